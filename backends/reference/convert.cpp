@@ -1,0 +1,109 @@
+// Reference conversion: one element after the other through the one definition.
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "backends/reference/reference.hpp"
+#include "backends/runs.hpp"
+#include "backends/visit.hpp"
+#include "numerics/convert.hpp"
+#include "numerics/random.hpp"
+
+namespace samebits::backends {
+namespace {
+
+/// Reads and writes codes of a width known at compile time; memcpy since views need no alignment.
+template <int Bits>
+struct cell {
+  using storage = typename samebits::detail::storage_of<Bits>::type;
+  static storage load(const std::byte* p) {
+    storage s;
+    std::memcpy(&s, p, sizeof s);
+    return s;
+  }
+  static void store(std::byte* p, storage s) { std::memcpy(p, &s, sizeof s); }
+};
+
+/// The random bits of consecutive indices; one Philox block serves all of its fields.
+class random_sequence {
+ public:
+  explicit random_sequence(const random_stream& r) : stream_(r) {}
+
+  template <class Word>
+  Word dither(std::uint64_t index) {
+    const auto per_block = static_cast<std::uint64_t>(numerics::fields_per_block(stream_.bits));
+    const std::uint64_t block = index / per_block;
+    if (!filled_ || block != number_) {
+      block_ = numerics::philox4x32_10(stream_.seed, stream_.stream, block);
+      number_ = block;
+      filled_ = true;
+    }
+    const auto field = static_cast<int>(index % per_block);
+    return numerics::align_random<Word>(numerics::field_of(block_, field, stream_.bits),
+                                        stream_.bits);
+  }
+
+ private:
+  random_stream stream_;
+  numerics::philox_block block_{};
+  std::uint64_t number_ = 0;
+  bool filled_ = false;
+};
+
+template <class Word, int InBits, int OutBits, class Source, class Target, class Mode>
+void convert_run(const run& r, const Source& source, const Target& target, const Mode& mode,
+                 const cast_rule& given, random_sequence& random) {
+  const cast_rule rule{mode.mode(), given.on_overflow, given.on_nan};
+  for (std::int64_t i = 0; i < r.count; ++i) {
+    const Word code = cell<InBits>::load(r.in + i * r.in_step);
+    const Word dither = mode.mode() == rounding::stochastic
+                            ? random.dither<Word>(r.index + static_cast<std::uint64_t>(i))
+                            : Word{0};
+    const auto result =
+        numerics::convert<Word>(source.spec(), target.spec(), rule, code, dither).code;
+    cell<OutBits>::store(r.out + i * r.out_step,
+                         static_cast<typename cell<OutBits>::storage>(result));
+  }
+}
+
+/// Calls f(std::integral_constant<int, bits>) for the storage width of a format.
+template <format_id F, class Function>
+void with_width(fixed_format<F>, const Function& f) {
+  f(std::integral_constant<int, spec_of(F).storage_bits>{});
+}
+
+template <class Function>
+void with_width(const any_format& format, const Function& f) {
+  switch (format.spec().storage_bits) {
+    case 8: return f(std::integral_constant<int, 8>{});
+    case 16: return f(std::integral_constant<int, 16>{});
+    case 32: return f(std::integral_constant<int, 32>{});
+    default: return f(std::integral_constant<int, 64>{});
+  }
+}
+
+template <class Source, class Target, class Mode>
+void convert_range(const convert_call& call, element_range range, const Source& source,
+                   const Target& target, const Mode& mode) {
+  random_sequence random(call.random);
+  for_each_run(call, range, [&](const run& r) {
+    with_width(source, [&](auto in_bits) {
+      with_width(target, [&](auto out_bits) {
+        constexpr bool wide = in_bits() == 64 || out_bits() == 64;
+        using word = std::conditional_t<wide, std::uint64_t, std::uint32_t>;
+        convert_run<word, in_bits(), out_bits()>(r, source, target, mode, call.rule, random);
+      });
+    });
+  });
+}
+
+}  // namespace
+
+void reference_convert(const convert_call& call, element_range range) {
+  visit_conversion(call.in.format, call.out.format, call.rule.round,
+                   [&](const auto& source, const auto& target, const auto& mode) {
+                     convert_range(call, range, source, target, mode);
+                   });
+}
+
+}  // namespace samebits::backends

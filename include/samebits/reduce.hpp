@@ -1,0 +1,36 @@
+// Reductions in a fixed order: the same bits for any chunking.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+namespace samebits {
+
+/// A binary64 sum over a fixed tree (contract §6).
+///
+/// Leaves are the added numbers in order. Level by level neighbours 2j and 2j+1 become
+/// RN64(a + b), and a lone last node passes up unchanged; an empty sum is +0. The result depends
+/// on the sequence alone, not on how it is cut into add() calls.
+class tree_sum {
+ public:
+  /// Appends leaves.
+  void add(std::span<const double> leaves);
+  /// Appends one leaf.
+  void add(double leaf) { add(std::span<const double>(&leaf, 1)); }
+  /// Appends the leaves RN64(x * x).
+  void add_squares(std::span<const double> values);
+
+  /// Leaves so far.
+  [[nodiscard]] std::uint64_t count() const { return count_; }
+  /// The sum of the leaves so far.
+  [[nodiscard]] double value() const;
+
+ private:
+  void push(double leaf);
+
+  // Bit l of count_ says whether a complete node of 2^l leaves waits in nodes_[l].
+  std::uint64_t count_ = 0;
+  double nodes_[64] = {};
+};
+
+}  // namespace samebits

@@ -1,0 +1,108 @@
+// Rounding, overflow and NaN policies: the enums, their names, and one table of what they mean.
+//
+// The exact value is rounded once, on the grid of the target (contract §3). q is the significand
+// integer of the grid point toward zero; v in [0,1) is the distance from it in units of the
+// spacing.
+//
+//   rounding        away from zero iff                     at overflow under overflow::ieee
+//   nearest_even    v > 1/2, or v = 1/2 and q odd          Inf, else NaN
+//   nearest_away    v >= 1/2                               Inf, else NaN
+//   toward_zero     never                                  max finite
+//   upward          v > 0 and x > 0                        x > 0: Inf, else NaN; x < 0: max finite
+//   downward        v > 0 and x < 0                        x < 0: Inf, else NaN; x > 0: max finite
+//   to_odd          v > 0 and q even                       max finite
+//   stochastic      floor(v * 2^K) + R >= 2^K              Inf, else NaN
+//
+//   overflow          finite beyond max      exactly infinite
+//   ieee              see the table above    Inf where the format has it, else NaN
+//   saturate          max finite             max finite           (CUDA satfinite, OCP saturating)
+//   saturate_finite   max finite             Inf, else NaN        (ml_dtypes kSaturate)
+//   A format with neither Inf nor NaN saturates under every policy.
+//
+//   nan_policy        NaN gives
+//   canonical         the positive canonical NaN of contract §2
+//   preserve_sign     the canonical NaN with the input's sign; no effect in fnuz, e8m0, FP4, FP6
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace samebits {
+
+enum class rounding : std::uint8_t {
+  nearest_even,
+  nearest_away,
+  toward_zero,
+  upward,
+  downward,
+  to_odd,
+  stochastic,
+};
+
+enum class overflow : std::uint8_t { ieee, saturate, saturate_finite };
+
+enum class nan_policy : std::uint8_t { canonical, preserve_sign };
+
+inline constexpr int rounding_count = 7;
+inline constexpr int overflow_count = 3;
+inline constexpr int nan_policy_count = 2;
+
+/// How one value is rounded into a format.
+struct cast_rule {
+  rounding round = rounding::nearest_even;
+  overflow on_overflow = overflow::ieee;
+  nan_policy on_nan = nan_policy::canonical;
+
+  friend constexpr bool operator==(const cast_rule&, const cast_rule&) = default;
+};
+
+/// The K random bits of one stochastically rounded value: an integer in [0, 2^count).
+struct random_bits {
+  std::uint32_t value = 0;
+  int count = 32;  ///< K, in 1..32
+};
+
+/// Where the random bits of an array come from (contract §3): element (row, column) draws
+/// R from Philox4x32-10 at index = offset + row * pitch + column (mod 2^64), keyed by seed.
+struct random_stream {
+  std::uint64_t seed = 0;
+  std::uint64_t stream = 0;
+  std::uint64_t offset = 0;
+  /// Elements from one row to the next; the column count if absent. A column shard passes the
+  /// whole tensor's column count.
+  std::optional<std::uint64_t> pitch = std::nullopt;
+  int bits = 32;  ///< K, in 1..32
+};
+
+constexpr std::string_view name(rounding r) {
+  switch (r) {
+    case rounding::nearest_even: return "nearest_even";
+    case rounding::nearest_away: return "nearest_away";
+    case rounding::toward_zero: return "toward_zero";
+    case rounding::upward: return "upward";
+    case rounding::downward: return "downward";
+    case rounding::to_odd: return "to_odd";
+    case rounding::stochastic: return "stochastic";
+  }
+  return "?";
+}
+
+constexpr std::string_view name(overflow o) {
+  switch (o) {
+    case overflow::ieee: return "ieee";
+    case overflow::saturate: return "saturate";
+    case overflow::saturate_finite: return "saturate_finite";
+  }
+  return "?";
+}
+
+constexpr std::string_view name(nan_policy n) {
+  switch (n) {
+    case nan_policy::canonical: return "canonical";
+    case nan_policy::preserve_sign: return "preserve_sign";
+  }
+  return "?";
+}
+
+}  // namespace samebits

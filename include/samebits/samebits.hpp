@@ -1,0 +1,14 @@
+// Everything of the CPU library: includes only.
+#pragma once
+
+#include "samebits/backend.hpp"
+#include "samebits/convert.hpp"
+#include "samebits/error.hpp"
+#include "samebits/format.hpp"
+#include "samebits/reduce.hpp"
+#include "samebits/rounding.hpp"
+#include "samebits/scalar.hpp"
+#include "samebits/text.hpp"
+#include "samebits/types.hpp"
+#include "samebits/version.hpp"
+#include "samebits/view.hpp"

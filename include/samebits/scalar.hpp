@@ -1,0 +1,131 @@
+// One value: convert, encode, decode and classify codes. constexpr, host and device; the public
+// door to numerics/.
+//
+// A code is the unsigned integer that stores a value (storage_t<F>, or std::uint64_t where the
+// format is known only at run time; bits beyond the format's own are ignored).
+#pragma once
+
+#include <cstdint>
+
+#include "numerics/classify.hpp"
+#include "numerics/config.hpp"
+#include "numerics/convert.hpp"
+#include "numerics/random.hpp"
+#include "samebits/format.hpp"
+#include "samebits/rounding.hpp"
+
+namespace samebits {
+
+/// A converted value and what happened to it.
+struct converted {
+  std::uint64_t code;
+  bool inexact;   ///< a finite value changed
+  bool overflow;  ///< a finite value, rounded with unbounded exponent, lies beyond max finite
+};
+
+/// Converts one code between formats known at run time (contract §2 to §4).
+///
+/// random  stochastic rounding only: the K random bits, count in 1..32, value < 2^count;
+///         other counts are undefined, callers that take them from users check them
+SAMEBITS_HD constexpr converted convert_code(format_id from, format_id to, std::uint64_t code,
+                                             const cast_rule& rule = {},
+                                             const random_bits& random = {}) {
+  const auto r = numerics::convert_any(spec_of(from), spec_of(to), rule, code, random);
+  return {r.code, r.inexact, r.overflow};
+}
+
+/// Converts one code between formats known at compile time.
+///
+///   static_assert(convert_code<format_id::e4m3, format_id::fp32>(0x43E80000) == 0x7E);  // 464
+template <format_id To, format_id From>
+SAMEBITS_HD constexpr storage_t<To> convert_code(storage_t<From> code, const cast_rule& rule = {},
+                                                 const random_bits& random = {}) {
+  return static_cast<storage_t<To>>(
+      numerics::convert_any(spec_of(From), spec_of(To), rule, code, random).code);
+}
+
+/// The code of a binary32 value, rounded once.
+template <format_id To>
+SAMEBITS_HD constexpr storage_t<To> encode(float value, const cast_rule& rule = {},
+                                           const random_bits& random = {}) {
+  return convert_code<To, format_id::fp32>(__builtin_bit_cast(std::uint32_t, value), rule, random);
+}
+
+/// The code of a binary64 value, rounded once (never through binary32).
+template <format_id To>
+SAMEBITS_HD constexpr storage_t<To> encode(double value, const cast_rule& rule = {},
+                                           const random_bits& random = {}) {
+  return convert_code<To, format_id::fp64>(__builtin_bit_cast(std::uint64_t, value), rule, random);
+}
+
+/// The value of a code; exact for every format but fp64, whose values are rounded to nearest even.
+/// A NaN is canonical.
+template <format_id From>
+SAMEBITS_HD constexpr float decode(storage_t<From> code) {
+  return __builtin_bit_cast(float, convert_code<format_id::fp32, From>(code));
+}
+
+/// The exact value of a code. A NaN is canonical.
+SAMEBITS_HD constexpr double decode_double(format_id from, std::uint64_t code) {
+  return __builtin_bit_cast(double, convert_code(from, format_id::fp64, code).code);
+}
+
+enum class number_class : std::uint8_t { zero, subnormal, normal, infinite, nan };
+
+SAMEBITS_HD constexpr number_class classify(format_id f, std::uint64_t code) {
+  const format_spec s = spec_of(f);
+  const numerics::code_parts p = numerics::split(s, code);
+  if (p.is_nan) return number_class::nan;
+  if (p.magnitude > numerics::max_finite(s)) return number_class::infinite;
+  if (s.special == specials::scale) return number_class::normal;
+  if (p.magnitude == 0) return number_class::zero;
+  return (p.magnitude >> s.mantissa_bits) == 0 ? number_class::subnormal : number_class::normal;
+}
+
+SAMEBITS_HD constexpr bool is_nan(format_id f, std::uint64_t code) {
+  return numerics::split(spec_of(f), code).is_nan;
+}
+SAMEBITS_HD constexpr bool is_finite(format_id f, std::uint64_t code) {
+  return classify(f, code) < number_class::infinite;
+}
+/// The sign bit; false for fnuz's NaN and for e8m0, which have none.
+SAMEBITS_HD constexpr bool is_negative(format_id f, std::uint64_t code) {
+  return numerics::split(spec_of(f), code).negative;
+}
+
+/// Code of the largest finite value.
+SAMEBITS_HD constexpr std::uint64_t max_finite(format_id f) {
+  return numerics::max_finite(spec_of(f)) << spec_of(f).padding_bits;
+}
+/// Code of the smallest positive normal value (e8m0: its smallest value, 2^-127).
+SAMEBITS_HD constexpr std::uint64_t min_normal(format_id f) {
+  const format_spec s = spec_of(f);
+  return s.special == specials::scale ? 0 : std::uint64_t{1} << (s.mantissa_bits + s.padding_bits);
+}
+/// Code of the smallest positive value.
+SAMEBITS_HD constexpr std::uint64_t min_positive(format_id f) {
+  const format_spec s = spec_of(f);
+  return s.special == specials::scale ? 0 : std::uint64_t{1} << s.padding_bits;
+}
+/// Code of the canonical NaN (contract §2); max finite in e2m1, e2m3, e3m2, which have none.
+SAMEBITS_HD constexpr std::uint64_t canonical_nan(format_id f) {
+  return numerics::canonical_nan(spec_of(f));
+}
+
+/// The next value above, and below (contract §5): beyond max lie Inf, else NaN, else max again;
+/// ±0 steps to the smallest value, and the smallest value back to a zero of its sign.
+SAMEBITS_HD constexpr std::uint64_t next_up(format_id f, std::uint64_t code) {
+  return numerics::next_up(spec_of(f), code);
+}
+SAMEBITS_HD constexpr std::uint64_t next_down(format_id f, std::uint64_t code) {
+  return numerics::next_down(spec_of(f), code);
+}
+
+/// The K random bits (1 <= K <= 32) of element `index` under (seed, stream): Philox4x32-10,
+/// contract §3. Array calls use index = offset + row * pitch + column.
+SAMEBITS_HD constexpr std::uint32_t random_word(std::uint64_t seed, std::uint64_t stream,
+                                                std::uint64_t index, int k = 32) {
+  return numerics::random_word(seed, stream, index, k);
+}
+
+}  // namespace samebits

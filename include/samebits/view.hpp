@@ -1,0 +1,96 @@
+// Views: non-owning typed matrices of codes, for every array function.
+#pragma once
+
+#include <cstdint>
+#include <ranges>
+#include <span>
+#include <type_traits>
+
+#include "samebits/format.hpp"
+#include "samebits/types.hpp"
+
+namespace samebits {
+
+/// Which processor can read the memory of a view.
+enum class memory_space : std::uint8_t { host, device };
+
+/// Codes of one format as a matrix [rows, cols] that is only read. Element (r, c) lies
+/// (r * row_stride + c * col_stride) elements of storage_bytes(format) behind `data`; no alignment
+/// is needed. Strides are >= 0, and 0 repeats. Either size may be 0, then `data` may be null.
+struct const_matrix_view {
+  const void* data = nullptr;
+  format_id format = format_id::fp32;
+  std::int64_t rows = 0;
+  std::int64_t cols = 0;
+  std::int64_t row_stride = 0;
+  std::int64_t col_stride = 1;
+  memory_space space = memory_space::host;
+};
+
+/// The same, written to: no two elements may share memory.
+struct matrix_view {
+  void* data = nullptr;
+  format_id format = format_id::fp32;
+  std::int64_t rows = 0;
+  std::int64_t cols = 0;
+  std::int64_t row_stride = 0;
+  std::int64_t col_stride = 1;
+  memory_space space = memory_space::host;
+
+  // NOLINTNEXTLINE(google-explicit-constructor): what can be written can be read
+  operator const_matrix_view() const {
+    return {data, format, rows, cols, row_stride, col_stride, space};
+  }
+};
+
+namespace detail {
+template <class T>
+using view_for = std::conditional_t<std::is_const_v<T>, const_matrix_view, matrix_view>;
+
+// Matrix types that know their strides bring a view_of of their own (samebits/eigen.hpp).
+template <class T>
+concept has_strides = requires(const T& m) {
+  m.outerStride();
+};
+}  // namespace detail
+
+/// A matrix [rows, cols] of float, double or value types; rows start row_stride elements apart.
+template <class T>
+requires element<std::remove_const_t<T>> detail::view_for<T> view_of(T* data, std::int64_t rows,
+                                                                     std::int64_t cols,
+                                                                     std::int64_t row_stride) {
+  return {data,
+          format_of<std::remove_const_t<T>>::value,
+          rows,
+          cols,
+          row_stride,
+          1,
+          memory_space::host};
+}
+
+/// A dense matrix [rows, cols].
+template <class T>
+requires element<std::remove_const_t<T>> detail::view_for<T> view_of(T* data, std::int64_t rows,
+                                                                     std::int64_t cols) {
+  return view_of(data, rows, cols, cols);
+}
+
+/// A contiguous range as one row [1, size].
+template <std::ranges::contiguous_range Range>
+requires(element<std::ranges::range_value_t<Range>> &&
+         !detail::has_strides<Range>) auto view_of(Range&& range) {
+  std::span s(range);
+  return view_of(s.data(), 1, static_cast<std::int64_t>(s.size()));
+}
+
+/// A dense matrix [rows, cols] of codes of any format.
+inline const_matrix_view view_of_codes(format_id format, const void* data, std::int64_t rows,
+                                       std::int64_t cols) {
+  return {data, format, rows, cols, cols, 1, memory_space::host};
+}
+inline matrix_view view_of_codes(format_id format, void* data, std::int64_t rows,
+                                 std::int64_t cols) {
+  return {data, format, rows, cols, cols, 1, memory_space::host};
+}
+
+}  // namespace samebits

@@ -1,0 +1,21 @@
+// Compiler and execution-space macros: the only file that looks at __CUDACC__.
+#pragma once
+
+#if !((defined(_MSVC_LANG) && _MSVC_LANG >= 202002L) || __cplusplus >= 202002L)
+#error "samebits needs C++20: add -std=c++20 (CMake: cxx_std_20, in CUDA files CUDA_STANDARD 20)"
+#endif
+
+// SAMEBITS_HD marks what kernels may call; empty without a CUDA compiler.
+// SAMEBITS_INLINE additionally forces inlining: the definitions in numerics/ take formats and
+// rounding modes as ordinary arguments, and become specialised code only where constants reach
+// them.
+#if defined(__CUDACC__)
+#define SAMEBITS_HD __host__ __device__
+#define SAMEBITS_INLINE __host__ __device__ __forceinline__
+#elif defined(__GNUC__) || defined(__clang__)
+#define SAMEBITS_HD
+#define SAMEBITS_INLINE [[gnu::always_inline]] inline
+#else
+#define SAMEBITS_HD
+#define SAMEBITS_INLINE inline
+#endif

@@ -1,0 +1,196 @@
+// Encode: binary32 or binary64 bits, or an exact scaled integer, into a code of any format.
+// Overflow, NaN and zero policies are applied here and nowhere else.
+#pragma once
+
+#include <cstdint>
+
+#include "numerics/config.hpp"
+#include "numerics/layout.hpp"
+#include "numerics/round.hpp"
+#include "numerics/word.hpp"
+#include "samebits/format.hpp"
+#include "samebits/rounding.hpp"
+
+namespace samebits::numerics {
+
+template <class Word>
+struct encoded {
+  Word code;               ///< in stored position, high and padding bits 0
+  mask_of<Word> inexact;   ///< a finite value changed
+  mask_of<Word> overflow;  ///< a finite value, rounded with unbounded exponent, exceeds max finite
+};
+
+/// Modes in which a finite value beyond max finite stops there under overflow::ieee.
+template <class Mask>
+SAMEBITS_INLINE constexpr Mask stops_at_max(rounding mode, Mask negative) {
+  const Mask no = negative & !negative;
+  switch (mode) {
+    case rounding::toward_zero:
+    case rounding::to_odd: return !no;
+    case rounding::upward: return negative;
+    case rounding::downward: return !negative;
+    case rounding::nearest_even:
+    case rounding::nearest_away:
+    case rounding::stochastic: break;
+  }
+  return no;
+}
+
+/// A compact code with its sign, from the parts of a result. Numbered as in encode().
+///
+/// magnitude  rounded code of a finite value with unbounded exponent
+template <class Word>
+SAMEBITS_INLINE constexpr encoded<Word> finish(const format_spec& to, const cast_rule& rule,
+                                               mask_of<Word> negative, mask_of<Word> is_nan,
+                                               mask_of<Word> is_inf, Word magnitude,
+                                               mask_of<Word> inexact) {
+  using element = element_of<Word>;
+  using mask = mask_of<Word>;
+  const Word zero = element{0};
+  const Word max = static_cast<element>(max_finite(to));
+  const Word nan = static_cast<element>(has_nan(to) ? nan_code(to) : max_finite(to));
+  const Word beyond =  // what an infinite result becomes unless it saturates
+      static_cast<element>(has_inf(to)   ? inf_code(to)
+                           : has_nan(to) ? nan_code(to)
+                                         : max_finite(to));
+  const mask finite = !(is_nan | is_inf);
+
+  // 4. Overflow.
+  const mask over = finite & (magnitude > max);
+  if (rule.on_overflow == overflow::ieee) {
+    // e8m0 ignores the sign, here too.
+    const mask none = negative & !negative;
+    const mask stops = stops_at_max(rule.round, to.special == specials::scale ? none : negative);
+    magnitude = select(over, select(stops, max, beyond), magnitude);
+  } else {
+    magnitude = select(over, max, magnitude);
+  }
+  magnitude = select(is_inf, rule.on_overflow == overflow::saturate ? max : beyond, magnitude);
+  // 5. NaN.
+  magnitude = select(is_nan, nan, magnitude);
+  // 6. Sign. A result is NaN when its magnitude lies above max (and Inf); fnuz's NaN has the sign
+  //    position itself, and its zero no sign.
+  mask sign = negative;
+  mask changed = finite & (inexact | over);
+  if (to.special == specials::scale) {
+    changed = changed | (finite & negative);
+    sign = sign & !sign;
+  } else if (to.special == specials::none) {
+    sign = sign & !is_nan;
+  } else if (to.special == specials::fnuz) {
+    sign = sign & (magnitude != zero) & (magnitude != nan);
+  } else if (rule.on_nan == nan_policy::canonical) {
+    sign = sign & (magnitude != nan);
+  }
+  const Word code = select(sign, magnitude | Word(static_cast<element>(sign_mask(to))), magnitude);
+  return {code << static_cast<element>(to.padding_bits), changed, over};
+}
+
+/// e8m0's grid of powers of two (contract §4): the value is sig * 2^(biased - bias - digits + 1)
+/// with sig's top bit at digits - 1; where that bit is 0 the value is below 2^-127.
+/// q = 1 at every grid point, so a nearest tie goes up and to_odd stays.
+template <class Word>
+SAMEBITS_INLINE constexpr rounded<Word> round_to_power(rounding mode, Word sig, Word biased,
+                                                       int bias, int digits, Word dither) {
+  using element = element_of<Word>;
+  const Word zero = element{0};
+  const Word floor = static_cast<element>(bias - spec_of(format_id::e8m0).bias);
+  const Word top = element{1} << static_cast<element>(digits - 1);
+  const mask_of<Word> negative = top != top;  // the sign is ignored: upward is away from zero
+  const rounded<Word> r =
+      round_shift(mode, sig, Word(static_cast<element>(digits - 1)), negative, dither);
+  const mask_of<Word> tiny = ((sig & top) == zero) | (biased < floor);
+  const mask_of<Word> inexact = tiny | r.inexact;
+  const Word code = biased - floor + (r.q - Word(element{1}));
+  return {select(tiny, zero, code), inexact};
+}
+
+/// Rounds binary32 or binary64 bits (as wide as Word) once into a format.
+///
+///   1. Split sign and magnitude; see NaN and Inf before anything else touches the bits.
+///   2. Significand sig and biased exponent e; a subnormal has e = 1 and no implicit bit. It needs
+///      no normalising: where it matters (e8m0 apart) the target's spacing is that of its
+///      subnormals, which the maximum in step 3 picks.
+///   3. Spacing: the target's binade is k = max(e, that of the target's min normal), in the
+///      source's bias. shift = bits of sig below one unit of the target's spacing there.
+///      The rounded integer plus (k - kmin) binades IS the code with unbounded exponent: the
+///      implicit bit supplies the missing 1 of the exponent field, and a rounding carry flows
+///      into it.
+///   4.-6. in finish().
+///
+/// dither: stochastic only; the K random bits at the top of the Word.
+template <class Word>
+SAMEBITS_INLINE constexpr encoded<Word> encode(const format_spec& to, const cast_rule& rule,
+                                               Word bits, Word dither) {
+  using element = element_of<Word>;
+  using source = binary<element>;
+  constexpr int m_bits = source::mantissa_bits;
+  const Word zero = element{0};
+  const Word one = element{1};
+  const Word implicit = element{1} << m_bits;
+
+  const mask_of<Word> negative = (bits & Word(source::sign_bit)) != zero;
+  const Word magnitude = bits & Word(static_cast<element>(~source::sign_bit));
+  const mask_of<Word> is_nan = magnitude > Word(source::inf);
+  const mask_of<Word> is_inf = magnitude == Word(source::inf);
+
+  const Word field = magnitude >> static_cast<element>(m_bits);
+  const Word mantissa = magnitude & (implicit - one);
+  const mask_of<Word> subnormal = field == zero;
+
+  if (to.special == specials::scale) {
+    const Word sig = select(subnormal, mantissa << one, mantissa | implicit);
+    const rounded<Word> r =
+        round_to_power(rule.round, sig, field, source::bias, m_bits + 1, dither);
+    return finish(to, rule, negative, is_nan, is_inf, r.q, r.inexact);
+  }
+  if (to.bias == source::bias) {
+    // The same binades: the magnitude is its own code with more mantissa bits.
+    const Word shift = static_cast<element>(m_bits - to.mantissa_bits);
+    const rounded<Word> r = round_shift(rule.round, magnitude, shift, negative, dither);
+    return finish(to, rule, negative, is_nan, is_inf, r.q, r.inexact);
+  }
+  const Word sig = select(subnormal, mantissa, mantissa | implicit);
+  const Word e = max_word(field, one);
+  const Word kmin = static_cast<element>(min_exponent(to) + source::bias);
+  const Word k = max_word(e, kmin);
+  const Word shift = k - e + static_cast<element>(m_bits - to.mantissa_bits);
+  const rounded<Word> r = round_shift(rule.round, sig, shift, negative, dither);
+  const Word code = r.q + ((k - kmin) << static_cast<element>(to.mantissa_bits));
+  return finish(to, rule, negative, is_nan, is_inf, code, r.inexact);
+}
+
+/// Rounds the value (-1)^negative * sig * 2^exponent once into a format (scalars only).
+///
+/// sig < 2^62. When sig stands for something with bits below its last one, that last bit is 1
+/// (round to odd) and sig >= 2^60: enough for any mode, including 32 random bits on binary32.
+SAMEBITS_INLINE constexpr encoded<std::uint64_t> encode_scaled(const format_spec& to,
+                                                               const cast_rule& rule, bool negative,
+                                                               std::uint64_t sig,
+                                                               std::int64_t exponent,
+                                                               std::uint64_t dither) {
+  constexpr int digits = 62;
+  if (sig == 0)
+    return finish<std::uint64_t>(to, rule, negative, false, false, 0,
+                                 to.special == specials::scale);
+  const int up = static_cast<int>(leading_zeros(sig)) - (64 - digits);
+  sig <<= up;
+  // Exponent of the leading bit, held where every format has long overflowed or vanished.
+  std::int64_t top = exponent - up + (digits - 1);
+  top = top < -4096 ? -4096 : top > 1100 ? 1100 : top;
+
+  if (to.special == specials::scale) {
+    constexpr int bias = 8192;
+    const auto r = round_to_power(rule.round, sig, static_cast<std::uint64_t>(top + bias), bias,
+                                  digits, dither);
+    return finish<std::uint64_t>(to, rule, negative, false, false, r.q, r.inexact);
+  }
+  const std::int64_t low = min_exponent(to);
+  const std::int64_t binade = top < low ? low : top;
+  const auto shift = static_cast<std::uint64_t>(binade - top + (digits - 1 - to.mantissa_bits));
+  const auto r = round_shift(rule.round, sig, shift, negative, dither);
+  const auto code = r.q + (static_cast<std::uint64_t>(binade - low) << to.mantissa_bits);
+  return finish<std::uint64_t>(to, rule, negative, false, false, code, r.inexact);
+}
+
+}  // namespace samebits::numerics
