@@ -1,0 +1,163 @@
+// Element access: implementation.
+#include "tensor_file/codes.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <stdexcept>
+
+#include "tensor_file/tensor_size.hpp"
+
+namespace samebits::tensor_file {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "codes are handed out little endian");
+static_assert(sizeof(std::size_t) == sizeof(std::uint64_t), "files are mapped whole");
+
+std::uint8_t swapped(std::uint8_t word) { return word; }
+std::uint16_t swapped(std::uint16_t word) { return __builtin_bswap16(word); }
+std::uint32_t swapped(std::uint32_t word) { return __builtin_bswap32(word); }
+std::uint64_t swapped(std::uint64_t word) { return __builtin_bswap64(word); }
+
+// A run of elements at equal distances.
+struct element_run {
+  const std::byte* from;
+  std::size_t stride;         // bytes from one element to the next
+  std::size_t count;          // elements
+  std::size_t element_bytes;  // a multiple of the component's size
+};
+
+template <class Word>
+std::byte* copy_words(const element_run& run, byte_order order, std::byte* out) {
+  for (std::size_t i = 0; i < run.count; ++i) {
+    const std::byte* element = run.from + i * run.stride;
+    for (std::size_t at = 0; at < run.element_bytes; at += sizeof(Word)) {
+      Word word;
+      std::memcpy(&word, element + at, sizeof word);
+      if (order == byte_order::big) word = swapped(word);
+      std::memcpy(out, &word, sizeof word);
+      out += sizeof word;
+    }
+  }
+  return out;
+}
+
+std::byte* copy_run(const element_run& run, int component_bytes, byte_order order, std::byte* out) {
+  const bool native = order == byte_order::little || component_bytes == 1;
+  if (native && run.stride == run.element_bytes) {
+    std::memcpy(out, run.from, run.count * run.element_bytes);
+    return out + run.count * run.element_bytes;
+  }
+  switch (component_bytes) {
+    case 1: return copy_words<std::uint8_t>(run, order, out);
+    case 2: return copy_words<std::uint16_t>(run, order, out);
+    case 4: return copy_words<std::uint32_t>(run, order, out);
+    default: return copy_words<std::uint64_t>(run, order, out);
+  }
+}
+
+void copy_fortran(const tensor_info& info, const std::byte* data, std::uint64_t first,
+                  std::uint64_t count, std::byte* out) {
+  const std::size_t rank = info.shape.size();
+  const auto element_bytes = static_cast<std::size_t>(code_bytes(info.type));
+  std::array<std::uint64_t, max_rank> index{};
+  std::array<std::uint64_t, max_rank> stride{};  // in elements
+  std::uint64_t elements = 1;
+  for (std::size_t k = 0; k < rank; ++k) {
+    stride[k] = elements;
+    elements *= info.shape[k];
+  }
+  for (std::size_t k = rank; k-- > 0;) {
+    index[k] = first % info.shape[k];
+    first /= info.shape[k];
+  }
+
+  const std::size_t last = rank - 1;
+  while (count > 0) {
+    std::uint64_t position = 0;
+    for (std::size_t k = 0; k < rank; ++k) position += index[k] * stride[k];
+    const std::uint64_t n = std::min(count, info.shape[last] - index[last]);
+    out =
+        copy_run({data + position * element_bytes, stride[last] * element_bytes, n, element_bytes},
+                 spec_of(info.type).component_bytes, info.bytes_order, out);
+    count -= n;
+    index[last] = 0;
+    for (std::size_t k = last; k-- > 0;) {
+      if (++index[k] < info.shape[k]) break;
+      index[k] = 0;
+    }
+  }
+}
+
+// Element i is bits [i * bits, (i + 1) * bits) of the bytes read as a little-endian bit stream.
+void unpack(const std::byte* data, unsigned bits, std::uint64_t first, std::uint64_t count,
+            std::byte* out) {
+  const unsigned mask = (1u << bits) - 1;
+  for (std::uint64_t i = first; i < first + count; ++i) {
+    const std::byte* from = data + i * bits / 8;
+    const auto shift = static_cast<unsigned>(i * bits % 8);
+    auto word = std::to_integer<unsigned>(from[0]);
+    if (shift + bits > 8) word |= std::to_integer<unsigned>(from[1]) << 8;
+    *out++ = static_cast<std::byte>(word >> shift & mask);
+  }
+}
+
+bool stored_in_c_order(const tensor_info& info) {
+  return info.order == element_order::c || info.shape.size() <= 1;
+}
+
+// A tensor_info that no parser wrote may contradict itself; nothing outside its bytes is touched.
+void require_consistent(const tensor_info& info) {
+  if (info.shape.size() > max_rank) throw std::out_of_range("info.shape must have rank <= 64");
+  const tensor_size size = size_of(info.type, info.shape);
+  if (size.count != info.count || size.bytes != info.bytes) {
+    throw std::out_of_range("info.count and info.bytes must agree with info.shape and info.type");
+  }
+  if (spec_of(info.type).bits < 8 && !stored_in_c_order(info)) {
+    throw std::out_of_range("info.order must be c for packed elements");
+  }
+}
+
+}  // namespace
+
+std::span<const std::byte> data_bytes(std::span<const std::byte> file, const tensor_info& info) {
+  if (info.offset > file.size() || info.bytes > file.size() - info.offset) {
+    throw std::out_of_range("data_bytes: info must describe a tensor of this file");
+  }
+  return file.subspan(info.offset, info.bytes);
+}
+
+void read_codes(std::span<const std::byte> file, const tensor_info& info, std::uint64_t first,
+                std::uint64_t count, std::byte* out) {
+  if (first > info.count || count > info.count - first) {
+    throw std::out_of_range("read_codes: first and count must stay within the tensor");
+  }
+  require_consistent(info);
+  const std::byte* data = data_bytes(file, info).data();
+  if (count == 0) return;
+  const dtype_spec spec = spec_of(info.type);
+  if (spec.bits < 8) {
+    unpack(data, static_cast<unsigned>(spec.bits), first, count, out);
+  } else if (stored_in_c_order(info)) {
+    const auto element_bytes = static_cast<std::size_t>(code_bytes(info.type));
+    copy_run({data + first * element_bytes, element_bytes, count, element_bytes},
+             spec.component_bytes, info.bytes_order, out);
+  } else {
+    copy_fortran(info, data, first, count, out);
+  }
+}
+
+std::optional<std::span<const std::byte>> view_codes(std::span<const std::byte> file,
+                                                     const tensor_info& info) {
+  require_consistent(info);
+  const std::span<const std::byte> data = data_bytes(file, info);
+  const dtype_spec spec = spec_of(info.type);
+  const bool native = info.bytes_order == byte_order::little || spec.component_bytes == 1;
+  const auto address = reinterpret_cast<std::uintptr_t>(data.data());
+  const bool aligned = address % static_cast<std::uintptr_t>(spec.component_bytes) == 0;
+  if (spec.bits < 8 || !native || !aligned || !stored_in_c_order(info)) return std::nullopt;
+  return data;
+}
+
+}  // namespace samebits::tensor_file

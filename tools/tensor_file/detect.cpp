@@ -1,0 +1,118 @@
+// Which reader a file is for: implementation.
+#include "tensor_file/detect.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "tensor_file/error.hpp"
+#include "tensor_file/safetensors.hpp"
+
+namespace samebits::tensor_file {
+namespace {
+
+using namespace std::string_view_literals;
+
+constexpr const char* torch_hint =
+    "a PyTorch checkpoint, which can run code when loaded; convert it with "
+    "safetensors.torch.save_file(torch.load(FILE, weights_only=True), 'out.safetensors')";
+constexpr const char* npz_hint =
+    "an .npz archive; save each array with numpy.save(name, numpy.load(FILE)[name])";
+constexpr const char* zip_hint =
+    "a zip archive; unpack .npy files from it, or convert a PyTorch checkpoint with "
+    "safetensors.torch.save_file(...)";
+constexpr const char* pickle_hint =
+    "a pickle, which can run code when loaded; save arrays with numpy.save or "
+    "safetensors.torch.save_file(...)";
+constexpr const char* gguf_hint =
+    "a GGUF file; save its tensors with safetensors.numpy.save_file(...)";
+constexpr const char* hdf5_hint =
+    "an HDF5 file; save each data set with numpy.save(name, dataset[...])";
+constexpr const char* gzip_hint = "compressed with gzip; unpack it first";
+constexpr const char* lfs_hint = "a Git LFS pointer, not the file itself; run git lfs pull";
+constexpr const char* index_hint =
+    "JSON; of a model in several parts, name one of the .safetensors files";
+
+struct known {
+  std::string_view mark;  // the first bytes, or the end of the name
+  const char* hint;
+};
+
+constexpr known contents[] = {
+    {"GGUF"sv, gguf_hint},       {"\x89HDF\r\n\x1a\n"sv, hdf5_hint},
+    {"\x1f\x8b"sv, gzip_hint},   {"version https://git-lfs"sv, lfs_hint},
+    {"\x80\x02"sv, pickle_hint}, {"\x80\x03"sv, pickle_hint},
+    {"\x80\x04"sv, pickle_hint}, {"\x80\x05"sv, pickle_hint},
+};
+
+constexpr known names[] = {
+    {".pt", torch_hint},   {".pth", torch_hint}, {".ckpt", torch_hint}, {".bin", torch_hint},
+    {".npz", npz_hint},    {".zip", zip_hint},   {".pkl", pickle_hint}, {".pickle", pickle_hint},
+    {".gguf", gguf_hint},  {".h5", hdf5_hint},   {".hdf5", hdf5_hint},  {".gz", gzip_hint},
+    {".json", index_hint},
+};
+
+[[noreturn]] void unsupported(const std::string& message) {
+  throw file_error(error_kind::unsupported, message);
+}
+
+std::string lower_case(std::string_view text) {
+  std::string out(text);
+  std::transform(out.begin(), out.end(), out.begin(), [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  });
+  return out;
+}
+
+// A length that a header may have, and the brace that every header begins with.
+bool looks_like_safetensors(std::string_view content) {
+  if (content.size() < 9 || content[8] != '{') return false;
+  std::uint64_t length = 0;
+  for (std::size_t i = 0; i < 8; ++i) {
+    length |= std::uint64_t{static_cast<unsigned char>(content[i])} << (8 * i);
+  }
+  return length <= safetensors_limits{}.header_bytes;
+}
+
+// The name of a zip archive's first member tells NumPy's archives from PyTorch's
+// [PKWARE APPNOTE §4.3.7: 30 bytes, then the name].
+const char* hint_for_zip(std::string_view content, std::string_view lower_name) {
+  constexpr std::size_t name_length_at = 26;
+  constexpr std::size_t name_at = 30;
+  if (content.size() > name_at) {
+    const std::size_t length =
+        static_cast<unsigned char>(content[name_length_at]) |
+        static_cast<std::size_t>(static_cast<unsigned char>(content[name_length_at + 1])) << 8;
+    const std::string_view member = content.substr(name_at, length);
+    if (member.ends_with(".npy")) return npz_hint;
+    if (member.ends_with("data.pkl")) return torch_hint;
+  }
+  for (const known& entry : names) {
+    if (lower_name.ends_with(entry.mark)) return entry.hint;
+  }
+  return zip_hint;
+}
+
+}  // namespace
+
+file_format detect_format(std::span<const std::byte> file, std::string_view file_name) {
+  const std::string_view content(reinterpret_cast<const char*>(file.data()), file.size());
+  const std::string lower_name = lower_case(file_name);
+  if (content.starts_with("\x93NUMPY")) return file_format::npy;
+  if (looks_like_safetensors(content)) return file_format::safetensors;
+  if (content.starts_with("PK\x03\x04") || content.starts_with("PK\x05\x06")) {
+    unsupported(hint_for_zip(content, lower_name));
+  }
+  for (const known& entry : contents) {
+    // Two bytes do not outweigh a name: they may be the length of a damaged header.
+    const bool weak = entry.mark.size() == 2 && lower_name.ends_with(".safetensors");
+    if (content.starts_with(entry.mark) && !weak) unsupported(entry.hint);
+  }
+  if (lower_name.ends_with(".npy")) return file_format::npy;
+  if (lower_name.ends_with(".safetensors")) return file_format::safetensors;
+  for (const known& entry : names) {
+    if (lower_name.ends_with(entry.mark)) unsupported(entry.hint);
+  }
+  unsupported("neither a .npy nor a .safetensors file, by its first bytes and by its name");
+}
+
+}  // namespace samebits::tensor_file

@@ -1,0 +1,114 @@
+// The element types of tensor files: one row each, with their names in .safetensors and .npy.
+//
+// Sources: safetensors format, "dtype"; NumPy array interface, "typestr" (kind and size in bytes).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "samebits/format.hpp"
+
+namespace samebits::tensor_file {
+
+enum class dtype : std::uint8_t {
+  boolean,
+  u8,
+  i8,
+  i16,
+  u16,
+  i32,
+  u32,
+  i64,
+  u64,
+  f16,
+  bf16,
+  f32,
+  f64,
+  c64,
+  c128,
+  f8_e5m2,
+  f8_e4m3,
+  f8_e8m0,
+  f8_e4m3fnuz,
+  f8_e5m2fnuz,
+  f6_e2m3,
+  f6_e3m2,
+  f4,
+};
+
+inline constexpr int dtype_count = 23;
+
+/// One element type as a data row.
+struct dtype_spec {
+  const char* name;     ///< the safetensors name; C128, which only .npy has, follows its pattern
+  const char* npy;      ///< kind and size in a .npy descr, or "" where NumPy has no such type
+  int bits;             ///< bits of one element in the file
+  int component_bytes;  ///< unit of byte swapping: half an element for complex numbers
+  std::optional<format_id> format;  ///< the samebits format whose codes the elements are
+};
+
+/// The row of an element type.
+constexpr dtype_spec spec_of(dtype type) {
+  constexpr dtype_spec rows[dtype_count] = {
+      // name         npy  bits component  format
+      {"BOOL", "b1", 8, 1, std::nullopt},
+      {"U8", "u1", 8, 1, std::nullopt},
+      {"I8", "i1", 8, 1, std::nullopt},
+      {"I16", "i2", 16, 2, std::nullopt},
+      {"U16", "u2", 16, 2, std::nullopt},
+      {"I32", "i4", 32, 4, std::nullopt},
+      {"U32", "u4", 32, 4, std::nullopt},
+      {"I64", "i8", 64, 8, std::nullopt},
+      {"U64", "u8", 64, 8, std::nullopt},
+      {"F16", "f2", 16, 2, format_id::fp16},
+      {"BF16", "", 16, 2, format_id::bf16},
+      {"F32", "f4", 32, 4, format_id::fp32},
+      {"F64", "f8", 64, 8, format_id::fp64},
+      {"C64", "c8", 64, 4, std::nullopt},
+      {"C128", "c16", 128, 8, std::nullopt},
+      {"F8_E5M2", "", 8, 1, format_id::e5m2},
+      {"F8_E4M3", "", 8, 1, format_id::e4m3},
+      {"F8_E8M0", "", 8, 1, format_id::e8m0},
+      {"F8_E4M3FNUZ", "", 8, 1, format_id::e4m3fnuz},
+      {"F8_E5M2FNUZ", "", 8, 1, format_id::e5m2fnuz},
+      {"F6_E2M3", "", 6, 1, format_id::e2m3},
+      {"F6_E3M2", "", 6, 1, format_id::e3m2},
+      {"F4", "", 4, 1, format_id::e2m1},
+  };
+  return rows[static_cast<int>(type)];
+}
+
+/// The i-th element type, 0 <= i < dtype_count.
+constexpr dtype dtype_at(int i) { return static_cast<dtype>(i); }
+
+/// The name of the element type in .safetensors files and in messages.
+constexpr std::string_view name(dtype type) { return spec_of(type).name; }
+
+/// The samebits format of the elements; nothing for integers, booleans and complex numbers.
+constexpr std::optional<format_id> format_of(dtype type) { return spec_of(type).format; }
+
+/// Bytes of one element once read: elements below a byte are unpacked to one byte each.
+constexpr int code_bytes(dtype type) {
+  const int bits = spec_of(type).bits;
+  return bits < 8 ? 1 : bits / 8;
+}
+
+/// The element type of that name in a .safetensors header, or nothing.
+constexpr std::optional<dtype> find_safetensors_dtype(std::string_view text) {
+  for (int i = 0; i < dtype_count; ++i) {
+    if (dtype_at(i) != dtype::c128 && text == name(dtype_at(i))) return dtype_at(i);
+  }
+  return std::nullopt;
+}
+
+/// The element type of that kind and size in a .npy descr ("f4"), or nothing.
+constexpr std::optional<dtype> find_npy_dtype(std::string_view kind_and_size) {
+  for (int i = 0; i < dtype_count; ++i) {
+    const std::string_view npy = spec_of(dtype_at(i)).npy;
+    if (!npy.empty() && kind_and_size == npy) return dtype_at(i);
+  }
+  return std::nullopt;
+}
+
+}  // namespace samebits::tensor_file

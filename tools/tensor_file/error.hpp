@@ -1,0 +1,31 @@
+// The one exception of the tensor-file library: what kind of trouble, and one line saying where.
+#pragma once
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+
+namespace samebits::tensor_file {
+
+enum class error_kind : std::uint8_t {
+  missing,         ///< no file at the path
+  unreadable,      ///< the file is there but cannot be opened or mapped, or is not a regular file
+  unwritable,      ///< an output file cannot be created, written or renamed into place
+  unsupported,     ///< a known format, version or element type that is not read here
+  malformed,       ///< the file breaks a rule of its own format
+  no_such_tensor,  ///< the file has no tensor of that name
+};
+
+/// what() is one line of valid UTF-8: bytes that come from a file are escaped and cut short.
+class file_error : public std::runtime_error {
+ public:
+  file_error(error_kind kind, const std::string& message)
+      : std::runtime_error(message), kind_(kind) {}
+
+  [[nodiscard]] error_kind kind() const noexcept { return kind_; }
+
+ private:
+  error_kind kind_;
+};
+
+}  // namespace samebits::tensor_file

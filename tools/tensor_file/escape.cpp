@@ -1,0 +1,58 @@
+// Text of unknown origin made fit for one line of a message: implementation.
+#include "tensor_file/escape.hpp"
+
+#include "tensor_file/utf8.hpp"
+
+namespace samebits::tensor_file {
+namespace {
+
+// Unicode 15: C0 and C1 controls, and the format characters that break or reorder a line.
+bool is_printable(std::uint32_t c) {
+  if (c < 0x20 || (c >= 0x7f && c <= 0x9f)) return false;
+  const bool line_break = c == 0x2028 || c == 0x2029;
+  const bool direction = c == 0x061c || c == 0x200e || c == 0x200f ||
+                         (c >= 0x202a && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
+  const bool byte_order_mark = c == 0xfeff;
+  return !line_break && !direction && !byte_order_mark;
+}
+
+void append_hex(std::string& out, std::string_view bytes) {
+  constexpr char digits[] = "0123456789abcdef";
+  for (const char c : bytes) {
+    const auto byte = static_cast<unsigned char>(c);
+    out += "\\x";
+    out += digits[byte >> 4];
+    out += digits[byte & 15];
+  }
+}
+
+}  // namespace
+
+std::string escape(std::string_view text, std::size_t limit) {
+  std::string out;
+  std::string piece;
+  for (std::size_t at = 0; at < text.size();) {
+    const utf8_character c = decode_utf8(text, at);
+    const std::string_view source = text.substr(at, c.length == 0 ? 1 : c.length);
+    piece.clear();
+    if (c.length == 0 || !is_printable(c.value)) {
+      append_hex(piece, source);
+    } else {
+      if (c.value == '"' || c.value == '\\') piece += '\\';
+      piece += source;
+    }
+    if (out.size() + piece.size() > limit) return out + "...";
+    out += piece;
+    at += source.size();
+  }
+  return out;
+}
+
+std::string quote(std::string_view text) { return '"' + escape(text) + '"'; }
+
+std::string escape_path(const std::filesystem::path& path) {
+  constexpr std::size_t limit = 4096;  // PATH_MAX
+  return escape(path.native(), limit);
+}
+
+}  // namespace samebits::tensor_file

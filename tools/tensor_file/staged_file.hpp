@@ -1,0 +1,34 @@
+// An output file that appears whole or not at all: written beside its target, then renamed.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <span>
+
+#include "tensor_file/descriptor.hpp"
+
+namespace samebits::tensor_file {
+
+/// Every function throws file_error (unwritable) without the path in its message. Until commit()
+/// has returned the target is untouched; the destructor removes what was not committed.
+class staged_file {
+ public:
+  /// Creates an empty file of a new name in the target's folder. A target that exists must be a
+  /// regular file; a symbolic link is replaced by commit(), not followed.
+  explicit staged_file(std::filesystem::path target);
+  ~staged_file();
+  staged_file(const staged_file&) = delete;
+  staged_file& operator=(const staged_file&) = delete;
+  staged_file(staged_file&&) = delete;
+  staged_file& operator=(staged_file&&) = delete;
+
+  void write(std::span<const std::byte> bytes);
+  void commit();
+
+ private:
+  std::filesystem::path target_;
+  std::filesystem::path staged_;
+  descriptor file_;
+};
+
+}  // namespace samebits::tensor_file

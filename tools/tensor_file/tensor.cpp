@@ -1,0 +1,61 @@
+// A tensor file, opened: implementation.
+#include "tensor_file/tensor.hpp"
+
+#include "tensor_file/codes.hpp"
+#include "tensor_file/escape.hpp"
+#include "tensor_file/npy.hpp"
+#include "tensor_file/safetensors.hpp"
+
+namespace samebits::tensor_file {
+
+tensor_file::tensor_file(mapped_file file, std::string path)
+    : file_(std::move(file)), path_(std::move(path)) {}
+
+tensor_file tensor_file::open(const std::filesystem::path& path) {
+  const std::string shown = escape_path(path);
+  try {
+    tensor_file opened(mapped_file(path), shown);
+    const std::span<const std::byte> content = opened.file_.bytes();
+    opened.format_ = detect_format(content, path.filename().native());
+    if (opened.format_ == file_format::npy) {
+      opened.tensors_.push_back(parse_npy(content));
+    } else {
+      safetensors_header header = parse_safetensors(content);
+      opened.tensors_ = std::move(header.tensors);
+      opened.metadata_ = std::move(header.metadata);
+    }
+    return opened;
+  } catch (const file_error& error) {
+    throw file_error(error.kind(), shown + ": " + error.what());
+  }
+}
+
+const tensor_info& tensor_file::find(std::string_view name) const {
+  for (const tensor_info& info : tensors_) {
+    if (info.name == name) return info;
+  }
+  constexpr std::size_t listed = 8;
+  std::string held;
+  for (std::size_t i = 0; i < tensors_.size() && i < listed; ++i) {
+    held += (i == 0 ? " " : ", ") + quote(tensors_[i].name);
+  }
+  if (tensors_.size() > listed) held += ", ...";
+  throw file_error(error_kind::no_such_tensor, path_ + ": no tensor " + quote(name) + "; it has " +
+                                                   std::to_string(tensors_.size()) +
+                                                   (tensors_.empty() ? "" : ":") + held);
+}
+
+std::span<const std::byte> tensor_file::bytes(const tensor_info& info) const {
+  return data_bytes(file_.bytes(), info);
+}
+
+void tensor_file::read_codes(const tensor_info& info, std::uint64_t first, std::uint64_t count,
+                             std::byte* out) const {
+  samebits::tensor_file::read_codes(file_.bytes(), info, first, count, out);
+}
+
+std::optional<std::span<const std::byte>> tensor_file::view_codes(const tensor_info& info) const {
+  return samebits::tensor_file::view_codes(file_.bytes(), info);
+}
+
+}  // namespace samebits::tensor_file
