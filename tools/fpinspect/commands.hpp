@@ -1,0 +1,15 @@
+// The subcommands. Each writes its result to `out` and throws for everything that goes wrong.
+#pragma once
+
+#include "fpinspect/options.hpp"
+#include "fpinspect/output.hpp"
+
+namespace fpinspect {
+
+void run_formats(const formats_arguments& arguments, output& out);
+void run_show(const show_arguments& arguments, output& out);
+void run_cast(const cast_arguments& arguments, output& out);
+void run_convert(const convert_arguments& arguments, output& out);
+void run_tensor(const tensor_arguments& arguments, output& out);
+
+}  // namespace fpinspect

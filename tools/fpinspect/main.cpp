@@ -1,0 +1,291 @@
+// fpinspect: the command line, and the exit code of everything that can go wrong.
+#include <fcntl.h>
+#include <unistd.h>
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <csignal>
+#include <cstddef>
+#include <cstdio>
+#include <exception>
+#include <functional>
+#include <new>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fpinspect/commands.hpp"
+#include "fpinspect/error.hpp"
+#include "fpinspect/options.hpp"
+#include "fpinspect/output.hpp"
+#include "samebits/error.hpp"
+#include "samebits/format.hpp"
+#include "samebits/text.hpp"
+#include "samebits/version.hpp"
+#include "tensor_file/error.hpp"
+#include "tensor_file/escape.hpp"
+
+namespace fpinspect {
+namespace {
+
+// CLI11 takes "-inf" and "-.5" for options and fails on "--" inside a subcommand. What is a value
+// for certain therefore travels through it behind this character, which no option starts with.
+constexpr char value_mark = '\x01';
+
+bool is_negative_number(const std::string& text) {
+  return text.starts_with('-') && samebits::parse(samebits::format_id::fp64, text).ok;
+}
+
+std::vector<std::string> marked_arguments(int argc, char** argv) {
+  std::vector<std::string> arguments;
+  bool values_only = false;
+  for (int i = 1; i < argc; ++i) {
+    const std::string text = argv[i];
+    if (!values_only && text == "--") {
+      values_only = true;
+    } else if (values_only || is_negative_number(text) || text.starts_with(value_mark)) {
+      arguments.push_back(value_mark + text);
+    } else {
+      arguments.push_back(text);
+    }
+  }
+  return arguments;
+}
+
+void unmark(std::string& text) {
+  if (text.starts_with(value_mark)) text.erase(0, 1);
+}
+void unmark(std::vector<std::string>& texts) {
+  for (std::string& text : texts) unmark(text);
+}
+void unmark(rule_options& rule) {
+  for (std::string* text : {&rule.round, &rule.overflow, &rule.nan, &rule.seed, &rule.stream,
+                            &rule.offset, &rule.random_bits}) {
+    unmark(*text);
+  }
+}
+void unmark(formats_arguments&) {}
+void unmark(show_arguments& arguments) {
+  unmark(arguments.format);
+  unmark(arguments.value);
+}
+void unmark(cast_arguments& arguments) {
+  unmark(arguments.rule);
+  unmark(arguments.values);
+  unmark(arguments.to);
+  unmark(arguments.from);
+}
+void unmark(convert_arguments& arguments) {
+  unmark(arguments.rule);
+  unmark(arguments.input);
+  unmark(arguments.output);
+  unmark(arguments.to);
+  unmark(arguments.from);
+  unmark(arguments.backend);
+}
+void unmark(tensor_arguments& arguments) {
+  unmark(arguments.file);
+  unmark(arguments.tensors);
+  unmark(arguments.to);
+}
+
+/// Messages of others, which may quote the command line as it came.
+std::string cleaned(std::string text) {
+  std::erase(text, value_mark);
+  constexpr std::size_t limit = 2000;
+  return samebits::tensor_file::escape(text, limit);
+}
+
+/// The parser and what it fills. Subcommands write to `out` when run() is called.
+class command_line {
+ public:
+  command_line() {
+    app_.name("fpinspect");
+    app_.require_subcommand(1);
+    add_view(&app_);
+    app_.set_version_flag("--version", "fpinspect " SAMEBITS_VERSION);
+    app_.footer(
+        "Numbers may be negative, decimal of any length, hexadecimal (0x1.8p3), inf, nan.\n"
+        "Exit codes: 0 ok, 1 a check failed, 2 command line, 3 file, 4 backend.");
+    add_formats();
+    add_show();
+    add_cast();
+    add_convert();
+    add_tensor();
+  }
+
+  void run(int argc, char** argv, output& out) {
+    std::vector<std::string> arguments = marked_arguments(argc, argv);
+    check_subcommand(arguments);
+    std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants them
+    try {
+      app_.parse(std::move(arguments));
+    } catch (const CLI::CallForHelp&) {
+      return out.write(app_.help());
+    } catch (const CLI::CallForVersion&) {
+      return out.write(app_.version() + "\n");
+    }
+    chosen_(out);
+  }
+
+ private:
+  /// These may stand before and after the subcommand's name.
+  void add_view(CLI::App* command) {
+    command->add_flag("--json", view_.json, "Write JSON (\"schema\": 1)");
+    command->add_option("--color", view_.color, "auto, always or never")->capture_default_str();
+  }
+
+  CLI::App* add(const char* name, const char* description) {
+    CLI::App* command = app_.add_subcommand(name, description);
+    add_view(command);
+    return command;
+  }
+
+  /// CLI11 would only say that a subcommand is missing.
+  void check_subcommand(const std::vector<std::string>& arguments) const {
+    std::string names;
+    for (const CLI::App* command : app_.get_subcommands({})) {
+      if (!arguments.empty() && arguments.front() == command->get_name()) return;
+      names += (names.empty() ? "" : ", ") + command->get_name();
+    }
+    if (arguments.empty()) throw usage_error("a subcommand is required: " + names);
+    if (arguments.front().starts_with('-')) return;
+    throw usage_error(cleaned(arguments.front()) + " is not a subcommand; there are: " + names);
+  }
+
+  template <class Arguments>
+  void on_chosen(CLI::App* command, Arguments& arguments,
+                 void (*run_command)(const Arguments&, output&)) {
+    command->callback([this, &arguments, run_command] {
+      chosen_ = [this, &arguments, run_command](output& out) {
+        arguments.view = view_;
+        unmark(arguments);
+        run_command(arguments, out);
+      };
+    });
+  }
+
+  static CLI::Option* add_list(CLI::App* command, const char* name, std::vector<std::string>& list,
+                               const char* description) {
+    return command->add_option(name, list, description)
+        ->delimiter(',')
+        ->allow_extra_args(false)
+        ->take_all();
+  }
+
+  static void add_rule(CLI::App* command, rule_options& rule) {
+    const auto option = [&](const char* name, std::string& text, const char* description) {
+      command->add_option(name, text, description)->capture_default_str()->group("Rule");
+    };
+    option("--round", rule.round,
+           "nearest_even, nearest_away, toward_zero, upward, downward, to_odd or stochastic");
+    option("--overflow", rule.overflow, "ieee, saturate or saturate_finite");
+    option("--nan", rule.nan, "canonical or preserve_sign");
+    option("--seed", rule.seed, "stochastic: key of the random bits, 64 bits");
+    option("--stream", rule.stream, "stochastic: second half of their counter, 64 bits");
+    option("--offset", rule.offset, "stochastic: index of the first element, 64 bits");
+    option("--random-bits", rule.random_bits, "stochastic: random bits per element, 1 to 32");
+  }
+
+  void add_formats() {
+    CLI::App* command = add("formats", "List the formats and their limits");
+    on_chosen(command, formats_, run_formats);
+  }
+
+  void add_show() {
+    CLI::App* command = add("show", "Show one value of a format");
+    command->add_option("FORMAT", show_.format, "Name of the format")->required();
+    command->add_option("VALUE|0xCODE", show_.value, "A number, or a code in hexadecimal")
+        ->required();
+    on_chosen(command, show_, run_show);
+  }
+
+  void add_cast() {
+    CLI::App* command = add("cast", "Round numbers into formats");
+    command->add_option("VALUE", cast_.values, "Numbers, or codes with --from")->required();
+    add_list(command, "--to", cast_.to, "Formats, separated by commas (default: all)");
+    command->add_option("--from", cast_.from, "VALUEs are codes (0x...) of this format");
+    add_rule(command, cast_.rule);
+    on_chosen(command, cast_, run_cast);
+  }
+
+  void add_convert() {
+    CLI::App* command = add("convert", "Round a tensor into a format");
+    command->add_option("IN", convert_.input, "FILE.npy or FILE.safetensors#TENSOR")->required();
+    command->add_option("OUT", convert_.output, "The .npy file to write")->required();
+    command->add_option("--to", convert_.to, "Format to round into")->required();
+    command->add_option("--from", convert_.from, "Format of codes in unsigned integers");
+    command->add_flag("--decode", convert_.decode, "Write binary32 values instead of codes");
+    command->add_option("--backend", convert_.backend, "Where to compute (default: the best here)");
+    add_rule(command, convert_.rule);
+    on_chosen(command, convert_, run_convert);
+  }
+
+  void add_tensor() {
+    CLI::App* command = add("tensor", "Show what formats would do to the tensors of a file");
+    command->add_flag("--ascii", view_.ascii, "Draw with ASCII characters");
+    command->add_option("FILE", tensor_.file, "A .safetensors or .npy file")->required();
+    command->add_option("--tensor", tensor_.tensors, "Only this tensor (may be repeated)")
+        ->allow_extra_args(false)
+        ->take_all();
+    add_list(command, "--to", tensor_.to,
+             "Formats, separated by commas (default: fp16,bf16,e4m3,e5m2; all with --json)");
+    command->add_flag("--all-formats", tensor_.all_formats, "All formats");
+    on_chosen(command, tensor_, run_tensor);
+  }
+
+  CLI::App app_{"What low-precision floating-point formats do to numbers and tensors"};
+  view_options view_;
+  formats_arguments formats_;
+  show_arguments show_;
+  cast_arguments cast_;
+  convert_arguments convert_;
+  tensor_arguments tensor_;
+  std::function<void(output&)> chosen_;
+};
+
+/// A file that is opened must not become standard output because that was closed.
+void hold_standard_descriptors() {
+  for (const int number : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(number, F_GETFD) == -1) static_cast<void>(::open("/dev/null", O_RDONLY));
+  }
+}
+
+int fail(exit_code code, const std::string& message) {
+  static_cast<void>(std::fputs(("fpinspect: " + message + "\n").c_str(), stderr));
+  return static_cast<int>(code);
+}
+
+int run(int argc, char** argv) {
+  hold_standard_descriptors();
+  static_cast<void>(std::signal(SIGPIPE, SIG_IGN));
+  output out;
+  try {
+    command_line().run(argc, argv, out);
+    out.flush();
+    return static_cast<int>(exit_code::ok);
+  } catch (const CLI::Error& error) {
+    return fail(exit_code::command_line, cleaned(error.what()));
+  } catch (const usage_error& error) {
+    return fail(exit_code::command_line, error.what());
+  } catch (const samebits::tensor_file::file_error& error) {
+    return fail(exit_code::file, error.what());
+  } catch (const closed_pipe&) {
+    return static_cast<int>(exit_code::file);
+  } catch (const output_error& error) {
+    return fail(exit_code::file, error.what());
+  } catch (const backend_error& error) {
+    return fail(exit_code::backend, error.what());
+  } catch (const samebits::unsupported& error) {
+    return fail(exit_code::backend, cleaned(error.what()));
+  } catch (const std::bad_alloc&) {
+    return fail(exit_code::file, "not enough memory");
+  } catch (const std::exception& error) {
+    return fail(exit_code::file, cleaned(error.what()));
+  }
+}
+
+}  // namespace
+}  // namespace fpinspect
+
+int main(int argc, char** argv) { return fpinspect::run(argc, argv); }

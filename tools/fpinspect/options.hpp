@@ -1,0 +1,64 @@
+// The command line of each subcommand as text: filled by main.cpp, understood by the subcommands.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace fpinspect {
+
+/// How results are shown.
+struct view_options {
+  bool json = false;
+  bool ascii = false;
+  std::string color = "auto";
+};
+
+/// One rule of rounding, in the contract's words.
+struct rule_options {
+  std::string round = "nearest_even";
+  std::string overflow = "ieee";
+  std::string nan = "canonical";
+  std::string seed = "0";
+  std::string stream = "0";
+  std::string offset = "0";
+  std::string random_bits = "32";
+};
+
+struct formats_arguments {
+  view_options view;
+};
+
+struct show_arguments {
+  view_options view;
+  std::string format;
+  std::string value;
+};
+
+struct cast_arguments {
+  view_options view;
+  rule_options rule;
+  std::vector<std::string> values;
+  std::vector<std::string> to;
+  std::string from;
+};
+
+struct convert_arguments {
+  view_options view;
+  rule_options rule;
+  std::string input;
+  std::string output;
+  std::string to;
+  std::string from;
+  std::string backend;
+  bool decode = false;
+};
+
+struct tensor_arguments {
+  view_options view;
+  std::string file;
+  std::vector<std::string> tensors;
+  std::vector<std::string> to;
+  bool all_formats = false;
+};
+
+}  // namespace fpinspect
