@@ -1,0 +1,124 @@
+// Rounding by comparing the exact distances to the two neighbouring grid points (contract §3).
+#include "oracle/convert.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+
+#include "oracle/specials.hpp"
+
+namespace samebits::oracle {
+namespace {
+
+/// Where a magnitude lies between grid points q * 2^spacing and (q + 1) * 2^spacing. The distances
+/// to them share one unit, which they add up to in `whole`.
+struct position {
+  std::uint64_t q = 0;
+  int spacing = 0;
+  cpp_int to_lower;
+  cpp_int to_upper;
+  cpp_int whole;
+};
+
+/// The largest k with 2^k <= x, for x > 0.
+int binade_of(const exact_value& x) {
+  const int up = static_cast<int>(msb(x.numerator));
+  const int down = static_cast<int>(msb(x.denominator));
+  // numerator / denominator lies strictly between 2^(up - down - 1) and 2^(up - down + 1).
+  const cpp_int left = down > up ? cpp_int(x.numerator << (down - up)) : x.numerator;
+  const cpp_int right = up > down ? cpp_int(x.denominator << (up - down)) : x.denominator;
+  return up - down - (left < right ? 1 : 0) + x.exponent;
+}
+
+position locate(const format& to, const exact_value& x) {
+  position p;
+  p.spacing = std::max(binade_of(x) - to.mantissa_bits, to.min_subnormal_exponent);
+  const int shift = x.exponent - p.spacing;
+  const cpp_int dividend = shift > 0 ? cpp_int(x.numerator << shift) : x.numerator;
+  p.whole = shift < 0 ? cpp_int(x.denominator << -shift) : x.denominator;
+  cpp_int quotient;
+  divide_qr(dividend, p.whole, quotient, p.to_lower);
+  p.to_upper = p.whole - p.to_lower;
+  p.q = static_cast<std::uint64_t>(quotient);
+  return p;
+}
+
+/// P3109 StochasticA: floor(v * 2^K) + R >= 2^K.
+bool random_goes_away(const position& p, const random_bits& bits) {
+  const cpp_int scaled = p.to_lower << bits.count;
+  const cpp_int floor_v = scaled / p.whole;
+  return floor_v + bits.value >= cpp_int(1) << bits.count;
+}
+
+bool goes_away_from_zero(const position& p, rounding mode, bool negative, const random_bits& bits) {
+  if (p.to_lower == 0) return false;
+  const bool q_is_odd = p.q % 2 == 1;
+  switch (mode) {
+    case rounding::nearest_even:
+      return p.to_upper < p.to_lower || (p.to_upper == p.to_lower && q_is_odd);
+    case rounding::nearest_away: return p.to_upper <= p.to_lower;
+    case rounding::toward_zero: return false;
+    case rounding::upward: return !negative;
+    case rounding::downward: return negative;
+    case rounding::to_odd: return !q_is_odd;
+    case rounding::stochastic: return random_goes_away(p, bits);
+  }
+  throw std::invalid_argument("oracle: rule.round is not a rounding value");
+}
+
+/// The magnitude code of a grid point that is not beyond max finite. In e8m0, which has no zero,
+/// both 0 and its least value are code 00: so |x| <= 2^-127 gives 00 in every mode, as contract §4
+/// says.
+std::uint64_t encode_magnitude(const format& to, dyadic point) {
+  const std::uint64_t one = std::uint64_t{1} << to.mantissa_bits;
+  if (point.significand == 2 * one) {
+    point.significand = one;
+    ++point.exponent;
+  }
+  std::uint64_t fields = point.significand;  // exponent field 0: zero and the subnormals
+  if (point.significand >= one) {
+    const int exponent_field = point.exponent + to.mantissa_bits + to.bias;
+    fields = static_cast<std::uint64_t>(exponent_field) * one + (point.significand - one);
+  }
+  return fields * (std::uint64_t{1} << to.unused_low_bits);
+}
+
+void require_valid(const random_bits& bits) {
+  if (bits.count < 1 || bits.count > 32) {
+    throw std::invalid_argument("oracle: bits.count is " + std::to_string(bits.count) +
+                                ", expected 1..32");
+  }
+  if (bits.value >= std::uint64_t{1} << bits.count) {
+    throw std::invalid_argument("oracle: bits.value does not fit bits.count bits");
+  }
+}
+
+}  // namespace
+
+std::uint64_t round_exact(const format& to, const exact_value& x, const cast_rule& rule,
+                          const random_bits& bits) {
+  require_valid(rule);
+  if (rule.round == rounding::stochastic) require_valid(bits);
+  if (x.kind == value_kind::nan) return nan_result(to, x.negative, rule);
+  if (x.kind == value_kind::infinite) return infinite_result(to, x.negative, rule);
+  if (x.numerator < 0 || x.denominator <= 0) {
+    throw std::invalid_argument("oracle: x has a negative numerator or no positive denominator");
+  }
+  if (x.numerator == 0) return with_sign(to, x.negative, 0);
+
+  const bool negative = x.negative && to.sign_bits == 1;
+  const position p = locate(to, x);
+  const bool away = goes_away_from_zero(p, rule.round, negative, bits);
+  const dyadic rounded{away ? p.q + 1 : p.q, p.spacing};
+  if (compare(rounded, decode_magnitude(to, to.max_finite)) > 0) {
+    return overflow_result(to, negative, rule);
+  }
+  return with_sign(to, negative, encode_magnitude(to, rounded));
+}
+
+std::uint64_t convert(const format& from, const format& to, std::uint64_t code,
+                      const cast_rule& rule, const random_bits& bits) {
+  return round_exact(to, decode(from, code), rule, bits);
+}
+
+}  // namespace samebits::oracle

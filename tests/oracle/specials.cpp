@@ -1,0 +1,74 @@
+// NaN, infinity and overflow policies, one function per sentence of contract §2 and §4.
+#include "oracle/specials.hpp"
+
+#include <stdexcept>
+
+namespace samebits::oracle {
+namespace {
+
+std::uint64_t max_result(const format& to, bool negative) {
+  return with_sign(to, negative, to.max_finite);
+}
+
+/// Inf where the format has it, else the NaN, else max finite.
+std::uint64_t beyond_finite(const format& to, bool negative, const cast_rule& rule) {
+  if (to.infinity) return with_sign(to, negative, *to.infinity);
+  if (to.canonical_nan) return nan_result(to, negative, rule);
+  return max_result(to, negative);
+}
+
+}  // namespace
+
+std::uint64_t with_sign(const format& to, bool negative, std::uint64_t magnitude_code) {
+  if (!negative || to.sign_bits == 0) return magnitude_code;
+  if (magnitude_code == 0 && to.zero == zeros::positive_only) return 0;
+  return magnitude_code + (std::uint64_t{1} << (to.code_bits - 1));
+}
+
+std::uint64_t nan_result(const format& to, bool negative, const cast_rule& rule) {
+  if (!to.canonical_nan) return to.max_finite;
+  const bool nan_has_sign = to.nan == nan_codes::ieee || to.nan == nan_codes::magnitude_ones;
+  const bool keep = rule.on_nan == nan_policy::preserve_sign && nan_has_sign;
+  return with_sign(to, keep && negative, *to.canonical_nan);
+}
+
+std::uint64_t infinite_result(const format& to, bool negative, const cast_rule& rule) {
+  if (rule.on_overflow == overflow::saturate) return max_result(to, negative);
+  return beyond_finite(to, negative, rule);
+}
+
+std::uint64_t overflow_result(const format& to, bool negative, const cast_rule& rule) {
+  // e8m0 reads magnitudes only (contract §4), so its direction is that of a positive value.
+  const bool sign_for_direction = to.sign_bits == 1 && negative;
+  if (rule.on_overflow != overflow::ieee || keeps_finite(rule.round, sign_for_direction)) {
+    return max_result(to, negative);
+  }
+  return beyond_finite(to, negative, rule);
+}
+
+bool keeps_finite(rounding mode, bool negative) {
+  switch (mode) {
+    case rounding::toward_zero:
+    case rounding::to_odd: return true;
+    case rounding::upward: return negative;
+    case rounding::downward: return !negative;
+    case rounding::nearest_even:
+    case rounding::nearest_away:
+    case rounding::stochastic: return false;
+  }
+  throw std::invalid_argument("oracle: rule.round is not a rounding value");
+}
+
+void require_valid(const cast_rule& rule) {
+  if (static_cast<int>(rule.round) >= rounding_count) {
+    throw std::invalid_argument("oracle: rule.round is not a rounding value");
+  }
+  if (static_cast<int>(rule.on_overflow) >= overflow_count) {
+    throw std::invalid_argument("oracle: rule.on_overflow is not an overflow value");
+  }
+  if (static_cast<int>(rule.on_nan) >= nan_policy_count) {
+    throw std::invalid_argument("oracle: rule.on_nan is not a nan_policy value");
+  }
+}
+
+}  // namespace samebits::oracle

@@ -1,0 +1,30 @@
+// The results that no rounding decides: NaN, infinity, overflow and signed codes (contract §2, §4).
+#pragma once
+
+#include <cstdint>
+
+#include "oracle/format_table.hpp"
+#include "samebits/rounding.hpp"
+
+namespace samebits::oracle {
+
+/// The code of a magnitude with a sign. e8m0 has no sign and fnuz no -0: there it is dropped.
+std::uint64_t with_sign(const format& to, bool negative, std::uint64_t magnitude_code);
+
+/// What a NaN becomes.
+std::uint64_t nan_result(const format& to, bool negative, const cast_rule& rule);
+
+/// What an exactly infinite value becomes, in every rounding mode.
+std::uint64_t infinite_result(const format& to, bool negative, const cast_rule& rule);
+
+/// What a finite value becomes whose rounded magnitude exceeds max finite.
+std::uint64_t overflow_result(const format& to, bool negative, const cast_rule& rule);
+
+/// True where the mode moves an inexact value of that sign toward zero, or stays in the finite
+/// range by definition (to_odd): such modes never overflow to Inf or NaN.
+bool keeps_finite(rounding mode, bool negative);
+
+/// Throws std::invalid_argument if a member is not one of its enumerators.
+void require_valid(const cast_rule& rule);
+
+}  // namespace samebits::oracle

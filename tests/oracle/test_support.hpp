@@ -1,0 +1,55 @@
+// Shared by the oracle's own tests: lists of rules, the fp64 entry point, reproducible bit
+// patterns.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <random>
+#include <vector>
+
+#include "oracle/convert.hpp"
+#include "oracle/format_table.hpp"
+#include "samebits/rounding.hpp"
+
+namespace samebits::oracle::testing {
+
+inline constexpr std::array<rounding, 6> deterministic_modes{
+    rounding::nearest_even, rounding::nearest_away, rounding::toward_zero,
+    rounding::upward,       rounding::downward,     rounding::to_odd};
+
+inline constexpr std::array<overflow, 3> overflow_policies{overflow::ieee, overflow::saturate,
+                                                           overflow::saturate_finite};
+
+inline constexpr std::array<nan_policy, 2> nan_policies{nan_policy::canonical,
+                                                        nan_policy::preserve_sign};
+
+/// All 6 x 3 x 2 deterministic rules.
+inline std::vector<cast_rule> deterministic_rules() {
+  std::vector<cast_rule> rules;
+  for (const rounding mode : deterministic_modes) {
+    for (const overflow policy : overflow_policies) {
+      for (const nan_policy nan : nan_policies) rules.push_back({mode, policy, nan});
+    }
+  }
+  return rules;
+}
+
+/// The code in `to` of the binary64 value x.
+inline std::uint64_t cast(const char* to, double x, const cast_rule& rule = {},
+                          const random_bits& bits = {}) {
+  return convert(format_named("fp64"), format_named(to), std::bit_cast<std::uint64_t>(x), rule,
+                 bits);
+}
+
+/// Codes of random bits, seeded by the standard's own mt19937_64, so the same everywhere.
+inline std::vector<std::uint64_t> random_codes(std::size_t count, int storage_bits,
+                                               std::uint64_t seed) {
+  std::mt19937_64 engine(seed);
+  std::vector<std::uint64_t> codes(count);
+  for (std::uint64_t& code : codes) code = engine() >> (64 - storage_bits);
+  return codes;
+}
+
+}  // namespace samebits::oracle::testing
