@@ -1,0 +1,206 @@
+# `fpinspect convert`: codes, values, files, random indices.
+import array
+import math
+import os
+import struct
+import unittest
+
+import cli_support
+import reference
+from cli_support import floats, hexadecimal, read_npy, write_npy, write_safetensors
+
+INF, NAN = math.inf, math.nan
+
+# Contract, sections 3 and 4: ties 1.0625 and 464, half of the least subnormal 2^-9, specials.
+INPUTS = floats(1.0625, -1.0625, 464.0, -465.0, INF, NAN, 2.0**-10, 0.0, -0.0, -1e-30)
+TO_E4M3 = {
+    "nearest_even":  "38 b8 7e 7f 7f 7f 00 00 80 80",
+    "nearest_away":  "39 b9 7f 7f 7f 7f 01 00 80 80",
+    "toward_zero":   "38 b8 7e fe 7f 7f 00 00 80 80",
+    "upward":        "39 b8 7f fe 7f 7f 01 00 80 80",
+    "downward":      "38 b9 7e 7f 7f 7f 00 00 80 81",
+    "to_odd":        "39 b9 7e fe 7f 7f 01 00 80 81",
+}
+POLICIES = {
+    "ieee":            "38 b8 7e 7f 7f 7f 00 00 80 80",
+    "saturate":        "38 b8 7e fe 7e 7f 00 00 80 80",
+    "saturate_finite": "38 b8 7e fe 7f 7f 00 00 80 80",
+}
+
+
+class Convert(cli_support.CliTest):
+    def source(self, data=INPUTS, descr="<f4", shape=None):
+        size = int(descr[-1])
+        return write_npy(self.path("in.npy"), descr,
+                         (len(data) // size,) if shape is None else shape, data)
+
+    def test_rounding_modes(self):
+        for mode, codes in TO_E4M3.items():
+            result = self.convert(self.source(), "--to", "e4m3", "--round", mode)
+            self.assertEqual(result, ("|u1", (10,), bytes.fromhex(codes)), mode)
+
+    def test_overflow_policies(self):
+        for policy, codes in POLICIES.items():
+            *_, data = self.convert(self.source(), "--to", "e4m3", "--overflow", policy)
+            self.assertEqual(data.hex(" "), codes, policy)
+
+    def test_nan_policies(self):
+        source = self.source(struct.pack("<3I", 0xFFC00001, 0x7F800001, 0x7FFFFFFF))
+        for policy, codes in [("canonical", ["7fff"] * 3),
+                              ("preserve_sign", ["ffff", "7fff", "7fff"])]:
+            descr, _, data = self.convert(source, "--to", "bf16", "--nan", policy)
+            self.assertEqual((descr, hexadecimal(data, 2)), ("<u2", codes))
+            descr, _, data = self.convert(source, "--to", "bf16", "--nan", policy, "--decode")
+            self.assertEqual((descr, hexadecimal(data, 4)), ("<f4", [c + "ffff" for c in codes]))
+
+    def test_every_format(self):
+        source = self.source(floats(1.0, -3.0))
+        for name, descr, codes in [
+                ("fp32", "<u4", ["3f800000", "c0400000"]), ("tf32", "<u4", ["3f800000", "c0400000"]),
+                ("fp16", "<u2", ["3c00", "c200"]), ("bf16", "<u2", ["3f80", "c040"]),
+                ("e4m3", "|u1", ["38", "c4"]), ("e5m2", "|u1", ["3c", "c2"]),
+                ("e3m2", "|u1", ["0c", "32"]), ("e2m3", "|u1", ["08", "34"]),
+                ("e2m1", "|u1", ["02", "0d"]), ("e4m3fnuz", "|u1", ["40", "cc"]),
+                ("e5m2fnuz", "|u1", ["40", "c6"]), ("e8m0", "|u1", ["7f", "81"])]:
+            got = self.convert(source, "--to", name)
+            self.assertEqual((got[0], got[1], hexadecimal(got[2], int(descr[-1]))),
+                             (descr, (2,), codes), name)
+            values = self.convert(source, "--to", name, "--decode")
+            self.assertEqual(values, ("<f4", (2,), floats(1.0, 4.0 if name == "e8m0" else -3.0)))
+
+    def test_sources(self):
+        for descr, data, options in [
+                ("<f2", struct.pack("<2e", 1.5, -2), []), (">f2", struct.pack(">2e", 1.5, -2), []),
+                ("<f4", floats(1.5, -2), []), (">f4", struct.pack(">2f", 1.5, -2), []),
+                ("<f8", struct.pack("<2d", 1.5, -2), []), ("<f2", struct.pack("<2e", 1.5, -2),
+                                                          ["--from", "fp16"]),
+                ("|u1", bytes([0x3c, 0xc0]), ["--from", "e4m3"]),
+                ("|u1", bytes([0xf3, 0xfc]), ["--from", "e2m1"]),  # high bits are ignored
+                ("<u2", struct.pack("<2H", 0x3fc0, 0xc000), ["--from", "bf16"]),
+                (">u2", struct.pack(">2H", 0x3e00, 0xc000), ["--from", "fp16"]),
+                ("<u4", struct.pack("<2I", 0x3fc01fff, 0xc0000000), ["--from", "tf32"])]:
+            source = self.source(data, descr)
+            self.assertEqual(self.convert(source, "--to", "e5m2", *options),
+                             ("|u1", (2,), bytes([0x3e, 0xc0])), descr)
+
+    def test_binary64_is_rounded_once(self):
+        source = self.source(struct.pack("<d", 1 + 2.0**-11 + 2.0**-40), "<f8")  # above a tie of fp16
+        *_, data = self.convert(source, "--to", "fp16")
+        self.assertEqual(hexadecimal(data, 2), ["3c01"])
+
+    def test_shapes(self):
+        values = struct.pack("<6f", *range(6))
+        for shape in [(), (0,), (6,), (2, 3), (1, 2, 3), (3, 0, 2), (1,) * 64]:
+            count = math.prod(shape)
+            source = self.source(values[:4 * count], "<f4", shape)
+            got = self.convert(source, "--to", "fp32", "--decode")
+            self.assertEqual(got, ("<f4", shape, values[:4 * count]))
+
+    def test_fortran_order_becomes_c_order(self):
+        source = write_npy(self.path("f.npy"), "<f4", (2, 3), floats(0, 3, 1, 4, 2, 5), fortran=True)
+        self.assertEqual(self.convert(source, "--to", "fp32", "--decode"),
+                         ("<f4", (2, 3), floats(*range(6))))
+
+    def test_safetensors(self):
+        path = write_safetensors(self.path("m.safetensors"), [
+            ("a", "F32", (1, 2), floats(1, 2)), ("b#1", "BF16", (2,), b"\x80\x3f\x00\x40"),
+            ("f4", "F4", (4,), bytes([0x21, 0xf7])), ("f6", "F6_E3M2", (4,), b"\x0c\x4f\x7f"),
+            ("u", "U16", (1,), b"\x00\x3c"), ("i", "I32", (1,), b"1234"), ("", "F16", (), b"\x00\x3c")])
+        self.assertEqual(self.convert(path + "#a", "--to", "e4m3"), ("|u1", (1, 2), b"\x38\x40"))
+        self.assertEqual(self.convert(path + "#", "--to", "e4m3"), ("|u1", (), b"\x38"))
+        self.assertEqual(self.convert(path + "#f4", "--to", "fp32", "--decode"),
+                         ("<f4", (4,), floats(0.5, 1, 6, -6)))
+        self.assertEqual(self.convert(path + "#f6", "--to", "e3m2")[2].hex(), "0c3c341f")
+        self.assertEqual(self.convert(path + "#u", "--to", "bf16", "--from", "fp16")[2], b"\x80\x3f")
+        out = self.path("o.npy")
+        self.fails(3, "convert", path + "#no", out, "--to", "fp16", says=["m.safetensors", '"no"'])
+        # Split at the last #, so that this asks for tensor 1 of a file m.safetensors#b.
+        self.fails(3, "convert", path + "#b#1", out, "--to", "fp16", says="m.safetensors#b: ")
+        self.fails(2, "convert", path, out, "--to", "fp16", says=["7 tensors", "FILE#TENSOR"])
+        self.fails(3, "convert", path + "#i", out, "--to", "fp16", says="I32")
+        self.assertFalse(os.path.exists(out))
+
+    def test_one_tensor_needs_no_name(self):
+        path = write_safetensors(self.path("one#1.safetensors"), [("x", "F32", (1,), floats(1))])
+        for source in [path, path + "#x"]:
+            self.assertEqual(self.convert(source, "--to", "e4m3"), ("|u1", (1,), b"\x38"))
+
+    def test_stochastic(self):
+        seed, stream, offset = 2**64 - 1, 2**40 + 1, 2**64 - 5
+        values = array.array("f", [0.37 * 1.13**i * (-1)**i for i in range(60)])
+        source = self.source(values.tobytes(), "<f4", (3, 4, 5))
+        for name in ["fp16", "e4m3", "e5m2", "e2m1"]:
+            for bits in [1, 7, 8, 9, 16, 17, 32]:
+                *_, data = self.convert(source, "--to", name, "--round", "stochastic", "--seed",
+                                        str(seed), "--stream", hex(stream), "--offset", str(offset),
+                                        "--random-bits", str(bits))
+                width = 2 if name == "fp16" else 1
+                for i, value in enumerate(values):
+                    word = reference.random_word(seed, stream, (offset + i) % 2**64, bits)
+                    expected, _ = reference.convert(name, value, reference.stochastic(word, bits))
+                    got = int.from_bytes(data[width * i:width * (i + 1)], "little")
+                    self.assertEqual(got, expected, (name, bits, i, value))
+
+    def test_random_index_in_a_large_tensor(self):
+        # One and a bit million equal elements: only the random bits tell them apart. The tensor is
+        # worked on in blocks, which must not show.
+        count, value, bits = (1 << 20) + 4099, 1.0625, 8
+        source = self.source(struct.pack("<f", value) * count, "<f4", (count,))
+        options = ["--to", "e4m3", "--round", "stochastic", "--seed", "7", "--random-bits", "8"]
+        *_, data = self.convert(source, *options)
+        self.assertEqual(len(data), count)
+        for index in [*range(64), *range((1 << 20) - 64, (1 << 20) + 64), *range(count - 64, count)]:
+            word = reference.random_word(7, 0, index, bits)
+            expected, _ = reference.convert("e4m3", value, reference.stochastic(word, bits))
+            self.assertEqual(data[index], expected, index)
+        # The tail alone, with the offset of its first element, gets the bits it has in the whole.
+        first = (1 << 20) + 11
+        tail = self.source(struct.pack("<f", value) * (count - first))
+        self.assertEqual(self.convert(tail, *options, "--offset", str(first))[2], data[first:])
+
+    def test_output_is_what_numpy_would_write(self):
+        self.convert(self.source(floats(1, 2), "<f4", (2,)), "--to", "e4m3")
+        with open(self.path("converted.npy"), "rb") as file:
+            content = file.read()
+        header = b"{'descr': '|u1', 'fortran_order': False, 'shape': (2,), }"
+        self.assertEqual(content, b"\x93NUMPY\x01\x00\x76\x00" + header.ljust(117) + b"\n8@")
+
+    def test_json(self):
+        source = self.source(floats(1, 2), "<f4", (1, 2))
+        target = self.path("out.npy")
+        document = self.ok_json("convert", source, target, "--to", "fp16", "--round", "stochastic",
+                                "--seed", "18446744073709551615", "--backend", "reference")
+        self.assertEqual(document, {
+            "schema": 1, "input": source, "output": target, "from": "fp32", "to": "fp16",
+            "round": "stochastic", "overflow": "ieee", "nan": "canonical",
+            "seed": 18446744073709551615, "stream": 0, "offset": 0, "random_bits": 32,
+            "decoded": False, "dtype": "<u2", "count": 2, "shape": [1, 2], "backend": "reference"})
+        self.assertEqual(read_npy(target), ("<u2", (1, 2), b"\x00\x3c\x00\x40"))
+
+    def test_input_may_be_the_output(self):
+        path = self.source(floats(1, 2))
+        self.ok("convert", path, path, "--to", "e4m3", "--json")
+        self.assertEqual(read_npy(path), ("|u1", (2,), b"\x38\x40"))
+        self.assertEqual(os.listdir(self.folder), ["in.npy"])
+
+    def test_refused(self):
+        source, out = self.source(), self.path("out.npy")
+        codes = write_npy(self.path("codes.npy"), "|u1", (1,), b"\x38")
+        for arguments, says in [
+                ([source, out], "--to"), ([source, "--to", "fp16"], "OUT"),
+                ([source, out, "--to", "fp64"], "fp64"), ([source, out, "--to", "fp8"], "e4m3"),
+                ([source, out, "--to", "fp16", "--from", "bf16"], "F32"),
+                ([codes, out, "--to", "fp16"], "--from"),
+                ([codes, out, "--to", "fp16", "--from", "bf16"], "16 bits"),
+                ([source, out, "--to", "fp16", "--round", "even"], "nearest_even"),
+                ([source, out, "--to", "fp16", "--nope"], "--nope")]:
+            self.fails(2, "convert", *arguments, says=says)
+        for text in ["-1", "+1", "1.0", "1e3", " 1", "0x", "0xg", "", "18446744073709551616",
+                     "0x10000000000000000", "one"]:
+            for option in ["--seed", "--stream", "--offset", "--random-bits"]:
+                self.fails(2, "convert", source, out, "--to", "fp16", f"{option}={text}", says=option)
+        self.assertFalse(os.path.exists(out))
+
+
+if __name__ == "__main__":
+    cli_support.main()

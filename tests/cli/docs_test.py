@@ -1,0 +1,55 @@
+# The transcripts of docs/fpinspect.md, run again: what the page shows is what the tool prints.
+#
+# In ```console blocks a line "$ fpinspect ..." is run in a folder that looks like the project's root
+# (with the sample file alone), and the lines below are its standard output and error. A line "..."
+# stands for any lines.
+import os
+import re
+import shlex
+import subprocess
+import unittest
+
+import cli_support
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+PAGE = os.path.join(ROOT, "docs", "fpinspect.md")
+
+
+def transcripts(text):
+    """(line number, command, expected output)"""
+    for block in re.finditer(r"^```console\n(.*?)^```$", text, re.M | re.S):
+        line = text[:block.start(1)].count("\n") + 1
+        for part in re.split(r"^(?=\$ )", block[1], flags=re.M):
+            command, _, output = part.partition("\n")
+            if command:
+                yield line, command, output
+            line += part.count("\n")
+
+
+def pattern(output):
+    lines = [r"(?:.*\n)*?" if line == "..." else re.escape(line) + r"\n"
+             for line in output.splitlines()]
+    return r"\A" + "".join(lines) + r"\Z"
+
+
+class Transcripts(cli_support.CliTest):
+    def test_page(self):
+        os.makedirs(self.path("tests/data"))
+        os.symlink(os.path.abspath(cli_support.SAMPLE),
+                   self.path("tests/data/gpt_sample.safetensors"))
+        with open(PAGE, encoding="utf-8") as file:
+            found = list(transcripts(file.read()))
+        self.assertGreater(len(found), 8)
+        for line, command, expected in found:
+            words = shlex.split(command[2:])
+            self.assertEqual(words[0], "fpinspect", f"line {line}")
+            done = subprocess.run([cli_support.FPINSPECT, *words[1:]], stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, cwd=self.folder, env=cli_support.CLEAN,
+                                  timeout=60)
+            shown = done.stdout.decode("utf-8")
+            if not re.search(pattern(expected), shown):
+                self.assertEqual(shown, expected, f"{PAGE}:{line}: {command}")
+
+
+if __name__ == "__main__":
+    cli_support.main()

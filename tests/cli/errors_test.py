@@ -1,0 +1,189 @@
+# What goes wrong: exit codes, one line of valid UTF-8 each, and no trace of a failed conversion.
+import os
+import resource
+import signal
+import struct
+import subprocess
+import unittest
+
+import cli_support
+from cli_support import CLEAN, FPINSPECT, floats, run, write_npy, write_safetensors
+
+
+class CommandLine(cli_support.CliTest):
+    def test_help_and_version(self):
+        for arguments in [["--help"], ["-h"], ["show", "--help"], ["tensor", "-h"],
+                          ["convert", "--help"], ["cast", "--help"], ["formats", "--help"]]:
+            text = self.ok(*arguments).out
+            self.assertIn("Usage: fpinspect", text)
+            self.assertIn("Exit codes: 0 ok, 1", text)
+        self.assertRegex(self.ok("--version").out, r"\Afpinspect \d+\.\d+\.\d+\n\Z")
+
+    def test_usage(self):
+        for arguments, says in [
+                ([], "formats, show, cast, convert, tensor"), (["frobnicate"], "frobnicate"),
+                (["--json"], "subcommand"), (["formats", "x"], "x"), (["formats", "--nope"], "--nope"),
+                (["formats", "--color=blue"], "--color"), (["--color", "red", "formats"], "--color"),
+                (["show"], "FORMAT"), (["show", "e4m3"], "VALUE"), (["show", "e9m9", "1"], "e9m9"),
+                (["show", "e4m3", "1", "2"], "2"), (["show", "e4m3", "one"], '"one"'),
+                (["show", "e4m3", "1.5.5"], "from byte 3 on"), (["show", "e4m3", ""], '""'),
+                (["show", "e4m3", "0x100"], "8 bits"), (["show", "fp64", "0x1" + "0" * 16], "64 bits"),
+                (["show", "--", "e4m3", "--json"], '"--json"'), (["tensor"], "FILE"),
+                (["convert"], "IN"), (["cast"], "VALUE")]:
+            self.fails(2, *arguments, says=says)
+
+    def test_json_before_and_after_the_subcommand(self):
+        self.assertEqual(self.ok("--json", "formats").out, self.ok("formats", "--json").out)
+
+    def test_hostile_arguments(self):
+        hostile = b"a\x01\n\x1b[31m\xff\xc3\xe2\x80\xae\""
+        for arguments in [[hostile], ["formats", hostile], ["formats", b"--" + hostile],
+                          ["show", hostile, "1"], ["show", "e4m3", hostile],
+                          ["cast", "1", "--to", hostile], ["cast", "1", "--round", hostile],
+                          ["cast", hostile], ["cast", "--", b"-" + hostile]]:
+            self.fails(2, *arguments, says=r"\x1b")
+        self.fails(4, "convert", self.input(), self.path("o"), "--to", "fp16", "--backend", hostile,
+                   says=r"\x1b")
+        # The mark that carries values past the option parser is an ordinary byte to the user.
+        self.fails(2, "show", "e4m3", b"\x01-1", says=r'"\x01-1"')
+
+    def input(self):
+        return write_npy(self.path("in.npy"), "<f4", (2,), floats(1, 2))
+
+
+class Files(cli_support.CliTest):
+    def test_input(self):
+        broken = self.path("broken.npy")
+        with open(broken, "wb") as file:
+            file.write(b"\x93NUMPY\x01\x00\x10\x00{'descr': '<f4'}")
+        pickled = write_npy(self.path("pickle.npy"), "|O", (1,), bytes(8))
+        torch = self.path("model.pt")
+        with open(torch, "wb") as file:
+            file.write(b"PK\x03\x04" + bytes(60))
+        short = write_safetensors(self.path("short.safetensors"), [("a", "F32", (4,), bytes(8))])
+        booleans = write_npy(self.path("bool.npy"), "|b1", (1,), b"\x01")
+        missing = self.path("missing.npy")
+        for path, says in [(missing, missing), (self.folder, self.folder), (broken, "broken.npy"),
+                           (pickled, "pickle.npy"), (torch, "model.pt"), (short, "short.safetensors"),
+                           ("", ""), ("/dev/null", "/dev/null")]:
+            self.fails(3, "tensor", path, says=says)
+            self.fails(3, "convert", path, self.path("o.npy"), "--to", "fp16", says=says)
+        self.fails(3, "convert", booleans, self.path("o.npy"), "--to", "fp16", says="BOOL")
+        self.fails(3, "tensor", booleans, "--tensor", "x", says='"x"')
+        self.assertFalse(os.path.exists(self.path("o.npy")))
+
+    def test_hostile_names(self):
+        name = b"n\n\x1b[31m\xff\"\xe2\x80\xae"
+        path = os.fsencode(self.folder) + b"/" + name
+        self.fails(3, "tensor", path, says=[r"n\x0a\x1b[31m\xff", r"\xe2\x80\xae"])
+        tensor = "line\nbreak \x1b[31m\u202e\""
+        model = write_safetensors(self.path("m.safetensors"), [(tensor, "F32", (1,), floats(1))])
+        os.rename(model, path)
+        shown = run("tensor", path)
+        self.assertEqual((shown.code, shown.err), (0, ""))
+        self.assertIn(r'line\x0abreak \x1b[31m\xe2\x80\xae\"', shown.out)
+        self.assertNotIn("\x1b", shown.out)
+        self.assertEqual(run("tensor", path, "--json").json()["tensors"][0]["name"], tensor)
+        self.fails(3, "tensor", path, "--tensor", "x", says=r"line\x0abreak")
+        done = run("convert", path, path + b".npy", "--to", "fp16")
+        self.assertEqual((done.code, done.err.count("\n")), (0, 1))
+        self.assertTrue(done.err[:-1].isprintable())
+        document = run("convert", path, path + b".npy", "--to", "fp16", "--json").json()
+        self.assertIn("\ufffd", document["input"])  # JSON is Unicode; the byte is lost there
+
+
+class Output(cli_support.CliTest):
+    def setUp(self):
+        super().setUp()
+        self.data = floats(*range(4096))
+        self.input = write_npy(self.path("in.npy"), "<f4", (4096,), self.data)
+        self.before = self.content(self.input)
+
+    def content(self, path):
+        with open(path, "rb") as file:
+            return file.read()
+
+    def test_folder_that_is_not_there(self):
+        self.fails(3, "convert", self.input, self.path("no/o.npy"), "--to", "fp16", says="no/o.npy")
+
+    def test_target_that_is_a_folder_or_a_device(self):
+        os.mkdir(self.path("folder"))
+        for target in [self.path("folder"), "/dev/null"]:
+            self.fails(3, "convert", self.input, target, "--to", "fp16", says=target)
+        self.assertEqual(sorted(os.listdir(self.folder)), ["folder", "in.npy"])
+        self.assertTrue(os.path.exists("/dev/null") and not os.path.isfile("/dev/null"))
+
+    def test_a_write_that_fails_leaves_nothing(self):
+        def limit():
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+        for target in [self.path("new.npy"), self.input]:
+            self.fails(3, "convert", self.input, target, "--to", "fp16", preexec_fn=limit, says=target)
+            self.assertEqual(os.listdir(self.folder), ["in.npy"])
+            self.assertEqual(self.content(self.input), self.before)
+
+    def test_refused_before_anything_is_written(self):
+        target = self.path("old.npy")
+        write_npy(target, "|u1", (1,), b"1")
+        before = self.content(target)
+        for code, options in [(2, ["--to", "fp64"]), (2, ["--to", "fp16", "--from", "bf16"]),
+                              (2, ["--to", "fp16", "--seed", "x"]),
+                              (4, ["--to", "fp16", "--backend", "cuda:9"])]:
+            self.fails(code, "convert", self.input, target, *options)
+            self.assertEqual(self.content(target), before)
+        self.assertEqual(sorted(os.listdir(self.folder)), ["in.npy", "old.npy"])
+
+    def test_full_disk(self):
+        for arguments in [["formats"], ["cast", "1"], ["show", "e4m3", "1"], ["tensor", self.input],
+                          ["tensor", self.input, "--json"], ["--help"]]:
+            with open("/dev/full", "wb") as full:
+                done = subprocess.run([FPINSPECT, *arguments], stdout=full, stderr=subprocess.PIPE,
+                                      env=CLEAN, timeout=60)
+            self.assertEqual(done.returncode, 3, arguments)
+            self.assertEqual(done.stderr,
+                             b"fpinspect: standard output: No space left on device\n")
+
+    def test_closed_output(self):
+        done = subprocess.run(["/bin/sh", "-c", '"$0" formats >&-', FPINSPECT], capture_output=True,
+                              env=CLEAN, timeout=60)
+        self.assertEqual((done.returncode, done.stderr),
+                         (3, b"fpinspect: standard output: Bad file descriptor\n"))
+        # The output file does not take the place of the closed descriptor.
+        target = self.path("o.npy")
+        done = subprocess.run(["/bin/sh", "-c", '"$0" convert "$1" "$2" --to fp16 --json >&- <&-',
+                               FPINSPECT, self.input, target], capture_output=True, env=CLEAN,
+                              timeout=60)
+        self.assertEqual(done.returncode, 3)
+        self.assertEqual(cli_support.read_npy(target)[:2], ("<u2", (4096,)))
+
+    def test_reader_that_has_gone(self):
+        reading, writing = os.pipe()
+        os.close(reading)
+        done = subprocess.run([FPINSPECT, "formats"], stdout=writing, stderr=subprocess.PIPE,
+                              env=CLEAN, timeout=60)
+        os.close(writing)
+        self.assertEqual((done.returncode, done.stderr), (3, b""))
+
+
+class Backends(cli_support.CliTest):
+    def test_unknown(self):
+        source = write_npy(self.path("in.npy"), "<f4", (1,), floats(1))
+        target = self.path("o.npy")
+        self.fails(4, "convert", source, target, "--to", "fp16", "--backend", "abacus",
+                   says=["abacus", "reference"])
+        for arguments in [["convert", source, target, "--to", "fp16"], ["tensor", source]]:
+            self.fails(4, *arguments, env={"SAMEBITS_BACKEND": "abacus"}, says=["abacus", "reference"])
+        self.assertFalse(os.path.exists(target))
+
+    def test_every_name_means_the_same_bits(self):
+        source = write_npy(self.path("in.npy"), "<f4", (4,), struct.pack("<4f", 0.1, -3, 1e9, 1e-9))
+        line = self.fails(4, "convert", source, self.path("o.npy"), "--to", "fp16", "--backend", "?")
+        names = [name for name in line.split("there are: ")[1].split(", ") if "(" not in name]
+        self.assertIn("reference", names)
+        default = self.convert(source, "--to", "fp16")
+        for name in names:
+            self.assertEqual(self.convert(source, "--to", "fp16", "--backend", name), default)
+
+
+if __name__ == "__main__":
+    cli_support.main()

@@ -1,0 +1,119 @@
+# Every figure of `tensor` and every code of `convert` on the sample file, against NumPy and ml_dtypes.
+#
+# Run by SAMEBITS_PYTHON where that is set and the plain interpreter lacks them; skipped where both do.
+import math
+import os
+import sys
+import unittest
+
+import cli_support
+
+try:
+    import ml_dtypes
+    import numpy as np
+except ImportError as missing:
+    other = os.environ.pop("SAMEBITS_PYTHON", None)
+    if other:
+        os.execv(other, [other, *sys.argv])
+    print(f"skipped: {missing}")
+    sys.exit(cli_support.SKIPPED)
+
+SOURCES = {"F32": np.float32, "F16": np.float16, "BF16": ml_dtypes.bfloat16,
+           "F8_E4M3": ml_dtypes.float8_e4m3fn}
+TARGETS = {"fp32": np.float32, "fp16": np.float16, "bf16": ml_dtypes.bfloat16,
+           "e4m3": ml_dtypes.float8_e4m3fn, "e5m2": ml_dtypes.float8_e5m2,
+           "e3m2": ml_dtypes.float6_e3m2fn, "e2m3": ml_dtypes.float6_e2m3fn,
+           "e2m1": ml_dtypes.float4_e2m1fn, "e4m3fnuz": ml_dtypes.float8_e4m3fnuz,
+           "e5m2fnuz": ml_dtypes.float8_e5m2fnuz}
+FNUZ_OR_FN = {"e3m2": 28.0, "e2m3": 7.5, "e2m1": 6.0}  # saturate; the rest show Inf or NaN
+
+
+def cast(name, exact):
+    """float32 elements rounded into the format, as float64; all sources are float32 exactly."""
+    if name != "tf32":
+        return exact.astype(TARGETS[name]).astype(np.float64)
+    bits = exact.view(np.uint32).astype(np.uint64)
+    bits = (bits + 0xFFF + (bits >> 13 & 1)) & ~np.uint64(0x1FFF)  # to nearest even at bit 13
+    return bits.astype(np.uint32).view(np.float32).astype(np.float64)
+
+
+def smallest_normal(name):
+    return 2.0**-126 if name == "tf32" else float(ml_dtypes.finfo(TARGETS[name]).smallest_normal)
+
+
+def tree_sum(leaves):
+    while len(leaves) > 1:
+        even = len(leaves) & ~1
+        leaves = np.concatenate([leaves[0:even:2] + leaves[1:even:2], leaves[even:]])
+    return float(leaves[0]) if len(leaves) else 0.0
+
+
+def effect(name, exact):
+    x = exact.astype(np.float64)
+    y = cast(name, exact)
+    some = np.isfinite(x) & (x != 0)
+    overflow = np.isfinite(x) & ~np.isfinite(y)
+    if name in FNUZ_OR_FN:
+        largest = FNUZ_OR_FN[name]
+        step = largest - float(np.nextafter(TARGETS[name](largest), TARGETS[name](0)))
+        overflow = np.isfinite(x) & (np.abs(x) >= largest + step / 2)  # max is odd: a tie goes up
+    paired = np.isfinite(x) & np.isfinite(y)
+    signal = tree_sum(np.where(paired, x * x, 0.0))
+    noise = tree_sum(np.where(paired, (x - y) * (x - y), 0.0))
+    return {"underflow": int((some & (y == 0)).sum()),
+            "subnormal": int((some & (y != 0) & (np.abs(y) < smallest_normal(name))).sum()),
+            "overflow": int(overflow.sum()), "signal": signal, "noise": noise,
+            "sqnr_db": cli_support.sqnr_db(signal, noise)}
+
+
+def elements(dtype, shape, raw):
+    return np.frombuffer(raw, SOURCES[dtype]).reshape(shape).astype(np.float32)
+
+
+class AgainstNumPy(cli_support.CliTest):
+    @classmethod
+    def setUpClass(cls):
+        cls.sample = os.environ.get("SAMEBITS_SAMPLE", cli_support.SAMPLE)
+        cls.tensors = cli_support.read_safetensors(cls.sample)
+
+    def test_figures(self):
+        shown = self.ok_json("tensor", self.sample)["tensors"]
+        self.assertEqual({t["name"] for t in shown}, set(self.tensors))
+        for tensor in shown:
+            dtype, shape, raw = self.tensors[tensor["name"]]
+            exact = elements(dtype, shape, raw).ravel()
+            magnitudes = np.abs(exact.astype(np.float64))
+            nonzero = magnitudes[magnitudes > 0]
+            binades, counts = np.unique(np.frexp(nonzero)[1] - 1, return_counts=True)
+            amax = float(magnitudes.max())
+            scale = max(k for k in range(-200, 200) if math.ldexp(amax, k) < 65520)
+            self.assertTrue(np.isfinite(exact).all())
+            self.assertEqual(tensor, {
+                "name": tensor["name"], "dtype": dtype, "shape": shape, "count": exact.size,
+                "zeros": int((exact == 0).sum()), "nan": 0, "inf": 0, "amax": amax,
+                "min_nonzero": float(nonzero.min()), "fp16_loss_scale_log2": scale,
+                "exponents": {str(b): int(c) for b, c in zip(binades, counts)},
+                "formats": {name: effect(name, exact) for name in ["tf32", *TARGETS]},
+                "amax_code": tensor["amax_code"], "min_nonzero_code": tensor["min_nonzero_code"]})
+
+    def test_codes(self):
+        for name, (dtype, shape, raw) in self.tensors.items():
+            exact = elements(dtype, shape, raw)
+            for to, target in TARGETS.items():
+                descr, got_shape, data = self.convert(f"{self.sample}#{name}", "--to", to)
+                expected = exact.astype(target)
+                self.assertEqual((int(descr[2]), list(got_shape)), (expected.itemsize, shape))
+                self.assertEqual(data, expected.tobytes(), (name, to))
+
+    def test_numpy_reads_what_convert_writes(self):
+        name, (dtype, shape, raw) = next(iter(self.tensors.items()))
+        target = self.path("o.npy")
+        self.ok("convert", f"{self.sample}#{name}", target, "--to", "fp16", "--decode", "--json")
+        loaded = np.load(target)
+        self.assertEqual((loaded.dtype, loaded.flags.c_contiguous), (np.dtype("<f4"), True))
+        expected = elements(dtype, shape, raw).astype(np.float16).astype(np.float32)
+        self.assertEqual(loaded.tobytes(), expected.tobytes())
+
+
+if __name__ == "__main__":
+    cli_support.main()

@@ -1,0 +1,177 @@
+// The scalar API inside kernels: the same codes and random words as on the host, bit for bit.
+#include <cuda_runtime.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "samebits/scalar.hpp"
+#include "samebits/types.hpp"
+
+namespace samebits {
+namespace {
+
+void check(cudaError_t error, const char* what) {
+  if (error == cudaSuccess) return;
+  throw std::runtime_error(std::string(what) + ": " + cudaGetErrorName(error) + ", " +
+                           cudaGetErrorString(error));
+}
+
+class Device : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    int count = 0;
+    const cudaError_t error = cudaGetDeviceCount(&count);
+    ASSERT_EQ(error, cudaSuccess) << "no usable GPU: " << cudaGetErrorString(error);
+    ASSERT_GT(count, 0) << "no usable GPU";
+  }
+};
+
+/// Device memory of `size` elements, freed with its owner.
+template <class T>
+class device_buffer {
+ public:
+  explicit device_buffer(std::size_t size) : size_(size) {
+    check(cudaMalloc(&data_, size * sizeof(T)), "cudaMalloc");
+  }
+  ~device_buffer() { cudaFree(data_); }
+  device_buffer(const device_buffer&) = delete;
+  device_buffer& operator=(const device_buffer&) = delete;
+
+  T* data() { return data_; }
+  std::vector<T> download() {
+    std::vector<T> host(size_);
+    check(cudaMemcpy(host.data(), data_, size_ * sizeof(T), cudaMemcpyDeviceToHost), "cudaMemcpy");
+    return host;
+  }
+
+ private:
+  T* data_ = nullptr;
+  std::size_t size_;
+};
+
+/// Inputs are start + i * stride, so that neither side needs an array of them.
+struct input_range {
+  std::uint64_t start, stride, count;
+  SAMEBITS_HD std::uint64_t at(std::uint64_t i) const { return start + i * stride; }
+};
+
+/// One conversion of the i-th input; stochastic rounding draws the word of index i.
+struct job {
+  format_id from, to;
+  cast_rule rule;
+  std::uint64_t seed;
+  int k;
+  input_range inputs;
+
+  SAMEBITS_HD std::uint64_t result(std::uint64_t i) const {
+    const random_bits random{rule.round == rounding::stochastic ? random_word(seed, 3, i, k) : 0,
+                             k};
+    const converted r = convert_code(from, to, inputs.at(i), rule, random);
+    return r.code ^ (std::uint64_t{r.inexact} << 62) ^ (std::uint64_t{r.overflow} << 63);
+  }
+};
+
+__global__ void convert_kernel(job j, std::uint64_t* out) {
+  const std::uint64_t step = std::uint64_t{gridDim.x} * blockDim.x;
+  for (std::uint64_t i = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < j.inputs.count;
+       i += step) {
+    out[i] = j.result(i);
+  }
+}
+
+template <class Function>
+void on_all_cores(std::uint64_t count, const Function& f) {
+  const std::uint64_t threads = std::max(1u, std::thread::hardware_concurrency());
+  std::vector<std::jthread> workers;
+  for (std::uint64_t t = 0; t < threads; ++t) {
+    workers.emplace_back([&, t] {
+      for (std::uint64_t i = count * t / threads; i < count * (t + 1) / threads; ++i) f(i);
+    });
+  }
+}
+
+/// Runs the job on both sides; returns how many results differ.
+std::uint64_t differing(const job& j, device_buffer<std::uint64_t>& buffer) {
+  convert_kernel<<<1024, 256>>>(j, buffer.data());
+  check(cudaGetLastError(), "convert_kernel");
+  const std::vector<std::uint64_t> got = buffer.download();
+  std::atomic<std::uint64_t> differ = 0;
+  on_all_cores(j.inputs.count, [&](std::uint64_t i) { differ += got[i] != j.result(i); });
+  return differ;
+}
+
+TEST_F(Device, ConvertsEveryFormatPairAndRuleAsTheHostDoes) {
+  constexpr std::uint64_t samples = 1 << 16;
+  device_buffer<std::uint64_t> buffer(samples);
+  std::uint64_t compared = 0;
+  for (int from = 0; from < format_count; ++from) {
+    // All codes where there are at most 2^16; elsewhere an odd stride through all of them.
+    const int bits = spec_of(format_at(from)).storage_bits;
+    const input_range inputs{bits > 16 ? 0x1234567u : 0u,
+                             bits == 64   ? 0x0000FFFFFFFFFC5Fu
+                             : bits == 32 ? 65519u
+                                          : 1u,
+                             bits == 8 ? 256u : samples};
+    for (int to = 0; to < format_count; ++to) {
+      for (int mode = 0; mode < rounding_count; ++mode) {
+        for (int over = 0; over < overflow_count; ++over) {
+          for (int nan = 0; nan < nan_policy_count; ++nan) {
+            const job j{format_at(from),
+                        format_at(to),
+                        {static_cast<rounding>(mode), static_cast<overflow>(over),
+                         static_cast<nan_policy>(nan)},
+                        0x123456789ABCDEF0u,
+                        1 + (mode * 5 + over * 11 + from) % 32,
+                        inputs};
+            ASSERT_EQ(differing(j, buffer), 0u)
+                << name(j.from) << " to " << name(j.to) << ", " << name(j.rule.round) << ", "
+                << name(j.rule.on_overflow) << ", " << name(j.rule.on_nan);
+            compared += inputs.count;
+          }
+        }
+      }
+    }
+  }
+  RecordProperty("compared", std::to_string(compared));
+  std::printf("compared %llu, differed 0\n", static_cast<unsigned long long>(compared));
+  EXPECT_GT(compared, 100'000'000u);
+}
+
+TEST_F(Device, ConvertsEveryFp32InputToEachFp8AndHalfAsTheHostDoes) {
+  constexpr std::uint64_t chunk = std::uint64_t{1} << 26;
+  device_buffer<std::uint64_t> buffer(chunk);
+  std::uint64_t compared = 0;
+  for (const format_id to : {format_id::fp16, format_id::bf16, format_id::e4m3, format_id::e5m2}) {
+    for (std::uint64_t start = 0; start < std::uint64_t{1} << 32; start += chunk) {
+      const job j{format_id::fp32, to, {}, 1, 32, {start, 1, chunk}};
+      ASSERT_EQ(differing(j, buffer), 0u) << name(to) << " from " << start;
+      compared += chunk;
+    }
+  }
+  std::printf("compared %llu, differed 0\n", static_cast<unsigned long long>(compared));
+  EXPECT_EQ(compared, std::uint64_t{4} << 32);
+}
+
+__global__ void value_type_kernel(float* out) {
+  const e4m3 x(0.3f);
+  const bf16 y(x);
+  out[0] = static_cast<float>(x);
+  out[1] = static_cast<float>(-y);
+  out[2] = x < e4m3(1.0f) ? 1.0f : 0.0f;
+  out[3] = static_cast<float>(e5m2(1.0 + 0x1p-3 + 0x1p-40));
+}
+
+TEST_F(Device, ValueTypesWorkInKernels) {
+  device_buffer<float> buffer(4);
+  value_type_kernel<<<1, 1>>>(buffer.data());
+  check(cudaGetLastError(), "value_type_kernel");
+  EXPECT_EQ(buffer.download(), (std::vector<float>{0.3125f, -0.3125f, 1.0f, 1.25f}));
+}
+
+}  // namespace
+}  // namespace samebits

@@ -1,0 +1,107 @@
+// What must hold for every tensor that a reader accepts and every refusal that it gives.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "tensor_file/codes.hpp"
+#include "tensor_file/error.hpp"
+#include "tensor_file/tensor_info.hpp"
+#include "tensor_file/utf8.hpp"
+
+namespace samebits::fuzz {
+
+using tensor_file::tensor_info;
+using file_bytes = std::span<const std::byte>;
+
+/// Ends the program with a message, which the fuzzer reports as a crash.
+inline void require(bool condition, const char* what) {
+  if (condition) return;
+  std::fprintf(stderr, "broken: %s\n", what);
+  std::abort();
+}
+
+/// A refusal is one short line of text.
+inline void require_message(const tensor_file::file_error& error) {
+  const std::string_view message = error.what();
+  require(!message.empty() && message.size() < 600, "a message has a length that fits a line");
+  require(tensor_file::find_invalid_utf8(message) == std::string_view::npos, "a message is UTF-8");
+  for (const char c : message) {
+    require(static_cast<unsigned char>(c) >= 0x20 && c != 0x7f, "a message has no controls");
+  }
+}
+
+/// The byte `at` of element i (C order), found by the definition of the layout.
+inline std::byte naive_byte(file_bytes file, const tensor_info& info, std::uint64_t i,
+                            std::uint64_t at) {
+  const tensor_file::dtype_spec spec = spec_of(info.type);
+  if (spec.bits < 8) {
+    unsigned code = 0;
+    for (unsigned b = 0; b < static_cast<unsigned>(spec.bits); ++b) {
+      const std::uint64_t bit = i * static_cast<std::uint64_t>(spec.bits) + b;
+      const auto byte = std::to_integer<unsigned>(file[info.offset + bit / 8]);
+      code |= (byte >> (bit % 8) & 1u) << b;
+    }
+    return static_cast<std::byte>(code);
+  }
+  std::uint64_t position = i;
+  if (info.order == tensor_file::element_order::fortran) {
+    position = 0;
+    std::uint64_t stride = info.count;
+    for (std::size_t k = info.shape.size(); k-- > 0;) {
+      stride /= info.shape[k];
+      position += i % info.shape[k] * stride;
+      i /= info.shape[k];
+    }
+  }
+  if (info.bytes_order == tensor_file::byte_order::big) {
+    const auto component = static_cast<std::uint64_t>(spec.component_bytes);
+    at = at - at % component + (component - 1 - at % component);
+  }
+  return file[info.offset + position * static_cast<std::uint64_t>(code_bytes(info.type)) + at];
+}
+
+inline void require_codes(file_bytes file, const tensor_info& info, std::uint64_t first,
+                          std::uint64_t count) {
+  const auto width = static_cast<std::uint64_t>(code_bytes(info.type));
+  std::string codes(count * width, '\0');
+  read_codes(file, info, first, count, reinterpret_cast<std::byte*>(codes.data()));
+  for (std::uint64_t k = 0; k < codes.size(); ++k) {
+    const std::byte expected = naive_byte(file, info, first + k / width, k % width);
+    require(static_cast<std::byte>(codes[k]) == expected, "a code is what the layout defines");
+  }
+}
+
+inline void require_tensor(file_bytes file, const tensor_info& info) {
+  require(info.offset <= file.size() && info.bytes <= file.size() - info.offset,
+          "the data lies in the file");
+  require(info.shape.size() <= tensor_file::max_rank, "the rank keeps to its limit");
+  using wide = unsigned __int128;
+  wide product = 1;
+  for (const std::uint64_t extent : info.shape) {
+    product *= extent;
+    require(product <= ~std::uint64_t{0}, "the product of the shape fits 64 bits");
+  }
+  require(product == info.count, "the count is the product of the shape");
+  require(product * static_cast<unsigned>(spec_of(info.type).bits) == wide{info.bytes} * 8,
+          "the size is the count times the bits");
+
+  // The first elements, the last ones, and some across the middle.
+  constexpr std::uint64_t part = 64;
+  const std::uint64_t length = std::min(part, info.count);
+  require_codes(file, info, 0, length);
+  require_codes(file, info, info.count - length, length);
+  require_codes(file, info, (info.count - length) / 2, length);
+  const auto view = view_codes(file, info);
+  if (view && info.count > 0) {
+    require(view->size() == info.bytes, "a view is the whole tensor");
+    require((*view)[0] == naive_byte(file, info, 0, 0), "a view shows the codes");
+  }
+}
+
+}  // namespace samebits::fuzz

@@ -1,0 +1,111 @@
+"""Checks the allowed #include arrows between the folders of the tree.
+
+usage: check_layering.py ROOT
+Prints every forbidden line and exits 1 if there is one. The rules are docs/architecture.md's.
+"""
+
+import pathlib
+import re
+import sys
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]')
+# Tokens that would bring floating-point arithmetic or state into the one definition.
+NO_FLOAT = re.compile(r"\b(float|double)\b")
+STANDARD = {"cstdint", "cstddef", "string_view", "optional"}
+
+
+def strip_comments(text):
+    text = re.sub(r"/\*.*?\*/", lambda m: "\n" * m.group().count("\n"), text, flags=re.S)
+    return re.sub(r"//[^\n]*", "", text)
+
+
+def layer_of(path):
+    """The folder a file or an included name belongs to, as the rules call it."""
+    parts = pathlib.PurePosixPath(path).parts
+    if parts[:2] == ("include", "samebits"):
+        parts = parts[1:]
+    if parts[0] == "samebits":
+        return "contract" if parts[-1] in ("format.hpp", "rounding.hpp") else "include"
+    if parts[0] == "numerics":
+        return "config" if parts[-1] == "config.hpp" else "numerics"
+    if parts[0] == "backends":
+        return "backends/" + parts[1] if len(parts) > 2 else "backends"
+    if parts[0] in ("oracle", "tests") and "oracle" in parts:
+        return "oracle"
+    if parts[0] in ("tests", "tools", "examples"):
+        return parts[0]
+    if parts[0] == "tensor_file":
+        return "tools"
+    if parts[0].startswith("Eigen"):
+        return "Eigen"
+    if parts[0] == "boost":
+        return "boost"
+    if parts[0].startswith("cuda"):
+        return "cuda_runtime"
+    return "other"
+
+
+def allowed(source, target, source_file, target_name):
+    """Whether a file of layer `source` may include something of layer `target`."""
+    if source == "contract":
+        return target in ("config", "other")
+    if source == "config":
+        return False
+    if source == "numerics":
+        # host-only algorithms of text use the standard library freely; the rules do not
+        free = source_file.name in ("text.hpp", "big_integer.hpp")
+        return target in ("numerics", "config", "contract") or (
+            target == "other" and (free or target_name in STANDARD))
+    if source == "include":
+        if target == "Eigen":
+            return source_file.name == "eigen.hpp"
+        if target == "cuda_runtime":
+            return False
+        return target in ("include", "contract", "numerics", "config", "other")
+    if source == "backends":
+        return target not in ("oracle", "tests", "tools", "boost")
+    if source.startswith("backends/"):
+        own = source.split("/")[1]
+        other = target.split("/")[1] if target.startswith("backends/") else own
+        if other != own and (own, other) != ("simd", "reference"):
+            return False
+        if target == "cuda_runtime":
+            return own == "cuda"
+        return target not in ("oracle", "tests", "tools", "boost")
+    if source == "oracle":
+        return target in ("oracle", "boost", "other") or target_name == "samebits/rounding.hpp"
+    if source in ("tools", "examples"):
+        return target not in ("numerics", "backends", "oracle", "tests", "boost") and \
+            not target.startswith("backends/")
+    return True  # tests see everything
+
+
+def violations(root):
+    root = pathlib.Path(root)
+    for folder in ("include", "numerics", "backends", "tests", "tools", "examples"):
+        for path in sorted((root / folder).rglob("*")):
+            if path.suffix not in (".hpp", ".cpp", ".cu", ".cuh", ".h"):
+                continue
+            relative = path.relative_to(root)
+            source = layer_of(relative)
+            text = strip_comments(path.read_text(encoding="utf-8"))
+            for number, line in enumerate(text.splitlines(), 1):
+                match = INCLUDE.match(line)
+                if match and not allowed(source, layer_of(match[1]), relative, match[1]):
+                    yield f"{relative}:{number}: {source} may not include {match[1]}"
+                if source == "numerics" and NO_FLOAT.search(line):
+                    yield f"{relative}:{number}: floating-point type in numerics/: {line.strip()}"
+                if "__CUDACC__" in line and source != "config" and folder != "tests":
+                    yield f"{relative}:{number}: only numerics/config.hpp looks at __CUDACC__"
+
+
+def main():
+    found = list(violations(sys.argv[1]))
+    for line in found:
+        print(line)
+    print(f"{len(found)} forbidden lines")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

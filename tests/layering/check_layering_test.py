@@ -1,0 +1,62 @@
+"""The layering check itself: each forbidden arrow is seen, an allowed tree passes."""
+
+import pathlib
+import tempfile
+import unittest
+
+import check_layering
+
+FORBIDDEN = [
+    ("numerics/a.hpp", '#include "backends/backend.hpp"'),
+    ("numerics/a.hpp", '#include "samebits/scalar.hpp"'),
+    ("numerics/a.hpp", "#include <vector>"),
+    ("numerics/a.hpp", "inline float half(float x);"),
+    ("numerics/a.hpp", "#ifdef __CUDACC__"),
+    ("include/samebits/format.hpp", '#include "numerics/layout.hpp"'),
+    ("include/samebits/convert.hpp", '#include "backends/backend.hpp"'),
+    ("include/samebits/convert.hpp", "#include <Eigen/Core>"),
+    ("include/samebits/convert.hpp", "#include <cuda_runtime.h>"),
+    ("backends/reference/a.cpp", '#include "backends/cuda/launch.cuh"'),
+    ("backends/api.cpp", '#include "oracle/convert.hpp"'),
+    ("tests/oracle/a.cpp", '#include "numerics/encode.hpp"'),
+    ("tests/oracle/a.cpp", '#include "samebits/format.hpp"'),
+    ("tools/fpinspect/a.cpp", '#include "numerics/encode.hpp"'),
+    ("tools/fpinspect/a.cpp", '#include "backends/backend.hpp"'),
+    ("examples/a.cpp", '#include "backends/backend.hpp"'),
+]
+ALLOWED = [
+    ("numerics/a.hpp", '#include "samebits/format.hpp"  // float is a word here'),
+    ("numerics/a.hpp", "#include <cstdint>"),
+    ("include/samebits/scalar.hpp", '#include "numerics/encode.hpp"'),
+    ("include/samebits/eigen.hpp", "#include <Eigen/Core>"),
+    ("include/samebits/format.hpp", '#include "numerics/config.hpp"'),
+    ("backends/reference/a.cpp", '#include "numerics/encode.hpp"'),
+    ("backends/simd/a.cpp", '#include "backends/reference/reference.hpp"'),
+    ("tests/oracle/a.cpp", '#include "samebits/rounding.hpp"'),
+    ("tests/oracle/a.cpp", "#include <boost/multiprecision/cpp_int.hpp>"),
+    ("tests/unit/a.cpp", '#include "numerics/encode.hpp"'),
+    ("tools/fpinspect/a.cpp", '#include "samebits/convert.hpp"'),
+]
+
+
+class Layering(unittest.TestCase):
+    def found(self, name, text):
+        with tempfile.TemporaryDirectory() as root:
+            path = pathlib.Path(root, name)
+            path.parent.mkdir(parents=True)
+            path.write_text(text + "\n", encoding="utf-8")
+            return list(check_layering.violations(root))
+
+    def test_forbidden_lines_are_seen(self):
+        for name, text in FORBIDDEN:
+            with self.subTest(name=name, text=text):
+                self.assertEqual(len(self.found(name, text)), 1)
+
+    def test_allowed_lines_pass(self):
+        for name, text in ALLOWED:
+            with self.subTest(name=name, text=text):
+                self.assertEqual(self.found(name, text), [])
+
+
+if __name__ == "__main__":
+    unittest.main()

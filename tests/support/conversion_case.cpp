@@ -1,0 +1,155 @@
+// Texts of conversion cases. Values are taken from the oracle: a wrong library cannot blur them.
+#include "support/conversion_case.hpp"
+
+#include <bit>
+#include <cstdio>
+#include <ostream>
+
+#include "oracle/convert.hpp"
+#include "support/rules.hpp"
+
+namespace samebits::support {
+namespace {
+
+std::string hex(std::uint64_t code, int storage_bits) {
+  char text[32];
+  std::snprintf(text, sizeof text, "0x%0*llX", storage_bits / 4,
+                static_cast<unsigned long long>(code));
+  return text;
+}
+
+std::string binary(std::uint64_t code, int low, int count) {
+  std::string text;
+  for (int i = low + count; i-- > low;) text += (code >> i) % 2 == 1 ? '1' : '0';
+  return text;
+}
+
+std::string format_double(const char* pattern, double x) {
+  char text[64];
+  std::snprintf(text, sizeof text, pattern, x);
+  return text;
+}
+
+double value_of(format_id format, std::uint64_t code) {
+  constexpr cast_rule keep{rounding::nearest_even, overflow::ieee, nan_policy::preserve_sign};
+  return std::bit_cast<double>(
+      oracle::convert(judge_of(format), judge_of(format_id::fp64), code, keep));
+}
+
+std::string shortest(double x) {
+  for (int digits = 1; digits < 17; ++digits) {
+    char text[64];
+    std::snprintf(text, sizeof text, "%.*g", digits, x);
+    double back = 0;
+    if (std::sscanf(text, "%lf", &back) == 1 && back == x) return text;
+  }
+  return format_double("%.17g", x);
+}
+
+/// fpinspect's spelling of a value.
+std::string value_argument(const conversion_case& c) {
+  const oracle::exact_value x = oracle::decode(judge_of(c.from), c.input);
+  const std::string sign = x.negative ? "-" : "";
+  if (x.kind == oracle::value_kind::nan) return sign + "nan";
+  if (x.kind == oracle::value_kind::infinite) return sign + "inf";
+  return format_double("%a", value_of(c.from, c.input));
+}
+
+/// Whether the code is the one a value stands for: no payload, no ignored bits.
+bool value_says_all(const conversion_case& c) {
+  const oracle::format& from = judge_of(c.from);
+  if (oracle::meaningful_bits(from, c.input) != c.input) return false;
+  const oracle::exact_value x = oracle::decode(from, c.input);
+  if (x.kind != oracle::value_kind::nan) return true;
+  constexpr cast_rule keep{rounding::nearest_even, overflow::ieee, nan_policy::preserve_sign};
+  return oracle::convert(from, from, c.input, keep) == c.input;
+}
+
+std::string rule_options(const cast_rule& rule) {
+  return "--round " + std::string(name(rule.round)) + " --overflow " +
+         std::string(name(rule.on_overflow)) + " --nan " + std::string(name(rule.on_nan));
+}
+
+std::string convert_command(const conversion_case& c) {
+  const int bytes = judge_of(c.from).storage_bits / 8;
+  const std::string codes = "'<u" + std::to_string(bytes) + "'";
+  const bool wide = c.from == format_id::fp64;  // has no code dtype, but a .npy holds doubles
+  std::string text = "python3 -c \"import numpy as n; n.save('case.npy', n.array([" +
+                     hex(c.input, judge_of(c.from).storage_bits) + "], " + codes + ")" +
+                     (wide ? ".view('<f8')" : "") + ")\" && fpinspect convert case.npy out.npy" +
+                     (wide ? "" : " --from " + std::string(name(c.from))) + " --to " +
+                     std::string(name(c.to)) + " " + rule_options(c.rule);
+  if (c.rule.round == rounding::stochastic) {
+    text += " --seed " + std::to_string(c.origin->seed) + " --stream " +
+            std::to_string(c.origin->stream) + " --offset " + std::to_string(c.origin->index) +
+            " --random-bits " + std::to_string(c.random.count);
+  }
+  return text;
+}
+
+std::string call_text(const conversion_case& c) {
+  std::string text = "convert_code(format_id::" + std::string(name(c.from)) +
+                     ", format_id::" + std::string(name(c.to)) + ", " +
+                     hex(c.input, judge_of(c.from).storage_bits) +
+                     ", {rounding::" + std::string(name(c.rule.round)) +
+                     ", overflow::" + std::string(name(c.rule.on_overflow)) +
+                     ", nan_policy::" + std::string(name(c.rule.on_nan)) + "}";
+  if (c.rule.round == rounding::stochastic) {
+    text += ", {" + hex(c.random.value, 32) + ", " + std::to_string(c.random.count) + "}";
+  }
+  return text + ")";
+}
+
+}  // namespace
+
+std::uint64_t expected_code(const conversion_case& c) {
+  return oracle::convert(judge_of(c.from), judge_of(c.to), c.input, c.rule, c.random);
+}
+
+std::string code_text(format_id format, std::uint64_t code) {
+  const oracle::format& f = judge_of(format);
+  std::string text = hex(code, f.storage_bits) + " = ";
+  int low = f.code_bits;
+  bool first = true;
+  for (const int width : {f.sign_bits, f.exponent_bits, f.mantissa_bits, f.unused_low_bits}) {
+    if (width == 0) continue;
+    low -= width;
+    text += (first ? "" : "|") + binary(code, low, width);
+    first = false;
+  }
+  if (f.storage_bits < 64 && code >> f.storage_bits != 0) return text + " = no code of the format";
+  const double x = value_of(format, code);
+  return text + " = " + format_double("%a", x) + " = " + shortest(x);
+}
+
+std::string reproduction(const conversion_case& c) {
+  if (c.rule.round == rounding::stochastic) {
+    return c.origin && c.to != format_id::fp64 ? convert_command(c) : call_text(c);
+  }
+  if (!value_says_all(c) && c.to != format_id::fp64) return convert_command(c);
+  return "fpinspect cast --to " + std::string(name(c.to)) + " " + rule_options(c.rule) + " -- " +
+         value_argument(c);
+}
+
+::testing::AssertionResult same_code(const conversion_case& c, std::uint64_t got,
+                                     std::uint64_t expected) {
+  if (got == expected) return ::testing::AssertionSuccess();
+  ::testing::AssertionResult failure = ::testing::AssertionFailure();
+  failure << name(c.from) << " to " << name(c.to) << ", " << text_of(c.rule) << ", by " << c.where;
+  if (c.rule.round == rounding::stochastic) {
+    failure << "\n  random bits " << hex(c.random.value, 32) << " of K = " << c.random.count;
+    if (c.origin) {
+      failure << " (seed " << c.origin->seed << ", stream " << c.origin->stream << ", index "
+              << c.origin->index << ")";
+    }
+  }
+  return failure << "\n  input    " << code_text(c.from, c.input) << "\n  got      "
+                 << code_text(c.to, got) << "\n  expected " << code_text(c.to, expected)
+                 << "\n  repeat with: " << reproduction(c);
+}
+
+std::ostream& operator<<(std::ostream& out, const conversion_case& c) {
+  return out << call_text(c);
+}
+
+}  // namespace samebits::support

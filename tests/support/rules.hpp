@@ -1,0 +1,64 @@
+// The lists that tests run over: formats, their oracle rows, and cast rules.
+#pragma once
+
+#include <array>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "oracle/format_table.hpp"
+#include "samebits/format.hpp"
+#include "samebits/rounding.hpp"
+
+namespace samebits::support {
+
+/// The oracle's own row of a format; by name, since the two tables share nothing else.
+inline const oracle::format& judge_of(format_id f) { return oracle::format_named(name(f)); }
+
+inline std::vector<format_id> all_formats() {
+  std::vector<format_id> formats;
+  for (int i = 0; i < format_count; ++i) formats.push_back(format_at(i));
+  return formats;
+}
+
+/// Formats whose codes take at most `bits` bits of storage.
+inline std::vector<format_id> formats_up_to(int bits) {
+  std::vector<format_id> formats;
+  for (const format_id f : all_formats()) {
+    if (spec_of(f).storage_bits <= bits) formats.push_back(f);
+  }
+  return formats;
+}
+
+inline constexpr std::array<rounding, 6> deterministic_modes{
+    rounding::nearest_even, rounding::nearest_away, rounding::toward_zero,
+    rounding::upward,       rounding::downward,     rounding::to_odd};
+
+inline constexpr std::array<overflow, 3> overflow_policies{overflow::ieee, overflow::saturate,
+                                                           overflow::saturate_finite};
+
+inline constexpr std::array<nan_policy, 2> nan_policies{nan_policy::canonical,
+                                                        nan_policy::preserve_sign};
+
+/// All 6 x 3 x 2 deterministic rules.
+inline std::vector<cast_rule> deterministic_rules() {
+  std::vector<cast_rule> rules;
+  for (const rounding mode : deterministic_modes) {
+    for (const overflow policy : overflow_policies) {
+      for (const nan_policy nan : nan_policies) rules.push_back({mode, policy, nan});
+    }
+  }
+  return rules;
+}
+
+/// "upward ieee canonical".
+inline std::string text_of(const cast_rule& rule) {
+  std::string text(name(rule.round));
+  for (const std::string_view part : {name(rule.on_overflow), name(rule.on_nan)}) {
+    text += ' ';
+    text += part;
+  }
+  return text;
+}
+
+}  // namespace samebits::support

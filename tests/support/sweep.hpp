@@ -1,0 +1,69 @@
+// Sweeps: array conversion of fp32 codes in order, judged by merging them with an exact step
+// function.
+//
+// Between two thresholds the right code is constant. So the expected codes of a run of inputs are a
+// few fills, and judging them is one comparison of memory; the exact arithmetic was done once per
+// threshold (contract §10).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "oracle/thresholds.hpp"
+#include "samebits/backend.hpp"
+#include "samebits/format.hpp"
+
+namespace samebits::support {
+
+/// A step function of fp32 in the order of its codes 0 .. 2^32 - 1, specials included.
+class code_steps {
+ public:
+  /// Throws std::invalid_argument unless f is from fp32.
+  explicit code_steps(const oracle::step_function& f);
+
+  /// Writes the right codes of first, first + stride, ... (count of them, all below 2^32) as
+  /// elements of the destination's storage width.
+  void fill(std::uint64_t first, std::uint64_t stride, std::size_t count, void* expected) const;
+
+  /// The fp32 codes within `reach` codes of a change of the result, among them the first and last
+  /// finite ones; and NaNs: every payload of one bit or of all but one, both signs. Sorted.
+  [[nodiscard]] std::vector<std::uint32_t> codes_around(std::uint32_t reach) const;
+
+ private:
+  struct segment {
+    std::uint64_t first;
+    std::uint32_t code;
+  };
+  template <class Element>
+  void fill_elements(std::uint64_t first, std::uint64_t stride, std::size_t count,
+                     Element* expected) const;
+  void append(std::uint64_t first, std::uint32_t code) { segments_.push_back({first, code}); }
+
+  std::vector<segment> segments_;  ///< the last one is a sentinel at 2^32
+  int storage_bits_;
+};
+
+/// What a sweep found.
+struct sweep_result {
+  std::uint64_t compared = 0;
+  std::uint64_t differing = 0;
+  std::optional<std::uint32_t> first_differing;  ///< source code
+  std::uint64_t got = 0;                         ///< its result
+  std::uint64_t expected = 0;
+};
+
+/// The source codes first, first + stride, ... below `end` (at most 2^32).
+struct sweep_range {
+  std::uint64_t first = 0;
+  std::uint64_t stride = 1;
+  std::uint64_t end = std::uint64_t{1} << 32;
+};
+
+/// Converts the range from fp32 with samebits::convert, a million codes a call, by the rule of
+/// `f`, and compares every result. `steps` is made from `f`.
+sweep_result sweep(const oracle::step_function& f, const code_steps& steps, format_id to,
+                   const sweep_range& range, const executor& where = {});
+
+}  // namespace samebits::support

@@ -1,0 +1,93 @@
+// Tests of sweeps: the merged codes are those of the oracle, and one wrong threshold is found.
+#include "support/sweep.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+
+#include "oracle/convert.hpp"
+#include "support/rules.hpp"
+
+namespace samebits::support {
+namespace {
+
+oracle::step_function steps_to(const char* to, cast_rule rule = {}) {
+  return oracle::make_step_function(oracle::format_named("fp32"), oracle::format_named(to), rule);
+}
+
+template <class Element>
+void expect_fills_like_the_oracle(const char* to, std::uint64_t first, std::uint64_t stride) {
+  const oracle::step_function f = steps_to(to, {rounding::upward});
+  const std::uint64_t end = std::uint64_t{1} << 32;
+  const auto count = static_cast<std::size_t>((end - first + stride - 1) / stride);
+  std::vector<Element> codes(count);
+  code_steps(f).fill(first, stride, count, codes.data());
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::uint64_t code = first + i * stride;
+    ASSERT_EQ(codes[i], oracle::evaluate(f, static_cast<std::uint32_t>(code))) << to << ' ' << code;
+  }
+}
+
+TEST(Sweep, FillsLikeTheOracle) {
+  expect_fills_like_the_oracle<std::uint8_t>("e4m3", 0, 10007);
+  expect_fills_like_the_oracle<std::uint8_t>("e4m3", 0xFF7FFF00, 1);
+  expect_fills_like_the_oracle<std::uint8_t>("e8m0", 3, 8388593);
+  expect_fills_like_the_oracle<std::uint16_t>("bf16", 17, 20011);
+  expect_fills_like_the_oracle<std::uint16_t>("fp16", 0xFFFFFFFF, 1);
+  expect_fills_like_the_oracle<std::uint32_t>("tf32", 5, 30011);
+}
+
+TEST(Sweep, FillRefusesCodesBeyondTheEnd) {
+  std::uint8_t codes[2];
+  EXPECT_THROW(code_steps(steps_to("e4m3")).fill(0xFFFFFFFF, 1, 2, codes), std::invalid_argument);
+  const oracle::step_function other =
+      oracle::make_step_function(oracle::format_named("bf16"), oracle::format_named("e4m3"), {});
+  EXPECT_THROW(code_steps{other}, std::invalid_argument);
+}
+
+TEST(Sweep, CodesAroundHoldEveryThresholdAndNan) {
+  const oracle::step_function f = steps_to("e2m1");
+  const std::vector<std::uint32_t> codes = code_steps(f).codes_around(2);
+  EXPECT_TRUE(std::is_sorted(codes.begin(), codes.end()));
+  const auto has = [&](std::uint32_t code) {
+    return std::binary_search(codes.begin(), codes.end(), code);
+  };
+  for (const oracle::step& s : f.positive) {
+    for (std::uint32_t i = 0; i <= 2; ++i) {
+      EXPECT_TRUE(has(s.first + i));
+      EXPECT_TRUE(s.first < i || has(s.first - i));
+      EXPECT_TRUE(has(0x80000000 + s.first + i));
+    }
+  }
+  for (const std::uint32_t code :
+       {0x7F7FFFFEu, 0x7F7FFFFFu, 0x7F800000u, 0x7F800001u, 0x7FC00000u, 0x7FBFFFFFu, 0x7FFFFFFFu,
+        0xFF800001u, 0xFFC00000u, 0xFFFFFFFFu, 0x00000000u, 0x80000000u, 0x00000002u}) {
+    EXPECT_TRUE(has(code)) << code;
+  }
+}
+
+TEST(Sweep, FindsNothingWhereNothingIsWrong) {
+  const oracle::step_function f = steps_to("e4m3");
+  const sweep_result result = sweep(f, code_steps(f), format_id::e4m3, {11, 4099});
+  EXPECT_EQ(result.compared, (0x100000000u - 11 + 4098) / 4099);
+  EXPECT_EQ(result.differing, 0u);
+}
+
+TEST(Sweep, FindsAThresholdThatIsOneCodeOff) {
+  oracle::step_function f = steps_to("e4m3");
+  oracle::step& s = f.negative.at(60);
+  const std::uint32_t wrong = s.first++;
+  const std::uint64_t near = 0x80000000u + wrong;
+  const sweep_result result =
+      sweep(f, code_steps(f), format_id::e4m3, {near - 1500000, 1, near + 1500000});
+  EXPECT_EQ(result.compared, 3000000u);
+  EXPECT_EQ(result.differing, 1u);
+  ASSERT_TRUE(result.first_differing.has_value());
+  EXPECT_EQ(*result.first_differing, 0x80000000u + wrong);
+  EXPECT_EQ(result.got, f.negative.at(60).code);
+  EXPECT_EQ(result.expected, f.negative.at(59).code);
+}
+
+}  // namespace
+}  // namespace samebits::support

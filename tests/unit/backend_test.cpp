@@ -1,0 +1,56 @@
+// The registry: names, defaults, SAMEBITS_BACKEND and refusals.
+#include "samebits/backend.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+
+#include "samebits/convert.hpp"
+#include "samebits/error.hpp"
+
+namespace samebits {
+namespace {
+
+class Backend : public ::testing::Test {
+ protected:
+  void TearDown() override { unsetenv("SAMEBITS_BACKEND"); }
+};
+
+TEST_F(Backend, ReferenceIsAlwaysThere) {
+  const auto all = compiled_backends();
+  const auto it = std::find_if(all.begin(), all.end(),
+                               [](const backend_info& b) { return b.name == "reference"; });
+  ASSERT_NE(it, all.end());
+  EXPECT_TRUE(it->supported);
+  EXPECT_FALSE(it->description.empty());
+  EXPECT_EQ(
+      std::count_if(all.begin(), all.end(), [](const backend_info& b) { return b.is_default; }), 1);
+}
+
+TEST_F(Backend, UnknownNamesAreRefusedWithTheList) {
+  try {
+    find_executor("abacus");
+    FAIL() << "accepted";
+  } catch (const invalid_argument& e) {
+    EXPECT_NE(std::string(e.what()).find("'abacus'"), std::string::npos) << e.what();
+    EXPECT_NE(std::string(e.what()).find("reference"), std::string::npos) << e.what();
+  }
+}
+
+TEST_F(Backend, EnvironmentChoosesTheDefault) {
+  setenv("SAMEBITS_BACKEND", "reference", 1);
+  EXPECT_EQ(default_executor().backend, "reference");
+  setenv("SAMEBITS_BACKEND", "abacus", 1);
+  EXPECT_THROW(default_executor(), invalid_argument);
+  float x = 1.0f;
+  e4m3 y = e4m3::from_bits(0x55);
+  EXPECT_THROW(convert(view_of(&x, 1, 1), view_of(&y, 1, 1)), invalid_argument);
+  EXPECT_EQ(y.bits(), 0x55);
+  convert(view_of(&x, 1, 1), view_of(&y, 1, 1), {}, find_executor("reference"));
+  EXPECT_EQ(static_cast<float>(y), 1.0f);
+}
+
+}  // namespace
+}  // namespace samebits

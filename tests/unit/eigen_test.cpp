@@ -1,0 +1,74 @@
+// Value types inside Eigen: storage, Maps, blocks, casts and views of either storage order.
+#include "samebits/eigen.hpp"
+
+#include <gtest/gtest.h>
+
+#include <Eigen/Dense>
+#include <vector>
+
+#include "samebits/convert.hpp"
+
+namespace samebits {
+namespace {
+
+template <class T>
+using row_major = Eigen::Matrix<T, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+
+Eigen::MatrixXf numbers(Eigen::Index rows, Eigen::Index cols) {
+  Eigen::MatrixXf m(rows, cols);
+  for (Eigen::Index r = 0; r < rows; ++r) {
+    for (Eigen::Index c = 0; c < cols; ++c)
+      m(r, c) = 0.3f * static_cast<float>(r * cols + c) - 1.0f;
+  }
+  return m;
+}
+
+TEST(EigenTypes, CastRoundsOnce) {
+  const Eigen::MatrixXf x = numbers(3, 5);
+  const Eigen::Matrix<e4m3, Eigen::Dynamic, Eigen::Dynamic> y = x.cast<e4m3>();
+  const Eigen::MatrixXf back = y.cast<float>();
+  for (Eigen::Index i = 0; i < x.size(); ++i) {
+    EXPECT_EQ(y.data()[i].bits(), encode<format_id::e4m3>(x.data()[i]));
+    EXPECT_EQ(back.data()[i], decode<format_id::e4m3>(y.data()[i].bits()));
+  }
+}
+
+TEST(EigenTypes, MapsLieOverCodes) {
+  std::vector<std::uint16_t> codes = {0x3F80, 0x4000, 0xC040, 0x0000};
+  const Eigen::Map<const Eigen::Matrix<bf16, 2, 2>> m(reinterpret_cast<const bf16*>(codes.data()));
+  EXPECT_EQ(m.cast<float>()(0, 1), -3.0f);
+  EXPECT_TRUE(m(0, 0) < m(1, 0));
+}
+
+TEST(EigenTypes, TraitsAreTheFormats) {
+  EXPECT_EQ(static_cast<float>(Eigen::NumTraits<fp16>::highest()), 65504.0f);
+  EXPECT_EQ(static_cast<float>(Eigen::NumTraits<e5m2>::epsilon()), 0.25f);
+}
+
+template <class In, class Out>
+void check_conversion(const In& x, Out& y) {
+  convert(view_of(x), writable_view_of(y), {.round = rounding::toward_zero});
+  for (Eigen::Index r = 0; r < x.rows(); ++r) {
+    for (Eigen::Index c = 0; c < x.cols(); ++c) {
+      const auto expected = encode<format_id::e5m2>(x(r, c), {.round = rounding::toward_zero});
+      EXPECT_EQ(y(r, c).bits(), expected) << r << "," << c;
+    }
+  }
+}
+
+TEST(EigenViews, ConvertBetweenStorageOrdersAndBlocks) {
+  const Eigen::MatrixXf x = numbers(7, 4);
+  row_major<e5m2> y(7, 4);
+  check_conversion(x, y);
+  Eigen::Matrix<e5m2, Eigen::Dynamic, Eigen::Dynamic> big(9, 9);
+  big.setConstant(e5m2(1.0f));
+  auto block = big.block(1, 2, 7, 4);
+  check_conversion(x, block);
+  EXPECT_EQ(static_cast<float>(big(0, 0)), 1.0f);
+  EXPECT_EQ(static_cast<float>(big(8, 8)), 1.0f);
+  const row_major<float> z = x;
+  check_conversion(z, y);
+}
+
+}  // namespace
+}  // namespace samebits

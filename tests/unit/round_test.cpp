@@ -1,0 +1,88 @@
+// round_shift: each mode's rule, by hand and against its definition on small integers.
+#include "numerics/round.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+
+namespace samebits::numerics {
+namespace {
+
+constexpr std::uint32_t q(rounding mode, std::uint32_t sig, std::uint32_t shift, bool negative) {
+  return round_shift<std::uint32_t>(mode, sig, shift, negative, 0).q;
+}
+
+// 5.5 -> 6 and 4.5 -> 4 to even, away from zero, and so on.
+static_assert(q(rounding::nearest_even, 0b101'1, 1, false) == 6);
+static_assert(q(rounding::nearest_even, 0b100'1, 1, false) == 4);
+static_assert(q(rounding::nearest_away, 0b100'1, 1, true) == 5);
+static_assert(q(rounding::toward_zero, 0b101'1, 1, true) == 5);
+static_assert(q(rounding::upward, 0b101'1, 1, false) == 6);
+static_assert(q(rounding::upward, 0b101'1, 1, true) == 5);
+static_assert(q(rounding::downward, 0b101'1, 1, true) == 6);
+static_assert(q(rounding::to_odd, 0b100'1, 1, false) == 5);
+static_assert(q(rounding::to_odd, 0b101'1, 1, false) == 5);
+
+/// The definition with plain division; v is rem / 2^shift.
+template <class Word>
+Word by_definition(rounding mode, Word sig, int shift, bool negative, std::uint32_t r, int k) {
+  const auto unit = static_cast<unsigned __int128>(1) << shift;
+  const auto quotient = static_cast<Word>(sig / unit);
+  const auto rem = sig % unit;
+  const bool inexact = rem != 0;
+  bool away = false;
+  switch (mode) {
+    case rounding::nearest_even:
+      away = 2 * rem > unit || (2 * rem == unit && quotient % 2 == 1);
+      break;
+    case rounding::nearest_away: away = inexact && 2 * rem >= unit; break;
+    case rounding::toward_zero: break;
+    case rounding::upward: away = inexact && !negative; break;
+    case rounding::downward: away = inexact && negative; break;
+    case rounding::to_odd: away = inexact && quotient % 2 == 0; break;
+    case rounding::stochastic:
+      away = (rem << k) / unit + r >= static_cast<unsigned __int128>(1) << k;
+      break;
+  }
+  return quotient + (away ? 1 : 0);
+}
+
+template <class Word>
+void check_small_integers() {
+  constexpr int width = static_cast<int>(sizeof(Word) * 8);
+  std::uint64_t compared = 0;
+  for (Word sig = 0; sig < 64; ++sig) {
+    for (const Word scaled : {sig, static_cast<Word>(sig << (width - 8)),
+                              static_cast<Word>((sig << (width - 8)) | 1)}) {
+      for (int shift = 0; shift <= 80; ++shift) {
+        for (int mode = 0; mode < rounding_count; ++mode) {
+          for (const bool negative : {false, true}) {
+            for (const int k : {1, 5, 8, 32}) {
+              const auto top = static_cast<std::uint32_t>((std::uint64_t{1} << k) - 1);
+              for (const std::uint32_t r : {0u, 1u & top, top / 2, top - 1, top}) {
+                const Word dither = static_cast<Word>(Word{r} << (width - k));
+                const auto got = round_shift<Word>(static_cast<rounding>(mode), scaled,
+                                                   static_cast<Word>(shift), negative, dither);
+                const Word expected =
+                    by_definition<Word>(static_cast<rounding>(mode), scaled, shift, negative, r, k);
+                ASSERT_EQ(got.q, expected)
+                    << name(static_cast<rounding>(mode)) << " sig " << scaled << " shift " << shift
+                    << " negative " << negative << " r " << r << " k " << k;
+                ASSERT_EQ(got.inexact,
+                          (scaled % (static_cast<unsigned __int128>(1) << shift)) != 0);
+                ++compared;
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(compared, 4'000'000u);
+}
+
+TEST(RoundShift, MatchesItsDefinition32) { check_small_integers<std::uint32_t>(); }
+TEST(RoundShift, MatchesItsDefinition64) { check_small_integers<std::uint64_t>(); }
+
+}  // namespace
+}  // namespace samebits::numerics

@@ -1,0 +1,39 @@
+// Names of the policies: the vocabulary of the command line and the errors.
+#include "samebits/rounding.hpp"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string_view>
+
+namespace samebits {
+namespace {
+
+template <class Enum>
+std::set<std::string_view> names(int count) {
+  std::set<std::string_view> all;
+  for (int i = 0; i < count; ++i) all.insert(name(static_cast<Enum>(i)));
+  return all;
+}
+
+TEST(Rounding, NamesAreTheContracts) {
+  EXPECT_EQ(names<rounding>(rounding_count),
+            (std::set<std::string_view>{"nearest_even", "nearest_away", "toward_zero", "upward",
+                                        "downward", "to_odd", "stochastic"}));
+  EXPECT_EQ(names<overflow>(overflow_count),
+            (std::set<std::string_view>{"ieee", "saturate", "saturate_finite"}));
+  EXPECT_EQ(names<nan_policy>(nan_policy_count),
+            (std::set<std::string_view>{"canonical", "preserve_sign"}));
+}
+
+TEST(Rounding, DefaultsAreTheArrayConversions) {
+  constexpr cast_rule rule;
+  EXPECT_EQ(rule.round, rounding::nearest_even);
+  EXPECT_EQ(rule.on_overflow, overflow::ieee);
+  EXPECT_EQ(rule.on_nan, nan_policy::canonical);
+  EXPECT_EQ(random_stream{}.bits, 32);
+  EXPECT_FALSE(random_stream{}.pitch.has_value());
+}
+
+}  // namespace
+}  // namespace samebits

@@ -1,0 +1,148 @@
+// read_codes, view_codes and data_bytes: bounds, views, and descriptions that contradict
+// themselves.
+#include "tensor_file/codes.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+
+#include "support.hpp"
+
+namespace samebits::tensor_file::testing {
+namespace {
+
+// Six 16-bit elements after 8 other bytes, aligned.
+struct sample_file {
+  alignas(16) std::array<std::byte, 20> bytes{};
+  tensor_info info;
+
+  sample_file() {
+    std::memcpy(bytes.data(), "........abcdefghijkl", bytes.size());
+    info.type = dtype::f16;
+    info.shape = {2, 3};
+    info.offset = 8;
+    info.bytes = 12;
+    info.count = 6;
+  }
+
+  std::string read(std::uint64_t first, std::uint64_t count) const {
+    std::string out(count * 2, '\0');
+    read_codes(bytes, info, first, count, reinterpret_cast<std::byte*>(out.data()));
+    return out;
+  }
+};
+
+TEST(Codes, ReadsAnyPart) {
+  sample_file file;
+  EXPECT_EQ(file.read(0, 6), "abcdefghijkl");
+  EXPECT_EQ(file.read(2, 3), "efghij");
+  EXPECT_EQ(file.read(6, 0), "");
+  file.info.bytes_order = byte_order::big;
+  EXPECT_EQ(file.read(2, 3), "fehgji");
+  file.info.order = element_order::fortran;  // columns ab cd, ef gh, ij kl
+  EXPECT_EQ(file.read(0, 6), "bafejidchglk");
+  EXPECT_EQ(file.read(1, 3), "fejidc");
+  file.info.bytes_order = byte_order::little;
+  EXPECT_EQ(file.read(0, 6), "abefijcdghkl");
+}
+
+// A complex number swaps its two halves each by itself.
+TEST(Codes, SwapsComplexNumbersByComponent) {
+  sample_file file;
+  file.info.type = dtype::c64;
+  file.info.shape = {1};
+  file.info.count = 1;
+  file.info.bytes = 8;
+  file.info.bytes_order = byte_order::big;
+  std::string out(8, '\0');
+  read_codes(file.bytes, file.info, 0, 1, reinterpret_cast<std::byte*>(out.data()));
+  EXPECT_EQ(out, "dcbahgfe");
+}
+
+TEST(Codes, NothingToReadNeedsNoMemory) {
+  const sample_file file;
+  EXPECT_NO_THROW(read_codes(file.bytes, file.info, 3, 0, nullptr));
+}
+
+TEST(Codes, RefusesElementsOutsideTheTensor) {
+  const sample_file file;
+  EXPECT_THROW(file.read(0, 7), std::out_of_range);
+  EXPECT_THROW(file.read(6, 1), std::out_of_range);
+  EXPECT_THROW(file.read(7, 0), std::out_of_range);
+  EXPECT_THROW(read_codes(file.bytes, file.info, ~0ull, 2, nullptr), std::out_of_range);
+  EXPECT_THROW(read_codes(file.bytes, file.info, 2, ~0ull, nullptr), std::out_of_range);
+}
+
+TEST(Codes, RefusesBytesOutsideTheFile) {
+  sample_file file;
+  file.info.offset = 9;
+  EXPECT_THROW(file.read(0, 1), std::out_of_range);
+  EXPECT_THROW(data_bytes(file.bytes, file.info), std::out_of_range);
+  EXPECT_THROW(view_codes(file.bytes, file.info), std::out_of_range);
+  file.info.offset = ~0ull;
+  EXPECT_THROW(file.read(0, 1), std::out_of_range);
+}
+
+TEST(Codes, RefusesContradictions) {
+  const sample_file good;
+  sample_file file;
+  file.info.shape = {2, 4};
+  EXPECT_THROW(file.read(0, 1), std::out_of_range);
+  file = good;
+  file.info.bytes = 11;
+  EXPECT_THROW(file.read(0, 1), std::out_of_range);
+  file = good;
+  file.info.type = dtype::f32;
+  EXPECT_THROW(view_codes(file.bytes, file.info), std::out_of_range);
+  file = good;
+  file.info.shape.assign(max_rank + 1, 1);
+  file.info.count = 1;
+  file.info.bytes = 2;
+  EXPECT_THROW(file.read(0, 1), std::out_of_range);
+  file = good;
+  file.info.type = dtype::f4;
+  file.info.shape = {4, 6};
+  file.info.count = 24;
+  file.info.order = element_order::fortran;
+  EXPECT_THROW(file.read(0, 1), std::out_of_range);
+  file = good;
+  file.info.shape = {1ull << 63, 2};
+  EXPECT_THROW(file.read(0, 1), file_error);
+}
+
+TEST(Codes, ViewsWhatNeedsNoConversion) {
+  sample_file file;
+  const auto view = view_codes(file.bytes, file.info);
+  ASSERT_TRUE(view.has_value());
+  EXPECT_EQ(view->data(), file.bytes.data() + 8);
+  EXPECT_EQ(view->size(), 12u);
+  file.info.order = element_order::fortran;
+  EXPECT_FALSE(view_codes(file.bytes, file.info).has_value());
+  file.info.shape = {6};
+  EXPECT_TRUE(view_codes(file.bytes, file.info).has_value());
+  file.info.bytes_order = byte_order::big;
+  EXPECT_FALSE(view_codes(file.bytes, file.info).has_value());
+}
+
+TEST(Codes, ViewsOnlyWhatIsAligned) {
+  sample_file file;
+  file.info.shape = {5};
+  file.info.count = 5;
+  file.info.bytes = 10;
+  file.info.offset = 9;
+  EXPECT_FALSE(view_codes(file.bytes, file.info).has_value());
+  file.info.type = dtype::u8;
+  file.info.shape = {10};
+  file.info.count = 10;
+  EXPECT_TRUE(view_codes(file.bytes, file.info).has_value());
+  file.info.type = dtype::f4;
+  file.info.shape = {20};
+  file.info.count = 20;
+  EXPECT_FALSE(view_codes(file.bytes, file.info).has_value());
+}
+
+}  // namespace
+}  // namespace samebits::tensor_file::testing

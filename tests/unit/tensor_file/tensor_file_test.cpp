@@ -1,0 +1,237 @@
+// tensor_file: files on disk, opened, told apart and read.
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "numpy_files.hpp"
+#include "support.hpp"
+#include "tensor_file/npy.hpp"
+#include "tensor_file/tensor.hpp"
+
+namespace samebits::tensor_file::testing {
+namespace {
+
+using namespace std::string_view_literals;
+
+const std::string two_tensors = safetensors_of(
+    R"({"weight":{"dtype":"F16","shape":[2],"data_offsets":[0,4]},)"
+    R"("bias":{"dtype":"U8","shape":[3],"data_offsets":[4,7]},"__metadata__":{"k":"v"}} )",
+    "abcdefg");
+
+void refuse(const std::filesystem::path& path, std::string_view text, error_kind kind) {
+  expect_refused([&] { tensor_file::open(path); }, kind, text);
+}
+
+TEST(TensorFile, OpensNpy) {
+  const scratch_folder folder;
+  for (const numpy_file& sample : numpy_files()) {
+    SCOPED_TRACE(sample.label);
+    const tensor_file file = tensor_file::open(folder.write("a.npy", sample.file));
+    EXPECT_EQ(file.format(), file_format::npy);
+    EXPECT_TRUE(file.metadata().empty());
+    ASSERT_EQ(file.tensors().size(), 1u);
+    const tensor_info& info = file.find("");
+    EXPECT_EQ(info, parse_npy(bytes_of(sample.file)));
+    std::string codes(sample.codes.size(), '\0');
+    file.read_codes(info, 0, info.count, reinterpret_cast<std::byte*>(codes.data()));
+    EXPECT_EQ(codes, sample.codes);
+  }
+}
+
+TEST(TensorFile, OpensSafetensors) {
+  const scratch_folder folder;
+  const tensor_file file = tensor_file::open(folder.write("m.safetensors", two_tensors));
+  EXPECT_EQ(file.format(), file_format::safetensors);
+  ASSERT_EQ(file.metadata().size(), 1u);
+  EXPECT_EQ(file.metadata()[0].second, "v");
+  ASSERT_EQ(file.tensors().size(), 2u);
+  const tensor_info& bias = file.find("bias");
+  EXPECT_EQ(bias.type, dtype::u8);
+  const std::span<const std::byte> data = file.bytes(bias);
+  EXPECT_EQ(std::memcmp(data.data(), "efg", data.size()), 0);
+  EXPECT_EQ(data.size(), 3u);
+}
+
+TEST(TensorFile, StaysUsableWhenMoved) {
+  const scratch_folder folder;
+  tensor_file first = tensor_file::open(folder.write("m.safetensors", two_tensors));
+  tensor_file second = std::move(first);
+  first = tensor_file::open(folder.write("n.safetensors", safetensors_of("{}", "")));
+  char byte = 0;
+  second.read_codes(second.find("bias"), 2, 1, reinterpret_cast<std::byte*>(&byte));
+  EXPECT_EQ(byte, 'g');
+  EXPECT_TRUE(first.tensors().empty());
+}
+
+// What is mapped is the file that was opened, not what later takes its name.
+TEST(TensorFile, OutlivesItsName) {
+  const scratch_folder folder;
+  const std::filesystem::path path = folder.path("a.npy");
+  const std::vector<std::uint64_t> shape{4};
+  write_npy(path, dtype::u8, shape, bytes_of("abcd"));
+  const tensor_file file = tensor_file::open(path);
+  write_npy(path, dtype::u8, shape, bytes_of("wxyz"));
+  char codes[5] = {};
+  file.read_codes(file.tensors()[0], 0, 4, reinterpret_cast<std::byte*>(codes));
+  EXPECT_STREQ(codes, "abcd");
+}
+
+TEST(TensorFile, ContentGoesBeforeTheName) {
+  const scratch_folder folder;
+  EXPECT_EQ(tensor_file::open(folder.write("a.npy", two_tensors)).format(),
+            file_format::safetensors);
+  EXPECT_EQ(tensor_file::open(folder.write("a.safetensors", numpy_files()[0].file)).format(),
+            file_format::npy);
+  EXPECT_EQ(tensor_file::open(folder.write("blob", two_tensors)).format(),
+            file_format::safetensors);
+  refuse(folder.write("blob", little_endian(1, 8) + "{"), "byte 8: the header must end in '}'",
+         error_kind::malformed);
+  // A header of 640 bytes begins like a pickle: 80 02.
+  std::string header = "{}";
+  header.append(640 - header.size(), ' ');
+  EXPECT_EQ(tensor_file::open(folder.write("a.pt", safetensors_of(header, ""))).format(),
+            file_format::safetensors);
+}
+
+TEST(TensorFile, TheNameDecidesWhoReportsTheDamage) {
+  const scratch_folder folder;
+  refuse(folder.write("a.npy", "not it"), "a.npy: byte 0: a .npy file begins with",
+         error_kind::malformed);
+  refuse(folder.write("a.NPY", ""), "a.NPY: byte 0: a .npy file begins with",
+         error_kind::malformed);
+  refuse(folder.write("a.safetensors", ""), "a.safetensors: byte 0: the file has 0 bytes",
+         error_kind::malformed);
+  refuse(folder.write("b.safetensors", "\x80\x02\0\0\0\0\0\0x"sv), "byte 0: a header of 640 bytes",
+         error_kind::malformed);
+  refuse(folder.write("blob", "not it"), "blob: neither a .npy nor a .safetensors file",
+         error_kind::unsupported);
+  refuse(folder.write("empty", ""), "empty: neither a .npy nor a .safetensors file",
+         error_kind::unsupported);
+}
+
+// A zip archive whose first member has that name.
+std::string zip_of(std::string_view member) {
+  return "PK\x03\x04" + std::string(22, '\0') + little_endian(member.size(), 2) +
+         std::string(2, '\0') + std::string(member) + "rest";
+}
+
+TEST(TensorFile, OtherFormatsAreRefusedWithAHint) {
+  const scratch_folder folder;
+  const std::string torch = "a PyTorch checkpoint, which can run code when loaded; convert it with";
+  const auto kind = error_kind::unsupported;
+  refuse(folder.write("model", zip_of("archive/data.pkl")), torch, kind);
+  refuse(folder.write("model.pt", zip_of("archive/x")), torch, kind);
+  refuse(folder.write("model.pt", "anything"), torch, kind);
+  refuse(folder.write("model.PTH", "anything"), torch, kind);
+  refuse(folder.write("model.bin", "anything"), torch, kind);
+  refuse(folder.write("model.safetensors", zip_of("archive/data.pkl")), torch, kind);
+  refuse(folder.write("arrays", zip_of("a.npy")), "an .npz archive", kind);
+  refuse(folder.write("arrays.npz", "PK\x05\x06"), "an .npz archive", kind);
+  refuse(folder.write("things", "PK\x05\x06"), "a zip archive", kind);
+  refuse(folder.write("things", "PK\x03\x04"), "a zip archive", kind);
+  refuse(folder.write("x", "\x80\x02\x8a\nl\xfc\x9c"), "a pickle", kind);
+  refuse(folder.write("x", "\x80\x04\x95"), "a pickle", kind);
+  refuse(folder.write("x.pkl", "(lp0"), "a pickle", kind);
+  refuse(folder.write("x", "GGUF\3\0\0\0"sv), "a GGUF file", kind);
+  refuse(folder.write("x", "\x89HDF\r\n\x1a\n"), "an HDF5 file", kind);
+  refuse(folder.write("x.h5", ""), "an HDF5 file", kind);
+  refuse(folder.write("a.npy.gz", "\x1f\x8b\x08"), "compressed with gzip", kind);
+  refuse(folder.write("m", "version https://git-lfs.github.com/spec/v1\n"), "git lfs pull", kind);
+  refuse(folder.write("model.safetensors.index.json", R"({"metadata":{}})"), "several parts", kind);
+}
+
+TEST(TensorFile, GitLfsPointersAreNamedWhateverTheName) {
+  const scratch_folder folder;
+  for (const char* const name : {"m.safetensors", "m.npy"}) {
+    refuse(folder.write(name, "version https://git-lfs.github.com/spec/v1\noid sha256:0\n"),
+           "git lfs pull", error_kind::unsupported);
+  }
+}
+
+TEST(TensorFile, MissingFile) {
+  const scratch_folder folder;
+  refuse(folder.path("none.npy"), "none.npy: cannot be opened: No such file", error_kind::missing);
+  refuse(folder.write("file", "x") / "none.npy", "cannot be opened", error_kind::missing);
+  refuse("", ": cannot be opened", error_kind::missing);
+}
+
+TEST(TensorFile, FolderIsNoFile) {
+  const scratch_folder folder;
+  refuse(folder.path(""), "is a directory", error_kind::unreadable);
+}
+
+TEST(TensorFile, FifoIsNoRegularFile) {
+  const scratch_folder folder;
+  ASSERT_EQ(::mkfifo(folder.path("a.npy").c_str(), 0600), 0);
+  refuse(folder.path("a.npy"), "a.npy: is not a regular file", error_kind::unreadable);
+}
+
+TEST(TensorFile, DeviceIsNoRegularFile) {
+  refuse("/dev/null", "/dev/null: is not a regular file", error_kind::unreadable);
+}
+
+// In a child that gives up root, for whom every file can be opened.
+TEST(TensorFile, FileThatMayNotBeRead) {
+  const scratch_folder folder;
+  const std::filesystem::path path = folder.write("a.npy", numpy_files()[0].file);
+  ASSERT_EQ(::chmod(folder.path("").c_str(), 0755), 0);
+  ASSERT_EQ(::chmod(path.c_str(), 0), 0);
+  const ::pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    constexpr ::uid_t nobody = 65534;
+    if (::getuid() == 0 && ::setuid(nobody) != 0) ::_exit(2);
+    try {
+      tensor_file::open(path);
+    } catch (const file_error& error) {
+      const bool denied =
+          std::strstr(error.what(), "a.npy: cannot be opened: Permission") != nullptr;
+      ::_exit(error.kind() == error_kind::unreadable && denied ? 0 : 3);
+    }
+    ::_exit(4);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
+TEST(TensorFile, PathsAreEscapedInMessages) {
+  const scratch_folder folder;
+  refuse(folder.path("a\nb\xff.npy"), "a\\x0ab\\xff.npy: cannot be opened", error_kind::missing);
+}
+
+TEST(TensorFile, NoSuchTensor) {
+  const scratch_folder folder;
+  const tensor_file file = tensor_file::open(folder.write("m.safetensors", two_tensors));
+  expect_refused([&] { static_cast<void>(file.find("weigth\n")); }, error_kind::no_such_tensor,
+                 "m.safetensors: no tensor \"weigth\\x0a\"; it has 2: \"weight\", \"bias\"");
+  const tensor_file none =
+      tensor_file::open(folder.write("n.safetensors", safetensors_of("{}", "")));
+  expect_refused([&] { static_cast<void>(none.find("x")); }, error_kind::no_such_tensor,
+                 "no tensor \"x\"; it has 0");
+}
+
+TEST(TensorFile, NoSuchTensorListsOnlyTheFirst) {
+  const scratch_folder folder;
+  std::string header = "{";
+  for (char c = 'a'; c <= 'z'; ++c) {
+    header += std::string("\"") + c + R"(":{"dtype":"U8","shape":[0],"data_offsets":[0,0]},)";
+  }
+  header.back() = '}';
+  const tensor_file file =
+      tensor_file::open(folder.write("m.safetensors", safetensors_of(header, "")));
+  expect_refused([&] { static_cast<void>(file.find("0")); }, error_kind::no_such_tensor,
+                 "it has 26: \"a\", \"b\"");
+  expect_refused([&] { static_cast<void>(file.find("0")); }, error_kind::no_such_tensor,
+                 "\"h\", ...");
+}
+
+}  // namespace
+}  // namespace samebits::tensor_file::testing

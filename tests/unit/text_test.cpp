@@ -1,0 +1,368 @@
+// Text: known texts, all codes of the small formats, hard decimals, limits and malformed input.
+#include "samebits/text.hpp"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+
+#include "numerics/layout.hpp"
+#include "samebits/error.hpp"
+#include "samebits/format.hpp"
+#include "samebits/rounding.hpp"
+#include "samebits/scalar.hpp"
+#include "support/rules.hpp"
+
+namespace samebits {
+namespace {
+
+using enum format_id;
+
+std::uint64_t code_of(format_id f, std::string_view text, const cast_rule& rule = {},
+                      const random_bits& random = {}) {
+  const parse_result r = parse(f, text, rule, random);
+  EXPECT_TRUE(r.ok) << text << " is refused at " << r.error_offset;
+  return r.code;
+}
+
+std::uint64_t bits_of(double x) { return std::bit_cast<std::uint64_t>(x); }
+std::uint64_t bits_of(float x) { return std::bit_cast<std::uint32_t>(x); }
+
+TEST(ToShortest, KnownTexts) {
+  EXPECT_EQ(to_shortest(e4m3, 0x7E), "448");
+  EXPECT_EQ(to_shortest(e4m3, 0xFE), "-448");
+  EXPECT_EQ(to_shortest(e4m3, 0x01), "0.002");
+  EXPECT_EQ(to_shortest(fp16, 0x7BFF), "65504");
+  EXPECT_EQ(to_shortest(fp16, 0x0001), "6e-08");
+  EXPECT_EQ(to_shortest(fp16, 0x3555), "0.3333");
+  EXPECT_EQ(to_shortest(bf16, 0x7F7F), "3.39e+38");
+  EXPECT_EQ(to_shortest(bf16, 0x3EAB), "0.334");
+  EXPECT_EQ(to_shortest(fp32, bits_of(0.0625f)), "0.0625");
+  EXPECT_EQ(to_shortest(fp32, bits_of(-1.5e-8f)), "-1.5e-08");
+  EXPECT_EQ(to_shortest(fp32, 1), "1e-45");
+  EXPECT_EQ(to_shortest(fp32, 0x7F7FFFFF), "3.4028235e+38");
+  EXPECT_EQ(to_shortest(tf32, 0x7F7FE000), "3.401e+38");
+  EXPECT_EQ(to_shortest(fp64, 1), "5e-324");
+  EXPECT_EQ(to_shortest(fp64, bits_of(0.1)), "0.1");
+  EXPECT_EQ(to_shortest(fp64, bits_of(1.7976931348623157e308)), "1.7976931348623157e+308");
+  // The interval is closed (even significand) and of two near texts of 16 digits neither is
+  // shorter.
+  EXPECT_EQ(to_shortest(fp64, bits_of(0x1p-44)), "5.684341886080802e-14");
+  EXPECT_EQ(to_shortest(fp64, bits_of(9007199254740993.0)), "9007199254740992");
+  EXPECT_EQ(to_shortest(fp64, bits_of(2e-323)), "2e-323");
+  EXPECT_EQ(to_shortest(fp64, bits_of(9.5367431640625e-7)), "9.5367431640625e-07");
+  EXPECT_EQ(to_shortest(e8m0, 0x00), "6e-39");
+  EXPECT_EQ(to_shortest(e8m0, 0x7F), "1");
+  EXPECT_EQ(to_shortest(e8m0, 0xFE), "2e+38");
+}
+
+TEST(ToShortest, PlainFromTenToTheMinusFourBelowTenToTheSixteen) {
+  EXPECT_EQ(to_shortest(fp64, bits_of(0.0001)), "0.0001");
+  EXPECT_EQ(to_shortest(fp64, bits_of(0.00012345)), "0.00012345");
+  EXPECT_EQ(to_shortest(fp64, bits_of(0.00001)), "1e-05");
+  EXPECT_EQ(to_shortest(fp64, bits_of(0.000099)), "9.9e-05");
+  EXPECT_EQ(to_shortest(fp64, bits_of(1e15)), "1000000000000000");
+  EXPECT_EQ(to_shortest(fp64, bits_of(9999999999999998.0)), "9999999999999998");
+  EXPECT_EQ(to_shortest(fp64, bits_of(1e16)), "1e+16");
+  EXPECT_EQ(to_shortest(fp64, bits_of(12345678901234567.0)), "1.2345678901234568e+16");
+  EXPECT_EQ(to_shortest(fp64, bits_of(1e100)), "1e+100");
+  EXPECT_EQ(to_shortest(fp64, bits_of(123.5)), "123.5");
+  EXPECT_EQ(to_shortest(bf16, 0x4B80), "16777216");
+}
+
+TEST(ToShortest, MaxFiniteHasNoMoreRoomAboveThanBelow) {
+  EXPECT_EQ(to_shortest(e2m1, 0x07), "6");
+  EXPECT_EQ(to_shortest(e2m3, 0x1F), "7.5");
+  EXPECT_EQ(to_shortest(e3m2, 0x1F), "28");
+  EXPECT_EQ(to_shortest(e4m3fnuz, 0x7F), "240");
+  EXPECT_EQ(to_shortest(e5m2fnuz, 0x7F), "57344");
+}
+
+TEST(Writers, SpecialsAndZeros) {
+  for (const auto write : {to_shortest, to_exact_decimal, to_hex_float}) {
+    EXPECT_EQ(write(fp64, 0x7FF0000000000000), "inf");
+    EXPECT_EQ(write(fp16, 0xFC00), "-inf");
+    EXPECT_EQ(write(bf16, 0x7FC0), "nan");
+    EXPECT_EQ(write(e5m2, 0xFD), "-nan");
+    EXPECT_EQ(write(e4m3, 0xFF), "-nan");
+    EXPECT_EQ(write(e4m3fnuz, 0x80), "nan");
+    EXPECT_EQ(write(e8m0, 0xFF), "nan");
+  }
+  EXPECT_EQ(to_shortest(e2m1, 0x08), "-0");
+  EXPECT_EQ(to_exact_decimal(fp32, 0x80000000), "-0");
+  EXPECT_EQ(to_hex_float(fp32, 0x80000000), "-0x0p+0");
+  EXPECT_EQ(to_shortest(e5m2fnuz, 0x00), "0");
+  EXPECT_EQ(to_hex_float(e5m2fnuz, 0x00), "0x0p+0");
+}
+
+TEST(Writers, IgnoreBitsThatAreNotTheFormats) {
+  EXPECT_EQ(to_shortest(e2m1, 0xF7), "6");
+  EXPECT_EQ(to_shortest(e2m3, 0xFFFFFFFFFFFFFFDF), "7.5");
+  EXPECT_EQ(to_exact_decimal(tf32, 0x3F801FFF), "1");
+  EXPECT_EQ(to_hex_float(e4m3, 0xABCD38), "0x1p+0");
+}
+
+TEST(ToExactDecimal, KnownTexts) {
+  EXPECT_EQ(to_exact_decimal(fp64, bits_of(0.1)),
+            "0.1000000000000000055511151231257827021181583404541015625");
+  EXPECT_EQ(to_exact_decimal(bf16, 0x7F7F), "338953138925153547590470800371487866880");
+  EXPECT_EQ(to_exact_decimal(e4m3, 0x81), "-0.001953125");
+  EXPECT_EQ(to_exact_decimal(fp16, 0x0001), "0.000000059604644775390625");
+  const std::string least = to_exact_decimal(fp64, 1);
+  EXPECT_EQ(least.size(), 2u + 1074u);
+  EXPECT_EQ(least.substr(0, 2 + 323 + 20), "0." + std::string(323, '0') + "49406564584124654417");
+  EXPECT_EQ(least.substr(least.size() - 10), "3447265625");
+}
+
+TEST(ToHexFloat, KnownTexts) {
+  EXPECT_EQ(to_hex_float(fp64, bits_of(0.1)), "0x1.999999999999ap-4");
+  EXPECT_EQ(to_hex_float(fp64, bits_of(1.7976931348623157e308)), "0x1.fffffffffffffp+1023");
+  EXPECT_EQ(to_hex_float(fp64, 3), "0x1.8p-1073");
+  EXPECT_EQ(to_hex_float(fp32, 0x80000001), "-0x1p-149");
+  EXPECT_EQ(to_hex_float(fp32, 0x3F800001), "0x1.000002p+0");
+  EXPECT_EQ(to_hex_float(e4m3, 0x7E), "0x1.cp+8");
+  EXPECT_EQ(to_hex_float(e8m0, 0x00), "0x1p-127");
+}
+
+TEST(RoundTrip, EveryCodeOfEveryFormatUpTo16Bits) {
+  constexpr cast_rule keep_sign{.on_nan = nan_policy::preserve_sign};
+  for (const format_id f : support::formats_up_to(16)) {
+    const format_spec spec = spec_of(f);
+    const std::uint64_t end = numerics::code_mask(spec) + 1;
+    for (std::uint64_t code = 0; code < end; ++code) {
+      for (const auto write : {to_shortest, to_exact_decimal, to_hex_float}) {
+        const std::string text = write(f, code);
+        const parse_result r = parse(f, text, keep_sign);
+        const std::uint64_t sign = code & numerics::sign_mask(spec);
+        const std::uint64_t want = is_nan(f, code) ? canonical_nan(f) | sign : code;
+        ASSERT_TRUE(r.ok) << name(f) << " " << code << " " << text;
+        ASSERT_EQ(r.code, want) << name(f) << " " << text;
+        ASSERT_FALSE(r.overflow) << name(f) << " " << text;
+        if (write != to_shortest) {
+          ASSERT_FALSE(r.inexact) << name(f) << " " << text;
+        }
+      }
+    }
+  }
+}
+
+TEST(Parse, Grammar) {
+  EXPECT_EQ(code_of(fp64, "12"), bits_of(12.0));
+  EXPECT_EQ(code_of(fp64, "-1.25e-3"), bits_of(-1.25e-3));
+  EXPECT_EQ(code_of(fp64, "+.5"), bits_of(0.5));
+  EXPECT_EQ(code_of(fp64, "5."), bits_of(5.0));
+  EXPECT_EQ(code_of(fp64, "5.E+1"), bits_of(50.0));
+  EXPECT_EQ(code_of(fp64, "000012.5000e0001"), bits_of(125.0));
+  EXPECT_EQ(code_of(fp64, "0e99"), bits_of(0.0));
+  EXPECT_EQ(code_of(fp64, "-0.000"), bits_of(-0.0));
+  EXPECT_EQ(code_of(fp64, "0x1.8p3"), bits_of(12.0));
+  EXPECT_EQ(code_of(fp64, "-0X.8P-1"), bits_of(-0.25));
+  EXPECT_EQ(code_of(fp64, "0x10"), bits_of(16.0));
+  EXPECT_EQ(code_of(fp64, "0x1e2"), bits_of(482.0));
+  EXPECT_EQ(code_of(fp64, "0xA.bC"), bits_of(10.734375));
+  EXPECT_EQ(code_of(fp64, "-0x0p9"), bits_of(-0.0));
+  EXPECT_EQ(code_of(fp16, "InF"), 0x7C00u);
+  EXPECT_EQ(code_of(fp16, "-Infinity"), 0xFC00u);
+  EXPECT_EQ(code_of(fp16, "+NAN"), 0x7FFFu);
+  EXPECT_EQ(code_of(fp16, "-nan"), 0x7FFFu);
+  EXPECT_EQ(code_of(fp16, "-nan", {.on_nan = nan_policy::preserve_sign}), 0xFFFFu);
+  EXPECT_EQ(code_of(e2m1, "nan"), 0x07u);
+  EXPECT_EQ(code_of(e2m1, "-inf"), 0x0Fu);
+  EXPECT_EQ(code_of(e4m3, "inf"), 0x7Fu);
+  EXPECT_EQ(code_of(e4m3, "inf", {.on_overflow = overflow::saturate}), 0x7Eu);
+  EXPECT_EQ(code_of(e4m3fnuz, "-0"), 0x00u);
+  EXPECT_EQ(code_of(e8m0, "0"), 0x00u);
+  EXPECT_EQ(code_of(e8m0, "-8"), 0x82u);
+  EXPECT_EQ(code_of(tf32, "-1.5"), 0xBFC00000u);
+}
+
+TEST(Parse, MalformedTextsWithTheirOffset) {
+  const struct {
+    std::string_view text;
+    std::size_t offset;
+  } cases[] = {{"", 0},
+               {"+", 1},
+               {"-", 1},
+               {"--1", 1},
+               {"+-1", 1},
+               {" 1", 0},
+               {"1 ", 1},
+               {".", 1},
+               {"-.", 2},
+               {".e5", 1},
+               {"e5", 0},
+               {"1.2.3", 3},
+               {"1e", 2},
+               {"1e+", 3},
+               {"1e+-5", 3},
+               {"1e5.3", 3},
+               {"1e5e5", 3},
+               {"1,5", 1},
+               {"1_000", 1},
+               {"1p3", 1},
+               {"1f", 1},
+               {"0b1", 1},
+               {"0x", 2},
+               {"-0x", 3},
+               {"0xg", 2},
+               {"0x.", 3},
+               {"0x.p1", 3},
+               {"0x1p", 4},
+               {"0x1p-", 5},
+               {"0x1pa", 4},
+               {"0x1.8.1", 5},
+               {"0x0x1", 3},
+               {"x1", 0},
+               {"i", 1},
+               {"in", 2},
+               {"inff", 3},
+               {"infi", 4},
+               {"infinit", 7},
+               {"infinix", 6},
+               {"infinityy", 8},
+               {"n", 1},
+               {"na", 2},
+               {"nan(1)", 3},
+               {"nanx", 3},
+               {"-nann", 4},
+               {"\0001", 0},
+               {"1e5\n", 3},
+               {"\xC3\xA9", 0},
+               {"1\xE2\x80\xAF", 1}};
+  for (const auto& c : cases) {
+    for (const format_id f : support::all_formats()) {
+      EXPECT_EQ(parse(f, c.text), (parse_result{false, 0, false, false, c.offset})) << c.text;
+    }
+  }
+  EXPECT_EQ(parse(fp64, std::string_view("1\0", 2)), (parse_result{false, 0, false, false, 1}));
+  EXPECT_EQ(parse(fp64, std::string_view("\0", 1)), (parse_result{false, 0, false, false, 0}));
+}
+
+TEST(Parse, RefusesRandomBitsThatAreNone) {
+  constexpr cast_rule stochastic{.round = rounding::stochastic};
+  EXPECT_THROW(parse(e4m3, "1", stochastic, {0, 0}), invalid_argument);
+  EXPECT_THROW(parse(e4m3, "1", stochastic, {0, 33}), invalid_argument);
+  EXPECT_THROW(parse(e4m3, "1", stochastic, {4, 2}), invalid_argument);
+  EXPECT_EQ(code_of(e4m3, "1", stochastic, {3, 2}), 0x38u);
+  EXPECT_EQ(code_of(e4m3, "1", stochastic, {0xFFFFFFFF, 32}), 0x38u);
+  EXPECT_EQ(code_of(e4m3, "1", {}, {4, 0}), 0x38u);  // not read by other modes
+}
+
+TEST(Parse, AnyExponentAndAnyLength) {
+  const std::string zeros(1'000'000, '0');
+  const std::string huge = "9" + std::string(200'000, '9');
+  for (const format_id f : support::all_formats()) {
+    const std::uint64_t infinite = code_of(f, "inf");
+    for (const std::string& text :
+         std::initializer_list<std::string>{"1e999999999999", "1e" + huge, "0x1p" + huge,
+                                            "0." + zeros + "1e" + huge, huge, "0x" + huge}) {
+      EXPECT_EQ(parse(f, text), (parse_result{true, infinite, true, true, 0})) << name(f);
+      EXPECT_EQ(parse(f, text, {.round = rounding::toward_zero}),
+                (parse_result{true, max_finite(f), true, true, 0}))
+          << name(f);
+    }
+    for (const std::string& text : std::initializer_list<std::string>{
+             "1e-999999999999", "1e-" + huge, "0x1p-" + huge, "1" + zeros + "e-" + huge,
+             "0." + zeros + "1", "0x." + zeros + "1"}) {
+      EXPECT_EQ(parse(f, text), (parse_result{true, 0, true, false, 0})) << name(f);
+      const std::uint64_t least = f == e8m0 ? 0 : min_positive(f);
+      EXPECT_EQ(code_of(f, text, {.round = rounding::to_odd}), least) << name(f);
+    }
+    const std::uint64_t one = code_of(f, "1");
+    EXPECT_EQ(parse(f, "0." + zeros + "1e1000001"), (parse_result{true, one, false, false, 0}));
+    EXPECT_EQ(parse(f, "1" + zeros + "e-1000000"), (parse_result{true, one, false, false, 0}));
+    EXPECT_EQ(parse(f, "0x." + zeros + "1p4000004"), (parse_result{true, one, false, false, 0}));
+    EXPECT_EQ(code_of(f, "0e" + huge), code_of(f, "0")) << name(f);
+  }
+}
+
+TEST(Parse, AHalfwayDecimalIsDecidedByItsLastDigitWhereverItStands) {
+  // Between 1 and the next value of each format: 1 + 2^-(M+1), an exact tie to even, then a digit
+  // far behind it.
+  for (const format_id f : support::all_formats()) {
+    const int m = spec_of(f).mantissa_bits;
+    const std::uint64_t one = code_of(f, "1");
+    const std::uint64_t up = next_up(f, one);
+    std::string tie = to_exact_decimal(fp64, bits_of(1 + std::ldexp(1.0, -(m < 51 ? m + 1 : 52))));
+    if (f == fp64) tie = "1.00000000000000011102230246251565404236316680908203125";
+    for (const std::size_t position : {60u, 800u, 999u, 1000u, 1001u, 1500u, 100'000u}) {
+      const std::string padded = tie + std::string(position - tie.size(), '0');
+      std::string under = padded;
+      under[tie.size() - 1] = '4';
+      under.replace(tie.size(), std::string::npos, std::string(position - tie.size(), '9'));
+      EXPECT_EQ(code_of(f, padded), f == e8m0 ? up : one) << name(f) << " " << position;
+      EXPECT_EQ(code_of(f, padded + "1"), up) << name(f) << " " << position;
+      EXPECT_EQ(code_of(f, under), one) << name(f) << " " << position;
+    }
+    const std::string hex_tie = "0x1." + std::string(static_cast<std::size_t>(m / 4), '0') +
+                                "8421"[m % 4] + std::string(100'000, '0');
+    EXPECT_EQ(code_of(f, hex_tie), f == e8m0 ? up : one) << name(f);
+    EXPECT_EQ(code_of(f, hex_tie + "1"), up) << name(f);
+  }
+}
+
+TEST(Parse, StochasticIntoFp64ReadsAll32BitsBeyondItsLast) {
+  constexpr cast_rule stochastic{.round = rounding::stochastic};
+  const auto up = [&](std::string_view text, std::uint32_t r, int k = 32) {
+    const parse_result p = parse(fp64, text, stochastic, {r, k});
+    EXPECT_TRUE(p.ok && p.inexact && !p.overflow) << text;
+    return p.code - bits_of(1.0);
+  };
+  // v = 1/2: up iff R >= 2^31
+  EXPECT_EQ(up("0x1.00000000000008p0", 0x80000000), 1u);
+  EXPECT_EQ(up("0x1.00000000000008p0", 0x7FFFFFFF), 0u);
+  EXPECT_EQ(up("0x1.00000000000008p0", 1, 1), 1u);
+  // v = 2^-32, and just below it
+  EXPECT_EQ(up("0x1.000000000000000000001p0", 0xFFFFFFFF), 1u);
+  EXPECT_EQ(up("0x1.000000000000000000001p0", 0xFFFFFFFE), 0u);
+  EXPECT_EQ(up("0x1.000000000000000000000fffffffffffp0", 0xFFFFFFFF), 0u);
+  // v = 1 - 2^-32 - 2^-40: floor(v * 2^32) is 2^32 - 2
+  EXPECT_EQ(up("0x1.0000000000000fffffffeffp0", 2), 1u);
+  EXPECT_EQ(up("0x1.0000000000000fffffffeffp0", 1), 0u);
+  // below the least subnormal, and at the end of the range
+  EXPECT_EQ(code_of(fp64, "0x1p-1106", stochastic, {0xFFFFFFFF, 32}), 1u);
+  EXPECT_EQ(code_of(fp64, "0x1p-1106", stochastic, {0xFFFFFFFE, 32}), 0u);
+  EXPECT_EQ(code_of(fp64, "0x0.ffffffffffffffffffffffp-1106", stochastic, {0xFFFFFFFF, 32}), 0u);
+  EXPECT_EQ(code_of(fp64, "2e-333", stochastic, {0xFFFFFFFF, 32}), 1u);  // 1.7 * 2^-1106
+  EXPECT_EQ(code_of(fp64, "2e-333", stochastic, {0xFFFFFFFE, 32}), 0u);
+  // a subnormal of 29 bits, v = 2^-31 and a little
+  EXPECT_EQ(code_of(fp64, "0x1.00000000000000200001p-1046", stochastic, {0xFFFFFFFE, 32}),
+            0x10000001u);
+  EXPECT_EQ(code_of(fp64, "0x1.00000000000000200001p-1046", stochastic, {0xFFFFFFFD, 32}),
+            0x10000000u);
+  EXPECT_EQ(parse(fp64, "0x1.fffffffffffffcp1023", stochastic, {0x40000000, 32}),
+            (parse_result{true, 0x7FF0000000000000, true, true, 0}));
+  EXPECT_EQ(parse(fp64, "0x1.fffffffffffffcp1023", stochastic, {0x3FFFFFFF, 32}),
+            (parse_result{true, 0x7FEFFFFFFFFFFFFF, true, false, 0}));
+}
+
+TEST(Parse, HardDecimals) {
+  EXPECT_EQ(code_of(fp64, "2.2250738585072011e-308"), 0x000FFFFFFFFFFFFFu);
+  EXPECT_EQ(code_of(fp64, "2.2250738585072012e-308"), 0x0010000000000000u);
+  EXPECT_EQ(code_of(fp64, "9007199254740993"), bits_of(9007199254740992.0));
+  EXPECT_EQ(code_of(fp64, "9007199254740993.0000000000000000000000000000000001"),
+            bits_of(9007199254740994.0));
+  EXPECT_EQ(code_of(fp64, "1.7976931348623158e308"), bits_of(1.7976931348623157e308));
+  EXPECT_EQ(code_of(fp64, "1.7976931348623159e308"), bits_of(HUGE_VAL));
+  EXPECT_EQ(code_of(fp64, "0x1p-1075"), 0u);
+  EXPECT_EQ(code_of(fp64, "0x1.0000000000000000000000000000000001p-1075"), 1u);
+  EXPECT_EQ(code_of(fp64, "6.631236846766476e-316"), 0x8000000u);
+  EXPECT_EQ(code_of(fp32, "340282356779733661637539395458142568448"),
+            0x7F800000u);  // max + half an ulp
+  EXPECT_EQ(code_of(fp32, "340282356779733661637539395458142568447.999"), 0x7F7FFFFFu);
+  // 1 + 2^-24 + 2^-60: to binary64 first would make it a tie
+  EXPECT_EQ(code_of(fp32, "0x1.000001000000001p0"), 0x3F800001u);
+  EXPECT_EQ(code_of(fp32, "0x1.000001p0"), 0x3F800000u);
+  EXPECT_EQ(code_of(e4m3, "464"), 0x7Eu);
+  EXPECT_EQ(code_of(e4m3, "464." + std::string(900, '0') + "1"), 0x7Fu);
+  EXPECT_EQ(code_of(e4m3, "464", {.round = rounding::nearest_away}), 0x7Fu);
+  EXPECT_EQ(code_of(e5m2, "61440"), 0x7Cu);
+}
+
+}  // namespace
+}  // namespace samebits
