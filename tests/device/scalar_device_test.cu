@@ -5,10 +5,13 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <cstdio>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "samebits/convert.hpp"
 #include "samebits/scalar.hpp"
 #include "samebits/types.hpp"
 
@@ -142,19 +145,44 @@ TEST_F(Device, ConvertsEveryFormatPairAndRuleAsTheHostDoes) {
   EXPECT_GT(compared, 100'000'000u);
 }
 
-TEST_F(Device, ConvertsEveryFp32InputToEachFp8AndHalfAsTheHostDoes) {
-  constexpr std::uint64_t chunk = std::uint64_t{1} << 26;
-  device_buffer<std::uint64_t> buffer(chunk);
-  std::uint64_t compared = 0;
-  for (const format_id to : {format_id::fp16, format_id::bf16, format_id::e4m3, format_id::e5m2}) {
-    for (std::uint64_t start = 0; start < std::uint64_t{1} << 32; start += chunk) {
-      const job j{format_id::fp32, to, {}, 1, 32, {start, 1, chunk}};
-      ASSERT_EQ(differing(j, buffer), 0u) << name(to) << " from " << start;
-      compared += chunk;
-    }
+template <format_id To>
+__global__ void encode_kernel(std::uint32_t start, std::uint32_t count, storage_t<To>* out) {
+  const std::uint32_t step = gridDim.x * blockDim.x;
+  for (std::uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < count; i += step) {
+    out[i] = convert_code<To, format_id::fp32>(start + i);
   }
-  std::printf("compared %llu, differed 0\n", static_cast<unsigned long long>(compared));
-  EXPECT_EQ(compared, std::uint64_t{4} << 32);
+}
+
+/// All 2^32 fp32 codes through the scalar call in a kernel and through the host's array call.
+template <format_id To>
+void check_every_fp32_input() {
+  constexpr std::uint32_t chunk = std::uint32_t{1} << 26;
+  device_buffer<storage_t<To>> buffer(chunk);
+  std::vector<std::uint32_t> inputs(chunk);
+  std::vector<storage_t<To>> expected(chunk), got(chunk);
+  std::uint64_t compared = 0;
+  for (std::uint64_t start = 0; start < std::uint64_t{1} << 32; start += chunk) {
+    encode_kernel<To><<<1024, 256>>>(static_cast<std::uint32_t>(start), chunk, buffer.data());
+    check(cudaGetLastError(), "encode_kernel");
+    on_all_cores(chunk,
+                 [&](std::uint64_t i) { inputs[i] = static_cast<std::uint32_t>(start + i); });
+    convert(view_of_codes(format_id::fp32, inputs.data(), 1, chunk),
+            view_of_codes(To, expected.data(), 1, chunk), {}, {.threads = 0});
+    check(cudaMemcpy(got.data(), buffer.data(), chunk * sizeof(got[0]), cudaMemcpyDeviceToHost),
+          "cudaMemcpy");
+    ASSERT_TRUE(got == expected) << name(To) << ", a chunk from " << start;
+    compared += chunk;
+  }
+  std::printf("fp32 to %s: compared %llu, differed 0\n", spec_of(To).name,
+              static_cast<unsigned long long>(compared));
+  ASSERT_EQ(compared, std::uint64_t{1} << 32);
+}
+
+TEST_F(Device, EncodesEveryFp32InputAsTheHostDoes) {
+  check_every_fp32_input<format_id::fp16>();
+  check_every_fp32_input<format_id::bf16>();
+  check_every_fp32_input<format_id::e4m3>();
+  check_every_fp32_input<format_id::e5m2>();
 }
 
 __global__ void value_type_kernel(float* out) {
