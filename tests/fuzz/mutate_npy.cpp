@@ -1,5 +1,6 @@
-// Mutator for fuzz_npy: after a random change it often repairs the length of the header, which a
-// blind change of the text would leave wrong.
+// Mutator for fuzz_npy: a random change, then often a repair.
+//
+// A blind change of the text leaves the length of the header wrong, and nothing else is tried.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>

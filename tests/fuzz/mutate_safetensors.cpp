@@ -1,5 +1,7 @@
-// Mutator for fuzz_safetensors: after a random change it often repairs what a blind change of the
-// text would leave wrong: the length of the header, and the length of the data.
+// Mutator for fuzz_safetensors: a random change, then often a repair.
+//
+// A blind change of the text leaves the length of the header or of the data wrong, and nothing else
+// is tried.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

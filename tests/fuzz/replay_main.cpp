@@ -1,5 +1,4 @@
-// Runs a fuzz target over files and folders of files: the corpus as a test, a crash under a
-// debugger.
+// Runs a fuzz target over files and folders: the corpus as a test, a crash under a debugger.
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>

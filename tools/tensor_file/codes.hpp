@@ -1,5 +1,4 @@
-// Element access: the bytes of a tensor as codes in logical order, whatever their layout in the
-// file.
+// Element access: a tensor as codes in logical order, whatever its layout in the file.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,4 @@
-// read_codes, view_codes and data_bytes: bounds, views, and descriptions that contradict
-// themselves.
+// read_codes, view_codes and data_bytes: bounds, views, and contradictory descriptions.
 #include "tensor_file/codes.hpp"
 
 #include <gtest/gtest.h>
