@@ -4,7 +4,7 @@
 #   tools/setup.sh test    besides these what the tests need
 set -euo pipefail
 
-packages=(g++ cmake ninja-build libcli11-dev nlohmann-json3-dev libfmt-dev)
+packages=(g++ cmake ninja-build libcli11-dev nlohmann-json3-dev)
 if [[ "${1:-}" == test ]]; then
   packages+=(libboost1.81-dev libgtest-dev libgmock-dev librapidcheck-dev libeigen3-dev
              python3 python3-venv)

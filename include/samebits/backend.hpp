@@ -6,7 +6,7 @@
 
 namespace samebits {
 
-/// What `fpinspect backends` prints of one compiled backend.
+/// One compiled backend.
 struct backend_info {
   std::string_view name;
   std::string_view description;

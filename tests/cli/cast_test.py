@@ -41,6 +41,10 @@ class Cast(cli_support.CliTest):
             "e4m3      0xf9                -288                      rounded\n"
             "e4m3fnuz  0x80                nan                       overflow\n"))
 
+    def test_sign_of_a_nan_is_shown(self):
+        text = self.ok("cast", "-nan", "--nan", "preserve_sign", "--to", "bf16,e4m3fnuz").out
+        self.assertEqual([line.split()[2] for line in text.splitlines()[2:]], ["-nan", "nan"])
+
     def test_one_rounding_from_text(self):
         # Just above the tie 1 + 2^-24 of fp32, which binary64 cannot tell from it.
         text = "1.00000005960464477539062500000000000000000000000000000000000000000001"
@@ -64,7 +68,8 @@ class Cast(cli_support.CliTest):
                 ("1e-99999", "fp64", [], "underflow", "0x0000000000000000"),
                 ("1e99999", "fp64", [], "overflow", "0x7ff0000000000000"),
                 ("1e-9", "e4m3", ["--round", "upward"], "subnormal", "0x01"),
-                ("0.0078125", "e4m3", [], "subnormal", "0x04"), ("0", "e8m0", [], "rounded", "0x00"),
+                ("0.0078125", "e4m3", [], "subnormal", "0x04"),
+                ("0", "e8m0", [], "rounded", "0x00"),
                 ("500", "e8m0", [], "rounded", "0x88"), ("1e99", "e8m0", [], "overflow", "0xff")]:
             ((_, results),) = self.cast(text, "--to", name, *options)
             self.assertEqual((results[name]["outcome"], results[name]["code"]), (outcome, code),
@@ -113,7 +118,8 @@ class Cast(cli_support.CliTest):
         for arguments, says in [
                 ([], "VALUE"), (["--to", "fp16"], "VALUE"), (["1x"], '"1x"'), (["0x"], '"0x"'),
                 (["1", "e4m3"], '"e4m3" is not a number'), (["1", "--to", "e9m9"], "e9m9"),
-                (["1", "--round", "nearest"], "--round"), (["1", "--overflow", "inf"], "--overflow"),
+                (["1", "--round", "nearest"], "--round"),
+                (["1", "--overflow", "inf"], "--overflow"),
                 (["1", "--nan", "keep"], "--nan"), (["1", "--from", "fp16"], "0xCODE"),
                 (["0x10000", "--from", "fp16"], "16 bits of fp16"), (["--", "--to"], '"--to"'),
                 (["1", "--random-bits", "0"], "--random-bits"),

@@ -91,7 +91,7 @@ def write_npy(path, descr, shape, data, fortran=False, version=1):
 
 
 def read_npy(path):
-    """(descr, shape, raw bytes) of a version 1.0 file in C order with a header as NumPy aligns it."""
+    """(descr, shape, raw bytes) of a version 1.0 file in C order, its header as NumPy aligns it."""
     with open(path, "rb") as file:
         content = file.read()
     assert content[:8] == b"\x93NUMPY\x01\x00", content[:8]

@@ -56,7 +56,8 @@ class Convert(cli_support.CliTest):
     def test_every_format(self):
         source = self.source(floats(1.0, -3.0))
         for name, descr, codes in [
-                ("fp32", "<u4", ["3f800000", "c0400000"]), ("tf32", "<u4", ["3f800000", "c0400000"]),
+                ("fp32", "<u4", ["3f800000", "c0400000"]),
+                ("tf32", "<u4", ["3f800000", "c0400000"]),
                 ("fp16", "<u2", ["3c00", "c200"]), ("bf16", "<u2", ["3f80", "c040"]),
                 ("e4m3", "|u1", ["38", "c4"]), ("e5m2", "|u1", ["3c", "c2"]),
                 ("e3m2", "|u1", ["0c", "32"]), ("e2m3", "|u1", ["08", "34"]),
@@ -84,7 +85,8 @@ class Convert(cli_support.CliTest):
                              ("|u1", (2,), bytes([0x3e, 0xc0])), descr)
 
     def test_binary64_is_rounded_once(self):
-        source = self.source(struct.pack("<d", 1 + 2.0**-11 + 2.0**-40), "<f8")  # above a tie of fp16
+        source = self.source(struct.pack("<d", 1 + 2.0**-11 + 2.0**-40),
+                             "<f8")  # above a tie of fp16
         *_, data = self.convert(source, "--to", "fp16")
         self.assertEqual(hexadecimal(data, 2), ["3c01"])
 
@@ -97,7 +99,8 @@ class Convert(cli_support.CliTest):
             self.assertEqual(got, ("<f4", shape, values[:4 * count]))
 
     def test_fortran_order_becomes_c_order(self):
-        source = write_npy(self.path("f.npy"), "<f4", (2, 3), floats(0, 3, 1, 4, 2, 5), fortran=True)
+        source = write_npy(self.path("f.npy"), "<f4", (2, 3), floats(0, 3, 1, 4, 2, 5),
+                           fortran=True)
         self.assertEqual(self.convert(source, "--to", "fp32", "--decode"),
                          ("<f4", (2, 3), floats(*range(6))))
 
@@ -105,13 +108,15 @@ class Convert(cli_support.CliTest):
         path = write_safetensors(self.path("m.safetensors"), [
             ("a", "F32", (1, 2), floats(1, 2)), ("b#1", "BF16", (2,), b"\x80\x3f\x00\x40"),
             ("f4", "F4", (4,), bytes([0x21, 0xf7])), ("f6", "F6_E3M2", (4,), b"\x0c\x4f\x7f"),
-            ("u", "U16", (1,), b"\x00\x3c"), ("i", "I32", (1,), b"1234"), ("", "F16", (), b"\x00\x3c")])
+            ("u", "U16", (1,), b"\x00\x3c"), ("i", "I32", (1,), b"1234"),
+            ("", "F16", (), b"\x00\x3c")])
         self.assertEqual(self.convert(path + "#a", "--to", "e4m3"), ("|u1", (1, 2), b"\x38\x40"))
         self.assertEqual(self.convert(path + "#", "--to", "e4m3"), ("|u1", (), b"\x38"))
         self.assertEqual(self.convert(path + "#f4", "--to", "fp32", "--decode"),
                          ("<f4", (4,), floats(0.5, 1, 6, -6)))
         self.assertEqual(self.convert(path + "#f6", "--to", "e3m2")[2].hex(), "0c3c341f")
-        self.assertEqual(self.convert(path + "#u", "--to", "bf16", "--from", "fp16")[2], b"\x80\x3f")
+        self.assertEqual(self.convert(path + "#u", "--to", "bf16", "--from", "fp16")[2],
+                         b"\x80\x3f")
         out = self.path("o.npy")
         self.fails(3, "convert", path + "#no", out, "--to", "fp16", says=["m.safetensors", '"no"'])
         # Split at the last #, so that this asks for tensor 1 of a file m.safetensors#b.
@@ -149,7 +154,8 @@ class Convert(cli_support.CliTest):
         options = ["--to", "e4m3", "--round", "stochastic", "--seed", "7", "--random-bits", "8"]
         *_, data = self.convert(source, *options)
         self.assertEqual(len(data), count)
-        for index in [*range(64), *range((1 << 20) - 64, (1 << 20) + 64), *range(count - 64, count)]:
+        for index in [*range(64), *range((1 << 20) - 64, (1 << 20) + 64),
+                      *range(count - 64, count)]:
             word = reference.random_word(7, 0, index, bits)
             expected, _ = reference.convert("e4m3", value, reference.stochastic(word, bits))
             self.assertEqual(data[index], expected, index)
@@ -198,7 +204,8 @@ class Convert(cli_support.CliTest):
         for text in ["-1", "+1", "1.0", "1e3", " 1", "0x", "0xg", "", "18446744073709551616",
                      "0x10000000000000000", "one"]:
             for option in ["--seed", "--stream", "--offset", "--random-bits"]:
-                self.fails(2, "convert", source, out, "--to", "fp16", f"{option}={text}", says=option)
+                self.fails(2, "convert", source, out, "--to", "fp16", f"{option}={text}",
+                           says=option)
         self.assertFalse(os.path.exists(out))
 
 

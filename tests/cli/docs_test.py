@@ -1,7 +1,7 @@
 # The transcripts of docs/fpinspect.md, run again: what the page shows is what the tool prints.
 #
-# In ```console blocks a line "$ fpinspect ..." is run in a folder that looks like the project's root
-# (with the sample file alone), and the lines below are its standard output and error. A line "..."
+# In ```console blocks a line "$ fpinspect ..." is run in a folder that looks like the root of the
+# project (with the sample file alone); below it stand its standard output and error. A line "..."
 # stands for any lines.
 import os
 import re

@@ -22,12 +22,15 @@ class CommandLine(cli_support.CliTest):
     def test_usage(self):
         for arguments, says in [
                 ([], "formats, show, cast, convert, tensor"), (["frobnicate"], "frobnicate"),
-                (["--json"], "subcommand"), (["formats", "x"], "x"), (["formats", "--nope"], "--nope"),
-                (["formats", "--color=blue"], "--color"), (["--color", "red", "formats"], "--color"),
+                (["--json"], "subcommand"), (["formats", "x"], "x"),
+                (["formats", "--nope"], "--nope"),
+                (["formats", "--color=blue"], "--color"),
+                (["--color", "red", "formats"], "--color"),
                 (["show"], "FORMAT"), (["show", "e4m3"], "VALUE"), (["show", "e9m9", "1"], "e9m9"),
                 (["show", "e4m3", "1", "2"], "2"), (["show", "e4m3", "one"], '"one"'),
                 (["show", "e4m3", "1.5.5"], "from byte 3 on"), (["show", "e4m3", ""], '""'),
-                (["show", "e4m3", "0x100"], "8 bits"), (["show", "fp64", "0x1" + "0" * 16], "64 bits"),
+                (["show", "e4m3", "0x100"], "8 bits"),
+                (["show", "fp64", "0x1" + "0" * 16], "64 bits"),
                 (["show", "--", "e4m3", "--json"], '"--json"'), (["tensor"], "FILE"),
                 (["convert"], "IN"), (["cast"], "VALUE")]:
             self.fails(2, *arguments, says=says)
@@ -64,7 +67,8 @@ class Files(cli_support.CliTest):
         booleans = write_npy(self.path("bool.npy"), "|b1", (1,), b"\x01")
         missing = self.path("missing.npy")
         for path, says in [(missing, missing), (self.folder, self.folder), (broken, "broken.npy"),
-                           (pickled, "pickle.npy"), (torch, "model.pt"), (short, "short.safetensors"),
+                           (pickled, "pickle.npy"), (torch, "model.pt"),
+                           (short, "short.safetensors"),
                            ("", ""), ("/dev/null", "/dev/null")]:
             self.fails(3, "tensor", path, says=says)
             self.fails(3, "convert", path, self.path("o.npy"), "--to", "fp16", says=says)
@@ -118,7 +122,8 @@ class Output(cli_support.CliTest):
             signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
             resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
         for target in [self.path("new.npy"), self.input]:
-            self.fails(3, "convert", self.input, target, "--to", "fp16", preexec_fn=limit, says=target)
+            self.fails(3, "convert", self.input, target, "--to", "fp16", preexec_fn=limit,
+                       says=target)
             self.assertEqual(os.listdir(self.folder), ["in.npy"])
             self.assertEqual(self.content(self.input), self.before)
 
@@ -172,12 +177,14 @@ class Backends(cli_support.CliTest):
         self.fails(4, "convert", source, target, "--to", "fp16", "--backend", "abacus",
                    says=["abacus", "reference"])
         for arguments in [["convert", source, target, "--to", "fp16"], ["tensor", source]]:
-            self.fails(4, *arguments, env={"SAMEBITS_BACKEND": "abacus"}, says=["abacus", "reference"])
+            self.fails(4, *arguments, env={"SAMEBITS_BACKEND": "abacus"},
+                       says=["abacus", "reference"])
         self.assertFalse(os.path.exists(target))
 
     def test_every_name_means_the_same_bits(self):
         source = write_npy(self.path("in.npy"), "<f4", (4,), struct.pack("<4f", 0.1, -3, 1e9, 1e-9))
-        line = self.fails(4, "convert", source, self.path("o.npy"), "--to", "fp16", "--backend", "?")
+        line = self.fails(4, "convert", source, self.path("o.npy"), "--to", "fp16", "--backend",
+                          "?")
         names = [name for name in line.split("there are: ")[1].split(", ") if "(" not in name]
         self.assertIn("reference", names)
         default = self.convert(source, "--to", "fp16")

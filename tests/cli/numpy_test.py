@@ -1,6 +1,6 @@
-# Every figure of `tensor` and every code of `convert` on the sample file, against NumPy and ml_dtypes.
+# Every figure of `tensor` and every code of `convert` on the sample, against NumPy and ml_dtypes.
 #
-# Run by SAMEBITS_PYTHON where that is set and the plain interpreter lacks them; skipped where both do.
+# Run by SAMEBITS_PYTHON where that is set and the plain interpreter lacks them; skipped otherwise.
 import math
 import os
 import sys

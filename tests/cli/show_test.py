@@ -40,7 +40,8 @@ class Show(cli_support.CliTest):
         self.assertEqual(self.shown("fp16", "16")["number"], 16)
 
     def test_negative_values_are_not_options(self):
-        for text, number in [("-1.5", -1.5), ("-.5", -0.5), ("-1e-2", -0.01000213623046875), ("-0", 0)]:
+        for text, number in [("-1.5", -1.5), ("-.5", -0.5), ("-1e-2", -0.01000213623046875),
+                             ("-0", 0)]:
             self.assertEqual(self.shown("fp16", text)["number"], number, text)
         self.assertEqual(self.shown("fp16", "-inf")["value"], "-inf")
         self.assertEqual(self.shown("fp16", "-Infinity")["code"], "0xfc00")
@@ -52,9 +53,11 @@ class Show(cli_support.CliTest):
                 ("e4m3", "1.5", False, "exact", "0x3c"), ("e4m3", "1.6", True, "rounded", "0x3d"),
                 ("e4m3", "0.002", True, "subnormal", "0x01"),
                 ("e4m3", "1e-9", True, "underflow", "0x00"),
-                ("e4m3", "1e9", True, "overflow", "0x7f"), ("e4m3", "inf", False, "overflow", "0x7f"),
+                ("e4m3", "1e9", True, "overflow", "0x7f"),
+                ("e4m3", "inf", False, "overflow", "0x7f"),
                 ("e2m1", "1e9", True, "saturated", "0x07"),
-                ("e2m1", "nan", False, "saturated", "0x07"), ("e5m2", "inf", False, "exact", "0x7c")]:
+                ("e2m1", "nan", False, "saturated", "0x07"),
+                ("e5m2", "inf", False, "exact", "0x7c")]:
             shown = self.shown(name, text)
             self.assertEqual((shown["input"], shown["code"]),
                              ({"text": text, "inexact": inexact, "outcome": outcome}, code))

@@ -113,12 +113,21 @@ class Tensor(cli_support.CliTest):
         exact, none, zeros, nan, one = self.tensors(path)
         self.check(exact, [1.0, -2.0])
         self.assertEqual([f["sqnr_db"] for f in exact["formats"].values()], [None] * 11)
-        for tensor, values in [(none, []), (zeros, [0.0, -0.0]), (nan, [math.nan]), (one, [5e-324])]:
+        for tensor, values in [(none, []), (zeros, [0.0, -0.0]), (nan, [math.nan]),
+                               (one, [5e-324])]:
             self.check(tensor, values)
         self.assertEqual((none["amax"], zeros["amax"], zeros["min_nonzero"]), (None, 0, None))
         self.assertEqual((one["amax_code"], one["fp16_loss_scale_log2"]),
                          ("0x0000000000000001", 1089))
         self.assertEqual(exact["amax_code"], "0x4000")
+
+    def test_loss_scale_at_the_tie(self):
+        # 65520 is half way from fp16's max to what would come next, and overflows.
+        for amax, scale in [(65520.0, -1), (65519.99609375, 0), (8190.0, 2), (8189.99951171875, 3),
+                            (65504.0, 0), (65536.0, -1), (1.0, 15)]:
+            path = write_npy(self.path("x.npy"), "<f4", (2,), floats(-amax, 0.5))
+            (tensor,) = self.tensors(path)
+            self.assertEqual((tensor["amax"], tensor["fp16_loss_scale_log2"]), (amax, scale))
 
     def test_element_types(self):
         # 1.5 in every floating-point type there is, or as near as it comes.
@@ -135,14 +144,16 @@ class Tensor(cli_support.CliTest):
     def test_npy_in_fortran_order_and_big_endian(self):
         values = [float(i) + 2.0**-9 for i in range(6)]
         stored = [values[i] for i in (0, 3, 1, 4, 2, 5)]
-        path = write_npy(self.path("f.npy"), ">f4", (2, 3), struct.pack(">6f", *stored), fortran=True)
+        path = write_npy(self.path("f.npy"), ">f4", (2, 3), struct.pack(">6f", *stored),
+                         fortran=True)
         (tensor,) = self.tensors(path)
         self.check(tensor, values)
         self.assertEqual((tensor["shape"], tensor["dtype"]), ([2, 3], "F32"))
 
     def test_elements_that_are_not_floating_point(self):
         path = write_safetensors(self.path("m.safetensors"), [
-            ("i", "I64", (1,), bytes(8)), ("b", "BOOL", (2,), bytes(2)), ("f", "F32", (1,), floats(1))])
+            ("i", "I64", (1,), bytes(8)), ("b", "BOOL", (2,), bytes(2)),
+            ("f", "F32", (1,), floats(1))])
         expected = {"zeros": None, "nan": None, "inf": None, "amax": None, "min_nonzero": None,
                     "formats": {}, "fp16_loss_scale_log2": None}
         integer, boolean, floating = self.tensors(path)

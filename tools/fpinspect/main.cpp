@@ -1,6 +1,4 @@
 // fpinspect: the command line, and the exit code of everything that can go wrong.
-#include <fcntl.h>
-#include <unistd.h>
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
@@ -244,20 +242,12 @@ class command_line {
   std::function<void(output&)> chosen_;
 };
 
-/// A file that is opened must not become standard output because that was closed.
-void hold_standard_descriptors() {
-  for (const int number : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
-    if (::fcntl(number, F_GETFD) == -1) static_cast<void>(::open("/dev/null", O_RDONLY));
-  }
-}
-
 int fail(exit_code code, const std::string& message) {
   static_cast<void>(std::fputs(("fpinspect: " + message + "\n").c_str(), stderr));
   return static_cast<int>(code);
 }
 
 int run(int argc, char** argv) {
-  hold_standard_descriptors();
   static_cast<void>(std::signal(SIGPIPE, SIG_IGN));
   output out;
   try {

@@ -120,7 +120,7 @@ void no_figures(json_writer& json) {
 }
 
 void write_json(const reader& file, const std::vector<tensor_info>& tensors,
-                const tensor_analyser& analyser, output& out) {
+                tensor_analyser& analyser, output& out) {
   json_writer json;
   json.begin_object();
   json.member("schema", 1);
@@ -215,7 +215,7 @@ void write_figures(const tensor_stats& stats, std::span<const format_id> formats
 
 void write_text(const reader& file, const std::vector<tensor_info>& tensors,
                 const tensor_arguments& arguments, std::span<const format_id> formats,
-                const tensor_analyser& analyser, const terminal& term, output& out) {
+                tensor_analyser& analyser, const terminal& term, output& out) {
   for (const tensor_info& info : tensors) {
     const std::string name = info.name.empty() ? samebits::tensor_file::escape_path(arguments.file)
                                                : samebits::tensor_file::escape(info.name, 256);
@@ -247,7 +247,7 @@ void run_tensor(const tensor_arguments& arguments, output& out) {
   where.threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   const reader file = reader::open(arguments.file);
   const std::vector<tensor_info> tensors = tensors_to_show(file, arguments);
-  const tensor_analyser analyser(formats, where);
+  tensor_analyser analyser(formats, where);
   if (arguments.view.json) {
     write_json(file, tensors, analyser, out);
   } else {

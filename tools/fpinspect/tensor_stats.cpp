@@ -6,7 +6,6 @@
 #include <bit>
 #include <cmath>
 #include <cstddef>
-#include <cstring>
 #include <limits>
 
 #include "fpinspect/describe.hpp"
@@ -56,7 +55,7 @@ class range_meter {
         continue;
       }
       min_ = std::min(min_, magnitude);
-      ++binades_[static_cast<std::size_t>(exponent_of(magnitude) - least_exponent)];
+      ++binades_[static_cast<std::size_t>(fast_exponent(magnitude) - least_exponent)];
     }
   }
 
@@ -69,6 +68,12 @@ class range_meter {
   }
 
  private:
+  /// exponent_of() for positive numbers.
+  static int fast_exponent(double x) {
+    const auto biased = static_cast<int>(std::bit_cast<std::uint64_t>(x) >> 52);
+    return biased != 0 ? biased - 1023 : exponent_of(x);  // binary64's subnormals the slow way
+  }
+
   static constexpr int least_exponent = -1074;  // of binary64's least subnormal
   static constexpr int binade_count = 1024 - least_exponent;
 
@@ -81,53 +86,17 @@ class range_meter {
 }  // namespace
 
 /// A format to be judged, with what is worked out once.
-class tensor_analyser::target {
- public:
+struct tensor_analyser::target {
   explicit target(format_id id)
       : format(id),
+        values(id),
         overflow_start(fpinspect::overflow_start(id)),
-        min_normal(samebits::decode_double(id, samebits::min_normal(id))) {
-    if (bytes() > 2) return;  // fp32 and tf32, whose codes are fp32's
-    const std::uint64_t codes = std::uint64_t{1} << (8 * bytes());
-    for (std::uint64_t code = 0; code < codes; ++code) {
-      values_.push_back(samebits::decode_double(format, code));
-    }
-  }
+        min_normal(samebits::decode_double(id, samebits::min_normal(id))) {}
 
-  [[nodiscard]] std::size_t bytes() const {
-    return static_cast<std::size_t>(samebits::storage_bytes(format));
-  }
-
-  void decode(const std::byte* codes, std::span<double> out) const {
-    switch (bytes()) {
-      case 1: return look_up<std::uint8_t>(codes, out);
-      case 2: return look_up<std::uint16_t>(codes, out);
-      default: return widen(codes, out);
-    }
-  }
-
-  const format_id format;
-  const double overflow_start;
-  const double min_normal;
-
- private:
-  template <class Code>
-  void look_up(const std::byte* codes, std::span<double> out) const {
-    for (std::size_t i = 0; i < out.size(); ++i) {
-      Code code;
-      std::memcpy(&code, codes + i * sizeof code, sizeof code);
-      out[i] = values_[code];
-    }
-  }
-  static void widen(const std::byte* codes, std::span<double> out) {
-    for (std::size_t i = 0; i < out.size(); ++i) {
-      float value = 0.0F;
-      std::memcpy(&value, codes + i * sizeof value, sizeof value);
-      out[i] = static_cast<double>(value);
-    }
-  }
-
-  std::vector<double> values_;  // of every code of up to 16 bits
+  format_id format;
+  decoder values;
+  double overflow_start;
+  double min_normal;
 };
 
 /// Gathers one format's figures over the chunks of a tensor.
@@ -137,10 +106,11 @@ class tensor_analyser::effect_meter {
 
   /// codes are `exact` rounded into the format.
   void add(std::span<const double> exact, const std::byte* codes) {
+    const auto bytes = static_cast<std::size_t>(samebits::storage_bytes(to_.format));
     for (std::size_t first = 0; first < exact.size(); first += block) {
       const std::size_t size = std::min(block, exact.size() - first);
       const std::span<double> rounded(rounded_.data(), size);
-      to_.decode(codes + first * to_.bytes(), rounded);
+      to_.values.decode(codes + first * bytes, rounded);
       add_block(exact.subspan(first, size), rounded);
     }
   }
@@ -185,8 +155,9 @@ tensor_analyser::tensor_analyser(std::span<const format_id> formats, samebits::e
 
 tensor_analyser::~tensor_analyser() = default;
 
-tensor_stats tensor_analyser::analyse(const reader& file, const tensor_info& info) const {
+tensor_stats tensor_analyser::analyse(const reader& file, const tensor_info& info) {
   const format_id from = samebits::tensor_file::format_of(info.type).value();
+  const decoder& values_of = sources_.try_emplace(from, from).first->second;
   const auto bytes = static_cast<std::size_t>(samebits::storage_bytes(from));
   const auto room = static_cast<std::size_t>(std::min(info.count, chunk));
   const auto threads = static_cast<std::size_t>(where_.threads);
@@ -205,7 +176,7 @@ tensor_stats tensor_analyser::analyse(const reader& file, const tensor_info& inf
     file.read_codes(info, first, size, read.data());
     const auto source = samebits::view_of_codes(from, read.data(), 1, cols);
     const std::span<double> values(exact.data(), size);
-    samebits::convert(source, samebits::view_of(values), {}, where_);
+    values_of.decode(read.data(), values);
     range.add(values);
     for_each_index(meters.size(), threads, [&](std::size_t i, std::size_t worker) {
       std::byte* out = codes[worker].data();

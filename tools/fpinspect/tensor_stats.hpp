@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "fpinspect/decoder.hpp"
 #include "samebits/backend.hpp"
 #include "samebits/format.hpp"
 #include "tensor_file/tensor.hpp"
@@ -54,13 +55,14 @@ class tensor_analyser {
 
   /// Reads the elements once, chunk by chunk.
   [[nodiscard]] tensor_stats analyse(const samebits::tensor_file::tensor_file& file,
-                                     const samebits::tensor_file::tensor_info& info) const;
+                                     const samebits::tensor_file::tensor_info& info);
 
  private:
-  class target;
+  struct target;
   class effect_meter;
 
   std::vector<target> targets_;
+  std::map<samebits::format_id, decoder> sources_;  ///< of the element types met so far
   samebits::executor where_;
 };
 
