@@ -39,10 +39,6 @@ void check_view(const const_matrix_view& v, const char* which) {
     refuse("strides must be >= 0, got row_stride " + std::to_string(v.row_stride) +
            ", col_stride " + std::to_string(v.col_stride));
   }
-  if (v.space != memory_space::host) {
-    throw unsupported(std::string(which) +
-                      ": device memory needs a CUDA backend, which this build lacks");
-  }
   if (is_empty(v)) return;
   if (v.data == nullptr) refuse("data is null but the shape is " + shape_text(v.rows, v.cols));
   constexpr auto most = std::numeric_limits<std::int64_t>::max();
@@ -138,12 +134,28 @@ void convert(const const_matrix_view& in, const matrix_view& out, const convert_
   if (where.threads < 0) {
     throw invalid_argument("where.threads must be >= 0, got " + std::to_string(where.threads));
   }
-  const backends::backend& chosen = backends::resolve(where);
-  if (is_empty(in)) return;
+  if (in.space != out.space) {
+    throw invalid_argument("out: must lie in the same memory as in, host or device");
+  }
 
   const backends::convert_call call{
       in, out, cast_rule{options.round, options.on_overflow, options.on_nan}, options.random,
       options.random.pitch.value_or(static_cast<std::uint64_t>(in.cols))};
+  const backends::backend& chosen = backends::resolve(where, call);
+  if (chosen.space != in.space) {
+    const bool host = chosen.space == memory_space::host;
+    throw invalid_argument("backend '" + std::string(chosen.name) + "' works on " +
+                           (host ? "host" : "device") + " memory; in and out lie in " +
+                           (host ? "device" : "host") + " memory");
+  }
+  if (!chosen.has(call)) {
+    throw unsupported(
+        "backend '" + std::string(chosen.name) + "' has no " + std::string(name(in.format)) +
+        " to " + std::string(name(out.format)) + " with " + std::string(name(options.round)) +
+        ", " + std::string(name(options.on_overflow)) + ", " + std::string(name(options.on_nan)));
+  }
+  if (is_empty(in)) return;
+  if (chosen.space == memory_space::device) return chosen.launch(call, where.stream);
   for_each_piece(in.rows * in.cols, where.threads,
                  [&](backends::element_range range) { chosen.convert(call, range); });
 }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "samebits/convert.hpp"
@@ -27,14 +28,25 @@ struct convert_call {
 struct backend {
   std::string_view name;
   std::string_view description;
-  bool (*supported)();
+  memory_space space;  ///< where it works
+  /// Empty where this machine can run it, else the reason in a few words.
+  std::string (*why_unsupported)();
+  /// Whether it has this conversion; what it lacks is refused by name.
+  bool (*has)(const convert_call& call);
+  /// Host backends: converts a range; called from several threads at once.
   void (*convert)(const convert_call& call, element_range range);
+  /// Device backends: enqueues the whole call on a stream (cudaStream_t).
+  void (*launch)(const convert_call& call, void* stream);
 };
 
-/// The compiled backends, the plainest first.
+/// For backends that lack nothing.
+inline bool has_everything(const convert_call&) { return true; }
+
+/// The compiled backends; of those of one memory space the plainest first.
 std::span<const backend* const> compiled();
 
-/// The backend an executor names; throws as find_executor does.
-const backend& resolve(const executor& where);
+/// The backend an executor names for views in `space`; where it names none, the environment's if
+/// that works there, else the last supported one that has the call. Throws as find_executor does.
+const backend& resolve(const executor& where, const convert_call& call);
 
 }  // namespace samebits::backends

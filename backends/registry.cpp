@@ -1,65 +1,114 @@
 // Registry: the list of compiled backends and the choice among them.
 #include <cstdlib>
 #include <string>
+#include <vector>
 
 #include "backends/backend.hpp"
 #include "backends/reference/reference.hpp"
 #include "samebits/backend.hpp"
 #include "samebits/error.hpp"
 
+#if defined(SAMEBITS_BACKEND_SIMD)
+#include "backends/simd/simd.hpp"
+#endif
+
+// Defined in the CUDA library, whose link options pull it in; null in a program without it.
+// Returns backends up to a null pointer.
+extern "C" [[gnu::weak]] const samebits::backends::backend* const* samebits_cuda_backends();
+
 namespace samebits {
 namespace backends {
 namespace {
 
-const backend* const list[] = {&reference};
-
-const backend& widest_supported() {
-  for (std::size_t i = std::size(list); i-- > 0;) {
-    if (list[i]->supported()) return *list[i];
+std::vector<const backend*> make_list() {
+  std::vector<const backend*> all = {&reference};
+#if defined(SAMEBITS_BACKEND_SIMD)
+  all.push_back(&avx2);
+  all.push_back(&avx512);
+#endif
+  if (samebits_cuda_backends != nullptr) {
+    for (auto b = samebits_cuda_backends(); *b != nullptr; ++b) all.push_back(*b);
   }
-  return reference;
+  return all;
 }
 
 std::string names() {
   std::string text;
-  for (const backend* b : list) {
+  for (const backend* b : compiled()) {
     if (!text.empty()) text += ", ";
     text += b->name;
-    if (!b->supported()) text += " (not supported by this machine)";
+    if (const std::string reason = b->why_unsupported(); !reason.empty()) {
+      text += " (" + reason + ")";
+    }
   }
   return text;
 }
 
 const backend& by_name(std::string_view name) {
-  for (const backend* b : list) {
+  for (const backend* b : compiled()) {
     if (b->name != name) continue;
-    if (b->supported()) return *b;
-    throw unsupported("backend '" + std::string(name) +
-                      "' is not supported by this machine; there are: " + names());
+    const std::string reason = b->why_unsupported();
+    if (reason.empty()) return *b;
+    throw unsupported("backend '" + std::string(name) + "' cannot run here: " + reason +
+                      "; there are: " + names());
   }
   throw invalid_argument("backend '" + std::string(name) + "' is unknown; there are: " + names());
 }
 
-const backend& default_backend() {
+const char* environment_name() {
   const char* chosen = std::getenv("SAMEBITS_BACKEND");
-  return chosen != nullptr && *chosen != '\0' ? by_name(chosen) : widest_supported();
+  return chosen != nullptr && *chosen != '\0' ? chosen : nullptr;
+}
+
+/// The last supported backend of a space, which has the call if one is given.
+const backend* best(memory_space space, const convert_call* call) {
+  const auto all = compiled();
+  for (std::size_t i = all.size(); i-- > 0;) {
+    const backend* b = all[i];
+    if (b->space == space && (call == nullptr || b->has(*call)) && b->why_unsupported().empty()) {
+      return b;
+    }
+  }
+  return nullptr;
+}
+
+const backend& default_host_backend() {
+  if (const char* chosen = environment_name()) {
+    const backend& b = by_name(chosen);
+    if (b.space == memory_space::host) return b;
+  }
+  return *best(memory_space::host, nullptr);
 }
 
 }  // namespace
 
-std::span<const backend* const> compiled() { return list; }
+std::span<const backend* const> compiled() {
+  static const std::vector<const backend*> list = make_list();
+  return list;
+}
 
-const backend& resolve(const executor& where) {
-  return where.backend.empty() ? default_backend() : by_name(where.backend);
+const backend& resolve(const executor& where, const convert_call& call) {
+  const memory_space space = call.in.space;
+  if (!where.backend.empty()) return by_name(where.backend);
+  if (const char* chosen = environment_name()) {
+    const backend& b = by_name(chosen);
+    if (b.space == space) return b;
+  }
+  if (const backend* b = best(space, &call)) return *b;
+  throw unsupported("no backend for device memory can run here; there are: " + names());
 }
 
 }  // namespace backends
 
 std::vector<backend_info> compiled_backends() {
-  const backends::backend& chosen = backends::default_backend();
+  const backends::backend& host = backends::default_host_backend();
+  const backends::backend* device = backends::best(memory_space::device, nullptr);
   std::vector<backend_info> all;
   for (const backends::backend* b : backends::compiled()) {
-    all.push_back({b->name, b->description, b->supported(), b == &chosen});
+    std::string reason = b->why_unsupported();
+    const bool supported = reason.empty();
+    all.push_back({b->name, b->description, b->space, supported, b == &host || b == device,
+                   std::move(reason)});
   }
   return all;
 }
@@ -68,6 +117,6 @@ executor find_executor(std::string_view name, int threads) {
   return {backends::by_name(name).name, threads};
 }
 
-executor default_executor(int threads) { return {backends::default_backend().name, threads}; }
+executor default_executor(int threads) { return {backends::default_host_backend().name, threads}; }
 
 }  // namespace samebits

@@ -10,23 +10,23 @@ namespace samebits::backends {
 /// A format known at compile time.
 template <format_id F>
 struct fixed_format {
-  static constexpr format_spec spec() { return spec_of(F); }
+  SAMEBITS_HD static constexpr format_spec spec() { return spec_of(F); }
 };
 
 /// A format whose row is read at run time.
 struct any_format {
   format_spec row;
-  [[nodiscard]] const format_spec& spec() const { return row; }
+  [[nodiscard]] SAMEBITS_HD const format_spec& spec() const { return row; }
 };
 
 template <rounding R>
 struct fixed_rounding {
-  static constexpr rounding mode() { return R; }
+  SAMEBITS_HD static constexpr rounding mode() { return R; }
 };
 
 struct any_rounding {
   rounding value;
-  [[nodiscard]] rounding mode() const { return value; }
+  [[nodiscard]] SAMEBITS_HD rounding mode() const { return value; }
 };
 
 namespace detail {

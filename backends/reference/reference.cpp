@@ -3,7 +3,12 @@
 
 namespace samebits::backends {
 
-const backend reference = {"reference", "portable C++, the definition itself", [] { return true; },
-                           reference_convert};
+const backend reference = {"reference",
+                           "portable C++, the definition itself",
+                           memory_space::host,
+                           [] { return std::string(); },
+                           has_everything,
+                           reference_convert,
+                           nullptr};
 
 }  // namespace samebits::backends

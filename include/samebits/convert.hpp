@@ -27,8 +27,11 @@ struct convert_options {
 ///
 /// Throws invalid_argument, before anything is written, for: unequal shapes, negative sizes or
 /// strides, null data of a non-empty view, out elements that share memory, overlap, random.bits
-/// outside 1..32, an unknown backend name; unsupported for a backend this machine lacks or device
-/// memory given to a CPU backend.
+/// outside 1..32, views in different memory or not in the backend's, an unknown backend name;
+/// unsupported for a backend this machine lacks, or a conversion that a named backend lacks (none
+/// is lacking where the call names no backend); cuda_error if a launch fails.
+///
+/// Device views are converted on where.stream: the call enqueues and returns.
 ///
 ///   std::vector<float> x = ...;
 ///   std::vector<samebits::e4m3> y(x.size());

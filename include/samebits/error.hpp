@@ -19,4 +19,16 @@ class unsupported : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// A CUDA call failed; the message names the call and the error. The runtime's last error has been
+/// cleared.
+class cuda_error : public std::runtime_error {
+ public:
+  cuda_error(const std::string& what, int code) : std::runtime_error(what), code_(code) {}
+  /// The cudaError_t.
+  [[nodiscard]] int code() const { return code_; }
+
+ private:
+  int code_;
+};
+
 }  // namespace samebits

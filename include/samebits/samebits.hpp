@@ -1,4 +1,4 @@
-// Everything of the CPU library: includes only.
+// Everything: includes only.
 #pragma once
 
 #include "samebits/backend.hpp"

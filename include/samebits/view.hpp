@@ -6,13 +6,11 @@
 #include <span>
 #include <type_traits>
 
+#include "samebits/backend.hpp"
 #include "samebits/format.hpp"
 #include "samebits/types.hpp"
 
 namespace samebits {
-
-/// Which processor can read the memory of a view.
-enum class memory_space : std::uint8_t { host, device };
 
 /// Codes of one format as a matrix [rows, cols] that is only read. Element (r, c) lies
 /// (r * row_stride + c * col_stride) elements of storage_bytes(format) behind `data`; no alignment
@@ -91,6 +89,16 @@ inline const_matrix_view view_of_codes(format_id format, const void* data, std::
 inline matrix_view view_of_codes(format_id format, void* data, std::int64_t rows,
                                  std::int64_t cols) {
   return {data, format, rows, cols, cols, 1, memory_space::host};
+}
+
+/// The same view of device memory: what is passed to a kernel's pointer, not read on the host.
+inline const_matrix_view on_device(const_matrix_view v) {
+  v.space = memory_space::device;
+  return v;
+}
+inline matrix_view on_device(matrix_view v) {
+  v.space = memory_space::device;
+  return v;
 }
 
 }  // namespace samebits
