@@ -8,11 +8,11 @@
 
 namespace samebits::support {
 
-/// Names of the compiled backends that this machine can run.
+/// Names of the compiled backends for host memory that this machine can run.
 inline std::vector<std::string> supported_backends() {
   std::vector<std::string> names;
   for (const backend_info& backend : compiled_backends()) {
-    if (backend.supported) names.emplace_back(backend.name);
+    if (backend.space == memory_space::host && backend.supported) names.emplace_back(backend.name);
   }
   return names;
 }

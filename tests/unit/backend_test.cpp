@@ -29,6 +29,23 @@ TEST_F(Backend, ReferenceIsAlwaysThere) {
       std::count_if(all.begin(), all.end(), [](const backend_info& b) { return b.is_default; }), 1);
 }
 
+TEST_F(Backend, SimdIsThereOnX86AndSaysWhetherItRuns) {
+#if defined(__x86_64__)
+  for (const char* name : {"avx2", "avx512"}) {
+    const auto all = compiled_backends();
+    const auto it =
+        std::find_if(all.begin(), all.end(), [&](const backend_info& b) { return b.name == name; });
+    ASSERT_NE(it, all.end()) << name;
+    EXPECT_EQ(it->supported, it->why_unsupported.empty()) << name;
+    if (it->supported) {
+      EXPECT_EQ(find_executor(name).backend, name);
+    } else {
+      EXPECT_THROW(find_executor(name), unsupported);
+    }
+  }
+#endif
+}
+
 TEST_F(Backend, UnknownNamesAreRefusedWithTheList) {
   try {
     find_executor("abacus");

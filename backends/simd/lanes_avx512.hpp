@@ -1,0 +1,123 @@
+// Sixteen 32-bit words in an AVX-512 register, with what numerics/word.hpp asks of a Word.
+//
+// Needs AVX512 F, BW, VL, DQ and CD. Everything lives in namespace samebits::avx512, so that no
+// symbol compiled with these flags can stand in for one compiled without.
+#pragma once
+
+#include <immintrin.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "numerics/word.hpp"
+
+namespace samebits::avx512 {
+
+struct mask {
+  __mmask16 bits;
+};
+
+SAMEBITS_INLINE mask make_mask(int bits) { return {static_cast<__mmask16>(bits)}; }
+SAMEBITS_INLINE mask operator&(mask a, mask b) { return make_mask(a.bits & b.bits); }
+SAMEBITS_INLINE mask operator|(mask a, mask b) { return make_mask(a.bits | b.bits); }
+SAMEBITS_INLINE mask operator!(mask a) { return make_mask(~a.bits); }
+
+struct lanes {
+  __m512i v;
+
+  static constexpr int count = 16;
+
+  lanes() = default;
+  SAMEBITS_INLINE lanes(__m512i raw) : v(raw) {}  // NOLINT(google-explicit-constructor)
+  /// The same number in every lane.
+  SAMEBITS_INLINE lanes(std::uint32_t x)  // NOLINT(google-explicit-constructor)
+      : v(_mm512_set1_epi32(static_cast<int>(x))) {}
+};
+
+SAMEBITS_INLINE lanes operator+(lanes a, lanes b) { return _mm512_add_epi32(a.v, b.v); }
+SAMEBITS_INLINE lanes operator-(lanes a, lanes b) { return _mm512_sub_epi32(a.v, b.v); }
+SAMEBITS_INLINE lanes operator&(lanes a, lanes b) { return _mm512_and_si512(a.v, b.v); }
+SAMEBITS_INLINE lanes operator|(lanes a, lanes b) { return _mm512_or_si512(a.v, b.v); }
+SAMEBITS_INLINE lanes operator<<(lanes a, lanes n) { return _mm512_sllv_epi32(a.v, n.v); }
+SAMEBITS_INLINE lanes operator>>(lanes a, lanes n) { return _mm512_srlv_epi32(a.v, n.v); }
+SAMEBITS_INLINE lanes operator<<(lanes a, std::uint32_t n) { return _mm512_slli_epi32(a.v, n); }
+SAMEBITS_INLINE lanes operator>>(lanes a, std::uint32_t n) { return _mm512_srli_epi32(a.v, n); }
+
+SAMEBITS_INLINE mask operator==(lanes a, lanes b) { return {_mm512_cmpeq_epu32_mask(a.v, b.v)}; }
+SAMEBITS_INLINE mask operator!=(lanes a, lanes b) { return {_mm512_cmpneq_epu32_mask(a.v, b.v)}; }
+SAMEBITS_INLINE mask operator<(lanes a, lanes b) { return {_mm512_cmplt_epu32_mask(a.v, b.v)}; }
+SAMEBITS_INLINE mask operator>(lanes a, lanes b) { return {_mm512_cmpgt_epu32_mask(a.v, b.v)}; }
+SAMEBITS_INLINE mask operator>=(lanes a, lanes b) { return {_mm512_cmpge_epu32_mask(a.v, b.v)}; }
+
+SAMEBITS_INLINE lanes select(mask m, lanes a, lanes b) {
+  return _mm512_mask_blend_epi32(m.bits, b.v, a.v);
+}
+SAMEBITS_INLINE lanes min_word(lanes a, lanes b) { return _mm512_min_epu32(a.v, b.v); }
+SAMEBITS_INLINE lanes max_word(lanes a, lanes b) { return _mm512_max_epu32(a.v, b.v); }
+SAMEBITS_INLINE lanes leading_zeros(lanes a) { return _mm512_lzcnt_epi32(a.v); }
+
+/// What the kernels ask of an instruction set besides its lanes.
+struct isa {
+  using word = lanes;
+
+  /// Sixteen codes of Bits each from memory of any alignment.
+  template <int Bits>
+  SAMEBITS_INLINE static lanes load(const std::byte* p) {
+    if constexpr (Bits == 8) {
+      return _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+    } else if constexpr (Bits == 16) {
+      return _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
+    } else {
+      return _mm512_loadu_si512(p);
+    }
+  }
+  template <int Bits>
+  SAMEBITS_INLINE static void store(std::byte* p, lanes x) {
+    if constexpr (Bits == 8) {
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_cvtepi32_epi8(x.v));
+    } else if constexpr (Bits == 16) {
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_cvtepi32_epi16(x.v));
+    } else {
+      _mm512_storeu_si512(p, x.v);
+    }
+  }
+
+  /// Eight Philox blocks of consecutive numbers, as 32 words in index order.
+  static constexpr int philox_blocks = 8;
+  /// 64-bit lanes; the rounds read the low half of each and leave anything in the high half.
+  struct wide {
+    __m512i v;
+  };
+  SAMEBITS_INLINE static wide broadcast64(std::uint64_t x) {
+    return {_mm512_set1_epi64(static_cast<long long>(x))};
+  }
+  /// Block numbers first, first + 1, ...: even lanes hold the first four, odd lanes the others, so
+  /// that interleave() needs no permutation across 128-bit parts.
+  SAMEBITS_INLINE static wide block_numbers(std::uint64_t first, std::uint64_t number_mask) {
+    const __m512i offsets = _mm512_setr_epi64(0, 4, 1, 5, 2, 6, 3, 7);
+    const __m512i n = _mm512_add_epi64(broadcast64(first).v, offsets);
+    return {_mm512_and_si512(n, broadcast64(number_mask).v)};
+  }
+  SAMEBITS_INLINE static wide high_half(wide a) { return {_mm512_srli_epi64(a.v, 32)}; }
+  SAMEBITS_INLINE static wide multiply_low_halves(wide a, wide b) {
+    return {_mm512_mul_epu32(a.v, b.v)};
+  }
+  SAMEBITS_INLINE static wide xor3(wide a, wide b, wide c) {
+    return {_mm512_ternarylogic_epi64(a.v, b.v, c.v, 0x96)};
+  }
+  /// Stores the four words of each block together, blocks in order.
+  SAMEBITS_INLINE static void interleave(std::byte* p, wide w0, wide w1, wide w2, wide w3) {
+    const __m512i low = _mm512_mask_blend_epi32(0xAAAA, w0.v, _mm512_slli_epi64(w1.v, 32));
+    const __m512i high = _mm512_mask_blend_epi32(0xAAAA, w2.v, _mm512_slli_epi64(w3.v, 32));
+    _mm512_storeu_si512(p, _mm512_unpacklo_epi64(low, high));
+    _mm512_storeu_si512(p + 64, _mm512_unpackhi_epi64(low, high));
+  }
+};
+
+}  // namespace samebits::avx512
+
+template <>
+struct samebits::numerics::word_traits<samebits::avx512::lanes> {
+  using mask = samebits::avx512::mask;
+  using element = std::uint32_t;
+};

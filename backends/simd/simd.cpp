@@ -1,0 +1,45 @@
+// The SIMD backends' entries in the registry; compiled for any machine.
+#include "backends/simd/simd.hpp"
+
+#include "backends/reference/reference.hpp"
+
+namespace samebits::backends {
+namespace {
+
+std::string why_not_avx2() {
+  return __builtin_cpu_supports("avx2") != 0 ? "" : "the processor lacks AVX2";
+}
+
+std::string why_not_avx512() {
+  const bool all =
+      __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512bw") != 0 &&
+      __builtin_cpu_supports("avx512vl") != 0 && __builtin_cpu_supports("avx512dq") != 0 &&
+      __builtin_cpu_supports("avx512cd") != 0;
+  return all ? "" : "the processor lacks AVX-512 (F, BW, VL, DQ, CD)";
+}
+
+/// fp64 needs words of 64 bits, which the lanes do not have: the reference loops serve it.
+template <void (*Convert)(const convert_call&, element_range)>
+void convert_or_reference(const convert_call& call, element_range range) {
+  const bool wide = call.in.format == format_id::fp64 || call.out.format == format_id::fp64;
+  (wide ? reference_convert : Convert)(call, range);
+}
+
+}  // namespace
+
+const backend avx2 = {"avx2",
+                      "x86-64 with AVX2, 8 lanes",
+                      memory_space::host,
+                      why_not_avx2,
+                      has_everything,
+                      convert_or_reference<avx2_convert>,
+                      nullptr};
+const backend avx512 = {"avx512",
+                        "x86-64 with AVX-512, 16 lanes",
+                        memory_space::host,
+                        why_not_avx512,
+                        has_everything,
+                        convert_or_reference<avx512_convert>,
+                        nullptr};
+
+}  // namespace samebits::backends

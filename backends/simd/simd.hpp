@@ -1,0 +1,16 @@
+// The SIMD backends: AVX2 and AVX-512, chosen at run time.
+#pragma once
+
+#include "backends/backend.hpp"
+
+namespace samebits::backends {
+
+extern const backend avx2;
+extern const backend avx512;
+
+// Each compiled in a translation unit of its own, with its instruction set's flags; neither format
+// may be fp64.
+void avx2_convert(const convert_call& call, element_range range);
+void avx512_convert(const convert_call& call, element_range range);
+
+}  // namespace samebits::backends
