@@ -19,10 +19,24 @@ enable_language(CUDA)
 include("${CMAKE_CURRENT_LIST_DIR}/SamebitsCudaDialect.cmake")
 find_package(CUDAToolkit REQUIRED)
 
-# samebits::cuda: the definition inside a user's kernels. The scalar API (samebits/scalar.hpp,
-# samebits/types.hpp) is host and device code; this target gives a .cu file the include folders, the
-# dialect and the static CUDA runtime.
-add_library(samebits_cuda INTERFACE)
-add_library(samebits::cuda ALIAS samebits_cuda)
-set_target_properties(samebits_cuda PROPERTIES EXPORT_NAME cuda)
-target_link_libraries(samebits_cuda INTERFACE CUDA::cudart_static)
+# samebits::cuda: the CUDA backends, and the definition inside a user's kernels.
+function(samebits_add_cuda_library)
+  add_library(samebits_cuda STATIC
+    backends/cuda/convert.cu
+    backends/cuda/cuda.cu
+    backends/cuda/dense_layout.cu
+    backends/cuda/native/convert.cu)
+  add_library(samebits::cuda ALIAS samebits_cuda)
+  set_target_properties(samebits_cuda PROPERTIES
+    EXPORT_NAME cuda CUDA_STANDARD 20 CUDA_STANDARD_REQUIRED ON CUDA_EXTENSIONS OFF
+    POSITION_INDEPENDENT_CODE ON)
+  # --fmad=false: no contraction, contract §6. -O2 as for every force-inlined kernel.
+  target_compile_options(samebits_cuda PRIVATE
+    $<$<COMPILE_LANGUAGE:CUDA>:--fmad=false -Xcompiler=-Wall,-Wextra,-ffp-contract=off>)
+  target_link_libraries(samebits_cuda PUBLIC samebits_core PRIVATE CUDA::cudart_static)
+  target_include_directories(samebits_cuda INTERFACE
+    $<BUILD_INTERFACE:${CUDAToolkit_INCLUDE_DIRS}>)
+  # The registry of the core library finds these backends through a weak reference, which alone does
+  # not pull a member out of an archive.
+  target_link_options(samebits_cuda INTERFACE "LINKER:-u,samebits_cuda_backends")
+endfunction()

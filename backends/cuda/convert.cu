@@ -1,0 +1,141 @@
+// cuda-emulated: conversion by the one definition in a kernel.
+#include <algorithm>
+#include <cstdint>
+
+#include "backends/cuda/convert_ops.cuh"
+#include "backends/cuda/cuda.hpp"
+#include "backends/cuda/error.hpp"
+#include "backends/cuda/launch.cuh"
+#include "backends/visit.hpp"
+
+namespace samebits::cuda {
+namespace {
+
+using backends::convert_call;
+
+/// Everything one thread of the general kernel needs: any formats, strides and alignment.
+struct general_call {
+  const std::byte* in;
+  std::byte* out;
+  format_spec source;
+  format_spec target;
+  cast_rule rule;
+  random_source random;
+  std::uint64_t count, cols;
+  std::uint64_t in_row_bytes, in_col_bytes, out_row_bytes, out_col_bytes;
+  std::uint64_t index, pitch;
+};
+
+/// A code of `bytes` bytes, little-endian, of any alignment.
+__device__ std::uint64_t load_code(const std::byte* p, int bytes) {
+  std::uint64_t code = 0;
+  for (int i = 0; i < bytes; ++i) code |= static_cast<std::uint64_t>(p[i]) << (8 * i);
+  return code;
+}
+__device__ void store_code(std::byte* p, int bytes, std::uint64_t code) {
+  for (int i = 0; i < bytes; ++i) p[i] = static_cast<std::byte>(code >> (8 * i));
+}
+
+__global__ void general_kernel(const general_call c) {
+  const std::uint64_t step = std::uint64_t{gridDim.x} * blockDim.x;
+  for (std::uint64_t i = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < c.count;
+       i += step) {
+    const std::uint64_t row = i / c.cols;
+    const std::uint64_t col = i - row * c.cols;
+    random_bits r{0, c.random.k};
+    if (c.rule.round == rounding::stochastic) {
+      r.value = numerics::random_word(c.random.seed, c.random.stream, c.index + row * c.pitch + col,
+                                      c.random.k);
+    }
+    const std::uint64_t code =
+        load_code(c.in + row * c.in_row_bytes + col * c.in_col_bytes, c.source.storage_bits / 8);
+    store_code(c.out + row * c.out_row_bytes + col * c.out_col_bytes, c.target.storage_bits / 8,
+               numerics::convert_any(c.source, c.target, c.rule, code, r).code);
+  }
+}
+
+void launch_general(const convert_call& call, cudaStream_t stream) {
+  const std::uint64_t in_bytes = static_cast<std::uint64_t>(storage_bytes(call.in.format));
+  const std::uint64_t out_bytes = static_cast<std::uint64_t>(storage_bytes(call.out.format));
+  const auto bytes = [](std::int64_t elements, std::uint64_t size) {
+    return static_cast<std::uint64_t>(elements) * size;
+  };
+  general_call c{static_cast<const std::byte*>(call.in.data),
+                 static_cast<std::byte*>(call.out.data),
+                 spec_of(call.in.format),
+                 spec_of(call.out.format),
+                 call.rule,
+                 {call.random.seed, call.random.stream, call.random.bits},
+                 static_cast<std::uint64_t>(call.in.rows * call.in.cols),
+                 static_cast<std::uint64_t>(call.in.cols),
+                 bytes(call.in.row_stride, in_bytes),
+                 bytes(call.in.col_stride, in_bytes),
+                 bytes(call.out.row_stride, out_bytes),
+                 bytes(call.out.col_stride, out_bytes),
+                 call.random.offset,
+                 call.pitch};
+  const std::uint64_t blocks = (c.count + block_threads - 1) / block_threads;
+  const auto grid = static_cast<unsigned>(std::min<std::uint64_t>(blocks, 1u << 20));
+  general_kernel<<<grid, block_threads, 0, stream>>>(c);
+}
+
+template <class Op>
+bool try_launch_dense(const Op& op, const convert_call& call, cudaStream_t stream) {
+  const auto d = dense_layout(call, Op::pack);
+  if (!d) return false;
+  dense_kernel<<<dense_grid<Op>(*d), block_threads, 0, stream>>>(op, *d);
+  return true;
+}
+
+struct dispatch {
+  const convert_call& call;
+  cudaStream_t stream;
+
+  template <class Source, class Target, class Mode>
+  void operator()(const Source& source, const Target& target, const Mode& mode) const {
+    if (!dense(source, target, mode)) launch_general(call, stream);
+  }
+
+ private:
+  // Dense kernels exist where they pay: stochastic rounding of fp32 and bf16, and widening. Nearest
+  // even has cuda-native; what is left takes the general kernel.
+  template <format_id From, format_id To, rounding Mode>
+  bool dense(backends::fixed_format<From>, backends::fixed_format<To>,
+             backends::fixed_rounding<Mode> mode) const {
+    using source = backends::fixed_format<From>;
+    using target = backends::fixed_format<To>;
+    const auto with_field = [&](auto field) {
+      const emulated_op<source, target, backends::fixed_rounding<Mode>, field()> op{
+          mode,
+          call.rule.on_overflow,
+          call.rule.on_nan,
+          {call.random.seed, call.random.stream, call.random.bits}};
+      return try_launch_dense(op, call, stream);
+    };
+    if constexpr (Mode != rounding::stochastic) {
+      return with_field(std::integral_constant<int, 0>{});
+    } else if constexpr (From == format_id::fp16) {
+      return false;
+    } else {
+      switch (numerics::field_bits(call.random.bits)) {
+        case 8: return with_field(std::integral_constant<int, 8>{});
+        case 16: return with_field(std::integral_constant<int, 16>{});
+        default: return with_field(std::integral_constant<int, 32>{});
+      }
+    }
+  }
+  template <class Source, class Target, class Mode>
+  bool dense(const Source&, const Target&, const Mode&) const {
+    return false;
+  }
+};
+
+}  // namespace
+
+void launch_emulated(const convert_call& call, void* stream) {
+  backends::visit_conversion(call.in.format, call.out.format, call.rule.round,
+                             dispatch{call, static_cast<cudaStream_t>(stream)});
+  check(cudaGetLastError(), "cuda-emulated: convert");
+}
+
+}  // namespace samebits::cuda

@@ -1,0 +1,24 @@
+// The CUDA backends: launches on a stream, nothing else. No allocation, no synchronisation.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "backends/backend.hpp"
+
+namespace samebits::cuda {
+
+struct dense_rows;
+
+/// The call as rows of contiguous codes for packs of `pack` elements, if its strides, alignment and
+/// random index allow; a matrix without gaps counts as one row.
+std::optional<dense_rows> dense_layout(const backends::convert_call& call, int pack);
+
+void launch_emulated(const backends::convert_call& call, void* stream);
+
+/// Nearest even, canonical NaN, ieee or saturate: fp32, fp16, bf16 to e4m3, e5m2; fp32 to fp16,
+/// bf16.
+bool native_has(const backends::convert_call& call);
+void launch_native(const backends::convert_call& call, void* stream);
+
+}  // namespace samebits::cuda

@@ -1,0 +1,170 @@
+// The conformance suite of conversion over the backends that take device memory.
+//
+// A case's host memory, guards and gaps included, is copied to the device, converted there and
+// copied back, so that the suite sees what was written and what was not.
+#include <cuda_runtime_api.h>
+
+#include <atomic>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+
+#include "conformance/convert_suite.hpp"
+#include "samebits/error.hpp"
+
+namespace samebits::support {
+namespace {
+
+void check(cudaError_t error, const char* what) {
+  if (error != cudaSuccess) {
+    throw std::runtime_error(std::string(what) + ": " + cudaGetErrorString(error));
+  }
+}
+
+/// A copy on the device of the bytes a view spans, at the same distance from 16-byte borders.
+class device_copy {
+ public:
+  explicit device_copy(const const_matrix_view& v)
+      : host_(const_cast<void*>(v.data)), bytes_(span_bytes(v)) {
+    check(cudaMalloc(&base_, bytes_ + 16), "cudaMalloc");
+    data_ = static_cast<std::byte*>(base_) + reinterpret_cast<std::uintptr_t>(v.data) % 16;
+    check(cudaMemcpy(data_, host_, bytes_, cudaMemcpyHostToDevice), "copy to the device");
+  }
+  ~device_copy() { cudaFree(base_); }
+  device_copy(const device_copy&) = delete;
+  device_copy& operator=(const device_copy&) = delete;
+
+  [[nodiscard]] void* data() const { return data_; }
+  void copy_back() {
+    check(cudaMemcpy(host_, data_, bytes_, cudaMemcpyDeviceToHost), "copy from the device");
+  }
+
+ private:
+  static std::size_t span_bytes(const const_matrix_view& v) {
+    if (v.rows == 0 || v.cols == 0) return 0;
+    const std::int64_t last = (v.rows - 1) * v.row_stride + (v.cols - 1) * v.col_stride;
+    return static_cast<std::size_t>((last + 1) * storage_bytes(v.format));
+  }
+
+  void* host_;
+  std::size_t bytes_;
+  void* base_ = nullptr;
+  std::byte* data_ = nullptr;
+};
+
+std::atomic<std::uint64_t> calls_served = 0;
+std::atomic<std::uint64_t> native_calls_served = 0;
+
+void convert_on_device(const std::string& backend, const const_matrix_view& in,
+                       const matrix_view& out, const convert_options& options) {
+  const bool in_place = in.data == out.data;
+  device_copy from(in);
+  device_copy to(in_place ? in : static_cast<const_matrix_view>(out));
+  const_matrix_view device_in = on_device(in);
+  matrix_view device_out = on_device(out);
+  device_in.data = in_place ? to.data() : from.data();
+  device_out.data = to.data();
+  convert(device_in, device_out, options, on_stream(nullptr, backend));
+  check(cudaDeviceSynchronize(), "the conversion");
+  to.copy_back();
+  ++calls_served;
+  if (backend == "cuda-native") ++native_calls_served;
+}
+
+std::vector<convert_target> device_targets() {
+  std::vector<convert_target> targets;
+  for (const backend_info& backend : compiled_backends()) {
+    if (backend.space != memory_space::device) continue;
+    const std::string name(backend.name);
+    std::string identifier = name;
+    for (char& c : identifier) c = c == '-' ? '_' : c;
+    targets.push_back(
+        {identifier, backend.supported,
+         [name](const const_matrix_view& in, const matrix_view& out, const convert_options& options,
+                int) { convert_on_device(name, in, out, options); },
+         name == "cuda-native"});
+  }
+  return targets;
+}
+
+INSTANTIATE_TEST_SUITE_P(Device, ConvertSuite, ::testing::ValuesIn(device_targets()),
+                         name_of_target);
+
+TEST(DeviceConformance, ThisMachineRunsEveryBackend) {
+  for (const backend_info& backend : compiled_backends()) {
+    EXPECT_TRUE(backend.supported) << backend.name << ": " << backend.why_unsupported;
+  }
+}
+
+/// A whole run must have converted, not skipped: on each backend, the partial one too.
+class served_calls : public ::testing::Environment {
+ public:
+  void TearDown() override {
+    const auto& run = *::testing::UnitTest::GetInstance();
+    if (run.test_to_run_count() != run.total_test_count()) return;
+    EXPECT_GT(calls_served, 10'000u);
+    EXPECT_GT(native_calls_served, 1'000u);
+  }
+};
+const auto* const environment = ::testing::AddGlobalTestEnvironment(new served_calls);
+
+TEST(DeviceConvert, NativeRefusesByNameWhatItLacks) {
+  void* const nothing = nullptr;
+  const const_matrix_view in = on_device(view_of_codes(format_id::fp32, nothing, 0, 4));
+  const matrix_view out = on_device(view_of_codes(format_id::e8m0, nothing, 0, 4));
+  try {
+    convert(in, out, {.round = rounding::upward}, on_stream(nullptr, "cuda-native"));
+    FAIL() << "accepted";
+  } catch (const unsupported& e) {
+    EXPECT_STREQ(e.what(),
+                 "backend 'cuda-native' has no fp32 to e8m0 with upward, ieee, canonical");
+  }
+  EXPECT_NO_THROW(convert(in, out, {.round = rounding::upward}, {}));
+}
+
+TEST(DeviceConvert, MemoryAndBackendMustAgree) {
+  float x = 1.0f;
+  e4m3 y{};
+  EXPECT_THROW(
+      convert(view_of(&x, 1, 1), view_of(&y, 1, 1), {}, on_stream(nullptr, "cuda-emulated")),
+      invalid_argument);
+  EXPECT_THROW(convert(on_device(view_of(&x, 1, 1)), view_of(&y, 1, 1)), invalid_argument);
+  EXPECT_THROW(convert(on_device(view_of(&x, 1, 1)), on_device(view_of(&y, 1, 1)), {},
+                       find_executor("reference")),
+               invalid_argument);
+}
+
+TEST(DeviceConvert, IsCapturedIntoAGraphAndReplayed) {
+  constexpr std::int64_t n = 100'000;
+  std::vector<float> x(n);
+  for (std::int64_t i = 0; i < n; ++i)
+    x[static_cast<std::size_t>(i)] = 0.01f * static_cast<float>(i);
+  std::vector<bf16> expected(n), got(n);
+  const convert_options options{.round = rounding::stochastic, .random = {.seed = 5}};
+  convert(view_of(x), view_of(expected), options);
+
+  device_copy in(view_of(x));
+  device_copy out(view_of(got));
+  const_matrix_view device_in = on_device(view_of(x));
+  matrix_view device_out = on_device(view_of(got));
+  device_in.data = in.data();
+  device_out.data = out.data();
+  cudaStream_t stream;
+  cudaGraph_t graph;
+  cudaGraphExec_t exec;
+  check(cudaStreamCreate(&stream), "cudaStreamCreate");
+  check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), "begin capture");
+  convert(device_in, device_out, options, on_stream(stream));
+  check(cudaStreamEndCapture(stream, &graph), "end capture");
+  check(cudaGraphInstantiate(&exec, graph, 0), "instantiate");
+  for (int replay = 0; replay < 2; ++replay) check(cudaGraphLaunch(exec, stream), "replay");
+  check(cudaStreamSynchronize(stream), "synchronize");
+  out.copy_back();
+  for (std::size_t i = 0; i < n; ++i) ASSERT_EQ(got[i].bits(), expected[i].bits()) << i;
+  cudaGraphExecDestroy(exec);
+  cudaGraphDestroy(graph);
+  cudaStreamDestroy(stream);
+}
+
+}  // namespace
+}  // namespace samebits::support
