@@ -15,7 +15,7 @@ std::string why_not_avx512() {
       __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512bw") != 0 &&
       __builtin_cpu_supports("avx512vl") != 0 && __builtin_cpu_supports("avx512dq") != 0 &&
       __builtin_cpu_supports("avx512cd") != 0;
-  return all ? "" : "the processor lacks AVX-512 (F, BW, VL, DQ, CD)";
+  return all ? "" : "the processor lacks AVX-512 F/BW/VL/DQ/CD";
 }
 
 /// fp64 needs words of 64 bits, which the lanes do not have: the reference loops serve it.
