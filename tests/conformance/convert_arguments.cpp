@@ -1,16 +1,24 @@
 // Refused arguments of array conversion: each message names its argument, and nothing is written.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <vector>
 
 #include "samebits/convert.hpp"
 #include "samebits/error.hpp"
+#include "support/backends.hpp"
 
 namespace samebits {
 namespace {
+
+bool runs_here(const std::string& backend) {
+  const std::vector<std::string> all = support::supported_backends();
+  return std::find(all.begin(), all.end(), backend) != all.end();
+}
 
 /// A call that would succeed, for a test to spoil in one place.
 class ConvertArguments : public ::testing::Test {
@@ -184,13 +192,28 @@ TEST_F(ConvertArguments, UnknownBackend) {
   expect_refused("backend 'abacus'", "reference");
 }
 
-TEST_F(ConvertArguments, DeviceMemoryOnACpuBackend) {
-  where_.backend = "reference";
+TEST_F(ConvertArguments, ViewsInDifferentMemory) {
   in_.space = memory_space::device;
-  expect_refused<unsupported>("in: device memory", "CUDA");
+  expect_refused("out: must lie in the same memory as in", "host or device");
   in_.space = memory_space::host;
   out_.space = memory_space::device;
-  expect_refused<unsupported>("out: device memory", "CUDA");
+  expect_refused("out: must lie in the same memory as in", "host or device");
+}
+
+TEST_F(ConvertArguments, DeviceMemoryOnACpuBackend) {
+  in_.space = out_.space = memory_space::device;
+  for (const char* backend : {"reference", "avx2", "avx512"}) {
+    if (!runs_here(backend)) continue;
+    where_.backend = backend;
+    expect_refused("backend '" + std::string(backend) + "' works on host memory",
+                   "lie in device memory");
+  }
+}
+
+/// This program is linked without the CUDA library.
+TEST_F(ConvertArguments, DeviceMemoryWithoutADeviceBackend) {
+  in_.space = out_.space = memory_space::device;
+  expect_refused<unsupported>("no backend for device memory", "reference");
 }
 
 }  // namespace
