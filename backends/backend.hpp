@@ -22,7 +22,7 @@ struct convert_call {
   matrix_view out;
   cast_rule rule;
   random_stream random;
-  std::uint64_t pitch;
+  std::uint64_t pitch = 0;
 };
 
 struct backend {
