@@ -62,13 +62,13 @@ std::uint64_t draw_special(const oracle::format& from, const word_source& next) 
   };
   const std::vector<std::uint64_t> kinds{
       0,
-      top,                                   // Inf, where that is Inf
-      top | mantissa,                        // NaN of all ones
-      top | (next() & mantissa),             // NaN with a payload
-      top | (next() & (mantissa >> 1)),      // signalling NaN
-      (top | one_bit()) & (top | mantissa),  // NaN with one payload bit
-      next() & mantissa,                     // subnormal
-      one_bit(),                             // subnormal power of two, or min normal
+      top,                               // Inf, where that is Inf
+      top | mantissa,                    // NaN of all ones
+      top | (next() & mantissa),         // NaN with a payload
+      top | (next() & (mantissa >> 1)),  // signalling NaN
+      top | one_bit(),                   // NaN with one payload bit
+      next() & mantissa,                 // subnormal
+      one_bit(),                         // subnormal power of two, or min normal
   };
   std::uint64_t code = one_of(kinds, next) << from.unused_low_bits;
   if (next() % 4 == 0) code = moved(from, code, next() % 2 == 0 ? 1 : -1);
