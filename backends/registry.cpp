@@ -27,7 +27,7 @@ std::vector<const backend*> make_list() {
   all.push_back(&avx512);
 #endif
   if (samebits_cuda_backends != nullptr) {
-    for (auto b = samebits_cuda_backends(); *b != nullptr; ++b) all.push_back(*b);
+    for (const auto* b = samebits_cuda_backends(); *b != nullptr; ++b) all.push_back(*b);
   }
   return all;
 }

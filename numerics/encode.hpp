@@ -96,7 +96,7 @@ SAMEBITS_INLINE constexpr rounded<Word> round_to_power(rounding mode, Word sig, 
   const Word zero = element{0};
   const Word floor = static_cast<element>(bias - spec_of(format_id::e8m0).bias);
   const Word top = element{1} << static_cast<element>(digits - 1);
-  const mask_of<Word> negative = top != top;  // the sign is ignored: upward is away from zero
+  const mask_of<Word> negative = top == zero;  // the sign is ignored: upward is away from zero
   const rounded<Word> r =
       round_shift(mode, sig, Word(static_cast<element>(digits - 1)), negative, dither);
   const mask_of<Word> tiny = ((sig & top) == zero) | (biased < floor);
@@ -146,13 +146,14 @@ SAMEBITS_INLINE constexpr encoded<Word> encode(const format_spec& to, const cast
   }
   if (to.bias == source::bias) {
     // The same binades: the magnitude is its own code with more mantissa bits.
-    const Word shift = static_cast<element>(m_bits - to.mantissa_bits);
+    const Word shift = static_cast<element>(m_bits) - static_cast<element>(to.mantissa_bits);
     const rounded<Word> r = round_shift(rule.round, magnitude, shift, negative, dither);
     return finish(to, rule, negative, is_nan, is_inf, r.q, r.inexact);
   }
   const Word sig = select(subnormal, mantissa, mantissa | implicit);
   const Word e = max_word(field, one);
-  const Word kmin = static_cast<element>(min_exponent(to) + source::bias);
+  const int least_normal = min_exponent(to) + source::bias;
+  const Word kmin = static_cast<element>(least_normal);
   const Word k = max_word(e, kmin);
   const Word shift = k - e + static_cast<element>(m_bits - to.mantissa_bits);
   const rounded<Word> r = round_shift(rule.round, sig, shift, negative, dither);

@@ -27,12 +27,12 @@ struct philox_block {
 /// words.
 SAMEBITS_INLINE constexpr philox_block philox4x32_10(std::uint64_t seed, std::uint64_t stream,
                                                      std::uint64_t block) {
-  std::uint32_t c0 = static_cast<std::uint32_t>(block);
-  std::uint32_t c1 = static_cast<std::uint32_t>(block >> 32);
-  std::uint32_t c2 = static_cast<std::uint32_t>(stream);
-  std::uint32_t c3 = static_cast<std::uint32_t>(stream >> 32);
-  std::uint32_t k0 = static_cast<std::uint32_t>(seed);
-  std::uint32_t k1 = static_cast<std::uint32_t>(seed >> 32);
+  auto c0 = static_cast<std::uint32_t>(block);
+  auto c1 = static_cast<std::uint32_t>(block >> 32);
+  auto c2 = static_cast<std::uint32_t>(stream);
+  auto c3 = static_cast<std::uint32_t>(stream >> 32);
+  auto k0 = static_cast<std::uint32_t>(seed);
+  auto k1 = static_cast<std::uint32_t>(seed >> 32);
   for (int round = 0; round < philox::rounds; ++round) {
     const std::uint64_t p0 = std::uint64_t{philox::multiplier0} * c0;
     const std::uint64_t p1 = std::uint64_t{philox::multiplier1} * c2;
