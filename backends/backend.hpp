@@ -10,6 +10,8 @@
 
 namespace samebits::backends {
 
+struct self_test_entry;  // backends/self_test.hpp
+
 /// Elements [begin, end) of a view in row-major order of (row, column).
 struct element_range {
   std::int64_t begin;
@@ -37,6 +39,8 @@ struct backend {
   void (*convert)(const convert_call& call, element_range range);
   /// Device backends: enqueues the whole call on a stream (cudaStream_t).
   void (*launch)(const convert_call& call, void* stream);
+  /// What compound calls test before they compute; conversions need no test.
+  self_test_entry* self_test;
 };
 
 /// For backends that lack nothing.
@@ -44,6 +48,9 @@ inline bool has_everything(const convert_call&) { return true; }
 
 /// The compiled backends; of those of one memory space the plainest first.
 std::span<const backend* const> compiled();
+
+/// The compiled backend of that name. Throws as find_executor does.
+const backend& by_name(std::string_view name);
 
 /// The backend an executor names for views in `space`; where it names none, the environment's if
 /// that works there, else the last supported one that has the call. Throws as find_executor does.

@@ -44,17 +44,6 @@ std::string names() {
   return text;
 }
 
-const backend& by_name(std::string_view name) {
-  for (const backend* b : compiled()) {
-    if (b->name != name) continue;
-    const std::string reason = b->why_unsupported();
-    if (reason.empty()) return *b;
-    throw unsupported("backend '" + std::string(name) + "' cannot run here: " + reason +
-                      "; there are: " + names());
-  }
-  throw invalid_argument("backend '" + std::string(name) + "' is unknown; there are: " + names());
-}
-
 const char* environment_name() {
   const char* chosen = std::getenv("SAMEBITS_BACKEND");
   return chosen != nullptr && *chosen != '\0' ? chosen : nullptr;
@@ -85,6 +74,17 @@ const backend& default_host_backend() {
 std::span<const backend* const> compiled() {
   static const std::vector<const backend*> list = make_list();
   return list;
+}
+
+const backend& by_name(std::string_view name) {
+  for (const backend* b : compiled()) {
+    if (b->name != name) continue;
+    const std::string reason = b->why_unsupported();
+    if (reason.empty()) return *b;
+    throw unsupported("backend '" + std::string(name) + "' cannot run here: " + reason +
+                      "; there are: " + names());
+  }
+  throw invalid_argument("backend '" + std::string(name) + "' is unknown; there are: " + names());
 }
 
 const backend& resolve(const executor& where, const convert_call& call) {

@@ -5,6 +5,7 @@
 
 #include "backends/cuda/cuda.hpp"
 #include "backends/cuda/error.hpp"
+#include "backends/self_test.hpp"
 
 namespace samebits::cuda {
 namespace {
@@ -52,15 +53,19 @@ std::string why_not_native() {
   return d.capability >= 89 ? "" : "FP8 instructions need compute capability 8.9";
 }
 
+// One for both backends: their kernels are compiled with the same flags.
+constinit backends::self_test_entry self_test = {probes_on_device, current_device_number,
+                                                 is_capturing};
+
 const backends::backend emulated = {"cuda-emulated",          "CUDA, the definition in a kernel",
                                     memory_space::device,     why_not_emulated,
                                     backends::has_everything, nullptr,
-                                    launch_emulated};
+                                    launch_emulated,          &self_test};
 const backends::backend native = {
     "cuda-native",        "CUDA, hardware conversions where proved equal",
     memory_space::device, why_not_native,
     native_has,           nullptr,
-    launch_native};
+    launch_native,        &self_test};
 const backends::backend* const list[] = {&emulated, &native, nullptr};
 
 }  // namespace

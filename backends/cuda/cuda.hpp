@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "backends/backend.hpp"
+#include "backends/probe_report.hpp"
 
 namespace samebits::cuda {
 
@@ -13,6 +14,11 @@ struct dense_rows;
 /// The call as rows of contiguous codes for packs of `pack` elements, if its strides, alignment and
 /// random index allow; a matrix without gaps counts as one row.
 std::optional<dense_rows> dense_layout(const backends::convert_call& call, int pack);
+
+/// Runs the self-test's probes on the current device, on a stream of its own, and waits for them.
+void probes_on_device(backends::probe_report& report);
+int current_device_number();
+bool is_capturing(void* stream);
 
 void launch_emulated(const backends::convert_call& call, void* stream);
 

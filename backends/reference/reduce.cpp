@@ -1,6 +1,10 @@
 // tree_sum: the binary64 sum tree of contract §6.
 #include "samebits/reduce.hpp"
 
+#include "backends/build_flags.hpp"
+#include "backends/reference/reference.hpp"
+#include "backends/self_test.hpp"
+
 namespace samebits {
 
 void tree_sum::push(double leaf) {
@@ -15,10 +19,12 @@ void tree_sum::push(double leaf) {
 }
 
 void tree_sum::add(std::span<const double> leaves) {
+  backends::require_tested(backends::reference);
   for (const double leaf : leaves) push(leaf);
 }
 
 void tree_sum::add_squares(std::span<const double> values) {
+  backends::require_tested(backends::reference);
   for (const double x : values) {
     const double square = x * x;
     push(square);
@@ -26,6 +32,7 @@ void tree_sum::add_squares(std::span<const double> values) {
 }
 
 double tree_sum::value() const {
+  backends::require_tested(backends::reference);
   // What is left of each level is its last node: the right neighbour of the next one above.
   double sum = 0.0;
   bool any = false;

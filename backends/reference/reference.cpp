@@ -9,6 +9,7 @@ const backend reference = {"reference",
                            [] { return std::string(); },
                            has_everything,
                            reference_convert,
-                           nullptr};
+                           nullptr,
+                           &reference_self_test};
 
 }  // namespace samebits::backends

@@ -6,6 +6,8 @@
 namespace samebits::backends {
 
 extern const backend reference;
+// NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): decision 0009
+extern self_test_entry reference_self_test;
 
 void reference_convert(const convert_call& call, element_range range);
 

@@ -2,6 +2,7 @@
 #include "backends/simd/simd.hpp"
 
 #include "backends/reference/reference.hpp"
+#include "backends/self_test.hpp"
 
 namespace samebits::backends {
 namespace {
@@ -25,6 +26,11 @@ void convert_or_reference(const convert_call& call, element_range range) {
   (wide ? reference_convert : Convert)(call, range);
 }
 
+// NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): decision 0009
+constinit self_test_entry avx2_self_test = {avx2_probes};
+// NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): decision 0009
+constinit self_test_entry avx512_self_test = {avx512_probes};
+
 }  // namespace
 
 const backend avx2 = {"avx2",
@@ -33,13 +39,15 @@ const backend avx2 = {"avx2",
                       why_not_avx2,
                       has_everything,
                       convert_or_reference<avx2_convert>,
-                      nullptr};
+                      nullptr,
+                      &avx2_self_test};
 const backend avx512 = {"avx512",
                         "x86-64 with AVX-512, 16 lanes",
                         memory_space::host,
                         why_not_avx512,
                         has_everything,
                         convert_or_reference<avx512_convert>,
-                        nullptr};
+                        nullptr,
+                        &avx512_self_test};
 
 }  // namespace samebits::backends

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "backends/backend.hpp"
+#include "backends/probe_report.hpp"
 
 namespace samebits::backends {
 
@@ -12,5 +13,8 @@ extern const backend avx512;
 // may be fp64.
 void avx2_convert(const convert_call& call, element_range range);
 void avx512_convert(const convert_call& call, element_range range);
+
+void avx2_probes(probe_report& report);
+void avx512_probes(probe_report& report);
 
 }  // namespace samebits::backends

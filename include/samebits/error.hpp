@@ -19,6 +19,14 @@ class unsupported : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// The process, the build or the GPU does not compute in IEEE 754 steps, or has not been tested and
+/// cannot be now; the message names every failed check, what it means and what to do. Nothing was
+/// written.
+class environment_error : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
 /// A CUDA call failed; the message names the call and the error. The runtime's last error has been
 /// cleared.
 class cuda_error : public std::runtime_error {

@@ -11,6 +11,9 @@ namespace samebits {
 /// Leaves are the added numbers in order. Level by level neighbours 2j and 2j+1 become
 /// RN64(a + b), and a lone last node passes up unchanged; an empty sum is +0. The result depends
 /// on the sequence alone, not on how it is cut into add() calls.
+///
+/// add, add_squares and value throw environment_error, leaving the sum as it was, in a process or
+/// thread that does not compute in IEEE 754 steps (samebits/self_test.hpp).
 class tree_sum {
  public:
   /// Appends leaves.

@@ -8,6 +8,7 @@
 #include "samebits/reduce.hpp"
 #include "samebits/rounding.hpp"
 #include "samebits/scalar.hpp"
+#include "samebits/self_test.hpp"
 #include "samebits/text.hpp"
 #include "samebits/types.hpp"
 #include "samebits/version.hpp"

@@ -1,0 +1,34 @@
+// Self-test: whether this process, build and GPU compute in IEEE 754 steps, as compound calls need.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace samebits {
+
+/// One check of one backend.
+struct self_test_result {
+  std::string_view backend;
+  std::string_view check;  ///< e.g. "flush_to_zero"; docs/backends.md lists them
+  bool passed;
+  std::string detail;  ///< of a failure: what was seen, what it means, what to do; else empty
+};
+
+/// Runs the self-test of a backend, of every one that can run here if none is named, and reports. A
+/// device backend is tested on the current device: a kernel runs on a stream of its own, and the
+/// call waits for it. Failed checks are results, not errors.
+///
+/// Throws invalid_argument and unsupported as find_executor does, and cuda_error where the device
+/// cannot run the kernel.
+std::vector<self_test_result> self_test(std::string_view backend = {});
+
+/// Runs the self-test and remembers that the backend has passed, on a device for the current
+/// device. Compound calls (sums; not conversions, which are integer arithmetic) do this themselves
+/// when they first meet a backend. Call it before capturing a CUDA graph, where they cannot, and to
+/// hear of a broken process at its start.
+///
+/// Throws environment_error naming every failed check, and what self_test throws.
+void initialize(std::string_view backend = {});
+
+}  // namespace samebits
