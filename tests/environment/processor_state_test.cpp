@@ -1,0 +1,95 @@
+// FTZ, DAZ and the rounding direction changed at run time, in this thread and in others.
+#include <gtest/gtest.h>
+#include <xmmintrin.h>
+
+#include <cfenv>
+#include <thread>
+
+#include "environment/broken_process.hpp"
+
+namespace samebits::support {
+namespace {
+
+constexpr unsigned ftz = 0x8000, daz = 0x0040, down = 0x2000, up = 0x4000, zero = 0x6000;
+
+class ProcessorState : public ::testing::Test {
+ protected:
+  void TearDown() override { _mm_setcsr(at_start_); }
+  void set(unsigned bits) const { _mm_setcsr(at_start_ | bits); }
+  const unsigned at_start_ = _mm_getcsr();
+};
+
+// The first call of the process fails, and is not remembered as passed: must run first.
+TEST_F(ProcessorState, AFailedFirstCallIsNotRemembered) {
+  set(ftz);
+  EXPECT_TRUE(contains(tree_sum_refusal(), "flush_to_zero: "));
+  EXPECT_TRUE(contains(tree_sum_refusal(), "flush_to_zero: "));
+  set(0);
+  expect_tree_sum_works();
+}
+
+TEST_F(ProcessorState, EachBitIsSeenAfterTheBackendHasPassed) {
+  initialize();
+  expect_tree_sum_works();
+  for (const unsigned bits : {ftz, daz, down, up, zero, ftz | daz}) {
+    SCOPED_TRACE(bits);
+    set(bits);
+    const std::string why = tree_sum_refusal();
+    EXPECT_EQ(contains(why, "FTZ is set"), (bits & ftz) != 0) << why;
+    EXPECT_EQ(contains(why, "DAZ is set"), (bits & daz) != 0) << why;
+    EXPECT_EQ(contains(why, "rounding is not to nearest"), (bits & zero) != 0) << why;
+    set(0);
+    expect_tree_sum_works();
+  }
+}
+
+TEST_F(ProcessorState, TheProbesSeeTheBitsByTheirResults) {
+  for (const std::string& backend : supported_backends()) {
+    SCOPED_TRACE(backend);
+    using names = std::set<std::string>;
+    EXPECT_EQ(failed_checks(backend), names{});
+    set(ftz);
+    EXPECT_EQ(failed_checks(backend), (names{"control_register", "flush_to_zero"}));
+    set(daz);
+    EXPECT_EQ(failed_checks(backend), (names{"control_register", "denormals_are_zero"}));
+    for (const unsigned direction : {down, up, zero}) {
+      set(direction);
+      const names failed = failed_checks(backend);
+      EXPECT_TRUE(failed.contains("control_register"));
+      EXPECT_TRUE(failed.contains("rounding_direction"));
+      EXPECT_TRUE(failed.contains("division"));
+      EXPECT_FALSE(failed.contains("flush_to_zero"));
+    }
+    set(0);
+  }
+}
+
+TEST_F(ProcessorState, FesetroundIsSeen) {
+  ASSERT_EQ(std::fesetround(FE_DOWNWARD), 0);
+  EXPECT_TRUE(contains(tree_sum_refusal(), "rounding is not to nearest"));
+  ASSERT_EQ(std::fesetround(FE_TONEAREST), 0);
+  expect_tree_sum_works();
+}
+
+TEST_F(ProcessorState, AThreadInheritsItAndChangesItForItselfAlone) {
+  initialize("reference");
+  set(ftz | daz);
+  std::thread([] { EXPECT_TRUE(contains(tree_sum_refusal(), "FTZ is set, DAZ is set")); }).join();
+  set(0);
+  std::thread([] { expect_tree_sum_works(); }).join();
+  std::thread([this] {
+    set(ftz);
+    tree_sum_refusal();
+  }).join();
+  expect_tree_sum_works();
+}
+
+TEST_F(ProcessorState, ConversionsHoldWithThreadsInEveryState) {
+  for (const unsigned bits : {ftz | daz, ftz | daz | up, zero}) {
+    set(bits);
+    expect_conversions_hold();
+  }
+}
+
+}  // namespace
+}  // namespace samebits::support
