@@ -20,7 +20,13 @@ struct encoded {
   mask_of<Word> overflow;  ///< a finite value, rounded with unbounded exponent, exceeds max finite
 };
 
-/// Modes in which a finite value beyond max finite stops there under overflow::ieee.
+/// Modes in which some finite values beyond max finite stop there under overflow::ieee.
+SAMEBITS_INLINE constexpr bool can_stop_at_max(rounding mode) {
+  return mode == rounding::toward_zero || mode == rounding::to_odd || mode == rounding::upward ||
+         mode == rounding::downward;
+}
+
+/// Whether a finite value beyond max finite stops there under overflow::ieee.
 template <class Mask>
 SAMEBITS_INLINE constexpr Mask stops_at_max(rounding mode, Mask negative) {
   const Mask no = negative & !negative;
@@ -38,7 +44,8 @@ SAMEBITS_INLINE constexpr Mask stops_at_max(rounding mode, Mask negative) {
 
 /// A compact code with its sign, from the parts of a result. Numbered as in encode().
 ///
-/// magnitude  rounded code of a finite value with unbounded exponent
+/// magnitude  rounded code of a finite value with unbounded exponent; of Inf and NaN any code above
+///            max finite
 template <class Word>
 SAMEBITS_INLINE constexpr encoded<Word> finish(const format_spec& to, const cast_rule& rule,
                                                mask_of<Word> negative, mask_of<Word> is_nan,
@@ -49,27 +56,30 @@ SAMEBITS_INLINE constexpr encoded<Word> finish(const format_spec& to, const cast
   const Word zero = element{0};
   const Word max = static_cast<element>(max_finite(to));
   const Word nan = static_cast<element>(has_nan(to) ? nan_code(to) : max_finite(to));
-  const Word beyond =  // what an infinite result becomes unless it saturates
-      static_cast<element>(has_inf(to)   ? inf_code(to)
-                           : has_nan(to) ? nan_code(to)
-                                         : max_finite(to));
+  const Word beyond = static_cast<element>(infinite_code(to));
   const mask finite = !(is_nan | is_inf);
-
-  // 4. Overflow.
   const mask over = finite & (magnitude > max);
-  if (rule.on_overflow == overflow::ieee) {
+
+  // 4. Overflow. What lies above max becomes max or the code after it, which is `beyond`
+  //    (layout.hpp), so a minimum chooses; Inf and NaN go along and are corrected where they
+  //    differ.
+  const bool stops = rule.on_overflow == overflow::ieee && can_stop_at_max(rule.round);
+  Word ceiling = rule.on_overflow == overflow::ieee ? beyond : max;
+  if (stops) {
     // e8m0 ignores the sign, here too.
     const mask none = negative & !negative;
-    const mask stops = stops_at_max(rule.round, to.special == specials::scale ? none : negative);
-    magnitude = select(over, select(stops, max, beyond), magnitude);
-  } else {
-    magnitude = select(over, max, magnitude);
+    ceiling = select(stops_at_max(rule.round, to.special == specials::scale ? none : negative), max,
+                     beyond);
   }
-  magnitude = select(is_inf, rule.on_overflow == overflow::saturate ? max : beyond, magnitude);
+  magnitude = min_word(magnitude, ceiling);
+  if (stops || rule.on_overflow == overflow::saturate_finite) {
+    magnitude = select(is_inf, beyond, magnitude);
+  }
   // 5. NaN.
-  magnitude = select(is_nan, nan, magnitude);
-  // 6. Sign. A result is NaN when its magnitude lies above max (and Inf); fnuz's NaN has the sign
-  //    position itself, and its zero no sign.
+  const bool ceiling_is_nan = rule.on_overflow == overflow::ieee && !stops && !has_inf(to);
+  if (has_nan(to) && !ceiling_is_nan) magnitude = select(is_nan, nan, magnitude);
+  // 6. Sign. fnuz's NaN has the sign position itself, and its zero no sign; without Inf a result is
+  //    NaN when its magnitude lies above max.
   mask sign = negative;
   mask changed = finite & (inexact | over);
   if (to.special == specials::scale) {
@@ -80,7 +90,7 @@ SAMEBITS_INLINE constexpr encoded<Word> finish(const format_spec& to, const cast
   } else if (to.special == specials::fnuz) {
     sign = sign & (magnitude != zero) & (magnitude != nan);
   } else if (rule.on_nan == nan_policy::canonical) {
-    sign = sign & (magnitude != nan);
+    sign = sign & (has_inf(to) ? !is_nan : magnitude != nan);
   }
   const Word code = select(sign, magnitude | Word(static_cast<element>(sign_mask(to))), magnitude);
   return {code << static_cast<element>(to.padding_bits), changed, over};
@@ -147,7 +157,7 @@ SAMEBITS_INLINE constexpr encoded<Word> encode(const format_spec& to, const cast
   if (to.bias == source::bias) {
     // The same binades: the magnitude is its own code with more mantissa bits.
     const Word shift = static_cast<element>(m_bits) - static_cast<element>(to.mantissa_bits);
-    const rounded<Word> r = round_shift(rule.round, magnitude, shift, negative, dither);
+    const rounded<Word> r = round_shift_within(rule.round, magnitude, shift, negative, dither);
     return finish(to, rule, negative, is_nan, is_inf, r.q, r.inexact);
   }
   const Word sig = select(subnormal, mantissa, mantissa | implicit);

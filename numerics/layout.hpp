@@ -68,6 +68,10 @@ SAMEBITS_INLINE constexpr std::uint64_t inf_code(const format_spec& f) {
 SAMEBITS_INLINE constexpr std::uint64_t nan_code(const format_spec& f) {
   return f.special == specials::fnuz ? sign_mask(f) : magnitude_mask(f);
 }
+/// What an infinite result becomes unless it saturates: Inf, else NaN, else max finite.
+SAMEBITS_INLINE constexpr std::uint64_t infinite_code(const format_spec& f) {
+  return has_inf(f) ? inf_code(f) : has_nan(f) ? nan_code(f) : max_finite(f);
+}
 
 namespace checks {
 constexpr bool row_is_sound(const format_spec& f) {
@@ -75,6 +79,8 @@ constexpr bool row_is_sound(const format_spec& f) {
   return used <= f.storage_bits && (f.storage_bits == 8 || used == f.storage_bits) &&
          f.exponent_bits >= 2 && f.mantissa_bits >= 0 &&
          (f.mantissa_bits > 0 || f.special == specials::scale) &&
+         // encode() clamps to the one or the other
+         (infinite_code(f) == max_finite(f) || infinite_code(f) == max_finite(f) + 1) &&
          // every row but fp64 is a subset of binary32, which decode() relies on
          (f.storage_bits == 64 ||
           (f.mantissa_bits <= 23 && f.bias <= 127 && min_exponent(f) >= -126));

@@ -13,54 +13,59 @@ struct rounded {
   mask_of<Word> inexact;  ///< sig was not a multiple of 2^shift
 };
 
-/// sig / 2^shift rounded to an integer (contract §3).
+/// sig / 2^shift rounded to an integer (contract §3), for shifts below the Word's width.
 ///
-/// sig      magnitude; where shift may reach the Word's width - 1, its two highest bits must be 0
-///          (sig < 2^30 in 32 bits, 2^62 in 64)
-/// shift    discarded bits, any amount
+/// sig      magnitude; sig + 2^shift must fit the Word
 /// negative sign of the value, for the two directed modes
 /// dither   stochastic only: the K random bits at the top of the Word, zeros below
 ///
 ///   sig    q q q q . r r r r r r         q = floor(sig / 2^shift)
-///                    half ^              rem = the r bits, half = 2^(shift - 1)
+///   below  0 0 0 0 . 1 1 1 1 1 1
 ///
-/// Stochastic compares floor(v * 2^K) + R with 2^K. With the fraction v and R both left-aligned
-/// in the Word that is the carry out of one addition; the fraction's bits below the K-th cannot
-/// change it, since R has zeros there.
+/// Every mode adds something to the r bits and truncates: the carry into q is the step away from
+/// zero. Stochastic asks for floor(v * 2^K) + R >= 2^K; with R's top bits moved onto the r bits
+/// that is this carry too: where K < shift the r bits under R's last cannot cause one, and where
+/// K > shift the bits of R that fall off cannot.
+template <class Word>
+SAMEBITS_INLINE constexpr rounded<Word> round_shift_within(rounding mode, Word sig, Word shift,
+                                                           mask_of<Word> negative, Word dither) {
+  using element = element_of<Word>;
+  constexpr element limit = binary<element>::width - 1;
+  const Word one = element{1};
+  const Word zero = element{0};
+  const Word below = (one << shift) - one;
+  const Word odd = sig >> shift;  // in its last bit; the others do not matter
+
+  Word addend = zero;
+  switch (mode) {
+    case rounding::nearest_even: addend = (below >> element{1}) + (odd & below & one); break;
+    case rounding::nearest_away: addend = (below >> element{1}) + (below & one); break;
+    case rounding::toward_zero: break;
+    case rounding::upward: addend = select(negative, zero, below); break;
+    case rounding::downward: addend = select(negative, below, zero); break;
+    case rounding::to_odd: addend = select((odd & one) == zero, below, zero); break;
+    case rounding::stochastic: addend = (dither >> element{1}) >> (Word(limit) - shift); break;
+  }
+  return {(sig + addend) >> shift, (sig & below) != zero};
+}
+
+/// The same for any shift; sig's two highest bits must be 0 (sig < 2^30 in 32 bits, 2^62 in 64).
 template <class Word>
 SAMEBITS_INLINE constexpr rounded<Word> round_shift(rounding mode, Word sig, Word shift,
                                                     mask_of<Word> negative, Word dither) {
   using element = element_of<Word>;
   constexpr element limit = binary<element>::width - 1;
-  const Word one = element{1};
-  const Word zero = element{0};
-
   // Beyond `limit` every sig lies below half of the unit, as it does at `limit`.
   const Word d = min_word(shift, Word(limit));
-  const Word q = sig >> d;
-  const Word rem = sig - (q << d);
-  const Word half = (one << d) >> element{1};
-  const Word odd = q & one;
-  const mask_of<Word> inexact = rem != zero;
+  if (mode != rounding::stochastic) return round_shift_within(mode, sig, d, negative, dither);
 
-  mask_of<Word> away = inexact & !inexact;
-  switch (mode) {
-    case rounding::nearest_even:
-      away = (rem > half) | (inexact & (rem == half) & (odd != zero));
-      break;
-    case rounding::nearest_away: away = inexact & (rem >= half); break;
-    case rounding::toward_zero: break;
-    case rounding::upward: away = inexact & !negative; break;
-    case rounding::downward: away = inexact & negative; break;
-    case rounding::to_odd: away = inexact & (odd == zero); break;
-    case rounding::stochastic: {
-      const Word aligned = (rem << (Word(limit) - d)) << element{1};
-      const Word fraction = aligned >> min_word(shift - d, Word(limit));
-      away = (fraction + dither) < fraction;
-      break;
-    }
-  }
-  return {select(away, q + one, q), inexact};
+  // Here the distance beyond `limit` counts: the fraction, left-aligned in the Word, moves down by
+  // it, and the carry out of the Word decides.
+  const Word q = sig >> d;
+  const Word fraction =
+      ((sig << (Word(limit) - d)) << element{1}) >> min_word(shift - d, Word(limit));
+  const mask_of<Word> away = (fraction + dither) < fraction;
+  return {select(away, q + Word(element{1}), q), (q << d) != sig};
 }
 
 }  // namespace samebits::numerics

@@ -1,0 +1,41 @@
+// The table of ratios.
+#include "ratio_reporter.hpp"
+
+#include <iomanip>
+#include <ostream>
+
+namespace samebits::bench {
+
+void ratio_reporter::ReportRuns(const std::vector<Run>& runs) {
+  for (const Run& run : runs) {
+    if (run.aggregate_name != "median") continue;
+    const auto counter = [&](const char* name) {
+      const auto found = run.counters.find(name);
+      return found == run.counters.end() ? 0.0 : static_cast<double>(found->second);
+    };
+    medians_[run.run_name.function_name] = {
+        run.GetAdjustedRealTime() / benchmark::GetTimeUnitMultiplier(run.time_unit),
+        counter("bytes"), counter("elements")};
+  }
+}
+
+void ratio_reporter::print(std::ostream& out) const {
+  const auto copy_seconds = [&](double bytes) {
+    for (const auto& [name, m] : medians_) {
+      if (name.starts_with("memcpy") && m.bytes == bytes) return m.seconds;
+    }
+    return 0.0;
+  };
+  out << "| work | ms | Gelem/s | GB/s | time / memcpy of the same bytes |\n|---|---|---|---|---|\n"
+      << std::fixed;
+  for (const auto& [name, m] : medians_) {
+    const double copy = copy_seconds(m.bytes);
+    out << "| " << name << " | " << std::setprecision(2) << m.seconds * 1e3 << " | "
+        << m.elements / m.seconds / 1e9 << " | " << std::setprecision(1)
+        << m.bytes / m.seconds / 1e9 << " | " << std::setprecision(2);
+    if (copy > 0) out << m.seconds / copy;
+    out << " |\n";
+  }
+}
+
+}  // namespace samebits::bench
