@@ -37,11 +37,13 @@ SAMEBITS_INLINE constexpr Word decode(const format_spec& from, Word code) {
     return select(code > max, nan, value);
   }
 
+  // The same binades, subnormals and specials, and the sign on top; a payload moves along.
+  if (from.bias == target::bias) {
+    return code << static_cast<element>(width - significant_bits(from));
+  }
   const Word magnitude = code & Word(static_cast<element>(magnitude_mask(from)));
   const mask_of<Word> negative = code != magnitude;
   const Word sign = select(negative, Word(target::sign_bit), zero);
-  // The same binades, subnormals and specials; a payload moves along.
-  if (from.bias == target::bias) return sign | (magnitude << widen);
 
   const Word normal = (magnitude << widen) + Word(static_cast<element>(rebias << target_bits));
   // A subnormal is mantissa * 2^(1 - bias - m_bits). Shifted up until its leading bit takes the

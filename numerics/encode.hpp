@@ -26,6 +26,11 @@ SAMEBITS_INLINE constexpr bool can_stop_at_max(rounding mode) {
          mode == rounding::downward;
 }
 
+/// Modes that take values however small away from zero.
+SAMEBITS_INLINE constexpr bool can_leave_zero(rounding mode) {
+  return mode == rounding::upward || mode == rounding::downward || mode == rounding::to_odd;
+}
+
 /// Whether a finite value beyond max finite stops there under overflow::ieee.
 template <class Mask>
 SAMEBITS_INLINE constexpr Mask stops_at_max(rounding mode, Mask negative) {
@@ -118,10 +123,9 @@ SAMEBITS_INLINE constexpr rounded<Word> round_to_power(rounding mode, Word sig, 
 /// Rounds binary32 or binary64 bits (as wide as Word) once into a format.
 ///
 ///   1. Split sign and magnitude; see NaN and Inf before anything else touches the bits.
-///   2. Significand sig and biased exponent e; a subnormal has e = 1 and no implicit bit. It needs
-///      no normalising: where it matters (e8m0 apart) the target's spacing is that of its
-///      subnormals, which the maximum in step 3 picks.
-///   3. Spacing: the target's binade is k = max(e, that of the target's min normal), in the
+///   2. Significand sig and biased exponent field. Where the target's binades are not the source's
+///      own, they begin at least 2^110 above the source's subnormals (checked below).
+///   3. Spacing: the target's binade is k = max(field, that of the target's min normal), in the
 ///      source's bias. shift = bits of sig below one unit of the target's spacing there.
 ///      The rounded integer plus (k - kmin) binades IS the code with unbounded exponent: the
 ///      implicit bit supplies the missing 1 of the exponent field, and a rounding carry flows
@@ -146,10 +150,9 @@ SAMEBITS_INLINE constexpr encoded<Word> encode(const format_spec& to, const cast
 
   const Word field = magnitude >> static_cast<element>(m_bits);
   const Word mantissa = magnitude & (implicit - one);
-  const mask_of<Word> subnormal = field == zero;
 
   if (to.special == specials::scale) {
-    const Word sig = select(subnormal, mantissa << one, mantissa | implicit);
+    const Word sig = select(field == zero, mantissa << one, mantissa | implicit);
     const rounded<Word> r =
         round_to_power(rule.round, sig, field, source::bias, m_bits + 1, dither);
     return finish(to, rule, negative, is_nan, is_inf, r.q, r.inexact);
@@ -160,15 +163,18 @@ SAMEBITS_INLINE constexpr encoded<Word> encode(const format_spec& to, const cast
     const rounded<Word> r = round_shift_within(rule.round, magnitude, shift, negative, dither);
     return finish(to, rule, negative, is_nan, is_inf, r.q, r.inexact);
   }
-  const Word sig = select(subnormal, mantissa, mantissa | implicit);
-  const Word e = max_word(field, one);
+  // Subnormal sources lie far below half of the target's smallest value. Their significand gets the
+  // implicit bit all the same: not being zero is all that matters of it, and zero itself matters to
+  // modes that can step away from it.
+  Word sig = mantissa | implicit;
+  if (can_leave_zero(rule.round)) sig = select(magnitude == zero, zero, sig);
   const int least_normal = min_exponent(to) + source::bias;
   const Word kmin = static_cast<element>(least_normal);
-  const Word k = max_word(e, kmin);
-  const Word shift = k - e + static_cast<element>(m_bits - to.mantissa_bits);
+  const Word k = max_word(field, kmin);
+  const Word shift = k - field + static_cast<element>(m_bits - to.mantissa_bits);
   const rounded<Word> r = round_shift(rule.round, sig, shift, negative, dither);
   const Word code = r.q + ((k - kmin) << static_cast<element>(to.mantissa_bits));
-  return finish(to, rule, negative, is_nan, is_inf, code, r.inexact);
+  return finish(to, rule, negative, is_nan, is_inf, code, r.inexact & (magnitude != zero));
 }
 
 /// Rounds the value (-1)^negative * sig * 2^exponent once into a format (scalars only).

@@ -49,7 +49,8 @@ SAMEBITS_INLINE constexpr rounded<Word> round_shift_within(rounding mode, Word s
   return {(sig + addend) >> shift, (sig & below) != zero};
 }
 
-/// The same for any shift; sig's two highest bits must be 0 (sig < 2^30 in 32 bits, 2^62 in 64).
+/// The same for any shift >= 1; sig's two highest bits must be 0 (sig < 2^30 in 32 bits, 2^62 in
+/// 64).
 template <class Word>
 SAMEBITS_INLINE constexpr rounded<Word> round_shift(rounding mode, Word sig, Word shift,
                                                     mask_of<Word> negative, Word dither) {
@@ -62,8 +63,7 @@ SAMEBITS_INLINE constexpr rounded<Word> round_shift(rounding mode, Word sig, Wor
   // Here the distance beyond `limit` counts: the fraction, left-aligned in the Word, moves down by
   // it, and the carry out of the Word decides.
   const Word q = sig >> d;
-  const Word fraction =
-      ((sig << (Word(limit) - d)) << element{1}) >> min_word(shift - d, Word(limit));
+  const Word fraction = (sig << (Word(limit + 1) - d)) >> min_word(shift - d, Word(limit));
   const mask_of<Word> away = (fraction + dither) < fraction;
   return {select(away, q + Word(element{1}), q), (q << d) != sig};
 }

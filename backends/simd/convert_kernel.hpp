@@ -11,147 +11,280 @@
 
 #include "backends/backend.hpp"
 #include "backends/runs.hpp"
-#include "backends/simd/philox_lanes.hpp"
+#include "backends/simd/access.hpp"
+#include "backends/simd/nearest_add.hpp"
+#include "backends/simd/random_chunk.hpp"
 #include "backends/visit.hpp"
 #include "numerics/convert.hpp"
-#include "numerics/random.hpp"
 
 namespace samebits::simd {
 
 using backends::run;
 
-/// Elements that share one fill of the random buffer.
-inline constexpr std::int64_t chunk_elements = 512;
-
-/// A width in bits known at compile time; where it is read at run time an int stands in its place.
-template <int Bits>
-using fixed_width = std::integral_constant<int, Bits>;
-
-/// One vector of codes of `width` bits each from memory of any alignment, and back.
-template <class Isa, int Bits>
-SAMEBITS_INLINE typename Isa::word load(fixed_width<Bits>, const std::byte* p) {
-  return Isa::template load<Bits>(p);
+SAMEBITS_INLINE constexpr std::int64_t smaller(std::int64_t a, std::int64_t b) {
+  return a < b ? a : b;
 }
-template <class Isa>
-SAMEBITS_INLINE typename Isa::word load(int width, const std::byte* p) {
-  return width == 8    ? Isa::template load<8>(p)
-         : width == 16 ? Isa::template load<16>(p)
-                       : Isa::template load<32>(p);
-}
-template <class Isa, int Bits>
-SAMEBITS_INLINE void store(fixed_width<Bits>, std::byte* p, typename Isa::word x) {
-  Isa::template store<Bits>(p, x);
-}
-template <class Isa>
-SAMEBITS_INLINE void store(int width, std::byte* p, typename Isa::word x) {
-  if (width == 8) return Isa::template store<8>(p, x);
-  if (width == 16) return Isa::template store<16>(p, x);
-  Isa::template store<32>(p, x);
+SAMEBITS_INLINE constexpr std::int64_t larger(std::int64_t a, std::int64_t b) {
+  return a > b ? a : b;
 }
 
-/// Random bits of consecutive elements: raw fields in memory, read back as lanes.
-template <class Isa>
-struct random_chunk {
-  // The chunk's fields, those before its first element in the first block, and whole fills.
-  alignas(64) std::byte bytes[chunk_elements * 4 + 16 + Isa::philox_blocks * 16];
-  std::int64_t first_byte;
-  std::uint32_t keep;  ///< the top K bits
-
-  SAMEBITS_INLINE void fill(const random_stream& r, std::uint64_t index, std::int64_t count) {
-    const auto per_block = static_cast<std::uint64_t>(numerics::fields_per_block(r.bits));
-    const std::uint64_t last_block = ~std::uint64_t{0} / per_block;
-    const std::uint64_t lead = index % per_block;
-    const std::uint64_t blocks =
-        (lead + static_cast<std::uint64_t>(count) + per_block - 1) / per_block;
-    for (std::uint64_t b = 0; b < blocks; b += Isa::philox_blocks) {
-      philox_blocks<Isa>(bytes + b * 16, r.seed, r.stream, index / per_block + b, last_block);
-    }
-    first_byte = static_cast<std::int64_t>(lead) * numerics::field_bits(r.bits) / 8;
-    keep = ~std::uint32_t{0} << (32 - r.bits);
-  }
-
-  /// R of the chunk's elements i, i + 1, ... at the top of each lane (numerics::align_random).
-  template <class Width>
-  SAMEBITS_INLINE typename Isa::word dither(Width field, std::int64_t i) const {
-    const auto fields = load<Isa>(field, bytes + first_byte + i * (field / 8));
-    return (fields << static_cast<std::uint32_t>(32 - field)) & typename Isa::word(keep);
-  }
+/// The policies of a rule, known at compile time or not.
+template <overflow Overflow, nan_policy Nan>
+struct fixed_policy {
+  static constexpr overflow on_overflow = Overflow;
+  static constexpr nan_policy on_nan = Nan;
+};
+struct any_policy {
+  overflow on_overflow;
+  nan_policy on_nan;
 };
 
 /// One call's conversion: formats, rule and widths, each a constant or read at run time.
-template <class Source, class Target, class In, class Out, class Field>
+template <class Source, class Target, class Mode, class Policy, class In, class Out, class Field>
 struct conversion {
+  using in_width_type = In;
+  using out_width_type = Out;
+  using field_type = Field;
   Source source;
   Target target;
+  Mode mode;
+  Policy policy;
   In in_width;
   Out out_width;
   Field field_width;  ///< of the random bits; 0 where the mode draws none
-  cast_rule rule;
+
+  static constexpr bool fixed_widths = is_fixed_width<In> && is_fixed_width<Out>;
+  /// Random bits of a width known at compile time.
+  static constexpr bool draws = [] {
+    if constexpr (is_fixed_width<Field>) return Field::value > 0;
+    return false;
+  }();
+
+  template <class Isa>
+  SAMEBITS_INLINE typename Isa::word codes(typename Isa::word in, typename Isa::word dither) const {
+    using word = typename Isa::word;
+    const cast_rule rule{mode.mode(), policy.on_overflow, policy.on_nan};
+    if constexpr (Isa::has_nearest_add && fixed_widths &&
+                  std::is_same_v<Mode, backends::fixed_rounding<rounding::nearest_even>>) {
+      if constexpr (has_nearest_add(Target::spec())) {
+        return encode_nearest<Isa>(target.spec(), rule, numerics::decode<word>(source.spec(), in));
+      }
+    }
+    return numerics::convert<word>(source.spec(), target.spec(), rule, in, dither).code;
+  }
 };
 
-/// Converts contiguous elements; a tail goes through a full vector of copied codes.
+template <class Source, class Target, class Mode, class Policy, class In, class Out, class Field>
+conversion(Source, Target, Mode, Policy, In, Out, Field)
+    -> conversion<Source, Target, Mode, Policy, In, Out, Field>;
+
+/// Elements that share one fill of random bits or one copy of strided codes.
+inline constexpr std::int64_t chunk_elements = 4096;
+template <class Isa>
+using chunk = random_chunk<Isa, chunk_elements>;
+
+/// One vector of elements, the i-th of the chunk and those behind it.
 template <class Isa, class Conversion>
-SAMEBITS_INLINE void convert_dense(const Conversion& c, const std::byte* in, std::byte* out,
-                                   std::int64_t count, const random_chunk<Isa>& random) {
+SAMEBITS_INLINE typename Isa::word convert_vector(const Conversion& c, const std::byte* in,
+                                                  std::int64_t i, const chunk<Isa>& random) {
+  using word = typename Isa::word;
+  const word dither = c.field_width == 0 ? word(0u) : random.dither(c.field_width, i);
+  return c.template codes<Isa>(load<Isa>(c.in_width, in), dither);
+}
+
+/// Contiguous elements vector by vector; a tail goes through a full vector of copied codes.
+template <class Isa, class Conversion>
+SAMEBITS_INLINE void convert_vectors(const Conversion& c, const std::byte* in, std::byte* out,
+                                     std::int64_t begin, std::int64_t end,
+                                     const chunk<Isa>& random) {
   using word = typename Isa::word;
   const std::int64_t in_bytes = c.in_width / 8;
   const std::int64_t out_bytes = c.out_width / 8;
-  const auto one_vector = [&](const std::byte* from, std::byte* to, std::int64_t i) {
-    const word dither = c.field_width == 0 ? word(0u) : random.dither(c.field_width, i);
-    const word codes = load<Isa>(c.in_width, from);
-    const auto result =
-        numerics::convert<word>(c.source.spec(), c.target.spec(), c.rule, codes, dither);
-    store<Isa>(c.out_width, to, result.code);
-  };
-  std::int64_t i = 0;
-  for (; i + word::count <= count; i += word::count) {
-    one_vector(in + i * in_bytes, out + i * out_bytes, i);
-  }
-  if (i < count) {
-    std::byte tail_in[word::count * 4] = {};
-    std::byte tail_out[word::count * 4];
-    const auto left = static_cast<std::size_t>(count - i);
-    __builtin_memcpy(tail_in, in + i * in_bytes, left * static_cast<std::size_t>(in_bytes));
-    one_vector(tail_in, tail_out, i);
-    __builtin_memcpy(out + i * out_bytes, tail_out, left * static_cast<std::size_t>(out_bytes));
-  }
-}
-
-/// Copies codes between places with different distances from one to the next, in bytes.
-template <class Isa>
-void copy_codes(std::byte* to, std::int64_t to_step, const std::byte* from, std::int64_t from_step,
-                std::int64_t bytes, std::int64_t count) {
-  for (std::int64_t i = 0; i < count; ++i) {
-    switch (bytes) {
-      case 1: __builtin_memcpy(to + i * to_step, from + i * from_step, 1); break;
-      case 2: __builtin_memcpy(to + i * to_step, from + i * from_step, 2); break;
-      default: __builtin_memcpy(to + i * to_step, from + i * from_step, 4); break;
+  constexpr std::size_t vector_bytes = sizeof(word);
+  std::byte tail_in[vector_bytes] = {};
+  std::byte tail_out[vector_bytes];
+  for (std::int64_t i = begin; i < end; i += word::count) {
+    const bool tail = i + word::count > end;
+    const auto left = static_cast<std::size_t>(end - i);
+    if (tail)
+      __builtin_memcpy(tail_in, in + i * in_bytes, left * static_cast<std::size_t>(in_bytes));
+    const word codes = convert_vector<Isa>(c, tail ? tail_in : in + i * in_bytes, i, random);
+    store<Isa>(c.out_width, tail ? tail_out : out + i * out_bytes, codes);
+    if (tail) {
+      __builtin_memcpy(out + i * out_bytes, tail_out, left * static_cast<std::size_t>(out_bytes));
     }
   }
 }
 
-/// One row: chunk by chunk, strided elements by way of dense copies.
+/// Fixed widths: whole registers of results, `pages` groups of `registers` of them in turn.
+/// Returns the number of elements done.
+///
+/// ahead: elements from one to be read to one to be fetched
 template <class Isa, class Conversion>
-void convert_run(const Conversion& c, const run& r, const random_stream& stream) {
+SAMEBITS_INLINE void convert_registers(const Conversion& c, const std::byte* in, std::byte* out,
+                                       std::int64_t begin, std::int64_t registers,
+                                       std::int64_t pages, std::int64_t ahead, bool stream,
+                                       const chunk<Isa>& random) {
+  using word = typename Isa::word;
+  constexpr int out_width = Conversion::out_width_type::value;
+  constexpr std::int64_t in_bytes = Conversion::in_width_type::value / 8;
+  constexpr std::int64_t out_bytes = out_width / 8;
+  constexpr int words = 32 / out_width;
+  constexpr std::int64_t elements = std::int64_t{words} * word::count;
+  for (std::int64_t r = 0; r < registers; ++r) {
+    for (std::int64_t p = 0; p < pages; ++p) {
+      const std::int64_t i = begin + (p * registers + r) * elements;
+      const std::byte* from = in + i * in_bytes;
+      if (stream) {
+#pragma GCC unroll 8
+        for (std::int64_t b = 0; b < elements * in_bytes; b += 64) {
+          __builtin_prefetch(from + ahead * in_bytes + b);
+        }
+      }
+      word w[static_cast<std::size_t>(words)];
+#pragma GCC unroll 4
+      for (int k = 0; k < words; ++k) {
+        w[k] =
+            convert_vector<Isa>(c, from + k * word::count * in_bytes, i + k * word::count, random);
+      }
+      const auto result = Isa::template pack<out_width>(w);
+      std::byte* const to = out + i * out_bytes;
+      if (stream) {
+        Isa::stream(to, result);
+      } else {
+        Isa::store_register(to, result);
+      }
+    }
+  }
+}
+
+/// Contiguous elements of one chunk.
+template <class Isa, class Conversion>
+void convert_dense(const Conversion& c, const std::byte* in, std::byte* out, std::int64_t count,
+                   bool stream, const chunk<Isa>& random) {
+  std::int64_t done = 0;
+  if constexpr (Conversion::fixed_widths) {
+    constexpr int in_width = Conversion::in_width_type::value;
+    constexpr int out_width = Conversion::out_width_type::value;
+    constexpr std::int64_t elements = Isa::register_bytes * 8 / out_width;
+    constexpr int widest = in_width > out_width ? in_width : out_width;
+    constexpr std::int64_t per_page = streaming::page_bytes * 8 / widest / elements;
+    constexpr std::int64_t block = streaming::pages * per_page * elements;
+    // A loop over two shapes, so that the kernel's text is there once.
+    while (count - done >= elements) {
+      const bool whole = count - done >= block;
+      const std::int64_t registers = whole ? per_page : (count - done) / elements;
+      const std::int64_t pages = whole ? streaming::pages : 1;
+      convert_registers<Isa>(c, in, out, done, registers, pages, pages * registers * elements,
+                             stream, random);
+      done += pages * registers * elements;
+    }
+  }
+  convert_vectors<Isa>(c, in, out, done, count, random);
+}
+
+/// Contiguous elements with random bits, drawn for few at a time: their computation and the loads
+/// and stores of others then overlap. `index` is that of the first element.
+template <class Isa, class Conversion>
+void convert_drawing(const Conversion& c, const std::byte* in, std::byte* out, std::int64_t count,
+                     std::uint64_t index, bool stream, chunk<Isa>& random) {
+  constexpr int in_width = Conversion::in_width_type::value;
+  constexpr int out_width = Conversion::out_width_type::value;
+  constexpr std::int64_t drawn =
+      static_cast<std::int64_t>(philox_batch<Isa>) * 128 / Conversion::field_type::value;
+  constexpr int widest = in_width > out_width ? in_width : out_width;
+  constexpr std::int64_t page = larger(streaming::page_bytes * 8 / widest, drawn);
+  constexpr std::int64_t registers = drawn * out_width / 8 / Isa::register_bytes;
+  constexpr std::int64_t in_bytes = in_width / 8;
+  constexpr std::int64_t out_bytes = out_width / 8;
+  // Up to the border of a Philox block, where a fill wastes nothing.
+  const auto per_block = static_cast<std::uint64_t>(128 / Conversion::field_type::value);
+  std::int64_t done =
+      smaller(count, static_cast<std::int64_t>((per_block - index % per_block) % per_block));
+  if (done > 0) {
+    random.fill(index, done);
+    convert_vectors<Isa>(c, in, out, 0, done, random);
+    stream = false;  // the results are no longer at the border of a register
+  }
+  while (count - done >= drawn) {
+    const bool whole = count - done >= streaming::pages * page;
+    const std::int64_t pages = whole ? streaming::pages : 1;
+    const std::int64_t length = whole ? page : (count - done) / drawn * drawn;
+    for (std::int64_t at = 0; at < length; at += drawn) {
+      for (std::int64_t p = 0; p < pages; ++p) {
+        const std::int64_t i = done + p * length + at;
+        random.fill(index + static_cast<std::uint64_t>(i), drawn);
+        convert_registers<Isa>(c, in + i * in_bytes, out + i * out_bytes, 0, registers, 1,
+                               pages * length, stream, random);
+      }
+    }
+    done += pages * length;
+  }
+  if (done < count) {
+    random.fill(index + static_cast<std::uint64_t>(done), count - done);
+    convert_vectors<Isa>(c, in + done * in_bytes, out + done * out_bytes, 0, count - done, random);
+  }
+}
+
+/// Elements before the first result that lies on a register's border; all of them if none does.
+template <class Isa>
+SAMEBITS_INLINE std::int64_t elements_to_border(const run& r) {
+  const auto past = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(r.out) %
+                                              static_cast<std::uintptr_t>(Isa::register_bytes));
+  if (past % r.out_step != 0) return r.count;
+  return smaller((Isa::register_bytes - past) % Isa::register_bytes / r.out_step, r.count);
+}
+
+/// Contiguous elements of a row; `index` is that of the first.
+template <class Isa, class Conversion>
+SAMEBITS_INLINE void convert_contiguous(const Conversion& c, const std::byte* in, std::byte* out,
+                                        std::int64_t count, std::uint64_t index, bool stream,
+                                        chunk<Isa>& random) {
+  if (c.field_width == 0) return convert_dense<Isa>(c, in, out, count, stream, random);
+  if constexpr (Conversion::draws) {
+    return convert_drawing<Isa>(c, in, out, count, index, stream, random);
+  }
+  for (std::int64_t at = 0; at < count; at += chunk_elements) {
+    const std::int64_t part = smaller(chunk_elements, count - at);
+    random.fill(index + static_cast<std::uint64_t>(at), part);
+    convert_dense<Isa>(c, in + at * (c.in_width / 8), out + at * (c.out_width / 8), part, stream,
+                       random);
+  }
+}
+
+/// One row of contiguous elements on both sides.
+template <class Isa, class Conversion>
+void convert_dense_run(const Conversion& c, const run& r, bool large, chunk<Isa>& random) {
+  // Results are streamed from the first border of a register on.
+  const std::int64_t lead = large ? elements_to_border<Isa>(r) : r.count;
+  if (lead > 0) convert_contiguous<Isa>(c, r.in, r.out, lead, r.index, false, random);
+  if (lead < r.count) {
+    convert_contiguous<Isa>(c, r.in + lead * r.in_step, r.out + lead * r.out_step, r.count - lead,
+                            r.index + static_cast<std::uint64_t>(lead), true, random);
+  }
+}
+
+/// One row of elements with gaps: chunk by chunk through dense copies.
+template <class Isa, class Conversion>
+void convert_strided_run(const Conversion& c, const run& r, chunk<Isa>& random) {
   const std::int64_t in_bytes = c.in_width / 8;
   const std::int64_t out_bytes = c.out_width / 8;
-  const bool dense_in = r.in_step == in_bytes;
-  const bool dense_out = r.out_step == out_bytes;
-  random_chunk<Isa> random;
   std::byte in_copy[chunk_elements * 4];
   std::byte out_copy[chunk_elements * 4];
-  // Without strides and random bits there is nothing to stage, and the row is one chunk.
-  const std::int64_t step = dense_in && dense_out && c.field_width == 0 ? r.count : chunk_elements;
-  for (std::int64_t at = 0; at < r.count; at += step) {
-    const std::int64_t left = r.count - at;
-    const std::int64_t count = left < step ? left : step;
-    const std::byte* in = r.in + at * r.in_step;
-    std::byte* out = r.out + at * r.out_step;
-    if (c.field_width != 0) random.fill(stream, r.index + static_cast<std::uint64_t>(at), count);
-    if (!dense_in) copy_codes<Isa>(in_copy, in_bytes, in, r.in_step, in_bytes, count);
-    convert_dense<Isa>(c, dense_in ? in : in_copy, dense_out ? out : out_copy, count, random);
-    if (!dense_out) copy_codes<Isa>(out, r.out_step, out_copy, out_bytes, out_bytes, count);
+  for (std::int64_t at = 0; at < r.count; at += chunk_elements) {
+    const std::int64_t count = smaller(chunk_elements, r.count - at);
+    copy_codes<Isa>(in_copy, in_bytes, r.in + at * r.in_step, r.in_step, in_bytes, count);
+    convert_contiguous<Isa>(c, in_copy, out_copy, count, r.index + static_cast<std::uint64_t>(at),
+                            false, random);
+    copy_codes<Isa>(r.out + at * r.out_step, r.out_step, out_copy, out_bytes, out_bytes, count);
   }
+}
+
+template <class Isa, class Conversion>
+void convert_run(const Conversion& c, const run& r, bool large, chunk<Isa>& random) {
+  const bool dense = r.in_step == c.in_width / 8 && r.out_step == c.out_width / 8;
+  if (dense) return convert_dense_run<Isa>(c, r, large, random);
+  convert_strided_run<Isa>(c, r, random);
 }
 
 template <format_id F>
@@ -180,22 +313,37 @@ SAMEBITS_INLINE void with_field(const backends::any_rounding& mode, int k, const
   f(mode.mode() == rounding::stochastic ? numerics::field_bits(k) : 0);
 }
 
+/// Calls f(policy): a constant for nearest even under the two policies of most calls.
+template <class Isa, class Mode, class Function>
+SAMEBITS_INLINE void with_policy(const Mode&, const cast_rule& rule, const Function& f) {
+  if constexpr (std::is_same_v<Mode, backends::fixed_rounding<rounding::nearest_even>>) {
+    if (rule.on_nan == nan_policy::canonical && rule.on_overflow == overflow::ieee) {
+      return f(fixed_policy<overflow::ieee, nan_policy::canonical>{});
+    }
+    if (rule.on_nan == nan_policy::canonical && rule.on_overflow == overflow::saturate) {
+      return f(fixed_policy<overflow::saturate, nan_policy::canonical>{});
+    }
+  }
+  f(any_policy{rule.on_overflow, rule.on_nan});
+}
+
 /// A whole call without fp64, which needs words of 64 bits.
 template <class Isa>
 void convert(const backends::convert_call& call, backends::element_range range) {
+  chunk<Isa> random(call.random);
   backends::visit_conversion(
       call.in.format, call.out.format, call.rule.round,
       [&](const auto& source, const auto& target, const auto& mode) {
-        with_field<Isa>(mode, call.random.bits, [&](auto field) {
-          const cast_rule rule{mode.mode(), call.rule.on_overflow, call.rule.on_nan};
-          const auto in_width = width_of(source);
-          const auto out_width = width_of(target);
-          const conversion<std::remove_cvref_t<decltype(source)>,
-                           std::remove_cvref_t<decltype(target)>, decltype(in_width),
-                           decltype(out_width), decltype(field)>
-              c{source, target, in_width, out_width, field, rule};
-          backends::for_each_run(call, range,
-                                 [&](const run& r) { convert_run<Isa>(c, r, call.random); });
+        with_policy<Isa>(mode, call.rule, [&](auto policy) {
+          with_field<Isa>(mode, call.random.bits, [&](auto field) {
+            const conversion c{source,           target,           mode, policy,
+                               width_of(source), width_of(target), field};
+            const bool large = (c.in_width + c.out_width) / 8 * (range.end - range.begin) >=
+                               streaming::least_bytes;
+            backends::for_each_run(call, range,
+                                   [&](const run& r) { convert_run<Isa>(c, r, large, random); });
+            if (large) Isa::stream_fence();
+          });
         });
       });
 }

@@ -100,6 +100,34 @@ struct isa {
     }
   }
 
+  /// One register of codes from 32 / Bits words in element order.
+  template <int Bits>
+  SAMEBITS_INLINE static __m256i pack(const lanes* w) {
+    if constexpr (Bits == 8) {
+      const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+      const __m256i low = _mm256_packus_epi32(w[0].v, w[1].v);
+      const __m256i high = _mm256_packus_epi32(w[2].v, w[3].v);
+      return _mm256_permutevar8x32_epi32(_mm256_packus_epi16(low, high), order);
+    } else if constexpr (Bits == 16) {
+      return _mm256_permute4x64_epi64(_mm256_packus_epi32(w[0].v, w[1].v), 0b11'01'10'00);
+    } else {
+      return w[0].v;
+    }
+  }
+  static constexpr int register_bytes = 32;
+  /// Past the caches; p is aligned to register_bytes.
+  SAMEBITS_INLINE static void stream(std::byte* p, __m256i x) {
+    _mm256_stream_si256(reinterpret_cast<__m256i*>(p), x);
+  }
+  /// Streamed stores become visible in order with those that follow.
+  SAMEBITS_INLINE static void stream_fence() { _mm_sfence(); }
+  SAMEBITS_INLINE static void store_register(std::byte* p, __m256i x) {
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), x);
+  }
+
+  /// AVX2's addition rounds as MXCSR says, which is the caller's.
+  static constexpr bool has_nearest_add = false;
+
   /// Four Philox blocks of consecutive numbers, as 16 words in index order.
   static constexpr int philox_blocks = 4;
   /// 64-bit lanes; the rounds read the low half of each and leave anything in the high half.
@@ -116,7 +144,9 @@ struct isa {
     const __m256i n = _mm256_add_epi64(broadcast64(first).v, offsets);
     return {_mm256_and_si256(n, broadcast64(number_mask).v)};
   }
-  SAMEBITS_INLINE static wide high_half(wide a) { return {_mm256_srli_epi64(a.v, 32)}; }
+  SAMEBITS_INLINE static wide high_half(wide a) {
+    return {_mm256_shuffle_epi32(a.v, _MM_SHUFFLE(3, 3, 1, 1))};
+  }
   SAMEBITS_INLINE static wide multiply_low_halves(wide a, wide b) {
     return {_mm256_mul_epu32(a.v, b.v)};
   }

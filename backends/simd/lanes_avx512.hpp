@@ -82,6 +82,38 @@ struct isa {
     }
   }
 
+  /// One register of codes from 32 / Bits words in element order.
+  template <int Bits>
+  SAMEBITS_INLINE static __m512i pack(const lanes* w) {
+    if constexpr (Bits == 8) {
+      const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+      const __m512i low = _mm512_packus_epi32(w[0].v, w[1].v);
+      const __m512i high = _mm512_packus_epi32(w[2].v, w[3].v);
+      return _mm512_permutexvar_epi32(order, _mm512_packus_epi16(low, high));
+    } else if constexpr (Bits == 16) {
+      const __m512i order = _mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7);
+      return _mm512_permutexvar_epi64(order, _mm512_packus_epi32(w[0].v, w[1].v));
+    } else {
+      return w[0].v;
+    }
+  }
+  static constexpr int register_bytes = 64;
+  /// Past the caches; p is aligned to register_bytes.
+  SAMEBITS_INLINE static void stream(std::byte* p, __m512i x) {
+    _mm512_stream_si512(reinterpret_cast<__m512i*>(p), x);
+  }
+  /// Streamed stores become visible in order with those that follow.
+  SAMEBITS_INLINE static void stream_fence() { _mm_sfence(); }
+  SAMEBITS_INLINE static void store_register(std::byte* p, __m512i x) { _mm512_storeu_si512(p, x); }
+
+  /// binary32 bits of a + b, rounded to nearest even whatever MXCSR says.
+  static constexpr bool has_nearest_add = true;
+  SAMEBITS_INLINE static lanes nearest_add(lanes a, lanes b) {
+    return _mm512_castps_si512(_mm512_add_round_ps(_mm512_castsi512_ps(a.v),
+                                                   _mm512_castsi512_ps(b.v),
+                                                   _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+  }
+
   /// Eight Philox blocks of consecutive numbers, as 32 words in index order.
   static constexpr int philox_blocks = 8;
   /// 64-bit lanes; the rounds read the low half of each and leave anything in the high half.
@@ -98,7 +130,10 @@ struct isa {
     const __m512i n = _mm512_add_epi64(broadcast64(first).v, offsets);
     return {_mm512_and_si512(n, broadcast64(number_mask).v)};
   }
-  SAMEBITS_INLINE static wide high_half(wide a) { return {_mm512_srli_epi64(a.v, 32)}; }
+  /// A shuffle, since shifts would compete with the products for a port.
+  SAMEBITS_INLINE static wide high_half(wide a) {
+    return {_mm512_shuffle_epi32(a.v, _MM_PERM_DDBB)};
+  }
   SAMEBITS_INLINE static wide multiply_low_halves(wide a, wide b) {
     return {_mm512_mul_epu32(a.v, b.v)};
   }

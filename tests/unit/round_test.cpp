@@ -54,7 +54,7 @@ void check_small_integers() {
   for (Word sig = 0; sig < 64; ++sig) {
     for (const Word scaled : {sig, static_cast<Word>(sig << (width - 8)),
                               static_cast<Word>((sig << (width - 8)) | 1)}) {
-      for (int shift = 0; shift <= 80; ++shift) {
+      for (int shift = 1; shift <= 80; ++shift) {
         for (int mode = 0; mode < rounding_count; ++mode) {
           for (const bool negative : {false, true}) {
             for (const int k : {1, 5, 8, 32}) {
@@ -70,6 +70,12 @@ void check_small_integers() {
                     << " negative " << negative << " r " << r << " k " << k;
                 ASSERT_EQ(got.inexact,
                           (scaled % (static_cast<unsigned __int128>(1) << shift)) != 0);
+                if (shift >= width) continue;
+                const auto within =
+                    round_shift_within<Word>(static_cast<rounding>(mode), scaled,
+                                             static_cast<Word>(shift), negative, dither);
+                ASSERT_EQ(within.q, got.q);
+                ASSERT_EQ(within.inexact, got.inexact);
                 ++compared;
               }
             }
@@ -79,6 +85,19 @@ void check_small_integers() {
     }
   }
   EXPECT_GT(compared, 4'000'000u);
+}
+
+TEST(RoundShift, LeavesWhatHasNothingToDiscard) {
+  for (int mode = 0; mode < rounding_count; ++mode) {
+    for (const bool negative : {false, true}) {
+      for (const std::uint32_t sig : {0u, 1u, 2u, 3u, 0x7FFFFFFFu}) {
+        const auto r = round_shift_within<std::uint32_t>(static_cast<rounding>(mode), sig, 0,
+                                                         negative, 0xFFFFFFFFu);
+        EXPECT_EQ(r.q, sig) << name(static_cast<rounding>(mode));
+        EXPECT_FALSE(r.inexact);
+      }
+    }
+  }
 }
 
 TEST(RoundShift, MatchesItsDefinition32) { check_small_integers<std::uint32_t>(); }

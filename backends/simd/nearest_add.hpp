@@ -1,0 +1,53 @@
+// Nearest even by the FP adder: a hardware instruction in place of round_shift(), proved equal.
+//
+// Adding 2^(e + d) to a magnitude of binade e makes the adder round it to the spacing 2^(e + d -
+// 23), ties to even, which is that of a format with 23 - d mantissa bits. docs/decisions/0010 says
+// why this is the same; the conformance and exhaustive tests compare.
+#pragma once
+
+#include <cstdint>
+
+#include "numerics/encode.hpp"
+#include "numerics/layout.hpp"
+#include "numerics/word.hpp"
+#include "samebits/format.hpp"
+#include "samebits/rounding.hpp"
+
+namespace samebits::simd {
+
+/// Formats it serves: a smaller exponent range than binary32's, so that sums stay normal whatever
+/// the mode for subnormals is.
+constexpr bool has_nearest_add(const format_spec& to) {
+  return to.bias < 127 && to.special != specials::scale && to.mantissa_bits < 23;
+}
+
+/// numerics::encode() for nearest_even.
+template <class Isa>
+SAMEBITS_INLINE typename Isa::word encode_nearest(const format_spec& to, const cast_rule& rule,
+                                                  typename Isa::word bits) {
+  using word = typename Isa::word;
+  using source = numerics::binary<std::uint32_t>;
+  const auto drop = static_cast<std::uint32_t>(source::mantissa_bits - to.mantissa_bits);
+  const auto power_of_two = [](int exponent) {
+    return static_cast<std::uint32_t>(exponent + source::bias) << source::mantissa_bits;
+  };
+  const std::uint32_t least_normal = power_of_two(numerics::min_exponent(to));
+  // The first power of two beyond every finite value.
+  const auto max_field = static_cast<int>(numerics::max_finite(to) >> to.mantissa_bits);
+  const std::uint32_t huge = power_of_two(max_field - to.bias + 1);
+
+  const word magnitude = bits & word(~source::sign_bit);
+  const auto negative = (bits & word(source::sign_bit)) != word(0u);
+  const auto is_nan = magnitude > word(source::inf);
+  const auto is_inf = magnitude == word(source::inf);
+
+  const word bounded = min_word(magnitude, word(huge));
+  const word binade = max_word(bounded & word(source::inf), word(least_normal));
+  const word magic = binade + word(drop << source::mantissa_bits);
+  const word q = Isa::nearest_add(bounded, magic) - magic;
+  const word code = q + (binade >> drop) - word(least_normal >> drop);
+  // The flags of encode() are not asked for here.
+  return numerics::finish<word>(to, rule, negative, is_nan, is_inf, code, is_nan).code;
+}
+
+}  // namespace samebits::simd
