@@ -47,15 +47,17 @@ SAMEBITS_INLINE constexpr Mask stops_at_max(rounding mode, Mask negative) {
   return no;
 }
 
-/// A compact code with its sign, from the parts of a result. Numbered as in encode().
+/// A code with its sign, from the parts of a result. Numbered as in encode().
 ///
+/// negative   sign of the value
+/// sign       the same as a Word: 0 or sign_mask(to)
 /// magnitude  rounded code of a finite value with unbounded exponent; of Inf and NaN any code above
 ///            max finite
 template <class Word>
 SAMEBITS_INLINE constexpr encoded<Word> finish(const format_spec& to, const cast_rule& rule,
-                                               mask_of<Word> negative, mask_of<Word> is_nan,
-                                               mask_of<Word> is_inf, Word magnitude,
-                                               mask_of<Word> inexact) {
+                                               mask_of<Word> negative, Word sign,
+                                               mask_of<Word> is_nan, mask_of<Word> is_inf,
+                                               Word magnitude, mask_of<Word> inexact) {
   using element = element_of<Word>;
   using mask = mask_of<Word>;
   const Word zero = element{0};
@@ -64,6 +66,9 @@ SAMEBITS_INLINE constexpr encoded<Word> finish(const format_spec& to, const cast
   const Word beyond = static_cast<element>(infinite_code(to));
   const mask finite = !(is_nan | is_inf);
   const mask over = finite & (magnitude > max);
+  mask changed = finite & (inexact | over);
+  // e8m0 ignores the sign.
+  if (to.special == specials::scale) changed = changed | (finite & negative);
 
   // 4. Overflow. What lies above max becomes max or the code after it, which is `beyond`
   //    (layout.hpp), so a minimum chooses; Inf and NaN go along and are corrected where they
@@ -71,7 +76,6 @@ SAMEBITS_INLINE constexpr encoded<Word> finish(const format_spec& to, const cast
   const bool stops = rule.on_overflow == overflow::ieee && can_stop_at_max(rule.round);
   Word ceiling = rule.on_overflow == overflow::ieee ? beyond : max;
   if (stops) {
-    // e8m0 ignores the sign, here too.
     const mask none = negative & !negative;
     ceiling = select(stops_at_max(rule.round, to.special == specials::scale ? none : negative), max,
                      beyond);
@@ -80,24 +84,19 @@ SAMEBITS_INLINE constexpr encoded<Word> finish(const format_spec& to, const cast
   if (stops || rule.on_overflow == overflow::saturate_finite) {
     magnitude = select(is_inf, beyond, magnitude);
   }
-  // 5. NaN.
-  const bool ceiling_is_nan = rule.on_overflow == overflow::ieee && !stops && !has_inf(to);
-  if (has_nan(to) && !ceiling_is_nan) magnitude = select(is_nan, nan, magnitude);
-  // 6. Sign. fnuz's NaN has the sign position itself, and its zero no sign; without Inf a result is
-  //    NaN when its magnitude lies above max.
-  mask sign = negative;
-  mask changed = finite & (inexact | over);
-  if (to.special == specials::scale) {
-    changed = changed | (finite & negative);
-    sign = sign & !sign;
-  } else if (to.special == specials::none) {
-    sign = sign & !is_nan;
-  } else if (to.special == specials::fnuz) {
-    sign = sign & (magnitude != zero) & (magnitude != nan);
-  } else if (rule.on_nan == nan_policy::canonical) {
-    sign = sign & (has_inf(to) ? !is_nan : magnitude != nan);
+  // 5. NaN; without Inf an infinite result is one too. 6. Sign.
+  const bool infinite_is_nan =
+      has_nan(to) && !has_inf(to) && rule.on_overflow != overflow::saturate;
+  const bool clamped_to_nan = infinite_is_nan && rule.on_overflow == overflow::ieee && !stops;
+  if (infinite_is_nan && !clamped_to_nan) magnitude = select(is_nan, nan, magnitude);
+  const mask nan_result = infinite_is_nan ? magnitude == nan : is_nan;
+  Word code = magnitude | sign;
+  if (has_signed_nan(to) && rule.on_nan == nan_policy::preserve_sign) {
+    code = select(nan_result, nan, magnitude) | sign;
+  } else {
+    code = select(nan_result, nan, code);
   }
-  const Word code = select(sign, magnitude | Word(static_cast<element>(sign_mask(to))), magnitude);
+  if (!has_negative_zero(to) && has_sign(to)) code = select(magnitude == zero, zero, code);  // fnuz
   return {code << static_cast<element>(to.padding_bits), changed, over};
 }
 
@@ -148,6 +147,11 @@ SAMEBITS_INLINE constexpr encoded<Word> encode(const format_spec& to, const cast
   const mask_of<Word> is_nan = magnitude > Word(source::inf);
   const mask_of<Word> is_inf = magnitude == Word(source::inf);
 
+  constexpr int top = binary<element>::width - 1;
+  const int sign_position = has_sign(to) ? magnitude_bits(to) : 0;
+  const Word sign = (bits >> static_cast<element>(top - sign_position)) &
+                    Word(static_cast<element>(sign_mask(to)));
+
   const Word field = magnitude >> static_cast<element>(m_bits);
   const Word mantissa = magnitude & (implicit - one);
 
@@ -155,13 +159,13 @@ SAMEBITS_INLINE constexpr encoded<Word> encode(const format_spec& to, const cast
     const Word sig = select(field == zero, mantissa << one, mantissa | implicit);
     const rounded<Word> r =
         round_to_power(rule.round, sig, field, source::bias, m_bits + 1, dither);
-    return finish(to, rule, negative, is_nan, is_inf, r.q, r.inexact);
+    return finish(to, rule, negative, sign, is_nan, is_inf, r.q, r.inexact);
   }
   if (to.bias == source::bias) {
     // The same binades: the magnitude is its own code with more mantissa bits.
     const Word shift = static_cast<element>(m_bits) - static_cast<element>(to.mantissa_bits);
     const rounded<Word> r = round_shift_within(rule.round, magnitude, shift, negative, dither);
-    return finish(to, rule, negative, is_nan, is_inf, r.q, r.inexact);
+    return finish(to, rule, negative, sign, is_nan, is_inf, r.q, r.inexact);
   }
   // Subnormal sources lie far below half of the target's smallest value. Their significand gets the
   // implicit bit all the same: not being zero is all that matters of it, and zero itself matters to
@@ -174,7 +178,7 @@ SAMEBITS_INLINE constexpr encoded<Word> encode(const format_spec& to, const cast
   const Word shift = k - field + static_cast<element>(m_bits - to.mantissa_bits);
   const rounded<Word> r = round_shift(rule.round, sig, shift, negative, dither);
   const Word code = r.q + ((k - kmin) << static_cast<element>(to.mantissa_bits));
-  return finish(to, rule, negative, is_nan, is_inf, code, r.inexact & (magnitude != zero));
+  return finish(to, rule, negative, sign, is_nan, is_inf, code, r.inexact & (magnitude != zero));
 }
 
 /// Rounds the value (-1)^negative * sig * 2^exponent once into a format (scalars only).
@@ -187,8 +191,9 @@ SAMEBITS_INLINE constexpr encoded<std::uint64_t> encode_scaled(const format_spec
                                                                std::int64_t exponent,
                                                                std::uint64_t dither) {
   constexpr int digits = 62;
+  const std::uint64_t sign = negative ? sign_mask(to) : 0;
   if (sig == 0)
-    return finish<std::uint64_t>(to, rule, negative, false, false, 0,
+    return finish<std::uint64_t>(to, rule, negative, sign, false, false, 0,
                                  to.special == specials::scale);
   const int up = static_cast<int>(leading_zeros(sig)) - (64 - digits);
   sig <<= up;
@@ -200,14 +205,14 @@ SAMEBITS_INLINE constexpr encoded<std::uint64_t> encode_scaled(const format_spec
     constexpr int bias = 8192;
     const auto r = round_to_power(rule.round, sig, static_cast<std::uint64_t>(top + bias), bias,
                                   digits, dither);
-    return finish<std::uint64_t>(to, rule, negative, false, false, r.q, r.inexact);
+    return finish<std::uint64_t>(to, rule, negative, sign, false, false, r.q, r.inexact);
   }
   const std::int64_t low = min_exponent(to);
   const std::int64_t binade = top < low ? low : top;
   const auto shift = static_cast<std::uint64_t>(binade - top + (digits - 1 - to.mantissa_bits));
   const auto r = round_shift(rule.round, sig, shift, negative, dither);
   const auto code = r.q + (static_cast<std::uint64_t>(binade - low) << to.mantissa_bits);
-  return finish<std::uint64_t>(to, rule, negative, false, false, code, r.inexact);
+  return finish<std::uint64_t>(to, rule, negative, sign, false, false, code, r.inexact);
 }
 
 }  // namespace samebits::numerics

@@ -23,27 +23,47 @@ struct philox_block {
   std::uint32_t word[4];
 };
 
-/// Philox4x32-10 of counter (block, stream) under key seed; each 64-bit number is (low, high)
-/// words.
-SAMEBITS_INLINE constexpr philox_block philox4x32_10(std::uint64_t seed, std::uint64_t stream,
+/// The two key words of each round; they depend on the seed alone.
+struct philox_keys {
+  std::uint32_t key0[philox::rounds];
+  std::uint32_t key1[philox::rounds];
+};
+
+SAMEBITS_INLINE constexpr philox_keys philox_keys_of(std::uint64_t seed) {
+  philox_keys keys{};
+  auto k0 = static_cast<std::uint32_t>(seed);
+  auto k1 = static_cast<std::uint32_t>(seed >> 32);
+  for (int round = 0; round < philox::rounds; ++round) {
+    keys.key0[round] = k0;
+    keys.key1[round] = k1;
+    k0 += philox::weyl0;
+    k1 += philox::weyl1;
+  }
+  return keys;
+}
+
+/// Philox4x32-10 of counter (block, stream) under the keys of a seed; each 64-bit number is (low,
+/// high) words.
+SAMEBITS_INLINE constexpr philox_block philox4x32_10(const philox_keys& keys, std::uint64_t stream,
                                                      std::uint64_t block) {
   auto c0 = static_cast<std::uint32_t>(block);
   auto c1 = static_cast<std::uint32_t>(block >> 32);
   auto c2 = static_cast<std::uint32_t>(stream);
   auto c3 = static_cast<std::uint32_t>(stream >> 32);
-  auto k0 = static_cast<std::uint32_t>(seed);
-  auto k1 = static_cast<std::uint32_t>(seed >> 32);
   for (int round = 0; round < philox::rounds; ++round) {
     const std::uint64_t p0 = std::uint64_t{philox::multiplier0} * c0;
     const std::uint64_t p1 = std::uint64_t{philox::multiplier1} * c2;
-    c0 = static_cast<std::uint32_t>(p1 >> 32) ^ c1 ^ k0;
+    c0 = static_cast<std::uint32_t>(p1 >> 32) ^ c1 ^ keys.key0[round];
     c1 = static_cast<std::uint32_t>(p1);
-    c2 = static_cast<std::uint32_t>(p0 >> 32) ^ c3 ^ k1;
+    c2 = static_cast<std::uint32_t>(p0 >> 32) ^ c3 ^ keys.key1[round];
     c3 = static_cast<std::uint32_t>(p0);
-    k0 += philox::weyl0;
-    k1 += philox::weyl1;
   }
   return {{c0, c1, c2, c3}};
+}
+
+SAMEBITS_INLINE constexpr philox_block philox4x32_10(std::uint64_t seed, std::uint64_t stream,
+                                                     std::uint64_t block) {
+  return philox4x32_10(philox_keys_of(seed), stream, block);
 }
 
 /// Width of the field one element takes from a block: the least of 8, 16, 32 that holds K bits.

@@ -63,7 +63,7 @@ SAMEBITS_INLINE constexpr rounded<Word> round_shift(rounding mode, Word sig, Wor
   // Here the distance beyond `limit` counts: the fraction, left-aligned in the Word, moves down by
   // it, and the carry out of the Word decides.
   const Word q = sig >> d;
-  const Word fraction = (sig << (Word(limit + 1) - d)) >> min_word(shift - d, Word(limit));
+  const Word fraction = discarded(sig, shift);
   const mask_of<Word> away = (fraction + dither) < fraction;
   return {select(away, q + Word(element{1}), q), (q << d) != sig};
 }

@@ -49,6 +49,21 @@ SAMEBITS_INLINE constexpr std::uint64_t leading_zeros(std::uint64_t x) {
   return x == 0 ? 64u : static_cast<std::uint64_t>(__builtin_clzll(x));
 }
 
+/// The fraction of x / 2^shift, left-aligned in a Word and truncated there. shift >= 1; the two
+/// highest bits of x are 0.
+template <class Word>
+SAMEBITS_INLINE constexpr Word discarded(Word x, Word shift) {
+  using element = element_of<Word>;
+  constexpr element width = sizeof(element) * 8;
+  const Word limit = element{width - 1};
+  const Word d = min_word(shift, limit);
+  return (x << (Word(width) - d)) >> min_word(shift - d, limit);
+}
+/// One shift of a register pair on CPUs and GPUs alike.
+SAMEBITS_INLINE constexpr std::uint32_t discarded(std::uint32_t x, std::uint32_t shift) {
+  return static_cast<std::uint32_t>((std::uint64_t{x} << 32) >> (shift < 63 ? shift : 63));
+}
+
 /// The IEEE 754 interchange format as wide as the Word: binary32 or binary64.
 template <class Element>
 struct binary;

@@ -44,8 +44,7 @@ __global__ void general_kernel(const general_call c) {
     const std::uint64_t col = i - row * c.cols;
     random_bits r{0, c.random.k};
     if (c.rule.round == rounding::stochastic) {
-      r.value = numerics::random_word(c.random.seed, c.random.stream, c.index + row * c.pitch + col,
-                                      c.random.k);
+      r.value = dither_of(c.random, c.index + row * c.pitch + col) >> (32 - c.random.k);
     }
     const std::uint64_t code =
         load_code(c.in + row * c.in_row_bytes + col * c.in_col_bytes, c.source.storage_bits / 8);
@@ -65,7 +64,7 @@ void launch_general(const convert_call& call, cudaStream_t stream) {
                  spec_of(call.in.format),
                  spec_of(call.out.format),
                  call.rule,
-                 {call.random.seed, call.random.stream, call.random.bits},
+                 source_of(call.random),
                  static_cast<std::uint64_t>(call.in.rows * call.in.cols),
                  static_cast<std::uint64_t>(call.in.cols),
                  bytes(call.in.row_stride, in_bytes),
@@ -79,12 +78,43 @@ void launch_general(const convert_call& call, cudaStream_t stream) {
   general_kernel<<<grid, block_threads, 0, stream>>>(c);
 }
 
+/// index_multiple: of the first element's random index and of the pitch, for stochastic rounding
 template <class Op>
-bool try_launch_dense(const Op& op, const convert_call& call, cudaStream_t stream) {
-  const auto d = dense_layout(call, Op::pack);
+bool try_launch_dense(const Op& op, const convert_call& call, int index_multiple,
+                      cudaStream_t stream) {
+  const auto d = dense_layout(call, Op::pack, index_multiple);
   if (!d) return false;
   dense_kernel<<<dense_grid<Op>(*d), block_threads, 0, stream>>>(op, *d);
   return true;
+}
+
+template <int InBits, int OutBits>
+bool try_launch_general_dense(const convert_call& call, cudaStream_t stream) {
+  using op = general_op<InBits, OutBits>;
+  return try_launch_dense(
+      op{spec_of(call.in.format), spec_of(call.out.format), call.rule, source_of(call.random)},
+      call, op::pack, stream);
+}
+
+template <int InBits>
+bool try_launch_general_from(const convert_call& call, cudaStream_t stream) {
+  switch (spec_of(call.out.format).storage_bits) {
+    case 8: return try_launch_general_dense<InBits, 8>(call, stream);
+    case 16: return try_launch_general_dense<InBits, 16>(call, stream);
+    case 32: return try_launch_general_dense<InBits, 32>(call, stream);
+    default: return false;
+  }
+}
+
+void launch_any(const convert_call& call, cudaStream_t stream) {
+  bool done = false;
+  switch (spec_of(call.in.format).storage_bits) {
+    case 8: done = try_launch_general_from<8>(call, stream); break;
+    case 16: done = try_launch_general_from<16>(call, stream); break;
+    case 32: done = try_launch_general_from<32>(call, stream); break;
+    default: break;
+  }
+  if (!done) launch_general(call, stream);
 }
 
 struct dispatch {
@@ -93,24 +123,26 @@ struct dispatch {
 
   template <class Source, class Target, class Mode>
   void operator()(const Source& source, const Target& target, const Mode& mode) const {
-    if (!dense(source, target, mode)) launch_general(call, stream);
+    if (!dense(source, target, mode)) launch_any(call, stream);
   }
 
  private:
-  // Dense kernels exist where they pay: stochastic rounding of fp32 and bf16, and widening. Nearest
-  // even has cuda-native; what is left takes the general kernel.
+  // Formats are constants where that pays: nearest even, widening, and stochastic rounding of fp32
+  // and bf16.
   template <format_id From, format_id To, rounding Mode>
   bool dense(backends::fixed_format<From>, backends::fixed_format<To>,
-             backends::fixed_rounding<Mode> mode) const {
+             backends::fixed_rounding<Mode>) const {
     using source = backends::fixed_format<From>;
     using target = backends::fixed_format<To>;
+    if (call.rule.on_overflow == overflow::saturate_finite ||
+        call.rule.on_nan != nan_policy::canonical) {
+      return false;
+    }
     const auto with_field = [&](auto field) {
-      const emulated_op<source, target, backends::fixed_rounding<Mode>, field()> op{
-          mode,
-          call.rule.on_overflow,
-          call.rule.on_nan,
-          {call.random.seed, call.random.stream, call.random.bits}};
-      return try_launch_dense(op, call, stream);
+      using op = emulated_op<source, target, backends::fixed_rounding<Mode>, field()>;
+      return try_launch_dense(
+          op{call.rule.on_overflow == overflow::saturate, source_of(call.random)}, call, op::fields,
+          stream);
     };
     if constexpr (Mode != rounding::stochastic) {
       return with_field(std::integral_constant<int, 0>{});

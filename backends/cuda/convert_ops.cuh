@@ -12,10 +12,22 @@ namespace samebits::cuda {
 
 /// The random bits of a call; field_bits is a constant of the kernel, 0 where none are drawn.
 struct random_source {
-  std::uint64_t seed;
+  numerics::philox_keys keys;  ///< worked out by the host: constants of the kernel
   std::uint64_t stream;
   int k;
 };
+
+inline random_source source_of(const random_stream& r) {
+  return {numerics::philox_keys_of(r.seed), r.stream, r.bits};
+}
+
+/// R of one element at the top of a word.
+__device__ __forceinline__ std::uint32_t dither_of(const random_source& r, std::uint64_t index) {
+  const auto per_block = static_cast<std::uint64_t>(numerics::fields_per_block(r.k));
+  const auto block = numerics::philox4x32_10(r.keys, r.stream, index / per_block);
+  const auto field = static_cast<int>(index % per_block);
+  return numerics::align_random<std::uint32_t>(numerics::field_of(block, field, r.k), r.k);
+}
 
 constexpr int larger(int a, int b) { return a > b ? a : b; }
 
@@ -25,17 +37,17 @@ struct emulated_op {
   static constexpr int in_bits = Source::spec().storage_bits;
   static constexpr int out_bits = Target::spec().storage_bits;
   static constexpr int fields = FieldBits == 0 ? 1 : 128 / (FieldBits == 0 ? 1 : FieldBits);
-  /// 16 bytes on the wider side, and whole Philox blocks.
-  static constexpr int pack = larger(128 / larger(in_bits, out_bits), fields);
-  static constexpr int unroll = 1;  // the text of the definition is long: packs give enough loads
+  /// Whole Philox blocks; 8 elements spread the cost of addresses.
+  static constexpr int pack = larger(8, fields);
+  static constexpr int packs = 8;
+  static constexpr pace order = pace::one_ahead;
 
-  Mode mode;
-  overflow on_overflow;
-  nan_policy on_nan;
+  bool saturate;  ///< overflow::saturate or ieee; the third and preserve_sign: see general_op
   random_source random;
 
   __device__ __forceinline__ std::uint32_t convert(std::uint32_t code, std::uint32_t dither) const {
-    const cast_rule rule{mode.mode(), on_overflow, on_nan};
+    const cast_rule rule{Mode::mode(), saturate ? overflow::saturate : overflow::ieee,
+                         nan_policy::canonical};
     return numerics::convert<std::uint32_t>(Source::spec(), Target::spec(), rule, code, dither)
         .code;
   }
@@ -52,7 +64,7 @@ struct emulated_op {
       for (int first = 0; first < pack; first += fields) {
         // index is a multiple of `fields`: the launch sees to it.
         const auto block = numerics::philox4x32_10(
-            random.seed, random.stream, (index + static_cast<std::uint64_t>(first)) / fields);
+            random.keys, random.stream, (index + static_cast<std::uint64_t>(first)) / fields);
 #pragma unroll
         for (int i = 0; i < fields; ++i) {
           // Field i at the top of a word; what lies below its top K bits goes.
@@ -68,12 +80,56 @@ struct emulated_op {
   __device__ __forceinline__ void one(const std::byte* in, std::byte* out,
                                       std::uint64_t index) const {
     std::uint32_t dither = 0;
-    if constexpr (FieldBits != 0) {
-      dither = numerics::align_random<std::uint32_t>(
-          numerics::random_word(random.seed, random.stream, index, random.k), random.k);
-    }
+    if constexpr (FieldBits != 0) dither = dither_of(random, index);
     using in_code = typename samebits::detail::storage_of<in_bits>::type;
     using out_code = typename samebits::detail::storage_of<out_bits>::type;
+    *reinterpret_cast<out_code*>(out) =
+        static_cast<out_code>(convert(*reinterpret_cast<const in_code*>(in), dither));
+  }
+};
+
+/// A conversion between formats known by their widths alone, in any mode.
+template <int InBits, int OutBits>
+struct general_op {
+  static constexpr int in_bits = InBits;
+  static constexpr int out_bits = OutBits;
+  static constexpr int pack = 4;  // never more than one Philox block's fields
+  static constexpr int packs = 8;
+  static constexpr pace order = pace::one_ahead;
+
+  format_spec source;
+  format_spec target;
+  cast_rule rule;
+  random_source random;
+
+  __device__ __forceinline__ std::uint32_t convert(std::uint32_t code, std::uint32_t dither) const {
+    return numerics::convert<std::uint32_t>(source, target, rule, code, dither).code;
+  }
+
+  __device__ __forceinline__ packed<OutBits, pack> apply(const packed<InBits, pack>& x,
+                                                         std::uint64_t index) const {
+    std::uint32_t dither[pack] = {};
+    if (rule.round == rounding::stochastic) {
+      const auto per_block = static_cast<std::uint64_t>(numerics::fields_per_block(random.k));
+      const auto block = numerics::philox4x32_10(random.keys, random.stream, index / per_block);
+      const auto field = static_cast<int>(index % per_block);
+#pragma unroll
+      for (int i = 0; i < pack; ++i) {
+        dither[i] = numerics::align_random<std::uint32_t>(
+            numerics::field_of(block, field + i, random.k), random.k);
+      }
+    }
+    packed<OutBits, pack> y{};
+#pragma unroll
+    for (int i = 0; i < pack; ++i) y.set(i, convert(x.code(i), dither[i]));
+    return y;
+  }
+
+  __device__ __forceinline__ void one(const std::byte* in, std::byte* out,
+                                      std::uint64_t index) const {
+    using in_code = typename samebits::detail::storage_of<InBits>::type;
+    using out_code = typename samebits::detail::storage_of<OutBits>::type;
+    const std::uint32_t dither = rule.round == rounding::stochastic ? dither_of(random, index) : 0;
     *reinterpret_cast<out_code*>(out) =
         static_cast<out_code>(convert(*reinterpret_cast<const in_code*>(in), dither));
   }

@@ -11,9 +11,11 @@ namespace samebits::cuda {
 
 struct dense_rows;
 
-/// The call as rows of contiguous codes for packs of `pack` elements, if its strides, alignment and
-/// random index allow; a matrix without gaps counts as one row.
-std::optional<dense_rows> dense_layout(const backends::convert_call& call, int pack);
+/// The call as rows of contiguous codes for packs of `pack` elements, if its strides and alignment
+/// allow; a matrix without gaps counts as one row. Stochastic: the random index of each row's first
+/// element must be a multiple of index_multiple.
+std::optional<dense_rows> dense_layout(const backends::convert_call& call, int pack,
+                                       int index_multiple);
 
 /// Runs the self-test's probes on the current device, on a stream of its own, and waits for them.
 void probes_on_device(backends::probe_report& report);

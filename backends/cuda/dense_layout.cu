@@ -1,7 +1,6 @@
 // Which calls the dense kernels can take.
 #include "backends/cuda/cuda.hpp"
 #include "backends/cuda/launch.cuh"
-#include "numerics/random.hpp"
 
 namespace samebits::cuda {
 namespace {
@@ -12,7 +11,8 @@ bool aligned(const void* p, std::uint64_t row_bytes, std::uint64_t rows, std::ui
 
 }  // namespace
 
-std::optional<dense_rows> dense_layout(const backends::convert_call& call, int pack) {
+std::optional<dense_rows> dense_layout(const backends::convert_call& call, int pack,
+                                       int index_multiple) {
   const auto& in = call.in;
   const auto& out = call.out;
   if ((in.cols > 1 && in.col_stride != 1) || (out.cols > 1 && out.col_stride != 1)) {
@@ -43,8 +43,8 @@ std::optional<dense_rows> dense_layout(const backends::convert_call& call, int p
     return std::nullopt;
   }
   if (stochastic) {
-    const auto per_block = static_cast<std::uint64_t>(numerics::fields_per_block(call.random.bits));
-    if (d.index % per_block != 0 || (d.rows > 1 && d.pitch % per_block != 0)) return std::nullopt;
+    const auto multiple = static_cast<std::uint64_t>(index_multiple);
+    if (d.index % multiple != 0 || (d.rows > 1 && d.pitch % multiple != 0)) return std::nullopt;
   }
   return d;
 }

@@ -72,41 +72,56 @@ struct dense_rows {
 
 inline constexpr int block_threads = 256;
 
-/// Each block takes a tile of block_threads * Unroll packs of one row; its threads read
-/// neighbouring packs, Unroll of them in flight. What is left of a row after its last whole pack
-/// goes element by element.
+/// How a thread goes through its packs.
+enum class pace {
+  at_once,    ///< all packs are loaded, then converted: for conversions of few instructions
+  one_ahead,  ///< a loop that loads the next pack while it converts one: for long ones
+};
+
+/// Each block takes a tile of block_threads * Op::packs packs of one row; its threads read
+/// neighbouring packs. What is left of a row after its last whole pack goes element by element.
 ///
-/// Op: in_bits, out_bits, pack (elements), unroll; apply(packed, index) and one(code, index).
+/// Op: in_bits, out_bits, pack (elements), packs, order; apply(packed, index) and one(code, index).
 template <class Op>
 __global__ void __launch_bounds__(block_threads) dense_kernel(const Op op, const dense_rows d) {
   constexpr int pack = Op::pack;
-  constexpr int unroll = Op::unroll;
+  constexpr int packs = Op::packs;
   constexpr int in_bytes = Op::in_bits / 8;
   constexpr int out_bytes = Op::out_bits / 8;
   using in_pack = packed<Op::in_bits, pack>;
   const std::uint64_t whole = d.cols / pack;
-  const std::uint64_t tile = (std::uint64_t{blockIdx.x} * unroll) * block_threads + threadIdx.x;
+  const std::uint64_t tile = (std::uint64_t{blockIdx.x} * packs) * block_threads + threadIdx.x;
   for (std::uint64_t row = blockIdx.y; row < d.rows; row += gridDim.y) {
     const std::byte* const in = d.in + row * d.in_row_bytes;
     std::byte* const out = d.out + row * d.out_row_bytes;
     const std::uint64_t index = d.index + row * d.pitch;
-    if (tile + (unroll - 1) * block_threads < whole) {
-      in_pack x[unroll];
+    const auto load = [&](std::uint64_t at) { return in_pack::load(in + at * (pack * in_bytes)); };
+    const auto convert = [&](const in_pack& x, std::uint64_t at) {
+      op.apply(x, index + at * pack).store(out + at * (pack * out_bytes));
+    };
+    const bool full = tile + (packs - 1) * block_threads < whole;
+    if (full && Op::order == pace::at_once) {
+      in_pack x[packs];
 #pragma unroll
-      for (int u = 0; u < unroll; ++u) {
-        x[u] = in_pack::load(in + (tile + u * block_threads) * (pack * in_bytes));
-      }
+      for (int p = 0; p < packs; ++p) x[p] = load(tile + p * block_threads);
 #pragma unroll
-      for (int u = 0; u < unroll; ++u) {
-        const std::uint64_t at = tile + u * block_threads;
-        op.apply(x[u], index + at * pack).store(out + at * (pack * out_bytes));
+      for (int p = 0; p < packs; ++p) convert(x[p], tile + p * block_threads);
+    } else if (full) {
+      in_pack x = load(tile);
+#pragma unroll 1
+      for (int p = 0; p < packs; ++p) {
+        const std::uint64_t at = tile + p * block_threads;
+        in_pack next = x;
+        if (p + 1 < packs) next = load(at + block_threads);
+        convert(x, at);
+        x = next;
       }
     } else {
-      for (int u = 0; u < unroll; ++u) {
-        const std::uint64_t at = tile + u * block_threads;
+#pragma unroll 1
+      for (int p = 0; p < packs; ++p) {
+        const std::uint64_t at = tile + p * block_threads;
         if (at < whole) {
-          const in_pack x = in_pack::load(in + at * (pack * in_bytes));
-          op.apply(x, index + at * pack).store(out + at * (pack * out_bytes));
+          convert(load(at), at);
         } else if (at == whole) {
           for (std::uint64_t c = whole * pack; c < d.cols; ++c) {
             op.one(in + c * in_bytes, out + c * out_bytes, index + c);
@@ -121,7 +136,7 @@ __global__ void __launch_bounds__(block_threads) dense_kernel(const Op op, const
 template <class Op>
 dim3 dense_grid(const dense_rows& d) {
   const std::uint64_t packs = d.cols / Op::pack + (d.cols % Op::pack != 0 ? 1 : 0);
-  constexpr std::uint64_t tile = std::uint64_t{block_threads} * Op::unroll;
+  constexpr std::uint64_t tile = std::uint64_t{block_threads} * Op::packs;
   const std::uint64_t rows = d.rows < 65535 ? d.rows : 65535;
   return dim3(static_cast<unsigned>((packs + tile - 1) / tile), static_cast<unsigned>(rows));
 }

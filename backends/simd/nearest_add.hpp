@@ -38,6 +38,8 @@ SAMEBITS_INLINE typename Isa::word encode_nearest(const format_spec& to, const c
 
   const word magnitude = bits & word(~source::sign_bit);
   const auto negative = (bits & word(source::sign_bit)) != word(0u);
+  const word sign = (bits >> static_cast<std::uint32_t>(31 - numerics::magnitude_bits(to))) &
+                    word(static_cast<std::uint32_t>(numerics::sign_mask(to)));
   const auto is_nan = magnitude > word(source::inf);
   const auto is_inf = magnitude == word(source::inf);
 
@@ -47,7 +49,7 @@ SAMEBITS_INLINE typename Isa::word encode_nearest(const format_spec& to, const c
   const word q = Isa::nearest_add(bounded, magic) - magic;
   const word code = q + (binade >> drop) - word(least_normal >> drop);
   // The flags of encode() are not asked for here.
-  return numerics::finish<word>(to, rule, negative, is_nan, is_inf, code, is_nan).code;
+  return numerics::finish<word>(to, rule, negative, sign, is_nan, is_inf, code, is_nan).code;
 }
 
 }  // namespace samebits::simd

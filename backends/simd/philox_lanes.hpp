@@ -9,23 +9,6 @@
 
 namespace samebits::simd {
 
-/// The key of each round: in memory, where lanes can read them broadcast.
-struct philox_keys {
-  std::uint64_t key0[numerics::philox::rounds];
-  std::uint64_t key1[numerics::philox::rounds];
-
-  SAMEBITS_INLINE explicit philox_keys(std::uint64_t seed) {
-    auto k0 = static_cast<std::uint32_t>(seed);
-    auto k1 = static_cast<std::uint32_t>(seed >> 32);
-    for (int round = 0; round < numerics::philox::rounds; ++round) {
-      key0[round] = k0;
-      key1[round] = k1;
-      k0 += numerics::philox::weyl0;
-      k1 += numerics::philox::weyl1;
-    }
-  }
-};
-
 /// Sets of Isa::philox_blocks that are computed together: the rounds of one set wait for each
 /// other, and processors do not look far enough ahead to find the next set by themselves.
 inline constexpr int philox_sets = 4;
@@ -38,8 +21,9 @@ inline constexpr std::uint64_t philox_batch = std::uint64_t{philox_sets} * Isa::
 /// stored little-endian, so the bytes are the 8-, 16- or 32-bit fields of contract §3 in the order
 /// of their numbers.
 template <class Isa>
-SAMEBITS_INLINE void philox_fill(std::byte* out, const philox_keys& keys, std::uint64_t stream,
-                                 std::uint64_t first, std::uint64_t number_mask) {
+SAMEBITS_INLINE void philox_fill(std::byte* out, const numerics::philox_keys& keys,
+                                 std::uint64_t stream, std::uint64_t first,
+                                 std::uint64_t number_mask) {
   using wide = typename Isa::wide;
   const wide m0 = Isa::broadcast64(numerics::philox::multiplier0);
   const wide m1 = Isa::broadcast64(numerics::philox::multiplier1);

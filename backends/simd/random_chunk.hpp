@@ -15,7 +15,7 @@ namespace samebits::simd {
 /// lanes.
 template <class Isa, std::int64_t Elements>
 struct random_chunk {
-  philox_keys keys;
+  numerics::philox_keys keys;
   std::uint64_t stream;
   int k;
   // The fields, those before the first element in its block, and whole fills.
@@ -23,7 +23,7 @@ struct random_chunk {
   std::int64_t first_byte = 0;
 
   SAMEBITS_INLINE explicit random_chunk(const random_stream& r)
-      : keys(r.seed), stream(r.stream), k(r.bits) {}
+      : keys(numerics::philox_keys_of(r.seed)), stream(r.stream), k(r.bits) {}
 
   /// Draws for the elements index, index + 1, ...
   SAMEBITS_INLINE void fill(std::uint64_t index, std::int64_t count) {

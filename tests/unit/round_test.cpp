@@ -70,13 +70,13 @@ void check_small_integers() {
                     << " negative " << negative << " r " << r << " k " << k;
                 ASSERT_EQ(got.inexact,
                           (scaled % (static_cast<unsigned __int128>(1) << shift)) != 0);
+                ++compared;
                 if (shift >= width) continue;
                 const auto within =
                     round_shift_within<Word>(static_cast<rounding>(mode), scaled,
                                              static_cast<Word>(shift), negative, dither);
                 ASSERT_EQ(within.q, got.q);
                 ASSERT_EQ(within.inexact, got.inexact);
-                ++compared;
               }
             }
           }

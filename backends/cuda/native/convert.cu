@@ -98,8 +98,9 @@ struct native_op
     : emulated_op<fixed_format<From>, fixed_format<To>, fixed_rounding<rounding::nearest_even>, 0> {
   using base =
       emulated_op<fixed_format<From>, fixed_format<To>, fixed_rounding<rounding::nearest_even>, 0>;
-  static constexpr int pack = base::pack;
-  static constexpr int unroll = 4;
+  static constexpr int pack = 128 / larger(base::in_bits, base::out_bits);
+  static constexpr int packs = 4;
+  static constexpr pace order = pace::at_once;
 
   __device__ __forceinline__ packed<base::out_bits, pack> apply(
       const packed<base::in_bits, pack>& x, std::uint64_t) const {
@@ -126,8 +127,8 @@ struct native_op
 template <format_id From, format_id To, bool Saturate>
 bool launch_pair(const convert_call& call, cudaStream_t stream) {
   using op_type = native_op<From, To, Saturate>;
-  const op_type op{{{}, call.rule.on_overflow, call.rule.on_nan, {}}};
-  const auto d = dense_layout(call, op_type::pack);
+  const op_type op{{Saturate, {}}};
+  const auto d = dense_layout(call, op_type::pack, 1);
   if (!d) return false;
   dense_kernel<<<dense_grid<op_type>(*d), block_threads, 0, stream>>>(op, *d);
   return true;
