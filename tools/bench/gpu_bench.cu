@@ -1,0 +1,168 @@
+// gpu_bench: array conversion on a GPU beside a plain device copy, timed with CUDA events.
+//
+//   gpu_bench [--json FILE] [--log2-elements N]      default 30
+//
+// Share of copy = bytes a conversion must move (each input read once, each result written once) per
+// second, over the bandwidth of cudaMemcpyAsync between two device buffers in the same run. Each
+// figure is the median of several rounds over all of the work, the copy among it.
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "samebits/samebits.hpp"
+
+namespace {
+
+using namespace samebits;
+
+void check(cudaError_t error, const char* what) {
+  if (error == cudaSuccess) return;
+  std::fprintf(stderr, "gpu_bench: %s: %s\n", what, cudaGetErrorString(error));
+  std::exit(1);
+}
+
+struct work {
+  std::string name;
+  double bytes;
+  std::function<void(cudaStream_t)> run;
+  std::vector<float> ms;
+};
+
+float median(std::vector<float> v) {
+  std::nth_element(v.begin(), v.begin() + static_cast<std::ptrdiff_t>(v.size() / 2), v.end());
+  return v[v.size() / 2];
+}
+
+/// Values of both signs around 1, as weights and gradients are spread.
+__global__ void fill(std::uint32_t* words, std::int64_t count) {
+  const std::int64_t step = std::int64_t{gridDim.x} * blockDim.x;
+  for (std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += step) {
+    const std::uint32_t r = random_word(1, 0, static_cast<std::uint64_t>(i));
+    words[i] = (r & 0x807FFFFFu) | (127 - 16 + (r >> 8) % 24) << 23;
+  }
+}
+
+struct buffers {
+  void* in = nullptr;
+  void* out = nullptr;
+  std::int64_t count = 0;
+};
+
+void add(std::vector<work>& list, const buffers& b, std::string_view backend, format_id from,
+         format_id to, const convert_options& options) {
+  const const_matrix_view in{b.in, from, 1, b.count, b.count, 1, memory_space::device};
+  const matrix_view out{b.out, to, 1, b.count, b.count, 1, memory_space::device};
+  std::string what = std::string(name(from)) + " to " + std::string(name(to)) + ", " +
+                     std::string(name(options.round));
+  if (options.round == rounding::stochastic) what += " K=" + std::to_string(options.random.bits);
+  if (options.on_overflow != overflow::ieee) what += " " + std::string(name(options.on_overflow));
+  list.push_back(
+      {what + ", " + std::string(backend),
+       static_cast<double>(b.count) * (storage_bytes(from) + storage_bytes(to)),
+       [=](cudaStream_t stream) { convert(in, out, options, on_stream(stream, backend)); },
+       {}});
+}
+
+std::vector<work> all_work(const buffers& b) {
+  using enum format_id;
+  std::vector<work> list;
+  const auto copied = static_cast<std::size_t>(b.count) * 4;
+  list.push_back({"copy",
+                  2.0 * static_cast<double>(copied),
+                  [=](cudaStream_t s) {
+                    check(cudaMemcpyAsync(b.out, b.in, copied, cudaMemcpyDeviceToDevice, s),
+                          "copy");
+                  },
+                  {}});
+  const auto both = [&](format_id from, format_id to, const convert_options& o) {
+    add(list, b, "cuda-native", from, to, o);
+    add(list, b, "cuda-emulated", from, to, o);
+  };
+  const convert_options saturate{.on_overflow = overflow::saturate};
+  for (const format_id to : {fp16, bf16, e4m3, e5m2}) both(fp32, to, {});
+  for (const format_id from : {fp32, bf16, fp16}) both(from, e4m3, saturate);
+  both(bf16, e5m2, saturate);
+  add(list, b, "cuda-emulated", e4m3, fp32, {});
+  add(list, b, "cuda-emulated", e4m3, bf16, {});
+  add(list, b, "cuda-emulated", fp32, e4m3, {.round = rounding::toward_zero});
+  add(list, b, "cuda-emulated", fp32, e2m1, {});
+  for (const int k : {8, 16, 32}) {
+    for (const auto& [from, to] :
+         {std::pair{fp32, bf16}, {fp32, fp16}, {fp32, e4m3}, {bf16, e4m3}, {fp16, e4m3}}) {
+      add(list, b, "cuda-emulated", from, to,
+          {.round = rounding::stochastic, .random = {.seed = 1, .bits = k}});
+    }
+  }
+  return list;
+}
+
+void time_all(std::vector<work>& list, int rounds) {
+  cudaStream_t stream;
+  cudaEvent_t begin, end;
+  check(cudaStreamCreate(&stream), "stream");
+  check(cudaEventCreate(&begin), "event");
+  check(cudaEventCreate(&end), "event");
+  for (int round = -1; round < rounds; ++round) {  // the first round warms up
+    for (work& w : list) {
+      check(cudaEventRecord(begin, stream), w.name.c_str());
+      w.run(stream);
+      check(cudaEventRecord(end, stream), w.name.c_str());
+      check(cudaEventSynchronize(end), w.name.c_str());
+      float ms = 0;
+      check(cudaEventElapsedTime(&ms, begin, end), w.name.c_str());
+      if (round >= 0) w.ms.push_back(ms);
+    }
+  }
+}
+
+void print(const std::vector<work>& list, std::FILE* json) {
+  const double copy = list[0].bytes / static_cast<double>(median(list[0].ms));
+  std::printf("| work | ms | GB/s | share of copy |\n|---|---|---|---|\n");
+  if (json != nullptr) std::fprintf(json, "[");
+  for (const work& w : list) {
+    const double ms = static_cast<double>(median(w.ms));
+    const double share = w.bytes / ms / copy;
+    std::printf("| %s | %.3f | %.0f | %.3f |\n", w.name.c_str(), ms, w.bytes / ms / 1e6, share);
+    if (json != nullptr) {
+      std::fprintf(json, "%s\n {\"work\": \"%s\", \"ms\": %.4f, \"bytes\": %.0f, \"share\": %.4f}",
+                   &w == list.data() ? "" : ",", w.name.c_str(), ms, w.bytes, share);
+    }
+  }
+  if (json != nullptr) std::fprintf(json, "\n]\n");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  int log2 = 30;
+  const char* path = nullptr;
+  for (int i = 1; i + 1 < argc; i += 2) {
+    if (std::strcmp(argv[i], "--json") == 0) path = argv[i + 1];
+    if (std::strcmp(argv[i], "--log2-elements") == 0) log2 = std::atoi(argv[i + 1]);
+  }
+  if (argc % 2 == 0 || log2 < 10 || log2 > 33) {
+    std::fprintf(stderr, "usage: gpu_bench [--json FILE] [--log2-elements 10..33]\n");
+    return 2;
+  }
+  buffers b;
+  b.count = std::int64_t{1} << log2;
+  check(cudaMalloc(&b.in, static_cast<std::size_t>(b.count) * 4), "memory");
+  check(cudaMalloc(&b.out, static_cast<std::size_t>(b.count) * 4), "memory");
+  fill<<<4096, 256>>>(static_cast<std::uint32_t*>(b.in), b.count);
+  check(cudaDeviceSynchronize(), "fill");
+  std::vector<work> list = all_work(b);
+  time_all(list, 9);
+  std::FILE* json = path != nullptr ? std::fopen(path, "w") : nullptr;
+  if (path != nullptr && json == nullptr) {
+    std::perror(path);
+    return 1;
+  }
+  print(list, json);
+  if (json != nullptr) std::fclose(json);
+}
