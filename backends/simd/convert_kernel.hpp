@@ -54,6 +54,7 @@ struct conversion {
   Field field_width;  ///< of the random bits; 0 where the mode draws none
 
   static constexpr bool fixed_widths = is_fixed_width<In> && is_fixed_width<Out>;
+  static constexpr bool fixed_mode = !std::is_same_v<Mode, backends::any_rounding>;
   /// Random bits of a width known at compile time.
   static constexpr bool draws = [] {
     if constexpr (is_fixed_width<Field>) return Field::value > 0;
@@ -142,10 +143,16 @@ SAMEBITS_INLINE void convert_registers(const Conversion& c, const std::byte* in,
         }
       }
       word w[static_cast<std::size_t>(words)];
-#pragma GCC unroll 4
-      for (int k = 0; k < words; ++k) {
+      const auto one = [&](int k) __attribute__((always_inline)) {
         w[k] =
             convert_vector<Isa>(c, from + k * word::count * in_bytes, i + k * word::count, random);
+      };
+      if constexpr (Conversion::fixed_mode) {
+#pragma GCC unroll 4
+        for (int k = 0; k < words; ++k) one(k);
+      } else {  // the text of all modes, once
+#pragma GCC unroll 1
+        for (int k = 0; k < words; ++k) one(k);
       }
       const auto result = Isa::template pack<out_width>(w);
       std::byte* const to = out + i * out_bytes;

@@ -25,8 +25,9 @@ struct random_chunk {
   SAMEBITS_INLINE explicit random_chunk(const random_stream& r)
       : keys(numerics::philox_keys_of(r.seed)), stream(r.stream), k(r.bits) {}
 
-  /// Draws for the elements index, index + 1, ...
-  SAMEBITS_INLINE void fill(std::uint64_t index, std::int64_t count) {
+  /// Draws for the elements index, index + 1, ... Not inlined: its text is long and has many
+  /// callers.
+  [[gnu::noinline]] void fill(std::uint64_t index, std::int64_t count) {
     const auto per_block = static_cast<std::uint64_t>(numerics::fields_per_block(k));
     const std::uint64_t last_block = ~std::uint64_t{0} / per_block;
     const std::uint64_t lead = index % per_block;
