@@ -24,6 +24,33 @@ if(TARGET samebits_cuda)
           FILE samebits-cuda-targets.cmake)
 endif()
 
+# The test kit is made of headers that the tests keep under names such as support/generators.hpp.
+# Installed they live in samebits/testkit/internal, and their #include lines say so: names this
+# common must not be looked up among the user's own.
+if(TARGET samebits_testkit)
+  install(TARGETS samebits_testkit EXPORT samebits-testkit
+          ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}"
+          INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+  install(EXPORT samebits-testkit NAMESPACE samebits:: DESTINATION "${package_dir}"
+          FILE samebits-testkit-targets.cmake)
+  file(GLOB testkit_headers CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}/tests"
+       tests/oracle/*.hpp tests/support/*.hpp tests/conformance/*_suite.hpp
+       tests/testkit/samebits/testkit/*.hpp)
+  foreach(header IN LISTS testkit_headers)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "tests/${header}")
+    file(READ "tests/${header}" text)
+    string(REGEX REPLACE "#include \"(oracle|support|conformance)/"
+           "#include \"samebits/testkit/internal/\\1/" text "${text}")
+    if(NOT header MATCHES "^testkit/")
+      set(header "testkit/samebits/testkit/internal/${header}")
+    endif()
+    string(REPLACE "testkit/samebits/" "installed/samebits/" header "${header}")
+    file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/testkit/${header}" CONTENT "${text}" @ONLY)
+  endforeach()
+  install(DIRECTORY "${PROJECT_BINARY_DIR}/testkit/installed/samebits"
+          DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+endif()
+
 configure_package_config_file(tools/cmake/samebits-config.cmake.in samebits-config.cmake
                               INSTALL_DESTINATION "${package_dir}")
 write_basic_package_version_file(samebits-config-version.cmake COMPATIBILITY SameMinorVersion)

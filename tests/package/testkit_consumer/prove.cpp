@@ -1,0 +1,72 @@
+// An outside user's tests: each header of the test kit, used once.
+#include "samebits/testkit/oracle.hpp"
+// The order matters: the header above is compiled without help from others.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "samebits/testkit/conformance.hpp"
+#include "samebits/testkit/conversion.hpp"
+#include "samebits/testkit/generators.hpp"
+#include "samebits/testkit/matchers.hpp"
+
+namespace {
+
+using namespace samebits::testkit;
+using samebits::format_id;
+
+void to_bf16(std::span<const float> in, std::span<std::uint16_t> out) {
+  std::transform(in.begin(), in.end(), out.begin(),
+                 [](float x) { return samebits::encode<format_id::bf16>(x); });
+}
+
+void to_bf16_by_truncation(std::span<const float> in, std::span<std::uint16_t> out) {
+  std::transform(in.begin(), in.end(), out.begin(), [](float x) {
+    return static_cast<std::uint16_t>(std::bit_cast<std::uint32_t>(x) >> 16);
+  });
+}
+
+TEST(Outside, CheckConversion) {
+  const conversion_under_test conversion{.from = format_id::fp32, .to = format_id::bf16};
+  const auto right = check_conversion(conversion, to_bf16, {.batches = 4});
+  EXPECT_TRUE(right) << right.message();
+  const auto wrong = check_conversion(conversion, to_bf16_by_truncation);
+  EXPECT_FALSE(wrong);
+  EXPECT_NE(wrong.message().find("repeat with: fpinspect cast --to bf16"), std::string::npos);
+}
+
+TEST(Outside, MatchersGeneratorsOracle) {
+  const std::vector<std::uint8_t> codes{0x38, 0x7E};
+  EXPECT_THAT(codes, same_bits(std::vector<std::uint8_t>{0x38, 0x7E}, format_id::e4m3));
+  EXPECT_THAT(codes, converted_from(std::vector<float>{1.0f, 464.0f}, {}));
+  expect_holds("the oracle is the judge", 100, [] {
+    const std::uint32_t code = *samebits::testkit::codes<format_id::fp32>(format_id::e4m3);
+    RC_ASSERT(
+        (samebits::convert_code<format_id::e4m3, format_id::fp32>(code)) ==
+        oracle::convert(oracle::format_named("fp32"), oracle::format_named("e4m3"), code, {}));
+  });
+}
+
+}  // namespace
+
+namespace outside {
+
+using samebits::testkit::ConvertSuite;
+
+INSTANTIATE_TEST_SUITE_P(Mine, ConvertSuite,
+                         ::testing::Values(samebits::testkit::convert_target{
+                             "mine", true,
+                             [](const samebits::const_matrix_view& in,
+                                const samebits::matrix_view& out,
+                                const samebits::convert_options& options, int threads) {
+                               samebits::convert(in, out, options, {{}, threads});
+                             }}),
+                         samebits::testkit::name_of_target);
+
+}  // namespace outside

@@ -1,0 +1,27 @@
+// The oracle: what a conversion must give, from exact integers and rationals, without samebits.
+//
+//   const auto& e4m3 = oracle::format_named("e4m3");
+//   oracle::convert(oracle::format_named("fp32"), e4m3, 0x43E80000, {});  // 464: 0x7E
+#pragma once
+
+#include "oracle/convert.hpp"
+#include "oracle/exact.hpp"
+#include "oracle/format_table.hpp"
+#include "oracle/philox.hpp"
+#include "oracle/thresholds.hpp"
+#include "support/conversion_case.hpp"
+#include "support/rules.hpp"
+
+namespace samebits::testkit {
+
+/// Its own table of formats, convert, round_exact, make_step_function, random_word.
+namespace oracle = samebits::oracle;
+
+/// The oracle's row of a format.
+using support::judge_of;
+/// The code that a conversion_case must give.
+using support::expected_code;
+/// A code with its fields and value.
+using support::code_text;
+
+}  // namespace samebits::testkit
