@@ -11,6 +11,7 @@ import sys
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]')
 # Tokens that would bring floating-point arithmetic or state into the one definition.
 NO_FLOAT = re.compile(r"\b(float|double)\b")
+USER_CODE = ("tests", "examples")  # they may look at the compiler
 STANDARD = {"cstdint", "cstddef", "string_view", "optional"}
 
 
@@ -24,6 +25,8 @@ def layer_of(path):
     parts = pathlib.PurePosixPath(path).parts
     if parts[:2] == ("include", "samebits"):
         parts = parts[1:]
+    if parts[:2] == ("samebits", "testkit"):
+        return "testkit"
     if parts[0] == "samebits":
         return "contract" if parts[-1] in ("format.hpp", "rounding.hpp") else "include"
     if parts[0] == "numerics":
@@ -63,7 +66,7 @@ def allowed(source, target, source_file, target_name):
             return False
         return target in ("include", "contract", "numerics", "config", "other")
     if source == "backends":
-        return target not in ("oracle", "tests", "tools", "boost")
+        return target not in ("oracle", "tests", "testkit", "tools", "boost")
     if source.startswith("backends/"):
         own = source.split("/")[1]
         other = target.split("/")[1] if target.startswith("backends/") else own
@@ -71,10 +74,12 @@ def allowed(source, target, source_file, target_name):
             return False
         if target == "cuda_runtime":
             return own == "cuda"
-        return target not in ("oracle", "tests", "tools", "boost")
+        return target not in ("oracle", "tests", "testkit", "tools", "boost")
     if source == "oracle":
         return target in ("oracle", "boost", "other") or target_name == "samebits/rounding.hpp"
     if source in ("tools", "examples"):
+        if target == "testkit":
+            return source == "examples"
         return target not in ("numerics", "backends", "oracle", "tests", "boost") and \
             not target.startswith("backends/")
     return True  # tests see everything
@@ -95,7 +100,7 @@ def violations(root):
                     yield f"{relative}:{number}: {source} may not include {match[1]}"
                 if source == "numerics" and NO_FLOAT.search(line):
                     yield f"{relative}:{number}: floating-point type in numerics/: {line.strip()}"
-                if "__CUDACC__" in line and source != "config" and folder != "tests":
+                if "__CUDACC__" in line and source != "config" and folder not in USER_CODE:
                     yield f"{relative}:{number}: only numerics/config.hpp looks at __CUDACC__"
 
 

@@ -23,6 +23,9 @@ FORBIDDEN = [
     ("tools/fpinspect/a.cpp", '#include "numerics/encode.hpp"'),
     ("tools/fpinspect/a.cpp", '#include "backends/backend.hpp"'),
     ("examples/a.cpp", '#include "backends/backend.hpp"'),
+    ("include/samebits/convert.hpp", '#include "samebits/testkit/conversion.hpp"'),
+    ("backends/api.cpp", '#include "samebits/testkit/conversion.hpp"'),
+    ("tools/fpinspect/a.cpp", '#include "samebits/testkit/conversion.hpp"'),
 ]
 ALLOWED = [
     ("numerics/a.hpp", '#include "samebits/format.hpp"  // float is a word here'),
@@ -36,6 +39,8 @@ ALLOWED = [
     ("tests/oracle/a.cpp", "#include <boost/multiprecision/cpp_int.hpp>"),
     ("tests/unit/a.cpp", '#include "numerics/encode.hpp"'),
     ("tools/fpinspect/a.cpp", '#include "samebits/convert.hpp"'),
+    ("examples/a.cpp", '#include "samebits/testkit/conversion.hpp"'),
+    ("tests/testkit/samebits/testkit/a.hpp", '#include "support/generators.hpp"'),
 ]
 
 

@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <cstdlib>
 #include <optional>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -33,6 +35,14 @@ void check_effort_range(const conversion_under_test& conversion, const check_eff
         "effort.sweep_stride must be 0 unless conversion.from is fp32, got from " +
         std::string(name(conversion.from)));
   }
+}
+
+/// The seed of RC_PARAMS where that is set, else a new one. RapidCheck's own configuration prints
+/// the seed it makes, so it is asked only for one that the user gave.
+std::uint64_t new_seed() {
+  if (std::getenv("RC_PARAMS") != nullptr) return rc::detail::configuration().testParams.seed;
+  std::random_device device;
+  return std::uint64_t{device()} << 32 | device();
 }
 
 std::vector<std::uint64_t> drawn_codes(const conversion_under_test& conversion, std::uint64_t seed,
@@ -63,9 +73,7 @@ std::vector<std::uint64_t> edge_codes(const trial_runner& runner, std::uint64_t 
 class stages {
  public:
   stages(trial_runner& runner, const check_effort& effort)
-      : runner_(runner), effort_(effort), seed_(effort.seed) {
-    if (seed_ == 0) seed_ = rc::detail::configuration().testParams.seed;
-  }
+      : runner_(runner), effort_(effort), seed_(effort.seed != 0 ? effort.seed : new_seed()) {}
 
   std::optional<check_result> edges() {
     constexpr std::size_t piece = std::size_t{1} << 16;
