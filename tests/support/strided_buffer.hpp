@@ -63,6 +63,7 @@ class strided_buffer {
   }
 
   [[nodiscard]] const std::vector<std::byte>& bytes() const { return bytes_; }
+  [[nodiscard]] std::vector<std::byte>& bytes() { return bytes_; }
 
  private:
   [[nodiscard]] std::size_t width() const {
