@@ -48,6 +48,7 @@ TEST(ConvertBatches, HostBackends) {
 
 TEST(ConvertBatches, EveryPairTakesItsTurnInOneBlockOfMemory) {
   std::set<std::pair<format_id, format_id>> seen;
+  int dense = 0;
   bool inside = true;
   batch_checker checker(
       {"spy",
@@ -56,6 +57,7 @@ TEST(ConvertBatches, EveryPairTakesItsTurnInOneBlockOfMemory) {
          EXPECT_EQ(reinterpret_cast<std::uintptr_t>(memory.data()) % 256, 0u);
          for (const batch_call& c : calls) {
            seen.emplace(c.in.format, c.out.format);
+           dense += c.out.col_stride == 1 && c.out.row_stride == c.out.cols;
            for (const void* p : {c.in.data, static_cast<const void*>(c.out.data)}) {
              inside &= p >= memory.data() && p < memory.data() + memory.size();
            }
@@ -66,6 +68,8 @@ TEST(ConvertBatches, EveryPairTakesItsTurnInOneBlockOfMemory) {
   EXPECT_EQ(checker.run().failure, "");
   EXPECT_EQ(seen.size(), static_cast<std::size_t>(pairs));
   EXPECT_TRUE(inside);
+  EXPECT_GT(dense, pairs / 3);
+  EXPECT_LT(dense, pairs * 9 / 10);
 }
 
 TEST(ConvertBatches, AWrongElementIsFoundAndShrunk) {
