@@ -18,16 +18,15 @@ __global__ void to_e4m3_kernel(const float* in, std::uint8_t* out, std::int64_t 
 /// with a stride of 1.
 template <ties Ties>
 testkit::check_result prove(std::uint64_t sweep_stride) {
-  return testkit::check_conversion(
-      {.from = format_id::fp32,
-       .to = format_id::e4m3,
-       .rule = {rounding::nearest_even, overflow::saturate}},
-      [](const float* in, std::uint8_t* out, std::int64_t n, cudaStream_t stream) {
-        if (n == 0) return;
-        const auto blocks = static_cast<unsigned>((n + 255) / 256);
-        to_e4m3_kernel<Ties><<<blocks, 256, 0, stream>>>(in, out, n);
-      },
-      {.sweep_stride = sweep_stride});
+  const auto launch = [](const float* in, std::uint8_t* out, std::int64_t n, cudaStream_t stream) {
+    if (n == 0) return;
+    const auto blocks = static_cast<unsigned>((n + 255) / 256);
+    to_e4m3_kernel<Ties><<<blocks, 256, 0, stream>>>(in, out, n);
+  };
+  return testkit::check_conversion({.from = format_id::fp32,
+                                    .to = format_id::e4m3,
+                                    .rule = {rounding::nearest_even, overflow::saturate}},
+                                   launch, {.sweep_stride = sweep_stride});
 }
 
 int main() try {

@@ -13,13 +13,13 @@ using namespace samebits;
 /// Whether the kernel is fp32 to e4m3, nearest even, saturating, bit for bit.
 template <ties Ties>
 testkit::check_result prove() {
+  const auto kernel = [](std::span<const float> in, std::span<std::uint8_t> out) {
+    for (std::size_t i = 0; i < in.size(); ++i) out[i] = to_e4m3<Ties>(in[i]);
+  };
   return testkit::check_conversion({.from = format_id::fp32,
                                     .to = format_id::e4m3,
                                     .rule = {rounding::nearest_even, overflow::saturate}},
-                                   [](std::span<const float> in, std::span<std::uint8_t> out) {
-                                     for (std::size_t i = 0; i < in.size(); ++i)
-                                       out[i] = to_e4m3<Ties>(in[i]);
-                                   });
+                                   kernel);
 }
 
 int main() {
