@@ -70,12 +70,15 @@ TEST(ConvertedFrom, JudgesByTheOracleAndSaysHowToRepeat) {
 }
 
 TEST(ConvertedFrom, StochasticElementsHaveTheirIndex) {
-  // K = 32, v = 1/2: up iff the top bit of R is set. Contract §3: indices 0 and 1 under (1, 0).
-  const std::vector<float> inputs{1.0625f, 1.0625f};
+  // Contract §3, seed 1: R is e3e80670, e50a0ebc, ac08141b at indices 0, 1, 4 of K = 32. With
+  // v = 1/4 an element goes up iff R >= c0000000; 1.0 stays.
+  const std::vector<float> inputs{1.03125f, 1.03125f, 1.0f, 1.0f, 1.03125f};
   const conversion_under_test conversion{
       format_id::fp32, format_id::e4m3, {rounding::stochastic}, {.seed = 1}};
-  EXPECT_THAT((std::vector<std::uint8_t>{0x39, 0x39}), converted_from(inputs, conversion));
-  EXPECT_THAT((std::vector<std::uint8_t>{0x39, 0x38}), Not(converted_from(inputs, conversion)));
+  EXPECT_THAT((std::vector<std::uint8_t>{0x39, 0x39, 0x38, 0x38, 0x38}),
+              converted_from(inputs, conversion));
+  EXPECT_THAT((std::vector<std::uint8_t>{0x39, 0x39, 0x38, 0x38, 0x39}),
+              Not(converted_from(inputs, conversion)));
 }
 
 }  // namespace
