@@ -27,7 +27,7 @@ endif()
 # The test kit is made of headers that the tests keep under names such as support/generators.hpp.
 # Installed they live in samebits/testkit/internal, and their #include lines say so: names this
 # common must not be looked up among the user's own.
-if(TARGET samebits_testkit)
+if(SAMEBITS_TESTKIT)
   install(TARGETS samebits_testkit EXPORT samebits-testkit
           ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}"
           INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
