@@ -1,12 +1,10 @@
 // The public array functions: check arguments, choose a backend, share the work among threads.
-#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <string>
-#include <thread>
-#include <vector>
 
 #include "backends/backend.hpp"
+#include "backends/pieces.hpp"
 #include "samebits/convert.hpp"
 #include "samebits/error.hpp"
 
@@ -98,26 +96,6 @@ void check_rule(const convert_options& o) {
   }
 }
 
-/// Runs part(range) over [0, count) on `threads` threads in contiguous pieces; the pieces write
-/// disjoint elements, so their number cannot show in the result.
-template <class Part>
-void for_each_piece(std::int64_t count, int threads, const Part& part) {
-  constexpr std::int64_t least_piece = 1 << 14;  // below this a thread costs more than it saves
-  if (threads == 0) threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  const std::int64_t pieces =
-      std::clamp<std::int64_t>(count / least_piece, 1, static_cast<std::int64_t>(threads));
-  const auto edge = [&](std::int64_t i) {
-    return static_cast<std::int64_t>(static_cast<wide>(count) * i / pieces);
-  };
-  std::vector<std::jthread> workers;
-  for (std::int64_t i = 1; i < pieces; ++i) {
-    workers.emplace_back([&part, begin = edge(i), end = edge(i + 1)] {
-      part(backends::element_range{begin, end});
-    });
-  }
-  part(backends::element_range{0, edge(1)});
-}
-
 }  // namespace
 
 void convert(const const_matrix_view& in, const matrix_view& out, const convert_options& options,
@@ -156,8 +134,8 @@ void convert(const const_matrix_view& in, const matrix_view& out, const convert_
   }
   if (is_empty(in)) return;
   if (chosen.space == memory_space::device) return chosen.launch(call, where.stream);
-  for_each_piece(in.rows * in.cols, where.threads,
-                 [&](backends::element_range range) { chosen.convert(call, range); });
+  backends::for_each_piece(in.rows * in.cols, where.threads,
+                           [&](backends::element_range range) { chosen.convert(call, range); });
 }
 
 }  // namespace samebits
