@@ -1,6 +1,7 @@
 // What a backend is: a name, what it needs, and its array functions.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -27,6 +28,17 @@ struct convert_call {
   std::uint64_t pitch = 0;
 };
 
+/// The memory of a device backend, for callers that hold none: everything is done when a function
+/// returns, on the default stream. Throws cuda_error.
+struct device_memory {
+  void* (*allocate)(std::size_t bytes);  ///< aligned to 256 bytes or more
+  void (*release)(void* device) noexcept;
+  void (*upload)(void* device, const void* host, std::size_t bytes);
+  void (*download)(void* host, const void* device, std::size_t bytes);
+  void (*fill)(void* device, std::byte value, std::size_t bytes);
+  void (*synchronize)();  ///< waits for everything enqueued and reports its errors
+};
+
 struct backend {
   std::string_view name;
   std::string_view description;
@@ -41,6 +53,7 @@ struct backend {
   void (*launch)(const convert_call& call, void* stream);
   /// What compound calls test before they compute; conversions need no test.
   self_test_entry* self_test;
+  const device_memory* memory = nullptr;  ///< null for host backends
 };
 
 /// For backends that lack nothing.

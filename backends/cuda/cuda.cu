@@ -57,15 +57,24 @@ std::string why_not_native() {
 constinit backends::self_test_entry self_test = {probes_on_device, current_device_number,
                                                  is_capturing};
 
-const backends::backend emulated = {"cuda-emulated",          "CUDA, the definition in a kernel",
-                                    memory_space::device,     why_not_emulated,
-                                    backends::has_everything, nullptr,
-                                    launch_emulated,          &self_test};
-const backends::backend native = {
-    "cuda-native",        "CUDA, hardware conversions where proved equal",
-    memory_space::device, why_not_native,
-    native_has,           nullptr,
-    launch_native,        &self_test};
+const backends::backend emulated = {"cuda-emulated",
+                                    "CUDA, the definition in a kernel",
+                                    memory_space::device,
+                                    why_not_emulated,
+                                    backends::has_everything,
+                                    nullptr,
+                                    launch_emulated,
+                                    &self_test,
+                                    &memory};
+const backends::backend native = {"cuda-native",
+                                  "CUDA, hardware conversions where proved equal",
+                                  memory_space::device,
+                                  why_not_native,
+                                  native_has,
+                                  nullptr,
+                                  launch_native,
+                                  &self_test,
+                                  &memory};
 const backends::backend* const list[] = {&emulated, &native, nullptr};
 
 }  // namespace

@@ -29,4 +29,7 @@ void launch_emulated(const backends::convert_call& call, void* stream);
 bool native_has(const backends::convert_call& call);
 void launch_native(const backends::convert_call& call, void* stream);
 
+/// The current device's memory.
+extern const backends::device_memory memory;
+
 }  // namespace samebits::cuda
