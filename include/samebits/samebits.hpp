@@ -11,5 +11,6 @@
 #include "samebits/self_test.hpp"
 #include "samebits/text.hpp"
 #include "samebits/types.hpp"
+#include "samebits/verify.hpp"
 #include "samebits/version.hpp"
 #include "samebits/view.hpp"

@@ -1,0 +1,82 @@
+// One comparison: a call made by the judge and by every backend under test, byte by byte.
+#pragma once
+
+#include <bitset>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "backends/verify/inputs.hpp"
+#include "backends/verify/subject.hpp"
+#include "backends/verify/verify.hpp"
+
+namespace samebits::backends::verification {
+
+/// Where the elements of a matrix lie in a buffer.
+struct placement {
+  std::int64_t rows;
+  std::int64_t cols;
+  std::int64_t row_stride;  ///< elements
+  std::int64_t col_stride;  ///< elements
+  std::size_t shift = 0;    ///< bytes before the first element
+
+  [[nodiscard]] static placement dense(std::int64_t rows, std::int64_t cols) {
+    return {rows, cols, cols, 1};
+  }
+  /// From the buffer's begin to the end of the last element.
+  [[nodiscard]] std::size_t bytes(format_id format) const;
+  [[nodiscard]] std::size_t offset(format_id format, std::int64_t row, std::int64_t col) const;
+};
+
+inline constexpr int rule_count = rounding_count * overflow_count * nan_policy_count;
+
+/// What was compared of one backend under one heading.
+struct tally {
+  std::uint64_t compared = 0;
+  std::uint64_t differed = 0;
+  std::string first_difference;
+  std::bitset<format_count> sources;
+  std::bitset<format_count> targets;
+  std::bitset<rule_count> rules;
+};
+
+struct comparison {
+  format_id to;
+  cast_rule rule;
+  placement in;
+  placement out;
+  random_stream random = {};
+  /// Where given, backends make the call once more, cut into these blocks.
+  std::span<const block> blocks = {};
+};
+
+class comparer {
+ public:
+  comparer(std::span<const backend* const> tested, judge_function judge, int threads);
+
+  [[nodiscard]] std::size_t count() const { return subjects_.size(); }
+  [[nodiscard]] const subject& at(std::size_t i) const { return subjects_[i]; }
+  [[nodiscard]] int threads() const { return threads_; }
+
+  /// Inputs of the comparisons that follow; must live as long.
+  void set_input(const code_buffer& input);
+
+  /// Adds to tallies[i] what subject i returns, where it has the conversion.
+  void compare(const comparison& c, std::span<tally> tallies);
+
+ private:
+  convert_call call_of(const comparison& c) const;
+  void judge_call(const convert_call& call, const comparison& c);
+  void add(tally& t, const comparison& c, std::span<const std::byte> got) const;
+
+  std::vector<subject> subjects_;
+  judge_function judge_;
+  int threads_;
+  const code_buffer* input_ = nullptr;
+  std::vector<std::byte> expected_;
+  unsigned char filling_ = 0;
+};
+
+}  // namespace samebits::backends::verification

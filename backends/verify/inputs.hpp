@@ -1,0 +1,55 @@
+// Inputs of the checks: all codes, thresholds, and random bit patterns, the same on every machine.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "samebits/format.hpp"
+
+namespace samebits::backends::verification {
+
+/// Codes as they lie in memory.
+class code_buffer {
+ public:
+  code_buffer(format_id format, std::uint64_t count);
+
+  void set(std::uint64_t i, std::uint64_t code);
+  [[nodiscard]] std::uint64_t at(std::uint64_t i) const;
+  [[nodiscard]] std::uint64_t count() const { return count_; }
+  [[nodiscard]] format_id format() const { return format_; }
+  [[nodiscard]] std::span<const std::byte> bytes() const { return bytes_; }
+
+ private:
+  format_id format_;
+  std::uint64_t count_;
+  std::size_t width_;
+  std::vector<std::byte> bytes_;
+};
+
+/// 64 random bits of number i in a sequence of its own: Philox4x32-10, a fixed key.
+std::uint64_t random_pattern(std::uint64_t sequence, std::uint64_t i);
+
+/// All codes of a format of at most 16 bits, in order.
+code_buffer all_codes(format_id format);
+
+/// first, first + stride, ... below first + count * stride, as fp32 codes (modulo 2^32).
+code_buffer fp32_sweep(std::uint64_t first, std::uint64_t stride, std::uint64_t count, int threads);
+
+/// Codes of a wide format within two codes of where a result of rounding into `to` changes: at the
+/// values of `to`, halfway between neighbours, and one spacing beyond max; both signs. Where `to`
+/// has more than `limit` such values of one sign, at limit / 32 random ones.
+std::vector<std::uint64_t> threshold_codes(format_id from, format_id to, std::uint64_t limit);
+
+/// Zeros, infinities, NaN payloads and extremes of a wide format: words of one bit or of all but
+/// one, below, at and beyond Inf.
+std::vector<std::uint64_t> special_codes(format_id from);
+
+/// Random codes: every other one uniform bits, the rest within the range of one of `targets`.
+code_buffer random_codes(format_id from, std::span<const format_id> targets, std::uint64_t sequence,
+                         std::uint64_t count, int threads);
+
+code_buffer to_buffer(format_id format, std::span<const std::uint64_t> codes);
+
+}  // namespace samebits::backends::verification

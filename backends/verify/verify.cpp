@@ -1,0 +1,77 @@
+// verify(): which backends, how much, and the entries.
+#include "backends/verify/verify.hpp"
+
+#include <string>
+
+#include "backends/verify/checks.hpp"
+#include "samebits/error.hpp"
+
+namespace samebits {
+namespace backends::verification {
+
+effort effort_of(verify_extent extent) {
+  constexpr std::uint64_t k = 1024;
+  if (extent == verify_extent::exhaustive) {
+    return {.fp32_stride = 1,
+            .patterns = k * k,
+            .grid_limit = 2 * k * k,
+            .stochastic = 16 * k * k,
+            .stochastic_slices = 2,
+            .slice = 16 * k * k};
+  }
+  return {.fp32_stride = 509,
+          .patterns = 16 * k,
+          .grid_limit = 32 * k,
+          .stochastic = 64 * k + 13,
+          .stochastic_slices = 4,
+          .slice = 4 * k * k};
+}
+
+std::vector<samebits::verification> run_checks(
+    std::span<const backend* const> backends, judge_function judge, const effort& much, int threads,
+    const std::function<void(const samebits::verification&)>& on_result) {
+  std::vector<samebits::verification> entries;
+  comparer compared(backends, judge, threads);
+  run_all(compared, much, [&](const heading& h) {
+    for (std::size_t i = 0; i < compared.count(); ++i) {
+      const tally& t = h.tallies[i];
+      if (t.compared == 0) continue;
+      entries.push_back(
+          {compared.at(i).name(), h.text(t), t.compared, t.differed, t.first_difference});
+      if (on_result) on_result(entries.back());
+    }
+  });
+  return entries;
+}
+
+}  // namespace backends::verification
+
+std::vector<verification> verify(const verify_options& options) {
+  using namespace backends::verification;
+  if (options.threads < 0) {
+    throw invalid_argument("options.threads must be >= 0, got " + std::to_string(options.threads));
+  }
+  if (!options.backend.empty()) static_cast<void>(find_executor(options.backend));
+  const backends::backend& reference = *backends::compiled().front();
+  std::vector<verification> entries;
+  std::vector<const backends::backend*> chosen;
+  for (const backends::backend* b : backends::compiled()) {
+    const bool named = b->name == options.backend;
+    if (!named && (!options.backend.empty() || b == &reference)) continue;
+    const std::string reason = b->why_unsupported();
+    if (reason.empty()) {
+      chosen.push_back(b);
+      continue;
+    }
+    entries.push_back({b->name, "skipped: " + reason, 0, 0, ""});
+    if (options.on_result) options.on_result(entries.back());
+  }
+  const bool is_reference = options.backend == reference.name;
+  const std::vector<verification> compared =
+      run_checks(chosen, is_reference ? scalar_convert : reference.convert,
+                 effort_of(options.extent), options.threads, options.on_result);
+  entries.insert(entries.end(), compared.begin(), compared.end());
+  return entries;
+}
+
+}  // namespace samebits
