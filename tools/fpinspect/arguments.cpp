@@ -117,4 +117,15 @@ samebits::executor backend_argument(std::string_view name) {
   }
 }
 
+samebits::executor host_backend_argument(std::string_view name) {
+  const samebits::executor where = backend_argument(name);
+  for (const samebits::backend_info& backend : samebits::compiled_backends()) {
+    if (backend.name == where.backend && backend.space != samebits::memory_space::host) {
+      throw backend_error("backend '" + std::string(backend.name) +
+                          "' works on device memory; files are read into host memory");
+    }
+  }
+  return where;
+}
+
 }  // namespace fpinspect

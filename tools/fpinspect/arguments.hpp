@@ -38,4 +38,7 @@ std::optional<std::uint64_t> code_argument(samebits::format_id format, std::stri
 /// backend_error where it is unknown or not supported.
 samebits::executor backend_argument(std::string_view name);
 
+/// The same for host memory: throws backend_error for a backend that works on a device's.
+samebits::executor host_backend_argument(std::string_view name);
+
 }  // namespace fpinspect

@@ -41,7 +41,8 @@ conversion conversion_of(const convert_arguments& arguments) {
   if (to == format_id::fp64) {
     throw usage_error("--to: fp64 is a source only; no array conversion into it is written");
   }
-  return {to, rule_argument(arguments.rule), backend_argument(arguments.backend), arguments.decode};
+  return {to, rule_argument(arguments.rule), host_backend_argument(arguments.backend),
+          arguments.decode};
 }
 
 dtype element_type(const conversion& plan) {

@@ -26,6 +26,12 @@ class backend_error : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// A check found what should not be; what there is to show has been written.
+class check_failed : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
 /// Standard output cannot be written.
 class output_error : public std::runtime_error {
  public:

@@ -81,6 +81,11 @@ void unmark(convert_arguments& arguments) {
   unmark(arguments.from);
   unmark(arguments.backend);
 }
+void unmark(backends_arguments&) {}
+void unmark(verify_arguments& arguments) {
+  unmark(arguments.backend);
+  unmark(arguments.threads);
+}
 void unmark(tensor_arguments& arguments) {
   unmark(arguments.file);
   unmark(arguments.tensors);
@@ -110,6 +115,8 @@ class command_line {
     add_cast();
     add_convert();
     add_tensor();
+    add_backends();
+    add_verify();
   }
 
   void run(int argc, char** argv, output& out) {
@@ -129,7 +136,7 @@ class command_line {
  private:
   /// These may stand before and after the subcommand's name.
   void add_view(CLI::App* command) {
-    command->add_flag("--json", view_.json, "Write JSON (\"schema\": 1)");
+    command->add_flag("--json", view_.json, "Write JSON");
     command->add_option("--color", view_.color, "auto, always or never")->capture_default_str();
   }
 
@@ -232,6 +239,20 @@ class command_line {
     on_chosen(command, tensor_, run_tensor);
   }
 
+  void add_backends() {
+    CLI::App* command = add("backends", "List the backends and what this machine can run");
+    on_chosen(command, backends_, run_backends);
+  }
+
+  void add_verify() {
+    CLI::App* command = add("verify", "Compare the backends with the reference, bit for bit");
+    command->add_option("--backend", verify_.backend, "Only this one");
+    command->add_flag("--exhaustive", verify_.exhaustive, "All 2^32 fp32 inputs by every rule");
+    command->add_option("--threads", verify_.threads, "CPU threads (0: one per hardware thread)")
+        ->capture_default_str();
+    on_chosen(command, verify_, run_verify);
+  }
+
   CLI::App app_{"What low-precision floating-point formats do to numbers and tensors"};
   view_options view_;
   formats_arguments formats_;
@@ -239,6 +260,8 @@ class command_line {
   cast_arguments cast_;
   convert_arguments convert_;
   tensor_arguments tensor_;
+  backends_arguments backends_;
+  verify_arguments verify_;
   std::function<void(output&)> chosen_;
 };
 
@@ -256,6 +279,8 @@ int run(int argc, char** argv) {
     return static_cast<int>(exit_code::ok);
   } catch (const CLI::Error& error) {
     return fail(exit_code::command_line, cleaned(error.what()));
+  } catch (const check_failed& error) {
+    return fail(exit_code::check_failed, error.what());
   } catch (const usage_error& error) {
     return fail(exit_code::command_line, error.what());
   } catch (const samebits::tensor_file::file_error& error) {

@@ -53,6 +53,17 @@ struct convert_arguments {
   bool decode = false;
 };
 
+struct backends_arguments {
+  view_options view;
+};
+
+struct verify_arguments {
+  view_options view;
+  std::string backend;
+  std::string threads = "0";
+  bool exhaustive = false;
+};
+
 struct tensor_arguments {
   view_options view;
   std::string file;
