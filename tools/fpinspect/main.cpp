@@ -293,6 +293,8 @@ int run(int argc, char** argv) {
     return fail(exit_code::backend, error.what());
   } catch (const samebits::unsupported& error) {
     return fail(exit_code::backend, cleaned(error.what()));
+  } catch (const samebits::cuda_error& error) {
+    return fail(exit_code::backend, cleaned(error.what()));
   } catch (const std::bad_alloc&) {
     return fail(exit_code::file, "not enough memory");
   } catch (const std::exception& error) {
