@@ -292,4 +292,24 @@ TEST_P(ConvertSuite, InPlace) {
   }
 }
 
+// Backends may treat arrays that do not fit caches in another way (backends/simd/access.hpp).
+TEST_P(ConvertSuite, ViewsLargerThanCaches) {
+  using enum format_id;
+  constexpr std::int64_t elements = (std::int64_t{1} << 25) / 3 / (effort_divisor > 1 ? 64 : 1);
+  for (const auto& [from, to] : {std::pair{fp32, bf16}, {fp32, e4m3}, {bf16, e4m3}, {e4m3, fp32}}) {
+    for (const rounding mode : {rounding::nearest_even, rounding::stochastic}) {
+      array_case flat = dense(from, to, 1, elements + 77, {mode});
+      flat.out.misalignment = 3;
+      expect_conforms(flat);
+      if (HasFatalFailure()) return;
+      array_case rows = dense(from, to, 3, elements / 3 + 5, {mode});
+      rows.out.row_stride += 9;
+      rows.random.offset = 1003;
+      rows.random.pitch = static_cast<std::uint64_t>(elements);
+      expect_conforms(rows);
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
 }  // namespace samebits::support

@@ -4,10 +4,14 @@
 // copied back, so that the suite sees what was written and what was not.
 #include <cuda_runtime_api.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <cstring>
 #include <stdexcept>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "conformance/convert_suite.hpp"
 #include "samebits/error.hpp"
@@ -164,6 +168,52 @@ TEST(DeviceConvert, IsCapturedIntoAGraphAndReplayed) {
   cudaGraphExecDestroy(exec);
   cudaGraphDestroy(graph);
   cudaStreamDestroy(stream);
+}
+
+TEST(DeviceConvert, MoreThan2To31Elements) {
+  constexpr std::int64_t period = 16'777'213;  // a prime
+  constexpr std::int64_t count = (std::int64_t{1} << 31) + 4'099;
+  std::vector<bf16> block(period);
+  for (std::size_t i = 0; i < block.size(); ++i) {
+    block[i] = bf16::from_bits(static_cast<std::uint16_t>(i * 40'503u >> 3));
+  }
+  void* in = nullptr;
+  void* out = nullptr;
+  check(cudaMalloc(&in, count * 2), "cudaMalloc");
+  check(cudaMalloc(&out, count), "cudaMalloc");
+  for (std::int64_t at = 0; at < count; at += period) {
+    const std::int64_t n = std::min(period, count - at);
+    check(cudaMemcpy(static_cast<std::byte*>(in) + at * 2, block.data(),
+                     static_cast<std::size_t>(n) * 2, cudaMemcpyHostToDevice),
+          "copy to the device");
+  }
+  const const_matrix_view from = on_device(view_of_codes(format_id::bf16, in, 1, count));
+  const matrix_view to = on_device(view_of_codes(format_id::e4m3, out, 1, count));
+  for (const char* backend : {"cuda-emulated", "cuda-native"}) {
+    for (const rounding mode : {rounding::nearest_even, rounding::stochastic}) {
+      const bool stochastic = mode == rounding::stochastic;
+      if (stochastic && std::string_view(backend) == "cuda-native") continue;
+      const convert_options options{.round = mode, .random = {.seed = 9, .bits = 16}};
+      check(cudaMemset(out, 0x55, count), "cudaMemset");
+      convert(from, to, options, on_stream(nullptr, backend));
+      std::vector<e4m3> expected(period), got(period);
+      for (std::int64_t at = 0; at < count; at += period) {
+        const std::int64_t n = std::min(period, count - at);
+        convert_options here = options;
+        here.random.offset = static_cast<std::uint64_t>(at);
+        if (stochastic || at == 0 || n != period) {
+          convert(view_of(block.data(), 1, n), view_of(expected.data(), 1, n), here);
+        }
+        check(cudaMemcpy(got.data(), static_cast<std::byte*>(out) + at, static_cast<std::size_t>(n),
+                         cudaMemcpyDeviceToHost),
+              "copy from the device");
+        ASSERT_EQ(std::memcmp(got.data(), expected.data(), static_cast<std::size_t>(n)), 0)
+            << backend << ", " << name(mode) << ", elements from " << at;
+      }
+    }
+  }
+  cudaFree(in);
+  cudaFree(out);
 }
 
 }  // namespace

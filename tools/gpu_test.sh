@@ -1,0 +1,126 @@
+#!/usr/bin/env bash
+# Proves and measures the CUDA backends on this machine's GPU; fails where there is none.
+#
+#   tools/gpu_test.sh [--quick] [--build DIR] [--out FILE]
+#
+#   --quick      without the exhaustive comparison (all 2^32 codes by every rule: minutes of CPU time)
+#   --build DIR  programs already built there; default: set up, configure and build the cuda preset
+#   --out FILE   where the summary goes; default build/gpu_test.md
+#
+# In order: device tests (conformance, properties, self-test), fpinspect verify, compute-sanitizer
+# (memcheck, racecheck, initcheck), benchmarks beside a device copy and, if python3 has PyTorch,
+# beside its casts. The summary is what docs/results/ holds of other machines.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+quick=0 build="" out=build/gpu_test.md
+while (($#)); do
+  case $1 in
+    --quick) quick=1 ;;
+    --build) build=$2; shift ;;
+    --out) out=$2; shift ;;
+    *) echo "gpu_test.sh: unknown option $1" >&2; exit 2 ;;
+  esac
+  shift
+done
+
+if ! gpu=$(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null | head -1) ||
+    [[ -z "$gpu" ]]; then
+  echo "gpu_test.sh: no NVIDIA GPU: nvidia-smi finds none" >&2
+  exit 1
+fi
+
+if [[ -z "$build" ]]; then
+  tools/setup.sh test
+  cmake --preset cuda -DSAMEBITS_BENCH=ON
+  cmake --build --preset cuda
+  build=build/cuda
+fi
+
+mkdir -p "$(dirname "$out")"
+logs=$(mktemp -d)
+trap 'rm -rf "$logs"' EXIT
+failed=0
+
+# part NAME COMMAND...: runs it, keeps its output in $logs/NAME, writes one line of the summary.
+part() {
+  local name=$1 begin=$SECONDS verdict=passed
+  shift
+  echo "== $name: $*" >&2
+  if ! "$@" > "$logs/$name" 2>&1; then
+    verdict=FAILED
+    failed=1
+    tail -n 40 "$logs/$name" >&2
+  fi
+  printf '| %s | %s | %s | %d s |\n' "$name" "$verdict" "$(figures "$logs/$name")" \
+    $((SECONDS - begin)) >> "$logs/table"
+}
+
+# The figures of a program's output: GoogleTest's count, verify's sums, the sanitizer's errors.
+figures() {
+  awk '
+    /^\[  PASSED  \]/ { tests += $4 }
+    /^ERROR SUMMARY|^=+ ERROR SUMMARY|^=+ RACECHECK SUMMARY/ {
+      sub(/^=+ /, ""); summary = tolower($0)
+    }
+    /^compared [0-9]/ { sums = $0 }
+    END {
+      text = tests ? tests " tests" : ""
+      if (summary) text = text (text ? ", " : "") summary
+      if (sums) text = text (text ? ", " : "") sums
+      print text
+    }' "$1"
+}
+
+tests=("$build"/tests/device/device_*_test)
+[[ -x "${tests[0]}" ]] || { echo "gpu_test.sh: no device tests in $build" >&2; exit 1; }
+for test in "${tests[@]}"; do
+  part "$(basename "$test")" "$test"
+done
+
+fpinspect=$build/tools/fpinspect/fpinspect
+verify=("$fpinspect" verify --threads 0)
+((quick)) || verify+=(--exhaustive)
+for backend in cuda-native cuda-emulated; do
+  part "verify_$backend" "${verify[@]}" --backend "$backend"
+done
+
+# A part of the tests: under the sanitizer all of them take hours.
+sanitizer=$(command -v compute-sanitizer || echo /usr/local/cuda/bin/compute-sanitizer)
+for tool in memcheck racecheck initcheck; do
+  part "$tool" "$sanitizer" --tool "$tool" --error-exitcode 1 "$build/tests/device/device_convert_test" \
+    --gtest_filter='*Sizes*:*Strided*:*Unaligned*:*RandomBits*:*Captured*'
+done
+
+part copy_and_conversions "$build/tools/bench/gpu_bench"
+if python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null; then
+  part torch python3 tools/bench/torch_bench.py
+fi
+
+{
+  echo "# GPU test: $gpu"
+  echo
+  echo "$(date -u +%Y-%m-%d), commit ${SAMEBITS_COMMIT:-$(git rev-parse --short HEAD 2>/dev/null || echo unknown)}, $(nproc) CPU cores$( ((quick)) && echo ", quick")."
+  echo
+  echo "| part | verdict | figures | time |"
+  echo "|---|---|---|---|"
+  cat "$logs/table"
+  for backend in cuda-native cuda-emulated; do
+    echo
+    echo "## fpinspect verify, $backend"
+    echo
+    echo '```'
+    cat "$logs/verify_$backend"
+    echo '```'
+  done
+  echo
+  echo "## Speed"
+  echo
+  grep -h '^|' "$logs/copy_and_conversions" || true
+  if [[ -f "$logs/torch" ]]; then
+    echo
+    grep -h '^|' "$logs/torch" || true
+  fi
+} > "$out"
+echo "summary: $out" >&2
+exit $failed
