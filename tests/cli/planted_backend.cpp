@@ -27,14 +27,20 @@ void convert_wrongly(const convert_call& call, element_range range) {
   });
 }
 
-const backend planted = {
-    "planted",       "a wrong tie", memory_space::host, [] { return std::string(); }, has_one_rule,
-    convert_wrongly, nullptr};
+const backend planted = {"planted",
+                         "a wrong tie",
+                         memory_space::host,
+                         [] { return std::string(); },
+                         has_one_rule,
+                         convert_wrongly,
+                         nullptr,
+                         nullptr};
 const backend absent = {"absent",
                         "lacks its machine",
                         memory_space::device,
                         [] { return std::string("there is no such machine"); },
                         has_everything,
+                        nullptr,
                         nullptr,
                         nullptr};
 const backend* const list[] = {&absent, &planted, nullptr};
