@@ -63,7 +63,7 @@ figures() {
     /^ERROR SUMMARY|^=+ ERROR SUMMARY|^=+ RACECHECK SUMMARY/ {
       sub(/^=+ /, ""); summary = tolower($0)
     }
-    /^compared [0-9]/ { sums = $0 }
+    / results compared, / { sums = $0 }
     END {
       text = tests ? tests " tests" : ""
       if (summary) text = text (text ? ", " : "") summary
@@ -77,6 +77,9 @@ tests=("$build"/tests/device/device_*_test)
 for test in "${tests[@]}"; do
   part "$(basename "$test")" "$test"
 done
+
+example=$build/examples/example_prove_your_cuda_kernel
+[[ ! -x "$example" ]] || part "$(basename "$example")" "$example"
 
 fpinspect=$build/tools/fpinspect/fpinspect
 verify=("$fpinspect" verify --threads 0)
