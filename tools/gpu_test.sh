@@ -32,7 +32,7 @@ fi
 
 if [[ -z "$build" ]]; then
   tools/setup.sh test
-  cmake --preset cuda -DSAMEBITS_BENCH=ON
+  cmake --preset cuda
   cmake --build --preset cuda
   build=build/cuda
 fi
