@@ -1,0 +1,127 @@
+// Scales from exact quotients, one function per sentence of contract §7.
+#include "oracle/scale.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "oracle/elementary.hpp"
+
+namespace samebits::oracle {
+namespace {
+
+constexpr std::uint32_t one = 0x3F800000;
+constexpr std::uint32_t infinity = 0x7F800000;
+constexpr std::uint32_t canonical_nan = 0x7FFFFFFF;
+constexpr std::uint32_t max_finite = 0x7F7FFFFF;
+constexpr std::uint32_t min_normal = 0x00800000;  // 2^-126
+constexpr std::uint32_t magnitude_end = 0x80000000;
+constexpr std::uint32_t exponent_unit = 0x00800000;
+
+std::uint32_t magnitude(std::uint32_t code) { return code % magnitude_end; }
+bool is_nan(std::uint32_t code) { return magnitude(code) > infinity; }
+
+/// M, the largest finite value of the destination, in binary32.
+std::uint32_t largest_of(const format& to) {
+  if (to.name == "e4m3") return 0x43E00000;  // 448 = 1.75 * 2^8
+  if (to.name == "e5m2") return 0x47600000;  // 57344 = 1.75 * 2^15
+  throw std::invalid_argument("oracle: to is not e4m3 or e5m2");
+}
+
+std::uint32_t infinity_to_max(std::uint32_t code) { return code == infinity ? max_finite : code; }
+
+/// max(s, 2^-126); a NaN stays.
+std::uint32_t raised(std::uint32_t s) { return is_nan(s) ? s : std::max(s, min_normal); }
+
+/// max over the tile of the codes without sign; whether any element took part.
+struct tile_amax {
+  std::uint32_t value = 0;
+  bool nothing_left = true;
+};
+
+tile_amax amax_of(std::span<const std::uint32_t> elements, nonfinite policy) {
+  tile_amax a;
+  for (const std::uint32_t element : elements) {
+    if (is_nan(element) && policy != nonfinite::propagate) continue;
+    if (magnitude(element) == infinity && policy == nonfinite::skip_nonfinite) continue;
+    a.value = std::max(a.value, is_nan(element) ? canonical_nan : magnitude(element));
+    a.nothing_left = false;
+  }
+  return a;
+}
+
+tile_scale te_scale(std::uint32_t m, std::uint32_t a) {
+  const std::uint32_t big_s = infinity_to_max(divide32(m, a));
+  return {divide32(one, big_s), big_s};
+}
+
+tile_scale rcp_scale(std::uint32_t m, std::uint32_t a) {
+  const std::uint32_t s = raised(divide32(a, m));
+  return {s, infinity_to_max(divide32(one, s))};
+}
+
+tile_scale div_scale(std::uint32_t m, std::uint32_t a) {
+  const std::uint32_t s = raised(divide32(a, m));
+  return {s, s};
+}
+
+/// 2^(e - 127) as a code, for e in 0..254; 2^-127 is subnormal.
+std::uint32_t power_of_two_code(std::uint32_t e) {
+  return e == 0 ? exponent_unit / 2 : e * exponent_unit;
+}
+
+tile_scale pow2_scale(std::uint32_t m, std::uint32_t a) {
+  const std::uint32_t t = divide32(a, m);
+  const std::uint32_t up = t % exponent_unit != 0 ? 1 : 0;
+  const std::uint32_t e = std::clamp(t / exponent_unit + up, 1u, 254u);
+  return {power_of_two_code(e), power_of_two_code(254 - e)};
+}
+
+}  // namespace
+
+tile_scale scale_of_amax(scale_math math, const format& to, std::uint32_t a) {
+  if (a >= magnitude_end) throw std::invalid_argument("oracle: a has a sign, expected a magnitude");
+  const std::uint32_t m = largest_of(to);
+  if (a == 0) return {};
+  switch (math) {
+    case scale_math::te: return te_scale(m, a);
+    case scale_math::div: return div_scale(m, a);
+    case scale_math::rcp: return rcp_scale(m, a);
+    case scale_math::pow2: return pow2_scale(m, a);
+  }
+  throw std::invalid_argument("oracle: rule.math is not a scale_math value");
+}
+
+tile_scale scale_of_tile(const scale_rule& rule, const format& to,
+                         std::span<const std::uint32_t> elements) {
+  require_valid(rule);
+  const tile_amax amax = amax_of(elements, rule.on_nonfinite);
+  if (amax.nothing_left) return {};
+  if (rule.on_nonfinite == nonfinite::te && amax.value == infinity) return {};
+  std::uint32_t a = amax.value;
+  if (!is_nan(a)) {
+    a = std::max(a, rule.eps);
+    if (rule.upper_bound) a = std::min(a, *rule.upper_bound);
+  }
+  return scale_of_amax(rule.math, to, a);
+}
+
+std::uint32_t scaled(scale_math math, const tile_scale& scale, std::uint32_t x) {
+  return math == scale_math::div ? divide32(x, scale.factor) : multiply32(x, scale.factor);
+}
+
+void require_valid(const scale_rule& rule) {
+  if (rule.math > scale_math::pow2) {
+    throw std::invalid_argument("oracle: rule.math is not a scale_math value");
+  }
+  if (rule.on_nonfinite > nonfinite::propagate) {
+    throw std::invalid_argument("oracle: rule.on_nonfinite is not a nonfinite value");
+  }
+  if (rule.eps >= infinity) {
+    throw std::invalid_argument("oracle: rule.eps is not a finite number >= 0");
+  }
+  if (rule.upper_bound && *rule.upper_bound > infinity) {
+    throw std::invalid_argument("oracle: rule.upper_bound is not a number >= 0");
+  }
+}
+
+}  // namespace samebits::oracle

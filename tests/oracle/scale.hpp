@@ -1,0 +1,56 @@
+// The scale of a tile (contract §7), step by step in exact arithmetic.
+//
+// Where §7 leaves something open, this oracle reads it so:
+// - "Nothing left" holds of skip_nonfinite too, and of a tile of no elements: s = 1.
+// - That s = 1, and te's for a = Inf, end the chain: eps, upper bound and scale maths do not apply.
+// - propagate: a NaN amax passes eps and upper bound (a NaN is never dropped); Inf obeys the bound.
+//   pow2 then runs as written: the exponent field 255 of t is clamped to 254, so s = 2^127.
+// - The zero test follows eps and bound, so an upper bound of 0 makes every tile a zero tile.
+// - S = Inf becomes FLT_MAX before s = RN(1/S) is taken; an s of Inf (propagate alone) stays.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "oracle/format_table.hpp"
+
+namespace samebits::oracle {
+
+enum class scale_math : std::uint8_t { te, div, rcp, pow2 };
+
+/// What NaN and Inf do to a tile's amax.
+enum class nonfinite : std::uint8_t { te, skip_nonfinite, propagate };
+
+/// How a tile's scale is taken. All numbers are binary32 codes.
+struct scale_rule {
+  scale_math math = scale_math::te;
+  nonfinite on_nonfinite = nonfinite::te;
+  std::uint32_t eps = 0;                                    ///< finite, not negative
+  std::optional<std::uint32_t> upper_bound = std::nullopt;  ///< not negative, may be Inf
+};
+
+/// The binary32 codes that a tile's quantization needs.
+struct tile_scale {
+  std::uint32_t s = 0x3F800000;       ///< the stored dequantization scale
+  std::uint32_t factor = 0x3F800000;  ///< S, r, or for div the s that x is divided by
+
+  friend bool operator==(const tile_scale&, const tile_scale&) = default;
+};
+
+/// The scale of a tile whose policies are behind it: any binary32 magnitude a; 0 gives ones. `to`
+/// is e4m3 or e5m2. Throws std::invalid_argument for another format, a sign bit or a bad enum.
+tile_scale scale_of_amax(scale_math math, const format& to, std::uint32_t a);
+
+/// The scale of a tile from its existing elements' binary32 codes: amax, non-finite policy, eps,
+/// upper bound, zero test, scale. Throws std::invalid_argument on a bad rule.
+tile_scale scale_of_tile(const scale_rule& rule, const format& to,
+                         std::span<const std::uint32_t> elements);
+
+/// y of the element x: RN(x * factor), or RN(x / factor) for div.
+std::uint32_t scaled(scale_math math, const tile_scale& scale, std::uint32_t x);
+
+/// Throws std::invalid_argument on a bad enum, eps or upper bound.
+void require_valid(const scale_rule& rule);
+
+}  // namespace samebits::oracle

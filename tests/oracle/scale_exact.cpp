@@ -1,0 +1,116 @@
+// Scale maths from integer quotients and remainders.
+#include "oracle/scale_exact.hpp"
+
+#include <bit>
+#include <stdexcept>
+
+namespace samebits::oracle {
+namespace {
+
+/// significand * 2^exponent with 2^23 <= significand < 2^24.
+struct number {
+  std::uint64_t significand;
+  int exponent;
+};
+
+constexpr number one{std::uint64_t{1} << 23, -23};
+constexpr number flt_max{(std::uint64_t{1} << 24) - 1, 104};
+constexpr std::uint32_t infinity = 0x7F800000;
+constexpr std::uint32_t min_normal = 0x00800000;  // 2^-126
+
+number normalised(std::uint64_t significand, int exponent) {
+  const int missing = 24 - static_cast<int>(std::bit_width(significand));
+  return {significand << missing, exponent - missing};
+}
+
+/// Of a positive finite code.
+number decode_positive(std::uint32_t code) {
+  const std::uint64_t fraction = code % 0x00800000u;
+  const int field = static_cast<int>(code / 0x00800000u);
+  if (field == 0) return normalised(fraction, -149);
+  return {fraction + 0x00800000u, field - 150};
+}
+
+/// The code nearest to a / b, ties to even.
+std::uint32_t nearest_quotient(const number& a, const number& b) {
+  // 25 or 26 bits of quotient; what remains decides only whether the tail is 0.
+  const std::uint64_t dividend = a.significand << 25;
+  const std::uint64_t q = dividend / b.significand;
+  const bool tail = dividend % b.significand != 0;
+  const int exponent = a.exponent - b.exponent - 25;
+
+  const int bits = static_cast<int>(std::bit_width(q));
+  const int binade = exponent + bits - 1;
+  const int spacing = binade < -126 ? -149 : binade - 23;
+  const int dropped = spacing - exponent;  // >= 1
+  if (dropped > bits) return 0;            // below half of 2^-149
+  const std::uint64_t unit = std::uint64_t{1} << dropped;
+  const std::uint64_t rest = q % unit;
+  std::uint64_t kept = q / unit;
+  const bool above_half = 2 * rest > unit || (2 * rest == unit && tail);
+  const bool tie = 2 * rest == unit && !tail;
+  if (above_half || (tie && kept % 2 == 1)) ++kept;
+
+  // kept counts units of 2^spacing; adding it to the exponent field's base lets a carry through.
+  const std::uint64_t steps = static_cast<std::uint64_t>(spacing + 149);
+  const std::uint64_t code = steps * 0x00800000u + kept;
+  return code >= infinity ? infinity : static_cast<std::uint32_t>(code);
+}
+
+number largest_of(const format& to) {
+  if (to.name == "e4m3") return {std::uint64_t{7} << 21, 6 - 21};   // 7 * 2^6
+  if (to.name == "e5m2") return {std::uint64_t{7} << 21, 13 - 21};  // 7 * 2^13
+  throw std::invalid_argument("oracle: to is not e4m3 or e5m2");
+}
+
+/// s = max(RN(a / M), 2^-126).
+std::uint32_t raised_quotient(const number& a, const number& m) {
+  const std::uint32_t code = nearest_quotient(a, m);
+  return code < min_normal ? min_normal : code;
+}
+
+/// The least power of two that is no less than RN(a / M), within 2^-126 .. 2^127.
+tile_scale power_of_two_scale(const number& a, const number& m) {
+  const std::uint32_t t = nearest_quotient(a, m);
+  int k = -126;
+  if (t > min_normal) {
+    const number value = decode_positive(t);
+    k = value.exponent + 23 + (value.significand == one.significand ? 0 : 1);
+  }
+  const auto positive = static_cast<std::uint32_t>(k + 127) * 0x00800000u;
+  const auto negative = static_cast<std::uint32_t>(127 - k) * 0x00800000u;
+  return {positive, k == 127 ? 0x00400000u : negative};
+}
+
+}  // namespace
+
+std::uint32_t integer_quotient(std::uint32_t a, std::uint32_t b) {
+  return nearest_quotient(decode_positive(a), decode_positive(b));
+}
+
+tile_scale scale_exact(scale_math math, const format& to, std::uint32_t amax) {
+  if (amax == 0 || amax >= infinity) {
+    throw std::invalid_argument("oracle::scale_exact: amax is not positive and finite");
+  }
+  const number m = largest_of(to);
+  const number a = decode_positive(amax);
+  switch (math) {
+    case scale_math::te: {
+      const std::uint32_t code = nearest_quotient(m, a);
+      if (code == infinity) return {nearest_quotient(one, flt_max), 0x7F7FFFFFu};
+      return {nearest_quotient(one, decode_positive(code)), code};
+    }
+    case scale_math::div: {
+      const std::uint32_t s = raised_quotient(a, m);
+      return {s, s};
+    }
+    case scale_math::rcp: {
+      const std::uint32_t s = raised_quotient(a, m);
+      return {s, nearest_quotient(one, decode_positive(s))};
+    }
+    case scale_math::pow2: return power_of_two_scale(a, m);
+  }
+  throw std::invalid_argument("oracle: math is not a scale_math value");
+}
+
+}  // namespace samebits::oracle

@@ -1,0 +1,105 @@
+// Program: the integer scale maths over all positive amaxes, or every N-th, beside IEEE division.
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <cstdio>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+#include "oracle/scale_exact.hpp"
+
+namespace samebits::oracle {
+namespace {
+
+constexpr std::uint64_t amax_end = 0x7F800000;
+
+float value(std::uint32_t code) { return std::bit_cast<float>(code); }
+std::uint32_t code(float x) { return std::bit_cast<std::uint32_t>(x); }
+
+/// The formulas of contract §7 in the machine's own binary32.
+tile_scale witness(scale_math math, float m, float a) {
+  const float least = 0x1p-126f;
+  const float flt_max = value(0x7F7FFFFF);
+  switch (math) {
+    case scale_math::te: {
+      const float big_s = std::min(m / a, flt_max);
+      return {code(1 / big_s), code(big_s)};
+    }
+    case scale_math::div: {
+      const float s = std::max(a / m, least);
+      return {code(s), code(s)};
+    }
+    case scale_math::rcp: {
+      const float s = std::max(a / m, least);
+      return {code(s), code(1 / s)};
+    }
+    case scale_math::pow2: {
+      const std::uint32_t t = code(a / m);
+      const std::uint32_t e = std::clamp((t >> 23) + ((t & 0x7FFFFF) != 0 ? 1 : 0), 1u, 254u);
+      return {e << 23, e == 254 ? 0x00400000u : (254 - e) << 23};
+    }
+  }
+  throw std::invalid_argument("math");
+}
+
+struct tally {
+  std::uint64_t compared = 0;
+  std::uint64_t differing = 0;
+  std::uint64_t with_rationals = 0;
+};
+
+void compare(scale_math math, const format& to, std::uint32_t amax, const tile_scale& expected,
+             const tile_scale& got, tally& t) {
+  if (got == expected) return;
+  if (t.differing++ == 0) {
+    std::printf("%s maths %d amax %08X: got %08X %08X expected %08X %08X\n", to.name.data(),
+                static_cast<int>(math), amax, got.s, got.factor, expected.s, expected.factor);
+  }
+}
+
+/// Rationals judge one amax in about `sample`; they take microseconds, the integers nanoseconds.
+tally sweep(scale_math math, const format& to, std::uint64_t stride, std::uint64_t sample) {
+  const float m = to.name == "e4m3" ? 448 : 57344;
+  tally t;
+  std::uint64_t n = 0;
+  for (std::uint64_t a = 1; a < amax_end; a += stride, ++n) {
+    const auto amax = static_cast<std::uint32_t>(a);
+    const tile_scale got = scale_exact(math, to, amax);
+    compare(math, to, amax, witness(math, m, value(amax)), got, t);
+    ++t.compared;
+    if (n % sample != 0) continue;
+    compare(math, to, amax, scale_of_amax(math, to, amax), got, t);
+    ++t.with_rationals;
+  }
+  return t;
+}
+
+std::uint64_t run(const format& to, std::uint64_t stride) {
+  std::uint64_t differing = 0;
+  const std::uint64_t sample = std::max<std::uint64_t>(1, amax_end / stride / 20000);
+  for (const scale_math math :
+       {scale_math::te, scale_math::div, scale_math::rcp, scale_math::pow2}) {
+    const tally t = sweep(math, to, stride, sample);
+    std::printf("%s maths %d  compared %llu, with rationals %llu  differing %llu\n", to.name.data(),
+                static_cast<int>(math), static_cast<unsigned long long>(t.compared),
+                static_cast<unsigned long long>(t.with_rationals),
+                static_cast<unsigned long long>(t.differing));
+    differing += t.differing;
+  }
+  return differing;
+}
+
+}  // namespace
+}  // namespace samebits::oracle
+
+int main(int argc, char** argv) try {
+  using namespace samebits::oracle;
+  if (argc != 3) throw std::invalid_argument("usage: scale_sweep e4m3|e5m2 STRIDE");
+  const std::uint64_t stride = std::stoull(argv[2]);
+  if (stride == 0) throw std::invalid_argument("STRIDE is 0, expected a positive number");
+  return run(format_named(argv[1]), stride) == 0 ? 0 : 1;
+} catch (const std::exception& error) {
+  std::fprintf(stderr, "%s\n", error.what());
+  return 2;
+}

@@ -1,0 +1,13 @@
+// The fixed binary64 sum of contract §6, every node an exact sum rounded once.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace samebits::oracle {
+
+/// The code of the root over fp64 codes in index order: level by level, neighbours 2j and 2j+1
+/// become RN64(a + b), a lone last node passes up unchanged. Empty: +0.
+std::uint64_t sum_tree(std::vector<std::uint64_t> leaves);
+
+}  // namespace samebits::oracle
