@@ -1,0 +1,182 @@
+// Quantization as loops over tiles and elements; every number in them is exact or rounded once.
+#include "oracle/quantize.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <initializer_list>
+#include <stdexcept>
+#include <string>
+
+#include "oracle/convert.hpp"
+#include "oracle/elementary.hpp"
+#include "oracle/philox.hpp"
+#include "oracle/specials.hpp"
+
+namespace samebits::oracle {
+namespace {
+
+const format& fp32() { return format_named("fp32"); }
+
+void require_one_of(std::string_view argument, const format& f,
+                    std::initializer_list<std::string_view> names) {
+  if (std::find(names.begin(), names.end(), f.name) == names.end()) {
+    throw std::invalid_argument("oracle: " + std::string(argument) + " is " + std::string(f.name));
+  }
+}
+
+void require_count(std::string_view argument, std::size_t count, std::uint64_t expected) {
+  if (count != expected) {
+    throw std::invalid_argument("oracle: " + std::string(argument) + " has " +
+                                std::to_string(count) + " elements, expected " +
+                                std::to_string(expected));
+  }
+}
+
+void require_tiles(const tiling& t) {
+  if (t.tile_rows == 0 || t.tile_columns == 0) {
+    throw std::invalid_argument("oracle: tiles has a tile without elements");
+  }
+}
+
+std::uint64_t ceil_quotient(std::uint64_t a, std::uint64_t b) {
+  return a / b + (a % b != 0 ? 1 : 0);
+}
+
+struct grid {
+  std::uint64_t rows;
+  std::uint64_t columns;
+};
+
+grid tiles_of(const tiling& t) {
+  return {ceil_quotient(t.rows, t.tile_rows), ceil_quotient(t.columns, t.tile_columns)};
+}
+
+/// The existing elements of tile (i, j).
+std::vector<std::uint32_t> elements_of(const std::vector<std::uint32_t>& x, const tiling& t,
+                                       std::uint64_t i, std::uint64_t j) {
+  std::vector<std::uint32_t> elements;
+  const std::uint64_t top = i * t.tile_rows;
+  const std::uint64_t left = j * t.tile_columns;
+  for (std::uint64_t r = top; r < t.rows && r - top < t.tile_rows; ++r) {
+    for (std::uint64_t c = left; c < t.columns && c - left < t.tile_columns; ++c) {
+      elements.push_back(x[r * t.columns + c]);
+    }
+  }
+  return elements;
+}
+
+template <typename Element>
+std::vector<Element> transposed(const std::vector<Element>& x, const grid& g) {
+  std::vector<Element> result;
+  for (std::uint64_t c = 0; c < g.columns; ++c) {
+    for (std::uint64_t r = 0; r < g.rows; ++r) result.push_back(x[r * g.columns + c]);
+  }
+  return result;
+}
+
+/// Whether y rounds beyond max finite, told apart by casting under two policies: for an overflow
+/// alone saturate gives max finite and ieee Inf or NaN.
+bool rounds_beyond(const format& to, std::uint32_t y, rounding mode, const random_bits& bits) {
+  const exact_value value = decode(fp32(), y);
+  if (value.kind == value_kind::nan) return false;
+  const cast_rule ieee{mode, overflow::ieee};
+  const cast_rule saturate{mode, overflow::saturate};
+  return round_exact(to, value, ieee, bits) != round_exact(to, value, saturate, bits);
+}
+
+quantized_element quantize_element(const format& to, const quantize_rule& rule,
+                                   const tile_scale& scale, std::uint32_t x,
+                                   const random_bits& bits) {
+  quantized_element e;
+  e.x = x;
+  e.y = scaled(rule.scale.math, scale, x);
+  e.code = static_cast<std::uint8_t>(convert(fp32(), to, e.y, rule.cast, bits));
+  e.overflowed = rounds_beyond(to, e.y, rule.cast.round, bits);
+  e.dequantized = dequantized_value(to, e.code, scale.s);
+  return e;
+}
+
+void require_quantizable(const format& from, const format& to, const quantize_rule& rule) {
+  require_one_of("from", from, {"fp32", "bf16", "fp16"});
+  require_one_of("to", to, {"e4m3", "e5m2"});
+  require_valid(rule.scale);
+  require_valid(rule.cast);
+  if (rule.cast.round != rounding::nearest_even && rule.cast.round != rounding::stochastic) {
+    throw std::invalid_argument("oracle: rule.cast.round is not nearest_even or stochastic");
+  }
+}
+
+}  // namespace
+
+std::uint32_t dequantized_value(const format& from, std::uint8_t code, std::uint32_t s) {
+  const std::uint64_t value = convert(from, fp32(), code, {});
+  return multiply32(static_cast<std::uint32_t>(value), s);
+}
+
+quantized quantize(const format& from, const format& to, std::span<const std::uint32_t> codes,
+                   const tiling& tiles, const quantize_rule& rule) {
+  require_quantizable(from, to, rule);
+  require_tiles(tiles);
+  require_count("codes", codes.size(), tiles.rows * tiles.columns);
+
+  std::vector<std::uint32_t> x;
+  for (const std::uint32_t code : codes) {
+    x.push_back(static_cast<std::uint32_t>(convert(from, fp32(), code, {})));
+  }
+
+  const grid scale_grid = tiles_of(tiles);
+  std::vector<tile_scale> scales;
+  quantized result;
+  for (std::uint64_t i = 0; i < scale_grid.rows; ++i) {
+    for (std::uint64_t j = 0; j < scale_grid.columns; ++j) {
+      scales.push_back(scale_of_tile(rule.scale, to, elements_of(x, tiles, i, j)));
+      result.scales.push_back(scales.back().s);
+    }
+  }
+
+  std::vector<quantized_element> elements;
+  for (std::uint64_t r = 0; r < tiles.rows; ++r) {
+    for (std::uint64_t c = 0; c < tiles.columns; ++c) {
+      const std::uint64_t tile = r / tiles.tile_rows * scale_grid.columns + c / tiles.tile_columns;
+      random_bits bits{0, rule.random.bits};
+      if (rule.cast.round == rounding::stochastic) {
+        const std::uint64_t index = element_index(rule.random, r, c, tiles.columns);
+        bits.value = random_word(rule.random.seed, rule.random.stream, index, rule.random.bits);
+      }
+      elements.push_back(quantize_element(to, rule, scales[tile], x[r * tiles.columns + c], bits));
+      result.codes.push_back(elements.back().code);
+    }
+  }
+  result.codes_transposed = transposed(result.codes, {tiles.rows, tiles.columns});
+  result.scales_transposed = transposed(result.scales, scale_grid);
+  result.statistics = statistics_of(to, elements);
+  return result;
+}
+
+std::vector<std::uint32_t> dequantize(const format& from, const format& to,
+                                      std::span<const std::uint8_t> codes,
+                                      std::span<const std::uint32_t> scales, const tiling& tiles,
+                                      const cast_rule& rule) {
+  require_one_of("from", from, {"e4m3", "e5m2"});
+  require_one_of("to", to, {"fp32", "bf16", "fp16"});
+  require_valid(rule);
+  if (rule.round == rounding::stochastic) {
+    throw std::invalid_argument("oracle: rule.round is stochastic, which has no random bits here");
+  }
+  require_tiles(tiles);
+  const grid scale_grid = tiles_of(tiles);
+  require_count("codes", codes.size(), tiles.rows * tiles.columns);
+  require_count("scales", scales.size(), scale_grid.rows * scale_grid.columns);
+
+  std::vector<std::uint32_t> result;
+  for (std::uint64_t r = 0; r < tiles.rows; ++r) {
+    for (std::uint64_t c = 0; c < tiles.columns; ++c) {
+      const std::uint64_t tile = r / tiles.tile_rows * scale_grid.columns + c / tiles.tile_columns;
+      const std::uint32_t y = dequantized_value(from, codes[r * tiles.columns + c], scales[tile]);
+      result.push_back(static_cast<std::uint32_t>(convert(fp32(), to, y, rule)));
+    }
+  }
+  return result;
+}
+
+}  // namespace samebits::oracle

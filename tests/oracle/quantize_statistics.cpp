@@ -1,0 +1,70 @@
+// Counts, extremes and energies of a quantization.
+#include "oracle/quantize_statistics.hpp"
+
+#include <algorithm>
+
+#include "oracle/convert.hpp"
+#include "oracle/elementary.hpp"
+#include "oracle/exact.hpp"
+#include "oracle/sum_tree.hpp"
+
+namespace samebits::oracle {
+namespace {
+
+constexpr std::uint32_t infinity = 0x7F800000;
+
+std::uint32_t magnitude32(std::uint32_t code) { return code % 0x80000000u; }
+
+bool is_finite32(std::uint32_t code) { return magnitude32(code) < infinity; }
+
+std::uint64_t widened(std::uint32_t code) {
+  return convert(format_named("fp32"), format_named("fp64"), code, {});
+}
+
+std::uint64_t square(std::uint64_t x) { return multiply(format_named("fp64"), x, x); }
+
+/// |y| > max finite of `to`, for a y that is not NaN.
+bool is_beyond(const format& to, std::uint32_t y) {
+  const exact_value value = decode(format_named("fp32"), y);
+  if (value.kind == value_kind::infinite) return true;
+  const cpp_rational most = rational_of(decode(to, to.max_finite));
+  return abs(rational_of(value)) > most;
+}
+
+void count(const format& to, const quantized_element& e, quantize_statistics& s) {
+  const std::uint32_t x = magnitude32(e.x);
+  const unsigned code = e.code % 0x80u;
+  s.amax = std::max(s.amax, x > infinity ? 0x7FFFFFFFu : x);
+  if (x > infinity) ++s.nan;
+  if (x == infinity) ++s.inf;
+  if (x == 0) ++s.zeros;
+  if (x >= infinity) return;
+  if (x != 0 && (s.min_nonzero == 0 || x < s.min_nonzero)) s.min_nonzero = x;
+  if (x != 0 && code == 0) ++s.underflowed;
+  // y of a finite x is NaN only where propagate made the factor NaN.
+  if (magnitude32(e.y) > infinity) return;
+  if (is_beyond(to, e.y) && code == to.max_finite) ++s.saturated;
+  if (e.overflowed) ++s.overflowed;
+}
+
+}  // namespace
+
+quantize_statistics statistics_of(const format& to,
+                                  const std::vector<quantized_element>& elements) {
+  quantize_statistics s;
+  std::vector<std::uint64_t> errors;
+  std::vector<std::uint64_t> signals;
+  for (const quantized_element& e : elements) {
+    count(to, e, s);
+    const bool both = is_finite32(e.x) && is_finite32(e.dequantized);
+    const std::uint64_t x = widened(e.x);
+    const std::uint64_t restored = widened(e.dequantized);
+    errors.push_back(both ? square(subtract(format_named("fp64"), x, restored)) : 0);
+    signals.push_back(both ? square(x) : 0);
+  }
+  s.error_energy = sum_tree(errors);
+  s.signal_energy = sum_tree(signals);
+  return s;
+}
+
+}  // namespace samebits::oracle
