@@ -12,6 +12,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]')
 # Tokens that would bring floating-point arithmetic or state into the one definition.
 NO_FLOAT = re.compile(r"\b(float|double)\b")
 USER_CODE = ("tests", "examples")  # they may look at the compiler
+CONTRACT = ("format.hpp", "rounding.hpp", "scaling.hpp")  # what numerics/ may know of the API
 STANDARD = {"cstdint", "cstddef", "string_view", "optional"}
 
 
@@ -28,7 +29,7 @@ def layer_of(path):
     if parts[:2] == ("samebits", "testkit"):
         return "testkit"
     if parts[0] == "samebits":
-        return "contract" if parts[-1] in ("format.hpp", "rounding.hpp") else "include"
+        return "contract" if parts[-1] in CONTRACT else "include"
     if parts[0] == "numerics":
         return "config" if parts[-1] == "config.hpp" else "numerics"
     if parts[0] == "backends":

@@ -1,0 +1,183 @@
+// Scales of tiles: the formulas against the processor's binary32 steps, and every edge by hand.
+#include "numerics/scale.hpp"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cstdint>
+#include <vector>
+
+#include "backends/build_flags.hpp"
+#include "numerics/tile.hpp"
+
+namespace samebits::numerics {
+namespace {
+
+constexpr std::uint32_t inf = binary32::inf;
+constexpr std::uint32_t nan = binary32::nan;
+
+constexpr tile_amax amax_of(std::uint32_t bits) { return static_cast<tile_amax>(bits); }
+
+constexpr tile_scale scale(scale_math math, std::uint32_t a, format_id to = format_id::e4m3,
+                           nonfinite policy = nonfinite::te) {
+  return scale_of(spec_of(to), {math, policy, 0, inf}, amax_of(a));
+}
+constexpr bool is(const tile_scale& s, std::uint32_t stored, std::uint32_t factor) {
+  return s.stored == stored && s.factor == factor;
+}
+
+// --- The formulas as a processor computes them -------------------------------------------------
+
+float value(std::uint32_t bits) { return std::bit_cast<float>(bits); }
+std::uint32_t bits(float x) {
+  const auto b = std::bit_cast<std::uint32_t>(x);
+  return binary32::is_nan(b) ? nan : b;
+}
+
+float quotient(float a, float b) {
+  volatile float x = a;
+  volatile float y = b;
+  return x / y;
+}
+
+tile_scale by_hardware(scale_math math, float largest, float a) {
+  constexpr float least = 0x1p-126f;
+  if (math == scale_math::te) {
+    float factor = quotient(largest, a);
+    if (bits(factor) == inf) factor = 0x1.fffffep127f;
+    return {bits(quotient(1.0f, factor)), bits(factor)};
+  }
+  float s = quotient(a, largest);
+  if (math == scale_math::pow2) {
+    // The least power of two that is not below s, from below.
+    float power = least;
+    for (; power < s && power < 0x1p127f; power = power * 2) {
+    }
+    return {bits(power), bits(quotient(1.0f, power))};
+  }
+  if (s < least) s = least;
+  return {bits(s), math == scale_math::div ? bits(s) : bits(quotient(1.0f, s))};
+}
+
+TEST(Scale, IsWhatTheStepsGive) {
+  constexpr std::uint32_t stride = 1009;  // prime; the whole space takes minutes
+  for (const format_id to : {format_id::e4m3, format_id::e5m2}) {
+    const float largest = to == format_id::e4m3 ? 448.0f : 57344.0f;
+    for (int m = 0; m < scale_math_count; ++m) {
+      const auto math = static_cast<scale_math>(m);
+      for (std::uint32_t a = 1; a < inf; a += a < 0x800000u ? 97 : stride) {
+        const tile_scale got = scale(math, a, to);
+        const tile_scale expected = by_hardware(math, largest, value(a));
+        ASSERT_TRUE(is(got, expected.stored, expected.factor))
+            << name(to) << " " << name(math) << " amax " << std::hex << a << ": " << got.stored
+            << ", " << got.factor << " not " << expected.stored << ", " << expected.factor;
+      }
+    }
+  }
+}
+
+TEST(Scale, PowersOfTwoDoNotDependOnTheFormula) {
+  // facts that make one power-of-two path equal to the others': 1 / floor_pow2(M / a), where that
+  // is normal, is ceil_pow2(a / M).
+  for (std::uint32_t a = 0x05000000u; a < 0x7F800000u; a += 65'537) {
+    const auto s = scale(scale_math::pow2, a).stored;
+    const auto floor = scale(scale_math::te, a).factor & 0xFF800000u;
+    ASSERT_EQ(s, binary32::divide(binary32::one, floor)) << std::hex << a;
+  }
+}
+
+// --- Edges ---------------------------------------------------------------------------------------
+
+TEST(Scale, ZeroTileHasScaleOne) {
+  for (int m = 0; m < scale_math_count; ++m) {
+    EXPECT_TRUE(is(scale(static_cast<scale_math>(m), 0), binary32::one, binary32::one));
+  }
+}
+
+// The quotient 448 / 2^-149 overflows: FLT_MAX, whose reciprocal is subnormal and kept.
+static_assert(is(scale(scale_math::te, 1), 0x00200000u, 0x7F7FFFFFu));
+// All others stop at 2^-126.
+static_assert(is(scale(scale_math::div, 1), 0x00800000u, 0x00800000u));
+static_assert(is(scale(scale_math::rcp, 1), 0x00800000u, 0x7E800000u));
+static_assert(is(scale(scale_math::pow2, 1), 0x00800000u, 0x7E800000u));
+// 448 = 1.75 * 2^8: amax 448 is scale 1 everywhere, one bit more is 2 for pow2.
+static_assert(is(scale(scale_math::te, 0x43E00000u), binary32::one, binary32::one));
+static_assert(is(scale(scale_math::pow2, 0x43E00000u), binary32::one, binary32::one));
+static_assert(is(scale(scale_math::pow2, 0x43E00001u), 0x40000000u, 0x3F000000u));
+static_assert(is(scale(scale_math::pow2, 0x47600000u, format_id::e5m2), binary32::one,
+                 binary32::one));
+
+TEST(Scale, PolicyTe) {
+  for (int m = 0; m < scale_math_count; ++m) {
+    const auto math = static_cast<scale_math>(m);
+    EXPECT_TRUE(is(scale(math, inf), binary32::one, binary32::one));
+    // Neither bound moves what the policy has decided.
+    const scale_rule bounded = {math, nonfinite::te, 0x41000000u, 0x42000000u};
+    const format_spec to = spec_of(format_id::e4m3);
+    EXPECT_TRUE(is(scale_of(to, bounded, amax_of(inf)), binary32::one, binary32::one));
+    EXPECT_TRUE(is(scale_of(to, bounded, nothing_counted), binary32::one, binary32::one));
+  }
+}
+
+TEST(Scale, PolicyPropagateRunsTheFormulas) {
+  const auto of = [](scale_math math, std::uint32_t a) {
+    return scale(math, a, format_id::e4m3, nonfinite::propagate);
+  };
+  EXPECT_TRUE(is(of(scale_math::te, inf), inf, 0));
+  EXPECT_TRUE(is(of(scale_math::div, inf), inf, inf));
+  EXPECT_TRUE(is(of(scale_math::rcp, inf), inf, 0));
+  EXPECT_TRUE(is(of(scale_math::pow2, inf), 0x7F000000u, 0x00400000u));
+  EXPECT_TRUE(is(of(scale_math::te, nan), nan, nan));
+  EXPECT_TRUE(is(of(scale_math::div, nan), nan, nan));
+  EXPECT_TRUE(is(of(scale_math::rcp, nan), nan, nan));
+  EXPECT_TRUE(is(of(scale_math::pow2, nan), 0x7F000000u, 0x00400000u));
+}
+
+TEST(Scale, BoundsAreAppliedInOrder) {
+  const format_spec to = spec_of(format_id::e4m3);
+  const auto of = [&](std::uint32_t eps, std::uint32_t upper, std::uint32_t a,
+                      nonfinite policy = nonfinite::te) {
+    return scale_of(to, {scale_math::pow2, policy, eps, upper}, amax_of(a)).stored;
+  };
+  EXPECT_EQ(of(0x43E00000u, inf, 0), binary32::one);  // eps = 448 before the zero test
+  EXPECT_EQ(of(0x44600000u, inf, 1), 0x40000000u);
+  EXPECT_EQ(of(0, 0x43E00000u, 0x7F000000u), binary32::one);
+  EXPECT_EQ(of(0x44600000u, 0x43E00000u, 1), binary32::one);  // the upper bound comes last
+  EXPECT_EQ(of(0, 0x43E00000u, inf, nonfinite::propagate), binary32::one);
+  EXPECT_EQ(
+      scale_of(to, {scale_math::te, nonfinite::propagate, 0, 0x43E00000u}, amax_of(nan)).stored,
+      nan);
+}
+
+TEST(Scale, CountedMagnitudes) {
+  for (const std::uint32_t sign : {0u, 0x80000000u}) {
+    for (int p = 0; p < nonfinite_count; ++p) {
+      const auto policy = static_cast<nonfinite>(p);
+      EXPECT_EQ(counted(policy, sign), 0);
+      EXPECT_EQ(counted(policy, sign | 0x7F7FFFFFu), 0x7F7FFFFF);
+    }
+    for (const std::uint32_t payload : {0x7F800001u, 0x7FC00000u, 0x7FFFFFFFu}) {
+      EXPECT_EQ(counted(nonfinite::te, sign | payload), nothing_counted);
+      EXPECT_EQ(counted(nonfinite::skip_nonfinite, sign | payload), nothing_counted);
+      EXPECT_EQ(counted(nonfinite::propagate, sign | payload), amax_of(nan));
+    }
+    EXPECT_EQ(counted(nonfinite::te, sign | inf), amax_of(inf));
+    EXPECT_EQ(counted(nonfinite::skip_nonfinite, sign | inf), nothing_counted);
+    EXPECT_EQ(counted(nonfinite::propagate, sign | inf), amax_of(inf));
+  }
+  EXPECT_EQ(joined(nothing_counted, 0), 0);
+  EXPECT_EQ(joined(amax_of(nan), amax_of(inf)), amax_of(nan));
+}
+
+TEST(Scale, ScaledElements) {
+  const tile_scale three = {0x40400000u, 0x40400000u};
+  EXPECT_EQ(scaled(scale_math::div, three, binary32::one), 0x3EAAAAABu);
+  EXPECT_EQ(scaled(scale_math::te, three, binary32::one), 0x40400000u);
+  EXPECT_EQ(scaled(scale_math::te, three, 0x80000000u), 0x80000000u);
+  EXPECT_EQ(scaled(scale_math::te, three, 0xFFC00001u), 0xFFC00001u);  // with its sign
+  EXPECT_EQ(scaled(scale_math::rcp, {inf, 0}, inf), nan);
+  EXPECT_EQ(scaled(scale_math::div, {inf, inf}, 0xC0400000u), 0x80000000u);
+}
+
+}  // namespace
+}  // namespace samebits::numerics
