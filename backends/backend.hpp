@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -12,6 +13,7 @@
 namespace samebits::backends {
 
 struct self_test_entry;  // backends/self_test.hpp
+struct quantizer;        // backends/quantize.hpp
 
 /// Elements [begin, end) of a view in row-major order of (row, column).
 struct element_range {
@@ -54,6 +56,7 @@ struct backend {
   /// What compound calls test before they compute; conversions need no test.
   self_test_entry* self_test;
   const device_memory* memory = nullptr;  ///< null for host backends
+  const quantizer* quantizes = nullptr;   ///< null where it cannot quantize
 };
 
 /// For backends that lack nothing.
@@ -67,6 +70,10 @@ const backend& by_name(std::string_view name);
 
 /// The backend an executor names for views in `space`; where it names none, the environment's if
 /// that works there, else the last supported one that has the call. Throws as find_executor does.
-const backend& resolve(const executor& where, const convert_call& call);
+const backend& resolve(const executor& where, memory_space space,
+                       const std::function<bool(const backend&)>& has);
+inline const backend& resolve(const executor& where, const convert_call& call) {
+  return resolve(where, call.in.space, [&](const backend& b) { return b.has(call); });
+}
 
 }  // namespace samebits::backends

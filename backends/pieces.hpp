@@ -10,11 +10,15 @@
 
 namespace samebits::backends {
 
+/// Below this a thread costs more than it saves.
+inline constexpr std::int64_t elements_worth_a_thread = 1 << 14;
+
 /// Runs part(range) over [0, count) on `threads` threads (0: one per hardware thread) in contiguous
-/// pieces; the pieces write disjoint elements, so their number cannot show in the result.
+/// pieces of at least `least_piece`; the pieces write disjoint elements, so their number cannot
+/// show in the result.
 template <class Part>
-void for_each_piece(std::int64_t count, int threads, const Part& part) {
-  constexpr std::int64_t least_piece = 1 << 14;  // below this a thread costs more than it saves
+void for_each_piece(std::int64_t count, int threads, const Part& part,
+                    std::int64_t least_piece = elements_worth_a_thread) {
   if (threads == 0) threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   const std::int64_t pieces =
       std::clamp<std::int64_t>(count / least_piece, 1, static_cast<std::int64_t>(threads));

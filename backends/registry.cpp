@@ -1,5 +1,6 @@
 // Registry: the list of compiled backends and the choice among them.
 #include <cstdlib>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -49,24 +50,24 @@ const char* environment_name() {
   return chosen != nullptr && *chosen != '\0' ? chosen : nullptr;
 }
 
-/// The last supported backend of a space, which has the call if one is given.
-const backend* best(memory_space space, const convert_call* call) {
+/// The last supported backend of a space that has what is asked for.
+const backend* best(memory_space space, const std::function<bool(const backend&)>& has) {
   const auto all = compiled();
   for (std::size_t i = all.size(); i-- > 0;) {
     const backend* b = all[i];
-    if (b->space == space && (call == nullptr || b->has(*call)) && b->why_unsupported().empty()) {
-      return b;
-    }
+    if (b->space == space && has(*b) && b->why_unsupported().empty()) return b;
   }
   return nullptr;
 }
+
+bool anything(const backend&) { return true; }
 
 const backend& default_host_backend() {
   if (const char* chosen = environment_name()) {
     const backend& b = by_name(chosen);
     if (b.space == memory_space::host) return b;
   }
-  return *best(memory_space::host, nullptr);
+  return *best(memory_space::host, anything);
 }
 
 }  // namespace
@@ -87,22 +88,24 @@ const backend& by_name(std::string_view name) {
   throw invalid_argument("backend '" + std::string(name) + "' is unknown; there are: " + names());
 }
 
-const backend& resolve(const executor& where, const convert_call& call) {
-  const memory_space space = call.in.space;
+const backend& resolve(const executor& where, memory_space space,
+                       const std::function<bool(const backend&)>& has) {
   if (!where.backend.empty()) return by_name(where.backend);
   if (const char* chosen = environment_name()) {
     const backend& b = by_name(chosen);
     if (b.space == space) return b;
   }
-  if (const backend* b = best(space, &call)) return *b;
-  throw unsupported("no backend for device memory can run here; there are: " + names());
+  if (const backend* b = best(space, has)) return *b;
+  throw unsupported("no backend for " +
+                    std::string(space == memory_space::host ? "host" : "device") +
+                    " memory that has this can run here; there are: " + names());
 }
 
 }  // namespace backends
 
 std::vector<backend_info> compiled_backends() {
   const backends::backend& host = backends::default_host_backend();
-  const backends::backend* device = backends::best(memory_space::device, nullptr);
+  const backends::backend* device = backends::best(memory_space::device, backends::anything);
   std::vector<backend_info> all;
   for (const backends::backend* b : backends::compiled()) {
     std::string reason = b->why_unsupported();

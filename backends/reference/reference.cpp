@@ -10,6 +10,8 @@ const backend reference = {"reference",
                            has_everything,
                            reference_convert,
                            nullptr,
-                           &reference_self_test};
+                           &reference_self_test,
+                           nullptr,
+                           &reference_quantizer};
 
 }  // namespace samebits::backends

@@ -9,6 +9,9 @@ extern const backend reference;
 // NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): decision 0009
 extern self_test_entry reference_self_test;
 
+/// backends/reference/quantize.cpp
+extern const quantizer reference_quantizer;
+
 void reference_convert(const convert_call& call, element_range range);
 
 }  // namespace samebits::backends

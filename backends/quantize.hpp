@@ -1,0 +1,56 @@
+// What a backend that quantizes brings, and the checked calls it gets.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "backends/backend.hpp"
+#include "numerics/scale.hpp"
+#include "samebits/quantize.hpp"
+
+namespace samebits::backends {
+
+/// Tiles of a matrix [rows, cols], every extent resolved: tile sizes are at least 1, the last tile
+/// of a row or column may be cut off.
+struct tile_grid {
+  std::int64_t tile_rows, tile_cols;  ///< elements of a whole tile
+  std::int64_t rows, cols;            ///< tiles
+};
+
+/// The grid of checked sizes; throws invalid_argument for a tile_shape that is none.
+tile_grid grid_of(std::int64_t rows, std::int64_t cols, const tile_shape& tile);
+
+/// Arguments are checked before a backend sees them; pitch is resolved. Views of outputs that are
+/// not wanted have no data. The matrix may be empty: statistics are written all the same.
+struct quantize_call {
+  const_matrix_view in;
+  quantize_outputs outputs;
+  format_id to;
+  tile_grid grid;
+  numerics::scale_rule scale;
+  cast_rule cast;
+  random_stream random;
+  std::uint64_t pitch = 0;
+  const std::uint32_t* skip_if_nonzero = nullptr;
+};
+
+struct dequantize_call {
+  const_matrix_view codes;
+  const_matrix_view scales;
+  matrix_view out;
+  tile_grid grid;
+};
+
+struct quantizer {
+  /// Whether it has this quantization; what it lacks is refused by name.
+  bool (*has)(const quantize_call& call);
+  /// Host backends share the work among where.threads and return when it is done; device backends
+  /// enqueue it on where.stream. Asks require_tested() before it writes, if it computes in binary32
+  /// or binary64 steps.
+  void (*quantize)(const quantize_call& call, const executor& where);
+  /// Bytes of device memory; null where none is ever needed.
+  std::size_t (*workspace)(const quantize_call& call);
+  void (*dequantize)(const dequantize_call& call, const executor& where);
+};
+
+}  // namespace samebits::backends

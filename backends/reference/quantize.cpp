@@ -1,0 +1,197 @@
+// Reference quantization: tile after tile, then element after element, through the one definition.
+#include "backends/quantize.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <vector>
+
+#include "backends/pieces.hpp"
+#include "backends/reference/quantize_tally.hpp"
+#include "backends/reference/reference.hpp"
+#include "backends/self_test.hpp"
+#include "numerics/decode.hpp"
+#include "numerics/encode.hpp"
+#include "numerics/random.hpp"
+#include "numerics/scale.hpp"
+#include "numerics/tile.hpp"
+
+namespace samebits::backends {
+namespace {
+
+template <class Storage>
+Storage load(const const_matrix_view& v, std::int64_t row, std::int64_t col) {
+  Storage s;
+  const std::int64_t at = row * v.row_stride + col * v.col_stride;
+  std::memcpy(&s, static_cast<const std::byte*>(v.data) + at * std::int64_t{sizeof s}, sizeof s);
+  return s;
+}
+
+template <class Storage>
+void store(const matrix_view& v, std::int64_t row, std::int64_t col, std::uint32_t code) {
+  const auto s = static_cast<Storage>(code);
+  const std::int64_t at = row * v.row_stride + col * v.col_stride;
+  std::memcpy(static_cast<std::byte*>(v.data) + at * std::int64_t{sizeof s}, &s, sizeof s);
+}
+
+/// An element of fp32, fp16 or bf16 as binary32 bits.
+std::uint32_t element_of_view(const const_matrix_view& v, std::int64_t row, std::int64_t col) {
+  const std::uint32_t code = storage_bytes(v.format) == 4 ? load<std::uint32_t>(v, row, col)
+                                                          : load<std::uint16_t>(v, row, col);
+  return numerics::decode<std::uint32_t>(spec_of(v.format), code);
+}
+
+/// Calls f(row, col, number) for elements [begin, end) of a matrix in row-major order; number
+/// counts from 0.
+template <class Function>
+void for_each_element(std::int64_t cols, element_range range, const Function& f) {
+  std::int64_t row = range.begin / cols;
+  std::int64_t col = range.begin % cols;
+  for (std::int64_t i = range.begin; i < range.end; ++i) {
+    f(row, col, static_cast<std::size_t>(i - range.begin));
+    if (++col == cols) {
+      col = 0;
+      ++row;
+    }
+  }
+}
+
+numerics::tile_scale scale_of_tile(const quantize_call& call, std::int64_t row, std::int64_t col) {
+  const tile_grid& g = call.grid;
+  const std::int64_t row_end = std::min(call.in.rows, (row + 1) * g.tile_rows);
+  const std::int64_t col_end = std::min(call.in.cols, (col + 1) * g.tile_cols);
+  numerics::tile_amax amax = numerics::nothing_counted;
+  for (std::int64_t r = row * g.tile_rows; r < row_end; ++r) {
+    for (std::int64_t c = col * g.tile_cols; c < col_end; ++c) {
+      amax = numerics::joined(
+          amax, numerics::counted(call.scale.on_nonfinite, element_of_view(call.in, r, c)));
+    }
+  }
+  return numerics::scale_of(spec_of(call.to), call.scale, amax);
+}
+
+/// The scales of all tiles in row-major order; writes those that are wanted.
+std::vector<numerics::tile_scale> scales_of(const quantize_call& call, int threads) {
+  const tile_grid& g = call.grid;
+  const quantize_outputs& o = call.outputs;
+  std::vector<numerics::tile_scale> scales(static_cast<std::size_t>(g.rows * g.cols));
+  const auto scale_range = [&](element_range range) {
+    for_each_element(g.cols, range, [&](std::int64_t row, std::int64_t col, std::size_t i) {
+      const numerics::tile_scale s = scale_of_tile(call, row, col);
+      scales[static_cast<std::size_t>(range.begin) + i] = s;
+      if (o.scales.data != nullptr) store<std::uint32_t>(o.scales, row, col, s.stored);
+      if (o.scales_transposed.data != nullptr) {
+        store<std::uint32_t>(o.scales_transposed, col, row, s.stored);
+      }
+    });
+  };
+  const std::int64_t tile = std::min(g.tile_rows * g.tile_cols, elements_worth_a_thread);
+  for_each_piece(g.rows * g.cols, threads, scale_range, elements_worth_a_thread / tile);
+  return scales;
+}
+
+/// Quantizes elements by scales that are known.
+class element_pass {
+ public:
+  element_pass(const quantize_call& call, const std::vector<numerics::tile_scale>& scales)
+      : call_(call), scales_(scales), to_(spec_of(call.to)) {}
+
+  quantized_element operator()(std::int64_t row, std::int64_t col) const {
+    const tile_grid& g = call_.grid;
+    const numerics::tile_scale& scale =
+        scales_[static_cast<std::size_t>(row / g.tile_rows * g.cols + col / g.tile_cols)];
+    const std::uint32_t x = element_of_view(call_.in, row, col);
+    const std::uint32_t y = numerics::scaled(call_.scale.math, scale, x);
+    const auto cast = numerics::encode<std::uint32_t>(to_, call_.cast, y, dither(row, col));
+    const quantize_outputs& o = call_.outputs;
+    if (o.codes.data != nullptr) store<std::uint8_t>(o.codes, row, col, cast.code);
+    if (o.codes_transposed.data != nullptr) {
+      store<std::uint8_t>(o.codes_transposed, col, row, cast.code);
+    }
+    if (o.statistics == nullptr) return {};
+    return {x, y, cast.code, numerics::rescaled(to_, cast.code, scale.stored), cast.overflow};
+  }
+
+ private:
+  [[nodiscard]] std::uint32_t dither(std::int64_t row, std::int64_t col) const {
+    if (call_.cast.round != rounding::stochastic) return 0;
+    const random_stream& r = call_.random;
+    const std::uint64_t index =
+        r.offset + static_cast<std::uint64_t>(row) * call_.pitch + static_cast<std::uint64_t>(col);
+    return numerics::align_random<std::uint32_t>(
+        numerics::random_word(r.seed, r.stream, index, r.bits), r.bits);
+  }
+
+  const quantize_call& call_;
+  const std::vector<numerics::tile_scale>& scales_;
+  format_spec to_;
+};
+
+/// Quantizes the elements of a chunk, and counts them if asked to.
+quantize_tally quantize_chunk(const element_pass& pass, std::int64_t cols, element_range chunk,
+                              bool counts) {
+  constexpr std::int64_t batch = chunk_counter::most_at_once;
+  chunk_counter counter;
+  std::array<quantized_element, chunk_counter::most_at_once> done;
+  for (std::int64_t begin = chunk.begin; begin < chunk.end; begin += batch) {
+    const element_range part = {begin, std::min(chunk.end, begin + batch)};
+    for_each_element(cols, part, [&](std::int64_t row, std::int64_t col, std::size_t i) {
+      done[i] = pass(row, col);
+    });
+    if (counts) {
+      counter.add(std::span(done).first(static_cast<std::size_t>(part.end - part.begin)));
+    }
+  }
+  return counts ? counter.tally() : quantize_tally{};
+}
+
+void reference_quantize(const quantize_call& call, const executor& where) {
+  const bool counts = call.outputs.statistics != nullptr;
+  if (counts) require_tested(reference);  // the rest is integer arithmetic
+  if (call.skip_if_nonzero != nullptr && *call.skip_if_nonzero != 0) return;
+
+  constexpr std::int64_t chunk = chunk_counter::chunk_elements;
+  const std::int64_t elements = call.in.rows * call.in.cols;
+  const std::int64_t chunks = elements / chunk + (elements % chunk != 0 ? 1 : 0);
+  std::vector<quantize_tally> tallies(counts ? static_cast<std::size_t>(chunks) : 0);
+  const auto scales = scales_of(call, where.threads);
+  const element_pass pass(call, scales);
+  for_each_piece(
+      chunks, where.threads,
+      [&](element_range range) {
+        for (std::int64_t i = range.begin; i < range.end; ++i) {
+          const element_range part = {i * chunk, std::min(elements, (i + 1) * chunk)};
+          const quantize_tally tally = quantize_chunk(pass, call.in.cols, part, counts);
+          if (counts) tallies[static_cast<std::size_t>(i)] = tally;
+        }
+      },
+      elements_worth_a_thread / chunk);
+  if (counts) *call.outputs.statistics = total(tallies);
+}
+
+void reference_dequantize(const dequantize_call& call, const executor& where) {
+  const format_spec from = spec_of(call.codes.format);
+  const format_spec to = spec_of(call.out.format);
+  const tile_grid& g = call.grid;
+  for_each_piece(call.codes.rows * call.codes.cols, where.threads, [&](element_range range) {
+    for_each_element(call.codes.cols, range, [&](std::int64_t row, std::int64_t col, std::size_t) {
+      const auto s = load<std::uint32_t>(call.scales, row / g.tile_rows, col / g.tile_cols);
+      const std::uint32_t y = numerics::rescaled(from, load<std::uint8_t>(call.codes, row, col), s);
+      const auto cast = numerics::encode<std::uint32_t>(to, cast_rule{}, y, 0);
+      if (to.storage_bits == 32) {
+        store<std::uint32_t>(call.out, row, col, cast.code);
+      } else {
+        store<std::uint16_t>(call.out, row, col, cast.code);
+      }
+    });
+  });
+}
+
+}  // namespace
+
+const quantizer reference_quantizer = {[](const quantize_call&) { return true; },
+                                       reference_quantize, nullptr, reference_dequantize};
+
+}  // namespace samebits::backends
