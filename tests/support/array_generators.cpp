@@ -24,27 +24,6 @@ std::int64_t draw_size(const word_source& next) {
   }
 }
 
-enum class side : std::uint8_t { read, written };
-
-/// Strides of a shape: rows or columns next to each other, with gaps or without; an input may
-/// repeat a row or a column instead.
-array_layout draw_layout(std::int64_t rows, std::int64_t cols, side which,
-                         const word_source& next) {
-  array_layout layout{rows, cols, 0, 0, below(8, next)};
-  const std::int64_t gap = 1 + (below(3, next) == 0 ? below(4, next) : 0);
-  const std::int64_t pad = below(2, next) == 0 ? 0 : below(9, next);
-  if (below(4, next) == 0) {  // transposed
-    layout.row_stride = gap;
-    layout.col_stride = std::max<std::int64_t>(rows, 1) * gap + pad;
-  } else {
-    layout.col_stride = gap;
-    layout.row_stride = std::max<std::int64_t>(cols, 1) * gap + pad;
-  }
-  if (which == side::read && below(8, next) == 0) layout.row_stride = 0;
-  if (which == side::read && below(8, next) == 0) layout.col_stride = 0;
-  return layout;
-}
-
 array_case draw_array_case(const word_source& next) {
   array_case c;
   c.from = format_at(static_cast<int>(below(format_count, next)));
@@ -56,8 +35,8 @@ array_case draw_array_case(const word_source& next) {
     cols = 70000 / rows;
     if (below(2, next) == 0) std::swap(rows, cols);
   }
-  c.in = draw_layout(rows, cols, side::read, next);
-  c.out = draw_layout(rows, cols, side::written, next);
+  c.in = draw_layout(rows, cols, array_side::read, next);
+  c.out = draw_layout(rows, cols, array_side::written, next);
   c.rule.round = static_cast<rounding>(below(rounding_count, next));
   if (below(3, next) == 0) c.rule.round = rounding::stochastic;
   c.rule.on_overflow = static_cast<overflow>(below(overflow_count, next));
@@ -111,6 +90,23 @@ std::vector<array_case> simpler_array_cases(const array_case& c) {
 }
 
 }  // namespace
+
+array_layout draw_layout(std::int64_t rows, std::int64_t cols, array_side which,
+                         const word_source& next) {
+  array_layout layout{rows, cols, 0, 0, below(8, next)};
+  const std::int64_t gap = 1 + (below(3, next) == 0 ? below(4, next) : 0);
+  const std::int64_t pad = below(2, next) == 0 ? 0 : below(9, next);
+  if (below(4, next) == 0) {  // transposed
+    layout.row_stride = gap;
+    layout.col_stride = std::max<std::int64_t>(rows, 1) * gap + pad;
+  } else {
+    layout.col_stride = gap;
+    layout.row_stride = std::max<std::int64_t>(cols, 1) * gap + pad;
+  }
+  if (which == array_side::read && below(8, next) == 0) layout.row_stride = 0;
+  if (which == array_side::read && below(8, next) == 0) layout.col_stride = 0;
+  return layout;
+}
 
 std::int64_t array_layout::span() const {
   if (rows == 0 || cols == 0) return 0;

@@ -9,6 +9,7 @@
 
 #include "samebits/format.hpp"
 #include "samebits/rounding.hpp"
+#include "support/generators.hpp"
 
 namespace samebits::support {
 
@@ -23,6 +24,13 @@ struct array_layout {
   /// Elements from the first to behind the last; 0 if the shape is empty.
   [[nodiscard]] std::int64_t span() const;
 };
+
+enum class array_side : std::uint8_t { read, written };
+
+/// Strides of a shape: rows or columns next to each other, with gaps or without; an array that is
+/// read may repeat a row or a column instead.
+array_layout draw_layout(std::int64_t rows, std::int64_t cols, array_side which,
+                         const word_source& next);
 
 /// One array conversion: a shape with a layout on both sides, options and threads.
 struct array_case {

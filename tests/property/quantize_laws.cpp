@@ -1,0 +1,254 @@
+// Laws of quantization: what must hold between results, whatever the formulas are.
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "samebits/quantize.hpp"
+#include "samebits/reduce.hpp"
+#include "samebits/scalar.hpp"
+#include "support/property.hpp"
+#include "support/quantize_cases.hpp"
+
+namespace samebits {
+namespace {
+
+using namespace support;
+
+constexpr executor on_reference(int threads) { return {"reference", threads, nullptr}; }
+
+std::int64_t draw_below(std::int64_t limit) {
+  return static_cast<std::int64_t>(
+      *rc::gen::inRange<std::uint64_t>(0, static_cast<std::uint64_t>(limit)));
+}
+
+// In a function of its own: RapidCheck would print every byte.
+bool same_bytes(const strided_buffer& a, const strided_buffer& b) { return a.bytes() == b.bytes(); }
+
+matrix_view block_of(matrix_view v, std::int64_t row, std::int64_t rows, std::int64_t col,
+                     std::int64_t cols) {
+  auto* first = static_cast<std::byte*>(v.data);
+  if (rows != 0 && cols != 0) {
+    first += (row * v.row_stride + col * v.col_stride) * storage_bytes(v.format);
+  }
+  return {first, v.format, rows, cols, v.row_stride, v.col_stride, v.space};
+}
+
+TEST(QuantizeLaws, NothingIsWrittenOutsideAndThreadsDoNotShow) {
+  const rc::Gen<quantize_case> generator = quantize_cases();
+  expect_holds("threads and guards", 700, [&] {
+    const quantize_case c = *generator;
+    strided_buffer in = matrix_of(c);
+    const std::vector<std::byte> before = in.bytes();
+    const quantize_result one = quantized(c, in, on_reference(1));
+    const quantize_result many = quantized(c, in, on_reference(c.threads));
+    const bool input_is_untouched = in.bytes() == before;
+    RC_ASSERT(input_is_untouched);
+    for (const auto* buffer :
+         {&one.codes, &one.scales, &one.codes_transposed, &one.scales_transposed}) {
+      RC_ASSERT(buffer->guards_are_intact());
+    }
+    RC_ASSERT(same_bytes(one.codes, many.codes));
+    RC_ASSERT(same_bytes(one.scales, many.scales));
+    RC_ASSERT(one.statistics == many.statistics);
+  });
+}
+
+TEST(QuantizeLaws, TransposedOutputsAreTheTransposes) {
+  const rc::Gen<quantize_case> generator = quantize_cases();
+  expect_holds("transposes", 700, [&] {
+    const quantize_case c = *generator;
+    strided_buffer in = matrix_of(c);
+    const quantize_result q = quantized(c, in, on_reference(c.threads));
+    for (std::int64_t row = 0; row < c.codes.rows; ++row) {
+      for (std::int64_t col = 0; col < c.codes.cols; ++col) {
+        RC_ASSERT(q.codes.at(row, col) == q.codes_transposed.at(col, row));
+      }
+    }
+    for (std::int64_t row = 0; row < c.scales.rows; ++row) {
+      for (std::int64_t col = 0; col < c.scales.cols; ++col) {
+        RC_ASSERT(q.scales.at(row, col) == q.scales_transposed.at(col, row));
+      }
+    }
+  });
+}
+
+TEST(QuantizeLaws, AnySubsetOfTheOutputsIsTheSame) {
+  const rc::Gen<quantize_case> generator = quantize_cases();
+  expect_holds("subsets", 700, [&] {
+    const quantize_case c = *generator;
+    strided_buffer in = matrix_of(c);
+    const quantize_result all = quantized(c, in, on_reference(1));
+    quantize_result some(c);
+    quantize_outputs wanted = some.outputs();
+    const auto mask = static_cast<unsigned>(draw_below(32));
+    if ((mask & 1) == 0) wanted.codes = {};
+    if ((mask & 2) == 0) wanted.scales = {};
+    if ((mask & 4) == 0 && (mask & 1) != 0) wanted.codes_transposed = {};
+    if ((mask & 8) == 0) wanted.scales_transposed = {};
+    if ((mask & 16) == 0) wanted.statistics = nullptr;
+    quantize(in.view(), wanted, c.options, on_reference(c.threads));
+    const quantize_result none(c);
+    const auto same = [](bool is_wanted, const strided_buffer& got, const strided_buffer& full,
+                         const strided_buffer& untouched) {
+      return got.bytes() == (is_wanted ? full : untouched).bytes();
+    };
+    RC_ASSERT(same(wanted.codes.data != nullptr, some.codes, all.codes, none.codes));
+    RC_ASSERT(same(wanted.scales.data != nullptr, some.scales, all.scales, none.scales));
+    RC_ASSERT(same(wanted.codes_transposed.data != nullptr, some.codes_transposed,
+                   all.codes_transposed, none.codes_transposed));
+    RC_ASSERT(same(wanted.scales_transposed.data != nullptr, some.scales_transposed,
+                   all.scales_transposed, none.scales_transposed));
+    RC_ASSERT(some.statistics == (wanted.statistics != nullptr ? all.statistics : none.statistics));
+  });
+}
+
+TEST(QuantizeLaws, ABlockOnTileBordersIsASliceOfTheWhole) {
+  const rc::Gen<quantize_case> generator = quantize_cases();
+  expect_holds("slices", 700, [&] {
+    const quantize_case c = *generator;
+    strided_buffer in = matrix_of(c);
+    quantize_result whole = quantized(c, in, on_reference(1));
+    quantize_result pieces(c);
+    const tile_shape tile = c.options.tile;
+    const auto cut = [&](std::int64_t extent, std::int64_t size) {
+      if (size == 0) return std::int64_t{0};  // one tile
+      return std::min(extent, size * draw_below(extent / size + 2));
+    };
+    const std::int64_t row_cut = cut(c.in.rows, tile.rows);
+    const std::int64_t col_cut = cut(c.in.cols, tile.cols);
+    const std::uint64_t pitch =
+        c.options.random.pitch.value_or(static_cast<std::uint64_t>(c.in.cols));
+    for (const auto& [row, rows] :
+         {std::pair{std::int64_t{0}, row_cut}, std::pair{row_cut, c.in.rows - row_cut}}) {
+      for (const auto& [col, cols] :
+           {std::pair{std::int64_t{0}, col_cut}, std::pair{col_cut, c.in.cols - col_cut}}) {
+        const matrix_shape scales = scales_shape(rows, cols, tile);
+        const std::int64_t scale_row = tile.rows == 0 ? 0 : row / tile.rows;
+        const std::int64_t scale_col = tile.cols == 0 ? 0 : col / tile.cols;
+        quantize_options options = c.options;
+        options.random.offset +=
+            static_cast<std::uint64_t>(row) * pitch + static_cast<std::uint64_t>(col);
+        options.random.pitch = pitch;
+        quantize(block_of(in.view(), row, rows, col, cols),
+                 {.codes = block_of(pieces.codes.view(), row, rows, col, cols),
+                  .scales = block_of(pieces.scales.view(), scale_row, scales.rows, scale_col,
+                                     scales.cols)},
+                 options, on_reference(c.threads));
+      }
+    }
+    RC_ASSERT(same_bytes(pieces.codes, whole.codes));
+    RC_ASSERT(same_bytes(pieces.scales, whole.scales));
+  });
+}
+
+TEST(QuantizeLaws, CodesAreOfTheElementsScaledByTheStoredScale) {
+  // Where the stored scale is a power of two in the middle of the range, all maths agree on the
+  // codes: x / s is exact, and the cast of it is the scalar function's.
+  const rc::Gen<quantize_case> generator = quantize_cases();
+  expect_holds("codes", 700, [&] {
+    quantize_case c = *generator;
+    c.options.math = scale_math::pow2;
+    c.options.round = rounding::nearest_even;
+    strided_buffer in = matrix_of(c);
+    const quantize_result q = quantized(c, in, on_reference(1));
+    for (std::int64_t row = 0; row < c.in.rows; ++row) {
+      for (std::int64_t col = 0; col < c.in.cols; ++col) {
+        const tile_shape t = c.options.tile;
+        const auto s = static_cast<std::uint32_t>(
+            q.scales.at(t.rows == 0 ? 0 : row / t.rows, t.cols == 0 ? 0 : col / t.cols));
+        const double x = decode_double(c.from, in.at(row, col));
+        const double y = x / static_cast<double>(std::bit_cast<float>(s));
+        // Where y is no binary32 number, RN32 comes between.
+        if (std::isnan(x) || (std::abs(y) < 0x1p-126 && y != 0)) continue;
+        if (std::isfinite(x) && std::abs(y) >= 0x1p128) continue;
+        const auto expected =
+            convert_code(format_id::fp64, c.to, std::bit_cast<std::uint64_t>(y),
+                         {rounding::nearest_even, c.options.on_overflow, c.options.on_nan})
+                .code;
+        RC_ASSERT(q.codes.at(row, col) == expected);
+      }
+    }
+  });
+}
+
+TEST(QuantizeLaws, RequantizationKeepsTheValues) {
+  const rc::Gen<quantize_case> generator = quantize_cases();
+  expect_holds("requantization", 700, [&] {
+    quantize_case c = *generator;
+    c.options.round = rounding::nearest_even;
+    c.options.math = scale_math::pow2;
+    c.options.upper_bound = quantize_options{}.upper_bound;
+    strided_buffer in = matrix_of(c);
+    for (std::int64_t i = 0; i < c.in.span(); ++i) {  // finite tiles
+      if (!std::isfinite(decode_double(c.from, in.load(i)))) in.store(i, 0);
+    }
+    const array_layout dense{c.in.rows, c.in.cols, c.in.cols, 1, 0};
+    strided_buffer first(format_id::fp32, dense);
+    strided_buffer second(format_id::fp32, dense);
+    quantize_result q = quantized(c, in, on_reference(1));
+    dequantize(q.codes.view(), q.scales.view(), first.view(), c.options.tile);
+    for (std::int64_t i = 0; i < dense.span(); ++i) {
+      // 256 * 2^120 is what FLT_MAX becomes.
+      if (!std::isfinite(decode_double(format_id::fp32, first.load(i)))) return;
+    }
+    quantize_case again = c;
+    again.from = format_id::fp32;
+    again.in = dense;
+    quantize_result r = quantized(again, first, on_reference(1));
+    dequantize(r.codes.view(), r.scales.view(), second.view(), c.options.tile);
+    RC_ASSERT(same_bytes(first, second));
+
+    // From the transposed outputs as well, with the transposed tile.
+    const array_layout turned{c.in.cols, c.in.rows, 1, c.in.cols, 0};
+    strided_buffer third(format_id::fp32, turned);
+    dequantize(q.codes_transposed.view(), q.scales_transposed.view(), third.view(),
+               {c.options.tile.cols, c.options.tile.rows});
+    RC_ASSERT(same_bytes(first, third));
+  });
+}
+
+TEST(QuantizeLaws, StatisticsAreThoseOfTheElementsOneByOne) {
+  const rc::Gen<quantize_case> generator = quantize_cases();
+  expect_holds("statistics", 500, [&] {
+    const quantize_case c = *generator;
+    strided_buffer in = matrix_of(c);
+    quantize_result q = quantized(c, in, on_reference(c.threads));
+    strided_buffer restored(format_id::fp32, {c.in.rows, c.in.cols, c.in.cols, 1, 0});
+    dequantize(q.codes.view(), q.scales.view(), restored.view(), c.options.tile);
+    quantize_statistics s;
+    tree_sum signal;
+    tree_sum noise;
+    for (std::int64_t row = 0; row < c.in.rows; ++row) {
+      for (std::int64_t col = 0; col < c.in.cols; ++col) {
+        const double x = decode_double(c.from, in.at(row, col));
+        const double y = decode_double(format_id::fp32, restored.at(row, col));
+        const auto magnitude = static_cast<float>(std::abs(x));
+        ++s.count;
+        s.nan += std::isnan(x) ? 1u : 0u;
+        s.inf += std::isinf(x) ? 1u : 0u;
+        s.zeros += x == 0 ? 1u : 0u;
+        if (std::isfinite(x) && x != 0) {
+          s.amax = std::max(s.amax, magnitude);
+          s.min_nonzero = s.min_nonzero == 0 ? magnitude : std::min(s.min_nonzero, magnitude);
+          s.underflowed += (q.codes.at(row, col) & 0x7F) == 0 ? 1u : 0u;
+        }
+        const bool paired = std::isfinite(x) && std::isfinite(y);
+        const double difference = x - y;
+        signal.add(paired ? x * x : 0.0);
+        noise.add(paired ? difference * difference : 0.0);
+      }
+    }
+    s.signal = signal.value();
+    s.noise = noise.value();
+    s.saturated = q.statistics.saturated;  // unit.quantize
+    RC_ASSERT(q.statistics == s);
+  });
+}
+
+}  // namespace
+}  // namespace samebits

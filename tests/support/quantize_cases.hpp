@@ -1,0 +1,49 @@
+// Generators of quantizations: shapes, tiles, options, layouts, and what the matrix holds.
+#pragma once
+
+#include <rapidcheck.h>
+
+#include <cstdint>
+#include <iosfwd>
+
+#include "samebits/quantize.hpp"
+#include "support/array_generators.hpp"
+#include "support/strided_buffer.hpp"
+
+namespace samebits::support {
+
+/// One quantization, with a layout for every view.
+struct quantize_case {
+  format_id from = format_id::fp32;
+  format_id to = format_id::e4m3;
+  quantize_options options;
+  array_layout in;
+  array_layout codes, scales, codes_transposed, scales_transposed;
+  int threads = 1;
+  std::uint64_t content = 0;  ///< seed of the elements
+};
+
+/// Cases of at most some 70000 elements: any number of rows and columns incl. 0, tiles larger than
+/// the matrix, every option, views dense, padded, transposed and unaligned.
+rc::Gen<quantize_case> quantize_cases();
+
+/// The matrix of a case: tiles of one magnitude each, of any bits, of zeros, and with NaN and Inf
+/// among them.
+strided_buffer matrix_of(const quantize_case& c);
+
+/// Everything a quantization writes.
+struct quantize_result {
+  explicit quantize_result(const quantize_case& c);
+
+  strided_buffer codes, scales, codes_transposed, scales_transposed;
+  quantize_statistics statistics;
+
+  [[nodiscard]] quantize_outputs outputs();
+};
+
+/// Quantizes the case's matrix on a backend, by default the one a call gets that names none.
+quantize_result quantized(const quantize_case& c, strided_buffer& in, const executor& where);
+
+std::ostream& operator<<(std::ostream& out, const quantize_case& c);
+
+}  // namespace samebits::support

@@ -1,0 +1,225 @@
+// Refused arguments of quantization: each message names its argument, and nothing is written.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <limits>
+#include <string>
+
+#include "samebits/error.hpp"
+#include "samebits/quantize.hpp"
+#include "support/backends.hpp"
+
+namespace samebits {
+namespace {
+
+/// Calls that would succeed, for a test to spoil in one place.
+class QuantizeArguments : public ::testing::Test {
+ protected:
+  QuantizeArguments() {
+    source_.fill(1.5f);
+    target_.fill(untouched);
+    in_ = view_of_codes(format_id::fp32, static_cast<const float*>(source_.data()), 4, 20);
+    outputs_ = {.codes = view_of_codes(format_id::e4m3, target_.data(), 4, 20),
+                .scales = view_of_codes(format_id::fp32, target_.data() + 80, 4, 2),
+                .codes_transposed = view_of_codes(format_id::e4m3, target_.data() + 112, 20, 4),
+                .scales_transposed = view_of_codes(format_id::fp32, target_.data() + 192, 2, 4),
+                .statistics = nullptr};
+    options_.tile = {1, 16};
+  }
+
+  template <class Error, class Call>
+  void expect_error(const Call& call, const std::string& argument, const std::string& expected) {
+    try {
+      call();
+      ADD_FAILURE() << "nothing was refused; expected a complaint about " << argument;
+    } catch (const Error& e) {
+      const std::string text = e.what();
+      EXPECT_EQ(text.rfind(argument, 0), 0u) << text;
+      EXPECT_NE(text.find(expected), std::string::npos) << text;
+    }
+    for (const std::uint8_t byte : target_) ASSERT_EQ(byte, untouched) << "something was written";
+  }
+  template <class Error = invalid_argument>
+  void expect_refused(const std::string& argument, const std::string& expected) {
+    const auto calls = {true, false};
+    for (const bool workspace : calls) {
+      expect_error<Error>(
+          [&] {
+            if (workspace) {
+              static_cast<void>(quantize_workspace(in_, outputs_, options_, where_));
+            } else {
+              quantize(in_, outputs_, options_, where_);
+            }
+          },
+          argument, expected);
+    }
+  }
+
+  static constexpr std::uint8_t untouched = 0xA5;
+  std::array<float, 128> source_;
+  alignas(4) std::array<std::uint8_t, 256> target_;
+  const_matrix_view in_;
+  quantize_outputs outputs_;
+  quantize_options options_;
+  executor where_;
+};
+
+TEST_F(QuantizeArguments, TheUnspoiledCallWorks) {
+  quantize(in_, outputs_, options_, where_);
+  EXPECT_EQ(std::count(target_.begin() + 224, target_.end(), untouched), 32);
+  EXPECT_EQ(target_[0], 0x7E);
+}
+
+TEST_F(QuantizeArguments, Formats) {
+  for (const format_id f : {format_id::fp64, format_id::tf32, format_id::e4m3}) {
+    in_.format = f;
+    expect_refused("in: format must be one of fp32, fp16, bf16", std::string(name(f)));
+  }
+  in_.format = format_id::fp32;
+  outputs_.codes.format = format_id::e4m3fnuz;
+  expect_refused("outputs.codes: format must be one of e4m3, e5m2", "got e4m3fnuz");
+  outputs_.codes.format = format_id::e5m2;
+  expect_refused("outputs.codes_transposed: format", "that of codes, e5m2, got e4m3");
+  outputs_.codes.format = format_id::e4m3;
+  outputs_.scales.format = format_id::e8m0;
+  expect_refused("outputs.scales: format must be one of fp32", "e8m0");
+  in_.format = static_cast<format_id>(99);
+  expect_refused("in: format", "format_id");
+}
+
+TEST_F(QuantizeArguments, Shapes) {
+  outputs_.codes.cols = 19;
+  expect_refused("outputs.codes: shape", "[4, 20], got [4, 19]");
+  outputs_.codes.cols = 20;
+  outputs_.scales.cols = 1;
+  expect_refused("outputs.scales: shape", "[4, 2], got [4, 1]");
+  outputs_.scales.cols = 2;
+  std::swap(outputs_.codes_transposed.rows, outputs_.codes_transposed.cols);
+  expect_refused("outputs.codes_transposed: shape", "[20, 4], got [4, 20]");
+  std::swap(outputs_.codes_transposed.rows, outputs_.codes_transposed.cols);
+  outputs_.scales_transposed.rows = 4;
+  expect_refused("outputs.scales_transposed: shape", "[2, 4], got [4, 4]");
+}
+
+TEST_F(QuantizeArguments, NothingWanted) {
+  outputs_.codes = outputs_.codes_transposed = {};
+  expect_refused("outputs: codes or codes_transposed", "data");
+}
+
+TEST_F(QuantizeArguments, Tiles) {
+  for (const tile_shape t : {tile_shape{1, 1},
+                             {1, 8},
+                             {1, 100},
+                             {128, 64},
+                             {0, 128},
+                             {128, 0},
+                             {2, 2},
+                             {1, -128},
+                             {-1, 0},
+                             {512, 512},
+                             {0, 2},
+                             {2, 0}}) {
+    options_.tile = t;
+    expect_refused("tile must be", std::to_string(t.rows) + ", " + std::to_string(t.cols));
+  }
+  EXPECT_THROW(static_cast<void>(scales_shape(4, 4, {3, 3})), invalid_argument);
+  EXPECT_THROW(static_cast<void>(scales_shape(-1, 4, {1, 16})), invalid_argument);
+}
+
+TEST_F(QuantizeArguments, Bounds) {
+  const float nan = std::bit_cast<float>(0x7FC00000u);
+  const float inf = std::numeric_limits<float>::infinity();
+  for (const float eps : {-1.0f, -0x1p-149f, inf, -inf, nan, -nan}) {
+    options_.eps = eps;
+    expect_refused("options.eps", "finite and >= 0");
+  }
+  options_.eps = 0;
+  for (const float upper : {0.0f, -0.0f, -1.0f, -inf, nan}) {
+    options_.upper_bound = upper;
+    expect_refused("options.upper_bound", "> 0");
+  }
+  options_.upper_bound = 0x1p-149f;
+  options_.eps = -0.0f;
+  EXPECT_NO_THROW(quantize(in_, outputs_, options_, where_));
+}
+
+TEST_F(QuantizeArguments, Options) {
+  options_.round = rounding::toward_zero;
+  expect_refused("options.round must be nearest_even or stochastic", "toward_zero");
+  options_.round = rounding::stochastic;
+  options_.random.bits = 33;
+  expect_refused("options.random.bits", "33");
+  options_ = {.tile = {1, 16}, .math = static_cast<scale_math>(4)};
+  expect_refused("options.math", "scale_math");
+  options_ = {.tile = {1, 16}, .on_nonfinite = static_cast<nonfinite>(3)};
+  expect_refused("options.on_nonfinite", "nonfinite");
+  options_ = {.tile = {1, 16}, .on_overflow = static_cast<overflow>(3)};
+  expect_refused("options.on_overflow", "overflow");
+  options_ = {.tile = {1, 16}, .on_nan = static_cast<nan_policy>(2)};
+  expect_refused("options.on_nan", "nan_policy");
+}
+
+TEST_F(QuantizeArguments, Overlaps) {
+  outputs_.scales.data = target_.data() + 76;
+  expect_refused("outputs.scales: overlaps outputs.codes", "");
+  outputs_.scales.data = target_.data() + 80;
+  outputs_.codes_transposed.data = target_.data() + 111;
+  expect_refused("outputs.codes_transposed: overlaps outputs.scales", "");
+  outputs_.codes_transposed.data = target_.data() + 112;
+  in_.data = target_.data() + 176;
+  in_.row_stride = 0;
+  expect_refused("outputs.codes_transposed: overlaps in", "");
+}
+
+TEST_F(QuantizeArguments, SharedElements) {
+  outputs_.codes.row_stride = 19;
+  expect_refused("outputs.codes: elements share memory", "row_stride 19");
+}
+
+TEST_F(QuantizeArguments, MemoryAndExecutors) {
+  outputs_.scales.space = memory_space::device;
+  expect_refused("outputs.scales: must lie in the same memory", "");
+  outputs_.scales.space = memory_space::host;
+  where_.threads = -1;
+  expect_refused("where.threads", "-1");
+  where_.threads = 1;
+  where_.backend = "abacus";
+  expect_refused("backend 'abacus'", "reference");
+  where_.backend = {};
+  in_ = on_device(in_);
+  outputs_ = {.codes = on_device(outputs_.codes)};
+  expect_refused<unsupported>("no backend for device memory", "reference");
+}
+
+TEST_F(QuantizeArguments, Dequantize) {
+  const const_matrix_view codes = outputs_.codes;
+  const const_matrix_view scales = outputs_.scales;
+  std::array<float, 80> out_data{};
+  const matrix_view out = view_of(out_data.data(), 4, 20);
+  const auto refused = [&](const const_matrix_view& c, const const_matrix_view& s,
+                           const matrix_view& o, const tile_shape& t, const std::string& argument,
+                           const std::string& expected) {
+    expect_error<invalid_argument>([&] { dequantize(c, s, o, t); }, argument, expected);
+  };
+  refused(in_, scales, out, {1, 16}, "codes: format", "fp32");
+  refused(codes, codes, out, {1, 16}, "scales: format", "e4m3");
+  refused(codes, scales, outputs_.codes_transposed, {1, 16}, "out: format", "e4m3");
+  refused(codes, scales, out, {1, 32}, "scales: shape", "[4, 1], got [4, 2]");
+  refused(codes, scales, view_of(out_data.data(), 20, 4), {1, 16}, "out: shape", "[4, 20]");
+  refused(codes, scales, out, {1, 17}, "tile must be", "1, 17");
+  matrix_view shared = out;
+  shared.row_stride = 3;
+  refused(codes, scales, shared, {1, 16}, "out: elements share memory", "row_stride 3");
+  const_matrix_view inside = codes;
+  inside.data = out_data.data();
+  refused(inside, scales, out, {1, 16}, "out: overlaps codes", "");
+  inside = scales;
+  inside.data = out_data.data();
+  refused(codes, inside, out, {1, 16}, "out: overlaps scales", "");
+}
+
+}  // namespace
+}  // namespace samebits
