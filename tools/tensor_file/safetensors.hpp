@@ -1,4 +1,4 @@
-// .safetensors files: the header parser.
+// .safetensors files: the header parser and the writer.
 //
 //   N (8 bytes, little endian)  header (N bytes of JSON, padded with spaces)  data
 //   {"name": {"dtype": "BF16", "shape": [3, 4], "data_offsets": [begin, end]}, ...,
@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <span>
 #include <string>
 #include <utility>
@@ -36,5 +37,22 @@ struct safetensors_header {
 /// file. Throws file_error (malformed; unsupported for an unknown dtype).
 safetensors_header parse_safetensors(std::span<const std::byte> file,
                                      const safetensors_limits& limits = {});
+
+/// A tensor to be written: data holds its elements in C order, little endian.
+struct named_tensor {
+  std::string name;
+  dtype type = dtype::u8;
+  std::vector<std::uint64_t> shape;
+  std::span<const std::byte> data;
+};
+
+/// Writes a .safetensors file beside `path` and then renames it into place: on failure `path` is
+/// what it was and nothing is left behind. The data lies in the given order without gaps, from a
+/// multiple of 8 bytes on: wide elements first keep every tensor aligned.
+/// Throws std::invalid_argument when data does not have the size of its shape, names are not
+/// different UTF-8 texts or .safetensors has no such element type; file_error (unwritable) with the
+/// path when the file cannot be written.
+void write_safetensors(const std::filesystem::path& path, std::span<const named_tensor> tensors,
+                       std::span<const std::pair<std::string, std::string>> metadata = {});
 
 }  // namespace samebits::tensor_file
