@@ -10,6 +10,8 @@ void run_formats(const formats_arguments& arguments, output& out);
 void run_show(const show_arguments& arguments, output& out);
 void run_cast(const cast_arguments& arguments, output& out);
 void run_convert(const convert_arguments& arguments, output& out);
+void run_quantize(const quantize_arguments& arguments, output& out);
+void run_dequantize(const dequantize_arguments& arguments, output& out);
 void run_tensor(const tensor_arguments& arguments, output& out);
 void run_backends(const backends_arguments& arguments, output& out);
 void run_verify(const verify_arguments& arguments, output& out);

@@ -81,6 +81,20 @@ void unmark(convert_arguments& arguments) {
   unmark(arguments.from);
   unmark(arguments.backend);
 }
+void unmark(quantize_arguments& arguments) {
+  unmark(arguments.rule);
+  for (std::string* text : {&arguments.input, &arguments.output, &arguments.to, &arguments.from,
+                            &arguments.block, &arguments.scale, &arguments.eps,
+                            &arguments.upper_bound, &arguments.nonfinite, &arguments.backend}) {
+    unmark(*text);
+  }
+}
+void unmark(dequantize_arguments& arguments) {
+  for (std::string* text :
+       {&arguments.input, &arguments.output, &arguments.to, &arguments.block, &arguments.backend}) {
+    unmark(*text);
+  }
+}
 void unmark(backends_arguments&) {}
 void unmark(verify_arguments& arguments) {
   unmark(arguments.backend);
@@ -114,6 +128,8 @@ class command_line {
     add_show();
     add_cast();
     add_convert();
+    add_quantize();
+    add_dequantize();
     add_tensor();
     add_backends();
     add_verify();
@@ -226,6 +242,38 @@ class command_line {
     on_chosen(command, convert_, run_convert);
   }
 
+  void add_quantize() {
+    CLI::App* command = add("quantize", "Write a tensor as 8-bit codes with a scale per tile");
+    command->add_option("IN", quantize_.input, "FILE.npy or FILE.safetensors#TENSOR")->required();
+    command->add_option("OUT", quantize_.output, "The .safetensors file to write")->required();
+    command->add_option("--to", quantize_.to, "e4m3 or e5m2")->required();
+    const auto option = [&](const char* name, std::string& text, const char* description) {
+      command->add_option(name, text, description)->capture_default_str();
+    };
+    option("--block", quantize_.block, "Tile: 1xG, Gx1, GxG (G 16 to 256), row, column or tensor");
+    option("--scale", quantize_.scale, "te, div, rcp or pow2");
+    option("--eps", quantize_.eps, "Least amax of a tile");
+    option("--upper-bound", quantize_.upper_bound, "Largest amax of a tile (default: none)");
+    option("--nonfinite", quantize_.nonfinite, "te, skip_nonfinite or propagate");
+    command->add_flag("--transposed", quantize_.transposed, "Write codes_t and scales_t as well");
+    command->add_option("--from", quantize_.from, "Format of codes in unsigned integers");
+    command->add_option("--backend", quantize_.backend,
+                        "Where to compute (default: the best here)");
+    add_rule(command, quantize_.rule);
+    on_chosen(command, quantize_, run_quantize);
+  }
+
+  void add_dequantize() {
+    CLI::App* command = add("dequantize", "Write the values of a quantized tensor");
+    command->add_option("IN", dequantize_.input, "A file that quantize wrote")->required();
+    command->add_option("OUT", dequantize_.output, "The .npy file to write")->required();
+    command->add_option("--to", dequantize_.to, "fp32, fp16 or bf16")->capture_default_str();
+    command->add_option("--block", dequantize_.block, "Tile (default: what IN says)");
+    command->add_option("--backend", dequantize_.backend,
+                        "Where to compute (default: the best here)");
+    on_chosen(command, dequantize_, run_dequantize);
+  }
+
   void add_tensor() {
     CLI::App* command = add("tensor", "Show what formats would do to the tensors of a file");
     command->add_flag("--ascii", view_.ascii, "Draw with ASCII characters");
@@ -259,6 +307,8 @@ class command_line {
   show_arguments show_;
   cast_arguments cast_;
   convert_arguments convert_;
+  quantize_arguments quantize_;
+  dequantize_arguments dequantize_;
   tensor_arguments tensor_;
   backends_arguments backends_;
   verify_arguments verify_;

@@ -53,6 +53,31 @@ struct convert_arguments {
   bool decode = false;
 };
 
+struct quantize_arguments {
+  view_options view;
+  rule_options rule{.overflow = "saturate"};
+  std::string input;
+  std::string output;
+  std::string to;
+  std::string from;
+  std::string block = "1x128";
+  std::string scale = "te";
+  std::string eps = "0";
+  std::string upper_bound;
+  std::string nonfinite = "te";
+  std::string backend;
+  bool transposed = false;
+};
+
+struct dequantize_arguments {
+  view_options view;
+  std::string input;
+  std::string output;
+  std::string to = "fp32";
+  std::string block;
+  std::string backend;
+};
+
 struct backends_arguments {
   view_options view;
 };

@@ -93,7 +93,7 @@ void figures(json_writer& json, const tensor_info& info, const tensor_stats& sta
     json.member("underflow", effect.underflow);
     json.member("subnormal", effect.subnormal);
     json.member("overflow", effect.overflow);
-    json.member("sqnr_db", sqnr_db(effect));
+    json.member("sqnr_db", sqnr_db(effect.signal, effect.noise));
     json.member("signal", effect.signal);
     json.member("noise", effect.noise);
     json.end_object();
@@ -159,7 +159,7 @@ std::string percent(std::uint64_t part, std::uint64_t whole) {
 
 std::string sqnr_text(const format_effect& effect, const tensor_stats& stats) {
   if (stats.nonzero() == 0) return "-";
-  if (const auto db = sqnr_db(effect)) return cat(fixed(*db, 1), " dB");
+  if (const auto db = sqnr_db(effect.signal, effect.noise)) return cat(fixed(*db, 1), " dB");
   return effect.noise == 0.0 ? "exact" : "-";
 }
 

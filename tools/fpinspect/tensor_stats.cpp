@@ -191,11 +191,10 @@ tensor_stats tensor_analyser::analyse(const reader& file, const tensor_info& inf
   return stats;
 }
 
-std::optional<double> sqnr_db(const format_effect& effect) {
-  const bool usable = effect.noise > 0.0 && effect.signal > 0.0 && std::isfinite(effect.noise) &&
-                      std::isfinite(effect.signal);
+std::optional<double> sqnr_db(double signal, double noise) {
+  const bool usable = noise > 0.0 && signal > 0.0 && std::isfinite(noise) && std::isfinite(signal);
   if (!usable) return std::nullopt;
-  return 10.0 * std::log10(effect.signal / effect.noise);
+  return 10.0 * std::log10(signal / noise);
 }
 
 std::optional<int> fp16_loss_scale_log2(const tensor_stats& stats) {

@@ -66,9 +66,9 @@ class tensor_analyser {
   samebits::executor where_;
 };
 
-/// 10 * log10(signal / noise) in dB; nothing where the format is exact (no noise) or the sums leave
+/// 10 * log10(signal / noise) in dB; nothing where there is no noise, no signal or the sums leave
 /// binary64.
-std::optional<double> sqnr_db(const format_effect& effect);
+std::optional<double> sqnr_db(double signal, double noise);
 
 /// The largest k for which amax * 2^k rounds to a finite fp16 to nearest even, which it does below
 /// 65520; nothing where amax is missing or 0.

@@ -1,0 +1,134 @@
+// `fpinspect dequantize`: codes and scales of a .safetensors file as values in a .npy file.
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fpinspect/commands.hpp"
+#include "fpinspect/error.hpp"
+#include "fpinspect/json_writer.hpp"
+#include "fpinspect/quantize_arguments.hpp"
+#include "fpinspect/text.hpp"
+#include "samebits/error.hpp"
+#include "samebits/format.hpp"
+#include "samebits/quantize.hpp"
+#include "samebits/view.hpp"
+#include "tensor_file/error.hpp"
+#include "tensor_file/escape.hpp"
+#include "tensor_file/npy.hpp"
+#include "tensor_file/tensor.hpp"
+
+namespace fpinspect {
+namespace {
+
+using samebits::format_id;
+using samebits::tensor_file::dtype;
+using samebits::tensor_file::tensor_info;
+using reader = samebits::tensor_file::tensor_file;
+
+[[noreturn]] void malformed(const std::string& input, const std::string& what) {
+  throw samebits::tensor_file::file_error(samebits::tensor_file::error_kind::malformed,
+                                          samebits::tensor_file::escape_path(input) + ": " + what);
+}
+
+/// A matrix of the file and the memory it was read into.
+struct loaded_matrix {
+  format_id format;
+  std::vector<std::byte> bytes;
+  samebits::const_matrix_view view;
+};
+
+loaded_matrix load(const reader& file, const std::string& input, std::string_view name,
+                   std::span<const format_id> among) {
+  const tensor_info& info = file.find(name);
+  const auto format = samebits::tensor_file::format_of(info.type);
+  bool known = false;
+  for (const format_id f : among) known = known || format == f;
+  if (!known || info.shape.size() != 2) {
+    malformed(input, std::string(name) + " must be a matrix as `quantize` writes it, not " +
+                         std::string(samebits::tensor_file::name(info.type)) + " [" +
+                         comma_separated(info.shape) + "]");
+  }
+  loaded_matrix m = {*format, {}, {}};
+  m.bytes.resize(info.bytes);
+  file.read_codes(info, 0, info.count, m.bytes.data());
+  m.view = samebits::view_of_codes(*format, static_cast<const void*>(m.bytes.data()),
+                                   static_cast<std::int64_t>(info.shape[0]),
+                                   static_cast<std::int64_t>(info.shape[1]));
+  return m;
+}
+
+/// --block, else what the file says of itself.
+samebits::tile_shape tile_of(const dequantize_arguments& arguments, const reader& file) {
+  if (!arguments.block.empty()) return tile_argument("--block", arguments.block);
+  for (const auto& [key, text] : file.metadata()) {
+    if (key == "samebits.block") return tile_argument("samebits.block", text);
+  }
+  throw usage_error("--block: needed, since " +
+                    samebits::tensor_file::escape_path(arguments.input) +
+                    " has no samebits.block among its metadata");
+}
+
+/// What a .npy file calls the elements; bf16, which it has no name for, as codes.
+dtype element_type(format_id to) {
+  return to == format_id::fp32 ? dtype::f32 : to == format_id::fp16 ? dtype::f16 : dtype::u16;
+}
+
+void write_json(const dequantize_arguments& arguments, const samebits::const_matrix_view& codes,
+                const samebits::tile_shape& tile, format_id to, output& out) {
+  const auto pair = [](std::int64_t a, std::int64_t b) {
+    return std::array{static_cast<std::uint64_t>(a), static_cast<std::uint64_t>(b)};
+  };
+  json_writer json;
+  json.begin_object();
+  json.member("schema", 1);
+  json.member("input", arguments.input);
+  json.member("output", arguments.output);
+  json.member("from", samebits::name(codes.format));
+  json.member("to", samebits::name(to));
+  json.member("block", std::span<const std::uint64_t>(pair(tile.rows, tile.cols)));
+  json.member("dtype", "<" + std::string(samebits::tensor_file::spec_of(element_type(to)).npy));
+  json.member("shape", std::span<const std::uint64_t>(pair(codes.rows, codes.cols)));
+  json.end_object();
+  out.write(json.document());
+}
+
+}  // namespace
+
+void run_dequantize(const dequantize_arguments& arguments, output& out) {
+  constexpr std::array code_formats = {format_id::e4m3, format_id::e5m2};
+  constexpr std::array scale_formats = {format_id::fp32};
+  const format_id to = wide_format_argument("--to", arguments.to);
+  const samebits::executor where = quantizing_backend_argument(arguments.backend);
+  const reader file = reader::open(arguments.input);
+  const samebits::tile_shape tile = tile_of(arguments, file);
+  const loaded_matrix codes = load(file, arguments.input, "codes", code_formats);
+  const loaded_matrix scales = load(file, arguments.input, "scales", scale_formats);
+
+  const samebits::const_matrix_view& c = codes.view;
+  std::vector<std::byte> values(
+      static_cast<std::size_t>(c.rows * c.cols * samebits::storage_bytes(to)));
+  try {
+    samebits::dequantize(c, scales.view, samebits::view_of_codes(to, values.data(), c.rows, c.cols),
+                         tile, where);
+  } catch (const samebits::invalid_argument& error) {  // the shapes of a file do not fit
+    malformed(arguments.input, error.what());
+  }
+  const std::uint64_t shape[] = {static_cast<std::uint64_t>(c.rows),
+                                 static_cast<std::uint64_t>(c.cols)};
+  samebits::tensor_file::write_npy(arguments.output, element_type(to), shape, values);
+  if (arguments.view.json) {
+    write_json(arguments, c, tile, to, out);
+  } else {
+    const std::string line = cat(samebits::tensor_file::escape_path(arguments.output), ": [",
+                                 c.rows, ", ", c.cols, "], ", samebits::name(c.format), " by ",
+                                 block_text(tile), " -> ", samebits::name(to), "\n");
+    static_cast<void>(std::fputs(line.c_str(), stderr));
+  }
+}
+
+}  // namespace fpinspect
