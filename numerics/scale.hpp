@@ -79,10 +79,9 @@ SAMEBITS_INLINE constexpr tile_scale scale_of(const format_spec& to, const scale
   return scale_of_amax(rule.math, largest_value(to), a);
 }
 
-/// y: the scaled element, which is then cast. A NaN stays as it is, so that the cast sees its sign.
+/// y: the scaled element, which is then cast. A NaN becomes the canonical one.
 SAMEBITS_INLINE constexpr std::uint32_t scaled(scale_math math, const tile_scale& scale,
                                                std::uint32_t x) {
-  if (binary32::is_nan(x)) return x;
   return math == scale_math::div ? binary32::divide(x, scale.factor)
                                  : binary32::multiply(x, scale.factor);
 }

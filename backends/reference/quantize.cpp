@@ -47,6 +47,7 @@ std::uint32_t element_of_view(const const_matrix_view& v, std::int64_t row, std:
 /// counts from 0.
 template <class Function>
 void for_each_element(std::int64_t cols, element_range range, const Function& f) {
+  if (range.begin == range.end) return;
   std::int64_t row = range.begin / cols;
   std::int64_t col = range.begin % cols;
   for (std::int64_t i = range.begin; i < range.end; ++i) {

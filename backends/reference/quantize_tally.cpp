@@ -13,6 +13,8 @@ namespace {
 
 namespace binary32 = numerics::binary32;
 
+constexpr std::uint32_t none = quantize_tally{}.min_nonzero;
+
 bool is_finite(std::uint32_t x) { return binary32::magnitude(x) < binary32::inf; }
 
 double value(std::uint32_t x) { return static_cast<double>(std::bit_cast<float>(x)); }
@@ -22,6 +24,7 @@ double square(double x) { return x * x; }
 void count(const quantized_element& e, quantize_tally& t) {
   ++t.count;
   const std::uint32_t magnitude = binary32::magnitude(e.x);
+  t.amax = std::max(t.amax, magnitude > binary32::inf ? binary32::nan : magnitude);
   if (magnitude > binary32::inf) {
     ++t.nan;
   } else if (magnitude == binary32::inf) {
@@ -29,7 +32,6 @@ void count(const quantized_element& e, quantize_tally& t) {
   } else if (magnitude == 0) {
     ++t.zeros;
   } else {
-    t.amax = std::max(t.amax, magnitude);
     t.min_nonzero = std::min(t.min_nonzero, magnitude);
     if (binary32::magnitude(e.code << 24) == 0) ++t.underflowed;
     if (e.overflow || binary32::is_inf(e.y)) ++t.saturated;
@@ -77,7 +79,7 @@ quantize_statistics total(std::span<const quantize_tally> chunks) {
     noise.add(chunk.noise);
   }
   all.amax = std::bit_cast<float>(extremes.amax);
-  if (all.amax != 0) all.min_nonzero = std::bit_cast<float>(extremes.min_nonzero);
+  if (extremes.min_nonzero != none) all.min_nonzero = std::bit_cast<float>(extremes.min_nonzero);
   all.signal = signal.value();
   all.noise = noise.value();
   return all;

@@ -11,6 +11,8 @@
 //                      {.tile = tile, .math = samebits::scale_math::div, .eps = 1e-4f});
 #pragma once
 
+#include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -68,7 +70,7 @@ struct quantize_statistics {
   std::uint64_t inf = 0;          ///< elements that are infinite
   std::uint64_t underflowed = 0;  ///< finite, not zero, and became zero
   std::uint64_t saturated = 0;    ///< finite, and beyond the largest code once scaled and rounded
-  float amax = 0;                 ///< largest finite magnitude; 0 if there is none
+  float amax = 0;                 ///< largest magnitude; NaN (7FFFFFFF) where any element is NaN
   float min_nonzero = 0;          ///< smallest finite magnitude above zero; 0 if there is none
   /// Sums of x^2 and of (x - x')^2, where x' = RN(value of the code * s), in binary64 over the tree
   /// of contract §6: leaves in the order of the elements; +0 where x or x' is not finite. The
@@ -76,7 +78,13 @@ struct quantize_statistics {
   double signal = 0;
   double noise = 0;
 
-  friend bool operator==(const quantize_statistics&, const quantize_statistics&) = default;
+  /// Of all bits: a NaN equals itself.
+  friend constexpr bool operator==(const quantize_statistics& a, const quantize_statistics& b) {
+    return std::bit_cast<bits>(a) == std::bit_cast<bits>(b);
+  }
+
+ private:
+  using bits = std::array<std::uint64_t, 9>;
 };
 
 /// What is wanted of a quantization; a view without data, and a null pointer, are not.

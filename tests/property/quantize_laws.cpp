@@ -221,6 +221,7 @@ TEST(QuantizeLaws, StatisticsAreThoseOfTheElementsOneByOne) {
     strided_buffer restored(format_id::fp32, {c.in.rows, c.in.cols, c.in.cols, 1, 0});
     dequantize(q.codes.view(), q.scales.view(), restored.view(), c.options.tile);
     quantize_statistics s;
+    std::uint32_t amax = 0;
     tree_sum signal;
     tree_sum noise;
     for (std::int64_t row = 0; row < c.in.rows; ++row) {
@@ -228,12 +229,13 @@ TEST(QuantizeLaws, StatisticsAreThoseOfTheElementsOneByOne) {
         const double x = decode_double(c.from, in.at(row, col));
         const double y = decode_double(format_id::fp32, restored.at(row, col));
         const auto magnitude = static_cast<float>(std::abs(x));
+        amax =
+            std::max(amax, std::isnan(x) ? 0x7FFFFFFFu : std::bit_cast<std::uint32_t>(magnitude));
         ++s.count;
         s.nan += std::isnan(x) ? 1u : 0u;
         s.inf += std::isinf(x) ? 1u : 0u;
         s.zeros += x == 0 ? 1u : 0u;
         if (std::isfinite(x) && x != 0) {
-          s.amax = std::max(s.amax, magnitude);
           s.min_nonzero = s.min_nonzero == 0 ? magnitude : std::min(s.min_nonzero, magnitude);
           s.underflowed += (q.codes.at(row, col) & 0x7F) == 0 ? 1u : 0u;
         }
@@ -243,6 +245,8 @@ TEST(QuantizeLaws, StatisticsAreThoseOfTheElementsOneByOne) {
         noise.add(paired ? difference * difference : 0.0);
       }
     }
+    // Bit patterns of positive numbers, Inf and NaN are ordered as integers.
+    s.amax = std::bit_cast<float>(amax);
     s.signal = signal.value();
     s.noise = noise.value();
     s.saturated = q.statistics.saturated;  // unit.quantize

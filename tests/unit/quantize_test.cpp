@@ -127,7 +127,7 @@ TEST(Quantize, NonFinitePolicies) {
   EXPECT_EQ(te.statistics.nan, 2u);
   EXPECT_EQ(te.statistics.inf, 1u);
   EXPECT_EQ(te.statistics.saturated, 1u);
-  EXPECT_EQ(te.statistics.amax, 896.0f);
+  EXPECT_EQ(std::bit_cast<std::uint32_t>(te.statistics.amax), 0x7FFFFFFFu);
   const result skip = with(nonfinite::skip_nonfinite);
   EXPECT_EQ(skip.scales, floats{2});
   EXPECT_EQ(skip.codes, (codes{0x7F, 0x7E, 0xFE, 0x30, 0x7F}));
@@ -158,9 +158,14 @@ TEST(Quantize, NothingLeftHasScaleOneWhateverEpsIs) {
 }
 
 TEST(Quantize, SignsOfNaN) {
+  // x * S is the canonical NaN already; only a NaN of the cast itself can keep a sign.
   const result r =
       quantize_rows({negative_nan, nan, 448}, 1, {.on_nan = nan_policy::preserve_sign});
-  EXPECT_EQ(r.codes, (codes{0xFF, 0x7F, 0x7E}));
+  EXPECT_EQ(r.codes, (codes{0x7F, 0x7F, 0x7E}));
+  const result beyond = quantize_rows(
+      {-1000, 448}, 1,
+      {.upper_bound = 448, .on_overflow = overflow::ieee, .on_nan = nan_policy::preserve_sign});
+  EXPECT_EQ(beyond.codes, (codes{0xFF, 0x7E}));
 }
 
 TEST(Quantize, TinyTiles) {
@@ -197,6 +202,8 @@ TEST(Quantize, EnergyIsExact) {
   EXPECT_EQ(r.statistics.noise, 1.0);
   EXPECT_EQ(r.statistics.signal, 448.0 * 448 + 17 * 17 + 9);
   EXPECT_EQ(r.statistics.min_nonzero, 3.0f);
+  EXPECT_EQ(r.statistics.amax, 448.0f);
+  EXPECT_EQ(quantize_rows({-inf, 3}, 1, {}).statistics.amax, inf);
 }
 
 TEST(Quantize, SkipFlag) {

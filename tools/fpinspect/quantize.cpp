@@ -1,6 +1,7 @@
 // `fpinspect quantize`: a tensor as 8-bit codes with a scale per tile, in a .safetensors file.
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -183,6 +184,12 @@ void write_json(const quantize_arguments& arguments, const source_tensor& source
     json.member("random_bits", o.random.bits);
   }
   json.member("transposed", plan.transposed);
+  json.key("backend");  // null: the choice of the call
+  if (plan.where.backend.empty()) {
+    json.value(std::nullopt);
+  } else {
+    json.value(plan.where.backend);
+  }
   write_shape(json, "codes_shape", shape.rows, shape.cols);
   write_shape(json, "scales_shape", tiles.rows, tiles.cols);
   json.member("sqnr_db", sqnr_db(s.signal, s.noise));
