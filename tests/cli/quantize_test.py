@@ -1,0 +1,172 @@
+# `fpinspect quantize` and `dequantize`: files, shapes, options, refusals, stochastic codes.
+import math
+import os
+import struct
+import unittest
+
+import cli_support
+import reference
+from cli_support import floats, read_npy, read_safetensors, write_npy, write_safetensors
+
+INF, NAN = math.inf, math.nan
+
+
+class Quantize(cli_support.CliTest):
+    def quantize(self, values, shape, *options, to="e4m3"):
+        """({name: (dtype, shape, raw)}, JSON document) of float32 values."""
+        source = write_npy(self.path("in.npy"), "<f4", shape, floats(*values))
+        target = self.path("out.safetensors")
+        document = self.ok_json("quantize", source, target, "--to", to, *options)
+        return read_safetensors(target), document
+
+    def test_tensors_and_shapes(self):
+        values = [float(i + 1) for i in range(2 * 3 * 20)]
+        written, document = self.quantize(values, (2, 3, 20), "--block", "16x16", "--transposed")
+        self.assertEqual({name: (dtype, shape) for name, (dtype, shape, _) in written.items()},
+                         {"codes": ("F8_E4M3", [6, 20]), "scales": ("F32", [1, 2]),
+                          "codes_t": ("F8_E4M3", [20, 6]), "scales_t": ("F32", [2, 1])})
+        codes, codes_t = written["codes"][2], written["codes_t"][2]
+        self.assertEqual(bytes(codes[r * 20 + c] for c in range(20) for r in range(6)), codes_t)
+        self.assertEqual((document["codes_shape"], document["scales_shape"]), ([6, 20], [1, 2]))
+        self.assertEqual((document["block"], document["transposed"]), ([16, 16], True))
+        written, _ = self.quantize(values[:20], (20,), "--block", "1x16", to="e5m2")
+        self.assertEqual({name: (dtype, shape) for name, (dtype, shape, _) in written.items()},
+                         {"codes": ("F8_E5M2", [1, 20]), "scales": ("F32", [1, 2])})
+
+    def test_whole_extents(self):
+        values = [1.0, 2.0, 896.0, 448.0, 4.0, 8.0]
+        for block, scales in [("row", [2.0, 1.0]), ("tensor", [2.0]), ("1x0", [2.0, 1.0]),
+                              ("0x0", [2.0])]:
+            written, _ = self.quantize(values, (2, 3), "--block", block, "--scale", "div")
+            self.assertEqual(written["scales"][2], floats(*scales), block)
+        written, _ = self.quantize(values, (2, 3), "--block", "column", "--scale", "pow2")
+        self.assertEqual(written["scales"][2], floats(1.0, 2.0 ** -6, 2.0))
+
+    def test_policies_and_bounds(self):
+        values = [NAN, 896.0, -INF, 1.0]
+        for policy, scale, codes in [("te", 1.0, "7f7efe38"), ("skip_nonfinite", 2.0, "7f7efe30"),
+                                     ("propagate", None, "7f7f7f7f")]:
+            written, document = self.quantize(values, (4,), "--scale", "div", "--nonfinite", policy)
+            self.assertEqual(written["codes"][2].hex(), codes, policy)
+            if scale is not None:
+                self.assertEqual(written["scales"][2], floats(scale))
+            self.assertEqual(document["statistics"]["nan"], 1)
+            self.assertEqual(document["statistics"]["inf"], 1)
+            self.assertIsNone(document["statistics"]["amax"])
+        written, document = self.quantize([1000.0, 1.0], (2,), "--upper-bound", "448")
+        self.assertEqual((written["codes"][2].hex(), document["saturated"]), ("7e38", 1))
+        self.assertEqual((document["upper_bound"], document["eps"]), (448, 0))
+        written, document = self.quantize([1e-3, 0.0], (2,), "--eps", "448")
+        self.assertEqual((written["codes"][2].hex(), document["underflowed"]), ("0100", 0))
+        written, document = self.quantize([9e-4, -0.0], (2,), "--eps", "448")
+        self.assertEqual((written["codes"][2].hex(), document["underflowed"]), ("0080", 1))
+        written, _ = self.quantize([1000.0, 1.0], (2,), "--upper-bound", "448", "--overflow", "ieee")
+        self.assertEqual(written["codes"][2].hex(), "7f38")
+
+    def test_statistics(self):
+        _, document = self.quantize([448.0, 17.0, -3.0, 0.0], (4,))
+        self.assertEqual(document["statistics"],
+                         {"count": 4, "zeros": 1, "nan": 0, "inf": 0, "amax": 448,
+                          "min_nonzero": 3, "signal": 448.0 ** 2 + 17 ** 2 + 9, "noise": 1})
+        self.assertEqual(document["sqnr_db"], cli_support.sqnr_db(448.0 ** 2 + 17 ** 2 + 9, 1.0))
+        _, document = self.quantize([448.0], (1,))
+        self.assertIsNone(document["sqnr_db"])
+
+    def test_stochastic_codes_by_index(self):
+        values = [math.sin(i + 1) * 300 for i in range(60)] + [448.0] * 3
+        values = list(struct.unpack("<63f", floats(*values)))
+        for bits in [3, 8, 16, 32]:
+            written, document = self.quantize(
+                values, (3, 21), "--block", "tensor", "--round", "stochastic", "--seed", "7",
+                "--stream", "0x10", "--offset", "5", "--random-bits", str(bits))
+            self.assertEqual(document["seed"], 7)
+            for i, (x, code) in enumerate(zip(values, written["codes"][2])):
+                word = reference.random_word(7, 16, 5 + i, bits)
+                expected, _ = reference.convert("e4m3", x, reference.stochastic(word, bits))
+                self.assertEqual(code, expected, (bits, i, x))  # the scale is 1
+
+    def test_narrow_sources_and_codes(self):
+        source = write_npy(self.path("in.npy"), "<u2", (2,), struct.pack("<2H", 0x43E0, 0x3F80))
+        target = self.path("out.safetensors")
+        self.ok("quantize", source, target, "--to", "e4m3", "--from", "bf16")
+        self.assertEqual(read_safetensors(target)["codes"][2].hex(), "7e38")
+        source = write_safetensors(self.path("in.safetensors"),
+                                   [("h", "F16", [1, 2], struct.pack("<2e", 448.0, 1.0))])
+        self.ok("quantize", f"{source}#h", target, "--to", "e4m3")
+        self.assertEqual(read_safetensors(target)["codes"][2].hex(), "7e38")
+
+    def test_empty(self):
+        for shape, scales in [((0,), [1, 0]), ((0, 5), [0, 1]), ((3, 0), [3, 0])]:
+            written, document = self.quantize([], shape)
+            self.assertEqual(written["scales"][1], scales)
+            self.assertEqual(document["statistics"]["count"], 0)
+        written, _ = self.quantize([448.0], ())
+        self.assertEqual(written["codes"], ("F8_E4M3", [1, 1], b"\x7e"))
+
+    def test_dequantize(self):
+        target, back = self.path("out.safetensors"), self.path("back.npy")
+        self.quantize([896.0, 1.0, -2.0], (3,), "--scale", "pow2", "--block", "1x16")
+        for to, descr, form in [("fp32", "<f4", "<3f"), ("fp16", "<f2", "<3e")]:
+            result = cli_support.run("dequantize", target, back, "--to", to)
+            self.assertEqual((result.code, result.out), (0, ""), result.err)
+            self.assertEqual(read_npy(back), (descr, (1, 3), struct.pack(form, 896.0, 1.0, -2.0)))
+        document = self.ok_json("dequantize", target, back, "--to", "bf16")
+        self.assertEqual((document["block"], document["dtype"]), ([1, 16], "<u2"))
+        self.assertEqual(read_npy(back)[2], struct.pack("<3H", 0x4460, 0x3F80, 0xC000))
+
+    def test_dequantize_needs_a_block_that_fits(self):
+        source = write_safetensors(self.path("plain.safetensors"),
+                                   [("scales", "F32", [1, 2], floats(2.0, 4.0)),
+                                    ("codes", "F8_E4M3", [1, 20], b"\x38" * 20)])
+        back = self.path("back.npy")
+        self.fails(2, "dequantize", source, back, says="--block")
+        self.ok_json("dequantize", source, back, "--block", "1x16")
+        self.assertEqual(read_npy(back)[2], floats(*[2.0] * 16, *[4.0] * 4))
+        self.fails(3, "dequantize", source, back, "--block", "1x32", says="scales: shape")
+        for tensors, says in [
+                ([("scales", "F32", [1, 1], floats(1.0))], "codes"),
+                ([("codes", "F8_E4M3", [1, 1], b"8")], "scales"),
+                ([("scales", "F32", [1, 1], floats(1.0)), ("codes", "U8", [1, 1], b"8")], "codes"),
+                ([("scales", "F32", [1], floats(1.0)), ("codes", "F8_E4M3", [1, 1], b"8")],
+                 "scales must be a matrix")]:
+            bad = write_safetensors(self.path("bad.safetensors"), tensors)
+            self.fails(3, "dequantize", bad, back, "--block", "1x16", says=says)
+
+    def test_refused(self):
+        source = write_npy(self.path("in.npy"), "<f4", (2,), floats(1.0, 2.0))
+        target = self.path("out.safetensors")
+        for options, says in [
+                (["--to", "fp16"], "e4m3, e5m2"), (["--to", "e4m3fnuz"], "e4m3, e5m2"),
+                (["--to", "e4m3", "--block", "1x100"], "--block"),
+                (["--to", "e4m3", "--block", "128"], "--block"),
+                (["--to", "e4m3", "--block", "64x128"], "--block"),
+                (["--to", "e4m3", "--block", "1x-16"], "--block"),
+                (["--to", "e4m3", "--scale", "max"], "te, div, rcp, pow2"),
+                (["--to", "e4m3", "--nonfinite", "drop"], "te, skip_nonfinite, propagate"),
+                (["--to", "e4m3", "--round", "upward"], "nearest_even or stochastic"),
+                (["--to", "e4m3", "--eps", "-1"], "--eps"),
+                (["--to", "e4m3", "--eps", "inf"], "--eps"),
+                (["--to", "e4m3", "--eps", "nan"], "--eps"),
+                (["--to", "e4m3", "--upper-bound", "0"], "--upper-bound"),
+                ([], "--to")]:
+            self.fails(2, "quantize", source, target, *options, says=says)
+        double = write_npy(self.path("d.npy"), "<f8", (1,), struct.pack("<d", 1.0))
+        self.fails(3, "quantize", double, target, "--to", "e4m3", says="fp32, fp16 and bf16")
+        self.fails(3, "quantize", self.path("none.npy"), target, "--to", "e4m3", says="none.npy")
+        self.fails(4, "quantize", source, target, "--to", "e4m3", "--backend", "abacus",
+                   says="abacus")
+        self.fails(4, "quantize", source, target, "--to", "e4m3",
+                   env={"SAMEBITS_BACKEND": "abacus"}, says="abacus")
+        self.assertFalse(os.path.exists(target))
+
+    def test_named_backend(self):
+        source = write_npy(self.path("in.npy"), "<f4", (2,), floats(1.0, 2.0))
+        target = self.path("out.safetensors")
+        document = self.ok_json("quantize", source, target, "--to", "e4m3", "--backend",
+                                "reference")
+        self.assertEqual(document["backend"], "reference")
+        self.assertIsNone(self.ok_json("quantize", source, target, "--to", "e4m3")["backend"])
+
+
+if __name__ == "__main__":
+    cli_support.main()
