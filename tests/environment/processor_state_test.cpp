@@ -3,9 +3,12 @@
 #include <xmmintrin.h>
 
 #include <cfenv>
+#include <cstdint>
 #include <thread>
+#include <vector>
 
 #include "environment/broken_process.hpp"
+#include "samebits/quantize.hpp"
 
 namespace samebits::support {
 namespace {
@@ -88,6 +91,46 @@ TEST_F(ProcessorState, ConversionsHoldWithThreadsInEveryState) {
   for (const unsigned bits : {ftz | daz, ftz | daz | up, zero}) {
     set(bits);
     expect_conversions_hold();
+  }
+}
+
+// Tiles of every magnitude, subnormal ones too, whose scales and elements are rounded and
+// subnormal.
+TEST_F(ProcessorState, QuantizationByTheReferenceHoldsAndItsStatisticsAreRefused) {
+  constexpr std::int64_t rows = 256, cols = 16;
+  std::vector<std::uint32_t> x;
+  for (std::uint32_t i = 0; i < rows * cols; ++i) x.push_back(i / 16 << 23 | i * 2654435761u >> 9);
+  std::vector<std::uint8_t> codes(x.size());
+  std::vector<std::uint32_t> scales(rows);
+  quantize_outputs outputs = {.codes = view_of_codes(format_id::e4m3, codes.data(), rows, cols),
+                              .scales = view_of_codes(format_id::fp32, scales.data(), rows, 1)};
+  const auto run = [&](scale_math math) {
+    const void* data = x.data();
+    quantize(view_of_codes(format_id::fp32, data, rows, cols), outputs,
+             {.tile = {1, 16}, .math = math, .on_nonfinite = nonfinite::propagate},
+             {"reference", 2, nullptr});
+  };
+  for (const scale_math math :
+       {scale_math::te, scale_math::div, scale_math::rcp, scale_math::pow2}) {
+    outputs.statistics = nullptr;
+    run(math);
+    const auto expected_codes = codes;
+    const auto expected_scales = scales;
+    for (const unsigned bits : {ftz | daz, ftz | daz | up, zero}) {
+      set(bits);
+      codes.assign(codes.size(), 0xA5);
+      scales.assign(scales.size(), 0xA5A5A5A5u);
+      quantize_statistics statistics;
+      outputs.statistics = &statistics;
+      EXPECT_FALSE(refusal([&] { run(math); }).empty());
+      EXPECT_EQ(codes, std::vector<std::uint8_t>(codes.size(), 0xA5));
+      EXPECT_EQ(statistics.count, 0u);
+      outputs.statistics = nullptr;
+      run(math);
+      EXPECT_EQ(codes, expected_codes);
+      EXPECT_EQ(scales, expected_scales);
+      set(0);
+    }
   }
 }
 
