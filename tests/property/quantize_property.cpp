@@ -1,0 +1,137 @@
+// Quantization against the oracle: every code, every scale, every figure, and back.
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <limits>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "oracle/quantize.hpp"
+#include "samebits/quantize.hpp"
+#include "support/generators.hpp"
+#include "support/property.hpp"
+#include "support/quantize_cases.hpp"
+#include "support/rules.hpp"
+
+namespace samebits {
+namespace {
+
+using namespace support;
+
+std::uint32_t bits(float x) { return std::bit_cast<std::uint32_t>(x); }
+
+oracle::tiling tiling_of(std::int64_t rows, std::int64_t cols, const tile_shape& tile) {
+  const auto size = [](std::int64_t extent, std::int64_t whole) {
+    return static_cast<std::uint64_t>(extent != 0 ? extent : std::max<std::int64_t>(whole, 1));
+  };
+  return {static_cast<std::uint64_t>(rows), static_cast<std::uint64_t>(cols), size(tile.rows, rows),
+          size(tile.cols, cols)};
+}
+
+oracle::quantize_rule rule_of(const quantize_options& o) {
+  oracle::quantize_rule rule;
+  rule.scale.math = static_cast<oracle::scale_math>(o.math);
+  rule.scale.on_nonfinite = static_cast<oracle::nonfinite>(o.on_nonfinite);
+  rule.scale.eps = bits(o.eps);
+  if (o.upper_bound != std::numeric_limits<float>::infinity()) {
+    rule.scale.upper_bound = bits(o.upper_bound);
+  }
+  rule.cast = {o.round, o.on_overflow, o.on_nan};
+  rule.random = o.random;
+  return rule;
+}
+
+/// The elements of a matrix in row-major order.
+template <class Code>
+std::vector<Code> elements_of(const strided_buffer& buffer, const array_layout& layout) {
+  std::vector<Code> all;
+  for (std::int64_t row = 0; row < layout.rows; ++row) {
+    for (std::int64_t col = 0; col < layout.cols; ++col) {
+      all.push_back(static_cast<Code>(buffer.at(row, col)));
+    }
+  }
+  return all;
+}
+
+template <class Code>
+void require_equal(const char* what, const std::vector<Code>& got,
+                   const std::vector<Code>& expected) {
+  if (got.size() != expected.size()) {
+    RC_FAIL(std::string(what) + ": " + std::to_string(got.size()) + " elements, the oracle has " +
+            std::to_string(expected.size()));
+  }
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    if (got[i] == expected[i]) continue;
+    RC_FAIL(std::string(what) + " number " + std::to_string(i) + " is " + std::to_string(got[i]) +
+            ", by the oracle " + std::to_string(expected[i]));
+  }
+}
+
+TEST(QuantizeProperty, EverythingIsTheOracles) {
+  const rc::Gen<quantize_case> generator = quantize_cases();
+  expect_holds("quantize", 500, [&] {
+    const quantize_case c = *generator;
+    strided_buffer in = matrix_of(c);
+    const quantize_result got = quantized(c, in, {"reference", c.threads, nullptr});
+    const oracle::quantized expected =
+        oracle::quantize(judge_of(c.from), judge_of(c.to), elements_of<std::uint32_t>(in, c.in),
+                         tiling_of(c.in.rows, c.in.cols, c.options.tile), rule_of(c.options));
+
+    require_equal("scale", elements_of<std::uint32_t>(got.scales, c.scales), expected.scales);
+    require_equal("code", elements_of<std::uint8_t>(got.codes, c.codes), expected.codes);
+    require_equal("transposed scale",
+                  elements_of<std::uint32_t>(got.scales_transposed, c.scales_transposed),
+                  expected.scales_transposed);
+    require_equal("transposed code",
+                  elements_of<std::uint8_t>(got.codes_transposed, c.codes_transposed),
+                  expected.codes_transposed);
+
+    const quantize_statistics& s = got.statistics;
+    const oracle::quantize_statistics& e = expected.statistics;
+    RC_ASSERT(s.count == expected.codes.size());
+    RC_ASSERT(bits(s.amax) == e.amax);
+    RC_ASSERT(bits(s.min_nonzero) == e.min_nonzero);
+    RC_ASSERT(s.zeros == e.zeros);
+    RC_ASSERT(s.underflowed == e.underflowed);
+    RC_ASSERT(s.saturated == e.overflowed);
+    RC_ASSERT(s.nan == e.nan);
+    RC_ASSERT(s.inf == e.inf);
+    RC_ASSERT(std::bit_cast<std::uint64_t>(s.noise) == e.error_energy);
+    RC_ASSERT(std::bit_cast<std::uint64_t>(s.signal) == e.signal_energy);
+  });
+}
+
+TEST(QuantizeProperty, DequantizationIsTheOracles) {
+  // Any codes with any scales, Inf and NaN among them, not only those that quantize() returns.
+  const rc::Gen<quantize_case> generator = quantize_cases();
+  expect_holds("dequantize", 1200, [&] {
+    quantize_case c = *generator;
+    strided_buffer codes(c.to, c.codes);
+    strided_buffer scales(format_id::fp32, c.scales);
+    std::mt19937_64 engine(c.content);
+    for (std::int64_t i = 0; i < c.codes.span(); ++i) codes.store(i, engine() & 0xFF);
+    for (std::int64_t i = 0; i < c.scales.span(); ++i) {
+      const auto family = static_cast<code_family>(engine() % code_family_count);
+      scales.store(i, draw_code(family, format_id::fp32, c.from, [&] { return engine(); }));
+    }
+    array_layout layout = c.in;
+    layout.col_stride = 1;
+    layout.row_stride = layout.cols;
+    strided_buffer out(c.from, layout);
+    dequantize(codes.view(), scales.view(), out.view(), c.options.tile,
+               {"reference", c.threads, nullptr});
+    RC_ASSERT(out.guards_are_intact());
+    require_equal("value", elements_of<std::uint32_t>(out, layout),
+                  oracle::dequantize(judge_of(c.to), judge_of(c.from),
+                                     elements_of<std::uint8_t>(codes, c.codes),
+                                     elements_of<std::uint32_t>(scales, c.scales),
+                                     tiling_of(c.in.rows, c.in.cols, c.options.tile)));
+  });
+}
+
+}  // namespace
+}  // namespace samebits
