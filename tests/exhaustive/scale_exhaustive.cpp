@@ -1,0 +1,89 @@
+// Every positive amax, or every N-th, through all scale maths of quantize(), against the oracle's
+// integer division:
+//
+//   scale_exhaustive e4m3|e5m2 STRIDE [BACKEND]
+//
+// Each amax is a tile of one element, whose scale is compared. Prints one line per maths; the exit
+// status is 1 if any differ and 2 for a bad command line.
+#include <cstdint>
+#include <cstdio>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "oracle/scale_exact.hpp"
+#include "samebits/quantize.hpp"
+#include "support/rules.hpp"
+
+namespace samebits {
+namespace {
+
+constexpr std::uint64_t amax_end = 0x7F800000;
+
+struct tally {
+  std::uint64_t compared = 0;
+  std::uint64_t differing = 0;
+};
+
+/// The scales of tiles that are one amax each.
+void check(const std::vector<std::uint32_t>& amaxes, scale_math math, format_id to,
+           const std::string& backend, tally& t) {
+  const auto count = static_cast<std::int64_t>(amaxes.size());
+  std::vector<std::uint32_t> scales(amaxes.size());
+  std::vector<std::uint8_t> codes(amaxes.size());
+  const void* data = amaxes.data();
+  quantize(view_of_codes(format_id::fp32, data, count, 1),
+           {.codes = view_of_codes(to, codes.data(), count, 1),
+            .scales = view_of_codes(format_id::fp32, scales.data(), count, 1)},
+           {.tile = {1, 16}, .math = math}, {backend, 0, nullptr});
+  const oracle::format& judge = support::judge_of(to);
+  const auto oracle_math = static_cast<oracle::scale_math>(math);
+  for (std::size_t i = 0; i < amaxes.size(); ++i) {
+    const oracle::tile_scale expected = oracle::scale_exact(oracle_math, judge, amaxes[i]);
+    ++t.compared;
+    if (scales[i] == expected.s) continue;
+    if (t.differing++ == 0) {
+      std::printf("%s %s amax %08X: scale %08X, expected %08X\n", std::string(name(to)).c_str(),
+                  std::string(name(math)).c_str(), amaxes[i], scales[i], expected.s);
+    }
+  }
+}
+
+std::uint64_t run(format_id to, std::uint64_t stride, const std::string& backend) {
+  constexpr std::size_t at_once = 1 << 20;
+  std::uint64_t differing = 0;
+  for (int m = 0; m < scale_math_count; ++m) {
+    const auto math = static_cast<scale_math>(m);
+    tally t;
+    std::vector<std::uint32_t> amaxes;
+    for (std::uint64_t a = 1; a < amax_end; a += stride) {
+      amaxes.push_back(static_cast<std::uint32_t>(a));
+      if (amaxes.size() < at_once && a + stride < amax_end) continue;
+      check(amaxes, math, to, backend, t);
+      amaxes.clear();
+    }
+    std::printf("%s %s: compared %llu, differing %llu\n", std::string(name(to)).c_str(),
+                std::string(name(math)).c_str(), static_cast<unsigned long long>(t.compared),
+                static_cast<unsigned long long>(t.differing));
+    differing += t.differing;
+  }
+  return differing;
+}
+
+}  // namespace
+}  // namespace samebits
+
+int main(int argc, char** argv) try {
+  using namespace samebits;
+  if (argc < 3 || argc > 4) {
+    throw std::invalid_argument("usage: scale_exhaustive e4m3|e5m2 STRIDE [BACKEND]");
+  }
+  const auto to = find_format(argv[1]);
+  const std::uint64_t stride = std::stoull(argv[2]);
+  if (!to) throw std::invalid_argument(std::string(argv[1]) + ": is no format");
+  if (stride == 0) throw std::invalid_argument("STRIDE is 0, expected a positive number");
+  return run(*to, stride, argc == 4 ? argv[3] : "") == 0 ? 0 : 1;
+} catch (const std::exception& error) {
+  std::fprintf(stderr, "%s\n", error.what());
+  return 2;
+}
