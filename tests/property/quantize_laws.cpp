@@ -45,7 +45,7 @@ TEST(QuantizeLaws, NothingIsWrittenOutsideAndThreadsDoNotShow) {
     strided_buffer in = matrix_of(c);
     const std::vector<std::byte> before = in.bytes();
     const quantize_result one = quantized(c, in, on_reference(1));
-    const quantize_result many = quantized(c, in, on_reference(c.threads));
+    const quantize_result many = quantized(c, in, executor_of(c));
     const bool input_is_untouched = in.bytes() == before;
     RC_ASSERT(input_is_untouched);
     for (const auto* buffer :
@@ -63,7 +63,7 @@ TEST(QuantizeLaws, TransposedOutputsAreTheTransposes) {
   expect_holds("transposes", 700, [&] {
     const quantize_case c = *generator;
     strided_buffer in = matrix_of(c);
-    const quantize_result q = quantized(c, in, on_reference(c.threads));
+    const quantize_result q = quantized(c, in, executor_of(c));
     for (std::int64_t row = 0; row < c.codes.rows; ++row) {
       for (std::int64_t col = 0; col < c.codes.cols; ++col) {
         RC_ASSERT(q.codes.at(row, col) == q.codes_transposed.at(col, row));
@@ -91,7 +91,7 @@ TEST(QuantizeLaws, AnySubsetOfTheOutputsIsTheSame) {
     if ((mask & 4) == 0 && (mask & 1) != 0) wanted.codes_transposed = {};
     if ((mask & 8) == 0) wanted.scales_transposed = {};
     if ((mask & 16) == 0) wanted.statistics = nullptr;
-    quantize(in.view(), wanted, c.options, on_reference(c.threads));
+    quantize(in.view(), wanted, c.options, executor_of(c));
     const quantize_result none(c);
     const auto same = [](bool is_wanted, const strided_buffer& got, const strided_buffer& full,
                          const strided_buffer& untouched) {
@@ -138,7 +138,7 @@ TEST(QuantizeLaws, ABlockOnTileBordersIsASliceOfTheWhole) {
                  {.codes = block_of(pieces.codes.view(), row, rows, col, cols),
                   .scales = block_of(pieces.scales.view(), scale_row, scales.rows, scale_col,
                                      scales.cols)},
-                 options, on_reference(c.threads));
+                 options, executor_of(c));
       }
     }
     RC_ASSERT(same_bytes(pieces.codes, whole.codes));
@@ -191,7 +191,7 @@ TEST(QuantizeLaws, RequantizationKeepsTheValues) {
     strided_buffer first(format_id::fp32, dense);
     strided_buffer second(format_id::fp32, dense);
     quantize_result q = quantized(c, in, on_reference(1));
-    dequantize(q.codes.view(), q.scales.view(), first.view(), c.options.tile);
+    dequantize(q.codes.view(), q.scales.view(), first.view(), c.options.tile, executor_of(c));
     for (std::int64_t i = 0; i < dense.span(); ++i) {
       // 256 * 2^120 is what FLT_MAX becomes.
       if (!std::isfinite(decode_double(format_id::fp32, first.load(i)))) return;
@@ -199,8 +199,8 @@ TEST(QuantizeLaws, RequantizationKeepsTheValues) {
     quantize_case again = c;
     again.from = format_id::fp32;
     again.in = dense;
-    quantize_result r = quantized(again, first, on_reference(1));
-    dequantize(r.codes.view(), r.scales.view(), second.view(), c.options.tile);
+    quantize_result r = quantized(again, first, executor_of(c));
+    dequantize(r.codes.view(), r.scales.view(), second.view(), c.options.tile, executor_of(c));
     RC_ASSERT(same_bytes(first, second));
 
     // From the transposed outputs as well, with the transposed tile.
@@ -217,7 +217,7 @@ TEST(QuantizeLaws, StatisticsAreThoseOfTheElementsOneByOne) {
   expect_holds("statistics", 500, [&] {
     const quantize_case c = *generator;
     strided_buffer in = matrix_of(c);
-    quantize_result q = quantized(c, in, on_reference(c.threads));
+    quantize_result q = quantized(c, in, executor_of(c));
     strided_buffer restored(format_id::fp32, {c.in.rows, c.in.cols, c.in.cols, 1, 0});
     dequantize(q.codes.view(), q.scales.view(), restored.view(), c.options.tile);
     quantize_statistics s;

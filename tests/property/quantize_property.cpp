@@ -76,7 +76,7 @@ TEST(QuantizeProperty, EverythingIsTheOracles) {
   expect_holds("quantize", 500, [&] {
     const quantize_case c = *generator;
     strided_buffer in = matrix_of(c);
-    const quantize_result got = quantized(c, in, {"reference", c.threads, nullptr});
+    const quantize_result got = quantized(c, in, executor_of(c));
     const oracle::quantized expected =
         oracle::quantize(judge_of(c.from), judge_of(c.to), elements_of<std::uint32_t>(in, c.in),
                          tiling_of(c.in.rows, c.in.cols, c.options.tile), rule_of(c.options));
@@ -122,8 +122,7 @@ TEST(QuantizeProperty, DequantizationIsTheOracles) {
     layout.col_stride = 1;
     layout.row_stride = layout.cols;
     strided_buffer out(c.from, layout);
-    dequantize(codes.view(), scales.view(), out.view(), c.options.tile,
-               {"reference", c.threads, nullptr});
+    dequantize(codes.view(), scales.view(), out.view(), c.options.tile, executor_of(c));
     RC_ASSERT(out.guards_are_intact());
     require_equal("value", elements_of<std::uint32_t>(out, layout),
                   oracle::dequantize(judge_of(c.to), judge_of(c.from),

@@ -5,10 +5,13 @@
 #include <bit>
 #include <ostream>
 #include <random>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "samebits/error.hpp"
 #include "samebits/scalar.hpp"
+#include "support/backends.hpp"
 #include "support/generators.hpp"
 #include "support/rules.hpp"
 
@@ -184,6 +187,21 @@ quantize_result::quantize_result(const quantize_case& c)
 quantize_outputs quantize_result::outputs() {
   return {codes.view(), scales.view(), codes_transposed.view(), scales_transposed.view(),
           &statistics};
+}
+
+executor executor_of(const quantize_case& c) {
+  static const std::vector<std::string> backends = [] {
+    std::vector<std::string> able;
+    for (const std::string& name : supported_backends()) {
+      try {
+        static_cast<void>(quantize_workspace({}, {}, {}, {name, 1, nullptr}));
+        able.push_back(name);
+      } catch (const unsupported&) {
+      }
+    }
+    return able;
+  }();
+  return {backends[c.content % backends.size()], c.threads, nullptr};
 }
 
 quantize_result quantized(const quantize_case& c, strided_buffer& in, const executor& where) {

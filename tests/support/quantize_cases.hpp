@@ -41,7 +41,10 @@ struct quantize_result {
   [[nodiscard]] quantize_outputs outputs();
 };
 
-/// Quantizes the case's matrix on a backend, by default the one a call gets that names none.
+/// One of the host backends that can quantize and run here, by the case.
+executor executor_of(const quantize_case& c);
+
+/// Quantizes the case's matrix.
 quantize_result quantized(const quantize_case& c, strided_buffer& in, const executor& where);
 
 std::ostream& operator<<(std::ostream& out, const quantize_case& c);
