@@ -77,4 +77,14 @@ SAMEBITS_INLINE constexpr std::uint32_t divide(std::uint32_t a, std::uint32_t b)
   return round(sign != 0, quotient | (rest ? 1 : 0), x.exponent - y.exponent - up);
 }
 
+/// The definition as scale.hpp takes it; hardware offers the same two functions.
+struct integers {
+  SAMEBITS_INLINE static constexpr std::uint32_t product(std::uint32_t a, std::uint32_t b) {
+    return multiply(a, b);
+  }
+  SAMEBITS_INLINE static constexpr std::uint32_t quotient(std::uint32_t a, std::uint32_t b) {
+    return divide(a, b);
+  }
+};
+
 }  // namespace samebits::numerics::binary32

@@ -47,24 +47,28 @@ SAMEBITS_INLINE constexpr tile_scale power_of_two_scale(std::uint32_t t) {
   return {e << 23, reciprocal};
 }
 
+// Arithmetic: RN(a * b) and RN(a / b) of binary32 bits, in integers or by proved hardware.
+
 /// The formulas alone, for an amax that is not zero.
+template <class Arithmetic = binary32::integers>
 SAMEBITS_INLINE constexpr tile_scale scale_of_amax(scale_math math, std::uint32_t largest,
                                                    std::uint32_t a) {
   if (math == scale_math::te) {
-    const std::uint32_t quotient = binary32::divide(largest, a);
+    const std::uint32_t quotient = Arithmetic::quotient(largest, a);
     const std::uint32_t factor = quotient == binary32::inf ? binary32::max_finite : quotient;
-    return {binary32::divide(binary32::one, factor), factor};
+    return {Arithmetic::quotient(binary32::one, factor), factor};
   }
-  const std::uint32_t t = binary32::divide(a, largest);
+  const std::uint32_t t = Arithmetic::quotient(a, largest);
   if (math == scale_math::pow2) return power_of_two_scale(t);
   const std::uint32_t s = raised(t);
-  return {s, math == scale_math::div ? s : binary32::divide(binary32::one, s)};
+  return {s, math == scale_math::div ? s : Arithmetic::quotient(binary32::one, s)};
 }
 
 /// The scale of a tile whose elements have this amax.
 ///
 /// In this order: non-finite policy, max(a, eps), min(a, upper bound), zero test, formulas. A NaN,
 /// which only nonfinite::propagate lets through, passes both bounds.
+template <class Arithmetic = binary32::integers>
 SAMEBITS_INLINE constexpr tile_scale scale_of(const format_spec& to, const scale_rule& rule,
                                               tile_amax amax) {
   constexpr tile_scale unit = {binary32::one, binary32::one};
@@ -76,20 +80,22 @@ SAMEBITS_INLINE constexpr tile_scale scale_of(const format_spec& to, const scale
     a = a > rule.upper_bound ? rule.upper_bound : a;
   }
   if (a == 0) return unit;
-  return scale_of_amax(rule.math, largest_value(to), a);
+  return scale_of_amax<Arithmetic>(rule.math, largest_value(to), a);
 }
 
 /// y: the scaled element, which is then cast. A NaN becomes the canonical one.
+template <class Arithmetic = binary32::integers>
 SAMEBITS_INLINE constexpr std::uint32_t scaled(scale_math math, const tile_scale& scale,
                                                std::uint32_t x) {
-  return math == scale_math::div ? binary32::divide(x, scale.factor)
-                                 : binary32::multiply(x, scale.factor);
+  return math == scale_math::div ? Arithmetic::quotient(x, scale.factor)
+                                 : Arithmetic::product(x, scale.factor);
 }
 
 /// The value of a code under its scale: RN(value * s).
+template <class Arithmetic = binary32::integers>
 SAMEBITS_INLINE constexpr std::uint32_t rescaled(const format_spec& from, std::uint32_t code,
                                                  std::uint32_t stored) {
-  return binary32::multiply(decode<std::uint32_t>(from, code), stored);
+  return Arithmetic::product(decode<std::uint32_t>(from, code), stored);
 }
 
 }  // namespace samebits::numerics

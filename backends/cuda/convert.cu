@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "backends/cuda/codes.cuh"
 #include "backends/cuda/convert_ops.cuh"
 #include "backends/cuda/cuda.hpp"
 #include "backends/cuda/error.hpp"
@@ -25,16 +26,6 @@ struct general_call {
   std::uint64_t in_row_bytes, in_col_bytes, out_row_bytes, out_col_bytes;
   std::uint64_t index, pitch;
 };
-
-/// A code of `bytes` bytes, little-endian, of any alignment.
-__device__ std::uint64_t load_code(const std::byte* p, int bytes) {
-  std::uint64_t code = 0;
-  for (int i = 0; i < bytes; ++i) code |= static_cast<std::uint64_t>(p[i]) << (8 * i);
-  return code;
-}
-__device__ void store_code(std::byte* p, int bytes, std::uint64_t code) {
-  for (int i = 0; i < bytes; ++i) p[i] = static_cast<std::byte>(code >> (8 * i));
-}
 
 __global__ void general_kernel(const general_call c) {
   const std::uint64_t step = std::uint64_t{gridDim.x} * blockDim.x;

@@ -5,6 +5,7 @@
 
 #include "backends/cuda/cuda.hpp"
 #include "backends/cuda/error.hpp"
+#include "backends/cuda/quantize.hpp"
 #include "backends/self_test.hpp"
 
 namespace samebits::cuda {
@@ -65,7 +66,10 @@ const backends::backend emulated = {"cuda-emulated",
                                     nullptr,
                                     launch_emulated,
                                     &self_test,
-                                    &memory};
+                                    &memory,
+                                    &emulated_quantizer};
+}  // namespace
+
 const backends::backend native = {"cuda-native",
                                   "CUDA, hardware conversions where proved equal",
                                   memory_space::device,
@@ -74,7 +78,11 @@ const backends::backend native = {"cuda-native",
                                   nullptr,
                                   launch_native,
                                   &self_test,
-                                  &memory};
+                                  &memory,
+                                  &native_quantizer};
+
+namespace {
+
 const backends::backend* const list[] = {&emulated, &native, nullptr};
 
 }  // namespace

@@ -9,6 +9,8 @@
 
 namespace samebits::cuda {
 
+extern const backends::backend native;
+
 struct dense_rows;
 
 /// The call as rows of contiguous codes for packs of `pack` elements, if its strides and alignment

@@ -27,6 +27,8 @@ function(samebits_add_cuda_library)
     backends/cuda/dense_layout.cu
     backends/cuda/memory.cu
     backends/cuda/native/convert.cu
+    backends/cuda/native/quantize.cu
+    backends/cuda/quantize.cu
     backends/cuda/self_test.cu)
   add_library(samebits::cuda ALIAS samebits_cuda)
   set_target_properties(samebits_cuda PROPERTIES

@@ -12,6 +12,7 @@
 #include "backends/cuda/cuda.hpp"
 #include "backends/cuda/error.hpp"
 #include "backends/cuda/launch.cuh"
+#include "backends/cuda/native/fp8.cuh"
 #include "backends/visit.hpp"
 
 namespace samebits::cuda {
@@ -36,27 +37,6 @@ __device__ __forceinline__ std::uint32_t widen(std::uint32_t code) {
     asm("cvt.f32.f16 %0, %1;" : "=f"(f) : "h"(half));
     return __float_as_uint(f);
   }
-}
-
-/// Two FP8 codes, a in the low byte; saturating, NaN gives 7F.
-template <format_id To>
-__device__ __forceinline__ std::uint32_t fp8_pair(std::uint32_t a, std::uint32_t b) {
-#if __CUDA_ARCH__ >= 890
-  unsigned short pair;
-  if constexpr (To == e4m3) {
-    asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;"
-        : "=h"(pair)
-        : "f"(__uint_as_float(b)), "f"(__uint_as_float(a)));
-  } else {
-    static_assert(To == e5m2);
-    asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;"
-        : "=h"(pair)
-        : "f"(__uint_as_float(b)), "f"(__uint_as_float(a)));
-  }
-  return pair;
-#else
-  return 0;  // native_supported() keeps older GPUs away from here
-#endif
 }
 
 /// Two 16-bit codes, a in the low half; NaN gives 7FFF, overflow Inf, or max finite if Saturate.

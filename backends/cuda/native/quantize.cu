@@ -1,0 +1,265 @@
+// Quantization by tiles of one row: each thread keeps 16 elements in registers between finding the
+// tile's scale and rounding, so that the matrix is read once.
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+
+#include "backends/cuda/convert_ops.cuh"
+#include "backends/cuda/hardware.cuh"
+#include "backends/cuda/launch.cuh"
+#include "backends/cuda/native/fp8.cuh"
+#include "backends/cuda/quantize.hpp"
+#include "numerics/decode.hpp"
+#include "numerics/encode.hpp"
+#include "numerics/scale.hpp"
+#include "numerics/tile.hpp"
+
+namespace samebits::cuda {
+namespace {
+
+using backends::quantize_call;
+using numerics::tile_amax;
+
+constexpr int elements = 16;  // of a thread
+
+struct row_tiles_task {
+  const std::byte* in;
+  std::byte* codes;
+  std::byte* scales;  ///< null where they are not wanted
+  std::uint64_t in_row_bytes, codes_row_bytes, scales_row_bytes, scales_col_bytes;
+  std::uint64_t rows;
+  std::uint32_t packs;           ///< of 16 elements in a row
+  std::uint32_t threads_a_tile;  ///< a power of two up to 16
+  numerics::scale_rule scale;
+  cast_rule cast;
+  random_source random;
+  std::uint64_t index, pitch;
+  const std::uint32_t* skip;
+};
+
+/// The amax of a thread's elements. The maximum of magnitudes as integers is it already unless one
+/// of them is NaN, or Inf where that is skipped.
+template <format_id From>
+__device__ __forceinline__ tile_amax amax_of(const packed<spec_of(From).storage_bits, elements>& x,
+                                             nonfinite policy) {
+  constexpr int bits = spec_of(From).storage_bits;
+  std::uint32_t most = 0;
+  if constexpr (bits == 16) {
+    std::uint32_t pair = 0;
+#pragma unroll
+    for (const std::uint32_t w : x.w) pair = __vmaxu2(pair, w & 0x7FFF7FFFu);
+    most = max(pair >> 16, pair & 0xFFFFu);
+  } else {
+#pragma unroll
+    for (const std::uint32_t w : x.w) most = max(most, w & 0x7FFFFFFFu);
+  }
+  constexpr auto inf = static_cast<std::uint32_t>(numerics::inf_code(spec_of(From)));
+  if (most < inf) {
+    return static_cast<tile_amax>(numerics::decode<std::uint32_t>(spec_of(From), most));
+  }
+  tile_amax amax = numerics::nothing_counted;
+#pragma unroll 1
+  for (const std::uint32_t w : x.w) {
+    if constexpr (bits == 16) {
+      amax = numerics::joined(
+          amax, numerics::counted(policy, numerics::decode<std::uint32_t>(spec_of(From), w >> 16)));
+    }
+    const std::uint32_t low = bits == 16 ? w & 0xFFFFu : w;
+    amax = numerics::joined(
+        amax, numerics::counted(policy, numerics::decode<std::uint32_t>(spec_of(From), low)));
+  }
+  return amax;
+}
+
+/// Rounds by the FP8 conversion: nearest even, saturating, canonical NaN.
+template <format_id To>
+struct hardware_cast {
+  static constexpr int field = 0;
+  __device__ __forceinline__ static std::uint32_t pair(const row_tiles_task&, std::uint32_t a,
+                                                       std::uint32_t b, std::uint32_t,
+                                                       std::uint32_t) {
+    return fp8_pair<To>(a, b);
+  }
+};
+
+/// Rounds by the definition; FieldBits of random bits for each element, or 0.
+template <format_id To, int FieldBits>
+struct defined_cast {
+  static constexpr int field = FieldBits;
+  __device__ __forceinline__ static std::uint32_t pair(const row_tiles_task& t, std::uint32_t a,
+                                                       std::uint32_t b, std::uint32_t dither_a,
+                                                       std::uint32_t dither_b) {
+    const cast_rule rule{
+        FieldBits == 0 ? rounding::nearest_even : rounding::stochastic,
+        t.cast.on_overflow == overflow::saturate ? overflow::saturate : overflow::ieee,
+        nan_policy::canonical};
+    return numerics::encode<std::uint32_t>(spec_of(To), rule, a, dither_a).code |
+           numerics::encode<std::uint32_t>(spec_of(To), rule, b, dither_b).code << 8;
+  }
+};
+
+template <format_id From>
+__device__ __forceinline__ std::uint32_t element(
+    const packed<spec_of(From).storage_bits, elements>& x, int i) {
+  return numerics::decode<std::uint32_t>(spec_of(From), x.code(i));
+}
+
+template <format_id From, class Cast>
+__device__ __forceinline__ packed<8, elements> codes_of(
+    const row_tiles_task& t, const packed<spec_of(From).storage_bits, elements>& x,
+    const numerics::tile_scale& scale, std::uint64_t index) {
+  packed<8, elements> y{};
+  constexpr int fields = Cast::field == 0 ? elements : 128 / (Cast::field == 0 ? 1 : Cast::field);
+  numerics::philox_block block{};
+  [[maybe_unused]] const std::uint32_t keep = ~std::uint32_t{0} << (32 - t.random.k);
+#pragma unroll
+  for (int i = 0; i < elements; i += 2) {
+    std::uint32_t dither[2] = {0, 0};
+    if constexpr (Cast::field != 0) {
+      if (i % fields == 0) {
+        block = numerics::philox4x32_10(t.random.keys, t.random.stream,
+                                        (index + static_cast<std::uint64_t>(i)) / fields);
+      }
+#pragma unroll
+      for (int k = 0; k < 2; ++k) {
+        const int position = (i + k) % fields * Cast::field;
+        dither[k] = (block.word[position / 32] << (32 - Cast::field - position % 32)) & keep;
+      }
+    }
+    const std::uint32_t a = numerics::scaled<hardware>(t.scale.math, scale, element<From>(x, i));
+    const std::uint32_t b =
+        numerics::scaled<hardware>(t.scale.math, scale, element<From>(x, i + 1));
+    y.w[i / 4] |= Cast::pair(t, a, b, dither[0], dither[1]) << (i % 4 * 8);
+  }
+  return y;
+}
+
+/// blockDim.x threads go along a row, blockDim.y rows stand side by side. The threads of a tile are
+/// neighbours in a warp.
+template <format_id From, format_id To, class Cast>
+__global__ void __launch_bounds__(block_threads) row_tiles_kernel(const row_tiles_task t) {
+  if (t.skip != nullptr && *t.skip != 0) return;
+  constexpr int in_bytes = spec_of(From).storage_bits / 8;
+  using in_pack = packed<spec_of(From).storage_bits, elements>;
+  const std::uint32_t pack = blockIdx.x * blockDim.x + threadIdx.x;
+  const std::uint64_t step = std::uint64_t{gridDim.y} * blockDim.y;
+  // The bound is that of the block's first row: whole warps stay for the shuffles.
+  for (std::uint64_t first = std::uint64_t{blockIdx.y} * blockDim.y; first < t.rows;
+       first += step) {
+    const std::uint64_t row = first + threadIdx.y;
+    const bool inside = row < t.rows && pack < t.packs;
+    in_pack x{};
+    tile_amax amax = numerics::nothing_counted;
+    if (inside) {
+      x = in_pack::load(t.in + row * t.in_row_bytes + std::uint64_t{pack} * (elements * in_bytes));
+      amax = amax_of<From>(x, t.scale.on_nonfinite);
+    }
+    for (std::uint32_t apart = t.threads_a_tile / 2; apart > 0; apart /= 2) {
+      amax = numerics::joined(amax, __shfl_xor_sync(0xFFFFFFFFu, amax, static_cast<int>(apart)));
+    }
+    if (!inside) continue;
+    const numerics::tile_scale scale = numerics::scale_of<hardware>(spec_of(To), t.scale, amax);
+    const std::uint64_t index = t.index + row * t.pitch + std::uint64_t{pack} * elements;
+    codes_of<From, Cast>(t, x, scale, index)
+        .store(t.codes + row * t.codes_row_bytes + std::uint64_t{pack} * elements);
+    if (t.scales != nullptr && pack % t.threads_a_tile == 0) {
+      *reinterpret_cast<std::uint32_t*>(t.scales + row * t.scales_row_bytes +
+                                        pack / t.threads_a_tile * t.scales_col_bytes) =
+          scale.stored;
+    }
+  }
+}
+
+template <format_id From, format_id To, class Cast>
+void launch(const row_tiles_task& t, cudaStream_t stream) {
+  // A power of two of threads along the row, at least one tile and at most a block.
+  const unsigned along = std::clamp(std::bit_ceil(t.packs), t.threads_a_tile, 256u);
+  const dim3 block(along, block_threads / along);
+  const std::uint64_t rows = (t.rows + block.y - 1) / block.y;
+  const dim3 grid((t.packs + along - 1) / along,
+                  static_cast<unsigned>(std::min<std::uint64_t>(rows, 65535)));
+  row_tiles_kernel<From, To, Cast><<<grid, block, 0, stream>>>(t);
+}
+
+template <format_id From, format_id To>
+void launch_cast(const row_tiles_task& t, cudaStream_t stream) {
+  if (t.cast.round == rounding::nearest_even) {
+    if (t.cast.on_overflow == overflow::saturate) {
+      return launch<From, To, hardware_cast<To>>(t, stream);
+    }
+    return launch<From, To, defined_cast<To, 0>>(t, stream);
+  }
+  switch (numerics::field_bits(t.random.k)) {
+    case 8: return launch<From, To, defined_cast<To, 8>>(t, stream);
+    case 16: return launch<From, To, defined_cast<To, 16>>(t, stream);
+    default: return launch<From, To, defined_cast<To, 32>>(t, stream);
+  }
+}
+
+template <format_id From>
+void launch_to(const quantize_call& call, const row_tiles_task& t, cudaStream_t stream) {
+  if (call.to == format_id::e4m3) return launch_cast<From, format_id::e4m3>(t, stream);
+  launch_cast<From, format_id::e5m2>(t, stream);
+}
+
+bool aligned(const void* data, std::uint64_t row_bytes) {
+  return reinterpret_cast<std::uintptr_t>(data) % 16 == 0 && row_bytes % 16 == 0;
+}
+
+}  // namespace
+
+bool try_launch_row_tiles(const quantize_call& call, void* stream) {
+  const auto& in = call.in;
+  const auto& o = call.outputs;
+  const std::int64_t width = call.grid.tile_cols;
+  if (call.grid.tile_rows != 1 || width < 16 || width > 256 ||
+      !std::has_single_bit(static_cast<std::uint64_t>(width))) {
+    return false;
+  }
+  if (in.cols % elements != 0 || in.col_stride != 1 || o.codes.data == nullptr ||
+      o.codes.col_stride != 1 || o.codes_transposed.data != nullptr ||
+      o.scales_transposed.data != nullptr || in.cols / elements > 0x7FFFFFFF) {
+    return false;
+  }
+  if (call.cast.on_nan != nan_policy::canonical ||
+      call.cast.on_overflow == overflow::saturate_finite) {
+    return false;
+  }
+  if (call.cast.round == rounding::stochastic &&
+      (call.random.offset % elements != 0 || call.pitch % elements != 0)) {
+    return false;
+  }
+  const auto in_bytes = static_cast<std::uint64_t>(storage_bytes(in.format));
+  const row_tiles_task t{static_cast<const std::byte*>(in.data),
+                         static_cast<std::byte*>(o.codes.data),
+                         static_cast<std::byte*>(o.scales.data),
+                         static_cast<std::uint64_t>(in.row_stride) * in_bytes,
+                         static_cast<std::uint64_t>(o.codes.row_stride),
+                         static_cast<std::uint64_t>(o.scales.row_stride) * 4,
+                         static_cast<std::uint64_t>(o.scales.col_stride) * 4,
+                         static_cast<std::uint64_t>(in.rows),
+                         static_cast<std::uint32_t>(in.cols / elements),
+                         static_cast<std::uint32_t>(width / elements),
+                         call.scale,
+                         call.cast,
+                         source_of(call.random),
+                         call.random.offset,
+                         call.pitch,
+                         call.skip_if_nonzero};
+  if (t.rows == 0 || t.packs == 0) return false;
+  const bool one_row = t.rows == 1;
+  if (!aligned(t.in, one_row ? 0 : t.in_row_bytes) ||
+      !aligned(t.codes, one_row ? 0 : t.codes_row_bytes) ||
+      reinterpret_cast<std::uintptr_t>(t.scales) % 4 != 0) {
+    return false;
+  }
+  const auto s = static_cast<cudaStream_t>(stream);
+  switch (in.format) {
+    case format_id::fp32: launch_to<format_id::fp32>(call, t, s); break;
+    case format_id::fp16: launch_to<format_id::fp16>(call, t, s); break;
+    default: launch_to<format_id::bf16>(call, t, s); break;
+  }
+  return true;
+}
+
+}  // namespace samebits::cuda

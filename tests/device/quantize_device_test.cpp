@@ -1,0 +1,312 @@
+// Quantization on device memory against the reference on the host: random options, shapes, strides
+// and data, memory between and around the elements included.
+#include <cuda_runtime_api.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstring>
+#include <random>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "samebits/samebits.hpp"
+
+namespace samebits {
+namespace {
+
+void check(cudaError_t error, const char* what) {
+  if (error != cudaSuccess) {
+    throw std::runtime_error(std::string(what) + ": " + cudaGetErrorString(error));
+  }
+}
+
+/// A block of device memory, filled from the host and read back.
+class device_block {
+ public:
+  explicit device_block(std::size_t bytes) : bytes_(bytes) {
+    check(cudaMalloc(&data_, bytes + 1), "cudaMalloc");
+  }
+  ~device_block() { cudaFree(data_); }
+  device_block(const device_block&) = delete;
+  device_block& operator=(const device_block&) = delete;
+  void upload(const void* host) {
+    check(cudaMemcpy(data_, host, bytes_, cudaMemcpyHostToDevice), "to the device");
+  }
+  void download(void* host) const {
+    check(cudaMemcpy(host, data_, bytes_, cudaMemcpyDeviceToHost), "from the device");
+  }
+  [[nodiscard]] std::byte* data() const { return static_cast<std::byte*>(data_); }
+
+ private:
+  std::size_t bytes_;
+  void* data_ = nullptr;
+};
+
+/// A matrix view with gaps and an offset, in host memory and the same on the device.
+struct placed {
+  format_id format = format_id::fp32;
+  std::int64_t rows = 0, cols = 0, row_stride = 0, col_stride = 1, offset = 0;  // elements
+  bool wanted = true;
+
+  [[nodiscard]] std::size_t bytes() const {
+    const std::int64_t last =
+        rows == 0 || cols == 0 ? 0 : (rows - 1) * row_stride + (cols - 1) * col_stride + 1;
+    return static_cast<std::size_t>((offset + last + 8) * storage_bytes(format));
+  }
+  [[nodiscard]] matrix_view at(std::byte* base, memory_space space) const {
+    if (!wanted) return {};
+    return {
+        base + offset * storage_bytes(format), format, rows, cols, row_stride, col_stride, space};
+  }
+};
+
+using engine = std::mt19937_64;
+
+std::int64_t pick(engine& random, std::initializer_list<std::int64_t> from) {
+  return from.begin()[random() % from.size()];
+}
+
+placed place(engine& random, format_id format, std::int64_t rows, std::int64_t cols, bool plain) {
+  placed p{format, rows, cols, cols, 1, 0};
+  if (plain) return p;
+  p.col_stride = pick(random, {1, 1, 1, 2});
+  p.row_stride = cols * p.col_stride + pick(random, {0, 0, 3, 16});
+  if (random() % 5 == 0) p.col_stride = rows + 1, p.row_stride = 1;
+  p.offset = pick(random, {0, 0, 1, 8, 16});
+  return p;
+}
+
+/// Bits of a source format: ordinary magnitudes, with rows of zeros, tiny and huge ones, NaN and
+/// Inf.
+std::uint32_t random_code(engine& random, format_id from, int kind) {
+  const std::uint64_t r = random();
+  auto bits = static_cast<std::uint32_t>(r);
+  if (kind == 0) return static_cast<std::uint32_t>(r & 1) << (spec_of(from).storage_bits - 1);
+  if (kind <= 6) {  // binary32 of an exponent near that of 1, or of any for kind 6
+    const std::uint32_t exponent =
+        kind == 6 ? bits >> 24 : 110 + static_cast<std::uint32_t>(r >> 40) % 30;
+    bits = (bits & 0x807FFFFFu) | exponent << 23;
+  }
+  const auto code = convert_code(format_id::fp32, from, bits).code;
+  return static_cast<std::uint32_t>(code);
+}
+
+std::vector<std::byte> random_memory(engine& random, const placed& p) {
+  std::vector<std::byte> memory(p.bytes());
+  const auto width = static_cast<std::size_t>(storage_bytes(p.format));
+  int kind = 3;
+  for (std::size_t at = 0; at + width <= memory.size(); at += width) {
+    if (random() % 64 == 0) kind = static_cast<int>(random() % 8);
+    const std::uint32_t code = random_code(random, p.format, kind);
+    std::memcpy(memory.data() + at, &code, width);
+  }
+  return memory;
+}
+
+struct quantize_case {
+  placed in, codes, scales, codes_transposed, scales_transposed;
+  quantize_options options;
+
+  [[nodiscard]] quantize_outputs outputs(const std::vector<std::byte*>& bases,
+                                         memory_space space) const {
+    return {codes.at(bases[0], space), scales.at(bases[1], space),
+            codes_transposed.at(bases[2], space), scales_transposed.at(bases[3], space), nullptr};
+  }
+};
+
+quantize_case random_case(engine& random) {
+  using enum format_id;
+  quantize_case c;
+  const bool plain = random() % 2 == 0;
+  const std::int64_t g = pick(random, {16, 32, 64, 128, 256});
+  const std::vector<tile_shape> tiles{{1, g}, {1, g}, {1, g}, {g, 1},
+                                      {g, g}, {1, 0}, {0, 1}, {0, 0}};
+  c.options.tile = tiles[random() % tiles.size()];
+  const std::int64_t rows = pick(random, {0, 1, 2, 17, 64, 129, 300});
+  const std::int64_t cols = plain ? 16 * pick(random, {1, 2, 7, 8, 9, 16, 40})
+                                  : pick(random, {1, 15, 16, 31, 100, 128, 129, 257, 640});
+  const std::vector<format_id> sources{fp32, fp16, bf16};
+  const format_id to = random() % 2 == 0 ? e4m3 : e5m2;
+  c.in = place(random, sources[random() % 3], rows, cols, plain);
+  c.codes = place(random, to, rows, cols, plain);
+  const matrix_shape s = scales_shape(rows, cols, c.options.tile);
+  c.scales = place(random, fp32, s.rows, s.cols, plain);
+  c.codes_transposed = place(random, to, cols, rows, plain);
+  c.scales_transposed = place(random, fp32, s.cols, s.rows, plain);
+  c.codes_transposed.wanted = random() % 3 == 0;
+  c.scales_transposed.wanted = random() % 3 == 0;
+  c.codes.wanted = !c.codes_transposed.wanted || random() % 2 == 0;
+  c.scales.wanted = random() % 4 != 0;
+  c.options.math = static_cast<scale_math>(random() % 4);
+  c.options.on_nonfinite = static_cast<nonfinite>(random() % 3);
+  c.options.eps = random() % 3 == 0 ? 1e-4f : 0.0f;
+  if (random() % 4 == 0) c.options.upper_bound = 0.5f;
+  if (random() % 2 == 0) c.options.round = rounding::stochastic;
+  if (random() % 4 == 0) c.options.on_overflow = static_cast<overflow>(random() % 3);
+  if (random() % 4 == 0) c.options.on_nan = static_cast<nan_policy>(random() % 2);
+  c.options.random = {random(), random(), random() % 2 == 0 ? random() & ~15ull : random(),
+                      std::nullopt, static_cast<int>(pick(random, {8, 16, 32, 5, 13, 24}))};
+  if (random() % 3 == 0) c.options.random.pitch = random() % 2 == 0 ? random() & ~15ull : random();
+  return c;
+}
+
+std::string describe(const quantize_case& c) {
+  std::ostringstream text;
+  text << name(c.in.format) << " [" << c.in.rows << ", " << c.in.cols << "] strides "
+       << c.in.row_stride << ", " << c.in.col_stride << " offset " << c.in.offset << " to "
+       << name(c.codes.format) << ", tile " << c.options.tile.rows << " x " << c.options.tile.cols
+       << ", maths " << static_cast<int>(c.options.math) << ", nonfinite "
+       << static_cast<int>(c.options.on_nonfinite) << ", " << name(c.options.round)
+       << " K=" << c.options.random.bits << ", " << name(c.options.on_overflow) << ", "
+       << name(c.options.on_nan) << ", codes " << c.codes.wanted << " scales " << c.scales.wanted
+       << " transposed " << c.codes_transposed.wanted << c.scales_transposed.wanted;
+  return text.str();
+}
+
+class QuantizeDevice : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(QuantizeDevice, EqualsTheReference) {
+  engine random(20'261'120);
+  constexpr int cases = 3000;
+  std::uint64_t elements = 0;
+  for (int n = 0; n < cases; ++n) {
+    const quantize_case c = random_case(random);
+    std::vector<std::byte> in = random_memory(random, c.in);
+    const std::vector<const placed*> places{&c.codes, &c.scales, &c.codes_transposed,
+                                            &c.scales_transposed};
+    std::vector<std::vector<std::byte>> expected, got;
+    std::vector<std::byte*> host;
+    for (const placed* p : places) expected.emplace_back(p->bytes(), std::byte{0x55});
+    got = expected;
+    for (auto& memory : expected) host.push_back(memory.data());
+    quantize(c.in.at(in.data(), memory_space::host), c.outputs(host, memory_space::host), c.options,
+             find_executor("reference"));
+
+    device_block device_in(in.size());
+    device_in.upload(in.data());
+    std::vector<std::unique_ptr<device_block>> blocks;
+    std::vector<std::byte*> bases;
+    for (auto& memory : got) {
+      blocks.push_back(std::make_unique<device_block>(memory.size()));
+      blocks.back()->upload(memory.data());
+      bases.push_back(blocks.back()->data());
+    }
+    quantize(c.in.at(device_in.data(), memory_space::device),
+             c.outputs(bases, memory_space::device), c.options, on_stream(nullptr, GetParam()));
+    check(cudaDeviceSynchronize(), "quantize");
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      blocks[i]->download(got[i].data());
+      ASSERT_EQ(got[i], expected[i]) << "output " << i << " of case " << n << ": " << describe(c);
+    }
+    elements += static_cast<std::uint64_t>(c.in.rows * c.in.cols);
+
+    if (!c.codes.wanted || !c.scales.wanted || c.in.rows == 0) continue;
+    std::vector<float> back(static_cast<std::size_t>(c.in.rows * c.in.cols)), twin(back.size());
+    const quantize_outputs o = c.outputs(host, memory_space::host);
+    dequantize(o.codes, o.scales, view_of(back.data(), c.in.rows, c.in.cols), c.options.tile,
+               find_executor("reference"));
+    device_block device_back(back.size() * 4);
+    matrix_view out = on_device(view_of(twin.data(), c.in.rows, c.in.cols));
+    out.data = device_back.data();
+    const quantize_outputs d = c.outputs(bases, memory_space::device);
+    dequantize(d.codes, d.scales, out, c.options.tile, on_stream(nullptr, GetParam()));
+    check(cudaDeviceSynchronize(), "dequantize");
+    device_back.download(twin.data());
+    ASSERT_EQ(std::memcmp(back.data(), twin.data(), back.size() * 4), 0) << describe(c);
+  }
+  EXPECT_GT(elements, 10'000'000u);
+}
+
+/// 1 x 128 over many elements: every option that has a kernel of its own.
+TEST_P(QuantizeDevice, ManyElements) {
+  constexpr std::int64_t rows = 4096, cols = 4096;
+  engine random(7);
+  const placed p{format_id::bf16, rows, cols, cols};
+  const std::vector<std::byte> in = random_memory(random, p);
+  device_block device_in(in.size());
+  device_in.upload(in.data());
+  std::vector<e4m3> expected(rows * cols), got(rows * cols);
+  std::vector<float> expected_scales(rows * cols / 128), got_scales(rows * cols / 128);
+  device_block codes(expected.size()), scales(expected_scales.size() * 4);
+  const_matrix_view from = view_of_codes(format_id::bf16, in.data(), rows, cols);
+  const_matrix_view device_from = on_device(from);
+  device_from.data = device_in.data();
+  for (const scale_math math :
+       {scale_math::te, scale_math::div, scale_math::rcp, scale_math::pow2}) {
+    for (const int k : {0, 8, 16, 32}) {
+      quantize_options options{.math = math};
+      if (k != 0) options.round = rounding::stochastic, options.random = {.seed = 3, .bits = k};
+      quantize(from,
+               {.codes = view_of(expected.data(), rows, cols),
+                .scales = view_of(expected_scales.data(), rows, cols / 128)},
+               options, find_executor("reference", 0));
+      matrix_view device_codes = on_device(view_of(got.data(), rows, cols));
+      matrix_view device_scales = on_device(view_of(got_scales.data(), rows, cols / 128));
+      device_codes.data = codes.data();
+      device_scales.data = scales.data();
+      quantize(device_from, {.codes = device_codes, .scales = device_scales}, options,
+               on_stream(nullptr, GetParam()));
+      check(cudaDeviceSynchronize(), "quantize");
+      codes.download(got.data());
+      scales.download(got_scales.data());
+      ASSERT_EQ(std::memcmp(got.data(), expected.data(), got.size()), 0)
+          << "maths " << static_cast<int>(math) << ", K " << k;
+      ASSERT_EQ(std::memcmp(got_scales.data(), expected_scales.data(), got_scales.size() * 4), 0);
+    }
+  }
+}
+
+TEST_P(QuantizeDevice, RefusesStatisticsByName) {
+  quantize_statistics statistics;
+  void* const nothing = nullptr;
+  const const_matrix_view in = on_device(view_of_codes(format_id::bf16, nothing, 0, 128));
+  const matrix_view codes = on_device(view_of_codes(format_id::e4m3, nothing, 0, 128));
+  EXPECT_THROW(
+      quantize(in, {.codes = codes, .statistics = &statistics}, {}, on_stream(nullptr, GetParam())),
+      unsupported);
+}
+
+TEST_P(QuantizeDevice, IsCapturedAndSkippedByTheFlag) {
+  initialize(GetParam());
+  constexpr std::int64_t rows = 64, cols = 256;
+  std::vector<bf16> x(rows * cols, bf16(1.5f));
+  std::vector<e4m3> got(rows * cols);
+  device_block in(x.size() * 2), codes(got.size()), flag(4);
+  in.upload(x.data());
+  const_matrix_view from = on_device(view_of(x.data(), rows, cols));
+  matrix_view to = on_device(view_of(got.data(), rows, cols));
+  from.data = in.data();
+  to.data = codes.data();
+  quantize_options options;
+  options.skip_if_nonzero = reinterpret_cast<const std::uint32_t*>(flag.data());
+  cudaStream_t stream;
+  cudaGraph_t graph;
+  cudaGraphExec_t exec;
+  check(cudaStreamCreate(&stream), "stream");
+  check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), "begin capture");
+  quantize(from, {.codes = to}, options, on_stream(stream, GetParam()));
+  check(cudaStreamEndCapture(stream, &graph), "end capture");
+  check(cudaGraphInstantiate(&exec, graph, 0), "instantiate");
+  for (const std::uint32_t skip : {1u, 0u}) {
+    std::memset(static_cast<void*>(got.data()), 0x11, got.size());
+    codes.upload(got.data());
+    flag.upload(&skip);
+    check(cudaGraphLaunch(exec, stream), "replay");
+    check(cudaStreamSynchronize(stream), "synchronize");
+    codes.download(got.data());
+    for (const e4m3 code : got) ASSERT_EQ(code.bits(), skip != 0 ? 0x11 : 0x7E);
+  }
+  cudaGraphExecDestroy(exec);
+  cudaGraphDestroy(graph);
+  cudaStreamDestroy(stream);
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends, QuantizeDevice,
+                         ::testing::Values("cuda-emulated", "cuda-native"), [](const auto& info) {
+                           return std::string(info.param) == "cuda-native" ? "native" : "emulated";
+                         });
+
+}  // namespace
+}  // namespace samebits
