@@ -304,8 +304,9 @@ TEST_P(QuantizeDevice, IsCapturedAndSkippedByTheFlag) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, QuantizeDevice,
-                         ::testing::Values("cuda-emulated", "cuda-native"), [](const auto& info) {
-                           return std::string(info.param) == "cuda-native" ? "native" : "emulated";
+                         ::testing::Values("cuda-emulated", "cuda-native"), [](const auto& tested) {
+                           return std::string(tested.param) == "cuda-native" ? "native"
+                                                                             : "emulated";
                          });
 
 }  // namespace
