@@ -51,6 +51,8 @@ __global__ void fill(std::uint32_t* words, std::int64_t count) {
 struct buffers {
   void* in = nullptr;
   void* out = nullptr;
+  void* scales = nullptr;
+  void* transposed = nullptr;
   std::int64_t count = 0;
 };
 
@@ -67,6 +69,43 @@ void add(std::vector<work>& list, const buffers& b, std::string_view backend, fo
        static_cast<double>(b.count) * (storage_bytes(from) + storage_bytes(to)),
        [=](cudaStream_t stream) { convert(in, out, options, on_stream(stream, backend)); },
        {}});
+}
+
+/// bf16 to e4m3 in tiles, as square a matrix as the elements allow.
+void add_quantize(std::vector<work>& list, const buffers& b, tile_shape tile, const char* what,
+                  quantize_options options, bool transposed = false) {
+  std::int64_t rows = 1;
+  while (rows * rows < b.count) rows *= 2;
+  const std::int64_t cols = b.count / rows;
+  options.tile = tile;
+  const matrix_shape grid = scales_shape(rows, cols, tile);
+  const auto view = [](void* data, format_id f, std::int64_t r, std::int64_t c) {
+    return matrix_view{data, f, r, c, c, 1, memory_space::device};
+  };
+  const const_matrix_view in = view(b.in, format_id::bf16, rows, cols);
+  quantize_outputs o{.codes = view(b.out, format_id::e4m3, rows, cols),
+                     .scales = view(b.scales, format_id::fp32, grid.rows, grid.cols)};
+  if (transposed) o.codes_transposed = view(b.transposed, format_id::e4m3, cols, rows);
+  const double bytes = static_cast<double>(b.count) * (transposed ? 4 : 3) +
+                       4.0 * static_cast<double>(grid.rows * grid.cols);
+  list.push_back({std::string("quantize bf16 to e4m3, ") + what,
+                  bytes,
+                  [=](cudaStream_t stream) { quantize(in, o, options, on_stream(stream)); },
+                  {}});
+}
+
+void add_quantizations(std::vector<work>& list, const buffers& b) {
+  add_quantize(list, b, {1, 128}, "1x128 te", {});
+  add_quantize(list, b, {1, 128}, "1x128 div", {.math = scale_math::div});
+  add_quantize(list, b, {1, 128}, "1x128 rcp", {.math = scale_math::rcp});
+  add_quantize(list, b, {1, 128}, "1x128 pow2", {.math = scale_math::pow2});
+  add_quantize(list, b, {1, 32}, "1x32 te", {});
+  add_quantize(list, b, {128, 128}, "128x128 te", {});
+  add_quantize(list, b, {1, 128}, "1x128 te, and transposed", {}, true);
+  for (const int k : {8, 16, 32}) {
+    add_quantize(list, b, {1, 128}, ("1x128 te, stochastic K=" + std::to_string(k)).c_str(),
+                 {.round = rounding::stochastic, .random = {.seed = 1, .bits = k}});
+  }
 }
 
 std::vector<work> all_work(const buffers& b) {
@@ -99,6 +138,7 @@ std::vector<work> all_work(const buffers& b) {
           {.round = rounding::stochastic, .random = {.seed = 1, .bits = k}});
     }
   }
+  add_quantizations(list, b);
   return list;
 }
 
@@ -154,6 +194,8 @@ int main(int argc, char** argv) {
   b.count = std::int64_t{1} << log2;
   check(cudaMalloc(&b.in, static_cast<std::size_t>(b.count) * 4), "memory");
   check(cudaMalloc(&b.out, static_cast<std::size_t>(b.count) * 4), "memory");
+  check(cudaMalloc(&b.scales, static_cast<std::size_t>(b.count) / 4), "memory");
+  check(cudaMalloc(&b.transposed, static_cast<std::size_t>(b.count)), "memory");
   fill<<<4096, 256>>>(static_cast<std::uint32_t*>(b.in), b.count);
   check(cudaDeviceSynchronize(), "fill");
   std::vector<work> list = all_work(b);

@@ -104,10 +104,13 @@ __device__ __forceinline__ std::uint32_t element(
   return numerics::decode<std::uint32_t>(spec_of(From), x.code(i));
 }
 
-template <format_id From, class Cast>
+/// Divide: y = x / s (scale_math::div), else a product; known here since a division takes as many
+/// instructions as all the rest.
+template <format_id From, class Cast, bool Divide>
 __device__ __forceinline__ packed<8, elements> codes_of(
     const row_tiles_task& t, const packed<spec_of(From).storage_bits, elements>& x,
     const numerics::tile_scale& scale, std::uint64_t index) {
+  constexpr scale_math math = Divide ? scale_math::div : scale_math::te;
   packed<8, elements> y{};
   constexpr int fields = Cast::field == 0 ? elements : 128 / (Cast::field == 0 ? 1 : Cast::field);
   numerics::philox_block block{};
@@ -126,9 +129,8 @@ __device__ __forceinline__ packed<8, elements> codes_of(
         dither[k] = (block.word[position / 32] << (32 - Cast::field - position % 32)) & keep;
       }
     }
-    const std::uint32_t a = numerics::scaled<hardware>(t.scale.math, scale, element<From>(x, i));
-    const std::uint32_t b =
-        numerics::scaled<hardware>(t.scale.math, scale, element<From>(x, i + 1));
+    const std::uint32_t a = numerics::scaled<hardware>(math, scale, element<From>(x, i));
+    const std::uint32_t b = numerics::scaled<hardware>(math, scale, element<From>(x, i + 1));
     y.w[i / 4] |= Cast::pair(t, a, b, dither[0], dither[1]) << (i % 4 * 8);
   }
   return y;
@@ -136,7 +138,7 @@ __device__ __forceinline__ packed<8, elements> codes_of(
 
 /// blockDim.x threads go along a row, blockDim.y rows stand side by side. The threads of a tile are
 /// neighbours in a warp.
-template <format_id From, format_id To, class Cast>
+template <format_id From, format_id To, class Cast, bool Divide>
 __global__ void __launch_bounds__(block_threads) row_tiles_kernel(const row_tiles_task t) {
   if (t.skip != nullptr && *t.skip != 0) return;
   constexpr int in_bytes = spec_of(From).storage_bits / 8;
@@ -160,7 +162,7 @@ __global__ void __launch_bounds__(block_threads) row_tiles_kernel(const row_tile
     if (!inside) continue;
     const numerics::tile_scale scale = numerics::scale_of<hardware>(spec_of(To), t.scale, amax);
     const std::uint64_t index = t.index + row * t.pitch + std::uint64_t{pack} * elements;
-    codes_of<From, Cast>(t, x, scale, index)
+    codes_of<From, Cast, Divide>(t, x, scale, index)
         .store(t.codes + row * t.codes_row_bytes + std::uint64_t{pack} * elements);
     if (t.scales != nullptr && pack % t.threads_a_tile == 0) {
       *reinterpret_cast<std::uint32_t*>(t.scales + row * t.scales_row_bytes +
@@ -170,7 +172,7 @@ __global__ void __launch_bounds__(block_threads) row_tiles_kernel(const row_tile
   }
 }
 
-template <format_id From, format_id To, class Cast>
+template <format_id From, format_id To, class Cast, bool Divide = false>
 void launch(const row_tiles_task& t, cudaStream_t stream) {
   // A power of two of threads along the row, at least one tile and at most a block.
   const unsigned along = std::clamp(std::bit_ceil(t.packs), t.threads_a_tile, 256u);
@@ -178,12 +180,15 @@ void launch(const row_tiles_task& t, cudaStream_t stream) {
   const std::uint64_t rows = (t.rows + block.y - 1) / block.y;
   const dim3 grid((t.packs + along - 1) / along,
                   static_cast<unsigned>(std::min<std::uint64_t>(rows, 65535)));
-  row_tiles_kernel<From, To, Cast><<<grid, block, 0, stream>>>(t);
+  row_tiles_kernel<From, To, Cast, Divide><<<grid, block, 0, stream>>>(t);
 }
 
 template <format_id From, format_id To>
 void launch_cast(const row_tiles_task& t, cudaStream_t stream) {
   if (t.cast.round == rounding::nearest_even) {
+    if (t.scale.math == scale_math::div) {
+      return launch<From, To, hardware_cast<To>, true>(t, stream);
+    }
     if (t.cast.on_overflow == overflow::saturate) {
       return launch<From, To, hardware_cast<To>>(t, stream);
     }
@@ -223,6 +228,10 @@ bool try_launch_row_tiles(const quantize_call& call, void* stream) {
   }
   if (call.cast.on_nan != nan_policy::canonical ||
       call.cast.on_overflow == overflow::saturate_finite) {
+    return false;
+  }
+  if (call.scale.math == scale_math::div &&
+      (call.cast.round == rounding::stochastic || call.cast.on_overflow != overflow::saturate)) {
     return false;
   }
   if (call.cast.round == rounding::stochastic &&
