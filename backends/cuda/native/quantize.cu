@@ -1,5 +1,5 @@
-// Quantization by tiles of one row: each thread keeps 16 elements in registers between finding the
-// tile's scale and rounding, so that the matrix is read once.
+// Quantization by tiles of one row, and of 64 x 64 and 128 x 128: each thread keeps its elements in
+// registers between finding the tile's scale and rounding, so that the matrix is read once.
 #include <algorithm>
 #include <bit>
 #include <cstdint>
@@ -22,7 +22,7 @@ using numerics::tile_amax;
 
 constexpr int elements = 16;  // of a thread
 
-struct row_tiles_task {
+struct tiles_task {
   const std::byte* in;
   std::byte* codes;
   std::byte* scales;  ///< null where they are not wanted
@@ -75,7 +75,7 @@ __device__ __forceinline__ tile_amax amax_of(const packed<spec_of(From).storage_
 template <format_id To>
 struct hardware_cast {
   static constexpr int field = 0;
-  __device__ __forceinline__ static std::uint32_t pair(const row_tiles_task&, std::uint32_t a,
+  __device__ __forceinline__ static std::uint32_t pair(const tiles_task&, std::uint32_t a,
                                                        std::uint32_t b, std::uint32_t,
                                                        std::uint32_t) {
     return fp8_pair<To>(a, b);
@@ -86,7 +86,7 @@ struct hardware_cast {
 template <format_id To, int FieldBits>
 struct defined_cast {
   static constexpr int field = FieldBits;
-  __device__ __forceinline__ static std::uint32_t pair(const row_tiles_task& t, std::uint32_t a,
+  __device__ __forceinline__ static std::uint32_t pair(const tiles_task& t, std::uint32_t a,
                                                        std::uint32_t b, std::uint32_t dither_a,
                                                        std::uint32_t dither_b) {
     const cast_rule rule{
@@ -108,7 +108,7 @@ __device__ __forceinline__ std::uint32_t element(
 /// instructions as all the rest.
 template <format_id From, class Cast, bool Divide>
 __device__ __forceinline__ packed<8, elements> codes_of(
-    const row_tiles_task& t, const packed<spec_of(From).storage_bits, elements>& x,
+    const tiles_task& t, const packed<spec_of(From).storage_bits, elements>& x,
     const numerics::tile_scale& scale, std::uint64_t index) {
   constexpr scale_math math = Divide ? scale_math::div : scale_math::te;
   packed<8, elements> y{};
@@ -136,55 +136,134 @@ __device__ __forceinline__ packed<8, elements> codes_of(
   return y;
 }
 
+template <format_id From>
+__device__ __forceinline__ packed<spec_of(From).storage_bits, elements> load_pack(
+    const tiles_task& t, std::uint64_t row, std::uint32_t pack) {
+  constexpr int bytes = elements * spec_of(From).storage_bits / 8;
+  return packed<spec_of(From).storage_bits, elements>::load(t.in + row * t.in_row_bytes +
+                                                            std::uint64_t{pack} * bytes);
+}
+
+template <format_id From, class Cast, bool Divide>
+__device__ __forceinline__ void store_codes(const tiles_task& t,
+                                            const packed<spec_of(From).storage_bits, elements>& x,
+                                            const numerics::tile_scale& scale, std::uint64_t row,
+                                            std::uint32_t pack) {
+  const std::uint64_t col = std::uint64_t{pack} * elements;
+  codes_of<From, Cast, Divide>(t, x, scale, t.index + row * t.pitch + col)
+      .store(t.codes + row * t.codes_row_bytes + col);
+}
+
+__device__ __forceinline__ void store_scale(const tiles_task& t, const numerics::tile_scale& scale,
+                                            std::uint64_t row, std::uint64_t col) {
+  *reinterpret_cast<std::uint32_t*>(t.scales + row * t.scales_row_bytes +
+                                    col * t.scales_col_bytes) = scale.stored;
+}
+
 /// blockDim.x threads go along a row, blockDim.y rows stand side by side. The threads of a tile are
 /// neighbours in a warp.
 template <format_id From, format_id To, class Cast, bool Divide>
-__global__ void __launch_bounds__(block_threads) row_tiles_kernel(const row_tiles_task t) {
+__global__ void __launch_bounds__(block_threads) row_tiles_kernel(const tiles_task t) {
   if (t.skip != nullptr && *t.skip != 0) return;
-  constexpr int in_bytes = spec_of(From).storage_bits / 8;
   using in_pack = packed<spec_of(From).storage_bits, elements>;
   const std::uint32_t pack = blockIdx.x * blockDim.x + threadIdx.x;
   const std::uint64_t step = std::uint64_t{gridDim.y} * blockDim.y;
+  const auto inside = [&](std::uint64_t row) { return row < t.rows && pack < t.packs; };
+  const auto load = [&](std::uint64_t row) {
+    return inside(row) ? load_pack<From>(t, row, pack) : in_pack{};
+  };
+  std::uint64_t first = std::uint64_t{blockIdx.y} * blockDim.y;
+  in_pack next = load(first + threadIdx.y);
   // The bound is that of the block's first row: whole warps stay for the shuffles.
-  for (std::uint64_t first = std::uint64_t{blockIdx.y} * blockDim.y; first < t.rows;
-       first += step) {
+  for (; first < t.rows; first += step) {
     const std::uint64_t row = first + threadIdx.y;
-    const bool inside = row < t.rows && pack < t.packs;
-    in_pack x{};
+    const in_pack x = next;
+    next = load(row + step);  // comes while this row is computed
     tile_amax amax = numerics::nothing_counted;
-    if (inside) {
-      x = in_pack::load(t.in + row * t.in_row_bytes + std::uint64_t{pack} * (elements * in_bytes));
-      amax = amax_of<From>(x, t.scale.on_nonfinite);
-    }
+    if (inside(row)) amax = amax_of<From>(x, t.scale.on_nonfinite);
     for (std::uint32_t apart = t.threads_a_tile / 2; apart > 0; apart /= 2) {
       amax = numerics::joined(amax, __shfl_xor_sync(0xFFFFFFFFu, amax, static_cast<int>(apart)));
     }
-    if (!inside) continue;
+    if (!inside(row)) continue;
     const numerics::tile_scale scale = numerics::scale_of<hardware>(spec_of(To), t.scale, amax);
-    const std::uint64_t index = t.index + row * t.pitch + std::uint64_t{pack} * elements;
-    codes_of<From, Cast, Divide>(t, x, scale, index)
-        .store(t.codes + row * t.codes_row_bytes + std::uint64_t{pack} * elements);
+    store_codes<From, Cast, Divide>(t, x, scale, row, pack);
     if (t.scales != nullptr && pack % t.threads_a_tile == 0) {
-      *reinterpret_cast<std::uint32_t*>(t.scales + row * t.scales_row_bytes +
-                                        pack / t.threads_a_tile * t.scales_col_bytes) =
-          scale.stored;
+      store_scale(t, scale, row, pack / t.threads_a_tile);
     }
   }
 }
 
+/// Tiles of several rows: a block takes one tile, each thread Packs packs of it.
+template <format_id From, format_id To, int Packs>
+__global__ void __launch_bounds__(block_threads) square_tiles_kernel(const tiles_task t) {
+  if (t.skip != nullptr && *t.skip != 0) return;
+  using in_pack = packed<spec_of(From).storage_bits, elements>;
+  const std::uint32_t rows_a_pass = block_threads / t.threads_a_tile;
+  const std::uint32_t pack = blockIdx.x * t.threads_a_tile + threadIdx.x % t.threads_a_tile;
+  const std::uint64_t top = std::uint64_t{blockIdx.y} * (rows_a_pass * Packs);
+  const std::uint64_t row = top + threadIdx.x / t.threads_a_tile;
+  const auto inside = [&](int p) { return row + p * rows_a_pass < t.rows && pack < t.packs; };
+  in_pack x[Packs];
+#pragma unroll
+  for (int p = 0; p < Packs; ++p) {
+    x[p] = inside(p) ? load_pack<From>(t, row + p * rows_a_pass, pack) : in_pack{};
+  }
+  tile_amax amax = numerics::nothing_counted;
+#pragma unroll
+  for (int p = 0; p < Packs; ++p) {
+    if (inside(p)) amax = numerics::joined(amax, amax_of<From>(x[p], t.scale.on_nonfinite));
+  }
+  __shared__ tile_amax warps[block_threads / 32];
+  amax = __reduce_max_sync(0xFFFFFFFFu, amax);
+  if (threadIdx.x % 32 == 0) warps[threadIdx.x / 32] = amax;
+  __syncthreads();
+  for (const tile_amax other : warps) amax = numerics::joined(amax, other);
+  const numerics::tile_scale scale = numerics::scale_of<hardware>(spec_of(To), t.scale, amax);
+#pragma unroll
+  for (int p = 0; p < Packs; ++p) {
+    if (inside(p)) {
+      store_codes<From, hardware_cast<To>, false>(t, x[p], scale, row + p * rows_a_pass, pack);
+    }
+  }
+  if (threadIdx.x == 0 && t.scales != nullptr) store_scale(t, scale, blockIdx.y, blockIdx.x);
+}
+
 template <format_id From, format_id To, class Cast, bool Divide = false>
-void launch(const row_tiles_task& t, cudaStream_t stream) {
+void launch(const tiles_task& t, cudaStream_t stream) {
   // A power of two of threads along the row, at least one tile and at most a block.
   const unsigned along = std::clamp(std::bit_ceil(t.packs), t.threads_a_tile, 256u);
   const dim3 block(along, block_threads / along);
-  const std::uint64_t rows = (t.rows + block.y - 1) / block.y;
+  const std::uint64_t steps = (t.rows + block.y - 1) / block.y;
+  constexpr std::uint64_t rows_a_thread = 8;  // so that loads run ahead
+  const std::uint64_t blocks = (steps + rows_a_thread - 1) / rows_a_thread;
   const dim3 grid((t.packs + along - 1) / along,
-                  static_cast<unsigned>(std::min<std::uint64_t>(rows, 65535)));
+                  static_cast<unsigned>(std::min<std::uint64_t>(blocks, 65535)));
   row_tiles_kernel<From, To, Cast, Divide><<<grid, block, 0, stream>>>(t);
 }
 
+/// 64 x 64 and 128 x 128; false where the grid or the rule is another.
 template <format_id From, format_id To>
-void launch_cast(const row_tiles_task& t, cudaStream_t stream) {
+bool try_launch_square(const tiles_task& t, std::uint64_t tile_rows, cudaStream_t stream) {
+  const std::uint64_t grid_rows = (t.rows + tile_rows - 1) / tile_rows;
+  if (tile_rows != std::uint64_t{t.threads_a_tile} * elements || grid_rows > 65535 ||
+      t.cast.round != rounding::nearest_even || t.cast.on_overflow != overflow::saturate ||
+      t.scale.math == scale_math::div) {
+    return false;
+  }
+  const dim3 grid((t.packs + t.threads_a_tile - 1) / t.threads_a_tile,
+                  static_cast<unsigned>(grid_rows));
+  if (tile_rows == 64) {
+    square_tiles_kernel<From, To, 1><<<grid, block_threads, 0, stream>>>(t);
+  } else if (tile_rows == 128) {
+    square_tiles_kernel<From, To, 4><<<grid, block_threads, 0, stream>>>(t);
+  } else {
+    return false;
+  }
+  return true;
+}
+
+template <format_id From, format_id To>
+void launch_cast(const tiles_task& t, cudaStream_t stream) {
   if (t.cast.round == rounding::nearest_even) {
     if (t.scale.math == scale_math::div) {
       return launch<From, To, hardware_cast<To>, true>(t, stream);
@@ -201,10 +280,18 @@ void launch_cast(const row_tiles_task& t, cudaStream_t stream) {
   }
 }
 
+template <format_id From, format_id To>
+bool launch_tiles(const quantize_call& call, const tiles_task& t, cudaStream_t stream) {
+  const auto tile_rows = static_cast<std::uint64_t>(call.grid.tile_rows);
+  if (tile_rows != 1) return try_launch_square<From, To>(t, tile_rows, stream);
+  launch_cast<From, To>(t, stream);
+  return true;
+}
+
 template <format_id From>
-void launch_to(const quantize_call& call, const row_tiles_task& t, cudaStream_t stream) {
-  if (call.to == format_id::e4m3) return launch_cast<From, format_id::e4m3>(t, stream);
-  launch_cast<From, format_id::e5m2>(t, stream);
+bool launch_to(const quantize_call& call, const tiles_task& t, cudaStream_t stream) {
+  if (call.to == format_id::e4m3) return launch_tiles<From, format_id::e4m3>(call, t, stream);
+  return launch_tiles<From, format_id::e5m2>(call, t, stream);
 }
 
 bool aligned(const void* data, std::uint64_t row_bytes) {
@@ -213,12 +300,11 @@ bool aligned(const void* data, std::uint64_t row_bytes) {
 
 }  // namespace
 
-bool try_launch_row_tiles(const quantize_call& call, void* stream) {
+bool try_launch_tiles(const quantize_call& call, void* stream) {
   const auto& in = call.in;
   const auto& o = call.outputs;
   const std::int64_t width = call.grid.tile_cols;
-  if (call.grid.tile_rows != 1 || width < 16 || width > 256 ||
-      !std::has_single_bit(static_cast<std::uint64_t>(width))) {
+  if (width < 16 || width > 256 || !std::has_single_bit(static_cast<std::uint64_t>(width))) {
     return false;
   }
   if (in.cols % elements != 0 || in.col_stride != 1 || o.codes.data == nullptr ||
@@ -239,22 +325,22 @@ bool try_launch_row_tiles(const quantize_call& call, void* stream) {
     return false;
   }
   const auto in_bytes = static_cast<std::uint64_t>(storage_bytes(in.format));
-  const row_tiles_task t{static_cast<const std::byte*>(in.data),
-                         static_cast<std::byte*>(o.codes.data),
-                         static_cast<std::byte*>(o.scales.data),
-                         static_cast<std::uint64_t>(in.row_stride) * in_bytes,
-                         static_cast<std::uint64_t>(o.codes.row_stride),
-                         static_cast<std::uint64_t>(o.scales.row_stride) * 4,
-                         static_cast<std::uint64_t>(o.scales.col_stride) * 4,
-                         static_cast<std::uint64_t>(in.rows),
-                         static_cast<std::uint32_t>(in.cols / elements),
-                         static_cast<std::uint32_t>(width / elements),
-                         call.scale,
-                         call.cast,
-                         source_of(call.random),
-                         call.random.offset,
-                         call.pitch,
-                         call.skip_if_nonzero};
+  const tiles_task t{static_cast<const std::byte*>(in.data),
+                     static_cast<std::byte*>(o.codes.data),
+                     static_cast<std::byte*>(o.scales.data),
+                     static_cast<std::uint64_t>(in.row_stride) * in_bytes,
+                     static_cast<std::uint64_t>(o.codes.row_stride),
+                     static_cast<std::uint64_t>(o.scales.row_stride) * 4,
+                     static_cast<std::uint64_t>(o.scales.col_stride) * 4,
+                     static_cast<std::uint64_t>(in.rows),
+                     static_cast<std::uint32_t>(in.cols / elements),
+                     static_cast<std::uint32_t>(width / elements),
+                     call.scale,
+                     call.cast,
+                     source_of(call.random),
+                     call.random.offset,
+                     call.pitch,
+                     call.skip_if_nonzero};
   if (t.rows == 0 || t.packs == 0) return false;
   const bool one_row = t.rows == 1;
   if (!aligned(t.in, one_row ? 0 : t.in_row_bytes) ||
@@ -264,11 +350,10 @@ bool try_launch_row_tiles(const quantize_call& call, void* stream) {
   }
   const auto s = static_cast<cudaStream_t>(stream);
   switch (in.format) {
-    case format_id::fp32: launch_to<format_id::fp32>(call, t, s); break;
-    case format_id::fp16: launch_to<format_id::fp16>(call, t, s); break;
-    default: launch_to<format_id::bf16>(call, t, s); break;
+    case format_id::fp32: return launch_to<format_id::fp32>(call, t, s);
+    case format_id::fp16: return launch_to<format_id::fp16>(call, t, s);
+    default: return launch_to<format_id::bf16>(call, t, s);
   }
-  return true;
 }
 
 }  // namespace samebits::cuda
