@@ -39,8 +39,8 @@ struct tiles_task {
 
 /// The amax of a thread's elements. The maximum of magnitudes as integers is it already unless one
 /// of them is NaN, or Inf where that is skipped.
-template <format_id From>
-__device__ __forceinline__ tile_amax amax_of(const packed<spec_of(From).storage_bits, elements>& x,
+template <format_id From, int N>
+__device__ __forceinline__ tile_amax amax_of(const packed<spec_of(From).storage_bits, N>& x,
                                              nonfinite policy) {
   constexpr int bits = spec_of(From).storage_bits;
   std::uint32_t most = 0;
@@ -71,17 +71,6 @@ __device__ __forceinline__ tile_amax amax_of(const packed<spec_of(From).storage_
   return amax;
 }
 
-/// Rounds by the FP8 conversion: nearest even, saturating, canonical NaN.
-template <format_id To>
-struct hardware_cast {
-  static constexpr int field = 0;
-  __device__ __forceinline__ static std::uint32_t pair(const tiles_task&, std::uint32_t a,
-                                                       std::uint32_t b, std::uint32_t,
-                                                       std::uint32_t) {
-    return fp8_pair<To>(a, b);
-  }
-};
-
 /// Rounds by the definition; FieldBits of random bits for each element, or 0.
 template <format_id To, int FieldBits>
 struct defined_cast {
@@ -104,13 +93,11 @@ __device__ __forceinline__ std::uint32_t element(
   return numerics::decode<std::uint32_t>(spec_of(From), x.code(i));
 }
 
-/// Divide: y = x / s (scale_math::div), else a product; known here since a division takes as many
-/// instructions as all the rest.
-template <format_id From, class Cast, bool Divide>
+template <format_id From, class Cast>
 __device__ __forceinline__ packed<8, elements> codes_of(
     const tiles_task& t, const packed<spec_of(From).storage_bits, elements>& x,
     const numerics::tile_scale& scale, std::uint64_t index) {
-  constexpr scale_math math = Divide ? scale_math::div : scale_math::te;
+  constexpr scale_math math = scale_math::te;  // a product, as under rcp and pow2
   packed<8, elements> y{};
   constexpr int fields = Cast::field == 0 ? elements : 128 / (Cast::field == 0 ? 1 : Cast::field);
   numerics::philox_block block{};
@@ -144,13 +131,13 @@ __device__ __forceinline__ packed<spec_of(From).storage_bits, elements> load_pac
                                                             std::uint64_t{pack} * bytes);
 }
 
-template <format_id From, class Cast, bool Divide>
+template <format_id From, class Cast>
 __device__ __forceinline__ void store_codes(const tiles_task& t,
                                             const packed<spec_of(From).storage_bits, elements>& x,
                                             const numerics::tile_scale& scale, std::uint64_t row,
                                             std::uint32_t pack) {
   const std::uint64_t col = std::uint64_t{pack} * elements;
-  codes_of<From, Cast, Divide>(t, x, scale, t.index + row * t.pitch + col)
+  codes_of<From, Cast>(t, x, scale, t.index + row * t.pitch + col)
       .store(t.codes + row * t.codes_row_bytes + col);
 }
 
@@ -162,7 +149,7 @@ __device__ __forceinline__ void store_scale(const tiles_task& t, const numerics:
 
 /// blockDim.x threads go along a row, blockDim.y rows stand side by side. The threads of a tile are
 /// neighbours in a warp.
-template <format_id From, format_id To, class Cast, bool Divide>
+template <format_id From, format_id To, class Cast>
 __global__ void __launch_bounds__(block_threads) row_tiles_kernel(const tiles_task t) {
   if (t.skip != nullptr && *t.skip != 0) return;
   using in_pack = packed<spec_of(From).storage_bits, elements>;
@@ -180,38 +167,122 @@ __global__ void __launch_bounds__(block_threads) row_tiles_kernel(const tiles_ta
     const in_pack x = next;
     next = load(row + step);  // comes while this row is computed
     tile_amax amax = numerics::nothing_counted;
-    if (inside(row)) amax = amax_of<From>(x, t.scale.on_nonfinite);
+    if (inside(row)) amax = amax_of<From, elements>(x, t.scale.on_nonfinite);
     for (std::uint32_t apart = t.threads_a_tile / 2; apart > 0; apart /= 2) {
       amax = numerics::joined(amax, __shfl_xor_sync(0xFFFFFFFFu, amax, static_cast<int>(apart)));
     }
     if (!inside(row)) continue;
     const numerics::tile_scale scale = numerics::scale_of<hardware>(spec_of(To), t.scale, amax);
-    store_codes<From, Cast, Divide>(t, x, scale, row, pack);
+    store_codes<From, Cast>(t, x, scale, row, pack);
     if (t.scales != nullptr && pack % t.threads_a_tile == 0) {
       store_scale(t, scale, row, pack / t.threads_a_tile);
     }
   }
 }
 
-/// Tiles of several rows: a block takes one tile, each thread Packs packs of it.
-template <format_id From, format_id To, int Packs>
+/// The 16 elements of a thread as pieces of 16 bytes, a tile's width apart among its threads: loads
+/// of neighbouring threads are then neighbours in memory.
+template <format_id From>
+struct pieces {
+  static constexpr int bits = spec_of(From).storage_bits;
+  static constexpr int length = 128 / bits;  // elements
+  static constexpr int count = elements / length;
+  packed<bits, length> x[count];
+
+  /// Column of piece p: `pack` counts threads along the row.
+  __device__ __forceinline__ static std::uint64_t column(const tiles_task& t, std::uint32_t pack,
+                                                         int p) {
+    const std::uint32_t lane = pack & (t.threads_a_tile - 1);
+    return std::uint64_t{(pack - lane) * elements} + (p * t.threads_a_tile + lane) * length;
+  }
+  __device__ __forceinline__ static bool inside(const tiles_task& t, std::uint64_t row,
+                                                std::uint32_t pack, int p) {
+    return row < t.rows && column(t, pack, p) < std::uint64_t{t.packs} * elements;
+  }
+  __device__ __forceinline__ void load(const tiles_task& t, std::uint64_t row, std::uint32_t pack) {
+#pragma unroll
+    for (int p = 0; p < count; ++p) {
+      x[p] = {};
+      if (inside(t, row, pack, p)) {
+        x[p] = packed<bits, length>::load(t.in + row * t.in_row_bytes +
+                                          column(t, pack, p) * (bits / 8));
+      }
+    }
+  }
+  __device__ __forceinline__ tile_amax amax(const tiles_task& t, std::uint64_t row,
+                                            std::uint32_t pack) const {
+    tile_amax most = numerics::nothing_counted;
+#pragma unroll
+    for (int p = 0; p < count; ++p) {
+      if (inside(t, row, pack, p)) {
+        most = numerics::joined(most, amax_of<From, length>(x[p], t.scale.on_nonfinite));
+      }
+    }
+    return most;
+  }
+  /// Scales, rounds by the FP8 conversion and stores.
+  template <format_id To, bool Divide>
+  __device__ __forceinline__ void quantize(const tiles_task& t, const numerics::tile_scale& scale,
+                                           std::uint64_t row, std::uint32_t pack) const {
+    constexpr scale_math math = Divide ? scale_math::div : scale_math::te;
+#pragma unroll
+    for (int p = 0; p < count; ++p) {
+      if (!inside(t, row, pack, p)) continue;
+      packed<8, length> y{};
+#pragma unroll
+      for (int i = 0; i < length; i += 2) {
+        const auto scaled = [&](int k) {
+          return numerics::scaled<hardware>(
+              math, scale, numerics::decode<std::uint32_t>(spec_of(From), x[p].code(k)));
+        };
+        y.w[i / 4] |= fp8_pair<To>(scaled(i), scaled(i + 1)) << (i % 4 * 8);
+      }
+      y.store(t.codes + row * t.codes_row_bytes + column(t, pack, p));
+    }
+  }
+};
+
+/// Tiles of one row by the FP8 conversion; laid out as row_tiles_kernel.
+template <format_id From, format_id To, bool Divide>
+__global__ void __launch_bounds__(block_threads) converted_rows_kernel(const tiles_task t) {
+  if (t.skip != nullptr && *t.skip != 0) return;
+  const std::uint32_t pack = blockIdx.x * blockDim.x + threadIdx.x;
+  const std::uint64_t step = std::uint64_t{gridDim.y} * blockDim.y;
+  std::uint64_t first = std::uint64_t{blockIdx.y} * blockDim.y;
+  pieces<From> next;
+  next.load(t, first + threadIdx.y, pack);
+  for (; first < t.rows; first += step) {
+    const std::uint64_t row = first + threadIdx.y;
+    const pieces<From> x = next;
+    next.load(t, row + step, pack);  // comes while this row is computed
+    tile_amax amax = x.amax(t, row, pack);
+    for (std::uint32_t apart = t.threads_a_tile / 2; apart > 0; apart /= 2) {
+      amax = numerics::joined(amax, __shfl_xor_sync(0xFFFFFFFFu, amax, static_cast<int>(apart)));
+    }
+    const numerics::tile_scale scale = numerics::scale_of<hardware>(spec_of(To), t.scale, amax);
+    x.template quantize<To, Divide>(t, scale, row, pack);
+    if (t.scales != nullptr && pack % t.threads_a_tile == 0 &&
+        pieces<From>::inside(t, row, pack, 0)) {
+      store_scale(t, scale, row, pack / t.threads_a_tile);
+    }
+  }
+}
+
+/// Tiles of several rows: a block takes one tile, each thread Rows rows of it.
+template <format_id From, format_id To, int Rows>
 __global__ void __launch_bounds__(block_threads) square_tiles_kernel(const tiles_task t) {
   if (t.skip != nullptr && *t.skip != 0) return;
-  using in_pack = packed<spec_of(From).storage_bits, elements>;
   const std::uint32_t rows_a_pass = block_threads / t.threads_a_tile;
   const std::uint32_t pack = blockIdx.x * t.threads_a_tile + threadIdx.x % t.threads_a_tile;
-  const std::uint64_t top = std::uint64_t{blockIdx.y} * (rows_a_pass * Packs);
-  const std::uint64_t row = top + threadIdx.x / t.threads_a_tile;
-  const auto inside = [&](int p) { return row + p * rows_a_pass < t.rows && pack < t.packs; };
-  in_pack x[Packs];
+  const std::uint64_t row =
+      std::uint64_t{blockIdx.y} * (rows_a_pass * Rows) + threadIdx.x / t.threads_a_tile;
+  pieces<From> x[Rows];
 #pragma unroll
-  for (int p = 0; p < Packs; ++p) {
-    x[p] = inside(p) ? load_pack<From>(t, row + p * rows_a_pass, pack) : in_pack{};
-  }
+  for (int r = 0; r < Rows; ++r) x[r].load(t, row + r * rows_a_pass, pack);
   tile_amax amax = numerics::nothing_counted;
 #pragma unroll
-  for (int p = 0; p < Packs; ++p) {
-    if (inside(p)) amax = numerics::joined(amax, amax_of<From>(x[p], t.scale.on_nonfinite));
+  for (int r = 0; r < Rows; ++r) {
+    amax = numerics::joined(amax, x[r].amax(t, row + r * rows_a_pass, pack));
   }
   __shared__ tile_amax warps[block_threads / 32];
   amax = __reduce_max_sync(0xFFFFFFFFu, amax);
@@ -220,16 +291,18 @@ __global__ void __launch_bounds__(block_threads) square_tiles_kernel(const tiles
   for (const tile_amax other : warps) amax = numerics::joined(amax, other);
   const numerics::tile_scale scale = numerics::scale_of<hardware>(spec_of(To), t.scale, amax);
 #pragma unroll
-  for (int p = 0; p < Packs; ++p) {
-    if (inside(p)) {
-      store_codes<From, hardware_cast<To>, false>(t, x[p], scale, row + p * rows_a_pass, pack);
-    }
+  for (int r = 0; r < Rows; ++r) {
+    x[r].template quantize<To, false>(t, scale, row + r * rows_a_pass, pack);
   }
   if (threadIdx.x == 0 && t.scales != nullptr) store_scale(t, scale, blockIdx.y, blockIdx.x);
 }
 
-template <format_id From, format_id To, class Cast, bool Divide = false>
-void launch(const tiles_task& t, cudaStream_t stream) {
+/// The shape of a launch whose threads go along rows.
+struct row_shape {
+  dim3 grid, block;
+};
+
+row_shape row_shape_of(const tiles_task& t) {
   // A power of two of threads along the row, at least one tile and at most a block.
   const unsigned along = std::clamp(std::bit_ceil(t.packs), t.threads_a_tile, 256u);
   const dim3 block(along, block_threads / along);
@@ -238,7 +311,19 @@ void launch(const tiles_task& t, cudaStream_t stream) {
   const std::uint64_t blocks = (steps + rows_a_thread - 1) / rows_a_thread;
   const dim3 grid((t.packs + along - 1) / along,
                   static_cast<unsigned>(std::min<std::uint64_t>(blocks, 65535)));
-  row_tiles_kernel<From, To, Cast, Divide><<<grid, block, 0, stream>>>(t);
+  return {grid, block};
+}
+
+template <format_id From, format_id To, class Cast>
+void launch(const tiles_task& t, cudaStream_t stream) {
+  const row_shape shape = row_shape_of(t);
+  row_tiles_kernel<From, To, Cast><<<shape.grid, shape.block, 0, stream>>>(t);
+}
+
+template <format_id From, format_id To, bool Divide>
+void launch_converted(const tiles_task& t, cudaStream_t stream) {
+  const row_shape shape = row_shape_of(t);
+  converted_rows_kernel<From, To, Divide><<<shape.grid, shape.block, 0, stream>>>(t);
 }
 
 /// 64 x 64 and 128 x 128; false where the grid or the rule is another.
@@ -266,10 +351,10 @@ template <format_id From, format_id To>
 void launch_cast(const tiles_task& t, cudaStream_t stream) {
   if (t.cast.round == rounding::nearest_even) {
     if (t.scale.math == scale_math::div) {
-      return launch<From, To, hardware_cast<To>, true>(t, stream);
+      return launch_converted<From, To, true>(t, stream);
     }
     if (t.cast.on_overflow == overflow::saturate) {
-      return launch<From, To, hardware_cast<To>>(t, stream);
+      return launch_converted<From, To, false>(t, stream);
     }
     return launch<From, To, defined_cast<To, 0>>(t, stream);
   }
