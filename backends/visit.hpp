@@ -76,4 +76,26 @@ void visit_conversion(format_id from, format_id to, rounding mode, const Functio
       general);
 }
 
+/// Calls f(source, target, rounding) with compile-time types for every quantization there is.
+template <class Function>
+void visit_quantization(format_id from, format_id to, rounding mode, const Function& f) {
+  using enum format_id;
+  const auto nothing = [] {};
+  detail::visit_among<fp32, bf16, fp16>(
+      from,
+      [&](auto source) {
+        detail::visit_among<e4m3, e5m2>(
+            to,
+            [&](auto target) {
+              if (mode == rounding::stochastic) {
+                f(source, target, fixed_rounding<rounding::stochastic>{});
+              } else {
+                f(source, target, fixed_rounding<rounding::nearest_even>{});
+              }
+            },
+            nothing);
+      },
+      nothing);
+}
+
 }  // namespace samebits::backends

@@ -115,6 +115,9 @@ struct isa {
     }
   }
   static constexpr int register_bytes = 32;
+  SAMEBITS_INLINE static __m256i load_register(const std::byte* p) {
+    return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
+  }
   /// Past the caches; p is aligned to register_bytes.
   SAMEBITS_INLINE static void stream(std::byte* p, __m256i x) {
     _mm256_stream_si256(reinterpret_cast<__m256i*>(p), x);
@@ -127,6 +130,23 @@ struct isa {
 
   /// AVX2's addition rounds as MXCSR says, which is the caller's.
   static constexpr bool has_nearest_add = false;
+
+  /// binary32 bits of a * b and a / b by MXCSR's modes.
+  SAMEBITS_INLINE static lanes multiply(lanes a, lanes b) {
+    return _mm256_castps_si256(_mm256_mul_ps(_mm256_castsi256_ps(a.v), _mm256_castsi256_ps(b.v)));
+  }
+  SAMEBITS_INLINE static lanes divide(lanes a, lanes b) {
+    return _mm256_castps_si256(_mm256_div_ps(_mm256_castsi256_ps(a.v), _mm256_castsi256_ps(b.v)));
+  }
+
+  /// The larger of each two halves of 16 bits, unsigned.
+  SAMEBITS_INLINE static lanes max_halves(lanes a, lanes b) { return _mm256_max_epu16(a.v, b.v); }
+  SAMEBITS_INLINE static std::uint32_t largest(lanes a) {
+    __m128i m = _mm_max_epu32(_mm256_castsi256_si128(a.v), _mm256_extracti128_si256(a.v, 1));
+    m = _mm_max_epu32(m, _mm_shuffle_epi32(m, _MM_SHUFFLE(1, 0, 3, 2)));
+    m = _mm_max_epu32(m, _mm_shuffle_epi32(m, _MM_SHUFFLE(2, 3, 0, 1)));
+    return static_cast<std::uint32_t>(_mm_cvtsi128_si32(m));
+  }
 
   /// Four Philox blocks of consecutive numbers, as 16 words in index order.
   static constexpr int philox_blocks = 4;

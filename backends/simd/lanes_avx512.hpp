@@ -98,6 +98,7 @@ struct isa {
     }
   }
   static constexpr int register_bytes = 64;
+  SAMEBITS_INLINE static __m512i load_register(const std::byte* p) { return _mm512_loadu_si512(p); }
   /// Past the caches; p is aligned to register_bytes.
   SAMEBITS_INLINE static void stream(std::byte* p, __m512i x) {
     _mm512_stream_si512(reinterpret_cast<__m512i*>(p), x);
@@ -113,6 +114,22 @@ struct isa {
                                                    _mm512_castsi512_ps(b.v),
                                                    _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
   }
+
+  /// binary32 bits of a * b and a / b by MXCSR's modes for subnormals, rounded to nearest even.
+  SAMEBITS_INLINE static lanes multiply(lanes a, lanes b) {
+    return _mm512_castps_si512(_mm512_mul_round_ps(_mm512_castsi512_ps(a.v),
+                                                   _mm512_castsi512_ps(b.v),
+                                                   _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+  }
+  SAMEBITS_INLINE static lanes divide(lanes a, lanes b) {
+    return _mm512_castps_si512(_mm512_div_round_ps(_mm512_castsi512_ps(a.v),
+                                                   _mm512_castsi512_ps(b.v),
+                                                   _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+  }
+
+  /// The larger of each two halves of 16 bits, unsigned.
+  SAMEBITS_INLINE static lanes max_halves(lanes a, lanes b) { return _mm512_max_epu16(a.v, b.v); }
+  SAMEBITS_INLINE static std::uint32_t largest(lanes a) { return _mm512_reduce_max_epu32(a.v); }
 
   /// Eight Philox blocks of consecutive numbers, as 32 words in index order.
   static constexpr int philox_blocks = 8;

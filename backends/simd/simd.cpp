@@ -40,7 +40,9 @@ const backend avx2 = {"avx2",
                       has_everything,
                       convert_or_reference<avx2_convert>,
                       nullptr,
-                      &avx2_self_test};
+                      &avx2_self_test,
+                      nullptr,
+                      &avx2_quantizer};
 const backend avx512 = {"avx512",
                         "x86-64 with AVX-512, 16 lanes",
                         memory_space::host,
@@ -48,6 +50,8 @@ const backend avx512 = {"avx512",
                         has_everything,
                         convert_or_reference<avx512_convert>,
                         nullptr,
-                        &avx512_self_test};
+                        &avx512_self_test,
+                        nullptr,
+                        &avx512_quantizer};
 
 }  // namespace samebits::backends

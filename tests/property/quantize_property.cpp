@@ -102,6 +102,15 @@ TEST(QuantizeProperty, EverythingIsTheOracles) {
     RC_ASSERT(s.inf == e.inf);
     RC_ASSERT(std::bit_cast<std::uint64_t>(s.noise) == e.error_energy);
     RC_ASSERT(std::bit_cast<std::uint64_t>(s.signal) == e.signal_energy);
+
+    // Backends may take another way to codes and scales alone.
+    quantize_result plain(c);
+    quantize(in.view(), {.codes = plain.codes.view(), .scales = plain.scales.view()}, c.options,
+             executor_of(c));
+    RC_ASSERT(plain.codes.guards_are_intact());
+    require_equal("scale alone", elements_of<std::uint32_t>(plain.scales, c.scales),
+                  expected.scales);
+    require_equal("code alone", elements_of<std::uint8_t>(plain.codes, c.codes), expected.codes);
   });
 }
 

@@ -6,11 +6,14 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <limits>
+#include <string>
 #include <vector>
 
 #include "samebits/error.hpp"
 #include "samebits/scalar.hpp"
+#include "support/backends.hpp"
 
 namespace samebits {
 namespace {
@@ -30,13 +33,23 @@ result quantize_rows(std::vector<float> x, std::int64_t rows, const quantize_opt
   const auto cols = static_cast<std::int64_t>(x.size()) / rows;
   const matrix_shape shape = scales_shape(rows, cols, options.tile);
   result r;
-  r.codes.resize(x.size());
-  r.scales.resize(static_cast<std::size_t>(shape.rows * shape.cols));
-  quantize(view_of(x.data(), rows, cols),
-           {.codes = view_of_codes(to, r.codes.data(), rows, cols),
-            .scales = view_of(r.scales.data(), shape.rows, shape.cols),
-            .statistics = &r.statistics},
-           options);
+  // By every backend: all alike, and without statistics too, which may take another way.
+  for (const std::string& backend : support::supported_backends()) {
+    for (const bool counts : {true, false}) {
+      result one;
+      one.codes.resize(x.size());
+      one.scales.resize(static_cast<std::size_t>(shape.rows * shape.cols));
+      quantize(view_of(x.data(), rows, cols),
+               {.codes = view_of_codes(to, one.codes.data(), rows, cols),
+                .scales = view_of(one.scales.data(), shape.rows, shape.cols),
+                .statistics = counts ? &one.statistics : nullptr},
+               options, {backend, 1, nullptr});
+      if (r.codes.empty()) r = one;
+      EXPECT_EQ(one.codes, r.codes) << backend;
+      EXPECT_EQ(std::memcmp(one.scales.data(), r.scales.data(), r.scales.size() * sizeof(float)), 0)
+          << backend;
+    }
+  }
   return r;
 }
 

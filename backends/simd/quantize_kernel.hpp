@@ -1,0 +1,244 @@
+// SIMD quantization: amax, scale and codes of blocks of tiles, once per instruction set.
+//
+// Included by one translation unit per instruction set, under the rules of convert_kernel.hpp:
+// every template has Isa among its arguments, and nothing of the standard library is called.
+//
+// A block is read twice: for its amaxes, and from the caches for its codes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "backends/quantize.hpp"
+#include "backends/simd/amax.hpp"
+#include "backends/simd/scaled_cast.hpp"
+#include "numerics/scale.hpp"
+
+namespace samebits::simd {
+
+/// Sizes of a block.
+namespace block {
+inline constexpr std::int64_t row_bytes = 16384;      ///< one row of elements: half of an L1
+inline constexpr std::int64_t total_bytes = 1 << 18;  ///< several rows: part of an L2
+inline constexpr std::int64_t least_columns = 256;    ///< of tiles one column wide
+inline constexpr std::int64_t most_columns = 1024;
+inline constexpr std::int64_t most_tiles = 1024;     ///< in all
+inline constexpr std::int64_t most_tall_tiles = 64;  ///< of several rows and columns
+}  // namespace block
+
+/// Tiles of one row of tiles, and the elements that they hold.
+struct tile_block {
+  std::int64_t tile_row, tile_col, tiles;
+  std::int64_t row, rows, col, cols;
+};
+
+/// One call as its blocks see it.
+template <class Isa, class Cast>
+struct block_pass {
+  using word = typename Isa::word;
+  static constexpr int width = Cast::in_width;
+  static constexpr std::int64_t bytes = width / 8;
+
+  const backends::quantize_call& call;
+  const Cast& cast;
+  bool stream;
+  cast_random<Isa>& random;
+
+  [[nodiscard]] SAMEBITS_INLINE const std::byte* in(std::int64_t row, std::int64_t col) const {
+    return static_cast<const std::byte*>(call.in.data) + (row * call.in.row_stride + col) * bytes;
+  }
+  [[nodiscard]] SAMEBITS_INLINE std::byte* out(std::int64_t row, std::int64_t col) const {
+    const matrix_view& codes = call.outputs.codes;
+    return static_cast<std::byte*>(codes.data) + row * codes.row_stride + col;
+  }
+
+  /// Calls f(first element, count) for the rows of part of a block.
+  template <class Function>
+  SAMEBITS_INLINE void for_rows(const tile_block& b, std::int64_t col, std::int64_t cols,
+                                const Function& f) const {
+    for (std::int64_t r = b.row; r < b.row + b.rows; ++r) f(in(r, col), cols);
+  }
+
+  /// The columns of the i-th tile of a block.
+  SAMEBITS_INLINE void columns_of(const tile_block& b, std::int64_t i, std::int64_t& col,
+                                  std::int64_t& cols) const {
+    col = b.col + i * call.grid.tile_cols;
+    cols = smaller(call.grid.tile_cols, b.col + b.cols - col);
+  }
+
+  /// The largest magnitude codes of the tiles of a block.
+  void magnitudes(const tile_block& b, std::uint32_t* of) const {
+    if (call.grid.tile_cols == 1) return magnitudes_of_columns(b, of);
+    word most[block::most_tall_tiles];
+    for (std::int64_t at = 0; at < b.tiles; at += block::most_tall_tiles) {
+      const std::int64_t tiles = smaller(block::most_tall_tiles, b.tiles - at);
+      for (std::int64_t i = 0; i < tiles; ++i) most[i] = word(0u);
+      for (std::int64_t r = b.row; r < b.row + b.rows; ++r) {
+        for (std::int64_t i = 0; i < tiles; ++i) {
+          std::int64_t col, cols;
+          columns_of(b, at + i, col, cols);
+          most[i] = largest_magnitudes<Isa, width>(most[i], in(r, col), cols);
+        }
+      }
+      for (std::int64_t i = 0; i < tiles; ++i) of[at + i] = Isa::largest(most[i]);
+    }
+  }
+
+  void magnitudes_of_columns(const tile_block& b, std::uint32_t* of) const {
+    for (std::int64_t i = 0; i < b.cols; i += word::count) {
+      const std::int64_t left = smaller(word::count, b.cols - i);
+      word most = 0u;
+      const std::byte* p = in(b.row, b.col + i);
+      for (std::int64_t r = 0; r < b.rows; ++r, p += call.in.row_stride * bytes) {
+        const word codes = left == word::count ? load<Isa>(fixed_width<width>{}, p)
+                                               : load_tail<Isa, width>(p, left, 0);
+        most = max_word(most, codes & word(magnitude_bits_of<width>));
+      }
+      store<Isa>(fixed_width<32>{}, reinterpret_cast<std::byte*>(of + i), most);
+    }
+  }
+
+  SAMEBITS_INLINE static void store_scale(const matrix_view& v, std::int64_t row, std::int64_t col,
+                                          std::uint32_t scale) {
+    if (v.data == nullptr) return;
+    __builtin_memcpy(static_cast<std::byte*>(v.data) +
+                         (row * v.row_stride + col * v.col_stride) * std::int64_t{sizeof scale},
+                     &scale, sizeof scale);
+  }
+
+  /// Amaxes, scales and codes of a block.
+  void run(const tile_block& b) const {
+    alignas(64) std::uint32_t factors[block::most_tiles + word::count];
+    magnitudes(b, factors);
+    for (std::int64_t i = 0; i < b.tiles; ++i) {
+      std::int64_t col, cols;
+      columns_of(b, i, col, cols);
+      const auto amax = amax_from<Isa>(
+          typename Cast::source_type{}, call.scale.on_nonfinite,
+          factors[i], [&](const auto& f) __attribute__((always_inline)) {
+            for_rows(b, col, cols, f);
+          });
+      const auto scale = numerics::scale_of(spec_of(call.to), call.scale, amax);
+      factors[i] = scale.factor;
+      store_scale(call.outputs.scales, b.tile_row, b.tile_col + i, scale.stored);
+      store_scale(call.outputs.scales_transposed, b.tile_col + i, b.tile_row, scale.stored);
+    }
+    const bool one = b.tiles == 1;
+    const row_factors f{
+        factors, one ? 63 : __builtin_ctzll(static_cast<unsigned long long>(call.grid.tile_cols)),
+        !one && call.grid.tile_cols == 1};
+    cast_rows(b, f);
+  }
+
+  void cast_rows(const tile_block& b, const row_factors& f) const {
+    for (std::int64_t r = b.row; r < b.row + b.rows; ++r) {
+      const std::uint64_t index = call.random.offset + static_cast<std::uint64_t>(r) * call.pitch +
+                                  static_cast<std::uint64_t>(b.col);
+      cast_row<Isa>(cast, in(r, b.col), out(r, b.col), b.cols, f, index, stream, random);
+    }
+  }
+
+  /// Tiles of a block.
+  [[nodiscard]] std::int64_t block_tiles(std::int64_t rows) const {
+    const std::int64_t tile_cols = call.grid.tile_cols;
+    if (tile_cols == 1) {
+      return larger(block::least_columns,
+                    smaller(block::most_columns, block::total_bytes / bytes / rows));
+    }
+    if (rows == 1) {
+      return larger(1, smaller(block::most_tiles, block::row_bytes / bytes / tile_cols));
+    }
+    return larger(1,
+                  smaller(block::most_tall_tiles, block::total_bytes / bytes / rows / tile_cols));
+  }
+
+  /// Tiles in row-major order.
+  void tiles(backends::element_range range) const {
+    const backends::tile_grid& g = call.grid;
+    std::int64_t tile = range.begin;
+    while (tile < range.end) {
+      tile_block b;
+      b.tile_row = tile / g.cols;
+      b.tile_col = tile % g.cols;
+      b.row = b.tile_row * g.tile_rows;
+      b.rows = smaller(g.tile_rows, call.in.rows - b.row);
+      b.tiles = smaller(smaller(g.cols - b.tile_col, range.end - tile), block_tiles(b.rows));
+      b.col = b.tile_col * g.tile_cols;
+      b.cols = smaller(b.tiles * g.tile_cols, call.in.cols - b.col);
+      run(b);
+      tile += b.tiles;
+    }
+  }
+};
+
+/// Calls f(pass) for a call of which `elements` are done here.
+template <class Isa, class Function>
+void with_pass(const backends::quantize_call& call, const Function& f) {
+  cast_random<Isa> random(call.random);
+  with_cast<Isa>(call, [&](const auto& cast) {
+    using pass = block_pass<Isa, std::decay_t<decltype(cast)>>;
+    const bool large = (pass::bytes + 1) * call.in.rows * call.in.cols >= streaming::least_bytes;
+    f(pass{call, cast, large, random});
+    if (large) Isa::stream_fence();
+  });
+}
+
+/// quantize_kernel::tiles.
+template <class Isa>
+void quantize_tiles(const backends::quantize_call& call, backends::element_range tiles) {
+  with_pass<Isa>(call, [&](const auto& pass) { pass.tiles(tiles); });
+}
+
+/// Calls f(row, first column, columns) for the rows of elements numbered in row-major order.
+template <class Isa, class Function>
+void for_row_parts(std::int64_t cols, backends::element_range range, const Function& f) {
+  for (std::int64_t i = range.begin; i < range.end;) {
+    const std::int64_t col = i % cols;
+    const std::int64_t count = smaller(cols - col, range.end - i);
+    f(i / cols, col, count);
+    i += count;
+  }
+}
+
+/// quantize_kernel::amax.
+template <class Isa>
+numerics::tile_amax amax_of_elements(const backends::quantize_call& call,
+                                     backends::element_range range) {
+  using word = typename Isa::word;
+  numerics::tile_amax amax = numerics::nothing_counted;
+  backends::detail::visit_among<format_id::fp32, format_id::bf16, format_id::fp16>(
+      call.in.format,
+      [&](auto source) {
+        constexpr int width = decltype(source)::spec().storage_bits;
+        const auto visit = [&](const auto& f) {
+          for_row_parts<Isa>(call.in.cols, range,
+                             [&](std::int64_t row, std::int64_t col, std::int64_t count) {
+                               f(static_cast<const std::byte*>(call.in.data) +
+                                     (row * call.in.row_stride + col) * (width / 8),
+                                 count);
+                             });
+        };
+        word most = 0u;
+        visit([&](const std::byte* p, std::int64_t count) {
+          most = largest_magnitudes<Isa, width>(most, p, count);
+        });
+        amax = amax_from<Isa>(source, call.scale.on_nonfinite, Isa::largest(most), visit);
+      },
+      [] {});
+  return amax;
+}
+
+/// quantize_kernel::cast.
+template <class Isa>
+void cast_elements(const backends::quantize_call& call, const numerics::tile_scale& scale,
+                   backends::element_range range) {
+  with_pass<Isa>(call, [&](const auto& pass) {
+    const row_factors f{&scale.factor, 63, false};
+    for_row_parts<Isa>(call.in.cols, range,
+                       [&](std::int64_t row, std::int64_t col, std::int64_t count) {
+                         pass.cast_rows({0, 0, 1, row, 1, col, count}, f);
+                       });
+  });
+}
+
+}  // namespace samebits::simd
