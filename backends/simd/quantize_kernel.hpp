@@ -8,9 +8,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "backends/quantize.hpp"
 #include "backends/simd/amax.hpp"
+#include "backends/simd/scale_lanes.hpp"
 #include "backends/simd/scaled_cast.hpp"
 #include "numerics/scale.hpp"
 
@@ -98,36 +100,58 @@ struct block_pass {
     }
   }
 
-  SAMEBITS_INLINE static void store_scale(const matrix_view& v, std::int64_t row, std::int64_t col,
-                                          std::uint32_t scale) {
-    if (v.data == nullptr) return;
-    __builtin_memcpy(static_cast<std::byte*>(v.data) +
-                         (row * v.row_stride + col * v.col_stride) * std::int64_t{sizeof scale},
-                     &scale, sizeof scale);
+  /// Writes the scales of tiles i, i + 1, ... of a block.
+  SAMEBITS_INLINE void store_scales(const tile_block& b, std::int64_t i, word scales) const {
+    std::uint32_t each[word::count];
+    store<Isa>(fixed_width<32>{}, reinterpret_cast<std::byte*>(each), scales);
+    const std::int64_t count = smaller(word::count, b.tiles - i);
+    const auto put = [&](const matrix_view& v, std::int64_t first, std::int64_t step)
+        __attribute__((always_inline)) {
+      if (v.data == nullptr) return;
+      constexpr std::int64_t size = sizeof each[0];
+      copy_codes<Isa>(static_cast<std::byte*>(v.data) + first * size, step * size,
+                      reinterpret_cast<const std::byte*>(each), size, size, count);
+    };
+    const matrix_view& v = call.outputs.scales;
+    const matrix_view& t = call.outputs.scales_transposed;
+    put(v, b.tile_row * v.row_stride + (b.tile_col + i) * v.col_stride, v.col_stride);
+    put(t, (b.tile_col + i) * t.row_stride + b.tile_row * t.col_stride, t.row_stride);
+  }
+
+  /// The amaxes of tiles i, i + 1, ... of a block from their largest magnitude codes.
+  SAMEBITS_INLINE word amaxes(const tile_block& b, std::int64_t i, word magnitudes) const {
+    using source = typename Cast::source_type;
+    const word amax = numerics::decode<word>(source::spec(), magnitudes);
+    if (Isa::largest(magnitudes) < numerics::inf_code(source::spec())) return amax;
+    std::uint32_t each[word::count];
+    store<Isa>(fixed_width<32>{}, reinterpret_cast<std::byte*>(each), magnitudes);
+    for (std::int64_t k = 0; k < smaller(word::count, b.tiles - i); ++k) {
+      std::int64_t col, cols;
+      columns_of(b, i + k, col, cols);
+      each[k] = static_cast<std::uint32_t>(amax_from<Isa>(
+          source{}, call.scale.on_nonfinite,
+          each[k], [&](const auto& f) __attribute__((always_inline)) {
+            for_rows(b, col, cols, f);
+          }));
+    }
+    return load<Isa>(fixed_width<32>{}, reinterpret_cast<const std::byte*>(each));
   }
 
   /// Amaxes, scales and codes of a block.
   void run(const tile_block& b) const {
     alignas(64) std::uint32_t factors[block::most_tiles + word::count];
     magnitudes(b, factors);
-    for (std::int64_t i = 0; i < b.tiles; ++i) {
-      std::int64_t col, cols;
-      columns_of(b, i, col, cols);
-      const auto amax = amax_from<Isa>(
-          typename Cast::source_type{}, call.scale.on_nonfinite,
-          factors[i], [&](const auto& f) __attribute__((always_inline)) {
-            for_rows(b, col, cols, f);
-          });
-      const auto scale = numerics::scale_of(spec_of(call.to), call.scale, amax);
-      factors[i] = scale.factor;
-      store_scale(call.outputs.scales, b.tile_row, b.tile_col + i, scale.stored);
-      store_scale(call.outputs.scales_transposed, b.tile_col + i, b.tile_row, scale.stored);
+    for (std::int64_t i = b.tiles; i < b.tiles + word::count; ++i) factors[i] = 0;
+    for (std::int64_t i = 0; i < b.tiles; i += word::count) {
+      auto* const at = reinterpret_cast<std::byte*>(factors + i);
+      const word amax = amaxes(b, i, load<Isa>(fixed_width<32>{}, at));
+      const auto scales = scales_of<Isa>(spec_of(call.to), call.scale, amax);
+      store<Isa>(fixed_width<32>{}, at, scales.factor);
+      store_scales(b, i, scales.stored);
     }
     const bool one = b.tiles == 1;
-    const row_factors f{
-        factors, one ? 63 : __builtin_ctzll(static_cast<unsigned long long>(call.grid.tile_cols)),
-        !one && call.grid.tile_cols == 1};
-    cast_rows(b, f);
+    const auto tile = static_cast<unsigned long long>(call.grid.tile_cols);
+    cast_rows(b, {factors, one ? 63 : __builtin_ctzll(tile), !one && tile == 1});
   }
 
   void cast_rows(const tile_block& b, const row_factors& f) const {

@@ -1,0 +1,417 @@
+// The conformance suite of quantization: what every executor must do, bit for bit as the definition
+// in numerics/ does it (contract §10.3). Include it in one file per program and instantiate:
+//
+//   INSTANTIATE_TEST_SUITE_P(Host, QuantizeSuite, ::testing::ValuesIn(host_quantizers()),
+//   name_of_quantizer);
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <iterator>
+#include <limits>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "conformance/quantize_definition.hpp"
+#include "samebits/error.hpp"
+#include "samebits/quantize.hpp"
+#include "support/backends.hpp"
+#include "support/effort.hpp"
+#include "support/quantize_cases.hpp"
+
+namespace samebits::support {
+
+/// An executor under test. `quantize` takes host views, and host pointers to statistics and flag; a
+/// device target copies the memory that they span to the device and back, gaps included.
+struct quantize_target {
+  std::string name;
+  std::function<void(const const_matrix_view& in, const quantize_outputs& outputs,
+                     const quantize_options& options, int threads)>
+      quantize;
+  /// Has some quantizations only; what it refuses by name (samebits::unsupported) is passed over.
+  bool partial = false;
+};
+
+/// Every backend for host memory that this machine can run.
+inline std::vector<quantize_target> host_quantizers() {
+  std::vector<quantize_target> targets;
+  for (const std::string& name : supported_backends()) {
+    targets.push_back({name,
+                       [name](const const_matrix_view& in, const quantize_outputs& outputs,
+                              const quantize_options& options, int threads) {
+                         samebits::quantize(in, outputs, options, {name, threads});
+                       },
+                       false});
+  }
+  return targets;
+}
+
+inline void PrintTo(const quantize_target& target, std::ostream* out) { *out << target.name; }
+
+inline std::string name_of_quantizer(const ::testing::TestParamInfo<quantize_target>& info) {
+  return info.param.name;
+}
+
+/// Which outputs are wanted, as bits of a mask.
+namespace wanted {
+inline constexpr unsigned codes = 1, scales = 2, codes_transposed = 4, scales_transposed = 8,
+                          statistics = 16, all = 31;
+}
+
+class QuantizeSuite : public ::testing::TestWithParam<quantize_target> {
+ protected:
+  /// A dense case; its matrix is part of content_of(from, to).
+  static quantize_case dense(format_id from, format_id to, std::int64_t rows, std::int64_t cols,
+                             const quantize_options& options) {
+    quantize_case c;
+    c.from = from;
+    c.to = to;
+    c.options = options;
+    const matrix_shape scales = scales_shape(rows, cols, options.tile);
+    c.in = c.codes = {rows, cols, cols, 1, 0};
+    c.codes_transposed = {cols, rows, rows, 1, 0};
+    c.scales = {scales.rows, scales.cols, scales.cols, 1, 0};
+    c.scales_transposed = {scales.cols, scales.rows, scales.rows, 1, 0};
+    return c;
+  }
+
+  /// Elements of the source: stretches of one magnitude, of any bits, zeros, some NaN and Inf.
+  static const std::vector<std::uint64_t>& content_of(format_id from, format_id to) {
+    static std::vector<std::uint64_t> made[format_count][format_count];
+    auto& codes = made[static_cast<int>(from)][static_cast<int>(to)];
+    for (std::uint64_t seed = 0; codes.size() < 12000; ++seed) {
+      quantize_case c = dense(from, to, 1, 1009, {});
+      c.content = seed;
+      const strided_buffer in = matrix_of(c);
+      for (std::int64_t i = 0; i < c.in.cols; ++i) codes.push_back(in.load(i));
+    }
+    return codes;
+  }
+
+  /// Input memory of a case, starting at another place of the content with each.
+  static strided_buffer filled(const quantize_case& c) {
+    strided_buffer in(c.from, c.in);
+    const auto& codes = content_of(c.from, c.to);
+    std::size_t at = c.content * 977 % codes.size();
+    for (std::int64_t i = 0; i < c.in.span(); ++i) {
+      in.store(i, codes[at]);
+      at = at + 1 == codes.size() ? 0 : at + 1;
+    }
+    return in;
+  }
+
+  /// Quantizes on the target; false where a partial one lacks the quantization.
+  static bool target_quantizes(const quantize_case& c, strided_buffer& in,
+                               const quantize_outputs& outputs) {
+    try {
+      GetParam().quantize(in.view(), outputs, c.options, c.threads);
+      return true;
+    } catch (const unsupported&) {
+      if (!GetParam().partial) throw;
+      return false;
+    }
+  }
+
+  static quantize_outputs outputs_of(quantize_result& result, unsigned mask) {
+    quantize_outputs o = result.outputs();
+    if ((mask & wanted::codes) == 0) o.codes = {};
+    if ((mask & wanted::scales) == 0) o.scales = {};
+    if ((mask & wanted::codes_transposed) == 0) o.codes_transposed = {};
+    if ((mask & wanted::scales_transposed) == 0) o.scales_transposed = {};
+    if ((mask & wanted::statistics) == 0) o.statistics = nullptr;
+    return o;
+  }
+
+  /// Quantizes and compares all memory with what the definition leaves there: results in their
+  /// places, guards elsewhere; statistics with those of the reference.
+  static void expect_conforms(const quantize_case& c,
+                              unsigned mask = wanted::codes | wanted::scales) {
+    strided_buffer in = filled(c);
+    quantize_result got(c);
+    if (!target_quantizes(c, in, outputs_of(got, mask))) return;
+    quantize_result expected(c);
+    define_quantization(c, in, outputs_of(expected, mask));
+    if (expected.codes.bytes() == got.codes.bytes() &&
+        expected.scales.bytes() == got.scales.bytes() &&
+        expected.codes_transposed.bytes() == got.codes_transposed.bytes() &&
+        expected.scales_transposed.bytes() == got.scales_transposed.bytes() &&
+        expected.statistics == got.statistics) {
+      return;
+    }
+    FAIL() << first_difference("scale", got.scales, expected.scales, c.scales)
+           << first_difference("code", got.codes, expected.codes, c.codes)
+           << first_difference("transposed scale", got.scales_transposed,
+                               expected.scales_transposed, c.scales_transposed)
+           << first_difference("transposed code", got.codes_transposed, expected.codes_transposed,
+                               c.codes_transposed)
+           << (expected.statistics == got.statistics ? "" : "statistics differ; ") << "outputs "
+           << mask << " of " << c;
+  }
+
+  static std::string first_difference(const char* what, const strided_buffer& got,
+                                      const strided_buffer& expected, const array_layout& layout) {
+    if (got.bytes() == expected.bytes()) return "";
+    for (std::int64_t row = 0; row < layout.rows; ++row) {
+      for (std::int64_t col = 0; col < layout.cols; ++col) {
+        if (got.at(row, col) == expected.at(row, col)) continue;
+        return std::string(what) + " [" + std::to_string(row) + ", " + std::to_string(col) +
+               "] is " + std::to_string(got.at(row, col)) + ", by the definition " +
+               std::to_string(expected.at(row, col)) + "; ";
+      }
+    }
+    return std::string("wrote outside the ") + what + "s; ";
+  }
+
+  static random_stream stream_of(int bits) {
+    return {0x9E3779B97F4A7C15u, 3, 1000, std::nullopt, bits};
+  }
+
+  static std::vector<tile_shape> all_tiles() {
+    std::vector<tile_shape> tiles = {{1, 0}, {0, 1}, {0, 0}};
+    for (const std::int64_t g : {16, 32, 64, 128, 256}) {
+      tiles.insert(tiles.end(), {{1, g}, {g, 1}, {g, g}});
+    }
+    return tiles;
+  }
+  static constexpr format_id sources[] = {format_id::fp32, format_id::bf16, format_id::fp16};
+  static constexpr format_id targets[] = {format_id::e4m3, format_id::e5m2};
+  static constexpr rounding modes[] = {rounding::nearest_even, rounding::stochastic};
+};
+
+TEST_P(QuantizeSuite, EveryOption) {
+  constexpr float inf = std::numeric_limits<float>::infinity();
+  constexpr tile_shape tiles[] = {{1, 16}, {16, 16}, {16, 1}, {1, 0}, {0, 1}, {0, 0}};
+  constexpr float bounds[][2] = {{0, inf}, {0.25f, inf}, {0, 2}, {0x1p-140f, 0x1p-130f}, {4, 1}};
+  std::uint64_t number = 0;
+  for (const format_id from : sources) {
+    for (const format_id to : targets) {
+      for (int math = 0; math < scale_math_count; ++math) {
+        for (int policy = 0; policy < nonfinite_count; ++policy) {
+          for (const rounding mode : modes) {
+            for (int over = 0; over < overflow_count; ++over) {
+              for (int nan = 0; nan < nan_policy_count; ++nan) {
+                for (const tile_shape& tile : tiles) {
+                  const auto& bound = bounds[number % std::size(bounds)];
+                  quantize_case c = dense(
+                      from, to, 18, 67,
+                      {tile, static_cast<scale_math>(math), bound[0], bound[1],
+                       static_cast<nonfinite>(policy), mode, static_cast<overflow>(over),
+                       static_cast<nan_policy>(nan), stream_of(1 + static_cast<int>(number % 32))});
+                  c.content = number++;
+                  expect_conforms(c);
+                  if (HasFatalFailure()) return;
+                }
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_P(QuantizeSuite, EveryTileWithTails) {
+  std::uint64_t number = 0;
+  for (const tile_shape& tile : all_tiles()) {
+    const std::int64_t g = std::max<std::int64_t>(16, std::max(tile.rows, tile.cols));
+    for (const std::int64_t rows : {std::int64_t{1}, tile.rows, tile.rows + 1, 2 * tile.rows - 1}) {
+      for (const std::int64_t cols : {std::int64_t{1}, g - 1, g, g + 1, 2 * g + 17, 4 * g}) {
+        if (rows <= 0 || rows * cols > 70000) continue;
+        quantize_case c = dense(sources[number % 3], targets[number / 3 % 2], rows, cols,
+                                {.tile = tile,
+                                 .on_nonfinite = static_cast<nonfinite>(number % 3),
+                                 .round = modes[number / 2 % 2],
+                                 .random = stream_of(16)});
+        c.content = number++;
+        expect_conforms(c);
+        if (HasFatalFailure()) return;
+      }
+    }
+  }
+}
+
+TEST_P(QuantizeSuite, WideRowsCrossBlocks) {
+  std::uint64_t number = 0;
+  for (const tile_shape& tile : {tile_shape{1, 16}, {1, 128}, {1, 0}, {16, 16}, {64, 1}, {0, 1}}) {
+    for (const std::int64_t cols : {1023, 4097, 8192, 16411, 33000}) {
+      for (const rounding mode : modes) {
+        quantize_case c = dense(sources[number % 3], format_id::e4m3, tile.rows == 1 ? 2 : 5, cols,
+                                {.tile = tile, .round = mode, .random = stream_of(8)});
+        c.content = number++;
+        expect_conforms(c);
+        if (HasFatalFailure()) return;
+      }
+    }
+  }
+}
+
+TEST_P(QuantizeSuite, StridedAndUnalignedViews) {
+  constexpr std::int64_t rows = 19;
+  constexpr std::int64_t cols = 83;
+  const auto layouts = [](std::int64_t r, std::int64_t k) {
+    return std::vector<array_layout>{{r, k, k, 1, 0},      {r, k, k + 5, 1, 1},
+                                     {r, k, k + 64, 1, 7}, {r, k, 3 * k, 3, 0},
+                                     {r, k, 1, r, 0},      {r, k, 2, 2 * r + 1, 3}};
+  };
+  std::vector<array_layout> readable = layouts(rows, cols);
+  readable.insert(readable.end(), {{rows, cols, 0, 1, 0}, {rows, cols, 1, 0, 0}});
+  std::uint64_t number = 0;
+  for (const tile_shape& tile : {tile_shape{1, 16}, {16, 16}, {16, 1}, {1, 0}, {0, 1}, {0, 0}}) {
+    const matrix_shape scales = scales_shape(rows, cols, tile);
+    for (const array_layout& in : readable) {
+      for (const array_layout& codes : layouts(rows, cols)) {
+        quantize_case c =
+            dense(sources[number % 3], format_id::e5m2, rows, cols,
+                  {.tile = tile, .round = modes[number % 2], .random = stream_of(13)});
+        c.in = in;
+        c.codes = codes;
+        c.scales = layouts(scales.rows, scales.cols)[number % 6];
+        c.scales_transposed = layouts(scales.cols, scales.rows)[number / 6 % 6];
+        c.content = number++;
+        expect_conforms(c, wanted::codes | wanted::scales | wanted::scales_transposed);
+        if (HasFatalFailure()) return;
+      }
+    }
+  }
+}
+
+TEST_P(QuantizeSuite, AnySubsetOfOutputs) {
+  std::uint64_t number = 0;
+  for (const tile_shape& tile : {tile_shape{1, 32}, {32, 32}, {32, 1}, {1, 0}, {0, 1}, {0, 0}}) {
+    for (unsigned mask = 1; mask <= wanted::all; ++mask) {
+      if ((mask & (wanted::codes | wanted::codes_transposed)) == 0) continue;
+      for (const rounding mode : modes) {
+        quantize_case c = dense(sources[number % 3], format_id::e4m3, 35, 71,
+                                {.tile = tile, .round = mode, .random = stream_of(32)});
+        c.content = number++;
+        expect_conforms(c, mask);
+        if (HasFatalFailure()) return;
+      }
+    }
+  }
+}
+
+TEST_P(QuantizeSuite, RandomBitsFollowOffsetPitchAndWidth) {
+  constexpr std::uint64_t top = ~std::uint64_t{0};
+  for (const tile_shape& tile : {tile_shape{1, 16}, {16, 16}, {16, 1}, {0, 0}}) {
+    for (const int bits : {1, 7, 8, 9, 13, 15, 16, 17, 24, 31, 32}) {
+      for (const random_stream& stream :
+           {random_stream{0, 0, 0, std::nullopt, bits}, random_stream{1, top, 5, 1000, bits},
+            random_stream{top, 1, top - 40, std::nullopt, bits},
+            random_stream{std::uint64_t{1} << 32, std::uint64_t{1} << 32, 3, 0, bits},
+            random_stream{7, 8, (std::uint64_t{1} << 32) - 30, top - 2, bits}}) {
+        expect_conforms(dense(format_id::bf16, format_id::e4m3, 5, 133,
+                              {.tile = tile, .round = rounding::stochastic, .random = stream}));
+        if (HasFatalFailure()) return;
+      }
+    }
+  }
+}
+
+TEST_P(QuantizeSuite, Threads) {
+  std::uint64_t number = 0;
+  for (const tile_shape& tile :
+       {tile_shape{1, 128}, {128, 128}, {128, 1}, {1, 0}, {0, 1}, {0, 0}}) {
+    for (const auto& [rows, cols] :
+         {std::pair<std::int64_t, std::int64_t>{1, 140001}, {20011, 7}, {271, 517}}) {
+      for (const int threads : {0, 3, 8}) {
+        quantize_case c =
+            dense(sources[number % 3], format_id::e4m3, rows, cols,
+                  {.tile = tile, .round = modes[number % 2], .random = stream_of(16)});
+        c.content = number++;
+        c.threads = threads;
+        expect_conforms(c, wanted::codes | wanted::scales | (number % 3 == 0 ? wanted::all : 0));
+        if (HasFatalFailure()) return;
+      }
+    }
+  }
+}
+
+TEST_P(QuantizeSuite, EmptyMatricesAndSetFlagsWriteNothing) {
+  const std::uint32_t set = 0x80000000u;
+  for (const tile_shape& tile : all_tiles()) {
+    for (const auto& [rows, cols] : {std::pair{0, 0}, {0, 7}, {7, 0}}) {
+      expect_conforms(dense(format_id::fp32, format_id::e4m3, rows, cols, {.tile = tile}));
+      if (HasFatalFailure()) return;
+    }
+    for (const unsigned mask : {wanted::codes | wanted::scales, wanted::all}) {
+      quantize_case c = dense(format_id::fp32, format_id::e4m3, 5, 70, {.tile = tile});
+      c.options.skip_if_nonzero = &set;
+      strided_buffer in = filled(c);
+      quantize_result got(c);
+      if (!target_quantizes(c, in, outputs_of(got, mask))) continue;
+      const quantize_result untouched(c);
+      EXPECT_EQ(got.codes.bytes(), untouched.codes.bytes());
+      EXPECT_EQ(got.scales.bytes(), untouched.scales.bytes());
+      EXPECT_EQ(got.statistics, untouched.statistics);
+    }
+  }
+}
+
+// One element per tile, so that any of the 2^31 amaxes is a case.
+TEST_P(QuantizeSuite, ScalesOfAmaxesFromZeroToNaN) {
+  constexpr std::uint32_t step = 14983 * static_cast<std::uint32_t>(effort_divisor);
+  constexpr std::int64_t cols = 0x80000000u / step;
+  std::uint32_t first = 0;
+  for (const format_id to : targets) {
+    for (int math = 0; math < scale_math_count; ++math) {
+      for (int policy = 0; policy < nonfinite_count; ++policy) {
+        const quantize_case c = dense(format_id::fp32, to, 1, cols,
+                                      {.tile = {0, 1},
+                                       .math = static_cast<scale_math>(math),
+                                       .on_nonfinite = static_cast<nonfinite>(policy)});
+        strided_buffer in(format_id::fp32, c.in);
+        first += 611;
+        for (std::int64_t i = 0; i < cols; ++i) {
+          in.store(i, first + static_cast<std::uint32_t>(i) * step);
+        }
+        quantize_result got(c), expected(c);
+        constexpr unsigned mask = wanted::codes | wanted::scales;
+        if (!target_quantizes(c, in, outputs_of(got, mask))) continue;
+        define_quantization(c, in, outputs_of(expected, mask));
+        ASSERT_EQ(first_difference("scale", got.scales, expected.scales, c.scales), "") << c;
+        ASSERT_EQ(first_difference("code", got.codes, expected.codes, c.codes), "") << c;
+      }
+    }
+  }
+}
+
+// Backends may treat matrices that do not fit caches in another way (backends/simd/access.hpp). The
+// parts that they are compared with fit, and have the same scales by eps where a tile is the whole.
+TEST_P(QuantizeSuite, MatricesLargerThanCaches) {
+  constexpr std::int64_t rows = 1024 / (effort_divisor > 1 ? 4 : 1);
+  constexpr std::int64_t cols = 12000 + 77;
+  std::size_t number = 0;
+  for (const tile_shape& tile : {tile_shape{1, 128}, {128, 128}, {128, 1}, {0, 0}}) {
+    quantize_case c = dense(format_id::bf16, format_id::e4m3, rows, cols,
+                            {.tile = tile, .round = modes[number++ % 2], .random = stream_of(16)});
+    if (tile.rows == 0) c.options.eps = 0x1p127f;
+    c.options.on_nonfinite = nonfinite::skip_nonfinite;
+    c.codes.misalignment = 3;
+    c.codes.row_stride += 9;
+    strided_buffer in = filled(c);
+    quantize_result whole(c), parts(c);
+    const quantize_outputs outputs = outputs_of(parts, wanted::codes | wanted::scales);
+    if (!target_quantizes(c, in, outputs_of(whole, wanted::codes | wanted::scales))) continue;
+    for (std::int64_t row = 0; row < rows; row += 256) {
+      const std::int64_t scale_row = tile.rows == 0 ? 0 : row / tile.rows;
+      quantize_options options = c.options;
+      options.random.offset += static_cast<std::uint64_t>(row * cols);
+      const matrix_shape scales = scales_shape(256, cols, tile);
+      GetParam().quantize(rows_of(in.view(), row, 256),
+                          {.codes = rows_of(outputs.codes, row, 256),
+                           .scales = rows_of(outputs.scales, scale_row, scales.rows)},
+                          options, 1);
+    }
+    ASSERT_TRUE(whole.codes.bytes() == parts.codes.bytes()) << c;
+    ASSERT_TRUE(whole.scales.bytes() == parts.scales.bytes()) << c;
+  }
+}
+
+}  // namespace samebits::support
