@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "backends/build_flags.hpp"
 #include "backends/quantize.hpp"
 #include "backends/simd/amax.hpp"
 #include "backends/simd/scale_lanes.hpp"

@@ -96,7 +96,7 @@ TEST_F(ProcessorState, ConversionsHoldWithThreadsInEveryState) {
 
 // Tiles of every magnitude, subnormal ones too, whose scales and elements are rounded and
 // subnormal.
-TEST_F(ProcessorState, QuantizationByTheReferenceHoldsAndItsStatisticsAreRefused) {
+TEST_F(ProcessorState, QuantizationHoldsOnEveryBackendAndStatisticsAreRefused) {
   constexpr std::int64_t rows = 256, cols = 16;
   std::vector<std::uint32_t> x;
   for (std::uint32_t i = 0; i < rows * cols; ++i) x.push_back(i / 16 << 23 | i * 2654435761u >> 9);
@@ -104,11 +104,11 @@ TEST_F(ProcessorState, QuantizationByTheReferenceHoldsAndItsStatisticsAreRefused
   std::vector<std::uint32_t> scales(rows);
   quantize_outputs outputs = {.codes = view_of_codes(format_id::e4m3, codes.data(), rows, cols),
                               .scales = view_of_codes(format_id::fp32, scales.data(), rows, 1)};
-  const auto run = [&](scale_math math) {
+  const auto run = [&](scale_math math, const std::string& backend = "reference") {
     const void* data = x.data();
     quantize(view_of_codes(format_id::fp32, data, rows, cols), outputs,
              {.tile = {1, 16}, .math = math, .on_nonfinite = nonfinite::propagate},
-             {"reference", 2, nullptr});
+             {backend, 2, nullptr});
   };
   for (const scale_math math :
        {scale_math::te, scale_math::div, scale_math::rcp, scale_math::pow2}) {
@@ -126,9 +126,14 @@ TEST_F(ProcessorState, QuantizationByTheReferenceHoldsAndItsStatisticsAreRefused
       EXPECT_EQ(codes, std::vector<std::uint8_t>(codes.size(), 0xA5));
       EXPECT_EQ(statistics.count, 0u);
       outputs.statistics = nullptr;
-      run(math);
-      EXPECT_EQ(codes, expected_codes);
-      EXPECT_EQ(scales, expected_scales);
+      for (const std::string& backend : supported_backends()) {
+        codes.assign(codes.size(), 0xA5);
+        scales.assign(scales.size(), 0xA5A5A5A5u);
+        run(math, backend);
+        EXPECT_EQ(codes, expected_codes) << backend;
+        EXPECT_EQ(scales, expected_scales) << backend;
+        EXPECT_EQ(_mm_getcsr() & 0xE040u, bits) << backend;  // the caller's again
+      }
       set(0);
     }
   }
