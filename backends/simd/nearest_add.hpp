@@ -21,6 +21,25 @@ constexpr bool has_nearest_add(const format_spec& to) {
   return to.bias < 127 && to.special != specials::scale && to.mantissa_bits < 23;
 }
 
+/// numerics::encode() for nearest_even of numbers that are finite and round to no more than max
+/// finite: no policy applies.
+template <class Isa>
+SAMEBITS_INLINE typename Isa::word encode_nearest_bounded(const format_spec& to,
+                                                          typename Isa::word bits) {
+  using word = typename Isa::word;
+  using source = numerics::binary<std::uint32_t>;
+  const auto drop = static_cast<std::uint32_t>(source::mantissa_bits - to.mantissa_bits);
+  const std::uint32_t least_normal =
+      static_cast<std::uint32_t>(numerics::min_exponent(to) + source::bias)
+      << source::mantissa_bits;
+  const word sign = (bits >> static_cast<std::uint32_t>(31 - numerics::magnitude_bits(to))) &
+                    word(static_cast<std::uint32_t>(numerics::sign_mask(to)));
+  const word binade = max_word(bits & word(source::inf), word(least_normal));
+  const word magic = binade + word(drop << source::mantissa_bits);
+  const word q = Isa::nearest_add(bits & word(~source::sign_bit), magic) - magic;
+  return (q + (binade >> drop) - word(least_normal >> drop)) | sign;
+}
+
 /// numerics::encode() for nearest_even.
 template <class Isa>
 SAMEBITS_INLINE typename Isa::word encode_nearest(const format_spec& to, const cast_rule& rule,

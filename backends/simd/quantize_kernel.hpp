@@ -143,16 +143,21 @@ struct block_pass {
     alignas(64) std::uint32_t factors[block::most_tiles + word::count];
     magnitudes(b, factors);
     for (std::int64_t i = b.tiles; i < b.tiles + word::count; ++i) factors[i] = 0;
+    word most = 0u;
     for (std::int64_t i = 0; i < b.tiles; i += word::count) {
       auto* const at = reinterpret_cast<std::byte*>(factors + i);
-      const word amax = amaxes(b, i, load<Isa>(fixed_width<32>{}, at));
+      const word largest = load<Isa>(fixed_width<32>{}, at);
+      most = max_word(most, largest);
+      const word amax = amaxes(b, i, largest);
       const auto scales = scales_of<Isa>(spec_of(call.to), call.scale, amax);
       store<Isa>(fixed_width<32>{}, at, scales.factor);
       store_scales(b, i, scales.stored);
     }
     const bool one = b.tiles == 1;
     const auto tile = static_cast<unsigned long long>(call.grid.tile_cols);
-    cast_rows(b, {factors, one ? 63 : __builtin_ctzll(tile), !one && tile == 1});
+    const bool bounded = call.scale.upper_bound == numerics::binary32::inf &&
+                         Isa::largest(most) < numerics::inf_code(Cast::source_type::spec());
+    cast_rows(b, {factors, one ? 63 : __builtin_ctzll(tile), !one && tile == 1, bounded});
   }
 
   void cast_rows(const tile_block& b, const row_factors& f) const {
@@ -258,7 +263,7 @@ template <class Isa>
 void cast_elements(const backends::quantize_call& call, const numerics::tile_scale& scale,
                    backends::element_range range) {
   with_pass<Isa>(call, [&](const auto& pass) {
-    const row_factors f{&scale.factor, 63, false};
+    const row_factors f{&scale.factor, 63, false, false};
     for_row_parts<Isa>(call.in.cols, range,
                        [&](std::int64_t row, std::int64_t col, std::int64_t count) {
                          pass.cast_rows({0, 0, 1, row, 1, col, count}, f);

@@ -27,6 +27,8 @@ struct row_factors {
   const std::uint32_t* of;
   int shift;
   bool per_element;
+  /// No element is NaN or Inf, and none rounds beyond max finite once scaled.
+  bool bounded;
 };
 
 /// One call's scaled cast; `divide` by the factors or multiply.
@@ -40,9 +42,12 @@ struct scaled_cast {
 
   static constexpr int in_width = Source::spec().storage_bits;
   static constexpr bool draws = Field::value > 0;
+  template <class Isa>
+  static constexpr bool has_bounded = Isa::has_nearest_add&& Mode::mode() == rounding::nearest_even
+                                      && !std::is_same_v<Policy, any_policy>;
 
   /// Element bits as read, and the factor of each.
-  template <class Isa>
+  template <class Isa, bool Bounded>
   SAMEBITS_INLINE typename Isa::word codes(typename Isa::word in, typename Isa::word factor,
                                            typename Isa::word dither) const {
     using word = typename Isa::word;
@@ -50,6 +55,7 @@ struct scaled_cast {
     const cast_rule rule{Mode::mode(), policy.on_overflow, policy.on_nan};
     const word x = numerics::decode<word>(Source::spec(), in);
     word y = divide ? Isa::divide(x, factor) : Isa::multiply(x, factor);
+    if constexpr (Bounded) return encode_nearest_bounded<Isa>(to, y);
     if (policy.on_nan == nan_policy::preserve_sign) {  // the product's NaN is the canonical one
       const word nan = numerics::binary32::nan;
       y = select((y & nan) > word(numerics::binary32::inf), nan, y);
@@ -62,7 +68,7 @@ struct scaled_cast {
   }
 
   /// The vector of elements from number i of the row, which is number `drawn` of the random ones.
-  template <class Isa>
+  template <class Isa, bool Bounded>
   SAMEBITS_INLINE typename Isa::word vector(typename Isa::word in, const row_factors& f,
                                             std::int64_t i, std::int64_t drawn,
                                             const cast_random<Isa>& random) const {
@@ -72,17 +78,16 @@ struct scaled_cast {
                       : word(f.of[i >> f.shift]);
     word dither = 0u;
     if constexpr (draws) dither = random.dither(field, drawn);
-    return codes<Isa>(in, factor, dither);
+    return codes<Isa, Bounded>(in, factor, dither);
   }
 };
 
-/// Up to cast_chunk contiguous elements, `first` being the number of the first in the row.
-///
-/// ahead: bytes from an element to be read to one to be fetched; 0 where none is
-template <class Isa, class Cast>
-void cast_elements_of_chunk(const Cast& c, const std::byte* in, std::byte* out, std::int64_t count,
-                            const row_factors& f, std::int64_t first, std::int64_t ahead,
-                            const cast_random<Isa>& random) {
+/// Whole registers of codes from contiguous elements; returns the number of elements done. See
+/// cast_elements_of_chunk().
+template <class Isa, bool Bounded, class Cast>
+SAMEBITS_INLINE std::int64_t cast_registers(Cast c, const std::byte* in, std::byte* out,
+                                            std::int64_t count, row_factors f, std::int64_t first,
+                                            std::int64_t ahead, const cast_random<Isa>& random) {
   using word = typename Isa::word;
   constexpr std::int64_t in_bytes = Cast::in_width / 8;
   constexpr std::int64_t elements = Isa::register_bytes;  // four words of codes of 8 bits
@@ -99,17 +104,34 @@ void cast_elements_of_chunk(const Cast& c, const std::byte* in, std::byte* out, 
 #pragma GCC unroll 4
     for (int k = 0; k < 4; ++k) {
       const std::int64_t at = i + k * word::count;
-      w[k] = c.template vector<Isa>(load<Isa>(fixed_width<Cast::in_width>{}, in + at * in_bytes), f,
-                                    first + at, at, random);
+      w[k] = c.template vector<Isa, Bounded>(
+          load<Isa>(fixed_width<Cast::in_width>{}, in + at * in_bytes), f, first + at, at, random);
     }
     Isa::store_register(out + i, Isa::template pack<8>(w));
   }
+  return i;
+}
+
+/// Up to cast_chunk contiguous elements, `first` being the number of the first in the row.
+///
+/// ahead: bytes from an element to be read to one to be fetched; 0 where none is
+template <class Isa, class Cast>
+void cast_elements_of_chunk(const Cast& c, const std::byte* in, std::byte* out, std::int64_t count,
+                            const row_factors& f, std::int64_t first, std::int64_t ahead,
+                            const cast_random<Isa>& random) {
+  using word = typename Isa::word;
+  constexpr std::int64_t in_bytes = Cast::in_width / 8;
+  std::int64_t i = 0;
+  if constexpr (Cast::template has_bounded<Isa>) {
+    if (f.bounded) i = cast_registers<Isa, true>(c, in, out, count, f, first, ahead, random);
+  }
+  if (i == 0) i = cast_registers<Isa, false>(c, in, out, count, f, first, ahead, random);
   for (; i < count; i += word::count) {
     const std::int64_t left = smaller(word::count, count - i);
     const word x = left == word::count ? load<Isa>(fixed_width<Cast::in_width>{}, in + i * in_bytes)
                                        : load_tail<Isa, Cast::in_width>(in + i * in_bytes, left, 0);
     std::byte codes[word::count];
-    store<Isa>(fixed_width<8>{}, codes, c.template vector<Isa>(x, f, first + i, i, random));
+    store<Isa>(fixed_width<8>{}, codes, c.template vector<Isa, false>(x, f, first + i, i, random));
     __builtin_memcpy(out + i, codes, static_cast<std::size_t>(left));
   }
 }
