@@ -87,7 +87,8 @@ struct scaled_cast {
 template <class Isa, bool Bounded, class Cast>
 SAMEBITS_INLINE std::int64_t cast_registers(Cast c, const std::byte* in, std::byte* out,
                                             std::int64_t count, row_factors f, std::int64_t first,
-                                            std::int64_t ahead, const cast_random<Isa>& random) {
+                                            std::int64_t ahead, bool direct,
+                                            const cast_random<Isa>& random) {
   using word = typename Isa::word;
   constexpr std::int64_t in_bytes = Cast::in_width / 8;
   constexpr std::int64_t elements = Isa::register_bytes;  // four words of codes of 8 bits
@@ -107,7 +108,11 @@ SAMEBITS_INLINE std::int64_t cast_registers(Cast c, const std::byte* in, std::by
       w[k] = c.template vector<Isa, Bounded>(
           load<Isa>(fixed_width<Cast::in_width>{}, in + at * in_bytes), f, first + at, at, random);
     }
-    Isa::store_register(out + i, Isa::template pack<8>(w));
+    if (direct) {
+      Isa::stream(out + i, Isa::template pack<8>(w));
+    } else {
+      Isa::store_register(out + i, Isa::template pack<8>(w));
+    }
   }
   return i;
 }
@@ -118,14 +123,15 @@ SAMEBITS_INLINE std::int64_t cast_registers(Cast c, const std::byte* in, std::by
 template <class Isa, class Cast>
 void cast_elements_of_chunk(const Cast& c, const std::byte* in, std::byte* out, std::int64_t count,
                             const row_factors& f, std::int64_t first, std::int64_t ahead,
-                            const cast_random<Isa>& random) {
+                            bool direct, const cast_random<Isa>& random) {
   using word = typename Isa::word;
   constexpr std::int64_t in_bytes = Cast::in_width / 8;
   std::int64_t i = 0;
   if constexpr (Cast::template has_bounded<Isa>) {
-    if (f.bounded) i = cast_registers<Isa, true>(c, in, out, count, f, first, ahead, random);
+    if (f.bounded)
+      i = cast_registers<Isa, true>(c, in, out, count, f, first, ahead, direct, random);
   }
-  if (i == 0) i = cast_registers<Isa, false>(c, in, out, count, f, first, ahead, random);
+  if (i == 0) i = cast_registers<Isa, false>(c, in, out, count, f, first, ahead, direct, random);
   for (; i < count; i += word::count) {
     const std::int64_t left = smaller(word::count, count - i);
     const word x = left == word::count ? load<Isa>(fixed_width<Cast::in_width>{}, in + i * in_bytes)
@@ -158,9 +164,13 @@ SAMEBITS_INLINE void cast_row(const Cast& c, const std::byte* in, std::byte* out
   for (std::int64_t at = 0; at < count; at += cast_chunk) {
     const std::int64_t part = smaller(cast_chunk, count - at);
     if constexpr (Cast::draws) random.fill(index + static_cast<std::uint64_t>(at), part);
-    cast_elements_of_chunk<Isa>(c, in + at * in_bytes, stream ? staged : out + at, part, f, at,
-                                stream ? count * in_bytes : 0, random);
-    if (stream) stream_bytes<Isa>(out + at, staged, part);
+    // Results on a register's border go past the caches at once, others by way of a copy.
+    const bool direct =
+        stream && reinterpret_cast<std::uintptr_t>(out + at) % Isa::register_bytes == 0;
+    const bool copy = stream && !direct;
+    cast_elements_of_chunk<Isa>(c, in + at * in_bytes, copy ? staged : out + at, part, f, at,
+                                stream ? count * in_bytes : 0, direct, random);
+    if (copy) stream_bytes<Isa>(out + at, staged, part);
   }
 }
 
