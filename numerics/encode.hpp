@@ -123,7 +123,7 @@ SAMEBITS_INLINE constexpr rounded<Word> round_to_power(rounding mode, Word sig, 
 ///
 ///   1. Split sign and magnitude; see NaN and Inf before anything else touches the bits.
 ///   2. Significand sig and biased exponent field. Where the target's binades are not the source's
-///      own, they begin at least 2^110 above the source's subnormals (checked below).
+///      own, they begin at least 2^110 above the source's subnormals (checked in layout.hpp).
 ///   3. Spacing: the target's binade is k = max(field, that of the target's min normal), in the
 ///      source's bias. shift = bits of sig below one unit of the target's spacing there.
 ///      The rounded integer plus (k - kmin) binades IS the code with unbounded exponent: the
