@@ -37,19 +37,19 @@ void write_json(const std::vector<samebits::backend_info>& backends, output& out
   out.write(json.document());
 }
 
-std::string row(std::string_view name, std::string_view memory, std::string_view runs,
-                std::string_view what) {
+std::string backend_row(std::string_view name, std::string_view memory, std::string_view runs,
+                        std::string_view what) {
   return left(name, 15) + left(memory, 8) + left(runs, 9) + std::string(what) + "\n";
 }
 
 void write_table(const std::vector<samebits::backend_info>& backends, const terminal& term,
                  output& out) {
-  out.write(term.painted(paint::heading, row("backend", "memory", "here", "what it is")));
+  out.write(term.painted(paint::heading, backend_row("backend", "memory", "here", "what it is")));
   for (const samebits::backend_info& backend : backends) {
     const char* runs = backend.is_default ? "default" : backend.supported ? "yes" : "no";
     const std::string reason = backend.supported ? "" : " (" + backend.why_unsupported + ")";
-    out.write(row(backend.name, memory_text(backend.space), runs,
-                  std::string(backend.description) + reason));
+    out.write(backend_row(backend.name, memory_text(backend.space), runs,
+                          std::string(backend.description) + reason));
   }
 }
 
