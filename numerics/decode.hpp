@@ -27,8 +27,14 @@ SAMEBITS_INLINE constexpr Word decode(const format_spec& from, Word code) {
   const Word zero = element{0};
   const Word nan = target::nan;
   const Word max = static_cast<element>(max_finite(from));
-  code = (code >> static_cast<element>(from.padding_bits)) &
-         Word(static_cast<element>(magnitude_mask(from) | sign_mask(from)));
+  code = code >> static_cast<element>(from.padding_bits);
+
+  // The same binades, subnormals and specials, and the sign on top; a payload moves along, and what
+  // lies above the format's bits is shifted out.
+  if (from.bias == target::bias && from.special != specials::scale) {
+    return code << static_cast<element>(width - significant_bits(from));
+  }
+  code = code & Word(static_cast<element>(magnitude_mask(from) | sign_mask(from)));
 
   if (from.special == specials::scale) {  // 2^(code - 127); binary32 holds code 00 as a subnormal
     const Word biased = code + Word(rebias);
@@ -37,10 +43,6 @@ SAMEBITS_INLINE constexpr Word decode(const format_spec& from, Word code) {
     return select(code > max, nan, value);
   }
 
-  // The same binades, subnormals and specials, and the sign on top; a payload moves along.
-  if (from.bias == target::bias) {
-    return code << static_cast<element>(width - significant_bits(from));
-  }
   const Word magnitude = code & Word(static_cast<element>(magnitude_mask(from)));
   const mask_of<Word> negative = code != magnitude;
   const Word sign = select(negative, Word(target::sign_bit), zero);

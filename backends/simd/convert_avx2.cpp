@@ -1,5 +1,5 @@
 // The conversion kernel compiled for AVX2; nothing else may be defined here.
-#include "backends/simd/convert_kernel.hpp"
+#include "backends/simd/convert_walk.hpp"
 #include "backends/simd/lanes_avx2.hpp"
 #include "backends/simd/simd.hpp"
 

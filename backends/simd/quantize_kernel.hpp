@@ -36,16 +36,14 @@ struct tile_block {
 };
 
 /// One call as its blocks see it.
-template <class Isa, class Cast>
+template <class Isa, class Source>
 struct block_pass {
   using word = typename Isa::word;
-  static constexpr int width = Cast::in_width;
+  static constexpr int width = Source::spec().storage_bits;
   static constexpr std::int64_t bytes = width / 8;
 
   const backends::quantize_call& call;
-  const Cast& cast;
-  bool stream;
-  cast_random<Isa>& random;
+  const row_cast<Isa>& cast;
 
   [[nodiscard]] SAMEBITS_INLINE const std::byte* in(std::int64_t row, std::int64_t col) const {
     return static_cast<const std::byte*>(call.in.data) + (row * call.in.row_stride + col) * bytes;
@@ -121,16 +119,15 @@ struct block_pass {
 
   /// The amaxes of tiles i, i + 1, ... of a block from their largest magnitude codes.
   SAMEBITS_INLINE word amaxes(const tile_block& b, std::int64_t i, word magnitudes) const {
-    using source = typename Cast::source_type;
-    const word amax = numerics::decode<word>(source::spec(), magnitudes);
-    if (Isa::largest(magnitudes) < numerics::inf_code(source::spec())) return amax;
+    const word amax = numerics::decode<word>(Source::spec(), magnitudes);
+    if (Isa::largest(magnitudes) < numerics::inf_code(Source::spec())) return amax;
     std::uint32_t each[word::count];
     store<Isa>(fixed_width<32>{}, reinterpret_cast<std::byte*>(each), magnitudes);
     for (std::int64_t k = 0; k < smaller(word::count, b.tiles - i); ++k) {
       std::int64_t col, cols;
       columns_of(b, i + k, col, cols);
       each[k] = static_cast<std::uint32_t>(amax_from<Isa>(
-          source{}, call.scale.on_nonfinite,
+          Source{}, call.scale.on_nonfinite,
           each[k], [&](const auto& f) __attribute__((always_inline)) {
             for_rows(b, col, cols, f);
           }));
@@ -140,9 +137,9 @@ struct block_pass {
 
   /// Amaxes, scales and codes of a block.
   void run(const tile_block& b) const {
-    alignas(64) std::uint32_t factors[block::most_tiles + word::count];
+    alignas(64) std::uint32_t factors[block::most_tiles + cast_unit<Isa>];
     magnitudes(b, factors);
-    for (std::int64_t i = b.tiles; i < b.tiles + word::count; ++i) factors[i] = 0;
+    for (std::int64_t i = b.tiles; i < b.tiles + cast_unit<Isa>; ++i) factors[i] = 0;
     word most = 0u;
     for (std::int64_t i = 0; i < b.tiles; i += word::count) {
       auto* const at = reinterpret_cast<std::byte*>(factors + i);
@@ -156,7 +153,7 @@ struct block_pass {
     const bool one = b.tiles == 1;
     const auto tile = static_cast<unsigned long long>(call.grid.tile_cols);
     const bool bounded = call.scale.upper_bound == numerics::binary32::inf &&
-                         Isa::largest(most) < numerics::inf_code(Cast::source_type::spec());
+                         Isa::largest(most) < numerics::inf_code(Source::spec());
     cast_rows(b, {factors, one ? 63 : __builtin_ctzll(tile), !one && tile == 1, bounded});
   }
 
@@ -164,7 +161,7 @@ struct block_pass {
     for (std::int64_t r = b.row; r < b.row + b.rows; ++r) {
       const std::uint64_t index = call.random.offset + static_cast<std::uint64_t>(r) * call.pitch +
                                   static_cast<std::uint64_t>(b.col);
-      cast_row<Isa>(cast, in(r, b.col), out(r, b.col), b.cols, f, index, stream, random);
+      cast.row(in(r, b.col), out(r, b.col), b.cols, f, index);
     }
   }
 
@@ -201,16 +198,23 @@ struct block_pass {
   }
 };
 
-/// Calls f(pass) for a call of which `elements` are done here.
+/// Calls f(format) with the compile-time type of a call's source.
+template <class Isa, class Function>
+void with_source(const backends::quantize_call& call, const Function& f) {
+  backends::detail::visit_among<format_id::fp32, format_id::bf16, format_id::fp16>(call.in.format,
+                                                                                   f, [] {});
+}
+
+/// Calls f(pass) for a call.
 template <class Isa, class Function>
 void with_pass(const backends::quantize_call& call, const Function& f) {
   cast_random<Isa> random(call.random);
-  with_cast<Isa>(call, [&](const auto& cast) {
-    using pass = block_pass<Isa, std::decay_t<decltype(cast)>>;
-    const bool large = (pass::bytes + 1) * call.in.rows * call.in.cols >= streaming::least_bytes;
-    f(pass{call, cast, large, random});
-    if (large) Isa::stream_fence();
-  });
+  const std::int64_t bytes = spec_of(call.in.format).storage_bits / 8;
+  const bool large = (bytes + 1) * call.in.rows * call.in.cols >= streaming::least_bytes;
+  const bool divide = call.scale.math == scale_math::div;
+  const row_cast<Isa> cast{cast_kernel_of<Isa>(call), {call.cast, divide}, bytes, large, random};
+  with_source<Isa>(call, [&](auto source) { f(block_pass<Isa, decltype(source)>{call, cast}); });
+  if (large) Isa::stream_fence();
 }
 
 /// quantize_kernel::tiles.
@@ -236,25 +240,22 @@ numerics::tile_amax amax_of_elements(const backends::quantize_call& call,
                                      backends::element_range range) {
   using word = typename Isa::word;
   numerics::tile_amax amax = numerics::nothing_counted;
-  backends::detail::visit_among<format_id::fp32, format_id::bf16, format_id::fp16>(
-      call.in.format,
-      [&](auto source) {
-        constexpr int width = decltype(source)::spec().storage_bits;
-        const auto visit = [&](const auto& f) {
-          for_row_parts<Isa>(call.in.cols, range,
-                             [&](std::int64_t row, std::int64_t col, std::int64_t count) {
-                               f(static_cast<const std::byte*>(call.in.data) +
-                                     (row * call.in.row_stride + col) * (width / 8),
-                                 count);
-                             });
-        };
-        word most = 0u;
-        visit([&](const std::byte* p, std::int64_t count) {
-          most = largest_magnitudes<Isa, width>(most, p, count);
-        });
-        amax = amax_from<Isa>(source, call.scale.on_nonfinite, Isa::largest(most), visit);
-      },
-      [] {});
+  with_source<Isa>(call, [&](auto source) {
+    constexpr int width = decltype(source)::spec().storage_bits;
+    const auto visit = [&](const auto& f) {
+      for_row_parts<Isa>(call.in.cols, range,
+                         [&](std::int64_t row, std::int64_t col, std::int64_t count) {
+                           f(static_cast<const std::byte*>(call.in.data) +
+                                 (row * call.in.row_stride + col) * (width / 8),
+                             count);
+                         });
+    };
+    word most = 0u;
+    visit([&](const std::byte* p, std::int64_t count) {
+      most = largest_magnitudes<Isa, width>(most, p, count);
+    });
+    amax = amax_from<Isa>(source, call.scale.on_nonfinite, Isa::largest(most), visit);
+  });
   return amax;
 }
 

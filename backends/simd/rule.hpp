@@ -57,18 +57,22 @@ SAMEBITS_INLINE void with_field(const backends::any_rounding& mode, int k, const
   f(mode.mode() == rounding::stochastic ? numerics::field_bits(k) : 0);
 }
 
-/// Calls f(policy): a constant for nearest even under the two policies of most calls.
+/// Calls f(mode, policy): constants for nearest even under the two policies of most calls; under
+/// others its mode is read at run time as well.
 template <class Isa, class Mode, class Function>
-SAMEBITS_INLINE void with_policy(const Mode&, const cast_rule& rule, const Function& f) {
+SAMEBITS_INLINE void with_policy(const Mode& mode, const cast_rule& rule, const Function& f) {
+  const any_policy any{rule.on_overflow, rule.on_nan};
   if constexpr (std::is_same_v<Mode, backends::fixed_rounding<rounding::nearest_even>>) {
     if (rule.on_nan == nan_policy::canonical && rule.on_overflow == overflow::ieee) {
-      return f(fixed_policy<overflow::ieee, nan_policy::canonical>{});
+      return f(mode, fixed_policy<overflow::ieee, nan_policy::canonical>{});
     }
     if (rule.on_nan == nan_policy::canonical && rule.on_overflow == overflow::saturate) {
-      return f(fixed_policy<overflow::saturate, nan_policy::canonical>{});
+      return f(mode, fixed_policy<overflow::saturate, nan_policy::canonical>{});
     }
+    f(backends::any_rounding{mode.mode()}, any);
+  } else {
+    f(mode, any);
   }
-  f(any_policy{rule.on_overflow, rule.on_nan});
 }
 
 }  // namespace samebits::simd

@@ -22,7 +22,7 @@ template <class Isa>
 using cast_random = random_chunk<Isa, cast_chunk>;
 
 /// The factors of a row of tiles: element i of the row has number i >> shift, or with `per_element`
-/// number i. Behind the last one there is a vector's length of memory.
+/// number i. Behind the last one there is memory for those of a cast_unit of elements.
 struct row_factors {
   const std::uint32_t* of;
   int shift;
@@ -31,23 +31,53 @@ struct row_factors {
   bool bounded;
 };
 
-/// One call's scaled cast; `divide` by the factors or multiply.
-template <class Source, class Target, class Mode, class Policy, class Field>
+/// Elements that are cast together: one register of codes of 8 bits.
+template <class Isa>
+inline constexpr std::int64_t cast_unit = Isa::register_bytes;
+
+/// What a kernel reads at run time where its kind does not fix it.
+struct cast_terms {
+  cast_rule rule;
+  bool divide;  ///< by the factors; else elements are multiplied by them
+};
+
+/// Contiguous elements of a row.
+struct cast_stretch {
+  const std::byte* in;
+  std::byte* out;
+  std::int64_t units;
+  row_factors factors;
+  std::int64_t column;  ///< of the first element, from where `factors` begins
+  std::int64_t first;   ///< number of the first element among those drawn for
+  std::int64_t ahead;   ///< bytes from an element to be read to one to be fetched; 0 where none is
+  bool direct;          ///< results go past the caches
+};
+
+/// A call's kernels.
+template <class Isa>
+struct cast_kernel {
+  using function = void(const cast_terms&, const cast_stretch&, const cast_random<Isa>&);
+  function* any;
+  function* bounded;  ///< for row_factors::bounded
+  bool draws;
+};
+
+/// A kind of scaled cast.
+template <class Source, class Target, class Mode, class Policy, class Field, bool Bounded>
 struct scaled_cast {
-  using source_type = Source;
-  using field_type = Field;
   Policy policy;
-  Field field;
   bool divide;
 
   static constexpr int in_width = Source::spec().storage_bits;
-  static constexpr bool draws = Field::value > 0;
-  template <class Isa>
-  static constexpr bool has_bounded = Isa::has_nearest_add&& Mode::mode() == rounding::nearest_even
-                                      && !std::is_same_v<Policy, any_policy>;
+
+  SAMEBITS_INLINE explicit scaled_cast(const cast_terms& terms) : divide(terms.divide) {
+    if constexpr (std::is_same_v<Policy, any_policy>) {
+      policy = {terms.rule.on_overflow, terms.rule.on_nan};
+    }
+  }
 
   /// Element bits as read, and the factor of each.
-  template <class Isa, bool Bounded>
+  template <class Isa>
   SAMEBITS_INLINE typename Isa::word codes(typename Isa::word in, typename Isa::word factor,
                                            typename Isa::word dither) const {
     using word = typename Isa::word;
@@ -66,79 +96,45 @@ struct scaled_cast {
       return numerics::encode<word>(to, rule, y, dither).code;
     }
   }
-
-  /// The vector of elements from number i of the row, which is number `drawn` of the random ones.
-  template <class Isa, bool Bounded>
-  SAMEBITS_INLINE typename Isa::word vector(typename Isa::word in, const row_factors& f,
-                                            std::int64_t i, std::int64_t drawn,
-                                            const cast_random<Isa>& random) const {
-    using word = typename Isa::word;
-    const word factor =
-        f.per_element ? load<Isa>(fixed_width<32>{}, reinterpret_cast<const std::byte*>(f.of + i))
-                      : word(f.of[i >> f.shift]);
-    word dither = 0u;
-    if constexpr (draws) dither = random.dither(field, drawn);
-    return codes<Isa, Bounded>(in, factor, dither);
-  }
 };
 
-/// Whole registers of codes from contiguous elements; returns the number of elements done. See
-/// cast_elements_of_chunk().
-template <class Isa, bool Bounded, class Cast>
-SAMEBITS_INLINE std::int64_t cast_registers(Cast c, const std::byte* in, std::byte* out,
-                                            std::int64_t count, row_factors f, std::int64_t first,
-                                            std::int64_t ahead, bool direct,
-                                            const cast_random<Isa>& random) {
+/// cast_kernel::function.
+template <class Isa, class Cast, class Field>
+void cast_registers(const cast_terms& terms, const cast_stretch& given,
+                    const cast_random<Isa>& drawn) {
   using word = typename Isa::word;
   constexpr std::int64_t in_bytes = Cast::in_width / 8;
-  constexpr std::int64_t elements = Isa::register_bytes;  // four words of codes of 8 bits
-  std::int64_t i = 0;
-  for (; i + elements <= count; i += elements) {
-    const std::byte* from = in + i * in_bytes;
-    if (ahead != 0) {
+  const cast_stretch s = given;
+  const row_factors f = s.factors;
+  const random_reader<Isa> random = drawn.reader();
+  const Cast c(terms);
+  for (std::int64_t i = 0; i < s.units * cast_unit<Isa>; i += cast_unit<Isa>) {
+    const std::byte* from = s.in + i * in_bytes;
+    if (s.ahead != 0) {
 #pragma GCC unroll 4
-      for (std::int64_t b = 0; b < elements * in_bytes; b += 64) {
-        __builtin_prefetch(from + ahead + b);
+      for (std::int64_t b = 0; b < cast_unit<Isa> * in_bytes; b += 64) {
+        __builtin_prefetch(from + s.ahead + b);
       }
     }
     word w[4];
 #pragma GCC unroll 4
     for (int k = 0; k < 4; ++k) {
       const std::int64_t at = i + k * word::count;
-      w[k] = c.template vector<Isa, Bounded>(
-          load<Isa>(fixed_width<Cast::in_width>{}, in + at * in_bytes), f, first + at, at, random);
+      const std::int64_t column = s.column + at;
+      const word factor =
+          f.per_element
+              ? load<Isa>(fixed_width<32>{}, reinterpret_cast<const std::byte*>(f.of + column))
+              : word(f.of[column >> f.shift]);
+      word dither = 0u;
+      if constexpr (Field::value > 0) dither = random.dither(Field{}, s.first + at);
+      w[k] = c.template codes<Isa>(load<Isa>(fixed_width<Cast::in_width>{}, s.in + at * in_bytes),
+                                   factor, dither);
     }
-    if (direct) {
-      Isa::stream(out + i, Isa::template pack<8>(w));
+    if (s.direct) {
+      Isa::stream(s.out + i, Isa::template pack<8>(w));
     } else {
-      Isa::store_register(out + i, Isa::template pack<8>(w));
+      Isa::store_register(s.out + i, Isa::template pack<8>(w));
     }
-  }
-  return i;
-}
-
-/// Up to cast_chunk contiguous elements, `first` being the number of the first in the row.
-///
-/// ahead: bytes from an element to be read to one to be fetched; 0 where none is
-template <class Isa, class Cast>
-void cast_elements_of_chunk(const Cast& c, const std::byte* in, std::byte* out, std::int64_t count,
-                            const row_factors& f, std::int64_t first, std::int64_t ahead,
-                            bool direct, const cast_random<Isa>& random) {
-  using word = typename Isa::word;
-  constexpr std::int64_t in_bytes = Cast::in_width / 8;
-  std::int64_t i = 0;
-  if constexpr (Cast::template has_bounded<Isa>) {
-    if (f.bounded)
-      i = cast_registers<Isa, true>(c, in, out, count, f, first, ahead, direct, random);
-  }
-  if (i == 0) i = cast_registers<Isa, false>(c, in, out, count, f, first, ahead, direct, random);
-  for (; i < count; i += word::count) {
-    const std::int64_t left = smaller(word::count, count - i);
-    const word x = left == word::count ? load<Isa>(fixed_width<Cast::in_width>{}, in + i * in_bytes)
-                                       : load_tail<Isa, Cast::in_width>(in + i * in_bytes, left, 0);
-    std::byte codes[word::count];
-    store<Isa>(fixed_width<8>{}, codes, c.template vector<Isa, false>(x, f, first + i, i, random));
-    __builtin_memcpy(out + i, codes, static_cast<std::size_t>(left));
   }
 }
 
@@ -154,39 +150,70 @@ void stream_bytes(std::byte* out, const std::byte* from, std::int64_t count) {
   __builtin_memcpy(out + i, from + i, static_cast<std::size_t>(count - i));
 }
 
-/// Contiguous elements of a row. `index` is that of the first element's random bits.
-template <class Isa, class Cast>
-SAMEBITS_INLINE void cast_row(const Cast& c, const std::byte* in, std::byte* out,
-                              std::int64_t count, const row_factors& f, std::uint64_t index,
-                              bool stream, cast_random<Isa>& random) {
-  constexpr std::int64_t in_bytes = Cast::in_width / 8;
-  alignas(64) std::byte staged[cast_chunk];
-  for (std::int64_t at = 0; at < count; at += cast_chunk) {
-    const std::int64_t part = smaller(cast_chunk, count - at);
-    if constexpr (Cast::draws) random.fill(index + static_cast<std::uint64_t>(at), part);
-    // Results on a register's border go past the caches at once, others by way of a copy.
-    const bool direct =
-        stream && reinterpret_cast<std::uintptr_t>(out + at) % Isa::register_bytes == 0;
-    const bool copy = stream && !direct;
-    cast_elements_of_chunk<Isa>(c, in + at * in_bytes, copy ? staged : out + at, part, f, at,
-                                stream ? count * in_bytes : 0, direct, random);
-    if (copy) stream_bytes<Isa>(out + at, staged, part);
-  }
-}
+/// Casts the rows of a call.
+template <class Isa>
+struct row_cast {
+  cast_kernel<Isa> kernel;
+  cast_terms terms;
+  std::int64_t in_bytes;
+  bool stream;  ///< the call is large
+  cast_random<Isa>& random;
 
-/// Calls f(cast) for the cast of a call.
-template <class Isa, class Function>
-void with_cast(const backends::quantize_call& call, const Function& f) {
-  const bool divide = call.scale.math == scale_math::div;
+  /// Contiguous elements of a row, the first of them in column 0 of the factors. `index` is that of
+  /// the first element's random bits.
+  void row(const std::byte* in, std::byte* out, std::int64_t count, const row_factors& f,
+           std::uint64_t index) const {
+    alignas(64) std::byte staged[cast_chunk];
+    for (std::int64_t at = 0; at < count; at += cast_chunk) {
+      const std::int64_t part = smaller(cast_chunk, count - at);
+      if (kernel.draws) random.fill(index + static_cast<std::uint64_t>(at), part);
+      // Results on a register's border go past the caches at once, others by way of a copy.
+      const bool direct =
+          stream && reinterpret_cast<std::uintptr_t>(out + at) % Isa::register_bytes == 0;
+      const bool copy = stream && !direct;
+      chunk({in + at * in_bytes, copy ? staged : out + at, part / cast_unit<Isa>, f, at, 0,
+             stream ? count * in_bytes : 0, direct},
+            part % cast_unit<Isa>);
+      if (copy) stream_bytes<Isa>(out + at, staged, part);
+    }
+  }
+
+ private:
+  /// Up to cast_chunk elements: whole units, and the rest by way of a unit of copies.
+  void chunk(const cast_stretch& s, std::int64_t rest) const {
+    const auto run = s.factors.bounded ? kernel.bounded : kernel.any;
+    if (s.units > 0) run(terms, s, random);
+    if (rest == 0) return;
+    const std::int64_t done = s.units * cast_unit<Isa>;
+    alignas(64) std::byte in_copy[cast_unit<Isa> * 4] = {};
+    alignas(64) std::byte out_copy[cast_unit<Isa>];
+    __builtin_memcpy(in_copy, s.in + done * in_bytes, static_cast<std::size_t>(rest * in_bytes));
+    run(terms, {in_copy, out_copy, 1, s.factors, s.column + done, done, 0, false}, random);
+    __builtin_memcpy(s.out + done, out_copy, static_cast<std::size_t>(rest));
+  }
+};
+
+/// The kernels of a call.
+template <class Isa>
+cast_kernel<Isa> cast_kernel_of(const backends::quantize_call& call) {
+  cast_kernel<Isa> kernel{};
   backends::visit_quantization(
       call.in.format, call.to, call.cast.round, [&](auto source, auto target, auto mode) {
-        with_policy<Isa>(mode, call.cast, [&](auto policy) {
+        using s = decltype(source);
+        using t = decltype(target);
+        using m = decltype(mode);
+        with_policy<Isa>(mode, call.cast, [&](auto, auto policy) {
           with_field<Isa>(mode, call.random.bits, [&](auto field) {
-            f(scaled_cast<decltype(source), decltype(target), decltype(mode), decltype(policy),
-                          decltype(field)>{policy, field, divide});
+            using f = decltype(field);
+            using any = scaled_cast<s, t, m, decltype(policy), f, false>;
+            kernel = {cast_registers<Isa, any, f>, cast_registers<Isa, any, f>, field > 0};
+            if constexpr (Isa::has_nearest_add && m::mode() == rounding::nearest_even) {
+              kernel.bounded = cast_registers<Isa, scaled_cast<s, t, m, any_policy, f, true>, f>;
+            }
           });
         });
       });
+  return kernel;
 }
 
 }  // namespace samebits::simd
