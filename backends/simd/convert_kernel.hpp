@@ -17,6 +17,7 @@
 #include "backends/simd/nearest_add.hpp"
 #include "backends/simd/random_chunk.hpp"
 #include "backends/simd/rule.hpp"
+#include "backends/simd/stochastic_add.hpp"
 #include "backends/visit.hpp"
 #include "numerics/convert.hpp"
 
@@ -84,10 +85,14 @@ struct conversion {
   SAMEBITS_INLINE typename Isa::word codes(typename Isa::word in, typename Isa::word dither) const {
     using word = typename Isa::word;
     const cast_rule rule{mode.mode(), policy.on_overflow, policy.on_nan};
-    if constexpr (Isa::has_nearest_add && fixed_target &&
-                  std::is_same_v<Mode, backends::fixed_rounding<rounding::nearest_even>>) {
+    if constexpr (Isa::has_nearest_add && fixed_target && fixed_mode) {
       if constexpr (has_nearest_add(Target::spec())) {
-        return encode_nearest<Isa>(target.spec(), rule, numerics::decode<word>(source.spec(), in));
+        const word x = numerics::decode<word>(source.spec(), in);
+        if constexpr (Mode::mode() == rounding::nearest_even) {
+          return encode_nearest<Isa>(target.spec(), rule, x);
+        } else if constexpr (Mode::mode() == rounding::stochastic) {
+          return encode_stochastic<Isa>(target.spec(), rule, x, Field::value, dither);
+        }
       }
     }
     return numerics::convert<word>(source.spec(), target.spec(), rule, in, dither).code;

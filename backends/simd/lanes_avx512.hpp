@@ -38,6 +38,7 @@ SAMEBITS_INLINE lanes operator+(lanes a, lanes b) { return _mm512_add_epi32(a.v,
 SAMEBITS_INLINE lanes operator-(lanes a, lanes b) { return _mm512_sub_epi32(a.v, b.v); }
 SAMEBITS_INLINE lanes operator&(lanes a, lanes b) { return _mm512_and_si512(a.v, b.v); }
 SAMEBITS_INLINE lanes operator|(lanes a, lanes b) { return _mm512_or_si512(a.v, b.v); }
+SAMEBITS_INLINE lanes operator~(lanes a) { return _mm512_ternarylogic_epi32(a.v, a.v, a.v, 0x55); }
 SAMEBITS_INLINE lanes operator<<(lanes a, lanes n) { return _mm512_sllv_epi32(a.v, n.v); }
 SAMEBITS_INLINE lanes operator>>(lanes a, lanes n) { return _mm512_srlv_epi32(a.v, n.v); }
 SAMEBITS_INLINE lanes operator<<(lanes a, std::uint32_t n) { return _mm512_slli_epi32(a.v, n); }
@@ -113,6 +114,23 @@ struct isa {
     return _mm512_castps_si512(_mm512_add_round_ps(_mm512_castsi512_ps(a.v),
                                                    _mm512_castsi512_ps(b.v),
                                                    _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+  }
+
+  /// binary32 bits of a + b where m is set, rounded toward zero whatever MXCSR says; of a
+  /// elsewhere.
+  SAMEBITS_INLINE static lanes add_toward_zero_where(mask m, lanes a, lanes b) {
+    const __m512 x = _mm512_castsi512_ps(a.v);
+    return _mm512_castps_si512(_mm512_mask_add_round_ps(x, m.bits, x, _mm512_castsi512_ps(b.v),
+                                                        _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC));
+  }
+  /// binary32 bits of a - floor(a) for a >= 0, which is exact.
+  SAMEBITS_INLINE static lanes fraction(lanes a) {
+    return _mm512_castps_si512(_mm512_reduce_round_ps(
+        _mm512_castsi512_ps(a.v), _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC, _MM_FROUND_NO_EXC));
+  }
+  /// The integer floor(a) for 0 <= a < 2^32.
+  SAMEBITS_INLINE static lanes truncated(lanes a) {
+    return _mm512_cvtt_roundps_epu32(_mm512_castsi512_ps(a.v), _MM_FROUND_NO_EXC);
   }
 
   /// binary32 bits of a * b and a / b by MXCSR's modes for subnormals, rounded to nearest even.

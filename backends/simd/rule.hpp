@@ -31,6 +31,10 @@ struct any_policy {
   nan_policy on_nan;
 };
 
+template <class Policy, overflow Overflow>
+inline constexpr bool policy_is =
+    std::is_same_v<Policy, fixed_policy<Overflow, nan_policy::canonical>>;
+
 template <format_id F>
 SAMEBITS_INLINE fixed_width<spec_of(F).storage_bits> width_of(backends::fixed_format<F>) {
   return {};
@@ -57,12 +61,13 @@ SAMEBITS_INLINE void with_field(const backends::any_rounding& mode, int k, const
   f(mode.mode() == rounding::stochastic ? numerics::field_bits(k) : 0);
 }
 
-/// Calls f(mode, policy): constants for nearest even under the two policies of most calls; under
-/// others its mode is read at run time as well.
+/// Calls f(mode, policy): constants for nearest even and stochastic under the two policies of most
+/// calls; under others their mode is read at run time as well.
 template <class Isa, class Mode, class Function>
 SAMEBITS_INLINE void with_policy(const Mode& mode, const cast_rule& rule, const Function& f) {
   const any_policy any{rule.on_overflow, rule.on_nan};
-  if constexpr (std::is_same_v<Mode, backends::fixed_rounding<rounding::nearest_even>>) {
+  if constexpr (std::is_same_v<Mode, backends::fixed_rounding<rounding::nearest_even>> ||
+                std::is_same_v<Mode, backends::fixed_rounding<rounding::stochastic>>) {
     if (rule.on_nan == nan_policy::canonical && rule.on_overflow == overflow::ieee) {
       return f(mode, fixed_policy<overflow::ieee, nan_policy::canonical>{});
     }

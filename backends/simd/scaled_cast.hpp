@@ -11,6 +11,7 @@
 #include "backends/simd/nearest_add.hpp"
 #include "backends/simd/random_chunk.hpp"
 #include "backends/simd/rule.hpp"
+#include "backends/simd/stochastic_add.hpp"
 #include "numerics/decode.hpp"
 #include "numerics/encode.hpp"
 
@@ -92,6 +93,8 @@ struct scaled_cast {
     }
     if constexpr (Isa::has_nearest_add && Mode::mode() == rounding::nearest_even) {
       return encode_nearest<Isa>(to, rule, y);
+    } else if constexpr (Isa::has_nearest_add) {
+      return encode_stochastic<Isa>(to, rule, y, Field::value, dither);
     } else {
       return numerics::encode<word>(to, rule, y, dither).code;
     }
@@ -205,7 +208,10 @@ cast_kernel<Isa> cast_kernel_of(const backends::quantize_call& call) {
         with_policy<Isa>(mode, call.cast, [&](auto, auto policy) {
           with_field<Isa>(mode, call.random.bits, [&](auto field) {
             using f = decltype(field);
-            using any = scaled_cast<s, t, m, decltype(policy), f, false>;
+            // Overflow as in conversions is rare here.
+            using p = std::conditional_t<policy_is<decltype(policy), overflow::ieee>, any_policy,
+                                         decltype(policy)>;
+            using any = scaled_cast<s, t, m, p, f, false>;
             kernel = {cast_registers<Isa, any, f>, cast_registers<Isa, any, f>, field > 0};
             if constexpr (Isa::has_nearest_add && m::mode() == rounding::nearest_even) {
               kernel.bounded = cast_registers<Isa, scaled_cast<s, t, m, any_policy, f, true>, f>;
