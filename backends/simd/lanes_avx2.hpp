@@ -158,7 +158,7 @@ struct isa {
     return {_mm256_set1_epi64x(static_cast<long long>(x))};
   }
   /// Block numbers first, first + 1, ...: even lanes hold the first two, odd lanes the others, so
-  /// that interleave() needs no permutation across 128-bit parts.
+  /// that store_blocks() needs no permutation across 128-bit parts.
   SAMEBITS_INLINE static wide block_numbers(std::uint64_t first, std::uint64_t number_mask) {
     const __m256i offsets = _mm256_setr_epi64x(0, 2, 1, 3);
     const __m256i n = _mm256_add_epi64(broadcast64(first).v, offsets);
@@ -173,12 +173,16 @@ struct isa {
   SAMEBITS_INLINE static wide xor3(wide a, wide b, wide c) {
     return {_mm256_xor_si256(_mm256_xor_si256(a.v, b.v), c.v)};
   }
-  /// Stores the four words of each block together, blocks in order.
-  SAMEBITS_INLINE static void interleave(std::byte* p, wide w0, wide w1, wide w2, wide w3) {
-    const __m256i low = _mm256_blend_epi32(w0.v, _mm256_slli_epi64(w1.v, 32), 0xAA);
-    const __m256i high = _mm256_blend_epi32(w2.v, _mm256_slli_epi64(w3.v, 32), 0xAA);
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm256_unpacklo_epi64(low, high));
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p + 32), _mm256_unpackhi_epi64(low, high));
+  SAMEBITS_INLINE static wide xor2(wide a, wide b) { return {_mm256_xor_si256(a.v, b.v)}; }
+  /// The halves of p in turn, and a ^ b upon the new low one.
+  SAMEBITS_INLINE static wide swap_and_xor_low(wide p, wide a, wide b) {
+    const __m256i low = _mm256_blend_epi32(_mm256_setzero_si256(), xor2(a, b).v, 0x55);
+    return {_mm256_xor_si256(_mm256_shuffle_epi32(p.v, _MM_SHUFFLE(2, 3, 0, 1)), low)};
+  }
+  /// Stores the four words of each block together, blocks in order; `low` holds the first two.
+  SAMEBITS_INLINE static void store_blocks(std::byte* p, wide low, wide high) {
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm256_unpacklo_epi64(low.v, high.v));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p + 32), _mm256_unpackhi_epi64(low.v, high.v));
   }
 };
 

@@ -159,7 +159,7 @@ struct isa {
     return {_mm512_set1_epi64(static_cast<long long>(x))};
   }
   /// Block numbers first, first + 1, ...: even lanes hold the first four, odd lanes the others, so
-  /// that interleave() needs no permutation across 128-bit parts.
+  /// that store_blocks() needs no permutation across 128-bit parts.
   SAMEBITS_INLINE static wide block_numbers(std::uint64_t first, std::uint64_t number_mask) {
     const __m512i offsets = _mm512_setr_epi64(0, 4, 1, 5, 2, 6, 3, 7);
     const __m512i n = _mm512_add_epi64(broadcast64(first).v, offsets);
@@ -175,12 +175,16 @@ struct isa {
   SAMEBITS_INLINE static wide xor3(wide a, wide b, wide c) {
     return {_mm512_ternarylogic_epi64(a.v, b.v, c.v, 0x96)};
   }
-  /// Stores the four words of each block together, blocks in order.
-  SAMEBITS_INLINE static void interleave(std::byte* p, wide w0, wide w1, wide w2, wide w3) {
-    const __m512i low = _mm512_mask_blend_epi32(0xAAAA, w0.v, _mm512_slli_epi64(w1.v, 32));
-    const __m512i high = _mm512_mask_blend_epi32(0xAAAA, w2.v, _mm512_slli_epi64(w3.v, 32));
-    _mm512_storeu_si512(p, _mm512_unpacklo_epi64(low, high));
-    _mm512_storeu_si512(p + 64, _mm512_unpackhi_epi64(low, high));
+  SAMEBITS_INLINE static wide xor2(wide a, wide b) { return {_mm512_xor_si512(a.v, b.v)}; }
+  /// The halves of p in turn, and a ^ b upon the new low one.
+  SAMEBITS_INLINE static wide swap_and_xor_low(wide p, wide a, wide b) {
+    return {_mm512_mask_ternarylogic_epi32(_mm512_shuffle_epi32(p.v, _MM_PERM_CDAB), 0x5555, a.v,
+                                           b.v, 0x96)};
+  }
+  /// Stores the four words of each block together, blocks in order; `low` holds the first two.
+  SAMEBITS_INLINE static void store_blocks(std::byte* p, wide low, wide high) {
+    _mm512_storeu_si512(p, _mm512_unpacklo_epi64(low.v, high.v));
+    _mm512_storeu_si512(p + 64, _mm512_unpackhi_epi64(low.v, high.v));
   }
 };
 

@@ -260,11 +260,15 @@ TEST_P(ConvertSuite, RandomBitsFollowOffsetPitchAndWidth) {
   constexpr std::uint64_t top = ~std::uint64_t{0};
   for (const auto& [from, to] : kernel_pairs()) {
     for (const int bits : {1, 7, 8, 9, 13, 15, 16, 17, 24, 31, 32}) {
+      const std::uint64_t per_block = bits <= 8 ? 16 : bits <= 16 ? 8 : 4;
+      // Shortly before the number of a block no longer fits 32 bits.
+      const std::uint64_t carry = (per_block << 32) - 70;
       for (const random_stream& stream :
            {random_stream{0, 0, 0, std::nullopt, bits}, random_stream{1, top, 5, 1000, bits},
             random_stream{top, 1, top - 40, std::nullopt, bits},
             random_stream{std::uint64_t{1} << 32, std::uint64_t{1} << 32, 3, 0, bits},
-            random_stream{7, 8, (std::uint64_t{1} << 32) - 30, top - 2, bits}}) {
+            random_stream{7, 8, (std::uint64_t{1} << 32) - 30, top - 2, bits},
+            random_stream{9, 10, carry, std::nullopt, bits}}) {
         array_case c = dense(from, to, 5, 33, {rounding::stochastic});
         c.random = stream;
         expect_conforms(c);
