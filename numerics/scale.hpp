@@ -8,6 +8,7 @@
 #include "numerics/decode.hpp"
 #include "numerics/layout.hpp"
 #include "numerics/tile.hpp"
+#include "numerics/word.hpp"
 #include "samebits/format.hpp"
 #include "samebits/scaling.hpp"
 
@@ -22,65 +23,82 @@ struct scale_rule {
   std::uint32_t upper_bound = binary32::inf;
 };
 
-/// The scale of one tile, as binary32 bits.
-struct tile_scale {
-  std::uint32_t stored;  ///< s, the dequantization scale
-  std::uint32_t factor;  ///< what elements are multiplied by, or under scale_math::div divided by
+/// The scale of one tile, as binary32 bits; of several tiles in the lanes of a Word.
+template <class Word>
+struct tile_scales {
+  Word stored;  ///< s, the dequantization scale
+  Word factor;  ///< what elements are multiplied by, or under scale_math::div divided by
 };
+using tile_scale = tile_scales<std::uint32_t>;
 
 /// M: the largest finite value of a format of 8 bits, as binary32 bits.
 SAMEBITS_INLINE constexpr std::uint32_t largest_value(const format_spec& f) {
   return decode<std::uint32_t>(f, static_cast<std::uint32_t>(max_finite(f)));
 }
 
+// Word: std::uint32_t, or lanes of one tile each (numerics/word.hpp).
+// Arithmetic: RN(a * b) and RN(a / b) of binary32 bits, in integers or by proved hardware.
+
 /// max(s, 2^-126): no scale but te's is subnormal, so that r = 1 / s is finite. NaN stays.
-SAMEBITS_INLINE constexpr std::uint32_t raised(std::uint32_t s) {
-  return s < binary32::min_normal ? binary32::min_normal : s;
+template <class Word>
+SAMEBITS_INLINE constexpr Word raised(Word s) {
+  return max_word(s, Word(binary32::min_normal));
 }
 
 /// The power of two at or above t, within 2^-126 .. 2^127, and its reciprocal, which is exact.
 /// Inf and NaN give 2^127.
-SAMEBITS_INLINE constexpr tile_scale power_of_two_scale(std::uint32_t t) {
-  const std::uint32_t above = (t >> 23) + ((t & 0x007FFFFFu) != 0 ? 1 : 0);
-  const std::uint32_t e = above < 1 ? 1 : above > 254 ? 254 : above;
-  const std::uint32_t reciprocal = e == 254 ? binary32::min_normal >> 1 : (254 - e) << 23;
-  return {e << 23, reciprocal};
+template <class Word>
+SAMEBITS_INLINE constexpr tile_scales<Word> power_of_two_scale(Word t) {
+  const Word zero = 0u;
+  const Word one = 1u;
+  const Word largest = 254u;
+  const Word above = (t >> 23u) + select((t & Word(0x007FFFFFu)) == zero, zero, one);
+  const Word e = min_word(max_word(above, one), largest);
+  const Word reciprocal =
+      select(e == largest, Word(binary32::min_normal >> 1), (largest - e) << 23u);
+  return {e << 23u, reciprocal};
 }
-
-// Arithmetic: RN(a * b) and RN(a / b) of binary32 bits, in integers or by proved hardware.
 
 /// The formulas alone, for an amax that is not zero.
-template <class Arithmetic = binary32::integers>
-SAMEBITS_INLINE constexpr tile_scale scale_of_amax(scale_math math, std::uint32_t largest,
-                                                   std::uint32_t a) {
+template <class Arithmetic = binary32::integers, class Word = std::uint32_t>
+SAMEBITS_INLINE constexpr tile_scales<Word> scale_of_amax(scale_math math, Word largest, Word a) {
+  const Word one = binary32::one;
   if (math == scale_math::te) {
-    const std::uint32_t quotient = Arithmetic::quotient(largest, a);
-    const std::uint32_t factor = quotient == binary32::inf ? binary32::max_finite : quotient;
-    return {Arithmetic::quotient(binary32::one, factor), factor};
+    const Word quotient = Arithmetic::quotient(largest, a);
+    const Word factor =
+        select(quotient == Word(binary32::inf), Word(binary32::max_finite), quotient);
+    return {Arithmetic::quotient(one, factor), factor};
   }
-  const std::uint32_t t = Arithmetic::quotient(a, largest);
+  const Word t = Arithmetic::quotient(a, largest);
   if (math == scale_math::pow2) return power_of_two_scale(t);
-  const std::uint32_t s = raised(t);
-  return {s, math == scale_math::div ? s : Arithmetic::quotient(binary32::one, s)};
+  const Word s = raised(t);
+  return {s, math == scale_math::div ? s : Arithmetic::quotient(one, s)};
 }
 
-/// The scale of a tile whose elements have this amax.
+/// The scales of tiles with these amaxes, tile_amax in each lane.
 ///
 /// In this order: non-finite policy, max(a, eps), min(a, upper bound), zero test, formulas. A NaN,
 /// which only nonfinite::propagate lets through, passes both bounds.
+template <class Arithmetic, class Word>
+SAMEBITS_INLINE constexpr tile_scales<Word> scales_of(const format_spec& to, const scale_rule& rule,
+                                                      Word amax) {
+  const Word one = binary32::one;
+  const Word inf = binary32::inf;
+  const Word bounded = min_word(max_word(amax, Word(rule.eps)), Word(rule.upper_bound));
+  const Word a = select(amax > inf, amax, bounded);
+  mask_of<Word> unit = amax == Word(static_cast<std::uint32_t>(nothing_counted));
+  if (rule.on_nonfinite == nonfinite::te) unit = unit | (amax == inf);
+  unit = unit | (a == Word(0u));
+  const tile_scales<Word> s =
+      scale_of_amax<Arithmetic>(rule.math, Word(largest_value(to)), select(unit, one, a));
+  return {select(unit, one, s.stored), select(unit, one, s.factor)};
+}
+
+/// The scale of a tile whose elements have this amax.
 template <class Arithmetic = binary32::integers>
 SAMEBITS_INLINE constexpr tile_scale scale_of(const format_spec& to, const scale_rule& rule,
                                               tile_amax amax) {
-  constexpr tile_scale unit = {binary32::one, binary32::one};
-  if (amax == nothing_counted) return unit;
-  auto a = static_cast<std::uint32_t>(amax);
-  if (rule.on_nonfinite == nonfinite::te && a == binary32::inf) return unit;
-  if (!binary32::is_nan(a)) {
-    a = a < rule.eps ? rule.eps : a;
-    a = a > rule.upper_bound ? rule.upper_bound : a;
-  }
-  if (a == 0) return unit;
-  return scale_of_amax<Arithmetic>(rule.math, largest_value(to), a);
+  return scales_of<Arithmetic>(to, rule, static_cast<std::uint32_t>(amax));
 }
 
 /// y: the scaled element, which is then cast. A NaN becomes the canonical one.

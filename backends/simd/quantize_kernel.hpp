@@ -13,7 +13,6 @@
 #include "backends/build_flags.hpp"
 #include "backends/quantize.hpp"
 #include "backends/simd/amax.hpp"
-#include "backends/simd/scale_lanes.hpp"
 #include "backends/simd/scaled_cast.hpp"
 #include "numerics/scale.hpp"
 
@@ -28,6 +27,15 @@ inline constexpr std::int64_t most_columns = 1024;
 inline constexpr std::int64_t most_tiles = 1024;     ///< in all
 inline constexpr std::int64_t most_tall_tiles = 64;  ///< of several rows and columns
 }  // namespace block
+
+/// The processor's division as numerics::scales_of asks for it. Amaxes are positive, and a NaN is
+/// 7FFFFFFF, which the division passes on.
+template <class Isa>
+struct lane_arithmetic {
+  SAMEBITS_INLINE static typename Isa::word quotient(typename Isa::word a, typename Isa::word b) {
+    return Isa::divide(a, b);
+  }
+};
 
 /// Tiles of one row of tiles, and the elements that they hold.
 struct tile_block {
@@ -146,7 +154,8 @@ struct block_pass {
       const word largest = load<Isa>(fixed_width<32>{}, at);
       most = max_word(most, largest);
       const word amax = amaxes(b, i, largest);
-      const auto scales = scales_of<Isa>(spec_of(call.to), call.scale, amax);
+      const auto scales =
+          numerics::scales_of<lane_arithmetic<Isa>>(spec_of(call.to), call.scale, amax);
       store<Isa>(fixed_width<32>{}, at, scales.factor);
       store_scales(b, i, scales.stored);
     }
