@@ -82,7 +82,8 @@ struct conversion {
   }
 
   template <class Isa>
-  SAMEBITS_INLINE typename Isa::word codes(typename Isa::word in, typename Isa::word dither) const {
+  [[nodiscard]] SAMEBITS_INLINE typename Isa::word codes(typename Isa::word in,
+                                                         typename Isa::word dither) const {
     using word = typename Isa::word;
     const cast_rule rule{mode.mode(), policy.on_overflow, policy.on_nan};
     if constexpr (Isa::has_nearest_add && fixed_target && fixed_mode) {
@@ -141,6 +142,11 @@ SAMEBITS_INLINE void convert_unit(const Conversion& c, const std::byte* in, std:
   }
 }
 
+SAMEBITS_INLINE void prefetch(const std::byte* p, std::int64_t bytes) {
+#pragma GCC unroll 8
+  for (std::int64_t at = 0; at < bytes; at += 64) __builtin_prefetch(p + at);
+}
+
 /// convert_kernel::run.
 template <class Isa, class Conversion>
 void convert_stretch(const convert_rows& rows, const stretch& given, convert_random<Isa>& random) {
@@ -163,12 +169,9 @@ void convert_stretch(const convert_rows& rows, const stretch& given, convert_ran
         }
         for (std::int64_t i = 0; i < batch; i += unit) {
           const std::byte* from = s.in + (first + i) * in_bytes;
-          if (s.stream) [[likely]] {  // for the same place of the next block
-#pragma GCC unroll 8
-            for (std::int64_t at = 0; at < unit * in_bytes; at += 64) {
-              __builtin_prefetch(from + block * in_bytes + at);
-            }
-          }
+          // What lies in the same place of the next block.
+          if (s.stream) [[likely]]
+            prefetch(from + block * in_bytes, unit * in_bytes);
           convert_unit<Isa>(c, from, s.out + (first + i) * out_bytes, drawn, i, s.stream);
         }
       }

@@ -20,7 +20,7 @@ struct random_reader {
 
   /// R of the elements i, i + 1, ... at the top of each lane (numerics::align_random).
   template <class Width>
-  SAMEBITS_INLINE typename Isa::word dither(Width width, std::int64_t i) const {
+  [[nodiscard]] SAMEBITS_INLINE typename Isa::word dither(Width width, std::int64_t i) const {
     const auto raw = load<Isa>(width, fields + i * (width / 8));
     return (raw << static_cast<std::uint32_t>(32 - width)) & keep;
   }

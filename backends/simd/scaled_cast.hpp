@@ -79,8 +79,9 @@ struct scaled_cast {
 
   /// Element bits as read, and the factor of each.
   template <class Isa>
-  SAMEBITS_INLINE typename Isa::word codes(typename Isa::word in, typename Isa::word factor,
-                                           typename Isa::word dither) const {
+  [[nodiscard]] SAMEBITS_INLINE typename Isa::word codes(typename Isa::word in,
+                                                         typename Isa::word factor,
+                                                         typename Isa::word dither) const {
     using word = typename Isa::word;
     constexpr format_spec to = Target::spec();
     const cast_rule rule{Mode::mode(), policy.on_overflow, policy.on_nan};
