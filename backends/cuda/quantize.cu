@@ -225,7 +225,7 @@ void dequantize_emulated(const backends::dequantize_call& call, const executor& 
 
 void quantize_native(const quantize_call& call, const executor& where) {
   backends::require_tested(native, where.stream);
-  if (!try_launch_tiles(call, where.stream)) launch_any_tiles<hardware>(call, where.stream);
+  if (!try_launch_patches(call, where.stream)) launch_any_tiles<hardware>(call, where.stream);
   check(cudaGetLastError(), "cuda-native: quantize");
 }
 

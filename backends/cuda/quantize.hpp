@@ -10,8 +10,8 @@ extern const backends::quantizer emulated_quantizer;
 /// By the GPU's multiplication, division and FP8 conversion.
 extern const backends::quantizer native_quantizer;
 
-/// Tiles of one row, 64 x 64 or 128 x 128, contiguous and aligned, row-wise codes only; false where
-/// the call is not that.
-bool try_launch_tiles(const backends::quantize_call& call, void* stream);
+/// Tiles of one row up to 256 columns, and of 16 to 128 rows and as many columns or one, where rows
+/// are contiguous; false where the call is not that.
+bool try_launch_patches(const backends::quantize_call& call, void* stream);
 
 }  // namespace samebits::cuda

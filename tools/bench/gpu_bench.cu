@@ -39,12 +39,15 @@ float median(std::vector<float> v) {
   return v[v.size() / 2];
 }
 
-/// Values of both signs around 1, as weights and gradients are spread.
+/// Values of both signs around 1, as weights and gradients are spread; the two halves of a word as
+/// bf16 as well as the word as binary32.
 __global__ void fill(std::uint32_t* words, std::int64_t count) {
   const std::int64_t step = std::int64_t{gridDim.x} * blockDim.x;
   for (std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += step) {
     const std::uint32_t r = random_word(1, 0, static_cast<std::uint64_t>(i));
-    words[i] = (r & 0x807FFFFFu) | (127 - 16 + (r >> 8) % 24) << 23;
+    const std::uint32_t high = (r & 0x807F0000u) | (127 - 16 + (r >> 8) % 24) << 23;
+    const std::uint32_t low = (r & 0x807Fu) | (127 - 16 + (r >> 16) % 24) << 7;
+    words[i] = high | low;
   }
 }
 
@@ -100,7 +103,12 @@ void add_quantizations(std::vector<work>& list, const buffers& b) {
   add_quantize(list, b, {1, 128}, "1x128 rcp", {.math = scale_math::rcp});
   add_quantize(list, b, {1, 128}, "1x128 pow2", {.math = scale_math::pow2});
   add_quantize(list, b, {1, 32}, "1x32 te", {});
+  add_quantize(list, b, {1, 256}, "1x256 te", {});
   add_quantize(list, b, {128, 128}, "128x128 te", {});
+  add_quantize(list, b, {128, 128}, "128x128 div", {.math = scale_math::div});
+  add_quantize(list, b, {32, 32}, "32x32 te", {});
+  add_quantize(list, b, {128, 1}, "128x1 te", {});
+  add_quantize(list, b, {128, 128}, "128x128 te, and transposed", {}, true);
   add_quantize(list, b, {1, 128}, "1x128 te, and transposed", {}, true);
   for (const int k : {8, 16, 32}) {
     add_quantize(list, b, {1, 128}, ("1x128 te, stochastic K=" + std::to_string(k)).c_str(),

@@ -26,6 +26,7 @@ function(samebits_add_cuda_library)
     backends/cuda/cuda.cu
     backends/cuda/dense_layout.cu
     backends/cuda/memory.cu
+    backends/cuda/native/block_tiles.cu
     backends/cuda/native/convert.cu
     backends/cuda/native/quantize.cu
     backends/cuda/quantize.cu

@@ -1,0 +1,281 @@
+// A thread's part of a matrix: rows of eight neighbouring elements, held in registers between
+// finding the scales of their tiles and rounding.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "backends/cuda/codes.cuh"
+#include "backends/cuda/convert_ops.cuh"
+#include "backends/cuda/hardware.cuh"
+#include "backends/cuda/launch.cuh"
+#include "numerics/decode.hpp"
+#include "numerics/encode.hpp"
+#include "numerics/scale.hpp"
+#include "numerics/tile.hpp"
+
+namespace samebits::cuda {
+
+using numerics::tile_amax;
+using numerics::tile_scale;
+
+/// Elements of a thread in a row: 16 bytes of 16-bit formats.
+inline constexpr int strip = 8;
+
+/// A quantization whose rows are contiguous; null pointers are outputs that are not wanted.
+struct patch_task {
+  const std::byte* in;
+  std::byte* codes;
+  std::byte* codes_transposed;
+  std::byte* scales;
+  std::byte* scales_transposed;
+  std::uint64_t in_row_bytes, codes_row_bytes, transposed_row_bytes;
+  std::uint64_t scales_row_bytes, scales_col_bytes;
+  std::uint64_t scales_transposed_row_bytes, scales_transposed_col_bytes;
+  std::uint64_t rows;
+  std::uint32_t cols;
+  std::uint32_t col_blocks;  ///< blocks that stand side by side along the rows
+  int lanes;                 ///< log2 of the threads of a block along a row
+  int tile_rows, tile_cols;  ///< log2
+  bool aligned;              ///< rows start at 16 bytes of input and 8 of codes, cols % 8 == 0
+  bool aligned_transposed;   ///< rows start at 8 bytes
+  bool by_definition;        ///< no instruction rounds as the call asks
+  numerics::scale_rule scale;
+  cast_rule cast;
+  random_source random;
+  std::uint64_t index, pitch;
+  const std::uint32_t* skip;
+
+  __device__ __forceinline__ std::uint64_t index_of(std::uint64_t row, std::uint32_t col) const {
+    return index + row * pitch + col;
+  }
+};
+
+template <format_id From>
+using strip_of = packed<spec_of(From).storage_bits, strip>;
+
+template <format_id From>
+__device__ __forceinline__ std::uint32_t load_element(const patch_task& t, std::uint64_t row,
+                                                      std::uint32_t col) {
+  constexpr int bytes = spec_of(From).storage_bits / 8;
+  const std::byte* const at = t.in + row * t.in_row_bytes + std::uint64_t{col} * bytes;
+  if (t.aligned) {
+    if constexpr (bytes == 2) return *reinterpret_cast<const std::uint16_t*>(at);
+    if constexpr (bytes == 4) return *reinterpret_cast<const std::uint32_t*>(at);
+  }
+  return static_cast<std::uint32_t>(load_code(at, bytes));
+}
+
+/// Zeros beyond the matrix: they change no amax.
+template <format_id From>
+__device__ __forceinline__ strip_of<From> load_strip(const patch_task& t, std::uint64_t row,
+                                                     std::uint32_t col) {
+  constexpr int bits = spec_of(From).storage_bits;
+  strip_of<From> x{};
+  if (row >= t.rows || col >= t.cols) return x;
+  if (t.aligned) {
+    return strip_of<From>::load(t.in + row * t.in_row_bytes + std::uint64_t{col} * (bits / 8));
+  }
+#pragma unroll
+  for (int i = 0; i < strip; ++i) {
+    if (col + i < t.cols) x.set(i, load_element<From>(t, row, col + i));
+  }
+  return x;
+}
+
+/// Element i as binary32. A NaN need not be the canonical one: what follows maps all alike.
+template <format_id From>
+__device__ __forceinline__ float element(const strip_of<From>& x, int i) {
+  if constexpr (From == format_id::fp32) {
+    return __uint_as_float(x.w[i]);
+  } else if constexpr (From == format_id::bf16) {
+    return __uint_as_float(i % 2 == 0 ? x.w[i / 2] << 16 : x.w[i / 2] & 0xFFFF0000u);
+  } else {
+    static_assert(From == format_id::fp16);
+    float f;
+    const auto half = static_cast<unsigned short>(x.w[i / 2] >> (i % 2 * 16));
+    asm("cvt.f32.f16 %0, %1;" : "=f"(f) : "h"(half));
+    return f;
+  }
+}
+
+/// The magnitudes of Inf and above are those of Inf and NaN.
+template <format_id From>
+inline constexpr auto inf_magnitude = static_cast<std::uint32_t>(numerics::inf_code(spec_of(From)));
+
+/// The code of an element's magnitude plus one if the policy counts it (numerics::counted); else 0.
+template <format_id From>
+__device__ __forceinline__ std::uint32_t counted_code(const patch_task& t, std::uint32_t code,
+                                                      std::uint64_t row, std::uint32_t col) {
+  const nonfinite policy = t.scale.on_nonfinite;
+  const bool counts = code < inf_magnitude<From> || policy == nonfinite::propagate ||
+                      (policy == nonfinite::te && code == inf_magnitude<From>);
+  return counts && row < t.rows && col < t.cols ? code + 1 : 0;
+}
+
+/// The maxima of rows of magnitudes, as codes of their format: for 16-bit formats those of two rows
+/// in one word.
+template <format_id From, int Rows>
+struct row_maxima {
+  static constexpr bool paired = spec_of(From).storage_bits == 16;
+  static constexpr int words = paired ? Rows / 2 : Rows;
+  static constexpr std::uint32_t magnitude = (1u << (spec_of(From).storage_bits - 1)) - 1;
+  std::uint32_t w[words];
+
+  /// Of all elements: the amax unless one of them is NaN or Inf.
+  __device__ __forceinline__ explicit row_maxima(const strip_of<From> (&x)[Rows]) {
+    std::uint32_t most[Rows];
+#pragma unroll
+    for (int i = 0; i < Rows; ++i) {
+      most[i] = 0;
+#pragma unroll
+      for (const std::uint32_t codes : x[i].w) {
+        if constexpr (paired) {
+          most[i] = __vmaxu2(most[i], codes & 0x7FFF7FFFu);
+        } else {
+          most[i] = max(most[i], codes & magnitude);
+        }
+      }
+    }
+    if constexpr (paired) {
+#pragma unroll
+      for (int i = 0; i < words; ++i) {
+        w[i] = __vmaxu2(__byte_perm(most[2 * i], most[2 * i + 1], 0x5410),
+                        __byte_perm(most[2 * i], most[2 * i + 1], 0x7632));
+      }
+    } else {
+#pragma unroll
+      for (int i = 0; i < words; ++i) w[i] = most[i];
+    }
+  }
+  /// Of the elements' counted_code().
+  __device__ __forceinline__ row_maxima(const strip_of<From> (&x)[Rows], const patch_task& t,
+                                        std::uint64_t row, std::uint32_t col) {
+#pragma unroll
+    for (int i = 0; i < Rows; ++i) {
+      std::uint32_t most = 0;
+#pragma unroll
+      for (int k = 0; k < strip; ++k) {
+        most = max(most, counted_code<From>(t, x[i].code(k) & magnitude, row + i, col + k));
+      }
+      if constexpr (paired) {
+        w[i / 2] = i % 2 == 0 ? most : w[i / 2] | most << 16;
+      } else {
+        w[i] = most;
+      }
+    }
+  }
+  /// Joins those of 2^log2 neighbouring lanes.
+  __device__ __forceinline__ void join_lanes(int log2) {
+    for (int apart = 1 << log2 >> 1; apart > 0; apart >>= 1) {
+#pragma unroll
+      for (std::uint32_t& word : w) {
+        const std::uint32_t other = __shfl_xor_sync(0xFFFFFFFFu, word, apart);
+        word = paired ? __vmaxu2(word, other) : max(word, other);
+      }
+    }
+  }
+  /// That of a row which differs among lanes.
+  __device__ __forceinline__ std::uint32_t of_row(unsigned row) const {
+    std::uint32_t word = w[0];
+#pragma unroll
+    for (int i = 1; i < words; ++i) {
+      if ((paired ? row / 2 : row) == static_cast<unsigned>(i)) word = w[i];
+    }
+    if constexpr (!paired) return word;
+    return row % 2 != 0 ? word >> 16 : word & 0xFFFFu;
+  }
+  /// Whether a row has NaN or Inf; of all elements.
+  __device__ __forceinline__ bool reaches_inf() const { return of_all() >= inf_magnitude<From>; }
+  __device__ __forceinline__ std::uint32_t of_all() const {
+    std::uint32_t most = w[0];
+#pragma unroll
+    for (const std::uint32_t word : w) most = paired ? __vmaxu2(most, word) : max(most, word);
+    return paired ? max(most >> 16, most & 0xFFFFu) : most;
+  }
+};
+
+/// The maximum of a tile's magnitudes.
+struct tile_maximum {
+  std::uint32_t code;
+  bool plus_one;  ///< of what is counted, as counted_code() has it
+  bool finite;    ///< whether all elements are
+
+  template <format_id From>
+  __device__ __forceinline__ tile_amax amax() const {
+    if (plus_one && code == 0) return numerics::nothing_counted;
+    return static_cast<tile_amax>(
+        numerics::decode<std::uint32_t>(spec_of(From), code - (plus_one ? 1 : 0)));
+  }
+};
+
+/// A tile's scale, and whether its elements must be scaled and rounded by the definition.
+struct patch_scale {
+  tile_scale scale;
+  bool special;
+};
+
+template <format_id From, format_id To, class Cast>
+__device__ __forceinline__ patch_scale scale_of_tile(const patch_task& t,
+                                                     const tile_maximum& most) {
+  const tile_scale scale = numerics::scale_of<hardware>(spec_of(To), t.scale, most.amax<From>());
+  return {scale, t.by_definition || (Cast::needs_finite && !most.finite) || !Cast::serves(scale)};
+}
+
+__device__ __forceinline__ void store_scale(const patch_task& t, const tile_scale& scale,
+                                            std::uint64_t row, std::uint64_t col) {
+  if (t.scales != nullptr) {
+    *reinterpret_cast<std::uint32_t*>(t.scales + row * t.scales_row_bytes +
+                                      col * t.scales_col_bytes) = scale.stored;
+  }
+  if (t.scales_transposed != nullptr) {
+    *reinterpret_cast<std::uint32_t*>(t.scales_transposed + col * t.scales_transposed_row_bytes +
+                                      row * t.scales_transposed_col_bytes) = scale.stored;
+  }
+}
+
+/// The scales of a strip: one, or one for each element.
+struct one_scale {
+  tile_scale scale;
+  __device__ __forceinline__ const tile_scale& of(int) const { return scale; }
+};
+struct scale_of_each {
+  const tile_scale* scales;
+  __device__ __forceinline__ const tile_scale& of(int i) const { return scales[i]; }
+};
+
+/// The codes of a strip by the definition, element by element; read again from memory.
+template <format_id From, format_id To, class Scales>
+__device__ __noinline__ uint2 defined_strip(const patch_task& t, Scales scales, std::uint64_t row,
+                                            std::uint32_t col) {
+  std::uint64_t codes = 0;
+#pragma unroll 1
+  for (int i = 0; i < strip && col + i < t.cols; ++i) {
+    const std::uint32_t x =
+        numerics::decode<std::uint32_t>(spec_of(From), load_element<From>(t, row, col + i));
+    const std::uint32_t y = numerics::scaled<hardware>(t.scale.math, scales.of(i), x);
+    const std::uint32_t dither =
+        t.cast.round == rounding::stochastic ? dither_of(t.random, t.index_of(row, col + i)) : 0;
+    const std::uint64_t code = numerics::encode<std::uint32_t>(spec_of(To), t.cast, y, dither).code;
+    codes |= code << (8 * i);
+  }
+  return make_uint2(static_cast<unsigned>(codes), static_cast<unsigned>(codes >> 32));
+}
+
+/// Eight codes to a row of codes; those beyond `count` are not in the matrix.
+__device__ __forceinline__ void store_codes(std::byte* at, bool aligned, std::uint64_t count,
+                                            uint2 codes) {
+  if (aligned && count >= strip) {
+    *reinterpret_cast<uint2*>(at) = codes;
+    return;
+  }
+#pragma unroll
+  for (int i = 0; i < strip; ++i) {
+    const std::uint32_t word = i < 4 ? codes.x : codes.y;
+    if (static_cast<std::uint64_t>(i) < count) {
+      at[i] = static_cast<std::byte>(word >> (i % 4 * 8));
+    }
+  }
+}
+
+}  // namespace samebits::cuda
