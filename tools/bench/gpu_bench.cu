@@ -39,9 +39,9 @@ float median(std::vector<float> v) {
   return v[v.size() / 2];
 }
 
-/// Values of both signs around 1, as weights and gradients are spread; the two halves of a word as
-/// bf16 as well as the word as binary32.
-__global__ void fill(std::uint32_t* words, std::int64_t count) {
+/// Magnitudes from 2^-16 to 2^8, all as likely; the two halves of a word as bf16 as well as the
+/// word as binary32.
+__global__ void fill_wide(std::uint32_t* words, std::int64_t count) {
   const std::int64_t step = std::int64_t{gridDim.x} * blockDim.x;
   for (std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += step) {
     const std::uint32_t r = random_word(1, 0, static_cast<std::uint64_t>(i));
@@ -51,8 +51,23 @@ __global__ void fill(std::uint32_t* words, std::int64_t count) {
   }
 }
 
+/// Normally distributed bf16, two of them in a word (Box and Muller, 1958).
+__global__ void fill_normal(std::uint32_t* words, std::int64_t count) {
+  const std::int64_t step = std::int64_t{gridDim.x} * blockDim.x;
+  for (std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += step) {
+    const auto uniform = [i](std::uint64_t stream) {  // in (0, 1)
+      const std::uint32_t r = random_word(2, stream, static_cast<std::uint64_t>(i));
+      return (static_cast<float>(r >> 9) + 0.5f) * 0x1p-23f;
+    };
+    const float radius = sqrtf(-2 * logf(uniform(0))), turns = 2 * uniform(1);
+    words[i] = (__float_as_uint(radius * cospif(turns)) & 0xFFFF0000u) |
+               __float_as_uint(radius * sinpif(turns)) >> 16;
+  }
+}
+
 struct buffers {
-  void* in = nullptr;
+  void* in = nullptr;      ///< fill_wide
+  void* normal = nullptr;  ///< fill_normal
   void* out = nullptr;
   void* scales = nullptr;
   void* transposed = nullptr;
@@ -74,45 +89,56 @@ void add(std::vector<work>& list, const buffers& b, std::string_view backend, fo
        {}});
 }
 
+enum class wanted { codes, transposed, both };
+
 /// bf16 to e4m3 in tiles, as square a matrix as the elements allow.
-void add_quantize(std::vector<work>& list, const buffers& b, tile_shape tile, const char* what,
-                  quantize_options options, bool transposed = false) {
+void add_quantize(std::vector<work>& list, const buffers& b, const void* data, tile_shape tile,
+                  const std::string& what, quantize_options options,
+                  wanted outputs = wanted::codes) {
   std::int64_t rows = 1;
   while (rows * rows < b.count) rows *= 2;
   const std::int64_t cols = b.count / rows;
   options.tile = tile;
   const matrix_shape grid = scales_shape(rows, cols, tile);
-  const auto view = [](void* data, format_id f, std::int64_t r, std::int64_t c) {
-    return matrix_view{data, f, r, c, c, 1, memory_space::device};
+  const auto view = [](void* p, format_id f, std::int64_t r, std::int64_t c) {
+    return matrix_view{p, f, r, c, c, 1, memory_space::device};
   };
-  const const_matrix_view in = view(b.in, format_id::bf16, rows, cols);
-  quantize_outputs o{.codes = view(b.out, format_id::e4m3, rows, cols),
-                     .scales = view(b.scales, format_id::fp32, grid.rows, grid.cols)};
-  if (transposed) o.codes_transposed = view(b.transposed, format_id::e4m3, cols, rows);
-  const double bytes = static_cast<double>(b.count) * (transposed ? 4 : 3) +
+  const const_matrix_view in = view(const_cast<void*>(data), format_id::bf16, rows, cols);
+  quantize_outputs o{.scales = view(b.scales, format_id::fp32, grid.rows, grid.cols)};
+  if (outputs != wanted::transposed) o.codes = view(b.out, format_id::e4m3, rows, cols);
+  if (outputs != wanted::codes)
+    o.codes_transposed = view(b.transposed, format_id::e4m3, cols, rows);
+  const double bytes = static_cast<double>(b.count) * (outputs == wanted::both ? 4 : 3) +
                        4.0 * static_cast<double>(grid.rows * grid.cols);
-  list.push_back({std::string("quantize bf16 to e4m3, ") + what,
+  list.push_back({"quantize bf16 to e4m3, " + what,
                   bytes,
                   [=](cudaStream_t stream) { quantize(in, o, options, on_stream(stream)); },
                   {}});
 }
 
 void add_quantizations(std::vector<work>& list, const buffers& b) {
-  add_quantize(list, b, {1, 128}, "1x128 te", {});
-  add_quantize(list, b, {1, 128}, "1x128 div", {.math = scale_math::div});
-  add_quantize(list, b, {1, 128}, "1x128 rcp", {.math = scale_math::rcp});
-  add_quantize(list, b, {1, 128}, "1x128 pow2", {.math = scale_math::pow2});
-  add_quantize(list, b, {1, 32}, "1x32 te", {});
-  add_quantize(list, b, {1, 256}, "1x256 te", {});
-  add_quantize(list, b, {128, 128}, "128x128 te", {});
-  add_quantize(list, b, {128, 128}, "128x128 div", {.math = scale_math::div});
-  add_quantize(list, b, {32, 32}, "32x32 te", {});
-  add_quantize(list, b, {128, 1}, "128x1 te", {});
-  add_quantize(list, b, {128, 128}, "128x128 te, and transposed", {}, true);
-  add_quantize(list, b, {1, 128}, "1x128 te, and transposed", {}, true);
-  for (const int k : {8, 16, 32}) {
-    add_quantize(list, b, {1, 128}, ("1x128 te, stochastic K=" + std::to_string(k)).c_str(),
-                 {.round = rounding::stochastic, .random = {.seed = 1, .bits = k}});
+  const auto normal = [&](tile_shape tile, const char* what, const quantize_options& options = {},
+                          wanted outputs = wanted::codes) {
+    add_quantize(list, b, b.normal, tile, what, options, outputs);
+  };
+  normal({1, 128}, "1x128 te");
+  normal({1, 128}, "1x128 div", {.math = scale_math::div});
+  normal({1, 128}, "1x128 rcp", {.math = scale_math::rcp});
+  normal({1, 128}, "1x128 pow2", {.math = scale_math::pow2});
+  normal({1, 32}, "1x32 te");
+  normal({1, 256}, "1x256 te");
+  normal({128, 128}, "128x128 te");
+  normal({128, 128}, "128x128 div", {.math = scale_math::div});
+  normal({32, 32}, "32x32 te");
+  normal({128, 1}, "128x1 te");
+  normal({1, 128}, "1x128 te, transposed", {}, wanted::transposed);
+  normal({1, 128}, "1x128 te, and transposed", {}, wanted::both);
+  normal({128, 128}, "128x128 te, and transposed", {}, wanted::both);
+  for (const auto& [data, values] : {std::pair{b.normal, ""}, {b.in, ", wide values"}}) {
+    for (const int k : {8, 16, 32}) {
+      add_quantize(list, b, data, {1, 128}, "1x128 te, stochastic K=" + std::to_string(k) + values,
+                   {.round = rounding::stochastic, .random = {.seed = 1, .bits = k}});
+    }
   }
 }
 
@@ -204,7 +230,9 @@ int main(int argc, char** argv) {
   check(cudaMalloc(&b.out, static_cast<std::size_t>(b.count) * 4), "memory");
   check(cudaMalloc(&b.scales, static_cast<std::size_t>(b.count) / 4), "memory");
   check(cudaMalloc(&b.transposed, static_cast<std::size_t>(b.count)), "memory");
-  fill<<<4096, 256>>>(static_cast<std::uint32_t*>(b.in), b.count);
+  check(cudaMalloc(&b.normal, static_cast<std::size_t>(b.count) * 2), "memory");
+  fill_wide<<<4096, 256>>>(static_cast<std::uint32_t*>(b.in), b.count);
+  fill_normal<<<4096, 256>>>(static_cast<std::uint32_t*>(b.normal), b.count / 2);
   check(cudaDeviceSynchronize(), "fill");
   std::vector<work> list = all_work(b);
   time_all(list, 9);

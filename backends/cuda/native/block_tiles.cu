@@ -2,6 +2,7 @@
 // the scales of the tiles in them through shared memory, and keeps the elements in registers
 // meanwhile.
 #include <cstdint>
+#include <type_traits>
 
 #include "backends/cuda/native/block_tiles.cuh"
 #include "backends/cuda/native/patch.cuh"
@@ -16,8 +17,9 @@ constexpr int block_elements = block_threads * rows_a_thread * strip;
 
 enum class shape { rows, squares, columns };  // 1 x G, G x G, G x 1
 
-template <format_id From>
-using maxima_of = row_maxima<From, rows_a_thread>;
+template <format_id From, shape Shape>
+using maxima_of = std::conditional_t<Shape == shape::columns, column_maxima<From>,
+                                     row_maxima<From, rows_a_thread>>;
 
 /// The tiles of a block: at most 1024 rows or columns of 16 elements, or 64 squares.
 template <shape Shape>
@@ -32,13 +34,12 @@ struct place {
   std::uint32_t block_col, col;
   unsigned tiles_across, tile;
 
-  __device__ __forceinline__ explicit place(const patch_task& t)
+  __device__ __forceinline__ place(const patch_task& t, unsigned row_block, unsigned col_block)
       : lane(threadIdx.x & ((1u << t.lanes) - 1)),
         line(threadIdx.x >> t.lanes),
-        block_row(std::uint64_t{blockIdx.x / t.col_blocks} *
-                  (block_threads * rows_a_thread >> t.lanes)),
+        block_row(std::uint64_t{row_block} * (block_threads * rows_a_thread >> t.lanes)),
         row(block_row + line * rows_a_thread),
-        block_col((blockIdx.x % t.col_blocks << t.lanes) * strip),
+        block_col((col_block << t.lanes) * strip),
         col(block_col + lane * strip),
         tiles_across((1u << t.lanes) * strip >> t.tile_cols),
         tile((line * rows_a_thread >> t.tile_rows) * tiles_across + (lane * strip >> t.tile_cols)) {
@@ -49,66 +50,118 @@ struct place {
   }
 };
 
-/// Joins the maxima of the block's tiles in `maxima`, which starts as zeros except for rows.
+/// Blocks go along the rows; where codes are transposed, through bands of 8 blocks below one
+/// another, so that what is written together lies together.
+__device__ __forceinline__ place place_of(const patch_task& t) {
+  constexpr unsigned band = 8;
+  const unsigned row_blocks = gridDim.x / t.col_blocks;
+  const unsigned above = blockIdx.x / (band * t.col_blocks) * band;  // blocks
+  if (t.codes_transposed == nullptr || above + band > row_blocks) {
+    return place(t, blockIdx.x / t.col_blocks, blockIdx.x % t.col_blocks);
+  }
+  const unsigned in_band = blockIdx.x - above * t.col_blocks;
+  return place(t, above + in_band % band, in_band / band);
+}
+
+/// Joins the threads' maxima to those of the block's tiles in `tiles`, which starts as zeros except
+/// for rows.
 template <format_id From, shape Shape>
 __device__ __forceinline__ void join_maxima(const patch_task& t, const place& at,
-                                            const strip_of<From> (&x)[rows_a_thread],
-                                            maxima_of<From> of_rows, bool finite,
-                                            std::uint32_t* maxima) {
+                                            maxima_of<From, Shape> mine, std::uint32_t* tiles) {
   if constexpr (Shape == shape::columns) {
 #pragma unroll
     for (int c = 0; c < strip; ++c) {
-      std::uint32_t most = 0;
-#pragma unroll
-      for (int i = 0; i < rows_a_thread; ++i) {
-        std::uint32_t code = x[i].code(c) & maxima_of<From>::magnitude;
-        if (!finite) code = counted_code<From>(t, code, at.row + i, at.col + c);
-        most = max(most, code);
-      }
-      most = max(most, __shfl_xor_sync(0xFFFFFFFFu, most, 16));
-      if (threadIdx.x % 32 < 16) atomicMax(&maxima[at.tile + c], most);
-    }
-    return;
-  }
-  if (!finite) of_rows = maxima_of<From>(x, t, at.row, at.col);
-  const int lanes = t.tile_cols - 3;  // log2 of those of a tile
-  if constexpr (Shape == shape::rows) {
-    of_rows.join_lanes(lanes);
-    if ((at.lane & ((1u << lanes) - 1)) != 0) return;
-#pragma unroll
-    for (int i = 0; i < rows_a_thread; ++i) {
-      maxima[at.tile + i * at.tiles_across] = of_rows.of_row(i);
+      const std::uint32_t code = mine.most.code(c);
+      const std::uint32_t most = max(code, __shfl_xor_sync(0xFFFFFFFFu, code, 16));
+      if (threadIdx.x % 32 < 16) atomicMax(&tiles[at.tile + c], most);
     }
   } else {
-    std::uint32_t most = of_rows.of_all();
-    for (int apart = 1 << lanes >> 1; apart > 0; apart >>= 1) {
-      most = max(most, __shfl_xor_sync(0xFFFFFFFFu, most, apart));
+    const int lanes = t.tile_cols - 3;  // log2 of those of a tile
+    mine.join_lanes(lanes);
+    if ((at.lane & ((1u << lanes) - 1)) != 0) return;
+    if constexpr (Shape == shape::rows) {
+#pragma unroll
+      for (int i = 0; i < rows_a_thread; ++i) {
+        tiles[at.tile + i * at.tiles_across] = mine.of_row(i);
+      }
+    } else {
+      atomicMax(&tiles[at.tile], mine.of_all());
     }
-    most = max(most, __shfl_xor_sync(0xFFFFFFFFu, most, 16));
-    if ((threadIdx.x % 32 & (((1u << lanes) - 1) | 16u)) == 0) atomicMax(&maxima[at.tile], most);
   }
 }
 
-template <format_id From, format_id To, class Cast, shape Shape>
-__global__ void __launch_bounds__(block_threads)
+/// The factors of a thread's strips: `first` is that of its first element.
+template <shape Shape>
+struct block_factors {
+  const tile_factor* first;
+  unsigned step;  ///< to the factor of the next row
+
+  __device__ __forceinline__ auto of_row(int i) const {
+    if constexpr (Shape == shape::columns) {
+      return factor_of_each(first);
+    } else {
+      return one_factor{first[i * step]};
+    }
+  }
+};
+
+/// The codes of the thread's row i by the definition; zeros outside the matrix.
+template <format_id From, format_id To, shape Shape>
+__device__ __forceinline__ uint2 defined_codes(const patch_task& t, const place& at, int i,
+                                               const block_factors<Shape>& factors) {
+  if (!at.inside(t, i)) return make_uint2(0, 0);
+  return defined_strip<From, To>(t, factors.first + i * factors.step,
+                                 Shape == shape::columns ? 1 : 0, at.row + i, at.col);
+}
+
+template <access Access>
+__device__ __forceinline__ void store_row(const patch_task& t, const place& at, int i,
+                                          uint2 codes) {
+  if (t.codes == nullptr || !at.inside(t, i)) return;
+  store_codes<Access>(t.codes + (at.row + i) * t.codes_row_bytes + at.col, t.cols - at.col, codes);
+}
+
+/// Codes of a thread in shared memory, where they can be indexed; null where nobody needs them.
+struct kept_codes {
+  uint2* of_block;
+
+  __device__ __forceinline__ void keep(int i, uint2 codes) const {
+    if (of_block != nullptr) of_block[i * block_threads + threadIdx.x] = codes;
+  }
+  /// All threads come here; then the memory is free.
+  __device__ __forceinline__ void get(uint2 (&codes)[rows_a_thread]) const {
+    if (of_block == nullptr) return;
+#pragma unroll
+    for (int i = 0; i < rows_a_thread; ++i) codes[i] = of_block[i * block_threads + threadIdx.x];
+    __syncthreads();
+  }
+};
+
+/// Blocks that a multiprocessor must hold: while some wait at a barrier others load.
+template <format_id From>
+inline constexpr int resident_blocks = spec_of(From).storage_bits == 16 ? 4 : 2;
+
+template <format_id From, format_id To, class Cast, shape Shape, access Access>
+__global__ void __launch_bounds__(block_threads, resident_blocks<From>)
     block_tiles_kernel(const __grid_constant__ patch_task t) {
 #if __CUDA_ARCH__ >= 890
   if (t.skip != nullptr && *t.skip != 0) return;
   extern __shared__ transposed_codes transposed[];  // one, or none
   __shared__ std::uint32_t maxima[most_tiles<Shape>];
-  __shared__ tile_scale scales[most_tiles<Shape>];
-  const place at(t);
+  __shared__ tile_factor factors[most_tiles<Shape>];
+  const place at = place_of(t);
   strip_of<From> x[rows_a_thread];
 #pragma unroll
-  for (int i = 0; i < rows_a_thread; ++i) x[i] = load_strip<From>(t, at.row + i, at.col);
+  for (int i = 0; i < rows_a_thread; ++i) x[i] = load_strip<From, Access>(t, at.row + i, at.col);
 
   const unsigned tiles = static_cast<unsigned>(block_elements) >> (t.tile_rows + t.tile_cols);
   if constexpr (Shape != shape::rows) {
     for (unsigned i = threadIdx.x; i < tiles; i += block_threads) maxima[i] = 0;
   }
-  const maxima_of<From> of_rows(x);
-  const bool finite = !__syncthreads_or(of_rows.reaches_inf());
-  join_maxima<From, Shape>(t, at, x, of_rows, finite, maxima);
+  maxima_of<From, Shape> mine(x);
+  const bool finite = !__syncthreads_or(mine.reaches_inf());
+  if (!finite) mine = maxima_of<From, Shape>(x, t, at.row, at.col);
+  join_maxima<From, Shape>(t, at, mine, maxima);
   __syncthreads();
   bool by_definition = false;
   for (unsigned i = threadIdx.x; i < tiles; i += block_threads) {
@@ -116,38 +169,45 @@ __global__ void __launch_bounds__(block_threads)
     const std::uint32_t col = at.block_col + (i % at.tiles_across << t.tile_cols);
     if (row >= t.rows || col >= t.cols) continue;
     const patch_scale s = scale_of_tile<From, To, Cast>(t, {maxima[i], !finite, finite});
-    scales[i] = s.scale;
+    factors[i] = Cast::factor_of(s.scale);
     by_definition |= s.special;
     store_scale(t, s.scale, row >> t.tile_rows, col >> t.tile_cols);
   }
   by_definition = __syncthreads_or(by_definition);
 
-  const auto scales_of_row = [&](int i) {
-    if constexpr (Shape == shape::columns)
-      return scale_of_each{scales + at.tile};
-    else if constexpr (Shape == shape::rows)
-      return one_scale{scales[at.tile + i * at.tiles_across]};
-    else
-      return one_scale{scales[at.tile]};
-  };
+  const block_factors<Shape> of_block{factors + at.tile,
+                                      Shape == shape::rows ? at.tiles_across : 0};
+  const kept_codes kept{t.codes_transposed == nullptr ? nullptr : &transposed[0].strip[0][0]};
   uint2 codes[rows_a_thread];
-  if (by_definition) {
-#pragma unroll
+  if (!Cast::serves_all && by_definition) {
+#pragma unroll 1
     for (int i = 0; i < rows_a_thread; ++i) {
-      codes[i] = make_uint2(0, 0);
-      if (at.inside(t, i)) {
-        codes[i] = defined_strip<From, To>(t, scales_of_row(i), at.row + i, at.col);
+      const uint2 of_row = defined_codes<From, To>(t, at, i, of_block);
+      store_row<access::elements>(t, at, i, of_row);
+      kept.keep(i, of_row);
+    }
+    kept.get(codes);
+  } else if constexpr (Cast::field != 0) {
+    // Drawing takes many instructions: a loop keeps them in the instruction cache, and since
+    // registers cannot be indexed, the elements come from the L1 cache once more.
+    constexpr int at_once = Cast::field == 8 ? 2 : 1;
+#pragma unroll 1
+    for (int i = 0; i < rows_a_thread; i += at_once) {
+      const strip_words<Cast::field, at_once> words(t, at.row + i, at.col);
+#pragma unroll
+      for (int k = 0; k < at_once; ++k) {
+        const auto again = load_strip<From, Access>(t, at.row + i + k, at.col);
+        const uint2 of_row = Cast::template codes<From>(again, of_block.of_row(i + k), words.w[k]);
+        store_row<Access>(t, at, i + k, of_row);
+        kept.keep(i + k, of_row);
       }
     }
-  } else {
-    convert_strips<From, Cast>(t, at.row, at.col, x, scales_of_row, codes);
-  }
-  if (t.codes != nullptr) {
+    kept.get(codes);
+  } else if constexpr (!std::is_same_v<Cast, defined_cast>) {
 #pragma unroll
     for (int i = 0; i < rows_a_thread; ++i) {
-      if (!at.inside(t, i)) continue;
-      store_codes(t.codes + (at.row + i) * t.codes_row_bytes + at.col, t.aligned, t.cols - at.col,
-                  codes[i]);
+      codes[i] = Cast::template codes<From>(x[i], of_block.of_row(i));
+      store_row<Access>(t, at, i, codes[i]);
     }
   }
   if (t.codes_transposed != nullptr) {
@@ -156,35 +216,37 @@ __global__ void __launch_bounds__(block_threads)
 #endif
 }
 
-template <format_id From, format_id To, class Cast, shape Shape>
+template <format_id From, format_id To, class Cast, access Access, shape Shape>
 void launch_shape(const patch_task& t, cudaStream_t stream) {
   const std::size_t shared = t.codes_transposed != nullptr ? sizeof(transposed_codes) : 0;
-  block_tiles_kernel<From, To, Cast, Shape>
+  block_tiles_kernel<From, To, Cast, Shape, Access>
       <<<static_cast<unsigned>(block_count(t)), block_threads, shared, stream>>>(t);
 }
 
-template <format_id From, format_id To, class Cast>
+template <format_id From, format_id To, class Cast, access Access = access::strips>
 void launch_cast(const patch_task& t, cudaStream_t stream) {
-  if (t.tile_rows == 0) return launch_shape<From, To, Cast, shape::rows>(t, stream);
+  if (t.tile_rows == 0) return launch_shape<From, To, Cast, Access, shape::rows>(t, stream);
   if constexpr (Cast::field == 0) {
-    if (t.tile_cols == 0) return launch_shape<From, To, Cast, shape::columns>(t, stream);
-    return launch_shape<From, To, Cast, shape::squares>(t, stream);
+    if (t.tile_cols == 0) return launch_shape<From, To, Cast, Access, shape::columns>(t, stream);
+    return launch_shape<From, To, Cast, Access, shape::squares>(t, stream);
   }
 }
 
 template <format_id From, format_id To>
 void launch(const patch_task& t, cudaStream_t stream) {
-  if (t.cast.round == rounding::stochastic && !t.by_definition) {
-    switch (numerics::field_bits(t.random.k)) {
-      case 8: return launch_cast<From, To, drawn_cast<To, 8>>(t, stream);
-      case 16: return launch_cast<From, To, drawn_cast<To, 16>>(t, stream);
-      default: return launch_cast<From, To, drawn_cast<To, 32>>(t, stream);
-    }
+  const bool drawn = t.cast.round == rounding::stochastic,
+             divided = t.scale.math == scale_math::div;
+  if (t.by_definition || (!t.aligned && (drawn || divided))) {
+    return launch_cast<From, To, defined_cast, access::elements>(t, stream);
   }
-  if (t.scale.math == scale_math::div) {
-    return launch_cast<From, To, quotient_cast<To>>(t, stream);
+  if (!t.aligned) return launch_cast<From, To, product_cast<To>, access::elements>(t, stream);
+  if (divided) return launch_cast<From, To, quotient_cast<To>>(t, stream);
+  if (!drawn) return launch_cast<From, To, product_cast<To>>(t, stream);
+  switch (numerics::field_bits(t.random.k)) {
+    case 8: return launch_cast<From, To, drawn_cast<To, 8>>(t, stream);
+    case 16: return launch_cast<From, To, drawn_cast<To, 16>>(t, stream);
+    default: return launch_cast<From, To, drawn_cast<To, 32>>(t, stream);
   }
-  return launch_cast<From, To, product_cast<To>>(t, stream);
 }
 
 template <format_id From>

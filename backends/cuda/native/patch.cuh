@@ -39,7 +39,7 @@ struct patch_task {
   int tile_rows, tile_cols;  ///< log2
   bool aligned;              ///< rows start at 16 bytes of input and 8 of codes, cols % 8 == 0
   bool aligned_transposed;   ///< rows start at 8 bytes
-  bool by_definition;        ///< no instruction rounds as the call asks
+  bool by_definition;        ///< by defined_cast
   numerics::scale_rule scale;
   cast_rule cast;
   random_source random;
@@ -54,26 +54,28 @@ struct patch_task {
 template <format_id From>
 using strip_of = packed<spec_of(From).storage_bits, strip>;
 
+/// How rows lie in memory.
+enum class access {
+  strips,    ///< patch_task::aligned: whole strips
+  elements,  ///< anyhow
+};
+
 template <format_id From>
 __device__ __forceinline__ std::uint32_t load_element(const patch_task& t, std::uint64_t row,
                                                       std::uint32_t col) {
   constexpr int bytes = spec_of(From).storage_bits / 8;
-  const std::byte* const at = t.in + row * t.in_row_bytes + std::uint64_t{col} * bytes;
-  if (t.aligned) {
-    if constexpr (bytes == 2) return *reinterpret_cast<const std::uint16_t*>(at);
-    if constexpr (bytes == 4) return *reinterpret_cast<const std::uint32_t*>(at);
-  }
-  return static_cast<std::uint32_t>(load_code(at, bytes));
+  return static_cast<std::uint32_t>(
+      load_code(t.in + row * t.in_row_bytes + std::uint64_t{col} * bytes, bytes));
 }
 
 /// Zeros beyond the matrix: they change no amax.
-template <format_id From>
+template <format_id From, access Access>
 __device__ __forceinline__ strip_of<From> load_strip(const patch_task& t, std::uint64_t row,
                                                      std::uint32_t col) {
   constexpr int bits = spec_of(From).storage_bits;
   strip_of<From> x{};
   if (row >= t.rows || col >= t.cols) return x;
-  if (t.aligned) {
+  if constexpr (Access == access::strips) {
     return strip_of<From>::load(t.in + row * t.in_row_bytes + std::uint64_t{col} * (bits / 8));
   }
 #pragma unroll
@@ -195,6 +197,47 @@ struct row_maxima {
   }
 };
 
+/// The maxima of a strip's columns over rows, as row_maxima.
+template <format_id From>
+struct column_maxima {
+  static constexpr bool paired = spec_of(From).storage_bits == 16;
+  strip_of<From> most{};
+
+  /// Of all elements.
+  template <int Rows>
+  __device__ __forceinline__ explicit column_maxima(const strip_of<From> (&x)[Rows]) {
+#pragma unroll
+    for (int i = 0; i < Rows; ++i) {
+#pragma unroll
+      for (int k = 0; k < strip_of<From>::words; ++k) {
+        most.w[k] = paired ? __vmaxu2(most.w[k], x[i].w[k] & 0x7FFF7FFFu)
+                           : max(most.w[k], x[i].w[k] & 0x7FFFFFFFu);
+      }
+    }
+  }
+  /// Of the elements' counted_code().
+  template <int Rows>
+  __device__ __forceinline__ column_maxima(const strip_of<From> (&x)[Rows], const patch_task& t,
+                                           std::uint64_t row, std::uint32_t col) {
+#pragma unroll
+    for (int c = 0; c < strip; ++c) {
+      std::uint32_t of_column = 0;
+#pragma unroll
+      for (int i = 0; i < Rows; ++i) {
+        const std::uint32_t code = x[i].code(c) & row_maxima<From, Rows>::magnitude;
+        of_column = max(of_column, counted_code<From>(t, code, row + i, col + c));
+      }
+      most.set(c, of_column);
+    }
+  }
+  __device__ __forceinline__ bool reaches_inf() const {
+    bool any = false;
+#pragma unroll
+    for (int c = 0; c < strip; ++c) any |= most.code(c) >= inf_magnitude<From>;
+    return any;
+  }
+};
+
 /// The maximum of a tile's magnitudes.
 struct tile_maximum {
   std::uint32_t code;
@@ -219,7 +262,7 @@ template <format_id From, format_id To, class Cast>
 __device__ __forceinline__ patch_scale scale_of_tile(const patch_task& t,
                                                      const tile_maximum& most) {
   const tile_scale scale = numerics::scale_of<hardware>(spec_of(To), t.scale, most.amax<From>());
-  return {scale, t.by_definition || (Cast::needs_finite && !most.finite) || !Cast::serves(scale)};
+  return {scale, !Cast::serves(scale, most.finite)};
 }
 
 __device__ __forceinline__ void store_scale(const patch_task& t, const tile_scale& scale,
@@ -234,26 +277,38 @@ __device__ __forceinline__ void store_scale(const patch_task& t, const tile_scal
   }
 }
 
-/// The scales of a strip: one, or one for each element.
-struct one_scale {
-  tile_scale scale;
-  __device__ __forceinline__ const tile_scale& of(int) const { return scale; }
-};
-struct scale_of_each {
-  const tile_scale* scales;
-  __device__ __forceinline__ const tile_scale& of(int i) const { return scales[i]; }
+/// What the elements of a tile are scaled by, as binary32 bits.
+struct tile_factor {
+  std::uint32_t factor;      ///< tile_scale::factor
+  std::uint32_t reciprocal;  ///< of it, where a cast divides
 };
 
-/// The codes of a strip by the definition, element by element; read again from memory.
-template <format_id From, format_id To, class Scales>
-__device__ __noinline__ uint2 defined_strip(const patch_task& t, Scales scales, std::uint64_t row,
-                                            std::uint32_t col) {
+/// The factors of a strip: one, or one for each element.
+struct one_factor {
+  tile_factor factor;
+  __device__ __forceinline__ const tile_factor& of(int) const { return factor; }
+};
+struct factor_of_each {
+  tile_factor factors[strip];
+  __device__ __forceinline__ explicit factor_of_each(const tile_factor* of_tiles) {
+#pragma unroll
+    for (int i = 0; i < strip; ++i) factors[i] = of_tiles[i];
+  }
+  __device__ __forceinline__ const tile_factor& of(int i) const { return factors[i]; }
+};
+
+/// The codes of a strip by the definition, element by element; read again from memory. Element i is
+/// in tile i * tile_step of those given.
+template <format_id From, format_id To>
+__device__ __noinline__ uint2 defined_strip(const patch_task& t, const tile_factor* factors,
+                                            int tile_step, std::uint64_t row, std::uint32_t col) {
   std::uint64_t codes = 0;
 #pragma unroll 1
   for (int i = 0; i < strip && col + i < t.cols; ++i) {
     const std::uint32_t x =
         numerics::decode<std::uint32_t>(spec_of(From), load_element<From>(t, row, col + i));
-    const std::uint32_t y = numerics::scaled<hardware>(t.scale.math, scales.of(i), x);
+    const std::uint32_t y =
+        numerics::scaled<hardware>(t.scale.math, {0, factors[i * tile_step].factor}, x);
     const std::uint32_t dither =
         t.cast.round == rounding::stochastic ? dither_of(t.random, t.index_of(row, col + i)) : 0;
     const std::uint64_t code = numerics::encode<std::uint32_t>(spec_of(To), t.cast, y, dither).code;
@@ -263,17 +318,17 @@ __device__ __noinline__ uint2 defined_strip(const patch_task& t, Scales scales, 
 }
 
 /// Eight codes to a row of codes; those beyond `count` are not in the matrix.
-__device__ __forceinline__ void store_codes(std::byte* at, bool aligned, std::uint64_t count,
-                                            uint2 codes) {
-  if (aligned && count >= strip) {
+template <access Access>
+__device__ __forceinline__ void store_codes(std::byte* at, std::uint64_t count, uint2 codes) {
+  if constexpr (Access == access::strips) {
     *reinterpret_cast<uint2*>(at) = codes;
-    return;
-  }
+  } else {
 #pragma unroll
-  for (int i = 0; i < strip; ++i) {
-    const std::uint32_t word = i < 4 ? codes.x : codes.y;
-    if (static_cast<std::uint64_t>(i) < count) {
-      at[i] = static_cast<std::byte>(word >> (i % 4 * 8));
+    for (int i = 0; i < strip; ++i) {
+      const std::uint32_t word = i < 4 ? codes.x : codes.y;
+      if (static_cast<std::uint64_t>(i) < count) {
+        at[i] = static_cast<std::byte>(word >> (i % 4 * 8));
+      }
     }
   }
 }

@@ -12,21 +12,34 @@
 
 namespace samebits::cuda {
 
+/// By the definition, whatever the call asks.
+struct defined_cast {
+  static constexpr bool serves_all = false;
+  static constexpr int field = 0;
+  __device__ __forceinline__ static bool serves(const tile_scale&, bool) { return false; }
+  __device__ __forceinline__ static tile_factor factor_of(const tile_scale& s) {
+    return {s.factor, 0};
+  }
+};
+
 /// Nearest even, saturating, of a product (te, rcp, pow2). NaN and Inf need no care.
 template <format_id To>
 struct product_cast {
-  static constexpr bool needs_finite = false;
+  static constexpr bool serves_all = true;
   static constexpr int field = 0;
-  __device__ __forceinline__ static bool serves(const tile_scale&) { return true; }
+  __device__ __forceinline__ static bool serves(const tile_scale&, bool) { return true; }
+  __device__ __forceinline__ static tile_factor factor_of(const tile_scale& s) {
+    return {s.factor, 0};
+  }
 
-  template <format_id From, class Scales>
-  __device__ __forceinline__ static uint2 codes(const strip_of<From>& x, const Scales& scales) {
+  template <format_id From, class Factors>
+  __device__ __forceinline__ static uint2 codes(const strip_of<From>& x, const Factors& factors) {
     std::uint32_t y[2] = {0, 0};
 #pragma unroll
     for (int i = 0; i < strip; i += 2) {
       const auto scaled = [&](int k) {
         return __float_as_uint(
-            __fmul_rn(element<From>(x, k), __uint_as_float(scales.of(k).factor)));
+            __fmul_rn(element<From>(x, k), __uint_as_float(factors.of(k).factor)));
       };
       y[i / 4] |= fp8_pair<To>(scaled(i), scaled(i + 1)) << (i % 4 * 8);
     }
@@ -44,19 +57,24 @@ struct product_cast {
 /// matter.
 template <format_id To>
 struct quotient_cast {
-  static constexpr bool needs_finite = true;
+  static constexpr bool serves_all = false;
   static constexpr int field = 0;
   static constexpr std::uint32_t least = (127u - 80u) << 23;
-  __device__ __forceinline__ static bool serves(const tile_scale& s) { return s.factor >= least; }
+  __device__ __forceinline__ static bool serves(const tile_scale& s, bool finite) {
+    return finite && s.factor >= least;
+  }
+  __device__ __forceinline__ static tile_factor factor_of(const tile_scale& s) {
+    return {s.factor, __float_as_uint(__frcp_rn(__uint_as_float(s.factor)))};
+  }
 
-  template <format_id From, class Scales>
-  __device__ __forceinline__ static uint2 codes(const strip_of<From>& x, const Scales& scales) {
+  template <format_id From, class Factors>
+  __device__ __forceinline__ static uint2 codes(const strip_of<From>& x, const Factors& factors) {
     std::uint32_t y[2] = {0, 0};
 #pragma unroll
     for (int i = 0; i < strip; i += 2) {
       const auto scaled = [&](int k) {
-        const float s = __uint_as_float(scales.of(k).factor);
-        const float r = __frcp_rn(s);  // one for a strip where its elements share the scale
+        const float s = __uint_as_float(factors.of(k).factor);
+        const float r = __uint_as_float(factors.of(k).reciprocal);
         const float a = element<From>(x, k);
         const float q0 = __fmul_rn(a, r);
         const float q1 = __fmaf_rn(__fmaf_rn(-q0, s, a), r, q0);
@@ -71,17 +89,20 @@ struct quotient_cast {
 
 /// Stochastic with fields of Field bits, of a product.
 ///
-/// |y| + R * ulp, both additions rounded toward zero by the FP adder: the first to a grid that ulp
-/// is a multiple of, the second (adding 2^(23 - mantissa bits) binades) to ulp itself, so together
-/// they round toward zero once. ulp is that of y's binade, or of the target's subnormals. 32 random
-/// bits do not fit a significand: their low half goes first, to a grid that the high half's steps
-/// are multiples of.
+/// Above the target's subnormals the bits that a code leaves out of y are its lowest: R is added to
+/// the top of them, as integers, and what remains below is cut off. Elsewhere ulp is that of the
+/// subnormals, and the FP adder does the same; see by_adder().
 template <format_id To, int Field>
 struct drawn_cast {
-  static constexpr bool needs_finite = true;
+  static constexpr bool serves_all = false;
   static constexpr int field = Field;
   static constexpr int mantissa = spec_of(To).mantissa_bits;
-  __device__ __forceinline__ static bool serves(const tile_scale&) { return true; }
+  static constexpr int left_out = 23 - mantissa;
+  static constexpr int fields = 32 / Field;  // of a word
+  __device__ __forceinline__ static bool serves(const tile_scale&, bool finite) { return finite; }
+  __device__ __forceinline__ static tile_factor factor_of(const tile_scale& s) {
+    return {s.factor, 0};
+  }
 
   SAMEBITS_INLINE static constexpr float power(int e) {
     float p = 1;
@@ -89,49 +110,84 @@ struct drawn_cast {
     for (; e < 0; ++e) p /= 2;
     return p;
   }
+  /// Field `at` of a word as an integer, or'ed to the top byte `high`.
+  __device__ __forceinline__ static std::uint32_t field_at(std::uint32_t word, int at,
+                                                           std::uint32_t high) {
+    if constexpr (Field == 8) return __byte_perm(word, high, 0x7440u | (at & 3));
+    return __byte_perm(word, high, at == 0 ? 0x7410 : 0x7432);
+  }
+  /// For |y| of at least the target's smallest normal number, or 0.
+  __device__ __forceinline__ static std::uint32_t by_integers(std::uint32_t y, std::uint32_t word,
+                                                              int at) {
+    std::uint32_t sum;
+    if constexpr (Field == 32) {
+      sum = y + (word >> (32 - left_out));
+    } else {
+      sum = y + field_at(word, at, 0) * (1u << (left_out - Field));
+    }
+    return sum & (~std::uint32_t{0} << left_out);
+  }
   /// `bits` bits (at most 16) as a fraction of ulp, in units of the binade; 4B000000 is 2^23.
-  template <int Bits, int Place>
+  template <int Place>
   __device__ __forceinline__ static float fraction(std::uint32_t bits) {
     constexpr float unit = power(-Place - mantissa);
     return __fmaf_rn(__uint_as_float(bits), unit, -8388608.0f * unit);
   }
-  __device__ __forceinline__ static std::uint32_t rounded(float y, std::uint32_t word, int at) {
+  /// For any finite y. |y| + R * ulp, then a number whose ulp is the code's, both rounded toward
+  /// zero: the first to a grid that ulp is a multiple of, so together they round toward zero once.
+  /// ulp is that of y's binade, or of the target's subnormals. 32 random bits do not fit a
+  /// significand: their low half goes first, to a grid of which the high half's steps are
+  /// multiples.
+  __device__ __forceinline__ static std::uint32_t by_adder(float y, std::uint32_t word, int at) {
+    constexpr std::uint32_t two_to_23 = 0x4B000000u;
     constexpr auto least = static_cast<std::uint32_t>(128 - spec_of(To).bias) << 23;
     const float binade = __uint_as_float(max(__float_as_uint(y) & 0x7F800000u, least));
     float sum;
-    if constexpr (Field == 8) {
-      const std::uint32_t r = __byte_perm(word, 0x4B000000u, 0x7440u | (at & 3));
-      sum = __fmaf_rz(binade, fraction<8, 8>(r), fabsf(y));
-    } else if constexpr (Field == 16) {
-      const std::uint32_t r = __byte_perm(word, 0x4B000000u, at == 0 ? 0x7410 : 0x7432);
-      sum = __fmaf_rz(binade, fraction<16, 16>(r), fabsf(y));
+    if constexpr (Field == 32) {
+      sum = __fmaf_rz(binade, fraction<32>(field_at(word, 0, two_to_23)), fabsf(y));
+      sum = __fmaf_rz(binade, fraction<16>(field_at(word, 1, two_to_23)), sum);
     } else {
-      const std::uint32_t low = __byte_perm(word, 0x4B000000u, 0x7410);
-      const std::uint32_t high = __byte_perm(word, 0x4B000000u, 0x7432);
-      sum = __fmaf_rz(binade, fraction<16, 32>(low), fabsf(y));
-      sum = __fmaf_rz(binade, fraction<16, 16>(high), sum);
+      sum = __fmaf_rz(binade, fraction<Field>(field_at(word, at, two_to_23)), fabsf(y));
     }
-    constexpr float up = power(23 - mantissa);
+    constexpr float up = power(left_out);
     const float kept = __fmaf_rn(binade, -up, __fmaf_rz(binade, up, sum));
     return __float_as_uint(kept) | (__float_as_uint(y) & 0x80000000u);
+  }
+  /// Whether the four codes by_integers() gave stand for more than the smallest normal number each,
+  /// so that the elements were above it.
+  __device__ __forceinline__ static bool all_normal(std::uint32_t codes) {
+    constexpr std::uint32_t up = 0x80u - ((1u << mantissa) + 1);  // to the eighth bit
+    const std::uint32_t sums = (codes & 0x7F7F7F7Fu) + up * 0x01010101u;
+    return (sums & 0x80808080u) == 0x80808080u;
   }
 
   /// words: the random words of the strip, Field / 4 of them, of which only the top K bits of each
   /// field are set.
-  template <format_id From, class Scales>
-  __device__ __forceinline__ static uint2 codes(const strip_of<From>& x, const Scales& scales,
+  template <format_id From, class Factors>
+  __device__ __forceinline__ static uint2 codes(const strip_of<From>& x, const Factors& factors,
                                                 const std::uint32_t* words) {
-    constexpr int fields = 32 / Field;  // of a word
-    std::uint32_t y[2] = {0, 0};
+    std::uint32_t codes[2] = {0, 0};
+    const auto scaled = [&](int k) {
+      return __fmul_rn(element<From>(x, k), __uint_as_float(factors.of(k).factor));
+    };
 #pragma unroll
     for (int i = 0; i < strip; i += 2) {
       const auto drawn = [&](int k) {
-        const float scaled = __fmul_rn(element<From>(x, k), __uint_as_float(scales.of(k).factor));
-        return rounded(scaled, words[k / fields], k % fields);
+        return by_integers(__float_as_uint(scaled(k)), words[k / fields], k % fields);
       };
-      y[i / 4] |= fp8_pair<To>(drawn(i), drawn(i + 1)) << (i % 4 * 8);
+      codes[i / 4] |= fp8_pair<To>(drawn(i), drawn(i + 1)) << (i % 4 * 8);
     }
-    return make_uint2(y[0], y[1]);
+    if (!all_normal(codes[0]) || !all_normal(codes[1])) {
+      codes[0] = codes[1] = 0;
+#pragma unroll
+      for (int i = 0; i < strip; i += 2) {
+        const auto drawn = [&](int k) {
+          return by_adder(scaled(k), words[k / fields], k % fields);
+        };
+        codes[i / 4] |= fp8_pair<To>(drawn(i), drawn(i + 1)) << (i % 4 * 8);
+      }
+    }
+    return make_uint2(codes[0], codes[1]);
   }
 };
 
@@ -151,19 +207,24 @@ struct strip_words {
                                  : Field == 16 ? low * 0x00010001u
                                                : low);
     if constexpr (Field == 8) {
-      // A block serves the strips of two lanes: each lane computes those of every other row.
+      // A block serves the strips of two lanes: each lane computes those of every other row. Chosen
+      // by masks, since a branch would part the lanes.
       const unsigned odd = threadIdx.x % 2;
+      const std::uint32_t mask = 0u - odd;
+      const auto choose = [mask](std::uint32_t even_one, std::uint32_t odd_one) {
+        return (even_one & ~mask) | (odd_one & mask);
+      };
 #pragma unroll
       for (int i = 0; i < Rows; i += 2) {
         const auto block = numerics::philox4x32_10(
             t.random.keys, t.random.stream, t.index_of(row + i + odd, col - odd * strip) / 16);
 #pragma unroll
         for (int k = 0; k < 2; ++k) {
-          const std::uint32_t mine = odd != 0 ? block.word[2 + k] : block.word[k];
-          const std::uint32_t others = odd != 0 ? block.word[k] : block.word[2 + k];
-          const std::uint32_t got = __shfl_xor_sync(0xFFFFFFFFu, others, 1);
-          w[i][k] = (odd != 0 ? got : mine) & keep;
-          w[i + 1][k] = (odd != 0 ? mine : got) & keep;
+          const std::uint32_t mine = choose(block.word[k], block.word[2 + k]);
+          const std::uint32_t got =
+              __shfl_xor_sync(0xFFFFFFFFu, choose(block.word[2 + k], block.word[k]), 1);
+          w[i][k] = choose(mine, got) & keep;
+          w[i + 1][k] = choose(got, mine) & keep;
         }
       }
     } else {
@@ -180,28 +241,5 @@ struct strip_words {
     }
   }
 };
-
-/// The codes of Rows strips below one another; scales_of_row(i) are those of a row.
-template <format_id From, class Cast, int Rows, class ScalesOfRow>
-__device__ __forceinline__ void convert_strips(const patch_task& t, std::uint64_t row,
-                                               std::uint32_t col, const strip_of<From> (&x)[Rows],
-                                               const ScalesOfRow& scales_of_row,
-                                               uint2 (&codes)[Rows]) {
-  if constexpr (Cast::field == 0) {
-#pragma unroll
-    for (int i = 0; i < Rows; ++i) {
-      codes[i] = Cast::template codes<From>(x[i], scales_of_row(i));
-    }
-  } else {
-#pragma unroll
-    for (int i = 0; i < Rows; i += 2) {  // two at once: random words are many registers
-      const strip_words<Cast::field, 2> words(t, row + i, col);
-#pragma unroll
-      for (int k = 0; k < 2; ++k) {
-        codes[i + k] = Cast::template codes<From>(x[i + k], scales_of_row(i + k), words.w[k]);
-      }
-    }
-  }
-}
 
 }  // namespace samebits::cuda

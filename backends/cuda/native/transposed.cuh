@@ -47,12 +47,18 @@ __device__ __forceinline__ void store_transposed(const patch_task& t, transposed
   __syncthreads();
   const std::uint64_t row = first_row + lane * 8;
   if (row >= t.rows) return;
+  const bool whole = t.aligned_transposed && t.rows - row >= strip;
 #pragma unroll
   for (unsigned i = 0; i < transposed_codes::side; i += 16) {
     const std::uint32_t col = first_col + i + line;
     if (col >= t.cols) return;
-    store_codes(t.codes_transposed + std::uint64_t{col} * t.transposed_row_bytes + row,
-                t.aligned_transposed, t.rows - row, shared.strip[i + line][lane ^ (i + line) / 8]);
+    std::byte* const to = t.codes_transposed + std::uint64_t{col} * t.transposed_row_bytes + row;
+    const uint2 turned = shared.strip[i + line][lane ^ (i + line) / 8];
+    if (whole) {
+      store_codes<access::strips>(to, strip, turned);
+    } else {
+      store_codes<access::elements>(to, t.rows - row, turned);
+    }
   }
 }
 
