@@ -1,6 +1,6 @@
 // gpu_bench: array conversion on a GPU beside a plain device copy, timed with CUDA events.
 //
-//   gpu_bench [--json FILE] [--log2-elements N]      default 30
+//   gpu_bench [--json FILE] [--log2-elements N] [--only TEXT]      default 30, all work
 //
 // Share of copy = bytes a conversion must move (each input read once, each result written once) per
 // second, over the bandwidth of cudaMemcpyAsync between two device buffers in the same run. Each
@@ -216,12 +216,14 @@ void print(const std::vector<work>& list, std::FILE* json) {
 int main(int argc, char** argv) {
   int log2 = 30;
   const char* path = nullptr;
+  const char* only = "";
   for (int i = 1; i + 1 < argc; i += 2) {
     if (std::strcmp(argv[i], "--json") == 0) path = argv[i + 1];
+    if (std::strcmp(argv[i], "--only") == 0) only = argv[i + 1];
     if (std::strcmp(argv[i], "--log2-elements") == 0) log2 = std::atoi(argv[i + 1]);
   }
   if (argc % 2 == 0 || log2 < 10 || log2 > 33) {
-    std::fprintf(stderr, "usage: gpu_bench [--json FILE] [--log2-elements 10..33]\n");
+    std::fprintf(stderr, "usage: gpu_bench [--json FILE] [--log2-elements 10..33] [--only TEXT]\n");
     return 2;
   }
   buffers b;
@@ -235,6 +237,9 @@ int main(int argc, char** argv) {
   fill_normal<<<4096, 256>>>(static_cast<std::uint32_t*>(b.normal), b.count / 2);
   check(cudaDeviceSynchronize(), "fill");
   std::vector<work> list = all_work(b);
+  std::erase_if(list, [&](const work& w) {  // the copy stays
+    return &w != list.data() && w.name.find(only) == std::string::npos;
+  });
   time_all(list, 9);
   std::FILE* json = path != nullptr ? std::fopen(path, "w") : nullptr;
   if (path != nullptr && json == nullptr) {

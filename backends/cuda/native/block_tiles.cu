@@ -33,6 +33,7 @@ struct place {
   std::uint64_t block_row, row;
   std::uint32_t block_col, col;
   unsigned tiles_across, tile;
+  int count;  ///< strips in the matrix
 
   __device__ __forceinline__ place(const patch_task& t, unsigned row_block, unsigned col_block)
       : lane(threadIdx.x & ((1u << t.lanes) - 1)),
@@ -42,25 +43,40 @@ struct place {
         block_col((col_block << t.lanes) * strip),
         col(block_col + lane * strip),
         tiles_across((1u << t.lanes) * strip >> t.tile_cols),
-        tile((line * rows_a_thread >> t.tile_rows) * tiles_across + (lane * strip >> t.tile_cols)) {
-  }
-
-  __device__ __forceinline__ bool inside(const patch_task& t, int i) const {
-    return row + i < t.rows && col < t.cols;
-  }
+        tile((line * rows_a_thread >> t.tile_rows) * tiles_across + (lane * strip >> t.tile_cols)),
+        count(col >= t.cols || row >= t.rows
+                  ? 0
+                  : static_cast<int>(min(t.rows - row, std::uint64_t{rows_a_thread}))) {}
 };
 
-/// Blocks go along the rows; where codes are transposed, through bands of 8 blocks below one
-/// another, so that what is written together lies together.
-__device__ __forceinline__ place place_of(const patch_task& t) {
+/// Where block `block` is. Blocks go along the rows; where codes are transposed, through bands of 8
+/// blocks below one another, so that what is written together lies together.
+__device__ __forceinline__ place place_of(const patch_task& t, unsigned block) {
   constexpr unsigned band = 8;
   const unsigned row_blocks = gridDim.x / t.col_blocks;
-  const unsigned above = blockIdx.x / (band * t.col_blocks) * band;  // blocks
+  const unsigned above = block / (band * t.col_blocks) * band;  // blocks
   if (t.codes_transposed == nullptr || above + band > row_blocks) {
-    return place(t, blockIdx.x / t.col_blocks, blockIdx.x % t.col_blocks);
+    return place(t, block / t.col_blocks, block % t.col_blocks);
   }
-  const unsigned in_band = blockIdx.x - above * t.col_blocks;
+  const unsigned in_band = block - above * t.col_blocks;
   return place(t, above + in_band % band, in_band / band);
+}
+
+/// Has the L2 cache fetch what a later block reads, a line of 128 bytes for each thread or two.
+template <format_id From>
+__device__ __forceinline__ void fetch_ahead(const patch_task& t) {
+  if (blockIdx.x + t.ahead >= gridDim.x) return;
+  constexpr int line = 128 * 8 / spec_of(From).storage_bits;  // elements
+  const place later = place_of(t, blockIdx.x + t.ahead);
+  const unsigned across = (1u << t.lanes) * strip / line;
+#pragma unroll
+  for (unsigned i = threadIdx.x; i < block_elements / line; i += block_threads) {
+    const std::uint64_t row = later.block_row + i / across;
+    const std::uint32_t col = later.block_col + i % across * line;
+    if (row >= t.rows || col >= t.cols) continue;
+    const std::byte* const at = t.in + row * t.in_row_bytes + std::uint64_t{col} * (128 / line);
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(at));
+  }
 }
 
 /// Joins the threads' maxima to those of the block's tiles in `tiles`, which starts as zeros except
@@ -109,17 +125,32 @@ struct block_factors {
 template <format_id From, format_id To, shape Shape>
 __device__ __forceinline__ uint2 defined_codes(const patch_task& t, const place& at, int i,
                                                const block_factors<Shape>& factors) {
-  if (!at.inside(t, i)) return make_uint2(0, 0);
+  if (i >= at.count) return make_uint2(0, 0);
   return defined_strip<From, To>(t, factors.first + i * factors.step,
                                  Shape == shape::columns ? 1 : 0, at.row + i, at.col);
 }
 
+/// Rows of codes of a thread, stored one after the other.
 template <access Access>
-__device__ __forceinline__ void store_row(const patch_task& t, const place& at, int i,
-                                          uint2 codes) {
-  if (t.codes == nullptr || !at.inside(t, i)) return;
-  store_codes<Access>(t.codes + (at.row + i) * t.codes_row_bytes + at.col, t.cols - at.col, codes);
-}
+class code_rows {
+ public:
+  __device__ __forceinline__ code_rows(const patch_task& t, const place& at)
+      : to_(t.codes + at.row * t.codes_row_bytes + at.col),
+        row_bytes_(t.codes_row_bytes),
+        left_(t.codes == nullptr ? 0 : at.count),
+        columns_(t.cols - at.col) {}
+
+  __device__ __forceinline__ void store(uint2 codes) {
+    if (left_-- > 0) store_codes<Access>(to_, columns_, codes);
+    to_ += row_bytes_;
+  }
+
+ private:
+  std::byte* to_;
+  std::uint64_t row_bytes_;
+  int left_;
+  std::uint32_t columns_;
+};
 
 /// Codes of a thread in shared memory, where they can be indexed; null where nobody needs them.
 struct kept_codes {
@@ -149,10 +180,10 @@ __global__ void __launch_bounds__(block_threads, resident_blocks<From>)
   extern __shared__ transposed_codes transposed[];  // one, or none
   __shared__ std::uint32_t maxima[most_tiles<Shape>];
   __shared__ tile_factor factors[most_tiles<Shape>];
-  const place at = place_of(t);
+  const place at = place_of(t, blockIdx.x);
   strip_of<From> x[rows_a_thread];
-#pragma unroll
-  for (int i = 0; i < rows_a_thread; ++i) x[i] = load_strip<From, Access>(t, at.row + i, at.col);
+  load_strips<From, Access>(t, at.row, at.col, at.count, x);
+  if constexpr (Access == access::strips) fetch_ahead<From>(t);
 
   const unsigned tiles = static_cast<unsigned>(block_elements) >> (t.tile_rows + t.tile_cols);
   if constexpr (Shape != shape::rows) {
@@ -180,34 +211,34 @@ __global__ void __launch_bounds__(block_threads, resident_blocks<From>)
   const kept_codes kept{t.codes_transposed == nullptr ? nullptr : &transposed[0].strip[0][0]};
   uint2 codes[rows_a_thread];
   if (!Cast::serves_all && by_definition) {
+    code_rows<access::elements> rows(t, at);
 #pragma unroll 1
     for (int i = 0; i < rows_a_thread; ++i) {
       const uint2 of_row = defined_codes<From, To>(t, at, i, of_block);
-      store_row<access::elements>(t, at, i, of_row);
+      rows.store(of_row);
       kept.keep(i, of_row);
     }
     kept.get(codes);
   } else if constexpr (Cast::field != 0) {
-    // Drawing takes many instructions: a loop keeps them in the instruction cache, and since
-    // registers cannot be indexed, the elements come from the L1 cache once more.
-    constexpr int at_once = Cast::field == 8 ? 2 : 1;
-#pragma unroll 1
-    for (int i = 0; i < rows_a_thread; i += at_once) {
-      const strip_words<Cast::field, at_once> words(t, at.row + i, at.col);
+    using random = strip_words<Cast::field>;
+    random drawn(t, t.index_of(at.row, at.col));
+    code_rows<Access> rows(t, at);
 #pragma unroll
-      for (int k = 0; k < at_once; ++k) {
-        const auto again = load_strip<From, Access>(t, at.row + i + k, at.col);
-        const uint2 of_row = Cast::template codes<From>(again, of_block.of_row(i + k), words.w[k]);
-        store_row<Access>(t, at, i + k, of_row);
-        kept.keep(i + k, of_row);
+    for (int i = 0; i < rows_a_thread; i += random::rows_at_once) {
+      std::uint32_t words[random::rows_at_once][random::words];
+      drawn.draw(words);
+#pragma unroll
+      for (int k = 0; k < random::rows_at_once; ++k) {
+        codes[i + k] = Cast::template codes<From>(x[i + k], of_block.of_row(i + k), words[k]);
+        rows.store(codes[i + k]);
       }
     }
-    kept.get(codes);
   } else if constexpr (!std::is_same_v<Cast, defined_cast>) {
+    code_rows<Access> rows(t, at);
 #pragma unroll
     for (int i = 0; i < rows_a_thread; ++i) {
       codes[i] = Cast::template codes<From>(x[i], of_block.of_row(i));
-      store_row<Access>(t, at, i, codes[i]);
+      rows.store(codes[i]);
     }
   }
   if (t.codes_transposed != nullptr) {

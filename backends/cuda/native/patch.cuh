@@ -35,6 +35,7 @@ struct patch_task {
   std::uint64_t rows;
   std::uint32_t cols;
   std::uint32_t col_blocks;  ///< blocks that stand side by side along the rows
+  std::uint32_t ahead;       ///< so many blocks later the L2 cache fetches for
   int lanes;                 ///< log2 of the threads of a block along a row
   int tile_rows, tile_cols;  ///< log2
   bool aligned;              ///< rows start at 16 bytes of input and 8 of codes, cols % 8 == 0
@@ -68,21 +69,29 @@ __device__ __forceinline__ std::uint32_t load_element(const patch_task& t, std::
       load_code(t.in + row * t.in_row_bytes + std::uint64_t{col} * bytes, bytes));
 }
 
-/// Zeros beyond the matrix: they change no amax.
-template <format_id From, access Access>
-__device__ __forceinline__ strip_of<From> load_strip(const patch_task& t, std::uint64_t row,
-                                                     std::uint32_t col) {
-  constexpr int bits = spec_of(From).storage_bits;
-  strip_of<From> x{};
-  if (row >= t.rows || col >= t.cols) return x;
-  if constexpr (Access == access::strips) {
-    return strip_of<From>::load(t.in + row * t.in_row_bytes + std::uint64_t{col} * (bits / 8));
-  }
+/// Strips below one another from (row, col) on, of which `count` lie in the matrix; zeros, which
+/// change no amax, beyond it.
+template <format_id From, access Access, int Rows>
+__device__ __forceinline__ void load_strips(const patch_task& t, std::uint64_t row,
+                                            std::uint32_t col, int count,
+                                            strip_of<From> (&x)[Rows]) {
+  constexpr int bytes = spec_of(From).storage_bits / 8;
+  const std::byte* from = t.in + row * t.in_row_bytes + std::uint64_t{col} * bytes;
 #pragma unroll
-  for (int i = 0; i < strip; ++i) {
-    if (col + i < t.cols) x.set(i, load_element<From>(t, row, col + i));
+  for (int i = 0; i < Rows; ++i, from += t.in_row_bytes) {
+    x[i] = {};
+    if (i >= count) continue;
+    if constexpr (Access == access::strips) {
+      x[i] = strip_of<From>::load(from);
+    } else {
+#pragma unroll
+      for (int k = 0; k < strip; ++k) {
+        if (col + k < t.cols) {
+          x[i].set(k, static_cast<std::uint32_t>(load_code(from + k * bytes, bytes)));
+        }
+      }
+    }
   }
-  return x;
 }
 
 /// Element i as binary32. A NaN need not be the canonical one: what follows maps all alike.
@@ -115,6 +124,23 @@ __device__ __forceinline__ std::uint32_t counted_code(const patch_task& t, std::
   return counts && row < t.rows && col < t.cols ? code + 1 : 0;
 }
 
+/// The larger magnitude of each of two pairs of 16-bit codes, with any sign; NaN before numbers.
+template <format_id From>
+__device__ __forceinline__ std::uint32_t larger_magnitudes(std::uint32_t a, std::uint32_t b) {
+#if __CUDA_ARCH__ >= 890
+  std::uint32_t most;
+  if constexpr (From == format_id::bf16) {
+    asm("max.NaN.xorsign.abs.bf16x2 %0, %1, %2;" : "=r"(most) : "r"(a), "r"(b));
+  } else {
+    static_assert(From == format_id::fp16);
+    asm("max.NaN.xorsign.abs.f16x2 %0, %1, %2;" : "=r"(most) : "r"(a), "r"(b));
+  }
+  return most;
+#else
+  return 0;  // native_supported() keeps older GPUs away from here
+#endif
+}
+
 /// The maxima of rows of magnitudes, as codes of their format: for 16-bit formats those of two rows
 /// in one word.
 template <format_id From, int Rows>
@@ -129,14 +155,14 @@ struct row_maxima {
     std::uint32_t most[Rows];
 #pragma unroll
     for (int i = 0; i < Rows; ++i) {
-      most[i] = 0;
+      if constexpr (paired) {
+        most[i] = larger_magnitudes<From>(larger_magnitudes<From>(x[i].w[0], x[i].w[1]),
+                                          larger_magnitudes<From>(x[i].w[2], x[i].w[3])) &
+                  0x7FFF7FFFu;
+      } else {
+        most[i] = 0;
 #pragma unroll
-      for (const std::uint32_t codes : x[i].w) {
-        if constexpr (paired) {
-          most[i] = __vmaxu2(most[i], codes & 0x7FFF7FFFu);
-        } else {
-          most[i] = max(most[i], codes & magnitude);
-        }
+        for (const std::uint32_t code : x[i].w) most[i] = max(most[i], code & magnitude);
       }
     }
     if constexpr (paired) {
@@ -207,12 +233,17 @@ struct column_maxima {
   template <int Rows>
   __device__ __forceinline__ explicit column_maxima(const strip_of<From> (&x)[Rows]) {
 #pragma unroll
-    for (int i = 0; i < Rows; ++i) {
+    for (int k = 0; k < strip_of<From>::words; ++k) {
+      most.w[k] = x[0].w[k];
 #pragma unroll
-      for (int k = 0; k < strip_of<From>::words; ++k) {
-        most.w[k] = paired ? __vmaxu2(most.w[k], x[i].w[k] & 0x7FFF7FFFu)
-                           : max(most.w[k], x[i].w[k] & 0x7FFFFFFFu);
+      for (int i = 1; i < Rows; ++i) {
+        if constexpr (paired) {
+          most.w[k] = larger_magnitudes<From>(most.w[k], x[i].w[k]);
+        } else {
+          most.w[k] = max(most.w[k] & 0x7FFFFFFFu, x[i].w[k] & 0x7FFFFFFFu);
+        }
       }
+      most.w[k] &= paired ? 0x7FFF7FFFu : 0x7FFFFFFFu;
     }
   }
   /// Of the elements' counted_code().

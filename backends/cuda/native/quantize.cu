@@ -51,6 +51,16 @@ bool only_the_definition(const quantize_call& call) {
   return !one_row_tiles(call) || call.scale.math == scale_math::div || bounded || !whole_blocks;
 }
 
+/// About as many blocks as run at a time.
+std::uint32_t blocks_at_once() {
+  int device = 0, processors = 0;
+  if (cudaGetDevice(&device) != cudaSuccess ||
+      cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device) != cudaSuccess) {
+    return 0;  // the launch that follows reports the error
+  }
+  return static_cast<std::uint32_t>(processors) * 4;
+}
+
 patch_task task_of(const quantize_call& call) {
   const const_matrix_view& in = call.in;
   const quantize_outputs& o = call.outputs;

@@ -153,11 +153,11 @@ struct drawn_cast {
     const float kept = __fmaf_rn(binade, -up, __fmaf_rz(binade, up, sum));
     return __float_as_uint(kept) | (__float_as_uint(y) & 0x80000000u);
   }
-  /// Whether the four codes by_integers() gave stand for more than the smallest normal number each,
-  /// so that the elements were above it.
-  __device__ __forceinline__ static bool all_normal(std::uint32_t codes) {
-    constexpr std::uint32_t up = 0x80u - ((1u << mantissa) + 1);  // to the eighth bit
-    const std::uint32_t sums = (codes & 0x7F7F7F7Fu) + up * 0x01010101u;
+  /// Whether the codes by_integers() gave stand for more than the smallest normal number each, so
+  /// that the elements were above it.
+  __device__ __forceinline__ static bool all_normal(std::uint32_t a, std::uint32_t b) {
+    constexpr std::uint32_t up = (0x80u - ((1u << mantissa) + 1)) * 0x01010101u;  // to bit 7
+    const std::uint32_t sums = ((a & 0x7F7F7F7Fu) + up) & ((b & 0x7F7F7F7Fu) + up);
     return (sums & 0x80808080u) == 0x80808080u;
   }
 
@@ -177,7 +177,7 @@ struct drawn_cast {
       };
       codes[i / 4] |= fp8_pair<To>(drawn(i), drawn(i + 1)) << (i % 4 * 8);
     }
-    if (!all_normal(codes[0]) || !all_normal(codes[1])) {
+    if (!all_normal(codes[0], codes[1])) {
       codes[0] = codes[1] = 0;
 #pragma unroll
       for (int i = 0; i < strip; i += 2) {
@@ -191,55 +191,66 @@ struct drawn_cast {
   }
 };
 
-/// The random words of Rows strips below one another, in order.
-template <int Field, int Rows>
-struct strip_words {
-  static constexpr int words = Field / 4;
-  std::uint32_t w[Rows][words];
+/// The random words of a thread's strips, row after row.
+template <int Field>
+class strip_words {
+ public:
+  static constexpr int words = Field / 4;  // of a strip
+  static constexpr int rows_at_once = Field == 8 ? 2 : 1;
 
-  /// All 32 lanes of the warp come here; index_of(row, col) % 8 == 0, % 16 where Field is 8 and
-  /// the lane is even.
-  __device__ __forceinline__ strip_words(const patch_task& t, std::uint64_t row,
-                                         std::uint32_t col) {
+  /// index: that of the thread's first element; it and t.pitch are multiples of 8, and of 16 where
+  /// Field is 8 and the lane is even.
+  __device__ __forceinline__ strip_words(const patch_task& t, std::uint64_t index)
+      : random_(t.random), odd_(threadIdx.x % 2), step_(t.pitch / fields) {
+    if constexpr (Field == 8) index += odd_ * (t.pitch - strip);
+    block_ = index / fields;
     const int spare = Field - t.random.k;
     const std::uint32_t low = (std::uint32_t{1} << spare) - 1;  // spare < 32, K being at least 1
-    const std::uint32_t keep = ~(Field == 8    ? low * 0x01010101u
-                                 : Field == 16 ? low * 0x00010001u
-                                               : low);
+    keep_ = ~(Field == 8 ? low * 0x01010101u : Field == 16 ? low * 0x00010001u : low);
+  }
+
+  /// Those of the next rows_at_once rows; all lanes of the warp come here.
+  __device__ __forceinline__ void draw(std::uint32_t (&w)[rows_at_once][words]) {
     if constexpr (Field == 8) {
       // A block serves the strips of two lanes: each lane computes those of every other row. Chosen
       // by masks, since a branch would part the lanes.
-      const unsigned odd = threadIdx.x % 2;
-      const std::uint32_t mask = 0u - odd;
+      const std::uint32_t mask = 0u - odd_;
       const auto choose = [mask](std::uint32_t even_one, std::uint32_t odd_one) {
         return (even_one & ~mask) | (odd_one & mask);
       };
+      const auto block = numerics::philox4x32_10(random_.keys, random_.stream, wrapped(block_));
 #pragma unroll
-      for (int i = 0; i < Rows; i += 2) {
-        const auto block = numerics::philox4x32_10(
-            t.random.keys, t.random.stream, t.index_of(row + i + odd, col - odd * strip) / 16);
-#pragma unroll
-        for (int k = 0; k < 2; ++k) {
-          const std::uint32_t mine = choose(block.word[k], block.word[2 + k]);
-          const std::uint32_t got =
-              __shfl_xor_sync(0xFFFFFFFFu, choose(block.word[2 + k], block.word[k]), 1);
-          w[i][k] = choose(mine, got) & keep;
-          w[i + 1][k] = choose(got, mine) & keep;
-        }
+      for (int k = 0; k < 2; ++k) {
+        const std::uint32_t mine = choose(block.word[k], block.word[2 + k]);
+        const std::uint32_t got =
+            __shfl_xor_sync(0xFFFFFFFFu, choose(block.word[2 + k], block.word[k]), 1);
+        w[0][k] = choose(mine, got) & keep_;
+        w[1][k] = choose(got, mine) & keep_;
       }
     } else {
 #pragma unroll
-      for (int i = 0; i < Rows; ++i) {
+      for (int b = 0; b < words / 4; ++b) {
+        const auto block =
+            numerics::philox4x32_10(random_.keys, random_.stream, wrapped(block_ + b));
 #pragma unroll
-        for (int b = 0; b < words / 4; ++b) {
-          const auto block = numerics::philox4x32_10(t.random.keys, t.random.stream,
-                                                     t.index_of(row + i, col) / (128 / Field) + b);
-#pragma unroll
-          for (int k = 0; k < 4; ++k) w[i][4 * b + k] = block.word[k] & keep;
-        }
+        for (int k = 0; k < 4; ++k) w[0][4 * b + k] = block.word[k] & keep_;
       }
     }
+    block_ += rows_at_once * step_;
   }
+
+ private:
+  static constexpr int fields = 128 / Field;  // of a block
+
+  /// Indices are counted modulo 2^64, so blocks are modulo 2^64 / fields.
+  __device__ __forceinline__ static std::uint64_t wrapped(std::uint64_t block) {
+    return block & (~std::uint64_t{0} / fields);
+  }
+
+  const random_source& random_;
+  unsigned odd_;
+  std::uint32_t keep_;
+  std::uint64_t block_, step_;
 };
 
 }  // namespace samebits::cuda
