@@ -1,4 +1,5 @@
 // Which quantizations the kernels that hold a patch of the matrix in registers take, and how.
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 
@@ -84,7 +85,12 @@ patch_task task_of(const quantize_call& call) {
   t.cols = static_cast<std::uint32_t>(in.cols);
   t.tile_rows = log2_of(call.grid.tile_rows);
   t.tile_cols = log2_of(call.grid.tile_cols);
-  t.lanes = t.tile_cols == 8 ? 5 : 4;
+  t.lanes = 4;
+  // Scales are stored eight side by side where they can: a sector of 32 bytes.
+  if (one_row_tiles(call) && t.codes_transposed == nullptr) {
+    const int whole_row = std::bit_width(unsigned_of((in.cols + strip - 1) / strip) - 1);
+    t.lanes = std::clamp(whole_row, std::max(4, t.tile_cols - 3), std::max(4, t.tile_cols));
+  }
   const auto block_cols = unsigned_of(std::int64_t{strip} << t.lanes);
   t.col_blocks = static_cast<std::uint32_t>((unsigned_of(in.cols) + block_cols - 1) / block_cols);
   t.aligned =

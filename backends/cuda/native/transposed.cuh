@@ -46,12 +46,11 @@ __device__ __forceinline__ void store_transposed(const patch_task& t, transposed
   }
   __syncthreads();
   const std::uint64_t row = first_row + lane * 8;
-  if (row >= t.rows) return;
-  const bool whole = t.aligned_transposed && t.rows - row >= strip;
+  const bool whole = t.aligned_transposed && row + strip <= t.rows;
 #pragma unroll
   for (unsigned i = 0; i < transposed_codes::side; i += 16) {
     const std::uint32_t col = first_col + i + line;
-    if (col >= t.cols) return;
+    if (col >= t.cols || row >= t.rows) continue;
     std::byte* const to = t.codes_transposed + std::uint64_t{col} * t.transposed_row_bytes + row;
     const uint2 turned = shared.strip[i + line][lane ^ (i + line) / 8];
     if (whole) {
