@@ -163,7 +163,24 @@ quantize_call checked(const const_matrix_view& in, const quantize_outputs& outpu
           cast_rule{options.round, options.on_overflow, options.on_nan},
           options.random,
           options.random.pitch.value_or(static_cast<std::uint64_t>(in.cols)),
-          options.skip_if_nonzero};
+          options.skip_if_nonzero,
+          options.workspace.data()};
+}
+
+std::size_t workspace_of(const backend& b, const quantize_call& call) {
+  return b.quantizes->workspace == nullptr ? 0 : b.quantizes->workspace(call);
+}
+
+void check_workspace(const backend& b, const quantize_call& call, std::span<std::byte> workspace) {
+  if (workspace.empty()) return;
+  const std::size_t needed = workspace_of(b, call);
+  if (workspace.size() < needed) {
+    throw invalid_argument("options.workspace: needs " + std::to_string(needed) + " bytes, got " +
+                           std::to_string(workspace.size()));
+  }
+  if (reinterpret_cast<std::uintptr_t>(workspace.data()) % 16 != 0) {
+    throw invalid_argument("options.workspace: must be aligned to 16 bytes");
+  }
 }
 
 [[noreturn]] void refuse_backend(const backend& b, const char* operation, const std::string& what) {
@@ -216,14 +233,15 @@ matrix_shape scales_shape(std::int64_t rows, std::int64_t cols, const tile_shape
 void quantize(const const_matrix_view& in, const quantize_outputs& outputs,
               const quantize_options& options, const executor& where) {
   const backends::quantize_call call = backends::checked(in, outputs, options, where);
-  backends::quantizing_backend(call, where).quantizes->quantize(call, where);
+  const backends::backend& b = backends::quantizing_backend(call, where);
+  backends::check_workspace(b, call, options.workspace);
+  b.quantizes->quantize(call, where);
 }
 
 std::size_t quantize_workspace(const const_matrix_view& in, const quantize_outputs& outputs,
                                const quantize_options& options, const executor& where) {
   const backends::quantize_call call = backends::checked(in, outputs, options, where);
-  const backends::quantizer& q = *backends::quantizing_backend(call, where).quantizes;
-  return q.workspace == nullptr ? 0 : q.workspace(call);
+  return backends::workspace_of(backends::quantizing_backend(call, where), call);
 }
 
 void dequantize(const const_matrix_view& codes, const const_matrix_view& scales,

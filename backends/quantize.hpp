@@ -32,6 +32,7 @@ struct quantize_call {
   random_stream random;
   std::uint64_t pitch = 0;
   const std::uint32_t* skip_if_nonzero = nullptr;
+  std::byte* workspace = nullptr;  ///< enough, or null
 };
 
 struct dequantize_call {
@@ -48,7 +49,8 @@ struct quantizer {
   /// enqueue it on where.stream. Asks require_tested() before it writes, if it computes in binary32
   /// or binary64 steps.
   void (*quantize)(const quantize_call& call, const executor& where);
-  /// Bytes of device memory; null where none is ever needed.
+  /// Bytes of device memory; null where none is ever needed. Without a workspace in the call a
+  /// backend takes it from the stream.
   std::size_t (*workspace)(const quantize_call& call);
   void (*dequantize)(const dequantize_call& call, const executor& where);
 };

@@ -58,6 +58,8 @@ std::string why_not_native() {
 constinit backends::self_test_entry self_test = {probes_on_device, current_device_number,
                                                  is_capturing};
 
+}  // namespace
+
 const backends::backend emulated = {"cuda-emulated",
                                     "CUDA, the definition in a kernel",
                                     memory_space::device,
@@ -68,7 +70,6 @@ const backends::backend emulated = {"cuda-emulated",
                                     &self_test,
                                     &memory,
                                     &emulated_quantizer};
-}  // namespace
 
 const backends::backend native = {"cuda-native",
                                   "CUDA, hardware conversions where proved equal",

@@ -9,6 +9,7 @@
 
 namespace samebits::cuda {
 
+extern const backends::backend emulated;
 extern const backends::backend native;
 
 struct dense_rows;

@@ -1,171 +1,259 @@
-// Quantization on CUDA: a group of threads for each tile, any tiles, strides and outputs.
+// Quantization on CUDA: any tiles, strides and outputs. A group of threads takes each tile; where
+// tiles are large or statistics are wanted, one pass finds the scales and another rounds.
 #include "backends/cuda/quantize.hpp"
 
-#include <algorithm>
 #include <cstdint>
 
-#include "backends/cuda/codes.cuh"
-#include "backends/cuda/convert_ops.cuh"
 #include "backends/cuda/cuda.hpp"
 #include "backends/cuda/error.hpp"
 #include "backends/cuda/hardware.cuh"
+#include "backends/cuda/quantize_task.cuh"
+#include "backends/cuda/statistics.cuh"
 #include "backends/self_test.hpp"
-#include "numerics/decode.hpp"
 #include "numerics/encode.hpp"
-#include "numerics/scale.hpp"
-#include "numerics/tile.hpp"
 
 namespace samebits::cuda {
 namespace {
 
 using backends::quantize_call;
-using numerics::tile_amax;
 
-/// A matrix of codes in device memory; null where it is not wanted.
-struct cells {
-  std::byte* data;
-  std::uint64_t row_bytes, col_bytes;
-
-  __device__ std::byte* at(std::uint64_t row, std::uint64_t col) const {
-    return data + row * row_bytes + col * col_bytes;
-  }
-};
-
-cells cells_of(const const_matrix_view& v) {
-  const auto bytes = static_cast<std::uint64_t>(storage_bytes(v.format));
-  return {static_cast<std::byte*>(const_cast<void*>(v.data)),
-          static_cast<std::uint64_t>(v.row_stride) * bytes,
-          static_cast<std::uint64_t>(v.col_stride) * bytes};
+template <class Arithmetic>
+__device__ quantized_element quantized(const quantize_task& t, const numerics::tile_scale& scale,
+                                       std::uint64_t row, std::uint64_t col) {
+  const std::uint32_t x = t.element(row, col);
+  const std::uint32_t y = numerics::scaled<Arithmetic>(t.scale.math, scale, x);
+  const auto cast = numerics::encode<std::uint32_t>(t.target, t.cast, y, t.dither(row, col));
+  t.store_element(row, col, cast.code);
+  return {x, y, cast.code, 0, cast.overflow};
 }
 
-struct quantize_task {
-  cells in, codes, scales, codes_transposed, scales_transposed;
-  format_spec source, target;
-  std::uint64_t rows, cols, tile_rows, tile_cols, grid_rows, grid_cols;
-  numerics::scale_rule scale;
-  cast_rule cast;
-  random_source random;
-  std::uint64_t index, pitch;
-  const std::uint32_t* skip;
-};
-
-/// Calls f(row, column) for the elements of a tile, one in `Group` of them for each thread.
-template <int Group, class Function>
-__device__ void for_each_of_tile(const quantize_task& t, std::uint64_t tile, unsigned lane,
-                                 const Function& f) {
-  const std::uint64_t row = tile / t.grid_cols * t.tile_rows;
-  const std::uint64_t col = tile % t.grid_cols * t.tile_cols;
-  const std::uint64_t height = min(t.tile_rows, t.rows - row);
-  const std::uint64_t width = min(t.tile_cols, t.cols - col);
-  const std::uint64_t count = height * width;
-  if (count >> 32 == 0) {  // divisions of 32 bits are several times faster
-    for (std::uint64_t i = lane; i < count; i += Group) {
-      const std::uint32_t r = static_cast<std::uint32_t>(i) / static_cast<std::uint32_t>(width);
-      f(row + r, col + (static_cast<std::uint32_t>(i) - r * static_cast<std::uint32_t>(width)));
-    }
-  } else {
-    for (std::uint64_t i = lane; i < count; i += Group) f(row + i / width, col + i % width);
-  }
+__device__ tile_amax counted(const quantize_task& t, std::uint64_t row, std::uint64_t col) {
+  return numerics::counted(t.scale.on_nonfinite, t.element(row, col));
 }
 
-/// The maximum over the threads of a group, for each of them.
-template <int Group>
-__device__ tile_amax group_maximum(tile_amax amax) {
-  amax = __reduce_max_sync(0xFFFFFFFFu, amax);
-  if constexpr (Group > 32) {
-    __shared__ tile_amax warps[Group / 32];
-    __syncthreads();  // those of the tile before may still be read
-    if (threadIdx.x % 32 == 0) warps[threadIdx.x / 32] = amax;
-    __syncthreads();
-    amax = warps[0];
-    for (int i = 1; i < Group / 32; ++i) amax = numerics::joined(amax, warps[i]);
-  }
-  return amax;
-}
-
-template <class Arithmetic, int Group>
+/// Tiles of few elements, a warp for each: the matrix is read from memory once.
+template <class Arithmetic>
 __global__ void __launch_bounds__(block_threads) tiles_kernel(const quantize_task t) {
-  if (t.skip != nullptr && *t.skip != 0) return;
-  const unsigned lane = threadIdx.x % Group;
-  const std::uint64_t tiles = t.grid_rows * t.grid_cols;
-  const std::uint64_t groups = std::uint64_t{gridDim.x} * (block_threads / Group);
-  // All threads of a warp stay in the loop for as long as one of its groups has a tile.
-  for (std::uint64_t tile =
-           std::uint64_t{blockIdx.x} * (block_threads / Group) + threadIdx.x / Group;
-       tile < tiles; tile += groups) {
-    const auto element = [&](std::uint64_t row, std::uint64_t col) {
-      const std::uint64_t code = load_code(t.in.at(row, col), t.source.storage_bits / 8);
-      return numerics::decode<std::uint32_t>(t.source, static_cast<std::uint32_t>(code));
-    };
+  if (t.skipped()) return;
+  const unsigned lane = threadIdx.x % 32;
+  const std::uint64_t tiles = t.grid_rows * t.grid_cols, all = t.tile_rows * t.tile_cols;
+  const std::uint64_t warps = std::uint64_t{gridDim.x} * (block_threads / 32);
+  for (std::uint64_t tile = (std::uint64_t{blockIdx.x} * block_threads + threadIdx.x) / 32;
+       tile < tiles; tile += warps) {
     tile_amax amax = numerics::nothing_counted;
-    for_each_of_tile<Group>(t, tile, lane, [&](std::uint64_t row, std::uint64_t col) {
-      amax = numerics::joined(amax, numerics::counted(t.scale.on_nonfinite, element(row, col)));
+    for_each_of_tile<32>(t, tile, 0, all, lane, [&](std::uint64_t row, std::uint64_t col) {
+      amax = numerics::joined(amax, counted(t, row, col));
     });
-    const numerics::tile_scale scale =
-        numerics::scale_of<Arithmetic>(t.target, t.scale, group_maximum<Group>(amax));
-    if (lane == 0) {
-      const std::uint64_t row = tile / t.grid_cols, col = tile % t.grid_cols;
-      if (t.scales.data != nullptr) store_code(t.scales.at(row, col), 4, scale.stored);
-      if (t.scales_transposed.data != nullptr) {
-        store_code(t.scales_transposed.at(col, row), 4, scale.stored);
-      }
-    }
-    for_each_of_tile<Group>(t, tile, lane, [&](std::uint64_t row, std::uint64_t col) {
-      const std::uint32_t y = numerics::scaled<Arithmetic>(t.scale.math, scale, element(row, col));
-      const std::uint32_t dither = t.cast.round == rounding::stochastic
-                                       ? dither_of(t.random, t.index + row * t.pitch + col)
-                                       : 0;
-      const std::uint32_t code = numerics::encode<std::uint32_t>(t.target, t.cast, y, dither).code;
-      if (t.codes.data != nullptr) *t.codes.at(row, col) = static_cast<std::byte>(code);
-      if (t.codes_transposed.data != nullptr) {
-        *t.codes_transposed.at(col, row) = static_cast<std::byte>(code);
-      }
+    amax = __reduce_max_sync(0xFFFFFFFFu, amax);
+    const auto scale = numerics::scale_of<Arithmetic>(t.target, t.scale, amax);
+    if (lane == 0) t.store_scale(tile / t.grid_cols, tile % t.grid_cols, scale.stored);
+    for_each_of_tile<32>(t, tile, 0, all, lane, [&](std::uint64_t row, std::uint64_t col) {
+      quantized<Arithmetic>(t, scale, row, col);
     });
   }
 }
 
-quantize_task task_of(const quantize_call& call) {
-  const auto unsigned_of = [](std::int64_t n) { return static_cast<std::uint64_t>(n); };
-  const quantize_outputs& o = call.outputs;
-  return {cells_of(call.in),
-          cells_of(o.codes),
-          cells_of(o.scales),
-          cells_of(o.codes_transposed),
-          cells_of(o.scales_transposed),
-          spec_of(call.in.format),
-          spec_of(call.to),
-          unsigned_of(call.in.rows),
-          unsigned_of(call.in.cols),
-          unsigned_of(call.grid.tile_rows),
-          unsigned_of(call.grid.tile_cols),
-          unsigned_of(call.grid.rows),
-          unsigned_of(call.grid.cols),
-          call.scale,
-          call.cast,
-          source_of(call.random),
-          call.random.offset,
-          call.pitch,
-          call.skip_if_nonzero};
-}
+constexpr std::uint64_t piece_elements = 4096;  // of a tile, for a warp
 
-template <class Arithmetic, int Group>
-void launch_tiles(const quantize_task& t, cudaStream_t stream) {
-  const std::uint64_t in_a_block = block_threads / Group;
-  const std::uint64_t blocks = (t.grid_rows * t.grid_cols + in_a_block - 1) / in_a_block;
-  const auto grid = static_cast<unsigned>(std::min<std::uint64_t>(blocks, 1u << 20));
-  tiles_kernel<Arithmetic, Group><<<grid, block_threads, 0, stream>>>(t);
+/// The amaxes of all tiles, which start as nothing_counted, a warp for each piece of one.
+__global__ void __launch_bounds__(block_threads)
+    amaxes_kernel(const quantize_task t, const std::uint64_t pieces, tile_amax* const amaxes) {
+  if (t.skipped()) return;
+  const std::uint64_t work = t.grid_rows * t.grid_cols * pieces;
+  const std::uint64_t warps = std::uint64_t{gridDim.x} * (block_threads / 32);
+  for (std::uint64_t i = (std::uint64_t{blockIdx.x} * block_threads + threadIdx.x) / 32; i < work;
+       i += warps) {
+    const std::uint64_t tile = i / pieces, begin = i % pieces * piece_elements;
+    tile_amax amax = numerics::nothing_counted;
+    for_each_of_tile<32>(t, tile, begin, begin + piece_elements, threadIdx.x % 32,
+                         [&](std::uint64_t row, std::uint64_t col) {
+                           amax = numerics::joined(amax, counted(t, row, col));
+                         });
+    amax = __reduce_max_sync(0xFFFFFFFFu, amax);
+    if (threadIdx.x % 32 == 0) atomicMax(&amaxes[tile], amax);
+  }
 }
 
 template <class Arithmetic>
-void launch_any_tiles(const quantize_call& call, void* stream) {
+__global__ void __launch_bounds__(block_threads)
+    scales_kernel(const quantize_task t, const tile_amax* const amaxes,
+                  numerics::tile_scale* const scales) {
+  if (t.skipped()) return;
+  const std::uint64_t tiles = t.grid_rows * t.grid_cols;
+  for (std::uint64_t i = std::uint64_t{blockIdx.x} * block_threads + threadIdx.x; i < tiles;
+       i += std::uint64_t{gridDim.x} * block_threads) {
+    scales[i] = numerics::scale_of<Arithmetic>(t.target, t.scale, amaxes[i]);
+    t.store_scale(i / t.grid_cols, i % t.grid_cols, scales[i].stored);
+  }
+}
+
+constexpr unsigned chunk_elements = 4096;  // level-12 nodes of the sum trees
+constexpr unsigned part_elements = 1024;   // of a chunk, at once in shared memory
+
+/// Joins the first n nodes in shared memory to the first one; all threads of the block come here.
+__device__ void join_nodes(sum_node* nodes, unsigned n) {
+  constexpr unsigned most = part_elements / 2 / block_threads;
+  while (n > 1) {
+    const unsigned next = (n + 1) / 2;
+    sum_node up[most];
+    __syncthreads();
+    for (unsigned k = 0; k < most; ++k) {
+      const unsigned j = threadIdx.x + k * block_threads;
+      if (j < next) up[k] = 2 * j + 1 < n ? joined(nodes[2 * j], nodes[2 * j + 1]) : nodes[2 * j];
+    }
+    __syncthreads();
+    for (unsigned k = 0; k < most; ++k) {
+      const unsigned j = threadIdx.x + k * block_threads;
+      if (j < next) nodes[j] = up[k];
+    }
+    n = next;
+  }
+  __syncthreads();
+}
+
+/// Rounds by scales that are known, a block for each chunk of elements in their order; counts if
+/// there are parts to write.
+template <class Arithmetic>
+__global__ void __launch_bounds__(block_threads)
+    chunks_kernel(const quantize_task t, const numerics::tile_scale* const scales,
+                  const statistics_parts parts) {
+  if (t.skipped()) return;
+  __shared__ sum_node leaves[part_elements];
+  __shared__ sum_node of_parts[chunk_elements / part_elements];
+  __shared__ element_counts of_threads[block_threads];
+  const std::uint64_t elements = t.rows * t.cols;
+  const std::uint64_t chunks = (elements + chunk_elements - 1) / chunk_elements;
+  for (std::uint64_t chunk = blockIdx.x; chunk < chunks; chunk += gridDim.x) {
+    element_counts counts;
+    unsigned done_parts = 0;
+    for (unsigned p = 0; p < chunk_elements / part_elements; ++p) {
+      const std::uint64_t first = chunk * chunk_elements + p * part_elements;
+      if (first >= elements) break;
+      const auto n =
+          static_cast<unsigned>(min(static_cast<std::uint64_t>(part_elements), elements - first));
+      for (unsigned i = threadIdx.x; i < n; i += block_threads) {
+        const std::uint64_t row = (first + i) / t.cols, col = (first + i) - row * t.cols;
+        const numerics::tile_scale scale = scales[t.tile_of(row, col)];
+        quantized_element e = quantized<Arithmetic>(t, scale, row, col);
+        if (parts.nodes == nullptr) continue;
+        e.restored = numerics::rescaled<Arithmetic>(t.target, e.code, scale.stored);
+        count(e, counts);
+        leaves[i] = leaf_of(e.x, e.restored);
+      }
+      if (parts.nodes == nullptr) continue;
+      join_nodes(leaves, n);
+      if (threadIdx.x == 0) of_parts[p] = leaves[0];
+      __syncthreads();
+      done_parts = p + 1;
+    }
+    if (parts.nodes == nullptr) continue;
+    of_threads[threadIdx.x] = counts;
+    for (unsigned half = block_threads / 2; half > 0; half /= 2) {
+      __syncthreads();
+      if (threadIdx.x < half) of_threads[threadIdx.x].join(of_threads[threadIdx.x + half]);
+    }
+    join_nodes(of_parts, done_parts);
+    if (threadIdx.x == 0) {
+      parts.nodes[chunk] = of_parts[0];
+      parts.counts[chunk] = of_threads[0];
+    }
+    __syncthreads();
+  }
+}
+
+/// The workspace of the passes.
+struct passes_memory {
+  std::uint64_t tiles, chunks;  // chunks: 0 without statistics
+
+  explicit passes_memory(const quantize_call& call)
+      : tiles(static_cast<std::uint64_t>(call.grid.rows * call.grid.cols)), chunks(0) {
+    if (call.outputs.statistics == nullptr) return;
+    const auto elements = static_cast<std::uint64_t>(call.in.rows * call.in.cols);
+    chunks = (elements + chunk_elements - 1) / chunk_elements;
+  }
+  [[nodiscard]] std::uint64_t whole_tiles() const { return (tiles + 3) / 4 * 4; }  // 16 bytes
+  [[nodiscard]] std::size_t bytes() const {
+    return whole_tiles() * (sizeof(tile_amax) + sizeof(numerics::tile_scale)) +
+           statistics_bytes(chunks, chunks);
+  }
+};
+
+bool in_passes(const quantize_call& call) {
+  return call.outputs.statistics != nullptr ||
+         call.grid.tile_rows > static_cast<std::int64_t>(piece_elements) / call.grid.tile_cols;
+}
+
+template <class Arithmetic>
+void launch_passes(const quantize_call& call, std::byte* memory, cudaStream_t stream) {
+  const quantize_task t = task_of(call);
+  const passes_memory size(call);
+  auto* const amaxes = reinterpret_cast<tile_amax*>(memory);
+  auto* const scales = reinterpret_cast<numerics::tile_scale*>(amaxes + size.whole_tiles());
+  statistics_parts parts{};
+  if (call.outputs.statistics != nullptr) {
+    parts = parts_at(reinterpret_cast<std::byte*>(scales + size.whole_tiles()), size.chunks,
+                     size.chunks);
+  }
+  if (size.tiles != 0) {
+    constexpr int nothing = 0xFF;  // of nothing_counted, every byte
+    static_assert(numerics::nothing_counted == -1);
+    check(cudaMemsetAsync(amaxes, nothing, size.tiles * sizeof(tile_amax), stream),
+          "quantize: memset");
+    const std::uint64_t of_tile = t.tile_rows * t.tile_cols;
+    const std::uint64_t pieces = (of_tile + piece_elements - 1) / piece_elements;
+    amaxes_kernel<<<grid_for(size.tiles * pieces, block_threads / 32), block_threads, 0, stream>>>(
+        t, pieces, amaxes);
+    scales_kernel<Arithmetic>
+        <<<grid_for(size.tiles, block_threads), block_threads, 0, stream>>>(t, amaxes, scales);
+    const std::uint64_t elements = t.rows * t.cols;
+    chunks_kernel<Arithmetic>
+        <<<grid_for(elements, chunk_elements), block_threads, 0, stream>>>(t, scales, parts);
+  }
+  if (call.outputs.statistics != nullptr) {
+    launch_total(parts, t.rows * t.cols, call.outputs.statistics, t.skip, stream);
+  }
+}
+
+template <class Arithmetic>
+void launch_tiles(const quantize_call& call, cudaStream_t stream) {
   const quantize_task t = task_of(call);
   if (t.rows == 0 || t.cols == 0) return;
-  constexpr std::uint64_t most_of_a_warp = 4096;  // elements
-  if (t.tile_rows <= most_of_a_warp / t.tile_cols) {
-    launch_tiles<Arithmetic, 32>(t, static_cast<cudaStream_t>(stream));
-  } else {
-    launch_tiles<Arithmetic, block_threads>(t, static_cast<cudaStream_t>(stream));
+  tiles_kernel<Arithmetic>
+      <<<grid_for(t.grid_rows * t.grid_cols, block_threads / 32), block_threads, 0, stream>>>(t);
+}
+
+/// The workspace of a call: the caller's, or for its duration the stream's.
+class workspace {
+ public:
+  workspace(const quantize_call& call, std::size_t bytes, cudaStream_t stream)
+      : data_(call.workspace), stream_(stream), owned_(data_ == nullptr && bytes != 0) {
+    if (!owned_) return;
+    void* memory = nullptr;
+    check(cudaMallocAsync(&memory, bytes, stream), "quantize: workspace");
+    data_ = static_cast<std::byte*>(memory);
   }
+  ~workspace() {
+    if (owned_) cudaFreeAsync(data_, stream_);
+  }
+  workspace(const workspace&) = delete;
+  workspace& operator=(const workspace&) = delete;
+  [[nodiscard]] std::byte* data() const { return data_; }
+
+ private:
+  std::byte* data_;
+  cudaStream_t stream_;
+  bool owned_;
+};
+
+std::size_t workspace_of_passes(const quantize_call& call) {
+  return in_passes(call) ? passes_memory(call).bytes() : 0;
+}
+
+template <class Arithmetic>
+void launch_any(const quantize_call& call, cudaStream_t stream) {
+  if (!in_passes(call)) return launch_tiles<Arithmetic>(call, stream);
+  const workspace memory(call, workspace_of_passes(call), stream);
+  launch_passes<Arithmetic>(call, memory.data(), stream);
 }
 
 struct dequantize_task {
@@ -208,13 +296,12 @@ void launch_dequantize(const backends::dequantize_call& call, const executor& wh
       <<<grid, block_threads, 0, static_cast<cudaStream_t>(where.stream)>>>(t);
 }
 
-/// Statistics are not served yet: the call is refused by name.
-bool has_all_but_statistics(const quantize_call& call) {
-  return call.outputs.statistics == nullptr;
-}
+bool has_everything(const quantize_call&) { return true; }
 
 void quantize_emulated(const quantize_call& call, const executor& where) {
-  launch_any_tiles<numerics::binary32::integers>(call, where.stream);
+  // The sums are in binary64.
+  if (call.outputs.statistics != nullptr) backends::require_tested(emulated, where.stream);
+  launch_any<numerics::binary32::integers>(call, static_cast<cudaStream_t>(where.stream));
   check(cudaGetLastError(), "cuda-emulated: quantize");
 }
 
@@ -225,8 +312,14 @@ void dequantize_emulated(const backends::dequantize_call& call, const executor& 
 
 void quantize_native(const quantize_call& call, const executor& where) {
   backends::require_tested(native, where.stream);
-  if (!try_launch_patches(call, where.stream)) launch_any_tiles<hardware>(call, where.stream);
+  if (!try_launch_patches(call, where.stream)) {
+    launch_any<hardware>(call, static_cast<cudaStream_t>(where.stream));
+  }
   check(cudaGetLastError(), "cuda-native: quantize");
+}
+
+std::size_t workspace_native(const quantize_call& call) {
+  return has_patches(call) ? 0 : workspace_of_passes(call);
 }
 
 void dequantize_native(const backends::dequantize_call& call, const executor& where) {
@@ -237,9 +330,9 @@ void dequantize_native(const backends::dequantize_call& call, const executor& wh
 
 }  // namespace
 
-const backends::quantizer emulated_quantizer = {has_all_but_statistics, quantize_emulated, nullptr,
-                                                dequantize_emulated};
-const backends::quantizer native_quantizer = {has_all_but_statistics, quantize_native, nullptr,
+const backends::quantizer emulated_quantizer = {has_everything, quantize_emulated,
+                                                workspace_of_passes, dequantize_emulated};
+const backends::quantizer native_quantizer = {has_everything, quantize_native, workspace_native,
                                               dequantize_native};
 
 }  // namespace samebits::cuda

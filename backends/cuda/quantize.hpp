@@ -12,6 +12,7 @@ extern const backends::quantizer native_quantizer;
 
 /// Tiles of one row up to 256 columns, and of 16 to 128 rows and as many columns or one, where rows
 /// are contiguous; false where the call is not that.
+bool has_patches(const backends::quantize_call& call);
 bool try_launch_patches(const backends::quantize_call& call, void* stream);
 
 }  // namespace samebits::cuda

@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <span>
 
 #include "samebits/backend.hpp"
 #include "samebits/rounding.hpp"
@@ -60,6 +61,10 @@ struct quantize_options {
   /// In the memory of the views, or null. Where it points to a value other than 0 nothing is
   /// written. A device backend reads it when its kernels run.
   const std::uint32_t* skip_if_nonzero = nullptr;
+  /// In the memory of the views and aligned to 16 bytes: quantize_workspace() bytes or more, the
+  /// call's own until it is done. Empty: a device backend takes what it needs from the stream's
+  /// memory pool and gives it back (cudaMallocAsync), also within a graph capture.
+  std::span<std::byte> workspace = {};
 };
 
 /// What happened to the elements of a matrix, in one pass with its quantization.
@@ -104,10 +109,11 @@ struct quantize_outputs {
 /// in the whole; with stochastic rounding, given the offset of its first element and the pitch of
 /// the whole, as in convert(). Any rows and cols, 0 too; the tiles at the edges are smaller.
 ///
-/// Thread-safe. Host backends allocate a few bytes per tile and per 4096 elements.
+/// Thread-safe. Host backends allocate a few bytes per tile and per 4096 elements; device backends
+/// nothing but, where options.workspace is empty, the workspace.
 ///
 /// Throws invalid_argument, before anything is written, for: a format, shape, tile or option that
-/// is none of the above, neither kind of codes wanted, negative sizes or strides, outputs whose
+/// is none of the above, a workspace that is too small or misaligned, neither kind of codes wanted, negative sizes or strides, outputs whose
 /// elements share memory, views that overlap or lie in different memory or not in the backend's, an
 /// unknown backend name; unsupported for a backend that this machine lacks or that cannot quantize;
 /// environment_error, where statistics are wanted, as tree_sum does.

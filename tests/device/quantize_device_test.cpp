@@ -107,12 +107,14 @@ std::vector<std::byte> random_memory(engine& random, const placed& p) {
 
 struct quantize_case {
   placed in, codes, scales, codes_transposed, scales_transposed;
+  bool counts = false, own_workspace = false;
   quantize_options options;
 
   [[nodiscard]] quantize_outputs outputs(const std::vector<std::byte*>& bases,
                                          memory_space space) const {
     return {codes.at(bases[0], space), scales.at(bases[1], space),
-            codes_transposed.at(bases[2], space), scales_transposed.at(bases[3], space), nullptr};
+            codes_transposed.at(bases[2], space), scales_transposed.at(bases[3], space),
+            counts ? reinterpret_cast<quantize_statistics*>(bases[4]) : nullptr};
   }
 };
 
@@ -148,6 +150,8 @@ quantize_case random_case(engine& random) {
   if (random() % 4 == 0) c.options.on_nan = static_cast<nan_policy>(random() % 2);
   c.options.random = {random(), random(), random() % 2 == 0 ? random() & ~15ull : random(),
                       std::nullopt, static_cast<int>(pick(random, {8, 16, 32, 5, 13, 24}))};
+  c.counts = random() % 4 == 0;
+  c.own_workspace = random() % 2 == 0;
   if (random() % 3 == 0) c.options.random.pitch = random() % 2 == 0 ? random() & ~15ull : random();
   return c;
 }
@@ -161,7 +165,8 @@ std::string describe(const quantize_case& c) {
        << static_cast<int>(c.options.on_nonfinite) << ", " << name(c.options.round)
        << " K=" << c.options.random.bits << ", " << name(c.options.on_overflow) << ", "
        << name(c.options.on_nan) << ", codes " << c.codes.wanted << " scales " << c.scales.wanted
-       << " transposed " << c.codes_transposed.wanted << c.scales_transposed.wanted;
+       << " transposed " << c.codes_transposed.wanted << c.scales_transposed.wanted
+       << " statistics " << c.counts;
   return text.str();
 }
 
@@ -179,6 +184,7 @@ TEST_P(QuantizeDevice, EqualsTheReference) {
     std::vector<std::vector<std::byte>> expected, got;
     std::vector<std::byte*> host;
     for (const placed* p : places) expected.emplace_back(p->bytes(), std::byte{0x55});
+    expected.emplace_back(sizeof(quantize_statistics), std::byte{0x55});
     got = expected;
     for (auto& memory : expected) host.push_back(memory.data());
     quantize(c.in.at(in.data(), memory_space::host), c.outputs(host, memory_space::host), c.options,
@@ -193,8 +199,14 @@ TEST_P(QuantizeDevice, EqualsTheReference) {
       blocks.back()->upload(memory.data());
       bases.push_back(blocks.back()->data());
     }
-    quantize(c.in.at(device_in.data(), memory_space::device),
-             c.outputs(bases, memory_space::device), c.options, on_stream(nullptr, GetParam()));
+    const matrix_view from = c.in.at(device_in.data(), memory_space::device);
+    const quantize_outputs to = c.outputs(bases, memory_space::device);
+    const executor where = on_stream(nullptr, GetParam());
+    quantize_options options = c.options;
+    const std::size_t bytes = quantize_workspace(from, to, options, where);
+    const device_block workspace(bytes);
+    if (c.own_workspace) options.workspace = {workspace.data(), bytes};
+    quantize(from, to, options, where);
     check(cudaDeviceSynchronize(), "quantize");
     for (std::size_t i = 0; i < got.size(); ++i) {
       blocks[i]->download(got[i].data());
@@ -258,14 +270,17 @@ TEST_P(QuantizeDevice, ManyElements) {
   }
 }
 
-TEST_P(QuantizeDevice, RefusesStatisticsByName) {
-  quantize_statistics statistics;
-  void* const nothing = nullptr;
-  const const_matrix_view in = on_device(view_of_codes(format_id::bf16, nothing, 0, 128));
-  const matrix_view codes = on_device(view_of_codes(format_id::e4m3, nothing, 0, 128));
-  EXPECT_THROW(
-      quantize(in, {.codes = codes, .statistics = &statistics}, {}, on_stream(nullptr, GetParam())),
-      unsupported);
+TEST_P(QuantizeDevice, RefusesAWorkspaceThatIsTooSmall) {
+  device_block in(64 * 128 * 2), codes(64 * 128), statistics(sizeof(quantize_statistics));
+  const const_matrix_view from{in.data(), format_id::bf16, 64, 128, 128, 1, memory_space::device};
+  const quantize_outputs to{
+      .codes = {codes.data(), format_id::e4m3, 64, 128, 128, 1, memory_space::device},
+      .statistics = reinterpret_cast<quantize_statistics*>(statistics.data())};
+  const executor where = on_stream(nullptr, GetParam());
+  const std::size_t bytes = quantize_workspace(from, to, {}, where);
+  ASSERT_GT(bytes, 0u);
+  EXPECT_THROW(quantize(from, to, {.workspace = {in.data(), bytes - 1}}, where), invalid_argument);
+  EXPECT_THROW(quantize(from, to, {.workspace = {in.data() + 8, bytes}}, where), invalid_argument);
 }
 
 TEST_P(QuantizeDevice, IsCapturedAndSkippedByTheFlag) {

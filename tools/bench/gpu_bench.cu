@@ -71,6 +71,7 @@ struct buffers {
   void* out = nullptr;
   void* scales = nullptr;
   void* transposed = nullptr;
+  quantize_statistics* statistics = nullptr;
   std::int64_t count = 0;
 };
 
@@ -89,7 +90,7 @@ void add(std::vector<work>& list, const buffers& b, std::string_view backend, fo
        {}});
 }
 
-enum class wanted { codes, transposed, both };
+enum class wanted { codes, transposed, both, statistics };
 
 /// bf16 to e4m3 in tiles, as square a matrix as the elements allow.
 void add_quantize(std::vector<work>& list, const buffers& b, const void* data, tile_shape tile,
@@ -106,7 +107,8 @@ void add_quantize(std::vector<work>& list, const buffers& b, const void* data, t
   const const_matrix_view in = view(const_cast<void*>(data), format_id::bf16, rows, cols);
   quantize_outputs o{.scales = view(b.scales, format_id::fp32, grid.rows, grid.cols)};
   if (outputs != wanted::transposed) o.codes = view(b.out, format_id::e4m3, rows, cols);
-  if (outputs != wanted::codes)
+  if (outputs == wanted::statistics) o.statistics = b.statistics;
+  if (outputs == wanted::transposed || outputs == wanted::both)
     o.codes_transposed = view(b.transposed, format_id::e4m3, cols, rows);
   const double bytes = static_cast<double>(b.count) * (outputs == wanted::both ? 4 : 3) +
                        4.0 * static_cast<double>(grid.rows * grid.cols);
@@ -134,6 +136,9 @@ void add_quantizations(std::vector<work>& list, const buffers& b) {
   normal({1, 128}, "1x128 te, transposed", {}, wanted::transposed);
   normal({1, 128}, "1x128 te, and transposed", {}, wanted::both);
   normal({128, 128}, "128x128 te, and transposed", {}, wanted::both);
+  normal({1, 128}, "1x128 te, with statistics", {}, wanted::statistics);
+  normal({128, 128}, "128x128 te, with statistics", {}, wanted::statistics);
+  normal({0, 0}, "per tensor te");
   for (const auto& [data, values] : {std::pair{b.normal, ""}, {b.in, ", wide values"}}) {
     for (const int k : {8, 16, 32}) {
       add_quantize(list, b, data, {1, 128}, "1x128 te, stochastic K=" + std::to_string(k) + values,
@@ -232,6 +237,7 @@ int main(int argc, char** argv) {
   check(cudaMalloc(&b.out, static_cast<std::size_t>(b.count) * 4), "memory");
   check(cudaMalloc(&b.scales, static_cast<std::size_t>(b.count) / 4), "memory");
   check(cudaMalloc(&b.transposed, static_cast<std::size_t>(b.count)), "memory");
+  check(cudaMalloc(&b.statistics, sizeof(quantize_statistics)), "memory");
   check(cudaMalloc(&b.normal, static_cast<std::size_t>(b.count) * 2), "memory");
   fill_wide<<<4096, 256>>>(static_cast<std::uint32_t*>(b.in), b.count);
   fill_normal<<<4096, 256>>>(static_cast<std::uint32_t*>(b.normal), b.count / 2);

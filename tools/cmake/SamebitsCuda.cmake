@@ -30,7 +30,8 @@ function(samebits_add_cuda_library)
     backends/cuda/native/convert.cu
     backends/cuda/native/quantize.cu
     backends/cuda/quantize.cu
-    backends/cuda/self_test.cu)
+    backends/cuda/self_test.cu
+    backends/cuda/statistics.cu)
   add_library(samebits::cuda ALIAS samebits_cuda)
   set_target_properties(samebits_cuda PROPERTIES
     EXPORT_NAME cuda CUDA_STANDARD 20 CUDA_STANDARD_REQUIRED ON CUDA_EXTENSIONS OFF

@@ -55,23 +55,6 @@ __device__ __forceinline__ place place_of(const patch_task& t, unsigned block) {
   return place(t, block / t.col_blocks, block % t.col_blocks);
 }
 
-/// Has the L2 cache fetch what a later block reads, a line of 128 bytes for each thread or two.
-template <format_id From>
-__device__ __forceinline__ void fetch_ahead(const patch_task& t) {
-  if (blockIdx.x + t.ahead >= gridDim.x) return;
-  constexpr int line = 128 * 8 / spec_of(From).storage_bits;  // elements
-  const place later = place_of(t, blockIdx.x + t.ahead);
-  const unsigned across = (1u << t.lanes) * strip / line;
-#pragma unroll
-  for (unsigned i = threadIdx.x; i < block_elements / line; i += block_threads) {
-    const std::uint64_t row = later.block_row + i / across;
-    const std::uint32_t col = later.block_col + i % across * line;
-    if (row >= t.rows || col >= t.cols) continue;
-    const std::byte* const at = t.in + row * t.in_row_bytes + std::uint64_t{col} * (128 / line);
-    asm volatile("prefetch.global.L2 [%0];" ::"l"(at));
-  }
-}
-
 /// Joins the threads' maxima to those of the block's tiles in `tiles`, which starts as zeros except
 /// for rows.
 template <format_id From, shape Shape>
@@ -176,7 +159,6 @@ __global__ void __launch_bounds__(block_threads, resident_blocks<From>)
   const place at = place_of(t, blockIdx.x);
   strip_of<From> x[rows_a_thread];
   load_strips<From, Access>(t, at.row, at.col, at.count, x);
-  if constexpr (Access == access::strips) fetch_ahead<From>(t);
 
   const unsigned tiles = static_cast<unsigned>(block_elements) >> (t.tile_rows + t.tile_cols);
   if constexpr (Shape != shape::rows) {

@@ -35,7 +35,6 @@ struct patch_task {
   std::uint64_t rows;
   std::uint32_t cols;
   std::uint32_t col_blocks;  ///< blocks that stand side by side along the rows
-  std::uint32_t ahead;       ///< so many blocks later the L2 cache fetches for
   int lanes;                 ///< log2 of the threads of a block along a row
   int tile_rows, tile_cols;  ///< log2
   bool aligned;              ///< rows start at 16 bytes of input and 8 of codes, cols % 8 == 0

@@ -52,16 +52,6 @@ bool only_the_definition(const quantize_call& call) {
   return !one_row_tiles(call) || call.scale.math == scale_math::div || bounded || !whole_blocks;
 }
 
-/// About as many blocks as run at a time.
-std::uint32_t blocks_at_once() {
-  int device = 0, processors = 0;
-  if (cudaGetDevice(&device) != cudaSuccess ||
-      cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device) != cudaSuccess) {
-    return 0;  // the launch that follows reports the error
-  }
-  return static_cast<std::uint32_t>(processors) * 4;
-}
-
 patch_task task_of(const quantize_call& call) {
   const const_matrix_view& in = call.in;
   const quantize_outputs& o = call.outputs;
@@ -108,13 +98,17 @@ patch_task task_of(const quantize_call& call) {
 
 }  // namespace
 
-bool try_launch_patches(const quantize_call& call, void* stream) {
-  if (!has_tiles(call) || !has_views(call)) return false;
+bool has_patches(const quantize_call& call) {
+  if (call.outputs.statistics != nullptr || !has_tiles(call) || !has_views(call)) return false;
   if (call.in.rows == 0 || call.in.cols == 0) return false;
   const patch_task t = task_of(call);
   if (t.codes_transposed != nullptr && t.tile_cols > 7) return false;
-  if (block_count(t) > 0x7FFFFFFF) return false;
-  launch_block_tiles(t, call.in.format, call.to, static_cast<cudaStream_t>(stream));
+  return block_count(t) <= 0x7FFFFFFF;
+}
+
+bool try_launch_patches(const quantize_call& call, void* stream) {
+  if (!has_patches(call)) return false;
+  launch_block_tiles(task_of(call), call.in.format, call.to, static_cast<cudaStream_t>(stream));
   return true;
 }
 
