@@ -312,14 +312,19 @@ void dequantize_emulated(const backends::dequantize_call& call, const executor& 
 
 void quantize_native(const quantize_call& call, const executor& where) {
   backends::require_tested(native, where.stream);
-  if (!try_launch_patches(call, where.stream)) {
-    launch_any<hardware>(call, static_cast<cudaStream_t>(where.stream));
+  const auto stream = static_cast<cudaStream_t>(where.stream);
+  if (has_counted_patches(call)) {
+    const workspace memory(call, counted_workspace(call), stream);
+    launch_counted_patches(call, memory.data(), stream);
+  } else if (!try_launch_patches(call, stream)) {
+    launch_any<hardware>(call, stream);
   }
   check(cudaGetLastError(), "cuda-native: quantize");
 }
 
 std::size_t workspace_native(const quantize_call& call) {
-  return has_patches(call) ? 0 : workspace_of_passes(call);
+  if (has_patches(call)) return 0;
+  return has_counted_patches(call) ? counted_workspace(call) : workspace_of_passes(call);
 }
 
 void dequantize_native(const backends::dequantize_call& call, const executor& where) {

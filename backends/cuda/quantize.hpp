@@ -1,6 +1,8 @@
 // The CUDA backends' quantizers.
 #pragma once
 
+#include <cstddef>
+
 #include "backends/quantize.hpp"
 
 namespace samebits::cuda {
@@ -14,5 +16,11 @@ extern const backends::quantizer native_quantizer;
 /// are contiguous; false where the call is not that.
 bool has_patches(const backends::quantize_call& call);
 bool try_launch_patches(const backends::quantize_call& call, void* stream);
+
+/// The same with statistics, in one pass; the rest only where has_counted_patches().
+bool has_counted_patches(const backends::quantize_call& call);
+std::size_t counted_workspace(const backends::quantize_call& call);
+void launch_counted_patches(const backends::quantize_call& call, std::byte* workspace,
+                            void* stream);
 
 }  // namespace samebits::cuda

@@ -242,6 +242,8 @@ TEST_P(QuantizeDevice, ManyElements) {
   std::vector<e4m3> expected(rows * cols), got(rows * cols);
   std::vector<float> expected_scales(rows * cols / 128), got_scales(rows * cols / 128);
   device_block codes(expected.size()), scales(expected_scales.size() * 4);
+  quantize_statistics counted, got_counted;
+  device_block statistics(sizeof counted);
   const_matrix_view from = view_of_codes(format_id::bf16, in.data(), rows, cols);
   const_matrix_view device_from = on_device(from);
   device_from.data = device_in.data();
@@ -252,20 +254,30 @@ TEST_P(QuantizeDevice, ManyElements) {
       if (k != 0) options.round = rounding::stochastic, options.random = {.seed = 3, .bits = k};
       quantize(from,
                {.codes = view_of(expected.data(), rows, cols),
-                .scales = view_of(expected_scales.data(), rows, cols / 128)},
+                .scales = view_of(expected_scales.data(), rows, cols / 128),
+                .statistics = &counted},
                options, find_executor("reference", 0));
       matrix_view device_codes = on_device(view_of(got.data(), rows, cols));
       matrix_view device_scales = on_device(view_of(got_scales.data(), rows, cols / 128));
       device_codes.data = codes.data();
       device_scales.data = scales.data();
-      quantize(device_from, {.codes = device_codes, .scales = device_scales}, options,
-               on_stream(nullptr, GetParam()));
+      quantize_outputs to{.codes = device_codes, .scales = device_scales};
+      quantize(device_from, to, options, on_stream(nullptr, GetParam()));
       check(cudaDeviceSynchronize(), "quantize");
       codes.download(got.data());
       scales.download(got_scales.data());
       ASSERT_EQ(std::memcmp(got.data(), expected.data(), got.size()), 0)
           << "maths " << static_cast<int>(math) << ", K " << k;
       ASSERT_EQ(std::memcmp(got_scales.data(), expected_scales.data(), got_scales.size() * 4), 0);
+
+      to.statistics = reinterpret_cast<quantize_statistics*>(statistics.data());
+      quantize(device_from, to, options, on_stream(nullptr, GetParam()));
+      check(cudaDeviceSynchronize(), "quantize");
+      std::vector<e4m3> again(got.size());
+      codes.download(again.data());
+      statistics.download(&got_counted);
+      EXPECT_TRUE(got_counted == counted) << "maths " << static_cast<int>(math) << ", K " << k;
+      ASSERT_EQ(std::memcmp(again.data(), expected.data(), again.size()), 0);
     }
   }
 }

@@ -28,6 +28,7 @@ function(samebits_add_cuda_library)
     backends/cuda/memory.cu
     backends/cuda/native/block_tiles.cu
     backends/cuda/native/convert.cu
+    backends/cuda/native/counted_tiles.cu
     backends/cuda/native/quantize.cu
     backends/cuda/quantize.cu
     backends/cuda/self_test.cu

@@ -1,9 +1,10 @@
-// Launch of the kernels that hold a patch of a matrix in registers.
+// Launches of the kernels that hold a patch of a matrix in registers.
 #pragma once
 
 #include <cuda_runtime.h>
 
 #include "backends/cuda/native/patch.cuh"
+#include "backends/cuda/statistics.cuh"
 
 namespace samebits::cuda {
 
@@ -13,5 +14,11 @@ std::uint64_t block_count(const patch_task& t);
 /// Tiles 1 x 16 to 1 x 256, 16 x 16 to 128 x 128 and 16 x 1 to 128 x 1; t.lanes is 4, or 5 for
 /// 1 x 256.
 void launch_block_tiles(const patch_task& t, format_id from, format_id to, cudaStream_t stream);
+
+/// Nearest even, saturating, not divided, with statistics: tiles 1 x 16 to 1 x 256 and 16 x 16 to
+/// 128 x 128. The patches' width divides the matrix's: a node for each row of each patch, row after
+/// row, and counts for each block.
+void launch_counted_tiles(const patch_task& t, format_id from, format_id to,
+                          const statistics_parts& parts, cudaStream_t stream);
 
 }  // namespace samebits::cuda

@@ -1,4 +1,4 @@
-// The FP8 conversion instruction (PTX ISA, cvt): binary32 to two codes.
+// The FP8 conversion instructions (PTX ISA, cvt): binary32 to two codes, and back.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,27 @@ __device__ __forceinline__ std::uint32_t fp8_pair(std::uint32_t a, std::uint32_t
   }
   return pair;
 #else
-  return 0;  // native_supported() keeps older GPUs away from here
+  return 0;   // native_supported() keeps older GPUs away from here
+#endif
+}
+
+/// The values of two FP8 codes, the low byte's in x.
+template <format_id From>
+__device__ __forceinline__ float2 fp8_values(std::uint16_t pair) {
+#if __CUDA_ARCH__ >= 890
+  std::uint32_t halves;
+  if constexpr (From == format_id::e4m3) {
+    asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(halves) : "h"(pair));
+  } else {
+    static_assert(From == format_id::e5m2);
+    asm("cvt.rn.f16x2.e5m2x2 %0, %1;" : "=r"(halves) : "h"(pair));
+  }
+  float2 values;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(values.x) : "h"(static_cast<unsigned short>(halves)));
+  asm("cvt.f32.f16 %0, %1;" : "=f"(values.y) : "h"(static_cast<unsigned short>(halves >> 16)));
+  return values;
+#else
+  return {};  // native_supported() keeps older GPUs away from here
 #endif
 }
 

@@ -52,7 +52,16 @@ bool only_the_definition(const quantize_call& call) {
   return !one_row_tiles(call) || call.scale.math == scale_math::div || bounded || !whole_blocks;
 }
 
-patch_task task_of(const quantize_call& call) {
+/// log2 of the threads along a row. Tiles of one row: as many as store eight scales side by side, a
+/// sector of 32 bytes.
+int lanes_of(const quantize_call& call) {
+  if (!one_row_tiles(call) || call.outputs.codes_transposed.data != nullptr) return 4;
+  const int tile = log2_of(call.grid.tile_cols);
+  const int whole_row = std::bit_width(unsigned_of((call.in.cols + strip - 1) / strip) - 1);
+  return std::clamp(whole_row, std::max(4, tile - 3), std::max(4, tile));
+}
+
+patch_task task_of(const quantize_call& call, int lanes) {
   const const_matrix_view& in = call.in;
   const quantize_outputs& o = call.outputs;
   const std::int64_t in_row = in.rows > 1 ? in.row_stride * storage_bytes(in.format) : 0;
@@ -75,12 +84,7 @@ patch_task task_of(const quantize_call& call) {
   t.cols = static_cast<std::uint32_t>(in.cols);
   t.tile_rows = log2_of(call.grid.tile_rows);
   t.tile_cols = log2_of(call.grid.tile_cols);
-  t.lanes = 4;
-  // Scales are stored eight side by side where they can: a sector of 32 bytes.
-  if (one_row_tiles(call) && t.codes_transposed == nullptr) {
-    const int whole_row = std::bit_width(unsigned_of((in.cols + strip - 1) / strip) - 1);
-    t.lanes = std::clamp(whole_row, std::max(4, t.tile_cols - 3), std::max(4, t.tile_cols));
-  }
+  t.lanes = lanes;
   const auto block_cols = unsigned_of(std::int64_t{strip} << t.lanes);
   t.col_blocks = static_cast<std::uint32_t>((unsigned_of(in.cols) + block_cols - 1) / block_cols);
   t.aligned =
@@ -101,15 +105,64 @@ patch_task task_of(const quantize_call& call) {
 bool has_patches(const quantize_call& call) {
   if (call.outputs.statistics != nullptr || !has_tiles(call) || !has_views(call)) return false;
   if (call.in.rows == 0 || call.in.cols == 0) return false;
-  const patch_task t = task_of(call);
+  const patch_task t = task_of(call, lanes_of(call));
   if (t.codes_transposed != nullptr && t.tile_cols > 7) return false;
   return block_count(t) <= 0x7FFFFFFF;
 }
 
 bool try_launch_patches(const quantize_call& call, void* stream) {
   if (!has_patches(call)) return false;
-  launch_block_tiles(task_of(call), call.in.format, call.to, static_cast<cudaStream_t>(stream));
+  launch_block_tiles(task_of(call, lanes_of(call)), call.in.format, call.to,
+                     static_cast<cudaStream_t>(stream));
   return true;
+}
+
+namespace {
+
+/// As lanes_of(), but such that patches end where the matrix does; 0 where they cannot.
+int counted_lanes(const quantize_call& call) {
+  const int factor = std::countr_zero(unsigned_of(call.in.cols)) - log2_of(strip);
+  const int least = one_row_tiles(call) ? std::max(4, log2_of(call.grid.tile_cols) - 3) : 4;
+  const int most = one_row_tiles(call) ? 8 : 4;
+  return factor < least ? 0 : std::min(factor, most);
+}
+
+struct counted_task {
+  patch_task patches;
+  std::uint64_t nodes, blocks;
+
+  explicit counted_task(const quantize_call& call)
+      : patches(task_of(call, counted_lanes(call))),
+        nodes(patches.rows * patches.col_blocks),
+        blocks(block_count(patches)) {}
+};
+
+}  // namespace
+
+bool has_counted_patches(const quantize_call& call) {
+  if (call.outputs.statistics == nullptr || !has_tiles(call) || !has_views(call)) return false;
+  if (call.in.rows == 0 || call.in.cols == 0 || call.grid.tile_cols == 1) return false;
+  if (call.outputs.codes_transposed.data != nullptr || call.cast.round != rounding::nearest_even ||
+      call.scale.math == scale_math::div || call.scale.upper_bound != numerics::binary32::inf ||
+      counted_lanes(call) == 0) {
+    return false;
+  }
+  const counted_task task(call);
+  return task.patches.aligned && !task.patches.by_definition && task.blocks <= 0x7FFFFFFF;
+}
+
+std::size_t counted_workspace(const quantize_call& call) {
+  const counted_task task(call);
+  return statistics_bytes(task.nodes, task.blocks);
+}
+
+void launch_counted_patches(const quantize_call& call, std::byte* workspace, void* stream) {
+  const counted_task task(call);
+  const statistics_parts parts = parts_at(workspace, task.nodes, task.blocks);
+  const auto s = static_cast<cudaStream_t>(stream);
+  launch_counted_tiles(task.patches, call.in.format, call.to, parts, s);
+  launch_total(parts, task.patches.rows * task.patches.cols, call.outputs.statistics,
+               call.skip_if_nonzero, s);
 }
 
 }  // namespace samebits::cuda
