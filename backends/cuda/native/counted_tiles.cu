@@ -36,17 +36,19 @@ struct plain_counts {
 
   __device__ __forceinline__ void add(const strip_of<From>& x, uint2 codes) {
     if constexpr (paired) {
-      // 8000 + magnitude - 1: as signed numbers in the order of magnitudes, with zero's on top.
-      std::uint32_t all = 0xFFFFFFFFu, less[strip_of<From>::words];
+      const std::uint32_t least =
+          smaller_magnitudes<From>(smaller_magnitudes<From>(x.w[0], x.w[1]),
+                                   smaller_magnitudes<From>(x.w[2], x.w[3])) &
+          0x7FFF7FFFu;
+      if ((least & 0xFFFFu) != 0 && least >> 16 != 0) {
+        lowest = __vminu2(lowest, least - 0x00010001u);
+      } else {
 #pragma unroll
-      for (int k = 0; k < strip_of<From>::words; ++k) {
-        less[k] = (x.w[k] | 0x80008000u) - 0x00010001u;
-        lowest = __vmins2(lowest, less[k]);
-        all &= less[k];
-      }
-      if ((all & 0x80008000u) != 0x80008000u) {
-#pragma unroll
-        for (const std::uint32_t w : less) zeros += __popc(~w & 0x80008000u);
+        for (const std::uint32_t two : x.w) {
+          const std::uint32_t magnitudes = two & 0x7FFF7FFFu;
+          lowest = __vminu2(lowest, __vsub2(magnitudes, 0x00010001u));
+          zeros += ((magnitudes & 0xFFFFu) == 0) + (magnitudes >> 16 == 0);
+        }
       }
     } else {
 #pragma unroll
@@ -70,8 +72,8 @@ struct plain_counts {
     c.amax = numerics::decode<std::uint32_t>(spec_of(From), most);
     std::uint32_t least = lowest;
     if constexpr (paired) {
-      const std::uint32_t low = (lowest ^ 0x8000u) & 0xFFFFu, high = lowest >> 16 ^ 0x8000u;
-      least = min(low, high) == 0xFFFFu ? 0xFFFFFFFFu : min(low, high);
+      const std::uint32_t least_of_two = min(lowest & 0xFFFFu, lowest >> 16);
+      least = least_of_two == 0xFFFFu ? 0xFFFFFFFFu : least_of_two;
     }
     if (least != 0xFFFFFFFFu) {
       c.min_nonzero = numerics::decode<std::uint32_t>(spec_of(From), least + 1);
@@ -80,29 +82,44 @@ struct plain_counts {
   }
 };
 
+/// x minus what its code stands for. Of a 16-bit format the difference of two numbers that are
+/// equal, within a factor of two of each other or of which one is zero needs no more bits than
+/// binary32 has. A code's value can be more than twice x by its scale's roundings alone, 2^-22 of
+/// it, and does not leave x's binade then: x has 11 bits at most.
+template <format_id From>
+__device__ __forceinline__ double error_of(float x, float restored) {
+  if constexpr (spec_of(From).storage_bits == 16) {
+    return static_cast<double>(__fsub_rn(x, restored));
+  } else {
+    return __dsub_rn(static_cast<double>(x), static_cast<double>(restored));
+  }
+}
+
+/// RN(RN(a * a) + RN(b * b)); the squares of numbers of 24 bits are exact, so an fma rounds as the
+/// sum does.
+template <bool Exact>
+__device__ __forceinline__ double sum_of_squares(double a, double b) {
+  const double square = __dmul_rn(b, b);
+  return Exact ? __fma_rn(a, a, square) : __dadd_rn(__dmul_rn(a, a), square);
+}
+
 /// The node of a strip: eight leaves.
 template <format_id From, format_id To>
 __device__ __forceinline__ sum_node node_of(const strip_of<From>& x, uint2 codes,
                                             std::uint32_t stored) {
-  sum_node nodes[strip];
+  sum_node nodes[strip / 2];
 #pragma unroll
   for (int i = 0; i < strip; i += 2) {
     const std::uint32_t word = i < 4 ? codes.x : codes.y;
     const float2 values = fp8_values<To>(static_cast<std::uint16_t>(word >> (i % 4 * 8)));
-#pragma unroll
-    for (int k = 0; k < 2; ++k) {
-      const float restored = __fmul_rn(k == 0 ? values.x : values.y, __uint_as_float(stored));
-      const double value = static_cast<double>(element<From>(x, i + k));
-      const double error = __dsub_rn(value, static_cast<double>(restored));
-      nodes[i + k] = {__dmul_rn(value, value), __dmul_rn(error, error)};
-    }
+    const float s = __uint_as_float(stored);
+    const float a = element<From>(x, i), b = element<From>(x, i + 1);
+    nodes[i / 2] = {
+        sum_of_squares<true>(static_cast<double>(a), static_cast<double>(b)),
+        sum_of_squares<spec_of(From).storage_bits == 16>(
+            error_of<From>(a, __fmul_rn(values.x, s)), error_of<From>(b, __fmul_rn(values.y, s)))};
   }
-#pragma unroll
-  for (int n = strip; n > 1; n /= 2) {
-#pragma unroll
-    for (int i = 0; i < n / 2; ++i) nodes[i] = joined(nodes[2 * i], nodes[2 * i + 1]);
-  }
-  return nodes[0];
+  return joined(joined(nodes[0], nodes[1]), joined(nodes[2], nodes[3]));
 }
 
 /// Codes, counts and node of a strip by the definition; `reciprocal` is the stored scale.
@@ -133,21 +150,36 @@ __device__ __noinline__ void defined_strip_counted(const patch_task& t, const ti
       make_uint2(static_cast<unsigned>(packed_codes), static_cast<unsigned>(packed_codes >> 32));
 }
 
-/// Joins the nodes of two rows over up to 32 lanes of a row. What a lane ends up with is the signal
-/// (lanes with bit 1 clear) or noise of the first (bit 0 clear) or second row.
-__device__ __forceinline__ double join_lanes(sum_node first, sum_node second, int lanes_log2) {
-  constexpr unsigned all = 0xFFFFFFFFu;
-  const bool odd = (threadIdx.x & 1) != 0, noise = (threadIdx.x & 2) != 0;
-  const sum_node keep = odd ? second : first, give = odd ? first : second;
-  const sum_node row = {__dadd_rn(keep.signal, __shfl_xor_sync(all, give.signal, 1)),
-                        __dadd_rn(keep.noise, __shfl_xor_sync(all, give.noise, 1))};
-  double sum = __dadd_rn(noise ? row.noise : row.signal,
-                         __shfl_xor_sync(all, noise ? row.signal : row.noise, 2));
-  for (int apart = 4; apart < 1 << min(lanes_log2, 5); apart <<= 1) {
-    sum = __dadd_rn(sum, __shfl_xor_sync(all, sum, apart));
+/// The nodes of a block's strips, row after row: eight neighbours go to one thread.
+struct strip_nodes {
+  static constexpr unsigned count = block_threads * rows_a_thread;
+  sum_node nodes[count];
+
+  /// Neighbours are exchanged among each other so that threads which read eight each do not meet in
+  /// the banks.
+  __device__ __forceinline__ static unsigned slot(unsigned n) { return n ^ (n >> 3 & 7); }
+
+  /// All threads of the block come here once all nodes are there; `lanes` threads, 2^lanes_log2,
+  /// are a row. f(row, node) for each row, by one thread.
+  template <class Function>
+  __device__ __forceinline__ void join_rows(int lanes_log2, const Function& f) const {
+    sum_node eight[8];
+#pragma unroll
+    for (unsigned k = 0; k < 8; ++k) eight[k] = nodes[slot(threadIdx.x * 8 + k)];
+#pragma unroll
+    for (int n = 8; n > 1; n /= 2) {
+#pragma unroll
+      for (int k = 0; k < n / 2; ++k) eight[k] = joined(eight[2 * k], eight[2 * k + 1]);
+    }
+    sum_node node = eight[0];
+    const int left = lanes_log2 - 3;  // log2 of the threads that share a row now
+    for (int apart = 1; apart < 1 << left; apart <<= 1) {
+      node = joined(node, {__shfl_xor_sync(0xFFFFFFFFu, node.signal, apart),
+                           __shfl_xor_sync(0xFFFFFFFFu, node.noise, apart)});
+    }
+    if ((threadIdx.x & ((1u << left) - 1)) == 0) f(threadIdx.x >> left, node);
   }
-  return sum;
-}
+};
 
 /// The counts of a warp, for each of its lanes.
 __device__ __forceinline__ element_counts of_warp(const element_counts& c) {
@@ -171,7 +203,7 @@ __global__ void __launch_bounds__(block_threads, spec_of(From).storage_bits == 1
   using cast = counted_cast<To>;
   __shared__ std::uint32_t maxima[most_tiles<Shape>];
   __shared__ tile_factor factors[most_tiles<Shape>];
-  __shared__ double sums[2][block_threads / 32][rows_a_thread * 2];  // kind, warp, its rows
+  __shared__ strip_nodes strips;
   __shared__ element_counts of_warps[block_threads / 32];
   const place at = place_of(t, blockIdx.x);
   strip_of<From> x[rows_a_thread];
@@ -200,67 +232,42 @@ __global__ void __launch_bounds__(block_threads, spec_of(From).storage_bits == 1
                                       Shape == shape::rows ? at.tiles_across : 0};
   code_rows<access::strips> rows(t, at);
   const unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-  // Lines of a warp: two where 16 lanes are a row.
-  const unsigned line = lane >> min(t.lanes, 5), first_lane = line << min(t.lanes, 5);
-  const auto keep = [&](int row, const sum_node& first, const sum_node& second) {
-    const double sum = join_lanes(first, second, t.lanes);
-    const unsigned place = lane - first_lane;
-    if (place < 4) sums[place >> 1][warp][line * rows_a_thread + row + (place & 1)] = sum;
+  const unsigned first_strip = (at.line * rows_a_thread << t.lanes) + at.lane;
+  const auto keep = [&](int i, const sum_node& node) {
+    strips.nodes[strip_nodes::slot(first_strip + (i << t.lanes))] = node;
   };
   element_counts counts;
   if (plain) {
     plain_counts<From> of_thread;
 #pragma unroll
-    for (int i = 0; i < rows_a_thread; i += 2) {
-      sum_node nodes[2];
-#pragma unroll
-      for (int k = 0; k < 2; ++k) {
-        const one_factor factor = of_block.of_row(i + k);
-        const uint2 codes = cast::template codes<From>(x[i + k], factor);
-        rows.store(codes);
-        nodes[k] = node_of<From, To>(x[i + k], codes, factor.factor.reciprocal);
-        if (i + k < at.count) of_thread.add(x[i + k], codes);
-      }
-      keep(i, nodes[0], nodes[1]);
+    for (int i = 0; i < rows_a_thread; ++i) {
+      const one_factor factor = of_block.of_row(i);
+      const uint2 codes = cast::template codes<From>(x[i], factor);
+      rows.store(codes);
+      keep(i, node_of<From, To>(x[i], codes, factor.factor.reciprocal));
+      if (i < at.count) of_thread.add(x[i], codes);
     }
     counts = of_thread.counts(most);
   } else {
 #pragma unroll 1
-    for (int i = 0; i < rows_a_thread; i += 2) {
-      sum_node nodes[2];
-#pragma unroll 1
-      for (int k = 0; k < 2; ++k) {
-        uint2 codes{};
-        if (i + k < at.count) {
-          defined_strip_counted<From, To>(t, of_block.of_row(i + k).factor, at.row + i + k, at.col,
-                                          counts, codes, nodes[k]);
-        }
-        rows.store(codes);
+    for (int i = 0; i < rows_a_thread; ++i) {
+      uint2 codes{};
+      sum_node node;
+      if (i < at.count) {
+        defined_strip_counted<From, To>(t, of_block.of_row(i).factor, at.row + i, at.col, counts,
+                                        codes, node);
       }
-      keep(i, nodes[0], nodes[1]);
+      rows.store(codes);
+      keep(i, node);
     }
   }
   counts = of_warp(counts);
   if (lane == 0) of_warps[warp] = counts;
   __syncthreads();
-  // A row's node, from those of its warps: both kinds for each row of the block.
-  const int warps = 1 << max(t.lanes - 5, 0);  // of a row
-  const int lines = block_threads >> t.lanes;
-  for (int i = threadIdx.x; i < 2 * lines * rows_a_thread; i += block_threads) {
-    const int kind = i & 1, row = i >> 1;
-    const int in_line = row % rows_a_thread, of_line = row / rows_a_thread;
-    if (at.block_row + row >= t.rows) continue;
-    const int first_warp = t.lanes >= 5 ? of_line * warps : of_line >> (5 - t.lanes);
-    const int slot =
-        t.lanes >= 5 ? in_line : (of_line & ((1 << (5 - t.lanes)) - 1)) * rows_a_thread + in_line;
-    double nodes[block_threads / 32];
-    for (int w = 0; w < warps; ++w) nodes[w] = sums[kind][first_warp + w][slot];
-    for (int n = warps; n > 1; n /= 2) {
-      for (int k = 0; k < n / 2; ++k) nodes[k] = __dadd_rn(nodes[2 * k], nodes[2 * k + 1]);
-    }
-    const std::uint64_t node = (at.block_row + row) * t.col_blocks + blockIdx.x % t.col_blocks;
-    (kind == 0 ? parts.nodes[node].signal : parts.nodes[node].noise) = nodes[0];
-  }
+  strips.join_rows(t.lanes, [&](unsigned row, const sum_node& node) {
+    if (at.block_row + row >= t.rows) return;
+    parts.nodes[(at.block_row + row) * t.col_blocks + blockIdx.x % t.col_blocks] = node;
+  });
   if (threadIdx.x == 0) {
     for (int w = 1; w < block_threads / 32; ++w) counts.join(of_warps[w]);
     parts.counts[blockIdx.x] = counts;

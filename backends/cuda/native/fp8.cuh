@@ -24,7 +24,7 @@ __device__ __forceinline__ std::uint32_t fp8_pair(std::uint32_t a, std::uint32_t
   }
   return pair;
 #else
-  return 0;   // native_supported() keeps older GPUs away from here
+  return 0;   // why_not_native() keeps older GPUs away
 #endif
 }
 
@@ -44,7 +44,7 @@ __device__ __forceinline__ float2 fp8_values(std::uint16_t pair) {
   asm("cvt.f32.f16 %0, %1;" : "=f"(values.y) : "h"(static_cast<unsigned short>(halves >> 16)));
   return values;
 #else
-  return {};  // native_supported() keeps older GPUs away from here
+  return {};  // why_not_native() keeps older GPUs away
 #endif
 }
 

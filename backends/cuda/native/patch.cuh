@@ -113,6 +113,23 @@ __device__ __forceinline__ float element(const strip_of<From>& x, int i) {
 template <format_id From>
 inline constexpr auto inf_magnitude = static_cast<std::uint32_t>(numerics::inf_code(spec_of(From)));
 
+/// The smaller magnitude of each of two pairs of 16-bit codes that are no NaN, with any sign.
+template <format_id From>
+__device__ __forceinline__ std::uint32_t smaller_magnitudes(std::uint32_t a, std::uint32_t b) {
+#if __CUDA_ARCH__ >= 890
+  std::uint32_t least;
+  if constexpr (From == format_id::bf16) {
+    asm("min.xorsign.abs.bf16x2 %0, %1, %2;" : "=r"(least) : "r"(a), "r"(b));
+  } else {
+    static_assert(From == format_id::fp16);
+    asm("min.xorsign.abs.f16x2 %0, %1, %2;" : "=r"(least) : "r"(a), "r"(b));
+  }
+  return least;
+#else
+  return 0;  // why_not_native() keeps older GPUs away
+#endif
+}
+
 /// The code of an element's magnitude plus one if the policy counts it (numerics::counted); else 0.
 template <format_id From>
 __device__ __forceinline__ std::uint32_t counted_code(const patch_task& t, std::uint32_t code,
@@ -136,7 +153,7 @@ __device__ __forceinline__ std::uint32_t larger_magnitudes(std::uint32_t a, std:
   }
   return most;
 #else
-  return 0;  // native_supported() keeps older GPUs away from here
+  return 0;  // why_not_native() keeps older GPUs away
 #endif
 }
 
