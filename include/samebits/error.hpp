@@ -27,6 +27,19 @@ class environment_error : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// Calls of an object came in an order that means nothing; the message names the call that is
+/// missing or came twice. Nothing changed.
+class call_order_error : public std::logic_error {
+ public:
+  using std::logic_error::logic_error;
+};
+
+/// A loss scale can do no more and its policy wants the run to end; the message says why.
+class scale_exhausted : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
 /// A CUDA call failed; the message names the call and the error. The runtime's last error has been
 /// cleared.
 class cuda_error : public std::runtime_error {

@@ -5,6 +5,8 @@
 #include "samebits/convert.hpp"
 #include "samebits/error.hpp"
 #include "samebits/format.hpp"
+#include "samebits/loss_scaler.hpp"
+#include "samebits/loss_scaling.hpp"
 #include "samebits/quantize.hpp"
 #include "samebits/reduce.hpp"
 #include "samebits/rounding.hpp"

@@ -1,0 +1,288 @@
+// The loss scaler's checkpoints: its own text, and the state_dict of other libraries.
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "backends/loss_scaler_checks.hpp"
+#include "backends/loss_scaler_fields.hpp"
+#include "backends/loss_scaler_text.hpp"
+#include "numerics/binary64.hpp"
+#include "samebits/error.hpp"
+#include "samebits/loss_scaler.hpp"
+
+namespace samebits {
+namespace {
+
+using backends::for_each_field;
+using backends::for_each_setting;
+
+constexpr std::string_view heading = "samebits loss_scaler 1";
+
+/// Lines of a saved text: "word rest", read in order.
+class line_reader {
+ public:
+  explicit line_reader(std::string_view text) : rest_(text) {}
+
+  /// The rest of the next line, which must begin with this word.
+  std::string_view after(std::string_view word) {
+    const std::string_view line = next();
+    if (line.size() <= word.size() || !line.starts_with(word) || line[word.size()] != ' ') {
+      refuse("expected \"" + std::string(word) + " ...\"");
+    }
+    return line.substr(word.size() + 1);
+  }
+  void expect(std::string_view whole) {
+    if (next() != whole) refuse("expected \"" + std::string(whole) + "\"");
+  }
+  template <class T>
+  void read(std::string_view word, T& value) {
+    if (!backends::read_value(after(word), value)) refuse("expected " + backends::expected(value));
+  }
+  [[nodiscard]] bool at(std::string_view word) const { return rest_.starts_with(word); }
+  [[nodiscard]] bool at_end() const { return rest_.empty(); }
+
+  [[noreturn]] void refuse(const std::string& why) const {
+    throw invalid_argument("loss_scaler::load: line " + std::to_string(number_) + ": " + why);
+  }
+
+ private:
+  std::string_view next() {
+    ++number_;
+    const std::size_t end = rest_.find('\n');
+    if (end == std::string_view::npos) refuse("the text ends too early");
+    const std::string_view line = rest_.substr(0, end);
+    rest_.remove_prefix(end + 1);
+    return line;
+  }
+
+  std::string_view rest_;
+  int number_ = 0;
+};
+
+std::optional<scaling_policy> find_policy(std::string_view text) {
+  for (int i = 0; i < scaling_policy_count; ++i) {
+    const auto policy = static_cast<scaling_policy>(i);
+    if (name(policy) == text) return policy;
+  }
+  return std::nullopt;
+}
+
+/// Puts an entry's number into a field; false where the field cannot hold it.
+template <class T>
+bool take(double from, T& field) {
+  if constexpr (std::is_same_v<T, bool>) {
+    if (from != 0 && from != 1) return false;
+  } else if constexpr (std::is_integral_v<T>) {
+    constexpr double most = 9007199254740992.0;  // 2^53
+    if (!(from >= -most && from <= most)) return false;
+  } else if constexpr (std::is_same_v<T, float>) {
+    if (!(from == static_cast<double>(static_cast<float>(from)))) return false;
+  }
+  if constexpr (std::is_arithmetic_v<T>) {
+    field = static_cast<T>(from);
+    return static_cast<double>(field) == from;
+  } else {
+    return false;  // settings of the native policy, which no other library has
+  }
+}
+
+template <class T>
+double entry_value(const T& field) {
+  if constexpr (std::is_arithmetic_v<T>) return static_cast<double>(field);
+  return 0;
+}
+
+[[noreturn]] void refuse_import(scaling_policy from, const std::string& why) {
+  throw invalid_argument("loss_scaler::import_state, policy " + std::string(name(from)) + ": " +
+                         why);
+}
+
+/// Settings and state of one library from its entries.
+template <class Settings>
+void import_entries(std::span<const state_entry> entries, Settings& settings,
+                    decltype(numerics::initial_state(settings))& state) {
+  std::vector<bool> used(entries.size());
+  const auto find = [&](std::string_view key, auto& field) {
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+      if (entries[i].key != key) continue;
+      used[i] = true;
+      if (!take(entries[i].value, field)) {
+        refuse_import(settings.policy, entries[i].key + ": expected " + backends::expected(field) +
+                                           ", got " + backends::value_text(entries[i].value));
+      }
+      return true;
+    }
+    return false;
+  };
+  for_each_setting(settings, find);
+  for_each_field(state, [&](std::string_view key, auto& field) {
+    if (!find(key, field)) refuse_import(settings.policy, "there is no " + std::string(key));
+  });
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    if (!used[i]) refuse_import(settings.policy, entries[i].key + " is not a key of this policy");
+  }
+}
+
+/// The level of a native scaler that takes over another scale.
+std::int32_t level_of(double scale, const native_scaling& settings) {
+  if (!(scale > 0)) return settings.min_exponent;
+  const std::uint64_t bits = detail::bits_of(scale);
+  if (bits >= numerics::binary64::inf) return settings.max_exponent;
+  const std::int32_t level = numerics::binary64::split(bits).exponent + 52;
+  if (level < settings.min_exponent) return settings.min_exponent;
+  return level > settings.max_exponent ? settings.max_exponent : level;
+}
+
+/// What a library's scaler with its default settings but powers of two would hold at this scale.
+template <class Settings>
+void export_native(const native_state& native, Settings& settings,
+                   decltype(numerics::initial_state(settings))& state) {
+  state = numerics::initial_state(settings);
+  const double scale = scale_of(native);
+  state.scale = static_cast<decltype(state.scale)>(scale);  // a power of two: exact
+  const auto good = static_cast<std::int64_t>(native.good);
+  if constexpr (requires { settings.scale_window; }) {
+    settings.init_scale = scale;
+    state.cur_iter = good < settings.scale_window ? good : settings.scale_window - 1;
+  } else {
+    state.growth_tracker = good < settings.growth_interval ? good : settings.growth_interval - 1;
+  }
+}
+
+}  // namespace
+
+std::string loss_scaler::save() const {
+  if (!between_updates()) {
+    throw call_order_error("loss_scaler: save(): called between unscale() and update()");
+  }
+  std::string text(heading);
+  text += "\npolicy " + std::string(name(policy_of(settings_))) + "\n";
+  const auto line = [&](std::string_view word, const auto& value) {
+    text += std::string(word) + " " + backends::value_text(value) + "\n";
+  };
+  std::visit([&](const auto& s) { for_each_setting(s, line); }, settings_);
+  text += "state\n";
+  std::visit([&](const auto& s) { for_each_field(s, line); }, state_);
+  line("updates", updates_);
+  for (const auto& [optimizer, r] : optimizers_) {
+    text += "applied " + std::to_string(r.applied) + " " + optimizer + "\n";
+  }
+  return text + "end\n";
+}
+
+loss_scaler loss_scaler::load(std::string_view text) {
+  line_reader lines(text);
+  lines.expect(heading);
+  const std::optional<scaling_policy> policy = find_policy(lines.after("policy"));
+  if (!policy) lines.refuse("that policy is not known");
+  scaling_settings settings = default_settings(*policy);
+  const auto read = [&](std::string_view word, auto& value) { lines.read(word, value); };
+  std::visit([&](auto& s) { for_each_setting(s, read); }, settings);
+  loss_scaler scaler(settings);
+  lines.expect("state");
+  std::visit([&](auto& s) { for_each_field(s, read); }, scaler.state_);
+  backends::check_state(scaler.settings_, scaler.state_);
+  lines.read("updates", scaler.updates_);
+  while (lines.at("applied ")) {
+    const std::string_view rest = lines.after("applied");
+    const std::size_t space = rest.find(' ');
+    record r;
+    if (space == std::string_view::npos ||
+        !backends::read_value(rest.substr(0, space), r.applied)) {
+      lines.refuse("expected a count and the name of an optimizer");
+    }
+    scaler.optimizers_.insert_or_assign(std::string(rest.substr(space + 1)), r);
+  }
+  lines.expect("end");
+  if (!lines.at_end()) lines.refuse("nothing may follow");
+  return scaler;
+}
+
+void loss_scaler::import_state(scaling_policy from, std::span<const state_entry> entries) {
+  if (!between_updates()) {
+    throw call_order_error("loss_scaler: import_state(): called between unscale() and update()");
+  }
+  const scaling_policy own = policy_of(settings_);
+  if (from != own && own != scaling_policy::native) {
+    throw invalid_argument("loss_scaler::import_state: a scaler of policy " +
+                           std::string(name(own)) + " cannot continue from policy " +
+                           std::string(name(from)));
+  }
+  if (from == scaling_policy::native) {
+    throw invalid_argument("loss_scaler::import_state: native states are read by load()");
+  }
+  scaling_settings settings = own == from ? settings_ : default_settings(from);
+  scaling_state state = std::visit(
+      [&](auto& s) -> scaling_state {
+        auto read = numerics::initial_state(s);
+        if constexpr (!std::is_same_v<std::remove_cvref_t<decltype(s)>, native_scaling>) {
+          import_entries(entries, s, read);
+        }
+        return read;
+      },
+      settings);
+  check_settings(settings);
+  backends::check_state(settings, state);
+  if (own == from) {
+    settings_ = settings;
+    state_ = state;
+    return;
+  }
+  const double scale = std::visit([](const auto& s) { return scale_of(s); }, state);
+  native_state native = numerics::initial_state(std::get<native_scaling>(settings_));
+  native.exponent = level_of(scale, std::get<native_scaling>(settings_));
+  native.reference = native.exponent;
+  state_ = native;
+}
+
+std::vector<state_entry> loss_scaler::export_state(scaling_policy to) const {
+  const scaling_policy own = policy_of(settings_);
+  const bool native = own == scaling_policy::native;
+  if (to == scaling_policy::native || (!native && to != own)) {
+    throw invalid_argument("loss_scaler::export_state: a scaler of policy " +
+                           std::string(name(own)) + " has no state for policy " +
+                           std::string(name(to)));
+  }
+  std::vector<state_entry> entries;
+  const auto add = [&](std::string_view key, const auto& value) {
+    entries.push_back({std::string(key), entry_value(value)});
+  };
+  const auto add_all = [&](const auto& settings, const auto& state) {
+    // Megatron's and Apex's dictionaries hold no settings; PyTorch's and the attributes of
+    // DeepSpeed's object do, but not the scale that they began with.
+    const scaling_policy p = settings.policy;
+    if (p == scaling_policy::torch || p == scaling_policy::apex || p == scaling_policy::deepspeed) {
+      for_each_setting(settings, [&](std::string_view key, const auto& value) {
+        if (key != "init_scale" && key != "hysteresis") add(key, value);
+      });
+    }
+    for_each_field(state, add);
+  };
+  if (!native) {
+    std::visit(
+        [&](const auto& settings) {
+          add_all(settings, std::get<decltype(numerics::initial_state(settings))>(state_));
+        },
+        settings_);
+    return entries;
+  }
+  scaling_settings settings = default_settings(to);
+  std::visit(
+      [&](auto& s) {
+        auto state = numerics::initial_state(s);
+        using type = std::remove_cvref_t<decltype(s)>;
+        if constexpr (std::is_same_v<type, torch_scaling> || std::is_same_v<type, apex_scaling> ||
+                      std::is_same_v<type, megatron_scaling> ||
+                      std::is_same_v<type, deepspeed_scaling>) {
+          export_native(std::get<native_state>(state_), s, state);
+          add_all(s, state);
+        }
+      },
+      settings);
+  return entries;
+}
+
+}  // namespace samebits
