@@ -1,0 +1,265 @@
+// Loss scales of other libraries: drawn traces through the policies and the oracle's transcription.
+//
+//   loss_scale_traces POLICY TRACES [SEED]
+//
+// 200 steps a trace; settings and failures are drawn, numbers with full significands among them.
+// Compares after every step the scale's bits, the counters and whether the step was applied. The
+// exit status is 1 if any differ and 2 for a bad command line.
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <exception>
+#include <initializer_list>
+#include <iterator>
+#include <random>
+#include <string>
+
+#include "oracle/loss_scale.hpp"
+#include "samebits/loss_scaler.hpp"
+
+namespace samebits {
+namespace {
+
+constexpr int steps = 200;
+
+class dice {
+ public:
+  explicit dice(std::uint64_t seed) : engine_(seed) {}
+
+  std::uint64_t below(std::uint64_t n) { return engine_() % n; }
+  std::int64_t among(std::initializer_list<std::int64_t> values) {
+    return std::data(values)[below(values.size())];
+  }
+  /// 2^e, or with a full significand above it.
+  double number(int least, int most) {
+    const int e = least + static_cast<int>(below(static_cast<std::uint64_t>(most - least + 1)));
+    const double fraction =
+        below(2) == 0 ? 0.0 : std::ldexp(static_cast<double>(engine_() >> 12), -52);
+    return std::ldexp(1.0 + fraction, e);
+  }
+  /// In (0, 1).
+  double below_one() { return below(3) == 0 ? 0.5 : number(-30, -1); }
+  double above_one() {
+    const double x = below(3) == 0 ? 2.0 : number(0, 20);
+    return x > 1.0 ? x : 1.25;
+  }
+
+ private:
+  std::mt19937_64 engine_;
+};
+
+/// Which gradients of a trace are not finite.
+class failures {
+ public:
+  explicit failures(dice& d)
+      : kind_(d.below(5)),
+        rate_(static_cast<std::uint64_t>(d.among({1, 10, 50, 200, 500, 900}))),
+        period_(1 + static_cast<int>(d.below(60))),
+        edge_(d.number(-40, 60)) {}
+
+  bool at(int step, double scale, dice& d) const {
+    const bool random = d.below(1000) < rate_;
+    switch (kind_) {
+      case 0: return random;
+      case 1: return step % period_ == 0;
+      case 2: return (step / period_) % 2 == 1;
+      case 3: return scale > edge_;
+      default: return scale > edge_ || random;
+    }
+  }
+
+ private:
+  std::uint64_t kind_;
+  std::uint64_t rate_;
+  int period_;
+  double edge_;
+};
+
+// A pair of (settings, judge) each; agree() compares what is left after a step.
+
+struct torch_pair {
+  torch_scaling settings;
+  oracle::torch_scaler judge;
+  explicit torch_pair(dice& d)
+      : settings{d.number(-126, 120), d.above_one(), d.below_one(),
+                 d.among({0, 1, 2, 5, 20, 100, 199, 200, 2000})},
+        judge{settings.growth_factor, settings.backoff_factor,
+              static_cast<int>(settings.growth_interval), static_cast<float>(settings.init_scale)} {
+  }
+  bool step(bool bad) {
+    judge.update(bad);
+    return true;
+  }
+  [[nodiscard]] bool agrees(const torch_state& s) const {
+    return std::bit_cast<std::uint32_t>(s.scale) ==
+               std::bit_cast<std::uint32_t>(judge.current_scale) &&
+           s.growth_tracker == judge.growth_tracker;
+  }
+};
+
+struct apex_pair {
+  apex_scaling settings;
+  oracle::apex_scaler judge;
+  explicit apex_pair(dice& d)
+      : settings{d.number(-126, 120), d.above_one(), d.below_one(),
+                 d.among({1, 2, 5, 20, 100, 199, 200, 2000}), d.among({0, 1, 2, 3, 7, 50})},
+        judge{settings.growth_factor,
+              settings.backoff_factor,
+              static_cast<int>(settings.growth_interval),
+              static_cast<int>(settings.hysteresis),
+              static_cast<float>(settings.init_scale),
+              0,
+              static_cast<int>(settings.hysteresis)} {}
+  bool step(bool bad) {
+    judge.update(bad);
+    return true;
+  }
+  [[nodiscard]] bool agrees(const apex_state& s) const {
+    return std::bit_cast<std::uint32_t>(s.scale) ==
+               std::bit_cast<std::uint32_t>(judge.current_scale) &&
+           s.growth_tracker == judge.growth_tracker &&
+           s.hysteresis_tracker == judge.hysteresis_tracker;
+  }
+};
+
+struct apex_amp_pair {
+  apex_amp_scaling settings;
+  oracle::apex_amp_scaler judge;
+  explicit apex_amp_pair(dice& d)
+      : settings{d.number(-900, 900), d.among({0, 1, 2, 5, 20, 100, 199, 200}),
+                 d.below(2) == 0 ? 0.0 : d.number(-950, 20), d.number(10, 1000)},
+        judge{settings.min_loss_scale, settings.max_loss_scale, settings.scale_window,
+              std::min(settings.max_loss_scale, settings.init_scale)} {}
+  bool step(bool bad) {
+    judge.update(bad);
+    return true;
+  }
+  [[nodiscard]] bool agrees(const apex_amp_state& s) const {
+    return std::bit_cast<std::uint64_t>(s.scale) ==
+               std::bit_cast<std::uint64_t>(judge.loss_scale) &&
+           s.unskipped == judge.unskipped;
+  }
+};
+
+struct megatron_pair {
+  megatron_scaling settings;
+  oracle::megatron_scaler judge;
+  static megatron_scaling drawn(dice& d) {
+    megatron_scaling s{d.number(-60, 120),
+                       d.number(-120, 40),
+                       d.above_one(),
+                       d.below_one(),
+                       d.among({1, 2, 5, 20, 100, 199, 200, 1000}),
+                       d.among({1, 2, 3, 7, 50})};
+    if (s.min_scale > s.initial_scale) s.min_scale = s.initial_scale;
+    return s;
+  }
+  explicit megatron_pair(dice& d)
+      : settings(drawn(d)),
+        judge{static_cast<float>(settings.min_scale),
+              static_cast<float>(settings.growth_factor),
+              static_cast<float>(settings.backoff_factor),
+              settings.growth_interval,
+              settings.hysteresis,
+              static_cast<float>(settings.initial_scale),
+              0,
+              settings.hysteresis} {}
+  bool step(bool bad) {
+    judge.update(bad);
+    return true;
+  }
+  [[nodiscard]] bool agrees(const megatron_state& s) const {
+    return std::bit_cast<std::uint32_t>(s.scale) == std::bit_cast<std::uint32_t>(judge.scale) &&
+           s.growth_tracker == judge.growth_tracker &&
+           s.hysteresis_tracker == judge.hysteresis_tracker;
+  }
+};
+
+struct deepspeed_pair {
+  deepspeed_scaling settings;
+  oracle::deepspeed_scaler judge;
+  explicit deepspeed_pair(dice& d)
+      : settings{d.number(-900, 900),
+                 d.above_one(),
+                 d.among({1, 2, 5, 20, 100, 199, 200, 1000}),
+                 d.below(4) == 0 ? 0.0 : d.number(-950, 40),
+                 d.among({0, 1, 2, 3, 7, 50}),
+                 d.below(2) == 0,
+                 d.below(4) == 0},
+        judge{settings.scale_factor,
+              settings.min_scale,
+              settings.scale_window,
+              settings.delayed_shift,
+              settings.consecutive_hysteresis,
+              settings.raise_error_at_min_scale,
+              settings.init_scale,
+              settings.delayed_shift} {}
+  bool step(bool bad) { return judge.update(bad); }
+  [[nodiscard]] bool agrees(const deepspeed_state& s) const {
+    return std::bit_cast<std::uint64_t>(s.scale) == std::bit_cast<std::uint64_t>(judge.cur_scale) &&
+           s.cur_iter == judge.cur_iter && s.last_overflow_iter == judge.last_overflow_iter &&
+           s.cur_hysteresis == judge.cur_hysteresis;
+  }
+};
+
+/// Whether a trace agrees in every step.
+template <class Pair>
+bool agrees(dice& d) {
+  Pair pair(d);
+  check_settings(pair.settings);
+  const failures bad(d);
+  auto state = initial_state(pair.settings);
+  if (!pair.agrees(state)) return false;
+  for (int step = 0; step < steps; ++step) {
+    const bool nonfinite = bad.at(step, scale_of(state), d);
+    const step_decision decision = advance(pair.settings, state, {.nonfinite = nonfinite});
+    const bool goes_on = pair.step(nonfinite);
+    if (decision.apply == nonfinite || decision.stop == goes_on || !pair.agrees(state)) {
+      return false;
+    }
+    if (decision.stop) return true;
+  }
+  return true;
+}
+
+template <class Pair>
+int run(const std::string& policy, std::uint64_t traces, std::uint64_t seed) {
+  std::uint64_t differing = 0;
+  for (std::uint64_t trace = 0; trace < traces; ++trace) {
+    dice d(seed + trace);
+    if (agrees<Pair>(d)) continue;
+    if (differing++ == 0) {
+      std::printf("first to differ: loss_scale_traces %s 1 %llu\n", policy.c_str(),
+                  static_cast<unsigned long long>(seed + trace));
+    }
+  }
+  std::printf("%s: %llu traces of %d steps, %llu differ\n", policy.c_str(),
+              static_cast<unsigned long long>(traces), steps,
+              static_cast<unsigned long long>(differing));
+  return differing == 0 ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace samebits
+
+int main(int argc, char** argv) {
+  using namespace samebits;
+  try {
+    if (argc == 3 || argc == 4) {
+      const std::string policy = argv[1];
+      const std::uint64_t traces = std::stoull(argv[2]);
+      const std::uint64_t seed = argc == 4 ? std::stoull(argv[3]) : 0;
+      if (policy == "torch") return run<torch_pair>(policy, traces, seed);
+      if (policy == "apex") return run<apex_pair>(policy, traces, seed);
+      if (policy == "apex_amp") return run<apex_amp_pair>(policy, traces, seed);
+      if (policy == "megatron") return run<megatron_pair>(policy, traces, seed);
+      if (policy == "deepspeed") return run<deepspeed_pair>(policy, traces, seed);
+    }
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 2;
+  }
+  std::fprintf(stderr, "usage: loss_scale_traces POLICY TRACES [SEED]\n");
+  return 2;
+}
