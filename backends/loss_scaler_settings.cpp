@@ -193,7 +193,7 @@ void set_option(scaling_settings& settings, std::string_view name, std::string_v
       },
       settings);
   if (!found) {
-    throw invalid_argument("\"" + std::string(name) + "\" is not a setting of policy " +
+    throw invalid_argument("'" + std::string(name) + "' is not a setting of policy " +
                            std::string(samebits::name(policy_of(settings))) +
                            "; there are: " + names);
   }

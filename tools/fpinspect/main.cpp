@@ -16,6 +16,7 @@
 #include "fpinspect/error.hpp"
 #include "fpinspect/options.hpp"
 #include "fpinspect/output.hpp"
+#include "fpinspect/scaler_trace.hpp"
 #include "samebits/error.hpp"
 #include "samebits/format.hpp"
 #include "samebits/text.hpp"
@@ -95,6 +96,13 @@ void unmark(dequantize_arguments& arguments) {
     unmark(*text);
   }
 }
+void unmark(scaler_arguments& arguments) {
+  unmark(arguments.set);
+  for (std::string* text : {&arguments.policy, &arguments.trace, &arguments.generate,
+                            &arguments.steps, &arguments.seed, &arguments.out}) {
+    unmark(*text);
+  }
+}
 void unmark(backends_arguments&) {}
 void unmark(verify_arguments& arguments) {
   unmark(arguments.backend);
@@ -131,6 +139,7 @@ class command_line {
     add_quantize();
     add_dequantize();
     add_tensor();
+    add_scaler();
     add_backends();
     add_verify();
   }
@@ -287,6 +296,24 @@ class command_line {
     on_chosen(command, tensor_, run_tensor);
   }
 
+  void add_scaler() {
+    CLI::App* command = add("scaler", "Show what a loss-scaling policy makes of a trace");
+    command->add_flag("--ascii", view_.ascii, "Draw with ASCII characters");
+    command->add_option("--policy", scaler_.policy,
+                        "native, torch, apex, apex_amp, megatron or deepspeed");
+    command->add_option("--trace", scaler_.trace,
+                        "CSV: step, nonfinite or amax, optional loss_nonfinite; - reads stdin");
+    command->add_option("--generate", scaler_.generate, "A trace: " + scenario_help());
+    command->add_option("--steps", scaler_.steps, "Steps to generate")->capture_default_str();
+    command->add_option("--seed", scaler_.seed, "Of their random bits")->capture_default_str();
+    command->add_option("--set", scaler_.set, "Settings of the policy, name=value")
+        ->delimiter(',')
+        ->take_all();
+    command->add_flag("--plot", scaler_.plot, "Draw instead of writing CSV");
+    command->add_option("--out", scaler_.out, "The CSV file to write (default: standard output)");
+    on_chosen(command, scaler_, run_scaler);
+  }
+
   void add_backends() {
     CLI::App* command = add("backends", "List the backends and what this machine can run");
     on_chosen(command, backends_, run_backends);
@@ -310,6 +337,7 @@ class command_line {
   quantize_arguments quantize_;
   dequantize_arguments dequantize_;
   tensor_arguments tensor_;
+  scaler_arguments scaler_;
   backends_arguments backends_;
   verify_arguments verify_;
   std::function<void(output&)> chosen_;

@@ -78,6 +78,18 @@ struct dequantize_arguments {
   std::string backend;
 };
 
+struct scaler_arguments {
+  view_options view;
+  std::string policy;
+  std::string trace;
+  std::string generate;
+  std::string steps = "40000";
+  std::string seed = "0";
+  std::vector<std::string> set;
+  std::string out;
+  bool plot = false;
+};
+
 struct backends_arguments {
   view_options view;
 };

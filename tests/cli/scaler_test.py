@@ -1,0 +1,296 @@
+# `fpinspect scaler` against the libraries' rules in Python, whose floats are binary64 and, through
+# struct, binary32.
+import math
+import os
+import random
+import struct
+from fractions import Fraction
+
+import cli_support
+from cli_support import run
+
+POLICIES = ["native", "torch", "apex", "apex_amp", "megatron", "deepspeed"]
+
+
+def f32(x):
+    """x rounded to binary32; infinite where it overflows."""
+    try:
+        return struct.unpack("<f", struct.pack("<f", x))[0]
+    except OverflowError:
+        return math.inf
+
+
+def torch(bad, s, init_scale=65536.0, growth_factor=2.0, backoff_factor=0.5, growth_interval=2000):
+    if not s:
+        s.update(scale=f32(init_scale), tracker=0)
+    elif bad:
+        s.update(scale=f32(s["scale"] * backoff_factor), tracker=0)
+    else:
+        s["tracker"] += 1
+        if s["tracker"] == growth_interval:
+            grown = f32(s["scale"] * growth_factor)
+            s.update(scale=grown if math.isfinite(grown) else s["scale"], tracker=0)
+
+
+def apex(bad, s, hysteresis=1, **rest):
+    if not s:
+        torch(bad, s, **rest)
+        s["left"] = hysteresis
+        return
+    if bad:
+        s["left"] -= 1
+        if s["left"] > 0:
+            s["tracker"] = 0
+            return
+    torch(bad, s, **rest)
+    if not bad:
+        s["left"] = hysteresis
+
+
+def apex_amp(bad, s, init_scale=65536.0, scale_window=2000, min_loss_scale=0.0,
+             max_loss_scale=2.0**24):
+    if not s:
+        s.update(scale=min(max_loss_scale, init_scale), unskipped=0)
+        return
+    if bad:
+        s.update(scale=max(min_loss_scale, s["scale"] / 2), unskipped=0)
+    else:
+        s["unskipped"] += 1
+    if s["unskipped"] == scale_window:
+        s.update(scale=min(max_loss_scale, s["scale"] * 2), unskipped=0)
+
+
+def megatron(bad, s, initial_scale=2.0**32, min_scale=1.0, growth_factor=2.0, backoff_factor=0.5,
+             growth_interval=1000, hysteresis=2):
+    if not s:
+        s.update(scale=f32(initial_scale), tracker=0, left=hysteresis)
+    elif bad:
+        s["tracker"] = 0
+        s["left"] -= 1
+        if s["left"] <= 0:
+            s["scale"] = max(f32(s["scale"] * f32(backoff_factor)), f32(min_scale))
+    else:
+        s["tracker"] += 1
+        if s["tracker"] == growth_interval:
+            s.update(scale=f32(s["scale"] * f32(growth_factor)), tracker=0, left=hysteresis)
+
+
+class AtMinimum(Exception):
+    pass
+
+
+def deepspeed(bad, s, init_scale=65536.0, scale_factor=2.0, scale_window=1000, min_scale=1.0,
+              delayed_shift=2, consecutive_hysteresis=False, raise_error_at_min_scale=True):
+    if not s:
+        s.update(scale=init_scale, iteration=0, last=-1, left=delayed_shift)
+        return
+    if bad:
+        if delayed_shift == 1 or s["left"] == 1:
+            if s["scale"] == min_scale and raise_error_at_min_scale:
+                raise AtMinimum
+            s["scale"] = max(s["scale"] / scale_factor, min_scale)
+        else:
+            s["left"] -= 1
+        s["last"] = s["iteration"]
+    else:
+        if consecutive_hysteresis:
+            s["left"] = delayed_shift
+        stable = s["iteration"] - s["last"] - 1
+        if stable > 0 and stable % scale_window == 0:
+            if not consecutive_hysteresis:
+                s["left"] = delayed_shift
+            s["scale"] *= scale_factor
+    s["iteration"] += 1
+
+
+def overflows(amax, scale):
+    """Whether the exact product rounds to something that fp16 does not have."""
+    if not (math.isfinite(amax) and math.isfinite(scale)):
+        return True
+    return Fraction(amax) * Fraction(scale) >= 65520
+
+
+def expected(policy, settings, steps):
+    """(scale, applied) of each step; a step is a bool, or an amax as float."""
+    state, rows = {}, []
+    policy(False, state, **settings)
+    for step in steps:
+        bad = step if isinstance(step, bool) else overflows(step, state["scale"])
+        rows.append((state["scale"], not bad))
+        try:
+            policy(bad, state, **settings)
+        except AtMinimum:
+            break
+    return rows
+
+
+class Scaler(cli_support.CliTest):
+    def trace(self, header, rows):
+        path = self.path("t.csv")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(header + "\n" + "".join(",".join(map(str, row)) + "\n" for row in rows))
+        return path
+
+    def replay(self, policy, path, *options, settings=None):
+        given = [f"{k}={v}" for k, v in (settings or {}).items()]
+        done = run("scaler", "--policy", policy, "--trace", path, *options,
+                   *(["--set", *given] if given else []))
+        self.assertEqual(done.code, 0, done.err)
+        lines = done.out.splitlines()
+        self.assertEqual(lines[0], "step,scale,applied,cause")
+        rows = [line.split(",") for line in lines[1:]]
+        self.assertTrue(all(row[1].startswith(("0x", "inf")) for row in rows))
+        return [(int(s), float.fromhex(scale), applied == "1", cause)
+                for s, scale, applied, cause in rows], done.err
+
+    def check(self, name, settings, steps):
+        if isinstance(steps[0], bool):
+            path = self.trace("step,nonfinite", [(i, int(s)) for i, s in enumerate(steps)])
+        else:
+            path = self.trace("step,amax", [(i, s.hex()) for i, s in enumerate(steps)])
+        rows, _ = self.replay(name, path, settings=settings)
+        self.assertEqual([row[:3] for row in rows],
+                         [(i, *e) for i, e in enumerate(expected(globals()[name], settings,
+                                                                 steps))], settings)
+
+    def test_defaults(self):
+        generator = random.Random(1)
+        for name in POLICIES[1:]:
+            for rate in (0.0, 0.002, 0.3):
+                self.check(name, {}, [generator.random() < rate for _ in range(6000)])
+
+    def test_settings(self):
+        generator = random.Random(2)
+        scales = [65536.0, 50000.0, 2.0**-100, 3e38, 1.1]
+        draw = {
+            "torch": lambda r: {"init_scale": r(scales), "growth_factor": r([1.1, 2.0, 7.3]),
+                                "backoff_factor": r([0.1, 0.5, 0.99]),
+                                "growth_interval": r([1, 3, 50])},
+            "apex_amp": lambda r: {"init_scale": r(scales), "scale_window": r([1, 3, 50]),
+                                   "min_loss_scale": r([0.0, 0.3, 5.0]),
+                                   "max_loss_scale": r([2.0**24, 1e6])},
+            "megatron": lambda r: {"initial_scale": r([65536.0, 50000.0, 2.0**40]),
+                                   "min_scale": r([1.0, 0.3]), "growth_factor": r([1.1, 2.0]),
+                                   "backoff_factor": r([0.1, 0.5]),
+                                   "growth_interval": r([1, 3, 50]), "hysteresis": r([1, 2, 5])},
+            "deepspeed": lambda r: {"init_scale": r([65536.0, 50000.0, 2.0]),
+                                    "scale_factor": r([2.0, 1.1]), "scale_window": r([1, 3, 50]),
+                                    "min_scale": r([1.0, 0.3]), "delayed_shift": r([1, 2, 5]),
+                                    "consecutive_hysteresis": r([True, False]),
+                                    "raise_error_at_min_scale": r([True, False])}}
+        draw["apex"] = lambda r: {**draw["torch"](r), "hysteresis": r([1, 2, 5])}
+        for name in POLICIES[1:]:
+            for _ in range(12):
+                rate = generator.choice([0.01, 0.1, 0.5])
+                self.check(name, draw[name](generator.choice),
+                           [generator.random() < rate for _ in range(300)])
+
+    def test_closed_loop(self):
+        generator = random.Random(3)
+        edge = [65520.0 / 65536, 65519.0 / 65536, 65520 / 50000, math.nextafter(65520 / 50000, 0),
+                math.inf, math.nan, 0.0, 1e-300, 1e300]
+        for name in POLICIES[1:]:
+            steps = [generator.choice(edge + [2.0**generator.randint(-6, 3)]) for _ in range(400)]
+            self.check(name, {}, steps)
+            scale = {"megatron": "initial_scale"}.get(name, "init_scale")
+            self.check(name, {scale: 50000.0}, steps)
+
+    def test_native(self):
+        # Bad at once after a growth: one back, and twice the interval. The scale is lower by one
+        # after the second of two bad steps only.
+        steps = [0] * 3 + [1] + [0] * 6 + [1, 1] + [0] * 3
+        path = self.trace("step,nonfinite", list(enumerate(steps)))
+        settings = {"interval": 3, "recovery_interval": 2, "interval_max": 100,
+                    "isolated_cost": 0, "forgive_after": 1}
+        rows, _ = self.replay("native", path, settings=settings)
+        exponents = [math.frexp(row[1])[1] - 1 for row in rows]
+        self.assertEqual(exponents, [16] * 3 + [17] + [16] * 6 + [17] + [16] * 4)
+        self.assertEqual([row[2] for row in rows], [not s for s in steps])
+
+    def test_causes(self):
+        path = self.trace("amax, loss_nonfinite ,step",
+                          [(1.0, 0, 5), ("inf", 0, 6), ("nan", 1, 7), ("nan", 0, 8), (0.5, 1, 10)])
+        rows, _ = self.replay("native", path)
+        self.assertEqual([(row[0], row[3]) for row in rows],
+                         [(5, "overflow"), (6, "overflow"), (7, "loss"), (8, "nan"), (10, "none")])
+
+    def test_end_of_a_run(self):
+        path = self.trace("step,nonfinite", [(i, 1) for i in range(40)])
+        rows, said = self.replay("deepspeed", path)
+        self.assertEqual((len(rows), rows[-1][1:3]), (18, (1.0, False)))
+        self.assertEqual(said, "fpinspect: policy deepspeed ends the run after step 17\n")
+        rows, said = self.replay("deepspeed", path, settings={"raise_error_at_min_scale": 0})
+        self.assertEqual((len(rows), said), (40, ""))
+
+    def test_outputs(self):
+        path = self.trace("step,nonfinite", [(0, 0), (1, 1), (2, 0)])
+        shown = self.ok("scaler", "--policy", "torch", "--trace", path).out
+        self.ok("scaler", "--policy", "torch", "--trace", path, "--out", self.path("o.csv"))
+        with open(self.path("o.csv"), encoding="utf-8") as file:
+            self.assertEqual(file.read(), shown)
+        self.assertEqual(shown, "step,scale,applied,cause\n0,0x1p+16,1,none\n"
+                                "1,0x1p+16,0,nonfinite\n2,0x1p+15,1,none\n")
+        plot = self.ok("scaler", "--policy", "torch", "--trace", path, "--plot").out
+        self.assertIn("    2^16 │██\n    2^15 │  █\n skipped │ █\n", plot)
+        plot = self.ok("scaler", "--policy", "torch", "--trace", path, "--plot", "--ascii").out
+        self.assertTrue(plot.isascii() and "2^16 |##\n" in plot)
+        summary = self.ok_json("scaler", "--policy", "torch", "--trace", path)
+        self.assertEqual(summary, {"schema": 1, "policy": "torch", "steps": 3, "skipped": 1,
+                                   "causes": {"nonfinite": 1}, "final_scale": "0x1p+15",
+                                   "stopped": False})
+        empty = self.trace("step,nonfinite", [])
+        self.assertEqual(self.ok("scaler", "--policy", "torch", "--trace", empty).out,
+                         "step,scale,applied,cause\n")
+        self.ok("scaler", "--policy", "torch", "--trace", empty, "--plot")
+
+    def test_generated_traces(self):
+        for name in ["steady", "accidents", "drift", "drop", "random", "nan_streak", "loss_streak",
+                     "noisy", "alternating"]:
+            arguments = ["--generate", name, "--steps", "600", "--seed", "7"]
+            self.ok("scaler", *arguments, "--out", self.path(name))
+            with open(self.path(name), encoding="utf-8") as file:
+                text = file.read()
+            self.assertEqual(self.ok("scaler", *arguments).out, text)
+            self.assertEqual(text.count("\n"), 601)
+            for policy in POLICIES:
+                direct = run("scaler", "--policy", policy, *arguments)
+                read = run("scaler", "--policy", policy, "--trace", self.path(name))
+                piped = run("scaler", "--policy", policy, "--trace", "-", input=text.encode())
+                self.assertEqual((direct.out, direct.err), (read.out, read.err))
+                self.assertEqual(piped.out, read.out)
+                self.assertEqual(direct.code, 0)
+
+    def test_refused(self):
+        good = self.trace("step,nonfinite", [(0, 0)])
+        for arguments, says in [
+                (["--policy", "torch"], "--trace or --generate"),
+                (["--trace", good], "--policy"),
+                (["--policy", "sgd", "--trace", good], '"sgd"'),
+                (["--policy", "torch", "--generate", "x"], "steady, accidents"),
+                (["--policy", "torch", "--trace", good, "--set", "x"], "name=value"),
+                (["--policy", "torch", "--trace", good, "--set", "x=1"], "growth_factor"),
+                (["--policy", "torch", "--trace", good, "--set", "growth_factor=1"], "above 1"),
+                (["--policy", "torch", "--trace", good, "--set", "growth_factor=a\x1bb"], "x1b"),
+                (["--policy", "torch", "--generate", "drop", "--steps", "-1"], "--steps"),
+                (["--policy", "megatron", "--trace", good, "--set", "min_scale=0"], "min_scale")]:
+            self.fails(2, "scaler", *arguments, says=says)
+        for header, row, says in [
+                ("step", (0,), "nonfinite or a column amax"), ("nonfinite", (0,), "step"),
+                ("step,nonfinite,amax", (0, 0, 0), "either"), ("step,nonfinite,x", (0, 0, 0), '"x"'),
+                ("step,step,amax", (0, 0, 0), "twice"), ("step,nonfinite", (0, 2), "line 2"),
+                ("step,nonfinite", (0,), "1 cells"), ("step,amax", (0, "-1"), ">= 0"),
+                ("step,amax", (0, "one"), "number"), ("step,amax", ("x", "1"), "integer")]:
+            self.fails(3, "scaler", "--policy", "torch", "--trace", self.trace(header, [row]),
+                       says=says)
+        with open(self.path("empty"), "w", encoding="utf-8"):
+            pass
+        for path in [self.path("empty"), self.path("missing"), self.folder]:
+            self.fails(3, "scaler", "--policy", "torch", "--trace", path, says=path)
+        good = self.trace("step,nonfinite", [(0, 0)])
+        self.fails(3, "scaler", "--policy", "torch", "--trace", good, "--out",
+                   self.path("no/o.csv"), says="no/o.csv")
+        self.assertEqual(sorted(os.listdir(self.folder)), ["empty", "t.csv"])
+
+
+if __name__ == "__main__":
+    cli_support.main()
