@@ -1,0 +1,137 @@
+// unscale(): every element of every format against the processor's product, and what is counted.
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "samebits/loss_scaler.hpp"
+#include "samebits/scalar.hpp"
+#include "samebits/types.hpp"
+
+namespace samebits {
+namespace {
+
+constexpr float infinity = std::numeric_limits<float>::infinity();
+
+std::uint32_t bits(float x) {
+  return std::isnan(x) ? 0x7FFFFFFFu : std::bit_cast<std::uint32_t>(x);
+}
+
+/// All 2^16 codes, unscaled, against binary32 products of the processor rounded by encode().
+template <class Value>
+void check_all_codes(float inverse) {
+  std::vector<Value> x;
+  for (std::uint32_t code = 0; code < 0x10000; ++code) {
+    x.push_back(Value::from_bits(static_cast<std::uint16_t>(code)));
+  }
+  std::vector<Value> got = x;
+  const matrix_view views[] = {view_of(got)};
+  const unscale_report report = unscale(views, inverse);
+  std::uint64_t nonfinite = 0;
+  std::uint64_t overflowed = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    volatile float product = static_cast<float>(x[i]) * inverse;
+    const Value expected(std::isnan(product) ? std::nanf("") : product);
+    ASSERT_EQ(bits(static_cast<float>(got[i])), bits(static_cast<float>(expected))) << i;
+    const bool was = std::isfinite(static_cast<float>(x[i]));
+    if (!was) ++nonfinite;
+    if (was && !std::isfinite(static_cast<float>(expected))) ++overflowed;
+  }
+  EXPECT_EQ(report.count, 0x10000u);
+  EXPECT_EQ(report.nonfinite, nonfinite);
+  EXPECT_EQ(report.overflowed, overflowed);
+  EXPECT_EQ(report.amax, 0x7FFFFFFFu);  // a NaN is never dropped
+  EXPECT_EQ(report.first_bad, 0);
+}
+
+TEST(Unscale, AllCodes) {
+  for (const float inverse : {1.0f / 65536, 1.0f, 16.0f, 1.0f / 50000, 0.3f, 1e-38f, 1e38f, 0.0f}) {
+    check_all_codes<fp16>(inverse);
+    check_all_codes<bf16>(inverse);
+  }
+  check_all_codes<fp16>(infinity);
+}
+
+TEST(Unscale, Fp32) {
+  std::vector<std::uint32_t> codes;
+  for (std::uint64_t code = 0; code < (std::uint64_t{1} << 32); code += 4099) {
+    codes.push_back(static_cast<std::uint32_t>(code));
+  }
+  for (const float inverse : {1.0f / 65536, 0.3f, 3e5f}) {
+    std::vector<float> got;
+    for (const std::uint32_t code : codes) got.push_back(std::bit_cast<float>(code));
+    const matrix_view views[] = {view_of(got)};
+    unscale(views, inverse);
+    for (std::size_t i = 0; i < codes.size(); ++i) {
+      volatile float product = std::bit_cast<float>(codes[i]) * inverse;
+      ASSERT_EQ(std::bit_cast<std::uint32_t>(got[i]), bits(product)) << codes[i];
+    }
+  }
+}
+
+TEST(Unscale, MixedListsNameTheFirstBadTensor) {
+  std::vector<float> a = {1, 2};
+  std::vector<fp16> b = {fp16(4.0f), fp16(-8.0f)};
+  std::vector<bf16> c = {bf16(infinity)};
+  std::vector<float> d = {infinity};
+  const matrix_view views[] = {view_of(a), view_of(b), view_of(c), view_of(d)};
+  const unscale_report report = unscale(views, 0.5f);
+  EXPECT_EQ(a, (std::vector<float>{0.5f, 1.0f}));
+  EXPECT_EQ(b[1].bits(), fp16(-4.0f).bits());
+  EXPECT_EQ(report, (unscale_report{6, 2, 0, 0x7F800000, 2}));
+  EXPECT_EQ(unscale({}, 0.5f), unscale_report{});
+}
+
+TEST(Unscale, StridesLeaveTheRestAlone) {
+  std::vector<float> buffer(12, 8.0f);
+  matrix_view view = view_of(buffer.data(), 2, 2, 6);
+  view.col_stride = 2;
+  const unscale_report report = unscale(std::vector{view}, 0.25f);
+  EXPECT_EQ(report.count, 4u);
+  EXPECT_EQ(report.amax, bits(8.0f));
+  EXPECT_EQ(buffer, (std::vector<float>{2, 8, 2, 8, 8, 8, 2, 8, 2, 8, 8, 8}));
+}
+
+TEST(Unscale, ScalesOfPowersOfTwoGiveTheSameBits) {
+  // 2^e and 2^f, where nothing under- or overflows.
+  std::vector<float> x;
+  for (std::uint32_t i = 0; i < 5000; ++i) {
+    x.push_back(std::bit_cast<float>(0x3F000000u + i * 3001u) * (i % 2 == 0 ? 1.0f : -1.0f));
+  }
+  for (int e = -20; e <= 20; ++e) {
+    std::vector<float> scaled;
+    for (const float v : x) scaled.push_back(std::ldexp(v, e));
+    const matrix_view views[] = {view_of(scaled)};
+    unscale(views, std::ldexp(1.0f, -e));
+    ASSERT_EQ(scaled, x) << e;
+  }
+}
+
+TEST(Unscale, Refused) {
+  std::vector<float> a = {1};
+  std::vector<e4m3> b(1);
+  const auto refused = [](const std::vector<matrix_view>& views, float inverse) {
+    try {
+      unscale(views, inverse);
+    } catch (const invalid_argument& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  EXPECT_NE(refused({view_of(a), view_of(b)}, 0.5f).find("tensors[1]: format"), std::string::npos);
+  EXPECT_NE(refused({on_device(view_of(a))}, 0.5f).find("tensors[0]"), std::string::npos);
+  EXPECT_NE(refused({view_of(a)}, -1.0f).find("inverse_scale"), std::string::npos);
+  EXPECT_NE(refused({view_of(a)}, std::nanf("")).find("inverse_scale"), std::string::npos);
+  matrix_view repeated = view_of(a);
+  repeated.cols = 2;
+  repeated.col_stride = 0;
+  EXPECT_NE(refused({repeated}, 0.5f).find("tensors[0]"), std::string::npos);
+  EXPECT_EQ(a[0], 1.0f);
+}
+
+}  // namespace
+}  // namespace samebits
