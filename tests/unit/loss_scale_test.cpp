@@ -193,6 +193,16 @@ TEST(NativePolicy, HeadroomHoldsGrowthBackAndHastensIt) {
   EXPECT_LE(far.state.exponent, before + 1);
 }
 
+TEST(NativePolicy, OneLargeGradientIsRememberedForTwoWindows) {
+  course c;
+  c.settings.interval = 5;
+  c.settings.headroom_window = 10;
+  c.step({.amax = numerics::power_of_two(14)});
+  c.steps(19, {.amax = numerics::power_of_two(10)});
+  EXPECT_EQ(c.state.exponent, 16);
+  EXPECT_EQ(c.step({.amax = numerics::power_of_two(10)}).change, scale_change::grown);
+}
+
 TEST(NativePolicy, CausesAreTold) {
   course c;
   EXPECT_EQ(c.step({.amax = 0x7F800000}).cause, step_cause::overflow);
