@@ -1,6 +1,7 @@
 // Everything: includes only.
 #pragma once
 
+#include "samebits/autocast.hpp"
 #include "samebits/backend.hpp"
 #include "samebits/convert.hpp"
 #include "samebits/error.hpp"
