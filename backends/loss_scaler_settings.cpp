@@ -10,6 +10,8 @@
 #include "backends/loss_scaler_checks.hpp"
 #include "backends/loss_scaler_fields.hpp"
 #include "backends/loss_scaler_text.hpp"
+#include "numerics/binary32.hpp"
+#include "numerics/binary64.hpp"
 #include "samebits/error.hpp"
 #include "samebits/loss_scaler.hpp"
 
@@ -28,11 +30,16 @@ void require(bool ok, scaling_policy policy, std::string_view field, const std::
                          std::string(field) + " must be " + expected);
 }
 
-bool is_number(double x) { return std::isfinite(x) && !std::signbit(x); }
-bool is_above_zero(double x) { return is_number(x) && x > 0; }
-/// And still, rounded to binary32.
+// By bits: under DAZ a subnormal number compares as zero.
+bool is_number(double x) { return detail::bits_of(x) < numerics::binary64::inf; }
+bool is_above_zero(double x) { return is_number(x) && detail::bits_of(x) != 0; }
+/// Of numbers >= 0.
+bool is_at_most(double x, double limit) { return detail::bits_of(x) <= detail::bits_of(limit); }
+/// Above zero still, rounded to binary32.
 bool is_binary32_above_zero(double x) {
-  return is_above_zero(x) && is_above_zero(static_cast<double>(static_cast<float>(x)));
+  if (!is_number(x)) return false;
+  const std::uint32_t narrow = numerics::binary64::narrow(detail::bits_of(x));
+  return narrow != 0 && narrow < numerics::binary32::inf;
 }
 
 void check(const native_scaling& s) {
@@ -95,7 +102,7 @@ void check(const megatron_scaling& s) {
     require(ok, scaling_policy::megatron, field, expected);
   };
   need(is_binary32_above_zero(s.initial_scale), "initial_scale", "above zero and finite in fp32");
-  need(is_binary32_above_zero(s.min_scale) && s.min_scale <= s.initial_scale, "min_scale",
+  need(is_binary32_above_zero(s.min_scale) && is_at_most(s.min_scale, s.initial_scale), "min_scale",
        "above zero in fp32 and at most initial_scale");
   need(is_binary32_above_zero(s.growth_factor) && s.growth_factor > 1, "growth_factor",
        "finite in fp32 and above 1");
@@ -123,7 +130,9 @@ void check(const Settings& settings, const State& state) {
   backends::for_each_field(state, [&](std::string_view field, const auto& value) {
     using type = std::remove_cvref_t<decltype(value)>;
     if constexpr (std::is_floating_point_v<type>) {
-      require(value >= 0 && !std::signbit(value), settings.policy, field, "a number >= 0");
+      constexpr bool wide = sizeof(type) == sizeof(double);
+      constexpr std::uint64_t inf = wide ? numerics::binary64::inf : numerics::binary32::inf;
+      require(detail::bits_of(value) <= inf, settings.policy, field, "a number >= 0");
     } else {
       require(value >= -most_steps && value <= most_steps, settings.policy, field,
               "within 2^53 of zero");

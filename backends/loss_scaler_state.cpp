@@ -73,15 +73,16 @@ std::optional<scaling_policy> find_policy(std::string_view text) {
 /// Puts an entry's number into a field; false where the field cannot hold it.
 template <class T>
 bool take(double from, T& field) {
-  if constexpr (std::is_same_v<T, bool>) {
-    if (from != 0 && from != 1) return false;
-  } else if constexpr (std::is_integral_v<T>) {
-    constexpr double most = 9007199254740992.0;  // 2^53
-    if (!(from >= -most && from <= most)) return false;
+  if constexpr (std::is_same_v<T, double>) {
+    field = from;
+    return true;
   } else if constexpr (std::is_same_v<T, float>) {
-    if (!(from == static_cast<double>(static_cast<float>(from)))) return false;
-  }
-  if constexpr (std::is_arithmetic_v<T>) {
+    const std::uint32_t narrow = numerics::binary64::narrow(detail::bits_of(from));
+    field = detail::number_of(narrow);
+    return numerics::binary64::widen(narrow) == detail::bits_of(from);
+  } else if constexpr (std::is_integral_v<T>) {
+    constexpr double most = std::is_same_v<T, bool> ? 1.0 : 9007199254740992.0;  // 2^53
+    if (!(from >= -most && from <= most)) return false;
     field = static_cast<T>(from);
     return static_cast<double>(field) == from;
   } else {
@@ -91,8 +92,13 @@ bool take(double from, T& field) {
 
 template <class T>
 double entry_value(const T& field) {
-  if constexpr (std::is_arithmetic_v<T>) return static_cast<double>(field);
-  return 0;
+  if constexpr (std::is_same_v<T, float>) {
+    return detail::number_of(numerics::binary64::widen(detail::bits_of(field)));
+  } else if constexpr (std::is_arithmetic_v<T>) {
+    return static_cast<double>(field);
+  } else {
+    return 0;
+  }
 }
 
 [[noreturn]] void refuse_import(scaling_policy from, const std::string& why) {
@@ -128,8 +134,8 @@ void import_entries(std::span<const state_entry> entries, Settings& settings,
 
 /// The level of a native scaler that takes over another scale.
 std::int32_t level_of(double scale, const native_scaling& settings) {
-  if (!(scale > 0)) return settings.min_exponent;
   const std::uint64_t bits = detail::bits_of(scale);
+  if (bits == 0) return settings.min_exponent;
   if (bits >= numerics::binary64::inf) return settings.max_exponent;
   const std::int32_t level = numerics::binary64::split(bits).exponent + 52;
   if (level < settings.min_exponent) return settings.min_exponent;
@@ -142,7 +148,7 @@ void export_native(const native_state& native, Settings& settings,
                    decltype(numerics::initial_state(settings))& state) {
   state = numerics::initial_state(settings);
   const double scale = scale_of(native);
-  state.scale = static_cast<decltype(state.scale)>(scale);  // a power of two: exact
+  state.scale = static_cast<decltype(state.scale)>(scale);  // 2^-126 and above: exact
   const auto good = static_cast<std::int64_t>(native.good);
   if constexpr (requires { settings.scale_window; }) {
     settings.init_scale = scale;

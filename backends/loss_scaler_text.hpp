@@ -1,5 +1,6 @@
-// Settings and states of loss scaling as text: one value each way, shared by options and
-// checkpoints.
+// Settings and states of loss scaling as text: one value each way, for options and checkpoints.
+//
+// By bits throughout: a process with FTZ or DAZ must not lose a subnormal scale.
 #pragma once
 
 #include <charconv>
@@ -8,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "numerics/binary64.hpp"
 #include "samebits/format.hpp"
 #include "samebits/loss_scaling.hpp"
 #include "samebits/text.hpp"
@@ -19,7 +21,9 @@ inline std::string value_text(bool value) { return value ? "true" : "false"; }
 inline std::string value_text(double value) {
   return to_hex_float(format_id::fp64, detail::bits_of(value));
 }
-inline std::string value_text(float value) { return value_text(static_cast<double>(value)); }
+inline std::string value_text(float value) {
+  return to_hex_float(format_id::fp32, detail::bits_of(value));
+}
 inline std::string value_text(format_id value) { return std::string(name(value)); }
 inline std::string value_text(at_minimum value) {
   return value == at_minimum::stop ? "stop" : "keep_on";
@@ -57,11 +61,10 @@ inline bool read_value(std::string_view text, double& value) {
 
 /// Numbers that binary32 holds.
 inline bool read_value(std::string_view text, float& value) {
-  double wide = 0;
-  if (!read_value(text, wide)) return false;
-  const auto narrow = static_cast<float>(wide);
-  if (static_cast<double>(narrow) != wide) return false;
-  value = narrow;
+  const parse_result read = parse(format_id::fp64, text);
+  const std::uint32_t bits = numerics::binary64::narrow(read.code);
+  if (!read.ok || numerics::binary64::widen(bits) != read.code) return false;
+  value = detail::number_of(bits);
   return true;
 }
 

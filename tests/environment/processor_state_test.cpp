@@ -2,12 +2,16 @@
 #include <gtest/gtest.h>
 #include <xmmintrin.h>
 
+#include <bit>
 #include <cfenv>
 #include <cstdint>
+#include <string>
 #include <thread>
+#include <variant>
 #include <vector>
 
 #include "environment/broken_process.hpp"
+#include "samebits/loss_scaler.hpp"
 #include "samebits/quantize.hpp"
 
 namespace samebits::support {
@@ -91,6 +95,54 @@ TEST_F(ProcessorState, ConversionsHoldWithThreadsInEveryState) {
   for (const unsigned bits : {ftz | daz, ftz | daz | up, zero}) {
     set(bits);
     expect_conversions_hold();
+  }
+}
+
+// Loss scales that pass through all of binary32's subnormals, in 1500 bad and good steps, with a
+// checkpoint after each; their products are rounded.
+TEST_F(ProcessorState, LossScalesHoldInEveryState) {
+  for (const scaling_policy policy :
+       {scaling_policy::torch, scaling_policy::apex, scaling_policy::apex_amp,
+        scaling_policy::megatron, scaling_policy::deepspeed, scaling_policy::native}) {
+    scaling_settings settings = default_settings(policy);
+    if (auto* torch = std::get_if<torch_scaling>(&settings)) {
+      *torch = {.init_scale = 0x1p-120,
+                .growth_factor = 1.1,
+                .backoff_factor = 0.9,
+                .growth_interval = 3};
+    } else if (auto* megatron = std::get_if<megatron_scaling>(&settings)) {
+      *megatron = {.initial_scale = 0x1p-120,
+                   .min_scale = 0x1.8p-140,
+                   .growth_factor = 1.1,
+                   .backoff_factor = 0.9,
+                   .growth_interval = 3};
+    }
+    const auto courses = [&] {
+      loss_scaler scaler(settings);
+      std::string all;
+      for (int step = 0; step < 1500; ++step) {
+        scaler.scale(0x1p-30f);
+        scaler.observe({.nonfinite = step % 3 != 0});
+        scaler.update();
+        const std::string text = scaler.save();
+        scaler = loss_scaler::load(text);
+        scaler.import_state(
+            policy == scaling_policy::native ? scaling_policy::torch : policy,
+            scaler.export_state(policy == scaling_policy::native ? scaling_policy::torch : policy));
+        all += text + std::to_string(std::bit_cast<std::uint32_t>(scaler.scale(0x1.8p-30f)));
+        scaler.observe({});
+        scaler.update();
+      }
+      return all;
+    };
+    if (policy == scaling_policy::deepspeed) set_option(settings, "raise_error_at_min_scale", "0");
+    const std::string expected = courses();
+    for (const unsigned bits : {ftz | daz, ftz | daz | up, zero}) {
+      set(bits);
+      const std::string got = courses();
+      set(0);
+      EXPECT_EQ(got, expected) << name(policy) << ", " << bits;
+    }
   }
 }
 
