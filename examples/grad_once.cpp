@@ -12,7 +12,8 @@ using samebits::fp16;
 /// d/dw of sum(w) * 1e-8, handed back by an FP16 layer for a loss multiplied by `scale`.
 std::vector<fp16> backward(float scale) {
   const float d = scale * 1e-8f;  // the loss itself is computed in FP32
-  return std::vector<fp16>(1024, fp16(d));
+  std::vector<fp16> gradient(1024, fp16(d));
+  return gradient;
 }
 
 std::vector<float> widened(const std::vector<fp16>& gradient) {

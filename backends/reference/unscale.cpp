@@ -41,7 +41,7 @@ void check(std::span<const matrix_view> tensors, float inverse_scale) {
 template <class Storage>
 Storage unscaled(const format_spec& format, Storage code, std::uint32_t inverse,
                  unscale_report& report) {
-  const std::uint32_t x = numerics::decode<std::uint32_t>(format, code);
+  const auto x = numerics::decode<std::uint32_t>(format, code);
   const std::uint32_t magnitude = numerics::binary32::magnitude(x);
   const std::uint32_t counted =
       magnitude > numerics::binary32::inf ? numerics::binary32::nan : magnitude;

@@ -307,12 +307,12 @@ enum class opt_level : std::uint8_t { O0, O1, O2, O3 };
 enum class apex_choice : std::uint8_t { no, yes, unset };
 
 struct apex_level {
-  std::optional<format_id> model;  ///< format of the parameters and of incoming tensors; unchanged
-                                   ///< where empty
-  bool patch_functions;            ///< apex_rule_of() around every function
-  apex_choice batch_norm_fp32;     ///< batch norm keeps FP32 parameters
-  apex_choice master_weights;      ///< the optimizer updates FP32 copies
-  bool dynamic_loss_scale;         ///< policy apex_amp; else a constant 1
+  /// Format of the parameters and of incoming tensors; unchanged where empty.
+  std::optional<format_id> model = std::nullopt;
+  bool patch_functions = false;                      ///< apex_rule_of() around every function
+  apex_choice batch_norm_fp32 = apex_choice::unset;  ///< batch norm keeps FP32 parameters
+  apex_choice master_weights = apex_choice::unset;   ///< the optimizer updates FP32 copies
+  bool dynamic_loss_scale = false;                   ///< policy apex_amp; else a constant 1
 };
 
 constexpr apex_level apex_level_of(opt_level level) {

@@ -165,7 +165,7 @@ struct apex_amp_state {
 /// DynamicGradScaler's arguments; the defaults are those of Megatron's command line.
 struct megatron_scaling {
   static constexpr scaling_policy policy = scaling_policy::megatron;
-  double initial_scale = 4294967296;
+  double initial_scale = 4294967296.0;
   double min_scale = 1;
   double growth_factor = 2;
   double backoff_factor = 0.5;
@@ -174,7 +174,7 @@ struct megatron_scaling {
 };
 
 struct megatron_state {
-  float scale = 4294967296;
+  float scale = 4294967296.0f;
   std::int64_t growth_tracker = 0;
   std::int64_t hysteresis_tracker = 2;
   friend constexpr bool operator==(const megatron_state&, const megatron_state&) = default;

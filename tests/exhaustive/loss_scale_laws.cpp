@@ -222,9 +222,9 @@ int main(int argc, char** argv) {
       return samebits::run(std::stoull(argv[1]), argc == 3 ? std::stoull(argv[2]) : 0);
     }
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "%s\n", error.what());
+    static_cast<void>(std::fprintf(stderr, "%s\n", error.what()));
     return 2;
   }
-  std::fprintf(stderr, "usage: loss_scale_laws TRACES [SEED]\n");
+  static_cast<void>(std::fprintf(stderr, "usage: loss_scale_laws TRACES [SEED]\n"));
   return 2;
 }

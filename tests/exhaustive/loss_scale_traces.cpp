@@ -33,7 +33,8 @@ class dice {
   }
   /// 2^e, or with a full significand above it.
   double number(int least, int most) {
-    const int e = least + static_cast<int>(below(static_cast<std::uint64_t>(most - least + 1)));
+    const int e = least + static_cast<int>(below(static_cast<std::uint64_t>(most) -
+                                                 static_cast<std::uint64_t>(least) + 1));
     const double fraction =
         below(2) == 0 ? 0.0 : std::ldexp(static_cast<double>(engine_() >> 12), -52);
     return std::ldexp(1.0 + fraction, e);
@@ -244,22 +245,22 @@ int run(const std::string& policy, std::uint64_t traces, std::uint64_t seed) {
 }  // namespace samebits
 
 int main(int argc, char** argv) {
-  using namespace samebits;
+  using samebits::run;
   try {
     if (argc == 3 || argc == 4) {
       const std::string policy = argv[1];
       const std::uint64_t traces = std::stoull(argv[2]);
       const std::uint64_t seed = argc == 4 ? std::stoull(argv[3]) : 0;
-      if (policy == "torch") return run<torch_pair>(policy, traces, seed);
-      if (policy == "apex") return run<apex_pair>(policy, traces, seed);
-      if (policy == "apex_amp") return run<apex_amp_pair>(policy, traces, seed);
-      if (policy == "megatron") return run<megatron_pair>(policy, traces, seed);
-      if (policy == "deepspeed") return run<deepspeed_pair>(policy, traces, seed);
+      if (policy == "torch") return run<samebits::torch_pair>(policy, traces, seed);
+      if (policy == "apex") return run<samebits::apex_pair>(policy, traces, seed);
+      if (policy == "apex_amp") return run<samebits::apex_amp_pair>(policy, traces, seed);
+      if (policy == "megatron") return run<samebits::megatron_pair>(policy, traces, seed);
+      if (policy == "deepspeed") return run<samebits::deepspeed_pair>(policy, traces, seed);
     }
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "%s\n", error.what());
+    static_cast<void>(std::fprintf(stderr, "%s\n", error.what()));
     return 2;
   }
-  std::fprintf(stderr, "usage: loss_scale_traces POLICY TRACES [SEED]\n");
+  static_cast<void>(std::fprintf(stderr, "usage: loss_scale_traces POLICY TRACES [SEED]\n"));
   return 2;
 }

@@ -132,7 +132,7 @@ bool flag_of(const csv_reader& file, std::string_view name, std::string_view tex
 
 double amax_of(const csv_reader& file, std::string_view text) {
   const samebits::parse_result read = samebits::parse(samebits::format_id::fp64, text);
-  const double amax = std::bit_cast<double>(read.code);
+  const auto amax = std::bit_cast<double>(read.code);
   if (!read.ok || amax < 0) {
     file.refuse("amax: " + samebits::tensor_file::quote(text) + " is not a number >= 0");
   }
