@@ -1,4 +1,5 @@
 // Reference unscale: element after element, products and rounding in integers.
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstddef>
@@ -6,6 +7,8 @@
 #include <cstring>
 #include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "backends/view_checks.hpp"
 #include "numerics/binary32.hpp"
@@ -17,6 +20,21 @@
 
 namespace samebits {
 namespace {
+
+/// A tensor that stands in the list twice, as tied weights do, would be unscaled twice.
+void check_no_repetition(std::span<const matrix_view> tensors) {
+  std::vector<std::pair<const void*, std::size_t>> starts;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    if (!backends::is_empty(tensors[i])) starts.emplace_back(tensors[i].data, i);
+  }
+  std::sort(starts.begin(), starts.end());
+  for (std::size_t i = 1; i < starts.size(); ++i) {
+    if (starts[i - 1].first != starts[i].first) continue;
+    throw invalid_argument("tensors[" + std::to_string(starts[i - 1].second) + "] and tensors[" +
+                           std::to_string(starts[i].second) +
+                           "] begin at the same element, which would be unscaled twice");
+  }
+}
 
 void check(std::span<const matrix_view> tensors, float inverse_scale) {
   if (!(inverse_scale >= 0)) {
@@ -35,6 +53,7 @@ void check(std::span<const matrix_view> tensors, float inverse_scale) {
     }
     backends::check_distinct(t, which.c_str());
   }
+  check_no_repetition(tensors);
 }
 
 /// One element's code, unscaled; what it was and became goes into the report.

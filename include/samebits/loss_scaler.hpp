@@ -92,9 +92,9 @@ struct unscale_report {
 /// rounded to nearest even into the tensor's own format, overflow::ieee. Elements that are not
 /// finite are multiplied too, a NaN becomes the canonical one.
 ///
-/// Tensors are host matrices of fp32, fp16 or bf16, mixed as they come; none may share memory with
-/// another. inverse_scale is not negative and not NaN. Throws invalid_argument naming the tensor's
-/// position, before anything is written.
+/// Tensors are host matrices of fp32, fp16 or bf16, mixed as they come; no element may be in two of
+/// them. inverse_scale is not negative and not NaN. Throws invalid_argument naming the tensor's
+/// position, before anything is written; a tensor that stands there twice is refused, too.
 unscale_report unscale(std::span<const matrix_view> tensors, float inverse_scale);
 
 /// A loss scale that follows the gradients.

@@ -130,6 +130,11 @@ TEST(Unscale, Refused) {
   repeated.cols = 2;
   repeated.col_stride = 0;
   EXPECT_NE(refused({repeated}, 0.5f).find("tensors[0]"), std::string::npos);
+  std::vector<float> c(4), d(4);
+  EXPECT_NE(refused({view_of(c), view_of(a), view_of(d), view_of(a)}, 0.5f)
+                .find("tensors[1] and tensors[3]"),
+            std::string::npos);
+  EXPECT_EQ(refused({view_of(c.data(), 2, 1, 2), view_of(c.data() + 1, 2, 1, 2)}, 0.5f), "");
   EXPECT_EQ(a[0], 1.0f);
 }
 
