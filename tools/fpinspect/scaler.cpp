@@ -210,6 +210,11 @@ void run_scaler(const scaler_arguments& arguments, output& out) {
   } else if (arguments.out.empty()) {
     out.write(replay_csv(result));
   }
+  for (const std::string& column : trace.unread_columns) {
+    const std::string line =
+        cat("fpinspect: column ", samebits::tensor_file::quote(column), " is not read\n");
+    static_cast<void>(std::fputs(line.c_str(), stderr));
+  }
   if (result.stopped) {
     const std::string line = cat("fpinspect: policy ", arguments.policy,
                                  " ends the run after step ", result.rows.back().step, "\n");

@@ -94,6 +94,7 @@ struct columns {
   int amax = absent;
   int loss_nonfinite = absent;
   std::size_t count = 0;
+  std::vector<std::string> unknown;
 };
 
 columns columns_of(csv_reader& file) {
@@ -109,8 +110,8 @@ columns columns_of(csv_reader& file) {
                         : names[i] == "loss_nonfinite" ? &found.loss_nonfinite
                                                        : nullptr;
     if (column == nullptr) {
-      file.refuse(samebits::tensor_file::quote(names[i]) +
-                  " is not one of the columns step, nonfinite, amax, loss_nonfinite");
+      found.unknown.emplace_back(names[i]);
+      continue;
     }
     if (*column != absent) file.refuse("column " + std::string(names[i]) + " stands there twice");
     *column = static_cast<int>(i);
@@ -258,6 +259,7 @@ scaler_trace read_trace(const std::string& path) {
   scaler_trace trace;
   trace.kind = where.amax == absent ? trace_kind::open : trace_kind::closed;
   trace.has_loss = where.loss_nonfinite != absent;
+  trace.unread_columns = where.unknown;
   while (const auto line = file.next()) {
     const std::vector<std::string_view> row = cells(*line);
     if (row.size() != where.count) {

@@ -25,10 +25,12 @@ struct scaler_trace {
   trace_kind kind = trace_kind::open;
   bool has_loss = false;  ///< whether there is a column loss_nonfinite
   std::vector<trace_step> steps;
+  std::vector<std::string> unread_columns;  ///< names in the header that mean nothing here
 };
 
 /// Reads CSV with a header: step, either nonfinite (0 or 1) or amax, and optionally loss_nonfinite,
-/// in any order. "-" is standard input. Throws file_error naming the line.
+/// in any order; other columns are passed over. "-" is standard input. Throws file_error naming the
+/// line.
 scaler_trace read_trace(const std::string& path);
 
 /// One of the scenarios, whose names throw usage_error lists otherwise. The same on every machine.
