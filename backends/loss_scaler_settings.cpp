@@ -1,5 +1,4 @@
 // Settings and states of loss scaling: defaults, checks, options by name.
-#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -30,6 +29,7 @@ void require(bool ok, scaling_policy policy, std::string_view field, const std::
                          std::string(field) + " must be " + expected);
 }
 
+bool is_within(std::int64_t x, std::int64_t most) { return x >= -most && x <= most; }
 // By bits: under DAZ a subnormal number compares as zero.
 bool is_number(double x) { return detail::bits_of(x) < numerics::binary64::inf; }
 bool is_above_zero(double x) { return is_number(x) && detail::bits_of(x) != 0; }
@@ -73,7 +73,7 @@ void check(const torch_scaling& s) {
   need(is_binary32_above_zero(s.init_scale), "init_scale", "above zero and finite in fp32");
   need(is_number(s.growth_factor) && s.growth_factor > 1, "growth_factor", "finite and above 1");
   need(is_number(s.backoff_factor) && s.backoff_factor < 1, "backoff_factor", "in [0, 1)");
-  need(std::abs(s.growth_interval) <= most_int, "growth_interval", "an integer of 32 bits");
+  need(is_within(s.growth_interval, most_int), "growth_interval", "an integer of 32 bits");
 }
 
 void check(const apex_scaling& s) {
@@ -83,8 +83,8 @@ void check(const apex_scaling& s) {
   need(is_binary32_above_zero(s.init_scale), "init_scale", "above zero and finite in fp32");
   need(is_number(s.growth_factor), "growth_factor", "finite and >= 0");
   need(is_number(s.backoff_factor), "backoff_factor", "finite and >= 0");
-  need(std::abs(s.growth_interval) <= most_int, "growth_interval", "an integer of 32 bits");
-  need(std::abs(s.hysteresis) <= most_int, "hysteresis", "an integer of 32 bits");
+  need(is_within(s.growth_interval, most_int), "growth_interval", "an integer of 32 bits");
+  need(is_within(s.hysteresis, most_int), "hysteresis", "an integer of 32 bits");
 }
 
 void check(const apex_amp_scaling& s) {
@@ -92,7 +92,7 @@ void check(const apex_amp_scaling& s) {
     require(ok, scaling_policy::apex_amp, field, expected);
   };
   need(is_above_zero(s.init_scale), "init_scale", "finite and above zero");
-  need(std::abs(s.scale_window) <= most_steps, "scale_window", "at most 2^53");
+  need(is_within(s.scale_window, most_steps), "scale_window", "at most 2^53");
   need(is_number(s.min_loss_scale), "min_loss_scale", "finite and >= 0");
   need(is_above_zero(s.max_loss_scale), "max_loss_scale", "finite and above zero");
 }
@@ -121,7 +121,7 @@ void check(const deepspeed_scaling& s) {
   need(is_above_zero(s.scale_factor), "scale_factor", "finite and above zero");
   need(s.scale_window >= 1 && s.scale_window <= most_steps, "scale_window", "in 1 .. 2^53");
   need(is_number(s.min_scale), "min_scale", "finite and >= 0");
-  need(std::abs(s.delayed_shift) <= most_steps, "delayed_shift", "at most 2^53");
+  need(is_within(s.delayed_shift, most_steps), "delayed_shift", "at most 2^53");
 }
 
 /// Scales may have become Inf or zero; trackers are counts.

@@ -112,6 +112,32 @@ TEST(LossScalerState, TextsThatAreNone) {
   }
 }
 
+TEST(LossScalerState, ATextThatWasChangedIsRefusedOrMeansSomething) {
+  std::mt19937 generator(5);
+  int refused = 0;
+  for (int i = 0; i < 60000; ++i) {
+    loss_scaler scaler(lively(static_cast<scaling_policy>(i % scaling_policy_count)));
+    iterate(scaler, generator);
+    std::string text = scaler.save();
+    for (auto changes = 1 + generator() % 3; changes > 0; --changes) {
+      const std::size_t at = generator() % text.size();
+      constexpr std::string_view likely = "0123456789-+.ex \nabpst";
+      text[at] = generator() % 4 == 0 ? static_cast<char>(generator())
+                                      : likely[generator() % likely.size()];
+    }
+    try {
+      loss_scaler changed = loss_scaler::load(text);
+      ASSERT_EQ(loss_scaler::load(changed.save()).state(), changed.state()) << text;
+      for (int step = 0; step < 20; ++step) iterate(changed, generator);
+    } catch (const invalid_argument&) {
+      ++refused;
+    } catch (const scale_exhausted&) {
+    }
+  }
+  EXPECT_GT(refused, 10000);
+  EXPECT_LT(refused, 60000);
+}
+
 // What the libraries' own state_dict() returned, with their names.
 
 TEST(LossScalerState, PyTorch) {
