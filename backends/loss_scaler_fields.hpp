@@ -17,8 +17,8 @@ void for_each_setting(S& s, const F& f) {
   f("init_exponent", s.init_exponent);
   f("min_exponent", s.min_exponent);
   f("max_exponent", s.max_exponent);
-  f("interval", s.interval);
-  f("interval_max", s.interval_max);
+  f("growth_interval", s.growth_interval);
+  f("growth_interval_max", s.growth_interval_max);
   f("recovery_interval", s.recovery_interval);
   f("proof", s.proof);
   f("probe_window", s.probe_window);

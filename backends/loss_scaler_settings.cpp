@@ -51,9 +51,9 @@ void check(const native_scaling& s) {
   need(s.max_exponent <= 126, "max_exponent", "at most 126");
   need(s.init_exponent >= s.min_exponent && s.init_exponent <= s.max_exponent, "init_exponent",
        "in min_exponent .. max_exponent");
-  need(s.interval >= 1, "interval", "at least 1");
-  need(s.interval_max >= s.interval && s.interval_max <= most_int, "interval_max",
-       "in interval .. 2^31 - 1");
+  need(s.growth_interval >= 1, "growth_interval", "at least 1");
+  need(s.growth_interval_max >= s.growth_interval && s.growth_interval_max <= most_int,
+       "growth_interval_max", "in growth_interval .. 2^31 - 1");
   need(s.recovery_interval >= 1, "recovery_interval", "at least 1");
   need(s.proof >= 1, "proof", "at least 1");
   need(s.probe_window >= 1 && s.probe_window <= most_int, "probe_window", "in 1 .. 2^31 - 1");
@@ -156,8 +156,8 @@ void check(const native_scaling& settings, const native_state& state) {
            state.probe_age < static_cast<std::int64_t>(settings.probe_window),
        "probe_age", "-1, or below probe_window above the lowest level");
   need(state.proven <= 1, "proven", "0 or 1");
-  need(state.interval >= 1 && state.interval <= settings.interval_max, "interval",
-       "in 1 .. interval_max");
+  need(state.interval >= 1 && state.interval <= settings.growth_interval_max, "interval",
+       "in 1 .. growth_interval_max");
   need(binade(state.peak), "peak", "the exponent of a gradient");
   need(binade(state.peak_before), "peak_before", "the exponent of a gradient");
   need(state.peak_age <= settings.headroom_window, "peak_age", "at most headroom_window");

@@ -92,8 +92,9 @@ SAMEBITS_INLINE constexpr scale_change doubt(const native_scaling& settings, nat
     state.probe_age = -1;
     state.strikes = 0;
     state.reference = state.exponent;
-    state.interval =
-        state.interval > settings.interval_max / 2 ? settings.interval_max : state.interval * 2;
+    state.interval = state.interval > settings.growth_interval_max / 2
+                         ? settings.growth_interval_max
+                         : state.interval * 2;
     return change;
   }
   state.strikes = one_more(state.strikes);
@@ -146,7 +147,7 @@ SAMEBITS_INLINE constexpr scale_change confirm(const native_scaling& settings, n
   if (state.probe_age >= 0 &&
       static_cast<std::uint32_t>(++state.probe_age) >= settings.probe_window) {
     state.probe_age = -1;
-    state.interval = settings.interval;
+    state.interval = settings.growth_interval;
   }
   if (state.good >= settings.proof) {
     state.proven = 1;
@@ -186,7 +187,7 @@ SAMEBITS_INLINE constexpr native_state initial_state(const native_scaling& setti
   native_state state;
   state.exponent = settings.init_exponent;
   state.reference = settings.init_exponent;
-  state.interval = settings.interval;
+  state.interval = settings.growth_interval;
   return state;
 }
 

@@ -71,20 +71,22 @@ struct step_decision {
   bool stop = false;  ///< the policy wants the run to end
 };
 
-/// Settings of the native policy. Exponents are of two; steps without another word are good ones.
+/// Settings of the native policy. Exponents are of two; steps are good ones where not said
+/// otherwise.
 struct native_scaling {
   static constexpr scaling_policy policy = scaling_policy::native;
   std::int32_t init_exponent = 16;
-  std::int32_t min_exponent = -14;       ///< >= -126
-  std::int32_t max_exponent = 24;        ///< <= 126
-  std::uint32_t interval = 2000;         ///< steps before the scale is tried one higher
-  std::uint32_t interval_max = 16000;    ///< the interval doubles with every failed try up to this
-  std::uint32_t recovery_interval = 50;  ///< steps below a level that had proved itself
+  std::int32_t min_exponent = -14;  ///< >= -126
+  std::int32_t max_exponent = 24;   ///< <= 126
+  /// Steps before the scale is tried one higher; doubles with every failed try, up to the second.
+  std::uint32_t growth_interval = 2000;
+  std::uint32_t growth_interval_max = 16000;
+  std::uint32_t recovery_interval = 50;  ///< the same below a level that has proved itself
   std::uint32_t proof = 200;             ///< steps after which a level has proved itself
   std::uint32_t probe_window = 4;        ///< steps after a growth whose failure is the growth's
   std::uint32_t hysteresis = 2;          ///< bad steps that back off
   std::uint32_t forgive_after = 50;      ///< steps in a row that clear earlier bad ones
-  std::uint32_t isolated_cost = 250;     ///< steps towards the interval that a bad one costs
+  std::uint32_t isolated_cost = 250;     ///< steps towards the next growth that a bad one costs
   std::uint32_t max_skipped_run = 0;     ///< skipped in a row that stop the run; 0: none
   samebits::at_minimum on_minimum = samebits::at_minimum::keep_on;
   loss_fault on_loss = loss_fault::hold;

@@ -200,7 +200,7 @@ class Scaler(cli_support.CliTest):
         # after the second of two bad steps only.
         steps = [0] * 3 + [1] + [0] * 6 + [1, 1] + [0] * 3
         path = self.trace("step,nonfinite", list(enumerate(steps)))
-        settings = {"interval": 3, "recovery_interval": 2, "interval_max": 100,
+        settings = {"growth_interval": 3, "recovery_interval": 2, "growth_interval_max": 100,
                     "isolated_cost": 0, "forgive_after": 1}
         rows, _ = self.replay("native", path, settings=settings)
         exponents = [math.frexp(row[1])[1] - 1 for row in rows]

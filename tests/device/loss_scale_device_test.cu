@@ -46,8 +46,8 @@ class counter_random {
 };
 
 SAMEBITS_HD void draw(native_scaling& s, counter_random& r) {
-  s.interval = static_cast<std::uint32_t>(1 + r.below(20));
-  s.interval_max = s.interval + static_cast<std::uint32_t>(r.below(30));
+  s.growth_interval = static_cast<std::uint32_t>(1 + r.below(20));
+  s.growth_interval_max = s.growth_interval + static_cast<std::uint32_t>(r.below(30));
   s.recovery_interval = static_cast<std::uint32_t>(1 + r.below(10));
   s.proof = static_cast<std::uint32_t>(1 + r.below(20));
   s.hysteresis = static_cast<std::uint32_t>(1 + r.below(4));

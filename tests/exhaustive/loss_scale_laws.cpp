@@ -62,8 +62,8 @@ class trace {
     s.min_exponent = level(-126, 30);
     s.max_exponent = std::min(126, s.min_exponent + level(0, 40));
     s.init_exponent = level(s.min_exponent, s.max_exponent);
-    s.interval = count(1, 20);
-    s.interval_max = s.interval + count(0, 30);
+    s.growth_interval = count(1, 20);
+    s.growth_interval_max = s.growth_interval + count(0, 30);
     s.recovery_interval = count(1, 10);
     s.proof = count(1, 20);
     s.probe_window = count(1, 6);
@@ -97,7 +97,8 @@ class trace {
     hold(state_.reference >= settings_.min_exponent && state_.reference <= settings_.max_exponent,
          "the reference is within the same bounds");
     hold(std::abs(state_.exponent - before.exponent) <= 1, "the scale moves by one at a time");
-    hold(state_.interval >= settings_.interval && state_.interval <= settings_.interval_max,
+    hold(state_.interval >= settings_.growth_interval &&
+             state_.interval <= settings_.growth_interval_max,
          "the interval is within its bounds");
     hold(state_.probe_age < static_cast<std::int32_t>(settings_.probe_window),
          "a growth is on trial for no longer than its window");
@@ -115,7 +116,8 @@ class trace {
 
   /// Steps in which every level climbs, whatever was before.
   [[nodiscard]] std::uint32_t steps_of_a_level() const {
-    return std::max({settings_.interval_max, settings_.recovery_interval, settings_.probe_window}) +
+    return std::max({settings_.growth_interval_max, settings_.recovery_interval,
+                     settings_.probe_window}) +
            1;
   }
   [[nodiscard]] std::uint32_t levels() const {
@@ -137,7 +139,7 @@ class trace {
     }
     hold(state_.exponent == edge, "the scale climbs to the edge");
     bool above = false;
-    for (std::uint32_t i = 0; i < 4 * settings_.interval_max; ++i) {
+    for (std::uint32_t i = 0; i < 4 * settings_.growth_interval_max; ++i) {
       const bool skipped = !step().apply;
       hold(skipped == above, "only the step after a growth is skipped at the edge");
       above = state_.exponent > edge;

@@ -10,8 +10,8 @@ constexpr step_observation good = {};
 constexpr step_observation bad = {.nonfinite = true};
 
 /// A policy with round numbers, so that each test can count.
-constexpr native_scaling small = {.interval = 100,
-                                  .interval_max = 400,
+constexpr native_scaling small = {.growth_interval = 100,
+                                  .growth_interval_max = 400,
                                   .recovery_interval = 10,
                                   .proof = 20,
                                   .probe_window = 4,
@@ -195,7 +195,7 @@ TEST(NativePolicy, HeadroomHoldsGrowthBackAndHastensIt) {
 
 TEST(NativePolicy, OneLargeGradientIsRememberedForTwoWindows) {
   course c;
-  c.settings.interval = 5;
+  c.settings.growth_interval = 5;
   c.settings.headroom_window = 10;
   c.step({.amax = numerics::power_of_two(14)});
   c.steps(19, {.amax = numerics::power_of_two(10)});

@@ -28,7 +28,7 @@ scaling_settings lively(scaling_policy policy) {
   const auto set = [&](const char* name, const char* text) { set_option(settings, name, text); };
   switch (policy) {
     case scaling_policy::native:
-      for (const char* name : {"interval", "recovery_interval", "proof"}) set(name, "5");
+      for (const char* name : {"growth_interval", "recovery_interval", "proof"}) set(name, "5");
       set("forgive_after", "3");
       set("headroom_window", "7");
       break;
@@ -95,7 +95,7 @@ TEST(LossScalerState, TextsThatAreNone) {
     changed.replace(changed.find(before), before.size(), after);
     return changed;
   };
-  EXPECT_NO_THROW(loss_scaler::load(with("interval 2000", "interval 2001")));
+  EXPECT_NO_THROW(loss_scaler::load(with("growth_interval 2000", "growth_interval 2001")));
   for (const auto& [before, after] :
        std::vector<std::pair<std::string, std::string>>{{"scaler 1", "scaler 2"},
                                                         {"native", "sgd"},

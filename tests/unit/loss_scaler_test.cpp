@@ -119,7 +119,7 @@ TEST(LossScaler, OptimizersStepOnTheirOwnAndShareTheScale) {
 }
 
 TEST(LossScaler, TheLargestGradientIsThatOfAllOptimizersOrNone) {
-  const native_scaling settings = {.interval = 1, .headroom_bits = 1};
+  const native_scaling settings = {.growth_interval = 1, .headroom_bits = 1};
   loss_scaler held(settings);
   held.observe({.amax = numerics::power_of_two(3)}, "a");
   held.observe({.amax = numerics::power_of_two(14)}, "b");
