@@ -86,6 +86,7 @@ void for_each_field(S& s, const F& f) {
   f("reference", s.reference);
   f("probe_age", s.probe_age);
   f("proven", s.proven);
+  f("refuted", s.refuted);
   f("good", s.good);
   f("calm", s.calm);
   f("strikes", s.strikes);

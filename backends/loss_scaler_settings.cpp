@@ -156,6 +156,7 @@ void check(const native_scaling& settings, const native_state& state) {
            state.probe_age < static_cast<std::int64_t>(settings.probe_window),
        "probe_age", "-1, or below probe_window above the lowest level");
   need(state.proven <= 1, "proven", "0 or 1");
+  need(state.refuted <= 1, "refuted", "0 or 1");
   need(state.interval >= 1 && state.interval <= settings.growth_interval_max, "interval",
        "in 1 .. growth_interval_max");
   need(binade(state.peak), "peak", "the exponent of a gradient");

@@ -90,6 +90,7 @@ SAMEBITS_INLINE constexpr scale_change doubt(const native_scaling& settings, nat
   if (state.probe_age >= 0) {
     const scale_change change = lower(settings, state);
     state.probe_age = -1;
+    state.refuted = 1;
     state.strikes = 0;
     state.reference = state.exponent;
     state.interval = state.interval > settings.growth_interval_max / 2
@@ -131,8 +132,11 @@ SAMEBITS_INLINE constexpr std::uint32_t steps_to_growth(const native_scaling& se
   const std::int32_t spare = top_binade(spec_of(settings.gradient_format)) -
                              settings.headroom_bits - (peak + state.exponent + 1);
   if (spare < 0) return 0;
-  // Far from the edge throughout a whole window: no reason to wait for the interval.
-  const bool certain = spare > 0 && state.peak_before != native_state::no_peak;
+  // Far from the edge throughout a whole window: no reason to wait for the interval. Unless growth
+  // has failed all the same: then something overflows that is not among these gradients, such as
+  // those of activations.
+  const bool certain =
+      spare > 0 && state.peak_before != native_state::no_peak && state.refuted == 0;
   return certain && settings.recovery_interval < need ? settings.recovery_interval : need;
 }
 
@@ -147,6 +151,7 @@ SAMEBITS_INLINE constexpr scale_change confirm(const native_scaling& settings, n
   if (state.probe_age >= 0 &&
       static_cast<std::uint32_t>(++state.probe_age) >= settings.probe_window) {
     state.probe_age = -1;
+    state.refuted = 0;
     state.interval = settings.growth_interval;
   }
   if (state.good >= settings.proof) {

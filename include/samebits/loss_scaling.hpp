@@ -101,6 +101,7 @@ struct native_state {
   std::int32_t reference = 16;    ///< the highest level that is believed in
   std::int32_t probe_age = -1;    ///< steps since a growth that is still on trial, else -1
   std::uint32_t proven = 0;       ///< 1: the present level has proved itself
+  std::uint32_t refuted = 0;      ///< 1: the last growth that was on trial failed
   std::uint32_t good = 0;         ///< steps at this level, less what isolated bad ones cost
   std::uint32_t calm = 0;         ///< steps since the last bad one
   std::uint32_t strikes = 0;      ///< bad steps that are not forgiven

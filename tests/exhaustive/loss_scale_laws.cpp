@@ -128,8 +128,13 @@ class trace {
   /// for single steps only.
   void fixed_edge() {
     const std::int32_t edge = level(settings_.min_exponent, settings_.max_exponent);
-    state_.peak = state_.peak_before = native_state::no_peak;  // this order has no amax
-    const auto step = [&] { return advance_by({.nonfinite = state_.exponent > edge}); };
+    // Either without amax, or with one that shows nothing of the edge.
+    state_.peak = state_.peak_before = native_state::no_peak;
+    const std::uint32_t amax = below(2) == 0 ? amax_unknown : 0;
+    const auto step = [&] {
+      const bool over = state_.exponent > edge;
+      return advance_by({.nonfinite = over, .amax = over ? amax_unknown : amax});
+    };
     const std::uint32_t fall = 1 + settings_.hysteresis + levels();
     for (std::uint32_t i = 0; i < fall && state_.exponent > edge; ++i) step();
     hold(state_.exponent <= edge, "the scale falls to the edge in as many steps as it is above it");
@@ -139,12 +144,16 @@ class trace {
     }
     hold(state_.exponent == edge, "the scale climbs to the edge");
     bool above = false;
+    std::uint32_t skips = 0;
     for (std::uint32_t i = 0; i < 4 * settings_.growth_interval_max; ++i) {
       const bool skipped = !step().apply;
+      if (skipped) ++skips;
       hold(skipped == above, "only the step after a growth is skipped at the edge");
       above = state_.exponent > edge;
       hold(above ? state_.exponent == edge + 1 : state_.exponent == edge, "the edge is kept");
     }
+    hold(skips <= 2 + 4 * settings_.growth_interval_max / settings_.growth_interval,
+         "growth is tried once in an interval");
   }
 
   /// The largest unscaled gradient is 2^binade in every step: the scale ends where headroom_bits

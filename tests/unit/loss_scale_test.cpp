@@ -193,6 +193,20 @@ TEST(NativePolicy, HeadroomHoldsGrowthBackAndHastensIt) {
   EXPECT_LE(far.state.exponent, before + 1);
 }
 
+TEST(NativePolicy, HeadroomIsNotBelievedWhereGrowthFailedAllTheSame) {
+  // Activations overflow above 2^18, though the gradients that are seen are small.
+  course c;
+  c.settings.headroom_window = 10;
+  int skipped = 0;
+  for (int i = 0; i < 2000; ++i) {
+    const bool over = c.state.exponent > 18;
+    if (over) ++skipped;
+    c.step({.nonfinite = over, .amax = numerics::power_of_two(c.state.exponent - 30)});
+  }
+  EXPECT_EQ(c.state.exponent, 18);
+  EXPECT_LE(skipped, 6);  // intervals of 10, 200, then 400
+}
+
 TEST(NativePolicy, OneLargeGradientIsRememberedForTwoWindows) {
   course c;
   c.settings.growth_interval = 5;
