@@ -2,8 +2,8 @@
 //
 //   using namespace samebits;
 //   static_assert(autocast_rule_of("matmul") == autocast_rule::low_precision);
-//   formats_of("matmul", training_precision::bf16, format_id::fp32)->operands;   // bf16
-//   formats_of("linear", training_precision::fp8, format_id::bf16)->gradients;   // e5m2
+//   formats_of("matmul", training_precision::mixed_bf16, format_id::fp32)->operands;   // bf16
+//   formats_of("linear", training_precision::mixed_fp8, format_id::bf16)->gradients;   // e5m2
 //   apex_level_of(opt_level::O2).master_weights;                                 // yes
 //
 // Names are ATen's. Sources: PyTorch aten/src/ATen/autocast_mode.h and .cpp (CUDA lists); Apex
@@ -258,7 +258,7 @@ constexpr autocast_rule apex_rule_of(std::string_view operation) {
   return operation == "binary_cross_entropy" ? autocast_rule::banned : autocast_rule::as_given;
 }
 
-enum class training_precision : std::uint8_t { fp16, bf16, fp8 };
+enum class training_precision : std::uint8_t { mixed_fp16, mixed_bf16, mixed_fp8 };
 
 /// The formats of one operation: what its operands are cast to before it, what the gradient that
 /// comes back to it is cast to before its own products, and what it returns. Sums are in FP32.
@@ -281,10 +281,11 @@ constexpr std::optional<operation_formats> formats_of(std::string_view operation
   const autocast_rule rule = autocast_rule_of(operation);
   if (rule == autocast_rule::banned) return std::nullopt;
   if (widest == format_id::fp64) return operation_formats{widest, widest, widest};
-  const format_id low = precision == training_precision::fp16 ? format_id::fp16 : format_id::bf16;
+  const format_id low =
+      precision == training_precision::mixed_fp16 ? format_id::fp16 : format_id::bf16;
   switch (rule) {
     case autocast_rule::low_precision:
-      if (precision == training_precision::fp8 && operation == "linear") {
+      if (precision == training_precision::mixed_fp8 && operation == "linear") {
         return operation_formats{format_id::e4m3, format_id::e5m2, low};
       }
       return operation_formats{low, low, low};

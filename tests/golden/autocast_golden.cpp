@@ -46,9 +46,9 @@ TEST(Autocast, ListsAreSortedAndDisjoint) {
 }
 
 using enum format_id;
-constexpr auto fp16_training = training_precision::fp16;
-constexpr auto bf16_training = training_precision::bf16;
-constexpr auto fp8_training = training_precision::fp8;
+constexpr auto fp16_training = training_precision::mixed_fp16;
+constexpr auto bf16_training = training_precision::mixed_bf16;
+constexpr auto fp8_training = training_precision::mixed_fp8;
 
 static_assert(formats_of("matmul", fp16_training, fp32) == operation_formats{fp16, fp16, fp16});
 static_assert(formats_of("matmul", bf16_training, fp32) == operation_formats{bf16, bf16, bf16});
