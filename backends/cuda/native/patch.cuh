@@ -38,7 +38,7 @@ struct patch_task {
   int lanes;                 ///< log2 of the threads of a block along a row
   int tile_rows, tile_cols;  ///< log2
   bool aligned;              ///< rows start at 16 bytes of input and 8 of codes, cols % 8 == 0
-  bool aligned_transposed;   ///< rows start at 8 bytes
+  bool aligned_transposed;   ///< rows start at 16 bytes
   bool by_definition;        ///< by defined_cast
   numerics::scale_rule scale;
   cast_rule cast;

@@ -89,7 +89,7 @@ patch_task task_of(const quantize_call& call, int lanes) {
   t.col_blocks = static_cast<std::uint32_t>((unsigned_of(in.cols) + block_cols - 1) / block_cols);
   t.aligned =
       aligned(in.data, in_row, 16) && aligned(o.codes.data, codes_row, 8) && in.cols % strip == 0;
-  t.aligned_transposed = aligned(o.codes_transposed.data, transposed_row, 8);
+  t.aligned_transposed = aligned(o.codes_transposed.data, transposed_row, 16);
   t.by_definition = only_the_definition(call);
   t.scale = call.scale;
   t.cast = call.cast;

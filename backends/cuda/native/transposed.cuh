@@ -12,7 +12,7 @@ namespace samebits::cuda {
 /// the column's strip, so that neither writing nor reading meets a bank twice.
 struct transposed_codes {
   static constexpr int side = 128;
-  uint2 strip[side][side / 8];
+  alignas(16) uint2 strip[side][side / 8];
 };
 
 /// 4 x 4 bytes: word i of the result holds byte i of the four words.
@@ -45,18 +45,32 @@ __device__ __forceinline__ void store_transposed(const patch_task& t, transposed
     }
   }
   __syncthreads();
-  const std::uint64_t row = first_row + lane * 8;
-  const bool whole = t.aligned_transposed && row + strip <= t.rows;
+  // Eight threads write a row of 128 codes, 16 each: two strips, which lie side by side, the other
+  // way round where the column's strip is odd.
+  constexpr unsigned rows_at_once = block_threads / 8;
+  const unsigned pair = threadIdx.x % 8 * 2, first = threadIdx.x / 8;
+  const std::uint64_t row = first_row + pair * strip;
+  if (row >= t.rows) return;
+  const bool whole = t.aligned_transposed && row + 2 * strip <= t.rows;
+  const std::uint64_t step = rows_at_once * t.transposed_row_bytes;
+  std::byte* to =
+      t.codes_transposed + std::uint64_t{first_col + first} * t.transposed_row_bytes + row;
 #pragma unroll
-  for (unsigned i = 0; i < transposed_codes::side; i += 16) {
-    const std::uint32_t col = first_col + i + line;
-    if (col >= t.cols || row >= t.rows) continue;
-    std::byte* const to = t.codes_transposed + std::uint64_t{col} * t.transposed_row_bytes + row;
-    const uint2 turned = shared.strip[i + line][lane ^ (i + line) / 8];
+  for (unsigned i = 0; i < transposed_codes::side; i += rows_at_once, to += step) {
+    const unsigned col = i + first;
+    if (first_col + col >= t.cols) return;
+    const unsigned place = col / strip;  // of its strip
+    const uint4 two = *reinterpret_cast<const uint4*>(&shared.strip[col][(pair ^ place) & ~1u]);
+    const bool swapped = (place & 1) != 0;
+    const uint2 upper = swapped ? make_uint2(two.z, two.w) : make_uint2(two.x, two.y);
+    const uint2 lower = swapped ? make_uint2(two.x, two.y) : make_uint2(two.z, two.w);
     if (whole) {
-      store_codes<access::strips>(to, strip, turned);
+      *reinterpret_cast<uint4*>(to) = make_uint4(upper.x, upper.y, lower.x, lower.y);
     } else {
-      store_codes<access::elements>(to, t.rows - row, turned);
+      store_codes<access::elements>(to, t.rows - row, upper);
+      if (row + strip < t.rows) {
+        store_codes<access::elements>(to + strip, t.rows - row - strip, lower);
+      }
     }
   }
 }
