@@ -90,27 +90,6 @@ __global__ void __launch_bounds__(block_threads)
 constexpr unsigned chunk_elements = 4096;  // level-12 nodes of the sum trees
 constexpr unsigned part_elements = 1024;   // of a chunk, at once in shared memory
 
-/// Joins the first n nodes in shared memory to the first one; all threads of the block come here.
-__device__ void join_nodes(sum_node* nodes, unsigned n) {
-  constexpr unsigned most = part_elements / 2 / block_threads;
-  while (n > 1) {
-    const unsigned next = (n + 1) / 2;
-    sum_node up[most];
-    __syncthreads();
-    for (unsigned k = 0; k < most; ++k) {
-      const unsigned j = threadIdx.x + k * block_threads;
-      if (j < next) up[k] = 2 * j + 1 < n ? joined(nodes[2 * j], nodes[2 * j + 1]) : nodes[2 * j];
-    }
-    __syncthreads();
-    for (unsigned k = 0; k < most; ++k) {
-      const unsigned j = threadIdx.x + k * block_threads;
-      if (j < next) nodes[j] = up[k];
-    }
-    n = next;
-  }
-  __syncthreads();
-}
-
 /// Rounds by scales that are known, a block for each chunk of elements in their order; counts if
 /// there are parts to write.
 template <class Arithmetic>
@@ -141,7 +120,7 @@ __global__ void __launch_bounds__(block_threads)
         leaves[i] = leaf_of(e.x, e.restored);
       }
       if (parts.nodes == nullptr) continue;
-      join_nodes(leaves, n);
+      join_nodes<part_elements>(leaves, n);
       if (threadIdx.x == 0) of_parts[p] = leaves[0];
       __syncthreads();
       done_parts = p + 1;
@@ -152,7 +131,7 @@ __global__ void __launch_bounds__(block_threads)
       __syncthreads();
       if (threadIdx.x < half) of_threads[threadIdx.x].join(of_threads[threadIdx.x + half]);
     }
-    join_nodes(of_parts, done_parts);
+    join_nodes<chunk_elements / part_elements>(of_parts, done_parts);
     if (threadIdx.x == 0) {
       parts.nodes[chunk] = of_parts[0];
       parts.counts[chunk] = of_threads[0];

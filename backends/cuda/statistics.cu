@@ -3,8 +3,6 @@
 
 #include <algorithm>
 
-#include "backends/cuda/launch.cuh"
-
 namespace samebits::cuda {
 namespace {
 
@@ -21,8 +19,8 @@ __global__ void __launch_bounds__(block_threads)
   __shared__ sum_node nodes[fan_in];
   __shared__ element_counts counts[block_threads];
   const std::uint64_t first = std::uint64_t{blockIdx.x} * fan_in;
-  unsigned n = static_cast<unsigned>(min(static_cast<std::uint64_t>(fan_in),
-                                         from.node_count > first ? from.node_count - first : 0));
+  const unsigned n = static_cast<unsigned>(min(
+      static_cast<std::uint64_t>(fan_in), from.node_count > first ? from.node_count - first : 0));
   for (unsigned i = threadIdx.x; i < n; i += block_threads) nodes[i] = from.nodes[first + i];
   element_counts mine;
   const std::uint64_t share = (from.count_count + gridDim.x - 1) / gridDim.x;
@@ -36,24 +34,7 @@ __global__ void __launch_bounds__(block_threads)
     if (threadIdx.x < half) counts[threadIdx.x].join(counts[threadIdx.x + half]);
   }
   if (n == 0 && threadIdx.x == 0) nodes[0] = {};  // the sum of nothing
-  while (n > 1) {
-    const unsigned next = (n + 1) / 2;
-    sum_node up[fan_in / 2 / block_threads];
-    __syncthreads();
-#pragma unroll
-    for (unsigned k = 0; k < fan_in / 2 / block_threads; ++k) {
-      const unsigned j = threadIdx.x + k * block_threads;
-      if (j < next) up[k] = 2 * j + 1 < n ? joined(nodes[2 * j], nodes[2 * j + 1]) : nodes[2 * j];
-    }
-    __syncthreads();
-#pragma unroll
-    for (unsigned k = 0; k < fan_in / 2 / block_threads; ++k) {
-      const unsigned j = threadIdx.x + k * block_threads;
-      if (j < next) nodes[j] = up[k];
-    }
-    n = next;
-  }
-  __syncthreads();
+  join_nodes<fan_in>(nodes, n);
   if (threadIdx.x != 0) return;
   if (total == nullptr) {
     to.nodes[blockIdx.x] = nodes[0];

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "backends/cuda/launch.cuh"
 #include "numerics/binary32.hpp"
 #include "numerics/config.hpp"
 #include "samebits/quantize.hpp"
@@ -21,6 +22,31 @@ struct sum_node {
 /// The parent of neighbours.
 __device__ __forceinline__ sum_node joined(const sum_node& a, const sum_node& b) {
   return {__dadd_rn(a.signal, b.signal), __dadd_rn(a.noise, b.noise)};
+}
+
+/// Joins the first n nodes in shared memory, at most Most, to the first one; all threads of the
+/// block come here.
+template <unsigned Most>
+__device__ void join_nodes(sum_node* nodes, unsigned n) {
+  constexpr unsigned of_thread = (Most / 2 + block_threads - 1) / block_threads;
+  while (n > 1) {
+    const unsigned next = (n + 1) / 2;
+    sum_node up[of_thread];
+    __syncthreads();
+#pragma unroll
+    for (unsigned k = 0; k < of_thread; ++k) {
+      const unsigned j = threadIdx.x + k * block_threads;
+      if (j < next) up[k] = 2 * j + 1 < n ? joined(nodes[2 * j], nodes[2 * j + 1]) : nodes[2 * j];
+    }
+    __syncthreads();
+#pragma unroll
+    for (unsigned k = 0; k < of_thread; ++k) {
+      const unsigned j = threadIdx.x + k * block_threads;
+      if (j < next) nodes[j] = up[k];
+    }
+    n = next;
+  }
+  __syncthreads();
 }
 
 /// Counts of part of a matrix, in any order; magnitudes are binary32 bits.
