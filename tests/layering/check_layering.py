@@ -12,7 +12,8 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]')
 # Tokens that would bring floating-point arithmetic or state into the one definition.
 NO_FLOAT = re.compile(r"\b(float|double)\b")
 USER_CODE = ("tests", "examples")  # they may look at the compiler
-CONTRACT = ("format.hpp", "rounding.hpp", "scaling.hpp", "loss_scaling.hpp")  # what numerics/ may know of the API
+CONTRACT = ("flags.hpp", "format.hpp", "loss_scaling.hpp", "operation.hpp", "rounding.hpp",
+            "scaling.hpp")  # what numerics/ may know of the API
 STANDARD = {"cstdint", "cstddef", "string_view", "optional"}
 
 

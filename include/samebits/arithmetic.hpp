@@ -1,0 +1,283 @@
+// Arithmetic on single values: every operation, rounded once into any destination, with its flags.
+// constexpr, host and device. Formats: fp32 (as float), fp16, bf16, e4m3, e5m2.
+//
+//   using namespace samebits;
+//   const fp16 a(1.5f), b(200.0f);
+//   const fp16 y = a * b + a;                    // each step rounded to nearest even, as IEEE says
+//
+//   // Any destination and rule, and the flags: 1.5 * 200 + 0.5, exact, then once into e4m3.
+//   const auto r = fma<e4m3>(a, b, 0.5f, {rounding::toward_zero, overflow::saturate});
+//   float(r.value)                               // 288
+//   has(r.raised, flags::inexact)                // true
+//
+// Operands may have different formats: the exact result of their values is rounded once into the
+// destination (formatOf of IEEE 754-2019 §5.4.1). docs/arithmetic.md says what each operation does
+// with zeros, infinities and NaNs.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <type_traits>
+
+#include "numerics/arithmetic.hpp"
+#include "numerics/config.hpp"
+#include "numerics/random.hpp"
+#include "samebits/flags.hpp"
+#include "samebits/format.hpp"
+#include "samebits/operation.hpp"
+#include "samebits/rounding.hpp"
+#include "samebits/types.hpp"
+
+namespace samebits {
+
+/// Whether the format is one of those that arithmetic serves.
+SAMEBITS_HD constexpr bool has_arithmetic(format_id f) {
+  return numerics::has_arithmetic(spec_of(f));
+}
+
+/// A code and its format.
+struct operand {
+  format_id format = format_id::fp32;
+  std::uint64_t code = 0;
+};
+
+/// The operands of an operation; those it does not take are not read.
+struct operands {
+  operand a;
+  operand b = {};
+  operand c = {};
+};
+
+struct arithmetic_result {
+  std::uint64_t code;  ///< in the destination
+  flags raised;
+};
+
+/// An operation on codes of formats known at run time, rounded once into `to`.
+///
+/// random  stochastic rounding only: the K random bits
+///
+/// Every format must have arithmetic (has_arithmetic); random.count must be in 1..32 and
+/// random.value below 2^count: else the result is undefined. Callers that take them from users
+/// check them.
+SAMEBITS_HD constexpr arithmetic_result compute(operation op, const operands& x, format_id to,
+                                                const cast_rule& rule = {},
+                                                const random_bits& random = {}) {
+  const auto r =
+      numerics::compute(op, {spec_of(x.a.format), x.a.code}, {spec_of(x.b.format), x.b.code},
+                        {spec_of(x.c.format), x.c.code}, spec_of(to), rule,
+                        numerics::align_random<std::uint64_t>(random.value, random.count));
+  return {r.code, r.raised};
+}
+
+/// float, fp16, bf16, e4m3 or e5m2.
+template <class T>
+concept arithmetic_value = element<T> && numerics::has_arithmetic(spec_of(format_of<T>::value));
+
+/// A value and what happened to it.
+template <class T>
+struct result {
+  T value;
+  flags raised;
+};
+
+namespace detail {
+
+template <arithmetic_value T>
+SAMEBITS_INLINE constexpr numerics::input input_of(T v) {
+  if constexpr (std::is_same_v<T, float>) {
+    return {spec_of(format_id::fp32), __builtin_bit_cast(std::uint32_t, v)};
+  } else {
+    return {spec_of(T::format), v.bits()};
+  }
+}
+
+template <arithmetic_value T>
+SAMEBITS_INLINE constexpr result<T> result_of(const numerics::outcome& r) {
+  if constexpr (std::is_same_v<T, float>) {
+    return {__builtin_bit_cast(float, static_cast<std::uint32_t>(r.code)), r.raised};
+  } else {
+    return {T::from_bits(static_cast<typename T::storage>(r.code)), r.raised};
+  }
+}
+
+template <arithmetic_value To>
+SAMEBITS_INLINE constexpr format_spec target() {
+  return spec_of(format_of<To>::value);
+}
+
+SAMEBITS_INLINE constexpr std::uint64_t dither_of(const random_bits& random) {
+  return numerics::align_random<std::uint64_t>(random.value, random.count);
+}
+
+template <operation Op, class To, class A, class B, class C>
+SAMEBITS_INLINE constexpr result<To> apply(A a, B b, C c, const cast_rule& rule,
+                                           const random_bits& random) {
+  return result_of<To>(numerics::compute<Op>(input_of(a), input_of(b), input_of(c), target<To>(),
+                                             rule, dither_of(random)));
+}
+
+}  // namespace detail
+
+// The operations as functions of values; the destination comes first: add<fp16>(a, b).
+//
+// random  stochastic rounding only: the K random bits, count in 1..32 and value < 2^count, else the
+//         result is undefined
+
+/// a + b. Terms that cancel give +0, under downward -0.
+template <arithmetic_value To, arithmetic_value A, arithmetic_value B>
+SAMEBITS_INLINE constexpr result<To> add(A a, B b, const cast_rule& rule = {},
+                                         const random_bits& random = {}) {
+  return detail::apply<operation::add, To>(a, b, b, rule, random);
+}
+/// a - b.
+template <arithmetic_value To, arithmetic_value A, arithmetic_value B>
+SAMEBITS_INLINE constexpr result<To> sub(A a, B b, const cast_rule& rule = {},
+                                         const random_bits& random = {}) {
+  return detail::apply<operation::sub, To>(a, b, b, rule, random);
+}
+/// a * b.
+template <arithmetic_value To, arithmetic_value A, arithmetic_value B>
+SAMEBITS_INLINE constexpr result<To> mul(A a, B b, const cast_rule& rule = {},
+                                         const random_bits& random = {}) {
+  return detail::apply<operation::mul, To>(a, b, b, rule, random);
+}
+/// a / b. Finite / 0 is infinite and raises divide_by_zero alone.
+template <arithmetic_value To, arithmetic_value A, arithmetic_value B>
+SAMEBITS_INLINE constexpr result<To> div(A a, B b, const cast_rule& rule = {},
+                                         const random_bits& random = {}) {
+  return detail::apply<operation::div, To>(a, b, b, rule, random);
+}
+/// The square root. That of -0 is -0; that of what is less is NaN.
+template <arithmetic_value To, arithmetic_value A>
+SAMEBITS_INLINE constexpr result<To> sqrt(A a, const cast_rule& rule = {},
+                                          const random_bits& random = {}) {
+  return detail::apply<operation::sqrt, To>(a, a, a, rule, random);
+}
+/// a * b + c with one rounding.
+template <arithmetic_value To, arithmetic_value A, arithmetic_value B, arithmetic_value C>
+SAMEBITS_INLINE constexpr result<To> fma(A a, B b, C c, const cast_rule& rule = {},
+                                         const random_bits& random = {}) {
+  return detail::apply<operation::fma, To>(a, b, c, rule, random);
+}
+/// a - n * b, n = a / b rounded to the nearest integer, ties to even (C's remainder()).
+template <arithmetic_value To, arithmetic_value A, arithmetic_value B>
+SAMEBITS_INLINE constexpr result<To> rem(A a, B b, const cast_rule& rule = {},
+                                         const random_bits& random = {}) {
+  return detail::apply<operation::rem, To>(a, b, b, rule, random);
+}
+/// a rounded to an integer by rule.round, and that into To by the same rule; inexact if it is not
+/// a.
+template <arithmetic_value To, arithmetic_value A>
+SAMEBITS_INLINE constexpr result<To> rint(A a, const cast_rule& rule = {},
+                                          const random_bits& random = {}) {
+  return detail::apply<operation::rint, To>(a, a, a, rule, random);
+}
+/// The lesser operand, -0 below +0; NaN if either is NaN.
+template <arithmetic_value To, arithmetic_value A, arithmetic_value B>
+SAMEBITS_INLINE constexpr result<To> min(A a, B b, const cast_rule& rule = {},
+                                         const random_bits& random = {}) {
+  return detail::apply<operation::min, To>(a, b, b, rule, random);
+}
+/// The greater operand, -0 below +0; NaN if either is NaN.
+template <arithmetic_value To, arithmetic_value A, arithmetic_value B>
+SAMEBITS_INLINE constexpr result<To> max(A a, B b, const cast_rule& rule = {},
+                                         const random_bits& random = {}) {
+  return detail::apply<operation::max, To>(a, b, b, rule, random);
+}
+/// The lesser operand; of a number and a NaN the number.
+template <arithmetic_value To, arithmetic_value A, arithmetic_value B>
+SAMEBITS_INLINE constexpr result<To> min_num(A a, B b, const cast_rule& rule = {},
+                                             const random_bits& random = {}) {
+  return detail::apply<operation::min_num, To>(a, b, b, rule, random);
+}
+/// The greater operand; of a number and a NaN the number.
+template <arithmetic_value To, arithmetic_value A, arithmetic_value B>
+SAMEBITS_INLINE constexpr result<To> max_num(A a, B b, const cast_rule& rule = {},
+                                             const random_bits& random = {}) {
+  return detail::apply<operation::max_num, To>(a, b, b, rule, random);
+}
+
+/// a * 2^n, rounded once.
+template <arithmetic_value To, arithmetic_value A>
+SAMEBITS_INLINE constexpr result<To> scale_b(A a, std::int32_t n, const cast_rule& rule = {},
+                                             const random_bits& random = {}) {
+  const auto x = detail::input_of(a);
+  return detail::result_of<To>(numerics::scale_exponent(x.format, x.code, n, detail::target<To>(),
+                                                        rule, detail::dither_of(random)));
+}
+
+/// The exponent of |a|, floor(log2 |a|). INT32_MIN for 0 and NaN and INT32_MAX for Inf, invalid.
+template <arithmetic_value A>
+SAMEBITS_INLINE constexpr result<std::int32_t> log_b(A a) {
+  const auto x = detail::input_of(a);
+  const auto r = numerics::exponent_of(x.format, x.code);
+  return {static_cast<std::int32_t>(static_cast<std::uint32_t>(r.bits)), r.raised};
+}
+
+/// std::int32_t, std::int64_t, std::uint32_t or std::uint64_t.
+template <class T>
+concept arithmetic_integer = std::integral<T> &&(sizeof(T) == 4 || sizeof(T) == 8);
+
+/// a as an integer, rounded by `mode`. Out of range it is the nearest bound, of a NaN 0; both are
+/// invalid and not inexact.
+template <arithmetic_integer To, arithmetic_value A>
+SAMEBITS_INLINE constexpr result<To> to_integer(A a, rounding mode = rounding::nearest_even,
+                                                const random_bits& random = {}) {
+  const auto x = detail::input_of(a);
+  const auto r = numerics::to_integer(x.format, x.code, {sizeof(To) * 8, std::is_signed_v<To>},
+                                      mode, detail::dither_of(random));
+  return {static_cast<To>(static_cast<std::make_unsigned_t<To>>(r.bits)), r.raised};
+}
+
+/// An integer rounded once.
+template <arithmetic_value To, arithmetic_integer From>
+SAMEBITS_INLINE constexpr result<To> from_integer(From n, const cast_rule& rule = {},
+                                                  const random_bits& random = {}) {
+  return detail::result_of<To>(numerics::from_integer(
+      {sizeof(From) * 8, std::is_signed_v<From>}, static_cast<std::make_unsigned_t<From>>(n),
+      detail::target<To>(), rule, detail::dither_of(random)));
+}
+
+/// How a lies to b. One of less, equal, greater is true, or none: then they are unordered.
+struct comparison {
+  bool less, equal, greater;
+  flags raised;  ///< invalid for a signalling NaN only (the quiet predicates of IEEE 754)
+
+  [[nodiscard]] SAMEBITS_HD constexpr bool unordered() const { return !less && !equal && !greater; }
+};
+
+/// Compares two values as numbers: NaN is unordered, -0 equals +0.
+template <arithmetic_value A, arithmetic_value B>
+SAMEBITS_INLINE constexpr comparison compare(A a, B b) {
+  const auto x = detail::input_of(a);
+  const auto y = detail::input_of(b);
+  const auto r = numerics::compare_numbers(x.format, x.code, y.format, y.code);
+  return {r.less, r.equal, r.greater, r.raised};
+}
+
+/// totalOrder(a, b): -NaN < -Inf < ... < -0 < +0 < ... < Inf < NaN, NaNs by their payload.
+template <arithmetic_value T>
+SAMEBITS_INLINE constexpr bool total_order(T a, T b) {
+  const auto x = detail::input_of(a);
+  return numerics::total_order(x.format, x.code, detail::input_of(b).code);
+}
+
+/// The next value above, as next_up(format, code) gives it; invalid for a signalling NaN.
+template <arithmetic_value T>
+SAMEBITS_INLINE constexpr result<T> next_up(T a) {
+  const auto x = detail::input_of(a);
+  return detail::result_of<T>(
+      {numerics::next_up(x.format, x.code),
+       numerics::is_signaling(x.format, x.code) ? flags::invalid : flags::none});
+}
+/// The next value below.
+template <arithmetic_value T>
+SAMEBITS_INLINE constexpr result<T> next_down(T a) {
+  const auto x = detail::input_of(a);
+  return detail::result_of<T>(
+      {numerics::next_down(x.format, x.code),
+       numerics::is_signaling(x.format, x.code) ? flags::invalid : flags::none});
+}
+
+}  // namespace samebits

@@ -1,0 +1,417 @@
+// Arithmetic by cases of NaN, infinity and zero, then exact integers (contract §5).
+#include "oracle/arithmetic.hpp"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <stdexcept>
+#include <utility>
+
+#include "oracle/specials.hpp"
+
+namespace samebits::oracle {
+namespace {
+
+using place = placed_outcome::place;
+
+bool is_nan(const exact_value& x) { return x.kind == value_kind::nan; }
+bool is_infinite(const exact_value& x) { return x.kind == value_kind::infinite; }
+bool is_zero(const exact_value& x) { return x.kind == value_kind::finite && x.numerator == 0; }
+
+exact_value nan_value() {
+  exact_value x;
+  x.kind = value_kind::nan;
+  return x;
+}
+
+exact_value infinity(bool negative) {
+  exact_value x;
+  x.kind = value_kind::infinite;
+  x.negative = negative;
+  return x;
+}
+
+exact_value zero(bool negative) {
+  exact_value x;
+  x.negative = negative;
+  return x;
+}
+
+exact_outcome invalid_operation() { return {nan_value(), flag_invalid}; }
+
+exact_value negated(exact_value x) {
+  x.negative = !x.negative;
+  return x;
+}
+
+/// numerator * 2^exponent over denominator as one fraction.
+struct fraction {
+  cpp_int up;
+  cpp_int down;
+};
+
+/// |x| / 2^unit.
+fraction in_units(const exact_value& x, int unit) {
+  const int shift = x.exponent - unit;
+  if (shift >= 0) return {cpp_int(x.numerator << shift), x.denominator};
+  return {x.numerator, cpp_int(x.denominator << -shift)};
+}
+
+/// |a| <=> |b| for finite values.
+int compare_magnitudes(const exact_value& a, const exact_value& b) {
+  const int unit = std::min(a.exponent, b.exponent);
+  const fraction x = in_units(a, unit);
+  const fraction y = in_units(b, unit);
+  return cpp_int(x.up * y.down).compare(cpp_int(y.up * x.down));
+}
+
+/// a <=> b for values that are not NaN; -0 equals +0.
+int compare_numbers(const exact_value& a, const exact_value& b) {
+  if (is_zero(a) && is_zero(b)) return 0;
+  if (a.negative != b.negative) return a.negative ? -1 : 1;
+  int magnitudes = 0;
+  if (is_infinite(a) || is_infinite(b)) {
+    magnitudes = static_cast<int>(is_infinite(a)) - static_cast<int>(is_infinite(b));
+  } else {
+    magnitudes = compare_magnitudes(a, b);
+  }
+  return a.negative ? -magnitudes : magnitudes;
+}
+
+/// A fraction as q + rest / whole with 0 <= rest < whole.
+place place_of(const fraction& x) {
+  place p;
+  divide_qr(x.up, x.down, p.q, p.rest);
+  p.whole = x.down;
+  p.to_half = p.rest == 0 ? -1 : cpp_int(p.rest * 2).compare(p.whole);
+  p.exact = p.rest == 0;
+  p.odd = bit_test(p.q, 0);
+  return p;
+}
+
+/// Whether contract §3 goes away from zero, to q + 1.
+bool goes_away(const place& p, rounding mode, bool negative, const random_bits& bits) {
+  if (p.exact) return false;
+  switch (mode) {
+    case rounding::nearest_even: return p.to_half > 0 || (p.to_half == 0 && p.odd);
+    case rounding::nearest_away: return p.to_half >= 0;
+    case rounding::toward_zero: return false;
+    case rounding::upward: return !negative;
+    case rounding::downward: return negative;
+    case rounding::to_odd: return !p.odd;
+    case rounding::stochastic:
+      return cpp_int(p.rest << bits.count) / p.whole + bits.value >= cpp_int(1) << bits.count;
+  }
+  throw std::invalid_argument("oracle: mode is not a rounding value");
+}
+
+struct integer_step {
+  cpp_int q;
+  bool inexact;
+};
+
+/// The non-negative fraction rounded to an integer as contract §3 rounds to the grid.
+integer_step round_fraction(const fraction& x, rounding mode, bool negative,
+                            const random_bits& bits) {
+  const place p = place_of(x);
+  return {goes_away(p, mode, negative, bits) ? cpp_int(p.q + 1) : p.q, !p.exact};
+}
+
+/// The largest k with 2^k <= |x|, for finite x that is not 0.
+int exponent_of(const exact_value& x) {
+  int k = static_cast<int>(msb(x.numerator)) - static_cast<int>(msb(x.denominator)) + x.exponent;
+  const fraction f = in_units(x, k);
+  if (f.up < f.down) --k;
+  return k;
+}
+
+exact_value integer_value(const cpp_int& magnitude, bool negative) {
+  exact_value x;
+  x.numerator = magnitude;
+  x.negative = negative;
+  return x;
+}
+
+// --- the operations; operands are not NaN --------------------------------------------------------
+
+exact_outcome sum(const exact_value& a, const exact_value& b, rounding mode) {
+  if (is_infinite(a) && is_infinite(b) && a.negative != b.negative) return invalid_operation();
+  if (is_infinite(a)) return {a};
+  if (is_infinite(b)) return {b};
+  const int unit = std::min(a.exponent, b.exponent);
+  cpp_int x = in_units(a, unit).up;
+  cpp_int y = in_units(b, unit).up;
+  if (a.negative) x = -x;
+  if (b.negative) y = -y;
+  const cpp_int total = x + y;
+  // "An exact zero sum of terms of equal sign keeps it; of opposite signs is +0, in downward -0."
+  if (total == 0) return {zero(a.negative == b.negative ? a.negative : mode == rounding::downward)};
+  exact_value result = integer_value(abs(total), total < 0);
+  result.exponent = unit;
+  return {result};
+}
+
+exact_outcome product(const exact_value& a, const exact_value& b) {
+  const bool negative = a.negative != b.negative;
+  if ((is_infinite(a) && is_zero(b)) || (is_zero(a) && is_infinite(b))) return invalid_operation();
+  if (is_infinite(a) || is_infinite(b)) return {infinity(negative)};
+  exact_value result = integer_value(a.numerator * b.numerator, negative);
+  result.exponent = a.exponent + b.exponent;
+  return {result};
+}
+
+exact_outcome quotient(const exact_value& a, const exact_value& b) {
+  const bool negative = a.negative != b.negative;
+  if (is_infinite(a) && is_infinite(b)) return invalid_operation();
+  if (is_zero(a) && is_zero(b)) return invalid_operation();
+  if (is_infinite(a)) return {infinity(negative)};
+  if (is_infinite(b)) return {zero(negative)};
+  if (is_zero(b)) return {infinity(negative), flag_divide_by_zero};
+  exact_value result = integer_value(a.numerator, negative);
+  result.denominator = b.numerator;
+  result.exponent = a.exponent - b.exponent;
+  return {result};
+}
+
+exact_outcome root(const exact_value& a) {
+  if (is_zero(a)) return {a};  // sqrt(-0) = -0
+  if (a.negative) return invalid_operation();
+  if (is_infinite(a)) return {a};
+  // |a| = n * 2^(2e) with n of 318 bits or more, so that the root of n has 159 or more.
+  int shift = 320 - static_cast<int>(msb(a.numerator));
+  if ((a.exponent - shift) % 2 != 0) ++shift;
+  const cpp_int n = a.numerator << shift;
+  cpp_int rest;
+  const cpp_int s = boost::multiprecision::sqrt(n, rest);
+  exact_value result = integer_value(s * 2 + (rest == 0 ? 0 : 1), false);
+  result.exponent = (a.exponent - shift) / 2 - 1;
+  return {result};
+}
+
+exact_outcome remainder(const exact_value& x, const exact_value& y) {
+  if (is_infinite(x) || is_zero(y)) return invalid_operation();
+  if (is_infinite(y)) return {x};
+  if (is_zero(x)) return {x};
+  const int unit = std::min(x.exponent, y.exponent);
+  const cpp_int a = in_units(x, unit).up;
+  const cpp_int b = in_units(y, unit).up;
+  const cpp_int n = round_fraction({a, b}, rounding::nearest_even, false, {}).q;
+  const cpp_int rest = a - n * b;
+  // Signs: |x| - n|y| has the sign of the result where x is positive; a zero keeps x's.
+  const bool negative = rest == 0 ? x.negative : (rest < 0) != x.negative;
+  exact_value result = integer_value(abs(rest), negative);
+  result.exponent = unit;
+  return {result};
+}
+
+exact_outcome integral(const exact_value& x, rounding mode, const random_bits& bits) {
+  if (is_infinite(x)) return {x};
+  const integer_step step = round_fraction(in_units(x, 0), mode, x.negative, bits);
+  return {integer_value(step.q, x.negative), step.inexact ? flag_inexact : 0};
+}
+
+/// One of two numbers: of equal ones, which only zeros of two signs tell apart, -0 is the lesser.
+exact_value lesser(const exact_value& a, const exact_value& b) {
+  const int order = compare_numbers(a, b);
+  if (order == 0) return a.negative ? a : b;
+  return order < 0 ? a : b;
+}
+
+exact_value greater(const exact_value& a, const exact_value& b) {
+  const int order = compare_numbers(a, b);
+  if (order == 0) return a.negative ? b : a;
+  return order < 0 ? b : a;
+}
+
+std::size_t operand_count(operation op) {
+  switch (op) {
+    case operation::sqrt:
+    case operation::rint: return 1;
+    case operation::fma: return 3;
+    default: return 2;
+  }
+}
+
+bool is_number_form(operation op) { return op == operation::min_num || op == operation::max_num; }
+
+/// A NaN among the operands, of an operation that is not min_num or max_num.
+exact_outcome nan_operands(operation op, const std::array<exact_value, 3>& v, unsigned signaling) {
+  // "0*Inf in fma even if c is NaN"
+  if (op == operation::fma && !is_nan(v[0]) && !is_nan(v[1])) {
+    signaling |= product(v[0], v[1]).flags;
+  }
+  return {nan_value(), signaling};
+}
+
+exact_outcome of_numbers(operation op, const std::array<exact_value, 3>& v, rounding mode,
+                         const random_bits& bits) {
+  switch (op) {
+    case operation::add: return sum(v[0], v[1], mode);
+    case operation::sub: return sum(v[0], negated(v[1]), mode);
+    case operation::mul: return product(v[0], v[1]);
+    case operation::div: return quotient(v[0], v[1]);
+    case operation::sqrt: return root(v[0]);
+    case operation::rem: return remainder(v[0], v[1]);
+    case operation::rint: return integral(v[0], mode, bits);
+    case operation::min:
+    case operation::min_num: return {lesser(v[0], v[1])};
+    case operation::max:
+    case operation::max_num: return {greater(v[0], v[1])};
+    case operation::fma: {
+      const exact_outcome p = product(v[0], v[1]);
+      if (is_nan(p.value)) return p;
+      return sum(p.value, v[2], mode);
+    }
+  }
+  throw std::invalid_argument("oracle: op is not an operation");
+}
+
+unsigned signaling_flags(std::span<const operand> operands) {
+  for (const operand& o : operands) {
+    if (is_signaling(*o.from, o.code)) return flag_invalid;
+  }
+  return 0;
+}
+
+}  // namespace
+
+bool is_signaling(const format& f, std::uint64_t code) {
+  if (!f.infinity || decode(f, code).kind != value_kind::nan) return false;
+  const int first_mantissa_bit = f.unused_low_bits + f.mantissa_bits - 1;
+  return (code >> first_mantissa_bit) % 2 == 0;
+}
+
+exact_outcome exact_result(operation op, std::span<const operand> operands, rounding mode,
+                           const random_bits& bits) {
+  if (operands.size() != operand_count(op)) {
+    throw std::invalid_argument("oracle: not as many operands as the operation takes");
+  }
+  std::array<exact_value, 3> v;
+  bool any_nan = false;
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    v[i] = decode(*operands[i].from, operands[i].code);
+    any_nan = any_nan || is_nan(v[i]);
+  }
+  const unsigned signaling = signaling_flags(operands);
+  if (any_nan && is_number_form(op)) {
+    // "Number forms return the other operand, NaN if both"; a signalling NaN is invalid even so.
+    return {is_nan(v[0]) ? v[1] : v[0], signaling};
+  }
+  if (any_nan) return nan_operands(op, v, signaling);
+  return of_numbers(op, v, mode, bits);
+}
+
+placed_outcome::placed_outcome(const format& to, exact_outcome x) : to_(&to), x_(std::move(x)) {
+  if (x_.value.kind != value_kind::finite || is_zero(x_.value)) return;
+  binade_ = exponent_of(x_.value);
+  const int unit = binade_ - to.mantissa_bits;
+  unit_ = std::max(unit, to.min_subnormal_exponent);
+  unbounded_ = place_of(in_units(x_.value, unit));
+  on_grid_ = unit_ == unit ? unbounded_ : place_of(in_units(x_.value, unit_));
+}
+
+judgement placed_outcome::by(const cast_rule& rule, const random_bits& bits) const {
+  const format& to = *to_;
+  // preserve_sign: neither an invalid operation nor a NaN among several operands has a sign to
+  // keep, so this NaN is the positive one; that of an overflow below has the result's sign.
+  if (is_nan(x_.value)) return {nan_result(to, false, rule), x_.flags};
+  const bool negative = x_.value.negative;
+  if (is_infinite(x_.value)) {
+    const std::uint64_t code = infinite_result(to, negative, rule);
+    if ((x_.flags & flag_divide_by_zero) != 0) return {code, flag_divide_by_zero};  // "alone"
+    const value_kind kind = decode(to, code).kind;
+    if (kind == value_kind::nan) return {code, x_.flags | flag_invalid};
+    if (kind == value_kind::finite) return {code, x_.flags | flag_overflow | flag_inexact};
+    return {code, x_.flags};
+  }
+  if (is_zero(x_.value)) return {with_sign(to, negative, 0), x_.flags};
+
+  const auto step = [&](const place& p) {
+    return static_cast<std::uint64_t>(p.q) + (goes_away(p, rule.round, negative, bits) ? 1 : 0);
+  };
+  const std::uint64_t binade_size = std::uint64_t{1} << to.mantissa_bits;
+  // Codes of the grid from its least unit up: binade_size of them per unit, the subnormals first.
+  const auto units = static_cast<std::uint64_t>(unit_ - to.min_subnormal_exponent);
+  const std::uint64_t magnitude = units * binade_size + step(on_grid_);
+  if (magnitude > to.max_finite) {
+    return {overflow_result(to, negative, rule), x_.flags | flag_overflow | flag_inexact};
+  }
+  const std::uint64_t code = with_sign(to, negative, magnitude);
+  if (on_grid_.exact) return {code, x_.flags};
+  // "|result| is below min normal as rounded with unbounded exponent"
+  const bool becomes_normal =
+      binade_ == to.min_normal_exponent - 1 && step(unbounded_) == 2 * binade_size;
+  const bool tiny = binade_ < to.min_normal_exponent && !becomes_normal;
+  return {code, x_.flags | flag_inexact | (tiny ? flag_underflow : 0)};
+}
+
+judgement round_outcome(const format& to, const exact_outcome& x, const cast_rule& rule,
+                        const random_bits& bits) {
+  return placed_outcome(to, x).by(rule, bits);
+}
+
+judgement arithmetic(operation op, std::span<const operand> operands, const format& to,
+                     const cast_rule& rule, const random_bits& bits) {
+  return round_outcome(to, exact_result(op, operands, rule.round, bits), rule, bits);
+}
+
+compared compare_values(const operand& a, const operand& b) {
+  const std::array<operand, 2> both{a, b};
+  const unsigned flags = signaling_flags(both);
+  const exact_value x = decode(*a.from, a.code);
+  const exact_value y = decode(*b.from, b.code);
+  if (is_nan(x) || is_nan(y)) return {relation::unordered, flags};
+  const int order = compare_numbers(x, y);
+  return {order < 0 ? relation::less : order > 0 ? relation::greater : relation::equal, flags};
+}
+
+bool total_order(const format& f, std::uint64_t a, std::uint64_t b) {
+  const auto key = [&](std::uint64_t code) {
+    const std::uint64_t bits = meaningful_bits(f, code);
+    const std::uint64_t sign = std::uint64_t{1} << (f.code_bits - 1);
+    const bool negative = f.sign_bits == 1 && bits >= sign;
+    // -0 lies just below +0: the negative ones are one further down.
+    return negative ? -1 - cpp_int(bits - sign) : cpp_int(bits);
+  };
+  return key(a) <= key(b);
+}
+
+integer_judgement to_integer(const operand& a, int bits, bool is_signed, rounding mode,
+                             const random_bits& random) {
+  const cpp_int largest = (cpp_int(1) << (is_signed ? bits - 1 : bits)) - 1;
+  const cpp_int least = is_signed ? cpp_int(-largest - 1) : cpp_int(0);
+  const exact_value x = decode(*a.from, a.code);
+  if (is_nan(x)) return {0, flag_invalid};
+  if (is_infinite(x)) return {x.negative ? least : largest, flag_invalid};
+  const integer_step step = round_fraction(in_units(x, 0), mode, x.negative, random);
+  const cpp_int value = x.negative ? cpp_int(-step.q) : step.q;
+  if (value < least || value > largest) return {x.negative ? least : largest, flag_invalid};
+  return {value, step.inexact ? flag_inexact : 0};
+}
+
+judgement from_integer(const cpp_int& n, const format& to, const cast_rule& rule,
+                       const random_bits& bits) {
+  return round_outcome(to, {integer_value(abs(n), n < 0)}, rule, bits);
+}
+
+judgement scale_b(const operand& a, std::int32_t n, const format& to, const cast_rule& rule,
+                  const random_bits& bits) {
+  exact_outcome x{decode(*a.from, a.code)};
+  if (is_nan(x.value)) {
+    const std::array<operand, 1> one{a};
+    return round_outcome(to, {nan_value(), signaling_flags(one)}, rule, bits);
+  }
+  // Beyond +-2000 every format here has long overflowed or vanished: the rest changes nothing but
+  // the size of the integers.
+  x.value.exponent += std::clamp(n, -2000, 2000);
+  return round_outcome(to, x, rule, bits);
+}
+
+integer_judgement log_b(const operand& a) {
+  const exact_value x = decode(*a.from, a.code);
+  if (is_nan(x) || is_zero(x)) return {std::numeric_limits<std::int32_t>::min(), flag_invalid};
+  if (is_infinite(x)) return {std::numeric_limits<std::int32_t>::max(), flag_invalid};
+  return {exponent_of(x), 0};
+}
+
+}  // namespace samebits::oracle

@@ -1,0 +1,132 @@
+// Arithmetic of contract §5: the exact result of an operation, rounded once, and its flags.
+//
+// Operands and destination may be rows of different formats with a NaN (here fp32, fp16, bf16, e4m3
+// and e5m2). What this oracle takes the contract to say where it is silent stands beside the rule.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "oracle/exact.hpp"
+#include "oracle/format_table.hpp"
+#include "samebits/rounding.hpp"
+
+namespace samebits::oracle {
+
+enum class operation : std::uint8_t {
+  add,
+  sub,
+  mul,
+  div,
+  sqrt,
+  fma,
+  rem,
+  rint,
+  min,
+  max,
+  min_num,
+  max_num,
+};
+
+// The flags byte.
+inline constexpr unsigned flag_invalid = 1, flag_divide_by_zero = 2, flag_overflow = 4,
+                          flag_underflow = 8, flag_inexact = 16;
+
+struct operand {
+  const format* from;
+  std::uint64_t code;
+};
+
+struct judgement {
+  std::uint64_t code;
+  unsigned flags;
+
+  friend bool operator==(const judgement&, const judgement&) = default;
+};
+
+/// A result before its rounding. A NaN has no sign. A square root that is not rational is given to
+/// 160 bits and lies strictly between the numbers of 159: no grid point, midpoint or threshold of
+/// random bits is in between.
+struct exact_outcome {
+  exact_value value;
+  unsigned flags = 0;  ///< invalid; divide_by_zero; of rint inexact
+};
+
+/// The exact result. `mode` decides the sign of an exact zero sum and what rint rounds to; `bits`
+/// is for rint in rounding::stochastic. Throws std::invalid_argument where the number of operands
+/// is not the operation's.
+exact_outcome exact_result(operation op, std::span<const operand> operands, rounding mode,
+                           const random_bits& bits = {});
+
+/// An exact result among its neighbours in `to`; after that each rule is quick.
+class placed_outcome {
+ public:
+  /// `to` must stay valid and be a format with NaN, signed zero and no unused bits.
+  placed_outcome(const format& to, exact_outcome x);
+
+  /// Rounded once.
+  [[nodiscard]] judgement by(const cast_rule& rule, const random_bits& bits = {}) const;
+
+  /// q + rest / whole units.
+  struct place {
+    cpp_int q;
+    cpp_int rest;
+    cpp_int whole;
+    int to_half = 0;  ///< rest / whole <=> 1/2; -1 where rest is 0
+    bool exact = true;
+    bool odd = false;  ///< q
+  };
+
+ private:
+  const format* to_;
+  exact_outcome x_;
+  int binade_ = 0;   ///< of |x|: floor(log2)
+  int unit_ = 0;     ///< spacing of the grid around x, as a power of two
+  place on_grid_;    ///< in that unit
+  place unbounded_;  ///< in the spacing that an unbounded exponent would give
+};
+
+/// An exact result rounded once into `to`.
+judgement round_outcome(const format& to, const exact_outcome& x, const cast_rule& rule,
+                        const random_bits& bits = {});
+
+/// Both.
+judgement arithmetic(operation op, std::span<const operand> operands, const format& to,
+                     const cast_rule& rule, const random_bits& bits = {});
+
+/// A NaN that signals: of a format with Inf, with the first mantissa bit 0.
+bool is_signaling(const format& f, std::uint64_t code);
+
+/// What compare returns, numbered as one would read it.
+enum class relation : std::uint8_t { less, equal, greater, unordered };
+
+/// The values as numbers, -0 equal to +0; invalid for a signalling NaN alone.
+struct compared {
+  relation order;
+  unsigned flags;
+};
+compared compare_values(const operand& a, const operand& b);
+
+/// totalOrder(a, b): sign-magnitude integer order of two codes of one format.
+bool total_order(const format& f, std::uint64_t a, std::uint64_t b);
+
+struct integer_judgement {
+  cpp_int value;
+  unsigned flags;
+};
+
+/// To a signed or unsigned integer of `bits` bits.
+integer_judgement to_integer(const operand& a, int bits, bool is_signed, rounding mode,
+                             const random_bits& random = {});
+
+judgement from_integer(const cpp_int& n, const format& to, const cast_rule& rule,
+                       const random_bits& bits = {});
+
+/// x * 2^n.
+judgement scale_b(const operand& a, std::int32_t n, const format& to, const cast_rule& rule,
+                  const random_bits& bits = {});
+
+/// The exponent of |x|: 0 and NaN give INT32_MIN, Inf INT32_MAX.
+integer_judgement log_b(const operand& a);
+
+}  // namespace samebits::oracle
