@@ -50,7 +50,8 @@ SAMEBITS_INLINE constexpr outcome result_of(const format_spec& to, const cast_ru
     case number_kind::nan: return nan_result(to, flags::none);
     case number_kind::finite: break;
   }
-  return round_result(to, rule, x.negative, x.sig, x.exponent - (number_bits - 1), dither);
+  return round_result_of(number_bits, to, rule, x.negative, x.sig, x.exponent - (number_bits - 1),
+                         dither);
 }
 
 /// x + y where either is zero, infinite or NaN.

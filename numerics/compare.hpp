@@ -74,13 +74,15 @@ SAMEBITS_INLINE constexpr outcome choose(const format_spec& a_format, std::uint6
   return {result.code, result.raised | flag_if(signaling, flags::invalid)};
 }
 
+/// A code in sign-magnitude order, NaNs by their payload.
+SAMEBITS_INLINE constexpr std::int64_t total_key(const format_spec& f, std::uint64_t code) {
+  const auto magnitude = static_cast<std::int64_t>(code & magnitude_mask(f));
+  return (code & sign_mask(f)) != 0 ? -1 - magnitude : magnitude;
+}
+
 /// totalOrder(a, b) of IEEE 754: whether a lies at or below b, by sign and magnitude as integers.
 SAMEBITS_INLINE constexpr bool total_order(const format_spec& f, std::uint64_t a, std::uint64_t b) {
-  const auto key = [&](std::uint64_t code) {
-    const auto magnitude = static_cast<std::int64_t>(code & magnitude_mask(f));
-    return (code & sign_mask(f)) != 0 ? -1 - magnitude : magnitude;
-  };
-  return key(a) <= key(b);
+  return total_key(f, a) <= total_key(f, b);
 }
 
 }  // namespace samebits::numerics

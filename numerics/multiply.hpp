@@ -30,8 +30,8 @@ SAMEBITS_INLINE constexpr outcome multiply(const format_spec& a_format, std::uin
   const number y = unpack(b_format, b);
   const bool negative = x.negative != y.negative;
   if (x.kind == number_kind::finite && y.kind == number_kind::finite) [[likely]] {
-    return round_result(to, rule, negative, x.sig * y.sig,
-                        x.exponent + y.exponent - product_fraction, dither);
+    return round_result_of(2 * number_bits, to, rule, negative, x.sig * y.sig,
+                           x.exponent + y.exponent - product_fraction, dither);
   }
   if (x.kind == number_kind::nan || y.kind == number_kind::nan) {
     return nan_operand(to, is_signaling(a_format, a) || is_signaling(b_format, b));
@@ -53,8 +53,8 @@ SAMEBITS_INLINE constexpr outcome special_fused(const format_spec& to, const cas
   } else if (x.kind == number_kind::infinite || y.kind == number_kind::infinite) {
     product.kind = number_kind::infinite;
   } else if (z.kind == number_kind::zero) {
-    return round_result(to, rule, product.negative, x.sig * y.sig,
-                        x.exponent + y.exponent - product_fraction, dither);
+    return round_result_of(2 * number_bits, to, rule, product.negative, x.sig * y.sig,
+                           x.exponent + y.exponent - product_fraction, dither);
   }
   // A finite product meets only an infinite or NaN c here: its digits do not matter.
   return special_sum(to, rule, product, z, signaling, dither);

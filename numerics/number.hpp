@@ -74,30 +74,30 @@ SAMEBITS_INLINE constexpr number unpack(const format_spec& f, std::uint64_t code
 
 SAMEBITS_INLINE constexpr flags flag_if(bool raised, flags f) { return raised ? f : flags::none; }
 
-/// Rounds (-1)^negative * sig * 2^exponent once; 0 < sig < 2^62. The last bit of sig may stand for
-/// anything below it where sig has two bits more than the destination's precision; in stochastic
-/// rounding 33 more.
-///
-/// The exponent is that of bit 0 of sig. `tiny` is what rounding with unbounded exponent says: just
-/// below the least normal value it may step up to it.
-SAMEBITS_INLINE constexpr outcome round_result(const format_spec& to, const cast_rule& rule,
-                                               bool negative, std::uint64_t sig, int exponent,
-                                               std::uint64_t dither) {
-  const int up = static_cast<int>(leading_zeros(sig)) - (64 - result_bits);
-  sig <<= up;
-  const int above = exponent - up + (result_bits - 1) - min_exponent(to);  // binades
-  const auto normal_shift = static_cast<std::uint64_t>(result_bits - 1 - to.mantissa_bits);
+/// The rounded magnitude with its sign and flags; `tiny` is that of underflow.
+SAMEBITS_INLINE constexpr outcome put_together(const format_spec& to, const cast_rule& rule,
+                                               bool negative, std::uint64_t magnitude, bool inexact,
+                                               bool tiny) {
   const std::uint64_t sign = negative ? sign_mask(to) : 0;
-  const auto put_together = [&](std::uint64_t code, bool inexact, bool tiny) {
-    const auto r = finish<std::uint64_t>(to, rule, negative, sign, false, false, code, inexact);
-    return outcome{r.code, flag_if(r.inexact, flags::inexact) |
-                               flag_if(r.overflow, flags::overflow) |
-                               flag_if(inexact && tiny, flags::underflow)};
-  };
+  const auto r = finish<std::uint64_t>(to, rule, negative, sign, false, false, magnitude, inexact);
+  return {r.code, flag_if(r.inexact, flags::inexact) | flag_if(r.overflow, flags::overflow) |
+                      flag_if(inexact && tiny, flags::underflow)};
+}
+
+/// Rounds (-1)^negative * sig * 2^(top - 61) once; 2^61 <= sig < 2^62. The last bit of sig may
+/// stand for anything below it.
+///
+/// `tiny` is what rounding with unbounded exponent says: just below the least normal value it may
+/// step up to it.
+SAMEBITS_INLINE constexpr outcome round_normalized(const format_spec& to, const cast_rule& rule,
+                                                   bool negative, std::uint64_t sig, int top,
+                                                   std::uint64_t dither) {
+  const int above = top - min_exponent(to);  // binades
+  const auto normal_shift = static_cast<std::uint64_t>(result_bits - 1 - to.mantissa_bits);
   if (above >= 0) [[likely]] {
     const auto r = round_shift_within(rule.round, sig, normal_shift, negative, dither);
     const std::uint64_t binade = static_cast<std::uint64_t>(above) << to.mantissa_bits;
-    return put_together(r.q + binade, r.inexact, false);
+    return put_together(to, rule, negative, r.q + binade, r.inexact, false);
   }
   // Far down every value rounds alike.
   const int below = above < -256 ? 256 : -above;
@@ -108,7 +108,27 @@ SAMEBITS_INLINE constexpr outcome round_result(const format_spec& to, const cast
     const auto unbounded = round_shift_within(rule.round, sig, normal_shift, negative, dither);
     tiny = (unbounded.q >> (to.mantissa_bits + 1)) == 0;
   }
-  return put_together(r.q, r.inexact, tiny);
+  return put_together(to, rule, negative, r.q, r.inexact, tiny);
+}
+
+/// Rounds (-1)^negative * sig * 2^exponent once; 0 < sig < 2^62. Where the last bit of sig stands
+/// for anything below it, sig must have two bits more than the destination's precision; in
+/// stochastic rounding 33 more.
+SAMEBITS_INLINE constexpr outcome round_result(const format_spec& to, const cast_rule& rule,
+                                               bool negative, std::uint64_t sig, int exponent,
+                                               std::uint64_t dither) {
+  const int up = static_cast<int>(leading_zeros(sig)) - (64 - result_bits);
+  return round_normalized(to, rule, negative, sig << up, exponent - up + (result_bits - 1), dither);
+}
+
+/// The same for 2^(bits - 2) <= sig < 2^bits, which asks for no search.
+SAMEBITS_INLINE constexpr outcome round_result_of(int bits, const format_spec& to,
+                                                  const cast_rule& rule, bool negative,
+                                                  std::uint64_t sig, int exponent,
+                                                  std::uint64_t dither) {
+  sig <<= result_bits - bits;
+  const int low = (sig >> (result_bits - 1)) == 0 ? 1 : 0;
+  return round_normalized(to, rule, negative, sig << low, exponent + bits - 1 - low, dither);
 }
 
 /// NaN: of an invalid operation, or for a NaN operand. Neither has a sign that preserve_sign could

@@ -1,4 +1,4 @@
-// Square root: rounded once, by an estimate from a table and exact integer remainders.
+// Square root: rounded once, by an estimate and exact integer remainders.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +12,13 @@
 
 namespace samebits::numerics {
 
-/// floor(sqrt(n)) bit by bit, and whether n is not its square: any n * 4^zeros whose root has at
-/// most 60 bits, n < 2^62.
+/// floor(sqrt(n)), and whether n is not its square.
 struct integer_root {
   std::uint64_t root;
   bool inexact;
 };
 
+/// Of n * 4^zeros, bit by bit; n < 2^62, and the root has at most 60 bits.
 SAMEBITS_INLINE constexpr integer_root root_by_digits(std::uint64_t n, int zeros) {
   std::uint64_t root = 0;
   std::uint64_t rest = 0;  // of the digits seen so far: at most 2 * root
@@ -33,62 +33,63 @@ SAMEBITS_INLINE constexpr integer_root root_by_digits(std::uint64_t n, int zeros
   return {root, rest != 0};
 }
 
-/// 1 / sqrt(x) at x = 1, 17/16, ... 4 in units of 2^-16.
-struct reciprocal_roots {
-  std::uint32_t at[49];
-};
-
-SAMEBITS_INLINE constexpr reciprocal_roots make_reciprocal_roots() {
-  reciprocal_roots table{};
-  for (std::uint64_t i = 0; i <= 48; ++i) {
-    // 2^16 / sqrt((16 + i) / 16) = sqrt(2^36 / (16 + i))
-    table.at[i] =
-        static_cast<std::uint32_t>(root_by_digits((std::uint64_t{1} << 36) / (16 + i), 0).root);
-  }
-  return table;
-}
-
-/// floor(sqrt(n)) for 2^50 <= n < 2^52.
+/// 1 / sqrt(n / 2^24) in 2^-16 for n = sig << (1 + odd), 2^23 <= sig < 2^24, to 11 bits.
 ///
-///   r   1 / sqrt by the chord between two points of the table: 11 bits
-///   s   n * r: the root to 11 bits, then two steps s += (n - s * s) * r / 2, which double them
-///   less
-///       one, and at last the neighbour that is right
-SAMEBITS_INLINE constexpr std::uint64_t root_of(std::uint64_t n) {
-  constexpr reciprocal_roots table = make_reciprocal_roots();
-  const std::uint64_t i = (n >> 46) - 16;
-  const std::uint64_t fraction = (n >> 30) & 0xFFFF;
-  const std::uint64_t left = table.at[i];
-  const std::uint64_t r =
-      left - (((left - table.at[i + 1]) * fraction) >> 16);  // 2^15 <= r <= 2^16
-  std::uint64_t s = ((n >> 20) * r) >> 21;  // 2^32 * 2^16 * 2^-22: the root has 26 bits
-  const auto refine = [&] {
-    const auto rest = static_cast<std::int64_t>(n - s * s);
-    s = static_cast<std::uint64_t>(static_cast<std::int64_t>(s) +
-                                   ((rest >> 4) * static_cast<std::int64_t>(r) >> 38));
-  };
-  refine();
-  refine();
-  if (s * s > n) --s;
-  if ((s + 1) * (s + 1) <= n) ++s;
-  return s;
+/// The cubic through 1 / sqrt(1 + t) at the four Chebyshev points of 0 <= t < 1 (no table: device
+/// code has none that is quick).
+SAMEBITS_INLINE constexpr std::uint64_t reciprocal_root(std::uint64_t sig, int odd) {
+  const auto t = static_cast<std::uint32_t>(sig >> 7) & 0xFFFFu;  // in 2^-16
+  const std::uint32_t c2 = 17845u - ((5427u * t) >> 16);
+  const std::uint32_t c1 = 31596u - ((c2 * t) >> 16);
+  const std::uint32_t r = 65500u - ((c1 * t) >> 16);
+  const std::uint32_t half_power = 65536u - 19195u * static_cast<std::uint32_t>(odd);
+  return (std::uint64_t{r} * half_power) >> 16;  // r * 2^(-odd / 2)
 }
 
-/// The root of a positive number, to the bits that rounding into `to` needs.
-SAMEBITS_INLINE constexpr magnitude root_of_number(const number& x, rounding mode) {
+/// One step of Newton's: s + (n - s^2) * r / 2 - 1/8, rounded down, for 2^50 <= n < 2^52 and r an
+/// estimate of 1 / sqrt(n / 2^50) in 2^-16.
+SAMEBITS_INLINE constexpr std::uint64_t refined_root(std::uint64_t n, std::uint64_t s,
+                                                     std::uint64_t r) {
+  constexpr std::int64_t eighth = std::int64_t{1} << 35;
+  const auto rest = static_cast<std::int64_t>(n - s * s) >> 4;
+  return s + static_cast<std::uint64_t>((rest * static_cast<std::int64_t>(r) - eighth) >> 38);
+}
+
+/// From an estimate that is the root or 1 less. A mask, since no branch predictor knows which.
+SAMEBITS_INLINE constexpr integer_root corrected_root(std::uint64_t n, std::uint64_t s) {
+  const std::uint64_t rest = n - s * s;
+  const std::uint64_t step = 2 * s + 1;  // (s + 1)^2 - s^2
+  const std::uint64_t next = rest >= step ? 1 : 0;
+  return {s + next, rest != (step & (0 - next))};
+}
+
+/// The root of n * 4^zeros for 2^24 <= n < 2^26, with zeros = 0 (13 bits) or 13 (26 bits), r being
+/// an estimate of 1 / sqrt(n / 2^24) in 2^-16 with 11 bits.
+///
+/// In units of the 26th bit: n * r is within 2^16 of the root, the first step within 32 and the
+/// second, by r's error of at most 32 * 2^-10 and the last step's square of 32 / 2^25, between 1.2
+/// below it and itself.
+SAMEBITS_INLINE constexpr integer_root root_of(std::uint64_t n, std::uint64_t r, int zeros) {
+  const std::uint64_t padded = n << 26;
+  const std::uint64_t s = refined_root(padded, (n * r) >> 15, r);
+  if (zeros == 0) return corrected_root(n, (s - 128) >> 13);
+  return corrected_root(padded, refined_root(padded, s, r));
+}
+
+/// The root of a positive number, to the bits that rounding into `to` needs: its first bit at
+/// position 61.
+SAMEBITS_INLINE constexpr magnitude root_of_number(const number& x, const format_spec& to,
+                                                   rounding mode) {
   // |x| = n * 2^exponent with an even exponent and 2^24 <= n < 2^26.
   const int odd = x.exponent & 1;
   const std::uint64_t n = x.sig << (1 + odd);
   const int exponent = x.exponent - number_bits - odd;
-  if (mode == rounding::stochastic) {
-    constexpr int zeros = 46;
-    const integer_root r = root_by_digits(n, zeros);
-    return {r.root | (r.inexact ? 1 : 0), exponent / 2 - zeros};
-  }
-  constexpr int zeros = 13;
-  const std::uint64_t padded = n << (2 * zeros);
-  const std::uint64_t s = root_of(padded);
-  return {s | (s * s != padded ? 1 : 0), exponent / 2 - zeros};
+  const bool stochastic = mode == rounding::stochastic;
+  const int zeros = stochastic ? 46 : to.mantissa_bits + 3 <= 13 ? 0 : 13;
+  const integer_root r =
+      stochastic ? root_by_digits(n, zeros) : root_of(n, reciprocal_root(x.sig, odd), zeros);
+  const int up = result_bits - 13 - zeros;
+  return {(r.root | (r.inexact ? 1 : 0)) << up, (exponent >> 1) - zeros - up};
 }
 
 /// sqrt(a).
@@ -100,8 +101,8 @@ SAMEBITS_INLINE constexpr outcome square_root(const format_spec& a_format, std::
   if (x.kind == number_kind::zero) return zero_result(to, x.negative);  // sqrt(-0) = -0
   if (x.negative) return nan_result(to, flags::invalid);
   if (x.kind == number_kind::infinite) return infinite_result(to, rule, false);
-  const magnitude s = root_of_number(x, rule.round);
-  return round_result(to, rule, false, s.sig, s.exponent, dither);
+  const magnitude s = root_of_number(x, to, rule.round);
+  return round_normalized(to, rule, false, s.sig, s.exponent + result_bits - 1, dither);
 }
 
 }  // namespace samebits::numerics
