@@ -1,0 +1,139 @@
+// fma on all 2^24 triples of codes of an 8-bit format, or on every N-th first factor, by every
+// deterministic mode and overflow policy; values and flags against the exact oracle:
+//
+//   fma_exhaustive e4m3|e5m2 STRIDE
+//
+// The exact result depends on the product and the third operand alone, so pairs of equal product
+// (as a number with its sign, or as the same special) are judged once. Prints one line; the exit
+// status is 1 if any result differs and 2 for a bad command line.
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "samebits/arithmetic.hpp"
+#include "support/arithmetic_case.hpp"
+#include "support/rules.hpp"
+
+namespace samebits {
+namespace {
+
+using namespace support;
+
+std::vector<cast_rule> rules() {
+  std::vector<cast_rule> all;
+  for (const rounding mode : deterministic_modes) {
+    for (const overflow policy : overflow_policies) all.push_back({mode, policy});
+  }
+  return all;
+}
+
+struct tally {
+  std::uint64_t compared = 0;
+  std::uint64_t differing = 0;
+};
+
+template <class Value>
+class checker {
+ public:
+  explicit checker(const std::vector<cast_rule>& all) : memo_(Value::format, all) {}
+
+  void check(std::uint64_t stride, tally& t) {
+    for (std::uint64_t a = 0; a < 256; a += stride) {
+      for (std::uint64_t b = 0; b < 256; ++b) check_pair(a, b, t);
+    }
+  }
+
+ private:
+  /// The judgements of one product with every third operand.
+  using row = std::vector<const oracle::judgement*>;
+
+  [[nodiscard]] arithmetic_case case_of(std::uint64_t a, std::uint64_t b, std::uint64_t c) const {
+    return {.op = operation::fma,
+            .x = {{Value::format, a}, {Value::format, b}, {Value::format, c}},
+            .to = Value::format,
+            .where = "fma<To>"};
+  }
+
+  const row& row_of(std::uint64_t a, std::uint64_t b) {
+    arithmetic_case product = case_of(a, b, 0);
+    product.op = operation::mul;
+    const oracle::exact_outcome x = exact_result_of(product);
+    const auto [place, fresh] =
+        rows_.try_emplace(std::pair{&products_.at(x), x.value.kind == oracle::value_kind::nan});
+    if (fresh) {
+      for (std::uint64_t c = 0; c < 256; ++c) {
+        arithmetic_case fused = case_of(a, b, c);
+        fused.rule.round = rounding::nearest_even;
+        const auto& judged = memo_.at(exact_result_of(fused));
+        fused.rule.round = rounding::downward;
+        const auto& judged_downward = memo_.at(exact_result_of(fused));
+        for (std::size_t i = 0; i < memo_.rules().size(); ++i) {
+          const bool downward = memo_.rules()[i].round == rounding::downward;
+          place->second.push_back(downward ? &judged_downward[i] : &judged[i]);
+        }
+      }
+    }
+    return place->second;
+  }
+
+  void check_pair(std::uint64_t a, std::uint64_t b, tally& t) {
+    const row& expected = row_of(a, b);
+    const std::size_t count = memo_.rules().size();
+    const auto value = [](std::uint64_t code) {
+      return Value::from_bits(static_cast<std::uint8_t>(code));
+    };
+    for (std::uint64_t c = 0; c < 256; ++c) {
+      for (std::size_t i = 0; i < count; ++i) {
+        const auto got = fma<Value>(value(a), value(b), value(c), memo_.rules()[i]);
+        const oracle::judgement& judged = *expected[c * count + i];
+        ++t.compared;
+        if (got.value.bits() == judged.code && static_cast<unsigned>(got.raised) == judged.flags) {
+          continue;
+        }
+        if (t.differing++ == 0) {
+          arithmetic_case failed = case_of(a, b, c);
+          failed.rule = memo_.rules()[i];
+          const auto text = same_result(failed, {got.value.bits(), got.raised}, judged);
+          std::printf("%s\n", text.message());
+        }
+      }
+    }
+  }
+
+  outcome_memo memo_;
+  outcome_memo products_{Value::format, {{}}};
+  std::map<std::pair<const void*, bool>, row> rows_;
+};
+
+template <class Value>
+tally run(std::uint64_t stride) {
+  tally t;
+  checker<Value>(rules()).check(stride, t);
+  return t;
+}
+
+std::optional<int> main_of(int argc, char** argv) {
+  if (argc != 3) return std::nullopt;
+  const std::string format = argv[1];
+  const std::uint64_t stride = std::strtoull(argv[2], nullptr, 10);
+  if (stride == 0 || (format != "e4m3" && format != "e5m2")) return std::nullopt;
+  const tally t = format == "e4m3" ? run<e4m3>(stride) : run<e5m2>(stride);
+  std::printf("fma in %s: %llu results, %llu differ\n", format.c_str(),
+              static_cast<unsigned long long>(t.compared),
+              static_cast<unsigned long long>(t.differing));
+  return t.differing == 0 ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace samebits
+
+int main(int argc, char** argv) {
+  const auto status = samebits::main_of(argc, argv);
+  if (!status) std::fprintf(stderr, "usage: fma_exhaustive e4m3|e5m2 STRIDE\n");
+  return status.value_or(2);
+}

@@ -1,0 +1,86 @@
+// One operation under test: operands, rule, its judgement by the oracle, and the text of a failure.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <iosfwd>
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "oracle/arithmetic.hpp"
+#include "samebits/arithmetic.hpp"
+#include "support/generators.hpp"
+
+namespace samebits::support {
+
+/// The formats of arithmetic.
+inline constexpr std::array<format_id, 5> arithmetic_formats{
+    format_id::fp32, format_id::fp16, format_id::bf16, format_id::e4m3, format_id::e5m2};
+
+inline std::vector<operation> all_operations() {
+  std::vector<operation> operations;
+  for (int i = 0; i < operation_count; ++i) operations.push_back(operation_at(i));
+  return operations;
+}
+
+struct arithmetic_case {
+  operation op = operation::add;
+  operands x = {};
+  format_id to = format_id::fp32;
+  cast_rule rule = {};
+  random_bits random = {};  ///< stochastic only
+  std::string where = "compute";
+};
+
+/// The operation in the oracle's own list; by name, since the two share nothing else.
+oracle::operation judge_of(operation op);
+
+/// The exact result; it depends on rule.round for zero sums and rint, and on random for rint.
+oracle::exact_outcome exact_result_of(const arithmetic_case& c);
+
+/// What must come out.
+oracle::judgement expected_result(const arithmetic_case& c);
+
+/// Success if code and flags are as expected; else operands, got, expected and a C++ call.
+::testing::AssertionResult same_result(const arithmetic_case& c, const arithmetic_result& got,
+                                       const oracle::judgement& expected);
+
+/// The case on one line, as RapidCheck shows it.
+std::ostream& operator<<(std::ostream& out, const arithmetic_case& c);
+
+/// Judgements of exact results by a list of deterministic rules, each computed once.
+class outcome_memo {
+ public:
+  outcome_memo(format_id to, std::vector<cast_rule> rules);
+
+  /// One judgement per rule, in their order. The reference stays valid.
+  const std::vector<oracle::judgement>& at(const oracle::exact_outcome& x);
+
+  [[nodiscard]] const std::vector<cast_rule>& rules() const { return rules_; }
+  [[nodiscard]] std::size_t size() const { return judged_.size(); }
+
+ private:
+  using key = std::tuple<oracle::value_kind, bool, unsigned, int, oracle::cpp_int, oracle::cpp_int>;
+  const oracle::format* to_;
+  std::vector<cast_rule> rules_;
+  std::map<key, std::vector<oracle::judgement>> judged_;
+};
+
+/// Formats of the operands in order.
+using operand_formats = std::array<format_id, 3>;
+
+/// Operands that make an operation hard: bit patterns of every family, near-copies of each other
+/// (cancellation, n * y), and such that the result falls on or beside a tie, an extreme or the
+/// least normal value of the destination.
+operands draw_operands(operation op, const operand_formats& from, format_id to,
+                       const word_source& next);
+
+/// Uniform K or small ones, which hit the decision often; R uniform or extreme.
+random_bits draw_random(const word_source& next);
+
+}  // namespace samebits::support
