@@ -26,6 +26,7 @@
 #include "samebits/format.hpp"
 #include "samebits/operation.hpp"
 #include "samebits/rounding.hpp"
+#include "samebits/scalar.hpp"
 #include "samebits/types.hpp"
 
 namespace samebits {
@@ -63,10 +64,10 @@ struct arithmetic_result {
 SAMEBITS_HD constexpr arithmetic_result compute(operation op, const operands& x, format_id to,
                                                 const cast_rule& rule = {},
                                                 const random_bits& random = {}) {
-  const auto r = numerics::compute(
-      op, {spec_of(x.a.format), x.a.code}, {spec_of(x.b.format), x.b.code},
-      {spec_of(x.c.format), x.c.code}, spec_of(to), rule,
-      numerics::align_random<std::uint64_t>(random.value, random.count));
+  const auto r =
+      numerics::compute(op, {spec_of(x.a.format), x.a.code}, {spec_of(x.b.format), x.b.code},
+                        {spec_of(x.c.format), x.c.code}, spec_of(to), rule,
+                        numerics::align_random<std::uint64_t>(random.value, random.count));
   return {r.code, r.raised};
 }
 
@@ -128,70 +129,85 @@ SAMEBITS_INLINE constexpr result<To> apply(A a, B b, C c, const cast_rule& rule,
 
 /// a + b. Terms that cancel give +0, under downward -0.
 template <arithmetic_value To, arithmetic_value A, arithmetic_value B>
-SAMEBITS_INLINE constexpr result<To> add(A a, B b, const cast_rule& rule = {}, const random_bits& random = {}) {
+SAMEBITS_INLINE constexpr result<To> add(A a, B b, const cast_rule& rule = {},
+                                         const random_bits& random = {}) {
   return detail::apply<operation::add, To>(a, b, b, rule, random);
 }
 /// a - b.
 template <arithmetic_value To, arithmetic_value A, arithmetic_value B>
-SAMEBITS_INLINE constexpr result<To> sub(A a, B b, const cast_rule& rule = {}, const random_bits& random = {}) {
+SAMEBITS_INLINE constexpr result<To> sub(A a, B b, const cast_rule& rule = {},
+                                         const random_bits& random = {}) {
   return detail::apply<operation::sub, To>(a, b, b, rule, random);
 }
 /// a * b.
 template <arithmetic_value To, arithmetic_value A, arithmetic_value B>
-SAMEBITS_INLINE constexpr result<To> mul(A a, B b, const cast_rule& rule = {}, const random_bits& random = {}) {
+SAMEBITS_INLINE constexpr result<To> mul(A a, B b, const cast_rule& rule = {},
+                                         const random_bits& random = {}) {
   return detail::apply<operation::mul, To>(a, b, b, rule, random);
 }
 /// a / b. Finite / 0 is infinite and raises divide_by_zero alone.
 template <arithmetic_value To, arithmetic_value A, arithmetic_value B>
-SAMEBITS_INLINE constexpr result<To> div(A a, B b, const cast_rule& rule = {}, const random_bits& random = {}) {
+SAMEBITS_INLINE constexpr result<To> div(A a, B b, const cast_rule& rule = {},
+                                         const random_bits& random = {}) {
   return detail::apply<operation::div, To>(a, b, b, rule, random);
 }
 /// The square root. That of -0 is -0; that of what is less is NaN.
 template <arithmetic_value To, arithmetic_value A>
-SAMEBITS_INLINE constexpr result<To> sqrt(A a, const cast_rule& rule = {}, const random_bits& random = {}) {
+SAMEBITS_INLINE constexpr result<To> sqrt(A a, const cast_rule& rule = {},
+                                          const random_bits& random = {}) {
   return detail::apply<operation::sqrt, To>(a, a, a, rule, random);
 }
 /// a * b + c with one rounding.
 template <arithmetic_value To, arithmetic_value A, arithmetic_value B, arithmetic_value C>
-SAMEBITS_INLINE constexpr result<To> fma(A a, B b, C c, const cast_rule& rule = {}, const random_bits& random = {}) {
+SAMEBITS_INLINE constexpr result<To> fma(A a, B b, C c, const cast_rule& rule = {},
+                                         const random_bits& random = {}) {
   return detail::apply<operation::fma, To>(a, b, c, rule, random);
 }
 /// a - n * b, n = a / b rounded to the nearest integer, ties to even (C's remainder()).
 template <arithmetic_value To, arithmetic_value A, arithmetic_value B>
-SAMEBITS_INLINE constexpr result<To> rem(A a, B b, const cast_rule& rule = {}, const random_bits& random = {}) {
+SAMEBITS_INLINE constexpr result<To> rem(A a, B b, const cast_rule& rule = {},
+                                         const random_bits& random = {}) {
   return detail::apply<operation::rem, To>(a, b, b, rule, random);
 }
-/// a rounded to an integer by rule.round, and that into To by the same rule; inexact if it is not a.
+/// a rounded to an integer by rule.round, and that into To by the same rule; inexact if it is not
+/// a.
 template <arithmetic_value To, arithmetic_value A>
-SAMEBITS_INLINE constexpr result<To> rint(A a, const cast_rule& rule = {}, const random_bits& random = {}) {
+SAMEBITS_INLINE constexpr result<To> rint(A a, const cast_rule& rule = {},
+                                          const random_bits& random = {}) {
   return detail::apply<operation::rint, To>(a, a, a, rule, random);
 }
 /// The lesser operand, -0 below +0; NaN if either is NaN.
 template <arithmetic_value To, arithmetic_value A, arithmetic_value B>
-SAMEBITS_INLINE constexpr result<To> min(A a, B b, const cast_rule& rule = {}, const random_bits& random = {}) {
+SAMEBITS_INLINE constexpr result<To> min(A a, B b, const cast_rule& rule = {},
+                                         const random_bits& random = {}) {
   return detail::apply<operation::min, To>(a, b, b, rule, random);
 }
 /// The greater operand, -0 below +0; NaN if either is NaN.
 template <arithmetic_value To, arithmetic_value A, arithmetic_value B>
-SAMEBITS_INLINE constexpr result<To> max(A a, B b, const cast_rule& rule = {}, const random_bits& random = {}) {
+SAMEBITS_INLINE constexpr result<To> max(A a, B b, const cast_rule& rule = {},
+                                         const random_bits& random = {}) {
   return detail::apply<operation::max, To>(a, b, b, rule, random);
 }
 /// The lesser operand; of a number and a NaN the number.
 template <arithmetic_value To, arithmetic_value A, arithmetic_value B>
-SAMEBITS_INLINE constexpr result<To> min_num(A a, B b, const cast_rule& rule = {}, const random_bits& random = {}) {
+SAMEBITS_INLINE constexpr result<To> min_num(A a, B b, const cast_rule& rule = {},
+                                             const random_bits& random = {}) {
   return detail::apply<operation::min_num, To>(a, b, b, rule, random);
 }
 /// The greater operand; of a number and a NaN the number.
 template <arithmetic_value To, arithmetic_value A, arithmetic_value B>
-SAMEBITS_INLINE constexpr result<To> max_num(A a, B b, const cast_rule& rule = {}, const random_bits& random = {}) {
+SAMEBITS_INLINE constexpr result<To> max_num(A a, B b, const cast_rule& rule = {},
+                                             const random_bits& random = {}) {
   return detail::apply<operation::max_num, To>(a, b, b, rule, random);
 }
 
 /// a * 2^n, rounded once.
 template <arithmetic_value To, arithmetic_value A>
-SAMEBITS_INLINE constexpr result<To> scale_b(A a, std::int32_t n, const cast_rule& rule = {}, const random_bits& random = {}) {
+SAMEBITS_INLINE constexpr result<To> scale_b(A a, std::int32_t n, const cast_rule& rule = {},
+                                             const random_bits& random = {}) {
   const auto x = detail::input_of(a);
-  return detail::result_of<To>(numerics::scale_exponent(x.format, x.code, n, detail::target<To>(), rule, detail::dither_of(random)));
+  return detail::result_of<To>(numerics::scale_exponent(x.format, x.code, n, detail::target<To>(),
+                                                        rule, detail::dither_of(random)));
 }
 
 /// The exponent of |a|, floor(log2 |a|). INT32_MIN for 0 and NaN and INT32_MAX for Inf, invalid.
@@ -204,21 +220,26 @@ SAMEBITS_INLINE constexpr result<std::int32_t> log_b(A a) {
 
 /// std::int32_t, std::int64_t, std::uint32_t or std::uint64_t.
 template <class T>
-concept arithmetic_integer = std::integral<T> && (sizeof(T) == 4 || sizeof(T) == 8);
+concept arithmetic_integer = std::integral<T> &&(sizeof(T) == 4 || sizeof(T) == 8);
 
 /// a as an integer, rounded by `mode`. Out of range it is the nearest bound, of a NaN 0; both are
 /// invalid and not inexact.
 template <arithmetic_integer To, arithmetic_value A>
-SAMEBITS_INLINE constexpr result<To> to_integer(A a, rounding mode = rounding::nearest_even, const random_bits& random = {}) {
+SAMEBITS_INLINE constexpr result<To> to_integer(A a, rounding mode = rounding::nearest_even,
+                                                const random_bits& random = {}) {
   const auto x = detail::input_of(a);
-  const auto r = numerics::to_integer(x.format, x.code, {sizeof(To) * 8, std::is_signed_v<To>}, mode, detail::dither_of(random));
+  const auto r = numerics::to_integer(x.format, x.code, {sizeof(To) * 8, std::is_signed_v<To>},
+                                      mode, detail::dither_of(random));
   return {static_cast<To>(static_cast<std::make_unsigned_t<To>>(r.bits)), r.raised};
 }
 
 /// An integer rounded once.
 template <arithmetic_value To, arithmetic_integer From>
-SAMEBITS_INLINE constexpr result<To> from_integer(From n, const cast_rule& rule = {}, const random_bits& random = {}) {
-  return detail::result_of<To>(numerics::from_integer({sizeof(From) * 8, std::is_signed_v<From>}, static_cast<std::make_unsigned_t<From>>(n), detail::target<To>(), rule, detail::dither_of(random)));
+SAMEBITS_INLINE constexpr result<To> from_integer(From n, const cast_rule& rule = {},
+                                                  const random_bits& random = {}) {
+  return detail::result_of<To>(numerics::from_integer(
+      {sizeof(From) * 8, std::is_signed_v<From>}, static_cast<std::make_unsigned_t<From>>(n),
+      detail::target<To>(), rule, detail::dither_of(random)));
 }
 
 /// How a lies to b. One of less, equal, greater is true, or none: then they are unordered.
@@ -249,13 +270,59 @@ SAMEBITS_INLINE constexpr bool total_order(T a, T b) {
 template <arithmetic_value T>
 SAMEBITS_INLINE constexpr result<T> next_up(T a) {
   const auto x = detail::input_of(a);
-  return detail::result_of<T>({numerics::next_up(x.format, x.code), numerics::is_signaling(x.format, x.code) ? flags::invalid : flags::none});
+  return detail::result_of<T>(
+      {numerics::next_up(x.format, x.code),
+       numerics::is_signaling(x.format, x.code) ? flags::invalid : flags::none});
 }
 /// The next value below.
 template <arithmetic_value T>
 SAMEBITS_INLINE constexpr result<T> next_down(T a) {
   const auto x = detail::input_of(a);
-  return detail::result_of<T>({numerics::next_down(x.format, x.code), numerics::is_signaling(x.format, x.code) ? flags::invalid : flags::none});
+  return detail::result_of<T>(
+      {numerics::next_down(x.format, x.code),
+       numerics::is_signaling(x.format, x.code) ? flags::invalid : flags::none});
+}
+
+// The same by the names of <cmath>, of one format, to nearest even, without flags: what templates
+// such as Eigen's find by the type of their argument.
+
+template <format_id F>
+SAMEBITS_HD constexpr float_value<F> sqrt(float_value<F> a) {
+  return sqrt<float_value<F>>(a).value;
+}
+template <format_id F>
+SAMEBITS_HD constexpr float_value<F> fma(float_value<F> a, float_value<F> b, float_value<F> c) {
+  return fma<float_value<F>>(a, b, c).value;
+}
+template <format_id F>
+SAMEBITS_HD constexpr float_value<F> remainder(float_value<F> a, float_value<F> b) {
+  return rem<float_value<F>>(a, b).value;
+}
+/// Clears the sign bit, of a NaN too.
+template <format_id F>
+SAMEBITS_HD constexpr float_value<F> abs(float_value<F> a) {
+  return is_negative(F, a.bits()) ? -a : a;
+}
+/// a with the sign bit of b, NaNs too.
+template <format_id F>
+SAMEBITS_HD constexpr float_value<F> copysign(float_value<F> a, float_value<F> b) {
+  return is_negative(F, a.bits()) == is_negative(F, b.bits()) ? a : -a;
+}
+template <format_id F>
+SAMEBITS_HD constexpr bool isnan(float_value<F> a) {
+  return is_nan(F, a.bits());
+}
+template <format_id F>
+SAMEBITS_HD constexpr bool isinf(float_value<F> a) {
+  return classify(F, a.bits()) == number_class::infinite;
+}
+template <format_id F>
+SAMEBITS_HD constexpr bool isfinite(float_value<F> a) {
+  return is_finite(F, a.bits());
+}
+template <format_id F>
+SAMEBITS_HD constexpr bool signbit(float_value<F> a) {
+  return is_negative(F, a.bits());
 }
 
 }  // namespace samebits

@@ -1,12 +1,15 @@
 // Eigen adapter: the value types as scalars of Eigen matrices and Maps.
 //
-// Eigen stores, slices, maps, compares and casts them. A matrix of them is not meant for Eigen's
-// own products or sums: cast<float>() first, so that the accumulation is one you chose.
+// Eigen stores, slices, maps, compares and casts them, and computes with them coefficient by
+// coefficient: each operation is rounded once to nearest even. In its own sums and products every
+// step is, too, but their order is Eigen's and may change with its version: cast<float>() first, or
+// write the loop, where the accumulation is to be one you chose.
 #pragma once
 
 #include <Eigen/Core>
 #include <limits>
 
+#include "samebits/arithmetic.hpp"
 #include "samebits/types.hpp"
 #include "samebits/view.hpp"
 

@@ -2,12 +2,15 @@
 #pragma once
 
 #include "samebits/autocast.hpp"
+#include "samebits/arithmetic.hpp"
 #include "samebits/backend.hpp"
 #include "samebits/convert.hpp"
 #include "samebits/error.hpp"
+#include "samebits/flags.hpp"
 #include "samebits/format.hpp"
 #include "samebits/loss_scaler.hpp"
 #include "samebits/loss_scaling.hpp"
+#include "samebits/operation.hpp"
 #include "samebits/quantize.hpp"
 #include "samebits/reduce.hpp"
 #include "samebits/rounding.hpp"

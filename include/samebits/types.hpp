@@ -9,8 +9,11 @@
 #include <ostream>
 #include <string>
 
+#include "numerics/arithmetic.hpp"
 #include "numerics/config.hpp"
 #include "samebits/format.hpp"
+#include "samebits/operation.hpp"
+#include "samebits/rounding.hpp"
 #include "samebits/scalar.hpp"
 #include "samebits/text.hpp"
 
@@ -58,6 +61,25 @@ class float_value {
     return from_bits(static_cast<storage>(numerics::negate(spec_of(F), bits_)));
   }
 
+  /// Each rounded once, to nearest even with overflow::ieee. The functions of arithmetic.hpp take
+  /// other rules and destinations, and return flags.
+  friend SAMEBITS_HD constexpr float_value operator+(float_value a, float_value b) {
+    return rounded<operation::add>(a, b);
+  }
+  friend SAMEBITS_HD constexpr float_value operator-(float_value a, float_value b) {
+    return rounded<operation::sub>(a, b);
+  }
+  friend SAMEBITS_HD constexpr float_value operator*(float_value a, float_value b) {
+    return rounded<operation::mul>(a, b);
+  }
+  friend SAMEBITS_HD constexpr float_value operator/(float_value a, float_value b) {
+    return rounded<operation::div>(a, b);
+  }
+  SAMEBITS_HD constexpr float_value& operator+=(float_value other) { return *this = *this + other; }
+  SAMEBITS_HD constexpr float_value& operator-=(float_value other) { return *this = *this - other; }
+  SAMEBITS_HD constexpr float_value& operator*=(float_value other) { return *this = *this * other; }
+  SAMEBITS_HD constexpr float_value& operator/=(float_value other) { return *this = *this / other; }
+
   /// Compared as numbers: NaN is unordered, -0 equals +0. Four functions rather than <=>, whose
   /// result type is host code only.
   friend SAMEBITS_HD constexpr bool operator==(float_value a, float_value b) {
@@ -74,6 +96,16 @@ class float_value {
   friend SAMEBITS_HD constexpr bool operator>=(float_value a, float_value b) { return b <= a; }
 
  private:
+  template <operation Op>
+  SAMEBITS_INLINE static constexpr float_value rounded(float_value a, float_value b) {
+    constexpr format_spec spec = spec_of(F);
+    static_assert(numerics::has_arithmetic(spec), "arithmetic serves fp16, bf16, e4m3 and e5m2");
+    const numerics::input x{spec, a.bits_};
+    const numerics::input y{spec, b.bits_};
+    return from_bits(
+        static_cast<storage>(numerics::compute<Op>(x, y, y, spec, cast_rule{}, 0).code));
+  }
+
   storage bits_;
 };
 

@@ -45,6 +45,29 @@ TEST(EigenTypes, TraitsAreTheFormats) {
   EXPECT_EQ(static_cast<float>(Eigen::NumTraits<e5m2>::epsilon()), 0.25f);
 }
 
+TEST(EigenArithmetic, CoefficientsAreRoundedOnce) {
+  const Eigen::Matrix<fp16, 3, 5> x = numbers(3, 5).cast<fp16>();
+  const Eigen::Matrix<fp16, 3, 5> y = (x.array() * x.array() - x.array() / fp16(3.0f)).matrix();
+  const Eigen::Matrix<fp16, 3, 5> z = x.cwiseAbs().cwiseSqrt();
+  EXPECT_TRUE(z.allFinite());
+  for (Eigen::Index i = 0; i < x.size(); ++i) {
+    const fp16 v = x.data()[i];
+    EXPECT_EQ(y.data()[i].bits(), (v * v - v / fp16(3.0f)).bits());
+    EXPECT_EQ(z.data()[i].bits(), sqrt(abs(v)).bits());
+  }
+}
+
+TEST(EigenArithmetic, ProductsAndSums) {
+  Eigen::Matrix<e4m3, 2, 2> a;
+  a << e4m3(1.0f), e4m3(2.0f), e4m3(-0.5f), e4m3(16.0f);
+  const Eigen::Matrix<e4m3, 2, 2> square = a * a;  // exact in e4m3 in every order but the last
+  EXPECT_EQ(static_cast<float>(square(0, 0)), 0.0f);
+  EXPECT_EQ(static_cast<float>(square(1, 0)), -8.0f);   // -8.5, tie to even
+  EXPECT_EQ(static_cast<float>(square(1, 1)), 256.0f);  // 255
+  EXPECT_EQ(static_cast<float>(a.maxCoeff()), 16.0f);
+  EXPECT_EQ(static_cast<float>(a.row(0).sum()), 3.0f);
+}
+
 template <class In, class Out>
 void check_conversion(const In& x, Out& y) {
   convert(view_of(x), writable_view_of(y), {.round = rounding::toward_zero});
