@@ -14,7 +14,8 @@ class CommandLine(cli_support.CliTest):
     def test_help_and_version(self):
         for arguments in [["--help"], ["-h"], ["show", "--help"], ["tensor", "-h"],
                           ["convert", "--help"], ["cast", "--help"], ["formats", "--help"],
-                          ["backends", "--help"], ["verify", "--help"], ["scaler", "--help"]]:
+                          ["backends", "--help"], ["verify", "--help"], ["scaler", "--help"],
+                          ["arith", "--help"]]:
             text = self.ok(*arguments).out
             self.assertIn("Usage: fpinspect", text)
             self.assertIn("Exit codes: 0 ok, 1", text)
@@ -22,8 +23,8 @@ class CommandLine(cli_support.CliTest):
 
     def test_usage(self):
         for arguments, says in [
-                ([], "formats, show, cast, convert, quantize, dequantize, tensor, scaler, backends, "
-                     "verify"), (["frobnicate"], "frobnicate"),
+                ([], "formats, show, cast, convert, quantize, dequantize, tensor, scaler, arith, "
+                     "backends, verify"), (["frobnicate"], "frobnicate"),
                 (["--json"], "subcommand"), (["formats", "x"], "x"),
                 (["formats", "--nope"], "--nope"),
                 (["formats", "--color=blue"], "--color"),

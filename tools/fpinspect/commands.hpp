@@ -14,6 +14,7 @@ void run_quantize(const quantize_arguments& arguments, output& out);
 void run_dequantize(const dequantize_arguments& arguments, output& out);
 void run_tensor(const tensor_arguments& arguments, output& out);
 void run_scaler(const scaler_arguments& arguments, output& out);
+void run_arith(const arith_arguments& arguments, output& out);
 void run_backends(const backends_arguments& arguments, output& out);
 void run_verify(const verify_arguments& arguments, output& out);
 

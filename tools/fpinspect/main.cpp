@@ -103,6 +103,14 @@ void unmark(scaler_arguments& arguments) {
     unmark(*text);
   }
 }
+void unmark(arith_arguments& arguments) {
+  unmark(arguments.rule);
+  unmark(arguments.operands);
+  for (std::string* text :
+       {&arguments.op, &arguments.format, &arguments.dest, &arguments.out, &arguments.flags}) {
+    unmark(*text);
+  }
+}
 void unmark(backends_arguments&) {}
 void unmark(verify_arguments& arguments) {
   unmark(arguments.backend);
@@ -140,6 +148,7 @@ class command_line {
     add_dequantize();
     add_tensor();
     add_scaler();
+    add_arith();
     add_backends();
     add_verify();
   }
@@ -314,6 +323,21 @@ class command_line {
     on_chosen(command, scaler_, run_scaler);
   }
 
+  void add_arith() {
+    CLI::App* command = add("arith", "Compute with numbers of a format");
+    command
+        ->add_option("OP", arith_.op,
+                     "add, sub, mul, div, sqrt, fma, rem, rint, min, max, min_num or max_num")
+        ->required();
+    command->add_option("A", arith_.operands, "Operands: numbers, or .npy files")->required();
+    command->add_option("--format", arith_.format, "Format of the operands")->required();
+    command->add_option("--dest", arith_.dest, "Format of the result (default: that of --format)");
+    command->add_option("--out", arith_.out, "The .npy file to write results to, as codes");
+    command->add_option("--flags", arith_.flags, "The .npy file to write a byte of flags each to");
+    add_rule(command, arith_.rule);
+    on_chosen(command, arith_, run_arith);
+  }
+
   void add_backends() {
     CLI::App* command = add("backends", "List the backends and what this machine can run");
     on_chosen(command, backends_, run_backends);
@@ -338,6 +362,7 @@ class command_line {
   dequantize_arguments dequantize_;
   tensor_arguments tensor_;
   scaler_arguments scaler_;
+  arith_arguments arith_;
   backends_arguments backends_;
   verify_arguments verify_;
   std::function<void(output&)> chosen_;

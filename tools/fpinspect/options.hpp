@@ -90,6 +90,17 @@ struct scaler_arguments {
   bool plot = false;
 };
 
+struct arith_arguments {
+  view_options view;
+  rule_options rule;
+  std::string op;
+  std::vector<std::string> operands;
+  std::string format;
+  std::string dest;
+  std::string out;
+  std::string flags;
+};
+
 struct backends_arguments {
   view_options view;
 };

@@ -1,4 +1,4 @@
-// The input of `convert`: implementation.
+// The input of `convert` and operands of `arith`: implementation.
 #include "fpinspect/source.hpp"
 
 #include <cstddef>
@@ -85,6 +85,22 @@ source_tensor open_source(const std::string& input, std::string_view from) {
   reader file = reader::open(where.file);
   tensor_info info = choose(file, where);
   const format_id format = format_of(info, from, samebits::tensor_file::escape_path(input));
+  return {std::move(file), std::move(info), format};
+}
+
+source_tensor open_operand(std::string_view which, const std::string& input, format_id format) {
+  const location where = locate(input);
+  reader file = reader::open(where.file);
+  tensor_info info = choose(file, where);
+  if (const auto own = samebits::tensor_file::format_of(info.type)) {
+    return {std::move(file), std::move(info), *own};
+  }
+  const std::string type(samebits::tensor_file::name(info.type));
+  const int bits = samebits::spec_of(format).storage_bits;
+  if (code_bits(info.type) != bits) {
+    throw usage_error(std::string(which) + ": the elements are " + type + "; codes of " +
+                      std::string(samebits::name(format)) + " are U" + std::to_string(bits));
+  }
   return {std::move(file), std::move(info), format};
 }
 

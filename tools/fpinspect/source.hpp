@@ -1,4 +1,5 @@
-// The input of `convert`: one tensor of a file, and the format its codes are in.
+// The input of `convert`, operands of `arith`: one tensor of a file, and the format its codes are
+// in.
 #pragma once
 
 #include <cstdint>
@@ -24,5 +25,10 @@ struct source_tensor {
 /// Throws file_error, and usage_error where IN or --from does not say what is needed or the two
 /// contradict each other.
 source_tensor open_source(const std::string& input, std::string_view from);
+
+/// An operand of `arith`, FILE as above: codes of `format` in unsigned integers of its width, or
+/// floating-point elements of any format. `which` names it in errors.
+source_tensor open_operand(std::string_view which, const std::string& input,
+                           samebits::format_id format);
 
 }  // namespace fpinspect

@@ -1,0 +1,205 @@
+# `fpinspect arith`: values, files of codes and of floats, flags, random indices, refusals.
+import operator
+import os
+import struct
+import unittest
+from fractions import Fraction
+
+import cli_support
+import reference
+from cli_support import floats, hexadecimal, read_npy, run, write_npy
+
+CODES = bytes(range(256))
+
+
+def exact(name, code):
+    """The value of a finite code as a fraction, else None."""
+    form = reference.format_named(name)
+    magnitude = code & (form.sign - 1)
+    if magnitude > form.max_code:
+        return None
+    return -form.values[magnitude] if code & form.sign else form.values[magnitude]
+
+
+class Arith(cli_support.CliTest):
+    def result(self, *arguments):
+        return self.ok("arith", *arguments, "--json").json()["result"]
+
+    def npy(self, name, descr, data, shape=None):
+        return write_npy(self.path(name), descr,
+                         (len(data) // int(descr[-1]),) if shape is None else shape, data)
+
+    def arith(self, *arguments, flags=True):
+        """(descr, shape, codes), flag bytes, lines on standard error"""
+        out, raised = self.path("out.npy"), self.path("flags.npy")
+        done = run("arith", *arguments, "--out", out, *(["--flags", raised] if flags else []))
+        self.assertEqual((done.code, done.out), (0, ""), done.err)
+        if not flags:
+            return read_npy(out), None, done.err.splitlines()
+        descr, shape, bits = read_npy(raised)
+        self.assertEqual((descr, shape), ("|u1", read_npy(out)[1]))
+        return read_npy(out), bits, done.err.splitlines()
+
+    def test_table(self):
+        self.assertEqual(self.ok("arith", "fma", "1.5", "-200", "0.1", "--format", "fp16", "--dest",
+                                 "e4m3", "--round", "toward_zero").out, (
+            "A        fp16  0x3e00      1.5\n"
+            "B        fp16  0xda40      -200\n"
+            "C        fp16  0x2e66      0.0999755859375           rounded from 0.1\n"
+            "fma      e4m3  0xf9        -288                      inexact\n"))
+        self.assertEqual(self.ok("arith", "add", "1", "2", "--format", "e5m2").out.split("\n")[2],
+                         "add      e5m2  0x42        3                         no flags")
+
+    def test_every_operation(self):
+        for arguments, code, flags in [
+                (["add", "448", "18"], "0x7f", ["overflow", "inexact"]),
+                (["add", "448", "16"], "0x7e", ["inexact"]),
+                (["sub", "1", "1"], "0x00", []),
+                (["sub", "1", "1", "--round", "downward"], "0x80", []),
+                (["mul", "-0", "3"], "0x80", []),
+                (["mul", "0.0625", "0.01"], "0x00", ["underflow", "inexact"]),
+                (["mul", "300", "2", "--overflow", "saturate"], "0x7e", ["overflow", "inexact"]),
+                (["div", "1", "0"], "0x7f", ["divide_by_zero"]),
+                (["div", "-1", "0", "--overflow", "saturate"], "0xfe", ["divide_by_zero"]),
+                (["div", "-1", "0", "--nan", "preserve_sign"], "0xff", ["divide_by_zero"]),
+                (["div", "0", "0"], "0x7f", ["invalid"]),
+                (["sqrt", "2"], "0x3b", ["inexact"]), (["sqrt", "-1"], "0x7f", ["invalid"]),
+                (["fma", "3", "5", "1"], "0x58", []), (["rem", "7", "4"], "0xb8", []),
+                (["rint", "2.5"], "0x40", ["inexact"]),
+                (["rint", "2.5", "--round", "to_odd"], "0x44", ["inexact"]),
+                (["min", "-0", "0"], "0x80", []), (["max", "nan", "1"], "0x7f", []),
+                (["min_num", "nan", "1"], "0x38", []), (["max_num", "2", "-3"], "0x40", [])]:
+            got = self.result(*arguments, "--format", "e4m3")
+            self.assertEqual((got["code"], got["flags"]), (code, flags), arguments)
+
+    def test_destination(self):
+        got = self.result("mul", "3", "0.1", "--format", "fp32", "--dest", "bf16")
+        self.assertEqual(got["code"], "0x3e9a")
+        document = self.ok_json("arith", "add", "1e-3", "2", "--format", "bf16", "--dest", "fp32")
+        self.assertEqual((document["format"], document["dest"]), ("bf16", "fp32"))
+        self.assertEqual(document["operands"][0]["inexact"], True)
+        self.assertEqual(document["operands"][1], {
+            "input": "2", "code": "0x4000", "value": "2", "number": 2, "inexact": False})
+
+    def test_all_pairs_against_fractions(self):
+        a = self.npy("a.npy", "|u1", bytes(i for i in CODES for _ in CODES), (256, 256))
+        b = self.npy("b.npy", "|u1", CODES * 256, (256, 256))
+        for op, compute in [("add", operator.add), ("sub", operator.sub), ("mul", operator.mul)]:
+            (descr, shape, codes), flags, _ = self.arith(op, a, b, "--format", "e4m3")
+            self.assertEqual((descr, shape), ("|u1", (256, 256)))
+            for i in range(0, 65536, 7):
+                x, y = exact("e4m3", i >> 8), exact("e4m3", i & 255)
+                if x is None or y is None:
+                    self.assertEqual((codes[i], flags[i]), (0x7F, 0), i)
+                    continue
+                result = compute(x, y)
+                if result == 0:
+                    self.assertEqual((codes[i] & 0x7F, flags[i]), (0, 0), i)
+                    continue
+                expected, _ = reference.convert("e4m3", float(result))
+                self.assertEqual(codes[i], expected, (op, i))
+                value = exact("e4m3", codes[i])
+                inexact = value != result
+                overflow = value is None
+                self.assertEqual(flags[i] & 0b10111, 16 * inexact + 4 * overflow, (op, i))
+
+    def test_codes_of_16_and_32_bits(self):
+        half = self.npy("h.npy", "<u2", struct.pack("<3H", 0x3C00, 0x7C01, 0x7BFF))
+        (descr, _, codes), flags, _ = self.arith("add", half, half, "--format", "fp16")
+        self.assertEqual((descr, hexadecimal(codes, 2)), ("<u2", ["4000", "7fff", "7c00"]))
+        self.assertEqual(list(flags), [0, 1, 4 + 16])
+        single = self.npy("s.npy", "<u4", struct.pack("<2I", 0x3F800000, 0x00000001))
+        (descr, _, codes), flags, _ = self.arith("div", single, "3", "--format", "fp32")
+        self.assertEqual((descr, hexadecimal(codes, 4)), ("<u4", ["3eaaaaab", "00000000"]))
+        self.assertEqual(list(flags), [16, 8 + 16])
+
+    def test_floats_are_rounded_first_and_counted(self):
+        x = self.npy("x.npy", "<f4", floats(1.0, 1.0625, 0.3, 464.0))
+        (_, _, codes), _, lines = self.arith("mul", x, "1", "--format", "e4m3")
+        self.assertEqual(hexadecimal(codes), ["38", "38", "2a", "7e"])
+        self.assertEqual(lines[0], "A: 3 of 4 elements of fp32 were inexact in e4m3")
+        y = self.npy("y.npy", "<f8", struct.pack("<2d", 1 + 2.0**-11 + 2.0**-40, 1 + 2.0**-11))
+        (_, _, codes), _, lines = self.arith("max_num", "nan", y, "--format", "fp16")
+        self.assertEqual(hexadecimal(codes, 2), ["3c01", "3c00"])  # one rounding, not through fp32
+        self.assertEqual(lines[0], "B: 2 of 2 elements of fp64 were inexact in fp16")
+        (_, _, codes), _, lines = self.arith("add", x, x, "--format", "fp32")
+        self.assertEqual(codes, floats(2.0, 2.125, 0.6000000238418579, 928.0))
+        self.assertEqual(len(lines), 1)
+
+    def test_summary(self):
+        x = self.npy("x.npy", "|u1", bytes([0x38, 0x00, 0x7E, 0x01]), (2, 2))
+        _, _, lines = self.arith("div", x, x, "--format", "e4m3")
+        self.assertEqual(lines, [
+            f"{self.path('out.npy')}: 4 elements [2, 2], div of e4m3 -> e4m3 (nearest_even, ieee, "
+            "canonical); 1 invalid, 0 divide_by_zero, 0 overflow, 0 underflow, 0 inexact"])
+        document = self.ok_json("arith", "div", x, "3", "--format", "e4m3", "--out",
+                                self.path("out.npy"))
+        self.assertEqual(document["count"], 4)
+        self.assertEqual(document["shape"], [2, 2])
+        self.assertEqual(document["raised"], {"invalid": 0, "divide_by_zero": 0, "overflow": 0,
+                                              "underflow": 1, "inexact": 3})
+        self.assertNotIn("flags_output", document)
+
+    def test_random_bits_of_elements(self):
+        x = self.npy("x.npy", "|u1", CODES)
+        for bits in (8, 32):
+            (_, _, codes), _, _ = self.arith(
+                "mul", x, "1.125", "--format", "e4m3", "--round", "stochastic", "--seed", "5",
+                "--stream", "3", "--offset", "70", "--random-bits", str(bits))
+            moved = 0
+            for i, code in enumerate(codes):
+                value = exact("e4m3", i)
+                if not value:
+                    continue
+                random = reference.random_word(5, 3, 70 + i, bits)
+                expected, _ = reference.convert("e4m3", float(value * Fraction(9, 8)),
+                                                reference.stochastic(random, bits))
+                self.assertEqual(code, expected, i)
+                moved += code != reference.convert("e4m3", float(value * Fraction(9, 8)))[0]
+            self.assertGreater(moved, 20)
+
+    def test_values_take_the_index_of_their_offset(self):
+        codes = {self.result("add", "1", "0.0625", "--format", "e4m3", "--round", "stochastic",
+                             "--offset", str(i))["code"] for i in range(20)}
+        self.assertEqual(codes, {"0x38", "0x39"})
+
+    def test_values_into_files(self):
+        (descr, shape, codes), flags, _ = self.values_out("add", "1", "2", "--format", "fp16")
+        self.assertEqual((descr, shape, codes, flags), ("<u2", (), b"\x00\x42", b"\x00"))
+
+    def values_out(self, *arguments):
+        out, raised = self.path("out.npy"), self.path("flags.npy")
+        self.ok("arith", *arguments, "--out", out, "--flags", raised)
+        return read_npy(out), read_npy(raised)[2], None
+
+    def test_empty_arrays(self):
+        x = self.npy("x.npy", "|u1", b"", (0, 3))
+        (descr, shape, codes), flags, _ = self.arith("add", x, x, "--format", "e5m2")
+        self.assertEqual((descr, shape, codes, flags), ("|u1", (0, 3), b"", b""))
+
+    def test_refusals(self):
+        x = self.npy("x.npy", "|u1", CODES)
+        y = self.npy("y.npy", "|u1", CODES[:5])
+        wide = self.npy("w.npy", "<i4", bytes(8))
+        for arguments, says in [
+                (["pow", "1", "2", "--format", "fp16"], "pow"),
+                (["add", "1", "--format", "fp16"], "add takes 2 operands, got 1"),
+                (["sqrt", "1", "2", "--format", "fp16"], "sqrt takes 1 operand, got 2"),
+                (["add", "1", "2"], "--format"),
+                (["add", "1", "2", "--format", "tf32"], "no arithmetic in tf32"),
+                (["add", "1", "2", "--format", "fp16", "--dest", "e8m0"], "--dest"),
+                (["add", "one", "2", "--format", "fp16"], "A: "),
+                (["add", "1", "2x", "--format", "fp16"], "B: "),
+                (["add", x, "1", "--format", "e4m3"], "--out"),
+                (["add", x, y, "--format", "e4m3", "--out", "z.npy"], "B: its shape [5]"),
+                (["add", x, "1", "--format", "fp16", "--out", "z.npy"], "A: the elements are U8"),
+                (["add", wide, "1", "--format", "fp32", "--out", "z.npy"], "I32"),
+                (["add", "1", "2", "--format", "fp16", "--round", "up"], "--round")]:
+            self.fails(2, "arith", *arguments, says=says)
+            self.assertFalse(os.path.exists("z.npy"))
+        self.fails(3, "arith", "add", self.path("no.npy"), "1", "--format", "fp16", "--out", "z.npy",
+                   says="no.npy")
+
+
+if __name__ == "__main__":
+    cli_support.main()
