@@ -19,8 +19,13 @@
 namespace samebits::support {
 
 /// The formats of arithmetic.
-inline constexpr std::array<format_id, 5> arithmetic_formats{
-    format_id::fp32, format_id::fp16, format_id::bf16, format_id::e4m3, format_id::e5m2};
+inline const std::vector<format_id> arithmetic_formats = [] {
+  std::vector<format_id> formats;
+  for (int i = 0; i < format_count; ++i) {
+    if (has_arithmetic(format_at(i))) formats.push_back(format_at(i));
+  }
+  return formats;
+}();
 
 inline std::vector<operation> all_operations() {
   std::vector<operation> operations;

@@ -76,8 +76,12 @@ operation operation_argument(std::string_view text) {
 format_id arithmetic_format_argument(std::string_view option, std::string_view text) {
   const format_id format = format_argument(option, text);
   if (samebits::has_arithmetic(format)) return format;
-  throw usage_error(cat(option, ": there is no arithmetic in ", samebits::name(format),
-                        ", only in fp32, fp16, bf16, e4m3, e5m2"));
+  std::string names;
+  for (int i = 0; i < samebits::format_count; ++i) {
+    const format_id other = samebits::format_at(i);
+    if (samebits::has_arithmetic(other)) names += cat(names.empty() ? "" : ", ", name(other));
+  }
+  throw usage_error(cat(option, ": there is no arithmetic in ", name(format), ", only in ", names));
 }
 
 bool names_a_file(std::string_view text) {
@@ -325,7 +329,8 @@ void write_table(const arith_plan& plan, const samebits::arithmetic_result& resu
   }
   const bool only_inexact = result.raised == flags::inexact;
   line(samebits::name(plan.op), plan.to, result.code,
-       raised.empty() ? "no flags" : term.painted(only_inexact ? paint::caution : paint::bad, raised));
+       raised.empty() ? "no flags"
+                      : term.painted(only_inexact ? paint::caution : paint::bad, raised));
 }
 
 std::string notes(const arith_arguments& arguments, const arith_plan& plan,
