@@ -1,0 +1,110 @@
+// Repeats the judged cases of a file on numerics/ as it was compiled with: killer CASES. The exit
+// status is 1 at the first result that differs, 0 if none does.
+#include <cstdint>
+#include <cstdio>
+#include <vector>
+
+#include "mutation/record.hpp"
+#include "numerics/arithmetic.hpp"
+#include "numerics/convert.hpp"
+#include "numerics/random.hpp"
+
+namespace samebits::mutation {
+namespace {
+
+using namespace numerics;
+
+format_spec spec(std::uint8_t id) { return spec_of(format_at(id)); }
+
+/// Those of the contract, and no other.
+bool arithmetic_is_where_it_should_be() {
+  for (int i = 0; i < format_count; ++i) {
+    const format_id f = format_at(i);
+    const bool expected = f == format_id::fp32 || f == format_id::fp16 || f == format_id::bf16 ||
+                          f == format_id::e4m3 || f == format_id::e5m2;
+    if (has_arithmetic(spec_of(f)) != expected) return false;
+  }
+  return true;
+}
+
+bool agrees(const record& r, std::uint64_t code, flags raised) {
+  return code == r.expected && static_cast<std::uint8_t>(raised) == r.flags;
+}
+
+bool agrees(const record& r, const outcome& got) { return agrees(r, got.code, got.raised); }
+
+bool compare_agrees(const record& r) {
+  const ordered got = compare_numbers(spec(r.format[0]), r.a, spec(r.format[1]), r.b);
+  if (!agrees(r, r.expected, got.raised)) return false;
+  if (got.less != (r.expected == 0) || got.equal != (r.expected == 1) ||
+      got.greater != (r.expected == 2)) {
+    return false;
+  }
+  if (r.format[0] != r.format[1]) return true;
+  const comparison same = compare(spec(r.format[0]), r.a, r.b);
+  return same.less == got.less && same.equal == got.equal;
+}
+
+bool holds(const record& r) {
+  const cast_rule rule{static_cast<rounding>(r.round), static_cast<overflow>(r.overflow),
+                       static_cast<nan_policy>(r.nan)};
+  const format_spec a = spec(r.format[0]);
+  const format_spec to = spec(r.to);
+  const random_bits random{r.r, r.k == 0 ? 32 : r.k};
+  const auto dither = align_random<std::uint64_t>(random.value, random.count);
+  const integer_spec integer{r.extra & 0x7F, (r.extra & 0x80) != 0};
+  switch (r.kind) {
+    case call::compute:
+      return agrees(r, compute(operation_at(r.op), {a, r.a}, {spec(r.format[1]), r.b},
+                               {spec(r.format[2]), r.c}, to, rule, dither));
+    case call::convert: {
+      const auto got = convert_any(a, to, rule, r.a, random);
+      return got.code == r.expected && got.inexact == ((r.flags & 1) != 0) &&
+             got.overflow == ((r.flags & 2) != 0);
+    }
+    case call::to_integer: {
+      const auto got = to_integer(a, r.a, integer, rule.round, dither);
+      return agrees(r, got.bits, got.raised);
+    }
+    case call::from_integer: return agrees(r, from_integer(integer, r.a, to, rule, dither));
+    case call::scale_b:
+      return agrees(r, scale_exponent(a, r.a, static_cast<std::int32_t>(r.b), to, rule, dither));
+    case call::log_b: {
+      const auto got = exponent_of(a, r.a);
+      return agrees(r, got.bits, got.raised);
+    }
+    case call::compare: return compare_agrees(r);
+    case call::total_order: return total_order(a, r.a, r.b) == (r.expected != 0);
+    case call::neighbours: return next_up(a, r.a) == r.expected && next_down(a, r.a) == r.c;
+    case call::random_word: return random_word(r.a, r.b, r.c, r.k) == r.expected;
+  }
+  return false;
+}
+
+}  // namespace
+}  // namespace samebits::mutation
+
+int main(int argc, char** argv) {
+  using samebits::mutation::record;
+  std::FILE* file = argc == 2 ? std::fopen(argv[1], "rb") : nullptr;
+  if (file == nullptr) {
+    std::fprintf(stderr, "usage: killer CASES\n");
+    return 2;
+  }
+  if (!samebits::mutation::arithmetic_is_where_it_should_be()) {
+    std::printf("has_arithmetic is wrong\n");
+    return 1;
+  }
+  std::vector<record> block(4096);
+  std::size_t number = 0;
+  while (const std::size_t count = std::fread(block.data(), sizeof(record), block.size(), file)) {
+    for (std::size_t i = 0; i < count; ++i, ++number) {
+      if (samebits::mutation::holds(block[i])) continue;
+      std::printf("case %zu, call %d, operation %d\n", number, static_cast<int>(block[i].kind),
+                  static_cast<int>(block[i].op));
+      return 1;
+    }
+  }
+  std::printf("%zu cases hold\n", number);
+  return number > 0 ? 0 : 2;
+}

@@ -1,0 +1,231 @@
+// Writes judged cases for the mutation killer: write_cases OUT. The oracle is asked here once, so
+// that a mutant needs neither it nor its headers.
+#include <cstdint>
+#include <cstdio>
+#include <random>
+#include <vector>
+
+#include "mutation/record.hpp"
+#include "oracle/convert.hpp"
+#include "oracle/philox.hpp"
+#include "support/arithmetic_case.hpp"
+#include "support/grid_step.hpp"
+#include "support/rules.hpp"
+
+namespace samebits::mutation {
+namespace {
+
+using namespace support;
+
+class writer {
+ public:
+  explicit writer(std::FILE* out) : out_(out) {}
+
+  void write_all() {
+    for (int i = 0; i < 400000; ++i) computed(i);
+    for (int i = 0; i < 300000; ++i) converted();
+    for (int i = 0; i < 60000; ++i) integers();
+    for (int i = 0; i < 60000; ++i) scaled();
+    for (int i = 0; i < 60000; ++i) ordered();
+    for (int i = 0; i < 3000; ++i) random_words();
+    for (const format_id f : arithmetic_formats) {
+      for (std::uint64_t code = 0; code < 65536 && code >> spec_of(f).storage_bits == 0; ++code) {
+        neighbours(f, code);
+      }
+    }
+  }
+
+ private:
+  std::uint64_t next() { return engine_(); }
+
+  format_id any_arithmetic() { return arithmetic_formats[next() % arithmetic_formats.size()]; }
+
+  std::uint64_t any_code(format_id f, format_id to) {
+    return draw_code(static_cast<code_family>(next() % code_family_count), f, to, words_);
+  }
+
+  cast_rule any_rule(record& r, const random_bits& random) {
+    const cast_rule rule{static_cast<rounding>(next() % rounding_count),
+                         static_cast<overflow>(next() % overflow_count),
+                         static_cast<nan_policy>(next() % nan_policy_count)};
+    r.round = static_cast<std::uint8_t>(rule.round);
+    r.overflow = static_cast<std::uint8_t>(rule.on_overflow);
+    r.nan = static_cast<std::uint8_t>(rule.on_nan);
+    r.k = static_cast<std::uint8_t>(random.count);
+    r.r = random.value;
+    return rule;
+  }
+
+  void put(const record& r) { std::fwrite(&r, sizeof r, 1, out_); }
+
+  void put(record& r, const oracle::judgement& j) {
+    r.expected = j.code;
+    r.flags = static_cast<std::uint8_t>(j.flags);
+    put(r);
+  }
+
+  static std::uint8_t id(format_id f) { return static_cast<std::uint8_t>(f); }
+
+  void computed(int i) {
+    arithmetic_case c;
+    c.op = operation_at(i % operation_count);
+    const format_id one = any_arithmetic();
+    const bool mixed = next() % 3 == 0;
+    const auto any = [&] { return mixed ? any_arithmetic() : one; };
+    const operand_formats from{any(), any(), any()};
+    c.to = any();
+    c.x = draw_operands(c.op, from, c.to, words_);
+    record r{};
+    c.random = draw_random(words_);
+    c.rule = any_rule(r, c.random);
+    r.kind = call::compute;
+    r.op = static_cast<std::uint8_t>(c.op);
+    for (int k = 0; k < 3; ++k) r.format[k] = id(from[static_cast<std::size_t>(k)]);
+    r.to = id(c.to);
+    r.a = c.x.a.code;
+    r.b = c.x.b.code;
+    r.c = c.x.c.code;
+    put(r, expected_result(c));
+  }
+
+  void converted() {
+    record r{};
+    r.kind = call::convert;
+    const auto from = format_at(static_cast<int>(next() % format_count));
+    const auto to = format_at(static_cast<int>(next() % format_count));
+    r.format[0] = id(from);
+    r.to = id(to);
+    r.a = any_code(from, to);
+    const random_bits random = draw_random_bits(from, to, r.a, words_);
+    const cast_rule rule = any_rule(r, random);
+    r.expected = oracle::convert(judge_of(from), judge_of(to), r.a, rule, random);
+    const auto flags =
+        judge_flags(judge_of(to), oracle::decode(judge_of(from), r.a), rule, random, r.expected);
+    r.flags = static_cast<std::uint8_t>((flags.inexact ? 1 : 0) | (flags.overflow ? 2 : 0));
+    put(r);
+  }
+
+  void integers() {
+    const format_id f = any_arithmetic();
+    const int bits = next() % 2 == 0 ? 32 : 64;
+    const bool is_signed = next() % 2 == 0;
+    const random_bits random = draw_random(words_);
+    record r{};
+    r.extra = static_cast<std::uint8_t>(bits | (is_signed ? 0x80 : 0));
+    const cast_rule rule = any_rule(r, random);
+    r.kind = call::to_integer;
+    r.format[0] = id(f);
+    r.a = any_code(f, f);
+    if (next() % 2 == 0 && f == format_id::fp32) {
+      r.a = (r.a & 0x80000000u) + ((next() % 70 + 124) << 23) + next() % 5 - 2;
+    }
+    const auto judged =
+        oracle::to_integer({&judge_of(f), r.a}, bits, is_signed, rule.round, random);
+    const oracle::cpp_int modulus = oracle::cpp_int(1) << bits;
+    r.expected = static_cast<std::uint64_t>((judged.value + modulus) % modulus);
+    r.flags = static_cast<std::uint8_t>(judged.flags);
+    put(r);
+
+    r.kind = call::from_integer;
+    r.to = id(f);
+    r.a = next() >> (64 - bits) >> (next() % static_cast<unsigned>(bits));
+    if (next() % 3 == 0) r.a = (std::uint64_t{1} << (next() % 64)) + next() % 5 - 2;
+    if (bits == 32) r.a &= 0xFFFFFFFFu;
+    oracle::cpp_int n = r.a;
+    if (is_signed && r.a >> (bits - 1) != 0) n -= modulus;
+    put(r, oracle::from_integer(n, judge_of(f), rule, random));
+  }
+
+  void scaled() {
+    record r{};
+    r.kind = call::scale_b;
+    const format_id f = any_arithmetic();
+    const format_id to = any_arithmetic();
+    r.format[0] = id(f);
+    r.to = id(to);
+    r.a = any_code(f, to);
+    const random_bits random = draw_random(words_);
+    const cast_rule rule = any_rule(r, random);
+    auto n = static_cast<std::int32_t>(next() % 80) - 40;
+    if (next() % 4 == 0) n *= 8;
+    if (next() % 16 == 0) n = static_cast<std::int32_t>(next());
+    r.b = static_cast<std::uint32_t>(n);
+    put(r, oracle::scale_b({&judge_of(f), r.a}, n, judge_of(to), rule, random));
+    r.kind = call::log_b;
+    const auto judged = oracle::log_b({&judge_of(f), r.a});
+    r.expected = static_cast<std::uint32_t>(static_cast<std::int32_t>(judged.value));
+    r.flags = static_cast<std::uint8_t>(judged.flags);
+    put(r);
+  }
+
+  void ordered() {
+    record r{};
+    r.kind = call::compare;
+    const format_id f = any_arithmetic();
+    const format_id g = next() % 2 == 0 ? f : any_arithmetic();
+    r.format[0] = id(f);
+    r.format[1] = id(g);
+    r.a = any_code(f, g);
+    r.b = any_code(g, f);
+    if (f == g && next() % 4 == 0) r.b = r.a;
+    const auto judged = oracle::compare_values({&judge_of(f), r.a}, {&judge_of(g), r.b});
+    r.expected = static_cast<std::uint64_t>(judged.order);
+    r.flags = static_cast<std::uint8_t>(judged.flags);
+    put(r);
+    if (f != g) return;
+    r.kind = call::total_order;
+    r.expected = oracle::total_order(judge_of(f), r.a, r.b) ? 1 : 0;
+    put(r);
+  }
+
+  /// The code after `code` in total order, where that is a number; else what contract §5 says.
+  static std::uint64_t up(const oracle::format& f, std::uint64_t code) {
+    const std::uint64_t sign = std::uint64_t{1} << (f.code_bits - 1);
+    if (oracle::decode(f, code).kind == oracle::value_kind::nan) return *f.canonical_nan;
+    if (f.infinity && code == *f.infinity) return code;
+    if (code == sign || code == 0) return f.min_subnormal;
+    return code < sign ? code + 1 : code - 1;
+  }
+
+  void neighbours(format_id id_of_format, std::uint64_t code) {
+    const oracle::format& f = judge_of(id_of_format);
+    const std::uint64_t sign = std::uint64_t{1} << (f.code_bits - 1);
+    record r{};
+    r.kind = call::neighbours;
+    r.format[0] = id(id_of_format);
+    r.a = code;
+    r.expected = up(f, code);
+    const std::uint64_t mirrored = up(f, code ^ sign);
+    const bool nan = oracle::decode(f, mirrored).kind == oracle::value_kind::nan;
+    r.c = nan ? *f.canonical_nan : mirrored ^ sign;
+    put(r);
+  }
+
+  void random_words() {
+    record r{};
+    r.kind = call::random_word;
+    r.a = draw_number(words_);
+    r.b = draw_number(words_);
+    r.c = draw_number(words_);
+    r.k = static_cast<std::uint8_t>(1 + next() % 32);
+    r.expected = oracle::random_word(r.a, r.b, r.c, r.k);
+    put(r);
+  }
+
+  std::FILE* out_;
+  std::mt19937_64 engine_{2019};
+  word_source words_ = [this] { return engine_(); };
+};
+
+}  // namespace
+}  // namespace samebits::mutation
+
+int main(int argc, char** argv) {
+  std::FILE* out = argc == 2 ? std::fopen(argv[1], "wb") : nullptr;
+  if (out == nullptr) {
+    std::fprintf(stderr, "usage: write_cases OUT\n");
+    return 2;
+  }
+  samebits::mutation::writer(out).write_all();
+  return std::fclose(out) == 0 ? 0 : 1;
+}
