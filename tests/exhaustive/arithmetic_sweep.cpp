@@ -21,6 +21,7 @@
 
 #include "samebits/arithmetic.hpp"
 #include "support/arithmetic_case.hpp"
+#include "support/effort.hpp"
 #include "support/rules.hpp"
 
 namespace samebits {
@@ -135,6 +136,7 @@ std::optional<plan> plan_of(int argc, char** argv) {
   if (argc > 4) p.seed = std::strtoull(argv[4], nullptr, 10);
   if (argc > 5) p.threads = static_cast<unsigned>(std::strtoul(argv[5], nullptr, 10));
   if (p.cases == 0 || p.threads == 0) return std::nullopt;
+  p.cases = (p.cases + effort_divisor - 1) / effort_divisor;
   return p;
 }
 

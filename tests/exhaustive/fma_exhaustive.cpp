@@ -17,6 +17,7 @@
 
 #include "samebits/arithmetic.hpp"
 #include "support/arithmetic_case.hpp"
+#include "support/effort.hpp"
 #include "support/rules.hpp"
 
 namespace samebits {
@@ -122,7 +123,8 @@ std::optional<int> main_of(int argc, char** argv) {
   const std::string format = argv[1];
   const std::uint64_t stride = std::strtoull(argv[2], nullptr, 10);
   if (stride == 0 || (format != "e4m3" && format != "e5m2")) return std::nullopt;
-  const tally t = format == "e4m3" ? run<e4m3>(stride) : run<e5m2>(stride);
+  const tally t =
+      format == "e4m3" ? run<e4m3>(stride * effort_divisor) : run<e5m2>(stride * effort_divisor);
   std::printf("fma in %s: %llu results, %llu differ\n", format.c_str(),
               static_cast<unsigned long long>(t.compared),
               static_cast<unsigned long long>(t.differing));
