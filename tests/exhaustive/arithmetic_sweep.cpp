@@ -68,6 +68,10 @@ void check(arithmetic_case& c, const word_source& next, tally& t) {
         c.op == operation::rint || mode == rounding::downward || c.rule.round == rounding::downward;
     c.rule.round = mode;
     if (!placed || own_result) placed.emplace(judge_of(c.to), exact_result_of(c));
+    // rint draws at random: its exact result depends on the bits.
+    if (mode == rounding::stochastic && c.op != operation::rint) {
+      c.random = draw_random_at(*placed, next);
+    }
     compare(c, placed->by(c.rule, c.random), t);
   }
 }

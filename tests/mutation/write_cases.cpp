@@ -77,6 +77,10 @@ class writer {
     c.x = draw_operands(c.op, from, c.to, words_);
     record r{};
     c.random = draw_random(words_);
+    if (c.op != operation::rint) {  // whose exact result depends on the bits
+      c.rule.round = rounding::stochastic;
+      c.random = draw_random_at({judge_of(c.to), exact_result_of(c)}, words_);
+    }
     c.rule = any_rule(r, c.random);
     r.kind = call::compute;
     r.op = static_cast<std::uint8_t>(c.op);

@@ -345,6 +345,12 @@ judgement placed_outcome::by(const cast_rule& rule, const random_bits& bits) con
   return {code, x_.flags | flag_inexact | (tiny ? flag_underflow : 0)};
 }
 
+std::uint64_t placed_outcome::least_away(int k) const {
+  if (on_grid_.exact) return 0;
+  const cpp_int limit = cpp_int(1) << k;
+  return static_cast<std::uint64_t>(limit - cpp_int(on_grid_.rest << k) / on_grid_.whole);
+}
+
 judgement round_outcome(const format& to, const exact_outcome& x, const cast_rule& rule,
                         const random_bits& bits) {
   return placed_outcome(to, x).by(rule, bits);

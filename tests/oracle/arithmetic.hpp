@@ -67,6 +67,10 @@ class placed_outcome {
   /// Rounded once.
   [[nodiscard]] judgement by(const cast_rule& rule, const random_bits& bits = {}) const;
 
+  /// The least K-bit R with which stochastic rounding goes away from zero (2^K: none does); tests
+  /// aim at it and at the one below. 0 where nothing is rounded.
+  [[nodiscard]] std::uint64_t least_away(int k) const;
+
   /// q + rest / whole units.
   struct place {
     cpp_int q;

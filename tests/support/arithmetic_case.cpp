@@ -222,4 +222,12 @@ random_bits draw_random(const word_source& next) {
   return {static_cast<std::uint32_t>(r), k};
 }
 
+random_bits draw_random_at(const oracle::placed_outcome& placed, const word_source& next) {
+  random_bits random = draw_random(next);
+  if (next() % 2 == 0) return random;
+  const std::uint64_t limit = std::uint64_t{1} << random.count;
+  random.value = static_cast<std::uint32_t>((placed.least_away(random.count) - next() % 2) % limit);
+  return random;
+}
+
 }  // namespace samebits::support

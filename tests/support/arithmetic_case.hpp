@@ -88,4 +88,7 @@ operands draw_operands(operation op, const operand_formats& from, format_id to,
 /// Uniform K or small ones, which hit the decision often; R uniform or extreme.
 random_bits draw_random(const word_source& next);
 
+/// The same, or in half of the cases R beside the one at which this very result changes.
+random_bits draw_random_at(const oracle::placed_outcome& placed, const word_source& next);
+
 }  // namespace samebits::support
