@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "samebits/arithmetic.hpp"
 #include "samebits/convert.hpp"
 #include "samebits/scalar.hpp"
 #include "samebits/types.hpp"
@@ -199,6 +200,61 @@ TEST_F(Device, ValueTypesWorkInKernels) {
   value_type_kernel<<<1, 1>>>(buffer.data());
   check(cudaGetLastError(), "value_type_kernel");
   EXPECT_EQ(buffer.download(), (std::vector<float>{0.3125f, -0.3125f, 1.0f, 1.25f}));
+}
+
+/// One operation on codes of pairwise near or unrelated random bits; flags above the code.
+struct operation_job {
+  operation op;
+  format_id from, to;
+  cast_rule rule;
+
+  SAMEBITS_HD std::uint64_t result(std::uint64_t i) const {
+    const std::uint32_t a = random_word(7, 0, i);
+    std::uint32_t b = random_word(7, 1, i);
+    std::uint32_t c = random_word(7, 2, i);
+    if ((i & 3) == 0) b = a ^ (b & 0x80000003u);  // cancellation; n * b near a
+    if ((i & 3) == 1) c = b ^ (c & 0x80008083u);
+    const auto r =
+        compute(op, {{from, a}, {from, b}, {from, c}}, to, rule, {random_word(7, 3, i, 20), 20});
+    return r.code | static_cast<std::uint64_t>(r.raised) << 32;
+  }
+};
+
+__global__ void operation_kernel(operation_job j, std::uint64_t count, std::uint64_t* out) {
+  const std::uint64_t step = std::uint64_t{gridDim.x} * blockDim.x;
+  for (std::uint64_t i = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count;
+       i += step) {
+    out[i] = j.result(i);
+  }
+}
+
+TEST_F(Device, ComputesEveryOperationAsTheHostDoes) {
+  constexpr std::uint64_t samples = 1 << 14;
+  device_buffer<std::uint64_t> buffer(samples);
+  std::uint64_t compared = 0;
+  for (int op = 0; op < operation_count; ++op) {
+    for (int from = 0; from < format_count; ++from) {
+      for (int to = 0; to < format_count; ++to) {
+        if (!has_arithmetic(format_at(from)) || !has_arithmetic(format_at(to))) continue;
+        for (int mode = 0; mode < rounding_count; ++mode) {
+          const operation_job j{
+              operation_at(op),
+              format_at(from),
+              format_at(to),
+              {static_cast<rounding>(mode), static_cast<overflow>((mode + op) % overflow_count)}};
+          operation_kernel<<<256, 64>>>(j, samples, buffer.data());
+          check(cudaGetLastError(), "operation_kernel");
+          const std::vector<std::uint64_t> got = buffer.download();
+          std::atomic<std::uint64_t> differ = 0;
+          on_all_cores(samples, [&](std::uint64_t i) { differ += got[i] != j.result(i); });
+          ASSERT_EQ(differ, 0u) << name(j.op) << ' ' << name(j.from) << " to " << name(j.to) << ' '
+                                << name(j.rule.round);
+          compared += samples;
+        }
+      }
+    }
+  }
+  RecordProperty("compared", std::to_string(compared));
 }
 
 }  // namespace
