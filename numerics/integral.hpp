@@ -78,7 +78,7 @@ SAMEBITS_INLINE constexpr integer_outcome to_integer(const format_spec& a_format
     }
     beyond = magnitude > bound;
   }
-  if (beyond) return {(x.negative ? 0 - bound : bound) & mask, flags::invalid};
+  if (beyond) return {bound, flags::invalid};  // -2^(bits - 1) looks like its magnitude
   return {(x.negative ? 0 - magnitude : magnitude) & mask, flag_if(inexact, flags::inexact)};
 }
 
