@@ -7,16 +7,13 @@
 #include <stdexcept>
 #include <utility>
 
+#include "oracle/fraction.hpp"
 #include "oracle/specials.hpp"
 
 namespace samebits::oracle {
 namespace {
 
 using place = placed_outcome::place;
-
-bool is_nan(const exact_value& x) { return x.kind == value_kind::nan; }
-bool is_infinite(const exact_value& x) { return x.kind == value_kind::infinite; }
-bool is_zero(const exact_value& x) { return x.kind == value_kind::finite && x.numerator == 0; }
 
 exact_value nan_value() {
   exact_value x;
@@ -42,40 +39,6 @@ exact_outcome invalid_operation() { return {nan_value(), flag_invalid}; }
 exact_value negated(exact_value x) {
   x.negative = !x.negative;
   return x;
-}
-
-/// numerator * 2^exponent over denominator as one fraction.
-struct fraction {
-  cpp_int up;
-  cpp_int down;
-};
-
-/// |x| / 2^unit.
-fraction in_units(const exact_value& x, int unit) {
-  const int shift = x.exponent - unit;
-  if (shift >= 0) return {cpp_int(x.numerator << shift), x.denominator};
-  return {x.numerator, cpp_int(x.denominator << -shift)};
-}
-
-/// |a| <=> |b| for finite values.
-int compare_magnitudes(const exact_value& a, const exact_value& b) {
-  const int unit = std::min(a.exponent, b.exponent);
-  const fraction x = in_units(a, unit);
-  const fraction y = in_units(b, unit);
-  return cpp_int(x.up * y.down).compare(cpp_int(y.up * x.down));
-}
-
-/// a <=> b for values that are not NaN; -0 equals +0.
-int compare_numbers(const exact_value& a, const exact_value& b) {
-  if (is_zero(a) && is_zero(b)) return 0;
-  if (a.negative != b.negative) return a.negative ? -1 : 1;
-  int magnitudes = 0;
-  if (is_infinite(a) || is_infinite(b)) {
-    magnitudes = static_cast<int>(is_infinite(a)) - static_cast<int>(is_infinite(b));
-  } else {
-    magnitudes = compare_magnitudes(a, b);
-  }
-  return a.negative ? -magnitudes : magnitudes;
 }
 
 /// A fraction as q + rest / whole with 0 <= rest < whole.
@@ -115,14 +78,6 @@ integer_step round_fraction(const fraction& x, rounding mode, bool negative,
                             const random_bits& bits) {
   const place p = place_of(x);
   return {goes_away(p, mode, negative, bits) ? cpp_int(p.q + 1) : p.q, !p.exact};
-}
-
-/// The largest k with 2^k <= |x|, for finite x that is not 0.
-int exponent_of(const exact_value& x) {
-  int k = static_cast<int>(msb(x.numerator)) - static_cast<int>(msb(x.denominator)) + x.exponent;
-  const fraction f = in_units(x, k);
-  if (f.up < f.down) --k;
-  return k;
 }
 
 exact_value integer_value(const cpp_int& magnitude, bool negative) {
