@@ -1,8 +1,8 @@
 // Everything: includes only.
 #pragma once
 
-#include "samebits/autocast.hpp"
 #include "samebits/arithmetic.hpp"
+#include "samebits/autocast.hpp"
 #include "samebits/backend.hpp"
 #include "samebits/convert.hpp"
 #include "samebits/error.hpp"
