@@ -1,0 +1,82 @@
+// Host memory of a view copied to the device and back, guarded on either side.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+
+#include "samebits/format.hpp"
+#include "samebits/view.hpp"
+
+namespace samebits::support {
+
+inline void check_cuda(cudaError_t error, const char* what) {
+  if (error != cudaSuccess) {
+    throw std::runtime_error(std::string(what) + ": " + cudaGetErrorString(error));
+  }
+}
+
+/// A copy on the device of some bytes of the host, at the same distance from 16-byte borders.
+class guarded_copy {
+ public:
+  /// The bytes that a view spans; none where it has no data.
+  explicit guarded_copy(const const_matrix_view& v) : guarded_copy(v.data, span_bytes(v)) {}
+  guarded_copy(const void* host, std::size_t bytes)
+      : host_(const_cast<void*>(host)), bytes_(host == nullptr ? 0 : bytes) {
+    if (host_ == nullptr) return;
+    const std::size_t shift = reinterpret_cast<std::uintptr_t>(host_) % 16;
+    check_cuda(cudaMalloc(&base_, bytes_ + 2 * margin + shift), "cudaMalloc");
+    check_cuda(cudaMemset(base_, guard, bytes_ + 2 * margin + shift), "cudaMemset");
+    data_ = static_cast<std::byte*>(base_) + margin + shift;
+    check_cuda(cudaMemcpy(data_, host_, bytes_, cudaMemcpyHostToDevice), "copy to the device");
+  }
+  ~guarded_copy() { cudaFree(base_); }
+  guarded_copy(const guarded_copy&) = delete;
+  guarded_copy& operator=(const guarded_copy&) = delete;
+
+  /// Null where the view had none.
+  [[nodiscard]] void* data() const { return data_; }
+
+  /// The view, of this memory.
+  [[nodiscard]] matrix_view placed(matrix_view v) const {
+    if (data_ == nullptr) return {};
+    v.data = data_;
+    v.space = memory_space::device;
+    return v;
+  }
+
+  /// Throws std::runtime_error where a byte before or behind the copy was written.
+  void copy_back() const {
+    if (data_ == nullptr) return;
+    check_cuda(cudaMemcpy(host_, data_, bytes_, cudaMemcpyDeviceToHost), "copy from the device");
+    for (const std::byte* edge : {data_ - margin, data_ + bytes_}) {
+      std::array<unsigned char, margin> bytes{};
+      check_cuda(cudaMemcpy(bytes.data(), edge, margin, cudaMemcpyDeviceToHost), "copy of guards");
+      if (std::any_of(bytes.begin(), bytes.end(), [](unsigned char b) { return b != guard; })) {
+        throw std::runtime_error("memory outside a view was written");
+      }
+    }
+  }
+
+ private:
+  static constexpr int guard = 0xC3;
+  static constexpr std::size_t margin = 64;  // bytes
+
+  static std::size_t span_bytes(const const_matrix_view& v) {
+    if (v.rows == 0 || v.cols == 0) return 0;
+    const std::int64_t last = (v.rows - 1) * v.row_stride + (v.cols - 1) * v.col_stride;
+    return static_cast<std::size_t>((last + 1) * storage_bytes(v.format));
+  }
+
+  void* host_;
+  std::size_t bytes_;
+  void* base_ = nullptr;
+  std::byte* data_ = nullptr;
+};
+
+}  // namespace samebits::support
