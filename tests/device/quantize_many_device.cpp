@@ -1,0 +1,293 @@
+// 2^30 random elements quantized on each CUDA backend, against the widest host backend, every byte;
+// and of the host's result a part against the reference.
+//
+// SAMEBITS_QUANTIZE_ELEMENTS in the environment makes it another number of elements.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <iostream>
+#include <random>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "device/device_copy.hpp"
+#include "samebits/samebits.hpp"
+#include "support/backends.hpp"
+
+namespace samebits::support {
+namespace {
+
+using engine = std::mt19937_64;
+
+/// Runs job(0), job(1), ... on all CPU threads.
+template <class Job>
+void run_jobs(std::size_t jobs, const Job& job) {
+  std::atomic<std::size_t> next = 0;
+  std::vector<std::jthread> workers;
+  for (unsigned t = 0; t < std::max(1u, std::thread::hardware_concurrency()); ++t) {
+    workers.emplace_back([&] {
+      for (std::size_t i = next++; i < jobs; i = next++) job(i);
+    });
+  }
+}
+
+enum class content : std::uint8_t { any_bits, normal, wide, stretches };
+constexpr std::string_view content_names[] = {"any bits", "normal", "wide exponents",
+                                              "stretches of specials"};
+
+/// Two numbers of the standard normal distribution.
+std::pair<float, float> normal_pair(engine& random) {
+  const std::uint64_t r = random();
+  const float u = (static_cast<float>(r >> 40) + 1.0f) * 0x1p-24f;
+  const float angle = static_cast<float>(r & 0xFFFFFF) * (6.2831853f * 0x1p-24f);
+  const float radius = std::sqrt(-2.0f * std::log(u));
+  return {radius * std::cos(angle), radius * std::sin(angle)};
+}
+
+/// binary32 bits: some hundred elements after another are zeros, NaN, Inf, tiny or huge.
+void overwrite_stretches(engine& random, std::vector<std::uint32_t>& x, std::size_t begin,
+                         std::size_t end) {
+  constexpr std::uint32_t patterns[] = {0x00000000, 0x7FC00001, 0x7F800000, 0x00000001,
+                                        0x7F7F0000, 0x00800000, 0x7F800001, 0x38800000};
+  for (std::size_t at = begin + random() % 2000; at < end; at += random() % 3000) {
+    const std::uint64_t r = random();
+    const std::size_t stop = std::min<std::size_t>(end, at + r % 400);
+    const std::uint32_t pattern = patterns[(r >> 32) % std::size(patterns)];
+    const bool is_whole = (r >> 40) % 2 == 0;
+    for (; at < stop; ++at) {
+      const std::uint64_t one = random();
+      if (is_whole || one % 8 == 0) x[at] = pattern | static_cast<std::uint32_t>(one >> 63) << 31;
+    }
+  }
+}
+
+/// Elements [begin, end) as binary32 bits.
+void fill_part(content kind, std::uint64_t seed, std::vector<std::uint32_t>& x, std::size_t begin,
+               std::size_t end) {
+  engine random(seed);
+  float size = 1.0f;
+  for (std::size_t i = begin; i + 1 < end; i += 2) {
+    if (kind == content::any_bits) {
+      const std::uint64_t r = random();
+      x[i] = static_cast<std::uint32_t>(r);
+      x[i + 1] = static_cast<std::uint32_t>(r >> 32);
+      continue;
+    }
+    if ((i - begin) % 512 == 0) {
+      const int exponent = kind == content::wide ? static_cast<int>(random() % 277) - 149
+                                                 : static_cast<int>(random() % 12) - 8;
+      size = std::ldexp(1.0f, exponent);
+    }
+    const auto [a, b] = normal_pair(random);
+    x[i] = std::bit_cast<std::uint32_t>(a * size);
+    x[i + 1] = std::bit_cast<std::uint32_t>(b * size);
+  }
+  if (kind == content::stretches) overwrite_stretches(random, x, begin, end);
+}
+
+/// A matrix and how it is quantized.
+struct batch {
+  std::uint64_t number = 0;
+  format_id from = format_id::bf16, to = format_id::e4m3;
+  content kind = content::normal;
+  std::int64_t rows = 0, cols = 0;
+  bool transposed = false;
+  quantize_options options;
+};
+
+/// Every tile by every maths and rounding once in 64 batches; the rest by chance.
+batch batch_at(std::uint64_t number) {
+  constexpr tile_shape tiles[] = {{1, 128}, {128, 128}, {128, 1}, {1, 32}};
+  constexpr int bits[] = {0, 8, 16, 32};  // 0: nearest even
+  constexpr format_id sources[] = {format_id::bf16, format_id::fp16, format_id::fp32};
+  constexpr std::int64_t shapes[][2] = {{4096, 4096}, {2048, 8192}, {4099, 4101}, {16400, 1024}};
+  engine random(number + 90);
+  batch b;
+  b.number = number;
+  b.from = sources[random() % 3];
+  b.to = random() % 4 == 0 ? format_id::e5m2 : format_id::e4m3;
+  b.kind = static_cast<content>(random() % 4);
+  const auto& shape = shapes[random() % std::size(shapes)];
+  b.rows = shape[0];
+  b.cols = shape[1];
+  b.transposed = random() % 2 == 0;
+  b.options.tile = tiles[number % 4];
+  b.options.math = static_cast<scale_math>(number / 4 % 4);
+  b.options.on_nonfinite = static_cast<nonfinite>(random() % 3);
+  if (random() % 4 == 0) b.options.on_overflow = static_cast<overflow>(random() % 3);
+  if (random() % 3 == 0) b.options.eps = 1e-4f;
+  const int k = bits[number / 16 % 4];
+  if (k != 0) b.options.round = rounding::stochastic;
+  b.options.random = {random(), random(), random() & ~std::uint64_t{15}, std::nullopt,
+                      k == 0 ? 16 : k};
+  return b;
+}
+
+std::ostream& operator<<(std::ostream& out, const batch& b) {
+  out << "batch " << b.number << ": " << name(b.from) << " to " << name(b.to) << " [" << b.rows
+      << ", " << b.cols << "], " << content_names[static_cast<std::size_t>(b.kind)] << ", tile "
+      << b.options.tile.rows << " x " << b.options.tile.cols << ", " << name(b.options.math) << ", "
+      << name(b.options.on_nonfinite) << ", " << name(b.options.round);
+  if (b.options.round == rounding::stochastic) out << " K = " << b.options.random.bits;
+  return out << (b.transposed ? ", row-wise and transposed" : "");
+}
+
+/// The batch's matrix in its source format.
+std::vector<std::byte> matrix_of(const batch& b) {
+  const auto count = static_cast<std::size_t>(b.rows * b.cols);
+  std::vector<std::uint32_t> wide((count + 1) / 2 * 2);
+  constexpr std::size_t parts = 256;
+  const std::size_t step = (wide.size() / parts + 2) / 2 * 2;
+  run_jobs(parts, [&](std::size_t i) {
+    fill_part(b.kind, b.number * parts + i, wide, std::min(wide.size(), i * step),
+              std::min(wide.size(), (i + 1) * step));
+  });
+  const auto width = static_cast<std::size_t>(storage_bytes(b.from));
+  std::vector<std::byte> matrix(count * width);
+  if (b.kind == content::any_bits || b.from == format_id::fp32) {
+    std::memcpy(matrix.data(), wide.data(), matrix.size());
+  } else {
+    const void* data = wide.data();
+    convert(view_of_codes(format_id::fp32, data, b.rows, b.cols),
+            view_of_codes(b.from, matrix.data(), b.rows, b.cols), {}, {{}, 0, nullptr});
+  }
+  return matrix;
+}
+
+/// What a batch becomes, in host memory.
+struct result {
+  explicit result(const batch& b)
+      : shape(scales_shape(b.rows, b.cols, b.options.tile)),
+        codes(static_cast<std::size_t>(b.rows * b.cols), std::byte{0x55}),
+        scales(static_cast<std::size_t>(shape.rows * shape.cols * 4), std::byte{0x55}),
+        codes_transposed(b.transposed ? codes.size() : 0, std::byte{0x55}),
+        scales_transposed(b.transposed ? scales.size() : 0, std::byte{0x55}) {}
+
+  quantize_outputs outputs(const batch& b) {
+    quantize_outputs o{
+        .codes = view_of_codes(b.to, codes.data(), b.rows, b.cols),
+        .scales = view_of_codes(format_id::fp32, scales.data(), shape.rows, shape.cols)};
+    if (!b.transposed) return o;
+    o.codes_transposed = view_of_codes(b.to, codes_transposed.data(), b.cols, b.rows);
+    o.scales_transposed =
+        view_of_codes(format_id::fp32, scales_transposed.data(), shape.cols, shape.rows);
+    return o;
+  }
+  [[nodiscard]] std::vector<const std::vector<std::byte>*> all() const {
+    return {&codes, &scales, &codes_transposed, &scales_transposed};
+  }
+
+  matrix_shape shape;
+  std::vector<std::byte> codes, scales, codes_transposed, scales_transposed;
+};
+
+struct tally {
+  std::uint64_t elements = 0, bytes = 0, differing = 0;
+};
+
+/// Counts bytes, and says where the first difference is.
+void compare(const char* what, const batch& b, const result& got, const result& expected,
+             tally& t) {
+  static constexpr const char* names[] = {"codes", "scales", "transposed codes",
+                                          "transposed scales"};
+  t.elements += got.codes.size();
+  for (std::size_t part = 0; part < 4; ++part) {
+    const std::vector<std::byte>& a = *got.all()[part];
+    const std::vector<std::byte>& e = *expected.all()[part];
+    t.bytes += a.size();
+    if (a == e) continue;
+    std::size_t first = a.size(), count = 0;
+    for (std::size_t i = a.size(); i-- > 0;) {
+      if (a[i] != e[i]) first = i, ++count;
+    }
+    t.differing += count;
+    ADD_FAILURE() << what << ", " << b << ": " << count << " bytes of the " << names[part]
+                  << " differ, the first is byte " << first;
+  }
+}
+
+/// 128 rows of the batch by the reference: bit for bit a part of the whole.
+void check_sample(const batch& b, const std::vector<std::byte>& in, const result& whole, tally& t) {
+  batch part = b;
+  part.rows = 128;
+  part.transposed = false;
+  const std::int64_t row =
+      128 * static_cast<std::int64_t>(b.number % static_cast<std::uint64_t>(b.rows / 128));
+  part.options.random.offset += static_cast<std::uint64_t>(row * b.cols);
+  result got(part), expected(part);
+  const void* from = in.data() + row * b.cols * storage_bytes(b.from);
+  quantize(view_of_codes(b.from, from, part.rows, part.cols), expected.outputs(part), part.options,
+           {"reference", 0, nullptr});
+  std::memcpy(got.codes.data(), whole.codes.data() + row * b.cols, got.codes.size());
+  const std::int64_t scale_row = row / b.options.tile.rows;
+  std::memcpy(got.scales.data(), whole.scales.data() + scale_row * whole.shape.cols * 4,
+              got.scales.size());
+  compare("host", part, got, expected, t);
+}
+
+void quantize_on_device(const std::string& backend, const batch& b, const guarded_copy& in,
+                        result& r) {
+  const quantize_outputs o = r.outputs(b);
+  const guarded_copy codes(o.codes), scales(o.scales), codes_transposed(o.codes_transposed),
+      scales_transposed(o.scales_transposed);
+  const_matrix_view from = on_device(view_of_codes(b.from, in.data(), b.rows, b.cols));
+  quantize(from,
+           {.codes = codes.placed(o.codes),
+            .scales = scales.placed(o.scales),
+            .codes_transposed = codes_transposed.placed(o.codes_transposed),
+            .scales_transposed = scales_transposed.placed(o.scales_transposed)},
+           b.options, on_stream(nullptr, backend));
+  check_cuda(cudaDeviceSynchronize(), "the quantization");
+  for (const guarded_copy* copy : {&codes, &scales, &codes_transposed, &scales_transposed}) {
+    copy->copy_back();
+  }
+}
+
+void print(const std::string& what, const tally& t) {
+  std::cout << what << ": " << t.elements << " elements, compared " << t.bytes << " bytes, "
+            << t.differing << " differ\n";
+}
+
+TEST(QuantizeMany, EveryByteOf2To30Elements) {
+  const char* const asked = std::getenv("SAMEBITS_QUANTIZE_ELEMENTS");
+  const std::uint64_t wanted = asked != nullptr ? std::stoull(asked) : std::uint64_t{1} << 30;
+  const std::string backends[] = {"cuda-native", "cuda-emulated"};
+  const std::string host = supported_backends().back();
+  tally sampled, tallies[2];
+  const auto begin = std::chrono::steady_clock::now();
+  for (std::uint64_t n = 0; tallies[0].elements < wanted && !HasFatalFailure(); ++n) {
+    const batch b = batch_at(n);
+    const std::vector<std::byte> in = matrix_of(b);
+    const void* data = in.data();
+    result expected(b);
+    quantize(view_of_codes(b.from, data, b.rows, b.cols), expected.outputs(b), b.options,
+             {host, 0, nullptr});
+    check_sample(b, in, expected, sampled);
+    const guarded_copy device_in(in.data(), in.size());
+    for (int i = 0; i < 2; ++i) {
+      result got(b);
+      quantize_on_device(backends[i], b, device_in, got);
+      compare(backends[i].c_str(), b, got, expected, tallies[i]);
+    }
+  }
+  print(host + " and reference", sampled);
+  for (int i = 0; i < 2; ++i) {
+    print(backends[i] + " and " + host, tallies[i]);
+    EXPECT_GE(tallies[i].elements, wanted);
+  }
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+  std::cout << took.count() << " s\n";
+}
+
+}  // namespace
+}  // namespace samebits::support

@@ -1,0 +1,327 @@
+// Every amax, all 2^31 of them, or every N-th through all scale maths, on the CPU and on the GPU:
+//
+//   device_scale_exhaustive STRIDE
+//
+// The judge is the definition in integers, on the CPU. Compared with it, by the scale of a tile and
+// the code of its largest element: the widest host backend on tiles of one element, cuda-emulated
+// on 1 x 16, cuda-native on 1 x 128; and in a kernel of its own the scale and factor by the GPU's
+// division with those in integers. Amaxes are the codes 0 .. 7FFFFFFF, Inf and NaN among them,
+// under nonfinite::propagate, so that each reaches the formulas. Prints a line for each; the exit
+// status is 1 if any differ and 2 for a bad command line or a device that fails.
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "backends/cuda/hardware.cuh"
+#include "numerics/encode.hpp"
+#include "numerics/scale.hpp"
+#include "samebits/samebits.hpp"
+
+namespace samebits {
+namespace {
+
+constexpr std::uint64_t amax_end = std::uint64_t{1} << 31;
+constexpr std::int64_t slice = 1 << 20;  // amaxes at a time
+constexpr std::int64_t cols = 128, emulated_cols = 16;
+constexpr format_id targets[] = {format_id::e4m3, format_id::e5m2};
+
+void check(cudaError_t error, const char* what) {
+  if (error == cudaSuccess) return;
+  throw std::runtime_error(std::string(what) + ": " + cudaGetErrorName(error) + ", " +
+                           cudaGetErrorString(error));
+}
+
+template <class T>
+class device_array {
+ public:
+  explicit device_array(std::int64_t size) {
+    check(cudaMalloc(&data_, static_cast<std::size_t>(size) * sizeof(T)), "cudaMalloc");
+  }
+  ~device_array() { cudaFree(data_); }
+  device_array(const device_array&) = delete;
+  device_array& operator=(const device_array&) = delete;
+  [[nodiscard]] T* data() const { return data_; }
+  void upload(const std::vector<T>& host) {
+    check(cudaMemcpy(data_, host.data(), host.size() * sizeof(T), cudaMemcpyHostToDevice),
+          "to the device");
+  }
+
+ private:
+  T* data_ = nullptr;
+};
+
+/// The amaxes first, first + stride, ...
+struct amax_range {
+  std::uint32_t first, stride;
+  std::int64_t count;
+  __host__ __device__ std::uint32_t at(std::int64_t i) const {
+    return first + static_cast<std::uint32_t>(i) * stride;
+  }
+};
+
+/// Where row i holds its amax; the rest of the row is +0.
+__host__ __device__ constexpr std::int64_t column_of(std::int64_t i) { return i % emulated_cols; }
+
+__global__ void fill(amax_range amaxes, std::uint32_t* matrix) {
+  const std::int64_t at = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  const std::int64_t row = at / cols;
+  if (row < amaxes.count) matrix[at] = at % cols == column_of(row) ? amaxes.at(row) : 0;
+}
+
+struct found {
+  unsigned long long differing;
+  unsigned int first;  ///< amax
+};
+
+__device__ void note(found* result, std::uint32_t amax) {
+  if (atomicAdd(&result->differing, 1ull) == 0) result->first = amax;
+}
+
+__global__ void count_differing(amax_range amaxes, const std::uint32_t* scales,
+                                const std::uint8_t* codes, const std::uint32_t* expected_scales,
+                                const std::uint8_t* expected_codes, found* result) {
+  const std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  if (i >= amaxes.count) return;
+  if (scales[i] != expected_scales[i] || codes[i * cols + column_of(i)] != expected_codes[i]) {
+    note(result, amaxes.at(i));
+  }
+}
+
+template <format_id To>
+__global__ void compare_arithmetics(amax_range amaxes, scale_math math, found* result) {
+  const std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  if (i >= amaxes.count) return;
+  constexpr format_spec to = spec_of(To);
+  const numerics::scale_rule rule = {math, nonfinite::propagate};
+  const auto amax = numerics::counted(nonfinite::propagate, amaxes.at(i));
+  const numerics::tile_scale a = numerics::scale_of<cuda::hardware>(to, rule, amax);
+  const numerics::tile_scale b = numerics::scale_of(to, rule, amax);
+  if (a.stored != b.stored || a.factor != b.factor) note(result, amaxes.at(i));
+}
+
+unsigned blocks_of(std::int64_t count) { return static_cast<unsigned>((count + 255) / 256); }
+
+/// What the amaxes of one slice become by the definition.
+struct judgement {
+  std::vector<std::uint32_t> scales;
+  std::vector<std::uint8_t> codes;
+};
+
+template <format_id To>
+void judge_part(const amax_range& amaxes, scale_math math, std::int64_t begin, std::int64_t end,
+                judgement& out) {
+  constexpr format_spec to = spec_of(To);
+  const cast_rule cast = {rounding::nearest_even, overflow::saturate, nan_policy::canonical};
+  for (std::int64_t i = begin; i < end; ++i) {
+    const std::uint32_t a = amaxes.at(i);
+    const auto scale = numerics::scale_of(to, {math, nonfinite::propagate},
+                                          numerics::counted(nonfinite::propagate, a));
+    const auto code =
+        numerics::encode<std::uint32_t>(to, cast, numerics::scaled(math, scale, a), 0).code;
+    out.scales[static_cast<std::size_t>(i)] = scale.stored;
+    out.codes[static_cast<std::size_t>(i)] = static_cast<std::uint8_t>(code);
+  }
+}
+
+void judge(const amax_range& amaxes, format_id to, scale_math math, judgement& out) {
+  const std::int64_t threads = std::max(1u, std::thread::hardware_concurrency());
+  std::vector<std::thread> workers;
+  for (std::int64_t t = 0; t < threads; ++t) {
+    workers.emplace_back([&, t] {
+      const std::int64_t begin = amaxes.count * t / threads;
+      const std::int64_t end = amaxes.count * (t + 1) / threads;
+      if (to == format_id::e4m3) {
+        judge_part<format_id::e4m3>(amaxes, math, begin, end, out);
+      } else {
+        judge_part<format_id::e5m2>(amaxes, math, begin, end, out);
+      }
+    });
+  }
+  for (std::thread& worker : workers) worker.join();
+}
+
+struct tally {
+  std::string what;
+  std::uint64_t compared = 0, differing = 0;
+  std::uint32_t first = 0;
+
+  void add(std::int64_t count, const found& f) {
+    compared += static_cast<std::uint64_t>(count);
+    if (differing == 0) first = f.first;
+    differing += f.differing;
+  }
+};
+
+class sweep {
+ public:
+  sweep() {
+    for (const backend_info& b : compiled_backends()) {
+      if (b.space == memory_space::host && b.supported) host_ = b.name;
+    }
+    check(cudaMalloc(&found_, sizeof(found)), "cudaMalloc");
+  }
+  ~sweep() { cudaFree(found_); }
+  sweep(const sweep&) = delete;
+  sweep& operator=(const sweep&) = delete;
+
+  /// Every target and maths over one slice; tallies in the order of names().
+  void run(const amax_range& amaxes, std::vector<tally>& tallies) {
+    fill<<<blocks_of(amaxes.count * cols), 256>>>(amaxes, matrix_.data());
+    check(cudaGetLastError(), "fill");
+    std::vector<std::uint32_t> host_amaxes(static_cast<std::size_t>(amaxes.count));
+    for (std::int64_t i = 0; i < amaxes.count; ++i) {
+      host_amaxes[static_cast<std::size_t>(i)] = amaxes.at(i);
+    }
+    auto t = tallies.begin();
+    for (const format_id to : targets) {
+      for (int m = 0; m < scale_math_count; ++m) {
+        const auto math = static_cast<scale_math>(m);
+        expected_.scales.resize(host_amaxes.size());
+        expected_.codes.resize(host_amaxes.size());
+        judge(amaxes, to, math, expected_);
+        expected_scales_.upload(expected_.scales);
+        expected_codes_.upload(expected_.codes);
+        (t++)->add(amaxes.count, on_host(host_amaxes, to, math));
+        for (const char* backend : {"cuda-emulated", "cuda-native"}) {
+          (t++)->add(amaxes.count, on_device(backend, amaxes, to, math));
+        }
+        (t++)->add(amaxes.count, in_a_kernel(amaxes, to, math));
+      }
+    }
+  }
+
+  [[nodiscard]] std::vector<tally> tallies() const {
+    std::vector<tally> all;
+    for (const format_id to : targets) {
+      for (int m = 0; m < scale_math_count; ++m) {
+        const std::string head =
+            std::string(name(to)) + " " + std::string(name(static_cast<scale_math>(m))) + ", ";
+        for (const std::string& subject :
+             {host_, std::string("cuda-emulated"), std::string("cuda-native"),
+              std::string("GPU division and integers in a kernel")}) {
+          all.push_back({head + subject});
+        }
+      }
+    }
+    return all;
+  }
+
+ private:
+  static quantize_options options_of(std::int64_t tile_cols, scale_math math) {
+    return {.tile = {1, tile_cols}, .math = math, .on_nonfinite = nonfinite::propagate};
+  }
+
+  found on_host(const std::vector<std::uint32_t>& amaxes, format_id to, scale_math math) {
+    const auto count = static_cast<std::int64_t>(amaxes.size());
+    std::vector<std::uint32_t> scales(amaxes.size());
+    std::vector<std::uint8_t> codes(amaxes.size());
+    const void* data = amaxes.data();
+    quantize(view_of_codes(format_id::fp32, data, count, 1),
+             {.codes = view_of_codes(to, codes.data(), count, 1),
+              .scales = view_of_codes(format_id::fp32, scales.data(), count, 1)},
+             options_of(16, math), {host_, 0, nullptr});
+    found f{0, 0};
+    if (scales == expected_.scales && codes == expected_.codes) return f;
+    for (std::size_t i = 0; i < amaxes.size(); ++i) {
+      if (scales[i] == expected_.scales[i] && codes[i] == expected_.codes[i]) continue;
+      if (f.differing++ == 0) f.first = amaxes[i];
+    }
+    return f;
+  }
+
+  found on_device(const char* backend, const amax_range& amaxes, format_id to, scale_math math) {
+    const bool native = std::string(backend) == "cuda-native";
+    const std::int64_t width = native ? cols : emulated_cols;
+    const void* data = matrix_.data();
+    const_matrix_view in =
+        on_device_view(view_of_codes(format_id::fp32, data, amaxes.count, width));
+    matrix_view codes = on_device_view(view_of_codes(to, codes_.data(), amaxes.count, width));
+    in.row_stride = codes.row_stride = cols;
+    check(cudaMemset(codes_.data(), 0x55, static_cast<std::size_t>(amaxes.count * cols)), "memset");
+    check(cudaMemset(scales_.data(), 0x55, static_cast<std::size_t>(amaxes.count) * 4), "memset");
+    quantize(
+        in,
+        {.codes = codes,
+         .scales = on_device_view(view_of_codes(format_id::fp32, scales_.data(), amaxes.count, 1))},
+        options_of(width, math), on_stream(nullptr, backend));
+    begin_count();
+    count_differing<<<blocks_of(amaxes.count), 256>>>(amaxes, scales_.data(), codes_.data(),
+                                                      expected_scales_.data(),
+                                                      expected_codes_.data(), found_);
+    return end_count();
+  }
+
+  found in_a_kernel(const amax_range& amaxes, format_id to, scale_math math) {
+    begin_count();
+    const unsigned blocks = blocks_of(amaxes.count);
+    if (to == format_id::e4m3) {
+      compare_arithmetics<format_id::e4m3><<<blocks, 256>>>(amaxes, math, found_);
+    } else {
+      compare_arithmetics<format_id::e5m2><<<blocks, 256>>>(amaxes, math, found_);
+    }
+    return end_count();
+  }
+
+  template <class View>
+  static View on_device_view(View v) {
+    v.space = memory_space::device;
+    return v;
+  }
+  void begin_count() { check(cudaMemset(found_, 0, sizeof(found)), "memset"); }
+  [[nodiscard]] found end_count() const {
+    check(cudaGetLastError(), "the comparison");
+    found f{};
+    check(cudaMemcpy(&f, found_, sizeof f, cudaMemcpyDeviceToHost), "from the device");
+    return f;
+  }
+
+  std::string host_;
+  judgement expected_;
+  device_array<std::uint32_t> matrix_{slice * cols}, scales_{slice}, expected_scales_{slice};
+  device_array<std::uint8_t> codes_{slice * cols}, expected_codes_{slice};
+  found* found_ = nullptr;
+};
+
+std::uint64_t run(std::uint64_t stride) {
+  sweep device;
+  std::vector<tally> tallies = device.tallies();
+  const std::uint64_t total = (amax_end + stride - 1) / stride;
+  for (std::uint64_t begin = 0; begin < total; begin += slice) {
+    const auto count = static_cast<std::int64_t>(std::min<std::uint64_t>(slice, total - begin));
+    device.run(
+        {static_cast<std::uint32_t>(begin * stride), static_cast<std::uint32_t>(stride), count},
+        tallies);
+  }
+  std::uint64_t differing = 0;
+  for (const tally& t : tallies) {
+    std::printf("%s: compared %llu, differing %llu", t.what.c_str(),
+                static_cast<unsigned long long>(t.compared),
+                static_cast<unsigned long long>(t.differing));
+    if (t.differing != 0) std::printf(", the first at amax %08X", t.first);
+    std::printf("\n");
+    differing += t.differing;
+  }
+  std::printf("%s\n", differing == 0 ? "PASSED" : "FAILED");
+  return differing;
+}
+
+}  // namespace
+}  // namespace samebits
+
+int main(int argc, char** argv) try {
+  if (argc != 2) throw std::invalid_argument("usage: device_scale_exhaustive STRIDE");
+  const std::uint64_t stride = std::stoull(argv[1]);
+  if (stride == 0 || stride >= samebits::amax_end) {
+    throw std::invalid_argument("STRIDE must be in 1 .. 2^31 - 1");
+  }
+  return samebits::run(stride) == 0 ? 0 : 1;
+} catch (const std::exception& error) {
+  std::fprintf(stderr, "%s\n", error.what());
+  return 2;
+}
