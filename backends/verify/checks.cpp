@@ -113,6 +113,12 @@ void check_wide(comparer& backends, const effort& much,
   }
 }
 
+std::string rules_text(const std::bitset<rule_count>& rules) {
+  return rules.count() == 1 ? "1 rule" : std::to_string(rules.count()) + " rules";
+}
+
+}  // namespace
+
 std::string formats_text(const std::bitset<format_count>& formats) {
   if (formats.count() > 4) return std::to_string(formats.count()) + " formats";
   std::string text;
@@ -122,12 +128,6 @@ std::string formats_text(const std::bitset<format_count>& formats) {
   }
   return text;
 }
-
-std::string rules_text(const std::bitset<rule_count>& rules) {
-  return rules.count() == 1 ? "1 rule" : std::to_string(rules.count()) + " rules";
-}
-
-}  // namespace
 
 std::string heading::text(const tally& t) const {
   return formats_text(t.sources) + " to " + formats_text(t.targets) + ", " + inputs + ", " +

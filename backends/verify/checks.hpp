@@ -22,6 +22,9 @@ struct heading {
   [[nodiscard]] std::string text(const tally& t) const;
 };
 
+/// "e4m3, e5m2", or how many where that would be long.
+std::string formats_text(const std::bitset<format_count>& formats);
+
 /// Runs all checks and calls done(heading) for each that is complete.
 void run_all(comparer& backends, const effort& much,
              const std::function<void(const heading&)>& done);

@@ -2,9 +2,12 @@
 #include "backends/verify/verify.hpp"
 
 #include <string>
+#include <utility>
 
 #include "backends/verify/checks.hpp"
+#include "backends/verify/quantize_checks.hpp"
 #include "samebits/error.hpp"
+#include "samebits/self_test.hpp"
 
 namespace samebits {
 namespace backends::verification {
@@ -17,7 +20,9 @@ effort effort_of(verify_extent extent) {
             .grid_limit = 2 * k * k,
             .stochastic = 16 * k * k,
             .stochastic_slices = 2,
-            .slice = 16 * k * k};
+            .slice = 16 * k * k,
+            .quantize_rounds = 32,
+            .amax_stride = 61};
   }
   return {.fp32_stride = 509,
           .patterns = 16 * k,
@@ -38,6 +43,36 @@ std::vector<samebits::verification> run_checks(
       if (t.compared == 0) continue;
       entries.push_back(
           {compared.at(i).name(), h.text(t), t.compared, t.differed, t.first_difference});
+      if (on_result) on_result(entries.back());
+    }
+  });
+  return entries;
+}
+
+samebits::verification self_test_entry_of(const backend& b) {
+  const std::vector<self_test_result> results = self_test(b.name);
+  samebits::verification entry{b.name, "self-test, " + std::to_string(results.size()) + " checks",
+                               results.size(), 0, ""};
+  for (const self_test_result& r : results) {
+    if (r.passed) continue;
+    ++entry.differed;
+    if (entry.first_difference.empty()) {
+      entry.first_difference = std::string(r.check) + ": " + r.detail;
+    }
+  }
+  return entry;
+}
+
+std::vector<samebits::verification> run_quantize_checks(
+    std::span<const backend* const> backends, const quantizer& judge, const effort& much,
+    int threads, const std::function<void(const samebits::verification&)>& on_result) {
+  std::vector<samebits::verification> entries;
+  quantize_comparer compared(backends, judge, threads);
+  run_all(compared, much, [&](const quantize_heading& h) {
+    for (std::size_t i = 0; i < compared.count(); ++i) {
+      const quantize_tally& t = h.tallies[i];
+      if (t.compared == 0) continue;
+      entries.push_back({compared.name(i), h.text(t), t.compared, t.differed, t.first_difference});
       if (on_result) on_result(entries.back());
     }
   });
@@ -67,10 +102,30 @@ std::vector<verification> verify(const verify_options& options) {
     if (options.on_result) options.on_result(entries.back());
   }
   const bool is_reference = options.backend == reference.name;
-  const std::vector<verification> compared =
-      run_checks(chosen, is_reference ? scalar_convert : reference.convert,
-                 effort_of(options.extent), options.threads, options.on_result);
-  entries.insert(entries.end(), compared.begin(), compared.end());
+  const auto add = [&](verification entry) {
+    entries.push_back(std::move(entry));
+    if (options.on_result) options.on_result(entries.back());
+  };
+  // What fails its self-test refuses to quantize; so does the reference, as a judge of statistics.
+  const verification judge = self_test_entry_of(reference);
+  if (!is_reference && judge.differed != 0) add(judge);
+  std::vector<const backends::backend*> tested;
+  for (const backends::backend* b : chosen) {
+    if (b->self_test == nullptr) continue;
+    const verification entry = b == &reference ? judge : self_test_entry_of(*b);
+    add(entry);
+    if (entry.differed == 0 && judge.differed == 0) tested.push_back(b);
+  }
+  const effort much = effort_of(options.extent);
+  const std::vector<verification> converted =
+      run_checks(chosen, is_reference ? scalar_convert : reference.convert, much, options.threads,
+                 options.on_result);
+  const std::vector<verification> quantized =
+      run_quantize_checks(tested, is_reference ? scalar_quantizer : *reference.quantizes, much,
+                          options.threads, options.on_result);
+  for (const auto* part : {&converted, &quantized}) {
+    entries.insert(entries.end(), part->begin(), part->end());
+  }
   return entries;
 }
 

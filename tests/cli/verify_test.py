@@ -68,12 +68,18 @@ class Verify(cli_support.CliTest):
                 self.assertEqual(own, [])
             elif b["supported"]:
                 self.assertGreater(len(own), 5)
+                whats = [e["what"] for e in own]
+                self.assertEqual(sum(w.startswith("self-test, ") for w in whats), 1)
+                self.assertGreaterEqual(sum(w.startswith("quantize ") for w in whats), 5)
+                self.assertEqual(sum(w.startswith("dequantize ") for w in whats), 1)
                 self.assertNotIn(b["name"], skipped)
             else:
                 self.assertEqual([e["what"] for e in own], ["skipped: " + b["why_unsupported"]])
         for e in found:
             if e["backend"].startswith("avx") and e["what"].startswith("fp32 to e4m3,"):
                 self.assertGreater(e["compared"], 36 * 2**32 // 509)
+            if e["backend"].startswith("avx") and e["what"].startswith("quantize fp32, fp16, bf16"):
+                self.assertGreater(e["compared"], 10**6)
             if e["backend"].startswith("avx") and e["what"].startswith("bf16 to 13"):
                 self.assertEqual(e["compared"], 65536 * 13 * 36)
 

@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "backends/verify/verify.hpp"
 #include "environment/broken_process.hpp"
 #include "samebits/loss_scaler.hpp"
 #include "samebits/quantize.hpp"
@@ -68,6 +69,20 @@ TEST_F(ProcessorState, TheProbesSeeTheBitsByTheirResults) {
       EXPECT_FALSE(failed.contains("flush_to_zero"));
     }
     set(0);
+  }
+}
+
+TEST_F(ProcessorState, VerificationCountsTheFailedChecks) {
+  for (const std::string& name : supported_backends()) {
+    const backends::backend& b = backends::by_name(name);
+    const verification right = backends::verification::self_test_entry_of(b);
+    EXPECT_GT(right.compared, 5u);
+    EXPECT_EQ(right.differed, 0u) << right.first_difference;
+    set(ftz);
+    const verification wrong = backends::verification::self_test_entry_of(b);
+    set(0);
+    EXPECT_EQ(wrong.differed, 2u) << name;  // control_register, flush_to_zero
+    EXPECT_FALSE(wrong.first_difference.empty());
   }
 }
 

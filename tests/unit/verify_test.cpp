@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "backends/quantize.hpp"
 #include "backends/verify/inputs.hpp"
 #include "backends/verify/verify.hpp"
 #include "samebits/error.hpp"
@@ -26,7 +27,9 @@ constexpr effort little{.fp32_stride = 1 << 16,
                         .grid_limit = 512,
                         .stochastic = 1024,
                         .stochastic_slices = 1,
-                        .slice = 1 << 14};
+                        .slice = 1 << 14,
+                        .quantize_rounds = 1,
+                        .amax_stride = 1 << 19};
 
 const backend& reference_backend() { return *compiled().front(); }
 
@@ -218,6 +221,125 @@ TEST(Verify, EveryHostBackendAndTheReferenceItself) {
       EXPECT_GT(r.compared, 0u);
     }
     EXPECT_EQ(all.size(), 16u);
+  }
+}
+
+results run_quantize(const backend& tested,
+                     const quantizer& judge = *reference_backend().quantizes) {
+  const backend* const list[] = {&tested};
+  return run_quantize_checks(list, judge, little, 2, {});
+}
+
+/// A backend that quantizes bf16 to e5m2 as the reference does, and then `Spoil` has its way.
+template <void (*Spoil)(const quantize_call&)>
+const backend& spoiled_quantizer() {
+  static const quantizer spoiled = {
+      [](const quantize_call& call) { return call.in.format == bf16 && call.to == e5m2; },
+      [](const quantize_call& call, const executor& where) {
+        reference_backend().quantizes->quantize(call, {"reference", where.threads});
+        Spoil(call);
+      },
+      nullptr, reference_backend().quantizes->dequantize};
+  static const backend b = [] {
+    backend made = reference_backend();
+    made.name = "spoiled";
+    made.quantizes = &spoiled;
+    return made;
+  }();
+  return b;
+}
+
+void spoil_one_tile(const quantize_call& call) {
+  const bool hit = call.grid.tile_rows == 64 && call.grid.tile_cols == 1 &&
+                   call.cast.round == rounding::nearest_even;
+  if (hit) *static_cast<std::byte*>(call.outputs.codes.data) ^= std::byte{2};
+}
+
+TEST(VerifyQuantize, FindsOneWrongCodeOfOneTile) {
+  const results all = run_quantize(spoiled_quantizer<spoil_one_tile>());
+  EXPECT_GT(total_differed(all), 0u);
+  EXPECT_LE(total_differed(all), 5u);  // a call for each maths, and one with statistics
+  const std::string& text = entry(all, "nearest_even").first_difference;
+  EXPECT_EQ(text.find("code [0, 0] is 0x"), 0u) << text;
+  EXPECT_NE(text.find("tile 64 x 1 "), std::string::npos) << text;
+}
+
+void spoil_scale(const quantize_call& call) {
+  if (call.outputs.scales_transposed.data == nullptr || call.in.cols != 270) return;
+  const matrix_view& s = call.outputs.scales_transposed;
+  *(static_cast<std::byte*>(s.data) +
+    4 * ((s.rows - 1) * s.row_stride + (s.cols - 1) * s.col_stride)) ^= std::byte{1};
+}
+
+TEST(VerifyQuantize, FindsWrongTransposedScales) {
+  const results all = run_quantize(spoiled_quantizer<spoil_scale>());
+  EXPECT_GT(entry(all, "row-wise and transposed").differed, 3u);
+  EXPECT_NE(entry(all, "row-wise and transposed").first_difference.find("transposed scale ["),
+            std::string::npos);
+  EXPECT_EQ(total_differed(all), entry(all, "row-wise and transposed").differed);
+}
+
+void spoil_quantized_gap(const quantize_call& call) {
+  if (call.outputs.codes.col_stride == 3) {
+    *(static_cast<std::byte*>(call.outputs.codes.data) + 1) = std::byte{0};
+  }
+}
+
+TEST(VerifyQuantize, FindsWritesBetweenCodes) {
+  const results all = run_quantize(spoiled_quantizer<spoil_quantized_gap>());
+  EXPECT_GT(entry(all, "strided").differed, 0u);
+  EXPECT_NE(entry(all, "strided").first_difference.find("between the elements of the codes"),
+            std::string::npos);
+  EXPECT_EQ(total_differed(all), entry(all, "strided").differed);
+}
+
+void spoil_statistics(const quantize_call& call) {
+  if (call.outputs.statistics != nullptr) ++call.outputs.statistics->saturated;
+}
+
+TEST(VerifyQuantize, FindsWrongStatistics) {
+  const results all = run_quantize(spoiled_quantizer<spoil_statistics>());
+  EXPECT_EQ(entry(all, "statistics").differed, 18u);
+  EXPECT_EQ(total_differed(all), 18u);
+}
+
+TEST(VerifyQuantize, RunsBackendsOfDeviceMemory) {
+  static const quantizer on_host = {
+      [](const quantize_call& call) { return call.to == e4m3 && call.in.format != fp32; },
+      [](const quantize_call& call, const executor&) {
+        EXPECT_EQ(call.in.space, memory_space::device);
+        launched_since_synchronize = true;
+        reference_backend().quantizes->quantize(call, {"reference"});
+      },
+      nullptr,
+      [](const dequantize_call& call, const executor&) {
+        EXPECT_EQ(call.scales.space, memory_space::device);
+        launched_since_synchronize = true;
+        reference_backend().quantizes->dequantize(call, {"reference"});
+      }};
+  backend b = device_backend();
+  b.quantizes = &on_host;
+  const results all = run_quantize(b);
+  EXPECT_EQ(total_differed(all), 0u);
+  EXPECT_EQ(allocations, 0);
+  ASSERT_EQ(all.size(), 6u);  // no sweep over the amaxes, which are fp32
+  EXPECT_EQ(all[0].what, "quantize fp16, bf16 to e4m3, 18 tiles, 4 maths, nearest_even");
+  EXPECT_EQ(all[5].what,
+            "dequantize e4m3, e5m2 to fp32, fp16, bf16, 18 tiles, scales of all magnitudes");
+  EXPECT_EQ(all[5].compared, 2u * 3 * 18 * 130 * 270);
+}
+
+TEST(VerifyQuantize, EveryHostBackendAndTheReferenceItself) {
+  for (const backend* b : compiled()) {
+    if (b->space != memory_space::host || !b->why_unsupported().empty()) continue;
+    const bool is_reference = b == &reference_backend();
+    const results all =
+        run_quantize(*b, is_reference ? scalar_quantizer : *reference_backend().quantizes);
+    for (const auto& r : all) {
+      EXPECT_EQ(r.differed, 0u) << r.backend << ", " << r.what << ": " << r.first_difference;
+      EXPECT_GT(r.compared, 0u);
+    }
+    EXPECT_EQ(all.size(), is_reference ? 6u : 7u);  // whose statistics have no other judge here
   }
 }
 
