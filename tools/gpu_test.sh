@@ -7,9 +7,10 @@
 #   --build DIR  programs already built there; default: set up, configure and build the cuda preset
 #   --out FILE   where the summary goes; default build/gpu_test.md
 #
-# In order: device tests (conformance, properties, self-test), fpinspect verify, compute-sanitizer
-# (memcheck, racecheck, initcheck), benchmarks beside a device copy and, if python3 has PyTorch,
-# beside its casts. The summary is what docs/results/ holds of other machines.
+# In order: device tests (conformance, properties, self-test, 2^30 quantized elements), the scales of all
+# amaxes (of every 509th with --quick), examples, fpinspect verify, compute-sanitizer (memcheck,
+# racecheck, initcheck), benchmarks beside a device copy and, if python3 has PyTorch, beside its
+# casts. The summary is what docs/results/ holds of other machines.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -64,9 +65,13 @@ figures() {
       sub(/^=+ /, ""); summary = tolower($0)
     }
     / results compared, / { sums = $0 }
+    /: compared [0-9]+, differing [0-9]+/ {  # lines of all_scales
+      split($0, n, /: compared |, differing |, the first/); scales += n[2]; wrong += n[3]
+    }
     END {
       text = tests ? tests " tests" : ""
       if (summary) text = text (text ? ", " : "") summary
+      if (scales) text = text (text ? ", " : "") sprintf("%.0f scales, %d differ", scales, wrong)
       if (sums) text = text (text ? ", " : "") sums
       print text
     }' "$1"
@@ -78,8 +83,13 @@ for test in "${tests[@]}"; do
   part "$(basename "$test")" "$test"
 done
 
-example=$build/examples/example_prove_your_cuda_kernel
-[[ ! -x "$example" ]] || part "$(basename "$example")" "$example"
+amaxes=509
+((quick)) || amaxes=1
+part all_scales "$build/tests/device/device_scale_exhaustive" "$amaxes"
+
+for example in "$build"/examples/example_*cuda*; do
+  [[ ! -x "$example" ]] || part "$(basename "$example")" "$example"
+done
 
 fpinspect=$build/tools/fpinspect/fpinspect
 verify=("$fpinspect" verify --threads 0)
@@ -93,6 +103,11 @@ sanitizer=$(command -v compute-sanitizer || echo /usr/local/cuda/bin/compute-san
 for tool in memcheck racecheck initcheck; do
   part "$tool" "$sanitizer" --tool "$tool" --error-exitcode 1 "$build/tests/device/device_convert_test" \
     --gtest_filter='*Sizes*:*Strided*:*Unaligned*:*RandomBits*:*Captured*'
+  part "${tool}_quantize" "$sanitizer" --tool "$tool" --error-exitcode 1 \
+    "$build/tests/device/device_quantize_conformance_test" \
+    --gtest_filter='*AnySubset*:*RandomBits*:*EmptyMatrices*:*EveryTile*:*Strided*'
+  part "${tool}_quantize_captured" "$sanitizer" --tool "$tool" --error-exitcode 1 \
+    "$build/tests/device/device_quantize_test" --gtest_filter='*Captured*'
 done
 
 part copy_and_conversions "$build/tools/bench/gpu_bench"

@@ -21,18 +21,26 @@ inline void check_cuda(cudaError_t error, const char* what) {
   }
 }
 
+/// Whether a copy has guard bytes on either side, or ends with its allocation, where
+/// compute-sanitizer sees a read behind it.
+enum class edges : std::uint8_t { guarded, exact };
+
 /// A copy on the device of some bytes of the host, at the same distance from 16-byte borders.
 class guarded_copy {
  public:
   /// The bytes that a view spans; none where it has no data.
-  explicit guarded_copy(const const_matrix_view& v) : guarded_copy(v.data, span_bytes(v)) {}
-  guarded_copy(const void* host, std::size_t bytes)
-      : host_(const_cast<void*>(host)), bytes_(host == nullptr ? 0 : bytes) {
+  explicit guarded_copy(const const_matrix_view& v, edges kind = edges::guarded)
+      : guarded_copy(v.data, span_bytes(v), kind) {}
+  guarded_copy(const void* host, std::size_t bytes, edges kind = edges::guarded)
+      : host_(const_cast<void*>(host)),
+        bytes_(host == nullptr ? 0 : bytes),
+        margin_(kind == edges::guarded ? most_margin : 0) {
     if (host_ == nullptr) return;
     const std::size_t shift = reinterpret_cast<std::uintptr_t>(host_) % 16;
-    check_cuda(cudaMalloc(&base_, bytes_ + 2 * margin + shift), "cudaMalloc");
-    check_cuda(cudaMemset(base_, guard, bytes_ + 2 * margin + shift), "cudaMemset");
-    data_ = static_cast<std::byte*>(base_) + margin + shift;
+    const std::size_t size = std::max<std::size_t>(1, bytes_ + 2 * margin_ + shift);
+    check_cuda(cudaMalloc(&base_, size), "cudaMalloc");
+    check_cuda(cudaMemset(base_, guard, size), "cudaMemset");
+    data_ = static_cast<std::byte*>(base_) + margin_ + shift;
     check_cuda(cudaMemcpy(data_, host_, bytes_, cudaMemcpyHostToDevice), "copy to the device");
   }
   ~guarded_copy() { cudaFree(base_); }
@@ -50,13 +58,14 @@ class guarded_copy {
     return v;
   }
 
-  /// Throws std::runtime_error where a byte before or behind the copy was written.
+  /// Throws std::runtime_error where a guard was written.
   void copy_back() const {
     if (data_ == nullptr) return;
     check_cuda(cudaMemcpy(host_, data_, bytes_, cudaMemcpyDeviceToHost), "copy from the device");
-    for (const std::byte* edge : {data_ - margin, data_ + bytes_}) {
-      std::array<unsigned char, margin> bytes{};
-      check_cuda(cudaMemcpy(bytes.data(), edge, margin, cudaMemcpyDeviceToHost), "copy of guards");
+    if (margin_ == 0) return;
+    for (const std::byte* edge : {data_ - margin_, data_ + bytes_}) {
+      std::array<unsigned char, most_margin> bytes{};
+      check_cuda(cudaMemcpy(bytes.data(), edge, margin_, cudaMemcpyDeviceToHost), "copy of guards");
       if (std::any_of(bytes.begin(), bytes.end(), [](unsigned char b) { return b != guard; })) {
         throw std::runtime_error("memory outside a view was written");
       }
@@ -65,7 +74,7 @@ class guarded_copy {
 
  private:
   static constexpr int guard = 0xC3;
-  static constexpr std::size_t margin = 64;  // bytes
+  static constexpr std::size_t most_margin = 64;  // bytes
 
   static std::size_t span_bytes(const const_matrix_view& v) {
     if (v.rows == 0 || v.cols == 0) return 0;
@@ -75,6 +84,7 @@ class guarded_copy {
 
   void* host_;
   std::size_t bytes_;
+  std::size_t margin_;
   void* base_ = nullptr;
   std::byte* data_ = nullptr;
 };

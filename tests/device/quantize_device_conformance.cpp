@@ -21,12 +21,12 @@ std::atomic<std::uint64_t> calls_served = 0;
 /// which the suite answers with the same case without them. Any other refusal is an error.
 void quantize_on_device(const std::string& backend, const const_matrix_view& in,
                         const quantize_outputs& outputs, const quantize_options& options) {
-  const guarded_copy from(in);
+  const guarded_copy from(in, edges::exact);
   const guarded_copy codes(outputs.codes), scales(outputs.scales);
   const guarded_copy codes_transposed(outputs.codes_transposed);
   const guarded_copy scales_transposed(outputs.scales_transposed);
   const guarded_copy statistics(outputs.statistics, sizeof(quantize_statistics));
-  const guarded_copy flag(options.skip_if_nonzero, sizeof(std::uint32_t));
+  const guarded_copy flag(options.skip_if_nonzero, sizeof(std::uint32_t), edges::exact);
   const_matrix_view device_in = on_device(in);
   device_in.data = from.data();
   quantize_options device_options = options;

@@ -273,7 +273,7 @@ TEST(QuantizeMany, EveryByteOf2To30Elements) {
     quantize(view_of_codes(b.from, data, b.rows, b.cols), expected.outputs(b), b.options,
              {host, 0, nullptr});
     check_sample(b, in, expected, sampled);
-    const guarded_copy device_in(in.data(), in.size());
+    const guarded_copy device_in(in.data(), in.size(), edges::exact);
     for (int i = 0; i < 2; ++i) {
       result got(b);
       quantize_on_device(backends[i], b, device_in, got);
