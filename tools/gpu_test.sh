@@ -108,6 +108,8 @@ for tool in memcheck racecheck initcheck; do
     --gtest_filter='*AnySubset*:*RandomBits*:*EmptyMatrices*:*EveryTile*:*Strided*'
   part "${tool}_quantize_captured" "$sanitizer" --tool "$tool" --error-exitcode 1 \
     "$build/tests/device/device_quantize_test" --gtest_filter='*Captured*'
+  part "${tool}_device_quantize" "$sanitizer" --tool "$tool" --error-exitcode 1 \
+    "$build/tests/device/device_device_quantize_test" --gtest_filter='*Warp*:*Block*'
 done
 
 part copy_and_conversions "$build/tools/bench/gpu_bench"
