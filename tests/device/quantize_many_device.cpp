@@ -102,6 +102,7 @@ struct batch {
   content kind = content::normal;
   std::int64_t rows = 0, cols = 0;
   bool transposed = false;
+  bool counts = false;  ///< statistics
   quantize_options options;
 };
 
@@ -121,6 +122,7 @@ batch batch_at(std::uint64_t number) {
   b.rows = shape[0];
   b.cols = shape[1];
   b.transposed = random() % 2 == 0;
+  b.counts = random() % 4 == 0;
   b.options.tile = tiles[number % 4];
   b.options.math = static_cast<scale_math>(number / 4 % 4);
   b.options.on_nonfinite = static_cast<nonfinite>(random() % 3);
@@ -139,7 +141,8 @@ std::ostream& operator<<(std::ostream& out, const batch& b) {
       << b.options.tile.rows << " x " << b.options.tile.cols << ", " << name(b.options.math) << ", "
       << name(b.options.on_nonfinite) << ", " << name(b.options.round);
   if (b.options.round == rounding::stochastic) out << " K = " << b.options.random.bits;
-  return out << (b.transposed ? ", row-wise and transposed" : "");
+  return out << (b.transposed ? ", row-wise and transposed" : "")
+             << (b.counts ? ", statistics" : "");
 }
 
 /// The batch's matrix in its source format.
@@ -171,12 +174,14 @@ struct result {
         codes(static_cast<std::size_t>(b.rows * b.cols), std::byte{0x55}),
         scales(static_cast<std::size_t>(shape.rows * shape.cols * 4), std::byte{0x55}),
         codes_transposed(b.transposed ? codes.size() : 0, std::byte{0x55}),
-        scales_transposed(b.transposed ? scales.size() : 0, std::byte{0x55}) {}
+        scales_transposed(b.transposed ? scales.size() : 0, std::byte{0x55}),
+        statistics(b.counts ? sizeof(quantize_statistics) : 0, std::byte{0x55}) {}
 
   quantize_outputs outputs(const batch& b) {
     quantize_outputs o{
         .codes = view_of_codes(b.to, codes.data(), b.rows, b.cols),
         .scales = view_of_codes(format_id::fp32, scales.data(), shape.rows, shape.cols)};
+    if (b.counts) o.statistics = reinterpret_cast<quantize_statistics*>(statistics.data());
     if (!b.transposed) return o;
     o.codes_transposed = view_of_codes(b.to, codes_transposed.data(), b.cols, b.rows);
     o.scales_transposed =
@@ -184,11 +189,11 @@ struct result {
     return o;
   }
   [[nodiscard]] std::vector<const std::vector<std::byte>*> all() const {
-    return {&codes, &scales, &codes_transposed, &scales_transposed};
+    return {&codes, &scales, &codes_transposed, &scales_transposed, &statistics};
   }
 
   matrix_shape shape;
-  std::vector<std::byte> codes, scales, codes_transposed, scales_transposed;
+  std::vector<std::byte> codes, scales, codes_transposed, scales_transposed, statistics;
 };
 
 struct tally {
@@ -199,9 +204,9 @@ struct tally {
 void compare(const char* what, const batch& b, const result& got, const result& expected,
              tally& t) {
   static constexpr const char* names[] = {"codes", "scales", "transposed codes",
-                                          "transposed scales"};
+                                          "transposed scales", "statistics"};
   t.elements += got.codes.size();
-  for (std::size_t part = 0; part < 4; ++part) {
+  for (std::size_t part = 0; part < got.all().size(); ++part) {
     const std::vector<std::byte>& a = *got.all()[part];
     const std::vector<std::byte>& e = *expected.all()[part];
     t.bytes += a.size();
@@ -220,7 +225,7 @@ void compare(const char* what, const batch& b, const result& got, const result& 
 void check_sample(const batch& b, const std::vector<std::byte>& in, const result& whole, tally& t) {
   batch part = b;
   part.rows = 128;
-  part.transposed = false;
+  part.transposed = part.counts = false;
   const std::int64_t row =
       128 * static_cast<std::int64_t>(b.number % static_cast<std::uint64_t>(b.rows / 128));
   part.options.random.offset += static_cast<std::uint64_t>(row * b.cols);
@@ -240,15 +245,18 @@ void quantize_on_device(const std::string& backend, const batch& b, const guarde
   const quantize_outputs o = r.outputs(b);
   const guarded_copy codes(o.codes), scales(o.scales), codes_transposed(o.codes_transposed),
       scales_transposed(o.scales_transposed);
+  const guarded_copy statistics(o.statistics, sizeof(quantize_statistics));
   const_matrix_view from = on_device(view_of_codes(b.from, in.data(), b.rows, b.cols));
   quantize(from,
            {.codes = codes.placed(o.codes),
             .scales = scales.placed(o.scales),
             .codes_transposed = codes_transposed.placed(o.codes_transposed),
-            .scales_transposed = scales_transposed.placed(o.scales_transposed)},
+            .scales_transposed = scales_transposed.placed(o.scales_transposed),
+            .statistics = static_cast<quantize_statistics*>(statistics.data())},
            b.options, on_stream(nullptr, backend));
   check_cuda(cudaDeviceSynchronize(), "the quantization");
-  for (const guarded_copy* copy : {&codes, &scales, &codes_transposed, &scales_transposed}) {
+  for (const guarded_copy* copy :
+       {&codes, &scales, &codes_transposed, &scales_transposed, &statistics}) {
     copy->copy_back();
   }
 }
