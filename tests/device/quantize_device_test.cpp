@@ -3,6 +3,8 @@
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <random>
@@ -280,6 +282,65 @@ TEST_P(QuantizeDevice, ManyElements) {
       ASSERT_EQ(std::memcmp(again.data(), expected.data(), again.size()), 0);
     }
   }
+}
+
+/// Zeros alone have no smallest magnitude above zero, alone or beside rows of numbers; and what is
+/// captured into a graph counts at each replay, in a workspace of the caller's or the stream's.
+TEST_P(QuantizeDevice, CountsZerosAndInGraphs) {
+  initialize(GetParam());
+  constexpr std::int64_t rows = 96, cols = 256;
+  cudaStream_t stream;
+  check(cudaStreamCreate(&stream), "stream");
+  const executor where = on_stream(stream, GetParam());
+  for (const format_id from : {format_id::fp32, format_id::fp16, format_id::bf16}) {
+    for (const tile_shape tile : {tile_shape{1, 128}, tile_shape{32, 32}, tile_shape{0, 0}}) {
+      for (const bool own_workspace : {false, true}) {
+        const placed p{from, rows, cols, cols};
+        const auto bytes = static_cast<std::size_t>(rows * cols * storage_bytes(from));
+        device_block in(bytes), codes(rows * cols), counted(sizeof(quantize_statistics));
+        const matrix_view device_in = p.at(in.data(), memory_space::device);
+        quantize_outputs to{
+            .codes = {codes.data(), format_id::e4m3, rows, cols, cols, 1, memory_space::device},
+            .statistics = reinterpret_cast<quantize_statistics*>(counted.data())};
+        quantize_options options{.tile = tile};
+        const std::size_t needed = quantize_workspace(device_in, to, options, where);
+        const device_block memory(needed);
+        if (own_workspace) options.workspace = {memory.data(), needed};
+        cudaGraph_t graph;
+        cudaGraphExec_t exec;
+        check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), "begin capture");
+        quantize(device_in, to, options, where);
+        check(cudaStreamEndCapture(stream, &graph), "end capture");
+        check(cudaGraphInstantiate(&exec, graph, 0), "instantiate");
+        for (const bool zeros : {true, false}) {
+          engine random(11);
+          std::vector<std::byte> data = random_memory(random, p);
+          data.resize(bytes);
+          if (zeros)
+            std::fill(data.begin(), data.end(), std::byte{});
+          else
+            std::fill_n(data.begin(), bytes / 2, std::byte{});
+          in.upload(data.data());
+          check(cudaGraphLaunch(exec, stream), "replay");
+          check(cudaStreamSynchronize(stream), "synchronize");
+          quantize_statistics got, expected;
+          counted.download(&got);
+          std::vector<e4m3> scratch(rows * cols);
+          quantize_options plain{.tile = tile};
+          quantize(p.at(data.data(), memory_space::host),
+                   {.codes = view_of(scratch.data(), rows, cols), .statistics = &expected}, plain,
+                   find_executor("reference"));
+          EXPECT_TRUE(got == expected)
+              << name(from) << " " << tile.rows << " x " << tile.cols << " zeros " << zeros
+              << " min_nonzero " << got.min_nonzero << " expected " << expected.min_nonzero;
+          if (zeros) EXPECT_EQ(std::bit_cast<std::uint32_t>(got.min_nonzero), 0u);
+        }
+        cudaGraphExecDestroy(exec);
+        cudaGraphDestroy(graph);
+      }
+    }
+  }
+  cudaStreamDestroy(stream);
 }
 
 TEST_P(QuantizeDevice, RefusesAWorkspaceThatIsTooSmall) {

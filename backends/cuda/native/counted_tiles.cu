@@ -1,6 +1,6 @@
 // Quantization in one pass over the matrix, with statistics: as block_tiles.cu by the FP8
-// conversion, and each warp joins the leaves of the sum trees of contract §6 up to the width of the
-// patch.
+// conversion, and each block joins the leaves of the sum trees of contract §6 up to the width of
+// its patch.
 #include <cstdint>
 
 #include "backends/cuda/native/block_tiles.cuh"
@@ -11,8 +11,7 @@
 namespace samebits::cuda {
 namespace {
 
-/// product_cast; keeps the dequantization scale where others keep a reciprocal. Elements whose
-/// codes might stand for Inf, those of the topmost binade, go by the definition.
+/// product_cast; keeps the dequantization scale where others keep a reciprocal.
 template <format_id To>
 struct counted_cast : product_cast<To> {
   __device__ __forceinline__ static tile_factor factor_of(const tile_scale& s) {
@@ -20,7 +19,8 @@ struct counted_cast : product_cast<To> {
   }
 };
 
-/// Codes from here on have the exponent of the largest finite numbers, or more.
+/// Codes from here on have the exponent of the largest finite numbers, or more: in a block that has
+/// one, what a code stands for might be Inf, and all goes by the definition.
 template <format_id From>
 inline constexpr std::uint32_t top_binade = inf_magnitude<From> -
                                             (1u << spec_of(From).mantissa_bits);
@@ -30,8 +30,7 @@ inline constexpr std::uint32_t top_binade = inf_magnitude<From> -
 template <format_id From>
 struct plain_counts {
   static constexpr bool paired = spec_of(From).storage_bits == 16;
-  std::uint32_t lowest =
-      paired ? 0x7FFF7FFFu : 0xFFFFFFFFu;  ///< magnitudes - 1; 0 wraps to the top
+  std::uint32_t lowest = 0xFFFFFFFFu;  ///< of magnitudes - 1, where 0 wraps to the top
   std::uint32_t zeros = 0, zero_codes = 0;
 
   __device__ __forceinline__ void add(const strip_of<From>& x, uint2 codes) {
