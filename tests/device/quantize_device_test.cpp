@@ -333,7 +333,9 @@ TEST_P(QuantizeDevice, CountsZerosAndInGraphs) {
           EXPECT_TRUE(got == expected)
               << name(from) << " " << tile.rows << " x " << tile.cols << " zeros " << zeros
               << " min_nonzero " << got.min_nonzero << " expected " << expected.min_nonzero;
-          if (zeros) EXPECT_EQ(std::bit_cast<std::uint32_t>(got.min_nonzero), 0u);
+          if (zeros) {
+            EXPECT_EQ(std::bit_cast<std::uint32_t>(got.min_nonzero), 0u);
+          }
         }
         cudaGraphExecDestroy(exec);
         cudaGraphDestroy(graph);
