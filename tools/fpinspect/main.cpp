@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <csignal>
-#include <cstddef>
 #include <cstdio>
 #include <exception>
 #include <functional>
@@ -17,117 +16,13 @@
 #include "fpinspect/options.hpp"
 #include "fpinspect/output.hpp"
 #include "fpinspect/scaler_trace.hpp"
+#include "fpinspect/value_marks.hpp"
 #include "samebits/error.hpp"
-#include "samebits/format.hpp"
-#include "samebits/text.hpp"
 #include "samebits/version.hpp"
 #include "tensor_file/error.hpp"
-#include "tensor_file/escape.hpp"
 
 namespace fpinspect {
 namespace {
-
-// CLI11 takes "-inf" and "-.5" for options and fails on "--" inside a subcommand. What is a value
-// for certain therefore travels through it behind this character, which no option starts with.
-constexpr char value_mark = '\x01';
-
-bool is_negative_number(const std::string& text) {
-  return text.starts_with('-') && samebits::parse(samebits::format_id::fp64, text).ok;
-}
-
-std::vector<std::string> marked_arguments(int argc, char** argv) {
-  std::vector<std::string> arguments;
-  bool values_only = false;
-  for (int i = 1; i < argc; ++i) {
-    const std::string text = argv[i];
-    if (!values_only && text == "--") {
-      values_only = true;
-    } else if (values_only || is_negative_number(text) || text.starts_with(value_mark)) {
-      arguments.push_back(value_mark + text);
-    } else {
-      arguments.push_back(text);
-    }
-  }
-  return arguments;
-}
-
-void unmark(std::string& text) {
-  if (text.starts_with(value_mark)) text.erase(0, 1);
-}
-void unmark(std::vector<std::string>& texts) {
-  for (std::string& text : texts) unmark(text);
-}
-void unmark(rule_options& rule) {
-  for (std::string* text : {&rule.round, &rule.overflow, &rule.nan, &rule.seed, &rule.stream,
-                            &rule.offset, &rule.random_bits}) {
-    unmark(*text);
-  }
-}
-void unmark(formats_arguments&) {}
-void unmark(show_arguments& arguments) {
-  unmark(arguments.format);
-  unmark(arguments.value);
-}
-void unmark(cast_arguments& arguments) {
-  unmark(arguments.rule);
-  unmark(arguments.values);
-  unmark(arguments.to);
-  unmark(arguments.from);
-}
-void unmark(convert_arguments& arguments) {
-  unmark(arguments.rule);
-  unmark(arguments.input);
-  unmark(arguments.output);
-  unmark(arguments.to);
-  unmark(arguments.from);
-  unmark(arguments.backend);
-}
-void unmark(quantize_arguments& arguments) {
-  unmark(arguments.rule);
-  for (std::string* text : {&arguments.input, &arguments.output, &arguments.to, &arguments.from,
-                            &arguments.block, &arguments.scale, &arguments.eps,
-                            &arguments.upper_bound, &arguments.nonfinite, &arguments.backend}) {
-    unmark(*text);
-  }
-}
-void unmark(dequantize_arguments& arguments) {
-  for (std::string* text :
-       {&arguments.input, &arguments.output, &arguments.to, &arguments.block, &arguments.backend}) {
-    unmark(*text);
-  }
-}
-void unmark(scaler_arguments& arguments) {
-  unmark(arguments.set);
-  for (std::string* text : {&arguments.policy, &arguments.trace, &arguments.generate,
-                            &arguments.steps, &arguments.seed, &arguments.out}) {
-    unmark(*text);
-  }
-}
-void unmark(arith_arguments& arguments) {
-  unmark(arguments.rule);
-  unmark(arguments.operands);
-  for (std::string* text :
-       {&arguments.op, &arguments.format, &arguments.dest, &arguments.out, &arguments.flags}) {
-    unmark(*text);
-  }
-}
-void unmark(backends_arguments&) {}
-void unmark(verify_arguments& arguments) {
-  unmark(arguments.backend);
-  unmark(arguments.threads);
-}
-void unmark(tensor_arguments& arguments) {
-  unmark(arguments.file);
-  unmark(arguments.tensors);
-  unmark(arguments.to);
-}
-
-/// Messages of others, which may quote the command line as it came.
-std::string cleaned(std::string text) {
-  std::erase(text, value_mark);
-  constexpr std::size_t limit = 2000;
-  return samebits::tensor_file::escape(text, limit);
-}
 
 /// The parser and what it fills. Subcommands write to `out` when run() is called.
 class command_line {
@@ -189,7 +84,8 @@ class command_line {
     }
     if (arguments.empty()) throw usage_error("a subcommand is required: " + names);
     if (arguments.front().starts_with('-')) return;
-    throw usage_error(cleaned(arguments.front()) + " is not a subcommand; there are: " + names);
+    throw usage_error(unmarked_message(arguments.front()) +
+                      " is not a subcommand; there are: " + names);
   }
 
   template <class Arguments>
@@ -381,7 +277,7 @@ int run(int argc, char** argv) {
     out.flush();
     return static_cast<int>(exit_code::ok);
   } catch (const CLI::Error& error) {
-    return fail(exit_code::command_line, cleaned(error.what()));
+    return fail(exit_code::command_line, unmarked_message(error.what()));
   } catch (const check_failed& error) {
     return fail(exit_code::check_failed, error.what());
   } catch (const usage_error& error) {
@@ -395,13 +291,13 @@ int run(int argc, char** argv) {
   } catch (const backend_error& error) {
     return fail(exit_code::backend, error.what());
   } catch (const samebits::unsupported& error) {
-    return fail(exit_code::backend, cleaned(error.what()));
+    return fail(exit_code::backend, unmarked_message(error.what()));
   } catch (const samebits::cuda_error& error) {
-    return fail(exit_code::backend, cleaned(error.what()));
+    return fail(exit_code::backend, unmarked_message(error.what()));
   } catch (const std::bad_alloc&) {
     return fail(exit_code::file, "not enough memory");
   } catch (const std::exception& error) {
-    return fail(exit_code::file, cleaned(error.what()));
+    return fail(exit_code::file, unmarked_message(error.what()));
   }
 }
 
