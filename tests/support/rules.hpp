@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,7 +14,16 @@
 namespace samebits::support {
 
 /// The oracle's own row of a format; by name, since the two tables share nothing else.
-inline const oracle::format& judge_of(format_id f) { return oracle::format_named(name(f)); }
+inline const oracle::format& judge_of(format_id f) {
+  static const auto rows = [] {
+    std::array<const oracle::format*, format_count> found{};
+    for (int i = 0; i < format_count; ++i) {
+      found[static_cast<std::size_t>(format_at(i))] = &oracle::format_named(name(format_at(i)));
+    }
+    return found;
+  }();
+  return *rows.at(static_cast<std::size_t>(f));
+}
 
 inline std::vector<format_id> all_formats() {
   std::vector<format_id> formats;
