@@ -6,6 +6,7 @@
 
 #include "mutation/record.hpp"
 #include "numerics/arithmetic.hpp"
+#include "numerics/classify.hpp"
 #include "numerics/convert.hpp"
 #include "numerics/random.hpp"
 
@@ -34,6 +35,10 @@ bool agrees(const record& r, std::uint64_t code, flags raised) {
 bool agrees(const record& r, const outcome& got) { return agrees(r, got.code, got.raised); }
 
 bool compare_agrees(const record& r) {
+  if (r.op == 1) {  // formats without arithmetic
+    const comparison only = compare(spec(r.format[0]), r.a, r.b);
+    return only.less == (r.expected == 0) && only.equal == (r.expected == 1);
+  }
   const ordered got = compare_numbers(spec(r.format[0]), r.a, spec(r.format[1]), r.b);
   if (!agrees(r, r.expected, got.raised)) return false;
   if (got.less != (r.expected == 0) || got.equal != (r.expected == 1) ||
@@ -45,18 +50,33 @@ bool compare_agrees(const record& r) {
   return same.less == got.less && same.equal == got.equal;
 }
 
-/// By encode_scaled(), too, which text and scale maths round with.
-bool scale_b_agrees(const record& r, const format_spec& a, const format_spec& to,
-                    const cast_rule& rule, std::uint64_t dither) {
-  const auto n = static_cast<std::int32_t>(r.b);
-  if (!agrees(r, scale_exponent(a, r.a, n, to, rule, dither))) return false;
+/// The value of a code of `a` times 2^n by encode_scaled(), which takes it as an integer and a
+/// power of two, and which text and scale maths round with.
+bool encode_scaled_agrees(const record& r, const format_spec& a, std::int64_t n,
+                          const format_spec& to, const cast_rule& rule, std::uint64_t dither,
+                          bool inexact, bool overflow) {
+  if (!has_arithmetic(a)) return true;
   const number x = unpack(a, r.a);
   if (x.kind != number_kind::finite && x.kind != number_kind::zero) return true;
   const std::uint64_t sig = x.kind == number_kind::zero ? 0 : x.sig;
-  const std::int64_t exponent = std::int64_t{n} + x.exponent - (number_bits - 1);
+  const std::int64_t exponent = n + x.exponent - (number_bits - 1);
   const auto got = encode_scaled(to, rule, x.negative, sig, exponent, dither);
-  return got.code == r.expected && got.inexact == ((r.flags & 16) != 0) &&
-         got.overflow == ((r.flags & 4) != 0);
+  return got.code == r.expected && got.inexact == inexact && got.overflow == overflow;
+}
+
+bool convert_agrees(const record& r, const format_spec& a, const format_spec& to,
+                    const cast_rule& rule, const random_bits& random, std::uint64_t dither) {
+  const bool inexact = (r.flags & 1) != 0, overflow = (r.flags & 2) != 0;
+  const auto got = convert_any(a, to, rule, r.a, random);
+  return got.code == r.expected && got.inexact == inexact && got.overflow == overflow &&
+         encode_scaled_agrees(r, a, 0, to, rule, dither, inexact, overflow);
+}
+
+bool scale_b_agrees(const record& r, const format_spec& a, const format_spec& to,
+                    const cast_rule& rule, std::uint64_t dither) {
+  const auto n = static_cast<std::int32_t>(r.b);
+  return agrees(r, scale_exponent(a, r.a, n, to, rule, dither)) &&
+         encode_scaled_agrees(r, a, n, to, rule, dither, (r.flags & 16) != 0, (r.flags & 4) != 0);
 }
 
 bool holds(const record& r) {
@@ -71,11 +91,7 @@ bool holds(const record& r) {
     case call::compute:
       return agrees(r, compute(operation_at(r.op), {a, r.a}, {spec(r.format[1]), r.b},
                                {spec(r.format[2]), r.c}, to, rule, dither));
-    case call::convert: {
-      const auto got = convert_any(a, to, rule, r.a, random);
-      return got.code == r.expected && got.inexact == ((r.flags & 1) != 0) &&
-             got.overflow == ((r.flags & 2) != 0);
-    }
+    case call::convert: return convert_agrees(r, a, to, rule, random, dither);
     case call::to_integer: {
       const auto got = to_integer(a, r.a, integer, rule.round, dither);
       return agrees(r, got.bits, got.raised);
@@ -88,6 +104,7 @@ bool holds(const record& r) {
     }
     case call::compare: return compare_agrees(r);
     case call::total_order: return total_order(a, r.a, r.b) == (r.expected != 0);
+    case call::negate: return negate(a, r.a) == r.expected;
     case call::neighbours: return next_up(a, r.a) == r.expected && next_down(a, r.a) == r.c;
     case call::random_word: return random_word(r.a, r.b, r.c, r.k) == r.expected;
   }

@@ -13,9 +13,12 @@ enum class call : std::uint8_t {
   from_integer,  ///< a as an integer of `extra` as above, into `to`
   scale_b,       ///< a of format[0] by the int32 in b, into `to`
   log_b,         ///< a of format[0]
-  compare,      ///< a and b of format[0] and [1]; expected: 0 less, 1 equal, 2 greater, 3 unordered
+  /// a and b of format[0] and [1]; expected: 0 less, 1 equal, 2 greater, 3 unordered. op 1: one
+  /// format that may have no arithmetic
+  compare,
   total_order,  ///< a and b of format[0]
   neighbours,   ///< a of format[0]; expected: next up, and next down in c
+  negate,       ///< a of format[0]
   random_word,  ///< seed a, stream b, index c, K
 };
 

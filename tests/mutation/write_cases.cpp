@@ -5,6 +5,7 @@
 #include <random>
 #include <vector>
 
+#include "mutation/ladder.hpp"
 #include "mutation/record.hpp"
 #include "oracle/convert.hpp"
 #include "oracle/philox.hpp"
@@ -28,9 +29,11 @@ class writer {
     for (int i = 0; i < 60000; ++i) scaled();
     for (int i = 0; i < 60000; ++i) ordered();
     for (int i = 0; i < 3000; ++i) random_words();
-    for (const format_id f : arithmetic_formats) {
-      for (std::uint64_t code = 0; code < 65536 && code >> spec_of(f).storage_bits == 0; ++code) {
-        neighbours(f, code);
+    for (const format_id f : all_formats()) {
+      if (judge_of(f).code_bits <= 8) {
+        small_format(f);
+      } else {
+        wide_format(f);
       }
     }
   }
@@ -182,22 +185,81 @@ class writer {
     put(r);
   }
 
+  /// Every code of at most 8 bits, and every pair of them; some with bits above the code set, which
+  /// are ignored.
+  void small_format(format_id format) {
+    const oracle::format& f = judge_of(format);
+    const ladder steps(f);
+    const std::uint64_t codes = std::uint64_t{1} << f.code_bits;
+    for (std::uint64_t code = 0; code < codes; ++code) {
+      const std::uint64_t ignored = codes < 256 ? next() % (256 / codes) * codes : 0;
+      record r{};
+      r.kind = call::neighbours;
+      r.format[0] = id(format);
+      r.a = code | ignored;
+      r.expected = steps.above(code);
+      r.c = steps.below(code);
+      put(r);
+      negated(format, code, ignored);
+      for (std::uint64_t other = 0; other < codes; ++other) compared(format, code, other);
+    }
+  }
+
+  void compared(format_id format, std::uint64_t a, std::uint64_t b) {
+    record r{};
+    r.kind = call::compare;
+    r.op = 1;
+    r.format[0] = r.format[1] = id(format);
+    r.a = a;
+    r.b = b;
+    const oracle::operand x{&judge_of(format), a}, y{&judge_of(format), b};
+    r.expected = static_cast<std::uint64_t>(oracle::compare_values(x, y).order);
+    put(r);
+  }
+
+  /// The sign bit flipped, where there is one (contract §2): fnuz has no -0 and one NaN.
+  void negated(format_id format, std::uint64_t code, std::uint64_t ignored) {
+    const oracle::format& f = judge_of(format);
+    const std::uint64_t sign = std::uint64_t{1} << (f.code_bits - 1);
+    const bool one_zero = f.zero == oracle::zeros::positive_only && code % sign == 0;
+    record r{};
+    r.kind = call::negate;
+    r.format[0] = id(format);
+    r.a = code | ignored;
+    r.expected = f.sign_bits == 0 || one_zero ? code : code ^ sign;
+    put(r);
+  }
+
+  /// Codes of more bits: all of 16, drawn ones of more.
+  void wide_format(format_id format) {
+    const oracle::format& f = judge_of(format);
+    const std::uint64_t low = (std::uint64_t{1} << f.unused_low_bits) - 1;
+    for (std::uint64_t i = 0; i < 65536; ++i) {
+      const std::uint64_t drawn = f.code_bits == 16 ? i : any_code(format, format);
+      const std::uint64_t code = drawn & ~low;
+      neighbours(format, code, drawn & low);
+      negated(format, code, drawn & low);
+      if (f.code_bits != 16) compared(format, code, any_code(format, format));
+    }
+  }
+
   /// The code after `code` in total order, where that is a number; else what contract §5 says.
   static std::uint64_t up(const oracle::format& f, std::uint64_t code) {
     const std::uint64_t sign = std::uint64_t{1} << (f.code_bits - 1);
     if (oracle::decode(f, code).kind == oracle::value_kind::nan) return *f.canonical_nan;
     if (f.infinity && code == *f.infinity) return code;
     if (code == sign || code == 0) return f.min_subnormal;
-    return code < sign ? code + 1 : code - 1;
+    const std::uint64_t step = std::uint64_t{1} << f.unused_low_bits;
+    return code < sign ? code + step : code - step;
   }
 
-  void neighbours(format_id id_of_format, std::uint64_t code) {
+  void neighbours(format_id id_of_format, std::uint64_t code, std::uint64_t ignored) {
     const oracle::format& f = judge_of(id_of_format);
     const std::uint64_t sign = std::uint64_t{1} << (f.code_bits - 1);
     record r{};
     r.kind = call::neighbours;
     r.format[0] = id(id_of_format);
-    r.a = code;
+    r.a = code | ignored;
     r.expected = up(f, code);
     const std::uint64_t mirrored = up(f, code ^ sign);
     const bool nan = oracle::decode(f, mirrored).kind == oracle::value_kind::nan;
