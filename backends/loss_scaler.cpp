@@ -63,16 +63,25 @@ loss_scaler::record& loss_scaler::begin_unscale(std::string_view optimizer, std:
   return r;
 }
 
-unscale_report loss_scaler::unscale(std::span<const matrix_view> gradients,
-                                    std::string_view optimizer) {
-  record& r = begin_unscale(optimizer, "unscale");
-  const unscale_report report = samebits::unscale(gradients, inverse_scale());
+unscale_report loss_scaler::unscaled_by(record& r, const unscale_report& report) {
   r.seen = {.nonfinite = report.nonfinite != 0,
             .loss_nonfinite = false,
             .unscaled_nonfinite = report.overflowed != 0,
             .amax = report.amax};
   r.at = stage::unscaled;
   return report;
+}
+
+unscale_report loss_scaler::unscale(std::span<const matrix_view> gradients,
+                                    std::string_view optimizer) {
+  record& r = begin_unscale(optimizer, "unscale");
+  return unscaled_by(r, samebits::unscale(gradients, inverse_scale()));
+}
+
+unscale_report loss_scaler::unscale(const tensor_plan& gradients, std::string_view optimizer,
+                                    const executor& where) {
+  record& r = begin_unscale(optimizer, "unscale");
+  return unscaled_by(r, samebits::unscale(gradients, inverse_scale(), where));
 }
 
 void loss_scaler::observe(const step_observation& seen, std::string_view optimizer) {

@@ -1,9 +1,9 @@
-// Binary64: product and quotient rounded to nearest even, and the way from and to binary32, in
-// integers.
+// Binary64: sum, product, quotient and square root rounded to nearest even, and the way from and to
+// binary32, in integers.
 //
 // What a processor's operations return in IEEE 754 steps, whatever the flags of the build and the
-// state of the process are. For numbers >= 0 that are not NaN, which is what loss scales and their
-// factors are; a result that would be NaN is the canonical one.
+// state of the process are. For numbers >= 0 that are not NaN, which is what loss scales, their
+// factors and sums of squares are; a result that would be NaN is the canonical one.
 #pragma once
 
 #include <cstdint>
@@ -82,6 +82,43 @@ SAMEBITS_INLINE constexpr std::uint64_t divide(std::uint64_t a, std::uint64_t b)
     remainder %= y.sig;
   }
   return round(quotient | (remainder != 0 ? 1 : 0), x.exponent - y.exponent - 60);
+}
+
+/// RN(a + b).
+SAMEBITS_INLINE constexpr std::uint64_t add(std::uint64_t a, std::uint64_t b) {
+  const std::uint64_t greater = a < b ? b : a;
+  const std::uint64_t lesser = a < b ? a : b;
+  if (greater == inf || lesser == 0) return greater;
+  const parts x = split(greater);
+  const parts y = split(lesser);
+  constexpr int up = 8;  // below 2^61, so that the sum stays below 2^62
+  const int down = x.exponent - y.exponent < 63 ? x.exponent - y.exponent : 63;
+  const std::uint64_t high = y.sig << up;
+  const std::uint64_t moved = high >> down;
+  const bool rest = moved << down != high;
+  return round((x.sig << up) + (moved | (rest ? 1 : 0)), x.exponent - up);
+}
+
+/// RN(sqrt(a)).
+SAMEBITS_INLINE constexpr std::uint64_t square_root(std::uint64_t a) {
+  if (a == 0 || a == inf) return a;
+  const parts x = split(a);
+  // a = n * 2^exponent with 2^52 <= n < 2^54 and an even exponent; the root of n * 4^34, bit by
+  // bit, has 60 or 61 bits.
+  const int odd = x.exponent & 1;
+  const std::uint64_t n = x.sig << odd;
+  constexpr int zeros = 34;
+  std::uint64_t root = 0;
+  std::uint64_t rest = 0;  // of the digits seen so far: at most 2 * root
+  for (int pair = 26 + zeros; pair >= 0; --pair) {
+    const std::uint64_t digits = pair >= zeros ? (n >> (2 * (pair - zeros))) & 3 : 0;
+    rest = (rest << 2) | digits;
+    const std::uint64_t trial = (root << 2) | 1;
+    const bool one_more = rest >= trial;
+    if (one_more) rest -= trial;
+    root = (root << 1) | (one_more ? 1 : 0);
+  }
+  return round(root | (rest != 0 ? 1 : 0), (x.exponent - odd) / 2 - zeros);
 }
 
 /// Exactly.

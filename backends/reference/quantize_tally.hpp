@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 
+#include "numerics/sum_tree.hpp"
 #include "samebits/quantize.hpp"
 #include "samebits/reduce.hpp"
 
@@ -30,7 +31,7 @@ struct quantize_tally {
 /// of chunk_elements on, or those that are left. It is a node of the tree of contract §6.
 class chunk_counter {
  public:
-  static constexpr std::int64_t chunk_elements = 4096;
+  static constexpr std::int64_t chunk_elements = numerics::chunk_elements;
   static constexpr std::size_t most_at_once = 256;
 
   /// Up to most_at_once elements.

@@ -4,19 +4,15 @@
 #include "backends/build_flags.hpp"
 #include "backends/reference/reference.hpp"
 #include "backends/self_test.hpp"
+#include "numerics/sum_tree.hpp"
 
 namespace samebits {
 
-void tree_sum::push(double leaf) {
-  // As in binary counting: every set low bit of count_ is a left neighbour waiting to be joined.
-  double node = leaf;
-  int level = 0;
-  for (std::uint64_t waiting = count_; (waiting & 1) != 0; waiting >>= 1) {
-    node = nodes_[level++] + node;
-  }
-  nodes_[level] = node;
-  ++count_;
-}
+namespace {
+double sum_of(double left, double right) { return left + right; }
+}  // namespace
+
+void tree_sum::push(double leaf) { numerics::append_leaf(nodes_, count_, leaf, sum_of); }
 
 void tree_sum::add(std::span<const double> leaves) {
   backends::require_tested(backends::reference);
@@ -33,15 +29,7 @@ void tree_sum::add_squares(std::span<const double> values) {
 
 double tree_sum::value() const {
   backends::require_tested(backends::reference);
-  // What is left of each level is its last node: the right neighbour of the next one above.
-  double sum = 0.0;
-  bool any = false;
-  for (int level = 0; level < 64; ++level) {
-    if (((count_ >> level) & 1) == 0) continue;
-    sum = any ? nodes_[level] + sum : nodes_[level];
-    any = true;
-  }
-  return sum;
+  return numerics::root_of_tree(nodes_, count_, 0.0, sum_of);
 }
 
 }  // namespace samebits

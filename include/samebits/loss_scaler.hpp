@@ -28,6 +28,8 @@
 #include "numerics/loss_scale_compat.hpp"
 #include "samebits/error.hpp"
 #include "samebits/loss_scaling.hpp"
+#include "samebits/plan_ops.hpp"
+#include "samebits/tensor_plan.hpp"
 #include "samebits/view.hpp"
 
 namespace samebits {
@@ -77,24 +79,8 @@ struct state_entry {
   friend bool operator==(const state_entry&, const state_entry&) = default;
 };
 
-/// What unscale() saw, of one list of tensors.
-struct unscale_report {
-  std::uint64_t count = 0;       ///< elements
-  std::uint64_t nonfinite = 0;   ///< Inf or NaN before they were unscaled
-  std::uint64_t overflowed = 0;  ///< finite before, but not after
-  std::uint32_t amax = 0;        ///< of the scaled elements (contract §6), binary32 bits
-  std::int64_t first_bad = -1;   ///< position in the list of the first tensor with any such element
-
-  friend constexpr bool operator==(const unscale_report&, const unscale_report&) = default;
-};
-
-/// Multiplies every element by inverse_scale, in place: RN(x * inverse_scale) in binary32, then
-/// rounded to nearest even into the tensor's own format, overflow::ieee. Elements that are not
-/// finite are multiplied too, a NaN becomes the canonical one.
-///
-/// Tensors are host matrices of fp32, fp16 or bf16, mixed as they come; no element may be in two of
-/// them. inverse_scale is not negative and not NaN. Throws invalid_argument naming the tensor's
-/// position, before anything is written; a tensor that stands there twice is refused, too.
+/// unscale() of a list that is not kept: what samebits/plan_ops.hpp does over a tensor_plan of these
+/// tensors, which lie in host memory. Throws what that and the plan's constructor throw.
 unscale_report unscale(std::span<const matrix_view> tensors, float inverse_scale);
 
 /// A loss scale that follows the gradients.
@@ -114,6 +100,9 @@ class loss_scaler {
   /// Unscales gradients in place by the scale that scale() used, and remembers whether the
   /// optimizer may step. Throws what the free function throws.
   unscale_report unscale(std::span<const matrix_view> gradients, std::string_view optimizer = {});
+  /// The same over a plan, on any executor.
+  unscale_report unscale(const tensor_plan& gradients, std::string_view optimizer = {},
+                         const executor& where = {});
 
   /// In place of unscale(), for callers who unscale themselves: what they saw of the gradients.
   void observe(const step_observation& seen, std::string_view optimizer = {});
@@ -176,6 +165,7 @@ class loss_scaler {
   };
 
   [[nodiscard]] bool unscaled(std::string_view optimizer) const;
+  unscale_report unscaled_by(record& r, const unscale_report& report);
   record& begin_unscale(std::string_view optimizer, std::string_view call);
   bool begin_step(std::string_view optimizer);
   void end_step(std::string_view optimizer, bool applied);

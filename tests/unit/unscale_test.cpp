@@ -83,7 +83,7 @@ TEST(Unscale, MixedListsNameTheFirstBadTensor) {
   EXPECT_EQ(a, (std::vector<float>{0.5f, 1.0f}));
   EXPECT_EQ(b[1].bits(), fp16(-4.0f).bits());
   EXPECT_EQ(report, (unscale_report{6, 2, 0, 0x7F800000, 2}));
-  EXPECT_EQ(unscale({}, 0.5f), unscale_report{});
+  EXPECT_EQ(unscale(std::span<const matrix_view>(), 0.5f), unscale_report{});
 }
 
 TEST(Unscale, StridesLeaveTheRestAlone) {

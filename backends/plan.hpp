@@ -1,0 +1,62 @@
+// A plan as backends read it, and what a backend brings to the operations over one.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "backends/backend.hpp"
+#include "numerics/inspect.hpp"
+#include "numerics/plan.hpp"
+#include "numerics/plan_ops.hpp"
+#include "samebits/plan_ops.hpp"
+#include "samebits/tensor_plan.hpp"
+
+namespace samebits::backends {
+
+/// The tables lie in host memory wherever the tensors do; a device backend uploads them.
+struct plan_data {
+  std::vector<plan_tensor> tensors;
+  std::vector<numerics::plan_row> rows;
+  std::vector<std::uint32_t> row_of_chunk;
+  std::uint64_t elements = 0;
+  memory_space space = memory_space::host;
+
+  [[nodiscard]] numerics::plan_tables tables() const {
+    return {rows.data(), row_of_chunk.data(), rows.size(), row_of_chunk.size()};
+  }
+};
+
+/// "tensors[3] 'layer.weight'", or without a name "tensors[3]".
+std::string tensor_text(const plan_tensor& tensor, std::size_t position, const char* plan);
+
+struct axpby_call {
+  std::uint32_t a;  ///< binary32 bits
+  numerics::plan_tables x;
+  std::uint32_t b;  ///< binary32 bits
+  numerics::plan_tables y;
+  numerics::plan_tables out;
+};
+
+struct accumulate_call {
+  numerics::plan_tables acc;
+  numerics::plan_tables gradients;
+  const float* scales;  ///< by tensor, or null
+};
+
+/// Plan operations of a host backend, on chunks [begin, end) of plans that were checked; called
+/// from several threads at once, and right whatever the control register says. Chunks are numbered
+/// as in numerics/plan.hpp; plans of one call have the same.
+struct plan_kernels {
+  /// Writes tallies[chunk] for each chunk, and adds to exponents[exponent_buckets] where they are
+  /// counted.
+  void (*inspect)(const numerics::plan_tables& plan, element_range chunks, inspect_counts counts,
+                  numerics::chunk_tally* tallies, std::uint64_t* exponents);
+  /// Scales in place; writes tallies[chunk].
+  void (*scale)(const numerics::plan_tables& plan, element_range chunks, std::uint32_t factor,
+                numerics::scale_tally* tallies);
+  void (*axpby)(const axpby_call& call, element_range chunks);
+  void (*accumulate)(const accumulate_call& call, element_range chunks);
+};
+
+}  // namespace samebits::backends

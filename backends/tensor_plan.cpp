@@ -1,0 +1,146 @@
+// tensor_plan: checks a list of tensors and cuts it into chunks.
+#include "samebits/tensor_plan.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "backends/plan.hpp"
+#include "backends/view_checks.hpp"
+#include "samebits/error.hpp"
+
+namespace samebits {
+namespace backends {
+namespace {
+
+using numerics::plan_row;
+
+bool is_plan_format(format_id format) {
+  using enum format_id;
+  return format == fp32 || format == fp16 || format == bf16 || format == e4m3 || format == e5m2;
+}
+
+/// Element i lies i elements behind the first.
+bool is_dense(const matrix_view& v) {
+  const bool row_is_dense = v.cols == 1 || v.col_stride == 1;
+  return row_is_dense && (v.rows == 1 || v.row_stride == v.cols);
+}
+
+plan_row row_of(const plan_tensor& tensor, std::uint64_t first_chunk) {
+  const matrix_view& v = tensor.view;
+  const std::int64_t count = v.rows * v.cols;
+  return {v.data,       count,        std::max<std::int64_t>(v.cols, 1),
+          v.row_stride, v.col_stride, first_chunk,
+          tensor.group, v.format,     count == 0 || is_dense(v)};
+}
+
+void check_tensor(const plan_data& plan, std::size_t position) {
+  const matrix_view& v = plan.tensors[position].view;
+  const std::string which = tensor_text(plan.tensors[position], position, "tensors");
+  check_view(v, which.c_str());
+  if (!is_plan_format(v.format)) {
+    throw invalid_argument(which + ": format must be fp32, fp16, bf16, e4m3 or e5m2, got " +
+                           std::string(name(v.format)));
+  }
+  if (v.space != plan.space) {
+    throw invalid_argument(which + ": must lie in the same memory as tensors[0], host or device");
+  }
+  check_distinct(v, which.c_str());
+}
+
+[[noreturn]] void refuse_pair(const plan_data& plan, std::size_t a, std::size_t b,
+                              const char* what) {
+  const auto [first, second] = std::minmax(a, b);
+  throw invalid_argument(tensor_text(plan.tensors[first], first, "tensors") + " and " +
+                         tensor_text(plan.tensors[second], second, "tensors") + " " + what);
+}
+
+/// A tensor that stands in the list twice, as tied weights do, would be counted and scaled twice.
+void check_shared_memory(const plan_data& plan) {
+  std::vector<std::pair<const std::byte*, std::size_t>> starts;
+  for (std::size_t i = 0; i < plan.rows.size(); ++i) {
+    if (plan.rows[i].count != 0) {
+      starts.emplace_back(static_cast<const std::byte*>(plan.rows[i].data), i);
+    }
+  }
+  std::sort(starts.begin(), starts.end());
+  const std::byte* end = nullptr;  // of the dense tensors so far
+  std::size_t last = 0;
+  for (std::size_t k = 0; k < starts.size(); ++k) {
+    const auto [begin, i] = starts[k];
+    if (k > 0 && starts[k - 1].first == begin) {
+      refuse_pair(plan, starts[k - 1].second, i,
+                  "begin at the same element, which would be worked on twice");
+    }
+    const plan_row& row = plan.rows[i];
+    if (!row.dense) continue;
+    if (begin < end) refuse_pair(plan, last, i, "overlap");
+    end = begin + row.count * storage_bytes(row.format);
+    last = i;
+  }
+}
+
+std::shared_ptr<const plan_data> make_plan(std::vector<plan_tensor> tensors) {
+  if (tensors.size() > std::numeric_limits<std::uint32_t>::max()) {
+    throw invalid_argument("tensors: must be fewer than 2^32, got " +
+                           std::to_string(tensors.size()));
+  }
+  auto plan = std::make_shared<plan_data>();
+  plan->tensors = std::move(tensors);
+  if (!plan->tensors.empty()) plan->space = plan->tensors.front().view.space;
+  plan->rows.reserve(plan->tensors.size());
+  std::uint64_t chunks = 0;
+  for (std::size_t i = 0; i < plan->tensors.size(); ++i) {
+    check_tensor(*plan, i);
+    const plan_row row = row_of(plan->tensors[i], chunks);
+    plan->rows.push_back(row);
+    plan->elements += static_cast<std::uint64_t>(row.count);
+    chunks += numerics::chunks_of(row.count);
+  }
+  check_shared_memory(*plan);
+  plan->row_of_chunk.reserve(chunks);
+  for (std::size_t i = 0; i < plan->rows.size(); ++i) {
+    plan->row_of_chunk.insert(plan->row_of_chunk.end(), numerics::chunks_of(plan->rows[i].count),
+                              static_cast<std::uint32_t>(i));
+  }
+  return plan;
+}
+
+}  // namespace
+
+std::string tensor_text(const plan_tensor& tensor, std::size_t position, const char* plan) {
+  const std::string text = std::string(plan) + "[" + std::to_string(position) + "]";
+  return tensor.name.empty() ? text : text + " '" + tensor.name + "'";
+}
+
+}  // namespace backends
+
+tensor_plan::tensor_plan() : tensor_plan(std::vector<plan_tensor>()) {}
+
+tensor_plan::tensor_plan(std::vector<plan_tensor> tensors)
+    : data_(backends::make_plan(std::move(tensors))) {}
+
+tensor_plan::tensor_plan(std::span<const matrix_view> tensors)
+    : tensor_plan([&] {
+        std::vector<plan_tensor> list;
+        list.reserve(tensors.size());
+        for (const matrix_view& view : tensors) list.push_back({view});
+        return list;
+      }()) {}
+
+std::size_t tensor_plan::size() const { return data_->tensors.size(); }
+
+const plan_tensor& tensor_plan::operator[](std::size_t position) const {
+  return data_->tensors[position];
+}
+
+std::string tensor_plan::name(std::size_t position) const {
+  const std::string& given = data_->tensors[position].name;
+  return given.empty() ? "tensors[" + std::to_string(position) + "]" : given;
+}
+
+std::uint64_t tensor_plan::elements() const { return data_->elements; }
+
+memory_space tensor_plan::space() const { return data_->space; }
+
+}  // namespace samebits
