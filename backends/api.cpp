@@ -23,19 +23,6 @@ void check_overlap(const const_matrix_view& in, const matrix_view& out) {
       "strides");
 }
 
-void check_rule(const convert_options& o) {
-  if (static_cast<int>(o.round) >= rounding_count) {
-    throw invalid_argument("options.round is not one of rounding's");
-  }
-  if (static_cast<int>(o.on_overflow) >= overflow_count) {
-    throw invalid_argument("options.on_overflow is not one of overflow's");
-  }
-  if (static_cast<int>(o.on_nan) >= nan_policy_count) {
-    throw invalid_argument("options.on_nan is not one of nan_policy's");
-  }
-  backends::check_random(o.round, o.random);
-}
-
 }  // namespace
 
 void convert(const const_matrix_view& in, const matrix_view& out, const convert_options& options,
@@ -49,7 +36,7 @@ void convert(const const_matrix_view& in, const matrix_view& out, const convert_
   }
   backends::check_distinct(out, "out");
   check_overlap(in, out);
-  check_rule(options);
+  backends::check_rule(options);
   backends::check_threads(where);
   if (in.space != out.space) {
     throw invalid_argument("out: must lie in the same memory as in, host or device");

@@ -14,6 +14,7 @@ namespace samebits::backends {
 
 struct self_test_entry;  // backends/self_test.hpp
 struct quantizer;        // backends/quantize.hpp
+struct plan_kernels;     // backends/plan.hpp
 
 /// Elements [begin, end) of a view in row-major order of (row, column).
 struct element_range {
@@ -57,6 +58,7 @@ struct backend {
   self_test_entry* self_test;
   const device_memory* memory = nullptr;  ///< null for host backends
   const quantizer* quantizes = nullptr;   ///< null where it cannot quantize
+  const plan_kernels* plans = nullptr;    ///< host backends; null where it has none
 };
 
 /// For backends that lack nothing.

@@ -1,6 +1,7 @@
 // A plan as backends read it, and what a backend brings to the operations over one.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -42,6 +43,12 @@ struct accumulate_call {
   numerics::plan_tables acc;
   numerics::plan_tables gradients;
   const float* scales;  ///< by tensor, or null
+
+  /// As binary32 bits.
+  [[nodiscard]] std::uint32_t scale_of(std::uint32_t tensor) const {
+    return scales == nullptr ? numerics::binary32::one
+                             : std::bit_cast<std::uint32_t>(scales[tensor]);
+  }
 };
 
 /// Plan operations of a host backend, on chunks [begin, end) of plans that were checked; called

@@ -78,6 +78,19 @@ void check_random(rounding round, const random_stream& random) {
   }
 }
 
+void check_rule(const convert_options& o) {
+  if (static_cast<int>(o.round) >= rounding_count) {
+    throw invalid_argument("options.round is not one of rounding's");
+  }
+  if (static_cast<int>(o.on_overflow) >= overflow_count) {
+    throw invalid_argument("options.on_overflow is not one of overflow's");
+  }
+  if (static_cast<int>(o.on_nan) >= nan_policy_count) {
+    throw invalid_argument("options.on_nan is not one of nan_policy's");
+  }
+  check_random(o.round, o.random);
+}
+
 void check_threads(const executor& where) {
   if (where.threads < 0) {
     throw invalid_argument("where.threads must be >= 0, got " + std::to_string(where.threads));

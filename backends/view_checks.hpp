@@ -28,6 +28,8 @@ bool are_disjoint(const const_matrix_view& a, const const_matrix_view& b);
 /// K of stochastic rounding.
 void check_random(rounding round, const random_stream& random);
 
+/// The modes and the random stream of a conversion.
+void check_rule(const convert_options& options);
 void check_threads(const executor& where);
 
 /// The backend works on the memory of the views.

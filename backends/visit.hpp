@@ -76,6 +76,13 @@ void visit_conversion(format_id from, format_id to, rounding mode, const Functio
       general);
 }
 
+/// Calls f(format) with the compile-time type of a format that tensors of a plan may have.
+template <class Function>
+void visit_plan_format(format_id id, const Function& f) {
+  using enum format_id;
+  detail::visit_among<fp32, fp16, bf16, e4m3, e5m2>(id, f, [] {});
+}
+
 /// Calls f(source, target, rounding) with compile-time types for every quantization there is.
 template <class Function>
 void visit_quantization(format_id from, format_id to, rounding mode, const Function& f) {

@@ -45,6 +45,22 @@ SAMEBITS_INLINE constexpr std::uint32_t least_normal(const format_spec& f) {
   return decode<std::uint32_t>(f, std::uint32_t{1} << static_cast<std::uint32_t>(f.mantissa_bits));
 }
 
+/// Adds an element, as binary32 bits, to a chunk's amax and counts of NaN and Inf.
+SAMEBITS_INLINE constexpr void count_element(chunk_tally& tally, std::uint32_t x) {
+  const std::uint32_t m = counted_magnitude(x);
+  if (tally.amax < m) tally.amax = m;
+  if (m > binary32::inf) ++tally.nan;
+  if (m == binary32::inf) ++tally.inf;
+}
+
+/// Adds an element of format f to a chunk's counts of zeros and subnormals.
+SAMEBITS_INLINE constexpr void count_small(const format_spec& f, chunk_tally& tally,
+                                           std::uint32_t x) {
+  const std::uint32_t m = binary32::magnitude(x);
+  if (m == 0) ++tally.zeros;
+  if (m != 0 && m < least_normal(f)) ++tally.subnormals;
+}
+
 /// RN64(x * x) of binary32 bits, which is exact. NaN is the canonical one.
 SAMEBITS_INLINE constexpr std::uint64_t square(std::uint32_t x) {
   const std::uint32_t m = binary32::magnitude(x);

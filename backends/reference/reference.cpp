@@ -12,6 +12,7 @@ const backend reference = {"reference",
                            nullptr,
                            &reference_self_test,
                            nullptr,
-                           &reference_quantizer};
+                           &reference_quantizer,
+                           &reference_plan_kernels};
 
 }  // namespace samebits::backends

@@ -12,6 +12,9 @@ extern self_test_entry reference_self_test;
 /// backends/reference/quantize.cpp
 extern const quantizer reference_quantizer;
 
+/// backends/reference/plan.cpp
+extern const plan_kernels reference_plan_kernels;
+
 void reference_convert(const convert_call& call, element_range range);
 
 }  // namespace samebits::backends

@@ -79,8 +79,8 @@ struct state_entry {
   friend bool operator==(const state_entry&, const state_entry&) = default;
 };
 
-/// unscale() of a list that is not kept: what samebits/plan_ops.hpp does over a tensor_plan of these
-/// tensors, which lie in host memory. Throws what that and the plan's constructor throw.
+/// unscale() of a list that is not kept: what samebits/plan_ops.hpp does over a tensor_plan of
+/// these tensors, which lie in host memory. Throws what that and the plan's constructor throw.
 unscale_report unscale(std::span<const matrix_view> tensors, float inverse_scale);
 
 /// A loss scale that follows the gradients.

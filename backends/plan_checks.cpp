@@ -1,0 +1,143 @@
+// Checks that the operations over plans share.
+#include "backends/plan_checks.hpp"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "backends/plan.hpp"
+#include "backends/view_checks.hpp"
+#include "samebits/error.hpp"
+
+namespace samebits::backends {
+namespace {
+
+std::string text_of(const tensor_plan& plan, const char* which, std::size_t position) {
+  return tensor_text(plan[position], position, which);
+}
+
+void check_shapes(const tensor_plan& out, const char* out_name, const tensor_plan& in,
+                  const char* in_name) {
+  if (out.size() != in.size()) {
+    throw invalid_argument(std::string(out_name) + ": must have as many tensors as " + in_name +
+                           ", " + std::to_string(in.size()) + ", got " +
+                           std::to_string(out.size()));
+  }
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    const matrix_view& to = out[i].view;
+    const matrix_view& from = in[i].view;
+    if (to.rows == from.rows && to.cols == from.cols) continue;
+    throw invalid_argument(text_of(out, out_name, i) + ": shape must be that of " +
+                           text_of(in, in_name, i) + ", " + shape_text(from.rows, from.cols) +
+                           ", got " + shape_text(to.rows, to.cols));
+  }
+}
+
+bool are_same_elements(const matrix_view& a, const matrix_view& b) {
+  return a.data == b.data && storage_bytes(a.format) == storage_bytes(b.format) &&
+         (a.rows == 1 || a.row_stride == b.row_stride) &&
+         (a.cols == 1 || a.col_stride == b.col_stride);
+}
+
+/// The bytes from a tensor's first to behind its last element.
+struct extent {
+  std::uintptr_t begin;
+  std::uintptr_t end;
+  std::size_t position;
+};
+
+extent extent_of(const matrix_view& v, std::size_t position) {
+  const auto begin = reinterpret_cast<std::uintptr_t>(v.data);
+  const std::int64_t last = (v.rows - 1) * v.row_stride + (v.cols - 1) * v.col_stride;
+  return {begin, begin + static_cast<std::uintptr_t>((last + 1) * storage_bytes(v.format)),
+          position};
+}
+
+std::vector<extent> extents_of(const tensor_plan& plan) {
+  std::vector<extent> all;
+  for (std::size_t i = 0; i < plan.size(); ++i) {
+    if (!is_empty(plan[i].view)) all.push_back(extent_of(plan[i].view, i));
+  }
+  return all;
+}
+
+void check_overlap(const tensor_plan& out, const char* out_name, const tensor_plan& in,
+                   const char* in_name) {
+  std::vector<extent> written = extents_of(out);
+  const auto in_order = [](const extent& a, const extent& b) { return a.begin < b.begin; };
+  std::sort(written.begin(), written.end(), in_order);
+  std::vector<std::uintptr_t> end_so_far;
+  for (const extent& e : written) {
+    end_so_far.push_back(end_so_far.empty() ? e.end : std::max(end_so_far.back(), e.end));
+  }
+  for (const extent& read : extents_of(in)) {
+    // Backwards from the last that begins before this one ends, while any may reach into it.
+    auto k = static_cast<std::size_t>(
+        std::lower_bound(written.begin(), written.end(), extent{read.end, 0, 0}, in_order) -
+        written.begin());
+    for (; k > 0 && end_so_far[k - 1] > read.begin; --k) {
+      const extent& w = written[k - 1];
+      if (w.end <= read.begin) continue;
+      if (w.position == read.position &&
+          are_same_elements(out[w.position].view, in[read.position].view)) {
+        continue;
+      }
+      throw invalid_argument(text_of(out, out_name, w.position) + ": overlaps " +
+                             text_of(in, in_name, read.position) +
+                             "; they must be disjoint, or the same elements at the same position");
+    }
+  }
+}
+
+}  // namespace
+
+void check_plan(const tensor_plan& plan, const char* which, std::span<const format_id> among) {
+  for (std::size_t i = 0; i < plan.size(); ++i) {
+    const format_id format = plan[i].view.format;
+    if (std::find(among.begin(), among.end(), format) != among.end()) continue;
+    std::string names;
+    for (const format_id f : among) {
+      if (f == among.back()) {
+        names += " or ";
+      } else if (!names.empty()) {
+        names += ", ";
+      }
+      names += name(f);
+    }
+    throw invalid_argument(text_of(plan, which, i) + ": format must be " + names + ", got " +
+                           std::string(name(format)));
+  }
+}
+
+void check_written(const tensor_plan& out, const char* out_name, const tensor_plan& in,
+                   const char* in_name) {
+  check_shapes(out, out_name, in, in_name);
+  if (out.size() == 0) return;
+  if (out.space() != in.space()) {
+    throw invalid_argument(std::string(out_name) + ": must lie in the same memory as " + in_name +
+                           ", host or device");
+  }
+  // Where every tensor is written over itself, the plan has been checked already.
+  bool in_place = true;
+  for (std::size_t i = 0; i < out.size() && in_place; ++i) {
+    in_place = are_same_elements(out[i].view, in[i].view);
+  }
+  if (!in_place) check_overlap(out, out_name, in, in_name);
+}
+
+void check_number(float value, const char* which) {
+  if (value != value) throw invalid_argument(std::string(which) + ": must not be NaN");
+}
+
+const backend& plan_backend(const tensor_plan& plan, const executor& where) {
+  check_threads(where);
+  const backend& chosen =
+      resolve(where, plan.space(), [](const backend& b) { return b.plans != nullptr; });
+  check_memory(chosen, plan.space());
+  if (chosen.plans == nullptr) {
+    throw unsupported("backend '" + std::string(chosen.name) + "' has no operations over plans");
+  }
+  return chosen;
+}
+
+}  // namespace samebits::backends

@@ -1,0 +1,29 @@
+// Checks that the operations over plans share.
+#pragma once
+
+#include <array>
+#include <span>
+
+#include "backends/backend.hpp"
+#include "samebits/tensor_plan.hpp"
+
+namespace samebits::backends {
+
+// All of these throw invalid_argument; `which` names the plan.
+
+inline constexpr std::array wide_plan_formats = {format_id::fp32, format_id::fp16, format_id::bf16};
+
+/// Every tensor has one of the formats.
+void check_plan(const tensor_plan& plan, const char* which, std::span<const format_id> among);
+/// `out` may be written from `in`, tensor by tensor and chunk by chunk: as many tensors, with the
+/// same rows and columns, in the same memory; no tensor of out overlaps one of in, unless both are
+/// the same elements at the same position.
+void check_written(const tensor_plan& out, const char* out_name, const tensor_plan& in,
+                   const char* in_name);
+/// Not a NaN.
+void check_number(float value, const char* which);
+
+/// The backend that works on a plan; throws unsupported, too.
+const backend& plan_backend(const tensor_plan& plan, const executor& where);
+
+}  // namespace samebits::backends

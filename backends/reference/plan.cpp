@@ -1,0 +1,133 @@
+// Reference plan operations: element after element, every step in integers.
+#include "backends/plan.hpp"
+
+#include <cstring>
+
+#include "backends/reference/reference.hpp"
+#include "backends/visit.hpp"
+#include "numerics/decode.hpp"
+#include "numerics/inspect.hpp"
+#include "numerics/plan.hpp"
+#include "numerics/plan_ops.hpp"
+
+namespace samebits::backends {
+namespace {
+
+using numerics::plan_chunk;
+using numerics::plan_row;
+using numerics::plan_tables;
+
+constexpr std::size_t bytes_of(const format_spec& f) {
+  return static_cast<std::size_t>(f.storage_bits / 8);
+}
+
+/// The code of element i, and back.
+template <class Format>
+std::uint32_t load(const Format& format, const plan_row& row, std::int64_t i) {
+  std::uint32_t code = 0;
+  std::memcpy(&code, numerics::element_at(row, i), bytes_of(format.spec()));
+  return code;
+}
+template <class Format>
+void store(const Format& format, const plan_row& row, std::int64_t i, std::uint32_t code) {
+  std::memcpy(numerics::element_at(row, i), &code, bytes_of(format.spec()));
+}
+
+/// Calls f(chunk number, chunk) for each of a range.
+template <class Function>
+void for_each_chunk(const plan_tables& plan, element_range chunks, const Function& f) {
+  for (std::int64_t n = chunks.begin; n < chunks.end; ++n) {
+    f(n, numerics::chunk_at(plan, static_cast<std::uint64_t>(n)));
+  }
+}
+
+template <class Format>
+numerics::chunk_tally inspected(Format format, const plan_row& row, const plan_chunk& chunk,
+                                inspect_counts counts, std::uint64_t* exponents) {
+  numerics::chunk_tally tally = {};
+  numerics::square_sum squares;
+  for (std::int64_t i = chunk.first; i < chunk.first + chunk.count; ++i) {
+    const auto x = numerics::decode<std::uint32_t>(Format::spec(), load(format, row, i));
+    squares.add(numerics::square(x));
+    numerics::count_element(tally, x);
+    if (counts == inspect_counts::distribution) {
+      numerics::count_small(Format::spec(), tally, x);
+      ++exponents[numerics::exponent_bucket(x)];
+    }
+  }
+  tally.squares = squares.value();
+  return tally;
+}
+
+void inspect(const plan_tables& plan, element_range chunks, inspect_counts counts,
+             numerics::chunk_tally* tallies, std::uint64_t* exponents) {
+  for_each_chunk(plan, chunks, [&](std::int64_t n, const plan_chunk& chunk) {
+    const plan_row& row = plan.rows[chunk.tensor];
+    visit_plan_format(row.format, [&](auto format) {
+      tallies[n] = inspected(format, row, chunk, counts, exponents);
+    });
+  });
+}
+
+template <class Format>
+numerics::scale_tally scaled(Format format, const plan_row& row, const plan_chunk& chunk,
+                             std::uint32_t factor) {
+  numerics::scale_tally tally = {};
+  for (std::int64_t i = chunk.first; i < chunk.first + chunk.count; ++i) {
+    const std::uint32_t before = load(format, row, i);
+    const std::uint32_t after = numerics::scaled_code(Format::spec(), before, factor);
+    store(format, row, i, after);
+    numerics::count_scaled(Format::spec(), tally, before, after);
+  }
+  return tally;
+}
+
+void scale(const plan_tables& plan, element_range chunks, std::uint32_t factor,
+           numerics::scale_tally* tallies) {
+  for_each_chunk(plan, chunks, [&](std::int64_t n, const plan_chunk& chunk) {
+    const plan_row& row = plan.rows[chunk.tensor];
+    visit_plan_format(row.format,
+                      [&](auto format) { tallies[n] = scaled(format, row, chunk, factor); });
+  });
+}
+
+void axpby(const axpby_call& call, element_range chunks) {
+  for_each_chunk(call.out, chunks, [&](std::int64_t, const plan_chunk& chunk) {
+    const plan_row& out = call.out.rows[chunk.tensor];
+    const plan_row& x = call.x.rows[chunk.tensor];
+    const plan_row& y = call.y.rows[chunk.tensor];
+    visit_plan_format(out.format, [&](auto format) {
+      const any_format x_format{spec_of(x.format)};
+      const any_format y_format{spec_of(y.format)};
+      for (std::int64_t i = chunk.first; i < chunk.first + chunk.count; ++i) {
+        store(format, out, i,
+              numerics::combined_code(format.spec(), call.a, x_format.spec(), load(x_format, x, i),
+                                      call.b, y_format.spec(), load(y_format, y, i)));
+      }
+    });
+  });
+}
+
+void accumulate(const accumulate_call& call, element_range chunks) {
+  for_each_chunk(call.acc, chunks, [&](std::int64_t, const plan_chunk& chunk) {
+    const plan_row& acc = call.acc.rows[chunk.tensor];
+    const plan_row& gradient = call.gradients.rows[chunk.tensor];
+    const std::uint32_t scale = call.scale_of(chunk.tensor);
+    visit_plan_format(acc.format, [&](auto format) {
+      visit_plan_format(gradient.format, [&](auto gradient_format) {
+        for (std::int64_t i = chunk.first; i < chunk.first + chunk.count; ++i) {
+          store(format, acc, i,
+                numerics::accumulated_code(format.spec(), load(format, acc, i),
+                                           gradient_format.spec(),
+                                           load(gradient_format, gradient, i), scale));
+        }
+      });
+    });
+  });
+}
+
+}  // namespace
+
+const plan_kernels reference_plan_kernels = {inspect, scale, axpby, accumulate};
+
+}  // namespace samebits::backends
