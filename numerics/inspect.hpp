@@ -53,12 +53,13 @@ SAMEBITS_INLINE constexpr void count_element(chunk_tally& tally, std::uint32_t x
   if (m == binary32::inf) ++tally.inf;
 }
 
-/// Adds an element of format f to a chunk's counts of zeros and subnormals.
-SAMEBITS_INLINE constexpr void count_small(const format_spec& f, chunk_tally& tally,
-                                           std::uint32_t x) {
+/// Adds an element to a chunk's counts of zeros and subnormals; `least` is its format's
+/// least_normal().
+SAMEBITS_INLINE constexpr void count_small(chunk_tally& tally, std::uint32_t x,
+                                           std::uint32_t least) {
   const std::uint32_t m = binary32::magnitude(x);
   if (m == 0) ++tally.zeros;
-  if (m != 0 && m < least_normal(f)) ++tally.subnormals;
+  if (m != 0 && m < least) ++tally.subnormals;
 }
 
 /// RN64(x * x) of binary32 bits, which is exact. NaN is the canonical one.

@@ -51,7 +51,7 @@ numerics::chunk_tally inspected(Format format, const plan_row& row, const plan_c
     squares.add(numerics::square(x));
     numerics::count_element(tally, x);
     if (counts == inspect_counts::distribution) {
-      numerics::count_small(Format::spec(), tally, x);
+      numerics::count_small(tally, x, numerics::least_normal(Format::spec()));
       ++exponents[numerics::exponent_bucket(x)];
     }
   }

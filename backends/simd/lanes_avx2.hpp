@@ -131,7 +131,10 @@ struct isa {
   /// AVX2's addition rounds as MXCSR says, which is the caller's.
   static constexpr bool has_nearest_add = false;
 
-  /// binary32 bits of a * b and a / b by MXCSR's modes.
+  /// binary32 bits of a + b, a * b and a / b by MXCSR's modes.
+  SAMEBITS_INLINE static lanes add(lanes a, lanes b) {
+    return _mm256_castps_si256(_mm256_add_ps(_mm256_castsi256_ps(a.v), _mm256_castsi256_ps(b.v)));
+  }
   SAMEBITS_INLINE static lanes multiply(lanes a, lanes b) {
     return _mm256_castps_si256(_mm256_mul_ps(_mm256_castsi256_ps(a.v), _mm256_castsi256_ps(b.v)));
   }

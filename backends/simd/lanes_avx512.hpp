@@ -133,7 +133,9 @@ struct isa {
     return _mm512_cvtt_roundps_epu32(_mm512_castsi512_ps(a.v), _MM_FROUND_NO_EXC);
   }
 
-  /// binary32 bits of a * b and a / b by MXCSR's modes for subnormals, rounded to nearest even.
+  /// binary32 bits of a + b, a * b and a / b by MXCSR's modes for subnormals, rounded to nearest
+  /// even.
+  SAMEBITS_INLINE static lanes add(lanes a, lanes b) { return nearest_add(a, b); }
   SAMEBITS_INLINE static lanes multiply(lanes a, lanes b) {
     return _mm512_castps_si512(_mm512_mul_round_ps(_mm512_castsi512_ps(a.v),
                                                    _mm512_castsi512_ps(b.v),

@@ -2,33 +2,18 @@
 // Compiled for any machine.
 #include "backends/quantize.hpp"
 
-#include <immintrin.h>
-
 #include <algorithm>
 #include <mutex>
 
 #include "backends/pieces.hpp"
 #include "backends/reference/reference.hpp"
+#include "backends/simd/control_register.hpp"
 #include "backends/simd/simd.hpp"
 #include "numerics/scale.hpp"
 #include "numerics/tile.hpp"
 
 namespace samebits::backends {
 namespace {
-
-/// Gives this thread IEEE 754's control register, and the caller's back (docs/decisions/0012).
-class ieee_control_register {
- public:
-  ieee_control_register() : saved_(_mm_getcsr()) { _mm_setcsr(initial); }
-  ~ieee_control_register() { _mm_setcsr(saved_); }
-  ieee_control_register(const ieee_control_register&) = delete;
-  ieee_control_register& operator=(const ieee_control_register&) = delete;
-
- private:
-  // As a process starts: to nearest, no FTZ, no DAZ, no traps, no flags.
-  static constexpr unsigned initial = 0x1F80;
-  unsigned saved_;
-};
 
 bool has_contiguous_rows(const const_matrix_view& v) { return v.col_stride == 1 || v.cols <= 1; }
 

@@ -42,7 +42,8 @@ const backend avx2 = {"avx2",
                       nullptr,
                       &avx2_self_test,
                       nullptr,
-                      &avx2_quantizer};
+                      &avx2_quantizer,
+                      &avx2_plan_kernels};
 const backend avx512 = {"avx512",
                         "x86-64 with AVX-512, 16 lanes",
                         memory_space::host,
@@ -52,6 +53,7 @@ const backend avx512 = {"avx512",
                         nullptr,
                         &avx512_self_test,
                         nullptr,
-                        &avx512_quantizer};
+                        &avx512_quantizer,
+                        &avx512_plan_kernels};
 
 }  // namespace samebits::backends

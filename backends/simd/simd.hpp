@@ -2,6 +2,7 @@
 #pragma once
 
 #include "backends/backend.hpp"
+#include "backends/plan.hpp"
 #include "backends/probe_report.hpp"
 #include "backends/quantize.hpp"
 
@@ -32,6 +33,40 @@ extern const quantize_kernel avx512_quantize_kernel;
 
 extern const quantizer avx2_quantizer;
 extern const quantizer avx512_quantizer;
+
+/// Plan operations on elements that lie next to each other, at any alignment; up to a chunk of them
+/// (numerics/sum_tree.hpp). Called from several threads at once, with the control register as IEEE
+/// 754 has it.
+struct plan_lanes_kernel {
+  /// What a pass over elements of fp32, fp16 or bf16 finds: the largest magnitude code, elements
+  /// that are NaN and Inf, and the sum of squares as binary64 bits, any NaN standing for the
+  /// canonical one.
+  struct sums {
+    std::uint32_t most;
+    std::uint32_t nan;
+    std::uint32_t inf;
+    std::uint64_t squares;
+  };
+  sums (*inspect)(format_id format, const std::byte* codes, std::int64_t count);
+  /// Of binary32 elements scaled in place: the largest magnitudes before and after, and how many
+  /// were not finite before.
+  struct scaled {
+    std::uint32_t before;
+    std::uint32_t after;
+    std::uint32_t nonfinite;
+  };
+  scaled (*scale)(std::byte* x, std::int64_t count, std::uint32_t factor);
+  /// Binary32 elements; acc = RN(acc + RN(x * scale)).
+  void (*accumulate)(std::byte* acc, const std::byte* x, std::int64_t count, std::uint32_t scale);
+  /// Binary32 elements; x = RN(RN(a * x) + RN(b * y)).
+  void (*combine)(std::uint32_t a, std::byte* x, std::uint32_t b, const std::byte* y,
+                  std::int64_t count);
+};
+extern const plan_lanes_kernel avx2_plan_lanes;
+extern const plan_lanes_kernel avx512_plan_lanes;
+
+extern const plan_kernels avx2_plan_kernels;
+extern const plan_kernels avx512_plan_kernels;
 
 void avx2_probes(probe_report& report);
 void avx512_probes(probe_report& report);
