@@ -25,6 +25,23 @@ void check_overlap(const const_matrix_view& in, const matrix_view& out) {
 
 }  // namespace
 
+namespace backends {
+
+const backend& converting_backend(const executor& where, const convert_call& call) {
+  const backend& chosen = resolve(where, call);
+  check_memory(chosen, call.in.space);
+  if (!chosen.has(call)) {
+    throw unsupported(
+        "backend '" + std::string(chosen.name) + "' has no " + std::string(name(call.in.format)) +
+        " to " + std::string(name(call.out.format)) + " with " +
+        std::string(name(call.rule.round)) + ", " + std::string(name(call.rule.on_overflow)) +
+        ", " + std::string(name(call.rule.on_nan)));
+  }
+  return chosen;
+}
+
+}  // namespace backends
+
 void convert(const const_matrix_view& in, const matrix_view& out, const convert_options& options,
              const executor& where) {
   using backends::shape_text;
@@ -45,14 +62,7 @@ void convert(const const_matrix_view& in, const matrix_view& out, const convert_
   const backends::convert_call call{
       in, out, cast_rule{options.round, options.on_overflow, options.on_nan}, options.random,
       options.random.pitch.value_or(static_cast<std::uint64_t>(in.cols))};
-  const backends::backend& chosen = backends::resolve(where, call);
-  backends::check_memory(chosen, in.space);
-  if (!chosen.has(call)) {
-    throw unsupported(
-        "backend '" + std::string(chosen.name) + "' has no " + std::string(name(in.format)) +
-        " to " + std::string(name(out.format)) + " with " + std::string(name(options.round)) +
-        ", " + std::string(name(options.on_overflow)) + ", " + std::string(name(options.on_nan)));
-  }
+  const backends::backend& chosen = backends::converting_backend(where, call);
   if (backends::is_empty(in)) return;
   if (chosen.space == memory_space::device) return chosen.launch(call, where.stream);
   backends::for_each_piece(in.rows * in.cols, where.threads,

@@ -14,7 +14,8 @@ namespace samebits::backends {
 
 struct self_test_entry;  // backends/self_test.hpp
 struct quantizer;        // backends/quantize.hpp
-struct plan_kernels;     // backends/plan.hpp
+struct device_plan_kernels;
+struct plan_kernels;  // backends/plan.hpp
 
 /// Elements [begin, end) of a view in row-major order of (row, column).
 struct element_range {
@@ -56,9 +57,10 @@ struct backend {
   void (*launch)(const convert_call& call, void* stream);
   /// What compound calls test before they compute; conversions need no test.
   self_test_entry* self_test;
-  const device_memory* memory = nullptr;  ///< null for host backends
-  const quantizer* quantizes = nullptr;   ///< null where it cannot quantize
-  const plan_kernels* plans = nullptr;    ///< host backends; null where it has none
+  const device_memory* memory = nullptr;              ///< null for host backends
+  const quantizer* quantizes = nullptr;               ///< null where it cannot quantize
+  const plan_kernels* plans = nullptr;                ///< host backends; null where it has none
+  const device_plan_kernels* device_plans = nullptr;  ///< device backends; the same
 };
 
 /// For backends that lack nothing.
@@ -77,5 +79,7 @@ const backend& resolve(const executor& where, memory_space space,
 inline const backend& resolve(const executor& where, const convert_call& call) {
   return resolve(where, call.in.space, [&](const backend& b) { return b.has(call); });
 }
+/// The same, refused with a message where it does not work in that memory or lacks the conversion.
+const backend& converting_backend(const executor& where, const convert_call& call);
 
 }  // namespace samebits::backends

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <bit>
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -15,16 +17,25 @@
 
 namespace samebits::backends {
 
-/// The tables lie in host memory wherever the tensors do; a device backend uploads them.
 struct plan_data {
   std::vector<plan_tensor> tensors;
   std::vector<numerics::plan_row> rows;
   std::vector<std::uint32_t> row_of_chunk;
   std::uint64_t elements = 0;
   memory_space space = memory_space::host;
+  /// Of tensors in device memory: copies of rows and, behind them, row_of_chunk there.
+  std::shared_ptr<const std::byte> on_device = {};
 
+  [[nodiscard]] std::size_t rows_bytes() const { return rows.size() * sizeof(rows[0]); }
+  /// The tables in the memory of the tensors.
   [[nodiscard]] numerics::plan_tables tables() const {
-    return {rows.data(), row_of_chunk.data(), rows.size(), row_of_chunk.size()};
+    if (space == memory_space::host) {
+      return {rows.data(), row_of_chunk.data(), rows.size(), row_of_chunk.size()};
+    }
+    const std::byte* const first = on_device.get();
+    return {reinterpret_cast<const numerics::plan_row*>(first),
+            reinterpret_cast<const std::uint32_t*>(first + rows_bytes()), rows.size(),
+            row_of_chunk.size()};
   }
 };
 
@@ -64,6 +75,16 @@ struct plan_kernels {
                 numerics::scale_tally* tallies);
   void (*axpby)(const axpby_call& call, element_range chunks);
   void (*accumulate)(const accumulate_call& call, element_range chunks);
+};
+
+/// Plan operations of a device backend, on plans that were checked, in device memory. They enqueue
+/// on a stream (cudaStream_t); those that return a report wait for it.
+struct device_plan_kernels {
+  inspect_report (*inspect)(const plan_data& plan, inspect_counts counts, void* stream);
+  /// Without a report where none is asked for, and then without waiting.
+  void (*scale)(const plan_data& plan, float factor, unscale_report* report, void* stream);
+  void (*axpby)(const axpby_call& call, void* stream);
+  void (*accumulate)(const accumulate_call& call, void* stream);
 };
 
 }  // namespace samebits::backends

@@ -131,10 +131,11 @@ void check_number(float value, const char* which) {
 
 const backend& plan_backend(const tensor_plan& plan, const executor& where) {
   check_threads(where);
-  const backend& chosen =
-      resolve(where, plan.space(), [](const backend& b) { return b.plans != nullptr; });
+  const backend& chosen = resolve(where, plan.space(), [](const backend& b) {
+    return b.plans != nullptr || b.device_plans != nullptr;
+  });
   check_memory(chosen, plan.space());
-  if (chosen.plans == nullptr) {
+  if (chosen.plans == nullptr && chosen.device_plans == nullptr) {
     throw unsupported("backend '" + std::string(chosen.name) + "' has no operations over plans");
   }
   return chosen;

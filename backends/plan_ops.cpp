@@ -6,6 +6,8 @@
 #include <initializer_list>
 #include <mutex>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "backends/pieces.hpp"
 #include "backends/plan.hpp"
@@ -119,17 +121,35 @@ matrix_view view_of_tensor(const plan_data& plan, std::uint32_t tensor) {
   return plan.tensors[tensor].view;
 }
 
+convert_call cast_call(const plan_data& from, const plan_data& to, std::uint32_t tensor,
+                       const cast_rule& rule, const random_stream& random) {
+  convert_call call{view_of_tensor(from, tensor), view_of_tensor(to, tensor), rule, random, 0};
+  call.random.stream += tensor;
+  call.pitch = random.pitch.value_or(static_cast<std::uint64_t>(call.in.cols));
+  return call;
+}
+
+/// Tensor by tensor, each by a backend that has its conversion; all are found before one is
+/// started.
+void cast_on_device(const plan_data& from, const plan_data& to, const cast_rule& rule,
+                    const random_stream& random, const executor& where) {
+  std::vector<std::pair<const backend*, convert_call>> calls;
+  for (std::uint32_t i = 0; i < to.rows.size(); ++i) {
+    const convert_call call = cast_call(from, to, i, rule, random);
+    const backend& chosen = converting_backend(where, call);
+    if (to.rows[i].count != 0) calls.emplace_back(&chosen, call);
+  }
+  for (const auto& [chosen, call] : calls) chosen->launch(call, where.stream);
+}
+
 void cast(const backend& b, const plan_data& from, const plan_data& to, const cast_rule& rule,
           const random_stream& random, const executor& where) {
   for_each_chunk_range(to, where, [&](element_range chunks) {
     const numerics::plan_tables tables = to.tables();
     for (std::int64_t n = chunks.begin; n < chunks.end; ++n) {
       const numerics::plan_chunk chunk = numerics::chunk_at(tables, static_cast<std::uint64_t>(n));
-      convert_call call{view_of_tensor(from, chunk.tensor), view_of_tensor(to, chunk.tensor), rule,
-                        random, 0};
-      call.random.stream += chunk.tensor;
-      call.pitch = random.pitch.value_or(static_cast<std::uint64_t>(call.in.cols));
-      b.convert(call, {chunk.first, chunk.first + chunk.count});
+      b.convert(cast_call(from, to, chunk.tensor, rule, random),
+                {chunk.first, chunk.first + chunk.count});
     }
   });
 }
@@ -145,6 +165,9 @@ inspect_report inspect(const tensor_plan& tensors, const inspect_options& option
     throw invalid_argument("options.counts is not one of inspect_counts'");
   }
   const b::backend& chosen = b::plan_backend(tensors, where);
+  if (chosen.device_plans != nullptr) {
+    return chosen.device_plans->inspect(tensors.data(), options.counts, where.stream);
+  }
   return b::inspect(*chosen.plans, tensors.data(), options.counts, where);
 }
 
@@ -162,6 +185,11 @@ unscale_report unscale(const tensor_plan& tensors, float inverse_scale, const ex
   if (!(inverse_scale >= 0)) throw invalid_argument("inverse_scale: must be a number >= 0");
   b::check_plan(tensors, "tensors", b::wide_plan_formats);
   const b::backend& chosen = b::plan_backend(tensors, where);
+  if (chosen.device_plans != nullptr) {
+    unscale_report report;
+    chosen.device_plans->scale(tensors.data(), inverse_scale, &report, where.stream);
+    return report;
+  }
   return b::scale(*chosen.plans, tensors.data(), inverse_scale, where);
 }
 
@@ -178,6 +206,9 @@ void scale(const tensor_plan& tensors, float factor, const executor& where) {
   b::check_number(factor, "factor");
   b::check_plan(tensors, "tensors", b::wide_plan_formats);
   const b::backend& chosen = b::plan_backend(tensors, where);
+  if (chosen.device_plans != nullptr) {
+    return chosen.device_plans->scale(tensors.data(), factor, nullptr, where.stream);
+  }
   b::scale(*chosen.plans, tensors.data(), factor, where);
 }
 
@@ -195,6 +226,7 @@ void axpby(float a, const tensor_plan& x, float b, const tensor_plan& y, const t
   const in::axpby_call call{std::bit_cast<std::uint32_t>(a), x.data().tables(),
                             std::bit_cast<std::uint32_t>(b), y.data().tables(),
                             out.data().tables()};
+  if (chosen.device_plans != nullptr) return chosen.device_plans->axpby(call, where.stream);
   in::for_each_chunk_range(out.data(), where,
                            [&](in::element_range chunks) { chosen.plans->axpby(call, chunks); });
 }
@@ -206,6 +238,7 @@ void accumulate(const tensor_plan& acc, const tensor_plan& gradients,
   b::check_written(acc, "acc", gradients, "gradients");
   const b::backend& chosen = b::plan_backend(acc, where);
   const b::accumulate_call call{acc.data().tables(), gradients.data().tables(), options.scales};
+  if (chosen.device_plans != nullptr) return chosen.device_plans->accumulate(call, where.stream);
   b::for_each_chunk_range(acc.data(), where,
                           [&](b::element_range chunks) { chosen.plans->accumulate(call, chunks); });
 }
@@ -215,6 +248,11 @@ void cast(const tensor_plan& from, const tensor_plan& to, const convert_options&
   namespace b = backends;
   b::check_written(to, "to", from, "from");
   b::check_rule(options);
+  if (to.space() == memory_space::device) {
+    return b::cast_on_device(from.data(), to.data(),
+                             {options.round, options.on_overflow, options.on_nan}, options.random,
+                             where);
+  }
   const b::backend& chosen = b::plan_backend(to, where);
   b::cast(chosen, from.data(), to.data(), {options.round, options.on_overflow, options.on_nan},
           options.random, where);

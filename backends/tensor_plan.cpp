@@ -2,6 +2,7 @@
 #include "samebits/tensor_plan.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <limits>
 #include <utility>
 
@@ -80,6 +81,21 @@ void check_shared_memory(const plan_data& plan) {
   }
 }
 
+/// Gives a plan of tensors in device memory its tables there, in one allocation.
+void copy_to_device(plan_data& plan) {
+  const device_memory& memory = *resolve({}, memory_space::device, [](const backend& b) {
+                                   return b.memory != nullptr && b.device_plans != nullptr;
+                                 }).memory;
+  const std::size_t chunks_bytes = plan.row_of_chunk.size() * sizeof(plan.row_of_chunk[0]);
+  auto* const first = static_cast<std::byte*>(memory.allocate(plan.rows_bytes() + chunks_bytes));
+  plan.on_device = {first,
+                    [&memory](const std::byte* p) { memory.release(const_cast<std::byte*>(p)); }};
+  memory.upload(first, plan.rows.data(), plan.rows_bytes());
+  if (chunks_bytes != 0) {
+    memory.upload(first + plan.rows_bytes(), plan.row_of_chunk.data(), chunks_bytes);
+  }
+}
+
 std::shared_ptr<const plan_data> make_plan(std::vector<plan_tensor> tensors) {
   if (tensors.size() > std::numeric_limits<std::uint32_t>::max()) {
     throw invalid_argument("tensors: must be fewer than 2^32, got " +
@@ -103,6 +119,7 @@ std::shared_ptr<const plan_data> make_plan(std::vector<plan_tensor> tensors) {
     plan->row_of_chunk.insert(plan->row_of_chunk.end(), numerics::chunks_of(plan->rows[i].count),
                               static_cast<std::uint32_t>(i));
   }
+  if (plan->space == memory_space::device) copy_to_device(*plan);
   return plan;
 }
 

@@ -5,6 +5,7 @@
 
 #include "backends/cuda/cuda.hpp"
 #include "backends/cuda/error.hpp"
+#include "backends/cuda/plan.hpp"
 #include "backends/cuda/quantize.hpp"
 #include "backends/self_test.hpp"
 
@@ -69,7 +70,9 @@ const backends::backend emulated = {"cuda-emulated",
                                     launch_emulated,
                                     &self_test,
                                     &memory,
-                                    &emulated_quantizer};
+                                    &emulated_quantizer,
+                                    nullptr,
+                                    &emulated_plans};
 
 const backends::backend native = {"cuda-native",
                                   "CUDA, hardware conversions where proved equal",
@@ -80,7 +83,9 @@ const backends::backend native = {"cuda-native",
                                   launch_native,
                                   &self_test,
                                   &memory,
-                                  &native_quantizer};
+                                  &native_quantizer,
+                                  nullptr,
+                                  &native_plans};
 
 namespace {
 

@@ -9,6 +9,7 @@
 #include "backends/cuda/hardware.cuh"
 #include "backends/cuda/quantize_task.cuh"
 #include "backends/cuda/statistics.cuh"
+#include "backends/cuda/workspace.hpp"
 #include "backends/self_test.hpp"
 #include "numerics/encode.hpp"
 
@@ -201,29 +202,6 @@ void launch_tiles(const quantize_call& call, cudaStream_t stream) {
       <<<grid_for(t.grid_rows * t.grid_cols, block_threads / 32), block_threads, 0, stream>>>(t);
 }
 
-/// The workspace of a call: the caller's, or for its duration the stream's.
-class workspace {
- public:
-  workspace(const quantize_call& call, std::size_t bytes, cudaStream_t stream)
-      : data_(call.workspace), stream_(stream), owned_(data_ == nullptr && bytes != 0) {
-    if (!owned_) return;
-    void* memory = nullptr;
-    check(cudaMallocAsync(&memory, bytes, stream), "quantize: workspace");
-    data_ = static_cast<std::byte*>(memory);
-  }
-  ~workspace() {
-    if (owned_) cudaFreeAsync(data_, stream_);
-  }
-  workspace(const workspace&) = delete;
-  workspace& operator=(const workspace&) = delete;
-  [[nodiscard]] std::byte* data() const { return data_; }
-
- private:
-  std::byte* data_;
-  cudaStream_t stream_;
-  bool owned_;
-};
-
 std::size_t workspace_of_passes(const quantize_call& call) {
   return in_passes(call) ? passes_memory(call).bytes() : 0;
 }
@@ -231,7 +209,7 @@ std::size_t workspace_of_passes(const quantize_call& call) {
 template <class Arithmetic>
 void launch_any(const quantize_call& call, cudaStream_t stream) {
   if (!in_passes(call)) return launch_tiles<Arithmetic>(call, stream);
-  const workspace memory(call, workspace_of_passes(call), stream);
+  const workspace memory(call.workspace, workspace_of_passes(call), stream, "quantize: workspace");
   launch_passes<Arithmetic>(call, memory.data(), stream);
 }
 
@@ -293,7 +271,7 @@ void quantize_native(const quantize_call& call, const executor& where) {
   backends::require_tested(native, where.stream);
   const auto stream = static_cast<cudaStream_t>(where.stream);
   if (has_counted_patches(call)) {
-    const workspace memory(call, counted_workspace(call), stream);
+    const workspace memory(call.workspace, counted_workspace(call), stream, "quantize: workspace");
     launch_counted_patches(call, memory.data(), stream);
   } else if (!try_launch_patches(call, stream)) {
     launch_any<hardware>(call, stream);

@@ -13,6 +13,7 @@
 #include "backends/cuda/error.hpp"
 #include "backends/cuda/launch.cuh"
 #include "backends/cuda/native/fp8.cuh"
+#include "backends/cuda/native/halves.cuh"
 #include "backends/visit.hpp"
 
 namespace samebits::cuda {
@@ -22,44 +23,6 @@ using backends::convert_call;
 using backends::fixed_format;
 using backends::fixed_rounding;
 using enum format_id;
-
-/// binary32 bits of two neighbouring codes of a source format.
-template <format_id From>
-__device__ __forceinline__ std::uint32_t widen(std::uint32_t code) {
-  if constexpr (From == fp32) {
-    return code;
-  } else if constexpr (From == bf16) {
-    return code << 16;
-  } else {
-    static_assert(From == fp16);
-    float f;
-    const auto half = static_cast<unsigned short>(code);
-    asm("cvt.f32.f16 %0, %1;" : "=f"(f) : "h"(half));
-    return __float_as_uint(f);
-  }
-}
-
-/// Two 16-bit codes, a in the low half; NaN gives 7FFF, overflow Inf, or max finite if Saturate.
-template <format_id To, bool Saturate>
-__device__ __forceinline__ std::uint32_t half_pair(std::uint32_t a, std::uint32_t b) {
-  std::uint32_t pair;
-  const float x = __uint_as_float(a), y = __uint_as_float(b);
-  if constexpr (To == fp16) {
-    if constexpr (Saturate) {
-      asm("cvt.rn.satfinite.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(y), "f"(x));
-    } else {
-      asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(y), "f"(x));
-    }
-  } else {
-    static_assert(To == bf16);
-    if constexpr (Saturate) {
-      asm("cvt.rn.satfinite.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(y), "f"(x));
-    } else {
-      asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(y), "f"(x));
-    }
-  }
-  return pair;
-}
 
 /// A saturated FP8 code of binary32 bits x, corrected to overflow::ieee.
 template <format_id To>
