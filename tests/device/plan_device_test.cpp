@@ -1,0 +1,375 @@
+// Operations over plans on each CUDA backend, against the reference: reports and every byte.
+#include <cuda_runtime_api.h>
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <random>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "device/device_copy.hpp"
+#include "samebits/samebits.hpp"
+
+namespace samebits::support {
+namespace {
+
+using engine = std::mt19937_64;
+
+enum class content : std::uint8_t { any_bits, finite, zeros };
+
+/// A list of host tensors, and how to place a copy of it on the device.
+class tensors {
+ public:
+  /// `count` matrices of formats drawn from `among`; of `size` elements each, or with size 0 of
+  /// sizes around the borders of chunks; `odd` ones are strided or unaligned as well.
+  tensors(engine& random, std::size_t count, std::vector<format_id> among, std::int64_t size,
+          content what, bool odd)
+      : memory_(count) {
+    static constexpr std::int64_t sizes[] = {0,    1,    7,    8,     9,     31,     255,   1000,
+                                             4095, 4096, 4097, 12289, 40960, 131072, 135169};
+    for (std::size_t i = 0; i < count; ++i) {
+      const format_id f = among[random() % among.size()];
+      const std::int64_t n = size != 0 ? size : sizes[random() % std::size(sizes)];
+      const bool strided = odd && random() % 3 == 0 && n > 1;
+      const auto shift = odd && random() % 3 == 0 ? static_cast<std::int64_t>(random() % 16) : 0;
+      const int bytes = storage_bytes(f);
+      const std::int64_t rows = strided ? 1 + static_cast<std::int64_t>(random() % 3) : 1;
+      const std::int64_t cols = strided ? n / rows : n;
+      const std::int64_t col_stride = strided ? 1 + static_cast<std::int64_t>(random() % 2) : 1;
+      const std::int64_t row_stride = cols * col_stride + (strided ? 3 : 0);
+      memory_[i].resize(static_cast<std::size_t>((rows * row_stride + shift + 16) * bytes));
+      fill(random, f, memory_[i], what);
+      placed_.push_back({{nullptr, f, rows, cols, row_stride, col_stride}, shift * bytes});
+    }
+  }
+
+  [[nodiscard]] tensor_plan plan() {
+    std::vector<matrix_view> views;
+    for (std::size_t i = 0; i < size(); ++i) {
+      views.push_back(view(i, memory_[i].data(), memory_space::host));
+    }
+    return tensor_plan(std::span<const matrix_view>(views));
+  }
+  [[nodiscard]] std::size_t size() const { return placed_.size(); }
+  /// Code `at` of a tensor that is neither strided nor shifted.
+  void set(std::size_t tensor, std::size_t at, std::uint32_t code) {
+    const auto width = static_cast<std::size_t>(storage_bytes(placed_[tensor].view.format));
+    std::memcpy(memory_[tensor].data() + at * width, &code, width);
+  }
+  [[nodiscard]] const std::vector<std::vector<std::byte>>& memory() const { return memory_; }
+
+  /// The same on the device; download() brings it back into this list.
+  class on_device {
+   public:
+    explicit on_device(tensors& host) {
+      std::vector<matrix_view> views;
+      for (std::size_t i = 0; i < host.size(); ++i) {
+        copies_.push_back(
+            std::make_unique<guarded_copy>(host.memory_[i].data(), host.memory_[i].size()));
+        views.push_back(
+            host.view(i, static_cast<std::byte*>(copies_[i]->data()), memory_space::device));
+      }
+      plan_ = tensor_plan(std::span<const matrix_view>(views));
+    }
+    [[nodiscard]] const tensor_plan& plan() const { return plan_; }
+    void download() const {
+      for (const auto& copy : copies_) copy->copy_back();
+    }
+
+   private:
+    std::vector<std::unique_ptr<guarded_copy>> copies_;
+    tensor_plan plan_;
+  };
+
+ private:
+  static void fill(engine& random, format_id f, std::vector<std::byte>& memory, content what) {
+    if (what == content::zeros) return;
+    for (std::byte& b : memory) b = static_cast<std::byte>(random());
+    if (what == content::any_bits) return;
+    const auto width = static_cast<std::size_t>(storage_bytes(f));
+    for (std::size_t i = 0; i + width <= memory.size(); i += width) {
+      // No exponent of all ones, and seldom a large one: sums of squares that do not overflow.
+      memory[i + width - 1] &= static_cast<std::byte>(width == 1 ? 0xB7 : 0xBB);
+    }
+  }
+
+  struct placement {
+    matrix_view view;
+    std::int64_t shift;  ///< bytes
+  };
+
+  [[nodiscard]] matrix_view view(std::size_t i, std::byte* memory, memory_space space) const {
+    matrix_view v = placed_[i].view;
+    v.data = v.rows * v.cols == 0 ? nullptr : memory + placed_[i].shift;
+    v.space = space;
+    return v;
+  }
+
+  std::vector<std::vector<std::byte>> memory_;
+  std::vector<placement> placed_;
+};
+
+const executor reference = {"reference"};
+
+class PlanDevice : public ::testing::TestWithParam<std::string_view> {
+ protected:
+  void SetUp() override { initialize(GetParam()); }
+  [[nodiscard]] executor here() const { return on_stream(nullptr, GetParam()); }
+
+  std::vector<format_id> wide = {format_id::fp32, format_id::fp16, format_id::bf16};
+  std::vector<format_id> any = {format_id::fp32, format_id::fp16, format_id::bf16, format_id::e4m3,
+                                format_id::e5m2};
+};
+
+/// What differs between two reports, or nothing.
+std::string difference(const inspect_report& got, const inspect_report& expected) {
+  const auto text = [](const tensor_statistics& s) {
+    return std::to_string(s.count) + " elements, nan " + std::to_string(s.nan) + ", inf " +
+           std::to_string(s.inf) + ", zeros " + std::to_string(s.zeros) + ", subnormals " +
+           std::to_string(s.subnormals) + ", amax " + std::to_string(s.amax) + ", squares " +
+           std::to_string(std::bit_cast<std::uint64_t>(s.squares));
+  };
+  if (got == expected) return "";
+  for (std::size_t i = 0; i < expected.tensors.size(); ++i) {
+    if (!(got.tensors[i] == expected.tensors[i])) {
+      return "tensor " + std::to_string(i) + ": " + text(got.tensors[i]) + "; expected " +
+             text(expected.tensors[i]);
+    }
+  }
+  if (!(got.total == expected.total)) {
+    return "total: " + text(got.total) + "; expected " + text(expected.total);
+  }
+  if (got.first_bad != expected.first_bad) {
+    return "first bad " + std::to_string(got.first_bad) + "; expected " +
+           std::to_string(expected.first_bad);
+  }
+  return "exponents";
+}
+
+struct shape {
+  std::size_t count;
+  std::int64_t size;  ///< of each tensor; 0: drawn
+};
+
+TEST_P(PlanDevice, InspectsLists) {
+  engine random(1);
+  for (const shape s : {shape{0, 0}, shape{1, 0}, shape{1, 2'000'000}, shape{3, 8192}, shape{64, 0},
+                        shape{423, 100}, shape{424, 0}, shape{425, 33}, shape{10'000, 1000}}) {
+    for (const content what : {content::finite, content::any_bits, content::zeros}) {
+      for (const bool odd : {false, true}) {
+        tensors list(random, s.count, wide, s.size, what, odd);
+        const tensors::on_device copy(list);
+        for (const inspect_counts counts :
+             {inspect_counts::nonfinite, inspect_counts::distribution}) {
+          const inspect_report expected = inspect(list.plan(), {counts}, reference);
+          const inspect_report got = inspect(copy.plan(), {counts}, here());
+          ASSERT_EQ(difference(got, expected), "")
+              << s.count << " tensors, content " << static_cast<int>(what) << ", odd " << odd;
+        }
+      }
+    }
+  }
+}
+
+TEST_P(PlanDevice, InspectsEachFormatAtEverySize) {
+  engine random(2);
+  for (const format_id f : wide) {
+    for (std::int64_t size = 1; size <= 8200; size += size < 300 ? 1 : 61) {
+      tensors list(random, 1, {f}, size, content::finite, false);
+      const tensors::on_device copy(list);
+      ASSERT_EQ(difference(inspect(copy.plan(), {}, here()), inspect(list.plan(), {}, reference)),
+                "")
+          << name(f) << ", " << size;
+    }
+  }
+}
+
+/// One NaN or Inf anywhere in a chunk is found and counted.
+TEST_P(PlanDevice, FindsOneBadElement) {
+  engine random(3);
+  for (const format_id f : wide) {
+    const std::vector<std::uint32_t> bad =
+        f == format_id::fp32   ? std::vector<std::uint32_t>{0x7F800000, 0xFF800001, 0x7FFFFFFF}
+        : f == format_id::fp16 ? std::vector<std::uint32_t>{0x7C00, 0xFC01, 0x7FFF}
+                               : std::vector<std::uint32_t>{0x7F80, 0xFF81, 0x7FFF};
+    for (int turn = 0; turn < 200; ++turn) {
+      tensors list(random, 4, {f}, 5000, content::finite, false);
+      const std::size_t which = random() % 4, at = random() % 5000;
+      const std::uint32_t code = bad[random() % bad.size()];
+      list.set(which, at, code);
+      const tensors::on_device copy(list);
+      const inspect_report got = inspect(copy.plan(), {}, here());
+      ASSERT_EQ(got.first_bad, static_cast<std::int64_t>(which)) << name(f) << ", element " << at;
+      ASSERT_EQ(got.total.nan + got.total.inf, 1u) << name(f) << ", element " << at;
+      ASSERT_EQ(difference(got, inspect(list.plan(), {}, reference)), "");
+    }
+  }
+}
+
+/// Runs an operation on a host list and on a copy of it, and compares their bytes.
+template <class Operation>
+void expect_same_bytes(tensors& host, const tensors& untouched, const Operation& operation,
+                       const executor& where) {
+  tensors given = untouched;
+  const tensors::on_device copy(given);
+  operation(host.plan(), reference);
+  operation(copy.plan(), where);
+  check_cuda(cudaDeviceSynchronize(), "operation");
+  copy.download();
+  for (std::size_t i = 0; i < host.size(); ++i) {
+    ASSERT_TRUE(given.memory()[i] == host.memory()[i]) << "tensor " << i;
+  }
+}
+
+TEST_P(PlanDevice, UnscalesWithAReport) {
+  engine random(4);
+  for (const float factor :
+       {0x1p-16f, 1.0f / 50000, 0.0f, 0x1p100f, std::numeric_limits<float>::infinity()}) {
+    for (const content what : {content::finite, content::any_bits}) {
+      for (const bool odd : {false, true}) {
+        const tensors list(random, 100, wide, 0, what, odd);
+        tensors host = list;
+        unscale_report expected, got;
+        const auto run = [&](const tensor_plan& plan, const executor& where) {
+          (where.backend == "reference" ? expected : got) = unscale(plan, factor, where);
+        };
+        expect_same_bytes(host, list, run, here());
+        EXPECT_TRUE(got == expected)
+            << factor << ": overflowed " << got.overflowed << ", expected " << expected.overflowed
+            << "; nonfinite " << got.nonfinite << ", expected " << expected.nonfinite;
+      }
+    }
+  }
+}
+
+TEST_P(PlanDevice, Scales) {
+  engine random(5);
+  for (const float factor : {-1.5f, 0x1p-140f, 3.0f}) {
+    const tensors list(random, 60, wide, 0, content::any_bits, true);
+    tensors host = list;
+    expect_same_bytes(
+        host, list,
+        [&](const tensor_plan& plan, const executor& where) { scale(plan, factor, where); },
+        here());
+  }
+}
+
+TEST_P(PlanDevice, AccumulatesEveryPairOfFormats) {
+  engine random(6);
+  for (const format_id to : wide) {
+    for (const format_id from : any) {
+      for (const std::int64_t size : {1, 37, 4096, 70'001}) {
+        const tensors sums(random, 5, {to}, size, content::any_bits, false);
+        tensors gradients(random, 5, {from}, size, content::any_bits, false);
+        const tensors::on_device device_gradients(gradients);
+        const std::vector<float> scales = {1.0f, 0x1p-7f, 0.3f, -2.0f,
+                                           std::numeric_limits<float>::quiet_NaN()};
+        const guarded_copy device_scales(scales.data(), scales.size() * sizeof(float));
+        for (const bool scaled : {false, true}) {
+          tensors host = sums;
+          expect_same_bytes(
+              host, sums,
+              [&](const tensor_plan& acc, const executor& where) {
+                const bool on_host = where.backend == "reference";
+                const float* const given =
+                    on_host ? scales.data() : static_cast<const float*>(device_scales.data());
+                accumulate(acc, on_host ? gradients.plan() : device_gradients.plan(),
+                           {scaled ? given : nullptr}, where);
+              },
+              here());
+        }
+      }
+    }
+  }
+}
+
+TEST_P(PlanDevice, CombinesTwoLists) {
+  engine random(7);
+  for (const format_id out_format : wide) {
+    for (const format_id x_format : wide) {
+      for (const format_id y_format : wide) {
+        constexpr std::int64_t size = 9001;
+        const tensors out(random, 3, {out_format}, size, content::zeros, false);
+        tensors x(random, 3, {x_format}, size, content::any_bits, false);
+        tensors y(random, 3, {y_format}, size, content::any_bits, false);
+        const tensors::on_device device_x(x), device_y(y);
+        tensors host = out;
+        expect_same_bytes(
+            host, out,
+            [&](const tensor_plan& plan, const executor& where) {
+              const bool on_host = where.backend == "reference";
+              axpby(0.9f, on_host ? x.plan() : device_x.plan(), -1.25f,
+                    on_host ? y.plan() : device_y.plan(), plan, where);
+            },
+            here());
+      }
+    }
+  }
+}
+
+TEST_P(PlanDevice, CastsAndClips) {
+  engine random(8);
+  const tensors out(random, 20, {format_id::bf16}, 5000, content::zeros, false);
+  tensors in(random, 20, {format_id::fp32}, 5000, content::finite, false);
+  const tensors::on_device device_in(in);
+  tensors host = out;
+  expect_same_bytes(
+      host, out,
+      [&](const tensor_plan& to, const executor& where) {
+        cast(where.backend == "reference" ? in.plan() : device_in.plan(), to, {}, where);
+      },
+      here());
+  const tensors list(random, 20, wide, 3000, content::finite, false);
+  tensors clipped = list;
+  clip_report expected, got;
+  expect_same_bytes(
+      clipped, list,
+      [&](const tensor_plan& plan, const executor& where) {
+        (where.backend == "reference" ? expected : got) = clip(plan, 1.0, where);
+      },
+      here());
+  EXPECT_EQ(got.norm, expected.norm);
+  EXPECT_EQ(got.factor, expected.factor);
+  EXPECT_LT(got.factor, 1.0f);
+}
+
+/// More elements in one tensor than 31 bits count.
+TEST_P(PlanDevice, LargeInspectsMoreThan31Bits) {
+  if (GetParam() != "cuda-native") GTEST_SKIP() << "one backend is enough for the size";
+  constexpr std::int64_t size = (std::int64_t{1} << 31) + 4099;
+  void* memory = nullptr;
+  check_cuda(cudaMalloc(&memory, static_cast<std::size_t>(size) * 2), "cudaMalloc");
+  check_cuda(cudaMemset(memory, 0x3C, static_cast<std::size_t>(size) * 2), "cudaMemset");
+  const std::uint16_t last = 0xFC00;  // -Inf
+  check_cuda(cudaMemcpy(static_cast<std::byte*>(memory) + (size - 1) * 2, &last, 2,
+                        cudaMemcpyHostToDevice),
+             "the last element");
+  const matrix_view view = {memory, format_id::fp16, 1, size, size, 1, memory_space::device};
+  const tensor_plan plan(std::span<const matrix_view>(&view, 1));
+  const inspect_report got = inspect(plan, {inspect_counts::distribution}, here());
+  EXPECT_EQ(got.total.count, static_cast<std::uint64_t>(size));
+  EXPECT_EQ(got.total.inf, 1u);
+  EXPECT_EQ(got.total.nan, 0u);
+  EXPECT_EQ(got.first_bad, 0);
+  EXPECT_EQ(got.total.amax, 0x7F800000u);
+  EXPECT_EQ(got.exponents[127], static_cast<std::uint64_t>(size - 1));  // 3C3C is 1.0586
+  cudaFree(memory);
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends, PlanDevice,
+                         ::testing::Values(std::string_view("cuda-emulated"),
+                                           std::string_view("cuda-native")),
+                         [](const auto& tested) {
+                           return tested.param == "cuda-native" ? std::string("Native")
+                                                                : std::string("Emulated");
+                         });
+
+}  // namespace
+}  // namespace samebits::support
