@@ -4,6 +4,7 @@
 #include "samebits/arithmetic.hpp"
 #include "samebits/autocast.hpp"
 #include "samebits/backend.hpp"
+#include "samebits/communicator.hpp"
 #include "samebits/convert.hpp"
 #include "samebits/error.hpp"
 #include "samebits/flags.hpp"
