@@ -7,6 +7,8 @@
 #include <utility>
 #include <variant>
 
+#include "backends/ranks.hpp"
+#include "numerics/agreement.hpp"
 #include "numerics/binary32.hpp"
 #include "samebits/error.hpp"
 
@@ -35,6 +37,7 @@ loss_scaler::loss_scaler(const scaling_settings& settings)
 
 float loss_scaler::scale(float loss) {
   if (!std::isfinite(loss)) loss_nonfinite_ = true;
+  loss_agreed_ = false;
   // In integers, so that the product does not depend on how this process rounds.
   const std::uint32_t scale = numerics::binary64::narrow(std::bit_cast<std::uint64_t>(get_scale()));
   return std::bit_cast<float>(
@@ -68,6 +71,7 @@ unscale_report loss_scaler::unscaled_by(record& r, const unscale_report& report)
             .loss_nonfinite = false,
             .unscaled_nonfinite = report.overflowed != 0,
             .amax = report.amax};
+  r.first_bad = report.first_bad;
   r.at = stage::unscaled;
   return report;
 }
@@ -88,8 +92,56 @@ void loss_scaler::observe(const step_observation& seen, std::string_view optimiz
   record& r = begin_unscale(optimizer, "observe");
   r.seen = seen;
   r.seen.loss_nonfinite = false;
+  r.first_bad = -1;
   loss_nonfinite_ = loss_nonfinite_ || seen.loss_nonfinite;
   r.at = stage::unscaled;
+}
+
+rank_observation loss_scaler::agree(communicator& ranks, std::string_view optimizer) {
+  if (!unscaled(optimizer)) {
+    out_of_order("agree(): the gradients" + of(optimizer) +
+                 " have not been looked at since the last update() or step(); call unscale() or "
+                 "observe() first");
+  }
+  record& r = optimizers_.find(optimizer)->second;
+  rank_observation mine = {.seen = r.seen, .first_bad = r.first_bad};
+  mine.seen.loss_nonfinite = loss_nonfinite_;
+  backends::fingerprint state;
+  state.add(text_of_state());
+  const numerics::agreement_message all =
+      backends::largest_message(ranks, mine, state.folded(), "loss_scaler: agree()");
+  if (!numerics::states_agree(all)) {
+    throw rank_error(
+        "loss_scaler: agree(): the ranks' scalers differ in settings, state or the number of "
+        "updates; start them alike, or load one rank's save() on all of them");
+  }
+  const rank_observation agreed = numerics::observation_of(all);
+  r.seen = agreed.seen;
+  r.seen.loss_nonfinite = false;
+  r.first_bad = agreed.first_bad;
+  r.agreed = true;
+  loss_nonfinite_ = agreed.seen.loss_nonfinite;
+  loss_agreed_ = true;
+  return agreed;
+}
+
+/// Where ranks agree at all, they agree on everything that update() looks at.
+void loss_scaler::check_agreement() const {
+  const std::string* agreed = nullptr;
+  const std::string* alone = nullptr;
+  for (const auto& [name, r] : optimizers_) {
+    if (r.at != stage::ready) (r.agreed ? agreed : alone) = &name;
+  }
+  if (agreed == nullptr) return;
+  if (alone != nullptr) {
+    out_of_order("update(): agree() was called for optimizer '" + *agreed + "' but not for '" +
+                 *alone + "'; the ranks' scales would part");
+  }
+  if (!loss_agreed_) {
+    out_of_order(
+        "update(): scale() was called after the last agree(); other ranks do not know of "
+        "that loss");
+  }
 }
 
 step_cause loss_scaler::cause_for(const step_observation& seen) const {
@@ -153,13 +205,17 @@ step_observation loss_scaler::merged() const {
 
 step_decision loss_scaler::update() {
   const step_observation seen = merged();
+  check_agreement();
   const step_decision decision = std::visit(
       [&](const auto& settings) {
         auto& state = std::get<decltype(numerics::initial_state(settings))>(state_);
         return numerics::advance(settings, state, seen);
       },
       settings_);
-  for (auto& [name, r] : optimizers_) r.at = stage::ready;
+  for (auto& [name, r] : optimizers_) {
+    r.at = stage::ready;
+    r.agreed = false;
+  }
   loss_nonfinite_ = false;
   ++updates_;
   if (decision.stop) {

@@ -164,6 +164,14 @@ std::string loss_scaler::save() const {
   if (!between_updates()) {
     throw call_order_error("loss_scaler: save(): called between unscale() and update()");
   }
+  std::string text = text_of_state();
+  for (const auto& [optimizer, r] : optimizers_) {
+    text += "applied " + std::to_string(r.applied) + " " + optimizer + "\n";
+  }
+  return text + "end\n";
+}
+
+std::string loss_scaler::text_of_state() const {
   std::string text(heading);
   text += "\npolicy " + std::string(name(policy_of(settings_))) + "\n";
   const auto line = [&](std::string_view word, const auto& value) {
@@ -173,10 +181,7 @@ std::string loss_scaler::save() const {
   text += "state\n";
   std::visit([&](const auto& s) { for_each_field(s, line); }, state_);
   line("updates", updates_);
-  for (const auto& [optimizer, r] : optimizers_) {
-    text += "applied " + std::to_string(r.applied) + " " + optimizer + "\n";
-  }
-  return text + "end\n";
+  return text;
 }
 
 loss_scaler loss_scaler::load(std::string_view text) {

@@ -34,6 +34,13 @@ class call_order_error : public std::logic_error {
   using std::logic_error::logic_error;
 };
 
+/// Ranks that must act alike do not, or another rank refused its arguments; the message names the
+/// rank or what differs. Every rank throws. Nothing was written.
+class rank_error : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
 /// A loss scale can do no more and its policy wants the run to end; the message says why.
 class scale_exhausted : public std::runtime_error {
  public:

@@ -26,6 +26,7 @@
 
 #include "numerics/loss_scale.hpp"
 #include "numerics/loss_scale_compat.hpp"
+#include "samebits/communicator.hpp"
 #include "samebits/error.hpp"
 #include "samebits/loss_scaling.hpp"
 #include "samebits/plan_ops.hpp"
@@ -83,6 +84,11 @@ struct state_entry {
 /// these tensors, which lie in host memory. Throws what that and the plan's constructor throw.
 unscale_report unscale(std::span<const matrix_view> tensors, float inverse_scale);
 
+/// What all ranks saw of a step together, from what each saw of its share: the same on every rank.
+/// One all_reduce_max of 32 bytes; a NaN on any rank is never dropped. Throws unsupported for a
+/// communicator on device memory: there, kernels take numerics/agreement.hpp.
+rank_observation agree(communicator& ranks, const rank_observation& mine);
+
 /// A loss scale that follows the gradients.
 ///
 /// Between two update() calls, each optimizer goes unscale() or observe(), then step(); anything
@@ -106,6 +112,14 @@ class loss_scaler {
 
   /// In place of unscale(), for callers who unscale themselves: what they saw of the gradients.
   void observe(const step_observation& seen, std::string_view optimizer = {});
+
+  /// For gradients or losses that are spread over ranks, between unscale() or observe() and step():
+  /// from here on the scalers of all ranks have seen the same, losses included, and take the same
+  /// decisions. Every rank calls it, and for each of its optimizers.
+  ///
+  /// Throws rank_error, on every rank, where the ranks' scalers have different settings or states,
+  /// as after a resume from unequal checkpoints; and what the free function throws.
+  rank_observation agree(communicator& ranks, std::string_view optimizer = {});
 
   /// Calls run(), unless this optimizer's gradients were not finite; returns whether it did. An
   /// exception of run() passes through, and step() may then be called again.
@@ -160,7 +174,9 @@ class loss_scaler {
   enum class stage : std::uint8_t { ready, unscaled, stepped };
   struct record {
     stage at = stage::ready;
+    bool agreed = false;  ///< since the last update()
     step_observation seen = {};
+    std::int64_t first_bad = -1;  ///< in the list that unscale() had
     std::uint64_t applied = 0;
   };
 
@@ -172,12 +188,15 @@ class loss_scaler {
   [[nodiscard]] step_cause cause_for(const step_observation& seen) const;
   [[nodiscard]] step_observation merged() const;
   [[nodiscard]] bool between_updates() const;
+  void check_agreement() const;
+  [[nodiscard]] std::string text_of_state() const;
 
   scaling_settings settings_;
   scaling_state state_;
   std::map<std::string, record, std::less<>> optimizers_;
   std::uint64_t updates_ = 0;
   bool loss_nonfinite_ = false;
+  bool loss_agreed_ = false;  ///< no scale() since the last agree()
 };
 
 }  // namespace samebits

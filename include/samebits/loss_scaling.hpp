@@ -64,6 +64,18 @@ struct step_observation {
       amax_unknown;  ///< their amax (contract §6), binary32 bits; Inf and NaN count
 };
 
+/// The same of one rank's share of the gradients, or, from agree(), of all ranks'.
+struct rank_observation {
+  /// A rank without gradients saw an amax of 0.
+  step_observation seen = {.amax = 0};
+  /// Position of the first tensor with anything that is not finite; -1: none. Ranks that hold
+  /// different tensors count in one numbering.
+  std::int64_t first_bad = -1;
+  /// Of all ranks: the first one that saw anything that is not finite, its loss included; -1: none.
+  /// Not read of one rank.
+  std::int64_t bad_rank = -1;
+};
+
 struct step_decision {
   bool apply = true;  ///< whether the optimizer may step
   step_cause cause = step_cause::none;
