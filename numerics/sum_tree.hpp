@@ -17,18 +17,26 @@ namespace samebits::numerics {
 inline constexpr int chunk_level = 12;
 inline constexpr std::int64_t chunk_elements = std::int64_t{1} << chunk_level;
 
-/// Appends a leaf, or a complete node as if it were one, to a sum of `count` leaves. Bit l of count
-/// says whether a complete node of 2^l leaves waits in waiting[l]. add(left, right) is RN(left +
-/// right).
+/// Appends a complete node of 2^level leaves to a sum of `count` leaves, a multiple of that. Bit l of
+/// count says whether a complete node of 2^l leaves waits in waiting[l]. add(left, right) is
+/// RN(left + right).
+template <class Node, class Add>
+SAMEBITS_HD constexpr void append_node(Node* waiting, std::uint64_t& count, int level, Node node,
+                                       const Add& add) {
+  // As in binary counting: every set bit from `level` up is a left neighbour waiting to be joined.
+  const std::uint64_t leaves = std::uint64_t{1} << level;
+  for (std::uint64_t left = count >> level; (left & 1) != 0; left >>= 1) {
+    node = add(waiting[level++], node);
+  }
+  waiting[level] = node;
+  count += leaves;
+}
+
+/// Appends a leaf.
 template <class Node, class Add>
 SAMEBITS_HD constexpr void append_leaf(Node* waiting, std::uint64_t& count, Node leaf,
                                        const Add& add) {
-  // As in binary counting: every set low bit is a left neighbour waiting to be joined.
-  Node node = leaf;
-  int level = 0;
-  for (std::uint64_t left = count; (left & 1) != 0; left >>= 1) node = add(waiting[level++], node);
-  waiting[level] = node;
-  ++count;
+  append_node(waiting, count, 0, leaf, add);
 }
 
 /// The sum of the leaves so far; `empty` where there are none.

@@ -1,10 +1,16 @@
 // tree_sum: the binary64 sum tree of contract §6.
 #include "samebits/reduce.hpp"
 
+#include <bit>
+#include <cmath>
+#include <string>
+
 #include "backends/build_flags.hpp"
 #include "backends/reference/reference.hpp"
 #include "backends/self_test.hpp"
+#include "numerics/binary64.hpp"
 #include "numerics/sum_tree.hpp"
+#include "samebits/error.hpp"
 
 namespace samebits {
 
@@ -12,24 +18,46 @@ namespace {
 double sum_of(double left, double right) { return left + right; }
 }  // namespace
 
-void tree_sum::push(double leaf) { numerics::append_leaf(nodes_, count_, leaf, sum_of); }
+void tree_sum::push(int level, double node) {
+  numerics::append_node(nodes_, count_, level, node, sum_of);
+}
 
 void tree_sum::add(std::span<const double> leaves) {
   backends::require_tested(backends::reference);
-  for (const double leaf : leaves) push(leaf);
+  for (const double leaf : leaves) push(0, leaf);
 }
 
 void tree_sum::add_squares(std::span<const double> values) {
   backends::require_tested(backends::reference);
   for (const double x : values) {
     const double square = x * x;
-    push(square);
+    push(0, square);
   }
+}
+
+void tree_sum::add_node(int level, double node) {
+  if (level < 0 || level > 62) {
+    throw invalid_argument("level: must be in 0..62, got " + std::to_string(level));
+  }
+  const std::uint64_t leaves = std::uint64_t{1} << level;
+  if (count_ % leaves != 0) {
+    throw invalid_argument("level: no node of 2^" + std::to_string(level) +
+                           " leaves stands after " + std::to_string(count_) +
+                           " leaves; that must be a multiple");
+  }
+  if (count_ > (std::uint64_t{1} << 63) - leaves) {
+    throw invalid_argument("level: 2^" + std::to_string(level) +
+                           " more leaves make more than 2^63");
+  }
+  backends::require_tested(backends::reference);
+  push(level, node);
 }
 
 double tree_sum::value() const {
   backends::require_tested(backends::reference);
-  return numerics::root_of_tree(nodes_, count_, 0.0, sum_of);
+  const double sum = numerics::root_of_tree(nodes_, count_, 0.0, sum_of);
+  if (std::isnan(sum)) return std::bit_cast<double>(numerics::binary64::nan);
+  return sum;
 }
 
 }  // namespace samebits

@@ -19,6 +19,7 @@
 #include "samebits/scalar.hpp"
 #include "samebits/scaling.hpp"
 #include "samebits/self_test.hpp"
+#include "samebits/sharded_sum.hpp"
 #include "samebits/tensor_plan.hpp"
 #include "samebits/text.hpp"
 #include "samebits/types.hpp"

@@ -1,0 +1,314 @@
+// Sharded sums against the tree built level by level over all leaves: any cut, any ranks.
+#include "samebits/sharded_sum.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <random>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "samebits/error.hpp"
+#include "samebits/testkit/ranks.hpp"
+#include "samebits/types.hpp"
+
+namespace samebits {
+namespace {
+
+/// The contract's words: neighbours 2j and 2j+1 level by level, a lone last one passes up.
+double level_by_level(std::vector<double> level) {
+  if (level.empty()) return 0.0;
+  for (; level.size() > 1; level.resize((level.size() + 1) / 2)) {
+    for (std::size_t j = 0; j < level.size() / 2; ++j) level[j] = level[2 * j] + level[2 * j + 1];
+    if (level.size() % 2 == 1) level[level.size() / 2] = level.back();
+  }
+  return std::isnan(level[0]) ? std::bit_cast<double>(0x7FFFFFFFFFFFFFFFu) : level[0];
+}
+
+std::uint64_t bits(double x) { return std::bit_cast<std::uint64_t>(x); }
+
+std::vector<float> numbers(std::size_t count, std::mt19937_64& random) {
+  std::vector<float> all(count);
+  for (float& x : all) {
+    x = std::ldexp(static_cast<float>(random() >> 40), static_cast<int>(random() % 60) - 50);
+  }
+  return all;
+}
+
+std::vector<double> squares(const std::vector<float>& x) {
+  std::vector<double> all;
+  for (const float v : x) all.push_back(static_cast<double>(v) * static_cast<double>(v));
+  return all;
+}
+
+/// Borders of n shards on chunks, at random: empty ones too.
+std::vector<std::size_t> random_cut(std::size_t size, int n, std::mt19937_64& random) {
+  std::vector<std::size_t> borders = {0, size};
+  for (int i = 1; i < n; ++i) borders.push_back(random() % (size / 4096 + 1) * 4096);
+  std::sort(borders.begin(), borders.end());
+  return borders;
+}
+
+tree_part part_of(const std::vector<float>& x, std::size_t begin, std::size_t end) {
+  if (begin == end) return tree_part();
+  tree_part part(begin);
+  part.add_squares(view_of(std::span(x).subspan(begin, end - begin)));
+  return part;
+}
+
+TEST(TreeSum, NodesStandForTheirLeaves) {
+  std::mt19937_64 random(1);
+  const auto x = squares(numbers(3000, random));
+  for (int trial = 0; trial < 300; ++trial) {
+    tree_sum sum;
+    while (sum.count() < x.size()) {
+      // The largest node that may stand here, or a smaller one.
+      const std::uint64_t left = x.size() - sum.count();
+      int level = sum.count() == 0 ? 11 : std::min(11, std::countr_zero(sum.count()));
+      while ((std::uint64_t{1} << level) > left) --level;
+      level -= static_cast<int>(random() % static_cast<unsigned>(level + 1));
+      const auto leaves = std::span(x).subspan(sum.count(), std::size_t{1} << level);
+      sum.add_node(level, level_by_level({leaves.begin(), leaves.end()}));
+    }
+    ASSERT_EQ(bits(sum.value()), bits(level_by_level(x)));
+  }
+}
+
+TEST(TreeSum, NodesThatStandNowhereAreRefused) {
+  tree_sum sum;
+  sum.add(1.0);
+  EXPECT_THROW(sum.add_node(1, 2.0), invalid_argument);
+  EXPECT_THROW(sum.add_node(-1, 2.0), invalid_argument);
+  EXPECT_THROW(sum.add_node(63, 2.0), invalid_argument);
+  EXPECT_EQ(sum.count(), 1u);
+  sum.add_node(0, 2.0);
+  sum.add_node(1, 4.0);
+  EXPECT_EQ(sum.count(), 4u);
+  EXPECT_EQ(sum.value(), 7.0);
+  tree_sum large;
+  large.add_node(62, 1.0);
+  large.add_node(62, 1.0);
+  EXPECT_THROW(large.add_node(0, 1.0), invalid_argument);  // 2^63 leaves are the most
+  EXPECT_EQ(large.value(), 2.0);
+}
+
+TEST(TreeSum, NaNIsTheCanonicalOne) {
+  for (const std::uint64_t nan : {0x7FF8000000000000u, 0xFFF8000000000001u, 0x7FF0000000000001u}) {
+    tree_sum sum;
+    sum.add(1.0);
+    sum.add(std::bit_cast<double>(nan));
+    EXPECT_EQ(bits(sum.value()), 0x7FFFFFFFFFFFFFFFu);
+  }
+  tree_sum opposite;
+  opposite.add(std::numeric_limits<double>::infinity());
+  opposite.add(-std::numeric_limits<double>::infinity());
+  EXPECT_EQ(bits(opposite.value()), 0x7FFFFFFFFFFFFFFFu);
+}
+
+TEST(TreePart, KeepsTheLargestSubtrees) {
+  const auto count = [](std::uint64_t first, std::uint64_t chunks, std::uint64_t tail) {
+    tree_part part(first * 4096);
+    part.add_chunks(std::vector<double>(chunks, 1.0));
+    part.add(std::vector<double>(tail, 1.0));
+    EXPECT_EQ(part.count(), chunks * 4096 + tail);
+    return part.subtrees();
+  };
+  EXPECT_EQ(count(0, 0, 0), (std::vector<double>{}));
+  EXPECT_EQ(count(0, 8, 0), (std::vector<double>{8}));
+  EXPECT_EQ(count(0, 7, 5), (std::vector<double>{4, 2, 1, 5}));
+  EXPECT_EQ(count(1, 8, 0), (std::vector<double>{1, 2, 4, 1}));
+  EXPECT_EQ(count(3, 14, 1), (std::vector<double>{1, 4, 8, 1, 1}));
+  EXPECT_EQ(count(8, 8, 0), (std::vector<double>{8}));
+  EXPECT_LE(count(12345, 100'000, 0).size(), 34u);
+}
+
+TEST(TreePart, DoesNotSeeHowItIsFed) {
+  std::mt19937_64 random(3);
+  const auto x = numbers(5 * 4096 + 77, random);
+  const std::vector<double> wide(x.begin(), x.end());
+  tree_part whole(2 * 4096);
+  whole.add_squares(view_of(x));
+  tree_part pieces(2 * 4096);
+  for (std::size_t at = 0; at < x.size();) {
+    const std::size_t n = std::min<std::size_t>(random() % 3000, x.size() - at);
+    pieces.add_squares(std::span(wide).subspan(at, n));
+    at += n;
+  }
+  EXPECT_EQ(pieces.subtrees(), whole.subtrees());
+  tree_part chunks(2 * 4096);
+  const auto leaves = squares(x);
+  for (int c = 0; c < 5; ++c) {
+    const double node =
+        level_by_level({leaves.begin() + c * 4096, leaves.begin() + (c + 1) * 4096});
+    chunks.add_chunks({&node, 1});
+  }
+  chunks.add(std::span(leaves).subspan(5 * 4096));
+  EXPECT_EQ(chunks.subtrees(), whole.subtrees());
+}
+
+TEST(TreePart, Refuses) {
+  EXPECT_THROW(tree_part(1), invalid_argument);
+  EXPECT_THROW(tree_part(4095), invalid_argument);
+  EXPECT_THROW(tree_part(std::uint64_t{1} << 62), invalid_argument);
+  tree_part part(4096);
+  const double node = 1;
+  part.add({&node, 1});
+  EXPECT_THROW(part.add_chunks({&node, 1}), invalid_argument);
+  std::vector<float> x(4);
+  EXPECT_THROW(part.add_squares(on_device(view_of(x))), invalid_argument);
+  EXPECT_EQ(part.count(), 1u);
+}
+
+TEST(SumShards, IsTheSumInOnePlaceWhateverTheCut) {
+  std::mt19937_64 random(4);
+  for (const int n : {1, 2, 3, 8}) {
+    for (int trial = 0; trial < 12; ++trial) {
+      // Several tensors, empty and short ones among them.
+      std::vector<std::vector<float>> tensors;
+      for (const std::size_t chunks : {0u, 0u, 1u, 6u, 9u, 13u}) {
+        tensors.push_back(numbers(chunks * 4096 + random() % 3 * (random() % 4096), random));
+      }
+      std::vector<double> sums;
+      std::vector<std::vector<std::size_t>> cuts;
+      for (const auto& x : tensors) {
+        sums.push_back(level_by_level(squares(x)));
+        cuts.push_back(random_cut(x.size(), n, random));
+      }
+      const std::size_t turn = random() % 8;  // shards lie on the ranks in any order
+      testkit::play_ranks(n, [&](communicator& ranks) {
+        std::vector<tree_part> parts;
+        for (std::size_t t = 0; t < tensors.size(); ++t) {
+          const auto shard =
+              (static_cast<std::size_t>(ranks.rank()) + turn * t) % static_cast<std::size_t>(n);
+          parts.push_back(part_of(tensors[t], cuts[t][shard], cuts[t][shard + 1]));
+        }
+        const sharded_sums got = sum_shards(ranks, parts);
+        for (std::size_t t = 0; t < tensors.size(); ++t) {
+          ASSERT_EQ(bits(got.of_tensors[t]), bits(sums[t])) << t;
+          ASSERT_EQ(got.counts[t], tensors[t].size());
+        }
+        ASSERT_EQ(bits(got.total), bits(level_by_level(sums)));
+      });
+    }
+  }
+}
+
+TEST(SumShards, ASumOfTheRanksTotalsHasOtherBits) {  // or the tests above would prove little
+  std::mt19937_64 random(5);
+  int differ = 0;
+  for (int trial = 0; trial < 20; ++trial) {
+    const auto x = numbers(7 * 4096, random);
+    const auto all = squares(x);
+    const std::size_t border = 5 * 4096;
+    const double left = level_by_level({all.begin(), all.begin() + border});
+    const double right = level_by_level({all.begin() + border, all.end()});
+    differ += bits(left + right) != bits(level_by_level(all)) ? 1 : 0;
+  }
+  EXPECT_GT(differ, 0);
+}
+
+TEST(SumShards, NonFiniteElementsReachEveryRank) {
+  for (const std::uint32_t bad : {0x7F800000u, 0xFF800000u, 0x7FC00000u, 0xFFFFFFFFu}) {
+    std::vector<float> x(3 * 4096, 1.0f);
+    x[4096 + 17] = std::bit_cast<float>(bad);
+    testkit::play_ranks(3, [&](communicator& ranks) {
+      const std::size_t begin = 4096 * static_cast<std::size_t>(ranks.rank());
+      const tree_part part = part_of(x, begin, begin + 4096);
+      const double total = sum_shards(ranks, {&part, 1}).total;
+      EXPECT_EQ(bits(total),
+                (bad & 0x7FFFFFFF) == 0x7F800000 ? 0x7FF0000000000000u : 0x7FFFFFFFFFFFFFFFu);
+    });
+  }
+}
+
+TEST(SumShards, FormatsAndStrides) {
+  std::vector<fp16> half;
+  for (std::uint32_t code = 0; code < 0x7C00; ++code) {
+    half.push_back(fp16::from_bits(static_cast<std::uint16_t>(code)));
+  }
+  std::vector<double> leaves;
+  for (const fp16 h : half) {
+    leaves.push_back(static_cast<double>(static_cast<float>(h)) * static_cast<float>(h));
+  }
+  single_rank ranks;
+  tree_part part;
+  part.add_squares(view_of(half));
+  EXPECT_EQ(bits(sum_shards(ranks, {&part, 1}).total), bits(level_by_level(leaves)));
+  // Every second element of rows 10 apart, read in the order (row, column).
+  matrix_view strided = view_of(half.data(), 2, 5, 10);
+  strided.col_stride = 2;
+  tree_part some;
+  some.add_squares(strided);
+  std::vector<double> chosen;
+  for (std::size_t r = 0; r < 2; ++r) {
+    for (std::size_t c = 0; c < 5; ++c) chosen.push_back(leaves[r * 10 + c * 2]);
+  }
+  EXPECT_EQ(bits(sum_shards(ranks, {&some, 1}).total), bits(level_by_level(chosen)));
+}
+
+/// The message of the rank_error that every rank must throw alike.
+std::string refusal(int n, const auto& parts_of_rank) {
+  std::vector<std::string> messages(static_cast<std::size_t>(n));
+  testkit::play_ranks(n, [&](communicator& ranks) {
+    const std::vector<tree_part> parts = parts_of_rank(ranks.rank());
+    try {
+      sum_shards(ranks, parts);
+    } catch (const rank_error& error) {
+      messages[static_cast<std::size_t>(ranks.rank())] = error.what();
+    }
+  });
+  for (const std::string& m : messages) EXPECT_EQ(m, messages[0]);
+  return messages[0];
+}
+
+tree_part ones(std::uint64_t first, std::size_t count) {
+  tree_part part(first);
+  part.add(std::vector<double>(count, 1.0));
+  return part;
+}
+
+TEST(SumShards, PartsThatDoNotFitAreNamedOnEveryRank) {
+  EXPECT_EQ(refusal(3,
+                    [](int r) {
+                      const auto first = static_cast<std::uint64_t>(r == 2 ? 1 : r) * 4096;
+                      return std::vector{tree_part(), ones(first, 4096)};
+                    }),
+            "sum_shards(): tensor 1: rank 1 holds leaves [4096, 8192) and rank 2 holds leaves "
+            "[4096, 8192), which overlap");
+  EXPECT_EQ(refusal(2, [](int r) { return std::vector{ones(r == 0 ? 0 : 8192, 5000)}; }),
+            "sum_shards(): tensor 0: no rank holds leaves [5000, 8192), where rank 1 holds leaves "
+            "[8192, 13192)");
+  EXPECT_EQ(
+      refusal(2, [](int r) { return std::vector<tree_part>(r == 0 ? 4 : 3); }),
+      "sum_shards(): the ranks' lists have between 3 and 4 tensors; each must list all, those "
+      "without elements of its own too");
+  EXPECT_EQ(refusal(2, [](int) { return std::vector<tree_part>(); }), "");
+}
+
+TEST(SumShards, SendsFewNodes) {
+  // 2^15 chunks on 8 ranks: one subtree each where the shares are powers of two, else up to 2 for
+  // each doubling.
+  const std::uint64_t chunks = 1 << 15;
+  for (const std::uint64_t shift : {0u, 1u}) {
+    const auto calls = testkit::play_ranks(8, [&](communicator& ranks) {
+      const auto r = static_cast<std::uint64_t>(ranks.rank());
+      const std::uint64_t begin = r == 0 ? 0 : r * chunks / 8 + shift;
+      const std::uint64_t end = r == 7 ? chunks : (r + 1) * chunks / 8 + shift;
+      tree_part part(begin * 4096);
+      part.add_chunks(std::vector<double>(end - begin, 1.0));
+      const sharded_sums sums = sum_shards(ranks, {&part, 1});
+      EXPECT_EQ(sums.total, static_cast<double>(chunks));
+    });
+    ASSERT_EQ(calls.size(), 2u);
+    EXPECT_EQ(calls[0].bytes, 16u);
+    EXPECT_LE(calls[1].bytes, shift == 0 ? 24u : 16u + 8u * 2u * 12u);
+  }
+}
+
+}  // namespace
+}  // namespace samebits
