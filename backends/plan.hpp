@@ -42,6 +42,9 @@ struct plan_data {
 /// "tensors[3] 'layer.weight'", or without a name "tensors[3]".
 std::string tensor_text(const plan_tensor& tensor, std::size_t position, const char* plan);
 
+/// What tensor_plan's constructor does; messages call the list `which`.
+std::shared_ptr<const plan_data> make_plan(std::vector<plan_tensor> tensors, const char* which);
+
 struct axpby_call {
   std::uint32_t a;  ///< binary32 bits
   numerics::plan_tables x;

@@ -12,6 +12,21 @@
 namespace samebits::backends {
 namespace {
 
+void check_format(const std::string& tensor, format_id format, std::span<const format_id> among) {
+  if (std::find(among.begin(), among.end(), format) != among.end()) return;
+  std::string names;
+  for (const format_id f : among) {
+    if (f == among.back()) {
+      names += " or ";
+    } else if (!names.empty()) {
+      names += ", ";
+    }
+    names += name(f);
+  }
+  throw invalid_argument(tensor + ": format must be " + names + ", got " +
+                         std::string(name(format)));
+}
+
 std::string text_of(const tensor_plan& plan, const char* which, std::size_t position) {
   return tensor_text(plan[position], position, which);
 }
@@ -93,20 +108,22 @@ void check_overlap(const tensor_plan& out, const char* out_name, const tensor_pl
 
 void check_plan(const tensor_plan& plan, const char* which, std::span<const format_id> among) {
   for (std::size_t i = 0; i < plan.size(); ++i) {
-    const format_id format = plan[i].view.format;
-    if (std::find(among.begin(), among.end(), format) != among.end()) continue;
-    std::string names;
-    for (const format_id f : among) {
-      if (f == among.back()) {
-        names += " or ";
-      } else if (!names.empty()) {
-        names += ", ";
-      }
-      names += name(f);
-    }
-    throw invalid_argument(text_of(plan, which, i) + ": format must be " + names + ", got " +
-                           std::string(name(format)));
+    check_format(text_of(plan, which, i), plan[i].view.format, among);
   }
+}
+
+void check_host_list(std::span<const matrix_view> tensors, const char* which) {
+  std::vector<plan_tensor> list;
+  list.reserve(tensors.size());
+  for (const matrix_view& view : tensors) {
+    const std::string text = tensor_text({}, list.size(), which);
+    check_format(text, view.format, wide_plan_formats);
+    if (view.space != memory_space::host) {
+      throw invalid_argument(text + ": must lie in host memory");
+    }
+    list.push_back({view});
+  }
+  make_plan(std::move(list), which);
 }
 
 void check_written(const tensor_plan& out, const char* out_name, const tensor_plan& in,

@@ -15,6 +15,8 @@ inline constexpr std::array wide_plan_formats = {format_id::fp32, format_id::fp1
 
 /// Every tensor has one of the formats.
 void check_plan(const tensor_plan& plan, const char* which, std::span<const format_id> among);
+/// A list of host tensors in fp32, fp16 and bf16, as a plan may hold it.
+void check_host_list(std::span<const matrix_view> tensors, const char* which);
 /// `out` may be written from `in`, tensor by tensor and chunk by chunk: as many tensors, with the
 /// same rows and columns, in the same memory; no tensor of out overlaps one of in, unless both are
 /// the same elements at the same position.

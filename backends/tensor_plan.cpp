@@ -35,29 +35,30 @@ plan_row row_of(const plan_tensor& tensor, std::uint64_t first_chunk) {
           tensor.group, v.format,     count == 0 || is_dense(v)};
 }
 
-void check_tensor(const plan_data& plan, std::size_t position) {
+void check_tensor(const plan_data& plan, std::size_t position, const char* list) {
   const matrix_view& v = plan.tensors[position].view;
-  const std::string which = tensor_text(plan.tensors[position], position, "tensors");
+  const std::string which = tensor_text(plan.tensors[position], position, list);
   check_view(v, which.c_str());
   if (!is_plan_format(v.format)) {
     throw invalid_argument(which + ": format must be fp32, fp16, bf16, e4m3 or e5m2, got " +
                            std::string(name(v.format)));
   }
   if (v.space != plan.space) {
-    throw invalid_argument(which + ": must lie in the same memory as tensors[0], host or device");
+    throw invalid_argument(which + ": must lie in the same memory as " + list +
+                           "[0], host or device");
   }
   check_distinct(v, which.c_str());
 }
 
-[[noreturn]] void refuse_pair(const plan_data& plan, std::size_t a, std::size_t b,
+[[noreturn]] void refuse_pair(const plan_data& plan, const char* list, std::size_t a, std::size_t b,
                               const char* what) {
   const auto [first, second] = std::minmax(a, b);
-  throw invalid_argument(tensor_text(plan.tensors[first], first, "tensors") + " and " +
-                         tensor_text(plan.tensors[second], second, "tensors") + " " + what);
+  throw invalid_argument(tensor_text(plan.tensors[first], first, list) + " and " +
+                         tensor_text(plan.tensors[second], second, list) + " " + what);
 }
 
 /// A tensor that stands in the list twice, as tied weights do, would be counted and scaled twice.
-void check_shared_memory(const plan_data& plan) {
+void check_shared_memory(const plan_data& plan, const char* list) {
   std::vector<std::pair<const std::byte*, std::size_t>> starts;
   for (std::size_t i = 0; i < plan.rows.size(); ++i) {
     if (plan.rows[i].count != 0) {
@@ -70,12 +71,12 @@ void check_shared_memory(const plan_data& plan) {
   for (std::size_t k = 0; k < starts.size(); ++k) {
     const auto [begin, i] = starts[k];
     if (k > 0 && starts[k - 1].first == begin) {
-      refuse_pair(plan, starts[k - 1].second, i,
+      refuse_pair(plan, list, starts[k - 1].second, i,
                   "begin at the same element, which would be worked on twice");
     }
     const plan_row& row = plan.rows[i];
     if (!row.dense) continue;
-    if (begin < end) refuse_pair(plan, last, i, "overlap");
+    if (begin < end) refuse_pair(plan, list, last, i, "overlap");
     end = begin + row.count * storage_bytes(row.format);
     last = i;
   }
@@ -96,9 +97,11 @@ void copy_to_device(plan_data& plan) {
   }
 }
 
-std::shared_ptr<const plan_data> make_plan(std::vector<plan_tensor> tensors) {
+}  // namespace
+
+std::shared_ptr<const plan_data> make_plan(std::vector<plan_tensor> tensors, const char* which) {
   if (tensors.size() > std::numeric_limits<std::uint32_t>::max()) {
-    throw invalid_argument("tensors: must be fewer than 2^32, got " +
+    throw invalid_argument(std::string(which) + ": must be fewer than 2^32, got " +
                            std::to_string(tensors.size()));
   }
   auto plan = std::make_shared<plan_data>();
@@ -107,13 +110,13 @@ std::shared_ptr<const plan_data> make_plan(std::vector<plan_tensor> tensors) {
   plan->rows.reserve(plan->tensors.size());
   std::uint64_t chunks = 0;
   for (std::size_t i = 0; i < plan->tensors.size(); ++i) {
-    check_tensor(*plan, i);
+    check_tensor(*plan, i, which);
     const plan_row row = row_of(plan->tensors[i], chunks);
     plan->rows.push_back(row);
     plan->elements += static_cast<std::uint64_t>(row.count);
     chunks += numerics::chunks_of(row.count);
   }
-  check_shared_memory(*plan);
+  check_shared_memory(*plan, which);
   plan->row_of_chunk.reserve(chunks);
   for (std::size_t i = 0; i < plan->rows.size(); ++i) {
     plan->row_of_chunk.insert(plan->row_of_chunk.end(), numerics::chunks_of(plan->rows[i].count),
@@ -122,8 +125,6 @@ std::shared_ptr<const plan_data> make_plan(std::vector<plan_tensor> tensors) {
   if (plan->space == memory_space::device) copy_to_device(*plan);
   return plan;
 }
-
-}  // namespace
 
 std::string tensor_text(const plan_tensor& tensor, std::size_t position, const char* plan) {
   const std::string text = std::string(plan) + "[" + std::to_string(position) + "]";
@@ -135,7 +136,7 @@ std::string tensor_text(const plan_tensor& tensor, std::size_t position, const c
 tensor_plan::tensor_plan() : tensor_plan(std::vector<plan_tensor>()) {}
 
 tensor_plan::tensor_plan(std::vector<plan_tensor> tensors)
-    : data_(backends::make_plan(std::move(tensors))) {}
+    : data_(backends::make_plan(std::move(tensors), "tensors")) {}
 
 tensor_plan::tensor_plan(std::span<const matrix_view> tensors)
     : tensor_plan([&] {

@@ -9,6 +9,7 @@
 #include "samebits/error.hpp"
 #include "samebits/flags.hpp"
 #include "samebits/format.hpp"
+#include "samebits/gradient_reduction.hpp"
 #include "samebits/loss_scaler.hpp"
 #include "samebits/loss_scaling.hpp"
 #include "samebits/operation.hpp"

@@ -1,0 +1,61 @@
+// Gradient reduction: sums of gradients over ranks in a stated order, with few bits on the wire.
+//
+//   // Every rank has the gradients of its own samples; afterwards all have their mean.
+//   samebits::reduce_gradients(ranks, gradients,
+//                              {.wire = samebits::format_id::bf16, .factor = 1.0f / ranks.size()});
+//
+// What becomes of one element x_k of ranks k = 0 .. n-1, each step one binary32 operation rounded
+// to nearest even (contract §6):
+//
+//   wire               rank k sends                   total
+//   fp32, fp16, bf16   q_k = cast(x_k)                t = q_0; t = RN(t + q_k) for k = 1 .. n-1
+//   e4m3, e5m2         q_k = cast(y_k), y_k from x_k  t as above, then t = RN(t * s)
+//                      and the tensor's scale s
+//   The result is cast(RN(t * factor)) in the tensor's own format, to nearest even.
+//
+// The scale of e4m3 and e5m2 is one per tensor, the same on all ranks: that of the largest finite
+// magnitude of all ranks by the maths of samebits/scaling.hpp. Every cast is overflow::ieee: what
+// does not fit, and what was not finite, arrives as Inf or NaN, for the loss scaler to see.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "samebits/communicator.hpp"
+#include "samebits/format.hpp"
+#include "samebits/rounding.hpp"
+#include "samebits/scaling.hpp"
+#include "samebits/view.hpp"
+
+namespace samebits {
+
+/// How gradients are summed over ranks; the same on every rank.
+struct gradient_reduction {
+  format_id wire = format_id::bf16;         ///< fp32, fp16, bf16, e4m3 or e5m2
+  scale_math math = scale_math::pow2;       ///< of e4m3 and e5m2
+  rounding round = rounding::nearest_even;  ///< onto the wire; or stochastic
+  /// Read only by rounding::stochastic, without its pitch. Rank k draws from stream + k, at index
+  /// offset + the element's position in the list: of the tensors before it and (row, column).
+  random_stream random = {};
+  float factor = 1.0f;  ///< of the total: 1 / n for the mean, times an inverse loss scale; finite
+  /// Elements exchanged in one message at most, which bounds the memory that a call takes: about 20
+  /// bytes for each. Never changes a bit. >= 1.
+  std::int64_t elements_at_once = std::int64_t{1} << 22;
+};
+
+/// Replaces the gradients on every rank by their sum over all ranks: the same bits on every rank,
+/// whatever the network does, and those of any other machine.
+///
+/// Host matrices of fp32, fp16 or bf16, mixed as they come; every rank lists the same shapes and
+/// formats in the same order; no element may be in two of them. Each rank sends a contribution once
+/// (all_to_all) and its share of the sums once (all_gather), whatever the number of ranks. With a
+/// single rank the gradient goes over the wire's format all the same.
+///
+/// Throws, on every rank and before anything is written: invalid_argument on a rank whose own
+/// arguments are refused, naming the position in the list or the option, and rank_error on the
+/// others; rank_error where the ranks' lists or options differ; environment_error as tree_sum does;
+/// unsupported for a communicator on device memory.
+void reduce_gradients(communicator& ranks, std::span<const matrix_view> gradients,
+                      const gradient_reduction& how = {});
+
+}  // namespace samebits
