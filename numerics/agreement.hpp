@@ -41,6 +41,16 @@ SAMEBITS_INLINE constexpr std::int64_t position_of(std::uint32_t word) {
   return word == 0 ? -1 : static_cast<std::int64_t>(0xFFFFFFFFu - word);
 }
 
+/// The rank that is to blame, as a word: one whose loss was not finite goes before the others, who
+/// may have had their NaN from it in a sum of gradients; then the lower rank.
+SAMEBITS_INLINE constexpr std::uint32_t blame_word(std::int64_t rank, bool loss_nonfinite) {
+  const std::int64_t kept = rank < 0x7FFFFFFE ? rank : 0x7FFFFFFE;
+  return (loss_nonfinite ? 0xFFFFFFFFu : 0x7FFFFFFFu) - static_cast<std::uint32_t>(kept);
+}
+SAMEBITS_INLINE constexpr std::int64_t blamed_rank(std::uint32_t word) {
+  return word == 0 ? -1 : static_cast<std::int64_t>(0x7FFFFFFFu - (word & 0x7FFFFFFFu));
+}
+
 /// Without sign, NaN as the canonical one; an unknown amax is above NaN: where one rank does not
 /// know its largest value, the largest of all is not known.
 SAMEBITS_INLINE constexpr std::uint32_t amax_word(std::uint32_t amax) {
@@ -64,7 +74,7 @@ SAMEBITS_INLINE constexpr agreement_message message_of(const rank_observation& m
   m.loss_nonfinite = seen.loss_nonfinite ? 1 : 0;
   m.unscaled_nonfinite = seen.unscaled_nonfinite ? 1 : 0;
   m.first_bad = position_word(mine.first_bad);
-  m.bad_rank = position_word(bad ? rank : -1);
+  m.bad_rank = bad ? blame_word(rank, seen.loss_nonfinite) : 0;
   m.state = state;
   m.not_state = ~state;
   return m;
@@ -78,7 +88,7 @@ SAMEBITS_INLINE constexpr rank_observation observation_of(const agreement_messag
   all.seen.unscaled_nonfinite = m.unscaled_nonfinite != 0;
   all.seen.amax = m.amax;
   all.first_bad = position_of(m.first_bad);
-  all.bad_rank = position_of(m.bad_rank);
+  all.bad_rank = blamed_rank(m.bad_rank);
   return all;
 }
 

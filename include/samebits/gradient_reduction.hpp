@@ -38,8 +38,8 @@ struct gradient_reduction {
   /// offset + the element's position in the list: of the tensors before it and (row, column).
   random_stream random = {};
   float factor = 1.0f;  ///< of the total: 1 / n for the mean, times an inverse loss scale; finite
-  /// Elements exchanged in one message at most, which bounds the memory that a call takes: about 20
-  /// bytes for each. Never changes a bit. >= 1.
+  /// Elements exchanged in one message at most, which bounds the memory that a call takes: at most
+  /// 16 bytes for each. Never changes a bit. >= 1.
   std::int64_t elements_at_once = std::int64_t{1} << 22;
 };
 

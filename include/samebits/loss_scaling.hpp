@@ -71,8 +71,8 @@ struct rank_observation {
   /// Position of the first tensor with anything that is not finite; -1: none. Ranks that hold
   /// different tensors count in one numbering.
   std::int64_t first_bad = -1;
-  /// Of all ranks: the first one that saw anything that is not finite, its loss included; -1: none.
-  /// Not read of one rank.
+  /// Of all ranks: the first one whose loss was not finite, else the first that saw anything else
+  /// that is not; -1: none. Not read of one rank.
   std::int64_t bad_rank = -1;
 };
 

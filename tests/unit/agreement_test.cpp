@@ -37,6 +37,7 @@ rank_observation merged(const std::vector<rank_observation>& seen) {
   bool unknown = false;
   bool nan = false;
   float largest = 0;
+  std::int64_t lossy = -1;
   for (std::size_t r = 0; r < seen.size(); ++r) {
     const step_observation& s = seen[r].seen;
     const float amax = std::bit_cast<float>(s.amax & 0x7FFFFFFFu);
@@ -51,9 +52,11 @@ rank_observation merged(const std::vector<rank_observation>& seen) {
     if (seen[r].first_bad >= 0 && (all.first_bad < 0 || seen[r].first_bad < all.first_bad)) {
       all.first_bad = seen[r].first_bad;
     }
-    const bool anything = bad || s.loss_nonfinite || s.unscaled_nonfinite || seen[r].first_bad >= 0;
+    const bool anything = bad || s.unscaled_nonfinite || seen[r].first_bad >= 0;
     if (anything && all.bad_rank < 0) all.bad_rank = static_cast<std::int64_t>(r);
+    if (s.loss_nonfinite && lossy < 0) lossy = static_cast<std::int64_t>(r);
   }
+  if (lossy >= 0) all.bad_rank = lossy;
   all.seen.amax = unknown ? amax_unknown
                   : nan   ? 0x7FFFFFFFu
                           : std::bit_cast<std::uint32_t>(largest);

@@ -137,6 +137,7 @@ TEST(ScalerAgreement, ALossThatOneRankAloneHadIsNotHeldAgainstTheScale) {
     scaler.observe({.nonfinite = true, .amax = 0x7FFFFFFF});
     const rank_observation all = scaler.agree(ranks);
     EXPECT_TRUE(all.seen.loss_nonfinite);
+    EXPECT_EQ(all.bad_rank, 1);
     scaler.step([] {});
     const step_decision d = scaler.update();
     EXPECT_EQ(d.cause, step_cause::loss);

@@ -1,0 +1,123 @@
+// Data-parallel training on four ranks: gradients summed with 8 bits on the wire, one verdict on
+// each step, and a norm of sharded gradients, with the same bits on every rank.
+//
+// The ranks are threads here. A program of many processes passes a samebits::communicator of its
+// own, three functions over MPI or NCCL, and is otherwise the same.
+#include <cmath>
+#include <cstdint>
+#include <iostream>
+#include <limits>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "samebits/samebits.hpp"
+#include "samebits/testkit/ranks.hpp"
+
+namespace {
+
+using samebits::communicator;
+using samebits::matrix_view;
+
+constexpr int rank_count = 4;
+constexpr std::size_t width = 16384;
+constexpr int steps = 60;
+constexpr int broken_step = 30;  // in which one sample is corrupt
+
+float random_value(std::uint64_t index) {  // the same on every machine
+  return static_cast<float>(samebits::random_word(1, 0, index, 16)) / 32768.0f - 1.0f;
+}
+
+/// y = w . x, whose target is the sum of x. Every rank has a sample of its own.
+struct model {
+  std::vector<float> weights = std::vector<float>(width, 0.0f);
+  std::vector<float> gradient = std::vector<float>(width);
+  float error = 0;
+  std::uint64_t sample = 0;
+
+  float forward(int step, int rank) {
+    sample = static_cast<std::uint64_t>(rank) * width;
+    error = step == broken_step && rank == 2 ? std::numeric_limits<float>::quiet_NaN() : 0.0f;
+    for (std::size_t i = 0; i < width; ++i) error += (weights[i] - 1.0f) * random_value(sample + i);
+    return error * error;
+  }
+  void backward(float factor) {
+    for (std::size_t i = 0; i < width; ++i) {
+      gradient[i] = factor * (2.0f * error * random_value(sample + i));
+    }
+  }
+  void step() {
+    for (std::size_t i = 0; i < width; ++i) weights[i] -= 1e-4f * gradient[i];
+  }
+};
+
+/// What a rank ends with.
+struct result {
+  std::vector<float> weights;
+  std::string skipped;
+  double scale = 0;
+  double first_norm = 0;  ///< of the gradients
+  double norm = 0;
+  friend bool operator==(const result&, const result&) = default;
+};
+
+/// Each rank sums the squares of its share alone; together they have the bits of one sum over all.
+double gradient_norm(communicator& ranks, const std::vector<float>& gradient) {
+  const std::size_t share = width / rank_count;  // whole chunks of 4096 elements
+  const std::size_t begin = share * static_cast<std::size_t>(ranks.rank());
+  samebits::tree_part squares(begin);
+  squares.add_squares(samebits::view_of(std::span(gradient).subspan(begin, share)));
+  return std::sqrt(samebits::sum_shards(ranks, {&squares, 1}).total);
+}
+
+result train(communicator& ranks, samebits::format_id wire) {
+  model m;
+  samebits::loss_scaler scaler;
+  result r;
+  for (int step = 0; step < steps; ++step) {
+    const float loss = m.forward(step, ranks.rank());
+    scaler.scale(loss);  // remembers a loss that is not finite
+    m.backward(static_cast<float>(scaler.get_scale()));
+    const matrix_view gradients[] = {samebits::view_of(m.gradient)};
+    samebits::reduce_gradients(ranks, gradients, {.wire = wire, .factor = 1.0f / rank_count});
+    scaler.unscale(gradients);
+    r.norm = gradient_norm(ranks, m.gradient);
+    if (step == 0) r.first_norm = r.norm;
+    // All have seen a NaN by now, but only rank 2 knows that it is not the scale's fault.
+    const auto seen = scaler.agree(ranks);
+    if (!scaler.step([&] { m.step(); })) {
+      r.skipped += "step " + std::to_string(step) + ", rank " + std::to_string(seen.bad_rank);
+    }
+    const samebits::step_decision decision = scaler.update();
+    if (!decision.apply) r.skipped += ", " + std::string(samebits::name(decision.cause)) + "; ";
+  }
+  r.weights = m.weights;
+  r.scale = scaler.get_scale();
+  return r;
+}
+
+}  // namespace
+
+int main() {
+  for (const auto wire :
+       {samebits::format_id::fp32, samebits::format_id::bf16, samebits::format_id::e4m3}) {
+    std::vector<result> results(rank_count);
+    const auto calls = samebits::testkit::play_ranks(rank_count, [&](communicator& ranks) {
+      results[static_cast<std::size_t>(ranks.rank())] = train(ranks, wire);
+    });
+    bool same = true;
+    for (const result& r : results) same = same && r == results[0];
+    std::size_t contributions = 0;
+    for (const auto& call : calls) {
+      if (call.operation == samebits::testkit::rank_operation::all_to_all) {
+        contributions += call.bytes;
+      }
+    }
+    std::cout << samebits::name(wire) << ", " << contributions / steps
+              << " bytes sent in a step: gradient norm from " << results[0].first_norm << " to "
+              << results[0].norm << ", the same bits on all ranks: " << (same ? "yes" : "no")
+              << "\n";
+    std::cout << "  skipped: " << results[0].skipped << "scale 2^" << std::log2(results[0].scale)
+              << "\n";
+  }
+}

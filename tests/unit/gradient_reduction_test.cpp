@@ -1,0 +1,286 @@
+// reduce_gradients(): sums worked out by hand, what survives the wire, messages, and refusals.
+#include "samebits/gradient_reduction.hpp"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "samebits/error.hpp"
+#include "samebits/loss_scaler.hpp"
+#include "samebits/testkit/ranks.hpp"
+#include "samebits/types.hpp"
+
+namespace samebits {
+namespace {
+
+constexpr float inf = std::numeric_limits<float>::infinity();
+constexpr float nan_value = std::numeric_limits<float>::quiet_NaN();
+
+std::uint32_t bits(float x) { return std::bit_cast<std::uint32_t>(x); }
+
+/// The codes that every rank has after reducing the list of one tensor; of_ranks[r] is rank r's.
+std::vector<std::uint32_t> reduced(const std::vector<std::vector<float>>& of_ranks,
+                                   const gradient_reduction& how) {
+  std::vector<std::vector<std::uint32_t>> after(of_ranks.size());
+  testkit::play_ranks(static_cast<int>(of_ranks.size()), [&](communicator& ranks) {
+    const auto rank = static_cast<std::size_t>(ranks.rank());
+    std::vector<float> mine = of_ranks[rank];
+    const matrix_view list[] = {view_of(mine)};
+    reduce_gradients(ranks, list, how);
+    for (const float x : mine) after[rank].push_back(bits(x));
+  });
+  for (const auto& codes : after) EXPECT_EQ(codes, after[0]);
+  return after[0];
+}
+
+using codes = std::vector<std::uint32_t>;
+
+TEST(ReduceGradients, AddsInTheOrderOfRanks) {
+  const gradient_reduction how = {.wire = format_id::fp32};
+  // RN(RN(2^24 + 1) + 1) = 2^24, RN(RN(1 + 1) + 2^24) = 2^24 + 2.
+  EXPECT_EQ(reduced({{16777216, 1}, {1, 1}, {1, 16777216}}, how),
+            (codes{bits(16777216), bits(16777218)}));
+  EXPECT_EQ(reduced({{1e30f}, {-1e30f}, {3}}, how), codes{bits(3)});
+  EXPECT_EQ(reduced({{3}, {1e30f}, {-1e30f}}, how), codes{bits(0)});
+}
+
+TEST(ReduceGradients, ZerosKeepTheirSigns) {
+  for (const format_id wire :
+       {format_id::fp32, format_id::fp16, format_id::bf16, format_id::e4m3, format_id::e5m2}) {
+    EXPECT_EQ(reduced({{-0.0f, -0.0f, 0.0f}, {-0.0f, 0.0f, 0.0f}}, {.wire = wire}),
+              (codes{0x80000000, 0, 0}))
+        << name(wire);
+  }
+}
+
+TEST(ReduceGradients, ContributionsAreRoundedOntoTheWireOnce) {
+  // 1 + 2^-8 lies between bf16's 1 and 1 + 2^-7, a tie, and goes to the even one; the sum of two in
+  // binary32 is exact.
+  const float tie = 1 + 0x1p-8f;
+  EXPECT_EQ(reduced({{tie}, {tie}}, {.wire = format_id::bf16}), codes{bits(2)});
+  EXPECT_EQ(reduced({{tie}, {tie}}, {.wire = format_id::fp16}), codes{bits(2 * tie)});
+  EXPECT_EQ(reduced({{tie}}, {.wire = format_id::bf16}), codes{bits(1)});  // a single rank, too
+}
+
+TEST(ReduceGradients, TheSumHasMoreBitsThanTheWire) {
+  // 256 and 1 are bf16 numbers, 257 is none: an accumulator of 8 bits would lose the 1.
+  EXPECT_EQ(reduced({{256}, {1}}, {.wire = format_id::bf16}), codes{bits(257)});
+  EXPECT_EQ(reduced({{60000}, {60000}}, {.wire = format_id::fp16}), codes{bits(120000)});
+}
+
+TEST(ReduceGradients, TheFactorIsOneStepAtTheEnd) {
+  EXPECT_EQ(reduced({{1}, {1}, {8}}, {.wire = format_id::fp32, .factor = 1.0f / 3}),
+            codes{bits(10 * (1.0f / 3))});
+  EXPECT_EQ(reduced({{0x1p-126f}, {0x1p-149f}}, {.wire = format_id::fp32, .factor = 0.5f}),
+            codes{0x00400000});  // a subnormal tie, to even
+}
+
+TEST(ReduceGradients, EightBitsShareTheScaleOfTheLargestOnAnyRank) {
+  // pow2: a = 3000, s = 8, the power of two at or above 3000 / 448 = 6.7. On the wire are 3.5 / 8,
+  // which e4m3 has, and 3000 / 8 = 375, which becomes 384; 2^-7 / 8 is a tie between 0 and the
+  // least number, 2^-9, and becomes 0.
+  EXPECT_EQ(reduced({{3.5f, 0x1p-7f}, {3000, 16}}, {.wire = format_id::e4m3}),
+            (codes{bits(8 * (0.4375f + 384)), bits(16)}));
+  // te: S = 448 / 3 is rounded; 3 * S and 1.5 * S are 448 and 224 all the same, and s * 672 = 4.5.
+  EXPECT_EQ(reduced({{1.5f}, {3}}, {.wire = format_id::e4m3, .math = scale_math::te}),
+            codes{bits(672 * (1 / (448 / 3.0f)))});
+}
+
+TEST(ReduceGradients, WhatIsNotFiniteArrives) {
+  const std::uint32_t nan_code = 0x7FFFFFFF;
+  struct {
+    format_id wire;
+    std::uint32_t of_inf;
+  } wires[] = {{format_id::fp32, bits(inf)},
+               {format_id::fp16, bits(inf)},
+               {format_id::bf16, bits(inf)},
+               {format_id::e5m2, bits(inf)},
+               {format_id::e4m3, nan_code}};
+  for (const auto& w : wires) {
+    // The other elements stay what they are: neither moves the scale.
+    EXPECT_EQ(reduced({{nan_value, 1, inf, 4}, {1, inf, -inf, 2}}, {.wire = w.wire}),
+              (codes{nan_code, w.of_inf, nan_code, bits(6)}))
+        << name(w.wire);
+  }
+  // Too large for fp16 is Inf, in the tensor's own format as well.
+  EXPECT_EQ(reduced({{70000}, {1}}, {.wire = format_id::fp16}), codes{bits(inf)});
+  EXPECT_EQ(reduced({{3e38f}, {3e38f}}, {.wire = format_id::fp32}), codes{bits(inf)});
+}
+
+TEST(ReduceGradients, WithoutFiniteElementsTheScaleIsOne) {
+  for (const scale_math math :
+       {scale_math::te, scale_math::div, scale_math::rcp, scale_math::pow2}) {
+    EXPECT_EQ(reduced({{nan_value, inf}, {inf, inf}}, {.wire = format_id::e5m2, .math = math}),
+              (codes{0x7FFFFFFF, bits(inf)}));
+    EXPECT_EQ(reduced({{0, -0.0f}, {0, -0.0f}}, {.wire = format_id::e5m2, .math = math}),
+              (codes{0, 0x80000000}));
+  }
+}
+
+TEST(ReduceGradients, SmallestNumbersAreKept) {
+  const float least = 0x1p-149f;
+  EXPECT_EQ(reduced({{least}, {least}, {least}}, {.wire = format_id::fp32}), codes{3});
+  const float least_bf16 = 0x1p-133f;
+  EXPECT_EQ(reduced({{least_bf16}, {least_bf16}}, {.wire = format_id::bf16}),
+            codes{bits(0x1p-132f)});
+  EXPECT_EQ(reduced({{0x1p-24f}, {0x1p-24f}}, {.wire = format_id::fp16}), codes{bits(0x1p-23f)});
+}
+
+TEST(ReduceGradients, RanksDrawRandomBitsOfTheirOwn) {
+  // 4096 elements of 1 + 2^-9 on bf16's grid of 2^-7: a quarter goes up, independently on each
+  // rank.
+  const std::vector<float> x(4096, 1 + 0x1p-9f);
+  const auto sums =
+      reduced({x, x, x, x},
+              {.wire = format_id::bf16, .round = rounding::stochastic, .random = {.seed = 5}});
+  int up[5] = {};
+  for (const std::uint32_t s : sums) {
+    ++up[static_cast<int>((std::bit_cast<float>(s) - 4) * 128)];
+  }
+  EXPECT_GT(up[0], 0);  // if all ranks drew the same bits, there would be 0 and 4 alone
+  EXPECT_GT(up[1], up[4]);
+  EXPECT_GT(up[2], up[4]);
+}
+
+TEST(ReduceGradients, ListsLongerThanABatch) {
+  std::vector<std::vector<float>> x(3, std::vector<float>(3 * 4096 + 11));
+  for (std::size_t r = 0; r < 3; ++r) {
+    for (std::size_t i = 0; i < x[r].size(); ++i) {
+      x[r][i] = static_cast<float>((i * 2654435761u + r * 40503u) % 2048) - 1000;
+    }
+  }
+  const auto got = reduced(x, {.wire = format_id::fp32});
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    ASSERT_EQ(got[i], bits(x[0][i] + x[1][i] + x[2][i])) << i;
+  }
+}
+
+TEST(ReduceGradients, EachElementTravelsTwice) {
+  std::vector<fp16> a(100);
+  std::vector<float> b(8), c(9);
+  const auto body = [&](communicator& ranks, const gradient_reduction& how) {
+    std::vector<fp16> x = a;
+    std::vector<float> y = b, z = c;
+    const matrix_view list[] = {view_of(x), view_of(y), view_of(z)};
+    reduce_gradients(ranks, list, how);
+  };
+  using enum testkit::rank_operation;
+  // Arguments; then, for each run of one format, contributions and shares of the sums.
+  const auto two_bytes = testkit::play_ranks(4, [&](communicator& r) { body(r, {}); });
+  EXPECT_EQ(two_bytes, (std::vector<testkit::rank_call>{{all_reduce_max, 12},
+                                                        {all_to_all, 200},
+                                                        {all_gather, 50},
+                                                        {all_to_all, 2 * 20},
+                                                        {all_gather, 4 * 5}}));
+  // One byte, and an amax for each tensor.
+  const auto one_byte =
+      testkit::play_ranks(4, [&](communicator& r) { body(r, {.wire = format_id::e4m3}); });
+  EXPECT_EQ(one_byte, (std::vector<testkit::rank_call>{{all_reduce_max, 12},
+                                                       {all_reduce_max, 12},
+                                                       {all_to_all, 100},
+                                                       {all_gather, 50},
+                                                       {all_to_all, 20},
+                                                       {all_gather, 4 * 5}}));
+}
+
+TEST(ReduceGradients, NothingIsAlsoAList) {
+  testkit::play_ranks(3, [](communicator& ranks) {
+    reduce_gradients(ranks, {});
+    const matrix_view empty[] = {{.rows = 0, .cols = 5}, {.format = format_id::bf16}};
+    reduce_gradients(ranks, empty, {.wire = format_id::e5m2});
+  });
+}
+
+/// What each rank throws, "" for nothing; rank 1 of 3 has arguments of its own.
+std::vector<std::string> refusals(const auto& usual, const auto& other) {
+  std::vector<std::string> messages(3);
+  testkit::play_ranks(3, [&](communicator& ranks) {
+    try {
+      ranks.rank() == 1 ? other(ranks) : usual(ranks);
+    } catch (const invalid_argument& error) {
+      messages[static_cast<std::size_t>(ranks.rank())] = std::string("own: ") + error.what();
+    } catch (const rank_error& error) {
+      messages[static_cast<std::size_t>(ranks.rank())] = error.what();
+    }
+  });
+  return messages;
+}
+
+TEST(ReduceGradients, WhatOneRankMayNotPassAllRefuse) {
+  const auto call = [](std::vector<matrix_view> list, gradient_reduction how = {}) {
+    return [list, how](communicator& ranks) { reduce_gradients(ranks, list, how); };
+  };
+  std::vector<float> x(6, 1.0f);
+  std::vector<e4m3> narrow(6);
+  std::vector<std::vector<float>> own(3, x);
+  const auto good = [&](communicator& ranks) {
+    const matrix_view list[] = {view_of(own[static_cast<std::size_t>(ranks.rank())])};
+    reduce_gradients(ranks, list);
+  };
+  const auto expect_refused = [&](const auto& bad, const std::string& why) {
+    const auto messages = refusals(good, bad);
+    EXPECT_EQ(messages[0],
+              "reduce_gradients(): rank 1 refused its arguments; its own error says why");
+    EXPECT_EQ(messages[2], messages[0]);
+    EXPECT_EQ(messages[1].substr(0, 5), "own: ");
+    EXPECT_NE(messages[1].find(why), std::string::npos) << messages[1];
+    EXPECT_EQ(own, (std::vector<std::vector<float>>(3, x)));  // nothing was written
+  };
+  expect_refused(call({view_of(x), view_of(narrow)}), "gradients[1]: format");
+  expect_refused(call({on_device(view_of(x))}), "gradients[0]: must lie in host");
+  expect_refused(call({view_of(x), view_of(x)}), "reduced twice");
+  expect_refused(call({view_of(x)}, {.wire = format_id::fp64}), "how.wire");
+  expect_refused(call({view_of(x)}, {.round = rounding::upward}), "how.round");
+  expect_refused(call({view_of(x)}, {.factor = inf}), "how.factor");
+  expect_refused(call({view_of(x)}, {.factor = nan_value}), "how.factor");
+  expect_refused(call({view_of(x)}, {.elements_at_once = 0}), "how.elements_at_once");
+  expect_refused(call({view_of(x)}, {.round = rounding::stochastic, .random = {.bits = 33}}),
+                 "random.bits");
+}
+
+TEST(ReduceGradients, ListsThatDifferAreRefused) {
+  std::vector<float> x(6, 1.0f);
+  std::vector<fp16> half(6);
+  const auto usual = [&](communicator& ranks) {
+    std::vector<float> mine = x;
+    const matrix_view list[] = {view_of(mine)};
+    reduce_gradients(ranks, list);
+    EXPECT_EQ(mine[0], 3.0f);
+  };
+  const auto with = [](const matrix_view& view, const gradient_reduction& how = {}) {
+    return [=](communicator& ranks) { reduce_gradients(ranks, {&view, 1}, how); };
+  };
+  for (const auto& other :
+       {with(view_of(half)), with(view_of(x.data(), 2, 3)), with(view_of(x.data(), 1, 5)),
+        with(view_of(x), {.factor = 0.5f}), with(view_of(x), {.wire = format_id::fp16}),
+        with(view_of(x), {.random = {.seed = 1}})}) {
+    for (const std::string& message : refusals(usual, other)) {
+      EXPECT_EQ(message,
+                "reduce_gradients(): the ranks' lists of gradients or their options differ");
+    }
+    EXPECT_EQ(x, std::vector<float>(6, 1.0f));
+  }
+}
+
+TEST(ReduceGradients, ABadGradientReachesEveryScaler) {
+  for (const format_id wire :
+       {format_id::fp16, format_id::bf16, format_id::e4m3, format_id::e5m2}) {
+    testkit::play_ranks(8, [&](communicator& ranks) {
+      std::vector<fp16> gradient(33, fp16(1.0f));
+      if (ranks.rank() == 5) gradient[20] = fp16(inf);
+      const matrix_view list[] = {view_of(gradient)};
+      reduce_gradients(ranks, list, {.wire = wire, .factor = 1.0f / 8});
+      loss_scaler scaler;
+      scaler.unscale(list);
+      EXPECT_FALSE(scaler.step([] {})) << name(wire);
+    });
+  }
+}
+
+}  // namespace
+}  // namespace samebits
