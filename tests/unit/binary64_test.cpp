@@ -24,6 +24,8 @@ void expect_equal(std::uint64_t a, std::uint64_t b) {
   volatile double y = std::bit_cast<double>(b);
   ASSERT_EQ(binary64::multiply(a, b), canonical(x * y)) << std::hex << a << " * " << b;
   ASSERT_EQ(binary64::divide(a, b), canonical(x / y)) << std::hex << a << " / " << b;
+  ASSERT_EQ(binary64::add(a, b), canonical(x + y)) << std::hex << a << " + " << b;
+  ASSERT_EQ(binary64::square_root(a), canonical(std::sqrt(x))) << std::hex << "sqrt " << a;
 }
 
 void expect_narrowed(std::uint64_t a) {
@@ -54,12 +56,17 @@ TEST(Binary64, Edges) {
 
 TEST(Binary64, RandomBits) {
   std::mt19937_64 generator(1);
-  for (std::uint64_t i = 0; i < 4'000'000 / support::effort_divisor; ++i) {
+  for (std::uint64_t i = 0; i < 2'000'000 / support::effort_divisor; ++i) {
     expect_equal(generator() % binary64::inf, generator() % binary64::inf);
     // Quotients and products near one: no exponent hides a wrong significand.
     constexpr std::uint64_t mantissa = 0xFFFFFFFFFFFFFull;
     expect_equal(binary64::one | (generator() & mantissa),
                  binary64::one | (generator() & mantissa));
+    // Sums whose lesser term is cut off, with long runs of equal bits for ties.
+    const std::uint64_t runs = std::uint64_t{0} - (std::uint64_t{1} << generator() % 52);
+    expect_equal(
+        binary64::one | (generator() & mantissa),
+        ((std::uint64_t{1023} - generator() % 66) << 52) | (generator() & mantissa & runs));
     // Binary32's range, ties of its last bit among them.
     const std::uint64_t near = (std::uint64_t{870} + generator() % 300) << 52;
     expect_narrowed(near | (generator() & mantissa));

@@ -1,0 +1,164 @@
+// decide(): the decisions of the host's loss_scaler, and norm and factor by the processor's steps.
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <random>
+#include <variant>
+
+#include "numerics/decide.hpp"
+#include "samebits/loss_scaler.hpp"
+#include "samebits/resident_scaler.hpp"
+
+namespace samebits {
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr std::uint32_t inf_bits = 0x7F800000;
+
+/// What a step saw: mostly finite gradients, all kinds of faults.
+rank_observation drawn(std::mt19937_64& random) {
+  rank_observation o;
+  o.seen.amax = static_cast<std::uint32_t>(random() % inf_bits);
+  switch (random() % 12) {
+    case 0: o.seen.amax = inf_bits; break;
+    case 1: o.seen.amax = 0x7FFFFFFF; break;
+    case 2: o.seen.amax = amax_unknown; break;
+    case 3: o.seen = {.nonfinite = true}; break;
+    case 4: o.seen = {.nonfinite = true, .loss_nonfinite = true}; break;
+    case 5: o.seen.unscaled_nonfinite = true; break;
+    default: break;
+  }
+  if (o.seen.nonfinite) o.first_bad = static_cast<std::int64_t>(random() % 99);
+  if (o.seen.nonfinite) o.bad_rank = static_cast<std::int64_t>(random() % 8);
+  return o;
+}
+
+template <class Settings>
+void compare_with_host(const Settings& settings, std::uint64_t seed) {
+  loss_scaler host(settings);
+  resident_scaler<decltype(initial_state(settings))> resident = {initial_state(settings)};
+  std::mt19937_64 random(seed);
+  int skipped = 0;
+  for (std::uint64_t step = 0; step < 3000; ++step) {
+    const rank_observation o = drawn(random);
+    const double scale = host.get_scale();
+    host.observe(o.seen);
+    const bool applied = host.step([] {});
+    step_decision d;
+    try {
+      d = host.update();
+    } catch (const scale_exhausted&) {
+      d.stop = true;
+    }
+    const step_report r = decide(settings, resident, o);
+    ASSERT_EQ(r.step, step);
+    ASSERT_EQ(r.applied, applied);
+    ASSERT_EQ(r.applied_steps, host.applied_steps());
+    ASSERT_EQ(r.scale, scale);
+    ASSERT_EQ(r.stop, d.stop);
+    if (!d.stop) {
+      ASSERT_EQ(r.cause, d.cause);
+      ASSERT_EQ(r.change, d.change);
+    }
+    ASSERT_TRUE(resident.policy == std::get<decltype(initial_state(settings))>(host.state()));
+    ASSERT_EQ(r.amax, o.seen.amax);
+    ASSERT_EQ(r.first_bad, o.first_bad);
+    ASSERT_EQ(r.bad_rank, o.bad_rank);
+    ASSERT_TRUE(std::isnan(r.norm));
+    ASSERT_EQ(r.grad_mul, applied ? static_cast<float>(1.0 / scale) : 0.0f);
+    if (scale > 0 && scale < infinity) {
+      ASSERT_EQ(r.exponent, std::ilogb(scale));
+    }
+    skipped += applied ? 0 : 1;
+  }
+  EXPECT_GT(skipped, 300);
+  EXPECT_LT(skipped, 2700);
+}
+
+TEST(Decide, AsTheHostsScalerDoes) {
+  for (int p = 0; p < scaling_policy_count; ++p) {
+    const auto settings = default_settings(static_cast<scaling_policy>(p));
+    std::visit([&](const auto& s) { compare_with_host(s, static_cast<std::uint64_t>(p)); },
+               settings);
+  }
+}
+
+std::uint64_t bits(double x) { return std::bit_cast<std::uint64_t>(x); }
+
+// volatile: the processor's own steps, not the compiler's.
+TEST(Decide, NormAndFactorAreTheProcessorsSteps) {
+  std::mt19937_64 random(3);
+  for (int i = 0; i < 300'000; ++i) {
+    const native_scaling settings = {.init_exponent =
+                                         static_cast<std::int32_t>(random() % 39) - 14};
+    resident_scaler<native_state> scaler = {initial_state(settings)};
+    const float inverse = std::ldexp(1.0f, -settings.init_exponent);
+    // Sums of every magnitude, and of the usual ones; limits around the norm.
+    const double squares = std::bit_cast<double>(
+        i % 2 == 0 ? random() % 0x7FF0000000000000u
+                   : (std::uint64_t{1023 - 40} + random() % 80) << 52 | random() >> 12);
+    const double max_norm =
+        i % 8 == 0 ? infinity
+                   : std::ldexp(std::sqrt(squares) * inverse, static_cast<int>(random() % 7) - 3);
+    const step_report r = decide(settings, scaler, {}, {.squares = squares, .max_norm = max_norm});
+    volatile double root = std::sqrt(squares);
+    volatile double norm = root * static_cast<double>(inverse);
+    volatile double raised = norm + 1e-6;
+    volatile double ratio = max_norm / raised;
+    volatile float clip = static_cast<float>(ratio < 1.0 ? ratio : 1.0);
+    volatile float factor = inverse * clip;
+    ASSERT_TRUE(r.applied);
+    ASSERT_EQ(bits(r.norm), bits(norm)) << squares;
+    ASSERT_EQ(std::bit_cast<std::uint32_t>(r.grad_mul), std::bit_cast<std::uint32_t>(+factor))
+        << squares << " " << max_norm;
+  }
+}
+
+TEST(Decide, ClipsToTheLimitOnly) {
+  const native_scaling settings = {.init_exponent = 4};
+  resident_scaler<native_state> scaler = {initial_state(settings)};
+  // Scaled gradients of norm 48, unscaled 3.
+  EXPECT_EQ(decide(settings, scaler, {}, {.squares = 48.0 * 48.0, .max_norm = 3.5}).grad_mul,
+            1.0f / 16);
+  const step_report clipped =
+      decide(settings, scaler, {}, {.squares = 48.0 * 48.0, .max_norm = 1.5});
+  EXPECT_EQ(clipped.norm, 3.0);
+  EXPECT_EQ(clipped.grad_mul, static_cast<float>(1.5 / (3 + 1e-6)) / 16);
+  const step_report zero = decide(settings, scaler, {}, {.squares = 0, .max_norm = 1});
+  EXPECT_EQ(zero.norm, 0.0);
+  EXPECT_EQ(zero.grad_mul, 1.0f / 16);
+  EXPECT_EQ(decide(settings, scaler, {}, {.squares = 1, .max_norm = 0}).grad_mul, 0.0f);
+}
+
+TEST(Decide, ASumThatIsNotFiniteSkips) {
+  for (const std::uint64_t bad :
+       {bits(infinity), 0x7FF8000000000000u, 0xFFF8000000000000u, 0x7FFFFFFFFFFFFFFFu}) {
+    const native_scaling settings = {};
+    resident_scaler<native_state> scaler = {initial_state(settings)};
+    const step_report r =
+        decide(settings, scaler, {}, {.squares = std::bit_cast<double>(bad), .max_norm = 1});
+    EXPECT_FALSE(r.applied);
+    EXPECT_EQ(r.cause, step_cause::nonfinite);
+    EXPECT_EQ(r.grad_mul, 0.0f);
+    EXPECT_EQ(bits(r.norm), bad == bits(infinity) ? bad : 0x7FFFFFFFFFFFFFFFu);
+    EXPECT_EQ(scaler.steps, 1u);
+    EXPECT_EQ(scaler.applied_steps, 0u);
+  }
+}
+
+static_assert(numerics::clip_eps == std::bit_cast<std::uint64_t>(1e-6));
+
+constexpr step_report at_compile_time() {
+  const native_scaling settings = {};
+  resident_scaler<native_state> scaler = {numerics::initial_state(settings)};
+  decide(settings, scaler, {.seen = {.amax = inf_bits}, .first_bad = 4});
+  return decide(settings, scaler, {.seen = {.amax = 0x3F800000}}, {.squares = 4, .max_norm = 1e-9});
+}
+static_assert(at_compile_time().step == 1 && at_compile_time().applied_steps == 1);
+static_assert(at_compile_time().norm == 2.0 / 65536 && at_compile_time().exponent == 16);
+
+}  // namespace
+}  // namespace samebits
