@@ -14,7 +14,7 @@
 #include "backends/reference/reference.hpp"
 #include "backends/self_test.hpp"
 #include "backends/view_checks.hpp"
-#include "numerics/scale.hpp"
+#include "numerics/rank_sum.hpp"
 #include "samebits/convert.hpp"
 #include "samebits/error.hpp"
 
@@ -24,7 +24,11 @@ namespace {
 /// Elements worked on at a time, in registers and first-level cache.
 constexpr std::int64_t batch = 4096;
 
-bool is_scaled(format_id wire) { return wire == format_id::e4m3 || wire == format_id::e5m2; }
+numerics::wire_rule rule_of(const gradient_reduction& how) {
+  return {spec_of(how.wire), how.math, how.round};
+}
+
+bool is_scaled(const gradient_reduction& how) { return numerics::has_scale(rule_of(how)); }
 
 void check_options(const gradient_reduction& how) {
   switch (how.wire) {
@@ -169,7 +173,7 @@ void for_each_step(std::int64_t begin, std::int64_t end, std::int64_t step, cons
   }
 }
 
-/// The largest finite magnitude of a tensor, plus one; 0 where it has no finite element.
+/// The largest finite magnitude of a tensor, as ranks exchange it.
 std::uint32_t amax_word(const matrix_view& t) {
   numerics::tile_amax amax = numerics::nothing_counted;
   std::vector<std::uint32_t> x(batch);
@@ -183,7 +187,7 @@ std::uint32_t amax_word(const matrix_view& t) {
       amax = numerics::joined(amax, numerics::counted(nonfinite::skip_nonfinite, *v));
     }
   });
-  return static_cast<std::uint32_t>(amax + 1);
+  return numerics::amax_to_word(amax);
 }
 
 /// The scale of each tensor, from the largest magnitude on any rank; none where the wire needs
@@ -192,14 +196,12 @@ std::vector<numerics::tile_scale> shared_scales(communicator& ranks,
                                                 std::span<const matrix_view> tensors,
                                                 const gradient_reduction& how) {
   std::vector<numerics::tile_scale> scales;
-  if (!is_scaled(how.wire)) return scales;
+  if (!is_scaled(how)) return scales;
   std::vector<std::uint32_t> words;
   for (const matrix_view& t : tensors) words.push_back(amax_word(t));
   ranks.all_reduce_max(words);
-  const numerics::scale_rule rule = {.math = how.math, .on_nonfinite = nonfinite::skip_nonfinite};
   for (const std::uint32_t word : words) {
-    scales.push_back(
-        numerics::scale_of(spec_of(how.wire), rule, static_cast<numerics::tile_amax>(word) - 1));
+    scales.push_back(numerics::shared_scale(rule_of(how), numerics::amax_from_word(word)));
   }
   return scales;
 }
@@ -260,7 +262,7 @@ class reduction {
 
   /// This rank's contribution, as dense codes of the wire.
   void put_on_wire(std::int64_t begin, std::int64_t end, std::byte* wire) {
-    if (!is_scaled(how_.wire)) {
+    if (!is_scaled(how_)) {
       list_.for_each_block(begin, end, [&](const matrix_view& block, std::int64_t first) {
         convert(
             block,
@@ -301,7 +303,7 @@ class reduction {
       convert(view_of_codes(how_.wire, wire, 1, to - from), view_of(std::span(x)));
       if (rank != 0) backends::add_each(total_, contribution_);
     }
-    if (is_scaled(how_.wire)) {
+    if (is_scaled(how_)) {
       list_.for_each_tensor(from, to, [&](std::size_t i, std::int64_t first, std::int64_t last) {
         backends::multiply_each(std::span(total_).subspan(static_cast<std::size_t>(first - from),
                                                           static_cast<std::size_t>(last - first)),

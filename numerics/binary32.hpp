@@ -1,6 +1,6 @@
-// Binary32: product and quotient of two binary32 numbers rounded to nearest even, in integers.
+// Binary32: sum, product and quotient of two binary32 numbers rounded to nearest even, in integers.
 //
-// What a processor's multiplication and division return in IEEE 754 steps, whatever the flags of
+// What a processor's operations return in IEEE 754 steps, whatever the flags of
 // the build and the state of the process are.
 #pragma once
 
@@ -77,13 +77,38 @@ SAMEBITS_INLINE constexpr std::uint32_t divide(std::uint32_t a, std::uint32_t b)
   return round(sign != 0, quotient | (rest ? 1 : 0), x.exponent - y.exponent - up);
 }
 
-/// The definition as scale.hpp takes it; hardware offers the same two functions.
+/// RN(a + b).
+SAMEBITS_INLINE constexpr std::uint32_t add(std::uint32_t a, std::uint32_t b) {
+  if (is_nan(a) || is_nan(b)) return nan;
+  if (is_inf(a)) return is_inf(b) && a != b ? nan : a;
+  if (is_inf(b)) return b;
+  if (is_zero(a)) return is_zero(b) ? a & b : b;
+  if (is_zero(b)) return a;
+  const bool swapped = magnitude(a) < magnitude(b);
+  const std::uint32_t larger = swapped ? b : a;
+  const parts x = split(larger);
+  const parts y = split(swapped ? a : b);
+  constexpr int up = 36;  // bits fall off the lesser term only where no more than one cancels
+  const std::uint64_t low = y.sig << up;
+  const int distance = x.exponent - y.exponent;
+  const std::uint64_t moved = distance > 63 ? 0 : low >> distance;
+  const bool rest = distance > 63 || (moved << distance) != low;
+  const std::uint64_t lesser = moved | (rest ? 1 : 0);  // rounded to odd, as is what follows
+  const std::uint64_t sum = (x.sig << up) + (((a ^ b) & sign_bit) != 0 ? 0 - lesser : lesser);
+  if (sum == 0) return 0;
+  return round((larger & sign_bit) != 0, sum, x.exponent - up);
+}
+
+/// The definition as scale.hpp and rank_sum.hpp take it; hardware offers the same functions.
 struct integers {
   SAMEBITS_INLINE static constexpr std::uint32_t product(std::uint32_t a, std::uint32_t b) {
     return multiply(a, b);
   }
   SAMEBITS_INLINE static constexpr std::uint32_t quotient(std::uint32_t a, std::uint32_t b) {
     return divide(a, b);
+  }
+  SAMEBITS_INLINE static constexpr std::uint32_t sum(std::uint32_t a, std::uint32_t b) {
+    return add(a, b);
   }
 };
 

@@ -31,10 +31,17 @@ std::uint32_t hardware_quotient(std::uint32_t a, std::uint32_t b) {
   const float quotient = x / y;
   return canonical(quotient);
 }
+std::uint32_t hardware_sum(std::uint32_t a, std::uint32_t b) {
+  volatile float x = std::bit_cast<float>(a);
+  volatile float y = std::bit_cast<float>(b);
+  const float sum = x + y;
+  return canonical(sum);
+}
 
 void expect_equal(std::uint32_t a, std::uint32_t b) {
   ASSERT_EQ(binary32::multiply(a, b), hardware_product(a, b)) << std::hex << a << " * " << b;
   ASSERT_EQ(binary32::divide(a, b), hardware_quotient(a, b)) << std::hex << a << " / " << b;
+  ASSERT_EQ(binary32::add(a, b), hardware_sum(a, b)) << std::hex << a << " + " << b;
 }
 
 std::vector<std::uint32_t> edges() {
