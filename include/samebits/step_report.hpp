@@ -46,7 +46,8 @@ struct step_report {
 struct report_words {
   std::uint64_t word[sizeof(step_report) / sizeof(std::uint64_t)] = {};
 };
-static_assert(sizeof(report_words) == sizeof(step_report), "no padding at the end");
+static_assert(sizeof(report_words) == sizeof(step_report) && sizeof(step_report) == 64,
+              "no padding, which would travel undefined");
 
 /// A place in a ring of reports. Zero before the first one.
 struct report_slot {

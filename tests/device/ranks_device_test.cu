@@ -1,0 +1,239 @@
+// What ranks and resident scalers do inside kernels: the same bits as on the host. Sums over ranks
+// by the GPU's own steps, messages, decisions, and reports that the host reads meanwhile.
+#include <cuda_runtime.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "backends/cuda/hardware.cuh"
+#include "numerics/agreement.hpp"
+#include "numerics/random.hpp"
+#include "numerics/rank_sum.hpp"
+#include "samebits/device_report.cuh"
+#include "samebits/loss_scaler.hpp"
+#include "samebits/resident_scaler.hpp"
+
+namespace samebits {
+namespace {
+
+void check(cudaError_t error, const char* what) {
+  if (error == cudaSuccess) return;
+  throw std::runtime_error(std::string(what) + ": " + cudaGetErrorName(error) + ", " +
+                           cudaGetErrorString(error));
+}
+
+/// A random word by counting (splitmix64), the same on both sides.
+SAMEBITS_HD std::uint64_t word_at(std::uint64_t at) {
+  std::uint64_t x = at * 0x9E3779B97F4A7C15u + 0xD1342543DE82EF95u;
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
+  x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
+  return x ^ (x >> 31);
+}
+
+/// Calls result(i) for i in [0, count) on the device.
+template <class Result>
+__global__ void results_kernel(Result result, std::uint64_t* out, std::uint64_t count) {
+  const std::uint64_t i = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  if (i < count) out[i] = result.template at<true>(i);
+}
+
+/// Counts where result(i) differs between device and host.
+template <class Result>
+std::uint64_t differing(const Result& result, std::uint64_t count) {
+  std::uint64_t* out = nullptr;
+  check(cudaMalloc(&out, count * sizeof *out), "cudaMalloc");
+  results_kernel<<<static_cast<unsigned>((count + 127) / 128), 128>>>(result, out, count);
+  check(cudaGetLastError(), "results_kernel");
+  std::vector<std::uint64_t> got(count);
+  check(cudaMemcpy(got.data(), out, count * sizeof *out, cudaMemcpyDeviceToHost), "cudaMemcpy");
+  check(cudaFree(out), "cudaFree");
+  std::uint64_t differ = 0;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    differ += got[i] != result.template at<false>(i) ? 1 : 0;
+  }
+  return differ;
+}
+
+class RanksOnDevice : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    int count = 0;
+    const cudaError_t error = cudaGetDeviceCount(&count);
+    ASSERT_EQ(error, cudaSuccess) << "no usable GPU: " << cudaGetErrorString(error);
+  }
+};
+
+/// One element of a reduction: every rank's contribution and the result, in one word.
+struct element_sum {
+  numerics::wire_rule rule;
+  format_spec own;
+  numerics::tile_scale scale;
+  std::uint32_t factor;
+
+  template <class Arithmetic>
+  SAMEBITS_HD std::uint64_t with(std::uint64_t i) const {
+    const int ranks = 1 + static_cast<int>(i % 9);
+    std::uint64_t digest = 0;
+    const auto sent = [&](int rank) {
+      const std::uint64_t random = word_at(i * 16 + static_cast<std::uint64_t>(rank));
+      // A quarter any pattern, the rest of a few binades around 1.
+      std::uint32_t x = static_cast<std::uint32_t>(random);
+      if ((random >> 32) % 4 != 0) {
+        x = (x & 0x807FFFFFu) | (117 + static_cast<std::uint32_t>(random >> 34) % 20) << 23;
+      }
+      const auto own_code =
+          static_cast<std::uint32_t>(numerics::encode<std::uint32_t>(own, cast_rule{}, x, 0).code);
+      const std::uint32_t dither =
+          rule.round == rounding::stochastic ? static_cast<std::uint32_t>(random >> 13) : 0;
+      const std::uint32_t code = numerics::contribution<Arithmetic>(
+          rule, scale, numerics::decode<std::uint32_t>(own, own_code), dither);
+      digest = digest * 31 + code;
+      return code;
+    };
+    const std::uint32_t total = numerics::sum_in_rank_order<Arithmetic>(rule, ranks, sent);
+    return digest << 32 ^ numerics::reduced<Arithmetic>(rule, scale, own, total, factor);
+  }
+  template <bool OnDevice>
+  SAMEBITS_HD std::uint64_t at(std::uint64_t i) const {
+    if constexpr (OnDevice) {
+      return with<cuda::hardware>(i);
+    } else {
+      return with<numerics::binary32::integers>(i);
+    }
+  }
+};
+
+TEST_F(RanksOnDevice, SumsAreThoseOfTheDefinition) {
+  constexpr std::uint64_t count = 1 << 17;
+  std::uint64_t results = 0;
+  std::uint64_t differ = 0;
+  for (const format_id wire :
+       {format_id::fp32, format_id::fp16, format_id::bf16, format_id::e4m3, format_id::e5m2}) {
+    for (const format_id own : {format_id::fp32, format_id::fp16, format_id::bf16}) {
+      for (int math = 0; math < (spec_of(wire).storage_bits == 8 ? scale_math_count : 1); ++math) {
+        for (const rounding round : {rounding::nearest_even, rounding::stochastic}) {
+          const numerics::wire_rule rule = {spec_of(wire), static_cast<scale_math>(math), round};
+          const numerics::tile_scale scale = numerics::has_scale(rule)
+                                                 ? numerics::shared_scale(rule, 0x44ABCDEF)
+                                                 : numerics::no_scale;
+          differ += differing(element_sum{rule, spec_of(own), scale, 0x3E4CCCCDu}, count);
+          results += count;
+        }
+      }
+    }
+  }
+  EXPECT_EQ(differ, 0u);
+  std::printf("sums over 1 to 9 ranks: %llu results, %llu differ\n",
+              static_cast<unsigned long long>(results), static_cast<unsigned long long>(differ));
+}
+
+SAMEBITS_HD rank_observation observation(std::uint64_t i) {
+  const std::uint64_t random = word_at(i);
+  rank_observation o;
+  o.seen.nonfinite = random % 16 == 0;
+  o.seen.loss_nonfinite = (random >> 8) % 8 == 0;
+  o.seen.unscaled_nonfinite = (random >> 16) % 16 == 0;
+  o.seen.amax = (random >> 24) % 8 == 0 ? static_cast<std::uint32_t>(random >> 32)
+                                        : static_cast<std::uint32_t>(random >> 32) % 0x47000000u;
+  if (o.seen.nonfinite) o.first_bad = static_cast<std::int64_t>((random >> 5) % 1000);
+  return o;
+}
+
+struct agreement {
+  template <bool>
+  SAMEBITS_HD std::uint64_t at(std::uint64_t i) const {
+    const auto m = numerics::message_of(observation(i), static_cast<std::int64_t>(i % 1000),
+                                        static_cast<std::uint32_t>(word_at(~i)));
+    const rank_observation all = numerics::observation_of(m);
+    std::uint64_t digest = m.amax;
+    for (const std::uint64_t word :
+         {std::uint64_t{m.nonfinite}, std::uint64_t{m.loss_nonfinite}, std::uint64_t{m.first_bad},
+          std::uint64_t{m.bad_rank}, std::uint64_t{m.state}, std::uint64_t{m.not_state},
+          std::uint64_t{m.unscaled_nonfinite}, static_cast<std::uint64_t>(all.bad_rank),
+          static_cast<std::uint64_t>(all.first_bad)}) {
+      digest = (digest ^ word) * 0x100000001B3u;
+    }
+    return digest;
+  }
+};
+
+TEST_F(RanksOnDevice, MessagesAreThoseOfTheHost) { EXPECT_EQ(differing(agreement{}, 1 << 20), 0u); }
+
+constexpr std::uint64_t decided_steps = 20'000;
+
+/// One step of a course whose norms are clipped now and then.
+template <class Settings, class State>
+SAMEBITS_HD step_report decided(const Settings& settings, resident_scaler<State>& scaler,
+                                std::uint64_t step) {
+  const std::uint64_t random = word_at(step * 2 + 1);
+  const double squares = detail::number_of(random % 0x7FF0000000000000u);
+  const double max_norm = detail::number_of((random * 5) % 0x7FF0000000000000u);
+  return decide(settings, scaler, observation(step * 2), {squares, max_norm});
+}
+
+template <class Settings>
+__global__ void decide_kernel(Settings settings, report_slot* ring, std::uint64_t capacity) {
+  resident_scaler<decltype(initial_state(settings))> scaler;
+  scaler.policy = initial_state(settings);
+  for (std::uint64_t step = 0; step < decided_steps; ++step) {
+    device::put_report(ring, capacity, decided(settings, scaler, step));
+  }
+}
+
+/// The host reads while the kernel writes, and finds its own decisions.
+template <class Settings>
+void expect_same_course(std::uint64_t capacity) {
+  const Settings settings;
+  std::vector<step_report> expected;
+  resident_scaler<decltype(initial_state(settings))> scaler;
+  scaler.policy = initial_state(settings);
+  for (std::uint64_t step = 0; step < decided_steps; ++step) {
+    expected.push_back(decided(settings, scaler, step));
+  }
+  report_slot* ring = nullptr;
+  check(cudaHostAlloc(&ring, capacity * sizeof *ring, cudaHostAllocMapped), "cudaHostAlloc");
+  std::memset(static_cast<void*>(ring), 0, capacity * sizeof *ring);
+  report_reader reader({ring, capacity});
+  decide_kernel<<<1, 1>>>(settings, ring, capacity);
+  check(cudaGetLastError(), "decide_kernel");
+  std::uint64_t read = 0;
+  std::uint64_t differ = 0;
+  const auto take_all = [&] {
+    while (const auto got = reader.poll()) {
+      ++read;
+      differ += std::memcmp(&*got, &expected[got->step], sizeof *got) != 0 ? 1 : 0;
+    }
+  };
+  while (cudaStreamQuery(nullptr) == cudaErrorNotReady) take_all();
+  check(cudaDeviceSynchronize(), "decide_kernel");
+  take_all();
+  EXPECT_EQ(differ, 0u);
+  EXPECT_EQ(read + reader.lost(), decided_steps);
+  if (capacity >= decided_steps) {
+    EXPECT_EQ(reader.lost(), 0u);
+  }
+  std::printf("%s: %llu reports read, %llu lost, %llu differ\n",
+              std::string(name(Settings::policy)).c_str(), static_cast<unsigned long long>(read),
+              static_cast<unsigned long long>(reader.lost()),
+              static_cast<unsigned long long>(differ));
+  check(cudaFreeHost(ring), "cudaFreeHost");
+}
+
+TEST_F(RanksOnDevice, ReportsAreThoseOfTheHost) {
+  for (const std::uint64_t capacity : {std::uint64_t{16}, decided_steps}) {
+    expect_same_course<native_scaling>(capacity);
+    expect_same_course<torch_scaling>(capacity);
+    expect_same_course<apex_scaling>(capacity);
+    expect_same_course<apex_amp_scaling>(capacity);
+    expect_same_course<megatron_scaling>(capacity);
+    expect_same_course<deepspeed_scaling>(capacity);
+  }
+}
+
+}  // namespace
+}  // namespace samebits
