@@ -49,7 +49,7 @@ void enqueue_total(const numerics::plan_tables& plan, const inspection_memory& m
 struct scale_factor {
   std::uint32_t value = 0;                 ///< binary32 bits
   const std::uint32_t* pointer = nullptr;  ///< device memory; where not null, instead of value
-  const std::uint32_t* skip = nullptr;  ///< device memory; where not null and not 0 there: nothing
+  const bool* only_if = nullptr;           ///< device memory; where false there: nothing is done
 };
 
 /// Scales in place. `report`, in device memory or null, must be {0, 0, 0, 0, -1}; its count is left

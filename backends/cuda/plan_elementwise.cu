@@ -126,7 +126,7 @@ __device__ void report_chunk(const scaled_figures& own, std::uint32_t tensor, un
 template <class Steps>
 __global__ void __launch_bounds__(plan_threads, plan_residents)
     scale_kernel(const plan_tables plan, const scale_factor given, unscale_report* const report) {
-  if (given.skip != nullptr && *given.skip != 0) return;
+  if (given.only_if != nullptr && !*given.only_if) return;
   const std::uint32_t factor = given.pointer != nullptr ? *given.pointer : given.value;
   std::uint32_t amax = 0;
   for_each_chunk(plan, [&](const plan_row& row, const plan_chunk& c, std::uint64_t, unsigned lane) {

@@ -25,6 +25,7 @@ function(samebits_add_cuda_library)
     backends/cuda/convert.cu
     backends/cuda/cuda.cu
     backends/cuda/dense_layout.cu
+    backends/cuda/device_scaler.cu
     backends/cuda/memory.cu
     backends/cuda/native/block_tiles.cu
     backends/cuda/native/convert.cu

@@ -1,0 +1,103 @@
+// The loss scaler of a GPU: scale, decision and report of every step stay there, and no step waits
+// for the host. For programs that link samebits::cuda.
+//
+//   samebits::device_loss_scaler scaler(gradients, {}, {.max_norm = 1.0});  // a plan on the GPU
+//   // captured into a graph once, replayed for every step:
+//   backward<<<..., stream>>>(..., scaler.scale());     // multiplies the loss by *scale
+//   scaler.step(stream);                                // three launches
+//   optimizer<<<..., stream>>>(..., scaler.decision()); // nothing unless ->applied; grad *
+//   ->grad_mul
+//   // on the host, whenever it likes:
+//   while (const auto r = scaler.poll()) log(*r);
+//
+// The policies are those of samebits/loss_scaler.hpp, step for step, and bits are those of
+// inspect() and decide() on the host.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string_view>
+
+#include "samebits/loss_scaler.hpp"
+#include "samebits/step_report.hpp"
+#include "samebits/tensor_plan.hpp"
+
+namespace samebits {
+
+struct device_scaler_options {
+  /// Of the unscaled gradients together: grad_mul brings them down to it (samebits/plan_ops.hpp,
+  /// clip_factor). >= 0; infinite: gradients are not clipped.
+  double max_norm = std::numeric_limits<double>::infinity();
+  /// Reports that wait for the host before the oldest is overwritten; >= 1.
+  std::uint32_t reports = 256;
+  /// cuda-native or cuda-emulated; empty: the default for device memory.
+  std::string_view backend = {};
+};
+
+/// What a device_loss_scaler keeps from step to step.
+struct device_scaler_state {
+  scaling_state policy = native_state{};
+  std::uint64_t steps = 0;          ///< decided so far
+  std::uint64_t applied_steps = 0;  ///< of them
+};
+
+/// A loss scaler in device memory, for one list of gradients.
+///
+/// inspect(), decide(), step() and apply() enqueue on a stream (cudaStream_t) and return: they do
+/// not wait, do not allocate and can be captured into a CUDA graph, whose replays give the bits of
+/// the same calls made one by one. Calls on different streams must be ordered by the caller. It
+/// keeps the plan; its tensors must stay where they are. Neither copied nor moved: graphs hold
+/// addresses of its memory.
+class device_loss_scaler {
+ public:
+  /// Begins with the policy's initial state. Throws what check_settings throws, invalid_argument
+  /// for options out of range and a plan that is not of fp32, fp16 and bf16 tensors in device
+  /// memory, unsupported without a GPU, and cuda_error.
+  explicit device_loss_scaler(tensor_plan gradients,
+                              const scaling_settings& settings = native_scaling{},
+                              const device_scaler_options& options = {});
+  /// The same, to go on from a state: with the bits of no interruption. Throws invalid_argument,
+  /// too, for the state of another policy.
+  device_loss_scaler(tensor_plan gradients, const scaling_settings& settings,
+                     const device_scaler_state& from, const device_scaler_options& options = {});
+  ~device_loss_scaler();
+  device_loss_scaler(const device_loss_scaler&) = delete;
+  device_loss_scaler& operator=(const device_loss_scaler&) = delete;
+
+  /// The scale in force, RN into binary32, in device memory: what the loss is multiplied by.
+  [[nodiscard]] const float* scale() const;
+  /// Looks at losses, before they are scaled: fp32, in device memory. One that is not finite is
+  /// remembered until decide(): it explains the gradients, and the native policy does not blame the
+  /// scale. One launch.
+  void observe_losses(const float* losses, std::int64_t count, void* stream);
+  /// Reads all gradients once. Two launches; one more where tensors are not dense and aligned to 16
+  /// bytes.
+  void inspect(void* stream);
+  /// Decides the step from what inspect() saw, sets the next scale and leaves a report. One launch.
+  void decide(void* stream);
+  /// inspect() and decide().
+  void step(void* stream);
+  /// What was decided last, in device memory.
+  [[nodiscard]] const step_report* decision() const;
+  /// Multiplies every tensor of a plan by grad_mul, unless the step is skipped. One launch. Throws
+  /// as scale() of samebits/plan_ops.hpp.
+  void apply(const tensor_plan& tensors, void* stream);
+
+  /// The next report that has arrived, in order. Never waits, touches no stream.
+  std::optional<step_report> poll();
+  /// Reports that were overwritten before they were polled.
+  [[nodiscard]] std::uint64_t lost() const;
+
+  /// The state once everything on the stream is done, for which it waits.
+  [[nodiscard]] device_scaler_state state(void* stream) const;
+  [[nodiscard]] const scaling_settings& settings() const;
+  [[nodiscard]] const tensor_plan& gradients() const;
+
+ private:
+  struct memory;
+  std::unique_ptr<memory> memory_;
+};
+
+}  // namespace samebits

@@ -1,0 +1,313 @@
+// The loss scaler of a GPU against decide() and inspect() on the host: every report, every policy,
+// one by one and as replays of a graph.
+#include <cuda_runtime_api.h>
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <random>
+#include <span>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "device/device_copy.hpp"
+#include "samebits/device_scaler.hpp"
+#include "samebits/resident_scaler.hpp"
+#include "samebits/samebits.hpp"
+
+namespace samebits::support {
+namespace {
+
+using engine = std::mt19937_64;
+
+/// fp16 gradients on the host and the device: one long tensor, a short and an empty one.
+class gradients {
+ public:
+  gradients() : copy_(codes_.data(), codes_.size() * 2) {}
+
+  /// Numbers that differ from step to step; sometimes one is Inf or NaN, as the scale grows more
+  /// often.
+  void draw(engine& random, double scale) {
+    for (std::uint16_t& code : codes_) code = static_cast<std::uint16_t>(random() & 0xBBFFu);
+    const bool overflow = scale > 0x1p18 && random() % 2 == 0;
+    if (overflow || random() % 40 == 0) {
+      codes_[random() % codes_.size()] = random() % 4 == 0 ? 0x7FFF : 0xFC00;
+    }
+    check_cuda(cudaMemcpy(copy_.data(), codes_.data(), codes_.size() * 2, cudaMemcpyHostToDevice),
+               "gradients to the device");
+  }
+  void download() { copy_.copy_back(); }
+
+  [[nodiscard]] tensor_plan on_host() { return plan(codes_.data(), memory_space::host); }
+  [[nodiscard]] tensor_plan on_device() {
+    return plan(static_cast<std::uint16_t*>(copy_.data()), memory_space::device);
+  }
+  std::vector<std::uint16_t>& codes() { return codes_; }
+
+ private:
+  static tensor_plan plan(std::uint16_t* first, memory_space space) {
+    const auto tensor = [&](std::int64_t at, std::int64_t count) {
+      return matrix_view{
+          count == 0 ? nullptr : first + at, format_id::fp16, 1, count, count, 1, space};
+    };
+    const matrix_view views[] = {tensor(0, 20'000), tensor(0, 0), tensor(20'000, 24)};
+    return tensor_plan(std::span<const matrix_view>(views));
+  }
+
+  std::vector<std::uint16_t> codes_ = std::vector<std::uint16_t>(20'024);
+  guarded_copy copy_;
+};
+
+auto fields(const step_report& r) {
+  return std::tuple(r.step, r.applied_steps, std::bit_cast<std::uint64_t>(r.scale),
+                    std::bit_cast<std::uint64_t>(r.norm), r.first_bad, r.bad_rank,
+                    std::bit_cast<std::uint32_t>(r.grad_mul), r.amax, r.exponent, r.applied, r.stop,
+                    static_cast<int>(r.cause), static_cast<int>(r.change));
+}
+
+/// The same scaler on the host.
+template <class Settings>
+class host_scaler {
+ public:
+  host_scaler(Settings settings, double max_norm)
+      : settings_(settings), scaler_{initial_state(settings), 0, 0}, max_norm_(max_norm) {}
+
+  step_report step(const tensor_plan& plan, bool bad_loss = false) {
+    const inspect_report seen = inspect(plan, {}, {"reference"});
+    rank_observation observed;
+    observed.seen = seen.observation();
+    observed.seen.loss_nonfinite = bad_loss;
+    observed.first_bad = seen.first_bad;
+    return decide(settings_, scaler_, observed, {seen.total.squares, max_norm_});
+  }
+  [[nodiscard]] double scale() const { return scale_of(scaler_.policy); }
+
+ private:
+  Settings settings_;
+  resident_scaler<decltype(initial_state(std::declval<const Settings&>()))> scaler_;
+  double max_norm_;
+};
+
+template <class T>
+T downloaded(const T* device) {
+  T value;
+  check_cuda(cudaMemcpy(&value, device, sizeof(T), cudaMemcpyDeviceToHost), "from the device");
+  return value;
+}
+
+class DeviceScaler : public ::testing::TestWithParam<std::string_view> {
+ protected:
+  void SetUp() override {
+    initialize(GetParam());
+    check_cuda(cudaStreamCreate(&stream_), "stream");
+  }
+  void TearDown() override { cudaStreamDestroy(stream_); }
+
+  [[nodiscard]] device_scaler_options options(double max_norm = 1.0) const {
+    return {.max_norm = max_norm, .reports = 16, .backend = GetParam()};
+  }
+  void wait() { check_cuda(cudaStreamSynchronize(stream_), "steps"); }
+
+  template <class Settings>
+  void expect_host_steps(const Settings& settings, int steps) {
+    engine random(7);
+    gradients g;
+    host_scaler<Settings> host(settings, 1.0);
+    device_loss_scaler scaler(g.on_device(), settings, options());
+    ASSERT_EQ(downloaded(scaler.scale()), static_cast<float>(host.scale()));
+    for (int i = 0; i < steps; ++i) {
+      g.draw(random, host.scale());
+      const step_report expected = host.step(g.on_host());
+      scaler.step(stream_);
+      wait();
+      const auto got = scaler.poll();
+      ASSERT_TRUE(got.has_value()) << "step " << i;
+      ASSERT_EQ(fields(*got), fields(expected)) << name(Settings::policy) << ", step " << i;
+      ASSERT_EQ(fields(downloaded(scaler.decision())), fields(expected));
+      ASSERT_EQ(downloaded(scaler.scale()), static_cast<float>(host.scale()));
+      ASSERT_FALSE(scaler.poll().has_value());
+    }
+  }
+
+  cudaStream_t stream_ = nullptr;
+};
+
+TEST_P(DeviceScaler, DecidesAsTheHostDoes) {
+  native_scaling native;
+  native.growth_interval = 20;
+  native.recovery_interval = 5;
+  expect_host_steps(native, 400);
+  expect_host_steps(torch_scaling{.growth_interval = 10}, 400);
+  expect_host_steps(apex_scaling{}, 100);
+  expect_host_steps(apex_amp_scaling{}, 100);
+  expect_host_steps(megatron_scaling{}, 100);
+  expect_host_steps(deepspeed_scaling{}, 100);
+}
+
+TEST_P(DeviceScaler, TakesThreeLaunchesThatReplayAsTheyRun) {
+  engine random(8), again(8);
+  gradients g, h;
+  const native_scaling settings = {.growth_interval = 20, .recovery_interval = 5};
+  device_loss_scaler eager(g.on_device(), settings, options());
+  device_loss_scaler replayed(h.on_device(), settings, options());
+  cudaGraph_t graph;
+  cudaGraphExec_t exec;
+  check_cuda(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeGlobal), "begin capture");
+  replayed.step(stream_);
+  check_cuda(cudaStreamEndCapture(stream_, &graph), "end capture");
+  std::size_t nodes = 0;
+  check_cuda(cudaGraphGetNodes(graph, nullptr, &nodes), "nodes");
+  EXPECT_EQ(nodes, 3u);
+  check_cuda(cudaGraphInstantiate(&exec, graph, 0), "instantiate");
+  double scale = 0x1p16;
+  for (int i = 0; i < 200; ++i) {
+    g.draw(random, scale);
+    h.draw(again, scale);
+    eager.step(stream_);
+    check_cuda(cudaGraphLaunch(exec, stream_), "replay");
+    wait();
+    const auto expected = eager.poll();
+    const auto got = replayed.poll();
+    ASSERT_TRUE(expected.has_value() && got.has_value());
+    ASSERT_EQ(fields(*got), fields(*expected)) << "step " << i;
+    scale = expected->scale;
+  }
+  cudaGraphExecDestroy(exec);
+  cudaGraphDestroy(graph);
+}
+
+TEST_P(DeviceScaler, ResumesWithTheBitsOfNoInterruption) {
+  engine random(9);
+  gradients g;
+  const native_scaling settings = {.growth_interval = 10, .recovery_interval = 5};
+  device_loss_scaler whole(g.on_device(), settings, options());
+  device_scaler_state kept;
+  {
+    device_loss_scaler first(g.on_device(), settings, options());
+    for (int i = 0; i < 50; ++i) {
+      g.draw(random, 0x1p17);
+      whole.step(stream_);
+      first.step(stream_);
+      wait();
+      ASSERT_TRUE(whole.poll().has_value());
+    }
+    kept = first.state(stream_);
+  }
+  EXPECT_EQ(kept.steps, 50u);
+  device_loss_scaler second(g.on_device(), settings, kept, options());
+  for (int i = 0; i < 50; ++i) {
+    g.draw(random, 0x1p17);
+    whole.step(stream_);
+    second.step(stream_);
+    wait();
+    const auto expected = whole.poll();
+    const auto got = second.poll();
+    ASSERT_TRUE(expected.has_value() && got.has_value());
+    ASSERT_EQ(fields(*got), fields(*expected)) << "step " << i;
+  }
+  EXPECT_THROW(device_loss_scaler(g.on_device(), torch_scaling{}, kept, options()),
+               invalid_argument);
+}
+
+TEST_P(DeviceScaler, BlamesALossOnlyOnce) {
+  engine random(10);
+  gradients g;
+  const native_scaling settings;
+  host_scaler<native_scaling> host(settings, 1.0);
+  device_loss_scaler scaler(g.on_device(), settings, options());
+  const std::vector<float> losses(1000, 2.5f);
+  const guarded_copy good(losses.data(), losses.size() * 4);
+  std::vector<float> with_nan = losses;
+  with_nan[777] = std::numeric_limits<float>::quiet_NaN();
+  const guarded_copy bad(with_nan.data(), with_nan.size() * 4);
+  for (int i = 0; i < 20; ++i) {
+    g.draw(random, 1);
+    const bool bad_loss = i % 3 == 0;
+    if (bad_loss) g.codes()[5] = 0x7FFF;
+    check_cuda(cudaDeviceSynchronize(), "draw");
+    tensor_plan device = g.on_device();
+    check_cuda(cudaMemcpy(device[0].view.data, g.codes().data(), 64, cudaMemcpyHostToDevice),
+               "the bad element");
+    const step_report expected = host.step(g.on_host(), bad_loss);
+    scaler.observe_losses(static_cast<const float*>((bad_loss ? bad : good).data()), 1000, stream_);
+    scaler.observe_losses(static_cast<const float*>(good.data()), 1000, stream_);
+    scaler.step(stream_);
+    wait();
+    const auto got = scaler.poll();
+    ASSERT_TRUE(got.has_value());
+    ASSERT_EQ(fields(*got), fields(expected)) << "step " << i;
+    if (bad_loss) {
+      EXPECT_EQ(got->cause, step_cause::loss);
+    }
+  }
+}
+
+TEST_P(DeviceScaler, AppliesUnlessSkipped) {
+  engine random(11);
+  gradients g;
+  device_loss_scaler scaler(g.on_device(), native_scaling{}, options(0.25));
+  for (const bool bad : {false, true, false}) {
+    for (std::uint16_t& code : g.codes()) code = static_cast<std::uint16_t>(random() & 0xBBFFu);
+    if (bad) g.codes()[19'999] = 0x7C00;
+    const tensor_plan device = g.on_device();
+    check_cuda(cudaMemcpy(device[0].view.data, g.codes().data(), g.codes().size() * 2,
+                          cudaMemcpyHostToDevice),
+               "gradients");
+    std::vector<std::uint16_t> expected = g.codes();
+    scaler.step(stream_);
+    scaler.apply(device, stream_);
+    wait();
+    const auto report = scaler.poll();
+    ASSERT_TRUE(report.has_value());
+    EXPECT_EQ(report->applied, !bad);
+    if (report->applied) {
+      const auto count = static_cast<std::int64_t>(expected.size());
+      const matrix_view view = {expected.data(), format_id::fp16, 1, count, count, 1};
+      samebits::scale(tensor_plan(std::span<const matrix_view>(&view, 1)), report->grad_mul,
+                      {"reference"});
+    }
+    g.download();
+    EXPECT_EQ(g.codes(), expected) << "bad " << bad;
+  }
+}
+
+TEST_P(DeviceScaler, CountsReportsThatWereNotPolled) {
+  gradients g;
+  device_loss_scaler scaler(g.on_device(), native_scaling{}, options());
+  for (int i = 0; i < 20; ++i) scaler.step(stream_);
+  wait();
+  std::uint64_t seen = 0;
+  while (scaler.poll()) ++seen;
+  EXPECT_EQ(seen + scaler.lost(), 20u);
+  EXPECT_GT(seen, 0u);
+  EXPECT_GE(scaler.lost(), 4u);
+}
+
+TEST_P(DeviceScaler, RefusesWhatItCannotKeep) {
+  gradients g;
+  EXPECT_THROW(device_loss_scaler(g.on_host(), native_scaling{}, options()), invalid_argument);
+  EXPECT_THROW(device_loss_scaler(g.on_device(), native_scaling{}, options(-1)), invalid_argument);
+  EXPECT_THROW(device_loss_scaler(g.on_device(), native_scaling{}, options(std::nan(""))),
+               invalid_argument);
+  EXPECT_THROW(device_loss_scaler(g.on_device(), native_scaling{},
+                                  device_scaler_options{.reports = 0, .backend = GetParam()}),
+               invalid_argument);
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends, DeviceScaler,
+                         ::testing::Values(std::string_view("cuda-emulated"),
+                                           std::string_view("cuda-native")),
+                         [](const auto& tested) {
+                           return tested.param == "cuda-native" ? std::string("Native")
+                                                                : std::string("Emulated");
+                         });
+
+}  // namespace
+}  // namespace samebits::support
