@@ -3,6 +3,7 @@
 #include "samebits/gradient_reduction.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <string>
@@ -86,7 +87,7 @@ void check_all(communicator& ranks, std::span<const matrix_view> tensors,
                const gradient_reduction& how) {
   constexpr const char* call = "reduce_gradients()";
   backends::require_host(ranks, call);
-  std::vector<std::uint32_t> words(2);
+  std::array<std::uint32_t, 2> words = {};
   backends::check_together(ranks, call, words, [&] {
     check_options(how);
     backends::check_host_list(tensors, "gradients");

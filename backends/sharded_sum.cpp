@@ -2,6 +2,7 @@
 #include "samebits/sharded_sum.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstddef>
@@ -122,7 +123,7 @@ std::vector<std::uint64_t> message_of(std::span<const tree_part> parts) {
 /// The messages of all ranks, each filled up to the longest.
 std::vector<std::uint64_t> exchanged(communicator& ranks, std::span<const tree_part> parts) {
   std::vector<std::uint64_t> mine;
-  std::vector<std::uint32_t> sizes(3);
+  std::array<std::uint32_t, 3> sizes = {};
   // In words: the longest message, and the most and fewest tensors.
   backends::check_together(ranks, "sum_shards()", sizes, [&] {
     backends::require_tested(backends::reference);

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <xmmintrin.h>
 
+#include <algorithm>
 #include <bit>
 #include <cfenv>
 #include <cstdint>
@@ -12,8 +13,11 @@
 
 #include "backends/verify/verify.hpp"
 #include "environment/broken_process.hpp"
+#include "samebits/gradient_reduction.hpp"
 #include "samebits/loss_scaler.hpp"
 #include "samebits/quantize.hpp"
+#include "samebits/resident_scaler.hpp"
+#include "samebits/sharded_sum.hpp"
 
 namespace samebits::support {
 namespace {
@@ -34,6 +38,42 @@ TEST_F(ProcessorState, AFailedFirstCallIsNotRemembered) {
   EXPECT_TRUE(contains(tree_sum_refusal(), "flush_to_zero: "));
   set(0);
   expect_tree_sum_works();
+}
+
+TEST_F(ProcessorState, SumsOverRanksAreRefused) {
+  single_rank ranks;
+  std::vector<float> gradient = {0x1p-127f, 3.0f};
+  const std::vector<float> before = gradient;
+  const matrix_view list[] = {view_of(gradient)};
+  const tree_part part;
+  for (const unsigned bits : {ftz, daz, down, up, zero}) {
+    SCOPED_TRACE(bits);
+    set(bits);
+    EXPECT_FALSE(refusal([&] { reduce_gradients(ranks, list); }).empty());
+    EXPECT_FALSE(refusal([&] { sum_shards(ranks, {&part, 1}); }).empty());
+    EXPECT_FALSE(refusal([&] { tree_part().add_squares(list[0]); }).empty());
+    set(0);
+    EXPECT_EQ(gradient, before);
+  }
+  reduce_gradients(ranks, list, {.wire = format_id::fp32});
+  EXPECT_EQ(gradient, before);
+}
+
+// Integers: nothing to refuse.
+TEST_F(ProcessorState, DecisionsHold) {
+  const auto step = [] {
+    resident_scaler<native_state> scaler = {initial_state(native_scaling{})};
+    const step_report r =
+        decide(native_scaling{}, scaler, {}, {.squares = 0x1p-1060, .max_norm = 0x1p-1073});
+    return std::bit_cast<report_words>(r);
+  };
+  const report_words expected = step();
+  for (const unsigned bits : {ftz | daz, down, up, zero}) {
+    set(bits);
+    const report_words got = step();
+    set(0);
+    EXPECT_TRUE(std::ranges::equal(got.word, expected.word)) << bits;
+  }
 }
 
 TEST_F(ProcessorState, EachBitIsSeenAfterTheBackendHasPassed) {
