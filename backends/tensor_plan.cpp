@@ -138,13 +138,12 @@ tensor_plan::tensor_plan() : tensor_plan(std::vector<plan_tensor>()) {}
 tensor_plan::tensor_plan(std::vector<plan_tensor> tensors)
     : data_(backends::make_plan(std::move(tensors), "tensors")) {}
 
-tensor_plan::tensor_plan(std::span<const matrix_view> tensors)
-    : tensor_plan([&] {
-        std::vector<plan_tensor> list;
-        list.reserve(tensors.size());
-        for (const matrix_view& view : tensors) list.push_back({view});
-        return list;
-      }()) {}
+std::vector<plan_tensor> tensor_plan::named(std::span<const matrix_view> tensors) {
+  std::vector<plan_tensor> list;
+  list.reserve(tensors.size());
+  for (const matrix_view& view : tensors) list.push_back({view});
+  return list;
+}
 
 std::size_t tensor_plan::size() const { return data_->tensors.size(); }
 

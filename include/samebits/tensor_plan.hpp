@@ -17,9 +17,11 @@
 //   scaler.update();
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <ranges>
 #include <span>
 #include <string>
 #include <vector>
@@ -55,8 +57,10 @@ class tensor_plan {
   /// sizes or strides, null data, elements that share memory within a tensor or between two of
   /// them, and tensors in different memory; and for more than 2^32 - 1 tensors.
   explicit tensor_plan(std::vector<plan_tensor> tensors);
-  /// The same without names and groups.
-  explicit tensor_plan(std::span<const matrix_view> tensors);
+  /// The same of a vector, span or array of views, without names and groups.
+  template <std::ranges::contiguous_range Range>
+  requires std::same_as<std::ranges::range_value_t<Range>, matrix_view>
+  explicit tensor_plan(const Range& tensors) : tensor_plan(named(std::span(tensors))) {}
 
   /// Tensors.
   [[nodiscard]] std::size_t size() const;
@@ -72,6 +76,8 @@ class tensor_plan {
   [[nodiscard]] const backends::plan_data& data() const { return *data_; }
 
  private:
+  static std::vector<plan_tensor> named(std::span<const matrix_view> tensors);
+
   std::shared_ptr<const backends::plan_data> data_;
 };
 
