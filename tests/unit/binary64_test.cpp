@@ -1,4 +1,4 @@
-// numerics::binary64 against the processor's own multiplication, division and conversion.
+// numerics::binary64 against the processor's own operations.
 #include "numerics/binary64.hpp"
 
 #include <gtest/gtest.h>
@@ -25,7 +25,11 @@ void expect_equal(std::uint64_t a, std::uint64_t b) {
   ASSERT_EQ(binary64::multiply(a, b), canonical(x * y)) << std::hex << a << " * " << b;
   ASSERT_EQ(binary64::divide(a, b), canonical(x / y)) << std::hex << a << " / " << b;
   ASSERT_EQ(binary64::add(a, b), canonical(x + y)) << std::hex << a << " + " << b;
-  ASSERT_EQ(binary64::square_root(a), canonical(std::sqrt(x))) << std::hex << "sqrt " << a;
+}
+
+void expect_root(std::uint64_t a) {
+  volatile double x = std::bit_cast<double>(a);
+  ASSERT_EQ(binary64::square_root(a), canonical(std::sqrt(x))) << std::hex << a;
 }
 
 void expect_narrowed(std::uint64_t a) {
@@ -50,6 +54,7 @@ std::vector<std::uint64_t> edges() {
 TEST(Binary64, Edges) {
   for (const std::uint64_t a : edges()) {
     expect_narrowed(a);
+    expect_root(a);
     for (const std::uint64_t b : edges()) expect_equal(a, b);
   }
 }
@@ -67,10 +72,26 @@ TEST(Binary64, RandomBits) {
     expect_equal(
         binary64::one | (generator() & mantissa),
         ((std::uint64_t{1023} - generator() % 66) << 52) | (generator() & mantissa & runs));
+    // Sums whose terms overlap by any number of bits, ties and near-ties among them.
+    const std::uint64_t exponent = generator() % 1980;
+    const std::uint64_t tie = std::uint64_t{1} << generator() % 52;
+    expect_equal((exponent << 52) + (generator() & mantissa),
+                 ((exponent + generator() % 60) << 52) + (generator() & (mantissa - (tie - 1))));
     // Binary32's range, ties of its last bit among them.
     const std::uint64_t near = (std::uint64_t{870} + generator() % 300) << 52;
     expect_narrowed(near | (generator() & mantissa));
     expect_narrowed(near | (generator() & mantissa & ~std::uint64_t{0x0FFFFFFF}));
+  }
+}
+
+TEST(Binary64, Roots) {
+  std::mt19937_64 generator(3);
+  for (std::uint64_t i = 0; i < 500'000 / support::effort_divisor; ++i) {
+    expect_root(generator() % binary64::inf);
+    // Squares of numbers of 27 bits are exact; beside them lie the roots nearest to a grid point.
+    volatile double root = static_cast<double>(generator() >> 37);
+    const auto square = std::bit_cast<std::uint64_t>(root * root);
+    for (const std::uint64_t a : {square, square - 1, square + 1}) expect_root(a % binary64::inf);
   }
 }
 

@@ -1,0 +1,299 @@
+// Operations over plans: figures worked by hand, laws, and what is refused.
+#include "samebits/plan_ops.hpp"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "numerics/plan_ops.hpp"
+#include "samebits/error.hpp"
+#include "samebits/loss_scaler.hpp"
+#include "samebits/reduce.hpp"
+#include "samebits/types.hpp"
+#include "support/backends.hpp"
+
+namespace samebits {
+namespace {
+
+constexpr float infinity = std::numeric_limits<float>::infinity();
+const float nan = std::nanf("");
+
+std::uint32_t bits(float x) { return std::bit_cast<std::uint32_t>(x); }
+
+template <class Error, class Call>
+std::string refused(const Call& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST(PlanOps, InspectCountsByHand) {
+  for (const std::string& backend : support::supported_backends()) {
+    std::vector<float> a = {3, -4, 0, -0.0f, 0x1p-149f, 0x1p-126f};
+    std::vector<fp16> b = {fp16(0x1p-24f), fp16(-2.0f), fp16(0x1p-14f)};
+    std::vector<bf16> c = {bf16(-infinity), bf16(nan), bf16(1.0f), bf16(infinity)};
+    const tensor_plan plan({{view_of(a)}, {view_of(b)}, {view_of(c), "c"}});
+    const inspect_report seen =
+        inspect(plan, {inspect_counts::distribution}, find_executor(backend));
+    // ((9 + 16) + (0 + 0)) + (2^-298 + 2^-252): what is small falls off.
+    EXPECT_EQ(seen.tensors[0], (tensor_statistics{6, 0, 0, 2, 1, bits(4.0f), 25.0}));
+    EXPECT_EQ(seen.tensors[1],
+              (tensor_statistics{3, 0, 0, 0, 1, bits(2.0f), (0x1p-48 + 4) + 0x1p-28}));
+    const auto canonical_nan = std::bit_cast<double>(0x7FFFFFFFFFFFFFFFu);
+    EXPECT_EQ(seen.tensors[2], (tensor_statistics{4, 1, 2, 0, 0, 0x7FFFFFFFu, canonical_nan}));
+    EXPECT_EQ(seen.total, (tensor_statistics{13, 1, 2, 2, 2, 0x7FFFFFFFu, canonical_nan}));
+    EXPECT_EQ(seen.first_bad, 2);
+    EXPECT_EQ(plan.name(static_cast<std::size_t>(seen.first_bad)), "c");
+    EXPECT_EQ(seen.tensors[0].norm(), 5.0);
+    EXPECT_EQ(std::bit_cast<std::uint64_t>(seen.total.norm()), 0x7FFFFFFFFFFFFFFFu);
+    EXPECT_EQ(seen.exponents[0], 3u);         // 0, -0, 2^-149
+    EXPECT_EQ(seen.exponents[1], 1u);         // 2^-126
+    EXPECT_EQ(seen.exponents[127 - 24], 1u);  // subnormal in fp16, not in binary32
+    EXPECT_EQ(seen.exponents[127 + 2], 1u);   // -4
+    EXPECT_EQ(seen.exponents[255], 3u);
+  }
+}
+
+TEST(PlanOps, NothingToInspect) {
+  EXPECT_EQ(inspect(tensor_plan()), inspect_report{});
+  std::vector<float> none;
+  std::vector<float> one = {2};
+  const inspect_report seen = inspect(tensor_plan({{view_of(none)}, {view_of(one)}}));
+  EXPECT_EQ(seen.tensors[0], tensor_statistics{});
+  EXPECT_EQ(seen.total.squares, 4.0);
+  EXPECT_EQ(seen.first_bad, -1);
+}
+
+TEST(PlanOps, AnInfinityAloneIsNoNan) {
+  for (const std::string& backend : support::supported_backends()) {
+    std::vector<float> a(5000, 1.0f);
+    a[4500] = -infinity;
+    const inspect_report seen = inspect(tensor_plan({{view_of(a)}}), {}, find_executor(backend));
+    EXPECT_EQ(seen.total, (tensor_statistics{5000, 0, 1, 0, 0, 0x7F800000u, HUGE_VAL}));
+  }
+}
+
+TEST(PlanOps, ObservationsAreWhatTheScalerTakes) {
+  std::vector<float> gradient = {1, 2};
+  const tensor_plan plan({{view_of(gradient)}});
+  loss_scaler scaler;
+  const auto step = [&](float second) {
+    gradient[1] = second;
+    scaler.observe(inspect(plan).observation());
+    scaler.step([] {});
+    return scaler.update();
+  };
+  EXPECT_TRUE(step(2).apply);
+  EXPECT_EQ(step(infinity).cause, step_cause::overflow);
+  EXPECT_EQ(step(nan).cause, step_cause::nan);
+  EXPECT_EQ(inspect(plan).observation().amax, 0x7FFFFFFFu);
+}
+
+TEST(PlanOps, TheScalerUnscalesAPlan) {
+  std::vector<float> gradient = {65536, 131072};
+  const tensor_plan plan({{view_of(gradient)}});
+  loss_scaler scaler;
+  EXPECT_EQ(scaler.unscale(plan).amax, bits(131072.0f));
+  EXPECT_EQ(gradient, (std::vector<float>{1, 2}));
+  EXPECT_THROW(scaler.unscale(plan), call_order_error);
+  EXPECT_TRUE(scaler.step([] {}));
+}
+
+// Aligned subtrees of a tensor are leaves of the whole: shards exchange their sums, nothing else.
+TEST(PlanOps, ShardsOnChunkBordersGiveTheWhole) {
+  std::vector<float> x(11 * 4096 + 77);
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    x[i] = std::ldexp(static_cast<float>(random_word(5, 0, i)), static_cast<int>(i % 50) - 60);
+  }
+  const inspect_report whole = inspect(tensor_plan({{view_of(x)}}));
+  std::vector<double> squares;
+  for (const float v : x) squares.push_back(static_cast<double>(v) * static_cast<double>(v));
+  tree_sum expected;
+  expected.add(squares);
+  EXPECT_EQ(whole.total.squares, expected.value());
+  for (const std::size_t shard : {1u, 2u, 4u, 8u}) {
+    std::vector<plan_tensor> parts;
+    for (std::size_t at = 0; at < x.size(); at += shard * 4096) {
+      const std::size_t count = std::min(shard * 4096, x.size() - at);
+      parts.push_back({view_of(x.data() + at, 1, static_cast<std::int64_t>(count))});
+    }
+    const inspect_report cut = inspect(tensor_plan(parts));
+    EXPECT_EQ(cut.total, whole.total) << shard;
+  }
+  // The order matters, or all this would prove nothing.
+  double running = 0;
+  for (const double s : squares) running += s;
+  EXPECT_NE(running, whole.total.squares);
+}
+
+TEST(PlanOps, NormsAreRoots) {
+  std::vector<float> a = {3, 4};
+  std::vector<float> b = {1, 1};
+  const norm_report norms = l2norm(tensor_plan({{view_of(a)}, {view_of(b)}}));
+  EXPECT_EQ(norms.tensors, (std::vector<double>{5, std::sqrt(2.0)}));
+  EXPECT_EQ(norms.total, std::sqrt(27.0));
+}
+
+TEST(PlanOps, ClipFactor) {
+  EXPECT_EQ(clip_factor(0.5, 1), 1.0f);
+  EXPECT_EQ(clip_factor(0, 0), 0.0f);
+  EXPECT_EQ(clip_factor(-0.0, 1), 1.0f);
+  EXPECT_EQ(clip_factor(2, 1), static_cast<float>(1 / (2 + 1e-6)));
+  EXPECT_EQ(clip_factor(3, infinity), 1.0f);
+  EXPECT_EQ(clip_factor(infinity, 1), 0.0f);
+  EXPECT_TRUE(std::isnan(clip_factor(infinity, infinity)));
+  EXPECT_EQ(bits(clip_factor(-nan, 1)), 0x7FFFFFFFu);
+  EXPECT_THROW(clip_factor(-1, 1), invalid_argument);
+  EXPECT_THROW(clip_factor(1, -1), invalid_argument);
+  EXPECT_THROW(clip_factor(1, nan), invalid_argument);
+}
+
+TEST(PlanOps, ClipScalesByTheCommonNorm) {
+  std::vector<float> a = {3, 0};
+  std::vector<bf16> b = {bf16(-4.0f)};
+  const tensor_plan plan({{view_of(a)}, {view_of(b)}});
+  EXPECT_EQ(clip(plan, 8).factor, 1.0f);
+  EXPECT_EQ(a[0], 3.0f);
+  const clip_report clipped = clip(plan, 2.5);
+  EXPECT_EQ(clipped.norm, 5.0);
+  EXPECT_EQ(clipped.factor, static_cast<float>(2.5 / (5 + 1e-6)));
+  EXPECT_EQ(a[0], 3 * clipped.factor);
+  EXPECT_EQ(b[0].bits(), bf16(-4 * clipped.factor).bits());
+}
+
+TEST(PlanOps, ClipLeavesWhatIsNotFinite) {
+  const std::uint32_t payload = 0x7FC01234u;
+  std::vector<float> a = {3, std::bit_cast<float>(payload), infinity};
+  const tensor_plan plan({{view_of(a)}});
+  EXPECT_EQ(bits(clip(plan, 1).factor), 0x7FFFFFFFu);
+  EXPECT_EQ(bits(a[0]), bits(3.0f));
+  EXPECT_EQ(bits(a[1]), payload);
+  a[1] = 1;
+  EXPECT_EQ(clip(plan, 1).factor, 0.0f);
+  EXPECT_EQ(a, (std::vector<float>{3, 1, infinity}));
+}
+
+TEST(PlanOps, ScalesOfPowersOfTwoGiveTheSameBits) {
+  std::vector<float> x(9000);
+  for (std::uint32_t i = 0; i < x.size(); ++i) {
+    x[i] = std::bit_cast<float>(0x3F000000u + i * 3001u) * (i % 2 == 0 ? 1.0f : -1.0f);
+  }
+  for (const std::string& backend : support::supported_backends()) {
+    for (int e = -30; e <= 30; e += 5) {
+      std::vector<float> scaled;
+      for (const float v : x) scaled.push_back(std::ldexp(v, e));
+      const tensor_plan plan({{view_of(scaled)}});
+      unscale(plan, std::ldexp(1.0f, -e), find_executor(backend));
+      ASSERT_EQ(scaled, x) << backend << ' ' << e;
+      std::vector<float> sum(x.size(), 0.0f);
+      const float inverse = std::ldexp(1.0f, -e);
+      scale(plan, std::ldexp(1.0f, e), find_executor(backend));
+      accumulate(tensor_plan({{view_of(sum)}}), plan, {&inverse}, find_executor(backend));
+      ASSERT_EQ(sum, x) << backend << ' ' << e;
+    }
+  }
+}
+
+TEST(PlanOps, AccumulateRoundsTwiceInNarrowSums) {
+  // 1 + 2^-11 is a tie in fp16; the products' step lies before it.
+  std::vector<fp16> acc = {fp16(1.0f), fp16(1.0f), fp16(-0.0f)};
+  std::vector<e4m3> gradient = {e4m3(1.0f), e4m3(1.5f), e4m3(-0.0f)};
+  const float scale = 0x1p-11f;
+  accumulate(tensor_plan({{view_of(acc)}}), tensor_plan({{view_of(gradient)}}), {&scale});
+  EXPECT_EQ(acc[0].bits(), fp16(1.0f).bits());
+  EXPECT_EQ(acc[1].bits(), fp16(1.0f + 0x1p-10f).bits());
+  EXPECT_EQ(acc[2].bits(), 0x8000u);
+}
+
+TEST(PlanOps, AllOperandsMayBeOne) {
+  std::vector<float> x = {1, 2, 3};
+  const tensor_plan plan({{view_of(x)}});
+  accumulate(plan, plan);
+  EXPECT_EQ(x, (std::vector<float>{2, 4, 6}));
+  axpby(2, plan, 1, plan, plan);
+  EXPECT_EQ(x, (std::vector<float>{6, 12, 18}));
+  cast(plan, plan);
+  EXPECT_EQ(x, (std::vector<float>{6, 12, 18}));
+}
+
+TEST(PlanOps, RefusedFormatsAndShapes) {
+  std::vector<float> a(4), b(4), c(5);
+  std::vector<e5m2> codes(4);
+  const tensor_plan floats({{view_of(a), "a"}});
+  const tensor_plan longer({{view_of(c), "c"}});
+  const tensor_plan narrow({{view_of(codes), "codes"}});
+  const auto says = [](const auto& call) { return refused<invalid_argument>(call); };
+  const std::string format = "'codes': format must be fp32, fp16 or bf16, got e5m2";
+  EXPECT_TRUE(contains(says([&] { inspect(narrow); }), "tensors[0] " + format));
+  EXPECT_TRUE(contains(says([&] { unscale(narrow, 1); }), format));
+  EXPECT_TRUE(contains(says([&] { scale(narrow, 1); }), format));
+  EXPECT_TRUE(contains(says([&] { clip(narrow, 1); }), format));
+  EXPECT_TRUE(contains(says([&] { accumulate(narrow, floats); }), "acc[0] " + format));
+  EXPECT_TRUE(contains(says([&] { axpby(1, narrow, 1, floats, floats); }), "x[0] " + format));
+  EXPECT_TRUE(contains(says([&] { axpby(1, floats, 1, narrow, floats); }), "y[0] " + format));
+  EXPECT_TRUE(contains(says([&] { axpby(1, floats, 1, floats, narrow); }), "out[0] " + format));
+  EXPECT_TRUE(contains(says([&] { accumulate(floats, longer); }),
+                       "acc[0] 'a': shape must be that of gradients[0] 'c', [1, 5], got [1, 4]"));
+  EXPECT_TRUE(contains(says([&] { cast(floats, tensor_plan()); }),
+                       "to: must have as many tensors as from, 1, got 0"));
+  EXPECT_TRUE(contains(says([&] { scale(floats, nan); }), "factor: must not be NaN"));
+  EXPECT_TRUE(contains(says([&] { axpby(nan, floats, 1, floats, floats); }), "a: must not"));
+  EXPECT_TRUE(contains(says([&] { unscale(floats, -1.0f); }), "inverse_scale"));
+  EXPECT_TRUE(
+      contains(says([&] { inspect(floats, {static_cast<inspect_counts>(9)}); }), "options.counts"));
+  EXPECT_TRUE(contains(says([&] { inspect(floats, {}, {.threads = -1}); }), "where.threads"));
+  EXPECT_TRUE(contains(says([&] { inspect(floats, {}, {.backend = "abacus"}); }), "abacus"));
+}
+
+TEST(PlanOps, RefusedOverlaps) {
+  std::vector<float> m(100);
+  const auto plan = [&](std::int64_t first, std::int64_t count, std::int64_t second) {
+    return tensor_plan({{view_of(m.data() + first, 1, count), "one"},
+                        {view_of(m.data() + second, 1, count), "two"}});
+  };
+  const auto says = [&](const tensor_plan& acc, const tensor_plan& x) {
+    return refused<invalid_argument>([&] { accumulate(acc, x); });
+  };
+  EXPECT_EQ(says(plan(0, 10, 10), plan(20, 10, 30)), "");
+  EXPECT_EQ(says(plan(0, 10, 50), plan(0, 10, 60)), "");
+  EXPECT_TRUE(contains(says(plan(0, 10, 50), plan(20, 10, 41)),
+                       "acc[1] 'two': overlaps gradients[1] 'two'"));
+  EXPECT_TRUE(contains(says(plan(0, 10, 50), plan(50, 10, 70)),
+                       "acc[1] 'two': overlaps gradients[0] 'one'"));
+  EXPECT_TRUE(contains(says(plan(0, 10, 50), plan(70, 10, 1)),
+                       "acc[0] 'one': overlaps gradients[1] 'two'"));
+}
+
+TEST(PlanOps, DevicesAreNoHostMemory) {
+  std::vector<float> a(4);
+  const tensor_plan plan(std::vector<plan_tensor>{{on_device(view_of(a))}});
+  EXPECT_NE(refused<invalid_argument>([&] { inspect(plan, {}, {.backend = "reference"}); }), "");
+}
+
+constexpr bool rules_are_constant_expressions() {
+  numerics::square_sum sum;
+  sum.add(numerics::square(0x40400000u));  // 3
+  sum.add(numerics::square(0xC0800000u));  // -4
+  const format_spec fp16_format = spec_of(format_id::fp16);
+  return numerics::norm_of(sum.value()) == 0x4014000000000000u &&
+         numerics::clip_factor(0x4014000000000000u, 0x4024000000000000u) == 0x3F800000u &&
+         numerics::scaled_code(fp16_format, 0x3C00u, 0x3F000000u) == 0x3800u &&
+         numerics::accumulated_code(fp16_format, 0x3C00u, fp16_format, 0x3C00u, 0x3F800000u) ==
+             0x4000u;
+}
+static_assert(rules_are_constant_expressions());
+
+}  // namespace
+}  // namespace samebits

@@ -1,0 +1,149 @@
+// tensor_plan: what it describes, its chunk table, and what it refuses by name.
+#include "samebits/tensor_plan.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "backends/plan.hpp"
+#include "samebits/error.hpp"
+#include "samebits/types.hpp"
+
+namespace samebits {
+namespace {
+
+std::string refused(const std::vector<plan_tensor>& tensors) {
+  try {
+    const tensor_plan plan(tensors);
+  } catch (const invalid_argument& error) {
+    return error.what();
+  }
+  return "";
+}
+
+bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST(TensorPlan, DescribesItsTensors) {
+  std::vector<float> a(6);
+  std::vector<fp16> b(3);
+  std::vector<e4m3> c(2);
+  const tensor_plan plan({{view_of(a), "weight"}, {view_of(b)}, {view_of(c), "codes", 7}});
+  ASSERT_EQ(plan.size(), 3u);
+  EXPECT_EQ(plan.elements(), 11u);
+  EXPECT_EQ(plan.space(), memory_space::host);
+  EXPECT_EQ(plan.name(0), "weight");
+  EXPECT_EQ(plan.name(1), "tensors[1]");
+  EXPECT_EQ(plan[2].group, 7u);
+  EXPECT_EQ(plan[2].view.format, format_id::e4m3);
+  EXPECT_EQ(plan.data().rows[2].group, 7u);
+  const tensor_plan copy = plan;
+  EXPECT_EQ(&copy.data(), &plan.data());
+}
+
+TEST(TensorPlan, EmptyOnes) {
+  const tensor_plan none;
+  EXPECT_EQ(none.size(), 0u);
+  EXPECT_EQ(none.elements(), 0u);
+  EXPECT_EQ(none.data().tables().chunks, 0u);
+  const tensor_plan of_nothing(
+      {{view_of_codes(format_id::bf16, static_cast<void*>(nullptr), 0, 5)},
+       {view_of_codes(format_id::bf16, static_cast<void*>(nullptr), 5, 0)}});
+  EXPECT_EQ(of_nothing.size(), 2u);
+  EXPECT_EQ(of_nothing.data().tables().chunks, 0u);
+}
+
+TEST(TensorPlan, ChunksAreNumberedThrough) {
+  const std::vector<std::size_t> counts = {0, 1, 4095, 4096, 4097, 0, 12288, 12289, 0, 5};
+  std::vector<std::vector<float>> memory(counts.begin(), counts.end());
+  std::vector<matrix_view> views;
+  for (std::vector<float>& m : memory) views.push_back(view_of(m));
+  const tensor_plan plan(views);
+  const numerics::plan_tables tables = plan.data().tables();
+  std::uint64_t chunk = 0;
+  for (std::size_t t = 0; t < counts.size(); ++t) {
+    EXPECT_EQ(tables.rows[t].first_chunk, chunk);
+    for (std::size_t first = 0; first < counts[t]; first += 4096) {
+      ASSERT_LT(chunk, tables.chunks);
+      const numerics::plan_chunk c = numerics::chunk_at(tables, chunk++);
+      EXPECT_EQ(c.tensor, t);
+      EXPECT_EQ(c.first, static_cast<std::int64_t>(first));
+      EXPECT_EQ(c.count, static_cast<std::int64_t>(std::min<std::size_t>(4096, counts[t] - first)));
+    }
+  }
+  EXPECT_EQ(chunk, tables.chunks);
+}
+
+TEST(TensorPlan, FindsElementsInAnyStrides) {
+  std::vector<std::uint16_t> memory(100);
+  const auto check = [&](std::int64_t rows, std::int64_t cols, std::int64_t row_stride,
+                         std::int64_t col_stride, bool dense) {
+    const matrix_view v = {memory.data(), format_id::fp16, rows, cols, row_stride, col_stride};
+    const tensor_plan plan(std::vector<plan_tensor>{{v}});
+    const numerics::plan_row& row = plan.data().rows[0];
+    EXPECT_EQ(row.dense, dense) << rows << ' ' << cols << ' ' << row_stride << ' ' << col_stride;
+    for (std::int64_t i = 0; i < rows * cols; ++i) {
+      const std::int64_t offset = i / cols * row_stride + i % cols * col_stride;
+      EXPECT_EQ(static_cast<void*>(numerics::element_at(row, i)), memory.data() + offset);
+    }
+  };
+  check(3, 4, 4, 1, true);
+  check(3, 4, 5, 1, false);
+  check(3, 4, 1, 3, false);
+  check(3, 4, 8, 2, false);
+  check(1, 7, 0, 1, true);
+  check(1, 7, 0, 2, false);
+  check(7, 1, 1, 9, true);
+  check(7, 1, 2, 1, false);
+  check(1, 1, 0, 0, true);
+}
+
+TEST(TensorPlan, RefusesByName) {
+  std::vector<float> a(4), b(4);
+  std::vector<double> wide(2);
+  const plan_tensor good = {view_of(a), "a"};
+  matrix_view bad = view_of(b);
+  const auto refusal = [&] { return refused({good, {bad, "b"}}); };
+
+  EXPECT_TRUE(contains(refused({good, {view_of(wide), "w"}}), "tensors[1] 'w': format must be"));
+  bad.data = nullptr;
+  EXPECT_TRUE(contains(refusal(), "tensors[1] 'b': data is null"));
+  bad = view_of(b);
+  bad.cols = -1;
+  EXPECT_TRUE(contains(refusal(), "tensors[1] 'b': sizes must be >= 0"));
+  bad = view_of(b);
+  bad.row_stride = -4;
+  EXPECT_TRUE(contains(refusal(), "tensors[1] 'b': strides must be >= 0"));
+  bad = view_of(b);
+  bad.col_stride = 0;
+  EXPECT_TRUE(contains(refusal(), "tensors[1] 'b': elements share memory"));
+  EXPECT_TRUE(contains(refused({good, {on_device(view_of(b)), "b"}}),
+                       "tensors[1] 'b': must lie in the same memory as tensors[0]"));
+  EXPECT_EQ(refused({good, {view_of(b), "b"}}), "");
+}
+
+TEST(TensorPlan, RefusesSharedMemory) {
+  std::vector<float> a(8), b(8);
+  const plan_tensor tied[] = {{view_of(a), "in"}, {view_of(b)}, {view_of(a), "out"}};
+  EXPECT_TRUE(contains(refused({tied[0], tied[1], tied[2]}),
+                       "tensors[0] 'in' and tensors[2] 'out' begin at the same element"));
+  EXPECT_TRUE(contains(refused({{view_of(a.data() + 3, 1, 2)}, {view_of(b)}, {view_of(a)}}),
+                       "tensors[0] and tensors[2] overlap"));
+  EXPECT_EQ(refused({{view_of(a.data(), 1, 4)}, {view_of(a.data() + 4, 1, 4)}}), "");
+  // Columns of one matrix.
+  EXPECT_EQ(refused({{view_of(a.data(), 4, 1, 2)}, {view_of(a.data() + 1, 4, 1, 2)}}), "");
+  // No elements, no memory.
+  EXPECT_EQ(refused({{view_of(a)}, {view_of(a.data(), 0, 3)}, {view_of(a.data() + 1, 2, 0)}}), "");
+}
+
+TEST(TensorPlan, LiesOnADeviceAsAWhole) {
+  std::vector<float> a(4);  // an address is enough: nothing is read
+  const tensor_plan plan(std::vector<plan_tensor>{{on_device(view_of(a))}});
+  EXPECT_EQ(plan.space(), memory_space::device);
+}
+
+}  // namespace
+}  // namespace samebits
