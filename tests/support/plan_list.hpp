@@ -1,0 +1,51 @@
+// Lists of tensors for tests of plans: every tensor in one block of memory, which can be copied to
+// wherever an executor works.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "samebits/format.hpp"
+#include "samebits/tensor_plan.hpp"
+
+namespace samebits::support {
+
+/// What the elements of a list are.
+enum class list_content : std::uint8_t {
+  ordinary,  ///< of both signs around 1
+  small,     ///< zeros of both signs, subnormals, the smallest normal numbers; all finite
+  any_bits,  ///< uniform bits, so NaN and Inf too
+};
+
+/// How a list looks.
+struct list_shape {
+  std::size_t tensors = 0;
+  std::int64_t most_elements = 0;  ///< of a tensor; sizes from 0 on are drawn
+  std::vector<format_id> formats;  ///< in turn, from a drawn one on
+  list_content content = list_content::ordinary;
+  std::uint64_t seed = 0;
+};
+
+/// The tensors' places in the block and its bytes. Lists of equal tensors, most_elements and seed
+/// have the same rows and columns, whatever their formats. One tensor in eight has gaps in or
+/// between its rows; nearly none is aligned to more than its elements, every other not even to
+/// those.
+class plan_list {
+ public:
+  explicit plan_list(const list_shape& shape);
+
+  /// The list as it lies in a copy of bytes() at `base`.
+  [[nodiscard]] tensor_plan plan(std::byte* base, memory_space space = memory_space::host) const;
+  [[nodiscard]] const std::vector<std::byte>& bytes() const { return bytes_; }
+
+ private:
+  struct place {
+    std::size_t offset;  ///< bytes
+    matrix_view view;    ///< without data
+  };
+  std::vector<place> places_;
+  std::vector<std::byte> bytes_;
+};
+
+}  // namespace samebits::support
