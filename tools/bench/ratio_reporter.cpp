@@ -20,20 +20,21 @@ void ratio_reporter::ReportRuns(const std::vector<Run>& runs) {
 }
 
 void ratio_reporter::print(std::ostream& out) const {
-  const auto copy_seconds = [&](double bytes) {
+  const auto baseline_seconds = [&](double bytes) {
     for (const auto& [name, m] : medians_) {
-      if (name.starts_with("memcpy") && m.bytes == bytes) return m.seconds;
+      if (name.starts_with(baseline_ + "/") && m.bytes == bytes) return m.seconds;
     }
     return 0.0;
   };
-  out << "| work | ms | Gelem/s | GB/s | time / memcpy of the same bytes |\n|---|---|---|---|---|\n"
+  out << "| work | ms | Gelem/s | GB/s | time / " << baseline_
+      << " of the same bytes |\n|---|---|---|---|---|\n"
       << std::fixed;
   for (const auto& [name, m] : medians_) {
-    const double copy = copy_seconds(m.bytes);
+    const double baseline = baseline_seconds(m.bytes);
     out << "| " << name << " | " << std::setprecision(2) << m.seconds * 1e3 << " | "
         << m.elements / m.seconds / 1e9 << " | " << std::setprecision(1)
         << m.bytes / m.seconds / 1e9 << " | " << std::setprecision(2);
-    if (copy > 0) out << m.seconds / copy;
+    if (baseline > 0) out << m.seconds / baseline;
     out << " |\n";
   }
 }

@@ -1,4 +1,4 @@
-// Ratio reporter: collects median times and prints each beside a memcpy of the same bytes.
+// Ratio reporter: collects median times and prints each beside a copy or read of the same bytes.
 #pragma once
 
 #include <benchmark/benchmark.h>
@@ -6,13 +6,16 @@
 #include <iosfwd>
 #include <map>
 #include <string>
+#include <utility>
 
 namespace samebits::bench {
 
-/// Names are "<what>" for work and "memcpy/<bytes>" for copies that read and write as many bytes
-/// in all; work says its own bytes in the counter "bytes" and its elements in "elements".
+/// Names are "<what>" for work and "<baseline>/<bytes>" for what it is measured by: copies that
+/// read and write as many bytes in all, or reads of as many. Work says its own bytes in the counter
+/// "bytes" and its elements in "elements".
 class ratio_reporter : public benchmark::ConsoleReporter {
  public:
+  explicit ratio_reporter(std::string baseline = "memcpy") : baseline_(std::move(baseline)) {}
   void ReportRuns(const std::vector<Run>& runs) override;
   /// The table of medians; call after the benchmarks ran.
   void print(std::ostream& out) const;
@@ -23,6 +26,7 @@ class ratio_reporter : public benchmark::ConsoleReporter {
     double bytes;
     double elements;
   };
+  std::string baseline_;
   std::map<std::string, measured> medians_;
 };
 
