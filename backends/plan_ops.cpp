@@ -261,10 +261,11 @@ void cast(const tensor_plan& from, const tensor_plan& to, const convert_options&
 float clip_factor(double norm, double max_norm) {
   if (norm < 0) throw invalid_argument("norm: must not be negative");
   if (!(max_norm >= 0)) throw invalid_argument("max_norm: must be a number >= 0");
-  // -0 is none of the numbers that the definition takes.
-  const auto bits = [](double x) { return x == 0 ? 0 : std::bit_cast<std::uint64_t>(x); };
-  constexpr std::uint64_t magnitude = ~numerics::binary<std::uint64_t>::sign_bit;
-  return std::bit_cast<float>(numerics::clip_factor(bits(norm) & magnitude, bits(max_norm)));
+  // Neither number is below -0, so that without the sign they are what the definition takes.
+  const auto bits = [](double x) {
+    return std::bit_cast<std::uint64_t>(x) & ~numerics::binary<std::uint64_t>::sign_bit;
+  };
+  return std::bit_cast<float>(numerics::clip_factor(bits(norm), bits(max_norm)));
 }
 
 clip_report clip(const tensor_plan& tensors, double max_norm, const executor& where) {

@@ -15,6 +15,7 @@
 #include "environment/broken_process.hpp"
 #include "samebits/gradient_reduction.hpp"
 #include "samebits/loss_scaler.hpp"
+#include "samebits/plan_ops.hpp"
 #include "samebits/quantize.hpp"
 #include "samebits/resident_scaler.hpp"
 #include "samebits/sharded_sum.hpp"
@@ -197,6 +198,48 @@ TEST_F(ProcessorState, LossScalesHoldInEveryState) {
       const std::string got = courses();
       set(0);
       EXPECT_EQ(got, expected) << name(policy) << ", " << bits;
+    }
+  }
+}
+
+// Elements of every magnitude, with products and sums that are subnormal, in every rounding.
+TEST_F(ProcessorState, PlanOperationsHoldOnEveryBackend) {
+  std::vector<float> sums;
+  std::vector<fp16> gradients;
+  for (std::uint32_t i = 0; i < 20'000; ++i) {
+    sums.push_back(std::bit_cast<float>((i * 2654435761u) & 0xBFFFFFFFu));
+    gradients.push_back(fp16::from_bits(static_cast<std::uint16_t>((i * 40503u) & 0xBFFFu)));
+  }
+  const auto run = [&](const std::string& backend) {
+    std::vector<float> s = sums;
+    std::vector<fp16> g = gradients;
+    const tensor_plan acc({{view_of(s)}});
+    const tensor_plan parts({{view_of(g)}});
+    const executor where = {backend, 2, nullptr};
+    const float small = 0x1.6p-118f;
+    accumulate(acc, parts, {&small}, where);
+    unscale(parts, 0x1.6p-9f, where);
+    axpby(0x1.2p-20f, acc, 3, parts, acc, where);
+    const inspect_report seen = inspect(acc, {inspect_counts::distribution}, where);
+    const float factor = clip_factor(seen.total.norm(), 0x1p-1040);
+    std::vector<std::uint32_t> all = {std::bit_cast<std::uint32_t>(factor), seen.total.amax};
+    for (const std::uint64_t word : {std::bit_cast<std::uint64_t>(seen.total.squares),
+                                     std::bit_cast<std::uint64_t>(seen.total.norm()),
+                                     std::bit_cast<std::uint64_t>(clip(acc, 0x1p-3, where).norm)}) {
+      all.push_back(static_cast<std::uint32_t>(word));
+      all.push_back(static_cast<std::uint32_t>(word >> 32));
+    }
+    for (const float x : s) all.push_back(std::bit_cast<std::uint32_t>(x));
+    for (const fp16 x : g) all.push_back(x.bits());
+    return all;
+  };
+  const auto expected = run("reference");
+  for (const unsigned bits : {0u, ftz | daz, ftz | daz | up, zero}) {
+    for (const std::string& backend : supported_backends()) {
+      set(bits);
+      const auto got = run(backend);
+      set(0);
+      EXPECT_TRUE(got == expected) << backend << ", " << bits;
     }
   }
 }
