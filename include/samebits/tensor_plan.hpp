@@ -54,8 +54,10 @@ class tensor_plan {
   /// No tensors.
   tensor_plan();
   /// Throws invalid_argument, naming position and name of the tensor, for another format, negative
-  /// sizes or strides, null data, elements that share memory within a tensor or between two of
-  /// them, and tensors in different memory; and for more than 2^32 - 1 tensors.
+  /// sizes or strides, null data, elements of a tensor that share memory, tensors in different
+  /// memory, two that begin at the same element, as tied weights do, and two that overlap and have
+  /// no gaps (with gaps, the elements of one may lie between those of another); for more than
+  /// 2^32 - 1 tensors.
   explicit tensor_plan(std::vector<plan_tensor> tensors);
   /// The same of a vector, span or array of views, without names and groups.
   template <std::ranges::contiguous_range Range>

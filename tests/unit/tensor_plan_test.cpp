@@ -77,6 +77,25 @@ TEST(TensorPlan, ChunksAreNumberedThrough) {
   EXPECT_EQ(chunk, tables.chunks);
 }
 
+TEST(TensorPlan, SizesAre64Bit) {
+  // Addresses alone: nothing is read. 2^33 + 5 elements and one more tensor behind them.
+  const auto address = [](std::uintptr_t a) { return reinterpret_cast<void*>(a); };
+  constexpr std::int64_t many = (std::int64_t{1} << 33) + 5;
+  const tensor_plan plan(
+      {{view_of_codes(format_id::fp32, address(1 << 20), 1, many)},
+       {view_of_codes(format_id::bf16, address(std::uintptr_t{1} << 40), 3, 1)}});
+  const numerics::plan_tables tables = plan.data().tables();
+  EXPECT_EQ(plan.elements(), static_cast<std::uint64_t>(many) + 3);
+  ASSERT_EQ(tables.chunks, (std::uint64_t{1} << 21) + 2);
+  const numerics::plan_chunk last = numerics::chunk_at(tables, tables.chunks - 2);
+  EXPECT_EQ(last.tensor, 0u);
+  EXPECT_EQ(last.first, std::int64_t{1} << 33);
+  EXPECT_EQ(last.count, 5);
+  EXPECT_EQ(static_cast<void*>(numerics::element_at(tables.rows[0], many - 1)),
+            address((std::uintptr_t{1} << 20) + (static_cast<std::uintptr_t>(many) - 1) * 4));
+  EXPECT_EQ(numerics::chunk_at(tables, tables.chunks - 1).tensor, 1u);
+}
+
 TEST(TensorPlan, FindsElementsInAnyStrides) {
   std::vector<std::uint16_t> memory(100);
   const auto check = [&](std::int64_t rows, std::int64_t cols, std::int64_t row_stride,
