@@ -9,22 +9,6 @@
 #include "samebits/error.hpp"
 
 namespace samebits {
-namespace {
-
-void check_overlap(const const_matrix_view& in, const matrix_view& out) {
-  if (backends::are_disjoint(in, out)) return;
-  const bool same_elements = in.data == out.data &&
-                             storage_bytes(in.format) == storage_bytes(out.format) &&
-                             (in.rows == 1 || in.row_stride == out.row_stride) &&
-                             (in.cols == 1 || in.col_stride == out.col_stride);
-  if (same_elements) return;
-  throw invalid_argument(
-      "out: overlaps in; they must be disjoint, or the same data with equal element sizes and "
-      "strides");
-}
-
-}  // namespace
-
 namespace backends {
 
 const backend& converting_backend(const executor& where, const convert_call& call) {
@@ -52,15 +36,16 @@ void convert(const const_matrix_view& in, const matrix_view& out, const convert_
                            ", got " + shape_text(out.rows, out.cols));
   }
   backends::check_distinct(out, "out");
-  check_overlap(in, out);
-  backends::check_rule(options);
+  backends::check_overlap(in, "in", out);
+  const cast_rule rule{options.round, options.on_overflow, options.on_nan};
+  backends::check_rule(rule, options.random);
   backends::check_threads(where);
   if (in.space != out.space) {
     throw invalid_argument("out: must lie in the same memory as in, host or device");
   }
 
   const backends::convert_call call{
-      in, out, cast_rule{options.round, options.on_overflow, options.on_nan}, options.random,
+      in, out, rule, options.random,
       options.random.pitch.value_or(static_cast<std::uint64_t>(in.cols))};
   const backends::backend& chosen = backends::converting_backend(where, call);
   if (backends::is_empty(in)) return;

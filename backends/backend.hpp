@@ -14,6 +14,7 @@ namespace samebits::backends {
 
 struct self_test_entry;  // backends/self_test.hpp
 struct quantizer;        // backends/quantize.hpp
+struct calculator;       // backends/compute.hpp
 struct device_plan_kernels;
 struct plan_kernels;  // backends/plan.hpp
 
@@ -59,6 +60,7 @@ struct backend {
   self_test_entry* self_test;
   const device_memory* memory = nullptr;              ///< null for host backends
   const quantizer* quantizes = nullptr;               ///< null where it cannot quantize
+  const calculator* computes = nullptr;               ///< null where it has no arithmetic on arrays
   const plan_kernels* plans = nullptr;                ///< host backends; null where it has none
   const device_plan_kernels* device_plans = nullptr;  ///< device backends; the same
 };

@@ -247,15 +247,13 @@ void cast(const tensor_plan& from, const tensor_plan& to, const convert_options&
           const executor& where) {
   namespace b = backends;
   b::check_written(to, "to", from, "from");
-  b::check_rule(options);
+  const cast_rule rule{options.round, options.on_overflow, options.on_nan};
+  b::check_rule(rule, options.random);
   if (to.space() == memory_space::device) {
-    return b::cast_on_device(from.data(), to.data(),
-                             {options.round, options.on_overflow, options.on_nan}, options.random,
-                             where);
+    return b::cast_on_device(from.data(), to.data(), rule, options.random, where);
   }
   const b::backend& chosen = b::plan_backend(to, where);
-  b::cast(chosen, from.data(), to.data(), {options.round, options.on_overflow, options.on_nan},
-          options.random, where);
+  b::cast(chosen, from.data(), to.data(), rule, options.random, where);
 }
 
 float clip_factor(double norm, double max_norm) {

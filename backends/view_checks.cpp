@@ -71,24 +71,36 @@ bool are_disjoint(const const_matrix_view& a, const const_matrix_view& b) {
   return is_empty(a) || is_empty(b) || begin_of(a) >= end_of(b) || begin_of(b) >= end_of(a);
 }
 
+void check_overlap(const const_matrix_view& in, const char* which, const matrix_view& out) {
+  if (are_disjoint(in, out)) return;
+  const bool same_elements = in.data == out.data &&
+                             storage_bytes(in.format) == storage_bytes(out.format) &&
+                             (in.rows == 1 || in.row_stride == out.row_stride) &&
+                             (in.cols == 1 || in.col_stride == out.col_stride);
+  if (same_elements) return;
+  throw invalid_argument("out: overlaps " + std::string(which) +
+                         "; they must be disjoint, or the same data with equal element sizes and "
+                         "strides");
+}
+
+void check_rule(const cast_rule& rule, const random_stream& random) {
+  if (static_cast<int>(rule.round) >= rounding_count) {
+    throw invalid_argument("options.round is not one of rounding's");
+  }
+  if (static_cast<int>(rule.on_overflow) >= overflow_count) {
+    throw invalid_argument("options.on_overflow is not one of overflow's");
+  }
+  if (static_cast<int>(rule.on_nan) >= nan_policy_count) {
+    throw invalid_argument("options.on_nan is not one of nan_policy's");
+  }
+  check_random(rule.round, random);
+}
+
 void check_random(rounding round, const random_stream& random) {
   if (round == rounding::stochastic && (random.bits < 1 || random.bits > 32)) {
     throw invalid_argument("options.random.bits must be in 1..32, got " +
                            std::to_string(random.bits));
   }
-}
-
-void check_rule(const convert_options& o) {
-  if (static_cast<int>(o.round) >= rounding_count) {
-    throw invalid_argument("options.round is not one of rounding's");
-  }
-  if (static_cast<int>(o.on_overflow) >= overflow_count) {
-    throw invalid_argument("options.on_overflow is not one of overflow's");
-  }
-  if (static_cast<int>(o.on_nan) >= nan_policy_count) {
-    throw invalid_argument("options.on_nan is not one of nan_policy's");
-  }
-  check_random(o.round, o.random);
 }
 
 void check_threads(const executor& where) {

@@ -25,11 +25,15 @@ void check_distinct(const matrix_view& v, const char* which);
 /// The bytes from the first to the last element of two views do not intersect.
 bool are_disjoint(const const_matrix_view& a, const const_matrix_view& b);
 
+/// `out` is disjoint from `in`, or the same elements in the same place.
+void check_overlap(const const_matrix_view& in, const char* which, const matrix_view& out);
+
 /// K of stochastic rounding.
 void check_random(rounding round, const random_stream& random);
 
-/// The modes and the random stream of a conversion.
-void check_rule(const convert_options& options);
+/// The options that say how results are rounded: enumerators, and K of stochastic rounding.
+void check_rule(const cast_rule& rule, const random_stream& random);
+
 void check_threads(const executor& where);
 
 /// The backend works on the memory of the views.

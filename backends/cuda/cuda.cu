@@ -72,6 +72,7 @@ const backends::backend emulated = {"cuda-emulated",
                                     &memory,
                                     &emulated_quantizer,
                                     nullptr,
+                                    nullptr,
                                     &emulated_plans};
 
 const backends::backend native = {"cuda-native",
@@ -84,6 +85,7 @@ const backends::backend native = {"cuda-native",
                                   &self_test,
                                   &memory,
                                   &native_quantizer,
+                                  nullptr,
                                   nullptr,
                                   &native_plans};
 

@@ -13,6 +13,7 @@ const backend reference = {"reference",
                            &reference_self_test,
                            nullptr,
                            &reference_quantizer,
+                           &reference_calculator,
                            &reference_plan_kernels};
 
 }  // namespace samebits::backends

@@ -12,6 +12,9 @@ extern self_test_entry reference_self_test;
 /// backends/reference/quantize.cpp
 extern const quantizer reference_quantizer;
 
+/// backends/reference/compute.cpp
+extern const calculator reference_calculator;
+
 /// backends/reference/plan.cpp
 extern const plan_kernels reference_plan_kernels;
 

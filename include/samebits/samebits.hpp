@@ -2,6 +2,7 @@
 #pragma once
 
 #include "samebits/arithmetic.hpp"
+#include "samebits/array_arithmetic.hpp"
 #include "samebits/autocast.hpp"
 #include "samebits/backend.hpp"
 #include "samebits/communicator.hpp"
