@@ -43,6 +43,7 @@ const backend avx2 = {"avx2",
                       &avx2_self_test,
                       nullptr,
                       &avx2_quantizer,
+                      &avx2_calculator,
                       &avx2_plan_kernels};
 const backend avx512 = {"avx512",
                         "x86-64 with AVX-512, 16 lanes",
@@ -54,6 +55,7 @@ const backend avx512 = {"avx512",
                         &avx512_self_test,
                         nullptr,
                         &avx512_quantizer,
+                        &avx512_calculator,
                         &avx512_plan_kernels};
 
 }  // namespace samebits::backends

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "backends/backend.hpp"
+#include "backends/compute.hpp"
 #include "backends/plan.hpp"
 #include "backends/probe_report.hpp"
 #include "backends/quantize.hpp"
@@ -67,6 +68,12 @@ extern const plan_lanes_kernel avx512_plan_lanes;
 
 extern const plan_kernels avx2_plan_kernels;
 extern const plan_kernels avx512_plan_kernels;
+// What backends/simd/compute_rule.hpp takes(), with the control register as IEEE 754 has it.
+void avx2_compute(const compute_call& call, element_range range);
+void avx512_compute(const compute_call& call, element_range range);
+
+extern const calculator avx2_calculator;
+extern const calculator avx512_calculator;
 
 void avx2_probes(probe_report& report);
 void avx512_probes(probe_report& report);
