@@ -1,0 +1,174 @@
+// Memory, judgement and text of cases of array arithmetic.
+#include "support/compute_case.hpp"
+
+#include <map>
+#include <ostream>
+#include <random>
+#include <tuple>
+
+#include "support/rules.hpp"
+
+namespace samebits::support {
+namespace {
+
+/// Drawn operands of an operation, made once; a prime number of them, so that no stride falls in
+/// step with it.
+const std::vector<operands>& drawn(operation op, const operand_formats& from, format_id to) {
+  static std::map<std::tuple<operation, operand_formats, format_id>, std::vector<operands>> made;
+  std::vector<operands>& all = made[{op, from, to}];
+  if (all.empty()) {
+    std::mt19937_64 random(static_cast<std::uint64_t>(op) * 31 + static_cast<std::uint64_t>(to));
+    for (int i = 0; i < 1021; ++i) {
+      all.push_back(draw_operands(op, from, to, [&random] { return random(); }));
+    }
+  }
+  return all;
+}
+
+std::int64_t element_of(const array_layout& layout, std::int64_t row, std::int64_t col) {
+  return row * layout.row_stride + col * layout.col_stride;
+}
+
+void print(std::ostream& out, const char* which, const array_layout& l) {
+  out << "; " << which << " strides " << l.row_stride << ", " << l.col_stride << " +"
+      << l.misalignment << " bytes";
+}
+
+}  // namespace
+
+std::ostream& operator<<(std::ostream& out, const compute_case& c) {
+  out << name(c.op) << " of " << name(c.from[0]) << ", " << name(c.from[1]) << ", "
+      << name(c.from[2]) << " into " << name(c.to) << " [" << c.out.rows << ", " << c.out.cols
+      << "], " << text_of(c.rule) << ", " << c.threads << " threads"
+      << (c.asked == flags_asked::each ? ", with flags" : "");
+  print(out, "a", c.in[0]);
+  print(out, "b", c.in[1]);
+  print(out, "c", c.in[2]);
+  print(out, "out", c.out);
+  print(out, "each", c.each);
+  return out << "; seed " << c.random.seed << ", stream " << c.random.stream << ", offset "
+             << c.random.offset << ", pitch "
+             << (c.random.pitch ? std::to_string(*c.random.pitch) : "of the columns")
+             << ", K = " << c.random.bits;
+}
+
+compute_case dense_case(operation op, const operand_formats& from, format_id to, std::int64_t rows,
+                        std::int64_t cols, const cast_rule& rule) {
+  compute_case c;
+  c.op = op;
+  c.from = from;
+  c.to = to;
+  const array_layout dense{rows, cols, cols, 1, 0};
+  c.in = {dense, dense, dense};
+  c.out = c.each = dense;
+  c.rule = rule;
+  c.random = {0x9E3779B97F4A7C15u, 3, 1000, std::nullopt, 16};
+  return c;
+}
+
+compute_memory::compute_memory(const compute_case& c)
+    : in{strided_buffer(c.from[0], c.in[0]), strided_buffer(c.from[1], c.in[1]),
+         strided_buffer(c.from[2], c.in[2])},
+      out(c.to, c.out),
+      each(format_id::e4m3, c.each) {
+  const std::vector<operands>& all = drawn(c.op, c.from, c.to);
+  std::size_t next = 0;
+  for (std::int64_t row = 0; row < c.out.rows; ++row) {
+    for (std::int64_t col = 0; col < c.out.cols; ++col) {
+      const operands& x = all[next];
+      next = next + 1 == all.size() ? 0 : next + 1;
+      in[0].store(element_of(c.in[0], row, col), x.a.code);
+      in[1].store(element_of(c.in[1], row, col), x.b.code);
+      in[2].store(element_of(c.in[2], row, col), x.c.code);
+    }
+  }
+}
+
+operands compute_memory::at(const compute_case& c, std::int64_t row, std::int64_t col) const {
+  return {{c.from[0], in[0].at(row, col)},
+          {c.from[1], in[1].at(row, col)},
+          {c.from[2], in[2].at(row, col)}};
+}
+
+array_operands operands_of(compute_memory& m) {
+  return {m.in[0].view(), m.in[1].view(), m.in[2].view()};
+}
+
+flags_view flags_of(compute_memory& m) {
+  const matrix_view v = m.each.view();
+  return {static_cast<flags*>(v.data), v.row_stride, v.col_stride};
+}
+
+compute_options options_of(const compute_case& c) {
+  return {c.rule.round, c.rule.on_overflow, c.rule.on_nan, c.random};
+}
+
+arithmetic_case element_case(const compute_case& c, const operands& x, std::int64_t row,
+                             std::int64_t col) {
+  arithmetic_case e{.op = c.op, .x = x, .to = c.to, .rule = c.rule};
+  if (c.rule.round == rounding::stochastic) {
+    const std::uint64_t pitch = c.random.pitch.value_or(static_cast<std::uint64_t>(c.out.cols));
+    const std::uint64_t index =
+        c.random.offset + static_cast<std::uint64_t>(row) * pitch + static_cast<std::uint64_t>(col);
+    e.random = {random_word(c.random.seed, c.random.stream, index, c.random.bits), c.random.bits};
+  }
+  return e;
+}
+
+compute_function computing_on(const std::string& backend) {
+  return [backend](operation op, const array_operands& in, const matrix_view& out,
+                   const compute_options& options, flags_asked asked, const flags_view& each,
+                   int threads) {
+    const executor where{backend, threads};
+    if (asked == flags_asked::each) return compute_with_flags(op, in, out, options, each, where);
+    compute(op, in, out, options, where);
+    return flags::none;
+  };
+}
+
+oracle::judgement by_definition(const arithmetic_case& c) {
+  const arithmetic_result r = compute(c.op, c.x, c.to, c.rule, c.random);
+  return {r.code, static_cast<unsigned>(r.raised)};
+}
+
+::testing::AssertionResult conforms(const compute_case& c, const compute_function& compute,
+                                    const judge_function& judge, const std::string& where) {
+  compute_memory m(c);
+  const compute_memory before = m;
+  const flags united =
+      compute(c.op, operands_of(m), m.out.view(), options_of(c), c.asked, flags_of(m), c.threads);
+  const auto failed = [&](const std::string& what) {
+    return ::testing::AssertionFailure() << what << ", on " << where << ": " << c;
+  };
+  for (std::size_t i = 0; i < 3; ++i) {
+    if (m.in[i].bytes() != before.in[i].bytes()) return failed("an operand was written to");
+  }
+  if (!m.out.guards_are_intact()) return failed("wrote outside the view");
+  const bool with_flags = c.asked == flags_asked::each;
+  if (with_flags ? !m.each.guards_are_intact() : m.each.bytes() != before.each.bytes()) {
+    return failed("wrote outside the flags");
+  }
+  unsigned all = 0;
+  for (std::int64_t row = 0; row < c.out.rows; ++row) {
+    for (std::int64_t col = 0; col < c.out.cols; ++col) {
+      arithmetic_case e = element_case(c, m.at(c, row, col), row, col);
+      const oracle::judgement expected = judge(e);
+      all |= expected.flags;
+      const unsigned raised =
+          with_flags ? static_cast<unsigned>(m.each.at(row, col)) : expected.flags;
+      const std::uint64_t got = m.out.at(row, col);
+      if (got == expected.code && raised == expected.flags) continue;
+      e.where = where;
+      return ::testing::AssertionFailure()
+             << same_result(e, {got, static_cast<flags>(raised)}, expected).message()
+             << "\n  element [" << row << ", " << col << "] of " << c;
+    }
+  }
+  if (with_flags && static_cast<unsigned>(united) != all) {
+    return failed("returned flags " + std::to_string(static_cast<unsigned>(united)) +
+                  " instead of " + std::to_string(all));
+  }
+  return ::testing::AssertionSuccess();
+}
+
+}  // namespace samebits::support
