@@ -70,6 +70,7 @@ struct arithmetic {
   struct values {
     static constexpr int words = 32 / spec_of(F).storage_bits;
     __m512 of[static_cast<std::size_t>(words)];
+    __mmask64 nans = 0;  ///< e4m3 only: elements that are NaN, whatever their lanes hold
   };
 
   template <format_id F>
@@ -86,10 +87,15 @@ struct arithmetic {
       return {{x.low, x.high}};
     } else {
       byte_pairs h = spread_bytes(codes);
-      if constexpr (F == format_id::e4m3) h = {e4m3_half(h.low), e4m3_half(h.high)};
+      __mmask64 nans = 0;
+      if constexpr (F == format_id::e4m3) {
+        h = {e4m3_half(h.low), e4m3_half(h.high)};
+        const __m512i negative = _mm512_or_si512(codes, _mm512_set1_epi8(-128));
+        nans = _mm512_cmpeq_epu8_mask(negative, _mm512_set1_epi8(-1));
+      }
       const value_pair x = from_halves(h.low);
       const value_pair y = from_halves(h.high);
-      return {{x.low, x.high, y.low, y.high}};
+      return {{x.low, x.high, y.low, y.high}, nans};
     }
   }
 
@@ -106,6 +112,7 @@ struct arithmetic {
         result.of[i] = step<Op>(a.of[i], b.of[i], c.of[i]);
       }
     }
+    if constexpr (F == format_id::e4m3) result.nans = a.nans | b.nans | c.nans;
     return result;
   }
 
@@ -120,8 +127,11 @@ struct arithmetic {
     } else if constexpr (F == format_id::fp16) {
       return canonical_words<F, Policy>(to_halves<nearest>({x.of[0], x.of[1]}));
     } else {
-      return _mm512_packus_epi16(narrow_half<F, Policy>(halves_of<Op>({x.of[0], x.of[1]})),
-                                 narrow_half<F, Policy>(halves_of<Op>({x.of[2], x.of[3]})));
+      const __m512i codes =
+          _mm512_packus_epi16(narrow_half<F, Policy>(halves_of<Op>({x.of[0], x.of[1]})),
+                              narrow_half<F, Policy>(halves_of<Op>({x.of[2], x.of[3]})));
+      if constexpr (F != format_id::e4m3) return codes;
+      return _mm512_mask_mov_epi8(codes, x.nans, _mm512_set1_epi8(0x7F));
     }
   }
 
@@ -156,20 +166,17 @@ struct arithmetic {
     const __m512 more = _mm512_set1_ps(0x1p8f);
     const __m512 less = _mm512_set1_ps(0x1p-8f);
     if constexpr (Op == operation::mul) return step<Op>(step<operation::mul>(a, more, c), b, c);
-    if constexpr (Op == operation::fma) return fused_to_odd(step<operation::mul>(a, more, c), b, c);
+    if constexpr (Op == operation::fma) return step<Op>(step<operation::mul>(a, more, c), b, c);
     if constexpr (Op == operation::div) return step<Op>(a, step<operation::mul>(b, more, c), c);
     if constexpr (Op == operation::sqrt) return step<Op>(step<operation::mul>(a, less, c), b, c);
     return step<Op>(a, b, c);
   }
 
   /// binary16 codes of e4m3 codes in the top bytes, times 2^-8: sign, the same exponent field and
-  /// mantissa. 7F and FF, there a number, become NaN.
+  /// mantissa. 7F and FF come out as numbers.
   SAMEBITS_INLINE static __m512i e4m3_half(__m512i top) {
     const __m512i sign_and_magnitude = _mm512_set1_epi16(static_cast<short>(0xBFFF));
-    const __m512i h = _mm512_and_si512(_mm512_srai_epi16(top, 1), sign_and_magnitude);
-    const __m512i wrapped = _mm512_add_epi16(top, _mm512_set1_epi16(0x0100));
-    const __mmask32 is_nan = _mm512_testn_epi16_mask(wrapped, _mm512_set1_epi16(0x7FFF));
-    return _mm512_mask_mov_epi16(h, is_nan, _mm512_set1_epi16(0x7E00));
+    return _mm512_and_si512(_mm512_srai_epi16(top, 1), sign_and_magnitude);
   }
 
   template <operation Op>
@@ -185,18 +192,24 @@ struct arithmetic {
     const __m512i nan = _mm512_set1_epi16(0x7F);
     const __m512i magnitude = _mm512_and_si512(h, _mm512_set1_epi16(0x7FFF));
     const __m512i rounded = round_off<drop>(magnitude);
-    const __m512i sign = _mm512_and_si512(_mm512_srli_epi16(h, 8), _mm512_set1_epi16(0x80));
     if constexpr (F == format_id::e4m3 && Policy == overflow::ieee) {
       // Whatever lies beyond max, Inf and NaN among it, becomes NaN.
       const __mmask32 is_nan = _mm512_cmpgt_epu16_mask(rounded, _mm512_set1_epi16(max));
-      return _mm512_mask_mov_epi16(_mm512_or_si512(rounded, sign), is_nan, nan);
+      return _mm512_mask_mov_epi16(with_sign(rounded, h), is_nan, nan);
     }
     __m512i code = rounded;
     if constexpr (Policy == overflow::saturate) {
       code = _mm512_min_epu16(code, _mm512_set1_epi16(max));
     }
     const __mmask32 is_nan = _mm512_cmpgt_epu16_mask(magnitude, _mm512_set1_epi16(0x7C00));
-    return _mm512_mask_mov_epi16(_mm512_or_si512(code, sign), is_nan, nan);
+    return _mm512_mask_mov_epi16(with_sign(code, h), is_nan, nan);
+  }
+
+  /// code | (h >> 8 & 80): the sign of a binary16 code moved to that of one of 8 bits.
+  SAMEBITS_INLINE static __m512i with_sign(__m512i code, __m512i h) {
+    constexpr int a_or_b_and_c = 0xF8;
+    return _mm512_ternarylogic_epi32(code, _mm512_srli_epi16(h, 8), _mm512_set1_epi16(0x80),
+                                     a_or_b_and_c);
   }
 
   /// The top halves of binary32 numbers rounded to nearest even, in the low halves. A NaN stays
