@@ -17,6 +17,7 @@
 #include "samebits/plan_ops.hpp"
 #include "samebits/quantize.hpp"
 #include "samebits/reduce.hpp"
+#include "samebits/reductions.hpp"
 #include "samebits/resident_scaler.hpp"
 #include "samebits/rounding.hpp"
 #include "samebits/scalar.hpp"
