@@ -270,6 +270,7 @@ TEST_P(ComputeSuite, InPlace) {
 TEST_P(ComputeSuite, ViewsLargerThanCaches) {
   using enum format_id;
   constexpr std::int64_t bytes = (std::int64_t{1} << 25) / (effort_divisor > 1 ? 64 : 1);
+  if (GetParam().name == "reference") GTEST_SKIP() << "what the others are compared with here";
   const compute_function reference = computing_on("reference");
   const auto expect_equal = [&](const compute_case& c) {
     compute_memory m(c);
