@@ -110,11 +110,17 @@ for tool in memcheck racecheck initcheck; do
     "$build/tests/device/device_quantize_test" --gtest_filter='*Captured*'
   part "${tool}_device_quantize" "$sanitizer" --tool "$tool" --error-exitcode 1 \
     "$build/tests/device/device_device_quantize_test" --gtest_filter='*Warp*:*Block*'
+  part "${tool}_plan" "$sanitizer" --tool "$tool" --error-exitcode 1 \
+    "$build/tests/device/device_plan_test" --gtest_filter='*Unscales*:*Combines*:*Casts*'
+  part "${tool}_device_scaler" "$sanitizer" --tool "$tool" --error-exitcode 1 \
+    "$build/tests/device/device_device_scaler_test" --gtest_filter='*ThreeLaunches*:*Applies*:*Loss*'
 done
 
 part copy_and_conversions "$build/tools/bench/gpu_bench"
+part copy_and_plans "$build/tools/bench/gpu_plan_bench"
 if python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null; then
   part torch python3 tools/bench/torch_bench.py
+  part torch_plans python3 tools/bench/torch_bench.py --plans
 fi
 
 {
@@ -136,11 +142,11 @@ fi
   echo
   echo "## Speed"
   echo
-  grep -h '^|' "$logs/copy_and_conversions" || true
-  if [[ -f "$logs/torch" ]]; then
+  for speed in copy_and_conversions torch copy_and_plans torch_plans; do
+    [[ -f "$logs/$speed" ]] || continue
+    grep -h '^|' "$logs/$speed" || true
     echo
-    grep -h '^|' "$logs/torch" || true
-  fi
+  done
 } > "$out"
 echo "summary: $out" >&2
 exit $failed

@@ -1,7 +1,8 @@
 """torch_bench: PyTorch's casts on a GPU beside a plain device copy, timed as gpu_bench does.
 
-usage: torch_bench.py [--log2-elements N]
-Prints the same table, to be read next to gpu_bench's of the same machine and hour.
+usage: torch_bench.py [--log2-elements N] [--plans]
+Prints the same table, to be read next to gpu_bench's of the same machine and hour; with --plans
+PyTorch's work over lists of gradients, next to gpu_plan_bench's.
 """
 
 import argparse
@@ -17,25 +18,60 @@ def stochastic_bf16(x):
     return ((bits + noise) & -65536).view(torch.float32).to(torch.bfloat16)
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--log2-elements", type=int, default=30)
-    count = 1 << parser.parse_args().log2_elements
+def conversions(count):
+    """(name, bytes moved, call) of PyTorch's casts, the copy first."""
     source = torch.randn(count, device="cuda")
     other = torch.empty_like(source)
     half, brain = source.to(torch.float16), source.to(torch.bfloat16)
     targets = {"fp16": torch.float16, "bf16": torch.bfloat16,
                "e4m3": torch.float8_e4m3fn, "e5m2": torch.float8_e5m2}
     results = {name: torch.empty(count, device="cuda", dtype=t) for name, t in targets.items()}
-    work = [("copy", 8, lambda: other.copy_(source))]
+    work = [("copy", 8 * count, lambda: other.copy_(source))]
     for name in targets:
-        work.append((f"fp32 to {name}, torch", 4 + results[name].element_size(),
+        work.append((f"fp32 to {name}, torch", (4 + results[name].element_size()) * count,
                      lambda n=name: results[n].copy_(source)))
     for label, tensor in (("bf16", brain), ("fp16", half)):
         for name in ("e4m3", "e5m2"):
-            work.append((f"{label} to {name}, torch", 3, lambda n=name, t=tensor: results[n].copy_(t)))
+            work.append((f"{label} to {name}, torch", 3 * count,
+                         lambda n=name, t=tensor: results[n].copy_(t)))
     compiled = torch.compile(stochastic_bf16)
-    work.append(("fp32 to bf16, stochastic K=16, torch.compile", 6, lambda: compiled(source)))
+    work.append(("fp32 to bf16, stochastic K=16, torch.compile", 6 * count, lambda: compiled(source)))
+    return work
+
+
+def model_sizes():
+    """The tensors of gpu_plan_bench's model."""
+    d, layers, words = 2048, 24, 50304
+    layer = [3 * d * d, d * d, 4 * d * d, 4 * d * d, 3 * d, d, 4 * d, d, d, d, d, d]
+    return [words * d] + layers * layer
+
+
+def plans():
+    """The same of what PyTorch's scaler and clipping do over lists of gradients."""
+    source = torch.randn(3 << 28, device="cuda")
+    other = torch.empty_like(source)
+    work = [("copy", 8 * source.numel(), lambda: other.copy_(source))]
+    found, one = torch.zeros(1, device="cuda"), torch.ones(1, device="cuda")
+    for label, kind in (("fp32", torch.float32), ("fp16", torch.float16), ("bf16", torch.bfloat16)):
+        for sizes in (model_sizes(), 10_000 * [1000]):
+            tensors = [torch.full((n,), 0.5, device="cuda", dtype=kind) for n in sizes]
+            size = sum(sizes) * tensors[0].element_size()
+            of = f"{label}, {len(sizes)} tensors"
+            work.append((f"_foreach_norm, {of}, torch", size,
+                         lambda t=tensors: torch._foreach_norm(t)))
+            if kind != torch.bfloat16:  # which PyTorch's scaler refuses
+                work.append((f"check and unscale, {of}, torch", 2 * size,
+                             lambda t=tensors: torch._amp_foreach_non_finite_check_and_unscale_(
+                                 t, found, one)))
+    return work
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--log2-elements", type=int, default=30)
+    parser.add_argument("--plans", action="store_true")
+    arguments = parser.parse_args()
+    work = plans() if arguments.plans else conversions(1 << arguments.log2_elements)
 
     times = {name: [] for name, _, _ in work}
     for round_number in range(10):
@@ -47,11 +83,11 @@ def main():
             end.synchronize()
             if round_number > 0:
                 times[name].append(begin.elapsed_time(end))
-    copy = 8 * count / statistics.median(times["copy"])
+    copy = work[0][1] / statistics.median(times["copy"])
     print("| work | ms | GB/s | share of copy |\n|---|---|---|---|")
-    for name, per_element, _ in work:
+    for name, size, _ in work:
         ms = statistics.median(times[name])
-        rate = per_element * count / ms
+        rate = size / ms
         print(f"| {name} | {ms:.3f} | {rate / 1e6:.0f} | {rate / copy:.3f} |")
 
 

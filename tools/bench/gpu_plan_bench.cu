@@ -1,0 +1,159 @@
+// gpu_plan_bench: operations over the gradients of a model on a GPU beside a plain device copy.
+//
+//   gpu_plan_bench [--only TEXT]
+//
+// The model has 1.31 billion parameters in 289 tensors (24 layers of width 2048 and an embedding);
+// a second list has 10,000 tensors of 1,000 elements. Share of copy = bytes an operation must move
+// (each element read once, and written once where it is) per second, over the bandwidth of
+// cudaMemcpyAsync between two device buffers in the same run; medians of 9 rounds over all work.
+// torch_bench.py --plans times PyTorch on the same lists.
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "samebits/device_scaler.hpp"
+#include "samebits/samebits.hpp"
+
+namespace {
+
+using namespace samebits;
+
+void check(cudaError_t error, const char* what) {
+  if (error == cudaSuccess) return;
+  std::fprintf(stderr, "gpu_plan_bench: %s: %s\n", what, cudaGetErrorString(error));
+  std::exit(1);
+}
+
+/// Elements of each tensor: per layer attention, projection and two layers of the feed-forward
+/// block with their biases, and two normalisations.
+std::vector<std::int64_t> model_sizes() {
+  constexpr std::int64_t d = 2048, layers = 24, words = 50304;
+  std::vector<std::int64_t> sizes = {words * d};
+  for (int layer = 0; layer < layers; ++layer) {
+    for (const std::int64_t n :
+         {3 * d * d, d * d, 4 * d * d, 4 * d * d, 3 * d, d, 4 * d, d, d, d, d, d}) {
+      sizes.push_back(n);
+    }
+  }
+  return sizes;
+}
+
+/// Finite bits in every format: no exponent has its second highest bit.
+__global__ void fill(std::uint32_t* words, std::int64_t count) {
+  const std::int64_t step = std::int64_t{gridDim.x} * blockDim.x;
+  for (std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += step) {
+    words[i] = random_word(3, 0, static_cast<std::uint64_t>(i)) & 0xBBFFBBFFu;
+  }
+}
+
+/// A list of tensors one after another in memory, each on a border of 256 bytes.
+tensor_plan list_in(void* memory, const std::vector<std::int64_t>& sizes, format_id format) {
+  std::vector<plan_tensor> tensors;
+  auto* at = static_cast<std::byte*>(memory);
+  for (const std::int64_t n : sizes) {
+    tensors.push_back({{at, format, 1, n, n, 1, memory_space::device}});
+    at += (n * storage_bytes(format) + 255) / 256 * 256;
+  }
+  return tensor_plan(std::move(tensors));
+}
+
+struct work {
+  std::string name;
+  double bytes;
+  std::function<void()> run;
+  std::vector<float> ms;
+};
+
+float median(std::vector<float> v) {
+  std::nth_element(v.begin(), v.begin() + static_cast<std::ptrdiff_t>(v.size() / 2), v.end());
+  return v[v.size() / 2];
+}
+
+void time_rounds(std::vector<work>& list, cudaStream_t stream) {
+  cudaEvent_t begin, end;
+  check(cudaEventCreate(&begin), "event");
+  check(cudaEventCreate(&end), "event");
+  for (int round = 0; round < 10; ++round) {
+    for (work& w : list) {
+      check(cudaEventRecord(begin, stream), "record");
+      w.run();
+      check(cudaEventRecord(end, stream), "record");
+      check(cudaEventSynchronize(end), w.name.c_str());
+      float ms = 0;
+      check(cudaEventElapsedTime(&ms, begin, end), "time");
+      if (round > 0) w.ms.push_back(ms);
+    }
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const char* only = "";
+  if (argc == 3 && std::strcmp(argv[1], "--only") == 0) {
+    only = argv[2];
+  } else if (argc != 1) {
+    std::fprintf(stderr, "usage: gpu_plan_bench [--only TEXT]\n");
+    return 2;
+  }
+  initialize("cuda-native");
+  const std::vector<std::int64_t> model = model_sizes();
+  const std::vector<std::int64_t> small(10'000, 1000);
+  constexpr std::size_t room = std::size_t{6} << 30;
+  void *first = nullptr, *second = nullptr;
+  check(cudaMalloc(&first, room), "cudaMalloc");
+  check(cudaMalloc(&second, room), "cudaMalloc");
+  fill<<<1024, 256>>>(static_cast<std::uint32_t*>(first), room / 4);
+  fill<<<1024, 256>>>(static_cast<std::uint32_t*>(second), room / 4);
+  check(cudaDeviceSynchronize(), "fill");
+  cudaStream_t stream;
+  check(cudaStreamCreate(&stream), "stream");
+  const executor here = on_stream(stream, "cuda-native");
+
+  std::vector<std::unique_ptr<device_loss_scaler>> scalers;
+  std::vector<work> list;
+  list.push_back(
+      {"copy", 2.0 * room / 2, [=] {
+         check(cudaMemcpyAsync(second, first, room / 2, cudaMemcpyDeviceToDevice, stream), "copy");
+       }});
+  const auto add = [&](std::string name, double bytes, std::function<void()> run) {
+    if (name.find(only) != std::string::npos)
+      list.push_back({std::move(name), bytes, std::move(run)});
+  };
+  for (const format_id f : {format_id::fp32, format_id::fp16, format_id::bf16}) {
+    const tensor_plan plan = list_in(first, model, f);
+    const double bytes = static_cast<double>(plan.elements()) * storage_bytes(f);
+    const std::string of = ", " + std::string(name(f)) + ", 289 tensors";
+    device_loss_scaler& scaler = *scalers.emplace_back(std::make_unique<device_loss_scaler>(plan));
+    add("inspect" + of, bytes, [&scaler, stream] { scaler.inspect(stream); });
+    add("inspect and decide" + of, bytes, [&scaler, stream] { scaler.step(stream); });
+    add("scale" + of, 2 * bytes, [=] { scale(plan, 1.0f, here); });
+    const tensor_plan sums = list_in(second, model, format_id::fp32);
+    add("accumulate into fp32" + of, bytes + 8.0 * static_cast<double>(plan.elements()),
+        [=] { accumulate(sums, plan, {}, here); });
+  }
+  for (const format_id f : {format_id::fp32, format_id::fp16}) {
+    const tensor_plan plan = list_in(first, small, f);
+    device_loss_scaler& scaler = *scalers.emplace_back(std::make_unique<device_loss_scaler>(plan));
+    add("inspect and decide, " + std::string(name(f)) + ", 10000 tensors",
+        static_cast<double>(plan.elements()) * storage_bytes(f),
+        [&scaler, stream] { scaler.step(stream); });
+  }
+  time_rounds(list, stream);
+  const double copy = list[0].bytes / median(list[0].ms);
+  std::printf("| work | ms | GB/s | share of copy |\n|---|---|---|---|\n");
+  for (const work& w : list) {
+    const double rate = w.bytes / median(w.ms);
+    std::printf("| %s | %.4f | %.0f | %.3f |\n", w.name.c_str(), static_cast<double>(median(w.ms)),
+                rate / 1e6, rate / copy);
+  }
+  return 0;
+}
