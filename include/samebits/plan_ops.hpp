@@ -11,6 +11,9 @@
 // written; NaN is the canonical one (contract §2, §6). Elements of a format other than fp32 are
 // widened, which is exact, and a result is rounded once more, to nearest even with overflow::ieee,
 // into its tensor's own format.
+//
+// Of tensors in device memory, calls that return a report wait for the stream and take workspace from
+// its memory pool; the others enqueue and return, and can be captured into a CUDA graph.
 #pragma once
 
 #include <array>

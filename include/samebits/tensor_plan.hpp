@@ -57,7 +57,7 @@ class tensor_plan {
   /// sizes or strides, null data, elements of a tensor that share memory, tensors in different
   /// memory, two that begin at the same element, as tied weights do, and two that overlap and have
   /// no gaps (with gaps, the elements of one may lie between those of another); for more than
-  /// 2^32 - 1 tensors.
+  /// 2^32 - 1 tensors; unsupported for tensors in device memory where no CUDA backend can run.
   explicit tensor_plan(std::vector<plan_tensor> tensors);
   /// The same of a vector, span or array of views, without names and groups.
   template <std::ranges::contiguous_range Range>

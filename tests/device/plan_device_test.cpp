@@ -340,6 +340,16 @@ TEST_P(PlanDevice, CastsAndClips) {
   EXPECT_LT(got.factor, 1.0f);
 }
 
+TEST_P(PlanDevice, RefusesHostBackendsAndMixedMemory) {
+  engine random(9);
+  tensors list(random, 2, wide, 100, content::finite, false);
+  const tensors::on_device copy(list);
+  EXPECT_EQ(copy.plan().space(), memory_space::device);
+  EXPECT_THROW(inspect(copy.plan(), {}, reference), invalid_argument);
+  EXPECT_THROW(inspect(list.plan(), {}, here()), invalid_argument);
+  EXPECT_THROW(accumulate(copy.plan(), list.plan(), {}, here()), invalid_argument);
+}
+
 /// More elements in one tensor than 31 bits count.
 TEST_P(PlanDevice, LargeInspectsMoreThan31Bits) {
   if (GetParam() != "cuda-native") GTEST_SKIP() << "one backend is enough for the size";

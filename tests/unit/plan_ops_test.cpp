@@ -276,12 +276,6 @@ TEST(PlanOps, RefusedOverlaps) {
                        "acc[0] 'one': overlaps gradients[1] 'two'"));
 }
 
-TEST(PlanOps, DevicesAreNoHostMemory) {
-  std::vector<float> a(4);
-  const tensor_plan plan(std::vector<plan_tensor>{{on_device(view_of(a))}});
-  EXPECT_NE(refused<invalid_argument>([&] { inspect(plan, {}, {.backend = "reference"}); }), "");
-}
-
 constexpr bool rules_are_constant_expressions() {
   numerics::square_sum sum;
   sum.add(numerics::square(0x40400000u));  // 3
