@@ -120,6 +120,9 @@ void check_options(const quantize_options& o) {
   if (static_cast<int>(o.on_nonfinite) >= nonfinite_count) {
     throw invalid_argument("options.on_nonfinite is not one of nonfinite's");
   }
+  if (static_cast<int>(o.on_scale_overflow) >= scale_overflow_count) {
+    throw invalid_argument("options.on_scale_overflow is not one of scale_overflow's");
+  }
   if (o.round != rounding::nearest_even && o.round != rounding::stochastic) {
     throw invalid_argument("options.round must be nearest_even or stochastic, got " +
                            std::string(name(o.round)));
@@ -133,8 +136,14 @@ void check_options(const quantize_options& o) {
   check_random(o.round, o.random);
 }
 
+/// The largest finite value of the input as binary32 bits.
+std::uint32_t largest_factor_of(scale_overflow o, format_id from) {
+  if (o == scale_overflow::flt_max) return numerics::binary32::max_finite;
+  return numerics::largest_value(spec_of(from));
+}
+
 /// The two bounds as bits: comparisons of float would depend on DAZ.
-numerics::scale_rule scale_rule_of(const quantize_options& o) {
+numerics::scale_rule scale_rule_of(const quantize_options& o, format_id from) {
   namespace binary32 = numerics::binary32;
   const auto eps = std::bit_cast<std::uint32_t>(o.eps);
   const auto upper = std::bit_cast<std::uint32_t>(o.upper_bound);
@@ -144,7 +153,8 @@ numerics::scale_rule scale_rule_of(const quantize_options& o) {
   if (upper == 0 || upper > binary32::inf) {
     throw invalid_argument("options.upper_bound must be > 0; infinity where there is none");
   }
-  return {o.math, o.on_nonfinite, binary32::magnitude(eps), upper};
+  return {o.math, o.on_nonfinite, binary32::magnitude(eps), upper,
+          largest_factor_of(o.on_scale_overflow, from)};
 }
 
 quantize_call checked(const const_matrix_view& in, const quantize_outputs& outputs,
@@ -159,7 +169,7 @@ quantize_call checked(const const_matrix_view& in, const quantize_outputs& outpu
           outputs,
           target_of(in, outputs),
           grid,
-          scale_rule_of(options),
+          scale_rule_of(options, in.format),
           cast_rule{options.round, options.on_overflow, options.on_nan},
           options.random,
           options.random.pitch.value_or(static_cast<std::uint64_t>(in.cols)),

@@ -15,12 +15,13 @@
 namespace samebits::numerics {
 
 /// How tiles are scaled. The bounds are binary32 bits of numbers >= 0: eps finite, upper_bound not
-/// zero; Inf where there is none.
+/// zero; Inf where there is none. So is what an infinite S becomes.
 struct scale_rule {
   scale_math math = scale_math::te;
   nonfinite on_nonfinite = nonfinite::te;
   std::uint32_t eps = 0;
   std::uint32_t upper_bound = binary32::inf;
+  std::uint32_t largest_factor = binary32::max_finite;
 };
 
 /// The scale of one tile, as binary32 bits; of several tiles in the lanes of a Word.
@@ -31,7 +32,8 @@ struct tile_scales {
 };
 using tile_scale = tile_scales<std::uint32_t>;
 
-/// M: the largest finite value of a format of 8 bits, as binary32 bits.
+/// The largest finite value of a format that binary32 contains, as its bits: M of the codes'
+/// format.
 SAMEBITS_INLINE constexpr std::uint32_t largest_value(const format_spec& f) {
   return decode<std::uint32_t>(f, static_cast<std::uint32_t>(max_finite(f)));
 }
@@ -59,20 +61,48 @@ SAMEBITS_INLINE constexpr tile_scales<Word> power_of_two_scale(Word t) {
   return {e << 23u, reciprocal};
 }
 
-/// The formulas alone, for an amax that is not zero.
-template <class Arithmetic = binary32::integers, class Word = std::uint32_t>
-SAMEBITS_INLINE constexpr tile_scales<Word> scale_of_amax(scale_math math, Word largest, Word a) {
-  const Word one = binary32::one;
-  if (math == scale_math::te) {
-    const Word quotient = Arithmetic::quotient(largest, a);
-    const Word factor =
-        select(quotient == Word(binary32::inf), Word(binary32::max_finite), quotient);
-    return {Arithmetic::quotient(one, factor), factor};
+/// Whether the factor is M / a of its own account.
+SAMEBITS_INLINE constexpr bool divides_by_amax(scale_math math) {
+  return math == scale_math::te || math == scale_math::te_pow2 || math == scale_math::dg_tile ||
+         math == scale_math::sgl_v2;
+}
+
+/// Whether s is a * RN(1 / M).
+SAMEBITS_INLINE constexpr bool multiplies_amax(scale_math math) {
+  return math == scale_math::dg_cuda || math == scale_math::sgl_v2;
+}
+
+/// S of te and te_pow2, and s = 1 / S.
+template <class Arithmetic, class Word>
+SAMEBITS_INLINE constexpr tile_scales<Word> scale_of_factor(scale_math math, Word quotient,
+                                                            Word largest_factor) {
+  const Word inf = binary32::inf;
+  Word factor = select(quotient == inf, largest_factor, quotient);
+  if (math == scale_math::te_pow2) {  // a NaN stays one
+    factor = select(factor > inf, factor, factor & Word(0xFF800000u));
   }
-  const Word t = Arithmetic::quotient(a, largest);
+  return {Arithmetic::quotient(Word(binary32::one), factor), factor};
+}
+
+/// The formulas alone, for an amax that is not zero. M is `largest`.
+template <class Arithmetic = binary32::integers, class Word = std::uint32_t>
+SAMEBITS_INLINE constexpr tile_scales<Word> scale_of_amax(scale_math math, Word largest, Word a,
+                                                          Word largest_factor) {
+  const Word one = binary32::one;
+  Word inverse = one;
+  if (divides_by_amax(math)) inverse = Arithmetic::quotient(largest, a);
+  if (math == scale_math::te || math == scale_math::te_pow2) {
+    return scale_of_factor<Arithmetic>(math, inverse, largest_factor);
+  }
+  const Word t = multiplies_amax(math) ? Arithmetic::product(a, Arithmetic::quotient(one, largest))
+                                       : Arithmetic::quotient(a, largest);
   if (math == scale_math::pow2) return power_of_two_scale(t);
   const Word s = raised(t);
-  return {s, math == scale_math::div ? s : Arithmetic::quotient(one, s)};
+  if (math == scale_math::div) return {s, s};
+  if (!divides_by_amax(math)) return {s, Arithmetic::quotient(one, s)};
+  // r is that of s also where s has been raised: 2^126 at most.
+  const Word most = 0x7E800000u;
+  return {s, select(inverse > Word(binary32::inf), inverse, min_word(inverse, most))};
 }
 
 /// The scales of tiles with these amaxes, tile_amax in each lane.
@@ -89,8 +119,8 @@ SAMEBITS_INLINE constexpr tile_scales<Word> scales_of(const format_spec& to, con
   mask_of<Word> unit = amax == Word(static_cast<std::uint32_t>(nothing_counted));
   if (rule.on_nonfinite == nonfinite::te) unit = unit | (amax == inf);
   unit = unit | (a == Word(0u));
-  const tile_scales<Word> s =
-      scale_of_amax<Arithmetic>(rule.math, Word(largest_value(to)), select(unit, one, a));
+  const tile_scales<Word> s = scale_of_amax<Arithmetic>(
+      rule.math, Word(largest_value(to)), select(unit, one, a), Word(rule.largest_factor));
   return {select(unit, one, s.stored), select(unit, one, s.factor)};
 }
 

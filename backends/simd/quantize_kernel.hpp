@@ -28,10 +28,13 @@ inline constexpr std::int64_t most_tiles = 1024;     ///< in all
 inline constexpr std::int64_t most_tall_tiles = 64;  ///< of several rows and columns
 }  // namespace block
 
-/// The processor's division as numerics::scales_of asks for it. Amaxes are positive, and a NaN is
-/// 7FFFFFFF, which the division passes on.
+/// The processor's product and quotient as numerics::scales_of asks for them. Amaxes are positive,
+/// and a NaN is 7FFFFFFF, which both pass on.
 template <class Isa>
 struct lane_arithmetic {
+  SAMEBITS_INLINE static typename Isa::word product(typename Isa::word a, typename Isa::word b) {
+    return Isa::multiply(a, b);
+  }
   SAMEBITS_INLINE static typename Isa::word quotient(typename Isa::word a, typename Isa::word b) {
     return Isa::divide(a, b);
   }

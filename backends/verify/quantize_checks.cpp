@@ -144,7 +144,8 @@ void check_views(quantize_comparer& backends, const done_function& done) {
       for (const placement& in : readable) {
         for (const placement& out : layouts(rows, cols)) {
           const std::uint64_t r = random_pattern(6, draw);
-          quantization q = drawn(draw++, targets[r % 2], tile, static_cast<scale_math>(r / 2 % 4),
+          quantization q = drawn(draw++, targets[r % 2], tile,
+                                 static_cast<scale_math>(r / 65536 % scale_math_count),
                                  r / 8 % 2 == 0 ? rounding::nearest_even : rounding::stochastic);
           q.in = in;
           q.out = {out, layouts(s.rows, s.cols)[r / 16 % 6], {}, {}};
@@ -196,7 +197,7 @@ void check_statistics(quantize_comparer& backends, const done_function& done) {
     backends.set_input(input);
     for (const format_id to : targets) {
       for (int tile = 0; tile < tile_count; ++tile) {
-        quantization q = drawn(draw, to, tile, static_cast<scale_math>(draw % 4),
+        quantization q = drawn(draw, to, tile, static_cast<scale_math>(draw % scale_math_count),
                                draw % 2 == 0 ? rounding::nearest_even : rounding::stochastic);
         place_dense(q, shapes[random_pattern(6, draw++) % shapes.size()], false);
         q.counts = true;

@@ -58,6 +58,7 @@ struct quantize_options {
   overflow on_overflow = overflow::saturate;
   nan_policy on_nan = nan_policy::canonical;
   random_stream random = {};  ///< read only by rounding::stochastic
+  scale_overflow on_scale_overflow = scale_overflow::flt_max;  ///< read only by te and te_pow2
   /// In the memory of the views, or null. Where it points to a value other than 0 nothing is
   /// written. A device backend reads it when its kernels run.
   const std::uint32_t* skip_if_nonzero = nullptr;
@@ -113,10 +114,11 @@ struct quantize_outputs {
 /// nothing but, where options.workspace is empty, the workspace.
 ///
 /// Throws invalid_argument, before anything is written, for: a format, shape, tile or option that
-/// is none of the above, a workspace that is too small or misaligned, neither kind of codes wanted, negative sizes or strides, outputs whose
-/// elements share memory, views that overlap or lie in different memory or not in the backend's, an
-/// unknown backend name; unsupported for a backend that this machine lacks or that cannot quantize;
-/// environment_error, where statistics are wanted, as tree_sum does.
+/// is none of the above, a workspace that is too small or misaligned, neither kind of codes wanted,
+/// negative sizes or strides, outputs whose elements share memory, views that overlap or lie in
+/// different memory or not in the backend's, an unknown backend name; unsupported for a backend
+/// that this machine lacks or that cannot quantize; environment_error, where statistics are wanted,
+/// as tree_sum does.
 void quantize(const const_matrix_view& in, const quantize_outputs& outputs,
               const quantize_options& options = {}, const executor& where = {});
 

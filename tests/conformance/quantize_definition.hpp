@@ -33,9 +33,12 @@ inline void put(const matrix_view& v, std::int64_t row, std::int64_t col, std::u
   std::memcpy(static_cast<std::byte*>(v.data) + at * storage_bytes(v.format), &code, bytes);
 }
 
-inline numerics::scale_rule scale_rule_of(const quantize_options& o) {
+inline numerics::scale_rule scale_rule_of(const quantize_options& o, format_id from) {
+  const std::uint32_t largest = o.on_scale_overflow == scale_overflow::flt_max
+                                    ? numerics::binary32::max_finite
+                                    : numerics::largest_value(spec_of(from));
   return {o.math, o.on_nonfinite, std::bit_cast<std::uint32_t>(o.eps),
-          std::bit_cast<std::uint32_t>(o.upper_bound)};
+          std::bit_cast<std::uint32_t>(o.upper_bound), largest};
 }
 
 /// R of an element, aligned as encode() takes it.
@@ -77,7 +80,7 @@ inline void define_quantization(const quantize_case& c, strided_buffer& in,
       for_tile([&](std::int64_t, std::int64_t, std::uint32_t x) {
         amax = numerics::joined(amax, numerics::counted(o.on_nonfinite, x));
       });
-      const auto scale = numerics::scale_of(to, detail::scale_rule_of(o), amax);
+      const auto scale = numerics::scale_of(to, detail::scale_rule_of(o, c.from), amax);
       detail::put(outputs.scales, row / tile_rows, col / tile_cols, scale.stored);
       detail::put(outputs.scales_transposed, col / tile_cols, row / tile_rows, scale.stored);
       for_tile([&](std::int64_t r, std::int64_t k, std::uint32_t x) {

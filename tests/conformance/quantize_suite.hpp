@@ -170,6 +170,8 @@ TEST_P(QuantizeSuite, EveryOption) {
                       {tile, static_cast<scale_math>(math), bound[0], bound[1],
                        static_cast<nonfinite>(policy), mode, static_cast<overflow>(over),
                        static_cast<nan_policy>(nan), stream_of(1 + static_cast<int>(number % 32))});
+                  c.options.on_scale_overflow =
+                      static_cast<scale_overflow>(number / 5 % scale_overflow_count);
                   c.content = number++;
                   expect_conforms(c);
                   if (HasFatalFailure()) return;

@@ -165,12 +165,13 @@ void expect_the_bytes_of_quantize(const shape_case& c) {
   std::vector<float> scales(got.scales.size());
   const matrix_shape s = scales_shape(c.rows, c.cols, c.tile);
   std::mt19937_64 random(5);
-  for (int n = 0; n < 4 * 3 * 2 * 6; ++n) {
+  for (int n = 0; n < scale_math_count * nonfinite_count * 2 * 6; ++n) {
     const auto to = n % 2 == 0 ? format_id::e4m3 : format_id::e5m2;
-    quantize_options o{.tile = c.tile,
-                       .math = static_cast<scale_math>(n / 2 % 4),
-                       .eps = random() % 3 == 0 ? 1e-4f : 0.0f,
-                       .on_nonfinite = static_cast<nonfinite>(n / 8 % 3)};
+    quantize_options o{
+        .tile = c.tile,
+        .math = static_cast<scale_math>(n / 2 % scale_math_count),
+        .eps = random() % 3 == 0 ? 1e-4f : 0.0f,
+        .on_nonfinite = static_cast<nonfinite>(n / (2 * scale_math_count) % nonfinite_count)};
     if (random() % 4 == 0) o.upper_bound = 0.5f;
     o.on_overflow = static_cast<overflow>(random() % 3);
     o.on_nan = static_cast<nan_policy>(random() % 2);

@@ -143,7 +143,7 @@ quantize_case random_case(engine& random) {
   c.scales_transposed.wanted = random() % 3 == 0;
   c.codes.wanted = !c.codes_transposed.wanted || random() % 2 == 0;
   c.scales.wanted = random() % 4 != 0;
-  c.options.math = static_cast<scale_math>(random() % 4);
+  c.options.math = static_cast<scale_math>(random() % scale_math_count);
   c.options.on_nonfinite = static_cast<nonfinite>(random() % 3);
   c.options.eps = random() % 3 == 0 ? 1e-4f : 0.0f;
   if (random() % 4 == 0) c.options.upper_bound = 0.5f;

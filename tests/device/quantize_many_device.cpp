@@ -124,8 +124,8 @@ batch batch_at(std::uint64_t number) {
   b.transposed = random() % 2 == 0;
   b.counts = random() % 4 == 0;
   b.options.tile = tiles[number % 4];
-  b.options.math = static_cast<scale_math>(number / 4 % 4);
-  b.options.on_nonfinite = static_cast<nonfinite>(random() % 3);
+  b.options.math = static_cast<scale_math>(number / 4 % scale_math_count);
+  b.options.on_nonfinite = static_cast<nonfinite>(random() % nonfinite_count);
   if (random() % 4 == 0) b.options.on_overflow = static_cast<overflow>(random() % 3);
   if (random() % 3 == 0) b.options.eps = 1e-4f;
   const int k = bits[number / 16 % 4];

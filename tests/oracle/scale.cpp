@@ -13,7 +13,8 @@ constexpr std::uint32_t one = 0x3F800000;
 constexpr std::uint32_t infinity = 0x7F800000;
 constexpr std::uint32_t canonical_nan = 0x7FFFFFFF;
 constexpr std::uint32_t max_finite = 0x7F7FFFFF;
-constexpr std::uint32_t min_normal = 0x00800000;  // 2^-126
+constexpr std::uint32_t min_normal = 0x00800000;      // 2^-126
+constexpr std::uint32_t largest_raised = 0x7E800000;  // 2^126
 constexpr std::uint32_t magnitude_end = 0x80000000;
 constexpr std::uint32_t exponent_unit = 0x00800000;
 
@@ -27,7 +28,9 @@ std::uint32_t largest_of(const format& to) {
   throw std::invalid_argument("oracle: to is not e4m3 or e5m2");
 }
 
-std::uint32_t infinity_to_max(std::uint32_t code) { return code == infinity ? max_finite : code; }
+std::uint32_t infinity_to(std::uint32_t instead, std::uint32_t code) {
+  return code == infinity ? instead : code;
+}
 
 /// max(s, 2^-126); a NaN stays.
 std::uint32_t raised(std::uint32_t s) { return is_nan(s) ? s : std::max(s, min_normal); }
@@ -49,14 +52,32 @@ tile_amax amax_of(std::span<const std::uint32_t> elements, nonfinite policy) {
   return a;
 }
 
-tile_scale te_scale(std::uint32_t m, std::uint32_t a) {
-  const std::uint32_t big_s = infinity_to_max(divide32(m, a));
+tile_scale te_scale(std::uint32_t m, std::uint32_t a, std::uint32_t instead) {
+  const std::uint32_t big_s = infinity_to(instead, divide32(m, a));
   return {divide32(one, big_s), big_s};
+}
+
+/// S without its fraction: the power of two at or below it.
+tile_scale te_pow2_scale(std::uint32_t m, std::uint32_t a, std::uint32_t instead) {
+  const std::uint32_t full = te_scale(m, a, instead).factor;
+  const std::uint32_t big_s = is_nan(full) ? full : full - full % exponent_unit;
+  return {divide32(one, big_s), big_s};
+}
+
+/// s = a * (1 / M), rounded twice.
+std::uint32_t by_reciprocal(std::uint32_t m, std::uint32_t a) {
+  return multiply32(a, divide32(one, m));
+}
+
+/// r = M / a, but no more than the reciprocal of the least s.
+std::uint32_t capped_inverse(std::uint32_t m, std::uint32_t a) {
+  const std::uint32_t r = divide32(m, a);
+  return is_nan(r) ? r : std::min(r, largest_raised);
 }
 
 tile_scale rcp_scale(std::uint32_t m, std::uint32_t a) {
   const std::uint32_t s = raised(divide32(a, m));
-  return {s, infinity_to_max(divide32(one, s))};
+  return {s, divide32(one, s)};
 }
 
 tile_scale div_scale(std::uint32_t m, std::uint32_t a) {
@@ -78,15 +99,23 @@ tile_scale pow2_scale(std::uint32_t m, std::uint32_t a) {
 
 }  // namespace
 
-tile_scale scale_of_amax(scale_math math, const format& to, std::uint32_t a) {
+tile_scale scale_of_amax(scale_math math, const format& to, std::uint32_t a,
+                         std::uint32_t infinite_factor) {
   if (a >= magnitude_end) throw std::invalid_argument("oracle: a has a sign, expected a magnitude");
   const std::uint32_t m = largest_of(to);
   if (a == 0) return {};
   switch (math) {
-    case scale_math::te: return te_scale(m, a);
+    case scale_math::te: return te_scale(m, a, infinite_factor);
     case scale_math::div: return div_scale(m, a);
     case scale_math::rcp: return rcp_scale(m, a);
     case scale_math::pow2: return pow2_scale(m, a);
+    case scale_math::dg_cuda: {
+      const std::uint32_t s = raised(by_reciprocal(m, a));
+      return {s, divide32(one, s)};
+    }
+    case scale_math::dg_tile: return {raised(divide32(a, m)), capped_inverse(m, a)};
+    case scale_math::sgl_v2: return {raised(by_reciprocal(m, a)), capped_inverse(m, a)};
+    case scale_math::te_pow2: return te_pow2_scale(m, a, infinite_factor);
   }
   throw std::invalid_argument("oracle: rule.math is not a scale_math value");
 }
@@ -102,7 +131,7 @@ tile_scale scale_of_tile(const scale_rule& rule, const format& to,
     a = std::max(a, rule.eps);
     if (rule.upper_bound) a = std::min(a, *rule.upper_bound);
   }
-  return scale_of_amax(rule.math, to, a);
+  return scale_of_amax(rule.math, to, a, rule.infinite_factor);
 }
 
 std::uint32_t scaled(scale_math math, const tile_scale& scale, std::uint32_t x) {
@@ -110,14 +139,17 @@ std::uint32_t scaled(scale_math math, const tile_scale& scale, std::uint32_t x) 
 }
 
 void require_valid(const scale_rule& rule) {
-  if (rule.math > scale_math::pow2) {
+  if (rule.math > scale_math::te_pow2) {
     throw std::invalid_argument("oracle: rule.math is not a scale_math value");
   }
-  if (rule.on_nonfinite > nonfinite::propagate) {
+  if (rule.on_nonfinite > nonfinite::skip_nan) {
     throw std::invalid_argument("oracle: rule.on_nonfinite is not a nonfinite value");
   }
   if (rule.eps >= infinity) {
     throw std::invalid_argument("oracle: rule.eps is not a finite number >= 0");
+  }
+  if (rule.infinite_factor == 0 || rule.infinite_factor >= infinity) {
+    throw std::invalid_argument("oracle: rule.infinite_factor is not a finite number > 0");
   }
   if (rule.upper_bound && *rule.upper_bound > infinity) {
     throw std::invalid_argument("oracle: rule.upper_bound is not a number >= 0");

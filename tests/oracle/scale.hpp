@@ -6,7 +6,12 @@
 // - propagate: a NaN amax passes eps and upper bound (a NaN is never dropped); Inf obeys the bound.
 //   pow2 then runs as written: the exponent field 255 of t is clamped to 254, so s = 2^127.
 // - The zero test follows eps and bound, so an upper bound of 0 makes every tile a zero tile.
-// - S = Inf becomes FLT_MAX before s = RN(1/S) is taken; an s of Inf (propagate alone) stays.
+// - skip_nan skips NaN alone: "nothing left" holds of it, and Inf obeys the bound.
+// - s is raised to 2^-126 before r is taken in every maths but te and te_pow2: where r = RN(M / a)
+//   belongs to an s that was raised, r is the reciprocal of the raised one, at most 2^126.
+// - te_pow2 cuts S down to a power of two after S = Inf is replaced; S = NaN stays.
+// - S = Inf becomes FLT_MAX, or the input's largest value, before s = RN(1/S) is taken; an s of Inf
+// (propagate alone) stays.
 #pragma once
 
 #include <cstdint>
@@ -17,10 +22,12 @@
 
 namespace samebits::oracle {
 
-enum class scale_math : std::uint8_t { te, div, rcp, pow2 };
+enum class scale_math : std::uint8_t { te, div, rcp, pow2, dg_cuda, dg_tile, sgl_v2, te_pow2 };
+
+inline constexpr int scale_math_count = 8;
 
 /// What NaN and Inf do to a tile's amax.
-enum class nonfinite : std::uint8_t { te, skip_nonfinite, propagate };
+enum class nonfinite : std::uint8_t { te, skip_nonfinite, propagate, skip_nan };
 
 /// How a tile's scale is taken. All numbers are binary32 codes.
 struct scale_rule {
@@ -28,6 +35,7 @@ struct scale_rule {
   nonfinite on_nonfinite = nonfinite::te;
   std::uint32_t eps = 0;                                    ///< finite, not negative
   std::optional<std::uint32_t> upper_bound = std::nullopt;  ///< not negative, may be Inf
+  std::uint32_t infinite_factor = 0x7F7FFFFF;               ///< what S = Inf becomes; finite, > 0
 };
 
 /// The binary32 codes that a tile's quantization needs.
@@ -40,7 +48,8 @@ struct tile_scale {
 
 /// The scale of a tile whose policies are behind it: any binary32 magnitude a; 0 gives ones. `to`
 /// is e4m3 or e5m2. Throws std::invalid_argument for another format, a sign bit or a bad enum.
-tile_scale scale_of_amax(scale_math math, const format& to, std::uint32_t a);
+tile_scale scale_of_amax(scale_math math, const format& to, std::uint32_t a,
+                         std::uint32_t infinite_factor = 0x7F7FFFFF);
 
 /// The scale of a tile from its existing elements' binary32 codes: amax, non-finite policy, eps,
 /// upper bound, zero test, scale. Throws std::invalid_argument on a bad rule.

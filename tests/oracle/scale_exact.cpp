@@ -1,6 +1,7 @@
 // Scale maths from integer quotients and remainders.
 #include "oracle/scale_exact.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <stdexcept>
 
@@ -14,9 +15,9 @@ struct number {
 };
 
 constexpr number one{std::uint64_t{1} << 23, -23};
-constexpr number flt_max{(std::uint64_t{1} << 24) - 1, 104};
 constexpr std::uint32_t infinity = 0x7F800000;
 constexpr std::uint32_t min_normal = 0x00800000;  // 2^-126
+constexpr std::uint32_t two_to_126 = 0x7E800000;
 
 number normalised(std::uint64_t significand, int exponent) {
   const int missing = 24 - static_cast<int>(std::bit_width(significand));
@@ -31,14 +32,9 @@ number decode_positive(std::uint32_t code) {
   return {fraction + 0x00800000u, field - 150};
 }
 
-/// The code nearest to a / b, ties to even.
-std::uint32_t nearest_quotient(const number& a, const number& b) {
-  // 25 or 26 bits of quotient; what remains decides only whether the tail is 0.
-  const std::uint64_t dividend = a.significand << 25;
-  const std::uint64_t q = dividend / b.significand;
-  const bool tail = dividend % b.significand != 0;
-  const int exponent = a.exponent - b.exponent - 25;
-
+/// The code nearest to q * 2^exponent, or with a tail to a little more; ties to even. q has 25 bits
+/// or more.
+std::uint32_t nearest(std::uint64_t q, int exponent, bool tail) {
   const int bits = static_cast<int>(std::bit_width(q));
   const int binade = exponent + bits - 1;
   const int spacing = binade < -126 ? -149 : binade - 23;
@@ -57,6 +53,19 @@ std::uint32_t nearest_quotient(const number& a, const number& b) {
   return code >= infinity ? infinity : static_cast<std::uint32_t>(code);
 }
 
+/// The code nearest to a / b, ties to even.
+std::uint32_t nearest_quotient(const number& a, const number& b) {
+  // 25 or 26 bits of quotient; what remains decides only whether the tail is 0.
+  const std::uint64_t dividend = a.significand << 25;
+  return nearest(dividend / b.significand, a.exponent - b.exponent - 25,
+                 dividend % b.significand != 0);
+}
+
+/// The code nearest to a * b, ties to even.
+std::uint32_t nearest_product(const number& a, const number& b) {
+  return nearest(a.significand * b.significand, a.exponent + b.exponent, false);
+}
+
 number largest_of(const format& to) {
   if (to.name == "e4m3") return {std::uint64_t{7} << 21, 6 - 21};   // 7 * 2^6
   if (to.name == "e5m2") return {std::uint64_t{7} << 21, 13 - 21};  // 7 * 2^13
@@ -67,6 +76,22 @@ number largest_of(const format& to) {
 std::uint32_t raised_quotient(const number& a, const number& m) {
   const std::uint32_t code = nearest_quotient(a, m);
   return code < min_normal ? min_normal : code;
+}
+
+/// s = max(RN(a * RN(1 / M)), 2^-126).
+std::uint32_t raised_product(const number& a, const number& m) {
+  const std::uint32_t code = nearest_product(a, decode_positive(nearest_quotient(one, m)));
+  return code < min_normal ? min_normal : code;
+}
+
+/// The code of 1 / s.
+std::uint32_t reciprocal(std::uint32_t s) { return nearest_quotient(one, decode_positive(s)); }
+
+/// S, of which te_pow2 keeps the exponent.
+std::uint32_t te_factor(scale_math math, const number& a, const number& m) {
+  const std::uint32_t quotient = nearest_quotient(m, a);
+  const std::uint32_t code = quotient == infinity ? 0x7F7FFFFFu : quotient;
+  return math == scale_math::te ? code : code / 0x00800000u * 0x00800000u;
 }
 
 /// The least power of two that is no less than RN(a / M), within 2^-126 .. 2^127.
@@ -95,10 +120,10 @@ tile_scale scale_exact(scale_math math, const format& to, std::uint32_t amax) {
   const number m = largest_of(to);
   const number a = decode_positive(amax);
   switch (math) {
-    case scale_math::te: {
-      const std::uint32_t code = nearest_quotient(m, a);
-      if (code == infinity) return {nearest_quotient(one, flt_max), 0x7F7FFFFFu};
-      return {nearest_quotient(one, decode_positive(code)), code};
+    case scale_math::te:
+    case scale_math::te_pow2: {
+      const std::uint32_t code = te_factor(math, a, m);
+      return {reciprocal(code), code};
     }
     case scale_math::div: {
       const std::uint32_t s = raised_quotient(a, m);
@@ -106,8 +131,16 @@ tile_scale scale_exact(scale_math math, const format& to, std::uint32_t amax) {
     }
     case scale_math::rcp: {
       const std::uint32_t s = raised_quotient(a, m);
-      return {s, nearest_quotient(one, decode_positive(s))};
+      return {s, reciprocal(s)};
     }
+    case scale_math::dg_cuda: {
+      const std::uint32_t s = raised_product(a, m);
+      return {s, reciprocal(s)};
+    }
+    case scale_math::dg_tile:
+      return {raised_quotient(a, m), std::min(nearest_quotient(m, a), two_to_126)};
+    case scale_math::sgl_v2:
+      return {raised_product(a, m), std::min(nearest_quotient(m, a), two_to_126)};
     case scale_math::pow2: return power_of_two_scale(a, m);
   }
   throw std::invalid_argument("oracle: math is not a scale_math value");

@@ -26,6 +26,18 @@ tile_scale witness(scale_math math, float m, float a) {
       const float big_s = std::min(m / a, flt_max);
       return {code(1 / big_s), code(big_s)};
     }
+    case scale_math::te_pow2: {
+      const float big_s = value(code(std::min(m / a, flt_max)) & 0xFF800000u);
+      return {code(1 / big_s), code(big_s)};
+    }
+    case scale_math::dg_cuda: {
+      const float s = std::max(a * (1 / m), least);
+      return {code(s), code(1 / s)};
+    }
+    case scale_math::dg_tile:
+      return {code(std::max(a / m, least)), code(std::min(m / a, 0x1p126f))};
+    case scale_math::sgl_v2:
+      return {code(std::max(a * (1 / m), least)), code(std::min(m / a, 0x1p126f))};
     case scale_math::div: {
       const float s = std::max(a / m, least);
       return {code(s), code(s)};
@@ -78,8 +90,8 @@ tally sweep(scale_math math, const format& to, std::uint64_t stride, std::uint64
 std::uint64_t run(const format& to, std::uint64_t stride) {
   std::uint64_t differing = 0;
   const std::uint64_t sample = std::max<std::uint64_t>(1, amax_end / stride / 20000);
-  for (const scale_math math :
-       {scale_math::te, scale_math::div, scale_math::rcp, scale_math::pow2}) {
+  for (int i = 0; i < scale_math_count; ++i) {
+    const auto math = static_cast<scale_math>(i);
     const tally t = sweep(math, to, stride, sample);
     std::printf("%s maths %d  compared %llu, with rationals %llu  differing %llu\n", to.name.data(),
                 static_cast<int>(math), static_cast<unsigned long long>(t.compared),

@@ -19,8 +19,9 @@ namespace samebits::oracle {
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr std::array<scale_math, 4> all_maths{scale_math::te, scale_math::div, scale_math::rcp,
-                                              scale_math::pow2};
+constexpr std::array<scale_math, scale_math_count> all_maths{
+    scale_math::te,      scale_math::div,     scale_math::rcp,    scale_math::pow2,
+    scale_math::dg_cuda, scale_math::dg_tile, scale_math::sgl_v2, scale_math::te_pow2};
 const format& e4m3 = format_named("e4m3");
 const format& e5m2 = format_named("e5m2");
 
@@ -100,6 +101,48 @@ TEST(OracleScale, TinyAmax) {
   // Twice that edge: S = 2^127, whose reciprocal 2^-127 is subnormal and kept.
   EXPECT_EQ(scale_of_amax(scale_math::te, e4m3, code(0x1.cp-119f)),
             (tile_scale{0x00400000, 0x7F000000}));
+}
+
+// a = 0x1.cp-119 gives M / a = 2^127 and a / M = 2^-127; a = 0x1.cp-118 the first that nothing
+// moves.
+TEST(OracleScale, TinyAmaxOfTheFurtherMaths) {
+  const tile_scale least{0x00800000, 0x7E800000};
+  for (const scale_math math : {scale_math::dg_cuda, scale_math::dg_tile, scale_math::sgl_v2}) {
+    for (const std::uint32_t a : {0x00000001u, code(0x1.cp-119f), code(0x1.cp-118f)}) {
+      EXPECT_EQ(scale_of_amax(math, e4m3, a), least);
+    }
+  }
+  EXPECT_EQ(scale_of_amax(scale_math::te_pow2, e4m3, 1), (tile_scale{0x00400000, 0x7F000000}));
+  EXPECT_EQ(scale_of_amax(scale_math::te_pow2, e4m3, code(0x1.cp-118f)), least);
+  // bf16's largest is 2^128 - 2^120, whose reciprocal 2^-128 (1 + 2^-8) is 0x00202020.2; fp16's
+  // 65504.
+  EXPECT_EQ(scale_of_amax(scale_math::te, e4m3, 1, 0x7F7F0000),
+            (tile_scale{0x00202020, 0x7F7F0000}));
+  EXPECT_EQ(scale_of_amax(scale_math::te_pow2, e4m3, 1, 0x7F7F0000),
+            (tile_scale{0x00400000, 0x7F000000}));
+  EXPECT_EQ(scale_of_amax(scale_math::te_pow2, e4m3, 1, 0x477FE000),
+            (tile_scale{0x38000000, 0x47000000}));
+}
+
+// 1/448 = 2^-9 * 8/7 is no binary32 number, so products with it and quotients round apart; what is
+// the same step has the same bits in every maths.
+TEST(OracleScale, ReciprocalAndQuotientAreDifferentMaths) {
+  int products = 0;
+  int inverses = 0;
+  for (std::uint32_t a = 0x3F800000; a < 0x3F800000 + 1000; ++a) {
+    const tile_scale cuda = scale_of_amax(scale_math::dg_cuda, e4m3, a);
+    const tile_scale cpu = scale_of_amax(scale_math::rcp, e4m3, a);
+    const tile_scale tile = scale_of_amax(scale_math::dg_tile, e4m3, a);
+    const tile_scale sgl = scale_of_amax(scale_math::sgl_v2, e4m3, a);
+    EXPECT_EQ(tile.s, cpu.s);
+    EXPECT_EQ(sgl.s, cuda.s);
+    EXPECT_EQ(sgl.factor, tile.factor);
+    EXPECT_EQ(tile.factor, scale_of_amax(scale_math::te, e4m3, a).factor);
+    products += cuda.s != cpu.s ? 1 : 0;
+    inverses += tile.factor != cpu.factor ? 1 : 0;
+  }
+  EXPECT_GT(products, 300);
+  EXPECT_GT(inverses, 100);
 }
 
 // t = 448 * 2^k / 448 = 2^k. One code beyond: 2^k (1 + 2^-23/1.75) -> mantissa 1, next power. One

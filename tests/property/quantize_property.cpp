@@ -32,10 +32,15 @@ oracle::tiling tiling_of(std::int64_t rows, std::int64_t cols, const tile_shape&
           size(tile.cols, cols)};
 }
 
-oracle::quantize_rule rule_of(const quantize_options& o) {
+oracle::quantize_rule rule_of(const quantize_options& o, format_id from) {
   oracle::quantize_rule rule;
   rule.scale.math = static_cast<oracle::scale_math>(o.math);
   rule.scale.on_nonfinite = static_cast<oracle::nonfinite>(o.on_nonfinite);
+  if (o.on_scale_overflow == scale_overflow::input_max) {
+    rule.scale.infinite_factor = from == format_id::fp32   ? 0x7F7FFFFF
+                                 : from == format_id::bf16 ? 0x7F7F0000
+                                                           : 0x477FE000;  // 65504
+  }
   rule.scale.eps = bits(o.eps);
   if (o.upper_bound != std::numeric_limits<float>::infinity()) {
     rule.scale.upper_bound = bits(o.upper_bound);
@@ -77,9 +82,9 @@ TEST(QuantizeProperty, EverythingIsTheOracles) {
     const quantize_case c = *generator;
     strided_buffer in = matrix_of(c);
     const quantize_result got = quantized(c, in, executor_of(c));
-    const oracle::quantized expected =
-        oracle::quantize(judge_of(c.from), judge_of(c.to), elements_of<std::uint32_t>(in, c.in),
-                         tiling_of(c.in.rows, c.in.cols, c.options.tile), rule_of(c.options));
+    const oracle::quantized expected = oracle::quantize(
+        judge_of(c.from), judge_of(c.to), elements_of<std::uint32_t>(in, c.in),
+        tiling_of(c.in.rows, c.in.cols, c.options.tile), rule_of(c.options, c.from));
 
     require_equal("scale", elements_of<std::uint32_t>(got.scales, c.scales), expected.scales);
     require_equal("code", elements_of<std::uint8_t>(got.codes, c.codes), expected.codes);

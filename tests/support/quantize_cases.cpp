@@ -58,6 +58,7 @@ quantize_options draw_options(const word_source& next) {
   o.round = below(2, next) == 0 ? rounding::nearest_even : rounding::stochastic;
   if (below(2, next) == 0) o.on_overflow = static_cast<overflow>(below(overflow_count, next));
   o.on_nan = static_cast<nan_policy>(below(nan_policy_count, next));
+  o.on_scale_overflow = static_cast<scale_overflow>(below(scale_overflow_count, next));
   o.random.seed = draw_number(next);
   o.random.stream = draw_number(next);
   o.random.offset = draw_number(next);
@@ -217,8 +218,9 @@ std::ostream& operator<<(std::ostream& out, const quantize_case& c) {
         << ", " << layout.col_stride << ", " << layout.misalignment << " bytes off; ";
   };
   out << name(c.from) << " to " << name(c.to) << ", tile " << o.tile.rows << " x " << o.tile.cols
-      << ", " << name(o.math) << ", " << name(o.on_nonfinite) << ", eps " << o.eps << ", upper "
-      << o.upper_bound << ", " << text_of({o.round, o.on_overflow, o.on_nan}) << "; ";
+      << ", " << name(o.math) << ", " << name(o.on_nonfinite) << ", " << name(o.on_scale_overflow)
+      << ", eps " << o.eps << ", upper " << o.upper_bound << ", "
+      << text_of({o.round, o.on_overflow, o.on_nan}) << "; ";
   show("in", c.in);
   show("codes", c.codes);
   show("scales", c.scales);

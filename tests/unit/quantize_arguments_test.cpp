@@ -152,10 +152,12 @@ TEST_F(QuantizeArguments, Options) {
   options_.round = rounding::stochastic;
   options_.random.bits = 33;
   expect_refused("options.random.bits", "33");
-  options_ = {.tile = {1, 16}, .math = static_cast<scale_math>(4)};
+  options_ = {.tile = {1, 16}, .math = static_cast<scale_math>(scale_math_count)};
   expect_refused("options.math", "scale_math");
-  options_ = {.tile = {1, 16}, .on_nonfinite = static_cast<nonfinite>(3)};
+  options_ = {.tile = {1, 16}, .on_nonfinite = static_cast<nonfinite>(nonfinite_count)};
   expect_refused("options.on_nonfinite", "nonfinite");
+  options_ = {.tile = {1, 16}, .on_scale_overflow = static_cast<scale_overflow>(2)};
+  expect_refused("options.on_scale_overflow", "scale_overflow");
   options_ = {.tile = {1, 16}, .on_overflow = static_cast<overflow>(3)};
   expect_refused("options.on_overflow", "overflow");
   options_ = {.tile = {1, 16}, .on_nan = static_cast<nan_policy>(2)};

@@ -20,7 +20,7 @@ constexpr tile_amax amax_of(std::uint32_t bits) { return static_cast<tile_amax>(
 
 constexpr tile_scale scale(scale_math math, std::uint32_t a, format_id to = format_id::e4m3,
                            nonfinite policy = nonfinite::te) {
-  return scale_of(spec_of(to), {math, policy, 0, inf}, amax_of(a));
+  return scale_of(spec_of(to), {math, policy, 0, inf, binary32::max_finite}, amax_of(a));
 }
 constexpr bool is(const tile_scale& s, std::uint32_t stored, std::uint32_t factor) {
   return s.stored == stored && s.factor == factor;
@@ -40,14 +40,22 @@ float quotient(float a, float b) {
   return x / y;
 }
 
+float product(float a, float b) {
+  volatile float x = a;
+  volatile float y = b;
+  return x * y;
+}
+
 tile_scale by_hardware(scale_math math, float largest, float a) {
   constexpr float least = 0x1p-126f;
-  if (math == scale_math::te) {
-    float factor = quotient(largest, a);
-    if (bits(factor) == inf) factor = 0x1.fffffep127f;
+  const float inverse = quotient(largest, a);
+  if (math == scale_math::te || math == scale_math::te_pow2) {
+    float factor = bits(inverse) == inf ? 0x1.fffffep127f : inverse;
+    if (math == scale_math::te_pow2) factor = value(bits(factor) & 0xFF800000u);
     return {bits(quotient(1.0f, factor)), bits(factor)};
   }
-  float s = quotient(a, largest);
+  const bool by_product = math == scale_math::dg_cuda || math == scale_math::sgl_v2;
+  float s = by_product ? product(a, quotient(1.0f, largest)) : quotient(a, largest);
   if (math == scale_math::pow2) {
     // The least power of two that is not below s, from below.
     float power = least;
@@ -56,6 +64,9 @@ tile_scale by_hardware(scale_math math, float largest, float a) {
     return {bits(power), bits(quotient(1.0f, power))};
   }
   if (s < least) s = least;
+  if (math == scale_math::dg_tile || math == scale_math::sgl_v2) {
+    return {bits(s), bits(inverse < 0x1p126f ? inverse : 0x1p126f)};
+  }
   return {bits(s), math == scale_math::div ? bits(s) : bits(quotient(1.0f, s))};
 }
 
@@ -100,10 +111,19 @@ static_assert(is(scale(scale_math::te, 1), 0x00200000u, 0x7F7FFFFFu));
 static_assert(is(scale(scale_math::div, 1), 0x00800000u, 0x00800000u));
 static_assert(is(scale(scale_math::rcp, 1), 0x00800000u, 0x7E800000u));
 static_assert(is(scale(scale_math::pow2, 1), 0x00800000u, 0x7E800000u));
+static_assert(is(scale(scale_math::dg_cuda, 1), 0x00800000u, 0x7E800000u));
+static_assert(is(scale(scale_math::dg_tile, 1), 0x00800000u, 0x7E800000u));
+static_assert(is(scale(scale_math::sgl_v2, 1), 0x00800000u, 0x7E800000u));
+// FLT_MAX cut down to 2^127, of which the reciprocal is subnormal.
+static_assert(is(scale(scale_math::te_pow2, 1), 0x00400000u, 0x7F000000u));
 // 448 = 1.75 * 2^8: amax 448 is scale 1 everywhere, one bit more is 2 for pow2.
 static_assert(is(scale(scale_math::te, 0x43E00000u), binary32::one, binary32::one));
 static_assert(is(scale(scale_math::pow2, 0x43E00000u), binary32::one, binary32::one));
 static_assert(is(scale(scale_math::pow2, 0x43E00001u), 0x40000000u, 0x3F000000u));
+static_assert(is(scale(scale_math::te_pow2, 0x43E00000u), binary32::one, binary32::one));
+static_assert(is(scale(scale_math::te_pow2, 0x43E00001u), 0x40000000u, 0x3F000000u));
+// 448 * RN(1/448) = 1 - 2^-24 + ... rounds to 1.
+static_assert(is(scale(scale_math::dg_cuda, 0x43E00000u), binary32::one, binary32::one));
 static_assert(is(scale(scale_math::pow2, 0x47600000u, format_id::e5m2), binary32::one,
                  binary32::one));
 
@@ -112,7 +132,8 @@ TEST(Scale, PolicyTe) {
     const auto math = static_cast<scale_math>(m);
     EXPECT_TRUE(is(scale(math, inf), binary32::one, binary32::one));
     // Neither bound moves what the policy has decided.
-    const scale_rule bounded = {math, nonfinite::te, 0x41000000u, 0x42000000u};
+    const scale_rule bounded = {math, nonfinite::te, 0x41000000u, 0x42000000u,
+                                binary32::max_finite};
     const format_spec to = spec_of(format_id::e4m3);
     EXPECT_TRUE(is(scale_of(to, bounded, amax_of(inf)), binary32::one, binary32::one));
     EXPECT_TRUE(is(scale_of(to, bounded, nothing_counted), binary32::one, binary32::one));
@@ -127,17 +148,48 @@ TEST(Scale, PolicyPropagateRunsTheFormulas) {
   EXPECT_TRUE(is(of(scale_math::div, inf), inf, inf));
   EXPECT_TRUE(is(of(scale_math::rcp, inf), inf, 0));
   EXPECT_TRUE(is(of(scale_math::pow2, inf), 0x7F000000u, 0x00400000u));
+  for (const scale_math math :
+       {scale_math::dg_cuda, scale_math::dg_tile, scale_math::sgl_v2, scale_math::te_pow2}) {
+    EXPECT_TRUE(is(of(math, inf), inf, 0)) << name(math);
+    EXPECT_TRUE(is(of(math, nan), nan, nan)) << name(math);
+  }
   EXPECT_TRUE(is(of(scale_math::te, nan), nan, nan));
   EXPECT_TRUE(is(of(scale_math::div, nan), nan, nan));
   EXPECT_TRUE(is(of(scale_math::rcp, nan), nan, nan));
   EXPECT_TRUE(is(of(scale_math::pow2, nan), 0x7F000000u, 0x00400000u));
 }
 
+TEST(Scale, SkipNanRunsTheFormulasOnInf) {
+  const auto of = [](scale_math math, tile_amax a) {
+    const scale_rule rule = {math, nonfinite::skip_nan, 0x43E00000u};
+    return scale_of(spec_of(format_id::e4m3), rule, a);
+  };
+  EXPECT_TRUE(is(of(scale_math::div, amax_of(inf)), inf, inf));
+  EXPECT_TRUE(is(of(scale_math::te, amax_of(inf)), inf, 0));
+  EXPECT_TRUE(is(of(scale_math::pow2, amax_of(inf)), 0x7F000000u, 0x00400000u));
+  EXPECT_TRUE(is(of(scale_math::div, nothing_counted), binary32::one, binary32::one));
+}
+
+TEST(Scale, AnInfiniteFactorBecomesWhatTheRuleSays) {
+  constexpr std::uint32_t bf16_max = 0x7F7F0000u;
+  const auto of = [](scale_math math, std::uint32_t a) {
+    return scale_of(spec_of(format_id::e4m3), {math, nonfinite::te, 0, inf, bf16_max}, amax_of(a));
+  };
+  EXPECT_TRUE(is(of(scale_math::te, 1), 0x00202020u, bf16_max));
+  EXPECT_TRUE(is(of(scale_math::te_pow2, 1), 0x00400000u, 0x7F000000u));
+  // Just no overflow: S of its own, beyond bf16's largest.
+  EXPECT_EQ(of(scale_math::te, bits(0x1.c00002p-120f)).factor, 0x7F7FFFFFu);
+  for (const scale_math math : {scale_math::div, scale_math::rcp, scale_math::dg_tile}) {
+    EXPECT_EQ(of(math, 1).stored, 0x00800000u);
+  }
+}
+
 TEST(Scale, BoundsAreAppliedInOrder) {
   const format_spec to = spec_of(format_id::e4m3);
   const auto of = [&](std::uint32_t eps, std::uint32_t upper, std::uint32_t a,
                       nonfinite policy = nonfinite::te) {
-    return scale_of(to, {scale_math::pow2, policy, eps, upper}, amax_of(a)).stored;
+    return scale_of(to, {scale_math::pow2, policy, eps, upper, binary32::max_finite}, amax_of(a))
+        .stored;
   };
   EXPECT_EQ(of(0x43E00000u, inf, 0), binary32::one);  // eps = 448 before the zero test
   EXPECT_EQ(of(0x44600000u, inf, 1), 0x40000000u);
@@ -145,7 +197,9 @@ TEST(Scale, BoundsAreAppliedInOrder) {
   EXPECT_EQ(of(0x44600000u, 0x43E00000u, 1), binary32::one);  // the upper bound comes last
   EXPECT_EQ(of(0, 0x43E00000u, inf, nonfinite::propagate), binary32::one);
   EXPECT_EQ(
-      scale_of(to, {scale_math::te, nonfinite::propagate, 0, 0x43E00000u}, amax_of(nan)).stored,
+      scale_of(to, {scale_math::te, nonfinite::propagate, 0, 0x43E00000u, binary32::max_finite},
+               amax_of(nan))
+          .stored,
       nan);
 }
 
@@ -161,6 +215,8 @@ TEST(Scale, CountedMagnitudes) {
       EXPECT_EQ(counted(nonfinite::skip_nonfinite, sign | payload), nothing_counted);
       EXPECT_EQ(counted(nonfinite::propagate, sign | payload), amax_of(nan));
     }
+    EXPECT_EQ(counted(nonfinite::skip_nan, sign | 0x7F800001u), nothing_counted);
+    EXPECT_EQ(counted(nonfinite::skip_nan, sign | inf), amax_of(inf));
     EXPECT_EQ(counted(nonfinite::te, sign | inf), amax_of(inf));
     EXPECT_EQ(counted(nonfinite::skip_nonfinite, sign | inf), nothing_counted);
     EXPECT_EQ(counted(nonfinite::propagate, sign | inf), amax_of(inf));

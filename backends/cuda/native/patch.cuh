@@ -136,7 +136,7 @@ __device__ __forceinline__ std::uint32_t counted_code(const patch_task& t, std::
                                                       std::uint64_t row, std::uint32_t col) {
   const nonfinite policy = t.scale.on_nonfinite;
   const bool counts = code < inf_magnitude<From> || policy == nonfinite::propagate ||
-                      (policy == nonfinite::te && code == inf_magnitude<From>);
+                      (policy != nonfinite::skip_nonfinite && code == inf_magnitude<From>);
   return counts && row < t.rows && col < t.cols ? code + 1 : 0;
 }
 
