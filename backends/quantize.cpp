@@ -57,7 +57,7 @@ void check_space(const const_matrix_view& v, const char* which, memory_space spa
 
 constexpr std::array wide_formats = {format_id::fp32, format_id::fp16, format_id::bf16};
 constexpr std::array code_formats = {format_id::e4m3, format_id::e5m2};
-constexpr std::array scale_formats = {format_id::fp32};
+constexpr std::array scale_formats = {format_id::fp32, format_id::e8m0};
 
 /// A view with its name in messages and what it must be.
 struct named_view {
@@ -113,6 +113,44 @@ format_id target_of(const const_matrix_view& in, const quantize_outputs& o) {
   return codes.data != nullptr ? codes.format : transposed.format;
 }
 
+/// The format of the scales, which both kinds share.
+format_id scale_format_of(const quantize_outputs& o, const quantize_options& options) {
+  const matrix_view& scales = o.scales;
+  const matrix_view& transposed = o.scales_transposed;
+  if (scales.data != nullptr && transposed.data != nullptr && scales.format != transposed.format) {
+    throw invalid_argument("outputs.scales_transposed: format must be that of scales, " +
+                           std::string(name(scales.format)) + ", got " +
+                           std::string(name(transposed.format)));
+  }
+  const bool one_of_both = scales.data != nullptr || transposed.data != nullptr;
+  if (!one_of_both) return format_id::fp32;
+  const format_id format = scales.data != nullptr ? scales.format : transposed.format;
+  if (format == format_id::e8m0 &&
+      (options.multipliers.data != nullptr || !is_power_of_two(options.math))) {
+    throw invalid_argument(
+        "outputs: scales in e8m0 need a math whose scales are powers of two, got " +
+        std::string(options.multipliers.data != nullptr ? "options.multipliers"
+                                                        : name(options.math)));
+  }
+  return format;
+}
+
+/// Given multipliers: a view that is read, as large as the scales.
+void check_multipliers(const const_matrix_view& in, const const_matrix_view& v,
+                       const tile_grid& grid, const std::array<named_view, 4>& outputs) {
+  if (v.data == nullptr) return;
+  constexpr std::array formats = {format_id::fp32};
+  check_view(v, "options.multipliers");
+  check_format(v, "options.multipliers", formats);
+  check_shape(v, "options.multipliers", {grid.rows, grid.cols});
+  check_space(v, "options.multipliers", in.space);
+  for (const named_view& output : outputs) {
+    if (output.view.data != nullptr && !are_disjoint(v, output.view)) {
+      throw invalid_argument(std::string(output.name) + ": overlaps options.multipliers");
+    }
+  }
+}
+
 void check_options(const quantize_options& o) {
   if (static_cast<int>(o.math) >= scale_math_count) {
     throw invalid_argument("options.math is not one of scale_math's");
@@ -163,13 +201,20 @@ quantize_call checked(const const_matrix_view& in, const quantize_outputs& outpu
   check_format(in, "in", wide_formats);
   const tile_grid grid = grid_of(in.rows, in.cols, options.tile);
   check_options(options);
-  check_outputs(in, views_of(outputs, in, grid));
+  const auto views = views_of(outputs, in, grid);
+  check_outputs(in, views);
+  check_multipliers(in, options.multipliers, grid, views);
+  const format_id scale_format = scale_format_of(outputs, options);
+  numerics::scale_rule scale = scale_rule_of(options, in.format);
+  if (scale_format == format_id::e8m0) scale.stored_of_zeros = numerics::binary32::min_normal >> 1;
   check_threads(where);
   return {in,
           outputs,
           target_of(in, outputs),
           grid,
-          scale_rule_of(options, in.format),
+          scale,
+          scale_format,
+          options.multipliers,
           cast_rule{options.round, options.on_overflow, options.on_nan},
           options.random,
           options.random.pitch.value_or(static_cast<std::uint64_t>(in.cols)),
@@ -203,6 +248,12 @@ const backend& quantizing_backend(const quantize_call& call, const executor& whe
   };
   const backend& chosen = resolve(where, call.in.space, has);
   check_memory(chosen, call.in.space);
+  if (call.in.space == memory_space::device) {  // no kernel writes or reads these
+    if (call.scale_format == format_id::e8m0) refuse_backend(chosen, "quantize ", "to e8m0 scales");
+    if (call.multipliers.data != nullptr) {
+      refuse_backend(chosen, "quantize ", "by options.multipliers");
+    }
+  }
   if (!has(chosen)) {
     refuse_backend(chosen, "quantize ",
                    std::string(name(call.in.format)) + " to " + std::string(name(call.to)) +
@@ -276,6 +327,9 @@ void dequantize(const const_matrix_view& codes, const const_matrix_view& scales,
   const b::backend& chosen = b::resolve(where, codes.space, has);
   b::check_memory(chosen, codes.space);
   if (!has(chosen)) b::refuse_backend(chosen, "dequantize", "");
+  if (scales.format == format_id::e8m0 && codes.space == memory_space::device) {
+    b::refuse_backend(chosen, "dequantize", " scales in e8m0");
+  }
   if (b::is_empty(codes)) return;
   chosen.quantizes->dequantize({codes, scales, out, grid}, where);
 }

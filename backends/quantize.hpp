@@ -28,6 +28,8 @@ struct quantize_call {
   format_id to;
   tile_grid grid;
   numerics::scale_rule scale;
+  format_id scale_format;         ///< of both kinds of scales: fp32 or e8m0
+  const_matrix_view multipliers;  ///< without data unless scales are given
   cast_rule cast;
   random_stream random;
   std::uint64_t pitch = 0;

@@ -22,7 +22,14 @@ struct scale_rule {
   std::uint32_t eps = 0;
   std::uint32_t upper_bound = binary32::inf;
   std::uint32_t largest_factor = binary32::max_finite;
+  std::uint32_t stored_of_zeros = binary32::one;  ///< of a tile whose amax is 0: 1; in e8m0 2^-127
 };
+
+/// Whether no element of a tile is beyond M once scaled, but for roundings of the factor: no code
+/// saturates.
+SAMEBITS_INLINE constexpr bool bounds_elements(scale_math math) {
+  return math != scale_math::mx_floor && math != scale_math::mx_even;
+}
 
 /// The scale of one tile, as binary32 bits; of several tiles in the lanes of a Word.
 template <class Word>
@@ -47,18 +54,44 @@ SAMEBITS_INLINE constexpr Word raised(Word s) {
   return max_word(s, Word(binary32::min_normal));
 }
 
-/// The power of two at or above t, within 2^-126 .. 2^127, and its reciprocal, which is exact.
-/// Inf and NaN give 2^127.
+/// 2^(e - 127) for an exponent field e in 0 .. 254, where 0 is 2^-127.
 template <class Word>
-SAMEBITS_INLINE constexpr tile_scales<Word> power_of_two_scale(Word t) {
+SAMEBITS_INLINE constexpr Word power_of_two(Word e) {
+  return select(e == Word(0u), Word(binary32::min_normal >> 1), e << 23u);
+}
+
+/// The same as a scale, with its reciprocal, which is exact.
+template <class Word>
+SAMEBITS_INLINE constexpr tile_scales<Word> power_of_two_scale(Word e) {
+  return {power_of_two(e), power_of_two(Word(254u) - e)};
+}
+
+/// t's exponent field, and one more if t is greater than the power of two there.
+template <class Word>
+SAMEBITS_INLINE constexpr Word field_above(Word t) {
   const Word zero = 0u;
-  const Word one = 1u;
-  const Word largest = 254u;
-  const Word above = (t >> 23u) + select((t & Word(0x007FFFFFu)) == zero, zero, one);
-  const Word e = min_word(max_word(above, one), largest);
-  const Word reciprocal =
-      select(e == largest, Word(binary32::min_normal >> 1), (largest - e) << 23u);
-  return {e << 23u, reciprocal};
+  return (t >> 23u) + select((t & Word(0x007FFFFFu)) == zero, zero, Word(1u));
+}
+
+/// The exponent field of an mx maths' scale, 0 .. 254. Inf and NaN give 254.
+template <class Arithmetic, class Word>
+SAMEBITS_INLINE constexpr Word mx_field(scale_math math, const format_spec& to, Word a) {
+  const Word zero = 0u;
+  const Word most = 254u;
+  const std::uint32_t largest = largest_value(to);
+  if (math == scale_math::mx_rceil) {
+    const Word t = Arithmetic::quotient(a, Word(largest));
+    // Below 2^-126 the power of two is 2^-127: half of the subnormals' range.
+    const Word least = select(t > Word(binary32::min_normal >> 1), Word(1u), zero);
+    return min_word(select(t < Word(binary32::min_normal), least, field_above(t)), most);
+  }
+  const std::uint32_t half = 1u << (22 - to.mantissa_bits);  // of the codes' last place
+  Word field = a >> 23u;
+  if (math == scale_math::mx_ceil) field = field_above(a);
+  if (math == scale_math::mx_even) field = (a + Word(half)) >> 23u;
+  const Word emax = (largest >> 23) - 127u;
+  field = max_word(field, emax) - emax;
+  return select(a < Word(binary32::inf), field, most);
 }
 
 /// Whether the factor is M / a of its own account.
@@ -84,11 +117,13 @@ SAMEBITS_INLINE constexpr tile_scales<Word> scale_of_factor(scale_math math, Wor
   return {Arithmetic::quotient(Word(binary32::one), factor), factor};
 }
 
-/// The formulas alone, for an amax that is not zero. M is `largest`.
+/// The formulas alone, for an amax that is not zero.
 template <class Arithmetic = binary32::integers, class Word = std::uint32_t>
-SAMEBITS_INLINE constexpr tile_scales<Word> scale_of_amax(scale_math math, Word largest, Word a,
-                                                          Word largest_factor) {
+SAMEBITS_INLINE constexpr tile_scales<Word> scale_of_amax(scale_math math, const format_spec& to,
+                                                          Word a, Word largest_factor) {
+  if (is_mx(math)) return power_of_two_scale(mx_field<Arithmetic>(math, to, a));
   const Word one = binary32::one;
+  const Word largest = largest_value(to);
   Word inverse = one;
   if (divides_by_amax(math)) inverse = Arithmetic::quotient(largest, a);
   if (math == scale_math::te || math == scale_math::te_pow2) {
@@ -96,7 +131,9 @@ SAMEBITS_INLINE constexpr tile_scales<Word> scale_of_amax(scale_math math, Word 
   }
   const Word t = multiplies_amax(math) ? Arithmetic::product(a, Arithmetic::quotient(one, largest))
                                        : Arithmetic::quotient(a, largest);
-  if (math == scale_math::pow2) return power_of_two_scale(t);
+  if (math == scale_math::pow2) {
+    return power_of_two_scale(min_word(max_word(field_above(t), Word(1u)), Word(254u)));
+  }
   const Word s = raised(t);
   if (math == scale_math::div) return {s, s};
   if (!divides_by_amax(math)) return {s, Arithmetic::quotient(one, s)};
@@ -118,10 +155,16 @@ SAMEBITS_INLINE constexpr tile_scales<Word> scales_of(const format_spec& to, con
   const Word a = select(amax > inf, amax, bounded);
   mask_of<Word> unit = amax == Word(static_cast<std::uint32_t>(nothing_counted));
   if (rule.on_nonfinite == nonfinite::te) unit = unit | (amax == inf);
-  unit = unit | (a == Word(0u));
-  const tile_scales<Word> s = scale_of_amax<Arithmetic>(
-      rule.math, Word(largest_value(to)), select(unit, one, a), Word(rule.largest_factor));
-  return {select(unit, one, s.stored), select(unit, one, s.factor)};
+  const mask_of<Word> zeros = a == Word(0u);
+  tile_scales<Word> s = scale_of_amax<Arithmetic>(rule.math, to, select(unit | zeros, one, a),
+                                                  Word(rule.largest_factor));
+  if (is_mx(rule.math) && rule.on_nonfinite == nonfinite::propagate) {
+    const mask_of<Word> poisoned = a > Word(binary32::max_finite);
+    s = {select(poisoned, Word(binary32::nan), s.stored),
+         select(poisoned, Word(binary32::nan), s.factor)};
+  }
+  s.stored = select(zeros, Word(rule.stored_of_zeros), s.stored);
+  return {select(unit, one, s.stored), select(unit | zeros, one, s.factor)};
 }
 
 /// The scale of a tile whose elements have this amax.
@@ -130,6 +173,15 @@ SAMEBITS_INLINE constexpr tile_scale scale_of(const format_spec& to, const scale
                                               tile_amax amax) {
   return scales_of<Arithmetic>(to, rule, static_cast<std::uint32_t>(amax));
 }
+
+/// A scale that is given as S.
+template <class Arithmetic = binary32::integers>
+SAMEBITS_INLINE constexpr tile_scale scale_of_multiplier(std::uint32_t multiplier) {
+  return {Arithmetic::quotient(binary32::one, multiplier), multiplier};
+}
+
+/// s as an e8m0 code, which it is: a power of two in 2^-127 .. 2^127, or FF for Inf and NaN.
+SAMEBITS_INLINE constexpr std::uint32_t e8m0_of(std::uint32_t stored) { return stored >> 23; }
 
 /// y: the scaled element, which is then cast. A NaN becomes the canonical one.
 template <class Arithmetic = binary32::integers>

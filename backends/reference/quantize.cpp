@@ -43,6 +43,13 @@ std::uint32_t element_of_view(const const_matrix_view& v, std::int64_t row, std:
   return numerics::decode<std::uint32_t>(spec_of(v.format), code);
 }
 
+/// A scale of fp32 or e8m0 as binary32 bits.
+std::uint32_t scale_at(const const_matrix_view& v, std::int64_t row, std::int64_t col) {
+  const std::uint32_t code = v.format == format_id::e8m0 ? load<std::uint8_t>(v, row, col)
+                                                         : load<std::uint32_t>(v, row, col);
+  return numerics::decode<std::uint32_t>(spec_of(v.format), code);
+}
+
 /// Calls f(row, col, number) for elements [begin, end) of a matrix in row-major order; number
 /// counts from 0.
 template <class Function>
@@ -60,6 +67,9 @@ void for_each_element(std::int64_t cols, element_range range, const Function& f)
 }
 
 numerics::tile_scale scale_of_tile(const quantize_call& call, std::int64_t row, std::int64_t col) {
+  if (call.multipliers.data != nullptr) {
+    return numerics::scale_of_multiplier(load<std::uint32_t>(call.multipliers, row, col));
+  }
   const tile_grid& g = call.grid;
   const std::int64_t row_end = std::min(call.in.rows, (row + 1) * g.tile_rows);
   const std::int64_t col_end = std::min(call.in.cols, (col + 1) * g.tile_cols);
@@ -73,6 +83,15 @@ numerics::tile_scale scale_of_tile(const quantize_call& call, std::int64_t row, 
   return numerics::scale_of(spec_of(call.to), call.scale, amax);
 }
 
+void store_scale(const matrix_view& v, std::int64_t row, std::int64_t col, std::uint32_t stored) {
+  if (v.data == nullptr) return;
+  if (v.format == format_id::e8m0) {
+    store<std::uint8_t>(v, row, col, numerics::e8m0_of(stored));
+  } else {
+    store<std::uint32_t>(v, row, col, stored);
+  }
+}
+
 /// The scales of all tiles in row-major order; writes those that are wanted.
 std::vector<numerics::tile_scale> scales_of(const quantize_call& call, int threads) {
   const tile_grid& g = call.grid;
@@ -82,10 +101,8 @@ std::vector<numerics::tile_scale> scales_of(const quantize_call& call, int threa
     for_each_element(g.cols, range, [&](std::int64_t row, std::int64_t col, std::size_t i) {
       const numerics::tile_scale s = scale_of_tile(call, row, col);
       scales[static_cast<std::size_t>(range.begin) + i] = s;
-      if (o.scales.data != nullptr) store<std::uint32_t>(o.scales, row, col, s.stored);
-      if (o.scales_transposed.data != nullptr) {
-        store<std::uint32_t>(o.scales_transposed, col, row, s.stored);
-      }
+      store_scale(o.scales, row, col, s.stored);
+      store_scale(o.scales_transposed, col, row, s.stored);
     });
   };
   const std::int64_t tile = std::min(g.tile_rows * g.tile_cols, elements_worth_a_thread);
@@ -97,14 +114,17 @@ std::vector<numerics::tile_scale> scales_of(const quantize_call& call, int threa
 class element_pass {
  public:
   element_pass(const quantize_call& call, const std::vector<numerics::tile_scale>& scales)
-      : call_(call), scales_(scales), to_(spec_of(call.to)) {}
+      : call_(call),
+        scales_(scales),
+        to_(spec_of(call.to)),
+        math_(call.multipliers.data != nullptr ? scale_math::te : call.scale.math) {}
 
   quantized_element operator()(std::int64_t row, std::int64_t col) const {
     const tile_grid& g = call_.grid;
     const numerics::tile_scale& scale =
         scales_[static_cast<std::size_t>(row / g.tile_rows * g.cols + col / g.tile_cols)];
     const std::uint32_t x = element_of_view(call_.in, row, col);
-    const std::uint32_t y = numerics::scaled(call_.scale.math, scale, x);
+    const std::uint32_t y = numerics::scaled(math_, scale, x);
     const auto cast = numerics::encode<std::uint32_t>(to_, call_.cast, y, dither(row, col));
     const quantize_outputs& o = call_.outputs;
     if (o.codes.data != nullptr) store<std::uint8_t>(o.codes, row, col, cast.code);
@@ -128,6 +148,7 @@ class element_pass {
   const quantize_call& call_;
   const std::vector<numerics::tile_scale>& scales_;
   format_spec to_;
+  scale_math math_;
 };
 
 /// Quantizes the elements of a chunk, and counts them if asked to.
@@ -178,7 +199,7 @@ void reference_dequantize(const dequantize_call& call, const executor& where) {
   const tile_grid& g = call.grid;
   for_each_piece(call.codes.rows * call.codes.cols, where.threads, [&](element_range range) {
     for_each_element(call.codes.cols, range, [&](std::int64_t row, std::int64_t col, std::size_t) {
-      const auto s = load<std::uint32_t>(call.scales, row / g.tile_rows, col / g.tile_cols);
+      const std::uint32_t s = scale_at(call.scales, row / g.tile_rows, col / g.tile_cols);
       const std::uint32_t y = numerics::rescaled(from, load<std::uint8_t>(call.codes, row, col), s);
       const auto cast = numerics::encode<std::uint32_t>(to, cast_rule{}, y, 0);
       if (to.storage_bits == 32) {

@@ -20,7 +20,8 @@ bool has_contiguous_rows(const const_matrix_view& v) { return v.col_stride == 1 
 /// What the kernels take.
 bool is_dense(const quantize_call& call) {
   const quantize_outputs& o = call.outputs;
-  return o.codes.data != nullptr && o.codes_transposed.data == nullptr && o.statistics == nullptr &&
+  return call.scale_format == format_id::fp32 && call.multipliers.data == nullptr &&
+         o.codes.data != nullptr && o.codes_transposed.data == nullptr && o.statistics == nullptr &&
          has_contiguous_rows(call.in) && has_contiguous_rows(o.codes);
 }
 

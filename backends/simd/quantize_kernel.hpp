@@ -165,6 +165,7 @@ struct block_pass {
     const bool one = b.tiles == 1;
     const auto tile = static_cast<unsigned long long>(call.grid.tile_cols);
     const bool bounded = call.scale.upper_bound == numerics::binary32::inf &&
+                         numerics::bounds_elements(call.scale.math) &&
                          Isa::largest(most) < numerics::inf_code(Source::spec());
     cast_rows(b, {factors, one ? 63 : __builtin_ctzll(tile), !one && tile == 1, bounded});
   }

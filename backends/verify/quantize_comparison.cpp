@@ -214,6 +214,8 @@ void quantize_comparer::compare(const quantization& q, std::span<quantize_tally>
       q.to,
       grid,
       q.scale,
+      format_id::fp32,
+      {},
       q.cast,
       q.random,
       q.random.pitch.value_or(static_cast<std::uint64_t>(q.in.cols))};

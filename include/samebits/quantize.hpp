@@ -59,6 +59,10 @@ struct quantize_options {
   nan_policy on_nan = nan_policy::canonical;
   random_stream random = {};  ///< read only by rounding::stochastic
   scale_overflow on_scale_overflow = scale_overflow::flt_max;  ///< read only by te and te_pow2
+  /// [scales_shape(rows, cols, tile)] in fp32, in host memory: S of each tile where scales are
+  /// given and not computed. Then y = RN(x * S), s = RN(1 / S), and `math`, the bounds and the
+  /// non-finite policy are not read. A view without data: scales are computed. Host backends alone.
+  const_matrix_view multipliers = {};
   /// In the memory of the views, or null. Where it points to a value other than 0 nothing is
   /// written. A device backend reads it when its kernels run.
   const std::uint32_t* skip_if_nonzero = nullptr;
@@ -95,10 +99,12 @@ struct quantize_statistics {
 
 /// What is wanted of a quantization; a view without data, and a null pointer, are not.
 struct quantize_outputs {
-  matrix_view codes = {};   ///< [rows, cols], e4m3 or e5m2
-  matrix_view scales = {};  ///< scales_shape(rows, cols, tile), fp32: dequantization scales
+  matrix_view codes = {};  ///< [rows, cols], e4m3 or e5m2
+  /// scales_shape(rows, cols, tile): dequantization scales in fp32; or in e8m0, on host backends
+  /// and of maths whose scales are powers of two. A tile of zeros is 1 in fp32 and 00 in e8m0.
+  matrix_view scales = {};
   matrix_view codes_transposed = {};          ///< [cols, rows]; the same codes, by the same tiles
-  matrix_view scales_transposed = {};         ///< the transpose of the scales, fp32
+  matrix_view scales_transposed = {};         ///< the transpose of the scales, in their format
   quantize_statistics* statistics = nullptr;  ///< in the memory of the views
 };
 
@@ -114,11 +120,11 @@ struct quantize_outputs {
 /// nothing but, where options.workspace is empty, the workspace.
 ///
 /// Throws invalid_argument, before anything is written, for: a format, shape, tile or option that
-/// is none of the above, a workspace that is too small or misaligned, neither kind of codes wanted,
-/// negative sizes or strides, outputs whose elements share memory, views that overlap or lie in
-/// different memory or not in the backend's, an unknown backend name; unsupported for a backend
-/// that this machine lacks or that cannot quantize; environment_error, where statistics are wanted,
-/// as tree_sum does.
+/// is none of the above, e8m0 scales of other maths, a workspace that is too small or misaligned,
+/// neither kind of codes wanted, negative sizes or strides, outputs whose elements share memory,
+/// views that overlap or lie in different memory or not in the backend's, an unknown backend name;
+/// unsupported for a backend that this machine lacks or that cannot quantize; environment_error,
+/// where statistics are wanted, as tree_sum does.
 void quantize(const const_matrix_view& in, const quantize_outputs& outputs,
               const quantize_options& options = {}, const executor& where = {});
 
@@ -128,9 +134,9 @@ std::size_t quantize_workspace(const const_matrix_view& in, const quantize_outpu
                                const quantize_options& options = {}, const executor& where = {});
 
 /// out [rows, cols] in fp32, fp16 or bf16 = codes [rows, cols] in e4m3 or e5m2 times the scales
-/// [scales_shape(rows, cols, tile)] in fp32 of their tiles: RN(value * s) in binary32, rounded to
-/// nearest even, overflow::ieee, into out's format. Transposed outputs of quantize() are taken with
-/// the transposed tile. Throws as quantize() does.
+/// [scales_shape(rows, cols, tile)] in fp32 or, on the host, e8m0 of their tiles: RN(value * s) in
+/// binary32, rounded to nearest even, overflow::ieee, into out's format. Transposed outputs of
+/// quantize() are taken with the transposed tile. Throws as quantize() does.
 void dequantize(const const_matrix_view& codes, const const_matrix_view& scales,
                 const matrix_view& out, const tile_shape& tile, const executor& where = {});
 

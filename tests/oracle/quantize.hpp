@@ -38,6 +38,8 @@ struct quantize_rule {
   /// Read by rounding::stochastic alone; element (r, c) of the source draws at index
   /// offset + r * pitch + c for both outputs.
   random_stream random;
+  /// Not empty: S of each tile, row-major binary32 codes, in the place of the rule.
+  std::vector<std::uint32_t> multipliers = {};
 };
 
 /// Everything a quantizer returns. Matrices are dense and row-major.
@@ -46,6 +48,7 @@ struct quantized {
   std::vector<std::uint32_t> scales;             ///< [⌈M/bm⌉, ⌈K/bk⌉], binary32 codes of s
   std::vector<std::uint8_t> codes_transposed;    ///< [K, M]
   std::vector<std::uint32_t> scales_transposed;  ///< [⌈K/bk⌉, ⌈M/bm⌉]
+  std::vector<std::uint32_t> e8m0;               ///< the scales' e8m0 codes; empty for other maths
   quantize_statistics statistics;
 };
 

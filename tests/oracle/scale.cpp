@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "oracle/convert.hpp"
 #include "oracle/elementary.hpp"
+#include "oracle/exact.hpp"
 
 namespace samebits::oracle {
 namespace {
@@ -97,6 +99,65 @@ tile_scale pow2_scale(std::uint32_t m, std::uint32_t a) {
   return {power_of_two_code(e), power_of_two_code(254 - e)};
 }
 
+cpp_rational power(int k) {
+  const cpp_int shifted = cpp_int(1) << (k < 0 ? -k : k);
+  return k < 0 ? cpp_rational(1, shifted) : cpp_rational(shifted);
+}
+
+/// The rational of a positive finite code.
+cpp_rational value_of(std::uint32_t code) {
+  return rational_of(decode(format_named("fp32"), code));
+}
+
+/// Within 1 of the exponent of a > 0.
+int about_exponent(const cpp_rational& a) {
+  return static_cast<int>(msb(numerator(a))) - static_cast<int>(msb(denominator(a)));
+}
+
+/// The largest k with 2^k * (1 - part) <= a; part is below a half.
+int exponent_below(const cpp_rational& a, const cpp_rational& part) {
+  int k = about_exponent(a) + 2;
+  while (power(k) * (1 - part) > a) --k;
+  return k;
+}
+
+/// The least k with 2^k >= a.
+int exponent_above(const cpp_rational& a) {
+  int k = about_exponent(a) - 1;
+  while (power(k) < a) ++k;
+  return k;
+}
+
+/// The exponent of an mx maths' scale before it is clamped; a is finite.
+int mx_exponent(scale_math math, const format& to, std::uint32_t m, std::uint32_t a) {
+  if (math == scale_math::mx_rceil) {
+    const std::uint32_t t = divide32(a, m);
+    return t == 0 ? -127 : exponent_above(value_of(t));
+  }
+  const int emax = exponent_below(value_of(m), 0);
+  if (math == scale_math::mx_floor) return exponent_below(value_of(a), 0) - emax;
+  if (math == scale_math::mx_ceil) return exponent_above(value_of(a)) - emax;
+  // Rounded to the codes' precision, 2^k is reached from the midpoint below it on: the number with
+  // all mantissa bits set is odd, so that the tie goes to 2^k.
+  const int mantissa = to.name == "e4m3" ? 3 : 2;
+  return exponent_below(value_of(a), power(-mantissa - 2)) - emax;
+}
+
+tile_scale mx_scale(scale_math math, const format& to, std::uint32_t m, std::uint32_t a) {
+  const int k = a >= infinity ? 127 : std::clamp(mx_exponent(math, to, m, a), -127, 127);
+  return {power_of_two_code(static_cast<std::uint32_t>(k + 127)),
+          power_of_two_code(static_cast<std::uint32_t>(127 - k))};
+}
+
+bool is_mx(scale_math math) { return math >= scale_math::mx_floor && math <= scale_math::mx_rceil; }
+
+/// max(a, eps), min(a, upper bound); a NaN passes.
+std::uint32_t bounded(const scale_rule& rule, std::uint32_t a) {
+  if (is_nan(a)) return a;
+  const std::uint32_t raised_to_eps = std::max(a, rule.eps);
+  return rule.upper_bound ? std::min(raised_to_eps, *rule.upper_bound) : raised_to_eps;
+}
+
 }  // namespace
 
 tile_scale scale_of_amax(scale_math math, const format& to, std::uint32_t a,
@@ -116,6 +177,10 @@ tile_scale scale_of_amax(scale_math math, const format& to, std::uint32_t a,
     case scale_math::dg_tile: return {raised(divide32(a, m)), capped_inverse(m, a)};
     case scale_math::sgl_v2: return {raised(by_reciprocal(m, a)), capped_inverse(m, a)};
     case scale_math::te_pow2: return te_pow2_scale(m, a, infinite_factor);
+    case scale_math::mx_floor:
+    case scale_math::mx_ceil:
+    case scale_math::mx_even:
+    case scale_math::mx_rceil: return mx_scale(math, to, m, a);
   }
   throw std::invalid_argument("oracle: rule.math is not a scale_math value");
 }
@@ -126,12 +191,26 @@ tile_scale scale_of_tile(const scale_rule& rule, const format& to,
   const tile_amax amax = amax_of(elements, rule.on_nonfinite);
   if (amax.nothing_left) return {};
   if (rule.on_nonfinite == nonfinite::te && amax.value == infinity) return {};
-  std::uint32_t a = amax.value;
-  if (!is_nan(a)) {
-    a = std::max(a, rule.eps);
-    if (rule.upper_bound) a = std::min(a, *rule.upper_bound);
-  }
+  const std::uint32_t a = bounded(rule, amax.value);
+  const bool poisoned = rule.on_nonfinite == nonfinite::propagate && a >= infinity;
+  if (poisoned && is_mx(rule.math)) return {canonical_nan, canonical_nan};
   return scale_of_amax(rule.math, to, a, rule.infinite_factor);
+}
+
+std::uint8_t e8m0_of_tile(const scale_rule& rule, const format& to,
+                          std::span<const std::uint32_t> elements) {
+  if (!is_mx(rule.math) && rule.math != scale_math::pow2 && rule.math != scale_math::te_pow2) {
+    throw std::invalid_argument("oracle: rule.math has scales that are no powers of two");
+  }
+  const tile_scale scale = scale_of_tile(rule, to, elements);
+  const tile_amax amax = amax_of(elements, rule.on_nonfinite);
+  if (!amax.nothing_left && bounded(rule, amax.value) == 0) return 0x00;
+  return static_cast<std::uint8_t>(
+      convert(format_named("fp32"), format_named("e8m0"), scale.s, {}));
+}
+
+tile_scale scale_of_multiplier(std::uint32_t multiplier) {
+  return {divide32(one, multiplier), multiplier};
 }
 
 std::uint32_t scaled(scale_math math, const tile_scale& scale, std::uint32_t x) {
@@ -139,7 +218,7 @@ std::uint32_t scaled(scale_math math, const tile_scale& scale, std::uint32_t x) 
 }
 
 void require_valid(const scale_rule& rule) {
-  if (rule.math > scale_math::te_pow2) {
+  if (rule.math > scale_math::mx_rceil) {
     throw std::invalid_argument("oracle: rule.math is not a scale_math value");
   }
   if (rule.on_nonfinite > nonfinite::skip_nan) {

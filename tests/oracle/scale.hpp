@@ -10,6 +10,8 @@
 // - s is raised to 2^-126 before r is taken in every maths but te and te_pow2: where r = RN(M / a)
 //   belongs to an s that was raised, r is the reciprocal of the raised one, at most 2^126.
 // - te_pow2 cuts S down to a power of two after S = Inf is replaced; S = NaN stays.
+// - mx maths: the exponent of s is clamped to -127 .. 127; an Inf that is no NaN by then gives 127,
+//   under propagate NaN and Inf give s = r = NaN. mx_rceil is over a quotient rounded to binary32.
 // - S = Inf becomes FLT_MAX, or the input's largest value, before s = RN(1/S) is taken; an s of Inf
 // (propagate alone) stays.
 #pragma once
@@ -22,9 +24,22 @@
 
 namespace samebits::oracle {
 
-enum class scale_math : std::uint8_t { te, div, rcp, pow2, dg_cuda, dg_tile, sgl_v2, te_pow2 };
+enum class scale_math : std::uint8_t {
+  te,
+  div,
+  rcp,
+  pow2,
+  dg_cuda,
+  dg_tile,
+  sgl_v2,
+  te_pow2,
+  mx_floor,
+  mx_ceil,
+  mx_even,
+  mx_rceil
+};
 
-inline constexpr int scale_math_count = 8;
+inline constexpr int scale_math_count = 12;
 
 /// What NaN and Inf do to a tile's amax.
 enum class nonfinite : std::uint8_t { te, skip_nonfinite, propagate, skip_nan };
@@ -55,6 +70,14 @@ tile_scale scale_of_amax(scale_math math, const format& to, std::uint32_t a,
 /// upper bound, zero test, scale. Throws std::invalid_argument on a bad rule.
 tile_scale scale_of_tile(const scale_rule& rule, const format& to,
                          std::span<const std::uint32_t> elements);
+
+/// What an e8m0 scale output holds for that tile: 00 where a = 0, else the code of s. The math's
+/// scales are powers of two; throws std::invalid_argument for another.
+std::uint8_t e8m0_of_tile(const scale_rule& rule, const format& to,
+                          std::span<const std::uint32_t> elements);
+
+/// The scale of a tile that is given as S: s = 1 / S; elements are scaled as by te.
+tile_scale scale_of_multiplier(std::uint32_t multiplier);
 
 /// y of the element x: RN(x * factor), or RN(x / factor) for div.
 std::uint32_t scaled(scale_math math, const tile_scale& scale, std::uint32_t x);

@@ -107,6 +107,31 @@ tile_scale power_of_two_scale(const number& a, const number& m) {
   return {positive, k == 127 ? 0x00400000u : negative};
 }
 
+/// The exponent of an mx maths' scale, before it is clamped.
+int mx_exponent(scale_math math, const format& to, const number& a, const number& m) {
+  const auto floor_of = [](const number& x) { return x.exponent + 23; };
+  const auto above = [&](const number& x) {
+    return floor_of(x) + (x.significand == one.significand ? 0 : 1);
+  };
+  if (math == scale_math::mx_rceil) {
+    const std::uint32_t t = nearest_quotient(a, m);
+    return t == 0 ? -127 : above(decode_positive(t));
+  }
+  if (math == scale_math::mx_ceil) return above(a) - floor_of(m);
+  if (math == scale_math::mx_floor) return floor_of(a) - floor_of(m);
+  const std::uint64_t half = to.name == "e4m3" ? 1u << 19 : 1u << 20;  // of the codes' last place
+  const bool carries = a.significand + half >= std::uint64_t{1} << 24;
+  return floor_of(a) + (carries ? 1 : 0) - floor_of(m);
+}
+
+tile_scale mx_scale(int exponent) {
+  const int k = std::clamp(exponent, -127, 127);
+  const auto code_of = [](int power) {
+    return power == -127 ? 0x00400000u : static_cast<std::uint32_t>(power + 127) * 0x00800000u;
+  };
+  return {code_of(k), code_of(-k)};
+}
+
 }  // namespace
 
 std::uint32_t integer_quotient(std::uint32_t a, std::uint32_t b) {
@@ -142,6 +167,10 @@ tile_scale scale_exact(scale_math math, const format& to, std::uint32_t amax) {
     case scale_math::sgl_v2:
       return {raised_product(a, m), std::min(nearest_quotient(m, a), two_to_126)};
     case scale_math::pow2: return power_of_two_scale(a, m);
+    case scale_math::mx_floor:
+    case scale_math::mx_ceil:
+    case scale_math::mx_even:
+    case scale_math::mx_rceil: return mx_scale(mx_exponent(math, to, a, m));
   }
   throw std::invalid_argument("oracle: math is not a scale_math value");
 }

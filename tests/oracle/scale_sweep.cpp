@@ -17,6 +17,24 @@ constexpr std::uint64_t amax_end = 0x7F800000;
 float value(std::uint32_t code) { return std::bit_cast<float>(code); }
 std::uint32_t code(float x) { return std::bit_cast<std::uint32_t>(x); }
 
+/// The least or the largest power of two, by the machine's comparisons and products.
+tile_scale mx_witness(scale_math math, float m, float a) {
+  const double wide = static_cast<double>(a);
+  const double emax = m == 448 ? 256 : 32768;
+  const double half_last_place = m == 448 ? 1 - 0x1p-5 : 1 - 0x1p-4;  // below a power of two
+  double s = 0x1p-127;
+  if (math == scale_math::mx_rceil) {
+    const double t = static_cast<double>(a / m);
+    while (s < t) s *= 2;
+  } else if (math == scale_math::mx_ceil) {
+    while (s * emax < wide) s *= 2;
+  } else {
+    const double least = math == scale_math::mx_even ? half_last_place : 1;
+    while (2 * s * emax * least <= wide) s *= 2;
+  }
+  return {code(static_cast<float>(s)), code(static_cast<float>(1 / s))};
+}
+
 /// The formulas of contract §7 in the machine's own binary32.
 tile_scale witness(scale_math math, float m, float a) {
   const float least = 0x1p-126f;
@@ -51,6 +69,10 @@ tile_scale witness(scale_math math, float m, float a) {
       const std::uint32_t e = std::clamp((t >> 23) + ((t & 0x7FFFFF) != 0 ? 1 : 0), 1u, 254u);
       return {e << 23, e == 254 ? 0x00400000u : (254 - e) << 23};
     }
+    case scale_math::mx_floor:
+    case scale_math::mx_ceil:
+    case scale_math::mx_even:
+    case scale_math::mx_rceil: return mx_witness(math, m, a);
   }
   throw std::invalid_argument("math");
 }

@@ -20,8 +20,9 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr std::array<scale_math, scale_math_count> all_maths{
-    scale_math::te,      scale_math::div,     scale_math::rcp,    scale_math::pow2,
-    scale_math::dg_cuda, scale_math::dg_tile, scale_math::sgl_v2, scale_math::te_pow2};
+    scale_math::te,       scale_math::div,     scale_math::rcp,     scale_math::pow2,
+    scale_math::dg_cuda,  scale_math::dg_tile, scale_math::sgl_v2,  scale_math::te_pow2,
+    scale_math::mx_floor, scale_math::mx_ceil, scale_math::mx_even, scale_math::mx_rceil};
 const format& e4m3 = format_named("e4m3");
 const format& e5m2 = format_named("e5m2");
 
@@ -122,6 +123,66 @@ TEST(OracleScale, TinyAmaxOfTheFurtherMaths) {
             (tile_scale{0x00400000, 0x7F000000}));
   EXPECT_EQ(scale_of_amax(scale_math::te_pow2, e4m3, 1, 0x477FE000),
             (tile_scale{0x38000000, 0x47000000}));
+}
+
+// a = f * 2^8 for e4m3: scale 1, 2^8 / 1 and so on, each at the edge of a maths.
+TEST(OracleScale, MxModesAtTheirEdges) {
+  const auto s = [](scale_math math, float a, const format& to = e4m3) {
+    return value(scale_of_amax(math, to, code(a)).s);
+  };
+  const float below512 = value(code(512) - 1);
+  EXPECT_EQ(s(scale_math::mx_floor, 256), 1);
+  EXPECT_EQ(s(scale_math::mx_floor, below512), 1);
+  EXPECT_EQ(s(scale_math::mx_floor, 512), 2);
+  EXPECT_EQ(s(scale_math::mx_ceil, 256), 1);
+  EXPECT_EQ(s(scale_math::mx_ceil, value(code(256) + 1)), 2);
+  EXPECT_EQ(s(scale_math::mx_even, value(code(496) - 1)), 1);  // 496: between 480 and 512
+  EXPECT_EQ(s(scale_math::mx_even, 496), 2);
+  EXPECT_EQ(s(scale_math::mx_rceil, 448), 1);
+  EXPECT_EQ(s(scale_math::mx_rceil, value(code(448) + 1)), 2);
+  // e5m2: emax 15, one mantissa bit less: 61440 lies between 57344 and 65536.
+  EXPECT_EQ(s(scale_math::mx_floor, 65535, e5m2), 1);
+  EXPECT_EQ(s(scale_math::mx_even, value(code(61440) - 1), e5m2), 1);
+  EXPECT_EQ(s(scale_math::mx_even, 61440, e5m2), 2);
+  EXPECT_EQ(s(scale_math::mx_rceil, 57344, e5m2), 1);
+  // The ends of e8m0.
+  const tile_scale least{0x00400000, 0x7F000000};
+  for (const scale_math math :
+       {scale_math::mx_floor, scale_math::mx_ceil, scale_math::mx_even, scale_math::mx_rceil}) {
+    EXPECT_EQ(scale_of_amax(math, e4m3, 1), least);
+    EXPECT_EQ(scale_of_amax(math, e4m3, 0x7F800000), (tile_scale{0x7F000000, 0x00400000}));
+  }
+  EXPECT_EQ(s(scale_math::mx_floor, value(0x7F7FFFFF)), 0x1p119f);
+  EXPECT_EQ(s(scale_math::mx_even, value(0x7F7FFFFF)), 0x1p120f);
+  // t = 2^-127 and the next one.
+  EXPECT_EQ(scale_of_amax(scale_math::mx_rceil, e4m3, code(0x1.cp-119f)), least);
+  EXPECT_EQ(s(scale_math::mx_rceil, 0x1.c00002p-119f * 1.0000004f), 0x1p-126f);
+}
+
+TEST(OracleScale, MxBytes) {
+  const auto byte = [](scale_math math, nonfinite policy, std::vector<std::uint32_t> x) {
+    return e8m0_of_tile({math, policy, 0, {}}, e4m3, x);
+  };
+  constexpr std::uint32_t inf = 0x7F800000, nan = 0xFFC00001;
+  const std::uint32_t one = code(1);
+  for (const scale_math math :
+       {scale_math::mx_floor, scale_math::mx_ceil, scale_math::mx_even, scale_math::mx_rceil}) {
+    for (const nonfinite policy :
+         {nonfinite::te, nonfinite::skip_nonfinite, nonfinite::propagate, nonfinite::skip_nan}) {
+      EXPECT_EQ(byte(math, policy, {0, 0x80000000}), 0x00);
+      EXPECT_EQ(byte(math, policy, {one}), 119);
+      EXPECT_EQ(byte(math, policy, {one, nan}), policy == nonfinite::propagate ? 0xFF : 119);
+      EXPECT_EQ(byte(math, policy, {nan}), policy == nonfinite::propagate ? 0xFF : 0x7F);
+    }
+    EXPECT_EQ(byte(math, nonfinite::te, {one, inf}), 0x7F);
+    EXPECT_EQ(byte(math, nonfinite::skip_nonfinite, {one, inf}), 119);
+    EXPECT_EQ(byte(math, nonfinite::skip_nan, {one, inf, nan}), 0xFE);
+    EXPECT_EQ(byte(math, nonfinite::propagate, {one, inf}), 0xFF);
+  }
+  EXPECT_EQ(byte(scale_math::pow2, nonfinite::te, {0}), 0x00);
+  EXPECT_EQ(byte(scale_math::pow2, nonfinite::te, {1}), 0x01);
+  EXPECT_EQ(byte(scale_math::te_pow2, nonfinite::te, {1}), 0x00);
+  EXPECT_THROW(byte(scale_math::te, nonfinite::te, {one}), std::invalid_argument);
 }
 
 // 1/448 = 2^-9 * 8/7 is no binary32 number, so products with it and quotients round apart; what is

@@ -153,6 +153,7 @@ TEST(QuantizeLaws, CodesAreOfTheElementsScaledByTheStoredScale) {
   expect_holds("codes", 700, [&] {
     quantize_case c = *generator;
     c.options.math = scale_math::pow2;
+    c.scale_format = format_id::fp32;
     c.options.round = rounding::nearest_even;
     strided_buffer in = matrix_of(c);
     const quantize_result q = quantized(c, in, on_reference(1));
@@ -178,10 +179,12 @@ TEST(QuantizeLaws, CodesAreOfTheElementsScaledByTheStoredScale) {
 
 TEST(QuantizeLaws, RequantizationKeepsTheValues) {
   const rc::Gen<quantize_case> generator = quantize_cases();
-  expect_holds("requantization", 700, [&] {
+  expect_holds("requantization", 1000, [&] {
     quantize_case c = *generator;
     c.options.round = rounding::nearest_even;
-    c.options.math = scale_math::pow2;
+    constexpr scale_math maths[] = {scale_math::pow2,    scale_math::te_pow2, scale_math::mx_floor,
+                                    scale_math::mx_ceil, scale_math::mx_even, scale_math::mx_rceil};
+    c.options.math = maths[c.content % std::size(maths)];
     c.options.upper_bound = quantize_options{}.upper_bound;
     strided_buffer in = matrix_of(c);
     for (std::int64_t i = 0; i < c.in.span(); ++i) {  // finite tiles
@@ -202,6 +205,29 @@ TEST(QuantizeLaws, RequantizationKeepsTheValues) {
     quantize_result r = quantized(again, first, executor_of(c));
     dequantize(r.codes.view(), r.scales.view(), second.view(), c.options.tile, executor_of(c));
     RC_ASSERT(same_bytes(first, second));
+    if (c.options.math == scale_math::mx_floor || c.options.math == scale_math::mx_even) {
+      RC_ASSERT(same_bytes(q.codes, r.codes));
+      RC_ASSERT(same_bytes(q.scales, r.scales));
+    }
+
+    // Codes and scales in every mode when the stored scale is passed back.
+    again.scale_format = format_id::fp32;
+    strided_buffer multipliers(format_id::fp32, c.scales);
+    quantize_result kept(again);
+    for (std::int64_t row = 0; row < c.scales.rows; ++row) {
+      for (std::int64_t col = 0; col < c.scales.cols; ++col) {
+        const std::uint64_t stored =
+            convert_code(c.scale_format, format_id::fp32, q.scales.at(row, col)).code;
+        const std::uint32_t inverse = std::bit_cast<std::uint32_t>(
+            1 / std::bit_cast<float>(static_cast<std::uint32_t>(stored)));
+        multipliers.store(row * c.scales.row_stride + col * c.scales.col_stride, inverse);
+        kept.scales.store(row * c.scales.row_stride + col * c.scales.col_stride, stored);
+      }
+    }
+    again.options.multipliers = multipliers.view();
+    const quantize_result same = quantized(again, first, executor_of(c));
+    RC_ASSERT(same_bytes(q.codes, same.codes));
+    RC_ASSERT(same_bytes(kept.scales, same.scales));
 
     // From the transposed outputs as well, with the transposed tile.
     const array_layout turned{c.in.cols, c.in.rows, 1, c.in.cols, 0};

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "oracle/convert.hpp"
 #include "oracle/quantize.hpp"
 #include "samebits/quantize.hpp"
 #include "support/generators.hpp"
@@ -86,11 +87,15 @@ TEST(QuantizeProperty, EverythingIsTheOracles) {
         judge_of(c.from), judge_of(c.to), elements_of<std::uint32_t>(in, c.in),
         tiling_of(c.in.rows, c.in.cols, c.options.tile), rule_of(c.options, c.from));
 
-    require_equal("scale", elements_of<std::uint32_t>(got.scales, c.scales), expected.scales);
+    const bool bytes = c.scale_format == format_id::e8m0;
+    require_equal("scale", elements_of<std::uint32_t>(got.scales, c.scales),
+                  bytes ? expected.e8m0 : expected.scales);
     require_equal("code", elements_of<std::uint8_t>(got.codes, c.codes), expected.codes);
-    require_equal("transposed scale",
-                  elements_of<std::uint32_t>(got.scales_transposed, c.scales_transposed),
-                  expected.scales_transposed);
+    if (!bytes) {  // of bytes a law: TransposedOutputsAreTheTransposes
+      require_equal("transposed scale",
+                    elements_of<std::uint32_t>(got.scales_transposed, c.scales_transposed),
+                    expected.scales_transposed);
+    }
     require_equal("transposed code",
                   elements_of<std::uint8_t>(got.codes_transposed, c.codes_transposed),
                   expected.codes_transposed);
@@ -114,8 +119,37 @@ TEST(QuantizeProperty, EverythingIsTheOracles) {
              executor_of(c));
     RC_ASSERT(plain.codes.guards_are_intact());
     require_equal("scale alone", elements_of<std::uint32_t>(plain.scales, c.scales),
-                  expected.scales);
+                  bytes ? expected.e8m0 : expected.scales);
     require_equal("code alone", elements_of<std::uint8_t>(plain.codes, c.codes), expected.codes);
+  });
+}
+
+TEST(QuantizeProperty, GivenMultipliersAreTheOracles) {
+  // Any S: Inf, NaN, 0 and negative numbers too.
+  const rc::Gen<quantize_case> generator = quantize_cases();
+  expect_holds("multipliers", 300, [&] {
+    quantize_case c = *generator;
+    c.scale_format = format_id::fp32;
+    strided_buffer in = matrix_of(c);
+    strided_buffer given(format_id::fp32, c.scales);
+    std::mt19937_64 engine(c.content);
+    for (std::int64_t i = 0; i < c.scales.span(); ++i) {
+      const auto family = static_cast<code_family>(engine() % code_family_count);
+      given.store(i, draw_code(family, format_id::fp32, c.from, [&] { return engine(); }));
+    }
+    oracle::quantize_rule rule = rule_of(c.options, c.from);
+    rule.multipliers = elements_of<std::uint32_t>(given, c.scales);
+    if (rule.multipliers.empty()) return;
+    c.options.multipliers = given.view();
+    const quantize_result got = quantized(c, in, executor_of(c));
+    const oracle::quantized expected =
+        oracle::quantize(judge_of(c.from), judge_of(c.to), elements_of<std::uint32_t>(in, c.in),
+                         tiling_of(c.in.rows, c.in.cols, c.options.tile), rule);
+    require_equal("scale", elements_of<std::uint32_t>(got.scales, c.scales), expected.scales);
+    require_equal("code", elements_of<std::uint8_t>(got.codes, c.codes), expected.codes);
+    RC_ASSERT(got.statistics.saturated == expected.statistics.overflowed);
+    RC_ASSERT(std::bit_cast<std::uint64_t>(got.statistics.noise) ==
+              expected.statistics.error_energy);
   });
 }
 
@@ -125,12 +159,13 @@ TEST(QuantizeProperty, DequantizationIsTheOracles) {
   expect_holds("dequantize", 1200, [&] {
     quantize_case c = *generator;
     strided_buffer codes(c.to, c.codes);
-    strided_buffer scales(format_id::fp32, c.scales);
+    strided_buffer scales(c.scale_format, c.scales);
     std::mt19937_64 engine(c.content);
     for (std::int64_t i = 0; i < c.codes.span(); ++i) codes.store(i, engine() & 0xFF);
     for (std::int64_t i = 0; i < c.scales.span(); ++i) {
       const auto family = static_cast<code_family>(engine() % code_family_count);
-      scales.store(i, draw_code(family, format_id::fp32, c.from, [&] { return engine(); }));
+      const auto any = draw_code(family, format_id::fp32, c.from, [&] { return engine(); });
+      scales.store(i, c.scale_format == format_id::e8m0 ? any & 0xFF : any);
     }
     array_layout layout = c.in;
     layout.col_stride = 1;
@@ -138,10 +173,16 @@ TEST(QuantizeProperty, DequantizationIsTheOracles) {
     strided_buffer out(c.from, layout);
     dequantize(codes.view(), scales.view(), out.view(), c.options.tile, executor_of(c));
     RC_ASSERT(out.guards_are_intact());
+    auto factors = elements_of<std::uint32_t>(scales, c.scales);
+    if (c.scale_format == format_id::e8m0) {
+      for (std::uint32_t& code : factors) {
+        code = static_cast<std::uint32_t>(
+            oracle::convert(judge_of(format_id::e8m0), judge_of(format_id::fp32), code, {}));
+      }
+    }
     require_equal("value", elements_of<std::uint32_t>(out, layout),
                   oracle::dequantize(judge_of(c.to), judge_of(c.from),
-                                     elements_of<std::uint8_t>(codes, c.codes),
-                                     elements_of<std::uint32_t>(scales, c.scales),
+                                     elements_of<std::uint8_t>(codes, c.codes), factors,
                                      tiling_of(c.in.rows, c.in.cols, c.options.tile)));
   });
 }

@@ -86,6 +86,7 @@ quantize_case draw_case(const word_source& next) {
   c.from = sources[below(3, next)];
   c.to = below(2, next) == 0 ? format_id::e4m3 : format_id::e5m2;
   c.options = draw_options(next);
+  if (is_power_of_two(c.options.math) && below(2, next) == 0) c.scale_format = format_id::e8m0;
   std::int64_t rows = draw_size(c.options.tile.rows, next);
   std::int64_t cols = draw_size(c.options.tile.cols, next);
   if (below(64, next) == 0) {  // enough for several threads
@@ -122,6 +123,9 @@ std::vector<quantize_case> simpler_cases(const quantize_case& c) {
   if (c.options.eps != 0) add([](quantize_case& o) { o.options.eps = 0; });
   if (c.options.upper_bound != plain.upper_bound) {
     add([&](quantize_case& o) { o.options.upper_bound = plain.upper_bound; });
+  }
+  if (c.scale_format != format_id::fp32) {
+    add([](quantize_case& o) { o.scale_format = format_id::fp32; });
   }
   if (c.options.round != plain.round) add([&](quantize_case& o) { o.options.round = plain.round; });
   if (c.options.on_nan != plain.on_nan) {
@@ -181,9 +185,9 @@ strided_buffer matrix_of(const quantize_case& c) {
 
 quantize_result::quantize_result(const quantize_case& c)
     : codes(c.to, c.codes),
-      scales(format_id::fp32, c.scales),
+      scales(c.scale_format, c.scales),
       codes_transposed(c.to, c.codes_transposed),
-      scales_transposed(format_id::fp32, c.scales_transposed) {}
+      scales_transposed(c.scale_format, c.scales_transposed) {}
 
 quantize_outputs quantize_result::outputs() {
   return {codes.view(), scales.view(), codes_transposed.view(), scales_transposed.view(),
@@ -223,6 +227,7 @@ std::ostream& operator<<(std::ostream& out, const quantize_case& c) {
       << text_of({o.round, o.on_overflow, o.on_nan}) << "; ";
   show("in", c.in);
   show("codes", c.codes);
+  out << name(c.scale_format) << " ";
   show("scales", c.scales);
   show("codes_transposed", c.codes_transposed);
   show("scales_transposed", c.scales_transposed);

@@ -19,6 +19,7 @@ struct quantize_case {
   quantize_options options;
   array_layout in;
   array_layout codes, scales, codes_transposed, scales_transposed;
+  format_id scale_format = format_id::fp32;
   int threads = 1;
   std::uint64_t content = 0;  ///< seed of the elements
 };

@@ -85,7 +85,12 @@ TEST_F(QuantizeArguments, Formats) {
   expect_refused("outputs.codes_transposed: format", "that of codes, e5m2, got e4m3");
   outputs_.codes.format = format_id::e4m3;
   outputs_.scales.format = format_id::e8m0;
-  expect_refused("outputs.scales: format must be one of fp32", "e8m0");
+  expect_refused("outputs.scales_transposed: format must be that of scales, e8m0", "got fp32");
+  outputs_.scales_transposed.format = format_id::e8m0;
+  expect_refused("outputs: scales in e8m0 need a math whose scales are powers of two", "te");
+  outputs_.scales_transposed.format = format_id::fp32;
+  outputs_.scales.format = format_id::fp16;
+  expect_refused("outputs.scales: format must be one of fp32, e8m0", "fp16");
   in_.format = static_cast<format_id>(99);
   expect_refused("in: format", "format_id");
 }
@@ -162,6 +167,20 @@ TEST_F(QuantizeArguments, Options) {
   expect_refused("options.on_overflow", "overflow");
   options_ = {.tile = {1, 16}, .on_nan = static_cast<nan_policy>(2)};
   expect_refused("options.on_nan", "nan_policy");
+}
+
+TEST_F(QuantizeArguments, Multipliers) {
+  const std::array<float, 8> given = {};
+  options_.multipliers = view_of_codes(format_id::fp32, given.data(), 2, 4);
+  expect_refused("options.multipliers: shape", "[4, 2], got [2, 4]");
+  options_.multipliers = view_of_codes(format_id::fp16, given.data(), 4, 2);
+  expect_refused("options.multipliers: format must be one of fp32", "fp16");
+  options_.multipliers = view_of_codes(format_id::fp32, target_.data() + 80, 4, 2);
+  expect_refused("outputs.scales: overlaps options.multipliers", "");
+  options_.multipliers = view_of_codes(format_id::fp32, given.data(), 4, 2);
+  outputs_.scales.format = outputs_.scales_transposed.format = format_id::e8m0;
+  options_.math = scale_math::pow2;
+  expect_refused("outputs: scales in e8m0", "options.multipliers");
 }
 
 TEST_F(QuantizeArguments, Overlaps) {

@@ -193,6 +193,54 @@ TEST(Quantize, TinyTiles) {
   }
 }
 
+TEST(Quantize, BytesOfMxScales) {
+  // Tiles: zeros, 1 (exponent 0 - 8), -480 beside NaN, Inf alone.
+  floats x(64, 0.0f);
+  x[1] = -0.0f;
+  x[16] = 1;
+  x[32] = -480;
+  x[33] = nan;
+  x[48] = inf;
+  const auto with = [&](nonfinite policy) {
+    std::vector<std::uint8_t> bytes(4);
+    codes c(64);
+    quantize(view_of_codes(format_id::fp32, static_cast<const float*>(x.data()), 1, 64),
+             {.codes = view_of_codes(format_id::e4m3, c.data(), 1, 64),
+              .scales = view_of_codes(format_id::e8m0, bytes.data(), 1, 4)},
+             {.tile = {1, 16}, .math = scale_math::mx_floor, .on_nonfinite = policy});
+    EXPECT_EQ(c[1], 0x80);
+    EXPECT_EQ(c[16], 0x78);  // 256
+    floats back(64);
+    dequantize(view_of_codes(format_id::e4m3, static_cast<const std::uint8_t*>(c.data()), 1, 64),
+               view_of_codes(format_id::e8m0, static_cast<const std::uint8_t*>(bytes.data()), 1, 4),
+               view_of_codes(format_id::fp32, back.data(), 1, 64), {1, 16});
+    EXPECT_EQ(std::bit_cast<std::uint32_t>(back[1]), 0x80000000u);
+    EXPECT_EQ(back[16], 1.0f);
+    EXPECT_EQ(std::isnan(back[32]), bytes[2] == 0xFF);
+    return bytes;
+  };
+  EXPECT_EQ(with(nonfinite::te), (std::vector<std::uint8_t>{0x00, 0x77, 0x7F, 0x7F}));
+  EXPECT_EQ(with(nonfinite::skip_nan), (std::vector<std::uint8_t>{0x00, 0x77, 0x7F, 0xFE}));
+  EXPECT_EQ(with(nonfinite::propagate), (std::vector<std::uint8_t>{0x00, 0x77, 0xFF, 0xFF}));
+}
+
+TEST(Quantize, GivenMultipliers) {
+  // S = 2 and 3: the scale is 1 / S, whatever the elements are; 448 saturates.
+  const floats x = {1, 448, -0.0f, 1};
+  const floats given = {2, 3};
+  codes c(4);
+  floats scales(2);
+  quantize(view_of_codes(format_id::fp32, static_cast<const float*>(x.data()), 2, 2),
+           {.codes = view_of_codes(format_id::e4m3, c.data(), 2, 2),
+            .scales = view_of_codes(format_id::fp32, scales.data(), 2, 1)},
+           {.tile = {1, 16},
+            .math = scale_math::div,
+            .eps = 1000,
+            .multipliers = view_of_codes(format_id::fp32, given.data(), 2, 1)});
+  EXPECT_EQ(c, (codes{0x40, 0x7E, 0x80, 0x44}));
+  EXPECT_EQ(scales, (floats{0.5f, 1.0f / 3.0f}));
+}
+
 TEST(Quantize, SaturatedCountsWhatTheUpperBoundCutsOff) {
   const floats x = {448, 464, 465, -1000, inf, 0x1p127f};
   const result r =

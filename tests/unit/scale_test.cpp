@@ -46,7 +46,20 @@ float product(float a, float b) {
   return x * y;
 }
 
+/// By comparisons of the powers of two from below; 2^256 and 2^-254 fit in binary64.
+tile_scale mx_by_hardware(scale_math math, float largest, float a) {
+  const double wide = math == scale_math::mx_rceil ? quotient(a, largest) : a;
+  const double emax = math == scale_math::mx_rceil ? 1 : largest / 1.75f;
+  // Rounded to 1 + 3 or 1 + 2 bits, what is above this part of a power of two becomes it.
+  const double part = math != scale_math::mx_even ? 1 : largest == 448 ? 31.0 / 32 : 15.0 / 16;
+  const bool up = math == scale_math::mx_rceil || math == scale_math::mx_ceil;
+  double s = 0x1p-127;
+  while (up ? s * emax < wide : 2 * s * emax * part <= wide) s *= 2;
+  return {bits(static_cast<float>(s)), bits(static_cast<float>(1 / s))};
+}
+
 tile_scale by_hardware(scale_math math, float largest, float a) {
+  if (is_mx(math)) return mx_by_hardware(math, largest, a);
   constexpr float least = 0x1p-126f;
   const float inverse = quotient(largest, a);
   if (math == scale_math::te || math == scale_math::te_pow2) {
@@ -157,6 +170,36 @@ TEST(Scale, PolicyPropagateRunsTheFormulas) {
   EXPECT_TRUE(is(of(scale_math::div, nan), nan, nan));
   EXPECT_TRUE(is(of(scale_math::rcp, nan), nan, nan));
   EXPECT_TRUE(is(of(scale_math::pow2, nan), 0x7F000000u, 0x00400000u));
+}
+
+TEST(Scale, MxScalesOfInfAndNaN) {
+  for (const scale_math math :
+       {scale_math::mx_floor, scale_math::mx_ceil, scale_math::mx_even, scale_math::mx_rceil}) {
+    const auto of = [math](nonfinite policy, std::uint32_t a, std::uint32_t upper = inf) {
+      const scale_rule rule = {math, policy, 0, upper};
+      return scale_of(spec_of(format_id::e4m3), rule, amax_of(a));
+    };
+    EXPECT_TRUE(is(of(nonfinite::propagate, inf), nan, nan)) << name(math);
+    EXPECT_TRUE(is(of(nonfinite::propagate, nan), nan, nan)) << name(math);
+    EXPECT_TRUE(is(of(nonfinite::skip_nan, inf), 0x7F000000u, 0x00400000u)) << name(math);
+    EXPECT_TRUE(is(of(nonfinite::te, inf), binary32::one, binary32::one)) << name(math);
+    // Inf obeys the bound, which is finite.
+    EXPECT_EQ(of(nonfinite::propagate, inf, 0x43800000u).stored, binary32::one) << name(math);
+    EXPECT_EQ(of(nonfinite::skip_nan, inf, 0x43800000u).stored, binary32::one) << name(math);
+  }
+}
+
+TEST(Scale, ZeroTilesInE8m0) {
+  scale_rule rule = {scale_math::mx_floor, nonfinite::te};
+  rule.stored_of_zeros = 0x00400000u;
+  const format_spec to = spec_of(format_id::e4m3);
+  EXPECT_TRUE(is(scale_of(to, rule, 0), 0x00400000u, binary32::one));
+  EXPECT_TRUE(is(scale_of(to, rule, nothing_counted), binary32::one, binary32::one));
+  EXPECT_EQ(e8m0_of(0x00400000u), 0x00u);
+  EXPECT_EQ(e8m0_of(binary32::one), 0x7Fu);
+  EXPECT_EQ(e8m0_of(0x7F000000u), 0xFEu);
+  EXPECT_EQ(e8m0_of(nan), 0xFFu);
+  EXPECT_EQ(e8m0_of(inf), 0xFFu);
 }
 
 TEST(Scale, SkipNanRunsTheFormulasOnInf) {

@@ -53,7 +53,8 @@ format_id wide_format_argument(std::string_view option, std::string_view text) {
 
 samebits::scale_math scale_math_argument(std::string_view option, std::string_view text) {
   using enum samebits::scale_math;
-  constexpr samebits::scale_math among[] = {te, div, rcp, pow2, dg_cuda, dg_tile, sgl_v2, te_pow2};
+  constexpr samebits::scale_math among[] = {te,     div,     rcp,      pow2,    dg_cuda, dg_tile,
+                                            sgl_v2, te_pow2, mx_floor, mx_ceil, mx_even, mx_rceil};
   return named<samebits::scale_math>(option, text, among);
 }
 

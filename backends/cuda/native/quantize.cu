@@ -44,7 +44,8 @@ bool has_views(const quantize_call& call) {
 bool only_the_definition(const quantize_call& call) {
   const cast_rule& cast = call.cast;
   if (cast.on_overflow != overflow::saturate || cast.on_nan != nan_policy::canonical) return true;
-  const bool bounded = call.scale.upper_bound != numerics::binary32::inf;
+  const bool bounded = call.scale.upper_bound != numerics::binary32::inf ||
+                       !numerics::bounds_elements(call.scale.math);
   if (cast.round == rounding::nearest_even) {
     return call.scale.math == scale_math::div && bounded;
   }
@@ -144,7 +145,7 @@ bool has_counted_patches(const quantize_call& call) {
   if (call.in.rows == 0 || call.in.cols == 0 || call.grid.tile_cols == 1) return false;
   if (call.outputs.codes_transposed.data != nullptr || call.cast.round != rounding::nearest_even ||
       call.scale.math == scale_math::div || call.scale.upper_bound != numerics::binary32::inf ||
-      counted_lanes(call) == 0) {
+      !numerics::bounds_elements(call.scale.math) || counted_lanes(call) == 0) {
     return false;
   }
   const counted_task task(call);
