@@ -1,0 +1,100 @@
+// Delayed scaling: a tensor's scale from the amaxes of earlier steps, as a state that is updated.
+//
+//   std::vector<float> history(1024, 0.0f);
+//   samebits::delayed_scale state;
+//   // each step:
+//   options.multipliers = samebits::view_of(&state.multiplier, 1, 1);   // options.tile is {0, 0}
+//   samebits::quantize(in, outputs, options);
+//   samebits::observe(history, outputs.statistics->amax);
+//   state = samebits::updated(state, history, {});
+//
+// Every function is constexpr and computes in integers (contract §7); several processes take the
+// largest of their history[0] before the update.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "numerics/binary32.hpp"
+#include "numerics/scale.hpp"
+#include "samebits/format.hpp"
+
+namespace samebits {
+
+/// Which amax of the history decides.
+enum class history_choice : std::uint8_t { maximum, most_recent };
+
+struct delayed_settings {
+  format_id to = format_id::e4m3;  ///< or e5m2
+  int margin = 0;                  ///< in -64 .. 64: M is multiplied by 2^-margin
+  history_choice choice = history_choice::maximum;
+};
+
+/// S and s = RN(1 / S) of a tensor.
+struct delayed_scale {
+  float multiplier = 1.0f;
+  float scale = 1.0f;
+
+  friend constexpr bool operator==(const delayed_scale& a, const delayed_scale& b) {
+    return std::bit_cast<std::uint32_t>(a.multiplier) ==
+               std::bit_cast<std::uint32_t>(b.multiplier) &&
+           std::bit_cast<std::uint32_t>(a.scale) == std::bit_cast<std::uint32_t>(b.scale);
+  }
+};
+
+namespace detail {
+
+/// S of an amax that is finite and above 0.
+constexpr delayed_scale scale_of_amax(const delayed_settings& settings, std::uint32_t amax) {
+  namespace binary32 = numerics::binary32;
+  const int margin = settings.margin < -64 ? -64 : settings.margin > 64 ? 64 : settings.margin;
+  const std::uint32_t power = static_cast<std::uint32_t>(127 - margin) << 23;
+  const std::uint32_t largest =
+      binary32::multiply(numerics::largest_value(spec_of(settings.to)), power);  // exact
+  const std::uint32_t quotient = binary32::divide(largest, amax);
+  const std::uint32_t multiplier = quotient == binary32::inf ? binary32::max_finite : quotient;
+  return {std::bit_cast<float>(multiplier),
+          std::bit_cast<float>(binary32::divide(binary32::one, multiplier))};
+}
+
+}  // namespace detail
+
+/// Notes an amax of this step, as quantize_statistics has it: history[0] becomes the larger one,
+/// where a NaN is larger than all numbers. A history without elements stays empty.
+constexpr void observe(std::span<float> history, float amax) {
+  if (history.empty()) return;
+  namespace binary32 = numerics::binary32;
+  const std::uint32_t a = binary32::magnitude(std::bit_cast<std::uint32_t>(amax));
+  const std::uint32_t most = binary32::magnitude(std::bit_cast<std::uint32_t>(history[0]));
+  if (a > most) history[0] = std::bit_cast<float>(a);
+}
+
+/// The scale for the next step, after which the history has moved on: rotated to the left by one,
+/// its first element 0. So [1] is the oldest amax and the last element the newest.
+///
+/// The amax is the largest number of the history, or history[0]. Where it is finite and above 0,
+/// S = RN((M * 2^-margin) / amax), FLT_MAX if that overflows; else the state stays. A margin
+/// outside -64 .. 64 counts as the nearest of them.
+constexpr delayed_scale updated(const delayed_scale& state, std::span<float> history,
+                                const delayed_settings& settings) {
+  namespace binary32 = numerics::binary32;
+  if (history.empty()) return state;
+  std::uint32_t amax = std::bit_cast<std::uint32_t>(history[0]);
+  if (settings.choice == history_choice::maximum) {
+    amax = 0;
+    for (const float h : history) {
+      const auto bits = std::bit_cast<std::uint32_t>(h);
+      if (bits <= binary32::inf && bits > amax) amax = bits;
+    }
+  }
+  const float newest = history[0];
+  for (std::size_t i = 1; i + 1 < history.size(); ++i) history[i] = history[i + 1];
+  history.back() = newest;
+  history[0] = 0.0f;
+  if (amax == 0 || amax >= binary32::inf) return state;
+  return detail::scale_of_amax(settings, amax);
+}
+
+}  // namespace samebits

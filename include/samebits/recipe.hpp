@@ -1,0 +1,214 @@
+// Recipes: how a library quantizes, as data, and the table of those that have a name.
+//
+//   const samebits::recipe_preset* p = samebits::find_recipe("DEEPGEMM_FP32_CUDA");
+//   samebits::quantize(in, {.codes = codes, .scales = scales}, p->rules);
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string_view>
+
+#include "samebits/backend.hpp"
+#include "samebits/format.hpp"
+#include "samebits/quantize.hpp"
+#include "samebits/rounding.hpp"
+#include "samebits/scaling.hpp"
+#include "samebits/view.hpp"
+
+namespace samebits {
+
+/// Where scales come from: from the amaxes of the tensor itself, or from a state that earlier
+/// tensors left (samebits/delayed_scaling.hpp).
+enum class scale_source : std::uint8_t { current, delayed };
+
+/// Everything that decides codes and scales but the input; codes are rounded to nearest even.
+struct recipe {
+  tile_shape tile = {1, 128};  ///< of row-wise outputs
+  scale_math math = scale_math::te;
+  float eps = 0.0f;
+  float upper_bound = std::numeric_limits<float>::infinity();
+  nonfinite on_nonfinite = nonfinite::te;
+  scale_overflow on_scale_overflow = scale_overflow::flt_max;
+  overflow on_overflow = overflow::saturate;
+  format_id scale_format = format_id::fp32;  ///< or e8m0
+  scale_source source = scale_source::current;
+
+  friend constexpr bool operator==(const recipe&, const recipe&) = default;
+};
+
+/// What shows that a preset has its library's bits.
+enum class verification : std::uint8_t {
+  unverified,      ///< its formulas were read in the source; nobody ran the library against it
+  golden_vectors,  ///< recordings of the library's own code under tests/golden
+};
+
+struct recipe_preset {
+  std::string_view name;
+  recipe rules;
+  std::string_view reproduces;  ///< which calls of the library
+  std::string_view version;     ///< of the source that was read
+  std::string_view ends;        ///< where its bits are not claimed
+  verification verified = verification::unverified;
+};
+
+constexpr std::string_view name(scale_source s) {
+  return s == scale_source::current ? "current" : "delayed";
+}
+constexpr std::string_view name(verification v) {
+  return v == verification::unverified ? "unverified" : "golden vectors";
+}
+
+namespace detail {
+
+inline constexpr std::string_view transformer_engine = "TransformerEngine d0067d0 (2026-08-22)";
+inline constexpr std::string_view deep_gemm = "DeepGEMM 54e2261 (2026-06-23)";
+inline constexpr std::string_view torchao = "torchao 36027d8 (2026-08-21)";
+
+}  // namespace detail
+
+/// The presets. All claims are for finite elements unless `ends` says otherwise, and none says
+/// anything of a library's fused kernels.
+inline constexpr std::array<recipe_preset, 16> recipe_presets = {{
+    {"TE_BLOCK_1D",
+     {.tile = {1, 128},
+      .math = scale_math::te_pow2,
+      .on_scale_overflow = scale_overflow::input_max},
+     "Float8BlockScaling of activations and gradients, power-of-two scales (its default)",
+     detail::transformer_engine,
+     "padded scale layouts; NVTE_FP8_BLOCK_SCALING_FP32_SCALES=1 is math te"},
+    {"TE_BLOCK_2D",
+     {.tile = {128, 128},
+      .math = scale_math::te_pow2,
+      .on_scale_overflow = scale_overflow::input_max},
+     "Float8BlockScaling of weights, power-of-two scales (its default)",
+     detail::transformer_engine,
+     "padded scale layouts; NVTE_FP8_BLOCK_SCALING_FP32_SCALES=1 is math te"},
+    {"TE_CURRENT",
+     {.tile = {0, 0}, .math = scale_math::te},
+     "Float8CurrentScaling, amax_epsilon 0, no force_pow_2_scales",
+     detail::transformer_engine,
+     "its Python and C++ references where a is Inf: the kernel is followed"},
+    {"TE_DELAYED",
+     {.tile = {0, 0}, .math = scale_math::te, .source = scale_source::delayed},
+     "DelayedScaling, one process",
+     detail::transformer_engine,
+     "NaN: amaxes here keep it, its kernels drop it; the all-reduce of amaxes is the caller's"},
+    {"DEEPGEMM_UE8M0",
+     {.math = scale_math::pow2,
+      .eps = 1e-4f,
+      .on_nonfinite = nonfinite::propagate,
+      .on_overflow = overflow::ieee},
+     "per_token_cast_to_fp8 and, by tile, its siblings with use_ue8m0",
+     detail::deep_gemm,
+     "packed UE8M0 layouts; versions before 2026-04, pow(2, ceil(log2)); the sign of NaN codes; "
+     "Inf "
+     "under a PyTorch whose cast saturates; fused kernels"},
+    {"DEEPGEMM_FP32_CUDA",
+     {.math = scale_math::dg_cuda,
+      .eps = 1e-4f,
+      .on_nonfinite = nonfinite::propagate,
+      .on_overflow = overflow::ieee},
+     "per_token_cast_to_fp8 and, by tile, its siblings on CUDA tensors, eager",
+     detail::deep_gemm,
+     "torch.compile; the sign of NaN codes; fused kernels"},
+    {"DEEPGEMM_FP32_CPU",
+     {.math = scale_math::rcp,
+      .eps = 1e-4f,
+      .on_nonfinite = nonfinite::propagate,
+      .on_overflow = overflow::ieee},
+     "per_token_cast_to_fp8 and, by tile, its siblings on CPU tensors, eager",
+     detail::deep_gemm,
+     "torch.compile; the sign of NaN codes"},
+    {"DSV3_IEEE",
+     {.math = scale_math::div, .eps = 1e-4f, .on_nonfinite = nonfinite::skip_nan},
+     "act_quant of inference/kernel.py with division as IEEE 754 has it",
+     "DeepSeek-V3 (2025-08-28)",
+     "Triton's division, which is within 2 ulp and not defined further"},
+    {"VLLM_GROUP",
+     {.math = scale_math::div, .eps = 1e-10f, .on_nonfinite = nonfinite::skip_nan},
+     "per_token_group_quant in CUDA, fp32 scales",
+     "vLLM, single files (2026)",
+     "NaN, which it makes -448; UE8M0 by log2f; the fused silu kernel, which computes in bf16"},
+    {"TORCHAO_BLOCK",
+     {.math = scale_math::te, .eps = 1e-12f, .on_nonfinite = nonfinite::skip_nan},
+     "the blockwise training prototype's Triton kernels, 1 x 128",
+     detail::torchao,
+     "tails, which it refuses"},
+    {"TORCHAO_ROW",
+     {.tile = {1, 0},
+      .math = scale_math::te_pow2,
+      .eps = 1e-12f,
+      .on_nonfinite = nonfinite::propagate},
+     "rowwise scaling with power-of-two scales (its default); it stores S, this s = 1 / S",
+     detail::torchao,
+     "the 7404 values of S up to 44 ulp below a power of two, where floor(log2) errs"},
+    {"FBGEMM_ROW",
+     {.tile = {1, 0}, .math = scale_math::div, .eps = 0x1p-9f, .on_nonfinite = nonfinite::skip_nan},
+     "quantize_fp8_per_row in CUDA: s at least 1 / (448 * 512) is amax at least 2^-9",
+     "FBGEMM (2026-08-21)",
+     "a scale_ub below 2^-9; NaN; its Triton kernels and stochastic rounding"},
+    {"MSAMP",
+     {.tile = {0, 0}, .math = scale_math::te_pow2},
+     "a tensor's first scaling: the power of two at or below M / amax, margin 0",
+     "MS-AMP 9746ea8 (2025-12-01)",
+     "the scale it keeps for zero and NaN; its Inf bug; M / amax that overflows; log2 just below a "
+     "power of two"},
+    {"MXFP8_TE",
+     {.tile = {1, 32},
+      .math = scale_math::mx_rceil,
+      .on_nonfinite = nonfinite::skip_nan,
+      .scale_format = format_id::e8m0},
+     "MXFP8BlockScaling; with Inf the byte is FE",
+     detail::transformer_engine,
+     "padded and swizzled scale layouts"},
+    {"MXFP8_TORCHAO",
+     {.tile = {1, 32},
+      .math = scale_math::mx_rceil,
+      .on_nonfinite = nonfinite::propagate,
+      .scale_format = format_id::e8m0},
+     "MXFP8 with ScaleCalculationMode.RCEIL; with Inf or NaN the byte is FF",
+     detail::torchao,
+     "codes of a tile whose byte is 00 or FF; ceil(log2) up to 22 ulp above a power of two"},
+    {"MXFP8_FLOOR",
+     {.tile = {1, 32},
+      .math = scale_math::mx_floor,
+      .on_nonfinite = nonfinite::propagate,
+      .scale_format = format_id::e8m0},
+     "MXFP8 with ScaleCalculationMode.FLOOR (its default)",
+     detail::torchao,
+     "codes of a tile whose byte is FF"},
+}};
+
+/// The preset of that name, or null.
+constexpr const recipe_preset* find_recipe(std::string_view name) {
+  for (const recipe_preset& p : recipe_presets) {
+    if (p.name == name) return &p;
+  }
+  return nullptr;
+}
+
+/// The tile of column-wise outputs, such as a transposed operand's: the recipe's, turned.
+constexpr tile_shape column_tile(const recipe& r) { return {r.tile.cols, r.tile.rows}; }
+
+/// As quantize() takes it. A delayed recipe needs options.multipliers besides.
+constexpr quantize_options options_of(const recipe& r) {
+  quantize_options o;
+  o.tile = r.tile;
+  o.math = r.math;
+  o.eps = r.eps;
+  o.upper_bound = r.upper_bound;
+  o.on_nonfinite = r.on_nonfinite;
+  o.on_overflow = r.on_overflow;
+  o.on_scale_overflow = r.on_scale_overflow;
+  return o;
+}
+
+/// Quantizes by a recipe whose scales are those of the tensor itself. Throws as the other
+/// quantize() does, and invalid_argument for a delayed recipe and for scales that are not in its
+/// format.
+void quantize(const const_matrix_view& in, const quantize_outputs& outputs, const recipe& rules,
+              const executor& where = {});
+
+}  // namespace samebits
