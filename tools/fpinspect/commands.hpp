@@ -11,6 +11,8 @@ void run_show(const show_arguments& arguments, output& out);
 void run_cast(const cast_arguments& arguments, output& out);
 void run_convert(const convert_arguments& arguments, output& out);
 void run_quantize(const quantize_arguments& arguments, output& out);
+void run_recipes(const recipes_arguments& arguments, output& out);
+void run_diff(const diff_arguments& arguments, output& out);
 void run_dequantize(const dequantize_arguments& arguments, output& out);
 void run_tensor(const tensor_arguments& arguments, output& out);
 void run_scaler(const scaler_arguments& arguments, output& out);

@@ -101,7 +101,7 @@ void write_json(const dequantize_arguments& arguments, const samebits::const_mat
 
 void run_dequantize(const dequantize_arguments& arguments, output& out) {
   constexpr std::array code_formats = {format_id::e4m3, format_id::e5m2};
-  constexpr std::array scale_formats = {format_id::fp32};
+  constexpr std::array scale_formats = {format_id::fp32, format_id::e8m0};
   const format_id to = wide_format_argument("--to", arguments.to);
   const samebits::executor where = quantizing_backend_argument(arguments.backend);
   const reader file = reader::open(arguments.input);

@@ -41,6 +41,8 @@ class command_line {
     add_convert();
     add_quantize();
     add_dequantize();
+    add_recipes();
+    add_diff();
     add_tensor();
     add_scaler();
     add_arith();
@@ -160,15 +162,17 @@ class command_line {
     CLI::App* command = add("quantize", "Write a tensor as 8-bit codes with a scale per tile");
     command->add_option("IN", quantize_.input, "FILE.npy or FILE.safetensors#TENSOR")->required();
     command->add_option("OUT", quantize_.output, "The .safetensors file to write")->required();
-    command->add_option("--to", quantize_.to, "e4m3 or e5m2")->required();
+    command->add_option("--to", quantize_.to, "e4m3 or e5m2 (with --recipe: e4m3)");
     const auto option = [&](const char* name, std::string& text, const char* description) {
       command->add_option(name, text, description)->capture_default_str();
     };
     option("--block", quantize_.block, "Tile: 1xG, Gx1, GxG (G 16 to 256), row, column or tensor");
-    option("--scale", quantize_.scale, "te, div, rcp or pow2");
+    option("--scale", quantize_.scale, "Maths of scales: te, div, rcp, pow2, ...");
     option("--eps", quantize_.eps, "Least amax of a tile");
     option("--upper-bound", quantize_.upper_bound, "Largest amax of a tile (default: none)");
-    option("--nonfinite", quantize_.nonfinite, "te, skip_nonfinite or propagate");
+    option("--nonfinite", quantize_.nonfinite, "te, skip_nonfinite, skip_nan or propagate");
+    command->add_option("--recipe", quantize_.recipe, "A preset of `recipes` in their place");
+    add_list(command, "--outputs", quantize_.outputs, "row, col, transposed (default: row)");
     command->add_flag("--transposed", quantize_.transposed, "Write codes_t and scales_t as well");
     command->add_option("--from", quantize_.from, "Format of codes in unsigned integers");
     command->add_option("--backend", quantize_.backend,
@@ -188,6 +192,19 @@ class command_line {
     on_chosen(command, dequantize_, run_dequantize);
   }
 
+  void add_recipes() {
+    CLI::App* command = add("recipes", "List the quantization recipes that have a name");
+    on_chosen(command, recipes_, run_recipes);
+  }
+
+  void add_diff() {
+    CLI::App* command = add("diff", "Say why two quantizations of a tensor differ");
+    command->add_option("A", diff_.first, "A file that quantize wrote")->required();
+    command->add_option("B", diff_.second, "Another one of the same tensor")->required();
+    command->add_option("--source", diff_.source, "The tensor: FILE.npy or FILE#TENSOR");
+    on_chosen(command, diff_, run_diff);
+  }
+
   void add_tensor() {
     CLI::App* command = add("tensor", "Show what formats would do to the tensors of a file");
     command->add_flag("--ascii", view_.ascii, "Draw with ASCII characters");
@@ -198,6 +215,7 @@ class command_line {
     add_list(command, "--to", tensor_.to,
              "Formats, separated by commas (default: fp16,bf16,e4m3,e5m2; all with --json)");
     command->add_flag("--all-formats", tensor_.all_formats, "All formats");
+    command->add_flag("--recipes", tensor_.recipes, "What recipes would do instead of formats");
     on_chosen(command, tensor_, run_tensor);
   }
 
@@ -256,6 +274,8 @@ class command_line {
   convert_arguments convert_;
   quantize_arguments quantize_;
   dequantize_arguments dequantize_;
+  recipes_arguments recipes_;
+  diff_arguments diff_;
   tensor_arguments tensor_;
   scaler_arguments scaler_;
   arith_arguments arith_;

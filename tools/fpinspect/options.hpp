@@ -66,6 +66,8 @@ struct quantize_arguments {
   std::string upper_bound;
   std::string nonfinite = "te";
   std::string backend;
+  std::string recipe;
+  std::vector<std::string> outputs;
   bool transposed = false;
 };
 
@@ -118,6 +120,18 @@ struct tensor_arguments {
   std::vector<std::string> tensors;
   std::vector<std::string> to;
   bool all_formats = false;
+  bool recipes = false;
+};
+
+struct recipes_arguments {
+  view_options view;
+};
+
+struct diff_arguments {
+  view_options view;
+  std::string first;
+  std::string second;
+  std::string source;
 };
 
 }  // namespace fpinspect

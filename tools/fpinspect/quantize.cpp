@@ -12,13 +12,14 @@
 #include "fpinspect/error.hpp"
 #include "fpinspect/json_writer.hpp"
 #include "fpinspect/quantize_arguments.hpp"
+#include "fpinspect/quantize_source.hpp"
 #include "fpinspect/source.hpp"
 #include "fpinspect/tensor_stats.hpp"
 #include "fpinspect/text.hpp"
 #include "samebits/format.hpp"
 #include "samebits/quantize.hpp"
+#include "samebits/recipe.hpp"
 #include "samebits/view.hpp"
-#include "tensor_file/error.hpp"
 #include "tensor_file/escape.hpp"
 #include "tensor_file/safetensors.hpp"
 
@@ -28,7 +29,6 @@ namespace {
 using samebits::format_id;
 using samebits::matrix_shape;
 using samebits::quantize_statistics;
-using samebits::tensor_file::dtype;
 using samebits::tensor_file::named_tensor;
 
 /// What is asked for, understood.
@@ -36,117 +36,149 @@ struct quantization {
   format_id to = format_id::e4m3;
   samebits::quantize_options options;
   samebits::executor where;
+  const samebits::recipe_preset* preset = nullptr;
+  format_id scale_format = format_id::fp32;
+  bool row = true;  ///< outputs that are wanted
+  bool column = false;
   bool transposed = false;
 };
 
+/// Options that a recipe decides must stand at their defaults beside it.
+void refuse_beside_recipe(const quantize_arguments& given) {
+  const quantize_arguments plain;
+  const auto check = [](const char* option, const std::string& text, const std::string& standard) {
+    if (text != standard) throw usage_error(cat(option, ": --recipe decides it"));
+  };
+  check("--block", given.block, plain.block);
+  check("--scale", given.scale, plain.scale);
+  check("--eps", given.eps, plain.eps);
+  check("--upper-bound", given.upper_bound, plain.upper_bound);
+  check("--nonfinite", given.nonfinite, plain.nonfinite);
+  check("--overflow", given.rule.overflow, plain.rule.overflow);
+}
+
+void set_outputs(const quantize_arguments& arguments, quantization& plan) {
+  plan.transposed = arguments.transposed;
+  if (arguments.outputs.empty()) return;
+  plan.row = false;
+  for (const std::string& output : arguments.outputs) {
+    if (output == "row") {
+      plan.row = true;
+    } else if (output == "col") {
+      plan.column = true;
+    } else if (output == "transposed") {
+      plan.transposed = true;
+    } else {
+      throw usage_error("--outputs: " + samebits::tensor_file::quote(output) +
+                        " is not one of row, col, transposed");
+    }
+  }
+}
+
 quantization quantization_of(const quantize_arguments& arguments) {
   quantization plan;
-  plan.to = code_format_argument("--to", arguments.to);
+  if (arguments.to.empty() && arguments.recipe.empty()) {
+    throw usage_error("--to is required: e4m3 or e5m2");
+  }
+  if (!arguments.to.empty()) plan.to = code_format_argument("--to", arguments.to);
   const samebits::convert_options rule = rule_argument(arguments.rule);
   samebits::quantize_options& o = plan.options;
-  o.tile = tile_argument("--block", arguments.block);
-  o.math = scale_math_argument("--scale", arguments.scale);
-  o.eps = bound_argument("--eps", arguments.eps);
-  if (!arguments.upper_bound.empty()) {
-    o.upper_bound = bound_argument("--upper-bound", arguments.upper_bound);
-    if (o.upper_bound == 0) throw usage_error("--upper-bound: must be above 0");
+  if (!arguments.recipe.empty()) {
+    refuse_beside_recipe(arguments);
+    plan.preset = &recipe_argument("--recipe", arguments.recipe);
+    o = options_of(plan.preset->rules);
+    plan.scale_format = plan.preset->rules.scale_format;
+  } else {
+    o.tile = tile_argument("--block", arguments.block);
+    o.math = scale_math_argument("--scale", arguments.scale);
+    o.eps = bound_argument("--eps", arguments.eps);
+    if (!arguments.upper_bound.empty()) {
+      o.upper_bound = bound_argument("--upper-bound", arguments.upper_bound);
+      if (o.upper_bound == 0) throw usage_error("--upper-bound: must be above 0");
+    }
+    o.on_nonfinite = nonfinite_argument("--nonfinite", arguments.nonfinite);
+    o.on_overflow = rule.on_overflow;
   }
-  o.on_nonfinite = nonfinite_argument("--nonfinite", arguments.nonfinite);
   o.round = rule.round;
   if (o.round != samebits::rounding::nearest_even && o.round != samebits::rounding::stochastic) {
     throw usage_error("--round: quantize takes nearest_even or stochastic, not " +
                       arguments.rule.round);
   }
-  o.on_overflow = rule.on_overflow;
   o.on_nan = rule.on_nan;
   o.random = rule.random;
   plan.where = quantizing_backend_argument(arguments.backend);
-  plan.transposed = arguments.transposed;
+  set_outputs(arguments, plan);
   return plan;
 }
 
-/// Leading dimensions merge into rows; rank 1 is one row.
-matrix_shape matrix_of(const samebits::tensor_file::tensor_info& info) {
-  if (info.shape.empty()) return {1, 1};
-  std::uint64_t rows = 1;
-  for (std::size_t k = 0; k + 1 < info.shape.size(); ++k) rows *= info.shape[k];
-  return {static_cast<std::int64_t>(rows), static_cast<std::int64_t>(info.shape.back())};
-}
-
-void require_quantizable(const source_tensor& source, const std::string& input) {
-  for (const format_id f : {format_id::fp32, format_id::fp16, format_id::bf16}) {
-    if (source.format == f) return;
-  }
-  throw samebits::tensor_file::file_error(
-      samebits::tensor_file::error_kind::unsupported,
-      samebits::tensor_file::escape_path(input) + ": elements are " +
-          std::string(samebits::name(source.format)) + "; fp32, fp16 and bf16 are quantized");
-}
-
-/// A matrix of codes in memory and in the file.
-struct owned_matrix {
-  owned_matrix(format_id f, const matrix_shape& s)
-      : format(f),
-        shape(s),
-        bytes(static_cast<std::size_t>(s.rows * s.cols * samebits::storage_bytes(f))) {}
-
-  samebits::matrix_view view() {
-    return samebits::view_of_codes(format, bytes.data(), shape.rows, shape.cols);
-  }
-  named_tensor tensor(std::string name, dtype type) const {
-    return {std::move(name),
-            type,
-            {static_cast<std::uint64_t>(shape.rows), static_cast<std::uint64_t>(shape.cols)},
-            bytes};
-  }
-
-  format_id format;
-  matrix_shape shape;
-  std::vector<std::byte> bytes;
-};
-
 matrix_shape turned(const matrix_shape& s) { return {s.cols, s.rows}; }
 
-/// What the file says of itself, for `dequantize` and for people.
+/// What the file says of itself, for `dequantize`, `diff` and people.
 std::vector<std::pair<std::string, std::string>> metadata_of(const quantization& plan) {
-  return {{"samebits.block", block_text(plan.options.tile)},
-          {"samebits.scale", std::string(samebits::name(plan.options.math))}};
+  const samebits::quantize_options& o = plan.options;
+  std::vector<std::pair<std::string, std::string>> all = {
+      {"samebits.block", block_text(o.tile)},
+      {"samebits.scale", std::string(samebits::name(o.math))},
+      {"samebits.rule",
+       cat("eps ", shortest(static_cast<double>(o.eps)), ", upper bound ",
+           shortest(static_cast<double>(o.upper_bound)), ", ", samebits::name(o.on_nonfinite), ", ",
+           samebits::name(o.on_scale_overflow), ", ", samebits::name(o.round), ", ",
+           samebits::name(o.on_overflow), ", ", samebits::name(o.on_nan), ", ",
+           plan.preset == nullptr ? "current" : samebits::name(plan.preset->rules.source),
+           " scales")}};
+  if (plan.preset != nullptr) all.emplace_back("samebits.recipe", std::string(plan.preset->name));
+  return all;
 }
+
+/// One kind of outputs: codes and scales by one tile, of the source or, turned, of its transpose.
+struct output_pair {
+  output_pair(const quantization& plan, const matrix_shape& shape, const matrix_shape& tiles)
+      : codes(plan.to, shape), scales(plan.scale_format, tiles) {}
+
+  owned_matrix codes;
+  owned_matrix scales;
+};
 
 /// Quantizes and writes OUT.
 quantize_statistics run(const source_tensor& source, const quantization& plan,
                         const std::string& path) {
-  const matrix_shape shape = matrix_of(source.info);
-  const matrix_shape tiles = samebits::scales_shape(shape.rows, shape.cols, plan.options.tile);
-  const auto direct = source.file.view_codes(source.info);
-  std::vector<std::byte> read;
-  if (!direct) {
-    const auto width = static_cast<std::uint64_t>(samebits::storage_bytes(source.format));
-    read.resize(source.info.count * width);
-    source.file.read_codes(source.info, 0, source.info.count, read.data());
+  const source_matrix in = matrix_of(source.file, source.info, source.format);
+  const matrix_shape shape = {in.view.rows, in.view.cols};
+  const matrix_shape none = {};
+  const float fresh = 1.0f;  // S of a delayed recipe's first step
+  samebits::quantize_options options = plan.options;
+  if (plan.preset != nullptr && plan.preset->rules.source == samebits::scale_source::delayed) {
+    options.multipliers = samebits::view_of_codes(format_id::fp32, &fresh, 1, 1);
   }
-  const samebits::const_matrix_view in = samebits::view_of_codes(
-      source.format, static_cast<const void*>(direct ? direct->data() : read.data()), shape.rows,
-      shape.cols);
-
   quantize_statistics statistics;
-  owned_matrix codes(plan.to, shape);
-  owned_matrix scales(format_id::fp32, tiles);
-  owned_matrix codes_t(plan.to, plan.transposed ? turned(shape) : matrix_shape{});
-  owned_matrix scales_t(format_id::fp32, plan.transposed ? turned(tiles) : matrix_shape{});
-  samebits::quantize_outputs outputs = {.codes = codes.view(), .scales = scales.view()};
+  const matrix_shape tiles = samebits::scales_shape(shape.rows, shape.cols, options.tile);
+  output_pair row(plan, shape, tiles);
+  output_pair turned_one(plan, plan.transposed ? turned(shape) : none,
+                         plan.transposed ? turned(tiles) : none);
+  samebits::quantize_outputs outputs = {.codes = row.codes.view(), .scales = row.scales.view()};
   if (plan.transposed) {
-    outputs.codes_transposed = codes_t.view();
-    outputs.scales_transposed = scales_t.view();
+    outputs.codes_transposed = turned_one.codes.view();
+    outputs.scales_transposed = turned_one.scales.view();
   }
   outputs.statistics = &statistics;
-  samebits::quantize(in, outputs, plan.options, plan.where);
+  if (tiles.rows * tiles.cols == 0) options.multipliers = {};
+  samebits::quantize(in.view, outputs, options, plan.where);
 
-  const dtype type = plan.to == format_id::e4m3 ? dtype::f8_e4m3 : dtype::f8_e5m2;
-  std::vector<named_tensor> tensors = {scales.tensor("scales", dtype::f32)};
-  if (plan.transposed) tensors.push_back(scales_t.tensor("scales_t", dtype::f32));
-  tensors.push_back(codes.tensor("codes", type));
-  if (plan.transposed) tensors.push_back(codes_t.tensor("codes_t", type));
+  options.tile = {options.tile.cols, options.tile.rows};
+  const matrix_shape column_tiles = samebits::scales_shape(shape.rows, shape.cols, options.tile);
+  output_pair column(plan, plan.column ? shape : none, plan.column ? column_tiles : none);
+  if (plan.column) {
+    samebits::quantize(in.view, {.codes = column.codes.view(), .scales = column.scales.view()},
+                       options, plan.where);
+  }
+
+  std::vector<named_tensor> tensors;
+  if (plan.row) tensors.push_back(row.scales.tensor("scales"));
+  if (plan.column) tensors.push_back(column.scales.tensor("scales_col"));
+  if (plan.transposed) tensors.push_back(turned_one.scales.tensor("scales_t"));
+  if (plan.row) tensors.push_back(row.codes.tensor("codes"));
+  if (plan.column) tensors.push_back(column.codes.tensor("codes_col"));
+  if (plan.transposed) tensors.push_back(turned_one.codes.tensor("codes_t"));
   samebits::tensor_file::write_safetensors(path, tensors, metadata_of(plan));
   return statistics;
 }
@@ -169,6 +201,12 @@ void write_json(const quantize_arguments& arguments, const source_tensor& source
   json.member("output", arguments.output);
   json.member("from", samebits::name(source.format));
   json.member("to", samebits::name(plan.to));
+  json.key("recipe");  // null: options
+  if (plan.preset == nullptr) {
+    json.value(std::nullopt);
+  } else {
+    json.value(plan.preset->name);
+  }
   write_shape(json, "block", o.tile.rows, o.tile.cols);
   json.member("scale", samebits::name(o.math));
   json.member("eps", static_cast<double>(o.eps));
@@ -183,7 +221,10 @@ void write_json(const quantize_arguments& arguments, const source_tensor& source
     json.member("offset", o.random.offset);
     json.member("random_bits", o.random.bits);
   }
+  json.member("row", plan.row);
+  json.member("column", plan.column);
   json.member("transposed", plan.transposed);
+  json.member("scale_format", samebits::name(plan.scale_format));
   json.key("backend");  // null: the choice of the call
   if (plan.where.backend.empty()) {
     json.value(std::nullopt);
@@ -229,13 +270,22 @@ void write_report(const quantize_arguments& arguments, const source_tensor& sour
   const auto size = [](const char* name, const matrix_shape& m) {
     return cat(name, " [", m.rows, ", ", m.cols, "]");
   };
-  std::string line =
-      cat(samebits::tensor_file::escape_path(arguments.output), ": ", size("codes", shape), " ",
-          samebits::name(plan.to), ", ", size("scales", tiles), " fp32");
+  std::string line = cat(samebits::tensor_file::escape_path(arguments.output), ": ",
+                         size("codes", shape), " ", samebits::name(plan.to), ", ",
+                         size("scales", tiles), " ", samebits::name(plan.scale_format));
+  if (plan.column) {
+    line += cat(", ", size("codes_col", shape), ", ",
+                size("scales_col",
+                     samebits::scales_shape(shape.rows, shape.cols, {o.tile.cols, o.tile.rows})));
+  }
   if (plan.transposed) {
     line += cat(", ", size("codes_t", turned(shape)), ", ", size("scales_t", turned(tiles)));
   }
   out.write(line + "\n");
+  if (plan.preset != nullptr) {
+    out.write(cat("  recipe ", plan.preset->name, ", ", samebits::name(plan.preset->verified),
+                  " against the library\n"));
+  }
   out.write(cat("  from ", samebits::name(source.format), ", block ", block_text(o.tile), ", ",
                 samebits::name(o.math), ", ", samebits::name(o.round), ", ",
                 samebits::name(o.on_overflow), "\n"));
@@ -252,7 +302,7 @@ void write_report(const quantize_arguments& arguments, const source_tensor& sour
 void run_quantize(const quantize_arguments& arguments, output& out) {
   const quantization plan = quantization_of(arguments);
   const source_tensor source = open_source(arguments.input, arguments.from);
-  require_quantizable(source, arguments.input);
+  require_quantizable(source.format, arguments.input);
   const quantize_statistics statistics = run(source, plan, arguments.output);
   if (arguments.view.json) {
     write_json(arguments, source, plan, statistics, out);

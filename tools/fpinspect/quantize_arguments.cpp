@@ -8,6 +8,7 @@
 
 #include "fpinspect/arguments.hpp"
 #include "fpinspect/error.hpp"
+#include "fpinspect/text.hpp"
 #include "samebits/error.hpp"
 #include "samebits/text.hpp"
 #include "tensor_file/escape.hpp"
@@ -90,6 +91,19 @@ std::string block_text(const samebits::tile_shape& tile) {
     if (tile == whole.tile) return whole.name;
   }
   return std::to_string(tile.rows) + "x" + std::to_string(tile.cols);
+}
+
+const samebits::recipe_preset& recipe_argument(std::string_view option, std::string_view text) {
+  std::string upper(text);
+  for (char& c : upper) {
+    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+  }
+  if (const samebits::recipe_preset* found = samebits::find_recipe(upper)) return *found;
+  std::string names;
+  for (const samebits::recipe_preset& p : samebits::recipe_presets) {
+    names += cat(names.empty() ? "" : ", ", p.name);
+  }
+  refuse(option, text, "is not one of " + names);
 }
 
 float bound_argument(std::string_view option, std::string_view text) {

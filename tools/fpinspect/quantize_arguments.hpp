@@ -7,6 +7,7 @@
 #include "samebits/backend.hpp"
 #include "samebits/format.hpp"
 #include "samebits/quantize.hpp"
+#include "samebits/recipe.hpp"
 
 namespace fpinspect {
 
@@ -26,6 +27,9 @@ std::string block_text(const samebits::tile_shape& tile);
 
 samebits::scale_math scale_math_argument(std::string_view option, std::string_view text);
 samebits::nonfinite nonfinite_argument(std::string_view option, std::string_view text);
+
+/// The preset of that name; lower case will do.
+const samebits::recipe_preset& recipe_argument(std::string_view option, std::string_view text);
 
 /// A finite number >= 0, rounded to binary32.
 float bound_argument(std::string_view option, std::string_view text);

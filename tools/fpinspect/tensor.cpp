@@ -15,6 +15,7 @@
 #include "fpinspect/error.hpp"
 #include "fpinspect/histogram.hpp"
 #include "fpinspect/json_writer.hpp"
+#include "fpinspect/tensor_recipes.hpp"
 #include "fpinspect/tensor_stats.hpp"
 #include "fpinspect/terminal.hpp"
 #include "fpinspect/text.hpp"
@@ -247,6 +248,10 @@ void run_tensor(const tensor_arguments& arguments, output& out) {
   where.threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   const reader file = reader::open(arguments.file);
   const std::vector<tensor_info> tensors = tensors_to_show(file, arguments);
+  if (arguments.recipes) {
+    if (arguments.view.json) return write_tensor_recipes_json(file, tensors, where, out);
+    return write_tensor_recipes(file, tensors, arguments.file, where, term, out);
+  }
   tensor_analyser analyser(formats, where);
   if (arguments.view.json) {
     write_json(file, tensors, analyser, out);

@@ -73,17 +73,23 @@ void unmark(convert_arguments& arguments) {
 }
 void unmark(quantize_arguments& arguments) {
   unmark(arguments.rule);
-  for (std::string* text : {&arguments.input, &arguments.output, &arguments.to, &arguments.from,
-                            &arguments.block, &arguments.scale, &arguments.eps,
-                            &arguments.upper_bound, &arguments.nonfinite, &arguments.backend}) {
+  for (std::string* text :
+       {&arguments.input, &arguments.output, &arguments.to, &arguments.from, &arguments.block,
+        &arguments.scale, &arguments.eps, &arguments.upper_bound, &arguments.nonfinite,
+        &arguments.backend, &arguments.recipe}) {
     unmark(*text);
   }
+  unmark(arguments.outputs);
 }
 void unmark(dequantize_arguments& arguments) {
   for (std::string* text :
        {&arguments.input, &arguments.output, &arguments.to, &arguments.block, &arguments.backend}) {
     unmark(*text);
   }
+}
+void unmark(recipes_arguments&) {}
+void unmark(diff_arguments& arguments) {
+  for (std::string* text : {&arguments.first, &arguments.second, &arguments.source}) unmark(*text);
 }
 void unmark(scaler_arguments& arguments) {
   unmark(arguments.set);

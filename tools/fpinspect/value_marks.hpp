@@ -19,6 +19,8 @@ void unmark(cast_arguments& arguments);
 void unmark(convert_arguments& arguments);
 void unmark(quantize_arguments& arguments);
 void unmark(dequantize_arguments& arguments);
+void unmark(recipes_arguments& arguments);
+void unmark(diff_arguments& arguments);
 void unmark(scaler_arguments& arguments);
 void unmark(arith_arguments& arguments);
 void unmark(backends_arguments& arguments);
