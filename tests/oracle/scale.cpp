@@ -14,7 +14,6 @@ namespace {
 constexpr std::uint32_t one = 0x3F800000;
 constexpr std::uint32_t infinity = 0x7F800000;
 constexpr std::uint32_t canonical_nan = 0x7FFFFFFF;
-constexpr std::uint32_t max_finite = 0x7F7FFFFF;
 constexpr std::uint32_t min_normal = 0x00800000;      // 2^-126
 constexpr std::uint32_t largest_raised = 0x7E800000;  // 2^126
 constexpr std::uint32_t magnitude_end = 0x80000000;
