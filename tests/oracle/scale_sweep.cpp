@@ -1,6 +1,7 @@
 // Program: the integer scale maths over all positive amaxes, or every N-th, beside IEEE division.
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <stdexcept>
@@ -21,8 +22,8 @@ std::uint32_t code(float x) { return std::bit_cast<std::uint32_t>(x); }
 tile_scale mx_witness(scale_math math, float m, float a) {
   const double wide = static_cast<double>(a);
   const double emax = m == 448 ? 256 : 32768;
-  const double half_last_place = m == 448 ? 1 - 0x1p-5 : 1 - 0x1p-4;  // below a power of two
-  double s = 0x1p-127;
+  const double half_last_place = m == 448 ? 1 - 0x1p-5 : 1 - 0x1p-4;      // below a power of two
+  double s = std::max(0x1p-127, std::ldexp(1.0, std::ilogb(wide) - 20));  // far below
   if (math == scale_math::mx_rceil) {
     const double t = static_cast<double>(a / m);
     while (s < t) s *= 2;
