@@ -69,8 +69,8 @@ def scale(math, largest, a):
 
 
 def cast(y, to):
-    """Saturating codes, and how many elements saturate: 464 is a tie of e4m3 that stays, 61440 one of
-    e5m2 that does not."""
+    """Saturating codes, and how many elements saturate: 464 is a tie of e4m3 that stays, 61440 one
+    of e5m2 that does not."""
     target, largest = TARGETS[to]
     beyond = np.abs(y) > 464 if to == "e4m3" else np.abs(y) >= 61440
     return np.clip(y, -largest, largest).astype(target), int(beyond.sum())

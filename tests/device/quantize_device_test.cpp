@@ -249,8 +249,8 @@ TEST_P(QuantizeDevice, ManyElements) {
   const_matrix_view from = view_of_codes(format_id::bf16, in.data(), rows, cols);
   const_matrix_view device_from = on_device(from);
   device_from.data = device_in.data();
-  for (const scale_math math :
-       {scale_math::te, scale_math::div, scale_math::rcp, scale_math::pow2}) {
+  for (int m = 0; m < scale_math_count; ++m) {
+    const auto math = static_cast<scale_math>(m);
     for (const int k : {0, 8, 16, 32}) {
       quantize_options options{.math = math};
       if (k != 0) options.round = rounding::stochastic, options.random = {.seed = 3, .bits = k};
