@@ -82,6 +82,7 @@ void check_overlap(const tensor_plan& out, const char* out_name, const tensor_pl
   const auto in_order = [](const extent& a, const extent& b) { return a.begin < b.begin; };
   std::sort(written.begin(), written.end(), in_order);
   std::vector<std::uintptr_t> end_so_far;
+  end_so_far.reserve(written.size());
   for (const extent& e : written) {
     end_so_far.push_back(end_so_far.empty() ? e.end : std::max(end_so_far.back(), e.end));
   }
