@@ -9,7 +9,6 @@
 #include <array>
 #include <cstdint>
 #include <cstring>
-#include <iostream>
 #include <string>
 #include <vector>
 
@@ -55,11 +54,6 @@ buffers& memory() {
   return b;
 }
 
-void set_counters(benchmark::State& state, std::int64_t bytes) {
-  state.counters["bytes"] = static_cast<double>(bytes);
-  state.counters["elements"] = static_cast<double>(count);
-}
-
 /// Reads half of the bytes, from one array after the other, and writes half.
 void copy(benchmark::State& state, std::int64_t bytes) {
   const std::int64_t half = bytes / 2;
@@ -71,7 +65,7 @@ void copy(benchmark::State& state, std::int64_t bytes) {
     }
     benchmark::ClobberMemory();
   }
-  set_counters(state, bytes);
+  bench::set_counters(state, bytes, count);
 }
 
 void compute_array(benchmark::State& state, operation op, format_id format,
@@ -86,14 +80,7 @@ void compute_array(benchmark::State& state, operation op, format_id format,
     compute(op, {in(0), in(1), in(2)}, out, options, where);
     benchmark::ClobberMemory();
   }
-  set_counters(state, count * storage_bytes(format) * (operand_count(op) + 1));
-}
-
-template <class... Arguments>
-void add_benchmark(const std::string& name, const Arguments&... arguments) {
-  benchmark::RegisterBenchmark(name.c_str(), arguments...)
-      ->Unit(benchmark::kMillisecond)
-      ->UseRealTime();
+  bench::set_counters(state, count * storage_bytes(format) * (operand_count(op) + 1), count);
 }
 
 void add_operation(const backend_info& backend, operation op, format_id format,
@@ -101,8 +88,8 @@ void add_operation(const backend_info& backend, operation op, format_id format,
   std::string what = std::string(name(op)) + " " + std::string(name(format));
   if (options.round != rounding::nearest_even) what += ", " + std::string(name(options.round));
   if (options.on_overflow != overflow::ieee) what += ", " + std::string(name(options.on_overflow));
-  add_benchmark(what + ", " + std::string(backend.name), compute_array, op, format, options,
-                find_executor(backend.name));
+  bench::add(what + ", " + std::string(backend.name), compute_array, op, format, options,
+             find_executor(backend.name));
 }
 
 void add_backend(const backend_info& backend) {
@@ -119,22 +106,13 @@ void add_backend(const backend_info& backend) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::vector<char*> arguments(argv, argv + argc);
-  std::string interleave = "--benchmark_enable_random_interleaving=true";
-  std::string repeat = "--benchmark_repetitions=9";
-  std::string least = "--benchmark_min_time=0.05";
-  arguments.insert(arguments.begin() + 1, {interleave.data(), repeat.data(), least.data()});
-  int given = static_cast<int>(arguments.size());
-  benchmark::Initialize(&given, arguments.data());
-  if (benchmark::ReportUnrecognizedArguments(given, arguments.data())) return 2;
+  if (!bench::initialize(argc, argv)) return 2;
 
   for (const std::int64_t bytes : {2, 3, 4, 6, 8, 12, 16}) {
-    add_benchmark("memcpy/" + std::to_string(bytes), copy, bytes * count);
+    bench::add("memcpy/" + std::to_string(bytes), copy, bytes * count);
   }
   for (const backend_info& backend : compiled_backends()) {
     if (backend.space == memory_space::host && backend.supported) add_backend(backend);
   }
-  bench::ratio_reporter reporter;
-  benchmark::RunSpecifiedBenchmarks(&reporter);
-  reporter.print(std::cout);
+  bench::run_all("memcpy");
 }

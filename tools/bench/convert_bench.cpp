@@ -8,7 +8,6 @@
 
 #include <cstdint>
 #include <cstring>
-#include <iostream>
 #include <string>
 #include <vector>
 
@@ -44,17 +43,12 @@ buffers& memory() {
   return b;
 }
 
-void set_counters(benchmark::State& state, std::int64_t bytes) {
-  state.counters["bytes"] = static_cast<double>(bytes);
-  state.counters["elements"] = static_cast<double>(count);
-}
-
 void copy(benchmark::State& state, std::int64_t bytes) {
   for (auto _ : state) {
     std::memcpy(memory().out.data(), memory().in.data(), static_cast<std::size_t>(bytes / 2));
     benchmark::ClobberMemory();
   }
-  set_counters(state, bytes);
+  bench::set_counters(state, bytes, count);
 }
 
 std::int64_t bytes_of(format_id from, format_id to) {
@@ -69,7 +63,7 @@ void convert_array(benchmark::State& state, format_id from, format_id to,
     convert(in, out, options, where);
     benchmark::ClobberMemory();
   }
-  set_counters(state, bytes_of(from, to));
+  bench::set_counters(state, bytes_of(from, to), count);
 }
 
 void vendor_array(benchmark::State& state, format_id to) {
@@ -78,14 +72,7 @@ void vendor_array(benchmark::State& state, format_id to) {
     loop(reinterpret_cast<const float*>(memory().in.data()), memory().out.data(), count);
     benchmark::ClobberMemory();
   }
-  set_counters(state, bytes_of(format_id::fp32, to));
-}
-
-template <class... Arguments>
-void add(const std::string& name, const Arguments&... arguments) {
-  benchmark::RegisterBenchmark(name.c_str(), arguments...)
-      ->Unit(benchmark::kMillisecond)
-      ->UseRealTime();
+  bench::set_counters(state, bytes_of(format_id::fp32, to), count);
 }
 
 void add_conversion(const backend_info& backend, format_id from, format_id to,
@@ -94,8 +81,8 @@ void add_conversion(const backend_info& backend, format_id from, format_id to,
                      std::string(name(options.round));
   if (options.round == rounding::stochastic) what += " K=" + std::to_string(options.random.bits);
   if (options.on_overflow != overflow::ieee) what += " " + std::string(name(options.on_overflow));
-  add(what + ", " + std::string(backend.name), convert_array, from, to, options,
-      find_executor(backend.name));
+  bench::add(what + ", " + std::string(backend.name), convert_array, from, to, options,
+             find_executor(backend.name));
 }
 
 void add_backend(const backend_info& backend) {
@@ -119,27 +106,18 @@ void add_backend(const backend_info& backend) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::vector<char*> arguments(argv, argv + argc);
-  std::string interleave = "--benchmark_enable_random_interleaving=true";
-  std::string repeat = "--benchmark_repetitions=9";
-  std::string least = "--benchmark_min_time=0.05";
-  arguments.insert(arguments.begin() + 1, {interleave.data(), repeat.data(), least.data()});
-  int given = static_cast<int>(arguments.size());
-  benchmark::Initialize(&given, arguments.data());
-  if (benchmark::ReportUnrecognizedArguments(given, arguments.data())) return 2;
+  if (!bench::initialize(argc, argv)) return 2;
 
   for (const std::int64_t bytes : {3, 5, 6}) {
-    add("memcpy/" + std::to_string(bytes), copy, bytes * count);
+    bench::add("memcpy/" + std::to_string(bytes), copy, bytes * count);
   }
   for (const format_id to : {format_id::bf16, format_id::fp16, format_id::e4m3, format_id::e5m2}) {
     if (bench::vendor_conversion(to) != nullptr) {
-      add("fp32 to " + std::string(name(to)) + ", vendor", vendor_array, to);
+      bench::add("fp32 to " + std::string(name(to)) + ", vendor", vendor_array, to);
     }
   }
   for (const backend_info& backend : compiled_backends()) {
     if (backend.space == memory_space::host && backend.supported) add_backend(backend);
   }
-  bench::ratio_reporter reporter;
-  benchmark::RunSpecifiedBenchmarks(&reporter);
-  reporter.print(std::cout);
+  bench::run_all("memcpy");
 }

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <iostream>
 #include <string>
 #include <vector>
 
@@ -123,11 +122,6 @@ std::vector<bench_case> cases() {
   return all;
 }
 
-void set_counters(benchmark::State& state, std::int64_t bytes, std::int64_t count) {
-  state.counters["bytes"] = static_cast<double>(bytes);
-  state.counters["elements"] = static_cast<double>(count);
-}
-
 void read_buffer(benchmark::State& state, std::int64_t bytes) {
   const std::byte* const p = elements(format_id::fp32);
   for (auto _ : state) {
@@ -135,7 +129,7 @@ void read_buffer(benchmark::State& state, std::int64_t bytes) {
       benchmark::DoNotOptimize(read_all(p, std::min(left, most_bytes)));
     }
   }
-  set_counters(state, bytes, bytes / 4);
+  bench::set_counters(state, bytes, bytes / 4);
 }
 
 void work(benchmark::State& state, const bench_case& c, const executor& where) {
@@ -144,41 +138,25 @@ void work(benchmark::State& state, const bench_case& c, const executor& where) {
     c.run(plan, where);
     benchmark::ClobberMemory();
   }
-  set_counters(state, c.bytes(), c.elements());
-}
-
-template <class... Arguments>
-void add(const std::string& name, const Arguments&... arguments) {
-  benchmark::RegisterBenchmark(name.c_str(), arguments...)
-      ->Unit(benchmark::kMillisecond)
-      ->UseRealTime();
+  bench::set_counters(state, c.bytes(), c.elements());
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::vector<char*> arguments(argv, argv + argc);
-  std::string interleave = "--benchmark_enable_random_interleaving=true";
-  std::string repeat = "--benchmark_repetitions=9";
-  std::string least = "--benchmark_min_time=0.05";
-  arguments.insert(arguments.begin() + 1, {interleave.data(), repeat.data(), least.data()});
-  int given = static_cast<int>(arguments.size());
-  benchmark::Initialize(&given, arguments.data());
-  if (benchmark::ReportUnrecognizedArguments(given, arguments.data())) return 2;
+  if (!bench::initialize(argc, argv)) return 2;
 
   std::vector<std::int64_t> baselines;
   for (const bench_case& c : cases()) {
     if (std::find(baselines.begin(), baselines.end(), c.bytes()) != baselines.end()) continue;
     baselines.push_back(c.bytes());
-    add("read/" + std::to_string(c.bytes()), read_buffer, c.bytes());
+    bench::add("read/" + std::to_string(c.bytes()), read_buffer, c.bytes());
   }
   for (const backend_info& backend : compiled_backends()) {
     if (backend.space != memory_space::host || !backend.supported) continue;
     for (const bench_case& c : cases()) {
-      add(c.text() + ", " + std::string(backend.name), work, c, find_executor(backend.name));
+      bench::add(c.text() + ", " + std::string(backend.name), work, c, find_executor(backend.name));
     }
   }
-  bench::ratio_reporter reporter("read");
-  benchmark::RunSpecifiedBenchmarks(&reporter);
-  reporter.print(std::cout);
+  bench::run_all("read");
 }

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
-#include <iostream>
 #include <string>
 #include <vector>
 
@@ -56,17 +55,12 @@ std::int64_t bytes_of(format_id from, const tile_shape& tile) {
   return count * (storage_bytes(from) + 1) + scales.rows * scales.cols * 4;
 }
 
-void set_counters(benchmark::State& state, std::int64_t bytes) {
-  state.counters["bytes"] = static_cast<double>(bytes);
-  state.counters["elements"] = static_cast<double>(count);
-}
-
 void copy(benchmark::State& state, std::int64_t bytes) {
   for (auto _ : state) {
     std::memcpy(memory().codes.data(), memory().fp32.data(), static_cast<std::size_t>(bytes / 2));
     benchmark::ClobberMemory();
   }
-  set_counters(state, bytes);
+  bench::set_counters(state, bytes, count);
 }
 
 void quantize_matrix(benchmark::State& state, format_id from, const quantize_options& options,
@@ -80,14 +74,7 @@ void quantize_matrix(benchmark::State& state, format_id from, const quantize_opt
     quantize(in, outputs, options, where);
     benchmark::ClobberMemory();
   }
-  set_counters(state, bytes_of(from, options.tile));
-}
-
-template <class... Arguments>
-void add(const std::string& name, const Arguments&... arguments) {
-  benchmark::RegisterBenchmark(name.c_str(), arguments...)
-      ->Unit(benchmark::kMillisecond)
-      ->UseRealTime();
+  bench::set_counters(state, bytes_of(from, options.tile), count);
 }
 
 struct bench_case {
@@ -123,30 +110,21 @@ std::string text_of(const bench_case& c) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::vector<char*> arguments(argv, argv + argc);
-  std::string interleave = "--benchmark_enable_random_interleaving=true";
-  std::string repeat = "--benchmark_repetitions=9";
-  std::string least = "--benchmark_min_time=0.05";
-  arguments.insert(arguments.begin() + 1, {interleave.data(), repeat.data(), least.data()});
-  int given = static_cast<int>(arguments.size());
-  benchmark::Initialize(&given, arguments.data());
-  if (benchmark::ReportUnrecognizedArguments(given, arguments.data())) return 2;
+  if (!bench::initialize(argc, argv)) return 2;
 
   std::vector<std::int64_t> copied;
   for (const bench_case& c : cases()) {
     const std::int64_t bytes = bytes_of(c.from, c.options.tile);
     if (std::find(copied.begin(), copied.end(), bytes) != copied.end()) continue;
     copied.push_back(bytes);
-    add("memcpy/" + std::to_string(bytes), copy, bytes);
+    bench::add("memcpy/" + std::to_string(bytes), copy, bytes);
   }
   for (const backend_info& backend : compiled_backends()) {
     if (backend.space != memory_space::host || !backend.supported) continue;
     for (const bench_case& c : cases()) {
-      add(text_of(c) + ", " + std::string(backend.name), quantize_matrix, c.from, c.options,
-          find_executor(backend.name));
+      bench::add(text_of(c) + ", " + std::string(backend.name), quantize_matrix, c.from, c.options,
+                 find_executor(backend.name));
     }
   }
-  bench::ratio_reporter reporter;
-  benchmark::RunSpecifiedBenchmarks(&reporter);
-  reporter.print(std::cout);
+  bench::run_all("memcpy");
 }

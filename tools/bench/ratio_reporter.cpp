@@ -2,7 +2,10 @@
 #include "ratio_reporter.hpp"
 
 #include <iomanip>
+#include <iostream>
 #include <ostream>
+#include <string>
+#include <vector>
 
 namespace samebits::bench {
 
@@ -37,6 +40,28 @@ void ratio_reporter::print(std::ostream& out) const {
     if (baseline > 0) out << m.seconds / baseline;
     out << " |\n";
   }
+}
+
+bool initialize(int argc, char** argv) {
+  std::vector<char*> arguments(argv, argv + argc);
+  std::string interleave = "--benchmark_enable_random_interleaving=true";
+  std::string repeat = "--benchmark_repetitions=9";
+  std::string least = "--benchmark_min_time=0.05";
+  arguments.insert(arguments.begin() + 1, {interleave.data(), repeat.data(), least.data()});
+  int given = static_cast<int>(arguments.size());
+  benchmark::Initialize(&given, arguments.data());
+  return !benchmark::ReportUnrecognizedArguments(given, arguments.data());
+}
+
+void set_counters(benchmark::State& state, std::int64_t bytes, std::int64_t elements) {
+  state.counters["bytes"] = static_cast<double>(bytes);
+  state.counters["elements"] = static_cast<double>(elements);
+}
+
+void run_all(const std::string& baseline) {
+  ratio_reporter reporter(baseline);
+  benchmark::RunSpecifiedBenchmarks(&reporter);
+  reporter.print(std::cout);
 }
 
 }  // namespace samebits::bench

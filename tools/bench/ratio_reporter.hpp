@@ -3,6 +3,7 @@
 
 #include <benchmark/benchmark.h>
 
+#include <cstdint>
 #include <iosfwd>
 #include <map>
 #include <string>
@@ -29,5 +30,24 @@ class ratio_reporter : public benchmark::ConsoleReporter {
   std::string baseline_;
   std::map<std::string, measured> medians_;
 };
+
+// What the benchmarks' programs share.
+
+/// Google Benchmark with repetitions of all work in random order; false for a bad command line.
+bool initialize(int argc, char** argv);
+
+/// Adds work, timed by the clock on the wall.
+template <class... Arguments>
+void add(const std::string& name, const Arguments&... arguments) {
+  benchmark::RegisterBenchmark(name.c_str(), arguments...)
+      ->Unit(benchmark::kMillisecond)
+      ->UseRealTime();
+}
+
+/// Sets the counters that ratio_reporter reads.
+void set_counters(benchmark::State& state, std::int64_t bytes, std::int64_t elements);
+
+/// Runs all work and prints the table.
+void run_all(const std::string& baseline);
 
 }  // namespace samebits::bench
