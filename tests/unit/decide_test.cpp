@@ -149,8 +149,6 @@ TEST(Decide, ASumThatIsNotFiniteSkips) {
   }
 }
 
-static_assert(numerics::clip_eps == std::bit_cast<std::uint64_t>(1e-6));
-
 constexpr step_report at_compile_time() {
   const native_scaling settings = {};
   resident_scaler<native_state> scaler = {numerics::initial_state(settings)};
