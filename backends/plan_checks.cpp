@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "backends/plan.hpp"
@@ -113,15 +114,19 @@ void check_plan(const tensor_plan& plan, const char* which, std::span<const form
   }
 }
 
+void check_host(std::span<const matrix_view> tensors, const char* which) {
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    if (tensors[i].space == memory_space::host) continue;
+    throw invalid_argument(tensor_text({}, i, which) + ": must lie in host memory");
+  }
+}
+
 void check_host_list(std::span<const matrix_view> tensors, const char* which) {
+  check_host(tensors, which);
   std::vector<plan_tensor> list;
   list.reserve(tensors.size());
   for (const matrix_view& view : tensors) {
-    const std::string text = tensor_text({}, list.size(), which);
-    check_format(text, view.format, wide_plan_formats);
-    if (view.space != memory_space::host) {
-      throw invalid_argument(text + ": must lie in host memory");
-    }
+    check_format(tensor_text({}, list.size(), which), view.format, wide_plan_formats);
     list.push_back({view});
   }
   make_plan(std::move(list), which);

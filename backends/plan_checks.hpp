@@ -15,6 +15,8 @@ inline constexpr std::array wide_plan_formats = {format_id::fp32, format_id::fp1
 
 /// Every tensor has one of the formats.
 void check_plan(const tensor_plan& plan, const char* which, std::span<const format_id> among);
+/// All of them lie in host memory.
+void check_host(std::span<const matrix_view> tensors, const char* which);
 /// A list of host tensors in fp32, fp16 and bf16, as a plan may hold it.
 void check_host_list(std::span<const matrix_view> tensors, const char* which);
 /// `out` may be written from `in`, tensor by tensor and chunk by chunk: as many tensors, with the

@@ -194,11 +194,8 @@ unscale_report unscale(const tensor_plan& tensors, float inverse_scale, const ex
 }
 
 unscale_report unscale(std::span<const matrix_view> tensors, float inverse_scale) {
-  const tensor_plan plan(tensors);
-  if (plan.space() != memory_space::host) {
-    throw invalid_argument("tensors[0]: must lie in host memory");
-  }
-  return unscale(plan, inverse_scale);
+  backends::check_host(tensors, "tensors");
+  return unscale(tensor_plan(tensors), inverse_scale);
 }
 
 void scale(const tensor_plan& tensors, float factor, const executor& where) {
