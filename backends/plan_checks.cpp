@@ -157,7 +157,7 @@ const backend& plan_backend(const tensor_plan& plan, const executor& where) {
   const backend& chosen = resolve(where, plan.space(), [](const backend& b) {
     return b.plans != nullptr || b.device_plans != nullptr;
   });
-  check_memory(chosen, plan.space());
+  if (plan.size() != 0) check_memory(chosen, plan.space());  // no tensors, no memory
   if (chosen.plans == nullptr && chosen.device_plans == nullptr) {
     throw unsupported("backend '" + std::string(chosen.name) + "' has no operations over plans");
   }

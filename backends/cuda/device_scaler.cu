@@ -16,6 +16,7 @@
 #include "backends/loss_scaler_checks.hpp"
 #include "backends/plan_checks.hpp"
 #include "backends/self_test.hpp"
+#include "backends/view_checks.hpp"
 #include "numerics/binary64.hpp"
 #include "numerics/decide.hpp"
 #include "samebits/device_report.cuh"
@@ -127,6 +128,16 @@ device_scaler_state initial(const scaling_settings& settings) {
 }  // namespace
 }  // namespace cuda
 
+namespace {
+
+/// A rank may have no gradients; a plan without tensors lies nowhere.
+void check_on_device(const tensor_plan& plan, const char* which) {
+  if (plan.size() == 0 || plan.space() == memory_space::device) return;
+  throw invalid_argument(std::string(which) + ": must lie in device memory");
+}
+
+}  // namespace
+
 struct device_loss_scaler::memory {
   tensor_plan plan;
   scaling_settings settings;
@@ -159,11 +170,11 @@ device_loss_scaler::device_loss_scaler(tensor_plan gradients, const scaling_sett
     throw invalid_argument("from.applied_steps: must not exceed from.steps");
   }
   backends::check_plan(gradients, "gradients", backends::wide_plan_formats);
-  if (gradients.space() != memory_space::device) {
-    throw invalid_argument("gradients: must lie in device memory");
-  }
+  check_on_device(gradients, "gradients");
   const backends::backend& backend =
-      backends::plan_backend(gradients, {options.backend, 1, nullptr});
+      backends::resolve({options.backend, 1, nullptr}, memory_space::device,
+                        [](const backends::backend& b) { return b.device_plans != nullptr; });
+  backends::check_memory(backend, memory_space::device);
   backends::require_tested(backend);
 
   memory& m = *memory_;
@@ -251,9 +262,7 @@ void device_loss_scaler::step(void* stream) {
 
 void device_loss_scaler::apply(const tensor_plan& tensors, void* stream) {
   backends::check_plan(tensors, "tensors", backends::wide_plan_formats);
-  if (tensors.space() != memory_space::device) {
-    throw invalid_argument("tensors: must lie in device memory");
-  }
+  check_on_device(tensors, "tensors");
   const step_report& decision = memory_->words->decision;  // device memory: addresses alone
   cuda::scale_factor factor;
   factor.pointer = reinterpret_cast<const std::uint32_t*>(&decision.grad_mul);

@@ -48,8 +48,9 @@ struct device_scaler_state {
 /// inspect(), decide(), step() and apply() enqueue on a stream (cudaStream_t) and return: they do
 /// not wait, do not allocate and can be captured into a CUDA graph, whose replays give the bits of
 /// the same calls made one by one. Calls on different streams must be ordered by the caller. It
-/// keeps the plan; its tensors must stay where they are. Neither copied nor moved: graphs hold
-/// addresses of its memory.
+/// keeps the plan of its gradients, whose tensors must stay where they are; a plan that apply() is
+/// captured with must live as long as the graph, and no plan may be destroyed during a capture.
+/// Neither copied nor moved: graphs hold addresses of its memory.
 class device_loss_scaler {
  public:
   /// Begins with the policy's initial state. Throws what check_settings throws, invalid_argument

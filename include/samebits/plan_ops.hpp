@@ -12,8 +12,9 @@
 // widened, which is exact, and a result is rounded once more, to nearest even with overflow::ieee,
 // into its tensor's own format.
 //
-// Of tensors in device memory, calls that return a report wait for the stream and take workspace from
-// its memory pool; the others enqueue and return, and can be captured into a CUDA graph.
+// Of tensors in device memory, calls that return a report wait for the stream and take workspace
+// from its memory pool; the others enqueue and return, and can be captured into a CUDA graph, which
+// must not outlive the plan. No plan may be destroyed during a capture.
 #pragma once
 
 #include <array>

@@ -116,11 +116,12 @@ class DeviceScaler : public ::testing::TestWithParam<std::string_view> {
   void wait() { check_cuda(cudaStreamSynchronize(stream_), "steps"); }
 
   template <class Settings>
-  void expect_host_steps(const Settings& settings, int steps) {
+  void expect_host_steps(const Settings& settings, int steps, double max_norm = 0x1p-12) {
     engine random(7);
     gradients g;
-    host_scaler<Settings> host(settings, 1.0);
-    device_loss_scaler scaler(g.on_device(), settings, options());
+    int clipped = 0;
+    host_scaler<Settings> host(settings, max_norm);
+    device_loss_scaler scaler(g.on_device(), settings, options(max_norm));
     ASSERT_EQ(downloaded(scaler.scale()), static_cast<float>(host.scale()));
     for (int i = 0; i < steps; ++i) {
       g.draw(random, host.scale());
@@ -133,7 +134,9 @@ class DeviceScaler : public ::testing::TestWithParam<std::string_view> {
       ASSERT_EQ(fields(downloaded(scaler.decision())), fields(expected));
       ASSERT_EQ(downloaded(scaler.scale()), static_cast<float>(host.scale()));
       ASSERT_FALSE(scaler.poll().has_value());
+      clipped += got->applied && got->norm > max_norm ? 1 : 0;
     }
+    EXPECT_GT(clipped, 0) << name(Settings::policy);
   }
 
   cudaStream_t stream_ = nullptr;
@@ -147,7 +150,7 @@ TEST_P(DeviceScaler, DecidesAsTheHostDoes) {
   expect_host_steps(torch_scaling{.growth_interval = 10}, 400);
   expect_host_steps(apex_scaling{}, 100);
   expect_host_steps(apex_amp_scaling{}, 100);
-  expect_host_steps(megatron_scaling{}, 100);
+  expect_host_steps(megatron_scaling{}, 100, 0x1p-30);
   expect_host_steps(deepspeed_scaling{}, 100);
 }
 
@@ -252,7 +255,7 @@ TEST_P(DeviceScaler, BlamesALossOnlyOnce) {
 TEST_P(DeviceScaler, AppliesUnlessSkipped) {
   engine random(11);
   gradients g;
-  device_loss_scaler scaler(g.on_device(), native_scaling{}, options(0.25));
+  device_loss_scaler scaler(g.on_device(), native_scaling{}, options(1e-4));
   for (const bool bad : {false, true, false}) {
     for (std::uint16_t& code : g.codes()) code = static_cast<std::uint16_t>(random() & 0xBBFFu);
     if (bad) g.codes()[19'999] = 0x7C00;
@@ -268,6 +271,7 @@ TEST_P(DeviceScaler, AppliesUnlessSkipped) {
     ASSERT_TRUE(report.has_value());
     EXPECT_EQ(report->applied, !bad);
     if (report->applied) {
+      EXPECT_LT(report->grad_mul, 0x1p-16f) << "clipped";
       const auto count = static_cast<std::int64_t>(expected.size());
       const matrix_view view = {expected.data(), format_id::fp16, 1, count, count, 1};
       samebits::scale(tensor_plan(std::span<const matrix_view>(&view, 1)), report->grad_mul,

@@ -149,6 +149,18 @@ TEST(Decide, ASumThatIsNotFiniteSkips) {
   }
 }
 
+/// A maximum of -0 is one of 0: everything is clipped away.
+TEST(Decide, MaxNormHasNoSign) {
+  const native_scaling settings = {};
+  for (const double max_norm : {0.0, -0.0}) {
+    resident_scaler<native_state> scaler = {initial_state(settings)};
+    const step_report r = decide(settings, scaler, {.seen = {.amax = 0x3F800000}},
+                                 {.squares = 4, .max_norm = max_norm});
+    EXPECT_TRUE(r.applied);
+    EXPECT_EQ(r.grad_mul, 0.0f);
+  }
+}
+
 constexpr step_report at_compile_time() {
   const native_scaling settings = {};
   resident_scaler<native_state> scaler = {numerics::initial_state(settings)};
