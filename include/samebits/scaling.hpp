@@ -43,6 +43,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "numerics/config.hpp"
+
 namespace samebits {
 
 enum class scale_math : std::uint8_t {
@@ -88,13 +90,13 @@ constexpr std::string_view name(scale_math m) {
   return "?";
 }
 
-constexpr bool is_mx(scale_math m) {
+SAMEBITS_HD constexpr bool is_mx(scale_math m) {
   return m == scale_math::mx_floor || m == scale_math::mx_ceil || m == scale_math::mx_even ||
          m == scale_math::mx_rceil;
 }
 
 /// Whether every scale is a power of two, which e8m0 holds.
-constexpr bool is_power_of_two(scale_math m) {
+SAMEBITS_HD constexpr bool is_power_of_two(scale_math m) {
   return m == scale_math::pow2 || m == scale_math::te_pow2 || is_mx(m);
 }
 

@@ -19,6 +19,10 @@ enable_language(CUDA)
 include("${CMAKE_CURRENT_LIST_DIR}/SamebitsCudaDialect.cmake")
 find_package(CUDAToolkit REQUIRED)
 
+# A function of the host alone called by one for both: nvcc warns, and drops what follows the call on
+# the device without a word at run time.
+add_compile_options($<$<COMPILE_LANGUAGE:CUDA>:--diag-error=20011,20013,20014,20015>)
+
 # samebits::cuda: the CUDA backends, and the definition inside a user's kernels.
 function(samebits_add_cuda_library)
   add_library(samebits_cuda STATIC
