@@ -30,64 +30,110 @@ struct fixed {
   static constexpr format_id value = F;
 };
 
-inline constexpr int octet = 8;
+/// N neighbouring elements as they lie in memory, 16 bytes or fewer.
+template <format_id F, int N>
+struct code_vector {
+  static constexpr int bytes = N * spec_of(F).storage_bits / 8;
+  static_assert(bytes == 4 || bytes == 8 || bytes == 16);
+  std::uint32_t words[bytes / 4];
 
-/// Binary32 bits. A NaN may keep its payload: every step that follows makes it canonical.
-struct octet_values {
-  std::uint32_t x[octet];
+  /// p is aligned to `bytes`.
+  __device__ __forceinline__ void load(const std::byte* p) {
+    if constexpr (bytes == 16) {
+      const uint4 v = __ldcs(reinterpret_cast<const uint4*>(p));
+      words[0] = v.x, words[1] = v.y, words[2] = v.z, words[3] = v.w;
+    } else if constexpr (bytes == 8) {
+      const uint2 v = __ldcs(reinterpret_cast<const uint2*>(p));
+      words[0] = v.x, words[1] = v.y;
+    } else {
+      words[0] = __ldcs(reinterpret_cast<const std::uint32_t*>(p));
+    }
+  }
+  __device__ __forceinline__ void store(std::byte* p) const {
+    if constexpr (bytes == 16) {
+      *reinterpret_cast<uint4*>(p) = make_uint4(words[0], words[1], words[2], words[3]);
+    } else if constexpr (bytes == 8) {
+      *reinterpret_cast<uint2*>(p) = make_uint2(words[0], words[1]);
+    } else {
+      *reinterpret_cast<std::uint32_t*>(p) = words[0];
+    }
+  }
 };
 
-/// p is aligned to 16 bytes, of FP8 to 8.
-template <format_id F>
-__device__ __forceinline__ octet_values load_octet(const std::byte* p) {
-  octet_values v;
-  if constexpr (F == format_id::fp32) {
-    const uint4 a = reinterpret_cast<const uint4*>(p)[0], b = reinterpret_cast<const uint4*>(p)[1];
-    v.x[0] = a.x, v.x[1] = a.y, v.x[2] = a.z, v.x[3] = a.w;
-    v.x[4] = b.x, v.x[5] = b.y, v.x[6] = b.z, v.x[7] = b.w;
-  } else if constexpr (spec_of(F).storage_bits == 16) {
-    const uint4 a = *reinterpret_cast<const uint4*>(p);
-    const std::uint32_t pairs[4] = {a.x, a.y, a.z, a.w};
+/// Their values as binary32 bits. A NaN may keep its payload: every step that follows makes it
+/// canonical.
+template <int N>
+struct value_vector {
+  std::uint32_t x[N];
+};
+
+template <format_id F, int N>
+__device__ __forceinline__ value_vector<N> values_of(const code_vector<F, N>& codes) {
+  value_vector<N> v;
 #pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      v.x[2 * i] = widen<F>(pairs[i] & 0xFFFFu);
-      v.x[2 * i + 1] = widen<F>(pairs[i] >> 16);
-    }
-  } else {
-    const uint2 a = *reinterpret_cast<const uint2*>(p);
-    const std::uint32_t words[2] = {a.x, a.y};
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      const float2 pair = fp8_values<F>(static_cast<std::uint16_t>(words[i / 2] >> (i % 2 * 16)));
-      v.x[2 * i] = __float_as_uint(pair.x);
-      v.x[2 * i + 1] = __float_as_uint(pair.y);
+  for (int i = 0; i < N; ++i) {
+    if constexpr (F == format_id::fp32) {
+      v.x[i] = codes.words[i];
+    } else if constexpr (spec_of(F).storage_bits == 16) {
+      v.x[i] = widen<F>(codes.words[i / 2] >> (i % 2 * 16) & 0xFFFFu);
+    } else if (i % 2 == 0) {
+      const float2 pair =
+          fp8_values<F>(static_cast<std::uint16_t>(codes.words[i / 4] >> (i % 4 * 8)));
+      v.x[i] = __float_as_uint(pair.x);
+      v.x[i + 1] = __float_as_uint(pair.y);
     }
   }
   return v;
 }
 
 /// As fp32, fp16 or bf16 codes, rounded to nearest even, overflow to Inf, canonical NaN; values
-/// must have come from a binary32 step. Returns how many codes are not finite.
-template <format_id F>
-__device__ __forceinline__ std::uint32_t store_octet(std::byte* p, const octet_values& v) {
-  std::uint32_t nonfinite = 0;
+/// must have come from a binary32 step.
+template <format_id F, int N>
+__device__ __forceinline__ code_vector<F, N> codes_of(const value_vector<N>& v) {
+  code_vector<F, N> codes;
   if constexpr (F == format_id::fp32) {
-    reinterpret_cast<uint4*>(p)[0] = make_uint4(v.x[0], v.x[1], v.x[2], v.x[3]);
-    reinterpret_cast<uint4*>(p)[1] = make_uint4(v.x[4], v.x[5], v.x[6], v.x[7]);
 #pragma unroll
-    for (int i = 0; i < octet; ++i) nonfinite += (v.x[i] & 0x7FFFFFFFu) >= 0x7F800000u ? 1 : 0;
+    for (int i = 0; i < N; ++i) codes.words[i] = v.x[i];
   } else {
-    constexpr std::uint32_t inf = F == format_id::fp16 ? 0x7C00u : 0x7F80u;
-    std::uint32_t pairs[4];
 #pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      pairs[i] = half_pair<F, false>(v.x[2 * i], v.x[2 * i + 1]);
-      nonfinite += (pairs[i] & 0x7FFFu) >= inf ? 1 : 0;
-      nonfinite += (pairs[i] >> 16 & 0x7FFFu) >= inf ? 1 : 0;
+    for (int i = 0; i < N / 2; ++i) {
+      codes.words[i] = half_pair<F, false>(v.x[2 * i], v.x[2 * i + 1]);
     }
-    *reinterpret_cast<uint4*>(p) = make_uint4(pairs[0], pairs[1], pairs[2], pairs[3]);
   }
-  return nonfinite;
+  return codes;
+}
+
+/// One element; p is aligned to it.
+template <format_id F>
+__device__ __forceinline__ std::uint32_t load_value(const std::byte* p) {
+  if constexpr (F == format_id::fp32) {
+    return *reinterpret_cast<const std::uint32_t*>(p);
+  } else if constexpr (spec_of(F).storage_bits == 16) {
+    return widen<F>(*reinterpret_cast<const std::uint16_t*>(p));
+  } else {
+    return __float_as_uint(fp8_values<F>(static_cast<std::uint16_t>(*p)).x);
+  }
+}
+template <format_id F>
+__device__ __forceinline__ void store_value(std::byte* p, std::uint32_t x) {
+  if constexpr (F == format_id::fp32) {
+    *reinterpret_cast<std::uint32_t*>(p) = x;
+  } else {
+    *reinterpret_cast<std::uint16_t*>(p) = static_cast<std::uint16_t>(half_pair<F, false>(x, x));
+  }
+}
+
+/// The larger of two magnitudes of codes, or of both halves' two.
+template <format_id F>
+__device__ __forceinline__ std::uint32_t larger_codes(std::uint32_t seen, std::uint32_t codes) {
+  if constexpr (spec_of(F).storage_bits == 32) return max(seen, codes & 0x7FFFFFFFu);
+  return __vmaxu2(seen, codes & 0x7FFF7FFFu);
+}
+/// The largest magnitude that larger_codes() saw, as a code.
+template <format_id F>
+__device__ __forceinline__ std::uint32_t largest_code(std::uint32_t seen) {
+  if constexpr (spec_of(F).storage_bits == 32) return seen;
+  return max(seen & 0xFFFFu, seen >> 16);
 }
 
 }  // namespace samebits::cuda

@@ -6,6 +6,7 @@
 
 #include "backends/cuda/codes.cuh"
 #include "backends/cuda/native/halves.cuh"
+#include "backends/cuda/plan_codes.cuh"
 #include "backends/cuda/plan_tree.cuh"
 #include "numerics/decode.hpp"
 #include "numerics/inspect.hpp"
@@ -27,22 +28,10 @@ struct inspected_codes {
 
   /// Maxima of magnitudes in the format's own codes; of 16-bit formats two at a time.
   __device__ __forceinline__ static std::uint32_t joined(std::uint32_t amax, const uint4& v) {
-    if constexpr (bytes == 4) {
-      amax = max(amax, v.x & 0x7FFFFFFFu);
-      amax = max(amax, v.y & 0x7FFFFFFFu);
-      amax = max(amax, v.z & 0x7FFFFFFFu);
-      return max(amax, v.w & 0x7FFFFFFFu);
-    } else {
-      amax = __vmaxu2(amax, v.x & 0x7FFF7FFFu);
-      amax = __vmaxu2(amax, v.y & 0x7FFF7FFFu);
-      amax = __vmaxu2(amax, v.z & 0x7FFF7FFFu);
-      return __vmaxu2(amax, v.w & 0x7FFF7FFFu);
-    }
-  }
-  /// The largest of them as a code.
-  __device__ __forceinline__ static std::uint32_t largest(std::uint32_t amax) {
-    if constexpr (bytes == 4) return amax;
-    return max(amax & 0xFFFFu, amax >> 16);
+    amax = larger_codes<F>(amax, v.x);
+    amax = larger_codes<F>(amax, v.y);
+    amax = larger_codes<F>(amax, v.z);
+    return larger_codes<F>(amax, v.w);
   }
 
   __device__ __forceinline__ static double pair_node(std::uint32_t pair) {
@@ -89,7 +78,7 @@ class dense_chunk {
     // Lane bits from turn_bits on are still those of vectors; the ones below are those of turns.
     node = warp_node<hardware_sums, turn_bits, 5>(node);
     node = warp_node<hardware_sums, 0, turn_bits>(node);
-    return {hardware_sums::bits(node), __reduce_max_sync(all_lanes, codes::largest(amax_))};
+    return {hardware_sums::bits(node), __reduce_max_sync(all_lanes, largest_code<F>(amax_))};
   }
 
  private:
@@ -149,6 +138,13 @@ class dense_chunk {
   std::uint32_t amax_ = 0;
 };
 
+/// The address of element i of a tensor of format f.
+__device__ __forceinline__ const std::byte* any_element(const plan_row& row, const format_spec& f,
+                                                        std::int64_t i) {
+  return static_cast<const std::byte*>(row.data) +
+         numerics::offset_of(row, i) * (f.storage_bits / 8);
+}
+
 /// Any chunk: each lane sums 128 neighbours.
 template <class Sums>
 __device__ inline chunk_sums any_sums(const plan_row& row, const plan_chunk& c, unsigned lane) {
@@ -163,7 +159,7 @@ __device__ inline chunk_sums any_sums(const plan_row& row, const plan_chunk& c, 
     std::uint32_t code = 0;
     if (at < c.count) {
       code = static_cast<std::uint32_t>(
-          load_code(numerics::element_at(row, c.first + at), f.storage_bits / 8));
+          load_code(any_element(row, f, c.first + at), f.storage_bits / 8));
     }
     largest = max(largest, code & (sign - 1));
     numerics::append_leaf(
@@ -239,7 +235,7 @@ __device__ __forceinline__ chunk_tally inspected_any(const plan_row& row, const 
     const auto load = [&](int i) {
       return numerics::decode<std::uint32_t>(
           f, static_cast<std::uint32_t>(
-                 load_code(numerics::element_at(row, c.first + i), f.storage_bits / 8)));
+                 load_code(any_element(row, f, c.first + i), f.storage_bits / 8)));
     };
     count_elements<Counts>(static_cast<int>(c.count), lane, numerics::least_normal(f), load, tally,
                            exponents);
