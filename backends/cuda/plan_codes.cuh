@@ -51,9 +51,9 @@ struct code_vector {
   }
   __device__ __forceinline__ void store(std::byte* p) const {
     if constexpr (bytes == 16) {
-      *reinterpret_cast<uint4*>(p) = make_uint4(words[0], words[1], words[2], words[3]);
+      __stcs(reinterpret_cast<uint4*>(p), make_uint4(words[0], words[1], words[2], words[3]));
     } else if constexpr (bytes == 8) {
-      *reinterpret_cast<uint2*>(p) = make_uint2(words[0], words[1]);
+      __stcs(reinterpret_cast<uint2*>(p), make_uint2(words[0], words[1]));
     } else {
       *reinterpret_cast<std::uint32_t*>(p) = words[0];
     }

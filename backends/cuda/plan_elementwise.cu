@@ -20,6 +20,10 @@ using numerics::plan_tables;
 
 constexpr unsigned all_lanes = 0xFFFFFFFFu;
 
+/// Blocks per processor. Fewer threads with more registers each move more bytes: in 16-bit formats
+/// 0.84 of copy on an H200, 0.78 with 3 blocks, 0.75 with 4.
+constexpr int elementwise_residents = 2;
+
 /// An element of any tensor, by its number in its chunk.
 struct any_codes {
   const plan_row& row;
@@ -206,7 +210,7 @@ __device__ void report_chunk(const scaled_figures& own, std::uint32_t tensor, un
 }
 
 template <class Steps>
-__global__ void __launch_bounds__(plan_threads, plan_residents)
+__global__ void __launch_bounds__(plan_threads, elementwise_residents)
     scale_kernel(const plan_tables plan, const scale_factor given, unscale_report* const report) {
   if (given.only_if != nullptr && !*given.only_if) return;
   const std::uint32_t factor = given.pointer != nullptr ? *given.pointer : given.value;
@@ -279,7 +283,7 @@ __device__ __noinline__ void accumulate_any(const plan_row& row, const plan_row&
 }
 
 template <class Steps>
-__global__ void __launch_bounds__(plan_threads, plan_residents)
+__global__ void __launch_bounds__(plan_threads, elementwise_residents)
     accumulate_kernel(const backends::accumulate_call call) {
   for_each_chunk(
       call.acc, [&](const plan_row& row, const plan_chunk& c, std::uint64_t, unsigned lane) {
@@ -345,7 +349,7 @@ __device__ __noinline__ void combine_any(const plan_row& row, const plan_row& x_
 }
 
 template <class Steps>
-__global__ void __launch_bounds__(plan_threads, plan_residents)
+__global__ void __launch_bounds__(plan_threads, elementwise_residents)
     axpby_kernel(const backends::axpby_call call) {
   for_each_chunk(
       call.out, [&](const plan_row& row, const plan_chunk& c, std::uint64_t, unsigned lane) {

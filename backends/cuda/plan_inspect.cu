@@ -45,6 +45,8 @@ __global__ void __launch_bounds__(plan_threads, plan_residents)
     regular_chunks_kernel(const plan_tables plan, chunk_tally* const tallies,
                           std::uint64_t* const exponents) {
   __shared__ block_exponents<Counts> counts;
+  __shared__ chunk_ring rings[plan_threads / 32];
+  chunk_ring& ring = rings[threadIdx.x / 32];
   counts.clear();
   for_each_chunk(plan,
                  [&](const plan_row& row, const plan_chunk& c, std::uint64_t chunk, unsigned lane) {
@@ -55,15 +57,15 @@ __global__ void __launch_bounds__(plan_threads, plan_residents)
                    switch (row.format) {
                      case format_id::fp32:
                        tally = inspected_dense<format_id::fp32, Counts>(first + c.first * 4, count,
-                                                                        lane, counts.buckets);
+                                                                        lane, ring, counts.buckets);
                        break;
                      case format_id::fp16:
                        tally = inspected_dense<format_id::fp16, Counts>(first + c.first * 2, count,
-                                                                        lane, counts.buckets);
+                                                                        lane, ring, counts.buckets);
                        break;
                      default:
                        tally = inspected_dense<format_id::bf16, Counts>(first + c.first * 2, count,
-                                                                        lane, counts.buckets);
+                                                                        lane, ring, counts.buckets);
                        break;
                    }
                    if (lane == 0) tallies[chunk] = tally;

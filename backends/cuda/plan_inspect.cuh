@@ -58,6 +58,14 @@ struct chunk_sums {
   std::uint32_t largest;  ///< code of the format, no sign; in every lane
 };
 
+/// Shared memory of a warp, through which a full chunk passes: each lane copies 16 bytes a turn and
+/// reads them back itself, so that what is under way takes no registers and needs no barrier.
+struct chunk_ring {
+  static constexpr int turns = 2;   ///< of a stage
+  static constexpr int stages = 5;  ///< under way together: 5 KiB a warp
+  uint4 vectors[stages][turns][32];
+};
+
 /// A chunk whose codes are contiguous and aligned to 16 bytes. A warp reads 16 bytes a lane at a
 /// time, in turns: the node of lane l's vector in turn t is number 32 * t + l of its level.
 template <format_id F, bool Full>
@@ -66,15 +74,19 @@ class dense_chunk {
   static constexpr int turns = static_cast<int>(chunk_elements) / (32 * codes::count);
   static constexpr int turn_bits = turns == 32 ? 5 : 4;
   static_assert(1 << turn_bits == turns);
-  static constexpr int group_bits = 2;  ///< 4 loads are under way together
-  static constexpr int group = 1 << group_bits;
+  static constexpr int stages = turns / chunk_ring::turns;
 
  public:
-  __device__ __forceinline__ dense_chunk(const std::byte* data, int count, unsigned lane)
-      : data_(data), count_(count), lane_(lane) {}
+  __device__ __forceinline__ dense_chunk(const std::byte* data, int count, unsigned lane,
+                                         chunk_ring& ring)
+      : data_(data), count_(count), lane_(lane), ring_(ring) {}
 
   __device__ __forceinline__ chunk_sums sums() {
-    double node = of_groups<turn_bits>(0);
+    if constexpr (Full) {
+#pragma unroll
+      for (int stage = 0; stage < chunk_ring::stages; ++stage) fetch(stage);
+    }
+    double node = of_turns<turn_bits>(0);
     // Lane bits from turn_bits on are still those of vectors; the ones below are those of turns.
     node = warp_node<hardware_sums, turn_bits, 5>(node);
     node = warp_node<hardware_sums, 0, turn_bits>(node);
@@ -93,34 +105,55 @@ class dense_chunk {
   }
 
   template <int Bits>
-  __device__ __forceinline__ double of_groups(int first_turn) {
-    if constexpr (Bits == group_bits) {
-      return of_group(first_turn);
+  __device__ __forceinline__ double of_turns(int first) {
+    if constexpr (Bits == 1) {
+      return of_stage(first / chunk_ring::turns);
     } else {
-      const double even = of_groups<Bits - 1>(first_turn);
-      const double odd = of_groups<Bits - 1>(first_turn + (1 << (Bits - 1)));
+      const double even = of_turns<Bits - 1>(first);
+      const double odd = of_turns<Bits - 1>(first + (1 << (Bits - 1)));
       return exchanged<Bits - 1>(even, odd);
     }
   }
 
-  __device__ __forceinline__ double of_group(int first_turn) {
-    if (!Full && first_turn * 32 * codes::count >= count_) return 0.0;
-    uint4 v[group];
-#pragma unroll
-    for (int i = 0; i < group; ++i) v[i] = load(first_turn + i);
-    double nodes[group];
-#pragma unroll
-    for (int i = 0; i < group; ++i) {
-      amax_ = codes::joined(amax_, v[i]);
-      nodes[i] = codes::node(v[i]);
+  __device__ __forceinline__ double of_stage(int stage) {
+    static_assert(chunk_ring::turns == 2);
+    const int turn = stage * chunk_ring::turns;
+    uint4 v[chunk_ring::turns];
+    if constexpr (Full) {
+      // All but the youngest stages - 1 have arrived.
+      asm volatile("cp.async.wait_group %0;" ::"n"(chunk_ring::stages - 1) : "memory");
+      const auto& arrived = ring_.vectors[stage % chunk_ring::stages];
+      v[0] = arrived[0][lane_];
+      v[1] = arrived[1][lane_];
+      fetch(stage + chunk_ring::stages);
+    } else {
+      if (turn * 32 * codes::count >= count_) return 0.0;
+      v[0] = load(turn);
+      v[1] = load(turn + 1);
     }
-    return exchanged<1>(exchanged<0>(nodes[0], nodes[1]), exchanged<0>(nodes[2], nodes[3]));
+    amax_ = codes::joined(codes::joined(amax_, v[0]), v[1]);
+    return exchanged<0>(codes::node(v[0]), codes::node(v[1]));
+  }
+
+  /// Begins to copy a stage, or nothing at the end of the chunk; a group of its own either way.
+  __device__ __forceinline__ void fetch(int stage) {
+    if (stage < stages) {
+#pragma unroll
+      for (int i = 0; i < chunk_ring::turns; ++i) {
+        const auto to = static_cast<unsigned>(
+            __cvta_generic_to_shared(&ring_.vectors[stage % chunk_ring::stages][i][lane_]));
+        const std::byte* const from =
+            data_ + ((stage * chunk_ring::turns + i) * 32 + static_cast<int>(lane_)) * 16;
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
+      }
+    }
+    asm volatile("cp.async.commit_group;" ::: "memory");
   }
 
   /// Elements from count on are +0, which changes neither node nor amax.
   __device__ __forceinline__ uint4 load(int turn) const {
     const int first = (turn * 32 + static_cast<int>(lane_)) * codes::count;
-    if (Full || first + codes::count <= count_) {
+    if (first + codes::count <= count_) {
       return __ldcs(reinterpret_cast<const uint4*>(data_ + first * codes::bytes));
     }
     std::uint32_t words[4] = {};
@@ -135,6 +168,7 @@ class dense_chunk {
   const std::byte* data_;
   int count_;
   unsigned lane_;
+  chunk_ring& ring_;
   std::uint32_t amax_ = 0;
 };
 
@@ -206,10 +240,12 @@ SAMEBITS_INLINE bool is_regular(const plan_row& row) {
 /// shared by the block, unless nothing but non-finite elements is counted.
 template <format_id F, inspect_counts Counts>
 __device__ __forceinline__ chunk_tally inspected_dense(const std::byte* data, int count,
-                                                       unsigned lane, unsigned* exponents) {
+                                                       unsigned lane, chunk_ring& ring,
+                                                       unsigned* exponents) {
   constexpr std::uint32_t least = numerics::least_normal(spec_of(F));
-  const chunk_sums sums = count == chunk_elements ? dense_chunk<F, true>(data, count, lane).sums()
-                                                  : dense_chunk<F, false>(data, count, lane).sums();
+  const chunk_sums sums = count == chunk_elements
+                              ? dense_chunk<F, true>(data, count, lane, ring).sums()
+                              : dense_chunk<F, false>(data, count, lane, ring).sums();
   const std::uint32_t amax = numerics::counted_magnitude(widen<F>(sums.largest));
   chunk_tally tally = {sums.squares, amax, 0, 0, 0, 0};
   if (Counts == inspect_counts::distribution || amax >= numerics::binary32::inf) {

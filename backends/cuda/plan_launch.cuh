@@ -21,11 +21,19 @@ __device__ __forceinline__ void for_each_chunk(const numerics::plan_tables& plan
                                                const Work& work) {
   const unsigned lane = threadIdx.x % 32;
   const std::uint64_t warps = std::uint64_t{gridDim.x} * (plan_threads / 32);
-  for (std::uint64_t chunk = (std::uint64_t{blockIdx.x} * plan_threads + threadIdx.x) / 32;
-       chunk < plan.chunks; chunk += warps) {
-    const std::uint32_t tensor = plan.row_of_chunk[chunk];
+  std::uint64_t chunk = (std::uint64_t{blockIdx.x} * plan_threads + threadIdx.x) / 32;
+  if (chunk >= plan.chunks) return;
+  std::uint32_t tensor = plan.row_of_chunk[chunk];
+  for (;;) {
+    // The next chunk's tensor is looked up while this one's elements are under way.
+    const std::uint64_t next = chunk + warps;
+    const bool last = next >= plan.chunks;
+    const std::uint32_t next_tensor = last ? 0 : plan.row_of_chunk[next];
     const numerics::plan_row row = plan.rows[tensor];
     work(row, numerics::chunk_of(row, tensor, chunk), chunk, lane);
+    if (last) return;
+    chunk = next;
+    tensor = next_tensor;
   }
 }
 

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 #include <random>
 #include <stdexcept>
 #include <string>
@@ -165,7 +166,9 @@ void expect_the_bytes_of_quantize(const shape_case& c) {
   std::vector<float> scales(got.scales.size());
   const matrix_shape s = scales_shape(c.rows, c.cols, c.tile);
   std::mt19937_64 random(5);
-  for (int n = 0; n < scale_math_count * nonfinite_count * 2 * 6; ++n) {
+  constexpr int bits[] = {0, 8, 16, 32, 13, 5};  // 0: nearest even
+  constexpr int rules = 2 * scale_math_count * nonfinite_count;
+  for (int n = 0; n < rules * static_cast<int>(std::size(bits)); ++n) {
     const auto to = n % 2 == 0 ? format_id::e4m3 : format_id::e5m2;
     quantize_options o{
         .tile = c.tile,
@@ -175,8 +178,7 @@ void expect_the_bytes_of_quantize(const shape_case& c) {
     if (random() % 4 == 0) o.upper_bound = 0.5f;
     o.on_overflow = static_cast<overflow>(random() % 3);
     o.on_nan = static_cast<nan_policy>(random() % 2);
-    constexpr int bits[] = {0, 8, 16, 32, 13, 5};
-    const int k = bits[n / 24];
+    const int k = bits[n / rules];
     if (k != 0) o.round = rounding::stochastic;
     o.random = {random(), random(), random(), std::nullopt, k == 0 ? 16 : k};
     quantize(view_of(x.data(), c.rows, c.cols),
