@@ -93,13 +93,15 @@ __device__ plan_total total_of(const tensor_statistics* tensors, std::uint64_t c
   if (threadIdx.x == 0) scratch.first_bad = none;
   __syncthreads();
   joined_figures own = {};
+  unsigned long long bad = none;
   const auto sum = block_tree<Sums, total_threads>::sum(count, scratch.tree, [&](std::uint64_t i) {
     const tensor_statistics t = tensors[i];
     const auto squares = static_cast<std::uint64_t>(__double_as_longlong(t.squares));
     own.join({t.count, t.nan, t.inf, t.zeros, t.subnormals, t.amax, 0});
-    if (t.nan + t.inf != 0) atomicMin(&scratch.first_bad, static_cast<unsigned long long>(i));
+    if (t.nan + t.inf != 0) bad = min(bad, static_cast<unsigned long long>(i));
     return Sums::from_bits(squares);
   });
+  if (bad != none) atomicMin(&scratch.first_bad, bad);
   __syncthreads();
   plan_total total = {scratch.figures.joined(own), -1};
   total.figures.squares = Sums::bits(sum);

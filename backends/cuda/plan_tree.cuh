@@ -65,6 +65,8 @@ struct block_tree {
   using node = typename Sums::node;
   static constexpr int warps = Threads / 32;
   static_assert(warps * 32 == Threads && (warps & (warps - 1)) == 0 && warps <= 32);
+  /// A thread's own in a turn: turns wait for memory, and a large tensor's leaves are one block's.
+  static constexpr int leaves = 8;
 
   struct scratch {
     node of_warp[2][warps];
@@ -74,15 +76,21 @@ struct block_tree {
   template <class Leaf>
   __device__ static node sum(std::uint64_t count, scratch& s, const Leaf& leaf) {
     const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    constexpr std::uint64_t step = 2 * Threads;
+    constexpr std::uint64_t step = std::uint64_t{leaves} * Threads;
     const node zero = Sums::from_bits(0);
     std::uint64_t done = 0;  // of thread 0: complete nodes of `step` leaves
     int turn = 0;
     for (std::uint64_t first = 0; first < count; first += step, turn ^= 1) {
-      const std::uint64_t i = first + 2 * threadIdx.x;
-      const node left = i < count ? leaf(i) : zero;
-      const node right = i + 1 < count ? leaf(i + 1) : zero;
-      const node own = warp_node<Sums>(Sums::add(left, right));
+      const std::uint64_t i = first + leaves * threadIdx.x;
+      node nodes[leaves];
+#pragma unroll
+      for (int k = 0; k < leaves; ++k) nodes[k] = i + k < count ? leaf(i + k) : zero;
+#pragma unroll
+      for (int width = leaves / 2; width > 0; width /= 2) {
+#pragma unroll
+        for (int k = 0; k < width; ++k) nodes[k] = Sums::add(nodes[2 * k], nodes[2 * k + 1]);
+      }
+      const node own = warp_node<Sums>(nodes[0]);
       if (lane == 0) s.of_warp[turn][warp] = own;
       __syncthreads();  // two sets of places: one barrier a turn is enough
       if (warp == 0) {
