@@ -92,14 +92,21 @@ const backend& computing_backend(const compute_call& call, const executor& where
   for (int i = 0; i < operand_count(call.op); ++i) {
     what += (i == 0 ? " of " : ", ") + std::string(name(call.operands[i].format));
   }
-  throw unsupported("backend '" + std::string(chosen.name) + "' has no " + what + " into " +
-                    std::string(name(call.out.format)) + " with " +
-                    std::string(name(call.rule.round)));
+  throw unsupported(
+      "backend '" + std::string(chosen.name) + "' has no " + what + " into " +
+      std::string(name(call.out.format)) + " with " + std::string(name(call.rule.round)) + ", " +
+      std::string(name(call.rule.on_overflow)) + ", " + std::string(name(call.rule.on_nan)) +
+      (call.report == flag_report::wanted ? ", flags" : ""));
 }
 
 flags run(const compute_call& call, const executor& where) {
   const backend& chosen = computing_backend(call, where);
   if (is_empty(call.out)) return flags::none;
+  if (chosen.space == memory_space::device) {
+    if (call.report == flag_report::wanted) return chosen.computes->await_flags(call, where.stream);
+    chosen.computes->enqueue(call, nullptr, where.stream);
+    return flags::none;
+  }
   std::atomic<std::uint8_t> raised = 0;
   for_each_piece(call.out.rows * call.out.cols, where.threads, [&](element_range range) {
     raised |= static_cast<std::uint8_t>(chosen.computes->compute(call, range));
@@ -114,6 +121,21 @@ void compute(operation op, const array_operands& in, const matrix_view& out,
              const compute_options& options, const executor& where) {
   using backends::flag_report;
   backends::run(backends::checked(op, in, out, options, flag_report::none, {}, where), where);
+}
+
+void enqueue_compute_with_flags(operation op, const array_operands& in, const matrix_view& out,
+                                std::uint32_t* raised, const compute_options& options,
+                                const flags_view& each, const executor& where) {
+  namespace b = backends;
+  const b::compute_call call =
+      b::checked(op, in, out, options, b::flag_report::wanted, each, where);
+  if (out.space != memory_space::device) {
+    throw invalid_argument("out: must lie in device memory; of host memory compute_with_flags()");
+  }
+  if (raised == nullptr || reinterpret_cast<std::uintptr_t>(raised) % 4 != 0) {
+    throw invalid_argument("raised: must be 4 bytes of device memory, aligned to 4");
+  }
+  b::computing_backend(call, where).computes->enqueue(call, raised, where.stream);
 }
 
 flags compute_with_flags(operation op, const array_operands& in, const matrix_view& out,

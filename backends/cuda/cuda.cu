@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "backends/cuda/compute.hpp"
 #include "backends/cuda/cuda.hpp"
 #include "backends/cuda/error.hpp"
 #include "backends/cuda/plan.hpp"
@@ -71,7 +72,7 @@ const backends::backend emulated = {"cuda-emulated",
                                     &self_test,
                                     &memory,
                                     &emulated_quantizer,
-                                    nullptr,
+                                    &emulated_calculator,
                                     nullptr,
                                     &emulated_plans};
 
@@ -85,7 +86,7 @@ const backends::backend native = {"cuda-native",
                                   &self_test,
                                   &memory,
                                   &native_quantizer,
-                                  nullptr,
+                                  &native_calculator,
                                   nullptr,
                                   &native_plans};
 

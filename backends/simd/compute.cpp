@@ -23,8 +23,10 @@ bool has_every_operation(const compute_call&) { return true; }
 }  // namespace
 
 const calculator avx2_calculator = {has_every_operation,
-                                    compute_or_reference<avx2_compute, simd::fused_steps::none>};
+                                    compute_or_reference<avx2_compute, simd::fused_steps::none>,
+                                    nullptr, nullptr};
 const calculator avx512_calculator = {
-    has_every_operation, compute_or_reference<avx512_compute, simd::fused_steps::directed>};
+    has_every_operation, compute_or_reference<avx512_compute, simd::fused_steps::directed>, nullptr,
+    nullptr};
 
 }  // namespace samebits::backends

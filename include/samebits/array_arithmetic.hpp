@@ -45,13 +45,16 @@ struct flags_view {
 /// first element and the pitch of the whole, gets the bits it has in the whole.
 ///
 /// out may be the same memory as an operand whose element size and strides are equal to its own;
-/// otherwise they must not overlap. Thread-safe; allocates nothing per element.
+/// otherwise they must not overlap. Thread-safe; allocates nothing per element. Of device memory
+/// the call is enqueued on where.stream: it neither waits nor allocates, and can be captured into a
+/// CUDA graph.
 ///
 /// Throws invalid_argument, before anything is written, for: an operation that is none, formats
 /// without arithmetic, unequal shapes, negative sizes or strides, null data of a non-empty view,
 /// elements of out that share memory, overlap, random.bits outside 1..32, views in different memory
 /// or not in the backend's, an unknown backend name; unsupported for a backend this machine lacks
-/// or that has no such arithmetic.
+/// or that has no such arithmetic; cuda_error; environment_error where a GPU does not compute in
+/// IEEE 754 steps (samebits/self_test.hpp).
 ///
 ///   std::vector<samebits::bf16> x = ..., y = ..., sum(x.size());
 ///   samebits::compute(samebits::operation::add, {samebits::view_of(x), samebits::view_of(y)},
@@ -60,9 +63,17 @@ void compute(operation op, const array_operands& in, const matrix_view& out,
              const compute_options& options = {}, const executor& where = {});
 
 /// The same, and the flags: returns those that any element raised, and writes those of each element
-/// to `each` where that has data. It must not overlap the other views (invalid_argument).
+/// to `each` where that has data. It must not overlap the other views (invalid_argument). Of device
+/// memory, that of `each` too, it waits for the stream and takes 4 bytes from its memory pool.
 flags compute_with_flags(operation op, const array_operands& in, const matrix_view& out,
                          const compute_options& options = {}, const flags_view& each = {},
                          const executor& where = {});
+
+/// The same on device memory without waiting: `raised`, 4 bytes of device memory aligned to 4,
+/// becomes the flags that any element raised as an integer. Enqueued on where.stream; allocates
+/// nothing, and can be captured into a CUDA graph. Throws invalid_argument for host memory, too.
+void enqueue_compute_with_flags(operation op, const array_operands& in, const matrix_view& out,
+                                std::uint32_t* raised, const compute_options& options = {},
+                                const flags_view& each = {}, const executor& where = {});
 
 }  // namespace samebits

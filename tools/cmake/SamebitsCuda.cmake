@@ -26,12 +26,15 @@ add_compile_options($<$<COMPILE_LANGUAGE:CUDA>:--diag-error=20011,20013,20014,20
 # samebits::cuda: the CUDA backends, and the definition inside a user's kernels.
 function(samebits_add_cuda_library)
   add_library(samebits_cuda STATIC
+    backends/cuda/compute.cu
     backends/cuda/convert.cu
     backends/cuda/cuda.cu
     backends/cuda/dense_layout.cu
     backends/cuda/device_scaler.cu
     backends/cuda/memory.cu
     backends/cuda/native/block_tiles.cu
+    backends/cuda/native/compute.cu
+    backends/cuda/native/compute_fp8.cu
     backends/cuda/native/convert.cu
     backends/cuda/native/counted_tiles.cu
     backends/cuda/native/quantize.cu
