@@ -15,6 +15,7 @@ namespace samebits::backends {
 struct self_test_entry;  // backends/self_test.hpp
 struct quantizer;        // backends/quantize.hpp
 struct calculator;       // backends/compute.hpp
+struct reducer;          // backends/reductions.hpp
 struct device_plan_kernels;
 struct plan_kernels;  // backends/plan.hpp
 
@@ -63,6 +64,7 @@ struct backend {
   const calculator* computes = nullptr;               ///< null where it has no arithmetic on arrays
   const plan_kernels* plans = nullptr;                ///< host backends; null where it has none
   const device_plan_kernels* device_plans = nullptr;  ///< device backends; the same
+  const reducer* reduces = nullptr;                   ///< null where it has no reductions
 };
 
 /// For backends that lack nothing.

@@ -8,6 +8,7 @@
 #include "backends/cuda/error.hpp"
 #include "backends/cuda/plan.hpp"
 #include "backends/cuda/quantize.hpp"
+#include "backends/cuda/reductions.hpp"
 #include "backends/self_test.hpp"
 
 namespace samebits::cuda {
@@ -74,7 +75,8 @@ const backends::backend emulated = {"cuda-emulated",
                                     &emulated_quantizer,
                                     &emulated_calculator,
                                     nullptr,
-                                    &emulated_plans};
+                                    &emulated_plans,
+                                    &emulated_reducer};
 
 const backends::backend native = {"cuda-native",
                                   "CUDA, hardware conversions where proved equal",
@@ -88,7 +90,8 @@ const backends::backend native = {"cuda-native",
                                   &native_quantizer,
                                   &native_calculator,
                                   nullptr,
-                                  &native_plans};
+                                  &native_plans,
+                                  &native_reducer};
 
 namespace {
 

@@ -18,6 +18,8 @@ struct integer_sums {
   __device__ static node square(std::uint32_t x) { return numerics::square(x); }
   __device__ static node add(node a, node b) { return numerics::add_squares(a, b); }
   __device__ static node from_bits(std::uint64_t bits) { return bits; }
+  /// What stands for leaves that are not there: no sum of squares is below +0.
+  __device__ static node nothing() { return 0; }
   __device__ static std::uint64_t bits(node a) { return a; }
 };
 
@@ -36,6 +38,7 @@ struct hardware_sums {
     return __fma_rn(a, a, __dmul_rn(b, b));
   }
   __device__ __forceinline__ static node add(node a, node b) { return __dadd_rn(a, b); }
+  __device__ __forceinline__ static node nothing() { return 0.0; }
   __device__ __forceinline__ static node from_bits(std::uint64_t bits) {
     return __longlong_as_double(static_cast<long long>(bits));
   }
@@ -55,7 +58,8 @@ __device__ __forceinline__ typename Sums::node warp_node(typename Sums::node nod
   return node;
 }
 
-/// The sum of the leaves [0, count), which all threads of a block form together; in thread 0.
+/// The sum of the leaves [0, count), Sums::nothing() of none, which all threads of a block form
+/// together; in thread 0.
 ///
 /// leaf(i) is called once for each i, by some thread. blockDim.x is Threads, a multiple of 32 whose
 /// warps are a power of two; `scratch` is shared and this call's alone until the next
@@ -77,7 +81,7 @@ struct block_tree {
   __device__ static node sum(std::uint64_t count, scratch& s, const Leaf& leaf) {
     const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     constexpr std::uint64_t step = std::uint64_t{leaves} * Threads;
-    const node zero = Sums::from_bits(0);
+    const node zero = Sums::nothing();
     std::uint64_t done = 0;  // of thread 0: complete nodes of `step` leaves
     int turn = 0;
     for (std::uint64_t first = 0; first < count; first += step, turn ^= 1) {

@@ -1,11 +1,10 @@
-// Reductions of matrices: whole chunks of 4096 elements on any thread, joined by the tree.
-#include "samebits/reductions.hpp"
+// Reductions on the host: whole chunks of 4096 elements on any thread, joined by the tree.
+#include "backends/reductions.hpp"
 
 #include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <mutex>
-#include <string>
 #include <vector>
 
 #include "backends/build_flags.hpp"
@@ -13,39 +12,15 @@
 #include "backends/reference/cells.hpp"
 #include "backends/reference/reference.hpp"
 #include "backends/self_test.hpp"
-#include "backends/view_checks.hpp"
 #include "backends/visit.hpp"
 #include "numerics/classify.hpp"
 #include "numerics/decode.hpp"
-#include "samebits/arithmetic.hpp"
-#include "samebits/error.hpp"
 
-namespace samebits {
-namespace backends {
+namespace samebits::backends {
 namespace {
 
 /// Elements of a node of the tree that threads compute alone (contract §6).
 constexpr std::int64_t chunk_elements = 4096;
-
-void check_input(const const_matrix_view& v, const char* which) {
-  check_view(v, which);
-  if (!has_arithmetic(v.format)) {
-    throw invalid_argument(std::string(which) +
-                           ": format must be one of fp32, fp16, bf16, e4m3, e5m2, got " +
-                           std::string(name(v.format)));
-  }
-}
-
-/// Every host backend reduces by these loops.
-void check_executor(const executor& where, memory_space space) {
-  check_threads(where);
-  const auto is_host = [](const backend& b) { return b.space == memory_space::host; };
-  const backend& chosen = resolve(where, space, is_host);
-  check_memory(chosen, space);
-  if (!is_host(chosen)) {
-    throw unsupported("backend '" + std::string(chosen.name) + "' has no reductions");
-  }
-}
 
 std::int64_t size_of(const const_matrix_view& v) { return v.rows * v.cols; }
 
@@ -172,11 +147,8 @@ float canonical(float x) {
 
 enum class leaf : std::uint8_t { element, square };
 
-double checked_sum(const const_matrix_view& in, const executor& where, leaf kind) {
-  check_input(in, "in");
-  check_executor(where, in.space);
-  require_tested(reference);
-  return canonical(sum_by_tree<double>(size_of(in), where.threads,
+double sum_of(const const_matrix_view& in, int threads, leaf kind) {
+  return canonical(sum_by_tree<double>(size_of(in), threads,
                                        [&](std::int64_t first, std::int64_t count, double* out) {
                                          load_values(in, first, count, out);
                                          if (kind == leaf::element) return;
@@ -189,7 +161,7 @@ template <class Number>
 Number dot_in(const const_matrix_view& x, const const_matrix_view& y, sum_order order,
               int threads) {
   const auto products = [&](std::int64_t first, std::int64_t count, Number* out) {
-    Number other[chunk_elements];
+    Number other[chunk_elements] = {};
     load_values(x, first, count, out);
     load_values(y, first, count, other);
     for (std::int64_t i = 0; i < count; ++i) out[i] = out[i] * other[i];
@@ -199,95 +171,72 @@ Number dot_in(const const_matrix_view& x, const const_matrix_view& y, sum_order 
                                             : sum_in_sequence<Number>(size, products));
 }
 
-}  // namespace
-}  // namespace backends
-
-float amax(const const_matrix_view& in, const executor& where) {
-  namespace b = backends;
-  b::check_input(in, "in");
-  b::check_executor(where, in.space);
+float amax_of(const const_matrix_view& in, int threads) {
   // Magnitude codes of one format are ordered as their values are, NaN above all.
   std::mutex joining;
   std::uint32_t largest = 0;
-  b::for_each_codes(in, where.threads,
-                    [&]<format_id F>(b::fixed_format<F>, const auto* codes, std::int64_t count) {
-                      constexpr auto keep =
-                          static_cast<std::uint32_t>(numerics::magnitude_mask(spec_of(F)));
-                      std::uint32_t most = 0;
-                      for (std::int64_t i = 0; i < count; ++i)
-                        most = std::max(most, codes[i] & keep);
-                      const std::scoped_lock lock(joining);
-                      largest = std::max(largest, most);
-                    });
+  for_each_codes(
+      in, threads, [&]<format_id F>(fixed_format<F>, const auto* codes, std::int64_t count) {
+        constexpr auto keep = static_cast<std::uint32_t>(numerics::magnitude_mask(spec_of(F)));
+        std::uint32_t most = 0;
+        for (std::int64_t i = 0; i < count; ++i) most = std::max(most, codes[i] & keep);
+        const std::scoped_lock lock(joining);
+        largest = std::max(largest, most);
+      });
   const auto bits = numerics::decode<std::uint32_t>(spec_of(in.format), largest);
   constexpr std::uint32_t inf = numerics::binary<std::uint32_t>::inf;
   return std::bit_cast<float>(bits > inf ? numerics::binary<std::uint32_t>::nan : bits);
 }
 
-element_counts counts(const const_matrix_view& in, const executor& where) {
-  namespace b = backends;
-  b::check_input(in, "in");
-  b::check_executor(where, in.space);
+element_counts counts_of(const const_matrix_view& in, int threads) {
   std::mutex joining;
   element_counts all;
-  b::for_each_codes(in, where.threads,
-                    [&]<format_id F>(b::fixed_format<F>, const auto* codes, std::int64_t count) {
-                      constexpr format_spec format = spec_of(F);
-                      constexpr std::uint64_t least_normal = std::uint64_t{1}
-                                                             << format.mantissa_bits;
-                      element_counts part;
-                      part.elements = static_cast<std::uint64_t>(count);
-                      for (std::int64_t i = 0; i < count; ++i) {
-                        const std::uint64_t magnitude = codes[i] & numerics::magnitude_mask(format);
-                        const bool infinite =
-                            numerics::has_inf(format) && magnitude == numerics::inf_code(format);
-                        part.nan += magnitude > numerics::max_finite(format) && !infinite ? 1u : 0u;
-                        part.inf += infinite ? 1u : 0u;
-                        part.zero += magnitude == 0 ? 1u : 0u;
-                        part.subnormal += magnitude != 0 && magnitude < least_normal ? 1u : 0u;
-                      }
-                      const std::scoped_lock lock(joining);
-                      all.elements += part.elements;
-                      all.nan += part.nan;
-                      all.inf += part.inf;
-                      all.zero += part.zero;
-                      all.subnormal += part.subnormal;
-                    });
+  for_each_codes(in, threads,
+                 [&]<format_id F>(fixed_format<F>, const auto* codes, std::int64_t count) {
+                   constexpr format_spec format = spec_of(F);
+                   constexpr std::uint64_t least_normal = std::uint64_t{1} << format.mantissa_bits;
+                   element_counts part;
+                   part.elements = static_cast<std::uint64_t>(count);
+                   for (std::int64_t i = 0; i < count; ++i) {
+                     const std::uint64_t magnitude = codes[i] & numerics::magnitude_mask(format);
+                     const bool infinite =
+                         numerics::has_inf(format) && magnitude == numerics::inf_code(format);
+                     part.nan += magnitude > numerics::max_finite(format) && !infinite ? 1u : 0u;
+                     part.inf += infinite ? 1u : 0u;
+                     part.zero += magnitude == 0 ? 1u : 0u;
+                     part.subnormal += magnitude != 0 && magnitude < least_normal ? 1u : 0u;
+                   }
+                   const std::scoped_lock lock(joining);
+                   all.elements += part.elements;
+                   all.nan += part.nan;
+                   all.inf += part.inf;
+                   all.zero += part.zero;
+                   all.subnormal += part.subnormal;
+                 });
   return all;
 }
 
-double sum(const const_matrix_view& in, const executor& where) {
-  return backends::checked_sum(in, where, backends::leaf::element);
+double dot_of(const reduction_call& call, int threads) {
+  if (call.options.precision == accumulation::fp64) {
+    return dot_in<double>(call.x, call.y, call.options.order, threads);
+  }
+  return static_cast<double>(dot_in<float>(call.x, call.y, call.options.order, threads));
 }
 
-double sum_of_squares(const const_matrix_view& in, const executor& where) {
-  return backends::checked_sum(in, where, backends::leaf::square);
+void reduce(const reduction_call& call, const backend&, reduction_result& result,
+            const executor& where) {
+  if (has_steps(call.what)) require_tested(reference);  // the loops are compiled with its flags
+  switch (call.what) {
+    case reduction::amax: result.amax = amax_of(call.x, where.threads); break;
+    case reduction::counts: result.counts = counts_of(call.x, where.threads); break;
+    case reduction::sum: result.sum = sum_of(call.x, where.threads, leaf::element); break;
+    case reduction::sum_of_squares: result.sum = sum_of(call.x, where.threads, leaf::square); break;
+    case reduction::dot: result.sum = dot_of(call, where.threads); break;
+  }
 }
 
-double dot(const const_matrix_view& x, const const_matrix_view& y, const dot_options& options,
-           const executor& where) {
-  namespace b = backends;
-  b::check_input(x, "x");
-  b::check_input(y, "y");
-  if (x.rows != y.rows || x.cols != y.cols) {
-    throw invalid_argument("y: shape must be that of x, " + b::shape_text(x.rows, x.cols) +
-                           ", got " + b::shape_text(y.rows, y.cols));
-  }
-  if (x.space != y.space) {
-    throw invalid_argument("y: must lie in the same memory as x, host or device");
-  }
-  if (options.precision != accumulation::fp32 && options.precision != accumulation::fp64) {
-    throw invalid_argument("options.precision is not one of accumulation's");
-  }
-  if (options.order != sum_order::tree && options.order != sum_order::sequential) {
-    throw invalid_argument("options.order is not one of sum_order's");
-  }
-  b::check_executor(where, x.space);
-  b::require_tested(b::reference);
-  if (options.precision == accumulation::fp64) {
-    return b::dot_in<double>(x, y, options.order, where.threads);
-  }
-  return static_cast<double>(b::dot_in<float>(x, y, options.order, where.threads));
-}
+}  // namespace
 
-}  // namespace samebits
+const reducer host_reducer = {reduce, nullptr, nullptr};
+
+}  // namespace samebits::backends

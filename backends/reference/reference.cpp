@@ -14,6 +14,8 @@ const backend reference = {"reference",
                            nullptr,
                            &reference_quantizer,
                            &reference_calculator,
-                           &reference_plan_kernels};
+                           &reference_plan_kernels,
+                           nullptr,
+                           &host_reducer};
 
 }  // namespace samebits::backends

@@ -18,6 +18,9 @@ extern const calculator reference_calculator;
 /// backends/reference/plan.cpp
 extern const plan_kernels reference_plan_kernels;
 
+/// backends/reference/reductions.cpp; of every host backend.
+extern const reducer host_reducer;
+
 void reference_convert(const convert_call& call, element_range range);
 
 }  // namespace samebits::backends

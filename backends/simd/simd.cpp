@@ -44,7 +44,9 @@ const backend avx2 = {"avx2",
                       nullptr,
                       &avx2_quantizer,
                       &avx2_calculator,
-                      &avx2_plan_kernels};
+                      &avx2_plan_kernels,
+                      nullptr,
+                      &host_reducer};
 const backend avx512 = {"avx512",
                         "x86-64 with AVX-512, 16 lanes",
                         memory_space::host,
@@ -56,6 +58,8 @@ const backend avx512 = {"avx512",
                         nullptr,
                         &avx512_quantizer,
                         &avx512_calculator,
-                        &avx512_plan_kernels};
+                        &avx512_plan_kernels,
+                        nullptr,
+                        &host_reducer};
 
 }  // namespace samebits::backends

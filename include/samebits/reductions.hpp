@@ -1,21 +1,25 @@
 // Reductions of matrices: amax, counts, sums and dot products in a fixed order of steps.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "samebits/backend.hpp"
 #include "samebits/view.hpp"
 
 namespace samebits {
 
-// All of them take views of host memory in the formats of arithmetic (fp32, fp16, bf16, e4m3, e5m2)
-// and any strides, elements counted row by row. Results depend on the elements in that order alone,
-// not on the executor, the thread count, the strides or the alignment.
+// All of them take views in the formats of arithmetic (fp32, fp16, bf16, e4m3, e5m2) and any
+// strides, elements counted row by row. Results depend on the elements in that order alone, not on
+// the executor, the thread count, the launch shape, the strides or the alignment.
 //
 // They throw invalid_argument for a view that is not well-formed, another format, unequal shapes,
-// an unknown backend or negative threads; unsupported for device memory. Sums and dot products also
-// throw environment_error in a process or thread that does not compute in IEEE 754 steps
-// (samebits/self_test.hpp). Each allocates a few bytes for every 4096 elements.
+// an unknown backend or negative threads; unsupported for a backend that this machine lacks;
+// cuda_error. Sums and dot products also throw environment_error in a process, a thread or on a GPU
+// that does not compute in IEEE 754 steps (samebits/self_test.hpp). Each allocates a few bytes for
+// every 4096 elements. Of device memory they wait for where.stream and take those bytes from its
+// memory pool; the enqueue_ forms below do not wait.
 
 /// The largest magnitude; NaN (7FFFFFFF) if any element is NaN, +0 of nothing.
 float amax(const const_matrix_view& in, const executor& where = {});
@@ -58,5 +62,28 @@ struct dot_options {
 /// +0, NaN the canonical one of the accumulation format; a binary32 result is returned as it is.
 double dot(const const_matrix_view& x, const const_matrix_view& y, const dot_options& options = {},
            const executor& where = {});
+
+// The same of views of device memory, enqueued on where.stream: they neither wait nor allocate, but
+// for a workspace that is not given, and can be captured into a CUDA graph. The result is written
+// to device memory, aligned as its type asks. They also throw invalid_argument for views of host
+// memory, and for a result or workspace that is null, misaligned or too small.
+
+void enqueue_amax(const const_matrix_view& in, float* result, const executor& where = {});
+void enqueue_counts(const const_matrix_view& in, element_counts* result,
+                    const executor& where = {});
+
+/// Bytes of device memory that sums and dot products over a matrix of this shape need besides.
+std::size_t reduction_workspace(const const_matrix_view& in, const executor& where = {});
+
+// `workspace`: reduction_workspace() bytes or more, aligned to 16, the call's alone until it is
+// done; empty: the stream's memory pool provides it.
+
+void enqueue_sum(const const_matrix_view& in, double* result, std::span<std::byte> workspace = {},
+                 const executor& where = {});
+void enqueue_sum_of_squares(const const_matrix_view& in, double* result,
+                            std::span<std::byte> workspace = {}, const executor& where = {});
+void enqueue_dot(const const_matrix_view& x, const const_matrix_view& y, double* result,
+                 const dot_options& options = {}, std::span<std::byte> workspace = {},
+                 const executor& where = {});
 
 }  // namespace samebits

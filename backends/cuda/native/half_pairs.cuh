@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "backends/cuda/native/halves.cuh"
 #include "samebits/format.hpp"
 #include "samebits/operation.hpp"
 
@@ -25,6 +26,14 @@ __device__ __forceinline__ std::uint32_t half_pair_of(std::uint32_t word) {
     return 0;  // why_not_native() keeps older GPUs away
 #endif
   }
+}
+
+/// The same as binary32: of the first or second pair.
+template <format_id F>
+__device__ __forceinline__ float2 float_pair_of(std::uint32_t word, int pair) {
+  const std::uint32_t halves = pair == 0 ? half_pair_of<F, 0>(word) : half_pair_of<F, 1>(word);
+  return {__uint_as_float(widen<format_id::fp16>(halves & 0xFFFFu)),
+          __uint_as_float(widen<format_id::fp16>(halves >> 16))};
 }
 
 /// Each half by itself, rounded to nearest even.

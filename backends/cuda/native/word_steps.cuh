@@ -157,12 +157,9 @@ struct word_step {
       float x[4];
 #pragma unroll
       for (int pair = 0; pair < 2; ++pair) {
-        const auto values = [pair](std::uint32_t word) {
-          return fp8_values<F>(static_cast<std::uint16_t>(word >> (16 * pair)));
-        };
-        const float2 u = values(a);
-        const float2 v = operands > 1 ? values(b) : u;
-        const float2 w = operands > 2 ? values(c) : u;
+        const float2 u = float_pair_of<F>(a, pair);
+        const float2 v = operands > 1 ? float_pair_of<F>(b, pair) : u;
+        const float2 w = operands > 2 ? float_pair_of<F>(c, pair) : u;
         x[2 * pair] = wide_step<Op, F>(u.x, v.x, w.x);
         x[2 * pair + 1] = wide_step<Op, F>(u.y, v.y, w.y);
       }
