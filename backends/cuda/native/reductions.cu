@@ -104,7 +104,7 @@ class chunk_node {
   using sums = signed_sums<Number>;
   static constexpr int turn_bits = codes::count == 4 ? 5 : codes::count == 8 ? 4 : 3;
   static_assert((32 * codes::count) << turn_bits == chunk_elements);
-  static constexpr int group_bits = 2;  ///< 4 loads are under way together
+  static constexpr int group_bits = What == reduction::dot ? 1 : 2;  ///< 4 loads are under way
   static constexpr int group = 1 << group_bits;
   static constexpr int bytes = codes::bits / 8;
 
@@ -154,7 +154,12 @@ class chunk_node {
     Number nodes[group];
 #pragma unroll
     for (int i = 0; i < group; ++i) nodes[i] = element_nodes<F, What, Number>::of(x[i], y[i]);
-    return exchanged<1>(exchanged<0>(nodes[0], nodes[1]), exchanged<0>(nodes[2], nodes[3]));
+    const Number low = exchanged<0>(nodes[0], nodes[1]);
+    if constexpr (group == 2) {
+      return low;
+    } else {
+      return exchanged<1>(low, exchanged<0>(nodes[2], nodes[3]));
+    }
   }
 
   // Leaves that are not there: -0 or -0 * 1, which change no sum; squares +0, which change no sum
