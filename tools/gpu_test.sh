@@ -112,15 +112,21 @@ for tool in memcheck racecheck initcheck; do
     "$build/tests/device/device_device_quantize_test" --gtest_filter='*Warp*:*Block*'
   part "${tool}_plan" "$sanitizer" --tool "$tool" --error-exitcode 1 \
     "$build/tests/device/device_plan_test" --gtest_filter='*Unscales*:*Combines*:*Casts*'
+  part "${tool}_compute" "$sanitizer" --tool "$tool" --error-exitcode 1 \
+    "$build/tests/device/device_compute_test" --gtest_filter='*Sizes*:*InPlace*:*Random*:*Captured*'
+  part "${tool}_reductions" "$sanitizer" --tool "$tool" --error-exitcode 1 \
+    "$build/tests/device/device_reductions_test" --gtest_filter='*Formats*:*Nothing*:*Captured*'
   part "${tool}_device_scaler" "$sanitizer" --tool "$tool" --error-exitcode 1 \
     "$build/tests/device/device_device_scaler_test" --gtest_filter='*ThreeLaunches*:*Applies*:*Loss*'
 done
 
 part copy_and_conversions "$build/tools/bench/gpu_bench"
 part copy_and_plans "$build/tools/bench/gpu_plan_bench"
+part copy_and_arithmetic "$build/tools/bench/gpu_arith_bench"
 if python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null; then
   part torch python3 tools/bench/torch_bench.py
   part torch_plans python3 tools/bench/torch_bench.py --plans
+  part torch_arithmetic python3 tools/bench/torch_bench.py --arith
 fi
 
 {
@@ -142,7 +148,8 @@ fi
   echo
   echo "## Speed"
   echo
-  for speed in copy_and_conversions torch copy_and_plans torch_plans; do
+  for speed in copy_and_conversions torch copy_and_plans torch_plans copy_and_arithmetic \
+      torch_arithmetic; do
     [[ -f "$logs/$speed" ]] || continue
     grep -h '^|' "$logs/$speed" || true
     echo

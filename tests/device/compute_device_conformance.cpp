@@ -42,7 +42,7 @@ class placed_call {
       if (v.data == out.data) {
         placed.data = to_.data();
       } else {
-        from_[i] = std::make_unique<guarded_copy>(v);
+        from_[i] = std::make_unique<guarded_copy>(v, edges::exact);
         placed.data = from_[i]->data();
       }
       (i == 0 ? in_.a : i == 1 ? in_.b : in_.c) = placed;

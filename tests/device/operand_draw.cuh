@@ -55,7 +55,7 @@ SAMEBITS_INLINE drawn_operands draw(const format_spec (&from)[3], operation op, 
   for (int k = 0; k < 3; ++k) x.code[k] = block.word[k] & f[k].mask();
   const std::uint32_t r = block.word[3];
   const auto near = [&](int shift, int around) {
-    return static_cast<int>(r >> shift & 31u) % (2 * around + 1) - around;
+    return static_cast<int>(r >> shift & 63u) % (2 * around + 1) - around;
   };
   const int family = static_cast<int>(r % 8);
   if (family <= 1) return x;  // any codes

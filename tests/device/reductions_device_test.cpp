@@ -37,7 +37,8 @@ class matrix {
          std::int64_t col_stride = 1, std::int64_t gap = 0, std::size_t shift = 0)
       : memory_(fill(f, rows * (cols * col_stride + gap), what, seed, shift)),
         view_(view_of_codes(f, static_cast<const void*>(memory_.data() + shift), rows, cols)),
-        copy_((view_.col_stride = col_stride, view_.row_stride = cols * col_stride + gap, view_)) {}
+        copy_((view_.col_stride = col_stride, view_.row_stride = cols * col_stride + gap, view_),
+              edges::exact) {}
   [[nodiscard]] const const_matrix_view& host() const { return view_; }
   [[nodiscard]] const_matrix_view device() const {
     const_matrix_view v = on_device(view_);

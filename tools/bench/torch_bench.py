@@ -1,8 +1,9 @@
 """torch_bench: PyTorch's casts on a GPU beside a plain device copy, timed as gpu_bench does.
 
-usage: torch_bench.py [--log2-elements N] [--plans]
+usage: torch_bench.py [--log2-elements N] [--plans | --arith]
 Prints the same table, to be read next to gpu_bench's of the same machine and hour; with --plans
-PyTorch's work over lists of gradients, next to gpu_plan_bench's.
+PyTorch's work over lists of gradients, next to gpu_plan_bench's; with --arith its arithmetic and
+reductions over arrays of 2^N bytes, next to gpu_arith_bench's.
 """
 
 import argparse
@@ -66,12 +67,45 @@ def plans():
     return work
 
 
+def arithmetic(size):
+    """The same of arithmetic and reductions over arrays of `size` bytes."""
+    source = torch.randn(size // 4, device="cuda")
+    copied = torch.empty_like(source)
+    work = [("copy", 2 * size, lambda: copied.copy_(source))]
+    for label, kind in (("fp32", torch.float32), ("fp16", torch.float16), ("bf16", torch.bfloat16)):
+        count = size // torch.empty(0, dtype=kind).element_size()
+        a, b, c = (torch.randn(count, device="cuda", dtype=kind) for _ in range(3))
+        out = torch.empty_like(a)
+        work += [
+            (f"add {label}, torch", 3 * size, lambda a=a, b=b, o=out: torch.add(a, b, out=o)),
+            (f"mul {label}, torch", 3 * size, lambda a=a, b=b, o=out: torch.mul(a, b, out=o)),
+            (f"addcmul {label}, torch", 4 * size,
+             lambda a=a, b=b, c=c, o=out: torch.addcmul(c, a, b, out=o)),
+            (f"div {label}, torch", 3 * size, lambda a=a, b=b, o=out: torch.div(a, b, out=o)),
+            (f"sqrt {label}, torch", 2 * size, lambda a=a, o=out: torch.sqrt(a, out=o)),
+            (f"amax of abs {label}, torch", size,
+             lambda a=a: torch.linalg.vector_norm(a, ord=float("inf"))),
+            (f"sum {label}, torch", size, lambda a=a: torch.sum(a, dtype=torch.float32)),
+            (f"norm {label}, torch", size,
+             lambda a=a: torch.linalg.vector_norm(a, dtype=torch.float32)),
+            (f"dot {label}, torch", 2 * size, lambda a=a, b=b: torch.dot(a, b)),
+        ]
+    return work
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--log2-elements", type=int, default=30)
-    parser.add_argument("--plans", action="store_true")
+    kind = parser.add_mutually_exclusive_group()
+    kind.add_argument("--plans", action="store_true")
+    kind.add_argument("--arith", action="store_true")
     arguments = parser.parse_args()
-    work = plans() if arguments.plans else conversions(1 << arguments.log2_elements)
+    if arguments.plans:
+        work = plans()
+    elif arguments.arith:
+        work = arithmetic(1 << arguments.log2_elements)
+    else:
+        work = conversions(1 << arguments.log2_elements)
 
     times = {name: [] for name, _, _ in work}
     for round_number in range(10):
