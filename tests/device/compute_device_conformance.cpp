@@ -206,6 +206,31 @@ TEST(DeviceCompute, IsCapturedIntoAGraphAndReplayed) {
   }
 }
 
+TEST(DeviceCompute, RowsOnBordersAndRepeatedOperands) {
+  constexpr std::int64_t rows = 5, cols = 1043;
+  const array_layout padded{rows, cols, 1056, 1, 0};
+  const std::vector<array_layout> readable{padded,
+                                           {rows, cols, 1072, 1, 0},
+                                           {rows, cols, 0, 1, 0},   // one row for all
+                                           {rows, cols, 16, 0, 0},  // one code a row
+                                           {rows, cols, 0, 0, 0}};  // one code
+  for (const format_id f : arithmetic_formats) {
+    for (const operation op : {operation::add, operation::mul, operation::div, operation::sqrt,
+                               operation::fma, operation::min_num}) {
+      for (const overflow policy : {overflow::ieee, overflow::saturate}) {
+        for (std::size_t i = 0; i < readable.size() * readable.size(); ++i) {
+          compute_case c =
+              dense_case(op, {f, f, f}, f, rows, cols, {rounding::nearest_even, policy});
+          const std::size_t a = i % readable.size(), b = i / readable.size();
+          c.in = {readable[a], readable[b], readable[(a + 2 * b) % readable.size()]};
+          c.out = padded;
+          ASSERT_TRUE(conforms(c, compute_by_default, by_definition, "cuda-native"));
+        }
+      }
+    }
+  }
+}
+
 TEST(DeviceCompute, FlagsOfNothing) {
   std::uint32_t raised = 0xFFFFFFFFu;
   const guarded_copy union_of(&raised, sizeof raised);
