@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "backends/cuda/codes.cuh"
+#include "backends/cuda/error.hpp"
 #include "backends/cuda/native/half_pairs.cuh"
 #include "backends/cuda/native/halves.cuh"
 #include "backends/cuda/reduction_parts.cuh"
@@ -56,26 +58,36 @@ struct vector_codes {
   }
 };
 
+/// Whether binary32 holds every product of two of the format's numbers: conversions to binary64 are
+/// what these kernels wait for, and one of a product costs half of two of factors.
+SAMEBITS_INLINE constexpr bool has_short_products(format_id f) {
+  return f == format_id::fp16 || f == format_id::e4m3 || f == format_id::e5m2;
+}
+
 /// Leaves and nodes of elements next to each other.
 template <format_id F, reduction What, class Number>
 struct element_nodes {
-  using sums = signed_sums<Number>;
   using codes = vector_codes<F>;
+  /// Sums of 16 numbers of e4m3 are exact in binary32: multiples of 2^-9 below 2^13.
+  static constexpr bool is_short = What == reduction::sum && F == format_id::e4m3;
+  using between = std::conditional_t<is_short, float, Number>;
+  using sums = signed_sums<between>;
 
-  /// The node of two elements. In binary64 products of two formats' numbers are exact, so that the
-  /// fused step has the one rounding of the sum.
-  __device__ __forceinline__ static Number pair(float x0, float y0, float x1, float y1) {
+  /// The node of two elements. In binary64 all products are exact, so that one may be fused with
+  /// the sum, which is rounded once all the same.
+  __device__ __forceinline__ static between pair(float x0, float y0, float x1, float y1) {
     if constexpr (What == reduction::sum) {
-      return sums::add(static_cast<Number>(x0), static_cast<Number>(x1));
-    } else if constexpr (sizeof(Number) == 8) {
+      return sums::add(static_cast<between>(x0), static_cast<between>(x1));
+    } else if constexpr (sizeof(Number) == 8 && !has_short_products(F)) {
       return __fma_rn(static_cast<double>(x0), static_cast<double>(y0), product<double>(x1, y1));
     } else {
-      return sums::add(product<float>(x0, y0), product<float>(x1, y1));
+      return sums::add(static_cast<Number>(product<float>(x0, y0)),
+                       static_cast<Number>(product<float>(x1, y1)));
     }
   }
-  /// The node of the words 2 i and 2 i + 1.
-  __device__ __forceinline__ static Number of_words(std::uint32_t x0, std::uint32_t y0,
-                                                    std::uint32_t x1, std::uint32_t y1) {
+  /// The node of neighbouring words.
+  __device__ __forceinline__ static between of_words(std::uint32_t x0, std::uint32_t y0,
+                                                     std::uint32_t x1, std::uint32_t y1) {
     constexpr int n = codes::of_word;
     float a[n], b[n], c[n], d[n];
     codes::values(x0, a);
@@ -92,7 +104,8 @@ struct element_nodes {
     }
   }
   __device__ __forceinline__ static Number of(const uint4& x, const uint4& y) {
-    return sums::add(of_words(x.x, y.x, x.y, y.y), of_words(x.z, y.z, x.w, y.w));
+    return static_cast<Number>(
+        sums::add(of_words(x.x, y.x, x.y, y.y), of_words(x.z, y.z, x.w, y.w)));
   }
 };
 
@@ -273,9 +286,16 @@ __global__ void __launch_bounds__(reduction_threads)
   add_counts(counts, result);
 }
 
-/// Blocks that fill the largest GPUs; each thread then has several vectors.
-unsigned blocks_for(std::uint64_t work, std::uint64_t of_block) {
-  constexpr std::uint64_t most = 148 * 8;
+/// Blocks that fill the GPU, and no more than there is work for.
+template <class Kernel>
+unsigned blocks_for(Kernel kernel, std::uint64_t work, std::uint64_t of_block) {
+  int device = 0, processors = 0, resident = 0;
+  check(cudaGetDevice(&device), "the current device");
+  check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device),
+        "the number of processors");
+  check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, reduction_threads, 0),
+        "blocks per processor");
+  const auto most = static_cast<std::uint64_t>(std::max(processors * resident, 1));
   return static_cast<unsigned>(
       std::clamp<std::uint64_t>((work + of_block - 1) / of_block, 1, most));
 }
@@ -300,11 +320,11 @@ void enqueue_dense_nodes(const reduction_call& call, std::uint64_t count, void* 
   const auto* const x = static_cast<const std::byte*>(call.x.data);
   const auto* const y = static_cast<const std::byte*>(call.y.data);
   const std::uint64_t chunks = (count + chunk_elements - 1) / chunk_elements;
-  const unsigned grid = blocks_for(chunks, reduction_threads / 32);
   const auto on = static_cast<cudaStream_t>(stream);
   with_format(call.x.format, [&](auto format) {
     constexpr format_id f = format();
     const auto launch = [&](auto kernel, auto* to) {
+      const unsigned grid = blocks_for(kernel, chunks, reduction_threads / 32);
       kernel<<<grid, reduction_threads, 0, on>>>(x, y, count, to);
     };
     auto* const wide = static_cast<double*>(nodes);
@@ -322,22 +342,23 @@ void enqueue_dense_nodes(const reduction_call& call, std::uint64_t count, void* 
 
 void enqueue_dense_amax(const const_matrix_view& in, std::uint64_t count, std::uint32_t* result,
                         void* stream) {
-  const auto bytes = static_cast<std::uint64_t>(storage_bytes(in.format));
-  const unsigned grid = blocks_for(count * bytes / 16, reduction_threads);
   with_format(in.format, [&](auto format) {
-    dense_amax_kernel<format()><<<grid, reduction_threads, 0, static_cast<cudaStream_t>(stream)>>>(
+    const auto kernel = dense_amax_kernel<format()>;
+    const unsigned grid =
+        blocks_for(kernel, count / vector_codes<format()>::count, reduction_threads);
+    kernel<<<grid, reduction_threads, 0, static_cast<cudaStream_t>(stream)>>>(
         static_cast<const std::byte*>(in.data), count, result);
   });
 }
 
 void enqueue_dense_counts(const const_matrix_view& in, std::uint64_t count, element_counts* result,
                           void* stream) {
-  const auto bytes = static_cast<std::uint64_t>(storage_bytes(in.format));
-  const unsigned grid = blocks_for(count * bytes / 16, reduction_threads);
   with_format(in.format, [&](auto format) {
-    dense_counts_kernel<format()>
-        <<<grid, reduction_threads, 0, static_cast<cudaStream_t>(stream)>>>(
-            static_cast<const std::byte*>(in.data), count, result);
+    const auto kernel = dense_counts_kernel<format()>;
+    const unsigned grid =
+        blocks_for(kernel, count / vector_codes<format()>::count, reduction_threads);
+    kernel<<<grid, reduction_threads, 0, static_cast<cudaStream_t>(stream)>>>(
+        static_cast<const std::byte*>(in.data), count, result);
   });
 }
 
