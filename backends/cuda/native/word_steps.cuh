@@ -120,8 +120,12 @@ __device__ __forceinline__ std::uint32_t fp8_word(std::uint32_t low, std::uint32
   std::uint32_t beyond = 0;
   if constexpr (Policy == overflow::ieee && F == format_id::e4m3) {
     constexpr std::uint32_t above_464 = 0x5F41;
-    low |= halves_from(low, above_464);  // a NaN
-    high |= halves_from(high, above_464);
+    const auto unless_beyond = [](std::uint32_t x) {
+      const std::uint32_t beyond_464 = halves_from(x, above_464);
+      return (x & ~beyond_464) | (beyond_464 & 0x7FFF7FFFu);  // a NaN
+    };
+    low = unless_beyond(low);
+    high = unless_beyond(high);
   } else if constexpr (Policy == overflow::ieee) {
     constexpr std::uint32_t from_61440 = 0x7B80;
     const std::uint32_t masks =
