@@ -44,7 +44,24 @@ struct compute_task {
   std::uint64_t count, cols;
   std::uint64_t index, pitch;
   unsigned* raised;  ///< null unless wanted
+  bool natural;      ///< every code lies on a multiple of its width
 };
+
+/// A code of 1, 2 or 4 bytes.
+__device__ __forceinline__ std::uint64_t load_natural(const std::byte* p, int bytes) {
+  if (bytes == 4) return *reinterpret_cast<const std::uint32_t*>(p);
+  if (bytes == 2) return *reinterpret_cast<const std::uint16_t*>(p);
+  return static_cast<std::uint64_t>(*p);
+}
+__device__ __forceinline__ void store_natural(std::byte* p, int bytes, std::uint64_t code) {
+  if (bytes == 4) {
+    *reinterpret_cast<std::uint32_t*>(p) = static_cast<std::uint32_t>(code);
+  } else if (bytes == 2) {
+    *reinterpret_cast<std::uint16_t*>(p) = static_cast<std::uint16_t>(code);
+  } else {
+    *p = static_cast<std::byte>(code);
+  }
+}
 
 template <operation Op>
 __global__ void __launch_bounds__(block_threads) definition_kernel(const compute_task t) {
@@ -58,7 +75,9 @@ __global__ void __launch_bounds__(block_threads) definition_kernel(const compute
     numerics::input x[most_operands] = {};
 #pragma unroll
     for (int k = 0; k < operand_count(Op); ++k) {
-      x[k] = {t.from[k], load_code(t.in[k].at(row, col), t.from[k].storage_bits / 8)};
+      const std::byte* const p = t.in[k].at(row, col);
+      const int bytes = t.from[k].storage_bits / 8;
+      x[k] = {t.from[k], t.natural ? load_natural(p, bytes) : load_code(p, bytes)};
     }
     std::uint64_t dither = 0;
     if (t.rule.round == rounding::stochastic) {
@@ -66,7 +85,12 @@ __global__ void __launch_bounds__(block_threads) definition_kernel(const compute
       dither = static_cast<std::uint64_t>(drawn) << 32;
     }
     const numerics::outcome result = numerics::compute<Op>(x[0], x[1], x[2], t.to, t.rule, dither);
-    store_code(t.out.at(row, col), t.to.storage_bits / 8, result.code);
+    std::byte* const out = t.out.at(row, col);
+    if (t.natural) {
+      store_natural(out, t.to.storage_bits / 8, result.code);
+    } else {
+      store_code(out, t.to.storage_bits / 8, result.code);
+    }
     if (t.each.data != nullptr) *t.each.at(row, col) = static_cast<std::byte>(result.raised);
     raised |= result.raised;
   }
@@ -87,6 +111,11 @@ bool is_one_row(const strided_codes& c, std::uint64_t rows, std::uint64_t cols) 
   return rows == 1 || c.row_bytes == cols * c.col_bytes;
 }
 
+bool is_natural(const strided_codes& c, const format_spec& f) {
+  const auto bytes = static_cast<std::uint64_t>(f.storage_bits / 8);
+  return reinterpret_cast<std::uintptr_t>(c.data) % bytes == 0;  // strides are whole codes
+}
+
 compute_task task_of(const compute_call& call, std::uint32_t* raised) {
   compute_task t{};
   const auto rows = static_cast<std::uint64_t>(call.out.rows);
@@ -99,12 +128,14 @@ compute_task task_of(const compute_call& call, std::uint32_t* raised) {
   t.index = call.random.offset;
   t.pitch = call.pitch;
   if (call.report == flag_report::wanted) t.raised = raised;
+  t.natural = is_natural(t.out, t.to);
   bool one_row = is_one_row(t.out, rows, t.cols) &&
                  (call.rule.round != rounding::stochastic || call.pitch == t.cols);
   for (int k = 0; k < operand_count(call.op); ++k) {
     t.in[k] = codes_of(call.operands[k]);
     t.from[k] = spec_of(call.operands[k].format);
     one_row = one_row && is_one_row(t.in[k], rows, t.cols);
+    t.natural = t.natural && is_natural(t.in[k], t.from[k]);
   }
   if (call.each.data != nullptr) {
     t.each = {reinterpret_cast<std::byte*>(call.each.data),
@@ -192,6 +223,7 @@ void enqueue_definition(const compute_call& call, std::uint32_t* raised, void* s
 const backends::calculator emulated_calculator = {has_every_operation, nullptr, enqueue_definition,
                                                   await_flags};
 // What it has raises no flags that anybody asks for.
-const backends::calculator native_calculator = {native_computes, nullptr, enqueue_native, await_flags};
+const backends::calculator native_calculator = {native_computes, nullptr, enqueue_native,
+                                                await_flags};
 
 }  // namespace samebits::cuda
