@@ -76,6 +76,7 @@ SAMEBITS_INLINE drawn_operands draw(const format_spec (&from)[3], operation op, 
     const int goal = family == 5 ? 1 - bias[0] + near(3, from[0].mantissa_bits + 2)
                                  : f[0].top_field() - bias[0] - 1 + near(3, 2);
     const int b = op == operation::div ? a - goal : factors ? goal - a : goal;
+    if (op != operation::div && !factors) x.code[0] = f[0].with_field(x.code[0], goal + bias[0]);
     x.code[1] = f[1].with_field(x.code[1], b + bias[1]);
     x.code[2] = f[2].with_field(x.code[2], goal + near(8, from[0].mantissa_bits + 3) + bias[2]);
     if ((r >> 13 & 1u) != 0) {
