@@ -154,6 +154,21 @@ TEST_F(ComputeArguments, Executors) {
   expect_refused("backend 'abacus'", "reference");
 }
 
+TEST_F(ComputeArguments, FlagsThatStayOnTheDevice) {
+  std::uint32_t raised = 0;
+  const auto expect = [&](const std::string& text) {
+    try {
+      enqueue_compute_with_flags(op_, in_, out_, &raised, options_, each_, where_);
+      ADD_FAILURE() << "nothing was refused; expected: " << text;
+    } catch (const invalid_argument& e) {
+      EXPECT_EQ(std::string(e.what()).rfind(text, 0), 0u) << e.what();
+    }
+  };
+  expect("out: must lie in device memory");
+  in_.b.cols = 7;
+  expect("in.b: shape");
+}
+
 TEST_F(ComputeArguments, Memory) {
   in_.b = on_device(in_.b);
   expect_refused("in.b: must lie in the same memory", "out");

@@ -272,6 +272,15 @@ TEST(Reductions, ArgumentsAreNamed) {
       },
       "options.order");
   EXPECT_ANY_THROW(sum(on_device(view_of(x))));
+  double result = 0;
+  const auto in_device = "in: must lie in device memory";
+  expect_refused([&] { enqueue_sum(view_of(x), &result); }, in_device);
+  expect_refused([&] { enqueue_amax(view_of(x), nullptr); }, in_device);
+  expect_refused([&] { (void)reduction_workspace(view_of(x)); }, in_device);
+  expect_refused([&] { enqueue_dot(view_of(x), view_of(x), &result); },
+                 "x: must lie in device memory");
+  expect_refused([&] { enqueue_counts(on_device(view_of(x)), nullptr); },
+                 "result: must be device memory aligned to 8 bytes");
 }
 
 }  // namespace
