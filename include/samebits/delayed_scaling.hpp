@@ -26,10 +26,15 @@ namespace samebits {
 /// Which amax of the history decides.
 enum class history_choice : std::uint8_t { maximum, most_recent };
 
+/// What an update does whose history[0] is 0, as after a tensor of zeros: nothing, like
+/// TransformerEngine's fused update; or what it always does, like its unfused one.
+enum class zero_step : std::uint8_t { skip, roll };
+
 struct delayed_settings {
   format_id to = format_id::e4m3;  ///< or e5m2
   int margin = 0;                  ///< in -64 .. 64: M is multiplied by 2^-margin
   history_choice choice = history_choice::maximum;
+  zero_step on_zero = zero_step::skip;
 };
 
 /// S and s = RN(1 / S) of a tensor.
@@ -76,12 +81,14 @@ constexpr void observe(std::span<float> history, float amax) {
 ///
 /// The amax is the largest number of the history, or history[0]. Where it is finite and above 0,
 /// S = RN((M * 2^-margin) / amax), FLT_MAX if that overflows; else the state stays. A margin
-/// outside -64 .. 64 counts as the nearest of them.
+/// outside -64 .. 64 counts as the nearest of them. Under zero_step::skip a history[0] of 0 leaves
+/// history and state as they are.
 constexpr delayed_scale updated(const delayed_scale& state, std::span<float> history,
                                 const delayed_settings& settings) {
   namespace binary32 = numerics::binary32;
   if (history.empty()) return state;
   std::uint32_t amax = std::bit_cast<std::uint32_t>(history[0]);
+  if (settings.on_zero == zero_step::skip && amax == 0) return state;
   if (settings.choice == history_choice::maximum) {
     amax = 0;
     for (const float h : history) {

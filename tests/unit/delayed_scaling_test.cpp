@@ -38,6 +38,7 @@ struct transcription {
     if (settings.choice == history_choice::maximum) {
       for (const float h : history) a = std::fmax(a, h);  // drops NaN
     }
+    if (settings.on_zero == zero_step::skip && history[0] == 0) return;
     std::rotate(history.begin(), history.begin() + 1, history.end());
     history[0] = 0;
     if (a > 0 && std::isfinite(a)) {
@@ -76,7 +77,8 @@ TEST(DelayedScaling, FollowsTheTranscription) {
   for (int trace = 0; trace < 4000; ++trace) {
     const delayed_settings settings = {
         random() % 2 == 0 ? format_id::e4m3 : format_id::e5m2, static_cast<int>(random() % 9) - 4,
-        random() % 2 == 0 ? history_choice::maximum : history_choice::most_recent};
+        random() % 2 == 0 ? history_choice::maximum : history_choice::most_recent,
+        random() % 2 == 0 ? zero_step::skip : zero_step::roll};
     const std::size_t length = std::array<std::size_t, 5>{1, 2, 3, 16, 37}[random() % 5];
     transcription expected{std::vector<float>(length, 0.0f)};
     std::vector<float> history(length, 0.0f);
@@ -109,10 +111,14 @@ static_assert(after({1, 896, 0}, {.margin = 1}) == delayed_scale{0.25f, 4});
 static_assert(after({0x1p-149f, 0, 0}) == delayed_scale{flt_max, 0x1p-128f});
 // An Inf among amaxes is the largest, and keeps the scale.
 static_assert(after({1, inf, 0}) == delayed_scale{1, 1});
-constexpr std::array<float, 3> moved(std::array<float, 3> history) {
-  static_cast<void>(updated({}, history, {}));
+constexpr std::array<float, 3> moved(std::array<float, 3> history, zero_step on_zero = {}) {
+  static_cast<void>(updated({}, history, {.on_zero = on_zero}));
   return history;
 }
+static_assert(moved({0, 2, 3}) == std::array<float, 3>{0, 2, 3});
+static_assert(moved({0, 2, 3}, zero_step::roll) == std::array<float, 3>{0, 3, 0});
+static_assert(after({0, 448, 7}) == delayed_scale{1, 1});
+static_assert(after({0, 896, 7}, {.on_zero = zero_step::roll}) == delayed_scale{0.5f, 2});
 static_assert(moved({1, 2, 3}) == std::array<float, 3>{0, 3, 1});
 
 TEST(DelayedScaling, QuantizesByTheStoredScale) {
