@@ -67,7 +67,7 @@ void write_tensor_recipes(const samebits::tensor_file::tensor_file& file,
     if (!any) out.write("  not quantized: fp32, fp16 and bf16 are\n");
     out.write("\n");
   }
-  out.write("to e4m3; recipes are unverified unless `fpinspect recipes` says otherwise\n");
+  out.write("to e4m3; `fpinspect recipes` says which recipes are verified\n");
 }
 
 void write_tensor_recipes_json(const samebits::tensor_file::tensor_file& file,
