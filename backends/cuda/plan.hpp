@@ -21,9 +21,13 @@ struct inspection {
   std::int64_t first_bad;
 };
 
+struct piece_figures;
+
 /// Results and workspace of one inspection in device memory; of one allocation.
 struct inspection_memory {
   numerics::chunk_tally* tallies;  ///< [chunks]
+  piece_figures* pieces;           ///< [piece_places()]: of large tensors
+  std::uint32_t* arrived;          ///< [tensors]: pieces that are there
   tensor_statistics* tensors;      ///< [tensors]
   inspection* all;                 ///< [1]
   std::uint64_t* exponents;        ///< [exponent_buckets]

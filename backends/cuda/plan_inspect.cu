@@ -10,6 +10,26 @@
 #include "backends/cuda/plan_tree.cuh"
 
 namespace samebits::cuda {
+
+/// What a piece of a tensor has, written by one block and read by another.
+struct piece_figures {
+  joined_figures figures;
+
+  __device__ joined_figures from_other_blocks() const {
+    static_assert(sizeof(joined_figures) == 56);
+    const auto* const words = reinterpret_cast<const unsigned long long*>(&figures);
+    joined_figures f;
+    f.count = 0;
+    f.nan = __ldcg(words + 1);
+    f.inf = __ldcg(words + 2);
+    f.zeros = __ldcg(words + 3);
+    f.subnormals = __ldcg(words + 4);
+    f.amax = static_cast<std::uint32_t>(__ldcg(words + 5));
+    f.squares = __ldcg(words + 6);
+    return f;
+  }
+};
+
 namespace {
 
 using numerics::plan_tables;
@@ -39,37 +59,53 @@ struct block_exponents {
   }
 };
 
+/// Where a chunk begins that passes through the ring; null for any other, and beyond the last.
+__device__ __forceinline__ const std::byte* ring_chunk(const plan_tables& plan,
+                                                       std::uint64_t chunk) {
+  if (chunk >= plan.chunks) return nullptr;
+  const std::uint32_t tensor = plan.row_of_chunk[chunk];
+  const plan_row row = plan.rows[tensor];
+  const plan_chunk c = numerics::chunk_of(row, tensor, chunk);
+  if (!is_regular(row) || row.format == format_id::fp32 || c.count != chunk_elements) {
+    return nullptr;
+  }
+  return static_cast<const std::byte*>(row.data) + c.first * 2;
+}
+
 /// Chunks of regular tensors, by the hardware.
 template <inspect_counts Counts>
 __global__ void __launch_bounds__(plan_threads, plan_residents)
     regular_chunks_kernel(const plan_tables plan, chunk_tally* const tallies,
-                          std::uint64_t* const exponents) {
+                          std::uint32_t* const arrived, std::uint64_t* const exponents) {
   __shared__ block_exponents<Counts> counts;
   __shared__ chunk_ring rings[plan_threads / 32];
   chunk_ring& ring = rings[threadIdx.x / 32];
   counts.clear();
-  for_each_chunk(plan,
-                 [&](const plan_row& row, const plan_chunk& c, std::uint64_t chunk, unsigned lane) {
-                   if (!is_regular(row)) return;
-                   const auto* const first = static_cast<const std::byte*>(row.data);
-                   const auto count = static_cast<int>(c.count);
-                   chunk_tally tally;
-                   switch (row.format) {
-                     case format_id::fp32:
-                       tally = inspected_dense<format_id::fp32, Counts>(first + c.first * 4, count,
-                                                                        lane, ring, counts.buckets);
-                       break;
-                     case format_id::fp16:
-                       tally = inspected_dense<format_id::fp16, Counts>(first + c.first * 2, count,
-                                                                        lane, ring, counts.buckets);
-                       break;
-                     default:
-                       tally = inspected_dense<format_id::bf16, Counts>(first + c.first * 2, count,
-                                                                        lane, ring, counts.buckets);
-                       break;
-                   }
-                   if (lane == 0) tallies[chunk] = tally;
-                 });
+  const std::byte* begun = nullptr;  // the chunk whose first stages are in the ring
+  for_each_chunk(
+      plan, [&](const plan_row& row, const plan_chunk& c, std::uint64_t chunk, unsigned lane) {
+        if (!is_regular(row)) return;
+        if (lane == 0 && chunk == row.first_chunk) arrived[c.tensor] = 0;
+        const auto* const first = static_cast<const std::byte*>(row.data);
+        const auto count = static_cast<int>(c.count);
+        const std::byte* next = nullptr;
+        const auto inspected = [&](auto f, int bytes) {
+          const std::byte* const data = first + c.first * bytes;
+          if (uses_ring<f.value> && count == chunk_elements) {
+            if (begun == nullptr) ring.begin(data, lane);
+            next = ring_chunk(plan, chunk + std::uint64_t{gridDim.x} * (plan_threads / 32));
+          }
+          return inspected_dense<f.value, Counts>(data, count, lane, ring, next, counts.buckets);
+        };
+        chunk_tally tally;
+        switch (row.format) {
+          case format_id::fp32: tally = inspected(fixed<format_id::fp32>{}, 4); break;
+          case format_id::fp16: tally = inspected(fixed<format_id::fp16>{}, 2); break;
+          default: tally = inspected(fixed<format_id::bf16>{}, 2); break;
+        }
+        begun = next;
+        if (lane == 0) tallies[chunk] = tally;
+      });
   counts.add_to(exponents);
 }
 
@@ -77,12 +113,13 @@ __global__ void __launch_bounds__(plan_threads, plan_residents)
 template <class Sums, inspect_counts Counts>
 __global__ void __launch_bounds__(plan_threads)
     any_chunks_kernel(const plan_tables plan, const bool all, chunk_tally* const tallies,
-                      std::uint64_t* const exponents) {
+                      std::uint32_t* const arrived, std::uint64_t* const exponents) {
   __shared__ block_exponents<Counts> counts;
   counts.clear();
   for_each_chunk(
       plan, [&](const plan_row& row, const plan_chunk& c, std::uint64_t chunk, unsigned lane) {
         if (!all && is_regular(row)) return;
+        if (lane == 0 && chunk == row.first_chunk) arrived[c.tensor] = 0;
         const chunk_tally tally = inspected_any<Sums, Counts>(row, c, lane, counts.buckets);
         if (lane == 0) tallies[chunk] = tally;
       });
@@ -91,7 +128,16 @@ __global__ void __launch_bounds__(plan_threads)
 
 /// Chunks of a tensor up to which one warp joins them.
 constexpr std::uint64_t few_chunks = 32;
-constexpr int tensor_threads = 1024;
+constexpr int tensor_threads = 256;
+/// Chunks that one block joins of larger ones: a node of level 22 of the tree. Piece k of a tensor
+/// begins k * piece_chunks chunks after it, and belongs to the window of as many chunks of the list
+/// where it begins. Window and tensor together number pieces: both grow with the list, one of them
+/// from each piece to the next.
+constexpr std::uint64_t piece_chunks = 1024;
+
+std::uint64_t windows_of(const plan_tables& plan) {
+  return (plan.chunks + piece_chunks - 1) / piece_chunks;
+}
 
 __device__ std::uint64_t chunks_of(const plan_tables& plan, std::uint64_t tensor) {
   const std::uint64_t end =
@@ -124,39 +170,109 @@ __device__ void join_small(const plan_tables& plan, const chunk_tally* tallies,
   }
 }
 
-/// The others, a block for each.
+/// The others, a block for each piece; the block that comes last joins the pieces.
 template <class Sums>
-__device__ void join_large(const plan_tables& plan, const chunk_tally* tallies,
-                           tensor_statistics* out) {
-  using tree = block_tree<Sums, tensor_threads>;
-  __shared__ typename tree::scratch scratch;
-  __shared__ block_figures<tensor_threads> figures;
-  for (std::uint64_t t = blockIdx.x; t < plan.tensors; t += gridDim.x) {
-    const std::uint64_t chunks = chunks_of(plan, t);
-    if (chunks <= few_chunks) continue;
-    joined_figures own = {};
-    const chunk_tally* const first = tallies + plan.rows[t].first_chunk;
-    const auto sum = tree::sum(chunks, scratch, [&](std::uint64_t i) {
-      const chunk_tally c = first[i];
-      own.join({0, c.nan, c.inf, c.zeros, c.subnormals, c.amax, 0});
-      return Sums::from_bits(c.squares);
-    });
-    joined_figures all = figures.joined(own);
-    if (threadIdx.x == 0) {
-      all.count = static_cast<std::uint64_t>(plan.rows[t].count);
-      all.squares = Sums::bits(sum);
-      store(out[t], all);
+class large_tensors {
+  using tree = block_tree<Sums, tensor_threads, piece_chunks / tensor_threads>;
+  /// Pieces of a window: one of a tensor that began before, and those that begin in it.
+  static constexpr int most = 1 + (piece_chunks + few_chunks) / (few_chunks + 1);
+
+ public:
+  struct shared {
+    typename tree::scratch scratch;
+    block_figures<tensor_threads> figures;
+    unsigned found;
+    std::uint64_t pieces[most];  ///< numbers of their first chunks
+    bool is_last;
+  };
+
+  __device__ large_tensors(const plan_tables& plan, const inspection_memory& memory, shared& s)
+      : plan_(plan), memory_(memory), s_(s) {}
+
+  __device__ void join() {
+    for (std::uint64_t first = blockIdx.x * piece_chunks; first < plan_.chunks;
+         first += gridDim.x * piece_chunks) {
+      if (threadIdx.x == 0) s_.found = 0;
+      __syncthreads();
+      for (std::uint64_t i = threadIdx.x; i < piece_chunks && first + i < plan_.chunks;
+           i += tensor_threads) {
+        const std::uint32_t t = plan_.row_of_chunk[first + i];
+        const std::uint64_t place = first + i - plan_.rows[t].first_chunk;
+        if (place % piece_chunks == 0 && chunks_of(plan_, t) > few_chunks) {
+          s_.pieces[atomicAdd(&s_.found, 1u)] = first + i;
+        }
+      }
+      __syncthreads();
+      for (unsigned i = 0; i < s_.found; ++i) join_piece(s_.pieces[i]);
+      __syncthreads();
     }
-    __syncthreads();  // the scratch is used again
   }
-}
+
+ private:
+  __device__ piece_figures& piece_at(std::uint64_t chunk, std::uint32_t tensor) const {
+    return memory_.pieces[chunk / piece_chunks + tensor];
+  }
+
+  __device__ void join_piece(std::uint64_t first) {
+    const std::uint32_t t = plan_.row_of_chunk[first];
+    const std::uint64_t chunks = chunks_of(plan_, t), begin = plan_.rows[t].first_chunk;
+    const std::uint64_t pieces = (chunks + piece_chunks - 1) / piece_chunks;
+    const joined_figures all =
+        joined(min(piece_chunks, begin + chunks - first), [&](std::uint64_t i) {
+          const chunk_tally c = memory_.tallies[first + i];
+          return joined_figures{0, c.nan, c.inf, c.zeros, c.subnormals, c.amax, c.squares};
+        });
+    if (threadIdx.x == 0) {
+      s_.is_last = pieces == 1;
+      if (pieces == 1) {
+        finish(t, all);
+      } else {
+        piece_at(first, t).figures = all;
+        __threadfence();
+        s_.is_last = atomicAdd(&memory_.arrived[t], 1u) == pieces - 1;
+      }
+    }
+    __syncthreads();
+    if (pieces == 1 || !s_.is_last) return;
+    __threadfence();
+    const joined_figures total = joined(pieces, [&](std::uint64_t k) {
+      return piece_at(begin + k * piece_chunks, t).from_other_blocks();
+    });
+    if (threadIdx.x == 0) finish(t, total);
+    __syncthreads();
+  }
+
+  /// The figures [0, count), which figures_at gives; in thread 0.
+  template <class At>
+  __device__ joined_figures joined(std::uint64_t count, const At& figures_at) {
+    joined_figures own = {};
+    const auto sum = tree::sum(count, s_.scratch, [&](std::uint64_t i) {
+      const joined_figures f = figures_at(i);
+      own.join(f);
+      return Sums::from_bits(f.squares);
+    });
+    joined_figures all = s_.figures.joined(own);
+    all.squares = Sums::bits(sum);
+    __syncthreads();  // both are used again
+    return all;
+  }
+
+  __device__ void finish(std::uint32_t tensor, joined_figures figures) const {
+    figures.count = static_cast<std::uint64_t>(plan_.rows[tensor].count);
+    store(memory_.tensors[tensor], figures);
+  }
+
+  const plan_tables& plan_;
+  const inspection_memory& memory_;
+  shared& s_;
+};
 
 template <class Sums>
 __global__ void __launch_bounds__(tensor_threads)
-    tensors_kernel(const plan_tables plan, const chunk_tally* const tallies,
-                   tensor_statistics* const out) {
-  join_small<Sums>(plan, tallies, out);
-  join_large<Sums>(plan, tallies, out);
+    tensors_kernel(const plan_tables plan, const inspection_memory memory) {
+  __shared__ typename large_tensors<Sums>::shared shared;
+  join_small<Sums>(plan, memory.tallies, memory.tensors);
+  large_tensors<Sums>(plan, memory, shared).join();
 }
 
 template <class Sums>
@@ -175,8 +291,8 @@ template <inspect_counts Counts>
 void enqueue_chunks(const plan_tables& plan, plan_shape shape, const inspection_memory& memory,
                     steps by, cudaStream_t stream) {
   const auto launch = [&](auto kernel, auto... more) {
-    kernel<<<plan_blocks(plan, kernel), plan_threads, 0, stream>>>(plan, more..., memory.tallies,
-                                                                   memory.exponents);
+    kernel<<<plan_blocks(plan, kernel), plan_threads, 0, stream>>>(
+        plan, more..., memory.tallies, memory.arrived, memory.exponents);
     check(cudaPeekAtLastError(), "inspect kernel");
   };
   if (by == steps::definition) return launch(any_chunks_kernel<integer_sums, Counts>, true);
@@ -187,10 +303,15 @@ void enqueue_chunks(const plan_tables& plan, plan_shape shape, const inspection_
 template <class Sums>
 void enqueue_tensors(const plan_tables& plan, const inspection_memory& memory,
                      cudaStream_t stream) {
-  const auto blocks = static_cast<unsigned>(std::min<std::uint64_t>(plan.tensors, 1024));
-  tensors_kernel<Sums><<<blocks, tensor_threads, 0, stream>>>(plan, memory.tallies, memory.tensors);
+  constexpr std::uint64_t small_of_block = tensor_threads / 32, most_blocks = 1024;
+  const std::uint64_t wanted =
+      std::max(windows_of(plan), (plan.tensors + small_of_block - 1) / small_of_block);
+  const auto blocks = static_cast<unsigned>(std::min(wanted, most_blocks));
+  tensors_kernel<Sums><<<blocks, tensor_threads, 0, stream>>>(plan, memory);
   check(cudaPeekAtLastError(), "inspect kernel of the tensors");
 }
+
+std::uint64_t piece_places(const plan_tables& plan) { return windows_of(plan) + plan.tensors; }
 
 std::size_t padded(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
 
@@ -198,6 +319,8 @@ std::size_t padded(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
 
 std::size_t inspection_bytes(const plan_tables& plan) {
   return padded(plan.chunks * sizeof(chunk_tally)) +
+         padded(piece_places(plan) * sizeof(piece_figures)) +
+         padded(plan.tensors * sizeof(std::uint32_t)) +
          padded(plan.tensors * sizeof(tensor_statistics)) + padded(sizeof(inspection)) +
          padded(numerics::exponent_buckets * sizeof(std::uint64_t));
 }
@@ -206,6 +329,10 @@ inspection_memory inspection_in(std::byte* memory, const plan_tables& plan) {
   inspection_memory m = {};
   m.tallies = reinterpret_cast<chunk_tally*>(memory);
   memory += padded(plan.chunks * sizeof(chunk_tally));
+  m.pieces = reinterpret_cast<piece_figures*>(memory);
+  memory += padded(piece_places(plan) * sizeof(piece_figures));
+  m.arrived = reinterpret_cast<std::uint32_t*>(memory);
+  memory += padded(plan.tensors * sizeof(std::uint32_t));
   m.tensors = reinterpret_cast<tensor_statistics*>(memory);
   memory += padded(plan.tensors * sizeof(tensor_statistics));
   m.all = reinterpret_cast<inspection*>(memory);

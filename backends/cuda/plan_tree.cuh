@@ -61,16 +61,15 @@ __device__ __forceinline__ typename Sums::node warp_node(typename Sums::node nod
 /// The sum of the leaves [0, count), Sums::nothing() of none, which all threads of a block form
 /// together; in thread 0.
 ///
-/// leaf(i) is called once for each i, by some thread. blockDim.x is Threads, a multiple of 32 whose
-/// warps are a power of two; `scratch` is shared and this call's alone until the next
+/// leaf(i) is called once for each i, by some thread, for Leaves neighbours at a time. blockDim.x
+/// is Threads, a multiple of 32 whose warps are a power of two, as is Leaves; `scratch` is shared
+/// and this call's alone until the next
 /// __syncthreads().
-template <class Sums, int Threads>
+template <class Sums, int Threads, int Leaves = 2>
 struct block_tree {
   using node = typename Sums::node;
   static constexpr int warps = Threads / 32;
   static_assert(warps * 32 == Threads && (warps & (warps - 1)) == 0 && warps <= 32);
-  /// A thread's own in a turn: turns wait for memory, and a large tensor's leaves are one block's.
-  static constexpr int leaves = 8;
 
   struct scratch {
     node of_warp[2][warps];
@@ -80,17 +79,17 @@ struct block_tree {
   template <class Leaf>
   __device__ static node sum(std::uint64_t count, scratch& s, const Leaf& leaf) {
     const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    constexpr std::uint64_t step = std::uint64_t{leaves} * Threads;
+    constexpr std::uint64_t step = std::uint64_t{Leaves} * Threads;
     const node zero = Sums::nothing();
     std::uint64_t done = 0;  // of thread 0: complete nodes of `step` leaves
     int turn = 0;
     for (std::uint64_t first = 0; first < count; first += step, turn ^= 1) {
-      const std::uint64_t i = first + leaves * threadIdx.x;
-      node nodes[leaves];
+      const std::uint64_t i = first + Leaves * threadIdx.x;
+      node nodes[Leaves];
 #pragma unroll
-      for (int k = 0; k < leaves; ++k) nodes[k] = i + k < count ? leaf(i + k) : zero;
+      for (int k = 0; k < Leaves; ++k) nodes[k] = i + k < count ? leaf(i + k) : zero;
 #pragma unroll
-      for (int width = leaves / 2; width > 0; width /= 2) {
+      for (int width = Leaves / 2; width > 0; width /= 2) {
 #pragma unroll
         for (int k = 0; k < width; ++k) nodes[k] = Sums::add(nodes[2 * k], nodes[2 * k + 1]);
       }

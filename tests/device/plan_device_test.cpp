@@ -192,6 +192,56 @@ TEST_P(PlanDevice, InspectsEachFormatAtEverySize) {
   }
 }
 
+/// Tensors of more chunks than one block joins, one after another and next to small ones, so that
+/// their pieces begin anywhere; twice, as what blocks count is left behind by the first call.
+TEST_P(PlanDevice, JoinsThePiecesOfLargeTensors) {
+  engine random(12);
+  constexpr std::int64_t chunk = 4096;
+  std::vector<std::int64_t> sizes = {3 * chunk,        33 * chunk, 1024 * chunk,
+                                     1025 * chunk - 5, 0,          2048 * chunk,
+                                     1023 * chunk + 1, 40 * chunk, 2500 * chunk - 8};
+  for (int i = 0; i < 700; ++i) sizes.push_back(static_cast<std::int64_t>(random() % 6) * chunk);
+  sizes.insert(sizes.end(), {3100 * chunk + 77, 33 * chunk - 1, 1 * chunk});
+  std::int64_t elements = 0;
+  for (const std::int64_t n : sizes) elements += n + 8;
+  std::vector<std::uint64_t> memory(static_cast<std::size_t>(elements) / 2 + 1);
+  for (std::uint64_t& word : memory) word = random() & 0xBBFFBBFFBBFFBBFF;  // finite in any format
+  auto* const bytes = reinterpret_cast<std::byte*>(memory.data());
+  void* device = nullptr;
+  check_cuda(cudaMalloc(&device, memory.size() * 8), "cudaMalloc");
+  for (const format_id f : wide) {
+    const std::int64_t width = storage_bytes(f);
+    std::vector<matrix_view> here_views, there_views;
+    std::int64_t at = 0;
+    for (const std::int64_t n : sizes) {
+      here_views.push_back({bytes + at, f, 1, n, n, 1, memory_space::host});
+      there_views.push_back(
+          {static_cast<std::byte*>(device) + at, f, 1, n, n, 1, memory_space::device});
+      at += (n * width + 15) / 16 * 16;
+    }
+    const tensor_plan host{std::span<const matrix_view>(here_views)};
+    const tensor_plan copy{std::span<const matrix_view>(there_views)};
+    for (const bool bad : {false, true}) {
+      if (bad) {  // in the last piece of the last large tensor
+        std::memset(static_cast<std::byte*>(here_views[sizes.size() - 3].data) +
+                        (sizes[sizes.size() - 3] - 1) * width,
+                    0xFF, static_cast<std::size_t>(width));
+      }
+      check_cuda(cudaMemcpy(device, memory.data(), memory.size() * 8, cudaMemcpyHostToDevice),
+                 "to the device");
+      const inspect_report expected = inspect(host, {}, {});
+      ASSERT_EQ(expected.total.nan, bad ? 1u : 0u);
+      for (int turn = 0; turn < 2; ++turn) {
+        ASSERT_EQ(difference(inspect(copy, {}, here()), expected), "") << name(f) << ", " << bad;
+      }
+    }
+    std::memset(static_cast<std::byte*>(here_views[sizes.size() - 3].data) +
+                    (sizes[sizes.size() - 3] - 1) * width,
+                0, static_cast<std::size_t>(width));
+  }
+  cudaFree(device);
+}
+
 /// One NaN or Inf anywhere in a chunk is found and counted.
 TEST_P(PlanDevice, FindsOneBadElement) {
   engine random(3);
