@@ -35,8 +35,8 @@ struct inspection_memory {
 std::size_t inspection_bytes(const numerics::plan_tables& plan);
 inspection_memory inspection_in(std::byte* memory, const numerics::plan_tables& plan);
 
-/// Whether all tensors are regular: dense and aligned to 16 bytes.
-enum class plan_shape : std::uint8_t { regular, any };
+/// Whether all tensors are regular, dense and aligned to 16 bytes, and then of which format.
+enum class plan_shape : std::uint8_t { any, mixed, fp32, fp16, bf16 };
 plan_shape shape_of(std::span<const numerics::plan_row> rows);
 
 /// Enqueues the pass over the elements and the sums of each tensor, two launches where all are

@@ -59,53 +59,46 @@ struct block_exponents {
   }
 };
 
-/// Where a chunk begins that passes through the ring; null for any other, and beyond the last.
-__device__ __forceinline__ const std::byte* ring_chunk(const plan_tables& plan,
-                                                       std::uint64_t chunk) {
-  if (chunk >= plan.chunks) return nullptr;
-  const std::uint32_t tensor = plan.row_of_chunk[chunk];
-  const plan_row row = plan.rows[tensor];
-  const plan_chunk c = numerics::chunk_of(row, tensor, chunk);
-  if (!is_regular(row) || row.format == format_id::fp32 || c.count != chunk_elements) {
-    return nullptr;
-  }
-  return static_cast<const std::byte*>(row.data) + c.first * 2;
+/// The shape of regular tensors that all are of this format.
+SAMEBITS_HD constexpr plan_shape shape_of(format_id f) {
+  return f == format_id::fp32   ? plan_shape::fp32
+         : f == format_id::fp16 ? plan_shape::fp16
+                                : plan_shape::bf16;
+}
+/// Whether a tensor of the plan is of this format: known beforehand unless formats are mixed.
+__device__ __forceinline__ bool has_format(plan_shape shape, format_id f, const plan_row& row) {
+  if (shape == plan_shape::any || shape == plan_shape::mixed) return row.format == f;
+  return shape == shape_of(f);
 }
 
-/// Chunks of regular tensors, by the hardware.
-template <inspect_counts Counts>
+/// Chunks of regular tensors, by the hardware. Shape is one format where all tensors have it: a
+/// kernel for all three needs registers that the elements of 16-bit formats are then read with.
+template <plan_shape Shape, inspect_counts Counts>
 __global__ void __launch_bounds__(plan_threads, plan_residents)
     regular_chunks_kernel(const plan_tables plan, chunk_tally* const tallies,
                           std::uint32_t* const arrived, std::uint64_t* const exponents) {
   __shared__ block_exponents<Counts> counts;
-  __shared__ chunk_ring rings[plan_threads / 32];
-  chunk_ring& ring = rings[threadIdx.x / 32];
   counts.clear();
-  const std::byte* begun = nullptr;  // the chunk whose first stages are in the ring
-  for_each_chunk(
-      plan, [&](const plan_row& row, const plan_chunk& c, std::uint64_t chunk, unsigned lane) {
-        if (!is_regular(row)) return;
-        if (lane == 0 && chunk == row.first_chunk) arrived[c.tensor] = 0;
-        const auto* const first = static_cast<const std::byte*>(row.data);
-        const auto count = static_cast<int>(c.count);
-        const std::byte* next = nullptr;
-        const auto inspected = [&](auto f, int bytes) {
-          const std::byte* const data = first + c.first * bytes;
-          if (uses_ring<f.value> && count == chunk_elements) {
-            if (begun == nullptr) ring.begin(data, lane);
-            next = ring_chunk(plan, chunk + std::uint64_t{gridDim.x} * (plan_threads / 32));
-          }
-          return inspected_dense<f.value, Counts>(data, count, lane, ring, next, counts.buckets);
-        };
-        chunk_tally tally;
-        switch (row.format) {
-          case format_id::fp32: tally = inspected(fixed<format_id::fp32>{}, 4); break;
-          case format_id::fp16: tally = inspected(fixed<format_id::fp16>{}, 2); break;
-          default: tally = inspected(fixed<format_id::bf16>{}, 2); break;
-        }
-        begun = next;
-        if (lane == 0) tallies[chunk] = tally;
-      });
+  for_each_chunk(plan, [&](const plan_row& row, const plan_chunk& c, std::uint64_t chunk,
+                           unsigned lane) {
+    if (!is_regular(row)) return;
+    if (lane == 0 && chunk == row.first_chunk) arrived[c.tensor] = 0;
+    const auto* const data = static_cast<const std::byte*>(row.data);
+    const auto count = static_cast<int>(c.count);
+    const auto inspected = [&](auto f) {
+      constexpr int bytes = spec_of(f.value).storage_bits / 8;
+      return inspected_dense<f.value, Counts>(data + c.first * bytes, count, lane, counts.buckets);
+    };
+    chunk_tally tally;
+    if (has_format(Shape, format_id::fp32, row)) {
+      tally = inspected(fixed<format_id::fp32>{});
+    } else if (has_format(Shape, format_id::fp16, row)) {
+      tally = inspected(fixed<format_id::fp16>{});
+    } else {
+      tally = inspected(fixed<format_id::bf16>{});
+    }
+    if (lane == 0) tallies[chunk] = tally;
+  });
   counts.add_to(exponents);
 }
 
@@ -296,7 +289,12 @@ void enqueue_chunks(const plan_tables& plan, plan_shape shape, const inspection_
     check(cudaPeekAtLastError(), "inspect kernel");
   };
   if (by == steps::definition) return launch(any_chunks_kernel<integer_sums, Counts>, true);
-  launch(regular_chunks_kernel<Counts>);
+  switch (shape) {
+    case plan_shape::fp32: return launch(regular_chunks_kernel<plan_shape::fp32, Counts>);
+    case plan_shape::fp16: return launch(regular_chunks_kernel<plan_shape::fp16, Counts>);
+    case plan_shape::bf16: return launch(regular_chunks_kernel<plan_shape::bf16, Counts>);
+    default: launch(regular_chunks_kernel<plan_shape::mixed, Counts>);
+  }
   if (shape == plan_shape::any) launch(any_chunks_kernel<hardware_sums, Counts>, false);
 }
 
@@ -342,7 +340,11 @@ inspection_memory inspection_in(std::byte* memory, const plan_tables& plan) {
 }
 
 plan_shape shape_of(std::span<const plan_row> rows) {
-  return std::ranges::all_of(rows, is_regular) ? plan_shape::regular : plan_shape::any;
+  if (!std::ranges::all_of(rows, is_regular)) return plan_shape::any;
+  if (rows.empty()) return plan_shape::mixed;
+  const format_id f = rows[0].format;
+  const bool alike = std::ranges::all_of(rows, [&](const plan_row& r) { return r.format == f; });
+  return alike ? shape_of(f) : plan_shape::mixed;
 }
 
 void enqueue_tensor_statistics(const plan_tables& plan, plan_shape shape, inspect_counts counts,

@@ -58,44 +58,6 @@ struct chunk_sums {
   std::uint32_t largest;  ///< code of the format, no sign; in every lane
 };
 
-/// Shared memory of a warp, through which full chunks pass: each lane copies 16 bytes a turn and
-/// reads them back itself, so that what is under way takes no registers and needs no barrier. The
-/// first stages of the warp's next chunk follow the last of this one.
-struct chunk_ring {
-  static constexpr int turns = 2;   ///< of a stage
-  static constexpr int stages = 4;  ///< under way together: 4 KiB a warp
-  uint4 vectors[stages][turns][32];
-
-  /// Begins to copy a stage of a chunk, in the group that commit() ends.
-  __device__ __forceinline__ void fetch(const std::byte* chunk, int stage, unsigned lane) {
-#pragma unroll
-    for (int i = 0; i < turns; ++i) {
-      const auto to =
-          static_cast<unsigned>(__cvta_generic_to_shared(&vectors[stage % stages][i][lane]));
-      const std::byte* const from =
-          chunk + ((stage * turns + i) * 32 + static_cast<int>(lane)) * 16;
-      asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
-    }
-  }
-  __device__ __forceinline__ static void commit() {
-    asm volatile("cp.async.commit_group;" ::: "memory");
-  }
-  /// Begins a chunk that did not follow another.
-  __device__ __forceinline__ void begin(const std::byte* chunk, unsigned lane) {
-#pragma unroll
-    for (int stage = 0; stage < stages; ++stage) {
-      fetch(chunk, stage, lane);
-      commit();
-    }
-  }
-};
-
-/// Whether full chunks of a format pass through the ring. Those of binary32 are read into
-/// registers: on an H200 at 1.01 of copy and not 0.97, while in 16-bit formats it is 0.91 and not
-/// 0.94.
-template <format_id F>
-inline constexpr bool uses_ring = spec_of(F).storage_bits == 16;
-
 /// A chunk whose codes are contiguous and aligned to 16 bytes. A warp reads 16 bytes a lane at a
 /// time, in turns: the node of lane l's vector in turn t is number 32 * t + l of its level.
 template <format_id F, bool Full>
@@ -104,23 +66,15 @@ class dense_chunk {
   static constexpr int turns = static_cast<int>(chunk_elements) / (32 * codes::count);
   static constexpr int turn_bits = turns == 32 ? 5 : 4;
   static_assert(1 << turn_bits == turns);
-  static constexpr bool in_ring = Full && uses_ring<F>;
-  static constexpr int group_bits =
-      in_ring ? 1 : 2;  ///< of the turns whose nodes are formed together
+  static constexpr int group_bits = 2;  ///< 4 loads are under way together
   static constexpr int group = 1 << group_bits;
-  static_assert(!in_ring || group == chunk_ring::turns);
-  static constexpr int stages = turns / chunk_ring::turns;
-  static_assert(stages % chunk_ring::stages == 0, "a chunk begins at the first stage");
 
  public:
-  /// A full chunk that passes through the ring has begun there, as does `next` on the way, another
-  /// or null.
-  __device__ __forceinline__ dense_chunk(const std::byte* data, int count, unsigned lane,
-                                         chunk_ring& ring, const std::byte* next)
-      : data_(data), count_(count), lane_(lane), ring_(ring), next_(next) {}
+  __device__ __forceinline__ dense_chunk(const std::byte* data, int count, unsigned lane)
+      : data_(data), count_(count), lane_(lane) {}
 
   __device__ __forceinline__ chunk_sums sums() {
-    double node = of_turns<turn_bits>(0);
+    double node = of_groups<turn_bits>(0);
     // Lane bits from turn_bits on are still those of vectors; the ones below are those of turns.
     node = warp_node<hardware_sums, turn_bits, 5>(node);
     node = warp_node<hardware_sums, 0, turn_bits>(node);
@@ -139,52 +93,28 @@ class dense_chunk {
   }
 
   template <int Bits>
-  __device__ __forceinline__ double of_turns(int first) {
+  __device__ __forceinline__ double of_groups(int first_turn) {
     if constexpr (Bits == group_bits) {
-      return of_group(first);
+      return of_group(first_turn);
     } else {
-      const double even = of_turns<Bits - 1>(first);
-      const double odd = of_turns<Bits - 1>(first + (1 << (Bits - 1)));
+      const double even = of_groups<Bits - 1>(first_turn);
+      const double odd = of_groups<Bits - 1>(first_turn + (1 << (Bits - 1)));
       return exchanged<Bits - 1>(even, odd);
     }
   }
 
-  __device__ __forceinline__ double of_group(int first) {
-    if (!Full && first * 32 * codes::count >= count_) return 0.0;
+  __device__ __forceinline__ double of_group(int first_turn) {
+    if (!Full && first_turn * 32 * codes::count >= count_) return 0.0;
     uint4 v[group];
-    if constexpr (in_ring) {
-      from_ring(first / chunk_ring::turns, v);
-    } else {
 #pragma unroll
-      for (int i = 0; i < group; ++i) v[i] = load(first + i);
-    }
+    for (int i = 0; i < group; ++i) v[i] = load(first_turn + i);
     double nodes[group];
 #pragma unroll
     for (int i = 0; i < group; ++i) {
       amax_ = codes::joined(amax_, v[i]);
       nodes[i] = codes::node(v[i]);
     }
-    const double low = exchanged<0>(nodes[0], nodes[1]);
-    if constexpr (group == 2) {
-      return low;
-    } else {
-      return exchanged<1>(low, exchanged<0>(nodes[2], nodes[3]));
-    }
-  }
-
-  __device__ __forceinline__ void from_ring(int stage, uint4 (&v)[group]) {
-    // All but the youngest stages - 1 have arrived.
-    asm volatile("cp.async.wait_group %0;" ::"n"(chunk_ring::stages - 1) : "memory");
-    const auto& arrived = ring_.vectors[stage % chunk_ring::stages];
-#pragma unroll
-    for (int i = 0; i < group; ++i) v[i] = arrived[i][lane_];
-    const int later = stage + chunk_ring::stages;
-    if (later < stages) {
-      ring_.fetch(data_, later, lane_);
-    } else if (next_ != nullptr) {
-      ring_.fetch(next_, later - stages, lane_);
-    }
-    chunk_ring::commit();
+    return exchanged<1>(exchanged<0>(nodes[0], nodes[1]), exchanged<0>(nodes[2], nodes[3]));
   }
 
   /// Elements from count on are +0, which changes neither node nor amax.
@@ -205,8 +135,6 @@ class dense_chunk {
   const std::byte* data_;
   int count_;
   unsigned lane_;
-  chunk_ring& ring_;
-  const std::byte* next_;
   std::uint32_t amax_ = 0;
 };
 
@@ -274,17 +202,14 @@ SAMEBITS_INLINE bool is_regular(const plan_row& row) {
   return row.dense && reinterpret_cast<std::uintptr_t>(row.data) % 16 == 0;
 }
 
-/// The figures of a chunk of a regular tensor, by the hardware; in every lane. A full one has begun
-/// in the ring, and `next` begins there meanwhile: a full one, or null. `exponents` is
+/// The figures of a chunk of a regular tensor, by the hardware; in every lane. `exponents` is
 /// shared by the block, unless nothing but non-finite elements is counted.
 template <format_id F, inspect_counts Counts>
 __device__ __forceinline__ chunk_tally inspected_dense(const std::byte* data, int count,
-                                                       unsigned lane, chunk_ring& ring,
-                                                       const std::byte* next, unsigned* exponents) {
+                                                       unsigned lane, unsigned* exponents) {
   constexpr std::uint32_t least = numerics::least_normal(spec_of(F));
-  const chunk_sums sums = count == chunk_elements
-                              ? dense_chunk<F, true>(data, count, lane, ring, next).sums()
-                              : dense_chunk<F, false>(data, count, lane, ring, nullptr).sums();
+  const chunk_sums sums = count == chunk_elements ? dense_chunk<F, true>(data, count, lane).sums()
+                                                  : dense_chunk<F, false>(data, count, lane).sums();
   const std::uint32_t amax = numerics::counted_magnitude(widen<F>(sums.largest));
   chunk_tally tally = {sums.squares, amax, 0, 0, 0, 0};
   if (Counts == inspect_counts::distribution || amax >= numerics::binary32::inf) {
