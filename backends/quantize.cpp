@@ -195,8 +195,10 @@ numerics::scale_rule scale_rule_of(const quantize_options& o, format_id from) {
           largest_factor_of(o.on_scale_overflow, from)};
 }
 
-quantize_call checked(const const_matrix_view& in, const quantize_outputs& outputs,
-                      const quantize_options& options, const executor& where) {
+}  // namespace
+
+quantize_call checked_call(const const_matrix_view& in, const quantize_outputs& outputs,
+                           const quantize_options& options) {
   check_view(in, "in");
   check_format(in, "in", wide_formats);
   const tile_grid grid = grid_of(in.rows, in.cols, options.tile);
@@ -207,7 +209,7 @@ quantize_call checked(const const_matrix_view& in, const quantize_outputs& outpu
   const format_id scale_format = scale_format_of(outputs, options);
   numerics::scale_rule scale = scale_rule_of(options, in.format);
   if (scale_format == format_id::e8m0) scale.stored_of_zeros = numerics::binary32::min_normal >> 1;
-  check_threads(where);
+  if (options.multipliers.data != nullptr) scale.math = scale_math::te;  // y = RN(x * S)
   return {in,
           outputs,
           target_of(in, outputs),
@@ -220,6 +222,15 @@ quantize_call checked(const const_matrix_view& in, const quantize_outputs& outpu
           options.random.pitch.value_or(static_cast<std::uint64_t>(in.cols)),
           options.skip_if_nonzero,
           options.workspace.data()};
+}
+
+namespace {
+
+quantize_call checked(const const_matrix_view& in, const quantize_outputs& outputs,
+                      const quantize_options& options, const executor& where) {
+  const quantize_call call = checked_call(in, outputs, options);
+  check_threads(where);
+  return call;
 }
 
 std::size_t workspace_of(const backend& b, const quantize_call& call) {
@@ -248,12 +259,6 @@ const backend& quantizing_backend(const quantize_call& call, const executor& whe
   };
   const backend& chosen = resolve(where, call.in.space, has);
   check_memory(chosen, call.in.space);
-  if (call.in.space == memory_space::device) {  // no kernel writes or reads these
-    if (call.scale_format == format_id::e8m0) refuse_backend(chosen, "quantize ", "to e8m0 scales");
-    if (call.multipliers.data != nullptr) {
-      refuse_backend(chosen, "quantize ", "by options.multipliers");
-    }
-  }
   if (!has(chosen)) {
     refuse_backend(chosen, "quantize ",
                    std::string(name(call.in.format)) + " to " + std::string(name(call.to)) +
@@ -327,9 +332,6 @@ void dequantize(const const_matrix_view& codes, const const_matrix_view& scales,
   const b::backend& chosen = b::resolve(where, codes.space, has);
   b::check_memory(chosen, codes.space);
   if (!has(chosen)) b::refuse_backend(chosen, "dequantize", "");
-  if (scales.format == format_id::e8m0 && codes.space == memory_space::device) {
-    b::refuse_backend(chosen, "dequantize", " scales in e8m0");
-  }
   if (b::is_empty(codes)) return;
   chosen.quantizes->dequantize({codes, scales, out, grid}, where);
 }

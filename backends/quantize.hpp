@@ -3,10 +3,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
 
 #include "backends/backend.hpp"
 #include "numerics/scale.hpp"
 #include "samebits/quantize.hpp"
+#include "samebits/quantize_list.hpp"
 
 namespace samebits::backends {
 
@@ -29,12 +33,26 @@ struct quantize_call {
   tile_grid grid;
   numerics::scale_rule scale;
   format_id scale_format;         ///< of both kinds of scales: fp32 or e8m0
-  const_matrix_view multipliers;  ///< without data unless scales are given
+  const_matrix_view multipliers;  ///< without data unless scales are given; then scale.math is te
   cast_rule cast;
   random_stream random;
   std::uint64_t pitch = 0;
   const std::uint32_t* skip_if_nonzero = nullptr;
   std::byte* workspace = nullptr;  ///< enough, or null
+};
+
+/// Checks the arguments of quantize(); throws as it does.
+quantize_call checked_call(const const_matrix_view& in, const quantize_outputs& outputs,
+                           const quantize_options& options);
+
+/// A checked list: calls of one rule, one input format, one code and one scale format.
+struct quantize_list_data {
+  std::vector<quantize_item> items;
+  std::vector<quantize_call> calls;
+  std::uint64_t elements = 0;
+  memory_space space = memory_space::host;
+  /// Of tensors in device memory: what quantizer::prepare() made of the calls.
+  std::shared_ptr<const void> on_device = {};
 };
 
 struct dequantize_call {
@@ -55,6 +73,9 @@ struct quantizer {
   /// backend takes it from the stream.
   std::size_t (*workspace)(const quantize_call& call);
   void (*dequantize)(const dequantize_call& call, const executor& where);
+  /// Device backends, which share one form of tables: those of a list, and its launch.
+  std::shared_ptr<const void> (*prepare)(std::span<const quantize_call> calls) = nullptr;
+  void (*quantize_list)(const quantize_list_data& list, const executor& where) = nullptr;
 };
 
 }  // namespace samebits::backends

@@ -7,6 +7,7 @@
 #include "backends/cuda/cuda.hpp"
 #include "backends/cuda/error.hpp"
 #include "backends/cuda/hardware.cuh"
+#include "backends/cuda/quantize_steps.cuh"
 #include "backends/cuda/quantize_task.cuh"
 #include "backends/cuda/statistics.cuh"
 #include "backends/cuda/workspace.hpp"
@@ -18,43 +19,17 @@ namespace {
 
 using backends::quantize_call;
 
-template <class Arithmetic>
-__device__ quantized_element quantized(const quantize_task& t, const numerics::tile_scale& scale,
-                                       std::uint64_t row, std::uint64_t col) {
-  const std::uint32_t x = t.element(row, col);
-  const std::uint32_t y = numerics::scaled<Arithmetic>(t.scale.math, scale, x);
-  const auto cast = numerics::encode<std::uint32_t>(t.target, t.cast, y, t.dither(row, col));
-  t.store_element(row, col, cast.code);
-  return {x, y, cast.code, 0, cast.overflow};
-}
-
-__device__ tile_amax counted(const quantize_task& t, std::uint64_t row, std::uint64_t col) {
-  return numerics::counted(t.scale.on_nonfinite, t.element(row, col));
-}
-
 /// Tiles of few elements, a warp for each: the matrix is read from memory once.
 template <class Arithmetic>
 __global__ void __launch_bounds__(block_threads) tiles_kernel(const quantize_task t) {
   if (t.skipped()) return;
-  const unsigned lane = threadIdx.x % 32;
-  const std::uint64_t tiles = t.grid_rows * t.grid_cols, all = t.tile_rows * t.tile_cols;
+  const std::uint64_t tiles = t.grid_rows * t.grid_cols;
   const std::uint64_t warps = std::uint64_t{gridDim.x} * (block_threads / 32);
   for (std::uint64_t tile = (std::uint64_t{blockIdx.x} * block_threads + threadIdx.x) / 32;
        tile < tiles; tile += warps) {
-    tile_amax amax = numerics::nothing_counted;
-    for_each_of_tile<32>(t, tile, 0, all, lane, [&](std::uint64_t row, std::uint64_t col) {
-      amax = numerics::joined(amax, counted(t, row, col));
-    });
-    amax = __reduce_max_sync(0xFFFFFFFFu, amax);
-    const auto scale = numerics::scale_of<Arithmetic>(t.target, t.scale, amax);
-    if (lane == 0) t.store_scale(tile / t.grid_cols, tile % t.grid_cols, scale.stored);
-    for_each_of_tile<32>(t, tile, 0, all, lane, [&](std::uint64_t row, std::uint64_t col) {
-      quantized<Arithmetic>(t, scale, row, col);
-    });
+    quantize_tile<Arithmetic>(t, tile, threadIdx.x % 32);
   }
 }
-
-constexpr std::uint64_t piece_elements = 4096;  // of a tile, for a warp
 
 /// The amaxes of all tiles, which start as nothing_counted, a warp for each piece of one.
 __global__ void __launch_bounds__(block_threads)
@@ -65,12 +40,7 @@ __global__ void __launch_bounds__(block_threads)
   for (std::uint64_t i = (std::uint64_t{blockIdx.x} * block_threads + threadIdx.x) / 32; i < work;
        i += warps) {
     const std::uint64_t tile = i / pieces, begin = i % pieces * piece_elements;
-    tile_amax amax = numerics::nothing_counted;
-    for_each_of_tile<32>(t, tile, begin, begin + piece_elements, threadIdx.x % 32,
-                         [&](std::uint64_t row, std::uint64_t col) {
-                           amax = numerics::joined(amax, counted(t, row, col));
-                         });
-    amax = __reduce_max_sync(0xFFFFFFFFu, amax);
+    const tile_amax amax = amax_of_piece(t, tile, begin, begin + piece_elements, threadIdx.x % 32);
     if (threadIdx.x % 32 == 0) atomicMax(&amaxes[tile], amax);
   }
 }
@@ -83,13 +53,13 @@ __global__ void __launch_bounds__(block_threads)
   const std::uint64_t tiles = t.grid_rows * t.grid_cols;
   for (std::uint64_t i = std::uint64_t{blockIdx.x} * block_threads + threadIdx.x; i < tiles;
        i += std::uint64_t{gridDim.x} * block_threads) {
-    scales[i] = numerics::scale_of<Arithmetic>(t.target, t.scale, amaxes[i]);
-    t.store_scale(i / t.grid_cols, i % t.grid_cols, scales[i].stored);
+    const std::uint64_t row = i / t.grid_cols, col = i % t.grid_cols;
+    scales[i] = t.scale_of_tile<Arithmetic>(row, col, amaxes[i]);
+    t.store_scale(row, col, scales[i].stored);
   }
 }
 
-constexpr unsigned chunk_elements = 4096;  // level-12 nodes of the sum trees
-constexpr unsigned part_elements = 1024;   // of a chunk, at once in shared memory
+constexpr unsigned part_elements = 1024;  // of a chunk, at once in shared memory
 
 /// Rounds by scales that are known, a block for each chunk of elements in their order; counts if
 /// there are parts to write.
@@ -159,8 +129,7 @@ struct passes_memory {
 };
 
 bool in_passes(const quantize_call& call) {
-  return call.outputs.statistics != nullptr ||
-         call.grid.tile_rows > static_cast<std::int64_t>(piece_elements) / call.grid.tile_cols;
+  return call.outputs.statistics != nullptr || has_large_tiles(call);
 }
 
 template <class Arithmetic>
@@ -181,8 +150,10 @@ void launch_passes(const quantize_call& call, std::byte* memory, cudaStream_t st
           "quantize: memset");
     const std::uint64_t of_tile = t.tile_rows * t.tile_cols;
     const std::uint64_t pieces = (of_tile + piece_elements - 1) / piece_elements;
-    amaxes_kernel<<<grid_for(size.tiles * pieces, block_threads / 32), block_threads, 0, stream>>>(
-        t, pieces, amaxes);
+    if (call.multipliers.data == nullptr) {
+      amaxes_kernel<<<grid_for(size.tiles * pieces, block_threads / 32), block_threads, 0,
+                      stream>>>(t, pieces, amaxes);
+    }
     scales_kernel<Arithmetic>
         <<<grid_for(size.tiles, block_threads), block_threads, 0, stream>>>(t, amaxes, scales);
     const std::uint64_t elements = t.rows * t.cols;
@@ -215,7 +186,7 @@ void launch_any(const quantize_call& call, cudaStream_t stream) {
 
 struct dequantize_task {
   cells codes, scales, out;
-  format_spec source, target;
+  format_spec source, target, scale;
   std::uint64_t rows, cols, tile_rows, tile_cols;
 };
 
@@ -225,8 +196,9 @@ __global__ void dequantize_kernel(const dequantize_task t) {
   for (std::uint64_t i = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < t.rows * t.cols;
        i += step) {
     const std::uint64_t row = i / t.cols, col = i - row * t.cols;
-    const auto s =
-        static_cast<std::uint32_t>(load_code(t.scales.at(row / t.tile_rows, col / t.tile_cols), 4));
+    const auto scale = static_cast<std::uint32_t>(
+        load_code(t.scales.at(row / t.tile_rows, col / t.tile_cols), t.scale.storage_bits / 8));
+    const auto s = numerics::decode<std::uint32_t>(t.scale, scale);
     const std::uint32_t y = numerics::rescaled<Arithmetic>(
         t.source, static_cast<std::uint32_t>(*t.codes.at(row, col)), s);
     store_code(t.out.at(row, col), t.target.storage_bits / 8,
@@ -242,6 +214,7 @@ void launch_dequantize(const backends::dequantize_call& call, const executor& wh
                           cells_of(call.out),
                           spec_of(call.codes.format),
                           spec_of(call.out.format),
+                          spec_of(call.scales.format),
                           unsigned_of(call.codes.rows),
                           unsigned_of(call.codes.cols),
                           unsigned_of(call.grid.tile_rows),
@@ -292,9 +265,11 @@ void dequantize_native(const backends::dequantize_call& call, const executor& wh
 
 }  // namespace
 
-const backends::quantizer emulated_quantizer = {has_everything, quantize_emulated,
-                                                workspace_of_passes, dequantize_emulated};
-const backends::quantizer native_quantizer = {has_everything, quantize_native, workspace_native,
-                                              dequantize_native};
+const backends::quantizer emulated_quantizer = {has_everything,      quantize_emulated,
+                                                workspace_of_passes, dequantize_emulated,
+                                                prepare_list,        quantize_list_emulated};
+const backends::quantizer native_quantizer = {has_everything,   quantize_native,
+                                              workspace_native, dequantize_native,
+                                              prepare_list,     quantize_list_native};
 
 }  // namespace samebits::cuda

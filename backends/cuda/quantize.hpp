@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
+#include <span>
 
 #include "backends/quantize.hpp"
 
@@ -12,12 +14,17 @@ extern const backends::quantizer emulated_quantizer;
 /// By the GPU's multiplication, division and FP8 conversion.
 extern const backends::quantizer native_quantizer;
 
-/// Tiles of one row up to 256 columns, and of 16 to 128 rows and as many columns or one, where rows
-/// are contiguous; false where the call is not that.
+/// Tiles of one row up to 256 columns, whole rows up to 2^18, and tiles of 16 to 128 rows and as
+/// many columns or one, where rows are contiguous; false where the call is not that.
 bool has_patches(const backends::quantize_call& call);
 bool try_launch_patches(const backends::quantize_call& call, void* stream);
 
-/// The same with statistics, in one pass; the rest only where has_counted_patches().
+/// The tables of a list in device memory, for both backends.
+std::shared_ptr<const void> prepare_list(std::span<const backends::quantize_call> calls);
+void quantize_list_emulated(const backends::quantize_list_data& list, const executor& where);
+void quantize_list_native(const backends::quantize_list_data& list, const executor& where);
+
+/// Tiles with statistics, in one pass; the rest only where has_counted_patches().
 bool has_counted_patches(const backends::quantize_call& call);
 std::size_t counted_workspace(const backends::quantize_call& call);
 void launch_counted_patches(const backends::quantize_call& call, std::byte* workspace,

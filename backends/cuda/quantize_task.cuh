@@ -36,6 +36,8 @@ inline cells cells_of(const const_matrix_view& v) {
 
 struct quantize_task {
   cells in, codes, scales, codes_transposed, scales_transposed;
+  cells multipliers;  ///< null unless scales are given
+  int scale_bytes;    ///< 4: fp32; 1: e8m0
   format_spec source, target;
   std::uint64_t rows, cols, tile_rows, tile_cols, grid_rows, grid_cols;
   int row_shift, col_shift;  ///< tile_rows and tile_cols are 1 << these, or the whole extent: 63
@@ -58,9 +60,21 @@ struct quantize_task {
     if (cast.round != rounding::stochastic) return 0;
     return dither_of(random, index + row * pitch + col);
   }
+  __device__ bool has_given_scales() const { return multipliers.data != nullptr; }
+  /// Of a tile of the grid, from its amax or, where scales are given, from S.
+  template <class Arithmetic>
+  __device__ numerics::tile_scale scale_of_tile(std::uint64_t row, std::uint64_t col,
+                                                tile_amax amax) const {
+    if (!has_given_scales()) return numerics::scale_of<Arithmetic>(target, scale, amax);
+    return numerics::scale_of_multiplier<Arithmetic>(
+        static_cast<std::uint32_t>(load_code(multipliers.at(row, col), 4)));
+  }
   __device__ void store_scale(std::uint64_t row, std::uint64_t col, std::uint32_t stored) const {
-    if (scales.data != nullptr) store_code(scales.at(row, col), 4, stored);
-    if (scales_transposed.data != nullptr) store_code(scales_transposed.at(col, row), 4, stored);
+    const std::uint32_t code = scale_bytes == 1 ? numerics::e8m0_of(stored) : stored;
+    if (scales.data != nullptr) store_code(scales.at(row, col), scale_bytes, code);
+    if (scales_transposed.data != nullptr) {
+      store_code(scales_transposed.at(col, row), scale_bytes, code);
+    }
   }
   __device__ void store_element(std::uint64_t row, std::uint64_t col, std::uint32_t code) const {
     if (codes.data != nullptr) *codes.at(row, col) = static_cast<std::byte>(code);
@@ -81,6 +95,8 @@ inline quantize_task task_of(const backends::quantize_call& call) {
           cells_of(o.scales),
           cells_of(o.codes_transposed),
           cells_of(o.scales_transposed),
+          cells_of(call.multipliers),
+          storage_bytes(call.scale_format),
           spec_of(call.in.format),
           spec_of(call.to),
           unsigned_of(call.in.rows),

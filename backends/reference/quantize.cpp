@@ -114,17 +114,14 @@ std::vector<numerics::tile_scale> scales_of(const quantize_call& call, int threa
 class element_pass {
  public:
   element_pass(const quantize_call& call, const std::vector<numerics::tile_scale>& scales)
-      : call_(call),
-        scales_(scales),
-        to_(spec_of(call.to)),
-        math_(call.multipliers.data != nullptr ? scale_math::te : call.scale.math) {}
+      : call_(call), scales_(scales), to_(spec_of(call.to)) {}
 
   quantized_element operator()(std::int64_t row, std::int64_t col) const {
     const tile_grid& g = call_.grid;
     const numerics::tile_scale& scale =
         scales_[static_cast<std::size_t>(row / g.tile_rows * g.cols + col / g.tile_cols)];
     const std::uint32_t x = element_of_view(call_.in, row, col);
-    const std::uint32_t y = numerics::scaled(math_, scale, x);
+    const std::uint32_t y = numerics::scaled(call_.scale.math, scale, x);
     const auto cast = numerics::encode<std::uint32_t>(to_, call_.cast, y, dither(row, col));
     const quantize_outputs& o = call_.outputs;
     if (o.codes.data != nullptr) store<std::uint8_t>(o.codes, row, col, cast.code);
@@ -148,7 +145,6 @@ class element_pass {
   const quantize_call& call_;
   const std::vector<numerics::tile_scale>& scales_;
   format_spec to_;
-  scale_math math_;
 };
 
 /// Quantizes the elements of a chunk, and counts them if asked to.

@@ -16,6 +16,7 @@
 #include "samebits/operation.hpp"
 #include "samebits/plan_ops.hpp"
 #include "samebits/quantize.hpp"
+#include "samebits/quantize_list.hpp"
 #include "samebits/reduce.hpp"
 #include "samebits/reductions.hpp"
 #include "samebits/resident_scaler.hpp"

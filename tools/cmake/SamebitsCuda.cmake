@@ -37,13 +37,16 @@ function(samebits_add_cuda_library)
     backends/cuda/native/compute_fp8.cu
     backends/cuda/native/convert.cu
     backends/cuda/native/counted_tiles.cu
+    backends/cuda/native/list_tiles.cu
     backends/cuda/native/quantize.cu
     backends/cuda/native/reductions.cu
+    backends/cuda/native/row_tiles.cu
     backends/cuda/plan.cu
     backends/cuda/plan_elementwise.cu
     backends/cuda/plan_inspect.cu
     backends/cuda/quantize.cu
     backends/cuda/reductions.cu
+    backends/cuda/quantize_list.cu
     backends/cuda/self_test.cu
     backends/cuda/statistics.cu)
   add_library(samebits::cuda ALIAS samebits_cuda)

@@ -221,9 +221,12 @@ __global__ void __launch_bounds__(block_threads, spec_of(From).storage_bits == 1
     const std::uint64_t row = at.block_row + (i / at.tiles_across << t.tile_rows);
     const std::uint32_t col = at.block_col + (i % at.tiles_across << t.tile_cols);
     if (row >= t.rows || col >= t.cols) continue;
-    const patch_scale s = scale_of_tile<From, To, cast>(t, {maxima[i], !plain, plain});
+    const std::uint64_t tile_row = row >> t.tile_rows;
+    const std::uint32_t tile_col = col >> t.tile_cols;
+    const patch_scale s =
+        scale_of_tile<From, To, cast>(t, {maxima[i], !plain, plain}, tile_row, tile_col);
     factors[i] = cast::factor_of(s.scale);
-    store_scale(t, s.scale, row >> t.tile_rows, col >> t.tile_cols);
+    store_scale(t, s.scale, tile_row, tile_col);
   }
   __syncthreads();
 

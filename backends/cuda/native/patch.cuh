@@ -29,9 +29,11 @@ struct patch_task {
   std::byte* codes_transposed;
   std::byte* scales;
   std::byte* scales_transposed;
+  const std::byte* multipliers;  ///< null unless scales are given
   std::uint64_t in_row_bytes, codes_row_bytes, transposed_row_bytes;
   std::uint64_t scales_row_bytes, scales_col_bytes;
   std::uint64_t scales_transposed_row_bytes, scales_transposed_col_bytes;
+  std::uint64_t multipliers_row_bytes, multipliers_col_bytes;
   std::uint64_t rows;
   std::uint32_t cols;
   std::uint32_t col_blocks;  ///< blocks that stand side by side along the rows
@@ -40,6 +42,8 @@ struct patch_task {
   bool aligned;              ///< rows start at 16 bytes of input and 8 of codes, cols % 8 == 0
   bool aligned_transposed;   ///< rows start at 16 bytes
   bool by_definition;        ///< by defined_cast
+  bool saturates;            ///< overflow::saturate: serves Inf, too
+  bool byte_scales;          ///< e8m0; else fp32
   numerics::scale_rule scale;
   cast_rule cast;
   random_source random;
@@ -50,6 +54,10 @@ struct patch_task {
     return index + row * pitch + col;
   }
 };
+
+/// Blocks that a multiprocessor must hold: while some wait at a barrier others load.
+template <format_id From>
+inline constexpr int resident_blocks = spec_of(From).storage_bits == 16 ? 4 : 2;
 
 template <format_id From>
 using strip_of = packed<spec_of(From).storage_bits, strip>;
@@ -299,28 +307,39 @@ struct tile_maximum {
   }
 };
 
-/// A tile's scale, and whether its elements must be scaled and rounded by the definition.
+/// The scale of tile (row, col) of the grid, and whether its elements must be scaled and rounded by
+/// the definition.
 struct patch_scale {
   tile_scale scale;
   bool special;
 };
 
 template <format_id From, format_id To, class Cast>
-__device__ __forceinline__ patch_scale scale_of_tile(const patch_task& t,
-                                                     const tile_maximum& most) {
-  const tile_scale scale = numerics::scale_of<hardware>(spec_of(To), t.scale, most.amax<From>());
+__device__ __forceinline__ patch_scale scale_of_tile(const patch_task& t, const tile_maximum& most,
+                                                     std::uint64_t row, std::uint64_t col) {
+  tile_scale scale;
+  if (t.multipliers != nullptr) {
+    scale = numerics::scale_of_multiplier<hardware>(*reinterpret_cast<const std::uint32_t*>(
+        t.multipliers + row * t.multipliers_row_bytes + col * t.multipliers_col_bytes));
+  } else {
+    scale = numerics::scale_of<hardware>(spec_of(To), t.scale, most.amax<From>());
+  }
   return {scale, !Cast::serves(scale, most.finite)};
 }
 
 __device__ __forceinline__ void store_scale(const patch_task& t, const tile_scale& scale,
                                             std::uint64_t row, std::uint64_t col) {
-  if (t.scales != nullptr) {
-    *reinterpret_cast<std::uint32_t*>(t.scales + row * t.scales_row_bytes +
-                                      col * t.scales_col_bytes) = scale.stored;
-  }
+  const auto store = [&](std::byte* at) {
+    if (t.byte_scales) {
+      *at = static_cast<std::byte>(numerics::e8m0_of(scale.stored));
+    } else {
+      *reinterpret_cast<std::uint32_t*>(at) = scale.stored;
+    }
+  };
+  if (t.scales != nullptr) store(t.scales + row * t.scales_row_bytes + col * t.scales_col_bytes);
   if (t.scales_transposed != nullptr) {
-    *reinterpret_cast<std::uint32_t*>(t.scales_transposed + col * t.scales_transposed_row_bytes +
-                                      row * t.scales_transposed_col_bytes) = scale.stored;
+    store(t.scales_transposed + col * t.scales_transposed_row_bytes +
+          row * t.scales_transposed_col_bytes);
   }
 }
 

@@ -4,8 +4,11 @@
 #include <cstdint>
 
 #include "backends/cuda/native/block_tiles.cuh"
+#include "backends/cuda/native/list_tiles.cuh"
 #include "backends/cuda/native/patch.cuh"
+#include "backends/cuda/native/row_tiles.cuh"
 #include "backends/cuda/quantize.hpp"
+#include "samebits/error.hpp"
 
 namespace samebits::cuda {
 namespace {
@@ -37,29 +40,35 @@ bool has_views(const quantize_call& call) {
   return call.in.col_stride == 1 && call.in.cols <= std::int64_t{1} << 31 &&
          (o.codes.data == nullptr || o.codes.col_stride == 1) &&
          (o.codes_transposed.data == nullptr || o.codes_transposed.col_stride == 1) &&
-         aligned(o.scales.data, 0, 4) && aligned(o.scales_transposed.data, 0, 4);
+         aligned(call.multipliers.data, 0, 4) &&
+         (call.scale_format == format_id::e8m0 ||
+          (aligned(o.scales.data, 0, 4) && aligned(o.scales_transposed.data, 0, 4)));
 }
 
 /// Whether the definition must round: what neither the FP8 conversion nor drawn_cast does.
 bool only_the_definition(const quantize_call& call) {
   const cast_rule& cast = call.cast;
-  if (cast.on_overflow != overflow::saturate || cast.on_nan != nan_policy::canonical) return true;
-  const bool bounded = call.scale.upper_bound != numerics::binary32::inf ||
-                       !numerics::bounds_elements(call.scale.math);
+  if (cast.on_nan != nan_policy::canonical) return true;
+  const bool bounded = call.scale.upper_bound == numerics::binary32::inf &&
+                       numerics::bounds_elements(call.scale.math) &&
+                       call.multipliers.data == nullptr;
+  const bool saturates = cast.on_overflow == overflow::saturate;
   if (cast.round == rounding::nearest_even) {
-    return call.scale.math == scale_math::div && bounded;
+    return !bounded && (!saturates || call.scale.math == scale_math::div);
   }
   const bool whole_blocks = call.random.offset % 16 == 0 && call.pitch % 16 == 0;
-  return !one_row_tiles(call) || call.scale.math == scale_math::div || bounded || !whole_blocks;
+  return !saturates || !one_row_tiles(call) || call.scale.math == scale_math::div || !bounded ||
+         !whole_blocks;
 }
 
-/// log2 of the threads along a row. Tiles of one row: as many as store eight scales side by side, a
-/// sector of 32 bytes.
+/// log2 of the threads along a row. Tiles of one row: as many as store a sector of 32 bytes of
+/// scales side by side, at most 2048 elements.
 int lanes_of(const quantize_call& call) {
   if (!one_row_tiles(call) || call.outputs.codes_transposed.data != nullptr) return 4;
   const int tile = log2_of(call.grid.tile_cols);
   const int whole_row = std::bit_width(unsigned_of((call.in.cols + strip - 1) / strip) - 1);
-  return std::clamp(whole_row, std::max(4, tile - 3), std::max(4, tile));
+  const int sector = call.scale_format == format_id::e8m0 ? std::min(tile + 2, 8) : tile;
+  return std::clamp(whole_row, std::max(4, tile - 3), std::max(4, sector));
 }
 
 patch_task task_of(const quantize_call& call, int lanes) {
@@ -74,13 +83,19 @@ patch_task task_of(const quantize_call& call, int lanes) {
   t.codes_transposed = static_cast<std::byte*>(o.codes_transposed.data);
   t.scales = static_cast<std::byte*>(o.scales.data);
   t.scales_transposed = static_cast<std::byte*>(o.scales_transposed.data);
+  t.multipliers = static_cast<const std::byte*>(call.multipliers.data);
   t.in_row_bytes = unsigned_of(in_row);
   t.codes_row_bytes = unsigned_of(codes_row);
   t.transposed_row_bytes = unsigned_of(transposed_row);
-  t.scales_row_bytes = unsigned_of(o.scales.row_stride) * 4;
-  t.scales_col_bytes = unsigned_of(o.scales.col_stride) * 4;
-  t.scales_transposed_row_bytes = unsigned_of(o.scales_transposed.row_stride) * 4;
-  t.scales_transposed_col_bytes = unsigned_of(o.scales_transposed.col_stride) * 4;
+  const auto width = unsigned_of(storage_bytes(call.scale_format));
+  t.scales_row_bytes = unsigned_of(o.scales.row_stride) * width;
+  t.scales_col_bytes = unsigned_of(o.scales.col_stride) * width;
+  t.scales_transposed_row_bytes = unsigned_of(o.scales_transposed.row_stride) * width;
+  t.scales_transposed_col_bytes = unsigned_of(o.scales_transposed.col_stride) * width;
+  t.multipliers_row_bytes = unsigned_of(call.multipliers.row_stride) * 4;
+  t.multipliers_col_bytes = unsigned_of(call.multipliers.col_stride) * 4;
+  t.saturates = call.cast.on_overflow == overflow::saturate;
+  t.byte_scales = call.scale_format == format_id::e8m0;
   t.rows = unsigned_of(in.rows);
   t.cols = static_cast<std::uint32_t>(in.cols);
   t.tile_rows = log2_of(call.grid.tile_rows);
@@ -101,21 +116,99 @@ patch_task task_of(const quantize_call& call, int lanes) {
   return t;
 }
 
-}  // namespace
-
-bool has_patches(const quantize_call& call) {
+/// Whether the block kernels have the call, which is not empty.
+bool has_blocks(const quantize_call& call) {
   if (call.outputs.statistics != nullptr || !has_tiles(call) || !has_views(call)) return false;
-  if (call.in.rows == 0 || call.in.cols == 0) return false;
   const patch_task t = task_of(call, lanes_of(call));
   if (t.codes_transposed != nullptr && t.tile_cols > 7) return false;
   return block_count(t) <= 0x7FFFFFFF;
 }
 
+/// log2 of the threads that hold a row: its strips are at most strips_a_thread to each, or it goes
+/// through a block in parts.
+int row_lanes_of(const quantize_call& call) {
+  constexpr int least = 2;
+  const auto strips = unsigned_of((call.in.cols + strip - 1) / strip);
+  const int threads = std::bit_width((strips + strips_a_thread - 1) / strips_a_thread - 1);
+  return std::clamp(threads, least, std::countr_zero(unsigned_of(block_threads)));
+}
+
+patch_task row_task_of(const quantize_call& call) {
+  patch_task t = task_of(call, row_lanes_of(call));
+  t.by_definition |= call.cast.round != rounding::nearest_even;
+  return t;
+}
+
+/// Whether the row kernels have the call, which is not empty.
+bool has_rows(const quantize_call& call) {
+  constexpr std::int64_t most_cols = std::int64_t{1} << 18;  // what a block reads twice from caches
+  const quantize_outputs& o = call.outputs;
+  return call.grid.tile_rows == 1 && call.grid.cols == 1 && call.in.cols <= most_cols &&
+         o.statistics == nullptr && o.codes.data != nullptr && o.codes_transposed.data == nullptr &&
+         has_views(call) && row_block_count(row_task_of(call)) <= 0x7FFFFFFF;
+}
+
+/// Rows, columns or squares, as whole extents may be any of them.
+bool are_tiled_alike(const quantize_call& a, const quantize_call& b) {
+  return one_row_tiles(a) == one_row_tiles(b) &&
+         (one_row_tiles(a) || (a.grid.tile_cols == 1) == (b.grid.tile_cols == 1));
+}
+
+bool is_empty(const quantize_call& call) { return call.in.rows == 0 || call.in.cols == 0; }
+
+}  // namespace
+
+bool has_patches(const quantize_call& call) {
+  return !is_empty(call) && (has_blocks(call) || has_rows(call));
+}
+
 bool try_launch_patches(const quantize_call& call, void* stream) {
   if (!has_patches(call)) return false;
-  launch_block_tiles(task_of(call, lanes_of(call)), call.in.format, call.to,
-                     static_cast<cudaStream_t>(stream));
+  const auto s = static_cast<cudaStream_t>(stream);
+  if (has_blocks(call)) {
+    launch_block_tiles(task_of(call, lanes_of(call)), call.in.format, call.to, s);
+  } else {
+    launch_row_tiles(row_task_of(call), call.in.format, call.to, s);
+  }
   return true;
+}
+
+list_kernel list_kernel_of(std::span<const quantize_call> calls) {
+  bool blocks = true, rows = true;
+  const quantize_call* first = nullptr;
+  for (const quantize_call& call : calls) {
+    if (is_empty(call)) continue;
+    if (first == nullptr) first = &call;
+    blocks = blocks && has_blocks(call) && are_tiled_alike(call, *first);
+    rows = rows && has_rows(call);
+  }
+  if (first == nullptr) return list_kernel::none;
+  return blocks ? list_kernel::blocks : rows ? list_kernel::rows : list_kernel::none;
+}
+
+list_tables list_tables_of(std::span<const quantize_call> calls, list_kernel kernel) {
+  list_tables tables;
+  for (const quantize_call& call : calls) {
+    if (is_empty(call)) continue;
+    const bool rows = kernel == list_kernel::rows;
+    list_task task{rows ? row_task_of(call) : task_of(call, lanes_of(call)), 0};
+    const std::uint64_t blocks = rows ? row_block_count(task.patches) : block_count(task.patches);
+    // The kernel's cast is for one maths; given multipliers make it te.
+    if (tables.tasks.empty()) tables.divided = task.patches.scale.math == scale_math::div;
+    if ((task.patches.scale.math == scale_math::div) != tables.divided ||
+        call.cast.round != rounding::nearest_even) {
+      task.patches.by_definition = true;
+    }
+    task.first_block = static_cast<std::uint32_t>(tables.tensor_of_block.size());
+    tables.transposed |= call.outputs.codes_transposed.data != nullptr;
+    tables.tensor_of_block.insert(tables.tensor_of_block.end(), blocks,
+                                  static_cast<std::uint32_t>(tables.tasks.size()));
+    tables.tasks.push_back(task);
+    if (tables.tensor_of_block.size() > 0x7FFFFFFF) {
+      throw invalid_argument("items: more than 2^31 - 1 blocks of 16384 elements");
+    }
+  }
+  return tables;
 }
 
 namespace {
@@ -145,7 +238,8 @@ bool has_counted_patches(const quantize_call& call) {
   if (call.in.rows == 0 || call.in.cols == 0 || call.grid.tile_cols == 1) return false;
   if (call.outputs.codes_transposed.data != nullptr || call.cast.round != rounding::nearest_even ||
       call.scale.math == scale_math::div || call.scale.upper_bound != numerics::binary32::inf ||
-      !numerics::bounds_elements(call.scale.math) || counted_lanes(call) == 0) {
+      !numerics::bounds_elements(call.scale.math) || call.multipliers.data != nullptr ||
+      counted_lanes(call) == 0) {
     return false;
   }
   const counted_task task(call);

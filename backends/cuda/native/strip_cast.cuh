@@ -47,6 +47,14 @@ struct product_cast {
   }
 };
 
+/// The same for finite elements alone: whatever the overflow policy does with what is not finite,
+/// and a factor that bounds them leaves it nothing else to do.
+template <format_id To>
+struct finite_product_cast : product_cast<To> {
+  static constexpr bool serves_all = false;
+  __device__ __forceinline__ static bool serves(const tile_scale&, bool finite) { return finite; }
+};
+
 /// Nearest even, saturating, of a quotient (div).
 ///
 /// q0 = RN(x r) is within 1.5 ulp of x / s, q1 = RN(q0 + (x - q0 s) r) within one, and then
