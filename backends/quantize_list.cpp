@@ -231,7 +231,7 @@ void quantize(const quantize_list& list, const executor& where) {
     return one.quantizes != nullptr && (!device || one.quantizes->quantize_list != nullptr);
   };
   const b::backend& chosen = b::resolve(where, data.space, has);
-  b::check_memory(chosen, data.space);
+  if (!data.items.empty()) b::check_memory(chosen, data.space);  // no tensors, no memory
   if (!has(chosen)) {
     throw unsupported("backend '" + std::string(chosen.name) + "' cannot quantize lists");
   }

@@ -106,7 +106,7 @@ inline std::vector<std::byte> random_memory(engine& random, const placed& p) {
 }
 
 struct quantize_case {
-  placed in, codes, scales, codes_transposed, scales_transposed;
+  placed in, codes, scales, codes_transposed, scales_transposed, multipliers;
   bool counts = false, own_workspace = false;
   quantize_options options;
 
@@ -142,6 +142,12 @@ inline quantize_case random_case(engine& random) {
   c.codes.wanted = !c.codes_transposed.wanted || random() % 2 == 0;
   c.scales.wanted = random() % 4 != 0;
   c.options.math = static_cast<scale_math>(random() % scale_math_count);
+  c.multipliers = place(random, fp32, s.rows, s.cols, plain);
+  c.multipliers.wanted = random() % 6 == 0;
+  if (!c.multipliers.wanted && is_power_of_two(c.options.math) && random() % 2 == 0) {
+    c.scales.format = c.scales_transposed.format = e8m0;
+  }
+  if (random() % 4 == 0) c.options.on_scale_overflow = scale_overflow::input_max;
   c.options.on_nonfinite = static_cast<nonfinite>(random() % nonfinite_count);
   c.options.eps = random() % 3 == 0 ? 1e-4f : 0.0f;
   if (random() % 4 == 0) c.options.upper_bound = 0.5f;
@@ -165,8 +171,8 @@ inline std::string describe(const quantize_case& c) {
        << static_cast<int>(c.options.on_nonfinite) << ", " << name(c.options.round)
        << " K=" << c.options.random.bits << ", " << name(c.options.on_overflow) << ", "
        << name(c.options.on_nan) << ", codes " << c.codes.wanted << " scales " << c.scales.wanted
-       << " transposed " << c.codes_transposed.wanted << c.scales_transposed.wanted
-       << " statistics " << c.counts;
+       << " transposed " << c.codes_transposed.wanted << c.scales_transposed.wanted << " in "
+       << name(c.scales.format) << " given " << c.multipliers.wanted << " statistics " << c.counts;
   return text.str();
 }
 

@@ -34,7 +34,10 @@ TEST_P(QuantizeDevice, EqualsTheReference) {
     expected.emplace_back(sizeof(quantize_statistics), std::byte{0x55});
     got = expected;
     for (auto& memory : expected) host.push_back(memory.data());
-    quantize(c.in.at(in.data(), memory_space::host), c.outputs(host, memory_space::host), c.options,
+    std::vector<std::byte> given = random_memory(random, c.multipliers);
+    quantize_options options = c.options;
+    options.multipliers = c.multipliers.at(given.data(), memory_space::host);
+    quantize(c.in.at(in.data(), memory_space::host), c.outputs(host, memory_space::host), options,
              find_executor("reference"));
 
     device_block device_in(in.size());
@@ -49,7 +52,9 @@ TEST_P(QuantizeDevice, EqualsTheReference) {
     const matrix_view from = c.in.at(device_in.data(), memory_space::device);
     const quantize_outputs to = c.outputs(bases, memory_space::device);
     const executor where = on_stream(nullptr, GetParam());
-    quantize_options options = c.options;
+    device_block device_given(given.size());
+    device_given.upload(given.data());
+    options.multipliers = c.multipliers.at(device_given.data(), memory_space::device);
     const std::size_t bytes = quantize_workspace(from, to, options, where);
     const device_block workspace(bytes);
     if (c.own_workspace) options.workspace = {workspace.data(), bytes};

@@ -1,0 +1,243 @@
+// Every preset on the device: 2^30 elements by cuda-native against cuda-emulated, compared there,
+// and rows of them against the reference on the host.
+#include <cuda_runtime.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "device/recipe_memory.cuh"
+#include "samebits/quantize.hpp"
+#include "samebits/quantize_list.hpp"
+#include "samebits/recipe.hpp"
+#include "samebits/self_test.hpp"
+
+namespace samebits::support {
+namespace {
+
+/// Outputs of one quantization in device memory.
+struct device_outputs {
+  device_outputs(const recipe& rules, tile_shape tile, format_id to, matrix_shape size,
+                 bool rowwise, bool transposed)
+      : shape(size),
+        grid(scales_shape(size.rows, size.cols, tile)),
+        codes_format(to),
+        scale_format(rules.scale_format) {
+    const auto count = static_cast<std::size_t>(size.rows * size.cols);
+    const auto scale_bytes =
+        static_cast<std::size_t>(grid.rows * grid.cols * storage_bytes(scale_format));
+    if (rowwise) codes = device_bytes(count), scales = device_bytes(scale_bytes);
+    if (transposed) codes_t = device_bytes(count), scales_t = device_bytes(scale_bytes);
+  }
+  [[nodiscard]] quantize_outputs views() const {
+    const auto at = [](const device_bytes& b, format_id f, std::int64_t r, std::int64_t c) {
+      if (b.size() == 0) return matrix_view{};
+      return matrix_view{b.data(), f, r, c, c, 1, memory_space::device};
+    };
+    return {.codes = at(codes, codes_format, shape.rows, shape.cols),
+            .scales = at(scales, scale_format, grid.rows, grid.cols),
+            .codes_transposed = at(codes_t, codes_format, shape.cols, shape.rows),
+            .scales_transposed = at(scales_t, scale_format, grid.cols, grid.rows)};
+  }
+  /// Bytes that differ from another's.
+  [[nodiscard]] std::uint64_t differing(const device_outputs& o) const {
+    return differing_bytes(codes, o.codes) + differing_bytes(scales, o.scales) +
+           differing_bytes(codes_t, o.codes_t) + differing_bytes(scales_t, o.scales_t);
+  }
+  void fill(int byte) {
+    for (device_bytes* b : {&codes, &scales, &codes_t, &scales_t}) b->fill(byte);
+  }
+
+  matrix_shape shape, grid;
+  format_id codes_format, scale_format;
+  device_bytes codes, scales, codes_t, scales_t;
+};
+
+/// One S for a tensor, as delayed scaling has it.
+const_matrix_view given_multiplier(const device_bytes& memory) {
+  return {memory.data(), format_id::fp32, 1, 1, 1, 1, memory_space::device};
+}
+
+std::uint64_t wanted_elements() {
+  const char* const asked = std::getenv("SAMEBITS_RECIPE_ELEMENTS");
+  return asked != nullptr ? std::stoull(asked) : std::uint64_t{1} << 30;
+}
+
+class EveryRecipe : public ::testing::TestWithParam<std::size_t> {
+ protected:
+  [[nodiscard]] const recipe_preset& preset() const { return recipe_presets[GetParam()]; }
+
+  void quantize_by(const char* backend, const const_matrix_view& in, const quantize_outputs& out,
+                   tile_shape tile) const {
+    quantize_options options = options_of(preset().rules);
+    options.tile = tile;
+    if (preset().rules.source == scale_source::delayed) {
+      options.multipliers = given_multiplier(multiplier_);
+    }
+    quantize(in, out, options, on_stream(nullptr, backend));
+  }
+  /// Both backends; returns how many bytes differ.
+  std::uint64_t differing(const const_matrix_view& in, format_id to, tile_shape tile, bool rowwise,
+                          bool transposed) {
+    const matrix_shape shape{in.rows, in.cols};
+    const recipe& rules = preset().rules;
+    device_outputs native(rules, tile, to, shape, rowwise, transposed);
+    device_outputs emulated(rules, tile, to, shape, rowwise, transposed);
+    native.fill(0x55);
+    emulated.fill(0xAA);  // what nobody writes differs
+    quantize_by("cuda-native", in, native.views(), tile);
+    quantize_by("cuda-emulated", in, emulated.views(), tile);
+    check_cuda(cudaDeviceSynchronize(), "quantize");
+    elements_ += static_cast<std::uint64_t>(in.rows * in.cols);
+    return native.differing(emulated);
+  }
+
+  std::uint64_t elements_ = 0;
+  device_bytes multiplier_{device_float(3.25f)};
+};
+
+TEST_P(EveryRecipe, NativeIsEmulatedOn2To30Elements) {
+  initialize("cuda-native");
+  const tile_shape row_tile = preset().rules.tile, col_tile = column_tile(preset().rules);
+  const std::int64_t cols = 8192;
+  const auto rows = static_cast<std::int64_t>(wanted_elements()) / cols / 2;
+  std::uint64_t seed = 100 * GetParam();
+  for (const format_id from : {format_id::bf16, format_id::fp16, format_id::fp32}) {
+    const bool most =
+        from == format_id::bf16;  // half of the elements; a quarter each of the others
+    const std::int64_t height = most ? rows : rows / 2;
+    const device_bytes x = drawn_matrix(from, height, cols, ++seed);
+    const const_matrix_view in{x.data(), from, height, cols, cols, 1, memory_space::device};
+    const format_id to = from == format_id::fp16 ? format_id::e5m2 : format_id::e4m3;
+    EXPECT_EQ(differing(in, to, row_tile, true, false), 0u) << name(from);
+    // Column-wise and transposed outputs, of a part with ragged edges.
+    const std::int64_t part_rows = std::min<std::int64_t>(height, 4099);
+    const const_matrix_view part{x.data(), from, part_rows, 4104, cols, 1, memory_space::device};
+    const const_matrix_view ragged{x.data(), from, part_rows, 2085, cols, 1, memory_space::device};
+    EXPECT_EQ(differing(part, to, row_tile, true, true), 0u) << name(from);
+    EXPECT_EQ(differing(part, to, col_tile, true, true), 0u) << name(from);
+    EXPECT_EQ(differing(part, to, col_tile, false, true), 0u) << name(from);
+    EXPECT_EQ(differing(ragged, to, row_tile, true, false), 0u) << name(from);
+  }
+  std::cout << preset().name << ": " << elements_ << " elements\n";
+  EXPECT_GE(elements_, wanted_elements());
+}
+
+/// Whole rows of the device's matrix against the host, where a scale is of a row or less.
+TEST_P(EveryRecipe, IsTheReference) {
+  initialize("cuda-native");
+  const recipe& rules = preset().rules;
+  constexpr std::int64_t rows = 384, cols = 2176;
+  for (const format_id from : {format_id::bf16, format_id::fp32}) {
+    const device_bytes x = drawn_matrix(from, rows, cols, 7);
+    const std::vector<std::byte> host_x = x.download();
+    const float multiplier = 3.25f;
+    for (const tile_shape tile : {rules.tile, column_tile(rules)}) {
+      quantize_options options = options_of(rules);
+      options.tile = tile;
+      if (rules.source == scale_source::delayed) options.multipliers = view_of(&multiplier, 1, 1);
+      const matrix_shape grid = scales_shape(rows, cols, tile);
+      std::vector<std::uint8_t> codes(rows * cols), codes_t(rows * cols);
+      std::vector<std::uint8_t> scales(
+          static_cast<std::size_t>(grid.rows * grid.cols * storage_bytes(rules.scale_format)));
+      std::vector<std::uint8_t> scales_t(scales.size());
+      quantize(view_of_codes(from, static_cast<const void*>(host_x.data()), rows, cols),
+               {.codes = view_of_codes(format_id::e4m3, codes.data(), rows, cols),
+                .scales = view_of_codes(rules.scale_format, scales.data(), grid.rows, grid.cols),
+                .codes_transposed = view_of_codes(format_id::e4m3, codes_t.data(), cols, rows),
+                .scales_transposed =
+                    view_of_codes(rules.scale_format, scales_t.data(), grid.cols, grid.rows)},
+               options, {"reference", 0, nullptr});
+      for (const char* backend : {"cuda-native", "cuda-emulated"}) {
+        device_outputs got(rules, tile, format_id::e4m3, {rows, cols}, true, true);
+        got.fill(0x55);
+        quantize_by(backend, {x.data(), from, rows, cols, cols, 1, memory_space::device},
+                    got.views(), tile);
+        check_cuda(cudaDeviceSynchronize(), backend);
+        EXPECT_TRUE(got.codes.equals(codes)) << backend;
+        EXPECT_TRUE(got.scales.equals(scales)) << backend;
+        EXPECT_TRUE(got.codes_t.equals(codes_t)) << backend;
+        EXPECT_TRUE(got.scales_t.equals(scales_t)) << backend;
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Presets, EveryRecipe,
+                         ::testing::Range(std::size_t{0}, recipe_presets.size()),
+                         [](const auto& tested) {
+                           return std::string(recipe_presets[tested.param].name);
+                         });
+
+/// A scale a row, of every width that the row kernels treat apart.
+TEST(WholeRows, OfEveryWidth) {
+  initialize("cuda-native");
+  for (const format_id from : {format_id::bf16, format_id::fp16, format_id::fp32}) {
+    for (const std::int64_t cols :
+         {8,    24,   100,  256,   264,   512,   1000,  2048,  2056,   4096,
+          5120, 8184, 8192, 16384, 16392, 16390, 50304, 50257, 262144, 262152}) {
+      const std::int64_t rows = cols > 20000 ? 37 : 4100;
+      const device_bytes x = drawn_matrix(from, rows, cols, static_cast<std::uint64_t>(cols));
+      for (const scale_math math : {scale_math::te, scale_math::div, scale_math::mx_floor}) {
+        for (const overflow o : {overflow::saturate, overflow::ieee}) {
+          const recipe rules{.tile = {1, 0}, .math = math, .on_overflow = o};
+          device_outputs native(rules, rules.tile, format_id::e4m3, {rows, cols}, true, false);
+          device_outputs emulated(rules, rules.tile, format_id::e4m3, {rows, cols}, true, false);
+          native.fill(0x55);
+          emulated.fill(0xAA);
+          const const_matrix_view in{x.data(), from, rows, cols, cols, 1, memory_space::device};
+          quantize(in, native.views(), rules, on_stream(nullptr, "cuda-native"));
+          quantize(in, emulated.views(), rules, on_stream(nullptr, "cuda-emulated"));
+          check_cuda(cudaDeviceSynchronize(), "rows");
+          EXPECT_EQ(native.differing(emulated), 0u)
+              << name(from) << " " << cols << " " << name(math) << " " << name(o);
+        }
+      }
+    }
+  }
+}
+
+/// The 289 tensors of a model of 1.31 billion parameters in one launch, against one call a tensor.
+TEST(ModelList, IsOneCallATensor) {
+  initialize("cuda-native");
+  const std::vector<matrix_shape> shapes = model_shapes();
+  std::uint64_t elements = 0;
+  for (const char* preset : {"MXFP8_TE", "TE_BLOCK_1D", "TE_BLOCK_2D", "DEEPGEMM_FP32_CUDA",
+                             "DSV3_IEEE", "TORCHAO_ROW", "FBGEMM_ROW"}) {
+    const recipe& rules = find_recipe(preset)->rules;
+    std::vector<device_bytes> inputs;
+    std::vector<std::unique_ptr<device_outputs>> listed, single;
+    std::vector<quantize_item> items;
+    std::uint64_t seed = 1;
+    for (const matrix_shape& s : shapes) {
+      inputs.push_back(drawn_matrix(format_id::bf16, s.rows, s.cols, ++seed));
+      for (auto* outputs : {&listed, &single}) {
+        outputs->push_back(
+            std::make_unique<device_outputs>(rules, rules.tile, format_id::e4m3, s, true, false));
+        outputs->back()->fill(outputs == &listed ? 0x55 : 0xAA);
+      }
+      items.push_back({.in = {inputs.back().data(), format_id::bf16, s.rows, s.cols, s.cols, 1,
+                              memory_space::device},
+                       .outputs = listed.back()->views()});
+    }
+    const quantize_list list(items, rules);
+    elements += list.elements();
+    quantize(list, on_stream(nullptr, "cuda-native"));
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      quantize(items[i].in, single[i]->views(), rules, on_stream(nullptr, "cuda-emulated"));
+    }
+    check_cuda(cudaDeviceSynchronize(), preset);
+    std::uint64_t differ = 0;
+    for (std::size_t i = 0; i < items.size(); ++i) differ += listed[i]->differing(*single[i]);
+    EXPECT_EQ(differ, 0u) << preset;
+  }
+  std::cout << "lists: " << elements << " elements\n";
+  EXPECT_GT(elements, std::uint64_t{7} * 1'300'000'000);
+}
+
+}  // namespace
+}  // namespace samebits::support

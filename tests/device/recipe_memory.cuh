@@ -1,0 +1,173 @@
+// Device memory for tests of recipes: matrices drawn there, bytes compared there.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "samebits/format.hpp"
+#include "samebits/quantize.hpp"
+
+namespace samebits::support {
+
+inline void check_cuda(cudaError_t error, const char* what) {
+  if (error == cudaSuccess) return;
+  throw std::runtime_error(std::string(what) + ": " + cudaGetErrorString(error));
+}
+
+/// Bytes in device memory; none by default.
+class device_bytes {
+ public:
+  device_bytes() = default;
+  explicit device_bytes(std::size_t bytes) : size_(bytes) {
+    if (bytes != 0) check_cuda(cudaMalloc(&data_, bytes), "cudaMalloc");
+  }
+  device_bytes(device_bytes&& o) noexcept
+      : data_(std::exchange(o.data_, nullptr)), size_(std::exchange(o.size_, 0)) {}
+  device_bytes& operator=(device_bytes&& o) noexcept {
+    std::swap(data_, o.data_);
+    std::swap(size_, o.size_);
+    return *this;
+  }
+  ~device_bytes() { cudaFree(data_); }
+
+  [[nodiscard]] void* data() const { return data_; }
+  [[nodiscard]] std::size_t size() const { return size_; }
+  void fill(int byte) {
+    if (size_ != 0) check_cuda(cudaMemset(data_, byte, size_), "cudaMemset");
+  }
+  [[nodiscard]] std::vector<std::byte> download() const {
+    std::vector<std::byte> host(size_);
+    if (size_ != 0) {
+      check_cuda(cudaMemcpy(host.data(), data_, size_, cudaMemcpyDeviceToHost), "to the host");
+    }
+    return host;
+  }
+  [[nodiscard]] bool equals(const std::vector<std::uint8_t>& expected) const {
+    const std::vector<std::byte> got = download();
+    return std::equal(got.begin(), got.end(), expected.begin(), expected.end(),
+                      [](std::byte a, std::uint8_t b) { return a == std::byte{b}; });
+  }
+
+ private:
+  void* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+inline device_bytes device_float(float value) {
+  device_bytes b(sizeof value);
+  check_cuda(cudaMemcpy(b.data(), &value, sizeof value, cudaMemcpyHostToDevice), "to the device");
+  return b;
+}
+
+/// Mixes a number's bits (Steele, Lea and Flood, "Fast splittable pseudorandom number generators",
+/// 2014).
+__host__ __device__ inline std::uint64_t mixed(std::uint64_t z) {
+  z += 0x9E3779B97F4A7C15u;
+  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+  return z ^ (z >> 31);
+}
+
+/// A code of a format with `mantissa` and `exponent` bits. Runs of 64 elements have a binade of
+/// their own, some are zeros, of any exponent, or subnormal; every 16th row has NaN and Inf.
+__host__ __device__ inline std::uint32_t drawn_code(int exponent, int mantissa, std::uint64_t row,
+                                                    std::uint64_t col, std::uint64_t seed) {
+  const std::uint64_t r = mixed(seed * 0x10001u + (row << 24) + col);
+  const std::uint64_t run = mixed(seed * 0x20003u + (row << 24) + col / 64);
+  const auto last = (std::uint64_t{1} << exponent) - 1;
+  const auto kind = static_cast<int>(run % 64);
+  std::uint64_t field = last / 2 - 2 + run / 64 % 9 - r / 4 % 7;
+  if (kind == 1 || r % 509 == 0) field = r / 8 % last;
+  if (kind == 2) field = 0;
+  if (mixed(seed + row) % 16 == 0 && r % 2053 == 0) field = last;
+  if (kind == 0) return static_cast<std::uint32_t>((r & 1) << (exponent + mantissa));
+  const std::uint64_t fraction = r >> 40 & ((std::uint64_t{1} << mantissa) - 1);
+  const bool infinite = field == last && r >> 63 != 0;
+  return static_cast<std::uint32_t>((r & 1) << (exponent + mantissa) | field << mantissa |
+                                    (infinite ? 0 : fraction));
+}
+
+__global__ inline void draw_kernel(void* codes, int bytes, int exponent, int mantissa,
+                                   std::uint64_t count, std::uint64_t cols, std::uint64_t seed) {
+  const std::uint64_t step = std::uint64_t{gridDim.x} * blockDim.x;
+  for (std::uint64_t i = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count;
+       i += step) {
+    const std::uint32_t code = drawn_code(exponent, mantissa, i / cols, i % cols, seed);
+    if (bytes == 4) {
+      static_cast<std::uint32_t*>(codes)[i] = code;
+    } else {
+      static_cast<std::uint16_t*>(codes)[i] = static_cast<std::uint16_t>(code);
+    }
+  }
+}
+
+/// A dense matrix of fp32, fp16 or bf16.
+inline device_bytes drawn_matrix(format_id format, std::int64_t rows, std::int64_t cols,
+                                 std::uint64_t seed) {
+  const format_spec& spec = spec_of(format);
+  const auto count = static_cast<std::uint64_t>(rows * cols);
+  device_bytes matrix(static_cast<std::size_t>(count) * (spec.storage_bits / 8));
+  draw_kernel<<<4096, 256>>>(matrix.data(), spec.storage_bits / 8, spec.exponent_bits,
+                             spec.mantissa_bits, count, static_cast<std::uint64_t>(cols), seed);
+  check_cuda(cudaGetLastError(), "draw");
+  return matrix;
+}
+
+__global__ inline void differ_kernel(const unsigned char* a, const unsigned char* b,
+                                     std::uint64_t count, unsigned long long* sum) {
+  unsigned long long mine = 0;
+  const std::uint64_t step = std::uint64_t{gridDim.x} * blockDim.x * 8;
+  for (std::uint64_t i = (std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x) * 8; i < count;
+       i += step) {
+    const std::uint64_t end = min(i + 8, count);
+    for (std::uint64_t k = i; k < end; ++k) mine += a[k] != b[k] ? 1 : 0;
+  }
+  if (mine != 0) atomicAdd(sum, mine);
+}
+
+/// How many bytes of two blocks of one size differ.
+inline std::uint64_t differing_bytes(const device_bytes& a, const device_bytes& b) {
+  if (a.size() != b.size()) throw std::logic_error("blocks of different sizes");
+  if (a.size() == 0) return 0;
+  device_bytes sum(sizeof(unsigned long long));
+  sum.fill(0);
+  differ_kernel<<<4096, 256>>>(static_cast<const unsigned char*>(a.data()),
+                               static_cast<const unsigned char*>(b.data()), a.size(),
+                               static_cast<unsigned long long*>(sum.data()));
+  unsigned long long count = 0;
+  check_cuda(cudaMemcpy(&count, sum.data(), sizeof count, cudaMemcpyDeviceToHost), "differences");
+  return count;
+}
+
+/// The weights of a model of 1.31 billion parameters: 24 layers of width 2048 and an embedding,
+/// with their biases and normalisations as rows; 289 tensors.
+inline std::vector<matrix_shape> model_shapes() {
+  constexpr std::int64_t d = 2048, layers = 24, words = 50304;
+  std::vector<matrix_shape> shapes = {{words, d}};
+  for (int layer = 0; layer < layers; ++layer) {
+    for (const matrix_shape& s : {matrix_shape{3 * d, d},
+                                  {d, d},
+                                  {4 * d, d},
+                                  {d, 4 * d},
+                                  {1, 3 * d},
+                                  {1, d},
+                                  {1, 4 * d},
+                                  {1, d},
+                                  {1, d},
+                                  {1, d},
+                                  {1, d},
+                                  {1, d}}) {
+      shapes.push_back(s);
+    }
+  }
+  return shapes;
+}
+
+}  // namespace samebits::support
