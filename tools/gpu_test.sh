@@ -108,6 +108,8 @@ for tool in memcheck racecheck initcheck; do
     --gtest_filter='*AnySubset*:*RandomBits*:*EmptyMatrices*:*EveryTile*:*Strided*'
   part "${tool}_quantize_captured" "$sanitizer" --tool "$tool" --error-exitcode 1 \
     "$build/tests/device/device_quantize_test" --gtest_filter='*Captured*'
+  part "${tool}_quantize_list" "$sanitizer" --tool "$tool" --error-exitcode 1 \
+    "$build/tests/device/device_quantize_list_test" --gtest_filter='*FewLists*:*Captured*'
   part "${tool}_device_quantize" "$sanitizer" --tool "$tool" --error-exitcode 1 \
     "$build/tests/device/device_device_quantize_test" --gtest_filter='*Warp*:*Block*'
   part "${tool}_plan" "$sanitizer" --tool "$tool" --error-exitcode 1 \

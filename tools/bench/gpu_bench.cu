@@ -92,12 +92,14 @@ void add(std::vector<work>& list, const buffers& b, std::string_view backend, fo
 
 enum class wanted { codes, transposed, both, statistics };
 
-/// bf16 to e4m3 in tiles, as square a matrix as the elements allow.
+/// bf16 to e4m3 in tiles: a matrix of rows of `width`, or where that is 0 as square as the elements
+/// allow.
 void add_quantize(std::vector<work>& list, const buffers& b, const void* data, tile_shape tile,
-                  const std::string& what, quantize_options options,
-                  wanted outputs = wanted::codes) {
+                  const std::string& what, quantize_options options, wanted outputs = wanted::codes,
+                  std::int64_t width = 0, format_id scales = format_id::fp32) {
   std::int64_t rows = 1;
   while (rows * rows < b.count) rows *= 2;
+  if (width != 0) rows = b.count / width;
   const std::int64_t cols = b.count / rows;
   options.tile = tile;
   const matrix_shape grid = scales_shape(rows, cols, tile);
@@ -105,13 +107,13 @@ void add_quantize(std::vector<work>& list, const buffers& b, const void* data, t
     return matrix_view{p, f, r, c, c, 1, memory_space::device};
   };
   const const_matrix_view in = view(const_cast<void*>(data), format_id::bf16, rows, cols);
-  quantize_outputs o{.scales = view(b.scales, format_id::fp32, grid.rows, grid.cols)};
+  quantize_outputs o{.scales = view(b.scales, scales, grid.rows, grid.cols)};
   if (outputs != wanted::transposed) o.codes = view(b.out, format_id::e4m3, rows, cols);
   if (outputs == wanted::statistics) o.statistics = b.statistics;
   if (outputs == wanted::transposed || outputs == wanted::both)
     o.codes_transposed = view(b.transposed, format_id::e4m3, cols, rows);
   const double bytes = static_cast<double>(b.count) * (outputs == wanted::both ? 4 : 3) +
-                       4.0 * static_cast<double>(grid.rows * grid.cols);
+                       storage_bytes(scales) * static_cast<double>(grid.rows * grid.cols);
   list.push_back({"quantize bf16 to e4m3, " + what,
                   bytes,
                   [=](cudaStream_t stream) { quantize(in, o, options, on_stream(stream)); },
@@ -139,6 +141,21 @@ void add_quantizations(std::vector<work>& list, const buffers& b) {
   normal({1, 128}, "1x128 te, with statistics", {}, wanted::statistics);
   normal({128, 128}, "128x128 te, with statistics", {}, wanted::statistics);
   normal({0, 0}, "per tensor te");
+  for (const auto& [tile, what] : {std::pair<tile_shape, const char*>{{1, 32}, "1x32"},
+                                   {{32, 1}, "32x1"},
+                                   {{32, 32}, "32x32"}}) {
+    add_quantize(list, b, b.normal, tile, std::string("MXFP8 ") + what + " RCEIL, e8m0 scales",
+                 {.math = scale_math::mx_rceil, .on_nonfinite = nonfinite::skip_nan}, wanted::codes,
+                 0, format_id::e8m0);
+  }
+  for (const std::int64_t width : {512, 2048, 4096, 5120, 8192, 16384, 65536}) {
+    add_quantize(list, b, b.normal, {1, 0}, "row of " + std::to_string(width) + " te", {},
+                 wanted::codes, width);
+  }
+  add_quantize(list, b, b.normal, {1, 0}, "row of 4096 div", {.math = scale_math::div},
+               wanted::codes, 4096);
+  normal({1, 128}, "1x128 dg_cuda, ieee",
+         {.math = scale_math::dg_cuda, .on_overflow = overflow::ieee});
   for (const auto& [data, values] : {std::pair{b.normal, ""}, {b.in, ", wide values"}}) {
     for (const int k : {8, 16, 32}) {
       add_quantize(list, b, data, {1, 128}, "1x128 te, stochastic K=" + std::to_string(k) + values,

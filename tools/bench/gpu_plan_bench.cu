@@ -16,6 +16,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -63,6 +64,41 @@ tensor_plan list_in(void* memory, const std::vector<std::int64_t>& sizes, format
     at += (n * storage_bytes(format) + 255) / 256 * 256;
   }
   return tensor_plan(std::move(tensors));
+}
+
+/// The model's weights as matrices in bf16, and room for e4m3 codes and scales of `math` by tiles.
+quantize_list quantize_list_in(void* weights, void* out, tile_shape tile, scale_math math) {
+  constexpr std::int64_t d = 2048;
+  const format_id scale_format = is_mx(math) ? format_id::e8m0 : format_id::fp32;
+  std::vector<quantize_item> items;
+  auto* in = static_cast<std::byte*>(weights);
+  auto* at = static_cast<std::byte*>(out);
+  const auto placed = [&](format_id f, std::int64_t rows, std::int64_t cols) {
+    const matrix_view v{at, f, rows, cols, cols, 1, memory_space::device};
+    at += (rows * cols * storage_bytes(f) + 255) / 256 * 256;
+    return v;
+  };
+  for (const std::int64_t n : model_sizes()) {
+    const std::int64_t cols = n < d * d ? n : n == 4 * d * d && items.size() % 2 == 0 ? 4 * d : d;
+    const std::int64_t rows = n / cols;
+    const matrix_shape grid = scales_shape(rows, cols, tile);
+    items.push_back({.in = {in, format_id::bf16, rows, cols, cols, 1, memory_space::device},
+                     .outputs = {.codes = placed(format_id::e4m3, rows, cols),
+                                 .scales = placed(scale_format, grid.rows, grid.cols)}});
+    in += (n * 2 + 255) / 256 * 256;
+  }
+  return quantize_list(std::move(items),
+                       {.tile = tile, .math = math, .on_nonfinite = nonfinite::skip_nan});
+}
+
+/// Bytes that a list's quantization must read and write.
+double bytes_of(const quantize_list& list) {
+  double bytes = 3.0 * static_cast<double>(list.elements());
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    const matrix_view& s = list[i].outputs.scales;
+    bytes += static_cast<double>(s.rows * s.cols * storage_bytes(s.format));
+  }
+  return bytes;
 }
 
 struct work {
@@ -146,6 +182,16 @@ int main(int argc, char** argv) {
     add("inspect and decide, " + std::string(name(f)) + ", 10000 tensors",
         static_cast<double>(plan.elements()) * storage_bytes(f),
         [&scaler, stream] { scaler.step(stream); });
+  }
+  for (const auto& [tile, math, what] : {std::tuple<tile_shape, scale_math, const char*>{
+                                             {1, 32}, scale_math::mx_rceil, "MXFP8 1x32 RCEIL"},
+                                         {{1, 128}, scale_math::te, "1x128 te"},
+                                         {{128, 128}, scale_math::te, "128x128 te"},
+                                         {{1, 0}, scale_math::te, "per row te"},
+                                         {{1, 0}, scale_math::div, "per row div"}}) {
+    const quantize_list weights = quantize_list_in(first, second, tile, math);
+    add(std::string("quantize bf16 to e4m3, ") + what + ", 289 tensors", bytes_of(weights),
+        [=] { quantize(weights, here); });
   }
   time_rounds(list, stream);
   const double copy = list[0].bytes / median(list[0].ms);
