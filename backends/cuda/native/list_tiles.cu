@@ -23,6 +23,13 @@ struct task_memory {
   }
 };
 
+/// A block by the definition; of its own, so that it costs the others no registers.
+template <format_id From, format_id To, shape Shape>
+__device__ __noinline__ void quantize_defined_block(const patch_task& t, unsigned block,
+                                                    block_memory<Shape>& memory) {
+  quantize_block<From, To, defined_cast, Shape, access::elements>(t, block, memory);
+}
+
 template <format_id From, format_id To, class Cast, shape Shape>
 __global__ void __launch_bounds__(block_threads, resident_blocks<From>)
     list_blocks_kernel(const __grid_constant__ list_launch list) {
@@ -36,7 +43,7 @@ __global__ void __launch_bounds__(block_threads, resident_blocks<From>)
   if (t.aligned && !t.by_definition) {
     quantize_block<From, To, Cast, Shape, access::strips>(t, block, memory);
   } else {
-    quantize_block<From, To, defined_cast, Shape, access::elements>(t, block, memory);
+    quantize_defined_block<From, To, Shape>(t, block, memory);
   }
 #endif
 }
