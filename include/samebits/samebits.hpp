@@ -22,6 +22,7 @@
 #include "samebits/resident_scaler.hpp"
 #include "samebits/rounding.hpp"
 #include "samebits/scalar.hpp"
+#include "samebits/scale_layout.hpp"
 #include "samebits/scaling.hpp"
 #include "samebits/self_test.hpp"
 #include "samebits/sharded_sum.hpp"

@@ -1,0 +1,161 @@
+// Scale layouts: where the scales of a matrix lie for the matrix products of other libraries.
+//
+//   // MXFP8 scales [tokens, width / 32] as cuBLASLt's VEC32_UE8M0 takes them
+//   const auto layout = samebits::scale_layout::swizzled_128x4;
+//   std::vector<std::byte> swizzled(samebits::layout_bytes(layout, tokens, width / 32));
+//   samebits::arrange_scales(scales, layout, swizzled);
+//
+// `rows` and `cols` are those of the scales, as scales_shape() gives them: for tiles of one row
+// along the contracted dimension, the operand's rows and its tiles along that dimension. Scales of
+// column-wise tiles are taken transposed, as quantize() writes scales_transposed.
+//
+//   layout          unit  lies in memory as
+//   row_major       fp32  [rows][cols]
+//   column_major    fp32  [cols][rows up to 4]
+//   row_padded      fp32  [rows][cols up to 4]
+//   packed_ue8m0    byte  [cols up to 4, / 4][rows up to 4][4]
+//   padded_128x4    byte  [rows up to 128][cols up to 4]
+//   padded_4x128    byte  [rows up to 4][cols up to 128]
+//   swizzled_128x4  byte  [rows up to 128, / 128][cols up to 4, / 4][row % 32][row / 32 % 4][col %
+//   4]
+//
+//   Whose: row_major samebits, DeepSeek-V3; column_major DeepGEMM on SM90 (MN-major, TMA-aligned)
+//   and TransformerEngine's blocks of 1 x 128; row_padded its blocks of 128 x 128; packed_ue8m0
+//   DeepGEMM on SM100, where four bytes are an int32 whose low byte is the first column;
+//   padded_128x4 and padded_4x128 TransformerEngine's MXFP8, row-wise and column-wise;
+//   swizzled_128x4 cuBLASLt's MXFP8, torchao's to_blocked.
+//
+// Sources: DeepGEMM 54e2261 (deep_gemm/impls/smxx_layout.cuh), TransformerEngine d0067d0
+// (quantizer shapes), cuBLAS documentation ("1D block scaling factors layout").
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "numerics/config.hpp"
+#include "samebits/format.hpp"
+#include "samebits/quantize.hpp"
+#include "samebits/view.hpp"
+
+namespace samebits {
+
+enum class scale_layout : std::uint8_t {
+  row_major,
+  column_major,
+  row_padded,
+  packed_ue8m0,
+  padded_128x4,
+  padded_4x128,
+  swizzled_128x4
+};
+inline constexpr int scale_layout_count = 7;
+
+constexpr std::string_view name(scale_layout layout) {
+  switch (layout) {
+    case scale_layout::row_major: return "row_major";
+    case scale_layout::column_major: return "column_major";
+    case scale_layout::row_padded: return "row_padded";
+    case scale_layout::packed_ue8m0: return "packed_ue8m0";
+    case scale_layout::padded_128x4: return "padded_128x4";
+    case scale_layout::padded_4x128: return "padded_4x128";
+    case scale_layout::swizzled_128x4: return "swizzled_128x4";
+  }
+  return "?";
+}
+
+/// The format of each scale in a layout: fp32, or e8m0 where the unit is a byte.
+SAMEBITS_INLINE constexpr format_id layout_format(scale_layout layout) {
+  return layout <= scale_layout::row_padded ? format_id::fp32 : format_id::e8m0;
+}
+
+namespace detail {
+
+SAMEBITS_INLINE constexpr std::int64_t rounded_up(std::int64_t n, std::int64_t to) {
+  return (n + to - 1) / to * to;
+}
+
+}  // namespace detail
+
+/// Rows and columns with the padding. No scales have none.
+SAMEBITS_INLINE constexpr matrix_shape padded_shape(scale_layout layout, std::int64_t rows,
+                                                    std::int64_t cols) {
+  using detail::rounded_up;
+  switch (layout) {
+    case scale_layout::row_major: return {rows, cols};
+    case scale_layout::column_major: return {rounded_up(rows, 4), cols};
+    case scale_layout::row_padded: return {rows, rounded_up(cols, 4)};
+    case scale_layout::packed_ue8m0: return {rounded_up(rows, 4), rounded_up(cols, 4)};
+    case scale_layout::padded_4x128: return {rounded_up(rows, 4), rounded_up(cols, 128)};
+    default: return {rounded_up(rows, 128), rounded_up(cols, 4)};
+  }
+}
+
+/// Bytes of all scales of a matrix of them, the padding among them.
+SAMEBITS_INLINE constexpr std::int64_t layout_bytes(scale_layout layout, std::int64_t rows,
+                                                    std::int64_t cols) {
+  const matrix_shape padded = padded_shape(layout, rows, cols);
+  return padded.rows * padded.cols * storage_bytes(layout_format(layout));
+}
+
+/// The byte at which scale (row, col) lies, or a place of the padding, 0 <= row <
+/// padded_shape().rows and 0 <= col < padded_shape().cols. For hosts and kernels.
+SAMEBITS_INLINE constexpr std::int64_t layout_offset(scale_layout layout, std::int64_t rows,
+                                                     std::int64_t cols, std::int64_t row,
+                                                     std::int64_t col) {
+  const matrix_shape padded = padded_shape(layout, rows, cols);
+  switch (layout) {
+    case scale_layout::column_major: return (col * padded.rows + row) * 4;
+    case scale_layout::packed_ue8m0: return (col / 4 * padded.rows + row) * 4 + col % 4;
+    case scale_layout::swizzled_128x4: {
+      const std::int64_t tile = row / 128 * (padded.cols / 4) + col / 4;
+      return tile * 512 + row % 32 * 16 + row % 128 / 32 * 4 + col % 4;
+    }
+    default: return (row * padded.cols + col) * storage_bytes(layout_format(layout));
+  }
+}
+
+/// What stands in the padding: 0 (byte 00), as DeepGEMM and TransformerEngine write it, or 1 (byte
+/// 7F), of which a product that reads it makes no NaN and no 0 * Inf.
+enum class scale_padding : std::uint8_t { zero, one };
+
+/// What becomes of a scale that a byte cannot hold: one that is no power of two in 2^-127 .. 2^127
+/// and no NaN. It is never rounded.
+enum class unpackable : std::uint8_t {
+  refuse,  ///< invalid_argument that names the first one; nothing is written
+  count    ///< byte FF, which is NaN, and it is counted
+};
+
+struct scale_layout_options {
+  scale_padding padding = scale_padding::zero;
+  unpackable on_unpackable = unpackable::refuse;
+};
+
+struct scale_layout_report {
+  std::uint64_t scales = 0;      ///< without the padding
+  std::uint64_t unpackable = 0;  ///< of them
+  std::int64_t first_row = -1;   ///< of the first unpackable one in row-major order, or -1
+  std::int64_t first_col = -1;
+
+  friend constexpr bool operator==(const scale_layout_report&,
+                                   const scale_layout_report&) = default;
+};
+
+/// Writes scales [rows, cols] in fp32 or e8m0, in host memory, of any strides, to `out` in a
+/// layout; every byte of the padding too. Bytes become fp32 exactly; fp32 becomes bytes as
+/// `unpackable` says.
+///
+/// Throws invalid_argument, before anything is written, for another format, device memory, negative
+/// sizes or strides, `out` of other than layout_bytes() bytes, and what unpackable::refuse refuses.
+scale_layout_report arrange_scales(const const_matrix_view& scales, scale_layout layout,
+                                   std::span<std::byte> out,
+                                   const scale_layout_options& options = {});
+
+/// The way back: scales [rows, cols] in fp32 or e8m0 from `in`. The padding is not read. Throws as
+/// arrange_scales() does, and for `scales` whose elements share memory.
+scale_layout_report restore_scales(std::span<const std::byte> in, scale_layout layout,
+                                   const matrix_view& scales,
+                                   const scale_layout_options& options = {});
+
+}  // namespace samebits
