@@ -16,8 +16,8 @@
 //   packed_ue8m0    byte  [cols up to 4, / 4][rows up to 4][4]
 //   padded_128x4    byte  [rows up to 128][cols up to 4]
 //   padded_4x128    byte  [rows up to 4][cols up to 128]
-//   swizzled_128x4  byte  [rows up to 128, / 128][cols up to 4, / 4][row % 32][row / 32 % 4][col %
-//   4]
+//   swizzled_128x4  byte  [rows up to 128, / 128][cols up to 4, / 4][32][4][4]: of row % 32,
+//                         row / 32 % 4 and col % 4
 //
 //   Whose: row_major samebits, DeepSeek-V3; column_major DeepGEMM on SM90 (MN-major, TMA-aligned)
 //   and TransformerEngine's blocks of 1 x 128; row_padded its blocks of 128 x 128; packed_ue8m0
