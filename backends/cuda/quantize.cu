@@ -240,13 +240,28 @@ void dequantize_emulated(const backends::dequantize_call& call, const executor& 
   check(cudaGetLastError(), "cuda-emulated: dequantize");
 }
 
+/// One scale for the matrix: two passes, or one where it is given.
+bool try_launch_whole_tensor(const quantize_call& call, cudaStream_t stream) {
+  if (!has_whole_tensor(call)) return false;
+  const workspace memory(call.workspace, passes_memory(call).bytes(), stream,
+                         "quantize: workspace");
+  auto* const amax = reinterpret_cast<tile_amax*>(memory.data());
+  auto* const scale =
+      reinterpret_cast<numerics::tile_scale*>(amax + passes_memory(call).whole_tiles());
+  check(cudaMemsetAsync(amax, 0xFF, sizeof(tile_amax), stream), "quantize: memset");
+  if (call.multipliers.data == nullptr) launch_whole_amax(call, amax, stream);
+  scales_kernel<hardware><<<1, block_threads, 0, stream>>>(task_of(call), amax, scale);
+  launch_whole_tensor(call, scale, stream);
+  return true;
+}
+
 void quantize_native(const quantize_call& call, const executor& where) {
   backends::require_tested(native, where.stream);
   const auto stream = static_cast<cudaStream_t>(where.stream);
   if (has_counted_patches(call)) {
     const workspace memory(call.workspace, counted_workspace(call), stream, "quantize: workspace");
     launch_counted_patches(call, memory.data(), stream);
-  } else if (!try_launch_patches(call, stream)) {
+  } else if (!try_launch_patches(call, stream) && !try_launch_whole_tensor(call, stream)) {
     launch_any<hardware>(call, stream);
   }
   check(cudaGetLastError(), "cuda-native: quantize");
@@ -254,6 +269,7 @@ void quantize_native(const quantize_call& call, const executor& where) {
 
 std::size_t workspace_native(const quantize_call& call) {
   if (has_patches(call)) return 0;
+  if (has_whole_tensor(call)) return passes_memory(call).bytes();
   return has_counted_patches(call) ? counted_workspace(call) : workspace_of_passes(call);
 }
 

@@ -19,6 +19,14 @@ extern const backends::quantizer native_quantizer;
 bool has_patches(const backends::quantize_call& call);
 bool try_launch_patches(const backends::quantize_call& call, void* stream);
 
+/// Where rows are contiguous and the matrix has one scale: its amax, which starts as
+/// nothing_counted, and its codes by a scale; both pointers to device memory.
+bool has_whole_tensor(const backends::quantize_call& call);
+void launch_whole_amax(const backends::quantize_call& call, numerics::tile_amax* amax,
+                       void* stream);
+void launch_whole_tensor(const backends::quantize_call& call, const numerics::tile_scale* scale,
+                         void* stream);
+
 /// The tables of a list in device memory, for both backends.
 std::shared_ptr<const void> prepare_list(std::span<const backends::quantize_call> calls);
 void quantize_list_emulated(const backends::quantize_list_data& list, const executor& where);

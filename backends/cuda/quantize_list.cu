@@ -207,12 +207,42 @@ void add_work(device_list& list, std::span<const quantize_call> calls) {
   list.native.tile_cols = first.tile_cols;
   list.native.divided = native.divided;
   list.native.transposed = native.transposed;
+  list.native.given = native.given;
   list.native.skip = first.skip;
   for (const quantize_call& call : calls) {
     if (call.in.rows == 0 || call.in.cols == 0) continue;
     list.native.from = call.in.format;
     list.native.to = call.to;
   }
+}
+
+/// An amax and a scale for each tile of a list, for the duration of a call.
+class tiles_memory {
+ public:
+  tiles_memory(const list_work& work, cudaStream_t stream)
+      : tiles_((work.tiles.count + 3) / 4 * 4),  // 16 bytes
+        memory_(nullptr, tiles_ * (sizeof(tile_amax) + sizeof(numerics::tile_scale)), stream,
+                "quantize: workspace") {
+    constexpr int nothing = 0xFF;  // of nothing_counted, every byte
+    static_assert(numerics::nothing_counted == -1);
+    check(cudaMemsetAsync(amaxes(), nothing, tiles_ * sizeof(tile_amax), stream),
+          "quantize: memset");
+  }
+  [[nodiscard]] tile_amax* amaxes() const { return reinterpret_cast<tile_amax*>(memory_.data()); }
+  [[nodiscard]] numerics::tile_scale* scales() const {
+    return reinterpret_cast<numerics::tile_scale*>(amaxes() + tiles_);
+  }
+
+ private:
+  std::uint64_t tiles_;
+  workspace memory_;
+};
+
+template <class Arithmetic>
+void launch_scales(const list_work& work, const tiles_memory& memory, cudaStream_t stream) {
+  list_scales_kernel<Arithmetic>
+      <<<grid_for(work.tiles.count, block_threads), block_threads, 0, stream>>>(
+          work, memory.amaxes(), memory.scales());
 }
 
 template <class Arithmetic>
@@ -224,22 +254,22 @@ void launch_general(const device_list& list, cudaStream_t stream) {
         <<<grid_for(work.tiles.count, block_threads / 32), block_threads, 0, stream>>>(work);
     return;
   }
-  const std::uint64_t tiles = (work.tiles.count + 3) / 4 * 4;  // 16 bytes
-  const workspace memory(nullptr, tiles * (sizeof(tile_amax) + sizeof(numerics::tile_scale)),
-                         stream, "quantize: workspace");
-  auto* const amaxes = reinterpret_cast<tile_amax*>(memory.data());
-  auto* const scales = reinterpret_cast<numerics::tile_scale*>(amaxes + tiles);
-  constexpr int nothing = 0xFF;  // of nothing_counted, every byte
-  static_assert(numerics::nothing_counted == -1);
-  check(cudaMemsetAsync(amaxes, nothing, work.tiles.count * sizeof(tile_amax), stream),
-        "quantize: memset");
+  const tiles_memory memory(work, stream);
   list_amaxes_kernel<<<grid_for(work.pieces.count, block_threads / 32), block_threads, 0, stream>>>(
-      work, amaxes);
-  list_scales_kernel<Arithmetic>
-      <<<grid_for(work.tiles.count, block_threads), block_threads, 0, stream>>>(work, amaxes,
-                                                                                scales);
+      work, memory.amaxes());
+  launch_scales<Arithmetic>(work, memory, stream);
   list_chunks_kernel<Arithmetic>
-      <<<grid_for(work.chunks.count, 1), block_threads, 0, stream>>>(work, scales);
+      <<<grid_for(work.chunks.count, 1), block_threads, 0, stream>>>(work, memory.scales());
+}
+
+/// Tensors of one scale each.
+void launch_tensors(const device_list& list, cudaStream_t stream) {
+  const tiles_memory memory(list.work, stream);
+  if (!list.native.given) launch_list_amaxes(list.native, memory.amaxes(), stream);
+  launch_scales<hardware>(list.work, memory, stream);
+  list_launch by_scales = list.native;
+  by_scales.scales = memory.scales();
+  launch_list_tiles(by_scales, stream);
 }
 
 const device_list& prepared(const backends::quantize_list_data& list) {
@@ -266,6 +296,8 @@ void quantize_list_native(const backends::quantize_list_data& list, const execut
   const auto stream = static_cast<cudaStream_t>(where.stream);
   if (on_device.native.kernel == list_kernel::none) {
     launch_general<hardware>(on_device, stream);
+  } else if (on_device.native.kernel == list_kernel::tensors) {
+    launch_tensors(on_device, stream);
   } else {
     launch_list_tiles(on_device.native, stream);
   }

@@ -76,9 +76,9 @@ class quantize_list {
 /// Quantizes every tensor of the list: the bits of one quantize() a tensor, by any executor.
 ///
 /// Host backends share the tensors among threads. Device backends enqueue one kernel, whatever the
-/// number of tensors; three, and a workspace of 12 bytes a tile from the stream's memory pool,
-/// where tiles have more than 4096 elements and no kernel of their own (docs/quantization.md). Such
-/// calls can be captured into a CUDA graph, which must not outlive the list.
+/// number of tensors; up to three, and a workspace of 12 bytes a tile from the stream's memory
+/// pool, for a scale per tensor or column and some others (docs/quantization.md). Such calls can be
+/// captured into a CUDA graph, which must not outlive the list.
 ///
 /// Thread-safe. Throws invalid_argument for a backend of another memory, an unknown backend name
 /// and a negative thread count; unsupported for a backend that this machine lacks or that cannot

@@ -188,7 +188,8 @@ int main(int argc, char** argv) {
                                          {{1, 128}, scale_math::te, "1x128 te"},
                                          {{128, 128}, scale_math::te, "128x128 te"},
                                          {{1, 0}, scale_math::te, "per row te"},
-                                         {{1, 0}, scale_math::div, "per row div"}}) {
+                                         {{1, 0}, scale_math::div, "per row div"},
+                                         {{0, 0}, scale_math::te, "per tensor te"}}) {
     const quantize_list weights = quantize_list_in(first, second, tile, math);
     add(std::string("quantize bf16 to e4m3, ") + what + ", 289 tensors", bytes_of(weights),
         [=] { quantize(weights, here); });

@@ -41,6 +41,7 @@ function(samebits_add_cuda_library)
     backends/cuda/native/quantize.cu
     backends/cuda/native/reductions.cu
     backends/cuda/native/row_tiles.cu
+    backends/cuda/native/tensor_amax.cu
     backends/cuda/plan.cu
     backends/cuda/plan_elementwise.cu
     backends/cuda/plan_inspect.cu

@@ -42,11 +42,12 @@ struct block_memory {
   tile_factor factors[most_tiles<Shape>];
 };
 
-/// Finds the scales of the tiles in block `block` of the task and rounds their elements; all
-/// threads of the block come here.
+/// Finds the scales of the tiles in block `block` of the task, unless one of all tiles is known,
+/// and rounds their elements; all threads of the block come here.
 template <format_id From, format_id To, class Cast, shape Shape, access Access>
 __device__ __forceinline__ void quantize_block(const patch_task& t, unsigned block,
-                                               block_memory<Shape>& memory) {
+                                               block_memory<Shape>& memory,
+                                               const tile_scale* known) {
   extern __shared__ transposed_codes transposed[];  // one, or none
   auto& [maxima, factors] = memory;
   const place at = place_of(t, block);
@@ -70,7 +71,7 @@ __device__ __forceinline__ void quantize_block(const patch_task& t, unsigned blo
     const std::uint64_t tile_row = row >> t.tile_rows;
     const std::uint32_t tile_col = col >> t.tile_cols;
     const patch_scale s =
-        scale_of_tile<From, To, Cast>(t, {maxima[i], !finite, finite}, tile_row, tile_col);
+        scale_of_tile<From, To, Cast>(t, {maxima[i], !finite, finite}, tile_row, tile_col, known);
     factors[i] = Cast::factor_of(s.scale);
     by_definition |= s.special;
     store_scale(t, s.scale, tile_row, tile_col);

@@ -12,8 +12,10 @@ namespace samebits::cuda {
 std::uint64_t block_count(const patch_task& t);
 
 /// Tiles 1 x 16 to 1 x 256, 16 x 16 to 128 x 128 and 16 x 1 to 128 x 1; t.lanes is 4 for what is
-/// transposed and for tiles of several rows, else 4 to 8.
-void launch_block_tiles(const patch_task& t, format_id from, format_id to, cudaStream_t stream);
+/// transposed and for tiles of several rows, else 4 to 8. `known`, in device memory or null: the
+/// scale of all tiles.
+void launch_block_tiles(const patch_task& t, format_id from, format_id to, cudaStream_t stream,
+                        const tile_scale* known = nullptr);
 
 /// Nearest even, saturating, not divided, with statistics: tiles 1 x 16 to 1 x 256 and 16 x 16 to
 /// 128 x 128. The patches' width divides the matrix's: a node for each row of each patch, row after

@@ -2,32 +2,18 @@
 #include "backends/cuda/native/list_tiles.cuh"
 
 #include "backends/cuda/native/block_quantize.cuh"
+#include "backends/cuda/native/list_fetch.cuh"
 #include "backends/cuda/native/row_quantize.cuh"
 
 namespace samebits::cuda {
 namespace {
 
-/// A task in shared memory, where it takes the place of a kernel's constant parameters.
-struct task_memory {
-  static constexpr unsigned words = sizeof(list_task) / sizeof(uint4);
-  uint4 word[words];
-
-  /// That of the block; all threads come here.
-  __device__ __forceinline__ const list_task& fetch(const list_launch& list) {
-    const list_task& mine = list.tasks[list.tensor_of_block[blockIdx.x]];
-    for (unsigned i = threadIdx.x; i < words; i += block_threads) {
-      word[i] = reinterpret_cast<const uint4*>(&mine)[i];
-    }
-    __syncthreads();
-    return *reinterpret_cast<const list_task*>(word);
-  }
-};
-
 /// A block by the definition; of its own, so that it costs the others no registers.
 template <format_id From, format_id To, shape Shape>
 __device__ __noinline__ void quantize_defined_block(const patch_task& t, unsigned block,
-                                                    block_memory<Shape>& memory) {
-  quantize_block<From, To, defined_cast, Shape, access::elements>(t, block, memory);
+                                                    block_memory<Shape>& memory,
+                                                    const tile_scale* known) {
+  quantize_block<From, To, defined_cast, Shape, access::elements>(t, block, memory, known);
 }
 
 template <format_id From, format_id To, class Cast, shape Shape>
@@ -40,10 +26,12 @@ __global__ void __launch_bounds__(block_threads, resident_blocks<From>)
   const list_task& mine = task.fetch(list);
   const patch_task& t = mine.patches;
   const unsigned block = blockIdx.x - mine.first_block;
+  const tile_scale* const known =
+      list.scales == nullptr ? nullptr : &list.scales[list.tensor_of_block[blockIdx.x]];
   if (t.aligned && !t.by_definition) {
-    quantize_block<From, To, Cast, Shape, access::strips>(t, block, memory);
+    quantize_block<From, To, Cast, Shape, access::strips>(t, block, memory, known);
   } else {
-    quantize_defined_block<From, To, Shape>(t, block, memory);
+    quantize_defined_block<From, To, Shape>(t, block, memory, known);
   }
 #endif
 }

@@ -19,8 +19,8 @@ struct alignas(16) list_task {
 };
 
 /// blocks: every tensor has tiles that block_tiles.cu takes; rows: every one has a scale per row;
-/// none: the general kernels.
-enum class list_kernel : std::uint8_t { none, blocks, rows };
+/// tensors: every one has one scale, found by a pass before; none: the general kernels.
+enum class list_kernel : std::uint8_t { none, blocks, rows, tensors };
 
 /// The tables of a list on the host: of its tensors that have elements.
 struct list_tables {
@@ -28,6 +28,7 @@ struct list_tables {
   std::vector<std::uint32_t> tensor_of_block;
   bool divided = false;     ///< scale_math::div
   bool transposed = false;  ///< whether any tensor wants transposed codes
+  bool given = true;        ///< whether all scales are given
 };
 
 list_kernel list_kernel_of(std::span<const backends::quantize_call> calls);
@@ -41,10 +42,13 @@ struct list_launch {
   const std::uint32_t* tensor_of_block = nullptr;
   std::uint32_t blocks = 0;
   int tile_rows = 0, tile_cols = 0;  ///< log2, of list_kernel::blocks
-  bool divided = false, transposed = false;
+  bool divided = false, transposed = false, given = false;
   format_id from = format_id::bf16, to = format_id::e4m3;
   const std::uint32_t* skip = nullptr;
+  const tile_scale* scales = nullptr;  ///< of list_kernel::tensors, by position
 };
+/// The amaxes of list_kernel::tensors by position, which start as nothing_counted.
+void launch_list_amaxes(const list_launch& list, tile_amax* amaxes, cudaStream_t stream);
 void launch_list_tiles(const list_launch& list, cudaStream_t stream);
 
 }  // namespace samebits::cuda

@@ -314,11 +314,15 @@ struct patch_scale {
   bool special;
 };
 
+/// `known`: the scale that all tiles have, or null.
 template <format_id From, format_id To, class Cast>
 __device__ __forceinline__ patch_scale scale_of_tile(const patch_task& t, const tile_maximum& most,
-                                                     std::uint64_t row, std::uint64_t col) {
+                                                     std::uint64_t row, std::uint64_t col,
+                                                     const tile_scale* known = nullptr) {
   tile_scale scale;
-  if (t.multipliers != nullptr) {
+  if (known != nullptr) {
+    scale = *known;
+  } else if (t.multipliers != nullptr) {
     scale = numerics::scale_of_multiplier<hardware>(*reinterpret_cast<const std::uint32_t*>(
         t.multipliers + row * t.multipliers_row_bytes + col * t.multipliers_col_bytes));
   } else {

@@ -7,6 +7,7 @@
 #include "backends/cuda/native/list_tiles.cuh"
 #include "backends/cuda/native/patch.cuh"
 #include "backends/cuda/native/row_tiles.cuh"
+#include "backends/cuda/native/tensor_amax.cuh"
 #include "backends/cuda/quantize.hpp"
 #include "samebits/error.hpp"
 
@@ -148,6 +149,42 @@ bool has_rows(const quantize_call& call) {
          has_views(call) && row_block_count(row_task_of(call)) <= 0x7FFFFFFF;
 }
 
+/// A call with one scale, as one whose blocks of 128 x 128 have it in common: where rows are few
+/// and without gaps, of rows of 2048 elements. Scales are not stored.
+quantize_call whole_call(const quantize_call& call) {
+  constexpr std::int64_t side = 128, width = 2048;
+  quantize_call whole = call;
+  whole.outputs.scales = whole.outputs.scales_transposed = {};
+  whole.grid.tile_rows = whole.grid.tile_cols = side;
+  const std::int64_t elements = call.in.rows * call.in.cols;
+  const auto is_dense = [&](const const_matrix_view& v) {
+    return v.rows == 1 || v.row_stride == v.cols;
+  };
+  if (call.in.rows < side && elements % width == 0 && is_dense(call.in) &&
+      is_dense(call.outputs.codes) && call.outputs.codes_transposed.data == nullptr &&
+      call.cast.round == rounding::nearest_even) {
+    const auto reshape = [&](auto& v) {
+      v.rows = elements / width;
+      v.cols = v.row_stride = width;
+    };
+    reshape(whole.in);
+    reshape(whole.outputs.codes);
+  }
+  return whole;
+}
+
+patch_task whole_task_of(const quantize_call& call) {
+  patch_task t = task_of(whole_call(call), 4);
+  t.by_definition |= call.cast.round != rounding::nearest_even;
+  return t;
+}
+
+/// Whether the block kernels have the call, which is not empty, once its one scale is known.
+bool has_one_scale(const quantize_call& call) {
+  return call.grid.rows == 1 && call.grid.cols == 1 && call.outputs.statistics == nullptr &&
+         has_views(call) && block_count(whole_task_of(call)) <= 0x7FFFFFFF;
+}
+
 /// Rows, columns or squares, as whole extents may be any of them.
 bool are_tiled_alike(const quantize_call& a, const quantize_call& b) {
   return one_row_tiles(a) == one_row_tiles(b) &&
@@ -173,17 +210,31 @@ bool try_launch_patches(const quantize_call& call, void* stream) {
   return true;
 }
 
+bool has_whole_tensor(const quantize_call& call) { return !is_empty(call) && has_one_scale(call); }
+
+void launch_whole_amax(const quantize_call& call, numerics::tile_amax* amax, void* stream) {
+  launch_tensor_amax(whole_task_of(call), call.in.format, amax, static_cast<cudaStream_t>(stream));
+}
+
+void launch_whole_tensor(const quantize_call& call, const numerics::tile_scale* scale,
+                         void* stream) {
+  launch_block_tiles(whole_task_of(call), call.in.format, call.to,
+                     static_cast<cudaStream_t>(stream), scale);
+}
+
 list_kernel list_kernel_of(std::span<const quantize_call> calls) {
-  bool blocks = true, rows = true;
+  bool blocks = true, rows = true, tensors = true;
   const quantize_call* first = nullptr;
   for (const quantize_call& call : calls) {
     if (is_empty(call)) continue;
     if (first == nullptr) first = &call;
     blocks = blocks && has_blocks(call) && are_tiled_alike(call, *first);
     rows = rows && has_rows(call);
+    tensors = tensors && has_one_scale(call);
   }
   if (first == nullptr) return list_kernel::none;
-  return blocks ? list_kernel::blocks : rows ? list_kernel::rows : list_kernel::none;
+  if (blocks) return list_kernel::blocks;
+  return rows ? list_kernel::rows : tensors ? list_kernel::tensors : list_kernel::none;
 }
 
 list_tables list_tables_of(std::span<const quantize_call> calls, list_kernel kernel) {
@@ -191,7 +242,11 @@ list_tables list_tables_of(std::span<const quantize_call> calls, list_kernel ker
   for (const quantize_call& call : calls) {
     if (is_empty(call)) continue;
     const bool rows = kernel == list_kernel::rows;
-    list_task task{rows ? row_task_of(call) : task_of(call, lanes_of(call)), 0};
+    list_task task{rows                             ? row_task_of(call)
+                   : kernel == list_kernel::tensors ? whole_task_of(call)
+                                                    : task_of(call, lanes_of(call)),
+                   0};
+    tables.given &= call.multipliers.data != nullptr;
     const std::uint64_t blocks = rows ? row_block_count(task.patches) : block_count(task.patches);
     // The kernel's cast is for one maths; given multipliers make it te.
     if (tables.tasks.empty()) tables.divided = task.patches.scale.math == scale_math::div;
