@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <cstdlib>
 #include <iostream>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -173,6 +172,20 @@ INSTANTIATE_TEST_SUITE_P(Presets, EveryRecipe,
                            return std::string(recipe_presets[tested.param].name);
                          });
 
+/// Bytes in which the two backends differ.
+std::uint64_t differing_by(const recipe& rules, const device_bytes& x, format_id from,
+                           matrix_shape s, bool transposed = false) {
+  device_outputs native(rules, rules.tile, format_id::e4m3, s, true, transposed);
+  device_outputs emulated(rules, rules.tile, format_id::e4m3, s, true, transposed);
+  native.fill(0x55);
+  emulated.fill(0xAA);
+  const const_matrix_view in{x.data(), from, s.rows, s.cols, s.cols, 1, memory_space::device};
+  quantize(in, native.views(), rules, on_stream(nullptr, "cuda-native"));
+  quantize(in, emulated.views(), rules, on_stream(nullptr, "cuda-emulated"));
+  check_cuda(cudaDeviceSynchronize(), "quantize");
+  return native.differing(emulated);
+}
+
 /// A scale a row, of every width that the row kernels treat apart.
 TEST(WholeRows, OfEveryWidth) {
   initialize("cuda-native");
@@ -180,20 +193,13 @@ TEST(WholeRows, OfEveryWidth) {
     for (const std::int64_t cols :
          {8,    24,   100,  256,   264,   512,   1000,  2048,  2056,   4096,
           5120, 8184, 8192, 16384, 16392, 16390, 50304, 50257, 262144, 262152}) {
-      const std::int64_t rows = cols > 20000 ? 37 : 4100;
-      const device_bytes x = drawn_matrix(from, rows, cols, static_cast<std::uint64_t>(cols));
+      const matrix_shape shape{cols > 20000 ? 37 : 2050, cols};
+      const device_bytes x =
+          drawn_matrix(from, shape.rows, shape.cols, static_cast<std::uint64_t>(cols));
       for (const scale_math math : {scale_math::te, scale_math::div, scale_math::mx_floor}) {
         for (const overflow o : {overflow::saturate, overflow::ieee}) {
           const recipe rules{.tile = {1, 0}, .math = math, .on_overflow = o};
-          device_outputs native(rules, rules.tile, format_id::e4m3, {rows, cols}, true, false);
-          device_outputs emulated(rules, rules.tile, format_id::e4m3, {rows, cols}, true, false);
-          native.fill(0x55);
-          emulated.fill(0xAA);
-          const const_matrix_view in{x.data(), from, rows, cols, cols, 1, memory_space::device};
-          quantize(in, native.views(), rules, on_stream(nullptr, "cuda-native"));
-          quantize(in, emulated.views(), rules, on_stream(nullptr, "cuda-emulated"));
-          check_cuda(cudaDeviceSynchronize(), "rows");
-          EXPECT_EQ(native.differing(emulated), 0u)
+          EXPECT_EQ(differing_by(rules, x, from, shape), 0u)
               << name(from) << " " << cols << " " << name(math) << " " << name(o);
         }
       }
@@ -201,39 +207,108 @@ TEST(WholeRows, OfEveryWidth) {
   }
 }
 
+/// A scale a tensor: few rows and many, ragged edges, and nothing but NaN.
+TEST(WholeTensors, OfEveryShape) {
+  initialize("cuda-native");
+  for (const format_id from : {format_id::bf16, format_id::fp16, format_id::fp32}) {
+    for (const matrix_shape& shape : {matrix_shape{1, 1 << 20},
+                                      {1, 300'001},
+                                      {5, 4096},
+                                      {127, 2048},
+                                      {128, 128},
+                                      {3, 5},
+                                      {1000, 1000},
+                                      {257, 129},
+                                      {300'000, 1}}) {
+      device_bytes x = drawn_matrix(from, shape.rows, shape.cols, 3);
+      for (const bool only_nan : {false, true}) {
+        if (only_nan) x.fill(0xFF);
+        for (const nonfinite policy : {nonfinite::te, nonfinite::skip_nan, nonfinite::propagate}) {
+          for (const scale_math math : {scale_math::te, scale_math::div, scale_math::pow2}) {
+            const recipe rules{.tile = {0, 0}, .math = math, .eps = 1e-4f, .on_nonfinite = policy};
+            for (const bool transposed : {false, true}) {
+              EXPECT_EQ(differing_by(rules, x, from, shape, transposed), 0u)
+                  << name(from) << " [" << shape.rows << ", " << shape.cols << "] " << name(math)
+                  << " " << name(policy) << (only_nan ? " NaN" : "");
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+/// Codes and scales of a list of matrices, one after another, each on a border of 256 bytes.
+class listed_outputs {
+ public:
+  listed_outputs(const recipe& rules, const std::vector<matrix_shape>& shapes) : rules_(rules) {
+    std::int64_t codes = 0, scales = 0;
+    for (const matrix_shape& s : shapes) {
+      const matrix_shape grid = scales_shape(s.rows, s.cols, rules.tile);
+      codes_at_.push_back(codes);
+      scales_at_.push_back(scales);
+      codes += up(s.rows * s.cols);
+      scales += up(grid.rows * grid.cols * storage_bytes(rules.scale_format));
+    }
+    codes_ = device_bytes(static_cast<std::size_t>(codes));
+    scales_ = device_bytes(static_cast<std::size_t>(scales));
+  }
+  void fill(int byte) {
+    codes_.fill(byte);
+    scales_.fill(byte);
+  }
+  /// Those of matrix i.
+  [[nodiscard]] quantize_outputs views(std::size_t i, const matrix_shape& s) const {
+    const matrix_shape grid = scales_shape(s.rows, s.cols, rules_.tile);
+    const auto at = [](const device_bytes& b, std::int64_t offset) {
+      return static_cast<std::byte*>(b.data()) + offset;
+    };
+    return {.codes = {at(codes_, codes_at_[i]), format_id::e4m3, s.rows, s.cols, s.cols, 1,
+                      memory_space::device},
+            .scales = {at(scales_, scales_at_[i]), rules_.scale_format, grid.rows, grid.cols,
+                       grid.cols, 1, memory_space::device}};
+  }
+  [[nodiscard]] std::uint64_t differing(const listed_outputs& o) const {
+    return differing_bytes(codes_, o.codes_) + differing_bytes(scales_, o.scales_);
+  }
+
+ private:
+  static std::int64_t up(std::int64_t bytes) { return (bytes + 255) / 256 * 256; }
+
+  recipe rules_;
+  std::vector<std::int64_t> codes_at_, scales_at_;
+  device_bytes codes_, scales_;
+};
+
 /// The 289 tensors of a model of 1.31 billion parameters in one launch, against one call a tensor.
 TEST(ModelList, IsOneCallATensor) {
   initialize("cuda-native");
   const std::vector<matrix_shape> shapes = model_shapes();
+  std::int64_t all = 0;
+  for (const matrix_shape& s : shapes) all += s.rows * s.cols;
+  const device_bytes x = drawn_matrix(format_id::bf16, all / 2048, 2048, 17);
   std::uint64_t elements = 0;
   for (const char* preset : {"MXFP8_TE", "TE_BLOCK_1D", "TE_BLOCK_2D", "DEEPGEMM_FP32_CUDA",
                              "DSV3_IEEE", "TORCHAO_ROW", "FBGEMM_ROW", "TE_CURRENT"}) {
     const recipe& rules = find_recipe(preset)->rules;
-    std::vector<device_bytes> inputs;
-    std::vector<std::unique_ptr<device_outputs>> listed, single;
+    listed_outputs listed(rules, shapes), single(rules, shapes);
+    listed.fill(0x55);
+    single.fill(0x55);  // also behind the tensors, where nobody writes
     std::vector<quantize_item> items;
-    std::uint64_t seed = 1;
-    for (const matrix_shape& s : shapes) {
-      inputs.push_back(drawn_matrix(format_id::bf16, s.rows, s.cols, ++seed));
-      for (auto* outputs : {&listed, &single}) {
-        outputs->push_back(
-            std::make_unique<device_outputs>(rules, rules.tile, format_id::e4m3, s, true, false));
-        outputs->back()->fill(outputs == &listed ? 0x55 : 0xAA);
-      }
-      items.push_back({.in = {inputs.back().data(), format_id::bf16, s.rows, s.cols, s.cols, 1,
-                              memory_space::device},
-                       .outputs = listed.back()->views()});
+    std::int64_t at = 0;
+    for (std::size_t i = 0; i < shapes.size(); ++i) {
+      const matrix_shape& s = shapes[i];
+      items.push_back({.in = {static_cast<const std::byte*>(x.data()) + at * 2, format_id::bf16,
+                              s.rows, s.cols, s.cols, 1, memory_space::device},
+                       .outputs = listed.views(i, s)});
+      quantize(items[i].in, single.views(i, s), rules, on_stream(nullptr, "cuda-emulated"));
+      at += s.rows * s.cols;
     }
     const quantize_list list(items, rules);
     elements += list.elements();
     quantize(list, on_stream(nullptr, "cuda-native"));
-    for (std::size_t i = 0; i < items.size(); ++i) {
-      quantize(items[i].in, single[i]->views(), rules, on_stream(nullptr, "cuda-emulated"));
-    }
     check_cuda(cudaDeviceSynchronize(), preset);
-    std::uint64_t differ = 0;
-    for (std::size_t i = 0; i < items.size(); ++i) differ += listed[i]->differing(*single[i]);
-    EXPECT_EQ(differ, 0u) << preset;
+    EXPECT_EQ(listed.differing(single), 0u) << preset;
   }
   std::cout << "lists: " << elements << " elements\n";
   EXPECT_GT(elements, std::uint64_t{8} * 1'300'000'000);
