@@ -46,8 +46,8 @@ function(samebits_add_cuda_library)
     backends/cuda/plan_elementwise.cu
     backends/cuda/plan_inspect.cu
     backends/cuda/quantize.cu
-    backends/cuda/reductions.cu
     backends/cuda/quantize_list.cu
+    backends/cuda/reductions.cu
     backends/cuda/self_test.cu
     backends/cuda/statistics.cu)
   add_library(samebits::cuda ALIAS samebits_cuda)
