@@ -60,8 +60,8 @@ struct quantize_options {
   random_stream random = {};  ///< read only by rounding::stochastic
   scale_overflow on_scale_overflow = scale_overflow::flt_max;  ///< read only by te and te_pow2
   /// [scales_shape(rows, cols, tile)] in fp32, in the memory of the views: S of each tile where
-  /// scales are given and not computed. Then y = RN(x * S), s = RN(1 / S), and `math`, the bounds and the
-  /// non-finite policy are not read. A view without data: scales are computed.
+  /// scales are given and not computed. Then y = RN(x * S), s = RN(1 / S), and `math`, the bounds
+  /// and the non-finite policy are not read. A view without data: scales are computed.
   const_matrix_view multipliers = {};
   /// In the memory of the views, or null. Where it points to a value other than 0 nothing is
   /// written. A device backend reads it when its kernels run.
@@ -100,7 +100,8 @@ struct quantize_statistics {
 /// What is wanted of a quantization; a view without data, and a null pointer, are not.
 struct quantize_outputs {
   matrix_view codes = {};  ///< [rows, cols], e4m3 or e5m2
-  /// scales_shape(rows, cols, tile): dequantization scales in fp32; or in e8m0, of maths whose scales are powers of two. A tile of zeros is 1 in fp32 and 00 in e8m0.
+  /// scales_shape(rows, cols, tile): dequantization scales in fp32; or in e8m0, of maths whose
+  /// scales are powers of two. A tile of zeros is 1 in fp32 and 00 in e8m0.
   matrix_view scales = {};
   matrix_view codes_transposed = {};          ///< [cols, rows]; the same codes, by the same tiles
   matrix_view scales_transposed = {};         ///< the transpose of the scales, in their format
