@@ -235,7 +235,7 @@ TEST_P(recipe_golden, HasTheLibrarysBits) {
   const recording r = read_recording(GetParam());
   const recipe_preset* preset = find_recipe(r.preset);
   ASSERT_NE(preset, nullptr) << r.preset;
-  EXPECT_EQ(preset->verified, verification::golden_vectors);
+  EXPECT_EQ(preset->verified, recipe_evidence::golden_vectors);
   std::int64_t elements = 0;
   for (const recorded_case& c : r.cases) {
     SCOPED_TRACE(c.name + " " + c.format + " " + c.mode);
@@ -268,7 +268,7 @@ TEST(RecipeGolden, EveryVerifiedPresetHasARecording) {
     const bool recorded = std::any_of(paths.begin(), paths.end(), [&](const auto& path) {
       return path.stem().string() == p.name;
     });
-    EXPECT_EQ(p.verified == verification::golden_vectors, recorded) << p.name;
+    EXPECT_EQ(p.verified == recipe_evidence::golden_vectors, recorded) << p.name;
   }
 }
 

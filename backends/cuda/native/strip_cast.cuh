@@ -62,14 +62,15 @@ struct finite_product_cast : product_cast<To> {
 /// "Computation of elementary functions on the IBM RISC System/6000 processor", 1990). That needs
 /// exact remainders, multiples of ulp(q) ulp(s): elements that do not end as zero are at least
 /// 2^-18 s, so with s >= 2^-80 these are at least 2^-144; smaller elements stay too small to
-/// matter.
+/// matter. And it needs an r that is a normal number: s is FLT_MAX / M at most, unless an Inf
+/// elsewhere in the tile counts.
 template <format_id To>
 struct quotient_cast {
   static constexpr bool serves_all = false;
   static constexpr int field = 0;
-  static constexpr std::uint32_t least = (127u - 80u) << 23;
+  static constexpr std::uint32_t least = (127u - 80u) << 23, most = (127u + 120u) << 23;
   __device__ __forceinline__ static bool serves(const tile_scale& s, bool finite) {
-    return finite && s.factor >= least;
+    return finite && s.factor >= least && s.factor <= most;
   }
   __device__ __forceinline__ static tile_factor factor_of(const tile_scale& s) {
     return {s.factor, __float_as_uint(__frcp_rn(__uint_as_float(s.factor)))};
@@ -107,7 +108,9 @@ struct drawn_cast {
   static constexpr int mantissa = spec_of(To).mantissa_bits;
   static constexpr int left_out = 23 - mantissa;
   static constexpr int fields = 32 / Field;  // of a word
-  __device__ __forceinline__ static bool serves(const tile_scale&, bool finite) { return finite; }
+  __device__ __forceinline__ static bool serves(const tile_scale& s, bool finite) {
+    return finite && s.factor <= numerics::binary32::max_finite;
+  }
   __device__ __forceinline__ static tile_factor factor_of(const tile_scale& s) {
     return {s.factor, 0};
   }
