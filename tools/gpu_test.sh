@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Proves and measures the CUDA backends on this machine's GPU; fails where there is none.
 #
-#   tools/gpu_test.sh [--quick] [--build DIR] [--out FILE]
+#   tools/gpu_test.sh [--quick] [--only REGEX] [--build DIR] [--out FILE]
 #
 #   --quick      without the exhaustive comparison (all 2^32 codes by every rule: minutes of CPU time)
+#   --only REGEX the parts whose names match: all of it takes a quarter of an hour, --quick
 #   --build DIR  programs already built there; default: set up, configure and build the cuda preset
 #   --out FILE   where the summary goes; default build/gpu_test.md
 #
@@ -14,10 +15,11 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-quick=0 build="" out=build/gpu_test.md
+quick=0 only="" build="" out=build/gpu_test.md
 while (($#)); do
   case $1 in
     --quick) quick=1 ;;
+    --only) only=$2; shift ;;
     --build) build=$2; shift ;;
     --out) out=$2; shift ;;
     *) echo "gpu_test.sh: unknown option $1" >&2; exit 2 ;;
@@ -47,6 +49,7 @@ failed=0
 part() {
   local name=$1 begin=$SECONDS verdict=passed
   shift
+  [[ $name =~ $only ]] || return 0
   echo "== $name: $*" >&2
   if ! "$@" > "$logs/$name" 2>&1; then
     verdict=FAILED
@@ -131,15 +134,17 @@ if python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null; then
   part torch_arithmetic python3 tools/bench/torch_bench.py --arith
 fi
 
+[[ -f "$logs/table" ]] || { echo "gpu_test.sh: no part matches '$only'" >&2; exit 2; }
 {
   echo "# GPU test: $gpu"
   echo
-  echo "$(date -u +%Y-%m-%d), commit ${SAMEBITS_COMMIT:-$(git rev-parse --short HEAD 2>/dev/null || echo unknown)}, $(nproc) CPU cores$( ((quick)) && echo ", quick")."
+  echo "$(date -u +%Y-%m-%d), commit ${SAMEBITS_COMMIT:-$(git rev-parse --short HEAD 2>/dev/null || echo unknown)}, $(nproc) CPU cores$( ((quick)) && echo ", quick")${only:+, parts \`$only\`}."
   echo
   echo "| part | verdict | figures | time |"
   echo "|---|---|---|---|"
   cat "$logs/table"
   for backend in cuda-native cuda-emulated; do
+    [[ -f "$logs/verify_$backend" ]] || continue
     echo
     echo "## fpinspect verify, $backend"
     echo
