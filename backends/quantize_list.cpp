@@ -202,9 +202,10 @@ quantize_list::quantize_list() : quantize_list({}, quantize_options{}) {}
 quantize_list::quantize_list(std::vector<quantize_item> items, const quantize_options& options)
     : data_(backends::make_list(std::move(items), options)) {}
 
-quantize_list::quantize_list(std::vector<quantize_item> items, const recipe& rules)
-    : quantize_list(std::move(items), options_of(rules)) {
-  backends::checked_rules(rules, data_->items);
+quantize_list quantize_list::by_recipe(std::vector<quantize_item> items, const recipe& rules) {
+  quantize_list list(std::move(items), options_of(rules));
+  backends::checked_rules(rules, list.data_->items);
+  return list;
 }
 
 std::size_t quantize_list::size() const { return data_->items.size(); }

@@ -10,10 +10,12 @@
 //   samebits::quantize(weights, samebits::on_stream(stream));  // after each step
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "samebits/backend.hpp"
@@ -57,7 +59,10 @@ class quantize_list {
   quantize_list(std::vector<quantize_item> items, const quantize_options& options);
   /// By a recipe. A delayed one needs the multipliers of every item, others take none; the scales
   /// are in its format. Throws invalid_argument besides where that is not so.
-  quantize_list(std::vector<quantize_item> items, const recipe& rules);
+  /// A template, so that {.tile = ...} can only mean options.
+  template <std::same_as<recipe> Rules>
+  quantize_list(std::vector<quantize_item> items, const Rules& rules)
+      : quantize_list(by_recipe(std::move(items), rules)) {}
 
   [[nodiscard]] std::size_t size() const;  ///< tensors
   [[nodiscard]] const quantize_item& operator[](std::size_t position) const;
@@ -70,6 +75,8 @@ class quantize_list {
   [[nodiscard]] const backends::quantize_list_data& data() const { return *data_; }
 
  private:
+  static quantize_list by_recipe(std::vector<quantize_item> items, const recipe& rules);
+
   std::shared_ptr<const backends::quantize_list_data> data_;
 };
 
