@@ -12,10 +12,11 @@
 
 namespace samebits::backends {
 
-struct self_test_entry;  // backends/self_test.hpp
-struct quantizer;        // backends/quantize.hpp
-struct calculator;       // backends/compute.hpp
-struct reducer;          // backends/reductions.hpp
+struct self_test_entry;    // backends/self_test.hpp
+struct quantizer;          // backends/quantize.hpp
+struct calculator;         // backends/compute.hpp
+struct reducer;            // backends/reductions.hpp
+struct matrix_multiplier;  // backends/matmul.hpp
 struct device_plan_kernels;
 struct plan_kernels;  // backends/plan.hpp
 
@@ -65,6 +66,7 @@ struct backend {
   const plan_kernels* plans = nullptr;                ///< host backends; null where it has none
   const device_plan_kernels* device_plans = nullptr;  ///< device backends; the same
   const reducer* reduces = nullptr;                   ///< null where it has no reductions
+  const matrix_multiplier* multiplies = nullptr;      ///< host backends; null where it has none
 };
 
 /// For backends that lack nothing.

@@ -16,6 +16,7 @@ const backend reference = {"reference",
                            &reference_calculator,
                            &reference_plan_kernels,
                            nullptr,
-                           &host_reducer};
+                           &host_reducer,
+                           &reference_multiplier};
 
 }  // namespace samebits::backends

@@ -20,6 +20,8 @@ extern const plan_kernels reference_plan_kernels;
 
 /// backends/reference/reductions.cpp; of every host backend.
 extern const reducer host_reducer;
+/// backends/reference/matmul.cpp
+extern const matrix_multiplier reference_multiplier;
 
 void reference_convert(const convert_call& call, element_range range);
 

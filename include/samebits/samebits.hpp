@@ -1,6 +1,7 @@
 // Everything: includes only.
 #pragma once
 
+#include "samebits/accumulation.hpp"
 #include "samebits/arithmetic.hpp"
 #include "samebits/array_arithmetic.hpp"
 #include "samebits/autocast.hpp"
@@ -14,6 +15,7 @@
 #include "samebits/gradient_reduction.hpp"
 #include "samebits/loss_scaler.hpp"
 #include "samebits/loss_scaling.hpp"
+#include "samebits/matmul.hpp"
 #include "samebits/operation.hpp"
 #include "samebits/plan_ops.hpp"
 #include "samebits/quantize.hpp"
@@ -30,6 +32,7 @@
 #include "samebits/sharded_sum.hpp"
 #include "samebits/step_report.hpp"
 #include "samebits/tensor_plan.hpp"
+#include "samebits/tensor_unit.hpp"
 #include "samebits/text.hpp"
 #include "samebits/types.hpp"
 #include "samebits/verify.hpp"

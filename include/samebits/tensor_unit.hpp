@@ -62,12 +62,12 @@ constexpr std::optional<tensor_unit> find_tensor_unit(std::string_view text) {
 }
 
 /// What a unit's instructions take; fp8: e4m3 and e5m2 in every pairing, else both alike.
-enum class tensor_operands : std::uint8_t { fp16, bf16, tf32, fp8 };
+enum class tensor_operands : std::uint8_t { binary16, bfloat16, tf32, fp8 };
 
 constexpr std::string_view name(tensor_operands o) {
   switch (o) {
-    case tensor_operands::fp16: return "fp16";
-    case tensor_operands::bf16: return "bf16";
+    case tensor_operands::binary16: return "fp16";
+    case tensor_operands::bfloat16: return "bf16";
     case tensor_operands::tf32: return "tf32";
     case tensor_operands::fp8: return "fp8";
   }
@@ -80,8 +80,8 @@ constexpr std::optional<tensor_operands> tensor_operands_of(format_id a, format_
   const bool b_fp8 = b == format_id::e4m3 || b == format_id::e5m2;
   if (a_fp8 && b_fp8) return tensor_operands::fp8;
   if (a != b) return std::nullopt;
-  if (a == format_id::fp16) return tensor_operands::fp16;
-  if (a == format_id::bf16) return tensor_operands::bf16;
+  if (a == format_id::fp16) return tensor_operands::binary16;
+  if (a == format_id::bf16) return tensor_operands::bfloat16;
   if (a == format_id::tf32) return tensor_operands::tf32;
   return std::nullopt;
 }
@@ -141,36 +141,37 @@ SAMEBITS_INLINE constexpr tensor_arithmetic tensor_row(int i) {
   using k = tensor_operands;
   // clang-format off
   constexpr tensor_arithmetic rows[tensor_row_count] = {
-      // unit               operands k   k' group F  bits floor32/16 path     fp32        fp16        source
-      {volta_mma,          k::fp16, 4,  0, 4,  23, 23, -131, -19, fused,   published,  literature, "[K] [X] [F]"},
-      {turing_mma,         k::fp16, 8,  0, 8,  24, 23, -132, -20, fused,   literature, literature, "[X] [F]"},
-      {ampere_mma,         k::fp16, 16, 8, 8,  24, 23, -132, -20, fused,   published,  literature, "[K] one step; [X] their order"},
-      {ampere_mma,         k::bf16, 16, 8, 8,  24, 23, -132, -20, fused,   published,  none,       "[K] one step; [X] their order"},
-      {ampere_mma,         k::tf32, 8,  4, 4,  24, 23, -132, -20, fused,   published,  none,       "[K] one step; [X] their order"},
-      {ada_mma,            k::fp16, 16, 8, 8,  24, 23, -132, -20, fused,   published,  literature, "[K] one step; [X] their order"},
-      {ada_mma,            k::bf16, 16, 8, 8,  24, 23, -132, -20, fused,   published,  none,       "[K] one step; [X] their order"},
-      {ada_mma,            k::tf32, 8,  4, 4,  24, 23, -132, -20, fused,   published,  none,       "[K] one step; [X] their order"},
-      {ada_mma,            k::fp8,  32, 16, 16, 13, 13, -132, -20, fused,  published,  literature, "[K] [X]"},
-      {hopper_mma_sync,    k::fp16, 16, 8, 16, 25, 23, -133, -21, fused,   hardware,   hardware,   "[H] [K] [X]"},
-      {hopper_mma_sync,    k::bf16, 16, 8, 16, 25, 23, -133, -21, fused,   hardware,   none,       "[H] [K] [X]"},
-      {hopper_mma_sync,    k::tf32, 8,  4, 8,  25, 23, -133, -21, fused,   hardware,   none,       "[H] [K] [X]"},
-      {hopper_mma_sync,    k::fp8,  32, 16, 16, 25, 23, -133, -21, by_fp16, hardware,  hardware,   "[H] [S] [K]"},
-      {hopper_wgmma,       k::fp16, 16, 0, 16, 25, 23, -133, -21, fused,   hardware,   hardware,   "[H] [X]"},
-      {hopper_wgmma,       k::bf16, 16, 0, 16, 25, 23, -133, -21, fused,   hardware,   none,       "[H] [X]"},
-      {hopper_wgmma,       k::tf32, 8,  0, 8,  25, 23, -133, -21, fused,   hardware,   none,       "[H] [X]"},
-      {hopper_wgmma,       k::fp8,  32, 0, 32, 13, 13, -133, -21, fused,   hardware,   hardware,   "[H] [K] [X]"},
-      {blackwell_mma_sync, k::fp16, 16, 8, 16, 25, 23, -133, -21, fused,   published,  literature, "[K] [X]"},
-      {blackwell_mma_sync, k::bf16, 16, 8, 16, 25, 23, -133, -21, fused,   published,  none,       "[K] [X]"},
-      {blackwell_mma_sync, k::tf32, 8,  4, 8,  25, 23, -133, -21, fused,   published,  none,       "[K] [X]"},
-      {blackwell_mma_sync, k::fp8,  32, 16, 16, 25, 23, -133, -21, by_fp16, published, published,  "[K] [S]"},
-      {blackwell_tcgen05,  k::fp16, 16, 0, 16, 25, 23, -133, -21, fused,   literature, literature, "[X]"},
-      {blackwell_tcgen05,  k::bf16, 16, 0, 16, 25, 23, -133, -21, fused,   literature, none,       "[X]"},
-      {blackwell_tcgen05,  k::tf32, 8,  0, 8,  25, 23, -133, -21, fused,   literature, none,       "[X]"},
-      {blackwell_tcgen05,  k::fp8,  32, 0, 32, 25, 23, -133, -21, fused,   literature, literature, "[X]"},
-      {blackwell_rtx_mma,  k::fp16, 16, 8, 16, 25, 23, -133, -21, fused,   literature, literature, "[X]"},
-      {blackwell_rtx_mma,  k::bf16, 16, 8, 16, 25, 23, -133, -21, fused,   literature, none,       "[X]"},
-      {blackwell_rtx_mma,  k::tf32, 8,  4, 8,  25, 23, -133, -21, fused,   literature, none,       "[X]"},
-      {blackwell_rtx_mma,  k::fp8,  32, 16, 32, 25, 23, -133, -21, fused,  literature, literature, "[X] [S]"},
+      // unit, operands, products, narrow products, group, alignment bits, fraction bits, floors of
+      // fp32 and fp16 results, path, evidence for fp32 and fp16 results, sources
+      {volta_mma,          k::binary16,  4,  0,  4, 23, 23, -131, -19, fused,   published,  literature, "[K] [X] [F]"},
+      {turing_mma,         k::binary16,  8,  0,  8, 24, 23, -132, -20, fused,   literature, literature, "[X] [F]"},
+      {ampere_mma,         k::binary16, 16,  8,  8, 24, 23, -132, -20, fused,   published,  literature, "[K] one step; [X] their order"},
+      {ampere_mma,         k::bfloat16, 16,  8,  8, 24, 23, -132, -20, fused,   published,  none,       "[K] one step; [X] their order"},
+      {ampere_mma,         k::tf32,       8,  4,  4, 24, 23, -132, -20, fused,   published,  none,       "[K] one step; [X] their order"},
+      {ada_mma,            k::binary16, 16,  8,  8, 24, 23, -132, -20, fused,   published,  literature, "[K] one step; [X] their order"},
+      {ada_mma,            k::bfloat16, 16,  8,  8, 24, 23, -132, -20, fused,   published,  none,       "[K] one step; [X] their order"},
+      {ada_mma,            k::tf32,       8,  4,  4, 24, 23, -132, -20, fused,   published,  none,       "[K] one step; [X] their order"},
+      {ada_mma,            k::fp8,       32, 16, 16, 13, 13, -132, -20, fused,   published,  literature, "[K] [X]"},
+      {hopper_mma_sync,    k::binary16, 16,  8, 16, 25, 23, -133, -21, fused,   hardware,   hardware,   "[H] [K] [X]"},
+      {hopper_mma_sync,    k::bfloat16, 16,  8, 16, 25, 23, -133, -21, fused,   hardware,   none,       "[H] [K] [X]"},
+      {hopper_mma_sync,    k::tf32,       8,  4,  8, 25, 23, -133, -21, fused,   hardware,   none,       "[H] [K] [X]"},
+      {hopper_mma_sync,    k::fp8,       32, 16, 16, 25, 23, -133, -21, by_fp16, hardware,   hardware,   "[H] [S] [K]"},
+      {hopper_wgmma,       k::binary16, 16,  0, 16, 25, 23, -133, -21, fused,   hardware,   hardware,   "[H] [X]"},
+      {hopper_wgmma,       k::bfloat16, 16,  0, 16, 25, 23, -133, -21, fused,   hardware,   none,       "[H] [X]"},
+      {hopper_wgmma,       k::tf32,       8,  0,  8, 25, 23, -133, -21, fused,   hardware,   none,       "[H] [X]"},
+      {hopper_wgmma,       k::fp8,       32,  0, 32, 13, 13, -133, -21, fused,   hardware,   hardware,   "[H] [K] [X]"},
+      {blackwell_mma_sync, k::binary16,  16,  8, 16, 25, 23, -133, -21, fused,   published,  literature, "[K] [X]"},
+      {blackwell_mma_sync, k::bfloat16,  16,  8, 16, 25, 23, -133, -21, fused,   published,  none,       "[K] [X]"},
+      {blackwell_mma_sync, k::tf32,       8,  4,  8, 25, 23, -133, -21, fused,   published,  none,       "[K] [X]"},
+      {blackwell_mma_sync, k::fp8,       32, 16, 16, 25, 23, -133, -21, by_fp16, published,  published,  "[K] [S]"},
+      {blackwell_tcgen05,  k::binary16, 16,  0, 16, 25, 23, -133, -21, fused,   literature, literature, "[X]"},
+      {blackwell_tcgen05,  k::bfloat16, 16,  0, 16, 25, 23, -133, -21, fused,   literature, none,       "[X]"},
+      {blackwell_tcgen05,  k::tf32,       8,  0,  8, 25, 23, -133, -21, fused,   literature, none,       "[X]"},
+      {blackwell_tcgen05,  k::fp8,       32,  0, 32, 25, 23, -133, -21, fused,   literature, literature, "[X]"},
+      {blackwell_rtx_mma,  k::binary16, 16,  8, 16, 25, 23, -133, -21, fused,   literature, literature, "[X]"},
+      {blackwell_rtx_mma,  k::bfloat16, 16,  8, 16, 25, 23, -133, -21, fused,   literature, none,       "[X]"},
+      {blackwell_rtx_mma,  k::tf32,       8,  4,  8, 25, 23, -133, -21, fused,   literature, none,       "[X]"},
+      {blackwell_rtx_mma,  k::fp8,       32, 16, 32, 25, 23, -133, -21, fused,   literature, literature, "[X] [S]"},
   };
   // clang-format on
   return rows[i];

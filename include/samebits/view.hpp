@@ -91,6 +91,14 @@ inline matrix_view view_of_codes(format_id format, void* data, std::int64_t rows
   return {data, format, rows, cols, cols, 1, memory_space::host};
 }
 
+/// The transpose: the same elements, rows as columns.
+inline const_matrix_view transposed(const_matrix_view v) {
+  return {v.data, v.format, v.cols, v.rows, v.col_stride, v.row_stride, v.space};
+}
+inline matrix_view transposed(matrix_view v) {
+  return {v.data, v.format, v.cols, v.rows, v.col_stride, v.row_stride, v.space};
+}
+
 /// The same view of device memory: what is passed to a kernel's pointer, not read on the host.
 inline const_matrix_view on_device(const_matrix_view v) {
   v.space = memory_space::device;

@@ -42,6 +42,12 @@ class coder {
     return put(field(exponent) | (words_.below(4) == 0 ? 1 : 0));
   }
   std::uint32_t power(int exponent, bool negative) { return put(field(exponent), negative); }
+  /// A power of two, also among the subnormals; zero below them.
+  std::uint32_t small(int exponent) {
+    if (exponent >= least()) return put(field(exponent));
+    const int bit = exponent - least() + f_.mantissa_bits;
+    return put(bit < 0 ? 0u : 1u << bit);
+  }
   std::uint32_t ones(int exponent) {
     return std::min(put(field(exponent) | most_mantissa(), false),
                     put(static_cast<std::uint32_t>(numerics::max_finite(f_)), false));
@@ -101,6 +107,7 @@ class drawing {
       case tensor_family::cancel: cancel(); break;
       case tensor_family::edge: edge(); break;
       case tensor_family::ties: ties(); break;
+      case tensor_family::floor: floor(); break;
       case tensor_family::tiny: fill([&](int k) { set(k, tiny(a_), tiny(b_)); }, tiny(c_)); break;
       case tensor_family::huge:
         fill(
@@ -207,6 +214,16 @@ class drawing {
     } else {
       product(0);
     }
+  }
+  /// A few of the result's smallest steps, less or more bits around the last that is kept there.
+  void floor() {
+    const bool wide = i_.result == format_id::fp32;
+    const int last = wide ? -149 : -25;  // half of the last bit, to nearest
+    const int lowest = wide ? -160 : -48;
+    fill([&](int k) { set(k, a_.zero(), b_.zero()); }, c_.zero());
+    const auto product = [&](int e) { set(place(), a_.small(e / 2), b_.small(e - e / 2)); };
+    product(last + words_.below(3));
+    for (int more = 1 + words_.below(3); more > 0; --more) product(lowest + words_.below(9));
   }
   void zero_by_huge() {
     fill(

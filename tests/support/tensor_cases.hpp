@@ -38,6 +38,7 @@ enum class tensor_family : std::uint8_t {
   cancel,        ///< pairs of products that cancel, and small ones
   edge,          ///< one large term; the others at the last bits that are kept
   ties,          ///< sums at and beside half of the result's last bit
+  floor,         ///< small enough for the least exponent of a step to count
   tiny,          ///< least exponents and subnormals
   huge,          ///< greatest exponents
   carry,         ///< significands of ones, equal signs
@@ -46,7 +47,7 @@ enum class tensor_family : std::uint8_t {
   zero_by_huge,  ///< zeros times the greatest, and small products
   special,       ///< Inf and NaN among a few others
 };
-inline constexpr int tensor_family_count = 15;
+inline constexpr int tensor_family_count = 16;
 
 struct tensor_case {
   std::array<std::uint32_t, most_products> a;

@@ -1,0 +1,210 @@
+// Reference matrix products: one element after the other through the one definition.
+#include "backends/matmul.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "backends/matmul_element.hpp"
+#include "backends/pieces.hpp"
+#include "backends/reference/reference.hpp"
+#include "numerics/accumulate.hpp"
+#include "numerics/binary32.hpp"
+#include "numerics/dot.hpp"
+#include "numerics/sum_tree.hpp"
+
+namespace samebits::backends {
+namespace {
+
+using numerics::tensor_operand;
+
+/// The rows of A and the columns of B, decoded, K elements next to each other.
+template <class Number>
+class decoded_operands {
+ public:
+  template <class Decode>
+  decoded_operands(const matmul_call& call, const Decode& decode) : depth_(call.a.cols) {
+    const auto size = [&](std::int64_t n) { return static_cast<std::size_t>(n * depth_); };
+    a_.reserve(size(call.a.rows));
+    b_.reserve(size(call.b.cols));
+    for (std::int64_t i = 0; i < call.a.rows; ++i) {
+      for (std::int64_t k = 0; k < depth_; ++k) a_.push_back(decode.a(code_at(call.a, i, k)));
+    }
+    for (std::int64_t j = 0; j < call.b.cols; ++j) {
+      for (std::int64_t k = 0; k < depth_; ++k) b_.push_back(decode.b(code_at(call.b, k, j)));
+    }
+  }
+  [[nodiscard]] std::int64_t depth() const { return depth_; }
+  [[nodiscard]] const Number* a_row(std::int64_t i) const { return a_.data() + i * depth_; }
+  [[nodiscard]] const Number* b_col(std::int64_t j) const { return b_.data() + j * depth_; }
+
+ private:
+  std::int64_t depth_;
+  std::vector<Number> a_;
+  std::vector<Number> b_;
+};
+
+struct decode_to_binary32 {
+  format_spec from_a;
+  format_spec from_b;
+  [[nodiscard]] std::uint32_t a(std::uint32_t code) const { return numerics::decode(from_a, code); }
+  [[nodiscard]] std::uint32_t b(std::uint32_t code) const { return numerics::decode(from_b, code); }
+};
+
+struct decode_for_unit {
+  const numerics::accumulate_rule& rule;
+  [[nodiscard]] tensor_operand a(std::uint32_t code) const {
+    return numerics::tensor_operand_of(rule.a, rule.least_exponent_a, code);
+  }
+  [[nodiscard]] tensor_operand b(std::uint32_t code) const {
+    return numerics::tensor_operand_of(rule.b, rule.least_exponent_b, code);
+  }
+};
+
+/// What the sum of an element starts from: C where it comes first, else +0.
+std::uint32_t start_of(const matmul_call& call, std::int64_t i, std::int64_t j) {
+  return has_first_addend(call) ? code_at(call.c, i, j) : 0u;
+}
+
+/// The sum of an element in blocks of K, each of them `part(from, count)` in binary32.
+template <class Part>
+std::uint32_t sum_of_blocks(const matmul_call& call, std::int64_t i, std::int64_t j,
+                            std::int64_t block, const Part& part) {
+  std::uint32_t sum = start_of(call, i, j);
+  const std::int64_t depth = call.a.cols;
+  for (std::int64_t k = 0; k < depth; k += block) {
+    const std::uint32_t p = part(k, std::min(block, depth - k));
+    sum = call.scaled_along_k
+              ? numerics::add_scaled(call.order, sum, p, scale_at(call.a_scales, i, k),
+                                     scale_at(call.b_scales, k, j))
+              : numerics::binary32::add(sum, p);
+  }
+  return sum;
+}
+
+// --- a tensor core
+// ---------------------------------------------------------------------------------
+
+/// Instructions one after the other.
+std::uint32_t chain(const numerics::accumulate_rule& rule, const tensor_operand* a,
+                    const tensor_operand* b, std::int64_t count, std::uint32_t c) {
+  for (std::int64_t k = 0; k < count; k += rule.products) {
+    const auto products = std::min<std::int64_t>(rule.products, count - k);
+    c = numerics::accumulate(rule, a + k, b + k, static_cast<int>(products), c);
+  }
+  return c;
+}
+
+std::uint32_t tensor_core_sum(const matmul_call& call, std::int64_t i, std::int64_t j,
+                              const tensor_operand* a, const tensor_operand* b) {
+  const auto to_binary32 = [&](std::uint32_t sum) {
+    return numerics::decode(call.unit.result, sum);
+  };
+  if (call.sum.promotion == 0) {
+    return to_binary32(chain(call.unit, a, b, call.a.cols, start_of(call, i, j)));
+  }
+  return sum_of_blocks(call, i, j, call.sum.promotion, [&](std::int64_t k, std::int64_t count) {
+    return to_binary32(chain(call.unit, a + k, b + k, count, 0));
+  });
+}
+
+// --- binary32 and exact
+// ----------------------------------------------------------------------------
+
+numerics::exact_dot exact_part(const std::uint32_t* a, const std::uint32_t* b, std::int64_t count) {
+  numerics::exact_dot dot;
+  for (std::int64_t k = 0; k < count; ++k) numerics::add_product(dot, a[k], b[k]);
+  return dot;
+}
+
+std::uint32_t fp32_per_128_sum(const matmul_call& call, std::int64_t i, std::int64_t j,
+                               const std::uint32_t* a, const std::uint32_t* b) {
+  return sum_of_blocks(call, i, j, scale_block, [&](std::int64_t k, std::int64_t count) {
+    const std::uint64_t part = exact_part(a + k, b + k, count).round(spec_of(format_id::fp32));
+    return static_cast<std::uint32_t>(part);
+  });
+}
+
+std::uint32_t ieee_sum(const matmul_call& call, std::int64_t i, std::int64_t j,
+                       const std::uint32_t* a, const std::uint32_t* b) {
+  namespace f = numerics::binary32;
+  const std::int64_t depth = call.a.cols;
+  std::uint32_t sum = start_of(call, i, j);
+  switch (call.sum.order) {
+    case fp32_order::ascending:
+      for (std::int64_t k = 0; k < depth; ++k) sum = f::add(sum, f::multiply(a[k], b[k]));
+      return sum;
+    case fp32_order::ascending_fused:
+      for (std::int64_t k = 0; k < depth; ++k) sum = numerics::binary32_fma(a[k], b[k], sum);
+      return sum;
+    case fp32_order::tree: break;
+  }
+  std::uint32_t waiting[64];
+  std::uint64_t count = 0;
+  for (std::int64_t k = 0; k < depth; ++k) {
+    numerics::append_leaf(waiting, count, f::multiply(a[k], b[k]), f::add);
+  }
+  const std::uint32_t root = numerics::root_of_tree(waiting, count, 0u, f::add);
+  return has_first_addend(call) ? f::add(sum, root) : root;
+}
+
+void exact_element(const matmul_call& call, std::int64_t i, std::int64_t j, const std::uint32_t* a,
+                   const std::uint32_t* b) {
+  numerics::exact_scaled_dot total;
+  const std::int64_t depth = call.a.cols;
+  const std::int64_t block = call.scaled_along_k ? scale_block : std::max<std::int64_t>(depth, 1);
+  for (std::int64_t k = 0; k < depth; k += block) {
+    const auto part = exact_part(a + k, b + k, std::min(block, depth - k));
+    numerics::add_scaled(total, part, scale_at(call.a_scales, i, k), scale_at(call.b_scales, k, j));
+  }
+  if (call.c.data != nullptr) numerics::add_number(total, binary32_at(call.c, i, j));
+  store_at(call.d, i, j, total.round(spec_of(call.d.format)));
+}
+
+// --- all elements
+// ----------------------------------------------------------------------------------
+
+/// element(i, j) for every element of D, shared among threads.
+template <class Element>
+void for_each_element(const matmul_call& call, const executor& where, const Element& element) {
+  const std::int64_t cols = call.d.cols;
+  const std::int64_t worth = elements_worth_a_thread / std::max<std::int64_t>(1, call.a.cols);
+  for_each_piece(
+      call.d.rows * cols, where.threads,
+      [&](element_range range) {
+        for (std::int64_t e = range.begin; e < range.end; ++e) element(e / cols, e % cols);
+      },
+      std::max<std::int64_t>(1, worth));
+}
+
+void multiply_by_unit(const matmul_call& call, const executor& where) {
+  const decoded_operands<tensor_operand> x(call, decode_for_unit{call.unit});
+  for_each_element(call, where, [&](std::int64_t i, std::int64_t j) {
+    finish_element(call, i, j, tensor_core_sum(call, i, j, x.a_row(i), x.b_col(j)));
+  });
+}
+
+void multiply(const matmul_call& call, const executor& where) {
+  if (call.sum.kind == accumulation_kind::tensor_core) return multiply_by_unit(call, where);
+  const decoded_operands<std::uint32_t> x(
+      call, decode_to_binary32{spec_of(call.a.format), spec_of(call.b.format)});
+  for_each_element(call, where, [&](std::int64_t i, std::int64_t j) {
+    const std::uint32_t* a = x.a_row(i);
+    const std::uint32_t* b = x.b_col(j);
+    switch (call.sum.kind) {
+      case accumulation_kind::exact: return exact_element(call, i, j, a, b);
+      case accumulation_kind::ieee_fp32:
+        return finish_element(call, i, j, ieee_sum(call, i, j, a, b));
+      case accumulation_kind::fp32_per_128:
+        return finish_element(call, i, j, fp32_per_128_sum(call, i, j, a, b));
+      case accumulation_kind::tensor_core: break;
+    }
+  });
+}
+
+}  // namespace
+
+const matrix_multiplier reference_multiplier = {multiply};
+
+}  // namespace samebits::backends
