@@ -192,6 +192,10 @@ matmul_call checked(const const_matrix_view& a, const const_matrix_view& b, cons
   call.scaled_along_k =
       (call.a_scales.values.data != nullptr && changes_along_k(options.a_scales.tile, true)) ||
       (call.b_scales.values.data != nullptr && changes_along_k(options.b_scales.tile, false));
+  if (a.cols == 0) {  // the scales have no elements either
+    call.a_scales.values = {};
+    call.b_scales.values = {};
+  }
   call.order = options.order;
   call.c = options.c;
   call.c_enters = options.c_enters;

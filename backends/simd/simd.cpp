@@ -46,7 +46,8 @@ const backend avx2 = {"avx2",
                       &avx2_calculator,
                       &avx2_plan_kernels,
                       nullptr,
-                      &host_reducer};
+                      &host_reducer,
+                      &avx2_multiplier};
 const backend avx512 = {"avx512",
                         "x86-64 with AVX-512, 16 lanes",
                         memory_space::host,
@@ -60,6 +61,7 @@ const backend avx512 = {"avx512",
                         &avx512_calculator,
                         &avx512_plan_kernels,
                         nullptr,
-                        &host_reducer};
+                        &host_reducer,
+                        &avx512_multiplier};
 
 }  // namespace samebits::backends

@@ -3,6 +3,7 @@
 
 #include "backends/backend.hpp"
 #include "backends/compute.hpp"
+#include "backends/matmul.hpp"
 #include "backends/plan.hpp"
 #include "backends/probe_report.hpp"
 #include "backends/quantize.hpp"
@@ -74,6 +75,10 @@ void avx512_compute(const compute_call& call, element_range range);
 
 extern const calculator avx2_calculator;
 extern const calculator avx512_calculator;
+
+/// Matrix products.
+extern const matrix_multiplier avx2_multiplier;
+extern const matrix_multiplier avx512_multiplier;
 
 void avx2_probes(probe_report& report);
 void avx512_probes(probe_report& report);

@@ -1,0 +1,195 @@
+// Matrix products by definition: exact sums of rationals, chains of oracle instructions and steps.
+#include "oracle/matmul.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <span>
+#include <stdexcept>
+
+#include "oracle/arithmetic.hpp"
+#include "oracle/convert.hpp"
+#include "oracle/elementary.hpp"
+#include "oracle/fraction.hpp"
+
+namespace samebits::oracle {
+namespace {
+
+constexpr std::size_t block = 128;
+
+const format& fp32() { return format_named("fp32"); }
+
+std::uint32_t to_fp32(const format& f, std::uint64_t code) {
+  return static_cast<std::uint32_t>(convert(f, fp32(), code, {}));
+}
+
+std::uint32_t add32(std::uint32_t x, std::uint32_t y) {
+  return static_cast<std::uint32_t>(add(fp32(), x, y));
+}
+
+std::uint32_t fused32(std::uint32_t x, std::uint32_t y, std::uint32_t z) {
+  const std::array operands = {operand{&fp32(), x}, operand{&fp32(), y}, operand{&fp32(), z}};
+  const exact_outcome exact = exact_result(operation::fma, operands, rounding::nearest_even);
+  return static_cast<std::uint32_t>(placed_outcome(fp32(), exact).by({}).code);
+}
+
+/// y and p times its scales; without y where nothing was summed before.
+std::uint32_t scaled(std::string_view order, bool with_y, std::uint32_t y, std::uint32_t p,
+                     std::uint32_t a, std::uint32_t b) {
+  const auto join = [&](std::uint32_t x) { return with_y ? add32(y, x) : x; };
+  const auto fuse = [&](std::uint32_t x, std::uint32_t factor) {
+    return with_y ? fused32(x, factor, y) : multiply32(x, factor);
+  };
+  if (order == "product_fused") return fuse(p, multiply32(a, b));
+  if (order == "product") return join(multiply32(p, multiply32(a, b)));
+  if (order == "a_then_b") return join(multiply32(multiply32(p, a), b));
+  if (order == "b_then_a") return join(multiply32(multiply32(p, b), a));
+  if (order == "a_then_b_fused") return fuse(multiply32(p, a), b);
+  if (order == "b_then_a_fused") return fuse(multiply32(p, b), a);
+  throw std::invalid_argument("oracle: no such order of scales");
+}
+
+/// An exact sum with what is not finite in it.
+struct exact_total {
+  cpp_rational finite = 0;
+  bool nan = false;
+  bool plus = false;
+  bool minus = false;
+
+  void add(const exact_value& x) {
+    if (x.kind == value_kind::nan) {
+      nan = true;
+    } else if (x.kind == value_kind::infinite) {
+      (x.negative ? minus : plus) = true;
+    } else {
+      finite += rational_of(x);
+    }
+  }
+  [[nodiscard]] exact_value value() const {
+    exact_value x;
+    if (nan || (plus && minus)) {
+      x.kind = value_kind::nan;
+    } else if (plus || minus) {
+      x.kind = value_kind::infinite;
+      x.negative = minus;
+    } else {
+      x = exact_from(finite);
+    }
+    return x;
+  }
+};
+
+exact_value product(const exact_value& x, const exact_value& y) {
+  exact_value p;
+  p.negative = x.negative != y.negative;
+  if (x.kind == value_kind::nan || y.kind == value_kind::nan) {
+    p.kind = value_kind::nan;
+  } else if (x.kind == value_kind::infinite || y.kind == value_kind::infinite) {
+    p.kind = is_zero(x) || is_zero(y) ? value_kind::nan : value_kind::infinite;
+  } else {
+    p = exact_from(rational_of(x) * rational_of(y), p.negative);
+  }
+  return p;
+}
+
+exact_value exact_part(const dot_problem& d, std::size_t from, std::size_t to) {
+  exact_total total;
+  for (std::size_t k = from; k < to; ++k) {
+    total.add(product(decode(*d.a_format, d.a[k]), decode(*d.b_format, d.b[k])));
+  }
+  return total.value();
+}
+
+std::uint64_t exact_element(const dot_problem& d) {
+  exact_total total;
+  const std::size_t depth = d.a.size();
+  const std::size_t step = d.scaled_per_block ? block : std::max<std::size_t>(depth, 1);
+  for (std::size_t k = 0; k < depth; k += step) {
+    const exact_value scales =
+        product(decode(fp32(), d.a_scales[k]), decode(fp32(), d.b_scales[k]));
+    total.add(product(exact_part(d, k, std::min(depth, k + step)), scales));
+  }
+  if (d.has_c) total.add(decode(*d.c_format, d.c));
+  return round_exact(*d.d_format, total.value(), {});
+}
+
+std::uint32_t chain(const dot_problem& d, std::size_t from, std::size_t to, std::uint32_t c) {
+  const auto products = static_cast<std::size_t>(d.unit.products);
+  for (std::size_t k = from; k < to; k += products) {
+    std::vector<std::uint32_t> a(products, 0);
+    std::vector<std::uint32_t> b(products, 0);
+    for (std::size_t i = k; i < std::min(to, k + products); ++i) {
+      a[i - k] = d.a[i];
+      b[i - k] = d.b[i];
+    }
+    c = static_cast<std::uint32_t>(
+        tensor_instruction(d.unit, *d.a_format, a, *d.b_format, b, *d.sums, c));
+  }
+  return c;
+}
+
+std::uint32_t ieee_sum(const dot_problem& d, std::uint32_t start) {
+  std::vector<std::uint32_t> a;
+  std::vector<std::uint32_t> b;
+  for (std::size_t k = 0; k < d.a.size(); ++k) {
+    a.push_back(to_fp32(*d.a_format, d.a[k]));
+    b.push_back(to_fp32(*d.b_format, d.b[k]));
+  }
+  if (d.order == "tree") {
+    std::vector<std::uint32_t> level;
+    for (std::size_t k = 0; k < a.size(); ++k) level.push_back(multiply32(a[k], b[k]));
+    while (level.size() > 1) {
+      std::vector<std::uint32_t> above;
+      for (std::size_t i = 0; i + 1 < level.size(); i += 2) {
+        above.push_back(add32(level[i], level[i + 1]));
+      }
+      if (level.size() % 2 == 1) above.push_back(level.back());
+      level = above;
+    }
+    const std::uint32_t root = level.empty() ? 0 : level.front();
+    return d.has_c && d.c_first ? add32(start, root) : root;
+  }
+  std::uint32_t sum = start;
+  for (std::size_t k = 0; k < a.size(); ++k) {
+    sum = d.order == "ascending" ? add32(sum, multiply32(a[k], b[k])) : fused32(a[k], b[k], sum);
+  }
+  return sum;
+}
+
+std::uint32_t sum_of_blocks(const dot_problem& d, std::size_t length, std::uint32_t start) {
+  std::uint32_t sum = start;
+  for (std::size_t k = 0; k < d.a.size(); k += length) {
+    const std::size_t to = std::min(d.a.size(), k + length);
+    const auto part =
+        d.kind == "tensor_core"
+            ? to_fp32(*d.sums, chain(d, k, to, 0))
+            : static_cast<std::uint32_t>(round_exact(fp32(), exact_part(d, k, to), {}));
+    sum = d.scaled_per_block ? scaled(d.scale_order, true, sum, part, d.a_scales[k], d.b_scales[k])
+                             : add32(sum, part);
+  }
+  return sum;
+}
+
+}  // namespace
+
+std::uint64_t element_of_product(const dot_problem& d) {
+  if (d.kind == "exact") return exact_element(d);
+  const std::uint32_t start = d.has_c && d.c_first ? d.c : 0;
+  std::uint32_t sum = 0;
+  if (d.kind == "ieee_fp32") {
+    sum = ieee_sum(d, start);
+  } else if (d.kind == "fp32_per_128") {
+    sum = sum_of_blocks(d, block, start);
+  } else if (d.promotion == 0) {
+    sum = to_fp32(*d.sums, chain(d, 0, d.a.size(), start));
+  } else {
+    sum = sum_of_blocks(d, d.promotion, start);
+  }
+  if (d.scaled_at_end) {
+    sum = scaled(d.scale_order, false, 0, sum, d.a_end_scale, d.b_end_scale);
+  }
+  if (d.has_c && !d.c_first) sum = add32(sum, to_fp32(*d.c_format, d.c));
+  return convert(fp32(), *d.d_format, sum, {});
+}
+
+}  // namespace samebits::oracle

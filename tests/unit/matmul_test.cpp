@@ -1,0 +1,217 @@
+// matmul(), error_of() and predict(): products worked by hand, and what they refuse, by name.
+#include "samebits/matmul.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "samebits/error.hpp"
+#include "samebits/types.hpp"
+
+namespace samebits {
+namespace {
+
+constexpr auto wgmma = [](std::int64_t promotion) {
+  return accumulation::tensor_core(tensor_unit::hopper_wgmma, promotion);
+};
+
+/// 1 + 127 times 2^-6 * 2^-7 + ...: what FP8 accumulation loses of a long sum of small products.
+struct small_products {
+  small_products() : a(512, e4m3(0.0078125f)), b(512, e4m3(0.015625f)) {
+    a[0] = e4m3(1.0f);
+    b[0] = e4m3(1.0f);
+  }
+  [[nodiscard]] const_matrix_view row() const { return view_of(a.data(), 1, 512); }
+  [[nodiscard]] const_matrix_view column() const { return transposed(view_of(b.data(), 1, 512)); }
+  std::vector<e4m3> a;
+  std::vector<e4m3> b;
+};
+
+template <class Result>
+Result product(const small_products& x, const accumulation& sum,
+               const matmul_options& options = {}) {
+  Result d{};
+  matmul(x.row(), x.column(), view_of(&d, 1, 1), sum, options);
+  return d;
+}
+
+TEST(Matmul, SaysWhatATensorCoreLoses) {
+  const small_products x;
+  const double exact = 1 + 511 * 0x1p-13;
+  EXPECT_EQ(product<double>(x, accumulation::exact()), exact);
+  EXPECT_EQ(product<float>(x, accumulation::exact()), static_cast<float>(exact));
+  // beside 1, terms of 2^-13 are the last that are kept: all of them, one ulp each
+  EXPECT_EQ(product<float>(x, wgmma(0)), static_cast<float>(exact));
+  const small_products& same = x;
+  small_products halves;
+  for (std::size_t k = 1; k < 512; ++k) halves.a[k] = e4m3(0.00390625f);  // 2^-8: products 2^-14
+  EXPECT_EQ(product<double>(halves, accumulation::exact()), 1 + 511 * 0x1p-14);
+  EXPECT_EQ(product<float>(halves, wgmma(0)), 1.0f);  // every one of them is cut to 0
+  // with promotion each 128 after the first keep theirs
+  EXPECT_EQ(product<float>(halves, wgmma(128)), static_cast<float>(1 + 384 * 0x1p-14));
+  EXPECT_EQ(product<float>(halves, accumulation::fp32_per_128()),
+            static_cast<float>(1 + 511 * 0x1p-14));
+  EXPECT_EQ(product<float>(same, accumulation::ieee_fp32(fp32_order::tree)),
+            static_cast<float>(exact));
+}
+
+TEST(Matmul, ScalesAndAddsInTheStatedOrder) {
+  const small_products x;
+  const float sa = 3.0f;
+  const float sb = 0.1f;
+  const float c = 0.3f;
+  matmul_options o;
+  o.a_scales = {view_of(&sa, 1, 1), {0, 0}};
+  o.b_scales = {view_of(&sb, 1, 1), {0, 0}};
+  o.c = view_of(&c, 1, 1);
+  const float p = product<float>(x, wgmma(0));
+  volatile float scale = sa * sb;
+  volatile float scaled = p * scale;
+  EXPECT_EQ(product<float>(x, wgmma(0), o), scaled + c);
+  o.order = scale_order::b_then_a;
+  scaled = p * sb;
+  scaled = scaled * sa;
+  EXPECT_EQ(product<float>(x, wgmma(0), o), scaled + c);
+  o = {.c = view_of(&c, 1, 1), .c_enters = addend::first};
+  EXPECT_EQ(product<float>(x, accumulation::ieee_fp32(fp32_order::ascending), o), c + p);
+}
+
+TEST(Matmul, TakesEmptyShapes) {
+  std::vector<float> d = {7, 7};
+  const float c[] = {3, -0.0f};
+  const auto halves = [](std::int64_t rows, std::int64_t cols) {
+    return const_matrix_view{nullptr, format_id::fp16, rows, cols};
+  };
+  matmul(halves(2, 0), halves(0, 1), view_of(d.data(), 2, 1), wgmma(0));
+  EXPECT_EQ(d, (std::vector<float>{0, 0}));
+  matmul(halves(2, 0), halves(0, 1), view_of(d.data(), 2, 1), wgmma(0),
+         {.c = view_of(c, 2, 1), .c_enters = addend::first});
+  EXPECT_EQ(d, (std::vector<float>{3, 0}));
+  EXPECT_TRUE(std::signbit(d[1]));
+  matmul(halves(0, 5), halves(5, 0), {nullptr, format_id::fp32, 0, 0}, wgmma(0));
+}
+
+TEST(Matmul, PredictsWithItsError) {
+  small_products x;
+  for (std::size_t k = 1; k < 512; ++k) x.a[k] = e4m3(0.00390625f);
+  float d = 0;
+  const prediction p = predict(x.row(), x.column(), view_of(&d, 1, 1), wgmma(0));
+  EXPECT_EQ(d, 1.0f);
+  EXPECT_EQ(p.level, evidence::hardware);
+  EXPECT_EQ(p.error.count, 1u);
+  EXPECT_EQ(p.error.unequal, 1u);
+  EXPECT_EQ(p.error.max, 511 * 0x1p-14);
+  EXPECT_EQ(p.error.mean, p.error.max);
+  EXPECT_EQ(p.error.noise, p.error.max * p.error.max);
+  EXPECT_EQ(p.error.rounding_noise, 0);  // the exact value is a binary32 number
+  EXPECT_EQ(p.error.accumulation_noise, p.error.noise);
+  EXPECT_EQ(p.error.octaves[5], 1u);  // 511 * 2^-14 / (1 + ...) is a little above 2^-6
+  const auto tcgen05 = accumulation::tensor_core(tensor_unit::blackwell_tcgen05, 0);
+  EXPECT_EQ(evidence_of(tcgen05, format_id::e4m3, format_id::e5m2), evidence::literature);
+  EXPECT_EQ(evidence_of(accumulation::exact(), format_id::e4m3, format_id::e5m2), evidence::none);
+}
+
+/// Arguments that are fine until something is changed.
+struct arguments {
+  std::vector<e4m3> a_codes = std::vector<e4m3>(4 * 256);
+  std::vector<e4m3> b_codes = std::vector<e4m3>(256 * 3);
+  std::vector<float> numbers = std::vector<float>(4 * 256);
+  std::vector<float> results = std::vector<float>(12, 5.0f);
+  const_matrix_view a = view_of(a_codes.data(), 4, 256);
+  const_matrix_view b = view_of(b_codes.data(), 256, 3);
+  matrix_view d = view_of(results.data(), 4, 3);
+  accumulation sum = wgmma(128);
+  matmul_options o = {};
+};
+
+template <class Error>
+void expect_refusal(const std::string& start, const std::function<void(arguments&)>& change) {
+  arguments x;
+  change(x);
+  try {
+    matmul(x.a, x.b, x.d, x.sum, x.o);
+    ADD_FAILURE() << "not refused: " << start;
+  } catch (const Error& e) {
+    EXPECT_EQ(std::string(e.what()).substr(0, start.size()), start);
+  }
+  EXPECT_EQ(x.results, std::vector<float>(12, 5.0f)) << start;
+}
+
+TEST(Matmul, RefusesByName) {
+  const auto invalid = expect_refusal<invalid_argument>;
+  invalid("b: shape must be [256, 3], got [255, 3]", [](arguments& x) { x.b.rows = 255; });
+  invalid("d: shape must be [4, 3], got [3, 4]", [](arguments& x) { x.d = transposed(x.d); });
+  invalid("a: data is null", [](arguments& x) { x.a.data = nullptr; });
+  invalid("a: format must be any but fp64 and e8m0",
+          [](arguments& x) { x.a.format = format_id::e8m0; });
+  invalid("d: format must be one of fp32, fp16, bf16, got e4m3",
+          [](arguments& x) { x.d.format = format_id::e4m3; });
+  invalid("d: format must be one of fp32, fp16, bf16, got fp64",
+          [](arguments& x) { x.d = view_of_codes(format_id::fp64, x.numbers.data(), 4, 3); });
+  invalid("d: must lie in host memory", [](arguments& x) { x.d = on_device(x.d); });
+  invalid("d: overlaps a", [](arguments& x) { x.d.data = x.a_codes.data(); });
+  invalid("sum.promotion must be 0 or a multiple of the 32 products",
+          [](arguments& x) { x.sum.promotion = 48; });
+  invalid("sum.products must be 0, 32, got 16", [](arguments& x) { x.sum.products = 16; });
+  invalid("sum.products must be 0, 32 or 16, got 8", [](arguments& x) {
+    x.sum = accumulation::tensor_core(tensor_unit::hopper_mma_sync, 0, format_id::fp32, 8);
+  });
+  invalid("sum.result must be fp32 or fp16, got bf16",
+          [](arguments& x) { x.sum.result = format_id::bf16; });
+  const auto scales = [](arguments& x, std::int64_t rows, std::int64_t cols, tile_shape tile) {
+    x.o.a_scales = {view_of(x.numbers.data(), rows, cols), tile};
+  };
+  invalid("options.a_scales.tile must be {0, 0}, {1, 0}", [&](arguments& x) {
+    scales(x, 4, 4, {1, 64});
+  });
+  invalid("options.a_scales.values: shape must be [4, 2], got [4, 3]", [&](arguments& x) {
+    scales(x, 4, 3, {1, 128});
+  });
+  invalid("options: scales that change along K need exact", [&](arguments& x) {
+    scales(x, 4, 2, {1, 128});
+    x.sum.promotion = 256;
+  });
+  invalid("options: scales that change along K need exact", [&](arguments& x) {
+    scales(x, 4, 2, {1, 128});
+    x.sum = accumulation::ieee_fp32(fp32_order::tree);
+  });
+  invalid("options.b_scales.tile must be {0, 0}, {0, 1}", [](arguments& x) {
+    x.o.b_scales = {view_of(x.numbers.data(), 256, 1), {1, 0}};
+  });
+  invalid("options.c: shape must be [4, 3], got [3, 4]",
+          [](arguments& x) { x.o.c = view_of(x.numbers.data(), 3, 4); });
+  invalid("options.c_enters: a c that comes first takes no scales", [&](arguments& x) {
+    scales(x, 1, 1, {0, 0});
+    x.o.c = view_of(x.numbers.data(), 4, 3);
+    x.o.c_enters = addend::first;
+  });
+  invalid("options.c: format must be one of fp32, got fp16", [](arguments& x) {
+    x.o.c = view_of_codes(format_id::fp16, x.numbers.data(), 4, 3);
+    x.o.c_enters = addend::first;
+  });
+  expect_refusal<unsupported>("ampere-mma does not multiply e4m3 by e4m3 into fp32",
+                              [](arguments& x) { x.sum.unit = tensor_unit::ampere_mma; });
+  expect_refusal<unsupported>("hopper-wgmma does not multiply bf16 by bf16 into fp16",
+                              [](arguments& x) {
+                                x.a = view_of_codes(format_id::bf16, x.numbers.data(), 4, 256);
+                                x.b = view_of_codes(format_id::bf16, x.numbers.data(), 256, 3);
+                                x.sum.result = format_id::fp16;
+                              });
+}
+
+TEST(Matmul, RefusesErrorsOfOtherFormats) {
+  float x = 1;
+  double y = 1;
+  EXPECT_THROW(error_of(view_of(&y, 1, 1), view_of(&y, 1, 1)), invalid_argument);
+  EXPECT_THROW(error_of(view_of(&x, 1, 1), view_of(&x, 1, 1)), invalid_argument);
+  EXPECT_THROW(
+      predict(view_of(&x, 1, 1), view_of(&x, 1, 1), view_of(&x, 1, 1), accumulation::exact()),
+      invalid_argument);
+}
+
+}  // namespace
+}  // namespace samebits
