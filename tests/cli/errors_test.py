@@ -24,7 +24,7 @@ class CommandLine(cli_support.CliTest):
     def test_usage(self):
         for arguments, says in [
                 ([], "formats, show, cast, convert, quantize, dequantize, recipes, diff, tensor, "
-                     "scaler, arith, backends, verify"), (["frobnicate"], "frobnicate"),
+                     "scaler, arith, matmul, units, backends, verify"), (["frobnicate"], "frobnicate"),
                 (["--json"], "subcommand"), (["formats", "x"], "x"),
                 (["formats", "--nope"], "--nope"),
                 (["formats", "--color=blue"], "--color"),

@@ -17,6 +17,8 @@ void run_dequantize(const dequantize_arguments& arguments, output& out);
 void run_tensor(const tensor_arguments& arguments, output& out);
 void run_scaler(const scaler_arguments& arguments, output& out);
 void run_arith(const arith_arguments& arguments, output& out);
+void run_matmul(const matmul_arguments& arguments, output& out);
+void run_units(const units_arguments& arguments, output& out);
 void run_backends(const backends_arguments& arguments, output& out);
 void run_verify(const verify_arguments& arguments, output& out);
 

@@ -46,6 +46,8 @@ class command_line {
     add_tensor();
     add_scaler();
     add_arith();
+    add_matmul();
+    add_units();
     add_backends();
     add_verify();
   }
@@ -252,6 +254,33 @@ class command_line {
     on_chosen(command, arith_, run_arith);
   }
 
+  void add_matmul() {
+    CLI::App* command = add("matmul", "Multiply matrices as a tensor core does");
+    command->add_option("A", matmul_.a, "[M, K]: codes or values, FILE.npy or FILE#TENSOR")
+        ->required();
+    command->add_option("B", matmul_.b, "[K, N], the same")->required();
+    command->add_option("--format-a", matmul_.format_a, "Format of A's codes")->required();
+    command->add_option("--format-b", matmul_.format_b, "Format of B's codes")->required();
+    command->add_flag("--trans-b", matmul_.trans_b, "B is [N, K]");
+    command->add_option("--scale-a", matmul_.scale_a,
+                        "Dequantization scales of A: a number or FILE");
+    command->add_option("--scale-b", matmul_.scale_b, "The same of B");
+    command->add_option("--unit", matmul_.unit, "Tensor core, see `fpinspect units`")->required();
+    command
+        ->add_option("--promote", matmul_.promote,
+                     "Elements of K between promotions into fp32; 0: none")
+        ->required();
+    command->add_option("--against", matmul_.against, "exact: report the error");
+    command->add_option("--out", matmul_.out, "The .npy file to write, <f4")->required();
+    command->add_option("--backend", matmul_.backend, "Where to compute (default: the best here)");
+    on_chosen(command, matmul_, run_matmul);
+  }
+
+  void add_units() {
+    CLI::App* command = add("units", "List the tensor cores that matmul computes like");
+    on_chosen(command, units_, run_units);
+  }
+
   void add_backends() {
     CLI::App* command = add("backends", "List the backends and what this machine can run");
     on_chosen(command, backends_, run_backends);
@@ -279,6 +308,8 @@ class command_line {
   tensor_arguments tensor_;
   scaler_arguments scaler_;
   arith_arguments arith_;
+  matmul_arguments matmul_;
+  units_arguments units_;
   backends_arguments backends_;
   verify_arguments verify_;
   std::function<void(output&)> chosen_;

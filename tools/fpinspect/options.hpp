@@ -103,6 +103,26 @@ struct arith_arguments {
   std::string flags;
 };
 
+struct matmul_arguments {
+  view_options view;
+  std::string a;
+  std::string b;
+  std::string format_a;
+  std::string format_b;
+  bool trans_b = false;
+  std::string scale_a;
+  std::string scale_b;
+  std::string unit;
+  std::string promote;
+  std::string against;
+  std::string out;
+  std::string backend;
+};
+
+struct units_arguments {
+  view_options view;
+};
+
 struct backends_arguments {
   view_options view;
 };

@@ -106,6 +106,15 @@ void unmark(arith_arguments& arguments) {
     unmark(*text);
   }
 }
+void unmark(matmul_arguments& arguments) {
+  for (std::string* text :
+       {&arguments.a, &arguments.b, &arguments.format_a, &arguments.format_b, &arguments.scale_a,
+        &arguments.scale_b, &arguments.unit, &arguments.promote, &arguments.against, &arguments.out,
+        &arguments.backend}) {
+    unmark(*text);
+  }
+}
+void unmark(units_arguments&) {}
 void unmark(backends_arguments&) {}
 void unmark(verify_arguments& arguments) {
   unmark(arguments.backend);

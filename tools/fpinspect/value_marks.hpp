@@ -23,6 +23,8 @@ void unmark(recipes_arguments& arguments);
 void unmark(diff_arguments& arguments);
 void unmark(scaler_arguments& arguments);
 void unmark(arith_arguments& arguments);
+void unmark(matmul_arguments& arguments);
+void unmark(units_arguments& arguments);
 void unmark(backends_arguments& arguments);
 void unmark(verify_arguments& arguments);
 void unmark(tensor_arguments& arguments);
