@@ -17,6 +17,7 @@ struct quantizer;          // backends/quantize.hpp
 struct calculator;         // backends/compute.hpp
 struct reducer;            // backends/reductions.hpp
 struct matrix_multiplier;  // backends/matmul.hpp
+struct matmul_call;
 struct device_plan_kernels;
 struct plan_kernels;  // backends/plan.hpp
 

@@ -205,6 +205,22 @@ void multiply(const matmul_call& call, const executor& where) {
 
 }  // namespace
 
+std::uint32_t reference_tensor_core_sum(const matmul_call& call, std::int64_t row,
+                                        std::int64_t col) {
+  matmul_call element = call;
+  const auto at = [](auto& v, std::int64_t r, std::int64_t c) {
+    if (v.data == nullptr) return;
+    const int bytes = storage_bytes(v.format);
+    v.data = static_cast<const std::byte*>(v.data) + (r * v.row_stride + c * v.col_stride) * bytes;
+  };
+  at(element.a, row, 0);
+  element.a.rows = 1;
+  at(element.b, 0, col);
+  element.b.cols = 1;
+  const decoded_operands<tensor_operand> x(element, decode_for_unit{call.unit});
+  return tensor_core_sum(call, row, col, x.a_row(0), x.b_col(0));
+}
+
 const matrix_multiplier reference_multiplier = {multiply};
 
 }  // namespace samebits::backends

@@ -22,6 +22,9 @@ extern const plan_kernels reference_plan_kernels;
 extern const reducer host_reducer;
 /// backends/reference/matmul.cpp
 extern const matrix_multiplier reference_multiplier;
+/// The sum of one element by tensor_core, as binary32 bits.
+std::uint32_t reference_tensor_core_sum(const matmul_call& call, std::int64_t row,
+                                        std::int64_t col);
 
 void reference_convert(const convert_call& call, element_range range);
 

@@ -1,15 +1,265 @@
-// Matrix products on the SIMD backends: what the kernels take, and the rest by the reference.
+// Matrix products on the SIMD backends: what the kernels take, threads, and the rest by the
+// reference. Compiled for any machine.
 #include "backends/matmul.hpp"
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "backends/matmul_element.hpp"
+#include "backends/pieces.hpp"
 #include "backends/reference/reference.hpp"
+#include "backends/simd/control_register.hpp"
+#include "backends/simd/matmul_kernel.hpp"
+#include "backends/simd/matmul_pack.hpp"
 #include "backends/simd/simd.hpp"
+#include "numerics/binary32.hpp"
+#include "numerics/dot.hpp"
 
 namespace samebits::backends {
 namespace {
-void multiply(const matmul_call& call, const executor& where) {
-  reference_multiplier.multiply(call, where);
+
+/// Rows of a strip: their sums and one step of them stay in the first caches.
+constexpr std::int64_t strip_rows = 64;
+
+/// Results in fp32 of tensor cores.
+bool takes(const matmul_call& call) {
+  return call.sum.kind == accumulation_kind::tensor_core && call.sum.result == format_id::fp32 &&
+         call.a.cols > 0;
 }
+
+lane_width width_of(const matmul_kernel& kernel, const matmul_call& call) {
+  const bool fits = call.unit.alignment_bits == 13 && call.unit.rounded.mantissa_bits == 13;
+  return kernel.narrow != nullptr && fits ? lane_width::narrow : lane_width::wide;
+}
+
+/// The rows of A, packed strip by strip.
+struct packed_rows {
+  std::vector<std::uint32_t> words;
+  std::vector<std::uint8_t> special;
+
+  [[nodiscard]] const std::uint32_t* strip(const matmul_steps& steps, std::int64_t first) const {
+    return words.data() + first * steps.count * steps.a_words();
+  }
+};
+
+packed_rows pack_all_rows(const matmul_call& call, const matmul_steps& steps, int threads) {
+  packed_rows packed;
+  const std::int64_t rows = call.a.rows;
+  packed.words.resize(static_cast<std::size_t>(rows * steps.count * steps.a_words()));
+  packed.special.resize(static_cast<std::size_t>(rows));
+  const operand_decoder decode(call.unit.a, call.unit.least_exponent_a);
+  const std::int64_t strips = (rows + strip_rows - 1) / strip_rows;
+  for_each_piece(
+      strips, threads,
+      [&](element_range range) {
+        for (std::int64_t s = range.begin; s < range.end; ++s) {
+          const std::int64_t first = s * strip_rows;
+          pack_rows(call, steps, decode, first, std::min(strip_rows, rows - first),
+                    packed.words.data() + first * steps.count * steps.a_words(),
+                    packed.special.data() + first);
+        }
+      },
+      1);
+  return packed;
+}
+
+/// One thread's work: panels of B, each with strips of A.
+class panel_worker {
+ public:
+  panel_worker(const matmul_kernel& kernel, const matmul_call& call, const matmul_steps& steps,
+               const packed_rows& rows, const operand_decoder& decode)
+      : kernel_(kernel),
+        call_(call),
+        steps_(steps),
+        rows_(rows),
+        decode_(decode),
+        panel_(static_cast<std::size_t>(steps.count * steps.b_words())),
+        special_(static_cast<std::size_t>(steps.columns)) {
+    for (sums* all : {&step_sums_, &late_sums_, &promoted_}) {
+      all->resize(static_cast<std::size_t>(strip_rows * steps.columns));
+    }
+  }
+
+  void take_panel(std::int64_t first_column) {
+    column_ = first_column;
+    pack_columns(call_, steps_, decode_, first_column, panel_.data(), special_.data());
+  }
+
+  void multiply_strip(std::int64_t first_row) {
+    row_ = first_row;
+    count_ = std::min(strip_rows, call_.d.rows - first_row);
+    start();
+    const bool late = call_.unit.path == tensor_path::by_fp16;
+    const std::int64_t per_instruction = steps_.steps_per_instruction();
+    const std::int64_t promotion =
+        call_.sum.promotion == 0 ? 0 : call_.sum.promotion / steps_.group;
+    for (std::int64_t step = 0; step < steps_.count; ++step) {
+      one_step(step);
+      const std::int64_t done = step + 1;
+      if (late && done % per_instruction == 0) join(step_sums_, late_sums_);
+      if (promotion != 0 && (done % promotion == 0 || done == steps_.count)) {
+        promote(late ? late_sums_ : step_sums_, step * steps_.group / scale_block * scale_block);
+      }
+    }
+    finish(promotion != 0 ? promoted_ : late ? late_sums_ : step_sums_);
+  }
+
+ private:
+  using sums = std::vector<std::uint32_t>;
+
+  [[nodiscard]] std::int64_t columns_here() const {
+    return std::min<std::int64_t>(steps_.columns, call_.d.cols - column_);
+  }
+
+  /// +0, or C where it comes first.
+  void start() {
+    for (sums* all : {&step_sums_, &late_sums_, &promoted_})
+      std::fill(all->begin(), all->end(), 0u);
+    if (!has_first_addend(call_)) return;
+    sums& outermost = call_.sum.promotion != 0                  ? promoted_
+                      : call_.unit.path == tensor_path::by_fp16 ? late_sums_
+                                                                : step_sums_;
+    for (std::int64_t r = 0; r < count_; ++r) {
+      for (std::int64_t c = 0; c < columns_here(); ++c) {
+        outermost[static_cast<std::size_t>(r * steps_.columns + c)] =
+            code_at(call_.c, row_ + r, column_ + c);
+      }
+    }
+  }
+
+  void one_step(std::int64_t step) {
+    const std::uint32_t* strip = rows_.strip(steps_, row_) + step * count_ * steps_.a_words();
+    const matmul_step s = {strip,
+                           panel_.data() + step * steps_.b_words(),
+                           step_sums_.data(),
+                           count_,
+                           steps_.group,
+                           call_.unit.alignment_bits,
+                           call_.unit.rounded.mantissa_bits,
+                           call_.unit.floor};
+    (steps_.width == lane_width::narrow ? kernel_.narrow : kernel_.wide)(s);
+  }
+
+  void join(sums& parts, sums& into) {
+    kernel_.promote({parts.data(), into.data(), count_, nullptr, nullptr, call_.order});
+  }
+
+  /// k: the first of the block of K that the parts belong to.
+  void promote(sums& parts, std::int64_t k) {
+    if (!call_.scaled_along_k) return join(parts, promoted_);
+    std::uint32_t a_scales[strip_rows];
+    std::uint32_t b_scales[16] = {};
+    for (std::int64_t r = 0; r < count_; ++r) {
+      a_scales[r] = scale_at(call_.a_scales, row_ + r, k);
+    }
+    for (std::int64_t c = 0; c < columns_here(); ++c) {
+      b_scales[c] = scale_at(call_.b_scales, k, column_ + c);
+    }
+    if (kernel_.promote_scaled != nullptr) {
+      kernel_.promote_scaled(
+          {parts.data(), promoted_.data(), count_, a_scales, b_scales, call_.order});
+      return;
+    }
+    for (std::int64_t i = 0; i < count_ * steps_.columns; ++i) {
+      const auto at = static_cast<std::size_t>(i);
+      promoted_[at] =
+          numerics::add_scaled(call_.order, promoted_[at], parts[at], a_scales[i / steps_.columns],
+                               b_scales[i % steps_.columns]);
+      parts[at] = 0;
+    }
+  }
+
+  /// Elements that the kernels do not know of: NaN and Inf among their operands or in C.
+  [[nodiscard]] bool is_special(std::int64_t r, std::int64_t c) const {
+    if (rows_.special[static_cast<std::size_t>(row_ + r)] != 0 ||
+        special_[static_cast<std::size_t>(c)] != 0) {
+      return true;
+    }
+    return has_first_addend(call_) &&
+           numerics::binary32::magnitude(code_at(call_.c, row_ + r, column_ + c)) >=
+               numerics::binary32::inf;
+  }
+
+  void finish(const sums& results) {
+    namespace f = numerics::binary32;
+    const bool plain =
+        call_.d.format == format_id::fp32 && !is_scaled_at_end(call_) && !has_last_addend(call_);
+    for (std::int64_t r = 0; r < count_; ++r) {
+      for (std::int64_t c = 0; c < columns_here(); ++c) {
+        const std::int64_t i = row_ + r;
+        const std::int64_t j = column_ + c;
+        std::uint32_t sum = results[static_cast<std::size_t>(r * steps_.columns + c)];
+        if (is_special(r, c)) sum = reference_tensor_core_sum(call_, i, j);
+        if (plain) {
+          store_at(call_.d, i, j, f::is_nan(sum) ? f::nan : sum);
+        } else {
+          finish_element(call_, i, j, sum);
+        }
+      }
+    }
+  }
+
+  const matmul_kernel& kernel_;
+  const matmul_call& call_;
+  const matmul_steps& steps_;
+  const packed_rows& rows_;
+  const operand_decoder& decode_;
+  sums panel_;
+  std::vector<std::uint8_t> special_;
+  std::int64_t column_ = 0;
+  std::int64_t row_ = 0;
+  std::int64_t count_ = 0;
+  sums step_sums_;  ///< of the steps
+  sums late_sums_;  ///< of instructions whose sum so far is added last
+  sums promoted_;
+};
+
+/// Work of few elements is not worth a thread.
+std::int64_t threads_for(const matmul_call& call, int threads) {
+  if (threads == 0) threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  const auto work = static_cast<__int128>(call.d.rows) * call.d.cols * call.a.cols;
+  constexpr int products_worth_a_thread = 1 << 18;
+  const __int128 most = work / products_worth_a_thread;
+  return most < threads ? std::max<std::int64_t>(1, static_cast<std::int64_t>(most)) : threads;
+}
+
+void multiply_by_kernel(const matmul_kernel& kernel, const matmul_call& call,
+                        const executor& where) {
+  const auto threads = static_cast<int>(threads_for(call, where.threads));
+  const matmul_steps steps(call, width_of(kernel, call), kernel.columns);
+  const packed_rows rows = pack_all_rows(call, steps, threads);
+  const operand_decoder decode(call.unit.b, call.unit.least_exponent_b);
+  const std::int64_t panels = (call.d.cols + kernel.columns - 1) / kernel.columns;
+  const std::int64_t strips = (call.d.rows + strip_rows - 1) / strip_rows;
+  // pieces of whole columns of strips, one after the other
+  for_each_piece(
+      panels * strips, threads,
+      [&](element_range range) {
+        const ieee_control_register ieee;
+        panel_worker worker(kernel, call, steps, rows, decode);
+        std::int64_t taken = -1;
+        for (std::int64_t item = range.begin; item < range.end; ++item) {
+          if (item / strips != taken) {
+            taken = item / strips;
+            worker.take_panel(taken * kernel.columns);
+          }
+          worker.multiply_strip(item % strips * strip_rows);
+        }
+      },
+      1);
+}
+
+template <const matmul_kernel& Kernel>
+void multiply_or_reference(const matmul_call& call, const executor& where) {
+  if (!takes(call)) return reference_multiplier.multiply(call, where);
+  multiply_by_kernel(Kernel, call, where);
+}
+
 }  // namespace
-const matrix_multiplier avx2_multiplier = {multiply};
-const matrix_multiplier avx512_multiplier = {multiply};
+
+const matrix_multiplier avx2_multiplier = {multiply_or_reference<avx2_matmul_kernel>};
+const matrix_multiplier avx512_multiplier = {multiply_or_reference<avx512_matmul_kernel>};
+
 }  // namespace samebits::backends

@@ -15,18 +15,20 @@ endif()
 target_sources(samebits_core PRIVATE
   backends/simd/compute.cpp backends/simd/compute_avx2.cpp backends/simd/compute_avx512.cpp
   backends/simd/convert_avx2.cpp backends/simd/convert_avx512.cpp
-  backends/simd/matmul.cpp
+  backends/simd/matmul.cpp backends/simd/matmul_pack.cpp
+  backends/simd/matmul_avx2.cpp backends/simd/matmul_avx512.cpp
   backends/simd/plan.cpp backends/simd/plan_avx2.cpp backends/simd/plan_avx512.cpp
   backends/simd/quantize.cpp backends/simd/quantize_avx2.cpp backends/simd/quantize_avx512.cpp
   backends/simd/self_test_avx2.cpp backends/simd/self_test_avx512.cpp
   backends/simd/simd.cpp)
 set_source_files_properties(
-  backends/simd/compute_avx2.cpp backends/simd/convert_avx2.cpp backends/simd/plan_avx2.cpp
+  backends/simd/compute_avx2.cpp backends/simd/convert_avx2.cpp backends/simd/matmul_avx2.cpp
+  backends/simd/plan_avx2.cpp
   backends/simd/quantize_avx2.cpp backends/simd/self_test_avx2.cpp PROPERTIES
   COMPILE_OPTIONS "${simd_flags};-mavx2")
 set_source_files_properties(
   backends/simd/compute_avx512.cpp backends/simd/convert_avx512.cpp
-  backends/simd/plan_avx512.cpp backends/simd/quantize_avx512.cpp
+  backends/simd/matmul_avx512.cpp backends/simd/plan_avx512.cpp backends/simd/quantize_avx512.cpp
   backends/simd/self_test_avx512.cpp PROPERTIES
   COMPILE_OPTIONS "${simd_flags};-mavx512f;-mavx512bw;-mavx512vl;-mavx512dq;-mavx512cd")
 target_compile_definitions(samebits_core PRIVATE SAMEBITS_BACKEND_SIMD)

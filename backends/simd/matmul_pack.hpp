@@ -1,0 +1,60 @@
+// Packing: operands of a matrix product as the SIMD kernels take them (matmul_kernel.hpp).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "backends/matmul.hpp"
+#include "backends/simd/matmul_kernel.hpp"
+#include "numerics/accumulate.hpp"
+
+namespace samebits::backends {
+
+enum class lane_width : std::uint8_t { wide, narrow };
+
+/// How the products of K are cut into steps.
+struct matmul_steps {
+  matmul_steps(const matmul_call& call, lane_width lanes, int panel_columns);
+
+  lane_width width;
+  int columns;             ///< of a panel
+  int group;               ///< positions of a step
+  int products;            ///< of an instruction
+  std::int64_t count;      ///< steps, those of a last instruction that is not full among them
+  std::vector<int> order;  ///< of an instruction: the product at each position
+  int a_shift;             ///< of significands
+  int b_shift;
+
+  [[nodiscard]] std::int64_t steps_per_instruction() const { return products / group; }
+  /// Words of one step: of a row of A, of a panel of B.
+  [[nodiscard]] std::int64_t a_words() const;
+  [[nodiscard]] std::int64_t b_words() const;
+};
+
+/// Codes taken apart; those of 8 bits by a table.
+class operand_decoder {
+ public:
+  operand_decoder(const format_spec& format, int least_exponent);
+
+  [[nodiscard]] numerics::tensor_operand operator()(std::uint32_t code) const {
+    if (!table_.empty()) return table_[code];
+    return numerics::tensor_operand_of(format_, least_exponent_, code);
+  }
+
+ private:
+  format_spec format_;
+  int least_exponent_;
+  std::vector<numerics::tensor_operand> table_;
+};
+
+/// Rows [first, first + rows) of A as a strip. Returns whether a NaN or Inf is in a row by
+/// `special`, one byte for each.
+void pack_rows(const matmul_call& call, const matmul_steps& steps, const operand_decoder& decode,
+               std::int64_t first, std::int64_t rows, std::uint32_t* strip, std::uint8_t* special);
+
+/// Columns [first, first + steps.columns) of B as a panel, zeros behind the last one; the same.
+void pack_columns(const matmul_call& call, const matmul_steps& steps, const operand_decoder& decode,
+                  std::int64_t first, std::uint32_t* panel, std::uint8_t* special);
+
+}  // namespace samebits::backends
