@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
 #include "backends/matmul_element.hpp"
@@ -49,7 +50,7 @@ packed_rows pack_all_rows(const matmul_call& call, const matmul_steps& steps, in
   const std::int64_t rows = call.a.rows;
   packed.words.resize(static_cast<std::size_t>(rows * steps.count * steps.a_words()));
   packed.special.resize(static_cast<std::size_t>(rows));
-  const operand_decoder decode(call.unit.a, call.unit.least_exponent_a);
+  const lane_decoder decode(call.unit.a, call.unit.least_exponent_a, steps.a_shift, steps.width);
   const std::int64_t strips = (rows + strip_rows - 1) / strip_rows;
   for_each_piece(
       strips, threads,
@@ -69,7 +70,7 @@ packed_rows pack_all_rows(const matmul_call& call, const matmul_steps& steps, in
 class panel_worker {
  public:
   panel_worker(const matmul_kernel& kernel, const matmul_call& call, const matmul_steps& steps,
-               const packed_rows& rows, const operand_decoder& decode)
+               const packed_rows& rows, const lane_decoder& decode)
       : kernel_(kernel),
         call_(call),
         steps_(steps),
@@ -186,6 +187,7 @@ class panel_worker {
     namespace f = numerics::binary32;
     const bool plain =
         call_.d.format == format_id::fp32 && !is_scaled_at_end(call_) && !has_last_addend(call_);
+    auto* d = static_cast<std::byte*>(call_.d.data);
     for (std::int64_t r = 0; r < count_; ++r) {
       for (std::int64_t c = 0; c < columns_here(); ++c) {
         const std::int64_t i = row_ + r;
@@ -193,7 +195,8 @@ class panel_worker {
         std::uint32_t sum = results[static_cast<std::size_t>(r * steps_.columns + c)];
         if (is_special(r, c)) sum = reference_tensor_core_sum(call_, i, j);
         if (plain) {
-          store_at(call_.d, i, j, f::is_nan(sum) ? f::nan : sum);
+          if (f::is_nan(sum)) sum = f::nan;
+          std::memcpy(d + (i * call_.d.row_stride + j * call_.d.col_stride) * 4, &sum, sizeof sum);
         } else {
           finish_element(call_, i, j, sum);
         }
@@ -205,7 +208,7 @@ class panel_worker {
   const matmul_call& call_;
   const matmul_steps& steps_;
   const packed_rows& rows_;
-  const operand_decoder& decode_;
+  const lane_decoder& decode_;
   sums panel_;
   std::vector<std::uint8_t> special_;
   std::int64_t column_ = 0;
@@ -230,7 +233,7 @@ void multiply_by_kernel(const matmul_kernel& kernel, const matmul_call& call,
   const auto threads = static_cast<int>(threads_for(call, where.threads));
   const matmul_steps steps(call, width_of(kernel, call), kernel.columns);
   const packed_rows rows = pack_all_rows(call, steps, threads);
-  const operand_decoder decode(call.unit.b, call.unit.least_exponent_b);
+  const lane_decoder decode(call.unit.b, call.unit.least_exponent_b, steps.b_shift, steps.width);
   const std::int64_t panels = (call.d.cols + kernel.columns - 1) / kernel.columns;
   const std::int64_t strips = (call.d.rows + strip_rows - 1) / strip_rows;
   // pieces of whole columns of strips, one after the other

@@ -32,29 +32,39 @@ struct matmul_steps {
   [[nodiscard]] std::int64_t b_words() const;
 };
 
-/// Codes taken apart; those of 8 bits by a table.
-class operand_decoder {
- public:
-  operand_decoder(const format_spec& format, int least_exponent);
-
-  [[nodiscard]] numerics::tensor_operand operator()(std::uint32_t code) const {
-    if (!table_.empty()) return table_[code];
-    return numerics::tensor_operand_of(format_, least_exponent_, code);
-  }
-
- private:
-  format_spec format_;
-  int least_exponent_;
-  std::vector<numerics::tensor_operand> table_;
+/// What a code becomes in a lane; in narrow lanes the low halves alone.
+struct lane_words {
+  std::uint32_t exponent;
+  std::uint32_t significand;  ///< shifted up
+  std::uint32_t sign;         ///< wide: 0 or 2^31; narrow: 0 or FFFF
+  std::uint32_t special;      ///< 1: NaN or Inf
 };
 
-/// Rows [first, first + rows) of A as a strip. Returns whether a NaN or Inf is in a row by
-/// `special`, one byte for each.
-void pack_rows(const matmul_call& call, const matmul_steps& steps, const operand_decoder& decode,
+/// Codes of one operand; those of 8 bits by a table.
+class lane_decoder {
+ public:
+  lane_decoder(const format_spec& format, int least_exponent, int shift, lane_width width);
+
+  [[nodiscard]] lane_words operator()(std::uint8_t code) const { return table_[code]; }
+  [[nodiscard]] lane_words operator()(std::uint16_t code) const { return decoded(code); }
+  [[nodiscard]] lane_words operator()(std::uint32_t code) const { return decoded(code); }
+
+ private:
+  [[nodiscard]] lane_words decoded(std::uint32_t code) const;
+
+  format_spec format_;
+  int least_exponent_;
+  int shift_;
+  lane_width width_;
+  std::vector<lane_words> table_;
+};
+
+/// Rows [first, first + rows) of A as a strip; special[r]: a NaN or Inf is in that row.
+void pack_rows(const matmul_call& call, const matmul_steps& steps, const lane_decoder& decode,
                std::int64_t first, std::int64_t rows, std::uint32_t* strip, std::uint8_t* special);
 
 /// Columns [first, first + steps.columns) of B as a panel, zeros behind the last one; the same.
-void pack_columns(const matmul_call& call, const matmul_steps& steps, const operand_decoder& decode,
+void pack_columns(const matmul_call& call, const matmul_steps& steps, const lane_decoder& decode,
                   std::int64_t first, std::uint32_t* panel, std::uint8_t* special);
 
 }  // namespace samebits::backends
