@@ -50,20 +50,20 @@ constexpr std::array number_formats = {format_id::fp32, format_id::fp16, format_
 constexpr std::array exact_formats = {format_id::fp32, format_id::fp16, format_id::bf16,
                                       format_id::fp64};
 
-std::string text_of(const accumulation& sum, format_id a, format_id b) {
+std::string text_of(const accumulator& sum, format_id a, format_id b) {
   return std::string(name(sum.unit)) + " does not multiply " + std::string(name(a)) + " by " +
          std::string(name(b)) + " into " + std::string(name(sum.result));
 }
 
 /// The row of a tensor core that accumulates so; checks everything in `sum`.
-std::optional<tensor_arithmetic> row_of(const accumulation& sum, format_id a, format_id b) {
-  if (static_cast<int>(sum.kind) >= accumulation_kind_count) {
-    refuse("sum.kind is not one of accumulation_kind's");
+std::optional<tensor_arithmetic> row_of(const accumulator& sum, format_id a, format_id b) {
+  if (static_cast<int>(sum.kind) >= accumulator_kind_count) {
+    refuse("sum.kind is not one of accumulator_kind's");
   }
   if (static_cast<int>(sum.order) >= fp32_order_count) {
     refuse("sum.order is not one of fp32_order's");
   }
-  if (sum.kind != accumulation_kind::tensor_core) return std::nullopt;
+  if (sum.kind != accumulator_kind::tensor_core) return std::nullopt;
   if (static_cast<int>(sum.unit) >= tensor_unit_count) {
     refuse("sum.unit is not one of tensor_unit's");
   }
@@ -118,16 +118,16 @@ scale_source checked_scales(const operand_scales& s, const char* values_name, co
 
 void check_scales_fit(const matmul_call& call) {
   if (!call.scaled_along_k) return;
-  const accumulation& sum = call.sum;
-  const bool fits = sum.kind == accumulation_kind::exact ||
-                    sum.kind == accumulation_kind::fp32_per_128 ||
-                    (sum.kind == accumulation_kind::tensor_core && sum.promotion == scale_block);
+  const accumulator& sum = call.sum;
+  const bool fits = sum.kind == accumulator_kind::exact ||
+                    sum.kind == accumulator_kind::fp32_per_128 ||
+                    (sum.kind == accumulator_kind::tensor_core && sum.promotion == scale_block);
   if (fits) return;
   refuse(
       "options: scales that change along K need exact, fp32_per_128, or tensor_core with "
       "sum.promotion 128, got " +
       std::string(name(sum.kind)) +
-      (sum.kind == accumulation_kind::tensor_core ? " with " + std::to_string(sum.promotion)
+      (sum.kind == accumulator_kind::tensor_core ? " with " + std::to_string(sum.promotion)
                                                   : std::string()));
 }
 
@@ -137,11 +137,11 @@ void check_addend(const matmul_call& call) {
   check_host(call.c, "options.c");
   check_shape(call.c, "options.c", call.d.rows, call.d.cols);
   check_format(call.c, "options.c", number_formats);
-  if (call.c_enters == addend::last || call.sum.kind == accumulation_kind::exact) return;
+  if (call.c_enters == addend::last || call.sum.kind == accumulator_kind::exact) return;
   if (call.a_scales.values.data != nullptr || call.b_scales.values.data != nullptr) {
     refuse("options.c_enters: a c that comes first takes no scales");
   }
-  const bool of_unit = call.sum.kind == accumulation_kind::tensor_core && call.sum.promotion == 0;
+  const bool of_unit = call.sum.kind == accumulator_kind::tensor_core && call.sum.promotion == 0;
   const std::array one = {of_unit ? call.sum.result : format_id::fp32};
   check_format(call.c, "options.c", one);
 }
@@ -160,7 +160,7 @@ void check_disjoint(const matmul_call& call) {
 }
 
 matmul_call checked(const const_matrix_view& a, const const_matrix_view& b, const matrix_view& d,
-                    const accumulation& sum, const matmul_options& options) {
+                    const accumulator& sum, const matmul_options& options) {
   check_operand(a, "a");
   check_operand(b, "b");
   check_shape(b, "b", a.cols, b.cols);
@@ -177,7 +177,7 @@ matmul_call checked(const const_matrix_view& a, const const_matrix_view& b, cons
     const int products = sum.products != 0 ? sum.products : row->products;
     call.unit = numerics::accumulate_rule_of(*row, a.format, b.format, sum.result, products);
   }
-  const bool exact = sum.kind == accumulation_kind::exact;
+  const bool exact = sum.kind == accumulator_kind::exact;
   check_format(d, "d", std::span(exact_formats).first(exact ? 4 : 3));
   if (static_cast<int>(options.order) >= scale_order_count) {
     refuse("options.order is not one of scale_order's");
@@ -209,7 +209,7 @@ matmul_call checked(const const_matrix_view& a, const const_matrix_view& b, cons
 }  // namespace backends
 
 void matmul(const const_matrix_view& a, const const_matrix_view& b, const matrix_view& d,
-            const accumulation& sum, const matmul_options& options, const executor& where) {
+            const accumulator& sum, const matmul_options& options, const executor& where) {
   const backends::matmul_call call = backends::checked(a, b, d, sum, options);
   backends::check_threads(where);
   const auto has = [](const backends::backend& one) { return one.multiplies != nullptr; };
@@ -222,7 +222,7 @@ void matmul(const const_matrix_view& a, const const_matrix_view& b, const matrix
   chosen.multiplies->multiply(call, where);
 }
 
-evidence evidence_of(const accumulation& sum, format_id a, format_id b) {
+evidence evidence_of(const accumulator& sum, format_id a, format_id b) {
   const auto row = backends::row_of(sum, a, b);
   if (!row) return evidence::none;
   return sum.result == format_id::fp32 ? row->fp32 : row->fp16;

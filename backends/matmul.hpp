@@ -24,7 +24,7 @@ struct matmul_call {
   const_matrix_view a;  ///< [M, K]
   const_matrix_view b;  ///< [K, N]
   matrix_view d;        ///< [M, N]
-  accumulation sum;
+  accumulator sum;
   numerics::accumulate_rule unit;  ///< of tensor_core alone
   scale_source a_scales;
   scale_source b_scales;

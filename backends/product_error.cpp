@@ -123,8 +123,8 @@ product_error error_of(const const_matrix_view& results, const const_matrix_view
 }
 
 prediction predict(const const_matrix_view& a, const const_matrix_view& b, const matrix_view& d,
-                   const accumulation& sum, const matmul_options& options, const executor& where) {
-  if (sum.kind != accumulation_kind::tensor_core) {
+                   const accumulator& sum, const matmul_options& options, const executor& where) {
+  if (sum.kind != accumulator_kind::tensor_core) {
     throw invalid_argument("sum.kind must be tensor_core, got " + std::string(name(sum.kind)));
   }
   check_results(d, "d");
@@ -133,7 +133,7 @@ prediction predict(const const_matrix_view& a, const const_matrix_view& b, const
   const auto size = static_cast<std::size_t>(d.rows * d.cols);
   std::vector<double> exact(size);
   const matrix_view exact_view = view_of(exact.data(), d.rows, d.cols);
-  matmul(a, b, exact_view, accumulation::exact(), options, where);
+  matmul(a, b, exact_view, accumulator::exact(), options, where);
   return {evidence_of(sum, a.format, b.format), error_of(d, exact_view)};
 }
 

@@ -9,7 +9,7 @@
 #include "numerics/exact_sum.hpp"
 #include "numerics/layout.hpp"
 #include "numerics/multiply.hpp"
-#include "samebits/accumulation.hpp"
+#include "samebits/accumulator.hpp"
 #include "samebits/format.hpp"
 #include "samebits/rounding.hpp"
 
@@ -22,7 +22,7 @@ SAMEBITS_INLINE constexpr std::uint32_t binary32_fma(std::uint32_t a, std::uint3
   return static_cast<std::uint32_t>(fused_multiply_add(f, a, f, b, f, c, f, cast_rule{}, 0).code);
 }
 
-/// y and a partial sum p with its scales, binary32 bits (samebits/accumulation.hpp).
+/// y and a partial sum p with its scales, binary32 bits (samebits/accumulator.hpp).
 SAMEBITS_HD constexpr std::uint32_t add_scaled(scale_order order, std::uint32_t y, std::uint32_t p,
                                                std::uint32_t a, std::uint32_t b) {
   namespace f = binary32;

@@ -186,19 +186,19 @@ void multiply_by_unit(const matmul_call& call, const executor& where) {
 }
 
 void multiply(const matmul_call& call, const executor& where) {
-  if (call.sum.kind == accumulation_kind::tensor_core) return multiply_by_unit(call, where);
+  if (call.sum.kind == accumulator_kind::tensor_core) return multiply_by_unit(call, where);
   const decoded_operands<std::uint32_t> x(
       call, decode_to_binary32{spec_of(call.a.format), spec_of(call.b.format)});
   for_each_element(call, where, [&](std::int64_t i, std::int64_t j) {
     const std::uint32_t* a = x.a_row(i);
     const std::uint32_t* b = x.b_col(j);
     switch (call.sum.kind) {
-      case accumulation_kind::exact: return exact_element(call, i, j, a, b);
-      case accumulation_kind::ieee_fp32:
+      case accumulator_kind::exact: return exact_element(call, i, j, a, b);
+      case accumulator_kind::ieee_fp32:
         return finish_element(call, i, j, ieee_sum(call, i, j, a, b));
-      case accumulation_kind::fp32_per_128:
+      case accumulator_kind::fp32_per_128:
         return finish_element(call, i, j, fp32_per_128_sum(call, i, j, a, b));
-      case accumulation_kind::tensor_core: break;
+      case accumulator_kind::tensor_core: break;
     }
   });
 }

@@ -26,7 +26,7 @@ constexpr std::int64_t strip_rows = 64;
 
 /// Results in fp32 of tensor cores.
 bool takes(const matmul_call& call) {
-  return call.sum.kind == accumulation_kind::tensor_core && call.sum.result == format_id::fp32 &&
+  return call.sum.kind == accumulator_kind::tensor_core && call.sum.result == format_id::fp32 &&
          call.a.cols > 0;
 }
 

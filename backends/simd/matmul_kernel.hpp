@@ -14,7 +14,7 @@
 
 #include <cstdint>
 
-#include "samebits/accumulation.hpp"
+#include "samebits/accumulator.hpp"
 
 namespace samebits::backends {
 

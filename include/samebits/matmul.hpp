@@ -6,14 +6,14 @@
 //   samebits::matmul(samebits::view_of(a.data(), m, k),
 //                    samebits::transposed(samebits::view_of(w.data(), n, k)),
 //                    samebits::view_of(d.data(), m, n),
-//                    samebits::accumulation::tensor_core(samebits::tensor_unit::hopper_wgmma,
+//                    samebits::accumulator::tensor_core(samebits::tensor_unit::hopper_wgmma,
 //                    128));
 #pragma once
 
 #include <array>
 #include <cstdint>
 
-#include "samebits/accumulation.hpp"
+#include "samebits/accumulator.hpp"
 #include "samebits/backend.hpp"
 #include "samebits/quantize.hpp"
 #include "samebits/tensor_unit.hpp"
@@ -47,7 +47,7 @@ struct matmul_options {
 /// exact takes scales and c as exact numbers. Otherwise: scales that change along K (tiles of 128)
 /// are applied to the sum of each 128 of K; this takes fp32_per_128, or tensor_core with a
 /// promotion of 128. Other scales are applied to the whole sum, c is added after them
-/// (accumulation.hpp). addend::first: c is in fp32, for a tensor_core without promotion in its
+/// (accumulator.hpp). addend::first: c is in fp32, for a tensor_core without promotion in its
 /// sums' format; no scales.
 ///
 /// A zero that is exact, and everything that a tensor core rounds to zero, is +0. K = 0 gives +0,
@@ -61,13 +61,13 @@ struct matmul_options {
 /// unknown backend name; unsupported for formats that a tensor unit does not multiply and a backend
 /// that this machine lacks or that does not multiply matrices.
 void matmul(const const_matrix_view& a, const const_matrix_view& b, const matrix_view& d,
-            const accumulation& sum, const matmul_options& options = {},
+            const accumulator& sum, const matmul_options& options = {},
             const executor& where = {});
 
 /// How well it is known that a tensor core computes like this: the evidence of its row. Throws as
 /// matmul() does for an accumulation that is none or a unit that does not multiply the formats;
 /// evidence::none for other kinds of accumulation.
-evidence evidence_of(const accumulation& sum, format_id a, format_id b);
+evidence evidence_of(const accumulator& sum, format_id a, format_id b);
 
 /// How far a matrix of results is from the exact one, in binary64; sums over the tree of contract
 /// §6, in the order of the elements.
@@ -89,7 +89,7 @@ struct product_error {
 };
 
 /// Of results [M, N] in fp32, fp16 or bf16 and exact values [M, N] in fp64, as matmul() returns
-/// them for accumulation::exact(). Throws as matmul() and tree_sum do.
+/// them for accumulator::exact(). Throws as matmul() and tree_sum do.
 product_error error_of(const const_matrix_view& results, const const_matrix_view& exact);
 
 /// A product as a GPU returns it, how well that is known, and its distance from the exact one.
@@ -101,7 +101,7 @@ struct prediction {
 /// matmul() with an accumulation of kind tensor_core, and with exact() for comparison. d in fp32,
 /// fp16 or bf16. Throws as matmul() and tree_sum do.
 prediction predict(const const_matrix_view& a, const const_matrix_view& b, const matrix_view& d,
-                   const accumulation& sum, const matmul_options& options = {},
+                   const accumulator& sum, const matmul_options& options = {},
                    const executor& where = {});
 
 }  // namespace samebits

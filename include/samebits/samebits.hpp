@@ -1,7 +1,7 @@
 // Everything: includes only.
 #pragma once
 
-#include "samebits/accumulation.hpp"
+#include "samebits/accumulator.hpp"
 #include "samebits/arithmetic.hpp"
 #include "samebits/array_arithmetic.hpp"
 #include "samebits/autocast.hpp"

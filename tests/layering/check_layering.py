@@ -12,7 +12,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]')
 # Tokens that would bring floating-point arithmetic or state into the one definition.
 NO_FLOAT = re.compile(r"\b(float|double)\b")
 USER_CODE = ("tests", "examples")  # they may look at the compiler
-CONTRACT = ("accumulation.hpp", "flags.hpp", "format.hpp", "loss_scaling.hpp", "operation.hpp", "rounding.hpp",
+CONTRACT = ("accumulator.hpp", "flags.hpp", "format.hpp", "loss_scaling.hpp", "operation.hpp", "rounding.hpp",
             "scaling.hpp", "step_report.hpp", "tensor_unit.hpp")  # what numerics/ may know of the API
 STANDARD = {"cstdint", "cstddef", "string_view", "optional"}
 

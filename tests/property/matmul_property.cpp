@@ -42,7 +42,7 @@ oracle::dot_problem problem_of(const matmul_case& x, std::int64_t i, std::int64_
   p.kind = name(x.sum().kind);
   p.order = name(x.sum().order);
   p.scale_order = name(o.order);
-  if (x.sum().kind == accumulation_kind::tensor_core) {
+  if (x.sum().kind == accumulator_kind::tensor_core) {
     p.sums = &format_of(x.sum().result);
     p.unit = oracle::facts_of(name(x.sum().unit), *p.a_format, *p.b_format, *p.sums, x.products());
     p.promotion = static_cast<std::uint64_t>(x.sum().promotion);

@@ -39,7 +39,7 @@ matmul_case::matmul_case(std::uint64_t seed, const matmul_sizes& sizes, drawn_ki
   d_layout_ = layout(m, n, array_side::written);
   constexpr std::array results = {format_id::fp32, format_id::fp32, format_id::bf16,
                                   format_id::fp16, format_id::fp64};
-  const bool exact = sum_.kind == accumulation_kind::exact;
+  const bool exact = sum_.kind == accumulator_kind::exact;
   d_format_ = results[static_cast<std::size_t>(words_.below(exact ? 5 : 4))];
   const int mix = words_.below(8);
   add_buffer(a_format_, a_layout_, mix);
@@ -50,7 +50,7 @@ matmul_case::matmul_case(std::uint64_t seed, const matmul_sizes& sizes, drawn_ki
 }
 
 void matmul_case::draw_sum(drawn_kinds kinds) {
-  const int kind = kinds == drawn_kinds::tensor_cores ? 3 : words_.below(accumulation_kind_count);
+  const int kind = kinds == drawn_kinds::tensor_cores ? 3 : words_.below(accumulator_kind_count);
   if (kind < 3) {
     const auto draw = [&] {
       return any_formats[static_cast<std::size_t>(
@@ -59,9 +59,9 @@ void matmul_case::draw_sum(drawn_kinds kinds) {
     a_format_ = draw();
     b_format_ = words_.below(2) == 0 ? a_format_ : draw();
     const auto order = static_cast<fp32_order>(words_.below(fp32_order_count));
-    sum_ = kind == 0   ? accumulation::exact()
-           : kind == 1 ? accumulation::ieee_fp32(order)
-                       : accumulation::fp32_per_128();
+    sum_ = kind == 0   ? accumulator::exact()
+           : kind == 1 ? accumulator::ieee_fp32(order)
+                       : accumulator::fp32_per_128();
     return;
   }
   static const std::vector<tensor_instruction> all = all_tensor_instructions();
@@ -71,7 +71,7 @@ void matmul_case::draw_sum(drawn_kinds kinds) {
   products_ = i.products;
   const std::array promotions = {0, 0, 128, 128, i.products, 3 * i.products};
   const int promotion = promotions[static_cast<std::size_t>(words_.below(6))];
-  sum_ = accumulation::tensor_core(i.row.unit, promotion, i.result,
+  sum_ = accumulator::tensor_core(i.row.unit, promotion, i.result,
                                    i.products == i.row.products ? 0 : i.products);
 }
 
@@ -106,9 +106,9 @@ void matmul_case::add_buffer(format_id format, const array_layout& layout, int m
 
 void matmul_case::draw_scales() {
   options_.order = static_cast<scale_order>(words_.below(scale_order_count));
-  const bool by_blocks = sum_.kind == accumulation_kind::exact ||
-                         sum_.kind == accumulation_kind::fp32_per_128 ||
-                         (sum_.kind == accumulation_kind::tensor_core && sum_.promotion == 128);
+  const bool by_blocks = sum_.kind == accumulator_kind::exact ||
+                         sum_.kind == accumulator_kind::fp32_per_128 ||
+                         (sum_.kind == accumulator_kind::tensor_core && sum_.promotion == 128);
   constexpr std::array tiles = {tile_shape{0, 0}, tile_shape{1, 0}, tile_shape{1, 128},
                                 tile_shape{128, 128}};
   const auto draw = [&](operand_scales& s, const array_layout& of, bool turned) {
@@ -144,8 +144,8 @@ void matmul_case::draw_c() {
   options_.c.format = formats[static_cast<std::size_t>(words_.below(3))];
   if (!scaled && words_.below(2) == 0) {
     options_.c_enters = addend::first;
-    const bool of_unit = sum_.kind == accumulation_kind::tensor_core && sum_.promotion == 0;
-    if (sum_.kind != accumulation_kind::exact) {
+    const bool of_unit = sum_.kind == accumulator_kind::tensor_core && sum_.promotion == 0;
+    if (sum_.kind != accumulator_kind::exact) {
       options_.c.format = of_unit ? sum_.result : format_id::fp32;
     }
   }
@@ -199,8 +199,8 @@ std::string matmul_case::text() const {
                      std::to_string(cols()) + "], " + text_of(a_format_) + " x " +
                      text_of(b_format_) + " into " + text_of(d_format_) + " by " +
                      text_of(sum_.kind);
-  if (sum_.kind == accumulation_kind::ieee_fp32) text += ", " + text_of(sum_.order);
-  if (sum_.kind == accumulation_kind::tensor_core) {
+  if (sum_.kind == accumulator_kind::ieee_fp32) text += ", " + text_of(sum_.order);
+  if (sum_.kind == accumulator_kind::tensor_core) {
     text += ", " + text_of(sum_.unit) + " into " + text_of(sum_.result) + ", promotion " +
             std::to_string(sum_.promotion) + ", " + std::to_string(products_) + " products";
   }

@@ -39,7 +39,7 @@ class matmul_case {
   [[nodiscard]] format_id a_format() const { return a_format_; }
   [[nodiscard]] format_id b_format() const { return b_format_; }
   [[nodiscard]] format_id d_format() const { return d_format_; }
-  [[nodiscard]] const accumulation& sum() const { return sum_; }
+  [[nodiscard]] const accumulator& sum() const { return sum_; }
   [[nodiscard]] int products() const { return products_; }
   /// The operands' views point into this.
   [[nodiscard]] const strided_buffer& a() const { return buffers_[0]; }
@@ -65,7 +65,7 @@ class matmul_case {
   format_id a_format_{};
   format_id b_format_{};
   format_id d_format_{};
-  accumulation sum_{accumulation_kind::exact};
+  accumulator sum_{accumulator_kind::exact};
   int products_ = 0;
   array_layout a_layout_{};
   array_layout b_layout_{};

@@ -16,7 +16,7 @@ namespace samebits {
 namespace {
 
 constexpr auto wgmma = [](std::int64_t promotion) {
-  return accumulation::tensor_core(tensor_unit::hopper_wgmma, promotion);
+  return accumulator::tensor_core(tensor_unit::hopper_wgmma, promotion);
 };
 
 /// 1 + 127 times 2^-6 * 2^-7 + ...: what FP8 accumulation loses of a long sum of small products.
@@ -32,7 +32,7 @@ struct small_products {
 };
 
 template <class Result>
-Result product(const small_products& x, const accumulation& sum,
+Result product(const small_products& x, const accumulator& sum,
                const matmul_options& options = {}) {
   Result d{};
   matmul(x.row(), x.column(), view_of(&d, 1, 1), sum, options);
@@ -42,20 +42,20 @@ Result product(const small_products& x, const accumulation& sum,
 TEST(Matmul, SaysWhatATensorCoreLoses) {
   const small_products x;
   const double exact = 1 + 511 * 0x1p-13;
-  EXPECT_EQ(product<double>(x, accumulation::exact()), exact);
-  EXPECT_EQ(product<float>(x, accumulation::exact()), static_cast<float>(exact));
+  EXPECT_EQ(product<double>(x, accumulator::exact()), exact);
+  EXPECT_EQ(product<float>(x, accumulator::exact()), static_cast<float>(exact));
   // beside 1, terms of 2^-13 are the last that are kept: all of them, one ulp each
   EXPECT_EQ(product<float>(x, wgmma(0)), static_cast<float>(exact));
   const small_products& same = x;
   small_products halves;
   for (std::size_t k = 1; k < 512; ++k) halves.a[k] = e4m3(0.00390625f);  // 2^-8: products 2^-14
-  EXPECT_EQ(product<double>(halves, accumulation::exact()), 1 + 511 * 0x1p-14);
+  EXPECT_EQ(product<double>(halves, accumulator::exact()), 1 + 511 * 0x1p-14);
   EXPECT_EQ(product<float>(halves, wgmma(0)), 1.0f);  // every one of them is cut to 0
   // with promotion each 128 after the first keep theirs
   EXPECT_EQ(product<float>(halves, wgmma(128)), static_cast<float>(1 + 384 * 0x1p-14));
-  EXPECT_EQ(product<float>(halves, accumulation::fp32_per_128()),
+  EXPECT_EQ(product<float>(halves, accumulator::fp32_per_128()),
             static_cast<float>(1 + 511 * 0x1p-14));
-  EXPECT_EQ(product<float>(same, accumulation::ieee_fp32(fp32_order::tree)),
+  EXPECT_EQ(product<float>(same, accumulator::ieee_fp32(fp32_order::tree)),
             static_cast<float>(exact));
 }
 
@@ -77,7 +77,7 @@ TEST(Matmul, ScalesAndAddsInTheStatedOrder) {
   scaled = scaled * sa;
   EXPECT_EQ(product<float>(x, wgmma(0), o), scaled + c);
   o = {.c = view_of(&c, 1, 1), .c_enters = addend::first};
-  EXPECT_EQ(product<float>(x, accumulation::ieee_fp32(fp32_order::ascending), o), c + p);
+  EXPECT_EQ(product<float>(x, accumulator::ieee_fp32(fp32_order::ascending), o), c + p);
 }
 
 TEST(Matmul, TakesEmptyShapes) {
@@ -110,9 +110,9 @@ TEST(Matmul, PredictsWithItsError) {
   EXPECT_EQ(p.error.rounding_noise, 0);  // the exact value is a binary32 number
   EXPECT_EQ(p.error.accumulation_noise, p.error.noise);
   EXPECT_EQ(p.error.octaves[5], 1u);  // 511 * 2^-14 / (1 + ...) is a little above 2^-6
-  const auto tcgen05 = accumulation::tensor_core(tensor_unit::blackwell_tcgen05, 0);
+  const auto tcgen05 = accumulator::tensor_core(tensor_unit::blackwell_tcgen05, 0);
   EXPECT_EQ(evidence_of(tcgen05, format_id::e4m3, format_id::e5m2), evidence::literature);
-  EXPECT_EQ(evidence_of(accumulation::exact(), format_id::e4m3, format_id::e5m2), evidence::none);
+  EXPECT_EQ(evidence_of(accumulator::exact(), format_id::e4m3, format_id::e5m2), evidence::none);
 }
 
 /// Arguments that are fine until something is changed.
@@ -124,7 +124,7 @@ struct arguments {
   const_matrix_view a = view_of(a_codes.data(), 4, 256);
   const_matrix_view b = view_of(b_codes.data(), 256, 3);
   matrix_view d = view_of(results.data(), 4, 3);
-  accumulation sum = wgmma(128);
+  accumulator sum = wgmma(128);
   matmul_options o = {};
 };
 
@@ -158,7 +158,7 @@ TEST(Matmul, RefusesByName) {
           [](arguments& x) { x.sum.promotion = 48; });
   invalid("sum.products must be 0, 32, got 16", [](arguments& x) { x.sum.products = 16; });
   invalid("sum.products must be 0, 32 or 16, got 8", [](arguments& x) {
-    x.sum = accumulation::tensor_core(tensor_unit::hopper_mma_sync, 0, format_id::fp32, 8);
+    x.sum = accumulator::tensor_core(tensor_unit::hopper_mma_sync, 0, format_id::fp32, 8);
   });
   invalid("sum.result must be fp32 or fp16, got bf16",
           [](arguments& x) { x.sum.result = format_id::bf16; });
@@ -177,7 +177,7 @@ TEST(Matmul, RefusesByName) {
   });
   invalid("options: scales that change along K need exact", [&](arguments& x) {
     scales(x, 4, 2, {1, 128});
-    x.sum = accumulation::ieee_fp32(fp32_order::tree);
+    x.sum = accumulator::ieee_fp32(fp32_order::tree);
   });
   invalid("options.b_scales.tile must be {0, 0}, {0, 1}", [](arguments& x) {
     x.o.b_scales = {view_of(x.numbers.data(), 256, 1), {1, 0}};
@@ -209,7 +209,7 @@ TEST(Matmul, RefusesErrorsOfOtherFormats) {
   EXPECT_THROW(error_of(view_of(&y, 1, 1), view_of(&y, 1, 1)), invalid_argument);
   EXPECT_THROW(error_of(view_of(&x, 1, 1), view_of(&x, 1, 1)), invalid_argument);
   EXPECT_THROW(
-      predict(view_of(&x, 1, 1), view_of(&x, 1, 1), view_of(&x, 1, 1), accumulation::exact()),
+      predict(view_of(&x, 1, 1), view_of(&x, 1, 1), view_of(&x, 1, 1), accumulator::exact()),
       invalid_argument);
 }
 

@@ -30,7 +30,7 @@ using samebits::product_error;
 struct matrix_product {
   format_id a_format = format_id::e4m3;
   format_id b_format = format_id::e4m3;
-  samebits::accumulation sum = samebits::accumulation::exact();
+  samebits::accumulator sum = samebits::accumulator::exact();
   samebits::evidence level = samebits::evidence::none;
   const char* source = "";  ///< of the unit's row
   std::int64_t rows = 0;
@@ -62,7 +62,7 @@ std::vector<double> exact_product(const samebits::const_matrix_view& a,
                                   const samebits::executor& where) {
   std::vector<double> exact(static_cast<std::size_t>(a.rows * b.cols));
   samebits::matmul(a, b, samebits::view_of(exact.data(), a.rows, b.cols),
-                   samebits::accumulation::exact(), options, where);
+                   samebits::accumulator::exact(), options, where);
   return exact;
 }
 
@@ -104,7 +104,7 @@ matrix_product product_of(const matmul_arguments& arguments) {
     throw usage_error(
         cat("--against: ", samebits::tensor_file::quote(arguments.against), " is not exact"));
   }
-  p.sum = samebits::accumulation::tensor_core(unit, static_cast<std::int64_t>(promotion));
+  p.sum = samebits::accumulator::tensor_core(unit, static_cast<std::int64_t>(promotion));
   const samebits::executor where = host_backend_argument(arguments.backend);
   try {
     p.level = samebits::evidence_of(p.sum, p.a_format, p.b_format);

@@ -1,4 +1,4 @@
-// Accumulation: how the products of a matrix product are added up, named explicitly.
+// Accumulators: how the products of a matrix product are added up, named explicitly.
 //
 //   kind          what an element of D is before it is rounded to D's format
 //   exact         the dot product and C, exactly; the one rounding is that to D's format
@@ -19,15 +19,15 @@
 
 namespace samebits {
 
-enum class accumulation_kind : std::uint8_t { exact, ieee_fp32, fp32_per_128, tensor_core };
-inline constexpr int accumulation_kind_count = 4;
+enum class accumulator_kind : std::uint8_t { exact, ieee_fp32, fp32_per_128, tensor_core };
+inline constexpr int accumulator_kind_count = 4;
 
-constexpr std::string_view name(accumulation_kind k) {
+constexpr std::string_view name(accumulator_kind k) {
   switch (k) {
-    case accumulation_kind::exact: return "exact";
-    case accumulation_kind::ieee_fp32: return "ieee_fp32";
-    case accumulation_kind::fp32_per_128: return "fp32_per_128";
-    case accumulation_kind::tensor_core: return "tensor_core";
+    case accumulator_kind::exact: return "exact";
+    case accumulator_kind::ieee_fp32: return "ieee_fp32";
+    case accumulator_kind::fp32_per_128: return "fp32_per_128";
+    case accumulator_kind::tensor_core: return "tensor_core";
   }
   return "";
 }
@@ -82,8 +82,8 @@ enum class addend : std::uint8_t {
 inline constexpr int addend_count = 2;
 
 /// One way to accumulate; made by the functions below.
-struct accumulation {
-  accumulation_kind kind;
+struct accumulator {
+  accumulator_kind kind;
   fp32_order order = fp32_order::ascending;      ///< ieee_fp32 alone
   tensor_unit unit = tensor_unit::hopper_wgmma;  ///< this and the rest: tensor_core alone
   std::int64_t promotion = 0;                    ///< in elements of K; 0: none
@@ -91,18 +91,18 @@ struct accumulation {
   /// That an instruction takes: the widest's, or those of the row's narrow one.
   int products = 0;  ///< 0: the widest's
 
-  static constexpr accumulation exact() { return {accumulation_kind::exact}; }
-  static constexpr accumulation ieee_fp32(fp32_order order) {
-    return {accumulation_kind::ieee_fp32, order};
+  static constexpr accumulator exact() { return {accumulator_kind::exact}; }
+  static constexpr accumulator ieee_fp32(fp32_order order) {
+    return {accumulator_kind::ieee_fp32, order};
   }
-  static constexpr accumulation fp32_per_128() { return {accumulation_kind::fp32_per_128}; }
+  static constexpr accumulator fp32_per_128() { return {accumulator_kind::fp32_per_128}; }
   /// promotion: elements of K between promotions into binary32, a multiple of the instruction's
   /// products; 0: none. On Hopper cuBLASLt's FP8 products are hopper_wgmma with 128, or 0 where
   /// they accumulate fast; FP16 and BF16 products 0.
-  static constexpr accumulation tensor_core(tensor_unit unit, std::int64_t promotion,
+  static constexpr accumulator tensor_core(tensor_unit unit, std::int64_t promotion,
                                             format_id result = format_id::fp32, int products = 0) {
     return {
-        accumulation_kind::tensor_core, fp32_order::ascending, unit, promotion, result, products};
+        accumulator_kind::tensor_core, fp32_order::ascending, unit, promotion, result, products};
   }
 };
 
