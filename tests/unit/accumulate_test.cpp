@@ -85,7 +85,6 @@ static_assert(fp16_result(0xFF800000, {one16}) == 0xFF800000);
 static_assert(fp16_result(0xFFC00001, {one16}) == 0x7FFFFFFF);
 
 // FP8 on wgmma: 13 bits below the largest exponent, 13 in the sum. e4m3: 1 is 38, 2^-6 08, 2^-7 04
-constexpr product one8 = {0, 0x38, 0x38};
 static_assert(fp8_result(0x3F800600, {}) == 0x3F800400);          // 1 + 2^-13 + 2^-14
 static_assert(fp8_result(one, {{0, 0x88, 0x04}}) == 0x3F7FF800);  // 1 - 2^-13
 static_assert(fp8_result(one, {{0, 0x84, 0x04}}) == one);         // 1 - 2^-14
