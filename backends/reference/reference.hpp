@@ -20,6 +20,7 @@ extern const plan_kernels reference_plan_kernels;
 
 /// backends/reference/reductions.cpp; of every host backend.
 extern const reducer host_reducer;
+
 /// backends/reference/matmul.cpp
 extern const matrix_multiplier reference_multiplier;
 /// The sum of one element by tensor_core, as binary32 bits.

@@ -320,10 +320,11 @@ std::uint32_t tiles_wanted() {
   return text == nullptr ? 2048u : static_cast<std::uint32_t>(std::strtoul(text, nullptr, 10));
 }
 
-/// One line a result: instruction, family, c, d, then a and b of each product, hexadecimal.
-void record(std::FILE* file, const subject& s, int family, const drawn_tiles& tiles,
+/// A line for each result on a diagonal, as tests/golden/tensor_core_golden.cpp reads it: unit,
+/// formats of A, B and the result, products; c, the result, then codes of A and B for each product.
+void record(std::FILE* file, const subject& s, tensor_unit unit, const drawn_tiles& tiles,
             const std::vector<std::uint32_t>& own) {
-  constexpr std::size_t kept = 4;  // tiles of a family, their diagonals
+  constexpr std::size_t kept = 1;  // tiles of a family
   const auto rows = static_cast<std::size_t>(tiles.rows);
   const auto code = [](const std::uint32_t* line, int bits, int k) {
     const int per_word = 32 / bits;
@@ -333,7 +334,9 @@ void record(std::FILE* file, const subject& s, int family, const drawn_tiles& ti
   for (std::size_t t = 0; t < kept; ++t) {
     for (std::size_t r = 0; r < cols; ++r) {
       const std::size_t at = (t * rows + r) * cols + r;
-      std::fprintf(file, "%s %d %X %X", s.name, family, tiles.c[at], own[at]);
+      const auto text = [](auto x) { return std::string(name(x)); };
+      std::fprintf(file, "%s %s %s %s %d %X %X", text(unit).c_str(), text(s.a).c_str(),
+                   text(s.b).c_str(), text(s.result).c_str(), s.products, tiles.c[at], own[at]);
       for (int k = 0; k < s.products; ++k) {
         std::fprintf(file, " %X %X",
                      code(&tiles.a[(t * rows + r) * line_words], spec_of(s.a).storage_bits, k),
@@ -387,7 +390,7 @@ TEST_P(TensorCore, IsTheModel) {
                     family, f.tile, f.partner, f.row, f.col, f.got, f.expected);
       }
     }
-    if (file != nullptr) record(file, s, family, drawn, own.read(drawn.c.size()));
+    if (file != nullptr) record(file, s, *unit, drawn, own.read(drawn.c.size()));
   }
   if (file != nullptr) std::fclose(file);
   std::printf("%s on %s: %llu results compared, %llu differ\n", s.name, device.name, compared,

@@ -1,0 +1,191 @@
+// The vendor's matrix products, K unsplit, against matmul() on the CPU, bit for bit: FP8 with fast
+// accumulation and without, mixed FP8, BF16, FP16. Whole results up to 1024^3 multiply-adds, else
+// 48 rows by 48 columns of them. Needs a Hopper GPU and cuBLASLt (SAMEBITS_CUBLASLT=FILE).
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "device/cublaslt.hpp"
+#include "device/device_copy.hpp"
+#include "samebits/samebits.hpp"
+
+namespace samebits::device_tests {
+namespace {
+
+struct shape {
+  std::int64_t m, n, k;
+};
+
+constexpr shape shapes[] = {
+    {64, 64, 256},       {128, 128, 1024},    {256, 256, 2048},   {1024, 1024, 1024},
+    {16, 128, 4096},     {16, 128, 16384},    {16, 4096, 4096},   {64, 4096, 4096},
+    {1, 4096, 4096},     {128, 4096, 1040},   {512, 512, 80},     {256, 384, 272},
+    {1000, 1008, 1008},  {2048, 1024, 4096},  {4096, 4096, 4096}, {8192, 4096, 4096},
+    {4096, 4096, 14336}, {4096, 14336, 4096}, {2048, 2048, 208},  {768, 3072, 768},
+    {3072, 768, 3072},   {32, 256, 65536},
+};
+
+struct mode {
+  const char* name;
+  format_id a, b;
+  cudaDataType_t a_type, b_type;
+  bool fast;
+  bool b_rows;
+  std::int64_t promotion;
+};
+
+using enum format_id;
+constexpr mode modes[] = {
+    {"e4m3 x e4m3, fast", e4m3, e4m3, CUDA_R_8F_E4M3, CUDA_R_8F_E4M3, true, false, 0},
+    {"e4m3 x e4m3, accurate", e4m3, e4m3, CUDA_R_8F_E4M3, CUDA_R_8F_E4M3, false, false, 128},
+    {"e5m2 x e4m3, fast", e5m2, e4m3, CUDA_R_8F_E5M2, CUDA_R_8F_E4M3, true, false, 0},
+    {"e5m2 x e4m3, accurate", e5m2, e4m3, CUDA_R_8F_E5M2, CUDA_R_8F_E4M3, false, false, 128},
+    {"bf16", bf16, bf16, CUDA_R_16BF, CUDA_R_16BF, false, false, 0},
+    {"bf16, B by rows of K", bf16, bf16, CUDA_R_16BF, CUDA_R_16BF, false, true, 0},
+    {"fp16", fp16, fp16, CUDA_R_16F, CUDA_R_16F, false, false, 0},
+};
+
+/// Bell-shaped numbers, the same on every machine.
+std::vector<std::byte> draw(format_id format, std::int64_t count, std::uint64_t seed) {
+  std::vector<float> x(static_cast<std::size_t>(count));
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const std::uint32_t word = random_word(seed, 0, i);
+    int sum = 0;
+    for (int k = 0; k < 4; ++k) sum += static_cast<int>((word >> (8 * k)) & 0xFF);
+    x[i] = static_cast<float>(sum - 510) / 148.0f;
+  }
+  std::vector<std::byte> codes(x.size() * static_cast<std::size_t>(storage_bytes(format)));
+  convert(view_of(x.data(), 1, count), view_of_codes(format, codes.data(), 1, count), {}, {{}, 0});
+  return codes;
+}
+
+/// A copy on the device.
+class on_gpu {
+ public:
+  explicit on_gpu(std::size_t bytes) {
+    support::check_cuda(cudaMalloc(&data_, std::max<std::size_t>(bytes, 1)), "cudaMalloc");
+  }
+  explicit on_gpu(const std::vector<std::byte>& from) : on_gpu(from.size()) {
+    support::check_cuda(cudaMemcpy(data_, from.data(), from.size(), cudaMemcpyHostToDevice),
+                        "cudaMemcpy");
+  }
+  ~on_gpu() { cudaFree(data_); }
+  on_gpu(const on_gpu&) = delete;
+  on_gpu& operator=(const on_gpu&) = delete;
+  [[nodiscard]] void* data() const { return data_; }
+
+ private:
+  void* data_ = nullptr;
+};
+
+/// Some of n numbers, evenly, first and last among them.
+std::vector<std::int64_t> sample(std::int64_t n, std::int64_t most) {
+  std::vector<std::int64_t> all;
+  const std::int64_t count = std::min(n, most);
+  for (std::int64_t i = 0; i < count; ++i) {
+    all.push_back(count == 1 ? 0 : i * (n - 1) / (count - 1));
+  }
+  return all;
+}
+
+/// Lines of `bytes` bytes each, those named.
+std::vector<std::byte> lines_of(const std::vector<std::byte>& all,
+                                const std::vector<std::int64_t>& which, std::size_t bytes) {
+  std::vector<std::byte> lines;
+  for (const std::int64_t i : which) {
+    const auto first =
+        all.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(i) * bytes);
+    lines.insert(lines.end(), first, first + static_cast<std::ptrdiff_t>(bytes));
+  }
+  return lines;
+}
+
+struct verdict {
+  std::string refused;
+  std::uint64_t compared = 0;
+  std::uint64_t differing = 0;
+};
+
+verdict judge(const cublaslt& lt, const mode& how, const shape& s) {
+  constexpr std::size_t workspace_bytes = std::size_t{32} << 20;
+  const std::vector<std::byte> a = draw(how.a, s.m * s.k, 1);
+  const std::vector<std::byte> w = draw(how.b, s.n * s.k, 2);  // [n, k], or [k, n]
+  std::vector<float> d(static_cast<std::size_t>(s.m * s.n));
+  const on_gpu a_gpu(a);
+  const on_gpu w_gpu(w);
+  const on_gpu d_gpu(d.size() * sizeof(float));
+  const on_gpu workspace(workspace_bytes);
+  verdict v;
+  v.refused =
+      multiply(lt, {s.m, s.n, s.k, how.a_type, how.b_type, how.b_rows, how.fast}, a_gpu.data(),
+               w_gpu.data(), static_cast<float*>(d_gpu.data()), workspace.data(), workspace_bytes);
+  if (!v.refused.empty()) return v;
+  support::check_cuda(
+      cudaMemcpy(d.data(), d_gpu.data(), d.size() * sizeof(float), cudaMemcpyDeviceToHost),
+      "cudaMemcpy");
+  const bool whole = s.m * s.n * s.k <= std::int64_t{1} << 30;
+  const std::vector<std::int64_t> rows = sample(s.m, whole ? s.m : 48);
+  const std::vector<std::int64_t> cols = sample(s.n, whole || how.b_rows ? s.n : 48);
+  const auto line = static_cast<std::size_t>(s.k * storage_bytes(how.a));
+  const std::vector<std::byte> x = lines_of(a, rows, line);
+  const std::vector<std::byte> y = how.b_rows ? w : lines_of(w, cols, line);
+  const auto m = static_cast<std::int64_t>(rows.size());
+  const auto n = static_cast<std::int64_t>(cols.size());
+  std::vector<float> expected(static_cast<std::size_t>(m * n));
+  const const_matrix_view b = how.b_rows ? view_of_codes(how.b, y.data(), s.k, s.n)
+                                         : transposed(view_of_codes(how.b, y.data(), n, s.k));
+  matmul(view_of_codes(how.a, x.data(), m, s.k), b, view_of(expected.data(), m, n),
+         accumulator::tensor_core(tensor_unit::hopper_wgmma, how.promotion), {}, {{}, 0});
+  for (std::int64_t i = 0; i < m; ++i) {
+    for (std::int64_t j = 0; j < n; ++j) {
+      const float* got = &d[static_cast<std::size_t>(rows[static_cast<std::size_t>(i)] * s.n +
+                                                     cols[static_cast<std::size_t>(j)])];
+      v.differing += std::memcmp(got, &expected[static_cast<std::size_t>(i * n + j)], 4) != 0;
+      ++v.compared;
+    }
+  }
+  return v;
+}
+
+class CublasLt : public ::testing::TestWithParam<mode> {};
+
+TEST_P(CublasLt, WithoutSplitKIsTheModel) {
+  cudaDeviceProp device;
+  if (cudaGetDeviceProperties(&device, 0) != cudaSuccess) FAIL() << "no usable GPU";
+  if (device.major != 9) GTEST_SKIP() << device.name << " is no Hopper";
+  static const cublaslt lt;
+  int refused = 0;
+  for (const shape& s : shapes) {
+    const verdict v = judge(lt, GetParam(), s);
+    std::printf("%s, %lld x %lld x %lld: ", GetParam().name, static_cast<long long>(s.m),
+                static_cast<long long>(s.n), static_cast<long long>(s.k));
+    if (!v.refused.empty()) {
+      ++refused;
+      std::printf("refused, %s\n", v.refused.c_str());
+      continue;
+    }
+    std::printf("%llu compared, %llu differ\n", static_cast<unsigned long long>(v.compared),
+                static_cast<unsigned long long>(v.differing));
+    EXPECT_EQ(v.differing, 0u) << s.m << " x " << s.n << " x " << s.k;
+  }
+  std::printf("%s: %d of %zu shapes refused; cuBLASLt %zu\n", GetParam().name, refused,
+              std::size(shapes), lt.version());
+  EXPECT_LE(refused, 2);
+}
+
+INSTANTIATE_TEST_SUITE_P(Modes, CublasLt, ::testing::ValuesIn(modes), [](const auto& i) {
+  std::string text = i.param.name;
+  for (char& c : text) {
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
+  }
+  return text;
+});
+
+}  // namespace
+}  // namespace samebits::device_tests
