@@ -1,6 +1,6 @@
 // Tensor cores of this GPU against the model, bit for bit: every instruction, every family of
 // operands. Prints what was compared; SAMEBITS_RECORD=FILE writes results down as vectors,
-// SAMEBITS_TILES=N draws more or fewer (default 2048 of each family).
+// SAMEBITS_TILES=N draws more or fewer (default 3072 of each family).
 //
 // The host draws tiles of operands: line i of A and of B come from one case of a family, so that
 // the results on the diagonal are those cases. The device multiplies every tile of A with the B of
@@ -317,7 +317,7 @@ drawn_tiles draw_tiles(const tensor_instruction& i, tensor_family family, int ro
 
 std::uint32_t tiles_wanted() {
   const char* text = std::getenv("SAMEBITS_TILES");
-  return text == nullptr ? 2048u : static_cast<std::uint32_t>(std::strtoul(text, nullptr, 10));
+  return text == nullptr ? 3072u : static_cast<std::uint32_t>(std::strtoul(text, nullptr, 10));
 }
 
 /// A line for each result on a diagonal, as tests/golden/tensor_core_golden.cpp reads it: unit,
