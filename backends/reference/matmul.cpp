@@ -62,29 +62,7 @@ struct decode_for_unit {
   }
 };
 
-/// What the sum of an element starts from: C where it comes first, else +0.
-std::uint32_t start_of(const matmul_call& call, std::int64_t i, std::int64_t j) {
-  return has_first_addend(call) ? code_at(call.c, i, j) : 0u;
-}
-
-/// The sum of an element in blocks of K, each of them `part(from, count)` in binary32.
-template <class Part>
-std::uint32_t sum_of_blocks(const matmul_call& call, std::int64_t i, std::int64_t j,
-                            std::int64_t block, const Part& part) {
-  std::uint32_t sum = start_of(call, i, j);
-  const std::int64_t depth = call.a.cols;
-  for (std::int64_t k = 0; k < depth; k += block) {
-    const std::uint32_t p = part(k, std::min(block, depth - k));
-    sum = call.scaled_along_k
-              ? numerics::add_scaled(call.order, sum, p, scale_at(call.a_scales, i, k),
-                                     scale_at(call.b_scales, k, j))
-              : numerics::binary32::add(sum, p);
-  }
-  return sum;
-}
-
-// --- a tensor core
-// ---------------------------------------------------------------------------------
+// --- a tensor core ---
 
 /// Instructions one after the other.
 std::uint32_t chain(const numerics::accumulate_rule& rule, const tensor_operand* a,
@@ -109,21 +87,12 @@ std::uint32_t tensor_core_sum(const matmul_call& call, std::int64_t i, std::int6
   });
 }
 
-// --- binary32 and exact
-// ----------------------------------------------------------------------------
+// --- binary32 and exact ---
 
 numerics::exact_dot exact_part(const std::uint32_t* a, const std::uint32_t* b, std::int64_t count) {
   numerics::exact_dot dot;
   for (std::int64_t k = 0; k < count; ++k) numerics::add_product(dot, a[k], b[k]);
   return dot;
-}
-
-std::uint32_t fp32_per_128_sum(const matmul_call& call, std::int64_t i, std::int64_t j,
-                               const std::uint32_t* a, const std::uint32_t* b) {
-  return sum_of_blocks(call, i, j, scale_block, [&](std::int64_t k, std::int64_t count) {
-    const std::uint64_t part = exact_part(a + k, b + k, count).round(spec_of(format_id::fp32));
-    return static_cast<std::uint32_t>(part);
-  });
 }
 
 std::uint32_t ieee_sum(const matmul_call& call, std::int64_t i, std::int64_t j,
@@ -149,21 +118,7 @@ std::uint32_t ieee_sum(const matmul_call& call, std::int64_t i, std::int64_t j,
   return has_first_addend(call) ? f::add(sum, root) : root;
 }
 
-void exact_element(const matmul_call& call, std::int64_t i, std::int64_t j, const std::uint32_t* a,
-                   const std::uint32_t* b) {
-  numerics::exact_scaled_dot total;
-  const std::int64_t depth = call.a.cols;
-  const std::int64_t block = call.scaled_along_k ? scale_block : std::max<std::int64_t>(depth, 1);
-  for (std::int64_t k = 0; k < depth; k += block) {
-    const auto part = exact_part(a + k, b + k, std::min(block, depth - k));
-    numerics::add_scaled(total, part, scale_at(call.a_scales, i, k), scale_at(call.b_scales, k, j));
-  }
-  if (call.c.data != nullptr) numerics::add_number(total, binary32_at(call.c, i, j));
-  store_at(call.d, i, j, total.round(spec_of(call.d.format)));
-}
-
-// --- all elements
-// ----------------------------------------------------------------------------------
+// --- all elements ---
 
 /// element(i, j) for every element of D, shared among threads.
 template <class Element>
@@ -192,12 +147,15 @@ void multiply(const matmul_call& call, const executor& where) {
   for_each_element(call, where, [&](std::int64_t i, std::int64_t j) {
     const std::uint32_t* a = x.a_row(i);
     const std::uint32_t* b = x.b_col(j);
+    const auto part = [&](std::int64_t k, std::int64_t count) {
+      return exact_part(a + k, b + k, count);
+    };
     switch (call.sum.kind) {
-      case accumulator_kind::exact: return exact_element(call, i, j, a, b);
+      case accumulator_kind::exact: return exact_element(call, i, j, part);
       case accumulator_kind::ieee_fp32:
         return finish_element(call, i, j, ieee_sum(call, i, j, a, b));
       case accumulator_kind::fp32_per_128:
-        return finish_element(call, i, j, fp32_per_128_sum(call, i, j, a, b));
+        return finish_element(call, i, j, fp32_per_128_sum(call, i, j, part));
       case accumulator_kind::tensor_core: break;
     }
   });

@@ -12,6 +12,7 @@
 #include "backends/pieces.hpp"
 #include "backends/reference/reference.hpp"
 #include "backends/simd/control_register.hpp"
+#include "backends/simd/matmul_exact.hpp"
 #include "backends/simd/matmul_kernel.hpp"
 #include "backends/simd/matmul_pack.hpp"
 #include "backends/simd/simd.hpp"
@@ -256,6 +257,7 @@ void multiply_by_kernel(const matmul_kernel& kernel, const matmul_call& call,
 
 template <const matmul_kernel& Kernel>
 void multiply_or_reference(const matmul_call& call, const executor& where) {
+  if (takes_fixed_point(call)) return multiply_fixed_point(call, where);
   if (!takes(call)) return reference_multiplier.multiply(call, where);
   multiply_by_kernel(Kernel, call, where);
 }

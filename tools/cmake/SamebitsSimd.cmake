@@ -15,7 +15,7 @@ endif()
 target_sources(samebits_core PRIVATE
   backends/simd/compute.cpp backends/simd/compute_avx2.cpp backends/simd/compute_avx512.cpp
   backends/simd/convert_avx2.cpp backends/simd/convert_avx512.cpp
-  backends/simd/matmul.cpp backends/simd/matmul_pack.cpp
+  backends/simd/matmul.cpp backends/simd/matmul_exact.cpp backends/simd/matmul_pack.cpp
   backends/simd/matmul_avx2.cpp backends/simd/matmul_avx512.cpp
   backends/simd/plan.cpp backends/simd/plan_avx2.cpp backends/simd/plan_avx512.cpp
   backends/simd/quantize.cpp backends/simd/quantize_avx2.cpp backends/simd/quantize_avx512.cpp
