@@ -48,7 +48,7 @@ struct job {
 };
 
 /// The code of product k of a line.
-__device__ std::uint32_t code_of(const std::uint32_t* line, int bits, int k) {
+SAMEBITS_HD std::uint32_t code_of(const std::uint32_t* line, int bits, int k) {
   const int per_word = 32 / bits;
   const std::uint32_t word = line[k / per_word] >> (k % per_word * bits);
   return bits == 32 ? word : word & ((1u << bits) - 1);
@@ -326,11 +326,6 @@ void record(std::FILE* file, const subject& s, tensor_unit unit, const drawn_til
             const std::vector<std::uint32_t>& own) {
   constexpr std::size_t kept = 1;  // tiles of a family
   const auto rows = static_cast<std::size_t>(tiles.rows);
-  const auto code = [](const std::uint32_t* line, int bits, int k) {
-    const int per_word = 32 / bits;
-    const std::uint32_t word = line[k / per_word] >> (k % per_word * bits);
-    return bits == 32 ? word : word & ((1u << bits) - 1);
-  };
   for (std::size_t t = 0; t < kept; ++t) {
     for (std::size_t r = 0; r < cols; ++r) {
       const std::size_t at = (t * rows + r) * cols + r;
@@ -339,8 +334,8 @@ void record(std::FILE* file, const subject& s, tensor_unit unit, const drawn_til
                    text(s.b).c_str(), text(s.result).c_str(), s.products, tiles.c[at], own[at]);
       for (int k = 0; k < s.products; ++k) {
         std::fprintf(file, " %X %X",
-                     code(&tiles.a[(t * rows + r) * line_words], spec_of(s.a).storage_bits, k),
-                     code(&tiles.b[(t * cols + r) * line_words], spec_of(s.b).storage_bits, k));
+                     code_of(&tiles.a[(t * rows + r) * line_words], spec_of(s.a).storage_bits, k),
+                     code_of(&tiles.b[(t * cols + r) * line_words], spec_of(s.b).storage_bits, k));
       }
       std::fprintf(file, "\n");
     }
