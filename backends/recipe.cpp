@@ -7,8 +7,8 @@
 
 namespace samebits {
 
-void quantize(const const_matrix_view& in, const quantize_outputs& outputs, const recipe& rules,
-              const executor& where) {
+void quantize_by_recipe(const const_matrix_view& in, const quantize_outputs& outputs,
+                        const recipe& rules, const executor& where) {
   if (rules.source != scale_source::current) {
     throw invalid_argument(
         "rules.source: delayed scales are a state's; give its multiplier in options.multipliers");

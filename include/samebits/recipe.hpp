@@ -5,6 +5,7 @@
 #pragma once
 
 #include <array>
+#include <concepts>
 #include <cstdint>
 #include <limits>
 #include <span>
@@ -227,10 +228,17 @@ constexpr quantize_options options_of(const recipe& r) {
   return o;
 }
 
+/// What quantize() of a recipe calls.
+void quantize_by_recipe(const const_matrix_view& in, const quantize_outputs& outputs,
+                        const recipe& rules, const executor& where);
+
 /// Quantizes by a recipe whose scales are those of the tensor itself. Throws as the other
 /// quantize() does, and invalid_argument for a delayed recipe and for scales that are not in its
-/// format.
-void quantize(const const_matrix_view& in, const quantize_outputs& outputs, const recipe& rules,
-              const executor& where = {});
+/// format. A template, so that {.tile = ...} can only mean options.
+template <std::same_as<recipe> Rules>
+void quantize(const const_matrix_view& in, const quantize_outputs& outputs, const Rules& rules,
+              const executor& where = {}) {
+  quantize_by_recipe(in, outputs, rules, where);
+}
 
 }  // namespace samebits
