@@ -5,7 +5,7 @@
 namespace samebits {
 
 rank_observation agree(communicator& ranks, const rank_observation& mine) {
-  return numerics::observation_of(backends::largest_message(ranks, mine, 0, "agree()"));
+  return numerics::observation_of(backends::largest_message(ranks, mine, 0));
 }
 
 }  // namespace samebits

@@ -19,7 +19,8 @@ struct reducer;            // backends/reductions.hpp
 struct matrix_multiplier;  // backends/matmul.hpp
 struct matmul_call;
 struct device_plan_kernels;
-struct plan_kernels;  // backends/plan.hpp
+struct plan_kernels;           // backends/plan.hpp
+struct device_rank_functions;  // backends/rank_functions.hpp
 
 /// Elements [begin, end) of a view in row-major order of (row, column).
 struct element_range {
@@ -68,6 +69,7 @@ struct backend {
   const device_plan_kernels* device_plans = nullptr;  ///< device backends; the same
   const reducer* reduces = nullptr;                   ///< null where it has no reductions
   const matrix_multiplier* multiplies = nullptr;      ///< host backends; null where it has none
+  const device_rank_functions* device_ranks = nullptr;  ///< the same
 };
 
 /// For backends that lack nothing.

@@ -6,10 +6,13 @@
 #include <array>
 #include <bit>
 #include <cstddef>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "backends/plan.hpp"
 #include "backends/plan_checks.hpp"
+#include "backends/rank_functions.hpp"
 #include "backends/ranks.hpp"
 #include "backends/reference/rank_sum.hpp"
 #include "backends/reference/reference.hpp"
@@ -82,22 +85,46 @@ std::uint32_t fingerprint_of(std::span<const matrix_view> tensors, const gradien
   return f.folded();
 }
 
+/// A call whose arguments are good.
+struct checked_call {
+  std::shared_ptr<const backends::plan_data> list;
+  const backends::backend* by = nullptr;
+};
+
+/// What computes: on the host the steps of the reference.
+const backends::backend& chosen_backend(const communicator& ranks, const gradient_reduction& how) {
+  if (ranks.space() == memory_space::host) {
+    if (how.backend.empty()) return backends::reference;
+    throw invalid_argument("how.backend: is for gradients in device memory, got '" +
+                           std::string(how.backend) + "' for a communicator on host memory");
+  }
+  const auto has_ranks = [](const backends::backend& b) { return b.device_ranks != nullptr; };
+  const backends::backend& by =
+      backends::resolve({how.backend, 1, nullptr}, memory_space::device, has_ranks);
+  backends::check_memory(by, memory_space::device);
+  if (has_ranks(by)) return by;
+  throw unsupported("backend '" + std::string(by.name) + "' has no sums over ranks");
+}
+
 /// Throws unless all arguments are good on every rank, and alike.
-void check_all(communicator& ranks, std::span<const matrix_view> tensors,
-               const gradient_reduction& how) {
+checked_call check_all(communicator& ranks, std::span<const matrix_view> tensors,
+                       const gradient_reduction& how) {
   constexpr const char* call = "reduce_gradients()";
-  backends::require_host(ranks, call);
+  backends::host_ranks on_host(ranks);
+  checked_call checked;
   std::array<std::uint32_t, 2> words = {};
-  backends::check_together(ranks, call, words, [&] {
+  backends::check_together(on_host, call, words, [&] {
     check_options(how);
-    backends::check_host_list(tensors, "gradients");
-    backends::require_tested(backends::reference);
+    checked.list = backends::checked_list(tensors, ranks.space(), "gradients");
+    checked.by = &chosen_backend(ranks, how);
+    backends::require_tested(*checked.by, ranks.stream());
     const std::uint32_t f = fingerprint_of(tensors, how);
     words = {f, ~f};
   });
   if (words[0] != ~words[1]) {
     throw rank_error(std::string(call) + ": the ranks' lists of gradients or their options differ");
   }
+  return checked;
 }
 
 std::int64_t count_of(const matrix_view& t) { return t.rows * t.cols; }
@@ -337,7 +364,10 @@ class reduction {
 
 void reduce_gradients(communicator& ranks, std::span<const matrix_view> gradients,
                       const gradient_reduction& how) {
-  check_all(ranks, gradients, how);
+  const checked_call checked = check_all(ranks, gradients, how);
+  if (checked.by->device_ranks != nullptr) {
+    return checked.by->device_ranks->reduce(ranks, *checked.list, how);
+  }
   reduction(ranks, gradients, how).run();
 }
 

@@ -3,6 +3,7 @@
 
 #include <type_traits>
 
+#include "numerics/config.hpp"
 #include "samebits/loss_scaling.hpp"
 
 namespace samebits::backends {
@@ -10,7 +11,8 @@ namespace samebits::backends {
 template <class T, class Plain>
 concept is_a = std::is_same_v<std::remove_const_t<T>, Plain>;
 
-// for_each_setting(settings, f) and for_each_field(state, f) call f(name, member) in a fixed order.
+// for_each_setting(settings, f) and for_each_field(state, f) call f(name, member) in a fixed order;
+// kernels may call the second, with an f of theirs.
 
 template <is_a<native_scaling> S, class F>
 void for_each_setting(S& s, const F& f) {
@@ -81,7 +83,7 @@ void for_each_setting(S& s, const F& f) {
 }
 
 template <is_a<native_state> S, class F>
-void for_each_field(S& s, const F& f) {
+SAMEBITS_HD constexpr void for_each_field(S& s, const F& f) {
   f("exponent", s.exponent);
   f("reference", s.reference);
   f("probe_age", s.probe_age);
@@ -100,33 +102,33 @@ void for_each_field(S& s, const F& f) {
 // The others under the keys of the libraries' own states.
 
 template <is_a<torch_state> S, class F>
-void for_each_field(S& s, const F& f) {
+SAMEBITS_HD constexpr void for_each_field(S& s, const F& f) {
   f("scale", s.scale);
   f("_growth_tracker", s.growth_tracker);
 }
 
 template <is_a<apex_state> S, class F>
-void for_each_field(S& s, const F& f) {
+SAMEBITS_HD constexpr void for_each_field(S& s, const F& f) {
   f("scale", s.scale);
   f("_growth_tracker", s.growth_tracker);
   f("_hysteresis_tracker", s.hysteresis_tracker);
 }
 
 template <is_a<apex_amp_state> S, class F>
-void for_each_field(S& s, const F& f) {
+SAMEBITS_HD constexpr void for_each_field(S& s, const F& f) {
   f("loss_scale", s.scale);
   f("unskipped", s.unskipped);
 }
 
 template <is_a<megatron_state> S, class F>
-void for_each_field(S& s, const F& f) {
+SAMEBITS_HD constexpr void for_each_field(S& s, const F& f) {
   f("scale", s.scale);
   f("growth_tracker", s.growth_tracker);
   f("hysteresis_tracker", s.hysteresis_tracker);
 }
 
 template <is_a<deepspeed_state> S, class F>
-void for_each_field(S& s, const F& f) {
+SAMEBITS_HD constexpr void for_each_field(S& s, const F& f) {
   f("cur_scale", s.scale);
   f("cur_iter", s.cur_iter);
   f("last_overflow_iter", s.last_overflow_iter);

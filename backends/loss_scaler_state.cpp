@@ -1,6 +1,5 @@
 // The loss scaler's checkpoints: its own text, and the state_dict of other libraries.
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -8,6 +7,7 @@
 
 #include "backends/loss_scaler_checks.hpp"
 #include "backends/loss_scaler_fields.hpp"
+#include "backends/loss_scaler_lines.hpp"
 #include "backends/loss_scaler_text.hpp"
 #include "numerics/binary64.hpp"
 #include "samebits/error.hpp"
@@ -20,55 +20,6 @@ using backends::for_each_field;
 using backends::for_each_setting;
 
 constexpr std::string_view heading = "samebits loss_scaler 1";
-
-/// Lines of a saved text: "word rest", read in order.
-class line_reader {
- public:
-  explicit line_reader(std::string_view text) : rest_(text) {}
-
-  /// The rest of the next line, which must begin with this word.
-  std::string_view after(std::string_view word) {
-    const std::string_view line = next();
-    if (line.size() <= word.size() || !line.starts_with(word) || line[word.size()] != ' ') {
-      refuse("expected \"" + std::string(word) + " ...\"");
-    }
-    return line.substr(word.size() + 1);
-  }
-  void expect(std::string_view whole) {
-    if (next() != whole) refuse("expected \"" + std::string(whole) + "\"");
-  }
-  template <class T>
-  void read(std::string_view word, T& value) {
-    if (!backends::read_value(after(word), value)) refuse("expected " + backends::expected(value));
-  }
-  [[nodiscard]] bool at(std::string_view word) const { return rest_.starts_with(word); }
-  [[nodiscard]] bool at_end() const { return rest_.empty(); }
-
-  [[noreturn]] void refuse(const std::string& why) const {
-    throw invalid_argument("loss_scaler::load: line " + std::to_string(number_) + ": " + why);
-  }
-
- private:
-  std::string_view next() {
-    ++number_;
-    const std::size_t end = rest_.find('\n');
-    if (end == std::string_view::npos) refuse("the text ends too early");
-    const std::string_view line = rest_.substr(0, end);
-    rest_.remove_prefix(end + 1);
-    return line;
-  }
-
-  std::string_view rest_;
-  int number_ = 0;
-};
-
-std::optional<scaling_policy> find_policy(std::string_view text) {
-  for (int i = 0; i < scaling_policy_count; ++i) {
-    const auto policy = static_cast<scaling_policy>(i);
-    if (name(policy) == text) return policy;
-  }
-  return std::nullopt;
-}
 
 /// Puts an entry's number into a field; false where the field cannot hold it.
 template <class T>
@@ -172,30 +123,16 @@ std::string loss_scaler::save() const {
 }
 
 std::string loss_scaler::text_of_state() const {
-  std::string text(heading);
-  text += "\npolicy " + std::string(name(policy_of(settings_))) + "\n";
-  const auto line = [&](std::string_view word, const auto& value) {
-    text += std::string(word) + " " + backends::value_text(value) + "\n";
-  };
-  std::visit([&](const auto& s) { for_each_setting(s, line); }, settings_);
-  text += "state\n";
-  std::visit([&](const auto& s) { for_each_field(s, line); }, state_);
-  line("updates", updates_);
+  std::string text = backends::policy_lines(heading, settings_, state_);
+  backends::add_line(text, "updates", updates_);
   return text;
 }
 
 loss_scaler loss_scaler::load(std::string_view text) {
-  line_reader lines(text);
-  lines.expect(heading);
-  const std::optional<scaling_policy> policy = find_policy(lines.after("policy"));
-  if (!policy) lines.refuse("that policy is not known");
-  scaling_settings settings = default_settings(*policy);
-  const auto read = [&](std::string_view word, auto& value) { lines.read(word, value); };
-  std::visit([&](auto& s) { for_each_setting(s, read); }, settings);
-  loss_scaler scaler(settings);
-  lines.expect("state");
-  std::visit([&](auto& s) { for_each_field(s, read); }, scaler.state_);
-  backends::check_state(scaler.settings_, scaler.state_);
+  backends::line_reader lines(text, "loss_scaler::load");
+  const backends::policy_text read = backends::read_policy(lines, heading);
+  loss_scaler scaler(read.settings);
+  scaler.state_ = read.state;
   lines.read("updates", scaler.updates_);
   while (lines.at("applied ")) {
     const std::string_view rest = lines.after("applied");

@@ -42,7 +42,10 @@ struct plan_data {
 /// "tensors[3] 'layer.weight'", or without a name "tensors[3]".
 std::string tensor_text(const plan_tensor& tensor, std::size_t position, const char* plan);
 
-/// What tensor_plan's constructor does; messages call the list `which`.
+/// What tensor_plan's constructor does, but for copies of the tables in device memory; messages
+/// call the list `which`.
+std::shared_ptr<plan_data> describe_plan(std::vector<plan_tensor> tensors, const char* which);
+/// What tensor_plan's constructor does.
 std::shared_ptr<const plan_data> make_plan(std::vector<plan_tensor> tensors, const char* which);
 
 struct axpby_call {

@@ -106,6 +106,14 @@ void check_overlap(const tensor_plan& out, const char* out_name, const tensor_pl
   }
 }
 
+void check_space(std::span<const matrix_view> tensors, memory_space space, const char* which) {
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    if (tensors[i].space == space) continue;
+    throw invalid_argument(tensor_text({}, i, which) + ": must lie in " +
+                           (space == memory_space::host ? "host" : "device") + " memory");
+  }
+}
+
 }  // namespace
 
 void check_plan(const tensor_plan& plan, const char* which, std::span<const format_id> among) {
@@ -115,21 +123,19 @@ void check_plan(const tensor_plan& plan, const char* which, std::span<const form
 }
 
 void check_host(std::span<const matrix_view> tensors, const char* which) {
-  for (std::size_t i = 0; i < tensors.size(); ++i) {
-    if (tensors[i].space == memory_space::host) continue;
-    throw invalid_argument(tensor_text({}, i, which) + ": must lie in host memory");
-  }
+  check_space(tensors, memory_space::host, which);
 }
 
-void check_host_list(std::span<const matrix_view> tensors, const char* which) {
-  check_host(tensors, which);
+std::shared_ptr<const plan_data> checked_list(std::span<const matrix_view> tensors,
+                                              memory_space space, const char* which) {
+  check_space(tensors, space, which);
   std::vector<plan_tensor> list;
   list.reserve(tensors.size());
   for (const matrix_view& view : tensors) {
     check_format(tensor_text({}, list.size(), which), view.format, wide_plan_formats);
     list.push_back({view});
   }
-  make_plan(std::move(list), which);
+  return describe_plan(std::move(list), which);
 }
 
 void check_written(const tensor_plan& out, const char* out_name, const tensor_plan& in,

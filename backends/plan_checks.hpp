@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <memory>
 #include <span>
 
 #include "backends/backend.hpp"
@@ -17,8 +18,10 @@ inline constexpr std::array wide_plan_formats = {format_id::fp32, format_id::fp1
 void check_plan(const tensor_plan& plan, const char* which, std::span<const format_id> among);
 /// All of them lie in host memory.
 void check_host(std::span<const matrix_view> tensors, const char* which);
-/// A list of host tensors in fp32, fp16 and bf16, as a plan may hold it.
-void check_host_list(std::span<const matrix_view> tensors, const char* which);
+/// A list of tensors in that memory in fp32, fp16 and bf16, as a plan may hold it; its description,
+/// without tables in device memory.
+std::shared_ptr<const plan_data> checked_list(std::span<const matrix_view> tensors,
+                                              memory_space space, const char* which);
 /// `out` may be written from `in`, tensor by tensor and chunk by chunk: as many tensors, with the
 /// same rows and columns, in the same memory; no tensor of out overlaps one of in, unless both are
 /// the same elements at the same position.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <span>
@@ -38,21 +39,33 @@ class fingerprint {
   std::uint64_t hash_ = 0xCBF29CE484222325u;
 };
 
-/// Throws unsupported; `call` names the function.
-inline void require_host(const communicator& ranks, std::string_view call) {
-  if (ranks.space() == memory_space::host) return;
-  throw unsupported(std::string(call) +
-                    ": this communicator works on device memory; the function needs host memory");
-}
+struct device_rank_functions;  // backends/rank_functions.hpp
+
+/// A communicator's operations on memory of the host. Where it works on device memory, words are
+/// copied there and back on its stream, and waited for.
+class host_ranks {
+ public:
+  /// Throws unsupported for a communicator on device memory where no CUDA backend can run.
+  explicit host_ranks(communicator& ranks);
+
+  [[nodiscard]] int rank() const { return ranks_.rank(); }
+  [[nodiscard]] int size() const { return ranks_.size(); }
+  void all_reduce_max(std::span<std::uint32_t> words);
+  void all_gather(std::span<const std::byte> sent, std::span<std::byte> received);
+
+ private:
+  communicator& ranks_;
+  const device_rank_functions* staged_by_ = nullptr;
+};
 
 /// The maxima of what all ranks saw.
 inline numerics::agreement_message largest_message(communicator& ranks,
                                                    const rank_observation& mine,
-                                                   std::uint32_t state, std::string_view call) {
-  require_host(ranks, call);
+                                                   std::uint32_t state) {
+  host_ranks on_host(ranks);
   auto words = std::bit_cast<std::array<std::uint32_t, numerics::agreement_words>>(
       numerics::message_of(mine, ranks.rank(), state));
-  ranks.all_reduce_max(words);
+  on_host.all_reduce_max(words);
   return std::bit_cast<numerics::agreement_message>(words);
 }
 
@@ -60,7 +73,7 @@ inline numerics::agreement_message largest_message(communicator& ranks,
 /// check() throws on a rank, every rank throws: that one what check() threw, the others rank_error.
 /// Words are read from the span after check().
 template <class Check>
-void check_together(communicator& ranks, std::string_view call, std::span<std::uint32_t> words,
+void check_together(host_ranks& ranks, std::string_view call, std::span<std::uint32_t> words,
                     const Check& check) {
   std::exception_ptr mine;
   try {

@@ -121,7 +121,7 @@ std::vector<std::uint64_t> message_of(std::span<const tree_part> parts) {
 }
 
 /// The messages of all ranks, each filled up to the longest.
-std::vector<std::uint64_t> exchanged(communicator& ranks, std::span<const tree_part> parts) {
+std::vector<std::uint64_t> exchanged(backends::host_ranks& ranks, std::span<const tree_part> parts) {
   std::vector<std::uint64_t> mine;
   std::array<std::uint32_t, 3> sizes = {};
   // In words: the longest message, and the most and fewest tensors.
@@ -229,8 +229,8 @@ std::vector<double> tree_part::subtrees() const {
 }
 
 sharded_sums sum_shards(communicator& ranks, std::span<const tree_part> parts) {
-  backends::require_host(ranks, "sum_shards()");
-  const std::vector<std::uint64_t> words = exchanged(ranks, parts);
+  backends::host_ranks on_host(ranks);
+  const std::vector<std::uint64_t> words = exchanged(on_host, parts);
   received_parts received(words, static_cast<std::size_t>(ranks.size()), parts.size());
   sharded_sums sums;
   for (std::size_t i = 0; i < parts.size(); ++i) {

@@ -99,7 +99,7 @@ void copy_to_device(plan_data& plan) {
 
 }  // namespace
 
-std::shared_ptr<const plan_data> make_plan(std::vector<plan_tensor> tensors, const char* which) {
+std::shared_ptr<plan_data> describe_plan(std::vector<plan_tensor> tensors, const char* which) {
   if (tensors.size() > std::numeric_limits<std::uint32_t>::max()) {
     throw invalid_argument(std::string(which) + ": must be fewer than 2^32, got " +
                            std::to_string(tensors.size()));
@@ -122,6 +122,11 @@ std::shared_ptr<const plan_data> make_plan(std::vector<plan_tensor> tensors, con
     plan->row_of_chunk.insert(plan->row_of_chunk.end(), numerics::chunks_of(plan->rows[i].count),
                               static_cast<std::uint32_t>(i));
   }
+  return plan;
+}
+
+std::shared_ptr<const plan_data> make_plan(std::vector<plan_tensor> tensors, const char* which) {
+  auto plan = describe_plan(std::move(tensors), which);
   if (plan->space == memory_space::device) copy_to_device(*plan);
   return plan;
 }

@@ -90,4 +90,24 @@ SAMEBITS_INLINE constexpr step_report decide(const Settings& settings,
   return report;
 }
 
+/// A step that is not decided, because the ranks' scalers are not alike: skipped, the policy's
+/// state stays as it is, and the run is to end.
+template <class State>
+SAMEBITS_INLINE constexpr step_report refused_step(resident_scaler<State>& scaler,
+                                                   const rank_observation& observed) {
+  const std::uint64_t scale = scale_bits(scaler.policy);
+  step_report report;
+  report.step = scaler.steps++;
+  report.applied_steps = scaler.applied_steps;
+  report.scale = detail::number_of(scale);
+  report.norm = detail::number_of(binary64::nan);
+  report.first_bad = observed.first_bad;
+  report.bad_rank = observed.bad_rank;
+  report.amax = observed.seen.amax;
+  report.exponent = exponent_of(scale);
+  report.stop = true;
+  report.cause = step_cause::ranks_differ;
+  return report;
+}
+
 }  // namespace samebits::numerics

@@ -6,6 +6,7 @@
 #include "backends/cuda/compute.hpp"
 #include "backends/cuda/cuda.hpp"
 #include "backends/cuda/error.hpp"
+#include "backends/cuda/gradient_reduction.hpp"
 #include "backends/cuda/plan.hpp"
 #include "backends/cuda/quantize.hpp"
 #include "backends/cuda/reductions.hpp"
@@ -76,7 +77,8 @@ const backends::backend emulated = {"cuda-emulated",
                                     &emulated_calculator,
                                     nullptr,
                                     &emulated_plans,
-                                    &emulated_reducer};
+                                    &emulated_reducer,
+                                    &emulated_ranks};
 
 const backends::backend native = {"cuda-native",
                                   "CUDA, hardware conversions where proved equal",
@@ -91,7 +93,8 @@ const backends::backend native = {"cuda-native",
                                   &native_calculator,
                                   nullptr,
                                   &native_plans,
-                                  &native_reducer};
+                                  &native_reducer,
+                                  &native_ranks};
 
 namespace {
 

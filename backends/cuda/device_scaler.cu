@@ -1,4 +1,4 @@
-// The loss scaler of a GPU: its memory, and the kernel that decides.
+// The loss scaler of a GPU: its memory, and what it enqueues.
 #include "samebits/device_scaler.hpp"
 
 #include <cuda_runtime.h>
@@ -12,71 +12,20 @@
 #include "backends/cuda/cuda.hpp"
 #include "backends/cuda/error.hpp"
 #include "backends/cuda/plan.hpp"
-#include "backends/cuda/plan_total.cuh"
+#include "backends/cuda/scaler_kernels.cuh"
 #include "backends/loss_scaler_checks.hpp"
+#include "backends/loss_scaler_fields.hpp"
+#include "backends/loss_scaler_text.hpp"
 #include "backends/plan_checks.hpp"
+#include "backends/ranks.hpp"
 #include "backends/self_test.hpp"
 #include "backends/view_checks.hpp"
 #include "numerics/binary64.hpp"
-#include "numerics/decide.hpp"
-#include "samebits/device_report.cuh"
 #include "samebits/resident_scaler.hpp"
 
 namespace samebits {
 namespace cuda {
 namespace {
-
-/// What all policies keep in device memory; their states are of different sizes.
-struct scaler_words {
-  step_report decision;
-  float scale;
-  std::uint32_t bad_loss;  ///< 1: a loss was not finite since the last decision
-};
-
-/// Where a report goes, and what it is made of besides the gradients.
-struct decision_task {
-  const tensor_statistics* tensors;
-  std::uint64_t count;
-  scaler_words* words;
-  report_slot* ring;
-  std::uint64_t capacity;
-  double max_norm;
-};
-
-template <class Sums, class Settings, class State>
-__global__ void __launch_bounds__(total_threads)
-    decide_kernel(const Settings settings, resident_scaler<State>* const scaler,
-                  const decision_task task) {
-  __shared__ total_scratch<Sums> scratch;
-  const plan_total total = total_of<Sums>(task.tensors, task.count, scratch);
-  if (threadIdx.x != 0) return;
-  rank_observation seen;
-  seen.seen.nonfinite = total.first_bad >= 0;
-  seen.seen.loss_nonfinite = task.words->bad_loss != 0;
-  seen.seen.amax = total.figures.amax;
-  seen.first_bad = total.first_bad;
-  const norm_clipping clipping = {
-      __longlong_as_double(static_cast<long long>(total.figures.squares)), task.max_norm};
-  const step_report report = numerics::decide(settings, *scaler, seen, clipping);
-  task.words->decision = report;
-  task.words->scale =
-      __uint_as_float(numerics::binary64::narrow(numerics::scale_bits(scaler->policy)));
-  task.words->bad_loss = 0;
-  device::put_report(task.ring, task.capacity, report);
-}
-
-constexpr int loss_threads = 256;
-
-__global__ void __launch_bounds__(loss_threads)
-    losses_kernel(const float* const losses, const std::int64_t count, scaler_words* const words) {
-  bool bad = false;
-  const std::int64_t step = std::int64_t{gridDim.x} * loss_threads;
-  for (std::int64_t i = std::int64_t{blockIdx.x} * loss_threads + threadIdx.x; i < count;
-       i += step) {
-    bad = bad || (__float_as_uint(losses[i]) & 0x7FFFFFFFu) >= numerics::binary32::inf;
-  }
-  if (__syncthreads_or(bad ? 1 : 0) != 0 && threadIdx.x == 0) atomicOr(&words->bad_loss, 1u);
-}
 
 /// Memory of the device or of both, freed with it.
 class allocation {
@@ -117,6 +66,19 @@ std::size_t padded(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
 template <class Settings>
 using state_of = decltype(initial_state(std::declval<const Settings&>()));
 
+std::uint32_t fingerprint_of(const scaling_settings& settings) {
+  backends::fingerprint print;
+  std::visit(
+      [&](const auto& s) {
+        print.add(name(s.policy));
+        backends::for_each_setting(s, [&](std::string_view, const auto& value) {
+          print.add(backends::value_text(value) + " ");
+        });
+      },
+      settings);
+  return print.folded();
+}
+
 device_scaler_state initial(const scaling_settings& settings) {
   return std::visit(
       [](const auto& s) {
@@ -142,6 +104,8 @@ struct device_loss_scaler::memory {
   tensor_plan plan;
   scaling_settings settings;
   double max_norm = 0;
+  std::uint32_t fingerprint = 0;  ///< of the settings
+  bool agreed = false;            ///< since the last decide()
   std::uint32_t capacity = 0;
   cuda::steps by = cuda::steps::hardware;
   cuda::plan_shape shape = cuda::plan_shape::any;
@@ -151,6 +115,26 @@ struct device_loss_scaler::memory {
   std::byte* resident = nullptr;  ///< resident_scaler of the policy
   report_slot* ring = nullptr;
   std::optional<report_reader> reader;
+
+  [[nodiscard]] cuda::decision_task task() const {
+    return {inspection.tensors, plan.size(), words, ring, capacity, max_norm};
+  }
+
+  /// Calls f(settings, resident scaler, sums) with the policy's types and the steps of the backend.
+  template <class Function>
+  void visit(const Function& f) const {
+    std::visit(
+        [&](const auto& s) {
+          using state_type = cuda::state_of<std::remove_cvref_t<decltype(s)>>;
+          auto* const at = reinterpret_cast<resident_scaler<state_type>*>(resident);
+          if (by == cuda::steps::hardware) {
+            f(s, at, cuda::hardware_sums{});
+          } else {
+            f(s, at, cuda::integer_sums{});
+          }
+        },
+        settings);
+  }
 };
 
 device_loss_scaler::device_loss_scaler(tensor_plan gradients, const scaling_settings& settings,
@@ -181,6 +165,7 @@ device_loss_scaler::device_loss_scaler(tensor_plan gradients, const scaling_sett
   m.plan = std::move(gradients);
   m.settings = settings;
   m.max_norm = options.max_norm;
+  m.fingerprint = cuda::fingerprint_of(settings);
   m.capacity = options.reports;
   m.by = &backend == &cuda::emulated ? cuda::steps::definition : cuda::steps::hardware;
   m.shape = cuda::shape_of(m.plan.data().rows);
@@ -233,31 +218,43 @@ void device_loss_scaler::inspect(void* stream) {
                                   stream);
 }
 
+void device_loss_scaler::agree(communicator& ranks) {
+  if (ranks.space() != memory_space::device) {
+    throw invalid_argument("ranks: must work on device memory");
+  }
+  memory& m = *memory_;
+  m.visit([&](const auto&, const auto* resident, auto sums) {
+    cuda::message_kernel<decltype(sums)>
+        <<<1, cuda::total_threads, 0, static_cast<cudaStream_t>(ranks.stream())>>>(
+            m.fingerprint, resident, m.task(), ranks.rank());
+  });
+  cuda::check(cudaPeekAtLastError(), "kernel of the message to other ranks");
+  numerics::agreement_message& message = m.words->agreement;  // device memory: an address alone
+  ranks.all_reduce_max({reinterpret_cast<std::uint32_t*>(&message), numerics::agreement_words});
+  m.agreed = true;
+}
+
 void device_loss_scaler::decide(void* stream) {
-  const memory& m = *memory_;
-  const cuda::decision_task task = {m.inspection.tensors, m.plan.size(), m.words, m.ring,
-                                    m.capacity,           m.max_norm};
-  const auto on = static_cast<cudaStream_t>(stream);
-  std::visit(
-      [&](const auto& settings) {
-        using settings_type = std::remove_cvref_t<decltype(settings)>;
-        using state_type = cuda::state_of<settings_type>;
-        auto* const resident = reinterpret_cast<resident_scaler<state_type>*>(m.resident);
-        if (m.by == cuda::steps::hardware) {
-          cuda::decide_kernel<cuda::hardware_sums>
-              <<<1, cuda::total_threads, 0, on>>>(settings, resident, task);
-        } else {
-          cuda::decide_kernel<cuda::integer_sums>
-              <<<1, cuda::total_threads, 0, on>>>(settings, resident, task);
-        }
-      },
-      m.settings);
+  memory& m = *memory_;
+  const auto who = m.agreed ? cuda::observer::all_ranks : cuda::observer::this_rank;
+  m.visit([&](const auto& settings, auto* resident, auto sums) {
+    cuda::decide_kernel<decltype(sums)>
+        <<<1, cuda::total_threads, 0, static_cast<cudaStream_t>(stream)>>>(settings, resident,
+                                                                           m.task(), who);
+  });
   cuda::check(cudaPeekAtLastError(), "decide kernel");
+  m.agreed = false;
 }
 
 void device_loss_scaler::step(void* stream) {
   inspect(stream);
   decide(stream);
+}
+
+void device_loss_scaler::step(communicator& ranks) {
+  inspect(ranks.stream());
+  agree(ranks);
+  decide(ranks.stream());
 }
 
 void device_loss_scaler::apply(const tensor_plan& tensors, void* stream) {
@@ -284,6 +281,10 @@ device_scaler_state device_loss_scaler::state(void* stream) const {
         return device_scaler_state{resident.policy, resident.steps, resident.applied_steps};
       },
       m.settings);
+}
+
+std::string device_loss_scaler::save(void* stream) const {
+  return samebits::save({memory_->settings, state(stream)});
 }
 
 const scaling_settings& device_loss_scaler::settings() const { return memory_->settings; }

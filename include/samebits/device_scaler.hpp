@@ -18,8 +18,10 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 
+#include "samebits/communicator.hpp"
 #include "samebits/loss_scaler.hpp"
 #include "samebits/step_report.hpp"
 #include "samebits/tensor_plan.hpp"
@@ -43,14 +45,28 @@ struct device_scaler_state {
   std::uint64_t applied_steps = 0;  ///< of them
 };
 
+/// What another device_loss_scaler continues from.
+struct device_scaler_checkpoint {
+  scaling_settings settings = native_scaling{};
+  device_scaler_state state = {};
+};
+
+/// A checkpoint as text, with settings and state by their names and numbers by their bits. Needs no
+/// GPU. Throws invalid_argument for a state that does not belong to the settings.
+std::string save(const device_scaler_checkpoint& checkpoint);
+/// Throws invalid_argument, with the line, for text that save() did not write, versions that are
+/// not known, and settings and states that no scaler can have.
+device_scaler_checkpoint load_device_scaler(std::string_view text);
+
 /// A loss scaler in device memory, for one list of gradients.
 ///
-/// inspect(), decide(), step() and apply() enqueue on a stream (cudaStream_t) and return: they do
-/// not wait, do not allocate and can be captured into a CUDA graph, whose replays give the bits of
-/// the same calls made one by one. Calls on different streams must be ordered by the caller. It
-/// keeps the plan of its gradients, whose tensors must stay where they are; a plan that apply() is
-/// captured with must live as long as the graph, and no plan may be destroyed during a capture.
-/// Neither copied nor moved: graphs hold addresses of its memory.
+/// inspect(), agree(), decide(), step() and apply() enqueue on a stream (cudaStream_t) and return:
+/// they do not wait, do not allocate and can be captured into a CUDA graph (those over ranks where
+/// the communicator can), whose replays give the bits of the same calls made one by one. Calls on
+/// different streams must be ordered by the caller. It keeps the plan of its gradients, whose
+/// tensors must stay where they are; a plan that apply() is captured with must live as long as the
+/// graph, and no plan may be destroyed during a capture. Neither copied nor moved: graphs hold
+/// addresses of its memory.
 class device_loss_scaler {
  public:
   /// Begins with the policy's initial state. Throws what check_settings throws, invalid_argument
@@ -76,10 +92,27 @@ class device_loss_scaler {
   /// Reads all gradients once. Two launches; one more where tensors are not dense and aligned to 16
   /// bytes.
   void inspect(void* stream);
-  /// Decides the step from what inspect() saw, sets the next scale and leaves a report. One launch.
+  /// For gradients or losses that are spread over ranks, between inspect() and decide(): makes what
+  /// all ranks saw of what this one did, losses included, as loss_scaler::agree does, for the next
+  /// decide(). One launch and one all_reduce_max of 32 bytes, on ranks.stream(); the host does not
+  /// wait. Every rank calls it.
+  ///
+  /// Where the ranks' scalers have different settings or states, every rank skips the step and
+  /// reports stop and step_cause::ranks_differ; the policy's state stays as it is. The same where
+  /// max_norm is finite and their norms differ: clipping needs gradients that are the same on every
+  /// rank, as reduce_gradients leaves them. Without clipping a report's norm is of the rank's own
+  /// gradients.
+  ///
+  /// Throws invalid_argument unless the communicator works on device memory, cuda_error, and what
+  /// the communicator throws.
+  void agree(communicator& ranks);
+  /// Decides the step from what inspect() saw, and after agree() from what all ranks saw; sets the
+  /// next scale and leaves a report. One launch.
   void decide(void* stream);
   /// inspect() and decide().
   void step(void* stream);
+  /// inspect(), agree() and decide() on ranks.stream().
+  void step(communicator& ranks);
   /// What was decided last, in device memory.
   [[nodiscard]] const step_report* decision() const;
   /// Multiplies every tensor of a plan by grad_mul, unless the step is skipped. One launch. Throws
@@ -93,6 +126,8 @@ class device_loss_scaler {
 
   /// The state once everything on the stream is done, for which it waits.
   [[nodiscard]] device_scaler_state state(void* stream) const;
+  /// The same with the settings as text: save() of both.
+  [[nodiscard]] std::string save(void* stream) const;
   [[nodiscard]] const scaling_settings& settings() const;
   [[nodiscard]] const tensor_plan& gradients() const;
 

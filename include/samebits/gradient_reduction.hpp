@@ -20,6 +20,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string_view>
 
 #include "samebits/communicator.hpp"
 #include "samebits/format.hpp"
@@ -41,20 +42,29 @@ struct gradient_reduction {
   /// Elements exchanged in one message at most, which bounds the memory that a call takes: at most
   /// 16 bytes for each. Never changes a bit. >= 1.
   std::int64_t elements_at_once = std::int64_t{1} << 22;
+  /// Of gradients in device memory: cuda-native or cuda-emulated; empty: the default. Never changes
+  /// a bit.
+  std::string_view backend = {};
 };
 
 /// Replaces the gradients on every rank by their sum over all ranks: the same bits on every rank,
 /// whatever the network does, and those of any other machine.
 ///
-/// Host matrices of fp32, fp16 or bf16, mixed as they come; every rank lists the same shapes and
-/// formats in the same order; no element may be in two of them. Each rank sends a contribution once
+/// Matrices of fp32, fp16 or bf16, mixed as they come, in the memory that the communicator works
+/// on; every rank lists the same shapes and formats in the same order; no element may be in two of
+/// them. Each rank sends a contribution once
 /// (all_to_all) and its share of the sums once (all_gather), whatever the number of ranks. With a
 /// single rank the gradient goes over the wire's format all the same.
 ///
 /// Throws, on every rank and before anything is written: invalid_argument on a rank whose own
 /// arguments are refused, naming the position in the list or the option, and rank_error on the
-/// others; rank_error where the ranks' lists or options differ; environment_error as tree_sum does;
-/// unsupported for a communicator on device memory.
+/// others; rank_error where the ranks' lists or options differ; environment_error as tree_sum does.
+///
+/// In device memory everything is enqueued on ranks.stream(), with workspace from its pool, and the
+/// gradients are there once that is done; only the arguments are compared, and the list described,
+/// with a message of the host, for which the call waits on the stream: it cannot be captured into a
+/// CUDA graph. Throws unsupported, before any message, where no CUDA backend can run, and
+/// cuda_error.
 void reduce_gradients(communicator& ranks, std::span<const matrix_view> gradients,
                       const gradient_reduction& how = {});
 

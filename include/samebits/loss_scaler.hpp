@@ -85,8 +85,9 @@ struct state_entry {
 unscale_report unscale(std::span<const matrix_view> tensors, float inverse_scale);
 
 /// What all ranks saw of a step together, from what each saw of its share: the same on every rank.
-/// One all_reduce_max of 32 bytes; a NaN on any rank is never dropped. Throws unsupported for a
-/// communicator on device memory: there, kernels take numerics/agreement.hpp.
+/// One all_reduce_max of 32 bytes; a NaN on any rank is never dropped. A communicator on device
+/// memory is handed a copy there, and waited for; throws unsupported where no CUDA backend can run.
+/// Without waiting: device_loss_scaler::agree.
 rank_observation agree(communicator& ranks, const rank_observation& mine);
 
 /// A loss scale that follows the gradients.

@@ -31,6 +31,9 @@ enum class step_cause : std::uint8_t {
   nan,        ///< there was a NaN
   loss,       ///< the same, and the loss had not been finite before it was scaled
   unscaled,   ///< native: the scaled gradients are finite, unscaled they overflow
+  /// The ranks' scalers had different settings or states, or clipped by different norms
+  /// (device_loss_scaler::agree).
+  ranks_differ,
 };
 
 /// What the update did to the scale.
@@ -235,6 +238,7 @@ constexpr std::string_view name(step_cause c) {
     case step_cause::nan: return "nan";
     case step_cause::loss: return "loss";
     case step_cause::unscaled: return "unscaled";
+    case step_cause::ranks_differ: return "ranks_differ";
   }
   return "?";
 }

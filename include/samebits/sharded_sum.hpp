@@ -81,7 +81,8 @@ struct sharded_sums {
 ///
 /// Two messages: 16 bytes, then per rank 16 bytes for a tensor and 8 for a subtree. Throws
 /// rank_error on every rank where parts do not fit together, naming tensor and ranks,
-/// environment_error as tree_sum does, and unsupported for a communicator on device memory.
+/// environment_error as tree_sum does. A communicator on device memory is handed copies there, and
+/// waited for; unsupported where no CUDA backend can run.
 sharded_sums sum_shards(communicator& ranks, std::span<const tree_part> parts);
 
 }  // namespace samebits

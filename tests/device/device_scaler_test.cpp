@@ -3,74 +3,25 @@
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
-#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <random>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <utility>
 #include <variant>
 #include <vector>
 
-#include "device/device_copy.hpp"
+#include "device/scaler_case.hpp"
 #include "samebits/device_scaler.hpp"
 #include "samebits/resident_scaler.hpp"
 #include "samebits/samebits.hpp"
 
 namespace samebits::support {
 namespace {
-
-using engine = std::mt19937_64;
-
-/// fp16 gradients on the host and the device: one long tensor, a short and an empty one.
-class gradients {
- public:
-  gradients() : copy_(codes_.data(), codes_.size() * 2) {}
-
-  /// Numbers that differ from step to step; sometimes one is Inf or NaN, as the scale grows more
-  /// often.
-  void draw(engine& random, double scale) {
-    for (std::uint16_t& code : codes_) code = static_cast<std::uint16_t>(random() & 0xBBFFu);
-    const bool overflow = scale > 0x1p18 && random() % 2 == 0;
-    if (overflow || random() % 40 == 0) {
-      codes_[random() % codes_.size()] = random() % 4 == 0 ? 0x7FFF : 0xFC00;
-    }
-    check_cuda(cudaMemcpy(copy_.data(), codes_.data(), codes_.size() * 2, cudaMemcpyHostToDevice),
-               "gradients to the device");
-  }
-  void download() { copy_.copy_back(); }
-
-  [[nodiscard]] tensor_plan on_host() { return plan(codes_.data(), memory_space::host); }
-  [[nodiscard]] tensor_plan on_device() {
-    return plan(static_cast<std::uint16_t*>(copy_.data()), memory_space::device);
-  }
-  std::vector<std::uint16_t>& codes() { return codes_; }
-
- private:
-  static tensor_plan plan(std::uint16_t* first, memory_space space) {
-    const auto tensor = [&](std::int64_t at, std::int64_t count) {
-      return matrix_view{
-          count == 0 ? nullptr : first + at, format_id::fp16, 1, count, count, 1, space};
-    };
-    const matrix_view views[] = {tensor(0, 20'000), tensor(0, 0), tensor(20'000, 24)};
-    return tensor_plan(std::span<const matrix_view>(views));
-  }
-
-  std::vector<std::uint16_t> codes_ = std::vector<std::uint16_t>(20'024);
-  guarded_copy copy_;
-};
-
-auto fields(const step_report& r) {
-  return std::tuple(r.step, r.applied_steps, std::bit_cast<std::uint64_t>(r.scale),
-                    std::bit_cast<std::uint64_t>(r.norm), r.first_bad, r.bad_rank,
-                    std::bit_cast<std::uint32_t>(r.grad_mul), r.amax, r.exponent, r.applied, r.stop,
-                    static_cast<int>(r.cause), static_cast<int>(r.change));
-}
 
 /// The same scaler on the host.
 template <class Settings>
@@ -94,13 +45,6 @@ class host_scaler {
   resident_scaler<decltype(initial_state(std::declval<const Settings&>()))> scaler_;
   double max_norm_;
 };
-
-template <class T>
-T downloaded(const T* device) {
-  T value;
-  check_cuda(cudaMemcpy(&value, device, sizeof(T), cudaMemcpyDeviceToHost), "from the device");
-  return value;
-}
 
 class DeviceScaler : public ::testing::TestWithParam<std::string_view> {
  protected:
@@ -217,6 +161,33 @@ TEST_P(DeviceScaler, ResumesWithTheBitsOfNoInterruption) {
   }
   EXPECT_THROW(device_loss_scaler(g.on_device(), torch_scaling{}, kept, options()),
                invalid_argument);
+}
+
+TEST_P(DeviceScaler, ResumesFromItsText) {
+  engine random(19);
+  gradients g;
+  torch_scaling settings;
+  settings.growth_interval = 7;
+  device_loss_scaler whole(g.on_device(), settings, options());
+  auto resumed = std::make_unique<device_loss_scaler>(g.on_device(), settings, options());
+  for (int i = 0; i < 100; ++i) {
+    g.draw(random, static_cast<double>(downloaded(whole.scale())));
+    check_cuda(cudaDeviceSynchronize(), "gradients to the device");
+    const std::string text = resumed->save(stream_);
+    const device_scaler_checkpoint read = load_device_scaler(text);
+    ASSERT_EQ(read.state.steps, static_cast<std::uint64_t>(i));
+    resumed =
+        std::make_unique<device_loss_scaler>(g.on_device(), read.settings, read.state, options());
+    ASSERT_EQ(resumed->save(stream_), text);
+    whole.step(stream_);
+    resumed->step(stream_);
+    wait();
+    const auto expected = whole.poll();
+    const auto got = resumed->poll();
+    ASSERT_TRUE(expected.has_value() && got.has_value());
+    ASSERT_EQ(fields(*got), fields(*expected)) << "step " << i;
+  }
+  EXPECT_EQ(resumed->save(stream_), whole.save(stream_));
 }
 
 TEST_P(DeviceScaler, BlamesALossOnlyOnce) {

@@ -31,6 +31,7 @@ function(samebits_add_cuda_library)
     backends/cuda/cuda.cu
     backends/cuda/dense_layout.cu
     backends/cuda/device_scaler.cu
+    backends/cuda/gradient_reduction.cu
     backends/cuda/memory.cu
     backends/cuda/native/block_tiles.cu
     backends/cuda/native/compute.cu
@@ -47,6 +48,7 @@ function(samebits_add_cuda_library)
     backends/cuda/plan_inspect.cu
     backends/cuda/quantize.cu
     backends/cuda/quantize_list.cu
+    backends/cuda/ranks.cu
     backends/cuda/reductions.cu
     backends/cuda/self_test.cu
     backends/cuda/statistics.cu)

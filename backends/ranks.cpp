@@ -1,0 +1,29 @@
+// host_ranks: what a communicator does for words of the host, wherever it works.
+#include "backends/ranks.hpp"
+
+#include "backends/backend.hpp"
+#include "backends/rank_functions.hpp"
+
+namespace samebits::backends {
+
+host_ranks::host_ranks(communicator& ranks) : ranks_(ranks) {
+  if (ranks.space() == memory_space::host) return;
+  staged_by_ = resolve({}, memory_space::device, [](const backend& b) {
+                 return b.device_ranks != nullptr;
+               }).device_ranks;
+  if (staged_by_ == nullptr) {
+    throw unsupported("a communicator on device memory needs a CUDA backend that has ranks");
+  }
+}
+
+void host_ranks::all_reduce_max(std::span<std::uint32_t> words) {
+  if (staged_by_ != nullptr) return staged_by_->all_reduce_max(ranks_, words);
+  ranks_.all_reduce_max(words);
+}
+
+void host_ranks::all_gather(std::span<const std::byte> sent, std::span<std::byte> received) {
+  if (staged_by_ != nullptr) return staged_by_->all_gather(ranks_, sent, received);
+  ranks_.all_gather(sent, received);
+}
+
+}  // namespace samebits::backends

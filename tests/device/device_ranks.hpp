@@ -1,0 +1,61 @@
+// Ranks on device memory, played in one process: each on a stream of its own, of which none waits
+// for the host.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "samebits/communicator.hpp"
+
+namespace samebits::support {
+
+inline constexpr int most_device_ranks = 8;
+
+/// The streams of some ranks, and events that order them.
+class device_streams {
+ public:
+  device_streams();
+  ~device_streams();
+  device_streams(const device_streams&) = delete;
+  device_streams& operator=(const device_streams&) = delete;
+
+  [[nodiscard]] cudaStream_t stream(int rank) const { return streams_[rank]; }
+  /// Marks what has been enqueued on a rank's stream, before or after an operation.
+  void mark(int rank, bool after) const;
+  /// Makes what follows on a rank's stream wait for the marks of `count` ranks.
+  void wait_for_all(int rank, int count, bool after) const;
+  /// Until everything on the streams is done.
+  void synchronize() const;
+
+ private:
+  cudaStream_t streams_[most_device_ranks] = {};
+  cudaEvent_t before_[most_device_ranks] = {};
+  cudaEvent_t after_[most_device_ranks] = {};
+};
+
+/// Runs body(ranks) for each of `count` ranks on a thread of its own, as testkit::play_ranks does,
+/// on device memory; waits for the streams in the end. Throws what that throws.
+void play_device_ranks(const device_streams& streams, int count,
+                       const std::function<void(communicator&)>& body);
+
+/// Ranks of one thread, which calls all_reduce_max for rank 0, 1, ... in turn: all are done on the
+/// streams once the last has been called. Nothing else; with it all ranks' steps can be captured
+/// into one graph.
+class lockstep_ranks {
+ public:
+  lockstep_ranks(const device_streams& streams, int count);
+  ~lockstep_ranks();
+  communicator& operator[](int rank) const;
+
+ private:
+  class member;
+  std::vector<std::unique_ptr<member>> members_;
+};
+
+}  // namespace samebits::support

@@ -1,0 +1,230 @@
+// reduce_gradients() and the small messages on device memory against the same ranks on the host:
+// any lists, formats, strides, wires and cuts.
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <random>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "device/device_copy.hpp"
+#include "device/device_ranks.hpp"
+#include "samebits/samebits.hpp"
+#include "samebits/sharded_sum.hpp"
+#include "samebits/testkit/ranks.hpp"
+#include "support/property.hpp"
+#include "support/reduction_case.hpp"
+
+namespace samebits::support {
+namespace {
+
+class ReductionOnDevice : public ::testing::TestWithParam<std::string_view> {
+ protected:
+  void SetUp() override { initialize(GetParam()); }
+
+  /// The memory of all ranks after the call on device memory, gaps and guards included.
+  std::vector<reduction_image> reduced_on_device(reduction_case c) const {
+    c.how.backend = GetParam();
+    std::vector<reduction_image> images(static_cast<std::size_t>(c.ranks));
+    play_device_ranks(streams_, c.ranks, [&](communicator& ranks) {
+      std::vector<reduction_buffer> buffers;
+      for (const reduction_tensor& t : c.tensors) buffers.emplace_back(t, ranks.rank());
+      std::vector<std::unique_ptr<guarded_copy>> copies;
+      std::vector<matrix_view> views;
+      for (const reduction_buffer& b : buffers) {
+        copies.push_back(std::make_unique<guarded_copy>(b.bytes.data(), b.bytes.size()));
+        views.push_back(copies.back()->placed(b.view));
+      }
+      // Copies from pageable memory may still be on their way, which the ranks' streams ignore.
+      check_cuda(cudaStreamSynchronize(nullptr), "gradients to the device");
+      reduce_gradients(ranks, views, c.how);
+      check_cuda(cudaStreamSynchronize(static_cast<cudaStream_t>(ranks.stream())), "reduction");
+      for (std::size_t i = 0; i < buffers.size(); ++i) {
+        copies[i]->copy_back();
+        images[static_cast<std::size_t>(ranks.rank())].push_back(std::move(buffers[i].bytes));
+      }
+    });
+    return images;
+  }
+
+  void expect_host_bits(const reduction_case& c) {
+    const auto wanted = reduced_on_host(c, testkit::play_ranks);
+    const auto got = reduced_on_device(c);
+    for (std::size_t rank = 0; rank < wanted.size(); ++rank) {
+      for (std::size_t t = 0; t < c.tensors.size(); ++t) {
+        if (got[rank][t] == wanted[rank][t]) continue;
+        RC_LOG() << c << " rank " << rank << " tensor " << t;
+        RC_FAIL("other bits than on the host");
+      }
+    }
+    ++lists_;
+    for (const reduction_tensor& t : c.tensors) {
+      elements_ += t.rows * t.cols * static_cast<std::int64_t>(c.ranks);
+    }
+  }
+
+  void TearDown() override {
+    if (lists_ != 0) {
+      std::printf("%s: %d lists, %lld elements over ranks compared\n",
+                  std::string(GetParam()).c_str(), lists_, static_cast<long long>(elements_));
+    }
+  }
+
+  device_streams streams_;
+  int lists_ = 0;
+  std::int64_t elements_ = 0;
+};
+
+TEST_P(ReductionOnDevice, ShortListsHaveTheBitsOfTheHost) {
+  expect_holds("reduced on a device", 600, [&] {
+    const auto seed = *rc::gen::arbitrary<std::uint64_t>();
+    std::mt19937_64 random(seed);
+    const int ranks = 1 + static_cast<int>(random() % most_device_ranks);
+    const int tensors = static_cast<int>(random() % 6);
+    reduction_case c =
+        draw_reduction(random(), ranks, tensors, 1 + static_cast<int>(random() % 40));
+    if (random() % 4 != 0) c.how.elements_at_once += 100;  // few messages, mostly
+    expect_host_bits(c);
+  });
+}
+
+TEST_P(ReductionOnDevice, LongListsHaveTheBitsOfTheHost) {
+  expect_holds("long lists reduced on a device", 60, [&] {
+    const auto seed = *rc::gen::arbitrary<std::uint64_t>();
+    std::mt19937_64 random(seed);
+    const int ranks = 1 + static_cast<int>(random() % most_device_ranks);
+    reduction_case c = draw_reduction(random(), ranks, 3, 5000);
+    constexpr std::array<std::int64_t, 5> cuts = {4095, 4096, 5001, 1 << 14, 1 << 22};
+    c.how.elements_at_once = cuts[random() % cuts.size()];
+    expect_host_bits(c);
+  });
+}
+
+TEST_P(ReductionOnDevice, EveryWireFormatAndMathsHasTheBitsOfTheHost) {
+  expect_holds("every combination", 1, [&] {
+    std::uint64_t seed = 1;
+    for (const format_id wire :
+         {format_id::fp32, format_id::fp16, format_id::bf16, format_id::e4m3, format_id::e5m2}) {
+      const int maths = storage_bytes(wire) == 1 ? scale_math_count : 1;
+      for (int math = 0; math < maths; ++math) {
+        for (const rounding round : {rounding::nearest_even, rounding::stochastic}) {
+          reduction_case c = draw_reduction(seed, 1 + static_cast<int>(seed % 8), 6, 40);
+          c.how.wire = wire;
+          c.how.math = static_cast<scale_math>(math);
+          c.how.round = round;
+          c.how.elements_at_once = 500;
+          expect_host_bits(c);
+          ++seed;
+        }
+      }
+    }
+  });
+}
+
+TEST_P(ReductionOnDevice, RefusalsReachEveryRank) {
+  std::vector<std::uint16_t> codes(100);
+  std::array<int, 3> thrown = {};
+  play_device_ranks(streams_, 3, [&](communicator& ranks) {
+    const guarded_copy copy(codes.data(), codes.size() * 2);
+    check_cuda(cudaStreamSynchronize(nullptr), "gradients to the device");
+    // Rank 1 hands in the host's.
+    const matrix_view host = view_of_codes(format_id::bf16, codes.data(), 1, 100);
+    const matrix_view views[] = {ranks.rank() == 1 ? host : copy.placed(host)};
+    const auto mine = static_cast<std::size_t>(ranks.rank());
+    try {
+      reduce_gradients(ranks, views, {.backend = GetParam()});
+    } catch (const rank_error&) {
+      thrown[mine] = 1;
+    } catch (const invalid_argument&) {
+      thrown[mine] = 2;
+    }
+    const matrix_view other[] = {
+        copy.placed(view_of_codes(format_id::bf16, codes.data(), 1, ranks.rank() == 2 ? 99 : 100))};
+    EXPECT_THROW(reduce_gradients(ranks, other, {.backend = GetParam()}), rank_error);
+    EXPECT_THROW(reduce_gradients(ranks, other, {.backend = "reference"}), invalid_argument);
+  });
+  EXPECT_EQ(thrown, (std::array<int, 3>{1, 2, 1}));
+}
+
+rank_observation drawn_observation(std::uint64_t seed, int rank) {
+  std::mt19937_64 random(seed * 64 + static_cast<std::uint64_t>(rank));
+  rank_observation o;
+  o.seen.nonfinite = random() % 8 == 0;
+  o.seen.loss_nonfinite = random() % 8 == 0;
+  o.seen.unscaled_nonfinite = random() % 8 == 0;
+  o.seen.amax = random() % 4 == 0 ? amax_unknown : static_cast<std::uint32_t>(random());
+  o.first_bad = random() % 2 == 0 ? -1 : static_cast<std::int64_t>(random() % 100);
+  return o;
+}
+
+TEST_P(ReductionOnDevice, MessagesOfTheHostAreStaged) {
+  int different = 0;
+  for (int n = 1; n <= most_device_ranks; ++n) {
+    for (std::uint64_t seed = 0; seed < 20; ++seed) {
+      rank_observation expected;
+      testkit::play_ranks(n, [&](communicator& ranks) {
+        const auto all = agree(ranks, drawn_observation(seed, ranks.rank()));
+        if (ranks.rank() == 0) expected = all;
+      });
+      play_device_ranks(streams_, n, [&](communicator& ranks) {
+        const auto got = agree(ranks, drawn_observation(seed, ranks.rank()));
+        EXPECT_EQ(got.seen.nonfinite, expected.seen.nonfinite);
+        EXPECT_EQ(got.seen.loss_nonfinite, expected.seen.loss_nonfinite);
+        EXPECT_EQ(got.seen.unscaled_nonfinite, expected.seen.unscaled_nonfinite);
+        EXPECT_EQ(got.seen.amax, expected.seen.amax);
+        EXPECT_EQ(got.first_bad, expected.first_bad);
+        EXPECT_EQ(got.bad_rank, expected.bad_rank);
+      });
+      different += expected.bad_rank > 0 ? 1 : 0;
+    }
+  }
+  EXPECT_GT(different, 5);
+}
+
+TEST_P(ReductionOnDevice, ScalersAndShardsWorkOverDeviceMemory) {
+  std::mt19937_64 random(3);
+  std::vector<double> leaves(5 * chunk_leaves + 17);
+  for (double& x : leaves) x = static_cast<double>(random() % 1000) * 0x1p-7 - 3.3;
+  tree_sum whole;
+  whole.add_squares(leaves);
+  for (const int n : {1, 2, 3, 5}) {
+    play_device_ranks(streams_, n, [&](communicator& ranks) {
+      const std::size_t chunks = 6;
+      const auto cut = [&](int rank) {
+        const std::size_t at =
+            chunks * static_cast<std::size_t>(rank) / static_cast<std::size_t>(n);
+        return std::min(at * chunk_leaves, leaves.size());
+      };
+      tree_part part(cut(ranks.rank()));
+      const std::span<const double> all(leaves);
+      part.add_squares(all.subspan(cut(ranks.rank()), cut(ranks.rank() + 1) - cut(ranks.rank())));
+      const sharded_sums sums = sum_shards(ranks, {&part, 1});
+      EXPECT_EQ(std::bit_cast<std::uint64_t>(sums.of_tensors[0]),
+                std::bit_cast<std::uint64_t>(whole.value()));
+      loss_scaler scaler;
+      scaler.observe({.nonfinite = ranks.rank() == n - 1, .amax = 0x3F800000u});
+      EXPECT_EQ(scaler.agree(ranks).bad_rank, n - 1);
+      EXPECT_FALSE(scaler.step([] {}));
+      scaler.update();
+    });
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends, ReductionOnDevice,
+                         ::testing::Values(std::string_view("cuda-emulated"),
+                                           std::string_view("cuda-native")),
+                         [](const auto& tested) {
+                           return tested.param == "cuda-native" ? std::string("Native")
+                                                                : std::string("Emulated");
+                         });
+
+}  // namespace
+}  // namespace samebits::support
