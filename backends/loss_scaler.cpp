@@ -108,8 +108,7 @@ rank_observation loss_scaler::agree(communicator& ranks, std::string_view optimi
   mine.seen.loss_nonfinite = loss_nonfinite_;
   backends::fingerprint state;
   state.add(text_of_state());
-  const numerics::agreement_message all =
-      backends::largest_message(ranks, mine, state.folded());
+  const numerics::agreement_message all = backends::largest_message(ranks, mine, state.folded());
   if (!numerics::states_agree(all)) {
     throw rank_error(
         "loss_scaler: agree(): the ranks' scalers differ in settings, state or the number of "

@@ -123,6 +123,10 @@ for tool in memcheck racecheck initcheck; do
     "$build/tests/device/device_reductions_test" --gtest_filter='*Formats*:*Nothing*:*Captured*'
   part "${tool}_device_scaler" "$sanitizer" --tool "$tool" --error-exitcode 1 \
     "$build/tests/device/device_device_scaler_test" --gtest_filter='*ThreeLaunches*:*Applies*:*Loss*'
+  part "${tool}_gradient_reduction" "$sanitizer" --tool "$tool" --error-exitcode 1 \
+    "$build/tests/device/device_gradient_reduction_test" --gtest_filter='*EveryWire*:*Staged*'
+  part "${tool}_scaler_ranks" "$sanitizer" --tool "$tool" --error-exitcode 1 \
+    "$build/tests/device/device_scaler_ranks_test" --gtest_filter='*Differ*:*OneGraph*'
 done
 
 part copy_and_conversions "$build/tools/bench/gpu_bench"

@@ -9,8 +9,8 @@
 #include "backends/cuda/codes.cuh"
 #include "backends/cuda/convert_ops.cuh"
 #include "backends/cuda/error.hpp"
-#include "backends/cuda/plan_launch.cuh"
 #include "backends/cuda/gradient_reduction_steps.cuh"
+#include "backends/cuda/plan_launch.cuh"
 #include "numerics/sum_tree.hpp"
 
 namespace samebits::cuda {
