@@ -150,6 +150,28 @@ TEST(Decide, ASumThatIsNotFiniteSkips) {
 }
 
 /// A maximum of -0 is one of 0: everything is clipped away.
+TEST(Decide, ARefusedStepChangesTheCountAlone) {
+  resident_scaler<torch_state> scaler = {{.scale = 0x1.8p+5f, .growth_tracker = 7}, 30, 20};
+  rank_observation seen = {.seen = {.nonfinite = true, .amax = inf_bits}, .first_bad = 4};
+  seen.bad_rank = 2;
+  const step_report r = numerics::refused_step(scaler, seen);
+  EXPECT_EQ(scaler.policy, (torch_state{.scale = 0x1.8p+5f, .growth_tracker = 7}));
+  EXPECT_EQ(scaler.steps, 31u);
+  EXPECT_EQ(scaler.applied_steps, 20u);
+  EXPECT_EQ(r.step, 30u);
+  EXPECT_EQ(r.applied_steps, 20u);
+  EXPECT_EQ(r.scale, 48.0);
+  EXPECT_EQ(r.exponent, 5);
+  EXPECT_TRUE(std::isnan(r.norm));
+  EXPECT_EQ(r.first_bad, 4);
+  EXPECT_EQ(r.bad_rank, 2);
+  EXPECT_EQ(r.grad_mul, 0.0f);
+  EXPECT_FALSE(r.applied);
+  EXPECT_TRUE(r.stop);
+  EXPECT_EQ(r.cause, step_cause::ranks_differ);
+  EXPECT_EQ(r.change, scale_change::kept);
+}
+
 TEST(Decide, MaxNormHasNoSign) {
   const native_scaling settings = {};
   for (const double max_norm : {0.0, -0.0}) {

@@ -236,6 +236,7 @@ TEST(ReduceGradients, WhatOneRankMayNotPassAllRefuse) {
   expect_refused(call({view_of(x), view_of(x)}), "worked on twice");
   expect_refused(call({view_of(x)}, {.wire = format_id::fp64}), "how.wire");
   expect_refused(call({view_of(x)}, {.round = rounding::upward}), "how.round");
+  expect_refused(call({view_of(x)}, {.backend = "cuda-native"}), "how.backend");
   expect_refused(call({view_of(x)}, {.factor = inf}), "how.factor");
   expect_refused(call({view_of(x)}, {.factor = nan_value}), "how.factor");
   expect_refused(call({view_of(x)}, {.elements_at_once = 0}), "how.elements_at_once");
