@@ -69,7 +69,7 @@ struct backend {
   const device_plan_kernels* device_plans = nullptr;  ///< device backends; the same
   const reducer* reduces = nullptr;                   ///< null where it has no reductions
   const matrix_multiplier* multiplies = nullptr;      ///< host backends; null where it has none
-  const device_rank_functions* device_ranks = nullptr;  ///< the same
+  const device_rank_functions* device_ranks = nullptr;  ///< device backends; the same
 };
 
 /// For backends that lack nothing.

@@ -78,6 +78,7 @@ const backends::backend emulated = {"cuda-emulated",
                                     nullptr,
                                     &emulated_plans,
                                     &emulated_reducer,
+                                    nullptr,
                                     &emulated_ranks};
 
 const backends::backend native = {"cuda-native",
@@ -94,6 +95,7 @@ const backends::backend native = {"cuda-native",
                                   nullptr,
                                   &native_plans,
                                   &native_reducer,
+                                  nullptr,
                                   &native_ranks};
 
 namespace {
