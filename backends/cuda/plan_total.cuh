@@ -1,6 +1,7 @@
 // What tensors have together: counts and maxima of a block's threads, and the sum over tensors.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "backends/cuda/plan_tree.cuh"
@@ -30,7 +31,9 @@ __device__ __forceinline__ void store(tensor_statistics& out, const joined_figur
   out.inf = f.inf;
   out.zeros = f.zeros;
   out.subnormals = f.subnormals;
-  out.amax = f.amax;
+  // With the four bytes behind it, which are copied to the host as well.
+  static_assert(offsetof(tensor_statistics, squares) == offsetof(tensor_statistics, amax) + 8);
+  *reinterpret_cast<std::uint64_t*>(&out.amax) = f.amax;
   out.squares = __longlong_as_double(static_cast<long long>(f.squares));
 }
 
