@@ -11,6 +11,7 @@
 #include "numerics/encode.hpp"
 #include "numerics/layout.hpp"
 #include "numerics/number.hpp"
+#include "numerics/round.hpp"
 #include "numerics/word.hpp"
 #include "samebits/format.hpp"
 #include "samebits/rounding.hpp"
@@ -27,12 +28,15 @@ struct accumulate_rule {
   int products;
   int group;
   int alignment_bits;
+  rounding cut;    ///< of terms; toward zero in every row
+  rounding round;  ///< of a step's sum into the result
   int floor;
   /// Subnormal operands take this exponent; where it is below the format's own they are normalized
   /// down to it.
   int least_exponent_a;
   int least_exponent_b;
-  tensor_path path;
+  sum_place place;
+  product_order order;
 };
 
 /// The rule of a row for operands of its kind. result: fp32 or fp16. products: the row's or its
@@ -51,15 +55,18 @@ SAMEBITS_INLINE constexpr accumulate_rule accumulate_rule_of(const tensor_arithm
     r.rounded.mantissa_bits = row.fraction_bits;
   }
   r.products = products;
-  const int most = row.path == tensor_path::by_fp16 ? products / 2 : products;
+  const bool by_fp16 = row.path == tensor_path::by_fp16;
+  const int most = by_fp16 ? products / 2 : products;
   r.group = row.group < most ? row.group : most;
   r.alignment_bits = row.alignment_bits;
+  r.cut = rounding::toward_zero;
+  r.round = wide ? rounding::toward_zero : rounding::nearest_even;
   r.floor = wide ? row.floor_fp32 : row.floor_fp16;
   const int fp16_least = min_exponent(spec_of(format_id::fp16));
-  const bool by_fp16 = row.path == tensor_path::by_fp16;
   r.least_exponent_a = by_fp16 ? fp16_least : min_exponent(r.a);
   r.least_exponent_b = by_fp16 ? fp16_least : min_exponent(r.b);
-  r.path = row.path;
+  r.place = by_fp16 ? sum_place::last_addition : sum_place::first_step;
+  r.order = by_fp16 ? product_order::pairs_of_four : product_order::consecutive;
   return r;
 }
 
@@ -121,16 +128,26 @@ SAMEBITS_INLINE constexpr void see_product(special_terms& s, const tensor_operan
   }
 }
 
-/// significand * 2^up, cut to an integer toward zero, with its sign.
-SAMEBITS_INLINE constexpr std::int64_t cut_term(std::uint64_t significand, int up, bool negative) {
-  if (significand == 0 || up <= -64) return 0;
-  const auto cut = static_cast<std::int64_t>(up >= 0 ? significand << up : significand >> -up);
-  return negative ? -cut : cut;
+/// significand * 2^up, cut to an integer, with its sign.
+SAMEBITS_INLINE constexpr std::int64_t cut_term(std::uint64_t significand, int up, bool negative,
+                                                rounding cut) {
+  if (significand == 0) return 0;
+  std::uint64_t kept = 0;
+  if (up >= 0) {
+    kept = significand << up;
+  } else if (cut == rounding::toward_zero) {
+    kept = up <= -64 ? 0 : significand >> -up;
+  } else {
+    const auto down = static_cast<std::uint64_t>(-up);
+    kept = round_shift<std::uint64_t>(cut, significand, down, negative, 0).q;
+  }
+  const auto magnitude = static_cast<std::int64_t>(kept);
+  return negative ? -magnitude : magnitude;
 }
 
 /// The index of the product that a unit takes at a position.
 SAMEBITS_INLINE constexpr int product_at(const accumulate_rule& r, int position) {
-  if (r.path == tensor_path::fused) return position;
+  if (r.order == product_order::consecutive) return position;
   const int half = r.products / 2;
   const int within = position < half ? position : position - half;
   return within / 2 * 4 + within % 2 + (position < half ? 0 : 2);
@@ -143,9 +160,7 @@ SAMEBITS_INLINE constexpr std::uint32_t round_sum(const accumulate_rule& r, std:
   if (sum == 0) return 0;
   const bool negative = sum < 0;
   const auto magnitude = static_cast<std::uint64_t>(negative ? -sum : sum);
-  const bool wide = r.result.storage_bits == 32;
-  const cast_rule rule = {wide ? rounding::toward_zero : rounding::nearest_even};
-  const auto x = encode_scaled(r.rounded, rule, negative, magnitude, exponent, 0);
+  const auto x = encode_scaled(r.rounded, cast_rule{r.round}, negative, magnitude, exponent, 0);
   const auto sign = negative ? static_cast<std::uint32_t>(sign_mask(r.result)) : 0u;
   if (x.overflow) return static_cast<std::uint32_t>(inf_code(r.result)) | sign;
   const auto code = static_cast<std::uint32_t>(x.code);
@@ -182,14 +197,14 @@ SAMEBITS_HD constexpr std::uint32_t accumulate_step(const accumulate_rule& r,
   // Terms in units of 2^(top - alignment_bits).
   const int up = r.alignment_bits - top;
   const int up_product = up - r.a.mantissa_bits - r.b.mantissa_bits;
-  std::int64_t sum =
-      cut_term(start.significand, up - r.result.mantissa_bits + start.exponent, start.negative);
+  std::int64_t sum = cut_term(start.significand, up - r.result.mantissa_bits + start.exponent,
+                              start.negative, r.cut);
   for (int i = 0; i < r.group; ++i) {
     const int k = product_at(r, from + i);
     if (k >= count) continue;
     const std::uint64_t product = std::uint64_t{a[k].significand} * b[k].significand;
     sum += cut_term(product, up_product + a[k].exponent + b[k].exponent,
-                    a[k].negative != b[k].negative);
+                    a[k].negative != b[k].negative, r.cut);
   }
   return round_sum(r, sum, -up);
 }
@@ -206,11 +221,12 @@ SAMEBITS_INLINE constexpr std::uint32_t add_nearest(const format_spec& f, std::u
 SAMEBITS_HD constexpr std::uint32_t accumulate(const accumulate_rule& r, const tensor_operand* a,
                                                const tensor_operand* b, int count,
                                                std::uint32_t c) {
-  std::uint32_t sum = r.path == tensor_path::by_fp16 ? 0u : c;
+  const bool late = r.place == sum_place::last_addition;
+  std::uint32_t sum = late ? 0u : c;
   for (int from = 0; from < r.products; from += r.group) {
     sum = accumulate_step(r, a, b, count, from, sum);
   }
-  return r.path == tensor_path::by_fp16 ? add_nearest(r.result, c, sum) : sum;
+  return late ? add_nearest(r.result, c, sum) : sum;
 }
 
 }  // namespace samebits::numerics

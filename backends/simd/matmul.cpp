@@ -93,7 +93,7 @@ class panel_worker {
     row_ = first_row;
     count_ = std::min(strip_rows, call_.d.rows - first_row);
     start();
-    const bool late = call_.unit.path == tensor_path::by_fp16;
+    const bool late = call_.unit.place == sum_place::last_addition;
     const std::int64_t per_instruction = steps_.steps_per_instruction();
     const std::int64_t promotion =
         call_.sum.promotion == 0 ? 0 : call_.sum.promotion / steps_.group;
@@ -120,9 +120,9 @@ class panel_worker {
     for (sums* all : {&step_sums_, &late_sums_, &promoted_})
       std::fill(all->begin(), all->end(), 0u);
     if (!has_first_addend(call_)) return;
-    sums& outermost = call_.sum.promotion != 0                  ? promoted_
-                      : call_.unit.path == tensor_path::by_fp16 ? late_sums_
-                                                                : step_sums_;
+    sums& outermost = call_.sum.promotion != 0                       ? promoted_
+                      : call_.unit.place == sum_place::last_addition ? late_sums_
+                                                                     : step_sums_;
     for (std::int64_t r = 0; r < count_; ++r) {
       for (std::int64_t c = 0; c < columns_here(); ++c) {
         outermost[static_cast<std::size_t>(r * steps_.columns + c)] =

@@ -114,6 +114,18 @@ enum class tensor_path : std::uint8_t {
   by_fp16,
 };
 
+/// Where the sum so far enters an instruction.
+enum class sum_place : std::uint8_t {
+  first_step,     ///< as a term of it
+  last_addition,  ///< by an IEEE addition, to nearest even, after the last step
+};
+
+/// Which products make a step.
+enum class product_order : std::uint8_t {
+  consecutive,
+  pairs_of_four,  ///< those whose index modulo 4 is 0 or 1 come first, then the others
+};
+
 /// One row.
 struct tensor_arithmetic {
   tensor_unit unit;

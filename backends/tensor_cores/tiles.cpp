@@ -1,0 +1,82 @@
+// Draws tiles.
+#include "backends/tensor_cores/tiles.hpp"
+
+#include <algorithm>
+#include <thread>
+
+#include "backends/tensor_cores/instructions.hpp"
+#include "samebits/format.hpp"
+
+namespace samebits::backends::tensor_cores {
+namespace {
+
+void put_line(std::uint32_t* line, int bits, const std::uint32_t* codes, int count) {
+  const int per_word = 32 / bits;
+  for (int k = 0; k < count; ++k) line[k / per_word] |= codes[k] << (k % per_word * bits);
+}
+
+void draw_tile(instruction what, family how, std::uint64_t seed, drawn_tiles& tiles,
+               std::size_t tile) {
+  const shape s = shape_of(what);
+  word_stream words(seed);
+  const auto rows = static_cast<std::size_t>(rows_of(what));
+  constexpr std::size_t columns = tile_columns;
+  for (std::size_t r = 0; r < rows; ++r) {
+    const case_codes x = draw_case(s, how, words);
+    put_line(&tiles.a[(tile * rows + r) * line_words], spec_of(s.a).storage_bits, x.a.data(),
+             s.products);
+    if (r < columns) {
+      put_line(&tiles.b[(tile * columns + r) * line_words], spec_of(s.b).storage_bits, x.b.data(),
+               s.products);
+    }
+    for (std::size_t c = 0; c < columns; ++c) {
+      const bool of_case = c == r % columns;
+      tiles.c[(tile * rows + r) * columns + c] = of_case ? x.c : draw_case(s, how, words).c;
+    }
+  }
+}
+
+}  // namespace
+
+drawn_tiles draw_tiles(instruction what, family how, std::uint64_t seed, std::uint32_t tiles) {
+  const std::size_t n = tiles;
+  const auto m = static_cast<std::size_t>(rows_of(what));
+  drawn_tiles drawn{std::vector<std::uint32_t>(n * m * line_words),
+                    std::vector<std::uint32_t>(n * tile_columns * line_words),
+                    std::vector<std::uint32_t>(n * m * tile_columns)};
+  const unsigned workers = std::max(1u, std::thread::hardware_concurrency());
+  std::vector<std::jthread> threads;
+  for (unsigned w = 0; w < workers; ++w) {
+    threads.emplace_back([&, w] {
+      for (std::size_t t = w; t < n; t += workers) {
+        word_stream mixed(seed);
+        draw_tile(what, how, mixed.next() + (static_cast<std::uint64_t>(how) << 32) + t, drawn, t);
+      }
+    });
+  }
+  return threads.clear(), drawn;  // joins them first
+}
+
+std::size_t place_of(instruction what, std::uint32_t tile, int row, int column) {
+  const auto rows = static_cast<std::size_t>(rows_of(what));
+  return (tile * rows + static_cast<std::size_t>(row)) * tile_columns +
+         static_cast<std::size_t>(column);
+}
+
+case_codes case_at(const drawn_tiles& drawn, instruction what, std::uint32_t tile,
+                   std::uint32_t partner, int row, int column) {
+  const shape s = shape_of(what);
+  const auto rows = static_cast<std::size_t>(rows_of(what));
+  const std::uint32_t* a = &drawn.a[(tile * rows + static_cast<std::size_t>(row)) * line_words];
+  const std::size_t line = std::size_t{partner} * tile_columns + static_cast<std::size_t>(column);
+  const std::uint32_t* b = &drawn.b[line * line_words];
+  case_codes x{};
+  for (int k = 0; k < s.products; ++k) {
+    x.a[static_cast<std::size_t>(k)] = code_of(a, spec_of(s.a).storage_bits, k);
+    x.b[static_cast<std::size_t>(k)] = code_of(b, spec_of(s.b).storage_bits, k);
+  }
+  x.c = drawn.c[place_of(what, tile, row, column)];
+  return x;
+}
+
+}  // namespace samebits::backends::tensor_cores
