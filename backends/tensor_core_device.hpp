@@ -122,7 +122,3 @@ struct device {
 };
 
 }  // namespace samebits::backends::tensor_cores
-
-// Defined in the library of the CUDA part, whose link options pull it in; null in a program without
-// it.
-extern "C" [[gnu::weak]] const samebits::backends::tensor_cores::device* samebits_tensor_core_device();

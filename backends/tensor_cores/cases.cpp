@@ -20,6 +20,8 @@ class coder {
     return static_cast<int>(numerics::max_finite(f_) >> f_.mantissa_bits) - f_.bias;
   }
 
+  [[nodiscard]] int mantissa_bits() const { return f_.mantissa_bits; }
+
   std::uint32_t bits() {
     const auto all = word(words_);
     return f_.storage_bits == 32 ? all : all & ((1u << f_.storage_bits) - 1);
@@ -126,6 +128,7 @@ class drawing {
       case family::alignment: alignment(); break;
       case family::grouping: grouping(); break;
       case family::signed_zeros: signed_zeros(); break;
+      case family::subnormal_by_great: subnormal_by_great(); break;
     }
     return out_;
   }
@@ -213,11 +216,11 @@ class drawing {
   void floor() {
     const bool wide = i_.result == format_id::fp32;
     const int last = wide ? -149 : -25;  // half of the last bit, to nearest
-    const int lowest = wide ? -160 : -48;
+    const int lowest = wide ? -166 : -54;
     fill([&](int k) { set(k, a_.zero(), b_.zero()); }, c_.zero());
     const auto product = [&](int e) { set(place(), a_.small(e / 2), b_.small(e - e / 2)); };
     product(last + words_.below(3));
-    for (int more = 1 + words_.below(3); more > 0; --more) product(lowest + words_.below(9));
+    for (int more = 1 + words_.below(3); more > 0; --more) product(lowest + words_.below(15));
   }
   void zero_by_huge() {
     fill(
@@ -269,6 +272,31 @@ class drawing {
     }
     set(other, a_.power(top / 2, !negative), b_.power(top - top / 2, false));
   }
+  /// A subnormal power of two times a normal number, its opposite elsewhere in half of the cases,
+  /// and small products at every distance below them.
+  void subnormal_by_great() {
+    fill([&](int k) { set(k, a_.zero(), b_.zero()); }, c_.zero());
+    const int one = place();
+    const int other = (one + 1 + words_.below(i_.products - 1)) % i_.products;
+    const bool first = words_.below(2) == 0;  // the subnormal is A's
+    coder& low = first ? a_ : b_;
+    coder& high = first ? b_ : a_;
+    const int depth = 1 + words_.below(low.mantissa_bits());
+    const auto subnormal = low.small(low.least() - depth);
+    const int great = std::min(high.most(), -low.least() + 12 - words_.below(8));
+    const auto normal = high.power(great, words_.below(2) == 1);
+    const auto put = [&](int k, std::uint32_t x, std::uint32_t y) {
+      set(k, first ? x : y, first ? y : x);
+    };
+    put(one, subnormal, normal);
+    if (words_.below(2) == 0) put(other, low.negated(subnormal), normal);
+    for (int more = 1 + words_.below(2); more > 0; --more) {
+      int small = place();
+      while (small == one || small == other) small = (small + 1) % i_.products;
+      const int e = low.least() + great - words_.below(36);
+      set(small, a_.small(e / 2), b_.small(e - e / 2));
+    }
+  }
   /// Zeros of drawn or of one sign; among them at times a product below the smallest result.
   void signed_zeros() {
     const int signs = words_.below(3);  // drawn, negative, positive
@@ -314,6 +342,7 @@ std::string_view name(family f) {
     case family::alignment: return "alignment";
     case family::grouping: return "grouping";
     case family::signed_zeros: return "signed_zeros";
+    case family::subnormal_by_great: return "subnormal_by_great";
   }
   return "";
 }

@@ -9,6 +9,10 @@
 #include "samebits/error.hpp"
 #include "samebits/tensor_core_check.hpp"
 
+// Defined in samebits::tensor_cores, whose link options pull it in; null in a program without it.
+extern "C" [[gnu::weak]] const samebits::backends::tensor_cores::device*
+samebits_tensor_core_device();
+
 namespace samebits {
 namespace {
 

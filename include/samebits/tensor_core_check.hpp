@@ -119,7 +119,7 @@ tensor_core_gpu current_tensor_core_gpu();
 /// Every instruction that check_tensor_cores() knows.
 std::vector<std::string_view> tensor_core_instruction_names();
 
-/// Compares every instruction that the current device has with the row of its unit: 19 families of
+/// Compares every instruction that the current device has with the row of its unit: 20 families of
 /// operands, random and made to tell parameters apart. Tells which settings of the parameters
 /// would match where one differs.
 ///

@@ -66,3 +66,28 @@ function(samebits_add_cuda_library)
   # not pull a member out of an archive.
   target_link_options(samebits_cuda INTERFACE "LINKER:-u,samebits_cuda_backends")
 endfunction()
+
+# samebits::tensor_cores: runs the tensor core instructions of this machine's GPU for the check of
+# samebits/tensor_core_check.hpp. A library of its own, so that no other program carries it.
+function(samebits_add_tensor_cores_library)
+  # Whatever else is built, an architecture decides here which instructions there are: wgmma in sm_90a
+  # alone, FP8 from sm_89 on, emulated in some and not in others.
+  add_library(samebits_wgmma OBJECT backends/cuda/tensor_cores/wgmma.cu)
+  add_library(samebits_tensor_cores STATIC
+    backends/cuda/tensor_cores/device.cu
+    backends/cuda/tensor_cores/mma.cu
+    $<TARGET_OBJECTS:samebits_wgmma>)
+  set_target_properties(samebits_wgmma PROPERTIES CUDA_ARCHITECTURES 90a-real)
+  set_target_properties(samebits_tensor_cores PROPERTIES
+    EXPORT_NAME tensor_cores CUDA_ARCHITECTURES "75-real;80-real;89-real;90-real;100-real;110-real;120")
+  foreach(target samebits_wgmma samebits_tensor_cores)
+    set_target_properties(${target} PROPERTIES
+      CUDA_STANDARD 20 CUDA_STANDARD_REQUIRED ON CUDA_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON)
+    target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra>)
+    target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}"
+                               "${PROJECT_SOURCE_DIR}/include")
+  endforeach()
+  add_library(samebits::tensor_cores ALIAS samebits_tensor_cores)
+  target_link_libraries(samebits_tensor_cores PUBLIC samebits_core PRIVATE CUDA::cudart_static)
+  target_link_options(samebits_tensor_cores INTERFACE "LINKER:-u,samebits_tensor_core_device")
+endfunction()

@@ -117,6 +117,17 @@ samebits::executor backend_argument(std::string_view name) {
   }
 }
 
+samebits::tensor_unit unit_argument(std::string_view option, std::string_view text) {
+  if (const auto unit = samebits::find_tensor_unit(text)) return *unit;
+  std::string message = std::string(option) + ": " + samebits::tensor_file::quote(text);
+  message += " is not one of ";
+  for (int i = 0; i < samebits::tensor_unit_count; ++i) {
+    message += (i == 0 ? "" : ", ");
+    message += samebits::name(static_cast<samebits::tensor_unit>(i));
+  }
+  throw usage_error(message);
+}
+
 samebits::executor host_backend_argument(std::string_view name) {
   const samebits::executor where = backend_argument(name);
   for (const samebits::backend_info& backend : samebits::compiled_backends()) {

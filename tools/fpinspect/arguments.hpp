@@ -12,6 +12,7 @@
 #include "samebits/backend.hpp"
 #include "samebits/convert.hpp"
 #include "samebits/format.hpp"
+#include "samebits/tensor_unit.hpp"
 
 namespace fpinspect {
 
@@ -22,6 +23,8 @@ samebits::format_id format_argument(std::string_view option, std::string_view te
 /// In the given order, without repetitions.
 std::vector<samebits::format_id> format_list_argument(std::string_view option,
                                                       const std::vector<std::string>& texts);
+
+samebits::tensor_unit unit_argument(std::string_view option, std::string_view text);
 
 /// Decimal, or hexadecimal after 0x; no sign and no spaces.
 std::uint64_t unsigned_argument(std::string_view option, std::string_view text,

@@ -292,6 +292,17 @@ class command_line {
     command->add_flag("--exhaustive", verify_.exhaustive, "All 2^32 fp32 inputs by every rule");
     command->add_option("--threads", verify_.threads, "CPU threads (0: one per hardware thread)")
         ->capture_default_str();
+    command->add_flag("--tensor-cores", verify_.tensor_cores,
+                      "The GPU's tensor cores with their model instead");
+    const auto option = [&](const char* name, std::string& text, const char* description) {
+      command->add_option(name, text, description)->capture_default_str()->group("Tensor cores");
+    };
+    option("--unit", verify_.unit, "Only this unit's instructions, see `fpinspect units`");
+    option("--instruction", verify_.instruction, "Only this one, such as wgmma_e4m3");
+    option("--cases", verify_.cases, "Of each of 20 families; a case makes 128 results");
+    option("--seed", verify_.seed, "Of the operands");
+    option("--record", verify_.record, "Write some of the results to this file");
+    option("--results", verify_.results, "Judge a file that --record wrote, without a GPU");
     on_chosen(command, verify_, run_verify);
   }
 

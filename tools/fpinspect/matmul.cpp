@@ -45,16 +45,6 @@ struct matrix_product {
   double rounding_noise = 0;
 };
 
-samebits::tensor_unit unit_argument(const std::string& text) {
-  if (const auto unit = samebits::find_tensor_unit(text)) return *unit;
-  std::string names;
-  for (int i = 0; i < samebits::tensor_unit_count; ++i) {
-    names += (i == 0 ? "" : ", ");
-    names += samebits::name(static_cast<samebits::tensor_unit>(i));
-  }
-  throw usage_error(cat("--unit: ", samebits::tensor_file::quote(text), " is not one of ", names));
-}
-
 /// Exact values of the product of any operands, in binary64.
 std::vector<double> exact_product(const samebits::const_matrix_view& a,
                                   const samebits::const_matrix_view& b,
@@ -97,7 +87,7 @@ matrix_product product_of(const matmul_arguments& arguments) {
   matrix_product p;
   p.a_format = format_argument("--format-a", arguments.format_a);
   p.b_format = format_argument("--format-b", arguments.format_b);
-  const samebits::tensor_unit unit = unit_argument(arguments.unit);
+  const samebits::tensor_unit unit = unit_argument("--unit", arguments.unit);
   const std::uint64_t promotion =
       unsigned_argument("--promote", arguments.promote, 0, std::uint64_t{1} << 62);
   if (!arguments.against.empty() && arguments.against != "exact") {

@@ -132,6 +132,14 @@ struct verify_arguments {
   std::string backend;
   std::string threads = "0";
   bool exhaustive = false;
+  bool tensor_cores = false;
+  // The rest belongs to it.
+  std::string unit;
+  std::string instruction;
+  std::string cases = "8192";
+  std::string seed = "0";
+  std::string record;   ///< file to write
+  std::string results;  ///< file to read in the place of a GPU
 };
 
 struct tensor_arguments {

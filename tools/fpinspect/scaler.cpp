@@ -20,13 +20,13 @@
 #include "fpinspect/scaler_trace.hpp"
 #include "fpinspect/terminal.hpp"
 #include "fpinspect/text.hpp"
+#include "fpinspect/text_file.hpp"
 #include "samebits/error.hpp"
 #include "samebits/loss_scaler.hpp"
 #include "samebits/scalar.hpp"
 #include "samebits/text.hpp"
 #include "tensor_file/error.hpp"
 #include "tensor_file/escape.hpp"
-#include "tensor_file/staged_file.hpp"
 
 namespace fpinspect {
 namespace {
@@ -131,17 +131,6 @@ std::string replay_csv(const replay_result& result) {
   return text;
 }
 
-void write_file(const std::string& path, const std::string& text) {
-  try {
-    samebits::tensor_file::staged_file file(path);
-    file.write(std::as_bytes(std::span(text)));
-    file.commit();
-  } catch (const samebits::tensor_file::file_error& error) {
-    throw samebits::tensor_file::file_error(
-        error.kind(), samebits::tensor_file::escape_path(path) + ": " + error.what());
-  }
-}
-
 std::size_t skipped_in(const replay_result& result) {
   std::size_t skipped = 0;
   for (const scaler_row& row : result.rows) {
@@ -195,12 +184,12 @@ void run_scaler(const scaler_arguments& arguments, output& out) {
   if (arguments.policy.empty()) {
     const std::string text = trace_csv(trace);
     if (arguments.out.empty()) return out.write(text);
-    return write_file(arguments.out, text);
+    return write_text_file(arguments.out, text);
   }
   const samebits::scaling_settings settings = settings_argument(arguments);
   const terminal term(arguments.view);
   const replay_result result = replay(trace, settings);
-  if (!arguments.out.empty()) write_file(arguments.out, replay_csv(result));
+  if (!arguments.out.empty()) write_text_file(arguments.out, replay_csv(result));
   if (arguments.view.json) {
     write_json(arguments, result, out);
   } else if (arguments.plot) {

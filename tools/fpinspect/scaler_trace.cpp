@@ -1,19 +1,16 @@
 // Traces of gradients: implementation.
 #include "fpinspect/scaler_trace.hpp"
 
-#include <array>
 #include <bit>
 #include <charconv>
 #include <cmath>
-#include <fstream>
-#include <iostream>
-#include <iterator>
 #include <limits>
 #include <optional>
 #include <span>
 
 #include "fpinspect/error.hpp"
 #include "fpinspect/text.hpp"
+#include "fpinspect/text_file.hpp"
 #include "samebits/format.hpp"
 #include "samebits/scalar.hpp"
 #include "samebits/text.hpp"
@@ -25,20 +22,6 @@ namespace {
 
 using samebits::tensor_file::error_kind;
 using samebits::tensor_file::file_error;
-
-std::string whole_file(const std::string& path) {
-  std::string text;
-  if (path == "-") return {std::istreambuf_iterator<char>(std::cin), {}};
-  std::ifstream file(path, std::ios::binary);
-  const std::string shown = samebits::tensor_file::escape_path(path);
-  if (!file) throw file_error(error_kind::missing, shown + ": cannot be opened");
-  std::array<char, 1 << 16> block{};
-  while (file.read(block.data(), block.size()) || file.gcount() > 0) {
-    text.append(block.data(), static_cast<std::size_t>(file.gcount()));
-  }
-  if (!file.eof()) throw file_error(error_kind::unreadable, shown + ": cannot be read");
-  return text;
-}
 
 std::string_view trimmed(std::string_view text) {
   constexpr std::string_view blank = " \t\r";
@@ -253,7 +236,7 @@ constexpr scenario scenarios[] = {
 }  // namespace
 
 scaler_trace read_trace(const std::string& path) {
-  const std::string text = whole_file(path);
+  const std::string text = read_text_file(path);
   csv_reader file(path, text);
   const columns where = columns_of(file);
   scaler_trace trace;

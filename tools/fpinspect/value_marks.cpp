@@ -119,6 +119,12 @@ void unmark(backends_arguments&) {}
 void unmark(verify_arguments& arguments) {
   unmark(arguments.backend);
   unmark(arguments.threads);
+  unmark(arguments.unit);
+  unmark(arguments.instruction);
+  unmark(arguments.cases);
+  unmark(arguments.seed);
+  unmark(arguments.record);
+  unmark(arguments.results);
 }
 void unmark(tensor_arguments& arguments) {
   unmark(arguments.file);

@@ -8,39 +8,11 @@
 
 #include <cstdint>
 
-namespace samebits::device_tests {
+#include "backends/tensor_core_device.hpp"
 
-/// What an instruction is called by its test.
-enum class ptx : std::uint8_t {
-  mma_f16_k16,
-  mma_f16_k8,
-  mma_f16_f16_k16,
-  mma_f16_f16_k8,
-  mma_bf16_k16,
-  mma_bf16_k8,
-  mma_tf32_k8,
-  mma_tf32_k4,
-  mma_e4m3_k32,
-  mma_e5m2_k32,
-  mma_e4m3_e5m2_k32,
-  mma_e5m2_e4m3_k32,
-  mma_e4m3_k16,
-  mma_e5m2_k16,
-  mma_f16_e4m3_k32,
-  mma_f16_e5m2_k32,
-  wgmma_f16,
-  wgmma_f16_f16,
-  wgmma_bf16,
-  wgmma_tf32,
-  wgmma_e4m3,
-  wgmma_e5m2,
-  wgmma_e4m3_e5m2,
-  wgmma_e5m2_e4m3,
-  wgmma_f16_e4m3,
-  wgmma_f16_e5m2,
-  wgmma_f16_e4m3_e5m2,
-  wgmma_f16_e5m2_e4m3,
-};
+namespace samebits::cuda {
+
+using backends::tensor_cores::instruction;
 
 /// Operands of one thread: words of its lines for mma.sync, descriptors for wgmma.
 struct fragments {
@@ -52,7 +24,7 @@ struct fragments {
 
 /// Executed by all threads of a warp or warpgroup: results += A * B. fp32 results in four words,
 /// fp16 ones in two.
-template <ptx Instruction>
+template <instruction Which>
 struct execute;
 
 #if defined(__CUDA_ARCH__)
@@ -60,6 +32,7 @@ struct execute;
 #else
 #define SAMEBITS_ARCH 0
 #endif
+// Which instructions there are is what the code is compiled for.
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 #define SAMEBITS_HAS_WGMMA 1
 #else
@@ -76,7 +49,7 @@ struct execute;
 // WORDS_OF: the A and B operands by number, after the four or two of D.
 #define SAMEBITS_MMA(ID, ARCH, RESULTS, KEEP, TEXT, OUT, IN)                           \
   template <>                                                                          \
-  struct execute<ptx::ID> {                                                            \
+  struct execute<instruction::ID> {                                                    \
     static __device__ __forceinline__ void run(std::uint32_t* d, const fragments& f) { \
       if constexpr (SAMEBITS_ARCH >= ARCH) {                                           \
         RESULTS;                                                                       \
@@ -106,9 +79,9 @@ struct execute;
                SAMEBITS_F16, SAMEBITS_16_BYTES)
 
 SAMEBITS_MMA_F32_32(mma_f16_k16, 800, "m16n8k16.row.col.f32.f16.f16.f32");
-SAMEBITS_MMA_F32_16(mma_f16_k8, 800, "m16n8k8.row.col.f32.f16.f16.f32");
+SAMEBITS_MMA_F32_16(mma_f16_k8, 750, "m16n8k8.row.col.f32.f16.f16.f32");
 SAMEBITS_MMA_F16_32(mma_f16_f16_k16, 800, "m16n8k16.row.col.f16.f16.f16.f16");
-SAMEBITS_MMA_F16_16(mma_f16_f16_k8, 800, "m16n8k8.row.col.f16.f16.f16.f16");
+SAMEBITS_MMA_F16_16(mma_f16_f16_k8, 750, "m16n8k8.row.col.f16.f16.f16.f16");
 SAMEBITS_MMA_F32_32(mma_bf16_k16, 800, "m16n8k16.row.col.f32.bf16.bf16.f32");
 SAMEBITS_MMA_F32_16(mma_bf16_k8, 800, "m16n8k8.row.col.f32.bf16.bf16.f32");
 SAMEBITS_MMA_F32_32(mma_tf32_k8, 800, "m16n8k8.row.col.f32.tf32.tf32.f32");
@@ -119,13 +92,21 @@ SAMEBITS_MMA_F32_32(mma_e4m3_e5m2_k32, 890, "m16n8k32.row.col.f32.e4m3.e5m2.f32"
 SAMEBITS_MMA_F32_32(mma_e5m2_e4m3_k32, 890, "m16n8k32.row.col.f32.e5m2.e4m3.f32");
 SAMEBITS_MMA_F32_16(mma_e4m3_k16, 890, "m16n8k16.row.col.f32.e4m3.e4m3.f32");
 SAMEBITS_MMA_F32_16(mma_e5m2_k16, 890, "m16n8k16.row.col.f32.e5m2.e5m2.f32");
+SAMEBITS_MMA_F32_16(mma_e4m3_e5m2_k16, 890, "m16n8k16.row.col.f32.e4m3.e5m2.f32");
+SAMEBITS_MMA_F32_16(mma_e5m2_e4m3_k16, 890, "m16n8k16.row.col.f32.e5m2.e4m3.f32");
 SAMEBITS_MMA_F16_32(mma_f16_e4m3_k32, 890, "m16n8k32.row.col.f16.e4m3.e4m3.f16");
 SAMEBITS_MMA_F16_32(mma_f16_e5m2_k32, 890, "m16n8k32.row.col.f16.e5m2.e5m2.f16");
+SAMEBITS_MMA_F16_32(mma_f16_e4m3_e5m2_k32, 890, "m16n8k32.row.col.f16.e4m3.e5m2.f16");
+SAMEBITS_MMA_F16_32(mma_f16_e5m2_e4m3_k32, 890, "m16n8k32.row.col.f16.e5m2.e4m3.f16");
+SAMEBITS_MMA_F16_16(mma_f16_e4m3_k16, 890, "m16n8k16.row.col.f16.e4m3.e4m3.f16");
+SAMEBITS_MMA_F16_16(mma_f16_e5m2_k16, 890, "m16n8k16.row.col.f16.e5m2.e5m2.f16");
+SAMEBITS_MMA_F16_16(mma_f16_e4m3_e5m2_k16, 890, "m16n8k16.row.col.f16.e4m3.e5m2.f16");
+SAMEBITS_MMA_F16_16(mma_f16_e5m2_e4m3_k16, 890, "m16n8k16.row.col.f16.e5m2.e4m3.f16");
 
 // One block of assembly from the fence to the wait: nothing else may touch the results in between.
 #define SAMEBITS_WGMMA(ID, RESULTS, KEEP, TEXT, OUT)                                   \
   template <>                                                                          \
-  struct execute<ptx::ID> {                                                            \
+  struct execute<instruction::ID> {                                                    \
     static __device__ __forceinline__ void run(std::uint32_t* d, const fragments& f) { \
       if constexpr (SAMEBITS_HAS_WGMMA) {                                              \
         RESULTS;                                                                       \
@@ -160,4 +141,4 @@ SAMEBITS_WGMMA_F16(wgmma_f16_e5m2, "m64n8k32.f16.e5m2.e5m2", ", 1, 1");
 SAMEBITS_WGMMA_F16(wgmma_f16_e4m3_e5m2, "m64n8k32.f16.e4m3.e5m2", ", 1, 1");
 SAMEBITS_WGMMA_F16(wgmma_f16_e5m2_e4m3, "m64n8k32.f16.e5m2.e4m3", ", 1, 1");
 
-}  // namespace samebits::device_tests
+}  // namespace samebits::cuda

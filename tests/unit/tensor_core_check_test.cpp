@@ -1,0 +1,221 @@
+// check_tensor_cores() on a GPU that is played on the host, and on recorded results.
+#include "samebits/tensor_core_check.hpp"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "backends/tensor_core_device.hpp"
+#include "backends/tensor_cores/instructions.hpp"
+#include "backends/tensor_cores/setting.hpp"
+#include "samebits/error.hpp"
+#include "support/played_tensor_cores.hpp"
+
+namespace samebits {
+namespace {
+
+using backends::tensor_cores::job;
+using backends::tensor_cores::outcome;
+
+/// The GPU that is played.
+struct played_gpu {
+  int capability = 90;
+  std::string reason;  ///< why it cannot be asked
+  /// What its instructions are, given their rows.
+  tensor_setting (*truth)(tensor_setting row) = [](tensor_setting row) { return row; };
+};
+played_gpu gpu;
+
+outcome run_played(const job& j) {
+  const backends::tensor_cores::shape s = shape_of(j.what);
+  return support::play(
+      j, backends::tensor_cores::rule_of(s, gpu.truth(backends::tensor_cores::setting_of(j.rule))));
+}
+
+constexpr backends::tensor_cores::device device = {[] { return gpu.reason; },
+                                                   [] { return std::string("a played GPU"); },
+                                                   [] { return gpu.capability; }, run_played};
+
+class TensorCoreCheck : public ::testing::Test {
+ protected:
+  void TearDown() override { gpu = {}; }
+};
+
+TEST_F(TensorCoreCheck, AsksEveryInstructionOfHopper) {
+  std::vector<std::string> heard;
+  const auto findings = check_tensor_cores(
+      {.cases = 1, .on_result = [&](const auto& f) { heard.push_back(f.instruction); }});
+  ASSERT_EQ(findings.size(), tensor_core_instruction_names().size());
+  for (std::size_t i = 0; i < findings.size(); ++i) {
+    const tensor_core_finding& f = findings[i];
+    const bool wgmma = f.instruction.starts_with("wgmma");
+    EXPECT_EQ(f.instruction, tensor_core_instruction_names()[i]);
+    EXPECT_EQ(f.instruction, heard[i]);
+    EXPECT_EQ(f.unit, wgmma ? tensor_unit::hopper_wgmma : tensor_unit::hopper_mma_sync);
+    EXPECT_EQ(f.compared, 20u * 8 * (wgmma ? 64 : 16));
+    EXPECT_EQ(f.differed, 0u) << f.first_difference;
+    EXPECT_TRUE(f.confirmed);
+    EXPECT_EQ(f.known, evidence::hardware);
+    EXPECT_EQ(f.searched, 0u);
+  }
+}
+
+TEST_F(TensorCoreCheck, CountsACaseAs128Results) {
+  for (const char* name : {"mma_bf16_k8", "wgmma_tf32"}) {
+    const auto f = check_tensor_cores({.instruction = name, .cases = 1024, .seed = 5}).at(0);
+    EXPECT_EQ(f.compared, 20u * 1024 * 128);
+    EXPECT_EQ(f.differed, 0u);
+  }
+}
+
+TEST_F(TensorCoreCheck, TakesTheUnitOfTheGpu) {
+  const struct {
+    int capability;
+    const char* instruction;
+    tensor_unit unit;
+    bool confirmed;
+  } expected[] = {
+      {75, "mma_f16_k8", tensor_unit::turing_mma, false},  // literature alone
+      {80, "mma_bf16_k16", tensor_unit::ampere_mma, true},
+      {86, "mma_tf32_k8", tensor_unit::ampere_mma, true},
+      {80, "mma_f16_f16_k16", tensor_unit::ampere_mma, false},
+      {89, "mma_e4m3_k32", tensor_unit::ada_mma, true},
+      {89, "mma_f16_e4m3_k32", tensor_unit::ada_mma, false},
+      {90, "mma_e4m3_k32", tensor_unit::hopper_mma_sync, true},
+      {100, "mma_e5m2_k32", tensor_unit::blackwell_mma_sync, true},
+      {103, "mma_e5m2_k32", tensor_unit::blackwell_mma_sync, false},  // another GPU
+      {120, "mma_f16_k16", tensor_unit::blackwell_rtx_mma, false},
+      {121, "mma_f16_k16", tensor_unit::blackwell_rtx_mma, false},
+  };
+  for (const auto& e : expected) {
+    gpu.capability = e.capability;
+    const auto f = check_tensor_cores({.instruction = e.instruction, .cases = 1}).at(0);
+    EXPECT_EQ(f.unit, e.unit) << e.capability << " " << e.instruction;
+    EXPECT_EQ(f.confirmed, e.confirmed) << e.capability << " " << e.instruction;
+  }
+  EXPECT_EQ(current_tensor_core_gpu().major, 12);
+  EXPECT_EQ(current_tensor_core_gpu().minor, 1);
+  gpu.capability = 75;
+  EXPECT_EQ(check_tensor_cores({.cases = 1}).size(), 2u);
+  EXPECT_THROW(check_tensor_cores({.instruction = "wgmma_f16"}), unsupported);
+  EXPECT_THROW(check_tensor_cores({.unit = tensor_unit::volta_mma}), unsupported);
+}
+
+TEST_F(TensorCoreCheck, FindsWhatAnotherUnitIs) {
+  gpu.truth = [](tensor_setting row) {
+    row.group = 8;
+    row.alignment_bits = 24;
+    row.floor = -132;
+    return row;
+  };
+  const auto f = check_tensor_cores({.instruction = "mma_bf16_k16", .cases = 256, .keep = 3}).at(0);
+  EXPECT_GT(f.differed, f.compared / 10);
+  EXPECT_LT(f.row_explains, f.searched);
+  EXPECT_EQ(f.kept.size(), 20u * 3);
+  EXPECT_NE(f.first_difference.find(": hopper-mma-sync bf16 bf16 fp32 16 "), std::string::npos);
+  ASSERT_EQ(f.fits.size(), 1u);
+  EXPECT_EQ(f.exact, 1u) << f.open;
+  EXPECT_EQ(f.fits[0].explained, f.searched);
+  EXPECT_EQ(text_of(f.fits[0].setting),
+            "group 8, kept 24 toward_zero, bits 23 toward_zero, floor -132, sum in the first step, "
+            "consecutive");
+
+  // What it kept says the same without the GPU.
+  const auto again = check_tensor_core_results(f.kept).at(0);
+  EXPECT_EQ(again.compared, f.kept.size());
+  EXPECT_GT(again.differed, 0u);
+  EXPECT_EQ(again.instruction, "mma_bf16_k16");
+  EXPECT_GE(again.exact, 1u);
+}
+
+TEST_F(TensorCoreCheck, MissesNoSingleDifference) {
+  gpu.truth = [](tensor_setting row) {
+    row.floor = *row.floor - 1;  // seen by few results of one or two families
+    return row;
+  };
+  const auto f = check_tensor_cores({.instruction = "mma_tf32_k4", .cases = 256}).at(0);
+  EXPECT_GT(f.differed, 0u);
+  EXPECT_LT(f.differed, f.compared / 50);
+  EXPECT_EQ(f.exact, 1u);
+  EXPECT_EQ(f.fits.at(0).setting.floor, -134);
+}
+
+TEST_F(TensorCoreCheck, RefusesWhatItCannotDo) {
+  EXPECT_THROW(check_tensor_cores({.instruction = "mma_f32"}), invalid_argument);
+  EXPECT_THROW(check_tensor_cores({.cases = 0}), invalid_argument);
+  EXPECT_THROW(check_tensor_cores({.keep = 9}), invalid_argument);
+  gpu.reason = "it sleeps";
+  EXPECT_THROW(check_tensor_cores({.cases = 1}), unsupported);
+  EXPECT_THROW(current_tensor_core_gpu(), unsupported);
+}
+
+TEST(TensorCoreResult, IsALineOfText) {
+  const std::string line = "hopper-wgmma tf32 tf32 fp32 8 7F800000 1 3F800000 0 " +
+                           std::string("0 0 0 0 0 0 0 0 0 0 0 0 40000000 80000000");
+  const auto r = parse_tensor_core_result(line);
+  ASSERT_TRUE(r);
+  EXPECT_EQ(r->unit, tensor_unit::hopper_wgmma);
+  EXPECT_EQ(r->c, 0x7F800000u);
+  EXPECT_EQ(r->d, 1u);
+  EXPECT_EQ(r->a_codes.size(), 8u);
+  EXPECT_EQ(r->a_codes[7], 0x40000000u);
+  EXPECT_EQ(r->b_codes[7], 0x80000000u);
+  EXPECT_EQ(text_of(*r), line);
+  EXPECT_EQ(parse_tensor_core_result("hopper-wgmma fp16 fp16 fp32 16 0 0 1 2")->b_codes[0], 2u);
+  for (const char* wrong :
+       {"", "hopper-wgmma", "hopper fp16 fp16 fp32 16 0 0", "hopper-wgmma fp16 bf16 fp32 16 0 0",
+        "hopper-wgmma fp16 fp16 fp32 8 0 0", "hopper-wgmma bf16 bf16 fp16 16 0 0",
+        "hopper-wgmma fp16 fp16 bf16 16 0 0", "hopper-wgmma fp16 fp16 fp32 16 0 0 1",
+        "hopper-wgmma fp16 fp16 fp32 16 0 0 1 x", "hopper-wgmma fp16 fp16 fp32 16 0",
+        "hopper-wgmma tf32 tf32 fp32 8 0 0 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1"}) {
+    EXPECT_FALSE(parse_tensor_core_result(wrong)) << wrong;
+  }
+  tensor_core_result bad = *r;
+  bad.b_codes.pop_back();
+  EXPECT_THROW(check_tensor_core_results(std::vector{bad}), invalid_argument);
+}
+
+/// The results of an H200, said to be of another unit.
+std::vector<tensor_core_result> recorded(tensor_unit unit, tensor_unit as, format_id a, format_id b,
+                                         format_id result, std::size_t products) {
+  std::ifstream file(SAMEBITS_H200_RESULTS);
+  std::vector<tensor_core_result> all;
+  for (std::string line; std::getline(file, line);) {
+    auto r = parse_tensor_core_result(line);
+    if (!r || r->unit != unit || r->a != a || r->b != b || r->result != result) continue;
+    if (r->a_codes.size() != products) continue;
+    r->unit = as;
+    all.push_back(*r);
+  }
+  return all;
+}
+
+TEST(RecordedResults, OfHopperJudgedAsOthersShowHopper) {
+  using enum format_id;
+  using enum tensor_unit;
+  const auto half =
+      check_tensor_core_results(recorded(hopper_wgmma, ampere_mma, fp16, fp16, fp32, 16)).at(0);
+  EXPECT_GT(half.differed, 0u);
+  EXPECT_GE(half.exact, 1u);
+  EXPECT_EQ(half.fits.at(0).setting.group, 16);
+  EXPECT_EQ(half.fits.at(0).setting.alignment_bits, 25);
+  const auto narrow =
+      check_tensor_core_results(recorded(hopper_wgmma, blackwell_rtx_mma, e4m3, e4m3, fp32, 32))
+          .at(0);
+  EXPECT_GT(narrow.differed, 0u);
+  EXPECT_FALSE(narrow.confirmed);
+  EXPECT_GE(narrow.exact, 1u);
+  EXPECT_EQ(narrow.fits.at(0).setting.group, 32);
+  EXPECT_EQ(narrow.fits.at(0).setting.alignment_bits, 13);
+  EXPECT_EQ(narrow.fits.at(0).setting.fraction_bits, 13);
+}
+
+}  // namespace
+}  // namespace samebits
+
+extern "C" const samebits::backends::tensor_cores::device* samebits_tensor_core_device();
+const samebits::backends::tensor_cores::device* samebits_tensor_core_device() {
+  return &samebits::device;
+}
