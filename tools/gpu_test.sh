@@ -9,7 +9,7 @@
 #   --out FILE   where the summary goes; default build/gpu_test.md
 #
 # In order: device tests (conformance, properties, self-test, 2^30 quantized elements), the scales of all
-# amaxes (of every 509th with --quick), examples, fpinspect verify, compute-sanitizer (memcheck,
+# amaxes (of every 509th with --quick), examples, fpinspect verify, also of tensor cores, compute-sanitizer (memcheck,
 # racecheck, initcheck), benchmarks beside a device copy and, if python3 has PyTorch, beside its
 # casts. The summary is what docs/results/ holds of other machines.
 set -euo pipefail
@@ -100,6 +100,8 @@ verify=("$fpinspect" verify --threads 0)
 for backend in cuda-native cuda-emulated; do
   part "verify_$backend" "${verify[@]}" --backend "$backend"
 done
+
+part verify_tensor_cores "$fpinspect" verify --tensor-cores --cases 2048
 
 # A part of the tests: under the sanitizer all of them take hours.
 sanitizer=$(command -v compute-sanitizer || echo /usr/local/cuda/bin/compute-sanitizer)

@@ -21,17 +21,18 @@ void draw_tile(instruction what, family how, std::uint64_t seed, drawn_tiles& ti
   word_stream words(seed);
   const auto rows = static_cast<std::size_t>(rows_of(what));
   constexpr std::size_t columns = tile_columns;
+  std::vector<case_codes> cases;
+  for (std::size_t r = 0; r < rows; ++r) cases.push_back(draw_case(s, how, words));
   for (std::size_t r = 0; r < rows; ++r) {
-    const case_codes x = draw_case(s, how, words);
-    put_line(&tiles.a[(tile * rows + r) * line_words], spec_of(s.a).storage_bits, x.a.data(),
+    put_line(&tiles.a[(tile * rows + r) * line_words], spec_of(s.a).storage_bits, cases[r].a.data(),
              s.products);
     if (r < columns) {
-      put_line(&tiles.b[(tile * columns + r) * line_words], spec_of(s.b).storage_bits, x.b.data(),
-               s.products);
+      put_line(&tiles.b[(tile * columns + r) * line_words], spec_of(s.b).storage_bits,
+               cases[r].b.data(), s.products);
     }
     for (std::size_t c = 0; c < columns; ++c) {
-      const bool of_case = c == r % columns;
-      tiles.c[(tile * rows + r) * columns + c] = of_case ? x.c : draw_case(s, how, words).c;
+      const std::size_t other = (r + 5 * ((c + columns - r % columns) % columns)) % rows;
+      tiles.c[(tile * rows + r) * columns + c] = cases[other].c;
     }
   }
 }

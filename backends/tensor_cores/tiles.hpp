@@ -9,8 +9,8 @@
 
 namespace samebits::backends::tensor_cores {
 
-/// Tiles of one family: line r of A is case r, and so is line r of B and the C of row r and column
-/// r modulo 8; the other C are of further cases.
+/// Tiles of one family: line r of A is of case r, and so are line r of B and the C of row r and
+/// column r modulo 8; the other C are of other cases.
 struct drawn_tiles {
   std::vector<std::uint32_t> a, b, c;
 };

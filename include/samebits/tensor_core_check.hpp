@@ -95,8 +95,8 @@ struct tensor_core_finding {
 struct tensor_core_check_options {
   std::optional<tensor_unit> unit = {};  ///< the only one
   std::string_view instruction = {};     ///< the only one; see tensor_core_instruction_names()
-  /// Of each family and instruction, >= 1; rounded up to whole tiles of 16 or 64. A case
-  /// makes 128 results, as its row meets columns of other cases.
+  /// Of each family and instruction, >= 1; rounded up to whole tiles of 16 (wgmma: 64). Its row
+  /// meets the columns of up to 16 tiles: from 16 tiles on a case makes 128 results.
   std::uint64_t cases = 8192;
   std::uint64_t seed = 0;
   int keep = 0;     ///< results of each family in a finding, 0 to 8

@@ -93,6 +93,82 @@ class Verify(cli_support.CliTest):
                 self.fails(4, "verify", "--backend", b["name"], says=b["why_unsupported"])
 
 
+H200 = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "golden", "tensor_core",
+                    "h200.txt")
+
+
+class TensorCores(cli_support.CliTest):
+    def test_recorded(self):
+        lines = self.ok("verify", "--tensor-cores", "--results", H200).out.splitlines()
+        self.assertEqual(lines[0].split(), ["compared", "differed", "unit", "evidence",
+                                            "instruction"])
+        self.assertEqual(len(lines), 1 + 28 + 2)
+        for line in lines[1:29]:
+            compared, differed, unit, evidence, instruction = line.split()
+            self.assertEqual((compared, differed, evidence), ("64", "0", "hardware"))
+            self.assertTrue(instruction.startswith("wgmma" if unit == "hopper-wgmma" else "mma_"))
+        self.assertEqual(lines[-1], "tensor cores: 1792 results compared, 0 differ")
+
+    def test_choice(self):
+        arguments = ["verify", "--tensor-cores", "--results", H200]
+        found = self.ok_json(*arguments, "--unit", "hopper-mma-sync")["instructions"]
+        self.assertEqual(len(found), 16)
+        found = self.ok_json(*arguments, "--instruction", "wgmma_bf16")["instructions"]
+        self.assertEqual(found, [{"instruction": "wgmma_bf16", "unit": "hopper-wgmma",
+                                  "evidence": "hardware", "confirmed": True, "compared": 64,
+                                  "differed": 0, "first_difference": ""}])
+
+    def test_another_unit(self):
+        """Hopper's results under the name of a unit whose steps are shorter."""
+        path = self.path("results.txt")
+        with open(H200, encoding="utf-8") as file, open(path, "w", encoding="utf-8") as copy:
+            copy.write("# of an H200\n\n")
+            copy.writelines(line.replace("hopper-wgmma", "ampere-mma") for line in file
+                            if line.startswith("hopper-wgmma bf16"))
+        result = cli_support.run("verify", "--tensor-cores", "--results", path, "--json")
+        self.assertEqual(result.code, 1)
+        document = result.json()
+        self.assertIsNone(document["gpu"])
+        found, = document["instructions"]
+        self.assertEqual((found["instruction"], found["unit"], found["evidence"]),
+                         ("mma_bf16_k16", "ampere-mma", "published"))
+        self.assertEqual(found["searched"], 64)
+        self.assertEqual(found["row_explains"], 64 - found["differed"])
+        self.assertGreater(found["settings_tried"], 900000)
+        self.assertGreater(found["settings_exact"], 0)
+        best, = found["settings"]
+        self.assertEqual((best["explained"], best["group"], best["alignment_bits"], best["sum"]),
+                         (64, 16, 25, "first_step"))
+        text = cli_support.run("verify", "--tensor-cores", "--results", path)
+        self.assertEqual((text.code, text.err),
+                         (1, f"fpinspect: verify: {found['differed']} results differ\n"))
+        self.assertIn(f"the row explains {found['row_explains']} of 64 results; ", text.out)
+        self.assertIn("group 16, kept 25 toward_zero, bits 23 toward_zero, floor ", text.out)
+
+    def test_refused(self):
+        arguments = ["verify", "--tensor-cores"]
+        for name, text in ("none", None), ("broken", "hopper-wgmma fp16\n"), ("empty", ""):
+            if text is not None:
+                with open(self.path(name), "w", encoding="utf-8") as file:
+                    file.write(text)
+        self.fails(3, *arguments, "--results", self.path("none"), says="cannot be opened")
+        self.fails(3, *arguments, "--results", self.path("broken"), says="line 1")
+        self.fails(2, *arguments, "--results", self.path("empty"), says="--results")
+        self.fails(2, *arguments, "--unit", "tpu", says=['"tpu"', "hopper-wgmma"])
+        self.fails(2, *arguments, "--instruction", "mma", says=['"mma"', "wgmma_e4m3"])
+        self.fails(2, *arguments, "--cases", "0", says="--cases")
+        self.fails(2, *arguments, "--seed", "x", says="--seed")
+        self.fails(2, *arguments, "--backend", "avx2", says="--backend")
+        self.fails(2, *arguments, "--exhaustive", says="--exhaustive")
+        self.fails(2, *arguments, "--results", H200, "--record", "x", says="--record")
+        self.fails(2, "verify", "--unit", "hopper-wgmma", says="--tensor-cores")
+
+    def test_no_gpu(self):
+        """Hidden GPUs are as good as none."""
+        self.fails(4, "verify", "--tensor-cores", env={"CUDA_VISIBLE_DEVICES": ""},
+                   says="tensor cores cannot be asked: ")
+
+
 @unittest.skipUnless(PLANTED, "needs FPINSPECT_PLANTED")
 class Planted(cli_support.CliTest):
     def setUp(self):
@@ -116,6 +192,32 @@ class Planted(cli_support.CliTest):
     def test_json(self):
         found = {e["what"]: e["differed"] for e in self.check("--json").json()}
         self.assertGreater(found["fp32 to e4m3, every threshold and every 509th code, 1 rule"], 0)
+
+    def test_tensor_cores(self):
+        """An instruction that is not its row: the message, the settings, and what is recorded."""
+        recording = self.path("recording.txt")
+        arguments = ["verify", "--tensor-cores", "--cases", "64", "--color", "never"]
+        result = cli_support.run(*arguments, "--instruction", "mma_f16_k16", "--record", recording)
+        self.assertEqual(result.code, 1)
+        self.assertRegex(result.err, r"\Afpinspect: verify: [1-9]\d* results differ\n\Z")
+        lines = result.out.splitlines()
+        self.assertEqual(lines[0], "a planted GPU, compute capability 9.0")
+        self.assertRegex(lines[2], r"^ +40960 +[1-9]\d*  hopper-mma-sync +hardware +mma_f16_k16$")
+        self.assertRegex(lines[3], r"^ {24}[a-z_]+: got [0-9A-F]+, expected [0-9A-F]+: hopper-mma")
+        self.assertRegex(lines[4], r"the row explains \d+ of \d+ results; 13 of 982800 settings ")
+        self.assertEqual(lines[5].strip(), "group 8, kept 24 toward_zero, bits 23 toward_zero, "
+                         "floor -133, sum in the first step, consecutive")
+        self.assertEqual(lines[6].strip(), "left open: floor none, -137 to -126")
+        with open(recording, encoding="utf-8") as file:
+            self.assertEqual(len(file.readlines()), 4 * 20)
+        again = cli_support.run("verify", "--tensor-cores", "--results", recording, "--json")
+        self.assertEqual(again.code, 1)
+        self.assertEqual(again.json()["instructions"][0]["compared"], 80)
+        found = self.ok_json(*arguments, "--seed", "9", "--unit", "hopper-wgmma", "--instruction",
+                             "wgmma_tf32")
+        self.assertEqual((found["gpu"], found["compute_capability"]), ("a planted GPU", "9.0"))
+        self.assertEqual(found["instructions"][0]["differed"], 0)
+        self.fails(4, *arguments, "--unit", "ada-mma", says="nothing to check")
 
     def test_unsupported(self):
         self.fails(4, "verify", "--backend", "absent", says="there is no such machine")

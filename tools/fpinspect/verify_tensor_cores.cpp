@@ -32,6 +32,14 @@ std::string finding_row(std::string_view compared, std::string_view differed, st
          std::string(instruction) + "\n";
 }
 
+std::string heading_text(const std::optional<samebits::tensor_core_gpu>& gpu,
+                         const terminal& term) {
+  const std::string of =
+      gpu ? cat(gpu->name, ", compute capability ", gpu->major, ".", gpu->minor, "\n") : "";
+  return of + term.painted(paint::heading,
+                           finding_row("compared", "differed", "unit", "evidence", "instruction"));
+}
+
 std::string_view evidence_of(const tensor_core_finding& f) {
   return f.confirmed ? samebits::name(f.known) : "unconfirmed";
 }
@@ -200,11 +208,9 @@ void run_verify_tensor_cores(const verify_arguments& arguments, output& out) {
   std::optional<samebits::tensor_core_gpu> gpu;
   if (!from_file) gpu = samebits::current_tensor_core_gpu();
   if (!arguments.view.json) {
-    if (gpu) out.write(cat(gpu->name, ", compute capability ", gpu->major, ".", gpu->minor, "\n"));
-    out.write(term.painted(paint::heading,
-                           finding_row("compared", "differed", "unit", "evidence", "instruction")));
-    out.flush();
-    options.on_result = [&](const tensor_core_finding& f) {
+    options.on_result = [&, is_first = true](const tensor_core_finding& f) mutable {
+      if (is_first) out.write(heading_text(gpu, term));
+      is_first = false;
       out.write(finding_text(f, term));
       out.flush();
     };
