@@ -1,7 +1,7 @@
-# The transcripts of docs/fpinspect.md, run again: what the page shows is what the tool prints.
+# The transcripts of docs/, run again: what a page shows is what the tool prints.
 #
 # In ```console blocks a line "$ fpinspect ..." is run in a folder that looks like the root of the
-# project (with the sample file alone); below it stand its standard output and error. A line "..."
+# project (with the sample and the recorded results of tensor cores alone); below it stand its standard output and error. A line "..."
 # stands for any lines.
 import os
 import re
@@ -12,7 +12,7 @@ import unittest
 import cli_support
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
-PAGE = os.path.join(ROOT, "docs", "fpinspect.md")
+PAGES = {"fpinspect.md": 8, "accumulators.md": 0}  # and more transcripts than these
 
 
 def transcripts(text):
@@ -33,22 +33,27 @@ def pattern(output):
 
 
 class Transcripts(cli_support.CliTest):
-    def test_page(self):
-        os.makedirs(self.path("tests/data"))
-        os.symlink(os.path.abspath(cli_support.SAMPLE),
-                   self.path("tests/data/gpt_sample.safetensors"))
-        with open(PAGE, encoding="utf-8") as file:
-            found = list(transcripts(file.read()))
-        self.assertGreater(len(found), 8)
-        for line, command, expected in found:
-            words = shlex.split(command[2:])
-            self.assertEqual(words[0], "fpinspect", f"line {line}")
-            done = subprocess.run([cli_support.FPINSPECT, *words[1:]], stdout=subprocess.PIPE,
-                                  stderr=subprocess.STDOUT, cwd=self.folder, env=cli_support.CLEAN,
-                                  timeout=60)
-            shown = done.stdout.decode("utf-8")
-            if not re.search(pattern(expected), shown):
-                self.assertEqual(shown, expected, f"{PAGE}:{line}: {command}")
+    def test_pages(self):
+        for path in "tests/data/gpt_sample.safetensors", "tests/golden/tensor_core/h200.txt":
+            os.makedirs(os.path.dirname(self.path(path)))
+            os.symlink(os.path.abspath(os.path.join(ROOT, path)), self.path(path))
+        for page, least in PAGES.items():
+            with open(os.path.join(ROOT, "docs", page), encoding="utf-8") as file:
+                found = list(transcripts(file.read()))
+            self.assertGreater(len(found), least, page)
+            for line, command, expected in found:
+                with self.subTest(f"docs/{page}:{line}"):
+                    self.check(command, expected)
+
+    def check(self, command, expected):
+        words = shlex.split(command[2:])
+        self.assertEqual(words[0], "fpinspect")
+        done = subprocess.run([cli_support.FPINSPECT, *words[1:]], stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, cwd=self.folder, env=cli_support.CLEAN,
+                              timeout=60)
+        shown = done.stdout.decode("utf-8")
+        if not re.search(pattern(expected), shown):
+            self.assertEqual(shown, expected, command)
 
 
 if __name__ == "__main__":
