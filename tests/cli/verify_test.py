@@ -102,20 +102,20 @@ class TensorCores(cli_support.CliTest):
         lines = self.ok("verify", "--tensor-cores", "--results", H200).out.splitlines()
         self.assertEqual(lines[0].split(), ["compared", "differed", "unit", "evidence",
                                             "instruction"])
-        self.assertEqual(len(lines), 1 + 28 + 2)
-        for line in lines[1:29]:
+        self.assertEqual(len(lines), 1 + 36 + 2)
+        for line in lines[1:37]:
             compared, differed, unit, evidence, instruction = line.split()
-            self.assertEqual((compared, differed, evidence), ("64", "0", "hardware"))
+            self.assertEqual((compared, differed, evidence), ("80", "0", "hardware"))
             self.assertTrue(instruction.startswith("wgmma" if unit == "hopper-wgmma" else "mma_"))
-        self.assertEqual(lines[-1], "tensor cores: 1792 results compared, 0 differ")
+        self.assertEqual(lines[-1], "tensor cores: 2880 results compared, 0 differ")
 
     def test_choice(self):
         arguments = ["verify", "--tensor-cores", "--results", H200]
         found = self.ok_json(*arguments, "--unit", "hopper-mma-sync")["instructions"]
-        self.assertEqual(len(found), 16)
+        self.assertEqual(len(found), 24)
         found = self.ok_json(*arguments, "--instruction", "wgmma_bf16")["instructions"]
         self.assertEqual(found, [{"instruction": "wgmma_bf16", "unit": "hopper-wgmma",
-                                  "evidence": "hardware", "confirmed": True, "compared": 64,
+                                  "evidence": "hardware", "confirmed": True, "compared": 80,
                                   "differed": 0, "first_difference": ""}])
 
     def test_another_unit(self):
@@ -132,17 +132,17 @@ class TensorCores(cli_support.CliTest):
         found, = document["instructions"]
         self.assertEqual((found["instruction"], found["unit"], found["evidence"]),
                          ("mma_bf16_k16", "ampere-mma", "published"))
-        self.assertEqual(found["searched"], 64)
-        self.assertEqual(found["row_explains"], 64 - found["differed"])
+        self.assertEqual(found["searched"], 80)
+        self.assertEqual(found["row_explains"], 80 - found["differed"])
         self.assertGreater(found["settings_tried"], 900000)
         self.assertGreater(found["settings_exact"], 0)
         best, = found["settings"]
         self.assertEqual((best["explained"], best["group"], best["alignment_bits"], best["sum"]),
-                         (64, 16, 25, "first_step"))
+                         (80, 16, 25, "first_step"))
         text = cli_support.run("verify", "--tensor-cores", "--results", path)
         self.assertEqual((text.code, text.err),
                          (1, f"fpinspect: verify: {found['differed']} results differ\n"))
-        self.assertIn(f"the row explains {found['row_explains']} of 64 results; ", text.out)
+        self.assertIn(f"the row explains {found['row_explains']} of 80 results; ", text.out)
         self.assertIn("group 16, kept 25 toward_zero, bits 23 toward_zero, floor ", text.out)
 
     def test_refused(self):

@@ -23,6 +23,7 @@ using backends::tensor_cores::outcome;
 struct played_gpu {
   int capability = 90;
   std::string reason;  ///< why it cannot be asked
+  bool slips = false;  ///< one wrong result in every job, off the diagonals
   /// What its instructions are, given their rows.
   tensor_setting (*truth)(tensor_setting row) = [](tensor_setting row) { return row; };
 };
@@ -30,8 +31,14 @@ played_gpu gpu;
 
 outcome run_played(const job& j) {
   const backends::tensor_cores::shape s = shape_of(j.what);
-  return support::play(
+  outcome out = support::play(
       j, backends::tensor_cores::rule_of(s, gpu.truth(backends::tensor_cores::setting_of(j.rule))));
+  if (gpu.slips) {
+    ++out.differing;
+    const std::uint32_t right = out.own[1];
+    out.first.push_back({0, 0, 0, 1, right ^ 2, right});
+  }
+  return out;
 }
 
 constexpr backends::tensor_cores::device device = {[] { return gpu.reason; },
@@ -140,6 +147,18 @@ TEST_F(TensorCoreCheck, MissesNoSingleDifference) {
   EXPECT_LT(f.differed, f.compared / 50);
   EXPECT_EQ(f.exact, 1u);
   EXPECT_EQ(f.fits.at(0).setting.floor, -134);
+}
+
+TEST_F(TensorCoreCheck, SearchesWithTheVeryDifferences) {
+  gpu.slips = true;
+  const auto f = check_tensor_cores({.instruction = "mma_f16_f16_k16", .cases = 16}).at(0);
+  EXPECT_EQ(f.differed, 20u);
+  EXPECT_EQ(f.searched, 20u * 8 + 20u);
+  EXPECT_EQ(f.row_explains, 20u * 8);
+  EXPECT_EQ(f.exact, 0u);
+  ASSERT_FALSE(f.fits.empty());
+  EXPECT_GE(f.fits[0].explained, f.row_explains);
+  EXPECT_EQ(f.open, "");
 }
 
 TEST_F(TensorCoreCheck, RefusesWhatItCannotDo) {
