@@ -21,8 +21,9 @@ using namespace backends::tensor_cores;
 const device& usable_device() {
   if (samebits_tensor_core_device == nullptr) {
     throw unsupported(
-        "tensor cores cannot be asked: this program is linked without samebits::tensor_cores (a "
-        "build with CUDA)");
+        "tensor cores cannot be asked: this program is linked without samebits::tensor_cores, "
+        "which "
+        "needs a build with CUDA");
   }
   const device& d = *samebits_tensor_core_device();
   if (const std::string reason = d.why_unsupported(); !reason.empty()) {

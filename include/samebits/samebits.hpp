@@ -31,6 +31,7 @@
 #include "samebits/self_test.hpp"
 #include "samebits/sharded_sum.hpp"
 #include "samebits/step_report.hpp"
+#include "samebits/tensor_core_check.hpp"
 #include "samebits/tensor_plan.hpp"
 #include "samebits/tensor_unit.hpp"
 #include "samebits/text.hpp"

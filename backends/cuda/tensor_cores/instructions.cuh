@@ -14,7 +14,8 @@ namespace samebits::cuda {
 
 using backends::tensor_cores::instruction;
 
-/// Operands of one thread: words of its lines for mma.sync, descriptors for wgmma.
+/// Operands of one thread: words of its lines for mma.sync, descriptors for wgmma, whose A may be
+/// words too.
 struct fragments {
   std::uint32_t a[4];
   std::uint32_t b[2];
@@ -104,41 +105,54 @@ SAMEBITS_MMA_F16_16(mma_f16_e4m3_e5m2_k16, 890, "m16n8k16.row.col.f16.e4m3.e5m2.
 SAMEBITS_MMA_F16_16(mma_f16_e5m2_e4m3_k16, 890, "m16n8k16.row.col.f16.e5m2.e4m3.f16");
 
 // One block of assembly from the fence to the wait: nothing else may touch the results in between.
-#define SAMEBITS_WGMMA(ID, RESULTS, KEEP, TEXT, OUT)                                   \
-  template <>                                                                          \
-  struct execute<instruction::ID> {                                                    \
-    static __device__ __forceinline__ void run(std::uint32_t* d, const fragments& f) { \
-      if constexpr (SAMEBITS_HAS_WGMMA) {                                              \
-        RESULTS;                                                                       \
-        asm volatile(                                                                  \
-            "{\n.reg .pred p;\nsetp.ne.b32 p, 1, 0;\nwgmma.fence.sync.aligned;\n"      \
-            "wgmma.mma_async.sync.aligned." TEXT                                       \
-            ";\nwgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;\n}" \
-            : OUT                                                                      \
-            : "l"(f.a_descriptor), "l"(f.b_descriptor)                                 \
-            : "memory");                                                               \
-        KEEP;                                                                          \
-      }                                                                                \
-    }                                                                                  \
+#define SAMEBITS_WGMMA_RUN(NAME, RESULTS, KEEP, TEXT, OUT, ...)                       \
+  static __device__ __forceinline__ void NAME(std::uint32_t* d, const fragments& f) { \
+    if constexpr (SAMEBITS_HAS_WGMMA) {                                               \
+      RESULTS;                                                                        \
+      asm volatile(                                                                   \
+          "{\n.reg .pred p;\nsetp.ne.b32 p, 1, 0;\nwgmma.fence.sync.aligned;\n"       \
+          "wgmma.mma_async.sync.aligned." TEXT                                        \
+          ";\nwgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;\n}"  \
+          : OUT                                                                       \
+          : __VA_ARGS__, "l"(f.b_descriptor)                                          \
+          : "memory");                                                                \
+      KEEP;                                                                           \
+    }                                                                                 \
   }
-// TAIL: factors of A and B, of 16-bit operands also their orders (both along K).
-#define SAMEBITS_WGMMA_F32(ID, TYPES, TAIL)                     \
-  SAMEBITS_WGMMA(ID, SAMEBITS_FP32_RESULTS, SAMEBITS_KEEP_FP32, \
-                 TYPES " {%0,%1,%2,%3}, %4, %5, p" TAIL, SAMEBITS_F32)
-#define SAMEBITS_WGMMA_F16(ID, TYPES, TAIL) \
-  SAMEBITS_WGMMA(ID, (void)0, (void)0, TYPES " {%0,%1}, %2, %3, p" TAIL, SAMEBITS_F16)
+#define SAMEBITS_A_WORDS "r"(f.a[0]), "r"(f.a[1]), "r"(f.a[2]), "r"(f.a[3])
+// With A in shared memory and in registers. A_TAIL and TAIL: factors of A and B, of 16-bit operands
+// also the orders of those in shared memory (along K).
+#define SAMEBITS_WGMMA_F32(ID, TYPES, A_TAIL, TAIL)                                     \
+  template <>                                                                           \
+  struct execute<instruction::ID> {                                                     \
+    SAMEBITS_WGMMA_RUN(run, SAMEBITS_FP32_RESULTS, SAMEBITS_KEEP_FP32,                  \
+                       TYPES " {%0,%1,%2,%3}, %4, %5, p" A_TAIL, SAMEBITS_F32,          \
+                       "l"(f.a_descriptor))                                             \
+    SAMEBITS_WGMMA_RUN(run_registers, SAMEBITS_FP32_RESULTS, SAMEBITS_KEEP_FP32,        \
+                       TYPES " {%0,%1,%2,%3}, {%4,%5,%6,%7}, %8, p" TAIL, SAMEBITS_F32, \
+                       SAMEBITS_A_WORDS)                                                \
+  }
+#define SAMEBITS_WGMMA_F16(ID, TYPES, A_TAIL, TAIL)                                             \
+  template <>                                                                                   \
+  struct execute<instruction::ID> {                                                             \
+    SAMEBITS_WGMMA_RUN(run, (void)0, (void)0, TYPES " {%0,%1}, %2, %3, p" A_TAIL, SAMEBITS_F16, \
+                       "l"(f.a_descriptor))                                                     \
+    SAMEBITS_WGMMA_RUN(run_registers, (void)0, (void)0,                                         \
+                       TYPES " {%0,%1}, {%2,%3,%4,%5}, %6, p" TAIL, SAMEBITS_F16,               \
+                       SAMEBITS_A_WORDS)                                                        \
+  }
 
-SAMEBITS_WGMMA_F32(wgmma_f16, "m64n8k16.f32.f16.f16", ", 1, 1, 0, 0");
-SAMEBITS_WGMMA_F16(wgmma_f16_f16, "m64n8k16.f16.f16.f16", ", 1, 1, 0, 0");
-SAMEBITS_WGMMA_F32(wgmma_bf16, "m64n8k16.f32.bf16.bf16", ", 1, 1, 0, 0");
-SAMEBITS_WGMMA_F32(wgmma_tf32, "m64n8k8.f32.tf32.tf32", ", 1, 1");
-SAMEBITS_WGMMA_F32(wgmma_e4m3, "m64n8k32.f32.e4m3.e4m3", ", 1, 1");
-SAMEBITS_WGMMA_F32(wgmma_e5m2, "m64n8k32.f32.e5m2.e5m2", ", 1, 1");
-SAMEBITS_WGMMA_F32(wgmma_e4m3_e5m2, "m64n8k32.f32.e4m3.e5m2", ", 1, 1");
-SAMEBITS_WGMMA_F32(wgmma_e5m2_e4m3, "m64n8k32.f32.e5m2.e4m3", ", 1, 1");
-SAMEBITS_WGMMA_F16(wgmma_f16_e4m3, "m64n8k32.f16.e4m3.e4m3", ", 1, 1");
-SAMEBITS_WGMMA_F16(wgmma_f16_e5m2, "m64n8k32.f16.e5m2.e5m2", ", 1, 1");
-SAMEBITS_WGMMA_F16(wgmma_f16_e4m3_e5m2, "m64n8k32.f16.e4m3.e5m2", ", 1, 1");
-SAMEBITS_WGMMA_F16(wgmma_f16_e5m2_e4m3, "m64n8k32.f16.e5m2.e4m3", ", 1, 1");
+SAMEBITS_WGMMA_F32(wgmma_f16, "m64n8k16.f32.f16.f16", ", 1, 1, 0, 0", ", 1, 1, 0");
+SAMEBITS_WGMMA_F16(wgmma_f16_f16, "m64n8k16.f16.f16.f16", ", 1, 1, 0, 0", ", 1, 1, 0");
+SAMEBITS_WGMMA_F32(wgmma_bf16, "m64n8k16.f32.bf16.bf16", ", 1, 1, 0, 0", ", 1, 1, 0");
+SAMEBITS_WGMMA_F32(wgmma_tf32, "m64n8k8.f32.tf32.tf32", ", 1, 1", ", 1, 1");
+SAMEBITS_WGMMA_F32(wgmma_e4m3, "m64n8k32.f32.e4m3.e4m3", ", 1, 1", ", 1, 1");
+SAMEBITS_WGMMA_F32(wgmma_e5m2, "m64n8k32.f32.e5m2.e5m2", ", 1, 1", ", 1, 1");
+SAMEBITS_WGMMA_F32(wgmma_e4m3_e5m2, "m64n8k32.f32.e4m3.e5m2", ", 1, 1", ", 1, 1");
+SAMEBITS_WGMMA_F32(wgmma_e5m2_e4m3, "m64n8k32.f32.e5m2.e4m3", ", 1, 1", ", 1, 1");
+SAMEBITS_WGMMA_F16(wgmma_f16_e4m3, "m64n8k32.f16.e4m3.e4m3", ", 1, 1", ", 1, 1");
+SAMEBITS_WGMMA_F16(wgmma_f16_e5m2, "m64n8k32.f16.e5m2.e5m2", ", 1, 1", ", 1, 1");
+SAMEBITS_WGMMA_F16(wgmma_f16_e4m3_e5m2, "m64n8k32.f16.e4m3.e5m2", ", 1, 1", ", 1, 1");
+SAMEBITS_WGMMA_F16(wgmma_f16_e5m2_e4m3, "m64n8k32.f16.e5m2.e4m3", ", 1, 1", ", 1, 1");
 
 }  // namespace samebits::cuda

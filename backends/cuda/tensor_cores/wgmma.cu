@@ -1,4 +1,5 @@
-// wgmma: a block of one warpgroup takes one pair of tiles after the other.
+// wgmma: a block of one warpgroup takes one pair of tiles after the other, every second one with A
+// in registers.
 //
 // Operands lie in shared memory without swizzle: matrices of 8 lines of 16 bytes, two of them along
 // K (128 bytes apart), eight along the rows (256 bytes apart).
@@ -28,7 +29,7 @@ __global__ void __launch_bounds__(128) wgmma_kernel(device_job j) {
   __shared__ __align__(1024) std::uint32_t a_tile[rows * line_words];
   __shared__ __align__(1024) std::uint32_t b_tile[tile_columns * line_words];
   const int thread = static_cast<int>(threadIdx.x);
-  const fragments f = {{}, {}, descriptor_of(a_tile), descriptor_of(b_tile)};
+  fragments f = {{}, {}, descriptor_of(a_tile), descriptor_of(b_tile)};
   const int row = thread / 32 * 16 + thread % 32 / 4;
   const std::uint64_t pairs = static_cast<std::uint64_t>(j.tiles) * j.partners;
   for (std::uint64_t p = blockIdx.x; p < pairs; p += gridDim.x) {
@@ -48,7 +49,14 @@ __global__ void __launch_bounds__(128) wgmma_kernel(device_job j) {
     __syncthreads();
     std::uint32_t d[4];
     load_c(j, of.x, rows, row, d);
-    execute<Which>::run(d, f);
+    if ((of.x + p) % 2 == 0) {
+      execute<Which>::run(d, f);
+    } else {
+      for (int i = 0; i < 4; ++i) {
+        f.a[i] = a_tile[place_of(row + 8 * (i % 2), thread % 4 + 4 * (i / 2))];
+      }
+      execute<Which>::run_registers(d, f);
+    }
     compare(j, of.x, of.y, rows, row, d);
   }
 }
