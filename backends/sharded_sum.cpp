@@ -12,6 +12,7 @@
 #include "backends/ranks.hpp"
 #include "backends/reference/reference.hpp"
 #include "backends/self_test.hpp"
+#include "backends/shard_cover.hpp"
 #include "backends/view_checks.hpp"
 #include "samebits/convert.hpp"
 #include "samebits/error.hpp"
@@ -45,34 +46,9 @@ std::uint64_t subtree_count(std::uint64_t first, std::uint64_t count) {
 }
 
 /// One rank's part of one tensor, as its message has it.
-struct received_part {
-  std::uint64_t first;
-  std::uint64_t count;
-  std::size_t rank;
+struct received_part : backends::rank_part {
   const std::uint64_t* values;  ///< of its subtrees, binary64 bits
 };
-
-std::string text_of(const received_part& p) {
-  return "rank " + std::to_string(p.rank) + " holds leaves [" + std::to_string(p.first) + ", " +
-         std::to_string(p.first + p.count) + ")";
-}
-
-/// Parts in the order of their leaves; the message names the tensor.
-void check_cover(const std::vector<received_part>& parts, std::size_t tensor) {
-  const auto refuse = [&](const std::string& what) {
-    throw rank_error("sum_shards(): tensor " + std::to_string(tensor) + ": " + what);
-  };
-  std::uint64_t end = 0;
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    const received_part& p = parts[i];
-    if (p.first < end) refuse(text_of(parts[i - 1]) + " and " + text_of(p) + ", which overlap");
-    if (p.first > end) {
-      refuse("no rank holds leaves [" + std::to_string(end) + ", " + std::to_string(p.first) +
-             "), where " + text_of(p));
-    }
-    end = p.first + p.count;
-  }
-}
 
 /// The messages of all ranks, and where the values of each begin.
 class received_parts {
@@ -88,12 +64,10 @@ class received_parts {
     for (std::size_t r = 0; r < values_.size(); ++r) {
       const std::uint64_t* const entry = words_.data() + r * each_ + 2 * tensor_;
       if (entry[1] == 0) continue;
-      parts.push_back({entry[0], entry[1], r, values_[r]});
+      parts.push_back({{entry[0], entry[1], r}, values_[r]});
       values_[r] += subtree_count(entry[0], entry[1]);
     }
-    std::sort(parts.begin(), parts.end(),
-              [](const auto& a, const auto& b) { return a.first < b.first; });
-    check_cover(parts, tensor_);
+    backends::order_parts(parts, "sum_shards(): tensor " + std::to_string(tensor_), "leaves");
     ++tensor_;
     return parts;
   }
@@ -121,7 +95,8 @@ std::vector<std::uint64_t> message_of(std::span<const tree_part> parts) {
 }
 
 /// The messages of all ranks, each filled up to the longest.
-std::vector<std::uint64_t> exchanged(backends::host_ranks& ranks, std::span<const tree_part> parts) {
+std::vector<std::uint64_t> exchanged(backends::host_ranks& ranks,
+                                     std::span<const tree_part> parts) {
   std::vector<std::uint64_t> mine;
   std::array<std::uint32_t, 3> sizes = {};
   // In words: the longest message, and the most and fewest tensors.
