@@ -29,6 +29,7 @@
 #include "samebits/scale_layout.hpp"
 #include "samebits/scaling.hpp"
 #include "samebits/self_test.hpp"
+#include "samebits/shard_layout.hpp"
 #include "samebits/sharded_sum.hpp"
 #include "samebits/step_report.hpp"
 #include "samebits/tensor_core_check.hpp"
