@@ -45,6 +45,10 @@ plan_shape shape_of(std::span<const numerics::plan_row> rows);
 void enqueue_tensor_statistics(const numerics::plan_tables& plan, plan_shape shape,
                                inspect_counts counts, const inspection_memory& memory, steps by,
                                void* stream);
+/// The pass over the elements alone, one launch where all are regular: memory.tallies.
+void enqueue_chunk_tallies(const numerics::plan_tables& plan, plan_shape shape,
+                           inspect_counts counts, const inspection_memory& memory, steps by,
+                           void* stream);
 /// And what all tensors have together.
 void enqueue_total(const numerics::plan_tables& plan, const inspection_memory& memory, steps by,
                    void* stream);

@@ -347,10 +347,9 @@ plan_shape shape_of(std::span<const plan_row> rows) {
   return alike ? shape_of(f) : plan_shape::mixed;
 }
 
-void enqueue_tensor_statistics(const plan_tables& plan, plan_shape shape, inspect_counts counts,
-                               const inspection_memory& memory, steps by, void* stream) {
+void enqueue_chunk_tallies(const plan_tables& plan, plan_shape shape, inspect_counts counts,
+                           const inspection_memory& memory, steps by, void* stream) {
   const auto on = static_cast<cudaStream_t>(stream);
-  if (plan.tensors == 0) return;
   const bool distribution = counts == inspect_counts::distribution;
   if (distribution) {
     check(cudaMemsetAsync(memory.exponents, 0, numerics::exponent_buckets * sizeof(std::uint64_t),
@@ -362,6 +361,13 @@ void enqueue_tensor_statistics(const plan_tables& plan, plan_shape shape, inspec
   } else if (plan.chunks != 0) {
     enqueue_chunks<inspect_counts::nonfinite>(plan, shape, memory, by, on);
   }
+}
+
+void enqueue_tensor_statistics(const plan_tables& plan, plan_shape shape, inspect_counts counts,
+                               const inspection_memory& memory, steps by, void* stream) {
+  const auto on = static_cast<cudaStream_t>(stream);
+  if (plan.tensors == 0) return;
+  enqueue_chunk_tallies(plan, shape, counts, memory, by, stream);
   if (by == steps::hardware) return enqueue_tensors<hardware_sums>(plan, memory, on);
   enqueue_tensors<integer_sums>(plan, memory, on);
 }
