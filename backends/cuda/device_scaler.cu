@@ -3,22 +3,25 @@
 
 #include <cuda_runtime.h>
 
-#include <cstring>
+#include <algorithm>
 #include <span>
 #include <string>
 #include <utility>
 #include <variant>
 
+#include "backends/cuda/allocation.hpp"
 #include "backends/cuda/cuda.hpp"
 #include "backends/cuda/error.hpp"
 #include "backends/cuda/plan.hpp"
 #include "backends/cuda/scaler_kernels.cuh"
+#include "backends/cuda/shard_memory.cuh"
 #include "backends/loss_scaler_checks.hpp"
 #include "backends/loss_scaler_fields.hpp"
 #include "backends/loss_scaler_text.hpp"
 #include "backends/plan_checks.hpp"
 #include "backends/ranks.hpp"
 #include "backends/self_test.hpp"
+#include "backends/shard_layout.hpp"
 #include "backends/view_checks.hpp"
 #include "numerics/binary64.hpp"
 #include "samebits/resident_scaler.hpp"
@@ -26,39 +29,6 @@
 namespace samebits {
 namespace cuda {
 namespace {
-
-/// Memory of the device or of both, freed with it.
-class allocation {
- public:
-  allocation() = default;
-  ~allocation() { release(); }
-  allocation(const allocation&) = delete;
-  allocation& operator=(const allocation&) = delete;
-
-  std::byte* on_device(std::size_t bytes) {
-    release();
-    check(cudaMalloc(&data_, bytes), "memory of a loss scaler");
-    return static_cast<std::byte*>(data_);
-  }
-  std::byte* on_host(std::size_t bytes) {
-    release();
-    shared_ = true;
-    check(cudaHostAlloc(&data_, bytes, cudaHostAllocMapped | cudaHostAllocPortable),
-          "memory of a loss scaler's reports");
-    std::memset(data_, 0, bytes);
-    return static_cast<std::byte*>(data_);
-  }
-
- private:
-  void release() {
-    if (data_ == nullptr) return;
-    if ((shared_ ? cudaFreeHost(data_) : cudaFree(data_)) != cudaSuccess) (void)cudaGetLastError();
-    data_ = nullptr;
-  }
-
-  void* data_ = nullptr;
-  bool shared_ = false;
-};
 
 std::size_t padded(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
 
@@ -98,6 +68,22 @@ void check_on_device(const tensor_plan& plan, const char* which) {
   throw invalid_argument(std::string(which) + ": must lie in device memory");
 }
 
+/// The layout is of these tensors.
+void check_layout(const shard_layout& shards, const tensor_plan& gradients) {
+  const std::vector<std::uint64_t>& here = shards.data().here;
+  if (here.size() != gradients.size()) {
+    throw invalid_argument("options.shards: is of " + std::to_string(here.size()) +
+                           " tensors, gradients are " + std::to_string(gradients.size()));
+  }
+  for (std::size_t i = 0; i < here.size(); ++i) {
+    const auto count = static_cast<std::uint64_t>(gradients.data().rows[i].count);
+    if (here[i] == count) continue;
+    throw invalid_argument("options.shards: holds " + std::to_string(here[i]) + " elements of " +
+                           backends::tensor_text(gradients[i], i, "gradients") + ", which has " +
+                           std::to_string(count));
+  }
+}
+
 }  // namespace
 
 struct device_loss_scaler::memory {
@@ -115,6 +101,11 @@ struct device_loss_scaler::memory {
   std::byte* resident = nullptr;  ///< resident_scaler of the policy
   report_slot* ring = nullptr;
   std::optional<report_reader> reader;
+  std::optional<shard_layout> layout;  ///< of gradients that are sharded
+  std::optional<cuda::shard_memory> shards;
+
+  /// Sends what this rank saw, and of its shards the nodes, to all.
+  void agree_on_shards(communicator& ranks);
 
   [[nodiscard]] cuda::decision_task task() const {
     return {inspection.tensors, plan.size(), words, ring, capacity, max_norm};
@@ -155,6 +146,7 @@ device_loss_scaler::device_loss_scaler(tensor_plan gradients, const scaling_sett
   }
   backends::check_plan(gradients, "gradients", backends::wide_plan_formats);
   check_on_device(gradients, "gradients");
+  if (options.shards) check_layout(*options.shards, gradients);
   const backends::backend& backend =
       backends::resolve({options.backend, 1, nullptr}, memory_space::device,
                         [](const backends::backend& b) { return b.device_plans != nullptr; });
@@ -175,12 +167,17 @@ device_loss_scaler::device_loss_scaler(tensor_plan gradients, const scaling_sett
   const std::size_t state_bytes = std::visit(
       [](const auto& s) { return sizeof(resident_scaler<std::remove_cvref_t<decltype(s)>>); },
       from.policy);
-  std::byte* const first = m.device.on_device(words_bytes + inspection_bytes + state_bytes);
+  std::byte* const first =
+      m.device.on_device(words_bytes + inspection_bytes + state_bytes, "memory of a loss scaler");
   m.words = reinterpret_cast<cuda::scaler_words*>(first);
   m.inspection = cuda::inspection_in(first + words_bytes, tables);
   m.resident = first + words_bytes + inspection_bytes;
-  m.ring = reinterpret_cast<report_slot*>(m.host.on_host(m.capacity * sizeof(report_slot)));
+  m.ring = reinterpret_cast<report_slot*>(
+      m.host.on_host(m.capacity * sizeof(report_slot), "memory of a loss scaler's reports"));
   m.reader.emplace(std::span<const report_slot>(m.ring, m.capacity), from.steps);
+
+  m.layout = options.shards;
+  if (m.layout) m.shards.emplace(m.layout->data());
 
   cuda::scaler_words words = {};
   std::visit(
@@ -213,9 +210,33 @@ void device_loss_scaler::observe_losses(const float* losses, std::int64_t count,
 }
 
 void device_loss_scaler::inspect(void* stream) {
-  cuda::enqueue_tensor_statistics(memory_->plan.data().tables(), memory_->shape,
-                                  inspect_counts::nonfinite, memory_->inspection, memory_->by,
-                                  stream);
+  const memory& m = *memory_;
+  const auto enqueue = m.shards ? cuda::enqueue_chunk_tallies : cuda::enqueue_tensor_statistics;
+  enqueue(m.plan.data().tables(), m.shape, inspect_counts::nonfinite, m.inspection, m.by, stream);
+}
+
+void device_loss_scaler::memory::agree_on_shards(communicator& ranks) {
+  if (ranks.rank() != layout->rank() || ranks.size() != layout->ranks()) {
+    throw invalid_argument(
+        "ranks: is rank " + std::to_string(ranks.rank()) + " of " + std::to_string(ranks.size()) +
+        ", options.shards were laid out for rank " + std::to_string(layout->rank()) + " of " +
+        std::to_string(layout->ranks()));
+  }
+  const cuda::shard_tables& t = shards->tables();
+  constexpr std::uint64_t small_of_block = cuda::node_threads / 32, most_blocks = 1024;
+  const std::uint64_t wanted = std::max(
+      {std::uint64_t{1}, t.wide_count, (t.own_count + small_of_block - 1) / small_of_block});
+  visit([&](const auto&, const auto* resident, auto sums) {
+    cuda::shard_message_kernel<decltype(sums)>
+        <<<static_cast<unsigned>(std::min(wanted, most_blocks)), cuda::node_threads, 0,
+           static_cast<cudaStream_t>(ranks.stream())>>>(inspection.tallies, t, fingerprint,
+                                                        resident, task());
+  });
+  cuda::check(cudaPeekAtLastError(), "kernel of the message to other ranks");
+  const std::size_t bytes = layout->message_bytes();
+  ranks.all_gather(
+      {reinterpret_cast<const std::byte*>(t.sent), bytes},
+      {reinterpret_cast<std::byte*>(t.received), bytes * static_cast<std::size_t>(ranks.size())});
 }
 
 void device_loss_scaler::agree(communicator& ranks) {
@@ -223,6 +244,11 @@ void device_loss_scaler::agree(communicator& ranks) {
     throw invalid_argument("ranks: must work on device memory");
   }
   memory& m = *memory_;
+  if (m.shards) {
+    m.agree_on_shards(ranks);
+    m.agreed = true;
+    return;
+  }
   m.visit([&](const auto&, const auto* resident, auto sums) {
     cuda::message_kernel<decltype(sums)>
         <<<1, cuda::total_threads, 0, static_cast<cudaStream_t>(ranks.stream())>>>(
@@ -236,17 +262,28 @@ void device_loss_scaler::agree(communicator& ranks) {
 
 void device_loss_scaler::decide(void* stream) {
   memory& m = *memory_;
+  if (m.shards && !m.agreed) {
+    throw call_order_error("decide(): gradients are sharded, agree(ranks) must come before it");
+  }
   const auto who = m.agreed ? cuda::observer::all_ranks : cuda::observer::this_rank;
+  const auto on = static_cast<cudaStream_t>(stream);
   m.visit([&](const auto& settings, auto* resident, auto sums) {
-    cuda::decide_kernel<decltype(sums)>
-        <<<1, cuda::total_threads, 0, static_cast<cudaStream_t>(stream)>>>(settings, resident,
-                                                                           m.task(), who);
+    if (m.shards) {
+      cuda::decide_shards_kernel<decltype(sums)>
+          <<<1, cuda::total_threads, 0, on>>>(settings, resident, m.task(), m.shards->tables());
+    } else {
+      cuda::decide_kernel<decltype(sums)>
+          <<<1, cuda::total_threads, 0, on>>>(settings, resident, m.task(), who);
+    }
   });
   cuda::check(cudaPeekAtLastError(), "decide kernel");
   m.agreed = false;
 }
 
 void device_loss_scaler::step(void* stream) {
+  if (memory_->shards) {
+    throw call_order_error("step(stream): gradients are sharded, call step(ranks)");
+  }
   inspect(stream);
   decide(stream);
 }

@@ -65,19 +65,19 @@ struct field_hash {
   }
 };
 
-/// What must be the same on every rank: settings, the state, and the norm where it is clipped by.
+/// What must be the same on every rank: settings, the state, max_norm, and what it is clipped by:
+/// the sum of squares, or where the shards lie.
 template <class State>
 __device__ std::uint32_t state_word(std::uint32_t settings, const resident_scaler<State>& scaler,
-                                    std::uint64_t squares, double max_norm) {
+                                    double max_norm, std::uint64_t clipped_by) {
   std::uint64_t hash = 0xCBF29CE484222325u;
   const field_hash add{&hash};
   add.add(settings);
   backends::for_each_field(scaler.policy, add);
   add.add(scaler.steps);
   add.add(scaler.applied_steps);
-  const std::uint64_t most = detail::bits_of(max_norm);
-  add.add(most);
-  if (most != numerics::binary64::inf) add.add(squares);
+  add.add(detail::bits_of(max_norm));
+  add.add(clipped_by);
   return static_cast<std::uint32_t>(hash ^ (hash >> 32));
 }
 
@@ -89,9 +89,26 @@ __global__ void __launch_bounds__(total_threads)
   __shared__ total_scratch<Sums> scratch;
   const plan_total total = total_of<Sums>(task.tensors, task.count, scratch);
   if (threadIdx.x != 0) return;
-  task.words->agreement =
-      numerics::message_of(observation_of(total, *task.words), rank,
-                           state_word(settings, *scaler, total.figures.squares, task.max_norm));
+  const bool clips = detail::bits_of(task.max_norm) != numerics::binary64::inf;
+  task.words->agreement = numerics::message_of(
+      observation_of(total, *task.words), rank,
+      state_word(settings, *scaler, task.max_norm, clips ? total.figures.squares : 0));
+}
+
+/// Decides from what was seen and the sum of squares, as bits; one thread's work.
+template <class Settings, class State>
+__device__ void take_step(const Settings& settings, resident_scaler<State>& scaler,
+                          const decision_task& task, const rank_observation& seen,
+                          std::uint64_t squares, bool alike) {
+  const norm_clipping clipping = {__longlong_as_double(static_cast<long long>(squares)),
+                                  task.max_norm};
+  const step_report report = alike ? numerics::decide(settings, scaler, seen, clipping)
+                                   : numerics::refused_step(scaler, seen);
+  task.words->decision = report;
+  task.words->scale =
+      __uint_as_float(numerics::binary64::narrow(numerics::scale_bits(scaler.policy)));
+  task.words->bad_loss = 0;
+  device::put_report(task.ring, task.capacity, report);
 }
 
 template <class Sums, class Settings, class State>
@@ -107,15 +124,7 @@ __global__ void __launch_bounds__(total_threads)
     seen = numerics::observation_of(task.words->agreement);
     alike = numerics::states_agree(task.words->agreement);
   }
-  const norm_clipping clipping = {
-      __longlong_as_double(static_cast<long long>(total.figures.squares)), task.max_norm};
-  const step_report report = alike ? numerics::decide(settings, *scaler, seen, clipping)
-                                   : numerics::refused_step(*scaler, seen);
-  task.words->decision = report;
-  task.words->scale =
-      __uint_as_float(numerics::binary64::narrow(numerics::scale_bits(scaler->policy)));
-  task.words->bad_loss = 0;
-  device::put_report(task.ring, task.capacity, report);
+  take_step(settings, *scaler, task, seen, total.figures.squares, alike);
 }
 
 inline constexpr int loss_threads = 256;

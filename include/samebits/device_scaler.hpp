@@ -23,6 +23,7 @@
 
 #include "samebits/communicator.hpp"
 #include "samebits/loss_scaler.hpp"
+#include "samebits/shard_layout.hpp"
 #include "samebits/step_report.hpp"
 #include "samebits/tensor_plan.hpp"
 
@@ -36,6 +37,9 @@ struct device_scaler_options {
   std::uint32_t reports = 256;
   /// cuda-native or cuda-emulated; empty: the default for device memory.
   std::string_view backend = {};
+  /// Gradients that are spread over ranks: where their elements lie. Empty: all of them are here,
+  /// and over several ranks every one has the same.
+  std::optional<shard_layout> shards = {};
 };
 
 /// What a device_loss_scaler keeps from step to step.
@@ -89,8 +93,8 @@ class device_loss_scaler {
   /// remembered until decide(): it explains the gradients, and the native policy does not blame the
   /// scale. One launch.
   void observe_losses(const float* losses, std::int64_t count, void* stream);
-  /// Reads all gradients once. Two launches; one more where tensors are not dense and aligned to 16
-  /// bytes.
+  /// Reads all gradients once. Two launches, of sharded gradients one; one more where tensors are
+  /// not dense and aligned to 16 bytes.
   void inspect(void* stream);
   /// For gradients or losses that are spread over ranks, between inspect() and decide(): makes what
   /// all ranks saw of what this one did, losses included, as loss_scaler::agree does, for the next
@@ -100,16 +104,22 @@ class device_loss_scaler {
   /// Where the ranks' scalers have different settings or states, every rank skips the step and
   /// reports stop and step_cause::ranks_differ; the policy's state stays as it is. The same where
   /// max_norm is finite and their norms differ: clipping needs gradients that are the same on every
-  /// rank, as reduce_gradients leaves them. Without clipping a report's norm is of the rank's own
-  /// gradients.
+  /// rank, as reduce_gradients leaves them, or options.shards. Without either a report's norm is of
+  /// the rank's own gradients.
   ///
-  /// Throws invalid_argument unless the communicator works on device memory, cuda_error, and what
-  /// the communicator throws.
+  /// With options.shards every rank decides by the norm of all shards together, with the bits of
+  /// sum_shards() and of one rank that holds all of the gradients. One launch and, in place of the
+  /// maximum, one all_gather of shard_layout::message_bytes(). Ranks that use different layouts are
+  /// ranks that differ.
+  ///
+  /// Throws invalid_argument unless the communicator works on device memory and is the rank that
+  /// options.shards were laid out for, cuda_error, and what the communicator throws.
   void agree(communicator& ranks);
   /// Decides the step from what inspect() saw, and after agree() from what all ranks saw; sets the
-  /// next scale and leaves a report. One launch.
+  /// next scale and leaves a report. One launch. Throws call_order_error for sharded gradients
+  /// without agree().
   void decide(void* stream);
-  /// inspect() and decide().
+  /// inspect() and decide(). Throws call_order_error for sharded gradients.
   void step(void* stream);
   /// inspect(), agree() and decide() on ranks.stream().
   void step(communicator& ranks);
