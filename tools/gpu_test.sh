@@ -129,6 +129,8 @@ for tool in memcheck racecheck initcheck; do
     "$build/tests/device/device_gradient_reduction_test" --gtest_filter='*EveryWire*:*Staged*'
   part "${tool}_scaler_ranks" "$sanitizer" --tool "$tool" --error-exitcode 1 \
     "$build/tests/device/device_scaler_ranks_test" --gtest_filter='*Differ*:*OneGraph*'
+  part "${tool}_scaler_shards" "$sanitizer" --tool "$tool" --error-exitcode 1 \
+    "$build/tests/device/device_scaler_shards_test" --gtest_filter='*OneShard*:*OneRankEach*:*OneGraph*'
 done
 
 part copy_and_conversions "$build/tools/bench/gpu_bench"

@@ -179,29 +179,57 @@ class lockstep_ranks::member final : public communicator {
 
   void all_reduce_max(std::span<std::uint32_t> words) override {
     words_ = words;
-    streams_.mark(rank_, false);
-    if (rank_ + 1 < size_) return;
-    words_of_ranks every = {};
-    for (int r = 0; r < size_; ++r)
-      every.of[r] = all_.members_[static_cast<std::size_t>(r)]->words_.data();
-    streams_.wait_for_all(0, size_, false);
-    enqueue_largest(every, size_, words.size(), streams_.stream(0));
-    streams_.mark(0, true);
-    for (int r = 1; r < size_; ++r) streams_.wait_for_all(r, 1, true);
+    meet([&](cudaStream_t on) {
+      words_of_ranks every = {};
+      for (int r = 0; r < size_; ++r) every.of[r] = member_at(r).words_.data();
+      enqueue_largest(every, size_, words.size(), on);
+    });
   }
-  void all_gather(std::span<const std::byte>, std::span<std::byte>) override {
-    throw std::logic_error("lockstep_ranks: all_gather");
+  void all_gather(std::span<const std::byte> sent, std::span<std::byte> received) override {
+    if (received.size() != sent.size() * static_cast<std::size_t>(size_)) {
+      throw std::logic_error("all_gather: sizes");
+    }
+    sent_ = sent;
+    received_ = received;
+    meet([&](cudaStream_t on) {
+      for (int to = 0; to < size_; ++to) {
+        for (int from = 0; from < size_; ++from) {
+          check_cuda(
+              cudaMemcpyAsync(
+                  member_at(to).received_.data() + static_cast<std::size_t>(from) * sent.size(),
+                  member_at(from).sent_.data(), sent.size(), cudaMemcpyDeviceToDevice, on),
+              "copy between ranks");
+        }
+      }
+    });
   }
   void all_to_all(std::span<const std::byte>, std::span<std::byte>) override {
     throw std::logic_error("lockstep_ranks: all_to_all");
   }
 
  private:
+  [[nodiscard]] member& member_at(int rank) const {
+    return *all_.members_[static_cast<std::size_t>(rank)];
+  }
+
+  /// By the last rank: calls work(stream of rank 0) between what all have enqueued and will.
+  template <class Work>
+  void meet(const Work& work) {
+    streams_.mark(rank_, false);
+    if (rank_ + 1 < size_) return;
+    streams_.wait_for_all(0, size_, false);
+    work(streams_.stream(0));
+    streams_.mark(0, true);
+    for (int r = 1; r < size_; ++r) streams_.wait_for_all(r, 1, true);
+  }
+
   lockstep_ranks& all_;
   const device_streams& streams_;
   int rank_;
   int size_;
   std::span<std::uint32_t> words_;
+  std::span<const std::byte> sent_;
+  std::span<std::byte> received_;
 };
 
 lockstep_ranks::lockstep_ranks(const device_streams& streams, int count) {
