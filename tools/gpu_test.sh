@@ -131,6 +131,8 @@ for tool in memcheck racecheck initcheck; do
     "$build/tests/device/device_scaler_ranks_test" --gtest_filter='*Differ*:*OneGraph*'
   part "${tool}_scaler_shards" "$sanitizer" --tool "$tool" --error-exitcode 1 \
     "$build/tests/device/device_scaler_shards_test" --gtest_filter='*OneShard*:*OneRankEach*:*OneGraph*'
+  part "${tool}_shard_sums" "$sanitizer" --tool "$tool" --error-exitcode 1 \
+    "$build/tests/device/device_shard_sums_test"
 done
 
 part copy_and_conversions "$build/tools/bench/gpu_bench"

@@ -44,9 +44,9 @@ class device_streams {
 void play_device_ranks(const device_streams& streams, int count,
                        const std::function<void(communicator&)>& body);
 
-/// Ranks of one thread, which calls all_reduce_max or all_gather for rank 0, 1, ... in turn: all are
-/// done on the streams once the last has been called. Nothing else; with it all ranks' steps can be
-/// captured into one graph.
+/// Ranks of one thread, which calls all_reduce_max or all_gather for rank 0, 1, ... in turn: all
+/// are done on the streams once the last has been called. Nothing else; with it all ranks' steps
+/// can be captured into one graph.
 class lockstep_ranks {
  public:
   lockstep_ranks(const device_streams& streams, int count);

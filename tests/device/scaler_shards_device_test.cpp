@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -146,8 +147,7 @@ TEST_P(ScalerShards, LongTensorsOfManySlots) {
   for (const int n : {1, 3, 8}) {
     spread_list list = drawn_list(sizes, n, random);
     if (n == 8) list[0].borders[1] = 0;  // a rank without elements of it
-    (void)compared_steps(GetParam(), streams_, native_scaling{}, list,
-                         {1, 0x1p-12, 1000 + random() % 7});
+    (void)compared_steps(GetParam(), streams_, native_scaling{}, list, {3, 0x1p-12, random()});
   }
 }
 
@@ -210,6 +210,30 @@ TEST_P(ScalerShards, NonFiniteElementsOfOneShardStopEveryRank) {
       });
     }
   }
+}
+
+TEST_P(ScalerShards, ALossOfOneRankExplainsTheStepToAll) {
+  engine random(20);
+  const spread_list list = drawn_list(few_sizes, 3, random);
+  const float values_of_loss[] = {1.0f, std::numeric_limits<float>::quiet_NaN()};
+  const guarded_copy loss(values_of_loss, sizeof(values_of_loss));
+  play_device_ranks(streams_, 3, [&](communicator& ranks) {
+    spread_values values(list);
+    values.fill(2, 7);
+    values.put(2, 0, 0x7C00);
+    const device_shards mine(values.shards(ranks.rank()));
+    device_loss_scaler scaler(
+        mine.plan(), native_scaling{},
+        options(1.0, shard_layout(ranks, mine.plan(), values.first(ranks.rank()))));
+    if (ranks.rank() == 1) {
+      scaler.observe_losses(static_cast<const float*>(loss.data()), 2, ranks.stream());
+    }
+    const step_report first = stepped(scaler, ranks);
+    EXPECT_EQ(first.cause, step_cause::loss);
+    EXPECT_EQ(first.bad_rank, 1);
+    EXPECT_EQ(first.first_bad, 2);
+    EXPECT_EQ(stepped(scaler, ranks).cause, step_cause::overflow);  // the loss is forgotten
+  });
 }
 
 TEST_P(ScalerShards, MultipliesAllShardsByTheSameFactor) {
