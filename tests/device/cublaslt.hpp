@@ -1,4 +1,4 @@
-// cuBLASLt, loaded at run time, with K unsplit: D = A * W^T in rows.
+// cuBLASLt, loaded at run time, with K unsplit: D = A * W^T in rows, its algorithms one by one.
 #pragma once
 
 #include <cublasLt.h>
@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 namespace samebits::device_tests {
 
@@ -66,75 +67,161 @@ class cublaslt {
   void* library_ = nullptr;
 };
 
+/// Dequantization scales of an operand, on the device; without data: 1.
+struct lt_scales {
+  cublasLtMatmulMatrixScale_t mode = CUBLASLT_MATMUL_MATRIX_SCALE_SCALAR_32F;
+  const float* data = nullptr;
+};
+
 /// A product: rows of A [m, k] by rows of W [n, k] (or columns of B [k, n]) into D [m, n] in fp32,
 /// all dense in rows, on the device.
 struct lt_product {
   std::int64_t m, n, k;
   cudaDataType_t a_type, w_type;
-  bool b_rows;  ///< W is B [k, n]; 16-bit operands alone
+  bool b_rows;  ///< W is B [k, n]
   bool fast;    ///< FP8: fast accumulation
+  lt_scales a_scales = {};
+  lt_scales w_scales = {};
+  bool a_columns = false;  ///< A is stored [k, m]
 };
 
-/// Empty where it was computed, else why not.
-inline std::string multiply(const cublaslt& lt, const lt_product& p, const void* a, const void* w,
-                            float* d, void* workspace, std::size_t workspace_bytes) {
-  // In columns, as the library sees memory: D^T [n, m] = W [n, k] * A^T [k, m].
-  cublasLtMatmulDesc_t desc = nullptr;
-  cublasLtMatrixLayout_t w_layout = nullptr;
-  cublasLtMatrixLayout_t a_layout = nullptr;
-  cublasLtMatrixLayout_t d_layout = nullptr;
-  cublasLtMatmulPreference_t preference = nullptr;
-  lt.desc_create(&desc, CUBLAS_COMPUTE_32F, CUDA_R_32F);
-  const cublasOperation_t turned = p.b_rows ? CUBLAS_OP_N : CUBLAS_OP_T;
-  const cublasOperation_t plain = CUBLAS_OP_N;
-  const std::int8_t fast = p.fast ? 1 : 0;
-  lt.desc_set(desc, CUBLASLT_MATMUL_DESC_TRANSA, &turned, sizeof turned);
-  lt.desc_set(desc, CUBLASLT_MATMUL_DESC_TRANSB, &plain, sizeof plain);
-  lt.desc_set(desc, CUBLASLT_MATMUL_DESC_FAST_ACCUM, &fast, sizeof fast);
-  const auto size = [](std::int64_t n) { return static_cast<std::uint64_t>(n); };
-  if (p.b_rows) {
-    lt.layout_create(&w_layout, p.w_type, size(p.n), size(p.k), p.n);
-  } else {
-    lt.layout_create(&w_layout, p.w_type, size(p.k), size(p.n), p.k);
+/// An algorithm, and the numbers by which the library configures it.
+struct lt_algorithm {
+  cublasLtMatmulAlgo_t algo;
+  std::string text;
+};
+
+/// One product's descriptors, and the algorithms that the heuristic offers for it.
+class lt_call {
+ public:
+  lt_call(const cublaslt& lt, const lt_product& p, std::size_t workspace_bytes)
+      : lt_(lt), workspace_bytes_(workspace_bytes) {
+    describe(p);
+    find();
   }
-  lt.layout_create(&a_layout, p.a_type, size(p.k), size(p.m), p.k);
-  lt.layout_create(&d_layout, CUDA_R_32F, size(p.n), size(p.m), p.n);
-  lt.preference_create(&preference);
-  lt.preference_set(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace_bytes,
-                    sizeof workspace_bytes);
-  // no scheme that reduces parts of K, and below no algorithm whose K is split
-  const std::uint32_t schemes = CUBLASLT_REDUCTION_SCHEME_NONE;
-  lt.preference_set(preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &schemes,
-                    sizeof schemes);
-  constexpr int most = 16;
-  cublasLtMatmulHeuristicResult_t found[most];
-  int count = 0;
-  cublasStatus_t status = lt.heuristic(lt.handle, desc, w_layout, a_layout, d_layout, d_layout,
-                                       preference, most, found, &count);
-  std::string why;
-  const cublasLtMatmulAlgo_t* chosen = nullptr;
-  for (int i = 0; i < count && chosen == nullptr; ++i) {
-    std::int32_t parts = 0;
-    std::size_t written = 0;
-    lt.config_get(&found[i].algo, CUBLASLT_ALGO_CONFIG_SPLITK_NUM, &parts, sizeof parts, &written);
-    if (found[i].state == CUBLAS_STATUS_SUCCESS && parts <= 1) chosen = &found[i].algo;
+  ~lt_call() {
+    for (cublasLtMatrixLayout_t layout : {w_layout_, a_layout_, d_layout_}) {
+      lt_.layout_destroy(layout);
+    }
+    lt_.desc_destroy(desc_);
   }
-  if (chosen == nullptr) {
-    why = "no algorithm without split K: status " + std::to_string(static_cast<int>(status)) +
-          ", " + std::to_string(count) + " offered";
-  } else {
+  lt_call(const lt_call&) = delete;
+  lt_call& operator=(const lt_call&) = delete;
+
+  /// Those that do not split K, the library's best first.
+  [[nodiscard]] const std::vector<lt_algorithm>& algorithms() const { return algorithms_; }
+
+  /// Why there is none.
+  [[nodiscard]] const std::string& refusal() const { return refusal_; }
+
+  /// Empty where it was computed, else why not.
+  std::string run(const lt_algorithm& by, const void* a, const void* w, float* d,
+                  void* workspace) const {
     const float one = 1;
     const float zero = 0;
-    status = lt.matmul(lt.handle, desc, &one, w, w_layout, a, a_layout, &zero, d, d_layout, d,
-                       d_layout, chosen, workspace, workspace_bytes, nullptr);
+    const cublasStatus_t status =
+        lt_.matmul(lt_.handle, desc_, &one, w, w_layout_, a, a_layout_, &zero, d, d_layout_, d,
+                   d_layout_, &by.algo, workspace, workspace_bytes_, nullptr);
+    if (status == CUBLAS_STATUS_SUCCESS) return {};
+    return "cublasLtMatmul: status " + std::to_string(static_cast<int>(status));
+  }
+
+ private:
+  /// In columns, as the library sees memory: D^T [n, m] = W [n, k] * A^T [k, m].
+  void describe(const lt_product& p) {
+    lt_.desc_create(&desc_, CUBLAS_COMPUTE_32F, CUDA_R_32F);
+    set(CUBLASLT_MATMUL_DESC_TRANSA, p.b_rows ? CUBLAS_OP_N : CUBLAS_OP_T);
+    set(CUBLASLT_MATMUL_DESC_TRANSB, p.a_columns ? CUBLAS_OP_T : CUBLAS_OP_N);
+    set(CUBLASLT_MATMUL_DESC_FAST_ACCUM, static_cast<std::int8_t>(p.fast ? 1 : 0));
+    if (p.w_scales.data != nullptr) {
+      set(CUBLASLT_MATMUL_DESC_A_SCALE_MODE, p.w_scales.mode);
+      set(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, p.w_scales.data);
+    }
+    if (p.a_scales.data != nullptr) {
+      set(CUBLASLT_MATMUL_DESC_B_SCALE_MODE, p.a_scales.mode);
+      set(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, p.a_scales.data);
+    }
+    const auto layout = [this](cublasLtMatrixLayout_t& to, cudaDataType_t type, std::int64_t rows,
+                               std::int64_t cols) {
+      lt_.layout_create(&to, type, static_cast<std::uint64_t>(rows),
+                        static_cast<std::uint64_t>(cols), rows);
+    };
+    layout(w_layout_, p.w_type, p.b_rows ? p.n : p.k, p.b_rows ? p.k : p.n);
+    layout(a_layout_, p.a_type, p.a_columns ? p.m : p.k, p.a_columns ? p.k : p.m);
+    layout(d_layout_, CUDA_R_32F, p.n, p.m);
+  }
+
+  template <class Value>
+  void set(cublasLtMatmulDescAttributes_t attribute, const Value& value) {
+    const cublasStatus_t status = lt_.desc_set(desc_, attribute, &value, sizeof value);
     if (status != CUBLAS_STATUS_SUCCESS) {
-      why = "cublasLtMatmul: status " + std::to_string(static_cast<int>(status));
+      refusal_ = "attribute " + std::to_string(static_cast<int>(attribute)) + ": status " +
+                 std::to_string(static_cast<int>(status));
     }
   }
-  lt.preference_destroy(preference);
-  for (cublasLtMatrixLayout_t layout : {w_layout, a_layout, d_layout}) lt.layout_destroy(layout);
-  lt.desc_destroy(desc);
-  return why;
-}
+
+  void find() {
+    if (!refusal_.empty()) return;
+    cublasLtMatmulPreference_t preference = nullptr;
+    lt_.preference_create(&preference);
+    lt_.preference_set(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace_bytes_,
+                       sizeof workspace_bytes_);
+    // no scheme that reduces parts of K, and below no algorithm whose K is split
+    const std::uint32_t schemes = CUBLASLT_REDUCTION_SCHEME_NONE;
+    lt_.preference_set(preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &schemes,
+                       sizeof schemes);
+    constexpr int most = 32;
+    cublasLtMatmulHeuristicResult_t found[most];
+    int count = 0;
+    const cublasStatus_t status = lt_.heuristic(lt_.handle, desc_, w_layout_, a_layout_, d_layout_,
+                                                d_layout_, preference, most, found, &count);
+    lt_.preference_destroy(preference);
+    for (int i = 0; i < count; ++i) {
+      const cublasLtMatmulAlgo_t& algo = found[i].algo;
+      const bool split = config(algo, CUBLASLT_ALGO_CONFIG_SPLITK_NUM) > 1 ||
+                         config(algo, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME) != 0;
+      if (found[i].state == CUBLAS_STATUS_SUCCESS && !split) {
+        algorithms_.push_back({algo, text_of(algo)});
+      }
+    }
+    if (algorithms_.empty()) {
+      refusal_ = "no algorithm without split K: status " +
+                 std::to_string(static_cast<int>(status)) + ", " + std::to_string(count) +
+                 " offered";
+    }
+  }
+
+  [[nodiscard]] std::uint32_t config(const cublasLtMatmulAlgo_t& algo,
+                                     cublasLtMatmulAlgoConfigAttributes_t what) const {
+    std::uint32_t value = 0;
+    std::size_t written = 0;
+    const bool half = what == CUBLASLT_ALGO_CONFIG_INNER_SHAPE_ID ||
+                      what == CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID;
+    lt_.config_get(&algo, what, &value, half ? 2 : 4, &written);
+    return value;
+  }
+
+  [[nodiscard]] std::string text_of(const cublasLtMatmulAlgo_t& algo) const {
+    const auto number = [&](cublasLtMatmulAlgoConfigAttributes_t what) {
+      return std::to_string(config(algo, what));
+    };
+    return "algorithm " + number(CUBLASLT_ALGO_CONFIG_ID) + ", tile " +
+           number(CUBLASLT_ALGO_CONFIG_TILE_ID) + ", stages " +
+           number(CUBLASLT_ALGO_CONFIG_STAGES_ID) + ", inner " +
+           number(CUBLASLT_ALGO_CONFIG_INNER_SHAPE_ID) + ", cluster " +
+           number(CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID) + ", swizzle " +
+           number(CUBLASLT_ALGO_CONFIG_CTA_SWIZZLING) + ", option " +
+           number(CUBLASLT_ALGO_CONFIG_CUSTOM_OPTION);
+  }
+
+  const cublaslt& lt_;
+  std::size_t workspace_bytes_;
+  cublasLtMatmulDesc_t desc_ = nullptr;
+  cublasLtMatrixLayout_t w_layout_ = nullptr;
+  cublasLtMatrixLayout_t a_layout_ = nullptr;
+  cublasLtMatrixLayout_t d_layout_ = nullptr;
+  std::vector<lt_algorithm> algorithms_;
+  std::string refusal_;
+};
 
 }  // namespace samebits::device_tests

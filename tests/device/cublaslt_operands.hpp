@@ -1,0 +1,71 @@
+// Operands of the witnesses of cuBLASLt: drawn numbers, device memory, samples of lines.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "device/device_copy.hpp"
+#include "samebits/samebits.hpp"
+
+namespace samebits::device_tests {
+
+/// Bell-shaped numbers, the same on every machine.
+inline std::vector<std::byte> draw(format_id format, std::int64_t count, std::uint64_t seed) {
+  std::vector<float> x(static_cast<std::size_t>(count));
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const std::uint32_t word = random_word(seed, 0, i);
+    int sum = 0;
+    for (int k = 0; k < 4; ++k) sum += static_cast<int>((word >> (8 * k)) & 0xFF);
+    x[i] = static_cast<float>(sum - 510) / 148.0f;
+  }
+  std::vector<std::byte> codes(x.size() * static_cast<std::size_t>(storage_bytes(format)));
+  convert(view_of(x.data(), 1, count), view_of_codes(format, codes.data(), 1, count), {}, {{}, 0});
+  return codes;
+}
+
+/// A copy on the device.
+class on_gpu {
+ public:
+  explicit on_gpu(std::size_t bytes) {
+    support::check_cuda(cudaMalloc(&data_, std::max<std::size_t>(bytes, 1)), "cudaMalloc");
+  }
+  explicit on_gpu(const std::vector<std::byte>& from) : on_gpu(from.size()) {
+    support::check_cuda(cudaMemcpy(data_, from.data(), from.size(), cudaMemcpyHostToDevice),
+                        "cudaMemcpy");
+  }
+  ~on_gpu() { cudaFree(data_); }
+  on_gpu(const on_gpu&) = delete;
+  on_gpu& operator=(const on_gpu&) = delete;
+  [[nodiscard]] void* data() const { return data_; }
+
+ private:
+  void* data_ = nullptr;
+};
+
+/// Some of n numbers, evenly, first and last among them.
+inline std::vector<std::int64_t> sample(std::int64_t n, std::int64_t most) {
+  std::vector<std::int64_t> all;
+  const std::int64_t count = std::min(n, most);
+  for (std::int64_t i = 0; i < count; ++i) {
+    all.push_back(count == 1 ? 0 : i * (n - 1) / (count - 1));
+  }
+  return all;
+}
+
+/// Lines of `bytes` bytes each, those named.
+inline std::vector<std::byte> lines_of(const std::vector<std::byte>& all,
+                                       const std::vector<std::int64_t>& which, std::size_t bytes) {
+  std::vector<std::byte> lines;
+  for (const std::int64_t i : which) {
+    const auto first =
+        all.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(i) * bytes);
+    lines.insert(lines.end(), first, first + static_cast<std::ptrdiff_t>(bytes));
+  }
+  return lines;
+}
+
+}  // namespace samebits::device_tests
