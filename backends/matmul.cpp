@@ -128,7 +128,7 @@ void check_scales_fit(const matmul_call& call) {
       "sum.promotion 128, got " +
       std::string(name(sum.kind)) +
       (sum.kind == accumulator_kind::tensor_core ? " with " + std::to_string(sum.promotion)
-                                                  : std::string()));
+                                                 : std::string()));
 }
 
 void check_addend(const matmul_call& call) {
@@ -179,7 +179,8 @@ matmul_call checked(const const_matrix_view& a, const const_matrix_view& b, cons
   }
   const bool exact = sum.kind == accumulator_kind::exact;
   check_format(d, "d", std::span(exact_formats).first(exact ? 4 : 3));
-  if (static_cast<int>(options.order) >= scale_order_count) {
+  call.order = options.order.value_or(cublaslt_order(options.a_scales.tile, options.b_scales.tile));
+  if (static_cast<int>(call.order) >= scale_order_count) {
     refuse("options.order is not one of scale_order's");
   }
   if (static_cast<int>(options.c_enters) >= addend_count) {
@@ -196,7 +197,6 @@ matmul_call checked(const const_matrix_view& a, const const_matrix_view& b, cons
     call.a_scales.values = {};
     call.b_scales.values = {};
   }
-  call.order = options.order;
   call.c = options.c;
   call.c_enters = options.c_enters;
   check_scales_fit(call);

@@ -42,12 +42,12 @@ SAMEBITS_HD constexpr std::uint32_t scaled(scale_order order, std::uint32_t p, s
                                            std::uint32_t b) {
   namespace f = binary32;
   switch (order) {
-    case scale_order::product_fused:
     case scale_order::product: return f::multiply(p, f::multiply(a, b));
-    case scale_order::a_then_b:
-    case scale_order::a_then_b_fused: return f::multiply(f::multiply(p, a), b);
-    case scale_order::b_then_a:
-    case scale_order::b_then_a_fused: return f::multiply(f::multiply(p, b), a);
+    case scale_order::a_then_b: return f::multiply(f::multiply(p, a), b);
+    case scale_order::b_then_a: return f::multiply(f::multiply(p, b), a);
+    case scale_order::product_fused:
+    case scale_order::a_then_b_fused:
+    case scale_order::b_then_a_fused: return add_scaled(order, 0, p, a, b);
   }
   return 0;
 }

@@ -51,7 +51,8 @@ constexpr std::string_view name(fp32_order o) {
 
 /// How a partial sum p, the scales a and b of its operands and the sum y so far become the next y.
 /// A scale that is not given is 1. Scales that do not change along K are applied at the end, to the
-/// sum p of everything, where y is not there and the last addition is left out.
+/// sum p of everything: y is +0 in the fused orders, so that no zero is -0, and the others leave
+/// the addition out. cublaslt_order() (samebits/matmul.hpp) says which the vendor's library has.
 enum class scale_order : std::uint8_t {
   product_fused,   ///< y = fma(p, RN(a * b), y): DeepGEMM's
   product,         ///< y = RN(y + RN(p * RN(a * b)))
@@ -100,7 +101,7 @@ struct accumulator {
   /// products; 0: none. On Hopper cuBLASLt's FP8 products are hopper_wgmma with 128, or 0 where
   /// they accumulate fast; FP16 and BF16 products 0.
   static constexpr accumulator tensor_core(tensor_unit unit, std::int64_t promotion,
-                                            format_id result = format_id::fp32, int products = 0) {
+                                           format_id result = format_id::fp32, int products = 0) {
     return {
         accumulator_kind::tensor_core, fp32_order::ascending, unit, promotion, result, products};
   }

@@ -12,6 +12,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 
 #include "samebits/accumulator.hpp"
 #include "samebits/backend.hpp"
@@ -30,12 +31,22 @@ struct operand_scales {
   tile_shape tile = {0, 0};
 };
 
+/// The order in which cuBLASLt's FP8 products on Hopper apply scales for these tiles of A and B
+/// (13.1, in each of its algorithms: docs/accumulators.md): single lines of both by 128 of K
+/// a_then_b_fused, the whole rows of A and columns of B b_then_a, all others product_fused.
+constexpr scale_order cublaslt_order(const tile_shape& a, const tile_shape& b) {
+  const auto are = [&](const tile_shape& x, const tile_shape& y) { return a == x && b == y; };
+  if (are({1, 128}, {128, 1})) return scale_order::a_then_b_fused;
+  if (are({1, 0}, {0, 1})) return scale_order::b_then_a;
+  return scale_order::product_fused;
+}
+
 /// What a product has besides its operands.
 struct matmul_options {
   operand_scales a_scales = {};
   operand_scales b_scales = {};
-  scale_order order = scale_order::product_fused;
-  const_matrix_view c = {};  ///< [M, N] in fp32, fp16 or bf16; without data: none
+  std::optional<scale_order> order = {};  ///< without: cublaslt_order() of the tiles
+  const_matrix_view c = {};               ///< [M, N] in fp32, fp16 or bf16; without data: none
   addend c_enters = addend::last;
 };
 
@@ -61,8 +72,7 @@ struct matmul_options {
 /// unknown backend name; unsupported for formats that a tensor unit does not multiply and a backend
 /// that this machine lacks or that does not multiply matrices.
 void matmul(const const_matrix_view& a, const const_matrix_view& b, const matrix_view& d,
-            const accumulator& sum, const matmul_options& options = {},
-            const executor& where = {});
+            const accumulator& sum, const matmul_options& options = {}, const executor& where = {});
 
 /// How well it is known that a tensor core computes like this: the evidence of its row. Throws as
 /// matmul() does for an accumulation that is none or a unit that does not multiply the formats;

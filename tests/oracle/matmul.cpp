@@ -33,12 +33,20 @@ std::uint32_t fused32(std::uint32_t x, std::uint32_t y, std::uint32_t z) {
   return static_cast<std::uint32_t>(placed_outcome(fp32(), exact).by({}).code);
 }
 
-/// y and p times its scales; without y where nothing was summed before.
+/// The order of a problem's scales, as cuBLASLt applies them where none is named.
+std::string_view order_of(const dot_problem& d) {
+  if (!d.scale_order.empty()) return d.scale_order;
+  if (d.a_tiles != d.b_tiles) return "product_fused";
+  if (d.a_tiles == scale_tiles::lines_by_128) return "a_then_b_fused";
+  return d.a_tiles == scale_tiles::lines ? "b_then_a" : "product_fused";
+}
+
+/// y and p times its scales; without y, where nothing was summed before, only an fma adds (+0).
 std::uint32_t scaled(std::string_view order, bool with_y, std::uint32_t y, std::uint32_t p,
                      std::uint32_t a, std::uint32_t b) {
   const auto join = [&](std::uint32_t x) { return with_y ? add32(y, x) : x; };
   const auto fuse = [&](std::uint32_t x, std::uint32_t factor) {
-    return with_y ? fused32(x, factor, y) : multiply32(x, factor);
+    return fused32(x, factor, with_y ? y : 0);
   };
   if (order == "product_fused") return fuse(p, multiply32(a, b));
   if (order == "product") return join(multiply32(p, multiply32(a, b)));
@@ -164,7 +172,7 @@ std::uint32_t sum_of_blocks(const dot_problem& d, std::size_t length, std::uint3
         d.kind == "tensor_core"
             ? to_fp32(*d.sums, chain(d, k, to, 0))
             : static_cast<std::uint32_t>(round_exact(fp32(), exact_part(d, k, to), {}));
-    sum = d.scaled_per_block ? scaled(d.scale_order, true, sum, part, d.a_scales[k], d.b_scales[k])
+    sum = d.scaled_per_block ? scaled(order_of(d), true, sum, part, d.a_scales[k], d.b_scales[k])
                              : add32(sum, part);
   }
   return sum;
@@ -186,7 +194,7 @@ std::uint64_t element_of_product(const dot_problem& d) {
     sum = sum_of_blocks(d, d.promotion, start);
   }
   if (d.scaled_at_end) {
-    sum = scaled(d.scale_order, false, 0, sum, d.a_end_scale, d.b_end_scale);
+    sum = scaled(order_of(d), false, 0, sum, d.a_end_scale, d.b_end_scale);
   }
   if (d.has_c && !d.c_first) sum = add32(sum, to_fp32(*d.c_format, d.c));
   return convert(fp32(), *d.d_format, sum, {});

@@ -10,6 +10,9 @@
 
 namespace samebits::oracle {
 
+/// What has one scale: the operand, a line along K, 128 of a line, 128 lines by 128.
+enum class scale_tiles { whole, lines, lines_by_128, squares };
+
 /// A row of A, a column of B, and how their product becomes an element of D. Names are those that
 /// samebits gives to kinds, orders and units.
 struct dot_problem {
@@ -26,8 +29,10 @@ struct dot_problem {
   std::uint32_t a_end_scale = 0;  ///< fp32 codes
   std::uint32_t b_end_scale = 0;
   std::string_view kind;
-  std::string_view order;  ///< of ieee_fp32
-  std::string_view scale_order;
+  std::string_view order;        ///< of ieee_fp32
+  std::string_view scale_order;  ///< empty: cuBLASLt's for these tiles
+  scale_tiles a_tiles = scale_tiles::whole;
+  scale_tiles b_tiles = scale_tiles::whole;
   tensor_unit_facts unit;        ///< of tensor_core
   const format* sums = nullptr;  ///< of tensor_core: its result
   std::uint64_t promotion = 0;

@@ -18,6 +18,14 @@ using namespace support;
 
 const oracle::format& format_of(format_id f) { return oracle::format_named(name(f)); }
 
+/// Of a tile of so many lines by so much of K.
+oracle::scale_tiles tiles_of(std::int64_t high, std::int64_t deep) {
+  using enum oracle::scale_tiles;
+  if (high == 0) return whole;
+  if (high == 128) return squares;
+  return deep == 128 ? lines_by_128 : lines;
+}
+
 oracle::dot_problem problem_of(const matmul_case& x, std::int64_t i, std::int64_t j) {
   oracle::dot_problem p;
   p.a_format = &format_of(x.a_format());
@@ -41,7 +49,9 @@ oracle::dot_problem problem_of(const matmul_case& x, std::int64_t i, std::int64_
   }
   p.kind = name(x.sum().kind);
   p.order = name(x.sum().order);
-  p.scale_order = name(o.order);
+  if (o.order) p.scale_order = name(*o.order);
+  p.a_tiles = tiles_of(o.a_scales.tile.rows, o.a_scales.tile.cols);
+  p.b_tiles = tiles_of(o.b_scales.tile.cols, o.b_scales.tile.rows);
   if (x.sum().kind == accumulator_kind::tensor_core) {
     p.sums = &format_of(x.sum().result);
     p.unit = oracle::facts_of(name(x.sum().unit), *p.a_format, *p.b_format, *p.sums, x.products());

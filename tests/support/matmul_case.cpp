@@ -105,7 +105,8 @@ void matmul_case::add_buffer(format_id format, const array_layout& layout, int m
 }
 
 void matmul_case::draw_scales() {
-  options_.order = static_cast<scale_order>(words_.below(scale_order_count));
+  const int order = words_.below(scale_order_count + 1);
+  if (order < scale_order_count) options_.order = static_cast<scale_order>(order);
   const bool by_blocks = sum_.kind == accumulator_kind::exact ||
                          sum_.kind == accumulator_kind::fp32_per_128 ||
                          (sum_.kind == accumulator_kind::tensor_core && sum_.promotion == 128);

@@ -80,6 +80,31 @@ TEST(Matmul, ScalesAndAddsInTheStatedOrder) {
   EXPECT_EQ(product<float>(x, accumulator::ieee_fp32(fp32_order::ascending), o), c + p);
 }
 
+static_assert(cublaslt_order({1, 128}, {128, 1}) == scale_order::a_then_b_fused);
+static_assert(cublaslt_order({1, 128}, {128, 128}) == scale_order::product_fused);
+static_assert(cublaslt_order({128, 128}, {128, 1}) == scale_order::product_fused);
+static_assert(cublaslt_order({1, 0}, {0, 1}) == scale_order::b_then_a);
+static_assert(cublaslt_order({1, 0}, {128, 1}) == scale_order::product_fused);
+static_assert(cublaslt_order({0, 0}, {0, 0}) == scale_order::product_fused);
+
+TEST(Matmul, FusedOrdersAddToPlusZeroAtTheEnd) {
+  const e4m3 zero{};
+  const float sa = -3.0f;
+  const float sb = 0.5f;
+  matmul_options o;
+  o.a_scales = {view_of(&sa, 1, 1), {0, 0}};
+  o.b_scales = {view_of(&sb, 1, 1), {0, 0}};
+  for (int i = 0; i <= scale_order_count; ++i) {
+    if (i < scale_order_count) o.order = static_cast<scale_order>(i);
+    if (i == scale_order_count) o.order.reset();
+    const bool fused = !o.order || name(*o.order).find("fused") != std::string_view::npos;
+    float d = 1;
+    matmul(view_of(&zero, 1, 1), view_of(&zero, 1, 1), view_of(&d, 1, 1), wgmma(0), o);
+    EXPECT_EQ(d, 0.0f);
+    EXPECT_EQ(std::signbit(d), !fused) << i;
+  }
+}
+
 TEST(Matmul, TakesEmptyShapes) {
   std::vector<float> d = {7, 7};
   const float c[] = {3, -0.0f};
