@@ -32,6 +32,16 @@ constexpr const char* name_of(tiling t) {
   return "";
 }
 
+/// Of A; that of B is turned.
+constexpr tile_shape tile_of(tiling t) {
+  switch (t) {
+    case tiling::line: return {1, 0};
+    case tiling::line_by_128: return {1, 128};
+    case tiling::square_of_128: return {128, 128};
+    default: return {0, 0};
+  }
+}
+
 constexpr bool is_along_k(tiling t) {
   return t == tiling::line_by_128 || t == tiling::square_of_128;
 }
@@ -44,6 +54,10 @@ struct mode {
   int exponent = 0;  ///< of the scales, more or less
 
   [[nodiscard]] bool scaled_along_k() const { return is_along_k(a_tiles); }
+  [[nodiscard]] scale_order order() const {
+    const tile_shape w_tile = tile_of(w_tiles);
+    return cublaslt_order(tile_of(a_tiles), {w_tile.cols, w_tile.rows});
+  }
   [[nodiscard]] accumulator sum() const {
     return accumulator::tensor_core(tensor_unit::hopper_wgmma, fast ? 0 : 128);
   }

@@ -1,0 +1,101 @@
+// Whether the worked results of tensor cores tell every floor of a row apart that operands can.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "numerics/accumulate.hpp"
+#include "samebits/tensor_core_check.hpp"
+#include "samebits/tensor_unit.hpp"
+
+namespace samebits {
+namespace {
+
+std::vector<tensor_core_result> read_results() {
+  std::ifstream file(SAMEBITS_GOLDEN_PROBES);
+  std::vector<tensor_core_result> all;
+  for (std::string line; std::getline(file, line);) {
+    if (!line.empty() && line[0] != '#') all.push_back(parse_tensor_core_result(line).value());
+  }
+  return all;
+}
+
+/// What the model makes of a result's operands with that row.
+std::uint32_t replayed(const tensor_core_result& r, const tensor_arithmetic& row) {
+  constexpr std::size_t most_products = 32;
+  const std::size_t count = r.a_codes.size();
+  const auto rule = numerics::accumulate_rule_of(row, r.a, r.b, r.result, static_cast<int>(count));
+  std::array<numerics::tensor_operand, most_products> a{};
+  std::array<numerics::tensor_operand, most_products> b{};
+  for (std::size_t k = 0; k < count; ++k) {
+    a[k] = numerics::tensor_operand_of(rule.a, rule.least_exponent_a, r.a_codes[k]);
+    b[k] = numerics::tensor_operand_of(rule.b, rule.least_exponent_b, r.b_codes[k]);
+  }
+  return numerics::accumulate(rule, a.data(), b.data(), static_cast<int>(count), r.c);
+}
+
+/// All from one to the other.
+struct floors {
+  int least;
+  int most;
+};
+
+constexpr floors searched = {-300, 100};
+
+/// Floors of a row, around its own, with which every result is as written.
+floors floors_left(const std::vector<tensor_core_result>& all, tensor_arithmetic row,
+                   format_id result) {
+  int& floor = result == format_id::fp32 ? row.floor_fp32 : row.floor_fp16;
+  const auto agrees = [&](int with) {
+    floor = with;
+    return std::all_of(all.begin(), all.end(), [&](const tensor_core_result& r) {
+      return r.unit != row.unit || tensor_operands_of(r.a, r.b) != row.operands ||
+             r.result != result || replayed(r, row) == r.d;
+    });
+  };
+  const int own = floor;
+  floors left = {own, own};
+  while (left.least > searched.least && agrees(left.least - 1)) --left.least;
+  while (left.most < searched.most && agrees(left.most + 1)) ++left.most;
+  return left;
+}
+
+/// The floors that no operands tell apart: one where products reach below the least result, else
+/// all up to where the least term would be cut.
+floors floors_alike(const tensor_arithmetic& row, format_id result) {
+  const bool wide = result == format_id::fp32;
+  const int own = wide ? row.floor_fp32 : row.floor_fp16;
+  if (row.operands == tensor_operands::bfloat16 || row.operands == tensor_operands::tf32 ||
+      (row.operands == tensor_operands::binary16 && !wide)) {
+    return {own, own};
+  }
+  constexpr int least_product = -32;  // of e5m2
+  if (row.path == tensor_path::by_fp16 || !wide) {
+    return {searched.least, row.alignment_bits + least_product};
+  }
+  // 2^-149, or what of a subnormal sum so far, exponent -126, is kept at all
+  return {searched.least, std::max(-126, row.alignment_bits - 149)};
+}
+
+TEST(TensorCoreFloors, AreToldApart) {
+  const std::vector<tensor_core_result> all = read_results();
+  for (int i = 0; i < tensor_row_count; ++i) {
+    const tensor_arithmetic row = tensor_row(i);
+    for (const format_id result : {format_id::fp32, format_id::fp16}) {
+      if ((result == format_id::fp32 ? row.fp32 : row.fp16) == evidence::none) continue;
+      SCOPED_TRACE(std::string(name(row.unit)) + " " + std::string(name(row.operands)) + " into " +
+                   std::string(name(result)));
+      const floors left = floors_left(all, row, result);
+      const floors alike = floors_alike(row, result);
+      EXPECT_EQ(left.least, alike.least);
+      EXPECT_EQ(left.most, alike.most);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace samebits
