@@ -3,9 +3,13 @@
 #include "backends/matmul.hpp"
 
 #include <algorithm>
+#include <atomic>
+#include <barrier>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory>
+#include <thread>
 #include <vector>
 
 #include "backends/matmul_element.hpp"
@@ -36,36 +40,36 @@ lane_width width_of(const matmul_kernel& kernel, const matmul_call& call) {
   return kernel.narrow != nullptr && fits ? lane_width::narrow : lane_width::wide;
 }
 
-/// The rows of A, packed strip by strip.
-struct packed_rows {
-  std::vector<std::uint32_t> words;
-  std::vector<std::uint8_t> special;
-
-  [[nodiscard]] const std::uint32_t* strip(const matmul_steps& steps, std::int64_t first) const {
-    return words.data() + first * steps.count * steps.a_words();
+/// The rows of A, packed strip by strip, each by one thread.
+class packed_rows {
+ public:
+  packed_rows(const matmul_call& call, const matmul_steps& steps)
+      : call_(call),
+        steps_(steps),
+        decode_(call.unit.a, call.unit.least_exponent_a, steps.a_shift, steps.width),
+        words_(std::make_unique_for_overwrite<std::uint32_t[]>(
+            static_cast<std::size_t>(call.a.rows * steps.count * steps.a_words()))),
+        special_(
+            std::make_unique_for_overwrite<std::uint8_t[]>(static_cast<std::size_t>(call.a.rows))) {
   }
-};
 
-packed_rows pack_all_rows(const matmul_call& call, const matmul_steps& steps, int threads) {
-  packed_rows packed;
-  const std::int64_t rows = call.a.rows;
-  packed.words.resize(static_cast<std::size_t>(rows * steps.count * steps.a_words()));
-  packed.special.resize(static_cast<std::size_t>(rows));
-  const lane_decoder decode(call.unit.a, call.unit.least_exponent_a, steps.a_shift, steps.width);
-  const std::int64_t strips = (rows + strip_rows - 1) / strip_rows;
-  for_each_piece(
-      strips, threads,
-      [&](element_range range) {
-        for (std::int64_t s = range.begin; s < range.end; ++s) {
-          const std::int64_t first = s * strip_rows;
-          pack_rows(call, steps, decode, first, std::min(strip_rows, rows - first),
-                    packed.words.data() + first * steps.count * steps.a_words(),
-                    packed.special.data() + first);
-        }
-      },
-      1);
-  return packed;
-}
+  void pack_strip(std::int64_t first) {
+    pack_rows(call_, steps_, decode_, first, std::min(strip_rows, call_.a.rows - first),
+              words_.get() + first * steps_.count * steps_.a_words(), special_.get() + first);
+  }
+  [[nodiscard]] const std::uint32_t* strip(std::int64_t first) const {
+    return words_.get() + first * steps_.count * steps_.a_words();
+  }
+  /// Whether a NaN or Inf is in the row.
+  [[nodiscard]] bool is_special(std::int64_t row) const { return special_.get()[row] != 0; }
+
+ private:
+  const matmul_call& call_;
+  const matmul_steps& steps_;
+  lane_decoder decode_;
+  std::unique_ptr<std::uint32_t[]> words_;  ///< all are written, so none is set to zero before
+  std::unique_ptr<std::uint8_t[]> special_;
+};
 
 /// One thread's work: panels of B, each with strips of A.
 class panel_worker {
@@ -109,7 +113,7 @@ class panel_worker {
   }
 
  private:
-  using sums = std::vector<std::uint32_t>;
+  using sums = lane_vector;
 
   [[nodiscard]] std::int64_t columns_here() const {
     return std::min<std::int64_t>(steps_.columns, call_.d.cols - column_);
@@ -132,7 +136,7 @@ class panel_worker {
   }
 
   void one_step(std::int64_t step) {
-    const std::uint32_t* strip = rows_.strip(steps_, row_) + step * count_ * steps_.a_words();
+    const std::uint32_t* strip = rows_.strip(row_) + step * count_ * steps_.a_words();
     const matmul_step s = {strip,
                            panel_.data() + step * steps_.b_words(),
                            step_sums_.data(),
@@ -175,8 +179,7 @@ class panel_worker {
 
   /// Elements that the kernels do not know of: NaN and Inf among their operands or in C.
   [[nodiscard]] bool is_special(std::int64_t r, std::int64_t c) const {
-    if (rows_.special[static_cast<std::size_t>(row_ + r)] != 0 ||
-        special_[static_cast<std::size_t>(c)] != 0) {
+    if (rows_.is_special(row_ + r) || special_[static_cast<std::size_t>(c)] != 0) {
       return true;
     }
     return has_first_addend(call_) &&
@@ -210,7 +213,7 @@ class panel_worker {
   const matmul_steps& steps_;
   const packed_rows& rows_;
   const lane_decoder& decode_;
-  sums panel_;
+  lane_vector panel_;
   std::vector<std::uint8_t> special_;
   std::int64_t column_ = 0;
   std::int64_t row_ = 0;
@@ -229,30 +232,69 @@ std::int64_t threads_for(const matmul_call& call, int threads) {
   return most < threads ? std::max<std::int64_t>(1, static_cast<std::int64_t>(most)) : threads;
 }
 
+/// The work of all threads: strips of A to pack, then panels by strips to multiply. Whoever is free
+/// takes the next, since a thread may lose its processor to others.
+class shared_product {
+ public:
+  shared_product(const matmul_kernel& kernel, const matmul_call& call, int threads)
+      : kernel_(kernel),
+        call_(call),
+        steps_(call, width_of(kernel, call), kernel.columns),
+        rows_(call, steps_),
+        decode_(call.unit.b, call.unit.least_exponent_b, steps_.b_shift, steps_.width),
+        panels_((call.d.cols + kernel.columns - 1) / kernel.columns),
+        strips_((call.d.rows + strip_rows - 1) / strip_rows),
+        packed_(threads) {
+    // some items for each thread, and no more: each begins by packing its panel
+    const std::int64_t wanted = threads == 1 ? 1 : 8 * threads;
+    const std::int64_t parts = std::clamp<std::int64_t>(wanted / panels_, 1, strips_);
+    strips_per_item_ = (strips_ + parts - 1) / parts;
+    items_per_panel_ = (strips_ + strips_per_item_ - 1) / strips_per_item_;
+  }
+
+  /// One thread's part.
+  void work() {
+    for (std::int64_t s = next_strip_++; s < strips_; s = next_strip_++) {
+      rows_.pack_strip(s * strip_rows);
+    }
+    packed_.arrive_and_wait();
+    const ieee_control_register ieee;
+    panel_worker worker(kernel_, call_, steps_, rows_, decode_);
+    std::int64_t taken = -1;
+    for (std::int64_t i = next_item_++; i < panels_ * items_per_panel_; i = next_item_++) {
+      if (i / items_per_panel_ != taken) {
+        taken = i / items_per_panel_;
+        worker.take_panel(taken * kernel_.columns);
+      }
+      const std::int64_t first = i % items_per_panel_ * strips_per_item_;
+      for (std::int64_t s = first; s < std::min(strips_, first + strips_per_item_); ++s) {
+        worker.multiply_strip(s * strip_rows);
+      }
+    }
+  }
+
+ private:
+  const matmul_kernel& kernel_;
+  const matmul_call& call_;
+  matmul_steps steps_;
+  packed_rows rows_;
+  lane_decoder decode_;
+  std::int64_t panels_;
+  std::int64_t strips_;
+  std::int64_t strips_per_item_ = 1;
+  std::int64_t items_per_panel_ = 1;
+  std::atomic<std::int64_t> next_strip_ = 0;
+  std::atomic<std::int64_t> next_item_ = 0;
+  std::barrier<> packed_;
+};
+
 void multiply_by_kernel(const matmul_kernel& kernel, const matmul_call& call,
                         const executor& where) {
   const auto threads = static_cast<int>(threads_for(call, where.threads));
-  const matmul_steps steps(call, width_of(kernel, call), kernel.columns);
-  const packed_rows rows = pack_all_rows(call, steps, threads);
-  const lane_decoder decode(call.unit.b, call.unit.least_exponent_b, steps.b_shift, steps.width);
-  const std::int64_t panels = (call.d.cols + kernel.columns - 1) / kernel.columns;
-  const std::int64_t strips = (call.d.rows + strip_rows - 1) / strip_rows;
-  // pieces of whole columns of strips, one after the other
-  for_each_piece(
-      panels * strips, threads,
-      [&](element_range range) {
-        const ieee_control_register ieee;
-        panel_worker worker(kernel, call, steps, rows, decode);
-        std::int64_t taken = -1;
-        for (std::int64_t item = range.begin; item < range.end; ++item) {
-          if (item / strips != taken) {
-            taken = item / strips;
-            worker.take_panel(taken * kernel.columns);
-          }
-          worker.multiply_strip(item % strips * strip_rows);
-        }
-      },
-      1);
+  shared_product product(kernel, call, threads);
+  std::vector<std::jthread> others;
+  for (int i = 1; i < threads; ++i) others.emplace_back([&] { product.work(); });
+  product.work();
 }
 
 template <const matmul_kernel& Kernel>

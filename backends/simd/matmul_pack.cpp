@@ -135,16 +135,18 @@ void pack_rows(const matmul_call& call, const matmul_steps& steps, const lane_de
   const std::int64_t depth = call.a.cols;
   with_codes(call.a, [&](const auto& codes) {
     using code = decltype(codes.at(0, 0));
-    for (std::int64_t r = 0; r < rows; ++r) {
-      std::uint32_t any = 0;
-      for (std::int64_t step = 0; step < steps.count; ++step) {
-        const step_positions positions(steps, step);
-        any |= pack_row_step(steps, strip + (step * rows + r) * steps.a_words(), [&](int p) {
-          return lane_at<code>(decode, positions.k(p), depth,
-                               [&](std::int64_t k) { return codes.at(first + r, k); });
-        });
+    std::fill(special, special + rows, std::uint8_t{0});
+    // steps outside: the strip is written from its first word to its last
+    for (std::int64_t step = 0; step < steps.count; ++step) {
+      const step_positions positions(steps, step);
+      for (std::int64_t r = 0; r < rows; ++r) {
+        const auto any =
+            pack_row_step(steps, strip + (step * rows + r) * steps.a_words(), [&](int p) {
+              return lane_at<code>(decode, positions.k(p), depth,
+                                   [&](std::int64_t k) { return codes.at(first + r, k); });
+            });
+        special[r] |= static_cast<std::uint8_t>(any);
       }
-      special[r] = static_cast<std::uint8_t>(any);
     }
   });
 }

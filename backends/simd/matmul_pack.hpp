@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <new>
 #include <vector>
 
 #include "backends/matmul.hpp"
@@ -10,6 +11,21 @@
 #include "numerics/accumulate.hpp"
 
 namespace samebits::backends {
+
+/// Memory from a border of 64 bytes: no vector of 16 words lies in two cache lines.
+template <class T>
+struct cache_line_allocator {
+  using value_type = T;
+  static constexpr std::align_val_t border{64};
+
+  T* allocate(std::size_t count) {
+    return static_cast<T*>(::operator new(count * sizeof(T), border));
+  }
+  void deallocate(T* memory, std::size_t) { ::operator delete(memory, border); }
+  friend bool operator==(const cache_line_allocator&, const cache_line_allocator&) = default;
+};
+
+using lane_vector = std::vector<std::uint32_t, cache_line_allocator<std::uint32_t>>;
 
 enum class lane_width : std::uint8_t { wide, narrow };
 
