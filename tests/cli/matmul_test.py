@@ -54,8 +54,9 @@ def step(products, total, kept, bits):
     return toward_zero(total, Fraction(2) ** (exponent(total) - bits))
 
 
-def dot(a, b, formats, group, kept, bits, promotion, scales=None):
-    """scales: one pair for each 128 of K, multiplied first and then fused."""
+def dot(a, b, formats, group, kept, bits, promotion, scales=None, by_lines=False):
+    """scales: one pair for each 128 of K, multiplied first and then fused; by_lines: the sum times the
+    first, then fused with the second."""
     promoted = Fraction(0)
     total = Fraction(0)
     for k in range(0, len(a), group):
@@ -67,7 +68,8 @@ def dot(a, b, formats, group, kept, bits, promotion, scales=None):
         if promotion and (end or (k + group) % promotion == 0):
             if scales:
                 x, y = scales[k // 128]
-                promoted = fp32(promoted + total * fp32(x * y))
+                promoted = fp32(promoted + (fp32(total * x) * y if by_lines else
+                                            total * fp32(x * y)))
             else:
                 promoted = fp32(promoted + total)
             total = Fraction(0)
@@ -140,6 +142,22 @@ class Matmul(cli_support.CliTest):
                 pairs = list(zip(sa[i], [Fraction(1, 2), Fraction(11)]))
                 self.assertEqual(Fraction(got[i][j]),
                                  dot(a[i], b[j], ("e4m3", "e4m3"), 32, 13, 13, 128, pairs))
+        sb = [[Fraction(11, 8), Fraction(3)], [Fraction(1), Fraction(5, 4)],
+              [Fraction(9), Fraction(7, 4)]]
+        third = Fraction(float.fromhex("0x1.555556p-2"))
+        sa = [[x * third for x in row] for row in sa]
+        write_npy(self.path("sa.npy"), "<f4", (2, 2), floats(*map(float, map(fp32, sum(sa, [])))))
+        write_npy(self.path("sb.npy"), "<f4", (3, 2), floats(*map(float, sum(sb, []))))
+        got, _ = self.result(*files, "--scale-a", self.path("sa.npy"), "--scale-b",
+                             self.path("sb.npy"))
+        other = 0
+        for i in range(2):
+            for j in range(3):
+                pairs = list(zip(map(fp32, sa[i]), sb[j]))
+                unit = (a[i], b[j], ("e4m3", "e4m3"), 32, 13, 13, 128, pairs)
+                self.assertEqual(Fraction(got[i][j]), dot(*unit, by_lines=True))
+                other += Fraction(got[i][j]) != dot(*unit)
+        self.assertGreater(other, 0)
         plain, _ = self.result(*files)
         write_npy(self.path("row.npy"), "<f4", (2,), floats(2, 0.25))
         write_npy(self.path("col.npy"), "<f4", (3,), floats(1, 3, 5))
