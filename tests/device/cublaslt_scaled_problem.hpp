@@ -53,13 +53,13 @@ struct mode {
   bool fast = false;
   int exponent = 0;  ///< of the scales, more or less
 
-  [[nodiscard]] bool scaled_along_k() const { return is_along_k(a_tiles); }
+  [[nodiscard]] bool scaled_along_k() const { return is_along_k(a_tiles) || is_along_k(w_tiles); }
   [[nodiscard]] scale_order order() const {
     const tile_shape w_tile = tile_of(w_tiles);
     return cublaslt_order(tile_of(a_tiles), {w_tile.cols, w_tile.rows});
   }
   [[nodiscard]] accumulator sum() const {
-    return accumulator::tensor_core(tensor_unit::hopper_wgmma, fast ? 0 : 128);
+    return accumulator::tensor_core(tensor_unit::hopper_wgmma, fast && !scaled_along_k() ? 0 : 128);
   }
 };
 
@@ -134,11 +134,13 @@ struct problem {
     p.rows = sample(size.m, most);
     p.cols = sample(size.n, most);
     const auto line = static_cast<std::size_t>(size.k);
-    const auto scale_line = static_cast<std::size_t>(a_scales.along) * sizeof(float);
+    const auto scale_line = [](const drawn_scales& s) {
+      return static_cast<std::size_t>(s.along) * sizeof(float);
+    };
     p.a = lines_of(a, p.rows, line);
     p.w = lines_of(w, p.cols, line);
-    p.a_scales = lines_of(bytes_of(a_scales.by_line), p.rows, scale_line);
-    p.w_scales = lines_of(bytes_of(w_scales.by_line), p.cols, scale_line);
+    p.a_scales = lines_of(bytes_of(a_scales.by_line), p.rows, scale_line(a_scales));
+    p.w_scales = lines_of(bytes_of(w_scales.by_line), p.cols, scale_line(w_scales));
     return p;
   }
 

@@ -50,6 +50,9 @@ constexpr mode modes[] = {
     {"e5m2 whole, e4m3 whole", e5m2, e4m3, tiling::whole, tiling::whole},
     {"e4m3 line, e4m3 line", e4m3, e4m3, tiling::line, tiling::line},
     {"e4m3 line, e4m3 line, fast", e4m3, e4m3, tiling::line, tiling::line, true},
+    {"e4m3 128x128, e4m3 line", e4m3, e4m3, tiling::square_of_128, tiling::line},
+    {"e4m3 128x128, e4m3 line, fast", e4m3, e4m3, tiling::square_of_128, tiling::line, true},
+    {"e4m3 1x128, e4m3 line, fast", e4m3, e4m3, tiling::line_by_128, tiling::line, true},
     // products of scales and results among the subnormals
     {"e4m3 1x128, e4m3 128x128, tiny", e4m3, e4m3, tiling::line_by_128, tiling::square_of_128,
      false, -70},
@@ -76,13 +79,17 @@ constexpr cublasLtMatmulMatrixScale_t cuda_scale(tiling t) {
 std::vector<float> expected(const problem& of, const part& p, scale_order order) {
   const auto m = static_cast<std::int64_t>(p.rows.size());
   const auto n = static_cast<std::int64_t>(p.cols.size());
-  const std::int64_t along = of.a_scales.along;
-  const std::int64_t depth = of.how.scaled_along_k() ? 128 : 0;
+  const auto scales = [](const std::vector<std::byte>& at, const drawn_scales& s,
+                         std::int64_t lines) {
+    return view_of_codes(fp32, at.data(), lines, s.along);
+  };
+  const std::int64_t a_depth = is_along_k(of.how.a_tiles) ? 128 : 0;
+  const std::int64_t w_depth = is_along_k(of.how.w_tiles) ? 128 : 0;
   std::vector<float> d(static_cast<std::size_t>(m * n));
   matmul_options options;
   options.order = order;
-  options.a_scales = {view_of_codes(fp32, p.a_scales.data(), m, along), {1, depth}};
-  options.b_scales = {transposed(view_of_codes(fp32, p.w_scales.data(), n, along)), {depth, 1}};
+  options.a_scales = {scales(p.a_scales, of.a_scales, m), {1, a_depth}};
+  options.b_scales = {transposed(scales(p.w_scales, of.w_scales, n)), {w_depth, 1}};
   matmul(view_of_codes(of.how.a, p.a.data(), m, of.size.k),
          transposed(view_of_codes(of.how.w, p.w.data(), n, of.size.k)), view_of(d.data(), m, n),
          of.how.sum(), options, {{}, 0});
