@@ -50,9 +50,6 @@ constexpr mode modes[] = {
     {"e5m2 whole, e4m3 whole", e5m2, e4m3, tiling::whole, tiling::whole},
     {"e4m3 line, e4m3 line", e4m3, e4m3, tiling::line, tiling::line},
     {"e4m3 line, e4m3 line, fast", e4m3, e4m3, tiling::line, tiling::line, true},
-    {"e4m3 128x128, e4m3 line", e4m3, e4m3, tiling::square_of_128, tiling::line},
-    {"e4m3 128x128, e4m3 line, fast", e4m3, e4m3, tiling::square_of_128, tiling::line, true},
-    {"e4m3 1x128, e4m3 line, fast", e4m3, e4m3, tiling::line_by_128, tiling::line, true},
     // products of scales and results among the subnormals
     {"e4m3 1x128, e4m3 128x128, tiny", e4m3, e4m3, tiling::line_by_128, tiling::square_of_128,
      false, -70},
