@@ -6,6 +6,7 @@
 #include "backends/cuda/hardware.cuh"
 #include "backends/cuda/native/fp8.cuh"
 #include "backends/cuda/native/halves.cuh"
+#include "numerics/plan_ops.hpp"
 #include "samebits/format.hpp"
 
 namespace samebits::cuda {

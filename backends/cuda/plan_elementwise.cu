@@ -4,9 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "backends/cuda/codes.cuh"
 #include "backends/cuda/error.hpp"
 #include "backends/cuda/plan.hpp"
+#include "backends/cuda/plan_any.cuh"
 #include "backends/cuda/plan_codes.cuh"
 #include "backends/cuda/plan_launch.cuh"
 #include "numerics/plan_ops.hpp"
@@ -20,33 +20,9 @@ using numerics::plan_tables;
 
 constexpr unsigned all_lanes = 0xFFFFFFFFu;
 
-/// Blocks per processor. Fewer threads with more registers each move more bytes: in 16-bit formats
-/// 0.84 of copy on an H200, 0.78 with 3 blocks, 0.75 with 4.
-constexpr int elementwise_residents = 2;
+/// Blocks per processor: room for registers, so that many loads are under way.
+constexpr int elementwise_residents = 4;
 
-/// An element of any tensor, by its number in its chunk.
-struct any_codes {
-  const plan_row& row;
-  std::int64_t first;
-  format_spec format = spec_of(row.format);
-
-  /// Not element_at(): looking the format up costs more than all else.
-  __device__ std::byte* at(std::int64_t i) const {
-    return static_cast<std::byte*>(row.data) +
-           numerics::offset_of(row, first + i) * (format.storage_bits / 8);
-  }
-  __device__ std::uint32_t load(std::int64_t i) const {
-    return static_cast<std::uint32_t>(load_code(at(i), format.storage_bits / 8));
-  }
-  __device__ void store(std::int64_t i, std::uint32_t code) const {
-    store_code(at(i), format.storage_bits / 8, code);
-  }
-};
-
-/// Whether a chunk may be read as vectors; a chunk of FP8 begins on a border of 4096 bytes.
-__device__ __forceinline__ bool has_vectors(const plan_row& row) {
-  return row.dense && reinterpret_cast<std::uintptr_t>(row.data) % 16 == 0;
-}
 template <format_id F>
 __device__ __forceinline__ std::byte* chunk_begin(const plan_row& row, const plan_chunk& c) {
   return static_cast<std::byte*>(row.data) + c.first * (spec_of(F).storage_bits / 8);
@@ -176,7 +152,7 @@ __device__ __forceinline__ scaled_figures scale_vectors(std::byte* data, int cou
 
 /// Any chunk. A call of its own: what it takes of registers and stack stays out of the loop above.
 template <class Steps>
-__device__ __noinline__ scaled_figures scale_any(const plan_row& row, const plan_chunk& c,
+__device__ __noinline__ scaled_figures scale_any(const plan_row& row, const plan_chunk c,
                                                  unsigned lane, std::uint32_t factor) {
   const any_codes codes{row, c.first};
   scaled_figures seen;
@@ -210,14 +186,14 @@ __device__ void report_chunk(const scaled_figures& own, std::uint32_t tensor, un
 }
 
 template <class Steps>
-__global__ void __launch_bounds__(plan_threads, elementwise_residents)
+__global__ void __launch_bounds__(chunk_threads, elementwise_residents)
     scale_kernel(const plan_tables plan, const scale_factor given, unscale_report* const report) {
   if (given.only_if != nullptr && !*given.only_if) return;
   const std::uint32_t factor = given.pointer != nullptr ? *given.pointer : given.value;
   std::uint32_t amax = 0;
-  for_each_chunk(plan, [&](const plan_row& row, const plan_chunk& c, std::uint64_t, unsigned lane) {
+  for_own_chunk(plan, [&](const plan_row& row, const plan_chunk& c, std::uint64_t, unsigned lane) {
     scaled_figures seen;
-    if (std::is_same_v<Steps, hardware_steps> && has_vectors(row)) {
+    if (std::is_same_v<Steps, hardware_steps> && is_regular(row)) {
       with_wide(row.format, [&](auto f) {
         seen = scale_vectors<f.value>(chunk_begin<f.value>(row, c), static_cast<int>(c.count), lane,
                                       factor);
@@ -230,9 +206,9 @@ __global__ void __launch_bounds__(plan_threads, elementwise_residents)
   });
   if (report == nullptr) return;
   amax = __reduce_max_sync(all_lanes, amax);
-  if (threadIdx.x % 32 == 0) {
-    atomicMax(&report->amax, amax > numerics::binary32::inf ? numerics::binary32::nan : amax);
-  }
+  if (amax > numerics::binary32::inf) amax = numerics::binary32::nan;
+  // Looked at first: few warps raise it, and all of them would wait for each other.
+  if (threadIdx.x % 32 == 0 && amax > __ldcg(&report->amax)) atomicMax(&report->amax, amax);
 }
 
 // --- accumulate
@@ -272,7 +248,7 @@ __device__ __forceinline__ void accumulate_vectors(std::byte* acc, std::byte* x,
 
 template <class Steps>
 __device__ __noinline__ void accumulate_any(const plan_row& row, const plan_row& from,
-                                            const plan_chunk& c, unsigned lane,
+                                            const plan_chunk c, unsigned lane,
                                             std::uint32_t scale) {
   const any_codes acc{row, c.first}, x{from, c.first};
 #pragma unroll 1
@@ -283,14 +259,14 @@ __device__ __noinline__ void accumulate_any(const plan_row& row, const plan_row&
 }
 
 template <class Steps>
-__global__ void __launch_bounds__(plan_threads, elementwise_residents)
+__global__ void __launch_bounds__(chunk_threads, elementwise_residents)
     accumulate_kernel(const backends::accumulate_call call) {
-  for_each_chunk(
+  for_own_chunk(
       call.acc, [&](const plan_row& row, const plan_chunk& c, std::uint64_t, unsigned lane) {
-        const plan_row from = call.gradients.rows[c.tensor];
+        const plan_row& from = call.gradients.rows[c.tensor];
         const std::uint32_t scale = call.scales == nullptr ? numerics::binary32::one
                                                            : __float_as_uint(call.scales[c.tensor]);
-        if (!std::is_same_v<Steps, hardware_steps> || !has_vectors(row) || !has_vectors(from)) {
+        if (!std::is_same_v<Steps, hardware_steps> || !is_regular(row) || !is_regular(from)) {
           return accumulate_any<Steps>(row, from, c, lane, scale);
         }
         with_wide(row.format, [&](auto f) {
@@ -338,7 +314,7 @@ __device__ __forceinline__ void combine_vectors(std::byte* out, std::byte* x, st
 
 template <class Steps>
 __device__ __noinline__ void combine_any(const plan_row& row, const plan_row& x_row,
-                                         const plan_row& y_row, const plan_chunk& c, unsigned lane,
+                                         const plan_row& y_row, const plan_chunk c, unsigned lane,
                                          std::uint32_t a, std::uint32_t b) {
   const any_codes out{row, c.first}, x{x_row, c.first}, y{y_row, c.first};
 #pragma unroll 1
@@ -349,23 +325,23 @@ __device__ __noinline__ void combine_any(const plan_row& row, const plan_row& x_
 }
 
 template <class Steps>
-__global__ void __launch_bounds__(plan_threads, elementwise_residents)
+__global__ void __launch_bounds__(chunk_threads, elementwise_residents)
     axpby_kernel(const backends::axpby_call call) {
-  for_each_chunk(
-      call.out, [&](const plan_row& row, const plan_chunk& c, std::uint64_t, unsigned lane) {
-        const plan_row x = call.x.rows[c.tensor], y = call.y.rows[c.tensor];
-        const bool vectors = has_vectors(row) && has_vectors(x) && has_vectors(y);
-        // Three formats that may all differ: those that agree are what is fast.
-        const bool same = row.format == x.format && row.format == y.format;
-        if (!std::is_same_v<Steps, hardware_steps> || !vectors || !same) {
-          return combine_any<Steps>(row, x, y, c, lane, call.a, call.b);
-        }
-        with_wide(row.format, [&](auto f) {
-          combine_vectors<f.value>(chunk_begin<f.value>(row, c), chunk_begin<f.value>(x, c),
-                                   chunk_begin<f.value>(y, c), static_cast<int>(c.count), lane,
-                                   call.a, call.b);
-        });
-      });
+  for_own_chunk(call.out,
+                [&](const plan_row& row, const plan_chunk& c, std::uint64_t, unsigned lane) {
+                  const plan_row &x = call.x.rows[c.tensor], &y = call.y.rows[c.tensor];
+                  const bool vectors = is_regular(row) && is_regular(x) && is_regular(y);
+                  // Three formats that may all differ: those that agree are what is fast.
+                  const bool same = row.format == x.format && row.format == y.format;
+                  if (!std::is_same_v<Steps, hardware_steps> || !vectors || !same) {
+                    return combine_any<Steps>(row, x, y, c, lane, call.a, call.b);
+                  }
+                  with_wide(row.format, [&](auto f) {
+                    combine_vectors<f.value>(chunk_begin<f.value>(row, c),
+                                             chunk_begin<f.value>(x, c), chunk_begin<f.value>(y, c),
+                                             static_cast<int>(c.count), lane, call.a, call.b);
+                  });
+                });
 }
 
 /// Launches the kernel of the steps over a plan that has chunks.
@@ -374,7 +350,7 @@ void launch(steps by, const plan_tables& plan, void* stream, const char* what, H
             Definition definition, const Arguments&... arguments) {
   if (plan.chunks == 0) return;
   const auto kernel = by == steps::hardware ? hardware : definition;
-  kernel<<<plan_blocks(plan, kernel), plan_threads, 0, static_cast<cudaStream_t>(stream)>>>(
+  kernel<<<blocks_of_chunks(plan), chunk_threads, 0, static_cast<cudaStream_t>(stream)>>>(
       arguments...);
   check(cudaPeekAtLastError(), what);
 }

@@ -11,25 +11,6 @@
 
 namespace samebits::cuda {
 
-/// What a piece of a tensor has, written by one block and read by another.
-struct piece_figures {
-  joined_figures figures;
-
-  __device__ joined_figures from_other_blocks() const {
-    static_assert(sizeof(joined_figures) == 56);
-    const auto* const words = reinterpret_cast<const unsigned long long*>(&figures);
-    joined_figures f;
-    f.count = 0;
-    f.nan = __ldcg(words + 1);
-    f.inf = __ldcg(words + 2);
-    f.zeros = __ldcg(words + 3);
-    f.subnormals = __ldcg(words + 4);
-    f.amax = static_cast<std::uint32_t>(__ldcg(words + 5));
-    f.squares = __ldcg(words + 6);
-    return f;
-  }
-};
-
 namespace {
 
 using numerics::plan_tables;
@@ -71,15 +52,26 @@ __device__ __forceinline__ bool has_format(plan_shape shape, format_id f, const 
   return shape == shape_of(f);
 }
 
+template <inspect_counts Counts>
+inline constexpr int regular_threads =
+    Counts == inspect_counts::nonfinite ? chunk_threads : plan_threads;
+/// Blocks per processor that registers leave room for.
+template <plan_shape Shape, inspect_counts Counts>
+inline constexpr int regular_residents = Counts == inspect_counts::distribution ? plan_residents
+                                         : Shape == plan_shape::fp32            ? 8
+                                                                                : 6;
+
 /// Chunks of regular tensors, by the hardware. Shape is one format where all tensors have it: a
 /// kernel for all three needs registers that the elements of 16-bit formats are then read with.
+///
+/// Without a histogram that its warps share a block has nothing to keep: they take a chunk each.
 template <plan_shape Shape, inspect_counts Counts>
-__global__ void __launch_bounds__(plan_threads, plan_residents)
+__global__ void __launch_bounds__(regular_threads<Counts>, regular_residents<Shape, Counts>)
     regular_chunks_kernel(const plan_tables plan, chunk_tally* const tallies,
                           std::uint32_t* const arrived, std::uint64_t* const exponents) {
   __shared__ block_exponents<Counts> counts;
   counts.clear();
-  for_each_chunk(plan, [&](const plan_row& row, const plan_chunk& c, std::uint64_t chunk,
+  const auto inspect = [&](const plan_row& row, const plan_chunk& c, std::uint64_t chunk,
                            unsigned lane) {
     if (!is_regular(row)) return;
     if (lane == 0 && chunk == row.first_chunk) arrived[c.tensor] = 0;
@@ -98,7 +90,12 @@ __global__ void __launch_bounds__(plan_threads, plan_residents)
       tally = inspected(fixed<format_id::bf16>{});
     }
     if (lane == 0) tallies[chunk] = tally;
-  });
+  };
+  if constexpr (Counts == inspect_counts::nonfinite) {
+    for_own_chunk(plan, inspect);
+  } else {
+    for_each_chunk(plan, inspect);
+  }
   counts.add_to(exponents);
 }
 
@@ -283,19 +280,25 @@ __global__ void __launch_bounds__(total_threads)
 template <inspect_counts Counts>
 void enqueue_chunks(const plan_tables& plan, plan_shape shape, const inspection_memory& memory,
                     steps by, cudaStream_t stream) {
-  const auto launch = [&](auto kernel, auto... more) {
+  const auto launch_any = [&](auto kernel, bool all) {
     kernel<<<plan_blocks(plan, kernel), plan_threads, 0, stream>>>(
-        plan, more..., memory.tallies, memory.arrived, memory.exponents);
+        plan, all, memory.tallies, memory.arrived, memory.exponents);
     check(cudaPeekAtLastError(), "inspect kernel");
   };
-  if (by == steps::definition) return launch(any_chunks_kernel<integer_sums, Counts>, true);
+  if (by == steps::definition) return launch_any(any_chunks_kernel<integer_sums, Counts>, true);
+  const auto launch = [&](auto kernel) {
+    const bool own = Counts == inspect_counts::nonfinite;
+    kernel<<<own ? blocks_of_chunks(plan) : plan_blocks(plan, kernel), regular_threads<Counts>, 0,
+             stream>>>(plan, memory.tallies, memory.arrived, memory.exponents);
+    check(cudaPeekAtLastError(), "inspect kernel");
+  };
   switch (shape) {
     case plan_shape::fp32: return launch(regular_chunks_kernel<plan_shape::fp32, Counts>);
     case plan_shape::fp16: return launch(regular_chunks_kernel<plan_shape::fp16, Counts>);
     case plan_shape::bf16: return launch(regular_chunks_kernel<plan_shape::bf16, Counts>);
     default: launch(regular_chunks_kernel<plan_shape::mixed, Counts>);
   }
-  if (shape == plan_shape::any) launch(any_chunks_kernel<hardware_sums, Counts>, false);
+  if (shape == plan_shape::any) launch_any(any_chunks_kernel<hardware_sums, Counts>, false);
 }
 
 template <class Sums>

@@ -7,6 +7,7 @@
 #include "backends/cuda/codes.cuh"
 #include "backends/cuda/native/halves.cuh"
 #include "backends/cuda/plan_codes.cuh"
+#include "backends/cuda/plan_launch.cuh"
 #include "backends/cuda/plan_tree.cuh"
 #include "numerics/decode.hpp"
 #include "numerics/inspect.hpp"
@@ -66,7 +67,8 @@ class dense_chunk {
   static constexpr int turns = static_cast<int>(chunk_elements) / (32 * codes::count);
   static constexpr int turn_bits = turns == 32 ? 5 : 4;
   static_assert(1 << turn_bits == turns);
-  static constexpr int group_bits = 2;  ///< 4 loads are under way together
+  /// 4 or 8 loads are under way together.
+  static constexpr int group_bits = codes::bytes == 4 ? 2 : 3;
   static constexpr int group = 1 << group_bits;
 
  public:
@@ -114,7 +116,18 @@ class dense_chunk {
       amax_ = codes::joined(amax_, v[i]);
       nodes[i] = codes::node(v[i]);
     }
-    return exchanged<1>(exchanged<0>(nodes[0], nodes[1]), exchanged<0>(nodes[2], nodes[3]));
+    return of_nodes<group_bits>(nodes);
+  }
+
+  template <int Bits>
+  __device__ __forceinline__ double of_nodes(const double* nodes) const {
+    if constexpr (Bits == 0) {
+      return *nodes;
+    } else {
+      const double even = of_nodes<Bits - 1>(nodes);
+      const double odd = of_nodes<Bits - 1>(nodes + (1 << (Bits - 1)));
+      return exchanged<Bits - 1>(even, odd);
+    }
   }
 
   /// Elements from count on are +0, which changes neither node nor amax.
@@ -195,11 +208,6 @@ __device__ __forceinline__ void count_elements(int count, unsigned lane, std::ui
     tally.zeros = static_cast<std::uint16_t>(__reduce_add_sync(all_lanes, zeros));
     tally.subnormals = static_cast<std::uint16_t>(__reduce_add_sync(all_lanes, subnormals));
   }
-}
-
-/// Whether a tensor's chunks can be read 16 bytes at a time.
-SAMEBITS_INLINE bool is_regular(const plan_row& row) {
-  return row.dense && reinterpret_cast<std::uintptr_t>(row.data) % 16 == 0;
 }
 
 /// The figures of a chunk of a regular tensor, by the hardware; in every lane. `exponents` is

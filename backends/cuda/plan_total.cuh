@@ -25,6 +25,25 @@ struct joined_figures {
   }
 };
 
+/// What a piece of a tensor has, written by one block and read by another.
+struct piece_figures {
+  joined_figures figures;
+
+  __device__ joined_figures from_other_blocks() const {
+    static_assert(sizeof(joined_figures) == 56);
+    const auto* const words = reinterpret_cast<const unsigned long long*>(&figures);
+    joined_figures f;
+    f.count = 0;
+    f.nan = __ldcg(words + 1);
+    f.inf = __ldcg(words + 2);
+    f.zeros = __ldcg(words + 3);
+    f.subnormals = __ldcg(words + 4);
+    f.amax = static_cast<std::uint32_t>(__ldcg(words + 5));
+    f.squares = __ldcg(words + 6);
+    return f;
+  }
+};
+
 __device__ __forceinline__ void store(tensor_statistics& out, const joined_figures& f) {
   out.count = f.count;
   out.nan = f.nan;
