@@ -105,6 +105,8 @@ struct block_tree {
         }
       }
     }
+    // What thread 0 alone uses is loaded by others as well, where the compiler looks ahead.
+    __syncthreads();
     if (threadIdx.x != 0) return zero;
     return numerics::root_of_tree(s.waiting, done, zero,
                                   [](node a, node b) { return Sums::add(a, b); });
