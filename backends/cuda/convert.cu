@@ -1,13 +1,14 @@
 // cuda-emulated: conversion by the one definition in a kernel.
 #include <algorithm>
 #include <cstdint>
+#include <type_traits>
 
 #include "backends/cuda/codes.cuh"
 #include "backends/cuda/convert_ops.cuh"
+#include "backends/cuda/convert_select.cuh"
 #include "backends/cuda/cuda.hpp"
 #include "backends/cuda/error.hpp"
 #include "backends/cuda/launch.cuh"
-#include "backends/visit.hpp"
 
 namespace samebits::cuda {
 namespace {
@@ -69,95 +70,19 @@ void launch_general(const convert_call& call, cudaStream_t stream) {
   general_kernel<<<grid, block_threads, 0, stream>>>(c);
 }
 
-/// index_multiple: of the first element's random index and of the pitch, for stochastic rounding
-template <class Op>
-bool try_launch_dense(const Op& op, const convert_call& call, int index_multiple,
-                      cudaStream_t stream) {
-  const auto d = dense_layout(call, Op::pack, index_multiple);
-  if (!d) return false;
-  dense_kernel<<<dense_grid<Op>(*d), block_threads, 0, stream>>>(op, *d);
-  return true;
-}
-
-template <int InBits, int OutBits>
-bool try_launch_general_dense(const convert_call& call, cudaStream_t stream) {
-  using op = general_op<InBits, OutBits>;
-  return try_launch_dense(
-      op{spec_of(call.in.format), spec_of(call.out.format), call.rule, source_of(call.random)},
-      call, op::pack, stream);
-}
-
-template <int InBits>
-bool try_launch_general_from(const convert_call& call, cudaStream_t stream) {
-  switch (spec_of(call.out.format).storage_bits) {
-    case 8: return try_launch_general_dense<InBits, 8>(call, stream);
-    case 16: return try_launch_general_dense<InBits, 16>(call, stream);
-    case 32: return try_launch_general_dense<InBits, 32>(call, stream);
-    default: return false;
-  }
-}
-
-void launch_any(const convert_call& call, cudaStream_t stream) {
-  bool done = false;
-  switch (spec_of(call.in.format).storage_bits) {
-    case 8: done = try_launch_general_from<8>(call, stream); break;
-    case 16: done = try_launch_general_from<16>(call, stream); break;
-    case 32: done = try_launch_general_from<32>(call, stream); break;
-    default: break;
-  }
-  if (!done) launch_general(call, stream);
-}
-
-struct dispatch {
-  const convert_call& call;
-  cudaStream_t stream;
-
-  template <class Source, class Target, class Mode>
-  void operator()(const Source& source, const Target& target, const Mode& mode) const {
-    if (!dense(source, target, mode)) launch_any(call, stream);
-  }
-
- private:
-  // Formats are constants where that pays: nearest even, widening, and stochastic rounding of fp32
-  // and bf16.
-  template <format_id From, format_id To, rounding Mode>
-  bool dense(backends::fixed_format<From>, backends::fixed_format<To>,
-             backends::fixed_rounding<Mode>) const {
-    using source = backends::fixed_format<From>;
-    using target = backends::fixed_format<To>;
-    if (call.rule.on_overflow == overflow::saturate_finite ||
-        call.rule.on_nan != nan_policy::canonical) {
-      return false;
-    }
-    const auto with_field = [&](auto field) {
-      using op = emulated_op<source, target, backends::fixed_rounding<Mode>, field()>;
-      return try_launch_dense(
-          op{call.rule.on_overflow == overflow::saturate, source_of(call.random)}, call, op::fields,
-          stream);
-    };
-    if constexpr (Mode != rounding::stochastic) {
-      return with_field(std::integral_constant<int, 0>{});
-    } else if constexpr (From == format_id::fp16) {
-      return false;
-    } else {
-      switch (numerics::field_bits(call.random.bits)) {
-        case 8: return with_field(std::integral_constant<int, 8>{});
-        case 16: return with_field(std::integral_constant<int, 16>{});
-        default: return with_field(std::integral_constant<int, 32>{});
-      }
-    }
-  }
-  template <class Source, class Target, class Mode>
-  bool dense(const Source&, const Target&, const Mode&) const {
-    return false;
-  }
-};
-
 }  // namespace
 
 void launch_emulated(const convert_call& call, void* stream) {
-  backends::visit_conversion(call.in.format, call.out.format, call.rule.round,
-                             dispatch{call, static_cast<cudaStream_t>(stream)});
+  const auto on = static_cast<cudaStream_t>(stream);
+  const auto dense = [&](const auto& op) {
+    using op_type = std::decay_t<decltype(op)>;
+    const auto d = dense_layout(call, op_type::pack, op_type::index_multiple);
+    if (!d) return false;
+    dense_kernel<<<dense_grid<op_type>(*d), block_threads, 0, on>>>(op, *d);
+    return true;
+  };
+  const conversion what{call.in.format, call.out.format, call.rule, call.random};
+  if (!with_fixed_op(what, dense) && !with_general_op(what, dense)) launch_general(call, on);
   check(cudaGetLastError(), "cuda-emulated: convert");
 }
 

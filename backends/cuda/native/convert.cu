@@ -1,71 +1,16 @@
 // cuda-native: conversion by hardware instructions, where they were proved equal to the definition.
-//
-// The hardware rounds to nearest even and writes the canonical NaN (PTX ISA, cvt; compared over all
-// inputs by the conformance and exhaustive runs). It has FP8 with saturation only, so
-// overflow::ieee into FP8 replaces what lies beyond the largest value that still rounds to max
-// finite.
 #include <cuda_runtime.h>
 
-#include <cstdint>
-
-#include "backends/cuda/convert_ops.cuh"
 #include "backends/cuda/cuda.hpp"
 #include "backends/cuda/error.hpp"
 #include "backends/cuda/launch.cuh"
-#include "backends/cuda/native/fp8.cuh"
-#include "backends/cuda/native/halves.cuh"
-#include "backends/visit.hpp"
+#include "backends/cuda/native/convert_op.cuh"
 
 namespace samebits::cuda {
 namespace {
 
 using backends::convert_call;
-using backends::fixed_format;
-using backends::fixed_rounding;
 using enum format_id;
-
-/// A saturated FP8 code of binary32 bits x, corrected to overflow::ieee.
-template <format_id To>
-__device__ __forceinline__ std::uint32_t unsaturate(std::uint32_t x, std::uint32_t code) {
-  const std::uint32_t magnitude = x & 0x7FFFFFFFu;
-  if constexpr (To == e4m3) {
-    return magnitude > 0x43E80000u ? 0x7Fu : code;  // beyond 464, NaN among them
-  } else {
-    const bool beyond = magnitude >= 0x47700000u && magnitude <= 0x7F800000u;  // from 61440 to Inf
-    return beyond ? code + 1 : code;  // 7B to 7C, with its sign
-  }
-}
-
-template <format_id From, format_id To, bool Saturate>
-struct native_op
-    : emulated_op<fixed_format<From>, fixed_format<To>, fixed_rounding<rounding::nearest_even>, 0> {
-  using base =
-      emulated_op<fixed_format<From>, fixed_format<To>, fixed_rounding<rounding::nearest_even>, 0>;
-  static constexpr int pack = 128 / larger(base::in_bits, base::out_bits);
-  static constexpr int packs = 4;
-  static constexpr pace order = pace::at_once;
-
-  __device__ __forceinline__ packed<base::out_bits, pack> apply(
-      const packed<base::in_bits, pack>& x, std::uint64_t) const {
-    packed<base::out_bits, pack> y{};
-#pragma unroll
-    for (int i = 0; i < pack; i += 2) {
-      const std::uint32_t a = widen<From>(x.code(i));
-      const std::uint32_t b = widen<From>(x.code(i + 1));
-      std::uint32_t pair;
-      if constexpr (base::out_bits == 16) {
-        pair = half_pair<To, Saturate>(a, b);
-      } else if constexpr (Saturate) {
-        pair = fp8_pair<To>(a, b);
-      } else {
-        const std::uint32_t saturated = fp8_pair<To>(a, b);
-        pair = unsaturate<To>(a, saturated & 0xFF) | unsaturate<To>(b, saturated >> 8) << 8;
-      }
-      y.w[i * base::out_bits / 32] |= pair << (i * base::out_bits % 32);
-    }
-    return y;
-  }
-};
 
 template <format_id From, format_id To, bool Saturate>
 bool launch_pair(const convert_call& call, cudaStream_t stream) {
