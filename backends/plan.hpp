@@ -68,6 +68,14 @@ struct accumulate_call {
   }
 };
 
+/// What cast() asks of a device backend. Tensor i draws from stream random.stream + i.
+struct cast_call {
+  const plan_data& from;
+  const plan_data& to;
+  cast_rule rule;
+  random_stream random;
+};
+
 /// Plan operations of a host backend, on chunks [begin, end) of plans that were checked; called
 /// from several threads at once, and right whatever the control register says. Chunks are numbered
 /// as in numerics/plan.hpp; plans of one call have the same.
@@ -91,6 +99,8 @@ struct device_plan_kernels {
   void (*scale)(const plan_data& plan, float factor, unscale_report* report, void* stream);
   void (*axpby)(const axpby_call& call, void* stream);
   void (*accumulate)(const accumulate_call& call, void* stream);
+  /// Every rule, between any formats of plans.
+  void (*cast)(const cast_call& call, void* stream);
 };
 
 }  // namespace samebits::backends

@@ -6,7 +6,6 @@
 #include <initializer_list>
 #include <mutex>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "backends/pieces.hpp"
@@ -129,19 +128,6 @@ convert_call cast_call(const plan_data& from, const plan_data& to, std::uint32_t
   return call;
 }
 
-/// Tensor by tensor, each by a backend that has its conversion; all are found before one is
-/// started.
-void cast_on_device(const plan_data& from, const plan_data& to, const cast_rule& rule,
-                    const random_stream& random, const executor& where) {
-  std::vector<std::pair<const backend*, convert_call>> calls;
-  for (std::uint32_t i = 0; i < to.rows.size(); ++i) {
-    const convert_call call = cast_call(from, to, i, rule, random);
-    const backend& chosen = converting_backend(where, call);
-    if (to.rows[i].count != 0) calls.emplace_back(&chosen, call);
-  }
-  for (const auto& [chosen, call] : calls) chosen->launch(call, where.stream);
-}
-
 void cast(const backend& b, const plan_data& from, const plan_data& to, const cast_rule& rule,
           const random_stream& random, const executor& where) {
   for_each_chunk_range(to, where, [&](element_range chunks) {
@@ -246,10 +232,11 @@ void cast(const tensor_plan& from, const tensor_plan& to, const convert_options&
   b::check_written(to, "to", from, "from");
   const cast_rule rule{options.round, options.on_overflow, options.on_nan};
   b::check_rule(rule, options.random);
-  if (to.space() == memory_space::device) {
-    return b::cast_on_device(from.data(), to.data(), rule, options.random, where);
-  }
   const b::backend& chosen = b::plan_backend(to, where);
+  if (chosen.device_plans != nullptr) {
+    const b::cast_call call{from.data(), to.data(), rule, options.random};
+    return chosen.device_plans->cast(call, where.stream);
+  }
   b::cast(chosen, from.data(), to.data(), rule, options.random, where);
 }
 

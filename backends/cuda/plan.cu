@@ -81,14 +81,19 @@ void accumulate(const backends::accumulate_call& call, void* stream) {
   enqueue_accumulate(call, By, stream);
 }
 
+template <steps By>
+void cast(const backends::cast_call& call, void* stream) {
+  enqueue_cast(call, By, stream);
+}
+
 }  // namespace
 
 const backends::device_plan_kernels emulated_plans = {
     inspect<steps::definition>, scale<steps::definition>, axpby<steps::definition>,
-    accumulate<steps::definition>};
+    accumulate<steps::definition>, cast<steps::definition>};
 
-const backends::device_plan_kernels native_plans = {inspect<steps::hardware>,
-                                                    scale<steps::hardware>, axpby<steps::hardware>,
-                                                    accumulate<steps::hardware>};
+const backends::device_plan_kernels native_plans = {
+    inspect<steps::hardware>, scale<steps::hardware>, axpby<steps::hardware>,
+    accumulate<steps::hardware>, cast<steps::hardware>};
 
 }  // namespace samebits::cuda

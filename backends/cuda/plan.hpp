@@ -65,6 +65,7 @@ struct scale_factor {
 void enqueue_scale(const numerics::plan_tables& plan, const scale_factor& factor,
                    unscale_report* report, steps by, void* stream);
 void enqueue_axpby(const backends::axpby_call& call, steps by, void* stream);
+void enqueue_cast(const backends::cast_call& call, steps by, void* stream);
 void enqueue_accumulate(const backends::accumulate_call& call, steps by, void* stream);
 
 extern const backends::device_plan_kernels emulated_plans;

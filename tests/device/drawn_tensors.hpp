@@ -1,6 +1,9 @@
 // Lists of drawn tensors on the host, and copies of them on the device, for tests of plans there.
 #pragma once
 
+#include <gtest/gtest.h>
+
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -111,5 +114,27 @@ class tensors {
   std::vector<std::vector<std::byte>> memory_;
   std::vector<placement> placed_;
 };
+
+inline const executor reference = {"reference", 0};
+
+/// Runs an operation on a host list and on a copy of it, and compares their bytes.
+template <class Operation>
+void expect_same_bytes(tensors& host, const tensors& untouched, const Operation& operation,
+                       const executor& where) {
+  tensors given = untouched;
+  const tensors::on_device copy(given);
+  operation(host.plan(), reference);
+  operation(copy.plan(), where);
+  check_cuda(cudaDeviceSynchronize(), "operation");
+  copy.download();
+  for (std::size_t i = 0; i < host.size(); ++i) {
+    const std::vector<std::byte>&got = given.memory()[i], &expected = host.memory()[i];
+    const auto at = std::mismatch(got.begin(), got.end(), expected.begin());
+    if (at.first == got.end()) continue;
+    FAIL() << "tensor " << i << " of " << host.size() << ", byte " << at.first - got.begin()
+           << " of " << got.size() << ": " << std::to_integer<int>(*at.first) << ", expected "
+           << std::to_integer<int>(*at.second);
+  }
+}
 
 }  // namespace samebits::support

@@ -39,11 +39,13 @@ function(samebits_add_cuda_library)
     backends/cuda/native/convert.cu
     backends/cuda/native/counted_tiles.cu
     backends/cuda/native/list_tiles.cu
+    backends/cuda/native/plan_cast.cu
     backends/cuda/native/quantize.cu
     backends/cuda/native/reductions.cu
     backends/cuda/native/row_tiles.cu
     backends/cuda/native/tensor_amax.cu
     backends/cuda/plan.cu
+    backends/cuda/plan_cast.cu
     backends/cuda/plan_elementwise.cu
     backends/cuda/plan_inspect.cu
     backends/cuda/quantize.cu
