@@ -118,7 +118,9 @@ for tool in memcheck racecheck initcheck; do
   part "${tool}_device_quantize" "$sanitizer" --tool "$tool" --error-exitcode 1 \
     "$build/tests/device/device_device_quantize_test" --gtest_filter='*Warp*:*Block*'
   part "${tool}_plan" "$sanitizer" --tool "$tool" --error-exitcode 1 \
-    "$build/tests/device/device_plan_test" --gtest_filter='*Unscales*:*Combines*:*Casts*'
+    "$build/tests/device/device_plan_test" --gtest_filter='*Unscales*:*Combines*:*Clips*:*JoinsThePieces*'
+  part "${tool}_plan_cast" "$sanitizer" --tool "$tool" --error-exitcode 1 \
+    "$build/tests/device/device_plan_cast_test" --gtest_filter='*OfOnePair*:*Mixed*:*InPlace*:*OneLaunch*'
   part "${tool}_compute" "$sanitizer" --tool "$tool" --error-exitcode 1 \
     "$build/tests/device/device_compute_test" --gtest_filter='*Sizes*:*InPlace*:*Random*:*Captured*:*Rows*'
   part "${tool}_reductions" "$sanitizer" --tool "$tool" --error-exitcode 1 \
