@@ -55,15 +55,20 @@ __global__ void fill(std::uint32_t* words, std::int64_t count) {
   }
 }
 
-/// A list of tensors one after another in memory, each on a border of 256 bytes.
-tensor_plan list_in(void* memory, const std::vector<std::int64_t>& sizes, format_id format) {
+/// A list of tensors one after another in memory, each on a border of 256 bytes; formats in turn.
+tensor_plan list_in(void* memory, const std::vector<std::int64_t>& sizes,
+                    const std::vector<format_id>& formats) {
   std::vector<plan_tensor> tensors;
   auto* at = static_cast<std::byte*>(memory);
   for (const std::int64_t n : sizes) {
+    const format_id format = formats[tensors.size() % formats.size()];
     tensors.push_back({{at, format, 1, n, n, 1, memory_space::device}});
     at += (n * storage_bytes(format) + 255) / 256 * 256;
   }
   return tensor_plan(std::move(tensors));
+}
+tensor_plan list_in(void* memory, const std::vector<std::int64_t>& sizes, format_id format) {
+  return list_in(memory, sizes, std::vector{format});
 }
 
 /// The model's weights as matrices in bf16, and room for e4m3 codes and scales of `math` by tiles.
@@ -182,6 +187,36 @@ int main(int argc, char** argv) {
     add("inspect and decide, " + std::string(name(f)) + ", 10000 tensors",
         static_cast<double>(plan.elements()) * storage_bytes(f),
         [&scaler, stream] { scaler.step(stream); });
+  }
+  for (const auto& [from, to, what] :
+       {std::tuple<format_id, format_id, const std::vector<std::int64_t>*>{format_id::fp32,
+                                                                           format_id::bf16, &model},
+        {format_id::fp32, format_id::fp16, &model},
+        {format_id::bf16, format_id::fp32, &model},
+        {format_id::fp16, format_id::fp32, &model},
+        {format_id::fp32, format_id::e4m3, &model},
+        {format_id::fp32, format_id::bf16, &small}}) {
+    const tensor_plan in = list_in(first, *what, from), out = list_in(second, *what, to);
+    const std::string of = std::string(name(from)) + " to " + std::string(name(to));
+    const std::string tensors = ", " + std::to_string(what->size()) + " tensors";
+    const double bytes =
+        static_cast<double>(in.elements()) * (storage_bytes(from) + storage_bytes(to));
+    add("cast " + of + tensors, bytes, [=] { cast(in, out, {}, here); });
+    if (from != format_id::fp32 || to != format_id::bf16) continue;
+    add("cast " + of + ", stochastic K=16" + tensors, bytes,
+        [=] { cast(in, out, {.round = rounding::stochastic, .random = {.bits = 16}}, here); });
+  }
+  {
+    const tensor_plan in = list_in(first, model,
+                                   {format_id::fp32, format_id::fp16, format_id::bf16}),
+                      out = list_in(second, model, format_id::bf16);
+    double bytes = 0;
+    for (std::size_t i = 0; i < in.size(); ++i) {
+      const matrix_view& v = in[i].view;
+      bytes += static_cast<double>(v.cols) * (storage_bytes(v.format) + 2);
+    }
+    add("cast fp32, fp16 and bf16 in turn to bf16, 289 tensors", bytes,
+        [=] { cast(in, out, {}, here); });
   }
   for (const auto& [tile, math, what] : {std::tuple<tile_shape, scale_math, const char*>{
                                              {1, 32}, scale_math::mx_rceil, "MXFP8 1x32 RCEIL"},

@@ -60,6 +60,12 @@ def plans():
             of = f"{label}, {len(sizes)} tensors"
             work.append((f"_foreach_norm, {of}, torch", size,
                          lambda t=tensors: torch._foreach_norm(t)))
+            if kind == torch.float32:
+                halves = [torch.empty(n, device="cuda", dtype=torch.bfloat16) for n in sizes]
+                work.append((f"_foreach_copy_ to bf16, {of}, torch", size * 3 / 2,
+                             lambda h=halves, t=tensors: torch._foreach_copy_(h, t)))
+                work.append((f"_foreach_copy_ bf16 to fp32, {len(sizes)} tensors, torch",
+                             size * 3 / 2, lambda h=halves, t=tensors: torch._foreach_copy_(t, h)))
             if kind != torch.bfloat16:  # which PyTorch's scaler refuses
                 work.append((f"check and unscale, {of}, torch", 2 * size,
                              lambda t=tensors: torch._amp_foreach_non_finite_check_and_unscale_(
