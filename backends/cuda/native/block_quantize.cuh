@@ -35,6 +35,34 @@ struct kept_codes {
   }
 };
 
+/// Rounds the thread's strips by the definition.
+template <format_id From, format_id To, shape Shape>
+__device__ __forceinline__ void store_defined(const patch_task& t, const place& at,
+                                              const block_factors<Shape>& of_block,
+                                              const kept_codes& kept) {
+  code_rows<access::elements> rows(t, at);
+#pragma unroll 1
+  for (int i = 0; i < rows_a_thread; ++i) {
+    const uint2 of_row = defined_codes<From, To>(t, at, i, of_block);
+    rows.store(of_row);
+    kept.keep(i, of_row);
+  }
+}
+
+/// The same as a call. `factors` are those of the block's tiles.
+template <format_id From, format_id To, shape Shape>
+__device__ __noinline__ void call_store_defined(const patch_task& t, unsigned block,
+                                                const tile_factor* factors, uint2* kept) {
+  const place at = place_of(t, block);
+  const block_factors<Shape> of_block{factors + at.tile,
+                                      Shape == shape::rows ? at.tiles_across : 0};
+  store_defined<From, To, Shape>(t, at, of_block, kept_codes{kept});
+}
+
+/// What a kernel does where the definition must round. Inlined it shares its registers with the
+/// rest, which had them spilled in blocks that never come here where a task is in shared memory.
+enum class definition { inlined, called };
+
 /// Of a block: its tiles' maxima and factors.
 template <shape Shape>
 struct block_memory {
@@ -44,7 +72,8 @@ struct block_memory {
 
 /// Finds the scales of the tiles in block `block` of the task, unless one of all tiles is known,
 /// and rounds their elements; all threads of the block come here.
-template <format_id From, format_id To, class Cast, shape Shape, access Access>
+template <format_id From, format_id To, class Cast, shape Shape, access Access,
+          definition Definition = definition::inlined>
 __device__ __forceinline__ void quantize_block(const patch_task& t, unsigned block,
                                                block_memory<Shape>& memory,
                                                const tile_scale* known) {
@@ -83,12 +112,10 @@ __device__ __forceinline__ void quantize_block(const patch_task& t, unsigned blo
   const kept_codes kept{t.codes_transposed == nullptr ? nullptr : &transposed[0].strip[0][0]};
   uint2 codes[rows_a_thread];
   if (!Cast::serves_all && by_definition) {
-    code_rows<access::elements> rows(t, at);
-#pragma unroll 1
-    for (int i = 0; i < rows_a_thread; ++i) {
-      const uint2 of_row = defined_codes<From, To>(t, at, i, of_block);
-      rows.store(of_row);
-      kept.keep(i, of_row);
+    if constexpr (Definition == definition::called) {
+      call_store_defined<From, To, Shape>(t, block, factors, kept.of_block);
+    } else {
+      store_defined<From, To, Shape>(t, at, of_block, kept);
     }
     kept.get(codes);
   } else if constexpr (Cast::field != 0) {
@@ -116,6 +143,14 @@ __device__ __forceinline__ void quantize_block(const patch_task& t, unsigned blo
   if (t.codes_transposed != nullptr) {
     store_transposed(t, transposed[0], codes, at.lane, at.line, at.block_row, at.block_col);
   }
+}
+
+/// A block by the definition from its first step on, as a call.
+template <format_id From, format_id To, shape Shape>
+__device__ __noinline__ void quantize_defined_block(const patch_task& t, unsigned block,
+                                                    block_memory<Shape>& memory,
+                                                    const tile_scale* known) {
+  quantize_block<From, To, defined_cast, Shape, access::elements>(t, block, memory, known);
 }
 
 }  // namespace samebits::cuda

@@ -8,14 +8,6 @@
 namespace samebits::cuda {
 namespace {
 
-/// A block by the definition; of its own, so that it costs the others no registers.
-template <format_id From, format_id To, shape Shape>
-__device__ __noinline__ void quantize_defined_block(const patch_task& t, unsigned block,
-                                                    block_memory<Shape>& memory,
-                                                    const tile_scale* known) {
-  quantize_block<From, To, defined_cast, Shape, access::elements>(t, block, memory, known);
-}
-
 template <format_id From, format_id To, class Cast, shape Shape>
 __global__ void __launch_bounds__(block_threads, resident_blocks<From>)
     list_blocks_kernel(const __grid_constant__ list_launch list) {
@@ -29,7 +21,8 @@ __global__ void __launch_bounds__(block_threads, resident_blocks<From>)
   const tile_scale* const known =
       list.scales == nullptr ? nullptr : &list.scales[list.tensor_of_block[blockIdx.x]];
   if (t.aligned && !t.by_definition) {
-    quantize_block<From, To, Cast, Shape, access::strips>(t, block, memory, known);
+    quantize_block<From, To, Cast, Shape, access::strips, definition::called>(t, block, memory,
+                                                                              known);
   } else {
     quantize_defined_block<From, To, Shape>(t, block, memory, known);
   }
