@@ -59,9 +59,23 @@ __device__ __noinline__ void call_store_defined(const patch_task& t, unsigned bl
   store_defined<From, To, Shape>(t, at, of_block, kept_codes{kept});
 }
 
-/// What a kernel does where the definition must round. Inlined it shares its registers with the
-/// rest, which had them spilled in blocks that never come here where a task is in shared memory.
-enum class definition { inlined, called };
+/// Where a kernel's task lies. One in shared memory takes registers, and it hides that its pointers
+/// are to global memory, so that factors might change with every store of codes and be read again.
+enum class task_in { parameters, shared_memory };
+
+/// What to do about it. Elements of 16 bits leave no registers: there the definition is called;
+/// inlined it had them spilled in blocks that never need it. To be told about the pointers costs
+/// some registers, too, and is worth them where a thread has more than one factor or 128 registers.
+template <format_id From, shape Shape, task_in Task>
+struct care_of {
+  static constexpr bool shared = Task == task_in::shared_memory;
+  static constexpr bool calls = shared && spec_of(From).storage_bits == 16;
+  static constexpr bool tells = shared && (!calls || Shape == shape::columns);
+
+  __device__ __forceinline__ static void global(const void* p) {
+    if constexpr (tells) __builtin_assume(__isGlobal(p));
+  }
+};
 
 /// Of a block: its tiles' maxima and factors.
 template <shape Shape>
@@ -73,14 +87,16 @@ struct block_memory {
 /// Finds the scales of the tiles in block `block` of the task, unless one of all tiles is known,
 /// and rounds their elements; all threads of the block come here.
 template <format_id From, format_id To, class Cast, shape Shape, access Access,
-          definition Definition = definition::inlined>
+          task_in Task = task_in::parameters>
 __device__ __forceinline__ void quantize_block(const patch_task& t, unsigned block,
                                                block_memory<Shape>& memory,
                                                const tile_scale* known) {
+  using care = care_of<From, Shape, Task>;
   extern __shared__ transposed_codes transposed[];  // one, or none
   auto& [maxima, factors] = memory;
   const place at = place_of(t, block);
   strip_of<From> x[rows_a_thread];
+  care::global(t.in);
   load_strips<From, Access>(t, at.row, at.col, at.count, x);
 
   const unsigned tiles = static_cast<unsigned>(block_elements) >> (t.tile_rows + t.tile_cols);
@@ -103,6 +119,8 @@ __device__ __forceinline__ void quantize_block(const patch_task& t, unsigned blo
         scale_of_tile<From, To, Cast>(t, {maxima[i], !finite, finite}, tile_row, tile_col, known);
     factors[i] = Cast::factor_of(s.scale);
     by_definition |= s.special;
+    care::global(t.scales);
+    care::global(t.scales_transposed);
     store_scale(t, s.scale, tile_row, tile_col);
   }
   by_definition = __syncthreads_or(by_definition);
@@ -112,7 +130,7 @@ __device__ __forceinline__ void quantize_block(const patch_task& t, unsigned blo
   const kept_codes kept{t.codes_transposed == nullptr ? nullptr : &transposed[0].strip[0][0]};
   uint2 codes[rows_a_thread];
   if (!Cast::serves_all && by_definition) {
-    if constexpr (Definition == definition::called) {
+    if constexpr (care::calls) {
       call_store_defined<From, To, Shape>(t, block, factors, kept.of_block);
     } else {
       store_defined<From, To, Shape>(t, at, of_block, kept);
@@ -133,6 +151,7 @@ __device__ __forceinline__ void quantize_block(const patch_task& t, unsigned blo
       }
     }
   } else if constexpr (!std::is_same_v<Cast, defined_cast>) {
+    care::global(t.codes);
     code_rows<Access> rows(t, at);
 #pragma unroll
     for (int i = 0; i < rows_a_thread; ++i) {
@@ -141,6 +160,7 @@ __device__ __forceinline__ void quantize_block(const patch_task& t, unsigned blo
     }
   }
   if (t.codes_transposed != nullptr) {
+    care::global(t.codes_transposed);
     store_transposed(t, transposed[0], codes, at.lane, at.line, at.block_row, at.block_col);
   }
 }

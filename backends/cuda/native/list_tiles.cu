@@ -21,8 +21,8 @@ __global__ void __launch_bounds__(block_threads, resident_blocks<From>)
   const tile_scale* const known =
       list.scales == nullptr ? nullptr : &list.scales[list.tensor_of_block[blockIdx.x]];
   if (t.aligned && !t.by_definition) {
-    quantize_block<From, To, Cast, Shape, access::strips, definition::called>(t, block, memory,
-                                                                              known);
+    quantize_block<From, To, Cast, Shape, access::strips, task_in::shared_memory>(t, block, memory,
+                                                                                  known);
   } else {
     quantize_defined_block<From, To, Shape>(t, block, memory, known);
   }
