@@ -16,7 +16,6 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -71,8 +70,9 @@ tensor_plan list_in(void* memory, const std::vector<std::int64_t>& sizes, format
   return list_in(memory, sizes, std::vector{format});
 }
 
-/// The model's weights as matrices in bf16, and room for e4m3 codes and scales of `math` by tiles.
-quantize_list quantize_list_in(void* weights, void* out, tile_shape tile, scale_math math) {
+/// The model's weights as matrices, and room for e4m3 codes and scales of `math` by tiles.
+quantize_list quantize_list_in(void* weights, format_id from, void* out, tile_shape tile,
+                               scale_math math) {
   constexpr std::int64_t d = 2048;
   const format_id scale_format = is_mx(math) ? format_id::e8m0 : format_id::fp32;
   std::vector<quantize_item> items;
@@ -87,10 +87,10 @@ quantize_list quantize_list_in(void* weights, void* out, tile_shape tile, scale_
     const std::int64_t cols = n < d * d ? n : n == 4 * d * d && items.size() % 2 == 0 ? 4 * d : d;
     const std::int64_t rows = n / cols;
     const matrix_shape grid = scales_shape(rows, cols, tile);
-    items.push_back({.in = {in, format_id::bf16, rows, cols, cols, 1, memory_space::device},
+    items.push_back({.in = {in, from, rows, cols, cols, 1, memory_space::device},
                      .outputs = {.codes = placed(format_id::e4m3, rows, cols),
                                  .scales = placed(scale_format, grid.rows, grid.cols)}});
-    in += (n * 2 + 255) / 256 * 256;
+    in += (n * storage_bytes(from) + 255) / 256 * 256;
   }
   return quantize_list(std::move(items),
                        {.tile = tile, .math = math, .on_nonfinite = nonfinite::skip_nan});
@@ -98,10 +98,12 @@ quantize_list quantize_list_in(void* weights, void* out, tile_shape tile, scale_
 
 /// Bytes that a list's quantization must read and write.
 double bytes_of(const quantize_list& list) {
-  double bytes = 3.0 * static_cast<double>(list.elements());
+  double bytes = 0;
   for (std::size_t i = 0; i < list.size(); ++i) {
+    const const_matrix_view& in = list[i].in;
     const matrix_view& s = list[i].outputs.scales;
-    bytes += static_cast<double>(s.rows * s.cols * storage_bytes(s.format));
+    bytes += static_cast<double>(in.rows * in.cols * (storage_bytes(in.format) + 1) +
+                                 s.rows * s.cols * storage_bytes(s.format));
   }
   return bytes;
 }
@@ -218,17 +220,22 @@ int main(int argc, char** argv) {
     add("cast fp32, fp16 and bf16 in turn to bf16, 289 tensors", bytes,
         [=] { cast(in, out, {}, here); });
   }
-  for (const auto& [tile, math, what] : {std::tuple<tile_shape, scale_math, const char*>{
-                                             {1, 32}, scale_math::mx_rceil, "MXFP8 1x32 RCEIL"},
-                                         {{1, 128}, scale_math::te, "1x128 te"},
-                                         {{128, 128}, scale_math::te, "128x128 te"},
-                                         {{1, 0}, scale_math::te, "per row te"},
-                                         {{1, 0}, scale_math::div, "per row div"},
-                                         {{0, 0}, scale_math::te, "per tensor te"}}) {
-    const quantize_list weights = quantize_list_in(first, second, tile, math);
-    add(std::string("quantize bf16 to e4m3, ") + what + ", 289 tensors", bytes_of(weights),
-        [=] { quantize(weights, here); });
+  const auto add_quantize = [&](format_id from, tile_shape tile, scale_math math,
+                                const char* what) {
+    const quantize_list weights = quantize_list_in(first, from, second, tile, math);
+    add("quantize " + std::string(name(from)) + " to e4m3, " + what + ", 289 tensors",
+        bytes_of(weights), [=] { quantize(weights, here); });
+  };
+  add_quantize(format_id::bf16, {1, 32}, scale_math::mx_rceil, "MXFP8 1x32 RCEIL");
+  for (const format_id from : {format_id::bf16, format_id::fp32}) {
+    add_quantize(from, {1, 128}, scale_math::te, "1x128 te");
+    add_quantize(from, {128, 128}, scale_math::te, "128x128 te");
+    add_quantize(from, {128, 1}, scale_math::te, "128x1 te");
+    add_quantize(from, {1, 0}, scale_math::te, "per row te");
   }
+  add_quantize(format_id::bf16, {1, 128}, scale_math::div, "1x128 div");
+  add_quantize(format_id::bf16, {1, 0}, scale_math::div, "per row div");
+  add_quantize(format_id::bf16, {0, 0}, scale_math::te, "per tensor te");
   time_rounds(list, stream);
   const double copy = list[0].bytes / median(list[0].ms);
   std::printf("| work | ms | GB/s | share of copy |\n|---|---|---|---|\n");
