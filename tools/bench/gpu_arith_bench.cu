@@ -8,7 +8,6 @@
 // PyTorch on arrays of the same size.
 #include <cuda_runtime.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -17,18 +16,14 @@
 #include <string>
 #include <vector>
 
+#include "gpu_timing.hpp"
 #include "samebits/samebits.hpp"
 
 namespace {
 
 using namespace samebits;
+using namespace samebits::bench;
 using enum format_id;
-
-void check(cudaError_t error, const char* what) {
-  if (error == cudaSuccess) return;
-  std::fprintf(stderr, "gpu_arith_bench: %s: %s\n", what, cudaGetErrorString(error));
-  std::exit(1);
-}
 
 /// Codes of any format, of magnitudes around 1: no exponent field has its second highest bit.
 __global__ void fill(std::uint32_t* words, std::int64_t count, std::uint64_t stream) {
@@ -37,13 +32,6 @@ __global__ void fill(std::uint32_t* words, std::int64_t count, std::uint64_t str
     words[i] = random_word(3, stream, static_cast<std::uint64_t>(i)) & 0xBFBFBFBFu;
   }
 }
-
-struct work {
-  std::string name;
-  double bytes;
-  std::function<void(cudaStream_t)> run;
-  std::vector<float> ms = {};
-};
 
 struct buffers {
   std::size_t bytes;  ///< of each array
@@ -96,10 +84,7 @@ void add_reductions(std::vector<work>& list, const buffers& b, format_id f, cons
 
 std::vector<work> all_work(const buffers& b) {
   std::vector<work> list;
-  list.push_back({"copy", 2.0 * static_cast<double>(b.bytes), [=](cudaStream_t s) {
-                    check(cudaMemcpyAsync(b.out, b.a, b.bytes, cudaMemcpyDeviceToDevice, s),
-                          "copy");
-                  }});
+  list.push_back(copy_of(b.out, b.a, b.bytes));
   for (const format_id f : {fp32, fp16, bf16, e4m3, e5m2}) {
     for (const operation op : {operation::add, operation::mul, operation::fma, operation::div,
                                operation::sqrt, operation::max}) {
@@ -123,30 +108,6 @@ std::vector<work> all_work(const buffers& b) {
   return list;
 }
 
-float median(std::vector<float> v) {
-  std::nth_element(v.begin(), v.begin() + static_cast<std::ptrdiff_t>(v.size() / 2), v.end());
-  return v[v.size() / 2];
-}
-
-void time_all(std::vector<work>& list, int rounds) {
-  cudaStream_t stream;
-  cudaEvent_t begin, end;
-  check(cudaStreamCreate(&stream), "stream");
-  check(cudaEventCreate(&begin), "event");
-  check(cudaEventCreate(&end), "event");
-  for (int round = -1; round < rounds; ++round) {  // the first round warms up
-    for (work& w : list) {
-      check(cudaEventRecord(begin, stream), w.name.c_str());
-      w.run(stream);
-      check(cudaEventRecord(end, stream), w.name.c_str());
-      check(cudaEventSynchronize(end), w.name.c_str());
-      float ms = 0;
-      check(cudaEventElapsedTime(&ms, begin, end), w.name.c_str());
-      if (round >= 0) w.ms.push_back(ms);
-    }
-  }
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -164,22 +125,16 @@ int main(int argc, char** argv) {
   for (void** p : {&b.a, &b.b, &b.c, &b.out}) check(cudaMalloc(p, b.bytes), "memory");
   check(cudaMalloc(&b.workspace, b.bytes / 64), "memory");
   check(cudaMalloc(&b.result, 256), "memory");
-  std::uint64_t stream = 0;
+  std::uint64_t drawn = 0;
   for (void* p : {b.a, b.b, b.c}) {
     fill<<<4096, 256>>>(static_cast<std::uint32_t*>(p), static_cast<std::int64_t>(b.bytes) / 4,
-                        stream++);
+                        drawn++);
   }
   check(cudaDeviceSynchronize(), "fill");
   std::vector<work> list = all_work(b);
-  std::erase_if(list, [&](const work& w) {  // the copy stays
-    return &w != list.data() && w.name.find(only) == std::string::npos;
-  });
-  time_all(list, 9);
-  const double copy = list[0].bytes / static_cast<double>(median(list[0].ms));
-  std::printf("| work | ms | GB/s | share of copy |\n|---|---|---|---|\n");
-  for (const work& w : list) {
-    const double ms = static_cast<double>(median(w.ms));
-    std::printf("| %s | %.3f | %.0f | %.3f |\n", w.name.c_str(), ms, w.bytes / ms / 1e6,
-                w.bytes / ms / copy);
-  }
+  keep_only(list, only);
+  cudaStream_t stream;
+  check(cudaStreamCreate(&stream), "stream");
+  time_all(list, 9, stream);
+  print(list);
 }

@@ -7,37 +7,19 @@
 // figure is the median of several rounds over all of the work, the copy among it.
 #include <cuda_runtime.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <functional>
 #include <string>
 #include <vector>
 
+#include "gpu_timing.hpp"
 #include "samebits/samebits.hpp"
 
 namespace {
 
 using namespace samebits;
-
-void check(cudaError_t error, const char* what) {
-  if (error == cudaSuccess) return;
-  std::fprintf(stderr, "gpu_bench: %s: %s\n", what, cudaGetErrorString(error));
-  std::exit(1);
-}
-
-struct work {
-  std::string name;
-  double bytes;
-  std::function<void(cudaStream_t)> run;
-  std::vector<float> ms;
-};
-
-float median(std::vector<float> v) {
-  std::nth_element(v.begin(), v.begin() + static_cast<std::ptrdiff_t>(v.size() / 2), v.end());
-  return v[v.size() / 2];
-}
+using namespace samebits::bench;
 
 /// Magnitudes from 2^-16 to 2^8, all as likely; the two halves of a word as bf16 as well as the
 /// word as binary32.
@@ -167,14 +149,7 @@ void add_quantizations(std::vector<work>& list, const buffers& b) {
 std::vector<work> all_work(const buffers& b) {
   using enum format_id;
   std::vector<work> list;
-  const auto copied = static_cast<std::size_t>(b.count) * 4;
-  list.push_back({"copy",
-                  2.0 * static_cast<double>(copied),
-                  [=](cudaStream_t s) {
-                    check(cudaMemcpyAsync(b.out, b.in, copied, cudaMemcpyDeviceToDevice, s),
-                          "copy");
-                  },
-                  {}});
+  list.push_back(copy_of(b.out, b.in, static_cast<std::size_t>(b.count) * 4));
   const auto both = [&](format_id from, format_id to, const convert_options& o) {
     add(list, b, "cuda-native", from, to, o);
     add(list, b, "cuda-emulated", from, to, o);
@@ -196,41 +171,6 @@ std::vector<work> all_work(const buffers& b) {
   }
   add_quantizations(list, b);
   return list;
-}
-
-void time_all(std::vector<work>& list, int rounds) {
-  cudaStream_t stream;
-  cudaEvent_t begin, end;
-  check(cudaStreamCreate(&stream), "stream");
-  check(cudaEventCreate(&begin), "event");
-  check(cudaEventCreate(&end), "event");
-  for (int round = -1; round < rounds; ++round) {  // the first round warms up
-    for (work& w : list) {
-      check(cudaEventRecord(begin, stream), w.name.c_str());
-      w.run(stream);
-      check(cudaEventRecord(end, stream), w.name.c_str());
-      check(cudaEventSynchronize(end), w.name.c_str());
-      float ms = 0;
-      check(cudaEventElapsedTime(&ms, begin, end), w.name.c_str());
-      if (round >= 0) w.ms.push_back(ms);
-    }
-  }
-}
-
-void print(const std::vector<work>& list, std::FILE* json) {
-  const double copy = list[0].bytes / static_cast<double>(median(list[0].ms));
-  std::printf("| work | ms | GB/s | share of copy |\n|---|---|---|---|\n");
-  if (json != nullptr) std::fprintf(json, "[");
-  for (const work& w : list) {
-    const double ms = static_cast<double>(median(w.ms));
-    const double share = w.bytes / ms / copy;
-    std::printf("| %s | %.3f | %.0f | %.3f |\n", w.name.c_str(), ms, w.bytes / ms / 1e6, share);
-    if (json != nullptr) {
-      std::fprintf(json, "%s\n {\"work\": \"%s\", \"ms\": %.4f, \"bytes\": %.0f, \"share\": %.4f}",
-                   &w == list.data() ? "" : ",", w.name.c_str(), ms, w.bytes, share);
-    }
-  }
-  if (json != nullptr) std::fprintf(json, "\n]\n");
 }
 
 }  // namespace
@@ -260,10 +200,10 @@ int main(int argc, char** argv) {
   fill_normal<<<4096, 256>>>(static_cast<std::uint32_t*>(b.normal), b.count / 2);
   check(cudaDeviceSynchronize(), "fill");
   std::vector<work> list = all_work(b);
-  std::erase_if(list, [&](const work& w) {  // the copy stays
-    return &w != list.data() && w.name.find(only) == std::string::npos;
-  });
-  time_all(list, 9);
+  keep_only(list, only);
+  cudaStream_t stream;
+  check(cudaStreamCreate(&stream), "stream");
+  time_all(list, 9, stream);
   std::FILE* json = path != nullptr ? std::fopen(path, "w") : nullptr;
   if (path != nullptr && json == nullptr) {
     std::perror(path);

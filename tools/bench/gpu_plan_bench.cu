@@ -9,7 +9,6 @@
 // torch_bench.py --plans times PyTorch on the same lists.
 #include <cuda_runtime.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -19,18 +18,14 @@
 #include <utility>
 #include <vector>
 
+#include "gpu_timing.hpp"
 #include "samebits/device_scaler.hpp"
 #include "samebits/samebits.hpp"
 
 namespace {
 
 using namespace samebits;
-
-void check(cudaError_t error, const char* what) {
-  if (error == cudaSuccess) return;
-  std::fprintf(stderr, "gpu_plan_bench: %s: %s\n", what, cudaGetErrorString(error));
-  std::exit(1);
-}
+using namespace samebits::bench;
 
 /// Elements of each tensor: per layer attention, projection and two layers of the feed-forward
 /// block with their biases, and two normalisations.
@@ -108,39 +103,107 @@ double bytes_of(const quantize_list& list) {
   return bytes;
 }
 
-struct work {
-  std::string name;
-  double bytes;
-  std::function<void()> run;
-  std::vector<float> ms;
+/// The lists to time, in buffers that all of them share; an operation is taken if its name has
+/// `only` in it.
+struct bench_lists {
+  void* first;
+  void* second;
+  std::string only;
+  std::vector<work> list = {};
+  std::vector<std::unique_ptr<device_loss_scaler>> scalers = {};
+  std::vector<std::int64_t> model = model_sizes();
+  std::vector<std::int64_t> small = std::vector<std::int64_t>(10'000, 1000);
+
+  void add(const std::string& name, double bytes, std::function<void(cudaStream_t)> run) {
+    if (name.find(only) != std::string::npos) list.push_back({name, bytes, std::move(run)});
+  }
 };
 
-float median(std::vector<float> v) {
-  std::nth_element(v.begin(), v.begin() + static_cast<std::ptrdiff_t>(v.size() / 2), v.end());
-  return v[v.size() / 2];
+executor native(cudaStream_t stream) { return on_stream(stream, "cuda-native"); }
+
+std::string tensors(std::size_t count) { return ", " + std::to_string(count) + " tensors"; }
+
+void add_scaler(bench_lists& b, format_id f, const std::vector<std::int64_t>& sizes, bool alone) {
+  const tensor_plan plan = list_in(b.first, sizes, f);
+  const double bytes = static_cast<double>(plan.elements()) * storage_bytes(f);
+  const std::string of = ", " + std::string(name(f)) + tensors(sizes.size());
+  device_loss_scaler& scaler = *b.scalers.emplace_back(std::make_unique<device_loss_scaler>(plan));
+  if (alone) b.add("inspect" + of, bytes, [&scaler](cudaStream_t s) { scaler.inspect(s); });
+  b.add("inspect and decide" + of, bytes, [&scaler](cudaStream_t s) { scaler.step(s); });
 }
 
-void time_rounds(std::vector<work>& list, cudaStream_t stream) {
-  cudaEvent_t begin, end;
-  check(cudaEventCreate(&begin), "event");
-  check(cudaEventCreate(&end), "event");
-  for (int round = 0; round < 10; ++round) {
-    for (work& w : list) {
-      check(cudaEventRecord(begin, stream), "record");
-      w.run();
-      check(cudaEventRecord(end, stream), "record");
-      check(cudaEventSynchronize(end), w.name.c_str());
-      float ms = 0;
-      check(cudaEventElapsedTime(&ms, begin, end), "time");
-      if (round > 0) w.ms.push_back(ms);
-    }
+void add_elementwise(bench_lists& b, format_id f) {
+  const tensor_plan plan = list_in(b.first, b.model, f);
+  const tensor_plan sums = list_in(b.second, b.model, format_id::fp32);
+  const auto elements = static_cast<double>(plan.elements());
+  const std::string of = ", " + std::string(name(f)) + tensors(plan.size());
+  b.add("scale" + of, 2 * elements * storage_bytes(f),
+        [=](cudaStream_t s) { scale(plan, 1.0f, native(s)); });
+  b.add("accumulate into fp32" + of, elements * (storage_bytes(f) + 8),
+        [=](cudaStream_t s) { accumulate(sums, plan, {}, native(s)); });
+}
+
+void add_cast(bench_lists& b, const std::vector<format_id>& from, const std::string& named,
+              format_id to, const std::vector<std::int64_t>& sizes,
+              const convert_options& options = {}) {
+  const tensor_plan in = list_in(b.first, sizes, from), out = list_in(b.second, sizes, to);
+  double bytes = 0;
+  for (std::size_t i = 0; i < in.size(); ++i) {
+    const matrix_view& v = in[i].view;
+    bytes += static_cast<double>(v.rows * v.cols) * (storage_bytes(v.format) + storage_bytes(to));
   }
+  b.add("cast " + named + " to " + std::string(name(to)) +
+            (options.round == rounding::stochastic
+                 ? ", stochastic K=" + std::to_string(options.random.bits)
+                 : "") +
+            tensors(sizes.size()),
+        bytes, [=](cudaStream_t s) { cast(in, out, options, native(s)); });
+}
+
+void add_casts(bench_lists& b) {
+  using enum format_id;
+  const convert_options stochastic{.round = rounding::stochastic, .random = {.bits = 16}};
+  for (const auto& [from, to] :
+       {std::pair{fp32, bf16}, {fp32, fp16}, {bf16, fp32}, {fp16, fp32}, {fp32, e4m3}}) {
+    add_cast(b, {from}, std::string(name(from)), to, b.model);
+  }
+  add_cast(b, {fp32}, "fp32", bf16, b.model, stochastic);
+  add_cast(b, {fp32}, "fp32", bf16, b.small);
+  add_cast(b, {fp32}, "fp32", bf16, b.small, stochastic);
+  add_cast(b, {fp32, fp16, bf16}, "fp32, fp16 and bf16 in turn", bf16, b.model);
+}
+
+void add_quantize(bench_lists& b, format_id from, tile_shape tile, scale_math math,
+                  const char* what) {
+  const quantize_list weights = quantize_list_in(b.first, from, b.second, tile, math);
+  b.add("quantize " + std::string(name(from)) + " to e4m3, " + what + tensors(weights.size()),
+        bytes_of(weights), [=](cudaStream_t s) { quantize(weights, native(s)); });
+}
+
+void add_all(bench_lists& b) {
+  using enum format_id;
+  for (const format_id f : {fp32, fp16, bf16}) {
+    add_scaler(b, f, b.model, true);
+    add_elementwise(b, f);
+  }
+  for (const format_id f : {fp32, fp16}) add_scaler(b, f, b.small, false);
+  add_casts(b);
+  add_quantize(b, bf16, {1, 32}, scale_math::mx_rceil, "MXFP8 1x32 RCEIL");
+  for (const format_id from : {bf16, fp32}) {
+    add_quantize(b, from, {1, 128}, scale_math::te, "1x128 te");
+    add_quantize(b, from, {128, 128}, scale_math::te, "128x128 te");
+    add_quantize(b, from, {128, 1}, scale_math::te, "128x1 te");
+    add_quantize(b, from, {1, 0}, scale_math::te, "per row te");
+  }
+  add_quantize(b, bf16, {1, 128}, scale_math::div, "1x128 div");
+  add_quantize(b, bf16, {1, 0}, scale_math::div, "per row div");
+  add_quantize(b, bf16, {0, 0}, scale_math::te, "per tensor te");
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  const char* only = "";
+  std::string only;
   if (argc == 3 && std::strcmp(argv[1], "--only") == 0) {
     only = argv[2];
   } else if (argc != 1) {
@@ -148,101 +211,17 @@ int main(int argc, char** argv) {
     return 2;
   }
   initialize("cuda-native");
-  const std::vector<std::int64_t> model = model_sizes();
-  const std::vector<std::int64_t> small(10'000, 1000);
   constexpr std::size_t room = std::size_t{6} << 30;
-  void *first = nullptr, *second = nullptr;
-  check(cudaMalloc(&first, room), "cudaMalloc");
-  check(cudaMalloc(&second, room), "cudaMalloc");
-  fill<<<1024, 256>>>(static_cast<std::uint32_t*>(first), room / 4);
-  fill<<<1024, 256>>>(static_cast<std::uint32_t*>(second), room / 4);
+  bench_lists b{.first = nullptr, .second = nullptr, .only = only};
+  for (void** p : {&b.first, &b.second}) {
+    check(cudaMalloc(p, room), "cudaMalloc");
+    fill<<<1024, 256>>>(static_cast<std::uint32_t*>(*p), room / 4);
+  }
   check(cudaDeviceSynchronize(), "fill");
   cudaStream_t stream;
   check(cudaStreamCreate(&stream), "stream");
-  const executor here = on_stream(stream, "cuda-native");
-
-  std::vector<std::unique_ptr<device_loss_scaler>> scalers;
-  std::vector<work> list;
-  list.push_back(
-      {"copy", 2.0 * room / 2, [=] {
-         check(cudaMemcpyAsync(second, first, room / 2, cudaMemcpyDeviceToDevice, stream), "copy");
-       }});
-  const auto add = [&](std::string name, double bytes, std::function<void()> run) {
-    if (name.find(only) != std::string::npos)
-      list.push_back({std::move(name), bytes, std::move(run)});
-  };
-  for (const format_id f : {format_id::fp32, format_id::fp16, format_id::bf16}) {
-    const tensor_plan plan = list_in(first, model, f);
-    const double bytes = static_cast<double>(plan.elements()) * storage_bytes(f);
-    const std::string of = ", " + std::string(name(f)) + ", 289 tensors";
-    device_loss_scaler& scaler = *scalers.emplace_back(std::make_unique<device_loss_scaler>(plan));
-    add("inspect" + of, bytes, [&scaler, stream] { scaler.inspect(stream); });
-    add("inspect and decide" + of, bytes, [&scaler, stream] { scaler.step(stream); });
-    add("scale" + of, 2 * bytes, [=] { scale(plan, 1.0f, here); });
-    const tensor_plan sums = list_in(second, model, format_id::fp32);
-    add("accumulate into fp32" + of, bytes + 8.0 * static_cast<double>(plan.elements()),
-        [=] { accumulate(sums, plan, {}, here); });
-  }
-  for (const format_id f : {format_id::fp32, format_id::fp16}) {
-    const tensor_plan plan = list_in(first, small, f);
-    device_loss_scaler& scaler = *scalers.emplace_back(std::make_unique<device_loss_scaler>(plan));
-    add("inspect and decide, " + std::string(name(f)) + ", 10000 tensors",
-        static_cast<double>(plan.elements()) * storage_bytes(f),
-        [&scaler, stream] { scaler.step(stream); });
-  }
-  for (const auto& [from, to, what] :
-       {std::tuple<format_id, format_id, const std::vector<std::int64_t>*>{format_id::fp32,
-                                                                           format_id::bf16, &model},
-        {format_id::fp32, format_id::fp16, &model},
-        {format_id::bf16, format_id::fp32, &model},
-        {format_id::fp16, format_id::fp32, &model},
-        {format_id::fp32, format_id::e4m3, &model},
-        {format_id::fp32, format_id::bf16, &small}}) {
-    const tensor_plan in = list_in(first, *what, from), out = list_in(second, *what, to);
-    const std::string of = std::string(name(from)) + " to " + std::string(name(to));
-    const std::string tensors = ", " + std::to_string(what->size()) + " tensors";
-    const double bytes =
-        static_cast<double>(in.elements()) * (storage_bytes(from) + storage_bytes(to));
-    add("cast " + of + tensors, bytes, [=] { cast(in, out, {}, here); });
-    if (from != format_id::fp32 || to != format_id::bf16) continue;
-    add("cast " + of + ", stochastic K=16" + tensors, bytes,
-        [=] { cast(in, out, {.round = rounding::stochastic, .random = {.bits = 16}}, here); });
-  }
-  {
-    const tensor_plan in = list_in(first, model,
-                                   {format_id::fp32, format_id::fp16, format_id::bf16}),
-                      out = list_in(second, model, format_id::bf16);
-    double bytes = 0;
-    for (std::size_t i = 0; i < in.size(); ++i) {
-      const matrix_view& v = in[i].view;
-      bytes += static_cast<double>(v.cols) * (storage_bytes(v.format) + 2);
-    }
-    add("cast fp32, fp16 and bf16 in turn to bf16, 289 tensors", bytes,
-        [=] { cast(in, out, {}, here); });
-  }
-  const auto add_quantize = [&](format_id from, tile_shape tile, scale_math math,
-                                const char* what) {
-    const quantize_list weights = quantize_list_in(first, from, second, tile, math);
-    add("quantize " + std::string(name(from)) + " to e4m3, " + what + ", 289 tensors",
-        bytes_of(weights), [=] { quantize(weights, here); });
-  };
-  add_quantize(format_id::bf16, {1, 32}, scale_math::mx_rceil, "MXFP8 1x32 RCEIL");
-  for (const format_id from : {format_id::bf16, format_id::fp32}) {
-    add_quantize(from, {1, 128}, scale_math::te, "1x128 te");
-    add_quantize(from, {128, 128}, scale_math::te, "128x128 te");
-    add_quantize(from, {128, 1}, scale_math::te, "128x1 te");
-    add_quantize(from, {1, 0}, scale_math::te, "per row te");
-  }
-  add_quantize(format_id::bf16, {1, 128}, scale_math::div, "1x128 div");
-  add_quantize(format_id::bf16, {1, 0}, scale_math::div, "per row div");
-  add_quantize(format_id::bf16, {0, 0}, scale_math::te, "per tensor te");
-  time_rounds(list, stream);
-  const double copy = list[0].bytes / median(list[0].ms);
-  std::printf("| work | ms | GB/s | share of copy |\n|---|---|---|---|\n");
-  for (const work& w : list) {
-    const double rate = w.bytes / median(w.ms);
-    std::printf("| %s | %.4f | %.0f | %.3f |\n", w.name.c_str(), static_cast<double>(median(w.ms)),
-                rate / 1e6, rate / copy);
-  }
-  return 0;
+  b.list.push_back(copy_of(b.second, b.first, room / 2));
+  add_all(b);
+  time_all(b.list, 9, stream);
+  print(b.list);
 }
