@@ -10,38 +10,68 @@ constexpr unsigned fan_in = 2048;  // nodes that a block joins: 11 levels
 
 std::uint64_t parents(std::uint64_t nodes) { return (nodes + fan_in - 1) / fan_in; }
 
-/// Block b joins nodes [b * fan_in, ...) and its share of the counts.
+/// Those of the lane `apart` lanes away.
+__device__ __forceinline__ sum_node of_lane(const sum_node& node, int apart) {
+  return {__shfl_xor_sync(0xFFFFFFFFu, node.signal, apart),
+          __shfl_xor_sync(0xFFFFFFFFu, node.noise, apart)};
+}
+__device__ __forceinline__ element_counts of_lane(const element_counts& c, int apart) {
+  const auto other = [apart](auto n) { return __shfl_xor_sync(0xFFFFFFFFu, n, apart); };
+  return {other(c.zeros),     other(c.nan),  other(c.inf),        other(c.underflowed),
+          other(c.saturated), other(c.amax), other(c.min_nonzero)};
+}
+
+/// The root of the tree over nodes of neighbouring lanes.
+__device__ __forceinline__ sum_node joined_lanes(sum_node node, int lanes) {
+  for (int apart = 1; apart < lanes; apart <<= 1) node = joined(node, of_lane(node, apart));
+  return node;
+}
+
+/// Block b joins nodes [b * fan_in, ...) and its share of the counts. Missing nodes are +0, which
+/// changes no sum: none of them is below that.
 __global__ void __launch_bounds__(block_threads)
     join_kernel(const statistics_parts from, const statistics_parts to,
                 const std::uint64_t elements, quantize_statistics* const total,
                 const std::uint32_t* const skip) {
   if (skip != nullptr && *skip != 0) return;
-  __shared__ sum_node nodes[fan_in];
-  __shared__ element_counts counts[block_threads];
-  const std::uint64_t first = std::uint64_t{blockIdx.x} * fan_in;
-  const unsigned n = static_cast<unsigned>(min(
-      static_cast<std::uint64_t>(fan_in), from.node_count > first ? from.node_count - first : 0));
-  for (unsigned i = threadIdx.x; i < n; i += block_threads) nodes[i] = from.nodes[first + i];
+  constexpr unsigned of_thread = fan_in / block_threads, warps = block_threads / 32;
+  static_assert(of_thread == 8);
+  __shared__ sum_node nodes[warps];
+  __shared__ element_counts counts[warps];
+  const std::uint64_t first = std::uint64_t{blockIdx.x} * fan_in + threadIdx.x * of_thread;
+  sum_node up[of_thread];
+#pragma unroll
+  for (unsigned k = 0; k < of_thread; ++k) {
+    if (first + k < from.node_count) up[k] = from.nodes[first + k];
+  }
   element_counts mine;
   const std::uint64_t share = (from.count_count + gridDim.x - 1) / gridDim.x;
   const std::uint64_t end = min(from.count_count, (blockIdx.x + std::uint64_t{1}) * share);
   for (std::uint64_t i = blockIdx.x * share + threadIdx.x; i < end; i += block_threads) {
     mine.join(from.counts[i]);
   }
-  counts[threadIdx.x] = mine;
-  for (unsigned half = block_threads / 2; half > 0; half /= 2) {
-    __syncthreads();
-    if (threadIdx.x < half) counts[threadIdx.x].join(counts[threadIdx.x + half]);
+#pragma unroll
+  for (unsigned n = of_thread; n > 1; n /= 2) {
+#pragma unroll
+    for (unsigned k = 0; k < n / 2; ++k) up[k] = joined(up[2 * k], up[2 * k + 1]);
   }
-  if (n == 0 && threadIdx.x == 0) nodes[0] = {};  // the sum of nothing
-  join_nodes<fan_in>(nodes, n);
+  sum_node node = joined_lanes(up[0], 32);
+  for (int apart = 1; apart < 32; apart <<= 1) mine.join(of_lane(mine, apart));
+  const unsigned warp = threadIdx.x / 32;
+  if (threadIdx.x % 32 == 0) nodes[warp] = node, counts[warp] = mine;
+  __syncthreads();
+  if (warp != 0) return;
+  node = joined_lanes(nodes[threadIdx.x % warps], warps);
+  element_counts c = counts[threadIdx.x % warps];
+  for (unsigned apart = 1; apart < warps; apart <<= 1) {
+    c.join(of_lane(c, static_cast<int>(apart)));
+  }
   if (threadIdx.x != 0) return;
   if (total == nullptr) {
-    to.nodes[blockIdx.x] = nodes[0];
-    to.counts[blockIdx.x] = counts[0];
+    to.nodes[blockIdx.x] = node;
+    to.counts[blockIdx.x] = c;
     return;
   }
-  const element_counts& c = counts[0];
   total->count = elements;
   total->zeros = c.zeros;
   total->nan = c.nan;
@@ -51,8 +81,8 @@ __global__ void __launch_bounds__(block_threads)
   total->amax = __uint_as_float(c.amax);
   total->min_nonzero =
       c.min_nonzero == element_counts::none ? 0.0f : __uint_as_float(c.min_nonzero);
-  total->signal = nodes[0].signal;
-  total->noise = nodes[0].noise;
+  total->signal = node.signal;
+  total->noise = node.noise;
 }
 
 statistics_parts parts_after(const statistics_parts& p) {

@@ -17,9 +17,15 @@ std::uint64_t block_count(const patch_task& t);
 void launch_block_tiles(const patch_task& t, format_id from, format_id to, cudaStream_t stream,
                         const tile_scale* known = nullptr);
 
+/// log2 of the patches side by side whose rows have nodes in common, in a launch with statistics.
+int counted_group(const patch_task& t);
+/// Blocks of such a launch on the current device, and on any.
+std::uint64_t counted_blocks(const patch_task& t, format_id from);
+std::uint64_t most_counted_blocks(const patch_task& t);
+
 /// Nearest even, saturating, not divided, with statistics: tiles 1 x 16 to 1 x 256 and 16 x 16 to
-/// 128 x 128. The patches' width divides the matrix's: a node for each row of each patch, row after
-/// row, and counts for each block.
+/// 128 x 128. The patches' width divides the matrix's: a node for each row of each group of
+/// patches, row after row, and counts for each of parts.count_count blocks.
 void launch_counted_tiles(const patch_task& t, format_id from, format_id to,
                           const statistics_parts& parts, cudaStream_t stream);
 

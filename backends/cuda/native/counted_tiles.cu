@@ -1,125 +1,28 @@
 // Quantization in one pass over the matrix, with statistics: as block_tiles.cu by the FP8
 // conversion, and each block joins the leaves of the sum trees of contract §6 up to the width of
-// its patch.
+// its patches.
+#include <algorithm>
+#include <bit>
+#include <cstddef>
 #include <cstdint>
 
+#include "backends/cuda/error.hpp"
 #include "backends/cuda/native/block_tiles.cuh"
-#include "backends/cuda/native/patch_block.cuh"
-#include "backends/cuda/native/strip_cast.cuh"
-#include "backends/cuda/statistics.cuh"
+#include "backends/cuda/native/counted_patch.cuh"
+#include "backends/cuda/native/counted_strip.cuh"
 
 namespace samebits::cuda {
 namespace {
 
-/// product_cast; keeps the dequantization scale where others keep a reciprocal.
-template <format_id To>
-struct counted_cast : product_cast<To> {
-  __device__ __forceinline__ static tile_factor factor_of(const tile_scale& s) {
-    return {s.factor, s.stored};
-  }
-};
+/// Blocks that a multiprocessor holds; each takes patch after patch.
+template <format_id From>
+constexpr int resident_counted = is_half<From> ? 3 : 2;
 
 /// Codes from here on have the exponent of the largest finite numbers, or more: in a block that has
 /// one, what a code stands for might be Inf, and all goes by the definition.
 template <format_id From>
 inline constexpr std::uint32_t top_binade = inf_magnitude<From> -
                                             (1u << spec_of(From).mantissa_bits);
-
-/// What a thread counts where all elements of the block are finite: none of them saturates, since
-/// RN(amax * factor) rounds to no more than the largest code.
-template <format_id From>
-struct plain_counts {
-  static constexpr bool paired = spec_of(From).storage_bits == 16;
-  std::uint32_t lowest = 0xFFFFFFFFu;  ///< of magnitudes - 1, where 0 wraps to the top
-  std::uint32_t zeros = 0, zero_codes = 0;
-
-  __device__ __forceinline__ void add(const strip_of<From>& x, uint2 codes) {
-    if constexpr (paired) {
-      const std::uint32_t least =
-          smaller_magnitudes<From>(smaller_magnitudes<From>(x.w[0], x.w[1]),
-                                   smaller_magnitudes<From>(x.w[2], x.w[3])) &
-          0x7FFF7FFFu;
-      if ((least & 0xFFFFu) != 0 && least >> 16 != 0) {
-        lowest = __vminu2(lowest, least - 0x00010001u);
-      } else {
-#pragma unroll
-        for (const std::uint32_t two : x.w) {
-          const std::uint32_t magnitudes = two & 0x7FFF7FFFu;
-          lowest = __vminu2(lowest, __vsub2(magnitudes, 0x00010001u));
-          zeros += ((magnitudes & 0xFFFFu) == 0) + (magnitudes >> 16 == 0);
-        }
-      }
-    } else {
-#pragma unroll
-      for (const std::uint32_t code : x.w) {
-        const std::uint32_t less = (code & 0x7FFFFFFFu) - 1;
-        lowest = min(lowest, less);
-        if (less == 0xFFFFFFFFu) ++zeros;
-      }
-    }
-    const std::uint32_t a = (codes.x & 0x7F7F7F7Fu) + 0x7F7F7F7Fu;  // bit 7: not zero
-    const std::uint32_t b = (codes.y & 0x7F7F7F7Fu) + 0x7F7F7F7Fu;
-    if ((a & b & 0x80808080u) != 0x80808080u) {
-      zero_codes += __popc(~a & 0x80808080u) + __popc(~b & 0x80808080u);
-    }
-  }
-  /// most: the code of the largest magnitude.
-  __device__ __forceinline__ element_counts counts(std::uint32_t most) const {
-    element_counts c;
-    c.zeros = zeros;
-    c.underflowed = zero_codes - zeros;
-    c.amax = numerics::decode<std::uint32_t>(spec_of(From), most);
-    std::uint32_t least = lowest;
-    if constexpr (paired) {
-      const std::uint32_t least_of_two = min(lowest & 0xFFFFu, lowest >> 16);
-      least = least_of_two == 0xFFFFu ? 0xFFFFFFFFu : least_of_two;
-    }
-    if (least != 0xFFFFFFFFu) {
-      c.min_nonzero = numerics::decode<std::uint32_t>(spec_of(From), least + 1);
-    }
-    return c;
-  }
-};
-
-/// x minus what its code stands for. Of a 16-bit format the difference of two numbers that are
-/// equal, within a factor of two of each other or of which one is zero needs no more bits than
-/// binary32 has. A code's value can be more than twice x by its scale's roundings alone, 2^-22 of
-/// it, and does not leave x's binade then: x has 11 bits at most.
-template <format_id From>
-__device__ __forceinline__ double error_of(float x, float restored) {
-  if constexpr (spec_of(From).storage_bits == 16) {
-    return static_cast<double>(__fsub_rn(x, restored));
-  } else {
-    return __dsub_rn(static_cast<double>(x), static_cast<double>(restored));
-  }
-}
-
-/// RN(RN(a * a) + RN(b * b)); the squares of numbers of 24 bits are exact, so an fma rounds as the
-/// sum does.
-template <bool Exact>
-__device__ __forceinline__ double sum_of_squares(double a, double b) {
-  const double square = __dmul_rn(b, b);
-  return Exact ? __fma_rn(a, a, square) : __dadd_rn(__dmul_rn(a, a), square);
-}
-
-/// The node of a strip: eight leaves.
-template <format_id From, format_id To>
-__device__ __forceinline__ sum_node node_of(const strip_of<From>& x, uint2 codes,
-                                            std::uint32_t stored) {
-  sum_node nodes[strip / 2];
-#pragma unroll
-  for (int i = 0; i < strip; i += 2) {
-    const std::uint32_t word = i < 4 ? codes.x : codes.y;
-    const float2 values = fp8_values<To>(static_cast<std::uint16_t>(word >> (i % 4 * 8)));
-    const float s = __uint_as_float(stored);
-    const float a = element<From>(x, i), b = element<From>(x, i + 1);
-    nodes[i / 2] = {
-        sum_of_squares<true>(static_cast<double>(a), static_cast<double>(b)),
-        sum_of_squares<spec_of(From).storage_bits == 16>(
-            error_of<From>(a, __fmul_rn(values.x, s)), error_of<From>(b, __fmul_rn(values.y, s)))};
-  }
-  return joined(joined(nodes[0], nodes[1]), joined(nodes[2], nodes[3]));
-}
 
 /// Codes, counts and node of a strip by the definition; `reciprocal` is the stored scale.
 template <format_id From, format_id To>
@@ -149,37 +52,6 @@ __device__ __noinline__ void defined_strip_counted(const patch_task& t, const ti
       make_uint2(static_cast<unsigned>(packed_codes), static_cast<unsigned>(packed_codes >> 32));
 }
 
-/// The nodes of a block's strips, row after row: eight neighbours go to one thread.
-struct strip_nodes {
-  static constexpr unsigned count = block_threads * rows_a_thread;
-  sum_node nodes[count];
-
-  /// Neighbours are exchanged among each other so that threads which read eight each do not meet in
-  /// the banks.
-  __device__ __forceinline__ static unsigned slot(unsigned n) { return n ^ (n >> 3 & 7); }
-
-  /// All threads of the block come here once all nodes are there; `lanes` threads, 2^lanes_log2,
-  /// are a row. f(row, node) for each row, by one thread.
-  template <class Function>
-  __device__ __forceinline__ void join_rows(int lanes_log2, const Function& f) const {
-    sum_node eight[8];
-#pragma unroll
-    for (unsigned k = 0; k < 8; ++k) eight[k] = nodes[slot(threadIdx.x * 8 + k)];
-#pragma unroll
-    for (int n = 8; n > 1; n /= 2) {
-#pragma unroll
-      for (int k = 0; k < n / 2; ++k) eight[k] = joined(eight[2 * k], eight[2 * k + 1]);
-    }
-    sum_node node = eight[0];
-    const int left = lanes_log2 - 3;  // log2 of the threads that share a row now
-    for (int apart = 1; apart < 1 << left; apart <<= 1) {
-      node = joined(node, {__shfl_xor_sync(0xFFFFFFFFu, node.signal, apart),
-                           __shfl_xor_sync(0xFFFFFFFFu, node.noise, apart)});
-    }
-    if ((threadIdx.x & ((1u << left) - 1)) == 0) f(threadIdx.x >> left, node);
-  }
-};
-
 /// The counts of a warp, for each of its lanes.
 __device__ __forceinline__ element_counts of_warp(const element_counts& c) {
   const auto sum = [](std::uint64_t n) {
@@ -194,94 +66,252 @@ __device__ __forceinline__ element_counts of_warp(const element_counts& c) {
           __reduce_min_sync(0xFFFFFFFFu, c.min_nonzero)};
 }
 
-template <format_id From, format_id To, shape Shape>
-__global__ void __launch_bounds__(block_threads, spec_of(From).storage_bits == 16 ? 3 : 2)
-    counted_tiles_kernel(const __grid_constant__ patch_task t, const statistics_parts parts) {
-#if __CUDA_ARCH__ >= 890
-  if (t.skip != nullptr && *t.skip != 0) return;
-  using cast = counted_cast<To>;
-  __shared__ std::uint32_t maxima[most_tiles<Shape>];
-  __shared__ tile_factor factors[most_tiles<Shape>];
-  __shared__ strip_nodes strips;
-  __shared__ element_counts of_warps[block_threads / 32];
-  const place at = place_of(t, blockIdx.x);
+/// The same of a block with elements that go by the definition: of counted_code().
+template <format_id From, shape Shape>
+__device__ __noinline__ void join_counted_maxima(const patch_task& t, unsigned row_block,
+                                                 unsigned col_block, std::uint32_t* tiles) {
+  const place at(t, row_block, col_block);
   strip_of<From> x[rows_a_thread];
   load_strips<From, access::strips>(t, at.row, at.col, at.count, x);
-  const unsigned tiles = static_cast<unsigned>(block_elements) >> (t.tile_rows + t.tile_cols);
-  if constexpr (Shape != shape::rows) {
-    for (unsigned i = threadIdx.x; i < tiles; i += block_threads) maxima[i] = 0;
-  }
-  maxima_of<From, Shape> mine(x);
-  const std::uint32_t most = mine.of_all();
-  const bool plain = !__syncthreads_or(most >= top_binade<From>);
-  if (!plain) mine = maxima_of<From, Shape>(x, t, at.row, at.col);
-  join_maxima<From, Shape>(t, at, mine, maxima);
-  __syncthreads();
-  for (unsigned i = threadIdx.x; i < tiles; i += block_threads) {
-    const std::uint64_t row = at.block_row + (i / at.tiles_across << t.tile_rows);
-    const std::uint32_t col = at.block_col + (i % at.tiles_across << t.tile_cols);
-    if (row >= t.rows || col >= t.cols) continue;
-    const std::uint64_t tile_row = row >> t.tile_rows;
-    const std::uint32_t tile_col = col >> t.tile_cols;
-    const patch_scale s =
-        scale_of_tile<From, To, cast>(t, {maxima[i], !plain, plain}, tile_row, tile_col);
-    factors[i] = cast::factor_of(s.scale);
-    store_scale(t, s.scale, tile_row, tile_col);
-  }
-  __syncthreads();
+  join_maxima<From, Shape>(t, at, row_maxima<From, rows_a_thread>(x, t, at.row, at.col), tiles);
+}
 
-  const block_factors<Shape> of_block{factors + at.tile,
-                                      Shape == shape::rows ? at.tiles_across : 0};
+/// Codes, nodes and counts of such a patch.
+template <format_id From, format_id To>
+__device__ __noinline__ void defined_strips(const counted_launch& c, unsigned row_block,
+                                            unsigned col_block, const counted_factor* factors,
+                                            strip_stage<From>& stage, element_counts& counts) {
+  const patch_task& t = c.t;
+  const place at(t, row_block, col_block);
   code_rows<access::strips> rows(t, at);
-  const unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-  const unsigned first_strip = (at.line * rows_a_thread << t.lanes) + at.lane;
-  const auto keep = [&](int i, const sum_node& node) {
-    strips.nodes[strip_nodes::slot(first_strip + (i << t.lanes))] = node;
-  };
-  element_counts counts;
-  if (plain) {
-    plain_counts<From> of_thread;
-#pragma unroll
-    for (int i = 0; i < rows_a_thread; ++i) {
-      const one_factor factor = of_block.of_row(i);
-      const uint2 codes = cast::template codes<From>(x[i], factor);
-      rows.store(codes);
-      keep(i, node_of<From, To>(x[i], codes, factor.factor.reciprocal));
-      if (i < at.count) of_thread.add(x[i], codes);
-    }
-    counts = of_thread.counts(most);
-  } else {
 #pragma unroll 1
-    for (int i = 0; i < rows_a_thread; ++i) {
-      uint2 codes{};
-      sum_node node;
-      if (i < at.count) {
-        defined_strip_counted<From, To>(t, of_block.of_row(i).factor, at.row + i, at.col, counts,
-                                        codes, node);
+  for (int i = 0; i < rows_a_thread; ++i) {
+    uint2 codes{};
+    sum_node node;
+    if (i < at.count) {
+      const counted_factor& f = factors[i * c.row_step];
+      defined_strip_counted<From, To>(t, {f.factor, f.stored}, at.row + i, at.col, counts, codes,
+                                      node);
+    }
+    rows.store(codes);
+    stage.set_node(i, node);
+  }
+}
+
+/// The scales of a block's tiles, and what its threads need of them.
+template <format_id From, format_id To, int Lanes>
+__device__ __forceinline__ void find_factors(const counted_launch& c, const patch_place<Lanes>& at,
+                                             bool plain, std::uint32_t* maxima,
+                                             counted_factor* factors) {
+  const patch_task& t = c.t;
+  const int across_log2 = at.log2(t) + 3 - t.tile_cols;  // of the tiles side by side
+  for (unsigned i = threadIdx.x; i < c.tiles; i += block_threads) {
+    const std::uint64_t tile_row = (at.first_row(t) >> t.tile_rows) + (i >> across_log2);
+    const std::uint32_t tile_col = (at.col_block << across_log2) + (i & ((1u << across_log2) - 1));
+    const tile_maximum amax{maxima[i], !plain, plain};
+    maxima[i] = 0;
+    if (tile_row << t.tile_rows >= t.rows) continue;
+    const tile_scale s =
+        scale_of_tile<From, To, product_cast<To>>(t, amax, tile_row, tile_col).scale;
+    std::uint32_t small = numerics::largest_vanishing(From, spec_of(To), s.stored);
+    if constexpr (is_half<From>) {
+      small = max(small, numerics::exact_squares(From).least - 1) * 0x10001u;
+    }
+    factors[i] = {s.factor, s.stored, small, 0};
+    store_scale(t, s, tile_row, tile_col);
+  }
+}
+
+/// Codes, nodes and counts of a thread's finite strips.
+template <format_id From, format_id To, int Lanes>
+__device__ __forceinline__ void coded_strips(const counted_launch& c, const patch_place<Lanes>& at,
+                                             strip_stage<From>& stage,
+                                             const counted_factor* factors, std::uint32_t most,
+                                             strip_counts<From>& counts) {
+  const patch_task& t = c.t;
+  const int inside = at.count(t);
+  const int stored = t.codes == nullptr ? 0 : inside;
+  std::byte* to = t.codes + at.row(t) * t.codes_row_bytes + at.col(t);
+  counts.most = max(counts.most, most);
+  // Squares of large numbers need a closer look as well.
+  const std::uint32_t all =
+      From == format_id::bf16 && most >= numerics::exact_squares(From).most ? 0x7FFF7FFFu : 0;
+#pragma unroll
+  for (int i = 0; i < rows_a_thread; i += 2) {
+    strip_of<From> x[2];
+    uint2 codes[2];
+    sum_node nodes[2];
+    std::uint32_t small = all;
+#pragma unroll
+    for (int k = 0; k < 2; ++k, to += t.codes_row_bytes) {
+      const counted_factor factor = factors[(i + k) * c.row_step];
+      x[k] = stage.load(i + k);
+      nodes[k] = coded<From, To>(x[k], factor, codes[k]);
+      if (i + k < stored) *reinterpret_cast<uint2*>(to) = codes[k];
+      small = max(small, factor.small);
+    }
+    counts.add(x, codes, small, inside - i, nodes);
+#pragma unroll
+    for (int k = 0; k < 2; ++k) stage.set_node(i + k, nodes[k]);
+  }
+}
+
+/// Patch after patch: while the strips of one are rounded the next is on its way from memory, and
+/// while nodes are joined the next one's scales are found.
+template <format_id From, format_id To, shape Shape, int Lanes>
+__global__ void __launch_bounds__(block_threads, resident_counted<From>)
+    counted_tiles_kernel(const __grid_constant__ counted_launch c) {
+#if __CUDA_ARCH__ >= 890
+  const patch_task& t = c.t;
+  if (t.skip != nullptr && *t.skip != 0) return;
+  using lanes = patch_lanes<Lanes>;
+  extern __shared__ uint4 shared[];
+  auto& memory = *reinterpret_cast<counted_memory<From>*>(shared);
+  constexpr bool ahead = counted_memory<From>::stages == 2;
+  auto* const factors = reinterpret_cast<counted_factor*>(&memory + 1);
+  auto* const maxima = reinterpret_cast<std::uint32_t*>(factors + c.tiles);
+  for (unsigned i = threadIdx.x; i < c.tiles; i += block_threads) maxima[i] = 0;
+  const unsigned first_tile =
+      ((lanes::line(t) * rows_a_thread >> t.tile_rows) << (lanes::log2(t) + 3 - t.tile_cols)) +
+      (lanes::lane(t) * strip >> t.tile_cols);
+  strip_counts<From> of_thread;
+  element_counts counts;
+  unsigned stage = 0;
+  std::uint32_t most = 0;
+
+  // The maxima of the patch in a stage; whether it goes by the definition.
+  const auto find_maxima = [&](unsigned in_stage) {
+    strip_of<From> x[rows_a_thread];
+#pragma unroll
+    for (int i = 0; i < rows_a_thread; ++i) x[i] = memory.stage[in_stage].load(i);
+    const row_maxima<From, rows_a_thread> mine(x);
+    const std::uint32_t of_patch = mine.of_all();
+    join_finite_maxima<From, Shape>(c, mine, of_patch, maxima + first_tile);
+    return of_patch;
+  };
+  // Its factors, once all maxima are there.
+  const auto find_scales = [&](const patch_place<Lanes>& at, bool plain) {
+    if (!plain) {
+      for (unsigned i = threadIdx.x; i < c.tiles; i += block_threads) maxima[i] = 0;
+      __syncthreads();
+      join_counted_maxima<From, Shape>(t, at.row_block, at.col_block, maxima);
+      __syncthreads();
+    }
+    find_factors<From, To>(c, at, plain, maxima, factors);
+  };
+
+  patch_walk<Lanes> walk(c);  // what is to be fetched
+  unsigned finished = 0;      // patches of the group
+  patch_place<Lanes> here = walk.place(c), next = here;
+  memory.stage[0].fetch(t, here);
+  strip_stage<From>::wait();
+  __syncthreads();
+  most = find_maxima(0);
+  bool plain = !__syncthreads_or(most >= top_binade<From>);
+  find_scales(here, plain);
+  walk.advance(c);
+  bool more = !walk.ends(c);
+  if (more) next = walk.place(c);
+  if (ahead && more) memory.stage[1].fetch(t, next);
+  __syncthreads();
+#pragma unroll 1
+  while (true) {
+    strip_stage<From>& strips = memory.stage[stage];
+    if (plain) {
+      coded_strips<From, To>(c, here, strips, factors + first_tile, most, of_thread);
+    } else {
+      defined_strips<From, To>(c, here.row_block, here.col_block, factors + first_tile, strips,
+                               counts);
+    }
+    if (ahead && more) {
+      strip_stage<From>::wait();
+      most = find_maxima(stage ^ 1);
+      plain = !__syncthreads_or(most >= top_binade<From>);
+      find_scales(next, plain);
+    } else {
+      __syncthreads();
+    }
+    // Nodes of a group's patches are joined as in binary counting.
+    double node = strips.template join_row<Lanes>(t);
+    bool whole = true;
+#pragma unroll
+    for (int level = 0; level < (Shape == shape::rows ? 0 : most_grouped); ++level) {
+      if (!whole || level >= c.grouped) continue;
+      if ((finished >> level & 1) != 0) {
+        node = __dadd_rn(memory.waiting[level][threadIdx.x], node);
+      } else {
+        memory.waiting[level][threadIdx.x] = node;
+        whole = false;
       }
-      rows.store(codes);
-      keep(i, node);
+    }
+    const int share = lanes::log2(t) - 3;  // log2 of the threads of a row
+    const std::uint64_t row = here.first_row(t) + (threadIdx.x >> share);
+    if (whole && (threadIdx.x & ((1u << share) - 1)) < 2 && row < t.rows) {
+      sum_node& to =
+          c.parts.nodes[row * (t.col_blocks >> c.grouped) + (here.col_block >> c.grouped)];
+      *(threadIdx.x % 2 == 0 ? &to.signal : &to.noise) = node;
+    }
+    if (!more) break;
+    __syncthreads();
+    finished = (finished + 1) & ((1u << c.grouped) - 1);
+    here = next;
+    walk.advance(c);
+    more = !walk.ends(c);
+    if (!ahead) {
+      memory.stage[0].fetch(t, here);
+      strip_stage<From>::wait();
+      most = find_maxima(0);
+      plain = !__syncthreads_or(most >= top_binade<From>);
+      find_scales(here, plain);
+      if (more) next = walk.place(c);
+      __syncthreads();
+    } else {
+      if (more) {
+        next = walk.place(c);
+        strips.fetch(t, next);
+      }
+      stage ^= 1;
     }
   }
+  counts.join(of_thread.counts());
   counts = of_warp(counts);
-  if (lane == 0) of_warps[warp] = counts;
+  if (threadIdx.x % 32 == 0) memory.of_warps[threadIdx.x / 32] = counts;
   __syncthreads();
-  strips.join_rows(t.lanes, [&](unsigned row, const sum_node& node) {
-    if (at.block_row + row >= t.rows) return;
-    parts.nodes[(at.block_row + row) * t.col_blocks + blockIdx.x % t.col_blocks] = node;
-  });
   if (threadIdx.x == 0) {
-    for (int w = 1; w < block_threads / 32; ++w) counts.join(of_warps[w]);
-    parts.counts[blockIdx.x] = counts;
+    for (int w = 1; w < block_threads / 32; ++w) counts.join(memory.of_warps[w]);
+    c.parts.counts[blockIdx.x] = counts;
   }
 #endif
 }
 
+template <format_id From, format_id To, shape Shape, int Lanes>
+void launch_lanes(const patch_task& t, const statistics_parts& parts, cudaStream_t stream) {
+  const auto kernel = counted_tiles_kernel<From, To, Shape, Lanes>;
+  const int grouped = counted_group(t);
+  const unsigned across = t.col_blocks >> grouped;
+  const auto blocks = static_cast<unsigned>(parts.count_count);
+  const counted_launch c{t,
+                         parts,
+                         static_cast<unsigned>(block_elements) >> (t.tile_rows + t.tile_cols),
+                         Shape == shape::rows ? (1u << t.lanes) * strip >> t.tile_cols : 0,
+                         static_cast<unsigned>(block_count(t) / t.col_blocks),
+                         across,
+                         blocks / across,
+                         blocks % across,
+                         grouped};
+  const std::size_t shared =
+      sizeof(counted_memory<From>) + c.tiles * (sizeof(counted_factor) + sizeof(std::uint32_t));
+  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                             static_cast<int>(shared)),
+        "quantize: shared memory");
+  kernel<<<blocks, block_threads, shared, stream>>>(c);
+}
+
 template <format_id From, format_id To>
 void launch(const patch_task& t, const statistics_parts& parts, cudaStream_t stream) {
-  const auto kernel = t.tile_rows == 0 ? counted_tiles_kernel<From, To, shape::rows>
-                                       : counted_tiles_kernel<From, To, shape::squares>;
-  kernel<<<static_cast<unsigned>(block_count(t)), block_threads, 0, stream>>>(t, parts);
+  if (t.tile_rows != 0) return launch_lanes<From, To, shape::squares, 4>(t, parts, stream);
+  if (t.lanes == 8) return launch_lanes<From, To, shape::rows, 8>(t, parts, stream);
+  launch_lanes<From, To, shape::rows, 0>(t, parts, stream);
 }
 
 template <format_id From>
@@ -295,6 +325,26 @@ void launch_to(const patch_task& t, format_id to, const statistics_parts& parts,
 }
 
 }  // namespace
+
+int counted_group(const patch_task& t) {
+  // Patches of squares are narrow: nodes would be a twelfth of what is written.
+  return t.tile_rows == 0 ? 0 : std::min(most_grouped, std::countr_zero(t.col_blocks));
+}
+
+std::uint64_t most_counted_blocks(const patch_task& t) {
+  constexpr std::uint64_t most = 1024;
+  return std::min(block_count(t) >> counted_group(t), most);
+}
+
+std::uint64_t counted_blocks(const patch_task& t, format_id from) {
+  int device = 0, processors = 0;
+  check(cudaGetDevice(&device), "quantize: device");
+  check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device),
+        "quantize: device");
+  const int resident = from == format_id::fp32 ? resident_counted<format_id::fp32>
+                                               : resident_counted<format_id::bf16>;
+  return std::min(static_cast<std::uint64_t>(processors * resident), most_counted_blocks(t));
+}
 
 void launch_counted_tiles(const patch_task& t, format_id from, format_id to,
                           const statistics_parts& parts, cudaStream_t stream) {

@@ -278,12 +278,11 @@ int counted_lanes(const quantize_call& call) {
 
 struct counted_task {
   patch_task patches;
-  std::uint64_t nodes, blocks;
+  std::uint64_t nodes;
 
   explicit counted_task(const quantize_call& call)
       : patches(task_of(call, counted_lanes(call))),
-        nodes(patches.rows * patches.col_blocks),
-        blocks(block_count(patches)) {}
+        nodes(patches.rows * (patches.col_blocks >> counted_group(patches))) {}
 };
 
 }  // namespace
@@ -298,17 +297,19 @@ bool has_counted_patches(const quantize_call& call) {
     return false;
   }
   const counted_task task(call);
-  return task.patches.aligned && !task.patches.by_definition && task.blocks <= 0x7FFFFFFF;
+  return task.patches.aligned && !task.patches.by_definition &&
+         block_count(task.patches) <= 0x7FFFFFFF;
 }
 
 std::size_t counted_workspace(const quantize_call& call) {
   const counted_task task(call);
-  return statistics_bytes(task.nodes, task.blocks);
+  return statistics_bytes(task.nodes, most_counted_blocks(task.patches));
 }
 
 void launch_counted_patches(const quantize_call& call, std::byte* workspace, void* stream) {
   const counted_task task(call);
-  const statistics_parts parts = parts_at(workspace, task.nodes, task.blocks);
+  const statistics_parts parts =
+      parts_at(workspace, task.nodes, counted_blocks(task.patches, call.in.format));
   const auto s = static_cast<cudaStream_t>(stream);
   launch_counted_tiles(task.patches, call.in.format, call.to, parts, s);
   launch_total(parts, task.patches.rows * task.patches.cols, call.outputs.statistics,

@@ -1,0 +1,116 @@
+// Short cuts of a quantization's statistics against the definition: squares, their sums, and what
+// cannot become zero.
+#include "numerics/counted.hpp"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cstdint>
+#include <random>
+
+#include "numerics/binary32.hpp"
+#include "numerics/decode.hpp"
+#include "numerics/encode.hpp"
+#include "numerics/scale.hpp"
+
+namespace samebits::numerics {
+namespace {
+
+float value_of(format_id from, std::uint32_t code) {
+  return std::bit_cast<float>(decode<std::uint32_t>(spec_of(from), code));
+}
+
+double widened(float square) {
+  return std::bit_cast<double>(wide_square(std::bit_cast<std::uint32_t>(square)));
+}
+
+TEST(Counted, SquaresAreExactInTheirRange) {
+  for (const format_id from : {format_id::bf16, format_id::fp16}) {
+    const magnitude_range range = exact_squares(from);
+    for (std::uint32_t code = 0; code < range.most; ++code) {
+      if (code != 0 && code < range.least) continue;
+      const float x = value_of(from, code);
+      const double exact = static_cast<double>(x) * static_cast<double>(x);
+      ASSERT_EQ(static_cast<double>(x * x), exact) << code;
+      ASSERT_EQ(widened(x * x) * 0x1p896, exact) << code;
+    }
+    // Neither end can be moved.
+    if (from == format_id::bf16) {
+      const float below = value_of(from, range.least - 1), above = value_of(from, range.most);
+      EXPECT_NE(static_cast<double>(below * below),
+                static_cast<double>(below) * static_cast<double>(below));
+      EXPECT_EQ(above * above, std::bit_cast<float>(binary32::inf));
+    }
+  }
+}
+
+TEST(Counted, WideSquareIsTheNumber) {
+  for (std::uint64_t v = 0; v < binary32::inf; v += 1021) {
+    const auto bits = static_cast<std::uint32_t>(v);
+    const float number = std::bit_cast<float>(bits);
+    ASSERT_EQ(widened(number) * 0x1p896, static_cast<double>(number)) << v;
+  }
+  static_assert(squares_exponent == 896);
+}
+
+TEST(Counted, SumsOfWideSquaresRoundAlike) {
+  std::mt19937_64 random(1);
+  for (int round = 0; round < 200000; ++round) {
+    const int spread = 1 + static_cast<int>(random() % 120);  // exponents that occur
+    const std::uint32_t lowest =
+        static_cast<std::uint32_t>(random() % static_cast<std::uint64_t>(250 - spread)) << 23;
+    double wide[8], plain[8];
+    for (int i = 0; i < 8; ++i) {
+      const auto span = static_cast<std::uint32_t>(spread) << 23;
+      const float v = std::bit_cast<float>(lowest + static_cast<std::uint32_t>(random()) % span);
+      wide[i] = widened(v);
+      plain[i] = static_cast<double>(v);
+    }
+    for (int n = 8; n > 1; n /= 2) {
+      for (int i = 0; i < n / 2; ++i) {
+        wide[i] = wide[2 * i] + wide[2 * i + 1];
+        plain[i] = plain[2 * i] + plain[2 * i + 1];
+      }
+    }
+    ASSERT_EQ(wide[0] * 0x1p896, plain[0]) << "exponents from " << (lowest >> 23);
+  }
+}
+
+/// Whether magnitude `code` becomes zero in a tile of that scale.
+bool vanishes(format_id from, format_id to, scale_math math, const tile_scale& s,
+              std::uint32_t code) {
+  cast_rule rule{};
+  rule.on_overflow = overflow::saturate;
+  const std::uint32_t y =
+      scaled<binary32::integers>(math, s, decode<std::uint32_t>(spec_of(from), code));
+  return encode<std::uint32_t>(spec_of(to), rule, y, 0).code == 0;
+}
+
+TEST(Counted, NothingAboveTheLargestVanishingVanishes) {
+  std::uint64_t vanishing = 0;
+  for (int m = 0; m < scale_math_count; ++m) {
+    const auto math = static_cast<scale_math>(m);
+    if (math == scale_math::div || !bounds_elements(math)) continue;
+    for (const format_id from : {format_id::bf16, format_id::fp16, format_id::fp32}) {
+      const int bits = spec_of(from).storage_bits;
+      const auto inf = static_cast<std::uint32_t>(inf_code(spec_of(from)));
+      const std::uint32_t step = bits == 16 ? 3 : 300007;
+      for (const format_id to : {format_id::e4m3, format_id::e5m2}) {
+        for (std::uint32_t most = 1; most < inf; most += step) {
+          const scale_rule rule{.math = math};
+          const auto amax = static_cast<tile_amax>(decode<std::uint32_t>(spec_of(from), most));
+          const tile_scale s = scale_of(spec_of(to), rule, amax);
+          const std::uint32_t small = largest_vanishing(from, spec_of(to), s.stored);
+          if (small + 1 >= inf) continue;
+          ASSERT_FALSE(vanishes(from, to, math, s, small + 1))
+              << name(from) << " to " << name(to) << ", maths " << m << ", amax " << most;
+          vanishing += vanishes(from, to, math, s, small - small / 32);
+        }
+      }
+    }
+  }
+  EXPECT_GT(vanishing, 100000u);  // it is not far off
+}
+
+}  // namespace
+}  // namespace samebits::numerics
