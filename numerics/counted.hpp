@@ -22,14 +22,14 @@ SAMEBITS_INLINE constexpr std::uint64_t wide_square(std::uint32_t v) {
 }
 
 /// Codes of magnitudes of a 16-bit format between which RN32(x * x) is exact: [least, most) and
-/// zero. Squares of a significand of 8 or 11 bits fit one of 24. Of bf16, x >= 2^-67 is a multiple
-/// of 2^-74 and its square of 2^-148; x < 2^64 has a square below 2^128. fp16 stays between 2^-24
-/// and 2^16.
+/// zero. Squares of a significand of 8 or 11 bits fit one of 24. Of bf16, x >= 2^-66 is a multiple
+/// of 2^-73 and its square of 2^-146, so that the low word of wide_square() is 0; x < 2^64 has a
+/// square below 2^128. fp16 stays between 2^-24 and 2^16.
 struct magnitude_range {
   std::uint32_t least, most;
 };
 SAMEBITS_INLINE constexpr magnitude_range exact_squares(format_id from) {
-  if (from == format_id::bf16) return {(127 - 67) << 7, (127 + 64) << 7};
+  if (from == format_id::bf16) return {(127 - 66) << 7, (127 + 64) << 7};
   return {1, 0x7C00};
 }
 

@@ -94,6 +94,12 @@ void add_quantize(std::vector<work>& list, const buffers& b, const void* data, t
   if (outputs == wanted::statistics) o.statistics = b.statistics;
   if (outputs == wanted::transposed || outputs == wanted::both)
     o.codes_transposed = view(b.transposed, format_id::e4m3, cols, rows);
+  if (outputs == wanted::statistics) {  // allocating it would be timed, too
+    const std::size_t needed = quantize_workspace(in, o, options, on_stream(nullptr));
+    void* workspace = nullptr;
+    check(cudaMalloc(&workspace, needed), "memory");
+    options.workspace = {static_cast<std::byte*>(workspace), needed};
+  }
   const double bytes = static_cast<double>(b.count) * (outputs == wanted::both ? 4 : 3) +
                        storage_bytes(scales) * static_cast<double>(grid.rows * grid.cols);
   list.push_back({"quantize bf16 to e4m3, " + what,

@@ -20,7 +20,7 @@ void launch_block_tiles(const patch_task& t, format_id from, format_id to, cudaS
 /// log2 of the patches side by side whose rows have nodes in common, in a launch with statistics.
 int counted_group(const patch_task& t);
 /// Blocks of such a launch on the current device, and on any.
-std::uint64_t counted_blocks(const patch_task& t, format_id from);
+std::uint64_t counted_blocks(const patch_task& t);
 std::uint64_t most_counted_blocks(const patch_task& t);
 
 /// Nearest even, saturating, not divided, with statistics: tiles 1 x 16 to 1 x 256 and 16 x 16 to

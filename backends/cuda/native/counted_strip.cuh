@@ -84,8 +84,13 @@ __device__ __forceinline__ double signal_of(const strip_of<From>& x) {
     for (int i = 0; i < strip; i += 2) {
       const auto square = [&](int k) {
         const float a = element<From>(x, k);
-        const std::uint64_t wide = numerics::wide_square(__float_as_uint(__fmul_rn(a, a)));
-        return __longlong_as_double(static_cast<long long>(wide));
+        const std::uint32_t v = __float_as_uint(__fmul_rn(a, a));
+        if constexpr (From == format_id::bf16) {
+          // Of 16 bits of significand none comes to the low word, and two shifts take longer.
+          return __hiloint2double(static_cast<int>(v >> 3), 0);
+        } else {
+          return __longlong_as_double(static_cast<long long>(numerics::wide_square(v)));
+        }
       };
       nodes[i / 2] = __dadd_rn(square(i), square(i + 1));
     }
@@ -120,24 +125,22 @@ __device__ __forceinline__ sum_node coded(const strip_of<From>& x, const counted
 template <format_id From>
 inline constexpr std::uint32_t all_magnitudes = is_half<From> ? 0x7FFF7FFFu : 0x7FFFFFFFu;
 
-/// The least magnitudes of two strips.
-template <format_id From>
-__device__ __forceinline__ std::uint32_t least_of(const strip_of<From>& a,
-                                                  const strip_of<From>& b) {
-  if constexpr (is_half<From>) {
-    const auto of_strip = [](const strip_of<From>& x) {
-      return smaller_magnitudes<From>(smaller_magnitudes<From>(x.w[0], x.w[1]),
-                                      smaller_magnitudes<From>(x.w[2], x.w[3]));
-    };
-    return smaller_magnitudes<From>(of_strip(a), of_strip(b)) & all_magnitudes<From>;
-  } else {
-    std::uint32_t least = all_magnitudes<From>;
+/// The least magnitudes of strips.
+template <format_id From, int Strips>
+__device__ __forceinline__ std::uint32_t least_of(const strip_of<From> (&x)[Strips]) {
+  std::uint32_t least = x[0].w[0] & all_magnitudes<From>;
 #pragma unroll
-    for (const std::uint32_t code : a.w) least = min(least, code & all_magnitudes<From>);
+  for (const strip_of<From>& s : x) {
+    if constexpr (is_half<From>) {
+      const std::uint32_t of_strip = smaller_magnitudes<From>(
+          smaller_magnitudes<From>(s.w[0], s.w[1]), smaller_magnitudes<From>(s.w[2], s.w[3]));
+      least = &s == x ? of_strip : smaller_magnitudes<From>(least, of_strip);
+    } else {
 #pragma unroll
-    for (const std::uint32_t code : b.w) least = min(least, code & all_magnitudes<From>);
-    return least;
+      for (const std::uint32_t code : s.w) least = min(least, code & all_magnitudes<From>);
+    }
   }
+  return least & all_magnitudes<From>;
 }
 
 /// Whether all magnitudes of a word, none of a NaN, are greater than those of `small`.
@@ -170,12 +173,14 @@ struct strip_counts {
   /// Strips, of which `inside` lie in the matrix, their codes and nodes. Where all magnitudes are
   /// above `small` there are neither zeros nor codes of zeros, and the signals are right; else
   /// signal_of() may not have served.
-  __device__ __forceinline__ void add(const strip_of<From> (&x)[2], const uint2 (&codes)[2],
-                                      std::uint32_t small, int inside, sum_node (&nodes)[2]) {
-    const std::uint32_t least = least_of<From>(x[0], x[1]);
+  template <int Strips>
+  __device__ __forceinline__ void add(const strip_of<From> (&x)[Strips],
+                                      const uint2 (&codes)[Strips], std::uint32_t small, int inside,
+                                      sum_node (&nodes)[Strips]) {
+    const std::uint32_t least = least_of<From>(x);
     if (all_above<From>(least, small)) return lower(least);
 #pragma unroll
-    for (int k = 0; k < 2; ++k) {
+    for (int k = 0; k < Strips; ++k) {
       if (k < inside) add_small(x[k], codes[k], nodes[k].signal);
     }
   }

@@ -14,9 +14,9 @@
 namespace samebits::cuda {
 namespace {
 
-/// Blocks that a multiprocessor holds; each takes patch after patch.
-template <format_id From>
-constexpr int resident_counted = is_half<From> ? 3 : 2;
+/// Blocks that a multiprocessor holds; each takes patch after patch. Three have 80 registers a
+/// thread and most of the L1 cache, and were slower.
+constexpr int resident_counted = 2;
 
 /// Codes from here on have the exponent of the largest finite numbers, or more: in a block that has
 /// one, what a code stands for might be Inf, and all goes by the definition.
@@ -136,14 +136,15 @@ __device__ __forceinline__ void coded_strips(const counted_launch& c, const patc
   // Squares of large numbers need a closer look as well.
   const std::uint32_t all =
       From == format_id::bf16 && most >= numerics::exact_squares(From).most ? 0x7FFF7FFFu : 0;
+  constexpr int together = 4;  // that have one test in common
 #pragma unroll
-  for (int i = 0; i < rows_a_thread; i += 2) {
-    strip_of<From> x[2];
-    uint2 codes[2];
-    sum_node nodes[2];
+  for (int i = 0; i < rows_a_thread; i += together) {
+    strip_of<From> x[together];
+    uint2 codes[together];
+    sum_node nodes[together];
     std::uint32_t small = all;
 #pragma unroll
-    for (int k = 0; k < 2; ++k, to += t.codes_row_bytes) {
+    for (int k = 0; k < together; ++k, to += t.codes_row_bytes) {
       const counted_factor factor = factors[(i + k) * c.row_step];
       x[k] = stage.load(i + k);
       nodes[k] = coded<From, To>(x[k], factor, codes[k]);
@@ -152,14 +153,14 @@ __device__ __forceinline__ void coded_strips(const counted_launch& c, const patc
     }
     counts.add(x, codes, small, inside - i, nodes);
 #pragma unroll
-    for (int k = 0; k < 2; ++k) stage.set_node(i + k, nodes[k]);
+    for (int k = 0; k < together; ++k) stage.set_node(i + k, nodes[k]);
   }
 }
 
 /// Patch after patch: while the strips of one are rounded the next is on its way from memory, and
 /// while nodes are joined the next one's scales are found.
 template <format_id From, format_id To, shape Shape, int Lanes>
-__global__ void __launch_bounds__(block_threads, resident_counted<From>)
+__global__ void __launch_bounds__(block_threads, resident_counted)
     counted_tiles_kernel(const __grid_constant__ counted_launch c) {
 #if __CUDA_ARCH__ >= 890
   const patch_task& t = c.t;
@@ -327,7 +328,7 @@ void launch_to(const patch_task& t, format_id to, const statistics_parts& parts,
 }  // namespace
 
 int counted_group(const patch_task& t) {
-  // Patches of squares are narrow: nodes would be a twelfth of what is written.
+  // Patches of squares are narrow: nodes of each would be an eighth of what is written.
   return t.tile_rows == 0 ? 0 : std::min(most_grouped, std::countr_zero(t.col_blocks));
 }
 
@@ -336,14 +337,13 @@ std::uint64_t most_counted_blocks(const patch_task& t) {
   return std::min(block_count(t) >> counted_group(t), most);
 }
 
-std::uint64_t counted_blocks(const patch_task& t, format_id from) {
+std::uint64_t counted_blocks(const patch_task& t) {
   int device = 0, processors = 0;
   check(cudaGetDevice(&device), "quantize: device");
   check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device),
         "quantize: device");
-  const int resident = from == format_id::fp32 ? resident_counted<format_id::fp32>
-                                               : resident_counted<format_id::bf16>;
-  return std::min(static_cast<std::uint64_t>(processors * resident), most_counted_blocks(t));
+  return std::min(static_cast<std::uint64_t>(processors * resident_counted),
+                  most_counted_blocks(t));
 }
 
 void launch_counted_tiles(const patch_task& t, format_id from, format_id to,

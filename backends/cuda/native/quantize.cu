@@ -308,8 +308,7 @@ std::size_t counted_workspace(const quantize_call& call) {
 
 void launch_counted_patches(const quantize_call& call, std::byte* workspace, void* stream) {
   const counted_task task(call);
-  const statistics_parts parts =
-      parts_at(workspace, task.nodes, counted_blocks(task.patches, call.in.format));
+  const statistics_parts parts = parts_at(workspace, task.nodes, counted_blocks(task.patches));
   const auto s = static_cast<cudaStream_t>(stream);
   launch_counted_tiles(task.patches, call.in.format, call.to, parts, s);
   launch_total(parts, task.patches.rows * task.patches.cols, call.outputs.statistics,
