@@ -1,8 +1,8 @@
 // Shard layout: which rank holds which elements of a list of tensors, agreed on once, so that every
 // step after it can take the norm of all shards together.
 //
-//   // This rank holds elements [begin[i], begin[i] + count) of gradient i, cut at multiples of
-//   4096. const samebits::tensor_plan mine(shards);                       // in device memory const
+//   // This rank holds elements [begin[i], begin[i] + n) of gradient i, cut at multiples of 4096.
+//   const samebits::tensor_plan mine(shards);                       // in device memory
 //   samebits::shard_layout layout(ranks, mine, begin);        // once, on every rank
 //   samebits::device_loss_scaler scaler(mine, {}, {.max_norm = 1.0, .shards = layout});
 //   ...
