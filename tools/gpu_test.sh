@@ -115,6 +115,10 @@ for tool in memcheck racecheck initcheck; do
     "$build/tests/device/device_quantize_test" --gtest_filter='*Captured*'
   part "${tool}_quantize_list" "$sanitizer" --tool "$tool" --error-exitcode 1 \
     "$build/tests/device/device_quantize_list_test" --gtest_filter='*FewLists*:*Captured*'
+  part "${tool}_quantize_counted" "$sanitizer" --tool "$tool" --error-exitcode 1 \
+    "$build/tests/device/device_quantize_counted_test" --gtest_filter='*TwoPatches*/bf16'
+  part "${tool}_tensor_cores" "$sanitizer" --tool "$tool" --error-exitcode 1 \
+    "$fpinspect" verify --tensor-cores --cases 16
   part "${tool}_device_quantize" "$sanitizer" --tool "$tool" --error-exitcode 1 \
     "$build/tests/device/device_device_quantize_test" --gtest_filter='*Warp*:*Block*'
   part "${tool}_plan" "$sanitizer" --tool "$tool" --error-exitcode 1 \
