@@ -147,6 +147,7 @@ __device__ __forceinline__ std::uint32_t least_of(const strip_of<From> (&x)[Stri
 template <format_id From>
 __device__ __forceinline__ bool all_above(std::uint32_t magnitudes, std::uint32_t small) {
   if constexpr (!is_half<From>) return magnitudes > small;
+#if __CUDA_ARCH__ >= 900  // one comparison of two halves; of bf16 there is none before
   std::uint32_t above = 0;
   if constexpr (From == format_id::bf16) {
     asm("{\n\t.reg .pred p, q;\n\tsetp.gt.bf16x2 p|q, %1, %2;\n\tand.pred p, p, q;\n\t"
@@ -160,6 +161,9 @@ __device__ __forceinline__ bool all_above(std::uint32_t magnitudes, std::uint32_
         : "r"(magnitudes), "r"(small));
   }
   return above != 0;
+#else  // 0x8000 + magnitude - small - 1 keeps bit 15 of a half, and borrows from no other
+  return (((magnitudes | 0x80008000u) - small - 0x00010001u) & 0x80008000u) == 0x80008000u;
+#endif
 }
 
 /// What a thread counts of finite elements. None of them saturates, since RN(amax * factor) rounds

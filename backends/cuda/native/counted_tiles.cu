@@ -53,7 +53,7 @@ __device__ __noinline__ void defined_strip_counted(const patch_task& t, const ti
 }
 
 /// The counts of a warp, for each of its lanes.
-__device__ __forceinline__ element_counts of_warp(const element_counts& c) {
+[[maybe_unused]] __device__ __forceinline__ element_counts of_warp(const element_counts& c) {
   const auto sum = [](std::uint64_t n) {
     return std::uint64_t{__reduce_add_sync(0xFFFFFFFFu, static_cast<std::uint32_t>(n))};
   };
