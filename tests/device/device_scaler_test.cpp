@@ -15,6 +15,7 @@
 #include <variant>
 #include <vector>
 
+#include "device/cuda_backends.hpp"
 #include "device/scaler_case.hpp"
 #include "samebits/device_scaler.hpp"
 #include "samebits/resident_scaler.hpp"
@@ -276,13 +277,7 @@ TEST_P(DeviceScaler, RefusesWhatItCannotKeep) {
                invalid_argument);
 }
 
-INSTANTIATE_TEST_SUITE_P(Backends, DeviceScaler,
-                         ::testing::Values(std::string_view("cuda-emulated"),
-                                           std::string_view("cuda-native")),
-                         [](const auto& tested) {
-                           return tested.param == "cuda-native" ? std::string("Native")
-                                                                : std::string("Emulated");
-                         });
+INSTANTIATE_TEST_SUITE_P(Backends, DeviceScaler, cuda_backends(), cuda_backend_name);
 
 }  // namespace
 }  // namespace samebits::support

@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "device/cuda_backends.hpp"
 #include "device/device_copy.hpp"
 #include "device/device_ranks.hpp"
 #include "samebits/samebits.hpp"
@@ -218,13 +219,7 @@ TEST_P(ReductionOnDevice, ScalersAndShardsWorkOverDeviceMemory) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Backends, ReductionOnDevice,
-                         ::testing::Values(std::string_view("cuda-emulated"),
-                                           std::string_view("cuda-native")),
-                         [](const auto& tested) {
-                           return tested.param == "cuda-native" ? std::string("Native")
-                                                                : std::string("Emulated");
-                         });
+INSTANTIATE_TEST_SUITE_P(Backends, ReductionOnDevice, cuda_backends(), cuda_backend_name);
 
 }  // namespace
 }  // namespace samebits::support

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "device/cuda_backends.hpp"
 #include "device/device_copy.hpp"
 #include "device/drawn_tensors.hpp"
 #include "samebits/samebits.hpp"
@@ -251,13 +252,7 @@ TEST_P(PlanCastDevice, IsOneLaunchThatReplays) {
   cudaStreamDestroy(stream);
 }
 
-INSTANTIATE_TEST_SUITE_P(Backends, PlanCastDevice,
-                         ::testing::Values(std::string_view("cuda-emulated"),
-                                           std::string_view("cuda-native")),
-                         [](const auto& tested) {
-                           return tested.param == "cuda-native" ? std::string("Native")
-                                                                : std::string("Emulated");
-                         });
+INSTANTIATE_TEST_SUITE_P(Backends, PlanCastDevice, cuda_backends(), cuda_backend_name);
 
 }  // namespace
 }  // namespace samebits::support

@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "device/cuda_backends.hpp"
 #include "device/device_copy.hpp"
 #include "device/drawn_tensors.hpp"
 #include "samebits/samebits.hpp"
@@ -304,13 +305,7 @@ TEST_P(PlanDevice, LargeInspectsMoreThan31Bits) {
   cudaFree(memory);
 }
 
-INSTANTIATE_TEST_SUITE_P(Backends, PlanDevice,
-                         ::testing::Values(std::string_view("cuda-emulated"),
-                                           std::string_view("cuda-native")),
-                         [](const auto& tested) {
-                           return tested.param == "cuda-native" ? std::string("Native")
-                                                                : std::string("Emulated");
-                         });
+INSTANTIATE_TEST_SUITE_P(Backends, PlanDevice, cuda_backends(), cuda_backend_name);
 
 }  // namespace
 }  // namespace samebits::support

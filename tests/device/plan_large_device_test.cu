@@ -23,12 +23,15 @@
 #include "numerics/convert.hpp"
 #include "numerics/inspect.hpp"
 #include "samebits/samebits.hpp"
+#include "tests/device/cuda_backends.hpp"
 #include "tests/device/device_copy.hpp"
 
 namespace samebits {
 namespace {
 
 using support::check_cuda;
+using support::cuda_backend_name;
+using support::cuda_backends;
 using enum format_id;
 
 constexpr std::int64_t chunk = numerics::chunk_elements;
@@ -385,13 +388,7 @@ TEST_P(PlanLarge, Norms) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Backends, PlanLarge,
-                         ::testing::Values(std::string_view("cuda-emulated"),
-                                           std::string_view("cuda-native")),
-                         [](const auto& tested) {
-                           return tested.param == "cuda-native" ? std::string("Native")
-                                                                : std::string("Emulated");
-                         });
+INSTANTIATE_TEST_SUITE_P(Backends, PlanLarge, cuda_backends(), cuda_backend_name);
 
 }  // namespace
 }  // namespace samebits

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "device/cuda_backends.hpp"
 #include "device/device_ranks.hpp"
 #include "device/scaler_case.hpp"
 #include "samebits/testkit/ranks.hpp"
@@ -266,13 +267,7 @@ TEST_P(ScalerRanks, RefusesRanksOnHostMemory) {
   EXPECT_THROW(scaler.agree(ranks), invalid_argument);
 }
 
-INSTANTIATE_TEST_SUITE_P(Backends, ScalerRanks,
-                         ::testing::Values(std::string_view("cuda-emulated"),
-                                           std::string_view("cuda-native")),
-                         [](const auto& tested) {
-                           return tested.param == "cuda-native" ? std::string("Native")
-                                                                : std::string("Emulated");
-                         });
+INSTANTIATE_TEST_SUITE_P(Backends, ScalerRanks, cuda_backends(), cuda_backend_name);
 
 }  // namespace
 }  // namespace samebits::support

@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "device/cuda_backends.hpp"
 #include "device/scaler_shards.hpp"
 #include "samebits/testkit/ranks.hpp"
 
@@ -270,13 +271,7 @@ TEST_P(ScalerShards, MultipliesAllShardsByTheSameFactor) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Backends, ScalerShards,
-                         ::testing::Values(std::string_view("cuda-emulated"),
-                                           std::string_view("cuda-native")),
-                         [](const auto& tested) {
-                           return tested.param == "cuda-native" ? std::string("Native")
-                                                                : std::string("Emulated");
-                         });
+INSTANTIATE_TEST_SUITE_P(Backends, ScalerShards, cuda_backends(), cuda_backend_name);
 
 }  // namespace
 }  // namespace samebits::support
