@@ -33,6 +33,12 @@ SAMEBITS_INLINE constexpr magnitude_range exact_squares(format_id from) {
   return {1, 0x7C00};
 }
 
+/// Whether both halves of a word, magnitudes of 16 bits, are greater than those of `small`.
+SAMEBITS_INLINE constexpr bool both_above(std::uint32_t magnitudes, std::uint32_t small) {
+  // 0x8000 + magnitude - small - 1 keeps bit 15 of a half, and borrows from no other.
+  return (((magnitudes | 0x80008000u) - small - 0x00010001u) & 0x80008000u) == 0x80008000u;
+}
+
 /// The code of a magnitude of `from`, fp32, bf16 or fp16, above which no element of a tile has the
 /// code 0 when scaled and rounded to nearest even; the tile's stored scale is s. It need not be the
 /// least.

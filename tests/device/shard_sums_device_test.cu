@@ -21,21 +21,13 @@
 #include "numerics/inspect.hpp"
 #include "samebits/shard_layout.hpp"
 #include "samebits/testkit/ranks.hpp"
+#include "support/level_sum.hpp"
 
 namespace samebits::cuda {
 namespace {
 
 using support::check_cuda;
-
-/// The contract's words: neighbours 2j and 2j+1 level by level, a lone last one passes up.
-double level_by_level(std::vector<double> level) {
-  if (level.empty()) return 0.0;
-  for (; level.size() > 1; level.resize((level.size() + 1) / 2)) {
-    for (std::size_t j = 0; j < level.size() / 2; ++j) level[j] = level[2 * j] + level[2 * j + 1];
-    if (level.size() % 2 == 1) level[level.size() / 2] = level.back();
-  }
-  return std::isnan(level[0]) ? std::bit_cast<double>(0x7FFFFFFFFFFFFFFFu) : level[0];
-}
+using support::level_by_level;
 
 template <class Sums>
 __global__ void __launch_bounds__(total_threads)

@@ -24,24 +24,17 @@
 #include "samebits/shard_layout.hpp"
 #include "samebits/sharded_sum.hpp"
 #include "samebits/testkit/ranks.hpp"
+#include "support/level_sum.hpp"
 #include "support/property.hpp"
 
 namespace samebits {
 namespace {
 
+using support::level_by_level;
+
 constexpr double inf = std::numeric_limits<double>::infinity();
 
 std::uint64_t bits(double x) { return std::bit_cast<std::uint64_t>(x); }
-
-/// The contract's words: neighbours 2j and 2j+1 level by level, a lone last one passes up.
-double level_by_level(std::vector<double> level) {
-  if (level.empty()) return 0.0;
-  for (; level.size() > 1; level.resize((level.size() + 1) / 2)) {
-    for (std::size_t j = 0; j < level.size() / 2; ++j) level[j] = level[2 * j] + level[2 * j + 1];
-    if (level.size() % 2 == 1) level[level.size() / 2] = level.back();
-  }
-  return std::isnan(level[0]) ? std::bit_cast<double>(0x7FFFFFFFFFFFFFFFu) : level[0];
-}
 
 /// A tensor by the sums of squares of its chunks, and its borders: shard s of it is
 /// [borders[s], borders[s + 1]) chunks, and lies on rank (s + turn) % ranks.

@@ -88,6 +88,20 @@ bool vanishes(format_id from, format_id to, scale_math math, const tile_scale& s
   return encode<std::uint32_t>(spec_of(to), rule, y, 0).code == 0;
 }
 
+/// Every magnitude in each half beside a few in the other.
+TEST(Counted, ComparesHalvesApart) {
+  constexpr std::uint32_t few[] = {0, 1, 0x3F80, 0x7FFE, 0x7FFF};
+  for (const std::uint32_t bound : few) {
+    for (const std::uint32_t other : few) {
+      for (std::uint32_t m = 0; m < 0x8000; ++m) {
+        const bool above = m > bound, both = above && other > bound;
+        ASSERT_EQ(both_above(m << 16 | other, bound * 0x10001u), both) << m << " " << other;
+        ASSERT_EQ(both_above(other << 16 | m, bound * 0x10001u), both) << m << " " << other;
+      }
+    }
+  }
+}
+
 TEST(Counted, NothingAboveTheLargestVanishingVanishes) {
   std::uint64_t vanishing = 0;
   for (int m = 0; m < scale_math_count; ++m) {

@@ -161,8 +161,8 @@ __device__ __forceinline__ bool all_above(std::uint32_t magnitudes, std::uint32_
         : "r"(magnitudes), "r"(small));
   }
   return above != 0;
-#else  // 0x8000 + magnitude - small - 1 keeps bit 15 of a half, and borrows from no other
-  return (((magnitudes | 0x80008000u) - small - 0x00010001u) & 0x80008000u) == 0x80008000u;
+#else
+  return numerics::both_above(magnitudes, small);
 #endif
 }
 
