@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdint>
@@ -110,18 +111,18 @@ TEST(ScaleLayout, LiesInMemoryAsTheAxesSay) {
         ASSERT_EQ(layout_bytes(layout, rows, cols),
                   static_cast<std::int64_t>(places.size() * width));
       }
-      std::vector<std::uint32_t> scales;
+      std::vector<float> values;
       for (std::int64_t r = 0; r < rows; ++r) {
-        for (std::int64_t c = 0; c < cols; ++c) scales.push_back(scale_at(r, c));
+        for (std::int64_t c = 0; c < cols; ++c) {
+          values.push_back(std::bit_cast<float>(scale_at(r, c)));
+        }
       }
-      std::vector<float> values(scales.size());
-      std::memcpy(values.data(), scales.data(), scales.size() * 4);
       for (const scale_padding padding : {scale_padding::zero, scale_padding::one}) {
         std::vector<std::byte> out(static_cast<std::size_t>(layout_bytes(layout, rows, cols)),
                                    std::byte{0x55});
         const auto report =
             arrange_scales(view_of(values.data(), rows, cols), layout, out, {.padding = padding});
-        EXPECT_EQ(report, (scale_layout_report{.scales = scales.size()}));
+        EXPECT_EQ(report, (scale_layout_report{.scales = values.size()}));
         for (std::size_t i = 0; i * width < out.size(); ++i) {
           const bool inside = places[i].row < rows && places[i].col < cols;
           const std::uint32_t pad = padding == scale_padding::one ? 0x3F800000u : 0u;
@@ -134,7 +135,8 @@ TEST(ScaleLayout, LiesInMemoryAsTheAxesSay) {
         }
         std::vector<float> back(values.size());
         restore_scales(out, layout, view_of(back.data(), rows, cols));
-        EXPECT_EQ(std::memcmp(back.data(), values.data(), values.size() * 4), 0) << name(layout);
+        const auto bits = [](float x) { return std::bit_cast<std::uint32_t>(x); };
+        EXPECT_TRUE(std::ranges::equal(back, values, {}, bits, bits)) << name(layout);
       }
     }
   }
