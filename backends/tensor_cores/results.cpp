@@ -24,7 +24,8 @@ shape shape_of(const tensor_core_result& r) {
 std::optional<tensor_arithmetic> row_of(tensor_unit unit, const shape& s) {
   const auto operands = tensor_operands_of(s.a, s.b);
   const auto row = operands ? find_tensor_row(unit, *operands) : std::nullopt;
-  if (!row || (s.products != row->products && s.products != row->narrow_products)) return {};
+  if (!row || s.products == 0) return {};  // rows without a narrow instruction have 0 for it
+  if (s.products != row->products && s.products != row->narrow_products) return {};
   if (s.result != format_id::fp32 && s.result != format_id::fp16) return {};
   if (backends::tensor_cores::evidence_of(*row, s.result) == evidence::none) return {};
   return row;

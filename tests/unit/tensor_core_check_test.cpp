@@ -194,6 +194,9 @@ TEST(TensorCoreResult, IsALineOfText) {
   tensor_core_result bad = *r;
   bad.b_codes.pop_back();
   EXPECT_THROW(check_tensor_core_results(std::vector{bad}), invalid_argument);
+  bad.a_codes.clear();  // wgmma has no narrow instruction: 0 products are none
+  bad.b_codes.clear();
+  EXPECT_THROW(check_tensor_core_results(std::vector{bad}), invalid_argument);
 }
 
 /// The results of an H200, said to be of another unit.
