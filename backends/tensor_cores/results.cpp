@@ -110,12 +110,12 @@ std::optional<tensor_core_result> parse_tensor_core_result(std::string_view line
   r.b = *b;
   r.result = *result;
   const auto count = static_cast<std::size_t>(products);
-  for (std::uint32_t a_code = 0, b_code = 0; in >> a_code;) {
-    if (!(in >> b_code) || r.a_codes.size() == count) return {};
+  while (!(in >> std::ws).eof()) {  // a number that fails may end the line, too
+    std::uint32_t a_code = 0, b_code = 0;
+    if (!(in >> a_code >> b_code) || r.a_codes.size() == count) return {};
     r.a_codes.push_back(a_code);
     r.b_codes.push_back(b_code);
   }
-  if (!in.eof()) return {};
   r.a_codes.resize(count);
   r.b_codes.resize(count);
   if (!row_of(r.unit, shape_of(r))) return {};

@@ -183,11 +183,14 @@ TEST(TensorCoreResult, IsALineOfText) {
   EXPECT_EQ(r->b_codes[7], 0x80000000u);
   EXPECT_EQ(text_of(*r), line);
   EXPECT_EQ(parse_tensor_core_result("hopper-wgmma fp16 fp16 fp32 16 0 0 1 2")->b_codes[0], 2u);
+  EXPECT_EQ(parse_tensor_core_result("hopper-wgmma fp16 fp16 fp32 16 0 0 1 2 ")->b_codes[0], 2u);
+  EXPECT_EQ(parse_tensor_core_result("hopper-wgmma fp16 fp16 fp32 16 0 3")->d, 3u);
   for (const char* wrong :
        {"", "hopper-wgmma", "hopper fp16 fp16 fp32 16 0 0", "hopper-wgmma fp16 bf16 fp32 16 0 0",
         "hopper-wgmma fp16 fp16 fp32 8 0 0", "hopper-wgmma bf16 bf16 fp16 16 0 0",
         "hopper-wgmma fp16 fp16 bf16 16 0 0", "hopper-wgmma fp16 fp16 fp32 16 0 0 1",
-        "hopper-wgmma fp16 fp16 fp32 16 0 0 1 x", "hopper-wgmma fp16 fp16 fp32 16 0",
+        "hopper-wgmma fp16 fp16 fp32 16 0 0 1 x", "hopper-wgmma fp16 fp16 fp32 16 0 0 1 2 -",
+        "hopper-wgmma fp16 fp16 fp32 16 0 0 1 2 123456789", "hopper-wgmma fp16 fp16 fp32 16 0",
         "hopper-wgmma tf32 tf32 fp32 8 0 0 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1"}) {
     EXPECT_FALSE(parse_tensor_core_result(wrong)) << wrong;
   }
