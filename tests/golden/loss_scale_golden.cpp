@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
@@ -109,9 +110,9 @@ std::vector<std::int64_t> counters(const deepspeed_state& s) {
 std::vector<std::int64_t> counters(const native_state&) { return {}; }
 
 std::string option_text(double value) {
-  return value == static_cast<double>(static_cast<std::int64_t>(value))
-             ? std::to_string(static_cast<std::int64_t>(value))
-             : to_hex_float(format_id::fp64, detail::bits_of(value));
+  const bool is_integer = std::abs(value) < 0x1p63 && value == std::trunc(value);
+  return is_integer ? std::to_string(static_cast<std::int64_t>(value))
+                    : to_hex_float(format_id::fp64, detail::bits_of(value));
 }
 
 struct tally {
