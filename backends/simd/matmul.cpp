@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -252,6 +253,9 @@ class shared_product {
     items_per_panel_ = (strips_ + strips_per_item_ - 1) / strips_per_item_;
   }
 
+  /// There is one thread fewer than was said.
+  void miss_thread() { packed_.arrive_and_drop(); }
+
   /// One thread's part.
   void work() {
     for (std::int64_t s = next_strip_++; s < strips_; s = next_strip_++) {
@@ -293,7 +297,14 @@ void multiply_by_kernel(const matmul_kernel& kernel, const matmul_call& call,
   const auto threads = static_cast<int>(threads_for(call, where.threads));
   shared_product product(kernel, call, threads);
   std::vector<std::jthread> others;
-  for (int i = 1; i < threads; ++i) others.emplace_back([&] { product.work(); });
+  others.reserve(static_cast<std::size_t>(threads));
+  for (int i = 1; i < threads; ++i) {
+    try {
+      others.emplace_back([&] { product.work(); });
+    } catch (const std::system_error&) {  // the system has no more: those that run do it all
+      product.miss_thread();
+    }
+  }
   product.work();
 }
 
