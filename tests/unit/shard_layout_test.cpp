@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "backends/shard_layout.hpp"
 #include "samebits/error.hpp"
 #include "samebits/testkit/ranks.hpp"
 #include "samebits/types.hpp"
@@ -50,6 +51,49 @@ TEST(ShardLayout, SaysWhatTheRanksHold) {
   ASSERT_EQ(calls.size(), 2u);
   EXPECT_EQ(calls[0].bytes, 12u);
   EXPECT_EQ(calls[1].bytes, 32u);
+}
+
+/// What a message holds besides its header: the most values that a rank sends.
+std::size_t values_sent(const std::vector<held>& of) {
+  std::size_t bytes = 0;
+  testkit::play_ranks(static_cast<int>(of.size()), [&](communicator& ranks) {
+    const shard_layout layout = layout_of(ranks, of[static_cast<std::size_t>(ranks.rank())]);
+    if (ranks.rank() == 0) bytes = layout.message_bytes();
+  });
+  return (bytes - 32) / 8;
+}
+
+TEST(ShardLayout, SendsTheLargestNodes) {
+  constexpr std::int64_t chunk = 4096;
+  // a part that others follow: four chunks are one node, three of them two
+  EXPECT_EQ(values_sent({{{0, 0}, {4 * chunk, 0}}, {{4 * chunk, 0}, {1, 0}}}), 1u);
+  EXPECT_EQ(values_sent({{{0, 0}, {3 * chunk, 0}}, {{3 * chunk, 0}, {1, 0}}}), 2u);
+  // [1, 8) is 1, [2, 4) and [4, 8)
+  EXPECT_EQ(values_sent({{{chunk, 0}, {7 * chunk, 0}}, {{0, 0}, {chunk, 0}}}), 3u);
+  // what no rank has fills a slot up: 1000 chunks are one node, 1025 are two
+  EXPECT_EQ(values_sent({{{0, 0}, {1000 * chunk - 1, 0}}}), 1u);
+  EXPECT_EQ(values_sent({{{0, 0}, {1024 * chunk, 0}}}), 1u);
+  EXPECT_EQ(values_sent({{{0, 0}, {1024 * chunk + 1, 0}}}), 2u);
+}
+
+/// The fingerprint, which is the same on every rank.
+std::uint32_t fingerprint_of(const std::vector<held>& of) {
+  std::vector<std::uint32_t> prints(of.size());
+  testkit::play_ranks(static_cast<int>(of.size()), [&](communicator& ranks) {
+    const auto r = static_cast<std::size_t>(ranks.rank());
+    prints[r] = layout_of(ranks, of[r]).data().fingerprint;
+  });
+  for (const std::uint32_t p : prints) EXPECT_EQ(p, prints[0]);
+  return prints[0];
+}
+
+TEST(ShardLayout, FingerprintsSayWhichRankHoldsWhat) {
+  const std::uint32_t print = fingerprint_of({{{0, 0}, {8192, 5}}, {{8192, 0}, {4096, 0}}});
+  EXPECT_NE(fingerprint_of({{{0, 0}, {4096, 5}}, {{4096, 0}, {8192, 0}}}), print);
+  EXPECT_NE(fingerprint_of({{{8192, 0}, {4096, 0}}, {{0, 0}, {8192, 5}}}), print);
+  EXPECT_NE(fingerprint_of({{{0, 0}, {8192, 5}}, {{8192, 0}, {4095, 0}}}), print);
+  // where an empty shard would begin says nothing
+  EXPECT_EQ(fingerprint_of({{{0, 0}, {8192, 5}}, {{8192, 4096}, {4096, 0}}}), print);
 }
 
 TEST(ShardLayout, RanksWithoutTensorsOrElements) {

@@ -265,6 +265,16 @@ tree_part ones(std::uint64_t first, std::size_t count) {
   return part;
 }
 
+TEST(SumShards, ALoneLeafKeepsItsSign) {
+  single_rank ranks;
+  tree_part part;
+  const double zero = -0.0;
+  part.add({&zero, 1});
+  const sharded_sums sums = sum_shards(ranks, {&part, 1});
+  EXPECT_EQ(bits(sums.of_tensors[0]), bits(-0.0));
+  EXPECT_EQ(bits(sums.total), bits(-0.0));
+}
+
 TEST(SumShards, PartsThatDoNotFitAreNamedOnEveryRank) {
   EXPECT_EQ(refusal(3,
                     [](int r) {
