@@ -120,6 +120,17 @@ static_assert(moved({0, 2, 3}, zero_step::roll) == std::array<float, 3>{0, 3, 0}
 static_assert(after({0, 448, 7}) == delayed_scale{1, 1});
 static_assert(after({0, 896, 7}, {.on_zero = zero_step::roll}) == delayed_scale{0.5f, 2});
 static_assert(moved({1, 2, 3}) == std::array<float, 3>{0, 3, 1});
+// margins end at 64
+static_assert(after({1, 448, 0}, {.margin = 64}) == delayed_scale{0x1p-64f, 0x1p64f});
+static_assert(after({1, 448, 0}, {.margin = 65}) == delayed_scale{0x1p-64f, 0x1p64f});
+static_assert(after({1, 448, 0}, {.margin = -64}) == delayed_scale{0x1p64f, 0x1p-64f});
+static_assert(after({1, 448, 0}, {.margin = -65}) == delayed_scale{0x1p64f, 0x1p-64f});
+// a history without elements stays so
+constexpr delayed_scale of_nothing() {
+  observe({}, 1);
+  return updated({2, 0.5f}, {}, {});
+}
+static_assert(of_nothing() == delayed_scale{2, 0.5f});
 
 TEST(DelayedScaling, QuantizesByTheStoredScale) {
   std::vector<float> history(4, 0.0f);

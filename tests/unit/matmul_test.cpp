@@ -3,9 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -138,6 +140,33 @@ TEST(Matmul, PredictsWithItsError) {
   const auto tcgen05 = accumulator::tensor_core(tensor_unit::blackwell_tcgen05, 0);
   EXPECT_EQ(evidence_of(tcgen05, format_id::e4m3, format_id::e5m2), evidence::literature);
   EXPECT_EQ(evidence_of(accumulator::exact(), format_id::e4m3, format_id::e5m2), evidence::none);
+  const auto ampere = [](format_id result) {
+    return evidence_of(accumulator::tensor_core(tensor_unit::ampere_mma, 0, result),
+                       format_id::fp16, format_id::fp16);
+  };
+  EXPECT_EQ(ampere(format_id::fp32), evidence::published);
+  EXPECT_EQ(ampere(format_id::fp16), evidence::literature);
+}
+
+TEST(Matmul, CountsErrors) {
+  const float inf = std::numeric_limits<float>::infinity();
+  const std::vector<float> results = {1, 1, 2, inf, 3, 0.5f};
+  const std::vector<double> exact = {1 + 0x1p-40, 1, 3, 5, inf, 0};
+  const product_error e = error_of(view_of(results.data(), 2, 3), view_of(exact.data(), 2, 3));
+  EXPECT_EQ(e.count, 6u);
+  EXPECT_EQ(e.nonfinite, 2u);  // a result, an exact value
+  EXPECT_EQ(e.unequal, 3u);
+  EXPECT_EQ(e.max, 1);
+  EXPECT_EQ(e.mean, (1.5 + 0x1p-40) / 4);  // of those that are finite
+  EXPECT_EQ(e.signal, 11 + 0x1p-39);
+  EXPECT_EQ(e.noise, 1.25);
+  EXPECT_EQ(e.rounding_noise, 0x1p-80);
+  EXPECT_EQ(e.accumulation_noise, 1.25);
+  std::array<std::uint64_t, 32> octaves = {};
+  octaves[0] = 1;   // an error of 0
+  octaves[1] = 1;   // 1 / 3
+  octaves[31] = 1;  // 2^-40
+  EXPECT_EQ(e.octaves, octaves);
 }
 
 /// Arguments that are fine until something is changed.
@@ -179,8 +208,12 @@ TEST(Matmul, RefusesByName) {
           [](arguments& x) { x.d = view_of_codes(format_id::fp64, x.numbers.data(), 4, 3); });
   invalid("d: must lie in host memory", [](arguments& x) { x.d = on_device(x.d); });
   invalid("d: overlaps a", [](arguments& x) { x.d.data = x.a_codes.data(); });
+  invalid("d: overlaps b", [](arguments& x) { x.d.data = x.b_codes.data(); });
+  invalid("d: overlaps options.c", [](arguments& x) { x.o.c = x.d; });
   invalid("sum.promotion must be 0 or a multiple of the 32 products",
           [](arguments& x) { x.sum.promotion = 48; });
+  invalid("sum.promotion must be 0 or a multiple of the 32 products",
+          [](arguments& x) { x.sum.promotion = -128; });
   invalid("sum.products must be 0, 32, got 16", [](arguments& x) { x.sum.products = 16; });
   invalid("sum.products must be 0, 32 or 16, got 8", [](arguments& x) {
     x.sum = accumulator::tensor_core(tensor_unit::hopper_mma_sync, 0, format_id::fp32, 8);
@@ -203,6 +236,12 @@ TEST(Matmul, RefusesByName) {
   invalid("options: scales that change along K need exact", [&](arguments& x) {
     scales(x, 4, 2, {1, 128});
     x.sum = accumulator::ieee_fp32(fp32_order::tree);
+  });
+  invalid("d: overlaps options.a_scales.values", [](arguments& x) {
+    x.o.a_scales = {view_of(x.results.data(), 1, 1), {0, 0}};
+  });
+  invalid("d: overlaps options.b_scales.values", [](arguments& x) {
+    x.o.b_scales = {view_of(x.results.data(), 1, 1), {0, 0}};
   });
   invalid("options.b_scales.tile must be {0, 0}, {0, 1}", [](arguments& x) {
     x.o.b_scales = {view_of(x.numbers.data(), 256, 1), {1, 0}};

@@ -214,6 +214,12 @@ TEST(ScaleLayout, RefusedArguments) {
   expect_refused(v, out, "layout is not one of", static_cast<scale_layout>(7));
   expect_refused(v, std::as_writable_bytes(std::span(scales)), "out: overlaps scales",
                  scale_layout::row_major);
+  // what is written lies apart from itself; what is read need not
+  matrix_view repeated = view_of(scales.data(), 2, 2);
+  repeated.row_stride = 0;
+  arrange_scales(repeated, scale_layout::row_major, std::span(out).first(16));
+  EXPECT_THROW(restore_scales(std::span(out).first(16), scale_layout::row_major, repeated),
+               invalid_argument);
 }
 
 }  // namespace
