@@ -142,7 +142,15 @@ TEST(TensorUnits, MissingProductsAreZeros) {
     a[k] = tensor_operand_of(r.a, r.least_exponent_a, k < 13 ? 0x31 + k : 0);
     b[k] = tensor_operand_of(r.b, r.least_exponent_b, k < 13 ? 0x3B - k : 0);
   }
-  EXPECT_EQ(accumulate(r, a.data(), b.data(), 13, one), accumulate(r, a.data(), b.data(), 32, one));
+  const std::uint32_t sum = accumulate(r, a.data(), b.data(), 32, one);
+  EXPECT_EQ(accumulate(r, a.data(), b.data(), 13, one), sum);
+  for (std::uint32_t k = 13; k < 32; ++k) {  // whatever lies there
+    a[k] = tensor_operand_of(r.a, r.least_exponent_a, k % 2 == 0 ? 0x7E : 0x7F);
+    b[k] = tensor_operand_of(r.b, r.least_exponent_b, 0x7B);
+  }
+  EXPECT_EQ(accumulate(r, a.data(), b.data(), 13, one), sum);
+  for (std::uint32_t k = 13; k < 32; ++k) a[k] = b[k];  // numbers alone
+  EXPECT_EQ(accumulate(r, a.data(), b.data(), 13, one), sum);
 }
 
 }  // namespace

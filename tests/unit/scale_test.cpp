@@ -139,6 +139,12 @@ static_assert(is(scale(scale_math::te_pow2, 0x43E00001u), 0x40000000u, 0x3F00000
 static_assert(is(scale(scale_math::dg_cuda, 0x43E00000u), binary32::one, binary32::one));
 static_assert(is(scale(scale_math::pow2, 0x47600000u, format_id::e5m2), binary32::one,
                  binary32::one));
+// 448 * 2^-127 is scale 2^-127 for mx_rceil, and so is what the quotient rounds to it.
+static_assert(is(scale(scale_math::mx_rceil, 0x04600000u), 0x00400000u, 0x7F000000u));
+static_assert(is(scale(scale_math::mx_rceil, 0x04600001u), 0x00400000u, 0x7F000000u));
+static_assert(is(scale(scale_math::mx_rceil, 0x04600002u), 0x00800000u, 0x7E800000u));
+static_assert(is(scale(scale_math::mx_rceil, 0x07E00000u, format_id::e5m2), 0x00400000u,
+                 0x7F000000u));
 
 TEST(Scale, PolicyTe) {
   for (int m = 0; m < scale_math_count; ++m) {
