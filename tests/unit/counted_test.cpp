@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <bit>
+#include <cmath>
 #include <cstdint>
 #include <random>
 
@@ -76,6 +77,81 @@ TEST(Counted, SumsOfWideSquaresRoundAlike) {
     }
     ASSERT_EQ(wide[0] * 0x1p896, plain[0]) << "exponents from " << (lowest >> 23);
   }
+}
+
+/// Sums of 32 squares from one end of the reach to the other, in two orders; and that it could not
+/// be longer.
+TEST(Counted, SumsWithinReachAreExact) {
+  std::mt19937_64 random(2);
+  for (const format_id from : {format_id::bf16, format_id::fp16}) {
+    const std::uint32_t reach = exact_sum_reach(from), most = exact_squares(from).most;
+    for (int round = 0; round < 100000; ++round) {
+      const std::uint32_t least = static_cast<std::uint32_t>(random() % (most - reach - 1)) + 1;
+      double squares[32], in_order = 0;
+      for (int i = 0; i < 32; ++i) {
+        // Both ends, zero, and between.
+        const std::uint64_t kind = random() % 8;
+        const auto within = static_cast<std::uint32_t>(random() % (reach + 1));
+        const std::uint32_t code = kind == 0   ? 0
+                                   : kind == 1 ? least
+                                   : kind < 4  ? least + reach
+                                               : least + within;
+        const auto x = static_cast<double>(value_of(from, code));
+        squares[i] = x * x;
+        in_order += squares[i];
+      }
+      for (int n = 32; n > 1; n /= 2) {
+        for (int i = 0; i < n / 2; ++i) squares[i] = squares[2 * i] + squares[2 * i + 1];
+      }
+      ASSERT_EQ(in_order, squares[0]) << "from " << least;
+    }
+    // The least square beside 31 of the largest: kept, and lost one binade further.
+    const int p = spec_of(from).mantissa_bits + 1;
+    const auto binades = static_cast<int>(reach >> (p - 1));
+    for (const int apart : {binades, binades + 1}) {
+      const double large = std::ldexp(std::ldexp(1.0, p) - 1, apart), sum = 31 * large * large;
+      EXPECT_EQ(sum + 1.0 - sum, apart == binades ? 1.0 : 0.0);
+    }
+  }
+}
+
+/// Every amax of 16-bit formats under every maths, with and without bounds.
+TEST(Counted, ScalesFollowFromThoseOfOneBinade) {
+  std::uint64_t plain = 0;
+  for (int m = 0; m < scale_math_count; ++m) {
+    const auto math = static_cast<scale_math>(m);
+    if (math == scale_math::div) continue;
+    for (const format_id from : {format_id::bf16, format_id::fp16}) {
+      const auto inf = static_cast<std::uint32_t>(inf_code(spec_of(from)));
+      for (const format_id to : {format_id::e4m3, format_id::e5m2}) {
+        for (const std::uint32_t eps : {0u, 0x0DA24260u, 0x3A83126Fu}) {
+          for (const nonfinite policy : {nonfinite::te, nonfinite::propagate}) {
+            const scale_rule rule{.math = math, .on_nonfinite = policy, .eps = eps};
+            const scale_rule unbounded{.math = math, .on_nonfinite = policy};
+            const magnitude_range amaxes = plain_amaxes(rule), codes = codes_within(from, amaxes);
+            for (std::uint32_t code = 0; code < inf; ++code) {
+              const auto amax = decode<std::uint32_t>(spec_of(from), code);
+              const bool within = amax >= amaxes.least && amax < amaxes.most;
+              ASSERT_EQ(code >= codes.least && code < codes.most, within) << code;
+              if (!within) continue;
+              const std::uint32_t first = 0x3F800000u | (amax & 0x007FFFFFu);
+              const tile_scale s =
+                  scale_times(scale_of(spec_of(to), unbounded, static_cast<tile_amax>(first)),
+                              (amax & 0x7F800000u) - 0x3F800000u);
+              const tile_scale expected = scale_of(spec_of(to), rule, static_cast<tile_amax>(amax));
+              ASSERT_EQ(s.stored, expected.stored) << m << " " << std::hex << amax;
+              ASSERT_EQ(s.factor, expected.factor) << m << " " << std::hex << amax;
+              ++plain;
+            }
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(plain, 4000000u);
+  // A bound from above leaves none that it could touch.
+  const magnitude_range none = plain_amaxes({.upper_bound = 0x42C80000u});
+  EXPECT_GE(none.least, none.most);
 }
 
 /// Whether magnitude `code` becomes zero in a tile of that scale.
