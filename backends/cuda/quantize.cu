@@ -71,6 +71,7 @@ __global__ void __launch_bounds__(block_threads)
   __shared__ sum_node leaves[part_elements];
   __shared__ sum_node of_parts[chunk_elements / part_elements];
   __shared__ element_counts of_threads[block_threads];
+  if (parts.nodes != nullptr && blockIdx.x == 0 && threadIdx.x == 0) *parts.arrived = 0;
   const std::uint64_t elements = t.rows * t.cols;
   const std::uint64_t chunks = (elements + chunk_elements - 1) / chunk_elements;
   for (std::uint64_t chunk = blockIdx.x; chunk < chunks; chunk += gridDim.x) {

@@ -24,6 +24,16 @@ __device__ __forceinline__ sum_node joined(const sum_node& a, const sum_node& b)
   return {__dadd_rn(a.signal, b.signal), __dadd_rn(a.noise, b.noise)};
 }
 
+__device__ __forceinline__ double joined(double a, double b) { return __dadd_rn(a, b); }
+
+/// Joins N nodes, a power of two, to the first one.
+template <unsigned N, class Node>
+__device__ __forceinline__ void join_neighbours(Node* n) {
+#pragma unroll
+  for (unsigned i = 0; i < N / 2; ++i) n[i] = joined(n[2 * i], n[2 * i + 1]);
+  if constexpr (N > 2) join_neighbours<N / 2>(n);
+}
+
 /// Joins the first n nodes in shared memory, at most Most, to the first one; all threads of the
 /// block come here.
 template <unsigned Most>
@@ -106,6 +116,7 @@ struct statistics_parts {
   sum_node* nodes;
   element_counts* counts;
   std::uint64_t node_count, count_count;
+  std::uint32_t* arrived;  ///< blocks of the total; whoever writes the parts sets it to 0
 };
 
 /// Bytes of the parts and of what their total needs besides.

@@ -1,228 +1,230 @@
-// A patch of a quantization with statistics: where it is, how it comes from memory, how the nodes
-// of its strips are joined, and the maxima of its tiles.
+// The patch of a warp of a quantization with statistics in shared memory: how it comes there, how
+// lanes find their strips, and where codes and nodes go.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
-#include "backends/cuda/native/counted_strip.cuh"
-#include "backends/cuda/native/patch_block.cuh"
-#include "backends/cuda/statistics.cuh"
+#include "backends/cuda/native/counted_launch.cuh"
 
 namespace samebits::cuda {
 
-/// Patches side by side whose rows have nodes in common, log2.
-constexpr int most_grouped = 2;
+/// A lane's way through rows that follow each other in shared memory and lie apart in global
+/// memory, Bytes at a time and all lanes side by side.
+template <unsigned Bytes>
+struct lane_walk {
+  static constexpr unsigned step = 32 * Bytes;
+  unsigned row_bytes, at;
+  std::uint64_t apart;
 
-/// A launch: the quantization, its parts, and what does not change from patch to patch.
-struct counted_launch {
-  patch_task t;
-  statistics_parts parts;
-  unsigned tiles;               ///< of a patch
-  unsigned row_step;            ///< from the factors of a patch's row to those of the next
-  unsigned row_blocks, across;  ///< groups of 2^grouped patches below each other and side by side
-  unsigned down, right;         ///< from a group to the one gridDim.x after it
-  int grouped;                  ///< at most most_grouped
-};
-/// Where things are; Lanes is log2 of the threads along a row, or 0 where that is t.lanes.
-template <int Lanes>
-struct patch_lanes {
-  __device__ __forceinline__ static int log2(const patch_task& t) {
-    return Lanes == 0 ? t.lanes : Lanes;
+  __device__ __forceinline__ lane_walk(unsigned row, std::uint64_t rows_apart)
+      : row_bytes(row), at(threadIdx.x % 32 * Bytes), apart(rows_apart) {}
+  __device__ __forceinline__ std::uint64_t first() const {
+    return at / row_bytes * apart + at % row_bytes;
   }
-  __device__ __forceinline__ static unsigned lane(const patch_task& t) {
-    return threadIdx.x & ((1u << log2(t)) - 1);
-  }
-  __device__ __forceinline__ static unsigned line(const patch_task& t) {
-    return threadIdx.x >> log2(t);
+  __device__ __forceinline__ unsigned row(unsigned i) const { return (at + i) / row_bytes; }
+  /// From step i to the one after it.
+  __device__ __forceinline__ std::uint64_t to_next(unsigned i) const {
+    if (row_bytes <= step) return step / row_bytes * apart;
+    return (i + step) % row_bytes == 0 ? apart + step - row_bytes : step;
   }
 };
 
-/// A patch of the matrix, and a thread's part of it.
-template <int Lanes>
-struct patch_place : patch_lanes<Lanes> {
-  using patch_lanes<Lanes>::log2;
-  unsigned row_block, col_block;
-
-  __device__ __forceinline__ std::uint64_t first_row(const patch_task& t) const {
-    return std::uint64_t{row_block} * (block_threads * rows_a_thread >> log2(t));
-  }
-  __device__ __forceinline__ std::uint64_t row(const patch_task& t) const {
-    return first_row(t) + this->line(t) * rows_a_thread;
-  }
-  __device__ __forceinline__ std::uint32_t col(const patch_task& t) const {
-    return ((col_block << log2(t)) + this->lane(t)) * strip;
-  }
-  __device__ __forceinline__ bool is_whole(const patch_task& t) const {
-    return first_row(t) + (block_threads * rows_a_thread >> log2(t)) <= t.rows;
-  }
-  /// Strips of the thread that lie in the matrix.
-  __device__ __forceinline__ int count(const patch_task& t) const {
-    if (is_whole(t)) return rows_a_thread;
-    const std::uint64_t at = row(t);
-    return at >= t.rows ? 0 : static_cast<int>(min(t.rows - at, std::uint64_t{rows_a_thread}));
-  }
-};
-
-/// The next patch of a block, which takes every gridDim.x-th group.
-template <int Lanes>
-struct patch_walk {
-  unsigned row_block, group;  ///< of the row of groups
-  unsigned patch = 0;
-
-  __device__ __forceinline__ explicit patch_walk(const counted_launch& c)
-      : row_block(blockIdx.x / c.across), group(blockIdx.x % c.across) {}
-  __device__ __forceinline__ bool ends(const counted_launch& c) const {
-    return row_block >= c.row_blocks;
-  }
-  __device__ __forceinline__ patch_place<Lanes> place(const counted_launch& c) const {
-    return {{}, row_block, (group << c.grouped) + patch};
-  }
-  __device__ __forceinline__ void advance(const counted_launch& c) {
-    if (++patch >> c.grouped == 0) return;
-    patch = 0;
-    row_block += c.down;
-    group += c.right;
-    if (group >= c.across) group -= c.across, ++row_block;
-  }
-};
-
-/// The strips of a patch, and then their nodes in the same places. Until the nodes are joined each
-/// place is one thread's.
+/// A lane's places in a patch in shared memory, which change with the patch's place alone.
+///
+/// The patch is row after row: the elements, and then in place of a lane's elements of a half its
+/// codes and its node. Addresses are of shared memory and are held in registers, where the compiler
+/// would find each of them again from the lane; so they are read and written by instructions.
 template <format_id From>
-struct strip_stage {
-  static constexpr int words = strip_of<From>::words / 4;  // of 16 bytes
-  uint4 word[rows_a_thread][words][block_threads];
+struct patch_stage {
+  static constexpr unsigned element_bytes = spec_of(From).storage_bits / 8;
+  static constexpr unsigned lane_bytes = lane_cols * element_bytes, half_bytes = 32 * lane_bytes;
+  static constexpr unsigned bytes = halves * half_bytes;
+  static constexpr unsigned strip_bytes = strip * element_bytes;
+  unsigned elements, codes, node, fetched, stored, sums;
 
-  template <int Lanes>
-  __device__ __forceinline__ void fetch(const patch_task& t, const patch_place<Lanes>& at) {
-    const auto to = static_cast<unsigned>(__cvta_generic_to_shared(&word[0][0][threadIdx.x]));
-    const std::byte* from =
-        t.in + at.row(t) * t.in_row_bytes + std::uint64_t{at.col(t)} * (words * 16 / strip);
-    if (at.is_whole(t)) {
-#pragma unroll
-      for (int i = 0; i < rows_a_thread; ++i, from += t.in_row_bytes) copy(to, i, from, 16);
-    } else {
-      const int count = at.count(t);
-#pragma unroll 1
-      for (int i = 0; i < rows_a_thread; ++i, from += t.in_row_bytes) {
-        // Zeros, which change no amax, beyond the matrix.
-        copy(to, i, i < count ? from : t.in, i < count ? 16 : 0);
-      }
-    }
-    asm volatile("cp.async.commit_group;" ::: "memory");
+  /// `patch`: aligned to 512 bytes.
+  __device__ __forceinline__ explicit patch_stage(const std::byte* patch) {
+    const unsigned lane = threadIdx.x % 32;
+    const auto at = static_cast<unsigned>(__cvta_generic_to_shared(patch));
+    // Halves of 32-byte strips, too, change places.
+    elements =
+        at + lane * lane_bytes + turn() * strip_bytes + (strip_bytes == 32 ? lane % 2 * 16 : 0);
+    codes = at + codes_at(lane) + turn() * strip;
+    node = at + node_at(lane);
+    fetched = at + lane * 16;
+    stored = at + codes_at(lane / 2) + lane % 2 * 16;
+    const unsigned half = lane >> 1 & 1;
+    sums = at + half * half_bytes + node_at((lane & ~3u) + (half | (lane >> 3 & 1) << 1)) +
+           lane % 2 * 8;
+    asm volatile(""
+                 : "+r"(elements), "+r"(codes), "+r"(node), "+r"(fetched), "+r"(stored),
+                   "+r"(sums));
   }
-  /// Until what the thread fetched is there.
-  __device__ __forceinline__ static void wait() { asm volatile("cp.async.wait_all;" ::: "memory"); }
-  __device__ __forceinline__ strip_of<From> load(int i) const {
+  /// To the patch of which this is the distance from the current one, or back.
+  __device__ __forceinline__ void move(unsigned by) {
+    elements += by, codes += by, node += by, fetched += by, stored += by, sums += by;
+  }
+
+  /// Lanes take their strips in different orders, so that they do not meet in the banks: strip k is
+  /// number k ^ turn() from the left. Neighbours stay neighbours, and which of two is added to the
+  /// other is all the same.
+  __device__ __forceinline__ static unsigned turn() {
+    return (threadIdx.x >> 1 ^ threadIdx.x >> 3 & 1) & 3;
+  }
+  __device__ __forceinline__ strip_of<From> load(int half, int k) const {
     strip_of<From> x;
 #pragma unroll
-    for (int k = 0; k < words; ++k) {
-      const uint4 w = word[i][k][threadIdx.x];
-      x.w[4 * k] = w.x, x.w[4 * k + 1] = w.y, x.w[4 * k + 2] = w.z, x.w[4 * k + 3] = w.w;
+    for (unsigned u = 0; u < strip_bytes; u += 16) {
+      std::uint32_t* const w = x.w + u / 4;
+      asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
+                   : "=r"(w[0]), "=r"(w[1]), "=r"(w[2]), "=r"(w[3])
+                   : "r"((elements ^ (k * strip_bytes + u)) + half * half_bytes));
     }
     return x;
   }
-  __device__ __forceinline__ void set_node(int i, const sum_node& node) {
-    *reinterpret_cast<double2*>(&word[i][0][threadIdx.x]) = make_double2(node.signal, node.noise);
+  /// Once the lane has loaded the half.
+  __device__ __forceinline__ void set_codes(int half, int k, uint2 of_strip) const {
+    if (strip_bytes == 32 && threadIdx.x % 2 != 0) of_strip = make_uint2(of_strip.y, of_strip.x);
+    set_codes_at((codes ^ (k * strip)) + half * half_bytes, of_strip);
   }
-  /// A thread's share of a row once all nodes are there: it joins eight neighbours, in an order in
-  /// which lanes do not meet in the banks; which of two comes first is all the same. Two threads or
-  /// more share a row then, and of two neighbours the first goes on with the signal and the other
-  /// with the noise.
-  template <int Lanes>
-  __device__ __forceinline__ double join_row(const patch_task& t) const {
-    const int share = patch_lanes<Lanes>::log2(t) - 3;
-    const unsigned row = threadIdx.x >> share, eighth = threadIdx.x & ((1u << share) - 1);
-    const uint4* const from =
-        &word[row % rows_a_thread][0][((row / rows_a_thread << share) + eighth) * 8];
-    sum_node eight[8];
+  /// Of the strip that is k-th from the left.
+  __device__ __forceinline__ void set_codes_in_order(int half, int k, uint2 of_strip) const {
+    set_codes_at((codes ^ ((static_cast<unsigned>(k) ^ turn()) * strip)) + half * half_bytes,
+                 of_strip);
+  }
+
+  /// Where a lane's fetch of a patch begins.
+  template <shape Shape, int Lanes>
+  __device__ __forceinline__ static const std::byte* source(const counted_launch& c,
+                                                            const warp_place<Shape, Lanes>& at) {
+    return c.t.in + at.first_row(c) * c.t.in_row_bytes +
+           std::uint64_t{at.first_col(c)} * element_bytes + rows_of<Shape, Lanes>(c).first();
+  }
+  /// Starts a fetch from there; zeros, which change no amax, in rows beyond the matrix.
+  template <shape Shape, int Lanes>
+  __device__ __forceinline__ void fetch(const counted_launch& c, const std::byte* from,
+                                        unsigned inside) const {
+    const auto lane = rows_of<Shape, Lanes>(c);
+    if (inside == halves * warp_place<Shape, Lanes>::lines(c)) {
 #pragma unroll
-    for (unsigned k = 0; k < 8; ++k) {
-      const double2 node = *reinterpret_cast<const double2*>(from + (k ^ threadIdx.x % 8));
-      eight[k] = {node.x, node.y};
+      for (unsigned i = 0; i < bytes; i += lane.step) {
+        copy(fetched + i, from, 16);
+        from += lane.to_next(i);
+      }
+    } else {
+#pragma unroll 1
+      for (unsigned i = 0; i < bytes; i += lane.step) {
+        const bool there = lane.row(i) < inside;
+        copy(fetched + i, there ? from : c.t.in, there ? 16 : 0);
+        from += lane.to_next(i);
+      }
     }
+  }
+  /// Ends a group of fetches, if only an empty one.
+  __device__ __forceinline__ static void commit() {
+    asm volatile("cp.async.commit_group;" ::: "memory");
+  }
+  /// Until all groups of the warp are there but the last few.
+  template <int Last>
+  __device__ __forceinline__ static void wait() {
+    asm volatile("cp.async.wait_group %0;" ::"n"(Last) : "memory");
+    __syncwarp();
+  }
+
+  /// Where a lane's share of a patch's codes begins, stored by 16 bytes.
+  template <shape Shape, int Lanes>
+  __device__ __forceinline__ static std::byte* target(const counted_launch& c,
+                                                      const warp_place<Shape, Lanes>& at) {
+    return c.t.codes + at.first_row(c) * c.t.codes_row_bytes + at.first_col(c) +
+           codes_of<Shape, Lanes>(c).first();
+  }
+  /// Stores all codes there, of which each lane has set its own.
+  template <shape Shape, int Lanes>
+  __device__ __forceinline__ void store(const counted_launch& c, std::byte* to) const {
+    const auto lane = codes_of<Shape, Lanes>(c);
 #pragma unroll
-    for (int n = 8; n > 1; n /= 2) {
+    for (unsigned half = 0; half < halves; ++half) {
 #pragma unroll
-      for (int k = 0; k < n / 2; ++k) eight[k] = joined(eight[2 * k], eight[2 * k + 1]);
+      for (unsigned i = 0; i < codes_bytes; i += lane.step) {
+        uint4 w;
+        asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(w.x), "=r"(w.y), "=r"(w.z), "=r"(w.w)
+                     : "r"(stored + half * half_bytes + i / lane_cols * lane_bytes));
+        *reinterpret_cast<uint4*>(to) = w;
+        to += lane.to_next(i);
+      }
     }
-    const bool noise = threadIdx.x % 2 != 0;
-    const double given = noise ? eight[0].signal : eight[0].noise;
-    double mine = noise ? eight[0].noise : eight[0].signal;
-    mine = __dadd_rn(mine, __shfl_xor_sync(0xFFFFFFFFu, given, 1));
-    for (int apart = 2; apart < 1 << share; apart <<= 1) {
-      mine = __dadd_rn(mine, __shfl_xor_sync(0xFFFFFFFFu, mine, apart));
+  }
+  /// The same for a patch that is partly beyond the matrix, or whose rows start at 8 bytes.
+  template <shape Shape, int Lanes>
+  __device__ __noinline__ static void store_any(const counted_launch& c,
+                                                warp_place<Shape, Lanes> at, unsigned from) {
+#pragma unroll 1
+    for (int half = 0; half < halves; ++half) {
+      const std::uint64_t row = at.row(c, half);
+      if (row >= c.t.rows) continue;
+      std::byte* const to = c.t.codes + row * c.t.codes_row_bytes + at.col(c);
+#pragma unroll 1
+      for (unsigned k = 0; k < strips_of_half; ++k) {
+        uint2 w;
+        asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];"
+                     : "=r"(w.x), "=r"(w.y)
+                     : "r"((from ^ (k * strip)) + half * half_bytes));
+        *reinterpret_cast<uint2*>(to + (k ^ turn()) * strip) = w;
+      }
     }
-    return mine;
+  }
+
+  __device__ __forceinline__ void set_node(int half, const sum_node& of_half) const {
+    asm volatile("st.shared.v2.f64 [%0], {%1, %2};" ::"r"(node + half * half_bytes),
+                 "d"(of_half.signal), "d"(of_half.noise));
+  }
+  /// One of the sums over four neighbouring lanes, once all nodes are there: noise in odd lanes, of
+  /// half lane / 2 % 2, of the lanes from lane / 4 * 4 on. In such an order that lanes do not meet
+  /// in the banks.
+  __device__ __forceinline__ double joined_lanes() const {
+    double of_lane[4];
+#pragma unroll
+    for (unsigned i = 0; i < 4; ++i) {
+      // From node_at() of one lane to that of lane ^ i.
+      asm volatile("ld.shared.f64 %0, [%1];"
+                   : "=d"(of_lane[i])
+                   : "r"(sums ^ node_at(i) ^ node_at(0)));
+    }
+    return __dadd_rn(__dadd_rn(of_lane[0], of_lane[1]), __dadd_rn(of_lane[2], of_lane[3]));
   }
 
  private:
-  __device__ __forceinline__ static void copy(unsigned to, int i, const std::byte* from,
-                                              unsigned bytes) {
-#pragma unroll
-    for (int k = 0; k < words; ++k) {
-      asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(
-                       to + static_cast<unsigned>((i * words + k) * sizeof word[0][0])),
-                   "l"(from + k * 16), "r"(bytes)
-                   : "memory");
-    }
+  static constexpr unsigned codes_bytes = 32 * lane_cols;  // of a half
+
+  // Where a lane's codes and its node are, such that lanes do not meet in the banks: of each 128
+  // bytes four lanes' codes take a quarter each, and their nodes what was another's.
+  __device__ __forceinline__ static constexpr unsigned codes_at(unsigned lane) {
+    return lane * lane_bytes + quarter(lane);
+  }
+  __device__ __forceinline__ static constexpr unsigned node_at(unsigned lane) {
+    return lane * lane_bytes + (quarter(lane) ^ 32) + (lane >> 2 & 1) * 16;
+  }
+  __device__ __forceinline__ static constexpr unsigned quarter(unsigned lane) {
+    return lane_bytes == 64 ? (lane >> 1 & 1) * 32 : (lane & 3) * 32;
+  }
+
+  template <shape Shape, int Lanes>
+  __device__ __forceinline__ static lane_walk<16> rows_of(const counted_launch& c) {
+    return {lane_bytes << warp_place<Shape, Lanes>::lanes(c), c.t.in_row_bytes};
+  }
+  template <shape Shape, int Lanes>
+  __device__ __forceinline__ static lane_walk<16> codes_of(const counted_launch& c) {
+    return {lane_cols << warp_place<Shape, Lanes>::lanes(c), c.t.codes_row_bytes};
+  }
+  __device__ __forceinline__ static void set_codes_at(unsigned at, uint2 of_strip) {
+    asm volatile("st.shared.v2.u32 [%0], {%1, %2};" ::"r"(at), "r"(of_strip.x), "r"(of_strip.y));
+  }
+  __device__ __forceinline__ static void copy(unsigned to, const std::byte* from, unsigned count) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(count)
+                 : "memory");
   }
 };
-
-/// What a block keeps in shared memory; behind it the tiles' factors and their maxima. Strips of 32
-/// bytes leave no room for a second patch.
-template <format_id From>
-struct counted_memory {
-  static constexpr unsigned stages = is_half<From> ? 2 : 1;
-  strip_stage<From> stage[stages];
-  double waiting[most_grouped][block_threads];
-  element_counts of_warps[block_threads / 32];
-};
-
-/// The maxima of the rows of a thread's strips, joined over the 2^log2 lanes of a tile.
-template <format_id From>
-__device__ __forceinline__ void join_rows_of_tiles(row_maxima<From, rows_a_thread> mine, int log2,
-                                                   std::uint32_t* tiles, unsigned step) {
-  const unsigned lane = threadIdx.x & ((1u << log2) - 1);
-  if constexpr (is_half<From>) {
-    if (log2 >= 2) {  // each lane of four goes on with another word: two rows
-      const bool odd = (lane & 1) != 0, upper = (lane & 2) != 0;
-      const auto exchanged = [](std::uint32_t kept, std::uint32_t given, int apart) {
-        return __vmaxu2(kept, __shfl_xor_sync(0xFFFFFFFFu, given, apart));
-      };
-      const auto& w = mine.w;
-      const std::uint32_t a = exchanged(odd ? w[2] : w[0], odd ? w[0] : w[2], 1);
-      const std::uint32_t b = exchanged(odd ? w[3] : w[1], odd ? w[1] : w[3], 1);
-      std::uint32_t two = exchanged(upper ? b : a, upper ? a : b, 2);
-      for (int apart = 4; apart < 1 << log2; apart <<= 1) two = exchanged(two, two, apart);
-      if (lane >= 4) return;
-      tiles += ((odd ? 4u : 0u) + (upper ? 2u : 0u)) * step;
-      tiles[0] = two & 0xFFFFu;
-      tiles[step] = two >> 16;
-      return;
-    }
-  }
-  mine.join_lanes(log2);
-  if (lane != 0) return;
-#pragma unroll
-  for (int i = 0; i < rows_a_thread; ++i) tiles[i * step] = mine.of_row(i);
-}
-
-/// The maxima of a block's tiles, to `tiles`; those of squares start as zeros.
-template <format_id From, shape Shape>
-__device__ __forceinline__ void join_finite_maxima(const counted_launch& c,
-                                                   const row_maxima<From, rows_a_thread>& mine,
-                                                   std::uint32_t most, std::uint32_t* tiles) {
-  const int log2 = c.t.tile_cols - 3;  // of the lanes of a tile
-  if constexpr (Shape == shape::rows) {
-    join_rows_of_tiles<From>(mine, log2, tiles, c.row_step);
-  } else {
-    for (int apart = 1; apart < 1 << log2; apart <<= 1) {
-      most = max(most, __shfl_xor_sync(0xFFFFFFFFu, most, apart));
-    }
-    if ((threadIdx.x & ((1u << log2) - 1)) == 0) atomicMax(tiles, most);
-  }
-}
 
 }  // namespace samebits::cuda

@@ -13,10 +13,9 @@ namespace samebits::cuda {
 
 /// What a block needs of a tile: the factor of its elements, its stored scale, and the largest code
 /// of what needs a closer look.
-struct alignas(16) counted_factor {
+struct counted_factor {
   std::uint32_t factor, stored;
   std::uint32_t small;  ///< strip_counts::add; of a 16-bit format twice
-  std::uint32_t unused;
 };
 
 /// Two FP8 codes, a in the low byte; saturating, NaN gives 7F. As a register of 16 bits, which
@@ -67,42 +66,61 @@ __device__ __forceinline__ double any_signal_of(const strip_of<From>& x) {
   return joined_four(nodes);
 }
 
+/// The same of four strips side by side.
 template <format_id From>
-__device__ __noinline__ double rare_signal_of(strip_of<From> x) {
-  return any_signal_of<From>(x);
-}
-
-/// The same where numerics::exact_squares() holds all elements, else any number: conversions to
-/// binary64 are slow, eight cycles for a warp, and one of a square is a shift.
+struct four_strips {
+  strip_of<From> of[4];
+};
 template <format_id From>
-__device__ __forceinline__ double signal_of(const strip_of<From>& x) {
-  if constexpr (!is_half<From>) {
-    return any_signal_of<From>(x);
-  } else {
-    double nodes[strip / 2];
+__device__ __noinline__ double any_signal_of_four(four_strips<From> x) {
+  double nodes[4];
 #pragma unroll
-    for (int i = 0; i < strip; i += 2) {
-      const auto square = [&](int k) {
-        const float a = element<From>(x, k);
-        const std::uint32_t v = __float_as_uint(__fmul_rn(a, a));
-        if constexpr (From == format_id::bf16) {
-          // Of 16 bits of significand none comes to the low word, and two shifts take longer.
-          return __hiloint2double(static_cast<int>(v >> 3), 0);
-        } else {
-          return __longlong_as_double(static_cast<long long>(numerics::wide_square(v)));
-        }
-      };
-      nodes[i / 2] = __dadd_rn(square(i), square(i + 1));
-    }
-    static_assert(numerics::squares_exponent == 896);
-    return __dmul_rn(joined_four(nodes), 0x1p896);
-  }
+  for (int k = 0; k < 4; ++k) nodes[k] = any_signal_of<From>(x.of[k]);
+  return joined_four(nodes);
 }
 
-/// Codes and node of a strip.
+/// v * 2^29 as 64 bits, in one multiplication, where two shifts and a move of zero were three
+/// instructions.
+__device__ __forceinline__ double wide_square(float v) {
+  static_assert(numerics::wide_square(1) == std::uint64_t{1} << 29);
+  std::uint64_t wide;
+  asm("mul.wide.u32 %0, %1, 0x20000000;" : "=l"(wide) : "r"(__float_as_uint(v)));
+  return __longlong_as_double(static_cast<long long>(wide));
+}
+
+/// The sum of a lane's squares where it is exact in any order and numerics::exact_squares() holds
+/// all elements, else any number. Conversions to binary64 are slow, eight cycles for a warp, so
+/// that some squares are converted by an integer multiplication.
+class exact_sum {
+ public:
+  template <format_id From>
+  __device__ __forceinline__ void add(const strip_of<From>& x) {
+#pragma unroll
+    for (int i = 0; i < strip; ++i) {
+      const float a = element<From>(x, i);
+      if (i < converted) {
+        const auto d = static_cast<double>(a);
+        squares_[i % 2] = __fma_rn(d, d, squares_[i % 2]);
+      } else {
+        wide_ = __dadd_rn(wide_, wide_square(__fmul_rn(a, a)));
+      }
+    }
+  }
+  [[nodiscard]] __device__ __forceinline__ double sum() const {
+    static_assert(numerics::squares_exponent == 896);
+    const double sum = __dadd_rn(squares_[0], squares_[1]);
+    return converted == strip ? sum : __fma_rn(wide_, 0x1p896, sum);
+  }
+
+ private:
+  static constexpr int converted = 4;  ///< of a strip
+  double squares_[2] = {0, 0}, wide_ = 0;
+};
+
+/// Codes of a strip, and the sum of its squared errors.
 template <format_id From, format_id To>
-__device__ __forceinline__ sum_node coded(const strip_of<From>& x, const counted_factor& f,
-                                          uint2& codes) {
+__device__ __forceinline__ double coded(const strip_of<From>& x, const counted_factor& f,
+                                        uint2& codes) {
   unsigned short pairs[strip / 2];
   double noise[strip / 2];
   const float factor = __uint_as_float(f.factor), stored = __uint_as_float(f.stored);
@@ -118,7 +136,7 @@ __device__ __forceinline__ sum_node coded(const strip_of<From>& x, const counted
     return pairs[i] | static_cast<std::uint32_t>(pairs[i + 1]) << 16;
   };
   codes = make_uint2(word(0), word(2));
-  return {signal_of<From>(x), joined_four(noise)};
+  return joined_four(noise);
 }
 
 /// Magnitudes of one element, or of two in halves, as codes.
@@ -171,21 +189,34 @@ __device__ __forceinline__ bool all_above(std::uint32_t magnitudes, std::uint32_
 template <format_id From>
 struct strip_counts {
   std::uint32_t lowest = 0xFFFFFFFFu;  ///< of magnitudes - 1, where 0 wraps to the top; two halves
-  std::uint32_t most = 0;              ///< the code of the largest magnitude
+  std::uint32_t most = 0;              ///< of magnitudes; two halves
   std::uint32_t zeros = 0, zero_codes = 0;
 
-  /// Strips, of which `inside` lie in the matrix, their codes and nodes. Where all magnitudes are
-  /// above `small` there are neither zeros nor codes of zeros, and the signals are right; else
-  /// signal_of() may not have served.
-  template <int Strips>
-  __device__ __forceinline__ void add(const strip_of<From> (&x)[Strips],
-                                      const uint2 (&codes)[Strips], std::uint32_t small, int inside,
-                                      sum_node (&nodes)[Strips]) {
+  /// Four strips, inside the matrix or not, their codes and signal; `largest`: of their magnitudes,
+  /// as `most`. Where all magnitudes are above
+  /// `small` there are neither zeros nor codes of zeros, and the signal of exact_sum is right.
+  __device__ __forceinline__ void add(const strip_of<From> (&x)[4], const uint2 (&codes)[4],
+                                      std::uint32_t small, std::uint32_t largest, bool inside,
+                                      double& signal) {
     const std::uint32_t least = least_of<From>(x);
     if (all_above<From>(least, small)) return lower(least);
+    if (!inside) return;
+    std::uint32_t least_of_four = 0xFFFFFFFFu;  // as `lowest`
 #pragma unroll
-    for (int k = 0; k < Strips; ++k) {
-      if (k < inside) add_small(x[k], codes[k], nodes[k].signal);
+    for (int k = 0; k < 4; ++k) {
+      const std::uint32_t of_strip = add_small(x[k], codes[k]);
+      least_of_four =
+          is_half<From> ? __vminu2(least_of_four, of_strip) : min(least_of_four, of_strip);
+    }
+    lowest = is_half<From> ? __vminu2(lowest, least_of_four) : min(lowest, least_of_four);
+    if constexpr (is_half<From>) {
+      constexpr auto exact = numerics::exact_squares(From);
+      largest = max(largest & 0xFFFFu, largest >> 16);
+      const std::uint32_t nonzero = min(least_of_four & 0xFFFFu, least_of_four >> 16) + 1;
+      if (nonzero < exact.least || largest >= exact.most ||
+          nonzero + numerics::exact_sum_reach(From) < largest) {
+        signal = any_signal_of_four<From>({{x[0], x[1], x[2], x[3]}});
+      }
     }
   }
 
@@ -193,7 +224,8 @@ struct strip_counts {
     element_counts c;
     c.zeros = zeros;
     c.underflowed = zero_codes - zeros;
-    c.amax = numerics::decode<std::uint32_t>(spec_of(From), most);
+    const std::uint32_t largest = is_half<From> ? max(most & 0xFFFFu, most >> 16) : most;
+    c.amax = numerics::decode<std::uint32_t>(spec_of(From), largest);
     std::uint32_t least = lowest;
     if constexpr (is_half<From>) {
       const std::uint32_t least_of_two = min(lowest & 0xFFFFu, lowest >> 16);
@@ -213,7 +245,8 @@ struct strip_counts {
       lowest = min(lowest, magnitudes - 1);
     }
   }
-  __device__ __forceinline__ void add_small(const strip_of<From>& x, uint2 codes, double& signal) {
+  /// Counts of a strip; its least magnitudes as `lowest` has them.
+  __device__ __forceinline__ std::uint32_t add_small(const strip_of<From>& x, uint2 codes) {
     std::uint32_t others = 0;  // that are not zero; in halves
     strip_counts of_strip;
 #pragma unroll
@@ -226,14 +259,7 @@ struct strip_counts {
     const std::uint32_t a = (codes.x & 0x7F7F7F7Fu) + 0x7F7F7F7Fu;  // bit 7: not zero
     const std::uint32_t b = (codes.y & 0x7F7F7F7Fu) + 0x7F7F7F7Fu;
     zero_codes += static_cast<unsigned>(__popc(~a & 0x80808080u) + __popc(~b & 0x80808080u));
-    if constexpr (From == format_id::bf16) {
-      lowest = __vminu2(lowest, of_strip.lowest);
-      constexpr auto exact = numerics::exact_squares(From);
-      const std::uint32_t least = min(of_strip.lowest & 0xFFFFu, of_strip.lowest >> 16) + 1;
-      if (least < exact.least || most >= exact.most) signal = rare_signal_of<From>(x);
-    } else {
-      lowest = is_half<From> ? __vminu2(lowest, of_strip.lowest) : min(lowest, of_strip.lowest);
-    }
+    return of_strip.lowest;
   }
 };
 

@@ -1,6 +1,5 @@
-// Quantization in one pass over the matrix, with statistics: as block_tiles.cu by the FP8
-// conversion, and each block joins the leaves of the sum trees of contract §6 up to the width of
-// its patches.
+// Quantization in one pass over the matrix, with statistics: by the FP8 conversion, and the leaves
+// of the sum trees of contract §6 joined up to the width of a few patches.
 #include <algorithm>
 #include <bit>
 #include <cstddef>
@@ -8,49 +7,15 @@
 
 #include "backends/cuda/error.hpp"
 #include "backends/cuda/native/block_tiles.cuh"
-#include "backends/cuda/native/counted_patch.cuh"
-#include "backends/cuda/native/counted_strip.cuh"
+#include "backends/cuda/native/counted_codes.cuh"
+#include "backends/cuda/native/counted_memory.cuh"
 
 namespace samebits::cuda {
 namespace {
 
-/// Blocks that a multiprocessor holds; each takes patch after patch. Three have 80 registers a
-/// thread and most of the L1 cache, and were slower.
-constexpr int resident_counted = 2;
-
-/// Codes from here on have the exponent of the largest finite numbers, or more: in a block that has
-/// one, what a code stands for might be Inf, and all goes by the definition.
+/// Blocks that a multiprocessor holds; each of their warps takes patch after patch.
 template <format_id From>
-inline constexpr std::uint32_t top_binade = inf_magnitude<From> -
-                                            (1u << spec_of(From).mantissa_bits);
-
-/// Codes, counts and node of a strip by the definition; `reciprocal` is the stored scale.
-template <format_id From, format_id To>
-__device__ __noinline__ void defined_strip_counted(const patch_task& t, const tile_factor& factor,
-                                                   std::uint64_t row, std::uint32_t col,
-                                                   element_counts& counts, uint2& codes,
-                                                   sum_node& node) {
-  sum_node nodes[strip];
-  std::uint64_t packed_codes = 0;
-#pragma unroll 1
-  for (int i = 0; i < strip; ++i) {
-    const std::uint32_t x =
-        numerics::decode<std::uint32_t>(spec_of(From), load_element<From>(t, row, col + i));
-    const std::uint32_t y = numerics::scaled<hardware>(t.scale.math, {0, factor.factor}, x);
-    const auto cast = numerics::encode<std::uint32_t>(spec_of(To), t.cast, y, 0);
-    const std::uint32_t restored =
-        numerics::rescaled<hardware>(spec_of(To), cast.code, factor.reciprocal);
-    count({x, y, cast.code, restored, cast.overflow}, counts);
-    nodes[i] = leaf_of(x, restored);
-    packed_codes |= std::uint64_t{cast.code} << (8 * i);
-  }
-  for (int n = strip; n > 1; n /= 2) {
-    for (int i = 0; i < n / 2; ++i) nodes[i] = joined(nodes[2 * i], nodes[2 * i + 1]);
-  }
-  node = nodes[0];
-  codes =
-      make_uint2(static_cast<unsigned>(packed_codes), static_cast<unsigned>(packed_codes >> 32));
-}
+inline constexpr int resident_counted = is_half<From> ? 2 : 1;
 
 /// The counts of a warp, for each of its lanes.
 [[maybe_unused]] __device__ __forceinline__ element_counts of_warp(const element_counts& c) {
@@ -66,253 +31,276 @@ __device__ __noinline__ void defined_strip_counted(const patch_task& t, const ti
           __reduce_min_sync(0xFFFFFFFFu, c.min_nonzero)};
 }
 
-/// The same of a block with elements that go by the definition: of counted_code().
-template <format_id From, shape Shape>
-__device__ __noinline__ void join_counted_maxima(const patch_task& t, unsigned row_block,
-                                                 unsigned col_block, std::uint32_t* tiles) {
-  const place at(t, row_block, col_block);
-  strip_of<From> x[rows_a_thread];
-  load_strips<From, access::strips>(t, at.row, at.col, at.count, x);
-  join_maxima<From, Shape>(t, at, row_maxima<From, rows_a_thread>(x, t, at.row, at.col), tiles);
-}
-
-/// Codes, nodes and counts of such a patch.
-template <format_id From, format_id To>
-__device__ __noinline__ void defined_strips(const counted_launch& c, unsigned row_block,
-                                            unsigned col_block, const counted_factor* factors,
-                                            strip_stage<From>& stage, element_counts& counts) {
-  const patch_task& t = c.t;
-  const place at(t, row_block, col_block);
-  code_rows<access::strips> rows(t, at);
-#pragma unroll 1
-  for (int i = 0; i < rows_a_thread; ++i) {
-    uint2 codes{};
-    sum_node node;
-    if (i < at.count) {
-      const counted_factor& f = factors[i * c.row_step];
-      defined_strip_counted<From, To>(t, {f.factor, f.stored}, at.row + i, at.col, counts, codes,
-                                      node);
-    }
-    rows.store(codes);
-    stage.set_node(i, node);
-  }
-}
-
-/// The scales of a block's tiles, and what its threads need of them.
-template <format_id From, format_id To, int Lanes>
-__device__ __forceinline__ void find_factors(const counted_launch& c, const patch_place<Lanes>& at,
-                                             bool plain, std::uint32_t* maxima,
-                                             counted_factor* factors) {
-  const patch_task& t = c.t;
-  const int across_log2 = at.log2(t) + 3 - t.tile_cols;  // of the tiles side by side
-  for (unsigned i = threadIdx.x; i < c.tiles; i += block_threads) {
-    const std::uint64_t tile_row = (at.first_row(t) >> t.tile_rows) + (i >> across_log2);
-    const std::uint32_t tile_col = (at.col_block << across_log2) + (i & ((1u << across_log2) - 1));
-    const tile_maximum amax{maxima[i], !plain, plain};
-    maxima[i] = 0;
-    if (tile_row << t.tile_rows >= t.rows) continue;
-    const tile_scale s =
-        scale_of_tile<From, To, product_cast<To>>(t, amax, tile_row, tile_col).scale;
-    std::uint32_t small = numerics::largest_vanishing(From, spec_of(To), s.stored);
-    if constexpr (is_half<From>) {
-      small = max(small, numerics::exact_squares(From).least - 1) * 0x10001u;
-    }
-    factors[i] = {s.factor, s.stored, small, 0};
-    store_scale(t, s, tile_row, tile_col);
-  }
-}
-
-/// Codes, nodes and counts of a thread's finite strips.
-template <format_id From, format_id To, int Lanes>
-__device__ __forceinline__ void coded_strips(const counted_launch& c, const patch_place<Lanes>& at,
-                                             strip_stage<From>& stage,
-                                             const counted_factor* factors, std::uint32_t most,
-                                             strip_counts<From>& counts) {
-  const patch_task& t = c.t;
-  const int inside = at.count(t);
-  const int stored = t.codes == nullptr ? 0 : inside;
-  std::byte* to = t.codes + at.row(t) * t.codes_row_bytes + at.col(t);
-  counts.most = max(counts.most, most);
-  // Squares of large numbers need a closer look as well.
-  const std::uint32_t all =
-      From == format_id::bf16 && most >= numerics::exact_squares(From).most ? 0x7FFF7FFFu : 0;
-  constexpr int together = 4;  // that have one test in common
-#pragma unroll
-  for (int i = 0; i < rows_a_thread; i += together) {
-    strip_of<From> x[together];
-    uint2 codes[together];
-    sum_node nodes[together];
-    std::uint32_t small = all;
-#pragma unroll
-    for (int k = 0; k < together; ++k, to += t.codes_row_bytes) {
-      const counted_factor factor = factors[(i + k) * c.row_step];
-      x[k] = stage.load(i + k);
-      nodes[k] = coded<From, To>(x[k], factor, codes[k]);
-      if (i + k < stored) *reinterpret_cast<uint2*>(to) = codes[k];
-      small = max(small, factor.small);
-    }
-    counts.add(x, codes, small, inside - i, nodes);
-#pragma unroll
-    for (int k = 0; k < together; ++k) stage.set_node(i + k, nodes[k]);
-  }
-}
-
-/// Patch after patch: while the strips of one are rounded the next is on its way from memory, and
-/// while nodes are joined the next one's scales are found.
-template <format_id From, format_id To, shape Shape, int Lanes>
-__global__ void __launch_bounds__(block_threads, resident_counted)
+/// Patch after patch: while one is rounded the next is on its way from memory.
+template <format_id From, format_id To, shape Shape, int Tile, int Lanes>
+__global__ void __launch_bounds__(block_threads, resident_counted<From>)
     counted_tiles_kernel(const __grid_constant__ counted_launch c) {
 #if __CUDA_ARCH__ >= 890
   const patch_task& t = c.t;
   if (t.skip != nullptr && *t.skip != 0) return;
-  using lanes = patch_lanes<Lanes>;
-  extern __shared__ uint4 shared[];
-  auto& memory = *reinterpret_cast<counted_memory<From>*>(shared);
-  constexpr bool ahead = counted_memory<From>::stages == 2;
-  auto* const factors = reinterpret_cast<counted_factor*>(&memory + 1);
-  auto* const maxima = reinterpret_cast<std::uint32_t*>(factors + c.tiles);
-  for (unsigned i = threadIdx.x; i < c.tiles; i += block_threads) maxima[i] = 0;
-  const unsigned first_tile =
-      ((lanes::line(t) * rows_a_thread >> t.tile_rows) << (lanes::log2(t) + 3 - t.tile_cols)) +
-      (lanes::lane(t) * strip >> t.tile_cols);
+  using tiles = lane_tiles<Tile>;
+  using stage_type = patch_stage<From>;
+  extern __shared__ __align__(1024) std::byte shared[];
+  auto& memory = *reinterpret_cast<counted_memory<From, Shape>*>(shared);
+  if (blockIdx.x == 0 && threadIdx.x == 0) *c.parts.arrived = 0;
+  const unsigned warp = threadIdx.x / 32;
+  using block_type = block_maxima<From, Tile, tiles::most>;
+  if (Shape == shape::squares && warp == 0) {
+    for (auto& of_patch : memory.maxima) block_type{of_patch}.clear();
+    if (threadIdx.x == 0) memory.posted.init(warps_of_block);
+  }
+  if constexpr (scale_table<From>::exists) memory.scales.fill(spec_of(To), t.scale);
+  __syncthreads();
+  auto table = static_cast<unsigned>(__cvta_generic_to_shared(&memory.scales));
+  asm volatile("" : "+r"(table));
+
+  using place = warp_place<Shape, Lanes>;
+  using walk_type = group_walk<Shape, Lanes>;
+  constexpr unsigned apart = sizeof memory.patch[0];
+  static_assert(counted_memory<From, Shape>::stages == 2);
+  stage_type stage(memory.patch[0][warp]);
+  unsigned to_other = apart;  // from the stage to the other one
   strip_counts<From> of_thread;
   element_counts counts;
-  unsigned stage = 0;
-  std::uint32_t most = 0;
+  const std::uint32_t width = lane_cols << place::lanes(c);
+  const unsigned all_rows = halves * place::lines(c);
 
-  // The maxima of the patch in a stage; whether it goes by the definition.
-  const auto find_maxima = [&](unsigned in_stage) {
-    strip_of<From> x[rows_a_thread];
-#pragma unroll
-    for (int i = 0; i < rows_a_thread; ++i) x[i] = memory.stage[in_stage].load(i);
-    const row_maxima<From, rows_a_thread> mine(x);
-    const std::uint32_t of_patch = mine.of_all();
-    join_finite_maxima<From, Shape>(c, mine, of_patch, maxima + first_tile);
-    return of_patch;
+  // What is to be fetched next, from where on, and how many of its group are left.
+  walk_type ahead(c);
+  const std::byte* source = nullptr;
+  unsigned rows_ahead = 0, left_ahead = 0;
+  const auto start_fetches = [&] {
+    if (ahead.ends(c)) return;
+    const place at = ahead.place(c, 0);
+    source = stage_type::source(c, at);
+    rows_ahead = at.inside(c);
+    left_ahead = c.group_patches;
   };
-  // Its factors, once all maxima are there.
-  const auto find_scales = [&](const patch_place<Lanes>& at, bool plain) {
-    if (!plain) {
-      for (unsigned i = threadIdx.x; i < c.tiles; i += block_threads) maxima[i] = 0;
-      __syncthreads();
-      join_counted_maxima<From, Shape>(t, at.row_block, at.col_block, maxima);
-      __syncthreads();
+  const auto fetch_next = [&](const stage_type& to) {
+    if (left_ahead != 0) {
+      to.template fetch<Shape, Lanes>(c, source, rows_ahead);
+      source += width * stage_type::element_bytes;
+      if (--left_ahead == 0) {
+        ahead.advance(c);
+        start_fetches();
+      }
     }
-    find_factors<From, To>(c, at, plain, maxima, factors);
+    stage_type::commit();
   };
 
-  patch_walk<Lanes> walk(c);  // what is to be fetched
-  unsigned finished = 0;      // patches of the group
-  patch_place<Lanes> here = walk.place(c), next = here;
-  memory.stage[0].fetch(t, here);
-  strip_stage<From>::wait();
-  __syncthreads();
-  most = find_maxima(0);
-  bool plain = !__syncthreads_or(most >= top_binade<From>);
-  find_scales(here, plain);
-  walk.advance(c);
-  bool more = !walk.ends(c);
-  if (more) next = walk.place(c);
-  if (ahead && more) memory.stage[1].fetch(t, next);
-  __syncthreads();
+  // What is rounded: its patch of the group, and where its codes and scales go.
+  walk_type walk(c);
+  unsigned left = 0;  // patches of the group
+  const auto here = [&] { return walk.place(c, c.group_patches - left); };
+  std::byte *codes_to = nullptr, *scale_to = nullptr;
+  bool whole = false, stores = false;
+  auto ring = static_cast<unsigned>(
+      __cvta_generic_to_shared(&memory.nodes[warp].of_patch[0][threadIdx.x % 32]));
+  const auto start_group = [&] {
+    const place at = walk.place(c, 0);
+    left = c.group_patches;
+    codes_to = stage_type::target(c, at);
+    whole = c.wide_codes && at.inside(c) == all_rows;
+    if constexpr (Tile != 0) {
+      const std::uint64_t row = at.row(c, Shape == shape::rows && threadIdx.x % 2 != 0 ? 1 : 0);
+      stores = c.plain_scales && stores_scale<Shape, Tile>() && row < t.rows;
+      scale_to = t.scales + (row >> t.tile_rows) * t.scales_row_bytes +
+                 (at.col(c) >> t.tile_cols) * t.scales_col_bytes;
+    }
+  };
+
+  // The patch whose factors are known; `found` its thread's largest magnitude.
+  std::uint32_t most = 0, found = 0;
+  bool plain = true;
+  lane_maxima<From, tiles::most> maxima;
+  unsigned posts = 0;  // modulo 6: the buffer, and the barrier's turn
+  const auto find_maxima = [&](const stage_type& in) {
+    maxima = maxima_of_lane<From, Tile>(c, in);
+    found = maxima.of_all();
+    if constexpr (Shape == shape::squares) {
+      // All have taken what they need of the patch before the last.
+      if (warp == 0) block_type{memory.maxima[(posts + 1) % 3]}.clear();
+      block_type{memory.maxima[posts % 3]}.post(c, maxima);
+      __syncwarp();
+      if (threadIdx.x % 32 == 0) memory.posted.arrive();
+    }
+  };
+  const auto find_factors = [&](const place& at) {
+    most = found;
+    const block_type of_block{memory.maxima[posts % 3]};
+    if constexpr (Shape == shape::rows) {
+      maxima.join_lanes(0, tiles::lanes(c));
+      if (!tiles::two(c)) maxima.share();
+    } else {
+      memory.posted.wait(posts & 1);
+      posts = posts == 5 ? 0 : posts + 1;
+      maxima = of_block.take(c);
+    }
+    plain = true;
+    if constexpr (scale_table<From>::exists) {
+      // All warps of a block go by the definition, or none.
+      bool usual = Shape == shape::rows || Tile != 0 || of_block.of_all() < top_binade<From>;
+#pragma unroll
+      for (const auto& of_tile : maxima.w) usual = usual && both_within(of_tile[0], c.usual);
+      if (__all_sync(0xFFFFFFFFu, usual)) {
+        return factors_by<From, To, Shape, Tile, Lanes>(
+            c, at, maxima, {scale_to, stores}, [&](std::uint32_t code) {
+              return scale_table<From>::scale(table,
+                                              numerics::decode<std::uint32_t>(spec_of(From), code));
+            });
+      }
+    }
+    if constexpr (Shape == shape::rows) {
+      plain = !__any_sync(0xFFFFFFFFu, reaches<From>(most, top_binade<From>));
+      if (!plain) {
+        maxima = counted_maxima_of_lane<From, Shape, Tile, Lanes>(c, at);
+        maxima.join_lanes(0, tiles::lanes(c));
+        if (!tiles::two(c)) maxima.share();
+      }
+    } else {
+      plain = !__any_sync(0xFFFFFFFFu, of_block.of_all() >= top_binade<From>);
+      if (!plain) {
+        __syncthreads();
+        if (warp == 0) of_block.clear();
+        __syncthreads();
+        of_block.post(c, counted_maxima_of_lane<From, Shape, Tile, Lanes>(c, at));
+        __syncthreads();
+        maxima = of_block.take(c);
+      }
+    }
+    return any_factors<From, To, Shape, Tile, Lanes>(c, at, maxima, plain, {scale_to, stores});
+  };
+
+  if (!walk.ends(c)) {
+    start_fetches();
+    fetch_next(stage);
+    bool more = left_ahead != 0;
+    stage.move(to_other);
+    fetch_next(stage);
+    stage.move(-to_other);
+    start_group();
+    stage_type::template wait<1>();
+    find_maxima(stage);
+    auto factors = find_factors(here());
 #pragma unroll 1
-  while (true) {
-    strip_stage<From>& strips = memory.stage[stage];
-    if (plain) {
-      coded_strips<From, To>(c, here, strips, factors + first_tile, most, of_thread);
-    } else {
-      defined_strips<From, To>(c, here.row_block, here.col_block, factors + first_tile, strips,
-                               counts);
-    }
-    if (ahead && more) {
-      strip_stage<From>::wait();
-      most = find_maxima(stage ^ 1);
-      plain = !__syncthreads_or(most >= top_binade<From>);
-      find_scales(next, plain);
-    } else {
-      __syncthreads();
-    }
-    // Nodes of a group's patches are joined as in binary counting.
-    double node = strips.template join_row<Lanes>(t);
-    bool whole = true;
-#pragma unroll
-    for (int level = 0; level < (Shape == shape::rows ? 0 : most_grouped); ++level) {
-      if (!whole || level >= c.grouped) continue;
-      if ((finished >> level & 1) != 0) {
-        node = __dadd_rn(memory.waiting[level][threadIdx.x], node);
+    while (true) {
+      const auto maxima_of_next = [&] {
+        if (Shape == shape::squares && more) {
+          stage_type::template wait<0>();
+          stage_type next = stage;
+          next.move(to_other);
+          find_maxima(next);
+        }
+      };
+      if (plain) {
+        coded_strips<From, To, Shape, Tile, Lanes>(c, here(), whole, factors, stage, most,
+                                                   of_thread, maxima_of_next);
       } else {
-        memory.waiting[level][threadIdx.x] = node;
-        whole = false;
+        maxima_of_next();
+        defined_strips<From, To, Shape, Tile, Lanes>(c, here(), factors, stage, counts);
       }
-    }
-    const int share = lanes::log2(t) - 3;  // log2 of the threads of a row
-    const std::uint64_t row = here.first_row(t) + (threadIdx.x >> share);
-    if (whole && (threadIdx.x & ((1u << share) - 1)) < 2 && row < t.rows) {
-      sum_node& to =
-          c.parts.nodes[row * (t.col_blocks >> c.grouped) + (here.col_block >> c.grouped)];
-      *(threadIdx.x % 2 == 0 ? &to.signal : &to.noise) = node;
-    }
-    if (!more) break;
-    __syncthreads();
-    finished = (finished + 1) & ((1u << c.grouped) - 1);
-    here = next;
-    walk.advance(c);
-    more = !walk.ends(c);
-    if (!ahead) {
-      memory.stage[0].fetch(t, here);
-      strip_stage<From>::wait();
-      most = find_maxima(0);
-      plain = !__syncthreads_or(most >= top_binade<From>);
-      find_scales(here, plain);
-      if (more) next = walk.place(c);
-      __syncthreads();
-    } else {
-      if (more) {
-        next = walk.place(c);
-        strips.fetch(t, next);
+      __syncwarp();
+      if (whole) {
+        stage.template store<Shape, Lanes>(c, codes_to);
+      } else if (t.codes != nullptr) {
+        stage_type::template store_any<Shape, Lanes>(c, here(), stage.codes);
       }
-      stage ^= 1;
+      asm volatile("st.shared.f64 [%0], %1;" ::"r"(ring), "d"(stage.joined_lanes()));
+      __syncwarp();
+      const bool last = !more;
+      more = left_ahead != 0;
+      fetch_next(stage);
+      codes_to += width;
+      scale_to += c.scale_step;
+      ring += sizeof memory.nodes[warp].of_patch[0];
+      if (--left == 0) {
+        const int across = place::lanes(c) - least_lanes;
+        const double node = memory.nodes[warp].joined(across, c.grouped);
+        __syncwarp();
+        // Of half lane / 2 % 2, noise in odd lanes.
+        const std::uint64_t row = walk.place(c, 0).row(c, static_cast<int>(threadIdx.x >> 1 & 1));
+        if ((threadIdx.x % 32 >> 2 & ((1u << across) - 1)) == 0 && row < t.rows) {
+          sum_node& to = c.parts.nodes[row * c.across + walk.group];
+          *(threadIdx.x % 2 == 0 ? &to.signal : &to.noise) = node;
+        }
+        if (last) break;
+        walk.advance(c);
+        start_group();
+        ring -= left * sizeof memory.nodes[warp].of_patch[0];
+      }
+      stage.move(to_other);
+      to_other = -to_other;
+      if constexpr (Shape == shape::rows) {
+        stage_type::template wait<1>();
+        find_maxima(stage);
+      }
+      factors = find_factors(here());
     }
   }
   counts.join(of_thread.counts());
   counts = of_warp(counts);
-  if (threadIdx.x % 32 == 0) memory.of_warps[threadIdx.x / 32] = counts;
+  if (threadIdx.x % 32 == 0) memory.of_warps[warp] = counts;
   __syncthreads();
   if (threadIdx.x == 0) {
-    for (int w = 1; w < block_threads / 32; ++w) counts.join(memory.of_warps[w]);
+    for (unsigned w = 1; w < warps_of_block; ++w) counts.join(memory.of_warps[w]);
     c.parts.counts[blockIdx.x] = counts;
   }
 #endif
 }
 
-template <format_id From, format_id To, shape Shape, int Lanes>
+/// Patches of a launch below each other: of warps for rows, of blocks for squares.
+std::uint64_t patch_rows(const patch_task& t) {
+  const std::uint64_t rows = t.tile_rows == 0 ? 64u >> (t.lanes - 2) : 128;
+  return (t.rows + rows - 1) / rows;
+}
+
+template <format_id From, format_id To, shape Shape, int Tile, int Lanes>
 void launch_lanes(const patch_task& t, const statistics_parts& parts, cudaStream_t stream) {
-  const auto kernel = counted_tiles_kernel<From, To, Shape, Lanes>;
+  const auto kernel = counted_tiles_kernel<From, To, Shape, Tile, Lanes>;
   const int grouped = counted_group(t);
   const unsigned across = t.col_blocks >> grouped;
   const auto blocks = static_cast<unsigned>(parts.count_count);
+  const unsigned walkers = blocks * (Shape == shape::rows ? warps_of_block : 1);
+  const bool wide_codes = t.codes != nullptr &&
+                          reinterpret_cast<std::uintptr_t>(t.codes) % 16 == 0 &&
+                          t.codes_row_bytes % 16 == 0;
+  numerics::magnitude_range usual{};
+  if constexpr (is_half<From>) {
+    usual = numerics::codes_within(From, numerics::plain_amaxes(t.scale));
+    usual.most = std::min(usual.most, top_binade<From>);
+  }
   const counted_launch c{t,
                          parts,
-                         static_cast<unsigned>(block_elements) >> (t.tile_rows + t.tile_cols),
-                         Shape == shape::rows ? (1u << t.lanes) * strip >> t.tile_cols : 0,
-                         static_cast<unsigned>(block_count(t) / t.col_blocks),
+                         t.lanes - 2,
+                         static_cast<unsigned>(patch_rows(t)),
                          across,
-                         blocks / across,
-                         blocks % across,
-                         grouped};
-  const std::size_t shared =
-      sizeof(counted_memory<From>) + c.tiles * (sizeof(counted_factor) + sizeof(std::uint32_t));
+                         walkers / across,
+                         walkers % across,
+                         grouped,
+                         1u << grouped,
+                         usual,
+                         wide_codes,
+                         !t.byte_scales && t.scales != nullptr && t.scales_transposed == nullptr,
+                         (std::uint64_t{strip} << t.lanes >> t.tile_cols) * t.scales_col_bytes};
+  constexpr std::size_t memory = sizeof(counted_memory<From, Shape>);
   check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                             static_cast<int>(shared)),
+                             static_cast<int>(memory)),
         "quantize: shared memory");
-  kernel<<<blocks, block_threads, shared, stream>>>(c);
+  kernel<<<blocks, block_threads, memory, stream>>>(c);
 }
 
 template <format_id From, format_id To>
 void launch(const patch_task& t, const statistics_parts& parts, cudaStream_t stream) {
-  if (t.tile_rows != 0) return launch_lanes<From, To, shape::squares, 4>(t, parts, stream);
-  if (t.lanes == 8) return launch_lanes<From, To, shape::rows, 8>(t, parts, stream);
-  launch_lanes<From, To, shape::rows, 0>(t, parts, stream);
+  if (t.tile_rows == 0) {
+    if (is_half<From> && t.tile_cols == 7 && t.lanes == 7) {
+      return launch_lanes<From, To, shape::rows, 7, 5>(t, parts, stream);
+    }
+    return launch_lanes<From, To, shape::rows, 0, 0>(t, parts, stream);
+  }
+  if (is_half<From> && t.tile_cols == 7) {
+    return launch_lanes<From, To, shape::squares, 7, 2>(t, parts, stream);
+  }
+  launch_lanes<From, To, shape::squares, 0, 2>(t, parts, stream);
 }
 
 template <format_id From>
@@ -328,13 +316,15 @@ void launch_to(const patch_task& t, format_id to, const statistics_parts& parts,
 }  // namespace
 
 int counted_group(const patch_task& t) {
-  // Patches of squares are narrow: nodes of each would be an eighth of what is written.
-  return t.tile_rows == 0 ? 0 : std::min(most_grouped, std::countr_zero(t.col_blocks));
+  return std::min(t.tile_rows == 0 ? most_grouped<shape::rows> : most_grouped<shape::squares>,
+                  std::countr_zero(t.col_blocks));
 }
 
 std::uint64_t most_counted_blocks(const patch_task& t) {
   constexpr std::uint64_t most = 1024;
-  return std::min(block_count(t) >> counted_group(t), most);
+  const std::uint64_t groups = patch_rows(t) * (t.col_blocks >> counted_group(t));
+  const std::uint64_t walkers = t.tile_rows == 0 ? warps_of_block : 1;
+  return std::min((groups + walkers - 1) / walkers, most);
 }
 
 std::uint64_t counted_blocks(const patch_task& t) {
@@ -342,8 +332,7 @@ std::uint64_t counted_blocks(const patch_task& t) {
   check(cudaGetDevice(&device), "quantize: device");
   check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device),
         "quantize: device");
-  return std::min(static_cast<std::uint64_t>(processors * resident_counted),
-                  most_counted_blocks(t));
+  return std::min(static_cast<std::uint64_t>(processors) * 2, most_counted_blocks(t));
 }
 
 void launch_counted_tiles(const patch_task& t, format_id from, format_id to,
