@@ -124,9 +124,13 @@ __device__ __forceinline__ auto maxima_of_lane(const counted_launch& c,
       }
     }
     if (!lane_tiles<Tile>::two(c)) {
-      word[half][0] = word[half][1] = is_half<From>
-                                          ? larger_magnitudes<From>(word[half][0], word[half][1])
-                                          : max(word[half][0], word[half][1]);
+      std::uint32_t both;
+      if constexpr (is_half<From>) {
+        both = larger_magnitudes<From>(word[half][0], word[half][1]);
+      } else {
+        both = max(word[half][0], word[half][1]);
+      }
+      word[half][0] = word[half][1] = both;
     }
   }
 #pragma unroll

@@ -291,16 +291,21 @@ void launch_lanes(const patch_task& t, const statistics_parts& parts, cudaStream
 
 template <format_id From, format_id To>
 void launch(const patch_task& t, const statistics_parts& parts, cudaStream_t stream) {
-  if (t.tile_rows == 0) {
-    if (is_half<From> && t.tile_cols == 7 && t.lanes == 7) {
+  const bool rows = t.tile_rows == 0;
+  // Tiles of 128 columns have kernels of their own.
+  if constexpr (is_half<From>) {
+    if (t.tile_cols == 7 && !rows) {
+      return launch_lanes<From, To, shape::squares, 7, 2>(t, parts, stream);
+    }
+    if (t.tile_cols == 7 && t.lanes == 7) {
       return launch_lanes<From, To, shape::rows, 7, 5>(t, parts, stream);
     }
-    return launch_lanes<From, To, shape::rows, 0, 0>(t, parts, stream);
   }
-  if (is_half<From> && t.tile_cols == 7) {
-    return launch_lanes<From, To, shape::squares, 7, 2>(t, parts, stream);
+  if (rows) {
+    launch_lanes<From, To, shape::rows, 0, 0>(t, parts, stream);
+  } else {
+    launch_lanes<From, To, shape::squares, 0, 2>(t, parts, stream);
   }
-  launch_lanes<From, To, shape::squares, 0, 2>(t, parts, stream);
 }
 
 template <format_id From>
