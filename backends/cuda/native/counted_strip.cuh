@@ -113,7 +113,7 @@ class exact_sum {
   }
 
  private:
-  static constexpr int converted = 4;  ///< of a strip
+  static constexpr int converted = 6;  ///< of a strip
   double squares_[2] = {0, 0}, wide_ = 0;
 };
 
