@@ -151,6 +151,7 @@ TEST_P(QuantizeCounted, OfManyPatchesOfABlock) {
 TEST_P(QuantizeCounted, OfTwoPatchesOfABlock) {
   compare(525, 16384, {{1, 128}, {128, 128}}, 1);
   compare(37, 384, {{1, 128}, {16, 16}});
+  compare(260, 2048, {{1, 16}, {32, 32}}, 1);
 }
 
 INSTANTIATE_TEST_SUITE_P(Sources, QuantizeCounted,

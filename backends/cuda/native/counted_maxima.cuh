@@ -173,6 +173,8 @@ __device__ __noinline__ auto counted_maxima_of_lane(const counted_launch& c,
 /// takes those of its tiles once all have.
 template <format_id From, int Tile, int Most>
 struct block_maxima {
+  /// Threads of a warp that arrive at the barrier: all that read or write here.
+  static constexpr unsigned speakers = Tile == 7 ? 1 : 32;
   std::uint32_t* tiles;
 
   __device__ __forceinline__ void post(const counted_launch& c,
@@ -190,7 +192,14 @@ struct block_maxima {
     lane_maxima<From, Most> most{};
 #pragma unroll
     for (int i = 0; i < Most; ++i) {
-      const std::uint32_t code = Tile == 7 ? *tiles : *tile(c, i);
+      std::uint32_t code = 0;
+      if constexpr (Tile == 7) {
+        // By the lane that speaks for the warp at the barrier.
+        if (threadIdx.x % 32 == 0) code = *tiles;
+        code = __shfl_sync(0xFFFFFFFFu, code, 0);
+      } else {
+        code = *tile(c, i);
+      }
       most.set(0, i, code);
       most.set(1, i, code);
     }
@@ -198,7 +207,7 @@ struct block_maxima {
   }
   /// The largest of all.
   __device__ __forceinline__ std::uint32_t of_all() const {
-    if (Tile == 7) return *tiles;
+    if constexpr (Tile == 7) return __shfl_sync(0xFFFFFFFFu, threadIdx.x % 32 == 0 ? *tiles : 0, 0);
     return max(tiles[threadIdx.x % 32], tiles[threadIdx.x % 32 + 32]);
   }
   /// By the threads of a warp.

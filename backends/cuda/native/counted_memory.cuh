@@ -71,11 +71,10 @@ struct scale_table {
 struct split_barrier {
   std::uint64_t state;
 
-  /// By one thread, before all others come; `warps` arrive.
-  __device__ __forceinline__ void init(unsigned warps) {
-    asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(address()), "r"(warps) : "memory");
+  /// By one thread, before all others come; so many arrive.
+  __device__ __forceinline__ void init(unsigned count) {
+    asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(address()), "r"(count) : "memory");
   }
-  /// By one lane of each warp.
   __device__ __forceinline__ void arrive() {
     asm volatile(
         "{\n\t.reg .b64 unused;\n\tmbarrier.arrive.shared.b64 unused, [%0];\n\t}" ::"r"(address())

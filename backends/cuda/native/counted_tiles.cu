@@ -47,7 +47,7 @@ __global__ void __launch_bounds__(block_threads, resident_counted<From>)
   using block_type = block_maxima<From, Tile, tiles::most>;
   if (Shape == shape::squares && warp == 0) {
     for (auto& of_patch : memory.maxima) block_type{of_patch}.clear();
-    if (threadIdx.x == 0) memory.posted.init(warps_of_block);
+    if (threadIdx.x == 0) memory.posted.init(warps_of_block * block_type::speakers);
   }
   if constexpr (scale_table<From>::exists) memory.scales.fill(spec_of(To), t.scale);
   __syncthreads();
@@ -122,7 +122,7 @@ __global__ void __launch_bounds__(block_threads, resident_counted<From>)
       if (warp == 0) block_type{memory.maxima[(posts + 1) % 3]}.clear();
       block_type{memory.maxima[posts % 3]}.post(c, maxima);
       __syncwarp();
-      if (threadIdx.x % 32 == 0) memory.posted.arrive();
+      if (threadIdx.x % 32 < block_type::speakers) memory.posted.arrive();
     }
   };
   const auto find_factors = [&](const place& at) {
