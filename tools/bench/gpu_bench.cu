@@ -74,11 +74,12 @@ void add(std::vector<work>& list, const buffers& b, std::string_view backend, fo
 
 enum class wanted { codes, transposed, both, statistics };
 
-/// bf16 to e4m3 in tiles: a matrix of rows of `width`, or where that is 0 as square as the elements
+/// To e4m3 in tiles: a matrix of rows of `width`, or where that is 0 as square as the elements
 /// allow.
 void add_quantize(std::vector<work>& list, const buffers& b, const void* data, tile_shape tile,
                   const std::string& what, quantize_options options, wanted outputs = wanted::codes,
-                  std::int64_t width = 0, format_id scales = format_id::fp32) {
+                  std::int64_t width = 0, format_id scales = format_id::fp32,
+                  format_id from = format_id::bf16) {
   std::int64_t rows = 1;
   while (rows * rows < b.count) rows *= 2;
   if (width != 0) rows = b.count / width;
@@ -88,7 +89,7 @@ void add_quantize(std::vector<work>& list, const buffers& b, const void* data, t
   const auto view = [](void* p, format_id f, std::int64_t r, std::int64_t c) {
     return matrix_view{p, f, r, c, c, 1, memory_space::device};
   };
-  const const_matrix_view in = view(const_cast<void*>(data), format_id::bf16, rows, cols);
+  const const_matrix_view in = view(const_cast<void*>(data), from, rows, cols);
   quantize_outputs o{.scales = view(b.scales, scales, grid.rows, grid.cols)};
   if (outputs != wanted::transposed) o.codes = view(b.out, format_id::e4m3, rows, cols);
   if (outputs == wanted::statistics) o.statistics = b.statistics;
@@ -100,9 +101,10 @@ void add_quantize(std::vector<work>& list, const buffers& b, const void* data, t
     check(cudaMalloc(&workspace, needed), "memory");
     options.workspace = {static_cast<std::byte*>(workspace), needed};
   }
-  const double bytes = static_cast<double>(b.count) * (outputs == wanted::both ? 4 : 3) +
+  const int codes = outputs == wanted::both ? 2 : 1;
+  const double bytes = static_cast<double>(b.count) * (storage_bytes(from) + codes) +
                        storage_bytes(scales) * static_cast<double>(grid.rows * grid.cols);
-  list.push_back({"quantize bf16 to e4m3, " + what,
+  list.push_back({"quantize " + std::string(name(from)) + " to e4m3, " + what,
                   bytes,
                   [=](cudaStream_t stream) { quantize(in, o, options, on_stream(stream)); },
                   {}});
@@ -128,6 +130,10 @@ void add_quantizations(std::vector<work>& list, const buffers& b) {
   normal({128, 128}, "128x128 te, and transposed", {}, wanted::both);
   normal({1, 128}, "1x128 te, with statistics", {}, wanted::statistics);
   normal({128, 128}, "128x128 te, with statistics", {}, wanted::statistics);
+  normal({1, 32}, "1x32 te, with statistics", {}, wanted::statistics);
+  normal({32, 32}, "32x32 te, with statistics", {}, wanted::statistics);
+  add_quantize(list, b, b.in, {1, 128}, "1x128 te, wide values, with statistics", {},
+               wanted::statistics, 0, format_id::fp32, format_id::fp32);
   normal({0, 0}, "per tensor te");
   for (const auto& [tile, what] : {std::pair<tile_shape, const char*>{{1, 32}, "1x32"},
                                    {{32, 1}, "32x1"},
