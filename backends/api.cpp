@@ -3,7 +3,9 @@
 #include <string>
 
 #include "backends/backend.hpp"
+#include "backends/device_scope.hpp"
 #include "backends/pieces.hpp"
+#include "backends/self_test.hpp"
 #include "backends/view_checks.hpp"
 #include "samebits/convert.hpp"
 #include "samebits/error.hpp"
@@ -24,6 +26,18 @@ const backend& converting_backend(const executor& where, const convert_call& cal
   return chosen;
 }
 
+namespace {
+
+void enqueue(const convert_call& call, const executor& where) {
+  const device_scope on(memory_space::device, {{call.in.data, "in"}, {call.out.data, "out"}},
+                        where.stream);
+  const backend& chosen = converting_backend(where, call);
+  if (is_empty(call.in)) return;
+  require_tested(chosen, where.stream);
+  chosen.launch(call, where.stream);
+}
+
+}  // namespace
 }  // namespace backends
 
 void convert(const const_matrix_view& in, const matrix_view& out, const convert_options& options,
@@ -47,9 +61,9 @@ void convert(const const_matrix_view& in, const matrix_view& out, const convert_
   const backends::convert_call call{
       in, out, rule, options.random,
       options.random.pitch.value_or(static_cast<std::uint64_t>(in.cols))};
+  if (in.space == memory_space::device) return backends::enqueue(call, where);
   const backends::backend& chosen = backends::converting_backend(where, call);
   if (backends::is_empty(in)) return;
-  if (chosen.space == memory_space::device) return chosen.launch(call, where.stream);
   backends::for_each_piece(in.rows * in.cols, where.threads,
                            [&](backends::element_range range) { chosen.convert(call, range); });
 }

@@ -21,6 +21,7 @@ struct matmul_call;
 struct device_plan_kernels;
 struct plan_kernels;           // backends/plan.hpp
 struct device_rank_functions;  // backends/rank_functions.hpp
+struct device_runtime;         // backends/device_scope.hpp
 
 /// Elements [begin, end) of a view in row-major order of (row, column).
 struct element_range {
@@ -37,7 +38,7 @@ struct convert_call {
   std::uint64_t pitch = 0;
 };
 
-/// The memory of a device backend, for callers that hold none: everything is done when a function
+/// The memory of the current device, for callers that hold none: everything is done when a function
 /// returns, on the default stream. Throws cuda_error.
 struct device_memory {
   void* (*allocate)(std::size_t bytes);  ///< aligned to 256 bytes or more
@@ -60,7 +61,8 @@ struct backend {
   void (*convert)(const convert_call& call, element_range range);
   /// Device backends: enqueues the whole call on a stream (cudaStream_t).
   void (*launch)(const convert_call& call, void* stream);
-  /// What compound calls test before they compute; conversions need no test.
+  /// What a call tests before it computes; conversions on the host, integer arithmetic, need no
+  /// test.
   self_test_entry* self_test;
   const device_memory* memory = nullptr;              ///< null for host backends
   const quantizer* quantizes = nullptr;               ///< null where it cannot quantize
@@ -70,6 +72,7 @@ struct backend {
   const reducer* reduces = nullptr;                   ///< null where it has no reductions
   const matrix_multiplier* multiplies = nullptr;      ///< host backends; null where it has none
   const device_rank_functions* device_ranks = nullptr;  ///< device backends; the same
+  const device_runtime* runtime = nullptr;              ///< null for host backends
 };
 
 /// For backends that lack nothing.

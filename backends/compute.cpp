@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#include "backends/device_scope.hpp"
 #include "backends/pieces.hpp"
 #include "backends/view_checks.hpp"
 #include "samebits/arithmetic.hpp"
@@ -99,7 +100,23 @@ const backend& computing_backend(const compute_call& call, const executor& where
       (call.report == flag_report::wanted ? ", flags" : ""));
 }
 
+/// The device of a call, current until the end of the scope.
+device_scope scope_of(const compute_call& call, const std::uint32_t* raised, const executor& where,
+                      completion ends) {
+  return device_scope(call.out.space,
+                      {{call.out.data, "out"},
+                       {call.operands[0].data, operand_names[0]},
+                       {call.operands[1].data, operand_names[1]},
+                       {call.operands[2].data, operand_names[2]},
+                       {call.each.data, "each"},
+                       {raised, "raised"}},
+                      where.stream, ends);
+}
+
 flags run(const compute_call& call, const executor& where) {
+  const bool reports = call.report == flag_report::wanted;
+  const device_scope on =
+      scope_of(call, nullptr, where, reports ? completion::awaited : completion::enqueued);
   const backend& chosen = computing_backend(call, where);
   if (is_empty(call.out)) return flags::none;
   if (chosen.space == memory_space::device) {
@@ -135,6 +152,7 @@ void enqueue_compute_with_flags(operation op, const array_operands& in, const ma
   if (raised == nullptr || reinterpret_cast<std::uintptr_t>(raised) % 4 != 0) {
     throw invalid_argument("raised: must be 4 bytes of device memory, aligned to 4");
   }
+  const b::device_scope on = b::scope_of(call, raised, where, b::completion::enqueued);
   b::computing_backend(call, where).computes->enqueue(call, raised, where.stream);
 }
 

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "backends/device_scope.hpp"
 #include "backends/plan.hpp"
 #include "backends/plan_checks.hpp"
 #include "backends/rank_functions.hpp"
@@ -110,12 +111,15 @@ const backends::backend& chosen_backend(const communicator& ranks, const gradien
 checked_call check_all(communicator& ranks, std::span<const matrix_view> tensors,
                        const gradient_reduction& how) {
   constexpr const char* call = "reduce_gradients()";
+  const backends::device_scope on(ranks.space(), backends::no_device, ranks.stream(),
+                                  backends::completion::awaited);
   backends::host_ranks on_host(ranks);
   checked_call checked;
   std::array<std::uint32_t, 2> words = {};
   backends::check_together(on_host, call, words, [&] {
     check_options(how);
     checked.list = backends::checked_list(tensors, ranks.space(), "gradients");
+    const backends::device_scope of_list(ranks.space(), checked.list->device, ranks.stream());
     checked.by = &chosen_backend(ranks, how);
     backends::require_tested(*checked.by, ranks.stream());
     const std::uint32_t f = fingerprint_of(tensors, how);
@@ -366,6 +370,7 @@ void reduce_gradients(communicator& ranks, std::span<const matrix_view> gradient
                       const gradient_reduction& how) {
   const checked_call checked = check_all(ranks, gradients, how);
   if (checked.by->device_ranks != nullptr) {
+    const backends::device_scope on(ranks.space(), checked.list->device, ranks.stream());
     return checked.by->device_ranks->reduce(ranks, *checked.list, how);
   }
   reduction(ranks, gradients, how).run();

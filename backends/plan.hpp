@@ -23,6 +23,7 @@ struct plan_data {
   std::vector<std::uint32_t> row_of_chunk;
   std::uint64_t elements = 0;
   memory_space space = memory_space::host;
+  int device = -1;  ///< of tensors in device memory; -1 where every device reaches them
   /// Of tensors in device memory: copies of rows and, behind them, row_of_chunk there.
   std::shared_ptr<const std::byte> on_device = {};
 
@@ -44,7 +45,11 @@ std::string tensor_text(const plan_tensor& tensor, std::size_t position, const c
 
 /// What tensor_plan's constructor does, but for copies of the tables in device memory; messages
 /// call the list `which`.
+/// plan_data::device is left open.
 std::shared_ptr<plan_data> describe_plan(std::vector<plan_tensor> tensors, const char* which);
+/// The device of a described list in device memory. Throws invalid_argument for memory that no
+/// device reaches and for tensors on several devices.
+int device_of(const plan_data& plan, const char* which);
 /// What tensor_plan's constructor does.
 std::shared_ptr<const plan_data> make_plan(std::vector<plan_tensor> tensors, const char* which);
 

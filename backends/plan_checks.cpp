@@ -153,7 +153,9 @@ std::shared_ptr<const plan_data> checked_list(std::span<const matrix_view> tenso
     check_format(tensor_text({}, list.size(), which), view.format, wide_plan_formats);
     list.push_back({view});
   }
-  return describe_plan(std::move(list), which);
+  auto plan = describe_plan(std::move(list), which);
+  if (space == memory_space::device) plan->device = device_of(*plan, which);
+  return plan;
 }
 
 void check_written(const tensor_plan& out, const char* out_name, const tensor_plan& in,
@@ -174,6 +176,15 @@ void check_written(const tensor_plan& out, const char* out_name, const tensor_pl
 
 void check_number(float value, const char* which) {
   if (value != value) throw invalid_argument(std::string(which) + ": must not be NaN");
+}
+
+device_scope scope_of(std::initializer_list<named_plan> plans, named_address memory, void* stream,
+                      completion ends) {
+  const memory_space space = plans.begin()->plan.space();
+  device_finder finder(space);
+  for (const named_plan& p : plans) finder.add_device(p.plan.data().device, p.name);
+  finder.add(memory.address, memory.name);
+  return device_scope(space, finder.device(), stream, ends);
 }
 
 const backend& plan_backend(const tensor_plan& plan, const executor& where) {

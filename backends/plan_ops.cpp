@@ -150,6 +150,8 @@ inspect_report inspect(const tensor_plan& tensors, const inspect_options& option
   if (static_cast<int>(options.counts) >= inspect_counts_count) {
     throw invalid_argument("options.counts is not one of inspect_counts'");
   }
+  const b::device_scope on =
+      b::scope_of({{tensors, "tensors"}}, {}, where.stream, b::completion::awaited);
   const b::backend& chosen = b::plan_backend(tensors, where);
   if (chosen.device_plans != nullptr) {
     return chosen.device_plans->inspect(tensors.data(), options.counts, where.stream);
@@ -170,6 +172,8 @@ unscale_report unscale(const tensor_plan& tensors, float inverse_scale, const ex
   namespace b = backends;
   if (!(inverse_scale >= 0)) throw invalid_argument("inverse_scale: must be a number >= 0");
   b::check_plan(tensors, "tensors", b::wide_plan_formats);
+  const b::device_scope on =
+      b::scope_of({{tensors, "tensors"}}, {}, where.stream, b::completion::awaited);
   const b::backend& chosen = b::plan_backend(tensors, where);
   if (chosen.device_plans != nullptr) {
     unscale_report report;
@@ -188,6 +192,8 @@ void scale(const tensor_plan& tensors, float factor, const executor& where) {
   namespace b = backends;
   b::check_number(factor, "factor");
   b::check_plan(tensors, "tensors", b::wide_plan_formats);
+  const b::device_scope on =
+      b::scope_of({{tensors, "tensors"}}, {}, where.stream, b::completion::enqueued);
   const b::backend& chosen = b::plan_backend(tensors, where);
   if (chosen.device_plans != nullptr) {
     return chosen.device_plans->scale(tensors.data(), factor, nullptr, where.stream);
@@ -205,6 +211,8 @@ void axpby(float a, const tensor_plan& x, float b, const tensor_plan& y, const t
   in::check_plan(out, "out", in::wide_plan_formats);
   in::check_written(out, "out", x, "x");
   in::check_written(out, "out", y, "y");
+  const in::device_scope on =
+      in::scope_of({{out, "out"}, {x, "x"}, {y, "y"}}, {}, where.stream, in::completion::enqueued);
   const in::backend& chosen = in::plan_backend(out, where);
   const in::axpby_call call{std::bit_cast<std::uint32_t>(a), x.data().tables(),
                             std::bit_cast<std::uint32_t>(b), y.data().tables(),
@@ -219,6 +227,9 @@ void accumulate(const tensor_plan& acc, const tensor_plan& gradients,
   namespace b = backends;
   b::check_plan(acc, "acc", b::wide_plan_formats);
   b::check_written(acc, "acc", gradients, "gradients");
+  const b::device_scope on =
+      b::scope_of({{acc, "acc"}, {gradients, "gradients"}}, {options.scales, "options.scales"},
+                  where.stream, b::completion::enqueued);
   const b::backend& chosen = b::plan_backend(acc, where);
   const b::accumulate_call call{acc.data().tables(), gradients.data().tables(), options.scales};
   if (chosen.device_plans != nullptr) return chosen.device_plans->accumulate(call, where.stream);
@@ -232,6 +243,8 @@ void cast(const tensor_plan& from, const tensor_plan& to, const convert_options&
   b::check_written(to, "to", from, "from");
   const cast_rule rule{options.round, options.on_overflow, options.on_nan};
   b::check_rule(rule, options.random);
+  const b::device_scope on =
+      b::scope_of({{to, "to"}, {from, "from"}}, {}, where.stream, b::completion::enqueued);
   const b::backend& chosen = b::plan_backend(to, where);
   if (chosen.device_plans != nullptr) {
     const b::cast_call call{from.data(), to.data(), rule, options.random};

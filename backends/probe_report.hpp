@@ -38,4 +38,10 @@ struct probe_report {
   probe_outcome of[probe_count];
 };
 
+/// What a device backend's kernels return instead of the codes that the definition has.
+struct code_report {
+  probe_outcome conversion;
+  probe_outcome quantization;
+};
+
 }  // namespace samebits::backends

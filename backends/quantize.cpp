@@ -5,6 +5,7 @@
 #include <bit>
 #include <string>
 
+#include "backends/device_scope.hpp"
 #include "backends/view_checks.hpp"
 #include "samebits/error.hpp"
 
@@ -253,6 +254,22 @@ void check_workspace(const backend& b, const quantize_call& call, std::span<std:
   throw unsupported("backend '" + std::string(b.name) + "' cannot " + operation + what);
 }
 
+/// The device of a call, current until the end of the scope.
+device_scope scope_of(const quantize_call& call, const executor& where) {
+  const quantize_outputs& o = call.outputs;
+  return device_scope(call.in.space,
+                      {{call.in.data, "in"},
+                       {o.codes.data, "outputs.codes"},
+                       {o.scales.data, "outputs.scales"},
+                       {o.codes_transposed.data, "outputs.codes_transposed"},
+                       {o.scales_transposed.data, "outputs.scales_transposed"},
+                       {o.statistics, "outputs.statistics"},
+                       {call.multipliers.data, "options.multipliers"},
+                       {call.skip_if_nonzero, "options.skip_if_nonzero"},
+                       {call.workspace, "options.workspace"}},
+                      where.stream);
+}
+
 const backend& quantizing_backend(const quantize_call& call, const executor& where) {
   const auto has = [&](const backend& b) {
     return b.quantizes != nullptr && b.quantizes->has(call);
@@ -299,6 +316,7 @@ matrix_shape scales_shape(std::int64_t rows, std::int64_t cols, const tile_shape
 void quantize(const const_matrix_view& in, const quantize_outputs& outputs,
               const quantize_options& options, const executor& where) {
   const backends::quantize_call call = backends::checked(in, outputs, options, where);
+  const backends::device_scope on = backends::scope_of(call, where);
   const backends::backend& b = backends::quantizing_backend(call, where);
   backends::check_workspace(b, call, options.workspace);
   b.quantizes->quantize(call, where);
@@ -307,6 +325,7 @@ void quantize(const const_matrix_view& in, const quantize_outputs& outputs,
 std::size_t quantize_workspace(const const_matrix_view& in, const quantize_outputs& outputs,
                                const quantize_options& options, const executor& where) {
   const backends::quantize_call call = backends::checked(in, outputs, options, where);
+  const backends::device_scope on = backends::scope_of(call, where);
   return backends::workspace_of(backends::quantizing_backend(call, where), call);
 }
 
@@ -328,6 +347,9 @@ void dequantize(const const_matrix_view& codes, const const_matrix_view& scales,
   if (!b::are_disjoint(codes, out)) throw invalid_argument("out: overlaps codes");
   if (!b::are_disjoint(scales, out)) throw invalid_argument("out: overlaps scales");
   b::check_threads(where);
+  const b::device_scope on(codes.space,
+                           {{codes.data, "codes"}, {scales.data, "scales"}, {out.data, "out"}},
+                           where.stream);
   const auto has = [](const b::backend& one) { return one.quantizes != nullptr; };
   const b::backend& chosen = b::resolve(where, codes.space, has);
   b::check_memory(chosen, codes.space);

@@ -51,6 +51,7 @@ struct quantize_list_data {
   std::vector<quantize_call> calls;
   std::uint64_t elements = 0;
   memory_space space = memory_space::host;
+  int device = -1;  ///< of tensors in device memory; -1 where every device reaches them
   /// Of tensors in device memory: what quantizer::prepare() made of the calls.
   std::shared_ptr<const void> on_device = {};
 };
@@ -66,8 +67,8 @@ struct quantizer {
   /// Whether it has this quantization; what it lacks is refused by name.
   bool (*has)(const quantize_call& call);
   /// Host backends share the work among where.threads and return when it is done; device backends
-  /// enqueue it on where.stream. Asks require_tested() before it writes, if it computes in binary32
-  /// or binary64 steps.
+  /// enqueue it on where.stream. Asks require_tested() before it writes; on the host only if it
+  /// computes in binary32 or binary64 steps.
   void (*quantize)(const quantize_call& call, const executor& where);
   /// Bytes of device memory; null where none is ever needed. Without a workspace in the call a
   /// backend takes it from the stream.

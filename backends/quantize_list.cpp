@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "backends/device_scope.hpp"
 #include "backends/pieces.hpp"
 #include "backends/quantize.hpp"
 #include "backends/view_checks.hpp"
@@ -123,6 +124,23 @@ void check_outputs_are_apart(const quantize_list_data& list) {
   }
 }
 
+/// The device of all memory of a list in device memory.
+int device_of(const std::vector<quantize_item>& items) {
+  device_finder finder(memory_space::device);
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    const auto name = [&] { return item_text(items[i], i); };
+    const quantize_outputs& o = items[i].outputs;
+    for (const void* const address :
+         {items[i].in.data, items[i].multipliers.data, static_cast<const void*>(o.codes.data),
+          static_cast<const void*>(o.scales.data),
+          static_cast<const void*>(o.codes_transposed.data),
+          static_cast<const void*>(o.scales_transposed.data)}) {
+      finder.add(address, name);
+    }
+  }
+  return finder.device();
+}
+
 std::shared_ptr<const quantize_list_data> make_list(std::vector<quantize_item> items,
                                                     const quantize_options& options) {
   if (options.multipliers.data != nullptr) {
@@ -143,6 +161,8 @@ std::shared_ptr<const quantize_list_data> make_list(std::vector<quantize_item> i
   make_uniform(*list);
   check_outputs_are_apart(*list);
   if (list->space == memory_space::device) {
+    list->device = device_of(list->items);
+    const device_scope on(list->space, list->device, nullptr);
     const auto has = [](const backend& b) {
       return b.quantizes != nullptr && b.quantizes->prepare != nullptr;
     };
@@ -227,6 +247,7 @@ void quantize(const quantize_list& list, const executor& where) {
   namespace b = backends;
   const b::quantize_list_data& data = list.data();
   b::check_threads(where);
+  const b::device_scope on(data.space, data.device, where.stream);
   const auto has = [&](const b::backend& one) {
     const bool device = data.space == memory_space::device;
     return one.quantizes != nullptr && (!device || one.quantizes->quantize_list != nullptr);

@@ -2,12 +2,14 @@
 #include "backends/ranks.hpp"
 
 #include "backends/backend.hpp"
+#include "backends/device_scope.hpp"
 #include "backends/rank_functions.hpp"
 
 namespace samebits::backends {
 
 host_ranks::host_ranks(communicator& ranks) : ranks_(ranks) {
   if (ranks.space() == memory_space::host) return;
+  const device_scope on(ranks.space(), no_device, ranks.stream());
   staged_by_ = resolve({}, memory_space::device, [](const backend& b) {
                  return b.device_ranks != nullptr;
                }).device_ranks;
@@ -17,13 +19,15 @@ host_ranks::host_ranks(communicator& ranks) : ranks_(ranks) {
 }
 
 void host_ranks::all_reduce_max(std::span<std::uint32_t> words) {
-  if (staged_by_ != nullptr) return staged_by_->all_reduce_max(ranks_, words);
-  ranks_.all_reduce_max(words);
+  if (staged_by_ == nullptr) return ranks_.all_reduce_max(words);
+  const device_scope on(ranks_.space(), no_device, ranks_.stream(), completion::awaited);
+  staged_by_->all_reduce_max(ranks_, words);
 }
 
 void host_ranks::all_gather(std::span<const std::byte> sent, std::span<std::byte> received) {
-  if (staged_by_ != nullptr) return staged_by_->all_gather(ranks_, sent, received);
-  ranks_.all_gather(sent, received);
+  if (staged_by_ == nullptr) return ranks_.all_gather(sent, received);
+  const device_scope on(ranks_.space(), no_device, ranks_.stream(), completion::awaited);
+  staged_by_->all_gather(ranks_, sent, received);
 }
 
 }  // namespace samebits::backends

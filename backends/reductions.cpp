@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "backends/device_scope.hpp"
 #include "backends/view_checks.hpp"
 #include "samebits/arithmetic.hpp"
 #include "samebits/error.hpp"
@@ -55,7 +56,17 @@ reduction_call checked_dot(const const_matrix_view& x, const const_matrix_view& 
   return {reduction::dot, x, y, options};
 }
 
+device_scope scope_of(const reduction_call& call, const void* result, const executor& where,
+                      completion ends) {
+  return device_scope(call.x.space,
+                      {{call.x.data, call.what == reduction::dot ? "x" : "in"},
+                       {call.y.data, "y"},
+                       {result, "result"}},
+                      where.stream, ends);
+}
+
 reduction_result reduced(const reduction_call& call, const executor& where) {
+  const device_scope on = scope_of(call, nullptr, where, completion::awaited);
   const backend& b = reducing_backend(call, where);
   reduction_result result{};
   b.reduces->reduce(call, b, result, where);
@@ -70,6 +81,7 @@ void check_device(const reduction_call& call) {
 
 std::size_t workspace_of(const reduction_call& call, const executor& where) {
   check_device(call);
+  const device_scope on = scope_of(call, nullptr, where, completion::enqueued);
   return reducing_backend(call, where).reduces->workspace(call);
 }
 
@@ -80,6 +92,7 @@ void enqueue(const reduction_call& call, void* result, std::size_t alignment,
     throw invalid_argument("result: must be device memory aligned to " + std::to_string(alignment) +
                            " bytes");
   }
+  const device_scope on = scope_of(call, result, where, completion::enqueued);
   const backend& b = reducing_backend(call, where);
   if (!workspace.empty()) {
     const std::size_t needed = b.reduces->workspace(call);

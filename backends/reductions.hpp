@@ -33,7 +33,8 @@ constexpr bool has_steps(reduction what) {
 
 struct reducer {
   /// Host backends share the work among where.threads; device backends wait for where.stream and
-  /// take what they need from its memory pool. Asks require_tested() where has_steps().
+  /// take what they need from its memory pool. Asks require_tested(), on the host where
+  /// has_steps().
   void (*reduce)(const reduction_call& call, const backend& self, reduction_result& result,
                  const executor& where);
   /// Device backends: bytes of device memory that enqueue() needs.

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdio>
 
+#include "backends/device_scope.hpp"
 #include "backends/self_test_probes.hpp"
 #include "samebits/error.hpp"
 #include "samebits/self_test.hpp"
@@ -51,6 +52,15 @@ constexpr std::array<check_text, probe_count> texts = {{
      device_default},
 }};
 
+constexpr std::string_view right_architecture =
+    "compile samebits for this GPU's architecture (CMAKE_CUDA_ARCHITECTURES); with such a build "
+    "the "
+    "cuda-emulated backend still works";
+constexpr check_text conversion_text = {"codes of a conversion are not those of the definition", "",
+                                        right_architecture};
+constexpr check_text quantization_text = {
+    "codes or scales of a quantization are not those of the definition", "", right_architecture};
+
 std::string hexadecimal(std::uint64_t value, int bits) {
   char text[17];
   (void)std::snprintf(text, sizeof text, "%0*llX", (bits + 3) / 4,
@@ -58,13 +68,13 @@ std::string hexadecimal(std::uint64_t value, int bits) {
   return text;
 }
 
-self_test_result result_of(const backend& b, probe which, const probe_outcome& outcome) {
-  const check_text& text = texts[static_cast<std::size_t>(which)];
-  const std::string_view name = probe_names[static_cast<std::size_t>(which)];
+self_test_result result_of(const backend& b, std::string_view name, const check_text& text,
+                           const probe_outcome& outcome) {
   if (outcome.bits == 0) return {b.name, name, true, {}};
   std::string detail(text.meaning);
   if (outcome.bits > 1) {
-    detail += " (binary" + std::to_string(outcome.bits) + ": got " +
+    detail += (outcome.bits < 32 ? " (" : " (binary") + std::to_string(outcome.bits) +
+              (outcome.bits < 32 ? " bits: got " : ": got ") +
               hexadecimal(outcome.got, outcome.bits) + ", expected " +
               hexadecimal(outcome.expected, outcome.bits) + ")";
   }
@@ -111,7 +121,14 @@ std::vector<self_test_result> run(const backend& b) {
   probe_report report{};
   b.self_test->run(report);
   for (int i = 0; i < probe_count; ++i) {
-    results.push_back(result_of(b, static_cast<probe>(i), report.of[i]));
+    results.push_back(
+        result_of(b, probe_names[i], texts[static_cast<std::size_t>(i)], report.of[i]));
+  }
+  if (b.self_test->run_codes != nullptr) {
+    code_report codes{};
+    b.self_test->run_codes(codes);
+    results.push_back(result_of(b, "conversion", conversion_text, codes.conversion));
+    results.push_back(result_of(b, "quantization", quantization_text, codes.quantization));
   }
   return results;
 }
@@ -142,7 +159,7 @@ std::string test(const backend& b, int device) {
 }
 
 int current_device(const backend& b) {
-  return b.self_test->current_device != nullptr ? b.self_test->current_device() : 0;
+  return b.runtime != nullptr ? b.runtime->current_device() : 0;
 }
 
 /// The named backend, or all that can run here.
@@ -168,7 +185,7 @@ void require_tested(const backend& b, void* stream) {
     throw environment_error("backend '" + std::string(b.name) +
                             "' cannot promise its bits here: " + fault);
   }
-  if (entry.is_capturing != nullptr && entry.is_capturing(stream)) {
+  if (b.runtime != nullptr && b.runtime->is_capturing(stream)) {
     throw environment_error("backend '" + std::string(b.name) + "' has not been tested on device " +
                             std::to_string(device) +
                             ", and cannot be while its stream is being captured: call "

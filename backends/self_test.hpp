@@ -16,17 +16,18 @@ namespace samebits::backends {
 struct self_test_entry {
   /// Runs the probes compiled with the backend's flags; on a device, and waits for them.
   void (*run)(probe_report& report);
-  /// Device backends: the number of the current device, and whether a stream is being captured.
-  int (*current_device)() = nullptr;
-  bool (*is_capturing)(void* stream) = nullptr;
+  /// Device backends: converts and quantizes some elements and compares the codes with the
+  /// definition. Kernels that were compiled for another architecture show here.
+  void (*run_codes)(code_report& report) = nullptr;
 
   std::mutex running = {};                  ///< held while a call tests
   std::atomic<std::uint64_t> passed = {0};  ///< bit d: on device d; host backends: bit 0
 };
 
-/// What every compound call does before it computes or writes. Tests the backend if it has not
-/// passed (on the current device) yet; on the host also looks at this thread's control register,
-/// which may have changed since. Threads that the caller then starts inherit the register.
+/// What every compound call, and every call on a device, does before it computes or writes. Tests
+/// the backend if it has not passed (on the current device) yet; on the host also looks at this
+/// thread's control register, which may have changed since. Threads that the caller then starts
+/// inherit the register.
 ///
 /// Throws environment_error if a check fails, each time anew, so that repairing the process helps;
 /// and for an untested device backend whose stream is being captured.

@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include "backends/device_scope.hpp"
 #include "backends/plan.hpp"
 #include "backends/view_checks.hpp"
 #include "samebits/error.hpp"
@@ -127,8 +128,20 @@ std::shared_ptr<plan_data> describe_plan(std::vector<plan_tensor> tensors, const
 
 std::shared_ptr<const plan_data> make_plan(std::vector<plan_tensor> tensors, const char* which) {
   auto plan = describe_plan(std::move(tensors), which);
-  if (plan->space == memory_space::device) copy_to_device(*plan);
+  if (plan->space == memory_space::device) {
+    plan->device = device_of(*plan, which);
+    const device_scope on(plan->space, plan->device, nullptr);
+    copy_to_device(*plan);
+  }
   return plan;
+}
+
+int device_of(const plan_data& plan, const char* which) {
+  device_finder finder(plan.space);
+  for (std::size_t i = 0; i < plan.tensors.size(); ++i) {
+    finder.add(plan.tensors[i].view.data, [&] { return tensor_text(plan.tensors[i], i, which); });
+  }
+  return finder.device();
 }
 
 std::string tensor_text(const plan_tensor& tensor, std::size_t position, const char* plan) {

@@ -148,6 +148,7 @@ if python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null; then
   part torch python3 tools/bench/torch_bench.py
   part torch_plans python3 tools/bench/torch_bench.py --plans
   part torch_arithmetic python3 tools/bench/torch_bench.py --arith
+  part host_time python3 tools/bench/torch_bench.py --host-time "$build/tools/bench/libgpu_host_time.so"
 fi
 
 [[ -f "$logs/table" ]] || { echo "gpu_test.sh: no part matches '$only'" >&2; exit 2; }
@@ -172,7 +173,7 @@ fi
   echo "## Speed"
   echo
   for speed in copy_and_conversions torch copy_and_plans torch_plans copy_and_arithmetic \
-      torch_arithmetic; do
+      torch_arithmetic host_time; do
     [[ -f "$logs/$speed" ]] || continue
     grep -h '^|' "$logs/$speed" || true
     echo

@@ -12,6 +12,7 @@
 #include "backends/cuda/cuda.hpp"
 #include "backends/cuda/error.hpp"
 #include "backends/cuda/launch.cuh"
+#include "backends/cuda/launch_kernel.hpp"
 #include "backends/cuda/workspace.hpp"
 #include "backends/self_test.hpp"
 #include "numerics/arithmetic.hpp"
@@ -152,7 +153,7 @@ void launch(const compute_task& t, cudaStream_t stream) {
   constexpr std::uint64_t most_blocks = 1u << 14;  // each thread then ends with its share of flags
   const std::uint64_t blocks = (t.count + block_threads - 1) / block_threads;
   const auto grid = static_cast<unsigned>(std::min(blocks, most_blocks));
-  definition_kernel<Op><<<grid, block_threads, 0, stream>>>(t);
+  launch_kernel("cuda-emulated: compute", definition_kernel<Op>, grid, block_threads, 0, stream, t);
 }
 
 void launch_operation(operation op, const compute_task& t, cudaStream_t stream) {
@@ -192,10 +193,16 @@ void enqueue_native(const compute_call& call, std::uint32_t* raised, void* strea
   backends::require_tested(native, stream);
   // Strided and unaligned views take the definition's kernel: the same bits.
   if (!try_enqueue_words(call, stream)) return enqueue_definition(call, raised, stream);
-  check(cudaGetLastError(), "cuda-native: compute");
 }
 
+void enqueue_emulated(const compute_call& call, std::uint32_t* raised, void* stream) {
+  backends::require_tested(emulated, stream);
+  enqueue_definition(call, raised, stream);
+}
+
+template <const backends::backend& Self>
 flags await_flags(const compute_call& call, void* stream) {
+  backends::require_tested(Self, stream);
   const auto on = static_cast<cudaStream_t>(stream);
   const workspace room(nullptr, sizeof(std::uint32_t), on, "compute_with_flags: workspace");
   auto* const raised = reinterpret_cast<std::uint32_t*>(room.data());
@@ -217,13 +224,12 @@ void enqueue_definition(const compute_call& call, std::uint32_t* raised, void* s
   const compute_task task = task_of(call, raised);
   if (task.count == 0) return;
   launch_operation(call.op, task, on);
-  check(cudaGetLastError(), "cuda-emulated: compute");
 }
 
-const backends::calculator emulated_calculator = {has_every_operation, nullptr, enqueue_definition,
-                                                  await_flags};
+const backends::calculator emulated_calculator = {has_every_operation, nullptr, enqueue_emulated,
+                                                  await_flags<emulated>};
 // What it has raises no flags that anybody asks for.
 const backends::calculator native_calculator = {native_computes, nullptr, enqueue_native,
-                                                await_flags};
+                                                await_flags<native>};
 
 }  // namespace samebits::cuda

@@ -9,6 +9,7 @@
 #include "backends/cuda/cuda.hpp"
 #include "backends/cuda/error.hpp"
 #include "backends/cuda/launch.cuh"
+#include "backends/cuda/launch_kernel.hpp"
 
 namespace samebits::cuda {
 namespace {
@@ -67,7 +68,7 @@ void launch_general(const convert_call& call, cudaStream_t stream) {
                  call.pitch};
   const std::uint64_t blocks = (c.count + block_threads - 1) / block_threads;
   const auto grid = static_cast<unsigned>(std::min<std::uint64_t>(blocks, 1u << 20));
-  general_kernel<<<grid, block_threads, 0, stream>>>(c);
+  launch_kernel("cuda-emulated: convert", general_kernel, grid, block_threads, 0, stream, c);
 }
 
 }  // namespace
@@ -78,12 +79,12 @@ void launch_emulated(const convert_call& call, void* stream) {
     using op_type = std::decay_t<decltype(op)>;
     const auto d = dense_layout(call, op_type::pack, op_type::index_multiple);
     if (!d) return false;
-    dense_kernel<<<dense_grid<op_type>(*d), block_threads, 0, on>>>(op, *d);
+    launch_kernel("cuda-emulated: convert", dense_kernel<op_type>, dense_grid<op_type>(*d),
+                  block_threads, 0, on, op, *d);
     return true;
   };
   const conversion what{call.in.format, call.out.format, call.rule, call.random};
   if (!with_fixed_op(what, dense) && !with_general_op(what, dense)) launch_general(call, on);
-  check(cudaGetLastError(), "cuda-emulated: convert");
 }
 
 }  // namespace samebits::cuda

@@ -1,66 +1,36 @@
 // The CUDA backends' entries, and whether this machine can run them.
-#include <cuda_runtime.h>
-
 #include <string>
 
 #include "backends/cuda/compute.hpp"
 #include "backends/cuda/cuda.hpp"
-#include "backends/cuda/error.hpp"
 #include "backends/cuda/gradient_reduction.hpp"
 #include "backends/cuda/plan.hpp"
 #include "backends/cuda/quantize.hpp"
 #include "backends/cuda/reductions.hpp"
+#include "backends/cuda/runtime.hpp"
 #include "backends/self_test.hpp"
 
 namespace samebits::cuda {
 namespace {
 
-__global__ void probe_kernel() {}
+std::string why_not_emulated() { return code_of_current_device().reason; }
 
-/// The current device's compute capability as 10 * major + minor, or the reason there is none.
-struct device_state {
-  int capability;
-  std::string reason;
-};
-
-device_state current_device() {
-  const auto failed = [](const std::string& what, cudaError_t error) {
-    (void)cudaGetLastError();
-    return device_state{0, what + ": " + cudaGetErrorString(error)};
-  };
-  int count = 0;
-  if (const cudaError_t e = cudaGetDeviceCount(&count); e != cudaSuccess) {
-    return failed(
-        e == cudaErrorInsufficientDriver ? "no NVIDIA driver, or one too old" : "no usable GPU", e);
-  }
-  int device = 0, major = 0, minor = 0;
-  if (const cudaError_t e = cudaGetDevice(&device); e != cudaSuccess) return failed("no GPU", e);
-  for (auto [attribute, value] : {std::pair{cudaDevAttrComputeCapabilityMajor, &major},
-                                  std::pair{cudaDevAttrComputeCapabilityMinor, &minor}}) {
-    if (const cudaError_t e = cudaDeviceGetAttribute(value, attribute, device); e != cudaSuccess) {
-      return failed("the GPU does not answer", e);
-    }
-  }
-  cudaFuncAttributes attributes;
-  if (const cudaError_t e = cudaFuncGetAttributes(&attributes, probe_kernel); e != cudaSuccess) {
-    return failed("this build has no kernels for a GPU of compute capability " +
-                      std::to_string(major) + "." + std::to_string(minor),
-                  e);
-  }
-  return {10 * major + minor, ""};
+std::string dotted(int capability) {
+  return std::to_string(capability / 10) + "." + std::to_string(capability % 10);
 }
-
-std::string why_not_emulated() { return current_device().reason; }
 
 std::string why_not_native() {
-  const device_state d = current_device();
-  if (!d.reason.empty()) return d.reason;
-  return d.capability >= 89 ? "" : "FP8 instructions need compute capability 8.9";
+  const loaded_code code = code_of_current_device();
+  if (!code.reason.empty() || code.compiled_for >= 89) return code.reason;
+  if (code.capability < 89) return "FP8 instructions need compute capability 8.9";
+  return "its kernels for this GPU were compiled for compute capability " +
+         dotted(code.compiled_for) + ", FP8 instructions need 8.9: build with " +
+         "CMAKE_CUDA_ARCHITECTURES=" + std::to_string(code.capability);
 }
 
-// One for both backends: their kernels are compiled with the same flags.
-constinit backends::self_test_entry self_test = {probes_on_device, current_device_number,
-                                                 is_capturing};
+constinit backends::self_test_entry emulated_self_test = {probes_on_device,
+                                                          emulated_codes_on_device};
+constinit backends::self_test_entry native_self_test = {probes_on_device, native_codes_on_device};
 
 }  // namespace
 
@@ -71,7 +41,7 @@ const backends::backend emulated = {"cuda-emulated",
                                     backends::has_everything,
                                     nullptr,
                                     launch_emulated,
-                                    &self_test,
+                                    &emulated_self_test,
                                     &memory,
                                     &emulated_quantizer,
                                     &emulated_calculator,
@@ -79,7 +49,8 @@ const backends::backend emulated = {"cuda-emulated",
                                     &emulated_plans,
                                     &emulated_reducer,
                                     nullptr,
-                                    &emulated_ranks};
+                                    &emulated_ranks,
+                                    &runtime};
 
 const backends::backend native = {"cuda-native",
                                   "CUDA, hardware conversions where proved equal",
@@ -88,7 +59,7 @@ const backends::backend native = {"cuda-native",
                                   native_has,
                                   nullptr,
                                   launch_native,
-                                  &self_test,
+                                  &native_self_test,
                                   &memory,
                                   &native_quantizer,
                                   &native_calculator,
@@ -96,7 +67,8 @@ const backends::backend native = {"cuda-native",
                                   &native_plans,
                                   &native_reducer,
                                   nullptr,
-                                  &native_ranks};
+                                  &native_ranks,
+                                  &runtime};
 
 namespace {
 

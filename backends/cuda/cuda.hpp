@@ -22,8 +22,9 @@ std::optional<dense_rows> dense_layout(const backends::convert_call& call, int p
 
 /// Runs the self-test's probes on the current device, on a stream of its own, and waits for them.
 void probes_on_device(backends::probe_report& report);
-int current_device_number();
-bool is_capturing(void* stream);
+/// The same for codes that a backend's kernels convert and quantize.
+void emulated_codes_on_device(backends::code_report& report);
+void native_codes_on_device(backends::code_report& report);
 
 void launch_emulated(const backends::convert_call& call, void* stream);
 

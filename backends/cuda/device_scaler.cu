@@ -12,9 +12,12 @@
 #include "backends/cuda/allocation.hpp"
 #include "backends/cuda/cuda.hpp"
 #include "backends/cuda/error.hpp"
+#include "backends/cuda/launch_kernel.hpp"
 #include "backends/cuda/plan.hpp"
+#include "backends/cuda/runtime.hpp"
 #include "backends/cuda/scaler_kernels.cuh"
 #include "backends/cuda/shard_memory.cuh"
+#include "backends/device_scope.hpp"
 #include "backends/loss_scaler_checks.hpp"
 #include "backends/loss_scaler_fields.hpp"
 #include "backends/loss_scaler_text.hpp"
@@ -34,7 +37,7 @@ std::size_t padded(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
 
 /// The policy's state that belongs to settings.
 template <class Settings>
-using state_of = decltype(initial_state(std::declval<const Settings&>()));
+using state_of = decltype(initial_state(std::declval<const std::remove_cvref_t<Settings>&>()));
 
 std::uint32_t fingerprint_of(const scaling_settings& settings) {
   backends::fingerprint print;
@@ -93,6 +96,7 @@ struct device_loss_scaler::memory {
   std::uint32_t fingerprint = 0;  ///< of the settings
   bool agreed = false;            ///< since the last decide()
   std::uint32_t capacity = 0;
+  int device_number = 0;  ///< where the scaler's memory lies
   cuda::steps by = cuda::steps::hardware;
   cuda::plan_shape shape = cuda::plan_shape::any;
   cuda::allocation device, host;
@@ -104,6 +108,11 @@ struct device_loss_scaler::memory {
   std::optional<shard_layout> layout;  ///< of gradients that are sharded
   std::optional<cuda::shard_memory> shards;
 
+  /// The scaler's device, current until the end of the scope; refuses a stream of another one.
+  [[nodiscard]] backends::device_scope scope(
+      void* stream, backends::completion ends = backends::completion::enqueued) const {
+    return backends::device_scope(memory_space::device, device_number, stream, ends);
+  }
   /// Sends what this rank saw, and of its shards the nodes, to all.
   void agree_on_shards(communicator& ranks);
 
@@ -147,6 +156,7 @@ device_loss_scaler::device_loss_scaler(tensor_plan gradients, const scaling_sett
   backends::check_plan(gradients, "gradients", backends::wide_plan_formats);
   check_on_device(gradients, "gradients");
   if (options.shards) check_layout(*options.shards, gradients);
+  const backends::device_scope on(memory_space::device, gradients.data().device, nullptr);
   const backends::backend& backend =
       backends::resolve({options.backend, 1, nullptr}, memory_space::device,
                         [](const backends::backend& b) { return b.device_plans != nullptr; });
@@ -154,6 +164,7 @@ device_loss_scaler::device_loss_scaler(tensor_plan gradients, const scaling_sett
   backends::require_tested(backend);
 
   memory& m = *memory_;
+  m.device_number = cuda::runtime.current_device();
   m.plan = std::move(gradients);
   m.settings = settings;
   m.max_norm = options.max_norm;
@@ -201,16 +212,21 @@ void device_loss_scaler::observe_losses(const float* losses, std::int64_t count,
   if (count < 0) throw invalid_argument("count: must not be negative");
   if (count == 0) return;
   if (losses == nullptr) throw invalid_argument("losses: must not be null");
+  const backends::device_scope on = memory_->scope(stream);
+  backends::device_finder finder(memory_space::device);
+  finder.add_device(memory_->device_number, "the scaler");
+  finder.add(losses, "losses");
   constexpr std::int64_t most_blocks = 1024;
   const std::int64_t blocks = (count + cuda::loss_threads - 1) / cuda::loss_threads;
-  cuda::losses_kernel<<<static_cast<unsigned>(blocks < most_blocks ? blocks : most_blocks),
-                        cuda::loss_threads, 0, static_cast<cudaStream_t>(stream)>>>(losses, count,
-                                                                                    memory_->words);
-  cuda::check(cudaPeekAtLastError(), "kernel of the losses");
+  cuda::launch_kernel("kernel of the losses", cuda::losses_kernel,
+                      static_cast<unsigned>(blocks < most_blocks ? blocks : most_blocks),
+                      cuda::loss_threads, 0, static_cast<cudaStream_t>(stream), losses, count,
+                      memory_->words);
 }
 
 void device_loss_scaler::inspect(void* stream) {
   const memory& m = *memory_;
+  const backends::device_scope on = m.scope(stream);
   const auto enqueue = m.shards ? cuda::enqueue_chunk_tallies : cuda::enqueue_tensor_statistics;
   enqueue(m.plan.data().tables(), m.shape, inspect_counts::nonfinite, m.inspection, m.by, stream);
 }
@@ -226,13 +242,13 @@ void device_loss_scaler::memory::agree_on_shards(communicator& ranks) {
   constexpr std::uint64_t small_of_block = cuda::node_threads / 32, most_blocks = 1024;
   const std::uint64_t wanted = std::max(
       {std::uint64_t{1}, t.wide_count, (t.own_count + small_of_block - 1) / small_of_block});
-  visit([&](const auto&, const auto* resident, auto sums) {
-    cuda::shard_message_kernel<decltype(sums)>
-        <<<static_cast<unsigned>(std::min(wanted, most_blocks)), cuda::node_threads, 0,
-           static_cast<cudaStream_t>(ranks.stream())>>>(inspection.tallies, t, fingerprint,
-                                                        resident, task());
+  visit([&](const auto& of, const auto* resident, auto sums) {
+    cuda::launch_kernel("kernel of the message to other ranks",
+                        cuda::shard_message_kernel<decltype(sums), cuda::state_of<decltype(of)>>,
+                        static_cast<unsigned>(std::min(wanted, most_blocks)), cuda::node_threads, 0,
+                        static_cast<cudaStream_t>(ranks.stream()), inspection.tallies, t,
+                        fingerprint, resident, task());
   });
-  cuda::check(cudaPeekAtLastError(), "kernel of the message to other ranks");
   const std::size_t bytes = layout->message_bytes();
   ranks.all_gather(
       {reinterpret_cast<const std::byte*>(t.sent), bytes},
@@ -244,17 +260,18 @@ void device_loss_scaler::agree(communicator& ranks) {
     throw invalid_argument("ranks: must work on device memory");
   }
   memory& m = *memory_;
+  const backends::device_scope on = m.scope(ranks.stream());
   if (m.shards) {
     m.agree_on_shards(ranks);
     m.agreed = true;
     return;
   }
-  m.visit([&](const auto&, const auto* resident, auto sums) {
-    cuda::message_kernel<decltype(sums)>
-        <<<1, cuda::total_threads, 0, static_cast<cudaStream_t>(ranks.stream())>>>(
-            m.fingerprint, resident, m.task(), ranks.rank());
+  m.visit([&](const auto& of, const auto* resident, auto sums) {
+    cuda::launch_kernel("kernel of the message to other ranks",
+                        cuda::message_kernel<decltype(sums), cuda::state_of<decltype(of)>>, 1,
+                        cuda::total_threads, 0, static_cast<cudaStream_t>(ranks.stream()),
+                        m.fingerprint, resident, m.task(), ranks.rank());
   });
-  cuda::check(cudaPeekAtLastError(), "kernel of the message to other ranks");
   numerics::agreement_message& message = m.words->agreement;  // device memory: an address alone
   ranks.all_reduce_max({reinterpret_cast<std::uint32_t*>(&message), numerics::agreement_words});
   m.agreed = true;
@@ -266,17 +283,21 @@ void device_loss_scaler::decide(void* stream) {
     throw call_order_error("decide(): gradients are sharded, agree(ranks) must come before it");
   }
   const auto who = m.agreed ? cuda::observer::all_ranks : cuda::observer::this_rank;
+  const backends::device_scope scope = m.scope(stream);
   const auto on = static_cast<cudaStream_t>(stream);
   m.visit([&](const auto& settings, auto* resident, auto sums) {
+    using settings_type = std::remove_cvref_t<decltype(settings)>;
+    using state_type = cuda::state_of<settings_type>;
     if (m.shards) {
-      cuda::decide_shards_kernel<decltype(sums)>
-          <<<1, cuda::total_threads, 0, on>>>(settings, resident, m.task(), m.shards->tables());
+      cuda::launch_kernel(
+          "decide kernel", cuda::decide_shards_kernel<decltype(sums), settings_type, state_type>, 1,
+          cuda::total_threads, 0, on, settings, resident, m.task(), m.shards->tables());
     } else {
-      cuda::decide_kernel<decltype(sums)>
-          <<<1, cuda::total_threads, 0, on>>>(settings, resident, m.task(), who);
+      cuda::launch_kernel("decide kernel",
+                          cuda::decide_kernel<decltype(sums), settings_type, state_type>, 1,
+                          cuda::total_threads, 0, on, settings, resident, m.task(), who);
     }
   });
-  cuda::check(cudaPeekAtLastError(), "decide kernel");
   m.agreed = false;
 }
 
@@ -297,6 +318,10 @@ void device_loss_scaler::step(communicator& ranks) {
 void device_loss_scaler::apply(const tensor_plan& tensors, void* stream) {
   backends::check_plan(tensors, "tensors", backends::wide_plan_formats);
   check_on_device(tensors, "tensors");
+  const backends::device_scope on = memory_->scope(stream);
+  backends::device_finder finder(memory_space::device);
+  finder.add_device(memory_->device_number, "the scaler");
+  finder.add_device(tensors.data().device, "tensors");
   const step_report& decision = memory_->words->decision;  // device memory: addresses alone
   cuda::scale_factor factor;
   factor.pointer = reinterpret_cast<const std::uint32_t*>(&decision.grad_mul);
@@ -310,6 +335,7 @@ std::uint64_t device_loss_scaler::lost() const { return memory_->reader->lost();
 
 device_scaler_state device_loss_scaler::state(void* stream) const {
   const memory& m = *memory_;
+  const backends::device_scope on = m.scope(stream, backends::completion::awaited);
   cuda::check(cudaStreamSynchronize(static_cast<cudaStream_t>(stream)), "work on the device");
   return std::visit(
       [&](const auto& settings) {

@@ -10,6 +10,7 @@
 #include "backends/cuda/convert_ops.cuh"
 #include "backends/cuda/error.hpp"
 #include "backends/cuda/gradient_reduction_steps.cuh"
+#include "backends/cuda/launch_kernel.hpp"
 #include "backends/cuda/plan_launch.cuh"
 #include "numerics/sum_tree.hpp"
 
@@ -245,9 +246,8 @@ void launch(Kernel kernel, const reduction_list& list, const list_range& range, 
             void* stream, const Arguments&... arguments) {
   numerics::plan_tables part = list.plan;
   part.chunks = range.end_chunk - range.first_chunk;
-  kernel<<<plan_blocks(part, kernel), plan_threads, 0, static_cast<cudaStream_t>(stream)>>>(
-      list, range, arguments...);
-  check(cudaPeekAtLastError(), what);
+  launch_kernel(what, kernel, plan_blocks(part, kernel), plan_threads, 0,
+                static_cast<cudaStream_t>(stream), list, range, arguments...);
 }
 
 reduction_task task_of(const reduction_rule& rule) {
@@ -271,10 +271,10 @@ void enqueue_amaxes(const reduction_list& list, std::uint32_t* words, steps by, 
 void enqueue_scales(const reduction_list& list, const reduction_rule& rule,
                     const std::uint32_t* words, void* stream) {
   const std::uint64_t blocks = (list.plan.tensors + plan_threads - 1) / plan_threads;
-  scales_kernel<<<static_cast<unsigned>(std::min<std::uint64_t>(blocks, 1024)), plan_threads, 0,
-                  static_cast<cudaStream_t>(stream)>>>(task_of(rule).wire, words, list.plan.tensors,
-                                                       list.scales);
-  check(cudaPeekAtLastError(), "kernel of the scales");
+  launch_kernel("kernel of the scales", scales_kernel,
+                static_cast<unsigned>(std::min<std::uint64_t>(blocks, 1024)), plan_threads, 0,
+                static_cast<cudaStream_t>(stream), task_of(rule).wire, words, list.plan.tensors,
+                list.scales);
 }
 
 void enqueue_contributions(const reduction_list& list, const list_range& range,

@@ -83,6 +83,7 @@ void accumulate(const backends::accumulate_call& call, void* stream) {
 
 template <steps By>
 void cast(const backends::cast_call& call, void* stream) {
+  backends::require_tested(self<By>(), stream);
   enqueue_cast(call, By, stream);
 }
 

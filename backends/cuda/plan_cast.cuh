@@ -10,6 +10,7 @@
 #include "backends/cuda/codes.cuh"
 #include "backends/cuda/convert_ops.cuh"
 #include "backends/cuda/error.hpp"
+#include "backends/cuda/launch_kernel.hpp"
 #include "backends/cuda/plan_launch.cuh"
 #include "numerics/plan.hpp"
 
@@ -147,8 +148,7 @@ template <class Kernel, class... Arguments>
 void launch_cast(Kernel kernel, const cast_lists& lists, cudaStream_t stream,
                  const Arguments&... arguments) {
   const auto blocks = static_cast<unsigned>(lists.to.chunks);
-  kernel<<<blocks, cast_threads, 0, stream>>>(arguments..., lists);
-  check(cudaPeekAtLastError(), "cast kernel");
+  launch_kernel("cast kernel", kernel, blocks, cast_threads, 0, stream, arguments..., lists);
 }
 
 /// The formats of every pair of tensors.

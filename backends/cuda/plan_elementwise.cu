@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "backends/cuda/error.hpp"
+#include "backends/cuda/launch_kernel.hpp"
 #include "backends/cuda/plan.hpp"
 #include "backends/cuda/plan_any.cuh"
 #include "backends/cuda/plan_codes.cuh"
@@ -350,9 +351,8 @@ void launch(steps by, const plan_tables& plan, void* stream, const char* what, H
             Definition definition, const Arguments&... arguments) {
   if (plan.chunks == 0) return;
   const auto kernel = by == steps::hardware ? hardware : definition;
-  kernel<<<blocks_of_chunks(plan), chunk_threads, 0, static_cast<cudaStream_t>(stream)>>>(
-      arguments...);
-  check(cudaPeekAtLastError(), what);
+  launch_kernel(what, kernel, blocks_of_chunks(plan), chunk_threads, 0,
+                static_cast<cudaStream_t>(stream), arguments...);
 }
 
 }  // namespace

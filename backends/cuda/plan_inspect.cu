@@ -3,6 +3,7 @@
 #include <type_traits>
 
 #include "backends/cuda/error.hpp"
+#include "backends/cuda/launch_kernel.hpp"
 #include "backends/cuda/plan.hpp"
 #include "backends/cuda/plan_inspect.cuh"
 #include "backends/cuda/plan_launch.cuh"
@@ -281,16 +282,15 @@ template <inspect_counts Counts>
 void enqueue_chunks(const plan_tables& plan, plan_shape shape, const inspection_memory& memory,
                     steps by, cudaStream_t stream) {
   const auto launch_any = [&](auto kernel, bool all) {
-    kernel<<<plan_blocks(plan, kernel), plan_threads, 0, stream>>>(
-        plan, all, memory.tallies, memory.arrived, memory.exponents);
-    check(cudaPeekAtLastError(), "inspect kernel");
+    launch_kernel("inspect kernel", kernel, plan_blocks(plan, kernel), plan_threads, 0, stream,
+                  plan, all, memory.tallies, memory.arrived, memory.exponents);
   };
   if (by == steps::definition) return launch_any(any_chunks_kernel<integer_sums, Counts>, true);
   const auto launch = [&](auto kernel) {
     const bool own = Counts == inspect_counts::nonfinite;
-    kernel<<<own ? blocks_of_chunks(plan) : plan_blocks(plan, kernel), regular_threads<Counts>, 0,
-             stream>>>(plan, memory.tallies, memory.arrived, memory.exponents);
-    check(cudaPeekAtLastError(), "inspect kernel");
+    launch_kernel("inspect kernel", kernel,
+                  own ? blocks_of_chunks(plan) : plan_blocks(plan, kernel), regular_threads<Counts>,
+                  0, stream, plan, memory.tallies, memory.arrived, memory.exponents);
   };
   switch (shape) {
     case plan_shape::fp32: return launch(regular_chunks_kernel<plan_shape::fp32, Counts>);
@@ -308,8 +308,8 @@ void enqueue_tensors(const plan_tables& plan, const inspection_memory& memory,
   const std::uint64_t wanted =
       std::max(windows_of(plan), (plan.tensors + small_of_block - 1) / small_of_block);
   const auto blocks = static_cast<unsigned>(std::min(wanted, most_blocks));
-  tensors_kernel<Sums><<<blocks, tensor_threads, 0, stream>>>(plan, memory);
-  check(cudaPeekAtLastError(), "inspect kernel of the tensors");
+  launch_kernel("inspect kernel of the tensors", tensors_kernel<Sums>, blocks, tensor_threads, 0,
+                stream, plan, memory);
 }
 
 std::uint64_t piece_places(const plan_tables& plan) { return windows_of(plan) + plan.tensors; }
@@ -379,13 +379,12 @@ void enqueue_total(const plan_tables& plan, const inspection_memory& memory, ste
                    void* stream) {
   const auto on = static_cast<cudaStream_t>(stream);
   if (by == steps::hardware) {
-    total_kernel<hardware_sums>
-        <<<1, total_threads, 0, on>>>(memory.tensors, plan.tensors, memory.all);
+    launch_kernel("inspect kernel of the total", total_kernel<hardware_sums>, 1, total_threads, 0,
+                  on, memory.tensors, plan.tensors, memory.all);
   } else {
-    total_kernel<integer_sums>
-        <<<1, total_threads, 0, on>>>(memory.tensors, plan.tensors, memory.all);
+    launch_kernel("inspect kernel of the total", total_kernel<integer_sums>, 1, total_threads, 0,
+                  on, memory.tensors, plan.tensors, memory.all);
   }
-  check(cudaPeekAtLastError(), "inspect kernel of the total");
 }
 
 }  // namespace samebits::cuda

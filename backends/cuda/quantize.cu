@@ -7,6 +7,7 @@
 #include "backends/cuda/cuda.hpp"
 #include "backends/cuda/error.hpp"
 #include "backends/cuda/hardware.cuh"
+#include "backends/cuda/launch_kernel.hpp"
 #include "backends/cuda/quantize_steps.cuh"
 #include "backends/cuda/quantize_task.cuh"
 #include "backends/cuda/statistics.cuh"
@@ -152,14 +153,14 @@ void launch_passes(const quantize_call& call, std::byte* memory, cudaStream_t st
     const std::uint64_t of_tile = t.tile_rows * t.tile_cols;
     const std::uint64_t pieces = (of_tile + piece_elements - 1) / piece_elements;
     if (call.multipliers.data == nullptr) {
-      amaxes_kernel<<<grid_for(size.tiles * pieces, block_threads / 32), block_threads, 0,
-                      stream>>>(t, pieces, amaxes);
+      launch_kernel("quantize", amaxes_kernel, grid_for(size.tiles * pieces, block_threads / 32),
+                    block_threads, 0, stream, t, pieces, amaxes);
     }
-    scales_kernel<Arithmetic>
-        <<<grid_for(size.tiles, block_threads), block_threads, 0, stream>>>(t, amaxes, scales);
+    launch_kernel("quantize", scales_kernel<Arithmetic>, grid_for(size.tiles, block_threads),
+                  block_threads, 0, stream, t, amaxes, scales);
     const std::uint64_t elements = t.rows * t.cols;
-    chunks_kernel<Arithmetic>
-        <<<grid_for(elements, chunk_elements), block_threads, 0, stream>>>(t, scales, parts);
+    launch_kernel("quantize", chunks_kernel<Arithmetic>, grid_for(elements, chunk_elements),
+                  block_threads, 0, stream, t, scales, parts);
   }
   if (call.outputs.statistics != nullptr) {
     launch_total(parts, t.rows * t.cols, call.outputs.statistics, t.skip, stream);
@@ -170,8 +171,9 @@ template <class Arithmetic>
 void launch_tiles(const quantize_call& call, cudaStream_t stream) {
   const quantize_task t = task_of(call);
   if (t.rows == 0 || t.cols == 0) return;
-  tiles_kernel<Arithmetic>
-      <<<grid_for(t.grid_rows * t.grid_cols, block_threads / 32), block_threads, 0, stream>>>(t);
+  launch_kernel("quantize", tiles_kernel<Arithmetic>,
+                grid_for(t.grid_rows * t.grid_cols, block_threads / 32), block_threads, 0, stream,
+                t);
 }
 
 std::size_t workspace_of_passes(const quantize_call& call) {
@@ -223,22 +225,20 @@ void launch_dequantize(const backends::dequantize_call& call, const executor& wh
   if (t.rows == 0 || t.cols == 0) return;
   const std::uint64_t blocks = (t.rows * t.cols + block_threads - 1) / block_threads;
   const auto grid = static_cast<unsigned>(std::min<std::uint64_t>(blocks, 1u << 20));
-  dequantize_kernel<Arithmetic>
-      <<<grid, block_threads, 0, static_cast<cudaStream_t>(where.stream)>>>(t);
+  launch_kernel("dequantize", dequantize_kernel<Arithmetic>, grid, block_threads, 0,
+                static_cast<cudaStream_t>(where.stream), t);
 }
 
 bool has_everything(const quantize_call&) { return true; }
 
 void quantize_emulated(const quantize_call& call, const executor& where) {
-  // The sums are in binary64.
-  if (call.outputs.statistics != nullptr) backends::require_tested(emulated, where.stream);
-  launch_any<numerics::binary32::integers>(call, static_cast<cudaStream_t>(where.stream));
-  check(cudaGetLastError(), "cuda-emulated: quantize");
+  backends::require_tested(emulated, where.stream);
+  enqueue_quantize_emulated(call, where.stream);
 }
 
 void dequantize_emulated(const backends::dequantize_call& call, const executor& where) {
+  backends::require_tested(emulated, where.stream);
   launch_dequantize<numerics::binary32::integers>(call, where);
-  check(cudaGetLastError(), "cuda-emulated: dequantize");
 }
 
 /// One scale for the matrix: two passes, or one where it is given.
@@ -251,21 +251,15 @@ bool try_launch_whole_tensor(const quantize_call& call, cudaStream_t stream) {
       reinterpret_cast<numerics::tile_scale*>(amax + passes_memory(call).whole_tiles());
   check(cudaMemsetAsync(amax, 0xFF, sizeof(tile_amax), stream), "quantize: memset");
   if (call.multipliers.data == nullptr) launch_whole_amax(call, amax, stream);
-  scales_kernel<hardware><<<1, block_threads, 0, stream>>>(task_of(call), amax, scale);
+  launch_kernel("quantize", scales_kernel<hardware>, 1, block_threads, 0, stream, task_of(call),
+                amax, scale);
   launch_whole_tensor(call, scale, stream);
   return true;
 }
 
 void quantize_native(const quantize_call& call, const executor& where) {
   backends::require_tested(native, where.stream);
-  const auto stream = static_cast<cudaStream_t>(where.stream);
-  if (has_counted_patches(call)) {
-    const workspace memory(call.workspace, counted_workspace(call), stream, "quantize: workspace");
-    launch_counted_patches(call, memory.data(), stream);
-  } else if (!try_launch_patches(call, stream) && !try_launch_whole_tensor(call, stream)) {
-    launch_any<hardware>(call, stream);
-  }
-  check(cudaGetLastError(), "cuda-native: quantize");
+  enqueue_quantize_native(call, where.stream);
 }
 
 std::size_t workspace_native(const quantize_call& call) {
@@ -277,10 +271,23 @@ std::size_t workspace_native(const quantize_call& call) {
 void dequantize_native(const backends::dequantize_call& call, const executor& where) {
   backends::require_tested(native, where.stream);
   launch_dequantize<hardware>(call, where);
-  check(cudaGetLastError(), "cuda-native: dequantize");
 }
 
 }  // namespace
+
+void enqueue_quantize_emulated(const quantize_call& call, void* stream) {
+  launch_any<numerics::binary32::integers>(call, static_cast<cudaStream_t>(stream));
+}
+
+void enqueue_quantize_native(const quantize_call& call, void* stream) {
+  const auto on = static_cast<cudaStream_t>(stream);
+  if (has_counted_patches(call)) {
+    const workspace memory(call.workspace, counted_workspace(call), on, "quantize: workspace");
+    launch_counted_patches(call, memory.data(), on);
+  } else if (!try_launch_patches(call, on) && !try_launch_whole_tensor(call, on)) {
+    launch_any<hardware>(call, on);
+  }
+}
 
 const backends::quantizer emulated_quantizer = {has_everything,      quantize_emulated,
                                                 workspace_of_passes, dequantize_emulated,

@@ -14,6 +14,10 @@ extern const backends::quantizer emulated_quantizer;
 /// By the GPU's multiplication, division and FP8 conversion.
 extern const backends::quantizer native_quantizer;
 
+/// quantize() of a checked call, without the self-test that comes before it.
+void enqueue_quantize_emulated(const backends::quantize_call& call, void* stream);
+void enqueue_quantize_native(const backends::quantize_call& call, void* stream);
+
 /// Tiles of one row up to 256 columns, whole rows up to 2^18, and tiles of 16 to 128 rows and as
 /// many columns or one, where rows are contiguous; false where the call is not that.
 bool has_patches(const backends::quantize_call& call);

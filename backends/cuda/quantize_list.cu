@@ -8,6 +8,7 @@
 #include "backends/cuda/cuda.hpp"
 #include "backends/cuda/error.hpp"
 #include "backends/cuda/hardware.cuh"
+#include "backends/cuda/launch_kernel.hpp"
 #include "backends/cuda/native/list_tiles.cuh"
 #include "backends/cuda/quantize.hpp"
 #include "backends/cuda/quantize_steps.cuh"
@@ -240,9 +241,9 @@ class tiles_memory {
 
 template <class Arithmetic>
 void launch_scales(const list_work& work, const tiles_memory& memory, cudaStream_t stream) {
-  list_scales_kernel<Arithmetic>
-      <<<grid_for(work.tiles.count, block_threads), block_threads, 0, stream>>>(
-          work, memory.amaxes(), memory.scales());
+  launch_kernel("quantize a list", list_scales_kernel<Arithmetic>,
+                grid_for(work.tiles.count, block_threads), block_threads, 0, stream, work,
+                memory.amaxes(), memory.scales());
 }
 
 template <class Arithmetic>
@@ -250,16 +251,17 @@ void launch_general(const device_list& list, cudaStream_t stream) {
   const list_work& work = list.work;
   if (work.tiles.count == 0) return;
   if (!list.large_tiles) {
-    list_tiles_kernel<Arithmetic>
-        <<<grid_for(work.tiles.count, block_threads / 32), block_threads, 0, stream>>>(work);
+    launch_kernel("quantize a list", list_tiles_kernel<Arithmetic>,
+                  grid_for(work.tiles.count, block_threads / 32), block_threads, 0, stream, work);
     return;
   }
   const tiles_memory memory(work, stream);
-  list_amaxes_kernel<<<grid_for(work.pieces.count, block_threads / 32), block_threads, 0, stream>>>(
-      work, memory.amaxes());
+  launch_kernel("quantize a list", list_amaxes_kernel,
+                grid_for(work.pieces.count, block_threads / 32), block_threads, 0, stream, work,
+                memory.amaxes());
   launch_scales<Arithmetic>(work, memory, stream);
-  list_chunks_kernel<Arithmetic>
-      <<<grid_for(work.chunks.count, 1), block_threads, 0, stream>>>(work, memory.scales());
+  launch_kernel("quantize a list", list_chunks_kernel<Arithmetic>, grid_for(work.chunks.count, 1),
+                block_threads, 0, stream, work, memory.scales());
 }
 
 /// Tensors of one scale each.
@@ -285,9 +287,9 @@ std::shared_ptr<const void> prepare_list(std::span<const quantize_call> calls) {
 }
 
 void quantize_list_emulated(const backends::quantize_list_data& list, const executor& where) {
+  backends::require_tested(emulated, where.stream);
   launch_general<numerics::binary32::integers>(prepared(list),
                                                static_cast<cudaStream_t>(where.stream));
-  check(cudaGetLastError(), "cuda-emulated: quantize a list");
 }
 
 void quantize_list_native(const backends::quantize_list_data& list, const executor& where) {
@@ -301,7 +303,6 @@ void quantize_list_native(const backends::quantize_list_data& list, const execut
   } else {
     launch_list_tiles(on_device.native, stream);
   }
-  check(cudaGetLastError(), "cuda-native: quantize a list");
 }
 
 }  // namespace samebits::cuda

@@ -10,6 +10,7 @@
 #include "backends/cuda/codes.cuh"
 #include "backends/cuda/cuda.hpp"
 #include "backends/cuda/error.hpp"
+#include "backends/cuda/launch_kernel.hpp"
 #include "backends/cuda/reduction_parts.cuh"
 #include "backends/cuda/workspace.hpp"
 #include "backends/self_test.hpp"
@@ -216,24 +217,26 @@ void enqueue_tree(const reduction_call& call, double* result, std::byte* memory,
   if (By == access::wide && is_regular(call)) {
     enqueue_dense_nodes(call, t.count, nodes, stream);
   } else {
-    nodes_kernel<Number>
-        <<<blocks_for(count, reduction_threads / 32), reduction_threads, 0, stream>>>(t, nodes);
+    launch_kernel("reduction", nodes_kernel<Number>, blocks_for(count, reduction_threads / 32),
+                  reduction_threads, 0, stream, t, nodes);
   }
   while (count > fan_in) {
     const std::uint64_t next = joined(count);
-    join_kernel<Number><<<static_cast<unsigned>(next), reduction_threads, 0, stream>>>(
-        nodes, count, nodes + count);
+    launch_kernel("reduction", join_kernel<Number>, static_cast<unsigned>(next), reduction_threads,
+                  0, stream, nodes, count, nodes + count);
     nodes += count;
     count = next;
   }
-  root_kernel<Number><<<1, reduction_threads, 0, stream>>>(nodes, count, result);
+  launch_kernel("reduction", root_kernel<Number>, 1, reduction_threads, 0, stream, nodes, count,
+                result);
 }
 
 template <class Number, access By>
 void enqueue_sum_in(const reduction_call& call, double* result, std::byte* given,
                     cudaStream_t stream) {
   if (call.what == reduction::dot && call.options.order == sum_order::sequential) {
-    sequence_kernel<Number><<<1, reduction_threads, 0, stream>>>(task_of(call), result);
+    launch_kernel("reduction", sequence_kernel<Number>, 1, reduction_threads, 0, stream,
+                  task_of(call), result);
     return;
   }
   const workspace room(given, workspace_bytes(call), stream, "reduction: workspace");
@@ -249,7 +252,8 @@ void enqueue_amax(const reduction_call& call, void* result, cudaStream_t stream)
   if (By == access::wide && is_regular(call)) {
     return enqueue_dense_amax(call.x, t.count, amax, stream);
   }
-  amax_kernel<<<blocks_for(t.count, reduction_threads), reduction_threads, 0, stream>>>(t, amax);
+  launch_kernel("reduction", amax_kernel, blocks_for(t.count, reduction_threads), reduction_threads,
+                0, stream, t, amax);
 }
 
 template <access By>
@@ -258,19 +262,19 @@ void enqueue_counts(const reduction_call& call, void* result, cudaStream_t strea
   const reduction_task t = task_of(call);
   if (t.count == 0) return;
   auto* const counts = static_cast<element_counts*>(result);
-  elements_kernel<<<1, 1, 0, stream>>>(t.count, counts);
+  launch_kernel("reduction", elements_kernel, 1, 1, 0, stream, t.count, counts);
   if (By == access::wide && is_regular(call)) {
     return enqueue_dense_counts(call.x, t.count, counts, stream);
   }
-  counts_kernel<<<blocks_for(t.count, reduction_threads), reduction_threads, 0, stream>>>(t,
-                                                                                          counts);
+  launch_kernel("reduction", counts_kernel, blocks_for(t.count, reduction_threads),
+                reduction_threads, 0, stream, t, counts);
 }
 
 template <access By>
 void enqueue(const reduction_call& call, const backends::backend& self, void* result,
              std::byte* given, void* stream) {
   const auto on = static_cast<cudaStream_t>(stream);
-  if (backends::has_steps(call.what)) backends::require_tested(self, stream);
+  backends::require_tested(self, stream);
   if (call.what == reduction::amax) {
     enqueue_amax<By>(call, result, on);
   } else if (call.what == reduction::counts) {
@@ -282,14 +286,12 @@ void enqueue(const reduction_call& call, const backends::backend& self, void* re
   } else {
     enqueue_sum_in<double, By>(call, static_cast<double*>(result), given, on);
   }
-  check(cudaGetLastError(), "reduction");
 }
 
 template <access By>
 void reduce(const reduction_call& call, const backends::backend& self,
             backends::reduction_result& result, const executor& where) {
   const auto on = static_cast<cudaStream_t>(where.stream);
-  if (backends::has_steps(call.what)) backends::require_tested(self, where.stream);
   const workspace room(nullptr, sizeof(element_counts), on, "reduction: result");
   enqueue<By>(call, self, room.data(), nullptr, where.stream);
   void* const to = call.what == reduction::amax     ? static_cast<void*>(&result.amax)

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "backends/cuda/error.hpp"
+#include "backends/cuda/runtime.hpp"
 
 namespace samebits::cuda {
 namespace {
@@ -127,14 +128,10 @@ __global__ void __launch_bounds__(block_threads)
 }
 
 /// Launches a level so that its start overlaps the end of the kernel before it (CUDA C++
-/// Programming Guide, "Programmatic Dependent Launch"), where the GPU can.
+/// Programming Guide, "Programmatic Dependent Launch"), where the kernel waits for that end.
 void launch_level(std::uint64_t blocks, const statistics_parts& from, const statistics_parts& to,
                   std::uint64_t elements, quantize_statistics* total, const std::uint32_t* skip,
                   cudaStream_t stream) {
-  int device = 0, major = 0;
-  check(cudaGetDevice(&device), "quantize: device");
-  check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device),
-        "quantize: device");
   cudaLaunchAttribute overlaps{};
   overlaps.id = cudaLaunchAttributeProgrammaticStreamSerialization;
   overlaps.val.programmaticStreamSerializationAllowed = 1;
@@ -143,7 +140,7 @@ void launch_level(std::uint64_t blocks, const statistics_parts& from, const stat
   config.blockDim = dim3(block_threads);
   config.stream = stream;
   config.attrs = &overlaps;
-  config.numAttrs = major >= 9 ? 1 : 0;
+  config.numAttrs = compiled_capability() >= 90 ? 1 : 0;  // code for others does not wait
   check(cudaLaunchKernelEx(&config, join_kernel, from, to, elements, total, skip),
         "quantize: statistics");
 }

@@ -31,7 +31,10 @@ struct convert_options {
 /// unsupported for a backend this machine lacks, or a conversion that a named backend lacks (none
 /// is lacking where the call names no backend); cuda_error if a launch fails.
 ///
-/// Device views are converted on where.stream: the call enqueues and returns.
+/// Device views are converted on where.stream, on the device they lie on: the call enqueues and
+/// returns. Throws invalid_argument, too, for host memory, views on two devices and a stream of
+/// another device; environment_error if the backend's self-test fails or, inside the capture of a
+/// graph, has not run on that device (samebits/self_test.hpp).
 ///
 ///   std::vector<float> x = ...;
 ///   std::vector<samebits::e4m3> y(x.size());

@@ -24,8 +24,8 @@ struct self_test_result {
 std::vector<self_test_result> self_test(std::string_view backend = {});
 
 /// Runs the self-test and remembers that the backend has passed, on a device for the current
-/// device. Compound calls (sums; not conversions, which are integer arithmetic) do this themselves
-/// when they first meet a backend. Call it before capturing a CUDA graph, where they cannot, and to
+/// device. Compound calls (sums; on the host not conversions, which are integer arithmetic there) and
+/// all calls on a device do this themselves when they first meet a backend. Call it before capturing a CUDA graph, where they cannot, and to
 /// hear of a broken process at its start.
 ///
 /// Throws environment_error naming every failed check, and what self_test throws.

@@ -1,13 +1,16 @@
 """torch_bench: PyTorch's casts on a GPU beside a plain device copy, timed as gpu_bench does.
 
-usage: torch_bench.py [--log2-elements N] [--plans | --arith]
+usage: torch_bench.py [--log2-elements N] [--plans | --arith | --host-time LIBRARY]
 Prints the same table, to be read next to gpu_bench's of the same machine and hour; with --plans
 PyTorch's work over lists of gradients, next to gpu_plan_bench's; with --arith its arithmetic and
-reductions over arrays of 2^N bytes, next to gpu_arith_bench's.
+reductions over arrays of 2^N bytes, next to gpu_arith_bench's; with --host-time the time that the
+host spends in one small convert() of LIBRARY, libgpu_host_time.so, and in one copy_.
 """
 
 import argparse
+import ctypes
 import statistics
+import time
 
 import torch
 
@@ -99,13 +102,53 @@ def arithmetic(size):
     return work
 
 
+def host_time(library, count=1024, calls=200, rounds=31):
+    """Microseconds of the host for one call that only enqueues; both from Python, in turn."""
+    ours = ctypes.CDLL(library)
+    source = torch.randn(count, device="cuda")
+    result = torch.empty(count, device="cuda", dtype=torch.bfloat16)
+    for s in (torch.cuda.default_stream(), torch.cuda.Stream()):
+        stream = ctypes.c_void_p(s.cuda_stream)
+        arguments = (ctypes.c_void_p(source.data_ptr()), ctypes.c_void_p(result.data_ptr()),
+                     ctypes.c_int64(count), stream)
+        convert, many, copy = ours.samebits_convert, ours.samebits_convert_many, result.copy_
+        times = {"copy_, torch": [], "convert, from Python": [], "convert, from C++": []}
+
+        def one_by_one(call, *given):
+            for _ in range(calls):
+                call(*given)
+
+        works = {"copy_, torch": lambda: one_by_one(copy, source),
+                 "convert, from Python": lambda: one_by_one(convert, *arguments),
+                 "convert, from C++": lambda: many(*arguments, ctypes.c_int(calls))}
+        with torch.cuda.stream(s):
+            for _ in range(rounds):
+                for name, work in works.items():
+                    torch.cuda.synchronize()
+                    begin = time.perf_counter()
+                    work()
+                    times[name].append((time.perf_counter() - begin) / calls * 1e6)
+        torch.cuda.synchronize()
+        assert torch.equal(result, source.to(torch.bfloat16))
+        kind = "default stream" if s.cuda_stream == 0 else "own stream"
+        peer = statistics.median(times["copy_, torch"])
+        print(f"| host time of one call, {kind} | us | of copy_ |\n|---|---|---|")
+        for name, seen in times.items():
+            middle = statistics.median(seen)
+            print(f"| {name} | {middle:.2f} | {middle / peer:.2f} |")
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--log2-elements", type=int, default=30)
     kind = parser.add_mutually_exclusive_group()
     kind.add_argument("--plans", action="store_true")
     kind.add_argument("--arith", action="store_true")
+    kind.add_argument("--host-time", metavar="LIBRARY")
     arguments = parser.parse_args()
+    if arguments.host_time:
+        host_time(arguments.host_time)
+        return
     if arguments.plans:
         work = plans()
     elif arguments.arith:

@@ -52,7 +52,9 @@ function(samebits_add_cuda_library)
     backends/cuda/quantize_list.cu
     backends/cuda/ranks.cu
     backends/cuda/reductions.cu
+    backends/cuda/runtime.cu
     backends/cuda/self_test.cu
+    backends/cuda/self_test_codes.cu
     backends/cuda/statistics.cu)
   add_library(samebits::cuda ALIAS samebits_cuda)
   set_target_properties(samebits_cuda PROPERTIES

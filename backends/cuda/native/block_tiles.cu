@@ -3,6 +3,7 @@
 // meanwhile.
 #include <cstdint>
 
+#include "backends/cuda/launch_kernel.hpp"
 #include "backends/cuda/native/block_quantize.cuh"
 #include "backends/cuda/native/block_tiles.cuh"
 
@@ -22,8 +23,8 @@ __global__ void __launch_bounds__(block_threads, resident_blocks<From>)
 template <format_id From, format_id To, class Cast, access Access, shape Shape>
 void launch_shape(const patch_task& t, const tile_scale* known, cudaStream_t stream) {
   const std::size_t shared = t.codes_transposed != nullptr ? sizeof(transposed_codes) : 0;
-  block_tiles_kernel<From, To, Cast, Shape, Access>
-      <<<static_cast<unsigned>(block_count(t)), block_threads, shared, stream>>>(t, known);
+  launch_kernel("cuda-native: quantize", block_tiles_kernel<From, To, Cast, Shape, Access>,
+                static_cast<unsigned>(block_count(t)), block_threads, shared, stream, t, known);
 }
 
 template <format_id From, format_id To, class Cast, access Access = access::strips>

@@ -4,6 +4,7 @@
 #include "backends/cuda/cuda.hpp"
 #include "backends/cuda/error.hpp"
 #include "backends/cuda/launch.cuh"
+#include "backends/cuda/launch_kernel.hpp"
 #include "backends/cuda/native/convert_op.cuh"
 
 namespace samebits::cuda {
@@ -18,7 +19,8 @@ bool launch_pair(const convert_call& call, cudaStream_t stream) {
   const op_type op{{Saturate, {}}};
   const auto d = dense_layout(call, op_type::pack, 1);
   if (!d) return false;
-  dense_kernel<<<dense_grid<op_type>(*d), block_threads, 0, stream>>>(op, *d);
+  launch_kernel("cuda-native: convert", dense_kernel<op_type>, dense_grid<op_type>(*d),
+                block_threads, 0, stream, op, *d);
   return true;
 }
 
@@ -62,7 +64,6 @@ void launch_native(const convert_call& call, void* stream) {
                                              : launch_from<bf16>(call, s);
   // Strided and unaligned views take the definition's general kernel: the same bits.
   if (!done) return launch_emulated(call, stream);
-  check(cudaGetLastError(), "cuda-native: convert");
 }
 
 }  // namespace samebits::cuda

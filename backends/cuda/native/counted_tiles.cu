@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "backends/cuda/error.hpp"
+#include "backends/cuda/launch_kernel.hpp"
 #include "backends/cuda/native/block_tiles.cuh"
 #include "backends/cuda/native/counted_codes.cuh"
 #include "backends/cuda/native/counted_memory.cuh"
@@ -286,7 +287,7 @@ void launch_lanes(const patch_task& t, const statistics_parts& parts, cudaStream
   check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                              static_cast<int>(memory)),
         "quantize: shared memory");
-  kernel<<<blocks, block_threads, memory, stream>>>(c);
+  launch_kernel("cuda-native: quantize", kernel, blocks, block_threads, memory, stream, c);
 }
 
 template <format_id From, format_id To>

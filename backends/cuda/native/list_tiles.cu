@@ -1,4 +1,5 @@
 // Kernels over lists of tensors: each block looks up its tensor and does what it does for one.
+#include "backends/cuda/launch_kernel.hpp"
 #include "backends/cuda/native/list_tiles.cuh"
 
 #include "backends/cuda/native/block_quantize.cuh"
@@ -44,19 +45,22 @@ __global__ void __launch_bounds__(block_threads, resident_blocks<From>)
 template <format_id From, format_id To, class Cast>
 void launch_cast(const list_launch& list, cudaStream_t stream) {
   if (list.kernel == list_kernel::rows) {
-    list_rows_kernel<From, To, Cast><<<list.blocks, block_threads, 0, stream>>>(list);
+    launch_kernel("cuda-native: quantize a list", list_rows_kernel<From, To, Cast>, list.blocks,
+                  block_threads, 0, stream, list);
     return;
   }
   const std::size_t shared = list.transposed ? sizeof(transposed_codes) : 0;
   if (list.tile_rows == 0) {
-    list_blocks_kernel<From, To, Cast, shape::rows>
-        <<<list.blocks, block_threads, shared, stream>>>(list);
+    launch_kernel("cuda-native: quantize a list", list_blocks_kernel<From, To, Cast, shape::rows>,
+                  list.blocks, block_threads, shared, stream, list);
   } else if (list.tile_cols == 0) {
-    list_blocks_kernel<From, To, Cast, shape::columns>
-        <<<list.blocks, block_threads, shared, stream>>>(list);
+    launch_kernel("cuda-native: quantize a list",
+                  list_blocks_kernel<From, To, Cast, shape::columns>, list.blocks, block_threads,
+                  shared, stream, list);
   } else {
-    list_blocks_kernel<From, To, Cast, shape::squares>
-        <<<list.blocks, block_threads, shared, stream>>>(list);
+    launch_kernel("cuda-native: quantize a list",
+                  list_blocks_kernel<From, To, Cast, shape::squares>, list.blocks, block_threads,
+                  shared, stream, list);
   }
 }
 

@@ -10,6 +10,7 @@
 
 #include "backends/cuda/codes.cuh"
 #include "backends/cuda/error.hpp"
+#include "backends/cuda/launch_kernel.hpp"
 #include "backends/cuda/native/half_pairs.cuh"
 #include "backends/cuda/native/halves.cuh"
 #include "backends/cuda/reduction_parts.cuh"
@@ -325,7 +326,7 @@ void enqueue_dense_nodes(const reduction_call& call, std::uint64_t count, void* 
     constexpr format_id f = format();
     const auto launch = [&](auto kernel, auto* to) {
       const unsigned grid = blocks_for(kernel, chunks, reduction_threads / 32);
-      kernel<<<grid, reduction_threads, 0, on>>>(x, y, count, to);
+      launch_kernel("reduction", kernel, grid, reduction_threads, 0, on, x, y, count, to);
     };
     auto* const wide = static_cast<double*>(nodes);
     if (call.what == reduction::sum) {
@@ -346,8 +347,9 @@ void enqueue_dense_amax(const const_matrix_view& in, std::uint64_t count, std::u
     const auto kernel = dense_amax_kernel<format()>;
     const unsigned grid =
         blocks_for(kernel, count / vector_codes<format()>::count, reduction_threads);
-    kernel<<<grid, reduction_threads, 0, static_cast<cudaStream_t>(stream)>>>(
-        static_cast<const std::byte*>(in.data), count, result);
+    launch_kernel("reduction", kernel, grid, reduction_threads, 0,
+                  static_cast<cudaStream_t>(stream), static_cast<const std::byte*>(in.data), count,
+                  result);
   });
 }
 
@@ -357,8 +359,9 @@ void enqueue_dense_counts(const const_matrix_view& in, std::uint64_t count, elem
     const auto kernel = dense_counts_kernel<format()>;
     const unsigned grid =
         blocks_for(kernel, count / vector_codes<format()>::count, reduction_threads);
-    kernel<<<grid, reduction_threads, 0, static_cast<cudaStream_t>(stream)>>>(
-        static_cast<const std::byte*>(in.data), count, result);
+    launch_kernel("reduction", kernel, grid, reduction_threads, 0,
+                  static_cast<cudaStream_t>(stream), static_cast<const std::byte*>(in.data), count,
+                  result);
   });
 }
 

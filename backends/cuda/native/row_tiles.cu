@@ -1,4 +1,5 @@
 // Quantization of whole rows by a scale each, in one pass over the matrix.
+#include "backends/cuda/launch_kernel.hpp"
 #include "backends/cuda/native/row_tiles.cuh"
 
 #include "backends/cuda/native/row_quantize.cuh"
@@ -20,9 +21,11 @@ template <format_id From, format_id To>
 void launch(const patch_task& t, cudaStream_t stream) {
   const auto blocks = static_cast<unsigned>(row_block_count(t));
   if (t.scale.math == scale_math::div) {
-    row_tiles_kernel<From, To, quotient_cast<To>><<<blocks, block_threads, 0, stream>>>(t);
+    launch_kernel("cuda-native: quantize", row_tiles_kernel<From, To, quotient_cast<To>>, blocks,
+                  block_threads, 0, stream, t);
   } else {
-    row_tiles_kernel<From, To, finite_product_cast<To>><<<blocks, block_threads, 0, stream>>>(t);
+    launch_kernel("cuda-native: quantize", row_tiles_kernel<From, To, finite_product_cast<To>>,
+                  blocks, block_threads, 0, stream, t);
   }
 }
 

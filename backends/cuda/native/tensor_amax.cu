@@ -1,4 +1,5 @@
 // The amaxes of whole matrices: of one, and of a list in one launch.
+#include "backends/cuda/launch_kernel.hpp"
 #include "backends/cuda/native/tensor_amax.cuh"
 
 #include "backends/cuda/native/block_tiles.cuh"
@@ -76,25 +77,32 @@ void launch_tensor_amax(const patch_task& t, format_id from, tile_amax* amax, cu
   const auto blocks = static_cast<unsigned>(block_count(t));
   switch (from) {
     case format_id::fp32:
-      tensor_amax_kernel<format_id::fp32><<<blocks, block_threads, 0, stream>>>(t, amax);
+      launch_kernel("cuda-native: quantize", tensor_amax_kernel<format_id::fp32>, blocks,
+                    block_threads, 0, stream, t, amax);
       break;
     case format_id::fp16:
-      tensor_amax_kernel<format_id::fp16><<<blocks, block_threads, 0, stream>>>(t, amax);
+      launch_kernel("cuda-native: quantize", tensor_amax_kernel<format_id::fp16>, blocks,
+                    block_threads, 0, stream, t, amax);
       break;
-    default: tensor_amax_kernel<format_id::bf16><<<blocks, block_threads, 0, stream>>>(t, amax);
+    default:
+      launch_kernel("cuda-native: quantize", tensor_amax_kernel<format_id::bf16>, blocks,
+                    block_threads, 0, stream, t, amax);
   }
 }
 
 void launch_list_amaxes(const list_launch& list, tile_amax* amaxes, cudaStream_t stream) {
   switch (list.from) {
     case format_id::fp32:
-      list_amaxes_kernel<format_id::fp32><<<list.blocks, block_threads, 0, stream>>>(list, amaxes);
+      launch_kernel("cuda-native: quantize", list_amaxes_kernel<format_id::fp32>, list.blocks,
+                    block_threads, 0, stream, list, amaxes);
       break;
     case format_id::fp16:
-      list_amaxes_kernel<format_id::fp16><<<list.blocks, block_threads, 0, stream>>>(list, amaxes);
+      launch_kernel("cuda-native: quantize", list_amaxes_kernel<format_id::fp16>, list.blocks,
+                    block_threads, 0, stream, list, amaxes);
       break;
     default:
-      list_amaxes_kernel<format_id::bf16><<<list.blocks, block_threads, 0, stream>>>(list, amaxes);
+      launch_kernel("cuda-native: quantize", list_amaxes_kernel<format_id::bf16>, list.blocks,
+                    block_threads, 0, stream, list, amaxes);
   }
 }
 

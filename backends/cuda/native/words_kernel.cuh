@@ -9,6 +9,7 @@
 #include "backends/compute.hpp"
 #include "backends/cuda/codes.cuh"
 #include "backends/cuda/launch.cuh"
+#include "backends/cuda/launch_kernel.hpp"
 
 namespace samebits::cuda {
 
@@ -113,7 +114,7 @@ void launch_words(const word_task& t, cudaStream_t stream) {
   const std::uint64_t packs = (t.cols + pack - 1) / pack;
   const std::uint64_t rows = t.rows < 65535 ? t.rows : 65535;
   const dim3 grid(static_cast<unsigned>((packs + tile - 1) / tile), static_cast<unsigned>(rows));
-  words_kernel<Step><<<grid, block_threads, 0, stream>>>(t);
+  launch_kernel("cuda-native: compute", words_kernel<Step>, grid, block_threads, 0, stream, t);
 }
 
 /// Launches a call of the native backend, of formats of 16 and 32 bits and of 8.

@@ -112,7 +112,6 @@ outcome run(const job& j) {
       first.data()};
   const tensor_launcher launch = is_wgmma(j.what) ? find_wgmma(j.what) : find_mma(j.what);
   launch(on_device, 8 * current_attribute(cudaDevAttrMultiProcessorCount));
-  check(cudaGetLastError(), "launch of a tensor core kernel");
   check(cudaDeviceSynchronize(), "tensor core kernel");
   const std::uint64_t wrong = differing.read()[0];
   const auto shown = std::min<std::uint64_t>(wrong, backends::tensor_cores::most_differences);

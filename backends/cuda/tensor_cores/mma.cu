@@ -1,6 +1,7 @@
 // mma.sync: a warp takes one pair of tiles after the other.
 #include <utility>
 
+#include "backends/cuda/launch_kernel.hpp"
 #include "backends/cuda/tensor_cores/kernels.cuh"
 
 namespace samebits::cuda {
@@ -32,7 +33,7 @@ __global__ void mma_kernel(device_job j) {
 template <int... I>
 tensor_launcher launcher_of(int which, std::integer_sequence<int, I...>) {
   static constexpr tensor_launcher all[] = {[](const device_job& j, int blocks) {
-    mma_kernel<static_cast<instruction>(I)><<<blocks, 128>>>(j);
+    launch_kernel("tensor core kernel", mma_kernel<static_cast<instruction>(I)>, blocks, 128, j);
   }...};
   return all[which];
 }

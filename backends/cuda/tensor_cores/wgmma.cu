@@ -5,6 +5,7 @@
 // K (128 bytes apart), eight along the rows (256 bytes apart).
 #include <utility>
 
+#include "backends/cuda/launch_kernel.hpp"
 #include "backends/cuda/tensor_cores/kernels.cuh"
 
 namespace samebits::cuda {
@@ -64,7 +65,8 @@ __global__ void __launch_bounds__(128) wgmma_kernel(device_job j) {
 template <int... I>
 tensor_launcher launcher_of(int which, std::integer_sequence<int, I...>) {
   static constexpr tensor_launcher all[] = {[](const device_job& j, int blocks) {
-    wgmma_kernel<static_cast<instruction>(first_wgmma + I)><<<blocks, 128>>>(j);
+    launch_kernel("tensor core kernel", wgmma_kernel<static_cast<instruction>(first_wgmma + I)>,
+                  blocks, 128, j);
   }...};
   return all[which];
 }

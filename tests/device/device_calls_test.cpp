@@ -1,0 +1,208 @@
+// What every call on device memory does about devices, host memory, captures and older errors.
+#include <cuda_runtime_api.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "device/device_calls.hpp"
+#include "samebits/error.hpp"
+#include "samebits/self_test.hpp"
+
+namespace samebits {
+namespace {
+
+using support::call_memory;
+using support::check_cuda;
+using support::current_device;
+using support::device_call;
+using support::device_calls;
+
+class stream_on {
+ public:
+  explicit stream_on(int device) {
+    const current_device on(device);
+    check_cuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreate");
+  }
+  ~stream_on() { cudaStreamDestroy(stream_); }
+  stream_on(const stream_on&) = delete;
+  stream_on& operator=(const stream_on&) = delete;
+  [[nodiscard]] cudaStream_t get() const { return stream_; }
+
+ private:
+  cudaStream_t stream_ = nullptr;
+};
+
+/// The message of the invalid_argument that a call throws.
+template <class Call>
+std::string refusal(const Call& call) {
+  try {
+    call();
+  } catch (const invalid_argument& e) {
+    return e.what();
+  }
+  return "not refused";
+}
+
+bool holds(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+/// What a call leaves on a device.
+std::vector<std::byte> results_on(int device, const device_call& call) {
+  const call_memory memory(device);
+  const stream_on stream(device);
+  call.run(memory, on_stream(stream.get()));
+  return memory.contents();
+}
+
+TEST(DeviceCalls, HostMemoryIsRefusedByNameAndNothingIsLost) {
+  std::vector<float> host(call_memory::elements);
+  for (const device_call& call : device_calls()) {
+    for (void* call_memory::*const part : call.given) {
+      call_memory memory(0);
+      const std::vector<std::byte> before = memory.contents();
+      memory.*part = host.data();
+      const std::string text = refusal([&] { call.run(memory); });
+      EXPECT_TRUE(holds(text, "must be device memory, got an address of host memory"))
+          << call.name << ": " << text;
+      EXPECT_EQ(memory.contents(), before) << call.name;
+    }
+  }
+}
+
+TEST(DeviceCalls, PageLockedAndManagedMemoryWork) {
+  const std::vector<device_call> calls = device_calls();
+  const device_call& convert = calls.front();
+  const std::vector<std::byte> expected = results_on(0, convert);
+  call_memory memory(0);
+  std::vector<std::byte> values(call_memory::part_bytes);
+  check_cuda(cudaMemcpy(values.data(), memory.x, values.size(), cudaMemcpyDeviceToHost), "copy");
+  void* locked = nullptr;
+  void* managed = nullptr;
+  check_cuda(cudaHostAlloc(&locked, values.size(), cudaHostAllocMapped), "cudaHostAlloc");
+  check_cuda(cudaMallocManaged(&managed, values.size()), "cudaMallocManaged");
+  for (void* const memory_of_both : {locked, managed}) {
+    check_cuda(cudaMemcpy(memory_of_both, values.data(), values.size(), cudaMemcpyDefault), "copy");
+    memory.x = memory_of_both;
+    convert.run(memory);
+    EXPECT_EQ(memory.contents(), expected);
+  }
+  check_cuda(cudaFreeHost(locked), "cudaFreeHost");
+  check_cuda(cudaFree(managed), "cudaFree");
+}
+
+TEST(DeviceCalls, AnOlderErrorOfTheCallerIsNotReportedAndStays) {
+  for (const device_call& call : device_calls()) {
+    const call_memory memory(0);
+    const stream_on stream(0);
+    const auto run = call.prepare(memory);
+    initialize();
+    ASSERT_EQ(cudaSetDevice(-1), cudaErrorInvalidDevice);  // that the caller does not look at
+    EXPECT_NO_THROW(run(on_stream(stream.get()))) << call.name;
+    EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidDevice) << call.name;
+    check_cuda(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+  }
+}
+
+TEST(DeviceCalls, CallsThatWaitRefuseACaptureAndLeaveItWhole) {
+  initialize();
+  int refused = 0;
+  for (const device_call& call : device_calls()) {
+    if (!call.awaited) continue;
+    const call_memory memory(0);
+    const stream_on stream(0);
+    const auto run = call.prepare(memory);
+    const std::vector<std::byte> before = memory.contents();
+    check_cuda(cudaStreamBeginCapture(stream.get(), cudaStreamCaptureModeGlobal), "begin capture");
+    const std::string text = refusal([&] { run(on_stream(stream.get())); });
+    cudaGraph_t graph = nullptr;
+    EXPECT_EQ(cudaStreamEndCapture(stream.get(), &graph), cudaSuccess) << call.name;
+    if (graph != nullptr) cudaGraphDestroy(graph);
+    EXPECT_TRUE(holds(text, "is being captured")) << call.name << ": " << text;
+    EXPECT_EQ(memory.contents(), before) << call.name;
+    ++refused;
+  }
+  EXPECT_GE(refused, 8);
+}
+
+TEST(DeviceCalls, EnqueuedCallsAreCapturedAndReplayed) {
+  initialize();
+  for (const device_call& call : device_calls()) {
+    if (call.awaited) continue;
+    const std::vector<std::byte> expected = results_on(0, call);
+    const call_memory memory(0);
+    const stream_on stream(0);
+    const auto run = call.prepare(memory);
+    cudaGraph_t graph = nullptr;
+    cudaGraphExec_t exec = nullptr;
+    check_cuda(cudaStreamBeginCapture(stream.get(), cudaStreamCaptureModeGlobal), "begin capture");
+    EXPECT_NO_THROW(run(on_stream(stream.get()))) << call.name;
+    check_cuda(cudaStreamEndCapture(stream.get(), &graph), "end capture");
+    check_cuda(cudaGraphInstantiate(&exec, graph, 0), "instantiate");
+    check_cuda(cudaGraphLaunch(exec, stream.get()), "replay");
+    EXPECT_EQ(memory.contents(), expected) << call.name;
+    check_cuda(cudaGraphExecDestroy(exec), "destroy");
+    check_cuda(cudaGraphDestroy(graph), "destroy");
+  }
+}
+
+class TwoDevices : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    int count = 0;
+    check_cuda(cudaGetDeviceCount(&count), "cudaGetDeviceCount");
+    if (count < 2) GTEST_SKIP() << "one GPU";
+  }
+  static int current() {
+    int device = 0;
+    check_cuda(cudaGetDevice(&device), "cudaGetDevice");
+    return device;
+  }
+};
+
+TEST_F(TwoDevices, CallsWorkOnTheDeviceOfTheirMemory) {
+  for (const device_call& call : device_calls()) {
+    const std::vector<std::byte> expected = results_on(0, call);
+    ASSERT_EQ(current(), 0);
+    EXPECT_EQ(results_on(1, call), expected) << call.name;
+    EXPECT_EQ(current(), 0) << call.name;
+    const call_memory memory(1);  // on the default stream
+    call.run(memory);
+    EXPECT_EQ(memory.contents(), expected) << call.name;
+    EXPECT_EQ(current(), 0) << call.name;
+  }
+}
+
+TEST_F(TwoDevices, MixturesAreRefusedByName) {
+  const call_memory other(1);
+  for (const device_call& call : device_calls()) {
+    if (call.given.size() < 2) continue;
+    for (void* call_memory::*const part : call.given) {
+      call_memory memory(0);
+      const std::vector<std::byte> before = memory.contents();
+      memory.*part = other.*part;
+      const std::string text = refusal([&] { call.run(memory); });
+      EXPECT_TRUE(holds(text, "must lie on one device")) << call.name << ": " << text;
+      EXPECT_EQ(memory.contents(), before) << call.name;
+      EXPECT_EQ(current(), 0) << call.name;
+    }
+  }
+}
+
+TEST_F(TwoDevices, StreamsOfAnotherDeviceAreRefused) {
+  const stream_on stream(1);
+  for (const device_call& call : device_calls()) {
+    const call_memory memory(0);
+    const std::vector<std::byte> before = memory.contents();
+    const auto run = call.prepare(memory);
+    const std::string text = refusal([&] { run(on_stream(stream.get())); });
+    EXPECT_TRUE(holds(text, "is a stream of device 1")) << call.name << ": " << text;
+    EXPECT_EQ(memory.contents(), before) << call.name;
+    EXPECT_EQ(current(), 0) << call.name;
+  }
+}
+
+}  // namespace
+}  // namespace samebits

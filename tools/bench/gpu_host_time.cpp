@@ -1,0 +1,20 @@
+// The host time of a small convert() on device memory, as a shared library: Python calls it beside
+// PyTorch's copy_ in one process (torch_bench.py --host-time).
+#include <cstdint>
+
+#include "samebits/convert.hpp"
+
+/// Enqueues fp32 to bf16 of `count` elements in device memory; both calls come from Python alike.
+extern "C" [[gnu::visibility("default")]] void samebits_convert(const void* in, void* out,
+                                                                std::int64_t count, void* stream) {
+  using namespace samebits;
+  convert(on_device(view_of_codes(format_id::fp32, in, 1, count)),
+          on_device(view_of_codes(format_id::bf16, out, 1, count)), {}, on_stream(stream));
+}
+
+/// The same `times` times: the host time of a call without Python's part of it.
+extern "C" [[gnu::visibility("default")]] void samebits_convert_many(const void* in, void* out,
+                                                                     std::int64_t count,
+                                                                     void* stream, int times) {
+  for (int i = 0; i < times; ++i) samebits_convert(in, out, count, stream);
+}
