@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <iterator>
 #include <limits>
@@ -21,6 +22,7 @@
 #include "samebits/error.hpp"
 #include "samebits/quantize.hpp"
 #include "support/effort.hpp"
+#include "support/even_draw.hpp"
 #include "support/quantize_cases.hpp"
 
 namespace samebits::support {
@@ -139,6 +141,27 @@ class QuantizeSuite : public ::testing::TestWithParam<quantize_target> {
     return {0x9E3779B97F4A7C15u, 3, 1000, std::nullopt, bits};
   }
 
+  /// A dense case of the test's next number. What the test does not fix itself is drawn evenly: the
+  /// formats, the rule, the policies and, unless given, the rounding.
+  quantize_case drawn(std::int64_t rows, std::int64_t cols, const tile_shape& tile, int bits,
+                      std::optional<rounding> mode = std::nullopt) {
+    quantize_options o{.tile = tile, .random = stream_of(bits)};
+    const format_id from = sources[draws.draw("source", std::size(sources))];
+    const format_id to = targets[draws.draw("target", std::size(targets))];
+    o.math = draws.draw_as<scale_math>("rule", scale_math_count);
+    o.on_nonfinite = draws.draw_as<nonfinite>("non-finite policy", nonfinite_count);
+    o.round = mode ? *mode : modes[draws.draw("rounding", std::size(modes))];
+    o.on_overflow = draws.draw_as<overflow>("overflow", overflow_count);
+    o.on_nan = draws.draw_as<nan_policy>("NaN policy", nan_policy_count);
+    o.on_scale_overflow = draws.draw_as<scale_overflow>("scale overflow", scale_overflow_count);
+    quantize_case c = dense(from, to, rows, cols, o);
+    c.content = number++;
+    return c;
+  }
+
+  even_draw draws;
+  std::uint64_t number = 0;  ///< of cases so far
+
   static std::vector<tile_shape> all_tiles() {
     std::vector<tile_shape> tiles = {{1, 0}, {0, 1}, {0, 0}};
     for (const std::int64_t g : {16, 32, 64, 128, 256}) {
@@ -155,68 +178,71 @@ TEST_P(QuantizeSuite, EveryOption) {
   constexpr float inf = std::numeric_limits<float>::infinity();
   constexpr tile_shape tiles[] = {{1, 16}, {16, 16}, {16, 1}, {1, 0}, {0, 1}, {0, 0}};
   constexpr float bounds[][2] = {{0, inf}, {0.25f, inf}, {0, 2}, {0x1p-140f, 0x1p-130f}, {4, 1}};
-  std::uint64_t number = 0;
-  for (const format_id from : sources) {
-    for (const format_id to : targets) {
-      for (int math = 0; math < scale_math_count; ++math) {
-        for (int policy = 0; policy < nonfinite_count; ++policy) {
-          for (const rounding mode : modes) {
-            for (int over = 0; over < overflow_count; ++over) {
-              for (int nan = 0; nan < nan_policy_count; ++nan) {
-                for (int k = 0; k < 3; ++k) {  // half of the tiles, others each time
-                  const tile_shape& tile = tiles[(5 * number + number / 12) % std::size(tiles)];
-                  const auto& bound = bounds[number % std::size(bounds)];
-                  quantize_case c = dense(
-                      from, to, 18, 67,
-                      {tile, static_cast<scale_math>(math), bound[0], bound[1],
-                       static_cast<nonfinite>(policy), mode, static_cast<overflow>(over),
-                       static_cast<nan_policy>(nan), stream_of(1 + static_cast<int>(number % 32))});
-                  c.options.on_scale_overflow =
-                      static_cast<scale_overflow>(number / 5 % scale_overflow_count);
-                  c.content = number++;
-                  expect_conforms(c);
-                  if (HasFatalFailure()) return;
-                }
-              }
-            }
-          }
-        }
-      }
+  constexpr std::array<std::size_t, 7> counts = {
+      3, 2, scale_math_count, nonfinite_count, 2, overflow_count, nan_policy_count};
+  constexpr const char* names[] = {"source",   "target",   "rule",      "non-finite policy",
+                                   "rounding", "overflow", "NaN policy"};
+  std::size_t combinations = 3;  // half of the tiles for each, others each time
+  for (const std::size_t count : counts) combinations *= count;
+  thinned_cases cases(13);
+  for (std::size_t i = 0; i < combinations; ++i) {
+    if (cases.leaves_out()) continue;
+    std::array<std::size_t, counts.size()> at = {};
+    std::size_t rest = i / 3;
+    draws.begin();
+    for (std::size_t d = 0; d < counts.size(); ++d) {
+      at[d] = rest % counts[d];
+      rest /= counts[d];
+      draws.fix(names[d], at[d], counts[d]);
     }
+    const tile_shape& tile = tiles[draws.draw("tile", std::size(tiles))];
+    const auto& bound = bounds[draws.draw("bounds", std::size(bounds))];
+    const auto scale_policy = draws.draw_as<scale_overflow>("scale overflow", scale_overflow_count);
+    const int bits = 1 + static_cast<int>(draws.draw("bits", 32));
+    quantize_case c =
+        dense(sources[at[0]], targets[at[1]], 18, 67,
+              {tile, static_cast<scale_math>(at[2]), bound[0], bound[1],
+               static_cast<nonfinite>(at[3]), modes[at[4]], static_cast<overflow>(at[5]),
+               static_cast<nan_policy>(at[6]), stream_of(bits)});
+    c.options.on_scale_overflow = scale_policy;
+    c.content = number++;
+    expect_conforms(c);
+    if (HasFatalFailure()) return;
   }
+  EXPECT_EQ(draws.missing(), "");
 }
 
 TEST_P(QuantizeSuite, EveryTileWithTails) {
-  std::uint64_t number = 0;
-  for (const tile_shape& tile : all_tiles()) {
+  const std::vector<tile_shape> tiles = all_tiles();
+  for (std::size_t t = 0; t < tiles.size(); ++t) {
+    const tile_shape& tile = tiles[t];
     const std::int64_t g = std::max<std::int64_t>(16, std::max(tile.rows, tile.cols));
-    for (const std::int64_t rows : {std::int64_t{1}, tile.rows, tile.rows + 1, 2 * tile.rows - 1}) {
-      for (const std::int64_t cols : {std::int64_t{1}, g - 1, g, g + 1, 2 * g + 17, 4 * g}) {
-        if (rows <= 0 || rows * cols > 70000) continue;
-        quantize_case c = dense(sources[number % 3], targets[number / 3 % 2], rows, cols,
-                                {.tile = tile,
-                                 .on_nonfinite = static_cast<nonfinite>(number % 3),
-                                 .round = modes[number / 2 % 2],
-                                 .random = stream_of(16)});
-        c.content = number++;
-        expect_conforms(c);
+    const std::int64_t h = tile.rows == 0 ? 17 : tile.rows;  // 0: all rows are one tile
+    const std::int64_t heights[] = {1, h, h + 1, std::max<std::int64_t>(2, 2 * h - 1)};
+    const std::int64_t widths[] = {1, g - 1, g, g + 1, 2 * g + 17, 4 * g};
+    for (std::size_t row = 0; row < std::size(heights); ++row) {
+      for (std::size_t col = 0; col < std::size(widths); ++col) {
+        draws.begin();
+        draws.fix("tile", t, tiles.size());
+        draws.fix("rows", row, std::size(heights));
+        draws.fix("columns", col, std::size(widths));
+        expect_conforms(drawn(heights[row], widths[col], tile, 16));
         if (HasFatalFailure()) return;
       }
     }
   }
+  EXPECT_EQ(draws.missing(), "");
 }
 
 TEST_P(QuantizeSuite, WideRowsCrossBlocks) {
-  std::uint64_t number = 0;
-  for (const tile_shape& tile : {tile_shape{1, 16}, {1, 128}, {1, 0}, {16, 16}, {64, 1}, {0, 1}}) {
-    for (const std::int64_t cols : {1023, 4097, 8192, 16411, 33000}) {
-      for (const rounding mode : modes) {
-        quantize_case c = dense(sources[number % 3], format_id::e4m3, tile.rows == 1 ? 2 : 5, cols,
-                                {.tile = tile, .round = mode, .random = stream_of(8)});
-        c.content = number++;
-        expect_conforms(c);
-        if (HasFatalFailure()) return;
-      }
+  constexpr tile_shape tiles[] = {{1, 16}, {1, 128}, {1, 0}, {16, 16}, {64, 1}, {0, 1}};
+  constexpr std::int64_t widths[] = {1023, 4097, 8192, 16411, 33000};
+  for (std::size_t t = 0; t < std::size(tiles); ++t) {
+    for (std::size_t i = 0; i < 2 * std::size(widths); ++i) {
+      draws.begin();
+      draws.fix("tile", t, std::size(tiles));
+      expect_conforms(drawn(tiles[t].rows == 1 ? 2 : 5, widths[i / 2], tiles[t], 8));
+      if (HasFatalFailure()) return;
     }
   }
 }
@@ -231,72 +257,86 @@ TEST_P(QuantizeSuite, StridedAndUnalignedViews) {
   };
   std::vector<array_layout> readable = layouts(rows, cols);
   readable.insert(readable.end(), {{rows, cols, 0, 1, 0}, {rows, cols, 1, 0, 0}});
-  std::uint64_t number = 0;
-  for (const tile_shape& tile : {tile_shape{1, 16}, {16, 16}, {16, 1}, {1, 0}, {0, 1}, {0, 0}}) {
-    const matrix_shape scales = scales_shape(rows, cols, tile);
-    for (const array_layout& in : readable) {
-      for (const array_layout& codes : layouts(rows, cols)) {
-        quantize_case c =
-            dense(sources[number % 3], format_id::e5m2, rows, cols,
-                  {.tile = tile, .round = modes[number % 2], .random = stream_of(13)});
-        c.in = in;
-        c.codes = codes;
-        c.scales = layouts(scales.rows, scales.cols)[number % 6];
-        c.scales_transposed = layouts(scales.cols, scales.rows)[number / 6 % 6];
-        c.content = number++;
+  const std::vector<array_layout> writable = layouts(rows, cols);
+  constexpr tile_shape tiles[] = {{1, 16}, {16, 16}, {16, 1}, {1, 0}, {0, 1}, {0, 0}};
+  for (std::size_t t = 0; t < std::size(tiles); ++t) {
+    const matrix_shape scales = scales_shape(rows, cols, tiles[t]);
+    for (std::size_t in = 0; in < readable.size(); ++in) {
+      for (std::size_t codes = 0; codes < writable.size(); ++codes) {
+        draws.begin();
+        draws.fix("tile", t, std::size(tiles));
+        draws.fix("input", in, readable.size());
+        draws.fix("codes", codes, writable.size());
+        const std::size_t across = draws.draw("scales", writable.size());
+        const std::size_t down = draws.draw("transposed scales", writable.size());
+        quantize_case c = drawn(rows, cols, tiles[t], 13);
+        c.in = readable[in];
+        c.codes = writable[codes];
+        c.scales = layouts(scales.rows, scales.cols)[across];
+        c.scales_transposed = layouts(scales.cols, scales.rows)[down];
         expect_conforms(c, wanted::codes | wanted::scales | wanted::scales_transposed);
         if (HasFatalFailure()) return;
       }
     }
   }
+  EXPECT_EQ(draws.missing(), "");
 }
 
 TEST_P(QuantizeSuite, AnySubsetOfOutputs) {
-  std::uint64_t number = 0;
-  for (const tile_shape& tile : {tile_shape{1, 32}, {32, 32}, {32, 1}, {1, 0}, {0, 1}, {0, 0}}) {
-    for (unsigned mask = 1; mask <= wanted::all; ++mask) {
+  constexpr tile_shape tiles[] = {{1, 32}, {32, 32}, {32, 1}, {1, 0}, {0, 1}, {0, 0}};
+  for (std::size_t t = 0; t < std::size(tiles); ++t) {
+    for (unsigned i = 0; i < 2 * wanted::all; ++i) {
+      const unsigned mask = 1 + i / 2;
       if ((mask & (wanted::codes | wanted::codes_transposed)) == 0) continue;
-      for (const rounding mode : modes) {
-        quantize_case c = dense(sources[number % 3], format_id::e4m3, 35, 71,
-                                {.tile = tile, .round = mode, .random = stream_of(32)});
-        c.content = number++;
-        expect_conforms(c, mask);
-        if (HasFatalFailure()) return;
-      }
+      draws.begin();
+      draws.fix("tile", t, std::size(tiles));
+      expect_conforms(drawn(35, 71, tiles[t], 32), mask);
+      if (HasFatalFailure()) return;
     }
   }
+  EXPECT_EQ(draws.missing(), "");
 }
 
 TEST_P(QuantizeSuite, RandomBitsFollowOffsetPitchAndWidth) {
   constexpr std::uint64_t top = ~std::uint64_t{0};
-  for (const tile_shape& tile : {tile_shape{1, 16}, {16, 16}, {16, 1}, {0, 0}}) {
-    for (const int bits : {1, 7, 8, 9, 13, 15, 16, 17, 24, 31, 32}) {
-      for (const random_stream& stream :
-           {random_stream{0, 0, 0, std::nullopt, bits}, random_stream{1, top, 5, 1000, bits},
-            random_stream{top, 1, top - 40, std::nullopt, bits},
-            random_stream{std::uint64_t{1} << 32, std::uint64_t{1} << 32, 3, 0, bits},
-            random_stream{7, 8, (std::uint64_t{1} << 32) - 30, top - 2, bits}}) {
-        expect_conforms(dense(format_id::bf16, format_id::e4m3, 5, 133,
-                              {.tile = tile, .round = rounding::stochastic, .random = stream}));
+  constexpr tile_shape tiles[] = {{1, 16}, {16, 16}, {16, 1}, {0, 0}};
+  constexpr int widths[] = {1, 7, 8, 9, 13, 15, 16, 17, 24, 31, 32};
+  const random_stream streams[] = {{0, 0, 0, std::nullopt, 0},
+                                   {1, top, 5, 1000, 0},
+                                   {top, 1, top - 40, std::nullopt, 0},
+                                   {std::uint64_t{1} << 32, std::uint64_t{1} << 32, 3, 0, 0},
+                                   {7, 8, (std::uint64_t{1} << 32) - 30, top - 2, 0}};
+  for (std::size_t t = 0; t < std::size(tiles); ++t) {
+    for (std::size_t w = 0; w < std::size(widths); ++w) {
+      for (std::size_t s = 0; s < std::size(streams); ++s) {
+        draws.begin();
+        draws.fix("tile", t, std::size(tiles));
+        draws.fix("bits", w, std::size(widths));
+        draws.fix("stream", s, std::size(streams));
+        quantize_case c = drawn(5, 133, tiles[t], widths[w], rounding::stochastic);
+        c.options.random = streams[s];
+        c.options.random.bits = widths[w];
+        expect_conforms(c);
         if (HasFatalFailure()) return;
       }
     }
   }
+  EXPECT_EQ(draws.missing(), "");
 }
 
 TEST_P(QuantizeSuite, Threads) {
-  std::uint64_t number = 0;
-  for (const tile_shape& tile :
-       {tile_shape{1, 128}, {128, 128}, {128, 1}, {1, 0}, {0, 1}, {0, 0}}) {
-    for (const auto& [rows, cols] :
-         {std::pair<std::int64_t, std::int64_t>{1, 140001}, {20011, 7}, {271, 517}}) {
-      for (const int threads : {0, 3, 8}) {
-        quantize_case c =
-            dense(sources[number % 3], format_id::e4m3, rows, cols,
-                  {.tile = tile, .round = modes[number % 2], .random = stream_of(16)});
-        c.content = number++;
-        c.threads = threads;
-        expect_conforms(c, wanted::codes | wanted::scales | (number % 3 == 0 ? wanted::all : 0));
+  constexpr tile_shape tiles[] = {{1, 128}, {128, 128}, {128, 1}, {1, 0}, {0, 1}, {0, 0}};
+  constexpr std::int64_t shapes[][2] = {{1, 140001}, {20011, 7}, {271, 517}};
+  constexpr int threads[] = {0, 3, 8};
+  for (const tile_shape& tile : tiles) {
+    for (const auto& [rows, cols] : shapes) {
+      for (std::size_t t = 0; t < std::size(threads); ++t) {
+        draws.begin();
+        draws.fix("threads", t, std::size(threads));
+        const bool everything = draws.draw("outputs", 3) == 0;
+        quantize_case c = drawn(rows, cols, tile, 16);
+        c.threads = threads[t];
+        expect_conforms(c, everything ? wanted::all : wanted::codes | wanted::scales);
         if (HasFatalFailure()) return;
       }
     }
@@ -356,12 +396,11 @@ TEST_P(QuantizeSuite, ScalesOfAmaxesFromZeroToNaN) {
 // Backends may treat matrices that do not fit caches in another way (backends/simd/access.hpp). The
 // parts that they are compared with fit, and have the same scales by eps where a tile is the whole.
 TEST_P(QuantizeSuite, MatricesLargerThanCaches) {
-  constexpr std::int64_t rows = 1024 / (effort_divisor > 1 ? 4 : 1);
+  const std::int64_t rows = by_effort(1024 / (effort_divisor > 1 ? 4 : 1), 512);
   constexpr std::int64_t cols = 12000 + 77;
-  std::size_t number = 0;
   for (const tile_shape& tile : {tile_shape{1, 128}, {128, 128}, {128, 1}, {0, 0}}) {
-    quantize_case c = dense(format_id::bf16, format_id::e4m3, rows, cols,
-                            {.tile = tile, .round = modes[number++ % 2], .random = stream_of(16)});
+    draws.begin();
+    quantize_case c = drawn(rows, cols, tile, 16);
     if (tile.rows == 0) c.options.eps = 0x1p127f;
     c.options.on_nonfinite = nonfinite::skip_nonfinite;
     c.codes.misalignment = 3;

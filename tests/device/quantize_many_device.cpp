@@ -1,7 +1,8 @@
 // 2^30 random elements quantized on each CUDA backend, against the widest host backend, every byte;
-// and of the host's result a part against the reference.
+// and of the host's result a part against the reference. Every tile by every rule and rounding.
 //
-// SAMEBITS_QUANTIZE_ELEMENTS in the environment makes it another number of elements.
+// SAMEBITS_QUANTIZE_ELEMENTS in the environment makes it another number of elements, in matrices of
+// other sizes and, above 2^32, in more of them.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,15 +15,15 @@
 #include <cstring>
 #include <iostream>
 #include <random>
-#include <sstream>
 #include <string>
-#include <string_view>
 #include <thread>
 #include <vector>
 
 #include "device/device_copy.hpp"
+#include "device/quantize_batches.hpp"
 #include "samebits/samebits.hpp"
 #include "support/backends.hpp"
+#include "support/effort.hpp"
 
 namespace samebits::support {
 namespace {
@@ -40,10 +41,6 @@ void run_jobs(std::size_t jobs, const Job& job) {
     });
   }
 }
-
-enum class content : std::uint8_t { any_bits, normal, wide, stretches };
-constexpr std::string_view content_names[] = {"any bits", "normal", "wide exponents",
-                                              "stretches of specials"};
 
 /// Two numbers of the standard normal distribution.
 std::pair<float, float> normal_pair(engine& random) {
@@ -93,56 +90,6 @@ void fill_part(content kind, std::uint64_t seed, std::vector<std::uint32_t>& x, 
     x[i + 1] = std::bit_cast<std::uint32_t>(b * size);
   }
   if (kind == content::stretches) overwrite_stretches(random, x, begin, end);
-}
-
-/// A matrix and how it is quantized.
-struct batch {
-  std::uint64_t number = 0;
-  format_id from = format_id::bf16, to = format_id::e4m3;
-  content kind = content::normal;
-  std::int64_t rows = 0, cols = 0;
-  bool transposed = false;
-  bool counts = false;  ///< statistics
-  quantize_options options;
-};
-
-/// Every tile by every maths and rounding once in 64 batches; the rest by chance.
-batch batch_at(std::uint64_t number) {
-  constexpr tile_shape tiles[] = {{1, 128}, {128, 128}, {128, 1}, {1, 32}};
-  constexpr int bits[] = {0, 8, 16, 32};  // 0: nearest even
-  constexpr format_id sources[] = {format_id::bf16, format_id::fp16, format_id::fp32};
-  constexpr std::int64_t shapes[][2] = {{4096, 4096}, {2048, 8192}, {4099, 4101}, {16400, 1024}};
-  engine random(number + 90);
-  batch b;
-  b.number = number;
-  b.from = sources[random() % 3];
-  b.to = random() % 4 == 0 ? format_id::e5m2 : format_id::e4m3;
-  b.kind = static_cast<content>(random() % 4);
-  const auto& shape = shapes[random() % std::size(shapes)];
-  b.rows = shape[0];
-  b.cols = shape[1];
-  b.transposed = random() % 2 == 0;
-  b.counts = random() % 4 == 0;
-  b.options.tile = tiles[number % 4];
-  b.options.math = static_cast<scale_math>(number / 4 % scale_math_count);
-  b.options.on_nonfinite = static_cast<nonfinite>(random() % nonfinite_count);
-  if (random() % 4 == 0) b.options.on_overflow = static_cast<overflow>(random() % 3);
-  if (random() % 3 == 0) b.options.eps = 1e-4f;
-  const int k = bits[number / 16 % 4];
-  if (k != 0) b.options.round = rounding::stochastic;
-  b.options.random = {random(), random(), random() & ~std::uint64_t{15}, std::nullopt,
-                      k == 0 ? 16 : k};
-  return b;
-}
-
-std::ostream& operator<<(std::ostream& out, const batch& b) {
-  out << "batch " << b.number << ": " << name(b.from) << " to " << name(b.to) << " [" << b.rows
-      << ", " << b.cols << "], " << content_names[static_cast<std::size_t>(b.kind)] << ", tile "
-      << b.options.tile.rows << " x " << b.options.tile.cols << ", " << name(b.options.math) << ", "
-      << name(b.options.on_nonfinite) << ", " << name(b.options.round);
-  if (b.options.round == rounding::stochastic) out << " K = " << b.options.random.bits;
-  return out << (b.transposed ? ", row-wise and transposed" : "")
-             << (b.counts ? ", statistics" : "");
 }
 
 /// The batch's matrix in its source format.
@@ -268,13 +215,17 @@ void print(const std::string& what, const tally& t) {
 
 TEST(QuantizeMany, EveryByteOf2To30Elements) {
   const char* const asked = std::getenv("SAMEBITS_QUANTIZE_ELEMENTS");
-  const std::uint64_t wanted = asked != nullptr ? std::stoull(asked) : std::uint64_t{1} << 30;
+  const std::uint64_t wanted =
+      asked != nullptr ? std::stoull(asked) : by_effort(std::uint64_t{1} << 30, 1 << 24);
+  const std::uint64_t rounds = 1 + wanted / (std::uint64_t{1} << 32);
+  const auto elements = static_cast<std::int64_t>(1 + wanted / (rounds * batch_draws::round));
+  batch_draws draws;
   const std::string backends[] = {"cuda-native", "cuda-emulated"};
   const std::string host = supported_backends().back();
   tally sampled, tallies[2];
   const auto begin = std::chrono::steady_clock::now();
-  for (std::uint64_t n = 0; tallies[0].elements < wanted && !HasFatalFailure(); ++n) {
-    const batch b = batch_at(n);
+  for (std::uint64_t n = 0; n < rounds * batch_draws::round && !HasFatalFailure(); ++n) {
+    const batch b = draws.next(elements);
     const std::vector<std::byte> in = matrix_of(b);
     const void* data = in.data();
     result expected(b);
