@@ -90,7 +90,8 @@ class ConvertSuite : public ::testing::TestWithParam<convert_target> {
   }
 
   /// Converts and compares every element with convert_code.
-  static void expect_conforms(const array_case& c) {
+  void expect_conforms(const array_case& c) {
+    if (cases.leaves_out()) return;
     strided_buffer in = filled(c);
     strided_buffer out(c.to, c.out);
     if (!target_converts(in.view(), out.view(), options_of(c), c.threads)) return;
@@ -150,6 +151,8 @@ class ConvertSuite : public ::testing::TestWithParam<convert_target> {
   }
   static constexpr std::array kernel_modes{rounding::nearest_even, rounding::upward,
                                            rounding::stochastic};
+
+  thinned_cases cases{17};
 };
 
 TEST_P(ConvertSuite, EveryPairEveryRule) {
@@ -184,6 +187,7 @@ TEST_P(ConvertSuite, SizesAroundVectorAndPageBorders) {
 }
 
 TEST_P(ConvertSuite, EmptyViewsWriteNothing) {
+  cases = thinned_cases(1);
   for (const auto& [rows, cols] : {std::pair<std::int64_t, std::int64_t>{0, 0}, {0, 7}, {7, 0}}) {
     expect_conforms(dense(format_id::fp32, format_id::e4m3, rows, cols));
     matrix_view nowhere{nullptr, format_id::e4m3, rows, cols, cols, 1, memory_space::host};
@@ -236,10 +240,12 @@ TEST_P(ConvertSuite, StridedViews) {
 }
 
 TEST_P(ConvertSuite, Threads) {
+  thinned_cases threaded(7);
   for (const auto& [from, to] : kernel_pairs()) {
     for (const rounding mode : kernel_modes) {
       for (const auto& [rows, cols] :
            {std::pair<std::int64_t, std::int64_t>{1, 140001}, {140001, 1}, {7, 20011}}) {
+        if (threaded.leaves_out()) continue;
         const array_case c = dense(from, to, rows, cols, {mode});
         if (cols == 20011) expect_conforms(c);
         if (HasFatalFailure()) return;
@@ -299,7 +305,9 @@ TEST_P(ConvertSuite, InPlace) {
 // Backends may treat arrays that do not fit caches in another way (backends/simd/access.hpp).
 TEST_P(ConvertSuite, ViewsLargerThanCaches) {
   using enum format_id;
-  constexpr std::int64_t elements = (std::int64_t{1} << 25) / 3 / (effort_divisor > 1 ? 64 : 1);
+  cases = thinned_cases(1);
+  const std::int64_t elements =
+      by_effort((std::int64_t{1} << 25) / 3 / (effort_divisor > 1 ? 64 : 1), 1 << 17);
   for (const auto& [from, to] : {std::pair{fp32, bf16}, {fp32, e4m3}, {bf16, e4m3}, {e4m3, fp32}}) {
     for (const rounding mode : {rounding::nearest_even, rounding::stochastic}) {
       array_case flat = dense(from, to, 1, elements + 77, {mode});

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "conformance/convert_batches.hpp"
+#include "support/effort.hpp"
 
 namespace samebits::support {
 namespace {
@@ -66,11 +67,12 @@ void expect_conforms(const std::string& backend, batch_target target) {
   target.run = [&](std::span<std::byte> memory, const std::vector<batch_call>& calls) {
     device.run(backend, memory, calls);
   };
-  batch_checker checker(std::move(target), {48, format_count * format_count,
+  const int batches = by_effort(48, 4);
+  batch_checker checker(std::move(target), {batches, format_count * format_count,
                                             rc::detail::configuration().testParams.seed});
   const batch_report report = checker.run();
   EXPECT_EQ(report.failure, "");
-  EXPECT_EQ(report.cases, 48u * format_count * format_count);
+  EXPECT_EQ(report.cases, static_cast<std::uint64_t>(batches) * format_count * format_count);
   EXPECT_GT(report.elements, 100 * report.cases);
   std::cout << backend << ": " << report.cases << " cases, " << report.elements
             << " elements compared with the oracle\n";

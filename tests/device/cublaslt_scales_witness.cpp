@@ -24,6 +24,7 @@
 #include "device/cublaslt_scaled_problem.hpp"
 #include "device/device_copy.hpp"
 #include "samebits/samebits.hpp"
+#include "support/effort.hpp"
 
 namespace samebits::device_tests {
 namespace {
@@ -218,6 +219,7 @@ TEST_P(CublasLtScales, AreAppliedInOneOrder) {
   int refused = 0;
   verdict all;
   for (const shape& s : shapes) {
+    if (support::smallest_effort() && s.m * s.n * s.k > 1 << 24) continue;
     const verdict v = judge(lt, how, s);
     std::printf("%s, %lld x %lld x %lld: ", how.name, static_cast<long long>(s.m),
                 static_cast<long long>(s.n), static_cast<long long>(s.k));
@@ -243,6 +245,7 @@ TEST_P(CublasLtScales, AreAppliedInOneOrder) {
               static_cast<unsigned long long>(all.compared), text_of(all.differing).c_str());
   std::printf("  in the sign of zero alone: %s\n", text_of(all.signs).c_str());
   EXPECT_LE(refused, 2);
+  if (support::smallest_effort()) return;  // few results may fit several orders
   EXPECT_EQ(std::count(all.differing.begin(), all.differing.end(), 0u), 1) << "of six orders";
 }
 

@@ -20,6 +20,7 @@
 #include "samebits/device_scaler.hpp"
 #include "samebits/resident_scaler.hpp"
 #include "samebits/samebits.hpp"
+#include "support/effort.hpp"
 
 namespace samebits::support {
 namespace {
@@ -81,7 +82,9 @@ class DeviceScaler : public ::testing::TestWithParam<std::string_view> {
       ASSERT_FALSE(scaler.poll().has_value());
       clipped += got->applied && got->norm > max_norm ? 1 : 0;
     }
-    EXPECT_GT(clipped, 0) << name(Settings::policy);
+    if (!smallest_effort()) {
+      EXPECT_GT(clipped, 0) << name(Settings::policy);
+    }
   }
 
   cudaStream_t stream_ = nullptr;
@@ -91,12 +94,12 @@ TEST_P(DeviceScaler, DecidesAsTheHostDoes) {
   native_scaling native;
   native.growth_interval = 20;
   native.recovery_interval = 5;
-  expect_host_steps(native, 400);
-  expect_host_steps(torch_scaling{.growth_interval = 10}, 400);
-  expect_host_steps(apex_scaling{}, 100);
-  expect_host_steps(apex_amp_scaling{}, 100);
-  expect_host_steps(megatron_scaling{}, 100, 0x1p-30);
-  expect_host_steps(deepspeed_scaling{}, 100);
+  expect_host_steps(native, by_effort(400, 40));
+  expect_host_steps(torch_scaling{.growth_interval = 10}, by_effort(400, 40));
+  expect_host_steps(apex_scaling{}, by_effort(100, 20));
+  expect_host_steps(apex_amp_scaling{}, by_effort(100, 20));
+  expect_host_steps(megatron_scaling{}, by_effort(100, 20), 0x1p-30);
+  expect_host_steps(deepspeed_scaling{}, by_effort(100, 20));
 }
 
 TEST_P(DeviceScaler, TakesThreeLaunchesThatReplayAsTheyRun) {
@@ -115,7 +118,7 @@ TEST_P(DeviceScaler, TakesThreeLaunchesThatReplayAsTheyRun) {
   EXPECT_EQ(nodes, 3u);
   check_cuda(cudaGraphInstantiate(&exec, graph, 0), "instantiate");
   double scale = 0x1p16;
-  for (int i = 0; i < 200; ++i) {
+  for (int i = 0; i < by_effort(200, 20); ++i) {
     g.draw(random, scale);
     h.draw(again, scale);
     eager.step(stream_);
@@ -171,7 +174,7 @@ TEST_P(DeviceScaler, ResumesFromItsText) {
   settings.growth_interval = 7;
   device_loss_scaler whole(g.on_device(), settings, options());
   auto resumed = std::make_unique<device_loss_scaler>(g.on_device(), settings, options());
-  for (int i = 0; i < 100; ++i) {
+  for (int i = 0; i < by_effort(100, 10); ++i) {
     g.draw(random, static_cast<double>(downloaded(whole.scale())));
     check_cuda(cudaDeviceSynchronize(), "gradients to the device");
     const std::string text = resumed->save(stream_);

@@ -18,6 +18,7 @@
 #include "device/device_copy.hpp"
 #include "device/drawn_tensors.hpp"
 #include "samebits/samebits.hpp"
+#include "support/effort.hpp"
 
 namespace samebits::support {
 namespace {
@@ -65,7 +66,8 @@ struct shape {
 TEST_P(PlanDevice, InspectsLists) {
   engine random(1);
   for (const shape s : {shape{0, 0}, shape{1, 0}, shape{1, 2'000'000}, shape{3, 8192}, shape{64, 0},
-                        shape{423, 100}, shape{424, 0}, shape{425, 33}, shape{10'000, 1000}}) {
+                        shape{423, 100}, shape{424, 0}, shape{425, 33},
+                        shape{by_effort<std::size_t>(10'000, 1000), 1000}}) {
     for (const content what : {content::finite, content::any_bits, content::zeros}) {
       for (const bool odd : {false, true}) {
         tensors list(random, s.count, wide, s.size, what, odd);
@@ -84,8 +86,10 @@ TEST_P(PlanDevice, InspectsLists) {
 
 TEST_P(PlanDevice, InspectsEachFormatAtEverySize) {
   engine random(2);
+  thinned_cases cases(13);
   for (const format_id f : wide) {
     for (std::int64_t size = 1; size <= 8200; size += size < 300 ? 1 : 61) {
+      if (cases.leaves_out()) continue;
       tensors list(random, 1, {f}, size, content::finite, false);
       const tensors::on_device copy(list);
       ASSERT_EQ(difference(inspect(copy.plan(), {}, here()), inspect(list.plan(), {}, reference)),
@@ -153,7 +157,7 @@ TEST_P(PlanDevice, FindsOneBadElement) {
         f == format_id::fp32   ? std::vector<std::uint32_t>{0x7F800000, 0xFF800001, 0x7FFFFFFF}
         : f == format_id::fp16 ? std::vector<std::uint32_t>{0x7C00, 0xFC01, 0x7FFF}
                                : std::vector<std::uint32_t>{0x7F80, 0xFF81, 0x7FFF};
-    for (int turn = 0; turn < 200; ++turn) {
+    for (int turn = 0; turn < by_effort(200, 10); ++turn) {
       tensors list(random, 4, {f}, 5000, content::finite, false);
       const std::size_t which = random() % 4, at = random() % 5000;
       const std::uint32_t code = bad[random() % bad.size()];
@@ -285,7 +289,7 @@ TEST_P(PlanDevice, RefusesHostBackendsAndMixedMemory) {
 /// More elements in one tensor than 31 bits count.
 TEST_P(PlanDevice, LargeInspectsMoreThan31Bits) {
   if (GetParam() != "cuda-native") GTEST_SKIP() << "one backend is enough for the size";
-  constexpr std::int64_t size = (std::int64_t{1} << 31) + 4099;
+  const std::int64_t size = by_effort(std::int64_t{1} << 31, 1 << 22) + 4099;
   void* memory = nullptr;
   check_cuda(cudaMalloc(&memory, static_cast<std::size_t>(size) * 2), "cudaMalloc");
   check_cuda(cudaMemset(memory, 0x3C, static_cast<std::size_t>(size) * 2), "cudaMemset");

@@ -10,6 +10,7 @@
 
 #include "device/device_copy.hpp"
 #include "samebits/samebits.hpp"
+#include "support/effort.hpp"
 
 namespace samebits::support {
 namespace {
@@ -118,6 +119,7 @@ class QuantizeCounted : public testing::TestWithParam<format_id> {
                                  1,           memory_space::device};
       for (const tile_shape tile : tiles) {
         const scale_math math = maths_[cases_++ % std::size(maths_)];
+        if (thinned.leaves_out()) continue;
         const format_id to = cases_ % 4 == 0 ? format_id::e5m2 : format_id::e4m3;
         expect_same(in, to, {.tile = tile, .math = math},
                     std::to_string(rows) + " x " + std::to_string(cols) + ", tile " +
@@ -128,6 +130,8 @@ class QuantizeCounted : public testing::TestWithParam<format_id> {
     }
   }
 
+  thinned_cases thinned{1};
+
  private:
   static constexpr scale_math maths_[] = {scale_math::te, scale_math::te, scale_math::pow2,
                                           scale_math::rcp, scale_math::te};
@@ -135,6 +139,7 @@ class QuantizeCounted : public testing::TestWithParam<format_id> {
 };
 
 TEST_P(QuantizeCounted, OfOnePatchOfABlock) {
+  thinned = thinned_cases(7);
   const std::vector<tile_shape> tiles = {{1, 16},  {1, 32},  {1, 64},  {1, 128},  {1, 256},
                                          {16, 16}, {32, 32}, {64, 64}, {128, 128}};
   constexpr std::int64_t shapes[][2] = {{7, 128},   {3, 2048},   {200, 384},
@@ -143,6 +148,7 @@ TEST_P(QuantizeCounted, OfOnePatchOfABlock) {
 }
 
 TEST_P(QuantizeCounted, OfManyPatchesOfABlock) {
+  if (smallest_effort()) GTEST_SKIP() << "two patches of a block take the same path";
   compare(2501, 16384, {{1, 128}, {128, 128}});
   compare(40003, 768, {{1, 32}, {32, 32}});
 }

@@ -17,9 +17,12 @@
 #include "samebits/device_report.cuh"
 #include "samebits/loss_scaler.hpp"
 #include "samebits/resident_scaler.hpp"
+#include "tests/support/effort.hpp"
 
 namespace samebits {
 namespace {
+
+using support::by_effort;
 
 void check(cudaError_t error, const char* what) {
   if (error == cudaSuccess) return;
@@ -58,15 +61,6 @@ std::uint64_t differing(const Result& result, std::uint64_t count) {
   }
   return differ;
 }
-
-class RanksOnDevice : public ::testing::Test {
- protected:
-  void SetUp() override {
-    int count = 0;
-    const cudaError_t error = cudaGetDeviceCount(&count);
-    ASSERT_EQ(error, cudaSuccess) << "no usable GPU: " << cudaGetErrorString(error);
-  }
-};
 
 /// One element of a reduction: every rank's contribution and the result, in one word.
 struct element_sum {
@@ -108,8 +102,8 @@ struct element_sum {
   }
 };
 
-TEST_F(RanksOnDevice, SumsAreThoseOfTheDefinition) {
-  constexpr std::uint64_t count = 1 << 17;
+TEST(RanksOnDevice, SumsAreThoseOfTheDefinition) {
+  const std::uint64_t count = by_effort(1 << 17, 1 << 10);
   std::uint64_t results = 0;
   std::uint64_t differ = 0;
   for (const format_id wire :
@@ -162,9 +156,11 @@ struct agreement {
   }
 };
 
-TEST_F(RanksOnDevice, MessagesAreThoseOfTheHost) { EXPECT_EQ(differing(agreement{}, 1 << 20), 0u); }
+TEST(RanksOnDevice, MessagesAreThoseOfTheHost) {
+  EXPECT_EQ(differing(agreement{}, by_effort(1 << 20, 1 << 14)), 0u);
+}
 
-constexpr std::uint64_t decided_steps = 20'000;
+const std::uint64_t decided_steps = by_effort(20'000, 500);
 
 /// One step of a course whose norms are clipped now and then.
 template <class Settings, class State>
@@ -177,10 +173,11 @@ SAMEBITS_HD step_report decided(const Settings& settings, resident_scaler<State>
 }
 
 template <class Settings>
-__global__ void decide_kernel(Settings settings, report_slot* ring, std::uint64_t capacity) {
+__global__ void decide_kernel(Settings settings, std::uint64_t steps, report_slot* ring,
+                              std::uint64_t capacity) {
   resident_scaler<decltype(initial_state(settings))> scaler;
   scaler.policy = initial_state(settings);
-  for (std::uint64_t step = 0; step < decided_steps; ++step) {
+  for (std::uint64_t step = 0; step < steps; ++step) {
     device::put_report(ring, capacity, decided(settings, scaler, step));
   }
 }
@@ -199,7 +196,7 @@ void expect_same_course(std::uint64_t capacity) {
   check(cudaHostAlloc(&ring, capacity * sizeof *ring, cudaHostAllocMapped), "cudaHostAlloc");
   std::memset(static_cast<void*>(ring), 0, capacity * sizeof *ring);
   report_reader reader({ring, capacity});
-  decide_kernel<<<1, 1>>>(settings, ring, capacity);
+  decide_kernel<<<1, 1>>>(settings, decided_steps, ring, capacity);
   check(cudaGetLastError(), "decide_kernel");
   std::uint64_t read = 0;
   std::uint64_t differ = 0;
@@ -224,7 +221,7 @@ void expect_same_course(std::uint64_t capacity) {
   check(cudaFreeHost(ring), "cudaFreeHost");
 }
 
-TEST_F(RanksOnDevice, ReportsAreThoseOfTheHost) {
+TEST(RanksOnDevice, ReportsAreThoseOfTheHost) {
   for (const std::uint64_t capacity : {std::uint64_t{16}, decided_steps}) {
     expect_same_course<native_scaling>(capacity);
     expect_same_course<torch_scaling>(capacity);

@@ -14,6 +14,7 @@
 #include "samebits/quantize_list.hpp"
 #include "samebits/recipe.hpp"
 #include "samebits/self_test.hpp"
+#include "support/effort.hpp"
 
 namespace samebits::support {
 namespace {
@@ -63,7 +64,7 @@ const_matrix_view given_multiplier(const device_bytes& memory) {
 
 std::uint64_t wanted_elements() {
   const char* const asked = std::getenv("SAMEBITS_RECIPE_ELEMENTS");
-  return asked != nullptr ? std::stoull(asked) : std::uint64_t{1} << 30;
+  return asked != nullptr ? std::stoull(asked) : by_effort(std::uint64_t{1} << 30, 1 << 22);
 }
 
 class EveryRecipe : public ::testing::TestWithParam<std::size_t> {
@@ -193,7 +194,7 @@ TEST(WholeRows, OfEveryWidth) {
     for (const std::int64_t cols :
          {8,    24,   100,  256,   264,   512,   1000,  2048,  2056,   4096,
           5120, 8184, 8192, 16384, 16392, 16390, 50304, 50257, 262144, 262152}) {
-      const matrix_shape shape{cols > 20000 ? 37 : 2050, cols};
+      const matrix_shape shape{cols > 20000 ? by_effort(37, 3) : by_effort(2050, 34), cols};
       const device_bytes x =
           drawn_matrix(from, shape.rows, shape.cols, static_cast<std::uint64_t>(cols));
       for (const scale_math math : {scale_math::te, scale_math::div, scale_math::mx_floor}) {
@@ -210,6 +211,7 @@ TEST(WholeRows, OfEveryWidth) {
 /// A scale a tensor: few rows and many, ragged edges, and nothing but NaN.
 TEST(WholeTensors, OfEveryShape) {
   initialize("cuda-native");
+  thinned_cases cases(7);
   for (const format_id from : {format_id::bf16, format_id::fp16, format_id::fp32}) {
     for (const matrix_shape& shape : {matrix_shape{1, 1 << 20},
                                       {1, 300'001},
@@ -227,6 +229,7 @@ TEST(WholeTensors, OfEveryShape) {
           for (const scale_math math : {scale_math::te, scale_math::div, scale_math::pow2}) {
             const recipe rules{.tile = {0, 0}, .math = math, .eps = 1e-4f, .on_nonfinite = policy};
             for (const bool transposed : {false, true}) {
+              if (cases.leaves_out()) continue;
               EXPECT_EQ(differing_by(rules, x, from, shape, transposed), 0u)
                   << name(from) << " [" << shape.rows << ", " << shape.cols << "] " << name(math)
                   << " " << name(policy) << (only_nan ? " NaN" : "");
@@ -286,7 +289,7 @@ TEST(ModelList, IsOneCallATensor) {
   const std::vector<matrix_shape> shapes = model_shapes();
   std::int64_t all = 0;
   for (const matrix_shape& s : shapes) all += s.rows * s.cols;
-  const device_bytes x = drawn_matrix(format_id::bf16, all / 2048, 2048, 17);
+  const device_bytes x = drawn_matrix(format_id::bf16, all / 2048 + 1, 2048, 17);
   std::uint64_t elements = 0;
   for (const char* preset : {"MXFP8_TE", "TE_BLOCK_1D", "TE_BLOCK_2D", "DEEPGEMM_FP32_CUDA",
                              "DSV3_IEEE", "TORCHAO_ROW", "FBGEMM_ROW", "TE_CURRENT"}) {
@@ -311,7 +314,7 @@ TEST(ModelList, IsOneCallATensor) {
     EXPECT_EQ(listed.differing(single), 0u) << preset;
   }
   std::cout << "lists: " << elements << " elements\n";
-  EXPECT_GT(elements, std::uint64_t{8} * 1'300'000'000);
+  EXPECT_GT(elements, std::uint64_t{8} * by_effort(1'300'000'000, 6'000'000));
 }
 
 }  // namespace

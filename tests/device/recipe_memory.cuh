@@ -13,6 +13,7 @@
 
 #include "samebits/format.hpp"
 #include "samebits/quantize.hpp"
+#include "support/effort.hpp"
 
 namespace samebits::support {
 
@@ -147,9 +148,11 @@ inline std::uint64_t differing_bytes(const device_bytes& a, const device_bytes& 
 }
 
 /// The weights of a model of 1.31 billion parameters: 24 layers of width 2048 and an embedding,
-/// with their biases and normalisations as rows; 289 tensors.
+/// with their biases and normalisations as rows; 289 tensors. Under the smallest effort 2 layers of
+/// width 512.
 inline std::vector<matrix_shape> model_shapes() {
-  constexpr std::int64_t d = 2048, layers = 24, words = 50304;
+  const std::int64_t d = by_effort(2048, 512), words = by_effort(50304, 500);
+  const int layers = by_effort(24, 2);
   std::vector<matrix_shape> shapes = {{words, d}};
   for (int layer = 0; layer < layers; ++layer) {
     for (const matrix_shape& s : {matrix_shape{3 * d, d},

@@ -16,11 +16,12 @@
 #include "device/device_ranks.hpp"
 #include "device/scaler_case.hpp"
 #include "samebits/testkit/ranks.hpp"
+#include "support/effort.hpp"
 
 namespace samebits::support {
 namespace {
 
-constexpr int steps = 300;
+const int steps = by_effort(300, 6);
 
 /// Gradients of every rank are its own, or the same on all: what may be clipped.
 enum class spread : std::uint8_t { sharded, replicated };
@@ -238,7 +239,7 @@ TEST_P(ScalerRanks, ReplaysOfOneGraphAreTheStepsOfAllRanks) {
   check_cuda(cudaStreamEndCapture(streams_.stream(0), &graph), "end");
   check_cuda(cudaGraphInstantiate(&exec, graph, 0), "instantiate");
   int skipped = 0;
-  for (int i = 0; i < 200; ++i) {
+  for (int i = 0; i < by_effort(200, 20); ++i) {
     for (std::size_t r = 0; r < n; ++r) {
       (void)drawn[r].draw(*g[r], static_cast<double>(downloaded(eager[r]->scale())));
     }
@@ -255,7 +256,9 @@ TEST_P(ScalerRanks, ReplaysOfOneGraphAreTheStepsOfAllRanks) {
       skipped += r == 0 && !got->applied ? 1 : 0;
     }
   }
-  EXPECT_GT(skipped, 10);
+  if (!smallest_effort()) {
+    EXPECT_GT(skipped, 10);
+  }
   cudaGraphExecDestroy(exec);
   cudaGraphDestroy(graph);
 }

@@ -13,6 +13,7 @@
 
 #include "device/scaler_shards.hpp"
 #include "samebits/testkit/ranks.hpp"
+#include "support/effort.hpp"
 
 namespace samebits::support {
 namespace {
@@ -67,7 +68,7 @@ TEST_P(ScalerShards, ReplaysOfOneGraphAreTheStepsOfAllRanks) {
     check_cuda(cudaGraphInstantiate(&exec, graph, 0), "instantiate");
     engine drawn(4);
     int skipped = 0;
-    for (int i = 0; i < 100; ++i) {
+    for (int i = 0; i < by_effort(100, 10); ++i) {
       values.draw(drawn, static_cast<double>(downloaded(eager.scalers[0]->scale())));
       for (const auto& s : shards) s->upload();
       eager.step(ranks, streams_);
@@ -82,8 +83,10 @@ TEST_P(ScalerShards, ReplaysOfOneGraphAreTheStepsOfAllRanks) {
         skipped += r == 0 && !got->applied ? 1 : 0;
       }
     }
-    EXPECT_GT(skipped, 1);
-    EXPECT_LT(skipped, 60);
+    if (!smallest_effort()) {
+      EXPECT_GT(skipped, 1);
+      EXPECT_LT(skipped, 60);
+    }
     cudaGraphExecDestroy(exec);
     cudaGraphDestroy(graph);
   }

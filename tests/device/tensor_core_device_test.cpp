@@ -14,6 +14,7 @@
 #include "backends/tensor_cores/tiles.hpp"
 #include "samebits/error.hpp"
 #include "samebits/tensor_core_check.hpp"
+#include "support/effort.hpp"
 
 extern "C" const samebits::backends::tensor_cores::device* samebits_tensor_core_device();
 
@@ -24,7 +25,8 @@ using namespace backends::tensor_cores;
 
 std::uint64_t cases_wanted() {
   const char* text = std::getenv("SAMEBITS_TENSOR_CASES");
-  return text == nullptr ? 49152 : std::strtoull(text, nullptr, 10);
+  return text == nullptr ? support::by_effort<std::uint64_t>(49152, 64)
+                         : std::strtoull(text, nullptr, 10);
 }
 
 class TensorCore : public ::testing::TestWithParam<std::string_view> {};
