@@ -27,7 +27,7 @@ struct device_runtime {
   void (*make_current)(int device);
   address_place (*place_of)(const void* address);
   /// The device of a stream (cudaStream_t); no_device for a default stream, which every device has,
-  /// and where the runtime is too old to say.
+  /// for a stream that is being captured, and where the runtime is too old to say.
   int (*device_of_stream)(void* stream);
   bool (*is_capturing)(void* stream);
 };

@@ -51,19 +51,6 @@ backends::address_place place_of(const void* address) {
   }
 }
 
-int device_of_stream(void* stream) {
-  if (stream == nullptr || stream == cudaStreamLegacy || stream == cudaStreamPerThread) {
-    return backends::no_device;
-  }
-#if CUDART_VERSION >= 12080
-  int device = backends::no_device;
-  check(cudaStreamGetDevice(static_cast<cudaStream_t>(stream), &device), "the stream's device");
-  return device;
-#else
-  return backends::no_device;
-#endif
-}
-
 bool is_capturing(void* stream) {
   cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
   const cudaError_t error = cudaStreamIsCapturing(static_cast<cudaStream_t>(stream), &status);
@@ -73,6 +60,20 @@ bool is_capturing(void* stream) {
   }
   check(error, "capture status of a stream");
   return status != cudaStreamCaptureStatusNone;
+}
+
+int device_of_stream(void* stream) {
+  if (stream == nullptr || stream == cudaStreamLegacy || stream == cudaStreamPerThread) {
+    return backends::no_device;
+  }
+#if CUDART_VERSION >= 12080
+  if (is_capturing(stream)) return backends::no_device;  // asking would end the capture
+  int device = backends::no_device;
+  check(cudaStreamGetDevice(static_cast<cudaStream_t>(stream), &device), "the stream's device");
+  return device;
+#else
+  return backends::no_device;
+#endif
 }
 
 loaded_code missing(const std::string& what, cudaError_t error) {

@@ -33,7 +33,8 @@ __global__ void mma_kernel(device_job j) {
 template <int... I>
 tensor_launcher launcher_of(int which, std::integer_sequence<int, I...>) {
   static constexpr tensor_launcher all[] = {[](const device_job& j, int blocks) {
-    launch_kernel("tensor core kernel", mma_kernel<static_cast<instruction>(I)>, blocks, 128, j);
+    launch_kernel("tensor core kernel", mma_kernel<static_cast<instruction>(I)>, blocks, 128, 0,
+                  nullptr, j);
   }...};
   return all[which];
 }

@@ -66,7 +66,7 @@ template <int... I>
 tensor_launcher launcher_of(int which, std::integer_sequence<int, I...>) {
   static constexpr tensor_launcher all[] = {[](const device_job& j, int blocks) {
     launch_kernel("tensor core kernel", wgmma_kernel<static_cast<instruction>(first_wgmma + I)>,
-                  blocks, 128, j);
+                  blocks, 128, 0, nullptr, j);
   }...};
   return all[which];
 }
