@@ -316,6 +316,10 @@ std::uint64_t run(std::uint64_t stride) {
 
 int main(int argc, char** argv) try {
   if (argc != 2) throw std::invalid_argument("usage: device_scale_exhaustive STRIDE");
+  int count = 0;
+  if (const cudaError_t error = cudaGetDeviceCount(&count); error != cudaSuccess || count == 0) {
+    throw std::runtime_error(std::string("no usable GPU: ") + cudaGetErrorString(error));
+  }
   const std::uint64_t stride = std::stoull(argv[1]);
   if (stride == 0 || stride >= samebits::amax_end) {
     throw std::invalid_argument("STRIDE must be in 1 .. 2^31 - 1");
