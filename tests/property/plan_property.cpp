@@ -18,6 +18,7 @@
 #include "samebits/plan_ops.hpp"
 #include "support/backends.hpp"
 #include "support/generators.hpp"
+#include "support/plan_list.hpp"
 #include "support/property.hpp"
 #include "support/strided_buffer.hpp"
 
@@ -132,15 +133,6 @@ executor draw_executor(const word_source& next) {
   return find_executor(names[next() % names.size()], static_cast<int>(next() % 5));
 }
 
-float draw_factor(const word_source& next) {
-  const auto family = static_cast<code_family>(next() % code_family_count);
-  const auto code =
-      static_cast<std::uint32_t>(draw_code(family, format_id::fp32, format_id::bf16, next));
-  const float factor = std::bit_cast<float>(code);
-  if (factor != factor) return 1.0f;
-  return next() % 4 == 0 ? factor : std::bit_cast<float>(0x3F800000u + (code & 0x83FFFFFFu));
-}
-
 void require_equal(const char* what, std::uint64_t got, std::uint64_t expected) {
   if (got == expected) return;
   RC_FAIL(std::string(what) + ": " + std::to_string(got) + ", by the oracle " +
@@ -196,7 +188,7 @@ TEST(PlanProperty, Unscale) {
   expect_holds("unscale", 400, [] {
     const word_source next = words();
     tensor_list list(draw_shapes(next), wide, next);
-    const float factor = std::abs(draw_factor(next));
+    const float factor = std::abs(draw_list_factor(next));
     const auto bits = std::bit_cast<std::uint32_t>(factor);
     const unscale_report got = unscale(list.plan(), factor, draw_executor(next));
     unscale_report expected;
@@ -227,7 +219,7 @@ TEST(PlanProperty, Scale) {
   expect_holds("scale", 200, [] {
     const word_source next = words();
     tensor_list list(draw_shapes(next), wide, next);
-    const float factor = draw_factor(next);
+    const float factor = draw_list_factor(next);
     scale(list.plan(), factor, draw_executor(next));
     list.require("scale", [&](std::size_t t, std::size_t i) {
       return oracle::scaled(list.format(t), list.given(t)[i], std::bit_cast<std::uint32_t>(factor));
@@ -242,7 +234,7 @@ TEST(PlanProperty, Accumulate) {
     tensor_list acc(shapes, wide, next);
     tensor_list gradients(shapes, any, next);
     std::vector<float> scales;
-    for (std::size_t i = 0; i < shapes.size(); ++i) scales.push_back(draw_factor(next));
+    for (std::size_t i = 0; i < shapes.size(); ++i) scales.push_back(draw_list_factor(next));
     const bool scaled = next() % 3 != 0;
     accumulate(acc.plan(), gradients.plan(), {scaled ? scales.data() : nullptr},
                draw_executor(next));
@@ -263,8 +255,8 @@ TEST(PlanProperty, Axpby) {
     tensor_list x(shapes, wide, next);
     tensor_list y(shapes, wide, next);
     tensor_list other(shapes, wide, next);
-    const float a = draw_factor(next);
-    const float b = draw_factor(next);
+    const float a = draw_list_factor(next);
+    const float b = draw_list_factor(next);
     tensor_list* const outs[] = {&other, &x, &y};
     tensor_list& out = *outs[next() % 3];
     axpby(a, x.plan(), b, y.plan(), out.plan(), draw_executor(next));

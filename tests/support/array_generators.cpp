@@ -6,6 +6,7 @@
 #include <random>
 #include <utility>
 
+#include "support/case_generator.hpp"
 #include "support/generators.hpp"
 #include "support/rules.hpp"
 
@@ -114,13 +115,7 @@ std::int64_t array_layout::span() const {
 }
 
 rc::Gen<array_case> array_cases() {
-  return [](const rc::Random& random, int) {
-    rc::Random state = random;
-    array_case value = draw_array_case([&state] { return state.next(); });
-    return rc::shrinkable::shrinkRecur(std::move(value), [](const array_case& from) {
-      return rc::seq::fromContainer(simpler_array_cases(from));
-    });
-  };
+  return case_generator<array_case>(draw_array_case, simpler_array_cases);
 }
 
 std::vector<std::uint64_t> content_of(const array_case& c) {

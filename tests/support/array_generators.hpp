@@ -23,6 +23,8 @@ struct array_layout {
 
   /// Elements from the first to behind the last; 0 if the shape is empty.
   [[nodiscard]] std::int64_t span() const;
+
+  friend constexpr bool operator==(const array_layout&, const array_layout&) = default;
 };
 
 enum class array_side : std::uint8_t { read, written };

@@ -1,11 +1,13 @@
 // Memory, judgement and text of cases of array arithmetic.
 #include "support/compute_case.hpp"
 
+#include <algorithm>
 #include <map>
 #include <ostream>
 #include <random>
 #include <tuple>
 
+#include "support/case_generator.hpp"
 #include "support/rules.hpp"
 
 namespace samebits::support {
@@ -22,6 +24,99 @@ const std::vector<operands>& drawn(operation op, const operand_formats& from, fo
       all.push_back(draw_operands(op, from, to, [&random] { return random(); }));
     }
   }
+  return all;
+}
+
+/// Operands of a case alone; a prime number of them.
+std::vector<operands> drawn_for(const compute_case& c) {
+  std::mt19937_64 random(c.content);
+  const auto elements = static_cast<std::size_t>(c.out.rows * c.out.cols);
+  std::vector<operands> all;
+  for (std::size_t i = 0; i < std::min<std::size_t>(elements, 67); ++i) {
+    all.push_back(draw_operands(c.op, c.from, c.to, [&random] { return random(); }));
+  }
+  return all;
+}
+
+std::int64_t below(std::int64_t limit, const word_source& next) {
+  return static_cast<std::int64_t>(next() % static_cast<std::uint64_t>(limit));
+}
+
+void make_dense(compute_case& c) {
+  const array_layout dense{c.out.rows, c.out.cols, c.out.cols, 1, 0};
+  c.in = {dense, dense, dense};
+  c.out = c.each = dense;
+}
+
+/// One format in half of the cases, since kernels serve those.
+compute_case draw_case(const word_source& next) {
+  compute_case c;
+  c.op = operation_at(static_cast<int>(below(operation_count, next)));
+  const auto any_format = [&] {
+    return arithmetic_formats[static_cast<std::size_t>(below(5, next))];
+  };
+  c.to = any_format();
+  for (format_id& f : c.from) f = c.to;
+  if (below(2, next) == 0) c.from = {any_format(), any_format(), any_format()};
+  const std::int64_t rows = below(8, next);
+  const std::int64_t cols = below(64, next) == 0 ? below(3000, next) : below(90, next);
+  for (array_layout& l : c.in) l = draw_layout(rows, cols, array_side::read, next);
+  c.out = draw_layout(rows, cols, array_side::written, next);
+  c.each = draw_layout(rows, cols, array_side::written, next);
+  if (below(2, next) == 0) make_dense(c);
+  c.asked = below(2, next) == 0 ? flags_asked::each : flags_asked::none;
+  if (below(2, next) == 0) c.rule.round = static_cast<rounding>(below(rounding_count, next));
+  c.rule.on_overflow = static_cast<overflow>(below(overflow_count, next));
+  c.rule.on_nan = static_cast<nan_policy>(below(nan_policy_count, next));
+  c.random = {draw_number(next), draw_number(next), draw_number(next), std::nullopt,
+              1 + static_cast<int>(below(32, next))};
+  if (below(2, next) == 0) c.random.pitch = draw_number(next);
+  c.threads = static_cast<int>(below(5, next));
+  c.content = next() | 1;
+  return c;
+}
+
+/// Fewer rows or columns; dense arrays; default options one by one.
+std::vector<compute_case> simpler(const compute_case& c) {
+  std::vector<compute_case> all;
+  const auto resized = [&](std::int64_t rows, std::int64_t cols) {
+    compute_case other = c;
+    for (array_layout* l : {&other.in[0], &other.in[1], &other.in[2], &other.out, &other.each}) {
+      const bool dense = l->row_stride == l->cols && l->col_stride == 1;
+      l->rows = rows;
+      l->cols = cols;
+      if (dense) l->row_stride = cols;
+    }
+    all.push_back(other);
+  };
+  const std::int64_t rows = c.out.rows, cols = c.out.cols;
+  if (rows > 1) resized(1, cols);
+  if (cols > 1) resized(rows, 1);
+  if (rows > 1) resized(rows - 1, cols);
+  if (cols > 1) resized(rows, cols / 2);
+  if (cols > 1) resized(rows, cols - 1);
+  const array_layout dense{rows, cols, cols, 1, 0};
+  const auto set = [&](auto compute_case::*member, const auto& value) {
+    if (c.*member == value) return;
+    all.push_back(c);
+    all.back().*member = value;
+  };
+  set(&compute_case::in, std::array{dense, dense, dense});
+  set(&compute_case::out, dense);
+  set(&compute_case::each, dense);
+  set(&compute_case::asked, flags_asked::none);
+  set(&compute_case::rule, cast_rule{c.rule.round});
+  set(&compute_case::rule, cast_rule{});
+  set(&compute_case::threads, 1);
+  const auto reset = [&](auto random_stream::*part) {
+    if (c.random.*part == random_stream{}.*part) return;
+    all.push_back(c);
+    all.back().random.*part = random_stream{}.*part;
+  };
+  reset(&random_stream::seed);
+  reset(&random_stream::stream);
+  reset(&random_stream::offset);
+  reset(&random_stream::pitch);
   return all;
 }
 
@@ -49,8 +144,10 @@ std::ostream& operator<<(std::ostream& out, const compute_case& c) {
   return out << "; seed " << c.random.seed << ", stream " << c.random.stream << ", offset "
              << c.random.offset << ", pitch "
              << (c.random.pitch ? std::to_string(*c.random.pitch) : "of the columns")
-             << ", K = " << c.random.bits;
+             << ", K = " << c.random.bits << "; content " << c.content;
 }
+
+rc::Gen<compute_case> compute_cases() { return case_generator<compute_case>(draw_case, simpler); }
 
 compute_case dense_case(operation op, const operand_formats& from, format_id to, std::int64_t rows,
                         std::int64_t cols, const cast_rule& rule) {
@@ -71,7 +168,8 @@ compute_memory::compute_memory(const compute_case& c)
          strided_buffer(c.from[2], c.in[2])},
       out(c.to, c.out),
       each(format_id::e4m3, c.each) {
-  const std::vector<operands>& all = drawn(c.op, c.from, c.to);
+  const std::vector<operands> own = c.content != 0 ? drawn_for(c) : std::vector<operands>{};
+  const std::vector<operands>& all = c.content != 0 ? own : drawn(c.op, c.from, c.to);
   std::size_t next = 0;
   for (std::int64_t row = 0; row < c.out.rows; ++row) {
     for (std::int64_t col = 0; col < c.out.cols; ++col) {

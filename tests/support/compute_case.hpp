@@ -2,6 +2,7 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <rapidcheck.h>
 
 #include <array>
 #include <cstdint>
@@ -30,9 +31,13 @@ struct compute_case {
   cast_rule rule = {};
   random_stream random = {};
   int threads = 1;
+  std::uint64_t content = 0;  ///< seed of operands of its own; 0: those of all cases
 };
 
 std::ostream& operator<<(std::ostream& out, const compute_case& c);
+
+/// Cases of every operation, in one format and in mixed ones; half of them of dense arrays.
+rc::Gen<compute_case> compute_cases();
 
 /// Dense arrays of one shape everywhere.
 compute_case dense_case(operation op, const operand_formats& from, format_id to, std::int64_t rows,

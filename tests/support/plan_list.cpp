@@ -1,16 +1,15 @@
 // Lists of tensors for tests of plans.
 #include "support/plan_list.hpp"
 
+#include <bit>
 #include <cstring>
 #include <random>
 
 namespace samebits::support {
-namespace {
 
-/// A code of a format with 16 or 32 bits, or 8.
-std::uint32_t draw_code(format_id format, list_content content, std::mt19937_64& random) {
+std::uint32_t draw_list_code(format_id format, list_content content, const word_source& next) {
   const format_spec f = spec_of(format);
-  const auto bits = static_cast<std::uint32_t>(random());
+  const auto bits = static_cast<std::uint32_t>(next());
   const auto width = static_cast<std::uint32_t>(f.storage_bits);
   const std::uint32_t sign = (bits & 1u) << (width - 1);
   const auto mantissa = static_cast<std::uint32_t>(f.mantissa_bits);
@@ -27,11 +26,19 @@ std::uint32_t draw_code(format_id format, list_content content, std::mt19937_64&
   return sign | (one - span / 2 + (bits >> 1) % span);
 }
 
-}  // namespace
+float draw_list_factor(const word_source& next) {
+  const auto family = static_cast<code_family>(next() % code_family_count);
+  const auto code =
+      static_cast<std::uint32_t>(draw_code(family, format_id::fp32, format_id::bf16, next));
+  const float factor = std::bit_cast<float>(code);
+  if (factor != factor) return 1.0f;
+  return next() % 4 == 0 ? factor : std::bit_cast<float>(0x3F800000u + (code & 0x83FFFFFFu));
+}
 
 plan_list::plan_list(const list_shape& shape) {
   std::mt19937_64 sizes(shape.seed);
   std::mt19937_64 codes(shape.seed + 1);
+  const word_source next_code = [&codes] { return codes(); };
   const std::size_t first_format = codes() % shape.formats.size();
   for (std::size_t i = 0; i < shape.tensors; ++i) {
     const format_id format = shape.formats[(first_format + i) % shape.formats.size()];
@@ -46,7 +53,7 @@ plan_list::plan_list(const list_shape& shape) {
     const std::size_t offset = bytes_.size() + codes() % 8;
     bytes_.resize(offset + static_cast<std::size_t>(rows * row_stride * element), std::byte{0xA5});
     for (std::int64_t at = 0; at < rows * row_stride; ++at) {
-      const std::uint32_t code = draw_code(format, shape.content, codes);
+      const std::uint32_t code = draw_list_code(format, shape.content, next_code);
       std::memcpy(bytes_.data() + offset + static_cast<std::size_t>(at * element), &code,
                   static_cast<std::size_t>(element));
     }

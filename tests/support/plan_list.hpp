@@ -8,6 +8,7 @@
 
 #include "samebits/format.hpp"
 #include "samebits/tensor_plan.hpp"
+#include "support/generators.hpp"
 
 namespace samebits::support {
 
@@ -17,6 +18,12 @@ enum class list_content : std::uint8_t {
   small,     ///< zeros of both signs, subnormals, the smallest normal numbers; all finite
   any_bits,  ///< uniform bits, so NaN and Inf too
 };
+
+/// A code of fp32, fp16, bf16, e4m3 or e5m2.
+std::uint32_t draw_list_code(format_id format, list_content content, const word_source& next);
+
+/// What tensors are multiplied by: no NaN, seldom Inf; most are near 1.
+float draw_list_factor(const word_source& next);
 
 /// How a list looks.
 struct list_shape {

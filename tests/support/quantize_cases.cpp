@@ -12,6 +12,7 @@
 #include "samebits/error.hpp"
 #include "samebits/scalar.hpp"
 #include "support/backends.hpp"
+#include "support/case_generator.hpp"
 #include "support/generators.hpp"
 #include "support/rules.hpp"
 
@@ -67,73 +68,6 @@ quantize_options draw_options(const word_source& next) {
   return o;
 }
 
-/// The layouts of all views for a shape.
-void lay_out(quantize_case& c, std::int64_t rows, std::int64_t cols, const word_source& next) {
-  const matrix_shape scales = scales_shape(rows, cols, c.options.tile);
-  const auto written = [&](std::int64_t r, std::int64_t k) {
-    return draw_layout(r, k, array_side::written, next);
-  };
-  c.in = draw_layout(rows, cols, array_side::read, next);
-  c.codes = written(rows, cols);
-  c.scales = written(scales.rows, scales.cols);
-  c.codes_transposed = written(cols, rows);
-  c.scales_transposed = written(scales.cols, scales.rows);
-}
-
-quantize_case draw_case(const word_source& next) {
-  constexpr format_id sources[] = {format_id::fp32, format_id::bf16, format_id::fp16};
-  quantize_case c;
-  c.from = sources[below(3, next)];
-  c.to = below(2, next) == 0 ? format_id::e4m3 : format_id::e5m2;
-  c.options = draw_options(next);
-  if (is_power_of_two(c.options.math) && below(2, next) == 0) c.scale_format = format_id::e8m0;
-  std::int64_t rows = draw_size(c.options.tile.rows, next);
-  std::int64_t cols = draw_size(c.options.tile.cols, next);
-  if (below(64, next) == 0) {  // enough for several threads
-    rows = 1 + below(200, next);
-    cols = 70000 / rows;
-  }
-  lay_out(c, rows, cols, next);
-  c.threads = static_cast<int>(below(9, next));
-  c.content = next();
-  return c;
-}
-
-/// Fewer rows and columns in dense layouts, default options one by one.
-std::vector<quantize_case> simpler_cases(const quantize_case& c) {
-  std::vector<quantize_case> simpler;
-  const auto add = [&](auto change) {
-    quantize_case other = c;
-    change(other);
-    simpler.push_back(std::move(other));
-  };
-  const auto resize = [&](std::int64_t rows, std::int64_t cols) {
-    add([&](quantize_case& other) {
-      const word_source zeros = [] { return std::uint64_t{1}; };
-      lay_out(other, rows, cols, zeros);
-      other.in = {rows, cols, cols, 1, 0};
-    });
-  };
-  if (c.in.rows > 1) resize(c.in.rows / 2, c.in.cols);
-  if (c.in.cols > 1) resize(c.in.rows, c.in.cols / 2);
-  if (c.in.rows > 0) resize(c.in.rows - 1, c.in.cols);
-  if (c.in.cols > 0) resize(c.in.rows, c.in.cols - 1);
-  const quantize_options plain;
-  if (c.threads != 1) add([](quantize_case& o) { o.threads = 1; });
-  if (c.options.eps != 0) add([](quantize_case& o) { o.options.eps = 0; });
-  if (c.options.upper_bound != plain.upper_bound) {
-    add([&](quantize_case& o) { o.options.upper_bound = plain.upper_bound; });
-  }
-  if (c.scale_format != format_id::fp32) {
-    add([](quantize_case& o) { o.scale_format = format_id::fp32; });
-  }
-  if (c.options.round != plain.round) add([&](quantize_case& o) { o.options.round = plain.round; });
-  if (c.options.on_nan != plain.on_nan) {
-    add([&](quantize_case& o) { o.options.on_nan = plain.on_nan; });
-  }
-  return simpler;
-}
-
 /// A code of the source near 2^exponent, or a special one.
 std::uint64_t draw_element(const quantize_case& c, int exponent, std::int64_t kind,
                            const word_source& next) {
@@ -155,14 +89,100 @@ std::uint64_t draw_element(const quantize_case& c, int exponent, std::int64_t ki
 
 }  // namespace
 
-rc::Gen<quantize_case> quantize_cases() {
-  return [](const rc::Random& random, int) {
-    rc::Random state = random;
-    quantize_case value = draw_case([&state] { return state.next(); });
-    return rc::shrinkable::shrinkRecur(std::move(value), [](const quantize_case& from) {
-      return rc::seq::fromContainer(simpler_cases(from));
-    });
+void lay_out(quantize_case& c, std::int64_t rows, std::int64_t cols, const word_source& next) {
+  const matrix_shape scales = scales_shape(rows, cols, c.options.tile);
+  const auto laid = [&](std::int64_t r, std::int64_t k, array_side side) {
+    return c.plain ? array_layout{r, k, k, 1, 0} : draw_layout(r, k, side, next);
   };
+  c.in = laid(rows, cols, array_side::read);
+  c.codes = laid(rows, cols, array_side::written);
+  c.scales = laid(scales.rows, scales.cols, array_side::written);
+  c.codes_transposed = laid(cols, rows, array_side::written);
+  c.scales_transposed = laid(scales.cols, scales.rows, array_side::written);
+}
+
+quantize_case draw_quantize_case(const word_source& next) {
+  constexpr format_id sources[] = {format_id::fp32, format_id::bf16, format_id::fp16};
+  quantize_case c;
+  c.from = sources[below(3, next)];
+  c.to = below(2, next) == 0 ? format_id::e4m3 : format_id::e5m2;
+  c.options = draw_options(next);
+  if (is_power_of_two(c.options.math) && below(2, next) == 0) c.scale_format = format_id::e8m0;
+  std::int64_t rows = draw_size(c.options.tile.rows, next);
+  std::int64_t cols = draw_size(c.options.tile.cols, next);
+  if (below(64, next) == 0) {  // enough for several threads
+    rows = 1 + below(200, next);
+    cols = 70000 / rows;
+  }
+  c.plain = below(2, next) == 0;
+  lay_out(c, rows, cols, next);
+  c.threads = static_cast<int>(below(9, next));
+  c.content = next();
+  return c;
+}
+
+std::vector<quantize_case> simpler_shapes(const quantize_case& c) {
+  std::vector<quantize_case> simpler;
+  const auto resize = [&](std::int64_t rows, std::int64_t cols, bool plain) {
+    quantize_case other = c;
+    other.plain = plain;
+    const word_source ones = [] { return std::uint64_t{1}; };
+    lay_out(other, rows, cols, ones);
+    other.in = {rows, cols, cols, 1, 0};
+    simpler.push_back(std::move(other));
+  };
+  const auto [rows, cols] = matrix_shape{c.in.rows, c.in.cols};
+  if (rows > 1) resize(rows / 2, cols, c.plain);
+  if (cols > 1) resize(rows, cols / 2, c.plain);
+  if (rows > 0) resize(rows - 1, cols, c.plain);
+  if (cols > 8) resize(rows, cols - 8, c.plain);  // rows stay aligned
+  if (cols > 0) resize(rows, cols - 1, c.plain);
+  if (!c.plain) resize(rows, cols, true);
+  if (c.threads != 1) {
+    simpler.push_back(c);
+    simpler.back().threads = 1;
+  }
+  return simpler;
+}
+
+std::vector<quantize_case> simpler_options(const quantize_case& c) {
+  std::vector<quantize_case> simpler;
+  const quantize_options plain;
+  const auto reset = [&](auto quantize_options::*option) {
+    if (c.options.*option == plain.*option) return;
+    simpler.push_back(c);
+    simpler.back().options.*option = plain.*option;
+  };
+  if (c.scale_format != format_id::fp32) {
+    simpler.push_back(c);
+    simpler.back().scale_format = format_id::fp32;
+  }
+  reset(&quantize_options::eps);
+  reset(&quantize_options::upper_bound);
+  reset(&quantize_options::round);
+  reset(&quantize_options::on_nan);
+  reset(&quantize_options::on_overflow);
+  reset(&quantize_options::on_nonfinite);
+  reset(&quantize_options::on_scale_overflow);
+  if (c.scale_format == format_id::fp32) reset(&quantize_options::math);
+  const auto reset_random = [&](auto random_stream::*part) {
+    if (c.options.random.*part == plain.random.*part) return;
+    simpler.push_back(c);
+    simpler.back().options.random.*part = plain.random.*part;
+  };
+  reset_random(&random_stream::seed);
+  reset_random(&random_stream::stream);
+  reset_random(&random_stream::offset);
+  reset_random(&random_stream::pitch);
+  return simpler;
+}
+
+rc::Gen<quantize_case> quantize_cases() {
+  return case_generator<quantize_case>(draw_quantize_case, [](const quantize_case& c) {
+    std::vector<quantize_case> simpler = simpler_shapes(c);
+    for (quantize_case& other : simpler_options(c)) simpler.push_back(std::move(other));
+    return simpler;
+  });
 }
 
 strided_buffer matrix_of(const quantize_case& c) {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <iosfwd>
+#include <vector>
 
 #include "samebits/quantize.hpp"
 #include "support/array_generators.hpp"
@@ -20,13 +21,24 @@ struct quantize_case {
   array_layout in;
   array_layout codes, scales, codes_transposed, scales_transposed;
   format_id scale_format = format_id::fp32;
+  bool plain = false;  ///< every view dense, and aligned to 16 bytes
   int threads = 1;
   std::uint64_t content = 0;  ///< seed of the elements
 };
 
 /// Cases of at most some 70000 elements: any number of rows and columns incl. 0, tiles larger than
-/// the matrix, every option, views dense, padded, transposed and unaligned.
+/// the matrix, every option; half of them plain, the others with views padded, transposed and
+/// unaligned.
 rc::Gen<quantize_case> quantize_cases();
+
+/// What quantize_cases() draws and shrinks with.
+quantize_case draw_quantize_case(const word_source& next);
+/// Sets the shape, and a layout of every view.
+void lay_out(quantize_case& c, std::int64_t rows, std::int64_t cols, const word_source& next);
+/// Fewer rows or columns, plain views, one thread.
+std::vector<quantize_case> simpler_shapes(const quantize_case& c);
+/// Default options one by one.
+std::vector<quantize_case> simpler_options(const quantize_case& c);
 
 /// The matrix of a case: tiles of one magnitude each, of any bits, of zeros, and with NaN and Inf
 /// among them.

@@ -1,0 +1,63 @@
+// The array operations of the library, each as a property that holds on every executor.
+//
+// Everywhere the generators are those of the host's properties; they add what the kernels of a GPU
+// ask for: dense and aligned memory, and shapes of several tiles.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "operations/operation.hpp"
+
+namespace samebits::support {
+
+/// convert() between any formats, by any rule; of cuda-native what it has.
+array_operation convert_operation(std::string_view backend);
+
+/// compute(), and compute_with_flags() with the flags of all and of each element.
+array_operation compute_operation();
+
+/// amax(), counts(), sum(), sum_of_squares() and dot() in every precision and order.
+array_operation reduction_operation();
+
+/// quantize(): any tiles, scale rules, policies, rounding, multipliers and subset of outputs.
+array_operation quantize_operation();
+
+/// dequantize() of any codes and scales.
+array_operation dequantize_operation();
+
+/// quantize() of a list.
+array_operation quantize_list_operation();
+
+/// An operation over plans.
+enum class plan_call : std::uint8_t {
+  inspect,
+  l2norm,
+  unscale,
+  scale,
+  clip,
+  accumulate,
+  axpby,
+  cast
+};
+inline constexpr int plan_call_count = 8;
+std::string_view name(plan_call which);
+array_operation plan_operation(plan_call which);
+
+/// reduce_gradients() over 1 to 8 ranks.
+array_operation gradient_reduction_operation();
+
+/// A course of a loss scaler: steps with gradients of their own.
+struct scaler_course;
+/// Takes the steps of a course on the site's memory; the fields of every report.
+using course_runner = std::function<figures(const scaler_course& course, const call_site& site)>;
+
+/// Steps of a device_loss_scaler: losses, decisions, clipping, and gradients multiplied. On host
+/// memory inspect() and decide(); the runner takes them on device memory.
+array_operation scaler_operation(course_runner on_device = {});
+
+/// Steps of a device_loss_scaler whose gradients are spread over 1 to 8 ranks. On host memory
+/// sum_shards(), agree() and decide().
+array_operation sharded_scaler_operation(course_runner on_device = {});
+
+}  // namespace samebits::support

@@ -1,0 +1,36 @@
+// Every array operation on every backend of the host against the reference.
+#include <gtest/gtest.h>
+
+#include "operations/check.hpp"
+#include "operations/operations.hpp"
+#include "support/backends.hpp"
+
+namespace samebits::support {
+namespace {
+
+void expect_on_hosts(const array_operation& op, int cases) {
+  for (const std::string& backend : supported_backends()) {
+    expect_as_reference(op, *host_target(backend), cases);
+  }
+}
+
+TEST(Operations, Convert) { expect_on_hosts(convert_operation({}), 1000); }
+TEST(Operations, Compute) { expect_on_hosts(compute_operation(), 1000); }
+TEST(Operations, Reduction) { expect_on_hosts(reduction_operation(), 1000); }
+TEST(Operations, Quantize) { expect_on_hosts(quantize_operation(), 500); }
+TEST(Operations, Dequantize) { expect_on_hosts(dequantize_operation(), 500); }
+TEST(Operations, QuantizeList) { expect_on_hosts(quantize_list_operation(), 250); }
+
+class PlanOperations : public ::testing::TestWithParam<plan_call> {};
+
+TEST_P(PlanOperations, IsTheReferences) { expect_on_hosts(plan_operation(GetParam()), 500); }
+
+INSTANTIATE_TEST_SUITE_P(, PlanOperations,
+                         ::testing::Values(plan_call::inspect, plan_call::l2norm,
+                                           plan_call::unscale, plan_call::scale, plan_call::clip,
+                                           plan_call::accumulate, plan_call::axpby,
+                                           plan_call::cast),
+                         [](const auto& tested) { return std::string(name(tested.param)); });
+
+}  // namespace
+}  // namespace samebits::support
