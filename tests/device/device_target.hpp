@@ -49,7 +49,7 @@ class device_target final : public array_target {
                "copy from the device");
   }
   void copy(const matrix_view& to, const matrix_view& from) const override {
-    const auto bytes = static_cast<std::size_t>(to.rows * to.cols * storage_bytes(to.format));
+    const std::size_t bytes = spanned_bytes(to);
     if (bytes == 0) return;
     check_cuda(cudaMemcpyAsync(to.data, from.data, bytes, cudaMemcpyDeviceToDevice, stream_),
                "copy on the device");

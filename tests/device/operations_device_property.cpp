@@ -2,18 +2,77 @@
 // by default, as many as RC_PARAMS="max_success=N" says otherwise. A failing case is shrunk.
 #include <gtest/gtest.h>
 
+#include <cstddef>
+#include <stdexcept>
 #include <string>
+#include <variant>
+#include <vector>
 
 #include "device/cuda_backends.hpp"
 #include "device/device_target.hpp"
 #include "operations/check.hpp"
 #include "operations/operations.hpp"
+#include "operations/scaler_course.hpp"
+#include "samebits/device_scaler.hpp"
 #include "samebits/self_test.hpp"
+#include "samebits/shard_layout.hpp"
 
 namespace samebits::support {
 namespace {
 
 constexpr int most_cases = 50'000;
+
+void add_reports(figures& all, device_loss_scaler& scaler, std::size_t steps, void* stream) {
+  const device_scaler_state state = scaler.state(stream);  // waits
+  for (std::size_t i = 0; i < steps; ++i) {
+    const auto report = scaler.poll();
+    if (!report) throw std::logic_error("a step left no report");
+    add_report(all, *report);
+  }
+  add_scale(all, std::visit([](const auto& policy) { return scale_of(policy); }, state.policy));
+}
+
+device_scaler_options options_of(const scaler_course& c, const call_site& site) {
+  return {.max_norm = c.max_norm, .reports = 16, .backend = site.target.backend()};
+}
+
+figures course_on_device(const scaler_course& c, const call_site& site) {
+  void* const stream = site.target.where(1).stream;
+  const tensor_plan gradients = gradients_of(c, site);
+  device_loss_scaler scaler(gradients, c.settings, options_of(c, site));
+  for (std::size_t s = 0; s < c.steps.size(); ++s) {
+    draw_gradients(c, site, s);
+    scaler.observe_losses(losses_of(c, site, s), course_losses, stream);
+    scaler.step(stream);
+    scaler.apply(gradients, stream);
+  }
+  figures all;
+  add_reports(all, scaler, c.steps.size(), stream);
+  return all;
+}
+
+/// What a rank of the device takes a course to be.
+figures shards_on_device(const scaler_course& c, const call_site& site, communicator& ranks) {
+  const tensor_plan mine = shards_of(c, site, ranks.rank());
+  device_scaler_options options = options_of(c, site);
+  options.shards = shard_layout(ranks, mine, first_elements(c, ranks.rank()));
+  device_loss_scaler scaler(mine, c.settings, options);
+  for (std::size_t s = 0; s < c.steps.size(); ++s) scaler.step(ranks);
+  scaler.apply(mine, ranks.stream());
+  figures all;
+  add_reports(all, scaler, c.steps.size(), ranks.stream());
+  return all;
+}
+
+figures sharded_on_device(const scaler_course& c, const call_site& site) {
+  std::vector<figures> of_ranks(static_cast<std::size_t>(c.ranks));
+  site.target.play(c.ranks, [&](communicator& ranks) {
+    of_ranks[static_cast<std::size_t>(ranks.rank())] = shards_on_device(c, site, ranks);
+  });
+  figures all;
+  for (const figures& f : of_ranks) all.insert(all.end(), f.begin(), f.end());
+  return all;
+}
 
 class DeviceProperty : public ::testing::TestWithParam<std::string_view> {
  protected:
@@ -39,6 +98,11 @@ TEST_P(DeviceProperty, Clip) { expect_host_bits(plan_operation(plan_call::clip))
 TEST_P(DeviceProperty, Accumulate) { expect_host_bits(plan_operation(plan_call::accumulate)); }
 TEST_P(DeviceProperty, Axpby) { expect_host_bits(plan_operation(plan_call::axpby)); }
 TEST_P(DeviceProperty, Cast) { expect_host_bits(plan_operation(plan_call::cast)); }
+TEST_P(DeviceProperty, ReduceGradients) { expect_host_bits(gradient_reduction_operation()); }
+TEST_P(DeviceProperty, LossScaler) { expect_host_bits(scaler_operation(course_on_device)); }
+TEST_P(DeviceProperty, ShardedLossScaler) {
+  expect_host_bits(sharded_scaler_operation(sharded_on_device));
+}
 
 INSTANTIATE_TEST_SUITE_P(Backends, DeviceProperty, cuda_backends(), cuda_backend_name);
 

@@ -57,8 +57,7 @@ class host_memory final : public array_target {
     work(memory.data());
   }
   void copy(const matrix_view& to, const matrix_view& from) const override {
-    const auto bytes = static_cast<std::size_t>(to.rows * to.cols * storage_bytes(to.format));
-    if (bytes != 0) std::memcpy(to.data, from.data, bytes);
+    std::memcpy(to.data, from.data, spanned_bytes(to));
   }
   void play(int count, const std::function<void(communicator&)>& body) const override {
     testkit::play_ranks(count, body);

@@ -44,6 +44,13 @@ struct figure {
 };
 using figures = std::vector<figure>;
 
+/// Bytes from the first element of a view to behind the last.
+inline std::size_t spanned_bytes(const const_matrix_view& v) {
+  if (v.rows == 0 || v.cols == 0) return 0;
+  const std::int64_t last = (v.rows - 1) * v.row_stride + (v.cols - 1) * v.col_stride;
+  return static_cast<std::size_t>((last + 1) * storage_bytes(v.format));
+}
+
 /// Where the calls of an executor are made.
 class array_target {
  public:
@@ -56,7 +63,7 @@ class array_target {
   /// Calls work(base) with a copy of the memory at `base`, a 256-byte border; when the work is
   /// done, copies it back. The copies are the memory itself on the host.
   virtual void over(std::span<std::byte> memory, const std::function<void(std::byte*)>& work) = 0;
-  /// Copies the elements of a dense matrix to another one, in the order of the calls.
+  /// Copies what a view spans to a view of the same layout, in the order of the calls.
   virtual void copy(const matrix_view& to, const matrix_view& from) const = 0;
   /// Runs body(ranks) for each of `count` ranks that work on this memory.
   virtual void play(int count, const std::function<void(communicator&)>& body) const = 0;

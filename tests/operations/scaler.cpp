@@ -1,0 +1,405 @@
+// Courses of loss scalers, with all gradients in one place and spread over ranks.
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <ostream>
+#include <random>
+#include <stdexcept>
+#include <variant>
+
+#include "operations/operations.hpp"
+#include "operations/scaler_course.hpp"
+#include "samebits/device_scaler.hpp"
+#include "samebits/plan_ops.hpp"
+#include "samebits/quantize.hpp"
+#include "samebits/resident_scaler.hpp"
+#include "samebits/sharded_sum.hpp"
+#include "support/case_generator.hpp"
+
+namespace samebits::support {
+
+std::ostream& operator<<(std::ostream& out, const scaler_course& c) {
+  const scaling_state state =
+      std::visit([](const auto& s) { return scaling_state(initial_state(s)); }, c.settings);
+  out << c.steps.size() << " steps on gradients of kinds";
+  for (const list_content kind : c.steps) out << " " << static_cast<int>(kind);
+  out << ", max_norm " << c.max_norm << ", " << c.ranks << " ranks, " << c.threads
+      << " threads, content " << c.content;
+  for (const course_tensor& t : c.tensors) {
+    out << "\n    " << name(t.format) << " [" << t.layout.rows << ", " << t.layout.cols
+        << "] strides " << t.layout.row_stride << ", " << t.layout.col_stride << ", "
+        << t.layout.misalignment << " bytes off";
+    if (c.ranks == 1) continue;
+    out << ", cut at";
+    for (const std::int64_t b : t.borders) out << " " << b;
+    out << ", turned by " << t.turn;
+  }
+  return out << "\n" << save(device_scaler_checkpoint{c.settings, {state, 0, 0}});
+}
+
+void draw_gradients(const scaler_course& c, const call_site& site, std::size_t step) {
+  for (std::size_t i = 0; i < c.tensors.size(); ++i) {
+    site.target.copy(site.views[i], site.views[(step + 1) * c.tensors.size() + 1 + i]);
+  }
+}
+
+tensor_plan shards_of(const scaler_course& c, const call_site& site, int rank) {
+  const std::size_t tensors = c.tensors.size();
+  return tensor_plan(
+      std::span(site.views).subspan(static_cast<std::size_t>(rank) * tensors, tensors));
+}
+
+std::vector<std::uint64_t> first_elements(const scaler_course& c, int rank) {
+  std::vector<std::uint64_t> all;
+  for (const course_tensor& t : c.tensors) all.push_back(static_cast<std::uint64_t>(t.begin(rank)));
+  return all;
+}
+
+void add_report(figures& all, const step_report& r) {
+  for (const figure& f : {figure{"step", r.step},
+                          figure{"applied_steps", r.applied_steps},
+                          figure{"scale", std::bit_cast<std::uint64_t>(r.scale)},
+                          figure{"norm", std::bit_cast<std::uint64_t>(r.norm)},
+                          figure{"first_bad", static_cast<std::uint64_t>(r.first_bad)},
+                          figure{"bad_rank", static_cast<std::uint64_t>(r.bad_rank)},
+                          figure{"grad_mul", std::bit_cast<std::uint32_t>(r.grad_mul)},
+                          figure{"amax", r.amax},
+                          figure{"exponent", static_cast<std::uint64_t>(r.exponent)},
+                          figure{"applied", r.applied ? 1u : 0u},
+                          figure{"stop", r.stop ? 1u : 0u},
+                          figure{"cause", static_cast<std::uint64_t>(r.cause)},
+                          figure{"change", static_cast<std::uint64_t>(r.change)}}) {
+    all.push_back(f);
+  }
+}
+
+void add_scale(figures& all, double scale) {
+  all.push_back({"scale afterwards", std::bit_cast<std::uint64_t>(scale)});
+}
+
+namespace {
+
+std::int64_t below(std::int64_t limit, const word_source& next) {
+  return static_cast<std::int64_t>(next() % static_cast<std::uint64_t>(limit));
+}
+
+/// Any policy, with windows so short that the scale changes within a course.
+scaling_settings draw_settings(const word_source& next) {
+  const auto few = [&] { return static_cast<std::uint32_t>(1 + below(3, next)); };
+  const double init = std::ldexp(1.0, static_cast<int>(below(20, next)));
+  switch (below(scaling_policy_count, next)) {
+    case 0:
+      return native_scaling{.init_exponent = static_cast<std::int32_t>(below(24, next)),
+                            .growth_interval = few(),
+                            .recovery_interval = few(),
+                            .proof = few(),
+                            .probe_window = few(),
+                            .hysteresis = few()};
+    case 1: return torch_scaling{.init_scale = init, .growth_interval = few()};
+    case 2: return apex_scaling{.init_scale = init, .growth_interval = few(), .hysteresis = few()};
+    case 3: return apex_amp_scaling{.init_scale = init, .scale_window = few()};
+    case 4:
+      return megatron_scaling{.initial_scale = init, .growth_interval = few(), .hysteresis = few()};
+    default:
+      return deepspeed_scaling{.init_scale = init,
+                               .scale_window = few(),
+                               .delayed_shift = few(),
+                               .raise_error_at_min_scale = below(2, next) == 0};
+  }
+}
+
+scaler_course draw_common(std::int64_t most_steps, const word_source& next) {
+  scaler_course c;
+  c.settings = draw_settings(next);
+  const int near = static_cast<int>(below(40, next)) - 30;
+  c.max_norm = below(4, next) == 0 ? std::numeric_limits<double>::infinity()
+                                   : std::ldexp(1.0 + static_cast<double>(next() >> 40) * 0x1p-24, near);
+  c.steps.resize(static_cast<std::size_t>(1 + below(most_steps, next)));
+  for (list_content& kind : c.steps) {
+    kind = below(4, next) == 0 ? list_content::any_bits : static_cast<list_content>(below(2, next));
+  }
+  c.threads = static_cast<int>(below(3, next));
+  c.content = next();
+  return c;
+}
+
+constexpr format_id gradient_formats[] = {format_id::fp16, format_id::fp32, format_id::bf16};
+
+scaler_course draw_course(const word_source& next) {
+  scaler_course c = draw_common(6, next);
+  c.tensors.resize(static_cast<std::size_t>(1 + below(4, next)));
+  const bool plain = below(2, next) == 0;
+  for (course_tensor& t : c.tensors) {
+    t.format = gradient_formats[below(3, next)];
+    const std::int64_t rows = below(4, next);
+    const std::int64_t cols = below(32, next) == 0 ? 4000 + below(300, next) : below(60, next);
+    t.layout = plain ? array_layout{rows, cols, cols, 1, 0}
+                     : draw_layout(rows, cols, array_side::written, next);
+  }
+  return c;
+}
+
+void set_cols(course_tensor& t, std::int64_t cols) {
+  t.layout = {1, cols, cols, 1, 0};
+  for (std::int64_t& b : t.borders) b = std::min(b, cols);
+  t.borders.back() = cols;
+}
+
+scaler_course draw_sharded(const word_source& next) {
+  constexpr std::int64_t chunk = 4096;
+  constexpr int rank_counts[] = {1, 2, 3, 8};
+  scaler_course c = draw_common(3, next);
+  c.ranks = rank_counts[below(4, next)];
+  c.tensors.resize(static_cast<std::size_t>(1 + below(4, next)));
+  for (course_tensor& t : c.tensors) {
+    t.format = gradient_formats[below(3, next)];
+    t.turn = static_cast<int>(below(c.ranks, next));
+    const std::int64_t chunks = below(4, next) != 0 ? below(3, next) : below(7, next);
+    const std::int64_t cols = chunks * chunk + (below(2, next) == 0 ? 0 : below(60, next));
+    t.borders = {0};
+    for (int i = 1; i < c.ranks; ++i) t.borders.push_back(below(cols / chunk + 1, next) * chunk);
+    t.borders.push_back(cols);
+    std::sort(t.borders.begin(), t.borders.end());
+    set_cols(t, cols);
+  }
+  return c;
+}
+
+std::vector<scaler_course> simpler_courses(const scaler_course& c) {
+  std::vector<scaler_course> all;
+  for (std::size_t i = 0; i < c.tensors.size() && c.tensors.size() > 1; ++i) {
+    all.push_back(c);
+    all.back().tensors.erase(all.back().tensors.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+  for (std::size_t i = 0; i < c.steps.size() && c.steps.size() > 1; ++i) {
+    all.push_back(c);
+    all.back().steps.erase(all.back().steps.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+  if (c.ranks > 1) {
+    all.push_back(c);
+    --all.back().ranks;
+    for (course_tensor& t : all.back().tensors) {
+      t.borders.erase(t.borders.end() - 2);
+      t.turn %= c.ranks - 1;
+    }
+  }
+  for (std::size_t i = 0; i < c.tensors.size(); ++i) {
+    const auto change = [&](const auto& f) {
+      all.push_back(c);
+      f(all.back().tensors[i]);
+    };
+    const auto [rows, cols, row_stride, col_stride, misalignment] = c.tensors[i].layout;
+    const bool sharded = !c.tensors[i].borders.empty();
+    const auto resize = [&](std::int64_t to_rows, std::int64_t to_cols) {
+      change([&](course_tensor& t) {
+        if (sharded) return set_cols(t, to_cols);
+        t.layout.rows = to_rows;
+        t.layout.cols = to_cols;
+      });
+    };
+    if (rows > 1) resize(1, cols);
+    if (cols > 4096) resize(rows, cols - 4096);
+    if (cols > 1) resize(rows, cols / 2);
+    if (cols > 1) resize(rows, cols - 1);
+    if (row_stride != cols || col_stride != 1 || misalignment != 0) {
+      change([&](course_tensor& t) { t.layout = {rows, cols, cols, 1, 0}; });
+    }
+  }
+  if (c.max_norm != std::numeric_limits<double>::infinity()) {
+    all.push_back(c);
+    all.back().max_norm = std::numeric_limits<double>::infinity();
+  }
+  if (c.settings.index() != 1) {
+    all.push_back(c);
+    all.back().settings = torch_scaling{};
+  }
+  if (c.threads != 1) {
+    all.push_back(c);
+    all.back().threads = 1;
+  }
+  return all;
+}
+
+/// Gradients of a kind. Of any bits one element alone: every step would be skipped.
+strided_buffer drawn_gradients(format_id format, const array_layout& layout, list_content kind,
+                               std::uint64_t seed) {
+  strided_buffer buffer(format, layout);
+  std::mt19937_64 engine(seed);
+  const word_source next = [&engine] { return engine(); };
+  const std::int64_t elements = layout.rows * layout.cols;
+  const std::int64_t odd = elements == 0 ? -1 : below(elements, next);
+  for (std::int64_t i = 0; i < elements; ++i) {
+    const list_content own =
+        kind == list_content::any_bits && i != odd ? list_content::ordinary : kind;
+    buffer.store(i / layout.cols * layout.row_stride + i % layout.cols * layout.col_stride,
+                 draw_list_code(format, own, next));
+  }
+  return buffer;
+}
+
+std::vector<case_buffer> memory_of_course(const scaler_course& c) {
+  std::vector<case_buffer> all;
+  const auto add_gradients = [&](const std::string& which, buffer_use use, const auto& drawn) {
+    for (std::size_t i = 0; i < c.tensors.size(); ++i) {
+      all.push_back({which + " tensor " + std::to_string(i), use, drawn(c.tensors[i], i)});
+    }
+  };
+  add_gradients("gradients", buffer_use::result, [](const course_tensor& t, std::size_t) {
+    return strided_buffer(t.format, t.layout);
+  });
+  const auto steps = static_cast<std::int64_t>(c.steps.size());
+  strided_buffer losses(format_id::fp32, {steps, course_losses, course_losses, 1, 0});
+  std::mt19937_64 engine(c.content);
+  for (std::int64_t i = 0; i < steps * course_losses; ++i) {
+    const bool bad = engine() % 32 == 0;
+    losses.store(i, bad ? (engine() % 2 == 0 ? 0x7F800000u : 0xFFC00001u)
+                        : 0x3F000000u + engine() % 0x1000000u);
+  }
+  all.push_back({"losses", buffer_use::given, std::move(losses)});
+  for (std::size_t s = 0; s < c.steps.size(); ++s) {
+    add_gradients("step " + std::to_string(s), buffer_use::given,
+                  [&](const course_tensor& t, std::size_t i) {
+                    return drawn_gradients(t.format, t.layout, c.steps[s],
+                                           c.content + 31 * s + 7 * i);
+                  });
+  }
+  return all;
+}
+
+std::vector<case_buffer> memory_of_shards(const scaler_course& c) {
+  std::vector<case_buffer> all;
+  for (int rank = 0; rank < c.ranks; ++rank) {
+    for (std::size_t i = 0; i < c.tensors.size(); ++i) {
+      const course_tensor& t = c.tensors[i];
+      const std::int64_t count = t.end(rank) - t.begin(rank);
+      const std::uint64_t seed = c.content + 31 * static_cast<std::uint64_t>(rank) + 7 * i;
+      all.push_back({"rank " + std::to_string(rank) + " tensor " + std::to_string(i),
+                     buffer_use::given,
+                     drawn_gradients(t.format, {1, count, count, 1, 0},
+                                     seed % 5 == 0 ? c.steps[0] : list_content::ordinary, seed)});
+    }
+  }
+  return all;
+}
+
+template <class Settings>
+using resident_of = resident_scaler<decltype(initial_state(std::declval<const Settings&>()))>;
+
+/// A scaler of the host, which must agree with the definition.
+class checked_scaler {
+ public:
+  explicit checked_scaler(const scaling_settings& settings) : scaler_(settings) {}
+
+  void step(const step_observation& seen, std::span<const float> losses,
+            const step_report& expected, double scale_afterwards) {
+    for (const float loss : losses) (void)scaler_.scale(loss);
+    scaler_.observe(seen);
+    const bool applied = scaler_.step([] {});
+    bool stop = false;
+    try {
+      scaler_.update();
+    } catch (const scale_exhausted&) {
+      stop = true;
+    }
+    if (applied != expected.applied || stop != expected.stop ||
+        scaler_.get_scale() != scale_afterwards) {
+      throw std::logic_error("loss_scaler differs from decide()");
+    }
+  }
+
+ private:
+  loss_scaler scaler_;
+};
+
+figures course_on_host(const scaler_course& c, const call_site& site) {
+  figures all;
+  const executor where = site.target.where(c.threads);
+  const tensor_plan gradients = gradients_of(c, site);
+  checked_scaler checked(c.settings);
+  std::visit(
+      [&](const auto& settings) {
+        resident_of<std::remove_cvref_t<decltype(settings)>> scaler{initial_state(settings)};
+        for (std::size_t s = 0; s < c.steps.size(); ++s) {
+          draw_gradients(c, site, s);
+          const std::span<const float> losses(losses_of(c, site, s), course_losses);
+          const inspect_report seen = inspect(gradients, {}, where);
+          rank_observation observed;
+          observed.seen = seen.observation();
+          observed.seen.loss_nonfinite =
+              !std::all_of(losses.begin(), losses.end(), [](float x) { return std::isfinite(x); });
+          observed.first_bad = seen.first_bad;
+          const step_report report =
+              decide(settings, scaler, observed, {seen.total.squares, c.max_norm});
+          checked.step(seen.observation(), losses, report, scale_of(scaler.policy));
+          add_report(all, report);
+          if (report.applied) scale(gradients, report.grad_mul, where);
+        }
+        add_scale(all, scale_of(scaler.policy));
+      },
+      c.settings);
+  return all;
+}
+
+/// What a rank of the host takes a course to be.
+figures shards_on_host(const scaler_course& c, const call_site& site, communicator& ranks) {
+  figures all;
+  const tensor_plan mine = shards_of(c, site, ranks.rank());
+  const std::vector<std::uint64_t> first = first_elements(c, ranks.rank());
+  std::vector<tree_part> parts;
+  for (std::size_t i = 0; i < mine.size(); ++i) {
+    const matrix_view& v = mine[i].view;
+    parts.emplace_back(v.cols == 0 ? 0 : first[i]);
+    parts.back().add_squares(v);
+  }
+  std::visit(
+      [&](const auto& settings) {
+        resident_of<std::remove_cvref_t<decltype(settings)>> scaler{initial_state(settings)};
+        step_report last;
+        for (std::size_t s = 0; s < c.steps.size(); ++s) {
+          const inspect_report seen = inspect(mine, {}, site.target.where(c.threads));
+          const rank_observation observed =
+              agree(ranks, {.seen = seen.observation(), .first_bad = seen.first_bad});
+          const double squares = sum_shards(ranks, parts).total;
+          last = decide(settings, scaler, observed, {squares, c.max_norm});
+          add_report(all, last);
+        }
+        if (last.applied) scale(mine, last.grad_mul, site.target.where(c.threads));
+        add_scale(all, scale_of(scaler.policy));
+      },
+      c.settings);
+  return all;
+}
+
+figures sharded_on_host(const scaler_course& c, const call_site& site) {
+  std::vector<figures> of_ranks(static_cast<std::size_t>(c.ranks));
+  site.target.play(c.ranks, [&](communicator& ranks) {
+    of_ranks[static_cast<std::size_t>(ranks.rank())] = shards_on_host(c, site, ranks);
+  });
+  figures all;
+  for (const figures& f : of_ranks) all.insert(all.end(), f.begin(), f.end());
+  return all;
+}
+
+/// The host's way, or where the memory is the device's the other one.
+auto on_either(figures (*on_host)(const scaler_course&, const call_site&), course_runner on_device) {
+  return [on_host, on_device = std::move(on_device)](const scaler_course& c,
+                                                     const call_site& site) {
+    return site.on_device() ? on_device(c, site) : on_host(c, site);
+  };
+}
+
+}  // namespace
+
+array_operation scaler_operation(course_runner on_device) {
+  return make_operation<scaler_course>(
+      "loss scaler", case_generator<scaler_course>(draw_course, simpler_courses), memory_of_course,
+      on_either(course_on_host, std::move(on_device)), 512);
+}
+
+array_operation sharded_scaler_operation(course_runner on_device) {
+  return make_operation<scaler_course>(
+      "sharded loss scaler", case_generator<scaler_course>(draw_sharded, simpler_courses),
+      memory_of_shards, on_either(sharded_on_host, std::move(on_device)), 256);
+}
+
+}  // namespace samebits::support
