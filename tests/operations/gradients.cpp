@@ -115,10 +115,10 @@ figures reduce_ranks(const reduction_case& c, const call_site& site) {
     gradient_reduction how = c.how;
     if (site.on_device()) how.backend = site.target.backend();
     const std::size_t tensors = c.tensors.size();
-    reduce_gradients(ranks,
-                     std::span(site.views)
-                         .subspan(static_cast<std::size_t>(ranks.rank()) * tensors, tensors),
-                     how);
+    reduce_gradients(
+        ranks,
+        std::span(site.views).subspan(static_cast<std::size_t>(ranks.rank()) * tensors, tensors),
+        how);
   });
   return {};
 }

@@ -56,19 +56,17 @@ std::vector<std::uint64_t> first_elements(const scaler_course& c, int rank) {
 }
 
 void add_report(figures& all, const step_report& r) {
-  for (const figure& f : {figure{"step", r.step},
-                          figure{"applied_steps", r.applied_steps},
-                          figure{"scale", std::bit_cast<std::uint64_t>(r.scale)},
-                          figure{"norm", std::bit_cast<std::uint64_t>(r.norm)},
-                          figure{"first_bad", static_cast<std::uint64_t>(r.first_bad)},
-                          figure{"bad_rank", static_cast<std::uint64_t>(r.bad_rank)},
-                          figure{"grad_mul", std::bit_cast<std::uint32_t>(r.grad_mul)},
-                          figure{"amax", r.amax},
-                          figure{"exponent", static_cast<std::uint64_t>(r.exponent)},
-                          figure{"applied", r.applied ? 1u : 0u},
-                          figure{"stop", r.stop ? 1u : 0u},
-                          figure{"cause", static_cast<std::uint64_t>(r.cause)},
-                          figure{"change", static_cast<std::uint64_t>(r.change)}}) {
+  for (const figure& f :
+       {figure{"step", r.step}, figure{"applied_steps", r.applied_steps},
+        figure{"scale", std::bit_cast<std::uint64_t>(r.scale)},
+        figure{"norm", std::bit_cast<std::uint64_t>(r.norm)},
+        figure{"first_bad", static_cast<std::uint64_t>(r.first_bad)},
+        figure{"bad_rank", static_cast<std::uint64_t>(r.bad_rank)},
+        figure{"grad_mul", std::bit_cast<std::uint32_t>(r.grad_mul)}, figure{"amax", r.amax},
+        figure{"exponent", static_cast<std::uint64_t>(r.exponent)},
+        figure{"applied", r.applied ? 1u : 0u}, figure{"stop", r.stop ? 1u : 0u},
+        figure{"cause", static_cast<std::uint64_t>(r.cause)},
+        figure{"change", static_cast<std::uint64_t>(r.change)}}) {
     all.push_back(f);
   }
 }
@@ -112,8 +110,9 @@ scaler_course draw_common(std::int64_t most_steps, const word_source& next) {
   scaler_course c;
   c.settings = draw_settings(next);
   const int near = static_cast<int>(below(40, next)) - 30;
-  c.max_norm = below(4, next) == 0 ? std::numeric_limits<double>::infinity()
-                                   : std::ldexp(1.0 + static_cast<double>(next() >> 40) * 0x1p-24, near);
+  c.max_norm = below(4, next) == 0
+                   ? std::numeric_limits<double>::infinity()
+                   : std::ldexp(1.0 + static_cast<double>(next() >> 40) * 0x1p-24, near);
   c.steps.resize(static_cast<std::size_t>(1 + below(most_steps, next)));
   for (list_content& kind : c.steps) {
     kind = below(4, next) == 0 ? list_content::any_bits : static_cast<list_content>(below(2, next));
@@ -257,11 +256,10 @@ std::vector<case_buffer> memory_of_course(const scaler_course& c) {
   }
   all.push_back({"losses", buffer_use::given, std::move(losses)});
   for (std::size_t s = 0; s < c.steps.size(); ++s) {
-    add_gradients("step " + std::to_string(s), buffer_use::given,
-                  [&](const course_tensor& t, std::size_t i) {
-                    return drawn_gradients(t.format, t.layout, c.steps[s],
-                                           c.content + 31 * s + 7 * i);
-                  });
+    add_gradients(
+        "step " + std::to_string(s), buffer_use::given, [&](const course_tensor& t, std::size_t i) {
+          return drawn_gradients(t.format, t.layout, c.steps[s], c.content + 31 * s + 7 * i);
+        });
   }
   return all;
 }
@@ -381,11 +379,12 @@ figures sharded_on_host(const scaler_course& c, const call_site& site) {
 }
 
 /// The host's way, or where the memory is the device's the other one.
-auto on_either(figures (*on_host)(const scaler_course&, const call_site&), course_runner on_device) {
-  return [on_host, on_device = std::move(on_device)](const scaler_course& c,
-                                                     const call_site& site) {
-    return site.on_device() ? on_device(c, site) : on_host(c, site);
-  };
+auto on_either(figures (*on_host)(const scaler_course&, const call_site&),
+               course_runner on_device) {
+  return
+      [on_host, on_device = std::move(on_device)](const scaler_course& c, const call_site& site) {
+        return site.on_device() ? on_device(c, site) : on_host(c, site);
+      };
 }
 
 }  // namespace
