@@ -48,7 +48,8 @@ void make_dense(compute_case& c) {
   c.out = c.each = dense;
 }
 
-/// One format in half of the cases, since kernels serve those.
+/// One format in half of the cases, since kernels serve those, as they serve dense arrays and
+/// operands that are one number.
 compute_case draw_case(const word_source& next) {
   compute_case c;
   c.op = operation_at(static_cast<int>(below(operation_count, next)));
@@ -63,7 +64,10 @@ compute_case draw_case(const word_source& next) {
   for (array_layout& l : c.in) l = draw_layout(rows, cols, array_side::read, next);
   c.out = draw_layout(rows, cols, array_side::written, next);
   c.each = draw_layout(rows, cols, array_side::written, next);
-  if (below(2, next) == 0) make_dense(c);
+  if (below(2, next) == 0) {
+    make_dense(c);
+    if (below(4, next) == 0) c.in[static_cast<std::size_t>(below(3, next))] = {rows, cols, 0, 0, 0};
+  }
   c.asked = below(2, next) == 0 ? flags_asked::each : flags_asked::none;
   if (below(2, next) == 0) c.rule.round = static_cast<rounding>(below(rounding_count, next));
   c.rule.on_overflow = static_cast<overflow>(below(overflow_count, next));
