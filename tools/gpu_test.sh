@@ -92,7 +92,9 @@ figures() {
 tests=("$build"/tests/device/device_*_test)
 [[ -x "${tests[0]}" ]] || { echo "gpu_test.sh: no device tests in $build" >&2; exit 1; }
 for test in "${tests[@]}"; do
-  part "$(basename "$test")" "$test"
+  cases=()  # of each operation of device_property_test
+  ((quick)) && [[ $test == */device_property_test ]] && cases=(env RC_PARAMS=max_success=5000)
+  part "$(basename "$test")" "${cases[@]}" "$test"
 done
 
 amaxes=509

@@ -1,5 +1,6 @@
 // reduce_gradients() and the small messages on device memory against the same ranks on the host:
-// any lists, formats, strides, wires and cuts.
+// every wire, refusals, staged messages. Any lists, strides and cuts:
+// device.property_reducegradients.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
@@ -84,31 +85,6 @@ class ReductionOnDevice : public ::testing::TestWithParam<std::string_view> {
   int lists_ = 0;
   std::int64_t elements_ = 0;
 };
-
-TEST_P(ReductionOnDevice, ShortListsHaveTheBitsOfTheHost) {
-  expect_holds("reduced on a device", by_effort(600, 30), [&] {
-    const auto seed = *rc::gen::arbitrary<std::uint64_t>();
-    std::mt19937_64 random(seed);
-    const int ranks = 1 + static_cast<int>(random() % most_device_ranks);
-    const int tensors = static_cast<int>(random() % 6);
-    reduction_case c =
-        draw_reduction(random(), ranks, tensors, 1 + static_cast<int>(random() % 40));
-    if (random() % 4 != 0) c.how.elements_at_once += 100;  // few messages, mostly
-    expect_host_bits(c);
-  });
-}
-
-TEST_P(ReductionOnDevice, LongListsHaveTheBitsOfTheHost) {
-  expect_holds("long lists reduced on a device", by_effort(60, 6), [&] {
-    const auto seed = *rc::gen::arbitrary<std::uint64_t>();
-    std::mt19937_64 random(seed);
-    const int ranks = 1 + static_cast<int>(random() % most_device_ranks);
-    reduction_case c = draw_reduction(random(), ranks, 3, 5000);
-    constexpr std::array<std::int64_t, 5> cuts = {4095, 4096, 5001, 1 << 14, 1 << 22};
-    c.how.elements_at_once = cuts[random() % cuts.size()];
-    expect_host_bits(c);
-  });
-}
 
 TEST_P(ReductionOnDevice, EveryWireFormatAndMathsHasTheBitsOfTheHost) {
   expect_holds("every combination", 1, [&] {

@@ -16,11 +16,12 @@
 #include "samebits/device_scaler.hpp"
 #include "samebits/self_test.hpp"
 #include "samebits/shard_layout.hpp"
+#include "support/effort.hpp"
 
 namespace samebits::support {
 namespace {
 
-constexpr int most_cases = 50'000;
+const int most_cases = by_effort(50'000, 64);
 
 void add_reports(figures& all, device_loss_scaler& scaler, std::size_t steps, void* stream) {
   const device_scaler_state state = scaler.state(stream);  // waits

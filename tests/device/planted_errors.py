@@ -5,10 +5,11 @@ usage: planted_errors.py build DIR [--host] [--jobs N] [--cmake=-DOPTION=VALUE .
        planted_errors.py run PROGRAM [--host] [--cases N]
 
 `build` copies the sources to DIR/source, changes one piece of text for each error, configures
-DIR/build and builds the program of the properties, with all errors in it. It fails if a text to
-change is not there exactly once. `run` runs every operation on every backend, each in a process of
-its own: all must fail, and print a small case and a line that repeats it. With --host both work on
-the host backends instead of the CUDA ones; without it `run` needs a GPU, and `build` needs none.
+DIR/build and builds the programs of the properties once, with all errors in them; with --host those
+of the host backends alone. It fails if a text to change is not there exactly once. `run` runs every
+operation on every backend, each in a process of its own: all must fail, and print a small case and a
+line that repeats it. It takes device_property_test, which needs a GPU, or with --host
+property_operations_test. The reference, which judges, has no error.
 
 An error that kernels of several operations share is rare, so that it does not hide their own.
 """
@@ -119,19 +120,21 @@ def build(arguments):
     source, folder = arguments.dir.resolve() / "source", arguments.dir.resolve() / "build"
     shutil.rmtree(source, ignore_errors=True)
     source.mkdir(parents=True)
-    for part in PARTS:
+    for part in PARTS:  # with the times of files, so that a second build is short
         if (ROOT / part).is_dir():
             shutil.copytree(ROOT / part, source / part)
         else:
-            shutil.copy(ROOT / part, source / part)
-    plant(source, HOST_ERRORS if arguments.host else DEVICE_ERRORS)
+            shutil.copy2(ROOT / part, source / part)
+    plant(source, HOST_ERRORS + DEVICE_ERRORS)
     subprocess.run(["cmake", "-S", source, "-B", folder, "-G", "Ninja",
                     "-DCMAKE_BUILD_TYPE=RelWithDebInfo", "-DSAMEBITS_TOOLS=OFF",
                     f"-DSAMEBITS_CUDA={'OFF' if arguments.host else 'ON'}", *arguments.cmake],
                    check=True)
-    target = "property_operations_test" if arguments.host else "device_property_test"
-    subprocess.run(["ninja", "-C", folder, "-j", str(arguments.jobs), target], check=True)
-    print("built:", folder / "tests" / ("operations" if arguments.host else "device") / target)
+    programs = ["tests/operations/property_operations_test"]
+    if not arguments.host:
+        programs.append("tests/device/device_property_test")
+    subprocess.run(["ninja", "-C", folder, "-j", str(arguments.jobs), *programs], check=True)
+    print("built:", *(folder / program for program in programs))
     return 0
 
 
