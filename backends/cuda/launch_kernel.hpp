@@ -23,4 +23,17 @@ void launch_kernel(const char* what, void (*kernel)(Parameters...), dim3 blocks,
         what);
 }
 
+/// Lets a kernel take more dynamic shared memory than it can by default, 48 KiB. The first call for
+/// a kernel on a device clears the runtime's last error; the others leave it in place.
+template <class... Parameters>
+void allow_shared_memory(const char* what, void (*kernel)(Parameters...), std::size_t bytes) {
+  const auto* const address = reinterpret_cast<const void*>(kernel);
+  cudaFuncAttributes now;
+  check(cudaFuncGetAttributes(&now, address), what);
+  if (now.maxDynamicSharedSizeBytes >= static_cast<int>(bytes)) return;
+  check(cudaFuncSetAttribute(address, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                             static_cast<int>(bytes)),
+        what);
+}
+
 }  // namespace samebits::cuda

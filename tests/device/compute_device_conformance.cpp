@@ -169,7 +169,7 @@ struct sums {
 };
 
 TEST(DeviceCompute, IsCapturedIntoAGraphAndReplayed) {
-  initialize("cuda-native");  // an untested backend refuses inside a capture
+  initialize();  // an untested backend refuses inside a capture
   for (const compute_options& options :
        {compute_options{}, {.round = rounding::stochastic, .random = {.seed = 5}}}) {
     const sums expected(options);

@@ -86,7 +86,7 @@ class DeviceProperty : public ::testing::TestWithParam<std::string_view> {
 };
 
 TEST_P(DeviceProperty, Convert) { expect_host_bits(convert_operation(GetParam())); }
-TEST_P(DeviceProperty, Compute) { expect_host_bits(compute_operation()); }
+TEST_P(DeviceProperty, Compute) { expect_host_bits(compute_operation(GetParam())); }
 TEST_P(DeviceProperty, Reduction) { expect_host_bits(reduction_operation()); }
 TEST_P(DeviceProperty, Quantize) { expect_host_bits(quantize_operation()); }
 TEST_P(DeviceProperty, Dequantize) { expect_host_bits(dequantize_operation()); }

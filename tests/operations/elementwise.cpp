@@ -41,6 +41,18 @@ void make_native(array_case& c) {
   c.rule = {rounding::nearest_even, c.content >> 32 & 1 ? overflow::ieee : overflow::saturate};
 }
 
+/// The same of arithmetic: one format, without flags (docs/decisions/0026).
+void make_native(compute_case& c) {
+  constexpr operation of_gpu[] = {operation::add,  operation::sub, operation::mul, operation::div,
+                                  operation::sqrt, operation::fma, operation::min, operation::max};
+  if (std::ranges::find(of_gpu, c.op) == std::end(of_gpu)) {
+    c.op = of_gpu[c.content % std::size(of_gpu)];
+  }
+  c.from.fill(c.to);
+  c.rule = {rounding::nearest_even, c.content >> 32 & 1 ? overflow::ieee : overflow::saturate};
+  c.asked = flags_asked::none;
+}
+
 std::vector<case_buffer> memory_of_computation(const compute_case& c) {
   compute_memory m(c);
   return {{"a", buffer_use::given, std::move(m.in[0])},
@@ -89,9 +101,15 @@ array_operation convert_operation(std::string_view backend) {
       memory_of_conversion, convert_case);
 }
 
-array_operation compute_operation() {
-  return make_operation<compute_case>("compute", compute_cases(), memory_of_computation,
-                                      compute_case_on);
+array_operation compute_operation(std::string_view backend) {
+  const bool native = backend == "cuda-native";
+  return make_operation<compute_case>("compute",
+                                      rc::gen::map(compute_cases(),
+                                                   [native](compute_case c) {
+                                                     if (native) make_native(c);
+                                                     return c;
+                                                   }),
+                                      memory_of_computation, compute_case_on);
 }
 
 }  // namespace samebits::support

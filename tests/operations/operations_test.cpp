@@ -15,7 +15,7 @@ void expect_on_hosts(const array_operation& op, int cases) {
 }
 
 TEST(Operations, Convert) { expect_on_hosts(convert_operation({}), 1000); }
-TEST(Operations, Compute) { expect_on_hosts(compute_operation(), 1000); }
+TEST(Operations, Compute) { expect_on_hosts(compute_operation({}), 1000); }
 TEST(Operations, Reduction) { expect_on_hosts(reduction_operation(), 1000); }
 TEST(Operations, Quantize) { expect_on_hosts(quantize_operation(), 500); }
 TEST(Operations, Dequantize) { expect_on_hosts(dequantize_operation(), 500); }

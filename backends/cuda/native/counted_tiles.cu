@@ -284,9 +284,7 @@ void launch_lanes(const patch_task& t, const statistics_parts& parts, cudaStream
                          !t.byte_scales && t.scales != nullptr && t.scales_transposed == nullptr,
                          (std::uint64_t{strip} << t.lanes >> t.tile_cols) * t.scales_col_bytes};
   constexpr std::size_t memory = sizeof(counted_memory<From, Shape>);
-  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                             static_cast<int>(memory)),
-        "quantize: shared memory");
+  allow_shared_memory("cuda-native: quantize", kernel, memory);
   launch_kernel("cuda-native: quantize", kernel, blocks, block_threads, memory, stream, c);
 }
 
