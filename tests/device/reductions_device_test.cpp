@@ -13,6 +13,7 @@
 #include "device/device_copy.hpp"
 #include "samebits/samebits.hpp"
 #include "support/effort.hpp"
+#include "support/strided_buffer.hpp"
 
 namespace samebits::support {
 namespace {
@@ -102,6 +103,25 @@ void expect_same(const matrix& x, const matrix& y, const std::string& what) {
       ++reductions_compared;
     }
     reductions_compared += 4;
+  }
+}
+
+// The largest magnitude in each place: in whole vectors of 16 bytes and behind the last one.
+TEST(DeviceReductions, AmaxInEveryPlace) {
+  for (const format_id f : formats) {
+    const auto code = [&](float value) {
+      return convert_code(format_id::fp32, f, std::bit_cast<std::uint32_t>(value)).code;
+    };
+    for (std::int64_t n = 1; n <= 35; ++n) {
+      for (std::int64_t place = 0; place < n; ++place) {
+        strided_buffer host(f, {1, n, n, 1, 0});
+        for (std::int64_t i = 0; i < n; ++i) host.store(i, code(1.0f));
+        host.store(place, code(-2.0f));
+        const guarded_copy memory(host.view());
+        ASSERT_EQ(amax(memory.placed(host.view()), {"cuda-native"}), 2.0f)
+            << name(f) << ", element " << place << " of " << n;
+      }
+    }
   }
 }
 

@@ -264,7 +264,9 @@ __global__ void __launch_bounds__(reduction_threads)
           }
         }
       },
-      [&](std::uint32_t code) { largest = max(largest, code & keep); });
+      [&](std::uint32_t code) {
+        largest = bits < 32 ? __vmaxu2(largest, code & keep) : max(largest, code & keep);
+      });
   if constexpr (bits < 32) largest = max(largest & 0xFFFFu, largest >> 16);
   raise_amax(spec_of(F), largest, result);
 }
