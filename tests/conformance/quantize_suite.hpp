@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <iterator>
 #include <limits>
@@ -21,6 +22,7 @@
 #include "conformance/quantize_target.hpp"
 #include "samebits/error.hpp"
 #include "samebits/quantize.hpp"
+#include "samebits/scalar.hpp"
 #include "support/effort.hpp"
 #include "support/even_draw.hpp"
 #include "support/quantize_cases.hpp"
@@ -390,6 +392,57 @@ TEST_P(QuantizeSuite, ScalesOfAmaxesFromZeroToNaN) {
         ASSERT_EQ(first_difference("code", got.codes, expected.codes, c.codes), "") << c;
       }
     }
+  }
+}
+
+// An Inf makes a tile's scale 1 under most policies. Then nothing bounds the tile's other elements,
+// which may lie in another part of the work.
+TEST_P(QuantizeSuite, LargeElementsFarFromAnInfOfTheirTile) {
+  constexpr tile_shape tiles[] = {{1, 0}, {0, 1}, {0, 0}};
+  const auto expect = [&](std::int64_t rows, std::int64_t cols, const quantize_options& options,
+                          format_id from, format_id to, int threads) {
+    quantize_case c = dense(from, to, rows, cols, options);
+    c.threads = threads;
+    strided_buffer in(from, c.in);
+    const auto store = [&](std::int64_t row, std::int64_t col, float value) {
+      in.store(row * cols + col,
+               convert_code(format_id::fp32, from, std::bit_cast<std::uint32_t>(value),
+                            {.on_overflow = overflow::ieee})
+                   .code);
+    };
+    for (std::int64_t i = 0; i < rows * cols; ++i) store(i / cols, i % cols, 1.0f);
+    for (std::int64_t row = 0; row < rows; row += 2) {
+      store(row, 5, std::numeric_limits<float>::infinity());
+      store(row, cols - 1, 60000.0f);  // above the largest e4m3 and e5m2
+      store(row + 1, cols - 140, from == format_id::fp16 ? -65504.0f : -1e38f);
+    }
+    quantize_result got(c), expected(c);
+    if (!target_quantizes(c, in, outputs_of(got, wanted::all & ~wanted::statistics))) return;
+    define_quantization(c, in, outputs_of(expected, wanted::all & ~wanted::statistics));
+    ASSERT_EQ(first_difference("scale", got.scales, expected.scales, c.scales), "") << c;
+    ASSERT_EQ(first_difference("code", got.codes, expected.codes, c.codes), "") << c;
+    ASSERT_EQ(first_difference("transposed code", got.codes_transposed, expected.codes_transposed,
+                               c.codes_transposed),
+              "")
+        << c;
+  };
+  for (const tile_shape& tile : tiles) {
+    for (const format_id from : sources) {
+      for (int i = 0; i < scale_math_count * nonfinite_count * overflow_count; ++i) {
+        const quantize_options options{
+            .tile = tile,
+            .math = static_cast<scale_math>(i % scale_math_count),
+            .on_nonfinite = static_cast<nonfinite>(i / scale_math_count % nonfinite_count),
+            .on_overflow = static_cast<overflow>(i / scale_math_count / nonfinite_count)};
+        expect(2, 400, options, from, targets[i % 2], 1);
+        if (HasFatalFailure()) return;
+        expect(2, 400, options, from, targets[1 - i % 2], 1);
+        if (HasFatalFailure()) return;
+      }
+    }
+    expect(2, 40'000, {.tile = tile, .on_overflow = overflow::ieee}, format_id::fp32,
+           format_id::e5m2, 3);
+    if (HasFatalFailure()) return;
   }
 }
 

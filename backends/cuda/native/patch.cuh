@@ -23,7 +23,20 @@ struct patch_scale {
   bool special;
 };
 
-/// `known`: the scale that all tiles have, or null.
+/// Whether a scaled magnitude of the tile's rounds to more than the target's largest number. Not
+/// for the few ulps by which RN(amax * RN(M / amax)) may exceed M.
+template <format_id From, format_id To>
+__device__ __forceinline__ bool exceeds_target(const patch_task& t, const tile_maximum& most,
+                                               const tile_scale& scale) {
+  constexpr std::uint32_t few_ulps = 4;
+  const float x = __uint_as_float(numerics::decode<std::uint32_t>(spec_of(From), most.code));
+  const float factor = __uint_as_float(scale.factor);
+  const float y = t.scale.math == scale_math::div ? __fdiv_rn(x, factor) : __fmul_rn(x, factor);
+  return y > __uint_as_float(numerics::largest_value(spec_of(To)) + few_ulps);
+}
+
+/// `known`: the scale that all tiles have, or null. An Inf in another block may have made it 1;
+/// then nothing bounds this block's elements.
 template <format_id From, format_id To, class Cast>
 __device__ __forceinline__ patch_scale scale_of_tile(const patch_task& t, const tile_maximum& most,
                                                      std::uint64_t row, std::uint64_t col,
@@ -37,7 +50,9 @@ __device__ __forceinline__ patch_scale scale_of_tile(const patch_task& t, const 
   } else {
     scale = numerics::scale_of<hardware>(spec_of(To), t.scale, most.amax<From>());
   }
-  return {scale, !Cast::serves(scale, most.finite)};
+  const bool unbounded =
+      known != nullptr && !t.saturates && most.finite && exceeds_target<From, To>(t, most, scale);
+  return {scale, unbounded || !Cast::serves(scale, most.finite)};
 }
 
 __device__ __forceinline__ void store_scale(const patch_task& t, const tile_scale& scale,
