@@ -42,7 +42,7 @@ struct recipe {
 /// What shows that a preset has its library's bits.
 enum class recipe_evidence : std::uint8_t {
   unverified,      ///< its formulas were read in the source; nobody ran the library against it
-  golden_vectors,  ///< recordings of the library's own code under tests/golden
+  library_output,  ///< checked against the library's own output, recorded under tests/golden
 };
 
 struct recipe_preset {
@@ -51,14 +51,15 @@ struct recipe_preset {
   std::string_view reproduces;  ///< which calls of the library
   std::string_view version;     ///< of the source that was read, and run where it is verified
   std::string_view ends;        ///< where its bits are not claimed
-  recipe_evidence verified = recipe_evidence::unverified;
+  recipe_evidence verified = recipe_evidence::unverified;   ///< for finite elements
+  recipe_evidence nonfinite = recipe_evidence::unverified;  ///< for tiles with NaN or Inf
 };
 
 constexpr std::string_view name(scale_source s) {
   return s == scale_source::current ? "current" : "delayed";
 }
 constexpr std::string_view name(recipe_evidence v) {
-  return v == recipe_evidence::unverified ? "unverified" : "golden vectors";
+  return v == recipe_evidence::unverified ? "unverified" : "library output";
 }
 
 namespace detail {
@@ -69,8 +70,9 @@ inline constexpr std::string_view torchao = "torchao 36027d8 (2026-08-21)";
 
 }  // namespace detail
 
-/// The presets. All claims are for finite elements unless `ends` says otherwise, and none says
-/// anything of a library's fused kernels.
+/// The presets. `on_nonfinite` follows the library for NaN and Inf too, but for what `ends` says;
+/// `nonfinite` says whether that was recorded or only read. None says anything of a library's fused
+/// kernels.
 inline constexpr std::array<recipe_preset, 16> recipe_presets = {{
     {"TE_BLOCK_1D",
      {.tile = {1, 128},
@@ -79,7 +81,7 @@ inline constexpr std::array<recipe_preset, 16> recipe_presets = {{
      "Float8BlockScaling of activations and gradients, power-of-two scales (its default)",
      detail::transformer_engine,
      "padded scale layouts; NVTE_FP8_BLOCK_SCALING_FP32_SCALES=1 is math te",
-     recipe_evidence::golden_vectors},
+     recipe_evidence::library_output},
     {"TE_BLOCK_2D",
      {.tile = {128, 128},
       .math = scale_math::te_pow2,
@@ -87,20 +89,20 @@ inline constexpr std::array<recipe_preset, 16> recipe_presets = {{
      "Float8BlockScaling of weights, power-of-two scales (its default)",
      detail::transformer_engine,
      "padded scale layouts; NVTE_FP8_BLOCK_SCALING_FP32_SCALES=1 is math te",
-     recipe_evidence::golden_vectors},
+     recipe_evidence::library_output},
     {"TE_CURRENT",
      {.tile = {0, 0}, .math = scale_math::te},
      "Float8CurrentScaling, amax_epsilon 0, no force_pow_2_scales",
      detail::transformer_engine,
      "its Python and C++ references where a is Inf: the kernel is followed",
-     recipe_evidence::golden_vectors},
+     recipe_evidence::library_output},
     {"TE_DELAYED",
      {.tile = {0, 0}, .math = scale_math::te, .source = scale_source::delayed},
      "DelayedScaling, one process",
      detail::transformer_engine,
      "NaN: amaxes here keep it, its kernels drop it; the all-reduce of amaxes is the caller's; "
      "NVTE_UNFUSED_FP8_UPDATE=1 is zero_step::roll",
-     recipe_evidence::golden_vectors},
+     recipe_evidence::library_output},
     {"DEEPGEMM_UE8M0",
      {.math = scale_math::pow2,
       .eps = 1e-4f,
@@ -110,7 +112,8 @@ inline constexpr std::array<recipe_preset, 16> recipe_presets = {{
      detail::deep_gemm,
      "packed UE8M0 layouts; versions before 2026-04, pow(2, ceil(log2)); the sign of NaN codes; "
      "Inf under a PyTorch whose cast saturates; fused kernels",
-     recipe_evidence::golden_vectors},
+     recipe_evidence::library_output,
+     recipe_evidence::library_output},
     {"DEEPGEMM_FP32_CUDA",
      {.math = scale_math::dg_cuda,
       .eps = 1e-4f,
@@ -118,8 +121,8 @@ inline constexpr std::array<recipe_preset, 16> recipe_presets = {{
       .on_overflow = overflow::ieee},
      "per_token_cast_to_fp8 and, by tile, its siblings on CUDA tensors, eager",
      detail::deep_gemm,
-     "torch.compile; the sign of NaN codes; fused kernels",
-     recipe_evidence::golden_vectors},
+     "torch.compile; the sign of NaN codes; the bits of a NaN scale; fused kernels",
+     recipe_evidence::library_output},
     {"DEEPGEMM_FP32_CPU",
      {.math = scale_math::rcp,
       .eps = 1e-4f,
@@ -127,14 +130,16 @@ inline constexpr std::array<recipe_preset, 16> recipe_presets = {{
       .on_overflow = overflow::ieee},
      "per_token_cast_to_fp8 and, by tile, its siblings on CPU tensors, eager",
      detail::deep_gemm,
-     "torch.compile; the sign of NaN codes",
-     recipe_evidence::golden_vectors},
+     "torch.compile; the sign of NaN codes; the bits of a NaN scale",
+     recipe_evidence::library_output,
+     recipe_evidence::library_output},
     {"DSV3_IEEE",
      {.math = scale_math::div, .eps = 1e-4f, .on_nonfinite = nonfinite::skip_nan},
      "act_quant of inference/kernel.py with division as IEEE 754 has it",
      "DeepSeek-V3 9b4e978 (2025-08-28)",
-     "a GPU, where Triton 3.6 takes a * RN(1 / 448) for a / 448 and x / s within 2 ulp",
-     recipe_evidence::golden_vectors},
+     "a GPU, where Triton 3.6 takes a * RN(1 / 448) for a / 448 and x / s within 2 ulp; a tile of "
+     "NaN",
+     recipe_evidence::library_output},
     {"VLLM_GROUP",
      {.math = scale_math::div, .eps = 1e-10f, .on_nonfinite = nonfinite::skip_nan},
      "per_token_group_quant in CUDA, fp32 scales",
@@ -142,13 +147,13 @@ inline constexpr std::array<recipe_preset, 16> recipe_presets = {{
      "0.33.0, which multiplies by RN(1 / s); NaN and Inf, which it makes -448, and a tile of NaN; "
      "UE8M0 by log2f; the fused "
      "silu kernel, which computes in bf16",
-     recipe_evidence::golden_vectors},
+     recipe_evidence::library_output},
     {"TORCHAO_BLOCK",
      {.math = scale_math::te, .eps = 1e-12f, .on_nonfinite = nonfinite::skip_nan},
      "the blockwise training prototype's Triton kernels, 1 x 128",
      detail::torchao,
      "tails, which it refuses; Inf and NaN elements, which it makes 448; a tile of NaN",
-     recipe_evidence::golden_vectors},
+     recipe_evidence::library_output},
     {"TORCHAO_ROW",
      {.tile = {1, 0},
       .math = scale_math::te_pow2,
@@ -156,8 +161,10 @@ inline constexpr std::array<recipe_preset, 16> recipe_presets = {{
       .on_nonfinite = nonfinite::propagate},
      "rowwise scaling with power-of-two scales (its default); it stores S, this s = 1 / S",
      detail::torchao,
-     "the 7404 values of S up to 44 ulp below a power of two, where floor(log2) errs",
-     recipe_evidence::golden_vectors},
+     "the 7404 values of S up to 44 ulp below a power of two, where floor(log2) errs; the sign of "
+     "NaN codes; the bits of a NaN scale",
+     recipe_evidence::library_output,
+     recipe_evidence::library_output},
     {"FBGEMM_ROW",
      {.tile = {1, 0}, .math = scale_math::div, .eps = 0x1p-9f, .on_nonfinite = nonfinite::skip_nan},
      "quantize_fp8_per_row in CUDA: s at least 1 / (448 * 512) is amax at least 2^-9",
@@ -165,14 +172,14 @@ inline constexpr std::array<recipe_preset, 16> recipe_presets = {{
      "fp16 and fp32, whose bits it takes for bf16; odd widths; a scale_ub below 2^-9; a row of "
      "NaN; its "
      "Triton kernels and stochastic rounding",
-     recipe_evidence::golden_vectors},
+     recipe_evidence::library_output},
     {"MSAMP",
      {.tile = {0, 0}, .math = scale_math::te_pow2},
      "a tensor's first scaling: the power of two at or below M / amax, margin 0",
      "MS-AMP 9746ea8 (2025-12-01)",
      "the scale it keeps for zero and NaN; its Inf bug; M / amax that overflows; log2 just below a "
      "power of two",
-     recipe_evidence::golden_vectors},
+     recipe_evidence::library_output},
     {"MXFP8_TE",
      {.tile = {1, 32},
       .math = scale_math::mx_rceil,
@@ -181,8 +188,9 @@ inline constexpr std::array<recipe_preset, 16> recipe_presets = {{
      "MXFP8BlockScaling; with Inf the byte is FE",
      detail::transformer_engine,
      "padded and swizzled scale layouts; its kernels, for Blackwell: the reference of their test "
-     "ran",
-     recipe_evidence::golden_vectors},
+     "ran; a tile of NaN, whose byte it makes 00",
+     recipe_evidence::library_output,
+     recipe_evidence::library_output},
     {"MXFP8_TORCHAO",
      {.tile = {1, 32},
       .math = scale_math::mx_rceil,
@@ -192,7 +200,8 @@ inline constexpr std::array<recipe_preset, 16> recipe_presets = {{
      detail::torchao,
      "codes of a tile whose byte is FF; versions that took ceil(log2), up to 22 ulp above a power "
      "of two",
-     recipe_evidence::golden_vectors},
+     recipe_evidence::library_output,
+     recipe_evidence::library_output},
     {"MXFP8_FLOOR",
      {.tile = {1, 32},
       .math = scale_math::mx_floor,
@@ -201,7 +210,8 @@ inline constexpr std::array<recipe_preset, 16> recipe_presets = {{
      "MXFP8 with ScaleCalculationMode.FLOOR (its default)",
      detail::torchao,
      "codes of a tile whose byte is FF",
-     recipe_evidence::golden_vectors},
+     recipe_evidence::library_output,
+     recipe_evidence::library_output},
 }};
 
 /// The preset of that name, or null.

@@ -43,8 +43,9 @@ class Recipes(cli_support.CliTest):
         self.assertEqual([r["name"] for r in recipes], NAMES)
         for r in recipes:
             recording = RECORDINGS / (r["name"] + ".txt")  # replayed by golden.recipes
-            self.assertEqual(r["verified"],
-                             "golden vectors" if recording.exists() else "unverified")
+            nonfinite = RECORDINGS / "nonfinite" / recording.name
+            for key, file in [("verified", recording), ("verified_nonfinite", nonfinite)]:
+                self.assertEqual(r[key], "library output" if file.exists() else "unverified")
             self.assertTrue(r["version"] and r["reproduces"] and r["ends"])
         text = self.ok("recipes").out
         for name in NAMES:

@@ -209,7 +209,10 @@ class Planted(cli_support.CliTest):
                          "floor -133, sum in the first step, consecutive")
         self.assertEqual(lines[6].strip(), "left open: floor none, -137 to -126")
         with open(recording, encoding="utf-8") as file:
-            self.assertEqual(len(file.readlines()), 4 * 20)
+            lines = file.read().splitlines()
+        self.assertRegex(lines[0], r"^# fpinspect \S+ verify --tensor-cores --cases 64 --seed 0$")
+        self.assertEqual(lines[1], "# a planted GPU, compute capability 9.0")
+        self.assertEqual(len(lines), 2 + 4 * 20)
         again = cli_support.run("verify", "--tensor-cores", "--results", recording, "--json")
         self.assertEqual(again.code, 1)
         self.assertEqual(again.json()["instructions"][0]["compared"], 80)

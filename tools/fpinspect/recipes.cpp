@@ -33,6 +33,7 @@ void write_recipes_json(output& out) {
     json.member("scale_overflow", samebits::name(p.rules.on_scale_overflow));
     json.member("overflow", samebits::name(p.rules.on_overflow));
     json.member("verified", samebits::name(p.verified));
+    json.member("verified_nonfinite", samebits::name(p.nonfinite));
     json.member("version", p.version);
     json.member("reproduces", p.reproduces);
     json.member("ends", p.ends);
@@ -50,6 +51,11 @@ std::string recipe_row(std::string_view name, std::string_view block, std::strin
              left(nonfinite, 11), verified, "\n");
 }
 
+std::string evidence_text(const recipe_preset& p) {
+  const bool finite_only = p.verified != p.nonfinite;
+  return cat(samebits::name(p.verified), finite_only ? ", finite" : "");
+}
+
 }  // namespace
 
 void run_recipes(const recipes_arguments& arguments, output& out) {
@@ -62,12 +68,17 @@ void run_recipes(const recipes_arguments& arguments, output& out) {
     out.write(recipe_row(p.name, block_text(p.rules.tile), samebits::name(p.rules.math),
                          delayed ? "delayed" : samebits::name(p.rules.scale_format),
                          general(static_cast<double>(p.rules.eps), 3),
-                         samebits::name(p.rules.on_nonfinite), samebits::name(p.verified)));
+                         samebits::name(p.rules.on_nonfinite), evidence_text(p)));
     out.write(cat("  ", p.version, ": ", p.reproduces, "\n"));
     out.write(cat("  not claimed: ", p.ends, "\n"));
   }
   out.write(
-      "golden vectors: the library's own code ran on >= 10^7 elements, and has these bits\n"
+      "library output: checked against the library's own output, on >= 10^7 finite elements and "
+      "on\n"
+      "  tiles with NaN and Inf\n"
+      "library output, finite: checked on the finite elements; what the library does with NaN and "
+      "Inf\n"
+      "  was read in that source\n"
       "unverified: the formulas were read in that source; the library's own code was not run\n");
 }
 

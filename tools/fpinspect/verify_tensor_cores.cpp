@@ -15,6 +15,7 @@
 #include "fpinspect/text.hpp"
 #include "fpinspect/text_file.hpp"
 #include "samebits/tensor_core_check.hpp"
+#include "samebits/version.hpp"
 #include "tensor_file/error.hpp"
 #include "tensor_file/escape.hpp"
 
@@ -159,8 +160,13 @@ std::vector<tensor_core_result> results_in(const std::string& path) {
   return all;
 }
 
-std::string recording(const std::vector<tensor_core_finding>& findings) {
-  std::string text;
+/// What was run, on what, then the results.
+std::string recording(const samebits::tensor_core_gpu& gpu,
+                      const samebits::tensor_core_check_options& options,
+                      const std::vector<tensor_core_finding>& findings) {
+  std::string text = cat("# fpinspect ", SAMEBITS_VERSION, " verify --tensor-cores --cases ",
+                         options.cases, " --seed ", options.seed, "\n# ", gpu.name,
+                         ", compute capability ", gpu.major, ".", gpu.minor, "\n");
   for (const tensor_core_finding& f : findings) {
     for (const tensor_core_result& r : f.kept) text += samebits::text_of(r) + "\n";
   }
@@ -225,7 +231,8 @@ void run_verify_tensor_cores(const verify_arguments& arguments, output& out) {
     compared += f.compared;
     differed += f.differed;
   }
-  if (!arguments.record.empty()) write_text_file(arguments.record, recording(findings));
+  if (!arguments.record.empty())
+    write_text_file(arguments.record, recording(*gpu, options, findings));
   if (arguments.view.json) {
     write_findings(gpu, findings, out);
   } else {

@@ -34,7 +34,7 @@ constexpr fields fields_of(format_id f) {
   return {5, 10, special_fp16};
 }
 
-enum class profile : std::uint8_t { spread, middle, ties, edges };
+enum class profile : std::uint8_t { spread, middle, ties, edges, nonfinite };
 
 /// Throws std::invalid_argument for a name that is none.
 inline profile profile_named(std::string_view name) {
@@ -42,7 +42,8 @@ inline profile profile_named(std::string_view name) {
   if (name == "middle") return profile::middle;
   if (name == "ties") return profile::ties;
   if (name == "edges") return profile::edges;
-  throw std::invalid_argument("profile: expected spread, middle, ties or edges");
+  if (name == "nonfinite") return profile::nonfinite;
+  throw std::invalid_argument("profile: expected spread, middle, ties, edges or nonfinite");
 }
 
 /// The index-th word of splitmix64.
@@ -107,18 +108,34 @@ constexpr std::int64_t edge_magnitude(const draw& d) {
   }
 }
 
+constexpr std::int64_t middle_magnitude(const draw& d) {
+  const std::int64_t bias = (std::int64_t{1} << (d.f.exponent_bits - 1)) - 1;
+  return d.falling(bias - 10 + (d.tile & 0xFFFF) % 21, d.mantissa());
+}
+
+constexpr std::int64_t nonfinite_magnitude(const draw& d) {
+  const std::int64_t infinite = (d.top_exponent() + 1) << d.f.bits;
+  const std::int64_t nan = infinite | d.mantissa() | 1;
+  const std::int64_t kind = ((d.tile >> 16) & 0xFFF) % 9;
+  if (kind == 6) return nan;
+  if (kind == 7) return infinite;
+  if (kind == 8) return middle_magnitude(d);
+  if (((d.element >> 54) & 15) != 0) return kind < 3 ? middle_magnitude(d) : 0;
+  if (kind % 3 == 0) return nan;
+  if (kind % 3 == 1) return infinite;
+  return ((d.element >> 60) & 1) == 0 ? nan : infinite;
+}
+
 constexpr std::int64_t magnitude(profile p, const draw& d) {
   switch (p) {
     case profile::spread: return d.falling(d.drawn(), d.mantissa());
-    case profile::middle: {
-      const std::int64_t bias = (std::int64_t{1} << (d.f.exponent_bits - 1)) - 1;
-      return d.falling(bias - 10 + (d.tile & 0xFFFF) % 21, d.mantissa());
-    }
+    case profile::middle: return middle_magnitude(d);
     case profile::ties: {
       const std::int64_t coarse = ~((std::int64_t{1} << (d.f.bits - 4)) - 1);
       const std::int64_t near_448 = (d.drawn() << d.f.bits) | (std::int64_t{3} << (d.f.bits - 2));
       return d.leads ? near_448 + d.nudge() : d.falling(d.drawn() - 1, d.mantissa() & coarse);
     }
+    case profile::nonfinite: return nonfinite_magnitude(d);
     case profile::edges: break;
   }
   return edge_magnitude(d);

@@ -1,7 +1,8 @@
 # Matrices that recipes are recorded on, drawn in integers; inputs.hpp draws the same bits.
 #
 # An element is a sign and a magnitude, both from splitmix64 words: one for the element, one for its
-# tile. Every profile yields finite numbers alone.
+# tile. All PROFILES yield finite numbers alone; the profile "nonfinite" has tiles with NaN of any
+# payload and Inf among numbers and among zeros, tiles of nothing else, and tiles of numbers.
 import numpy
 
 FORMATS = {  # exponent bits, mantissa bits, magnitudes near which scales change their behaviour
@@ -61,6 +62,18 @@ def magnitudes(profile, fields, element, tile, leads):
         leader = ((drawn << bits) | (3 << (bits - 2))) + nudge
         coarse = mantissa & ~((1 << (bits - 4)) - 1)
         return numpy.where(leads, leader, falling(drawn - 1, coarse))
+    if profile == "nonfinite":
+        infinite = numpy.full_like(element, (largest_exponent + 1) << bits)
+        nan = infinite | mantissa | 1
+        either = numpy.where((element >> 60) & 1 == 0, nan, infinite)
+        bias = (1 << (exponent_bits - 1)) - 1
+        finite = falling(bias - 10 + (tile & 0xFFFF) % 21, mantissa)
+        rare = ((element >> 54) & 15) == 0
+        kind = ((tile >> 16) & 0xFFF) % 9
+        other = numpy.select([kind % 3 == k for k in range(2)], [nan, infinite], either)
+        rest = numpy.where(kind < 3, finite, 0)
+        return numpy.select([kind < 6, kind == 6, kind == 7],
+                            [numpy.where(rare, other, rest), nan, infinite], finite)
     kind = ((tile >> 16) & 0xFFF) % 12
     pick = (tile >> 28) & 0xFFF
     near = numpy.maximum(numpy.array(special)[pick % len(special)] + nudge, 0)

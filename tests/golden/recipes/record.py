@@ -1,6 +1,8 @@
 # Records what other libraries' own quantizers do, for golden.recipes to replay.
 #
-#   python3 record.py PRESET SOURCE [--device cuda] [--note TEXT] --out PRESET.txt
+#   python3 record.py PRESET SOURCE [--device cuda] [--note TEXT] [--nonfinite] --out PRESET.txt
+#
+# With --nonfinite, matrices with NaN and Inf, for the folder nonfinite.
 #
 # SOURCE is a checkout of the library; or, for presets whose library is kernels, FILE.so[:SYMBOL], a
 # shared library built around those kernels outside this project (libraries.py says what it
@@ -57,8 +59,10 @@ def call_of(preset, source, device):
     return make(source, device)
 
 
-def cases_of(preset, sample=SAMPLE):
+def cases_of(preset, nonfinite=False, sample=SAMPLE):
     tile, formats, modes, tails, _ = PRESETS[preset]
+    if nonfinite:
+        return recordings.nonfinite_cases(formats, (tile[0] or 1, tile[1]), modes[0])
     # A row or a tensor is drawn as one tile.
     return recordings.cases(formats, (tile[0] or 1, tile[1]), modes, sample, tails,
                             CLEARED.get(preset, ""))
@@ -72,13 +76,14 @@ def main():
     parser.add_argument("--note", default="", help="library, commit, what else decides the bits")
     parser.add_argument("--files", nargs="*", default=[],
                         help="the sources that a shared library was built around")
+    parser.add_argument("--nonfinite", action="store_true")
     parser.add_argument("--out", required=True)
     arguments = parser.parse_args()
     call, paths = call_of(arguments.preset, arguments.source, arguments.device)
     recording = recordings.Recording(
         arguments.out, heading(arguments.preset, arguments.note, arguments.files + paths,
-                               arguments.device))
-    for case in cases_of(arguments.preset):
+                               arguments.device + " --nonfinite" * arguments.nonfinite))
+    for case in cases_of(arguments.preset, arguments.nonfinite):
         bits = recordings.input_bits(case, SAMPLE)
         recording.add(case, bits, *call(bits, case.format, case.mode))
     recording.close()
@@ -90,7 +95,8 @@ def heading(preset, note, paths, device):
         if not path.endswith(".so"):
             ran[os.path.basename(path)] = "sha256 " + libraries.sha256_of(path)
     ran["torch"] = torch.__version__
-    ran["device"] = torch.cuda.get_device_name() if device == "cuda" else "cpu"
+    on_gpu = device.startswith("cuda")
+    ran["device"] = torch.cuda.get_device_name() if on_gpu else "cpu"
     ran["made by"] = f"record.py {preset} SOURCE --device {device}"
     return ran
 

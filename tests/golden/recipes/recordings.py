@@ -59,6 +59,16 @@ def cases(formats, tile, modes, sample, tails=False, cleared=""):
                     yield Case(name, of_sample, f, r, c, f"sample:{name}:{offset}")
 
 
+def nonfinite_cases(formats, tile, mode):
+    """Small ones with NaN and Inf, listed in full."""
+    seed = 101
+    for f in formats:
+        for _ in range(2):
+            origin = f"nonfinite:{tile[0] or 1}x{tile[1] or 512}:{seed}"
+            yield Case("nonfinite", mode, f, 8, 512, origin)
+            seed += 1
+
+
 def clear_unclaimed(bits, format_name, infinite):
     fields = inputs.FORMATS[format_name]
     magnitudes = bits & bits.dtype.type((1 << (fields[0] + fields[1])) - 1)
