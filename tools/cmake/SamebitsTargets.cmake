@@ -15,6 +15,20 @@ function(samebits_compile_options target)
   set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF)
 endfunction()
 
+# A test of a program's exit status and output: samebits_add_output_test(NAME LABELS PATTERN PROGRAM
+# [ARGUMENTS...]). The status must be 0, or N after STATUS N.
+function(samebits_add_output_test name labels pattern program)
+  cmake_parse_arguments(arg "" "STATUS" "" ${ARGN})
+  if(NOT DEFINED arg_STATUS)
+    set(arg_STATUS 0)
+  endif()
+  find_package(Python3 REQUIRED COMPONENTS Interpreter)
+  add_test(NAME ${name} COMMAND "${Python3_EXECUTABLE}"
+           "${PROJECT_SOURCE_DIR}/tests/support/expect_output.py" --status ${arg_STATUS} "${pattern}"
+           $<TARGET_FILE:${program}> ${arg_UNPARSED_ARGUMENTS})
+  set_tests_properties(${name} PROPERTIES LABELS "${labels}")
+endfunction()
+
 if(SAMEBITS_SANITIZE)
   add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${SAMEBITS_SANITIZE}>
                       $<$<COMPILE_LANGUAGE:CXX>:-fno-sanitize-recover=all>
