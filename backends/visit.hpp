@@ -1,4 +1,4 @@
-// From run-time formats and modes to compile-time ones: the only such switch.
+// From run-time formats and modes to compile-time ones: conversions, quantizations, tensor plans.
 #pragma once
 
 #include "numerics/config.hpp"

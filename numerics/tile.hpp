@@ -1,4 +1,4 @@
-// Tile: amax of the elements that share one scale, by the three policies for NaN and Inf.
+// Tile: amax of the elements that share one scale, by the four policies for NaN and Inf.
 //
 // The maximum of bit patterns as integers does not depend on the order of the elements, so a tile
 // can be cut among lanes, threads and warps in any way.
