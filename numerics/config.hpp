@@ -19,3 +19,8 @@
 #define SAMEBITS_HD
 #define SAMEBITS_INLINE inline
 #endif
+
+// Defined while a CUDA compiler compiles device code, which cannot read a host array.
+#if defined(__CUDA_ARCH__)
+#define SAMEBITS_DEVICE_CODE
+#endif

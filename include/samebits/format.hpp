@@ -62,19 +62,42 @@ struct format_spec {
   int padding_bits;  ///< low bits below the mantissa, written 0 and ignored on read (tf32)
 };
 
+namespace detail {
+struct format_table {
+  format_spec rows[format_count];
+};
+
+SAMEBITS_INLINE constexpr format_table make_format_table() {
+  return {{
+      // name      E   M   bias  specials         storage padding
+      {"fp64", 11, 52, 1023, specials::ieee, 64, 0},
+      {"fp32", 8, 23, 127, specials::ieee, 32, 0},
+      {"tf32", 8, 10, 127, specials::ieee, 32, 13},
+      {"fp16", 5, 10, 15, specials::ieee, 16, 0},
+      {"bf16", 8, 7, 127, specials::ieee, 16, 0},
+      {"e4m3", 4, 3, 7, specials::fn, 8, 0},
+      {"e5m2", 5, 2, 15, specials::ieee, 8, 0},
+      {"e3m2", 3, 2, 3, specials::none, 8, 0},
+      {"e2m3", 2, 3, 1, specials::none, 8, 0},
+      {"e2m1", 2, 1, 1, specials::none, 8, 0},
+      {"e4m3fnuz", 4, 3, 8, specials::fnuz, 8, 0},
+      {"e5m2fnuz", 5, 2, 16, specials::fnuz, 8, 0},
+      {"e8m0", 8, 0, 127, specials::scale, 8, 0},
+  }};
+}
+
+// g++ copies a local table on every call with a format known at run time; this one it reads.
+inline constexpr format_table host_format_table = make_format_table();
+}  // namespace detail
+
 /// The row of a format.
 SAMEBITS_INLINE constexpr format_spec spec_of(format_id id) {
-  constexpr format_spec rows[format_count] = {
-      // name      E   M   bias  specials         storage padding
-      {"fp64", 11, 52, 1023, specials::ieee, 64, 0}, {"fp32", 8, 23, 127, specials::ieee, 32, 0},
-      {"tf32", 8, 10, 127, specials::ieee, 32, 13},  {"fp16", 5, 10, 15, specials::ieee, 16, 0},
-      {"bf16", 8, 7, 127, specials::ieee, 16, 0},    {"e4m3", 4, 3, 7, specials::fn, 8, 0},
-      {"e5m2", 5, 2, 15, specials::ieee, 8, 0},      {"e3m2", 3, 2, 3, specials::none, 8, 0},
-      {"e2m3", 2, 3, 1, specials::none, 8, 0},       {"e2m1", 2, 1, 1, specials::none, 8, 0},
-      {"e4m3fnuz", 4, 3, 8, specials::fnuz, 8, 0},   {"e5m2fnuz", 5, 2, 16, specials::fnuz, 8, 0},
-      {"e8m0", 8, 0, 127, specials::scale, 8, 0},
-  };
-  return rows[static_cast<int>(id)];
+#if defined(SAMEBITS_DEVICE_CODE)
+  constexpr detail::format_table table = detail::make_format_table();
+  return table.rows[static_cast<int>(id)];
+#else
+  return detail::host_format_table.rows[static_cast<int>(id)];
+#endif
 }
 
 /// The format's name as used everywhere: code, command line, files, errors.
