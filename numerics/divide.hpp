@@ -72,7 +72,8 @@ SAMEBITS_INLINE constexpr outcome divide(const format_spec& a_format, std::uint6
   return zero_result(to, negative);
 }
 
-/// The magnitude of x - n * y, n = RNE(x / y), and whether its sign is not that of x.
+/// The magnitude of x - n * y, n = RNE(x / y), and whether its sign is not that of x. For
+/// x.exponent >= y.exponent - 1; below that n is 0.
 struct exact_remainder {
   magnitude rest;  ///< sig 0: the remainder is zero
   bool flipped;
@@ -81,12 +82,11 @@ struct exact_remainder {
 SAMEBITS_INLINE constexpr exact_remainder remainder_of(const number& x, const number& y) {
   constexpr int fraction = number_bits - 1;
   int distance = x.exponent - y.exponent;
-  if (distance < -1) return {{x.sig, x.exponent - fraction}, false};  // |x| < |y| / 2
   // In units of the lesser exponent: x mod 2y says what is left and whether n is odd.
   const std::uint64_t divisor = distance < 0 ? y.sig << 1 : y.sig;
   const int unit = (distance < 0 ? x.exponent : y.exponent) - fraction;
   const std::uint64_t twice = divisor << 1;
-  std::uint64_t rest = x.sig % twice;
+  std::uint64_t rest = x.sig;  // below twice
   constexpr int step = 38;  // rest < 2^26
   for (; distance > 0; distance -= step) {
     rest = (rest << (distance < step ? distance : step)) % twice;
@@ -105,6 +105,7 @@ SAMEBITS_INLINE constexpr outcome remainder(const format_spec& a_format, std::ui
   const number x = unpack(a_format, a);
   const number y = unpack(b_format, b);
   if (x.kind == number_kind::finite && y.kind == number_kind::finite) [[likely]] {
+    if (x.exponent < y.exponent - 1) return result_of(to, rule, x, dither);  // |x| < |y| / 2
     const exact_remainder r = remainder_of(x, y);
     if (r.rest.sig == 0) return zero_result(to, x.negative);
     return round_result(to, rule, x.negative != r.flipped, r.rest.sig, r.rest.exponent, dither);

@@ -62,6 +62,8 @@ void loop(const operand_arrays& x) {
     if constexpr (Op == operation::mul) r = mul<T>(a, b);
     if constexpr (Op == operation::div) r = div<T>(a, b);
     if constexpr (Op == operation::sqrt) r = sqrt<T>(a);
+    if constexpr (Op == operation::rem) r = rem<T>(a, b);
+    if constexpr (Op == operation::rint) r = rint<T>(a);
     if constexpr (Op == operation::fma) r = fma<T>(a, b, value_of<T>(x.c[i]));
     x.out[i] = code_of(r.value);
     raised |= r.raised;
@@ -122,6 +124,8 @@ void run_format(int rounds) {
     compare("fma", bits, data, loop<T, operation::fma>, x, rounds);
     compare("div", bits, data, loop<T, operation::div>, x, rounds);
     compare("sqrt", bits, data, loop<T, operation::sqrt>, roots, rounds);
+    compare("rem", bits, data, loop<T, operation::rem>, x, rounds);
+    compare("rint", bits, data, loop<T, operation::rint>, x, rounds);
   }
 }
 

@@ -18,8 +18,8 @@ struct operand_arrays {
 
 using arithmetic_loop = void (*)(const operand_arrays&);
 
-/// The loop of "add", "mul", "fma", "div" or "sqrt" in 16 or 32 bits; null without SoftFloat. Flags
-/// gather in SoftFloat's global.
+/// The loop of "add", "mul", "fma", "div", "sqrt", "rem" or "rint" in 16 or 32 bits; null without
+/// SoftFloat. Flags gather in SoftFloat's global.
 arithmetic_loop softfloat_loop(std::string_view op, int bits);
 
 }  // namespace samebits::bench
