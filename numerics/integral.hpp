@@ -33,6 +33,15 @@ SAMEBITS_INLINE constexpr outcome round_to_integral(const format_spec& a_format,
   const auto r = integer_of(x, rule.round, dither);
   const flags changed = flag_if(r.inexact, flags::inexact);
   if (r.q == 0) return {zero_result(to, x.negative).code, changed};
+  if (a_format.mantissa_bits == to.mantissa_bits && a_format.bias == to.bias) {
+    // No second rounding: the format has the integer. A carry makes that of the next binade.
+    const int exponent = x.exponent < 0 ? 0 : x.exponent;
+    const std::uint64_t sig = r.q << (number_bits - 1 - exponent);
+    const std::uint64_t magnitude =
+        (static_cast<std::uint64_t>(exponent + to.bias - 1) << to.mantissa_bits) +
+        (sig >> (number_bits - 1 - to.mantissa_bits));
+    return {join(to, x.negative, magnitude), changed};
+  }
   const outcome result = round_result(to, rule, x.negative, r.q, 0, dither);
   return {result.code, result.raised | changed};
 }
@@ -92,6 +101,18 @@ SAMEBITS_INLINE constexpr outcome from_integer(const integer_spec& from, std::ui
   if (magnitude == 0) return zero_result(to, false);
   const int down = (magnitude >> result_bits) != 0 ? 64 - result_bits : 0;
   return round_result(to, rule, negative, shift_to_odd(magnitude, down), down, dither);
+}
+
+/// a, rounded once. As in every conversion, a NaN keeps its sign where the rule says so.
+SAMEBITS_INLINE constexpr outcome convert_number(const format_spec& a_format, std::uint64_t a,
+                                                 const format_spec& to, const cast_rule& rule,
+                                                 std::uint64_t dither) {
+  const number x = unpack(a_format, a);
+  if (x.kind != number_kind::nan) return result_of(to, rule, x, dither);
+  const std::uint64_t sign = x.negative ? sign_mask(to) : 0;
+  const auto nan =
+      finish<std::uint64_t>(to, rule, x.negative, sign, true, false, magnitude_mask(to), false);
+  return {nan.code, flag_if(is_signaling(a_format, a), flags::invalid)};
 }
 
 /// a * 2^n, rounded once.

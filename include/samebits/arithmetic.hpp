@@ -201,6 +201,15 @@ SAMEBITS_INLINE constexpr result<To> max_num(A a, B b, const cast_rule& rule = {
   return detail::apply<operation::max_num, To>(a, b, b, rule, random);
 }
 
+/// a, rounded once: the code of convert_code(), and all five flags.
+template <arithmetic_value To, arithmetic_value A>
+SAMEBITS_INLINE constexpr result<To> convert(A a, const cast_rule& rule = {},
+                                             const random_bits& random = {}) {
+  const auto x = detail::input_of(a);
+  return detail::result_of<To>(numerics::convert_number(x.format, x.code, detail::target<To>(),
+                                                        rule, detail::dither_of(random)));
+}
+
 /// a * 2^n, rounded once.
 template <arithmetic_value To, arithmetic_value A>
 SAMEBITS_INLINE constexpr result<To> scale_b(A a, std::int32_t n, const cast_rule& rule = {},

@@ -88,6 +88,17 @@ constexpr std::string_view name(rounding r) {
   return "?";
 }
 
+/// The i-th mode, 0 <= i < rounding_count.
+constexpr rounding rounding_at(int i) { return static_cast<rounding>(i); }
+
+/// The mode of that name, or nothing.
+constexpr std::optional<rounding> find_rounding(std::string_view text) {
+  for (int i = 0; i < rounding_count; ++i) {
+    if (name(rounding_at(i)) == text) return rounding_at(i);
+  }
+  return std::nullopt;
+}
+
 constexpr std::string_view name(overflow o) {
   switch (o) {
     case overflow::ieee: return "ieee";

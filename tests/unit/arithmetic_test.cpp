@@ -162,6 +162,50 @@ TEST(ArithmeticTemplates, MixedFormats) {
   expect_template_computes_the_same<e5m2, e4m3>();
 }
 
+static_assert(convert<e4m3>(half(465.0f)).raised == (flags::overflow | flags::inexact));
+static_assert(convert<e4m3>(half(465.0f), {.on_overflow = overflow::saturate}).value.bits() ==
+              0x7E);
+static_assert(convert<fp16>(fp16::from_bits(0x7D00)).raised == flags::invalid);  // signalling
+static_assert(convert<float>(half(1.5f)).raised == flags::none);
+
+/// Codes as convert_code() gives them, which knows NaNs with signs; flags as scale_b() by 0, which
+/// the oracle judges.
+template <class To, class From>
+void expect_conversion_with_flags(std::uint32_t codes, std::uint32_t step) {
+  std::mt19937_64 engine(23);
+  const word_source next = [&] { return engine(); };
+  constexpr format_id from = format_of<From>::value;
+  constexpr format_id to = format_of<To>::value;
+  for (std::uint64_t code = 0; code <= codes; code += step) {
+    const auto value = value_of<From>(code);
+    const random_bits random = draw_random(next);
+    for (int m = 0; m < rounding_count; ++m) {
+      const cast_rule rule = {rounding_at(m), overflow_policies[next() % 3],
+                              nan_policies[next() % 2]};
+      const result<To> got = convert<To>(value, rule, random);
+      const converted expected = convert_code(from, to, code, rule, random);
+      ASSERT_EQ(detail::input_of(got.value).code, expected.code)
+          << name(from) << ' ' << code << " to " << name(to) << ", " << name(rule.round) << ", "
+          << name(rule.on_overflow) << ", " << name(rule.on_nan);
+      ASSERT_EQ(got.raised, scale_b<To>(value, 0, rule, random).raised) << code;
+      ASSERT_TRUE(!expected.inexact || has(got.raised, flags::inexact)) << code;
+    }
+  }
+}
+
+TEST(ArithmeticTemplates, ConversionsHaveFlags) {
+  constexpr auto d = static_cast<std::uint32_t>(effort_divisor);
+  expect_conversion_with_flags<e4m3, fp16>(0xFFFF, d);
+  expect_conversion_with_flags<e5m2, bf16>(0xFFFF, d);
+  expect_conversion_with_flags<bf16, fp16>(0xFFFF, d);
+  expect_conversion_with_flags<float, e4m3>(0xFF, 1);
+  expect_conversion_with_flags<fp16, e5m2>(0xFF, 1);
+  expect_conversion_with_flags<e4m3, e5m2>(0xFF, 1);
+  expect_conversion_with_flags<fp16, float>(0xFFFFFFFF - 49999, 49999 * d);
+  expect_conversion_with_flags<e4m3, float>(0xFFFFFFFF - 49999, 49999 * d);
+  expect_conversion_with_flags<float, float>(0xFFFFFFFF - 49999, 49999 * d);
+}
+
 /// Constant rules fold to other code than run-time ones; the operators are such.
 template <class T>
 void expect_operators_round_to_nearest_even() {

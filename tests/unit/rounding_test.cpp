@@ -26,6 +26,16 @@ TEST(Rounding, NamesAreTheContracts) {
             (std::set<std::string_view>{"canonical", "preserve_sign"}));
 }
 
+TEST(Rounding, ModesAreFoundByName) {
+  for (int i = 0; i < rounding_count; ++i) {
+    EXPECT_EQ(find_rounding(name(rounding_at(i))), rounding_at(i));
+  }
+  for (const char* wrong : {"", "nearest", "NEAREST_EVEN", "nearest_even ", "?"}) {
+    EXPECT_FALSE(find_rounding(wrong).has_value()) << wrong;
+  }
+  static_assert(find_rounding("to_odd") == rounding::to_odd);
+}
+
 TEST(Rounding, DefaultsAreTheArrayConversions) {
   constexpr cast_rule rule;
   EXPECT_EQ(rule.round, rounding::nearest_even);
