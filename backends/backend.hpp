@@ -85,7 +85,8 @@ std::span<const backend* const> compiled();
 const backend& by_name(std::string_view name);
 
 /// The backend an executor names for views in `space`; where it names none, the environment's if
-/// that works there, else the last supported one that has the call. Throws as find_executor does.
+/// that is for such memory, else the last supported one that has the call. Throws as find_executor
+/// does.
 const backend& resolve(const executor& where, memory_space space,
                        const std::function<bool(const backend&)>& has);
 inline const backend& resolve(const executor& where, const convert_call& call) {

@@ -1,6 +1,7 @@
 // Registry: the list of compiled backends and the choice among them.
 #include <cstdlib>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -62,11 +63,26 @@ const backend* best(memory_space space, const std::function<bool(const backend&)
 
 bool anything(const backend&) { return true; }
 
-const backend& default_host_backend() {
-  if (const char* chosen = environment_name()) {
-    const backend& b = by_name(chosen);
-    if (b.space == memory_space::host) return b;
+/// Where the backend of that name works; of CUDA's also where this program does not have them.
+/// Nothing for unknown names.
+std::optional<memory_space> space_of(std::string_view name) {
+  for (const backend* b : compiled()) {
+    if (b->name == name) return b->space;
   }
+  if (name == "cuda-emulated" || name == "cuda-native") return memory_space::device;
+  return std::nullopt;
+}
+
+/// The backend that the environment names for views in that memory. Null where it names none, or
+/// one for other memory, which may be missing here. Throws for unknown names and as by_name does.
+const backend* environment_backend(memory_space space) {
+  const char* chosen = environment_name();
+  if (chosen == nullptr || space_of(chosen).value_or(space) != space) return nullptr;
+  return &by_name(chosen);
+}
+
+const backend& default_host_backend() {
+  if (const backend* b = environment_backend(memory_space::host)) return *b;
   return *best(memory_space::host, anything);
 }
 
@@ -91,10 +107,7 @@ const backend& by_name(std::string_view name) {
 const backend& resolve(const executor& where, memory_space space,
                        const std::function<bool(const backend&)>& has) {
   if (!where.backend.empty()) return by_name(where.backend);
-  if (const char* chosen = environment_name()) {
-    const backend& b = by_name(chosen);
-    if (b.space == space) return b;
-  }
+  if (const backend* b = environment_backend(space)) return *b;
   if (const backend* b = best(space, has)) return *b;
   throw unsupported("no backend for " +
                     std::string(space == memory_space::host ? "host" : "device") +

@@ -69,5 +69,20 @@ TEST_F(Backend, EnvironmentChoosesTheDefault) {
   EXPECT_EQ(static_cast<float>(y), 1.0f);
 }
 
+/// This program is linked without the CUDA library, as many are on machines with a GPU.
+TEST_F(Backend, EnvironmentThatNamesAGpuHasNoSayOnHostMemory) {
+  const executor usual = default_executor();
+  for (const char* name : {"cuda-native", "cuda-emulated"}) {
+    setenv("SAMEBITS_BACKEND", name, 1);
+    EXPECT_EQ(default_executor().backend, usual.backend) << name;
+    float x = 1.0f;
+    e4m3 y;
+    EXPECT_NO_THROW(convert(view_of(&x, 1, 1), view_of(&y, 1, 1))) << name;
+    EXPECT_EQ(static_cast<float>(y), 1.0f);
+    EXPECT_THROW(convert(on_device(view_of(&x, 1, 1)), on_device(view_of(&y, 1, 1))),
+                 invalid_argument);
+  }
+}
+
 }  // namespace
 }  // namespace samebits
