@@ -21,7 +21,7 @@ int main() {
   std::vector<std::uint8_t> codes(static_cast<std::size_t>(x.size()));  // as they came from a file
   Eigen::Map<Eigen::Matrix<e4m3, Eigen::Dynamic, Eigen::Dynamic>> activations(
       reinterpret_cast<e4m3*>(codes.data()), x.rows(), x.cols());
-  samebits::convert(samebits::view_of(x), samebits::writable_view_of(activations));
+  samebits::convert(samebits::view_of(x), samebits::view_of(activations));
 
   const Eigen::MatrixXf product = weights.cast<float>() * activations.cast<float>();
   std::cout << "first weights " << weights(0, 0) << " " << weights(1, 0) << "\n"

@@ -7,7 +7,9 @@
 #pragma once
 
 #include <Eigen/Core>
+#include <concepts>
 #include <limits>
+#include <type_traits>
 
 #include "samebits/arithmetic.hpp"
 #include "samebits/types.hpp"
@@ -46,34 +48,35 @@ struct NumTraits<samebits::float_value<F>> {
 namespace samebits {
 
 namespace detail {
-// Rows and columns as Eigen counts them; strides follow the storage order.
-template <class View, class Derived, class Data>
-View eigen_view(const Eigen::DenseBase<Derived>& m, Data* data) {
-  const Derived& d = m.derived();
-  const bool row_major = Derived::IsRowMajor;
-  return {data,
-          format_of<typename Derived::Scalar>::value,
-          d.rows(),
-          d.cols(),
-          row_major ? d.outerStride() : d.innerStride(),
-          row_major ? d.innerStride() : d.outerStride(),
-          memory_space::host};
-}
+// A matrix, Map or block whose elements lie in memory.
+template <class M>
+concept eigen_in_memory = std::derived_from<M, Eigen::DenseBase<M>> &&
+    static_cast<bool>(M::Flags& Eigen::DirectAccessBit);
+
+// Matrices and arrays own their elements; Maps, blocks and transposes refer to another's.
+template <class M>
+concept owns_elements = std::derived_from<M, Eigen::PlainObjectBase<M>>;
 }  // namespace detail
 
-/// A view of an Eigen matrix, Map or block with direct access, in either storage order.
-template <class Derived>
-requires(static_cast<bool>(Derived::Flags& Eigen::DirectAccessBit)) const_matrix_view
-    view_of(const Eigen::DenseBase<Derived>& m) {
-  return detail::eigen_view<const_matrix_view>(m, m.derived().data());
-}
-
-/// The same, to be written. Takes Maps and blocks by value as Eigen's own functions do.
-template <class Derived>
-requires(static_cast<bool>(Derived::Flags& Eigen::DirectAccessBit) &&
-         static_cast<bool>(Derived::Flags & Eigen::LvalueBit)) matrix_view
-    writable_view_of(Eigen::DenseBase<Derived>& m) {
-  return detail::eigen_view<matrix_view>(m, m.derived().data());
+/// A view of an Eigen matrix, Map or block with direct access, in either storage order. It can be
+/// written where Eigen lets its elements be written: not those of a const object, nor of a Map or
+/// block of const elements. A temporary Map or block serves; a temporary matrix, whose elements
+/// would be gone, does not compile.
+template <class M>
+requires(detail::eigen_in_memory<std::remove_cvref_t<M>> &&
+         (std::is_lvalue_reference_v<M> ||
+          !detail::owns_elements<std::remove_cvref_t<M>>)) auto view_of(M&& m) {
+  using matrix = std::remove_cvref_t<M>;
+  using element_type = std::remove_pointer_t<decltype(m.data())>;
+  // Rows and columns as Eigen counts them; strides follow the storage order.
+  constexpr bool row_major = matrix::IsRowMajor;
+  return detail::view_for<element_type>{m.data(),
+                                        format_of<typename matrix::Scalar>::value,
+                                        m.rows(),
+                                        m.cols(),
+                                        row_major ? m.outerStride() : m.innerStride(),
+                                        row_major ? m.innerStride() : m.outerStride(),
+                                        memory_space::host};
 }
 
 }  // namespace samebits

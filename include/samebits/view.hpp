@@ -1,7 +1,9 @@
 // Views: non-owning typed matrices of codes, for every array function.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
+#include <initializer_list>
 #include <ranges>
 #include <span>
 #include <type_traits>
@@ -50,6 +52,12 @@ template <class T>
 concept has_strides = requires(const T& m) {
   m.outerStride();
 };
+
+// A view of a temporary that owns its elements, as a returned vector does, would dangle. Spans and
+// other borrowed ranges own nothing.
+template <class Range>
+concept outlives_the_call =
+    std::is_lvalue_reference_v<Range> || std::ranges::borrowed_range<std::remove_cvref_t<Range>>;
 }  // namespace detail
 
 /// A matrix [rows, cols] of float, double or value types; rows start row_stride elements apart.
@@ -73,10 +81,10 @@ requires element<std::remove_const_t<T>> detail::view_for<T> view_of(T* data, st
   return view_of(data, rows, cols, cols);
 }
 
-/// A contiguous range as one row [1, size].
+/// A contiguous range as one row [1, size]. Temporaries that own their elements do not compile.
 template <std::ranges::contiguous_range Range>
-requires(element<std::ranges::range_value_t<Range>> &&
-         !detail::has_strides<Range>) auto view_of(Range&& range) {
+requires(element<std::ranges::range_value_t<Range>> && !detail::has_strides<Range> &&
+         detail::outlives_the_call<Range>) auto view_of(Range&& range) {
   std::span s(range);
   return view_of(s.data(), 1, static_cast<std::int64_t>(s.size()));
 }
@@ -90,6 +98,27 @@ inline matrix_view view_of_codes(format_id format, void* data, std::int64_t rows
                                  std::int64_t cols) {
   return {data, format, rows, cols, cols, 1, memory_space::host};
 }
+
+/// The matrices that a call works on: one view, several in braces, or a contiguous range of views.
+/// A parameter type: it refers to the views and must not outlive the call.
+///
+///   scaler.unscale(view_of(g));
+///   scaler.unscale({view_of(weights), view_of(bias)});
+class view_list {
+ public:
+  // NOLINTBEGIN(google-explicit-constructor): callers write the views alone
+  view_list(const matrix_view& one) : views_(&one, 1) {}
+  view_list(std::initializer_list<matrix_view> views) : views_(views.begin(), views.size()) {}
+  template <std::ranges::contiguous_range Range>
+  requires std::same_as<std::ranges::range_value_t<Range>, matrix_view> view_list(
+      const Range& views)
+      : views_(std::ranges::data(views), std::ranges::size(views)) {}
+  operator std::span<const matrix_view>() const { return views_; }
+  // NOLINTEND(google-explicit-constructor)
+
+ private:
+  std::span<const matrix_view> views_;
+};
 
 /// The transpose: the same elements, rows as columns.
 inline const_matrix_view transposed(const_matrix_view v) {

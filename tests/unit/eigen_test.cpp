@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <Eigen/Dense>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "samebits/convert.hpp"
@@ -69,8 +71,8 @@ TEST(EigenArithmetic, ProductsAndSums) {
 }
 
 template <class In, class Out>
-void check_conversion(const In& x, Out& y) {
-  convert(view_of(x), writable_view_of(y), {.round = rounding::toward_zero});
+void check_conversion(const In& x, Out&& y) {
+  convert(view_of(x), view_of(y), {.round = rounding::toward_zero});
   for (Eigen::Index r = 0; r < x.rows(); ++r) {
     for (Eigen::Index c = 0; c < x.cols(); ++c) {
       const auto expected = encode<format_id::e5m2>(x(r, c), {.round = rounding::toward_zero});
@@ -87,11 +89,51 @@ TEST(EigenViews, ConvertBetweenStorageOrdersAndBlocks) {
   big.setConstant(e5m2(1.0f));
   auto block = big.block(1, 2, 7, 4);
   check_conversion(x, block);
+  check_conversion(x, big.block(2, 1, 7, 4));
   EXPECT_EQ(static_cast<float>(big(0, 0)), 1.0f);
   EXPECT_EQ(static_cast<float>(big(8, 8)), 1.0f);
   const row_major<float> z = x;
   check_conversion(z, y);
 }
+
+/// One name: the view of what can be written can be written.
+TEST(EigenViews, ConstnessDecides) {
+  Eigen::MatrixXf m = numbers(4, 3);
+  const Eigen::MatrixXf& read = m;
+  Eigen::Map<Eigen::MatrixXf> map(m.data(), 4, 3);
+  Eigen::Map<const Eigen::MatrixXf> read_map(m.data(), 4, 3);
+  Eigen::Ref<Eigen::MatrixXf> ref(m);
+  const auto can_write = [](const auto& view) {
+    return std::is_same_v<std::remove_cvref_t<decltype(view)>, matrix_view>;
+  };
+  EXPECT_TRUE(can_write(view_of(m)));
+  EXPECT_TRUE(can_write(view_of(m.row(1))));
+  EXPECT_TRUE(can_write(view_of(m.transpose())));
+  EXPECT_TRUE(can_write(view_of(map)));
+  EXPECT_TRUE(can_write(view_of(Eigen::Map<Eigen::MatrixXf>(m.data(), 4, 3))));
+  EXPECT_TRUE(can_write(view_of(ref)));
+  EXPECT_FALSE(can_write(view_of(read)));
+  EXPECT_FALSE(can_write(view_of(read.row(1))));
+  EXPECT_FALSE(can_write(view_of(read.transpose())));
+  EXPECT_FALSE(can_write(view_of(read_map)));
+  EXPECT_FALSE(can_write(view_of(Eigen::Map<const Eigen::MatrixXf>(m.data(), 4, 3))));
+  const matrix_view row = view_of(m.row(1));
+  EXPECT_EQ(row.data, &m(1, 0));
+  EXPECT_EQ(row.rows, 1);
+  EXPECT_EQ(row.cols, 3);
+  EXPECT_EQ(row.col_stride, 4);
+  Eigen::VectorXf v(5);
+  EXPECT_TRUE(can_write(view_of(v)));
+  EXPECT_EQ(view_of(v).rows, 5);
+}
+
+template <class M>
+concept can_be_viewed = requires(M&& m) {
+  view_of(std::forward<M>(m));
+};
+static_assert(can_be_viewed<Eigen::MatrixXf&> && !can_be_viewed<Eigen::MatrixXf>);
+static_assert(!can_be_viewed<const Eigen::MatrixXf>);
+static_assert(!can_be_viewed<decltype(Eigen::MatrixXf() + Eigen::MatrixXf())>);
 
 }  // namespace
 }  // namespace samebits

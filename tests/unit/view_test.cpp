@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <ranges>
+#include <span>
+#include <utility>
 #include <vector>
 
 namespace samebits {
@@ -37,6 +40,36 @@ TEST(View, WritableConvertsToReadable) {
   EXPECT_EQ(v.rows, 2);
   EXPECT_EQ(v.row_stride, 3);
   EXPECT_EQ(v.space, memory_space::host);
+}
+
+/// Spans, as temporaries too, refer to elements that live on; a returned vector's would be gone.
+TEST(View, OfATemporarySpan) {
+  std::vector<float> x(5);
+  EXPECT_EQ(view_of(std::span(x).subspan(2)).data, x.data() + 2);
+  EXPECT_EQ(view_of(std::span<const float, 3>(x.data(), 3)).cols, 3);
+}
+template <class Range>
+concept can_be_viewed = requires(Range&& range) {
+  view_of(std::forward<Range>(range));
+};
+static_assert(can_be_viewed<std::vector<float>&> && can_be_viewed<const std::vector<float>&>);
+static_assert(can_be_viewed<std::span<fp16>> && can_be_viewed<float (&)[3]>);
+static_assert(!can_be_viewed<std::vector<float>> && !can_be_viewed<const std::vector<float>>);
+static_assert(!can_be_viewed<std::array<fp16, 3>> && !can_be_viewed<float[3]>);
+static_assert(!can_be_viewed<std::ranges::single_view<float>>);  // a view that owns its element
+
+std::size_t size_of(view_list list) { return std::span<const matrix_view>(list).size(); }
+
+TEST(View, ListsOfOneOfSeveralAndOfRanges) {
+  std::vector<float> x(5);
+  const std::vector<matrix_view> both = {view_of(x), view_of(x)};
+  EXPECT_EQ(size_of(view_of(x)), 1u);
+  EXPECT_EQ(size_of({view_of(x)}), 1u);
+  EXPECT_EQ(size_of({view_of(x), view_of(x), view_of(x)}), 3u);
+  EXPECT_EQ(size_of(both), 2u);
+  EXPECT_EQ(size_of(std::span(both)), 2u);
+  EXPECT_EQ(size_of(std::array{view_of(x), view_of(x)}), 2u);
+  EXPECT_EQ(size_of({}), 0u);
 }
 
 TEST(View, OfCodesTakesAnyFormat) {
