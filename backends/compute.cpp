@@ -49,13 +49,8 @@ void check_flags(const compute_call& call, int operands) {
   const matrix_view each = as_view(call.each, call.out);
   check_view(each, "each");
   check_distinct(each, "each");
-  const auto refuse_overlap = [](const char* with) {
-    throw invalid_argument(std::string("each: overlaps ") + with);
-  };
-  if (!are_disjoint(each, call.out)) refuse_overlap("out");
-  for (int i = 0; i < operands; ++i) {
-    if (!are_disjoint(each, call.operands[i])) refuse_overlap(operand_names[i]);
-  }
+  check_apart(each, "each", call.out, "out");
+  for (int i = 0; i < operands; ++i) check_apart(each, "each", call.operands[i], operand_names[i]);
 }
 
 compute_call checked(operation op, const array_operands& in, const matrix_view& out,

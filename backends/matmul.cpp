@@ -148,9 +148,7 @@ void check_addend(const matmul_call& call) {
 
 void check_disjoint(const matmul_call& call) {
   const auto check = [&](const const_matrix_view& v, const char* which) {
-    if (v.data != nullptr && !are_disjoint(v, call.d)) {
-      refuse("d: overlaps " + std::string(which));
-    }
+    if (v.data != nullptr) check_apart(call.d, "d", v, which);
   };
   check(call.a, "a");
   check(call.b, "b");

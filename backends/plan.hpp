@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "backends/backend.hpp"
+#include "backends/overlap.hpp"
 #include "numerics/inspect.hpp"
 #include "numerics/plan.hpp"
 #include "numerics/plan_ops.hpp"
@@ -24,6 +25,9 @@ struct plan_data {
   std::uint64_t elements = 0;
   memory_space space = memory_space::host;
   int device = -1;  ///< of tensors in device memory; -1 where every device reaches them
+  std::uint32_t formats = 0;     ///< bit i: some tensor has the format number i
+  std::vector<extent> by_begin;  ///< of the tensors with elements, sorted by begins_before
+  std::uintptr_t end = 0;        ///< behind the last byte of all
   /// Of tensors in device memory: copies of rows and, behind them, row_of_chunk there.
   std::shared_ptr<const std::byte> on_device = {};
 

@@ -86,14 +86,9 @@ void check_outputs(const const_matrix_view& in, const std::array<named_view, 4>&
     check_shape(v.view, v.name, v.shape);
     check_space(v.view, v.name, in.space);
     check_distinct(v.view, v.name);
-    const auto refuse_overlap = [&](const char* with) {
-      throw invalid_argument(std::string(v.name) + ": overlaps " + with);
-    };
-    if (!are_disjoint(in, v.view)) refuse_overlap("in");
+    check_apart(v.view, v.name, in, "in");
     for (std::size_t k = 0; k < i; ++k) {
-      if (views[k].view.data != nullptr && !are_disjoint(views[k].view, v.view)) {
-        refuse_overlap(views[k].name);
-      }
+      if (views[k].view.data != nullptr) check_apart(v.view, v.name, views[k].view, views[k].name);
     }
   }
 }
@@ -146,8 +141,8 @@ void check_multipliers(const const_matrix_view& in, const const_matrix_view& v,
   check_shape(v, "options.multipliers", {grid.rows, grid.cols});
   check_space(v, "options.multipliers", in.space);
   for (const named_view& output : outputs) {
-    if (output.view.data != nullptr && !are_disjoint(v, output.view)) {
-      throw invalid_argument(std::string(output.name) + ": overlaps options.multipliers");
+    if (output.view.data != nullptr) {
+      check_apart(output.view, output.name, v, "options.multipliers");
     }
   }
 }
@@ -344,8 +339,8 @@ void dequantize(const const_matrix_view& codes, const const_matrix_view& scales,
   b::check_space(scales, "scales", codes.space);
   b::check_space(out, "out", codes.space);
   b::check_distinct(out, "out");
-  if (!b::are_disjoint(codes, out)) throw invalid_argument("out: overlaps codes");
-  if (!b::are_disjoint(scales, out)) throw invalid_argument("out: overlaps scales");
+  b::check_apart(out, "out", codes, "codes");
+  b::check_apart(out, "out", scales, "scales");
   b::check_threads(where);
   const b::device_scope on(codes.space,
                            {{codes.data, "codes"}, {scales.data, "scales"}, {out.data, "out"}},

@@ -2,10 +2,12 @@
 #include "samebits/quantize_list.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <string>
 #include <utility>
 
 #include "backends/device_scope.hpp"
+#include "backends/overlap.hpp"
 #include "backends/pieces.hpp"
 #include "backends/quantize.hpp"
 #include "backends/view_checks.hpp"
@@ -78,22 +80,18 @@ void make_uniform(quantize_list_data& list) {
   }
 }
 
-/// The bytes from a view's first to behind its last element.
-struct extent {
-  std::uintptr_t begin, end;
-  std::size_t item;
-  bool written;
-};
-
 /// No output shares memory with a view of another tensor; those of one tensor were checked.
 void check_outputs_are_apart(const quantize_list_data& list) {
-  std::vector<extent> all;
+  struct item_view {
+    const_matrix_view view;
+    std::size_t item;
+  };
+  std::vector<item_view> views;
+  std::vector<extent> extents;
   const auto add = [&](const const_matrix_view& v, std::size_t item, bool written) {
     if (v.data == nullptr || is_empty(v)) return;
-    const auto begin = reinterpret_cast<std::uintptr_t>(v.data);
-    const std::int64_t last = (v.rows - 1) * v.row_stride + (v.cols - 1) * v.col_stride;
-    all.push_back({begin, begin + static_cast<std::uintptr_t>((last + 1) * storage_bytes(v.format)),
-                   item, written});
+    extents.push_back(extent_of(v, views.size(), written));
+    views.push_back({v, item});
   };
   for (std::size_t i = 0; i < list.items.size(); ++i) {
     const quantize_item& item = list.items[i];
@@ -104,24 +102,19 @@ void check_outputs_are_apart(const quantize_list_data& list) {
       add(v, i, true);
     }
   }
-  std::sort(all.begin(), all.end(),
-            [](const extent& a, const extent& b) { return a.begin < b.begin; });
-  std::vector<std::uintptr_t> end_so_far;
-  end_so_far.reserve(all.size());
-  for (const extent& e : all) {
-    // Backwards from the one before, while any may reach into this one.
-    for (std::size_t k = end_so_far.size(); k > 0 && end_so_far[k - 1] > e.begin; --k) {
-      const extent& before = all[k - 1];
-      const bool both_read = !e.written && !before.written;
-      if (both_read || before.end <= e.begin || before.item == e.item) continue;
-      const extent& output = e.written ? e : before;
-      const extent& other = e.written ? before : e;
-      throw invalid_argument(item_text(list.items[output.item], output.item) +
-                             ": an output overlaps " +
-                             item_text(list.items[other.item], other.item));
-    }
-    end_so_far.push_back(end_so_far.empty() ? e.end : std::max(end_so_far.back(), e.end));
-  }
+  std::sort(extents.begin(), extents.end(), begins_before);
+  std::int64_t steps = steps_of_a_list;
+  for_each_touching_pair(extents, [&](const extent& a, const extent& b) {
+    const item_view& output = views[(a.written ? a : b).position];
+    const item_view& other = views[(a.written ? b : a).position];
+    if (output.item == other.item) return;
+    const sharing found = sharing_of(output.view, other.view, steps);
+    if (found == sharing::none) return;
+    const std::string text = item_text(list.items[other.item], other.item);
+    throw invalid_argument(
+        item_text(list.items[output.item], output.item) + ": an output" +
+        (found == sharing::some ? " overlaps " + text : ": " + undecided_overlap(text)));
+  });
 }
 
 /// The device of all memory of a list in device memory.

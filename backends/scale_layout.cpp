@@ -85,9 +85,7 @@ void check_scales(const const_matrix_view& scales, scale_layout layout,
                            " bytes for " + shape_text(scales.rows, scales.cols) + " as " +
                            std::string(name(layout)) + ", got " + std::to_string(memory.size()));
   }
-  if (!are_disjoint(scales, {memory.data(), format_id::e8m0, 1, needed, needed})) {
-    throw invalid_argument(std::string(memory_name) + ": overlaps scales");
-  }
+  check_apart({memory.data(), format_id::e8m0, 1, needed, needed}, memory_name, scales, "scales");
 }
 
 /// Looks at every scale that becomes a byte; load(row, col) gives binary32 bits.

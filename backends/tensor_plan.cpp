@@ -60,26 +60,35 @@ void check_tensor(const plan_data& plan, std::size_t position, const char* list)
 
 /// A tensor that stands in the list twice, as tied weights do, would be counted and scaled twice.
 void check_shared_memory(const plan_data& plan, const char* list) {
-  std::vector<std::pair<const std::byte*, std::size_t>> starts;
-  for (std::size_t i = 0; i < plan.rows.size(); ++i) {
-    if (plan.rows[i].count != 0) {
-      starts.emplace_back(static_cast<const std::byte*>(plan.rows[i].data), i);
-    }
-  }
-  std::sort(starts.begin(), starts.end());
-  const std::byte* end = nullptr;  // of the dense tensors so far
-  std::size_t last = 0;
-  for (std::size_t k = 0; k < starts.size(); ++k) {
-    const auto [begin, i] = starts[k];
-    if (k > 0 && starts[k - 1].first == begin) {
-      refuse_pair(plan, list, starts[k - 1].second, i,
+  std::int64_t steps = steps_of_a_list;
+  for_each_touching_pair(plan.by_begin, [&](const extent& a, const extent& b) {
+    if (a.begin == b.begin) {
+      refuse_pair(plan, list, a.position, b.position,
                   "begin at the same element, which would be worked on twice");
     }
-    const plan_row& row = plan.rows[i];
-    if (!row.dense) continue;
-    if (begin < end) refuse_pair(plan, list, last, i, "overlap");
-    end = begin + row.count * storage_bytes(row.format);
-    last = i;
+    const sharing found =
+        sharing_of(plan.tensors[a.position].view, plan.tensors[b.position].view, steps);
+    if (found == sharing::none) return;
+    refuse_pair(plan, list, a.position, b.position,
+                found == sharing::some
+                    ? "overlap"
+                    : "lie between each other's elements, and whether they overlap takes too long "
+                      "to decide; pass tensors that lie one behind the other, or copies");
+  });
+}
+
+/// What checks of the list ask for.
+void summarize(plan_data& plan) {
+  for (std::size_t i = 0; i < plan.tensors.size(); ++i) {
+    const matrix_view& v = plan.tensors[i].view;
+    plan.formats |= 1u << static_cast<int>(v.format);
+    if (plan.rows[i].count == 0) continue;
+    plan.by_begin.push_back(extent_of(v, i, true));
+    plan.end = std::max(plan.end, plan.by_begin.back().end);
+  }
+  // Allocators mostly hand out rising addresses.
+  if (!std::is_sorted(plan.by_begin.begin(), plan.by_begin.end(), begins_before)) {
+    std::sort(plan.by_begin.begin(), plan.by_begin.end(), begins_before);
   }
 }
 
@@ -117,6 +126,7 @@ std::shared_ptr<plan_data> describe_plan(std::vector<plan_tensor> tensors, const
     plan->elements += static_cast<std::uint64_t>(row.count);
     chunks += numerics::chunks_of(row.count);
   }
+  summarize(*plan);
   check_shared_memory(*plan, which);
   plan->row_of_chunk.reserve(chunks);
   for (std::size_t i = 0; i < plan->rows.size(); ++i) {

@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "backends/overlap.hpp"
 #include "samebits/error.hpp"
 
 namespace samebits::backends {
@@ -16,11 +17,20 @@ wide last_element(const const_matrix_view& v) {
          static_cast<wide>(v.cols - 1) * v.col_stride;
 }
 
-std::uintptr_t begin_of(const const_matrix_view& v) {
-  return reinterpret_cast<std::uintptr_t>(v.data);
+/// The bytes from the first to the last element of two views do not intersect.
+bool are_distant(const const_matrix_view& a, const const_matrix_view& b) {
+  if (is_empty(a) || is_empty(b)) return true;
+  const extent x = extent_of(a, 0, false);
+  const extent y = extent_of(b, 0, false);
+  return x.begin >= y.end || y.begin >= x.end;
 }
-std::uintptr_t end_of(const const_matrix_view& v) {
-  return begin_of(v) + static_cast<std::uintptr_t>((last_element(v) + 1) * storage_bytes(v.format));
+
+/// Of views that share memory as `found` says.
+[[noreturn]] void refuse_overlap(sharing found, const std::string& which, const std::string& other,
+                                 const char* expected) {
+  throw invalid_argument(
+      which + ": " +
+      (found == sharing::some ? "overlaps " + other + expected : undecided_overlap(other)));
 }
 
 }  // namespace
@@ -52,35 +62,41 @@ void check_view(const const_matrix_view& v, const char* which) {
   }
 }
 
-void check_distinct(const matrix_view& v, const char* which) {
-  if (is_empty(v)) return;
-  const bool rows_ok =
-      v.rows == 1 || v.row_stride >= static_cast<wide>(v.cols - 1) * v.col_stride + 1;
-  const bool cols_ok =
-      v.cols == 1 || v.col_stride >= static_cast<wide>(v.rows - 1) * v.row_stride + 1;
-  const bool row_moves = v.rows == 1 || v.row_stride > 0;
-  const bool col_moves = v.cols == 1 || v.col_stride > 0;
-  if (row_moves && col_moves && (rows_ok || cols_ok)) return;
-  throw invalid_argument(std::string(which) + ": elements share memory: shape " +
-                         shape_text(v.rows, v.cols) + " needs larger strides than row_stride " +
+void check_distinct(const const_matrix_view& v, const char* which) {
+  if (!repeats_elements(v)) return;
+  throw invalid_argument(std::string(which) + ": elements share memory: of shape " +
+                         shape_text(v.rows, v.cols) + " with row_stride " +
                          std::to_string(v.row_stride) + ", col_stride " +
-                         std::to_string(v.col_stride));
+                         std::to_string(v.col_stride) + " two or more lie at one address");
 }
 
-bool are_disjoint(const const_matrix_view& a, const const_matrix_view& b) {
-  return is_empty(a) || is_empty(b) || begin_of(a) >= end_of(b) || begin_of(b) >= end_of(a);
+void check_apart(const const_matrix_view& v, const std::string& which,
+                 const const_matrix_view& other, const std::string& other_name) {
+  if (are_distant(v, other)) return;
+  std::int64_t steps = steps_of_a_pair;
+  const sharing found = sharing_of(v, other, steps);
+  if (found != sharing::none) refuse_overlap(found, which, other_name, "");
+}
+
+bool are_same_elements(const const_matrix_view& a, const const_matrix_view& b) {
+  return a.data == b.data && storage_bytes(a.format) == storage_bytes(b.format) &&
+         (a.rows == 1 || a.row_stride == b.row_stride) &&
+         (a.cols == 1 || a.col_stride == b.col_stride);
 }
 
 void check_overlap(const const_matrix_view& in, const char* which, const matrix_view& out) {
-  if (are_disjoint(in, out)) return;
-  const bool same_elements = in.data == out.data &&
-                             storage_bytes(in.format) == storage_bytes(out.format) &&
-                             (in.rows == 1 || in.row_stride == out.row_stride) &&
-                             (in.cols == 1 || in.col_stride == out.col_stride);
-  if (same_elements) return;
-  throw invalid_argument("out: overlaps " + std::string(which) +
-                         "; they must be disjoint, or the same data with equal element sizes and "
-                         "strides");
+  if (are_distant(in, out) || are_same_elements(in, out)) return;
+  std::int64_t steps = steps_of_a_pair;
+  const sharing found = sharing_of(in, out, steps);
+  if (found == sharing::none) return;
+  refuse_overlap(found, "out", which,
+                 "; they must be disjoint, or the same data with equal element sizes and strides");
+}
+
+std::string undecided_overlap(const std::string& other) {
+  return "whether it overlaps " + other +
+         " takes too long to decide, because their rows interleave; pass views whose rows do not, "
+         "or a copy";
 }
 
 void check_rule(const cast_rule& rule, const random_stream& random) {

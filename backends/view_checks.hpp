@@ -19,14 +19,21 @@ bool is_empty(const const_matrix_view& v);
 /// Format, sizes, strides and data.
 void check_view(const const_matrix_view& v, const char* which);
 
-/// No two elements share memory: one axis is dense enough to fit between steps of the other.
-void check_distinct(const matrix_view& v, const char* which);
+/// No two elements share memory.
+void check_distinct(const const_matrix_view& v, const char* which);
 
-/// The bytes from the first to the last element of two views do not intersect.
-bool are_disjoint(const const_matrix_view& a, const const_matrix_view& b);
+/// No element of `v` shares memory with one of `other`.
+void check_apart(const const_matrix_view& v, const std::string& which,
+                 const const_matrix_view& other, const std::string& other_name);
 
-/// `out` is disjoint from `in`, or the same elements in the same place.
+/// Views of one shape have the same elements in the same places.
+bool are_same_elements(const const_matrix_view& a, const const_matrix_view& b);
+
+/// `out` is apart from `in`, or the same elements in the same places.
 void check_overlap(const const_matrix_view& in, const char* which, const matrix_view& out);
+
+/// What is said of a view of which is not decided whether it overlaps `other`.
+std::string undecided_overlap(const std::string& other);
 
 /// K of stochastic rounding.
 void check_random(rounding round, const random_stream& random);

@@ -55,9 +55,10 @@ class tensor_plan {
   tensor_plan();
   /// Throws invalid_argument, naming position and name of the tensor, for another format, negative
   /// sizes or strides, null data, elements of a tensor that share memory, tensors in different
-  /// memory, two that begin at the same element, as tied weights do, and two that overlap and have
-  /// no gaps (with gaps, the elements of one may lie between those of another); for more than
-  /// 2^32 - 1 tensors; unsupported for tensors in device memory where no CUDA backend can run.
+  /// memory, and two that share an element, as tied weights do (the elements of one may lie between
+  /// those of another; where very many do so that the check takes too long, the message says that);
+  /// for more than 2^32 - 1 tensors; unsupported for tensors in device memory where no CUDA backend
+  /// can run.
   explicit tensor_plan(std::vector<plan_tensor> tensors);
   /// The same of a vector, span or array of views, without names and groups.
   template <std::ranges::contiguous_range Range>

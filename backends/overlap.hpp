@@ -1,0 +1,65 @@
+// Overlap: whether the elements of strided views share memory, decided exactly.
+//
+// A view's bytes are base + i * row_stride + j * col_stride + [0, element). Two views share one of
+// them where a sum of up to four bounded multiples of the strides lies in an interval:
+//
+//   i * s + j * t - k * u - l * v  in  [b - a - (element_a - 1), b - a + (element_b - 1)]
+//
+// Rows without gaps become one element, and equal strides one multiple, so that dense views need no
+// search and views of one matrix seldom need one. Two multiples are solved as in Euclid's
+// algorithm; with three or four, the one with fewest candidates is tried value by value.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "samebits/view.hpp"
+
+namespace samebits::backends {
+
+enum class sharing : std::uint8_t { none, some, undecided };
+
+/// Steps after which a decision is given up, for two views and for a list of them: well under a
+/// second.
+inline constexpr std::int64_t steps_of_a_pair = 1 << 18;
+inline constexpr std::int64_t steps_of_a_list = 1 << 20;
+
+/// Whether two elements of a view that was checked (check_view) share memory.
+bool repeats_elements(const const_matrix_view& v);
+
+/// Whether two checked views share a byte of an element. Takes its steps from `steps`; undecided
+/// where those do not suffice.
+sharing sharing_of(const const_matrix_view& a, const const_matrix_view& b, std::int64_t& steps);
+
+/// The bytes from the first element of a view to behind its last one, gaps among them.
+struct extent {
+  std::uintptr_t begin;
+  std::uintptr_t end;
+  std::size_t position;  ///< of the view in its list
+  bool written;
+};
+
+/// Of a view with elements.
+extent extent_of(const const_matrix_view& v, std::size_t position, bool written);
+
+inline bool begins_before(const extent& a, const extent& b) { return a.begin < b.begin; }
+
+/// Calls touching(a, b) for every two extents that share bytes and of which one is written. The
+/// extents are sorted by begins_before. Time: in proportion to the extents and these pairs.
+template <class Function>
+void for_each_touching_pair(std::span<const extent> sorted, const Function& touching) {
+  std::vector<extent> read, written;  // begun, and not known to have ended
+  const auto meet = [&](std::vector<extent>& begun, const extent& e) {
+    std::erase_if(begun, [&](const extent& other) { return other.end <= e.begin; });
+    for (const extent& other : begun) touching(other, e);
+  };
+  for (const extent& e : sorted) {
+    meet(written, e);
+    if (e.written) meet(read, e);
+    (e.written ? written : read).push_back(e);
+  }
+}
+
+}  // namespace samebits::backends
