@@ -6,6 +6,7 @@
 #include <array>
 #include <bit>
 #include <cstddef>
+#include <exception>
 #include <memory>
 #include <string>
 #include <vector>
@@ -252,8 +253,19 @@ class reduction {
     how_.random.stream += static_cast<std::uint64_t>(ranks.rank());
   }
 
-  /// Tensors of one format that follow each other share messages.
   void run() {
+    try {
+      exchange_all();
+    } catch (...) {
+      if (!wrote_) throw;
+      std::throw_with_nested(incomplete_write(
+          "reduce_gradients(): failed after some gradients had been replaced by their sums"));
+    }
+  }
+
+ private:
+  /// Tensors of one format that follow each other share messages.
+  void exchange_all() {
     for (std::size_t first = 0; first < tensors_.size();) {
       std::size_t last = first + 1;
       while (last < tensors_.size() && tensors_[last].format == tensors_[first].format) ++last;
@@ -265,7 +277,6 @@ class reduction {
     }
   }
 
- private:
   /// One message each way for the elements [begin, end); rank k sums the k-th share of them.
   void exchange(format_id format, std::int64_t begin, std::int64_t end) {
     const std::int64_t n = ranks_.size();
@@ -286,6 +297,7 @@ class reduction {
         });
     std::vector<std::byte> results(size(n * share * bytes));
     ranks_.all_gather(sums, results);
+    wrote_ = true;
     list_.for_each_block(begin, end, [&](const matrix_view& block, std::int64_t first) {
       const std::byte* const at = results.data() + (first - begin) * bytes;
       convert(view_of_codes(format, at, block.rows, block.cols), block);
@@ -359,6 +371,7 @@ class reduction {
   element_list list_;
   std::vector<numerics::tile_scale> scales_;
   std::int64_t wire_bytes_;
+  bool wrote_ = false;
   std::vector<float> scaled_;
   std::vector<float> total_;
   std::vector<float> contribution_;
@@ -366,8 +379,7 @@ class reduction {
 
 }  // namespace
 
-void reduce_gradients(communicator& ranks, std::span<const matrix_view> gradients,
-                      const gradient_reduction& how) {
+void reduce_gradients(communicator& ranks, view_list gradients, const gradient_reduction& how) {
   const checked_call checked = check_all(ranks, gradients, how);
   if (checked.by->device_ranks != nullptr) {
     const backends::device_scope on(ranks.space(), checked.list->device, ranks.stream());

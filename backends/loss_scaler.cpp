@@ -3,6 +3,8 @@
 
 #include <bit>
 #include <cmath>
+#include <exception>
+#include <new>
 #include <string>
 #include <utility>
 #include <variant>
@@ -22,6 +24,21 @@ std::string of(std::string_view optimizer) {
 
 [[noreturn]] void out_of_order(const std::string& what) {
   throw call_order_error("loss_scaler: " + what);
+}
+
+/// What a caller must do after an unscale() that failed while it wrote.
+std::string interrupted(std::string_view call, std::string_view optimizer) {
+  return std::string(call) + "(): an unscale() of the gradients" + of(optimizer) +
+         " failed, and some of them may be unscaled; compute them again and call discard() first";
+}
+
+/// Whether the exception says so of a call on tensors in that memory.
+bool wrote_nothing(const std::exception& error, memory_space space) {
+  const bool refused = dynamic_cast<const invalid_argument*>(&error) != nullptr ||
+                       dynamic_cast<const unsupported*>(&error) != nullptr ||
+                       dynamic_cast<const environment_error*>(&error) != nullptr;
+  const bool no_memory = dynamic_cast<const std::bad_alloc*>(&error) != nullptr;
+  return refused || (no_memory && space == memory_space::host);
 }
 
 scaling_state state_before_the_first_step(const scaling_settings& settings) {
@@ -54,6 +71,7 @@ loss_scaler::record& loss_scaler::begin_unscale(std::string_view optimizer, std:
     throw invalid_argument("optimizer: its name must be one line");
   }
   record& r = optimizers_.try_emplace(std::string(optimizer)).first->second;
+  if (r.at == stage::interrupted) out_of_order(interrupted(call, optimizer));
   if (r.at == stage::unscaled) {
     out_of_order(std::string(call) + "(): the gradients" + of(optimizer) +
                  " have been unscaled or observed since the last update() already; a second time "
@@ -66,26 +84,45 @@ loss_scaler::record& loss_scaler::begin_unscale(std::string_view optimizer, std:
   return r;
 }
 
-unscale_report loss_scaler::unscaled_by(record& r, const unscale_report& report) {
-  r.seen = {.nonfinite = report.nonfinite != 0,
-            .loss_nonfinite = false,
-            .unscaled_nonfinite = report.overflowed != 0,
-            .amax = report.amax};
-  r.first_bad = report.first_bad;
-  r.at = stage::unscaled;
-  return report;
+void loss_scaler::discard(std::string_view optimizer) {
+  const auto found = optimizers_.find(optimizer);
+  if (found == optimizers_.end() || found->second.at == stage::ready) return;
+  if (found->second.at != stage::interrupted) {
+    out_of_order("discard(): the gradients" + of(optimizer) +
+                 " have been unscaled or observed; call step() and update()");
+  }
+  found->second.at = stage::ready;
 }
 
-unscale_report loss_scaler::unscale(std::span<const matrix_view> gradients,
-                                    std::string_view optimizer) {
+template <class Unscale>
+unscale_report loss_scaler::unscale_by(std::string_view optimizer, memory_space space,
+                                       const Unscale& run) {
   record& r = begin_unscale(optimizer, "unscale");
-  return unscaled_by(r, samebits::unscale(gradients, inverse_scale()));
+  r.at = stage::interrupted;
+  try {
+    const unscale_report report = run();
+    r.seen = {.nonfinite = report.nonfinite != 0,
+              .loss_nonfinite = false,
+              .unscaled_nonfinite = report.overflowed != 0,
+              .amax = report.amax};
+    r.first_bad = report.first_bad;
+    r.at = stage::unscaled;
+    return report;
+  } catch (const std::exception& error) {
+    if (wrote_nothing(error, space)) r.at = stage::ready;
+    throw;
+  }
+}
+
+unscale_report loss_scaler::unscale(view_list gradients, std::string_view optimizer) {
+  return unscale_by(optimizer, memory_space::host,
+                    [&] { return samebits::unscale(gradients, inverse_scale()); });
 }
 
 unscale_report loss_scaler::unscale(const tensor_plan& gradients, std::string_view optimizer,
                                     const executor& where) {
-  record& r = begin_unscale(optimizer, "unscale");
-  return unscaled_by(r, samebits::unscale(gradients, inverse_scale(), where));
+  return unscale_by(optimizer, gradients.space(),
+                    [&] { return samebits::unscale(gradients, inverse_scale(), where); });
 }
 
 void loss_scaler::observe(const step_observation& seen, std::string_view optimizer) {
@@ -98,6 +135,7 @@ void loss_scaler::observe(const step_observation& seen, std::string_view optimiz
 }
 
 rank_observation loss_scaler::agree(communicator& ranks, std::string_view optimizer) {
+  check_uninterrupted("agree");
   if (!unscaled(optimizer)) {
     out_of_order("agree(): the gradients" + of(optimizer) +
                  " have not been looked at since the last update() or step(); call unscale() or "
@@ -122,6 +160,12 @@ rank_observation loss_scaler::agree(communicator& ranks, std::string_view optimi
   loss_nonfinite_ = agreed.seen.loss_nonfinite;
   loss_agreed_ = true;
   return agreed;
+}
+
+void loss_scaler::check_uninterrupted(std::string_view call) const {
+  for (const auto& [name, r] : optimizers_) {
+    if (r.at == stage::interrupted) out_of_order(interrupted(call, name));
+  }
 }
 
 /// Where ranks agree at all, they agree on everything that update() looks at.
@@ -158,6 +202,7 @@ bool loss_scaler::begin_step(std::string_view optimizer) {
                  " have not been looked at since the last update(); call unscale() or observe() "
                  "first, or hand step() the gradients");
   }
+  if (at == stage::interrupted) out_of_order(interrupted("step", optimizer));
   if (at == stage::stepped) {
     out_of_order("step(): called twice" + of(optimizer) + " since the last update()");
   }
@@ -203,6 +248,7 @@ step_observation loss_scaler::merged() const {
 }
 
 step_decision loss_scaler::update() {
+  check_uninterrupted("update");
   const step_observation seen = merged();
   check_agreement();
   const step_decision decision = std::visit(

@@ -183,9 +183,10 @@ unscale_report unscale(const tensor_plan& tensors, float inverse_scale, const ex
   return b::scale(*chosen.plans, tensors.data(), inverse_scale, where);
 }
 
-unscale_report unscale(std::span<const matrix_view> tensors, float inverse_scale) {
-  backends::check_host(tensors, "tensors");
-  return unscale(tensor_plan(tensors), inverse_scale);
+unscale_report unscale(view_list tensors, float inverse_scale) {
+  const std::span<const matrix_view> views = tensors;
+  backends::check_host(views, "tensors");
+  return unscale(tensor_plan(views), inverse_scale);
 }
 
 void scale(const tensor_plan& tensors, float factor, const executor& where) {

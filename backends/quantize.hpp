@@ -39,6 +39,8 @@ struct quantize_call {
   std::uint64_t pitch = 0;
   const std::uint32_t* skip_if_nonzero = nullptr;
   std::byte* workspace = nullptr;  ///< enough, or null
+  /// Host backends: room for a scale of each tile, or null; they then allocate before they write.
+  numerics::tile_scale* scale_room = nullptr;
 };
 
 /// Checks the arguments of quantize(); throws as it does.

@@ -105,8 +105,8 @@ void check_outputs_are_apart(const quantize_list_data& list) {
   std::sort(extents.begin(), extents.end(), begins_before);
   std::int64_t steps = steps_of_a_list;
   for_each_touching_pair(extents, [&](const extent& a, const extent& b) {
-    const item_view& output = views[(a.written ? a : b).position];
-    const item_view& other = views[(a.written ? b : a).position];
+    const item_view& output = views[(b.written ? b : a).position];
+    const item_view& other = views[(b.written ? a : b).position];
     if (output.item == other.item) return;
     const sharing found = sharing_of(output.view, other.view, steps);
     if (found == sharing::none) return;
@@ -184,27 +184,33 @@ const recipe& checked_rules(const recipe& rules, const std::vector<quantize_item
 }
 
 /// Large tensors one after another, each shared among the threads; the small ones, which are not
-/// worth a second thread, are dealt out whole.
+/// worth a second thread, are dealt out whole. All memory is allocated before the first is written.
 void quantize_on_host(const quantizer& q, const quantize_list_data& list, const executor& where) {
-  std::vector<const quantize_call*> small;
+  std::vector<const quantize_call*> small, large;
+  std::int64_t small_tiles = 0, large_tiles = 0;  // of the tensor that has most
   for (const quantize_call& call : list.calls) {
-    if (call.in.rows * call.in.cols < 2 * elements_worth_a_thread) {
-      small.push_back(&call);
-    } else {
-      q.quantize(call, where);
-    }
+    const bool is_small = call.in.rows * call.in.cols < 2 * elements_worth_a_thread;
+    (is_small ? small : large).push_back(&call);
+    std::int64_t& tiles = is_small ? small_tiles : large_tiles;
+    tiles = std::max(tiles, call.grid.rows * call.grid.cols);
   }
-  if (small.empty()) return;
+  const auto count = static_cast<std::int64_t>(small.size());
+  const std::int64_t workers = std::min<std::int64_t>(count, thread_count(where.threads));
+  const auto room = std::make_unique_for_overwrite<numerics::tile_scale[]>(
+      static_cast<std::size_t>(std::max(large_tiles, workers * small_tiles)));
+  const auto quantize = [&](quantize_call call, numerics::tile_scale* own, const executor& by) {
+    call.scale_room = own;
+    q.quantize(call, by);
+  };
+  for (const quantize_call* call : large) quantize(*call, room.get(), where);
   executor alone = where;
   alone.threads = 1;
-  for_each_piece(
-      static_cast<std::int64_t>(small.size()), where.threads,
-      [&](element_range range) {
-        for (std::int64_t i = range.begin; i < range.end; ++i) {
-          q.quantize(*small[static_cast<std::size_t>(i)], alone);
-        }
-      },
-      1);
+  for_each_task(workers, [&](std::int64_t worker) {
+    const element_range dealt = piece_of(count, workers, worker);
+    for (std::int64_t i = dealt.begin; i < dealt.end; ++i) {
+      quantize(*small[static_cast<std::size_t>(i)], room.get() + worker * small_tiles, alone);
+    }
+  });
 }
 
 }  // namespace

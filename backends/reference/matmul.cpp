@@ -74,16 +74,18 @@ std::uint32_t chain(const numerics::accumulate_rule& rule, const tensor_operand*
   return c;
 }
 
+/// The sum of an element; chained(k, count, c) is that of instructions over [k, k + count).
+template <class Chained>
 std::uint32_t tensor_core_sum(const matmul_call& call, std::int64_t i, std::int64_t j,
-                              const tensor_operand* a, const tensor_operand* b) {
+                              const Chained& chained) {
   const auto to_binary32 = [&](std::uint32_t sum) {
     return numerics::decode(call.unit.result, sum);
   };
   if (call.sum.promotion == 0) {
-    return to_binary32(chain(call.unit, a, b, call.a.cols, start_of(call, i, j)));
+    return to_binary32(chained(0, call.a.cols, start_of(call, i, j)));
   }
   return sum_of_blocks(call, i, j, call.sum.promotion, [&](std::int64_t k, std::int64_t count) {
-    return to_binary32(chain(call.unit, a + k, b + k, count, 0));
+    return to_binary32(chained(k, count, 0u));
   });
 }
 
@@ -136,7 +138,10 @@ void for_each_element(const matmul_call& call, const executor& where, const Elem
 void multiply_by_unit(const matmul_call& call, const executor& where) {
   const decoded_operands<tensor_operand> x(call, decode_for_unit{call.unit});
   for_each_element(call, where, [&](std::int64_t i, std::int64_t j) {
-    finish_element(call, i, j, tensor_core_sum(call, i, j, x.a_row(i), x.b_col(j)));
+    const auto chained = [&](std::int64_t k, std::int64_t count, std::uint32_t c) {
+      return chain(call.unit, x.a_row(i) + k, x.b_col(j) + k, count, c);
+    };
+    finish_element(call, i, j, tensor_core_sum(call, i, j, chained));
   });
 }
 
@@ -165,18 +170,27 @@ void multiply(const matmul_call& call, const executor& where) {
 
 std::uint32_t reference_tensor_core_sum(const matmul_call& call, std::int64_t row,
                                         std::int64_t col) {
-  matmul_call element = call;
-  const auto at = [](auto& v, std::int64_t r, std::int64_t c) {
-    if (v.data == nullptr) return;
-    const int bytes = storage_bytes(v.format);
-    v.data = static_cast<const std::byte*>(v.data) + (r * v.row_stride + c * v.col_stride) * bytes;
-  };
-  at(element.a, row, 0);
-  element.a.rows = 1;
-  at(element.b, 0, col);
-  element.b.cols = 1;
-  const decoded_operands<tensor_operand> x(element, decode_for_unit{call.unit});
-  return tensor_core_sum(call, row, col, x.a_row(0), x.b_col(0));
+  // On the stack, since D is half written and memory may be short.
+  constexpr auto most_products = static_cast<std::size_t>([] {
+    int most = 0;
+    for (int i = 0; i < tensor_row_count; ++i) most = std::max(most, tensor_row(i).products);
+    return most;
+  }());
+  const decode_for_unit decode{call.unit};
+  return tensor_core_sum(
+      call, row, col, [&](std::int64_t first, std::int64_t count, std::uint32_t c) {
+        tensor_operand a[most_products];
+        tensor_operand b[most_products];
+        for (std::int64_t k = 0; k < count; k += call.unit.products) {
+          const auto products = std::min<std::int64_t>(call.unit.products, count - k);
+          for (std::int64_t p = 0; p < products; ++p) {
+            a[p] = decode.a(code_at(call.a, row, first + k + p));
+            b[p] = decode.b(code_at(call.b, first + k + p, col));
+          }
+          c = numerics::accumulate(call.unit, a, b, static_cast<int>(products), c);
+        }
+        return c;
+      });
 }
 
 const matrix_multiplier reference_multiplier = {multiply};

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -93,33 +94,30 @@ void store_scale(const matrix_view& v, std::int64_t row, std::int64_t col, std::
 }
 
 /// The scales of all tiles in row-major order; writes those that are wanted.
-std::vector<numerics::tile_scale> scales_of(const quantize_call& call, int threads) {
+void find_scales(const quantize_call& call, int threads, numerics::tile_scale* scales) {
   const tile_grid& g = call.grid;
   const quantize_outputs& o = call.outputs;
-  std::vector<numerics::tile_scale> scales(static_cast<std::size_t>(g.rows * g.cols));
   const auto scale_range = [&](element_range range) {
     for_each_element(g.cols, range, [&](std::int64_t row, std::int64_t col, std::size_t i) {
       const numerics::tile_scale s = scale_of_tile(call, row, col);
-      scales[static_cast<std::size_t>(range.begin) + i] = s;
+      scales[range.begin + static_cast<std::int64_t>(i)] = s;
       store_scale(o.scales, row, col, s.stored);
       store_scale(o.scales_transposed, col, row, s.stored);
     });
   };
   const std::int64_t tile = std::min(g.tile_rows * g.tile_cols, elements_worth_a_thread);
   for_each_piece(g.rows * g.cols, threads, scale_range, elements_worth_a_thread / tile);
-  return scales;
 }
 
 /// Quantizes elements by scales that are known.
 class element_pass {
  public:
-  element_pass(const quantize_call& call, const std::vector<numerics::tile_scale>& scales)
+  element_pass(const quantize_call& call, const numerics::tile_scale* scales)
       : call_(call), scales_(scales), to_(spec_of(call.to)) {}
 
   quantized_element operator()(std::int64_t row, std::int64_t col) const {
     const tile_grid& g = call_.grid;
-    const numerics::tile_scale& scale =
-        scales_[static_cast<std::size_t>(row / g.tile_rows * g.cols + col / g.tile_cols)];
+    const numerics::tile_scale& scale = scales_[row / g.tile_rows * g.cols + col / g.tile_cols];
     const std::uint32_t x = element_of_view(call_.in, row, col);
     const std::uint32_t y = numerics::scaled(call_.scale.math, scale, x);
     const auto cast = numerics::encode<std::uint32_t>(to_, call_.cast, y, dither(row, col));
@@ -143,7 +141,7 @@ class element_pass {
   }
 
   const quantize_call& call_;
-  const std::vector<numerics::tile_scale>& scales_;
+  const numerics::tile_scale* scales_;
   format_spec to_;
 };
 
@@ -174,7 +172,13 @@ void reference_quantize(const quantize_call& call, const executor& where) {
   const std::int64_t elements = call.in.rows * call.in.cols;
   const std::int64_t chunks = elements / chunk + (elements % chunk != 0 ? 1 : 0);
   std::vector<quantize_tally> tallies(counts ? static_cast<std::size_t>(chunks) : 0);
-  const auto scales = scales_of(call, where.threads);
+  std::unique_ptr<numerics::tile_scale[]> own;
+  if (call.scale_room == nullptr) {
+    const auto tiles = static_cast<std::size_t>(call.grid.rows * call.grid.cols);
+    own = std::make_unique_for_overwrite<numerics::tile_scale[]>(tiles);
+  }
+  numerics::tile_scale* const scales = own != nullptr ? own.get() : call.scale_room;
+  find_scales(call, where.threads, scales);
   const element_pass pass(call, scales);
   for_each_piece(
       chunks, where.threads,

@@ -4,13 +4,10 @@
 
 #include <algorithm>
 #include <atomic>
-#include <barrier>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <memory>
-#include <system_error>
-#include <thread>
 #include <vector>
 
 #include "backends/matmul_element.hpp"
@@ -226,26 +223,27 @@ class panel_worker {
 
 /// Work of few elements is not worth a thread.
 std::int64_t threads_for(const matmul_call& call, int threads) {
-  if (threads == 0) threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   const auto work = static_cast<__int128>(call.d.rows) * call.d.cols * call.a.cols;
   constexpr int products_worth_a_thread = 1 << 18;
   const __int128 most = work / products_worth_a_thread;
-  return most < threads ? std::max<std::int64_t>(1, static_cast<std::int64_t>(most)) : threads;
+  const int wanted = thread_count(threads);
+  return most < wanted ? std::max<std::int64_t>(1, static_cast<std::int64_t>(most)) : wanted;
 }
 
 /// The work of all threads: strips of A to pack, then panels by strips to multiply. Whoever is free
-/// takes the next, since a thread may lose its processor to others.
+/// takes the next, since a thread may lose its processor to others. All memory is allocated before
+/// D is written.
 class shared_product {
  public:
-  shared_product(const matmul_kernel& kernel, const matmul_call& call, int threads)
+  shared_product(const matmul_kernel& kernel, const matmul_call& call, std::int64_t threads)
       : kernel_(kernel),
         call_(call),
         steps_(call, width_of(kernel, call), kernel.columns),
         rows_(call, steps_),
         decode_(call.unit.b, call.unit.least_exponent_b, steps_.b_shift, steps_.width),
+        workers_(static_cast<std::size_t>(threads)),
         panels_((call.d.cols + kernel.columns - 1) / kernel.columns),
-        strips_((call.d.rows + strip_rows - 1) / strip_rows),
-        packed_(threads) {
+        strips_((call.d.rows + strip_rows - 1) / strip_rows) {
     // some items for each thread, and no more: each begins by packing its panel
     const std::int64_t wanted = threads == 1 ? 1 : 8 * threads;
     const std::int64_t parts = std::clamp<std::int64_t>(wanted / panels_, 1, strips_);
@@ -253,17 +251,29 @@ class shared_product {
     items_per_panel_ = (strips_ + strips_per_item_ - 1) / strips_per_item_;
   }
 
-  /// There is one thread fewer than was said.
-  void miss_thread() { packed_.arrive_and_drop(); }
+  void run() {
+    const auto threads = static_cast<std::int64_t>(workers_.size());
+    const std::int64_t packers = std::min(threads, strips_);
+    for_each_task(packers, [&](std::int64_t i) {
+      for (std::int64_t w = i; w < threads; w += packers) {
+        workers_[static_cast<std::size_t>(w)] =
+            std::make_unique<panel_worker>(kernel_, call_, steps_, rows_, decode_);
+      }
+      pack();
+    });
+    for_each_task(threads,
+                  [&](std::int64_t i) { multiply(*workers_[static_cast<std::size_t>(i)]); });
+  }
 
-  /// One thread's part.
-  void work() {
+ private:
+  void pack() {
     for (std::int64_t s = next_strip_++; s < strips_; s = next_strip_++) {
       rows_.pack_strip(s * strip_rows);
     }
-    packed_.arrive_and_wait();
+  }
+
+  void multiply(panel_worker& worker) {
     const ieee_control_register ieee;
-    panel_worker worker(kernel_, call_, steps_, rows_, decode_);
     std::int64_t taken = -1;
     for (std::int64_t i = next_item_++; i < panels_ * items_per_panel_; i = next_item_++) {
       if (i / items_per_panel_ != taken) {
@@ -277,42 +287,25 @@ class shared_product {
     }
   }
 
- private:
   const matmul_kernel& kernel_;
   const matmul_call& call_;
   matmul_steps steps_;
   packed_rows rows_;
   lane_decoder decode_;
+  std::vector<std::unique_ptr<panel_worker>> workers_;
   std::int64_t panels_;
   std::int64_t strips_;
   std::int64_t strips_per_item_ = 1;
   std::int64_t items_per_panel_ = 1;
   std::atomic<std::int64_t> next_strip_ = 0;
   std::atomic<std::int64_t> next_item_ = 0;
-  std::barrier<> packed_;
 };
-
-void multiply_by_kernel(const matmul_kernel& kernel, const matmul_call& call,
-                        const executor& where) {
-  const auto threads = static_cast<int>(threads_for(call, where.threads));
-  shared_product product(kernel, call, threads);
-  std::vector<std::jthread> others;
-  others.reserve(static_cast<std::size_t>(threads));
-  for (int i = 1; i < threads; ++i) {
-    try {
-      others.emplace_back([&] { product.work(); });
-    } catch (const std::system_error&) {  // the system has no more: those that run do it all
-      product.miss_thread();
-    }
-  }
-  product.work();
-}
 
 template <const matmul_kernel& Kernel>
 void multiply_or_reference(const matmul_call& call, const executor& where) {
   if (takes_fixed_point(call)) return multiply_fixed_point(call, where);
   if (!takes(call)) return reference_multiplier.multiply(call, where);
-  multiply_by_kernel(Kernel, call, where);
+  shared_product(Kernel, call, threads_for(call, where.threads)).run();
 }
 
 }  // namespace

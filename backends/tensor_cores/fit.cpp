@@ -5,10 +5,10 @@
 #include <array>
 #include <atomic>
 #include <mutex>
-#include <thread>
 #include <tuple>
 #include <utility>
 
+#include "backends/tasks.hpp"
 #include "backends/tensor_cores/setting.hpp"
 #include "backends/tensor_cores/setting_grid.hpp"
 
@@ -115,11 +115,7 @@ std::pair<std::vector<tensor_setting>, std::uint64_t> exact_settings(const setti
       tried += count;
     }
   };
-  {
-    std::vector<std::jthread> threads;
-    for (unsigned w = 1; w < std::thread::hardware_concurrency(); ++w) threads.emplace_back(work);
-    work();
-  }
+  for_each_task(thread_count(0), [&](std::int64_t) { work(); });
   std::sort(found.begin(), found.end());
   std::vector<tensor_setting> settings;
   settings.reserve(found.size());

@@ -1,9 +1,7 @@
 // Draws tiles.
 #include "backends/tensor_cores/tiles.hpp"
 
-#include <algorithm>
-#include <thread>
-
+#include "backends/tasks.hpp"
 #include "backends/tensor_cores/instructions.hpp"
 #include "samebits/format.hpp"
 
@@ -45,17 +43,14 @@ drawn_tiles draw_tiles(instruction what, family how, std::uint64_t seed, std::ui
   drawn_tiles drawn{std::vector<std::uint32_t>(n * m * line_words),
                     std::vector<std::uint32_t>(n * tile_columns * line_words),
                     std::vector<std::uint32_t>(n * m * tile_columns)};
-  const unsigned workers = std::max(1u, std::thread::hardware_concurrency());
-  std::vector<std::jthread> threads;
-  for (unsigned w = 0; w < workers; ++w) {
-    threads.emplace_back([&, w] {
-      for (std::size_t t = w; t < n; t += workers) {
-        word_stream mixed(seed);
-        draw_tile(what, how, mixed.next() + (static_cast<std::uint64_t>(how) << 32) + t, drawn, t);
-      }
-    });
-  }
-  return threads.clear(), drawn;  // joins them first
+  const auto workers = static_cast<std::size_t>(thread_count(0));
+  for_each_task(static_cast<std::int64_t>(workers), [&](std::int64_t worker) {
+    for (auto t = static_cast<std::size_t>(worker); t < n; t += workers) {
+      word_stream mixed(seed);
+      draw_tile(what, how, mixed.next() + (static_cast<std::uint64_t>(how) << 32) + t, drawn, t);
+    }
+  });
+  return drawn;
 }
 
 std::size_t place_of(instruction what, std::uint32_t tile, int row, int column) {

@@ -34,6 +34,17 @@ class call_order_error : public std::logic_error {
   using std::logic_error::logic_error;
 };
 
+/// A call failed after it had begun to write: some elements hold new values and some still hold old
+/// ones. A call that works in place must not be repeated on them; one that reads nothing of what it
+/// writes may be. The message names the call; the cause is nested (std::rethrow_if_nested).
+///
+/// Every other exception of a call on host arrays, std::bad_alloc too, means that nothing was
+/// written.
+class incomplete_write : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
 /// Ranks that must act alike do not, or another rank refused its arguments; the message names the
 /// rank or what differs. Every rank throws. Nothing was written.
 class rank_error : public std::runtime_error {

@@ -65,7 +65,6 @@ struct gradient_reduction {
 /// with a message of the host, for which the call waits on the stream: it cannot be captured into a
 /// CUDA graph. Throws unsupported, before any message, where no CUDA backend can run, and
 /// cuda_error.
-void reduce_gradients(communicator& ranks, std::span<const matrix_view> gradients,
-                      const gradient_reduction& how = {});
+void reduce_gradients(communicator& ranks, view_list gradients, const gradient_reduction& how = {});
 
 }  // namespace samebits

@@ -82,7 +82,7 @@ struct state_entry {
 
 /// unscale() of a list that is not kept: what samebits/plan_ops.hpp does over a tensor_plan of
 /// these tensors, which lie in host memory. Throws what that and the plan's constructor throw.
-unscale_report unscale(std::span<const matrix_view> tensors, float inverse_scale);
+unscale_report unscale(view_list tensors, float inverse_scale);
 
 /// What all ranks saw of a step together, from what each saw of its share: the same on every rank.
 /// One all_reduce_max of 32 bytes; a NaN on any rank is never dropped. A communicator on device
@@ -105,11 +105,18 @@ class loss_scaler {
   float scale(float loss);
 
   /// Unscales gradients in place by the scale that scale() used, and remembers whether the
-  /// optimizer may step. Throws what the free function throws.
-  unscale_report unscale(std::span<const matrix_view> gradients, std::string_view optimizer = {});
+  /// optimizer may step. Throws what the free function throws. After an exception that does not say
+  /// that nothing was written (incomplete_write, cuda_error), some gradients may be unscaled
+  /// already: the scaler then refuses this optimizer's calls and update() until discard().
+  unscale_report unscale(view_list gradients, std::string_view optimizer = {});
   /// The same over a plan, on any executor.
   unscale_report unscale(const tensor_plan& gradients, std::string_view optimizer = {},
                          const executor& where = {});
+
+  /// Says that the optimizer's gradients were thrown away, as they must be after an unscale() that
+  /// failed while it wrote. unscale() or observe() may then be called with gradients computed
+  /// again. Throws call_order_error after an unscale(), observe() or step() that did not fail.
+  void discard(std::string_view optimizer = {});
 
   /// In place of unscale(), for callers who unscale themselves: what they saw of the gradients.
   void observe(const step_observation& seen, std::string_view optimizer = {});
@@ -134,7 +141,7 @@ class loss_scaler {
 
   /// The same with unscale() before it, where that has not been called.
   template <std::invocable Run>
-  bool step(std::span<const matrix_view> gradients, Run&& run, std::string_view optimizer = {}) {
+  bool step(view_list gradients, Run&& run, std::string_view optimizer = {}) {
     if (!unscaled(optimizer)) unscale(gradients, optimizer);
     return step(std::forward<Run>(run), optimizer);
   }
@@ -172,7 +179,7 @@ class loss_scaler {
   [[nodiscard]] std::vector<state_entry> export_state(scaling_policy to) const;
 
  private:
-  enum class stage : std::uint8_t { ready, unscaled, stepped };
+  enum class stage : std::uint8_t { ready, interrupted, unscaled, stepped };
   struct record {
     stage at = stage::ready;
     bool agreed = false;  ///< since the last update()
@@ -182,7 +189,8 @@ class loss_scaler {
   };
 
   [[nodiscard]] bool unscaled(std::string_view optimizer) const;
-  unscale_report unscaled_by(record& r, const unscale_report& report);
+  template <class Unscale>
+  unscale_report unscale_by(std::string_view optimizer, memory_space space, const Unscale& run);
   record& begin_unscale(std::string_view optimizer, std::string_view call);
   bool begin_step(std::string_view optimizer);
   void end_step(std::string_view optimizer, bool applied);
@@ -190,6 +198,7 @@ class loss_scaler {
   [[nodiscard]] step_observation merged() const;
   [[nodiscard]] bool between_updates() const;
   void check_agreement() const;
+  void check_uninterrupted(std::string_view call) const;
   [[nodiscard]] std::string text_of_state() const;
 
   scaling_settings settings_;

@@ -4,23 +4,41 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
+#include <exception>
+#include <new>
+#include <system_error>
 #include <thread>
 #include <vector>
 
 namespace fpinspect {
 
 /// Calls task(i, worker) once for each i below `count`, on at most `threads` >= 1 threads with
-/// worker numbers below `threads`. The task must not throw.
+/// worker numbers below `threads`; on fewer where the system has no more. The first exception of a
+/// task is rethrown when all threads have ended, and no further task is begun.
 template <class Task>
 void for_each_index(std::size_t count, std::size_t threads, const Task& task) {
   std::atomic<std::size_t> next = 0;
-  const auto work = [&](std::size_t worker) {
-    for (std::size_t i = next++; i < count; i = next++) task(i, worker);
+  std::atomic_flag failed;
+  std::exception_ptr failure;
+  const auto work = [&](std::size_t worker) noexcept {
+    try {
+      for (std::size_t i = next++; i < count; i = next++) task(i, worker);
+    } catch (...) {
+      next = count;
+      if (!failed.test_and_set()) failure = std::current_exception();
+    }
   };
-  const std::size_t workers = std::min(count, threads);
-  std::vector<std::jthread> others;
-  for (std::size_t worker = 1; worker < workers; ++worker) others.emplace_back(work, worker);
-  work(0);
+  {
+    const std::size_t workers = std::min(count, threads);
+    std::vector<std::jthread> others;
+    try {
+      for (std::size_t worker = 1; worker < workers; ++worker) others.emplace_back(work, worker);
+    } catch (const std::system_error&) {  // those that run do it all
+    } catch (const std::bad_alloc&) {
+    }
+    work(0);
+  }  // joins
+  if (failure != nullptr) std::rethrow_exception(failure);
 }
 
 }  // namespace fpinspect
