@@ -10,6 +10,7 @@
 // algorithm; with three or four, the one with fewest candidates is tried value by value.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -55,7 +56,13 @@ void for_each_touching_pair(std::span<const extent> sorted, const Function& touc
     std::erase_if(begun, [&](const extent& other) { return other.end <= e.begin; });
     for (const extent& other : begun) touching(other, e);
   };
+  std::uintptr_t end = 0;  // of all so far
   for (const extent& e : sorted) {
+    if (e.begin >= end) {
+      read.clear();
+      written.clear();
+    }
+    end = std::max(end, e.end);
     meet(written, e);
     if (e.written) meet(read, e);
     (e.written ? written : read).push_back(e);

@@ -38,17 +38,20 @@ plan_row row_of(const plan_tensor& tensor, std::uint64_t first_chunk) {
 
 void check_tensor(const plan_data& plan, std::size_t position, const char* list) {
   const matrix_view& v = plan.tensors[position].view;
-  const std::string which = tensor_text(plan.tensors[position], position, list);
-  check_view(v, which.c_str());
-  if (!is_plan_format(v.format)) {
-    throw invalid_argument(which + ": format must be fp32, fp16, bf16, e4m3 or e5m2, got " +
-                           std::string(name(v.format)));
+  try {
+    check_view(v, "");
+    if (!is_plan_format(v.format)) {
+      throw invalid_argument(": format must be fp32, fp16, bf16, e4m3 or e5m2, got " +
+                             std::string(name(v.format)));
+    }
+    if (v.space != plan.space) {
+      throw invalid_argument(": must lie in the same memory as " + std::string(list) +
+                             "[0], host or device");
+    }
+    check_distinct(v, "");
+  } catch (const invalid_argument& error) {  // the name of each good tensor would cost time
+    throw invalid_argument(tensor_text(plan.tensors[position], position, list) + error.what());
   }
-  if (v.space != plan.space) {
-    throw invalid_argument(which + ": must lie in the same memory as " + list +
-                           "[0], host or device");
-  }
-  check_distinct(v, which.c_str());
 }
 
 [[noreturn]] void refuse_pair(const plan_data& plan, const char* list, std::size_t a, std::size_t b,
@@ -79,6 +82,7 @@ void check_shared_memory(const plan_data& plan, const char* list) {
 
 /// What checks of the list ask for.
 void summarize(plan_data& plan) {
+  plan.by_begin.reserve(plan.tensors.size());
   for (std::size_t i = 0; i < plan.tensors.size(); ++i) {
     const matrix_view& v = plan.tensors[i].view;
     plan.formats |= 1u << static_cast<int>(v.format);
