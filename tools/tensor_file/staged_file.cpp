@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -21,11 +22,13 @@ namespace {
 }
 
 // Renaming onto a device or a FIFO would replace it by a file, which nobody means.
-void require_replaceable(const std::filesystem::path& target) {
+// Returns the permissions of the file that is there, or nothing.
+std::optional<::mode_t> mode_of_replaceable(const std::filesystem::path& target) {
   struct stat status {};
-  if (::stat(target.c_str(), &status) != 0) return;
+  if (::stat(target.c_str(), &status) != 0) return std::nullopt;
   if (S_ISDIR(status.st_mode)) throw file_error(error_kind::unwritable, "is a directory");
   if (!S_ISREG(status.st_mode)) throw file_error(error_kind::unwritable, "is not a regular file");
+  return status.st_mode & 07777;
 }
 
 // Short, whatever the target is called, so that it fits wherever the target's name fits.
@@ -35,17 +38,31 @@ std::string candidate_name(int attempt) {
   return ".samebits-" + std::to_string(mark) + "-" + std::to_string(attempt) + ".tmp";
 }
 
-// Returns the descriptor and stores the name; O_EXCL makes the name this file's alone.
+// Returns the descriptor and stores the name; O_EXCL makes the name this file's alone. Who may not
+// read the target may not read the new file either, at any moment.
 int create_beside(const std::filesystem::path& target, std::filesystem::path& staged) {
-  require_replaceable(target);
+  const std::optional<::mode_t> mode = mode_of_replaceable(target);
   constexpr int attempts = 100;
   for (int attempt = 0; attempt < attempts; ++attempt) {
     staged = target.parent_path() / candidate_name(attempt);
-    const int number = ::open(staged.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (number >= 0) return number;
+    const int number =
+        ::open(staged.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode ? 0600 : 0666);
+    if (number >= 0) {
+      if (!mode || ::fchmod(number, *mode) == 0) return number;
+      const int code = errno;
+      ::close(number);
+      ::unlink(staged.c_str());
+      cannot("cannot get the permissions of the file it replaces", code);
+    }
     if (errno != EEXIST) break;
   }
   cannot("cannot create a file in its folder", errno);
+}
+
+// Some file systems, such as those of a network, do not offer this for every kind of file.
+bool synchronize(int number) {
+  if (::fsync(number) == 0) return true;
+  return errno == EINVAL || errno == ENOTSUP;
 }
 
 }  // namespace
@@ -67,9 +84,18 @@ void staged_file::write(std::span<const std::byte> bytes) {
 }
 
 void staged_file::commit() {
+  // First the data, then the name: after a power failure the target is the old file or the new one.
+  if (!synchronize(file_.number())) cannot("cannot be written", errno);
   if (!file_.close()) cannot("cannot be written", errno);
   if (::rename(staged_.c_str(), target_.c_str()) != 0) cannot("cannot be replaced", errno);
   staged_.clear();
+  const std::filesystem::path parent = target_.parent_path();
+  const descriptor folder(
+      ::open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  // A folder that may be written but not read cannot be opened; the name is then as safe as before.
+  if (folder.is_open() && !synchronize(folder.number())) {
+    cannot("is in place, but its folder cannot be synchronized", errno);
+  }
 }
 
 }  // namespace samebits::tensor_file
