@@ -16,6 +16,7 @@
 // e2m3, e2m1, e8m0); arXiv 2206.02915 (fnuz); PTX ISA, cvt (bf16, tf32).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -106,10 +107,93 @@ constexpr std::string_view name(format_id id) { return spec_of(id).name; }
 /// The i-th format, 0 <= i < format_count.
 constexpr format_id format_at(int i) { return static_cast<format_id>(i); }
 
-/// The format of that name, or nothing.
+namespace detail {
+
+/// What other libraries and file formats call a format, in lower case.
+struct format_alias {
+  std::string_view text;
+  format_id format;
+};
+/// `float8_e4m3` is missing on purpose: ml_dtypes means another format by it, one with infinities.
+inline constexpr format_alias format_aliases[] = {
+    {"float64", format_id::fp64},
+    {"double", format_id::fp64},
+    {"f64", format_id::fp64},
+    {"float32", format_id::fp32},
+    {"float", format_id::fp32},
+    {"single", format_id::fp32},
+    {"f32", format_id::fp32},
+    {"tensorfloat32", format_id::tf32},
+    {"float16", format_id::fp16},
+    {"half", format_id::fp16},
+    {"f16", format_id::fp16},
+    {"bfloat16", format_id::bf16},
+    {"e4m3fn", format_id::e4m3},
+    {"float8_e4m3fn", format_id::e4m3},
+    {"fp8_e4m3fn", format_id::e4m3},
+    {"fp8_e4m3", format_id::e4m3},
+    {"f8_e4m3fn", format_id::e4m3},
+    {"f8_e4m3", format_id::e4m3},
+    {"float8_e5m2", format_id::e5m2},
+    {"fp8_e5m2", format_id::e5m2},
+    {"f8_e5m2", format_id::e5m2},
+    {"e3m2fn", format_id::e3m2},
+    {"float6_e3m2fn", format_id::e3m2},
+    {"fp6_e3m2", format_id::e3m2},
+    {"f6_e3m2", format_id::e3m2},
+    {"e2m3fn", format_id::e2m3},
+    {"float6_e2m3fn", format_id::e2m3},
+    {"fp6_e2m3", format_id::e2m3},
+    {"f6_e2m3", format_id::e2m3},
+    {"e2m1fn", format_id::e2m1},
+    {"float4_e2m1fn", format_id::e2m1},
+    {"fp4_e2m1", format_id::e2m1},
+    {"f4_e2m1", format_id::e2m1},
+    {"f4", format_id::e2m1},
+    {"float8_e4m3fnuz", format_id::e4m3fnuz},
+    {"fp8_e4m3fnuz", format_id::e4m3fnuz},
+    {"f8_e4m3fnuz", format_id::e4m3fnuz},
+    {"float8_e5m2fnuz", format_id::e5m2fnuz},
+    {"fp8_e5m2fnuz", format_id::e5m2fnuz},
+    {"f8_e5m2fnuz", format_id::e5m2fnuz},
+    {"e8m0fnu", format_id::e8m0},
+    {"ue8m0", format_id::e8m0},
+    {"float8_e8m0fnu", format_id::e8m0},
+    {"f8_e8m0", format_id::e8m0},
+};
+
+/// Equal but for the case of `text`; `lower` is in lower case.
+constexpr bool is_in_any_case(std::string_view text, std::string_view lower) {
+  if (text.size() != lower.size()) return false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool upper = text[i] >= 'A' && text[i] <= 'Z';
+    if ((upper ? static_cast<char>(text[i] - 'A' + 'a') : text[i]) != lower[i]) return false;
+  }
+  return true;
+}
+
+/// The text behind the name of a Python module that has element types.
+constexpr std::string_view without_module(std::string_view text) {
+  const std::size_t dot = text.find('.');
+  if (dot == std::string_view::npos) return text;
+  for (const std::string_view module : {"torch", "ml_dtypes", "numpy", "np", "jnp"}) {
+    if (text.substr(0, dot) == module) return text.substr(dot + 1);
+  }
+  return text;
+}
+
+}  // namespace detail
+
+/// The format of that name, or nothing. Besides name(), in upper or lower case, these are taken:
+/// the names of torch, NumPy and ml_dtypes with or without the module ("torch.float8_e4m3fn",
+/// "bfloat16", "half") and those of .safetensors ("F8_E4M3").
 constexpr std::optional<format_id> find_format(std::string_view text) {
+  const std::string_view wanted = detail::without_module(text);
   for (int i = 0; i < format_count; ++i) {
-    if (name(format_at(i)) == text) return format_at(i);
+    if (detail::is_in_any_case(wanted, name(format_at(i)))) return format_at(i);
+  }
+  for (const detail::format_alias& alias : detail::format_aliases) {
+    if (detail::is_in_any_case(wanted, alias.text)) return alias.format;
   }
   return std::nullopt;
 }

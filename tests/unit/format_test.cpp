@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <initializer_list>
 #include <type_traits>
+#include <utility>
 
 #include "oracle/format_table.hpp"
 #include "samebits/scalar.hpp"
@@ -53,9 +55,36 @@ TEST(Format, NamesAreFoundAndNothingElse) {
   for (int i = 0; i < format_count; ++i) {
     EXPECT_EQ(find_format(name(format_at(i))), format_at(i));
   }
-  for (const char* wrong : {"", "fp", "FP16", "e4m3fn", "e4m3 ", "float"}) {
+  for (const char* wrong : {"", "fp", "e4m3 ", "float8", "int8", "torch", "torch.", "os.float32",
+                            "torch.torch.half", ".half"}) {
     EXPECT_FALSE(find_format(wrong).has_value()) << wrong;
   }
+}
+
+TEST(Format, NamesOfOtherLibrariesAreFoundInAnyCase) {
+  for (const auto& [text, format] : std::initializer_list<std::pair<const char*, format_id>>{
+           {"E4M3", format_id::e4m3},
+           {"Fp16", format_id::fp16},
+           {"float16", format_id::fp16},
+           {"half", format_id::fp16},
+           {"bfloat16", format_id::bf16},
+           {"BF16", format_id::bf16},
+           {"e4m3fn", format_id::e4m3},
+           {"float8_e4m3fn", format_id::e4m3},
+           {"torch.float8_e4m3fn", format_id::e4m3},
+           {"ml_dtypes.float8_e5m2fnuz", format_id::e5m2fnuz},
+           {"F8_E4M3", format_id::e4m3},
+           {"float", format_id::fp32},
+           {"np.float64", format_id::fp64},
+           {"float6_e3m2fn", format_id::e3m2},
+           {"F6_E2M3", format_id::e2m3},
+           {"float4_e2m1fn", format_id::e2m1},
+           {"F4", format_id::e2m1},
+           {"float8_e8m0fnu", format_id::e8m0}}) {
+    EXPECT_EQ(find_format(text), format) << text;
+  }
+  // ml_dtypes' float8_e4m3 has infinities: it is none of the formats here.
+  EXPECT_FALSE(find_format("float8_e4m3").has_value());
 }
 
 static_assert(std::is_same_v<storage_t<format_id::e2m1>, std::uint8_t>);
