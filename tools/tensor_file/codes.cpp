@@ -160,4 +160,20 @@ std::optional<std::span<const std::byte>> view_codes(std::span<const std::byte> 
   return data;
 }
 
+std::vector<std::byte> pack_codes(dtype type, std::span<const std::byte> codes) {
+  const auto bits = static_cast<unsigned>(spec_of(type).bits);
+  if (bits >= 8) return {codes.begin(), codes.end()};
+  const std::uint64_t count[] = {codes.size()};
+  std::vector<std::byte> packed(size_of(type, count).bytes);
+  const unsigned mask = (1u << bits) - 1;
+  for (std::size_t i = 0; i < codes.size(); ++i) {
+    const auto shift = static_cast<unsigned>(i * bits % 8);
+    const unsigned word = (std::to_integer<unsigned>(codes[i]) & mask) << shift;
+    std::byte* to = packed.data() + i * bits / 8;
+    to[0] |= static_cast<std::byte>(word & 0xff);
+    if (shift + bits > 8) to[1] |= static_cast<std::byte>(word >> 8);
+  }
+  return packed;
+}
+
 }  // namespace samebits::tensor_file

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "tensor_file/tensor_info.hpp"
 
@@ -19,6 +20,11 @@ namespace samebits::tensor_file {
 /// info contradicts itself; file_error when the size of info.shape exceeds 64 bits.
 void read_codes(std::span<const std::byte> file, const tensor_info& info, std::uint64_t first,
                 std::uint64_t count, std::byte* out);
+
+/// The elements as a file holds them: read_codes() the other way round. codes: count *
+/// code_bytes(type) bytes; bits above those of an element are cleared.
+/// Throws file_error (malformed) when elements below a byte do not fill their last byte.
+std::vector<std::byte> pack_codes(dtype type, std::span<const std::byte> codes);
 
 /// The bytes of the tensor as they lie in the file.
 /// Throws std::out_of_range when they are not in the file.

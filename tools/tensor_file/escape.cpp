@@ -26,9 +26,8 @@ void append_hex(std::string& out, std::string_view bytes) {
   }
 }
 
-}  // namespace
-
-std::string escape(std::string_view text, std::size_t limit) {
+// `marked`: characters that get a backslash.
+std::string escape_but(std::string_view text, std::size_t limit, std::string_view marked) {
   std::string out;
   std::string piece;
   for (std::size_t at = 0; at < text.size();) {
@@ -38,7 +37,7 @@ std::string escape(std::string_view text, std::size_t limit) {
     if (c.length == 0 || !is_printable(c.value)) {
       append_hex(piece, source);
     } else {
-      if (c.value == '"' || c.value == '\\') piece += '\\';
+      if (source.size() == 1 && marked.find(source[0]) != std::string_view::npos) piece += '\\';
       piece += source;
     }
     if (out.size() + piece.size() > limit) return out + "...";
@@ -46,6 +45,16 @@ std::string escape(std::string_view text, std::size_t limit) {
     at += source.size();
   }
   return out;
+}
+
+}  // namespace
+
+std::string escape(std::string_view text, std::size_t limit) {
+  return escape_but(text, limit, "\"\\");
+}
+
+std::string escape_message(std::string_view text, std::size_t limit) {
+  return escape_but(text, limit, {});
 }
 
 std::string quote(std::string_view text) { return '"' + escape(text) + '"'; }

@@ -13,7 +13,11 @@ namespace samebits::tensor_file {
 /// `limit` bytes is cut at a character and marked with "...". The result is valid UTF-8.
 std::string escape(std::string_view text, std::size_t limit = 80);
 
-/// The same between double quotes.
+/// A finished sentence that may hold text of unknown origin: quotes and backslashes stay as they
+/// are, all else is as in escape().
+std::string escape_message(std::string_view text, std::size_t limit = 2000);
+
+/// As escape(), between double quotes.
 std::string quote(std::string_view text);
 
 /// A path without quotes, cut only where no file system would take it.

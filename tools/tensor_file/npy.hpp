@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <span>
+#include <string>
 
 #include "tensor_file/tensor_info.hpp"
 
@@ -21,6 +22,11 @@ inline constexpr std::uint64_t max_npy_header_bytes = 10'000;
 /// Reads the header of a whole .npy file; the data must fill the rest of it exactly. The header is
 /// matched against its grammar, never evaluated. Throws file_error (malformed, unsupported).
 tensor_info parse_npy(std::span<const std::byte> file);
+
+/// What stands before the data of a .npy file of version 1.0 in C order, byte for byte as NumPy has
+/// it. Throws std::invalid_argument as write_npy() does.
+std::string npy_start(dtype type, std::span<const std::uint64_t> shape,
+                      std::span<const std::byte> data);
 
 /// Writes a .npy file of version 1.0 in C order, byte for byte as NumPy would, beside `path` and
 /// then renames it into place: on failure `path` is what it was and nothing is left behind.

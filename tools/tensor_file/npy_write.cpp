@@ -65,11 +65,16 @@ void require_writable(dtype type, std::span<const std::uint64_t> shape,
 
 }  // namespace
 
+std::string npy_start(dtype type, std::span<const std::uint64_t> shape,
+                      std::span<const std::byte> data) {
+  require_writable(type, shape, data);
+  return header_of(type, shape);
+}
+
 void write_npy(const std::filesystem::path& path, dtype type, std::span<const std::uint64_t> shape,
                std::span<const std::byte> data) {
-  require_writable(type, shape, data);
+  const std::string header = npy_start(type, shape, data);
   try {
-    const std::string header = header_of(type, shape);
     staged_file file(path);
     file.write(std::as_bytes(std::span(header)));
     file.write(data);

@@ -46,6 +46,11 @@ struct named_tensor {
   std::span<const std::byte> data;
 };
 
+/// What stands before the data of a .safetensors file: length and header. Throws
+/// std::invalid_argument as write_safetensors() does.
+std::string safetensors_start(std::span<const named_tensor> tensors,
+                              std::span<const std::pair<std::string, std::string>> metadata = {});
+
 /// Writes a .safetensors file beside `path` and then renames it into place: on failure `path` is
 /// what it was and nothing is left behind. The data lies in the given order without gaps, from a
 /// multiple of 8 bytes on: wide elements first keep every tensor aligned.

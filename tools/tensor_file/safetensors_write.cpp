@@ -65,17 +65,22 @@ std::string header_of(std::span<const named_tensor> tensors,
 
 }  // namespace
 
+std::string safetensors_start(std::span<const named_tensor> tensors,
+                              std::span<const std::pair<std::string, std::string>> metadata) {
+  const std::string header = header_of(tensors, metadata);
+  std::string start;
+  for (int shift = 0; shift < 64; shift += 8) {
+    start += static_cast<char>(std::uint64_t{header.size()} >> shift & 0xff);
+  }
+  return start + header;
+}
+
 void write_safetensors(const std::filesystem::path& path, std::span<const named_tensor> tensors,
                        std::span<const std::pair<std::string, std::string>> metadata) {
-  const std::string header = header_of(tensors, metadata);
-  std::string length;
-  for (int shift = 0; shift < 64; shift += 8) {
-    length += static_cast<char>(std::uint64_t{header.size()} >> shift & 0xff);
-  }
+  const std::string start = safetensors_start(tensors, metadata);
   try {
     staged_file file(path);
-    file.write(std::as_bytes(std::span(length)));
-    file.write(std::as_bytes(std::span(header)));
+    file.write(std::as_bytes(std::span(start)));
     for (const named_tensor& tensor : tensors) file.write(tensor.data);
     file.commit();
   } catch (const file_error& error) {

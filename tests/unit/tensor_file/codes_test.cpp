@@ -143,5 +143,27 @@ TEST(Codes, ViewsOnlyWhatIsAligned) {
   EXPECT_FALSE(view_codes(file.bytes, file.info).has_value());
 }
 
+// read_codes() of what pack_codes() made gives the codes back, their unused bits cleared.
+TEST(Codes, PacksWhatItUnpacks) {
+  for (const dtype type : {dtype::f4, dtype::f6_e2m3, dtype::f6_e3m2, dtype::u8, dtype::bf16}) {
+    const int bits = spec_of(type).bits;
+    const auto mask = static_cast<std::uint8_t>(bits < 8 ? (1u << bits) - 1 : 0xff);
+    std::string codes;
+    for (unsigned i = 0; i < 256; ++i) codes += static_cast<char>(i * 37 + 11);
+    const std::vector<std::byte> packed = pack_codes(type, bytes_of(codes));
+    tensor_info info;
+    info.type = type;
+    info.count = codes.size() / static_cast<std::size_t>(code_bytes(type));
+    info.shape = {info.count};
+    info.bytes = packed.size();
+    std::string back(codes.size(), '\0');
+    read_codes(packed, info, 0, info.count, reinterpret_cast<std::byte*>(back.data()));
+    for (char& c : codes) c = static_cast<char>(static_cast<std::uint8_t>(c) & mask);
+    EXPECT_EQ(back, codes) << name(type);
+  }
+  expect_refused([] { static_cast<void>(pack_codes(dtype::f4, bytes_of("abc"))); },
+                 error_kind::malformed, "3 elements of F4 do not fill whole bytes");
+}
+
 }  // namespace
 }  // namespace samebits::tensor_file::testing

@@ -107,5 +107,10 @@ TEST(Utf8, CountsWellFormedPairs) {
   EXPECT_EQ(well_formed, 128 * 128 + 30 * 64);
 }
 
+TEST(Escape, LeavesQuotesOfAFinishedSentence) {
+  EXPECT_EQ(escape_message("name: \"a\\b\" is wrong"), "name: \"a\\b\" is wrong");
+  EXPECT_EQ(escape_message("a\x1b\"\xff"), "a\\x1b\"\\xff");
+}
+
 }  // namespace
 }  // namespace samebits::tensor_file::testing
