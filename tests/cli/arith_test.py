@@ -85,7 +85,8 @@ class Arith(cli_support.CliTest):
         a = self.npy("a.npy", "|u1", bytes(i for i in CODES for _ in CODES), (256, 256))
         b = self.npy("b.npy", "|u1", CODES * 256, (256, 256))
         for op, compute in [("add", operator.add), ("sub", operator.sub), ("mul", operator.mul)]:
-            (descr, shape, codes), flags, _ = self.arith(op, a, b, "--format", "e4m3")
+            (descr, shape, codes), flags, _ = self.arith(op, a, b, "--format", "e4m3", "--from",
+                                                         "e4m3")
             self.assertEqual((descr, shape), ("|u1", (256, 256)))
             for i in range(0, 65536, 7):
                 x, y = exact("e4m3", i >> 8), exact("e4m3", i & 255)
@@ -105,12 +106,14 @@ class Arith(cli_support.CliTest):
 
     def test_codes_of_16_and_32_bits(self):
         half = self.npy("h.npy", "<u2", struct.pack("<3H", 0x3C00, 0x7C01, 0x7BFF))
-        (descr, _, codes), flags, _ = self.arith("add", half, half, "--format", "fp16")
-        self.assertEqual((descr, hexadecimal(codes, 2)), ("<u2", ["4000", "7fff", "7c00"]))
+        (descr, _, codes), flags, _ = self.arith("add", half, half, "--format", "fp16", "--from",
+                                                 "fp16")
+        self.assertEqual((descr, hexadecimal(codes, 2)), ("<f2", ["4000", "7fff", "7c00"]))
         self.assertEqual(list(flags), [0, 1, 4 + 16])
         single = self.npy("s.npy", "<u4", struct.pack("<2I", 0x3F800000, 0x00000001))
-        (descr, _, codes), flags, _ = self.arith("div", single, "3", "--format", "fp32")
-        self.assertEqual((descr, hexadecimal(codes, 4)), ("<u4", ["3eaaaaab", "00000000"]))
+        (descr, _, codes), flags, _ = self.arith("div", single, "3", "--format", "fp32", "--from",
+                                                 "fp32")
+        self.assertEqual((descr, hexadecimal(codes, 4)), ("<f4", ["3eaaaaab", "00000000"]))
         self.assertEqual(list(flags), [16, 8 + 16])
 
     def test_floats_are_rounded_first_and_counted(self):
@@ -128,11 +131,11 @@ class Arith(cli_support.CliTest):
 
     def test_summary(self):
         x = self.npy("x.npy", "|u1", bytes([0x38, 0x00, 0x7E, 0x01]), (2, 2))
-        _, _, lines = self.arith("div", x, x, "--format", "e4m3")
+        _, _, lines = self.arith("div", x, x, "--format", "e4m3", "--from", "e4m3")
         self.assertEqual(lines, [
             f"{self.path('out.npy')}: 4 elements [2, 2], div of e4m3 -> e4m3 (nearest_even, ieee, "
             "canonical); 1 invalid, 0 divide_by_zero, 0 overflow, 0 underflow, 0 inexact"])
-        document = self.ok_json("arith", "div", x, "3", "--format", "e4m3", "--out",
+        document = self.ok_json("arith", "div", x, "3", "--format", "e4m3", "--from", "e4m3", "--out",
                                 self.path("out.npy"))
         self.assertEqual(document["count"], 4)
         self.assertEqual(document["shape"], [2, 2])
@@ -144,7 +147,7 @@ class Arith(cli_support.CliTest):
         x = self.npy("x.npy", "|u1", CODES)
         for bits in (8, 32):
             (_, _, codes), _, _ = self.arith(
-                "mul", x, "1.125", "--format", "e4m3", "--round", "stochastic", "--seed", "5",
+                "mul", x, "1.125", "--format", "e4m3", "--from", "e4m3", "--round", "stochastic", "--seed", "5",
                 "--stream", "3", "--offset", "70", "--random-bits", str(bits))
             moved = 0
             for i, code in enumerate(codes):
@@ -158,6 +161,30 @@ class Arith(cli_support.CliTest):
                 moved += code != reference.convert("e4m3", float(value * Fraction(9, 8)))[0]
             self.assertGreater(moved, 20)
 
+    def test_integers_are_values_without_from(self):
+        x = self.npy("x.npy", "|u1", bytes([3, 17, 255]))
+        (_, _, codes), _, lines = self.arith("add", x, "1", "--format", "e4m3")
+        self.assertEqual(hexadecimal(codes), ["48", "58", "78"])  # 3 + 1, 16 + 1, 256 + 1
+        self.assertEqual(lines[0], "A: 2 of 3 elements of U8 were inexact in e4m3")
+
+    def test_from_speaks_of_integers(self):
+        x = self.npy("x.npy", "|u1", bytes([0x38, 0x40]))
+        y = self.npy("y.npy", "<f4", floats(1.0, 3.0))
+        (_, _, codes), _, _ = self.arith("mul", x, y, "--format", "e4m3", "--from", "e4m3")
+        self.assertEqual(hexadecimal(codes), ["38", "4c"])
+        self.fails(2, "arith", "mul", y, y, "--format", "e4m3", "--from", "e4m3", "--out", "z.npy",
+                   says="--from: no operand is a file of integers")
+
+    def test_tensors_of_safetensors_files(self):
+        source = cli_support.write_safetensors(self.path("model"), [
+            ("a", "F8_E4M3", [2], b"\x38\x40"), ("b", "F32", [2], floats(1, 2))])
+        out = self.path("out.safetensors")
+        done = run("arith", "mul", f"{source}#a", f"{source}#b", "--format", "e4m3", "--dest",
+                   "bf16", "--out", out)
+        self.assertEqual((done.code, done.out), (0, ""), done.err)
+        self.assertEqual(cli_support.read_safetensors(out),
+                         {"result": ("BF16", [2], b"\x80\x3f\x80\x40")})
+
     def test_values_take_the_index_of_their_offset(self):
         codes = {self.result("add", "1", "0.0625", "--format", "e4m3", "--round", "stochastic",
                              "--offset", str(i))["code"] for i in range(20)}
@@ -165,7 +192,7 @@ class Arith(cli_support.CliTest):
 
     def test_values_into_files(self):
         (descr, shape, codes), flags, _ = self.values_out("add", "1", "2", "--format", "fp16")
-        self.assertEqual((descr, shape, codes, flags), ("<u2", (), b"\x00\x42", b"\x00"))
+        self.assertEqual((descr, shape, codes, flags), ("<f2", (), b"\x00\x42", b"\x00"))
 
     def values_out(self, *arguments):
         out, raised = self.path("out.npy"), self.path("flags.npy")
@@ -180,7 +207,7 @@ class Arith(cli_support.CliTest):
     def test_refusals(self):
         x = self.npy("x.npy", "|u1", CODES)
         y = self.npy("y.npy", "|u1", CODES[:5])
-        wide = self.npy("w.npy", "<i4", bytes(8))
+        booleans = self.npy("b.npy", "|b1", bytes(2))
         for arguments, says in [
                 (["pow", "1", "2", "--format", "fp16"], "pow"),
                 (["add", "1", "--format", "fp16"], "add takes 2 operands, got 1"),
@@ -192,11 +219,13 @@ class Arith(cli_support.CliTest):
                 (["add", "1", "2x", "--format", "fp16"], "B: "),
                 (["add", x, "1", "--format", "e4m3"], "--out"),
                 (["add", x, y, "--format", "e4m3", "--out", "z.npy"], "B: its shape [5]"),
-                (["add", x, "1", "--format", "fp16", "--out", "z.npy"], "A: the elements are U8"),
-                (["add", wide, "1", "--format", "fp32", "--out", "z.npy"], "I32"),
+                (["add", x, "1", "--format", "fp16", "--from", "fp16", "--out", "z.npy"],
+                 "--from: codes of fp16 have 16 bits, the elements are U8"),
+                (["add", x, "1", "--format", "fp16", "--out", "z.txt"], ".npy or .safetensors"),
                 (["add", "1", "2", "--format", "fp16", "--round", "up"], "--round")]:
             self.fails(2, "arith", *arguments, says=says)
             self.assertFalse(os.path.exists("z.npy"))
+        self.fails(3, "arith", "add", booleans, "1", "--format", "fp16", "--out", "z.npy", says="BOOL")
         self.fails(3, "arith", "add", self.path("no.npy"), "1", "--format", "fp16", "--out", "z.npy",
                    says="no.npy")
 

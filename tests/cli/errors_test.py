@@ -21,16 +21,34 @@ class CommandLine(cli_support.CliTest):
             self.assertIn("Exit codes: 0 ok, 1", text)
         self.assertRegex(self.ok("--version").out, r"\Afpinspect \d+\.\d+\.\d+\n\Z")
 
+    def test_help_without_dashes(self):
+        self.assertEqual(self.ok().out, self.ok("--help").out)
+        self.assertEqual(self.ok("help").out, self.ok("--help").out)
+        self.assertEqual(self.ok("help", "convert").out, self.ok("convert", "--help").out)
+        self.assertIn("IN", self.ok("help", "convert").out)
+        self.fails(2, "help", "frobnicate", says=["frobnicate", "formats, show"])
+        self.fails(2, "help", "show", "cast", says="one subcommand")
+
     def test_usage(self):
+        names = ("formats, show, cast, convert, quantize, dequantize, recipes, diff, tensor, "
+                 "scaler, arith, matmul, units, backends, verify")
         for arguments, says in [
-                ([], "formats, show, cast, convert, quantize, dequantize, recipes, diff, tensor, "
-                     "scaler, arith, matmul, units, backends, verify"), (["frobnicate"], "frobnicate"),
-                (["--json"], "subcommand"), (["formats", "x"], "x"),
-                (["formats", "--nope"], "--nope"),
+                (["frobnicate"], ["frobnicate", names]), (["--json"], ["subcommand", names]),
+                (["formats", "x"], ["x", "nothing but options"]),
+                (["formats", "--nope"], ["--nope", "--json"]),
                 (["formats", "--color=blue"], "--color"),
                 (["--color", "red", "formats"], "--color"),
                 (["show"], "FORMAT"), (["show", "e4m3"], "VALUE"), (["show", "e9m9", "1"], "e9m9"),
-                (["show", "e4m3", "1", "2"], "2"), (["show", "e4m3", "one"], '"one"'),
+                (["show", "e4m3", "1", "2"], '"2" is one argument too many'),
+                (["show", "1.5", "e4m3"], "show e4m3 1.5"),
+                (["convert", "a", "b", "--too", "fp16"], ['no option "--too"', "--to, --from"]),
+                (["convert", "a", "b", "fp16", "--to", "fp16"], "behind --to"),
+                (["convert", "a", "b", "c", "d", "--to", "fp16"], ['"c"', "takes IN, OUT"]),
+                (["tensor", "a", "b"], "FILE#TENSOR"), (["cast", "1", "e4m3"], "--to"),
+                (["cast", "1", "--to"], "--to: needs a value"),
+                (["convert", "a", "b", "--to", "fp16", "--to", "bf16"],
+                 "--to: is given more than once"),
+ (["show", "e4m3", "one"], '"one"'),
                 (["show", "e4m3", "1.5.5"], "from byte 3 on"), (["show", "e4m3", ""], '""'),
                 (["show", "e4m3", "0x100"], "8 bits"),
                 (["show", "fp64", "0x1" + "0" * 16], "64 bits"),
@@ -48,13 +66,130 @@ class CommandLine(cli_support.CliTest):
                           ["cast", "1", "--to", hostile], ["cast", "1", "--round", hostile],
                           ["cast", hostile], ["cast", "--", b"-" + hostile]]:
             self.fails(2, *arguments, says=r"\x1b")
-        self.fails(4, "convert", self.input(), self.path("o"), "--to", "fp16", "--backend", hostile,
+        self.fails(4, "convert", self.input(), self.path("o.npy"), "--to", "fp16", "--backend", hostile,
                    says=r"\x1b")
         # The mark that carries values past the option parser is an ordinary byte to the user.
         self.fails(2, "show", "e4m3", b"\x01-1", says=r'"\x01-1"')
 
     def input(self):
         return write_npy(self.path("in.npy"), "<f4", (2,), floats(1, 2))
+
+
+class Contradictions(cli_support.CliTest):
+    """Options that contradict each other, or that nothing would come of, are refused by name."""
+
+    RULE = ["--seed=1", "--stream=1", "--offset=1", "--random-bits=8"]
+
+    def setUp(self):
+        super().setUp()
+        self.x = write_npy(self.path("x.npy"), "<f4", (2,), floats(1, 2))
+        self.out = self.path("o.npy")
+
+    def refused(self, arguments, *says):
+        before = sorted(os.listdir(self.folder))
+        self.fails(2, *arguments, says=says)
+        self.assertEqual(sorted(os.listdir(self.folder)), before)
+
+    def test_random_bits_without_stochastic_rounding(self):
+        for arguments in [["cast", "1"], ["convert", self.x, self.out, "--to", "fp16"],
+                          ["quantize", self.x, self.path("q.safetensors"), "--to", "e4m3"],
+                          ["arith", "add", "1", "2", "--format", "fp16"]]:
+            for option in self.RULE:
+                self.refused([*arguments, option], option.split("=")[0], "--round stochastic")
+                self.refused([*arguments, option, "--round", "to_odd"], "--round stochastic")
+
+    def test_pairs(self):
+        quantize = ["quantize", self.x, self.path("q.safetensors")]
+        recipe = [*quantize, "--recipe", "MSAMP"]
+        torch = ["scaler", "--policy", "torch", "--generate", "drop"]
+        tensor = ["tensor", self.x]
+        verify = ["verify", "--tensor-cores"]
+        for arguments, *says in [
+                # also where the value is the default: it would be ignored all the same
+                ([*recipe, "--block", "1x128"], "--recipe and --block"),
+                ([*recipe, "--scale", "te"], "--recipe and --scale"),
+                ([*recipe, "--eps", "0"], "--recipe and --eps"),
+                ([*recipe, "--upper-bound", "1"], "--recipe and --upper-bound"),
+                ([*recipe, "--nonfinite", "te"], "--recipe and --nonfinite"),
+                ([*recipe, "--overflow", "saturate"], "--recipe and --overflow"),
+                ([*quantize, "--to", "e4m3", "--outputs", "row", "--transposed"],
+                 "--transposed and --outputs"),
+                ([*quantize, "--to", "e4m3", "--eps", "2", "--upper-bound", "1"], "--eps"),
+                ([*tensor, "--recipes", "--to", "e5m2"], "--recipes and --to"),
+                ([*tensor, "--recipes", "--all-formats"], "--recipes and --all-formats"),
+                ([*tensor, "--recipes", "--ascii"], "--recipes and --ascii"),
+                ([*tensor, "--to", "bf16", "--all-formats"], "--to and --all-formats"),
+                ([*tensor, "--json", "--ascii"], "--json and --ascii"),
+                (["--json", *tensor, "--ascii"], "--json and --ascii"),
+                ([*tensor, "--json", "--color", "always"], "--color and --json"),
+                (["--color", "always", "formats", "--json"], "--color and --json"),
+                ([f"{self.x}#a", "--tensor", "a"], "not a subcommand"),
+                (["tensor", f"{self.path('m.safetensors')}#a", "--tensor", "a"], "--tensor"),
+                ([*torch, "--plot", "--json"], "--plot and --json"),
+                ([*torch, "--trace", "t.csv"], "--trace and --generate"),
+                ([*torch, "--seed", "1"], "--seed", "random or noisy"),
+                ([*torch, "--ascii"], "--ascii", "--plot"),
+                ([*torch, "--set", "init_scale=1", "init_scale=2"], '"init_scale" is given twice'),
+                ([*torch, "--plot", "--out", "-"], "--out -"),
+                ([*torch, "--json", "--out", "-"], "--out -"),
+                (["scaler", "--policy", "torch", "--trace", "t.csv", "--steps", "5"], "--generate"),
+                (["scaler", "--generate", "drop", "--plot"], "--plot", "--policy"),
+                (["scaler", "--generate", "drop", "--json"], "--json", "--policy"),
+                (["scaler", "--generate", "drop", "--set", "init_scale=1"], "--set", "--policy"),
+                (["diff", self.x, self.x, "--from", "bf16"], "--from", "--source"),
+                (["diff", f"{self.x}#a", self.x], "A: whole files"),
+                (["arith", "add", "1", "2", "--format", "fp16", "--from", "fp16"], "--from"),
+                (["arith", "add", "1", "2", "--format", "fp16", "--out", self.out, "--flags",
+                  self.out], "--out and --flags"),
+                ([*verify, "--backend", "avx2"], "--backend"), ([*verify, "--exhaustive"], "--exh"),
+                ([*verify, "--threads", "2"], "--threads"),
+                ([*verify, "--results", "r", "--record", "s"], "--record"),
+                ([*verify, "--results", "r", "--cases", "256"], "--cases"),
+                ([*verify, "--results", "r", "--seed", "1"], "--seed"),
+                ([*verify, "--record", "-"], "--record"),
+                *((["verify", option, "1"], option, "--tensor-cores") for option in
+                  ["--unit", "--instruction", "--cases", "--seed", "--record", "--results"])]:
+            self.refused(arguments, *says)
+
+    def test_empty_values(self):
+        for arguments, option in [
+                (["tensor", self.x], "--from"), (["tensor", self.x], "--to"),
+                (["convert", self.x, self.out, "--to", "fp16"], "--backend"),
+                (["quantize", self.x, "q.safetensors", "--to", "e4m3"], "--recipe"),
+                (["arith", "add", "1", "2", "--format", "fp16"], "--dest"),
+                (["scaler", "--generate", "drop"], "--out")]:
+            self.refused([*arguments, option, ""], option + ": the value is empty")
+            self.refused([*arguments, option + "="], option + ": needs a value")
+
+    def test_what_fits_together_is_taken(self):
+        self.ok("tensor", self.x, "--json", "--all-formats")  # what JSON has anyway
+        self.ok("tensor", self.x, "--json", "--color", "never")
+        self.ok("cast", "1", "--round", "stochastic", *self.RULE)
+        self.ok("scaler", "--policy", "torch", "--generate", "noisy", "--seed", "3", "--steps", "9")
+
+    def test_quotes_in_messages_are_quotes(self):
+        line = self.fails(2, "scaler", "--policy", "torch", "--generate", "drop", "--set",
+                          "init_scale=abc")
+        self.assertEqual(line, 'fpinspect: --set: init_scale: "abc" is not a number')
+
+
+class Names(cli_support.CliTest):
+    def test_formats_as_people_type_them(self):
+        for typed, format in [("E4M3", "e4m3"), ("float16", "fp16"), ("half", "fp16"),
+                              ("bfloat16", "bf16"), ("e4m3fn", "e4m3"), ("float8_e4m3fn", "e4m3"),
+                              ("F8_E4M3", "e4m3"), ("torch.bfloat16", "bf16"),
+                              ("ml_dtypes.float8_e5m2", "e5m2"), ("BF16", "bf16"),
+                              ("torch.float32", "fp32"), ("float4_e2m1fn", "e2m1")]:
+            (cast,) = self.ok_json("cast", "1", "--to", typed)["casts"]
+            self.assertEqual([r["format"] for r in cast["results"]], [format], typed)
+            self.assertEqual(self.ok_json("show", typed, "1")["format"], format)
+        x = write_npy(self.path("x.npy"), "<f4", (2,), floats(1, 2))
+        document = self.ok_json("quantize", x, self.path("q.safetensors"), "--to", "float8_e5m2")
+        self.assertEqual(document["to"], "e5m2")
+        document = self.ok_json("dequantize", self.path("q.safetensors"), self.path("d.npy"),
+                                "--to", "torch.bfloat16")
+        self.assertEqual(document["to"], "bf16")
+        self.fails(2, "cast", "1", "--to", "float8_e4m3", says="e4m3, e5m2")  # has infinities
 
 
 class Files(cli_support.CliTest):
@@ -114,10 +249,13 @@ class Output(cli_support.CliTest):
         self.fails(3, "convert", self.input, self.path("no/o.npy"), "--to", "fp16", says="no/o.npy")
 
     def test_target_that_is_a_folder_or_a_device(self):
-        os.mkdir(self.path("folder"))
-        for target in [self.path("folder"), "/dev/null"]:
-            self.fails(3, "convert", self.input, target, "--to", "fp16", says=target)
-        self.assertEqual(sorted(os.listdir(self.folder)), ["folder", "in.npy"])
+        os.mkdir(self.path("folder.npy"))
+        os.symlink("/dev/null", self.path("device.npy"))
+        os.mkfifo(self.path("fifo.npy"))
+        for name in ["folder.npy", "device.npy", "fifo.npy"]:
+            self.fails(3, "convert", self.input, self.path(name), "--to", "fp16", says=name)
+        self.assertEqual(sorted(os.listdir(self.folder)),
+                         ["device.npy", "fifo.npy", "folder.npy", "in.npy"])
         self.assertTrue(os.path.exists("/dev/null") and not os.path.isfile("/dev/null"))
 
     def test_a_write_that_fails_leaves_nothing(self):
@@ -162,7 +300,7 @@ class Output(cli_support.CliTest):
                                FPINSPECT, self.input, target], capture_output=True, env=CLEAN,
                               timeout=60)
         self.assertEqual(done.returncode, 3)
-        self.assertEqual(cli_support.read_npy(target)[:2], ("<u2", (4096,)))
+        self.assertEqual(cli_support.read_npy(target)[:2], ("<f2", (4096,)))
 
     def test_reader_that_has_gone(self):
         reading, writing = os.pipe()

@@ -88,6 +88,11 @@ class Matmul(cli_support.CliTest):
                                                   self.random.randrange(0x28, 0x48))
                  for _ in range(cols)] for _ in range(rows)]
 
+    @staticmethod
+    def formats(a, b):
+        """Both operands are codes in integers."""
+        return ["--format-a", a, "--from-a", a, "--format-b", b, "--from-b", b]
+
     def write(self, name, rows):
         return write_npy(self.path(name), "|u1", (len(rows), len(rows[0])), bytes(sum(rows, [])))
 
@@ -106,9 +111,8 @@ class Matmul(cli_support.CliTest):
                                             ("blackwell-tcgen05", 32, 25, 23)]:
                 for promotion in [0, 128]:
                     got, document = self.result(
-                        self.write("a.npy", a), self.write("b.npy", b), "--trans-b", "--format-a",
-                        formats[0], "--format-b", formats[1], "--unit", unit, "--promote",
-                        str(promotion))
+                        self.write("a.npy", a), self.write("b.npy", b), "--trans-b",
+                        *self.formats(*formats), "--unit", unit, "--promote", str(promotion))
                     for i in range(2):
                         for j in range(3):
                             expected = dot(a[i], b[j], formats, group, kept, bits, promotion)
@@ -120,8 +124,7 @@ class Matmul(cli_support.CliTest):
 
     def test_transposes(self):
         a, b = self.codes(2, 64), self.codes(3, 64)
-        options = ["--format-a", "e4m3", "--format-b", "e5m2", "--unit", "hopper-mma-sync",
-                   "--promote", "0"]
+        options = [*self.formats("e4m3", "e5m2"), "--unit", "hopper-mma-sync", "--promote", "0"]
         turned = [list(row) for row in zip(*b)]
         self.assertEqual(self.result(self.write("a.npy", a), self.write("b.npy", b), "--trans-b",
                                      *options)[0],
@@ -130,8 +133,8 @@ class Matmul(cli_support.CliTest):
 
     def test_scales(self):
         a, b = self.codes(2, 256), self.codes(3, 256)
-        files = [self.write("a.npy", a), self.write("b.npy", b), "--trans-b", "--format-a", "e4m3",
-                 "--format-b", "e4m3", "--unit", "hopper-wgmma", "--promote", "128"]
+        files = [self.write("a.npy", a), self.write("b.npy", b), "--trans-b",
+                 *self.formats("e4m3", "e4m3"), "--unit", "hopper-wgmma", "--promote", "128"]
         sa = [[Fraction(3, 4), Fraction(5)], [Fraction(1), Fraction(-7, 8)]]
         write_npy(self.path("sa.npy"), "<f4", (2, 2), floats(*map(float, sum(sa, []))))
         write_npy(self.path("sb.npy"), "<f4", (1, 2), floats(0.5, 11))
@@ -173,8 +176,8 @@ class Matmul(cli_support.CliTest):
         a, b = self.codes(4, 1000), self.codes(4, 1000)
         a = [[code & 0x7f for code in row] for row in a]  # sums that grow
         b = [[code & 0x7f for code in row] for row in b]
-        files = [self.write("a.npy", a), self.write("b.npy", b), "--trans-b", "--format-a", "e4m3",
-                 "--format-b", "e4m3", "--unit", "hopper-wgmma", "--against", "exact"]
+        files = [self.write("a.npy", a), self.write("b.npy", b), "--trans-b",
+                 *self.formats("e4m3", "e4m3"), "--unit", "hopper-wgmma", "--against", "exact"]
         means = []
         for promotion in ["0", "128"]:
             got, document = self.result(*files, "--promote", promotion)
@@ -199,7 +202,7 @@ class Matmul(cli_support.CliTest):
         source = write_npy(self.path("v.npy"), "<f4", (2, 64), floats(*values))
         ones = write_npy(self.path("ones.npy"), "|u1", (1, 64), bytes([0x38] * 64))
         got, document = self.result(source, ones, "--trans-b", "--format-a", "e4m3", "--format-b",
-                                    "e4m3", "--unit", "hopper-wgmma", "--promote", "0", "--against",
+                                    "e4m3", "--from-b", "e4m3", "--unit", "hopper-wgmma", "--promote", "0", "--against",
                                     "exact")
         for i in range(2):
             row = [reference.convert("e4m3", x)[0] for x in values[64 * i:64 * i + 64]]
@@ -221,10 +224,22 @@ class Matmul(cli_support.CliTest):
                                     "--against", "exact")
         self.assertEqual((got, document["error"]["against"]), ([(6.25,)], "codes"))
 
+    def test_integers_are_values_without_from(self):
+        source = self.write("a.npy", [[3, 0, 16, 1]])
+        options = ["--trans-b", "--format-a", "e4m3", "--format-b", "e4m3", "--unit",
+                   "hopper-wgmma", "--promote", "0"]
+        got, document = self.result(source, source, *options, "--against", "exact")
+        self.assertEqual((got, document["error"]["against"]), ([(266.0,)], "values"))
+        done = cli_support.run("matmul", source, source, *options, "--out", self.out)
+        self.assertIn("note: the integers of A are values; --from-a says", done.err)
+        out = self.path("d.safetensors")
+        done = cli_support.run("matmul", source, source, *options, "--out", out)
+        self.assertEqual(cli_support.read_safetensors(out), {"d": ("F32", [1, 1], floats(266))})
+
     def test_text(self):
         source = self.write("a.npy", [[0x38] * 32])
-        arguments = ["matmul", source, source, "--trans-b", "--format-a", "e4m3", "--format-b",
-                     "e4m3", "--promote", "0", "--out", self.out]
+        arguments = ["matmul", source, source, "--trans-b", *self.formats("e4m3", "e4m3"),
+                     "--promote", "0", "--out", self.out]
         done = cli_support.run(*arguments, "--unit", "hopper-wgmma", "--against", "exact")
         self.assertEqual(done.code, 0)
         self.assertTrue(done.err.endswith("d.npy: [1, 1] over 32, e4m3 x e4m3 by hopper-wgmma, no "
@@ -237,7 +252,8 @@ class Matmul(cli_support.CliTest):
 
     def test_refusals(self):
         a = self.write("a.npy", [[0x38] * 128] * 2)
-        plain = {"--format-a": "e4m3", "--format-b": "e4m3", "--unit": "hopper-wgmma",
+        plain = {"--format-a": "e4m3", "--from-a": "e4m3", "--format-b": "e4m3",
+                 "--from-b": "e4m3", "--unit": "hopper-wgmma",
                  "--promote": "0", "--out": self.out}
 
         def fails(code, says, first=a, **changed):
@@ -250,7 +266,8 @@ class Matmul(cli_support.CliTest):
         fails(2, "--promote: 48 is no multiple", promote="48")
         fails(2, "--promote", promote="-1")
         fails(2, "--against: \"fp64\" is not exact", against="fp64")
-        fails(2, "U8", format_a="fp16", format_b="fp16")
+        fails(2, "--from-a: codes of fp16 have 16 bits, the elements are U8", from_a="fp16")
+        fails(2, "--out: \"d.bin\" must end in .npy or .safetensors", out="d.bin")
         fails(2, "K is 128, that of A 64", first=self.write("b.npy", [[0x38] * 64]))
         fails(3, "nowhere", first=self.path("nowhere.npy"))
         fails(4, "nope", backend="nope")
@@ -261,8 +278,9 @@ class Matmul(cli_support.CliTest):
         fails(2, "A: must have two dimensions, got [1, 2, 64]", first=cube)
         wide = write_npy(self.path("w.npy"), "<f4", (2, 256), floats(*[1.0] * 512))
         tiles = write_npy(self.path("t.npy"), "<f4", (2, 2), floats(1, 2, 3, 4))
-        self.fails(2, "matmul", wide, wide, "--trans-b", *[w for p in plain.items() for w in p],
-                   "--scale-a", tiles, says="scales of 128 along K need 128")
+        self.fails(2, "matmul", wide, wide, "--trans-b", "--format-a", "e4m3",
+                   "--format-b", "e4m3", "--unit", "hopper-wgmma", "--promote", "0", "--out",
+                   self.out, "--scale-a", tiles, says="scales of 128 along K need 128")
 
     def test_units(self):
         document = self.ok_json("units")

@@ -20,6 +20,7 @@ except ImportError as missing:
 
 SOURCES = {"F32": np.float32, "F16": np.float16, "BF16": ml_dtypes.bfloat16,
            "F8_E4M3": ml_dtypes.float8_e4m3fn}
+FORMAT_OF = {"F32": "fp32", "F16": "fp16", "BF16": "bf16", "F8_E4M3": "e4m3"}
 TARGETS = {"fp32": np.float32, "fp16": np.float16, "bf16": ml_dtypes.bfloat16,
            "e4m3": ml_dtypes.float8_e4m3fn, "e5m2": ml_dtypes.float8_e5m2,
            "e3m2": ml_dtypes.float6_e3m2fn, "e2m3": ml_dtypes.float6_e2m3fn,
@@ -35,6 +36,10 @@ def cast(name, exact):
     bits = exact.view(np.uint32).astype(np.uint64)
     bits = (bits + 0xFFF + (bits >> 13 & 1)) & ~np.uint64(0x1FFF)  # to nearest even at bit 13
     return bits.astype(np.uint32).view(np.float32).astype(np.float64)
+
+
+def largest_of(name):
+    return (2 - 2.0**-10) * 2.0**127 if name == "tf32" else float(ml_dtypes.finfo(TARGETS[name]).max)
 
 
 def smallest_normal(name):
@@ -60,10 +65,19 @@ def effect(name, exact):
     paired = np.isfinite(x) & np.isfinite(y)
     signal = tree_sum(np.where(paired, x * x, 0.0))
     noise = tree_sum(np.where(paired, (x - y) * (x - y), 0.0))
-    return {"underflow": int((some & (y == 0)).sum()),
-            "subnormal": int((some & (y != 0) & (np.abs(y) < smallest_normal(name))).sum()),
-            "overflow": int(overflow.sum()), "signal": signal, "noise": noise,
-            "sqnr_db": cli_support.sqnr_db(signal, noise)}
+    saturated = np.where(overflow, np.copysign(largest_of(name), x), y)
+    both = np.isfinite(x) & np.isfinite(saturated)
+    figures = {"underflow": int((some & (y == 0)).sum()),
+               "subnormal": int((some & (y != 0) & (np.abs(y) < smallest_normal(name))).sum()),
+               "overflow": int(overflow.sum()),
+               "to_inf": int((np.isfinite(x) & np.isinf(y)).sum()),
+               "to_nan": int((~np.isnan(x) & np.isnan(y)).sum()),
+               "to_max": int((~np.isfinite(x) & np.isfinite(y)).sum()),
+               "changed": int(((x != y) & ~(np.isnan(x) & np.isnan(y))).sum()),
+               "signal": signal, "noise": noise,
+               "saturated_signal": tree_sum(np.where(both, x * x, 0.0)),
+               "saturated_noise": tree_sum(np.where(both, (x - saturated) * (x - saturated), 0.0))}
+    return {**figures, **cli_support.ratios(figures, x.size)}
 
 
 def elements(dtype, shape, raw):
@@ -89,7 +103,7 @@ class AgainstNumPy(cli_support.CliTest):
             scale = max(k for k in range(-200, 200) if math.ldexp(amax, k) < 65520)
             self.assertTrue(np.isfinite(exact).all())
             self.assertEqual(tensor, {
-                "name": tensor["name"], "dtype": dtype, "shape": shape, "count": exact.size,
+                "name": tensor["name"], "dtype": dtype, "from": FORMAT_OF[dtype], "shape": shape, "count": exact.size,
                 "zeros": int((exact == 0).sum()), "nan": 0, "inf": 0, "amax": amax,
                 "min_nonzero": float(nonzero.min()), "fp16_loss_scale_log2": scale,
                 "exponents": {str(b): int(c) for b, c in zip(binades, counts)},

@@ -2,6 +2,7 @@
 import math
 import os
 import struct
+import subprocess
 import unittest
 
 import cli_support
@@ -113,6 +114,74 @@ class Quantize(cli_support.CliTest):
         document = self.ok_json("dequantize", target, back, "--to", "bf16")
         self.assertEqual((document["block"], document["dtype"]), ([1, 16], "<u2"))
         self.assertEqual(read_npy(back)[2], struct.pack("<3H", 0x4460, 0x3F80, 0xC000))
+
+    def test_dequantize_writes_what_the_extension_says(self):
+        target, back = self.path("out.safetensors"), self.path("back.safetensors")
+        self.quantize([896.0, 1.0, -2.0], (3,), "--scale", "pow2", "--block", "1x16")
+        for to, dtype, raw in [("fp32", "F32", floats(896.0, 1.0, -2.0)),
+                               ("fp16", "F16", struct.pack("<3e", 896.0, 1.0, -2.0)),
+                               ("bf16", "BF16", struct.pack("<3H", 0x4460, 0x3F80, 0xC000))]:
+            document = self.ok_json("dequantize", target, back, "--to", to)
+            self.assertEqual(document["dtype"], dtype)
+            self.assertEqual(read_safetensors(back), {"values": (dtype, [1, 3], raw)})
+        for name in ["back", "back.bin", "back.npz"]:
+            self.fails(2, "dequantize", target, self.path(name), says=".npy or .safetensors")
+        self.fails(2, "dequantize", target, back, "--block", "1x32",
+                   says=["1x32 contradicts the file, which says 1x16"])
+        self.ok_json("dequantize", target, back, "--block", "1x16")
+
+    def test_dequantize_each_kind_of_outputs(self):
+        values = [float(i % 13 - 6) for i in range(40 * 20)]
+        self.quantize(values, (40, 20), "--outputs", "row,col,transposed", "--block", "16x1",
+                      "--scale", "pow2")
+        target, back = self.path("out.safetensors"), self.path("back.npy")
+        turned = [values[r * 20 + c] for c in range(20) for r in range(40)]
+        for name, shape, expected in [("#codes", (40, 20), values), ("#codes_col", (40, 20), values),
+                                      ("#codes_t", (20, 40), turned)]:
+            self.ok_json("dequantize", target + name, back)
+            self.assertEqual(read_npy(back), ("<f4", shape, floats(*expected)), name)
+        self.fails(2, "dequantize", target + "#scales", back, says="codes, codes_col, codes_t")
+
+    def test_only_safetensors_holds_codes_and_scales(self):
+        source = write_npy(self.path("in.npy"), "<f4", (2,), floats(448.0, 1.0))
+        for name in ["q.npy", "q", "q.bin"]:
+            self.fails(2, "quantize", source, self.path(name), "--to", "e4m3", says=".safetensors")
+        done = subprocess.run([cli_support.FPINSPECT, "quantize", source, "-", "--to", "e4m3"],
+                              capture_output=True, env=cli_support.CLEAN, cwd=self.folder)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(b"standard output: codes [1, 2] e4m3", done.stderr)
+        self.assertEqual(os.listdir(self.folder), ["in.npy"])
+        with open(self.path("piped.safetensors"), "wb") as file:
+            file.write(done.stdout)
+        self.assertEqual(read_safetensors(self.path("piped.safetensors"))["codes"],
+                         ("F8_E4M3", [1, 2], b"\x7e\x38"))
+        self.fails(2, "quantize", source, "-", "--to", "e4m3", "--json", says="OUT -")
+
+    def test_integers_are_values_unless_from_says_codes(self):
+        source = write_npy(self.path("in.npy"), "|u1", (4,), bytes([0, 1, 16, 56]))
+        target = self.path("out.safetensors")
+        document = self.ok_json("quantize", source, target, "--to", "e4m3", "--scale", "pow2")
+        self.assertEqual((document["from"], document["statistics"]["amax"]), ("U8", 56))
+        bf16 = write_npy(self.path("b.npy"), "<u2", (2,), struct.pack("<2H", 0x43E0, 0x3F80))
+        document = self.ok_json("quantize", bf16, target, "--to", "e4m3", "--from", "BF16")
+        self.assertEqual((document["from"], document["statistics"]["amax"]), ("bf16", 448))
+        self.ok("diff", target, target, "--source", bf16, "--from", "bf16")
+        wide = write_npy(self.path("w.npy"), "<i4", (2,), bytes(8))
+        self.fails(3, "quantize", wide, target, "--to", "e4m3", says="convert --to fp32")
+
+    def test_exact_means_that_nothing_was_lost(self):
+        for values, options, sqnr, note in [
+                ([448.0, 1.0], [], None, "exact"),
+                ([1000.0, 1.0], ["--upper-bound", "448", "--overflow", "ieee"], None,
+                 "1 became Inf or NaN"),
+                ([INF, 1.0], ["--nonfinite", "skip_nonfinite", "--scale", "pow2"], None,
+                 "1 not finite"),
+                ([NAN, 1.0], ["--nonfinite", "propagate"], None, "1 not finite")]:
+            _, document = self.quantize(values, (2,), *options)
+            self.assertEqual((document["sqnr_db"], document["sqnr_note"]), (sqnr, note), values)
+        text = self.ok("quantize", self.path("in.npy"), self.path("q.safetensors"), "--to", "e4m3",
+                       "--nonfinite", "propagate").out
+        self.assertIn("SQNR - (1 not finite)", text)
 
     def test_dequantize_needs_a_block_that_fits(self):
         source = write_safetensors(self.path("plain.safetensors"),

@@ -174,7 +174,7 @@ class Recipes(cli_support.CliTest):
         source, target = f"{SAMPLE}#weight.fc1", self.path("out.safetensors")
         self.fails(2, "quantize", source, target, "--recipe", "TE", says=NAMES)
         self.fails(2, "quantize", source, target, "--recipe", "MSAMP", "--block", "1x16",
-                   says="--block: --recipe decides it")
+                   says="--recipe and --block contradict each other")
         self.fails(2, "quantize", source, target, "--recipe", "MSAMP", "--overflow", "ieee",
                    says="--overflow")
         self.fails(2, "quantize", source, target, "--recipe", "MSAMP", "--outputs", "row,both",

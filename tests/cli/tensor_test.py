@@ -22,11 +22,21 @@ ALL_FORMATS = ["fp32", "tf32", "fp16", "bf16", "e4m3", "e5m2", "e3m2", "e2m3", "
 def effect(name, values):
     """What `tensor` says of a format, by way of the reference."""
     to = reference.format_named(name)
-    figures = {"underflow": 0, "subnormal": 0, "overflow": 0}
-    signal, noise = [], []
+    figures = {"underflow": 0, "subnormal": 0, "overflow": 0, "to_inf": 0, "to_nan": 0, "to_max": 0,
+               "changed": 0}
+    signal, noise, saturated_signal, saturated_noise = [], [], [], []
     for x in values:
         code, overflowed = reference.convert(name, x)
         y = to.value(code)
+        figures["to_inf"] += math.isfinite(x) and math.isinf(y)
+        figures["to_nan"] += not math.isnan(x) and math.isnan(y)
+        figures["to_max"] += not math.isfinite(x) and math.isfinite(y)
+        figures["changed"] += x != y and not (math.isnan(x) and math.isnan(y))
+        most = math.copysign(float(to.values[to.max_code]), x)
+        saturated = most if overflowed and math.isfinite(x) else y
+        both = math.isfinite(x) and math.isfinite(saturated)
+        saturated_signal.append(x * x if both else 0.0)
+        saturated_noise.append((x - saturated) * (x - saturated) if both else 0.0)
         figures["overflow"] += overflowed
         if math.isfinite(x) and x != 0:
             figures["underflow"] += y == 0
@@ -35,8 +45,9 @@ def effect(name, values):
         signal.append(x * x if paired else 0.0)
         noise.append((x - y) * (x - y) if paired else 0.0)
     figures["signal"], figures["noise"] = tree_sum(signal), tree_sum(noise)
-    figures["sqnr_db"] = sqnr_db(figures["signal"], figures["noise"])
-    return figures
+    figures["saturated_signal"] = tree_sum(saturated_signal)
+    figures["saturated_noise"] = tree_sum(saturated_noise)
+    return {**figures, **cli_support.ratios(figures, len(values))}
 
 
 def loss_scale(amax):
@@ -101,8 +112,11 @@ class Tensor(cli_support.CliTest):
         signal = tree_sum([x * x for x in values])
         noise = tree_sum([(x - y) * (x - y) for x, y in zip(values, rounded)])
         self.assertEqual(tensor["formats"], {"fp32": {
-            "underflow": 0, "subnormal": 0, "overflow": 0, "sqnr_db": sqnr_db(signal, noise),
-            "signal": signal, "noise": noise}})
+            "underflow": 0, "subnormal": 0, "overflow": 0, "to_inf": 0, "to_nan": 0, "to_max": 0,
+            "changed": sum(x != y for x, y in zip(values, rounded)),
+            "sqnr_db": sqnr_db(signal, noise), "sqnr_note": None, "signal": signal, "noise": noise,
+            "saturated_sqnr_db": sqnr_db(signal, noise), "saturated_signal": signal,
+            "saturated_noise": noise}})
         self.assertEqual(tensor["name"], "")
 
     def test_exact_and_missing_figures(self):
@@ -112,7 +126,8 @@ class Tensor(cli_support.CliTest):
             ("one", "F64", (), struct.pack("<d", 5e-324))])
         exact, none, zeros, nan, one = self.tensors(path)
         self.check(exact, [1.0, -2.0])
-        self.assertEqual([f["sqnr_db"] for f in exact["formats"].values()], [None] * 11)
+        self.assertEqual([(f["sqnr_db"], f["sqnr_note"]) for f in exact["formats"].values()],
+                         [(None, "exact")] * 11)
         for tensor, values in [(none, []), (zeros, [0.0, -0.0]), (nan, [math.nan]),
                                (one, [5e-324])]:
             self.check(tensor, values)
@@ -152,18 +167,107 @@ class Tensor(cli_support.CliTest):
 
     def test_elements_that_are_not_floating_point(self):
         path = write_safetensors(self.path("m.safetensors"), [
-            ("i", "I64", (1,), bytes(8)), ("b", "BOOL", (2,), bytes(2)),
+            ("i", "I64", (2,), struct.pack("<2q", 1, -2**53 - 1)), ("b", "BOOL", (2,), bytes(2)),
             ("f", "F32", (1,), floats(1))])
         expected = {"zeros": None, "nan": None, "inf": None, "amax": None, "min_nonzero": None,
                     "formats": {}, "fp16_loss_scale_log2": None}
         integer, boolean, floating = self.tensors(path)
-        for tensor, dtype, count in [(integer, "I64", 1), (boolean, "BOOL", 2)]:
+        for tensor, dtype, count, note in [(integer, "I64", 2, "number 1 has more than 53"),
+                                           (boolean, "BOOL", 2, "neither floating point")]:
             self.assertEqual((tensor["dtype"], tensor["count"]), (dtype, count))
             self.assertEqual({key: tensor[key] for key in expected}, expected)
-            self.assertIn("not floating point", tensor["note"])
+            self.assertIsNone(tensor["from"])
+            self.assertIn(note, tensor["note"])
         self.check(floating, [1.0])
         self.assertEqual(self.tensors(path, "--tensor", "i"), [integer])
-        self.assertIn("not floating point", self.ok("tensor", path, "--tensor", "i").out)
+        self.assertIn("number 1 has more than 53", self.ok("tensor", path, "--tensor", "i").out)
+
+    def test_integers_are_values_unless_from_says_codes(self):
+        pixels = bytes(range(17))
+        path = write_npy(self.path("x.npy"), "|u1", (17,), pixels)
+        (tensor,) = self.tensors(path)
+        self.check(tensor, list(map(float, pixels)))
+        self.assertEqual((tensor["dtype"], tensor["from"], tensor["amax_code"]), ("U8", "U8", None))
+        self.assertIn("U8 values [17]", self.ok("tensor", path).out)
+        (tensor,) = self.tensors(path, "--from", "float8_e4m3fn")
+        e4m3 = reference.format_named("e4m3")
+        self.check(tensor, [e4m3.value(code) for code in pixels])
+        self.assertEqual((tensor["dtype"], tensor["from"], tensor["amax_code"]),
+                         ("U8", "e4m3", "0x10"))
+        self.assertIn("U8 codes of e4m3 [17]", self.ok("tensor", path, "--from", "e4m3").out)
+        signed = write_npy(self.path("i.npy"), "<i4", (3,), struct.pack("<3i", -2**31, 0, 7))
+        (tensor,) = self.tensors(signed)
+        self.check(tensor, [-2.0**31, 0.0, 7.0])
+        self.fails(2, "tensor", path, "--from", "bf16", says="codes of bf16 have 16 bits")
+        floating = write_npy(self.path("f.npy"), "<f4", (1,), floats(1))
+        self.fails(2, "tensor", floating, "--from", "e4m3", says="leave --from out")
+        self.tensors(floating, "--from", "fp32")  # what it is
+        model = write_safetensors(self.path("m.safetensors"), [
+            ("f", "F32", (1,), floats(1)), ("u", "U8", (1,), b"\x38"), ("b", "BOOL", (1,), b"1")])
+        self.assertEqual([t["from"] for t in self.tensors(model, "--from", "e4m3")],
+                         ["fp32", "e4m3", None])  # of several tensors it speaks of the integers
+        self.fails(2, "tensor", model, "--from", "fp16", says='the elements of "u" are U8')
+        self.fails(2, "tensor", cli_support.SAMPLE, "--from", "e4m3", says="none of the tensors")
+
+    def test_reads_what_convert_wrote(self):
+        values = [1.5, -3.0, 0.25, 448.0]
+        source = write_npy(self.path("x.npy"), "<f4", (2, 2), floats(*values))
+        for name in ["fp32", "tf32", "fp16", "bf16", "e4m3", "e5m2", "e3m2", "e2m3", "e2m1",
+                     "e4m3fnuz", "e5m2fnuz"]:
+            for target, more in [("o.npy", ["--from", name]), ("o.safetensors", [])]:
+                self.ok_json("convert", source, self.path(target), "--to", name)
+                if target == "o.npy" and name in ("fp32", "tf32", "fp16"):
+                    more = []  # NumPy has these
+                (tensor,) = self.tensors(self.path(target), *more)
+                self.assertEqual(tensor["from"], "fp32" if name == "tf32" else name)
+                self.assertEqual(tensor["formats"][name]["sqnr_note"], "exact", (target, name))
+
+    def test_file_and_tensor_in_one_argument(self):
+        path = write_safetensors(self.path("m.safetensors"), [
+            ("a", "F32", (1,), floats(1)), ("b#2", "F32", (1,), floats(2)),
+            ("", "F32", (1,), floats(3))])
+        by_name = lambda *arguments: [t["amax"] for t in self.tensors(*arguments)]
+        self.assertEqual(by_name(path + "#a"), [1])
+        self.assertEqual(by_name(path, "--tensor", "b#2"), [2])
+        self.assertEqual(by_name(path + "#"), [3])
+        self.assertEqual([t["name"] for t in self.ok_json(
+            "tensor", path + "#a", "--recipes")["tensors"]], ["a"])
+        self.fails(3, "tensor", path + "#c", says=['"c"', "it has 3"])
+        self.fails(2, "tensor", path + "#a", "--tensor", "a", says="--tensor")
+
+    def test_destroyed_values_have_no_ratio(self):
+        for values, form, name, lost, note in [
+                ([1, 70000], "f", "fp16", "Inf", "1 became Inf"),
+                ([1, 1e-200], "d", "fp16", "0", "1 became 0"),
+                ([1, 500], "f", "e4m3", "NaN", "1 became NaN"),
+                ([1, 1e-9, -1e9, math.inf], "f", "e4m3", "0, NaN", "1 became 0, 2 became NaN"),
+                ([1, math.inf, math.nan], "f", "e2m1", "max", "2 became finite")]:
+            path = write_npy(self.path("x.npy"), f"<f{8 if form == 'd' else 4}", (len(values),),
+                             struct.pack(f"<{len(values)}{form}", *values))
+            values = struct.unpack(f"<{len(values)}{form}",
+                                   struct.pack(f"<{len(values)}{form}", *values))
+            (tensor,) = self.tensors(path, "--to", name)
+            self.assertEqual(tensor["formats"][name], effect(name, values))
+            self.assertEqual((tensor["formats"][name]["sqnr_db"],
+                              tensor["formats"][name]["sqnr_note"]), (None, note))
+            text = self.ok("tensor", path, "--to", name).out
+            row = next(line for line in text.splitlines() if line.startswith(f"  {name} "))
+            saturated = tensor["formats"][name]["saturated_sqnr_db"]
+            shown = "–" if saturated is None else f"{saturated:.1f} dB"
+            self.assertTrue(row.endswith(f"         –  {shown:>10}  {lost}"), row)
+            ascii_row = self.ok("tensor", path, "--to", name, "--ascii").out
+            self.assertTrue(ascii_row.isascii())
+
+    def test_exact_means_that_no_element_changed(self):
+        for values, exact in [([1, 2, math.nan, math.inf, -math.inf, 0.0, -0.0], True),
+                              ([0.0, -0.0], True), ([1, 1 + 2.0**-20], False)]:
+            path = write_npy(self.path("x.npy"), "<f4", (len(values),), floats(*values))
+            (tensor,) = self.tensors(path, "--to", "fp16")
+            self.assertEqual(tensor["formats"]["fp16"]["sqnr_note"] == "exact", exact, values)
+            self.assertEqual(tensor["formats"]["fp16"]["changed"] == 0, exact)
+        path = write_npy(self.path("x.npy"), "<f4", (0,), b"")
+        (tensor,) = self.tensors(path, "--to", "fp16")
+        self.assertEqual(tensor["formats"]["fp16"]["sqnr_note"], "there are no elements")
 
     def test_choice_of_tensors_and_formats(self):
         path = write_safetensors(self.path("m.safetensors"), [
@@ -262,7 +366,8 @@ class Terminal(cli_support.CliTest):
         write_npy(self.path("x.npy"), "<f4", (5,), floats(1.0, 2.0**-10, 1e9, 0.0, math.nan))
         row = next(line for line in self.ok("tensor", self.path("x.npy")).out.splitlines()
                    if line.startswith("  e4m3 "))
-        self.assertEqual(row.split(), ["e4m3", "33.33", "%", "0", "%", "33.33", "%", "60.2", "dB"])
+        self.assertEqual(row.split(), ["e4m3", "33.33", "%", "0", "%", "33.33", "%", "–", "0.0", "dB",
+                                       "0,", "NaN"])
 
 
 if __name__ == "__main__":

@@ -48,7 +48,20 @@ std::optional<std::uint64_t> read_integer(std::string_view digits, int base) {
 }  // namespace
 
 samebits::format_id format_argument(std::string_view option, std::string_view text) {
-  return named<samebits::format_id>(option, text, samebits::format_count);
+  std::vector<samebits::format_id> all;
+  for (int i = 0; i < samebits::format_count; ++i) all.push_back(samebits::format_at(i));
+  return format_argument(option, text, all);
+}
+
+samebits::format_id format_argument(std::string_view option, std::string_view text,
+                                    std::span<const samebits::format_id> among) {
+  const auto found = samebits::find_format(text);
+  std::string names;
+  for (const samebits::format_id format : among) {
+    if (found == format) return format;
+    names += (names.empty() ? "" : ", ") + std::string(samebits::name(format));
+  }
+  refuse(option, text, "is not one of " + names);
 }
 
 std::vector<samebits::format_id> format_list_argument(std::string_view option,
@@ -111,9 +124,9 @@ samebits::executor backend_argument(std::string_view name) {
     return name.empty() ? samebits::default_executor(hardware_threads)
                         : samebits::find_executor(name, hardware_threads);
   } catch (const samebits::invalid_argument& error) {
-    throw backend_error(samebits::tensor_file::escape(error.what(), 1000));
+    throw backend_error(samebits::tensor_file::escape_message(error.what()));
   } catch (const samebits::unsupported& error) {
-    throw backend_error(samebits::tensor_file::escape(error.what(), 1000));
+    throw backend_error(samebits::tensor_file::escape_message(error.what()));
   }
 }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +20,9 @@ namespace fpinspect {
 // All of these throw usage_error, naming `option` and what it takes.
 
 samebits::format_id format_argument(std::string_view option, std::string_view text);
+/// One of those given.
+samebits::format_id format_argument(std::string_view option, std::string_view text,
+                                    std::span<const samebits::format_id> among);
 
 /// In the given order, without repetitions.
 std::vector<samebits::format_id> format_list_argument(std::string_view option,

@@ -1,10 +1,11 @@
-// `fpinspect arith`: one operation on numbers, or element by element on .npy files, with its flags.
+// `fpinspect arith`: one operation on numbers, or element by element on files, with its flags.
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
-#include <cstring>
 #include <optional>
 #include <span>
 #include <string>
@@ -17,13 +18,13 @@
 #include "fpinspect/error.hpp"
 #include "fpinspect/json_writer.hpp"
 #include "fpinspect/source.hpp"
+#include "fpinspect/tensor_output.hpp"
 #include "fpinspect/terminal.hpp"
 #include "fpinspect/text.hpp"
 #include "samebits/arithmetic.hpp"
 #include "samebits/scalar.hpp"
 #include "samebits/text.hpp"
 #include "tensor_file/escape.hpp"
-#include "tensor_file/npy.hpp"
 
 namespace fpinspect {
 namespace {
@@ -84,20 +85,17 @@ format_id arithmetic_format_argument(std::string_view option, std::string_view t
   throw usage_error(cat(option, ": there is no arithmetic in ", name(format), ", only in ", names));
 }
 
-bool names_a_file(std::string_view text) {
-  return text.ends_with(".npy") || text.find(".safetensors") != std::string_view::npos;
-}
-
-arith_operand operand_argument(std::string_view which, const std::string& text, format_id format) {
+arith_operand operand_argument(std::string_view which, const std::string& text,
+                               const std::string& from, format_id format) {
   arith_operand operand{text, 0, false, std::nullopt, 0};
-  if (names_a_file(text)) {
-    operand.file = open_operand(which, text, format);
+  const samebits::parse_result parsed = samebits::parse(format, text);
+  if (!parsed.ok && names_a_file(text)) {
+    operand.file = open_source(which, text, "--from", from, from_scope::integers);
     return operand;
   }
-  const samebits::parse_result parsed = samebits::parse(format, text);
   if (!parsed.ok) {
     throw usage_error(cat(which, ": ", samebits::tensor_file::quote(text),
-                          " is neither a number nor a .npy file, from byte ", parsed.error_offset,
+                          " is neither a number nor a file, from byte ", parsed.error_offset,
                           " on"));
   }
   operand.code = parsed.code;
@@ -120,7 +118,8 @@ arith_plan plan_of(const arith_arguments& arguments) {
   }
   std::string_view first;
   for (std::size_t i = 0; i < wanted; ++i) {
-    plan.operands.push_back(operand_argument(operand_names[i], arguments.operands[i], plan.from));
+    plan.operands.push_back(
+        operand_argument(operand_names[i], arguments.operands[i], arguments.from, plan.from));
     const auto& file = plan.operands.back().file;
     if (!file) continue;
     if (first.empty()) {
@@ -133,7 +132,14 @@ arith_plan plan_of(const arith_arguments& arguments) {
     }
   }
   if (!first.empty() && arguments.out.empty()) {
-    throw usage_error("--out: needed for the results of files");
+    throw usage_error(
+        "--out: needed for the results of files; name a file, or - for standard output");
+  }
+  const auto& all = plan.operands;
+  if (!arguments.from.empty() && std::none_of(all.begin(), all.end(), [](const arith_operand& o) {
+        return o.file && holds_integers(o.file->info);
+      })) {
+    throw usage_error("--from: no operand is a file of integers; leave it out");
   }
   return plan;
 }
@@ -169,13 +175,13 @@ void read_operand(arith_operand& operand, format_id format, std::uint64_t first,
                   std::span<std::uint64_t> codes) {
   if (!operand.file) return std::fill(codes.begin(), codes.end(), operand.code);
   const source_tensor& source = *operand.file;
-  const auto bytes = static_cast<std::size_t>(samebits::storage_bytes(source.format));
+  const auto bytes = static_cast<std::size_t>(samebits::storage_bytes(source.format()));
   std::vector<std::byte> read(codes.size() * bytes);
-  source.file.read_codes(source.info, first, codes.size(), read.data());
+  source.read(first, codes.size(), read.data());
   for (std::size_t i = 0; i < codes.size(); ++i) {
     codes[i] = load_code(read.data() + i * bytes, bytes);
-    if (source.format == format) continue;
-    const samebits::converted rounded = samebits::convert_code(source.format, format, codes[i]);
+    if (source.format() == format) continue;
+    const samebits::converted rounded = samebits::convert_code(source.format(), format, codes[i]);
     codes[i] = rounded.code;
     if (rounded.inexact) ++operand.rounded;
   }
@@ -212,15 +218,26 @@ arith_elements all_elements(arith_plan& plan) {
   return result;
 }
 
-void write_files(const arith_arguments& arguments, const arith_plan& plan,
-                 const arith_elements& elements) {
-  const int bytes = samebits::storage_bytes(plan.to);
-  const dtype type = bytes == 1 ? dtype::u8 : bytes == 2 ? dtype::u16 : dtype::u32;
-  if (!arguments.out.empty()) {
-    samebits::tensor_file::write_npy(arguments.out, type, plan.shape, elements.codes);
+/// Where results and flags go, if anywhere.
+struct arith_targets {
+  explicit arith_targets(const arith_arguments& arguments) {
+    if (!arguments.out.empty()) out.emplace("--out", arguments.out);
+    if (!arguments.flags.empty()) flags.emplace("--flags", arguments.flags);
   }
-  if (!arguments.flags.empty()) {
-    samebits::tensor_file::write_npy(arguments.flags, dtype::u8, plan.shape, elements.flag_bytes);
+
+  [[nodiscard]] bool take_standard_output() const {
+    return (out && out->is_standard_output()) || (flags && flags->is_standard_output());
+  }
+
+  std::optional<tensor_target> out;
+  std::optional<tensor_target> flags;
+};
+
+void write_files(const arith_targets& targets, const arith_plan& plan,
+                 const arith_elements& elements, output& out) {
+  if (targets.out) targets.out->write("result", plan.to, plan.shape, elements.codes, out);
+  if (targets.flags) {
+    targets.flags->write("flags", dtype::u8, plan.shape, elements.flag_bytes, out);
   }
 }
 
@@ -333,21 +350,20 @@ void write_table(const arith_plan& plan, const samebits::arithmetic_result& resu
                       : term.painted(only_inexact ? paint::caution : paint::bad, raised));
 }
 
-std::string notes(const arith_arguments& arguments, const arith_plan& plan,
+std::string notes(const tensor_target& target, const arith_plan& plan,
                   const arith_elements& elements) {
   std::string text;
   for (std::size_t i = 0; i < plan.operands.size(); ++i) {
     const arith_operand& operand = plan.operands[i];
-    if (!operand.file || operand.file->format == plan.from) continue;
+    if (!operand.file || operand.file->format() == plan.from) continue;
     text += cat(operand_names[i], ": ", operand.rounded, " of ", plan.count, " elements of ",
-                samebits::name(operand.file->format), " were inexact in ",
+                type_text(operand.file->info, operand.file->how), " were inexact in ",
                 samebits::name(plan.from), "\n");
   }
-  text += cat(samebits::tensor_file::escape_path(arguments.out), ": ", plan.count, " elements [",
-              comma_separated(plan.shape), "], ", samebits::name(plan.op), " of ",
-              samebits::name(plan.from), " -> ", samebits::name(plan.to), " (",
-              samebits::name(plan.rule.round), ", ", samebits::name(plan.rule.on_overflow), ", ",
-              samebits::name(plan.rule.on_nan), ");");
+  text += cat(target.shown(), ": ", plan.count, " elements [", comma_separated(plan.shape), "], ",
+              samebits::name(plan.op), " of ", samebits::name(plan.from), " -> ",
+              samebits::name(plan.to), " (", samebits::name(plan.rule.round), ", ",
+              samebits::name(plan.rule.on_overflow), ", ", samebits::name(plan.rule.on_nan), ");");
   for (std::size_t f = 0; f < named_flags.size(); ++f) {
     text += cat(f == 0 ? " " : ", ", elements.raised[f], " ", named_flags[f].name);
   }
@@ -358,21 +374,24 @@ std::string notes(const arith_arguments& arguments, const arith_plan& plan,
 
 void run_arith(const arith_arguments& arguments, output& out) {
   const terminal term(arguments.view);
+  const arith_targets targets(arguments);
   arith_plan plan = plan_of(arguments);
   const bool files =
       std::any_of(plan.operands.begin(), plan.operands.end(),
                   [](const arith_operand& operand) { return operand.file.has_value(); });
   const arith_elements elements = all_elements(plan);
-  write_files(arguments, plan, elements);
+  write_files(targets, plan, elements, out);
   if (files) {
     if (arguments.view.json) return write_json(arguments, plan, elements, out);
-    static_cast<void>(std::fputs(notes(arguments, plan, elements).c_str(), stderr));
+    static_cast<void>(std::fputs(notes(*targets.out, plan, elements).c_str(), stderr));
     return;
   }
   const samebits::arithmetic_result result{load_code(elements.codes.data(), elements.codes.size()),
                                            static_cast<flags>(elements.flag_bytes.front())};
   if (arguments.view.json) return write_json(plan, result, out);
-  write_table(plan, result, term, out);
+  output report(targets.take_standard_output() ? STDERR_FILENO : STDOUT_FILENO);
+  write_table(plan, result, term, report);
+  report.flush();
 }
 
 }  // namespace fpinspect

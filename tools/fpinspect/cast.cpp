@@ -81,8 +81,10 @@ std::vector<cast_result> cast_value(const cast_plan& plan, std::size_t index) {
     } else {
       const samebits::parse_result parsed = samebits::parse(to, text, rule, random);
       if (!parsed.ok) {
+        const bool is_name = samebits::find_format(text).has_value();
         throw usage_error(cat("VALUE: ", samebits::tensor_file::quote(text),
-                              " is not a number, from byte ", parsed.error_offset, " on"));
+                              " is not a number, from byte ", parsed.error_offset, " on",
+                              is_name ? "; formats stand behind --to" : ""));
       }
       source = class_of_text(text);
       result = {parsed.code, parsed.inexact, parsed.overflow};

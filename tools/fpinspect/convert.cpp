@@ -1,5 +1,4 @@
-// `fpinspect convert`: a tensor rounded into a format, as codes or as binary32 values in a .npy
-// file.
+// `fpinspect convert`: a tensor rounded into a format, as codes or as binary32 values.
 
 #include <algorithm>
 #include <cstddef>
@@ -14,19 +13,16 @@
 #include "fpinspect/error.hpp"
 #include "fpinspect/json_writer.hpp"
 #include "fpinspect/source.hpp"
+#include "fpinspect/tensor_output.hpp"
 #include "fpinspect/text.hpp"
 #include "samebits/convert.hpp"
 #include "samebits/format.hpp"
 #include "samebits/view.hpp"
-#include "tensor_file/error.hpp"
-#include "tensor_file/escape.hpp"
-#include "tensor_file/npy.hpp"
 
 namespace fpinspect {
 namespace {
 
 using samebits::format_id;
-using samebits::tensor_file::dtype;
 
 /// What is asked for, understood.
 struct conversion {
@@ -45,20 +41,8 @@ conversion conversion_of(const convert_arguments& arguments) {
           arguments.decode};
 }
 
-dtype element_type(const conversion& plan) {
-  if (plan.decode) return dtype::f32;
-  switch (samebits::storage_bytes(plan.to)) {
-    case 1: return dtype::u8;
-    case 2: return dtype::u16;
-    default: return dtype::u32;
-  }
-}
-
-/// As it stands in the header of OUT: a byte has no order.
-std::string descr(dtype type) {
-  const samebits::tensor_file::dtype_spec spec = samebits::tensor_file::spec_of(type);
-  return (spec.component_bytes == 1 ? "|" : "<") + std::string(spec.npy);
-}
+/// The format of the elements of OUT.
+format_id written_format(const conversion& plan) { return plan.decode ? format_id::fp32 : plan.to; }
 
 /// The elements of OUT, made chunk by chunk so that nothing but the result is held as a whole.
 ///
@@ -66,27 +50,27 @@ std::string descr(dtype type) {
 /// the contract's offset + row * pitch + column where the last axis is the column.
 std::vector<std::byte> converted_bytes(const source_tensor& source, const conversion& plan) {
   constexpr std::uint64_t chunk = 1 << 20;  // elements; at most 8 MiB of input
-  const auto in_bytes = static_cast<std::size_t>(samebits::storage_bytes(source.format));
+  const auto in_bytes = static_cast<std::size_t>(samebits::storage_bytes(source.format()));
   const auto code_bytes = static_cast<std::size_t>(samebits::storage_bytes(plan.to));
   const std::size_t out_bytes = plan.decode ? sizeof(float) : code_bytes;
   const std::uint64_t count = source.info.count;
   const auto room = static_cast<std::size_t>(std::min(count, chunk));
 
   std::vector<std::byte> result(count * out_bytes);
-  const auto direct = source.file.view_codes(source.info);
+  const auto direct = source.view();
   std::vector<std::byte> read(direct ? 0 : room * in_bytes);
   std::vector<std::byte> codes(plan.decode ? room * code_bytes : 0);
   samebits::convert_options rule = plan.rule;
   for (std::uint64_t first = 0; first < count; first += chunk) {
     const std::uint64_t size = std::min(chunk, count - first);
     const auto cols = static_cast<std::int64_t>(size);
-    if (!direct) source.file.read_codes(source.info, first, size, read.data());
+    if (!direct) source.read(first, size, read.data());
     const std::byte* in = direct ? direct->data() + first * in_bytes : read.data();
     std::byte* out = result.data() + first * out_bytes;
     const samebits::matrix_view rounded =
         samebits::view_of_codes(plan.to, plan.decode ? codes.data() : out, 1, cols);
     rule.random.offset = plan.rule.random.offset + first;
-    samebits::convert(samebits::view_of_codes(source.format, in, 1, cols), rounded, rule,
+    samebits::convert(samebits::view_of_codes(source.format(), in, 1, cols), rounded, rule,
                       plan.where);
     if (plan.decode) {
       samebits::convert(rounded, samebits::view_of_codes(format_id::fp32, out, 1, cols),
@@ -97,13 +81,13 @@ std::vector<std::byte> converted_bytes(const source_tensor& source, const conver
 }
 
 void write_json(const convert_arguments& arguments, const source_tensor& source,
-                const conversion& plan, output& out) {
+                const conversion& plan, const tensor_target& target, output& out) {
   json_writer json;
   json.begin_object();
   json.member("schema", 1);
   json.member("input", arguments.input);
   json.member("output", arguments.output);
-  json.member("from", samebits::name(source.format));
+  json.member("from", type_text(source.info, source.how));
   json.member("to", samebits::name(plan.to));
   json.member("round", samebits::name(plan.rule.round));
   json.member("overflow", samebits::name(plan.rule.on_overflow));
@@ -115,7 +99,7 @@ void write_json(const convert_arguments& arguments, const source_tensor& source,
     json.member("random_bits", plan.rule.random.bits);
   }
   json.member("decoded", plan.decode);
-  json.member("dtype", descr(element_type(plan)));
+  json.member("dtype", target.type_text(target.element_type(written_format(plan))));
   json.member("count", source.info.count);
   json.member("shape", std::span<const std::uint64_t>(source.info.shape));
   json.member("backend", plan.where.backend);
@@ -123,28 +107,29 @@ void write_json(const convert_arguments& arguments, const source_tensor& source,
   out.write(json.document());
 }
 
-std::string summary(const convert_arguments& arguments, const source_tensor& source,
+std::string summary(const tensor_target& target, const source_tensor& source,
                     const conversion& plan) {
-  return cat(samebits::tensor_file::escape_path(arguments.output), ": ", source.info.count,
-             " elements [", comma_separated(source.info.shape), "], ",
-             samebits::name(source.format), " -> ", samebits::name(plan.to), " (",
-             samebits::name(plan.rule.round), ", ", samebits::name(plan.rule.on_overflow), ", ",
-             samebits::name(plan.rule.on_nan), ")", plan.decode ? ", decoded to fp32" : "",
-             ", backend ", plan.where.backend, "\n");
+  return cat(target.shown(), ": ", source.info.count, " elements [",
+             comma_separated(source.info.shape), "], ", type_text(source.info, source.how), " -> ",
+             samebits::name(plan.to), " (", samebits::name(plan.rule.round), ", ",
+             samebits::name(plan.rule.on_overflow), ", ", samebits::name(plan.rule.on_nan), ")",
+             plan.decode ? ", decoded to fp32" : "", ", backend ", plan.where.backend, "\n");
 }
 
 }  // namespace
 
 void run_convert(const convert_arguments& arguments, output& out) {
   const conversion plan = conversion_of(arguments);
-  const source_tensor source = open_source(arguments.input, arguments.from);
+  const tensor_target target("OUT", arguments.output);
+  const source_tensor source = open_source("IN", arguments.input, "--from", arguments.from);
+  target.require_packable(written_format(plan), source.info.count);
   const std::vector<std::byte> elements = converted_bytes(source, plan);
-  samebits::tensor_file::write_npy(arguments.output, element_type(plan), source.info.shape,
-                                   elements);
+  const std::string name = source.info.name.empty() ? "tensor" : source.info.name;
+  target.write(name, written_format(plan), source.info.shape, elements, out);
   if (arguments.view.json) {
-    write_json(arguments, source, plan, out);
+    write_json(arguments, source, plan, target, out);
   } else {
-    static_cast<void>(std::fputs(summary(arguments, source, plan).c_str(), stderr));
+    static_cast<void>(std::fputs(summary(target, source, plan).c_str(), stderr));
   }
 }
 

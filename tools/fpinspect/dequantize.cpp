@@ -1,8 +1,9 @@
-// `fpinspect dequantize`: codes and scales of a .safetensors file as values in a .npy file.
+// `fpinspect dequantize`: codes and scales of a .safetensors file as values.
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -12,6 +13,8 @@
 #include "fpinspect/error.hpp"
 #include "fpinspect/json_writer.hpp"
 #include "fpinspect/quantize_arguments.hpp"
+#include "fpinspect/source.hpp"
+#include "fpinspect/tensor_output.hpp"
 #include "fpinspect/text.hpp"
 #include "samebits/error.hpp"
 #include "samebits/format.hpp"
@@ -19,14 +22,12 @@
 #include "samebits/view.hpp"
 #include "tensor_file/error.hpp"
 #include "tensor_file/escape.hpp"
-#include "tensor_file/npy.hpp"
 #include "tensor_file/tensor.hpp"
 
 namespace fpinspect {
 namespace {
 
 using samebits::format_id;
-using samebits::tensor_file::dtype;
 using samebits::tensor_file::tensor_info;
 using reader = samebits::tensor_file::tensor_file;
 
@@ -62,24 +63,37 @@ loaded_matrix load(const reader& file, const std::string& input, std::string_vie
   return m;
 }
 
-/// --block, else what the file says of itself.
+/// What the file says of itself, else --block.
 samebits::tile_shape tile_of(const dequantize_arguments& arguments, const reader& file) {
-  if (!arguments.block.empty()) return tile_argument("--block", arguments.block);
+  std::optional<samebits::tile_shape> asked;
+  if (!arguments.block.empty()) asked = tile_argument("--block", arguments.block);
   for (const auto& [key, text] : file.metadata()) {
-    if (key == "samebits.block") return tile_argument("samebits.block", text);
+    if (key != "samebits.block") continue;
+    const samebits::tile_shape own = tile_argument("samebits.block", text);
+    if (asked && *asked != own) {
+      throw usage_error(cat("--block: ", block_text(*asked), " contradicts the file, which says ",
+                            block_text(own), "; leave --block out"));
+    }
+    return own;
   }
+  if (asked) return *asked;
   throw usage_error("--block: needed, since " +
                     samebits::tensor_file::escape_path(arguments.input) +
                     " has no samebits.block among its metadata");
 }
 
-/// What a .npy file calls the elements; bf16, which it has no name for, as codes.
-dtype element_type(format_id to) {
-  return to == format_id::fp32 ? dtype::f32 : to == format_id::fp16 ? dtype::f16 : dtype::u16;
+/// One kind of outputs of `quantize`: what stands behind "codes" and "scales" in their names.
+std::string suffix_of(const tensor_location& where) {
+  if (!where.tensor) return "";
+  constexpr std::string_view codes = "codes";
+  if (where.tensor->starts_with(codes)) return where.tensor->substr(codes.size());
+  throw usage_error(cat("IN: ", samebits::tensor_file::quote(*where.tensor),
+                        " is not one of codes, codes_col, codes_t"));
 }
 
 void write_json(const dequantize_arguments& arguments, const samebits::const_matrix_view& codes,
-                const samebits::tile_shape& tile, format_id to, output& out) {
+                const samebits::tile_shape& tile, format_id to, const tensor_target& target,
+                output& out) {
   const auto pair = [](std::int64_t a, std::int64_t b) {
     return std::array{static_cast<std::uint64_t>(a), static_cast<std::uint64_t>(b)};
   };
@@ -91,7 +105,7 @@ void write_json(const dequantize_arguments& arguments, const samebits::const_mat
   json.member("from", samebits::name(codes.format));
   json.member("to", samebits::name(to));
   json.member("block", std::span<const std::uint64_t>(pair(tile.rows, tile.cols)));
-  json.member("dtype", "<" + std::string(samebits::tensor_file::spec_of(element_type(to)).npy));
+  json.member("dtype", target.type_text(target.element_type(to)));
   json.member("shape", std::span<const std::uint64_t>(pair(codes.rows, codes.cols)));
   json.end_object();
   out.write(json.document());
@@ -103,30 +117,35 @@ void run_dequantize(const dequantize_arguments& arguments, output& out) {
   constexpr std::array code_formats = {format_id::e4m3, format_id::e5m2};
   constexpr std::array scale_formats = {format_id::fp32, format_id::e8m0};
   const format_id to = wide_format_argument("--to", arguments.to);
-  const samebits::executor where = quantizing_backend_argument(arguments.backend);
-  const reader file = reader::open(arguments.input);
-  const samebits::tile_shape tile = tile_of(arguments, file);
-  const loaded_matrix codes = load(file, arguments.input, "codes", code_formats);
-  const loaded_matrix scales = load(file, arguments.input, "scales", scale_formats);
+  const tensor_target target("OUT", arguments.output);
+  const samebits::executor executor = quantizing_backend_argument(arguments.backend);
+  const tensor_location where = locate(arguments.input);
+  const reader file = reader::open(where.file);
+  const std::string suffix = suffix_of(where);
+  const samebits::tile_shape first = tile_of(arguments, file);
+  const samebits::tile_shape tile =
+      suffix.empty() ? first : samebits::tile_shape{first.cols, first.rows};
+  const loaded_matrix codes = load(file, arguments.input, "codes" + suffix, code_formats);
+  const loaded_matrix scales = load(file, arguments.input, "scales" + suffix, scale_formats);
 
   const samebits::const_matrix_view& c = codes.view;
   std::vector<std::byte> values(
       static_cast<std::size_t>(c.rows * c.cols * samebits::storage_bytes(to)));
   try {
     samebits::dequantize(c, scales.view, samebits::view_of_codes(to, values.data(), c.rows, c.cols),
-                         tile, where);
+                         tile, executor);
   } catch (const samebits::invalid_argument& error) {  // the shapes of a file do not fit
     malformed(arguments.input, error.what());
   }
   const std::uint64_t shape[] = {static_cast<std::uint64_t>(c.rows),
                                  static_cast<std::uint64_t>(c.cols)};
-  samebits::tensor_file::write_npy(arguments.output, element_type(to), shape, values);
+  target.write("values", to, shape, values, out);
   if (arguments.view.json) {
-    write_json(arguments, c, tile, to, out);
+    write_json(arguments, c, tile, to, target, out);
   } else {
-    const std::string line = cat(samebits::tensor_file::escape_path(arguments.output), ": [",
-                                 c.rows, ", ", c.cols, "], ", samebits::name(c.format), " by ",
-                                 block_text(tile), " -> ", samebits::name(to), "\n");
+    const std::string line =
+        cat(target.shown(), ": [", c.rows, ", ", c.cols, "], ", samebits::name(c.format), " by ",
+            block_text(tile), " -> ", samebits::name(to), "\n");
     static_cast<void>(std::fputs(line.c_str(), stderr));
   }
 }

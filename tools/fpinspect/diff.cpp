@@ -36,14 +36,22 @@ using samebits::tensor_file::tensor_info;
 
 /// A file that `quantize` wrote.
 struct quantized_file {
-  explicit quantized_file(const std::string& name)
-      : path(name), file(samebits::tensor_file::tensor_file::open(name)) {
+  quantized_file(std::string_view which, const std::string& name)
+      : path(name), file(samebits::tensor_file::tensor_file::open(whole_file(which, name))) {
     for (const auto& [key, text] : file.metadata()) {
       if (key == "samebits.block") tile = tile_argument("samebits.block", text);
       if (key == "samebits.rule") stochastic = text.find("stochastic") != std::string::npos;
       if (key.starts_with("samebits.") && key != "samebits.recipe") rules += text + "; ";
     }
     if (!tile) refuse_file(path, "has no samebits.block among its metadata");
+  }
+
+  static const std::string& whole_file(std::string_view which, const std::string& name) {
+    if (const auto tensor = locate(name).tensor) {
+      throw usage_error(cat(which, ": whole files are compared; leave ",
+                            samebits::tensor_file::quote("#" + *tensor), " out"));
+    }
+    return name;
   }
 
   [[nodiscard]] const tensor_info* find(std::string_view name) const {
@@ -287,16 +295,16 @@ void write_diff(const difference& d, output& out) {
 }  // namespace
 
 void run_diff(const diff_arguments& arguments, output& out) {
-  const quantized_file a(arguments.first);
-  const quantized_file b(arguments.second);
+  const quantized_file a("A", arguments.first);
+  const quantized_file b("B", arguments.second);
   std::optional<source_tensor> tensor;
   std::optional<known_elements> source;
   if (!arguments.source.empty()) {
-    tensor = open_source(arguments.source, "");
-    require_quantizable(tensor->format, arguments.source);
+    tensor = open_source("--source", arguments.source, "--from", arguments.from);
+    require_quantizable(tensor->format(), arguments.source);
     source.emplace();
-    source->format = tensor->format;
-    source->matrix = matrix_of(tensor->file, tensor->info, tensor->format);
+    source->format = tensor->format();
+    source->matrix = matrix_of(tensor->file, tensor->info, tensor->how);
   }
   const difference d = difference_of(a, b, source);
   if (arguments.view.json) {

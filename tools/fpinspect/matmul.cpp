@@ -1,4 +1,6 @@
 // `fpinspect matmul`: a matrix product as a tensor core returns it, and its error.
+#include <unistd.h>
+
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -12,13 +14,13 @@
 #include "fpinspect/error.hpp"
 #include "fpinspect/json_writer.hpp"
 #include "fpinspect/matmul_source.hpp"
+#include "fpinspect/tensor_output.hpp"
 #include "fpinspect/terminal.hpp"
 #include "fpinspect/text.hpp"
 #include "samebits/error.hpp"
 #include "samebits/matmul.hpp"
 #include "samebits/reduce.hpp"
 #include "tensor_file/escape.hpp"
-#include "tensor_file/npy.hpp"
 
 namespace fpinspect {
 namespace {
@@ -38,6 +40,7 @@ struct matrix_product {
   std::int64_t depth = 0;
   std::vector<float> d;
   bool compared = false;
+  std::string integers;       ///< notes on operands whose integers are values
   bool values_given = false;  ///< for A or B: the error has a part of their rounding
   product_error error;        ///< against the exact product of what was given
   double operand_noise = 0;   ///< squares of what rounding A and B has done
@@ -108,8 +111,16 @@ matrix_product product_of(const matmul_arguments& arguments) {
   p.source = samebits::find_tensor_row(unit, *operands)->source;
 
   const stored b_stored = arguments.trans_b ? stored::transposed : stored::as_is;
-  const product_operand a("A", arguments.a, p.a_format, stored::as_is);
-  const product_operand b("B", arguments.b, p.b_format, b_stored);
+  const product_operand a("A", arguments.a, "--from-a", arguments.from_a, p.a_format,
+                          stored::as_is);
+  const product_operand b("B", arguments.b, "--from-b", arguments.from_b, p.b_format, b_stored);
+  const auto note = [&](const char* which, const char* option, const product_operand& x) {
+    if (!x.holds_integer_values()) return;
+    p.integers += cat("note: the integers of ", which, " are values; ", option,
+                      " says of which format they are codes\n");
+  };
+  note("A", "--from-a", a);
+  note("B", "--from-b", b);
   p.rows = a.codes().rows;
   p.depth = a.codes().cols;
   p.cols = b.codes().cols;
@@ -212,13 +223,14 @@ void write_error(const matrix_product& p, const terminal& term, output& out) {
   }
 }
 
-void write_notes(const matmul_arguments& arguments, const matrix_product& p) {
+void write_notes(const tensor_target& target, const matrix_product& p) {
   std::string line = cat(
-      samebits::tensor_file::escape_path(arguments.out), ": [", p.rows, ", ", p.cols, "] over ",
-      p.depth, ", ", samebits::name(p.a_format), " x ", samebits::name(p.b_format), " by ",
+      target.shown(), ": [", p.rows, ", ", p.cols, "] over ", p.depth, ", ",
+      samebits::name(p.a_format), " x ", samebits::name(p.b_format), " by ",
       samebits::name(p.sum.unit), ", ",
       p.sum.promotion == 0 ? std::string("no promotion") : cat("promotion every ", p.sum.promotion),
       "\n");
+  line += p.integers;
   if (p.level != samebits::evidence::hardware) {
     line += cat("note: this unit is not confirmed on hardware by this project; evidence: ",
                 samebits::name(p.level), ", ", p.source, "\n");
@@ -230,14 +242,17 @@ void write_notes(const matmul_arguments& arguments, const matrix_product& p) {
 
 void run_matmul(const matmul_arguments& arguments, output& out) {
   const terminal term(arguments.view);
+  const tensor_target target("--out", arguments.out);
   const matrix_product p = product_of(arguments);
   const std::uint64_t shape[] = {static_cast<std::uint64_t>(p.rows),
                                  static_cast<std::uint64_t>(p.cols)};
-  samebits::tensor_file::write_npy(arguments.out, samebits::tensor_file::dtype::f32, shape,
-                                   std::as_bytes(std::span(p.d)));
+  target.write("d", format_id::fp32, shape, std::as_bytes(std::span(p.d)), out);
   if (arguments.view.json) return write_product_json(arguments, p, out);
-  write_notes(arguments, p);
-  if (p.compared) write_error(p, term, out);
+  write_notes(target, p);
+  if (!p.compared) return;
+  output report(target.is_standard_output() ? STDERR_FILENO : STDOUT_FILENO);
+  write_error(p, term, report);
+  report.flush();
 }
 
 }  // namespace fpinspect

@@ -47,22 +47,24 @@ bool find_scale_tile(const samebits::matrix_shape& scales, const const_matrix_vi
 
 }  // namespace
 
-product_operand::product_operand(std::string_view which, const std::string& input, format_id format,
+product_operand::product_operand(std::string_view which, const std::string& input,
+                                 std::string_view option, const std::string& from, format_id format,
                                  stored how)
-    : source_(open_operand(which, input, format)) {
+    : source_(open_source(which, input, option, from)) {
   const auto& info = source_.info;
   if (info.shape.size() != 2) {
     throw usage_error(
         cat(which, ": must have two dimensions, got [", comma_separated(info.shape), "]"));
   }
-  const format_id own = source_.format;
+  const format_id own = source_.format();
   if (own == format_id::fp64) {
-    throw usage_error(cat(which, ": fp64 values are not taken; `convert` them first"));
+    throw usage_error(cat(which, ": ", type_text(info, source_.how),
+                          " values are not taken; `fpinspect convert` them first"));
   }
   const auto rows = static_cast<std::int64_t>(info.shape[0]);
   const auto cols = static_cast<std::int64_t>(info.shape[1]);
   read_.resize(info.count * static_cast<std::uint64_t>(samebits::storage_bytes(own)));
-  source_.file.read_codes(info, 0, info.count, read_.data());
+  source_.read(0, info.count, read_.data());
   const void* data = read_.data();
   values_ = samebits::view_of_codes(own, data, rows, cols);
   codes_ = values_;
@@ -85,14 +87,14 @@ product_scales::product_scales(std::string_view option, const std::string& text,
     scales_ = {samebits::view_of(values_.data(), 1, 1), {0, 0}};
     return;
   }
-  const source_tensor source = open_operand(option, text, format_id::fp32);
+  const source_tensor source = open_source(option, text, option, "");
   const auto& info = source.info;
-  if (source.format != format_id::fp32 || info.shape.size() > 2) {
+  if (source.format() != format_id::fp32 || source.how.integer_values || info.shape.size() > 2) {
     throw usage_error(cat(option, ": scales are fp32 in at most two dimensions, got ",
-                          samebits::name(source.format), " [", comma_separated(info.shape), "]"));
+                          type_text(info, source.how), " [", comma_separated(info.shape), "]"));
   }
   values_.resize(info.count);
-  source.file.read_codes(info, 0, info.count, reinterpret_cast<std::byte*>(values_.data()));
+  source.read(0, info.count, reinterpret_cast<std::byte*>(values_.data()));
   const const_matrix_view as_stored = turned_if(how, operand);
   const bool k_last = (side == operand_side::a) == (how == stored::as_is);
   const auto extent = [&](std::size_t i) { return static_cast<std::int64_t>(info.shape[i]); };

@@ -18,16 +18,19 @@ enum class stored : std::uint8_t { as_is, transposed };
 /// One operand of a product.
 class product_operand {
  public:
-  /// `input` holds codes of `format` in unsigned integers, or values, which are rounded to nearest
-  /// even. `which` names it in errors. Throws as open_operand does, and usage_error for other than
-  /// two dimensions and for fp64.
-  product_operand(std::string_view which, const std::string& input, samebits::format_id format,
-                  stored how);
+  /// `input` holds values, which are rounded to nearest even into `format`, or codes of it.
+  /// which   names it in errors
+  /// option  names `from`, the format of codes in integers, or empty
+  /// Throws as open_source does, and usage_error for other than two dimensions and for fp64.
+  product_operand(std::string_view which, const std::string& input, std::string_view option,
+                  const std::string& from, samebits::format_id format, stored how);
 
   [[nodiscard]] const samebits::const_matrix_view& codes() const { return codes_; }
   /// What the codes were rounded from; the codes where they were given.
   [[nodiscard]] const samebits::const_matrix_view& values() const { return values_; }
   [[nodiscard]] bool was_rounded() const { return !rounded_.empty(); }
+  /// Whether the elements are integers that are read as values.
+  [[nodiscard]] bool holds_integer_values() const { return source_.how.integer_values; }
 
  private:
   source_tensor source_;

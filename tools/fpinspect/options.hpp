@@ -99,6 +99,7 @@ struct arith_arguments {
   std::vector<std::string> operands;
   std::string format;
   std::string dest;
+  std::string from;
   std::string out;
   std::string flags;
 };
@@ -109,6 +110,8 @@ struct matmul_arguments {
   std::string b;
   std::string format_a;
   std::string format_b;
+  std::string from_a;
+  std::string from_b;
   bool trans_b = false;
   std::string scale_a;
   std::string scale_b;
@@ -147,6 +150,7 @@ struct tensor_arguments {
   std::string file;
   std::vector<std::string> tensors;
   std::vector<std::string> to;
+  std::string from;
   bool all_formats = false;
   bool recipes = false;
 };
@@ -160,6 +164,7 @@ struct diff_arguments {
   std::string first;
   std::string second;
   std::string source;
+  std::string from;
 };
 
 }  // namespace fpinspect

@@ -1,4 +1,4 @@
-// Standard output, with every failed write noticed: implementation.
+// Standard output or standard error: implementation.
 #include "fpinspect/output.hpp"
 
 #include <unistd.h>
@@ -21,13 +21,15 @@ void output::write(std::string_view text) {
 void output::flush() {
   const std::string text = std::exchange(waiting_, {});
   for (std::string_view rest = text; !rest.empty();) {
-    const ::ssize_t written = ::write(STDOUT_FILENO, rest.data(), rest.size());
+    const ::ssize_t written = ::write(descriptor_, rest.data(), rest.size());
     if (written >= 0) {
       rest.remove_prefix(static_cast<std::size_t>(written));
       continue;
     }
     if (errno == EINTR) continue;
-    const std::string message = "standard output: " + std::generic_category().message(errno);
+    const std::string message =
+        (descriptor_ == STDOUT_FILENO ? "standard output: " : "standard error: ") +
+        std::generic_category().message(errno);
     if (errno == EPIPE) throw closed_pipe(message);
     throw output_error(message);
   }

@@ -1,4 +1,4 @@
-// Standard output, with every failed write noticed.
+// Standard output or standard error, with every failed write noticed.
 #pragma once
 
 #include <string>
@@ -6,14 +6,19 @@
 
 namespace fpinspect {
 
-/// Collects text and writes it to descriptor 1. Both functions throw output_error, or closed_pipe
+/// Collects text and writes it to a descriptor. Both functions throw output_error, or closed_pipe
 /// where the reader has gone; what was not written then is dropped.
 class output {
  public:
+  /// descriptor  STDOUT_FILENO, or STDERR_FILENO for a report whose place standard output holds
+  /// data
+  explicit output(int descriptor) : descriptor_(descriptor) {}
+
   void write(std::string_view text);
   void flush();
 
  private:
+  int descriptor_;
   std::string waiting_;
 };
 

@@ -1,4 +1,6 @@
 // `fpinspect quantize`: a tensor as 8-bit codes with a scale per tile, in a .safetensors file.
+#include <unistd.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -14,7 +16,8 @@
 #include "fpinspect/quantize_arguments.hpp"
 #include "fpinspect/quantize_source.hpp"
 #include "fpinspect/source.hpp"
-#include "fpinspect/tensor_stats.hpp"
+#include "fpinspect/sqnr.hpp"
+#include "fpinspect/tensor_output.hpp"
 #include "fpinspect/text.hpp"
 #include "samebits/format.hpp"
 #include "samebits/quantize.hpp"
@@ -43,22 +46,8 @@ struct quantization {
   bool transposed = false;
 };
 
-/// Options that a recipe decides must stand at their defaults beside it.
-void refuse_beside_recipe(const quantize_arguments& given) {
-  const quantize_arguments plain;
-  const auto check = [](const char* option, const std::string& text, const std::string& standard) {
-    if (text != standard) throw usage_error(cat(option, ": --recipe decides it"));
-  };
-  check("--block", given.block, plain.block);
-  check("--scale", given.scale, plain.scale);
-  check("--eps", given.eps, plain.eps);
-  check("--upper-bound", given.upper_bound, plain.upper_bound);
-  check("--nonfinite", given.nonfinite, plain.nonfinite);
-  check("--overflow", given.rule.overflow, plain.rule.overflow);
-}
-
 void set_outputs(const quantize_arguments& arguments, quantization& plan) {
-  plan.transposed = arguments.transposed;
+  plan.transposed = arguments.transposed;  // which excludes --outputs
   if (arguments.outputs.empty()) return;
   plan.row = false;
   for (const std::string& output : arguments.outputs) {
@@ -84,7 +73,6 @@ quantization quantization_of(const quantize_arguments& arguments) {
   const samebits::convert_options rule = rule_argument(arguments.rule);
   samebits::quantize_options& o = plan.options;
   if (!arguments.recipe.empty()) {
-    refuse_beside_recipe(arguments);
     plan.preset = &recipe_argument("--recipe", arguments.recipe);
     o = options_of(plan.preset->rules);
     plan.scale_format = plan.preset->rules.scale_format;
@@ -95,6 +83,7 @@ quantization quantization_of(const quantize_arguments& arguments) {
     if (!arguments.upper_bound.empty()) {
       o.upper_bound = bound_argument("--upper-bound", arguments.upper_bound);
       if (o.upper_bound == 0) throw usage_error("--upper-bound: must be above 0");
+      if (o.upper_bound < o.eps) throw usage_error("--upper-bound: is below --eps");
     }
     o.on_nonfinite = nonfinite_argument("--nonfinite", arguments.nonfinite);
     o.on_overflow = rule.on_overflow;
@@ -141,8 +130,8 @@ struct output_pair {
 
 /// Quantizes and writes OUT.
 quantize_statistics run(const source_tensor& source, const quantization& plan,
-                        const std::string& path) {
-  const source_matrix in = matrix_of(source.file, source.info, source.format);
+                        const tensor_target& target, output& out) {
+  const source_matrix in = matrix_of(source.file, source.info, source.how);
   const matrix_shape shape = {in.view.rows, in.view.cols};
   const matrix_shape none = {};
   const float fresh = 1.0f;  // S of a delayed recipe's first step
@@ -179,8 +168,12 @@ quantize_statistics run(const source_tensor& source, const quantization& plan,
   if (plan.row) tensors.push_back(row.codes.tensor("codes"));
   if (plan.column) tensors.push_back(column.codes.tensor("codes_col"));
   if (plan.transposed) tensors.push_back(turned_one.codes.tensor("codes_t"));
-  samebits::tensor_file::write_safetensors(path, tensors, metadata_of(plan));
+  target.write(tensors, metadata_of(plan), out);
   return statistics;
+}
+
+bool is_saturating(const quantization& plan) {
+  return plan.options.on_overflow != samebits::overflow::ieee;
 }
 
 void write_shape(json_writer& json, std::string_view name, std::int64_t rows, std::int64_t cols) {
@@ -199,7 +192,7 @@ void write_json(const quantize_arguments& arguments, const source_tensor& source
   json.member("schema", 1);
   json.member("input", arguments.input);
   json.member("output", arguments.output);
-  json.member("from", samebits::name(source.format));
+  json.member("from", type_text(source.info, source.how));
   json.member("to", samebits::name(plan.to));
   json.key("recipe");  // null: options
   if (plan.preset == nullptr) {
@@ -233,7 +226,9 @@ void write_json(const quantize_arguments& arguments, const source_tensor& source
   }
   write_shape(json, "codes_shape", shape.rows, shape.cols);
   write_shape(json, "scales_shape", tiles.rows, tiles.cols);
-  json.member("sqnr_db", sqnr_db(s.signal, s.noise));
+  const sqnr ratio = sqnr_of(s, is_saturating(plan));
+  json.member("sqnr_db", ratio.db);
+  json.member("sqnr_note", ratio.note());
   json.member("underflowed", s.underflowed);
   json.member("saturated", s.saturated);
   json.key("statistics");
@@ -257,12 +252,7 @@ std::string share(std::uint64_t part, std::uint64_t all) {
              " %)");
 }
 
-std::string sqnr_text(const quantize_statistics& s) {
-  if (const auto db = sqnr_db(s.signal, s.noise)) return fixed(*db, 1) + " dB";
-  return s.noise == 0 ? "exact" : "-";
-}
-
-void write_report(const quantize_arguments& arguments, const source_tensor& source,
+void write_report(const tensor_target& target, const source_tensor& source,
                   const quantization& plan, const quantize_statistics& s, output& out) {
   const samebits::quantize_options& o = plan.options;
   const matrix_shape shape = matrix_of(source.info);
@@ -270,9 +260,8 @@ void write_report(const quantize_arguments& arguments, const source_tensor& sour
   const auto size = [](const char* name, const matrix_shape& m) {
     return cat(name, " [", m.rows, ", ", m.cols, "]");
   };
-  std::string line = cat(samebits::tensor_file::escape_path(arguments.output), ": ",
-                         size("codes", shape), " ", samebits::name(plan.to), ", ",
-                         size("scales", tiles), " ", samebits::name(plan.scale_format));
+  std::string line = cat(target.shown(), ": ", size("codes", shape), " ", samebits::name(plan.to),
+                         ", ", size("scales", tiles), " ", samebits::name(plan.scale_format));
   if (plan.column) {
     line += cat(", ", size("codes_col", shape), ", ",
                 size("scales_col",
@@ -286,10 +275,12 @@ void write_report(const quantize_arguments& arguments, const source_tensor& sour
     out.write(cat("  recipe ", plan.preset->name, ", ", samebits::name(plan.preset->verified),
                   " against the library\n"));
   }
-  out.write(cat("  from ", samebits::name(source.format), ", block ", block_text(o.tile), ", ",
+  out.write(cat("  from ", type_text(source.info, source.how), ", block ", block_text(o.tile), ", ",
                 samebits::name(o.math), ", ", samebits::name(o.round), ", ",
                 samebits::name(o.on_overflow), "\n"));
-  out.write(cat("  SQNR ", sqnr_text(s), "   underflowed ", share(s.underflowed, s.count),
+  const sqnr ratio = sqnr_of(s, is_saturating(plan));
+  const std::string why = ratio.reason.empty() ? "" : cat(" (", ratio.reason, ")");
+  out.write(cat("  SQNR ", ratio.text(), why, "   underflowed ", share(s.underflowed, s.count),
                 "   saturated ", share(s.saturated, s.count), "\n"));
   out.write(cat("  ", s.count, " elements   zeros ", share(s.zeros, s.count), "   NaN ", s.nan,
                 "   Inf ", s.inf, "\n"));
@@ -301,13 +292,21 @@ void write_report(const quantize_arguments& arguments, const source_tensor& sour
 
 void run_quantize(const quantize_arguments& arguments, output& out) {
   const quantization plan = quantization_of(arguments);
-  const source_tensor source = open_source(arguments.input, arguments.from);
-  require_quantizable(source.format, arguments.input);
-  const quantize_statistics statistics = run(source, plan, arguments.output);
+  const tensor_target target("OUT", arguments.output, container::safetensors);
+  if (target.kind() != container::safetensors) {
+    throw usage_error("OUT: codes and scales are several tensors, which only .safetensors holds");
+  }
+  const source_tensor source = open_source("IN", arguments.input, "--from", arguments.from);
+  require_quantizable(source.format(), arguments.input);
+  const quantize_statistics statistics = run(source, plan, target, out);
   if (arguments.view.json) {
     write_json(arguments, source, plan, statistics, out);
+  } else if (target.is_standard_output()) {
+    output report(STDERR_FILENO);
+    write_report(target, source, plan, statistics, report);
+    report.flush();
   } else {
-    write_report(arguments, source, plan, statistics, out);
+    write_report(target, source, plan, statistics, out);
   }
 }
 

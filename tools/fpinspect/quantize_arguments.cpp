@@ -44,12 +44,12 @@ constexpr named_tile whole_tiles[] = {{"row", {1, 0}}, {"column", {0, 1}}, {"ten
 
 format_id code_format_argument(std::string_view option, std::string_view text) {
   constexpr format_id among[] = {format_id::e4m3, format_id::e5m2};
-  return named<format_id>(option, text, among);
+  return format_argument(option, text, among);
 }
 
 format_id wide_format_argument(std::string_view option, std::string_view text) {
   constexpr format_id among[] = {format_id::fp32, format_id::fp16, format_id::bf16};
-  return named<format_id>(option, text, among);
+  return format_argument(option, text, among);
 }
 
 samebits::scale_math scale_math_argument(std::string_view option, std::string_view text) {

@@ -27,20 +27,22 @@ void require_quantizable(format_id format, const std::string& input) {
   throw samebits::tensor_file::file_error(
       samebits::tensor_file::error_kind::unsupported,
       samebits::tensor_file::escape_path(input) + ": elements are " +
-          std::string(samebits::name(format)) + "; fp32, fp16 and bf16 are quantized");
+          std::string(samebits::name(format)) +
+          "; fp32, fp16 and bf16 are quantized, others after `fpinspect convert --to fp32`");
 }
 
 source_matrix matrix_of(const samebits::tensor_file::tensor_file& file,
-                        const samebits::tensor_file::tensor_info& info, format_id format) {
+                        const samebits::tensor_file::tensor_info& info,
+                        const element_reading& how) {
   source_matrix m;
-  const auto direct = file.view_codes(info);
+  const auto direct = view_elements(file, info, how);
   if (!direct) {
-    m.read.resize(info.count * static_cast<std::uint64_t>(samebits::storage_bytes(format)));
-    file.read_codes(info, 0, info.count, m.read.data());
+    m.read.resize(info.count * static_cast<std::uint64_t>(samebits::storage_bytes(how.format)));
+    read_elements(file, info, how, 0, info.count, m.read.data());
   }
   const samebits::matrix_shape shape = matrix_of(info);
   m.view = samebits::view_of_codes(
-      format, static_cast<const void*>(direct ? direct->data() : m.read.data()), shape.rows,
+      how.format, static_cast<const void*>(direct ? direct->data() : m.read.data()), shape.rows,
       shape.cols);
   return m;
 }

@@ -31,7 +31,7 @@ struct source_matrix {
   samebits::const_matrix_view view;
 };
 source_matrix matrix_of(const samebits::tensor_file::tensor_file& file,
-                        const samebits::tensor_file::tensor_info& info, samebits::format_id format);
+                        const samebits::tensor_file::tensor_info& info, const element_reading& how);
 
 /// A matrix of codes in memory and in the file.
 struct owned_matrix {

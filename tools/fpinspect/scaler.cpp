@@ -7,6 +7,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <variant>
@@ -44,19 +45,22 @@ samebits::scaling_policy policy_argument(std::string_view text) {
 samebits::scaling_settings settings_argument(const scaler_arguments& arguments) {
   samebits::scaling_settings settings =
       samebits::default_settings(policy_argument(arguments.policy));
+  std::set<std::string> named;
   try {
     for (const std::string& text : arguments.set) {
       const std::size_t equals = text.find('=');
       if (equals == std::string::npos) {
         throw usage_error("--set: " + samebits::tensor_file::quote(text) + " is not name=value");
       }
-      samebits::set_option(settings, std::string_view(text).substr(0, equals),
-                           std::string_view(text).substr(equals + 1));
+      const std::string name = text.substr(0, equals);
+      if (!named.insert(name).second) {
+        throw usage_error(cat("--set: ", samebits::tensor_file::quote(name), " is given twice"));
+      }
+      samebits::set_option(settings, name, std::string_view(text).substr(equals + 1));
     }
     samebits::check_settings(settings);
   } catch (const samebits::invalid_argument& error) {
-    constexpr std::size_t limit = 1000;
-    throw usage_error("--set: " + samebits::tensor_file::escape(error.what(), limit));
+    throw usage_error("--set: " + samebits::tensor_file::escape_message(error.what()));
   }
   return settings;
 }
@@ -160,20 +164,13 @@ void write_json(const scaler_arguments& arguments, const replay_result& result, 
   out.write(json.document());
 }
 
-void check_combination(const scaler_arguments& arguments) {
-  if (arguments.trace.empty() == arguments.generate.empty()) {
-    throw usage_error("either --trace or --generate is needed");
-  }
-  if (arguments.policy.empty() && (!arguments.trace.empty() || arguments.plot ||
-                                   !arguments.set.empty() || arguments.view.json)) {
-    throw usage_error("--policy is needed");
-  }
-}
-
 }  // namespace
 
 void run_scaler(const scaler_arguments& arguments, output& out) {
-  check_combination(arguments);
+  if (arguments.generate.empty() && arguments.trace.empty()) {
+    throw usage_error("either --trace FILE or --generate SCENARIO is needed");
+  }
+  const bool to_file = !arguments.out.empty() && arguments.out != "-";
   constexpr std::uint64_t most = 100'000'000;
   const scaler_trace trace =
       arguments.generate.empty()
@@ -183,20 +180,20 @@ void run_scaler(const scaler_arguments& arguments, output& out) {
                            unsigned_argument("--seed", arguments.seed));
   if (arguments.policy.empty()) {
     const std::string text = trace_csv(trace);
-    if (arguments.out.empty()) return out.write(text);
+    if (!to_file) return out.write(text);
     return write_text_file(arguments.out, text);
   }
   const samebits::scaling_settings settings = settings_argument(arguments);
   const terminal term(arguments.view);
   const replay_result result = replay(trace, settings);
-  if (!arguments.out.empty()) write_text_file(arguments.out, replay_csv(result));
+  if (to_file) write_text_file(arguments.out, replay_csv(result));
   if (arguments.view.json) {
     write_json(arguments, result, out);
   } else if (arguments.plot) {
     out.write(scaler_plot(result.rows, term));
     out.write(cat(result.rows.size(), " steps, ", skipped_in(result), " skipped, scale ",
                   hexadecimal(result.final_scale), " at the end\n"));
-  } else if (arguments.out.empty()) {
+  } else if (!to_file) {
     out.write(replay_csv(result));
   }
   for (const std::string& column : trace.unread_columns) {

@@ -1,9 +1,11 @@
 // Traces of gradients: implementation.
 #include "fpinspect/scaler_trace.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <charconv>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <optional>
 #include <span>
@@ -165,6 +167,7 @@ struct scenario {
   std::string_view name;
   std::string_view what;
   void (*fill)(scaler_trace&, std::uint64_t seed);
+  bool random = false;  ///< whether the seed matters
 };
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
@@ -226,10 +229,10 @@ constexpr scenario scenarios[] = {
     {"accidents", "the same, and every 500th step bad whatever the scale is", fill_accidents},
     {"drift", "the last scale without overflow rises from 2^8 to 2^20", fill_drift},
     {"drop", "it falls from 2^16 to 2^6 half way", fill_drop},
-    {"random", "2^13, and one step in a thousand bad whatever the scale is", fill_random},
+    {"random", "2^13, and one step in a thousand bad whatever the scale is", fill_random, true},
     {"nan_streak", "2^13, and 200 steps of NaN half way", fill_nan_streak},
     {"loss_streak", "the same, from a loss that is not finite", fill_loss_streak},
-    {"noisy", "2^13 with a standard deviation of 0.7 bits", fill_noisy},
+    {"noisy", "2^13 with a standard deviation of 0.7 bits", fill_noisy, true},
     {"alternating", "2^20 and 2^8 in turn", fill_alternating},
 };
 
@@ -270,6 +273,11 @@ scaler_trace generate_trace(std::string_view scenario_name, std::uint64_t steps,
   }
   throw usage_error("--generate: " + samebits::tensor_file::quote(scenario_name) +
                     " is not one of " + names);
+}
+
+bool is_random_scenario(std::string_view name) {
+  return std::any_of(std::begin(scenarios), std::end(scenarios),
+                     [&](const scenario& s) { return s.name == name && s.random; });
 }
 
 std::string scenario_help() {

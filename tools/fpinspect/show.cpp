@@ -32,6 +32,11 @@ struct shown_code {
 };
 
 shown_code code_to_show(const show_arguments& arguments) {
+  if (!samebits::find_format(arguments.format) && samebits::find_format(arguments.value)) {
+    throw usage_error(cat("FORMAT comes first: show ",
+                          samebits::tensor_file::escape(arguments.value), " ",
+                          samebits::tensor_file::escape(arguments.format)));
+  }
   const format_id format = format_argument("FORMAT", arguments.format);
   const std::string& text = arguments.value;
   if (const auto code = code_argument(format, text)) {

@@ -15,6 +15,8 @@
 #include "fpinspect/error.hpp"
 #include "fpinspect/histogram.hpp"
 #include "fpinspect/json_writer.hpp"
+#include "fpinspect/source.hpp"
+#include "fpinspect/sqnr.hpp"
 #include "fpinspect/tensor_recipes.hpp"
 #include "fpinspect/tensor_stats.hpp"
 #include "fpinspect/terminal.hpp"
@@ -51,52 +53,92 @@ std::vector<format_id> formats_to_judge(const tensor_arguments& arguments) {
   return formats;
 }
 
-std::vector<tensor_info> tensors_to_show(const reader& file, const tensor_arguments& arguments) {
-  if (arguments.tensors.empty()) return file.tensors();
+/// A tensor of the file, and how its elements are understood: not at all where there is a note.
+struct shown_tensor {
+  tensor_info info;
+  std::optional<element_reading> how;
+  std::string note;
+};
+
+shown_tensor shown(const reader& file, const tensor_info& info, const std::string& from,
+                   from_scope scope) {
+  shown_tensor tensor = {info, reading_of(info, "--from", from, scope), {}};
+  if (!tensor.how) {
+    tensor.note = "elements are neither floating point nor integers";
+  } else if (tensor.how->integer_values) {
+    if (const auto index = find_inexact_integer(file, info)) {
+      tensor.how = std::nullopt;
+      tensor.note = cat("integer number ", *index, " has more than 53 significant bits");
+    }
+  }
+  return tensor;
+}
+
+std::vector<shown_tensor> tensors_to_show(const reader& file, const tensor_location& where,
+                                          const tensor_arguments& arguments) {
   std::vector<tensor_info> chosen;
-  for (const std::string& name : arguments.tensors) chosen.push_back(file.find(name));
-  return chosen;
+  if (where.tensor) {
+    chosen.push_back(file.find(*where.tensor));
+  } else if (!arguments.tensors.empty()) {
+    for (const std::string& name : arguments.tensors) chosen.push_back(file.find(name));
+  } else {
+    chosen = file.tensors();
+  }
+  const from_scope scope = chosen.size() == 1 ? from_scope::one_tensor : from_scope::integers;
+  if (!arguments.from.empty() && scope == from_scope::integers &&
+      std::none_of(chosen.begin(), chosen.end(), holds_integers)) {
+    throw usage_error("--from: none of the tensors holds integers; leave it out");
+  }
+  std::vector<shown_tensor> all;
+  for (const tensor_info& info : chosen) all.push_back(shown(file, info, arguments.from, scope));
+  return all;
 }
-
-bool is_floating(const tensor_info& info) {
-  return samebits::tensor_file::format_of(info.type).has_value();
-}
-
-constexpr const char* not_floating = "elements are not floating point";
 
 // --- JSON ------------------------------------------------------------------------------------
 
-/// The value and, since it is exact in the elements' format, its code there.
-void magnitude(json_writer& json, const std::string& name, const tensor_info& info,
+/// The value and, since it is exact in the elements' format, its code there; integers have none.
+void magnitude(json_writer& json, const std::string& name, const element_reading& how,
                const std::optional<double>& value) {
   json.member(name, value);
   std::optional<std::string> code;
-  if (value) {
-    const format_id format = samebits::tensor_file::format_of(info.type).value();
-    code = code_text(
-        format,
-        samebits::convert_code(format_id::fp64, format, std::bit_cast<std::uint64_t>(*value)).code);
+  if (value && !how.integer_values) {
+    code = code_text(how.format, samebits::convert_code(format_id::fp64, how.format,
+                                                        std::bit_cast<std::uint64_t>(*value))
+                                     .code);
   }
   json.member(name + "_code", code);
 }
 
-void figures(json_writer& json, const tensor_info& info, const tensor_stats& stats) {
+void effect_members(json_writer& json, const format_effect& effect, const tensor_stats& stats) {
+  const sqnr ratio = sqnr_of(effect, stats);
+  json.member("underflow", effect.underflow);
+  json.member("subnormal", effect.subnormal);
+  json.member("overflow", effect.overflow);
+  json.member("to_inf", effect.to_inf);
+  json.member("to_nan", effect.to_nan);
+  json.member("to_max", effect.to_max);
+  json.member("changed", effect.changed);
+  json.member("sqnr_db", ratio.db);
+  json.member("sqnr_note", ratio.note());
+  json.member("signal", effect.signal);
+  json.member("noise", effect.noise);
+  json.member("saturated_sqnr_db", sqnr_db(effect.saturated_signal, effect.saturated_noise));
+  json.member("saturated_signal", effect.saturated_signal);
+  json.member("saturated_noise", effect.saturated_noise);
+}
+
+void figures(json_writer& json, const element_reading& how, const tensor_stats& stats) {
   json.member("zeros", stats.zeros);
   json.member("nan", stats.nan);
   json.member("inf", stats.inf);
-  magnitude(json, "amax", info, stats.amax);
-  magnitude(json, "min_nonzero", info, stats.min_nonzero);
+  magnitude(json, "amax", how, stats.amax);
+  magnitude(json, "min_nonzero", how, stats.min_nonzero);
   json.key("formats");
   json.begin_object();
   for (const format_effect& effect : stats.formats) {
     json.key(samebits::name(effect.format));
     json.begin_object(json_writer::layout::one_line);
-    json.member("underflow", effect.underflow);
-    json.member("subnormal", effect.subnormal);
-    json.member("overflow", effect.overflow);
-    json.member("sqnr_db", sqnr_db(effect.signal, effect.noise));
-    json.member("signal", effect.signal);
-    json.member("noise", effect.noise);
+    effect_members(json, effect, stats);
     json.end_object();
   }
   json.end_object();
@@ -109,7 +151,7 @@ void figures(json_writer& json, const tensor_info& info, const tensor_stats& sta
   json.end_object();
 }
 
-void no_figures(json_writer& json) {
+void no_figures(json_writer& json, const std::string& note) {
   for (const char* name : {"zeros", "nan", "inf", "amax", "min_nonzero"}) {
     json.member(name, std::nullopt);
   }
@@ -117,26 +159,28 @@ void no_figures(json_writer& json) {
   json.begin_object();
   json.end_object();
   json.member("fp16_loss_scale_log2", std::nullopt);
-  json.member("note", not_floating);
+  json.member("note", note);
 }
 
-void write_json(const reader& file, const std::vector<tensor_info>& tensors,
+void write_json(const reader& file, const std::vector<shown_tensor>& tensors,
                 tensor_analyser& analyser, output& out) {
   json_writer json;
   json.begin_object();
   json.member("schema", 1);
   json.key("tensors");
   json.begin_array();
-  for (const tensor_info& info : tensors) {
+  for (const shown_tensor& tensor : tensors) {
+    const tensor_info& info = tensor.info;
     json.begin_object();
     json.member("name", info.name);
     json.member("dtype", samebits::tensor_file::name(info.type));
+    json.member("from", tensor.how ? std::optional(type_text(info, *tensor.how)) : std::nullopt);
     json.member("shape", std::span<const std::uint64_t>(info.shape));
     json.member("count", info.count);
-    if (is_floating(info)) {
-      figures(json, info, analyser.analyse(file, info));
+    if (tensor.how) {
+      figures(json, *tensor.how, analyser.analyse(file, info, *tensor.how));
     } else {
-      no_figures(json);
+      no_figures(json, tensor.note);
     }
     json.end_object();
   }
@@ -158,10 +202,24 @@ std::string percent(std::uint64_t part, std::uint64_t whole) {
   return cat(fixed(share, 2), " %");
 }
 
-std::string sqnr_text(const format_effect& effect, const tensor_stats& stats) {
-  if (stats.nonzero() == 0) return "-";
-  if (const auto db = sqnr_db(effect.signal, effect.noise)) return cat(fixed(*db, 1), " dB");
-  return effect.noise == 0.0 ? "exact" : "-";
+/// What became of elements of which nothing is left: "0, Inf".
+std::string lost_text(const format_effect& effect) {
+  std::string text;
+  const auto add = [&](std::uint64_t count, const char* what) {
+    if (count != 0) text += cat(text.empty() ? "" : ", ", what);
+  };
+  add(effect.underflow, "0");
+  add(effect.to_inf, "Inf");
+  add(effect.to_nan, "NaN");
+  add(effect.to_max, "max");
+  return text;
+}
+
+/// In a cell of 10 characters; the dash may have more than one byte.
+std::string sqnr_cell(const std::optional<double>& db, bool exact, const terminal& term) {
+  constexpr std::size_t width = 10;
+  if (db || exact) return right(sqnr{db, exact, {}}.text(), width);
+  return std::string(width - 1, ' ') + (term.characters() == charset::ascii ? "-" : "–");
 }
 
 std::string effect_row(std::string_view format, std::string_view underflow,
@@ -173,16 +231,25 @@ std::string effect_row(std::string_view format, std::string_view underflow,
 
 void write_effects(const tensor_stats& stats, const terminal& term, output& out) {
   const auto cell = [](std::string_view text) { return right(text, 10); };
-  out.write(term.painted(paint::heading, effect_row("to", cell("underflow"), cell("subnormal"),
-                                                    cell("overflow"), cell("SQNR"))));
+  const bool any_lost = std::any_of(stats.formats.begin(), stats.formats.end(),
+                                    [](const format_effect& e) { return e.destroyed() != 0; });
+  out.write(term.painted(paint::heading,
+                         effect_row("to", cell("underflow"), cell("subnormal"), cell("overflow"),
+                                    cat(cell("SQNR"), any_lost ? "  saturating  lost to" : ""))));
   const auto share = [&](std::uint64_t part, paint color) {
     const std::string text = cell(percent(part, stats.nonzero()));
     return part == 0 ? text : term.painted(color, text);
   };
   for (const format_effect& effect : stats.formats) {
+    const sqnr ratio = sqnr_of(effect, stats);
+    std::string shown = sqnr_cell(ratio.db, ratio.exact, term);
+    if (effect.destroyed() != 0) {
+      const auto saturated = sqnr_db(effect.saturated_signal, effect.saturated_noise);
+      shown += cat("  ", sqnr_cell(saturated, false, term), "  ", lost_text(effect));
+    }
     out.write(effect_row(samebits::name(effect.format), share(effect.underflow, paint::bad),
                          share(effect.subnormal, paint::caution),
-                         share(effect.overflow, paint::bad), cell(sqnr_text(effect, stats))));
+                         share(effect.overflow, paint::bad), shown));
   }
 }
 
@@ -190,11 +257,19 @@ std::string magnitude_text(const std::optional<double>& value) {
   return value ? general(*value, 6) : "-";
 }
 
-void write_heading(const tensor_info& info, const std::string& shown_name, const terminal& term,
+/// "U8 codes of e4m3", "U8 values", "BF16"
+std::string elements_text(const shown_tensor& tensor) {
+  const std::string type(samebits::tensor_file::name(tensor.info.type));
+  if (!tensor.how) return type;
+  if (tensor.how->integer_values) return type + " values";
+  const bool own = samebits::tensor_file::format_of(tensor.info.type).has_value();
+  return own ? type : cat(type, " codes of ", samebits::name(tensor.how->format));
+}
+
+void write_heading(const shown_tensor& tensor, const std::string& shown_name, const terminal& term,
                    output& out) {
-  out.write(cat(term.painted(paint::heading, shown_name), "  ",
-                samebits::tensor_file::name(info.type), " [", comma_separated(info.shape), "]  ",
-                info.count, " elements\n"));
+  out.write(cat(term.painted(paint::heading, shown_name), "  ", elements_text(tensor), " [",
+                comma_separated(tensor.info.shape), "]  ", tensor.info.count, " elements\n"));
 }
 
 void write_figures(const tensor_stats& stats, std::span<const format_id> formats,
@@ -214,17 +289,21 @@ void write_figures(const tensor_stats& stats, std::span<const format_id> formats
   out.write(histogram(stats.exponents, formats, term));
 }
 
-void write_text(const reader& file, const std::vector<tensor_info>& tensors,
-                const tensor_arguments& arguments, std::span<const format_id> formats,
+void write_text(const reader& file, const std::vector<shown_tensor>& tensors,
+                const tensor_location& where, std::span<const format_id> formats,
                 tensor_analyser& analyser, const terminal& term, output& out) {
-  for (const tensor_info& info : tensors) {
-    const std::string name = info.name.empty() ? samebits::tensor_file::escape_path(arguments.file)
+  bool any_lost = false;
+  for (const shown_tensor& tensor : tensors) {
+    const tensor_info& info = tensor.info;
+    const std::string name = info.name.empty() ? samebits::tensor_file::escape_path(where.file)
                                                : samebits::tensor_file::escape(info.name, 256);
-    write_heading(info, name, term, out);
-    if (is_floating(info)) {
-      write_figures(analyser.analyse(file, info), formats, term, out);
+    write_heading(tensor, name, term, out);
+    if (tensor.how) {
+      const tensor_stats stats = analyser.analyse(file, info, *tensor.how);
+      write_figures(stats, formats, term, out);
+      for (const format_effect& e : stats.formats) any_lost = any_lost || e.destroyed() != 0;
     } else {
-      out.write(cat("  ", not_floating, "\n"));
+      out.write(cat("  ", tensor.note, "\n"));
     }
     out.write("\n");
     out.flush();
@@ -233,9 +312,13 @@ void write_text(const reader& file, const std::vector<tensor_info>& tensors,
     out.write("no tensors\n");
     return;
   }
-  out.write(
-      "shares: of the finite non-zero elements, rounded to nearest even\n"
-      "chart: elements by power of two, its label the share of the fullest column\n");
+  out.write("shares: of the finite non-zero elements, rounded to nearest even\n");
+  if (any_lost) {
+    out.write(
+        "lost to: what lost elements became; there is no SQNR then, but that of the\n"
+        "conversion that saturates\n");
+  }
+  out.write("chart: elements by power of two, its label the share of the fullest column\n");
   out.write(histogram_legend(term));
 }
 
@@ -244,19 +327,25 @@ void write_text(const reader& file, const std::vector<tensor_info>& tensors,
 void run_tensor(const tensor_arguments& arguments, output& out) {
   const terminal term(arguments.view);
   const std::vector<format_id> formats = formats_to_judge(arguments);
-  samebits::executor where = backend_argument("");
-  where.threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  const reader file = reader::open(arguments.file);
-  const std::vector<tensor_info> tensors = tensors_to_show(file, arguments);
-  if (arguments.recipes) {
-    if (arguments.view.json) return write_tensor_recipes_json(file, tensors, where, out);
-    return write_tensor_recipes(file, tensors, arguments.file, where, term, out);
+  samebits::executor executor = backend_argument("");
+  executor.threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  const tensor_location where = locate(arguments.file);
+  if (where.tensor && !arguments.tensors.empty()) {
+    throw usage_error("--tensor: FILE names a tensor already, behind its #; leave one of them out");
   }
-  tensor_analyser analyser(formats, where);
+  const reader file = reader::open(where.file);
+  const std::vector<shown_tensor> tensors = tensors_to_show(file, where, arguments);
+  if (arguments.recipes) {
+    std::vector<recipe_source> sources;
+    for (const shown_tensor& tensor : tensors) sources.push_back({tensor.info, tensor.how});
+    if (arguments.view.json) return write_tensor_recipes_json(file, sources, executor, out);
+    return write_tensor_recipes(file, sources, where.file, executor, term, out);
+  }
+  tensor_analyser analyser(formats, executor);
   if (arguments.view.json) {
     write_json(file, tensors, analyser, out);
   } else {
-    write_text(file, tensors, arguments, formats, analyser, term, out);
+    write_text(file, tensors, where, formats, analyser, term, out);
   }
 }
 

@@ -5,7 +5,7 @@
 
 #include "fpinspect/json_writer.hpp"
 #include "fpinspect/quantize_source.hpp"
-#include "fpinspect/tensor_stats.hpp"
+#include "fpinspect/sqnr.hpp"
 #include "fpinspect/text.hpp"
 #include "samebits/recipe.hpp"
 #include "tensor_file/escape.hpp"
@@ -15,7 +15,6 @@ namespace {
 
 using samebits::quantize_statistics;
 using samebits::recipe_preset;
-using samebits::tensor_file::tensor_info;
 
 quantize_statistics statistics_by(const recipe_preset& preset, const source_matrix& in,
                                   const samebits::executor& where) {
@@ -26,15 +25,17 @@ quantize_statistics statistics_by(const recipe_preset& preset, const source_matr
   return statistics;
 }
 
-/// Calls f(preset, statistics) for the presets that need no state, f.none() for other tensors.
+/// Calls f(preset, statistics, ratio) for the presets that need no state; never for tensors that
+/// are not quantized.
 template <class Function>
-void for_each_recipe(const samebits::tensor_file::tensor_file& file, const tensor_info& info,
+void for_each_recipe(const samebits::tensor_file::tensor_file& file, const recipe_source& source,
                      const samebits::executor& where, const Function& f) {
-  const auto format = samebits::tensor_file::format_of(info.type);
-  if (!format || !is_quantizable(*format)) return;
-  const source_matrix in = matrix_of(file, info, *format);
+  if (!source.how || !is_quantizable(source.how->format)) return;
+  const source_matrix in = matrix_of(file, source.info, *source.how);
   for (const recipe_preset& p : samebits::recipe_presets) {
-    if (p.rules.source == samebits::scale_source::current) f(p, statistics_by(p, in, where));
+    if (p.rules.source != samebits::scale_source::current) continue;
+    const quantize_statistics s = statistics_by(p, in, where);
+    f(p, s, sqnr_of(s, options_of(p.rules).on_overflow != samebits::overflow::ieee));
   }
 }
 
@@ -46,52 +47,54 @@ std::string recipe_effect(std::string_view name, std::string_view sqnr, std::str
 }  // namespace
 
 void write_tensor_recipes(const samebits::tensor_file::tensor_file& file,
-                          std::span<const tensor_info> tensors, const std::string& path,
+                          std::span<const recipe_source> tensors, const std::filesystem::path& path,
                           const samebits::executor& where, const terminal& term, output& out) {
-  for (const tensor_info& info : tensors) {
+  for (const recipe_source& source : tensors) {
+    const auto& info = source.info;
     const std::string name = info.name.empty() ? samebits::tensor_file::escape_path(path)
                                                : samebits::tensor_file::escape(info.name, 256);
     out.write(cat(term.painted(paint::heading, name), "  ", samebits::tensor_file::name(info.type),
                   " [", comma_separated(info.shape), "]\n"));
     out.write(recipe_effect("recipe", "SQNR", "underflowed", "saturated"));
     bool any = false;
-    for_each_recipe(file, info, where, [&](const recipe_preset& p, const quantize_statistics& s) {
-      any = true;
-      const auto db = sqnr_db(s.signal, s.noise);
-      out.write(recipe_effect(p.name,
-                              db             ? fixed(*db, 1) + " dB"
-                              : s.noise == 0 ? "exact"
-                                             : "-",
-                              cat(s.underflowed), cat(s.saturated)));
-    });
-    if (!any) out.write("  not quantized: fp32, fp16 and bf16 are\n");
+    for_each_recipe(
+        file, source, where,
+        [&](const recipe_preset& p, const quantize_statistics& s, const sqnr& ratio) {
+          any = true;
+          out.write(recipe_effect(p.name, ratio.text(), cat(s.underflowed), cat(s.saturated)));
+        });
+    if (!any) out.write("  not quantized: fp32, fp16, bf16 and integers of up to 16 bits are\n");
     out.write("\n");
   }
   out.write("to e4m3; `fpinspect recipes` says which recipes are verified\n");
 }
 
 void write_tensor_recipes_json(const samebits::tensor_file::tensor_file& file,
-                               std::span<const tensor_info> tensors,
+                               std::span<const recipe_source> tensors,
                                const samebits::executor& where, output& out) {
   json_writer json;
   json.begin_object();
   json.member("schema", 1);
   json.key("tensors");
   json.begin_array();
-  for (const tensor_info& info : tensors) {
+  for (const recipe_source& source : tensors) {
+    const auto& info = source.info;
     json.begin_object();
     json.member("name", info.name);
     json.member("shape", std::span<const std::uint64_t>(info.shape));
     json.key("recipes");
     json.begin_array();
-    for_each_recipe(file, info, where, [&](const recipe_preset& p, const quantize_statistics& s) {
-      json.begin_object(json_writer::layout::one_line);
-      json.member("name", p.name);
-      json.member("sqnr_db", sqnr_db(s.signal, s.noise));
-      json.member("underflowed", s.underflowed);
-      json.member("saturated", s.saturated);
-      json.end_object();
-    });
+    for_each_recipe(
+        file, source, where,
+        [&](const recipe_preset& p, const quantize_statistics& statistics, const sqnr& ratio) {
+          json.begin_object(json_writer::layout::one_line);
+          json.member("name", p.name);
+          json.member("sqnr_db", ratio.db);
+          json.member("sqnr_note", ratio.note());
+          json.member("underflowed", statistics.underflowed);
+          json.member("saturated", statistics.saturated);
+          json.end_object();
+        });
     json.end_array();
     json.end_object();
   }

@@ -1,24 +1,30 @@
 // `fpinspect tensor --recipes`: what each recipe that has a name does to tensors of a file.
 #pragma once
 
+#include <filesystem>
+#include <optional>
 #include <span>
-#include <string>
 
 #include "fpinspect/output.hpp"
+#include "fpinspect/source.hpp"
 #include "fpinspect/terminal.hpp"
 #include "samebits/backend.hpp"
 #include "tensor_file/tensor.hpp"
 
 namespace fpinspect {
 
+struct recipe_source {
+  samebits::tensor_file::tensor_info info;
+  std::optional<element_reading> how;  ///< nothing: not quantized
+};
+
 /// Quantizes each tensor to e4m3 by each preset with scales of its own, and writes SQNR, underflow
 /// and saturation. `path` names a tensor without a name.
 void write_tensor_recipes(const samebits::tensor_file::tensor_file& file,
-                          std::span<const samebits::tensor_file::tensor_info> tensors,
-                          const std::string& path, const samebits::executor& where,
-                          const terminal& term, output& out);
+                          std::span<const recipe_source> tensors, const std::filesystem::path& path,
+                          const samebits::executor& where, const terminal& term, output& out);
 void write_tensor_recipes_json(const samebits::tensor_file::tensor_file& file,
-                               std::span<const samebits::tensor_file::tensor_info> tensors,
+                               std::span<const recipe_source> tensors,
                                const samebits::executor& where, output& out);
 
 }  // namespace fpinspect

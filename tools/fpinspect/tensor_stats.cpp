@@ -10,6 +10,7 @@
 
 #include "fpinspect/describe.hpp"
 #include "fpinspect/parallel.hpp"
+#include "fpinspect/text.hpp"
 #include "samebits/convert.hpp"
 #include "samebits/reduce.hpp"
 #include "samebits/scalar.hpp"
@@ -83,6 +84,25 @@ class range_meter {
   std::array<std::uint64_t, binade_count> binades_{};
 };
 
+/// Calls f(codes, values) for the elements, chunk by chunk: a matrix of one row of how.format, and
+/// what `values_of` makes of it.
+template <class Function>
+void for_each_chunk(const reader& file, const tensor_info& info, const element_reading& how,
+                    const decoder& values_of, const Function& f) {
+  const auto room = static_cast<std::size_t>(std::min(info.count, chunk));
+  std::vector<std::byte> read(room * static_cast<std::size_t>(samebits::storage_bytes(how.format)));
+  std::vector<double> exact(room);
+  for (std::uint64_t first = 0; first < info.count; first += chunk) {
+    const auto size = static_cast<std::size_t>(std::min(chunk, info.count - first));
+    const std::span<double> values(exact.data(), size);
+    read_elements(file, info, how, first, size, read.data());
+    values_of.decode(read.data(), values);
+    const void* codes = read.data();
+    f(samebits::view_of_codes(how.format, codes, 1, static_cast<std::int64_t>(size)),
+      std::span<const double>(values));
+  }
+}
+
 }  // namespace
 
 /// A format to be judged, with what is worked out once.
@@ -115,10 +135,14 @@ class tensor_analyser::effect_meter {
     }
   }
 
+  [[nodiscard]] format_id format() const { return to_.format; }
+
   [[nodiscard]] format_effect result() const {
     format_effect effect = effect_;
     effect.signal = signal_.value();
     effect.noise = noise_.value();
+    effect.saturated_signal = effect.signal;
+    effect.saturated_noise = effect.noise;
     return effect;
   }
 
@@ -132,6 +156,11 @@ class tensor_analyser::effect_meter {
       effect_.underflow += some && y == 0.0 ? 1 : 0;
       effect_.subnormal += some && y != 0.0 && std::fabs(y) < to_.min_normal ? 1 : 0;
       effect_.overflow += finite && std::fabs(x) >= to_.overflow_start ? 1 : 0;
+      const bool same_nan = std::isnan(x) && std::isnan(y);
+      effect_.to_inf += finite && std::isinf(y) ? 1u : 0u;
+      effect_.to_nan += !std::isnan(x) && std::isnan(y) ? 1u : 0u;
+      effect_.to_max += !finite && std::isfinite(y) ? 1u : 0u;
+      effect_.changed += x != y && !same_nan ? 1u : 0u;
       const bool paired = finite && std::isfinite(y);
       const double d = x - y;
       signal_leaves_[i] = paired ? x * x : 0.0;
@@ -151,50 +180,76 @@ class tensor_analyser::effect_meter {
 };
 
 tensor_analyser::tensor_analyser(std::span<const format_id> formats, samebits::executor where)
-    : targets_(formats.begin(), formats.end()), where_(where) {}
+    : targets_(formats.begin(), formats.end()),
+      where_(where),
+      rounded_(static_cast<std::size_t>(where.threads),
+               std::vector<std::byte>(chunk * sizeof(std::uint32_t))) {}
 
 tensor_analyser::~tensor_analyser() = default;
 
-tensor_stats tensor_analyser::analyse(const reader& file, const tensor_info& info) {
-  const format_id from = samebits::tensor_file::format_of(info.type).value();
-  const decoder& values_of = sources_.try_emplace(from, from).first->second;
-  const auto bytes = static_cast<std::size_t>(samebits::storage_bytes(from));
-  const auto room = static_cast<std::size_t>(std::min(info.count, chunk));
-  const auto threads = static_cast<std::size_t>(where_.threads);
-  std::vector<effect_meter> meters(targets_.begin(), targets_.end());
-  std::vector<std::byte> read(room * bytes);
-  std::vector<std::vector<std::byte>> codes(
-      threads, std::vector<std::byte>(room * sizeof(std::uint32_t)));  // one for each worker
-  std::vector<double> exact(room);
+void tensor_analyser::round_into(std::vector<effect_meter>& meters,
+                                 const samebits::const_matrix_view& source,
+                                 std::span<const double> exact, samebits::overflow policy) {
+  for_each_index(meters.size(), rounded_.size(), [&](std::size_t i, std::size_t worker) {
+    std::byte* out = rounded_[worker].data();
+    samebits::convert(source, samebits::view_of_codes(meters[i].format(), out, 1, source.cols),
+                      {.on_overflow = policy}, {where_.backend, 1});
+    meters[i].add(exact, out);
+  });
+}
+
+tensor_stats tensor_analyser::analyse(const reader& file, const tensor_info& info,
+                                      const element_reading& how) {
+  const decoder& values_of = sources_.try_emplace(how.format, how.format).first->second;
   tensor_stats stats;
   stats.count = info.count;
+
+  std::vector<effect_meter> meters(targets_.begin(), targets_.end());
   range_meter range(stats);
-
-  for (std::uint64_t first = 0; first < info.count; first += chunk) {
-    const auto size = static_cast<std::size_t>(std::min(chunk, info.count - first));
-    const auto cols = static_cast<std::int64_t>(size);
-    file.read_codes(info, first, size, read.data());
-    const auto source = samebits::view_of_codes(from, read.data(), 1, cols);
-    const std::span<double> values(exact.data(), size);
-    values_of.decode(read.data(), values);
-    range.add(values);
-    for_each_index(meters.size(), threads, [&](std::size_t i, std::size_t worker) {
-      std::byte* out = codes[worker].data();
-      samebits::convert(source, samebits::view_of_codes(targets_[i].format, out, 1, cols), {},
-                        {where_.backend, 1});
-      meters[i].add(values, out);
-    });
-  }
-
+  for_each_chunk(file, info, how, values_of,
+                 [&](const samebits::const_matrix_view& codes, std::span<const double> exact) {
+                   range.add(exact);
+                   round_into(meters, codes, exact, samebits::overflow::ieee);
+                 });
   range.finish();
   for (const effect_meter& meter : meters) stats.formats.push_back(meter.result());
+
+  // Saturation changes the sums of those formats alone in which something overflowed.
+  std::vector<effect_meter> saturating;
+  for (std::size_t i = 0; i < targets_.size(); ++i) {
+    const format_effect& effect = stats.formats[i];
+    if (effect.to_inf + effect.to_nan != 0) saturating.emplace_back(targets_[i]);
+  }
+  if (saturating.empty()) return stats;
+  for_each_chunk(file, info, how, values_of,
+                 [&](const samebits::const_matrix_view& codes, std::span<const double> exact) {
+                   round_into(saturating, codes, exact, samebits::overflow::saturate);
+                 });
+  for (const effect_meter& meter : saturating) {
+    const format_effect saturated = meter.result();
+    for (format_effect& effect : stats.formats) {
+      if (effect.format != saturated.format) continue;
+      effect.saturated_signal = saturated.signal;
+      effect.saturated_noise = saturated.noise;
+    }
+  }
   return stats;
 }
 
-std::optional<double> sqnr_db(double signal, double noise) {
-  const bool usable = noise > 0.0 && signal > 0.0 && std::isfinite(noise) && std::isfinite(signal);
-  if (!usable) return std::nullopt;
-  return 10.0 * std::log10(signal / noise);
+sqnr sqnr_of(const format_effect& effect, const tensor_stats& stats) {
+  if (stats.count == 0) return {.reason = "there are no elements"};
+  if (effect.changed == 0) return {.exact = true};
+  std::string reason;
+  const auto count = [&](std::uint64_t elements, const char* what) {
+    if (elements != 0) reason += cat(reason.empty() ? "" : ", ", elements, " became ", what);
+  };
+  count(effect.underflow, "0");
+  count(effect.to_inf, "Inf");
+  count(effect.to_nan, "NaN");
+  count(effect.to_max, "finite");
+  if (!reason.empty()) return {.reason = reason};
+  if (const auto db = sqnr_db(effect.signal, effect.noise)) return {.db = db};
+  return {.reason = "signal or noise is beyond binary64"};
 }
 
 std::optional<int> fp16_loss_scale_log2(const tensor_stats& stats) {

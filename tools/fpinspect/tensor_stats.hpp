@@ -4,6 +4,7 @@
 // §4). Sums are contract §6's tree over the elements in C order.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -11,8 +12,12 @@
 #include <vector>
 
 #include "fpinspect/decoder.hpp"
+#include "fpinspect/source.hpp"
+#include "fpinspect/sqnr.hpp"
 #include "samebits/backend.hpp"
 #include "samebits/format.hpp"
+#include "samebits/rounding.hpp"
+#include "samebits/view.hpp"
 #include "tensor_file/tensor.hpp"
 
 namespace fpinspect {
@@ -23,8 +28,18 @@ struct format_effect {
   std::uint64_t underflow = 0;  ///< finite and not zero, becomes a zero
   std::uint64_t subnormal = 0;  ///< finite and not zero, becomes a subnormal
   std::uint64_t overflow = 0;   ///< finite, rounds to beyond max finite
+  std::uint64_t to_inf = 0;     ///< finite, becomes an infinity
+  std::uint64_t to_nan = 0;     ///< a number or an infinity, becomes NaN
+  std::uint64_t to_max = 0;     ///< NaN or an infinity, becomes finite
+  std::uint64_t changed = 0;    ///< is another number than it was; NaN to NaN is no change
   double signal = 0.0;  ///< sum of RN64(x * x); pairs not finite on both sides are leaves +0
   double noise = 0.0;   ///< sum of RN64(d * d), d = RN64(x - rounded x); the same pairs
+  /// The same sums for a conversion with overflow `saturate`.
+  double saturated_signal = 0.0;
+  double saturated_noise = 0.0;
+
+  /// Elements of which nothing is left.
+  [[nodiscard]] std::uint64_t destroyed() const { return underflow + to_inf + to_nan + to_max; }
 };
 
 struct tensor_stats {
@@ -53,22 +68,28 @@ class tensor_analyser {
   tensor_analyser(tensor_analyser&&) = delete;
   tensor_analyser& operator=(tensor_analyser&&) = delete;
 
-  /// Reads the elements once, chunk by chunk.
+  /// Reads the elements chunk by chunk: once, and again for the formats in which some overflow.
   [[nodiscard]] tensor_stats analyse(const samebits::tensor_file::tensor_file& file,
-                                     const samebits::tensor_file::tensor_info& info);
+                                     const samebits::tensor_file::tensor_info& info,
+                                     const element_reading& how);
 
  private:
   struct target;
   class effect_meter;
 
+  /// Rounds the elements, which are codes and the exact values of these, and shows each meter what
+  /// its format makes of them.
+  void round_into(std::vector<effect_meter>& meters, const samebits::const_matrix_view& source,
+                  std::span<const double> exact, samebits::overflow policy);
+
   std::vector<target> targets_;
   std::map<samebits::format_id, decoder> sources_;  ///< of the element types met so far
   samebits::executor where_;
+  std::vector<std::vector<std::byte>> rounded_;  ///< codes of a chunk, one for each worker
 };
 
-/// 10 * log10(signal / noise) in dB; nothing where there is no noise, no signal or the sums leave
-/// binary64.
-std::optional<double> sqnr_db(double signal, double noise);
+/// The ratio of a conversion that destroyed no element, else the reason why there is none.
+sqnr sqnr_of(const format_effect& effect, const tensor_stats& stats);
 
 /// The largest k for which amax * 2^k rounds to a finite fp16 to nearest even, which it does below
 /// 65520; nothing where amax is missing or 0.

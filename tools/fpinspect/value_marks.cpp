@@ -89,7 +89,10 @@ void unmark(dequantize_arguments& arguments) {
 }
 void unmark(recipes_arguments&) {}
 void unmark(diff_arguments& arguments) {
-  for (std::string* text : {&arguments.first, &arguments.second, &arguments.source}) unmark(*text);
+  for (std::string* text :
+       {&arguments.first, &arguments.second, &arguments.source, &arguments.from}) {
+    unmark(*text);
+  }
 }
 void unmark(scaler_arguments& arguments) {
   unmark(arguments.set);
@@ -101,16 +104,16 @@ void unmark(scaler_arguments& arguments) {
 void unmark(arith_arguments& arguments) {
   unmark(arguments.rule);
   unmark(arguments.operands);
-  for (std::string* text :
-       {&arguments.op, &arguments.format, &arguments.dest, &arguments.out, &arguments.flags}) {
+  for (std::string* text : {&arguments.op, &arguments.format, &arguments.dest, &arguments.from,
+                            &arguments.out, &arguments.flags}) {
     unmark(*text);
   }
 }
 void unmark(matmul_arguments& arguments) {
   for (std::string* text :
-       {&arguments.a, &arguments.b, &arguments.format_a, &arguments.format_b, &arguments.scale_a,
-        &arguments.scale_b, &arguments.unit, &arguments.promote, &arguments.against, &arguments.out,
-        &arguments.backend}) {
+       {&arguments.a, &arguments.b, &arguments.format_a, &arguments.format_b, &arguments.from_a,
+        &arguments.from_b, &arguments.scale_a, &arguments.scale_b, &arguments.unit,
+        &arguments.promote, &arguments.against, &arguments.out, &arguments.backend}) {
     unmark(*text);
   }
 }
@@ -130,12 +133,12 @@ void unmark(tensor_arguments& arguments) {
   unmark(arguments.file);
   unmark(arguments.tensors);
   unmark(arguments.to);
+  unmark(arguments.from);
 }
 
 std::string unmarked_message(std::string text) {
   std::erase(text, value_mark);
-  constexpr std::size_t limit = 2000;
-  return samebits::tensor_file::escape(text, limit);
+  return samebits::tensor_file::escape_message(text);
 }
 
 }  // namespace fpinspect

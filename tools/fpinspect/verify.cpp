@@ -86,12 +86,6 @@ void write_totals(const std::vector<total>& totals, const terminal& term, output
 
 void run_verify(const verify_arguments& arguments, output& out) {
   if (arguments.tensor_cores) return run_verify_tensor_cores(arguments, out);
-  for (const std::string* given :
-       {&arguments.unit, &arguments.instruction, &arguments.record, &arguments.results}) {
-    if (!given->empty()) {
-      throw usage_error("--unit, --instruction, --record and --results need --tensor-cores");
-    }
-  }
   const terminal term(arguments.view);
   samebits::verify_options options;
   constexpr std::uint64_t most_threads = 4096;

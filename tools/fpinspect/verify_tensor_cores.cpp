@@ -185,12 +185,6 @@ void check_instruction(const std::string& name) {
 }
 
 samebits::tensor_core_check_options options_of(const verify_arguments& arguments) {
-  if (!arguments.backend.empty() || arguments.exhaustive) {
-    throw usage_error("--tensor-cores takes neither --backend nor --exhaustive");
-  }
-  if (!arguments.results.empty() && !arguments.record.empty()) {
-    throw usage_error("--results and --record exclude each other");
-  }
   check_instruction(arguments.instruction);
   constexpr std::uint64_t most_cases = std::uint64_t{1} << 30;
   constexpr int recorded = 4;
