@@ -265,6 +265,8 @@ class Tensor(cli_support.CliTest):
             (tensor,) = self.tensors(path, "--to", "fp16")
             self.assertEqual(tensor["formats"]["fp16"]["sqnr_note"] == "exact", exact, values)
             self.assertEqual(tensor["formats"]["fp16"]["changed"] == 0, exact)
+            self.assertEqual("exact: no element changed; NaN" in self.ok(
+                "tensor", path, "--to", "fp16").out, exact)
         path = write_npy(self.path("x.npy"), "<f4", (0,), b"")
         (tensor,) = self.tensors(path, "--to", "fp16")
         self.assertEqual(tensor["formats"]["fp16"]["sqnr_note"], "there are no elements")

@@ -293,6 +293,7 @@ void write_text(const reader& file, const std::vector<shown_tensor>& tensors,
                 const tensor_location& where, std::span<const format_id> formats,
                 tensor_analyser& analyser, const terminal& term, output& out) {
   bool any_lost = false;
+  bool any_exact = false;
   for (const shown_tensor& tensor : tensors) {
     const tensor_info& info = tensor.info;
     const std::string name = info.name.empty() ? samebits::tensor_file::escape_path(where.file)
@@ -301,7 +302,10 @@ void write_text(const reader& file, const std::vector<shown_tensor>& tensors,
     if (tensor.how) {
       const tensor_stats stats = analyser.analyse(file, info, *tensor.how);
       write_figures(stats, formats, term, out);
-      for (const format_effect& e : stats.formats) any_lost = any_lost || e.destroyed() != 0;
+      for (const format_effect& e : stats.formats) {
+        any_lost = any_lost || e.destroyed() != 0;
+        any_exact = any_exact || sqnr_of(e, stats).exact;
+      }
     } else {
       out.write(cat("  ", tensor.note, "\n"));
     }
@@ -313,6 +317,7 @@ void write_text(const reader& file, const std::vector<shown_tensor>& tensors,
     return;
   }
   out.write("shares: of the finite non-zero elements, rounded to nearest even\n");
+  if (any_exact) out.write("exact: no element changed; NaN that stays NaN is unchanged\n");
   if (any_lost) {
     out.write(
         "lost to: what lost elements became; there is no SQNR then, but that of the\n"

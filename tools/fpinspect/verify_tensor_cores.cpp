@@ -218,7 +218,7 @@ void run_verify_tensor_cores(const verify_arguments& arguments, output& out) {
   const std::vector<tensor_core_finding> findings =
       from_file ? samebits::check_tensor_core_results(recorded, options)
                 : samebits::check_tensor_cores(options);
-  if (findings.empty()) throw usage_error("--results: the file has none of that");
+  if (findings.empty()) throw usage_error("--results: the file has no results of what is asked for");
   std::uint64_t compared = 0;
   std::uint64_t differed = 0;
   for (const tensor_core_finding& f : findings) {
