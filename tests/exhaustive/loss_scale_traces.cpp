@@ -204,6 +204,16 @@ struct deepspeed_pair {
   }
 };
 
+/// Whether a decision names the change of the scale. (A bad step may end with the scale that it
+/// began with and yet have lowered it: apex.amp's window may be over at the same time.)
+bool tells_what_happened(const step_decision& decision, double before, double after) {
+  if (decision.apply) {
+    return decision.change == (after == before ? scale_change::kept : scale_change::grown);
+  }
+  return after < before ? decision.change == scale_change::backed_off
+                        : decision.change != scale_change::grown;
+}
+
 /// Whether a trace agrees in every step.
 template <class Pair>
 bool agrees(dice& d) {
@@ -213,9 +223,11 @@ bool agrees(dice& d) {
   auto state = initial_state(pair.settings);
   if (!pair.agrees(state)) return false;
   for (int step = 0; step < steps; ++step) {
-    const bool nonfinite = bad.at(step, scale_of(state), d);
+    const double before = scale_of(state);
+    const bool nonfinite = bad.at(step, before, d);
     const step_decision decision = advance(pair.settings, state, {.nonfinite = nonfinite});
     const bool goes_on = pair.step(nonfinite);
+    if (!tells_what_happened(decision, before, scale_of(state))) return false;
     if (decision.apply == nonfinite || decision.stop == goes_on || !pair.agrees(state)) {
       return false;
     }
