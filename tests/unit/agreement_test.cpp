@@ -157,6 +157,10 @@ TEST(Agree, RefusesDeviceMemory) {
 static_assert(numerics::observation_of(
                   numerics::message_of({.seen = {.amax = 0xFF800000u}, .first_bad = 3}, 5, 9))
                   .bad_rank == 5);
+// The last rank that a word can name stands for all beyond it.
+static_assert(numerics::blamed_rank(numerics::blame_word(0x7FFFFFFD, false)) == 0x7FFFFFFD);
+static_assert(numerics::blamed_rank(numerics::blame_word(0x7FFFFFFF, false)) == 0x7FFFFFFE);
+static_assert(numerics::blamed_rank(numerics::blame_word(0x7FFFFFFF, true)) == 0x7FFFFFFE);
 static_assert(numerics::states_agree(numerics::message_of({}, 0, 0xDEADBEEFu)));
 
 }  // namespace

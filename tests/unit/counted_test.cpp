@@ -178,6 +178,24 @@ TEST(Counted, ComparesHalvesApart) {
   }
 }
 
+// 2 d + 2 p + 5 bits for d binades of p bits: 53 and 53. One binade more would need two bits more.
+static_assert(exact_sum_reach(format_id::bf16) == 16u << 7);
+static_assert(exact_sum_reach(format_id::fp16) == 13u << 10);
+static_assert(exact_squares(format_id::bf16).least == 0x1E80);  // 2^-66
+static_assert(exact_squares(format_id::bf16).most == 0x5F80);   // 2^64
+static_assert(exact_squares(format_id::fp16).least == 1);
+static_assert(exact_squares(format_id::fp16).most == 0x7C00);
+
+/// Whether the code below is at most what the definition of largest_vanishing() grants: s * h and
+/// 2^-5 of it, or a little above the least normal number.
+bool is_close(format_id from, const format_spec& to, std::uint32_t s, std::uint32_t largest) {
+  if (largest == 0) return false;
+  const auto below = std::bit_cast<float>(decode<std::uint32_t>(spec_of(from), largest - 1));
+  const double half = std::ldexp(1.0, -(to.bias + to.mantissa_bits));
+  const double exact = std::fmax(std::bit_cast<float>(s) * half, std::ldexp(1.0, -126));
+  return below <= exact * (1 + 0x1p-5);
+}
+
 TEST(Counted, NothingAboveTheLargestVanishingVanishes) {
   std::uint64_t vanishing = 0;
   for (int m = 0; m < scale_math_count; ++m) {
@@ -193,6 +211,8 @@ TEST(Counted, NothingAboveTheLargestVanishingVanishes) {
           const auto amax = static_cast<tile_amax>(decode<std::uint32_t>(spec_of(from), most));
           const tile_scale s = scale_of(spec_of(to), rule, amax);
           const std::uint32_t small = largest_vanishing(from, spec_of(to), s.stored);
+          ASSERT_TRUE(is_close(from, spec_of(to), s.stored, small))
+              << name(from) << " to " << name(to) << ", maths " << m << ", amax " << most;
           if (small + 1 >= inf) continue;
           ASSERT_FALSE(vanishes(from, to, math, s, small + 1))
               << name(from) << " to " << name(to) << ", maths " << m << ", amax " << most;

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <initializer_list>
 #include <limits>
 #include <random>
 #include <variant>
@@ -190,6 +191,33 @@ constexpr step_report at_compile_time() {
   return decide(settings, scaler, {.seen = {.amax = 0x3F800000}}, {.squares = 4, .max_norm = 1e-9});
 }
 static_assert(at_compile_time().step == 1 && at_compile_time().applied_steps == 1);
+// A scale that has no exponent reports its nearest neighbour's.
+static_assert(numerics::exponent_of(0) == -1074 && numerics::exponent_of(1) == -1074);
+static_assert(numerics::exponent_of(numerics::binary64::inf) == 1023);
+static_assert(numerics::exponent_of(numerics::binary64::inf - 1) == 1023);
+
+// Sums, norms and factors that are not finite.
+constexpr std::uint64_t one64 = numerics::binary64::one;
+constexpr std::uint64_t inf64 = numerics::binary64::inf;
+constexpr std::uint64_t nan64 = numerics::binary64::nan;
+static_assert(numerics::add_squares(inf64, one64) == inf64);
+static_assert(numerics::add_squares(one64, inf64) == inf64);
+static_assert(numerics::add_squares(nan64, one64) == nan64);
+static_assert(numerics::add_squares(one64, 0xFFF8000000000000u) == nan64);
+constexpr std::uint64_t sum_of(std::initializer_list<std::uint64_t> leaves) {
+  numerics::square_sum sum;
+  for (const std::uint64_t leaf : leaves) sum.add(leaf);
+  return sum.value();
+}
+static_assert(sum_of({}) == 0 && sum_of({one64}) == one64 && sum_of({inf64}) == inf64);
+static_assert(sum_of({one64, one64}) == numerics::binary64::two);
+static_assert(sum_of({0x7FF8000000000000u}) == nan64);  // a lone NaN passes no addition
+static_assert(numerics::norm_of(inf64) == inf64 && numerics::norm_of(inf64 + 1) == nan64);
+static_assert(numerics::clip_factor(nan64, one64) == numerics::binary32::nan);
+static_assert(numerics::clip_factor(inf64, inf64) == numerics::binary32::nan);
+static_assert(numerics::clip_factor(inf64, one64) == 0);
+static_assert(numerics::clip_factor(0, inf64) == numerics::binary32::one);
+static_assert(numerics::square(0xFFFFFFFFu) == nan64 && numerics::square(0xFF800000u) == inf64);
 static_assert(at_compile_time().norm == 2.0 / 65536 && at_compile_time().exponent == 16);
 
 }  // namespace

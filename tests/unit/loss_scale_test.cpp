@@ -44,12 +44,28 @@ TEST(NativePolicy, AGrowthThatFailsAtOnceIsTakenBackAndNotTriedSoon) {
   EXPECT_FALSE(d.apply);
   EXPECT_EQ(d.change, scale_change::backed_off);
   EXPECT_EQ(c.state.exponent, 16);
+  EXPECT_EQ(c.state.probe_age, -1);
+  EXPECT_EQ(c.state.refuted, 1u);
   c.steps(199, good);
   EXPECT_EQ(c.state.exponent, 16);
   c.step(good);
   EXPECT_EQ(c.state.exponent, 17);
   c.steps(4, good);  // survived: the interval is the usual one again
   EXPECT_EQ(c.state.interval, 100u);
+  EXPECT_EQ(c.state.probe_age, -1);
+  EXPECT_EQ(c.state.refuted, 0u);
+}
+
+TEST(NativePolicy, AGrowthThatIsTakenBackClearsEarlierStrikes) {
+  course c;
+  c.settings.forgive_after = 1000;
+  c.step(bad);
+  c.steps(100, good);
+  ASSERT_EQ(c.state.exponent, 17);
+  c.step(bad);
+  ASSERT_EQ(c.state.exponent, 16);
+  EXPECT_EQ(c.step(bad).change, scale_change::kept);  // the first strike again
+  EXPECT_EQ(c.step(bad).change, scale_change::backed_off);
 }
 
 TEST(NativePolicy, TheIntervalStopsDoubling) {
@@ -233,6 +249,9 @@ constexpr double after_22_steps(const Settings& settings) {
   for (int i = 0; i < 22; ++i) advance(settings, state, {.nonfinite = i >= 20});
   return scale_of(state);
 }
+static_assert(initial_state(native_scaling{.init_exponent = 3}).reference == 3);
+static_assert(numerics::binade_of(1) == -149 && numerics::binade_of(0) < -149);
+static_assert(numerics::binade_of(0x7F7FFFFF) == 127 && numerics::binade_of(0x00800000) == -126);
 static_assert(after_22_steps(native_scaling{}) == 32768);
 static_assert(after_22_steps(torch_scaling{}) == 16384);
 static_assert(after_22_steps(torch_scaling{.backoff_factor = 0.9, .growth_interval = 20}) ==

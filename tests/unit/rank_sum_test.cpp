@@ -81,6 +81,11 @@ void compare(format_id own, const gradient_reduction& how) {
   }
 }
 
+// Among unsigned words, nothing comes first.
+static_assert(numerics::amax_to_word(numerics::nothing_counted) == 0);
+static_assert(numerics::amax_to_word(0) == 1 && numerics::amax_from_word(1) == 0);
+static_assert(numerics::amax_from_word(0) == numerics::nothing_counted);
+
 TEST(RankSum, IsWhatArraysGet) {
   for (const format_id wire :
        {format_id::fp32, format_id::fp16, format_id::bf16, format_id::e4m3, format_id::e5m2}) {

@@ -93,6 +93,21 @@ struct interrupted_words {
   static void fence() {}
 };
 
+TEST(ReportRing, EachSideTouchesTheTicketTwiceAndEveryWordOnce) {
+  std::vector<report_slot> ring(2);
+  constexpr int accesses = static_cast<int>(sizeof(step_report) / sizeof(std::uint64_t)) + 2;
+  interrupted_words::before_access = nullptr;
+  interrupted_words::accesses = 0;
+  numerics::put_report<interrupted_words>(ring.data(), ring.size(), report_number(0));
+  EXPECT_EQ(interrupted_words::accesses, accesses);
+  std::uint64_t next = 0;
+  step_report got;
+  interrupted_words::accesses = 0;
+  EXPECT_EQ(numerics::take_report<interrupted_words>(ring.data(), ring.size(), next, got),
+            numerics::report_found::here);
+  EXPECT_EQ(interrupted_words::accesses, accesses);
+}
+
 TEST(ReportRing, AReaderThatIsInterruptedNeverMixes) {
   constexpr std::uint64_t capacity = 3;
   int found[3] = {};

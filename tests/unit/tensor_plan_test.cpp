@@ -44,6 +44,19 @@ TEST(TensorPlan, DescribesItsTensors) {
   EXPECT_EQ(&copy.data(), &plan.data());
 }
 
+/// Where element 7 of rows of 3 lies.
+constexpr std::int64_t offset_of_seven(std::int64_t row_stride, std::int64_t col_stride,
+                                       bool dense) {
+  numerics::plan_row row{};
+  row.cols = 3;
+  row.row_stride = row_stride;
+  row.col_stride = col_stride;
+  row.dense = dense;
+  return numerics::offset_of(row, 7);
+}
+static_assert(offset_of_seven(0, 0, true) == 7);  // a dense tensor is walked without its strides
+static_assert(offset_of_seven(10, -2, false) == 18);
+
 TEST(TensorPlan, EmptyOnes) {
   const tensor_plan none;
   EXPECT_EQ(none.size(), 0u);
