@@ -1,35 +1,90 @@
 #!/usr/bin/env python3
 """Changes one thing at a time in numerics/ and reports what no test notices.
 
-usage: tools/mutate.py --cases FILE [--count N] [--seed S] [--files NAME ...] [--jobs N]
+usage: tools/mutate.py BUILD [--each N] [--seed S] [--files NAME ...] [--jobs N] [--least PERCENT]
 
-FILE is what the program mutation_cases wrote (ctest -R support.mutation_cases, or
-BUILD/tests/mutation/mutation_cases FILE): calls with results that the oracle judged. Each mutant is
-one change of one operator, number, condition or statement in a copy of numerics/; the small program
-tests/mutation/killer.cpp is compiled with it and repeats the calls. A mutant is killed if a result
-differs, the program crashes or does not end, or a static_assert fails; one that does not compile
-otherwise is not counted. Mutants that change no result, and why, are listed in
-tests/mutation/equivalent.txt and left out.
+Each mutant is one change of one operator, number, condition or statement in a copy of numerics/. The
+tests that judge its header (JUDGES below) are compiled with that copy, linked with libraries and
+tests of BUILD, a built tree, and run. A mutant is killed if a test fails, crashes or does not end,
+or if a static_assert fails; a mutant that does not compile otherwise is not counted. Mutants that
+change no result, and why, are listed in tests/mutation/equivalent.txt and left out.
 
-Prints every survivor; the exit status is 1 if fewer than 95 % were killed.
+Which mutants are drawn depends on the seed and on their own text: a change of one line of a header
+leaves the draw of all other lines as it was.
+
+Prints every survivor and a table of headers. The exit status is 1 if fewer than PERCENT of the
+counted mutants were killed, and 2 if a test fails without a change.
 """
 
 import argparse
 import concurrent.futures
+import dataclasses
+import hashlib
+import os
 import pathlib
-import random
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 EQUIVALENT = ROOT / "tests" / "mutation" / "equivalent.txt"
-FILES = ["add", "arithmetic", "classify", "compare", "convert", "decode", "divide", "encode",
-         "integral", "layout", "multiply", "number", "random", "round", "square_root", "word"]
-LIMIT = 20  # seconds for the compiler, and for the killer
-ENOUGH = 0.95
+CPU_LIMIT = 20  # seconds of processor time for the compiler, and for a test
+WALL_LIMIT = 300  # seconds for a test whose threads wait for each other
+# Tests stop at their first failure, and RapidCheck draws the same cases in every run. (It counts 100
+# cases as its default, in whose place properties set a number of their own.)
+ENVIRONMENT = {"GTEST_FAIL_FAST": "1", "RC_PARAMS": "seed=1 max_success=101 noshrink=1"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Judge:
+    """One program that judges headers."""
+    headers: str  # names without suffix
+    compiled: list  # sources compiled with the changed copy; paths in the repository
+    built: list = ()  # test sources whose object files are taken from the build
+    runs: list = ("",)  # command lines' arguments; {cases} is the file of mutation_cases
+
+# A mutant meets the judges of its header in this order, until one kills it.
+JUDGES = [
+    Judge("add arithmetic classify compare convert decode divide encode integral layout multiply "
+          "number random round square_root word", ["tests/mutation/killer.cpp"], runs=["{cases}"]),
+    Judge("binary32", ["tests/unit/binary32_test.cpp"]),
+    Judge("binary64", ["tests/unit/binary64_test.cpp"]),
+    Judge("accumulate", ["tests/unit/accumulate_test.cpp"]),
+    Judge("accumulate", ["tests/exhaustive/accumulate_sweep.cpp"], runs=["60000"]),
+    Judge("counted", ["tests/unit/counted_test.cpp"]),
+    Judge("scale tile", ["tests/unit/scale_test.cpp"]),
+    Judge("scale tile", ["backends/reference/quantize.cpp"],
+          ["tests/property/quantize_property.cpp"]),
+    Judge("dot exact_sum", ["tests/unit/dot_test.cpp"]),
+    Judge("dot exact_sum", ["backends/reference/matmul.cpp"],
+          ["tests/property/matmul_property.cpp"]),
+    Judge("big_integer text", ["backends/reference/text.cpp"],
+          ["tests/unit/text_test.cpp", "tests/property/text_property.cpp"]),
+    Judge("loss_scale", ["tests/unit/loss_scale_test.cpp"]),
+    Judge("loss_scale", ["tests/exhaustive/loss_scale_laws.cpp"], runs=["1000"]),
+    Judge("loss_scale_compat", ["tests/exhaustive/loss_scale_traces.cpp"],
+          runs=[f"{p} 500" for p in ("torch", "apex", "apex_amp", "megatron", "deepspeed")]),
+    Judge("decide inspect", ["tests/unit/decide_test.cpp"]),
+    Judge("inspect", ["backends/reference/plan.cpp", "backends/plan_ops.cpp"],
+          ["tests/property/plan_property.cpp"]),
+    Judge("plan", ["tests/unit/tensor_plan_test.cpp", "backends/tensor_plan.cpp",
+                   "backends/reference/plan.cpp"], ["tests/property/plan_property.cpp"]),
+    Judge("plan_ops", ["tests/unit/plan_ops_test.cpp", "backends/reference/plan.cpp"],
+          ["tests/property/plan_property.cpp"]),
+    Judge("agreement", ["tests/unit/agreement_test.cpp", "backends/agreement.cpp"]),
+    Judge("rank_sum tile", ["tests/unit/rank_sum_test.cpp", "backends/gradient_reduction.cpp"],
+          ["tests/property/gradient_reduction_property.cpp"]),
+    Judge("report_ring", ["tests/unit/report_ring_test.cpp", "backends/report_ring.cpp"],
+          runs=["--gtest_filter=-*AtOnce*"]),  # whose threads meet differently in every run
+    Judge("shard_tree sum_tree", ["tests/unit/sum_tree_test.cpp"]),
+]
+LIBRARIES = ["tests/testkit/libsamebits_testkit.a", "libsamebits_core.a"]
+# What the judges include of others: read once, not for every mutant.
+PRECOMPILED = ["gtest/gtest.h", "algorithm", "bit", "cmath", "cstdint", "functional", "limits",
+               "random", "string", "thread", "vector"]
 
 # (what is looked for, what it becomes); operators stand between spaces, templates' brackets do not.
 SWAPS = [(r" < ", " <= "), (r" <= ", " < "), (r" > ", " >= "), (r" >= ", " > "),
@@ -39,8 +94,25 @@ SWAPS = [(r" < ", " <= "), (r" <= ", " < "), (r" > ", " >= "), (r" >= ", " > "),
          (r"\bfalse\b", "true"), (r"!(?=[a-z(])", ""), (r"(?<=[(, ])-(?=[a-z])", ""),
          (r"\bflags::(?!none)\w+", "flags::none"), (r"\bflags::none\b", "flags::inexact"),
          (r" \? (?P<a>[^?:;]+) : (?P<b>[^?:;)]+)", r" ? \g<b> : \g<a>")]
+# A call of two plain arguments, which becomes the first of them.
+CALL = re.compile(r"(?<![\w:.])[\w:]+(?:<[^<>()]*>)?\((?P<a>[\w.\[\]]+), [\w.\[\]]+\)")
 NUMBER = re.compile(r"(?<![\w.])(?P<digits>0x[0-9A-Fa-f]+|\d+)(?=[uU]?\b)")
 STATEMENT = re.compile(r"^\s+(?:if \([^{]*\) )?(?:[a-z_]\w*(?:\.\w+)* [|^&+*-]?(?:<<|>>)?= |--\w|\+\+\w|return ).*;$")
+
+
+@dataclasses.dataclass(frozen=True)
+class Mutant:
+    header: str
+    index: int  # of the line
+    line: str
+    changed: str
+
+    def key(self):
+        return self.header, self.line.strip(), self.changed.strip()
+
+    def __str__(self):
+        return (f"numerics/{self.header}.hpp:{self.index + 1}\n  - {self.line.strip()}\n"
+                f"  + {self.changed.strip()}")
 
 
 def code_lines(text):
@@ -55,24 +127,35 @@ def code_lines(text):
         yield i, line
 
 
-def mutants_of(name):
-    """(file, line index, the line, the changed line)"""
-    text = (ROOT / "numerics" / f"{name}.hpp").read_text(encoding="utf-8")
+def mutants_of(header):
+    text = (ROOT / "numerics" / f"{header}.hpp").read_text(encoding="utf-8")
     for i, line in code_lines(text):
         code = line.split("//")[0]
         rest = line[len(code):]
         for pattern, replacement in SWAPS:
             for match in re.finditer(pattern, code):
                 changed = code[:match.start()] + match.expand(replacement) + code[match.end():]
-                yield name, i, line, changed + rest
+                yield Mutant(header, i, line, changed + rest)
+        for match in CALL.finditer(code):
+            changed = code[:match.start()] + match["a"] + code[match.end():]
+            yield Mutant(header, i, line, changed + rest)
         for match in NUMBER.finditer(code):
             number = int(match["digits"], 0)
             changed = code[:match.start()] + str(number + 1) + code[match.end():]
-            yield name, i, line, changed + rest
+            yield Mutant(header, i, line, changed + rest)
         if STATEMENT.match(code.rstrip()) and "return {}" not in code:
             indent = code[:len(code) - len(code.lstrip())]
             if not code.lstrip().startswith("return "):  # deleting a plain return leaves none
-                yield name, i, line, indent + ";"
+                yield Mutant(header, i, line, indent + ";")
+
+
+def shuffled(mutants, seed):
+    """In an order that depends on the seed and on each mutant's own text and number."""
+    seen = {}
+    def rank(mutant):
+        seen[mutant.key()] = seen.get(mutant.key(), -1) + 1
+        return hashlib.sha256(repr((seed, mutant.key(), seen[mutant.key()])).encode()).digest()
+    return sorted(mutants, key=rank)
 
 
 def equivalents():
@@ -88,68 +171,163 @@ def equivalents():
 
 
 def run(command, folder):
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=LIMIT,
-                          errors="replace", check=False)
+    """The command with a limit on processor time, which a busy machine does not use up."""
+    limited = ["bash", "-c", f'ulimit -t {CPU_LIMIT} -v 8000000; exec "$@"', "limited", *command]
+    return subprocess.run(limited, cwd=folder, capture_output=True, text=True, errors="replace",
+                          timeout=WALL_LIMIT, check=False, env=os.environ | ENVIRONMENT)
 
 
-def judge(mutant, arguments):
-    """"killed", "survived" or "invalid", and by what."""
-    name, index, _, changed = mutant
-    with tempfile.TemporaryDirectory() as folder:
+class Bench:
+    """Compiles and runs the judges."""
+
+    def __init__(self, build, compiler, scratch):
+        self.build, self.compiler, self.scratch = build, compiler, scratch
+        self.cases = build / "tests" / "mutation" / "cases.bin"
+        if not self.cases.exists():
+            subprocess.run([build / "tests" / "mutation" / "mutation_cases", self.cases], check=True)
+        self.flags = ["-std=c++20", "-O1", "-w", "-DSAMEBITS_TEST_INSTRUMENTED=1"]
+        header = scratch / "precompiled.hpp"
+        header.write_text("".join(f"#include <{name}>\n" for name in PRECOMPILED))
+        subprocess.run([compiler, *self.flags, "-x", "c++-header", header, "-o",
+                        f"{header}.gch"], check=True)
+
+    def copy(self, folder, mutant):
         numerics = pathlib.Path(folder) / "numerics"
         shutil.copytree(ROOT / "numerics", numerics)
-        path = numerics / f"{name}.hpp"
-        lines = path.read_text(encoding="utf-8").splitlines()
-        lines[index] = changed
-        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-        try:
-            built = run([arguments.compiler, "-std=c++20", "-Og", "-w", f"-I{folder}",
-                         f"-I{ROOT / 'include'}", f"-I{ROOT / 'tests'}",
-                         str(ROOT / "tests" / "mutation" / "killer.cpp"), "-o", "killer"], folder)
-        except subprocess.TimeoutExpired:
-            return "killed", "the compiler does not end"
-        if built.returncode != 0:
-            asserted = "static assertion" in built.stderr or "static_assert" in built.stderr
-            return ("killed", "static_assert") if asserted else ("invalid", "")
-        try:
-            done = run(["./killer", str(arguments.cases)], folder)
-        except subprocess.TimeoutExpired:
-            return "killed", "does not end"
-        if done.returncode == 0:
-            return "survived", ""
-        return "killed", done.stdout.strip() or "crash"
+        # Forced inlining takes the compiler more time than everything else together.
+        config = numerics / "config.hpp"
+        config.write_text(config.read_text().replace("[[gnu::always_inline]] inline", "inline"))
+        if mutant is not None:
+            path = numerics / f"{mutant.header}.hpp"
+            lines = path.read_text(encoding="utf-8").splitlines()
+            lines[mutant.index] = mutant.changed
+            path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+    def object_of(self, source):
+        path = pathlib.Path(source)
+        found = list((self.build / path.parent / "CMakeFiles").glob(f"*/{path.name}.o"))
+        if not found:
+            sys.exit(f"{self.build} holds no object file of {source}: build all tests first")
+        return found[0]
+
+    def verdict(self, judge, folder):
+        """"killed", "survived" or "invalid", and by what."""
+        compiled = run([self.compiler, *self.flags, "-include", self.scratch / "precompiled.hpp",
+                        f"-I{folder}", f"-I{ROOT}", f"-I{ROOT / 'include'}", f"-I{ROOT / 'tests'}",
+                        f"-I{ROOT / 'tests' / 'testkit'}",
+                        *(ROOT / source for source in judge.compiled),
+                        *(self.object_of(source) for source in judge.built),
+                        *(self.build / library for library in LIBRARIES),
+                        "-lrapidcheck", "-lgtest_main", "-lgtest", "-lpthread", "-s",
+                        "-o", "judge"], folder)
+        if compiled.returncode != 0:
+            error = compiled.stderr
+            if "static assertion" in error or "static_assert" in error:
+                return "killed", "static_assert"
+            return "invalid", error
+        for arguments in judge.runs:
+            try:
+                done = run(["./judge", *arguments.format(cases=self.cases).split()], folder)
+            except subprocess.TimeoutExpired:
+                return "killed", "does not end"
+            if done.returncode != 0:
+                return "killed", done.stdout + done.stderr
+        return "survived", ""
+
+    def judge(self, mutant):
+        with tempfile.TemporaryDirectory(dir=self.scratch) as folder:
+            self.copy(folder, mutant)
+            for judge in JUDGES:
+                if mutant.header not in judge.headers.split():
+                    continue
+                verdict, why = self.verdict(judge, folder)
+                if verdict != "survived":
+                    return verdict, why
+        return "survived", ""
+
+    def without_a_change(self, judge):
+        with tempfile.TemporaryDirectory(dir=self.scratch) as folder:
+            self.copy(folder, None)
+            return self.verdict(judge, folder)
+
+
+class Tally:
+    """The mutants of one header, and what became of those that were drawn."""
+
+    def __init__(self, header, seed, left_out):
+        everything = shuffled(mutants_of(header), seed)
+        self.header, self.all = header, len(everything)
+        self.waiting = [m for m in everything if m.key() not in left_out]
+        self.equivalent = self.all - len(self.waiting)
+        self.verdicts = {"killed": 0, "survived": 0, "invalid": 0}
+
+    @property
+    def counted(self):
+        return self.verdicts["killed"] + self.verdicts["survived"]
+
+    def draw(self, wanted):
+        """What is missing of `wanted` counted mutants; with 0 all that are left."""
+        missing = wanted - self.counted if wanted else len(self.waiting)
+        drawn, self.waiting = self.waiting[:missing], self.waiting[missing:]
+        return [(self, mutant) for mutant in drawn]
+
+
+def check_judges(bench, pool, headers):
+    judges = [judge for judge in JUDGES if headers & set(judge.headers.split())]
+    for judge, (verdict, why) in zip(judges, pool.map(bench.without_a_change, judges)):
+        if verdict != "survived":
+            print(f"{judge.compiled[0]} fails without a change:\n{why}", file=sys.stderr)
+            sys.exit(2)
+
+
+def judge_all(bench, pool, tallies, each):
+    # Mutants that do not compile are replaced by further ones.
+    while drawn := [pair for tally in tallies for pair in tally.draw(each)]:
+        verdicts = pool.map(lambda pair: bench.judge(pair[1]), drawn)
+        for (tally, mutant), (verdict, _) in zip(drawn, verdicts):
+            tally.verdicts[verdict] += 1
+            if verdict == "survived":
+                print(f"survived: {mutant}", flush=True)
+
+
+def show(tallies, seconds):
+    """The table; returns the share of counted mutants that were killed, in percent."""
+    print(f"{'header':20}{'mutants':>8}{'equivalent':>12}{'counted':>9}{'killed':>8}")
+    for t in tallies:
+        print(f"{t.header:20}{t.all:8}{t.equivalent:12}{t.counted:9}{t.verdicts['killed']:8}")
+    counted = sum(t.counted for t in tallies)
+    killed = sum(t.verdicts["killed"] for t in tallies)
+    share = 100 * killed / counted if counted else 100
+    print(f"{killed} of {counted} killed, {share:.1f} %; {seconds:.0f} s")
+    return share
 
 
 def main():
+    headers = sorted(path.stem for path in (ROOT / "numerics").glob("*.hpp"))
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--cases", type=pathlib.Path, required=True)
-    parser.add_argument("--count", type=int, default=250, help="drawn mutants; 0: all there are")
+    parser.add_argument("build", type=pathlib.Path)
+    parser.add_argument("--each", type=int, default=20, help="counted mutants a header; 0: all")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--files", nargs="*", default=FILES, help="headers of numerics/, no suffix")
+    parser.add_argument("--files", nargs="*", default=headers, choices=headers, metavar="NAME",
+                        help="headers of numerics/, no suffix")
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--least", type=float, default=95, help="percent that must be killed")
     parser.add_argument("--compiler", default="c++")
     arguments = parser.parse_args()
-    arguments.cases = arguments.cases.resolve()
     left_out = equivalents()
-    mutants = [m for name in arguments.files for m in mutants_of(name)]
-    listed = [m for m in mutants if (m[0], m[2].strip(), m[3].strip()) in left_out]
-    mutants = [m for m in mutants if m not in listed]
-    total = len(mutants)
-    if 0 < arguments.count < total:
-        mutants = random.Random(arguments.seed).sample(mutants, arguments.count)
-    counts = {"killed": 0, "survived": 0, "invalid": 0}
-    with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
-        for mutant, (verdict, _) in zip(mutants, pool.map(lambda m: judge(m, arguments), mutants)):
-            counts[verdict] += 1
-            if verdict == "survived":
-                print(f"survived: numerics/{mutant[0]}.hpp:{mutant[1] + 1}\n  - {mutant[2].strip()}\n"
-                      f"  + {mutant[3].strip()}", flush=True)
-    valid = counts["killed"] + counts["survived"]
-    share = counts["killed"] / valid if valid else 0.0
-    print(f"{len(mutants)} of {total} mutants: {counts['killed']} killed of {valid} that compile, "
-          f"{100 * share:.1f} %; {len(listed)} equivalent ones left out")
-    return 0 if share >= ENOUGH else 1
+    tallies = [Tally(header, arguments.seed, left_out) for header in arguments.files]
+    judged = {name for judge in JUDGES for name in judge.headers.split()}
+    for tally in tallies:
+        if tally.all and tally.header not in judged:
+            sys.exit(f"numerics/{tally.header}.hpp has no entry in JUDGES")
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory() as scratch, \
+         concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
+        bench = Bench(arguments.build.resolve(), arguments.compiler, pathlib.Path(scratch))
+        check_judges(bench, pool, set(arguments.files))
+        judge_all(bench, pool, tallies, arguments.each)
+    return 0 if show(tallies, time.monotonic() - began) >= arguments.least else 1
 
 
 if __name__ == "__main__":
