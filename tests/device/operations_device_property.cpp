@@ -81,7 +81,7 @@ class DeviceProperty : public ::testing::TestWithParam<std::string_view> {
 
   void expect_host_bits(const array_operation& op, int cases = most_cases) {
     device_target target{std::string(GetParam())};
-    expect_as_reference(op, target, by_effort(cases, 150));
+    expect_as_reference(op, target, cases);
   }
 };
 
