@@ -103,8 +103,12 @@ sent parts_of(const std::vector<node>& chunks, const std::vector<std::uint64_t>&
         borders[p], borders[p + 1], what, [&](std::uint64_t at, std::uint64_t n, int level) {
           EXPECT_EQ(at, next);
           EXPECT_LE(level, slot_level);
+          EXPECT_LE(n, std::uint64_t{1} << level);
           EXPECT_EQ(at % (std::uint64_t{1} << level), 0u);
-          if (!last || n > std::uint64_t{1} << level) EXPECT_EQ(n, std::uint64_t{1} << level);
+          EXPECT_TRUE(last || n == std::uint64_t{1} << level);
+          const std::uint64_t above = std::uint64_t{2} << level;  // the next larger node
+          EXPECT_TRUE(level == slot_level || at % above != 0 ||
+                      (!last && at + above > borders[p + 1]));
           next = at + n;
           const auto first = chunks.begin() + static_cast<std::ptrdiff_t>(at);
           all.nodes.push_back({all.values.size(), static_cast<std::uint32_t>(level), 0});
