@@ -64,12 +64,23 @@ bool encode_scaled_agrees(const record& r, const format_spec& a, std::int64_t n,
   return got.code == r.expected && got.inexact == inexact && got.overflow == overflow;
 }
 
+/// The same conversion with all flags: those of a multiplication by 2^0, which records of scale_b
+/// judge. The code of a NaN is the conversion's own.
+bool convert_number_agrees(const record& r, const format_spec& a, const format_spec& to,
+                           const cast_rule& rule, std::uint64_t dither) {
+  if (!has_arithmetic(a) || !has_arithmetic(to)) return true;
+  const outcome got = convert_number(a, r.a, to, rule, dither);
+  const outcome scaled = scale_exponent(a, r.a, 0, to, rule, dither);
+  return got.code == r.expected && got.raised == scaled.raised;
+}
+
 bool convert_agrees(const record& r, const format_spec& a, const format_spec& to,
                     const cast_rule& rule, const random_bits& random, std::uint64_t dither) {
   const bool inexact = (r.flags & 1) != 0, overflow = (r.flags & 2) != 0;
   const auto got = convert_any(a, to, rule, r.a, random);
   return got.code == r.expected && got.inexact == inexact && got.overflow == overflow &&
-         encode_scaled_agrees(r, a, 0, to, rule, dither, inexact, overflow);
+         encode_scaled_agrees(r, a, 0, to, rule, dither, inexact, overflow) &&
+         convert_number_agrees(r, a, to, rule, dither);
 }
 
 bool scale_b_agrees(const record& r, const format_spec& a, const format_spec& to,
