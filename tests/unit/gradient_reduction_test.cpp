@@ -254,7 +254,7 @@ TEST(ReduceGradients, ListsThatDifferAreRefused) {
     EXPECT_EQ(mine[0], 3.0f);
   };
   const auto with = [](const matrix_view& view, const gradient_reduction& how = {}) {
-    return [=](communicator& ranks) { reduce_gradients(ranks, {&view, 1}, how); };
+    return [=](communicator& ranks) { reduce_gradients(ranks, view, how); };
   };
   for (const auto& other :
        {with(view_of(half)), with(view_of(x.data(), 2, 3)), with(view_of(x.data(), 1, 5)),

@@ -204,9 +204,10 @@ TEST(Reductions, SpecialSums) {
   const float inf = std::numeric_limits<float>::infinity();
   const std::vector<float> cancelling{inf, -inf};
   const std::vector<float> nan{-std::numeric_limits<float>::quiet_NaN(), 1};
+  const std::vector<float> ones{1, 1};
   for (const auto& x : {cancelling, nan}) {
     EXPECT_EQ(bits(sum(view_of(x))), 0x7FFFFFFFFFFFFFFFu);
-    const double narrow = dot(view_of(x), view_of(std::vector<float>{1, 1}), {accumulation::fp32});
+    const double narrow = dot(view_of(x), view_of(ones), {accumulation::fp32});
     EXPECT_EQ(std::bit_cast<std::uint32_t>(static_cast<float>(narrow)), 0x7FFFFFFFu);
   }
 }
@@ -245,7 +246,8 @@ TEST(Reductions, CountsAndAmaxOfAllCodes) {
     const auto value = convert_code(f, format_id::fp32, largest, {}).code;
     EXPECT_EQ(std::bit_cast<std::uint32_t>(amax(memory.view(), {{}, 2})), value) << name(f);
   }
-  EXPECT_EQ(std::bit_cast<std::uint32_t>(amax(view_of(std::vector<float>{}))), 0u);
+  const std::vector<float> nothing;
+  EXPECT_EQ(std::bit_cast<std::uint32_t>(amax(view_of(nothing))), 0u);
 }
 
 TEST(Reductions, ArgumentsAreNamed) {

@@ -1,5 +1,6 @@
 // The self-test of this build, and its rules on hand-made backends: repeat, remember, per device.
 #include "backends/self_test.hpp"
+#include "backends/device_scope.hpp"
 
 #include <gtest/gtest.h>
 
@@ -73,6 +74,14 @@ bool capturing = false;
 int device = 0;
 int runs = 0;
 
+/// What kernels give whose instructions were not compiled.
+bool zeros = false;
+
+void run_fake_codes(backends::code_report& report) {
+  report = {};
+  if (zeros) report.conversion = {0x00, 0x7E, 8};
+}
+
 void run_fake(probe_report& report) {
   ++runs;
   report = {};
@@ -82,7 +91,7 @@ void run_fake(probe_report& report) {
 class FakeDevice : public ::testing::Test {
  protected:
   FakeDevice() {
-    broken = capturing = false;
+    broken = capturing = zeros = false;
     device = runs = 0;
   }
   std::string refusal() {
@@ -95,12 +104,35 @@ class FakeDevice : public ::testing::Test {
     return {};
   }
 
-  backends::self_test_entry entry_ = {run_fake, [] { return device; },
-                                      [](void*) { return capturing; }};
-  backends::backend backend_ = {
-      "fake",  "",     memory_space::device, [] { return std::string(); }, nullptr, nullptr,
-      nullptr, &entry_};
+  backends::self_test_entry entry_ = {run_fake, run_fake_codes};
+  const backends::device_runtime runtime_ = {.is_available = [] { return true; },
+                                             .current_device = [] { return device; },
+                                             .make_current = nullptr,
+                                             .place_of = nullptr,
+                                             .device_of_stream = nullptr,
+                                             .is_capturing = [](void*) { return capturing; }};
+  backends::backend backend_ = {.name = "fake",
+                                .description = "",
+                                .space = memory_space::device,
+                                .why_unsupported = [] { return std::string(); },
+                                .has = nullptr,
+                                .convert = nullptr,
+                                .launch = nullptr,
+                                .self_test = &entry_,
+                                .runtime = &runtime_};
 };
+
+TEST_F(FakeDevice, KernelsOfAnotherArchitectureAreRefused) {
+  zeros = true;
+  const std::string text = refusal();
+  EXPECT_NE(text.find("conversion: codes of a conversion are not those of the definition (8 bits: "
+                      "got 00, expected 7E); compile samebits for this GPU's architecture"),
+            std::string::npos)
+      << text;
+  EXPECT_EQ(text.find("quantization:"), std::string::npos) << text;
+  zeros = false;
+  require_tested(backend_);
+}
 
 TEST_F(FakeDevice, IsTestedOncePerDevice) {
   for (const int d : {0, 1, 0, 63, 1, 63}) {
