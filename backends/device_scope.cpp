@@ -15,6 +15,11 @@ const device_runtime* available_runtime() {
   return runtime;
 }
 
+int current_device() {
+  const device_runtime* const runtime = available_runtime();
+  return runtime != nullptr ? runtime->current_device() : no_device;
+}
+
 void device_finder::refuse(const address_place& place, const std::string& name) const {
   if (place.what == address_place::kind::host) {
     throw invalid_argument(name +
@@ -52,13 +57,21 @@ void device_scope::enter(int device, void* stream, completion ends) {
     runtime_->make_current(device);
     before_ = current;
   }
-  if (ends == completion::enqueued || !runtime_->is_capturing(stream)) return;
-  if (before_ != no_device) runtime_->make_current(before_);
-  throw invalid_argument(
-      "where.stream: is being captured into a graph, and this call waits for its result");
+  if (ends == completion::enqueued) return;
+  try {
+    if (runtime_->is_capturing(stream)) {
+      throw invalid_argument(
+          "where.stream: is being captured into a graph, and this call waits for its result");
+    }
+  } catch (...) {  // a constructor that throws has no destructor
+    leave();
+    throw;
+  }
 }
 
-device_scope::~device_scope() {
+device_scope::~device_scope() { leave(); }
+
+void device_scope::leave() noexcept {
   if (before_ == no_device) return;
   try {
     runtime_->make_current(before_);

@@ -37,6 +37,15 @@ inline constexpr int no_device = -1;
 /// The runtime of the compiled device backends; null without one, or where there is no GPU.
 const device_runtime* available_runtime();
 
+/// The number of the current device; no_device where there is no GPU.
+int current_device();
+
+/// The address of a view's elements for the checks below; null for a view without elements, whose
+/// pointer may lie anywhere.
+inline const void* address_of(const const_matrix_view& v) {
+  return v.rows == 0 || v.cols == 0 ? nullptr : v.data;
+}
+
 /// Finds the one device that all memory of a call lies on.
 class device_finder {
  public:
@@ -105,6 +114,7 @@ class device_scope {
 
  private:
   void enter(int device, void* stream, completion ends);
+  void leave() noexcept;
 
   const device_runtime* runtime_;
   int before_ = no_device;  ///< the device to return to; no_device: that is current anyway

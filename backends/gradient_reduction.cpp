@@ -108,11 +108,22 @@ const backends::backend& chosen_backend(const communicator& ranks, const gradien
   throw unsupported("backend '" + std::string(by.name) + "' has no sums over ranks");
 }
 
+/// The device that the first gradient lies on; no_device where that is no one device. Messages
+/// before the list is checked go over the communicator of that device.
+int first_device(const communicator& ranks, std::span<const matrix_view> tensors) {
+  backends::device_finder finder(ranks.space());
+  try {
+    if (!tensors.empty()) finder.add(backends::address_of(tensors[0]), "gradients");
+  } catch (const invalid_argument&) {  // what all ranks are told by the check of the list
+  }
+  return finder.device();
+}
+
 /// Throws unless all arguments are good on every rank, and alike.
 checked_call check_all(communicator& ranks, std::span<const matrix_view> tensors,
                        const gradient_reduction& how) {
   constexpr const char* call = "reduce_gradients()";
-  const backends::device_scope on(ranks.space(), backends::no_device, ranks.stream(),
+  const backends::device_scope on(ranks.space(), first_device(ranks, tensors), ranks.stream(),
                                   backends::completion::awaited);
   backends::host_ranks on_host(ranks);
   checked_call checked;
@@ -254,12 +265,14 @@ class reduction {
   }
 
   void run() {
+    // Made before anything is written: later its message might find no memory.
+    const incomplete_write halfway(
+        "reduce_gradients(): failed after some gradients had been replaced by their sums");
     try {
       exchange_all();
     } catch (...) {
       if (!wrote_) throw;
-      std::throw_with_nested(incomplete_write(
-          "reduce_gradients(): failed after some gradients had been replaced by their sums"));
+      std::throw_with_nested(halfway);
     }
   }
 

@@ -32,7 +32,7 @@ std::string interrupted(std::string_view call, std::string_view optimizer) {
          " failed, and some of them may be unscaled; compute them again and call discard() first";
 }
 
-/// Whether the exception says so of a call on tensors in that memory.
+/// Whether the exception guarantees that the call wrote nothing to tensors in `space`.
 bool wrote_nothing(const std::exception& error, memory_space space) {
   const bool refused = dynamic_cast<const invalid_argument*>(&error) != nullptr ||
                        dynamic_cast<const unsupported*>(&error) != nullptr ||

@@ -58,7 +58,7 @@ blocks blocks_of(const const_matrix_view& v) {
   multiple outer = {v.row_stride * bytes, v.rows - 1};
   if (inner.stride > outer.stride) std::swap(inner, outer);
   blocks b{static_cast<wide>(reinterpret_cast<std::uintptr_t>(v.data)), bytes, {}};
-  // The starts of both are those of one where the outer steps fall on inner ones or next to them.
+  // If the outer steps continue the inner ones without a gap, one multiple describes all starts.
   const bool both = inner.reach() != 0 && outer.reach() != 0;
   if (both && outer.stride % inner.stride == 0 && outer.stride <= inner.reach() + inner.stride) {
     inner.most += outer.reach() / inner.stride;

@@ -5,9 +5,10 @@
 //
 //   i * s + j * t - k * u - l * v  in  [b - a - (element_a - 1), b - a + (element_b - 1)]
 //
-// Rows without gaps become one element, and equal strides one multiple, so that dense views need no
-// search and views of one matrix seldom need one. Two multiples are solved as in Euclid's
-// algorithm; with three or four, the one with fewest candidates is tried value by value.
+// A row without gaps counts as one large element. Terms of equal strides are merged into one. So
+// dense views need no search, and views of one matrix seldom need a search. Two terms are solved as
+// in Euclid's algorithm. With three or four terms, all values of one term are tried: the term with
+// the fewest possible values.
 #pragma once
 
 #include <algorithm>
@@ -22,8 +23,8 @@ namespace samebits::backends {
 
 enum class sharing : std::uint8_t { none, some, undecided };
 
-/// Steps after which a decision is given up, for two views and for a list of them: well under a
-/// second.
+/// The max number of search steps for two views and for a list of views; both take well under a
+/// second. Without an answer by then the result is sharing::undecided.
 inline constexpr std::int64_t steps_of_a_pair = 1 << 18;
 inline constexpr std::int64_t steps_of_a_list = 1 << 20;
 

@@ -24,7 +24,7 @@ struct plan_data {
   std::vector<std::uint32_t> row_of_chunk;
   std::uint64_t elements = 0;
   memory_space space = memory_space::host;
-  int device = -1;  ///< of tensors in device memory; -1 where every device reaches them
+  int device = -1;               ///< of tensors in device memory, and of their tables there
   std::uint32_t formats = 0;     ///< bit i: some tensor has the format number i
   std::vector<extent> by_begin;  ///< of the tensors with elements, sorted by begins_before
   std::uintptr_t end = 0;        ///< behind the last byte of all
@@ -51,8 +51,8 @@ std::string tensor_text(const plan_tensor& tensor, std::size_t position, const c
 /// call the list `which`.
 /// plan_data::device is left open.
 std::shared_ptr<plan_data> describe_plan(std::vector<plan_tensor> tensors, const char* which);
-/// The device of a described list in device memory. Throws invalid_argument for memory that no
-/// device reaches and for tensors on several devices.
+/// The device of a described list in device memory; no_device where every device reaches it. Throws
+/// invalid_argument for memory that no device reaches and for tensors on several devices.
 int device_of(const plan_data& plan, const char* which);
 /// What tensor_plan's constructor does.
 std::shared_ptr<const plan_data> make_plan(std::vector<plan_tensor> tensors, const char* which);

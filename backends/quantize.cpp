@@ -253,13 +253,13 @@ void check_workspace(const backend& b, const quantize_call& call, std::span<std:
 device_scope scope_of(const quantize_call& call, const executor& where) {
   const quantize_outputs& o = call.outputs;
   return device_scope(call.in.space,
-                      {{call.in.data, "in"},
-                       {o.codes.data, "outputs.codes"},
-                       {o.scales.data, "outputs.scales"},
-                       {o.codes_transposed.data, "outputs.codes_transposed"},
-                       {o.scales_transposed.data, "outputs.scales_transposed"},
+                      {{address_of(call.in), "in"},
+                       {address_of(o.codes), "outputs.codes"},
+                       {address_of(o.scales), "outputs.scales"},
+                       {address_of(o.codes_transposed), "outputs.codes_transposed"},
+                       {address_of(o.scales_transposed), "outputs.scales_transposed"},
                        {o.statistics, "outputs.statistics"},
-                       {call.multipliers.data, "options.multipliers"},
+                       {address_of(call.multipliers), "options.multipliers"},
                        {call.skip_if_nonzero, "options.skip_if_nonzero"},
                        {call.workspace, "options.workspace"}},
                       where.stream);
@@ -343,7 +343,9 @@ void dequantize(const const_matrix_view& codes, const const_matrix_view& scales,
   b::check_apart(out, "out", scales, "scales");
   b::check_threads(where);
   const b::device_scope on(codes.space,
-                           {{codes.data, "codes"}, {scales.data, "scales"}, {out.data, "out"}},
+                           {{b::address_of(codes), "codes"},
+                            {b::address_of(scales), "scales"},
+                            {b::address_of(out), "out"}},
                            where.stream);
   const auto has = [](const b::backend& one) { return one.quantizes != nullptr; };
   const b::backend& chosen = b::resolve(where, codes.space, has);

@@ -53,7 +53,7 @@ struct quantize_list_data {
   std::vector<quantize_call> calls;
   std::uint64_t elements = 0;
   memory_space space = memory_space::host;
-  int device = -1;  ///< of tensors in device memory; -1 where every device reaches them
+  int device = -1;  ///< of tensors in device memory, and of their tables there
   /// Of tensors in device memory: what quantizer::prepare() made of the calls.
   std::shared_ptr<const void> on_device = {};
 };

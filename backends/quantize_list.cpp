@@ -123,12 +123,10 @@ int device_of(const std::vector<quantize_item>& items) {
   for (std::size_t i = 0; i < items.size(); ++i) {
     const auto name = [&] { return item_text(items[i], i); };
     const quantize_outputs& o = items[i].outputs;
-    for (const void* const address :
-         {items[i].in.data, items[i].multipliers.data, static_cast<const void*>(o.codes.data),
-          static_cast<const void*>(o.scales.data),
-          static_cast<const void*>(o.codes_transposed.data),
-          static_cast<const void*>(o.scales_transposed.data)}) {
-      finder.add(address, name);
+    for (const const_matrix_view& v : std::initializer_list<const_matrix_view>{
+             items[i].in, items[i].multipliers, o.codes, o.scales, o.codes_transposed,
+             o.scales_transposed}) {
+      finder.add(address_of(v), name);
     }
   }
   return finder.device();
@@ -160,6 +158,7 @@ std::shared_ptr<const quantize_list_data> make_list(std::vector<quantize_item> i
       return b.quantizes != nullptr && b.quantizes->prepare != nullptr;
     };
     list->on_device = resolve({}, memory_space::device, has).quantizes->prepare(list->calls);
+    if (list->device == no_device) list->device = current_device();  // where the tables lie
   }
   return list;
 }

@@ -56,17 +56,18 @@ reduction_call checked_dot(const const_matrix_view& x, const const_matrix_view& 
   return {reduction::dot, x, y, options};
 }
 
-device_scope scope_of(const reduction_call& call, const void* result, const executor& where,
-                      completion ends) {
+device_scope scope_of(const reduction_call& call, const void* result, const std::byte* workspace,
+                      const executor& where, completion ends) {
   return device_scope(call.x.space,
-                      {{call.x.data, call.what == reduction::dot ? "x" : "in"},
-                       {call.y.data, "y"},
-                       {result, "result"}},
+                      {{address_of(call.x), call.what == reduction::dot ? "x" : "in"},
+                       {address_of(call.y), "y"},
+                       {result, "result"},
+                       {workspace, "workspace"}},
                       where.stream, ends);
 }
 
 reduction_result reduced(const reduction_call& call, const executor& where) {
-  const device_scope on = scope_of(call, nullptr, where, completion::awaited);
+  const device_scope on = scope_of(call, nullptr, nullptr, where, completion::awaited);
   const backend& b = reducing_backend(call, where);
   reduction_result result{};
   b.reduces->reduce(call, b, result, where);
@@ -81,7 +82,7 @@ void check_device(const reduction_call& call) {
 
 std::size_t workspace_of(const reduction_call& call, const executor& where) {
   check_device(call);
-  const device_scope on = scope_of(call, nullptr, where, completion::enqueued);
+  const device_scope on = scope_of(call, nullptr, nullptr, where, completion::enqueued);
   return reducing_backend(call, where).reduces->workspace(call);
 }
 
@@ -92,7 +93,7 @@ void enqueue(const reduction_call& call, void* result, std::size_t alignment,
     throw invalid_argument("result: must be device memory aligned to " + std::to_string(alignment) +
                            " bytes");
   }
-  const device_scope on = scope_of(call, result, where, completion::enqueued);
+  const device_scope on = scope_of(call, result, workspace.data(), where, completion::enqueued);
   const backend& b = reducing_backend(call, where);
   if (!workspace.empty()) {
     const std::size_t needed = b.reduces->workspace(call);

@@ -63,8 +63,8 @@ const backend* best(memory_space space, const std::function<bool(const backend&)
 
 bool anything(const backend&) { return true; }
 
-/// Where the backend of that name works; of CUDA's also where this program does not have them.
-/// Nothing for unknown names.
+/// The memory that the named backend works on; nothing for unknown names. CUDA backends are known
+/// even if this program was built without them.
 std::optional<memory_space> space_of(std::string_view name) {
   for (const backend* b : compiled()) {
     if (b->name == name) return b->space;
@@ -118,7 +118,8 @@ const backend& resolve(const executor& where, memory_space space,
 
 std::vector<backend_info> compiled_backends() {
   const backends::backend& host = backends::default_host_backend();
-  const backends::backend* device = backends::best(memory_space::device, backends::anything);
+  const backends::backend* device = backends::environment_backend(memory_space::device);
+  if (device == nullptr) device = backends::best(memory_space::device, backends::anything);
   std::vector<backend_info> all;
   for (const backends::backend* b : backends::compiled()) {
     std::string reason = b->why_unsupported();

@@ -53,9 +53,8 @@ constexpr std::array<check_text, probe_count> texts = {{
 }};
 
 constexpr std::string_view right_architecture =
-    "compile samebits for this GPU's architecture (CMAKE_CUDA_ARCHITECTURES); with such a build "
-    "the "
-    "cuda-emulated backend still works";
+    "compile samebits for this GPU's architecture (CMAKE_CUDA_ARCHITECTURES), or use the "
+    "cuda-emulated backend, which also works in a build for an older architecture";
 constexpr check_text conversion_text = {"codes of a conversion are not those of the definition", "",
                                         right_architecture};
 constexpr check_text quantization_text = {

@@ -146,6 +146,7 @@ std::shared_ptr<const plan_data> make_plan(std::vector<plan_tensor> tensors, con
     plan->device = device_of(*plan, which);
     const device_scope on(plan->space, plan->device, nullptr);
     copy_to_device(*plan);
+    if (plan->device == no_device) plan->device = current_device();  // where the tables lie
   }
   return plan;
 }
@@ -153,7 +154,8 @@ std::shared_ptr<const plan_data> make_plan(std::vector<plan_tensor> tensors, con
 int device_of(const plan_data& plan, const char* which) {
   device_finder finder(plan.space);
   for (std::size_t i = 0; i < plan.tensors.size(); ++i) {
-    finder.add(plan.tensors[i].view.data, [&] { return tensor_text(plan.tensors[i], i, which); });
+    finder.add(address_of(plan.tensors[i].view),
+               [&] { return tensor_text(plan.tensors[i], i, which); });
   }
   return finder.device();
 }

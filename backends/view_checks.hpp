@@ -32,7 +32,7 @@ bool are_same_elements(const const_matrix_view& a, const const_matrix_view& b);
 /// `out` is apart from `in`, or the same elements in the same places.
 void check_overlap(const const_matrix_view& in, const char* which, const matrix_view& out);
 
-/// What is said of a view of which is not decided whether it overlaps `other`.
+/// The error text if the search gave up before it knew whether a view overlaps `other`.
 std::string undecided_overlap(const std::string& other);
 
 /// K of stochastic rounding.

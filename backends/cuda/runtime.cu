@@ -10,8 +10,8 @@
 namespace samebits::cuda {
 namespace {
 
-// Its attributes stand for those of all kernels: one target compiles them for one set of
-// architectures.
+// An empty kernel whose attributes are read in the place of all others: the build compiles all
+// kernels for the same set of architectures.
 __global__ void probe_kernel() {}
 
 bool is_available() {

@@ -10,13 +10,13 @@ namespace samebits::cuda {
 
 extern const backends::device_runtime runtime;
 
-/// The compute capability, as 10 * major + minor, of the current device, and that which its loaded
-/// kernels were compiled for. A device runs PTX of older architectures, too: then the kernels lack
-/// the newer one's instructions although the device has them.
+/// Two compute capabilities, as 10 * major + minor: that of the current device, and the one that
+/// its loaded kernels were compiled for. A device also runs PTX for older architectures. Kernels
+/// from such PTX do not use the device's newer instructions.
 struct loaded_code {
   int capability;
   int compiled_for;
-  std::string reason;  ///< why there is none; else empty
+  std::string reason;  ///< why no kernels are loaded; empty if they are
 };
 loaded_code code_of_current_device();
 

@@ -31,7 +31,7 @@ class communicator {
   [[nodiscard]] virtual int rank() const = 0;  ///< 0 .. size() - 1
   [[nodiscard]] virtual int size() const = 0;  ///< >= 1
   [[nodiscard]] virtual memory_space space() const { return memory_space::host; }
-  /// cudaStream_t of operations on device memory.
+  /// cudaStream_t of operations on device memory; null: the default stream of the current device.
   [[nodiscard]] virtual void* stream() const { return nullptr; }
 
   /// Replaces each word by the largest of all ranks, as unsigned integers.

@@ -53,15 +53,21 @@ template <class M>
 concept eigen_in_memory = std::derived_from<M, Eigen::DenseBase<M>> &&
     static_cast<bool>(M::Flags& Eigen::DirectAccessBit);
 
-// Matrices and arrays own their elements; Maps, blocks and transposes refer to another's.
 template <class M>
-concept owns_elements = std::derived_from<M, Eigen::PlainObjectBase<M>>;
+inline constexpr bool is_const_ref = false;
+template <class M, int Options, class Strides>
+inline constexpr bool is_const_ref<Eigen::Ref<const M, Options, Strides>> = true;
+
+// Matrices and arrays own their elements; Maps, blocks and transposes refer to another's. A Ref of
+// const elements may hold the result of an expression.
+template <class M>
+concept owns_elements = std::derived_from<M, Eigen::PlainObjectBase<M>> || is_const_ref<M>;
 }  // namespace detail
 
-/// A view of an Eigen matrix, Map or block with direct access, in either storage order. It can be
-/// written where Eigen lets its elements be written: not those of a const object, nor of a Map or
-/// block of const elements. A temporary Map or block serves; a temporary matrix, whose elements
-/// would be gone, does not compile.
+/// A view of an Eigen matrix, Map or block with direct access, in either storage order. The view is
+/// read-only for a const object and for a Map or block of const elements, else writable. Temporary
+/// Maps and blocks are accepted. A temporary matrix does not compile, because its elements would be
+/// destroyed before the view is used.
 template <class M>
 requires(detail::eigen_in_memory<std::remove_cvref_t<M>> &&
          (std::is_lvalue_reference_v<M> ||

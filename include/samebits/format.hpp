@@ -87,7 +87,7 @@ SAMEBITS_INLINE constexpr format_table make_format_table() {
   }};
 }
 
-// g++ copies a local table on every call with a format known at run time; this one it reads.
+// At namespace scope: g++ copies a function-local table on every call with a run-time format.
 inline constexpr format_table host_format_table = make_format_table();
 }  // namespace detail
 
@@ -184,9 +184,9 @@ constexpr std::string_view without_module(std::string_view text) {
 
 }  // namespace detail
 
-/// The format of that name, or nothing. Besides name(), in upper or lower case, these are taken:
-/// the names of torch, NumPy and ml_dtypes with or without the module ("torch.float8_e4m3fn",
-/// "bfloat16", "half") and those of .safetensors ("F8_E4M3").
+/// The format of that name, or nothing. Upper and lower case are the same. Accepted names: name();
+/// the names of torch, NumPy and ml_dtypes, with or without the module ("torch.float8_e4m3fn",
+/// "bfloat16", "half"); the names of .safetensors ("F8_E4M3").
 constexpr std::optional<format_id> find_format(std::string_view text) {
   const std::string_view wanted = detail::without_module(text);
   for (int i = 0; i < format_count; ++i) {

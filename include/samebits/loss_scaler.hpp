@@ -105,9 +105,9 @@ class loss_scaler {
   float scale(float loss);
 
   /// Unscales gradients in place by the scale that scale() used, and remembers whether the
-  /// optimizer may step. Throws what the free function throws. After an exception that does not say
-  /// that nothing was written (incomplete_write, cuda_error), some gradients may be unscaled
-  /// already: the scaler then refuses this optimizer's calls and update() until discard().
+  /// optimizer may step. Throws what the free function throws. After an exception that leaves open
+  /// what was written (incomplete_write, cuda_error), some gradients may be unscaled already: the
+  /// scaler then refuses this optimizer's calls and update() until discard() is called.
   unscale_report unscale(view_list gradients, std::string_view optimizer = {});
   /// The same over a plan, on any executor.
   unscale_report unscale(const tensor_plan& gradients, std::string_view optimizer = {},

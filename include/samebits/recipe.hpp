@@ -70,9 +70,9 @@ inline constexpr std::string_view torchao = "torchao 36027d8 (2026-08-21)";
 
 }  // namespace detail
 
-/// The presets. `on_nonfinite` follows the library for NaN and Inf too, but for what `ends` says;
-/// `nonfinite` says whether that was recorded or only read. None says anything of a library's fused
-/// kernels.
+/// The presets. `on_nonfinite` treats NaN and Inf as the library does, except in the cases that
+/// `ends` lists. `nonfinite` says whether the library's treatment of NaN and Inf was recorded or
+/// only read in its source. No preset makes a claim about a library's fused kernels.
 inline constexpr std::array<recipe_preset, 16> recipe_presets = {{
     {"TE_BLOCK_1D",
      {.tile = {1, 128},

@@ -23,10 +23,10 @@ struct self_test_result {
 /// cannot run the kernel.
 std::vector<self_test_result> self_test(std::string_view backend = {});
 
-/// Runs the self-test and remembers that the backend has passed, on a device for the current
-/// device. Compound calls (sums; on the host not conversions, which are integer arithmetic there) and
-/// all calls on a device do this themselves when they first meet a backend. Call it before capturing a CUDA graph, where they cannot, and to
-/// hear of a broken process at its start.
+/// Runs the self-test and remembers that the backend has passed; on a device, for the current one.
+/// Compound calls, and all calls on a device, run it when they first meet a backend. Conversions on
+/// the host need none. Call initialize() before capturing a CUDA graph, where the self-test cannot
+/// run, and at the start of a process, to learn early that the process cannot compute correctly.
 ///
 /// Throws environment_error naming every failed check, and what self_test throws.
 void initialize(std::string_view backend = {});

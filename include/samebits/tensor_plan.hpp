@@ -55,10 +55,10 @@ class tensor_plan {
   tensor_plan();
   /// Throws invalid_argument, naming position and name of the tensor, for another format, negative
   /// sizes or strides, null data, elements of a tensor that share memory, tensors in different
-  /// memory, and two that share an element, as tied weights do (the elements of one may lie between
-  /// those of another; where very many do so that the check takes too long, the message says that);
-  /// for more than 2^32 - 1 tensors; unsupported for tensors in device memory where no CUDA backend
-  /// can run.
+  /// memory, two tensors that share an element, as tied weights do, and more than 2^32 - 1 tensors.
+  /// Elements of one tensor may lie in the gaps of another. If very many tensors interleave so, the
+  /// check may give up: invalid_argument then says that the check takes too long. Throws
+  /// unsupported for tensors in device memory where no CUDA backend can run.
   explicit tensor_plan(std::vector<plan_tensor> tensors);
   /// The same of a vector, span or array of views, without names and groups.
   template <std::ranges::contiguous_range Range>

@@ -14,8 +14,8 @@ namespace samebits::support {
 /// convert() between any formats, by any rule; of cuda-native what it has.
 array_operation convert_operation(std::string_view backend);
 
-/// compute(), and compute_with_flags() with the flags of all and of each element; of cuda-native what
-/// it has.
+/// compute(), and compute_with_flags() with the flags of all elements together and of each one. On
+/// cuda-native only cases that it supports.
 array_operation compute_operation(std::string_view backend);
 
 /// amax(), counts(), sum(), sum_of_squares() and dot() in every precision and order.

@@ -14,6 +14,7 @@
 
 #include "backends/backend.hpp"
 #include "backends/plan.hpp"
+#include "backends/self_test.hpp"
 #include "samebits/samebits.hpp"
 
 namespace {
@@ -39,6 +40,8 @@ const backends::device_memory memory = {
     nullptr,
     nullptr};
 
+constinit backends::self_test_entry tested = {[](backends::probe_report& report) { report = {}; }};
+
 const backends::device_plan_kernels plans = {nullptr, scale_half, nullptr, nullptr, nullptr};
 
 const backends::backend gpu = {.name = "played-gpu",
@@ -48,7 +51,7 @@ const backends::backend gpu = {.name = "played-gpu",
                                .has = backends::has_everything,
                                .convert = nullptr,
                                .launch = [](const backends::convert_call&, void*) {},
-                               .self_test = nullptr,
+                               .self_test = &tested,
                                .memory = &memory,
                                .device_plans = &plans};
 

@@ -41,9 +41,9 @@ enum class from_scope : std::uint8_t { one_tensor, integers };
 /// Whether the elements are integers, of which `--from` may say that they are codes.
 bool holds_integers(const samebits::tensor_file::tensor_info& info);
 
-/// Floating-point elements are what they are, which `from` may repeat. Integers are values unless
-/// `from` names the format of their codes, whose width must be theirs. Nothing for booleans and
-/// complex numbers.
+/// How to read the elements of a tensor. Floating-point elements have the format of their type;
+/// `from` may name that format, but no other. Integers are values, or codes of the format `from`,
+/// which must have the integers' width. Returns nothing for booleans and complex numbers.
 ///
 /// option  what `from` is called in errors
 /// from    a format's name, or empty
@@ -67,7 +67,8 @@ void read_elements(const samebits::tensor_file::tensor_file& file,
                    const samebits::tensor_file::tensor_info& info, const element_reading& how,
                    std::uint64_t first, std::uint64_t count, std::byte* out);
 
-/// The same where they lie in the file, if they do.
+/// The codes of all elements in the mapped file, not copied. Nothing if read_elements() would
+/// convert or unpack the elements, or if the elements are not aligned for their type.
 std::optional<std::span<const std::byte>> view_elements(
     const samebits::tensor_file::tensor_file& file, const samebits::tensor_file::tensor_info& info,
     const element_reading& how);

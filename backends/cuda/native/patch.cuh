@@ -23,8 +23,8 @@ struct patch_scale {
   bool special;
 };
 
-/// Whether a scaled magnitude of the tile's rounds to more than the target's largest number. Not
-/// for the few ulps by which RN(amax * RN(M / amax)) may exceed M.
+/// Whether the tile's largest magnitude, scaled, exceeds M, the target's largest number, by more
+/// than a few ulps. Rounding errors stay below a few ulps: RN(amax * RN(M / amax)) may exceed M.
 template <format_id From, format_id To>
 __device__ __forceinline__ bool exceeds_target(const patch_task& t, const tile_maximum& most,
                                                const tile_scale& scale) {
@@ -35,8 +35,8 @@ __device__ __forceinline__ bool exceeds_target(const patch_task& t, const tile_m
   return y > __uint_as_float(numerics::largest_value(spec_of(To)) + few_ulps);
 }
 
-/// `known`: the scale that all tiles have, or null. An Inf in another block may have made it 1;
-/// then nothing bounds this block's elements.
+/// `known`: the scale that all tiles have, or null. An Inf in another block may have set the
+/// scale to 1. Scaled elements of this block may then exceed the target's largest number.
 template <format_id From, format_id To, class Cast>
 __device__ __forceinline__ patch_scale scale_of_tile(const patch_task& t, const tile_maximum& most,
                                                      std::uint64_t row, std::uint64_t col,
