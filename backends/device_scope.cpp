@@ -15,7 +15,7 @@ const device_runtime* available_runtime() {
   return runtime;
 }
 
-int current_device() {
+int current_device_number() {
   const device_runtime* const runtime = available_runtime();
   return runtime != nullptr ? runtime->current_device() : no_device;
 }

@@ -38,7 +38,7 @@ inline constexpr int no_device = -1;
 const device_runtime* available_runtime();
 
 /// The number of the current device; no_device where there is no GPU.
-int current_device();
+int current_device_number();
 
 /// The address of a view's elements for the checks below; null for a view without elements, whose
 /// pointer may lie anywhere.

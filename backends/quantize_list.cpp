@@ -158,7 +158,7 @@ std::shared_ptr<const quantize_list_data> make_list(std::vector<quantize_item> i
       return b.quantizes != nullptr && b.quantizes->prepare != nullptr;
     };
     list->on_device = resolve({}, memory_space::device, has).quantizes->prepare(list->calls);
-    if (list->device == no_device) list->device = current_device();  // where the tables lie
+    if (list->device == no_device) list->device = current_device_number();  // where the tables lie
   }
   return list;
 }

@@ -146,7 +146,7 @@ std::shared_ptr<const plan_data> make_plan(std::vector<plan_tensor> tensors, con
     plan->device = device_of(*plan, which);
     const device_scope on(plan->space, plan->device, nullptr);
     copy_to_device(*plan);
-    if (plan->device == no_device) plan->device = current_device();  // where the tables lie
+    if (plan->device == no_device) plan->device = current_device_number();  // where the tables lie
   }
   return plan;
 }

@@ -28,8 +28,8 @@ struct executor {
   void* stream = nullptr;  ///< cudaStream_t; null is the default stream. Device backends only
 };
 
-/// An executor on a CUDA stream (a cudaStream_t) of the device that the call's memory lies on. A call
-/// without a result is enqueued and returns; it neither synchronises nor allocates, and can be
+/// An executor on a CUDA stream (a cudaStream_t) of the device that the call's memory lies on. A
+/// call without a result is enqueued and returns; it neither synchronises nor allocates, and can be
 /// captured into a CUDA graph. A call that returns a result waits for it, and throws
 /// invalid_argument while the stream is being captured.
 inline executor on_stream(void* stream, std::string_view backend = {}) {

@@ -34,9 +34,9 @@ class call_order_error : public std::logic_error {
   using std::logic_error::logic_error;
 };
 
-/// A call failed after it had begun to write: some elements hold new values, others old ones. Repeat
-/// it only if none of its outputs is also an input. The message names the call; the cause is nested
-/// (std::rethrow_if_nested).
+/// A call failed after it had begun to write: some elements hold new values, others old ones.
+/// Repeat it only if none of its outputs is also an input. The message names the call; the cause is
+/// nested (std::rethrow_if_nested).
 ///
 /// Every other exception of a call on host arrays, std::bad_alloc too, means that nothing was
 /// written.
