@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -93,6 +95,27 @@ TEST(DeviceCalls, PageLockedAndManagedMemoryWork) {
   check_cuda(cudaFree(managed), "cudaFree");
 }
 
+TEST(DeviceCalls, AWorkspaceOfHostMemoryIsRefused) {
+  const call_memory memory(0);
+  std::vector<std::byte> host(reduction_workspace(memory.values()) + 16);
+  const auto shift = reinterpret_cast<std::uintptr_t>(host.data()) % 16;
+  const std::span<std::byte> aligned = std::span(host).subspan(shift == 0 ? 0 : 16 - shift);
+  const std::string text =
+      refusal([&] { enqueue_sum(memory.values(), static_cast<double*>(memory.result), aligned); });
+  EXPECT_TRUE(holds(text, "workspace: must be device memory")) << text;
+}
+
+// The address of a view without elements may be that behind an allocation.
+TEST(DeviceCalls, ViewsWithoutElementsMayPointAnywhere) {
+  std::vector<float> host(4);
+  const matrix_view in = on_device(view_of_codes(format_id::fp32, host.data(), 4, 0));
+  const matrix_view out = on_device(view_of_codes(format_id::bf16, host.data(), 4, 0));
+  EXPECT_NO_THROW(convert(in, out));
+  EXPECT_NO_THROW(compute(operation::add, {in, in}, in));
+  EXPECT_EQ(amax(in), 0.0f);
+  EXPECT_NO_THROW((void)inspect(tensor_plan({{in, "empty"}})));
+}
+
 TEST(DeviceCalls, AnOlderErrorOfTheCallerIsNotReportedAndStays) {
   for (const device_call& call : device_calls()) {
     const call_memory memory(0);
@@ -175,6 +198,23 @@ TEST_F(TwoDevices, CallsWorkOnTheDeviceOfTheirMemory) {
     EXPECT_EQ(memory.contents(), expected) << call.name;
     EXPECT_EQ(current(), 0) << call.name;
   }
+}
+
+// Managed memory lies on no one device, but the tables of a list do.
+TEST_F(TwoDevices, ListsOfManagedMemoryWorkOnTheDeviceOfTheirTables) {
+  constexpr std::int64_t count = 5000;
+  void* managed = nullptr;
+  check_cuda(cudaMallocManaged(&managed, count * sizeof(float)), "cudaMallocManaged");
+  auto* const values = static_cast<float*>(managed);
+  std::fill_n(values, count, 2.0f);
+  const tensor_plan plan(
+      {{on_device(view_of_codes(format_id::fp32, managed, 1, count)), "managed"}});
+  {
+    const current_device on(1);
+    EXPECT_EQ(unscale(plan, 0.5f).nonfinite, 0u);  // waits
+  }
+  EXPECT_TRUE(std::all_of(values, values + count, [](float x) { return x == 1.0f; }));
+  check_cuda(cudaFree(managed), "cudaFree");
 }
 
 TEST_F(TwoDevices, MixturesAreRefusedByName) {
