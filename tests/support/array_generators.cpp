@@ -95,6 +95,11 @@ std::vector<array_case> simpler_array_cases(const array_case& c) {
 array_layout draw_layout(std::int64_t rows, std::int64_t cols, array_side which,
                          const word_source& next) {
   array_layout layout{rows, cols, 0, 0, below(8, next)};
+  if (rows <= 32 && below(16, next) == 0) {  // rows that interleave, by coprime strides
+    layout.col_stride = std::max<std::int64_t>(rows, 1) + below(3, next);
+    layout.row_stride = layout.col_stride * (1 + below(3, next)) + 1;
+    return layout;
+  }
   const std::int64_t gap = 1 + (below(3, next) == 0 ? below(4, next) : 0);
   const std::int64_t pad = below(2, next) == 0 ? 0 : below(9, next);
   if (below(4, next) == 0) {  // transposed
