@@ -61,8 +61,8 @@ struct backend {
   void (*convert)(const convert_call& call, element_range range);
   /// Device backends: enqueues the whole call on a stream (cudaStream_t).
   void (*launch)(const convert_call& call, void* stream);
-  /// What a call tests before it computes; conversions on the host, integer arithmetic, need no
-  /// test.
+  /// The self-test that must pass before a call computes. Conversions on the host are integer
+  /// arithmetic and need no self-test.
   self_test_entry* self_test;
   const device_memory* memory = nullptr;              ///< null for host backends
   const quantizer* quantizes = nullptr;               ///< null where it cannot quantize

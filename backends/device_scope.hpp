@@ -20,7 +20,7 @@ struct address_place {
   int device;  ///< of kind::device
 };
 
-/// What the CUDA runtime says of devices, addresses and streams. Functions throw cuda_error.
+/// Asks the CUDA runtime about devices, addresses and streams. All functions throw cuda_error.
 struct device_runtime {
   bool (*is_available)();  ///< there is a driver and a GPU
   int (*current_device)();

@@ -26,7 +26,7 @@ std::string of(std::string_view optimizer) {
   throw call_order_error("loss_scaler: " + what);
 }
 
-/// What a caller must do after an unscale() that failed while it wrote.
+/// The error text for a call after an unscale() that failed while it wrote.
 std::string interrupted(std::string_view call, std::string_view optimizer) {
   return std::string(call) + "(): an unscale() of the gradients" + of(optimizer) +
          " failed, and some of them may be unscaled; compute them again and call discard() first";

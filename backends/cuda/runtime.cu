@@ -107,7 +107,8 @@ loaded_code code_of_current_device() {
     return missing(
         e == cudaErrorInsufficientDriver ? "no NVIDIA driver, or one too old" : "no usable GPU", e);
   }
-  // What does not change while the process runs: capability * 2^16 + compiled_for; 0: not asked.
+  // For each device capability * 2^16 + compiled_for, or 0 before the first call. Neither number
+  // changes while the process runs.
   constexpr std::size_t most_devices = 64;
   static std::array<std::atomic<int>, most_devices> known = {};
   const auto at = static_cast<std::size_t>(device);
