@@ -254,7 +254,8 @@ TEST(DeviceReductions, ArgumentsAreNamed) {
   double on_host = 0;
   const guarded_copy out(&on_host, sizeof on_host);
   auto* const result = static_cast<double*>(out.data());
-  std::byte few[16];
+  std::byte on_host_too[16] = {};
+  const guarded_copy few(on_host_too, sizeof on_host_too);
   const auto expect_refused = [](const auto& call, const std::string& text) {
     try {
       call();
@@ -272,7 +273,8 @@ TEST(DeviceReductions, ArgumentsAreNamed) {
         enqueue_sum(x.device(), reinterpret_cast<double*>(static_cast<std::byte*>(out.data()) + 4));
       },
       "result: ");
-  expect_refused([&] { enqueue_sum(x.device(), result, std::span(few, 4)); },
+  const std::span four(static_cast<std::byte*>(few.data()), 4);
+  expect_refused([&] { enqueue_sum(x.device(), result, four); },
                  "workspace: needs 8 bytes, got 4");
   expect_refused([&] { sum(x.device(), {"reference"}); }, "backend 'reference' works on host");
   expect_refused([&] { sum(x.host(), on_stream(nullptr, "cuda-native")); },
