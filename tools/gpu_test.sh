@@ -4,8 +4,8 @@
 #   tools/gpu_test.sh [--quick] [--only REGEX] [--build DIR] [--out FILE]
 #
 #   --quick      without the exhaustive comparison (all 2^32 codes by every rule: minutes of CPU time)
-#   --only REGEX the parts whose names match: all of it takes half an hour, --quick. For example
-#                '^(memcheck|racecheck)_' alone: every device test at its smallest size, 8 minutes
+#   --only REGEX the parts whose names match: all of it takes an hour, 40 minutes with --quick. For example
+#                '^(memcheck|racecheck)_' alone: every device test at its smallest size, 17 minutes
 #   --build DIR  programs already built there; default: set up, configure and build the cuda preset
 #   --out FILE   where the summary goes; default build/gpu_test.md
 #

@@ -65,7 +65,7 @@ function(samebits_add_cuda_library)
     $<$<COMPILE_LANGUAGE:CUDA>:--fmad=false -Xcompiler=-Wall,-Wextra,-ffp-contract=off>)
   target_link_libraries(samebits_cuda PUBLIC samebits_core PRIVATE CUDA::cudart_static)
   target_include_directories(samebits_cuda INTERFACE
-    $<BUILD_INTERFACE:${CUDAToolkit_INCLUDE_DIRS}>)
+    "$<BUILD_INTERFACE:${CUDAToolkit_INCLUDE_DIRS}>")
   # The registry of the core library finds these backends through a weak reference, which alone does
   # not pull a member out of an archive.
   target_link_options(samebits_cuda INTERFACE "LINKER:-u,samebits_cuda_backends")
