@@ -9,7 +9,7 @@
 #include <iostream>
 #include <vector>
 
-#include "samebits/device_quantize.cuh"
+#include "samebits/kernel/device_quantize.cuh"
 #include "samebits/samebits.hpp"
 
 using namespace samebits;

@@ -68,16 +68,16 @@ JUDGES = [
     Judge("loss_scale_compat", ["tests/exhaustive/loss_scale_traces.cpp"],
           runs=[f"{p} 500" for p in ("torch", "apex", "apex_amp", "megatron", "deepspeed")]),
     Judge("decide inspect", ["tests/unit/decide_test.cpp"]),
-    Judge("inspect", ["backends/reference/plan.cpp", "backends/plan_ops.cpp"],
+    Judge("inspect", ["backends/reference/plan.cpp", "backends/api/plan_ops.cpp"],
           ["tests/property/plan_property.cpp"]),
-    Judge("plan", ["tests/unit/tensor_plan_test.cpp", "backends/tensor_plan.cpp",
+    Judge("plan", ["tests/unit/tensor_plan_test.cpp", "backends/api/tensor_plan.cpp",
                    "backends/reference/plan.cpp"], ["tests/property/plan_property.cpp"]),
     Judge("plan_ops", ["tests/unit/plan_ops_test.cpp", "backends/reference/plan.cpp"],
           ["tests/property/plan_property.cpp"]),
-    Judge("agreement", ["tests/unit/agreement_test.cpp", "backends/agreement.cpp"]),
-    Judge("rank_sum tile", ["tests/unit/rank_sum_test.cpp", "backends/gradient_reduction.cpp"],
+    Judge("agreement", ["tests/unit/agreement_test.cpp", "backends/loss_scaler/agreement.cpp"]),
+    Judge("rank_sum tile", ["tests/unit/rank_sum_test.cpp", "backends/ranks/gradient_reduction.cpp"],
           ["tests/property/gradient_reduction_property.cpp"]),
-    Judge("report_ring", ["tests/unit/report_ring_test.cpp", "backends/report_ring.cpp"],
+    Judge("report_ring", ["tests/unit/report_ring_test.cpp", "backends/loss_scaler/report_ring.cpp"],
           runs=["--gtest_filter=-*AtOnce*"]),  # whose threads meet differently in every run
     Judge("shard_tree sum_tree", ["tests/unit/sum_tree_test.cpp"]),
 ]
@@ -111,8 +111,14 @@ class Mutant:
         return self.header, self.line.strip(), self.changed.strip()
 
     def __str__(self):
-        return (f"numerics/{self.header}.hpp:{self.index + 1}\n  - {self.line.strip()}\n"
+        return (f"{path_of(self.header).relative_to(ROOT)}:{self.index + 1}\n  - {self.line.strip()}\n"
                 f"  + {self.changed.strip()}")
+
+
+def path_of(header):
+    """Where in numerics/ a header stands. No two folders there hold headers of one name."""
+    (path,) = (ROOT / "numerics").rglob(f"{header}.hpp")
+    return path
 
 
 def code_lines(text):
@@ -128,7 +134,7 @@ def code_lines(text):
 
 
 def mutants_of(header):
-    text = (ROOT / "numerics" / f"{header}.hpp").read_text(encoding="utf-8")
+    text = path_of(header).read_text(encoding="utf-8")
     for i, line in code_lines(text):
         code = line.split("//")[0]
         rest = line[len(code):]
@@ -195,10 +201,12 @@ class Bench:
         numerics = pathlib.Path(folder) / "numerics"
         shutil.copytree(ROOT / "numerics", numerics)
         # Forced inlining takes the compiler more time than everything else together.
-        config = numerics / "config.hpp"
-        config.write_text(config.read_text().replace("[[gnu::always_inline]] inline", "inline"))
+        config = pathlib.Path(folder) / "samebits" / "core" / "config.hpp"
+        config.parent.mkdir(parents=True)
+        config.write_text((ROOT / "include" / "samebits" / "core" / "config.hpp").read_text()
+                          .replace("[[gnu::always_inline]] inline", "inline"))
         if mutant is not None:
-            path = numerics / f"{mutant.header}.hpp"
+            path = pathlib.Path(folder) / path_of(mutant.header).relative_to(ROOT)
             lines = path.read_text(encoding="utf-8").splitlines()
             lines[mutant.index] = mutant.changed
             path.write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -303,7 +311,7 @@ def show(tallies, seconds):
 
 
 def main():
-    headers = sorted(path.stem for path in (ROOT / "numerics").glob("*.hpp"))
+    headers = sorted(path.stem for path in (ROOT / "numerics").rglob("*.hpp"))
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build", type=pathlib.Path)

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <cstring>
 
-#include "numerics/random.hpp"
-#include "samebits/rounding.hpp"
+#include "numerics/bits/random.hpp"
+#include "samebits/core/rounding.hpp"
 #include "samebits/types.hpp"
 
 namespace samebits::backends {

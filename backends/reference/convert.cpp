@@ -2,11 +2,11 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "backends/dispatch/visit.hpp"
 #include "backends/reference/cells.hpp"
 #include "backends/reference/reference.hpp"
-#include "backends/runs.hpp"
-#include "backends/visit.hpp"
-#include "numerics/convert.hpp"
+#include "backends/threads/runs.hpp"
+#include "numerics/bits/convert.hpp"
 
 namespace samebits::backends {
 namespace {

@@ -1,18 +1,18 @@
 // Reference matrix products: one element after the other through the one definition.
-#include "backends/matmul.hpp"
+#include "backends/dispatch/matmul.hpp"
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
-#include "backends/matmul_element.hpp"
-#include "backends/pieces.hpp"
+#include "backends/dispatch/matmul_element.hpp"
 #include "backends/reference/reference.hpp"
-#include "numerics/accumulate.hpp"
-#include "numerics/binary32.hpp"
-#include "numerics/dot.hpp"
-#include "numerics/sum_tree.hpp"
+#include "backends/threads/pieces.hpp"
+#include "numerics/arithmetic/binary32.hpp"
+#include "numerics/hardware/accumulate.hpp"
+#include "numerics/sums/dot.hpp"
+#include "numerics/sums/sum_tree.hpp"
 
 namespace samebits::backends {
 namespace {

@@ -1,14 +1,14 @@
 // Reference plan operations: element after element, every step in integers.
-#include "backends/plan.hpp"
+#include "backends/dispatch/plan.hpp"
 
 #include <cstring>
 
+#include "backends/dispatch/visit.hpp"
 #include "backends/reference/reference.hpp"
-#include "backends/visit.hpp"
-#include "numerics/decode.hpp"
-#include "numerics/inspect.hpp"
-#include "numerics/plan.hpp"
-#include "numerics/plan_ops.hpp"
+#include "numerics/bits/decode.hpp"
+#include "numerics/tensor_list/inspect.hpp"
+#include "numerics/tensor_list/plan.hpp"
+#include "numerics/tensor_list/plan_ops.hpp"
 
 namespace samebits::backends {
 namespace {

@@ -1,5 +1,5 @@
 // Reference quantization: tile after tile, then element after element, through the one definition.
-#include "backends/quantize.hpp"
+#include "backends/dispatch/quantize.hpp"
 
 #include <algorithm>
 #include <array>
@@ -9,15 +9,15 @@
 #include <span>
 #include <vector>
 
-#include "backends/pieces.hpp"
-#include "backends/reference/quantize_tally.hpp"
+#include "backends/reference/quantize_statistics.hpp"
 #include "backends/reference/reference.hpp"
-#include "backends/self_test.hpp"
-#include "numerics/decode.hpp"
-#include "numerics/encode.hpp"
-#include "numerics/random.hpp"
-#include "numerics/scale.hpp"
-#include "numerics/tile.hpp"
+#include "backends/self_test/self_test.hpp"
+#include "backends/threads/pieces.hpp"
+#include "numerics/bits/decode.hpp"
+#include "numerics/bits/encode.hpp"
+#include "numerics/bits/random.hpp"
+#include "numerics/quantize/scale.hpp"
+#include "numerics/quantize/tile.hpp"
 
 namespace samebits::backends {
 namespace {

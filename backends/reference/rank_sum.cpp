@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include "backends/build_flags.hpp"
+#include "backends/self_test/build_flags.hpp"
 
 namespace samebits::backends {
 

@@ -5,11 +5,11 @@
 #include <cmath>
 #include <string>
 
-#include "backends/build_flags.hpp"
 #include "backends/reference/reference.hpp"
-#include "backends/self_test.hpp"
-#include "numerics/binary64.hpp"
-#include "numerics/sum_tree.hpp"
+#include "backends/self_test/build_flags.hpp"
+#include "backends/self_test/self_test.hpp"
+#include "numerics/arithmetic/binary64.hpp"
+#include "numerics/sums/sum_tree.hpp"
 #include "samebits/error.hpp"
 
 namespace samebits {

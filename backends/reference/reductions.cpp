@@ -1,5 +1,5 @@
 // Reductions on the host: whole chunks of 4096 elements on any thread, joined by the tree.
-#include "backends/reductions.hpp"
+#include "backends/dispatch/reductions.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -7,14 +7,14 @@
 #include <mutex>
 #include <vector>
 
-#include "backends/build_flags.hpp"
-#include "backends/pieces.hpp"
+#include "backends/dispatch/visit.hpp"
 #include "backends/reference/cells.hpp"
 #include "backends/reference/reference.hpp"
-#include "backends/self_test.hpp"
-#include "backends/visit.hpp"
-#include "numerics/classify.hpp"
-#include "numerics/decode.hpp"
+#include "backends/self_test/build_flags.hpp"
+#include "backends/self_test/self_test.hpp"
+#include "backends/threads/pieces.hpp"
+#include "numerics/bits/classify.hpp"
+#include "numerics/bits/decode.hpp"
 
 namespace samebits::backends {
 namespace {

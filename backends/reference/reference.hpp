@@ -1,7 +1,7 @@
 // The reference backend: plain loops over the one definition.
 #pragma once
 
-#include "backends/backend.hpp"
+#include "backends/dispatch/backend.hpp"
 
 namespace samebits::backends {
 
@@ -12,7 +12,7 @@ extern self_test_entry reference_self_test;
 /// backends/reference/quantize.cpp
 extern const quantizer reference_quantizer;
 
-/// backends/reference/compute.cpp
+/// backends/reference/array_arithmetic.cpp
 extern const calculator reference_calculator;
 
 /// backends/reference/plan.cpp

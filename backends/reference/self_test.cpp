@@ -1,8 +1,8 @@
 // The self-test's probes in the flags of the reference loops.
-#include "backends/self_test.hpp"
+#include "backends/self_test/self_test.hpp"
 
 #include "backends/reference/reference.hpp"
-#include "backends/self_test_probes.hpp"
+#include "backends/self_test/probes.hpp"
 
 namespace samebits::backends {
 

@@ -1,4 +1,4 @@
-// Text conversion: the characters around numerics/text.hpp.
+// Text conversion: the characters around numerics/text/text.hpp.
 #include "samebits/text.hpp"
 
 #include <algorithm>
@@ -9,16 +9,16 @@
 #include <string>
 #include <string_view>
 
-#include "numerics/big_integer.hpp"
-#include "numerics/decode.hpp"
-#include "numerics/encode.hpp"
-#include "numerics/layout.hpp"
-#include "numerics/random.hpp"
-#include "numerics/text.hpp"
-#include "numerics/word.hpp"
+#include "numerics/bits/decode.hpp"
+#include "numerics/bits/encode.hpp"
+#include "numerics/bits/layout.hpp"
+#include "numerics/bits/random.hpp"
+#include "numerics/bits/word.hpp"
+#include "numerics/text/big_integer.hpp"
+#include "numerics/text/text.hpp"
+#include "samebits/core/format.hpp"
+#include "samebits/core/rounding.hpp"
 #include "samebits/error.hpp"
-#include "samebits/format.hpp"
-#include "samebits/rounding.hpp"
 
 namespace samebits {
 namespace {

@@ -2,7 +2,7 @@
 #include "backends/simd/simd.hpp"
 
 #include "backends/reference/reference.hpp"
-#include "backends/self_test.hpp"
+#include "backends/self_test/self_test.hpp"
 
 namespace samebits::backends {
 namespace {

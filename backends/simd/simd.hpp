@@ -1,12 +1,12 @@
 // The SIMD backends: AVX2 and AVX-512, chosen at run time.
 #pragma once
 
-#include "backends/backend.hpp"
-#include "backends/compute.hpp"
-#include "backends/matmul.hpp"
-#include "backends/plan.hpp"
-#include "backends/probe_report.hpp"
-#include "backends/quantize.hpp"
+#include "backends/dispatch/array_arithmetic.hpp"
+#include "backends/dispatch/backend.hpp"
+#include "backends/dispatch/matmul.hpp"
+#include "backends/dispatch/plan.hpp"
+#include "backends/dispatch/quantize.hpp"
+#include "backends/self_test/probe_report.hpp"
 
 namespace samebits::backends {
 
@@ -37,7 +37,7 @@ extern const quantizer avx2_quantizer;
 extern const quantizer avx512_quantizer;
 
 /// Plan operations on elements that lie next to each other, at any alignment; up to a chunk of them
-/// (numerics/sum_tree.hpp). Called from several threads at once, with the control register as IEEE
+/// (numerics/sums/sum_tree.hpp). Called from several threads at once, with the control register as IEEE
 /// 754 has it.
 struct plan_lanes_kernel {
   /// What a pass over elements of fp32, fp16 or bf16 finds: the largest magnitude code, elements
@@ -69,7 +69,7 @@ extern const plan_lanes_kernel avx512_plan_lanes;
 
 extern const plan_kernels avx2_plan_kernels;
 extern const plan_kernels avx512_plan_kernels;
-// What backends/simd/compute_rule.hpp takes(), with the control register as IEEE 754 has it.
+// What backends/simd/arithmetic/arithmetic_rule.hpp takes(), with the control register as IEEE 754 has it.
 void avx2_compute(const compute_call& call, element_range range);
 void avx512_compute(const compute_call& call, element_range range);
 

@@ -7,7 +7,7 @@
 #include <limits>
 #include <mutex>
 
-#include "backends/pieces.hpp"
+#include "backends/threads/pieces.hpp"
 
 namespace samebits::backends::verification {
 namespace {

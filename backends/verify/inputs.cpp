@@ -6,8 +6,8 @@
 #include <cmath>
 #include <cstring>
 
-#include "backends/pieces.hpp"
-#include "numerics/random.hpp"
+#include "backends/threads/pieces.hpp"
+#include "numerics/bits/random.hpp"
 #include "samebits/scalar.hpp"
 
 namespace samebits::backends::verification {

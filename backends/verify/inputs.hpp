@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "samebits/format.hpp"
+#include "samebits/core/format.hpp"
 
 namespace samebits::backends::verification {
 

@@ -2,7 +2,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "backends/runs.hpp"
+#include "backends/threads/runs.hpp"
 #include "backends/verify/verify.hpp"
 #include "samebits/scalar.hpp"
 

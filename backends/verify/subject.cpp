@@ -4,7 +4,7 @@
 #include <cstring>
 #include <utility>
 
-#include "backends/pieces.hpp"
+#include "backends/threads/pieces.hpp"
 
 namespace samebits::backends::verification {
 namespace {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "backends/backend.hpp"
+#include "backends/dispatch/backend.hpp"
 
 namespace samebits::backends::verification {
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "backends/verify/checks.hpp"
-#include "backends/verify/quantize_checks.hpp"
+#include "backends/verify/quantize/quantize_checks.hpp"
 #include "samebits/error.hpp"
 #include "samebits/self_test.hpp"
 

@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
-#include "backends/backend.hpp"
-#include "backends/quantize.hpp"
+#include "backends/dispatch/backend.hpp"
+#include "backends/dispatch/quantize.hpp"
 #include "samebits/verify.hpp"
 
 namespace samebits::backends::verification {

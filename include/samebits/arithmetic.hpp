@@ -19,13 +19,13 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "numerics/arithmetic.hpp"
-#include "numerics/config.hpp"
-#include "numerics/random.hpp"
-#include "samebits/flags.hpp"
-#include "samebits/format.hpp"
-#include "samebits/operation.hpp"
-#include "samebits/rounding.hpp"
+#include "numerics/arithmetic/arithmetic.hpp"
+#include "numerics/bits/random.hpp"
+#include "samebits/core/config.hpp"
+#include "samebits/core/flags.hpp"
+#include "samebits/core/format.hpp"
+#include "samebits/core/operation.hpp"
+#include "samebits/core/rounding.hpp"
 #include "samebits/scalar.hpp"
 #include "samebits/types.hpp"
 

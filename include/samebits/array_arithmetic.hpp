@@ -4,9 +4,9 @@
 #include <cstdint>
 
 #include "samebits/backend.hpp"
-#include "samebits/flags.hpp"
-#include "samebits/operation.hpp"
-#include "samebits/rounding.hpp"
+#include "samebits/core/flags.hpp"
+#include "samebits/core/operation.hpp"
+#include "samebits/core/rounding.hpp"
 #include "samebits/view.hpp"
 
 namespace samebits {

@@ -18,7 +18,7 @@
 #include <optional>
 #include <string_view>
 
-#include "samebits/format.hpp"
+#include "samebits/core/format.hpp"
 
 namespace samebits {
 

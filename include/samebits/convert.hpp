@@ -2,7 +2,7 @@
 #pragma once
 
 #include "samebits/backend.hpp"
-#include "samebits/rounding.hpp"
+#include "samebits/core/rounding.hpp"
 #include "samebits/view.hpp"
 
 namespace samebits {

@@ -17,9 +17,9 @@
 #include <cstdint>
 #include <span>
 
-#include "numerics/binary32.hpp"
-#include "numerics/scale.hpp"
-#include "samebits/format.hpp"
+#include "numerics/arithmetic/binary32.hpp"
+#include "numerics/quantize/scale.hpp"
+#include "samebits/core/format.hpp"
 
 namespace samebits {
 

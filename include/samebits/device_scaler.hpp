@@ -22,9 +22,9 @@
 #include <string_view>
 
 #include "samebits/communicator.hpp"
+#include "samebits/core/step_report.hpp"
 #include "samebits/loss_scaler.hpp"
 #include "samebits/shard_layout.hpp"
-#include "samebits/step_report.hpp"
 #include "samebits/tensor_plan.hpp"
 
 namespace samebits {

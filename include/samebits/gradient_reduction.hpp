@@ -14,7 +14,7 @@
 //   The result is cast(RN(t * factor)) in the tensor's own format, to nearest even.
 //
 // The scale of e4m3 and e5m2 is one per tensor, the same on all ranks: that of the largest finite
-// magnitude of all ranks by the maths of samebits/scaling.hpp. Every cast is overflow::ieee: what
+// magnitude of all ranks by the maths of samebits/core/scaling.hpp. Every cast is overflow::ieee: what
 // does not fit, and what was not finite, arrives as Inf or NaN, for the loss scaler to see.
 #pragma once
 
@@ -23,9 +23,9 @@
 #include <string_view>
 
 #include "samebits/communicator.hpp"
-#include "samebits/format.hpp"
-#include "samebits/rounding.hpp"
-#include "samebits/scaling.hpp"
+#include "samebits/core/format.hpp"
+#include "samebits/core/rounding.hpp"
+#include "samebits/core/scaling.hpp"
 #include "samebits/view.hpp"
 
 namespace samebits {

@@ -24,11 +24,11 @@
 #include <variant>
 #include <vector>
 
-#include "numerics/loss_scale.hpp"
-#include "numerics/loss_scale_compat.hpp"
+#include "numerics/loss_scale/loss_scale.hpp"
+#include "numerics/loss_scale/loss_scale_compat.hpp"
 #include "samebits/communicator.hpp"
+#include "samebits/core/loss_scaling.hpp"
 #include "samebits/error.hpp"
-#include "samebits/loss_scaling.hpp"
 #include "samebits/plan_ops.hpp"
 #include "samebits/tensor_plan.hpp"
 #include "samebits/view.hpp"

@@ -14,10 +14,10 @@
 #include <cstdint>
 #include <optional>
 
-#include "samebits/accumulator.hpp"
 #include "samebits/backend.hpp"
+#include "samebits/core/accumulator.hpp"
+#include "samebits/core/tensor_unit.hpp"
 #include "samebits/quantize.hpp"
-#include "samebits/tensor_unit.hpp"
 #include "samebits/view.hpp"
 
 namespace samebits {

@@ -22,10 +22,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "numerics/inspect.hpp"
+#include "numerics/tensor_list/inspect.hpp"
 #include "samebits/backend.hpp"
 #include "samebits/convert.hpp"
-#include "samebits/loss_scaling.hpp"
+#include "samebits/core/loss_scaling.hpp"
 #include "samebits/tensor_plan.hpp"
 
 namespace samebits {

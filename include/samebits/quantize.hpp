@@ -19,8 +19,8 @@
 #include <span>
 
 #include "samebits/backend.hpp"
-#include "samebits/rounding.hpp"
-#include "samebits/scaling.hpp"
+#include "samebits/core/rounding.hpp"
+#include "samebits/core/scaling.hpp"
 #include "samebits/view.hpp"
 
 namespace samebits {

@@ -12,10 +12,10 @@
 #include <string_view>
 
 #include "samebits/backend.hpp"
-#include "samebits/format.hpp"
+#include "samebits/core/format.hpp"
+#include "samebits/core/rounding.hpp"
+#include "samebits/core/scaling.hpp"
 #include "samebits/quantize.hpp"
-#include "samebits/rounding.hpp"
-#include "samebits/scaling.hpp"
 #include "samebits/view.hpp"
 
 namespace samebits {

@@ -5,7 +5,7 @@
 // that both see (cudaHostAlloc), without either waiting for the other:
 //
 //   const step_report now = decide(settings, scaler, observed, {.squares = sum, .max_norm = 1.0});
-//   put_report(ring, now);                               // in kernels: samebits/device_report.cuh
+//   put_report(ring, now);                               // in kernels: samebits/kernel/device_report.cuh
 //   ...
 //   samebits::report_reader reader(ring);                // on the host, at any time
 //   while (auto r = reader.poll()) log(*r);
@@ -17,9 +17,9 @@
 #include <optional>
 #include <span>
 
-#include "numerics/decide.hpp"
-#include "samebits/loss_scaling.hpp"
-#include "samebits/step_report.hpp"
+#include "numerics/loss_scale/decide.hpp"
+#include "samebits/core/loss_scaling.hpp"
+#include "samebits/core/step_report.hpp"
 
 namespace samebits {
 

@@ -7,12 +7,12 @@
 
 #include <cstdint>
 
-#include "numerics/classify.hpp"
-#include "numerics/config.hpp"
-#include "numerics/convert.hpp"
-#include "numerics/random.hpp"
-#include "samebits/format.hpp"
-#include "samebits/rounding.hpp"
+#include "numerics/bits/classify.hpp"
+#include "numerics/bits/convert.hpp"
+#include "numerics/bits/random.hpp"
+#include "samebits/core/config.hpp"
+#include "samebits/core/format.hpp"
+#include "samebits/core/rounding.hpp"
 
 namespace samebits {
 

@@ -34,8 +34,8 @@
 #include <span>
 #include <string_view>
 
-#include "numerics/config.hpp"
-#include "samebits/format.hpp"
+#include "samebits/core/config.hpp"
+#include "samebits/core/format.hpp"
 #include "samebits/quantize.hpp"
 #include "samebits/view.hpp"
 

@@ -10,8 +10,8 @@
 #include <string>
 #include <string_view>
 
-#include "samebits/format.hpp"
-#include "samebits/rounding.hpp"
+#include "samebits/core/format.hpp"
+#include "samebits/core/rounding.hpp"
 
 namespace samebits {
 

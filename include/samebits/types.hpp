@@ -9,11 +9,11 @@
 #include <ostream>
 #include <string>
 
-#include "numerics/arithmetic.hpp"
-#include "numerics/config.hpp"
-#include "samebits/format.hpp"
-#include "samebits/operation.hpp"
-#include "samebits/rounding.hpp"
+#include "numerics/arithmetic/arithmetic.hpp"
+#include "samebits/core/config.hpp"
+#include "samebits/core/format.hpp"
+#include "samebits/core/operation.hpp"
+#include "samebits/core/rounding.hpp"
 #include "samebits/scalar.hpp"
 #include "samebits/text.hpp"
 

@@ -9,7 +9,7 @@
 #include <type_traits>
 
 #include "samebits/backend.hpp"
-#include "samebits/format.hpp"
+#include "samebits/core/format.hpp"
 #include "samebits/types.hpp"
 
 namespace samebits {

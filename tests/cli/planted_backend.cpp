@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <cstring>
 
-#include "backends/backend.hpp"
+#include "backends/dispatch/backend.hpp"
 #include "backends/reference/reference.hpp"
-#include "backends/runs.hpp"
+#include "backends/threads/runs.hpp"
 
 namespace samebits::backends {
 namespace {

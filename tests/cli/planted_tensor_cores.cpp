@@ -3,9 +3,9 @@
 // Defining this function puts them in the place of the CUDA ones.
 #include <string>
 
-#include "backends/tensor_cores/instructions.hpp"
-#include "samebits/tensor_unit.hpp"
+#include "samebits/core/tensor_unit.hpp"
 #include "support/played_tensor_cores.hpp"
+#include "tensor_core_probe/instructions.hpp"
 
 namespace samebits::backends::tensor_cores {
 namespace {

@@ -271,7 +271,7 @@ TEST_P(ComputeSuite, InPlace) {
   }
 }
 
-// Backends may treat arrays that do not fit caches in another way (backends/simd/access.hpp).
+// Backends may treat arrays that do not fit caches in another way (backends/simd/lanes/access.hpp).
 TEST_P(ComputeSuite, ViewsLargerThanCaches) {
   using enum format_id;
   const std::int64_t bytes =

@@ -302,7 +302,7 @@ TEST_P(ConvertSuite, InPlace) {
   }
 }
 
-// Backends may treat arrays that do not fit caches in another way (backends/simd/access.hpp).
+// Backends may treat arrays that do not fit caches in another way (backends/simd/lanes/access.hpp).
 TEST_P(ConvertSuite, ViewsLargerThanCaches) {
   using enum format_id;
   cases = thinned_cases(1);

@@ -7,11 +7,11 @@
 #include <cstdint>
 #include <cstring>
 
-#include "numerics/decode.hpp"
-#include "numerics/encode.hpp"
-#include "numerics/random.hpp"
-#include "numerics/scale.hpp"
-#include "numerics/tile.hpp"
+#include "numerics/bits/decode.hpp"
+#include "numerics/bits/encode.hpp"
+#include "numerics/bits/random.hpp"
+#include "numerics/quantize/scale.hpp"
+#include "numerics/quantize/tile.hpp"
 #include "samebits/quantize.hpp"
 #include "support/quantize_cases.hpp"
 

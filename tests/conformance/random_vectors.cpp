@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "numerics/random.hpp"
+#include "numerics/bits/random.hpp"
 #include "oracle/philox.hpp"
 #include "samebits/convert.hpp"
 #include "samebits/scalar.hpp"

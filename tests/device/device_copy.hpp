@@ -10,7 +10,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "samebits/format.hpp"
+#include "samebits/core/format.hpp"
 #include "samebits/view.hpp"
 
 namespace samebits::support {

@@ -3,9 +3,9 @@
 
 #include <cstdint>
 
-#include "numerics/random.hpp"
-#include "samebits/format.hpp"
-#include "samebits/operation.hpp"
+#include "numerics/bits/random.hpp"
+#include "samebits/core/format.hpp"
+#include "samebits/core/operation.hpp"
 
 namespace samebits::support {
 

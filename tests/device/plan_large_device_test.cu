@@ -20,8 +20,8 @@
 #include <string_view>
 #include <vector>
 
-#include "numerics/convert.hpp"
-#include "numerics/inspect.hpp"
+#include "numerics/bits/convert.hpp"
+#include "numerics/tensor_list/inspect.hpp"
 #include "samebits/samebits.hpp"
 #include "tests/device/cuda_backends.hpp"
 #include "tests/device/device_copy.hpp"

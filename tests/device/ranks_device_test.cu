@@ -10,11 +10,11 @@
 #include <string>
 #include <vector>
 
-#include "backends/cuda/hardware.cuh"
-#include "numerics/agreement.hpp"
-#include "numerics/random.hpp"
-#include "numerics/rank_sum.hpp"
-#include "samebits/device_report.cuh"
+#include "backends/cuda/instructions/hardware.cuh"
+#include "numerics/bits/random.hpp"
+#include "numerics/loss_scale/agreement.hpp"
+#include "numerics/sums/rank_sum.hpp"
+#include "samebits/kernel/device_report.cuh"
 #include "samebits/loss_scaler.hpp"
 #include "samebits/resident_scaler.hpp"
 #include "tests/support/effort.hpp"

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "samebits/format.hpp"
+#include "samebits/core/format.hpp"
 #include "samebits/quantize.hpp"
 #include "support/effort.hpp"
 

@@ -18,9 +18,9 @@
 #include <thread>
 #include <vector>
 
-#include "backends/cuda/hardware.cuh"
-#include "numerics/encode.hpp"
-#include "numerics/scale.hpp"
+#include "backends/cuda/instructions/hardware.cuh"
+#include "numerics/bits/encode.hpp"
+#include "numerics/quantize/scale.hpp"
 #include "samebits/samebits.hpp"
 
 namespace samebits {

@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "backends/self_test.hpp"
+#include "backends/self_test/self_test.hpp"
 #include "samebits/error.hpp"
 #include "samebits/self_test.hpp"
 

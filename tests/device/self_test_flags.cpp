@@ -1,6 +1,6 @@
 // The device self-test compiled with wrong flags: on a GPU each must be seen, right ones pass.
 //
-// Every variant is backends/cuda/self_test.cu itself, compiled with its flags and its function
+// Every variant is backends/cuda/self_test/self_test.cu itself, compiled with its flags and its function
 // under another name (CMakeLists.txt); no macro names these flags, so nothing refuses them earlier.
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 #include <set>
 #include <string>
 
-#include "backends/probe_report.hpp"
+#include "backends/self_test/probe_report.hpp"
 
 namespace samebits::cuda {
 

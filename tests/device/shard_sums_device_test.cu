@@ -16,9 +16,9 @@
 #include <span>
 #include <vector>
 
-#include "backends/cuda/shard_memory.cuh"
+#include "backends/cuda/training/shard_memory.cuh"
 #include "device/device_copy.hpp"
-#include "numerics/inspect.hpp"
+#include "numerics/tensor_list/inspect.hpp"
 #include "samebits/shard_layout.hpp"
 #include "samebits/testkit/ranks.hpp"
 #include "support/level_sum.hpp"

@@ -8,13 +8,13 @@
 #include <string>
 #include <vector>
 
-#include "backends/tensor_core_device.hpp"
-#include "backends/tensor_cores/instructions.hpp"
-#include "backends/tensor_cores/setting.hpp"
-#include "backends/tensor_cores/tiles.hpp"
 #include "samebits/error.hpp"
-#include "samebits/tensor_core_check.hpp"
 #include "support/effort.hpp"
+#include "tensor_core_probe/check.hpp"
+#include "tensor_core_probe/device.hpp"
+#include "tensor_core_probe/instructions.hpp"
+#include "tensor_core_probe/setting.hpp"
+#include "tensor_core_probe/tiles.hpp"
 
 extern "C" const samebits::backends::tensor_cores::device* samebits_tensor_core_device();
 

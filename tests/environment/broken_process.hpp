@@ -12,8 +12,8 @@
 
 #include "oracle/convert.hpp"
 #include "samebits/convert.hpp"
+#include "samebits/core/format.hpp"
 #include "samebits/error.hpp"
-#include "samebits/format.hpp"
 #include "samebits/reduce.hpp"
 #include "samebits/self_test.hpp"
 #include "samebits/view.hpp"

@@ -1,7 +1,7 @@
 // Prints the names of the self-test's probes that fail in the flags it is compiled and linked with.
 #include <cstdio>
 
-#include "backends/self_test_probes.hpp"
+#include "backends/self_test/probes.hpp"
 
 int main() {
   namespace b = samebits::backends;

@@ -11,7 +11,7 @@
 #include <span>
 #include <vector>
 
-#include "numerics/accumulate.hpp"
+#include "numerics/hardware/accumulate.hpp"
 #include "oracle/tensor_core.hpp"
 #include "support/effort.hpp"
 #include "support/tensor_cases.hpp"

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "invariants.hpp"
-#include "tensor_file/npy.hpp"
+#include "tensor_file/npy/npy.hpp"
 
 namespace samebits::fuzz {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "invariants.hpp"
-#include "tensor_file/safetensors.hpp"
+#include "tensor_file/safetensors/safetensors.hpp"
 
 namespace samebits::fuzz {
 namespace {

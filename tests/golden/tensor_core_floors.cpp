@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "numerics/accumulate.hpp"
-#include "samebits/tensor_core_check.hpp"
-#include "samebits/tensor_unit.hpp"
+#include "numerics/hardware/accumulate.hpp"
+#include "samebits/core/tensor_unit.hpp"
+#include "tensor_core_probe/check.hpp"
 
 namespace samebits {
 namespace {

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "samebits/tensor_core_check.hpp"
+#include "tensor_core_probe/check.hpp"
 
 namespace samebits {
 namespace {

@@ -12,8 +12,19 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]')
 # Tokens that would bring floating-point arithmetic or state into the one definition.
 NO_FLOAT = re.compile(r"\b(float|double)\b")
 USER_CODE = ("tests", "examples")  # they may look at the compiler
-CONTRACT = ("accumulator.hpp", "flags.hpp", "format.hpp", "loss_scaling.hpp", "operation.hpp", "rounding.hpp",
-            "scaling.hpp", "step_report.hpp", "tensor_unit.hpp")  # what numerics/ may know of the API
+# What the files of a folder of backends/ may include of other folders there.
+BACKENDS = {
+    "dispatch": {"reference", "simd"},  # the registry lists the executors
+    "threads": {"dispatch"},
+    "self_test": {"dispatch"},
+    "api": {"dispatch", "threads", "self_test", "reference"},
+    "ranks": {"dispatch", "threads", "self_test", "reference", "api"},
+    "loss_scaler": {"dispatch", "api", "ranks"},
+    "verify": {"dispatch", "threads"},
+    "reference": {"dispatch", "threads", "self_test"},
+    "simd": {"dispatch", "threads", "self_test", "reference"},
+    "cuda": {"dispatch", "threads", "self_test", "api", "ranks", "loss_scaler"},
+}
 STANDARD = {"cstdint", "cstddef", "string_view", "optional"}
 
 
@@ -29,17 +40,19 @@ def layer_of(path):
         parts = parts[1:]
     if parts[:2] == ("samebits", "testkit"):
         return "testkit"
+    if parts[:2] == ("samebits", "core"):
+        return "core"
     if parts[0] == "samebits":
-        return "contract" if parts[-1] in CONTRACT else "include"
+        return "include"
     if parts[0] == "numerics":
-        return "config" if parts[-1] == "config.hpp" else "numerics"
+        return "numerics"
     if parts[0] == "backends":
-        return "backends/" + parts[1] if len(parts) > 2 else "backends"
+        return "backends/" + parts[1]
     if parts[0] in ("oracle", "tests") and "oracle" in parts:
         return "oracle"
     if parts[0] in ("tests", "tools", "examples"):
         return parts[0]
-    if parts[0] == "tensor_file":
+    if parts[0] in ("tensor_file", "tensor_core_probe", "fpinspect"):
         return "tools"
     if parts[0].startswith("Eigen"):
         return "Eigen"
@@ -52,37 +65,33 @@ def layer_of(path):
 
 def allowed(source, target, source_file, target_name):
     """Whether a file of layer `source` may include something of layer `target`."""
-    if source == "contract":
-        return target in ("config", "contract", "other")
-    if source == "config":
-        return False
+    if source == "core":
+        return target in ("core", "other")
     if source == "numerics":
         # host-only algorithms of text use the standard library freely; the rules do not
-        free = source_file.name in ("text.hpp", "big_integer.hpp")
-        return target in ("numerics", "config", "contract") or (
+        free = source_file.parent.name == "text"
+        return target in ("numerics", "core") or (
             target == "other" and (free or target_name in STANDARD))
     if source == "include":
         if target == "Eigen":
             return source_file.name == "eigen.hpp"
-        if target == "cuda_runtime":
-            return False
-        return target in ("include", "contract", "numerics", "config", "other")
-    if source == "backends":
-        return target not in ("oracle", "tests", "testkit", "tools", "boost")
+        return target in ("include", "core", "numerics", "other")
     if source.startswith("backends/"):
         own = source.split("/")[1]
-        other = target.split("/")[1] if target.startswith("backends/") else own
-        if other != own and (own, other) != ("simd", "reference"):
-            return False
+        if target.startswith("backends/"):
+            other = target.split("/")[1]
+            return other == own or other in BACKENDS[own]
         if target == "cuda_runtime":
             return own == "cuda"
-        return target not in ("oracle", "tests", "testkit", "tools", "boost")
+        return target in ("include", "core", "numerics", "other")
     if source == "oracle":
-        return target in ("oracle", "boost", "other") or target_name == "samebits/rounding.hpp"
+        return target in ("oracle", "boost", "other") or target_name == "samebits/core/rounding.hpp"
     if source in ("tools", "examples"):
         if target == "testkit":
             return source == "examples"
-        return target not in ("numerics", "backends", "oracle", "tests", "boost") and \
+        if source_file.parts[:2] == ("tools", "tensor_core_probe"):  # it looks behind the library
+            return target not in ("oracle", "tests", "boost")
+        return target not in ("numerics", "oracle", "tests", "boost") and \
             not target.startswith("backends/")
     return True  # tests see everything
 
@@ -102,8 +111,8 @@ def violations(root):
                     yield f"{relative}:{number}: {source} may not include {match[1]}"
                 if source == "numerics" and NO_FLOAT.search(line):
                     yield f"{relative}:{number}: floating-point type in numerics/: {line.strip()}"
-                if "__CUDACC__" in line and source != "config" and folder not in USER_CODE:
-                    yield f"{relative}:{number}: only numerics/config.hpp looks at __CUDACC__"
+                if "__CUDACC__" in line and path.name != "config.hpp" and folder not in USER_CODE:
+                    yield f"{relative}:{number}: only samebits/core/config.hpp looks at __CUDACC__"
 
 
 def main():

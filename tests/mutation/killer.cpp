@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "mutation/record.hpp"
-#include "numerics/arithmetic.hpp"
-#include "numerics/classify.hpp"
-#include "numerics/convert.hpp"
-#include "numerics/random.hpp"
+#include "numerics/arithmetic/arithmetic.hpp"
+#include "numerics/bits/classify.hpp"
+#include "numerics/bits/convert.hpp"
+#include "numerics/bits/random.hpp"
 
 namespace samebits::mutation {
 namespace {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "operations/operation.hpp"
+#include "samebits/core/step_report.hpp"
 #include "samebits/loss_scaler.hpp"
-#include "samebits/step_report.hpp"
 #include "samebits/tensor_plan.hpp"
 #include "support/array_generators.hpp"
 #include "support/plan_list.hpp"

@@ -5,7 +5,7 @@
 
 #include "oracle/exact.hpp"
 #include "oracle/format_table.hpp"
-#include "samebits/rounding.hpp"
+#include "samebits/core/rounding.hpp"
 
 namespace samebits::oracle {
 

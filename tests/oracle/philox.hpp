@@ -4,7 +4,7 @@
 #include <array>
 #include <cstdint>
 
-#include "samebits/rounding.hpp"
+#include "samebits/core/rounding.hpp"
 
 namespace samebits::oracle {
 

@@ -19,7 +19,7 @@
 
 #include "oracle/quantize_statistics.hpp"
 #include "oracle/scale.hpp"
-#include "samebits/rounding.hpp"
+#include "samebits/core/rounding.hpp"
 
 namespace samebits::oracle {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "oracle/format_table.hpp"
-#include "samebits/rounding.hpp"
+#include "samebits/core/rounding.hpp"
 
 namespace samebits::oracle {
 

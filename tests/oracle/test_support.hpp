@@ -11,7 +11,7 @@
 
 #include "oracle/convert.hpp"
 #include "oracle/format_table.hpp"
-#include "samebits/rounding.hpp"
+#include "samebits/core/rounding.hpp"
 
 namespace samebits::oracle::testing {
 

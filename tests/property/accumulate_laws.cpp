@@ -8,8 +8,8 @@
 #include <cstdint>
 #include <utility>
 
-#include "numerics/accumulate.hpp"
-#include "numerics/decode.hpp"
+#include "numerics/bits/decode.hpp"
+#include "numerics/hardware/accumulate.hpp"
 #include "support/effort.hpp"
 #include "support/tensor_cases.hpp"
 

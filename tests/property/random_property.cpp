@@ -5,7 +5,7 @@
 #include <array>
 #include <cstdint>
 
-#include "numerics/random.hpp"
+#include "numerics/bits/random.hpp"
 #include "oracle/philox.hpp"
 #include "samebits/scalar.hpp"
 #include "support/generators.hpp"

@@ -14,10 +14,10 @@
 #include <span>
 #include <vector>
 
-#include "backends/shard_layout.hpp"
-#include "numerics/decide.hpp"
-#include "numerics/inspect.hpp"
-#include "numerics/plan.hpp"
+#include "backends/ranks/shard_layout.hpp"
+#include "numerics/loss_scale/decide.hpp"
+#include "numerics/tensor_list/inspect.hpp"
+#include "numerics/tensor_list/plan.hpp"
 #include "samebits/loss_scaler.hpp"
 #include "samebits/plan_ops.hpp"
 #include "samebits/resident_scaler.hpp"

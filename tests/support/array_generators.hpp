@@ -7,8 +7,8 @@
 #include <iosfwd>
 #include <vector>
 
-#include "samebits/format.hpp"
-#include "samebits/rounding.hpp"
+#include "samebits/core/format.hpp"
+#include "samebits/core/rounding.hpp"
 #include "support/generators.hpp"
 
 namespace samebits::support {

@@ -8,8 +8,8 @@
 #include <optional>
 #include <string>
 
-#include "samebits/format.hpp"
-#include "samebits/rounding.hpp"
+#include "samebits/core/format.hpp"
+#include "samebits/core/rounding.hpp"
 
 namespace samebits::support {
 

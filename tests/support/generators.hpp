@@ -12,8 +12,8 @@
 #include <functional>
 #include <vector>
 
-#include "samebits/format.hpp"
-#include "samebits/rounding.hpp"
+#include "samebits/core/format.hpp"
+#include "samebits/core/rounding.hpp"
 #include "support/conversion_case.hpp"
 
 namespace samebits::support {

@@ -5,8 +5,8 @@
 
 #include "oracle/exact.hpp"
 #include "oracle/format_table.hpp"
-#include "samebits/format.hpp"
-#include "samebits/rounding.hpp"
+#include "samebits/core/format.hpp"
+#include "samebits/core/rounding.hpp"
 
 namespace samebits::support {
 

@@ -3,8 +3,8 @@
 
 #include <array>
 
-#include "numerics/decode.hpp"
-#include "numerics/encode.hpp"
+#include "numerics/bits/decode.hpp"
+#include "numerics/bits/encode.hpp"
 
 namespace samebits::support {
 namespace {
@@ -72,7 +72,7 @@ void matmul_case::draw_sum(drawn_kinds kinds) {
   const std::array promotions = {0, 0, 128, 128, i.products, 3 * i.products};
   const int promotion = promotions[static_cast<std::size_t>(words_.below(6))];
   sum_ = accumulator::tensor_core(i.row.unit, promotion, i.result,
-                                   i.products == i.row.products ? 0 : i.products);
+                                  i.products == i.row.products ? 0 : i.products);
 }
 
 array_layout matmul_case::layout(std::int64_t rows, std::int64_t cols, array_side side) {

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "samebits/format.hpp"
+#include "samebits/core/format.hpp"
 #include "samebits/tensor_plan.hpp"
 #include "support/generators.hpp"
 

@@ -3,9 +3,9 @@
 
 #include <cstdint>
 
-#include "backends/tensor_core_device.hpp"
-#include "backends/tensor_cores/setting.hpp"
-#include "numerics/accumulate.hpp"
+#include "numerics/hardware/accumulate.hpp"
+#include "tensor_core_probe/device.hpp"
+#include "tensor_core_probe/setting.hpp"
 
 namespace samebits::support {
 

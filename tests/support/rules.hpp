@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "oracle/format_table.hpp"
-#include "samebits/format.hpp"
-#include "samebits/rounding.hpp"
+#include "samebits/core/format.hpp"
+#include "samebits/core/rounding.hpp"
 
 namespace samebits::support {
 

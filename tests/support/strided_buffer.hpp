@@ -6,7 +6,7 @@
 #include <cstring>
 #include <vector>
 
-#include "samebits/format.hpp"
+#include "samebits/core/format.hpp"
 #include "samebits/view.hpp"
 #include "support/array_generators.hpp"
 

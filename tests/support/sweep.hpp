@@ -13,7 +13,7 @@
 
 #include "oracle/thresholds.hpp"
 #include "samebits/backend.hpp"
-#include "samebits/format.hpp"
+#include "samebits/core/format.hpp"
 
 namespace samebits::support {
 

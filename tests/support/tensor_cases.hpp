@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "backends/tensor_cores/cases.hpp"
-#include "samebits/format.hpp"
-#include "samebits/tensor_unit.hpp"
+#include "samebits/core/format.hpp"
+#include "samebits/core/tensor_unit.hpp"
+#include "tensor_core_probe/cases.hpp"
 
 namespace samebits::support {
 

@@ -1,6 +1,6 @@
-// numerics/accumulate.hpp at compile time: one case for each thing that tells units apart, with the
+// numerics/hardware/accumulate.hpp at compile time: one case for each thing that tells units apart, with the
 // result that an H200 gave for Hopper's rows.
-#include "numerics/accumulate.hpp"
+#include "numerics/hardware/accumulate.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <initializer_list>
 
-#include "samebits/tensor_unit.hpp"
+#include "samebits/core/tensor_unit.hpp"
 
 namespace samebits::numerics {
 namespace {

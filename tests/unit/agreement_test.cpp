@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "numerics/agreement.hpp"
+#include "numerics/loss_scale/agreement.hpp"
 #include "samebits/error.hpp"
 #include "samebits/loss_scaler.hpp"
 #include "samebits/testkit/ranks.hpp"

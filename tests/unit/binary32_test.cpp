@@ -1,5 +1,5 @@
 // numerics::binary32 against the processor's own multiplication and division.
-#include "numerics/binary32.hpp"
+#include "numerics/arithmetic/binary32.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-#include "backends/build_flags.hpp"
+#include "backends/self_test/build_flags.hpp"
 #include "support/effort.hpp"
 
 namespace samebits::numerics {

@@ -1,5 +1,5 @@
 // numerics::binary64 against the processor's own operations.
-#include "numerics/binary64.hpp"
+#include "numerics/arithmetic/binary64.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // classify, negate and neighbours, over all codes of the small formats.
-#include "numerics/classify.hpp"
+#include "numerics/bits/classify.hpp"
 
 #include <gtest/gtest.h>
 

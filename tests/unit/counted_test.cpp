@@ -1,6 +1,6 @@
 // Short cuts of a quantization's statistics against the definition: squares, their sums, and what
 // cannot become zero.
-#include "numerics/counted.hpp"
+#include "numerics/quantize/counted.hpp"
 
 #include <gtest/gtest.h>
 
@@ -9,10 +9,10 @@
 #include <cstdint>
 #include <random>
 
-#include "numerics/binary32.hpp"
-#include "numerics/decode.hpp"
-#include "numerics/encode.hpp"
-#include "numerics/scale.hpp"
+#include "numerics/arithmetic/binary32.hpp"
+#include "numerics/bits/decode.hpp"
+#include "numerics/bits/encode.hpp"
+#include "numerics/quantize/scale.hpp"
 
 namespace samebits::numerics {
 namespace {

@@ -9,7 +9,7 @@
 #include <random>
 #include <variant>
 
-#include "numerics/decide.hpp"
+#include "numerics/loss_scale/decide.hpp"
 #include "samebits/loss_scaler.hpp"
 #include "samebits/resident_scaler.hpp"
 

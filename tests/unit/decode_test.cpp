@@ -1,5 +1,5 @@
 // decode: extremes and specials of every format, and the two widths against each other.
-#include "numerics/decode.hpp"
+#include "numerics/bits/decode.hpp"
 
 #include <gtest/gtest.h>
 

@@ -12,7 +12,7 @@
 #include <random>
 #include <vector>
 
-#include "backends/build_flags.hpp"
+#include "backends/self_test/build_flags.hpp"
 #include "samebits/error.hpp"
 #include "samebits/quantize.hpp"
 #include "samebits/recipe.hpp"

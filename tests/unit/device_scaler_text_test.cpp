@@ -8,7 +8,7 @@
 #include <variant>
 #include <vector>
 
-#include "numerics/binary32.hpp"
+#include "numerics/arithmetic/binary32.hpp"
 #include "samebits/device_scaler.hpp"
 #include "samebits/error.hpp"
 #include "samebits/resident_scaler.hpp"

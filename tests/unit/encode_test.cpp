@@ -1,5 +1,5 @@
 // encode: the cases the contract names, one by one, as constant expressions.
-#include "numerics/encode.hpp"
+#include "numerics/bits/encode.hpp"
 
 #include <gtest/gtest.h>
 

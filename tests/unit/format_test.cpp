@@ -1,5 +1,5 @@
 // The library's format rows against the oracle's table, field by field.
-#include "samebits/format.hpp"
+#include "samebits/core/format.hpp"
 
 #include <gtest/gtest.h>
 

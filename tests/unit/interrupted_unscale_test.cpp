@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "backends/backend.hpp"
-#include "backends/plan.hpp"
-#include "backends/self_test.hpp"
+#include "backends/dispatch/backend.hpp"
+#include "backends/dispatch/plan.hpp"
+#include "backends/self_test/self_test.hpp"
 #include "samebits/samebits.hpp"
 
 namespace {

@@ -1,5 +1,5 @@
 // Whether strided views share memory: against sets of bytes, and where lists and array calls ask.
-#include "backends/overlap.hpp"
+#include "backends/dispatch/overlap.hpp"
 
 #include <gtest/gtest.h>
 #include <rapidcheck.h>

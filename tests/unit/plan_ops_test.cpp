@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "numerics/plan_ops.hpp"
+#include "numerics/tensor_list/plan_ops.hpp"
 #include "samebits/error.hpp"
 #include "samebits/loss_scaler.hpp"
 #include "samebits/reduce.hpp"

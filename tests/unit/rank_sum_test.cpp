@@ -1,5 +1,5 @@
-// numerics/rank_sum.hpp, what kernels work by, against reduce_gradients() on arrays.
-#include "numerics/rank_sum.hpp"
+// numerics/sums/rank_sum.hpp, what kernels work by, against reduce_gradients() on arrays.
+#include "numerics/sums/rank_sum.hpp"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <random>
 #include <vector>
 
-#include "numerics/random.hpp"
+#include "numerics/bits/random.hpp"
 #include "samebits/gradient_reduction.hpp"
 #include "samebits/testkit/ranks.hpp"
 #include "samebits/types.hpp"

@@ -1,6 +1,6 @@
 // The ring of reports: every report once and in order, losses counted, and never a mixture of two,
 // wherever writer and reader interrupt each other.
-#include "numerics/report_ring.hpp"
+#include "numerics/loss_scale/report_ring.hpp"
 
 #include <gtest/gtest.h>
 

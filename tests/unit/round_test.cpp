@@ -1,5 +1,5 @@
 // round_shift: each mode's rule, by hand and against its definition on small integers.
-#include "numerics/round.hpp"
+#include "numerics/bits/round.hpp"
 
 #include <gtest/gtest.h>
 

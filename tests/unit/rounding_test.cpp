@@ -1,5 +1,5 @@
 // Names of the policies: the vocabulary of the command line and the errors.
-#include "samebits/rounding.hpp"
+#include "samebits/core/rounding.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Scales of tiles: the formulas against the processor's binary32 steps, and every edge by hand.
-#include "numerics/scale.hpp"
+#include "numerics/quantize/scale.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "backends/build_flags.hpp"
-#include "numerics/tile.hpp"
+#include "backends/self_test/build_flags.hpp"
+#include "numerics/quantize/tile.hpp"
 #include "support/effort.hpp"
 
 namespace samebits::numerics {

@@ -1,6 +1,6 @@
 // The self-test of this build, and its rules on hand-made backends: repeat, remember, per device.
-#include "backends/self_test.hpp"
-#include "backends/device_scope.hpp"
+#include "backends/self_test/self_test.hpp"
+#include "backends/dispatch/device_scope.hpp"
 
 #include <gtest/gtest.h>
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "backends/shard_layout.hpp"
+#include "backends/ranks/shard_layout.hpp"
 #include "samebits/error.hpp"
 #include "samebits/testkit/ranks.hpp"
 #include "samebits/types.hpp"

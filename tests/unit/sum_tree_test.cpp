@@ -1,6 +1,6 @@
-// numerics/sum_tree.hpp and numerics/shard_tree.hpp against the tree built level by level, with an
+// numerics/sums/sum_tree.hpp and numerics/sums/shard_tree.hpp against the tree built level by level, with an
 // addition that shows the shape of the tree: it is neither commutative nor associative.
-#include "numerics/sum_tree.hpp"
+#include "numerics/sums/sum_tree.hpp"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 #include <random>
 #include <vector>
 
-#include "numerics/shard_tree.hpp"
+#include "numerics/sums/shard_tree.hpp"
 
 namespace samebits::numerics {
 namespace {

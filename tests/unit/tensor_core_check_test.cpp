@@ -1,5 +1,5 @@
 // check_tensor_cores() on a GPU that is played on the host, and on recorded results.
-#include "samebits/tensor_core_check.hpp"
+#include "tensor_core_probe/check.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "backends/tensor_core_device.hpp"
-#include "backends/tensor_cores/instructions.hpp"
-#include "backends/tensor_cores/setting.hpp"
 #include "samebits/error.hpp"
 #include "support/played_tensor_cores.hpp"
+#include "tensor_core_probe/device.hpp"
+#include "tensor_core_probe/instructions.hpp"
+#include "tensor_core_probe/setting.hpp"
 
 namespace samebits {
 namespace {

@@ -1,5 +1,5 @@
 // The fit of tensor core parameters on results that the model made with other parameters.
-#include "backends/tensor_cores/fit.hpp"
+#include "tensor_core_probe/fit.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "backends/tensor_cores/setting.hpp"
-#include "backends/tensor_cores/setting_grid.hpp"
 #include "support/effort.hpp"
 #include "support/tensor_cases.hpp"
+#include "tensor_core_probe/setting.hpp"
+#include "tensor_core_probe/setting_grid.hpp"
 
 namespace samebits::backends::tensor_cores {
 namespace {

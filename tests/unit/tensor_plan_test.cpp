@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "backends/plan.hpp"
+#include "backends/dispatch/plan.hpp"
 #include "samebits/error.hpp"
 #include "samebits/types.hpp"
 

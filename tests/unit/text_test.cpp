@@ -11,10 +11,10 @@
 #include <string>
 #include <string_view>
 
-#include "numerics/layout.hpp"
+#include "numerics/bits/layout.hpp"
+#include "samebits/core/format.hpp"
+#include "samebits/core/rounding.hpp"
 #include "samebits/error.hpp"
-#include "samebits/format.hpp"
-#include "samebits/rounding.hpp"
 #include "samebits/scalar.hpp"
 #include "support/rules.hpp"
 

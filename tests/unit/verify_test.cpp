@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "backends/quantize.hpp"
+#include "backends/dispatch/quantize.hpp"
 #include "backends/verify/inputs.hpp"
 #include "backends/verify/verify.hpp"
 #include "samebits/error.hpp"

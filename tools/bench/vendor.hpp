@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "samebits/format.hpp"
+#include "samebits/core/format.hpp"
 
 namespace samebits::bench {
 

@@ -18,7 +18,7 @@ install(EXPORT samebits-core NAMESPACE samebits:: DESTINATION "${package_dir}"
         FILE samebits-core-targets.cmake)
 
 if(TARGET samebits_cuda)
-  install(TARGETS samebits_cuda samebits_tensor_cores EXPORT samebits-cuda
+  install(TARGETS samebits_cuda EXPORT samebits-cuda
           ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
   install(EXPORT samebits-cuda NAMESPACE samebits:: DESTINATION "${package_dir}"
           FILE samebits-cuda-targets.cmake)

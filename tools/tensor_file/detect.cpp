@@ -5,7 +5,7 @@
 #include <string>
 
 #include "tensor_file/error.hpp"
-#include "tensor_file/safetensors.hpp"
+#include "tensor_file/safetensors/safetensors.hpp"
 
 namespace samebits::tensor_file {
 namespace {

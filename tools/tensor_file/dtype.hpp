@@ -7,7 +7,7 @@
 #include <optional>
 #include <string_view>
 
-#include "samebits/format.hpp"
+#include "samebits/core/format.hpp"
 
 namespace samebits::tensor_file {
 

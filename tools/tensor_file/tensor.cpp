@@ -3,8 +3,8 @@
 
 #include "tensor_file/codes.hpp"
 #include "tensor_file/escape.hpp"
-#include "tensor_file/npy.hpp"
-#include "tensor_file/safetensors.hpp"
+#include "tensor_file/npy/npy.hpp"
+#include "tensor_file/safetensors/safetensors.hpp"
 
 namespace samebits::tensor_file {
 

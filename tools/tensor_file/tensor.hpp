@@ -13,7 +13,7 @@
 
 #include "tensor_file/detect.hpp"
 #include "tensor_file/error.hpp"
-#include "tensor_file/mapped_file.hpp"
+#include "tensor_file/files/mapped_file.hpp"
 #include "tensor_file/tensor_info.hpp"
 
 namespace samebits::tensor_file {

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "samebits/format.hpp"
+#include "samebits/core/format.hpp"
 
 namespace samebits::golden {
 

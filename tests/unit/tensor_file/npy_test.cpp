@@ -1,5 +1,5 @@
 // parse_npy: what is accepted, and what it means.
-#include "tensor_file/npy.hpp"
+#include "tensor_file/npy/npy.hpp"
 
 #include <gtest/gtest.h>
 #include <rapidcheck.h>

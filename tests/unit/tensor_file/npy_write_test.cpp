@@ -12,7 +12,7 @@
 
 #include "numpy_files.hpp"
 #include "support.hpp"
-#include "tensor_file/npy.hpp"
+#include "tensor_file/npy/npy.hpp"
 
 namespace samebits::tensor_file::testing {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "support.hpp"
-#include "tensor_file/safetensors.hpp"
+#include "tensor_file/safetensors/safetensors.hpp"
 
 namespace samebits::tensor_file::testing {
 namespace {

@@ -1,5 +1,5 @@
 // parse_safetensors: what is accepted, and what it means.
-#include "tensor_file/safetensors.hpp"
+#include "tensor_file/safetensors/safetensors.hpp"
 
 #include <gtest/gtest.h>
 #include <rapidcheck.h>

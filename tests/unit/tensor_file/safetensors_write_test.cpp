@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "support.hpp"
-#include "tensor_file/safetensors.hpp"
+#include "tensor_file/safetensors/safetensors.hpp"
 #include "tensor_file/tensor.hpp"
 
 namespace samebits::tensor_file::testing {

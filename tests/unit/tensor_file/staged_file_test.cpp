@@ -1,6 +1,6 @@
 // staged_file: the permissions of what it replaces, and the order in which data and name reach the
 // disk.
-#include "tensor_file/staged_file.hpp"
+#include "tensor_file/files/staged_file.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

@@ -11,7 +11,7 @@
 
 #include "numpy_files.hpp"
 #include "support.hpp"
-#include "tensor_file/npy.hpp"
+#include "tensor_file/npy/npy.hpp"
 #include "tensor_file/tensor.hpp"
 
 namespace samebits::tensor_file::testing {

@@ -18,8 +18,8 @@
 #include <type_traits>
 #include <utility>
 
-#include "samebits/format.hpp"
-#include "samebits/rounding.hpp"
+#include "samebits/core/format.hpp"
+#include "samebits/core/rounding.hpp"
 
 namespace samebits::testkit {
 

@@ -9,8 +9,8 @@
 #include <rapidcheck.h>
 
 #include "samebits/convert.hpp"
-#include "samebits/format.hpp"
-#include "samebits/rounding.hpp"
+#include "samebits/core/format.hpp"
+#include "samebits/core/rounding.hpp"
 #include "support/array_generators.hpp"
 #include "support/conversion_case.hpp"
 #include "support/generators.hpp"

@@ -22,7 +22,7 @@
 #include <utility>
 #include <vector>
 
-#include "samebits/format.hpp"
+#include "samebits/core/format.hpp"
 #include "samebits/testkit/conversion.hpp"
 
 namespace samebits::testkit {

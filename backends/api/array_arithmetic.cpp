@@ -1,0 +1,162 @@
+// compute() on arrays: checks arguments, chooses a backend, shares the work among threads.
+#include "backends/dispatch/array_arithmetic.hpp"
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+
+#include "backends/api/view_checks.hpp"
+#include "backends/dispatch/device_scope.hpp"
+#include "backends/threads/pieces.hpp"
+#include "samebits/arithmetic.hpp"
+#include "samebits/error.hpp"
+
+namespace samebits {
+namespace backends {
+namespace {
+
+constexpr const char* operand_names[most_operands] = {"in.a", "in.b", "in.c"};
+
+/// The memory of flags, for the checks of views: codes of one byte.
+matrix_view as_view(const flags_view& each, const matrix_view& out) {
+  return {each.data,       format_id::e4m3, out.rows, out.cols,
+          each.row_stride, each.col_stride, out.space};
+}
+
+void check_arithmetic(const const_matrix_view& v, const char* which) {
+  if (has_arithmetic(v.format)) return;
+  throw invalid_argument(std::string(which) +
+                         ": format must be one of fp32, fp16, bf16, e4m3, e5m2, got " +
+                         std::string(name(v.format)));
+}
+
+void check_operand(const const_matrix_view& v, const char* which, const matrix_view& out) {
+  check_view(v, which);
+  check_arithmetic(v, which);
+  if (v.rows != out.rows || v.cols != out.cols) {
+    throw invalid_argument(std::string(which) + ": shape must be that of out, " +
+                           shape_text(out.rows, out.cols) + ", got " + shape_text(v.rows, v.cols));
+  }
+  if (v.space != out.space) {
+    throw invalid_argument(std::string(which) +
+                           ": must lie in the same memory as out, host or device");
+  }
+  check_overlap(v, which, out);
+}
+
+void check_flags(const compute_call& call, int operands) {
+  if (call.each.data == nullptr) return;
+  const matrix_view each = as_view(call.each, call.out);
+  check_view(each, "each");
+  check_distinct(each, "each");
+  check_apart(each, "each", call.out, "out");
+  for (int i = 0; i < operands; ++i) check_apart(each, "each", call.operands[i], operand_names[i]);
+}
+
+compute_call checked(operation op, const array_operands& in, const matrix_view& out,
+                     const compute_options& options, flag_report report, const flags_view& each,
+                     const executor& where) {
+  if (static_cast<int>(op) >= operation_count) {
+    throw invalid_argument("op is not one of operation's");
+  }
+  check_view(out, "out");
+  check_arithmetic(out, "out");
+  check_distinct(out, "out");
+  compute_call call{op,
+                    {in.a, in.b, in.c},
+                    out,
+                    {options.round, options.on_overflow, options.on_nan},
+                    options.random,
+                    options.random.pitch.value_or(static_cast<std::uint64_t>(out.cols)),
+                    report,
+                    each};
+  const int operands = operand_count(op);
+  for (int i = 0; i < operands; ++i) check_operand(call.operands[i], operand_names[i], out);
+  for (int i = operands; i < most_operands; ++i) call.operands[i] = {};
+  check_flags(call, operands);
+  check_rule(call.rule, call.random);
+  check_threads(where);
+  return call;
+}
+
+const backend& computing_backend(const compute_call& call, const executor& where) {
+  const auto has = [&](const backend& b) { return b.computes != nullptr && b.computes->has(call); };
+  const backend& chosen = resolve(where, call.out.space, has);
+  check_memory(chosen, call.out.space);
+  if (has(chosen)) return chosen;
+  std::string what(name(call.op));
+  for (int i = 0; i < operand_count(call.op); ++i) {
+    what += (i == 0 ? " of " : ", ") + std::string(name(call.operands[i].format));
+  }
+  throw unsupported(
+      "backend '" + std::string(chosen.name) + "' has no " + what + " into " +
+      std::string(name(call.out.format)) + " with " + std::string(name(call.rule.round)) + ", " +
+      std::string(name(call.rule.on_overflow)) + ", " + std::string(name(call.rule.on_nan)) +
+      (call.report == flag_report::wanted ? ", flags" : ""));
+}
+
+/// The device of a call, current until the end of the scope.
+device_scope scope_of(const compute_call& call, const std::uint32_t* raised, const executor& where,
+                      completion ends) {
+  return device_scope(call.out.space,
+                      {{address_of(call.out), "out"},
+                       {address_of(call.operands[0]), operand_names[0]},
+                       {address_of(call.operands[1]), operand_names[1]},
+                       {address_of(call.operands[2]), operand_names[2]},
+                       {is_empty(call.out) ? nullptr : call.each.data, "each"},
+                       {raised, "raised"}},
+                      where.stream, ends);
+}
+
+flags run(const compute_call& call, const executor& where) {
+  const bool reports = call.report == flag_report::wanted;
+  const device_scope on =
+      scope_of(call, nullptr, where, reports ? completion::awaited : completion::enqueued);
+  const backend& chosen = computing_backend(call, where);
+  if (is_empty(call.out)) return flags::none;
+  if (chosen.space == memory_space::device) {
+    if (call.report == flag_report::wanted) return chosen.computes->await_flags(call, where.stream);
+    chosen.computes->enqueue(call, nullptr, where.stream);
+    return flags::none;
+  }
+  std::atomic<std::uint8_t> raised = 0;
+  for_each_piece(call.out.rows * call.out.cols, where.threads, [&](element_range range) {
+    raised |= static_cast<std::uint8_t>(chosen.computes->compute(call, range));
+  });
+  return static_cast<flags>(raised.load());
+}
+
+}  // namespace
+}  // namespace backends
+
+void compute(operation op, const array_operands& in, const matrix_view& out,
+             const compute_options& options, const executor& where) {
+  using backends::flag_report;
+  backends::run(backends::checked(op, in, out, options, flag_report::none, {}, where), where);
+}
+
+void enqueue_compute_with_flags(operation op, const array_operands& in, const matrix_view& out,
+                                std::uint32_t* raised, const compute_options& options,
+                                const flags_view& each, const executor& where) {
+  namespace b = backends;
+  const b::compute_call call =
+      b::checked(op, in, out, options, b::flag_report::wanted, each, where);
+  if (out.space != memory_space::device) {
+    throw invalid_argument("out: must lie in device memory; of host memory compute_with_flags()");
+  }
+  if (raised == nullptr || reinterpret_cast<std::uintptr_t>(raised) % 4 != 0) {
+    throw invalid_argument("raised: must be 4 bytes of device memory, aligned to 4");
+  }
+  const b::device_scope on = b::scope_of(call, raised, where, b::completion::enqueued);
+  b::computing_backend(call, where).computes->enqueue(call, raised, where.stream);
+}
+
+flags compute_with_flags(operation op, const array_operands& in, const matrix_view& out,
+                         const compute_options& options, const flags_view& each,
+                         const executor& where) {
+  using backends::flag_report;
+  return backends::run(backends::checked(op, in, out, options, flag_report::wanted, each, where),
+                       where);
+}
+
+}  // namespace samebits

@@ -1,0 +1,71 @@
+// convert(): check arguments, choose a backend, share the work among threads.
+#include <cstdint>
+#include <string>
+
+#include "backends/api/view_checks.hpp"
+#include "backends/dispatch/backend.hpp"
+#include "backends/dispatch/device_scope.hpp"
+#include "backends/self_test/self_test.hpp"
+#include "backends/threads/pieces.hpp"
+#include "samebits/convert.hpp"
+#include "samebits/error.hpp"
+
+namespace samebits {
+namespace backends {
+
+const backend& converting_backend(const executor& where, const convert_call& call) {
+  const backend& chosen = resolve(where, call);
+  check_memory(chosen, call.in.space);
+  if (!chosen.has(call)) {
+    throw unsupported(
+        "backend '" + std::string(chosen.name) + "' has no " + std::string(name(call.in.format)) +
+        " to " + std::string(name(call.out.format)) + " with " +
+        std::string(name(call.rule.round)) + ", " + std::string(name(call.rule.on_overflow)) +
+        ", " + std::string(name(call.rule.on_nan)));
+  }
+  return chosen;
+}
+
+namespace {
+
+void enqueue(const convert_call& call, const executor& where) {
+  const device_scope on(memory_space::device,
+                        {{address_of(call.in), "in"}, {address_of(call.out), "out"}}, where.stream);
+  const backend& chosen = converting_backend(where, call);
+  if (is_empty(call.in)) return;
+  require_tested(chosen, where.stream);
+  chosen.launch(call, where.stream);
+}
+
+}  // namespace
+}  // namespace backends
+
+void convert(const const_matrix_view& in, const matrix_view& out, const convert_options& options,
+             const executor& where) {
+  using backends::shape_text;
+  backends::check_view(in, "in");
+  backends::check_view(out, "out");
+  if (in.rows != out.rows || in.cols != out.cols) {
+    throw invalid_argument("out: shape must be that of in, " + shape_text(in.rows, in.cols) +
+                           ", got " + shape_text(out.rows, out.cols));
+  }
+  backends::check_distinct(out, "out");
+  backends::check_overlap(in, "in", out);
+  const cast_rule rule{options.round, options.on_overflow, options.on_nan};
+  backends::check_rule(rule, options.random);
+  backends::check_threads(where);
+  if (in.space != out.space) {
+    throw invalid_argument("out: must lie in the same memory as in, host or device");
+  }
+
+  const backends::convert_call call{
+      in, out, rule, options.random,
+      options.random.pitch.value_or(static_cast<std::uint64_t>(in.cols))};
+  if (in.space == memory_space::device) return backends::enqueue(call, where);
+  const backends::backend& chosen = backends::converting_backend(where, call);
+  if (backends::is_empty(in)) return;
+  backends::for_each_piece(in.rows * in.cols, where.threads,
+                           [&](backends::element_range range) { chosen.convert(call, range); });
+}
+
+}  // namespace samebits

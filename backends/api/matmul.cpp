@@ -1,0 +1,229 @@
+// matmul(): checks arguments and chooses a backend.
+#include "backends/dispatch/matmul.hpp"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "backends/api/view_checks.hpp"
+#include "samebits/error.hpp"
+
+namespace samebits {
+namespace backends {
+namespace {
+
+[[noreturn]] void refuse(const std::string& what) { throw invalid_argument(what); }
+
+void check_host(const const_matrix_view& v, const char* which) {
+  if (v.space != memory_space::host) {
+    refuse(std::string(which) + ": must lie in host memory");
+  }
+}
+
+void check_shape(const const_matrix_view& v, const char* which, std::int64_t rows,
+                 std::int64_t cols) {
+  if (v.rows == rows && v.cols == cols) return;
+  refuse(std::string(which) + ": shape must be " + shape_text(rows, cols) + ", got " +
+         shape_text(v.rows, v.cols));
+}
+
+void check_format(const const_matrix_view& v, const char* which, std::span<const format_id> among) {
+  if (std::find(among.begin(), among.end(), v.format) != among.end()) return;
+  std::string names;
+  for (const format_id f : among) names += (names.empty() ? "" : ", ") + std::string(name(f));
+  refuse(std::string(which) + ": format must be one of " + names + ", got " +
+         std::string(name(v.format)));
+}
+
+void check_operand(const const_matrix_view& v, const char* which) {
+  check_view(v, which);
+  check_host(v, which);
+  if (v.format == format_id::fp64 || v.format == format_id::e8m0) {
+    refuse(std::string(which) + ": format must be any but fp64 and e8m0, got " +
+           std::string(name(v.format)));
+  }
+}
+
+constexpr std::array number_formats = {format_id::fp32, format_id::fp16, format_id::bf16};
+constexpr std::array exact_formats = {format_id::fp32, format_id::fp16, format_id::bf16,
+                                      format_id::fp64};
+
+std::string text_of(const accumulator& sum, format_id a, format_id b) {
+  return std::string(name(sum.unit)) + " does not multiply " + std::string(name(a)) + " by " +
+         std::string(name(b)) + " into " + std::string(name(sum.result));
+}
+
+/// The row of a tensor core that accumulates so; checks everything in `sum`.
+std::optional<tensor_arithmetic> row_of(const accumulator& sum, format_id a, format_id b) {
+  if (static_cast<int>(sum.kind) >= accumulator_kind_count) {
+    refuse("sum.kind is not one of accumulator_kind's");
+  }
+  if (static_cast<int>(sum.order) >= fp32_order_count) {
+    refuse("sum.order is not one of fp32_order's");
+  }
+  if (sum.kind != accumulator_kind::tensor_core) return std::nullopt;
+  if (static_cast<int>(sum.unit) >= tensor_unit_count) {
+    refuse("sum.unit is not one of tensor_unit's");
+  }
+  if (sum.result != format_id::fp32 && sum.result != format_id::fp16) {
+    refuse("sum.result must be fp32 or fp16, got " + std::string(name(sum.result)));
+  }
+  const auto operands = tensor_operands_of(a, b);
+  const auto row = operands ? find_tensor_row(sum.unit, *operands) : std::nullopt;
+  const bool wide = sum.result == format_id::fp32;
+  if (!row || (wide ? row->fp32 : row->fp16) == evidence::none) {
+    throw unsupported(text_of(sum, a, b));
+  }
+  if (sum.products != 0 && sum.products != row->products &&
+      (sum.products != row->narrow_products || sum.products < 0)) {
+    refuse("sum.products must be 0, " + std::to_string(row->products) +
+           (row->narrow_products != 0 ? " or " + std::to_string(row->narrow_products) : "") +
+           ", got " + std::to_string(sum.products));
+  }
+  const int products = sum.products != 0 ? sum.products : row->products;
+  if (sum.promotion < 0 || sum.promotion % products != 0) {
+    refuse("sum.promotion must be 0 or a multiple of the " + std::to_string(products) +
+           " products of an instruction, got " + std::to_string(sum.promotion));
+  }
+  return row;
+}
+
+/// Whether scales change along K, the second extent of A's tiles and the first of B's.
+bool changes_along_k(const tile_shape& tile, bool of_a) {
+  return (of_a ? tile.cols : tile.rows) != 0;
+}
+
+scale_source checked_scales(const operand_scales& s, const char* values_name, const char* tile_name,
+                            const const_matrix_view& operand, bool of_a) {
+  if (s.values.data == nullptr) return {{}, {1, 1, 0, 0}};
+  constexpr std::array formats = {format_id::fp32, format_id::e8m0};
+  const tile_shape along = of_a ? s.tile : tile_shape{s.tile.cols, s.tile.rows};
+  constexpr std::array tiles = {tile_shape{0, 0}, tile_shape{1, 0}, tile_shape{1, 128},
+                                tile_shape{128, 128}};
+  if (std::find(tiles.begin(), tiles.end(), along) == tiles.end()) {
+    refuse(std::string(tile_name) + " must be " +
+           (of_a ? "{0, 0}, {1, 0}, {1, 128} or {128, 128}"
+                 : "{0, 0}, {0, 1}, {128, 1} or {128, 128}") +
+           ", got {" + std::to_string(s.tile.rows) + ", " + std::to_string(s.tile.cols) + "}");
+  }
+  check_view(s.values, values_name);
+  check_host(s.values, values_name);
+  check_format(s.values, values_name, formats);
+  const tile_grid grid = grid_of(operand.rows, operand.cols, s.tile);
+  check_shape(s.values, values_name, grid.rows, grid.cols);
+  return {s.values, grid};
+}
+
+void check_scales_fit(const matmul_call& call) {
+  if (!call.scaled_along_k) return;
+  const accumulator& sum = call.sum;
+  const bool fits = sum.kind == accumulator_kind::exact ||
+                    sum.kind == accumulator_kind::fp32_per_128 ||
+                    (sum.kind == accumulator_kind::tensor_core && sum.promotion == scale_block);
+  if (fits) return;
+  refuse(
+      "options: scales that change along K need exact, fp32_per_128, or tensor_core with "
+      "sum.promotion 128, got " +
+      std::string(name(sum.kind)) +
+      (sum.kind == accumulator_kind::tensor_core ? " with " + std::to_string(sum.promotion)
+                                                 : std::string()));
+}
+
+void check_addend(const matmul_call& call) {
+  if (call.c.data == nullptr) return;
+  check_view(call.c, "options.c");
+  check_host(call.c, "options.c");
+  check_shape(call.c, "options.c", call.d.rows, call.d.cols);
+  check_format(call.c, "options.c", number_formats);
+  if (call.c_enters == addend::last || call.sum.kind == accumulator_kind::exact) return;
+  if (call.a_scales.values.data != nullptr || call.b_scales.values.data != nullptr) {
+    refuse("options.c_enters: a c that comes first takes no scales");
+  }
+  const bool of_unit = call.sum.kind == accumulator_kind::tensor_core && call.sum.promotion == 0;
+  const std::array one = {of_unit ? call.sum.result : format_id::fp32};
+  check_format(call.c, "options.c", one);
+}
+
+void check_disjoint(const matmul_call& call) {
+  const auto check = [&](const const_matrix_view& v, const char* which) {
+    if (v.data != nullptr) check_apart(call.d, "d", v, which);
+  };
+  check(call.a, "a");
+  check(call.b, "b");
+  check(call.a_scales.values, "options.a_scales.values");
+  check(call.b_scales.values, "options.b_scales.values");
+  check(call.c, "options.c");
+}
+
+matmul_call checked(const const_matrix_view& a, const const_matrix_view& b, const matrix_view& d,
+                    const accumulator& sum, const matmul_options& options) {
+  check_operand(a, "a");
+  check_operand(b, "b");
+  check_shape(b, "b", a.cols, b.cols);
+  check_view(d, "d");
+  check_host(d, "d");
+  check_shape(d, "d", a.rows, b.cols);
+  check_distinct(d, "d");
+  matmul_call call{};
+  call.a = a;
+  call.b = b;
+  call.d = d;
+  call.sum = sum;
+  if (const auto row = row_of(sum, a.format, b.format)) {
+    const int products = sum.products != 0 ? sum.products : row->products;
+    call.unit = numerics::accumulate_rule_of(*row, a.format, b.format, sum.result, products);
+  }
+  const bool exact = sum.kind == accumulator_kind::exact;
+  check_format(d, "d", std::span(exact_formats).first(exact ? 4 : 3));
+  call.order = options.order.value_or(cublaslt_order(options.a_scales.tile, options.b_scales.tile));
+  if (static_cast<int>(call.order) >= scale_order_count) {
+    refuse("options.order is not one of scale_order's");
+  }
+  if (static_cast<int>(options.c_enters) >= addend_count) {
+    refuse("options.c_enters is not one of addend's");
+  }
+  call.a_scales =
+      checked_scales(options.a_scales, "options.a_scales.values", "options.a_scales.tile", a, true);
+  call.b_scales = checked_scales(options.b_scales, "options.b_scales.values",
+                                 "options.b_scales.tile", b, false);
+  call.scaled_along_k =
+      (call.a_scales.values.data != nullptr && changes_along_k(options.a_scales.tile, true)) ||
+      (call.b_scales.values.data != nullptr && changes_along_k(options.b_scales.tile, false));
+  if (a.cols == 0) {  // the scales have no elements either
+    call.a_scales.values = {};
+    call.b_scales.values = {};
+  }
+  call.c = options.c;
+  call.c_enters = options.c_enters;
+  check_scales_fit(call);
+  check_addend(call);
+  check_disjoint(call);
+  return call;
+}
+
+}  // namespace
+}  // namespace backends
+
+void matmul(const const_matrix_view& a, const const_matrix_view& b, const matrix_view& d,
+            const accumulator& sum, const matmul_options& options, const executor& where) {
+  const backends::matmul_call call = backends::checked(a, b, d, sum, options);
+  backends::check_threads(where);
+  const auto has = [](const backends::backend& one) { return one.multiplies != nullptr; };
+  const backends::backend& chosen = backends::resolve(where, memory_space::host, has);
+  backends::check_memory(chosen, memory_space::host);
+  if (!has(chosen)) {
+    throw unsupported("backend '" + std::string(chosen.name) + "' cannot multiply matrices");
+  }
+  if (call.d.rows == 0 || call.d.cols == 0) return;
+  chosen.multiplies->multiply(call, where);
+}
+
+evidence evidence_of(const accumulator& sum, format_id a, format_id b) {
+  const auto row = backends::row_of(sum, a, b);
+  if (!row) return evidence::none;
+  return sum.result == format_id::fp32 ? row->fp32 : row->fp16;
+}
+
+}  // namespace samebits

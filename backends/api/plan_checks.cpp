@@ -1,0 +1,185 @@
+// Checks that the operations over plans share.
+#include "backends/api/plan_checks.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "backends/api/view_checks.hpp"
+#include "backends/dispatch/overlap.hpp"
+#include "backends/dispatch/plan.hpp"
+#include "samebits/error.hpp"
+
+namespace samebits::backends {
+namespace {
+
+void check_format(const std::string& tensor, format_id format, std::span<const format_id> among) {
+  if (std::find(among.begin(), among.end(), format) != among.end()) return;
+  std::string names;
+  for (const format_id f : among) {
+    if (f == among.back()) {
+      names += " or ";
+    } else if (!names.empty()) {
+      names += ", ";
+    }
+    names += name(f);
+  }
+  throw invalid_argument(tensor + ": format must be " + names + ", got " +
+                         std::string(name(format)));
+}
+
+std::string text_of(const tensor_plan& plan, const char* which, std::size_t position) {
+  return tensor_text(plan[position], position, which);
+}
+
+bool has_shapes_of(const plan_data& out, const plan_data& in) {
+  for (std::size_t i = 0; i < out.rows.size(); ++i) {
+    const numerics::plan_row& to = out.rows[i];
+    const numerics::plan_row& from = in.rows[i];
+    // Rows of the table say less of empty tensors.
+    if (to.count == 0 || to.count != from.count || to.cols != from.cols) {
+      const matrix_view& a = out.tensors[i].view;
+      const matrix_view& b = in.tensors[i].view;
+      if (a.rows != b.rows || a.cols != b.cols) return false;
+    }
+  }
+  return true;
+}
+
+void check_shapes(const tensor_plan& out, const char* out_name, const tensor_plan& in,
+                  const char* in_name) {
+  if (out.size() != in.size()) {
+    throw invalid_argument(std::string(out_name) + ": must have as many tensors as " + in_name +
+                           ", " + std::to_string(in.size()) + ", got " +
+                           std::to_string(out.size()));
+  }
+  if (has_shapes_of(out.data(), in.data())) return;
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    const matrix_view& to = out[i].view;
+    const matrix_view& from = in[i].view;
+    if (to.rows == from.rows && to.cols == from.cols) continue;
+    throw invalid_argument(text_of(out, out_name, i) + ": shape must be that of " +
+                           text_of(in, in_name, i) + ", " + shape_text(from.rows, from.cols) +
+                           ", got " + shape_text(to.rows, to.cols));
+  }
+}
+
+/// Every tensor of out is written over the one of in at its position; shapes are alike.
+bool is_in_place(const plan_data& out, const plan_data& in) {
+  for (std::size_t i = 0; i < out.tensors.size(); ++i) {
+    if (!are_same_elements(out.tensors[i].view, in.tensors[i].view)) return false;
+  }
+  return true;
+}
+
+/// The lists' memory does not intersect at all.
+bool are_distant(const plan_data& a, const plan_data& b) {
+  if (a.by_begin.empty() || b.by_begin.empty()) return true;
+  return a.end <= b.by_begin.front().begin || b.end <= a.by_begin.front().begin;
+}
+
+void check_overlap(const tensor_plan& out, const char* out_name, const tensor_plan& in,
+                   const char* in_name) {
+  if (are_distant(out.data(), in.data())) return;
+  const std::vector<extent>& to = out.data().by_begin;
+  std::vector<extent> from = in.data().by_begin;
+  for (extent& e : from) e.written = false;
+  std::vector<extent> both(to.size() + from.size());
+  std::merge(to.begin(), to.end(), from.begin(), from.end(), both.begin(), begins_before);
+  std::int64_t steps = steps_of_a_list;
+  for_each_touching_pair(both, [&](const extent& a, const extent& b) {
+    if (a.written == b.written) return;  // of one list, which was checked
+    const extent& w = a.written ? a : b;
+    const extent& r = a.written ? b : a;
+    const matrix_view& written = out[w.position].view;
+    const matrix_view& read = in[r.position].view;
+    if (w.position == r.position && are_same_elements(written, read)) return;
+    const sharing found = sharing_of(written, read, steps);
+    if (found == sharing::none) return;
+    const std::string which = text_of(out, out_name, w.position) + ": ";
+    const std::string other = text_of(in, in_name, r.position);
+    throw invalid_argument(
+        which + (found == sharing::some
+                     ? "overlaps " + other +
+                           "; they must be disjoint, or the same elements at the same position"
+                     : undecided_overlap(other)));
+  });
+}
+
+void check_space(std::span<const matrix_view> tensors, memory_space space, const char* which) {
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    if (tensors[i].space == space) continue;
+    throw invalid_argument(tensor_text({}, i, which) + ": must lie in " +
+                           (space == memory_space::host ? "host" : "device") + " memory");
+  }
+}
+
+}  // namespace
+
+void check_plan(const tensor_plan& plan, const char* which, std::span<const format_id> among) {
+  std::uint32_t others = plan.data().formats;
+  for (const format_id f : among) others &= ~(1u << static_cast<int>(f));
+  if (others == 0) return;
+  for (std::size_t i = 0; i < plan.size(); ++i) {
+    check_format(text_of(plan, which, i), plan[i].view.format, among);
+  }
+}
+
+void check_host(std::span<const matrix_view> tensors, const char* which) {
+  check_space(tensors, memory_space::host, which);
+}
+
+std::shared_ptr<const plan_data> checked_list(std::span<const matrix_view> tensors,
+                                              memory_space space, const char* which) {
+  check_space(tensors, space, which);
+  std::vector<plan_tensor> list;
+  list.reserve(tensors.size());
+  for (const matrix_view& view : tensors) {
+    check_format(tensor_text({}, list.size(), which), view.format, wide_plan_formats);
+    list.push_back({view});
+  }
+  auto plan = describe_plan(std::move(list), which);
+  if (space == memory_space::device) plan->device = device_of(*plan, which);
+  return plan;
+}
+
+void check_written(const tensor_plan& out, const char* out_name, const tensor_plan& in,
+                   const char* in_name) {
+  if (&out.data() == &in.data()) return;  // in place, of a list that was checked
+  check_shapes(out, out_name, in, in_name);
+  if (out.size() == 0) return;
+  if (out.space() != in.space()) {
+    throw invalid_argument(std::string(out_name) + ": must lie in the same memory as " + in_name +
+                           ", host or device");
+  }
+  // Where every tensor is written over itself, the plan has been checked already.
+  if (!is_in_place(out.data(), in.data())) check_overlap(out, out_name, in, in_name);
+}
+
+void check_number(float value, const char* which) {
+  if (value != value) throw invalid_argument(std::string(which) + ": must not be NaN");
+}
+
+device_scope scope_of(std::initializer_list<named_plan> plans, named_address memory, void* stream,
+                      completion ends) {
+  const memory_space space = plans.begin()->plan.space();
+  device_finder finder(space);
+  for (const named_plan& p : plans) finder.add_device(p.plan.data().device, p.name);
+  finder.add(memory.address, memory.name);
+  return device_scope(space, finder.device(), stream, ends);
+}
+
+const backend& plan_backend(const tensor_plan& plan, const executor& where) {
+  check_threads(where);
+  const backend& chosen = resolve(where, plan.space(), [](const backend& b) {
+    return b.plans != nullptr || b.device_plans != nullptr;
+  });
+  if (plan.size() != 0) check_memory(chosen, plan.space());  // no tensors, no memory
+  if (chosen.plans == nullptr && chosen.device_plans == nullptr) {
+    throw unsupported("backend '" + std::string(chosen.name) + "' has no operations over plans");
+  }
+  return chosen;
+}
+
+}  // namespace samebits::backends

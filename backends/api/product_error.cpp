@@ -1,0 +1,140 @@
+// predict() and the distance of results from exact values.
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "backends/api/view_checks.hpp"
+#include "backends/dispatch/matmul_element.hpp"
+#include "backends/reference/reference.hpp"
+#include "backends/self_test/self_test.hpp"
+#include "numerics/bits/decode.hpp"
+#include "numerics/bits/encode.hpp"
+#include "samebits/error.hpp"
+#include "samebits/matmul.hpp"
+#include "samebits/reduce.hpp"
+
+namespace samebits {
+namespace {
+
+void check_results(const const_matrix_view& results, const char* which) {
+  const format_id f = results.format;
+  if (f == format_id::fp32 || f == format_id::fp16 || f == format_id::bf16) return;
+  throw invalid_argument(std::string(which) + ": format must be one of fp32, fp16, bf16, got " +
+                         std::string(name(f)));
+}
+
+double number_of(format_id f, std::uint64_t code) {
+  return std::bit_cast<double>(numerics::decode(spec_of(f), code));
+}
+
+double exact_at(const const_matrix_view& v, std::int64_t r, std::int64_t c) {
+  double x = 0;
+  std::memcpy(&x, static_cast<const double*>(v.data) + (r * v.row_stride + c * v.col_stride),
+              sizeof x);
+  return x;
+}
+
+/// Leaves of the sums.
+struct error_leaves {
+  std::vector<double> error;
+  std::vector<double> signal;
+  std::vector<double> noise;
+  std::vector<double> rounding;
+  std::vector<double> accumulation;
+};
+
+void count_octave(product_error& e, double error, double exact) {
+  int octave = 0;
+  if (exact != 0) {
+    // ratio = m * 2^exponent with m in [1, 2)
+    const int exponent = std::ilogb(error / std::abs(exact));
+    octave = exponent >= 0 ? 0 : -exponent - 1;
+  }
+  const int last = static_cast<int>(e.octaves.size()) - 1;
+  ++e.octaves[static_cast<std::size_t>(octave < last ? octave : last)];
+}
+
+void see(product_error& e, error_leaves& leaves, format_id format, std::uint64_t code,
+         double exact) {
+  const double result = number_of(format, code);
+  if (!std::isfinite(result) || !std::isfinite(exact)) {
+    ++e.nonfinite;
+    return;
+  }
+  const std::uint64_t nearest_code =
+      numerics::encode<std::uint64_t>(spec_of(format), cast_rule{},
+                                      std::bit_cast<std::uint64_t>(exact), 0)
+          .code;
+  const double nearest = number_of(format, nearest_code);
+  const double error = std::abs(result - exact);
+  leaves.error.push_back(error);
+  leaves.signal.push_back(exact * exact);
+  leaves.noise.push_back(error * error);
+  leaves.rounding.push_back((nearest - exact) * (nearest - exact));
+  leaves.accumulation.push_back((result - nearest) * (result - nearest));
+  if (error > e.max) e.max = error;
+  if (error == 0) return;
+  ++e.unequal;
+  count_octave(e, error, exact);
+}
+
+double sum_of(const std::vector<double>& leaves) {
+  tree_sum sum;
+  sum.add(leaves);
+  return sum.value();
+}
+
+}  // namespace
+
+product_error error_of(const const_matrix_view& results, const const_matrix_view& exact) {
+  backends::check_view(results, "results");
+  backends::check_view(exact, "exact");
+  check_results(results, "results");
+  if (exact.format != format_id::fp64) {
+    throw invalid_argument("exact: format must be fp64, got " + std::string(name(exact.format)));
+  }
+  if (results.rows != exact.rows || results.cols != exact.cols) {
+    throw invalid_argument("exact: shape must be that of results, " +
+                           backends::shape_text(results.rows, results.cols) + ", got " +
+                           backends::shape_text(exact.rows, exact.cols));
+  }
+  if (results.space != memory_space::host || exact.space != memory_space::host) {
+    throw invalid_argument("results, exact: must lie in host memory");
+  }
+  backends::require_tested(backends::reference);
+  product_error e;
+  error_leaves leaves;
+  for (std::int64_t r = 0; r < results.rows; ++r) {
+    for (std::int64_t c = 0; c < results.cols; ++c) {
+      see(e, leaves, results.format, backends::code_at(results, r, c), exact_at(exact, r, c));
+    }
+  }
+  e.count = static_cast<std::uint64_t>(results.rows * results.cols);
+  const std::size_t finite = leaves.error.size();
+  e.mean = finite == 0 ? 0 : sum_of(leaves.error) / static_cast<double>(finite);
+  e.signal = sum_of(leaves.signal);
+  e.noise = sum_of(leaves.noise);
+  e.rounding_noise = sum_of(leaves.rounding);
+  e.accumulation_noise = sum_of(leaves.accumulation);
+  return e;
+}
+
+prediction predict(const const_matrix_view& a, const const_matrix_view& b, const matrix_view& d,
+                   const accumulator& sum, const matmul_options& options, const executor& where) {
+  if (sum.kind != accumulator_kind::tensor_core) {
+    throw invalid_argument("sum.kind must be tensor_core, got " + std::string(name(sum.kind)));
+  }
+  check_results(d, "d");
+  backends::require_tested(backends::reference);
+  matmul(a, b, d, sum, options, where);
+  const auto size = static_cast<std::size_t>(d.rows * d.cols);
+  std::vector<double> exact(size);
+  const matrix_view exact_view = view_of(exact.data(), d.rows, d.cols);
+  matmul(a, b, exact_view, accumulator::exact(), options, where);
+  return {evidence_of(sum, a.format, b.format), error_of(d, exact_view)};
+}
+
+}  // namespace samebits

@@ -1,0 +1,358 @@
+// quantize() and dequantize(): check arguments and choose a backend.
+#include "backends/dispatch/quantize.hpp"
+
+#include <array>
+#include <bit>
+#include <string>
+
+#include "backends/api/view_checks.hpp"
+#include "backends/dispatch/device_scope.hpp"
+#include "samebits/error.hpp"
+
+namespace samebits {
+namespace backends {
+namespace {
+
+std::string text_of(const tile_shape& tile) {
+  return "{" + std::to_string(tile.rows) + ", " + std::to_string(tile.cols) + "}";
+}
+
+bool is_tile(const tile_shape& tile) {
+  const auto is_size = [](std::int64_t n) {
+    return n == 16 || n == 32 || n == 64 || n == 128 || n == 256;
+  };
+  if (tile.rows == 0 || tile.cols == 0) {
+    return tile.rows >= 0 && tile.rows <= 1 && tile.cols >= 0 && tile.cols <= 1;
+  }
+  if (tile.rows == 1) return is_size(tile.cols);
+  return is_size(tile.rows) && (tile.cols == 1 || tile.cols == tile.rows);
+}
+
+/// Tiles along an extent.
+std::int64_t tiles(std::int64_t extent, std::int64_t tile) {
+  return extent / tile + (extent % tile != 0 ? 1 : 0);
+}
+
+void check_format(const const_matrix_view& v, const char* which, std::span<const format_id> among) {
+  std::string names;
+  for (const format_id f : among) {
+    if (v.format == f) return;
+    names += (names.empty() ? "" : ", ") + std::string(name(f));
+  }
+  throw invalid_argument(std::string(which) + ": format must be one of " + names + ", got " +
+                         std::string(name(v.format)));
+}
+
+void check_shape(const const_matrix_view& v, const char* which, const matrix_shape& expected) {
+  if (v.rows == expected.rows && v.cols == expected.cols) return;
+  throw invalid_argument(std::string(which) + ": shape must be " +
+                         shape_text(expected.rows, expected.cols) + ", got " +
+                         shape_text(v.rows, v.cols));
+}
+
+void check_space(const const_matrix_view& v, const char* which, memory_space space) {
+  if (v.space == space) return;
+  throw invalid_argument(std::string(which) +
+                         ": must lie in the same memory as the other views, host or device");
+}
+
+constexpr std::array wide_formats = {format_id::fp32, format_id::fp16, format_id::bf16};
+constexpr std::array code_formats = {format_id::e4m3, format_id::e5m2};
+constexpr std::array scale_formats = {format_id::fp32, format_id::e8m0};
+
+/// A view with its name in messages and what it must be.
+struct named_view {
+  matrix_view view;
+  const char* name;
+  matrix_shape shape;
+  std::span<const format_id> formats;
+};
+
+std::array<named_view, 4> views_of(const quantize_outputs& o, const const_matrix_view& in,
+                                   const tile_grid& grid) {
+  return {
+      {{o.codes, "outputs.codes", {in.rows, in.cols}, code_formats},
+       {o.scales, "outputs.scales", {grid.rows, grid.cols}, scale_formats},
+       {o.codes_transposed, "outputs.codes_transposed", {in.cols, in.rows}, code_formats},
+       {o.scales_transposed, "outputs.scales_transposed", {grid.cols, grid.rows}, scale_formats}}};
+}
+
+void check_outputs(const const_matrix_view& in, const std::array<named_view, 4>& views) {
+  for (std::size_t i = 0; i < views.size(); ++i) {
+    const named_view& v = views[i];
+    if (v.view.data == nullptr) continue;
+    check_view(v.view, v.name);
+    check_format(v.view, v.name, v.formats);
+    check_shape(v.view, v.name, v.shape);
+    check_space(v.view, v.name, in.space);
+    check_distinct(v.view, v.name);
+    check_apart(v.view, v.name, in, "in");
+    for (std::size_t k = 0; k < i; ++k) {
+      if (views[k].view.data != nullptr) check_apart(v.view, v.name, views[k].view, views[k].name);
+    }
+  }
+}
+
+/// The format of the codes, which both kinds share.
+format_id target_of(const const_matrix_view& in, const quantize_outputs& o) {
+  const matrix_view& codes = o.codes;
+  const matrix_view& transposed = o.codes_transposed;
+  if (codes.data == nullptr && transposed.data == nullptr) {
+    if (is_empty(in)) return format_id::e4m3;  // nothing has a format
+    throw invalid_argument("outputs: codes or codes_transposed must have data");
+  }
+  if (codes.data != nullptr && transposed.data != nullptr && codes.format != transposed.format) {
+    throw invalid_argument("outputs.codes_transposed: format must be that of codes, " +
+                           std::string(name(codes.format)) + ", got " +
+                           std::string(name(transposed.format)));
+  }
+  return codes.data != nullptr ? codes.format : transposed.format;
+}
+
+/// The format of the scales, which both kinds share.
+format_id scale_format_of(const quantize_outputs& o, const quantize_options& options) {
+  const matrix_view& scales = o.scales;
+  const matrix_view& transposed = o.scales_transposed;
+  if (scales.data != nullptr && transposed.data != nullptr && scales.format != transposed.format) {
+    throw invalid_argument("outputs.scales_transposed: format must be that of scales, " +
+                           std::string(name(scales.format)) + ", got " +
+                           std::string(name(transposed.format)));
+  }
+  const bool one_of_both = scales.data != nullptr || transposed.data != nullptr;
+  if (!one_of_both) return format_id::fp32;
+  const format_id format = scales.data != nullptr ? scales.format : transposed.format;
+  if (format == format_id::e8m0 &&
+      (options.multipliers.data != nullptr || !is_power_of_two(options.math))) {
+    throw invalid_argument(
+        "outputs: scales in e8m0 need a math whose scales are powers of two, got " +
+        std::string(options.multipliers.data != nullptr ? "options.multipliers"
+                                                        : name(options.math)));
+  }
+  return format;
+}
+
+/// Given multipliers: a view that is read, as large as the scales.
+void check_multipliers(const const_matrix_view& in, const const_matrix_view& v,
+                       const tile_grid& grid, const std::array<named_view, 4>& outputs) {
+  if (v.data == nullptr) return;
+  constexpr std::array formats = {format_id::fp32};
+  check_view(v, "options.multipliers");
+  check_format(v, "options.multipliers", formats);
+  check_shape(v, "options.multipliers", {grid.rows, grid.cols});
+  check_space(v, "options.multipliers", in.space);
+  for (const named_view& output : outputs) {
+    if (output.view.data != nullptr) {
+      check_apart(output.view, output.name, v, "options.multipliers");
+    }
+  }
+}
+
+void check_options(const quantize_options& o) {
+  if (static_cast<int>(o.math) >= scale_math_count) {
+    throw invalid_argument("options.math is not one of scale_math's");
+  }
+  if (static_cast<int>(o.on_nonfinite) >= nonfinite_count) {
+    throw invalid_argument("options.on_nonfinite is not one of nonfinite's");
+  }
+  if (static_cast<int>(o.on_scale_overflow) >= scale_overflow_count) {
+    throw invalid_argument("options.on_scale_overflow is not one of scale_overflow's");
+  }
+  if (o.round != rounding::nearest_even && o.round != rounding::stochastic) {
+    throw invalid_argument("options.round must be nearest_even or stochastic, got " +
+                           std::string(name(o.round)));
+  }
+  if (static_cast<int>(o.on_overflow) >= overflow_count) {
+    throw invalid_argument("options.on_overflow is not one of overflow's");
+  }
+  if (static_cast<int>(o.on_nan) >= nan_policy_count) {
+    throw invalid_argument("options.on_nan is not one of nan_policy's");
+  }
+  check_random(o.round, o.random);
+}
+
+/// The largest finite value of the input as binary32 bits.
+std::uint32_t largest_factor_of(scale_overflow o, format_id from) {
+  if (o == scale_overflow::flt_max) return numerics::binary32::max_finite;
+  return numerics::largest_value(spec_of(from));
+}
+
+/// The two bounds as bits: comparisons of float would depend on DAZ.
+numerics::scale_rule scale_rule_of(const quantize_options& o, format_id from) {
+  namespace binary32 = numerics::binary32;
+  const auto eps = std::bit_cast<std::uint32_t>(o.eps);
+  const auto upper = std::bit_cast<std::uint32_t>(o.upper_bound);
+  if (eps != binary32::sign_bit && eps > binary32::max_finite) {
+    throw invalid_argument("options.eps must be finite and >= 0");
+  }
+  if (upper == 0 || upper > binary32::inf) {
+    throw invalid_argument("options.upper_bound must be > 0; infinity where there is none");
+  }
+  return {o.math, o.on_nonfinite, binary32::magnitude(eps), upper,
+          largest_factor_of(o.on_scale_overflow, from)};
+}
+
+}  // namespace
+
+quantize_call checked_call(const const_matrix_view& in, const quantize_outputs& outputs,
+                           const quantize_options& options) {
+  check_view(in, "in");
+  check_format(in, "in", wide_formats);
+  const tile_grid grid = grid_of(in.rows, in.cols, options.tile);
+  check_options(options);
+  const auto views = views_of(outputs, in, grid);
+  check_outputs(in, views);
+  check_multipliers(in, options.multipliers, grid, views);
+  const format_id scale_format = scale_format_of(outputs, options);
+  numerics::scale_rule scale = scale_rule_of(options, in.format);
+  if (scale_format == format_id::e8m0) scale.stored_of_zeros = numerics::binary32::min_normal >> 1;
+  if (options.multipliers.data != nullptr) scale.math = scale_math::te;  // y = RN(x * S)
+  return {in,
+          outputs,
+          target_of(in, outputs),
+          grid,
+          scale,
+          scale_format,
+          options.multipliers,
+          cast_rule{options.round, options.on_overflow, options.on_nan},
+          options.random,
+          options.random.pitch.value_or(static_cast<std::uint64_t>(in.cols)),
+          options.skip_if_nonzero,
+          options.workspace.data()};
+}
+
+namespace {
+
+quantize_call checked(const const_matrix_view& in, const quantize_outputs& outputs,
+                      const quantize_options& options, const executor& where) {
+  const quantize_call call = checked_call(in, outputs, options);
+  check_threads(where);
+  return call;
+}
+
+std::size_t workspace_of(const backend& b, const quantize_call& call) {
+  return b.quantizes->workspace == nullptr ? 0 : b.quantizes->workspace(call);
+}
+
+void check_workspace(const backend& b, const quantize_call& call, std::span<std::byte> workspace) {
+  if (workspace.empty()) return;
+  const std::size_t needed = workspace_of(b, call);
+  if (workspace.size() < needed) {
+    throw invalid_argument("options.workspace: needs " + std::to_string(needed) + " bytes, got " +
+                           std::to_string(workspace.size()));
+  }
+  if (reinterpret_cast<std::uintptr_t>(workspace.data()) % 16 != 0) {
+    throw invalid_argument("options.workspace: must be aligned to 16 bytes");
+  }
+}
+
+[[noreturn]] void refuse_backend(const backend& b, const char* operation, const std::string& what) {
+  throw unsupported("backend '" + std::string(b.name) + "' cannot " + operation + what);
+}
+
+/// The device of a call, current until the end of the scope.
+device_scope scope_of(const quantize_call& call, const executor& where) {
+  const quantize_outputs& o = call.outputs;
+  return device_scope(call.in.space,
+                      {{address_of(call.in), "in"},
+                       {address_of(o.codes), "outputs.codes"},
+                       {address_of(o.scales), "outputs.scales"},
+                       {address_of(o.codes_transposed), "outputs.codes_transposed"},
+                       {address_of(o.scales_transposed), "outputs.scales_transposed"},
+                       {o.statistics, "outputs.statistics"},
+                       {address_of(call.multipliers), "options.multipliers"},
+                       {call.skip_if_nonzero, "options.skip_if_nonzero"},
+                       {call.workspace, "options.workspace"}},
+                      where.stream);
+}
+
+const backend& quantizing_backend(const quantize_call& call, const executor& where) {
+  const auto has = [&](const backend& b) {
+    return b.quantizes != nullptr && b.quantizes->has(call);
+  };
+  const backend& chosen = resolve(where, call.in.space, has);
+  check_memory(chosen, call.in.space);
+  if (!has(chosen)) {
+    refuse_backend(chosen, "quantize ",
+                   std::string(name(call.in.format)) + " to " + std::string(name(call.to)) +
+                       " with " + std::string(name(call.scale.math)) + ", " +
+                       std::string(name(call.cast.round)));
+  }
+  return chosen;
+}
+
+}  // namespace
+
+tile_grid grid_of(std::int64_t rows, std::int64_t cols, const tile_shape& tile) {
+  if (!is_tile(tile)) {
+    throw invalid_argument(
+        "tile must be {1, G}, {G, 1} or {G, G} with G in 16, 32, 64, 128, 256, "
+        "or {1, 0}, {0, 1}, {0, 0}, got " +
+        text_of(tile));
+  }
+  const auto size = [](std::int64_t extent, std::int64_t whole) {
+    return extent != 0 ? extent : whole != 0 ? whole : 1;
+  };
+  const std::int64_t tile_rows = size(tile.rows, rows);
+  const std::int64_t tile_cols = size(tile.cols, cols);
+  return {tile_rows, tile_cols, tiles(rows, tile_rows), tiles(cols, tile_cols)};
+}
+
+}  // namespace backends
+
+matrix_shape scales_shape(std::int64_t rows, std::int64_t cols, const tile_shape& tile) {
+  if (rows < 0 || cols < 0) {
+    throw invalid_argument("rows, cols: sizes must be >= 0, got " +
+                           backends::shape_text(rows, cols));
+  }
+  const backends::tile_grid grid = backends::grid_of(rows, cols, tile);
+  return {grid.rows, grid.cols};
+}
+
+void quantize(const const_matrix_view& in, const quantize_outputs& outputs,
+              const quantize_options& options, const executor& where) {
+  const backends::quantize_call call = backends::checked(in, outputs, options, where);
+  const backends::device_scope on = backends::scope_of(call, where);
+  const backends::backend& b = backends::quantizing_backend(call, where);
+  backends::check_workspace(b, call, options.workspace);
+  b.quantizes->quantize(call, where);
+}
+
+std::size_t quantize_workspace(const const_matrix_view& in, const quantize_outputs& outputs,
+                               const quantize_options& options, const executor& where) {
+  const backends::quantize_call call = backends::checked(in, outputs, options, where);
+  const backends::device_scope on = backends::scope_of(call, where);
+  return backends::workspace_of(backends::quantizing_backend(call, where), call);
+}
+
+void dequantize(const const_matrix_view& codes, const const_matrix_view& scales,
+                const matrix_view& out, const tile_shape& tile, const executor& where) {
+  namespace b = backends;
+  b::check_view(codes, "codes");
+  b::check_format(codes, "codes", b::code_formats);
+  b::check_view(scales, "scales");
+  b::check_format(scales, "scales", b::scale_formats);
+  b::check_view(out, "out");
+  b::check_format(out, "out", b::wide_formats);
+  const b::tile_grid grid = b::grid_of(codes.rows, codes.cols, tile);
+  b::check_shape(scales, "scales", {grid.rows, grid.cols});
+  b::check_shape(out, "out", {codes.rows, codes.cols});
+  b::check_space(scales, "scales", codes.space);
+  b::check_space(out, "out", codes.space);
+  b::check_distinct(out, "out");
+  b::check_apart(out, "out", codes, "codes");
+  b::check_apart(out, "out", scales, "scales");
+  b::check_threads(where);
+  const b::device_scope on(codes.space,
+                           {{b::address_of(codes), "codes"},
+                            {b::address_of(scales), "scales"},
+                            {b::address_of(out), "out"}},
+                           where.stream);
+  const auto has = [](const b::backend& one) { return one.quantizes != nullptr; };
+  const b::backend& chosen = b::resolve(where, codes.space, has);
+  b::check_memory(chosen, codes.space);
+  if (!has(chosen)) b::refuse_backend(chosen, "dequantize", "");
+  if (b::is_empty(codes)) return;
+  chosen.quantizes->dequantize({codes, scales, out, grid}, where);
+}
+
+}  // namespace samebits

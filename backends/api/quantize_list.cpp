@@ -1,0 +1,262 @@
+// quantize() of a list: checks it once, then shares it among threads or hands it to a device.
+#include "samebits/quantize_list.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "backends/api/view_checks.hpp"
+#include "backends/dispatch/device_scope.hpp"
+#include "backends/dispatch/overlap.hpp"
+#include "backends/dispatch/quantize.hpp"
+#include "backends/threads/pieces.hpp"
+#include "samebits/error.hpp"
+#include "samebits/recipe.hpp"
+
+namespace samebits {
+namespace backends {
+namespace {
+
+std::string item_text(const quantize_item& item, std::size_t position) {
+  const std::string text = "items[" + std::to_string(position) + "]";
+  return item.name.empty() ? text : text + " '" + item.name + "'";
+}
+
+quantize_call call_of(const quantize_item& item, std::size_t position,
+                      const quantize_options& options) {
+  const std::string which = item_text(item, position);
+  if (item.outputs.statistics != nullptr) {
+    throw invalid_argument(which + ": outputs.statistics: not of a list");
+  }
+  quantize_options own = options;
+  own.multipliers = item.multipliers;
+  own.random.stream += position;
+  try {
+    return checked_call(item.in, item.outputs, own);
+  } catch (const invalid_argument& e) {
+    throw invalid_argument(which + ": " + e.what());
+  }
+}
+
+bool has_scales(const quantize_call& call) {
+  return call.outputs.scales.data != nullptr || call.outputs.scales_transposed.data != nullptr;
+}
+
+/// One input format, one code format, one scale format, one memory. Tensors without elements have
+/// none of the first two, those without scales none of the third: they take the list's.
+void make_uniform(quantize_list_data& list) {
+  const auto refuse = [&](std::size_t i, const char* what, std::string_view expected,
+                          std::string_view got) {
+    throw invalid_argument(item_text(list.items[i], i) + ": " + what +
+                           " must be that of the list, " + std::string(expected) + ", got " +
+                           std::string(got));
+  };
+  const quantize_call* model = nullptr;   // the first with elements
+  const quantize_call* scaled = nullptr;  // the first with scales
+  for (std::size_t i = 0; i < list.calls.size(); ++i) {
+    const quantize_call& call = list.calls[i];
+    if (call.in.space != list.space) {
+      throw invalid_argument(item_text(list.items[i], i) +
+                             ": must lie in the same memory as items[0], host or device");
+    }
+    if (is_empty(call.in)) continue;
+    if (model == nullptr) model = &call;
+    if (scaled == nullptr && has_scales(call)) scaled = &call;
+    if (call.in.format != model->in.format) {
+      refuse(i, "in: format", name(model->in.format), name(call.in.format));
+    }
+    if (call.to != model->to)
+      refuse(i, "outputs: format of the codes", name(model->to), name(call.to));
+    if (has_scales(call) && call.scale_format != scaled->scale_format) {
+      refuse(i, "outputs: format of the scales", name(scaled->scale_format),
+             name(call.scale_format));
+    }
+  }
+  if (scaled == nullptr) return;
+  for (quantize_call& call : list.calls) {
+    call.scale_format = scaled->scale_format;
+    call.scale.stored_of_zeros = scaled->scale.stored_of_zeros;
+  }
+}
+
+/// No output shares memory with a view of another tensor; those of one tensor were checked.
+void check_outputs_are_apart(const quantize_list_data& list) {
+  struct item_view {
+    const_matrix_view view;
+    std::size_t item;
+  };
+  std::vector<item_view> views;
+  std::vector<extent> extents;
+  const auto add = [&](const const_matrix_view& v, std::size_t item, bool written) {
+    if (v.data == nullptr || is_empty(v)) return;
+    extents.push_back(extent_of(v, views.size(), written));
+    views.push_back({v, item});
+  };
+  for (std::size_t i = 0; i < list.items.size(); ++i) {
+    const quantize_item& item = list.items[i];
+    const quantize_outputs& o = item.outputs;
+    add(item.in, i, false);
+    add(item.multipliers, i, false);
+    for (const matrix_view& v : {o.codes, o.scales, o.codes_transposed, o.scales_transposed}) {
+      add(v, i, true);
+    }
+  }
+  std::sort(extents.begin(), extents.end(), begins_before);
+  std::int64_t steps = steps_of_a_list;
+  for_each_touching_pair(extents, [&](const extent& a, const extent& b) {
+    const item_view& output = views[(b.written ? b : a).position];
+    const item_view& other = views[(b.written ? a : b).position];
+    if (output.item == other.item) return;
+    const sharing found = sharing_of(output.view, other.view, steps);
+    if (found == sharing::none) return;
+    const std::string text = item_text(list.items[other.item], other.item);
+    throw invalid_argument(
+        item_text(list.items[output.item], output.item) + ": an output" +
+        (found == sharing::some ? " overlaps " + text : ": " + undecided_overlap(text)));
+  });
+}
+
+/// The device of all memory of a list in device memory.
+int device_of(const std::vector<quantize_item>& items) {
+  device_finder finder(memory_space::device);
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    const auto name = [&] { return item_text(items[i], i); };
+    const quantize_outputs& o = items[i].outputs;
+    for (const const_matrix_view& v : std::initializer_list<const_matrix_view>{
+             items[i].in, items[i].multipliers, o.codes, o.scales, o.codes_transposed,
+             o.scales_transposed}) {
+      finder.add(address_of(v), name);
+    }
+  }
+  return finder.device();
+}
+
+std::shared_ptr<const quantize_list_data> make_list(std::vector<quantize_item> items,
+                                                    const quantize_options& options) {
+  if (options.multipliers.data != nullptr) {
+    throw invalid_argument("options.multipliers: a list takes those of its items");
+  }
+  if (!options.workspace.empty()) {
+    throw invalid_argument("options.workspace: a list takes what it needs from the stream");
+  }
+  auto list = std::make_shared<quantize_list_data>();
+  list->items = std::move(items);
+  if (!list->items.empty()) list->space = list->items.front().in.space;
+  list->calls.reserve(list->items.size());
+  for (std::size_t i = 0; i < list->items.size(); ++i) {
+    const quantize_call call = call_of(list->items[i], i, options);
+    list->elements += static_cast<std::uint64_t>(call.in.rows * call.in.cols);
+    list->calls.push_back(call);
+  }
+  make_uniform(*list);
+  check_outputs_are_apart(*list);
+  if (list->space == memory_space::device) {
+    list->device = device_of(list->items);
+    const device_scope on(list->space, list->device, nullptr);
+    const auto has = [](const backend& b) {
+      return b.quantizes != nullptr && b.quantizes->prepare != nullptr;
+    };
+    list->on_device = resolve({}, memory_space::device, has).quantizes->prepare(list->calls);
+    if (list->device == no_device) list->device = current_device_number();  // where the tables lie
+  }
+  return list;
+}
+
+const recipe& checked_rules(const recipe& rules, const std::vector<quantize_item>& items) {
+  const bool delayed = rules.source == scale_source::delayed;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    const quantize_item& item = items[i];
+    if (delayed != (item.multipliers.data != nullptr) && !is_empty(item.in)) {
+      throw invalid_argument(
+          item_text(item, i) + ": multipliers: " +
+          (delayed ? "a delayed recipe needs them" : "a recipe of current scales takes none"));
+    }
+    for (const matrix_view& v : {item.outputs.scales, item.outputs.scales_transposed}) {
+      if (v.data == nullptr || v.format == rules.scale_format) continue;
+      throw invalid_argument(item_text(item, i) + ": scales: format must be the recipe's, " +
+                             std::string(name(rules.scale_format)) + ", got " +
+                             std::string(name(v.format)));
+    }
+  }
+  return rules;
+}
+
+/// Large tensors one after another, each shared among the threads; the small ones, which are not
+/// worth a second thread, are dealt out whole. All memory is allocated before the first is written.
+void quantize_on_host(const quantizer& q, const quantize_list_data& list, const executor& where) {
+  std::vector<const quantize_call*> small, large;
+  std::int64_t small_tiles = 0, large_tiles = 0;  // of the tensor that has most
+  for (const quantize_call& call : list.calls) {
+    const bool is_small = call.in.rows * call.in.cols < 2 * elements_worth_a_thread;
+    (is_small ? small : large).push_back(&call);
+    std::int64_t& tiles = is_small ? small_tiles : large_tiles;
+    tiles = std::max(tiles, call.grid.rows * call.grid.cols);
+  }
+  const auto count = static_cast<std::int64_t>(small.size());
+  const std::int64_t workers = std::min<std::int64_t>(count, thread_count(where.threads));
+  const auto room = std::make_unique_for_overwrite<numerics::tile_scale[]>(
+      static_cast<std::size_t>(std::max(large_tiles, workers * small_tiles)));
+  const auto quantize = [&](quantize_call call, numerics::tile_scale* own, const executor& by) {
+    call.scale_room = own;
+    q.quantize(call, by);
+  };
+  for (const quantize_call* call : large) quantize(*call, room.get(), where);
+  executor alone = where;
+  alone.threads = 1;
+  for_each_task(workers, [&](std::int64_t worker) {
+    const element_range dealt = piece_of(count, workers, worker);
+    for (std::int64_t i = dealt.begin; i < dealt.end; ++i) {
+      quantize(*small[static_cast<std::size_t>(i)], room.get() + worker * small_tiles, alone);
+    }
+  });
+}
+
+}  // namespace
+}  // namespace backends
+
+quantize_list::quantize_list() : quantize_list({}, quantize_options{}) {}
+
+quantize_list::quantize_list(std::vector<quantize_item> items, const quantize_options& options)
+    : data_(backends::make_list(std::move(items), options)) {}
+
+quantize_list quantize_list::by_recipe(std::vector<quantize_item> items, const recipe& rules) {
+  quantize_list list(std::move(items), options_of(rules));
+  backends::checked_rules(rules, list.data_->items);
+  return list;
+}
+
+std::size_t quantize_list::size() const { return data_->items.size(); }
+
+const quantize_item& quantize_list::operator[](std::size_t position) const {
+  return data_->items[position];
+}
+
+std::string quantize_list::name(std::size_t position) const {
+  const std::string& given = data_->items[position].name;
+  return given.empty() ? "items[" + std::to_string(position) + "]" : given;
+}
+
+std::uint64_t quantize_list::elements() const { return data_->elements; }
+
+memory_space quantize_list::space() const { return data_->space; }
+
+void quantize(const quantize_list& list, const executor& where) {
+  namespace b = backends;
+  const b::quantize_list_data& data = list.data();
+  b::check_threads(where);
+  const b::device_scope on(data.space, data.device, where.stream);
+  const auto has = [&](const b::backend& one) {
+    const bool device = data.space == memory_space::device;
+    return one.quantizes != nullptr && (!device || one.quantizes->quantize_list != nullptr);
+  };
+  const b::backend& chosen = b::resolve(where, data.space, has);
+  if (!data.items.empty()) b::check_memory(chosen, data.space);  // no tensors, no memory
+  if (!has(chosen)) {
+    throw unsupported("backend '" + std::string(chosen.name) + "' cannot quantize lists");
+  }
+  if (data.space == memory_space::device) return chosen.quantizes->quantize_list(data, where);
+  b::quantize_on_host(*chosen.quantizes, data, where);
+}
+
+}  // namespace samebits

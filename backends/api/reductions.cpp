@@ -1,0 +1,169 @@
+// Reductions: checks arguments and chooses a backend.
+#include "backends/dispatch/reductions.hpp"
+
+#include <cstdint>
+#include <string>
+
+#include "backends/api/view_checks.hpp"
+#include "backends/dispatch/device_scope.hpp"
+#include "samebits/arithmetic.hpp"
+#include "samebits/error.hpp"
+
+namespace samebits {
+namespace backends {
+namespace {
+
+void check_input(const const_matrix_view& v, const char* which) {
+  check_view(v, which);
+  if (!has_arithmetic(v.format)) {
+    throw invalid_argument(std::string(which) +
+                           ": format must be one of fp32, fp16, bf16, e4m3, e5m2, got " +
+                           std::string(name(v.format)));
+  }
+}
+
+const backend& reducing_backend(const reduction_call& call, const executor& where) {
+  check_threads(where);
+  const auto has = [](const backend& b) { return b.reduces != nullptr; };
+  const backend& chosen = resolve(where, call.x.space, has);
+  check_memory(chosen, call.x.space);
+  if (has(chosen)) return chosen;
+  throw unsupported("backend '" + std::string(chosen.name) + "' has no reductions");
+}
+
+reduction_call checked(reduction what, const const_matrix_view& in) {
+  check_input(in, "in");
+  return {what, in, {}, {}};
+}
+
+reduction_call checked_dot(const const_matrix_view& x, const const_matrix_view& y,
+                           const dot_options& options) {
+  check_input(x, "x");
+  check_input(y, "y");
+  if (x.rows != y.rows || x.cols != y.cols) {
+    throw invalid_argument("y: shape must be that of x, " + shape_text(x.rows, x.cols) + ", got " +
+                           shape_text(y.rows, y.cols));
+  }
+  if (x.space != y.space) {
+    throw invalid_argument("y: must lie in the same memory as x, host or device");
+  }
+  if (options.precision != accumulation::fp32 && options.precision != accumulation::fp64) {
+    throw invalid_argument("options.precision is not one of accumulation's");
+  }
+  if (options.order != sum_order::tree && options.order != sum_order::sequential) {
+    throw invalid_argument("options.order is not one of sum_order's");
+  }
+  return {reduction::dot, x, y, options};
+}
+
+device_scope scope_of(const reduction_call& call, const void* result, const std::byte* workspace,
+                      const executor& where, completion ends) {
+  return device_scope(call.x.space,
+                      {{address_of(call.x), call.what == reduction::dot ? "x" : "in"},
+                       {address_of(call.y), "y"},
+                       {result, "result"},
+                       {workspace, "workspace"}},
+                      where.stream, ends);
+}
+
+reduction_result reduced(const reduction_call& call, const executor& where) {
+  const device_scope on = scope_of(call, nullptr, nullptr, where, completion::awaited);
+  const backend& b = reducing_backend(call, where);
+  reduction_result result{};
+  b.reduces->reduce(call, b, result, where);
+  return result;
+}
+
+void check_device(const reduction_call& call) {
+  if (call.x.space == memory_space::device) return;
+  throw invalid_argument(std::string(call.what == reduction::dot ? "x" : "in") +
+                         ": must lie in device memory");
+}
+
+std::size_t workspace_of(const reduction_call& call, const executor& where) {
+  check_device(call);
+  const device_scope on = scope_of(call, nullptr, nullptr, where, completion::enqueued);
+  return reducing_backend(call, where).reduces->workspace(call);
+}
+
+void enqueue(const reduction_call& call, void* result, std::size_t alignment,
+             std::span<std::byte> workspace, const executor& where) {
+  check_device(call);
+  if (result == nullptr || reinterpret_cast<std::uintptr_t>(result) % alignment != 0) {
+    throw invalid_argument("result: must be device memory aligned to " + std::to_string(alignment) +
+                           " bytes");
+  }
+  const device_scope on = scope_of(call, result, workspace.data(), where, completion::enqueued);
+  const backend& b = reducing_backend(call, where);
+  if (!workspace.empty()) {
+    const std::size_t needed = b.reduces->workspace(call);
+    if (workspace.size() < needed) {
+      throw invalid_argument("workspace: needs " + std::to_string(needed) + " bytes, got " +
+                             std::to_string(workspace.size()));
+    }
+    if (reinterpret_cast<std::uintptr_t>(workspace.data()) % 16 != 0) {
+      throw invalid_argument("workspace: must be aligned to 16 bytes");
+    }
+  }
+  b.reduces->enqueue(call, b, result, workspace.data(), where.stream);
+}
+
+}  // namespace
+}  // namespace backends
+
+using backends::reduction;
+
+float amax(const const_matrix_view& in, const executor& where) {
+  return backends::reduced(backends::checked(reduction::amax, in), where).amax;
+}
+
+element_counts counts(const const_matrix_view& in, const executor& where) {
+  return backends::reduced(backends::checked(reduction::counts, in), where).counts;
+}
+
+double sum(const const_matrix_view& in, const executor& where) {
+  return backends::reduced(backends::checked(reduction::sum, in), where).sum;
+}
+
+double sum_of_squares(const const_matrix_view& in, const executor& where) {
+  return backends::reduced(backends::checked(reduction::sum_of_squares, in), where).sum;
+}
+
+double dot(const const_matrix_view& x, const const_matrix_view& y, const dot_options& options,
+           const executor& where) {
+  return backends::reduced(backends::checked_dot(x, y, options), where).sum;
+}
+
+std::size_t reduction_workspace(const const_matrix_view& in, const executor& where) {
+  return backends::workspace_of(backends::checked(reduction::sum, in), where);
+}
+
+void enqueue_amax(const const_matrix_view& in, float* result, const executor& where) {
+  backends::enqueue(backends::checked(reduction::amax, in), result, alignof(float), {}, where);
+}
+
+void enqueue_counts(const const_matrix_view& in, element_counts* result, const executor& where) {
+  backends::enqueue(backends::checked(reduction::counts, in), result, alignof(element_counts), {},
+                    where);
+}
+
+void enqueue_sum(const const_matrix_view& in, double* result, std::span<std::byte> workspace,
+                 const executor& where) {
+  backends::enqueue(backends::checked(reduction::sum, in), result, alignof(double), workspace,
+                    where);
+}
+
+void enqueue_sum_of_squares(const const_matrix_view& in, double* result,
+                            std::span<std::byte> workspace, const executor& where) {
+  backends::enqueue(backends::checked(reduction::sum_of_squares, in), result, alignof(double),
+                    workspace, where);
+}
+
+void enqueue_dot(const const_matrix_view& x, const const_matrix_view& y, double* result,
+                 const dot_options& options, std::span<std::byte> workspace,
+                 const executor& where) {
+  backends::enqueue(backends::checked_dot(x, y, options), result, alignof(double), workspace,
+                    where);
+}
+
+}  // namespace samebits

@@ -1,0 +1,174 @@
+// Scales to the layouts of other libraries and back: checked, never rounded.
+#include "samebits/scale_layout.hpp"
+
+#include <bit>
+#include <cstring>
+#include <string>
+
+#include "backends/api/view_checks.hpp"
+#include "numerics/arithmetic/binary32.hpp"
+#include "numerics/bits/decode.hpp"
+#include "numerics/quantize/scale.hpp"
+#include "samebits/error.hpp"
+
+namespace samebits {
+namespace backends {
+namespace {
+
+/// A scale as binary32 bits.
+std::uint32_t load_scale(const std::byte* at, format_id format) {
+  if (format == format_id::e8m0) {
+    return numerics::decode<std::uint32_t>(spec_of(format), std::to_integer<std::uint32_t>(*at));
+  }
+  std::uint32_t bits;
+  std::memcpy(&bits, at, sizeof bits);
+  return bits;
+}
+
+bool is_packable(std::uint32_t scale) {
+  if (numerics::binary32::magnitude(scale) > numerics::binary32::inf) return true;  // NaN: FF
+  constexpr std::uint32_t least = numerics::binary32::min_normal >> 1;              // 2^-127
+  return scale == least || (scale >= numerics::binary32::min_normal &&
+                            scale < numerics::binary32::inf && (scale & 0x007FFFFFu) == 0);
+}
+
+void store_scale(std::byte* at, format_id format, std::uint32_t scale) {
+  if (format == format_id::e8m0) {
+    *at =
+        static_cast<std::byte>(is_packable(scale) ? numerics::e8m0_of(scale & 0x7FFFFFFFu) : 0xFFu);
+  } else {
+    std::memcpy(at, &scale, sizeof scale);
+  }
+}
+
+/// Scales in a view.
+struct viewed {
+  const_matrix_view view;
+
+  [[nodiscard]] const std::byte* at(std::int64_t row, std::int64_t col) const {
+    const std::int64_t element = row * view.row_stride + col * view.col_stride;
+    return static_cast<const std::byte*>(view.data) + element * storage_bytes(view.format);
+  }
+};
+
+/// Calls f(row, column) for each scale.
+template <class Function>
+void for_each_scale(const const_matrix_view& v, const Function& f) {
+  for (std::int64_t row = 0; row < v.rows; ++row) {
+    for (std::int64_t col = 0; col < v.cols; ++col) f(row, col);
+  }
+}
+
+void check_scales(const const_matrix_view& scales, scale_layout layout,
+                  std::span<const std::byte> memory, const char* memory_name,
+                  const scale_layout_options& options) {
+  if (static_cast<int>(layout) >= scale_layout_count) {
+    throw invalid_argument("layout is not one of scale_layout's");
+  }
+  if (options.padding > scale_padding::one) {
+    throw invalid_argument("options.padding is not one of scale_padding's");
+  }
+  if (options.on_unpackable > unpackable::count) {
+    throw invalid_argument("options.on_unpackable is not one of unpackable's");
+  }
+  check_view(scales, "scales");
+  if (scales.format != format_id::fp32 && scales.format != format_id::e8m0) {
+    throw invalid_argument("scales: format must be one of fp32, e8m0, got " +
+                           std::string(name(scales.format)));
+  }
+  if (scales.space != memory_space::host) {
+    throw invalid_argument("scales: must lie in host memory");
+  }
+  const std::int64_t needed = layout_bytes(layout, scales.rows, scales.cols);
+  if (memory.size() != static_cast<std::size_t>(needed)) {
+    throw invalid_argument(std::string(memory_name) + ": must have " + std::to_string(needed) +
+                           " bytes for " + shape_text(scales.rows, scales.cols) + " as " +
+                           std::string(name(layout)) + ", got " + std::to_string(memory.size()));
+  }
+  check_apart({memory.data(), format_id::e8m0, 1, needed, needed}, memory_name, scales, "scales");
+}
+
+/// Looks at every scale that becomes a byte; load(row, col) gives binary32 bits.
+template <class Load>
+scale_layout_report look(const const_matrix_view& scales, bool packs, unpackable on_unpackable,
+                         const Load& load) {
+  scale_layout_report report;
+  report.scales = static_cast<std::uint64_t>(scales.rows * scales.cols);
+  if (!packs) return report;
+  std::uint32_t first = 0;
+  for_each_scale(scales, [&](std::int64_t row, std::int64_t col) {
+    const std::uint32_t scale = load(row, col);
+    if (is_packable(scale)) return;
+    if (report.unpackable++ != 0) return;
+    first = scale;
+    report.first_row = row;
+    report.first_col = col;
+  });
+  if (report.unpackable == 0 || on_unpackable == unpackable::count) return report;
+  constexpr char digits[] = "0123456789ABCDEF";
+  std::string bits;
+  for (int shift = 28; shift >= 0; shift -= 4) bits += digits[first >> shift & 15u];
+  throw invalid_argument("scales: " + std::to_string(report.unpackable) +
+                         " are no powers of two in 2^-127 .. 2^127, the first at " +
+                         shape_text(report.first_row, report.first_col) + ": " + bits);
+}
+
+void write_padding(const const_matrix_view& scales, scale_layout layout, std::span<std::byte> out,
+                   scale_padding padding) {
+  const matrix_shape padded = padded_shape(layout, scales.rows, scales.cols);
+  const std::uint32_t value = padding == scale_padding::one ? numerics::binary32::one : 0u;
+  const auto width = static_cast<std::size_t>(storage_bytes(layout_format(layout)));
+  const std::uint32_t code = width == 1 ? numerics::e8m0_of(value) : value;
+  const auto write = [&](std::int64_t row, std::int64_t col) {
+    const auto at = layout_offset(layout, scales.rows, scales.cols, row, col);
+    std::memcpy(out.data() + at, &code, width);  // little-endian
+  };
+  for (std::int64_t row = 0; row < padded.rows; ++row) {
+    for (std::int64_t col = row < scales.rows ? scales.cols : 0; col < padded.cols; ++col) {
+      write(row, col);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace backends
+
+scale_layout_report arrange_scales(const const_matrix_view& scales, scale_layout layout,
+                                   std::span<std::byte> out, const scale_layout_options& options) {
+  namespace b = backends;
+  b::check_scales(scales, layout, out, "out", options);
+  const format_id to = layout_format(layout);
+  const b::viewed from{scales};
+  const auto load = [&](std::int64_t row, std::int64_t col) {
+    return b::load_scale(from.at(row, col), scales.format);
+  };
+  const bool packs = to == format_id::e8m0 && scales.format == format_id::fp32;
+  const scale_layout_report report = b::look(scales, packs, options.on_unpackable, load);
+  b::for_each_scale(scales, [&](std::int64_t row, std::int64_t col) {
+    b::store_scale(out.data() + layout_offset(layout, scales.rows, scales.cols, row, col), to,
+                   load(row, col));
+  });
+  b::write_padding(scales, layout, out, options.padding);
+  return report;
+}
+
+scale_layout_report restore_scales(std::span<const std::byte> in, scale_layout layout,
+                                   const matrix_view& scales, const scale_layout_options& options) {
+  namespace b = backends;
+  b::check_scales(scales, layout, in, "in", options);
+  b::check_distinct(scales, "scales");
+  const format_id from = layout_format(layout);
+  const auto load = [&](std::int64_t row, std::int64_t col) {
+    return b::load_scale(in.data() + layout_offset(layout, scales.rows, scales.cols, row, col),
+                         from);
+  };
+  const bool packs = scales.format == format_id::e8m0 && from == format_id::fp32;
+  const scale_layout_report report = b::look(scales, packs, options.on_unpackable, load);
+  const b::viewed to{scales};
+  b::for_each_scale(scales, [&](std::int64_t row, std::int64_t col) {
+    b::store_scale(const_cast<std::byte*>(to.at(row, col)), scales.format, load(row, col));
+  });
+  return report;
+}
+
+}  // namespace samebits

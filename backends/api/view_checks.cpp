@@ -1,0 +1,136 @@
+// Checks that the public array functions share.
+#include "backends/api/view_checks.hpp"
+
+#include <limits>
+
+#include "backends/dispatch/overlap.hpp"
+#include "samebits/error.hpp"
+
+namespace samebits::backends {
+namespace {
+
+using wide = __int128;
+
+/// Index of the last element, in elements from data; the view is not empty.
+wide last_element(const const_matrix_view& v) {
+  return static_cast<wide>(v.rows - 1) * v.row_stride +
+         static_cast<wide>(v.cols - 1) * v.col_stride;
+}
+
+/// The bytes from the first to the last element of two views do not intersect.
+bool are_distant(const const_matrix_view& a, const const_matrix_view& b) {
+  if (is_empty(a) || is_empty(b)) return true;
+  const extent x = extent_of(a, 0, false);
+  const extent y = extent_of(b, 0, false);
+  return x.begin >= y.end || y.begin >= x.end;
+}
+
+/// Of views that share memory as `found` says.
+[[noreturn]] void refuse_overlap(sharing found, const std::string& which, const std::string& other,
+                                 const char* expected) {
+  throw invalid_argument(
+      which + ": " +
+      (found == sharing::some ? "overlaps " + other + expected : undecided_overlap(other)));
+}
+
+}  // namespace
+
+std::string shape_text(std::int64_t rows, std::int64_t cols) {
+  return "[" + std::to_string(rows) + ", " + std::to_string(cols) + "]";
+}
+
+bool is_empty(const const_matrix_view& v) { return v.rows == 0 || v.cols == 0; }
+
+void check_view(const const_matrix_view& v, const char* which) {
+  const auto refuse = [&](const std::string& what) {
+    throw invalid_argument(std::string(which) + ": " + what);
+  };
+  if (static_cast<int>(v.format) >= format_count) refuse("format is not one of format_id's");
+  if (v.rows < 0 || v.cols < 0) {
+    refuse("sizes must be >= 0, got " + shape_text(v.rows, v.cols));
+  }
+  if (v.row_stride < 0 || v.col_stride < 0) {
+    refuse("strides must be >= 0, got row_stride " + std::to_string(v.row_stride) +
+           ", col_stride " + std::to_string(v.col_stride));
+  }
+  if (is_empty(v)) return;
+  if (v.data == nullptr) refuse("data is null but the shape is " + shape_text(v.rows, v.cols));
+  constexpr auto most = std::numeric_limits<std::int64_t>::max();
+  if ((last_element(v) + 1) * storage_bytes(v.format) > most ||
+      static_cast<wide>(v.rows) * v.cols > most) {
+    refuse("the view spans more than 2^63 bytes");
+  }
+}
+
+void check_distinct(const const_matrix_view& v, const char* which) {
+  if (!repeats_elements(v)) return;
+  throw invalid_argument(std::string(which) + ": elements share memory: of shape " +
+                         shape_text(v.rows, v.cols) + " with row_stride " +
+                         std::to_string(v.row_stride) + ", col_stride " +
+                         std::to_string(v.col_stride) + " two or more lie at one address");
+}
+
+void check_apart(const const_matrix_view& v, const std::string& which,
+                 const const_matrix_view& other, const std::string& other_name) {
+  if (are_distant(v, other)) return;
+  std::int64_t steps = steps_of_a_pair;
+  const sharing found = sharing_of(v, other, steps);
+  if (found != sharing::none) refuse_overlap(found, which, other_name, "");
+}
+
+bool are_same_elements(const const_matrix_view& a, const const_matrix_view& b) {
+  return a.data == b.data && storage_bytes(a.format) == storage_bytes(b.format) &&
+         (a.rows == 1 || a.row_stride == b.row_stride) &&
+         (a.cols == 1 || a.col_stride == b.col_stride);
+}
+
+void check_overlap(const const_matrix_view& in, const char* which, const matrix_view& out) {
+  if (are_distant(in, out) || are_same_elements(in, out)) return;
+  std::int64_t steps = steps_of_a_pair;
+  const sharing found = sharing_of(in, out, steps);
+  if (found == sharing::none) return;
+  refuse_overlap(found, "out", which,
+                 "; they must be disjoint, or the same data with equal element sizes and strides");
+}
+
+std::string undecided_overlap(const std::string& other) {
+  return "whether it overlaps " + other +
+         " takes too long to decide, because their rows interleave; pass views whose rows do not, "
+         "or a copy";
+}
+
+void check_rule(const cast_rule& rule, const random_stream& random) {
+  if (static_cast<int>(rule.round) >= rounding_count) {
+    throw invalid_argument("options.round is not one of rounding's");
+  }
+  if (static_cast<int>(rule.on_overflow) >= overflow_count) {
+    throw invalid_argument("options.on_overflow is not one of overflow's");
+  }
+  if (static_cast<int>(rule.on_nan) >= nan_policy_count) {
+    throw invalid_argument("options.on_nan is not one of nan_policy's");
+  }
+  check_random(rule.round, random);
+}
+
+void check_random(rounding round, const random_stream& random) {
+  if (round == rounding::stochastic && (random.bits < 1 || random.bits > 32)) {
+    throw invalid_argument("options.random.bits must be in 1..32, got " +
+                           std::to_string(random.bits));
+  }
+}
+
+void check_threads(const executor& where) {
+  if (where.threads < 0) {
+    throw invalid_argument("where.threads must be >= 0, got " + std::to_string(where.threads));
+  }
+}
+
+void check_memory(const backend& b, memory_space space) {
+  if (b.space == space) return;
+  const bool host = b.space == memory_space::host;
+  throw invalid_argument("backend '" + std::string(b.name) + "' works on " +
+                         (host ? "host" : "device") + " memory; in and out lie in " +
+                         (host ? "device" : "host") + " memory");
+}
+
+}  // namespace samebits::backends

@@ -1,0 +1,235 @@
+// Array arithmetic on CUDA: the one definition in a kernel for each operation, of any formats,
+// rules, strides and alignment, with flags.
+#include "backends/cuda/arithmetic/arithmetic.hpp"
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstdint>
+
+#include "backends/cuda/common/codes.cuh"
+#include "backends/cuda/common/cuda.hpp"
+#include "backends/cuda/common/error.hpp"
+#include "backends/cuda/common/launch.cuh"
+#include "backends/cuda/common/launch_kernel.hpp"
+#include "backends/cuda/common/workspace.hpp"
+#include "backends/cuda/convert/convert_ops.cuh"
+#include "backends/self_test/self_test.hpp"
+#include "numerics/arithmetic/arithmetic.hpp"
+
+namespace samebits::cuda {
+namespace {
+
+using backends::compute_call;
+using backends::flag_report;
+using backends::most_operands;
+
+/// Codes in memory; strides in bytes.
+struct strided_codes {
+  std::byte* data;
+  std::uint64_t row_bytes, col_bytes;
+
+  __device__ __forceinline__ std::byte* at(std::uint64_t row, std::uint64_t col) const {
+    return data + row * row_bytes + col * col_bytes;
+  }
+};
+
+struct compute_task {
+  strided_codes in[most_operands];
+  strided_codes out;
+  strided_codes each;  ///< flags; without data unless wanted
+  format_spec from[most_operands];
+  format_spec to;
+  cast_rule rule;
+  random_source random;
+  std::uint64_t count, cols;
+  std::uint64_t index, pitch;
+  unsigned* raised;  ///< null unless wanted
+  bool natural;      ///< every code lies on a multiple of its width
+};
+
+/// A code of 1, 2 or 4 bytes.
+__device__ __forceinline__ std::uint64_t load_natural(const std::byte* p, int bytes) {
+  if (bytes == 4) return *reinterpret_cast<const std::uint32_t*>(p);
+  if (bytes == 2) return *reinterpret_cast<const std::uint16_t*>(p);
+  return static_cast<std::uint64_t>(*p);
+}
+__device__ __forceinline__ void store_natural(std::byte* p, int bytes, std::uint64_t code) {
+  if (bytes == 4) {
+    *reinterpret_cast<std::uint32_t*>(p) = static_cast<std::uint32_t>(code);
+  } else if (bytes == 2) {
+    *reinterpret_cast<std::uint16_t*>(p) = static_cast<std::uint16_t>(code);
+  } else {
+    *p = static_cast<std::byte>(code);
+  }
+}
+
+template <operation Op>
+__global__ void __launch_bounds__(block_threads) definition_kernel(const compute_task t) {
+  const std::uint64_t step = std::uint64_t{gridDim.x} * block_threads;
+  flags raised = flags::none;
+#pragma unroll 1
+  for (std::uint64_t i = std::uint64_t{blockIdx.x} * block_threads + threadIdx.x; i < t.count;
+       i += step) {
+    const std::uint64_t row = t.cols == t.count ? 0 : i / t.cols;
+    const std::uint64_t col = i - row * t.cols;
+    numerics::input x[most_operands] = {};
+#pragma unroll
+    for (int k = 0; k < operand_count(Op); ++k) {
+      const std::byte* const p = t.in[k].at(row, col);
+      const int bytes = t.from[k].storage_bits / 8;
+      x[k] = {t.from[k], t.natural ? load_natural(p, bytes) : load_code(p, bytes)};
+    }
+    std::uint64_t dither = 0;
+    if (t.rule.round == rounding::stochastic) {
+      const std::uint32_t drawn = dither_of(t.random, t.index + row * t.pitch + col);
+      dither = static_cast<std::uint64_t>(drawn) << 32;
+    }
+    const numerics::outcome result = numerics::compute<Op>(x[0], x[1], x[2], t.to, t.rule, dither);
+    std::byte* const out = t.out.at(row, col);
+    if (t.natural) {
+      store_natural(out, t.to.storage_bits / 8, result.code);
+    } else {
+      store_code(out, t.to.storage_bits / 8, result.code);
+    }
+    if (t.each.data != nullptr) *t.each.at(row, col) = static_cast<std::byte>(result.raised);
+    raised |= result.raised;
+  }
+  if (t.raised == nullptr) return;
+  const unsigned of_warp = __reduce_or_sync(0xFFFFFFFFu, static_cast<unsigned>(raised));
+  if (threadIdx.x % 32 == 0 && of_warp != 0) atomicOr(t.raised, of_warp);
+}
+
+strided_codes codes_of(const const_matrix_view& v) {
+  const auto bytes = static_cast<std::uint64_t>(storage_bytes(v.format));
+  return {static_cast<std::byte*>(const_cast<void*>(v.data)),
+          static_cast<std::uint64_t>(v.row_stride) * bytes,
+          static_cast<std::uint64_t>(v.col_stride) * bytes};
+}
+
+/// Whether the elements are as far from each other as if they were one row.
+bool is_one_row(const strided_codes& c, std::uint64_t rows, std::uint64_t cols) {
+  return rows == 1 || c.row_bytes == cols * c.col_bytes;
+}
+
+bool is_natural(const strided_codes& c, const format_spec& f) {
+  const auto bytes = static_cast<std::uint64_t>(f.storage_bits / 8);
+  return reinterpret_cast<std::uintptr_t>(c.data) % bytes == 0;  // strides are whole codes
+}
+
+compute_task task_of(const compute_call& call, std::uint32_t* raised) {
+  compute_task t{};
+  const auto rows = static_cast<std::uint64_t>(call.out.rows);
+  t.cols = static_cast<std::uint64_t>(call.out.cols);
+  t.count = rows * t.cols;
+  t.out = codes_of(call.out);
+  t.to = spec_of(call.out.format);
+  t.rule = call.rule;
+  t.random = source_of(call.random);
+  t.index = call.random.offset;
+  t.pitch = call.pitch;
+  if (call.report == flag_report::wanted) t.raised = raised;
+  t.natural = is_natural(t.out, t.to);
+  bool one_row = is_one_row(t.out, rows, t.cols) &&
+                 (call.rule.round != rounding::stochastic || call.pitch == t.cols);
+  for (int k = 0; k < operand_count(call.op); ++k) {
+    t.in[k] = codes_of(call.operands[k]);
+    t.from[k] = spec_of(call.operands[k].format);
+    one_row = one_row && is_one_row(t.in[k], rows, t.cols);
+    t.natural = t.natural && is_natural(t.in[k], t.from[k]);
+  }
+  if (call.each.data != nullptr) {
+    t.each = {reinterpret_cast<std::byte*>(call.each.data),
+              static_cast<std::uint64_t>(call.each.row_stride),
+              static_cast<std::uint64_t>(call.each.col_stride)};
+    one_row = one_row && is_one_row(t.each, rows, t.cols);
+  }
+  if (one_row) t.cols = t.count;
+  return t;
+}
+
+template <operation Op>
+void launch(const compute_task& t, cudaStream_t stream) {
+  constexpr std::uint64_t most_blocks = 1u << 14;  // each thread then ends with its share of flags
+  const std::uint64_t blocks = (t.count + block_threads - 1) / block_threads;
+  const auto grid = static_cast<unsigned>(std::min(blocks, most_blocks));
+  launch_kernel("cuda-emulated: compute", definition_kernel<Op>, grid, block_threads, 0, stream, t);
+}
+
+void launch_operation(operation op, const compute_task& t, cudaStream_t stream) {
+  switch (op) {
+    case operation::add: return launch<operation::add>(t, stream);
+    case operation::sub: return launch<operation::sub>(t, stream);
+    case operation::mul: return launch<operation::mul>(t, stream);
+    case operation::div: return launch<operation::div>(t, stream);
+    case operation::sqrt: return launch<operation::sqrt>(t, stream);
+    case operation::fma: return launch<operation::fma>(t, stream);
+    case operation::rem: return launch<operation::rem>(t, stream);
+    case operation::rint: return launch<operation::rint>(t, stream);
+    case operation::min: return launch<operation::min>(t, stream);
+    case operation::max: return launch<operation::max>(t, stream);
+    case operation::min_num: return launch<operation::min_num>(t, stream);
+    case operation::max_num: return launch<operation::max_num>(t, stream);
+  }
+}
+
+bool has_every_operation(const compute_call&) { return true; }
+
+/// What docs/decisions/0026 proves: one format rounded to nearest even, without flags.
+bool native_computes(const compute_call& call) {
+  if (call.report == flag_report::wanted || !is_computed_by_gpu(call.op)) return false;
+  const cast_rule& rule = call.rule;
+  if (rule.round != rounding::nearest_even) return false;
+  if (rule.on_overflow != overflow::ieee && rule.on_overflow != overflow::saturate) return false;
+  // The sign that is preserved is that of an overflow to NaN; only e4m3 has such.
+  if (rule.on_nan != nan_policy::canonical && call.out.format == format_id::e4m3) return false;
+  for (int i = 0; i < operand_count(call.op); ++i) {
+    if (call.operands[i].format != call.out.format) return false;
+  }
+  return true;
+}
+
+void enqueue_native(const compute_call& call, std::uint32_t* raised, void* stream) {
+  backends::require_tested(native, stream);
+  // Strided and unaligned views take the definition's kernel: the same bits.
+  if (!try_enqueue_words(call, stream)) return enqueue_definition(call, raised, stream);
+}
+
+void enqueue_emulated(const compute_call& call, std::uint32_t* raised, void* stream) {
+  backends::require_tested(emulated, stream);
+  enqueue_definition(call, raised, stream);
+}
+
+template <const backends::backend& Self>
+flags await_flags(const compute_call& call, void* stream) {
+  backends::require_tested(Self, stream);
+  const auto on = static_cast<cudaStream_t>(stream);
+  const workspace room(nullptr, sizeof(std::uint32_t), on, "compute_with_flags: workspace");
+  auto* const raised = reinterpret_cast<std::uint32_t*>(room.data());
+  enqueue_definition(call, raised, stream);
+  std::uint32_t seen = 0;
+  check(cudaMemcpyAsync(&seen, raised, sizeof seen, cudaMemcpyDeviceToHost, on),
+        "compute_with_flags: copy from the device");
+  check(cudaStreamSynchronize(on), "compute_with_flags");
+  return static_cast<flags>(seen);
+}
+
+}  // namespace
+
+void enqueue_definition(const compute_call& call, std::uint32_t* raised, void* stream) {
+  const auto on = static_cast<cudaStream_t>(stream);
+  if (call.report == flag_report::wanted) {
+    check(cudaMemsetAsync(raised, 0, sizeof *raised, on), "compute: clear the flags");
+  }
+  const compute_task task = task_of(call, raised);
+  if (task.count == 0) return;
+  launch_operation(call.op, task, on);
+}
+
+const backends::calculator emulated_calculator = {has_every_operation, nullptr, enqueue_emulated,
+                                                  await_flags<emulated>};
+// What it has raises no flags that anybody asks for.
+const backends::calculator native_calculator = {native_computes, nullptr, enqueue_native,
+                                                await_flags<native>};
+
+}  // namespace samebits::cuda

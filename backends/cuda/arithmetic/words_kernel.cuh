@@ -1,0 +1,124 @@
+// Elementwise kernels over 16 bytes of each operand at a time, and the layouts that they take.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "backends/cuda/common/codes.cuh"
+#include "backends/cuda/common/launch.cuh"
+#include "backends/cuda/common/launch_kernel.hpp"
+#include "backends/dispatch/array_arithmetic.hpp"
+
+namespace samebits::cuda {
+
+/// Rows of an operand: contiguous codes, or one code repeated.
+struct word_rows {
+  const std::byte* data;
+  std::uint64_t row_bytes;
+  bool repeated;
+};
+
+struct word_task {
+  word_rows in[backends::most_operands];
+  std::byte* out;
+  std::uint64_t out_row_bytes;
+  std::uint64_t rows, cols;
+};
+
+/// Packs of 16 bytes that a thread takes from each array, all of them loaded before any is stored.
+inline constexpr int word_packs = 2;
+
+/// A code of Width bytes in each place of a word.
+template <int Width>
+__device__ __forceinline__ std::uint32_t repeated_code(const std::byte* p) {
+  const auto code = static_cast<std::uint32_t>(load_code(p, Width));
+  return code * (Width == 1 ? 0x01010101u : Width == 2 ? 0x00010001u : 1u);
+}
+
+/// Each block takes a tile of block_threads * word_packs packs of one row; its threads read
+/// neighbouring packs. What is left of a row after its last whole pack goes code by code.
+///
+/// Step: width (bytes of a code), operands, of(a, b, c) on words of codes.
+template <class Step>
+__global__ void __launch_bounds__(block_threads) words_kernel(const word_task t) {
+  constexpr int operands = Step::operands;
+  constexpr int width = Step::width;
+  constexpr int pack = 16 / width;
+  struct operand_packs {
+    uint4 of[operands];
+  };
+  const std::uint64_t whole = t.cols / pack;
+  const std::uint64_t first =
+      std::uint64_t{blockIdx.x} * (word_packs * block_threads) + threadIdx.x;
+  for (std::uint64_t row = blockIdx.y; row < t.rows; row += gridDim.y) {
+    const auto load = [&](std::uint64_t at) {
+      operand_packs x;
+#pragma unroll
+      for (int k = 0; k < operands; ++k) {
+        const std::byte* const data = t.in[k].data + row * t.in[k].row_bytes;
+        if (t.in[k].repeated) {
+          const std::uint32_t word = repeated_code<width>(data);
+          x.of[k] = make_uint4(word, word, word, word);
+        } else {
+          x.of[k] = reinterpret_cast<const uint4*>(data)[at];
+        }
+      }
+      return x;
+    };
+    std::byte* const out = t.out + row * t.out_row_bytes;
+    const auto compute = [&](const operand_packs& x, std::uint64_t at) {
+      const uint4& a = x.of[0];
+      const uint4& b = x.of[operands > 1 ? 1 : 0];
+      const uint4& c = x.of[operands > 2 ? 2 : 0];
+      reinterpret_cast<uint4*>(out)[at] =
+          make_uint4(Step::of(a.x, b.x, c.x), Step::of(a.y, b.y, c.y), Step::of(a.z, b.z, c.z),
+                     Step::of(a.w, b.w, c.w));
+    };
+    if (first + (word_packs - 1) * block_threads < whole) {
+      operand_packs x[word_packs];
+#pragma unroll
+      for (int p = 0; p < word_packs; ++p) x[p] = load(first + p * block_threads);
+#pragma unroll
+      for (int p = 0; p < word_packs; ++p) compute(x[p], first + p * block_threads);
+    } else {
+#pragma unroll 1
+      for (int p = 0; p < word_packs; ++p) {
+        const std::uint64_t at = first + p * block_threads;
+        if (at < whole) {
+          compute(load(at), at);
+        } else if (at == whole) {
+#pragma unroll 1
+          for (std::uint64_t col = whole * pack; col < t.cols; ++col) {
+            std::uint32_t x[backends::most_operands] = {};
+#pragma unroll
+            for (int k = 0; k < operands; ++k) {
+              const std::uint64_t offset =
+                  row * t.in[k].row_bytes + (t.in[k].repeated ? 0 : col * width);
+              x[k] = static_cast<std::uint32_t>(load_code(t.in[k].data + offset, width));
+            }
+            store_code(out + col * width, width, Step::of(x[0], x[1], x[2]));
+          }
+        }
+      }
+    }
+  }
+}
+
+/// One pack more than whole ones, for what is left of a row.
+template <class Step>
+void launch_words(const word_task& t, cudaStream_t stream) {
+  constexpr std::uint64_t pack = 16 / Step::width;
+  constexpr std::uint64_t tile = std::uint64_t{block_threads} * word_packs;
+  const std::uint64_t packs = (t.cols + pack - 1) / pack;
+  const std::uint64_t rows = t.rows < 65535 ? t.rows : 65535;
+  const dim3 grid(static_cast<unsigned>((packs + tile - 1) / tile), static_cast<unsigned>(rows));
+  launch_kernel("cuda-native: compute", words_kernel<Step>, grid, block_threads, 0, stream, t);
+}
+
+/// Launches a call of the native backend, of formats of 16 and 32 bits and of 8.
+void launch_wide_words(const backends::compute_call& call, const word_task& t, cudaStream_t stream);
+void launch_fp8_words(const backends::compute_call& call, const word_task& t, cudaStream_t stream);
+
+}  // namespace samebits::cuda

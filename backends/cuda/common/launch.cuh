@@ -1,0 +1,144 @@
+// Launch shapes and memory access for elementwise kernels.
+#pragma once
+
+#include <cstdint>
+
+#include "samebits/core/config.hpp"
+
+namespace samebits::cuda {
+
+/// E codes of Bits each as 32-bit words; code i sits in the bits from i * Bits upward.
+template <int Bits, int E>
+struct packed {
+  static constexpr int words = Bits * E / 32;
+  static_assert(words * 32 == Bits * E, "a pack is whole words");
+  std::uint32_t w[words];
+
+  __device__ __forceinline__ std::uint32_t code(int i) const {
+    if constexpr (Bits == 32) {
+      return w[i];
+    } else {
+      return (w[i * Bits / 32] >> (i * Bits % 32)) & ((1u << (Bits % 32)) - 1);
+    }
+  }
+  /// The pack must start as zeros, and each code be set once.
+  __device__ __forceinline__ void set(int i, std::uint32_t code) {
+    w[i * Bits / 32] |= code << (i * Bits % 32);
+  }
+
+  /// p is aligned to min(16, size) bytes.
+  __device__ __forceinline__ static packed load(const void* p) {
+    packed x;
+    if constexpr (words % 4 == 0) {
+#pragma unroll
+      for (int i = 0; i < words; i += 4) {
+        const uint4 v = static_cast<const uint4*>(p)[i / 4];
+        x.w[i] = v.x, x.w[i + 1] = v.y, x.w[i + 2] = v.z, x.w[i + 3] = v.w;
+      }
+    } else if constexpr (words == 2) {
+      const uint2 v = *static_cast<const uint2*>(p);
+      x.w[0] = v.x, x.w[1] = v.y;
+    } else {
+      static_assert(words == 1);
+      x.w[0] = *static_cast<const std::uint32_t*>(p);
+    }
+    return x;
+  }
+  __device__ __forceinline__ void store(void* p) const {
+    if constexpr (words % 4 == 0) {
+#pragma unroll
+      for (int i = 0; i < words; i += 4) {
+        static_cast<uint4*>(p)[i / 4] = make_uint4(w[i], w[i + 1], w[i + 2], w[i + 3]);
+      }
+    } else if constexpr (words == 2) {
+      *static_cast<uint2*>(p) = make_uint2(w[0], w[1]);
+    } else {
+      *static_cast<std::uint32_t*>(p) = w[0];
+    }
+  }
+};
+
+/// Rows of contiguous codes on both sides.
+struct dense_rows {
+  const std::byte* in;
+  std::byte* out;
+  std::uint64_t rows;
+  std::uint64_t cols;
+  std::uint64_t in_row_bytes;
+  std::uint64_t out_row_bytes;
+  std::uint64_t index;  ///< of the first element (contract §3)
+  std::uint64_t pitch;  ///< indices from one row to the next
+};
+
+inline constexpr int block_threads = 256;
+
+/// How a thread goes through its packs.
+enum class pace {
+  at_once,    ///< all packs are loaded, then converted: for conversions of few instructions
+  one_ahead,  ///< a loop that loads the next pack while it converts one: for long ones
+};
+
+/// Each block takes a tile of block_threads * Op::packs packs of one row; its threads read
+/// neighbouring packs. What is left of a row after its last whole pack goes element by element.
+///
+/// Op: in_bits, out_bits, pack (elements), packs, order; apply(packed, index) and one(code, index).
+template <class Op>
+__global__ void __launch_bounds__(block_threads) dense_kernel(const Op op, const dense_rows d) {
+  constexpr int pack = Op::pack;
+  constexpr int packs = Op::packs;
+  constexpr int in_bytes = Op::in_bits / 8;
+  constexpr int out_bytes = Op::out_bits / 8;
+  using in_pack = packed<Op::in_bits, pack>;
+  const std::uint64_t whole = d.cols / pack;
+  const std::uint64_t tile = (std::uint64_t{blockIdx.x} * packs) * block_threads + threadIdx.x;
+  for (std::uint64_t row = blockIdx.y; row < d.rows; row += gridDim.y) {
+    const std::byte* const in = d.in + row * d.in_row_bytes;
+    std::byte* const out = d.out + row * d.out_row_bytes;
+    const std::uint64_t index = d.index + row * d.pitch;
+    const auto load = [&](std::uint64_t at) { return in_pack::load(in + at * (pack * in_bytes)); };
+    const auto convert = [&](const in_pack& x, std::uint64_t at) {
+      op.apply(x, index + at * pack).store(out + at * (pack * out_bytes));
+    };
+    const bool full = tile + (packs - 1) * block_threads < whole;
+    if (full && Op::order == pace::at_once) {
+      in_pack x[packs];
+#pragma unroll
+      for (int p = 0; p < packs; ++p) x[p] = load(tile + p * block_threads);
+#pragma unroll
+      for (int p = 0; p < packs; ++p) convert(x[p], tile + p * block_threads);
+    } else if (full) {
+      in_pack x = load(tile);
+#pragma unroll 1
+      for (int p = 0; p < packs; ++p) {
+        const std::uint64_t at = tile + p * block_threads;
+        in_pack next = x;
+        if (p + 1 < packs) next = load(at + block_threads);
+        convert(x, at);
+        x = next;
+      }
+    } else {
+#pragma unroll 1
+      for (int p = 0; p < packs; ++p) {
+        const std::uint64_t at = tile + p * block_threads;
+        if (at < whole) {
+          convert(load(at), at);
+        } else if (at == whole) {
+          for (std::uint64_t c = whole * pack; c < d.cols; ++c) {
+            op.one(in + c * in_bytes, out + c * out_bytes, index + c);
+          }
+        }
+      }
+    }
+  }
+}
+
+/// Grid of dense_kernel; one pack more than whole ones, for the tail.
+template <class Op>
+dim3 dense_grid(const dense_rows& d) {
+  const std::uint64_t packs = d.cols / Op::pack + (d.cols % Op::pack != 0 ? 1 : 0);
+  constexpr std::uint64_t tile = std::uint64_t{block_threads} * Op::packs;
+  const std::uint64_t rows = d.rows < 65535 ? d.rows : 65535;
+  return dim3(static_cast<unsigned>((packs + tile - 1) / tile), static_cast<unsigned>(rows));
+}
+
+}  // namespace samebits::cuda

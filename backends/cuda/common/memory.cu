@@ -1,0 +1,42 @@
+// Device memory for callers that hold none: synchronous, on the default stream.
+#include <cuda_runtime.h>
+
+#include "backends/cuda/common/cuda.hpp"
+#include "backends/cuda/common/error.hpp"
+
+namespace samebits::cuda {
+namespace {
+
+void* allocate(std::size_t bytes) {
+  void* device = nullptr;
+  check(cudaMalloc(&device, bytes), "cudaMalloc");
+  return device;
+}
+
+void release(void* device) noexcept {
+  if (cudaFree(device) != cudaSuccess) (void)cudaGetLastError();
+}
+
+// A copy from pageable memory may return while its last bytes still travel; the caller may not
+// change or free the host's before they have arrived.
+void upload(void* device, const void* host, std::size_t bytes) {
+  check(cudaMemcpy(device, host, bytes, cudaMemcpyHostToDevice), "copy to the device");
+  check(cudaStreamSynchronize(nullptr), "copy to the device");
+}
+
+void download(void* host, const void* device, std::size_t bytes) {
+  check(cudaMemcpy(host, device, bytes, cudaMemcpyDeviceToHost), "copy from the device");
+}
+
+void fill(void* device, std::byte value, std::size_t bytes) {
+  check(cudaMemset(device, static_cast<int>(value), bytes), "cudaMemset");
+  check(cudaStreamSynchronize(nullptr), "cudaMemset");
+}
+
+void synchronize() { check(cudaStreamSynchronize(nullptr), "work on the device"); }
+
+}  // namespace
+
+const backends::device_memory memory = {allocate, release, upload, download, fill, synchronize};
+
+}  // namespace samebits::cuda

@@ -1,0 +1,35 @@
+// Workspace of a call on a stream: the caller's, or from the stream's pool for the call's duration.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+
+#include "backends/cuda/common/error.hpp"
+
+namespace samebits::cuda {
+
+class workspace {
+ public:
+  /// `given` may be null: then memory is taken from the stream's pool, and given back in its order.
+  workspace(std::byte* given, std::size_t bytes, cudaStream_t stream, const char* what)
+      : data_(given), stream_(stream), owned_(given == nullptr && bytes != 0) {
+    if (!owned_) return;
+    void* memory = nullptr;
+    check(cudaMallocAsync(&memory, bytes, stream), what);
+    data_ = static_cast<std::byte*>(memory);
+  }
+  ~workspace() {
+    if (owned_) cudaFreeAsync(data_, stream_);
+  }
+  workspace(const workspace&) = delete;
+  workspace& operator=(const workspace&) = delete;
+  [[nodiscard]] std::byte* data() const { return data_; }
+
+ private:
+  std::byte* data_;
+  cudaStream_t stream_;
+  bool owned_;
+};
+
+}  // namespace samebits::cuda

@@ -1,0 +1,93 @@
+// From a conversion to what computes a pack of it by the definition (convert_ops.cuh).
+#pragma once
+
+#include <type_traits>
+
+#include "backends/cuda/convert/convert_ops.cuh"
+#include "backends/dispatch/visit.hpp"
+#include "samebits/core/rounding.hpp"
+
+namespace samebits::cuda {
+
+/// Formats and rule of a conversion, and its random bits.
+struct conversion {
+  format_id from, to;
+  cast_rule rule;
+  random_stream random;
+};
+
+namespace detail {
+
+template <class Launch>
+struct fixed_op_choice {
+  const conversion& what;
+  const Launch& launch;
+  bool& done;
+
+  template <format_id From, format_id To, rounding Mode>
+  void operator()(backends::fixed_format<From>, backends::fixed_format<To>,
+                  backends::fixed_rounding<Mode>) const {
+    using source = backends::fixed_format<From>;
+    using target = backends::fixed_format<To>;
+    if (what.rule.on_overflow == overflow::saturate_finite ||
+        what.rule.on_nan != nan_policy::canonical) {
+      return;
+    }
+    const auto with_field = [&](auto field) {
+      using op = emulated_op<source, target, backends::fixed_rounding<Mode>, field()>;
+      done = launch(op{what.rule.on_overflow == overflow::saturate, source_of(what.random)});
+    };
+    if constexpr (Mode != rounding::stochastic) {
+      with_field(std::integral_constant<int, 0>{});
+    } else if constexpr (From != format_id::fp16) {
+      switch (numerics::field_bits(what.random.bits)) {
+        case 8: return with_field(std::integral_constant<int, 8>{});
+        case 16: return with_field(std::integral_constant<int, 16>{});
+        default: return with_field(std::integral_constant<int, 32>{});
+      }
+    }
+  }
+  template <class Source, class Target, class Mode>
+  void operator()(const Source&, const Target&, const Mode&) const {}
+};
+
+template <int InBits, class Launch>
+bool with_general_op_from(const conversion& c, const Launch& launch) {
+  const auto with = [&](auto out_bits) {
+    return launch(general_op<InBits, out_bits()>{spec_of(c.from), spec_of(c.to), c.rule,
+                                                 source_of(c.random)});
+  };
+  switch (spec_of(c.to).storage_bits) {
+    case 8: return with(std::integral_constant<int, 8>{});
+    case 16: return with(std::integral_constant<int, 16>{});
+    case 32: return with(std::integral_constant<int, 32>{});
+    default: return false;
+  }
+}
+
+}  // namespace detail
+
+/// Calls launch(op) where formats and mode are constants, which is where that pays: nearest even,
+/// widening, and stochastic rounding of fp32 and bf16. False where they are not, or launch() says
+/// so.
+template <class Launch>
+bool with_fixed_op(const conversion& c, const Launch& launch) {
+  bool done = false;
+  backends::visit_conversion(c.from, c.to, c.rule.round,
+                             detail::fixed_op_choice<Launch>{c, launch, done});
+  return done;
+}
+
+/// Calls launch(op) for formats known by their widths alone; false for widths other than 8, 16 and
+/// 32 bits, or where launch() says so.
+template <class Launch>
+bool with_general_op(const conversion& c, const Launch& launch) {
+  switch (spec_of(c.from).storage_bits) {
+    case 8: return detail::with_general_op_from<8>(c, launch);
+    case 16: return detail::with_general_op_from<16>(c, launch);
+    case 32: return detail::with_general_op_from<32>(c, launch);
+    default: return false;
+  }
+}
+
+}  // namespace samebits::cuda

@@ -1,0 +1,90 @@
+// cuda-emulated: conversion by the one definition in a kernel.
+#include <algorithm>
+#include <cstdint>
+#include <type_traits>
+
+#include "backends/cuda/common/codes.cuh"
+#include "backends/cuda/common/cuda.hpp"
+#include "backends/cuda/common/error.hpp"
+#include "backends/cuda/common/launch.cuh"
+#include "backends/cuda/common/launch_kernel.hpp"
+#include "backends/cuda/convert/convert_ops.cuh"
+#include "backends/cuda/convert/convert_select.cuh"
+
+namespace samebits::cuda {
+namespace {
+
+using backends::convert_call;
+
+/// Everything one thread of the general kernel needs: any formats, strides and alignment.
+struct general_call {
+  const std::byte* in;
+  std::byte* out;
+  format_spec source;
+  format_spec target;
+  cast_rule rule;
+  random_source random;
+  std::uint64_t count, cols;
+  std::uint64_t in_row_bytes, in_col_bytes, out_row_bytes, out_col_bytes;
+  std::uint64_t index, pitch;
+};
+
+__global__ void general_kernel(const general_call c) {
+  const std::uint64_t step = std::uint64_t{gridDim.x} * blockDim.x;
+  for (std::uint64_t i = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < c.count;
+       i += step) {
+    const std::uint64_t row = i / c.cols;
+    const std::uint64_t col = i - row * c.cols;
+    random_bits r{0, c.random.k};
+    if (c.rule.round == rounding::stochastic) {
+      r.value = dither_of(c.random, c.index + row * c.pitch + col) >> (32 - c.random.k);
+    }
+    const std::uint64_t code =
+        load_code(c.in + row * c.in_row_bytes + col * c.in_col_bytes, c.source.storage_bits / 8);
+    store_code(c.out + row * c.out_row_bytes + col * c.out_col_bytes, c.target.storage_bits / 8,
+               numerics::convert_any(c.source, c.target, c.rule, code, r).code);
+  }
+}
+
+void launch_general(const convert_call& call, cudaStream_t stream) {
+  const std::uint64_t in_bytes = static_cast<std::uint64_t>(storage_bytes(call.in.format));
+  const std::uint64_t out_bytes = static_cast<std::uint64_t>(storage_bytes(call.out.format));
+  const auto bytes = [](std::int64_t elements, std::uint64_t size) {
+    return static_cast<std::uint64_t>(elements) * size;
+  };
+  general_call c{static_cast<const std::byte*>(call.in.data),
+                 static_cast<std::byte*>(call.out.data),
+                 spec_of(call.in.format),
+                 spec_of(call.out.format),
+                 call.rule,
+                 source_of(call.random),
+                 static_cast<std::uint64_t>(call.in.rows * call.in.cols),
+                 static_cast<std::uint64_t>(call.in.cols),
+                 bytes(call.in.row_stride, in_bytes),
+                 bytes(call.in.col_stride, in_bytes),
+                 bytes(call.out.row_stride, out_bytes),
+                 bytes(call.out.col_stride, out_bytes),
+                 call.random.offset,
+                 call.pitch};
+  const std::uint64_t blocks = (c.count + block_threads - 1) / block_threads;
+  const auto grid = static_cast<unsigned>(std::min<std::uint64_t>(blocks, 1u << 20));
+  launch_kernel("cuda-emulated: convert", general_kernel, grid, block_threads, 0, stream, c);
+}
+
+}  // namespace
+
+void launch_emulated(const convert_call& call, void* stream) {
+  const auto on = static_cast<cudaStream_t>(stream);
+  const auto dense = [&](const auto& op) {
+    using op_type = std::decay_t<decltype(op)>;
+    const auto d = dense_layout(call, op_type::pack, op_type::index_multiple);
+    if (!d) return false;
+    launch_kernel("cuda-emulated: convert", dense_kernel<op_type>, dense_grid<op_type>(*d),
+                  block_threads, 0, on, op, *d);
+    return true;
+  };
+  const conversion what{call.in.format, call.out.format, call.rule, call.random};
+  if (!with_fixed_op(what, dense) && !with_general_op(what, dense)) launch_general(call, on);
+}
+
+}  // namespace samebits::cuda

@@ -1,0 +1,88 @@
+// Conversion of a pack of codes by hardware instructions, as dense_kernel and lists of tensors ask
+// for it.
+//
+// The hardware rounds to nearest even and writes the canonical NaN (PTX ISA, cvt; compared over all
+// inputs by the conformance and exhaustive runs). It has FP8 with saturation only, so
+// overflow::ieee into FP8 replaces what lies beyond the largest value that still rounds to max
+// finite. Every conversion widens into binary32, which is exact, and rounds that: all pairs of
+// these formats rest on those from fp32.
+#pragma once
+
+#include <cstdint>
+
+#include "backends/cuda/convert/convert_ops.cuh"
+#include "backends/cuda/instructions/fp8.cuh"
+#include "backends/cuda/instructions/halves.cuh"
+#include "backends/dispatch/visit.hpp"
+
+namespace samebits::cuda {
+
+/// A saturated FP8 code of binary32 bits x, corrected to overflow::ieee.
+template <format_id To>
+__device__ __forceinline__ std::uint32_t unsaturate(std::uint32_t x, std::uint32_t code) {
+  const std::uint32_t magnitude = x & 0x7FFFFFFFu;
+  if constexpr (To == format_id::e4m3) {
+    return magnitude > 0x43E80000u ? 0x7Fu : code;  // beyond 464, NaN among them
+  } else {
+    const bool beyond = magnitude >= 0x47700000u && magnitude <= 0x7F800000u;  // from 61440 to Inf
+    return beyond ? code + 1 : code;  // 7B to 7C, with its sign
+  }
+}
+
+/// binary32 bits with the canonical NaN and, if Saturate, max finite for Inf.
+template <bool Saturate>
+__device__ __forceinline__ std::uint32_t settled_fp32(std::uint32_t x) {
+  const std::uint32_t magnitude = x & 0x7FFFFFFFu;
+  if (Saturate && magnitude == 0x7F800000u) return x - 1;
+  return magnitude > 0x7F800000u ? 0x7FFFFFFFu : x;
+}
+
+/// Codes i and i + 1 of a pack, i even, as binary32 bits. A NaN may keep its payload.
+template <format_id From, int E>
+__device__ __forceinline__ uint2 wide_pair(const packed<spec_of(From).storage_bits, E>& x, int i) {
+  if constexpr (spec_of(From).storage_bits == 8) {
+    const float2 v = fp8_values<From>(static_cast<std::uint16_t>(x.w[i / 4] >> (i % 4 * 8)));
+    return {__float_as_uint(v.x), __float_as_uint(v.y)};
+  } else {
+    return {widen<From>(x.code(i)), widen<From>(x.code(i + 1))};
+  }
+}
+
+/// Nearest even, overflow::ieee or saturate, the canonical NaN; between fp32, fp16, bf16, e4m3 and
+/// e5m2.
+template <format_id From, format_id To, bool Saturate>
+struct native_op : emulated_op<backends::fixed_format<From>, backends::fixed_format<To>,
+                               backends::fixed_rounding<rounding::nearest_even>, 0> {
+  using base = emulated_op<backends::fixed_format<From>, backends::fixed_format<To>,
+                           backends::fixed_rounding<rounding::nearest_even>, 0>;
+  static constexpr int pack = 128 / larger(base::in_bits, base::out_bits);
+  static constexpr int packs = 4;
+  static constexpr pace order = pace::at_once;
+
+  __device__ __forceinline__ packed<base::out_bits, pack> apply(
+      const packed<base::in_bits, pack>& x, std::uint64_t, std::uint32_t = 0) const {
+    packed<base::out_bits, pack> y{};
+#pragma unroll
+    for (int i = 0; i < pack; i += 2) {
+      const auto [a, b] = wide_pair<From, pack>(x, i);
+      if constexpr (base::out_bits == 32) {
+        y.w[i] = settled_fp32<Saturate>(a);
+        y.w[i + 1] = settled_fp32<Saturate>(b);
+      } else {
+        std::uint32_t pair;
+        if constexpr (base::out_bits == 16) {
+          pair = half_pair<To, Saturate>(a, b);
+        } else if constexpr (Saturate) {
+          pair = fp8_pair<To>(a, b);
+        } else {
+          const std::uint32_t saturated = fp8_pair<To>(a, b);
+          pair = unsaturate<To>(a, saturated & 0xFF) | unsaturate<To>(b, saturated >> 8) << 8;
+        }
+        y.w[i * base::out_bits / 32] |= pair << (i * base::out_bits % 32);
+      }
+    }
+    return y;
+  }
+};
+
+}  // namespace samebits::cuda

@@ -1,0 +1,51 @@
+// The FP8 conversion instructions (PTX ISA, cvt): binary32 to two codes, and back.
+#pragma once
+
+#include <cstdint>
+
+#include "samebits/core/format.hpp"
+
+namespace samebits::cuda {
+
+/// Two FP8 codes, a in the low byte; saturating, NaN gives 7F.
+template <format_id To>
+__device__ __forceinline__ std::uint32_t fp8_pair(std::uint32_t a, std::uint32_t b) {
+#if __CUDA_ARCH__ >= 890
+  unsigned short pair;
+  if constexpr (To == format_id::e4m3) {
+    asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;"
+        : "=h"(pair)
+        : "f"(__uint_as_float(b)), "f"(__uint_as_float(a)));
+  } else {
+    static_assert(To == format_id::e5m2);
+    asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;"
+        : "=h"(pair)
+        : "f"(__uint_as_float(b)), "f"(__uint_as_float(a)));
+  }
+  return pair;
+#else
+  return 0;   // why_not_native() keeps older GPUs away
+#endif
+}
+
+/// The values of two FP8 codes, the low byte's in x.
+template <format_id From>
+__device__ __forceinline__ float2 fp8_values(std::uint16_t pair) {
+#if __CUDA_ARCH__ >= 890
+  std::uint32_t halves;
+  if constexpr (From == format_id::e4m3) {
+    asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(halves) : "h"(pair));
+  } else {
+    static_assert(From == format_id::e5m2);
+    asm("cvt.rn.f16x2.e5m2x2 %0, %1;" : "=r"(halves) : "h"(pair));
+  }
+  float2 values;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(values.x) : "h"(static_cast<unsigned short>(halves)));
+  asm("cvt.f32.f16 %0, %1;" : "=f"(values.y) : "h"(static_cast<unsigned short>(halves >> 16)));
+  return values;
+#else
+  return {};  // why_not_native() keeps older GPUs away
+#endif
+}
+
+}  // namespace samebits::cuda

@@ -1,0 +1,144 @@
+// A quantization as the general kernels take it: any tiles, strides and outputs.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+#include "backends/cuda/common/codes.cuh"
+#include "backends/cuda/convert/convert_ops.cuh"
+#include "backends/dispatch/quantize.hpp"
+#include "numerics/bits/decode.hpp"
+#include "numerics/quantize/scale.hpp"
+#include "numerics/quantize/tile.hpp"
+
+namespace samebits::cuda {
+
+using numerics::tile_amax;
+
+/// A matrix of codes in device memory; null where it is not wanted.
+struct cells {
+  std::byte* data;
+  std::uint64_t row_bytes, col_bytes;
+
+  __device__ std::byte* at(std::uint64_t row, std::uint64_t col) const {
+    return data + row * row_bytes + col * col_bytes;
+  }
+};
+
+inline cells cells_of(const const_matrix_view& v) {
+  const auto bytes = static_cast<std::uint64_t>(storage_bytes(v.format));
+  return {static_cast<std::byte*>(const_cast<void*>(v.data)),
+          static_cast<std::uint64_t>(v.row_stride) * bytes,
+          static_cast<std::uint64_t>(v.col_stride) * bytes};
+}
+
+struct quantize_task {
+  cells in, codes, scales, codes_transposed, scales_transposed;
+  cells multipliers;  ///< null unless scales are given
+  int scale_bytes;    ///< 4: fp32; 1: e8m0
+  format_spec source, target;
+  std::uint64_t rows, cols, tile_rows, tile_cols, grid_rows, grid_cols;
+  int row_shift, col_shift;  ///< tile_rows and tile_cols are 1 << these, or the whole extent: 63
+  numerics::scale_rule scale;
+  cast_rule cast;
+  random_source random;
+  std::uint64_t index, pitch;
+  const std::uint32_t* skip;
+
+  __device__ bool skipped() const { return skip != nullptr && *skip != 0; }
+  __device__ std::uint64_t tile_of(std::uint64_t row, std::uint64_t col) const {
+    return (row >> row_shift) * grid_cols + (col >> col_shift);
+  }
+  /// An element as binary32 bits.
+  __device__ std::uint32_t element(std::uint64_t row, std::uint64_t col) const {
+    const std::uint64_t code = load_code(in.at(row, col), source.storage_bits / 8);
+    return numerics::decode<std::uint32_t>(source, static_cast<std::uint32_t>(code));
+  }
+  __device__ std::uint32_t dither(std::uint64_t row, std::uint64_t col) const {
+    if (cast.round != rounding::stochastic) return 0;
+    return dither_of(random, index + row * pitch + col);
+  }
+  __device__ bool has_given_scales() const { return multipliers.data != nullptr; }
+  /// Of a tile of the grid, from its amax or, where scales are given, from S.
+  template <class Arithmetic>
+  __device__ numerics::tile_scale scale_of_tile(std::uint64_t row, std::uint64_t col,
+                                                tile_amax amax) const {
+    if (!has_given_scales()) return numerics::scale_of<Arithmetic>(target, scale, amax);
+    return numerics::scale_of_multiplier<Arithmetic>(
+        static_cast<std::uint32_t>(load_code(multipliers.at(row, col), 4)));
+  }
+  __device__ void store_scale(std::uint64_t row, std::uint64_t col, std::uint32_t stored) const {
+    const std::uint32_t code = scale_bytes == 1 ? numerics::e8m0_of(stored) : stored;
+    if (scales.data != nullptr) store_code(scales.at(row, col), scale_bytes, code);
+    if (scales_transposed.data != nullptr) {
+      store_code(scales_transposed.at(col, row), scale_bytes, code);
+    }
+  }
+  __device__ void store_element(std::uint64_t row, std::uint64_t col, std::uint32_t code) const {
+    if (codes.data != nullptr) *codes.at(row, col) = static_cast<std::byte>(code);
+    if (codes_transposed.data != nullptr) {
+      *codes_transposed.at(col, row) = static_cast<std::byte>(code);
+    }
+  }
+};
+
+inline quantize_task task_of(const backends::quantize_call& call) {
+  const auto unsigned_of = [](std::int64_t n) { return static_cast<std::uint64_t>(n); };
+  const auto shift = [](std::int64_t size, std::int64_t tiles) {
+    return tiles <= 1 ? 63 : std::countr_zero(static_cast<std::uint64_t>(size));
+  };
+  const quantize_outputs& o = call.outputs;
+  return {cells_of(call.in),
+          cells_of(o.codes),
+          cells_of(o.scales),
+          cells_of(o.codes_transposed),
+          cells_of(o.scales_transposed),
+          cells_of(call.multipliers),
+          storage_bytes(call.scale_format),
+          spec_of(call.in.format),
+          spec_of(call.to),
+          unsigned_of(call.in.rows),
+          unsigned_of(call.in.cols),
+          unsigned_of(call.grid.tile_rows),
+          unsigned_of(call.grid.tile_cols),
+          unsigned_of(call.grid.rows),
+          unsigned_of(call.grid.cols),
+          shift(call.grid.tile_rows, call.grid.rows),
+          shift(call.grid.tile_cols, call.grid.cols),
+          call.scale,
+          call.cast,
+          source_of(call.random),
+          call.random.offset,
+          call.pitch,
+          call.skip_if_nonzero};
+}
+
+/// Calls f(row, column) for elements [begin, end) of a tile in its row-major order, one in `Group`
+/// of them for each thread.
+template <int Group, class Function>
+__device__ void for_each_of_tile(const quantize_task& t, std::uint64_t tile, std::uint64_t begin,
+                                 std::uint64_t end, unsigned lane, const Function& f) {
+  const std::uint64_t row = tile / t.grid_cols * t.tile_rows;
+  const std::uint64_t col = tile % t.grid_cols * t.tile_cols;
+  const std::uint64_t height = min(t.tile_rows, t.rows - row);
+  const std::uint64_t width = min(t.tile_cols, t.cols - col);
+  const std::uint64_t count = min(end, height * width);
+  if (count >> 32 == 0) {  // divisions of 32 bits are several times faster
+    for (std::uint64_t i = begin + lane; i < count; i += Group) {
+      const std::uint32_t r = static_cast<std::uint32_t>(i) / static_cast<std::uint32_t>(width);
+      f(row + r, col + (static_cast<std::uint32_t>(i) - r * static_cast<std::uint32_t>(width)));
+    }
+  } else {
+    for (std::uint64_t i = begin + lane; i < count; i += Group) f(row + i / width, col + i % width);
+  }
+}
+
+/// Threads that one element, tile or chunk each keeps busy: enough for any GPU.
+inline unsigned grid_for(std::uint64_t items, std::uint64_t items_a_block) {
+  const std::uint64_t blocks = (items + items_a_block - 1) / items_a_block;
+  return static_cast<unsigned>(std::min<std::uint64_t>(blocks, 1u << 20));
+}
+
+}  // namespace samebits::cuda

@@ -1,0 +1,184 @@
+// The total of a quantization's statistics: levels of the sum trees, some at a time.
+#include "backends/cuda/quantize/statistics.cuh"
+
+#include <algorithm>
+
+#include "backends/cuda/common/error.hpp"
+#include "backends/cuda/common/runtime.hpp"
+
+namespace samebits::cuda {
+namespace {
+
+constexpr unsigned fan_in = 2048;          // nodes that a block joins: 11 levels
+constexpr std::size_t arrived_bytes = 16;  // of statistics_parts::arrived, to keep alignment
+
+std::uint64_t parents(std::uint64_t nodes) { return (nodes + fan_in - 1) / fan_in; }
+
+/// Those of the lane `apart` lanes away.
+__device__ __forceinline__ sum_node of_lane(const sum_node& node, int apart) {
+  return {__shfl_xor_sync(0xFFFFFFFFu, node.signal, apart),
+          __shfl_xor_sync(0xFFFFFFFFu, node.noise, apart)};
+}
+__device__ __forceinline__ element_counts of_lane(const element_counts& c, int apart) {
+  const auto other = [apart](auto n) { return __shfl_xor_sync(0xFFFFFFFFu, n, apart); };
+  return {other(c.zeros),     other(c.nan),  other(c.inf),        other(c.underflowed),
+          other(c.saturated), other(c.amax), other(c.min_nonzero)};
+}
+
+/// The root of the tree over nodes of neighbouring lanes.
+__device__ __forceinline__ sum_node joined_lanes(sum_node node, int lanes) {
+  for (int apart = 1; apart < lanes; apart <<= 1) node = joined(node, of_lane(node, apart));
+  return node;
+}
+
+/// A node and counts of part of the matrix.
+struct joined_part {
+  sum_node node;
+  element_counts counts;
+};
+
+/// Written by other blocks of the launch: past the L1 cache, which does not see that.
+__device__ __forceinline__ sum_node fresh(const sum_node* p) {
+  const double2 v = __ldcg(reinterpret_cast<const double2*>(p));
+  return {v.x, v.y};
+}
+__device__ __forceinline__ element_counts fresh(const element_counts* p) {
+  static_assert(sizeof(element_counts) % sizeof(uint4) == 0);
+  element_counts c;
+#pragma unroll
+  for (unsigned i = 0; i < sizeof c / sizeof(uint4); ++i) {
+    reinterpret_cast<uint4*>(&c)[i] = __ldcg(reinterpret_cast<const uint4*>(p) + i);
+  }
+  return c;
+}
+
+/// Joins nodes [part * fan_in, ...) and a share of the counts, one of `parts`, for thread 0 of the
+/// block. Missing nodes are +0, which changes no sum: none of them is below that.
+__device__ __forceinline__ joined_part join_part(const statistics_parts& from, std::uint64_t part,
+                                                 std::uint64_t parts) {
+  constexpr unsigned of_thread = fan_in / block_threads, warps = block_threads / 32;
+  __shared__ sum_node nodes[warps];
+  const std::uint64_t first = part * fan_in + threadIdx.x * of_thread;
+  sum_node up[of_thread];
+#pragma unroll
+  for (unsigned k = 0; k < of_thread; ++k) {
+    if (first + k < from.node_count) up[k] = fresh(from.nodes + first + k);
+  }
+  joined_part all;
+  if (threadIdx.x < 32) {
+    const std::uint64_t share = (from.count_count + parts - 1) / parts;
+    const std::uint64_t end = min(from.count_count, (part + 1) * share);
+    for (std::uint64_t i = part * share + threadIdx.x; i < end; i += 32) {
+      all.counts.join(fresh(from.counts + i));
+    }
+    for (int apart = 1; apart < 32; apart <<= 1) all.counts.join(of_lane(all.counts, apart));
+  }
+  join_neighbours<of_thread>(up);
+  all.node = joined_lanes(up[0], 32);
+  __syncthreads();  // nodes of a part before
+  if (threadIdx.x % 32 == 0) nodes[threadIdx.x / 32] = all.node;
+  __syncthreads();
+  all.node = joined_lanes(nodes[threadIdx.x % warps], warps);
+  return all;
+}
+
+__device__ void store_total(const joined_part& all, std::uint64_t elements,
+                            quantize_statistics* total) {
+  const element_counts& c = all.counts;
+  total->count = elements;
+  total->zeros = c.zeros;
+  total->nan = c.nan;
+  total->inf = c.inf;
+  total->underflowed = c.underflowed;
+  total->saturated = c.saturated;
+  total->amax = __uint_as_float(c.amax);
+  total->min_nonzero =
+      c.min_nonzero == element_counts::none ? 0.0f : __uint_as_float(c.min_nonzero);
+  total->signal = all.node.signal;
+  total->noise = all.node.noise;
+}
+
+/// Each block joins a part. If there is a total, there are at most fan_in blocks, and the one that
+/// is last joins theirs.
+__global__ void __launch_bounds__(block_threads)
+    join_kernel(const statistics_parts from, const statistics_parts to,
+                const std::uint64_t elements, quantize_statistics* const total,
+                const std::uint32_t* const skip) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");  // until the kernel before it is done
+#endif
+  if (skip != nullptr && *skip != 0) return;
+  const joined_part mine = join_part(from, blockIdx.x, gridDim.x);
+  if (total != nullptr && gridDim.x == 1) {
+    if (threadIdx.x == 0) store_total(mine, elements, total);
+    return;
+  }
+  __shared__ bool last;
+  if (threadIdx.x == 0) {
+    to.nodes[blockIdx.x] = mine.node;
+    to.counts[blockIdx.x] = mine.counts;
+    __threadfence();
+    last = total != nullptr && atomicAdd(from.arrived, 1u) == gridDim.x - 1;
+    __threadfence();
+  }
+  __syncthreads();
+  if (!last) return;
+  const joined_part all = join_part(to, 0, 1);
+  if (threadIdx.x == 0) store_total(all, elements, total);
+}
+
+/// Launches a level so that its start overlaps the end of the kernel before it (CUDA C++
+/// Programming Guide, "Programmatic Dependent Launch"), where the kernel waits for that end.
+void launch_level(std::uint64_t blocks, const statistics_parts& from, const statistics_parts& to,
+                  std::uint64_t elements, quantize_statistics* total, const std::uint32_t* skip,
+                  cudaStream_t stream) {
+  cudaLaunchAttribute overlaps{};
+  overlaps.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  overlaps.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config{};
+  config.gridDim = dim3(static_cast<unsigned>(blocks));
+  config.blockDim = dim3(block_threads);
+  config.stream = stream;
+  config.attrs = &overlaps;
+  config.numAttrs = compiled_capability() >= 90 ? 1 : 0;  // code for others does not wait
+  check(cudaLaunchKernelEx(&config, join_kernel, from, to, elements, total, skip),
+        "quantize: statistics");
+}
+
+/// The parts that a level's blocks make of these.
+statistics_parts parts_after(const statistics_parts& p) {
+  const std::uint64_t n = parents(p.node_count);
+  auto* const nodes = reinterpret_cast<sum_node*>(p.counts + p.count_count);
+  return {nodes, reinterpret_cast<element_counts*>(nodes + n), n, n, p.arrived};
+}
+
+}  // namespace
+
+statistics_parts parts_at(std::byte* memory, std::uint64_t nodes, std::uint64_t counts) {
+  auto* const first = reinterpret_cast<sum_node*>(memory + arrived_bytes);
+  return {first, reinterpret_cast<element_counts*>(first + nodes), nodes, counts,
+          reinterpret_cast<std::uint32_t*>(memory)};
+}
+
+std::size_t statistics_bytes(std::uint64_t nodes, std::uint64_t counts) {
+  std::size_t bytes = arrived_bytes + nodes * sizeof(sum_node) + counts * sizeof(element_counts);
+  while (nodes > 1) {
+    nodes = parents(nodes);
+    bytes += nodes * (sizeof(sum_node) + sizeof(element_counts));
+  }
+  return bytes;
+}
+
+void launch_total(const statistics_parts& parts, std::uint64_t elements,
+                  quantize_statistics* statistics, const std::uint32_t* skip, cudaStream_t stream) {
+  statistics_parts from = parts;
+  while (parents(from.node_count) > fan_in) {
+    const statistics_parts to = parts_after(from);
+    launch_level(to.node_count, from, to, elements, nullptr, skip, stream);
+    from = to;
+  }
+  const std::uint64_t blocks = std::max<std::uint64_t>(parents(from.node_count), 1);
+  launch_level(blocks, from, parts_after(from), elements, statistics, skip, stream);
+}
+
+}  // namespace samebits::cuda

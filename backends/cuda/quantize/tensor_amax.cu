@@ -1,0 +1,109 @@
+// The amaxes of whole matrices: of one, and of a list in one launch.
+#include "backends/cuda/common/launch_kernel.hpp"
+#include "backends/cuda/quantize/tensor_amax.cuh"
+
+#include "backends/cuda/quantize/tiles/block_tiles.cuh"
+#include "backends/cuda/quantize/tiles/list_fetch.cuh"
+#include "backends/cuda/quantize/tiles/list_tiles.cuh"
+#include "backends/cuda/quantize/tiles/patch_block.cuh"
+
+namespace samebits::cuda {
+namespace {
+
+/// The maxima of a block's warps.
+struct warp_amaxes {
+  tile_amax of_warp[block_threads / 32];
+};
+
+/// Joins the amax of block `block` to *amax; all threads of the block come here.
+template <format_id From, access Access>
+__device__ __forceinline__ void join_block(const patch_task& t, unsigned block, warp_amaxes& memory,
+                                           tile_amax* amax) {
+  const place at = place_of(t, block);
+  strip_of<From> x[rows_a_thread];
+  load_strips<From, Access>(t, at.row, at.col, at.count, x);
+  using maxima = row_maxima<From, rows_a_thread>;
+  std::uint32_t most = maxima(x).of_all();
+  const bool finite = most < inf_magnitude<From>;
+  if (!finite) most = maxima(x, t, at.row, at.col).of_all();
+  tile_amax mine = numerics::nothing_counted;
+  if (at.count > 0) mine = tile_maximum{most, !finite, finite}.template amax<From>();
+  mine = __reduce_max_sync(0xFFFFFFFFu, mine);
+  if (threadIdx.x % 32 == 0) memory.of_warp[threadIdx.x / 32] = mine;
+  __syncthreads();
+  if (threadIdx.x >= 32) return;
+  constexpr unsigned warps = block_threads / 32;
+  mine = __reduce_max_sync(0xFFFFFFFFu, memory.of_warp[threadIdx.x % warps]);
+  if (threadIdx.x == 0) atomicMax(amax, mine);
+}
+
+template <format_id From>
+__global__ void __launch_bounds__(block_threads, resident_blocks<From>)
+    tensor_amax_kernel(const __grid_constant__ patch_task t, tile_amax* const amax) {
+#if __CUDA_ARCH__ >= 890
+  if (t.skip != nullptr && *t.skip != 0) return;
+  __shared__ warp_amaxes memory;
+  if (t.aligned) {
+    join_block<From, access::strips>(t, blockIdx.x, memory, amax);
+  } else {
+    join_block<From, access::elements>(t, blockIdx.x, memory, amax);
+  }
+#endif
+}
+
+template <format_id From>
+__global__ void __launch_bounds__(block_threads, resident_blocks<From>)
+    list_amaxes_kernel(const __grid_constant__ list_launch list, tile_amax* const amaxes) {
+#if __CUDA_ARCH__ >= 890
+  if (list.skip != nullptr && *list.skip != 0) return;
+  __shared__ task_memory task;
+  __shared__ warp_amaxes memory;
+  const list_task& mine = task.fetch(list);
+  const patch_task& t = mine.patches;
+  if (t.multipliers != nullptr) return;
+  const unsigned block = blockIdx.x - mine.first_block;
+  tile_amax* const amax = &amaxes[list.tensor_of_block[blockIdx.x]];
+  if (t.aligned) {
+    join_block<From, access::strips>(t, block, memory, amax);
+  } else {
+    join_block<From, access::elements>(t, block, memory, amax);
+  }
+#endif
+}
+
+}  // namespace
+
+void launch_tensor_amax(const patch_task& t, format_id from, tile_amax* amax, cudaStream_t stream) {
+  const auto blocks = static_cast<unsigned>(block_count(t));
+  switch (from) {
+    case format_id::fp32:
+      launch_kernel("cuda-native: quantize", tensor_amax_kernel<format_id::fp32>, blocks,
+                    block_threads, 0, stream, t, amax);
+      break;
+    case format_id::fp16:
+      launch_kernel("cuda-native: quantize", tensor_amax_kernel<format_id::fp16>, blocks,
+                    block_threads, 0, stream, t, amax);
+      break;
+    default:
+      launch_kernel("cuda-native: quantize", tensor_amax_kernel<format_id::bf16>, blocks,
+                    block_threads, 0, stream, t, amax);
+  }
+}
+
+void launch_list_amaxes(const list_launch& list, tile_amax* amaxes, cudaStream_t stream) {
+  switch (list.from) {
+    case format_id::fp32:
+      launch_kernel("cuda-native: quantize", list_amaxes_kernel<format_id::fp32>, list.blocks,
+                    block_threads, 0, stream, list, amaxes);
+      break;
+    case format_id::fp16:
+      launch_kernel("cuda-native: quantize", list_amaxes_kernel<format_id::fp16>, list.blocks,
+                    block_threads, 0, stream, list, amaxes);
+      break;
+    default:
+      launch_kernel("cuda-native: quantize", list_amaxes_kernel<format_id::bf16>, list.blocks,
+                    block_threads, 0, stream, list, amaxes);
+  }
+}
+
+}  // namespace samebits::cuda

@@ -1,0 +1,86 @@
+// Quantization in one pass over the matrix: a block takes 128 x 128 elements, or 64 x 256, finds
+// the scales of the tiles in them through shared memory, and keeps the elements in registers
+// meanwhile.
+#include <cstdint>
+
+#include "backends/cuda/common/launch_kernel.hpp"
+#include "backends/cuda/quantize/tiles/block_quantize.cuh"
+#include "backends/cuda/quantize/tiles/block_tiles.cuh"
+
+namespace samebits::cuda {
+namespace {
+
+template <format_id From, format_id To, class Cast, shape Shape, access Access>
+__global__ void __launch_bounds__(block_threads, resident_blocks<From>)
+    block_tiles_kernel(const __grid_constant__ patch_task t, const tile_scale* const known) {
+#if __CUDA_ARCH__ >= 890
+  if (t.skip != nullptr && *t.skip != 0) return;
+  __shared__ block_memory<Shape> memory;
+  quantize_block<From, To, Cast, Shape, Access>(t, blockIdx.x, memory, known);
+#endif
+}
+
+template <format_id From, format_id To, class Cast, access Access, shape Shape>
+void launch_shape(const patch_task& t, const tile_scale* known, cudaStream_t stream) {
+  const std::size_t shared = t.codes_transposed != nullptr ? sizeof(transposed_codes) : 0;
+  launch_kernel("cuda-native: quantize", block_tiles_kernel<From, To, Cast, Shape, Access>,
+                static_cast<unsigned>(block_count(t)), block_threads, shared, stream, t, known);
+}
+
+template <format_id From, format_id To, class Cast, access Access = access::strips>
+void launch_cast(const patch_task& t, const tile_scale* known, cudaStream_t stream) {
+  if (t.tile_rows == 0) return launch_shape<From, To, Cast, Access, shape::rows>(t, known, stream);
+  if constexpr (Cast::field == 0) {
+    if (t.tile_cols == 0) {
+      return launch_shape<From, To, Cast, Access, shape::columns>(t, known, stream);
+    }
+    return launch_shape<From, To, Cast, Access, shape::squares>(t, known, stream);
+  }
+}
+
+template <format_id From, format_id To>
+void launch(const patch_task& t, const tile_scale* known, cudaStream_t stream) {
+  const bool drawn = t.cast.round == rounding::stochastic,
+             divided = t.scale.math == scale_math::div;
+  if (t.by_definition || (!t.aligned && (drawn || divided || !t.saturates))) {
+    return launch_cast<From, To, defined_cast, access::elements>(t, known, stream);
+  }
+  if (!t.aligned)
+    return launch_cast<From, To, product_cast<To>, access::elements>(t, known, stream);
+  if (divided) return launch_cast<From, To, quotient_cast<To>>(t, known, stream);
+  if (!drawn && !t.saturates)
+    return launch_cast<From, To, finite_product_cast<To>>(t, known, stream);
+  if (!drawn) return launch_cast<From, To, product_cast<To>>(t, known, stream);
+  switch (numerics::field_bits(t.random.k)) {
+    case 8: return launch_cast<From, To, drawn_cast<To, 8>>(t, known, stream);
+    case 16: return launch_cast<From, To, drawn_cast<To, 16>>(t, known, stream);
+    default: return launch_cast<From, To, drawn_cast<To, 32>>(t, known, stream);
+  }
+}
+
+template <format_id From>
+void launch_to(const patch_task& t, const tile_scale* known, format_id to, cudaStream_t stream) {
+  if (to == format_id::e4m3) {
+    launch<From, format_id::e4m3>(t, known, stream);
+  } else {
+    launch<From, format_id::e5m2>(t, known, stream);
+  }
+}
+
+}  // namespace
+
+std::uint64_t block_count(const patch_task& t) {
+  const auto rows = static_cast<std::uint64_t>(block_threads * rows_a_thread >> t.lanes);
+  return (t.rows + rows - 1) / rows * t.col_blocks;
+}
+
+void launch_block_tiles(const patch_task& t, format_id from, format_id to, cudaStream_t stream,
+                        const tile_scale* known) {
+  switch (from) {
+    case format_id::fp32: return launch_to<format_id::fp32>(t, known, to, stream);
+    case format_id::fp16: return launch_to<format_id::fp16>(t, known, to, stream);
+    default: return launch_to<format_id::bf16>(t, known, to, stream);
+  }
+}
+
+}  // namespace samebits::cuda

@@ -1,0 +1,93 @@
+// Kernels over lists of tensors: each block looks up its tensor and does what it does for one.
+#include "backends/cuda/common/launch_kernel.hpp"
+#include "backends/cuda/quantize/tiles/list_tiles.cuh"
+
+#include "backends/cuda/quantize/tiles/block_quantize.cuh"
+#include "backends/cuda/quantize/tiles/list_fetch.cuh"
+#include "backends/cuda/quantize/tiles/row_quantize.cuh"
+
+namespace samebits::cuda {
+namespace {
+
+template <format_id From, format_id To, class Cast, shape Shape>
+__global__ void __launch_bounds__(block_threads, resident_blocks<From>)
+    list_blocks_kernel(const __grid_constant__ list_launch list) {
+#if __CUDA_ARCH__ >= 890
+  if (list.skip != nullptr && *list.skip != 0) return;
+  __shared__ task_memory task;
+  __shared__ block_memory<Shape> memory;
+  const list_task& mine = task.fetch(list);
+  const patch_task& t = mine.patches;
+  const unsigned block = blockIdx.x - mine.first_block;
+  const tile_scale* const known =
+      list.scales == nullptr ? nullptr : &list.scales[list.tensor_of_block[blockIdx.x]];
+  if (t.aligned && !t.by_definition) {
+    quantize_block<From, To, Cast, Shape, access::strips, task_in::shared_memory>(t, block, memory,
+                                                                                  known);
+  } else {
+    quantize_defined_block<From, To, Shape>(t, block, memory, known);
+  }
+#endif
+}
+
+template <format_id From, format_id To, class Cast>
+__global__ void __launch_bounds__(block_threads, resident_blocks<From>)
+    list_rows_kernel(const __grid_constant__ list_launch list) {
+#if __CUDA_ARCH__ >= 890
+  if (list.skip != nullptr && *list.skip != 0) return;
+  __shared__ task_memory task;
+  __shared__ row_memory memory;
+  const list_task& mine = task.fetch(list);
+  quantize_rows<From, To, Cast>(mine.patches, blockIdx.x - mine.first_block, memory);
+#endif
+}
+
+template <format_id From, format_id To, class Cast>
+void launch_cast(const list_launch& list, cudaStream_t stream) {
+  if (list.kernel == list_kernel::rows) {
+    launch_kernel("cuda-native: quantize a list", list_rows_kernel<From, To, Cast>, list.blocks,
+                  block_threads, 0, stream, list);
+    return;
+  }
+  const std::size_t shared = list.transposed ? sizeof(transposed_codes) : 0;
+  if (list.tile_rows == 0) {
+    launch_kernel("cuda-native: quantize a list", list_blocks_kernel<From, To, Cast, shape::rows>,
+                  list.blocks, block_threads, shared, stream, list);
+  } else if (list.tile_cols == 0) {
+    launch_kernel("cuda-native: quantize a list",
+                  list_blocks_kernel<From, To, Cast, shape::columns>, list.blocks, block_threads,
+                  shared, stream, list);
+  } else {
+    launch_kernel("cuda-native: quantize a list",
+                  list_blocks_kernel<From, To, Cast, shape::squares>, list.blocks, block_threads,
+                  shared, stream, list);
+  }
+}
+
+template <format_id From, format_id To>
+void launch(const list_launch& list, cudaStream_t stream) {
+  if (list.divided) return launch_cast<From, To, quotient_cast<To>>(list, stream);
+  launch_cast<From, To, finite_product_cast<To>>(list, stream);
+}
+
+template <format_id From>
+void launch_to(const list_launch& list, cudaStream_t stream) {
+  if (list.to == format_id::e4m3) {
+    launch<From, format_id::e4m3>(list, stream);
+  } else {
+    launch<From, format_id::e5m2>(list, stream);
+  }
+}
+
+}  // namespace
+
+void launch_list_tiles(const list_launch& list, cudaStream_t stream) {
+  if (list.blocks == 0) return;
+  switch (list.from) {
+    case format_id::fp32: return launch_to<format_id::fp32>(list, stream);
+    case format_id::fp16: return launch_to<format_id::fp16>(list, stream);
+    default: return launch_to<format_id::bf16>(list, stream);
+  }
+}
+
+}  // namespace samebits::cuda

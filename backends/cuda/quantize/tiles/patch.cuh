@@ -1,0 +1,130 @@
+// What becomes of a patch: the scales of its tiles, and codes of its strips by the definition. The
+// patch itself, rows of eight neighbouring elements held in registers between the two:
+// patch_task.cuh.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "backends/cuda/common/codes.cuh"
+#include "backends/cuda/convert/convert_ops.cuh"
+#include "backends/cuda/instructions/hardware.cuh"
+#include "backends/cuda/quantize/tiles/patch_maxima.cuh"
+#include "numerics/bits/decode.hpp"
+#include "numerics/bits/encode.hpp"
+#include "numerics/quantize/scale.hpp"
+
+namespace samebits::cuda {
+
+/// The scale of tile (row, col) of the grid, and whether its elements must be scaled and rounded by
+/// the definition.
+struct patch_scale {
+  tile_scale scale;
+  bool special;
+};
+
+/// Whether the tile's largest magnitude, scaled, exceeds M, the target's largest number, by more
+/// than a few ulps. Rounding errors stay below a few ulps: RN(amax * RN(M / amax)) may exceed M.
+template <format_id From, format_id To>
+__device__ __forceinline__ bool exceeds_target(const patch_task& t, const tile_maximum& most,
+                                               const tile_scale& scale) {
+  constexpr std::uint32_t few_ulps = 4;
+  const float x = __uint_as_float(numerics::decode<std::uint32_t>(spec_of(From), most.code));
+  const float factor = __uint_as_float(scale.factor);
+  const float y = t.scale.math == scale_math::div ? __fdiv_rn(x, factor) : __fmul_rn(x, factor);
+  return y > __uint_as_float(numerics::largest_value(spec_of(To)) + few_ulps);
+}
+
+/// `known`: the scale that all tiles have, or null. An Inf in another block may have set the
+/// scale to 1. Scaled elements of this block may then exceed the target's largest number.
+template <format_id From, format_id To, class Cast>
+__device__ __forceinline__ patch_scale scale_of_tile(const patch_task& t, const tile_maximum& most,
+                                                     std::uint64_t row, std::uint64_t col,
+                                                     const tile_scale* known = nullptr) {
+  tile_scale scale;
+  if (known != nullptr) {
+    scale = *known;
+  } else if (t.multipliers != nullptr) {
+    scale = numerics::scale_of_multiplier<hardware>(*reinterpret_cast<const std::uint32_t*>(
+        t.multipliers + row * t.multipliers_row_bytes + col * t.multipliers_col_bytes));
+  } else {
+    scale = numerics::scale_of<hardware>(spec_of(To), t.scale, most.amax<From>());
+  }
+  const bool unbounded =
+      known != nullptr && !t.saturates && most.finite && exceeds_target<From, To>(t, most, scale);
+  return {scale, unbounded || !Cast::serves(scale, most.finite)};
+}
+
+__device__ __forceinline__ void store_scale(const patch_task& t, const tile_scale& scale,
+                                            std::uint64_t row, std::uint64_t col) {
+  const auto store = [&](std::byte* at) {
+    if (t.byte_scales) {
+      *at = static_cast<std::byte>(numerics::e8m0_of(scale.stored));
+    } else {
+      *reinterpret_cast<std::uint32_t*>(at) = scale.stored;
+    }
+  };
+  if (t.scales != nullptr) store(t.scales + row * t.scales_row_bytes + col * t.scales_col_bytes);
+  if (t.scales_transposed != nullptr) {
+    store(t.scales_transposed + col * t.scales_transposed_row_bytes +
+          row * t.scales_transposed_col_bytes);
+  }
+}
+
+/// What the elements of a tile are scaled by, as binary32 bits.
+struct tile_factor {
+  std::uint32_t factor;      ///< tile_scale::factor
+  std::uint32_t reciprocal;  ///< of it, where a cast divides
+};
+
+/// The factors of a strip: one, or one for each element.
+struct one_factor {
+  tile_factor factor;
+  __device__ __forceinline__ const tile_factor& of(int) const { return factor; }
+};
+struct factor_of_each {
+  tile_factor factors[strip];
+  __device__ __forceinline__ explicit factor_of_each(const tile_factor* of_tiles) {
+#pragma unroll
+    for (int i = 0; i < strip; ++i) factors[i] = of_tiles[i];
+  }
+  __device__ __forceinline__ const tile_factor& of(int i) const { return factors[i]; }
+};
+
+/// The codes of a strip by the definition, element by element; read again from memory. Element i is
+/// in tile i * tile_step of those given.
+template <format_id From, format_id To>
+__device__ __noinline__ uint2 defined_strip(const patch_task& t, const tile_factor* factors,
+                                            int tile_step, std::uint64_t row, std::uint32_t col) {
+  std::uint64_t codes = 0;
+#pragma unroll 1
+  for (int i = 0; i < strip && col + i < t.cols; ++i) {
+    const std::uint32_t x =
+        numerics::decode<std::uint32_t>(spec_of(From), load_element<From>(t, row, col + i));
+    const std::uint32_t y =
+        numerics::scaled<hardware>(t.scale.math, {0, factors[i * tile_step].factor}, x);
+    const std::uint32_t dither =
+        t.cast.round == rounding::stochastic ? dither_of(t.random, t.index_of(row, col + i)) : 0;
+    const std::uint64_t code = numerics::encode<std::uint32_t>(spec_of(To), t.cast, y, dither).code;
+    codes |= code << (8 * i);
+  }
+  return make_uint2(static_cast<unsigned>(codes), static_cast<unsigned>(codes >> 32));
+}
+
+/// Eight codes to a row of codes; those beyond `count` are not in the matrix.
+template <access Access>
+__device__ __forceinline__ void store_codes(std::byte* at, std::uint64_t count, uint2 codes) {
+  if constexpr (Access == access::strips) {
+    *reinterpret_cast<uint2*>(at) = codes;
+  } else {
+#pragma unroll
+    for (int i = 0; i < strip; ++i) {
+      const std::uint32_t word = i < 4 ? codes.x : codes.y;
+      if (static_cast<std::uint64_t>(i) < count) {
+        at[i] = static_cast<std::byte>(word >> (i % 4 * 8));
+      }
+    }
+  }
+}
+
+}  // namespace samebits::cuda

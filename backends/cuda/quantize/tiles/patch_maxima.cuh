@@ -1,0 +1,202 @@
+// The maxima of magnitudes in a patch: of its rows, its columns and its tiles.
+#pragma once
+
+#include <cstdint>
+
+#include "backends/cuda/quantize/tiles/patch_task.cuh"
+#include "numerics/bits/decode.hpp"
+#include "numerics/quantize/tile.hpp"
+
+namespace samebits::cuda {
+
+/// The magnitudes of Inf and above are those of Inf and NaN.
+template <format_id From>
+inline constexpr auto inf_magnitude = static_cast<std::uint32_t>(numerics::inf_code(spec_of(From)));
+
+/// The smaller magnitude of each of two pairs of 16-bit codes that are no NaN, with any sign.
+template <format_id From>
+__device__ __forceinline__ std::uint32_t smaller_magnitudes(std::uint32_t a, std::uint32_t b) {
+#if __CUDA_ARCH__ >= 890
+  std::uint32_t least;
+  if constexpr (From == format_id::bf16) {
+    asm("min.xorsign.abs.bf16x2 %0, %1, %2;" : "=r"(least) : "r"(a), "r"(b));
+  } else {
+    static_assert(From == format_id::fp16);
+    asm("min.xorsign.abs.f16x2 %0, %1, %2;" : "=r"(least) : "r"(a), "r"(b));
+  }
+  return least;
+#else
+  return 0;  // why_not_native() keeps older GPUs away
+#endif
+}
+
+/// The code of an element's magnitude plus one if the policy counts it (numerics::counted); else 0.
+template <format_id From>
+__device__ __forceinline__ std::uint32_t counted_code(const patch_task& t, std::uint32_t code,
+                                                      std::uint64_t row, std::uint32_t col) {
+  const nonfinite policy = t.scale.on_nonfinite;
+  const bool counts = code < inf_magnitude<From> || policy == nonfinite::propagate ||
+                      (policy != nonfinite::skip_nonfinite && code == inf_magnitude<From>);
+  return counts && row < t.rows && col < t.cols ? code + 1 : 0;
+}
+
+/// The larger magnitude of each of two pairs of 16-bit codes, with any sign; NaN before numbers.
+template <format_id From>
+__device__ __forceinline__ std::uint32_t larger_magnitudes(std::uint32_t a, std::uint32_t b) {
+#if __CUDA_ARCH__ >= 890
+  std::uint32_t most;
+  if constexpr (From == format_id::bf16) {
+    asm("max.NaN.xorsign.abs.bf16x2 %0, %1, %2;" : "=r"(most) : "r"(a), "r"(b));
+  } else {
+    static_assert(From == format_id::fp16);
+    asm("max.NaN.xorsign.abs.f16x2 %0, %1, %2;" : "=r"(most) : "r"(a), "r"(b));
+  }
+  return most;
+#else
+  return 0;  // why_not_native() keeps older GPUs away
+#endif
+}
+
+/// The maxima of rows of magnitudes, as codes of their format: for 16-bit formats those of two rows
+/// in one word.
+template <format_id From, int Rows>
+struct row_maxima {
+  static constexpr bool paired = spec_of(From).storage_bits == 16;
+  static constexpr int words = paired ? Rows / 2 : Rows;
+  static constexpr std::uint32_t magnitude = (1u << (spec_of(From).storage_bits - 1)) - 1;
+  std::uint32_t w[words];
+
+  /// Of all elements: the amax unless one of them is NaN or Inf.
+  __device__ __forceinline__ explicit row_maxima(const strip_of<From> (&x)[Rows]) {
+    std::uint32_t most[Rows];
+#pragma unroll
+    for (int i = 0; i < Rows; ++i) {
+      if constexpr (paired) {
+        most[i] = larger_magnitudes<From>(larger_magnitudes<From>(x[i].w[0], x[i].w[1]),
+                                          larger_magnitudes<From>(x[i].w[2], x[i].w[3])) &
+                  0x7FFF7FFFu;
+      } else {
+        most[i] = 0;
+#pragma unroll
+        for (const std::uint32_t code : x[i].w) most[i] = max(most[i], code & magnitude);
+      }
+    }
+    if constexpr (paired) {
+#pragma unroll
+      for (int i = 0; i < words; ++i) {
+        w[i] = __vmaxu2(__byte_perm(most[2 * i], most[2 * i + 1], 0x5410),
+                        __byte_perm(most[2 * i], most[2 * i + 1], 0x7632));
+      }
+    } else {
+#pragma unroll
+      for (int i = 0; i < words; ++i) w[i] = most[i];
+    }
+  }
+  /// Of the elements' counted_code().
+  __device__ __forceinline__ row_maxima(const strip_of<From> (&x)[Rows], const patch_task& t,
+                                        std::uint64_t row, std::uint32_t col) {
+#pragma unroll
+    for (int i = 0; i < Rows; ++i) {
+      std::uint32_t most = 0;
+#pragma unroll
+      for (int k = 0; k < strip; ++k) {
+        most = max(most, counted_code<From>(t, x[i].code(k) & magnitude, row + i, col + k));
+      }
+      if constexpr (paired) {
+        w[i / 2] = i % 2 == 0 ? most : w[i / 2] | most << 16;
+      } else {
+        w[i] = most;
+      }
+    }
+  }
+  /// Joins those of 2^log2 neighbouring lanes.
+  __device__ __forceinline__ void join_lanes(int log2) {
+    for (int apart = 1 << log2 >> 1; apart > 0; apart >>= 1) {
+#pragma unroll
+      for (std::uint32_t& word : w) {
+        const std::uint32_t other = __shfl_xor_sync(0xFFFFFFFFu, word, apart);
+        word = paired ? __vmaxu2(word, other) : max(word, other);
+      }
+    }
+  }
+  /// That of a row which differs among lanes.
+  __device__ __forceinline__ std::uint32_t of_row(unsigned row) const {
+    std::uint32_t word = w[0];
+#pragma unroll
+    for (int i = 1; i < words; ++i) {
+      if ((paired ? row / 2 : row) == static_cast<unsigned>(i)) word = w[i];
+    }
+    if constexpr (!paired) return word;
+    return row % 2 != 0 ? word >> 16 : word & 0xFFFFu;
+  }
+  /// Whether a row has NaN or Inf; of all elements.
+  __device__ __forceinline__ bool reaches_inf() const { return of_all() >= inf_magnitude<From>; }
+  __device__ __forceinline__ std::uint32_t of_all() const {
+    std::uint32_t most = w[0];
+#pragma unroll
+    for (const std::uint32_t word : w) most = paired ? __vmaxu2(most, word) : max(most, word);
+    return paired ? max(most >> 16, most & 0xFFFFu) : most;
+  }
+};
+
+/// The maxima of a strip's columns over rows, as row_maxima.
+template <format_id From>
+struct column_maxima {
+  static constexpr bool paired = spec_of(From).storage_bits == 16;
+  strip_of<From> most{};
+
+  /// Of all elements.
+  template <int Rows>
+  __device__ __forceinline__ explicit column_maxima(const strip_of<From> (&x)[Rows]) {
+#pragma unroll
+    for (int k = 0; k < strip_of<From>::words; ++k) {
+      most.w[k] = x[0].w[k];
+#pragma unroll
+      for (int i = 1; i < Rows; ++i) {
+        if constexpr (paired) {
+          most.w[k] = larger_magnitudes<From>(most.w[k], x[i].w[k]);
+        } else {
+          most.w[k] = max(most.w[k] & 0x7FFFFFFFu, x[i].w[k] & 0x7FFFFFFFu);
+        }
+      }
+      most.w[k] &= paired ? 0x7FFF7FFFu : 0x7FFFFFFFu;
+    }
+  }
+  /// Of the elements' counted_code().
+  template <int Rows>
+  __device__ __forceinline__ column_maxima(const strip_of<From> (&x)[Rows], const patch_task& t,
+                                           std::uint64_t row, std::uint32_t col) {
+#pragma unroll
+    for (int c = 0; c < strip; ++c) {
+      std::uint32_t of_column = 0;
+#pragma unroll
+      for (int i = 0; i < Rows; ++i) {
+        const std::uint32_t code = x[i].code(c) & row_maxima<From, Rows>::magnitude;
+        of_column = max(of_column, counted_code<From>(t, code, row + i, col + c));
+      }
+      most.set(c, of_column);
+    }
+  }
+  __device__ __forceinline__ bool reaches_inf() const {
+    bool any = false;
+#pragma unroll
+    for (int c = 0; c < strip; ++c) any |= most.code(c) >= inf_magnitude<From>;
+    return any;
+  }
+};
+
+/// The maximum of a tile's magnitudes.
+struct tile_maximum {
+  std::uint32_t code;
+  bool plus_one;  ///< of what is counted, as counted_code() has it
+  bool finite;    ///< whether all elements are
+
+  template <format_id From>
+  __device__ __forceinline__ tile_amax amax() const {
+    if (plus_one && code == 0) return numerics::nothing_counted;
+    return static_cast<tile_amax>(
+        numerics::decode<std::uint32_t>(spec_of(From), code - (plus_one ? 1 : 0)));
+  }
+};
+
+}  // namespace samebits::cuda

@@ -1,0 +1,116 @@
+// A quantization whose rows are contiguous, as kernels take it, and how strips of it are read.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "backends/cuda/common/codes.cuh"
+#include "backends/cuda/common/launch.cuh"
+#include "backends/cuda/convert/convert_ops.cuh"
+#include "numerics/quantize/scale.hpp"
+#include "numerics/quantize/tile.hpp"
+
+namespace samebits::cuda {
+
+using numerics::tile_amax;
+using numerics::tile_scale;
+
+/// Elements of a thread in a row: 16 bytes of 16-bit formats.
+inline constexpr int strip = 8;
+
+/// A quantization whose rows are contiguous; null pointers are outputs that are not wanted.
+struct patch_task {
+  const std::byte* in;
+  std::byte* codes;
+  std::byte* codes_transposed;
+  std::byte* scales;
+  std::byte* scales_transposed;
+  const std::byte* multipliers;  ///< null unless scales are given
+  std::uint64_t in_row_bytes, codes_row_bytes, transposed_row_bytes;
+  std::uint64_t scales_row_bytes, scales_col_bytes;
+  std::uint64_t scales_transposed_row_bytes, scales_transposed_col_bytes;
+  std::uint64_t multipliers_row_bytes, multipliers_col_bytes;
+  std::uint64_t rows;
+  std::uint32_t cols;
+  std::uint32_t col_blocks;  ///< blocks that stand side by side along the rows
+  int lanes;                 ///< log2 of the threads of a block along a row
+  int tile_rows, tile_cols;  ///< log2
+  bool aligned;              ///< rows start at 16 bytes of input and 8 of codes, cols % 8 == 0
+  bool aligned_transposed;   ///< rows start at 16 bytes
+  bool by_definition;        ///< by defined_cast
+  bool saturates;            ///< overflow::saturate: serves Inf, too
+  bool byte_scales;          ///< e8m0; else fp32
+  numerics::scale_rule scale;
+  cast_rule cast;
+  random_source random;
+  std::uint64_t index, pitch;
+  const std::uint32_t* skip;
+
+  __device__ __forceinline__ std::uint64_t index_of(std::uint64_t row, std::uint32_t col) const {
+    return index + row * pitch + col;
+  }
+};
+
+/// Blocks that a multiprocessor must hold: while some wait at a barrier others load.
+template <format_id From>
+inline constexpr int resident_blocks = spec_of(From).storage_bits == 16 ? 4 : 2;
+
+template <format_id From>
+using strip_of = packed<spec_of(From).storage_bits, strip>;
+
+/// How rows lie in memory.
+enum class access {
+  strips,    ///< patch_task::aligned: whole strips
+  elements,  ///< anyhow
+};
+
+template <format_id From>
+__device__ __forceinline__ std::uint32_t load_element(const patch_task& t, std::uint64_t row,
+                                                      std::uint32_t col) {
+  constexpr int bytes = spec_of(From).storage_bits / 8;
+  return static_cast<std::uint32_t>(
+      load_code(t.in + row * t.in_row_bytes + std::uint64_t{col} * bytes, bytes));
+}
+
+/// Strips below one another from (row, col) on, of which `count` lie in the matrix; zeros, which
+/// change no amax, beyond it.
+template <format_id From, access Access, int Rows>
+__device__ __forceinline__ void load_strips(const patch_task& t, std::uint64_t row,
+                                            std::uint32_t col, int count,
+                                            strip_of<From> (&x)[Rows]) {
+  constexpr int bytes = spec_of(From).storage_bits / 8;
+  const std::byte* from = t.in + row * t.in_row_bytes + std::uint64_t{col} * bytes;
+#pragma unroll
+  for (int i = 0; i < Rows; ++i, from += t.in_row_bytes) {
+    x[i] = {};
+    if (i >= count) continue;
+    if constexpr (Access == access::strips) {
+      x[i] = strip_of<From>::load(from);
+    } else {
+#pragma unroll
+      for (int k = 0; k < strip; ++k) {
+        if (col + k < t.cols) {
+          x[i].set(k, static_cast<std::uint32_t>(load_code(from + k * bytes, bytes)));
+        }
+      }
+    }
+  }
+}
+
+/// Element i as binary32. A NaN need not be the canonical one: what follows maps all alike.
+template <format_id From>
+__device__ __forceinline__ float element(const strip_of<From>& x, int i) {
+  if constexpr (From == format_id::fp32) {
+    return __uint_as_float(x.w[i]);
+  } else if constexpr (From == format_id::bf16) {
+    return __uint_as_float(i % 2 == 0 ? x.w[i / 2] << 16 : x.w[i / 2] & 0xFFFF0000u);
+  } else {
+    static_assert(From == format_id::fp16);
+    float f;
+    const auto half = static_cast<unsigned short>(x.w[i / 2] >> (i % 2 * 16));
+    asm("cvt.f32.f16 %0, %1;" : "=f"(f) : "h"(half));
+    return f;
+  }
+}
+
+}  // namespace samebits::cuda

@@ -1,0 +1,172 @@
+// What a block does that quantizes rows by one scale each: a group of 4 to 256 threads takes a row,
+// and holds up to 16384 elements of it in registers between finding the scale and rounding. What is
+// longer goes through the registers in parts, and a second time for the rounding: the caches have
+// it by then.
+#pragma once
+
+#include <cstdint>
+
+#include "backends/cuda/quantize/tiles/patch.cuh"
+#include "backends/cuda/quantize/tiles/row_tiles.cuh"
+#include "backends/cuda/quantize/tiles/strip_cast.cuh"
+
+namespace samebits::cuda {
+
+/// Of a block: the maxima of its warps.
+struct row_memory {
+  std::uint32_t maxima[block_threads / 32];
+};
+
+/// Where a thread is: `lane` of the 1 << lanes threads of its row.
+struct row_place {
+  unsigned lane;
+  int lanes;
+  std::uint64_t row;
+  bool inside;
+
+  __device__ __forceinline__ row_place(const patch_task& t, unsigned block)
+      : lane(threadIdx.x & ((1u << t.lanes) - 1)),
+        lanes(t.lanes),
+        row(std::uint64_t{block} * (block_threads >> t.lanes) + (threadIdx.x >> t.lanes)),
+        inside(row < t.rows) {}
+  /// Columns of a row that its threads hold at once.
+  [[nodiscard]] __device__ __forceinline__ std::uint32_t part() const {
+    return static_cast<std::uint32_t>(strips_a_thread * strip) << lanes;
+  }
+  /// The first column of the thread's strip i of the part that begins at `first`.
+  [[nodiscard]] __device__ __forceinline__ std::uint32_t col(std::uint32_t first, int i) const {
+    return first + ((static_cast<std::uint32_t>(i) << lanes) + lane) * strip;
+  }
+};
+
+/// The thread's strips of a part; zeros beyond the row's end. patch_task::aligned.
+template <format_id From>
+__device__ __forceinline__ void load_part(const patch_task& t, const row_place& at,
+                                          std::uint32_t first,
+                                          strip_of<From> (&x)[strips_a_thread]) {
+  constexpr int bytes = spec_of(From).storage_bits / 8;
+  const std::byte* const row = t.in + at.row * t.in_row_bytes;
+#pragma unroll
+  for (int i = 0; i < strips_a_thread; ++i) {
+    x[i] = {};
+    const std::uint32_t col = at.col(first, i);
+    if (at.inside && col < t.cols) x[i] = strip_of<From>::load(row + std::uint64_t{col} * bytes);
+  }
+}
+
+/// The largest magnitude as a code; of Inf or above where an element is Inf or NaN.
+template <format_id From>
+__device__ __forceinline__ std::uint32_t largest_code(const strip_of<From> (&x)[strips_a_thread]) {
+  if constexpr (spec_of(From).storage_bits == 16) {
+    std::uint32_t most = 0;
+#pragma unroll
+    for (const strip_of<From>& s : x) {
+#pragma unroll
+      for (const std::uint32_t word : s.w) most = larger_magnitudes<From>(most, word);
+    }
+    return max(most >> 16 & 0x7FFFu, most & 0x7FFFu);
+  } else {
+    std::uint32_t most = 0;
+#pragma unroll
+    for (const strip_of<From>& s : x) {
+#pragma unroll
+      for (const std::uint32_t word : s.w) most = max(most, word & 0x7FFFFFFFu);
+    }
+    return most;
+  }
+}
+
+/// The largest counted_code() of the thread's share of a row that lies anyhow in memory.
+template <format_id From>
+__device__ __forceinline__ std::uint32_t largest_counted(const patch_task& t, const row_place& at) {
+  constexpr std::uint32_t magnitude = (1u << (spec_of(From).storage_bits - 1)) - 1;
+  std::uint32_t most = 0;
+  if (!at.inside) return most;
+#pragma unroll 1
+  for (std::uint32_t col = at.lane; col < t.cols; col += 1u << at.lanes) {
+    const std::uint32_t code = load_element<From>(t, at.row, col) & magnitude;
+    most = max(most, counted_code<From>(t, code, at.row, col));
+  }
+  return most;
+}
+
+/// The maximum over the threads of a row. All threads of the block come here; what rows of several
+/// warps leave in `memory` must be over with.
+__device__ __forceinline__ std::uint32_t of_row(const row_place& at, std::uint32_t mine,
+                                                row_memory& memory) {
+  if (at.lanes < 5) {
+    for (int apart = 1 << at.lanes >> 1; apart > 0; apart >>= 1) {
+      mine = max(mine, __shfl_xor_sync(0xFFFFFFFFu, mine, apart));
+    }
+    return mine;
+  }
+  mine = __reduce_max_sync(0xFFFFFFFFu, mine);
+  if (at.lanes == 5) return mine;
+  const unsigned warp = threadIdx.x / 32;
+  if (threadIdx.x % 32 == 0) memory.maxima[warp] = mine;
+  __syncthreads();
+  const unsigned warps = 1u << (at.lanes - 5), first = warp & ~(warps - 1);
+  for (unsigned i = 0; i < warps; ++i) mine = max(mine, memory.maxima[first + i]);
+  return mine;
+}
+
+/// The codes of a row by the definition.
+template <format_id From, format_id To>
+__device__ __forceinline__ void store_defined_row(const patch_task& t, const row_place& at,
+                                                  tile_factor factor) {
+  std::byte* const to = t.codes + at.row * t.codes_row_bytes;
+#pragma unroll 1
+  for (std::uint32_t col = at.lane * strip; col < t.cols;
+       col += static_cast<unsigned>(strip) << at.lanes) {
+    const uint2 codes = defined_strip<From, To>(t, &factor, 0, at.row, col);
+    store_codes<access::elements>(to + col, t.cols - col, codes);
+  }
+}
+
+template <format_id From, class Cast>
+__device__ __forceinline__ void store_part(const patch_task& t, const row_place& at,
+                                           std::uint32_t first, const tile_factor& factor,
+                                           const strip_of<From> (&x)[strips_a_thread]) {
+  std::byte* const to = t.codes + at.row * t.codes_row_bytes;
+#pragma unroll
+  for (int i = 0; i < strips_a_thread; ++i) {
+    const std::uint32_t col = at.col(first, i);
+    if (col >= t.cols) break;
+    store_codes<access::strips>(to + col, strip,
+                                Cast::template codes<From>(x[i], one_factor{factor}));
+  }
+}
+
+/// Quantizes the rows of block `block`; all threads of the block come here.
+template <format_id From, format_id To, class Cast>
+__device__ __forceinline__ void quantize_rows(const patch_task& t, unsigned block,
+                                              row_memory& memory) {
+  const row_place at(t, block);
+  strip_of<From> x[strips_a_thread];
+  std::uint32_t held = 0;  // where the part in x begins
+  std::uint32_t mine = t.aligned ? 0 : inf_magnitude<From>;
+  while (t.aligned) {
+    load_part<From>(t, at, held, x);
+    mine = max(mine, largest_code<From>(x));
+    if (held + at.part() >= t.cols) break;
+    held += at.part();
+  }
+  std::uint32_t most = of_row(at, mine, memory);
+  const bool finite = most < inf_magnitude<From>;
+  if (__syncthreads_or(!finite)) {
+    const std::uint32_t counted = of_row(at, finite ? 0 : largest_counted<From>(t, at), memory);
+    if (!finite) most = counted;
+  }
+  if (!at.inside) return;
+  const patch_scale s = scale_of_tile<From, To, Cast>(t, {most, !finite, finite}, at.row, 0);
+  if (at.lane == 0) store_scale(t, s.scale, at.row, 0);
+  const tile_factor factor = Cast::factor_of(s.scale);
+  if (s.special || t.by_definition) return store_defined_row<From, To>(t, at, factor);
+  store_part<From, Cast>(t, at, held, factor, x);
+  for (std::uint32_t first = 0; first < held; first += at.part()) {
+    load_part<From>(t, at, first, x);
+    store_part<From, Cast>(t, at, first, factor, x);
+  }
+}
+
+}  // namespace samebits::cuda

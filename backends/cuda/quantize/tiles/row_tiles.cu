@@ -1,0 +1,56 @@
+// Quantization of whole rows by a scale each, in one pass over the matrix.
+#include "backends/cuda/common/launch_kernel.hpp"
+#include "backends/cuda/quantize/tiles/row_tiles.cuh"
+
+#include "backends/cuda/quantize/tiles/row_quantize.cuh"
+
+namespace samebits::cuda {
+namespace {
+
+template <format_id From, format_id To, class Cast>
+__global__ void __launch_bounds__(block_threads, resident_blocks<From>)
+    row_tiles_kernel(const __grid_constant__ patch_task t) {
+#if __CUDA_ARCH__ >= 890
+  if (t.skip != nullptr && *t.skip != 0) return;
+  __shared__ row_memory memory;
+  quantize_rows<From, To, Cast>(t, blockIdx.x, memory);
+#endif
+}
+
+template <format_id From, format_id To>
+void launch(const patch_task& t, cudaStream_t stream) {
+  const auto blocks = static_cast<unsigned>(row_block_count(t));
+  if (t.scale.math == scale_math::div) {
+    launch_kernel("cuda-native: quantize", row_tiles_kernel<From, To, quotient_cast<To>>, blocks,
+                  block_threads, 0, stream, t);
+  } else {
+    launch_kernel("cuda-native: quantize", row_tiles_kernel<From, To, finite_product_cast<To>>,
+                  blocks, block_threads, 0, stream, t);
+  }
+}
+
+template <format_id From>
+void launch_to(const patch_task& t, format_id to, cudaStream_t stream) {
+  if (to == format_id::e4m3) {
+    launch<From, format_id::e4m3>(t, stream);
+  } else {
+    launch<From, format_id::e5m2>(t, stream);
+  }
+}
+
+}  // namespace
+
+std::uint64_t row_block_count(const patch_task& t) {
+  const auto rows = static_cast<std::uint64_t>(block_threads >> t.lanes);
+  return (t.rows + rows - 1) / rows;
+}
+
+void launch_row_tiles(const patch_task& t, format_id from, format_id to, cudaStream_t stream) {
+  switch (from) {
+    case format_id::fp32: return launch_to<format_id::fp32>(t, to, stream);
+    case format_id::fp16: return launch_to<format_id::fp16>(t, to, stream);
+    default: return launch_to<format_id::bf16>(t, to, stream);
+  }
+}
+
+}  // namespace samebits::cuda

@@ -1,0 +1,370 @@
+// Reductions of matrices without gaps: a warp reads 16 bytes a lane at a time.
+#include "backends/cuda/reductions/reductions.hpp"
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include "backends/cuda/common/codes.cuh"
+#include "backends/cuda/common/error.hpp"
+#include "backends/cuda/common/launch_kernel.hpp"
+#include "backends/cuda/instructions/half_pairs.cuh"
+#include "backends/cuda/instructions/halves.cuh"
+#include "backends/cuda/reductions/reduction_parts.cuh"
+#include "numerics/sums/sum_tree.hpp"
+
+namespace samebits::cuda {
+namespace {
+
+using backends::reduction;
+using backends::reduction_call;
+using numerics::chunk_elements;
+
+/// Codes in 16 bytes.
+template <format_id F>
+struct vector_codes {
+  static constexpr int bits = spec_of(F).storage_bits;
+  static constexpr int count = 128 / bits;
+  static constexpr int of_word = 32 / bits;
+
+  /// The values of a word.
+  __device__ __forceinline__ static void values(std::uint32_t word, float (&x)[of_word]) {
+    if constexpr (bits == 32) {
+      x[0] = __uint_as_float(word);
+    } else if constexpr (bits == 16) {
+      x[0] = __uint_as_float(widen<F>(word & 0xFFFFu));
+      x[1] = __uint_as_float(widen<F>(word >> 16));
+    } else {
+#pragma unroll
+      for (int pair = 0; pair < 2; ++pair) {
+        const float2 v = float_pair_of<F>(word, pair);
+        x[2 * pair] = v.x, x[2 * pair + 1] = v.y;
+      }
+    }
+  }
+
+  /// 16 bytes of codes, of which only the first n are there; the others are `rest`.
+  __device__ static uint4 load_some(const std::byte* p, int n, std::uint32_t rest) {
+    std::uint32_t words[4] = {0, 0, 0, 0};
+#pragma unroll
+    for (int i = 0; i < count; ++i) {
+      const std::uint32_t code =
+          i < n ? static_cast<std::uint32_t>(load_code(p + i * (bits / 8), bits / 8)) : rest;
+      words[i / of_word] |= code << (i % of_word * bits);
+    }
+    return make_uint4(words[0], words[1], words[2], words[3]);
+  }
+};
+
+/// Whether binary32 holds every product of two of the format's numbers: conversions to binary64 are
+/// what these kernels wait for, and one of a product costs half of two of factors.
+SAMEBITS_INLINE constexpr bool has_short_products(format_id f) {
+  return f == format_id::fp16 || f == format_id::e4m3 || f == format_id::e5m2;
+}
+
+/// Leaves and nodes of elements next to each other.
+template <format_id F, reduction What, class Number>
+struct element_nodes {
+  using codes = vector_codes<F>;
+  /// Sums of 16 numbers of e4m3 are exact in binary32: multiples of 2^-9 below 2^13.
+  static constexpr bool is_short = What == reduction::sum && F == format_id::e4m3;
+  using between = std::conditional_t<is_short, float, Number>;
+  using sums = signed_sums<between>;
+
+  /// The node of two elements. In binary64 all products are exact, so that one may be fused with
+  /// the sum, which is rounded once all the same.
+  __device__ __forceinline__ static between pair(float x0, float y0, float x1, float y1) {
+    if constexpr (What == reduction::sum) {
+      return sums::add(static_cast<between>(x0), static_cast<between>(x1));
+    } else if constexpr (sizeof(Number) == 8 && !has_short_products(F)) {
+      return __fma_rn(static_cast<double>(x0), static_cast<double>(y0), product<double>(x1, y1));
+    } else {
+      return sums::add(static_cast<Number>(product<float>(x0, y0)),
+                       static_cast<Number>(product<float>(x1, y1)));
+    }
+  }
+  /// The node of neighbouring words.
+  __device__ __forceinline__ static between of_words(std::uint32_t x0, std::uint32_t y0,
+                                                     std::uint32_t x1, std::uint32_t y1) {
+    constexpr int n = codes::of_word;
+    float a[n], b[n], c[n], d[n];
+    codes::values(x0, a);
+    codes::values(y0, b);
+    codes::values(x1, c);
+    codes::values(y1, d);
+    if constexpr (n == 1) {
+      return pair(a[0], b[0], c[0], d[0]);
+    } else if constexpr (n == 2) {
+      return sums::add(pair(a[0], b[0], a[1], b[1]), pair(c[0], d[0], c[1], d[1]));
+    } else {
+      return sums::add(sums::add(pair(a[0], b[0], a[1], b[1]), pair(a[2], b[2], a[3], b[3])),
+                       sums::add(pair(c[0], d[0], c[1], d[1]), pair(c[2], d[2], c[3], d[3])));
+    }
+  }
+  __device__ __forceinline__ static Number of(const uint4& x, const uint4& y) {
+    return static_cast<Number>(
+        sums::add(of_words(x.x, y.x, x.y, y.y), of_words(x.z, y.z, x.w, y.w)));
+  }
+};
+
+/// A chunk's node. A warp reads 16 bytes a lane at a time, in turns: the node of lane l's vector in
+/// turn t is number 32 * t + l of its level.
+template <format_id F, reduction What, class Number, bool Full>
+class chunk_node {
+  using codes = vector_codes<F>;
+  using sums = signed_sums<Number>;
+  static constexpr int turn_bits = codes::count == 4 ? 5 : codes::count == 8 ? 4 : 3;
+  static_assert((32 * codes::count) << turn_bits == chunk_elements);
+  static constexpr int group_bits = What == reduction::dot ? 1 : 2;  ///< 4 loads are under way
+  static constexpr int group = 1 << group_bits;
+  static constexpr int bytes = codes::bits / 8;
+
+ public:
+  __device__ __forceinline__ chunk_node(const std::byte* x, const std::byte* y, int count,
+                                        unsigned lane)
+      : x_(x), y_(y), count_(count), lane_(lane) {}
+
+  /// In every lane.
+  __device__ __forceinline__ Number node() const {
+    Number all = of_groups<turn_bits>(0);
+    // Lane bits from turn_bits on are still those of vectors; the ones below are those of turns.
+    all = warp_node<sums, turn_bits, 5>(all);
+    return warp_node<sums, 0, turn_bits>(all);
+  }
+
+ private:
+  /// The nodes of turns `even` and `odd` over lanes that differ in the bit: the first in lanes
+  /// where it is 0, the second where it is 1.
+  template <int Bit>
+  __device__ __forceinline__ Number exchanged(Number even, Number odd) const {
+    const bool upper = (lane_ & (1u << Bit)) != 0;
+    const Number kept = upper ? odd : even;
+    const Number sent = upper ? even : odd;
+    return sums::add(kept, __shfl_xor_sync(all_lanes, sent, 1 << Bit));
+  }
+
+  template <int Bits>
+  __device__ __forceinline__ Number of_groups(int first_turn) const {
+    if constexpr (Bits == group_bits) {
+      return of_group(first_turn);
+    } else {
+      const Number even = of_groups<Bits - 1>(first_turn);
+      const Number odd = of_groups<Bits - 1>(first_turn + (1 << (Bits - 1)));
+      return exchanged<Bits - 1>(even, odd);
+    }
+  }
+
+  __device__ __forceinline__ Number of_group(int first_turn) const {
+    if (!Full && first_turn * 32 * codes::count >= count_) return sums::nothing();
+    uint4 x[group], y[group];
+#pragma unroll
+    for (int i = 0; i < group; ++i) {
+      x[i] = load(x_, first_turn + i, minus_zero);
+      y[i] = What == reduction::dot ? load(y_, first_turn + i, one) : x[i];
+    }
+    Number nodes[group];
+#pragma unroll
+    for (int i = 0; i < group; ++i) nodes[i] = element_nodes<F, What, Number>::of(x[i], y[i]);
+    const Number low = exchanged<0>(nodes[0], nodes[1]);
+    if constexpr (group == 2) {
+      return low;
+    } else {
+      return exchanged<1>(low, exchanged<0>(nodes[2], nodes[3]));
+    }
+  }
+
+  // Leaves that are not there: -0 or -0 * 1, which change no sum; squares +0, which change no sum
+  // of squares.
+  static constexpr std::uint32_t minus_zero = std::uint32_t{1} << (codes::bits - 1);
+  static constexpr std::uint32_t one = static_cast<std::uint32_t>(spec_of(F).bias)
+                                       << spec_of(F).mantissa_bits;
+
+  __device__ __forceinline__ uint4 load(const std::byte* data, int turn, std::uint32_t rest) const {
+    const int first = (turn * 32 + static_cast<int>(lane_)) * codes::count;
+    if (Full || first + codes::count <= count_) {
+      return __ldcs(reinterpret_cast<const uint4*>(data + first * bytes));
+    }
+    return codes::load_some(data + first * bytes, count_ - first, rest);
+  }
+
+  const std::byte* x_;
+  const std::byte* y_;
+  int count_;
+  unsigned lane_;
+};
+
+template <format_id F, reduction What, class Number>
+__global__ void __launch_bounds__(reduction_threads, 4)
+    dense_nodes_kernel(const std::byte* const x, const std::byte* const y,
+                       const std::uint64_t count, Number* const nodes) {
+  constexpr std::uint64_t bytes = spec_of(F).storage_bits / 8;
+  const std::uint64_t chunks = (count + chunk_elements - 1) / chunk_elements;
+  const unsigned lane = threadIdx.x % 32;
+  const std::uint64_t warps = std::uint64_t{gridDim.x} * (reduction_threads / 32);
+  for (std::uint64_t chunk = (std::uint64_t{blockIdx.x} * reduction_threads + threadIdx.x) / 32;
+       chunk < chunks; chunk += warps) {
+    const std::uint64_t first = chunk * chunk_elements;
+    const auto n = static_cast<int>(min(static_cast<std::uint64_t>(chunk_elements), count - first));
+    const std::byte* const a = x + first * bytes;
+    const std::byte* const b = What == reduction::dot ? y + first * bytes : nullptr;
+    const Number node = n == chunk_elements
+                            ? chunk_node<F, What, Number, true>(a, b, n, lane).node()
+                            : chunk_node<F, What, Number, false>(a, b, n, lane).node();
+    if (lane == 0) nodes[chunk] = node;
+  }
+}
+
+/// Calls f(vector) for every 16 bytes, four of a thread under way together, then last(code) for
+/// each code after the last whole vector.
+template <format_id F, class Function, class Last>
+__device__ __forceinline__ void for_each_vector(const std::byte* data, std::uint64_t count,
+                                                const Function& f, const Last& last) {
+  using codes = vector_codes<F>;
+  constexpr int bytes = codes::bits / 8;
+  constexpr int group = 4;
+  const auto* const vectors = reinterpret_cast<const uint4*>(data);
+  const std::uint64_t whole = count / codes::count;
+  const std::uint64_t step = std::uint64_t{gridDim.x} * reduction_threads;
+  const std::uint64_t own = std::uint64_t{blockIdx.x} * reduction_threads + threadIdx.x;
+  std::uint64_t i = own;
+  for (; i + (group - 1) * step < whole; i += group * step) {
+    uint4 v[group];
+#pragma unroll
+    for (int k = 0; k < group; ++k) v[k] = __ldcs(vectors + i + k * step);
+#pragma unroll
+    for (int k = 0; k < group; ++k) f(v[k]);
+  }
+#pragma unroll 1
+  for (; i < whole; i += step) f(__ldcs(vectors + i));
+  const std::uint64_t rest = whole * codes::count + own;
+  if (rest < count) last(static_cast<std::uint32_t>(load_code(data + rest * bytes, bytes)));
+}
+
+template <format_id F>
+__global__ void __launch_bounds__(reduction_threads)
+    dense_amax_kernel(const std::byte* const data, const std::uint64_t count,
+                      std::uint32_t* const result) {
+  constexpr int bits = spec_of(F).storage_bits;
+  constexpr auto keep = static_cast<std::uint32_t>(numerics::magnitude_mask(spec_of(F)));
+  std::uint32_t largest = 0;  // of 8 and 16 bits: one in each half
+  for_each_vector<F>(
+      data, count,
+      [&](const uint4& v) {
+        for (const std::uint32_t word : {v.x, v.y, v.z, v.w}) {
+          if constexpr (bits == 32) {
+            largest = max(largest, word & keep);
+          } else if constexpr (bits == 16) {
+            largest = __vmaxu2(largest, word & keep * 0x10001u);
+          } else {
+            largest = __vmaxu2(largest, word & keep * 0x10001u);
+            largest = __vmaxu2(largest, word >> 8 & keep * 0x10001u);
+          }
+        }
+      },
+      [&](std::uint32_t code) {
+        largest = bits < 32 ? __vmaxu2(largest, code & keep) : max(largest, code & keep);
+      });
+  if constexpr (bits < 32) largest = max(largest & 0xFFFFu, largest >> 16);
+  raise_amax(spec_of(F), largest, result);
+}
+
+template <format_id F>
+__global__ void __launch_bounds__(reduction_threads)
+    dense_counts_kernel(const std::byte* const data, const std::uint64_t count,
+                        element_counts* const result) {
+  constexpr int bits = spec_of(F).storage_bits;
+  code_counts counts;
+  for_each_vector<F>(
+      data, count,
+      [&](const uint4& v) {
+        for (const std::uint32_t word : {v.x, v.y, v.z, v.w}) {
+#pragma unroll
+          for (int at = 0; at < 32; at += bits) counts.count(spec_of(F), word >> at);
+        }
+      },
+      [&](std::uint32_t code) { counts.count(spec_of(F), code); });
+  add_counts(counts, result);
+}
+
+/// Blocks that fill the GPU, and no more than there is work for.
+template <class Kernel>
+unsigned blocks_for(Kernel kernel, std::uint64_t work, std::uint64_t of_block) {
+  int device = 0, processors = 0, resident = 0;
+  check(cudaGetDevice(&device), "the current device");
+  check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device),
+        "the number of processors");
+  check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, reduction_threads, 0),
+        "blocks per processor");
+  const auto most = static_cast<std::uint64_t>(std::max(processors * resident, 1));
+  return static_cast<unsigned>(
+      std::clamp<std::uint64_t>((work + of_block - 1) / of_block, 1, most));
+}
+
+/// Calls f(integral constant) for the format of a checked view.
+template <class Function>
+void with_format(format_id format, const Function& f) {
+  using enum format_id;
+  switch (format) {
+    case fp32: return f(std::integral_constant<format_id, fp32>{});
+    case fp16: return f(std::integral_constant<format_id, fp16>{});
+    case bf16: return f(std::integral_constant<format_id, bf16>{});
+    case e4m3: return f(std::integral_constant<format_id, e4m3>{});
+    default: return f(std::integral_constant<format_id, e5m2>{});
+  }
+}
+
+}  // namespace
+
+void enqueue_dense_nodes(const reduction_call& call, std::uint64_t count, void* nodes,
+                         void* stream) {
+  const auto* const x = static_cast<const std::byte*>(call.x.data);
+  const auto* const y = static_cast<const std::byte*>(call.y.data);
+  const std::uint64_t chunks = (count + chunk_elements - 1) / chunk_elements;
+  const auto on = static_cast<cudaStream_t>(stream);
+  with_format(call.x.format, [&](auto format) {
+    constexpr format_id f = format();
+    const auto launch = [&](auto kernel, auto* to) {
+      const unsigned grid = blocks_for(kernel, chunks, reduction_threads / 32);
+      launch_kernel("reduction", kernel, grid, reduction_threads, 0, on, x, y, count, to);
+    };
+    auto* const wide = static_cast<double*>(nodes);
+    if (call.what == reduction::sum) {
+      launch(dense_nodes_kernel<f, reduction::sum, double>, wide);
+    } else if (call.what == reduction::sum_of_squares) {
+      launch(dense_nodes_kernel<f, reduction::sum_of_squares, double>, wide);
+    } else if (call.options.precision == accumulation::fp64) {
+      launch(dense_nodes_kernel<f, reduction::dot, double>, wide);
+    } else {
+      launch(dense_nodes_kernel<f, reduction::dot, float>, static_cast<float*>(nodes));
+    }
+  });
+}
+
+void enqueue_dense_amax(const const_matrix_view& in, std::uint64_t count, std::uint32_t* result,
+                        void* stream) {
+  with_format(in.format, [&](auto format) {
+    const auto kernel = dense_amax_kernel<format()>;
+    const unsigned grid =
+        blocks_for(kernel, count / vector_codes<format()>::count, reduction_threads);
+    launch_kernel("reduction", kernel, grid, reduction_threads, 0,
+                  static_cast<cudaStream_t>(stream), static_cast<const std::byte*>(in.data), count,
+                  result);
+  });
+}
+
+void enqueue_dense_counts(const const_matrix_view& in, std::uint64_t count, element_counts* result,
+                          void* stream) {
+  with_format(in.format, [&](auto format) {
+    const auto kernel = dense_counts_kernel<format()>;
+    const unsigned grid =
+        blocks_for(kernel, count / vector_codes<format()>::count, reduction_threads);
+    launch_kernel("reduction", kernel, grid, reduction_threads, 0,
+                  static_cast<cudaStream_t>(stream), static_cast<const std::byte*>(in.data), count,
+                  result);
+  });
+}
+
+}  // namespace samebits::cuda

@@ -1,0 +1,91 @@
+// Parts of reductions on CUDA: sums of numbers of either sign, counts, and what blocks leave
+// behind.
+#pragma once
+
+#include <cstdint>
+
+#include "backends/cuda/tensor_list/plan_tree.cuh"
+#include "numerics/bits/classify.hpp"
+#include "numerics/bits/decode.hpp"
+#include "numerics/tensor_list/inspect.hpp"
+#include "samebits/core/config.hpp"
+#include "samebits/core/format.hpp"
+#include "samebits/reductions.hpp"
+
+namespace samebits::cuda {
+
+inline constexpr int reduction_threads = 256;
+
+/// The tree of contract §6 in binary64 or binary32, of leaves of either sign. -0 stands for leaves
+/// that are not there: x + -0 is x, of both zeros too.
+template <class Number>
+struct signed_sums {
+  using node = Number;
+  __device__ __forceinline__ static node add(node a, node b) {
+    if constexpr (sizeof(Number) == 8) {
+      return __dadd_rn(a, b);
+    } else {
+      return __fadd_rn(a, b);
+    }
+  }
+  __device__ __forceinline__ static node nothing() { return -Number{0}; }
+};
+
+/// RN(x * y).
+template <class Number>
+__device__ __forceinline__ Number product(float x, float y) {
+  if constexpr (sizeof(Number) == 8) {
+    return __dmul_rn(static_cast<double>(x), static_cast<double>(y));
+  } else {
+    return __fmul_rn(x, y);
+  }
+}
+
+/// A sum as the call returns it: NaN canonical of the format it was computed in, binary32 as it is.
+template <class Number>
+__device__ __forceinline__ double returned_sum(Number x) {
+  if (x == x) return static_cast<double>(x);
+  constexpr bool wide = sizeof(Number) == 8;
+  return __longlong_as_double(wide ? 0x7FFFFFFFFFFFFFFFll : 0x7FFFFFFFE0000000ll);
+}
+
+/// What a thread has counted.
+struct code_counts {
+  std::uint32_t nan = 0, inf = 0, zero = 0, subnormal = 0;
+
+  SAMEBITS_INLINE constexpr void count(const format_spec& f, std::uint32_t code) {
+    const auto magnitude = code & static_cast<std::uint32_t>(numerics::magnitude_mask(f));
+    const std::uint32_t least_normal = std::uint32_t{1} << f.mantissa_bits;
+    const bool infinite = numerics::has_inf(f) && magnitude == numerics::inf_code(f);
+    nan += magnitude > numerics::max_finite(f) && !infinite ? 1u : 0u;
+    inf += infinite ? 1u : 0u;
+    zero += magnitude == 0 ? 1u : 0u;
+    subnormal += magnitude != 0 && magnitude < least_normal ? 1u : 0u;
+  }
+};
+
+/// Adds the counts of a warp's threads to the result.
+__device__ __forceinline__ void add_counts(const code_counts& c, element_counts* result) {
+  const auto add = [](std::uint32_t own, std::uint64_t& to) {
+    const std::uint32_t all = __reduce_add_sync(all_lanes, own);
+    if (threadIdx.x % 32 == 0 && all != 0) {
+      atomicAdd(reinterpret_cast<unsigned long long*>(&to), static_cast<unsigned long long>(all));
+    }
+  };
+  add(c.nan, result->nan);
+  add(c.inf, result->inf);
+  add(c.zero, result->zero);
+  add(c.subnormal, result->subnormal);
+}
+
+/// Raises the result to a warp's largest magnitude, a code of the format without its sign. Binary32
+/// bits of magnitudes are ordered as integers, the canonical NaN above all.
+__device__ __forceinline__ void raise_amax(const format_spec& f, std::uint32_t largest,
+                                           std::uint32_t* result) {
+  const std::uint32_t all = __reduce_max_sync(all_lanes, largest);
+  if (threadIdx.x % 32 != 0) return;
+  const auto amax = numerics::counted_magnitude(numerics::decode<std::uint32_t>(f, all));
+  if (amax != 0) atomicMax(result, amax);
+}
+
+}  // namespace samebits::cuda

@@ -1,0 +1,315 @@
+// Reductions on CUDA: any formats, strides and alignment code by code; joining the nodes of chunks.
+#include "backends/cuda/reductions/reductions.hpp"
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "backends/cuda/common/codes.cuh"
+#include "backends/cuda/common/cuda.hpp"
+#include "backends/cuda/common/error.hpp"
+#include "backends/cuda/common/launch_kernel.hpp"
+#include "backends/cuda/common/workspace.hpp"
+#include "backends/cuda/reductions/reduction_parts.cuh"
+#include "backends/self_test/self_test.hpp"
+#include "numerics/sums/sum_tree.hpp"
+
+namespace samebits::cuda {
+namespace {
+
+using backends::reduction;
+using backends::reduction_call;
+using numerics::chunk_elements;
+
+/// A matrix read element by element in row-major order; strides in bytes.
+struct strided_elements {
+  const std::byte* data;
+  std::uint64_t row_bytes, col_bytes;
+  format_spec format;
+
+  __device__ std::uint32_t code(std::uint64_t row, std::uint64_t col) const {
+    return static_cast<std::uint32_t>(
+        load_code(data + row * row_bytes + col * col_bytes, format.storage_bits / 8));
+  }
+  __device__ float value(std::uint64_t row, std::uint64_t col) const {
+    return __uint_as_float(numerics::decode<std::uint32_t>(format, code(row, col)));
+  }
+};
+
+struct reduction_task {
+  strided_elements x, y;
+  std::uint64_t count, cols;
+  reduction what;
+
+  /// The leaf of an element.
+  template <class Number>
+  __device__ Number leaf(std::uint64_t row, std::uint64_t col) const {
+    const float a = x.value(row, col);
+    if (what == reduction::sum) return static_cast<Number>(a);
+    return product<Number>(a, what == reduction::dot ? y.value(row, col) : a);
+  }
+};
+
+strided_elements elements_of(const const_matrix_view& v) {
+  const auto bytes = static_cast<std::uint64_t>(storage_bytes(v.format));
+  return {static_cast<const std::byte*>(v.data), static_cast<std::uint64_t>(v.row_stride) * bytes,
+          static_cast<std::uint64_t>(v.col_stride) * bytes, spec_of(v.format)};
+}
+
+std::uint64_t size_of(const reduction_call& call) {
+  return static_cast<std::uint64_t>(call.x.rows) * static_cast<std::uint64_t>(call.x.cols);
+}
+
+reduction_task task_of(const reduction_call& call) {
+  reduction_task t{
+      elements_of(call.x), {}, size_of(call), static_cast<std::uint64_t>(call.x.cols), call.what};
+  if (call.what == reduction::dot) t.y = elements_of(call.y);
+  return t;
+}
+
+/// Calls f(row, col) for elements first, first + step, ... of all threads of the grid.
+template <class Function>
+__device__ void for_each_element(const reduction_task& t, const Function& f) {
+  const std::uint64_t step = std::uint64_t{gridDim.x} * reduction_threads;
+#pragma unroll 1
+  for (std::uint64_t i = std::uint64_t{blockIdx.x} * reduction_threads + threadIdx.x; i < t.count;
+       i += step) {
+    const std::uint64_t row = i / t.cols;
+    f(row, i - row * t.cols);
+  }
+}
+
+__global__ void __launch_bounds__(reduction_threads)
+    amax_kernel(const reduction_task t, std::uint32_t* const result) {
+  const auto keep = static_cast<std::uint32_t>(numerics::magnitude_mask(t.x.format));
+  std::uint32_t largest = 0;
+  for_each_element(t, [&](std::uint64_t row, std::uint64_t col) {
+    largest = max(largest, t.x.code(row, col) & keep);
+  });
+  raise_amax(t.x.format, largest, result);
+}
+
+__global__ void __launch_bounds__(reduction_threads)
+    counts_kernel(const reduction_task t, element_counts* const result) {
+  code_counts counts;
+  for_each_element(t, [&](std::uint64_t row, std::uint64_t col) {
+    counts.count(t.x.format, t.x.code(row, col));
+  });
+  add_counts(counts, result);
+}
+
+__global__ void elements_kernel(const std::uint64_t count, element_counts* const result) {
+  result->elements = count;
+}
+
+/// The nodes of chunks, a warp for each: a lane sums 128 neighbours.
+template <class Number>
+__global__ void __launch_bounds__(reduction_threads)
+    nodes_kernel(const reduction_task t, Number* const nodes) {
+  using sums = signed_sums<Number>;
+  constexpr std::uint64_t each = chunk_elements / 32;
+  const std::uint64_t chunks = (t.count + chunk_elements - 1) / chunk_elements;
+  const unsigned lane = threadIdx.x % 32;
+  const std::uint64_t warps = std::uint64_t{gridDim.x} * (reduction_threads / 32);
+  for (std::uint64_t chunk = (std::uint64_t{blockIdx.x} * reduction_threads + threadIdx.x) / 32;
+       chunk < chunks; chunk += warps) {
+    const std::uint64_t first = chunk * chunk_elements + lane * each;
+    std::uint64_t row = first / t.cols, col = first - row * t.cols;
+    Number waiting[8];
+    std::uint64_t leaves = 0;
+#pragma unroll 1
+    for (std::uint64_t i = 0; i < each; ++i) {
+      const Number leaf = first + i < t.count ? t.leaf<Number>(row, col) : sums::nothing();
+      numerics::append_leaf(waiting, leaves, leaf,
+                            [](Number a, Number b) { return sums::add(a, b); });
+      if (++col == t.cols) ++row, col = 0;
+    }
+    const Number node = warp_node<sums>(waiting[7]);
+    if (lane == 0) nodes[chunk] = node;
+  }
+}
+
+/// Nodes that a block joins to one.
+constexpr std::uint64_t fan_in = 4096;
+
+template <class Number>
+__global__ void __launch_bounds__(reduction_threads)
+    join_kernel(const Number* const nodes, const std::uint64_t count, Number* const joined) {
+  using tree = block_tree<signed_sums<Number>, reduction_threads>;
+  __shared__ typename tree::scratch scratch;
+  const std::uint64_t first = std::uint64_t{blockIdx.x} * fan_in;
+  const std::uint64_t own = min(fan_in, count - first);
+  const Number sum = tree::sum(own, scratch, [&](std::uint64_t i) { return nodes[first + i]; });
+  if (threadIdx.x == 0) joined[blockIdx.x] = sum;
+}
+
+/// The root of at most fan_in nodes, of one or more.
+template <class Number>
+__global__ void __launch_bounds__(reduction_threads)
+    root_kernel(const Number* const nodes, const std::uint64_t count, double* const result) {
+  using tree = block_tree<signed_sums<Number>, reduction_threads>;
+  __shared__ typename tree::scratch scratch;
+  const Number sum = tree::sum(count, scratch, [&](std::uint64_t i) { return nodes[i]; });
+  if (threadIdx.x == 0) *result = returned_sum(sum);
+}
+
+/// Products added one after the other by one thread; the others compute them.
+template <class Number>
+__global__ void __launch_bounds__(reduction_threads)
+    sequence_kernel(const reduction_task t, double* const result) {
+  constexpr unsigned part = 2048;
+  __shared__ Number leaves[part];
+  Number total = signed_sums<Number>::nothing();
+  for (std::uint64_t first = 0; first < t.count; first += part) {
+    const auto n = static_cast<unsigned>(min(static_cast<std::uint64_t>(part), t.count - first));
+    for (unsigned i = threadIdx.x; i < n; i += reduction_threads) {
+      const std::uint64_t row = (first + i) / t.cols;
+      leaves[i] = t.leaf<Number>(row, first + i - row * t.cols);
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) {
+      for (unsigned i = 0; i < n; ++i) total = signed_sums<Number>::add(total, leaves[i]);
+    }
+    __syncthreads();
+  }
+  if (threadIdx.x == 0) *result = returned_sum(total);
+}
+
+unsigned blocks_for(std::uint64_t work, std::uint64_t of_block) {
+  constexpr std::uint64_t most = 1u << 12;
+  return static_cast<unsigned>(
+      std::clamp<std::uint64_t>((work + of_block - 1) / of_block, 1, most));
+}
+
+std::uint64_t chunks_of(std::uint64_t count) {
+  return (count + chunk_elements - 1) / chunk_elements;
+}
+std::uint64_t joined(std::uint64_t nodes) { return (nodes + fan_in - 1) / fan_in; }
+
+/// Of nodes of 8 bytes, chunks and what they are joined to; at least one.
+std::size_t workspace_bytes(const reduction_call& call) {
+  std::uint64_t nodes = chunks_of(size_of(call));
+  std::size_t all = nodes;
+  for (; nodes > fan_in; all += nodes) nodes = joined(nodes);
+  return std::max<std::size_t>(all, 1) * sizeof(double);
+}
+
+bool is_without_gaps(const const_matrix_view& v) {
+  return (v.cols == 1 || v.col_stride == 1) && (v.rows == 1 || v.row_stride == v.cols) &&
+         reinterpret_cast<std::uintptr_t>(v.data) % 16 == 0;
+}
+/// Whether the kernels over 16 bytes at a time take the call.
+bool is_regular(const reduction_call& call) {
+  if (!is_without_gaps(call.x)) return false;
+  return call.what != reduction::dot || (call.x.format == call.y.format && is_without_gaps(call.y));
+}
+
+enum class access : std::uint8_t { any, wide };
+
+template <class Number, access By>
+void enqueue_tree(const reduction_call& call, double* result, std::byte* memory,
+                  cudaStream_t stream) {
+  auto* nodes = reinterpret_cast<Number*>(memory);
+  const reduction_task t = task_of(call);
+  std::uint64_t count = chunks_of(t.count);
+  if (By == access::wide && is_regular(call)) {
+    enqueue_dense_nodes(call, t.count, nodes, stream);
+  } else {
+    launch_kernel("reduction", nodes_kernel<Number>, blocks_for(count, reduction_threads / 32),
+                  reduction_threads, 0, stream, t, nodes);
+  }
+  while (count > fan_in) {
+    const std::uint64_t next = joined(count);
+    launch_kernel("reduction", join_kernel<Number>, static_cast<unsigned>(next), reduction_threads,
+                  0, stream, nodes, count, nodes + count);
+    nodes += count;
+    count = next;
+  }
+  launch_kernel("reduction", root_kernel<Number>, 1, reduction_threads, 0, stream, nodes, count,
+                result);
+}
+
+template <class Number, access By>
+void enqueue_sum_in(const reduction_call& call, double* result, std::byte* given,
+                    cudaStream_t stream) {
+  if (call.what == reduction::dot && call.options.order == sum_order::sequential) {
+    launch_kernel("reduction", sequence_kernel<Number>, 1, reduction_threads, 0, stream,
+                  task_of(call), result);
+    return;
+  }
+  const workspace room(given, workspace_bytes(call), stream, "reduction: workspace");
+  enqueue_tree<Number, By>(call, result, room.data(), stream);
+}
+
+template <access By>
+void enqueue_amax(const reduction_call& call, void* result, cudaStream_t stream) {
+  check(cudaMemsetAsync(result, 0, sizeof(float), stream), "amax: clear the result");
+  const reduction_task t = task_of(call);
+  if (t.count == 0) return;
+  auto* const amax = static_cast<std::uint32_t*>(result);
+  if (By == access::wide && is_regular(call)) {
+    return enqueue_dense_amax(call.x, t.count, amax, stream);
+  }
+  launch_kernel("reduction", amax_kernel, blocks_for(t.count, reduction_threads), reduction_threads,
+                0, stream, t, amax);
+}
+
+template <access By>
+void enqueue_counts(const reduction_call& call, void* result, cudaStream_t stream) {
+  check(cudaMemsetAsync(result, 0, sizeof(element_counts), stream), "counts: clear the result");
+  const reduction_task t = task_of(call);
+  if (t.count == 0) return;
+  auto* const counts = static_cast<element_counts*>(result);
+  launch_kernel("reduction", elements_kernel, 1, 1, 0, stream, t.count, counts);
+  if (By == access::wide && is_regular(call)) {
+    return enqueue_dense_counts(call.x, t.count, counts, stream);
+  }
+  launch_kernel("reduction", counts_kernel, blocks_for(t.count, reduction_threads),
+                reduction_threads, 0, stream, t, counts);
+}
+
+template <access By>
+void enqueue(const reduction_call& call, const backends::backend& self, void* result,
+             std::byte* given, void* stream) {
+  const auto on = static_cast<cudaStream_t>(stream);
+  backends::require_tested(self, stream);
+  if (call.what == reduction::amax) {
+    enqueue_amax<By>(call, result, on);
+  } else if (call.what == reduction::counts) {
+    enqueue_counts<By>(call, result, on);
+  } else if (size_of(call) == 0) {
+    check(cudaMemsetAsync(result, 0, sizeof(double), on), "sum of nothing");
+  } else if (call.what == reduction::dot && call.options.precision == accumulation::fp32) {
+    enqueue_sum_in<float, By>(call, static_cast<double*>(result), given, on);
+  } else {
+    enqueue_sum_in<double, By>(call, static_cast<double*>(result), given, on);
+  }
+}
+
+template <access By>
+void reduce(const reduction_call& call, const backends::backend& self,
+            backends::reduction_result& result, const executor& where) {
+  const auto on = static_cast<cudaStream_t>(where.stream);
+  const workspace room(nullptr, sizeof(element_counts), on, "reduction: result");
+  enqueue<By>(call, self, room.data(), nullptr, where.stream);
+  void* const to = call.what == reduction::amax     ? static_cast<void*>(&result.amax)
+                   : call.what == reduction::counts ? static_cast<void*>(&result.counts)
+                                                    : static_cast<void*>(&result.sum);
+  const std::size_t bytes = call.what == reduction::amax     ? sizeof result.amax
+                            : call.what == reduction::counts ? sizeof result.counts
+                                                             : sizeof result.sum;
+  check(cudaMemcpyAsync(to, room.data(), bytes, cudaMemcpyDeviceToHost, on),
+        "reduction: copy from the device");
+  check(cudaStreamSynchronize(on), "reduction");
+}
+
+}  // namespace
+
+const backends::reducer emulated_reducer = {reduce<access::any>, workspace_bytes,
+                                            enqueue<access::any>};
+const backends::reducer native_reducer = {reduce<access::wide>, workspace_bytes,
+                                          enqueue<access::wide>};
+
+}  // namespace samebits::cuda

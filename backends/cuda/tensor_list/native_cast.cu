@@ -1,0 +1,74 @@
+// cuda-native: casts of lists of tensors by hardware instructions.
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <type_traits>
+
+#include "backends/cuda/convert/native_op.cuh"
+#include "backends/cuda/tensor_list/plan_cast.cuh"
+#include "backends/cuda/tensor_list/plan_codes.cuh"
+
+namespace samebits::cuda {
+namespace {
+
+using enum format_id;
+
+/// Calls f with a format of a plan as a constant.
+template <class Function>
+__device__ __forceinline__ void with_plan_format(format_id f, const Function& function) {
+  switch (f) {
+    case fp32: return function(fixed<fp32>{});
+    case fp16: return function(fixed<fp16>{});
+    case bf16: return function(fixed<bf16>{});
+    case e4m3: return function(fixed<e4m3>{});
+    default: return function(fixed<e5m2>{});
+  }
+}
+
+/// Each chunk by the formats of its tensor. Of lists of one pair alone that is as fast as a kernel
+/// of its own, but from 16 bits to 8, 0.97 instead of 1.02 of copy on an H200.
+template <bool Saturate>
+__global__ void __launch_bounds__(cast_threads, cast_residents)
+    cast_mixed_kernel(const __grid_constant__ cast_lists lists) {
+  const cast_chunk c = cast_chunk::of_block(lists);
+  with_plan_format(c.from.format, [&](auto from) {
+    with_plan_format(c.to.format, [&](auto to) {
+      cast_by(native_op<from.value, to.value, Saturate>{{Saturate, {}}}, lists, c);
+    });
+  });
+}
+
+template <format_id From, format_id To>
+void launch_pair(const cast_lists& lists, overflow on_overflow, cudaStream_t stream) {
+  const auto launch = [&](const auto& op) {
+    launch_cast(cast_alike_kernel<std::decay_t<decltype(op)>>, lists, stream, op);
+  };
+  if (on_overflow == overflow::saturate) return launch(native_op<From, To, true>{{true, {}}});
+  launch(native_op<From, To, false>{{false, {}}});
+}
+
+}  // namespace
+
+bool has_native_cast(const cast_rule& rule) {
+  return rule.round == rounding::nearest_even && rule.on_overflow != overflow::saturate_finite &&
+         rule.on_nan == nan_policy::canonical;
+}
+
+void launch_native_cast(const cast_lists& lists, std::optional<format_pair> alike,
+                        overflow on_overflow, cudaStream_t stream) {
+  const auto is = [&](format_id from, format_id to) {
+    return alike && alike->from == from && alike->to == to;
+  };
+  if (is(bf16, e4m3)) return launch_pair<bf16, e4m3>(lists, on_overflow, stream);
+  if (is(bf16, e5m2)) return launch_pair<bf16, e5m2>(lists, on_overflow, stream);
+  if (is(fp16, e4m3)) return launch_pair<fp16, e4m3>(lists, on_overflow, stream);
+  if (is(fp16, e5m2)) return launch_pair<fp16, e5m2>(lists, on_overflow, stream);
+  if (on_overflow == overflow::saturate) {
+    return launch_cast(cast_mixed_kernel<true>, lists, stream);
+  }
+  launch_cast(cast_mixed_kernel<false>, lists, stream);
+}
+
+}  // namespace samebits::cuda

@@ -1,0 +1,376 @@
+// Scaling, adding and accumulating the tensors of plans on CUDA, one launch each.
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "backends/cuda/common/error.hpp"
+#include "backends/cuda/common/launch_kernel.hpp"
+#include "backends/cuda/tensor_list/plan.hpp"
+#include "backends/cuda/tensor_list/plan_any.cuh"
+#include "backends/cuda/tensor_list/plan_codes.cuh"
+#include "backends/cuda/tensor_list/plan_launch.cuh"
+#include "numerics/tensor_list/plan_ops.hpp"
+
+namespace samebits::cuda {
+namespace {
+
+using numerics::plan_chunk;
+using numerics::plan_row;
+using numerics::plan_tables;
+
+constexpr unsigned all_lanes = 0xFFFFFFFFu;
+
+/// Blocks per processor: room for registers, so that many loads are under way.
+constexpr int elementwise_residents = 4;
+
+template <format_id F>
+__device__ __forceinline__ std::byte* chunk_begin(const plan_row& row, const plan_chunk& c) {
+  return static_cast<std::byte*>(row.data) + c.first * (spec_of(F).storage_bits / 8);
+}
+
+/// Elements of a vector that fill 16 bytes of the widest of the formats.
+template <format_id... Formats>
+constexpr int vector_elements = ((Formats == format_id::fp32) || ...) ? 4 : 8;
+
+/// Where the elements of one format lie.
+template <format_id F, int N>
+struct vectors {
+  static constexpr int element = spec_of(F).storage_bits / 8;
+  std::byte* data;
+
+  /// Vectors from elements i, i + 32 N, ...
+  template <int Count>
+  __device__ __forceinline__ void load(code_vector<F, N> (&v)[Count], int i) const {
+#pragma unroll
+    for (int k = 0; k < Count; ++k) v[k].load(data + (i + k * 32 * N) * element);
+  }
+  __device__ __forceinline__ void store(const code_vector<F, N>& v, int i, int k) const {
+    v.store(data + (i + k * 32 * N) * element);
+  }
+};
+
+template <int Count>
+struct loads {
+  static constexpr int count = Count;
+};
+
+/// All lanes: group(loads<Count>, i) for Count vectors of N elements that begin at i, i + 32 N,
+/// ...: their loads are to be under way together, before any store. Then one(i) for what is left.
+template <int N, int Count, class Group, class One>
+__device__ __forceinline__ void by_vectors(int count, unsigned lane, const Group& group,
+                                           const One& one) {
+  const int whole = count / N;
+  int i = static_cast<int>(lane);
+#pragma unroll 1
+  for (; i + 32 * (Count - 1) < whole; i += 32 * Count) group(loads<Count>{}, i * N);
+#pragma unroll 1
+  for (; i < whole; i += 32) group(loads<1>{}, i * N);
+#pragma unroll 1
+  for (i = whole * N + static_cast<int>(lane); i < count; i += 32) one(i);
+}
+
+/// Calls f with the format as a constant.
+template <class Function>
+__device__ __forceinline__ void with_wide(format_id f, const Function& function) {
+  switch (f) {
+    case format_id::fp32: return function(fixed<format_id::fp32>{});
+    case format_id::fp16: return function(fixed<format_id::fp16>{});
+    default: return function(fixed<format_id::bf16>{});
+  }
+}
+template <class Function>
+__device__ __forceinline__ void with_any(format_id f, const Function& function) {
+  switch (f) {
+    case format_id::e4m3: return function(fixed<format_id::e4m3>{});
+    case format_id::e5m2: return function(fixed<format_id::e5m2>{});
+    default: return with_wide(f, function);
+  }
+}
+
+// --- scale
+// -----------------------------------------------------------------------------------------
+
+/// What one thread saw.
+struct scaled_figures {
+  std::uint32_t amax = 0;  ///< magnitudes, NaN the largest
+  std::uint32_t nonfinite = 0;
+  std::uint32_t nonfinite_after = 0;
+
+  /// An element as binary32 bits, before and after.
+  __device__ __forceinline__ void count(std::uint32_t before, std::uint32_t after) {
+    nonfinite += (before & 0x7FFFFFFFu) >= numerics::binary32::inf ? 1 : 0;
+    nonfinite_after += (after & 0x7FFFFFFFu) >= numerics::binary32::inf ? 1 : 0;
+  }
+};
+
+/// A chunk of vectors, by the hardware. Elements are counted one by one only where a vector has a
+/// result that is not finite, as it then has wherever an element was not.
+template <format_id F>
+__device__ __forceinline__ scaled_figures scale_vectors(std::byte* data, int count, unsigned lane,
+                                                        std::uint32_t factor) {
+  constexpr int n = vector_elements<F>;
+  constexpr std::uint32_t inf = spec_of(F).storage_bits == 32 ? 0x7F800000u
+                                : F == format_id::fp16        ? 0x7C00u
+                                                              : 0x7F80u;
+  const vectors<F, n> all{data};
+  scaled_figures seen;
+  std::uint32_t largest = 0;
+  by_vectors<n, 4>(
+      count, lane,
+      [&](auto group, int i) {
+        code_vector<F, n> v[group.count];
+        all.load(v, i);
+#pragma unroll
+        for (int k = 0; k < group.count; ++k) {
+          value_vector<n> x = values_of(v[k]);
+#pragma unroll
+          for (auto& e : x.x) e = numerics::scaled_value<hardware_steps>(e, factor);
+          const code_vector<F, n> after = codes_of<F>(x);
+          std::uint32_t largest_after = 0;
+#pragma unroll
+          for (int w = 0; w < n * vectors<F, n>::element / 4; ++w) {
+            largest = larger_codes<F>(largest, v[k].words[w]);
+            largest_after = larger_codes<F>(largest_after, after.words[w]);
+          }
+          all.store(after, i, k);
+          if (largest_code<F>(largest_after) >= inf) {
+            const value_vector<n> before = values_of(v[k]), rounded = values_of(after);
+            for (int e = 0; e < n; ++e) seen.count(before.x[e], rounded.x[e]);
+          }
+        }
+      },
+      [&](int i) {
+        std::byte* const p = data + i * vectors<F, n>::element;
+        const std::uint32_t before = load_value<F>(p);
+        store_value<F>(p, numerics::scaled_value<hardware_steps>(before, factor));
+        seen.count(before, load_value<F>(p));
+        seen.amax = max(seen.amax, before & 0x7FFFFFFFu);
+      });
+  seen.amax = max(seen.amax, widen<F>(largest_code<F>(largest)));
+  return seen;
+}
+
+/// Any chunk. A call of its own: what it takes of registers and stack stays out of the loop above.
+template <class Steps>
+__device__ __noinline__ scaled_figures scale_any(const plan_row& row, const plan_chunk c,
+                                                 unsigned lane, std::uint32_t factor) {
+  const any_codes codes{row, c.first};
+  scaled_figures seen;
+#pragma unroll 1
+  for (std::int64_t i = lane; i < c.count; i += 32) {
+    numerics::scale_tally tally = {};
+    const std::uint32_t before = codes.load(i);
+    const std::uint32_t after = numerics::scaled_code<Steps>(codes.format, before, factor);
+    numerics::count_scaled(codes.format, tally, before, after);
+    seen.amax = max(seen.amax, tally.amax);
+    seen.nonfinite += tally.nonfinite;
+    seen.nonfinite_after += tally.nonfinite + tally.overflowed;
+    codes.store(i, after);
+  }
+  return seen;
+}
+
+/// Adds a warp's figures to the report, in any order: they are integers.
+__device__ void report_chunk(const scaled_figures& own, std::uint32_t tensor, unsigned lane,
+                             unscale_report* report) {
+  const std::uint32_t before = __reduce_add_sync(all_lanes, own.nonfinite);
+  const std::uint32_t after = __reduce_add_sync(all_lanes, own.nonfinite_after);
+  if (after == 0 || lane != 0) return;
+  using word = unsigned long long;
+  if (before != 0) atomicAdd(reinterpret_cast<word*>(&report->nonfinite), word{before});
+  if (after != before) {
+    atomicAdd(reinterpret_cast<word*>(&report->overflowed), word{after - before});
+  }
+  // -1, no tensor, is the largest as an unsigned number.
+  atomicMin(reinterpret_cast<word*>(&report->first_bad), word{tensor});
+}
+
+template <class Steps>
+__global__ void __launch_bounds__(chunk_threads, elementwise_residents)
+    scale_kernel(const plan_tables plan, const scale_factor given, unscale_report* const report) {
+  if (given.only_if != nullptr && !*given.only_if) return;
+  const std::uint32_t factor = given.pointer != nullptr ? *given.pointer : given.value;
+  std::uint32_t amax = 0;
+  for_own_chunk(plan, [&](const plan_row& row, const plan_chunk& c, std::uint64_t, unsigned lane) {
+    scaled_figures seen;
+    if (std::is_same_v<Steps, hardware_steps> && is_regular(row)) {
+      with_wide(row.format, [&](auto f) {
+        seen = scale_vectors<f.value>(chunk_begin<f.value>(row, c), static_cast<int>(c.count), lane,
+                                      factor);
+      });
+    } else {
+      seen = scale_any<Steps>(row, c, lane, factor);
+    }
+    amax = max(amax, seen.amax);
+    if (report != nullptr) report_chunk(seen, c.tensor, lane, report);
+  });
+  if (report == nullptr) return;
+  amax = __reduce_max_sync(all_lanes, amax);
+  if (amax > numerics::binary32::inf) amax = numerics::binary32::nan;
+  // Looked at first: few warps raise it, and all of them would wait for each other.
+  if (threadIdx.x % 32 == 0 && amax > __ldcg(&report->amax)) atomicMax(&report->amax, amax);
+}
+
+// --- accumulate
+// ------------------------------------------------------------------------------------
+
+template <format_id Acc, format_id X>
+__device__ __forceinline__ void accumulate_vectors(std::byte* acc, std::byte* x, int count,
+                                                   unsigned lane, std::uint32_t scale) {
+  constexpr int n = vector_elements<Acc, X>;
+  const vectors<Acc, n> sums{acc};
+  const vectors<X, n> terms{x};
+  by_vectors<n, 4>(
+      count, lane,
+      [&](auto group, int i) {
+        code_vector<Acc, n> s[group.count];
+        code_vector<X, n> v[group.count];
+        sums.load(s, i);
+        terms.load(v, i);
+#pragma unroll
+        for (int k = 0; k < group.count; ++k) {
+          value_vector<n> sum = values_of(s[k]);
+          const value_vector<n> term = values_of(v[k]);
+#pragma unroll
+          for (int e = 0; e < n; ++e) {
+            sum.x[e] = numerics::accumulated_value<hardware_steps>(sum.x[e], term.x[e], scale);
+          }
+          sums.store(codes_of<Acc>(sum), i, k);
+        }
+      },
+      [&](int i) {
+        std::byte* const p = acc + i * vectors<Acc, n>::element;
+        store_value<Acc>(
+            p, numerics::accumulated_value<hardware_steps>(
+                   load_value<Acc>(p), load_value<X>(x + i * vectors<X, n>::element), scale));
+      });
+}
+
+template <class Steps>
+__device__ __noinline__ void accumulate_any(const plan_row& row, const plan_row& from,
+                                            const plan_chunk c, unsigned lane,
+                                            std::uint32_t scale) {
+  const any_codes acc{row, c.first}, x{from, c.first};
+#pragma unroll 1
+  for (std::int64_t i = lane; i < c.count; i += 32) {
+    acc.store(
+        i, numerics::accumulated_code<Steps>(acc.format, acc.load(i), x.format, x.load(i), scale));
+  }
+}
+
+template <class Steps>
+__global__ void __launch_bounds__(chunk_threads, elementwise_residents)
+    accumulate_kernel(const backends::accumulate_call call) {
+  for_own_chunk(
+      call.acc, [&](const plan_row& row, const plan_chunk& c, std::uint64_t, unsigned lane) {
+        const plan_row& from = call.gradients.rows[c.tensor];
+        const std::uint32_t scale = call.scales == nullptr ? numerics::binary32::one
+                                                           : __float_as_uint(call.scales[c.tensor]);
+        if (!std::is_same_v<Steps, hardware_steps> || !is_regular(row) || !is_regular(from)) {
+          return accumulate_any<Steps>(row, from, c, lane, scale);
+        }
+        with_wide(row.format, [&](auto f) {
+          with_any(from.format, [&](auto g) {
+            accumulate_vectors<f.value, g.value>(chunk_begin<f.value>(row, c),
+                                                 chunk_begin<g.value>(from, c),
+                                                 static_cast<int>(c.count), lane, scale);
+          });
+        });
+      });
+}
+
+// --- axpby
+// -----------------------------------------------------------------------------------------
+
+template <format_id F>
+__device__ __forceinline__ void combine_vectors(std::byte* out, std::byte* x, std::byte* y,
+                                                int count, unsigned lane, std::uint32_t a,
+                                                std::uint32_t b) {
+  constexpr int n = vector_elements<F>;
+  const vectors<F, n> sums{out}, first{x}, second{y};
+  by_vectors<n, 4>(
+      count, lane,
+      [&](auto group, int i) {
+        code_vector<F, n> s[group.count], t[group.count];
+        first.load(s, i);
+        second.load(t, i);
+#pragma unroll
+        for (int k = 0; k < group.count; ++k) {
+          value_vector<n> sum = values_of(s[k]);
+          const value_vector<n> term = values_of(t[k]);
+#pragma unroll
+          for (int e = 0; e < n; ++e) {
+            sum.x[e] = numerics::combined_value<hardware_steps>(a, sum.x[e], b, term.x[e]);
+          }
+          sums.store(codes_of<F>(sum), i, k);
+        }
+      },
+      [&](int i) {
+        const int at = i * vectors<F, n>::element;
+        store_value<F>(out + at, numerics::combined_value<hardware_steps>(
+                                     a, load_value<F>(x + at), b, load_value<F>(y + at)));
+      });
+}
+
+template <class Steps>
+__device__ __noinline__ void combine_any(const plan_row& row, const plan_row& x_row,
+                                         const plan_row& y_row, const plan_chunk c, unsigned lane,
+                                         std::uint32_t a, std::uint32_t b) {
+  const any_codes out{row, c.first}, x{x_row, c.first}, y{y_row, c.first};
+#pragma unroll 1
+  for (std::int64_t i = lane; i < c.count; i += 32) {
+    out.store(i, numerics::combined_code<Steps>(out.format, a, x.format, x.load(i), b, y.format,
+                                                y.load(i)));
+  }
+}
+
+template <class Steps>
+__global__ void __launch_bounds__(chunk_threads, elementwise_residents)
+    axpby_kernel(const backends::axpby_call call) {
+  for_own_chunk(call.out,
+                [&](const plan_row& row, const plan_chunk& c, std::uint64_t, unsigned lane) {
+                  const plan_row &x = call.x.rows[c.tensor], &y = call.y.rows[c.tensor];
+                  const bool vectors = is_regular(row) && is_regular(x) && is_regular(y);
+                  // Three formats that may all differ: those that agree are what is fast.
+                  const bool same = row.format == x.format && row.format == y.format;
+                  if (!std::is_same_v<Steps, hardware_steps> || !vectors || !same) {
+                    return combine_any<Steps>(row, x, y, c, lane, call.a, call.b);
+                  }
+                  with_wide(row.format, [&](auto f) {
+                    combine_vectors<f.value>(chunk_begin<f.value>(row, c),
+                                             chunk_begin<f.value>(x, c), chunk_begin<f.value>(y, c),
+                                             static_cast<int>(c.count), lane, call.a, call.b);
+                  });
+                });
+}
+
+/// Launches the kernel of the steps over a plan that has chunks.
+template <class Hardware, class Definition, class... Arguments>
+void launch(steps by, const plan_tables& plan, void* stream, const char* what, Hardware hardware,
+            Definition definition, const Arguments&... arguments) {
+  if (plan.chunks == 0) return;
+  const auto kernel = by == steps::hardware ? hardware : definition;
+  launch_kernel(what, kernel, blocks_of_chunks(plan), chunk_threads, 0,
+                static_cast<cudaStream_t>(stream), arguments...);
+}
+
+}  // namespace
+
+void enqueue_scale(const plan_tables& plan, const scale_factor& factor, unscale_report* report,
+                   steps by, void* stream) {
+  launch(by, plan, stream, "scale kernel", scale_kernel<hardware_steps>,
+         scale_kernel<numerics::binary32_steps>, plan, factor, report);
+}
+
+void enqueue_accumulate(const backends::accumulate_call& call, steps by, void* stream) {
+  launch(by, call.acc, stream, "accumulate kernel", accumulate_kernel<hardware_steps>,
+         accumulate_kernel<numerics::binary32_steps>, call);
+}
+
+void enqueue_axpby(const backends::axpby_call& call, steps by, void* stream) {
+  launch(by, call.out, stream, "axpby kernel", axpby_kernel<hardware_steps>,
+         axpby_kernel<numerics::binary32_steps>, call);
+}
+
+}  // namespace samebits::cuda

@@ -1,0 +1,390 @@
+// Inspecting a plan on CUDA: one launch over all chunks, one over all tensors, one for the total.
+#include <algorithm>
+#include <type_traits>
+
+#include "backends/cuda/common/error.hpp"
+#include "backends/cuda/common/launch_kernel.hpp"
+#include "backends/cuda/tensor_list/plan.hpp"
+#include "backends/cuda/tensor_list/plan_inspect.cuh"
+#include "backends/cuda/tensor_list/plan_launch.cuh"
+#include "backends/cuda/tensor_list/plan_total.cuh"
+#include "backends/cuda/tensor_list/plan_tree.cuh"
+
+namespace samebits::cuda {
+
+namespace {
+
+using numerics::plan_tables;
+
+/// Counts of exponents that a block keeps to itself until its end. At most as many elements as a
+/// block reads: plan_blocks() sees to it that 32 bits are enough.
+template <inspect_counts Counts>
+struct block_exponents {
+  static constexpr bool counted = Counts == inspect_counts::distribution;
+  unsigned buckets[counted ? numerics::exponent_buckets : 1];
+
+  __device__ __forceinline__ void clear() {
+    if constexpr (counted) {
+      static_assert(plan_threads == numerics::exponent_buckets);
+      buckets[threadIdx.x] = 0;
+      __syncthreads();
+    }
+  }
+  __device__ __forceinline__ void add_to(std::uint64_t* exponents) {
+    if constexpr (counted) {
+      __syncthreads();
+      const unsigned long long seen = buckets[threadIdx.x];
+      if (seen != 0) {
+        atomicAdd(reinterpret_cast<unsigned long long*>(&exponents[threadIdx.x]), seen);
+      }
+    }
+  }
+};
+
+/// The shape of regular tensors that all are of this format.
+SAMEBITS_HD constexpr plan_shape shape_of(format_id f) {
+  return f == format_id::fp32   ? plan_shape::fp32
+         : f == format_id::fp16 ? plan_shape::fp16
+                                : plan_shape::bf16;
+}
+/// Whether a tensor of the plan is of this format: known beforehand unless formats are mixed.
+__device__ __forceinline__ bool has_format(plan_shape shape, format_id f, const plan_row& row) {
+  if (shape == plan_shape::any || shape == plan_shape::mixed) return row.format == f;
+  return shape == shape_of(f);
+}
+
+template <inspect_counts Counts>
+inline constexpr int regular_threads =
+    Counts == inspect_counts::nonfinite ? chunk_threads : plan_threads;
+/// Blocks per processor that registers leave room for.
+template <plan_shape Shape, inspect_counts Counts>
+inline constexpr int regular_residents = Counts == inspect_counts::distribution ? plan_residents
+                                         : Shape == plan_shape::fp32            ? 8
+                                                                                : 6;
+
+/// Chunks of regular tensors, by the hardware. Shape is one format where all tensors have it: a
+/// kernel for all three needs registers that the elements of 16-bit formats are then read with.
+///
+/// Without a histogram that its warps share a block has nothing to keep: they take a chunk each.
+template <plan_shape Shape, inspect_counts Counts>
+__global__ void __launch_bounds__(regular_threads<Counts>, regular_residents<Shape, Counts>)
+    regular_chunks_kernel(const plan_tables plan, chunk_tally* const tallies,
+                          std::uint32_t* const arrived, std::uint64_t* const exponents) {
+  __shared__ block_exponents<Counts> counts;
+  counts.clear();
+  const auto inspect = [&](const plan_row& row, const plan_chunk& c, std::uint64_t chunk,
+                           unsigned lane) {
+    if (!is_regular(row)) return;
+    if (lane == 0 && chunk == row.first_chunk) arrived[c.tensor] = 0;
+    const auto* const data = static_cast<const std::byte*>(row.data);
+    const auto count = static_cast<int>(c.count);
+    const auto inspected = [&](auto f) {
+      constexpr int bytes = spec_of(f.value).storage_bits / 8;
+      return inspected_dense<f.value, Counts>(data + c.first * bytes, count, lane, counts.buckets);
+    };
+    chunk_tally tally;
+    if (has_format(Shape, format_id::fp32, row)) {
+      tally = inspected(fixed<format_id::fp32>{});
+    } else if (has_format(Shape, format_id::fp16, row)) {
+      tally = inspected(fixed<format_id::fp16>{});
+    } else {
+      tally = inspected(fixed<format_id::bf16>{});
+    }
+    if (lane == 0) tallies[chunk] = tally;
+  };
+  if constexpr (Counts == inspect_counts::nonfinite) {
+    for_own_chunk(plan, inspect);
+  } else {
+    for_each_chunk(plan, inspect);
+  }
+  counts.add_to(exponents);
+}
+
+/// Chunks of the tensors that are not regular, or of all.
+template <class Sums, inspect_counts Counts>
+__global__ void __launch_bounds__(plan_threads)
+    any_chunks_kernel(const plan_tables plan, const bool all, chunk_tally* const tallies,
+                      std::uint32_t* const arrived, std::uint64_t* const exponents) {
+  __shared__ block_exponents<Counts> counts;
+  counts.clear();
+  for_each_chunk(
+      plan, [&](const plan_row& row, const plan_chunk& c, std::uint64_t chunk, unsigned lane) {
+        if (!all && is_regular(row)) return;
+        if (lane == 0 && chunk == row.first_chunk) arrived[c.tensor] = 0;
+        const chunk_tally tally = inspected_any<Sums, Counts>(row, c, lane, counts.buckets);
+        if (lane == 0) tallies[chunk] = tally;
+      });
+  counts.add_to(exponents);
+}
+
+/// Chunks of a tensor up to which one warp joins them.
+constexpr std::uint64_t few_chunks = 32;
+constexpr int tensor_threads = 256;
+/// Chunks that one block joins of larger ones: a node of level 22 of the tree. Piece k of a tensor
+/// begins k * piece_chunks chunks after it, and belongs to the window of as many chunks of the list
+/// where it begins. Window and tensor together number pieces: both grow with the list, one of them
+/// from each piece to the next.
+constexpr std::uint64_t piece_chunks = 1024;
+
+std::uint64_t windows_of(const plan_tables& plan) {
+  return (plan.chunks + piece_chunks - 1) / piece_chunks;
+}
+
+__device__ std::uint64_t chunks_of(const plan_tables& plan, std::uint64_t tensor) {
+  const std::uint64_t end =
+      tensor + 1 < plan.tensors ? plan.rows[tensor + 1].first_chunk : plan.chunks;
+  return end - plan.rows[tensor].first_chunk;
+}
+
+/// Tensors of few chunks, a warp for each.
+template <class Sums>
+__device__ void join_small(const plan_tables& plan, const chunk_tally* tallies,
+                           tensor_statistics* out) {
+  const unsigned lane = threadIdx.x % 32;
+  const std::uint64_t warps = std::uint64_t{gridDim.x} * (tensor_threads / 32);
+  for (std::uint64_t t = (std::uint64_t{blockIdx.x} * tensor_threads + threadIdx.x) / 32;
+       t < plan.tensors; t += warps) {
+    const std::uint64_t chunks = chunks_of(plan, t);
+    if (chunks > few_chunks) continue;
+    chunk_tally c = {};
+    if (lane < chunks) c = tallies[plan.rows[t].first_chunk + lane];
+    const auto squares = warp_node<Sums>(Sums::from_bits(c.squares));
+    const std::uint32_t amax = __reduce_max_sync(all_lanes, c.amax);
+    const std::uint32_t nan = __reduce_add_sync(all_lanes, c.nan);
+    const std::uint32_t inf = __reduce_add_sync(all_lanes, c.inf);
+    const std::uint32_t zeros = __reduce_add_sync(all_lanes, c.zeros);
+    const std::uint32_t subnormals = __reduce_add_sync(all_lanes, c.subnormals);
+    if (lane == 0) {
+      store(out[t], {static_cast<std::uint64_t>(plan.rows[t].count), nan, inf, zeros, subnormals,
+                     amax, Sums::bits(squares)});
+    }
+  }
+}
+
+/// The others, a block for each piece; the block that comes last joins the pieces.
+template <class Sums>
+class large_tensors {
+  using tree = block_tree<Sums, tensor_threads, piece_chunks / tensor_threads>;
+  /// Pieces of a window: one of a tensor that began before, and those that begin in it.
+  static constexpr int most = 1 + (piece_chunks + few_chunks) / (few_chunks + 1);
+
+ public:
+  struct shared {
+    typename tree::scratch scratch;
+    block_figures<tensor_threads> figures;
+    unsigned found;
+    std::uint64_t pieces[most];  ///< numbers of their first chunks
+    bool is_last;
+  };
+
+  __device__ large_tensors(const plan_tables& plan, const inspection_memory& memory, shared& s)
+      : plan_(plan), memory_(memory), s_(s) {}
+
+  __device__ void join() {
+    for (std::uint64_t first = blockIdx.x * piece_chunks; first < plan_.chunks;
+         first += gridDim.x * piece_chunks) {
+      if (threadIdx.x == 0) s_.found = 0;
+      __syncthreads();
+      for (std::uint64_t i = threadIdx.x; i < piece_chunks && first + i < plan_.chunks;
+           i += tensor_threads) {
+        const std::uint32_t t = plan_.row_of_chunk[first + i];
+        const std::uint64_t place = first + i - plan_.rows[t].first_chunk;
+        if (place % piece_chunks == 0 && chunks_of(plan_, t) > few_chunks) {
+          s_.pieces[atomicAdd(&s_.found, 1u)] = first + i;
+        }
+      }
+      __syncthreads();
+      for (unsigned i = 0; i < s_.found; ++i) join_piece(s_.pieces[i]);
+      __syncthreads();
+    }
+  }
+
+ private:
+  __device__ piece_figures& piece_at(std::uint64_t chunk, std::uint32_t tensor) const {
+    return memory_.pieces[chunk / piece_chunks + tensor];
+  }
+
+  __device__ void join_piece(std::uint64_t first) {
+    const std::uint32_t t = plan_.row_of_chunk[first];
+    const std::uint64_t chunks = chunks_of(plan_, t), begin = plan_.rows[t].first_chunk;
+    const std::uint64_t pieces = (chunks + piece_chunks - 1) / piece_chunks;
+    const joined_figures all =
+        joined(min(piece_chunks, begin + chunks - first), [&](std::uint64_t i) {
+          const chunk_tally c = memory_.tallies[first + i];
+          return joined_figures{0, c.nan, c.inf, c.zeros, c.subnormals, c.amax, c.squares};
+        });
+    if (threadIdx.x == 0) {
+      s_.is_last = pieces == 1;
+      if (pieces == 1) {
+        finish(t, all);
+      } else {
+        piece_at(first, t).figures = all;
+        __threadfence();
+        s_.is_last = atomicAdd(&memory_.arrived[t], 1u) == pieces - 1;
+      }
+    }
+    __syncthreads();
+    if (pieces == 1 || !s_.is_last) return;
+    __threadfence();
+    const joined_figures total = joined(pieces, [&](std::uint64_t k) {
+      return piece_at(begin + k * piece_chunks, t).from_other_blocks();
+    });
+    if (threadIdx.x == 0) finish(t, total);
+    __syncthreads();
+  }
+
+  /// The figures [0, count), which figures_at gives; in thread 0.
+  template <class At>
+  __device__ joined_figures joined(std::uint64_t count, const At& figures_at) {
+    joined_figures own = {};
+    const auto sum = tree::sum(count, s_.scratch, [&](std::uint64_t i) {
+      const joined_figures f = figures_at(i);
+      own.join(f);
+      return Sums::from_bits(f.squares);
+    });
+    joined_figures all = s_.figures.joined(own);
+    all.squares = Sums::bits(sum);
+    __syncthreads();  // both are used again
+    return all;
+  }
+
+  __device__ void finish(std::uint32_t tensor, joined_figures figures) const {
+    figures.count = static_cast<std::uint64_t>(plan_.rows[tensor].count);
+    store(memory_.tensors[tensor], figures);
+  }
+
+  const plan_tables& plan_;
+  const inspection_memory& memory_;
+  shared& s_;
+};
+
+template <class Sums>
+__global__ void __launch_bounds__(tensor_threads)
+    tensors_kernel(const plan_tables plan, const inspection_memory memory) {
+  __shared__ typename large_tensors<Sums>::shared shared;
+  join_small<Sums>(plan, memory.tallies, memory.tensors);
+  large_tensors<Sums>(plan, memory, shared).join();
+}
+
+template <class Sums>
+__global__ void __launch_bounds__(total_threads)
+    total_kernel(const tensor_statistics* const tensors, const std::uint64_t count,
+                 inspection* const out) {
+  __shared__ total_scratch<Sums> scratch;
+  const plan_total total = total_of<Sums>(tensors, count, scratch);
+  if (threadIdx.x == 0) {
+    store(out->total, total.figures);
+    out->first_bad = total.first_bad;
+  }
+}
+
+template <inspect_counts Counts>
+void enqueue_chunks(const plan_tables& plan, plan_shape shape, const inspection_memory& memory,
+                    steps by, cudaStream_t stream) {
+  const auto launch_any = [&](auto kernel, bool all) {
+    launch_kernel("inspect kernel", kernel, plan_blocks(plan, kernel), plan_threads, 0, stream,
+                  plan, all, memory.tallies, memory.arrived, memory.exponents);
+  };
+  if (by == steps::definition) return launch_any(any_chunks_kernel<integer_sums, Counts>, true);
+  const auto launch = [&](auto kernel) {
+    const bool own = Counts == inspect_counts::nonfinite;
+    launch_kernel("inspect kernel", kernel,
+                  own ? blocks_of_chunks(plan) : plan_blocks(plan, kernel), regular_threads<Counts>,
+                  0, stream, plan, memory.tallies, memory.arrived, memory.exponents);
+  };
+  switch (shape) {
+    case plan_shape::fp32: return launch(regular_chunks_kernel<plan_shape::fp32, Counts>);
+    case plan_shape::fp16: return launch(regular_chunks_kernel<plan_shape::fp16, Counts>);
+    case plan_shape::bf16: return launch(regular_chunks_kernel<plan_shape::bf16, Counts>);
+    default: launch(regular_chunks_kernel<plan_shape::mixed, Counts>);
+  }
+  if (shape == plan_shape::any) launch_any(any_chunks_kernel<hardware_sums, Counts>, false);
+}
+
+template <class Sums>
+void enqueue_tensors(const plan_tables& plan, const inspection_memory& memory,
+                     cudaStream_t stream) {
+  constexpr std::uint64_t small_of_block = tensor_threads / 32, most_blocks = 1024;
+  const std::uint64_t wanted =
+      std::max(windows_of(plan), (plan.tensors + small_of_block - 1) / small_of_block);
+  const auto blocks = static_cast<unsigned>(std::min(wanted, most_blocks));
+  launch_kernel("inspect kernel of the tensors", tensors_kernel<Sums>, blocks, tensor_threads, 0,
+                stream, plan, memory);
+}
+
+std::uint64_t piece_places(const plan_tables& plan) { return windows_of(plan) + plan.tensors; }
+
+std::size_t padded(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
+
+}  // namespace
+
+std::size_t inspection_bytes(const plan_tables& plan) {
+  return padded(plan.chunks * sizeof(chunk_tally)) +
+         padded(piece_places(plan) * sizeof(piece_figures)) +
+         padded(plan.tensors * sizeof(std::uint32_t)) +
+         padded(plan.tensors * sizeof(tensor_statistics)) + padded(sizeof(inspection)) +
+         padded(numerics::exponent_buckets * sizeof(std::uint64_t));
+}
+
+inspection_memory inspection_in(std::byte* memory, const plan_tables& plan) {
+  inspection_memory m = {};
+  m.tallies = reinterpret_cast<chunk_tally*>(memory);
+  memory += padded(plan.chunks * sizeof(chunk_tally));
+  m.pieces = reinterpret_cast<piece_figures*>(memory);
+  memory += padded(piece_places(plan) * sizeof(piece_figures));
+  m.arrived = reinterpret_cast<std::uint32_t*>(memory);
+  memory += padded(plan.tensors * sizeof(std::uint32_t));
+  m.tensors = reinterpret_cast<tensor_statistics*>(memory);
+  memory += padded(plan.tensors * sizeof(tensor_statistics));
+  m.all = reinterpret_cast<inspection*>(memory);
+  memory += padded(sizeof(inspection));
+  m.exponents = reinterpret_cast<std::uint64_t*>(memory);
+  return m;
+}
+
+plan_shape shape_of(std::span<const plan_row> rows) {
+  if (!std::ranges::all_of(rows, is_regular)) return plan_shape::any;
+  if (rows.empty()) return plan_shape::mixed;
+  const format_id f = rows[0].format;
+  const bool alike = std::ranges::all_of(rows, [&](const plan_row& r) { return r.format == f; });
+  return alike ? shape_of(f) : plan_shape::mixed;
+}
+
+void enqueue_chunk_tallies(const plan_tables& plan, plan_shape shape, inspect_counts counts,
+                           const inspection_memory& memory, steps by, void* stream) {
+  const auto on = static_cast<cudaStream_t>(stream);
+  const bool distribution = counts == inspect_counts::distribution;
+  if (distribution) {
+    check(cudaMemsetAsync(memory.exponents, 0, numerics::exponent_buckets * sizeof(std::uint64_t),
+                          on),
+          "clear the exponents");
+  }
+  if (plan.chunks != 0 && distribution) {
+    enqueue_chunks<inspect_counts::distribution>(plan, shape, memory, by, on);
+  } else if (plan.chunks != 0) {
+    enqueue_chunks<inspect_counts::nonfinite>(plan, shape, memory, by, on);
+  }
+}
+
+void enqueue_tensor_statistics(const plan_tables& plan, plan_shape shape, inspect_counts counts,
+                               const inspection_memory& memory, steps by, void* stream) {
+  const auto on = static_cast<cudaStream_t>(stream);
+  if (plan.tensors == 0) return;
+  enqueue_chunk_tallies(plan, shape, counts, memory, by, stream);
+  if (by == steps::hardware) return enqueue_tensors<hardware_sums>(plan, memory, on);
+  enqueue_tensors<integer_sums>(plan, memory, on);
+}
+
+void enqueue_total(const plan_tables& plan, const inspection_memory& memory, steps by,
+                   void* stream) {
+  const auto on = static_cast<cudaStream_t>(stream);
+  if (by == steps::hardware) {
+    launch_kernel("inspect kernel of the total", total_kernel<hardware_sums>, 1, total_threads, 0,
+                  on, memory.tensors, plan.tensors, memory.all);
+  } else {
+    launch_kernel("inspect kernel of the total", total_kernel<integer_sums>, 1, total_threads, 0,
+                  on, memory.tensors, plan.tensors, memory.all);
+  }
+}
+
+}  // namespace samebits::cuda

@@ -1,0 +1,254 @@
+// Inspecting a chunk of a plan: a warp reads up to 4096 elements once.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "backends/cuda/common/codes.cuh"
+#include "backends/cuda/instructions/halves.cuh"
+#include "backends/cuda/tensor_list/plan_codes.cuh"
+#include "backends/cuda/tensor_list/plan_launch.cuh"
+#include "backends/cuda/tensor_list/plan_tree.cuh"
+#include "numerics/bits/decode.hpp"
+#include "numerics/tensor_list/inspect.hpp"
+#include "numerics/tensor_list/plan.hpp"
+#include "samebits/plan_ops.hpp"
+
+namespace samebits::cuda {
+
+using numerics::chunk_elements;
+using numerics::chunk_tally;
+using numerics::plan_chunk;
+using numerics::plan_row;
+
+/// Magnitudes of a chunk's elements, as they come from 16 bytes of codes.
+template <format_id F>
+struct inspected_codes {
+  static constexpr int bytes = spec_of(F).storage_bits / 8;
+  static constexpr int count = 16 / bytes;  ///< elements
+
+  /// Maxima of magnitudes in the format's own codes; of 16-bit formats two at a time.
+  __device__ __forceinline__ static std::uint32_t joined(std::uint32_t amax, const uint4& v) {
+    amax = larger_codes<F>(amax, v.x);
+    amax = larger_codes<F>(amax, v.y);
+    amax = larger_codes<F>(amax, v.z);
+    return larger_codes<F>(amax, v.w);
+  }
+
+  __device__ __forceinline__ static double pair_node(std::uint32_t pair) {
+    return hardware_sums::square_pair(__uint_as_float(widen<F>(pair & 0xFFFFu)),
+                                      __uint_as_float(widen<F>(pair >> 16)));
+  }
+
+  /// The tree over their squares.
+  __device__ __forceinline__ static double node(const uint4& v) {
+    using sums = hardware_sums;
+    if constexpr (bytes == 4) {
+      return sums::add(sums::square_pair(__uint_as_float(v.x), __uint_as_float(v.y)),
+                       sums::square_pair(__uint_as_float(v.z), __uint_as_float(v.w)));
+    } else {
+      return sums::add(sums::add(pair_node(v.x), pair_node(v.y)),
+                       sums::add(pair_node(v.z), pair_node(v.w)));
+    }
+  }
+};
+
+/// Node and largest code of a chunk; the node in every lane.
+struct chunk_sums {
+  std::uint64_t squares;  ///< canonical
+  std::uint32_t largest;  ///< code of the format, no sign; in every lane
+};
+
+/// A chunk whose codes are contiguous and aligned to 16 bytes. A warp reads 16 bytes a lane at a
+/// time, in turns: the node of lane l's vector in turn t is number 32 * t + l of its level.
+template <format_id F, bool Full>
+class dense_chunk {
+  using codes = inspected_codes<F>;
+  static constexpr int turns = static_cast<int>(chunk_elements) / (32 * codes::count);
+  static constexpr int turn_bits = turns == 32 ? 5 : 4;
+  static_assert(1 << turn_bits == turns);
+  /// 4 or 8 loads are under way together.
+  static constexpr int group_bits = codes::bytes == 4 ? 2 : 3;
+  static constexpr int group = 1 << group_bits;
+
+ public:
+  __device__ __forceinline__ dense_chunk(const std::byte* data, int count, unsigned lane)
+      : data_(data), count_(count), lane_(lane) {}
+
+  __device__ __forceinline__ chunk_sums sums() {
+    double node = of_groups<turn_bits>(0);
+    // Lane bits from turn_bits on are still those of vectors; the ones below are those of turns.
+    node = warp_node<hardware_sums, turn_bits, 5>(node);
+    node = warp_node<hardware_sums, 0, turn_bits>(node);
+    return {hardware_sums::bits(node), __reduce_max_sync(all_lanes, largest_code<F>(amax_))};
+  }
+
+ private:
+  /// The sums of turns `even` and `odd` over lanes that differ in the bit: the first in lanes where
+  /// it is 0, the second where it is 1. Half as many additions as two sums in every lane.
+  template <int Bit>
+  __device__ __forceinline__ double exchanged(double even, double odd) const {
+    const bool upper = (lane_ & (1u << Bit)) != 0;
+    const double kept = upper ? odd : even;
+    const double sent = upper ? even : odd;
+    return hardware_sums::add(kept, __shfl_xor_sync(all_lanes, sent, 1 << Bit));
+  }
+
+  template <int Bits>
+  __device__ __forceinline__ double of_groups(int first_turn) {
+    if constexpr (Bits == group_bits) {
+      return of_group(first_turn);
+    } else {
+      const double even = of_groups<Bits - 1>(first_turn);
+      const double odd = of_groups<Bits - 1>(first_turn + (1 << (Bits - 1)));
+      return exchanged<Bits - 1>(even, odd);
+    }
+  }
+
+  __device__ __forceinline__ double of_group(int first_turn) {
+    if (!Full && first_turn * 32 * codes::count >= count_) return 0.0;
+    uint4 v[group];
+#pragma unroll
+    for (int i = 0; i < group; ++i) v[i] = load(first_turn + i);
+    double nodes[group];
+#pragma unroll
+    for (int i = 0; i < group; ++i) {
+      amax_ = codes::joined(amax_, v[i]);
+      nodes[i] = codes::node(v[i]);
+    }
+    return of_nodes<group_bits>(nodes);
+  }
+
+  template <int Bits>
+  __device__ __forceinline__ double of_nodes(const double* nodes) const {
+    if constexpr (Bits == 0) {
+      return *nodes;
+    } else {
+      const double even = of_nodes<Bits - 1>(nodes);
+      const double odd = of_nodes<Bits - 1>(nodes + (1 << (Bits - 1)));
+      return exchanged<Bits - 1>(even, odd);
+    }
+  }
+
+  /// Elements from count on are +0, which changes neither node nor amax.
+  __device__ __forceinline__ uint4 load(int turn) const {
+    const int first = (turn * 32 + static_cast<int>(lane_)) * codes::count;
+    if (Full || first + codes::count <= count_) {
+      return __ldcs(reinterpret_cast<const uint4*>(data_ + first * codes::bytes));
+    }
+    std::uint32_t words[4] = {};
+    for (int i = 0; first + i < count_; ++i) {
+      const auto code =
+          static_cast<std::uint32_t>(load_code(data_ + (first + i) * codes::bytes, codes::bytes));
+      words[i * codes::bytes / 4] |= code << (i * codes::bytes % 4 * 8);
+    }
+    return make_uint4(words[0], words[1], words[2], words[3]);
+  }
+
+  const std::byte* data_;
+  int count_;
+  unsigned lane_;
+  std::uint32_t amax_ = 0;
+};
+
+/// The address of element i of a tensor of format f.
+__device__ __forceinline__ const std::byte* any_element(const plan_row& row, const format_spec& f,
+                                                        std::int64_t i) {
+  return static_cast<const std::byte*>(row.data) +
+         numerics::offset_of(row, i) * (f.storage_bits / 8);
+}
+
+/// Any chunk: each lane sums 128 neighbours.
+template <class Sums>
+__device__ inline chunk_sums any_sums(const plan_row& row, const plan_chunk& c, unsigned lane) {
+  constexpr int each = static_cast<int>(chunk_elements) / 32;
+  const format_spec f = spec_of(row.format);
+  const std::uint32_t sign = std::uint32_t{1} << (f.storage_bits - 1);
+  typename Sums::node waiting[8];
+  std::uint64_t leaves = 0;
+  std::uint32_t largest = 0;
+  for (int i = 0; i < each; ++i) {
+    const std::int64_t at = lane * each + i;
+    std::uint32_t code = 0;
+    if (at < c.count) {
+      code = static_cast<std::uint32_t>(
+          load_code(any_element(row, f, c.first + at), f.storage_bits / 8));
+    }
+    largest = max(largest, code & (sign - 1));
+    numerics::append_leaf(
+        waiting, leaves, Sums::square(numerics::decode<std::uint32_t>(f, code)),
+        [](typename Sums::node a, typename Sums::node b) { return Sums::add(a, b); });
+  }
+  const auto node = warp_node<Sums>(waiting[7]);
+  return {Sums::bits(node), __reduce_max_sync(all_lanes, largest)};
+}
+
+/// Counts of what is rare, or was asked for: a second look at elements that are in the cache.
+/// `load` gives element i as binary32 bits; `least` is the format's least normal number.
+template <inspect_counts Counts, class Load>
+__device__ __forceinline__ void count_elements(int count, unsigned lane, std::uint32_t least,
+                                               const Load& load, chunk_tally& tally,
+                                               unsigned* exponents) {
+  std::uint32_t nan = 0, inf = 0, zeros = 0, subnormals = 0;
+#pragma unroll 1
+  for (int i = static_cast<int>(lane); i < count; i += 32) {
+    const std::uint32_t x = load(i);
+    const std::uint32_t m = numerics::binary32::magnitude(x);
+    nan += m > numerics::binary32::inf ? 1 : 0;
+    inf += m == numerics::binary32::inf ? 1 : 0;
+    if constexpr (Counts == inspect_counts::distribution) {
+      zeros += m == 0 ? 1 : 0;
+      subnormals += m != 0 && m < least ? 1 : 0;
+      atomicAdd(&exponents[numerics::exponent_bucket(x)], 1u);
+    }
+  }
+  tally.nan = static_cast<std::uint16_t>(__reduce_add_sync(all_lanes, nan));
+  tally.inf = static_cast<std::uint16_t>(__reduce_add_sync(all_lanes, inf));
+  if constexpr (Counts == inspect_counts::distribution) {
+    tally.zeros = static_cast<std::uint16_t>(__reduce_add_sync(all_lanes, zeros));
+    tally.subnormals = static_cast<std::uint16_t>(__reduce_add_sync(all_lanes, subnormals));
+  }
+}
+
+/// The figures of a chunk of a regular tensor, by the hardware; in every lane. `exponents` is
+/// shared by the block, unless nothing but non-finite elements is counted.
+template <format_id F, inspect_counts Counts>
+__device__ __forceinline__ chunk_tally inspected_dense(const std::byte* data, int count,
+                                                       unsigned lane, unsigned* exponents) {
+  constexpr std::uint32_t least = numerics::least_normal(spec_of(F));
+  const chunk_sums sums = count == chunk_elements ? dense_chunk<F, true>(data, count, lane).sums()
+                                                  : dense_chunk<F, false>(data, count, lane).sums();
+  const std::uint32_t amax = numerics::counted_magnitude(widen<F>(sums.largest));
+  chunk_tally tally = {sums.squares, amax, 0, 0, 0, 0};
+  if (Counts == inspect_counts::distribution || amax >= numerics::binary32::inf) {
+    const auto load = [&](int i) {
+      if constexpr (F == format_id::fp32) return reinterpret_cast<const std::uint32_t*>(data)[i];
+      return widen<F>(reinterpret_cast<const std::uint16_t*>(data)[i]);
+    };
+    count_elements<Counts>(count, lane, least, load, tally, exponents);
+  }
+  return tally;
+}
+
+/// The figures of any chunk.
+template <class Sums, inspect_counts Counts>
+__device__ __forceinline__ chunk_tally inspected_any(const plan_row& row, const plan_chunk& c,
+                                                     unsigned lane, unsigned* exponents) {
+  const format_spec f = spec_of(row.format);
+  const chunk_sums sums = any_sums<Sums>(row, c, lane);
+  const std::uint32_t amax =
+      numerics::counted_magnitude(numerics::decode<std::uint32_t>(f, sums.largest));
+  chunk_tally tally = {sums.squares, amax, 0, 0, 0, 0};
+  if (Counts == inspect_counts::distribution || amax >= numerics::binary32::inf) {
+    const auto load = [&](int i) {
+      return numerics::decode<std::uint32_t>(
+          f, static_cast<std::uint32_t>(
+                 load_code(any_element(row, f, c.first + i), f.storage_bits / 8)));
+    };
+    count_elements<Counts>(static_cast<int>(c.count), lane, numerics::least_normal(f), load, tally,
+                           exponents);
+  }
+  return tally;
+}
+
+}  // namespace samebits::cuda

@@ -1,0 +1,83 @@
+// Launch shape of the kernels over plans: a warp takes chunk after chunk.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstdint>
+
+#include "backends/cuda/common/error.hpp"
+#include "numerics/tensor_list/plan.hpp"
+
+namespace samebits::cuda {
+
+inline constexpr int plan_threads = 256;
+/// Blocks per processor that registers must leave room for: half of the threads it can hold.
+inline constexpr int plan_residents = 4;
+
+/// Whether a tensor's chunks can be read 16 bytes at a time; a chunk of FP8 begins on a border of
+/// 4096 bytes.
+SAMEBITS_INLINE bool is_regular(const numerics::plan_row& row) {
+  return row.dense && reinterpret_cast<std::uintptr_t>(row.data) % 16 == 0;
+}
+
+/// Calls work(row, chunk, chunk's number, lane) with all lanes of a warp.
+template <class Work>
+__device__ __forceinline__ void for_each_chunk(const numerics::plan_tables& plan,
+                                               const Work& work) {
+  const unsigned lane = threadIdx.x % 32;
+  const std::uint64_t warps = std::uint64_t{gridDim.x} * (plan_threads / 32);
+  std::uint64_t chunk = (std::uint64_t{blockIdx.x} * plan_threads + threadIdx.x) / 32;
+  if (chunk >= plan.chunks) return;
+  std::uint32_t tensor = plan.row_of_chunk[chunk];
+  for (;;) {
+    // The next chunk's tensor is looked up while this one's elements are under way.
+    const std::uint64_t next = chunk + warps;
+    const bool last = next >= plan.chunks;
+    const std::uint32_t next_tensor = last ? 0 : plan.row_of_chunk[next];
+    const numerics::plan_row row = plan.rows[tensor];
+    work(row, numerics::chunk_of(row, tensor, chunk), chunk, lane);
+    if (last) return;
+    chunk = next;
+    tensor = next_tensor;
+  }
+}
+
+/// Threads of a block whose warps take one chunk each. Where a block that is done makes room for
+/// the next, the GPU reads chunks in nearly their order: inspect's pass over the elements comes
+/// to 1.08 of copy on an H200 in fp32 and 1.07 in 16 bits, with warps that take chunk after chunk
+/// to 0.95 to 0.99.
+inline constexpr int chunk_threads = 128;
+
+/// Calls work(row, chunk, chunk's number, lane) with all lanes of a warp, for the warp's chunk.
+template <class Work>
+__device__ __forceinline__ void for_own_chunk(const numerics::plan_tables& plan, const Work& work) {
+  const std::uint64_t chunk = (std::uint64_t{blockIdx.x} * chunk_threads + threadIdx.x) / 32;
+  if (chunk >= plan.chunks) return;
+  const std::uint32_t tensor = plan.row_of_chunk[chunk];
+  // No copy: a call that took it by reference would have every thread store it in memory.
+  const numerics::plan_row& row = plan.rows[tensor];
+  work(row, numerics::chunk_of(row, tensor, chunk), chunk, threadIdx.x % 32);
+}
+inline unsigned blocks_of_chunks(const numerics::plan_tables& plan) {
+  constexpr std::uint64_t chunks_of_block = chunk_threads / 32;
+  return static_cast<unsigned>((plan.chunks + chunks_of_block - 1) / chunks_of_block);
+}
+
+/// Blocks that fill the GPU, and no more than there is work for. A block then reads fewer than 2^32
+/// elements of anything that fits the GPU's memory.
+template <class Kernel>
+unsigned plan_blocks(const numerics::plan_tables& plan, Kernel kernel) {
+  int device = 0, processors = 0, resident = 0;
+  check(cudaGetDevice(&device), "the current device");
+  check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device),
+        "the number of processors");
+  check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, plan_threads, 0),
+        "blocks per processor");
+  constexpr std::uint64_t chunks_of_block = plan_threads / 32;
+  const std::uint64_t wanted = (plan.chunks + chunks_of_block - 1) / chunks_of_block;
+  const auto most = static_cast<std::uint64_t>(std::max(processors * resident, 1));
+  return static_cast<unsigned>(std::max<std::uint64_t>(std::min(wanted, most), 1));
+}
+
+}  // namespace samebits::cuda

@@ -1,0 +1,357 @@
+// The loss scaler of a GPU: its memory, and what it enqueues.
+#include "samebits/device_scaler.hpp"
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <span>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include "backends/api/plan_checks.hpp"
+#include "backends/api/view_checks.hpp"
+#include "backends/cuda/common/allocation.hpp"
+#include "backends/cuda/common/cuda.hpp"
+#include "backends/cuda/common/error.hpp"
+#include "backends/cuda/common/launch_kernel.hpp"
+#include "backends/cuda/common/runtime.hpp"
+#include "backends/cuda/tensor_list/plan.hpp"
+#include "backends/cuda/training/scaler_kernels.cuh"
+#include "backends/cuda/training/shard_memory.cuh"
+#include "backends/dispatch/device_scope.hpp"
+#include "backends/loss_scaler/checks.hpp"
+#include "backends/loss_scaler/fields.hpp"
+#include "backends/loss_scaler/text.hpp"
+#include "backends/ranks/ranks.hpp"
+#include "backends/ranks/shard_layout.hpp"
+#include "backends/self_test/self_test.hpp"
+#include "numerics/arithmetic/binary64.hpp"
+#include "samebits/resident_scaler.hpp"
+
+namespace samebits {
+namespace cuda {
+namespace {
+
+std::size_t padded(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
+
+/// The policy's state that belongs to settings.
+template <class Settings>
+using state_of = decltype(initial_state(std::declval<const std::remove_cvref_t<Settings>&>()));
+
+std::uint32_t fingerprint_of(const scaling_settings& settings) {
+  backends::fingerprint print;
+  std::visit(
+      [&](const auto& s) {
+        print.add(name(s.policy));
+        backends::for_each_setting(s, [&](std::string_view, const auto& value) {
+          print.add(backends::value_text(value) + " ");
+        });
+      },
+      settings);
+  return print.folded();
+}
+
+device_scaler_state initial(const scaling_settings& settings) {
+  return std::visit(
+      [](const auto& s) {
+        return device_scaler_state{scaling_state(initial_state(s)), 0, 0};
+      },
+      settings);
+}
+
+}  // namespace
+}  // namespace cuda
+
+namespace {
+
+/// A rank may have no gradients; a plan without tensors lies nowhere.
+void check_on_device(const tensor_plan& plan, const char* which) {
+  if (plan.size() == 0 || plan.space() == memory_space::device) return;
+  throw invalid_argument(std::string(which) + ": must lie in device memory");
+}
+
+/// The layout is of these tensors.
+void check_layout(const shard_layout& shards, const tensor_plan& gradients) {
+  const std::vector<std::uint64_t>& here = shards.data().here;
+  if (here.size() != gradients.size()) {
+    throw invalid_argument("options.shards: is of " + std::to_string(here.size()) +
+                           " tensors, gradients are " + std::to_string(gradients.size()));
+  }
+  for (std::size_t i = 0; i < here.size(); ++i) {
+    const auto count = static_cast<std::uint64_t>(gradients.data().rows[i].count);
+    if (here[i] == count) continue;
+    throw invalid_argument("options.shards: holds " + std::to_string(here[i]) + " elements of " +
+                           backends::tensor_text(gradients[i], i, "gradients") + ", which has " +
+                           std::to_string(count));
+  }
+}
+
+}  // namespace
+
+struct device_loss_scaler::memory {
+  tensor_plan plan;
+  scaling_settings settings;
+  double max_norm = 0;
+  std::uint32_t fingerprint = 0;  ///< of the settings
+  bool agreed = false;            ///< since the last decide()
+  std::uint32_t capacity = 0;
+  int device_number = 0;  ///< where the scaler's memory lies
+  cuda::steps by = cuda::steps::hardware;
+  cuda::plan_shape shape = cuda::plan_shape::any;
+  cuda::allocation device, host;
+  cuda::inspection_memory inspection = {};
+  cuda::scaler_words* words = nullptr;
+  std::byte* resident = nullptr;  ///< resident_scaler of the policy
+  report_slot* ring = nullptr;
+  std::optional<report_reader> reader;
+  std::optional<shard_layout> layout;  ///< of gradients that are sharded
+  std::optional<cuda::shard_memory> shards;
+
+  /// The scaler's device, current until the end of the scope; refuses a stream of another one.
+  [[nodiscard]] backends::device_scope scope(
+      void* stream, backends::completion ends = backends::completion::enqueued) const {
+    return backends::device_scope(memory_space::device, device_number, stream, ends);
+  }
+  /// Sends what this rank saw, and of its shards the nodes, to all.
+  void agree_on_shards(communicator& ranks);
+
+  [[nodiscard]] cuda::decision_task task() const {
+    return {inspection.tensors, plan.size(), words, ring, capacity, max_norm};
+  }
+
+  /// Calls f(settings, resident scaler, sums) with the policy's types and the steps of the backend.
+  template <class Function>
+  void visit(const Function& f) const {
+    std::visit(
+        [&](const auto& s) {
+          using state_type = cuda::state_of<std::remove_cvref_t<decltype(s)>>;
+          auto* const at = reinterpret_cast<resident_scaler<state_type>*>(resident);
+          if (by == cuda::steps::hardware) {
+            f(s, at, cuda::hardware_sums{});
+          } else {
+            f(s, at, cuda::integer_sums{});
+          }
+        },
+        settings);
+  }
+};
+
+device_loss_scaler::device_loss_scaler(tensor_plan gradients, const scaling_settings& settings,
+                                       const device_scaler_options& options)
+    : device_loss_scaler(std::move(gradients), settings,
+                         (check_settings(settings), cuda::initial(settings)), options) {}
+
+device_loss_scaler::device_loss_scaler(tensor_plan gradients, const scaling_settings& settings,
+                                       const device_scaler_state& from,
+                                       const device_scaler_options& options)
+    : memory_(std::make_unique<memory>()) {
+  check_settings(settings);
+  backends::check_state(settings, from.policy);
+  if (!(options.max_norm >= 0)) throw invalid_argument("options.max_norm: must be a number >= 0");
+  if (options.reports == 0) throw invalid_argument("options.reports: must be 1 or more");
+  if (from.applied_steps > from.steps) {
+    throw invalid_argument("from.applied_steps: must not exceed from.steps");
+  }
+  backends::check_plan(gradients, "gradients", backends::wide_plan_formats);
+  check_on_device(gradients, "gradients");
+  if (options.shards) check_layout(*options.shards, gradients);
+  const backends::device_scope on(memory_space::device, gradients.data().device, nullptr);
+  const backends::backend& backend =
+      backends::resolve({options.backend, 1, nullptr}, memory_space::device,
+                        [](const backends::backend& b) { return b.device_plans != nullptr; });
+  backends::check_memory(backend, memory_space::device);
+  backends::require_tested(backend);
+
+  memory& m = *memory_;
+  m.device_number = cuda::runtime.current_device();
+  m.plan = std::move(gradients);
+  m.settings = settings;
+  m.max_norm = options.max_norm;
+  m.fingerprint = cuda::fingerprint_of(settings);
+  m.capacity = options.reports;
+  m.by = &backend == &cuda::emulated ? cuda::steps::definition : cuda::steps::hardware;
+  m.shape = cuda::shape_of(m.plan.data().rows);
+  const numerics::plan_tables tables = m.plan.data().tables();
+  const std::size_t words_bytes = cuda::padded(sizeof(cuda::scaler_words));
+  const std::size_t inspection_bytes = cuda::padded(cuda::inspection_bytes(tables));
+  const std::size_t state_bytes = std::visit(
+      [](const auto& s) { return sizeof(resident_scaler<std::remove_cvref_t<decltype(s)>>); },
+      from.policy);
+  std::byte* const first =
+      m.device.on_device(words_bytes + inspection_bytes + state_bytes, "memory of a loss scaler");
+  m.words = reinterpret_cast<cuda::scaler_words*>(first);
+  m.inspection = cuda::inspection_in(first + words_bytes, tables);
+  m.resident = first + words_bytes + inspection_bytes;
+  m.ring = reinterpret_cast<report_slot*>(
+      m.host.on_host(m.capacity * sizeof(report_slot), "memory of a loss scaler's reports"));
+  m.reader.emplace(std::span<const report_slot>(m.ring, m.capacity), from.steps);
+
+  m.layout = options.shards;
+  if (m.layout) m.shards.emplace(m.layout->data());
+
+  cuda::scaler_words words = {};
+  std::visit(
+      [&](const auto& policy) {
+        const resident_scaler<std::remove_cvref_t<decltype(policy)>> resident = {
+            policy, from.steps, from.applied_steps};
+        words.scale = detail::number_of(numerics::binary64::narrow(numerics::scale_bits(policy)));
+        cuda::memory.upload(m.resident, &resident, sizeof(resident));
+      },
+      from.policy);
+  cuda::memory.upload(m.words, &words, sizeof(words));
+}
+
+device_loss_scaler::~device_loss_scaler() = default;
+
+const float* device_loss_scaler::scale() const { return &memory_->words->scale; }
+
+const step_report* device_loss_scaler::decision() const { return &memory_->words->decision; }
+
+void device_loss_scaler::observe_losses(const float* losses, std::int64_t count, void* stream) {
+  if (count < 0) throw invalid_argument("count: must not be negative");
+  if (count == 0) return;
+  if (losses == nullptr) throw invalid_argument("losses: must not be null");
+  const backends::device_scope on = memory_->scope(stream);
+  backends::device_finder finder(memory_space::device);
+  finder.add_device(memory_->device_number, "the scaler");
+  finder.add(losses, "losses");
+  constexpr std::int64_t most_blocks = 1024;
+  const std::int64_t blocks = (count + cuda::loss_threads - 1) / cuda::loss_threads;
+  cuda::launch_kernel("kernel of the losses", cuda::losses_kernel,
+                      static_cast<unsigned>(blocks < most_blocks ? blocks : most_blocks),
+                      cuda::loss_threads, 0, static_cast<cudaStream_t>(stream), losses, count,
+                      memory_->words);
+}
+
+void device_loss_scaler::inspect(void* stream) {
+  const memory& m = *memory_;
+  const backends::device_scope on = m.scope(stream);
+  const auto enqueue = m.shards ? cuda::enqueue_chunk_tallies : cuda::enqueue_tensor_statistics;
+  enqueue(m.plan.data().tables(), m.shape, inspect_counts::nonfinite, m.inspection, m.by, stream);
+}
+
+void device_loss_scaler::memory::agree_on_shards(communicator& ranks) {
+  if (ranks.rank() != layout->rank() || ranks.size() != layout->ranks()) {
+    throw invalid_argument(
+        "ranks: is rank " + std::to_string(ranks.rank()) + " of " + std::to_string(ranks.size()) +
+        ", options.shards were laid out for rank " + std::to_string(layout->rank()) + " of " +
+        std::to_string(layout->ranks()));
+  }
+  const cuda::shard_tables& t = shards->tables();
+  constexpr std::uint64_t small_of_block = cuda::node_threads / 32, most_blocks = 1024;
+  const std::uint64_t wanted = std::max(
+      {std::uint64_t{1}, t.wide_count, (t.own_count + small_of_block - 1) / small_of_block});
+  visit([&](const auto& of, const auto* resident, auto sums) {
+    cuda::launch_kernel("kernel of the message to other ranks",
+                        cuda::shard_message_kernel<decltype(sums), cuda::state_of<decltype(of)>>,
+                        static_cast<unsigned>(std::min(wanted, most_blocks)), cuda::node_threads, 0,
+                        static_cast<cudaStream_t>(ranks.stream()), inspection.tallies, t,
+                        fingerprint, resident, task());
+  });
+  const std::size_t bytes = layout->message_bytes();
+  ranks.all_gather(
+      {reinterpret_cast<const std::byte*>(t.sent), bytes},
+      {reinterpret_cast<std::byte*>(t.received), bytes * static_cast<std::size_t>(ranks.size())});
+}
+
+void device_loss_scaler::agree(communicator& ranks) {
+  if (ranks.space() != memory_space::device) {
+    throw invalid_argument("ranks: must work on device memory");
+  }
+  memory& m = *memory_;
+  const backends::device_scope on = m.scope(ranks.stream());
+  if (m.shards) {
+    m.agree_on_shards(ranks);
+    m.agreed = true;
+    return;
+  }
+  m.visit([&](const auto& of, const auto* resident, auto sums) {
+    cuda::launch_kernel("kernel of the message to other ranks",
+                        cuda::message_kernel<decltype(sums), cuda::state_of<decltype(of)>>, 1,
+                        cuda::total_threads, 0, static_cast<cudaStream_t>(ranks.stream()),
+                        m.fingerprint, resident, m.task(), ranks.rank());
+  });
+  numerics::agreement_message& message = m.words->agreement;  // device memory: an address alone
+  ranks.all_reduce_max({reinterpret_cast<std::uint32_t*>(&message), numerics::agreement_words});
+  m.agreed = true;
+}
+
+void device_loss_scaler::decide(void* stream) {
+  memory& m = *memory_;
+  if (m.shards && !m.agreed) {
+    throw call_order_error("decide(): gradients are sharded, agree(ranks) must come before it");
+  }
+  const auto who = m.agreed ? cuda::observer::all_ranks : cuda::observer::this_rank;
+  const backends::device_scope scope = m.scope(stream);
+  const auto on = static_cast<cudaStream_t>(stream);
+  m.visit([&](const auto& settings, auto* resident, auto sums) {
+    using settings_type = std::remove_cvref_t<decltype(settings)>;
+    using state_type = cuda::state_of<settings_type>;
+    if (m.shards) {
+      cuda::launch_kernel(
+          "decide kernel", cuda::decide_shards_kernel<decltype(sums), settings_type, state_type>, 1,
+          cuda::total_threads, 0, on, settings, resident, m.task(), m.shards->tables());
+    } else {
+      cuda::launch_kernel("decide kernel",
+                          cuda::decide_kernel<decltype(sums), settings_type, state_type>, 1,
+                          cuda::total_threads, 0, on, settings, resident, m.task(), who);
+    }
+  });
+  m.agreed = false;
+}
+
+void device_loss_scaler::step(void* stream) {
+  if (memory_->shards) {
+    throw call_order_error("step(stream): gradients are sharded, call step(ranks)");
+  }
+  inspect(stream);
+  decide(stream);
+}
+
+void device_loss_scaler::step(communicator& ranks) {
+  inspect(ranks.stream());
+  agree(ranks);
+  decide(ranks.stream());
+}
+
+void device_loss_scaler::apply(const tensor_plan& tensors, void* stream) {
+  backends::check_plan(tensors, "tensors", backends::wide_plan_formats);
+  check_on_device(tensors, "tensors");
+  const backends::device_scope on = memory_->scope(stream);
+  backends::device_finder finder(memory_space::device);
+  finder.add_device(memory_->device_number, "the scaler");
+  finder.add_device(tensors.data().device, "tensors");
+  const step_report& decision = memory_->words->decision;  // device memory: addresses alone
+  cuda::scale_factor factor;
+  factor.pointer = reinterpret_cast<const std::uint32_t*>(&decision.grad_mul);
+  factor.only_if = &decision.applied;
+  cuda::enqueue_scale(tensors.data().tables(), factor, nullptr, memory_->by, stream);
+}
+
+std::optional<step_report> device_loss_scaler::poll() { return memory_->reader->poll(); }
+
+std::uint64_t device_loss_scaler::lost() const { return memory_->reader->lost(); }
+
+device_scaler_state device_loss_scaler::state(void* stream) const {
+  const memory& m = *memory_;
+  const backends::device_scope on = m.scope(stream, backends::completion::awaited);
+  cuda::check(cudaStreamSynchronize(static_cast<cudaStream_t>(stream)), "work on the device");
+  return std::visit(
+      [&](const auto& settings) {
+        resident_scaler<cuda::state_of<std::remove_cvref_t<decltype(settings)>>> resident;
+        cuda::memory.download(&resident, m.resident, sizeof(resident));
+        return device_scaler_state{resident.policy, resident.steps, resident.applied_steps};
+      },
+      m.settings);
+}
+
+std::string device_loss_scaler::save(void* stream) const {
+  return samebits::save({memory_->settings, state(stream)});
+}
+
+const scaling_settings& device_loss_scaler::settings() const { return memory_->settings; }
+
+const tensor_plan& device_loss_scaler::gradients() const { return memory_->plan; }
+
+}  // namespace samebits

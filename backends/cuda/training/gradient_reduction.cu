@@ -1,0 +1,319 @@
+// The kernels of a gradient reduction: a warp takes chunk after chunk of a range of the list.
+#include "backends/cuda/training/gradient_reduction.hpp"
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "backends/cuda/common/codes.cuh"
+#include "backends/cuda/common/error.hpp"
+#include "backends/cuda/common/launch_kernel.hpp"
+#include "backends/cuda/convert/convert_ops.cuh"
+#include "backends/cuda/tensor_list/plan_launch.cuh"
+#include "backends/cuda/training/gradient_reduction_steps.cuh"
+#include "numerics/sums/sum_tree.hpp"
+
+namespace samebits::cuda {
+namespace {
+
+using numerics::plan_row;
+using numerics::tile_scale;
+
+constexpr unsigned all_lanes = 0xFFFFFFFFu;
+
+/// Calls work(row, tensor, start, first, last, lane) with all lanes of a warp for elements [first,
+/// last) of a tensor whose first one is at position `start`.
+template <class Work>
+__device__ __forceinline__ void for_each_part(const reduction_list& list, const list_range& range,
+                                              const Work& work) {
+  const unsigned lane = threadIdx.x % 32;
+  const std::uint64_t warps = std::uint64_t{gridDim.x} * (plan_threads / 32);
+  const std::uint64_t warp = (std::uint64_t{blockIdx.x} * plan_threads + threadIdx.x) / 32;
+  for (std::uint64_t chunk = range.first_chunk + warp; chunk < range.end_chunk; chunk += warps) {
+    const std::uint32_t tensor = list.plan.row_of_chunk[chunk];
+    const plan_row row = list.plan.rows[tensor];
+    const numerics::plan_chunk c = numerics::chunk_of(row, tensor, chunk);
+    const std::int64_t start = list.starts[tensor];
+    const std::int64_t begin = range.begin - start, end = range.end - start;
+    const std::int64_t chunk_end = c.first + c.count;
+    work(row, tensor, start, begin > c.first ? begin : c.first, end < chunk_end ? end : chunk_end,
+         lane);
+  }
+}
+
+/// The elements of a tensor whose codes have `Bytes` bytes.
+template <int Bytes>
+struct elements {
+  using code_type = typename samebits::detail::storage_of<Bytes * 8>::type;
+  const plan_row& row;
+  bool aligned = reinterpret_cast<std::uintptr_t>(row.data) % Bytes == 0;
+
+  __device__ __forceinline__ std::byte* at(std::int64_t i) const {
+    return static_cast<std::byte*>(row.data) + numerics::offset_of(row, i) * Bytes;
+  }
+  __device__ __forceinline__ std::uint32_t load(std::int64_t i) const {
+    const std::byte* const p = at(i);
+    if (aligned) return *reinterpret_cast<const code_type*>(p);
+    return static_cast<std::uint32_t>(load_code(p, Bytes));
+  }
+  __device__ __forceinline__ void store(std::int64_t i, std::uint32_t code) const {
+    std::byte* const p = at(i);
+    if (aligned) {
+      *reinterpret_cast<code_type*>(p) = static_cast<code_type>(code);
+    } else {
+      store_code(p, Bytes, code);
+    }
+  }
+};
+
+/// Dense codes, aligned to their size.
+template <int Bytes>
+__device__ __forceinline__ std::uint32_t load_dense(const std::byte* p, std::int64_t i) {
+  using code_type = typename samebits::detail::storage_of<Bytes * 8>::type;
+  return reinterpret_cast<const code_type*>(p)[i];
+}
+template <int Bytes>
+__device__ __forceinline__ void store_dense(std::byte* p, std::int64_t i, std::uint32_t code) {
+  using code_type = typename samebits::detail::storage_of<Bytes * 8>::type;
+  reinterpret_cast<code_type*>(p)[i] = static_cast<code_type>(code);
+}
+
+// --- largest magnitudes and scales
+
+/// What a tensor's part brings to its amax; all lanes.
+template <class Steps, format_id Own>
+__device__ __forceinline__ numerics::tile_amax amax_of(const plan_row& row, std::int64_t first,
+                                                       std::int64_t last, unsigned lane) {
+  constexpr format_spec own = spec_of(Own);
+  const elements<own.storage_bits / 8> codes{row};
+  numerics::tile_amax amax = numerics::nothing_counted;
+#pragma unroll 4
+  for (std::int64_t i = first + lane; i < last; i += 32) {
+    const std::uint32_t x = Steps::template value<Own>(codes.load(i));
+    amax = numerics::joined(amax, numerics::counted(nonfinite::skip_nonfinite, x));
+  }
+  return __reduce_max_sync(all_lanes, amax);
+}
+
+template <class Steps>
+__global__ void __launch_bounds__(plan_threads, plan_residents)
+    amax_kernel(const reduction_list list, const list_range range, std::uint32_t* const words) {
+  for_each_part(list, range,
+                [&](const plan_row& row, std::uint32_t tensor, std::int64_t, std::int64_t first,
+                    std::int64_t last, unsigned lane) {
+                  numerics::tile_amax amax = numerics::nothing_counted;
+                  switch (row.format) {
+                    case format_id::fp32:
+                      amax = amax_of<Steps, format_id::fp32>(row, first, last, lane);
+                      break;
+                    case format_id::fp16:
+                      amax = amax_of<Steps, format_id::fp16>(row, first, last, lane);
+                      break;
+                    default: amax = amax_of<Steps, format_id::bf16>(row, first, last, lane);
+                  }
+                  if (lane == 0) atomicMax(words + tensor, numerics::amax_to_word(amax));
+                });
+}
+
+__global__ void __launch_bounds__(plan_threads)
+    scales_kernel(const numerics::wire_rule rule, const std::uint32_t* const words,
+                  const std::uint64_t tensors, tile_scale* const scales) {
+  const std::uint64_t step = std::uint64_t{gridDim.x} * plan_threads;
+  for (std::uint64_t i = std::uint64_t{blockIdx.x} * plan_threads + threadIdx.x; i < tensors;
+       i += step) {
+    scales[i] = numerics::shared_scale(rule, numerics::amax_from_word(words[i]));
+  }
+}
+
+// --- what travels
+
+/// What kernels know of the rule.
+struct reduction_task {
+  numerics::wire_rule wire;
+  random_source random;
+  std::uint64_t index;   ///< of the element at position 0
+  std::uint32_t factor;  ///< binary32 bits
+  int ranks;
+};
+
+__device__ __forceinline__ tile_scale scale_of(const reduction_list& list, std::uint32_t tensor) {
+  if (list.scales == nullptr) return {numerics::binary32::one, numerics::binary32::one};
+  return list.scales[tensor];
+}
+
+template <class Steps, format_id Own, format_id Wire, rounding Round>
+__global__ void __launch_bounds__(plan_threads, plan_residents)
+    contributions_kernel(const reduction_list list, const list_range range,
+                         const reduction_task task, std::byte* const wire) {
+  constexpr format_spec own = spec_of(Own);
+  constexpr format_spec sent = spec_of(Wire);
+  for_each_part(
+      list, range,
+      [&](const plan_row& row, std::uint32_t tensor, std::int64_t start, std::int64_t first,
+          std::int64_t last, unsigned lane) {
+        const tile_scale scale = scale_of(list, tensor);
+        const elements<own.storage_bits / 8> codes{row};
+        std::byte* const out = wire + (start - range.begin) * (sent.storage_bits / 8);
+#pragma unroll(Round == rounding::stochastic ? 1 : 4)
+        for (std::int64_t i = first + lane; i < last; i += 32) {
+          std::uint32_t dither = 0;
+          if constexpr (Round == rounding::stochastic) {
+            dither = dither_of(task.random, task.index + static_cast<std::uint64_t>(start + i));
+          }
+          const std::uint32_t x = Steps::template value<Own>(codes.load(i));
+          store_dense<sent.storage_bits / 8>(
+              out, i, Steps::template contribution<Wire, Round>(task.wire.math, scale, x, dither));
+        }
+      });
+}
+
+template <class Steps, format_id Own, format_id Wire>
+__global__ void __launch_bounds__(plan_threads, plan_residents)
+    sums_kernel(const reduction_list list, const list_range range, const reduction_task task,
+                const std::byte* const wire, const std::int64_t share, std::byte* const sums) {
+  constexpr int wire_bytes = spec_of(Wire).storage_bits / 8;
+  constexpr int own_bytes = spec_of(Own).storage_bits / 8;
+  for_each_part(list, range,
+                [&](const plan_row&, std::uint32_t tensor, std::int64_t start, std::int64_t first,
+                    std::int64_t last, unsigned lane) {
+                  const tile_scale scale = scale_of(list, tensor);
+                  const std::int64_t before = start - range.begin;
+                  for (std::int64_t i = before + first + lane; i < before + last; i += 32) {
+                    std::uint32_t total =
+                        Steps::template value<Wire>(load_dense<wire_bytes>(wire, i));
+#pragma unroll 4
+                    for (int rank = 1; rank < task.ranks; ++rank) {
+                      const std::uint32_t code = load_dense<wire_bytes>(wire, rank * share + i);
+                      total = Steps::sum(total, Steps::template value<Wire>(code));
+                    }
+                    store_dense<own_bytes>(
+                        sums, i, Steps::template result<Wire, Own>(scale, total, task.factor));
+                  }
+                });
+}
+
+template <int Bytes>
+__global__ void __launch_bounds__(plan_threads, plan_residents)
+    results_kernel(const reduction_list list, const list_range range,
+                   const std::byte* const results) {
+  for_each_part(list, range,
+                [&](const plan_row& row, std::uint32_t, std::int64_t start, std::int64_t first,
+                    std::int64_t last, unsigned lane) {
+                  const elements<Bytes> codes{row};
+                  const std::int64_t before = start - range.begin;
+#pragma unroll 4
+                  for (std::int64_t i = first + lane; i < last; i += 32) {
+                    codes.store(i, load_dense<Bytes>(results, before + i));
+                  }
+                });
+}
+
+// --- launches
+
+template <format_id F>
+struct format_constant {
+  static constexpr format_id value = F;
+};
+
+/// Calls f with a tensor's format as a constant.
+template <class Function>
+void with_own(format_id own, const Function& f) {
+  switch (own) {
+    case format_id::fp32: return f(format_constant<format_id::fp32>{});
+    case format_id::fp16: return f(format_constant<format_id::fp16>{});
+    default: return f(format_constant<format_id::bf16>{});
+  }
+}
+template <class Function>
+void with_wire(format_id wire, const Function& f) {
+  switch (wire) {
+    case format_id::e4m3: return f(format_constant<format_id::e4m3>{});
+    case format_id::e5m2: return f(format_constant<format_id::e5m2>{});
+    default: return with_own(wire, f);
+  }
+}
+/// Calls f with the steps.
+template <class Function>
+void with_steps(steps by, const Function& f) {
+  if (by == steps::hardware) return f(native_reduction{});
+  f(defined_reduction{});
+}
+
+/// Launches a kernel over a range that is not empty.
+template <class Kernel, class... Arguments>
+void launch(Kernel kernel, const reduction_list& list, const list_range& range, const char* what,
+            void* stream, const Arguments&... arguments) {
+  numerics::plan_tables part = list.plan;
+  part.chunks = range.end_chunk - range.first_chunk;
+  launch_kernel(what, kernel, plan_blocks(part, kernel), plan_threads, 0,
+                static_cast<cudaStream_t>(stream), list, range, arguments...);
+}
+
+reduction_task task_of(const reduction_rule& rule) {
+  const gradient_reduction& how = rule.how;
+  return {{spec_of(how.wire), how.math, how.round},
+          source_of(how.random),
+          how.random.offset,
+          std::bit_cast<std::uint32_t>(how.factor),
+          rule.ranks};
+}
+
+}  // namespace
+
+void enqueue_amaxes(const reduction_list& list, std::uint32_t* words, steps by, void* stream) {
+  const list_range all = {0, std::int64_t{1} << 62, 0, list.plan.chunks};
+  with_steps(by, [&](auto s) {
+    launch(amax_kernel<decltype(s)>, list, all, "kernel of the largest magnitudes", stream, words);
+  });
+}
+
+void enqueue_scales(const reduction_list& list, const reduction_rule& rule,
+                    const std::uint32_t* words, void* stream) {
+  const std::uint64_t blocks = (list.plan.tensors + plan_threads - 1) / plan_threads;
+  launch_kernel("kernel of the scales", scales_kernel,
+                static_cast<unsigned>(std::min<std::uint64_t>(blocks, 1024)), plan_threads, 0,
+                static_cast<cudaStream_t>(stream), task_of(rule).wire, words, list.plan.tensors,
+                list.scales);
+}
+
+void enqueue_contributions(const reduction_list& list, const list_range& range,
+                           const reduction_rule& rule, format_id own, std::byte* wire,
+                           void* stream) {
+  const reduction_task task = task_of(rule);
+  with_steps(rule.by, [&](auto s) {
+    with_own(own, [&](auto o) {
+      with_wire(rule.how.wire, [&](auto w) {
+        using steps_type = decltype(s);
+        constexpr format_id from = decltype(o)::value, to = decltype(w)::value;
+        const auto kernel =
+            rule.how.round == rounding::stochastic
+                ? contributions_kernel<steps_type, from, to, rounding::stochastic>
+                : contributions_kernel<steps_type, from, to, rounding::nearest_even>;
+        launch(kernel, list, range, "kernel of contributions", stream, task, wire);
+      });
+    });
+  });
+}
+
+void enqueue_sums(const reduction_list& list, const list_range& range, const reduction_rule& rule,
+                  format_id own, const std::byte* wire, std::int64_t share, std::byte* sums,
+                  void* stream) {
+  const reduction_task task = task_of(rule);
+  with_steps(rule.by, [&](auto s) {
+    with_own(own, [&](auto o) {
+      with_wire(rule.how.wire, [&](auto w) {
+        launch(sums_kernel<decltype(s), decltype(o)::value, decltype(w)::value>, list, range,
+               "kernel of sums over ranks", stream, task, wire, share, sums);
+      });
+    });
+  });
+}
+
+void enqueue_results(const reduction_list& list, const list_range& range, format_id own,
+                     const std::byte* results, void* stream) {
+  const auto kernel = storage_bytes(own) == 4 ? results_kernel<4> : results_kernel<2>;
+  launch(kernel, list, range, "kernel of results", stream, results);
+}
+
+}  // namespace samebits::cuda

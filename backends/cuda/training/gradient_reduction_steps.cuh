@@ -1,0 +1,107 @@
+// The steps of a gradient reduction for one element, formats as constants: by the definition, and
+// by the hardware where it was proved equal.
+#pragma once
+
+#include <cstdint>
+
+#include "backends/cuda/instructions/fp8.cuh"
+#include "backends/cuda/instructions/halves.cuh"
+#include "backends/cuda/instructions/hardware.cuh"
+#include "numerics/sums/rank_sum.hpp"
+#include "samebits/core/format.hpp"
+#include "samebits/core/rounding.hpp"
+#include "samebits/core/scaling.hpp"
+
+namespace samebits::cuda {
+
+/// By numerics/sums/rank_sum.hpp in integers.
+struct defined_reduction {
+  /// A code as binary32 bits.
+  template <format_id F>
+  __device__ __forceinline__ static std::uint32_t value(std::uint32_t code) {
+    constexpr format_spec f = spec_of(F);
+    return numerics::decode<std::uint32_t>(f, code);
+  }
+  /// What is sent of an element x.
+  template <format_id Wire, rounding Round>
+  __device__ __forceinline__ static std::uint32_t contribution(scale_math math,
+                                                               const numerics::tile_scale& scale,
+                                                               std::uint32_t x,
+                                                               std::uint32_t dither) {
+    constexpr format_spec wire = spec_of(Wire);
+    return numerics::contribution<numerics::binary32::integers>({wire, math, Round}, scale, x,
+                                                                dither);
+  }
+  __device__ __forceinline__ static std::uint32_t sum(std::uint32_t a, std::uint32_t b) {
+    return numerics::binary32::integers::sum(a, b);
+  }
+  template <format_id Wire, format_id Own>
+  __device__ __forceinline__ static std::uint32_t result(const numerics::tile_scale& scale,
+                                                         std::uint32_t total,
+                                                         std::uint32_t factor) {
+    constexpr format_spec wire = spec_of(Wire);
+    constexpr format_spec own = spec_of(Own);
+    return numerics::reduced<numerics::binary32::integers>({wire}, scale, own, total, factor);
+  }
+};
+
+/// By the GPU's arithmetic and conversions. A NaN may keep its payload until it is rounded.
+struct native_reduction {
+  template <format_id F>
+  __device__ __forceinline__ static std::uint32_t value(std::uint32_t code) {
+    if constexpr (spec_of(F).storage_bits == 8) {
+      return __float_as_uint(fp8_values<F>(static_cast<std::uint16_t>(code)).x);
+    } else {
+      return widen<F>(code);
+    }
+  }
+
+  template <format_id Wire, rounding Round>
+  __device__ __forceinline__ static std::uint32_t contribution(scale_math math,
+                                                               const numerics::tile_scale& scale,
+                                                               std::uint32_t x,
+                                                               std::uint32_t dither) {
+    constexpr format_spec wire = spec_of(Wire);
+    if constexpr (Round == rounding::stochastic || wire.storage_bits == 32) {
+      return numerics::contribution<hardware>({wire, math, Round}, scale, x, dither);
+    } else if constexpr (wire.storage_bits == 16) {
+      return half_pair<Wire, false>(x, x) & 0xFFFFu;
+    } else {
+      const std::uint32_t y = numerics::scaled<hardware>(math, scale, x);
+      return unsaturated<Wire>(y, fp8_pair<Wire>(y, y) & 0xFFu);
+    }
+  }
+
+  __device__ __forceinline__ static std::uint32_t sum(std::uint32_t a, std::uint32_t b) {
+    return hardware::sum(a, b);
+  }
+
+  template <format_id Wire, format_id Own>
+  __device__ __forceinline__ static std::uint32_t result(const numerics::tile_scale& scale,
+                                                         std::uint32_t total,
+                                                         std::uint32_t factor) {
+    std::uint32_t t = total;
+    if constexpr (spec_of(Wire).storage_bits == 8) t = hardware::product(t, scale.stored);
+    t = hardware::product(t, factor);  // a NaN is the canonical one from here on
+    if constexpr (spec_of(Own).storage_bits == 32) {
+      return t;
+    } else {
+      return half_pair<Own, false>(t, t) & 0xFFFFu;
+    }
+  }
+
+ private:
+  /// A saturated code of binary32 bits x, corrected to overflow::ieee.
+  template <format_id Wire>
+  __device__ __forceinline__ static std::uint32_t unsaturated(std::uint32_t x, std::uint32_t code) {
+    const std::uint32_t magnitude = x & 0x7FFFFFFFu;
+    if constexpr (Wire == format_id::e4m3) {
+      return magnitude > 0x43E80000u ? 0x7Fu : code;  // beyond 464, NaN among them
+    } else {
+      const bool beyond = magnitude >= 0x47700000u && magnitude <= 0x7F800000u;  // 61440 to Inf
+      return beyond ? code + 1 : code;  // 7B to 7C, with its sign
+    }
+  }
+};
+
+}  // namespace samebits::cuda

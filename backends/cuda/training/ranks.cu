@@ -1,0 +1,263 @@
+// The CUDA backends' functions over a communicator on device memory: the messages of a gradient
+// reduction, and words of the host.
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <vector>
+
+#include "backends/cuda/common/error.hpp"
+#include "backends/cuda/common/workspace.hpp"
+#include "backends/cuda/training/gradient_reduction.hpp"
+#include "backends/dispatch/plan.hpp"
+
+namespace samebits::cuda {
+namespace {
+
+cudaStream_t stream_of(const communicator& ranks) {
+  return static_cast<cudaStream_t>(ranks.stream());
+}
+
+void upload(std::byte* device, const void* host, std::size_t bytes, cudaStream_t stream) {
+  check(cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, stream),
+        "copy of a message to the device");
+}
+
+void download(void* host, const std::byte* device, std::size_t bytes, cudaStream_t stream) {
+  check(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, stream),
+        "copy of a message from the device");
+}
+
+void finish(cudaStream_t stream) { check(cudaStreamSynchronize(stream), "work on the device"); }
+
+void all_reduce_max(communicator& ranks, std::span<std::uint32_t> words) {
+  if (words.empty()) return;
+  const cudaStream_t on = stream_of(ranks);
+  const workspace room(nullptr, words.size_bytes(), on, "message: workspace");
+  upload(room.data(), words.data(), words.size_bytes(), on);
+  ranks.all_reduce_max({reinterpret_cast<std::uint32_t*>(room.data()), words.size()});
+  download(words.data(), room.data(), words.size_bytes(), on);
+  finish(on);
+}
+
+void all_gather(communicator& ranks, std::span<const std::byte> sent,
+                std::span<std::byte> received) {
+  if (sent.empty()) return;
+  const cudaStream_t on = stream_of(ranks);
+  const workspace from(nullptr, sent.size(), on, "message: workspace");
+  const workspace to(nullptr, received.size(), on, "message: workspace");
+  upload(from.data(), sent.data(), sent.size(), on);
+  ranks.all_gather({from.data(), sent.size()}, {to.data(), received.size()});
+  download(received.data(), to.data(), received.size(), on);
+  finish(on);
+}
+
+/// Hands out parts of a workspace, each aligned to 256 bytes; without one, adds up their sizes.
+class layout {
+ public:
+  explicit layout(std::byte* first = nullptr) : first_(first) {}
+  template <class T>
+  T* take(std::size_t count) {
+    T* const part = first_ == nullptr ? nullptr : reinterpret_cast<T*>(first_ + bytes_);
+    bytes_ += (count * sizeof(T) + 255) / 256 * 256;
+    return part;
+  }
+  [[nodiscard]] std::size_t bytes() const { return bytes_; }
+
+ private:
+  std::byte* first_;
+  std::size_t bytes_ = 0;
+};
+
+/// The tables of a list in one allocation; the first three come from the host.
+struct list_tables {
+  numerics::plan_row* rows;
+  std::uint32_t* row_of_chunk;
+  std::int64_t* starts;
+  numerics::tile_scale* scales;
+  std::uint32_t* words;
+  std::size_t bytes;
+
+  list_tables(std::byte* memory, const backends::plan_data& list) {
+    const std::size_t tensors = list.rows.size();
+    layout parts(memory);
+    rows = parts.take<numerics::plan_row>(tensors);
+    row_of_chunk = parts.take<std::uint32_t>(list.row_of_chunk.size());
+    starts = parts.take<std::int64_t>(tensors);
+    scales = parts.take<numerics::tile_scale>(tensors);
+    words = parts.take<std::uint32_t>(tensors);
+    bytes = parts.bytes();
+  }
+};
+
+/// What travels in one exchange, in one allocation. A rank's share of the elements is the same for
+/// all: the last ones' is filled up with zeros.
+struct exchange_buffers {
+  std::byte* sent;      ///< shares of all ranks on the wire
+  std::byte* received;  ///< this rank's share, of each rank
+  std::byte* sums;      ///< of this rank's share
+  std::byte* results;   ///< of all shares
+  std::size_t bytes;
+
+  exchange_buffers(std::byte* memory, std::size_t elements, std::size_t wire_bytes,
+                   std::size_t own_bytes) {
+    layout parts(memory);
+    sent = parts.take<std::byte>(elements * wire_bytes);
+    received = parts.take<std::byte>(elements * wire_bytes);
+    sums = parts.take<std::byte>(elements * own_bytes);
+    results = parts.take<std::byte>(elements * own_bytes);
+    bytes = parts.bytes();
+  }
+};
+
+std::size_t size_of(std::int64_t count) { return static_cast<std::size_t>(count); }
+
+class reduction {
+ public:
+  reduction(communicator& ranks, const backends::plan_data& list, const gradient_reduction& how,
+            steps by)
+      : ranks_(ranks),
+        on_(stream_of(ranks)),
+        host_(list),
+        rule_{how, ranks.size(), by},
+        memory_(nullptr, list_tables(nullptr, list).bytes, on_, "reduce_gradients: workspace"),
+        tables_(memory_.data(), list),
+        list_{{tables_.rows, tables_.row_of_chunk, list.rows.size(), list.row_of_chunk.size()},
+              tables_.starts,
+              storage_bytes(how.wire) == 1 ? tables_.scales : nullptr},
+        wire_bytes_(storage_bytes(how.wire)) {
+    rule_.how.random.stream += static_cast<std::uint64_t>(ranks.rank());
+    for (const numerics::plan_row& row : list.rows) starts_.push_back(starts_.back() + row.count);
+  }
+
+  void run() {
+    upload_tables();
+    if (list_.scales != nullptr) share_scales();
+    std::int64_t most = 0;
+    for_each_message([&](format_id, std::int64_t begin, std::int64_t end) {
+      most = std::max(most, end - begin);
+    });
+    const std::size_t elements = size_of(share_of(most) * ranks_.size());
+    const std::size_t bytes =
+        exchange_buffers(nullptr, elements, size_of(wire_bytes_), most_own_bytes()).bytes;
+    const workspace room(nullptr, bytes, on_, "reduce_gradients: workspace");
+    const exchange_buffers buffers(room.data(), elements, size_of(wire_bytes_), most_own_bytes());
+    for_each_message([&](format_id own, std::int64_t begin, std::int64_t end) {
+      exchange(own, begin, end, buffers);
+    });
+  }
+
+ private:
+  /// Tensors of one format that follow each other share messages.
+  template <class Function>
+  void for_each_message(const Function& f) const {
+    const auto& rows = host_.rows;
+    for (std::size_t first = 0; first < rows.size();) {
+      std::size_t last = first + 1;
+      while (last < rows.size() && rows[last].format == rows[first].format) ++last;
+      const std::int64_t end = starts_[last];
+      for (std::int64_t begin = starts_[first]; begin < end;) {
+        const std::int64_t count = std::min(rule_.how.elements_at_once, end - begin);
+        f(rows[first].format, begin, begin + count);
+        begin += count;
+      }
+      first = last;
+    }
+  }
+
+  /// Of what the caller may free once this returns, so the copies are waited for.
+  void upload_tables() const {
+    const auto copy = [&](auto* device, const auto& host, std::size_t count) {
+      upload(reinterpret_cast<std::byte*>(device), host.data(), count * sizeof(host[0]), on_);
+    };
+    copy(tables_.rows, host_.rows, host_.rows.size());
+    copy(tables_.row_of_chunk, host_.row_of_chunk, host_.row_of_chunk.size());
+    copy(tables_.starts, starts_, host_.rows.size());
+    finish(on_);
+  }
+
+  void share_scales() {
+    const std::size_t tensors = host_.rows.size();
+    check(cudaMemsetAsync(tables_.words, 0, tensors * sizeof(std::uint32_t), on_),
+          "clear the largest magnitudes");
+    enqueue_amaxes(list_, tables_.words, rule_.by, on_);
+    ranks_.all_reduce_max({tables_.words, tensors});
+    enqueue_scales(list_, rule_, tables_.words, on_);
+  }
+
+  /// One message each way for the elements [begin, end); rank k sums the k-th share of them.
+  void exchange(format_id own, std::int64_t begin, std::int64_t end,
+                const exchange_buffers& buffers) {
+    const std::int64_t share = share_of(end - begin);
+    const std::int64_t shares = share * ranks_.size();
+    const std::int64_t own_bytes = storage_bytes(own);
+    enqueue_contributions(list_, range(begin, end), rule_, own, buffers.sent, on_);
+    fill_up(buffers.sent, (end - begin) * wire_bytes_, shares * wire_bytes_);
+    const std::size_t wire = size_of(shares * wire_bytes_);
+    ranks_.all_to_all({buffers.sent, wire}, {buffers.received, wire});
+    const std::int64_t mine = std::min(end, begin + share * ranks_.rank());
+    const std::int64_t mine_end = std::min(end, mine + share);
+    if (mine < mine_end) {
+      enqueue_sums(list_, range(mine, mine_end), rule_, own, buffers.received, share, buffers.sums,
+                   on_);
+    }
+    fill_up(buffers.sums, (mine_end - mine) * own_bytes, share * own_bytes);
+    ranks_.all_gather({buffers.sums, size_of(share * own_bytes)},
+                      {buffers.results, size_of(shares * own_bytes)});
+    enqueue_results(list_, range(begin, end), own, buffers.results, on_);
+  }
+
+  /// Nothing undefined travels.
+  void fill_up(std::byte* data, std::int64_t from, std::int64_t to) const {
+    if (from == to) return;
+    check(cudaMemsetAsync(data + from, 0, size_of(to - from), on_), "fill up a share");
+  }
+
+  [[nodiscard]] std::int64_t share_of(std::int64_t count) const {
+    return (count + ranks_.size() - 1) / ranks_.size();
+  }
+  [[nodiscard]] std::size_t most_own_bytes() const {
+    std::int64_t most = 1;
+    for (const auto& row : host_.rows)
+      most = std::max(most, std::int64_t{storage_bytes(row.format)});
+    return size_of(most);
+  }
+  /// The chunk of the element at a position.
+  [[nodiscard]] std::uint64_t chunk_at(std::int64_t position) const {
+    const auto after = std::upper_bound(starts_.begin(), starts_.end(), position);
+    const auto tensor = static_cast<std::size_t>(after - starts_.begin() - 1);
+    return host_.rows[tensor].first_chunk +
+           static_cast<std::uint64_t>((position - starts_[tensor]) >> numerics::chunk_level);
+  }
+  [[nodiscard]] list_range range(std::int64_t begin, std::int64_t end) const {
+    return {begin, end, chunk_at(begin), chunk_at(end - 1) + 1};
+  }
+
+  communicator& ranks_;
+  cudaStream_t on_;
+  const backends::plan_data& host_;
+  reduction_rule rule_;
+  workspace memory_;
+  list_tables tables_;
+  reduction_list list_;
+  std::int64_t wire_bytes_;
+  std::vector<std::int64_t> starts_ = {0};  ///< of each tensor, and the end of the list
+};
+
+template <steps By>
+void reduce(communicator& ranks, const backends::plan_data& list, const gradient_reduction& how) {
+  if (list.elements == 0) return;
+  reduction(ranks, list, how, By).run();
+}
+
+}  // namespace
+
+const backends::device_rank_functions emulated_ranks = {all_reduce_max, all_gather,
+                                                        reduce<steps::definition>};
+const backends::device_rank_functions native_ranks = {all_reduce_max, all_gather,
+                                                      reduce<steps::hardware>};
+
+}  // namespace samebits::cuda

@@ -1,0 +1,144 @@
+// The kernels of a loss scaler on a GPU: losses, the message to the other ranks, the decision.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+#include <type_traits>
+
+#include "backends/cuda/tensor_list/plan_total.cuh"
+#include "backends/loss_scaler/fields.hpp"
+#include "numerics/arithmetic/binary64.hpp"
+#include "numerics/loss_scale/agreement.hpp"
+#include "numerics/loss_scale/decide.hpp"
+#include "samebits/core/step_report.hpp"
+#include "samebits/kernel/device_report.cuh"
+
+namespace samebits::cuda {
+
+/// What all policies keep in device memory; their states are of different sizes.
+struct scaler_words {
+  step_report decision;
+  float scale;
+  std::uint32_t bad_loss;                 ///< 1: a loss was not finite since the last decision
+  numerics::agreement_message agreement;  ///< this rank's, then that of all
+};
+
+/// Where a report goes, and what it is made of besides the gradients.
+struct decision_task {
+  const tensor_statistics* tensors;
+  std::uint64_t count;
+  scaler_words* words;
+  report_slot* ring;
+  std::uint64_t capacity;
+  double max_norm;
+};
+
+/// Whose observation decides.
+enum class observer : std::uint8_t { this_rank, all_ranks };
+
+__device__ __forceinline__ rank_observation observation_of(const plan_total& total,
+                                                           const scaler_words& words) {
+  rank_observation seen;
+  seen.seen.nonfinite = total.first_bad >= 0;
+  seen.seen.loss_nonfinite = words.bad_loss != 0;
+  seen.seen.amax = total.figures.amax;
+  seen.first_bad = total.first_bad;
+  return seen;
+}
+
+/// Adds the fields of a state to a hash, FNV-1a of 64-bit words.
+struct field_hash {
+  std::uint64_t* hash;
+
+  SAMEBITS_INLINE void add(std::uint64_t bits) const {
+    *hash = (*hash ^ bits) * 0x00000100000001B3u;
+    *hash ^= *hash >> 29;  // high bits of a field reach the low half, too
+  }
+  template <class T>
+  SAMEBITS_INLINE void operator()(const char*, const T& field) const {
+    if constexpr (std::is_floating_point_v<T>) {
+      add(detail::bits_of(field));
+    } else {
+      add(static_cast<std::uint64_t>(field));
+    }
+  }
+};
+
+/// What must be the same on every rank: settings, the state, max_norm, and what it is clipped by:
+/// the sum of squares, or where the shards lie.
+template <class State>
+__device__ std::uint32_t state_word(std::uint32_t settings, const resident_scaler<State>& scaler,
+                                    double max_norm, std::uint64_t clipped_by) {
+  std::uint64_t hash = 0xCBF29CE484222325u;
+  const field_hash add{&hash};
+  add.add(settings);
+  backends::for_each_field(scaler.policy, add);
+  add.add(scaler.steps);
+  add.add(scaler.applied_steps);
+  add.add(detail::bits_of(max_norm));
+  add.add(clipped_by);
+  return static_cast<std::uint32_t>(hash ^ (hash >> 32));
+}
+
+/// task.words->agreement = what this rank saw.
+template <class Sums, class State>
+__global__ void __launch_bounds__(total_threads)
+    message_kernel(const std::uint32_t settings, const resident_scaler<State>* const scaler,
+                   const decision_task task, const std::int64_t rank) {
+  __shared__ total_scratch<Sums> scratch;
+  const plan_total total = total_of<Sums>(task.tensors, task.count, scratch);
+  if (threadIdx.x != 0) return;
+  const bool clips = detail::bits_of(task.max_norm) != numerics::binary64::inf;
+  task.words->agreement = numerics::message_of(
+      observation_of(total, *task.words), rank,
+      state_word(settings, *scaler, task.max_norm, clips ? total.figures.squares : 0));
+}
+
+/// Decides from what was seen and the sum of squares, as bits; one thread's work.
+template <class Settings, class State>
+__device__ void take_step(const Settings& settings, resident_scaler<State>& scaler,
+                          const decision_task& task, const rank_observation& seen,
+                          std::uint64_t squares, bool alike) {
+  const norm_clipping clipping = {__longlong_as_double(static_cast<long long>(squares)),
+                                  task.max_norm};
+  const step_report report = alike ? numerics::decide(settings, scaler, seen, clipping)
+                                   : numerics::refused_step(scaler, seen);
+  task.words->decision = report;
+  task.words->scale =
+      __uint_as_float(numerics::binary64::narrow(numerics::scale_bits(scaler.policy)));
+  task.words->bad_loss = 0;
+  device::put_report(task.ring, task.capacity, report);
+}
+
+template <class Sums, class Settings, class State>
+__global__ void __launch_bounds__(total_threads)
+    decide_kernel(const Settings settings, resident_scaler<State>* const scaler,
+                  const decision_task task, const observer who) {
+  __shared__ total_scratch<Sums> scratch;
+  const plan_total total = total_of<Sums>(task.tensors, task.count, scratch);
+  if (threadIdx.x != 0) return;
+  rank_observation seen = observation_of(total, *task.words);
+  bool alike = true;
+  if (who == observer::all_ranks) {
+    seen = numerics::observation_of(task.words->agreement);
+    alike = numerics::states_agree(task.words->agreement);
+  }
+  take_step(settings, *scaler, task, seen, total.figures.squares, alike);
+}
+
+inline constexpr int loss_threads = 256;
+
+/// Notes a loss that is not finite.
+static __global__ void __launch_bounds__(loss_threads)
+    losses_kernel(const float* const losses, const std::int64_t count, scaler_words* const words) {
+  bool bad = false;
+  const std::int64_t step = std::int64_t{gridDim.x} * loss_threads;
+  for (std::int64_t i = std::int64_t{blockIdx.x} * loss_threads + threadIdx.x; i < count;
+       i += step) {
+    bad = bad || (__float_as_uint(losses[i]) & 0x7FFFFFFFu) >= numerics::binary32::inf;
+  }
+  if (__syncthreads_or(bad ? 1 : 0) != 0 && threadIdx.x == 0) atomicOr(&words->bad_loss, 1u);
+}
+
+}  // namespace samebits::cuda

@@ -1,0 +1,203 @@
+// The kernels of a loss scaler whose gradients are spread over ranks: what this rank sends, and the
+// decision from what all of them sent.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "backends/cuda/tensor_list/plan_total.cuh"
+#include "backends/cuda/training/scaler_kernels.cuh"
+#include "backends/ranks/shard_layout.hpp"
+#include "numerics/sums/shard_tree.hpp"
+#include "numerics/tensor_list/inspect.hpp"
+
+namespace samebits::cuda {
+
+/// What blocks have seen so far; zero before the first block and after the last.
+struct shard_progress {
+  std::uint32_t amax;
+  std::uint32_t first_bad;  ///< numerics::position_word
+  std::uint32_t arrived;    ///< blocks
+};
+
+/// A shard layout in device memory, and the messages.
+struct shard_tables {
+  const backends::own_node* own;  ///< [own_count]
+  const std::uint32_t* wide;      ///< [wide_count]: those of more than few_node_chunks
+  std::uint64_t own_count;
+  std::uint64_t wide_count;
+  const numerics::received_node* nodes;
+  const std::uint64_t* node_of_slot;    ///< [slots + 1]
+  const std::uint64_t* slot_of_tensor;  ///< [tensors + 1]
+  const std::uint32_t* long_tensors;    ///< [long_count]: those of more than one slot
+  std::uint64_t slots;
+  std::uint64_t tensors;
+  std::uint64_t long_count;
+  shard_progress* progress;
+  std::uint64_t* sent;      ///< [message_words]
+  std::uint64_t* received;  ///< [ranks * message_words]
+  std::uint64_t* sums;      ///< [slots]
+  std::uint64_t message_words;
+  int rank;
+  int ranks;
+  std::uint32_t fingerprint;
+};
+
+/// Chunks of a node up to which a warp joins them.
+inline constexpr std::uint32_t few_node_chunks = 32;
+inline constexpr int node_threads = 256;
+
+/// What chunks have of the observation.
+struct seen_chunks {
+  std::uint32_t amax = 0;
+  std::uint32_t first_bad = 0;
+
+  __device__ __forceinline__ void add(const numerics::chunk_tally& c, std::uint32_t tensor) {
+    amax = max(amax, c.amax);
+    if (c.nan + c.inf != 0) first_bad = max(first_bad, numerics::position_word(tensor));
+  }
+};
+
+/// The nodes of few chunks, a warp for each.
+template <class Sums>
+__device__ void form_small_nodes(const numerics::chunk_tally* tallies, const shard_tables& t,
+                                 seen_chunks& seen) {
+  const unsigned lane = threadIdx.x % 32;
+  const std::uint64_t warps = std::uint64_t{gridDim.x} * (node_threads / 32);
+  for (std::uint64_t i = (std::uint64_t{blockIdx.x} * node_threads + threadIdx.x) / 32;
+       i < t.own_count; i += warps) {
+    const backends::own_node own = t.own[i];
+    if (own.chunks > few_node_chunks) continue;
+    auto node = Sums::nothing();
+    if (lane < own.chunks) {
+      const numerics::chunk_tally c = tallies[own.first_chunk + lane];
+      seen.add(c, own.tensor);
+      node = Sums::from_bits(c.squares);
+    }
+    node = warp_node<Sums>(node);
+    if (lane == 0) t.sent[backends::shard_data::first_value + i] = Sums::bits(node);
+  }
+}
+
+/// The others, a block for each.
+template <class Sums>
+__device__ void form_wide_nodes(
+    const numerics::chunk_tally* tallies, const shard_tables& t, seen_chunks& seen,
+    typename block_tree<Sums, node_threads, numerics::slot_chunks / node_threads>::scratch& s) {
+  using tree = block_tree<Sums, node_threads, numerics::slot_chunks / node_threads>;
+  for (std::uint64_t k = blockIdx.x; k < t.wide_count; k += gridDim.x) {
+    const std::uint32_t i = t.wide[k];
+    const backends::own_node own = t.own[i];
+    const auto node = tree::sum(own.chunks, s, [&](std::uint64_t c) {
+      const numerics::chunk_tally tally = tallies[own.first_chunk + c];
+      seen.add(tally, own.tensor);
+      return Sums::from_bits(tally.squares);
+    });
+    if (threadIdx.x == 0) t.sent[backends::shard_data::first_value + i] = Sums::bits(node);
+    __syncthreads();  // the scratch is used again
+  }
+}
+
+/// t.sent = this rank's message: the nodes of its chunks and, by the block that is done last, what
+/// it saw.
+template <class Sums, class State>
+__global__ void __launch_bounds__(node_threads)
+    shard_message_kernel(const numerics::chunk_tally* const tallies, const shard_tables t,
+                         const std::uint32_t settings, const resident_scaler<State>* const scaler,
+                         const decision_task task) {
+  __shared__ typename block_tree<Sums, node_threads, numerics::slot_chunks / node_threads>::scratch
+      scratch;
+  __shared__ std::uint32_t amax, first_bad;
+  if (threadIdx.x == 0) amax = first_bad = 0;
+  __syncthreads();
+  seen_chunks seen;
+  form_small_nodes<Sums>(tallies, t, seen);
+  form_wide_nodes<Sums>(tallies, t, seen, scratch);
+  if (seen.amax != 0) atomicMax(&amax, seen.amax);
+  if (seen.first_bad != 0) atomicMax(&first_bad, seen.first_bad);
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  shard_progress& all = *t.progress;
+  atomicMax(&all.amax, amax);
+  if (first_bad != 0) atomicMax(&all.first_bad, first_bad);
+  __threadfence();
+  if (atomicAdd(&all.arrived, 1u) != gridDim.x - 1) return;
+  __threadfence();
+  rank_observation mine;
+  mine.seen.amax = __ldcg(&all.amax);
+  mine.first_bad = numerics::position_of(__ldcg(&all.first_bad));
+  mine.seen.nonfinite = mine.first_bad >= 0;
+  mine.seen.loss_nonfinite = task.words->bad_loss != 0;
+  *reinterpret_cast<numerics::agreement_message*>(t.sent) = numerics::message_of(
+      mine, t.rank, state_word(settings, *scaler, task.max_norm, t.fingerprint));
+  all = {0, 0, 0};
+}
+
+/// The maxima of the ranks' messages, in shared memory that thread 0 reads after a
+/// __syncthreads().
+__device__ __forceinline__ void join_messages(const shard_tables& t,
+                                              std::uint32_t (&words)[numerics::agreement_words]) {
+  if (threadIdx.x < numerics::agreement_words) words[threadIdx.x] = 0;
+  __syncthreads();
+  for (int i = static_cast<int>(threadIdx.x); i < t.ranks * numerics::agreement_words;
+       i += total_threads) {
+    const int rank = i / numerics::agreement_words, word = i % numerics::agreement_words;
+    const auto* const message = reinterpret_cast<const std::uint32_t*>(
+        t.received + static_cast<std::uint64_t>(rank) * t.message_words);
+    atomicMax(&words[word], message[word]);
+  }
+}
+
+/// The sums of squares of all tensors over all ranks, and of those their sum; in thread 0.
+template <class Sums>
+__device__ std::uint64_t joined_squares(const shard_tables& t,
+                                        typename block_tree<Sums, total_threads>::scratch& s) {
+  using node = typename Sums::node;
+  const auto add = [](node a, node b) { return Sums::add(a, b); };
+  for (std::uint64_t slot = threadIdx.x; slot < t.slots; slot += total_threads) {
+    const std::uint64_t first = t.node_of_slot[slot], last = t.node_of_slot[slot + 1];
+    const auto value_at = [&](std::uint64_t word) { return Sums::from_bits(t.received[word]); };
+    t.sums[slot] =
+        Sums::bits(numerics::slot_node<node>(t.nodes + first, last - first, value_at, add));
+  }
+  __syncthreads();
+  const unsigned lane = threadIdx.x % 32;
+  for (std::uint64_t k = threadIdx.x / 32; k < t.long_count; k += total_threads / 32) {
+    const std::uint32_t tensor = t.long_tensors[k];
+    const std::uint64_t first = t.slot_of_tensor[tensor];
+    const std::uint64_t slots = t.slot_of_tensor[tensor + 1] - first;
+    node waiting[64];
+    std::uint64_t done = 0;  // nodes of 32 slots
+    for (std::uint64_t i = lane; i - lane < slots; i += 32) {
+      const node own = i < slots ? Sums::from_bits(t.sums[first + i]) : Sums::nothing();
+      numerics::append_leaf(waiting, done, warp_node<Sums>(own), add);
+    }
+    const node root = numerics::root_of_tree(waiting, done, Sums::nothing(), add);
+    if (lane == 0) t.sums[first] = Sums::bits(root);
+  }
+  __syncthreads();
+  const node sum = block_tree<Sums, total_threads>::sum(t.tensors, s, [&](std::uint64_t i) {
+    const std::uint64_t first = t.slot_of_tensor[i];
+    const bool any = t.slot_of_tensor[i + 1] != first;
+    return any ? Sums::from_bits(t.sums[first]) : Sums::nothing();
+  });
+  return Sums::bits(sum);
+}
+
+template <class Sums, class Settings, class State>
+__global__ void __launch_bounds__(total_threads)
+    decide_shards_kernel(const Settings settings, resident_scaler<State>* const scaler,
+                         const decision_task task, const shard_tables t) {
+  __shared__ typename block_tree<Sums, total_threads>::scratch scratch;
+  __shared__ std::uint32_t words[numerics::agreement_words];
+  join_messages(t, words);
+  const std::uint64_t squares = joined_squares<Sums>(t, scratch);
+  if (threadIdx.x != 0) return;
+  const numerics::agreement_message all = {words[0], words[1], words[2], words[3],
+                                           words[4], words[5], words[6], words[7]};
+  take_step(settings, *scaler, task, numerics::observation_of(all), squares,
+            numerics::states_agree(all));
+}
+
+}  // namespace samebits::cuda

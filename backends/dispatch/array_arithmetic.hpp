@@ -1,0 +1,90 @@
+// What a backend that does arithmetic on arrays brings, and the checked calls it gets.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "backends/dispatch/backend.hpp"
+#include "samebits/array_arithmetic.hpp"
+
+namespace samebits::backends {
+
+/// Most operands of an operation.
+inline constexpr int most_operands = 3;
+
+enum class flag_report : std::uint8_t { none, wanted };
+
+/// Arguments are checked before a backend sees them; pitch is resolved. Operands that the operation
+/// does not take have no data.
+struct compute_call {
+  operation op;
+  const_matrix_view operands[most_operands];
+  matrix_view out;
+  cast_rule rule;
+  random_stream random;
+  std::uint64_t pitch = 0;
+  flag_report report = flag_report::none;
+  flags_view each;  ///< without data unless flags of each element are wanted
+};
+
+struct calculator {
+  /// Whether it has this operation; what it lacks is refused by name.
+  bool (*has)(const compute_call& call);
+  /// Host backends: computes a range and returns the flags raised in it, none where no report is
+  /// wanted; called from several threads at once.
+  flags (*compute)(const compute_call& call, element_range range);
+  /// Device backends: enqueues the whole call on a stream (cudaStream_t). `raised`, 4 bytes of
+  /// device memory, becomes the union of all flags; not read where no report is wanted. The shape
+  /// may be empty.
+  void (*enqueue)(const compute_call& call, std::uint32_t* raised, void* stream);
+  /// Device backends: the same, waits for the union and returns it. Takes its 4 bytes from the
+  /// stream's memory pool.
+  flags (*await_flags)(const compute_call& call, void* stream);
+};
+
+/// Consecutive elements of one row of a call.
+struct compute_run {
+  const std::byte* in[most_operands];
+  std::byte* out;
+  flags* each;                          ///< null where not wanted
+  std::int64_t in_step[most_operands];  ///< bytes from one element to the next
+  std::int64_t out_step;                ///< the same
+  std::int64_t each_step;               ///< the same
+  std::int64_t count;
+  std::uint64_t index;  ///< of the first element, for its random bits (contract §3)
+};
+
+/// Calls f(compute_run) for each row the range touches, in order.
+template <class Function>
+void for_each_compute_run(const compute_call& call, element_range range, const Function& f) {
+  const matrix_view& out = call.out;
+  const int operands = operand_count(call.op);
+  std::int64_t row = range.begin / out.cols;
+  std::int64_t col = range.begin % out.cols;
+  for (std::int64_t left = range.end - range.begin; left > 0; ++row, col = 0) {
+    const std::int64_t in_row = out.cols - col;
+    compute_run r{};
+    r.count = left < in_row ? left : in_row;
+    left -= r.count;
+    for (int i = 0; i < operands; ++i) {
+      const const_matrix_view& v = call.operands[i];
+      const std::int64_t bytes = spec_of(v.format).storage_bits / 8;
+      r.in[i] =
+          static_cast<const std::byte*>(v.data) + (row * v.row_stride + col * v.col_stride) * bytes;
+      r.in_step[i] = v.col_stride * bytes;
+    }
+    const std::int64_t bytes = spec_of(out.format).storage_bits / 8;
+    r.out =
+        static_cast<std::byte*>(out.data) + (row * out.row_stride + col * out.col_stride) * bytes;
+    r.out_step = out.col_stride * bytes;
+    if (call.each.data != nullptr) {
+      r.each = call.each.data + (row * call.each.row_stride + col * call.each.col_stride);
+      r.each_step = call.each.col_stride;
+    }
+    r.index = call.random.offset + static_cast<std::uint64_t>(row) * call.pitch +
+              static_cast<std::uint64_t>(col);
+    f(r);
+  }
+}
+
+}  // namespace samebits::backends

@@ -1,0 +1,108 @@
+// From run-time formats and modes to compile-time ones: conversions, quantizations, tensor plans.
+#pragma once
+
+#include "samebits/core/config.hpp"
+#include "samebits/core/format.hpp"
+#include "samebits/core/rounding.hpp"
+
+namespace samebits::backends {
+
+/// A format known at compile time.
+template <format_id F>
+struct fixed_format {
+  SAMEBITS_HD static constexpr format_spec spec() { return spec_of(F); }
+};
+
+/// A format whose row is read at run time.
+struct any_format {
+  format_spec row;
+  [[nodiscard]] SAMEBITS_HD const format_spec& spec() const { return row; }
+};
+
+template <rounding R>
+struct fixed_rounding {
+  SAMEBITS_HD static constexpr rounding mode() { return R; }
+};
+
+struct any_rounding {
+  rounding value;
+  [[nodiscard]] SAMEBITS_HD rounding mode() const { return value; }
+};
+
+namespace detail {
+
+/// Calls f with fixed_format<F> if `id` is among Fs, else with fallback().
+template <format_id... Fs, class Function, class Fallback>
+void visit_among(format_id id, const Function& f, const Fallback& fallback) {
+  const bool found = ((id == Fs ? (f(fixed_format<Fs>{}), true) : false) || ...);
+  if (!found) fallback();
+}
+
+}  // namespace detail
+
+/// Calls f(source, target, rounding) with compile-time types for the common conversions and with
+/// run-time rows for all others. Common are: fp32, bf16, fp16 into fp16, bf16, e4m3, e5m2 with
+/// nearest_even or stochastic; and e4m3, e5m2, fp16, bf16 into fp32.
+template <class Function>
+void visit_conversion(format_id from, format_id to, rounding mode, const Function& f) {
+  using enum format_id;
+  const auto general = [&] {
+    f(any_format{spec_of(from)}, any_format{spec_of(to)}, any_rounding{mode});
+  };
+  if (to == fp32) {  // widening is exact in every mode
+    detail::visit_among<e4m3, e5m2, fp16, bf16>(
+        from,
+        [&](auto source) {
+          f(source, fixed_format<fp32>{}, fixed_rounding<rounding::toward_zero>{});
+        },
+        general);
+    return;
+  }
+  const auto with_mode = [&](auto source, auto target) {
+    if (mode == rounding::nearest_even) {
+      f(source, target, fixed_rounding<rounding::nearest_even>{});
+    } else if (mode == rounding::stochastic) {
+      f(source, target, fixed_rounding<rounding::stochastic>{});
+    } else {
+      f(source, target, any_rounding{mode});
+    }
+  };
+  detail::visit_among<fp32, bf16, fp16>(
+      from,
+      [&](auto source) {
+        detail::visit_among<fp16, bf16, e4m3, e5m2>(
+            to, [&](auto target) { with_mode(source, target); }, general);
+      },
+      general);
+}
+
+/// Calls f(format) with the compile-time type of a format that tensors of a plan may have.
+template <class Function>
+void visit_plan_format(format_id id, const Function& f) {
+  using enum format_id;
+  detail::visit_among<fp32, fp16, bf16, e4m3, e5m2>(id, f, [] {});
+}
+
+/// Calls f(source, target, rounding) with compile-time types for every quantization there is.
+template <class Function>
+void visit_quantization(format_id from, format_id to, rounding mode, const Function& f) {
+  using enum format_id;
+  const auto nothing = [] {};
+  detail::visit_among<fp32, bf16, fp16>(
+      from,
+      [&](auto source) {
+        detail::visit_among<e4m3, e5m2>(
+            to,
+            [&](auto target) {
+              if (mode == rounding::stochastic) {
+                f(source, target, fixed_rounding<rounding::stochastic>{});
+              } else {
+                f(source, target, fixed_rounding<rounding::nearest_even>{});
+              }
+            },
+            nothing);
+      },
+      nothing);
+}
+
+}  // namespace samebits::backends

@@ -1,0 +1,11 @@
+// agree(): one message.
+#include "backends/ranks/ranks.hpp"
+#include "samebits/loss_scaler.hpp"
+
+namespace samebits {
+
+rank_observation agree(communicator& ranks, const rank_observation& mine) {
+  return numerics::observation_of(backends::largest_message(ranks, mine, 0));
+}
+
+}  // namespace samebits

@@ -1,0 +1,53 @@
+// The host's side of a ring of reports.
+#include <atomic>
+#include <optional>
+
+#include "numerics/loss_scale/report_ring.hpp"
+#include "samebits/error.hpp"
+#include "samebits/resident_scaler.hpp"
+
+namespace samebits {
+namespace {
+
+struct host_words {
+  static std::uint64_t load(const std::uint64_t& word) {
+    // atomic_ref takes no const object before C++26; loading does not write.
+    return std::atomic_ref<std::uint64_t>(const_cast<std::uint64_t&>(word))
+        .load(std::memory_order_relaxed);
+  }
+  static void store(std::uint64_t& word, std::uint64_t value) {
+    std::atomic_ref<std::uint64_t>(word).store(value, std::memory_order_relaxed);
+  }
+  static void fence() { std::atomic_thread_fence(std::memory_order_seq_cst); }
+};
+
+void check_ring(std::span<const report_slot> ring) {
+  if (ring.empty()) throw invalid_argument("ring: must have one slot or more");
+}
+
+}  // namespace
+
+void put_report(std::span<report_slot> ring, const step_report& report) {
+  check_ring(ring);
+  numerics::put_report<host_words>(ring.data(), ring.size(), report);
+}
+
+report_reader::report_reader(std::span<const report_slot> ring, std::uint64_t first)
+    : ring_((check_ring(ring), ring)), next_(first) {}
+
+std::optional<step_report> report_reader::poll() {
+  // A writer that laps the reader again and again is caught up with in a later call.
+  constexpr int attempts = 16;
+  for (int i = 0; i < attempts; ++i) {
+    step_report report;
+    const std::uint64_t wanted = next_;
+    switch (numerics::take_report<host_words>(ring_.data(), ring_.size(), next_, report)) {
+      case numerics::report_found::here: return report;
+      case numerics::report_found::not_yet: return std::nullopt;
+      case numerics::report_found::overwritten: lost_ += next_ - wanted; break;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace samebits

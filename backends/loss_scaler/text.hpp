@@ -1,0 +1,106 @@
+// Settings and states of loss scaling as text: one value each way, for options and checkpoints.
+//
+// By bits throughout: a process with FTZ or DAZ must not lose a subnormal scale.
+#pragma once
+
+#include <charconv>
+#include <concepts>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "numerics/arithmetic/binary64.hpp"
+#include "samebits/core/format.hpp"
+#include "samebits/core/loss_scaling.hpp"
+#include "samebits/text.hpp"
+
+namespace samebits::backends {
+
+inline std::string value_text(std::integral auto value) { return std::to_string(value); }
+inline std::string value_text(bool value) { return value ? "true" : "false"; }
+inline std::string value_text(double value) {
+  return to_hex_float(format_id::fp64, detail::bits_of(value));
+}
+inline std::string value_text(float value) {
+  return to_hex_float(format_id::fp32, detail::bits_of(value));
+}
+inline std::string value_text(format_id value) { return std::string(name(value)); }
+inline std::string value_text(at_minimum value) {
+  return value == at_minimum::stop ? "stop" : "keep_on";
+}
+inline std::string value_text(loss_fault value) {
+  return value == loss_fault::hold ? "hold" : "back_off";
+}
+inline std::string value_text(headroom value) { return value == headroom::amax ? "amax" : "off"; }
+
+// read_value() returns false, and leaves the value, where the text is not one of its type.
+
+template <std::integral T>
+bool read_value(std::string_view text, T& value) {
+  T read{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), read);
+  if (error != std::errc{} || end != text.data() + text.size()) return false;
+  value = read;
+  return true;
+}
+
+inline bool read_value(std::string_view text, bool& value) {
+  const bool yes = text == "true" || text == "True" || text == "1";
+  if (!yes && text != "false" && text != "False" && text != "0") return false;
+  value = yes;
+  return true;
+}
+
+/// The nearest binary64.
+inline bool read_value(std::string_view text, double& value) {
+  const parse_result read = parse(format_id::fp64, text);
+  if (!read.ok) return false;
+  value = detail::number_of(read.code);
+  return true;
+}
+
+/// Numbers that binary32 holds.
+inline bool read_value(std::string_view text, float& value) {
+  const parse_result read = parse(format_id::fp64, text);
+  const std::uint32_t bits = numerics::binary64::narrow(read.code);
+  if (!read.ok || numerics::binary64::widen(bits) != read.code) return false;
+  value = detail::number_of(bits);
+  return true;
+}
+
+inline bool read_value(std::string_view text, format_id& value) {
+  const auto found = find_format(text);
+  if (found) value = *found;
+  return found.has_value();
+}
+
+template <class Enum>
+bool read_enum(std::string_view text, Enum& value, Enum a, Enum b) {
+  if (text != value_text(a) && text != value_text(b)) return false;
+  value = text == value_text(a) ? a : b;
+  return true;
+}
+inline bool read_value(std::string_view text, at_minimum& value) {
+  return read_enum(text, value, at_minimum::keep_on, at_minimum::stop);
+}
+inline bool read_value(std::string_view text, loss_fault& value) {
+  return read_enum(text, value, loss_fault::hold, loss_fault::back_off);
+}
+inline bool read_value(std::string_view text, headroom& value) {
+  return read_enum(text, value, headroom::off, headroom::amax);
+}
+
+// What a refused text should have been.
+template <std::integral T>
+std::string expected(const T&) {
+  return "an integer";
+}
+inline std::string expected(bool) { return "true or false"; }
+inline std::string expected(double) { return "a number"; }
+inline std::string expected(float) { return "a number that binary32 holds"; }
+inline std::string expected(format_id) { return "the name of a format"; }
+inline std::string expected(at_minimum) { return "keep_on or stop"; }
+inline std::string expected(loss_fault) { return "hold or back_off"; }
+inline std::string expected(headroom) { return "off or amax"; }
+
+}  // namespace samebits::backends

@@ -1,0 +1,404 @@
+// reduce_gradients(): the list as one sequence of elements, cut into messages and those into
+// shares.
+#include "samebits/gradient_reduction.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <exception>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backends/api/plan_checks.hpp"
+#include "backends/api/view_checks.hpp"
+#include "backends/dispatch/device_scope.hpp"
+#include "backends/dispatch/plan.hpp"
+#include "backends/ranks/rank_functions.hpp"
+#include "backends/ranks/ranks.hpp"
+#include "backends/reference/rank_sum.hpp"
+#include "backends/reference/reference.hpp"
+#include "backends/self_test/self_test.hpp"
+#include "numerics/sums/rank_sum.hpp"
+#include "samebits/convert.hpp"
+#include "samebits/error.hpp"
+
+namespace samebits {
+namespace {
+
+/// Elements worked on at a time, in registers and first-level cache.
+constexpr std::int64_t batch = 4096;
+
+numerics::wire_rule rule_of(const gradient_reduction& how) {
+  return {spec_of(how.wire), how.math, how.round};
+}
+
+bool is_scaled(const gradient_reduction& how) { return numerics::has_scale(rule_of(how)); }
+
+void check_options(const gradient_reduction& how) {
+  switch (how.wire) {
+    case format_id::fp32:
+    case format_id::fp16:
+    case format_id::bf16:
+    case format_id::e4m3:
+    case format_id::e5m2: break;
+    default:
+      throw invalid_argument("how.wire must be fp32, fp16, bf16, e4m3 or e5m2" +
+                             (static_cast<int>(how.wire) < format_count
+                                  ? ", got " + std::string(name(how.wire))
+                                  : std::string()));
+  }
+  if (static_cast<int>(how.math) >= scale_math_count) {
+    throw invalid_argument("how.math is not one of scale_math's");
+  }
+  if (how.round != rounding::nearest_even && how.round != rounding::stochastic) {
+    throw invalid_argument("how.round must be nearest_even or stochastic, got " +
+                           std::string(name(how.round)));
+  }
+  backends::check_random(how.round, how.random);
+  if (numerics::binary32::magnitude(std::bit_cast<std::uint32_t>(how.factor)) >=
+      numerics::binary32::inf) {
+    throw invalid_argument("how.factor must be finite");
+  }
+  if (how.elements_at_once < 1) {
+    throw invalid_argument("how.elements_at_once must be >= 1, got " +
+                           std::to_string(how.elements_at_once));
+  }
+}
+
+/// Of everything that must be alike on all ranks.
+std::uint32_t fingerprint_of(std::span<const matrix_view> tensors, const gradient_reduction& how) {
+  backends::fingerprint f;
+  for (const matrix_view& t : tensors) {
+    f.add(static_cast<std::uint64_t>(t.format));
+    f.add(static_cast<std::uint64_t>(t.rows));
+    f.add(static_cast<std::uint64_t>(t.cols));
+  }
+  for (const auto option : {static_cast<int>(how.wire), static_cast<int>(how.math),
+                            static_cast<int>(how.round), how.random.bits}) {
+    f.add(static_cast<std::uint64_t>(option));
+  }
+  for (const std::uint64_t number : {how.random.seed, how.random.stream, how.random.offset}) {
+    f.add(number);
+  }
+  f.add(std::bit_cast<std::uint32_t>(how.factor));
+  f.add(static_cast<std::uint64_t>(how.elements_at_once));
+  return f.folded();
+}
+
+/// A call whose arguments are good.
+struct checked_call {
+  std::shared_ptr<const backends::plan_data> list;
+  const backends::backend* by = nullptr;
+};
+
+/// What computes: on the host the steps of the reference.
+const backends::backend& chosen_backend(const communicator& ranks, const gradient_reduction& how) {
+  if (ranks.space() == memory_space::host) {
+    if (how.backend.empty()) return backends::reference;
+    throw invalid_argument("how.backend: is for gradients in device memory, got '" +
+                           std::string(how.backend) + "' for a communicator on host memory");
+  }
+  const auto has_ranks = [](const backends::backend& b) { return b.device_ranks != nullptr; };
+  const backends::backend& by =
+      backends::resolve({how.backend, 1, nullptr}, memory_space::device, has_ranks);
+  backends::check_memory(by, memory_space::device);
+  if (has_ranks(by)) return by;
+  throw unsupported("backend '" + std::string(by.name) + "' has no sums over ranks");
+}
+
+/// The device that the first gradient lies on; no_device where that is no one device. Messages
+/// before the list is checked go over the communicator of that device.
+int first_device(const communicator& ranks, std::span<const matrix_view> tensors) {
+  backends::device_finder finder(ranks.space());
+  try {
+    if (!tensors.empty()) finder.add(backends::address_of(tensors[0]), "gradients");
+  } catch (const invalid_argument&) {  // what all ranks are told by the check of the list
+  }
+  return finder.device();
+}
+
+/// Throws unless all arguments are good on every rank, and alike.
+checked_call check_all(communicator& ranks, std::span<const matrix_view> tensors,
+                       const gradient_reduction& how) {
+  constexpr const char* call = "reduce_gradients()";
+  const backends::device_scope on(ranks.space(), first_device(ranks, tensors), ranks.stream(),
+                                  backends::completion::awaited);
+  backends::host_ranks on_host(ranks);
+  checked_call checked;
+  std::array<std::uint32_t, 2> words = {};
+  backends::check_together(on_host, call, words, [&] {
+    check_options(how);
+    checked.list = backends::checked_list(tensors, ranks.space(), "gradients");
+    const backends::device_scope of_list(ranks.space(), checked.list->device, ranks.stream());
+    checked.by = &chosen_backend(ranks, how);
+    backends::require_tested(*checked.by, ranks.stream());
+    const std::uint32_t f = fingerprint_of(tensors, how);
+    words = {f, ~f};
+  });
+  if (words[0] != ~words[1]) {
+    throw rank_error(std::string(call) + ": the ranks' lists of gradients or their options differ");
+  }
+  return checked;
+}
+
+std::int64_t count_of(const matrix_view& t) { return t.rows * t.cols; }
+
+matrix_view block_of(const matrix_view& t, std::int64_t row, std::int64_t col, std::int64_t rows,
+                     std::int64_t cols) {
+  matrix_view part = t;
+  part.data = static_cast<std::byte*>(t.data) +
+              (row * t.row_stride + col * t.col_stride) * storage_bytes(t.format);
+  part.rows = rows;
+  part.cols = cols;
+  return part;
+}
+
+/// Calls f(block, first) for the at most three blocks that hold elements [begin, end) of a matrix
+/// in the order (row, column); `first` is the position of a block's first element.
+template <class Function>
+void for_each_block(const matrix_view& t, std::int64_t begin, std::int64_t end, const Function& f) {
+  while (begin < end) {
+    const std::int64_t row = begin / t.cols;
+    const std::int64_t col = begin % t.cols;
+    const bool whole_rows = col == 0 && end - begin >= t.cols;
+    const std::int64_t rows = whole_rows ? (end - begin) / t.cols : 1;
+    const std::int64_t cols = whole_rows ? t.cols : std::min(end - begin, t.cols - col);
+    f(block_of(t, row, col, rows, cols), begin);
+    begin += rows * cols;
+  }
+}
+
+/// The list as one sequence of elements.
+class element_list {
+ public:
+  explicit element_list(std::span<const matrix_view> tensors) : tensors_(tensors) {
+    for (const matrix_view& t : tensors) starts_.push_back(starts_.back() + count_of(t));
+  }
+
+  /// Where tensor i begins; of the number of tensors, the end of the list.
+  [[nodiscard]] std::int64_t start(std::size_t i) const { return starts_[i]; }
+
+  /// Calls f(tensor, begin, end) for the part of [begin, end) in each tensor; positions in the
+  /// list.
+  template <class Function>
+  void for_each_tensor(std::int64_t begin, std::int64_t end, const Function& f) const {
+    auto i = static_cast<std::size_t>(std::upper_bound(starts_.begin(), starts_.end(), begin) -
+                                      starts_.begin() - 1);
+    for (; begin < end; ++i) {
+      const std::int64_t stop = std::min(end, starts_[i + 1]);
+      if (begin < stop) f(i, begin, stop);
+      begin = stop;
+    }
+  }
+
+  /// Calls f(block, first) for the blocks that hold [begin, end).
+  template <class Function>
+  void for_each_block(std::int64_t begin, std::int64_t end, const Function& f) const {
+    for_each_tensor(begin, end, [&](std::size_t i, std::int64_t from, std::int64_t to) {
+      const std::int64_t start = starts_[i];
+      samebits::for_each_block(
+          tensors_[i], from - start, to - start,
+          [&](const matrix_view& block, std::int64_t first) { f(block, start + first); });
+    });
+  }
+
+ private:
+  std::span<const matrix_view> tensors_;
+  std::vector<std::int64_t> starts_ = {0};
+};
+
+/// Calls f(begin, end) for [begin, end) in steps.
+template <class Function>
+void for_each_step(std::int64_t begin, std::int64_t end, std::int64_t step, const Function& f) {
+  for (; begin < end; begin += std::min(step, end - begin)) {
+    f(begin, begin + std::min(step, end - begin));
+  }
+}
+
+/// The largest finite magnitude of a tensor, as ranks exchange it.
+std::uint32_t amax_word(const matrix_view& t) {
+  numerics::tile_amax amax = numerics::nothing_counted;
+  std::vector<std::uint32_t> x(batch);
+  for_each_step(0, count_of(t), batch, [&](std::int64_t begin, std::int64_t end) {
+    std::uint32_t* at = x.data();
+    for_each_block(t, begin, end, [&](const matrix_view& block, std::int64_t) {
+      convert(block, view_of_codes(format_id::fp32, at, block.rows, block.cols));
+      at += count_of(block);
+    });
+    for (const std::uint32_t* v = x.data(); v != at; ++v) {
+      amax = numerics::joined(amax, numerics::counted(nonfinite::skip_nonfinite, *v));
+    }
+  });
+  return numerics::amax_to_word(amax);
+}
+
+/// The scale of each tensor, from the largest magnitude on any rank; none where the wire needs
+/// none.
+std::vector<numerics::tile_scale> shared_scales(communicator& ranks,
+                                                std::span<const matrix_view> tensors,
+                                                const gradient_reduction& how) {
+  std::vector<numerics::tile_scale> scales;
+  if (!is_scaled(how)) return scales;
+  std::vector<std::uint32_t> words;
+  for (const matrix_view& t : tensors) words.push_back(amax_word(t));
+  ranks.all_reduce_max(words);
+  for (const std::uint32_t word : words) {
+    scales.push_back(numerics::shared_scale(rule_of(how), numerics::amax_from_word(word)));
+  }
+  return scales;
+}
+
+/// The exchange of a list whose arguments are good.
+class reduction {
+ public:
+  reduction(communicator& ranks, std::span<const matrix_view> tensors,
+            const gradient_reduction& how)
+      : ranks_(ranks),
+        tensors_(tensors),
+        how_(how),
+        list_(tensors),
+        scales_(shared_scales(ranks, tensors, how)),
+        wire_bytes_(storage_bytes(how.wire)) {
+    how_.random.stream += static_cast<std::uint64_t>(ranks.rank());
+  }
+
+  void run() {
+    // Made before anything is written: later its message might find no memory.
+    const incomplete_write halfway(
+        "reduce_gradients(): failed after some gradients had been replaced by their sums");
+    try {
+      exchange_all();
+    } catch (...) {
+      if (!wrote_) throw;
+      std::throw_with_nested(halfway);
+    }
+  }
+
+ private:
+  /// Tensors of one format that follow each other share messages.
+  void exchange_all() {
+    for (std::size_t first = 0; first < tensors_.size();) {
+      std::size_t last = first + 1;
+      while (last < tensors_.size() && tensors_[last].format == tensors_[first].format) ++last;
+      for_each_step(list_.start(first), list_.start(last), how_.elements_at_once,
+                    [&](std::int64_t begin, std::int64_t end) {
+                      exchange(tensors_[first].format, begin, end);
+                    });
+      first = last;
+    }
+  }
+
+  /// One message each way for the elements [begin, end); rank k sums the k-th share of them.
+  void exchange(format_id format, std::int64_t begin, std::int64_t end) {
+    const std::int64_t n = ranks_.size();
+    const std::int64_t share = (end - begin + n - 1) / n;
+    const std::int64_t bytes = storage_bytes(format);
+    const auto size = [](std::int64_t count) { return static_cast<std::size_t>(count); };
+    std::vector<std::byte> sent(size(n * share * wire_bytes_));
+    put_on_wire(begin, end, sent.data());
+    std::vector<std::byte> received(sent.size());
+    ranks_.all_to_all(sent, received);
+    std::vector<std::byte> sums(size(share * bytes));
+    const std::int64_t mine = std::min(end, begin + share * ranks_.rank());
+    for_each_step(
+        mine, std::min(end, mine + share), batch, [&](std::int64_t from, std::int64_t to) {
+          sum_of_ranks(received.data() + (from - mine) * wire_bytes_, share, from, to);
+          convert(view_of(std::span(total_)),
+                  view_of_codes(format, sums.data() + (from - mine) * bytes, 1, to - from));
+        });
+    std::vector<std::byte> results(size(n * share * bytes));
+    ranks_.all_gather(sums, results);
+    wrote_ = true;
+    list_.for_each_block(begin, end, [&](const matrix_view& block, std::int64_t first) {
+      const std::byte* const at = results.data() + (first - begin) * bytes;
+      convert(view_of_codes(format, at, block.rows, block.cols), block);
+    });
+  }
+
+  /// This rank's contribution, as dense codes of the wire.
+  void put_on_wire(std::int64_t begin, std::int64_t end, std::byte* wire) {
+    if (!is_scaled(how_)) {
+      list_.for_each_block(begin, end, [&](const matrix_view& block, std::int64_t first) {
+        convert(
+            block,
+            view_of_codes(how_.wire, wire + (first - begin) * wire_bytes_, block.rows, block.cols),
+            cast_at(first));
+      });
+      return;
+    }
+    list_.for_each_tensor(begin, end, [&](std::size_t i, std::int64_t from, std::int64_t to) {
+      for_each_step(from, to, batch, [&](std::int64_t first, std::int64_t last) {
+        scale_elements(i, first, last);
+        convert(view_of(std::span(scaled_)),
+                view_of_codes(how_.wire, wire + (first - begin), 1, last - first), cast_at(first));
+      });
+    });
+  }
+
+  /// scaled_ = y of the elements [first, last) of tensor i.
+  void scale_elements(std::size_t i, std::int64_t first, std::int64_t last) {
+    scaled_.resize(static_cast<std::size_t>(last - first));
+    list_.for_each_block(first, last, [&](const matrix_view& block, std::int64_t at) {
+      convert(block, view_of(scaled_.data() + (at - first), block.rows, block.cols));
+    });
+    const auto factor = std::bit_cast<float>(scales_[i].factor);
+    if (how_.math == scale_math::div) {
+      backends::divide_each(scaled_, factor);
+    } else {
+      backends::multiply_each(scaled_, factor);
+    }
+  }
+
+  /// total_ = the elements [from, to), whose contributions lie a share apart in `wire`.
+  void sum_of_ranks(const std::byte* wire, std::int64_t share, std::int64_t from, std::int64_t to) {
+    total_.resize(static_cast<std::size_t>(to - from));
+    contribution_.resize(total_.size());
+    for (int rank = 0; rank < ranks_.size(); ++rank, wire += share * wire_bytes_) {
+      std::vector<float>& x = rank == 0 ? total_ : contribution_;
+      convert(view_of_codes(how_.wire, wire, 1, to - from), view_of(std::span(x)));
+      if (rank != 0) backends::add_each(total_, contribution_);
+    }
+    if (is_scaled(how_)) {
+      list_.for_each_tensor(from, to, [&](std::size_t i, std::int64_t first, std::int64_t last) {
+        backends::multiply_each(std::span(total_).subspan(static_cast<std::size_t>(first - from),
+                                                          static_cast<std::size_t>(last - first)),
+                                std::bit_cast<float>(scales_[i].stored));
+      });
+    }
+    backends::multiply_each(total_, how_.factor);
+  }
+
+  /// How elements from this position in the list on are rounded onto the wire.
+  [[nodiscard]] convert_options cast_at(std::int64_t position) const {
+    convert_options options = {.round = how_.round, .random = how_.random};
+    options.random.offset += static_cast<std::uint64_t>(position);
+    options.random.pitch.reset();
+    return options;
+  }
+
+  communicator& ranks_;
+  std::span<const matrix_view> tensors_;
+  gradient_reduction how_;
+  element_list list_;
+  std::vector<numerics::tile_scale> scales_;
+  std::int64_t wire_bytes_;
+  bool wrote_ = false;
+  std::vector<float> scaled_;
+  std::vector<float> total_;
+  std::vector<float> contribution_;
+};
+
+}  // namespace
+
+void reduce_gradients(communicator& ranks, view_list gradients, const gradient_reduction& how) {
+  const checked_call checked = check_all(ranks, gradients, how);
+  if (checked.by->device_ranks != nullptr) {
+    const backends::device_scope on(ranks.space(), checked.list->device, ranks.stream());
+    return checked.by->device_ranks->reduce(ranks, *checked.list, how);
+  }
+  reduction(ranks, gradients, how).run();
+}
+
+}  // namespace samebits

@@ -1,0 +1,229 @@
+// Sharded sums: the largest subtrees of each rank's part, and the tree that they make together.
+#include "samebits/sharded_sum.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <string>
+#include <utility>
+
+#include "backends/api/view_checks.hpp"
+#include "backends/ranks/ranks.hpp"
+#include "backends/ranks/shard_cover.hpp"
+#include "backends/reference/reference.hpp"
+#include "backends/self_test/self_test.hpp"
+#include "samebits/convert.hpp"
+#include "samebits/error.hpp"
+
+namespace samebits {
+namespace {
+
+/// The largest n for which 2^n chunks begin at `chunk` and are not more than `count`.
+int largest_subtree(std::uint64_t chunk, std::uint64_t count) {
+  const int fits = 63 - std::countl_zero(count);
+  return chunk == 0 ? fits : std::min(std::countr_zero(chunk), fits);
+}
+
+/// Calls f(level) for the subtrees of a part, from the left; the last chunk may be cut off.
+template <class Function>
+void for_each_subtree(std::uint64_t first, std::uint64_t count, const Function& f) {
+  std::uint64_t chunk = first / chunk_leaves;
+  for (std::uint64_t left = count / chunk_leaves; left > 0;) {
+    const int level = largest_subtree(chunk, left);
+    f(level);
+    chunk += std::uint64_t{1} << level;
+    left -= std::uint64_t{1} << level;
+  }
+  if (count % chunk_leaves != 0) f(0);
+}
+
+std::uint64_t subtree_count(std::uint64_t first, std::uint64_t count) {
+  std::uint64_t subtrees = 0;
+  for_each_subtree(first, count, [&](int) { ++subtrees; });
+  return subtrees;
+}
+
+/// One rank's part of one tensor, as its message has it.
+struct received_part : backends::rank_part {
+  const std::uint64_t* values;  ///< of its subtrees, binary64 bits
+};
+
+/// The messages of all ranks, and where the values of each begin.
+class received_parts {
+ public:
+  received_parts(std::span<const std::uint64_t> words, std::size_t ranks, std::size_t tensors)
+      : words_(words), each_(words.size() / ranks), values_(ranks) {
+    for (std::size_t r = 0; r < ranks; ++r) values_[r] = words.data() + r * each_ + 2 * tensors;
+  }
+
+  /// Of the next tensor, in the order of their leaves.
+  std::vector<received_part> next() {
+    std::vector<received_part> parts;
+    for (std::size_t r = 0; r < values_.size(); ++r) {
+      const std::uint64_t* const entry = words_.data() + r * each_ + 2 * tensor_;
+      if (entry[1] == 0) continue;
+      parts.push_back({{entry[0], entry[1], r}, values_[r]});
+      values_[r] += subtree_count(entry[0], entry[1]);
+    }
+    backends::order_parts(parts, "sum_shards(): tensor " + std::to_string(tensor_), "leaves");
+    ++tensor_;
+    return parts;
+  }
+
+ private:
+  std::span<const std::uint64_t> words_;
+  std::size_t each_;
+  std::size_t tensor_ = 0;
+  std::vector<const std::uint64_t*> values_;
+};
+
+/// What a rank sends: first and count of each part, then the values of their subtrees.
+std::vector<std::uint64_t> message_of(std::span<const tree_part> parts) {
+  std::vector<std::uint64_t> message;
+  for (const tree_part& p : parts) {
+    message.push_back(p.first());
+    message.push_back(p.count());
+  }
+  for (const tree_part& p : parts) {
+    for (const double value : p.subtrees()) {
+      message.push_back(std::bit_cast<std::uint64_t>(value));
+    }
+  }
+  return message;
+}
+
+/// The messages of all ranks, each filled up to the longest.
+std::vector<std::uint64_t> exchanged(backends::host_ranks& ranks,
+                                     std::span<const tree_part> parts) {
+  std::vector<std::uint64_t> mine;
+  std::array<std::uint32_t, 3> sizes = {};
+  // In words: the longest message, and the most and fewest tensors.
+  backends::check_together(ranks, "sum_shards()", sizes, [&] {
+    backends::require_tested(backends::reference);
+    mine = message_of(parts);
+    if (mine.size() > 0xFFFFFFFFu) throw invalid_argument("parts: more than 2^32 - 1 subtrees");
+    sizes = {static_cast<std::uint32_t>(mine.size()), static_cast<std::uint32_t>(parts.size()),
+             ~static_cast<std::uint32_t>(parts.size())};
+  });
+  if (sizes[1] != ~sizes[2]) {
+    throw rank_error("sum_shards(): the ranks' lists have between " + std::to_string(~sizes[2]) +
+                     " and " + std::to_string(sizes[1]) +
+                     " tensors; each must list all, those without elements of its own too");
+  }
+  mine.resize(sizes[0]);
+  std::vector<std::uint64_t> all(mine.size() * static_cast<std::size_t>(ranks.size()));
+  ranks.all_gather(std::as_bytes(std::span(mine)), std::as_writable_bytes(std::span(all)));
+  return all;
+}
+
+}  // namespace
+
+tree_part::tree_part(std::uint64_t first) : first_(first) {
+  if (first % chunk_leaves == 0 && first < std::uint64_t{1} << 62) return;
+  throw invalid_argument(
+      "first: a part must begin on a chunk's first leaf, a multiple of 4096 "
+      "below 2^62, got " +
+      std::to_string(first));
+}
+
+void tree_part::add_chunk(double node) {
+  int level = 0;
+  std::uint64_t chunk = first_ / chunk_leaves + chunks_;
+  // A right half whose left one is here joins it.
+  for (; !levels_.empty() && levels_.back() == level && (chunk & 1) != 0; chunk >>= 1, ++level) {
+    tree_sum pair;
+    pair.add(nodes_.back());
+    pair.add(node);
+    node = pair.value();
+    nodes_.pop_back();
+    levels_.pop_back();
+  }
+  nodes_.push_back(node);
+  levels_.push_back(level);
+  ++chunks_;
+}
+
+void tree_part::fill_chunk(std::span<const double> values,
+                           void (tree_sum::*append)(std::span<const double>)) {
+  backends::require_tested(backends::reference);
+  while (!values.empty()) {
+    const auto room = static_cast<std::size_t>(chunk_leaves - tail_.count());
+    const std::size_t n = std::min(room, values.size());
+    (tail_.*append)(values.first(n));
+    values = values.subspan(n);
+    if (tail_.count() < chunk_leaves) return;
+    add_chunk(tail_.value());
+    tail_ = tree_sum();
+  }
+}
+
+void tree_part::add(std::span<const double> leaves) { fill_chunk(leaves, &tree_sum::add); }
+
+void tree_part::add_squares(std::span<const double> values) {
+  fill_chunk(values, &tree_sum::add_squares);
+}
+
+void tree_part::add_squares(const const_matrix_view& elements) {
+  backends::check_view(elements, "elements");
+  if (elements.space != memory_space::host) {
+    throw invalid_argument("elements: must lie in host memory");
+  }
+  backends::require_tested(backends::reference);
+  if (backends::is_empty(elements)) return;
+  constexpr std::int64_t piece = 4096;
+  std::vector<double> values;
+  for (std::int64_t r = 0; r < elements.rows; ++r) {
+    for (std::int64_t c = 0; c < elements.cols; c += piece) {
+      const_matrix_view v = elements;
+      v.data = static_cast<const std::byte*>(v.data) +
+               (r * v.row_stride + c * v.col_stride) * storage_bytes(v.format);
+      v.rows = 1;
+      v.cols = std::min(piece, elements.cols - c);
+      values.resize(static_cast<std::size_t>(v.cols));
+      convert(v, view_of(values));
+      add_squares(values);
+    }
+  }
+}
+
+void tree_part::add_chunks(std::span<const double> nodes) {
+  if (tail_.count() != 0) {
+    throw invalid_argument("nodes: chunks begin at multiples of 4096 leaves, the part has " +
+                           std::to_string(count()));
+  }
+  backends::require_tested(backends::reference);
+  for (const double node : nodes) add_chunk(node);
+}
+
+std::vector<double> tree_part::subtrees() const {
+  std::vector<double> values = nodes_;
+  if (tail_.count() != 0) values.push_back(tail_.value());
+  return values;
+}
+
+sharded_sums sum_shards(communicator& ranks, std::span<const tree_part> parts) {
+  backends::host_ranks on_host(ranks);
+  const std::vector<std::uint64_t> words = exchanged(on_host, parts);
+  received_parts received(words, static_cast<std::size_t>(ranks.size()), parts.size());
+  sharded_sums sums;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    tree_sum chunks;
+    std::uint64_t count = 0;
+    for (const received_part& p : received.next()) {
+      const std::uint64_t* value = p.values;
+      for_each_subtree(p.first, p.count,
+                       [&](int level) { chunks.add_node(level, std::bit_cast<double>(*value++)); });
+      count += p.count;
+    }
+    sums.of_tensors.push_back(chunks.value());
+    sums.counts.push_back(count);
+  }
+  tree_sum total;
+  total.add(sums.of_tensors);
+  sums.total = total.value();
+  return sums;
+}
+
+}  // namespace samebits

@@ -1,0 +1,74 @@
+// Reference arithmetic on arrays: one element after the other through the one definition.
+#include "backends/dispatch/array_arithmetic.hpp"
+
+#include <cstdint>
+
+#include "backends/reference/cells.hpp"
+#include "backends/reference/reference.hpp"
+#include "numerics/arithmetic/arithmetic.hpp"
+
+namespace samebits::backends {
+namespace {
+
+/// A code of a format of arithmetic, which takes 8, 16 or 32 bits.
+std::uint64_t load_code(int bits, const std::byte* p) {
+  if (bits == 8) return cell<8>::load(p);
+  return bits == 16 ? cell<16>::load(p) : cell<32>::load(p);
+}
+void store_code(int bits, std::byte* p, std::uint64_t code) {
+  if (bits == 8) return cell<8>::store(p, static_cast<std::uint8_t>(code));
+  if (bits == 16) return cell<16>::store(p, static_cast<std::uint16_t>(code));
+  cell<32>::store(p, static_cast<std::uint32_t>(code));
+}
+
+template <operation Op>
+flags compute_range(const compute_call& call, element_range range) {
+  const format_spec to = spec_of(call.out.format);
+  format_spec from[most_operands];
+  for (int i = 0; i < most_operands; ++i) from[i] = spec_of(call.operands[i].format);
+  const bool draws = call.rule.round == rounding::stochastic;
+  random_sequence random(call.random);
+  flags raised = flags::none;
+  for_each_compute_run(call, range, [&](const compute_run& r) {
+    for (std::int64_t i = 0; i < r.count; ++i) {
+      numerics::input x[most_operands] = {};
+      for (int k = 0; k < operand_count(Op); ++k) {
+        x[k] = {from[k], load_code(from[k].storage_bits, r.in[k] + i * r.in_step[k])};
+      }
+      const std::uint64_t dither =
+          draws ? random.dither<std::uint64_t>(r.index + static_cast<std::uint64_t>(i)) : 0;
+      const numerics::outcome result =
+          numerics::compute<Op>(x[0], x[1], x[2], to, call.rule, dither);
+      store_code(to.storage_bits, r.out + i * r.out_step, result.code);
+      if (r.each != nullptr) r.each[i * r.each_step] = result.raised;
+      raised |= result.raised;
+    }
+  });
+  return call.report == flag_report::wanted ? raised : flags::none;
+}
+
+flags compute_call_range(const compute_call& call, element_range range) {
+  switch (call.op) {
+    case operation::add: return compute_range<operation::add>(call, range);
+    case operation::sub: return compute_range<operation::sub>(call, range);
+    case operation::mul: return compute_range<operation::mul>(call, range);
+    case operation::div: return compute_range<operation::div>(call, range);
+    case operation::sqrt: return compute_range<operation::sqrt>(call, range);
+    case operation::fma: return compute_range<operation::fma>(call, range);
+    case operation::rem: return compute_range<operation::rem>(call, range);
+    case operation::rint: return compute_range<operation::rint>(call, range);
+    case operation::min: return compute_range<operation::min>(call, range);
+    case operation::max: return compute_range<operation::max>(call, range);
+    case operation::min_num: return compute_range<operation::min_num>(call, range);
+    case operation::max_num: return compute_range<operation::max_num>(call, range);
+  }
+  return flags::none;
+}
+
+bool has_every_operation(const compute_call&) { return true; }
+
+}  // namespace
+
+const calculator reference_calculator = {has_every_operation, compute_call_range, nullptr, nullptr};
+
+}  // namespace samebits::backends

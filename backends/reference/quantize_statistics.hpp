@@ -1,0 +1,50 @@
+// Statistics of a quantization, counted chunk by chunk so that threads cannot show in them.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "numerics/sums/sum_tree.hpp"
+#include "samebits/quantize.hpp"
+#include "samebits/reduce.hpp"
+
+namespace samebits::backends {
+
+/// What happened to one element; values are binary32 bits.
+struct quantized_element {
+  std::uint32_t x;         ///< the element
+  std::uint32_t y;         ///< once scaled
+  std::uint32_t code;      ///< of 8 bits
+  std::uint32_t restored;  ///< what its code stands for: RN(value * s)
+  bool overflow;           ///< of the cast
+};
+
+/// The statistics of part of a matrix; magnitudes are binary32 bits.
+struct quantize_tally {
+  std::uint64_t count = 0, zeros = 0, nan = 0, inf = 0, underflowed = 0, saturated = 0;
+  std::uint32_t amax = 0;
+  std::uint32_t min_nonzero = 0xFFFFFFFFu;  ///< as long as there is none
+  double signal = 0, noise = 0;
+};
+
+/// Counts the elements of a chunk: chunk_elements elements of the matrix in order, from a multiple
+/// of chunk_elements on, or those that are left. It is a node of the tree of contract §6.
+class chunk_counter {
+ public:
+  static constexpr std::int64_t chunk_elements = numerics::chunk_elements;
+  static constexpr std::size_t most_at_once = 256;
+
+  /// Up to most_at_once elements.
+  void add(std::span<const quantized_element> elements);
+  [[nodiscard]] quantize_tally tally() const;
+
+ private:
+  quantize_tally counts_;
+  tree_sum signal_;
+  tree_sum noise_;
+};
+
+/// The statistics of a matrix from those of its chunks, in order.
+quantize_statistics total(std::span<const quantize_tally> chunks);
+
+}  // namespace samebits::backends

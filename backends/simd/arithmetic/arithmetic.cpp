@@ -1,0 +1,32 @@
+// Arithmetic on arrays on the SIMD backends: what the kernels take, and the rest by the reference.
+// Compiled for any machine.
+#include "backends/dispatch/array_arithmetic.hpp"
+
+#include "backends/reference/reference.hpp"
+#include "backends/simd/arithmetic/arithmetic_rule.hpp"
+#include "backends/simd/lanes/control_register.hpp"
+#include "backends/simd/simd.hpp"
+
+namespace samebits::backends {
+namespace {
+
+template <void (*Kernels)(const compute_call&, element_range), simd::fused_steps Steps>
+flags compute_or_reference(const compute_call& call, element_range range) {
+  if (!simd::takes(call, Steps)) return reference_calculator.compute(call, range);
+  const ieee_control_register ieee;
+  Kernels(call, range);
+  return flags::none;
+}
+
+bool has_every_operation(const compute_call&) { return true; }
+
+}  // namespace
+
+const calculator avx2_calculator = {has_every_operation,
+                                    compute_or_reference<avx2_compute, simd::fused_steps::none>,
+                                    nullptr, nullptr};
+const calculator avx512_calculator = {
+    has_every_operation, compute_or_reference<avx512_compute, simd::fused_steps::directed>, nullptr,
+    nullptr};
+
+}  // namespace samebits::backends

@@ -1,0 +1,12 @@
+// Arithmetic on arrays compiled for AVX512; nothing else may be defined here.
+#include "backends/simd/arithmetic/arithmetic_walk.hpp"
+#include "backends/simd/arithmetic/steps_avx512.hpp"
+#include "backends/simd/simd.hpp"
+
+namespace samebits::backends {
+
+void avx512_compute(const compute_call& call, element_range range) {
+  simd::compute<avx512::arithmetic>(call, range);
+}
+
+}  // namespace samebits::backends

@@ -1,0 +1,52 @@
+// Which arithmetic the processor does: what docs/decisions/0021 proves, as a table.
+#pragma once
+
+#include <cstdint>
+
+#include "backends/dispatch/array_arithmetic.hpp"
+#include "samebits/core/format.hpp"
+#include "samebits/core/operation.hpp"
+#include "samebits/core/rounding.hpp"
+
+namespace samebits::simd {
+
+/// What an instruction set brings to a * b + c.
+enum class fused_steps : std::uint8_t {
+  none,      ///< no fused instruction: only where the product is exact and one sum suffices
+  directed,  ///< fused, with a rounding direction of its own: rounds to odd in two steps
+};
+
+/// Whether results of one format, rounded to nearest even, are had from the processor.
+constexpr bool is_computed(operation op, format_id format, fused_steps steps) {
+  switch (op) {
+    case operation::add:
+    case operation::sub:
+    case operation::mul:
+    case operation::div:
+    case operation::sqrt: return true;
+    case operation::fma: return steps == fused_steps::directed || format == format_id::e4m3;
+    case operation::rem:
+    case operation::rint:
+    case operation::min:
+    case operation::max:
+    case operation::min_num:
+    case operation::max_num: break;
+  }
+  return false;
+}
+
+/// Whether the kernels take a call; the definition takes all others.
+inline bool takes(const backends::compute_call& call, fused_steps steps) {
+  if (call.report == backends::flag_report::wanted) return false;
+  const cast_rule& rule = call.rule;
+  if (rule.round != rounding::nearest_even) return false;
+  if (rule.on_overflow != overflow::ieee && rule.on_overflow != overflow::saturate) return false;
+  // The sign that is preserved is that of an overflow to NaN; only e4m3 has such.
+  if (rule.on_nan != nan_policy::canonical && call.out.format == format_id::e4m3) return false;
+  for (int i = 0; i < operand_count(call.op); ++i) {
+    if (call.operands[i].format != call.out.format) return false;
+  }
+  return is_computed(call.op, call.out.format, steps);
+}
+
+}  // namespace samebits::simd

@@ -1,0 +1,122 @@
+// SIMD arithmetic of a call: rows, pages and borders, whatever the kernel. See convert_kernel.hpp
+// for what may be used here.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "backends/dispatch/array_arithmetic.hpp"
+#include "backends/simd/arithmetic/arithmetic_kernel.hpp"
+#include "backends/simd/lanes/access.hpp"
+#include "backends/simd/lanes/rule.hpp"
+
+namespace samebits::simd {
+
+/// One call on its way through memory. Operands and results have codes of `width` bytes.
+template <class Arithmetic>
+struct compute_walk {
+  compute_kernel kernel;
+  int operands;
+  std::int64_t width;
+
+  static constexpr std::int64_t unit = Arithmetic::register_bytes;
+
+  /// Bytes of codes next to each other in every array.
+  void contiguous(compute_stretch s, std::int64_t bytes, bool stream) const {
+    const std::int64_t block = streaming::pages * streaming::page_bytes;
+    if (const std::int64_t blocks = stream ? bytes / block : 0; blocks > 0) {
+      s.blocks = blocks;
+      s.pages = streaming::pages;
+      s.part = streaming::page_bytes;
+      s.stream = true;
+      kernel(s);
+      advance(s, blocks * block);
+      bytes -= blocks * block;
+    }
+    s.blocks = s.pages = 1;
+    s.stream = false;
+    s.part = bytes - bytes % unit;
+    if (s.part > 0) kernel(s);
+    advance(s, s.part);
+    if (bytes > s.part) rest(s, bytes - s.part);
+  }
+
+  /// Less than a register, through copies of a whole one.
+  void rest(compute_stretch s, std::int64_t bytes) const {
+    alignas(64) std::byte in_copy[backends::most_operands][static_cast<std::size_t>(unit)] = {};
+    alignas(64) std::byte out_copy[static_cast<std::size_t>(unit)];
+    for (int i = 0; i < operands; ++i) {
+      __builtin_memcpy(in_copy[i], s.in[i], static_cast<std::size_t>(bytes));
+      s.in[i] = in_copy[i];
+    }
+    std::byte* const out = s.out;
+    s.out = out_copy;
+    s.part = unit;
+    kernel(s);
+    __builtin_memcpy(out, out_copy, static_cast<std::size_t>(bytes));
+  }
+
+  /// Elements with gaps somewhere: chunk by chunk through dense copies.
+  void strided_row(const backends::compute_run& r) const {
+    constexpr std::int64_t chunk_bytes = 4096;
+    std::byte in_copy[backends::most_operands][chunk_bytes];
+    std::byte out_copy[chunk_bytes];
+    const std::int64_t chunk = chunk_bytes / width;
+    for (std::int64_t at = 0; at < r.count; at += chunk) {
+      const std::int64_t count = smaller(chunk, r.count - at);
+      compute_stretch s{};
+      for (int i = 0; i < operands; ++i) {
+        copy_codes<Arithmetic>(in_copy[i], width, r.in[i] + at * r.in_step[i], r.in_step[i], width,
+                               count);
+        s.in[i] = in_copy[i];
+      }
+      s.out = out_copy;
+      contiguous(s, count * width, false);
+      copy_codes<Arithmetic>(r.out + at * r.out_step, r.out_step, out_copy, width, width, count);
+    }
+  }
+
+  void row(const backends::compute_run& r, bool large) const {
+    bool dense = r.out_step == width;
+    compute_stretch s{};
+    for (int i = 0; i < operands; ++i) {
+      dense = dense && r.in_step[i] == width;
+      s.in[i] = r.in[i];
+    }
+    if (!dense && r.count > 1) return strided_row(r);
+    s.out = r.out;
+    const std::int64_t bytes = r.count * width;
+    const std::int64_t lead = large ? bytes_to_border(r.out, bytes) : 0;
+    contiguous(s, lead, false);
+    advance(s, lead);
+    contiguous(s, bytes - lead, large && lead < bytes);
+  }
+
+ private:
+  void advance(compute_stretch& s, std::int64_t bytes) const {
+    for (int i = 0; i < operands; ++i) s.in[i] += bytes;
+    s.out += bytes;
+  }
+
+  /// Bytes before the first result on a register's border; all of them if none lies there.
+  [[nodiscard]] std::int64_t bytes_to_border(const std::byte* out, std::int64_t bytes) const {
+    const auto past = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(out) %
+                                                static_cast<std::uintptr_t>(unit));
+    if (past % width != 0) return bytes;
+    return smaller((unit - past) % unit, bytes);
+  }
+};
+
+/// What takes() takes.
+template <class Arithmetic>
+void compute(const backends::compute_call& call, backends::element_range range) {
+  const std::int64_t width = spec_of(call.out.format).storage_bits / 8;
+  const int operands = operand_count(call.op);
+  const compute_walk<Arithmetic> walk{kernel_of<Arithmetic>(call), operands, width};
+  const bool large = (operands + 1) * width * (range.end - range.begin) >= streaming::least_bytes;
+  backends::for_each_compute_run(call, range,
+                                 [&](const backends::compute_run& r) { walk.row(r, large); });
+  if (large) Arithmetic::stream_fence();
+}
+
+}  // namespace samebits::simd

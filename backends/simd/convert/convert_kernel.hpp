@@ -1,0 +1,212 @@
+// SIMD conversion of whole registers: the one definition on lanes, once per kind of conversion.
+//
+// Included by one translation unit per instruction set. Every template here has that set's Isa
+// among its arguments, and nothing else with external linkage is used but always-inlined functions:
+// no code compiled with these flags can be called where the machine lacks them.
+//
+// A kernel is one loop and nothing else, since its text is there for every kind; what all kinds
+// share is in convert_walk.hpp.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include "backends/dispatch/backend.hpp"
+#include "backends/dispatch/visit.hpp"
+#include "backends/simd/lanes/access.hpp"
+#include "backends/simd/lanes/nearest_add.hpp"
+#include "backends/simd/lanes/random_chunk.hpp"
+#include "backends/simd/lanes/rule.hpp"
+#include "backends/simd/lanes/stochastic_add.hpp"
+#include "numerics/bits/convert.hpp"
+
+namespace samebits::simd {
+
+/// Elements of one fill of random bits at most: a batch of fields of 8 bits.
+template <class Isa>
+inline constexpr std::int64_t most_drawn = static_cast<std::int64_t>(philox_batch<Isa>) * 16;
+template <class Isa>
+using convert_random = random_chunk<Isa, most_drawn<Isa>>;
+
+/// What a kernel reads at run time where its kind does not fix it.
+struct convert_rows {
+  format_spec from, to;
+  cast_rule rule;
+};
+
+/// Contiguous elements: `blocks` times `pages` groups of `batches` batches of `units` units, the
+/// batches of a block's groups taken in turn.
+struct stretch {
+  const std::byte* in;
+  std::byte* out;
+  std::int64_t blocks, pages, batches;
+  std::int64_t units;   ///< 1 in kernels that never draw random bits
+  std::uint64_t index;  ///< of the first element, for its random bits
+  bool stream;          ///< results go past the caches
+};
+
+/// A kernel and what its caller has to know of it.
+template <class Isa>
+struct convert_kernel {
+  /// Draws for each batch.
+  void (*run)(const convert_rows&, const stretch&, convert_random<Isa>&);
+  std::int64_t unit;   ///< elements that are converted together
+  std::int64_t batch;  ///< elements of a batch if none are drawn
+  int field_width;     ///< of the random bits; 0 where the mode draws none
+};
+
+/// A kind of conversion: formats, rule and widths, each a constant or read at run time.
+template <class Source, class Target, class Mode, class Policy, class Field>
+struct conversion {
+  Source source;
+  Target target;
+  Mode mode;
+  Policy policy;
+  Field field_width;
+
+  static constexpr bool fixed_mode = !std::is_same_v<Mode, backends::any_rounding>;
+  static constexpr bool can_draw = !std::is_same_v<Field, fixed_width<0>>;
+  static constexpr bool fixed_target = !std::is_same_v<Target, backends::any_format>;
+
+  SAMEBITS_INLINE explicit conversion(const convert_rows& rows, int field) {
+    if constexpr (std::is_same_v<Source, backends::any_format>) source.row = rows.from;
+    if constexpr (!fixed_target) target.row = rows.to;
+    if constexpr (!fixed_mode) mode.value = rows.rule.round;
+    if constexpr (std::is_same_v<Policy, any_policy>) {
+      policy = {rows.rule.on_overflow, rows.rule.on_nan};
+    }
+    if constexpr (!is_fixed_width<Field>) {
+      field_width = mode.mode() == rounding::stochastic ? field : 0;
+    }
+  }
+
+  template <class Isa>
+  [[nodiscard]] SAMEBITS_INLINE typename Isa::word codes(typename Isa::word in,
+                                                         typename Isa::word dither) const {
+    using word = typename Isa::word;
+    const cast_rule rule{mode.mode(), policy.on_overflow, policy.on_nan};
+    if constexpr (Isa::has_nearest_add && fixed_target && fixed_mode) {
+      if constexpr (has_nearest_add(Target::spec())) {
+        const word x = numerics::decode<word>(source.spec(), in);
+        if constexpr (Mode::mode() == rounding::nearest_even) {
+          return encode_nearest<Isa>(target.spec(), rule, x);
+        } else if constexpr (Mode::mode() == rounding::stochastic) {
+          return encode_stochastic<Isa>(target.spec(), rule, x, Field::value, dither);
+        }
+      }
+    }
+    return numerics::convert<word>(source.spec(), target.spec(), rule, in, dither).code;
+  }
+
+  /// Elements that are converted together: one register of codes of a fixed width, else one of
+  /// words.
+  template <class Isa>
+  static constexpr std::int64_t unit() {
+    if constexpr (fixed_target) return Isa::register_bytes * 8 / Target::spec().storage_bits;
+    return Isa::word::count;
+  }
+};
+
+/// Converts one unit.
+template <class Isa, class Conversion>
+SAMEBITS_INLINE void convert_unit(const Conversion& c, const std::byte* in, std::byte* out,
+                                  const random_reader<Isa>& random, std::int64_t first,
+                                  bool stream) {
+  using word = typename Isa::word;
+  const auto in_width = width_of(c.source);
+  const auto one = [&](std::int64_t i) __attribute__((always_inline)) {
+    word dither = 0u;
+    if (c.field_width != 0) dither = random.dither(c.field_width, first + i);
+    return c.template codes<Isa>(load<Isa>(in_width, in + i * (in_width / 8)), dither);
+  };
+  if constexpr (Conversion::fixed_target) {
+    constexpr int out_width = decltype(width_of(c.target))::value;
+    constexpr int words = 32 / out_width;
+    word w[static_cast<std::size_t>(words)];
+    if constexpr (Conversion::fixed_mode) {
+#pragma GCC unroll 4
+      for (int k = 0; k < words; ++k) w[k] = one(k * word::count);
+    } else {  // the text of all modes, once
+#pragma GCC unroll 1
+      for (int k = 0; k < words; ++k) w[k] = one(k * word::count);
+    }
+    const auto result = Isa::template pack<out_width>(w);
+    if (stream) [[likely]] {
+      Isa::stream(out, result);
+    } else {
+      Isa::store_register(out, result);
+    }
+  } else {
+    store<Isa>(width_of(c.target), out, one(0));
+  }
+}
+
+SAMEBITS_INLINE void prefetch(const std::byte* p, std::int64_t bytes) {
+#pragma GCC unroll 8
+  for (std::int64_t at = 0; at < bytes; at += 64) __builtin_prefetch(p + at);
+}
+
+/// convert_kernel::run.
+template <class Isa, class Conversion>
+void convert_stretch(const convert_rows& rows, const stretch& given, convert_random<Isa>& random) {
+  const stretch s = given;
+  const Conversion c(rows, random.field_width());
+  constexpr std::int64_t unit = Conversion::template unit<Isa>();
+  const std::int64_t units = Conversion::can_draw ? s.units : 1;
+  const std::int64_t in_bytes = width_of(c.source) / 8;
+  const std::int64_t out_bytes = width_of(c.target) / 8;
+  const std::int64_t batch = units * unit;
+  const std::int64_t block = s.pages * s.batches * batch;
+  for (std::int64_t begin = 0; begin < s.blocks * block; begin += block) {
+    for (std::int64_t b = 0; b < s.batches; ++b) {
+      for (std::int64_t p = 0; p < s.pages; ++p) {
+        const std::int64_t first = begin + (p * s.batches + b) * batch;
+        random_reader<Isa> drawn{};
+        if (c.field_width != 0) {
+          random.fill(s.index + static_cast<std::uint64_t>(first), batch);
+          drawn = random.reader();
+        }
+        for (std::int64_t i = 0; i < batch; i += unit) {
+          const std::byte* from = s.in + (first + i) * in_bytes;
+          // What lies in the same place of the next block.
+          if (s.stream) [[likely]]
+            prefetch(from + block * in_bytes, unit * in_bytes);
+          convert_unit<Isa>(c, from, s.out + (first + i) * out_bytes, drawn, i, s.stream);
+        }
+      }
+    }
+  }
+}
+
+/// The kernel of a kind. Where the mode is read at run time all sources but fp32 share one: the
+/// rounding of all modes takes so long that decoding by a row hardly counts.
+template <class Isa, class Source, class Target, class Mode, class Policy, class Field>
+convert_kernel<Isa> kernel_of_kind(const Source&, const Target&, const Mode&, const Policy&,
+                                   const Field& field) {
+  constexpr bool shared = std::is_same_v<Mode, backends::any_rounding> &&
+                          !std::is_same_v<Source, backends::fixed_format<format_id::fp32>>;
+  using kind = conversion<std::conditional_t<shared, backends::any_format, Source>, Target, Mode,
+                          Policy, Field>;
+  constexpr std::int64_t unit = kind::template unit<Isa>();
+  // The call that draws keeps nothing in registers: between two batches constants are read anew.
+  return {convert_stretch<Isa, kind>, unit, kind::can_draw ? 16 * unit : unit, field};
+}
+
+/// The kernel of a call.
+template <class Isa>
+convert_kernel<Isa> kernel_of(const backends::convert_call& call) {
+  convert_kernel<Isa> kernel{};
+  backends::visit_conversion(
+      call.in.format, call.out.format, call.rule.round,
+      [&](const auto& source, const auto& target, const auto& given_mode) {
+        with_policy<Isa>(given_mode, call.rule, [&](const auto& mode, const auto& policy) {
+          with_field<Isa>(mode, call.random.bits, [&](const auto& field) {
+            kernel = kernel_of_kind<Isa>(source, target, mode, policy, field);
+          });
+        });
+      });
+  return kernel;
+}
+
+}  // namespace samebits::simd

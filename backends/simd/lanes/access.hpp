@@ -1,0 +1,65 @@
+// Access: codes between memory and lanes, of a width known at compile time or at run time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include "samebits/core/config.hpp"
+
+namespace samebits::simd {
+
+/// A width in bits known at compile time; where it is read at run time an int stands in its place.
+template <int Bits>
+using fixed_width = std::integral_constant<int, Bits>;
+
+template <class Width>
+inline constexpr bool is_fixed_width = !std::is_same_v<Width, int>;
+
+/// One vector of codes of `width` bits each from memory of any alignment, and back.
+template <class Isa, int Bits>
+SAMEBITS_INLINE typename Isa::word load(fixed_width<Bits>, const std::byte* p) {
+  return Isa::template load<Bits>(p);
+}
+template <class Isa>
+SAMEBITS_INLINE typename Isa::word load(int width, const std::byte* p) {
+  return width == 8    ? Isa::template load<8>(p)
+         : width == 16 ? Isa::template load<16>(p)
+                       : Isa::template load<32>(p);
+}
+template <class Isa, int Bits>
+SAMEBITS_INLINE void store(fixed_width<Bits>, std::byte* p, typename Isa::word x) {
+  Isa::template store<Bits>(p, x);
+}
+template <class Isa>
+SAMEBITS_INLINE void store(int width, std::byte* p, typename Isa::word x) {
+  if (width == 8) return Isa::template store<8>(p, x);
+  if (width == 16) return Isa::template store<16>(p, x);
+  Isa::template store<32>(p, x);
+}
+
+/// Copies codes between places with different distances from one to the next, in bytes.
+template <class Isa>
+void copy_codes(std::byte* to, std::int64_t to_step, const std::byte* from, std::int64_t from_step,
+                std::int64_t bytes, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    switch (bytes) {
+      case 1: __builtin_memcpy(to + i * to_step, from + i * from_step, 1); break;
+      case 2: __builtin_memcpy(to + i * to_step, from + i * from_step, 2); break;
+      default: __builtin_memcpy(to + i * to_step, from + i * from_step, 4); break;
+    }
+  }
+}
+
+/// How a large array passes through the caches. Measured with tools/bench (docs/benchmarks.md):
+/// with stores past the caches, four pages in turn and the next four fetched ahead, conversion
+/// takes about half the time of a plain loop, whose prefetching ends at each 4 KiB page.
+namespace streaming {
+inline constexpr std::int64_t page_bytes = 4096;
+inline constexpr std::int64_t pages = 4;
+/// Bytes read and written together from which on results bypass the caches: what is smaller may
+/// still be there when it is used next.
+inline constexpr std::int64_t least_bytes = std::int64_t{32} << 20;
+}  // namespace streaming
+
+}  // namespace samebits::simd

@@ -1,0 +1,95 @@
+// Amax in lanes: the largest magnitude code of fp32, fp16 and bf16 elements.
+//
+// The codes of each of these formats are ordered as their magnitudes are, so that only the largest
+// is decoded. Tiles without NaN and Inf, which is nearly all, need no more than a maximum.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "backends/simd/lanes/access.hpp"
+#include "backends/simd/lanes/rule.hpp"
+#include "numerics/bits/decode.hpp"
+#include "numerics/bits/layout.hpp"
+#include "numerics/quantize/scale.hpp"
+#include "numerics/quantize/tile.hpp"
+
+namespace samebits::simd {
+
+/// The bits of a code of 16 or 32 bits without its sign.
+template <int Width>
+inline constexpr std::uint32_t magnitude_bits_of = (std::uint32_t{1} << (Width - 1)) - 1;
+
+/// Fewer elements than a vector holds, as lanes of their own; the others hold bytes of `padding`.
+template <class Isa, int Width>
+SAMEBITS_INLINE typename Isa::word load_tail(const std::byte* p, std::int64_t count, int padding) {
+  std::byte copy[sizeof(typename Isa::word)];
+  __builtin_memset(copy, padding, sizeof copy);
+  __builtin_memcpy(copy, p, static_cast<std::size_t>(count) * (Width / 8));
+  return load<Isa>(fixed_width<Width>{}, copy);
+}
+
+/// The larger of `most` and the magnitude codes of contiguous elements, in any lanes.
+template <class Isa, int Width>
+SAMEBITS_INLINE typename Isa::word largest_magnitudes(typename Isa::word most, const std::byte* p,
+                                                      std::int64_t count) {
+  using word = typename Isa::word;
+  constexpr std::int64_t bytes = Width / 8;
+  const word keep = magnitude_bits_of<Width>;
+  std::int64_t i = 0;
+  if constexpr (Width == 16) {  // two codes a lane
+    word pairs = 0u;
+    for (; i + 2 * word::count <= count; i += 2 * word::count) {
+      const word codes = load<Isa>(fixed_width<32>{}, p + i * bytes);
+      pairs = Isa::max_halves(pairs, codes & word(magnitude_bits_of<16> * 0x10001u));
+    }
+    most = max_word(most, max_word(pairs & word(0xFFFFu), pairs >> 16u));
+  }
+  for (; i + word::count <= count; i += word::count) {
+    most = max_word(most, load<Isa>(fixed_width<Width>{}, p + i * bytes) & keep);
+  }
+  if (i < count) most = max_word(most, load_tail<Isa, Width>(p + i * bytes, count - i, 0) & keep);
+  return most;
+}
+
+/// The same for magnitudes up to `limit` alone, plus 1; 0 where there are none.
+template <class Isa, int Width>
+SAMEBITS_INLINE typename Isa::word largest_counted(typename Isa::word most, const std::byte* p,
+                                                   std::int64_t count, std::uint32_t limit) {
+  using word = typename Isa::word;
+  constexpr std::int64_t bytes = Width / 8;
+  for (std::int64_t i = 0; i < count; i += word::count) {
+    const word codes = i + word::count <= count
+                           ? load<Isa>(fixed_width<Width>{}, p + i * bytes)
+                           : load_tail<Isa, Width>(p + i * bytes, count - i, 0xFF);  // NaN
+    const word magnitude = codes & word(magnitude_bits_of<Width>);
+    most = max_word(most, select(magnitude > word(limit), word(0u), magnitude + word(1u)));
+  }
+  return most;
+}
+
+/// The amax of elements whose largest magnitude code is `most`. Where that is no finite number,
+/// visit(f) must call f(first element, count) for all of them.
+template <class Isa, class Source, class Visit>
+SAMEBITS_INLINE numerics::tile_amax amax_from(Source, nonfinite policy, std::uint32_t most,
+                                              const Visit& visit) {
+  constexpr int width = Source::spec().storage_bits;
+  const format_spec from = Source::spec();
+  const auto inf = static_cast<std::uint32_t>(numerics::inf_code(from));
+  if (most > inf && policy == nonfinite::propagate) {
+    return static_cast<numerics::tile_amax>(numerics::binary32::nan);
+  }
+  if (most > inf || (most == inf && policy == nonfinite::skip_nonfinite)) {
+    const std::uint32_t limit = policy == nonfinite::skip_nonfinite ? inf - 1 : inf;
+    typename Isa::word counted = 0u;
+    visit([&](const std::byte* p, std::int64_t count) __attribute__((always_inline)) {
+      counted = largest_counted<Isa, width>(counted, p, count, limit);
+    });
+    most = Isa::largest(counted);
+    if (most == 0) return numerics::nothing_counted;
+    --most;
+  }
+  return static_cast<numerics::tile_amax>(numerics::decode<std::uint32_t>(from, most));
+}
+
+}  // namespace samebits::simd

@@ -1,0 +1,90 @@
+// Nearest even by the FP adder: a hardware instruction in place of round_shift(), proved equal.
+//
+// Adding 2^(e + d) to a magnitude of binade e makes the adder round it to the spacing 2^(e + d -
+// 23), ties to even, which is that of a format with 23 - d mantissa bits. docs/decisions/0010 says
+// why this is the same; the conformance and exhaustive tests compare.
+#pragma once
+
+#include <cstdint>
+
+#include "numerics/bits/encode.hpp"
+#include "numerics/bits/layout.hpp"
+#include "numerics/bits/word.hpp"
+#include "samebits/core/format.hpp"
+#include "samebits/core/rounding.hpp"
+
+namespace samebits::simd {
+
+/// Formats it serves: a smaller exponent range than binary32's, so that sums stay normal whatever
+/// the mode for subnormals is.
+constexpr bool has_nearest_add(const format_spec& to) {
+  return to.bias < 127 && to.special != specials::scale && to.mantissa_bits < 23;
+}
+
+/// Mantissa bits of binary32 that the target lacks.
+SAMEBITS_INLINE constexpr int mantissa_bits_beyond(const format_spec& to) {
+  return numerics::binary<std::uint32_t>::mantissa_bits - to.mantissa_bits;
+}
+
+/// binary32 bits of 2^exponent, the exponent of a normal number.
+SAMEBITS_INLINE constexpr std::uint32_t power_of_two(int exponent) {
+  using source = numerics::binary<std::uint32_t>;
+  return static_cast<std::uint32_t>(exponent + source::bias) << source::mantissa_bits;
+}
+
+/// numerics::encode() for nearest_even of numbers that are finite and round to no more than max
+/// finite: no policy applies.
+template <class Isa>
+SAMEBITS_INLINE typename Isa::word encode_nearest_bounded(const format_spec& to,
+                                                          typename Isa::word bits) {
+  using word = typename Isa::word;
+  using source = numerics::binary<std::uint32_t>;
+  const auto drop = static_cast<std::uint32_t>(mantissa_bits_beyond(to));
+  const std::uint32_t least_normal = power_of_two(numerics::min_exponent(to));
+  const word sign = (bits >> static_cast<std::uint32_t>(31 - numerics::magnitude_bits(to))) &
+                    word(static_cast<std::uint32_t>(numerics::sign_mask(to)));
+  const word binade = max_word(bits & word(source::inf), word(least_normal));
+  const word magic = binade + word(drop << source::mantissa_bits);
+  const word q = Isa::nearest_add(bits & word(~source::sign_bit), magic) - magic;
+  return (q + (binade >> drop) - word(least_normal >> drop)) | sign;
+}
+
+/// numerics::encode() given its rounding: code_of(magnitude) is the code with unbounded exponent of
+/// a magnitude up to the first power of two beyond every finite value.
+template <class Isa, class CodeOf>
+SAMEBITS_INLINE typename Isa::word encode_bounded(const format_spec& to, const cast_rule& rule,
+                                                  typename Isa::word bits, const CodeOf& code_of) {
+  using word = typename Isa::word;
+  using source = numerics::binary<std::uint32_t>;
+  const auto max_field = static_cast<int>(numerics::max_finite(to) >> to.mantissa_bits);
+  const std::uint32_t huge = power_of_two(max_field - to.bias + 1);
+
+  const word magnitude = bits & word(~source::sign_bit);
+  const auto negative = (bits & word(source::sign_bit)) != word(0u);
+  const word sign = (bits >> static_cast<std::uint32_t>(31 - numerics::magnitude_bits(to))) &
+                    word(static_cast<std::uint32_t>(numerics::sign_mask(to)));
+  const auto is_nan = magnitude > word(source::inf);
+  const auto is_inf = magnitude == word(source::inf);
+  const word code = code_of(min_word(magnitude, word(huge)));
+  // The flags of encode() are not asked for here.
+  return numerics::finish<word>(to, rule, negative, sign, is_nan, is_inf, code, is_nan).code;
+}
+
+/// numerics::encode() for nearest_even.
+template <class Isa>
+SAMEBITS_INLINE typename Isa::word encode_nearest(const format_spec& to, const cast_rule& rule,
+                                                  typename Isa::word bits) {
+  using word = typename Isa::word;
+  using source = numerics::binary<std::uint32_t>;
+  const auto drop = static_cast<std::uint32_t>(mantissa_bits_beyond(to));
+  const std::uint32_t least_normal = power_of_two(numerics::min_exponent(to));
+  return encode_bounded<Isa>(
+      to, rule, bits, [&](word bounded) __attribute__((always_inline)) {
+        const word binade = max_word(bounded & word(source::inf), word(least_normal));
+        const word magic = binade + word(drop << source::mantissa_bits);
+        const word q = Isa::nearest_add(bounded, magic) - magic;
+        return q + (binade >> drop) - word(least_normal >> drop);
+      });
+}
+
+}  // namespace samebits::simd

@@ -1,0 +1,68 @@
+// Eight nodes of the sum tree in an AVX-512 register.
+#pragma once
+
+#include <immintrin.h>
+
+#include <cstddef>
+
+#include "backends/simd/lanes/lanes_avx512.hpp"
+#include "samebits/core/format.hpp"
+
+namespace samebits::avx512 {
+
+/// What the sum tree asks of an instruction set: nodes are binary64, consecutive ones in order.
+struct node_isa {
+  using lanes_isa = isa;
+  using nodes = __m512d;
+  static constexpr int count = 8;
+
+  /// Eight elements as binary64, which is exact.
+  template <format_id F>
+  SAMEBITS_INLINE static nodes load_elements(const std::byte* p) {
+    if constexpr (F == format_id::fp32) {
+      return _mm512_cvtps_pd(_mm256_loadu_ps(reinterpret_cast<const float*>(p)));
+    } else {
+      const __m128i codes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+      if constexpr (F == format_id::fp16) {  // AVX-512's own form, where the plain one is F16C's
+        return _mm512_cvtps_pd(_mm256_maskz_cvtph_ps(0xFF, codes));
+      }
+      const __m256i words = _mm256_slli_epi32(_mm256_cvtepu16_epi32(codes), 16);
+      return _mm512_cvtps_pd(_mm256_castsi256_ps(words));
+    }
+  }
+  SAMEBITS_INLINE static nodes zero() { return _mm512_setzero_pd(); }
+  SAMEBITS_INLINE static void store(double* p, nodes v) { _mm512_storeu_pd(p, v); }
+
+  /// x * x + y * y of elements: squares of at most 24 bits are exact in binary64, so the fma rounds
+  /// as a sum of two squares does.
+  SAMEBITS_INLINE static nodes sum_of_squares(nodes x, nodes y) {
+    return _mm512_fmadd_pd(x, x, _mm512_mul_pd(y, y));
+  }
+  SAMEBITS_INLINE static nodes sum(nodes x, nodes y) { return _mm512_add_pd(x, y); }
+
+  /// Eight registers of nodes become one, three levels up. join(even nodes, odd nodes) is the
+  /// lowest of the levels, the others are sums.
+  ///
+  ///   v[0], v[1]       0 1 2 3 4 5 6 7, 8 ...         unpacked into 0 8 2 10 .. and 1 9 3 11 ..
+  ///   level 1          0 4 | 1 5 | 2 6 | 3 7          neighbours are 128-bit parts: 0 and 1, 2 and
+  ///   3 level 2          0 2 | 1 3 | 4 6 | 5 7          the same level 3          0 1 | 2 3 | 4 5
+  ///   | 6 7          in order
+  template <class Join>
+  SAMEBITS_INLINE static nodes fold(const nodes* v, const Join& join) {
+    const nodes a = join_parts(join_pairs(v[0], v[1], join), join_pairs(v[2], v[3], join));
+    const nodes b = join_parts(join_pairs(v[4], v[5], join), join_pairs(v[6], v[7], join));
+    return join_parts(a, b);
+  }
+
+ private:
+  template <class Join>
+  SAMEBITS_INLINE static nodes join_pairs(nodes x, nodes y, const Join& join) {
+    return join(_mm512_unpacklo_pd(x, y), _mm512_unpackhi_pd(x, y));
+  }
+  SAMEBITS_INLINE static nodes join_parts(nodes x, nodes y) {
+    return sum(_mm512_shuffle_f64x2(x, y, _MM_SHUFFLE(2, 0, 2, 0)),
+               _mm512_shuffle_f64x2(x, y, _MM_SHUFFLE(3, 1, 3, 1)));
+  }
+};
+
+}  // namespace samebits::avx512

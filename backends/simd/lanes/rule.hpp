@@ -1,0 +1,83 @@
+// Rule: widths, policies and random fields of a kernel, as constants where they are common.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+#include "backends/dispatch/visit.hpp"
+#include "backends/simd/lanes/access.hpp"
+#include "numerics/bits/random.hpp"
+#include "samebits/core/config.hpp"
+#include "samebits/core/format.hpp"
+#include "samebits/core/rounding.hpp"
+
+namespace samebits::simd {
+
+SAMEBITS_INLINE constexpr std::int64_t smaller(std::int64_t a, std::int64_t b) {
+  return a < b ? a : b;
+}
+SAMEBITS_INLINE constexpr std::int64_t larger(std::int64_t a, std::int64_t b) {
+  return a > b ? a : b;
+}
+
+/// The policies of a rule, known at compile time or not.
+template <overflow Overflow, nan_policy Nan>
+struct fixed_policy {
+  static constexpr overflow on_overflow = Overflow;
+  static constexpr nan_policy on_nan = Nan;
+};
+struct any_policy {
+  overflow on_overflow;
+  nan_policy on_nan;
+};
+
+template <class Policy, overflow Overflow>
+inline constexpr bool policy_is =
+    std::is_same_v<Policy, fixed_policy<Overflow, nan_policy::canonical>>;
+
+template <format_id F>
+SAMEBITS_INLINE fixed_width<spec_of(F).storage_bits> width_of(backends::fixed_format<F>) {
+  return {};
+}
+SAMEBITS_INLINE int width_of(const backends::any_format& format) {
+  return format.spec().storage_bits;
+}
+
+/// Calls f(width of the random field): a constant where the mode is one.
+template <class Isa, rounding R, class Function>
+SAMEBITS_INLINE void with_field(backends::fixed_rounding<R>, int k, const Function& f) {
+  if constexpr (R != rounding::stochastic) {
+    f(fixed_width<0>{});
+  } else if (numerics::field_bits(k) == 32) {
+    f(fixed_width<32>{});
+  } else if (numerics::field_bits(k) == 16) {
+    f(fixed_width<16>{});
+  } else {
+    f(fixed_width<8>{});
+  }
+}
+template <class Isa, class Function>
+SAMEBITS_INLINE void with_field(const backends::any_rounding& mode, int k, const Function& f) {
+  f(mode.mode() == rounding::stochastic ? numerics::field_bits(k) : 0);
+}
+
+/// Calls f(mode, policy): constants for nearest even and stochastic under the two policies of most
+/// calls; under others their mode is read at run time as well.
+template <class Isa, class Mode, class Function>
+SAMEBITS_INLINE void with_policy(const Mode& mode, const cast_rule& rule, const Function& f) {
+  const any_policy any{rule.on_overflow, rule.on_nan};
+  if constexpr (std::is_same_v<Mode, backends::fixed_rounding<rounding::nearest_even>> ||
+                std::is_same_v<Mode, backends::fixed_rounding<rounding::stochastic>>) {
+    if (rule.on_nan == nan_policy::canonical && rule.on_overflow == overflow::ieee) {
+      return f(mode, fixed_policy<overflow::ieee, nan_policy::canonical>{});
+    }
+    if (rule.on_nan == nan_policy::canonical && rule.on_overflow == overflow::saturate) {
+      return f(mode, fixed_policy<overflow::saturate, nan_policy::canonical>{});
+    }
+    f(backends::any_rounding{mode.mode()}, any);
+  } else {
+    f(mode, any);
+  }
+}
+
+}  // namespace samebits::simd

@@ -1,0 +1,66 @@
+// Stochastic rounding by the FP unit: a few instructions in place of round_shift(), proved equal.
+//
+// docs/decisions/0013 says why this is the same; the conformance and exhaustive tests compare.
+#pragma once
+
+#include <cstdint>
+
+#include "backends/simd/lanes/nearest_add.hpp"
+#include "numerics/bits/encode.hpp"
+#include "numerics/bits/layout.hpp"
+#include "numerics/bits/word.hpp"
+#include "samebits/core/format.hpp"
+#include "samebits/core/rounding.hpp"
+
+namespace samebits::simd {
+
+/// The code with unbounded exponent of a magnitude up to the first power of two beyond max finite,
+/// for no more random bits than binary32 has mantissa bits beyond the target's.
+///
+/// Below the least normal number, adding that number with rounding toward zero puts the magnitude
+/// on the grid of its binade, where the discarded bits lie as those of normal numbers do.
+template <class Isa>
+SAMEBITS_INLINE typename Isa::word stochastic_by_few_bits(const format_spec& to,
+                                                          typename Isa::word bounded,
+                                                          typename Isa::word dither) {
+  using word = typename Isa::word;
+  const auto drop = static_cast<std::uint32_t>(mantissa_bits_beyond(to));
+  const std::uint32_t least_normal = power_of_two(numerics::min_exponent(to));
+  const std::uint32_t base = least_normal >> drop;
+  const auto small = bounded < word(least_normal);
+  const word aligned = Isa::add_toward_zero_where(small, bounded, least_normal);
+  const word q = (aligned + (dither >> (32 - drop))) >> drop;
+  return q - select(small, word(base), word(base - (1u << to.mantissa_bits)));
+}
+
+/// The same for any number of random bits.
+///
+/// Times a power of two, the magnitude counts steps of the grid. Its fraction, times 2^32 and
+/// truncated, is what is compared with the random bits.
+template <class Isa>
+SAMEBITS_INLINE typename Isa::word stochastic_by_any_bits(const format_spec& to,
+                                                          typename Isa::word bounded,
+                                                          typename Isa::word dither) {
+  using word = typename Isa::word;
+  const auto drop = static_cast<std::uint32_t>(mantissa_bits_beyond(to));
+  const word least_normal = power_of_two(numerics::min_exponent(to));
+  const word binade = max_word(bounded & word(numerics::binary<std::uint32_t>::inf), least_normal);
+  const word steps = Isa::multiply(bounded, word(power_of_two(to.mantissa_bits + 127)) - binade);
+  const word fraction = Isa::truncated(Isa::multiply(Isa::fraction(steps), power_of_two(32)));
+  const word q = Isa::truncated(steps) + ((binade - least_normal) >> drop);
+  return select(dither > ~fraction, q + word(1u), q);
+}
+
+/// numerics::encode() for stochastic; `field` is the width of the random field.
+template <class Isa>
+SAMEBITS_INLINE typename Isa::word encode_stochastic(const format_spec& to, const cast_rule& rule,
+                                                     typename Isa::word bits, int field,
+                                                     typename Isa::word dither) {
+  return encode_bounded<Isa>(
+      to, rule, bits, [&](auto bounded) __attribute__((always_inline)) {
+        return field <= mantissa_bits_beyond(to) ? stochastic_by_few_bits<Isa>(to, bounded, dither)
+                                                 : stochastic_by_any_bits<Isa>(to, bounded, dither);
+      });
+}
+
+}  // namespace samebits::simd

@@ -1,0 +1,182 @@
+// Matrix products compiled for AVX-512; nothing else may be defined here.
+#include <immintrin.h>
+
+#include <cstdint>
+
+#include "backends/simd/matmul/matmul_kernel.hpp"
+#include "backends/simd/matmul/matmul_wide.hpp"
+
+namespace samebits::backends {
+namespace avx512 {
+namespace {
+
+/// What matmul_wide.hpp asks for.
+struct matmul_isa {
+  using lanes = __m512i;
+  struct reals {
+    __m512d low, high;
+  };
+  static constexpr int columns = 16;
+
+  SAMEBITS_INLINE static lanes load(const std::uint32_t* p) { return _mm512_loadu_si512(p); }
+  SAMEBITS_INLINE static void store(std::uint32_t* p, lanes x) { _mm512_storeu_si512(p, x); }
+  SAMEBITS_INLINE static lanes set(int x) { return _mm512_set1_epi32(x); }
+  SAMEBITS_INLINE static lanes broadcast(const std::uint32_t* p) {
+    return _mm512_set1_epi32(static_cast<int>(*p));
+  }
+  SAMEBITS_INLINE static lanes add(lanes a, lanes b) { return _mm512_add_epi32(a, b); }
+  SAMEBITS_INLINE static lanes sub(lanes a, lanes b) { return _mm512_sub_epi32(a, b); }
+  SAMEBITS_INLINE static lanes max(lanes a, lanes b) { return _mm512_max_epi32(a, b); }
+  SAMEBITS_INLINE static lanes bit_and(lanes a, lanes b) { return _mm512_and_si512(a, b); }
+  SAMEBITS_INLINE static lanes bit_or(lanes a, lanes b) { return _mm512_or_si512(a, b); }
+  SAMEBITS_INLINE static lanes bit_xor(lanes a, lanes b) { return _mm512_xor_si512(a, b); }
+  SAMEBITS_INLINE static lanes shift_left(lanes a, int n) {
+    return _mm512_slli_epi32(a, static_cast<unsigned>(n));
+  }
+  SAMEBITS_INLINE static lanes shift_right(lanes a, int n) {
+    return _mm512_srli_epi32(a, static_cast<unsigned>(n));
+  }
+  /// Lanes shifted by 32 or more are 0.
+  SAMEBITS_INLINE static lanes shift_right(lanes a, lanes n) { return _mm512_srlv_epi32(a, n); }
+  /// The products of the low 16 bits; x has no others.
+  SAMEBITS_INLINE static lanes low_product(lanes x, lanes y) { return _mm512_madd_epi16(x, y); }
+  SAMEBITS_INLINE static __mmask16 greater(lanes a, lanes b) {
+    return _mm512_cmpgt_epi32_mask(a, b);
+  }
+  SAMEBITS_INLINE static lanes select(__mmask16 m, lanes a, lanes b) {
+    return _mm512_mask_blend_epi32(m, b, a);
+  }
+  SAMEBITS_INLINE static lanes negate_if(lanes sign, lanes x) {
+    return _mm512_mask_sub_epi32(x, _mm512_movepi32_mask(sign), _mm512_setzero_si512(), x);
+  }
+  SAMEBITS_INLINE static reals to_reals(lanes x) {
+    return {_mm512_cvtepi32_pd(_mm512_castsi512_si256(x)),
+            _mm512_cvtepi32_pd(_mm512_extracti64x4_epi64(x, 1))};
+  }
+  SAMEBITS_INLINE static reals add(const reals& a, const reals& b) {
+    return {_mm512_add_pd(a.low, b.low), _mm512_add_pd(a.high, b.high)};
+  }
+  /// x * 2^exponent cut to fraction bits, in binary32; overflow is infinite.
+  SAMEBITS_INLINE static __m256 round_half(__m512d x, __m256i exponent, int fraction_bits) {
+    x = _mm512_scalef_pd(x, _mm512_cvtepi32_pd(exponent));
+    // normal numbers: fraction bits of binary64; below them multiples of the least subnormal's
+    const __m512i keep = _mm512_set1_epi64(-(std::int64_t{1} << (52 - fraction_bits)));
+    const __m512d normal = _mm512_castsi512_pd(_mm512_and_si512(_mm512_castpd_si512(x), keep));
+    const __m512d steps = _mm512_set1_pd(126 + fraction_bits);
+    const __m512d whole =
+        _mm512_roundscale_pd(_mm512_scalef_pd(x, steps), _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC);
+    const __m512d small = _mm512_scalef_pd(whole, _mm512_sub_pd(_mm512_setzero_pd(), steps));
+    const __mmask8 is_small =
+        _mm512_cmp_pd_mask(_mm512_abs_pd(x), _mm512_set1_pd(0x1p-126), _CMP_LT_OQ);
+    return _mm512_cvtpd_ps(_mm512_mask_blend_pd(is_small, normal, small));
+  }
+  SAMEBITS_INLINE static lanes round_sum(const reals& sum, lanes exponent, int fraction_bits) {
+    const __m256 low = round_half(sum.low, _mm512_castsi512_si256(exponent), fraction_bits);
+    const __m256 high = round_half(sum.high, _mm512_extracti64x4_epi64(exponent, 1), fraction_bits);
+    const __m512 both = _mm512_insertf32x8(_mm512_castps256_ps512(low), high, 1);
+    return _mm512_castps_si512(_mm512_add_ps(both, _mm512_setzero_ps()));  // -0 becomes +0
+  }
+};
+
+/// 32 products or 16, two of them in each lane.
+template <int Group>
+SAMEBITS_INLINE void narrow_row(const matmul_step& s, const std::uint32_t* a,
+                                const std::uint32_t* b, std::uint32_t* sums) {
+  constexpr int pairs = Group / 2;
+  constexpr int columns = 16;
+  const auto set = [](int x) { return _mm512_set1_epi32(x); };
+  const __m512i c = _mm512_loadu_si512(sums);
+  const __m512i c_magnitude = _mm512_and_si512(c, set(0x7FFFFFFF));
+  const __m512i c_field = _mm512_srli_epi32(c_magnitude, 23);
+  const __m512i c_fraction = _mm512_and_si512(c, set(0x007FFFFF));
+  const __m512i c_significand = _mm512_mask_or_epi32(
+      c_fraction, _mm512_test_epi32_mask(c_field, c_field), c_fraction, set(0x00800000));
+  const __m512i c_exponent =
+      _mm512_mask_sub_epi32(set(2 * no_exponent), _mm512_test_epi32_mask(c_magnitude, c_magnitude),
+                            _mm512_max_epi32(c_field, set(1)), set(127));
+  __m512i top = _mm512_max_epi32(c_exponent, set(s.floor));
+  top = _mm512_or_si512(_mm512_and_si512(top, set(0xFFFF)), _mm512_slli_epi32(top, 16));
+  __m512i exponents[static_cast<unsigned>(pairs)];
+#pragma GCC unroll 16
+  for (int p = 0; p < pairs; ++p) {
+    exponents[p] =
+        _mm512_add_epi16(matmul_isa::load(b + 3 * p * columns), matmul_isa::broadcast(a + p));
+    top = _mm512_max_epi16(top, exponents[p]);
+  }
+  top = _mm512_max_epi16(top, _mm512_rol_epi32(top, 16));
+  __m512i sum = _mm512_setzero_si512();
+#pragma GCC unroll 16
+  for (int p = 0; p < pairs; ++p) {
+    const __m512i product = _mm512_mullo_epi16(matmul_isa::load(b + (3 * p + 1) * columns),
+                                               matmul_isa::broadcast(a + pairs + p));
+    const __m512i cut = _mm512_srlv_epi16(product, _mm512_sub_epi16(top, exponents[p]));
+    // (sign of a ^ sign of b) | 1: -1 or 1
+    const __m512i sign = _mm512_ternarylogic_epi32(matmul_isa::load(b + (3 * p + 2) * columns),
+                                                   matmul_isa::broadcast(a + 2 * pairs + p),
+                                                   _mm512_set1_epi16(1), 0xBE);
+    sum = _mm512_add_epi32(sum, _mm512_madd_epi16(cut, sign));
+  }
+  const __m512i top32 = _mm512_srai_epi32(top, 16);
+  constexpr int down = 23 - 13;
+  const __m512i c_term = _mm512_srlv_epi32(
+      c_significand, _mm512_add_epi32(_mm512_sub_epi32(top32, c_exponent), set(down)));
+  sum = _mm512_add_epi32(sum, matmul_isa::negate_if(c, c_term));
+  // below 2^24: exact; then 13 fraction bits
+  const __m512i cut_sum =
+      _mm512_and_si512(_mm512_castps_si512(_mm512_cvtepi32_ps(sum)), set(-(1 << down)));
+  const __m512 exponent = _mm512_cvtepi32_ps(_mm512_sub_epi32(top32, set(13)));
+  _mm512_storeu_ps(sums, _mm512_scalef_ps(_mm512_castsi512_ps(cut_sum), exponent));
+}
+
+void narrow_step(const matmul_step& s) {
+  for (std::int64_t r = 0; r < s.rows; ++r) {
+    if (s.group == 32) {
+      narrow_row<32>(s, s.a + r * 48, s.b, s.sums + r * 16);
+    } else {
+      narrow_row<16>(s, s.a + r * 24, s.b, s.sums + r * 16);
+    }
+  }
+}
+
+SAMEBITS_INLINE __m512 add_scaled(scale_order order, __m512 y, __m512 p, __m512 a, __m512 b) {
+  switch (order) {
+    case scale_order::product_fused: return _mm512_fmadd_ps(p, _mm512_mul_ps(a, b), y);
+    case scale_order::product: return _mm512_add_ps(y, _mm512_mul_ps(p, _mm512_mul_ps(a, b)));
+    case scale_order::a_then_b: return _mm512_add_ps(y, _mm512_mul_ps(_mm512_mul_ps(p, a), b));
+    case scale_order::b_then_a: return _mm512_add_ps(y, _mm512_mul_ps(_mm512_mul_ps(p, b), a));
+    case scale_order::a_then_b_fused: return _mm512_fmadd_ps(_mm512_mul_ps(p, a), b, y);
+    case scale_order::b_then_a_fused: return _mm512_fmadd_ps(_mm512_mul_ps(p, b), a, y);
+  }
+  return y;
+}
+
+template <class Join>
+SAMEBITS_INLINE void promote_rows(const matmul_promotion& p, const Join& join) {
+  for (std::int64_t r = 0; r < p.rows; ++r) {
+    const __m512 part = _mm512_loadu_ps(p.parts + r * 16);
+    const __m512 sum = _mm512_loadu_ps(p.sums + r * 16);
+    _mm512_storeu_ps(p.sums + r * 16, join(sum, part, r));
+    _mm512_storeu_ps(p.parts + r * 16, _mm512_setzero_ps());
+  }
+}
+
+void promote(const matmul_promotion& p) {
+  promote_rows(p, [](__m512 sum, __m512 part, std::int64_t) { return _mm512_add_ps(sum, part); });
+}
+
+void promote_scaled(const matmul_promotion& p) {
+  const __m512 b = _mm512_loadu_ps(p.b_scales);
+  promote_rows(p, [&](__m512 sum, __m512 part, std::int64_t r) {
+    const __m512 a = _mm512_castsi512_ps(matmul_isa::broadcast(p.a_scales + r));
+    return add_scaled(p.order, sum, part, a, b);
+  });
+}
+
+}  // namespace
+}  // namespace avx512
+
+const matmul_kernel avx512_matmul_kernel = {16, simd::wide_step<avx512::matmul_isa>,
+                                            avx512::narrow_step, avx512::promote,
+                                            avx512::promote_scaled};
+
+}  // namespace samebits::backends

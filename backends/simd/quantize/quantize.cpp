@@ -1,0 +1,82 @@
+// Quantization on the SIMD backends: what the kernels take, threads, and the rest by the reference.
+// Compiled for any machine.
+#include "backends/dispatch/quantize.hpp"
+
+#include <algorithm>
+#include <mutex>
+
+#include "backends/reference/reference.hpp"
+#include "backends/simd/lanes/control_register.hpp"
+#include "backends/simd/simd.hpp"
+#include "backends/threads/pieces.hpp"
+#include "numerics/quantize/scale.hpp"
+#include "numerics/quantize/tile.hpp"
+
+namespace samebits::backends {
+namespace {
+
+bool has_contiguous_rows(const const_matrix_view& v) { return v.col_stride == 1 || v.cols <= 1; }
+
+/// What the kernels take.
+bool is_dense(const quantize_call& call) {
+  const quantize_outputs& o = call.outputs;
+  return call.scale_format == format_id::fp32 && call.multipliers.data == nullptr &&
+         o.codes.data != nullptr && o.codes_transposed.data == nullptr && o.statistics == nullptr &&
+         has_contiguous_rows(call.in) && has_contiguous_rows(o.codes);
+}
+
+void store_scale(const matrix_view& v, std::uint32_t scale) {
+  if (v.data != nullptr) __builtin_memcpy(v.data, &scale, sizeof scale);
+}
+
+/// One tile, shared among threads.
+void quantize_whole(const quantize_kernel& kernel, const quantize_call& call, int threads) {
+  const std::int64_t elements = call.in.rows * call.in.cols;
+  std::mutex joining;
+  numerics::tile_amax amax = numerics::nothing_counted;
+  for_each_piece(elements, threads, [&](element_range range) {
+    const numerics::tile_amax part = kernel.amax(call, range);
+    const std::scoped_lock lock(joining);
+    amax = numerics::joined(amax, part);
+  });
+  const numerics::tile_scale scale = numerics::scale_of(spec_of(call.to), call.scale, amax);
+  store_scale(call.outputs.scales, scale.stored);
+  store_scale(call.outputs.scales_transposed, scale.stored);
+  for_each_piece(elements, threads, [&](element_range range) {
+    const ieee_control_register ieee;
+    kernel.cast(call, scale, range);
+  });
+}
+
+template <const quantize_kernel& Kernel>
+void quantize_or_reference(const quantize_call& call, const executor& where) {
+  if (!is_dense(call)) return reference_quantizer.quantize(call, where);
+  if (call.skip_if_nonzero != nullptr && *call.skip_if_nonzero != 0) return;
+  const tile_grid& g = call.grid;
+  const std::int64_t tiles = g.rows * g.cols;
+  if (tiles == 0) return;
+  if (tiles == 1) return quantize_whole(Kernel, call, where.threads);
+  const std::int64_t tile = std::min(g.tile_rows * g.tile_cols, elements_worth_a_thread);
+  for_each_piece(
+      tiles, where.threads,
+      [&](element_range range) {
+        const ieee_control_register ieee;
+        Kernel.tiles(call, range);
+      },
+      elements_worth_a_thread / tile);
+}
+
+bool has_all(const quantize_call&) { return true; }
+
+void dequantize_by_reference(const dequantize_call& call, const executor& where) {
+  reference_quantizer.dequantize(call, where);
+}
+
+}  // namespace
+
+const quantizer avx2_quantizer = {has_all, quantize_or_reference<avx2_quantize_kernel>, nullptr,
+                                  dequantize_by_reference};
+const quantizer avx512_quantizer = {has_all, quantize_or_reference<avx512_quantize_kernel>, nullptr,
+                                    dequantize_by_reference};
+
+}  // namespace samebits::backends

@@ -1,0 +1,12 @@
+// The quantization kernel compiled for AVX-512; nothing else may be defined here.
+#include "backends/simd/lanes/lanes_avx512.hpp"
+#include "backends/simd/quantize/quantize_kernel.hpp"
+#include "backends/simd/simd.hpp"
+
+namespace samebits::backends {
+
+const quantize_kernel avx512_quantize_kernel = {simd::quantize_tiles<avx512::isa>,
+                                                simd::amax_of_elements<avx512::isa>,
+                                                simd::cast_elements<avx512::isa>};
+
+}  // namespace samebits::backends

@@ -1,0 +1,288 @@
+// SIMD quantization: amax, scale and codes of blocks of tiles, once per instruction set.
+//
+// Included by one translation unit per instruction set, under the rules of convert_kernel.hpp:
+// every template has Isa among its arguments, and nothing of the standard library is called.
+//
+// A block is read twice: for its amaxes, and from the caches for its codes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include "backends/dispatch/quantize.hpp"
+#include "backends/self_test/build_flags.hpp"
+#include "backends/simd/lanes/amax.hpp"
+#include "backends/simd/quantize/scaled_cast.hpp"
+#include "numerics/quantize/scale.hpp"
+
+namespace samebits::simd {
+
+/// Sizes of a block.
+namespace block {
+inline constexpr std::int64_t row_bytes = 16384;      ///< one row of elements: half of an L1
+inline constexpr std::int64_t total_bytes = 1 << 18;  ///< several rows: part of an L2
+inline constexpr std::int64_t least_columns = 256;    ///< of tiles one column wide
+inline constexpr std::int64_t most_columns = 1024;
+inline constexpr std::int64_t most_tiles = 1024;     ///< in all
+inline constexpr std::int64_t most_tall_tiles = 64;  ///< of several rows and columns
+}  // namespace block
+
+/// The processor's product and quotient as numerics::scales_of asks for them. Amaxes are positive,
+/// and a NaN is 7FFFFFFF, which both pass on.
+template <class Isa>
+struct lane_arithmetic {
+  SAMEBITS_INLINE static typename Isa::word product(typename Isa::word a, typename Isa::word b) {
+    return Isa::multiply(a, b);
+  }
+  SAMEBITS_INLINE static typename Isa::word quotient(typename Isa::word a, typename Isa::word b) {
+    return Isa::divide(a, b);
+  }
+};
+
+/// Tiles of one row of tiles, and the elements that they hold.
+struct tile_block {
+  std::int64_t tile_row, tile_col, tiles;
+  std::int64_t row, rows, col, cols;
+};
+
+/// One call as its blocks see it.
+template <class Isa, class Source>
+struct block_pass {
+  using word = typename Isa::word;
+  static constexpr int width = Source::spec().storage_bits;
+  static constexpr std::int64_t bytes = width / 8;
+
+  const backends::quantize_call& call;
+  const row_cast<Isa>& cast;
+
+  [[nodiscard]] SAMEBITS_INLINE const std::byte* in(std::int64_t row, std::int64_t col) const {
+    return static_cast<const std::byte*>(call.in.data) + (row * call.in.row_stride + col) * bytes;
+  }
+  [[nodiscard]] SAMEBITS_INLINE std::byte* out(std::int64_t row, std::int64_t col) const {
+    const matrix_view& codes = call.outputs.codes;
+    return static_cast<std::byte*>(codes.data) + row * codes.row_stride + col;
+  }
+
+  /// Calls f(first element, count) for the rows of part of a block.
+  template <class Function>
+  SAMEBITS_INLINE void for_rows(const tile_block& b, std::int64_t col, std::int64_t cols,
+                                const Function& f) const {
+    for (std::int64_t r = b.row; r < b.row + b.rows; ++r) f(in(r, col), cols);
+  }
+
+  /// The columns of the i-th tile of a block.
+  SAMEBITS_INLINE void columns_of(const tile_block& b, std::int64_t i, std::int64_t& col,
+                                  std::int64_t& cols) const {
+    col = b.col + i * call.grid.tile_cols;
+    cols = smaller(call.grid.tile_cols, b.col + b.cols - col);
+  }
+
+  /// The largest magnitude codes of the tiles of a block.
+  void magnitudes(const tile_block& b, std::uint32_t* of) const {
+    if (call.grid.tile_cols == 1) return magnitudes_of_columns(b, of);
+    word most[block::most_tall_tiles];
+    for (std::int64_t at = 0; at < b.tiles; at += block::most_tall_tiles) {
+      const std::int64_t tiles = smaller(block::most_tall_tiles, b.tiles - at);
+      for (std::int64_t i = 0; i < tiles; ++i) most[i] = word(0u);
+      for (std::int64_t r = b.row; r < b.row + b.rows; ++r) {
+        for (std::int64_t i = 0; i < tiles; ++i) {
+          std::int64_t col, cols;
+          columns_of(b, at + i, col, cols);
+          most[i] = largest_magnitudes<Isa, width>(most[i], in(r, col), cols);
+        }
+      }
+      for (std::int64_t i = 0; i < tiles; ++i) of[at + i] = Isa::largest(most[i]);
+    }
+  }
+
+  void magnitudes_of_columns(const tile_block& b, std::uint32_t* of) const {
+    for (std::int64_t i = 0; i < b.cols; i += word::count) {
+      const std::int64_t left = smaller(word::count, b.cols - i);
+      word most = 0u;
+      const std::byte* p = in(b.row, b.col + i);
+      for (std::int64_t r = 0; r < b.rows; ++r, p += call.in.row_stride * bytes) {
+        const word codes = left == word::count ? load<Isa>(fixed_width<width>{}, p)
+                                               : load_tail<Isa, width>(p, left, 0);
+        most = max_word(most, codes & word(magnitude_bits_of<width>));
+      }
+      store<Isa>(fixed_width<32>{}, reinterpret_cast<std::byte*>(of + i), most);
+    }
+  }
+
+  /// Writes the scales of tiles i, i + 1, ... of a block.
+  SAMEBITS_INLINE void store_scales(const tile_block& b, std::int64_t i, word scales) const {
+    std::uint32_t each[word::count];
+    store<Isa>(fixed_width<32>{}, reinterpret_cast<std::byte*>(each), scales);
+    const std::int64_t count = smaller(word::count, b.tiles - i);
+    const auto put = [&](const matrix_view& v, std::int64_t first, std::int64_t step)
+        __attribute__((always_inline)) {
+      if (v.data == nullptr) return;
+      constexpr std::int64_t size = sizeof each[0];
+      copy_codes<Isa>(static_cast<std::byte*>(v.data) + first * size, step * size,
+                      reinterpret_cast<const std::byte*>(each), size, size, count);
+    };
+    const matrix_view& v = call.outputs.scales;
+    const matrix_view& t = call.outputs.scales_transposed;
+    put(v, b.tile_row * v.row_stride + (b.tile_col + i) * v.col_stride, v.col_stride);
+    put(t, (b.tile_col + i) * t.row_stride + b.tile_row * t.col_stride, t.row_stride);
+  }
+
+  /// The amaxes of tiles i, i + 1, ... of a block from their largest magnitude codes.
+  SAMEBITS_INLINE word amaxes(const tile_block& b, std::int64_t i, word magnitudes) const {
+    const word amax = numerics::decode<word>(Source::spec(), magnitudes);
+    if (Isa::largest(magnitudes) < numerics::inf_code(Source::spec())) return amax;
+    std::uint32_t each[word::count];
+    store<Isa>(fixed_width<32>{}, reinterpret_cast<std::byte*>(each), magnitudes);
+    for (std::int64_t k = 0; k < smaller(word::count, b.tiles - i); ++k) {
+      std::int64_t col, cols;
+      columns_of(b, i + k, col, cols);
+      each[k] = static_cast<std::uint32_t>(amax_from<Isa>(
+          Source{}, call.scale.on_nonfinite,
+          each[k], [&](const auto& f) __attribute__((always_inline)) {
+            for_rows(b, col, cols, f);
+          }));
+    }
+    return load<Isa>(fixed_width<32>{}, reinterpret_cast<const std::byte*>(each));
+  }
+
+  /// Amaxes, scales and codes of a block.
+  void run(const tile_block& b) const {
+    alignas(64) std::uint32_t factors[block::most_tiles + cast_unit<Isa>];
+    magnitudes(b, factors);
+    for (std::int64_t i = b.tiles; i < b.tiles + cast_unit<Isa>; ++i) factors[i] = 0;
+    word most = 0u;
+    for (std::int64_t i = 0; i < b.tiles; i += word::count) {
+      auto* const at = reinterpret_cast<std::byte*>(factors + i);
+      const word largest = load<Isa>(fixed_width<32>{}, at);
+      most = max_word(most, largest);
+      const word amax = amaxes(b, i, largest);
+      const auto scales =
+          numerics::scales_of<lane_arithmetic<Isa>>(spec_of(call.to), call.scale, amax);
+      store<Isa>(fixed_width<32>{}, at, scales.factor);
+      store_scales(b, i, scales.stored);
+    }
+    const bool one = b.tiles == 1;
+    const auto tile = static_cast<unsigned long long>(call.grid.tile_cols);
+    const bool bounded = call.scale.upper_bound == numerics::binary32::inf &&
+                         numerics::bounds_elements(call.scale.math) &&
+                         Isa::largest(most) < numerics::inf_code(Source::spec());
+    cast_rows(b, {factors, one ? 63 : __builtin_ctzll(tile), !one && tile == 1, bounded});
+  }
+
+  void cast_rows(const tile_block& b, const row_factors& f) const {
+    for (std::int64_t r = b.row; r < b.row + b.rows; ++r) {
+      const std::uint64_t index = call.random.offset + static_cast<std::uint64_t>(r) * call.pitch +
+                                  static_cast<std::uint64_t>(b.col);
+      cast.row(in(r, b.col), out(r, b.col), b.cols, f, index);
+    }
+  }
+
+  /// Tiles of a block.
+  [[nodiscard]] std::int64_t block_tiles(std::int64_t rows) const {
+    const std::int64_t tile_cols = call.grid.tile_cols;
+    if (tile_cols == 1) {
+      return larger(block::least_columns,
+                    smaller(block::most_columns, block::total_bytes / bytes / rows));
+    }
+    if (rows == 1) {
+      return larger(1, smaller(block::most_tiles, block::row_bytes / bytes / tile_cols));
+    }
+    return larger(1,
+                  smaller(block::most_tall_tiles, block::total_bytes / bytes / rows / tile_cols));
+  }
+
+  /// Tiles in row-major order.
+  void tiles(backends::element_range range) const {
+    const backends::tile_grid& g = call.grid;
+    std::int64_t tile = range.begin;
+    while (tile < range.end) {
+      tile_block b;
+      b.tile_row = tile / g.cols;
+      b.tile_col = tile % g.cols;
+      b.row = b.tile_row * g.tile_rows;
+      b.rows = smaller(g.tile_rows, call.in.rows - b.row);
+      b.tiles = smaller(smaller(g.cols - b.tile_col, range.end - tile), block_tiles(b.rows));
+      b.col = b.tile_col * g.tile_cols;
+      b.cols = smaller(b.tiles * g.tile_cols, call.in.cols - b.col);
+      run(b);
+      tile += b.tiles;
+    }
+  }
+};
+
+/// Calls f(format) with the compile-time type of a call's source.
+template <class Isa, class Function>
+void with_source(const backends::quantize_call& call, const Function& f) {
+  backends::detail::visit_among<format_id::fp32, format_id::bf16, format_id::fp16>(call.in.format,
+                                                                                   f, [] {});
+}
+
+/// Calls f(pass) for a call.
+template <class Isa, class Function>
+void with_pass(const backends::quantize_call& call, const Function& f) {
+  cast_random<Isa> random(call.random);
+  const std::int64_t bytes = spec_of(call.in.format).storage_bits / 8;
+  const bool large = (bytes + 1) * call.in.rows * call.in.cols >= streaming::least_bytes;
+  const bool divide = call.scale.math == scale_math::div;
+  const row_cast<Isa> cast{cast_kernel_of<Isa>(call), {call.cast, divide}, bytes, large, random};
+  with_source<Isa>(call, [&](auto source) { f(block_pass<Isa, decltype(source)>{call, cast}); });
+  if (large) Isa::stream_fence();
+}
+
+/// quantize_kernel::tiles.
+template <class Isa>
+void quantize_tiles(const backends::quantize_call& call, backends::element_range tiles) {
+  with_pass<Isa>(call, [&](const auto& pass) { pass.tiles(tiles); });
+}
+
+/// Calls f(row, first column, columns) for the rows of elements numbered in row-major order.
+template <class Isa, class Function>
+void for_row_parts(std::int64_t cols, backends::element_range range, const Function& f) {
+  for (std::int64_t i = range.begin; i < range.end;) {
+    const std::int64_t col = i % cols;
+    const std::int64_t count = smaller(cols - col, range.end - i);
+    f(i / cols, col, count);
+    i += count;
+  }
+}
+
+/// quantize_kernel::amax.
+template <class Isa>
+numerics::tile_amax amax_of_elements(const backends::quantize_call& call,
+                                     backends::element_range range) {
+  using word = typename Isa::word;
+  numerics::tile_amax amax = numerics::nothing_counted;
+  with_source<Isa>(call, [&](auto source) {
+    constexpr int width = decltype(source)::spec().storage_bits;
+    const auto visit = [&](const auto& f) {
+      for_row_parts<Isa>(call.in.cols, range,
+                         [&](std::int64_t row, std::int64_t col, std::int64_t count) {
+                           f(static_cast<const std::byte*>(call.in.data) +
+                                 (row * call.in.row_stride + col) * (width / 8),
+                             count);
+                         });
+    };
+    word most = 0u;
+    visit([&](const std::byte* p, std::int64_t count) {
+      most = largest_magnitudes<Isa, width>(most, p, count);
+    });
+    amax = amax_from<Isa>(source, call.scale.on_nonfinite, Isa::largest(most), visit);
+  });
+  return amax;
+}
+
+/// quantize_kernel::cast.
+template <class Isa>
+void cast_elements(const backends::quantize_call& call, const numerics::tile_scale& scale,
+                   backends::element_range range) {
+  with_pass<Isa>(call, [&](const auto& pass) {
+    const row_factors f{&scale.factor, 63, false, false};
+    for_row_parts<Isa>(call.in.cols, range,
+                       [&](std::int64_t row, std::int64_t col, std::int64_t count) {
+                         pass.cast_rows({0, 0, 1, row, 1, col, count}, f);
+                       });
+  });
+}
+
+}  // namespace samebits::simd

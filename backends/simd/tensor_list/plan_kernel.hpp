@@ -1,0 +1,235 @@
+// SIMD plan operations: the sum tree of a chunk and steps in lanes, once per instruction set.
+//
+// Included by one translation unit per instruction set, under the rules of convert_kernel.hpp:
+// every template has Isa among its arguments, and nothing of the standard library is called.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "backends/self_test/build_flags.hpp"
+#include "backends/simd/lanes/access.hpp"
+#include "backends/simd/lanes/amax.hpp"
+#include "backends/simd/simd.hpp"
+#include "numerics/arithmetic/binary32.hpp"
+#include "numerics/bits/layout.hpp"
+#include "numerics/bits/word.hpp"
+#include "numerics/sums/sum_tree.hpp"
+#include "numerics/tensor_list/plan_ops.hpp"
+
+namespace samebits::simd {
+
+/// The binary32 steps as numerics/tensor_list/plan_ops.hpp asks for them; a NaN is the canonical one.
+template <class Isa>
+struct lane_steps {
+  using word = typename Isa::word;
+  SAMEBITS_INLINE static word product(word a, word b) { return canonical(Isa::multiply(a, b)); }
+  SAMEBITS_INLINE static word sum(word a, word b) { return canonical(Isa::add(a, b)); }
+
+ private:
+  SAMEBITS_INLINE static word canonical(word x) {
+    const word nan = numerics::binary32::nan;
+    return select((x & nan) > word(numerics::binary32::inf), nan, x);
+  }
+};
+
+/// Elements whose squares become one register of nodes.
+template <class Isa>
+inline constexpr std::int64_t tree_block = std::int64_t{Isa::count} * Isa::count;
+
+/// The nodes over the squares of a block, and the larger of `most` and its magnitude codes.
+template <class Isa, format_id F>
+SAMEBITS_INLINE typename Isa::nodes block_nodes(const std::byte* p,
+                                                typename Isa::lanes_isa::word& most) {
+  using nodes = typename Isa::nodes;
+  using lanes = typename Isa::lanes_isa;
+  constexpr std::int64_t bytes = spec_of(F).storage_bits / 8;
+  constexpr std::uint32_t keep = bytes == 2 ? 0x7FFF7FFFu : 0x7FFFFFFFu;
+  nodes x[Isa::count];
+#pragma GCC unroll 8
+  for (int i = 0; i < Isa::count; ++i) {
+    x[i] = Isa::template load_elements<F>(p + i * Isa::count * bytes);
+  }
+#pragma GCC unroll 8
+  for (std::int64_t at = 0; at < tree_block<Isa> * bytes; at += lanes::register_bytes) {
+    const typename lanes::word codes = load<lanes>(fixed_width<32>{}, p + at) & keep;
+    most = bytes == 2 ? lanes::max_halves(most, codes) : max_word(most, codes);
+  }
+  return Isa::fold(
+      x, [](nodes even, nodes odd)
+             __attribute__((always_inline)) { return Isa::sum_of_squares(even, odd); });
+}
+
+/// Numbers in all lanes together.
+template <class Isa>
+SAMEBITS_INLINE std::uint32_t sum_of_lanes(typename Isa::word x) {
+  std::uint32_t lanes[Isa::word::count];
+  store<Isa>(fixed_width<32>{}, reinterpret_cast<std::byte*>(lanes), x);
+  std::uint32_t sum = 0;
+  for (const std::uint32_t n : lanes) sum += n;
+  return sum;
+}
+
+/// Elements whose magnitude code is `least`, which is not 0, or more.
+template <class Isa, format_id F>
+std::uint32_t count_magnitudes(const std::byte* codes, std::int64_t count, std::uint32_t least) {
+  using word = typename Isa::word;
+  constexpr int width = spec_of(F).storage_bits;
+  word found = 0u;
+  for (std::int64_t i = 0; i < count; i += word::count) {
+    const std::byte* const p = codes + i * (width / 8);
+    const word magnitude = (i + word::count <= count ? load<Isa>(fixed_width<width>{}, p)
+                                                     : load_tail<Isa, width>(p, count - i, 0)) &
+                           word(magnitude_bits_of<width>);
+    found = found + select(magnitude >= word(least), word(1u), word(0u));
+  }
+  return sum_of_lanes<Isa>(found);
+}
+
+/// The nodes of a whole chunk, which reaches over several pages: a block of each in turn, while
+/// what probably comes next, the chunk behind, is fetched (streaming, in access.hpp, says why).
+template <class Isa, format_id F>
+SAMEBITS_INLINE void whole_chunk_nodes(typename Isa::nodes* v, const std::byte* codes,
+                                       typename Isa::lanes_isa::word& most) {
+  constexpr std::int64_t bytes = tree_block<Isa> * (spec_of(F).storage_bits / 8);
+  constexpr std::int64_t blocks = streaming::page_bytes / bytes;  // of a page
+  constexpr std::int64_t pages = numerics::chunk_elements / tree_block<Isa> / blocks;
+  for (std::int64_t b = 0; b < blocks; ++b) {
+    for (std::int64_t page = 0; page < pages; ++page) {
+      const std::int64_t n = page * blocks + b;
+      const std::byte* const p = codes + n * bytes;
+#pragma GCC unroll 4
+      for (std::int64_t line = 0; line < bytes; line += 64) {
+        __builtin_prefetch(p + streaming::pages * streaming::page_bytes + line);
+      }
+      v[n] = block_nodes<Isa, F>(p, most);
+    }
+  }
+}
+
+/// plan_lanes_kernel::inspect for one format.
+template <class Isa, format_id F>
+backends::plan_lanes_kernel::sums inspect_codes(const std::byte* codes, std::int64_t count) {
+  using nodes = typename Isa::nodes;
+  using word = typename Isa::lanes_isa::word;
+  constexpr std::int64_t block = tree_block<Isa>;
+  constexpr std::int64_t bytes = spec_of(F).storage_bits / 8;
+  nodes v[std::size_t{numerics::chunk_elements / block}];
+  word most = 0u;
+  std::int64_t n = 0;
+  if (count == numerics::chunk_elements) {
+    whole_chunk_nodes<Isa, F>(v, codes, most);
+    n = numerics::chunk_elements / block;
+  }
+  for (; (n + 1) * block <= count; ++n) v[n] = block_nodes<Isa, F>(codes + n * block * bytes, most);
+  if (const std::int64_t left = count - n * block; left != 0) {  // zeros change no sum
+    std::byte copy[std::size_t{block * bytes}] = {};
+    __builtin_memcpy(copy, codes + n * block * bytes, static_cast<std::size_t>(left * bytes));
+    v[n++] = block_nodes<Isa, F>(copy, most);
+  }
+  while (n > 1) {
+    for (; n % Isa::count != 0; ++n) v[n] = Isa::zero();
+    n /= Isa::count;
+    for (std::int64_t i = 0; i < n; ++i) {
+      v[i] = Isa::fold(
+          v + i * Isa::count,
+          [](nodes even, nodes odd) __attribute__((always_inline)) { return Isa::sum(even, odd); });
+    }
+  }
+  double last[Isa::count] = {};
+  if (n != 0) Isa::store(last, v[0]);
+  for (int width = Isa::count / 2; width > 0; width /= 2) {
+    for (int i = 0; i < width; ++i) last[i] = last[2 * i] + last[2 * i + 1];
+  }
+  if (bytes == 2) most = max_word(most & word(0xFFFFu), most >> 16u);
+  backends::plan_lanes_kernel::sums found = {Isa::lanes_isa::largest(most), 0, 0, 0};
+  __builtin_memcpy(&found.squares, last, sizeof found.squares);
+  constexpr auto inf = static_cast<std::uint32_t>(numerics::inf_code(spec_of(F)));
+  if (found.most >= inf) {  // which is rare
+    found.nan = count_magnitudes<typename Isa::lanes_isa, F>(codes, count, inf + 1);
+    found.inf = count_magnitudes<typename Isa::lanes_isa, F>(codes, count, inf) - found.nan;
+  }
+  return found;
+}
+
+/// plan_lanes_kernel::inspect.
+template <class Isa>
+backends::plan_lanes_kernel::sums inspect(format_id format, const std::byte* codes,
+                                          std::int64_t count) {
+  switch (format) {
+    case format_id::fp16: return inspect_codes<Isa, format_id::fp16>(codes, count);
+    case format_id::bf16: return inspect_codes<Isa, format_id::bf16>(codes, count);
+    default: return inspect_codes<Isa, format_id::fp32>(codes, count);
+  }
+}
+
+/// Calls f(address, lanes there) -> lanes for all binary32 elements, and stores what it returns.
+/// What lanes behind the last element hold is 0 and is not stored.
+template <class Isa, class Function>
+SAMEBITS_INLINE void for_each_word(std::byte* x, std::int64_t count, const Function& f) {
+  using word = typename Isa::word;
+  constexpr fixed_width<32> width;
+  std::int64_t i = 0;
+  for (; i + word::count <= count; i += word::count) {
+    std::byte* const p = x + i * 4;
+    store<Isa>(width, p, f(i, load<Isa>(width, p)));
+  }
+  if (i == count) return;
+  std::byte copy[sizeof(word)];
+  store<Isa>(width, copy, f(i, load_tail<Isa, 32>(x + i * 4, count - i, 0)));
+  __builtin_memcpy(x + i * 4, copy, static_cast<std::size_t>(count - i) * 4);
+}
+
+/// Lanes of binary32 elements from number i on; 0 behind the last.
+template <class Isa>
+SAMEBITS_INLINE typename Isa::word words_at(const std::byte* x, std::int64_t i,
+                                            std::int64_t count) {
+  if (i + Isa::word::count <= count) return load<Isa>(fixed_width<32>{}, x + i * 4);
+  return load_tail<Isa, 32>(x + i * 4, count - i, 0);
+}
+
+/// plan_lanes_kernel::scale.
+template <class Isa>
+backends::plan_lanes_kernel::scaled scale(std::byte* x, std::int64_t count, std::uint32_t factor) {
+  using word = typename Isa::word;
+  const word keep = ~numerics::binary32::sign_bit;
+  const word inf = numerics::binary32::inf;
+  word before = 0u;
+  word after = 0u;
+  word nonfinite = 0u;
+  for_each_word<Isa>(
+      x, count, [&](std::int64_t, word v) __attribute__((always_inline)) {
+        const word magnitude = v & keep;
+        before = max_word(before, magnitude);
+        nonfinite = nonfinite + select(magnitude >= inf, word(1u), word(0u));
+        const word y = numerics::scaled_value<lane_steps<Isa>>(v, word(factor));
+        after = max_word(after, y & keep);
+        return y;
+      });
+  return {Isa::largest(before), Isa::largest(after), sum_of_lanes<Isa>(nonfinite)};
+}
+
+/// plan_lanes_kernel::accumulate.
+template <class Isa>
+void accumulate(std::byte* acc, const std::byte* x, std::int64_t count, std::uint32_t scale) {
+  using word = typename Isa::word;
+  for_each_word<Isa>(
+      acc, count, [&](std::int64_t i, word sum) __attribute__((always_inline)) {
+        return numerics::accumulated_value<lane_steps<Isa>>(sum, words_at<Isa>(x, i, count),
+                                                            word(scale));
+      });
+}
+
+/// plan_lanes_kernel::combine.
+template <class Isa>
+void combine(std::uint32_t a, std::byte* x, std::uint32_t b, const std::byte* y,
+             std::int64_t count) {
+  using word = typename Isa::word;
+  for_each_word<Isa>(
+      x, count, [&](std::int64_t i, word v) __attribute__((always_inline)) {
+        return numerics::combined_value<lane_steps<Isa>>(word(a), v, word(b),
+                                                         words_at<Isa>(y, i, count));
+      });
+}
+
+}  // namespace samebits::simd

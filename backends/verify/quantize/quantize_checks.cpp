@@ -1,0 +1,254 @@
+// The checks of quantization: implementation.
+#include "backends/verify/quantize/quantize_checks.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+
+#include "backends/threads/pieces.hpp"
+#include "backends/verify/checks.hpp"
+#include "samebits/scalar.hpp"
+
+namespace samebits::backends::verification {
+namespace {
+
+using enum format_id;
+using done_function = std::function<void(const quantize_heading&)>;
+
+constexpr std::array sources{fp32, fp16, bf16};
+constexpr std::array targets{e4m3, e5m2};
+constexpr std::array shapes{matrix_shape{1, 2100}, matrix_shape{33, 290}, matrix_shape{19, 531},
+                            matrix_shape{130, 270}};
+constexpr std::array bit_counts{8, 16, 32, 13};
+
+/// Binary32 bits: ordinary magnitudes near one exponent per stretch, which is shorter than some
+/// tiles and longer than others; or zeros, any bits, NaN and Inf among the others.
+std::uint32_t matrix_bits(std::uint64_t sequence, std::uint64_t i) {
+  constexpr std::uint64_t stretch = 211;
+  constexpr std::uint64_t apart = std::uint64_t{1} << 40;  // of the numbers of elements
+  const std::uint64_t of_all = random_pattern(sequence, apart + i / stretch);
+  const std::uint64_t r = random_pattern(sequence, i);
+  const auto any = static_cast<std::uint32_t>(r);
+  const std::uint32_t sign = any & 0x80000000u;
+  switch (of_all % 8) {
+    case 0: return sign;
+    case 1: return any;
+    case 2:
+      if (r >> 60 == 0) return sign | 0x7F800000u | ((r >> 59 & 1) != 0 ? any & 0x7FFFFFu : 0);
+      break;
+    default: break;
+  }
+  const auto top = static_cast<int>(of_all % 8 == 3 ? (of_all >> 8) % 255  // of all exponents
+                                                    : 100 + (of_all >> 8) % 54);
+  const int below = std::countr_zero((r >> 32) | std::uint64_t{1} << 24);
+  return sign | static_cast<std::uint32_t>(std::max(0, top - below)) << 23 | (any & 0x7FFFFFu);
+}
+
+code_buffer matrix_of(format_id from, std::uint64_t sequence, std::uint64_t count, int threads) {
+  code_buffer made(from, count);
+  for_each_piece(static_cast<std::int64_t>(count), threads, [&](element_range range) {
+    for (auto i = static_cast<std::uint64_t>(range.begin);
+         i < static_cast<std::uint64_t>(range.end); ++i) {
+      made.set(i, convert_code(fp32, from, matrix_bits(sequence, i)).code);
+    }
+  });
+  return made;
+}
+
+quantize_heading heading_of(const quantize_comparer& backends, std::string operation,
+                            std::string how) {
+  return {std::move(operation), std::move(how), std::vector<quantize_tally>(backends.count())};
+}
+
+/// Options number `draw`: the policies, the bounds and the random bits by chance.
+quantization drawn(std::uint64_t draw, format_id to, int tile, scale_math math, rounding mode) {
+  const std::uint64_t r = random_pattern(4, 3 * draw);
+  quantization q{};
+  q.to = to;
+  q.tile = tile;
+  q.scale = {math, static_cast<nonfinite>(r % nonfinite_count)};
+  if ((r >> 8) % 4 == 0) q.scale.eps = 0x38D1B717;           // 1e-4
+  if ((r >> 12) % 8 == 0) q.scale.upper_bound = 0x3F000000;  // 0.5
+  q.cast = {mode, overflow::saturate, nan_policy::canonical};
+  if ((r >> 16) % 4 == 0) q.cast.on_overflow = static_cast<overflow>((r >> 20) % overflow_count);
+  if ((r >> 24) % 4 == 0) q.cast.on_nan = static_cast<nan_policy>((r >> 28) % nan_policy_count);
+  q.random = {random_pattern(4, 3 * draw + 1), random_pattern(4, 3 * draw + 2), r, std::nullopt,
+              bit_counts[(r >> 32) % bit_counts.size()]};
+  if ((r >> 36) % 4 == 3) q.random.offset |= ~std::uint64_t{0} << 12;  // just below 2^64
+  return q;
+}
+
+/// Dense placements, of all outputs or of the row-wise ones.
+void place_dense(quantization& q, const matrix_shape& shape, bool transposed) {
+  const auto& tile = all_tiles()[static_cast<std::size_t>(q.tile)];
+  const matrix_shape s = scales_shape(shape.rows, shape.cols, tile);
+  q.in = q.out[codes] = placement::dense(shape.rows, shape.cols);
+  q.out[scales] = placement::dense(s.rows, s.cols);
+  q.out[codes_transposed] = q.out[scales_transposed] = {};
+  if (!transposed) return;
+  q.out[codes_transposed] = placement::dense(shape.cols, shape.rows);
+  q.out[scales_transposed] = placement::dense(s.cols, s.rows);
+}
+
+void check_tiles(quantize_comparer& backends, const effort& much, const done_function& done) {
+  quantize_heading nearest =
+      heading_of(backends, "quantize", std::string(name(rounding::nearest_even)));
+  quantize_heading stochastic =
+      heading_of(backends, "quantize", std::string(name(rounding::stochastic)));
+  quantize_heading both = heading_of(backends, "quantize", "row-wise and transposed in one call");
+  std::uint64_t draw = 0;
+  std::uint64_t combination = 0;
+  for (std::uint64_t round = 0; round < much.quantize_rounds; ++round) {
+    for (const format_id from : sources) {
+      const code_buffer input = matrix_of(from, 5000 + draw, 130 * 270, backends.threads());
+      backends.set_input(input);
+      for (const format_id to : targets) {
+        for (int tile = 0; tile < tile_count; ++tile) {
+          // Every third maths, others for the next tile, formats and round.
+          const int first = static_cast<int>((combination + combination / tile_count) % 3);
+          ++combination;
+          for (int math = first; math < scale_math_count; math += 3) {
+            for (const rounding mode : {rounding::nearest_even, rounding::stochastic}) {
+              quantization q = drawn(draw, to, tile, static_cast<scale_math>(math), mode);
+              const std::uint64_t r = random_pattern(6, draw++);
+              const bool transposed = (r >> 8) % 3 == 0;
+              place_dense(q, shapes[r % shapes.size()], transposed);
+              backends.compare(q, transposed                       ? both.tallies
+                                  : mode == rounding::nearest_even ? nearest.tallies
+                                                                   : stochastic.tallies);
+            }
+          }
+        }
+      }
+    }
+  }
+  for (const quantize_heading* h : {&nearest, &stochastic, &both}) done(*h);
+}
+
+/// Rows or columns next to each other, with gaps or without, at odd addresses.
+std::vector<placement> layouts(std::int64_t rows, std::int64_t cols) {
+  return {{rows, cols, cols, 1, 0},      {rows, cols, cols + 5, 1, 1},
+          {rows, cols, cols + 64, 1, 7}, {rows, cols, 3 * cols, 3, 0},
+          {rows, cols, 1, rows, 0},      {rows, cols, 2, 2 * rows + 1, 3}};
+}
+
+void check_views(quantize_comparer& backends, const done_function& done) {
+  constexpr std::int64_t rows = 19;
+  constexpr std::int64_t cols = 83;
+  quantize_heading h = heading_of(backends, "quantize", "unaligned, strided and transposed views");
+  std::vector<placement> readable = layouts(rows, cols);
+  readable.insert(readable.end(), {{rows, cols, 0, 1, 0}, {rows, cols, 1, 0, 0}});
+  std::uint64_t draw = 20000;
+  for (const format_id from : sources) {
+    const code_buffer input = matrix_of(from, draw, 8192, backends.threads());
+    backends.set_input(input);
+    for (int tile = 0; tile < 6; ++tile) {  // 16 and the whole extents
+      const auto& shape = all_tiles()[static_cast<std::size_t>(tile)];
+      const matrix_shape s = scales_shape(rows, cols, shape);
+      for (const placement& in : readable) {
+        for (const placement& out : layouts(rows, cols)) {
+          const std::uint64_t r = random_pattern(6, draw);
+          quantization q = drawn(draw++, targets[r % 2], tile,
+                                 static_cast<scale_math>(r / 65536 % scale_math_count),
+                                 r / 8 % 2 == 0 ? rounding::nearest_even : rounding::stochastic);
+          q.in = in;
+          q.out = {out, layouts(s.rows, s.cols)[r / 16 % 6], {}, {}};
+          if (r / 512 % 2 == 0) {
+            q.out[codes_transposed] = layouts(cols, rows)[r / 1024 % 6];
+            q.out[scales_transposed] = layouts(s.cols, s.rows)[r / 8192 % 6];
+          }
+          backends.compare(q, h.tallies);
+        }
+      }
+    }
+  }
+  done(h);
+}
+
+/// Tiles of one element each.
+void check_amaxes(quantize_comparer& backends, const effort& much, const done_function& done) {
+  constexpr std::uint64_t all = std::uint64_t{1} << 31;
+  constexpr int tile_of_16 = 3;
+  quantize_heading h =
+      heading_of(backends, "quantize",
+                 "every " + std::to_string(much.amax_stride) + "th amax of the 2^31, a tile each");
+  const std::uint64_t total = (all + much.amax_stride - 1) / much.amax_stride;
+  std::uint64_t draw = 30000;
+  for (std::uint64_t first = 0; first < total; first += much.slice) {
+    const std::uint64_t count = std::min(much.slice, total - first);
+    const code_buffer input =
+        fp32_sweep(first * much.amax_stride, much.amax_stride, count, backends.threads());
+    backends.set_input(input);
+    for (const format_id to : targets) {
+      for (int math = 0; math < scale_math_count; ++math) {
+        quantization q =
+            drawn(draw++, to, tile_of_16, static_cast<scale_math>(math), rounding::nearest_even);
+        q.scale.eps = 0;
+        q.scale.upper_bound = numerics::binary32::inf;
+        place_dense(q, {static_cast<std::int64_t>(count), 1}, false);
+        backends.compare(q, h.tallies);
+      }
+    }
+  }
+  done(h);
+}
+
+void check_statistics(quantize_comparer& backends, const done_function& done) {
+  quantize_heading h = heading_of(backends, "quantize", "statistics");
+  std::uint64_t draw = 40000;
+  for (const format_id from : sources) {
+    const code_buffer input = matrix_of(from, draw, 130 * 270, backends.threads());
+    backends.set_input(input);
+    for (const format_id to : targets) {
+      for (int tile = 0; tile < tile_count; ++tile) {
+        quantization q = drawn(draw, to, tile, static_cast<scale_math>(draw % scale_math_count),
+                               draw % 2 == 0 ? rounding::nearest_even : rounding::stochastic);
+        place_dense(q, shapes[random_pattern(6, draw++) % shapes.size()], false);
+        q.counts = true;
+        backends.compare(q, h.tallies);
+      }
+    }
+  }
+  done(h);
+}
+
+void check_dequantization(quantize_comparer& backends, const done_function& done) {
+  constexpr std::int64_t rows = 130;
+  constexpr std::int64_t cols = 270;
+  quantize_heading h = heading_of(backends, "dequantize", "scales of all magnitudes");
+  code_buffer input(e4m3, rows * cols), factors(fp32, rows * cols);
+  for (std::uint64_t i = 0; i < input.count(); ++i) {
+    input.set(i, random_pattern(7, i));
+    factors.set(i, i % 4 == 0 ? random_pattern(8, i) : matrix_bits(9, i));
+  }
+  backends.set_input(input, &factors);
+  for (const format_id from : targets) {
+    for (const format_id to : sources) {
+      for (int tile = 0; tile < tile_count; ++tile) {
+        backends.compare(dequantization{from, to, tile, rows, cols}, h.tallies);
+      }
+    }
+  }
+  done(h);
+}
+
+}  // namespace
+
+std::string quantize_heading::text(const quantize_tally& t) const {
+  std::string text = operation + " " + formats_text(t.sources) + " to " + formats_text(t.targets) +
+                     ", " + std::to_string(t.tiles.count()) +
+                     (t.tiles.count() == 1 ? " tile" : " tiles");
+  if (t.maths.any()) text += ", " + std::to_string(t.maths.count()) + " maths";
+  return text + ", " + how;
+}
+
+void run_all(quantize_comparer& backends, const effort& much, const done_function& done) {
+  if (backends.count() == 0) return;
+  check_tiles(backends, much, done);
+  check_views(backends, done);
+  check_amaxes(backends, much, done);
+  check_statistics(backends, done);
+  check_dequantization(backends, done);
+}
+
+}  // namespace samebits::backends::verification

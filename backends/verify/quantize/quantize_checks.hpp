@@ -1,0 +1,27 @@
+// The checks of quantization: which are compared on which inputs, and under which headings.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "backends/verify/quantize/quantize_comparison.hpp"
+#include "backends/verify/verify.hpp"
+
+namespace samebits::backends::verification {
+
+/// What is compared under one heading: an entry for each backend that has some of it.
+struct quantize_heading {
+  std::string operation;  ///< "quantize"
+  std::string how;        ///< "nearest_even"
+  std::vector<quantize_tally> tallies;
+
+  /// "quantize fp32, fp16, bf16 to e4m3, e5m2, 18 tiles, 4 maths, nearest_even".
+  [[nodiscard]] std::string text(const quantize_tally& t) const;
+};
+
+/// Runs all checks and calls done(heading) for each that is complete.
+void run_all(quantize_comparer& backends, const effort& much,
+             const std::function<void(const quantize_heading&)>& done);
+
+}  // namespace samebits::backends::verification

@@ -1,0 +1,114 @@
+// One comparison of quantization: a call made by the judge and by every backend under test.
+#pragma once
+
+#include <array>
+#include <bitset>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "backends/dispatch/quantize.hpp"
+#include "backends/verify/comparison.hpp"
+#include "backends/verify/inputs.hpp"
+#include "backends/verify/subject.hpp"
+
+namespace samebits::backends::verification {
+
+inline constexpr int tile_count = 18;
+
+/// All tile shapes: {1, G}, {G, 1}, {G, G}, and the whole extents.
+const std::array<tile_shape, tile_count>& all_tiles();
+
+/// What was compared of one backend under one heading.
+struct quantize_tally {
+  std::uint64_t compared = 0;
+  std::uint64_t differed = 0;
+  std::string first_difference;
+  std::bitset<format_count> sources;
+  std::bitset<format_count> targets;
+  std::bitset<tile_count> tiles;
+  std::bitset<scale_math_count> maths;
+};
+
+/// Outputs of a quantization, in the order of their placements.
+enum output : std::size_t { codes, scales, codes_transposed, scales_transposed, output_count };
+
+/// A quantization of the input. Outputs that have no rows are not wanted.
+struct quantization {
+  format_id to;
+  int tile;  ///< index in all_tiles()
+  numerics::scale_rule scale;
+  cast_rule cast;
+  random_stream random;
+  placement in;
+  std::array<placement, output_count> out;
+  bool counts = false;  ///< statistics are wanted
+};
+
+/// Codes and scales back to the format `to`.
+struct dequantization {
+  format_id from;
+  format_id to;
+  int tile;
+  std::int64_t rows;
+  std::int64_t cols;
+};
+
+/// A backend under test with memory for a quantization.
+class quantize_subject {
+ public:
+  quantize_subject(const backend& tested, int threads);
+
+  [[nodiscard]] const backend& tested() const { return *backend_; }
+  [[nodiscard]] bool has(const quantize_call& call) const { return backend_->quantizes->has(call); }
+  void set_input(std::span<const std::byte> codes, std::span<const std::byte> scales);
+
+  /// What buffers full of `filling` hold after the call; valid until the next run. The views get
+  /// their data here: the input `in_shift` bytes into what set_input() took. Statistics are written
+  /// where they are wanted.
+  std::span<const std::vector<std::byte>> run(quantize_call call, std::size_t in_shift,
+                                              const std::array<placement, output_count>& out,
+                                              std::byte filling, quantize_statistics* statistics);
+  const std::vector<std::byte>& run(dequantize_call call, std::size_t bytes, std::byte filling);
+
+ private:
+  std::byte* prepare(std::size_t slot, std::size_t bytes, std::byte filling);
+  void finish(std::size_t slot);
+
+  const backend* backend_;
+  int threads_;
+  std::array<std::span<const std::byte>, 2> input_;
+  std::array<std::vector<std::byte>, output_count> result_;
+  std::vector<device_buffer> device_;  ///< codes and scales of the input, outputs, statistics
+};
+
+class quantize_comparer {
+ public:
+  /// Of the backends those that quantize.
+  quantize_comparer(std::span<const backend* const> tested, const quantizer& judge, int threads);
+
+  [[nodiscard]] std::size_t count() const { return subjects_.size(); }
+  [[nodiscard]] std::string_view name(std::size_t i) const { return subjects_[i].tested().name; }
+  [[nodiscard]] int threads() const { return threads_; }
+
+  /// Inputs of the comparisons that follow; must live as long. Scales only of dequantizations.
+  void set_input(const code_buffer& input, const code_buffer* scales = nullptr);
+
+  /// Adds to tallies[i] what subject i returns, where it has the call and the judge has it too.
+  void compare(const quantization& q, std::span<quantize_tally> tallies);
+  void compare(const dequantization& d, std::span<quantize_tally> tallies);
+
+ private:
+  std::byte next_filling();
+
+  std::vector<quantize_subject> subjects_;
+  const quantizer* judge_;
+  int threads_;
+  const code_buffer* input_ = nullptr;
+  const code_buffer* scales_ = nullptr;
+  unsigned char filling_ = 0;
+};
+
+}  // namespace samebits::backends::verification

@@ -1,0 +1,95 @@
+// The judge of the reference's quantization: the definition, one tile and one element at a time.
+#include <algorithm>
+#include <cstring>
+
+#include "backends/verify/verify.hpp"
+#include "numerics/quantize/scale.hpp"
+#include "samebits/scalar.hpp"
+
+namespace samebits::backends::verification {
+namespace {
+
+std::uint32_t load(const const_matrix_view& v, std::int64_t row, std::int64_t col) {
+  const std::int64_t bytes = storage_bytes(v.format);
+  std::uint32_t code = 0;  // little-endian, as every machine this is built for
+  std::memcpy(
+      &code,
+      static_cast<const std::byte*>(v.data) + (row * v.row_stride + col * v.col_stride) * bytes,
+      static_cast<std::size_t>(bytes));
+  return code;
+}
+
+void store(const matrix_view& v, std::int64_t row, std::int64_t col, std::uint64_t code) {
+  if (v.data == nullptr) return;
+  const std::int64_t bytes = storage_bytes(v.format);
+  std::memcpy(static_cast<std::byte*>(v.data) + (row * v.row_stride + col * v.col_stride) * bytes,
+              &code, static_cast<std::size_t>(bytes));
+}
+
+/// An element as binary32 bits: exact, as all source formats are part of it.
+std::uint32_t element(const const_matrix_view& v, std::int64_t row, std::int64_t col) {
+  return static_cast<std::uint32_t>(
+      convert_code(v.format, format_id::fp32, load(v, row, col)).code);
+}
+
+std::uint64_t cast(const quantize_call& call, std::int64_t row, std::int64_t col,
+                   const numerics::tile_scale& scale) {
+  const std::uint64_t index = call.random.offset + static_cast<std::uint64_t>(row) * call.pitch +
+                              static_cast<std::uint64_t>(col);
+  random_bits random{0, call.random.bits};
+  if (call.cast.round == rounding::stochastic) {
+    random.value = random_word(call.random.seed, call.random.stream, index, call.random.bits);
+  }
+  const std::uint32_t y = numerics::scaled(call.scale.math, scale, element(call.in, row, col));
+  return convert_code(format_id::fp32, call.to, y, call.cast, random).code;
+}
+
+void quantize_tile(const quantize_call& call, std::int64_t tile_row, std::int64_t tile_col) {
+  const std::int64_t row = tile_row * call.grid.tile_rows;
+  const std::int64_t col = tile_col * call.grid.tile_cols;
+  const std::int64_t row_end = std::min(call.in.rows, row + call.grid.tile_rows);
+  const std::int64_t col_end = std::min(call.in.cols, col + call.grid.tile_cols);
+  numerics::tile_amax amax = numerics::nothing_counted;
+  for (std::int64_t r = row; r < row_end; ++r) {
+    for (std::int64_t c = col; c < col_end; ++c) {
+      amax = numerics::joined(amax,
+                              numerics::counted(call.scale.on_nonfinite, element(call.in, r, c)));
+    }
+  }
+  const numerics::tile_scale scale = numerics::scale_of(spec_of(call.to), call.scale, amax);
+  store(call.outputs.scales, tile_row, tile_col, scale.stored);
+  store(call.outputs.scales_transposed, tile_col, tile_row, scale.stored);
+  for (std::int64_t r = row; r < row_end; ++r) {
+    for (std::int64_t c = col; c < col_end; ++c) {
+      const std::uint64_t code = cast(call, r, c, scale);
+      store(call.outputs.codes, r, c, code);
+      store(call.outputs.codes_transposed, c, r, code);
+    }
+  }
+}
+
+void quantize_scalars(const quantize_call& call, const executor&) {
+  for (std::int64_t row = 0; row < call.grid.rows; ++row) {
+    for (std::int64_t col = 0; col < call.grid.cols; ++col) quantize_tile(call, row, col);
+  }
+}
+
+void dequantize_scalars(const dequantize_call& call, const executor&) {
+  for (std::int64_t row = 0; row < call.codes.rows; ++row) {
+    for (std::int64_t col = 0; col < call.codes.cols; ++col) {
+      const std::uint32_t scale =
+          load(call.scales, row / call.grid.tile_rows, col / call.grid.tile_cols);
+      const std::uint32_t value =
+          numerics::rescaled(spec_of(call.codes.format), load(call.codes, row, col), scale);
+      store(call.out, row, col, convert_code(format_id::fp32, call.out.format, value).code);
+    }
+  }
+}
+
+}  // namespace
+
+const quantizer scalar_quantizer = {
+    [](const quantize_call& call) { return call.outputs.statistics == nullptr; }, quantize_scalars,
+    nullptr, dequantize_scalars};
+
+}  // namespace samebits::backends::verification

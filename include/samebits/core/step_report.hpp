@@ -1,0 +1,59 @@
+// Step reports: what a scaler that lives on a device keeps, is told and tells of each step; plain
+// data in any memory.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "samebits/core/loss_scaling.hpp"
+
+namespace samebits {
+
+/// A policy's state between steps, and the counts that belong to it.
+template <class State>
+struct resident_scaler {
+  State policy = {};
+  std::uint64_t steps = 0;          ///< decided so far
+  std::uint64_t applied_steps = 0;  ///< of them: what bias corrections and schedules count
+};
+
+/// Clipping by the global norm.
+struct norm_clipping {
+  double squares = 0;   ///< sum of the squares of the scaled gradients (contract §6)
+  double max_norm = 0;  ///< of the unscaled ones; >= 0, Inf: only report the norm
+};
+
+/// One step, as decided.
+struct step_report {
+  std::uint64_t step = 0;           ///< steps decided before this one
+  std::uint64_t applied_steps = 0;  ///< this one included
+  double scale = 1;                 ///< in force during the step, before its update
+  double norm = 0;                  ///< of the unscaled gradients; NaN where it was not computed
+  std::int64_t first_bad = -1;      ///< position of the first bad tensor; -1: none
+  std::int64_t bad_rank = -1;       ///< the rank to blame; -1: none
+  /// What the optimizer multiplies gradients by: 1 / scale, times the clip factor; 0 where the step
+  /// is skipped.
+  float grad_mul = 0;
+  std::uint32_t amax = amax_unknown;  ///< of the scaled gradients, binary32 bits
+  std::int32_t exponent = 0;          ///< floor(log2(scale)): e of policy native
+  bool applied = false;
+  bool stop = false;  ///< the policy wants the run to end
+  step_cause cause = step_cause::none;
+  scale_change change = scale_change::kept;
+};
+
+/// A report as words, which is how it travels between a device and the host.
+struct report_words {
+  std::uint64_t word[sizeof(step_report) / sizeof(std::uint64_t)] = {};
+};
+static_assert(sizeof(report_words) == sizeof(step_report) && sizeof(step_report) == 64,
+              "no padding, which would travel undefined");
+
+/// A place in a ring of reports. Zero before the first one.
+struct report_slot {
+  /// 2k + 1 while report k is written, 2k + 2 once it is there.
+  std::uint64_t ticket = 0;
+  report_words report = {};
+};
+
+}  // namespace samebits

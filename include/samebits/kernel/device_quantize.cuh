@@ -1,0 +1,149 @@
+// Quantization inside a kernel of one's own: a warp, or part of one, holds a tile in registers and
+// gets its codes and scale, the bytes that quantize() writes. For CUDA sources.
+//
+//   // 32 lanes hold a tile of 1 x 128, four elements each
+//   const auto q = samebits::device::quantize_tile<samebits::format_id::e4m3>(x, options, index);
+//   store(codes + index, q.codes);
+//   if (lane == 0) scales[tile] = q.scale;
+//
+// A tile that several warps hold: amax_of(), group_amax(), the maximum over the warps through
+// shared memory, scale_of(), codes_of().
+#pragma once
+
+#include <cstdint>
+#include <limits>
+
+#include "numerics/bits/encode.hpp"
+#include "numerics/bits/random.hpp"
+#include "numerics/quantize/scale.hpp"
+#include "numerics/quantize/tile.hpp"
+#include "samebits/core/format.hpp"
+#include "samebits/core/rounding.hpp"
+#include "samebits/core/scaling.hpp"
+
+namespace samebits::device {
+
+/// As quantize_options. Not checked: eps is finite and >= 0, upper_bound > 0, the rounding nearest
+/// even or stochastic, random_bits in 1..32.
+struct tile_options {
+  scale_math math = scale_math::te;
+  nonfinite on_nonfinite = nonfinite::te;
+  float eps = 0.0f;
+  float upper_bound = std::numeric_limits<float>::infinity();
+  cast_rule cast = {rounding::nearest_even, overflow::saturate, nan_policy::canonical};
+  std::uint64_t seed = 0;  ///< read only by rounding::stochastic, as are the next two
+  std::uint64_t stream = 0;
+  int random_bits = 32;
+};
+
+/// Codes of one lane's elements, and the dequantization scale of their tile.
+template <format_id To, int N>
+struct quantized {
+  storage_t<To> codes[N];
+  float scale;
+};
+
+/// The GPU's product and quotient, rounded to nearest even, subnormals kept: as instructions, so
+/// that no flag of the user's compilation (-ftz, -prec-div, -fmad) changes them.
+struct arithmetic {
+  __device__ __forceinline__ static std::uint32_t product(std::uint32_t a, std::uint32_t b) {
+    float r = 0;
+    asm("mul.rn.f32 %0, %1, %2;" : "=f"(r) : "f"(__uint_as_float(a)), "f"(__uint_as_float(b)));
+    return __float_as_uint(r);
+  }
+  __device__ __forceinline__ static std::uint32_t quotient(std::uint32_t a, std::uint32_t b) {
+    float r = 0;
+    asm("div.rn.f32 %0, %1, %2;" : "=f"(r) : "f"(__uint_as_float(a)), "f"(__uint_as_float(b)));
+    return __float_as_uint(r);
+  }
+};
+
+/// What the first `count` of a lane's elements bring to their tile; joined by the maximum.
+template <int N>
+__device__ __forceinline__ numerics::tile_amax amax_of(const float (&x)[N], nonfinite on_nonfinite,
+                                                       int count = N) {
+  numerics::tile_amax amax = numerics::nothing_counted;
+#pragma unroll
+  for (int i = 0; i < N; ++i) {
+    if (i < count) {
+      amax = numerics::joined(amax, numerics::counted(on_nonfinite, __float_as_uint(x[i])));
+    }
+  }
+  return amax;
+}
+
+/// The maximum over groups of Width neighbouring lanes, in each of them. All lanes of a group call
+/// it together; other groups of the warp need not. Width is a power of two up to 32, and groups
+/// begin at multiples of it.
+template <int Width = 32>
+__device__ __forceinline__ numerics::tile_amax group_amax(numerics::tile_amax amax) {
+  static_assert(Width >= 1 && Width <= 32 && (Width & (Width - 1)) == 0);
+  unsigned lane = 0;
+  asm("mov.u32 %0, %%laneid;" : "=r"(lane));
+  const unsigned group = 0xFFFFFFFFu >> (32 - Width);
+  const unsigned lanes = group << (lane / Width * Width);
+#pragma unroll
+  for (int apart = Width / 2; apart > 0; apart /= 2) {
+    amax = numerics::joined(amax, __shfl_xor_sync(lanes, amax, apart, Width));
+  }
+  return amax;
+}
+
+/// The scale of a tile of this amax, which is one of all its elements.
+template <format_id To>
+__device__ __forceinline__ numerics::tile_scale scale_of(const tile_options& options,
+                                                         numerics::tile_amax amax) {
+  const numerics::scale_rule rule = {options.math, options.on_nonfinite,
+                                     numerics::binary32::magnitude(__float_as_uint(options.eps)),
+                                     __float_as_uint(options.upper_bound)};
+  return numerics::scale_of<arithmetic>(spec_of(To), rule, amax);
+}
+
+/// The codes of one lane's elements, whose numbers in the random stream are index, index + 1, ...:
+/// offset + row * pitch + column in quantize(). Elements from `count` on become 0.
+template <format_id To, int N>
+__device__ __forceinline__ quantized<To, N> codes_of(const float (&x)[N],
+                                                     const numerics::tile_scale& scale,
+                                                     const tile_options& options,
+                                                     std::uint64_t index, int count = N) {
+  static_assert(To == format_id::e4m3 || To == format_id::e5m2);
+  const bool stochastic = options.cast.round == rounding::stochastic;
+  const int k = options.random_bits;
+  const auto per_block = static_cast<std::uint64_t>(numerics::fields_per_block(k));
+  quantized<To, N> q;
+  q.scale = __uint_as_float(scale.stored);
+  auto random = numerics::philox4x32_10(0, 0, 0);
+  std::uint64_t drawn = 0;
+#pragma unroll
+  for (int i = 0; i < N; ++i) {
+    std::uint32_t dither = 0;
+    if (stochastic) {
+      const std::uint64_t element = index + static_cast<std::uint64_t>(i);
+      const std::uint64_t block = element / per_block;
+      if (i == 0 || block != drawn) {
+        random = numerics::philox4x32_10(options.seed, options.stream, block);
+        drawn = block;
+      }
+      dither = numerics::align_random<std::uint32_t>(
+          numerics::field_of(random, static_cast<int>(element % per_block), k), k);
+    }
+    const std::uint32_t y =
+        numerics::scaled<arithmetic>(options.math, scale, __float_as_uint(x[i]));
+    const auto code = numerics::encode<std::uint32_t>(spec_of(To), options.cast, y, dither).code;
+    q.codes[i] = static_cast<storage_t<To>>(i < count ? code : 0);
+  }
+  return q;
+}
+
+/// Quantizes the tile that a group of Width lanes holds, N elements a lane: lane l of the group has
+/// those that begin at its own `index` in the random stream (see codes_of), the first `count` of
+/// them within the matrix. Who calls it: as group_amax().
+template <format_id To, int Width = 32, int N>
+__device__ __forceinline__ quantized<To, N> quantize_tile(const float (&x)[N],
+                                                          const tile_options& options,
+                                                          std::uint64_t index = 0, int count = N) {
+  const numerics::tile_amax amax = group_amax<Width>(amax_of(x, options.on_nonfinite, count));
+  return codes_of<To>(x, scale_of<To>(options, amax), options, index, count);
+}
+
+}  // namespace samebits::device

@@ -1,0 +1,87 @@
+// Classify: what a code is, and which codes lie beside it. Bits only, nothing is rounded.
+#pragma once
+
+#include <cstdint>
+
+#include "numerics/bits/layout.hpp"
+#include "samebits/core/config.hpp"
+#include "samebits/core/format.hpp"
+
+namespace samebits::numerics {
+
+/// Sign and compact magnitude of a stored code.
+struct code_parts {
+  bool negative;
+  std::uint64_t magnitude;
+  bool is_nan;
+};
+
+SAMEBITS_INLINE constexpr code_parts split(const format_spec& f, std::uint64_t code) {
+  const std::uint64_t compact = (code & code_mask(f)) >> f.padding_bits;
+  const std::uint64_t magnitude = compact & magnitude_mask(f);
+  const bool negative = compact != magnitude;
+  if (f.special == specials::fnuz && compact == nan_code(f)) return {false, 0, true};
+  const std::uint64_t largest = has_inf(f) ? inf_code(f) : max_finite(f);
+  return {negative, magnitude, magnitude > largest};
+}
+
+SAMEBITS_INLINE constexpr std::uint64_t join(const format_spec& f, bool negative,
+                                             std::uint64_t magnitude) {
+  const bool signed_zero = magnitude != 0 || has_negative_zero(f);
+  return (magnitude | (negative && signed_zero ? sign_mask(f) : 0)) << f.padding_bits;
+}
+
+/// The stored canonical NaN; max finite in a format without NaN (contract §2).
+SAMEBITS_INLINE constexpr std::uint64_t canonical_nan(const format_spec& f) {
+  return (has_nan(f) ? nan_code(f) : max_finite(f)) << f.padding_bits;
+}
+
+/// The code with its sign bit flipped, a NaN's too; fnuz's 00 and 80, and e8m0, stay (contract §2).
+SAMEBITS_INLINE constexpr std::uint64_t negate(const format_spec& f, std::uint64_t code) {
+  if (f.special == specials::fnuz && split(f, code).magnitude == 0) return code & code_mask(f);
+  return (code & code_mask(f)) ^ (sign_mask(f) << f.padding_bits);
+}
+
+/// Compares two codes of one format as numbers: NaN is unordered, -0 equals +0.
+struct comparison {
+  bool less, equal;
+};
+SAMEBITS_INLINE constexpr comparison compare(const format_spec& f, std::uint64_t a,
+                                             std::uint64_t b) {
+  const code_parts x = split(f, a);
+  const code_parts y = split(f, b);
+  if (x.is_nan || y.is_nan) return {false, false};
+  const auto key = [](const code_parts& p) {
+    const auto magnitude = static_cast<std::int64_t>(p.magnitude);
+    return p.negative ? -magnitude : magnitude;
+  };
+  return {key(x) < key(y), key(x) == key(y)};
+}
+
+/// The least value above (IEEE 754-2019 nextUp; contract §5 says where formats lack Inf or NaN).
+/// ±0 gives +min subnormal and -min subnormal gives -0; above max comes Inf, else NaN, else max
+/// again. A NaN gives the canonical one. e8m0 has nothing but positive values.
+SAMEBITS_INLINE constexpr std::uint64_t next_up(const format_spec& f, std::uint64_t code) {
+  const code_parts p = split(f, code);
+  if (p.is_nan) return canonical_nan(f);
+  const bool zero = p.magnitude == 0 && f.special != specials::scale;
+  if (p.negative && !zero) return join(f, true, p.magnitude - 1);
+  const std::uint64_t max = max_finite(f);
+  if (p.magnitude < max) return join(f, false, p.magnitude + 1);
+  if (has_inf(f)) return join(f, false, inf_code(f));
+  return canonical_nan(f);
+}
+
+/// The greatest value below; mirrors next_up. Below e8m0's 2^-127 there is nothing: it stays.
+SAMEBITS_INLINE constexpr std::uint64_t next_down(const format_spec& f, std::uint64_t code) {
+  const code_parts p = split(f, code);
+  if (p.is_nan) return canonical_nan(f);
+  if (f.special == specials::scale) return p.magnitude == 0 ? 0 : p.magnitude - 1;
+  if (!p.negative && p.magnitude != 0) return join(f, false, p.magnitude - 1);
+  const std::uint64_t max = max_finite(f);
+  if (p.magnitude < max) return join(f, true, p.magnitude + 1);
+  if (has_inf(f)) return join(f, true, inf_code(f));
+  return has_nan(f) ? canonical_nan(f) : join(f, true, max);
+}
+
+}  // namespace samebits::numerics

@@ -1,0 +1,218 @@
+// Encode: binary32 or binary64 bits, or an exact scaled integer, into a code of any format.
+// Overflow, NaN and zero policies are applied here and nowhere else.
+#pragma once
+
+#include <cstdint>
+
+#include "numerics/bits/layout.hpp"
+#include "numerics/bits/round.hpp"
+#include "numerics/bits/word.hpp"
+#include "samebits/core/config.hpp"
+#include "samebits/core/format.hpp"
+#include "samebits/core/rounding.hpp"
+
+namespace samebits::numerics {
+
+template <class Word>
+struct encoded {
+  Word code;               ///< in stored position, high and padding bits 0
+  mask_of<Word> inexact;   ///< a finite value changed
+  mask_of<Word> overflow;  ///< a finite value, rounded with unbounded exponent, exceeds max finite
+};
+
+/// Modes in which some finite values beyond max finite stop there under overflow::ieee.
+SAMEBITS_INLINE constexpr bool can_stop_at_max(rounding mode) {
+  return mode == rounding::toward_zero || mode == rounding::to_odd || mode == rounding::upward ||
+         mode == rounding::downward;
+}
+
+/// Modes that take values however small away from zero.
+SAMEBITS_INLINE constexpr bool can_leave_zero(rounding mode) {
+  return mode == rounding::upward || mode == rounding::downward || mode == rounding::to_odd;
+}
+
+/// Whether a finite value beyond max finite stops there under overflow::ieee.
+template <class Mask>
+SAMEBITS_INLINE constexpr Mask stops_at_max(rounding mode, Mask negative) {
+  const Mask no = negative & !negative;
+  switch (mode) {
+    case rounding::toward_zero:
+    case rounding::to_odd: return !no;
+    case rounding::upward: return negative;
+    case rounding::downward: return !negative;
+    case rounding::nearest_even:
+    case rounding::nearest_away:
+    case rounding::stochastic: break;
+  }
+  return no;
+}
+
+/// A code with its sign, from the parts of a result. Numbered as in encode().
+///
+/// negative   sign of the value
+/// sign       the same as a Word: 0 or sign_mask(to)
+/// magnitude  rounded code of a finite value with unbounded exponent; of Inf and NaN any code above
+///            max finite
+template <class Word>
+SAMEBITS_INLINE constexpr encoded<Word> finish(const format_spec& to, const cast_rule& rule,
+                                               mask_of<Word> negative, Word sign,
+                                               mask_of<Word> is_nan, mask_of<Word> is_inf,
+                                               Word magnitude, mask_of<Word> inexact) {
+  using element = element_of<Word>;
+  using mask = mask_of<Word>;
+  const Word zero = element{0};
+  const Word max = static_cast<element>(max_finite(to));
+  const Word nan = static_cast<element>(has_nan(to) ? nan_code(to) : max_finite(to));
+  const Word beyond = static_cast<element>(infinite_code(to));
+  const mask finite = !(is_nan | is_inf);
+  const mask over = finite & (magnitude > max);
+  mask changed = finite & (inexact | over);
+  // e8m0 ignores the sign.
+  if (to.special == specials::scale) changed = changed | (finite & negative);
+
+  // 4. Overflow. What lies above max becomes max or the code after it, which is `beyond`
+  //    (layout.hpp), so a minimum chooses; Inf and NaN go along and are corrected where they
+  //    differ.
+  const bool stops = rule.on_overflow == overflow::ieee && can_stop_at_max(rule.round);
+  Word ceiling = rule.on_overflow == overflow::ieee ? beyond : max;
+  if (stops) {
+    const mask none = negative & !negative;
+    ceiling = select(stops_at_max(rule.round, to.special == specials::scale ? none : negative), max,
+                     beyond);
+  }
+  magnitude = min_word(magnitude, ceiling);
+  if (stops || rule.on_overflow == overflow::saturate_finite) {
+    magnitude = select(is_inf, beyond, magnitude);
+  }
+  // 5. NaN; without Inf an infinite result is one too. 6. Sign.
+  const bool infinite_is_nan =
+      has_nan(to) && !has_inf(to) && rule.on_overflow != overflow::saturate;
+  const bool clamped_to_nan = infinite_is_nan && rule.on_overflow == overflow::ieee && !stops;
+  if (infinite_is_nan && !clamped_to_nan) magnitude = select(is_nan, nan, magnitude);
+  const mask nan_result = infinite_is_nan ? magnitude == nan : is_nan;
+  Word code = magnitude | sign;
+  if (has_signed_nan(to) && rule.on_nan == nan_policy::preserve_sign) {
+    code = select(nan_result, nan, magnitude) | sign;
+  } else {
+    code = select(nan_result, nan, code);
+  }
+  if (!has_negative_zero(to) && has_sign(to)) code = select(magnitude == zero, zero, code);  // fnuz
+  return {code << static_cast<element>(to.padding_bits), changed, over};
+}
+
+/// e8m0's grid of powers of two (contract §4): the value is sig * 2^(biased - bias - digits + 1)
+/// with sig's top bit at digits - 1; where that bit is 0 the value is below 2^-127.
+/// q = 1 at every grid point, so a nearest tie goes up and to_odd stays.
+template <class Word>
+SAMEBITS_INLINE constexpr rounded<Word> round_to_power(rounding mode, Word sig, Word biased,
+                                                       int bias, int digits, Word dither) {
+  using element = element_of<Word>;
+  const Word zero = element{0};
+  const Word floor = static_cast<element>(bias - spec_of(format_id::e8m0).bias);
+  const Word top = element{1} << static_cast<element>(digits - 1);
+  const mask_of<Word> negative = top == zero;  // the sign is ignored: upward is away from zero
+  const rounded<Word> r =
+      round_shift(mode, sig, Word(static_cast<element>(digits - 1)), negative, dither);
+  const mask_of<Word> tiny = ((sig & top) == zero) | (biased < floor);
+  const mask_of<Word> inexact = tiny | r.inexact;
+  const Word code = biased - floor + (r.q - Word(element{1}));
+  return {select(tiny, zero, code), inexact};
+}
+
+/// Rounds binary32 or binary64 bits (as wide as Word) once into a format.
+///
+///   1. Split sign and magnitude; see NaN and Inf before anything else touches the bits.
+///   2. Significand sig and biased exponent field. Where the target's binades are not the source's
+///      own, they begin at least 2^110 above the source's subnormals (checked in layout.hpp).
+///   3. Spacing: the target's binade is k = max(field, that of the target's min normal), in the
+///      source's bias. shift = bits of sig below one unit of the target's spacing there.
+///      The rounded integer plus (k - kmin) binades IS the code with unbounded exponent: the
+///      implicit bit supplies the missing 1 of the exponent field, and a rounding carry flows
+///      into it.
+///   4.-6. in finish().
+///
+/// dither: stochastic only; the K random bits at the top of the Word.
+template <class Word>
+SAMEBITS_INLINE constexpr encoded<Word> encode(const format_spec& to, const cast_rule& rule,
+                                               Word bits, Word dither) {
+  using element = element_of<Word>;
+  using source = binary<element>;
+  constexpr int m_bits = source::mantissa_bits;
+  const Word zero = element{0};
+  const Word one = element{1};
+  const Word implicit = element{1} << m_bits;
+
+  const mask_of<Word> negative = (bits & Word(source::sign_bit)) != zero;
+  const Word magnitude = bits & Word(static_cast<element>(~source::sign_bit));
+  const mask_of<Word> is_nan = magnitude > Word(source::inf);
+  const mask_of<Word> is_inf = magnitude == Word(source::inf);
+
+  constexpr int top = binary<element>::width - 1;
+  const int sign_position = has_sign(to) ? magnitude_bits(to) : 0;
+  const Word sign = (bits >> static_cast<element>(top - sign_position)) &
+                    Word(static_cast<element>(sign_mask(to)));
+
+  const Word field = magnitude >> static_cast<element>(m_bits);
+  const Word mantissa = magnitude & (implicit - one);
+
+  if (to.special == specials::scale) {
+    const Word sig = select(field == zero, mantissa << one, mantissa | implicit);
+    const rounded<Word> r =
+        round_to_power(rule.round, sig, field, source::bias, m_bits + 1, dither);
+    return finish(to, rule, negative, sign, is_nan, is_inf, r.q, r.inexact);
+  }
+  if (to.bias == source::bias) {
+    // The same binades: the magnitude is its own code with more mantissa bits.
+    const Word shift = static_cast<element>(m_bits) - static_cast<element>(to.mantissa_bits);
+    const rounded<Word> r = round_shift_within(rule.round, magnitude, shift, negative, dither);
+    return finish(to, rule, negative, sign, is_nan, is_inf, r.q, r.inexact);
+  }
+  // Subnormal sources lie far below half of the target's smallest value. Their significand gets the
+  // implicit bit all the same: not being zero is all that matters of it, and zero itself matters to
+  // modes that can step away from it.
+  Word sig = mantissa | implicit;
+  if (can_leave_zero(rule.round)) sig = select(magnitude == zero, zero, sig);
+  const int least_normal = min_exponent(to) + source::bias;
+  const Word kmin = static_cast<element>(least_normal);
+  const Word k = max_word(field, kmin);
+  const Word shift = k - field + static_cast<element>(m_bits - to.mantissa_bits);
+  const rounded<Word> r = round_shift(rule.round, sig, shift, negative, dither);
+  const Word code = r.q + ((k - kmin) << static_cast<element>(to.mantissa_bits));
+  return finish(to, rule, negative, sign, is_nan, is_inf, code, r.inexact & (magnitude != zero));
+}
+
+/// Rounds the value (-1)^negative * sig * 2^exponent once into a format (scalars only).
+///
+/// sig < 2^62. When sig stands for something with bits below its last one, that last bit is 1
+/// (round to odd) and sig >= 2^60: enough for any mode, including 32 random bits on binary32.
+SAMEBITS_INLINE constexpr encoded<std::uint64_t> encode_scaled(const format_spec& to,
+                                                               const cast_rule& rule, bool negative,
+                                                               std::uint64_t sig,
+                                                               std::int64_t exponent,
+                                                               std::uint64_t dither) {
+  constexpr int digits = 62;
+  const std::uint64_t sign = negative ? sign_mask(to) : 0;
+  if (sig == 0)
+    return finish<std::uint64_t>(to, rule, negative, sign, false, false, 0,
+                                 to.special == specials::scale);
+  const int up = static_cast<int>(leading_zeros(sig)) - (64 - digits);
+  sig <<= up;
+  // Exponent of the leading bit, held where every format has long overflowed or vanished.
+  std::int64_t top = exponent - up + (digits - 1);
+  top = top < -4096 ? -4096 : top > 1100 ? 1100 : top;
+
+  if (to.special == specials::scale) {
+    constexpr int bias = 8192;
+    const auto r = round_to_power(rule.round, sig, static_cast<std::uint64_t>(top + bias), bias,
+                                  digits, dither);
+    return finish<std::uint64_t>(to, rule, negative, sign, false, false, r.q, r.inexact);
+  }
+  const std::int64_t low = min_exponent(to);
+  const std::int64_t binade = top < low ? low : top;
+  const auto shift = static_cast<std::uint64_t>(binade - top + (digits - 1 - to.mantissa_bits));
+  const auto r = round_shift(rule.round, sig, shift, negative, dither);
+  const auto code = r.q + (static_cast<std::uint64_t>(binade - low) << to.mantissa_bits);
+  return finish<std::uint64_t>(to, rule, negative, sign, false, false, code, r.inexact);
+}
+
+}  // namespace samebits::numerics

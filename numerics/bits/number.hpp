@@ -1,0 +1,168 @@
+// Numbers: operands of arithmetic taken apart, and results rounded once and put together.
+//
+// Every operation is the same three steps: unpack() the codes, compute the exact result as
+// (-1)^negative * sig * 2^exponent, round_result() it. What lies below the last bit of sig may be
+// summed up in that bit (round to odd) where sig is long enough.
+#pragma once
+
+#include <cstdint>
+
+#include "numerics/bits/classify.hpp"
+#include "numerics/bits/encode.hpp"
+#include "numerics/bits/layout.hpp"
+#include "numerics/bits/round.hpp"
+#include "numerics/bits/word.hpp"
+#include "samebits/core/config.hpp"
+#include "samebits/core/flags.hpp"
+#include "samebits/core/format.hpp"
+#include "samebits/core/rounding.hpp"
+
+namespace samebits::numerics {
+
+/// A result and what happened to it.
+struct outcome {
+  std::uint64_t code;  ///< in stored position, high bits 0
+  flags raised;
+};
+
+enum class number_kind : std::uint8_t { finite, zero, infinite, nan };
+
+/// An operand. Where finite and not zero its value is (-1)^negative * sig * 2^(exponent - 23) with
+/// 2^23 <= sig < 2^24; else sig and exponent are unspecified.
+struct number {
+  std::uint64_t sig;
+  int exponent;
+  bool negative;
+  number_kind kind;
+};
+
+inline constexpr int number_bits = 24;  ///< of sig: binary32's precision
+
+/// Bits of the significands that round_result() takes.
+inline constexpr int result_bits = 62;
+
+/// The formats of arithmetic: those with a NaN and a signed zero, within binary32.
+SAMEBITS_INLINE constexpr bool has_arithmetic(const format_spec& f) {
+  return has_signed_nan(f) && f.mantissa_bits < number_bits && f.padding_bits == 0;
+}
+
+/// A NaN whose first mantissa bit is 0, of a format with Inf.
+SAMEBITS_INLINE constexpr bool is_signaling(const format_spec& f, std::uint64_t code) {
+  const std::uint64_t magnitude = code & magnitude_mask(f);
+  const std::uint64_t quiet = (magnitude >> (f.mantissa_bits - 1)) & 1;
+  return has_inf(f) && magnitude > inf_code(f) && quiet == 0;
+}
+
+/// Takes a code of a format of arithmetic apart.
+SAMEBITS_INLINE constexpr number unpack(const format_spec& f, std::uint64_t code) {
+  const std::uint64_t magnitude = code & magnitude_mask(f);
+  const std::uint64_t least_normal = std::uint64_t{1} << f.mantissa_bits;
+  const bool negative = (code & sign_mask(f)) != 0;
+  const int up = number_bits - 1 - f.mantissa_bits;
+  if (magnitude - least_normal <= max_finite(f) - least_normal) [[likely]] {
+    return {((magnitude & (least_normal - 1)) | least_normal) << up,
+            static_cast<int>(magnitude >> f.mantissa_bits) - f.bias, negative, number_kind::finite};
+  }
+  if (magnitude == 0) return {0, 0, negative, number_kind::zero};
+  if (magnitude < least_normal) {
+    const int shift = static_cast<int>(leading_zeros(magnitude)) - (64 - number_bits);
+    return {magnitude << shift, min_exponent(f) + up - shift, negative, number_kind::finite};
+  }
+  const bool infinite = has_inf(f) && magnitude == inf_code(f);
+  return {0, 0, negative, infinite ? number_kind::infinite : number_kind::nan};
+}
+
+SAMEBITS_INLINE constexpr flags flag_if(bool raised, flags f) { return raised ? f : flags::none; }
+
+/// The rounded magnitude with its sign and flags; `tiny` is that of underflow.
+SAMEBITS_INLINE constexpr outcome put_together(const format_spec& to, const cast_rule& rule,
+                                               bool negative, std::uint64_t magnitude, bool inexact,
+                                               bool tiny) {
+  const std::uint64_t sign = negative ? sign_mask(to) : 0;
+  const auto r = finish<std::uint64_t>(to, rule, negative, sign, false, false, magnitude, inexact);
+  return {r.code, flag_if(r.inexact, flags::inexact) | flag_if(r.overflow, flags::overflow) |
+                      flag_if(inexact && tiny, flags::underflow)};
+}
+
+/// Rounds (-1)^negative * sig * 2^(top - 61) once; 2^61 <= sig < 2^62. The last bit of sig may
+/// stand for anything below it.
+///
+/// `tiny` is what rounding with unbounded exponent says: just below the least normal value it may
+/// step up to it.
+SAMEBITS_INLINE constexpr outcome round_normalized(const format_spec& to, const cast_rule& rule,
+                                                   bool negative, std::uint64_t sig, int top,
+                                                   std::uint64_t dither) {
+  const int above = top - min_exponent(to);  // binades
+  const auto normal_shift = static_cast<std::uint64_t>(result_bits - 1 - to.mantissa_bits);
+  if (above >= 0) [[likely]] {
+    const auto r = round_shift_within(rule.round, sig, normal_shift, negative, dither);
+    const std::uint64_t binade = static_cast<std::uint64_t>(above) << to.mantissa_bits;
+    return put_together(to, rule, negative, r.q + binade, r.inexact, false);
+  }
+  // Far down every value rounds alike.
+  const int below = above < -256 ? 256 : -above;
+  const auto shift = normal_shift + static_cast<std::uint64_t>(below);
+  const auto r = round_shift(rule.round, sig, shift, negative, dither);
+  bool tiny = true;
+  if (below == 1) {
+    const auto unbounded = round_shift_within(rule.round, sig, normal_shift, negative, dither);
+    tiny = (unbounded.q >> (to.mantissa_bits + 1)) == 0;
+  }
+  return put_together(to, rule, negative, r.q, r.inexact, tiny);
+}
+
+/// Rounds (-1)^negative * sig * 2^exponent once; 0 < sig < 2^62. Where the last bit of sig stands
+/// for anything below it, sig must have two bits more than the destination's precision; in
+/// stochastic rounding 33 more.
+SAMEBITS_INLINE constexpr outcome round_result(const format_spec& to, const cast_rule& rule,
+                                               bool negative, std::uint64_t sig, int exponent,
+                                               std::uint64_t dither) {
+  const int up = static_cast<int>(leading_zeros(sig)) - (64 - result_bits);
+  return round_normalized(to, rule, negative, sig << up, exponent - up + (result_bits - 1), dither);
+}
+
+/// The same for 2^(bits - 2) <= sig < 2^bits, which asks for no search.
+SAMEBITS_INLINE constexpr outcome round_result_of(int bits, const format_spec& to,
+                                                  const cast_rule& rule, bool negative,
+                                                  std::uint64_t sig, int exponent,
+                                                  std::uint64_t dither) {
+  sig <<= result_bits - bits;
+  const int low = (sig >> (result_bits - 1)) == 0 ? 1 : 0;
+  return round_normalized(to, rule, negative, sig << low, exponent + bits - 1 - low, dither);
+}
+
+/// NaN: of an invalid operation, or for a NaN operand. Neither has a sign that preserve_sign could
+/// keep.
+SAMEBITS_INLINE constexpr outcome nan_result(const format_spec& to, flags raised) {
+  return {canonical_nan(to), raised};
+}
+
+SAMEBITS_INLINE constexpr outcome zero_result(const format_spec& to, bool negative) {
+  return {join(to, negative, 0), flags::none};
+}
+
+/// An exactly infinite result (contract §4), of Inf operands.
+SAMEBITS_INLINE constexpr outcome infinite_result(const format_spec& to, const cast_rule& rule,
+                                                  bool negative) {
+  const std::uint64_t sign = negative ? sign_mask(to) : 0;
+  const auto r =
+      finish<std::uint64_t>(to, rule, negative, sign, false, true, magnitude_mask(to), false);
+  if (rule.on_overflow == overflow::saturate) {
+    return {r.code, flags::overflow | flags::inexact};
+  }
+  return {r.code, flag_if(!has_inf(to), flags::invalid)};
+}
+
+/// The result where a NaN is among the operands.
+SAMEBITS_INLINE constexpr outcome nan_operand(const format_spec& to, bool signaling) {
+  return nan_result(to, flag_if(signaling, flags::invalid));
+}
+
+/// x >> count with a last bit that is also 1 if any bit that fell off was. count >= 0.
+SAMEBITS_INLINE constexpr std::uint64_t shift_to_odd(std::uint64_t x, int count) {
+  if (count > 62) return x != 0 ? 1 : 0;
+  const std::uint64_t kept = x >> count;
+  return kept | ((kept << count) != x ? 1 : 0);
+}
+
+}  // namespace samebits::numerics

@@ -1,0 +1,32 @@
+// Tile: amax of the elements that share one scale, by the four policies for NaN and Inf.
+//
+// The maximum of bit patterns as integers does not depend on the order of the elements, so a tile
+// can be cut among lanes, threads and warps in any way.
+#pragma once
+
+#include <cstdint>
+
+#include "numerics/arithmetic/binary32.hpp"
+#include "samebits/core/config.hpp"
+#include "samebits/core/scaling.hpp"
+
+namespace samebits::numerics {
+
+/// An amax: binary32 bits with the sign cleared, NaN as 7FFFFFFF; or nothing_counted. Being signed,
+/// amaxes of parts are joined by the plain maximum.
+using tile_amax = std::int32_t;
+inline constexpr tile_amax nothing_counted = -1;
+
+/// What one element, as binary32 bits, brings to its tile.
+SAMEBITS_INLINE constexpr tile_amax counted(nonfinite policy, std::uint32_t x) {
+  const std::uint32_t m = binary32::magnitude(x);
+  if (m > binary32::inf) {
+    return policy == nonfinite::propagate ? static_cast<tile_amax>(binary32::nan) : nothing_counted;
+  }
+  if (m == binary32::inf && policy == nonfinite::skip_nonfinite) return nothing_counted;
+  return static_cast<tile_amax>(m);
+}
+
+SAMEBITS_INLINE constexpr tile_amax joined(tile_amax a, tile_amax b) { return a < b ? b : a; }
+
+}  // namespace samebits::numerics

@@ -1,0 +1,117 @@
+// Exact sums: a fixed-point number wide enough for every product of binary32 numbers.
+#pragma once
+
+#include <cstdint>
+
+#include "numerics/bits/encode.hpp"
+#include "numerics/bits/word.hpp"
+#include "samebits/core/config.hpp"
+#include "samebits/core/format.hpp"
+#include "samebits/core/rounding.hpp"
+
+namespace samebits::numerics {
+
+/// A signed sum in units of 2^Lowest, in two's complement of 64 * Limbs bits, little-endian. The
+/// caller stays within it.
+template <int Limbs, int Lowest>
+class exact_sum {
+ public:
+  static constexpr int limbs = Limbs;
+  static constexpr int lowest = Lowest;
+
+  /// += (-1)^negative * significand * 2^exponent, exponent >= Lowest.
+  SAMEBITS_HD constexpr void add(bool negative, std::uint64_t significand, int exponent) {
+    const int position = exponent - Lowest;
+    const int bit = position % 64;
+    const std::uint64_t high = bit == 0 ? 0 : significand >> (64 - bit);
+    if (negative) {
+      subtract_at(position / 64, significand << bit, high);
+    } else {
+      add_at(position / 64, significand << bit, high);
+    }
+  }
+
+  /// += (-1)^negative * |x| * significand * 2^exponent with significand < 2^48; exponent >= Lowest
+  /// - OtherLowest.
+  template <int OtherLimbs, int OtherLowest>
+  SAMEBITS_HD constexpr void add_product(const exact_sum<OtherLimbs, OtherLowest>& x, bool negative,
+                                         std::uint64_t significand, int exponent) {
+    const exact_sum<OtherLimbs, OtherLowest> magnitude = x.magnitude();
+    for (int i = 0; i < 2 * OtherLimbs; ++i) {  // halves of limbs: products of 80 bits
+      const std::uint64_t half = (magnitude.limb(i / 2) >> (i % 2 * 32)) & 0xFFFFFFFFu;
+      const std::uint64_t low = half * (significand & 0xFFFFFFu);
+      const std::uint64_t high = half * (significand >> 24);
+      const int at = exponent + OtherLowest + 32 * i;
+      if (low != 0) add(negative != x.is_negative(), low, at);
+      if (high != 0) add(negative != x.is_negative(), high, at + 24);
+    }
+  }
+
+  [[nodiscard]] SAMEBITS_HD constexpr std::uint64_t limb(int i) const { return limb_[i]; }
+  [[nodiscard]] SAMEBITS_HD constexpr bool is_negative() const {
+    return (limb_[Limbs - 1] >> 63) != 0;
+  }
+  [[nodiscard]] SAMEBITS_HD constexpr exact_sum magnitude() const {
+    if (!is_negative()) return *this;
+    exact_sum m;
+    std::uint64_t carry = 1;
+    for (int i = 0; i < Limbs; ++i) {
+      m.limb_[i] = ~limb_[i] + carry;
+      carry = carry != 0 && m.limb_[i] == 0 ? 1u : 0u;
+    }
+    return m;
+  }
+
+  /// Rounded once to nearest even into a format, overflow::ieee; +0 for 0.
+  [[nodiscard]] SAMEBITS_HD constexpr std::uint64_t round(const format_spec& to) const {
+    const exact_sum m = magnitude();
+    int top = Limbs - 1;
+    while (top >= 0 && m.limb_[top] == 0) --top;
+    if (top < 0) return 0;
+    // 62 bits from the leading one on, the last of them standing for all below
+    const int up = static_cast<int>(leading_zeros(m.limb_[top]));
+    const std::uint64_t next = top > 0 ? m.limb_[top - 1] : 0;
+    std::uint64_t bits = m.limb_[top] << up;
+    if (up > 0) bits |= next >> (64 - up);
+    bool rest = (bits & 3) != 0 || (next << up) != 0;
+    for (int i = 0; i < top - 1; ++i) rest = rest || m.limb_[i] != 0;
+    const std::uint64_t significand = (bits >> 2) | (rest ? 1u : 0u);
+    const int exponent = Lowest + 64 * top - up + 2;
+    return encode_scaled(to, cast_rule{}, is_negative(), significand, exponent, 0).code;
+  }
+
+ private:
+  SAMEBITS_HD constexpr void add_at(int i, std::uint64_t low, std::uint64_t high) {
+    limb_[i] += low;
+    std::uint64_t carry = limb_[i] < low ? 1u : 0u;
+    for (++i; i < Limbs && (carry | high) != 0; ++i) {
+      const std::uint64_t sum = limb_[i] + carry;
+      carry = sum < carry ? 1u : 0u;
+      limb_[i] = sum + high;
+      carry += limb_[i] < high ? 1u : 0u;
+      high = 0;
+    }
+  }
+  SAMEBITS_HD constexpr void subtract_at(int i, std::uint64_t low, std::uint64_t high) {
+    std::uint64_t borrow = limb_[i] < low ? 1u : 0u;
+    limb_[i] -= low;
+    for (++i; i < Limbs && (borrow | high) != 0; ++i) {
+      const std::uint64_t difference = limb_[i] - borrow;
+      borrow = limb_[i] < borrow ? 1u : 0u;
+      borrow += difference < high ? 1u : 0u;
+      limb_[i] = difference - high;
+      high = 0;
+    }
+  }
+
+  std::uint64_t limb_[static_cast<unsigned>(Limbs)] = {};
+};
+
+/// Sums of products of two binary32 numbers, significands of 24 bits on 2^-172 at least (the
+/// smallest subnormal, normalized): 2^-344 to 2^256, times 2^64 of them and a sign.
+using product_sum = exact_sum<11, -344>;
+
+/// The same times two further binary32 numbers: 2^-688 to 2^576.
+using scaled_product_sum = exact_sum<20, -688>;
+
+}  // namespace samebits::numerics

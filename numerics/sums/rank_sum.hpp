@@ -1,0 +1,76 @@
+// Rank sum: one element of a gradient reduction, from each rank's contribution to the result
+// (docs/decisions/0019). For kernels; arrays on the host take the same steps many at a time.
+#pragma once
+
+#include <cstdint>
+
+#include "numerics/arithmetic/binary32.hpp"
+#include "numerics/bits/decode.hpp"
+#include "numerics/bits/encode.hpp"
+#include "numerics/quantize/scale.hpp"
+#include "samebits/core/config.hpp"
+#include "samebits/core/format.hpp"
+#include "samebits/core/rounding.hpp"
+#include "samebits/core/scaling.hpp"
+
+namespace samebits::numerics {
+
+/// How elements are put on the wire.
+struct wire_rule {
+  format_spec wire;                         ///< fp32, fp16, bf16, e4m3 or e5m2
+  scale_math math = scale_math::pow2;       ///< of the last two
+  rounding round = rounding::nearest_even;  ///< or stochastic
+};
+
+/// Whether a wire has a scale; without one it is {1, 1}, which changes nothing.
+SAMEBITS_INLINE constexpr bool has_scale(const wire_rule& rule) {
+  return rule.wire.storage_bits == 8;
+}
+inline constexpr tile_scale no_scale = {binary32::one, binary32::one};
+
+/// The scale of a tensor whose largest finite magnitude on all ranks is `amax`.
+SAMEBITS_INLINE constexpr tile_scale shared_scale(const wire_rule& rule, tile_amax amax) {
+  scale_rule scale;
+  scale.math = rule.math;
+  scale.on_nonfinite = nonfinite::skip_nonfinite;
+  return scale_of(rule.wire, scale, amax);
+}
+
+/// An amax among ranks, whose maximum is taken of unsigned words: nothing is 0, and comes first.
+SAMEBITS_INLINE constexpr std::uint32_t amax_to_word(tile_amax amax) {
+  return static_cast<std::uint32_t>(amax + 1);
+}
+SAMEBITS_INLINE constexpr tile_amax amax_from_word(std::uint32_t word) {
+  return static_cast<tile_amax>(word) - 1;
+}
+
+/// The code that a rank sends of its element x, binary32 bits. dither: as for encode().
+template <class Arithmetic = binary32::integers>
+SAMEBITS_INLINE constexpr std::uint32_t contribution(const wire_rule& rule, const tile_scale& scale,
+                                                     std::uint32_t x, std::uint32_t dither) {
+  const std::uint32_t y = has_scale(rule) ? scaled<Arithmetic>(rule.math, scale, x) : x;
+  const cast_rule cast = {rule.round, overflow::ieee, nan_policy::canonical};
+  return encode<std::uint32_t>(rule.wire, cast, y, dither).code;
+}
+
+/// The sum of the contributions of ranks 0 .. n-1, in this order: code(rank) is what it sent.
+template <class Arithmetic = binary32::integers, class Code>
+SAMEBITS_INLINE constexpr std::uint32_t sum_in_rank_order(const wire_rule& rule, int ranks,
+                                                          const Code& code) {
+  std::uint32_t total = decode<std::uint32_t>(rule.wire, code(0));
+  for (int rank = 1; rank < ranks; ++rank) {
+    total = Arithmetic::sum(total, decode<std::uint32_t>(rule.wire, code(rank)));
+  }
+  return total;
+}
+
+/// The code of the result in the tensor's own format.
+template <class Arithmetic = binary32::integers>
+SAMEBITS_INLINE constexpr std::uint32_t reduced(const wire_rule& rule, const tile_scale& scale,
+                                                const format_spec& own, std::uint32_t total,
+                                                std::uint32_t factor) {
+  const std::uint32_t t = has_scale(rule) ? Arithmetic::product(total, scale.stored) : total;
+  return encode<std::uint32_t>(own, cast_rule{}, Arithmetic::product(t, factor), 0).code;
+}
+
+}  // namespace samebits::numerics

@@ -1,0 +1,83 @@
+// Shard tree: how the sum of a tensor that is spread over ranks is cut into nodes, and put
+// together.
+//
+// Nodes are those of the tree over the tensor's chunks (numerics/sums/sum_tree.hpp), which is the tree
+// over chunks filled up with +0 to any number: squares are not below +0. A slot is the node of 1024
+// chunks, what one block sums. A rank sends each of its slots that is whole, or whose missing rest
+// no rank has, as one value; of a slot that ranks share it sends the largest nodes that are its
+// own.
+#pragma once
+
+#include <cstdint>
+
+#include "numerics/sums/sum_tree.hpp"
+#include "samebits/core/config.hpp"
+
+namespace samebits::numerics {
+
+inline constexpr int slot_level = 10;
+inline constexpr std::uint64_t slot_chunks = std::uint64_t{1} << slot_level;
+
+/// Whether chunks follow those of a part in its tensor.
+enum class part_end : std::uint8_t { of_tensor, before_others };
+
+/// The level, in chunks, of the largest node that begins at `chunk` and lies in a part that ends at
+/// `end`, another chunk; at most a slot's.
+SAMEBITS_INLINE constexpr int shard_node_level(std::uint64_t chunk, std::uint64_t end,
+                                               part_end what) {
+  int level = 0;
+  while (level < slot_level && ((chunk >> level) & 1) == 0 &&
+         (what == part_end::of_tensor || chunk + (std::uint64_t{2} << level) <= end)) {
+    ++level;
+  }
+  return level;
+}
+
+/// Calls f(chunk, chunks, level) for the nodes of a part, the chunks [begin, end) of a tensor, from
+/// the left: `chunks` of the node's 2^level are there.
+template <class Function>
+constexpr void for_each_shard_node(std::uint64_t begin, std::uint64_t end, part_end what,
+                                   const Function& f) {
+  for (std::uint64_t chunk = begin; chunk < end;) {
+    const int level = shard_node_level(chunk, end, what);
+    const std::uint64_t left = end - chunk, most = std::uint64_t{1} << level;
+    const std::uint64_t chunks = left < most ? left : most;
+    f(chunk, chunks, level);
+    chunk += chunks;
+  }
+}
+
+/// Where a node lies in the messages of all ranks, laid one behind the other.
+struct received_node {
+  std::uint64_t word = 0;   ///< from the first word of 8 bytes of rank 0's
+  std::uint32_t level = 0;  ///< in chunks
+  std::uint32_t reserved = 0;
+};
+
+/// The node of a slot from nodes[0 .. count), which lie in it in order and fill it; value_at(word)
+/// is one's value.
+template <class Node, class ValueAt, class Add>
+SAMEBITS_HD constexpr Node slot_node(const received_node* nodes, std::uint64_t count,
+                                     const ValueAt& value_at, const Add& add) {
+  if (count == 1) return value_at(nodes[0].word);
+  constexpr int batch = 8;  // values that are on their way together
+  Node waiting[slot_level + 1] = {};
+  std::uint64_t chunks = 0;
+  for (std::uint64_t first = 0; first < count; first += batch) {
+    Node values[batch] = {};
+    int levels[batch] = {};
+    for (int k = 0; k < batch; ++k) {
+      if (first + static_cast<std::uint64_t>(k) >= count) continue;
+      const received_node node = nodes[first + static_cast<std::uint64_t>(k)];
+      levels[k] = static_cast<int>(node.level);
+      values[k] = value_at(node.word);
+    }
+    for (int k = 0; k < batch; ++k) {
+      if (first + static_cast<std::uint64_t>(k) >= count) continue;
+      append_node(waiting, chunks, levels[k], values[k], add);
+    }
+  }
+  return root_of_tree(waiting, chunks, Node{}, add);
+}
+
+}  // namespace samebits::numerics

@@ -1,0 +1,78 @@
+// Plan: the tables by which host loops and kernels find the tensors of a list.
+//
+// The work is cut into chunks of up to 4096 elements, nodes of level 12 of the sum tree: tensor t
+// has ceil(count / 4096) of them, an empty one none, and all are numbered through in list order. A
+// launch of any shape walks numbers [0, chunks); row_of_chunk finds a chunk's tensor in one load,
+// and first_chunk its place there. Both arrays lie in the memory of the tensors, so neither the
+// number of tensors nor their sizes are limited by kernel arguments.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "numerics/sums/sum_tree.hpp"
+#include "samebits/core/config.hpp"
+#include "samebits/core/format.hpp"
+
+namespace samebits::numerics {
+
+/// One tensor. Element i, counted row by row, lies (i / cols * row_stride + i % cols * col_stride)
+/// elements behind data; where `dense` is set, i elements behind it.
+struct alignas(16) plan_row {
+  void* data;
+  std::int64_t count;         ///< elements
+  std::int64_t cols;          ///< elements of a row; >= 1
+  std::int64_t row_stride;    ///< elements
+  std::int64_t col_stride;    ///< elements
+  std::uint64_t first_chunk;  ///< chunks of all tensors before
+  std::uint32_t group;
+  format_id format;
+  bool dense;
+};
+static_assert(sizeof(plan_row) == 64, "kernels read it as four words of 16 bytes");
+
+/// A plan as kernels take it: by value.
+struct plan_tables {
+  const plan_row* rows;               ///< [tensors]
+  const std::uint32_t* row_of_chunk;  ///< [chunks]: the tensor's number
+  std::uint64_t tensors;
+  std::uint64_t chunks;
+};
+
+/// Elements [first, first + count) of a tensor; 1 <= count <= chunk_elements.
+struct plan_chunk {
+  std::uint32_t tensor;
+  std::int64_t first;
+  std::int64_t count;
+};
+
+SAMEBITS_INLINE constexpr std::uint64_t chunks_of(std::int64_t count) {
+  return static_cast<std::uint64_t>((count >> chunk_level) +
+                                    ((count & (chunk_elements - 1)) != 0 ? 1 : 0));
+}
+
+SAMEBITS_INLINE constexpr plan_chunk chunk_of(const plan_row& row, std::uint32_t tensor,
+                                              std::uint64_t chunk) {
+  const auto first = static_cast<std::int64_t>((chunk - row.first_chunk) << chunk_level);
+  const std::int64_t left = row.count - first;
+  return {tensor, first, left < chunk_elements ? left : chunk_elements};
+}
+
+SAMEBITS_INLINE constexpr plan_chunk chunk_at(const plan_tables& plan, std::uint64_t chunk) {
+  const std::uint32_t tensor = plan.row_of_chunk[chunk];
+  return chunk_of(plan.rows[tensor], tensor, chunk);
+}
+
+/// Elements from `data` to element i.
+SAMEBITS_INLINE constexpr std::int64_t offset_of(const plan_row& row, std::int64_t i) {
+  if (row.dense) return i;
+  return i / row.cols * row.row_stride + i % row.cols * row.col_stride;
+}
+
+/// The address of element i.
+SAMEBITS_INLINE std::byte* element_at(const plan_row& row, std::int64_t i) {
+  return static_cast<std::byte*>(row.data) +
+         offset_of(row, i) * (spec_of(row.format).storage_bits / 8);
+}
+
+}  // namespace samebits::numerics

@@ -1,0 +1,105 @@
+// Plan operations: one element of each, from codes to a code, in binary32 steps of stated order.
+//
+// Every step is rounded to nearest even, a result is rounded once more into the tensor's own format
+// (overflow::ieee, the canonical NaN), and NaN is the canonical one throughout.
+#pragma once
+
+#include <cstdint>
+
+#include "numerics/arithmetic/add.hpp"
+#include "numerics/arithmetic/binary32.hpp"
+#include "numerics/bits/decode.hpp"
+#include "numerics/bits/encode.hpp"
+#include "numerics/bits/layout.hpp"
+#include "numerics/tensor_list/inspect.hpp"
+#include "samebits/core/config.hpp"
+#include "samebits/core/format.hpp"
+#include "samebits/core/rounding.hpp"
+
+namespace samebits::numerics {
+
+/// The definition of the binary32 steps, in integers; hardware offers the same two functions.
+struct binary32_steps {
+  SAMEBITS_INLINE static constexpr std::uint32_t product(std::uint32_t a, std::uint32_t b) {
+    return binary32::multiply(a, b);
+  }
+  SAMEBITS_INLINE static constexpr std::uint32_t sum(std::uint32_t a, std::uint32_t b) {
+    const format_spec f = spec_of(format_id::fp32);
+    return static_cast<std::uint32_t>(add(f, a, f, b, f, cast_rule{}, 0).code);
+  }
+};
+
+// The steps alone, of values in binary32 bits or lanes of them.
+
+/// RN(x * factor).
+template <class Steps = binary32_steps, class Word = std::uint32_t>
+SAMEBITS_INLINE constexpr Word scaled_value(Word x, Word factor) {
+  return Steps::product(x, factor);
+}
+
+/// RN(acc + RN(x * scale)).
+template <class Steps = binary32_steps, class Word = std::uint32_t>
+SAMEBITS_INLINE constexpr Word accumulated_value(Word acc, Word x, Word scale) {
+  return Steps::sum(acc, Steps::product(x, scale));
+}
+
+/// RN(RN(a * x) + RN(b * y)).
+template <class Steps = binary32_steps, class Word = std::uint32_t>
+SAMEBITS_INLINE constexpr Word combined_value(Word a, Word x, Word b, Word y) {
+  return Steps::sum(Steps::product(a, x), Steps::product(b, y));
+}
+
+/// A value as a code of a tensor's format.
+SAMEBITS_INLINE constexpr std::uint32_t stored_code(const format_spec& to, std::uint32_t value) {
+  return static_cast<std::uint32_t>(encode<std::uint32_t>(to, cast_rule{}, value, 0).code);
+}
+
+// From codes to a code.
+
+template <class Steps = binary32_steps>
+SAMEBITS_INLINE constexpr std::uint32_t scaled_code(const format_spec& f, std::uint32_t code,
+                                                    std::uint32_t factor) {
+  return stored_code(f, scaled_value<Steps>(decode<std::uint32_t>(f, code), factor));
+}
+
+template <class Steps = binary32_steps>
+SAMEBITS_INLINE constexpr std::uint32_t accumulated_code(const format_spec& acc_format,
+                                                         std::uint32_t acc,
+                                                         const format_spec& x_format,
+                                                         std::uint32_t x, std::uint32_t scale) {
+  return stored_code(acc_format,
+                     accumulated_value<Steps>(decode<std::uint32_t>(acc_format, acc),
+                                              decode<std::uint32_t>(x_format, x), scale));
+}
+
+template <class Steps = binary32_steps>
+SAMEBITS_INLINE constexpr std::uint32_t combined_code(const format_spec& out, std::uint32_t a,
+                                                      const format_spec& x_format, std::uint32_t x,
+                                                      std::uint32_t b, const format_spec& y_format,
+                                                      std::uint32_t y) {
+  return stored_code(out, combined_value<Steps>(a, decode<std::uint32_t>(x_format, x), b,
+                                                decode<std::uint32_t>(y_format, y)));
+}
+
+/// What scaling did to the elements of a chunk.
+struct scale_tally {
+  std::uint32_t amax;        ///< before, binary32 bits (contract §6)
+  std::uint16_t nonfinite;   ///< Inf or NaN before
+  std::uint16_t overflowed;  ///< finite before, but not after
+};
+static_assert(sizeof(scale_tally) == 8);
+
+/// Adds an element of format f to a chunk's tally: its codes before and after.
+SAMEBITS_INLINE constexpr void count_scaled(const format_spec& f, scale_tally& tally,
+                                            std::uint32_t before, std::uint32_t after) {
+  const std::uint32_t x = counted_magnitude(decode<std::uint32_t>(f, before));
+  const std::uint32_t y = binary32::magnitude(decode<std::uint32_t>(f, after));
+  if (tally.amax < x) tally.amax = x;
+  if (x >= binary32::inf) {
+    ++tally.nonfinite;
+  } else if (y >= binary32::inf) {
+    ++tally.overflowed;
+  }
+}
+
+}  // namespace samebits::numerics

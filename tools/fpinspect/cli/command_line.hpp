@@ -1,0 +1,114 @@
+// The parser and what it fills. Only command_line.cpp and command_options.cpp include this header,
+// which brings CLI11 with it.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include <functional>
+#include <initializer_list>
+#include <string>
+#include <vector>
+
+#include "fpinspect/cli/commands.hpp"
+#include "fpinspect/cli/options.hpp"
+#include "fpinspect/cli/value_marks.hpp"
+#include "fpinspect/output/output.hpp"
+
+namespace fpinspect {
+
+class command_line {
+ public:
+  command_line();
+
+  void run(int argc, char** argv, output& out);
+
+ private:
+  /// A combination of options that is refused.
+  struct option_rule {
+    const CLI::App* command;
+    std::function<bool()> broken;
+    std::string message;
+  };
+
+  // command_line.cpp
+  CLI::App* add(const char* name, const char* description);
+  /// These may stand before and after the subcommand's name.
+  void add_view(CLI::App* command);
+  /// A list with commas, which may be repeated.
+  static CLI::Option* add_list(CLI::App* command, const char* name, std::vector<std::string>& list,
+                               const char* description);
+  void add_rule(CLI::App* command, rule_options& rule);
+
+  /// Refuses a command line for which `broken` holds.
+  void refuse(const CLI::App* command, std::function<bool()> broken, std::string message);
+  /// The option and any of the others may not both be given.
+  void exclude(const CLI::App* command, const std::string& option,
+               std::initializer_list<std::string> others);
+  /// The options do nothing unless `holds`; `what` says when it does: "--round stochastic".
+  void need(const CLI::App* command, std::initializer_list<std::string> options,
+            const std::function<bool()>& holds, const std::string& what);
+  /// Standard output takes either JSON or the data of an output that is called -.
+  void refuse_json_beside(const CLI::App* command, const std::string& output,
+                          const std::string& path);
+
+  /// Whether an option was given, before or after the subcommand's name.
+  [[nodiscard]] bool given(const CLI::App* command, const std::string& option) const;
+  void parse(std::vector<std::string> arguments);
+  [[nodiscard]] std::string subcommand_names() const;
+  /// CLI11 would only say that one is missing.
+  void check_subcommand(const std::vector<std::string>& arguments) const;
+  void check_rules() const;
+  /// Throws for the first argument that the parser had no use for, if there is one.
+  void refuse_unexpected() const;
+
+  template <class Arguments>
+  void on_chosen(CLI::App* command, Arguments& arguments,
+                 void (*run_command)(const Arguments&, output&)) {
+    command->callback([this, &arguments, run_command] {
+      unmark(arguments);
+      chosen_ = [this, &arguments, run_command](output& out) {
+        arguments.view = view_;
+        run_command(arguments, out);
+      };
+    });
+  }
+
+  // command_options.cpp
+  void add_formats();
+  void add_show();
+  void add_cast();
+  void add_convert();
+  void add_quantize();
+  void add_dequantize();
+  void add_recipes();
+  void add_diff();
+  void add_tensor();
+  void add_scaler();
+  void add_arith();
+  void add_matmul();
+  void add_units();
+  void add_backends();
+  void add_verify();
+
+  CLI::App app_{"What low-precision floating-point formats do to numbers and tensors"};
+  view_options view_;
+  formats_arguments formats_;
+  show_arguments show_;
+  cast_arguments cast_;
+  convert_arguments convert_;
+  quantize_arguments quantize_;
+  dequantize_arguments dequantize_;
+  recipes_arguments recipes_;
+  diff_arguments diff_;
+  tensor_arguments tensor_;
+  scaler_arguments scaler_;
+  arith_arguments arith_;
+  matmul_arguments matmul_;
+  units_arguments units_;
+  backends_arguments backends_;
+  verify_arguments verify_;
+  std::vector<option_rule> rules_;
+  std::function<void(output&)> chosen_;
+};
+
+}  // namespace fpinspect

@@ -1,0 +1,27 @@
+// The subcommands. Each writes its result to `out` and throws for everything that goes wrong.
+#pragma once
+
+#include "fpinspect/cli/options.hpp"
+#include "fpinspect/output/output.hpp"
+
+namespace fpinspect {
+
+void run_formats(const formats_arguments& arguments, output& out);
+void run_show(const show_arguments& arguments, output& out);
+void run_cast(const cast_arguments& arguments, output& out);
+void run_convert(const convert_arguments& arguments, output& out);
+void run_quantize(const quantize_arguments& arguments, output& out);
+void run_recipes(const recipes_arguments& arguments, output& out);
+void run_diff(const diff_arguments& arguments, output& out);
+void run_dequantize(const dequantize_arguments& arguments, output& out);
+void run_tensor(const tensor_arguments& arguments, output& out);
+void run_scaler(const scaler_arguments& arguments, output& out);
+void run_arith(const arith_arguments& arguments, output& out);
+void run_matmul(const matmul_arguments& arguments, output& out);
+void run_units(const units_arguments& arguments, output& out);
+void run_backends(const backends_arguments& arguments, output& out);
+void run_verify(const verify_arguments& arguments, output& out);
+/// `verify --tensor-cores`.
+void run_verify_tensor_cores(const verify_arguments& arguments, output& out);
+
+}  // namespace fpinspect

@@ -1,0 +1,58 @@
+// Pieces of text: implementation.
+#include "fpinspect/cli/text.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+namespace fpinspect {
+namespace {
+
+/// std::to_chars with any of its arguments behind the number. Room for fixed notation of anything.
+template <class... Notation>
+std::string number_text(double number, Notation... notation) {
+  std::array<char, 400> digits{};
+  const auto end =
+      std::to_chars(digits.data(), digits.data() + digits.size(), number, notation...).ptr;
+  return {digits.data(), end};
+}
+
+std::string fill(std::string_view text, std::size_t width) {
+  std::string spaces(width - std::min(width, text.size()), ' ');
+  return spaces;
+}
+
+}  // namespace
+
+std::string left(std::string_view text, std::size_t width) {
+  return std::string(text) + fill(text, width);
+}
+
+std::string right(std::string_view text, std::size_t width) {
+  return fill(text, width) + std::string(text);
+}
+
+std::string fixed(double number, int decimals) {
+  return number_text(number, std::chars_format::fixed, decimals);
+}
+
+std::string scientific(double number, int decimals) {
+  return number_text(number, std::chars_format::scientific, decimals);
+}
+
+std::string general(double number, int digits) {
+  return number_text(number, std::chars_format::general, digits);
+}
+
+std::string shortest(double number) { return number_text(number); }
+
+std::string comma_separated(std::span<const std::uint64_t> numbers) {
+  std::string text;
+  for (const std::uint64_t number : numbers) {
+    if (!text.empty()) text += ", ";
+    text += std::to_string(number);
+  }
+  return text;
+}
+
+}  // namespace fpinspect

@@ -1,0 +1,397 @@
+// `fpinspect arith`: one operation on numbers, or element by element on files, with its flags.
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fpinspect/cli/arguments.hpp"
+#include "fpinspect/cli/commands.hpp"
+#include "fpinspect/cli/error.hpp"
+#include "fpinspect/cli/text.hpp"
+#include "fpinspect/formats/describe.hpp"
+#include "fpinspect/output/json_writer.hpp"
+#include "fpinspect/output/terminal.hpp"
+#include "fpinspect/tensors/source.hpp"
+#include "fpinspect/tensors/tensor_output.hpp"
+#include "samebits/arithmetic.hpp"
+#include "samebits/scalar.hpp"
+#include "samebits/text.hpp"
+#include "tensor_file/escape.hpp"
+
+namespace fpinspect {
+namespace {
+
+using samebits::flags;
+using samebits::format_id;
+using samebits::operation;
+using samebits::tensor_file::dtype;
+
+constexpr std::array<std::string_view, 3> operand_names{"A", "B", "C"};
+
+struct named_flag {
+  flags flag;
+  std::string_view name;
+};
+constexpr std::array<named_flag, 5> named_flags{{{flags::invalid, "invalid"},
+                                                 {flags::divide_by_zero, "divide_by_zero"},
+                                                 {flags::overflow, "overflow"},
+                                                 {flags::underflow, "underflow"},
+                                                 {flags::inexact, "inexact"}}};
+
+/// A number of the command line, or a file; codes are of the plan's format.
+struct arith_operand {
+  std::string text;
+  std::uint64_t code = 0;             ///< of a number
+  bool inexact = false;               ///< rounding the text changed it
+  std::optional<source_tensor> file;  ///< its elements are codes, or floating point to be rounded
+  std::uint64_t rounded = 0;          ///< of a file: elements that rounding changed
+};
+
+struct arith_plan {
+  operation op = operation::add;
+  format_id from = format_id::fp32;
+  format_id to = format_id::fp32;
+  samebits::convert_options rule;
+  std::vector<arith_operand> operands;
+  std::vector<std::uint64_t> shape;  ///< of the files; empty with numbers alone
+  std::uint64_t count = 1;
+};
+
+operation operation_argument(std::string_view text) {
+  if (const auto op = samebits::find_operation(text)) return *op;
+  std::string names;
+  for (int i = 0; i < samebits::operation_count; ++i) {
+    names += (i == 0 ? "" : ", ") + std::string(name(samebits::operation_at(i)));
+  }
+  throw usage_error(cat("OP: ", samebits::tensor_file::quote(text), " is not one of ", names));
+}
+
+format_id arithmetic_format_argument(std::string_view option, std::string_view text) {
+  const format_id format = format_argument(option, text);
+  if (samebits::has_arithmetic(format)) return format;
+  std::string names;
+  for (int i = 0; i < samebits::format_count; ++i) {
+    const format_id other = samebits::format_at(i);
+    if (samebits::has_arithmetic(other)) names += cat(names.empty() ? "" : ", ", name(other));
+  }
+  throw usage_error(cat(option, ": there is no arithmetic in ", name(format), ", only in ", names));
+}
+
+arith_operand operand_argument(std::string_view which, const std::string& text,
+                               const std::string& from, format_id format) {
+  arith_operand operand{text, 0, false, std::nullopt, 0};
+  const samebits::parse_result parsed = samebits::parse(format, text);
+  if (!parsed.ok && names_a_file(text)) {
+    operand.file = open_source(which, text, "--from", from, from_scope::integers);
+    return operand;
+  }
+  if (!parsed.ok) {
+    throw usage_error(cat(which, ": ", samebits::tensor_file::quote(text),
+                          " is neither a number nor a file, from byte ", parsed.error_offset,
+                          " on"));
+  }
+  operand.code = parsed.code;
+  operand.inexact = parsed.inexact;
+  return operand;
+}
+
+arith_plan plan_of(const arith_arguments& arguments) {
+  arith_plan plan;
+  plan.op = operation_argument(arguments.op);
+  plan.from = arithmetic_format_argument("--format", arguments.format);
+  plan.to =
+      arguments.dest.empty() ? plan.from : arithmetic_format_argument("--dest", arguments.dest);
+  plan.rule = rule_argument(arguments.rule);
+  const auto wanted = static_cast<std::size_t>(samebits::operand_count(plan.op));
+  if (arguments.operands.size() != wanted) {
+    throw usage_error(cat(samebits::name(plan.op), " takes ", wanted,
+                          wanted == 1 ? " operand, got " : " operands, got ",
+                          arguments.operands.size()));
+  }
+  std::string_view first;
+  for (std::size_t i = 0; i < wanted; ++i) {
+    plan.operands.push_back(
+        operand_argument(operand_names[i], arguments.operands[i], arguments.from, plan.from));
+    const auto& file = plan.operands.back().file;
+    if (!file) continue;
+    if (first.empty()) {
+      first = operand_names[i];
+      plan.shape = file->info.shape;
+      plan.count = file->info.count;
+    } else if (plan.shape != file->info.shape) {
+      throw usage_error(cat(operand_names[i], ": its shape [", comma_separated(file->info.shape),
+                            "] is not that of ", first, ", [", comma_separated(plan.shape), "]"));
+    }
+  }
+  if (!first.empty() && arguments.out.empty()) {
+    throw usage_error(
+        "--out: needed for the results of files; name a file, or - for standard output");
+  }
+  const auto& all = plan.operands;
+  if (!arguments.from.empty() && std::none_of(all.begin(), all.end(), [](const arith_operand& o) {
+        return o.file && holds_integers(o.file->info);
+      })) {
+    throw usage_error("--from: no operand is a file of integers; leave it out");
+  }
+  return plan;
+}
+
+/// Result number `index`, whose random bits are those of offset + index.
+samebits::arithmetic_result arith_result(const arith_plan& plan,
+                                         const std::array<std::uint64_t, 3>& codes,
+                                         std::uint64_t index) {
+  const samebits::random_stream& stream = plan.rule.random;
+  samebits::random_bits random{0, stream.bits};
+  if (plan.rule.round == samebits::rounding::stochastic) {
+    random.value =
+        samebits::random_word(stream.seed, stream.stream, stream.offset + index, stream.bits);
+  }
+  return samebits::compute(
+      plan.op, {{plan.from, codes[0]}, {plan.from, codes[1]}, {plan.from, codes[2]}}, plan.to,
+      {plan.rule.round, plan.rule.on_overflow, plan.rule.on_nan}, random);
+}
+
+std::uint64_t load_code(const std::byte* from, std::size_t bytes) {
+  std::uint64_t code = 0;  // little endian, as the files are
+  for (std::size_t i = bytes; i-- > 0;) code = code << 8 | std::to_integer<std::uint64_t>(from[i]);
+  return code;
+}
+
+void store_code(std::byte* to, std::size_t bytes, std::uint64_t code) {
+  for (std::size_t i = 0; i < bytes; ++i) to[i] = static_cast<std::byte>(code >> (8 * i) & 0xFF);
+}
+
+/// Codes of elements [first, first + count), floating point of another format rounded to the
+/// plan's.
+void read_operand(arith_operand& operand, format_id format, std::uint64_t first,
+                  std::span<std::uint64_t> codes) {
+  if (!operand.file) return std::fill(codes.begin(), codes.end(), operand.code);
+  const source_tensor& source = *operand.file;
+  const auto bytes = static_cast<std::size_t>(samebits::storage_bytes(source.format()));
+  std::vector<std::byte> read(codes.size() * bytes);
+  source.read(first, codes.size(), read.data());
+  for (std::size_t i = 0; i < codes.size(); ++i) {
+    codes[i] = load_code(read.data() + i * bytes, bytes);
+    if (source.format() == format) continue;
+    const samebits::converted rounded = samebits::convert_code(source.format(), format, codes[i]);
+    codes[i] = rounded.code;
+    if (rounded.inexact) ++operand.rounded;
+  }
+}
+
+struct arith_elements {
+  std::vector<std::byte> codes;
+  std::vector<std::byte> flag_bytes;
+  std::array<std::uint64_t, named_flags.size()> raised{};  ///< elements that raised each
+};
+
+arith_elements all_elements(arith_plan& plan) {
+  constexpr std::uint64_t chunk = 1 << 16;
+  const auto bytes = static_cast<std::size_t>(samebits::storage_bytes(plan.to));
+  arith_elements result;
+  result.codes.resize(plan.count * bytes);
+  result.flag_bytes.resize(plan.count);
+  std::array<std::vector<std::uint64_t>, 3> codes;
+  for (std::uint64_t first = 0; first < plan.count; first += chunk) {
+    const auto size = static_cast<std::size_t>(std::min(chunk, plan.count - first));
+    for (std::size_t k = 0; k < 3; ++k) {
+      codes[k].resize(size);
+      if (k < plan.operands.size()) read_operand(plan.operands[k], plan.from, first, codes[k]);
+    }
+    for (std::size_t i = 0; i < size; ++i) {
+      const auto r = arith_result(plan, {codes[0][i], codes[1][i], codes[2][i]}, first + i);
+      store_code(result.codes.data() + (first + i) * bytes, bytes, r.code);
+      result.flag_bytes[first + i] = static_cast<std::byte>(r.raised);
+      for (std::size_t f = 0; f < named_flags.size(); ++f) {
+        if (has(r.raised, named_flags[f].flag)) ++result.raised[f];
+      }
+    }
+  }
+  return result;
+}
+
+/// Where results and flags go, if anywhere.
+struct arith_targets {
+  explicit arith_targets(const arith_arguments& arguments) {
+    if (!arguments.out.empty()) out.emplace("--out", arguments.out);
+    if (!arguments.flags.empty()) flags.emplace("--flags", arguments.flags);
+  }
+
+  [[nodiscard]] bool take_standard_output() const {
+    return (out && out->is_standard_output()) || (flags && flags->is_standard_output());
+  }
+
+  std::optional<tensor_target> out;
+  std::optional<tensor_target> flags;
+};
+
+void write_files(const arith_targets& targets, const arith_plan& plan,
+                 const arith_elements& elements, output& out) {
+  if (targets.out) targets.out->write("result", plan.to, plan.shape, elements.codes, out);
+  if (targets.flags) {
+    targets.flags->write("flags", dtype::u8, plan.shape, elements.flag_bytes, out);
+  }
+}
+
+std::vector<std::string_view> names_of(flags raised) {
+  std::vector<std::string_view> names;
+  for (const named_flag& f : named_flags) {
+    if (has(raised, f.flag)) names.push_back(f.name);
+  }
+  return names;
+}
+
+void begin_json(json_writer& json, const arith_plan& plan) {
+  json.begin_object();
+  json.member("schema", 1);
+  json.member("op", samebits::name(plan.op));
+  json.member("format", samebits::name(plan.from));
+  json.member("dest", samebits::name(plan.to));
+  json.member("round", samebits::name(plan.rule.round));
+  json.member("overflow", samebits::name(plan.rule.on_overflow));
+  json.member("nan", samebits::name(plan.rule.on_nan));
+  if (plan.rule.round == samebits::rounding::stochastic) {
+    json.member("seed", plan.rule.random.seed);
+    json.member("stream", plan.rule.random.stream);
+    json.member("offset", plan.rule.random.offset);
+    json.member("random_bits", plan.rule.random.bits);
+  }
+}
+
+void write_code_members(json_writer& json, format_id format, std::uint64_t code) {
+  json.member("code", code_text(format, code));
+  json.member("value", samebits::to_shortest(format, code));
+  json.member("number", finite_value(format, code));
+}
+
+void write_json(const arith_plan& plan, const samebits::arithmetic_result& result, output& out) {
+  json_writer json;
+  begin_json(json, plan);
+  json.key("operands");
+  json.begin_array();
+  for (const arith_operand& operand : plan.operands) {
+    json.begin_object(json_writer::layout::one_line);
+    json.member("input", operand.text);
+    write_code_members(json, plan.from, operand.code);
+    json.member("inexact", operand.inexact);
+    json.end_object();
+  }
+  json.end_array();
+  json.key("result");
+  json.begin_object(json_writer::layout::one_line);
+  write_code_members(json, plan.to, result.code);
+  json.key("flags");
+  json.begin_array(json_writer::layout::one_line);
+  for (const std::string_view flag : names_of(result.raised)) json.value(flag);
+  json.end_array();
+  json.end_object();
+  json.end_object();
+  out.write(json.document());
+}
+
+void write_json(const arith_arguments& arguments, const arith_plan& plan,
+                const arith_elements& elements, output& out) {
+  json_writer json;
+  begin_json(json, plan);
+  json.key("operands");
+  json.begin_array();
+  for (const arith_operand& operand : plan.operands) {
+    json.begin_object(json_writer::layout::one_line);
+    json.member("input", operand.text);
+    json.member("rounded", operand.file ? operand.rounded : operand.inexact ? plan.count : 0);
+    json.end_object();
+  }
+  json.end_array();
+  json.member("output", arguments.out);
+  if (!arguments.flags.empty()) json.member("flags_output", arguments.flags);
+  json.member("count", plan.count);
+  json.member("shape", std::span<const std::uint64_t>(plan.shape));
+  json.key("raised");
+  json.begin_object(json_writer::layout::one_line);
+  for (std::size_t f = 0; f < named_flags.size(); ++f) {
+    json.member(named_flags[f].name, elements.raised[f]);
+  }
+  json.end_object();
+  json.end_object();
+  out.write(json.document());
+}
+
+void write_table(const arith_plan& plan, const samebits::arithmetic_result& result,
+                 const terminal& term, output& out) {
+  const auto line = [&](std::string_view label, format_id format, std::uint64_t code,
+                        const std::string& note) {
+    std::string text =
+        cat(left(label, 9), left(samebits::name(format), 6), left(code_text(format, code), 12),
+            left(value_text(format, code), 26), note);
+    text.erase(text.find_last_not_of(' ') + 1);
+    out.write(text + "\n");
+  };
+  for (std::size_t i = 0; i < plan.operands.size(); ++i) {
+    const arith_operand& operand = plan.operands[i];
+    const std::string note =
+        operand.inexact ? "rounded from " + samebits::tensor_file::escape(operand.text, 60) : "";
+    line(operand_names[i], plan.from, operand.code, note);
+  }
+  std::string raised;
+  for (const std::string_view flag : names_of(result.raised)) {
+    raised += cat(raised.empty() ? "" : ", ", flag);
+  }
+  const bool only_inexact = result.raised == flags::inexact;
+  line(samebits::name(plan.op), plan.to, result.code,
+       raised.empty() ? "no flags"
+                      : term.painted(only_inexact ? paint::caution : paint::bad, raised));
+}
+
+std::string notes(const tensor_target& target, const arith_plan& plan,
+                  const arith_elements& elements) {
+  std::string text;
+  for (std::size_t i = 0; i < plan.operands.size(); ++i) {
+    const arith_operand& operand = plan.operands[i];
+    if (!operand.file || operand.file->format() == plan.from) continue;
+    text += cat(operand_names[i], ": ", operand.rounded, " of ", plan.count, " elements of ",
+                type_text(operand.file->info, operand.file->how), " were inexact in ",
+                samebits::name(plan.from), "\n");
+  }
+  text += cat(target.shown(), ": ", plan.count, " elements [", comma_separated(plan.shape), "], ",
+              samebits::name(plan.op), " of ", samebits::name(plan.from), " -> ",
+              samebits::name(plan.to), " (", samebits::name(plan.rule.round), ", ",
+              samebits::name(plan.rule.on_overflow), ", ", samebits::name(plan.rule.on_nan), ");");
+  for (std::size_t f = 0; f < named_flags.size(); ++f) {
+    text += cat(f == 0 ? " " : ", ", elements.raised[f], " ", named_flags[f].name);
+  }
+  return text + "\n";
+}
+
+}  // namespace
+
+void run_arith(const arith_arguments& arguments, output& out) {
+  const terminal term(arguments.view);
+  const arith_targets targets(arguments);
+  arith_plan plan = plan_of(arguments);
+  const bool files =
+      std::any_of(plan.operands.begin(), plan.operands.end(),
+                  [](const arith_operand& operand) { return operand.file.has_value(); });
+  const arith_elements elements = all_elements(plan);
+  write_files(targets, plan, elements, out);
+  if (files) {
+    if (arguments.view.json) return write_json(arguments, plan, elements, out);
+    static_cast<void>(std::fputs(notes(*targets.out, plan, elements).c_str(), stderr));
+    return;
+  }
+  const samebits::arithmetic_result result{load_code(elements.codes.data(), elements.codes.size()),
+                                           static_cast<flags>(elements.flag_bytes.front())};
+  if (arguments.view.json) return write_json(plan, result, out);
+  output report(targets.take_standard_output() ? STDERR_FILENO : STDOUT_FILENO);
+  write_table(plan, result, term, report);
+  report.flush();
+}
+
+}  // namespace fpinspect

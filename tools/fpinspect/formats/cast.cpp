@@ -1,0 +1,174 @@
+// `fpinspect cast`: values rounded into formats, and what happened to each.
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fpinspect/cli/arguments.hpp"
+#include "fpinspect/cli/commands.hpp"
+#include "fpinspect/cli/error.hpp"
+#include "fpinspect/cli/text.hpp"
+#include "fpinspect/formats/describe.hpp"
+#include "fpinspect/formats/outcome.hpp"
+#include "fpinspect/output/json_writer.hpp"
+#include "fpinspect/output/terminal.hpp"
+#include "samebits/core/format.hpp"
+#include "samebits/scalar.hpp"
+#include "samebits/text.hpp"
+#include "tensor_file/escape.hpp"
+
+namespace fpinspect {
+namespace {
+
+using samebits::format_id;
+
+/// One value in one format.
+struct cast_result {
+  format_id format;
+  std::uint64_t code;
+  bool inexact;
+  outcome what;
+};
+
+/// What is cast and how; `from` says that values are codes.
+struct cast_plan {
+  std::vector<std::string> values;
+  std::vector<format_id> to;
+  std::optional<format_id> from;
+  samebits::convert_options rule;
+};
+
+/// `cast 1.5 --to fp16 e4m3` leaves e4m3 among the values: format names there belong to --to.
+cast_plan plan_of(const cast_arguments& arguments) {
+  cast_plan plan;
+  std::vector<std::string> to = arguments.to;
+  for (const std::string& value : arguments.values) {
+    const bool is_name = !to.empty() && samebits::find_format(value).has_value();
+    (is_name ? to : plan.values).push_back(value);
+  }
+  if (plan.values.empty()) throw usage_error("VALUE is required");
+  plan.to = format_list_argument("--to", to);
+  for (int i = 0; to.empty() && i < samebits::format_count; ++i) {
+    plan.to.push_back(samebits::format_at(i));
+  }
+  if (!arguments.from.empty()) plan.from = format_argument("--from", arguments.from);
+  plan.rule = rule_argument(arguments.rule);
+  return plan;
+}
+
+/// Casts value number `index`, which with stochastic rounding is its index in the random stream.
+std::vector<cast_result> cast_value(const cast_plan& plan, std::size_t index) {
+  const std::string& text = plan.values[index];
+  const samebits::random_stream& stream = plan.rule.random;
+  const samebits::random_bits random{
+      samebits::random_word(stream.seed, stream.stream, stream.offset + index, stream.bits),
+      stream.bits};
+  const samebits::cast_rule rule{plan.rule.round, plan.rule.on_overflow, plan.rule.on_nan};
+  std::vector<cast_result> results;
+  for (const format_id to : plan.to) {
+    samebits::converted result{};
+    source_class source{};
+    if (plan.from) {
+      const auto code = code_argument(*plan.from, text);
+      if (!code) {
+        throw usage_error("VALUE: " + samebits::tensor_file::quote(text) +
+                          " is not a 0xCODE, which --from asks for");
+      }
+      source = class_of_code(*plan.from, *code);
+      result = samebits::convert_code(*plan.from, to, *code, rule, random);
+    } else {
+      const samebits::parse_result parsed = samebits::parse(to, text, rule, random);
+      if (!parsed.ok) {
+        const bool is_name = samebits::find_format(text).has_value();
+        throw usage_error(cat("VALUE: ", samebits::tensor_file::quote(text),
+                              " is not a number, from byte ", parsed.error_offset, " on",
+                              is_name ? "; formats stand behind --to" : ""));
+      }
+      source = class_of_text(text);
+      result = {parsed.code, parsed.inexact, parsed.overflow};
+    }
+    results.push_back({to, result.code, result.inexact, outcome_of(source, to, result)});
+  }
+  return results;
+}
+
+void write_json(const cast_plan& plan, output& out) {
+  json_writer json;
+  json.begin_object();
+  json.member("schema", 1);
+  json.member("round", samebits::name(plan.rule.round));
+  json.member("overflow", samebits::name(plan.rule.on_overflow));
+  json.member("nan", samebits::name(plan.rule.on_nan));
+  json.key("casts");
+  json.begin_array();
+  for (std::size_t i = 0; i < plan.values.size(); ++i) {
+    json.begin_object();
+    json.member("input", plan.values[i]);
+    if (plan.from) json.member("from", samebits::name(*plan.from));
+    json.key("results");
+    json.begin_array();
+    for (const cast_result& result : cast_value(plan, i)) {
+      json.begin_object(json_writer::layout::one_line);
+      json.member("format", samebits::name(result.format));
+      json.member("code", code_text(result.format, result.code));
+      json.member("value", samebits::to_shortest(result.format, result.code));
+      json.member("number", finite_value(result.format, result.code));
+      json.member("inexact", result.inexact);
+      json.member("outcome", name(result.what));
+      json.end_object();
+    }
+    json.end_array();
+    json.end_object();
+  }
+  json.end_array();
+  json.end_object();
+  out.write(json.document());
+}
+
+paint paint_of(outcome what) {
+  switch (what) {
+    case outcome::exact: return paint::good;
+    case outcome::rounded:
+    case outcome::subnormal: return paint::caution;
+    default: return paint::bad;
+  }
+}
+
+std::string row(std::string_view format, std::string_view code, std::string_view value,
+                std::string_view what) {
+  return cat(left(format, 10), left(code, 20), left(value, 26), what, "\n");
+}
+
+void write_table(const cast_plan& plan, const terminal& term, output& out) {
+  for (std::size_t i = 0; i < plan.values.size(); ++i) {
+    const std::vector<cast_result> results = cast_value(plan, i);
+    const std::string from = plan.from ? cat(samebits::name(*plan.from), " ") : "";
+    out.write(i == 0 ? "" : "\n");
+    out.write(cat(
+        term.painted(paint::heading, from + samebits::tensor_file::escape(plan.values[i])), "\n"));
+    out.write(row("format", "code", "value", "what happened"));
+    for (const cast_result& result : results) {
+      const bool exact_subnormal = result.what == outcome::subnormal && !result.inexact;
+      out.write(row(samebits::name(result.format), code_text(result.format, result.code),
+                    value_text(result.format, result.code),
+                    cat(term.painted(paint_of(result.what), name(result.what)),
+                        exact_subnormal ? ", exact" : "")));
+    }
+  }
+}
+
+}  // namespace
+
+void run_cast(const cast_arguments& arguments, output& out) {
+  const terminal term(arguments.view);
+  const cast_plan plan = plan_of(arguments);
+  if (arguments.view.json) {
+    write_json(plan, out);
+  } else {
+    write_table(plan, term, out);
+  }
+}
+
+}  // namespace fpinspect

@@ -1,0 +1,200 @@
+// The exponents of a tensor as a column chart: implementation.
+#include "fpinspect/output/histogram.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <string_view>
+#include <vector>
+
+#include "fpinspect/cli/text.hpp"
+#include "fpinspect/formats/describe.hpp"
+#include "samebits/scalar.hpp"
+
+namespace fpinspect {
+namespace {
+
+using samebits::format_id;
+
+constexpr int chart_height = 6;   // rows
+constexpr int margin_width = 10;  // what stands left of the columns
+
+/// The horizontal axis: columns of `step` binades, the first starting at a multiple of it.
+struct axis {
+  int first;  ///< exponent
+  int step;
+  int columns;
+  int column_width;  ///< characters
+
+  [[nodiscard]] int exponent(int column) const { return first + column * step; }
+};
+
+axis axis_of(const std::map<int, std::uint64_t>& counts, int width) {
+  const int least = counts.begin()->first;
+  const int greatest = counts.rbegin()->first;
+  const int room = width - margin_width;
+  const auto floor_to = [](int exponent, int step) {
+    return exponent - ((exponent % step) + step) % step;
+  };
+  int step = 1;
+  while ((floor_to(greatest, step) - floor_to(least, step)) / step + 1 > room) step *= 2;
+  const int first = floor_to(least, step);
+  const int columns = (floor_to(greatest, step) - first) / step + 1;
+  return {first, step, columns, std::clamp(room / columns, 1, 3)};
+}
+
+std::vector<std::uint64_t> column_counts(const std::map<int, std::uint64_t>& counts,
+                                         const axis& x) {
+  std::vector<std::uint64_t> columns(static_cast<std::size_t>(x.columns));
+  for (const auto& [exponent, count] : counts) {
+    columns[static_cast<std::size_t>((exponent - x.first) / x.step)] += count;
+  }
+  return columns;
+}
+
+std::string repeated(std::string_view text, int times) {
+  std::string all;
+  for (int i = 0; i < times; ++i) all += text;
+  return all;
+}
+
+/// A column's part in one row, from the chart's foot: its height in the row's levels.
+std::string_view cell(charset characters, double height_in_rows, int row) {
+  constexpr std::array<std::string_view, 9> eighths = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+  constexpr std::array<std::string_view, 4> thirds = {" ", ".", ":", "#"};
+  const std::span<const std::string_view> marks =
+      characters == charset::unicode ? std::span<const std::string_view>(eighths) : thirds;
+  const auto levels = static_cast<double>(marks.size() - 1);
+  const double part = (height_in_rows - row) * levels;
+  // Whatever is there at all is seen.
+  const double least = row == 0 && height_in_rows > 0 ? 1.0 : 0.0;
+  return marks[static_cast<std::size_t>(std::clamp(part, least, levels))];
+}
+
+std::string chart(const std::vector<std::uint64_t>& columns, const axis& x, charset characters) {
+  std::uint64_t total = 0;
+  for (const std::uint64_t count : columns) total += count;
+  const auto most = static_cast<double>(*std::max_element(columns.begin(), columns.end()));
+  const std::string_view edge = characters == charset::unicode ? "│" : "|";
+  std::string text;
+  for (int row = chart_height - 1; row >= 0; --row) {
+    const double share = 100.0 * most / static_cast<double>(total);
+    const std::string label = row == chart_height - 1 ? cat(fixed(share, 1), " %") : "";
+    text += cat(right(label, 8), " ", edge);
+    std::string line;
+    for (const std::uint64_t count : columns) {
+      const double height = static_cast<double>(count) / most * chart_height;
+      line += repeated(cell(characters, height, row), x.column_width);
+    }
+    text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+  }
+  return text;
+}
+
+/// The foot of the chart: a line, and an exponent under the first column of every ten or so.
+std::string foot(const axis& x, charset characters) {
+  const bool unicode = characters == charset::unicode;
+  std::string text = std::string(margin_width - 1, ' ') + (unicode ? "└" : "+") +
+                     repeated(unicode ? "─" : "-", x.columns * x.column_width) + "\n";
+  constexpr int longest_label = 8;  // "2^-1074" and a space: the first one always fits
+  const int width = margin_width + std::max(x.columns * x.column_width, longest_label);
+  std::string labels(margin_width, ' ');
+  for (int column = 0; column < x.columns; ++column) {
+    const int start = margin_width + column * x.column_width;
+    const auto at = static_cast<std::size_t>(start);
+    const std::string label = power_text(x.exponent(column));
+    const bool fits = at + label.size() <= static_cast<std::size_t>(width);
+    const bool free = column == 0 || at >= labels.size() + 3;
+    if (!fits || !free) continue;
+    labels.resize(at, ' ');
+    labels += label;
+  }
+  return text + labels + "\n";
+}
+
+enum class band : std::uint8_t { outside, subnormal, normal, mixed };
+
+struct band_mark {
+  std::string_view unicode;
+  std::string_view ascii;
+  paint color;
+};
+
+band_mark mark_of(band what) {
+  switch (what) {
+    case band::normal: return {"█", "#", paint::good};
+    case band::subnormal: return {"░", "-", paint::caution};
+    case band::mixed: return {"▒", "+", paint::caution};
+    case band::outside: return {"·", ".", paint::bad};
+  }
+  return {"", "", paint::bad};
+}
+
+std::string marked(band what, int times, const terminal& term) {
+  const band_mark mark = mark_of(what);
+  const bool unicode = term.characters() == charset::unicode;
+  return term.painted(mark.color, repeated(unicode ? mark.unicode : mark.ascii, times));
+}
+
+/// Where a format has its numbers.
+struct format_range {
+  int least;  ///< exponent of the smallest positive value
+  int least_normal;
+  int greatest;  ///< exponent of max finite
+
+  explicit format_range(format_id format)
+      : least(exponent_at(format, samebits::min_positive(format))),
+        least_normal(exponent_at(format, samebits::min_normal(format))),
+        greatest(exponent_at(format, samebits::max_finite(format))) {}
+
+  [[nodiscard]] band binade(int exponent) const {
+    if (exponent < least || exponent > greatest) return band::outside;
+    return exponent < least_normal ? band::subnormal : band::normal;
+  }
+  [[nodiscard]] band column(const axis& x, int column) const {
+    const int first = x.exponent(column);
+    const band start = binade(first);
+    for (int i = 1; i < x.step; ++i) {
+      if (binade(first + i) != start) return band::mixed;
+    }
+    return start;
+  }
+
+ private:
+  static int exponent_at(format_id format, std::uint64_t code) {
+    return exponent_of(samebits::decode_double(format, code));
+  }
+};
+
+std::string range_line(format_id format, const axis& x, const terminal& term) {
+  const format_range range(format);
+  std::string line = right(samebits::name(format), 8) + "  ";
+  for (int column = 0; column < x.columns;) {
+    const band what = range.column(x, column);
+    int end = column + 1;
+    while (end < x.columns && range.column(x, end) == what) ++end;
+    line += marked(what, (end - column) * x.column_width, term);
+    column = end;
+  }
+  return line + "\n";
+}
+
+}  // namespace
+
+std::string histogram(const std::map<int, std::uint64_t>& counts,
+                      std::span<const format_id> formats, const terminal& term) {
+  if (counts.empty()) return "";
+  const axis x = axis_of(counts, term.width());
+  std::string text =
+      chart(column_counts(counts, x), x, term.characters()) + foot(x, term.characters());
+  for (const format_id format : formats) text += range_line(format, x, term);
+  return text;
+}
+
+std::string histogram_legend(const terminal& term) {
+  return cat(marked(band::normal, 1, term), " normal  ", marked(band::subnormal, 1, term),
+             " subnormal  ", marked(band::outside, 1, term), " beyond the format's range  ",
+             marked(band::mixed, 1, term), " partly\n");
+}
+
+}  // namespace fpinspect

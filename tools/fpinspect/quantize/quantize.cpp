@@ -1,0 +1,313 @@
+// `fpinspect quantize`: a tensor as 8-bit codes with a scale per tile, in a .safetensors file.
+#include <unistd.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "fpinspect/cli/arguments.hpp"
+#include "fpinspect/cli/commands.hpp"
+#include "fpinspect/cli/error.hpp"
+#include "fpinspect/cli/text.hpp"
+#include "fpinspect/output/json_writer.hpp"
+#include "fpinspect/quantize/quantize_arguments.hpp"
+#include "fpinspect/quantize/quantize_source.hpp"
+#include "fpinspect/quantize/sqnr.hpp"
+#include "fpinspect/tensors/source.hpp"
+#include "fpinspect/tensors/tensor_output.hpp"
+#include "samebits/core/format.hpp"
+#include "samebits/quantize.hpp"
+#include "samebits/recipe.hpp"
+#include "samebits/view.hpp"
+#include "tensor_file/escape.hpp"
+#include "tensor_file/safetensors/safetensors.hpp"
+
+namespace fpinspect {
+namespace {
+
+using samebits::format_id;
+using samebits::matrix_shape;
+using samebits::quantize_statistics;
+using samebits::tensor_file::named_tensor;
+
+/// What is asked for, understood.
+struct quantization {
+  format_id to = format_id::e4m3;
+  samebits::quantize_options options;
+  samebits::executor where;
+  const samebits::recipe_preset* preset = nullptr;
+  format_id scale_format = format_id::fp32;
+  bool row = true;  ///< outputs that are wanted
+  bool column = false;
+  bool transposed = false;
+};
+
+void set_outputs(const quantize_arguments& arguments, quantization& plan) {
+  plan.transposed = arguments.transposed;  // which excludes --outputs
+  if (arguments.outputs.empty()) return;
+  plan.row = false;
+  for (const std::string& output : arguments.outputs) {
+    if (output == "row") {
+      plan.row = true;
+    } else if (output == "col") {
+      plan.column = true;
+    } else if (output == "transposed") {
+      plan.transposed = true;
+    } else {
+      throw usage_error("--outputs: " + samebits::tensor_file::quote(output) +
+                        " is not one of row, col, transposed");
+    }
+  }
+}
+
+quantization quantization_of(const quantize_arguments& arguments) {
+  quantization plan;
+  if (arguments.to.empty() && arguments.recipe.empty()) {
+    throw usage_error("--to is required: e4m3 or e5m2");
+  }
+  if (!arguments.to.empty()) plan.to = code_format_argument("--to", arguments.to);
+  const samebits::convert_options rule = rule_argument(arguments.rule);
+  samebits::quantize_options& o = plan.options;
+  if (!arguments.recipe.empty()) {
+    plan.preset = &recipe_argument("--recipe", arguments.recipe);
+    o = options_of(plan.preset->rules);
+    plan.scale_format = plan.preset->rules.scale_format;
+  } else {
+    o.tile = tile_argument("--block", arguments.block);
+    o.math = scale_math_argument("--scale", arguments.scale);
+    o.eps = bound_argument("--eps", arguments.eps);
+    if (!arguments.upper_bound.empty()) {
+      o.upper_bound = bound_argument("--upper-bound", arguments.upper_bound);
+      if (o.upper_bound == 0) throw usage_error("--upper-bound: must be above 0");
+      if (o.upper_bound < o.eps) throw usage_error("--upper-bound: is below --eps");
+    }
+    o.on_nonfinite = nonfinite_argument("--nonfinite", arguments.nonfinite);
+    o.on_overflow = rule.on_overflow;
+  }
+  o.round = rule.round;
+  if (o.round != samebits::rounding::nearest_even && o.round != samebits::rounding::stochastic) {
+    throw usage_error("--round: quantize takes nearest_even or stochastic, not " +
+                      arguments.rule.round);
+  }
+  o.on_nan = rule.on_nan;
+  o.random = rule.random;
+  plan.where = quantizing_backend_argument(arguments.backend);
+  set_outputs(arguments, plan);
+  return plan;
+}
+
+matrix_shape turned(const matrix_shape& s) { return {s.cols, s.rows}; }
+
+/// What the file says of itself, for `dequantize`, `diff` and people.
+std::vector<std::pair<std::string, std::string>> metadata_of(const quantization& plan) {
+  const samebits::quantize_options& o = plan.options;
+  std::vector<std::pair<std::string, std::string>> all = {
+      {"samebits.block", block_text(o.tile)},
+      {"samebits.scale", std::string(samebits::name(o.math))},
+      {"samebits.rule",
+       cat("eps ", shortest(static_cast<double>(o.eps)), ", upper bound ",
+           shortest(static_cast<double>(o.upper_bound)), ", ", samebits::name(o.on_nonfinite), ", ",
+           samebits::name(o.on_scale_overflow), ", ", samebits::name(o.round), ", ",
+           samebits::name(o.on_overflow), ", ", samebits::name(o.on_nan), ", ",
+           plan.preset == nullptr ? "current" : samebits::name(plan.preset->rules.source),
+           " scales")}};
+  if (plan.preset != nullptr) all.emplace_back("samebits.recipe", std::string(plan.preset->name));
+  return all;
+}
+
+/// One kind of outputs: codes and scales by one tile, of the source or, turned, of its transpose.
+struct output_pair {
+  output_pair(const quantization& plan, const matrix_shape& shape, const matrix_shape& tiles)
+      : codes(plan.to, shape), scales(plan.scale_format, tiles) {}
+
+  owned_matrix codes;
+  owned_matrix scales;
+};
+
+/// Quantizes and writes OUT.
+quantize_statistics run(const source_tensor& source, const quantization& plan,
+                        const tensor_target& target, output& out) {
+  const source_matrix in = matrix_of(source.file, source.info, source.how);
+  const matrix_shape shape = {in.view.rows, in.view.cols};
+  const matrix_shape none = {};
+  const float fresh = 1.0f;  // S of a delayed recipe's first step
+  samebits::quantize_options options = plan.options;
+  if (plan.preset != nullptr && plan.preset->rules.source == samebits::scale_source::delayed) {
+    options.multipliers = samebits::view_of_codes(format_id::fp32, &fresh, 1, 1);
+  }
+  quantize_statistics statistics;
+  const matrix_shape tiles = samebits::scales_shape(shape.rows, shape.cols, options.tile);
+  output_pair row(plan, shape, tiles);
+  output_pair turned_one(plan, plan.transposed ? turned(shape) : none,
+                         plan.transposed ? turned(tiles) : none);
+  samebits::quantize_outputs outputs = {.codes = row.codes.view(), .scales = row.scales.view()};
+  if (plan.transposed) {
+    outputs.codes_transposed = turned_one.codes.view();
+    outputs.scales_transposed = turned_one.scales.view();
+  }
+  outputs.statistics = &statistics;
+  if (tiles.rows * tiles.cols == 0) options.multipliers = {};
+  samebits::quantize(in.view, outputs, options, plan.where);
+
+  options.tile = {options.tile.cols, options.tile.rows};
+  const matrix_shape column_tiles = samebits::scales_shape(shape.rows, shape.cols, options.tile);
+  output_pair column(plan, plan.column ? shape : none, plan.column ? column_tiles : none);
+  if (plan.column) {
+    samebits::quantize(in.view, {.codes = column.codes.view(), .scales = column.scales.view()},
+                       options, plan.where);
+  }
+
+  std::vector<named_tensor> tensors;
+  if (plan.row) tensors.push_back(row.scales.tensor("scales"));
+  if (plan.column) tensors.push_back(column.scales.tensor("scales_col"));
+  if (plan.transposed) tensors.push_back(turned_one.scales.tensor("scales_t"));
+  if (plan.row) tensors.push_back(row.codes.tensor("codes"));
+  if (plan.column) tensors.push_back(column.codes.tensor("codes_col"));
+  if (plan.transposed) tensors.push_back(turned_one.codes.tensor("codes_t"));
+  target.write(tensors, metadata_of(plan), out);
+  return statistics;
+}
+
+bool is_saturating(const quantization& plan) {
+  return plan.options.on_overflow != samebits::overflow::ieee;
+}
+
+void write_shape(json_writer& json, std::string_view name, std::int64_t rows, std::int64_t cols) {
+  const std::uint64_t both[] = {static_cast<std::uint64_t>(rows), static_cast<std::uint64_t>(cols)};
+  json.key(name);
+  json.value(std::span<const std::uint64_t>(both));
+}
+
+void write_json(const quantize_arguments& arguments, const source_tensor& source,
+                const quantization& plan, const quantize_statistics& s, output& out) {
+  const samebits::quantize_options& o = plan.options;
+  const matrix_shape shape = matrix_of(source.info);
+  const matrix_shape tiles = samebits::scales_shape(shape.rows, shape.cols, o.tile);
+  json_writer json;
+  json.begin_object();
+  json.member("schema", 1);
+  json.member("input", arguments.input);
+  json.member("output", arguments.output);
+  json.member("from", type_text(source.info, source.how));
+  json.member("to", samebits::name(plan.to));
+  json.key("recipe");  // null: options
+  if (plan.preset == nullptr) {
+    json.value(std::nullopt);
+  } else {
+    json.value(plan.preset->name);
+  }
+  write_shape(json, "block", o.tile.rows, o.tile.cols);
+  json.member("scale", samebits::name(o.math));
+  json.member("eps", static_cast<double>(o.eps));
+  json.member("upper_bound", static_cast<double>(o.upper_bound));
+  json.member("nonfinite", samebits::name(o.on_nonfinite));
+  json.member("round", samebits::name(o.round));
+  json.member("overflow", samebits::name(o.on_overflow));
+  json.member("nan", samebits::name(o.on_nan));
+  if (o.round == samebits::rounding::stochastic) {
+    json.member("seed", o.random.seed);
+    json.member("stream", o.random.stream);
+    json.member("offset", o.random.offset);
+    json.member("random_bits", o.random.bits);
+  }
+  json.member("row", plan.row);
+  json.member("column", plan.column);
+  json.member("transposed", plan.transposed);
+  json.member("scale_format", samebits::name(plan.scale_format));
+  json.key("backend");  // null: the choice of the call
+  if (plan.where.backend.empty()) {
+    json.value(std::nullopt);
+  } else {
+    json.value(plan.where.backend);
+  }
+  write_shape(json, "codes_shape", shape.rows, shape.cols);
+  write_shape(json, "scales_shape", tiles.rows, tiles.cols);
+  const sqnr ratio = sqnr_of(s, is_saturating(plan));
+  json.member("sqnr_db", ratio.db);
+  json.member("sqnr_note", ratio.note());
+  json.member("underflowed", s.underflowed);
+  json.member("saturated", s.saturated);
+  json.key("statistics");
+  json.begin_object();
+  json.member("count", s.count);
+  json.member("zeros", s.zeros);
+  json.member("nan", s.nan);
+  json.member("inf", s.inf);
+  json.member("amax", static_cast<double>(s.amax));
+  json.member("min_nonzero", static_cast<double>(s.min_nonzero));
+  json.member("signal", s.signal);
+  json.member("noise", s.noise);
+  json.end_object();
+  json.end_object();
+  out.write(json.document());
+}
+
+std::string share(std::uint64_t part, std::uint64_t all) {
+  if (part == 0 || all == 0) return cat(part);
+  return cat(part, " (", general(100.0 * static_cast<double>(part) / static_cast<double>(all), 3),
+             " %)");
+}
+
+void write_report(const tensor_target& target, const source_tensor& source,
+                  const quantization& plan, const quantize_statistics& s, output& out) {
+  const samebits::quantize_options& o = plan.options;
+  const matrix_shape shape = matrix_of(source.info);
+  const matrix_shape tiles = samebits::scales_shape(shape.rows, shape.cols, o.tile);
+  const auto size = [](const char* name, const matrix_shape& m) {
+    return cat(name, " [", m.rows, ", ", m.cols, "]");
+  };
+  std::string line = cat(target.shown(), ": ", size("codes", shape), " ", samebits::name(plan.to),
+                         ", ", size("scales", tiles), " ", samebits::name(plan.scale_format));
+  if (plan.column) {
+    line += cat(", ", size("codes_col", shape), ", ",
+                size("scales_col",
+                     samebits::scales_shape(shape.rows, shape.cols, {o.tile.cols, o.tile.rows})));
+  }
+  if (plan.transposed) {
+    line += cat(", ", size("codes_t", turned(shape)), ", ", size("scales_t", turned(tiles)));
+  }
+  out.write(line + "\n");
+  if (plan.preset != nullptr) {
+    out.write(cat("  recipe ", plan.preset->name, ", ", samebits::name(plan.preset->verified),
+                  " against the library\n"));
+  }
+  out.write(cat("  from ", type_text(source.info, source.how), ", block ", block_text(o.tile), ", ",
+                samebits::name(o.math), ", ", samebits::name(o.round), ", ",
+                samebits::name(o.on_overflow), "\n"));
+  const sqnr ratio = sqnr_of(s, is_saturating(plan));
+  const std::string why = ratio.reason.empty() ? "" : cat(" (", ratio.reason, ")");
+  out.write(cat("  SQNR ", ratio.text(), why, "   underflowed ", share(s.underflowed, s.count),
+                "   saturated ", share(s.saturated, s.count), "\n"));
+  out.write(cat("  ", s.count, " elements   zeros ", share(s.zeros, s.count), "   NaN ", s.nan,
+                "   Inf ", s.inf, "\n"));
+  out.write(cat("  amax ", general(static_cast<double>(s.amax), 6), "   smallest non-zero ",
+                general(static_cast<double>(s.min_nonzero), 6), "\n"));
+}
+
+}  // namespace
+
+void run_quantize(const quantize_arguments& arguments, output& out) {
+  const quantization plan = quantization_of(arguments);
+  const tensor_target target("OUT", arguments.output, container::safetensors);
+  if (target.kind() != container::safetensors) {
+    throw usage_error("OUT: codes and scales are several tensors, which only .safetensors holds");
+  }
+  const source_tensor source = open_source("IN", arguments.input, "--from", arguments.from);
+  require_quantizable(source.format(), arguments.input);
+  const quantize_statistics statistics = run(source, plan, target, out);
+  if (arguments.view.json) {
+    write_json(arguments, source, plan, statistics, out);
+  } else if (target.is_standard_output()) {
+    output report(STDERR_FILENO);
+    write_report(target, source, plan, statistics, report);
+    report.flush();
+  } else {
+    write_report(target, source, plan, statistics, out);
+  }
+}
+
+}  // namespace fpinspect

@@ -1,0 +1,124 @@
+// Option values of `quantize` and `dequantize`: implementation.
+#include "fpinspect/quantize/quantize_arguments.hpp"
+
+#include <bit>
+#include <cstdint>
+#include <limits>
+#include <span>
+
+#include "fpinspect/cli/arguments.hpp"
+#include "fpinspect/cli/error.hpp"
+#include "fpinspect/cli/text.hpp"
+#include "samebits/error.hpp"
+#include "samebits/text.hpp"
+#include "tensor_file/escape.hpp"
+
+namespace fpinspect {
+namespace {
+
+using samebits::format_id;
+
+[[noreturn]] void refuse(std::string_view option, std::string_view text, const std::string& why) {
+  throw usage_error(std::string(option) + ": " + samebits::tensor_file::quote(text) + " " + why);
+}
+
+/// The value of that name among those given.
+template <class Value>
+Value named(std::string_view option, std::string_view text, std::span<const Value> among) {
+  std::string names;
+  for (const Value candidate : among) {
+    if (name(candidate) == text) return candidate;
+    if (!names.empty()) names += ", ";
+    names += name(candidate);
+  }
+  refuse(option, text, "is not one of " + names);
+}
+
+struct named_tile {
+  const char* name;
+  samebits::tile_shape tile;
+};
+constexpr named_tile whole_tiles[] = {{"row", {1, 0}}, {"column", {0, 1}}, {"tensor", {0, 0}}};
+
+}  // namespace
+
+format_id code_format_argument(std::string_view option, std::string_view text) {
+  constexpr format_id among[] = {format_id::e4m3, format_id::e5m2};
+  return format_argument(option, text, among);
+}
+
+format_id wide_format_argument(std::string_view option, std::string_view text) {
+  constexpr format_id among[] = {format_id::fp32, format_id::fp16, format_id::bf16};
+  return format_argument(option, text, among);
+}
+
+samebits::scale_math scale_math_argument(std::string_view option, std::string_view text) {
+  using enum samebits::scale_math;
+  constexpr samebits::scale_math among[] = {te,     div,     rcp,      pow2,    dg_cuda, dg_tile,
+                                            sgl_v2, te_pow2, mx_floor, mx_ceil, mx_even, mx_rceil};
+  return named<samebits::scale_math>(option, text, among);
+}
+
+samebits::nonfinite nonfinite_argument(std::string_view option, std::string_view text) {
+  using enum samebits::nonfinite;
+  constexpr samebits::nonfinite among[] = {te, skip_nonfinite, propagate, skip_nan};
+  return named<samebits::nonfinite>(option, text, among);
+}
+
+samebits::tile_shape tile_argument(std::string_view option, std::string_view text) {
+  for (const named_tile& whole : whole_tiles) {
+    if (text == whole.name) return whole.tile;
+  }
+  try {
+    const std::size_t split = text.find('x');
+    if (split != std::string_view::npos) {
+      constexpr std::uint64_t most = 1 << 20;  // far beyond the tiles there are
+      const samebits::tile_shape tile = {
+          static_cast<std::int64_t>(unsigned_argument(option, text.substr(0, split), 0, most)),
+          static_cast<std::int64_t>(unsigned_argument(option, text.substr(split + 1), 0, most))};
+      static_cast<void>(samebits::scales_shape(0, 0, tile));
+      return tile;
+    }
+  } catch (const usage_error&) {
+  } catch (const samebits::invalid_argument&) {
+  }
+  refuse(option, text,
+         "is not 1xG, Gx1 or GxG with G in 16, 32, 64, 128, 256, nor row, column or tensor");
+}
+
+std::string block_text(const samebits::tile_shape& tile) {
+  for (const named_tile& whole : whole_tiles) {
+    if (tile == whole.tile) return whole.name;
+  }
+  return std::to_string(tile.rows) + "x" + std::to_string(tile.cols);
+}
+
+const samebits::recipe_preset& recipe_argument(std::string_view option, std::string_view text) {
+  std::string upper(text);
+  for (char& c : upper) {
+    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+  }
+  if (const samebits::recipe_preset* found = samebits::find_recipe(upper)) return *found;
+  std::string names;
+  for (const samebits::recipe_preset& p : samebits::recipe_presets) {
+    names += cat(names.empty() ? "" : ", ", p.name);
+  }
+  refuse(option, text, "is not one of " + names);
+}
+
+float bound_argument(std::string_view option, std::string_view text) {
+  const samebits::parse_result read = samebits::parse(format_id::fp32, text);
+  constexpr std::uint64_t max_finite = 0x7F7FFFFF;
+  if (!read.ok || read.code > max_finite) {
+    refuse(option, text, "is not a finite number >= 0 in fp32");
+  }
+  return std::bit_cast<float>(static_cast<std::uint32_t>(read.code));
+}
+
+samebits::executor quantizing_backend_argument(std::string_view name) {
+  samebits::executor where = host_backend_argument(name);  // refuses a SAMEBITS_BACKEND as well
+  if (name.empty()) where.backend = {};
+  return where;
+}
+
+}  // namespace fpinspect

@@ -1,0 +1,61 @@
+// The matrix that `quantize`, `diff` and `tensor --recipes` read: implementation.
+#include "fpinspect/quantize/quantize_source.hpp"
+
+#include <cstdint>
+
+#include "tensor_file/error.hpp"
+#include "tensor_file/escape.hpp"
+
+namespace fpinspect {
+
+using samebits::format_id;
+using samebits::tensor_file::dtype;
+
+samebits::matrix_shape matrix_of(const samebits::tensor_file::tensor_info& info) {
+  if (info.shape.empty()) return {1, 1};
+  std::uint64_t rows = 1;
+  for (std::size_t k = 0; k + 1 < info.shape.size(); ++k) rows *= info.shape[k];
+  return {static_cast<std::int64_t>(rows), static_cast<std::int64_t>(info.shape.back())};
+}
+
+bool is_quantizable(format_id format) {
+  return format == format_id::fp32 || format == format_id::fp16 || format == format_id::bf16;
+}
+
+void require_quantizable(format_id format, const std::string& input) {
+  if (is_quantizable(format)) return;
+  throw samebits::tensor_file::file_error(
+      samebits::tensor_file::error_kind::unsupported,
+      samebits::tensor_file::escape_path(input) + ": elements are " +
+          std::string(samebits::name(format)) +
+          "; fp32, fp16 and bf16 are quantized, others after `fpinspect convert --to fp32`");
+}
+
+source_matrix matrix_of(const samebits::tensor_file::tensor_file& file,
+                        const samebits::tensor_file::tensor_info& info,
+                        const element_reading& how) {
+  source_matrix m;
+  const auto direct = view_elements(file, info, how);
+  if (!direct) {
+    m.read.resize(info.count * static_cast<std::uint64_t>(samebits::storage_bytes(how.format)));
+    read_elements(file, info, how, 0, info.count, m.read.data());
+  }
+  const samebits::matrix_shape shape = matrix_of(info);
+  m.view = samebits::view_of_codes(
+      how.format, static_cast<const void*>(direct ? direct->data() : m.read.data()), shape.rows,
+      shape.cols);
+  return m;
+}
+
+samebits::tensor_file::named_tensor owned_matrix::tensor(std::string name) const {
+  const dtype type = format == format_id::fp32   ? dtype::f32
+                     : format == format_id::e8m0 ? dtype::f8_e8m0
+                     : format == format_id::e4m3 ? dtype::f8_e4m3
+                                                 : dtype::f8_e5m2;
+  return {std::move(name),
+          type,
+          {static_cast<std::uint64_t>(shape.rows), static_cast<std::uint64_t>(shape.cols)},
+          bytes};
+}
+
+}  // namespace fpinspect

@@ -1,0 +1,54 @@
+// The matrix that `quantize`, `diff` and `tensor --recipes` read out of a file, and one to write.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "fpinspect/tensors/source.hpp"
+#include "samebits/core/format.hpp"
+#include "samebits/quantize.hpp"
+#include "samebits/view.hpp"
+#include "tensor_file/safetensors/safetensors.hpp"
+#include "tensor_file/tensor.hpp"
+
+namespace fpinspect {
+
+/// Leading dimensions merge into rows; rank 1 is one row.
+samebits::matrix_shape matrix_of(const samebits::tensor_file::tensor_info& info);
+
+/// Whether elements of that format are quantized: fp32, fp16 or bf16.
+bool is_quantizable(samebits::format_id format);
+
+/// Throws file_error for elements that are not; `input` names the file.
+void require_quantizable(samebits::format_id format, const std::string& input);
+
+/// The elements of a tensor where they lie in the file, or in memory of their own. Valid as long as
+/// the file is open.
+struct source_matrix {
+  std::vector<std::byte> read;
+  samebits::const_matrix_view view;
+};
+source_matrix matrix_of(const samebits::tensor_file::tensor_file& file,
+                        const samebits::tensor_file::tensor_info& info, const element_reading& how);
+
+/// A matrix of codes in memory and in the file.
+struct owned_matrix {
+  owned_matrix(samebits::format_id f, const samebits::matrix_shape& s)
+      : format(f),
+        shape(s),
+        bytes(static_cast<std::size_t>(s.rows * s.cols * samebits::storage_bytes(f))) {}
+
+  samebits::matrix_view view() {
+    return samebits::view_of_codes(format, bytes.data(), shape.rows, shape.cols);
+  }
+  /// As the file's element type of the format: fp32, e4m3, e5m2 or e8m0.
+  [[nodiscard]] samebits::tensor_file::named_tensor tensor(std::string name) const;
+
+  samebits::format_id format;
+  samebits::matrix_shape shape;
+  std::vector<std::byte> bytes;
+};
+
+}  // namespace fpinspect

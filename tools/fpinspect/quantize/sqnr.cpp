@@ -1,0 +1,38 @@
+// Signal-to-noise ratios: implementation.
+#include "fpinspect/quantize/sqnr.hpp"
+
+#include <cmath>
+
+#include "fpinspect/cli/text.hpp"
+
+namespace fpinspect {
+
+std::optional<double> sqnr_db(double signal, double noise) {
+  const bool usable = noise > 0.0 && signal > 0.0 && std::isfinite(noise) && std::isfinite(signal);
+  if (!usable) return std::nullopt;
+  return 10.0 * std::log10(signal / noise);
+}
+
+std::string sqnr::text(const char* none) const {
+  if (db) return cat(fixed(*db, 1), " dB");
+  return exact ? "exact" : none;
+}
+
+std::optional<std::string> sqnr::note() const {
+  if (db) return std::nullopt;
+  return exact ? "exact" : reason;
+}
+
+sqnr sqnr_of(const samebits::quantize_statistics& s, bool saturating) {
+  if (s.count == 0) return {.reason = "there are no elements"};
+  if (!saturating && s.saturated != 0) {
+    return {.reason = cat(s.saturated, " became Inf or NaN")};
+  }
+  if (const auto db = sqnr_db(s.signal, s.noise)) return {.db = db};
+  if (s.nan + s.inf != 0) return {.reason = cat(s.nan + s.inf, " not finite")};
+  if (s.underflowed != 0) return {.reason = cat(s.underflowed, " became 0")};
+  if (s.noise == 0) return {.exact = true};
+  return {.reason = "signal or noise is beyond binary64"};
+}
+
+}  // namespace fpinspect

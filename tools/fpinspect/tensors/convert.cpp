@@ -1,0 +1,136 @@
+// `fpinspect convert`: a tensor rounded into a format, as codes or as binary32 values.
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "fpinspect/cli/arguments.hpp"
+#include "fpinspect/cli/commands.hpp"
+#include "fpinspect/cli/error.hpp"
+#include "fpinspect/cli/text.hpp"
+#include "fpinspect/output/json_writer.hpp"
+#include "fpinspect/tensors/source.hpp"
+#include "fpinspect/tensors/tensor_output.hpp"
+#include "samebits/convert.hpp"
+#include "samebits/core/format.hpp"
+#include "samebits/view.hpp"
+
+namespace fpinspect {
+namespace {
+
+using samebits::format_id;
+
+/// What is asked for, understood.
+struct conversion {
+  format_id to = format_id::fp32;
+  samebits::convert_options rule;
+  samebits::executor where;
+  bool decode = false;
+};
+
+conversion conversion_of(const convert_arguments& arguments) {
+  const format_id to = format_argument("--to", arguments.to);
+  if (to == format_id::fp64) {
+    throw usage_error("--to: fp64 is a source only; no array conversion into it is written");
+  }
+  return {to, rule_argument(arguments.rule), host_backend_argument(arguments.backend),
+          arguments.decode};
+}
+
+/// The format of the elements of OUT.
+format_id written_format(const conversion& plan) { return plan.decode ? format_id::fp32 : plan.to; }
+
+/// The elements of OUT, made chunk by chunk so that nothing but the result is held as a whole.
+///
+/// Element i in C order is element (0, i - first) of its chunk, with the random index offset + i:
+/// the contract's offset + row * pitch + column where the last axis is the column.
+std::vector<std::byte> converted_bytes(const source_tensor& source, const conversion& plan) {
+  constexpr std::uint64_t chunk = 1 << 20;  // elements; at most 8 MiB of input
+  const auto in_bytes = static_cast<std::size_t>(samebits::storage_bytes(source.format()));
+  const auto code_bytes = static_cast<std::size_t>(samebits::storage_bytes(plan.to));
+  const std::size_t out_bytes = plan.decode ? sizeof(float) : code_bytes;
+  const std::uint64_t count = source.info.count;
+  const auto room = static_cast<std::size_t>(std::min(count, chunk));
+
+  std::vector<std::byte> result(count * out_bytes);
+  const auto direct = source.view();
+  std::vector<std::byte> read(direct ? 0 : room * in_bytes);
+  std::vector<std::byte> codes(plan.decode ? room * code_bytes : 0);
+  samebits::convert_options rule = plan.rule;
+  for (std::uint64_t first = 0; first < count; first += chunk) {
+    const std::uint64_t size = std::min(chunk, count - first);
+    const auto cols = static_cast<std::int64_t>(size);
+    if (!direct) source.read(first, size, read.data());
+    const std::byte* in = direct ? direct->data() + first * in_bytes : read.data();
+    std::byte* out = result.data() + first * out_bytes;
+    const samebits::matrix_view rounded =
+        samebits::view_of_codes(plan.to, plan.decode ? codes.data() : out, 1, cols);
+    rule.random.offset = plan.rule.random.offset + first;
+    samebits::convert(samebits::view_of_codes(source.format(), in, 1, cols), rounded, rule,
+                      plan.where);
+    if (plan.decode) {
+      samebits::convert(rounded, samebits::view_of_codes(format_id::fp32, out, 1, cols),
+                        {.on_nan = plan.rule.on_nan}, plan.where);
+    }
+  }
+  return result;
+}
+
+void write_json(const convert_arguments& arguments, const source_tensor& source,
+                const conversion& plan, const tensor_target& target, output& out) {
+  json_writer json;
+  json.begin_object();
+  json.member("schema", 1);
+  json.member("input", arguments.input);
+  json.member("output", arguments.output);
+  json.member("from", type_text(source.info, source.how));
+  json.member("to", samebits::name(plan.to));
+  json.member("round", samebits::name(plan.rule.round));
+  json.member("overflow", samebits::name(plan.rule.on_overflow));
+  json.member("nan", samebits::name(plan.rule.on_nan));
+  if (plan.rule.round == samebits::rounding::stochastic) {
+    json.member("seed", plan.rule.random.seed);
+    json.member("stream", plan.rule.random.stream);
+    json.member("offset", plan.rule.random.offset);
+    json.member("random_bits", plan.rule.random.bits);
+  }
+  json.member("decoded", plan.decode);
+  json.member("dtype", target.type_text(target.element_type(written_format(plan))));
+  json.member("count", source.info.count);
+  json.member("shape", std::span<const std::uint64_t>(source.info.shape));
+  json.member("backend", plan.where.backend);
+  json.end_object();
+  out.write(json.document());
+}
+
+std::string summary(const tensor_target& target, const source_tensor& source,
+                    const conversion& plan) {
+  return cat(target.shown(), ": ", source.info.count, " elements [",
+             comma_separated(source.info.shape), "], ", type_text(source.info, source.how), " -> ",
+             samebits::name(plan.to), " (", samebits::name(plan.rule.round), ", ",
+             samebits::name(plan.rule.on_overflow), ", ", samebits::name(plan.rule.on_nan), ")",
+             plan.decode ? ", decoded to fp32" : "", ", backend ", plan.where.backend, "\n");
+}
+
+}  // namespace
+
+void run_convert(const convert_arguments& arguments, output& out) {
+  const conversion plan = conversion_of(arguments);
+  const tensor_target target("OUT", arguments.output);
+  const source_tensor source = open_source("IN", arguments.input, "--from", arguments.from);
+  target.require_packable(written_format(plan), source.info.count);
+  const std::vector<std::byte> elements = converted_bytes(source, plan);
+  const std::string name = source.info.name.empty() ? "tensor" : source.info.name;
+  target.write(name, written_format(plan), source.info.shape, elements, out);
+  if (arguments.view.json) {
+    write_json(arguments, source, plan, target, out);
+  } else {
+    static_cast<void>(std::fputs(summary(target, source, plan).c_str(), stderr));
+  }
+}
+
+}  // namespace fpinspect

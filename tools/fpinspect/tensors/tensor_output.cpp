@@ -1,0 +1,112 @@
+// Tensors that subcommands write: implementation.
+#include "fpinspect/tensors/tensor_output.hpp"
+
+#include <unistd.h>
+
+#include "fpinspect/cli/error.hpp"
+#include "fpinspect/cli/text.hpp"
+#include "tensor_file/codes.hpp"
+#include "tensor_file/escape.hpp"
+#include "tensor_file/npy/npy.hpp"
+#include "tensor_file/tensor_size.hpp"
+
+namespace fpinspect {
+namespace {
+
+using samebits::format_id;
+using samebits::tensor_file::dtype;
+using samebits::tensor_file::named_tensor;
+
+container container_of(std::string_view option, const std::string& path, container preferred) {
+  if (path == "-") {
+    if (::isatty(STDOUT_FILENO) == 1) {
+      throw usage_error(
+          cat(option, ": standard output is a terminal; name a file, or redirect it: > FILE"));
+    }
+    return preferred;
+  }
+  std::string lower = path;
+  for (char& c : lower) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  if (lower.ends_with(".npy")) return container::npy;
+  if (lower.ends_with(".safetensors")) return container::safetensors;
+  throw usage_error(cat(option, ": ", samebits::tensor_file::quote(path),
+                        " must end in .npy or .safetensors, which says what is written, or be - "
+                        "for standard output"));
+}
+
+std::string_view text_of(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+/// What .safetensors calls elements of the format; tf32 is what it is in memory, fp32.
+dtype own_type(format_id format) {
+  if (format == format_id::tf32) return dtype::f32;
+  for (int i = 0; i < samebits::tensor_file::dtype_count; ++i) {
+    const dtype type = samebits::tensor_file::dtype_at(i);
+    if (samebits::tensor_file::format_of(type) == format) return type;
+  }
+  return dtype::u8;  // every format has a type
+}
+
+}  // namespace
+
+tensor_target::tensor_target(std::string_view option, std::string path, container preferred)
+    : option_(option), path_(std::move(path)), kind_(container_of(option, path_, preferred)) {}
+
+std::string tensor_target::shown() const {
+  return is_standard_output() ? "standard output" : samebits::tensor_file::escape_path(path_);
+}
+
+dtype tensor_target::element_type(format_id format) const {
+  const dtype own = own_type(format);
+  if (kind_ == container::safetensors) return own;
+  if (!std::string_view(samebits::tensor_file::spec_of(own).npy).empty()) return own;
+  return samebits::storage_bytes(format) == 1 ? dtype::u8 : dtype::u16;
+}
+
+std::string tensor_target::type_text(dtype type) const {
+  if (kind_ == container::safetensors) return std::string(samebits::tensor_file::name(type));
+  const samebits::tensor_file::dtype_spec spec = samebits::tensor_file::spec_of(type);
+  return (spec.component_bytes == 1 ? "|" : "<") + std::string(spec.npy);  // a byte has no order
+}
+
+void tensor_target::require_packable(format_id format, std::uint64_t count) const {
+  const dtype type = element_type(format);
+  const auto bits = static_cast<std::uint64_t>(samebits::tensor_file::spec_of(type).bits);
+  if (count % 8 * bits % 8 == 0) return;
+  throw usage_error(cat(option_, ": ", count, " elements of ", samebits::tensor_file::name(type),
+                        " do not fill whole bytes; a .npy file holds a byte for each"));
+}
+
+void tensor_target::write(const std::string& name, format_id format,
+                          std::span<const std::uint64_t> shape, std::span<const std::byte> codes,
+                          output& out) const {
+  const dtype type = element_type(format);
+  if (samebits::tensor_file::spec_of(type).bits >= 8) return write(name, type, shape, codes, out);
+  write(name, type, shape, samebits::tensor_file::pack_codes(type, codes), out);
+}
+
+void tensor_target::write(const std::string& name, dtype type, std::span<const std::uint64_t> shape,
+                          std::span<const std::byte> data, output& out) const {
+  if (kind_ == container::safetensors) {
+    const named_tensor tensor = {name, type, {shape.begin(), shape.end()}, data};
+    return write(std::span(&tensor, 1), {}, out);
+  }
+  if (!is_standard_output()) return samebits::tensor_file::write_npy(path_, type, shape, data);
+  out.write(samebits::tensor_file::npy_start(type, shape, data));
+  out.write(text_of(data));
+}
+
+void tensor_target::write(std::span<const named_tensor> tensors,
+                          std::span<const std::pair<std::string, std::string>> metadata,
+                          output& out) const {
+  if (!is_standard_output()) {
+    return samebits::tensor_file::write_safetensors(path_, tensors, metadata);
+  }
+  out.write(samebits::tensor_file::safetensors_start(tensors, metadata));
+  for (const named_tensor& tensor : tensors) out.write(text_of(tensor.data));
+}
+
+}  // namespace fpinspect

@@ -1,0 +1,106 @@
+// `fpinspect tensor --recipes`: implementation.
+#include "fpinspect/tensors/tensor_recipes.hpp"
+
+#include <optional>
+
+#include "fpinspect/cli/text.hpp"
+#include "fpinspect/output/json_writer.hpp"
+#include "fpinspect/quantize/quantize_source.hpp"
+#include "fpinspect/quantize/sqnr.hpp"
+#include "samebits/recipe.hpp"
+#include "tensor_file/escape.hpp"
+
+namespace fpinspect {
+namespace {
+
+using samebits::quantize_statistics;
+using samebits::recipe_preset;
+
+quantize_statistics statistics_by(const recipe_preset& preset, const source_matrix& in,
+                                  const samebits::executor& where) {
+  owned_matrix codes(samebits::format_id::e4m3, {in.view.rows, in.view.cols});
+  quantize_statistics statistics;
+  samebits::quantize(in.view, {.codes = codes.view(), .statistics = &statistics}, preset.rules,
+                     where);
+  return statistics;
+}
+
+/// Calls f(preset, statistics, ratio) for the presets that need no state; never for tensors that
+/// are not quantized.
+template <class Function>
+void for_each_recipe(const samebits::tensor_file::tensor_file& file, const recipe_source& source,
+                     const samebits::executor& where, const Function& f) {
+  if (!source.how || !is_quantizable(source.how->format)) return;
+  const source_matrix in = matrix_of(file, source.info, *source.how);
+  for (const recipe_preset& p : samebits::recipe_presets) {
+    if (p.rules.source != samebits::scale_source::current) continue;
+    const quantize_statistics s = statistics_by(p, in, where);
+    f(p, s, sqnr_of(s, options_of(p.rules).on_overflow != samebits::overflow::ieee));
+  }
+}
+
+std::string recipe_effect(std::string_view name, std::string_view sqnr, std::string_view under,
+                          std::string_view saturated) {
+  return cat("  ", left(name, 20), right(sqnr, 10), right(under, 14), right(saturated, 12), "\n");
+}
+
+}  // namespace
+
+void write_tensor_recipes(const samebits::tensor_file::tensor_file& file,
+                          std::span<const recipe_source> tensors, const std::filesystem::path& path,
+                          const samebits::executor& where, const terminal& term, output& out) {
+  for (const recipe_source& source : tensors) {
+    const auto& info = source.info;
+    const std::string name = info.name.empty() ? samebits::tensor_file::escape_path(path)
+                                               : samebits::tensor_file::escape(info.name, 256);
+    out.write(cat(term.painted(paint::heading, name), "  ", samebits::tensor_file::name(info.type),
+                  " [", comma_separated(info.shape), "]\n"));
+    out.write(recipe_effect("recipe", "SQNR", "underflowed", "saturated"));
+    bool any = false;
+    for_each_recipe(
+        file, source, where,
+        [&](const recipe_preset& p, const quantize_statistics& s, const sqnr& ratio) {
+          any = true;
+          out.write(recipe_effect(p.name, ratio.text(), cat(s.underflowed), cat(s.saturated)));
+        });
+    if (!any) out.write("  not quantized: fp32, fp16, bf16 and integers of up to 16 bits are\n");
+    out.write("\n");
+  }
+  out.write("to e4m3; `fpinspect recipes` says which recipes are verified\n");
+}
+
+void write_tensor_recipes_json(const samebits::tensor_file::tensor_file& file,
+                               std::span<const recipe_source> tensors,
+                               const samebits::executor& where, output& out) {
+  json_writer json;
+  json.begin_object();
+  json.member("schema", 1);
+  json.key("tensors");
+  json.begin_array();
+  for (const recipe_source& source : tensors) {
+    const auto& info = source.info;
+    json.begin_object();
+    json.member("name", info.name);
+    json.member("shape", std::span<const std::uint64_t>(info.shape));
+    json.key("recipes");
+    json.begin_array();
+    for_each_recipe(
+        file, source, where,
+        [&](const recipe_preset& p, const quantize_statistics& statistics, const sqnr& ratio) {
+          json.begin_object(json_writer::layout::one_line);
+          json.member("name", p.name);
+          json.member("sqnr_db", ratio.db);
+          json.member("sqnr_note", ratio.note());
+          json.member("underflowed", statistics.underflowed);
+          json.member("saturated", statistics.saturated);
+          json.end_object();
+        });
+    json.end_array();
+    json.end_object();
+  }
+  json.end_array();
+  json.end_object();
+  out.write(json.document());
+}
+
+}  // namespace fpinspect

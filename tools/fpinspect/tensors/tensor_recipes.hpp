@@ -1,0 +1,30 @@
+// `fpinspect tensor --recipes`: what each recipe that has a name does to tensors of a file.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <span>
+
+#include "fpinspect/output/output.hpp"
+#include "fpinspect/output/terminal.hpp"
+#include "fpinspect/tensors/source.hpp"
+#include "samebits/backend.hpp"
+#include "tensor_file/tensor.hpp"
+
+namespace fpinspect {
+
+struct recipe_source {
+  samebits::tensor_file::tensor_info info;
+  std::optional<element_reading> how;  ///< nothing: not quantized
+};
+
+/// Quantizes each tensor to e4m3 by each preset with scales of its own, and writes SQNR, underflow
+/// and saturation. `path` names a tensor without a name.
+void write_tensor_recipes(const samebits::tensor_file::tensor_file& file,
+                          std::span<const recipe_source> tensors, const std::filesystem::path& path,
+                          const samebits::executor& where, const terminal& term, output& out);
+void write_tensor_recipes_json(const samebits::tensor_file::tensor_file& file,
+                               std::span<const recipe_source> tensors,
+                               const samebits::executor& where, output& out);
+
+}  // namespace fpinspect

@@ -1,0 +1,98 @@
+// The figures of one tensor: its range, and what each format would do to it.
+//
+// A format's figures are those of a conversion by nearest_even, ieee and canonical (contract §3,
+// §4). Sums are contract §6's tree over the elements in C order.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "fpinspect/quantize/sqnr.hpp"
+#include "fpinspect/tensors/decoder.hpp"
+#include "fpinspect/tensors/source.hpp"
+#include "samebits/backend.hpp"
+#include "samebits/core/format.hpp"
+#include "samebits/core/rounding.hpp"
+#include "samebits/view.hpp"
+#include "tensor_file/tensor.hpp"
+
+namespace fpinspect {
+
+/// One format's effect on the elements.
+struct format_effect {
+  samebits::format_id format = samebits::format_id::fp32;
+  std::uint64_t underflow = 0;  ///< finite and not zero, becomes a zero
+  std::uint64_t subnormal = 0;  ///< finite and not zero, becomes a subnormal
+  std::uint64_t overflow = 0;   ///< finite, rounds to beyond max finite
+  std::uint64_t to_inf = 0;     ///< finite, becomes an infinity
+  std::uint64_t to_nan = 0;     ///< a number or an infinity, becomes NaN
+  std::uint64_t to_max = 0;     ///< NaN or an infinity, becomes finite
+  std::uint64_t changed = 0;    ///< is another number than it was; NaN to NaN is no change
+  double signal = 0.0;  ///< sum of RN64(x * x); pairs not finite on both sides are leaves +0
+  double noise = 0.0;   ///< sum of RN64(d * d), d = RN64(x - rounded x); the same pairs
+  /// The same sums for a conversion with overflow `saturate`.
+  double saturated_signal = 0.0;
+  double saturated_noise = 0.0;
+
+  /// Elements of which nothing is left.
+  [[nodiscard]] std::uint64_t destroyed() const { return underflow + to_inf + to_nan + to_max; }
+};
+
+struct tensor_stats {
+  std::uint64_t count = 0;
+  std::uint64_t zeros = 0;
+  std::uint64_t nan = 0;
+  std::uint64_t inf = 0;
+  std::optional<double> amax;              ///< largest finite magnitude
+  std::optional<double> min_nonzero;       ///< smallest finite magnitude other than 0
+  std::map<int, std::uint64_t> exponents;  ///< finite, not zero: elements by floor(log2(|x|))
+  std::vector<format_effect> formats;
+
+  /// Finite and not zero: what underflow, subnormal and overflow are shares of.
+  [[nodiscard]] std::uint64_t nonzero() const { return count - zeros - nan - inf; }
+};
+
+/// Takes tensors of floating-point elements one after the other.
+class tensor_analyser {
+ public:
+  /// formats  neither fp64 nor e8m0, which have no place among these figures
+  /// where    threads >= 1; neither backend nor threads show in the result
+  tensor_analyser(std::span<const samebits::format_id> formats, samebits::executor where);
+  ~tensor_analyser();
+  tensor_analyser(const tensor_analyser&) = delete;
+  tensor_analyser& operator=(const tensor_analyser&) = delete;
+  tensor_analyser(tensor_analyser&&) = delete;
+  tensor_analyser& operator=(tensor_analyser&&) = delete;
+
+  /// Reads the elements chunk by chunk: once, and again for the formats in which some overflow.
+  [[nodiscard]] tensor_stats analyse(const samebits::tensor_file::tensor_file& file,
+                                     const samebits::tensor_file::tensor_info& info,
+                                     const element_reading& how);
+
+ private:
+  struct target;
+  class effect_meter;
+
+  /// Rounds the elements, which are codes and the exact values of these, and shows each meter what
+  /// its format makes of them.
+  void round_into(std::vector<effect_meter>& meters, const samebits::const_matrix_view& source,
+                  std::span<const double> exact, samebits::overflow policy);
+
+  std::vector<target> targets_;
+  std::map<samebits::format_id, decoder> sources_;  ///< of the element types met so far
+  samebits::executor where_;
+  std::vector<std::vector<std::byte>> rounded_;  ///< codes of a chunk, one for each worker
+};
+
+/// The ratio of a conversion that destroyed no element, else the reason why there is none.
+sqnr sqnr_of(const format_effect& effect, const tensor_stats& stats);
+
+/// The largest k for which amax * 2^k rounds to a finite fp16 to nearest even, which it does below
+/// 65520; nothing where amax is missing or 0.
+std::optional<int> fp16_loss_scale_log2(const tensor_stats& stats);
+
+}  // namespace fpinspect

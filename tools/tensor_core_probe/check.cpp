@@ -1,0 +1,162 @@
+// check_tensor_cores(): every instruction of the current device, family by family.
+#include <algorithm>
+#include <string>
+
+#include "samebits/error.hpp"
+#include "tensor_core_probe/check.hpp"
+#include "tensor_core_probe/device.hpp"
+#include "tensor_core_probe/finding.hpp"
+#include "tensor_core_probe/instructions.hpp"
+#include "tensor_core_probe/tiles.hpp"
+
+// Defined in samebits::tensor_cores, whose link options pull it in; null in a program without it.
+extern "C" [[gnu::weak]] const samebits::backends::tensor_cores::device*
+samebits_tensor_core_device();
+
+namespace samebits {
+namespace {
+
+using namespace backends::tensor_cores;
+
+const device& usable_device() {
+  if (samebits_tensor_core_device == nullptr) {
+    throw unsupported(
+        "tensor cores cannot be asked: this program is linked without samebits::tensor_cores, "
+        "which "
+        "needs a build with CUDA");
+  }
+  const device& d = *samebits_tensor_core_device();
+  if (const std::string reason = d.why_unsupported(); !reason.empty()) {
+    throw unsupported("tensor cores cannot be asked: " + reason);
+  }
+  return d;
+}
+
+void check_options(const tensor_core_check_options& options) {
+  const auto refuse = [](const std::string& what, const std::string& got) {
+    throw invalid_argument("options." + what + ", got " + got);
+  };
+  constexpr std::uint64_t most_cases = std::uint64_t{1} << 30;
+  if (options.cases < 1 || options.cases > most_cases) {
+    refuse("cases must be 1 to 2^30", std::to_string(options.cases));
+  }
+  if (options.keep < 0 || options.keep > tile_columns) {
+    refuse("keep must be 0 to 8", std::to_string(options.keep));
+  }
+  if (!options.instruction.empty() && !find_instruction(options.instruction)) {
+    std::string names;
+    for (const std::string_view n : tensor_core_instruction_names()) {
+      names += (names.empty() ? "" : ", ") + std::string(n);
+    }
+    refuse("instruction must be one of " + names, std::string(options.instruction));
+  }
+}
+
+/// One instruction and what is gathered about it.
+class inspection {
+ public:
+  inspection(const device& on, const tensor_core_check_options& options, instruction what,
+             const tensor_arithmetic& row, bool listed)
+      : device_(on),
+        options_(options),
+        what_(what),
+        shape_(shape_of(what)),
+        row_(row),
+        rule_(
+            numerics::accumulate_rule_of(row, shape_.a, shape_.b, shape_.result, shape_.products)),
+        finding_(new_finding(name(what), row, shape_.result, listed)) {}
+
+  tensor_core_finding run() {
+    for (int f = 0; f < family_count; ++f) run_family(static_cast<family>(f));
+    if (finding_.differed != 0 && options_.fit) add_fit(finding_, shape_, rule_, seen_);
+    return std::move(finding_);
+  }
+
+ private:
+  void run_family(family how) {
+    const auto rows = static_cast<std::uint64_t>(rows_of(what_));
+    const auto tiles = static_cast<std::uint32_t>((options_.cases + rows - 1) / rows);
+    const drawn_tiles drawn = draw_tiles(what_, how, options_.seed, tiles);
+    const job j = {what_, rule_, tiles, drawn.a.data(), drawn.b.data(), drawn.c.data()};
+    const outcome got = device_.run(j);
+    finding_.compared += compared(j);
+    finding_.differed += got.differing;
+    for (const difference& d : got.first) {
+      const int row = static_cast<int>(d.row);
+      const case_codes x =
+          case_at(drawn, what_, d.tile, d.partner, row, static_cast<int>(d.column));
+      seen_.push_back({x, d.got});
+      if (!finding_.first_difference.empty()) continue;
+      finding_.first_difference =
+          difference_text(name(how), d.expected, result_of_case(row_.unit, shape_, x, d.got));
+    }
+    keep_cases(drawn, got, tiles);
+  }
+
+  /// Of the cases themselves, that is the results on the diagonals of tiles: what a fit sees, and
+  /// what the caller wants.
+  void keep_cases(const drawn_tiles& drawn, const outcome& got, std::uint32_t tiles) {
+    constexpr std::uint32_t most_seen = 64;
+    for (std::uint32_t t = 0; t < std::min(tiles, most_seen); ++t) {
+      for (int r = 0; r < tile_columns; ++r) {
+        const case_codes x = case_at(drawn, what_, t, t, r, r);
+        const std::uint32_t d = got.own[place_of(what_, t, r, r)];
+        if (t == 0 && r < options_.keep) {
+          finding_.kept.push_back(result_of_case(row_.unit, shape_, x, d));
+        }
+        if (options_.fit) seen_.push_back({x, d});
+      }
+    }
+  }
+
+  const device& device_;
+  const tensor_core_check_options& options_;
+  instruction what_;
+  shape shape_;
+  tensor_arithmetic row_;
+  numerics::accumulate_rule rule_;
+  tensor_core_finding finding_;
+  std::vector<observation> seen_;
+};
+
+}  // namespace
+
+tensor_core_gpu current_tensor_core_gpu() {
+  const device& d = usable_device();
+  const int capability = d.capability();
+  return {d.name(), capability / 10, capability % 10};
+}
+
+std::vector<std::string_view> tensor_core_instruction_names() {
+  std::vector<std::string_view> names;
+  for (int i = 0; i < instruction_count; ++i) {
+    names.push_back(name(static_cast<instruction>(i)));
+  }
+  return names;
+}
+
+std::vector<tensor_core_finding> check_tensor_cores(const tensor_core_check_options& options) {
+  check_options(options);
+  const device& on = usable_device();
+  const int capability = on.capability();
+  std::vector<tensor_core_finding> findings;
+  for (int i = 0; i < instruction_count; ++i) {
+    const auto what = static_cast<instruction>(i);
+    if (!options.instruction.empty() && options.instruction != name(what)) continue;
+    const auto judge = unit_of(what, capability);
+    if (!judge || (options.unit && *options.unit != judge->unit)) continue;
+    const shape s = shape_of(what);
+    const auto row = find_tensor_row(judge->unit, *tensor_operands_of(s.a, s.b));
+    if (!row) continue;
+    findings.push_back(inspection(on, options, what, *row, judge->listed).run());
+    if (options.on_result) options.on_result(findings.back());
+  }
+  if (findings.empty()) {
+    throw unsupported("nothing to check: " + on.name() + ", compute capability " +
+                      std::to_string(capability / 10) + "." + std::to_string(capability % 10) +
+                      ", has no such instruction");
+  }
+  return findings;
+}
+
+}  // namespace samebits

@@ -1,0 +1,31 @@
+// Findings: how one is begun, worded and completed by a fit.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "tensor_core_probe/check.hpp"
+#include "tensor_core_probe/fit.hpp"
+#include "tensor_core_probe/setting.hpp"
+
+namespace samebits::backends::tensor_cores {
+
+/// One with nothing compared. listed: the row is of this very GPU.
+tensor_core_finding new_finding(std::string_view instruction, const tensor_arithmetic& row,
+                                format_id result, bool listed);
+
+/// A case of a unit's instruction and what was returned.
+tensor_core_result result_of_case(tensor_unit unit, const shape& s, const case_codes& x,
+                                  std::uint32_t d);
+
+/// "edge: got 3F800000, expected 3F7FFFFF: hopper-wgmma ...", the line that describes the case.
+std::string difference_text(std::string_view of, std::uint32_t expected,
+                            const tensor_core_result& got);
+
+/// Searches what would match.
+void add_fit(tensor_core_finding& finding, const shape& s, const numerics::accumulate_rule& rule,
+             std::span<const observation> seen);
+
+}  // namespace samebits::backends::tensor_cores

@@ -1,0 +1,102 @@
+// Turns settings into rules and text.
+#include "tensor_core_probe/setting.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <string_view>
+
+#include "samebits/core/rounding.hpp"
+
+namespace samebits {
+namespace backends::tensor_cores {
+namespace {
+
+int least_exponent_of(const format_spec& f, subnormal_operands how) {
+  const int own = numerics::min_exponent(f);
+  const int of_fp16 = numerics::min_exponent(spec_of(format_id::fp16));
+  switch (how) {
+    case subnormal_operands::as_they_are: return own;
+    case subnormal_operands::as_fp16: return std::clamp(of_fp16, own - f.mantissa_bits, own);
+    case subnormal_operands::normalized: return own - f.mantissa_bits;
+  }
+  return own;
+}
+
+/// The least exponent that subnormals get: normal ones go no further down.
+int reached(const format_spec& f, int least) {
+  return std::max(least, numerics::min_exponent(f) - f.mantissa_bits);
+}
+
+}  // namespace
+
+numerics::accumulate_rule rule_of(const shape& s, const tensor_setting& setting) {
+  numerics::accumulate_rule r{};
+  r.a = spec_of(s.a);
+  r.b = spec_of(s.b);
+  r.result = spec_of(s.result);
+  r.rounded = r.result;
+  r.rounded.padding_bits = r.result.mantissa_bits - setting.fraction_bits;
+  r.rounded.mantissa_bits = setting.fraction_bits;
+  r.products = s.products;
+  r.group = setting.group;
+  r.alignment_bits = setting.alignment_bits;
+  r.cut = setting.cut;
+  r.round = setting.round;
+  r.floor = setting.floor.value_or(no_floor);
+  r.least_exponent_a = least_exponent_of(r.a, setting.subnormals);
+  r.least_exponent_b = least_exponent_of(r.b, setting.subnormals);
+  r.place = setting.place;
+  r.order = setting.order;
+  return r;
+}
+
+tensor_setting setting_of(const numerics::accumulate_rule& r) {
+  tensor_setting s{};
+  s.place = r.place;
+  s.order = r.order;
+  s.subnormals = subnormal_operands::as_they_are;
+  for (const auto how : {subnormal_operands::as_fp16, subnormal_operands::normalized}) {
+    if (least_exponent_of(r.a, s.subnormals) == reached(r.a, r.least_exponent_a) &&
+        least_exponent_of(r.b, s.subnormals) == reached(r.b, r.least_exponent_b)) {
+      break;
+    }
+    s.subnormals = how;
+  }
+  s.group = r.group;
+  s.alignment_bits = r.alignment_bits;
+  s.cut = r.cut;
+  s.fraction_bits = r.rounded.mantissa_bits;
+  s.round = r.round;
+  if (r.floor != no_floor) s.floor = r.floor;
+  return s;
+}
+
+std::uint32_t result_of(const numerics::accumulate_rule& rule, const case_codes& x) {
+  std::array<numerics::tensor_operand, most_products> a{};
+  std::array<numerics::tensor_operand, most_products> b{};
+  for (std::size_t k = 0; k < static_cast<std::size_t>(rule.products); ++k) {
+    a[k] = numerics::tensor_operand_of(rule.a, rule.least_exponent_a, x.a[k]);
+    b[k] = numerics::tensor_operand_of(rule.b, rule.least_exponent_b, x.b[k]);
+  }
+  return numerics::accumulate(rule, a.data(), b.data(), rule.products, x.c);
+}
+
+}  // namespace backends::tensor_cores
+
+std::string text_of(const tensor_setting& s) {
+  std::string text = "group " + std::to_string(s.group);
+  text += ", kept " + std::to_string(s.alignment_bits) + " " + std::string(name(s.cut));
+  text += ", bits " + std::to_string(s.fraction_bits) + " " + std::string(name(s.round));
+  text += ", floor " + (s.floor ? std::to_string(*s.floor) : std::string("none"));
+  text += s.place == sum_place::first_step ? ", sum in the first step" : ", sum added last";
+  text += s.order == product_order::consecutive ? ", consecutive" : ", pairs of four";
+  switch (s.subnormals) {
+    case subnormal_operands::as_they_are: break;
+    case subnormal_operands::as_fp16: text += ", subnormals as fp16"; break;
+    case subnormal_operands::normalized: text += ", subnormals normalized"; break;
+  }
+  return text;
+}
+
+}  // namespace samebits

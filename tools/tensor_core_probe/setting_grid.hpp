@@ -1,0 +1,57 @@
+// The grid of all settings of an instruction: one axis a parameter.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tensor_core_probe/check.hpp"
+#include "tensor_core_probe/device.hpp"
+
+namespace samebits::backends::tensor_cores {
+
+enum class axis : std::uint8_t {
+  floor,  ///< the first runs fastest through the grid
+  group,
+  alignment,
+  fraction,
+  round,
+  cut,
+  subnormals,
+  order,
+  place,
+};
+inline constexpr int axis_count = 9;
+
+/// A value of a setting as an integer: enums by their number, no floor as no_floor.
+int value_of(const tensor_setting& s, axis of);
+void set_value(tensor_setting& s, axis of, int value);
+
+/// "kept", and "24", "toward_zero" or "none".
+std::string_view name(axis of);
+std::string value_text(axis of, int value);
+
+class setting_grid {
+ public:
+  explicit setting_grid(const shape& s);
+
+  [[nodiscard]] const std::vector<int>& values(axis of) const {
+    return values_[static_cast<std::size_t>(of)];
+  }
+  /// 0 <= i < size()
+  [[nodiscard]] tensor_setting at(std::uint64_t i) const;
+  [[nodiscard]] std::uint64_t size() const;
+  /// False of a setting that is the same rule as another, which stands for both.
+  [[nodiscard]] bool is_distinct(const tensor_setting& s) const;
+  /// In how many parameters two settings differ, and by how much where they do.
+  [[nodiscard]] static std::array<int, 2> distance(const tensor_setting& x,
+                                                   const tensor_setting& y);
+
+ private:
+  std::array<std::vector<int>, axis_count> values_;
+  int products_;
+};
+
+}  // namespace samebits::backends::tensor_cores

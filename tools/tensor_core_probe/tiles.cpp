@@ -1,0 +1,78 @@
+// Draws tiles.
+#include "tensor_core_probe/tiles.hpp"
+
+#include "backends/threads/tasks.hpp"
+#include "samebits/core/format.hpp"
+#include "tensor_core_probe/instructions.hpp"
+
+namespace samebits::backends::tensor_cores {
+namespace {
+
+void put_line(std::uint32_t* line, int bits, const std::uint32_t* codes, int count) {
+  const int per_word = 32 / bits;
+  for (int k = 0; k < count; ++k) line[k / per_word] |= codes[k] << (k % per_word * bits);
+}
+
+void draw_tile(instruction what, family how, std::uint64_t seed, drawn_tiles& tiles,
+               std::size_t tile) {
+  const shape s = shape_of(what);
+  word_stream words(seed);
+  const auto rows = static_cast<std::size_t>(rows_of(what));
+  constexpr std::size_t columns = tile_columns;
+  std::vector<case_codes> cases;
+  for (std::size_t r = 0; r < rows; ++r) cases.push_back(draw_case(s, how, words));
+  for (std::size_t r = 0; r < rows; ++r) {
+    put_line(&tiles.a[(tile * rows + r) * line_words], spec_of(s.a).storage_bits, cases[r].a.data(),
+             s.products);
+    if (r < columns) {
+      put_line(&tiles.b[(tile * columns + r) * line_words], spec_of(s.b).storage_bits,
+               cases[r].b.data(), s.products);
+    }
+    for (std::size_t c = 0; c < columns; ++c) {
+      const std::size_t other = (r + 5 * ((c + columns - r % columns) % columns)) % rows;
+      tiles.c[(tile * rows + r) * columns + c] = cases[other].c;
+    }
+  }
+}
+
+}  // namespace
+
+drawn_tiles draw_tiles(instruction what, family how, std::uint64_t seed, std::uint32_t tiles) {
+  const std::size_t n = tiles;
+  const auto m = static_cast<std::size_t>(rows_of(what));
+  drawn_tiles drawn{std::vector<std::uint32_t>(n * m * line_words),
+                    std::vector<std::uint32_t>(n * tile_columns * line_words),
+                    std::vector<std::uint32_t>(n * m * tile_columns)};
+  const auto workers = static_cast<std::size_t>(thread_count(0));
+  for_each_task(static_cast<std::int64_t>(workers), [&](std::int64_t worker) {
+    for (auto t = static_cast<std::size_t>(worker); t < n; t += workers) {
+      word_stream mixed(seed);
+      draw_tile(what, how, mixed.next() + (static_cast<std::uint64_t>(how) << 32) + t, drawn, t);
+    }
+  });
+  return drawn;
+}
+
+std::size_t place_of(instruction what, std::uint32_t tile, int row, int column) {
+  const auto rows = static_cast<std::size_t>(rows_of(what));
+  return (tile * rows + static_cast<std::size_t>(row)) * tile_columns +
+         static_cast<std::size_t>(column);
+}
+
+case_codes case_at(const drawn_tiles& drawn, instruction what, std::uint32_t tile,
+                   std::uint32_t partner, int row, int column) {
+  const shape s = shape_of(what);
+  const auto rows = static_cast<std::size_t>(rows_of(what));
+  const std::uint32_t* a = &drawn.a[(tile * rows + static_cast<std::size_t>(row)) * line_words];
+  const std::size_t line = std::size_t{partner} * tile_columns + static_cast<std::size_t>(column);
+  const std::uint32_t* b = &drawn.b[line * line_words];
+  case_codes x{};
+  for (int k = 0; k < s.products; ++k) {
+    x.a[static_cast<std::size_t>(k)] = code_of(a, spec_of(s.a).storage_bits, k);
+    x.b[static_cast<std::size_t>(k)] = code_of(b, spec_of(s.b).storage_bits, k);
+  }
+  x.c = drawn.c[place_of(what, tile, row, column)];
+  return x;
+}
+
+}  // namespace samebits::backends::tensor_cores

@@ -1,0 +1,55 @@
+// A regular file, mapped read-only: implementation.
+#include "tensor_file/files/mapped_file.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "tensor_file/error.hpp"
+#include "tensor_file/files/descriptor.hpp"
+
+namespace samebits::tensor_file {
+namespace {
+
+[[noreturn]] void cannot(const char* what, int code) {
+  const bool missing = code == ENOENT || code == ENOTDIR;
+  throw file_error(missing ? error_kind::missing : error_kind::unreadable,
+                   std::string(what) + ": " + errno_text(code));
+}
+
+}  // namespace
+
+mapped_file::mapped_file(const std::filesystem::path& path) {
+  // O_NONBLOCK: opening a FIFO must not wait for a writer. It has no effect on regular files.
+  descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!file.is_open()) cannot("cannot be opened", errno);
+  struct stat status {};
+  if (::fstat(file.number(), &status) != 0) cannot("cannot be examined", errno);
+  if (S_ISDIR(status.st_mode)) throw file_error(error_kind::unreadable, "is a directory");
+  if (!S_ISREG(status.st_mode)) throw file_error(error_kind::unreadable, "is not a regular file");
+
+  const auto size = static_cast<std::size_t>(status.st_size);
+  if (size == 0) return;  // an empty mapping is an error to mmap
+  void* start = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.number(), 0);
+  if (start == MAP_FAILED) cannot("cannot be mapped", errno);
+  start_ = start;
+  size_ = size;
+}
+
+mapped_file::~mapped_file() {
+  if (size_ > 0) ::munmap(start_, size_);
+}
+
+mapped_file::mapped_file(mapped_file&& other) noexcept
+    : start_(std::exchange(other.start_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+
+mapped_file& mapped_file::operator=(mapped_file&& other) noexcept {
+  std::swap(start_, other.start_);
+  std::swap(size_, other.size_);
+  return *this;
+}
+
+}  // namespace samebits::tensor_file

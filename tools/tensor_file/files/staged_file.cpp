@@ -1,0 +1,101 @@
+// An output file that appears whole or not at all: implementation.
+#include "tensor_file/files/staged_file.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "tensor_file/error.hpp"
+
+namespace samebits::tensor_file {
+namespace {
+
+[[noreturn]] void cannot(const char* what, int code) {
+  throw file_error(error_kind::unwritable, std::string(what) + ": " + errno_text(code));
+}
+
+// Renaming onto a device or a FIFO would replace it by a file, which nobody means.
+// Returns the permissions of the file that is there, or nothing.
+std::optional<::mode_t> mode_of_replaceable(const std::filesystem::path& target) {
+  struct stat status {};
+  if (::stat(target.c_str(), &status) != 0) return std::nullopt;
+  if (S_ISDIR(status.st_mode)) throw file_error(error_kind::unwritable, "is a directory");
+  if (!S_ISREG(status.st_mode)) throw file_error(error_kind::unwritable, "is not a regular file");
+  return status.st_mode & 07777;
+}
+
+// Short, whatever the target is called, so that it fits wherever the target's name fits.
+std::string candidate_name(int attempt) {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch().count();
+  const auto mark = static_cast<std::uint64_t>(now) ^ static_cast<std::uint64_t>(::getpid()) << 40;
+  return ".samebits-" + std::to_string(mark) + "-" + std::to_string(attempt) + ".tmp";
+}
+
+// Returns the descriptor and stores the name; O_EXCL makes the name this file's alone. Who may not
+// read the target may not read the new file either, at any moment.
+int create_beside(const std::filesystem::path& target, std::filesystem::path& staged) {
+  const std::optional<::mode_t> mode = mode_of_replaceable(target);
+  constexpr int attempts = 100;
+  for (int attempt = 0; attempt < attempts; ++attempt) {
+    staged = target.parent_path() / candidate_name(attempt);
+    const int number =
+        ::open(staged.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode ? 0600 : 0666);
+    if (number >= 0) {
+      if (!mode || ::fchmod(number, *mode) == 0) return number;
+      const int code = errno;
+      ::close(number);
+      ::unlink(staged.c_str());
+      cannot("cannot get the permissions of the file it replaces", code);
+    }
+    if (errno != EEXIST) break;
+  }
+  cannot("cannot create a file in its folder", errno);
+}
+
+// Some file systems, such as those of a network, do not offer this for every kind of file.
+bool synchronize(int number) {
+  if (::fsync(number) == 0) return true;
+  return errno == EINVAL || errno == ENOTSUP;
+}
+
+}  // namespace
+
+staged_file::staged_file(std::filesystem::path target)
+    : target_(std::move(target)), file_(create_beside(target_, staged_)) {}
+
+staged_file::~staged_file() {
+  if (!staged_.empty()) ::unlink(staged_.c_str());
+}
+
+void staged_file::write(std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ::ssize_t written = ::write(file_.number(), bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) cannot("cannot be written", errno);
+    bytes = bytes.subspan(static_cast<std::size_t>(written));
+  }
+}
+
+void staged_file::commit() {
+  // First the data, then the name: after a power failure the target is the old file or the new one.
+  if (!synchronize(file_.number())) cannot("cannot be written", errno);
+  if (!file_.close()) cannot("cannot be written", errno);
+  if (::rename(staged_.c_str(), target_.c_str()) != 0) cannot("cannot be replaced", errno);
+  staged_.clear();
+  const std::filesystem::path parent = target_.parent_path();
+  const descriptor folder(
+      ::open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  // A folder that may be written but not read cannot be opened; the name is then as safe as before.
+  if (folder.is_open() && !synchronize(folder.number())) {
+    cannot("is in place, but its folder cannot be synchronized", errno);
+  }
+}
+
+}  // namespace samebits::tensor_file

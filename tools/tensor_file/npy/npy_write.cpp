@@ -1,0 +1,87 @@
+// The .npy writer.
+#include <stdexcept>
+#include <string>
+
+#include "tensor_file/error.hpp"
+#include "tensor_file/escape.hpp"
+#include "tensor_file/files/staged_file.hpp"
+#include "tensor_file/npy/npy.hpp"
+#include "tensor_file/tensor_size.hpp"
+
+namespace samebits::tensor_file {
+namespace {
+
+std::string tuple_of(std::span<const std::uint64_t> shape) {
+  std::string text = "(";
+  for (std::size_t k = 0; k < shape.size(); ++k) {
+    if (k > 0) text += ", ";
+    text += std::to_string(shape[k]);
+  }
+  return text + (shape.size() == 1 ? ",)" : ")");
+}
+
+// NumPy leaves room for the first extent to grow to 21 digits in place, then fills the header up
+// to a multiple of 64 bytes [numpy.lib.format, GROWTH_AXIS_MAX_DIGITS and ARRAY_ALIGN].
+std::string header_of(dtype type, std::span<const std::uint64_t> shape) {
+  const dtype_spec spec = spec_of(type);
+  std::string dict = "{'descr': '";
+  dict += spec.bits == 8 ? '|' : '<';
+  dict += spec.npy;
+  dict += "', 'fortran_order': False, 'shape': " + tuple_of(shape) + ", }";
+  constexpr std::size_t growth_digits = 21;
+  if (!shape.empty()) dict.append(growth_digits - std::to_string(shape[0]).size(), ' ');
+
+  constexpr std::size_t alignment = 64;
+  constexpr std::size_t prefix_bytes = 10;  // magic, version, length
+  dict.append(alignment - (prefix_bytes + dict.size() + 1) % alignment, ' ');
+  dict += '\n';
+
+  std::string header = "\x93NUMPY";
+  header += '\x01';
+  header += '\x00';
+  header += static_cast<char>(dict.size() & 0xff);
+  header += static_cast<char>(dict.size() >> 8);
+  return header + dict;
+}
+
+void require_writable(dtype type, std::span<const std::uint64_t> shape,
+                      std::span<const std::byte> data) {
+  if (std::string_view(spec_of(type).npy).empty()) {
+    throw std::invalid_argument("write_npy: type must be one that .npy has, not " +
+                                std::string(name(type)));
+  }
+  if (shape.size() > max_rank) throw std::invalid_argument("write_npy: shape must have rank <= 64");
+  std::uint64_t bytes = 0;
+  try {
+    bytes = size_of(type, shape).bytes;
+  } catch (const file_error& error) {
+    throw std::invalid_argument(std::string("write_npy: shape: ") + error.what());
+  }
+  if (data.size() != bytes) {
+    throw std::invalid_argument("write_npy: data must have " + std::to_string(bytes) +
+                                " bytes for its shape, not " + std::to_string(data.size()));
+  }
+}
+
+}  // namespace
+
+std::string npy_start(dtype type, std::span<const std::uint64_t> shape,
+                      std::span<const std::byte> data) {
+  require_writable(type, shape, data);
+  return header_of(type, shape);
+}
+
+void write_npy(const std::filesystem::path& path, dtype type, std::span<const std::uint64_t> shape,
+               std::span<const std::byte> data) {
+  const std::string header = npy_start(type, shape, data);
+  try {
+    staged_file file(path);
+    file.write(std::as_bytes(std::span(header)));
+    file.write(data);
+    file.commit();
+  } catch (const file_error& error) {
+    throw file_error(error.kind(), escape_path(path) + ": " + error.what());
+  }
+}
+
+}  // namespace samebits::tensor_file

@@ -1,0 +1,34 @@
+// The JSON header of a .safetensors file as it stands there, before its numbers are judged.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "tensor_file/dtype.hpp"
+#include "tensor_file/safetensors/safetensors.hpp"
+
+namespace samebits::tensor_file {
+
+/// One tensor object.
+struct safetensors_entry {
+  std::string name;
+  dtype type = dtype::u8;
+  std::vector<std::uint64_t> shape;
+  std::array<std::uint64_t, 2> data_offsets{};
+};
+
+struct safetensors_json {
+  std::vector<safetensors_entry> entries;                     ///< in the order of the header
+  std::vector<std::pair<std::string, std::string>> metadata;  ///< sorted by key
+};
+
+/// Parses the header text, which starts at byte 8 of the file. Throws file_error (malformed;
+/// unsupported for an unknown dtype) unless it is one JSON object of tensor objects with exactly
+/// the three fields, and at most one __metadata__ object of strings, with no key twice anywhere.
+safetensors_json parse_safetensors_json(std::string_view header, const safetensors_limits& limits);
+
+}  // namespace samebits::tensor_file
