@@ -9,11 +9,18 @@
 #include "numerics/bits/classify.hpp"
 #include "numerics/bits/convert.hpp"
 #include "numerics/bits/random.hpp"
+#include "numerics/bits/word.hpp"
 
 namespace samebits::mutation {
 namespace {
 
 using namespace numerics;
+
+// Rules of word.hpp that no recorded case reaches: the leading zeros of 0, and the discarded
+// fraction for large shifts.
+static_assert(leading_zeros(std::uint32_t{0}) == 32 && leading_zeros(std::uint64_t{0}) == 64);
+static_assert(discarded(0x3FFFFFFFu, 62u) == 0 && discarded(0x3FFFFFFFu, 61u) == 1);
+static_assert(discarded(0x3FFFFFFFu, 63u) == 0 && discarded(0x3FFFFFFFu, 1000u) == 0);
 
 format_spec spec(std::uint8_t id) { return spec_of(format_at(id)); }
 
