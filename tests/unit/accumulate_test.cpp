@@ -98,6 +98,13 @@ static_assert(fp8_result(0, one_step, blackwell_tcgen05) == 0x3B800000);
 constexpr auto two_terms = {product{0, 0x78, 0x70}, product{1, 0x01, 0x38}};
 static_assert(fp8_result(0xC7000000, two_terms, hopper_mma_sync) == 0);
 static_assert(fp8_result(0xC7000000, two_terms, blackwell_tcgen05) == 0x3B000000);
+// conversion to fp16 normalizes a subnormal of e4m3, as the first or the second operand: the step
+// keeps 25 bits below 2^6 = 2^15 * 2^-9, so the result of 2^6 - 2^6 + 2^-19 is 2^-19. e4m3: 2^-9 is
+// 01, 2^-3 is 20; e5m2: 2^15 is 78, 2^-16 is 01. The expected result comes from the oracle
+static_assert(run(hopper_mma_sync, e4m3, e5m2, fp32, 0,
+                  {{0, 0x01, 0x78}, {1, 0x01, 0xF8}, {4, 0x20, 0x01}}) == 0x36000000);
+static_assert(run(hopper_mma_sync, e5m2, e4m3, fp32, 0,
+                  {{0, 0x78, 0x01}, {1, 0xF8, 0x01}, {4, 0x01, 0x20}}) == 0x36000000);
 // FP16 results are rounded to nearest even: 1 + 2^-11 + 2^-25, + 2^-26
 constexpr std::uint32_t half_result(std::initializer_list<product> products) {
   return run(hopper_mma_sync, fp16, fp16, fp16, 0, products);
@@ -107,6 +114,15 @@ static_assert(half_result({one16, {1, 0x1000, 0x3C00}, {2, 0x0800, 0x0800}}) == 
 // tf32: the low 13 bits of an operand are not read, not even of a NaN
 static_assert(run(hopper_wgmma, tf32, tf32, fp32, 0, {{0, 0x3F801FFF, 0x3F800000}}) == one);
 static_assert(run(hopper_wgmma, tf32, tf32, fp32, 0, {{0, 0x7F801FFF, 0x3F800000}}) == 0x7F800000);
+// Every row cuts terms toward zero. A fit to the results of a GPU also tries other roundings.
+static_assert(cut_term(0b101'1, -1, false, rounding::toward_zero) == 5);
+static_assert(cut_term(0b101'1, -1, false, rounding::nearest_even) == 6);
+static_assert(cut_term(0b100'1, -1, true, rounding::nearest_even) == -4);
+static_assert(cut_term(0b101'1, -1, false, rounding::downward) == 5);
+static_assert(cut_term(0b101'1, -1, true, rounding::downward) == -6);
+static_assert(cut_term(1, -200, true, rounding::toward_zero) == 0);
+static_assert(cut_term(1, -200, true, rounding::nearest_even) == 0);
+static_assert(cut_term(1, -200, true, rounding::downward) == -1);
 
 TEST(TensorUnits, HaveUniqueRowsAndNames) {
   for (int i = 0; i < tensor_row_count; ++i) {
