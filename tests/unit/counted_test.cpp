@@ -189,7 +189,7 @@ static_assert(exact_squares(format_id::fp16).most == 0x7C00);
 /// Whether the code below is at most what the definition of largest_vanishing() grants: s * h and
 /// 2^-5 of it, or a little above the least normal number.
 bool is_close(format_id from, const format_spec& to, std::uint32_t s, std::uint32_t largest) {
-  if (largest == 0) return false;
+  if (largest == 0 || largest > inf_code(spec_of(from))) return false;
   const auto below = std::bit_cast<float>(decode<std::uint32_t>(spec_of(from), largest - 1));
   const double half = std::ldexp(1.0, -(to.bias + to.mantissa_bits));
   const double exact = std::fmax(std::bit_cast<float>(s) * half, std::ldexp(1.0, -126));
