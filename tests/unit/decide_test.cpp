@@ -150,7 +150,6 @@ TEST(Decide, ASumThatIsNotFiniteSkips) {
   }
 }
 
-/// A maximum of -0 is one of 0: everything is clipped away.
 TEST(Decide, ARefusedStepChangesTheCountAlone) {
   resident_scaler<torch_state> scaler = {{.scale = 0x1.8p+5f, .growth_tracker = 7}, 30, 20};
   rank_observation seen = {.seen = {.nonfinite = true, .amax = inf_bits}, .first_bad = 4};
@@ -166,6 +165,7 @@ TEST(Decide, ARefusedStepChangesTheCountAlone) {
   EXPECT_TRUE(std::isnan(r.norm));
   EXPECT_EQ(r.first_bad, 4);
   EXPECT_EQ(r.bad_rank, 2);
+  EXPECT_EQ(r.amax, inf_bits);
   EXPECT_EQ(r.grad_mul, 0.0f);
   EXPECT_FALSE(r.applied);
   EXPECT_TRUE(r.stop);
@@ -173,6 +173,7 @@ TEST(Decide, ARefusedStepChangesTheCountAlone) {
   EXPECT_EQ(r.change, scale_change::kept);
 }
 
+/// A maximum of -0 is one of 0: everything is clipped away.
 TEST(Decide, MaxNormHasNoSign) {
   const native_scaling settings = {};
   for (const double max_norm : {0.0, -0.0}) {
@@ -217,6 +218,8 @@ static_assert(numerics::clip_factor(nan64, one64) == numerics::binary32::nan);
 static_assert(numerics::clip_factor(inf64, inf64) == numerics::binary32::nan);
 static_assert(numerics::clip_factor(inf64, one64) == 0);
 static_assert(numerics::clip_factor(0, inf64) == numerics::binary32::one);
+// The last bucket of the histogram is that of Inf and NaN.
+static_assert(numerics::exponent_bucket(0xFFFFFFFFu) == numerics::exponent_buckets - 1);
 static_assert(numerics::square(0xFFFFFFFFu) == nan64 && numerics::square(0xFF800000u) == inf64);
 static_assert(at_compile_time().norm == 2.0 / 65536 && at_compile_time().exponent == 16);
 
