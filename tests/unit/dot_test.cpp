@@ -87,6 +87,10 @@ constexpr bool holds(int exponent) {
 }
 static_assert(holds<product_sum>(256 + 64));  // 2^64 of the largest products
 static_assert(holds<scaled_product_sum>(576));
+// only the lowest bit of the top limb is set: the sum is positive
+static_assert(holds<product_sum>(product_sum::lowest + 64 * (product_sum::limbs - 1)));
+static_assert(holds<scaled_product_sum>(scaled_product_sum::lowest +
+                                        64 * (scaled_product_sum::limbs - 1)));
 
 static_assert(is(dot_of({{inf, -1}}), -inf) && is(dot_of({{-inf, -1}, {largest, -largest}}), inf));
 static_assert(is_canonical_nan(dot_of({{inf, 0}})) && is_canonical_nan(dot_of({{-0.0f, inf}})));
