@@ -104,7 +104,7 @@ SAMEBITS_INLINE constexpr std::uint64_t square_root(std::uint64_t a) {
   if (a == 0 || a == inf) return a;
   const parts x = split(a);
   // a = n * 2^exponent with 2^52 <= n < 2^54 and an even exponent; the root of n * 4^34, bit by
-  // bit, has 60 or 61 bits.
+  // bit, has 61 bits.
   const int odd = x.exponent & 1;
   const std::uint64_t n = x.sig << odd;
   constexpr int zeros = 34;
