@@ -133,14 +133,14 @@ for tool in memcheck racecheck initcheck; do
 done
 unset SAMEBITS_TEST_EFFORT
 
-part copy_and_conversions "$build/tools/bench/gpu_bench"
-part copy_and_plans "$build/tools/bench/gpu_plan_bench"
-part copy_and_arithmetic "$build/tools/bench/gpu_arith_bench"
+part copy_and_conversions "$build/tools/bench/gpu/gpu_bench"
+part copy_and_plans "$build/tools/bench/gpu/gpu_plan_bench"
+part copy_and_arithmetic "$build/tools/bench/gpu/gpu_arith_bench"
 if python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null; then
   part torch python3 tools/bench/gpu/torch_bench.py
   part torch_plans python3 tools/bench/gpu/torch_bench.py --plans
   part torch_arithmetic python3 tools/bench/gpu/torch_bench.py --arith
-  part host_time python3 tools/bench/gpu/torch_bench.py --host-time "$build/tools/bench/libgpu_host_time.so"
+  part host_time python3 tools/bench/gpu/torch_bench.py --host-time "$build/tools/bench/gpu/libgpu_host_time.so"
 fi
 
 [[ -f "$logs/table" ]] || { echo "gpu_test.sh: no part matches '$only'" >&2; exit 2; }

@@ -81,7 +81,9 @@ JUDGES = [
           runs=["--gtest_filter=-*AtOnce*"]),  # whose threads meet differently in every run
     Judge("shard_tree sum_tree", ["tests/unit/sum_tree_test.cpp"]),
 ]
-LIBRARIES = ["tests/testkit/libsamebits_testkit.a", "libsamebits_core.a"]
+LIBRARIES = ["tests/tensor_cores/libsamebits_tensor_core_cases.a",
+             "tools/tensor_core_probe/libsamebits_tensor_core_probe.a",
+             "tests/testkit/libsamebits_testkit.a", "libsamebits_core.a"]
 # What the judges include of others: read once, not for every mutant.
 PRECOMPILED = ["gtest/gtest.h", "algorithm", "bit", "cmath", "cstdint", "functional", "limits",
                "random", "string", "thread", "vector"]
@@ -221,7 +223,7 @@ class Bench:
     def verdict(self, judge, folder):
         """"killed", "survived" or "invalid", and by what."""
         compiled = run([self.compiler, *self.flags, "-include", self.scratch / "precompiled.hpp",
-                        f"-I{folder}", f"-I{ROOT}", f"-I{ROOT / 'include'}", f"-I{ROOT / 'tests'}",
+                        f"-I{folder}", f"-I{ROOT}", f"-I{ROOT / 'include'}", f"-I{ROOT / 'tests'}", f"-I{ROOT / 'tools'}",
                         f"-I{ROOT / 'tests' / 'testkit'}",
                         *(ROOT / source for source in judge.compiled),
                         *(self.object_of(source) for source in judge.built),

@@ -3,10 +3,9 @@
 //
 //   samebits::device_loss_scaler scaler(gradients, {}, {.max_norm = 1.0});  // a plan on the GPU
 //   // captured into a graph once, replayed for every step:
-//   backward<<<..., stream>>>(..., scaler.scale());     // multiplies the loss by *scale
-//   scaler.step(stream);                                // three launches
-//   optimizer<<<..., stream>>>(..., scaler.decision()); // nothing unless ->applied; grad *
-//   ->grad_mul
+//   backward<<<..., stream>>>(..., scaler.scale());      // multiplies the loss by *scale
+//   scaler.step(stream);                                 // three launches
+//   optimizer<<<..., stream>>>(..., scaler.decision());  // if ->applied, uses grad * ->grad_mul
 //   // on the host, whenever it likes:
 //   while (const auto r = scaler.poll()) log(*r);
 //

@@ -3,11 +3,10 @@
 //   // what cuBLASLt's FP8 product returns on a Hopper GPU, computed without one
 //   std::vector<samebits::e4m3> a(m * k), w(n * k);  // activations, weights [n, k]
 //   std::vector<float> d(m * n);
-//   samebits::matmul(samebits::view_of(a.data(), m, k),
-//                    samebits::transposed(samebits::view_of(w.data(), n, k)),
-//                    samebits::view_of(d.data(), m, n),
-//                    samebits::accumulator::tensor_core(samebits::tensor_unit::hopper_wgmma,
-//                    128));
+//   using samebits::view_of;
+//   const auto like_cublas = samebits::accumulator::tensor_core(samebits::tensor_unit::hopper_wgmma, 128);
+//   samebits::matmul(view_of(a.data(), m, k), samebits::transposed(view_of(w.data(), n, k)),
+//                    view_of(d.data(), m, n), like_cublas);
 #pragma once
 
 #include <array>

@@ -4,8 +4,8 @@
 #include <string>
 
 #include "samebits/core/tensor_unit.hpp"
-#include "support/played_tensor_cores.hpp"
 #include "tensor_core_probe/instructions.hpp"
+#include "tensor_cores/played_tensor_cores.hpp"
 
 namespace samebits::backends::tensor_cores {
 namespace {

@@ -2,7 +2,7 @@
 // function does it (contract §10.3). Include it in one file per program and instantiate:
 //
 //   INSTANTIATE_TEST_SUITE_P(Host, ComputeSuite, ::testing::ValuesIn(host_calculators()),
-//   name_of_calculator);
+//                            name_of_calculator);
 #pragma once
 
 #include <gtest/gtest.h>

@@ -2,7 +2,7 @@
 // scalar function does it (contract §10.3). Include it in one file per program and instantiate:
 //
 //   INSTANTIATE_TEST_SUITE_P(Host, ConvertSuite, ::testing::ValuesIn(host_targets()),
-//   name_of_target);
+//                            name_of_target);
 #pragma once
 
 #include <gtest/gtest.h>

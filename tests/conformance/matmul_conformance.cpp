@@ -14,7 +14,7 @@
 #include "samebits/types.hpp"
 #include "support/backends.hpp"
 #include "support/effort.hpp"
-#include "support/matmul_case.hpp"
+#include "tensor_cores/matmul_case.hpp"
 
 namespace samebits {
 namespace {

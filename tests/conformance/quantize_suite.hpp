@@ -2,7 +2,7 @@
 // in numerics/ does it (contract §10.3). Include it in one file per program and instantiate:
 //
 //   INSTANTIATE_TEST_SUITE_P(Host, QuantizeSuite, ::testing::ValuesIn(host_quantizers()),
-//   name_of_quantizer);
+//                            name_of_quantizer);
 #pragma once
 
 #include <gtest/gtest.h>

@@ -29,57 +29,57 @@ PARTS = ["CMakeLists.txt", "CMakePresets.json", "LICENSE", "backends", "examples
 # (file under backends/, text, what it becomes)
 DEVICE_ERRORS = [
     # Convert: the pitch of random indices; the last element behind the last whole pack.
-    ("cuda/convert.cu", "c.index + row * c.pitch + col", "c.index + row * c.cols + col"),
-    ("cuda/launch.cuh", "c = whole * pack; c < d.cols; ++c)", "c = whole * pack; c + 1 < d.cols; ++c)"),
+    ("cuda/convert/emulated.cu", "c.index + row * c.pitch + col", "c.index + row * c.cols + col"),
+    ("cuda/common/launch.cuh", "c = whole * pack; c < d.cols; ++c)", "c = whole * pack; c + 1 < d.cols; ++c)"),
     # Compute: the pitch of random indices; a repeated operand behind the last whole pack.
-    ("cuda/compute.cu", "t.index + row * t.pitch + col", "t.index + row * t.cols + col"),
-    ("cuda/native/words_kernel.cuh", "(t.in[k].repeated ? 0 : col * width)", "col * width"),
+    ("cuda/arithmetic/arithmetic.cu", "t.index + row * t.pitch + col", "t.index + row * t.cols + col"),
+    ("cuda/arithmetic/words_kernel.cuh", "(t.in[k].repeated ? 0 : col * width)", "col * width"),
     # Reduction: +0 in the place of leaves that are not there; one of the lanes of bytes.
-    ("cuda/reduction_parts.cuh", "return -Number{0};", "return Number{0};"),
-    ("cuda/native/reductions.cu", "word >> 8 & keep * 0x10001u", "word >> 16 & keep * 0x10001u"),
+    ("cuda/reductions/reduction_parts.cuh", "return -Number{0};", "return Number{0};"),
+    ("cuda/reductions/native.cu", "word >> 8 & keep * 0x10001u", "word >> 16 & keep * 0x10001u"),
     # Quantize: counts of half of the threads; random words for K = 9 to 16; counts of a warp.
-    ("cuda/quantize.cu", "half > 0; half /= 2", "half > 1; half /= 2"),
-    ("cuda/native/block_tiles.cu", "case 16: return launch_cast<From, To, drawn_cast<To, 16>>",
+    ("cuda/quantize/quantize.cu", "half > 0; half /= 2", "half > 1; half /= 2"),
+    ("cuda/quantize/tiles/block_tiles.cu", "case 16: return launch_cast<From, To, drawn_cast<To, 16>>",
      "case 16: return launch_cast<From, To, drawn_cast<To, 32>>"),
-    ("cuda/native/counted_tiles.cu", "for (unsigned w = 1; w < warps_of_block; ++w)",
+    ("cuda/quantize/counted/counted_tiles.cu", "for (unsigned w = 1; w < warps_of_block; ++w)",
      "for (unsigned w = 2; w < warps_of_block; ++w)"),
     # Dequantize: the scale of the last column.
-    ("cuda/quantize.cu", "t.scales.at(row / t.tile_rows, col / t.tile_cols)",
+    ("cuda/quantize/quantize.cu", "t.scales.at(row / t.tile_rows, col / t.tile_cols)",
      "t.scales.at(row / t.tile_rows, (col + 1 < t.cols ? col : 0) / t.tile_cols)"),
     # QuantizeList: scales of the tensor before.
-    ("cuda/quantize_list.cu", "scales + list.tiles.first[tensor];",
+    ("cuda/quantize/quantize_list.cu", "scales + list.tiles.first[tensor];",
      "scales + list.tiles.first[tensor & ~1u];"),
-    ("cuda/native/list_tiles.cu", "&list.scales[list.tensor_of_block[blockIdx.x]]",
+    ("cuda/quantize/tiles/list_tiles.cu", "&list.scales[list.tensor_of_block[blockIdx.x]]",
      "&list.scales[list.tensor_of_block[blockIdx.x] & ~1u]"),
     # Inspect: the least normal number as a subnormal one.
-    ("cuda/plan_inspect.cuh", "m != 0 && m < least ?", "m != 0 && m <= least ?"),
+    ("cuda/tensor_list/plan_inspect.cuh", "m != 0 && m < least ?", "m != 0 && m <= least ?"),
     # L2Norm: the last element of a whole chunk; a last group of up to 16 elements.
-    ("cuda/plan_inspect.cuh", "if (at < c.count) {", "if (at < c.count && at != 4095) {"),
-    ("cuda/plan_inspect.cuh", "codes::count >= count_) return 0.0;",
+    ("cuda/tensor_list/plan_inspect.cuh", "if (at < c.count) {", "if (at < c.count && at != 4095) {"),
+    ("cuda/tensor_list/plan_inspect.cuh", "codes::count >= count_) return 0.0;",
      "codes::count >= count_ - 16) return 0.0;"),
     # Unscale: a single overflow of a chunk. Scale, Clip: elements that are not stored.
-    ("cuda/plan_elementwise.cu", "if (after != before) {", "if (after > before + 1) {"),
-    ("cuda/plan_elementwise.cu", "codes.store(i, after);", "if (i % 32 != 31) codes.store(i, after);"),
-    ("cuda/plan_elementwise.cu",
+    ("cuda/tensor_list/plan_elementwise.cu", "if (after != before) {", "if (after > before + 1) {"),
+    ("cuda/tensor_list/plan_elementwise.cu", "codes.store(i, after);", "if (i % 32 != 31) codes.store(i, after);"),
+    ("cuda/tensor_list/plan_elementwise.cu",
      "store_value<F>(p, numerics::scaled_value<hardware_steps>(before, factor));",
      "if (lane != 2) store_value<F>(p, numerics::scaled_value<hardware_steps>(before, factor));"),
     # Accumulate: the scale of the tensor before.
-    ("cuda/plan_elementwise.cu", "__float_as_uint(call.scales[c.tensor])",
+    ("cuda/tensor_list/plan_elementwise.cu", "__float_as_uint(call.scales[c.tensor])",
      "__float_as_uint(call.scales[c.tensor & ~1u])"),
     # Axpby: an element of the turn before; the other factor behind the last whole vector.
-    ("cuda/plan_elementwise.cu", "y.load(i)));", "y.load(i < 64 ? i : i - 32)));"),
-    ("cuda/plan_elementwise.cu", "b, load_value<F>(y + at)));", "a, load_value<F>(y + at)));"),
+    ("cuda/tensor_list/plan_elementwise.cu", "y.load(i)));", "y.load(i < 64 ? i : i - 32)));"),
+    ("cuda/tensor_list/plan_elementwise.cu", "b, load_value<F>(y + at)));", "a, load_value<F>(y + at)));"),
     # Cast: the stream of the first tensor behind the last whole pack; the policy of mixed lists.
-    ("cuda/plan_cast.cuh", "index + static_cast<std::uint64_t>(i), tensor);",
+    ("cuda/tensor_list/plan_cast.cuh", "index + static_cast<std::uint64_t>(i), tensor);",
      "index + static_cast<std::uint64_t>(i), 0);"),
-    ("cuda/native/plan_cast.cu", "if (on_overflow == overflow::saturate) {",
+    ("cuda/tensor_list/native_cast.cu", "if (on_overflow == overflow::saturate) {",
      "if (on_overflow == overflow::saturate && alike) {"),
     # ReduceGradients: ranks after the first in the reverse order.
-    ("cuda/gradient_reduction.cu", "load_dense<wire_bytes>(wire, rank * share + i)",
+    ("cuda/training/gradient_reduction.cu", "load_dense<wire_bytes>(wire, rank * share + i)",
      "load_dense<wire_bytes>(wire, (task.ranks - rank) * share + i)"),
     # LossScaler: the last loss. ShardedLossScaler: the last of three ranks.
-    ("cuda/scaler_kernels.cuh", "threadIdx.x; i < count;", "threadIdx.x; i + 1 < count;"),
-    ("cuda/shard_kernels.cuh", "i < t.ranks * numerics::agreement_words;",
+    ("cuda/training/scaler_kernels.cuh", "threadIdx.x; i < count;", "threadIdx.x; i + 1 < count;"),
+    ("cuda/training/shard_kernels.cuh", "i < t.ranks * numerics::agreement_words;",
      "i < (t.ranks == 3 ? 2 : t.ranks) * numerics::agreement_words;"),
 ]
 DEVICE_OPERATIONS = ["Convert", "Compute", "Reduction", "Quantize", "Dequantize", "QuantizeList",
@@ -88,17 +88,17 @@ DEVICE_OPERATIONS = ["Convert", "Compute", "Reduction", "Quantize", "Dequantize"
 
 HOST_ERRORS = [
     # Convert: random indices behind the border of a Philox block.
-    ("simd/convert_walk.hpp", "index + static_cast<std::uint64_t>(lead), batch,",
+    ("simd/convert/convert_walk.hpp", "index + static_cast<std::uint64_t>(lead), batch,",
      "index + static_cast<std::uint64_t>(lead + (lead > 2)), batch,"),
     # Compute: operands behind the last whole register.
-    ("simd/compute_walk.hpp", "__builtin_memcpy(in_copy[i], s.in[i], static_cast<std::size_t>(bytes));",
+    ("simd/arithmetic/arithmetic_walk.hpp", "__builtin_memcpy(in_copy[i], s.in[i], static_cast<std::size_t>(bytes));",
      "__builtin_memcpy(in_copy[i], s.in[i], static_cast<std::size_t>(bytes - (bytes == 12) * 4));"),
     # Quantize, QuantizeList: the last row of tiles of one column.
-    ("simd/quantize_kernel.hpp", "for (std::int64_t r = 0; r < b.rows; ++r, p +=",
+    ("simd/quantize/quantize_kernel.hpp", "for (std::int64_t r = 0; r < b.rows; ++r, p +=",
      "for (std::int64_t r = 0; r + (b.rows > 1) < b.rows; ++r, p +="),
     # Inspect: NaN as Inf. Scale, Accumulate, Axpby: the last element behind whole registers.
-    ("simd/plan_kernel.hpp", "codes, count, inf) - found.nan;", "codes, count, inf);"),
-    ("simd/plan_kernel.hpp", "static_cast<std::size_t>(count - i) * 4);",
+    ("simd/tensor_list/plan_kernel.hpp", "codes, count, inf) - found.nan;", "codes, count, inf);"),
+    ("simd/tensor_list/plan_kernel.hpp", "static_cast<std::size_t>(count - i) * 4);",
      "static_cast<std::size_t>(count - i - (count - i == 5)) * 4);"),
 ]
 HOST_OPERATIONS = ["Operations.Convert", "Operations.Compute", "Operations.Quantize",

@@ -14,7 +14,7 @@
 #include "numerics/hardware/accumulate.hpp"
 #include "oracle/tensor_core.hpp"
 #include "support/effort.hpp"
-#include "support/tensor_cases.hpp"
+#include "tensor_cores/tensor_cases.hpp"
 
 namespace samebits {
 namespace {

@@ -50,8 +50,8 @@ quantized quantize_tile(const words& x, const quantize_rule& rule, const format&
 //        57/s = 336 + 0.41 ulp -> 336 -> 320. 76/s = 448 + 0.55 ulp -> 448 + 2^-15 -> 448.
 //   rcp  s as div. r = 1/s = 12362159.62 * 2^-21 -> 12362160 = BCA1B0.
 //        57 r = 336 + 48 * 2^-21 -> 336 + 2^-15, above the tie -> 352. 76 r = 448 + 2^-15 -> 448.
-//   pow2 t = 1.36 * 2^-3 -> s = 2^-2, r = 4. 228 -> 224 (spacing 16), 304 tie of 288 and 320 ->
-//   320.
+//   pow2 t = 1.36 * 2^-3 -> s = 2^-2, r = 4. 228 -> 224 (spacing 16), 304 tie of 288 and
+//        320 -> 320.
 TEST(OracleQuantize, OrdinaryTile) {
   const words x = codes({57, 76, 1, -0.0f});
   const quantized te = quantize_tile(x, rule_of({scale_math::te}));

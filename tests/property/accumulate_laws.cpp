@@ -11,7 +11,7 @@
 #include "numerics/bits/decode.hpp"
 #include "numerics/hardware/accumulate.hpp"
 #include "support/effort.hpp"
-#include "support/tensor_cases.hpp"
+#include "tensor_cores/tensor_cases.hpp"
 
 namespace samebits {
 namespace {

@@ -9,7 +9,7 @@
 #include "samebits/matmul.hpp"
 #include "support/backends.hpp"
 #include "support/effort.hpp"
-#include "support/matmul_case.hpp"
+#include "tensor_cores/matmul_case.hpp"
 
 namespace samebits {
 namespace {

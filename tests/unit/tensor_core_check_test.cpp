@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "samebits/error.hpp"
-#include "support/played_tensor_cores.hpp"
 #include "tensor_core_probe/device.hpp"
 #include "tensor_core_probe/instructions.hpp"
 #include "tensor_core_probe/setting.hpp"
+#include "tensor_cores/played_tensor_cores.hpp"
 
 namespace samebits {
 namespace {

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "support/effort.hpp"
-#include "support/tensor_cases.hpp"
 #include "tensor_core_probe/setting.hpp"
 #include "tensor_core_probe/setting_grid.hpp"
+#include "tensor_cores/tensor_cases.hpp"
 
 namespace samebits::backends::tensor_cores {
 namespace {

@@ -43,10 +43,10 @@ struct node_isa {
   /// Eight registers of nodes become one, three levels up. join(even nodes, odd nodes) is the
   /// lowest of the levels, the others are sums.
   ///
-  ///   v[0], v[1]       0 1 2 3 4 5 6 7, 8 ...         unpacked into 0 8 2 10 .. and 1 9 3 11 ..
-  ///   level 1          0 4 | 1 5 | 2 6 | 3 7          neighbours are 128-bit parts: 0 and 1, 2 and
-  ///   3 level 2          0 2 | 1 3 | 4 6 | 5 7          the same level 3          0 1 | 2 3 | 4 5
-  ///   | 6 7          in order
+  ///   v[0], v[1]   0 1 2 3 4 5 6 7, 8 ...   unpacked into 0 8 2 10 .. and 1 9 3 11 ..
+  ///   level 1      0 4 | 1 5 | 2 6 | 3 7    neighbours are 128-bit parts: 0 and 1, 2 and 3
+  ///   level 2      0 2 | 1 3 | 4 6 | 5 7    neighbours are 128-bit parts
+  ///   level 3      0 1 | 2 3 | 4 5 | 6 7    in order
   template <class Join>
   SAMEBITS_INLINE static nodes fold(const nodes* v, const Join& join) {
     const nodes a = join_parts(join_pairs(v[0], v[1], join), join_pairs(v[2], v[3], join));

@@ -21,9 +21,12 @@ source_class class_of_code(samebits::format_id format, std::uint64_t code);
 source_class class_of_text(std::string_view text);
 
 /// The first of these that holds:
-///   overflow   beyond max, now Inf or NaN        saturated  beyond max, now max
-///   underflow  not zero, now zero                subnormal  not zero, now subnormal, exactly or
-///   not rounded    changed                           exact      as it was
+///   overflow   beyond max, now Inf or NaN
+///   saturated  beyond max, now max
+///   underflow  not zero, now zero
+///   subnormal  not zero, now subnormal, exactly or not
+///   rounded    changed
+///   exact      as it was
 /// An Inf or a NaN that the format has not got is beyond max.
 outcome outcome_of(source_class source, samebits::format_id format,
                    const samebits::converted& result);

@@ -8,7 +8,7 @@
 #include "samebits/matmul.hpp"
 #include "support/array_generators.hpp"
 #include "support/strided_buffer.hpp"
-#include "support/tensor_cases.hpp"
+#include "tensor_cores/tensor_cases.hpp"
 
 namespace samebits::support {
 

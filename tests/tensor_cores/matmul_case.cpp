@@ -1,5 +1,5 @@
 // Draws matrix products.
-#include "support/matmul_case.hpp"
+#include "tensor_cores/matmul_case.hpp"
 
 #include <array>
 

@@ -1,5 +1,5 @@
 // Lists the instructions of every row, and draws their operands.
-#include "support/tensor_cases.hpp"
+#include "tensor_cores/tensor_cases.hpp"
 
 #include <array>
 

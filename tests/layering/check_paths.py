@@ -1,0 +1,41 @@
+"""Every path in a page of docs/ or in the README names a file or folder of the tree.
+
+usage: check_paths.py ROOT
+Looks at text in `backquotes` and at targets of links. Names with <...>, *, {...} or capitals are
+patterns and are skipped; so are what only installs have, and docs/results/ and docs/decisions/, which tell of their own day.
+"""
+
+import pathlib
+import re
+import sys
+
+TOPS = ("backends/", "docs/", "examples/", "include/", "numerics/", "python/", "tests/", "tools/",
+        "samebits/")
+QUOTED = re.compile(r"`([a-z_./0-9]+)`")
+LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
+PLACES = ("", "include", "tests/testkit")  # where a name may begin
+INSTALLED = ("samebits/testkit/internal/",)
+
+
+def missing(root):
+    root = pathlib.Path(root)
+    pages = [root / "README.md", *sorted((root / "docs").glob("*.md"))]
+    for page in pages:
+        for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1):
+            for name in QUOTED.findall(line):
+                if name.startswith(TOPS) and name not in INSTALLED and not any((root / p / name).exists() for p in PLACES):
+                    yield f"{page.relative_to(root)}:{number}: no {name}"
+            for name in LINK.findall(line):
+                if not (page.parent / name).exists():
+                    yield f"{page.relative_to(root)}:{number}: no {name}"
+
+
+def main():
+    found = list(missing(sys.argv[1]))
+    print("\n".join(found))
+    print(f"{len(found)} paths that are not there")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
