@@ -8,22 +8,10 @@
 #include <mutex>
 
 #include "backends/threads/pieces.hpp"
+#include "backends/verify/codes.hpp"
 
 namespace samebits::backends::verification {
 namespace {
-
-std::uint64_t load(const std::byte* at, std::size_t width) {
-  std::uint64_t code = 0;
-  std::memcpy(&code, at, width);
-  return code;
-}
-
-std::string hex(format_id format, std::uint64_t code) {
-  char text[19];
-  const int digits = spec_of(format).storage_bits / 4;
-  std::snprintf(text, sizeof text, "0x%0*llx", digits, static_cast<unsigned long long>(code));
-  return text;
-}
 
 /// Differing elements of a matrix: how many, and the first in row-major order.
 struct differences {

@@ -3,17 +3,12 @@
 #include <cstring>
 
 #include "backends/threads/runs.hpp"
+#include "backends/verify/codes.hpp"
 #include "backends/verify/verify.hpp"
 #include "samebits/scalar.hpp"
 
 namespace samebits::backends::verification {
 namespace {
-
-std::uint64_t load(const std::byte* p, std::size_t bytes) {
-  std::uint64_t code = 0;  // little-endian, as every machine this is built for
-  std::memcpy(&code, p, bytes);
-  return code;
-}
 
 /// The sweep over fp32 takes nearly all of the time; the formats as constants make it several times
 /// as fast.

@@ -15,6 +15,13 @@ function(samebits_compile_options target)
   set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF)
 endfunction()
 
+# Sources of samebits::core that compile together, as one translation unit: each is short, and most of
+# its time would go into the headers. No local name may stand in two of them.
+function(samebits_core_sources_together group)
+  target_sources(samebits_core PRIVATE ${ARGN})
+  set_source_files_properties(${ARGN} TARGET_DIRECTORY samebits_core PROPERTIES UNITY_GROUP ${group})
+endfunction()
+
 # A test of a program's exit status and output: samebits_add_output_test(NAME LABELS PATTERN PROGRAM
 # [ARGUMENTS...]). The status must be 0, or N after STATUS N.
 function(samebits_add_output_test name labels pattern program)

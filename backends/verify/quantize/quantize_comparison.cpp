@@ -1,5 +1,6 @@
 // One comparison of quantization: implementation.
 #include "backends/verify/quantize/quantize_comparison.hpp"
+#include "backends/verify/codes.hpp"
 
 #include <cstdio>
 #include <cstring>
@@ -39,12 +40,6 @@ std::string hex(std::uint64_t code, int digits) {
   char text[20];
   std::snprintf(text, sizeof text, "0x%0*llx", digits, static_cast<unsigned long long>(code));
   return text;
-}
-
-std::uint64_t load(const std::byte* p, std::size_t width) {
-  std::uint64_t code = 0;
-  std::memcpy(&code, p, width);
-  return code;
 }
 
 std::string tile_text(const tile_shape& tile) {
