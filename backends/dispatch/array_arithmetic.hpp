@@ -32,14 +32,14 @@ struct calculator {
   bool (*has)(const compute_call& call);
   /// Host backends: computes a range and returns the flags raised in it, none where no report is
   /// wanted; called from several threads at once.
-  flags (*compute)(const compute_call& call, element_range range);
+  flags (*compute)(const compute_call& call, element_range range) = nullptr;
   /// Device backends: enqueues the whole call on a stream (cudaStream_t). `raised`, 4 bytes of
   /// device memory, becomes the union of all flags; not read where no report is wanted. The shape
   /// may be empty.
-  void (*enqueue)(const compute_call& call, std::uint32_t* raised, void* stream);
+  void (*enqueue)(const compute_call& call, std::uint32_t* raised, void* stream) = nullptr;
   /// Device backends: the same, waits for the union and returns it. Takes its 4 bytes from the
   /// stream's memory pool.
-  flags (*await_flags)(const compute_call& call, void* stream);
+  flags (*await_flags)(const compute_call& call, void* stream) = nullptr;
 };
 
 /// Consecutive elements of one row of a call.

@@ -49,6 +49,8 @@ struct device_memory {
   void (*synchronize)();  ///< waits for everything enqueued and reports its errors
 };
 
+/// A backend writes an entry for each operation that it has (designated initializers); what it leaves
+/// out is null, and refused by name when it is called.
 struct backend {
   std::string_view name;
   std::string_view description;
@@ -58,12 +60,12 @@ struct backend {
   /// Whether it has this conversion; what it lacks is refused by name.
   bool (*has)(const convert_call& call);
   /// Host backends: converts a range; called from several threads at once.
-  void (*convert)(const convert_call& call, element_range range);
+  void (*convert)(const convert_call& call, element_range range) = nullptr;
   /// Device backends: enqueues the whole call on a stream (cudaStream_t).
-  void (*launch)(const convert_call& call, void* stream);
+  void (*launch)(const convert_call& call, void* stream) = nullptr;
   /// The self-test that must pass before a call computes. Conversions on the host are integer
   /// arithmetic and need no self-test.
-  self_test_entry* self_test;
+  self_test_entry* self_test = nullptr;
   const device_memory* memory = nullptr;              ///< null for host backends
   const quantizer* quantizes = nullptr;               ///< null where it cannot quantize
   const calculator* computes = nullptr;               ///< null where it has no arithmetic on arrays

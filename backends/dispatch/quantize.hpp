@@ -74,7 +74,7 @@ struct quantizer {
   void (*quantize)(const quantize_call& call, const executor& where);
   /// Bytes of device memory; null where none is ever needed. Without a workspace in the call a
   /// backend takes it from the stream.
-  std::size_t (*workspace)(const quantize_call& call);
+  std::size_t (*workspace)(const quantize_call& call) = nullptr;
   void (*dequantize)(const dequantize_call& call, const executor& where);
   /// Device backends, which share one form of tables: those of a list, and its launch.
   std::shared_ptr<const void> (*prepare)(std::span<const quantize_call> calls) = nullptr;

@@ -38,11 +38,11 @@ struct reducer {
   void (*reduce)(const reduction_call& call, const backend& self, reduction_result& result,
                  const executor& where);
   /// Device backends: bytes of device memory that enqueue() needs.
-  std::size_t (*workspace)(const reduction_call& call);
+  std::size_t (*workspace)(const reduction_call& call) = nullptr;
   /// Device backends: enqueues the call on a stream (cudaStream_t). `result`, device memory of the
   /// result's own type, and the workspace, null where it is to come from the stream's pool.
   void (*enqueue)(const reduction_call& call, const backend& self, void* result,
-                  std::byte* workspace, void* stream);
+                  std::byte* workspace, void* stream) = nullptr;
 };
 
 }  // namespace samebits::backends

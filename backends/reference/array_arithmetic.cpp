@@ -69,6 +69,6 @@ bool has_every_operation(const compute_call&) { return true; }
 
 }  // namespace
 
-const calculator reference_calculator = {has_every_operation, compute_call_range, nullptr, nullptr};
+const calculator reference_calculator = {.has = has_every_operation, .compute = compute_call_range};
 
 }  // namespace samebits::backends

@@ -193,6 +193,6 @@ std::uint32_t reference_tensor_core_sum(const matmul_call& call, std::int64_t ro
       });
 }
 
-const matrix_multiplier reference_multiplier = {multiply};
+const matrix_multiplier reference_multiplier = {.multiply = multiply};
 
 }  // namespace samebits::backends

@@ -128,6 +128,7 @@ void accumulate(const accumulate_call& call, element_range chunks) {
 
 }  // namespace
 
-const plan_kernels reference_plan_kernels = {inspect, scale, axpby, accumulate};
+const plan_kernels reference_plan_kernels = {
+    .inspect = inspect, .scale = scale, .axpby = axpby, .accumulate = accumulate};
 
 }  // namespace samebits::backends

@@ -213,7 +213,10 @@ void reference_dequantize(const dequantize_call& call, const executor& where) {
 
 }  // namespace
 
-const quantizer reference_quantizer = {[](const quantize_call&) { return true; },
-                                       reference_quantize, nullptr, reference_dequantize};
+const quantizer reference_quantizer = {
+    .has = [](const quantize_call&) { return true; },
+    .quantize = reference_quantize,
+    .dequantize = reference_dequantize,
+};
 
 }  // namespace samebits::backends

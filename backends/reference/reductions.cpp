@@ -237,6 +237,6 @@ void reduce(const reduction_call& call, const backend&, reduction_result& result
 
 }  // namespace
 
-const reducer host_reducer = {reduce, nullptr, nullptr};
+const reducer host_reducer = {.reduce = reduce};
 
 }  // namespace samebits::backends

@@ -3,20 +3,19 @@
 
 namespace samebits::backends {
 
-const backend reference = {"reference",
-                           "portable C++, the definition itself",
-                           memory_space::host,
-                           [] { return std::string(); },
-                           has_everything,
-                           reference_convert,
-                           nullptr,
-                           &reference_self_test,
-                           nullptr,
-                           &reference_quantizer,
-                           &reference_calculator,
-                           &reference_plan_kernels,
-                           nullptr,
-                           &host_reducer,
-                           &reference_multiplier};
+const backend reference = {
+    .name = "reference",
+    .description = "portable C++, the definition itself",
+    .space = memory_space::host,
+    .why_unsupported = [] { return std::string(); },
+    .has = has_everything,
+    .convert = reference_convert,
+    .self_test = &reference_self_test,
+    .quantizes = &reference_quantizer,
+    .computes = &reference_calculator,
+    .plans = &reference_plan_kernels,
+    .reduces = &host_reducer,
+    .multiplies = &reference_multiplier,
+};
 
 }  // namespace samebits::backends

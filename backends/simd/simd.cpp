@@ -33,35 +33,34 @@ constinit self_test_entry avx512_self_test = {avx512_probes};
 
 }  // namespace
 
-const backend avx2 = {"avx2",
-                      "x86-64 with AVX2, 8 lanes",
-                      memory_space::host,
-                      why_not_avx2,
-                      has_everything,
-                      convert_or_reference<avx2_convert>,
-                      nullptr,
-                      &avx2_self_test,
-                      nullptr,
-                      &avx2_quantizer,
-                      &avx2_calculator,
-                      &avx2_plan_kernels,
-                      nullptr,
-                      &host_reducer,
-                      &avx2_multiplier};
-const backend avx512 = {"avx512",
-                        "x86-64 with AVX-512, 16 lanes",
-                        memory_space::host,
-                        why_not_avx512,
-                        has_everything,
-                        convert_or_reference<avx512_convert>,
-                        nullptr,
-                        &avx512_self_test,
-                        nullptr,
-                        &avx512_quantizer,
-                        &avx512_calculator,
-                        &avx512_plan_kernels,
-                        nullptr,
-                        &host_reducer,
-                        &avx512_multiplier};
+const backend avx2 = {
+    .name = "avx2",
+    .description = "x86-64 with AVX2, 8 lanes",
+    .space = memory_space::host,
+    .why_unsupported = why_not_avx2,
+    .has = has_everything,
+    .convert = convert_or_reference<avx2_convert>,
+    .self_test = &avx2_self_test,
+    .quantizes = &avx2_quantizer,
+    .computes = &avx2_calculator,
+    .plans = &avx2_plan_kernels,
+    .reduces = &host_reducer,
+    .multiplies = &avx2_multiplier,
+};
+
+const backend avx512 = {
+    .name = "avx512",
+    .description = "x86-64 with AVX-512, 16 lanes",
+    .space = memory_space::host,
+    .why_unsupported = why_not_avx512,
+    .has = has_everything,
+    .convert = convert_or_reference<avx512_convert>,
+    .self_test = &avx512_self_test,
+    .quantizes = &avx512_quantizer,
+    .computes = &avx512_calculator,
+    .plans = &avx512_plan_kernels,
+    .reduces = &host_reducer,
+    .multiplies = &avx512_multiplier,
+};
 
 }  // namespace samebits::backends

@@ -27,22 +27,21 @@ void convert_wrongly(const convert_call& call, element_range range) {
   });
 }
 
-const backend planted = {"planted",
-                         "a wrong tie",
-                         memory_space::host,
-                         [] { return std::string(); },
-                         has_one_rule,
-                         convert_wrongly,
-                         nullptr,
-                         nullptr};
-const backend absent = {"absent",
-                        "lacks its machine",
-                        memory_space::device,
-                        [] { return std::string("there is no such machine"); },
-                        has_everything,
-                        nullptr,
-                        nullptr,
-                        nullptr};
+const backend planted = {
+    .name = "planted",
+    .description = "a wrong tie",
+    .space = memory_space::host,
+    .why_unsupported = [] { return std::string(); },
+    .has = has_one_rule,
+    .convert = convert_wrongly,
+};
+const backend absent = {
+    .name = "absent",
+    .description = "lacks its machine",
+    .space = memory_space::device,
+    .why_unsupported = [] { return std::string("there is no such machine"); },
+    .has = has_everything,
+};
 const backend* const list[] = {&absent, &planted, nullptr};
 
 }  // namespace

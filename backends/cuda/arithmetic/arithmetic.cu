@@ -226,10 +226,16 @@ void enqueue_definition(const compute_call& call, std::uint32_t* raised, void* s
   launch_operation(call.op, task, on);
 }
 
-const backends::calculator emulated_calculator = {has_every_operation, nullptr, enqueue_emulated,
-                                                  await_flags<emulated>};
+const backends::calculator emulated_calculator = {
+    .has = has_every_operation,
+    .enqueue = enqueue_emulated,
+    .await_flags = await_flags<emulated>,
+};
 // What it has raises no flags that anybody asks for.
-const backends::calculator native_calculator = {native_computes, nullptr, enqueue_native,
-                                                await_flags<native>};
+const backends::calculator native_calculator = {
+    .has = native_computes,
+    .enqueue = enqueue_native,
+    .await_flags = await_flags<native>,
+};
 
 }  // namespace samebits::cuda

@@ -34,41 +34,39 @@ constinit backends::self_test_entry native_self_test = {probes_on_device, native
 
 }  // namespace
 
-const backends::backend emulated = {"cuda-emulated",
-                                    "CUDA, the definition in a kernel",
-                                    memory_space::device,
-                                    why_not_emulated,
-                                    backends::has_everything,
-                                    nullptr,
-                                    launch_emulated,
-                                    &emulated_self_test,
-                                    &memory,
-                                    &emulated_quantizer,
-                                    &emulated_calculator,
-                                    nullptr,
-                                    &emulated_plans,
-                                    &emulated_reducer,
-                                    nullptr,
-                                    &emulated_ranks,
-                                    &runtime};
+const backends::backend emulated = {
+    .name = "cuda-emulated",
+    .description = "CUDA, the definition in a kernel",
+    .space = memory_space::device,
+    .why_unsupported = why_not_emulated,
+    .has = backends::has_everything,
+    .launch = launch_emulated,
+    .self_test = &emulated_self_test,
+    .memory = &memory,
+    .quantizes = &emulated_quantizer,
+    .computes = &emulated_calculator,
+    .device_plans = &emulated_plans,
+    .reduces = &emulated_reducer,
+    .device_ranks = &emulated_ranks,
+    .runtime = &runtime,
+};
 
-const backends::backend native = {"cuda-native",
-                                  "CUDA, hardware conversions where proved equal",
-                                  memory_space::device,
-                                  why_not_native,
-                                  native_has,
-                                  nullptr,
-                                  launch_native,
-                                  &native_self_test,
-                                  &memory,
-                                  &native_quantizer,
-                                  &native_calculator,
-                                  nullptr,
-                                  &native_plans,
-                                  &native_reducer,
-                                  nullptr,
-                                  &native_ranks,
-                                  &runtime};
+const backends::backend native = {
+    .name = "cuda-native",
+    .description = "CUDA, hardware conversions where proved equal",
+    .space = memory_space::device,
+    .why_unsupported = why_not_native,
+    .has = native_has,
+    .launch = launch_native,
+    .self_test = &native_self_test,
+    .memory = &memory,
+    .quantizes = &native_quantizer,
+    .computes = &native_calculator,
+    .device_plans = &native_plans,
+    .reduces = &native_reducer,
+    .device_ranks = &native_ranks,
+    .runtime = &runtime,
+};
 
 namespace {
 

@@ -37,6 +37,13 @@ void synchronize() { check(cudaStreamSynchronize(nullptr), "work on the device")
 
 }  // namespace
 
-const backends::device_memory memory = {allocate, release, upload, download, fill, synchronize};
+const backends::device_memory memory = {
+    .allocate = allocate,
+    .release = release,
+    .upload = upload,
+    .download = download,
+    .fill = fill,
+    .synchronize = synchronize,
+};
 
 }  // namespace samebits::cuda

@@ -127,7 +127,13 @@ int compiled_capability() {
   return code.compiled_for;
 }
 
-const backends::device_runtime runtime = {is_available, current_device,   make_current,
-                                          place_of,     device_of_stream, is_capturing};
+const backends::device_runtime runtime = {
+    .is_available = is_available,
+    .current_device = current_device,
+    .make_current = make_current,
+    .place_of = place_of,
+    .device_of_stream = device_of_stream,
+    .is_capturing = is_capturing,
+};
 
 }  // namespace samebits::cuda

@@ -289,11 +289,21 @@ void enqueue_quantize_native(const quantize_call& call, void* stream) {
   }
 }
 
-const backends::quantizer emulated_quantizer = {has_everything,      quantize_emulated,
-                                                workspace_of_passes, dequantize_emulated,
-                                                prepare_list,        quantize_list_emulated};
-const backends::quantizer native_quantizer = {has_everything,   quantize_native,
-                                              workspace_native, dequantize_native,
-                                              prepare_list,     quantize_list_native};
+const backends::quantizer emulated_quantizer = {
+    .has = has_everything,
+    .quantize = quantize_emulated,
+    .workspace = workspace_of_passes,
+    .dequantize = dequantize_emulated,
+    .prepare = prepare_list,
+    .quantize_list = quantize_list_emulated,
+};
+const backends::quantizer native_quantizer = {
+    .has = has_everything,
+    .quantize = quantize_native,
+    .workspace = workspace_native,
+    .dequantize = dequantize_native,
+    .prepare = prepare_list,
+    .quantize_list = quantize_list_native,
+};
 
 }  // namespace samebits::cuda

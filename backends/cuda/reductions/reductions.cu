@@ -307,9 +307,15 @@ void reduce(const reduction_call& call, const backends::backend& self,
 
 }  // namespace
 
-const backends::reducer emulated_reducer = {reduce<access::any>, workspace_bytes,
-                                            enqueue<access::any>};
-const backends::reducer native_reducer = {reduce<access::wide>, workspace_bytes,
-                                          enqueue<access::wide>};
+const backends::reducer emulated_reducer = {
+    .reduce = reduce<access::any>,
+    .workspace = workspace_bytes,
+    .enqueue = enqueue<access::any>,
+};
+const backends::reducer native_reducer = {
+    .reduce = reduce<access::wide>,
+    .workspace = workspace_bytes,
+    .enqueue = enqueue<access::wide>,
+};
 
 }  // namespace samebits::cuda

@@ -90,11 +90,19 @@ void cast(const backends::cast_call& call, void* stream) {
 }  // namespace
 
 const backends::device_plan_kernels emulated_plans = {
-    inspect<steps::definition>, scale<steps::definition>, axpby<steps::definition>,
-    accumulate<steps::definition>, cast<steps::definition>};
+    .inspect = inspect<steps::definition>,
+    .scale = scale<steps::definition>,
+    .axpby = axpby<steps::definition>,
+    .accumulate = accumulate<steps::definition>,
+    .cast = cast<steps::definition>,
+};
 
 const backends::device_plan_kernels native_plans = {
-    inspect<steps::hardware>, scale<steps::hardware>, axpby<steps::hardware>,
-    accumulate<steps::hardware>, cast<steps::hardware>};
+    .inspect = inspect<steps::hardware>,
+    .scale = scale<steps::hardware>,
+    .axpby = axpby<steps::hardware>,
+    .accumulate = accumulate<steps::hardware>,
+    .cast = cast<steps::hardware>,
+};
 
 }  // namespace samebits::cuda

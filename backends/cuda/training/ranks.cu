@@ -255,9 +255,16 @@ void reduce(communicator& ranks, const backends::plan_data& list, const gradient
 
 }  // namespace
 
-const backends::device_rank_functions emulated_ranks = {all_reduce_max, all_gather,
-                                                        reduce<steps::definition>};
-const backends::device_rank_functions native_ranks = {all_reduce_max, all_gather,
-                                                      reduce<steps::hardware>};
+const backends::device_rank_functions emulated_ranks = {
+    .all_reduce_max = all_reduce_max,
+    .all_gather = all_gather,
+    .reduce = reduce<steps::definition>,
+};
+
+const backends::device_rank_functions native_ranks = {
+    .all_reduce_max = all_reduce_max,
+    .all_gather = all_gather,
+    .reduce = reduce<steps::hardware>,
+};
 
 }  // namespace samebits::cuda

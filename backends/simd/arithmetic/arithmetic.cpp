@@ -22,11 +22,13 @@ bool has_every_operation(const compute_call&) { return true; }
 
 }  // namespace
 
-const calculator avx2_calculator = {has_every_operation,
-                                    compute_or_reference<avx2_compute, simd::fused_steps::none>,
-                                    nullptr, nullptr};
+const calculator avx2_calculator = {
+    .has = has_every_operation,
+    .compute = compute_or_reference<avx2_compute, simd::fused_steps::none>,
+};
 const calculator avx512_calculator = {
-    has_every_operation, compute_or_reference<avx512_compute, simd::fused_steps::directed>, nullptr,
-    nullptr};
+    .has = has_every_operation,
+    .compute = compute_or_reference<avx512_compute, simd::fused_steps::directed>,
+};
 
 }  // namespace samebits::backends

@@ -310,7 +310,8 @@ void multiply_or_reference(const matmul_call& call, const executor& where) {
 
 }  // namespace
 
-const matrix_multiplier avx2_multiplier = {multiply_or_reference<avx2_matmul_kernel>};
-const matrix_multiplier avx512_multiplier = {multiply_or_reference<avx512_matmul_kernel>};
+const matrix_multiplier avx2_multiplier = {.multiply = multiply_or_reference<avx2_matmul_kernel>};
+const matrix_multiplier avx512_multiplier = {.multiply =
+                                                 multiply_or_reference<avx512_matmul_kernel>};
 
 }  // namespace samebits::backends

@@ -74,9 +74,15 @@ void dequantize_by_reference(const dequantize_call& call, const executor& where)
 
 }  // namespace
 
-const quantizer avx2_quantizer = {has_all, quantize_or_reference<avx2_quantize_kernel>, nullptr,
-                                  dequantize_by_reference};
-const quantizer avx512_quantizer = {has_all, quantize_or_reference<avx512_quantize_kernel>, nullptr,
-                                    dequantize_by_reference};
+const quantizer avx2_quantizer = {
+    .has = has_all,
+    .quantize = quantize_or_reference<avx2_quantize_kernel>,
+    .dequantize = dequantize_by_reference,
+};
+const quantizer avx512_quantizer = {
+    .has = has_all,
+    .quantize = quantize_or_reference<avx512_quantize_kernel>,
+    .dequantize = dequantize_by_reference,
+};
 
 }  // namespace samebits::backends

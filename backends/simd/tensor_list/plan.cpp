@@ -213,8 +213,12 @@ void accumulate(const accumulate_call& call, element_range chunks) {
 }
 
 template <const plan_lanes_kernel& Kernel, conversion Convert>
-inline constexpr plan_kernels kernels_of = {inspect<Kernel, Convert>, scale<Kernel, Convert>,
-                                            axpby<Kernel, Convert>, accumulate<Kernel, Convert>};
+inline constexpr plan_kernels kernels_of = {
+    .inspect = inspect<Kernel, Convert>,
+    .scale = scale<Kernel, Convert>,
+    .axpby = axpby<Kernel, Convert>,
+    .accumulate = accumulate<Kernel, Convert>,
+};
 
 }  // namespace
 

@@ -89,7 +89,9 @@ void dequantize_scalars(const dequantize_call& call, const executor&) {
 }  // namespace
 
 const quantizer scalar_quantizer = {
-    [](const quantize_call& call) { return call.outputs.statistics == nullptr; }, quantize_scalars,
-    nullptr, dequantize_scalars};
+    .has = [](const quantize_call& call) { return call.outputs.statistics == nullptr; },
+    .quantize = quantize_scalars,
+    .dequantize = dequantize_scalars,
+};
 
 }  // namespace samebits::backends::verification
