@@ -26,6 +26,11 @@ FORBIDDEN = [
     ("include/samebits/convert.hpp", '#include "samebits/testkit/conversion.hpp"'),
     ("backends/api/convert.cpp", '#include "samebits/testkit/conversion.hpp"'),
     ("tools/fpinspect/a.cpp", '#include "samebits/testkit/conversion.hpp"'),
+    ("include/samebits/core/flags.hpp", '#include "samebits/scalar.hpp"'),
+    ("backends/dispatch/a.hpp", '#include "backends/api/view_checks.hpp"'),
+    ("backends/verify/a.cpp", '#include "backends/reference/reference.hpp"'),
+    ("backends/api/a.cpp", "#include <cuda_runtime.h>"),
+    ("tools/tensor_core_probe/a.cpp", '#include "oracle/convert.hpp"'),
 ]
 ALLOWED = [
     ("numerics/a.hpp", '#include "samebits/core/format.hpp"  // float is a word here'),
@@ -40,6 +45,9 @@ ALLOWED = [
     ("tests/unit/a.cpp", '#include "numerics/bits/encode.hpp"'),
     ("tools/fpinspect/a.cpp", '#include "samebits/convert.hpp"'),
     ("examples/a.cpp", '#include "samebits/testkit/conversion.hpp"'),
+    ("backends/dispatch/registry.cpp", '#include "backends/simd/simd.hpp"'),
+    ("backends/cuda/common/a.cu", "#include <cuda_runtime.h>"),
+    ("tools/tensor_core_probe/a.cpp", '#include "numerics/bits/layout.hpp"'),
     ("tests/testkit/samebits/testkit/a.hpp", '#include "support/generators.hpp"'),
 ]
 
