@@ -49,8 +49,8 @@ struct device_memory {
   void (*synchronize)();  ///< waits for everything enqueued and reports its errors
 };
 
-/// A backend writes an entry for each operation that it has (designated initializers); what it leaves
-/// out is null, and refused by name when it is called.
+/// A backend writes an entry for each operation that it has (designated initializers); what it
+/// leaves out is null, and refused by name when it is called.
 struct backend {
   std::string_view name;
   std::string_view description;

@@ -37,8 +37,8 @@ extern const quantizer avx2_quantizer;
 extern const quantizer avx512_quantizer;
 
 /// Plan operations on elements that lie next to each other, at any alignment; up to a chunk of them
-/// (numerics/sums/sum_tree.hpp). Called from several threads at once, with the control register as IEEE
-/// 754 has it.
+/// (numerics/sums/sum_tree.hpp). Called from several threads at once, with the control register as
+/// IEEE 754 has it.
 struct plan_lanes_kernel {
   /// What a pass over elements of fp32, fp16 or bf16 finds: the largest magnitude code, elements
   /// that are NaN and Inf, and the sum of squares as binary64 bits, any NaN standing for the
@@ -69,7 +69,8 @@ extern const plan_lanes_kernel avx512_plan_lanes;
 
 extern const plan_kernels avx2_plan_kernels;
 extern const plan_kernels avx512_plan_kernels;
-// What backends/simd/arithmetic/arithmetic_rule.hpp takes(), with the control register as IEEE 754 has it.
+// What backends/simd/arithmetic/arithmetic_rule.hpp takes(), with the control register as IEEE 754
+// has it.
 void avx2_compute(const compute_call& call, element_range range);
 void avx512_compute(const compute_call& call, element_range range);
 

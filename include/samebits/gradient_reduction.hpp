@@ -14,8 +14,8 @@
 //   The result is cast(RN(t * factor)) in the tensor's own format, to nearest even.
 //
 // The scale of e4m3 and e5m2 is one per tensor, the same on all ranks: that of the largest finite
-// magnitude of all ranks by the maths of samebits/core/scaling.hpp. Every cast is overflow::ieee: what
-// does not fit, and what was not finite, arrives as Inf or NaN, for the loss scaler to see.
+// magnitude of all ranks by the maths of samebits/core/scaling.hpp. Every cast is overflow::ieee:
+// what does not fit, and what was not finite, arrives as Inf or NaN, for the loss scaler to see.
 #pragma once
 
 #include <cstdint>

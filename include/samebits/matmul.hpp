@@ -3,8 +3,8 @@
 //   // what cuBLASLt's FP8 product returns on a Hopper GPU, computed without one
 //   std::vector<samebits::e4m3> a(m * k), w(n * k);  // activations, weights [n, k]
 //   std::vector<float> d(m * n);
-//   using samebits::view_of;
-//   const auto like_cublas = samebits::accumulator::tensor_core(samebits::tensor_unit::hopper_wgmma, 128);
+//   using samebits::accumulator, samebits::tensor_unit, samebits::view_of;
+//   const auto like_cublas = accumulator::tensor_core(tensor_unit::hopper_wgmma, 128);
 //   samebits::matmul(view_of(a.data(), m, k), samebits::transposed(view_of(w.data(), n, k)),
 //                    view_of(d.data(), m, n), like_cublas);
 #pragma once

@@ -5,7 +5,7 @@
 // that both see (cudaHostAlloc), without either waiting for the other:
 //
 //   const step_report now = decide(settings, scaler, observed, {.squares = sum, .max_norm = 1.0});
-//   put_report(ring, now);                               // in kernels: samebits/kernel/device_report.cuh
+//   put_report(ring, now);                     // in kernels: samebits/kernel/device_report.cuh
 //   ...
 //   samebits::report_reader reader(ring);                // on the host, at any time
 //   while (auto r = reader.poll()) log(*r);

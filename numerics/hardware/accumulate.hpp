@@ -1,6 +1,7 @@
 // Accumulate: what one instruction of a tensor core returns, in integers; contract §8.
 //
-// The parameters are a row of samebits/core/tensor_unit.hpp; docs/accumulators.md derives the algorithm.
+// The parameters are a row of samebits/core/tensor_unit.hpp; docs/accumulators.md derives the
+// algorithm.
 #pragma once
 
 #include <cstdint>

@@ -1,11 +1,11 @@
 // Shard tree: how the sum of a tensor that is spread over ranks is cut into nodes, and put
 // together.
 //
-// Nodes are those of the tree over the tensor's chunks (numerics/sums/sum_tree.hpp), which is the tree
-// over chunks filled up with +0 to any number: squares are not below +0. A slot is the node of 1024
-// chunks, what one block sums. A rank sends each of its slots that is whole, or whose missing rest
-// no rank has, as one value; of a slot that ranks share it sends the largest nodes that are its
-// own.
+// Nodes are those of the tree over the tensor's chunks (numerics/sums/sum_tree.hpp), which is the
+// tree over chunks filled up with +0 to any number: squares are not below +0. A slot is the node of
+// 1024 chunks, what one block sums. A rank sends each of its slots that is whole, or whose missing
+// rest no rank has, as one value; of a slot that ranks share it sends the largest nodes that are
+// its own.
 #pragma once
 
 #include <cstdint>

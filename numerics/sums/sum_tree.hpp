@@ -17,8 +17,8 @@ namespace samebits::numerics {
 inline constexpr int chunk_level = 12;
 inline constexpr std::int64_t chunk_elements = std::int64_t{1} << chunk_level;
 
-/// Appends a complete node of 2^level leaves to a sum of `count` leaves, a multiple of that. Bit l of
-/// count says whether a complete node of 2^l leaves waits in waiting[l]. add(left, right) is
+/// Appends a complete node of 2^level leaves to a sum of `count` leaves, a multiple of that. Bit l
+/// of count says whether a complete node of 2^l leaves waits in waiting[l]. add(left, right) is
 /// RN(left + right).
 template <class Node, class Add>
 SAMEBITS_HD constexpr void append_node(Node* waiting, std::uint64_t& count, int level, Node node,

@@ -446,8 +446,9 @@ TEST_P(QuantizeSuite, LargeElementsFarFromAnInfOfTheirTile) {
   }
 }
 
-// Backends may treat matrices that do not fit caches in another way (backends/simd/lanes/access.hpp). The
-// parts that they are compared with fit, and have the same scales by eps where a tile is the whole.
+// Backends may treat matrices that do not fit caches in another way
+// (backends/simd/lanes/access.hpp). The parts that they are compared with fit, and have the same
+// scales by eps where a tile is the whole.
 TEST_P(QuantizeSuite, MatricesLargerThanCaches) {
   const std::int64_t rows = by_effort(1024 / (effort_divisor > 1 ? 4 : 1), 512);
   constexpr std::int64_t cols = 12000 + 77;

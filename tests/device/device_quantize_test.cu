@@ -1,4 +1,5 @@
-// The tile quantizer of samebits/kernel/device_quantize.cuh in kernels, against quantize() on the host.
+// The tile quantizer of samebits/kernel/device_quantize.cuh in kernels, against quantize() on the
+// host.
 #include "samebits/kernel/device_quantize.cuh"
 
 #include <cuda_runtime.h>

@@ -1,7 +1,8 @@
 // The device self-test compiled with wrong flags: on a GPU each must be seen, right ones pass.
 //
-// Every variant is backends/cuda/self_test/self_test.cu itself, compiled with its flags and its function
-// under another name (CMakeLists.txt); no macro names these flags, so nothing refuses them earlier.
+// Every variant is backends/cuda/self_test/self_test.cu itself, compiled with its flags and its
+// function under another name (CMakeLists.txt); no macro names these flags, so nothing refuses them
+// earlier.
 #include <gtest/gtest.h>
 
 #include <algorithm>

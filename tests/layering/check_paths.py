@@ -1,8 +1,9 @@
 """Every path in a page of docs/ or in the README names a file or folder of the tree.
 
 usage: check_paths.py ROOT
-Looks at text in `backquotes` and at targets of links. Names with <...>, *, {...} or capitals are
-patterns and are skipped; so are what only installs have, and docs/results/ and docs/decisions/, which tell of their own day.
+Looks at names in `backquotes` that begin with a folder of the tree, and at targets of links. Names
+with <...>, *, {...} or capitals are patterns and are skipped. So are names of INSTALLED, which only an
+installation has, and docs/results/ and docs/decisions/, which tell of their own day.
 """
 
 import pathlib

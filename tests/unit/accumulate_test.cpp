@@ -1,5 +1,5 @@
-// numerics/hardware/accumulate.hpp at compile time: one case for each thing that tells units apart, with the
-// result that an H200 gave for Hopper's rows.
+// numerics/hardware/accumulate.hpp at compile time: one case for each thing that tells units apart,
+// with the result that an H200 gave for Hopper's rows.
 #include "numerics/hardware/accumulate.hpp"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// numerics/sums/dot.hpp and numerics/sums/exact_sum.hpp at compile time: roundings that hang on one far bit,
-// the ends of the sums' range, and NaN, Inf and zeros among products and scales.
+// numerics/sums/dot.hpp and numerics/sums/exact_sum.hpp at compile time: roundings that hang on one
+// far bit, the ends of the sums' range, and NaN, Inf and zeros among products and scales.
 #include "numerics/sums/dot.hpp"
 
 #include <gtest/gtest.h>

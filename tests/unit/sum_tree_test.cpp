@@ -1,5 +1,6 @@
-// numerics/sums/sum_tree.hpp and numerics/sums/shard_tree.hpp against the tree built level by level, with an
-// addition that shows the shape of the tree: it is neither commutative nor associative.
+// numerics/sums/sum_tree.hpp and numerics/sums/shard_tree.hpp against the tree built level by
+// level, with an addition that shows the shape of the tree: it is neither commutative nor
+// associative.
 #include "numerics/sums/sum_tree.hpp"
 
 #include <gtest/gtest.h>

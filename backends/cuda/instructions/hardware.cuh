@@ -9,7 +9,8 @@
 
 namespace samebits::cuda {
 
-/// What numerics/quantize/scale.hpp and rank_sum.hpp ask of an Arithmetic. On the host, the definition.
+/// What numerics/quantize/scale.hpp and rank_sum.hpp ask of an Arithmetic. On the host, the
+/// definition.
 struct hardware {
   SAMEBITS_INLINE static std::uint32_t product(std::uint32_t a, std::uint32_t b) {
 #if defined(__CUDA_ARCH__)

@@ -268,8 +268,8 @@ list_tables list_tables_of(std::span<const quantize_call> calls, list_kernel ker
 
 namespace {
 
-/// log2 of the strips along a row of a warp's patch, which end where the matrix does, four to a lane;
-/// 0 where they cannot.
+/// log2 of the strips along a row of a warp's patch, which end where the matrix does, four to a
+/// lane; 0 where they cannot.
 int counted_lanes(const quantize_call& call) {
   const int factor = std::countr_zero(unsigned_of(call.in.cols)) - log2_of(strip);
   const int least = one_row_tiles(call) ? std::max(4, log2_of(call.grid.tile_cols) - 3) : 4;

@@ -1,7 +1,7 @@
 // Arithmetic on AVX2: codes to binary32 lanes and back by the definitions, steps by the processor.
 //
-// Steps round as MXCSR says, which backends/simd/arithmetic/arithmetic.cpp sets. Everything here is a template or
-// inlined; see convert_kernel.hpp.
+// Steps round as MXCSR says, which backends/simd/arithmetic/arithmetic.cpp sets. Everything here is
+// a template or inlined; see convert_kernel.hpp.
 #pragma once
 
 #include <immintrin.h>

@@ -19,7 +19,8 @@
 
 namespace samebits::simd {
 
-/// The binary32 steps as numerics/tensor_list/plan_ops.hpp asks for them; a NaN is the canonical one.
+/// The binary32 steps as numerics/tensor_list/plan_ops.hpp asks for them; a NaN is the canonical
+/// one.
 template <class Isa>
 struct lane_steps {
   using word = typename Isa::word;

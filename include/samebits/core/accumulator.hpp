@@ -5,9 +5,9 @@
 //   ieee_fp32     binary32 operations rounded to nearest even, in the order that fp32_order names
 //   fp32_per_128  each 128 of K: their exact dot product, rounded once to binary32; these added in
 //                 binary32, ascending
-//   tensor_core   the instructions of a tensor core, ascending (samebits/core/tensor_unit.hpp); with a
-//                 promotion of N their sum is added in binary32 after each N of K, and the next
-//                 instruction starts from +0
+//   tensor_core   the instructions of a tensor core, ascending (samebits/core/tensor_unit.hpp);
+//                 with a promotion of N their sum is added in binary32 after each N of K, and the
+//                 next instruction starts from +0
 #pragma once
 
 #include <cstdint>

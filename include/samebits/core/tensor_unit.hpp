@@ -7,8 +7,8 @@
 //   the terms are added exactly, and the sum is rounded once: into fp32 toward zero, to
 //   `fraction_bits` of them; into fp16 to nearest even
 //
-// An instruction of `products` is a chain of such steps (numerics/hardware/accumulate.hpp is the definition,
-// docs/accumulators.md derives it).
+// An instruction of `products` is a chain of such steps (numerics/hardware/accumulate.hpp is the
+// definition, docs/accumulators.md derives it).
 //
 // Sources: [H] this project on an H200, 2026-11-20: 29 instructions, 2 189 426 688 results, 0
 // differ. [K] Khattak and Mikaitis, arXiv 2512.07004: results of a V100, A100, A2, RTX Ada, L40S,
