@@ -27,6 +27,22 @@ struct compute_call {
   flags_view each;  ///< without data unless flags of each element are wanted
 };
 
+/// Whether a processor's own arithmetic gives a call's bits, one format rounded to nearest even and
+/// no flags; proved(op, format) says so of an operation (docs/decisions/0021 and 0026).
+template <class Proved>
+bool is_proved_equal(const compute_call& call, const Proved& proved) {
+  if (call.report == flag_report::wanted) return false;
+  const cast_rule& rule = call.rule;
+  if (rule.round != rounding::nearest_even) return false;
+  if (rule.on_overflow != overflow::ieee && rule.on_overflow != overflow::saturate) return false;
+  // The sign that is preserved is that of an overflow to NaN; only e4m3 has such.
+  if (rule.on_nan != nan_policy::canonical && call.out.format == format_id::e4m3) return false;
+  for (int i = 0; i < operand_count(call.op); ++i) {
+    if (call.operands[i].format != call.out.format) return false;
+  }
+  return proved(call.op, call.out.format);
+}
+
 struct calculator {
   /// Whether it has this operation; what it lacks is refused by name.
   bool (*has)(const compute_call& call);

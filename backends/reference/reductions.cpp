@@ -13,14 +13,16 @@
 #include "backends/self_test/build_flags.hpp"
 #include "backends/self_test/self_test.hpp"
 #include "backends/threads/pieces.hpp"
+#include "numerics/arithmetic/binary32.hpp"
 #include "numerics/bits/classify.hpp"
 #include "numerics/bits/decode.hpp"
+#include "numerics/bits/element_counts.hpp"
+#include "numerics/sums/sum_tree.hpp"
 
 namespace samebits::backends {
 namespace {
 
-/// Elements of a node of the tree that threads compute alone (contract §6).
-constexpr std::int64_t chunk_elements = 4096;
+using numerics::chunk_elements;
 
 std::int64_t size_of(const const_matrix_view& v) { return v.rows * v.cols; }
 
@@ -183,9 +185,8 @@ float amax_of(const const_matrix_view& in, int threads) {
         const std::scoped_lock lock(joining);
         largest = std::max(largest, most);
       });
-  const auto bits = numerics::decode<std::uint32_t>(spec_of(in.format), largest);
-  constexpr std::uint32_t inf = numerics::binary<std::uint32_t>::inf;
-  return std::bit_cast<float>(bits > inf ? numerics::binary<std::uint32_t>::nan : bits);
+  return std::bit_cast<float>(
+      numerics::binary32::amax_bits(numerics::decode<std::uint32_t>(spec_of(in.format), largest)));
 }
 
 element_counts counts_of(const const_matrix_view& in, int threads) {
@@ -193,21 +194,10 @@ element_counts counts_of(const const_matrix_view& in, int threads) {
   element_counts all;
   for_each_codes(in, threads,
                  [&]<format_id F>(fixed_format<F>, const auto* codes, std::int64_t count) {
-                   constexpr format_spec format = spec_of(F);
-                   constexpr std::uint64_t least_normal = std::uint64_t{1} << format.mantissa_bits;
-                   element_counts part;
-                   part.elements = static_cast<std::uint64_t>(count);
-                   for (std::int64_t i = 0; i < count; ++i) {
-                     const std::uint64_t magnitude = codes[i] & numerics::magnitude_mask(format);
-                     const bool infinite =
-                         numerics::has_inf(format) && magnitude == numerics::inf_code(format);
-                     part.nan += magnitude > numerics::max_finite(format) && !infinite ? 1u : 0u;
-                     part.inf += infinite ? 1u : 0u;
-                     part.zero += magnitude == 0 ? 1u : 0u;
-                     part.subnormal += magnitude != 0 && magnitude < least_normal ? 1u : 0u;
-                   }
+                   numerics::code_counts part;
+                   for (std::int64_t i = 0; i < count; ++i) part.add(spec_of(F), codes[i]);
                    const std::scoped_lock lock(joining);
-                   all.elements += part.elements;
+                   all.elements += static_cast<std::uint64_t>(count);
                    all.nan += part.nan;
                    all.inf += part.inf;
                    all.zero += part.zero;

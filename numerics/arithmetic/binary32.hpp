@@ -26,6 +26,11 @@ SAMEBITS_INLINE constexpr bool is_nan(std::uint32_t x) { return magnitude(x) > i
 SAMEBITS_INLINE constexpr bool is_inf(std::uint32_t x) { return magnitude(x) == inf; }
 SAMEBITS_INLINE constexpr bool is_zero(std::uint32_t x) { return magnitude(x) == 0; }
 
+/// What an element brings to an amax (contract §6): its magnitude, a NaN the canonical one.
+SAMEBITS_INLINE constexpr std::uint32_t amax_bits(std::uint32_t x) {
+  return is_nan(x) ? nan : magnitude(x);
+}
+
 /// sig * 2^exponent with 2^23 <= sig < 2^24.
 struct parts {
   std::uint64_t sig;

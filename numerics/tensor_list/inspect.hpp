@@ -26,12 +26,6 @@ struct chunk_tally {
 };
 static_assert(sizeof(chunk_tally) == 24);
 
-/// What an element, as binary32 bits, brings to its amax.
-SAMEBITS_INLINE constexpr std::uint32_t counted_magnitude(std::uint32_t x) {
-  const std::uint32_t m = binary32::magnitude(x);
-  return m > binary32::inf ? binary32::nan : m;
-}
-
 /// Buckets of the histogram of exponents: bucket f counts the elements whose value in binary32 has
 /// the exponent field f. 0 holds zeros and binary32's subnormals, 1 .. 254 values of
 /// [2^(f - 127), 2^(f - 126)), 255 Inf and NaN.
@@ -47,7 +41,7 @@ SAMEBITS_INLINE constexpr std::uint32_t least_normal(const format_spec& f) {
 
 /// Adds an element, as binary32 bits, to a chunk's amax and counts of NaN and Inf.
 SAMEBITS_INLINE constexpr void count_element(chunk_tally& tally, std::uint32_t x) {
-  const std::uint32_t m = counted_magnitude(x);
+  const std::uint32_t m = binary32::amax_bits(x);
   if (tally.amax < m) tally.amax = m;
   if (m > binary32::inf) ++tally.nan;
   if (m == binary32::inf) ++tally.inf;

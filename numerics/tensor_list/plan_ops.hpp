@@ -92,7 +92,7 @@ static_assert(sizeof(scale_tally) == 8);
 /// Adds an element of format f to a chunk's tally: its codes before and after.
 SAMEBITS_INLINE constexpr void count_scaled(const format_spec& f, scale_tally& tally,
                                             std::uint32_t before, std::uint32_t after) {
-  const std::uint32_t x = counted_magnitude(decode<std::uint32_t>(f, before));
+  const std::uint32_t x = binary32::amax_bits(decode<std::uint32_t>(f, before));
   const std::uint32_t y = binary32::magnitude(decode<std::uint32_t>(f, after));
   if (tally.amax < x) tally.amax = x;
   if (x >= binary32::inf) {

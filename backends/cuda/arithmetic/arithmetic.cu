@@ -175,18 +175,9 @@ void launch_operation(operation op, const compute_task& t, cudaStream_t stream) 
 
 bool has_every_operation(const compute_call&) { return true; }
 
-/// What docs/decisions/0026 proves: one format rounded to nearest even, without flags.
 bool native_computes(const compute_call& call) {
-  if (call.report == flag_report::wanted || !is_computed_by_gpu(call.op)) return false;
-  const cast_rule& rule = call.rule;
-  if (rule.round != rounding::nearest_even) return false;
-  if (rule.on_overflow != overflow::ieee && rule.on_overflow != overflow::saturate) return false;
-  // The sign that is preserved is that of an overflow to NaN; only e4m3 has such.
-  if (rule.on_nan != nan_policy::canonical && call.out.format == format_id::e4m3) return false;
-  for (int i = 0; i < operand_count(call.op); ++i) {
-    if (call.operands[i].format != call.out.format) return false;
-  }
-  return true;
+  return backends::is_proved_equal(call,
+                                   [](operation op, format_id) { return is_computed_by_gpu(op); });
 }
 
 void enqueue_native(const compute_call& call, std::uint32_t* raised, void* stream) {

@@ -116,6 +116,7 @@ template <format_id F, reduction What, class Number, bool Full>
 class chunk_node {
   using codes = vector_codes<F>;
   using sums = signed_sums<Number>;
+  using tree = turn_tree<sums>;
   static constexpr int turn_bits = codes::count == 4 ? 5 : codes::count == 8 ? 4 : 3;
   static_assert((32 * codes::count) << turn_bits == chunk_elements);
   static constexpr int group_bits = What == reduction::dot ? 1 : 2;  ///< 4 loads are under way
@@ -129,34 +130,11 @@ class chunk_node {
 
   /// In every lane.
   __device__ __forceinline__ Number node() const {
-    Number all = of_groups<turn_bits>(0);
-    // Lane bits from turn_bits on are still those of vectors; the ones below are those of turns.
-    all = warp_node<sums, turn_bits, 5>(all);
-    return warp_node<sums, 0, turn_bits>(all);
+    return tree::template of_chunk<turn_bits, group_bits>(
+        [this](int first_turn) { return of_group(first_turn); });
   }
 
  private:
-  /// The nodes of turns `even` and `odd` over lanes that differ in the bit: the first in lanes
-  /// where it is 0, the second where it is 1.
-  template <int Bit>
-  __device__ __forceinline__ Number exchanged(Number even, Number odd) const {
-    const bool upper = (lane_ & (1u << Bit)) != 0;
-    const Number kept = upper ? odd : even;
-    const Number sent = upper ? even : odd;
-    return sums::add(kept, __shfl_xor_sync(all_lanes, sent, 1 << Bit));
-  }
-
-  template <int Bits>
-  __device__ __forceinline__ Number of_groups(int first_turn) const {
-    if constexpr (Bits == group_bits) {
-      return of_group(first_turn);
-    } else {
-      const Number even = of_groups<Bits - 1>(first_turn);
-      const Number odd = of_groups<Bits - 1>(first_turn + (1 << (Bits - 1)));
-      return exchanged<Bits - 1>(even, odd);
-    }
-  }
-
   __device__ __forceinline__ Number of_group(int first_turn) const {
     if (!Full && first_turn * 32 * codes::count >= count_) return sums::nothing();
     uint4 x[group], y[group];
@@ -168,12 +146,7 @@ class chunk_node {
     Number nodes[group];
 #pragma unroll
     for (int i = 0; i < group; ++i) nodes[i] = element_nodes<F, What, Number>::of(x[i], y[i]);
-    const Number low = exchanged<0>(nodes[0], nodes[1]);
-    if constexpr (group == 2) {
-      return low;
-    } else {
-      return exchanged<1>(low, exchanged<0>(nodes[2], nodes[3]));
-    }
+    return tree::template of_nodes<group_bits>(nodes);
   }
 
   // Leaves that are not there: -0 or -0 * 1, which change no sum; squares +0, which change no sum
@@ -282,10 +255,10 @@ __global__ void __launch_bounds__(reduction_threads)
       [&](const uint4& v) {
         for (const std::uint32_t word : {v.x, v.y, v.z, v.w}) {
 #pragma unroll
-          for (int at = 0; at < 32; at += bits) counts.count(spec_of(F), word >> at);
+          for (int at = 0; at < 32; at += bits) counts.add(spec_of(F), word >> at);
         }
       },
-      [&](std::uint32_t code) { counts.count(spec_of(F), code); });
+      [&](std::uint32_t code) { counts.add(spec_of(F), code); });
   add_counts(counts, result);
 }
 

@@ -4,9 +4,9 @@
 
 #include <cstdint>
 
-#include "backends/cuda/tensor_list/plan_tree.cuh"
-#include "numerics/bits/classify.hpp"
+#include "backends/cuda/common/sum_tree.cuh"
 #include "numerics/bits/decode.hpp"
+#include "numerics/bits/element_counts.hpp"
 #include "numerics/tensor_list/inspect.hpp"
 #include "samebits/core/config.hpp"
 #include "samebits/core/format.hpp"
@@ -49,20 +49,7 @@ __device__ __forceinline__ double returned_sum(Number x) {
   return __longlong_as_double(wide ? 0x7FFFFFFFFFFFFFFFll : 0x7FFFFFFFE0000000ll);
 }
 
-/// What a thread has counted.
-struct code_counts {
-  std::uint32_t nan = 0, inf = 0, zero = 0, subnormal = 0;
-
-  SAMEBITS_INLINE constexpr void count(const format_spec& f, std::uint32_t code) {
-    const auto magnitude = code & static_cast<std::uint32_t>(numerics::magnitude_mask(f));
-    const std::uint32_t least_normal = std::uint32_t{1} << f.mantissa_bits;
-    const bool infinite = numerics::has_inf(f) && magnitude == numerics::inf_code(f);
-    nan += magnitude > numerics::max_finite(f) && !infinite ? 1u : 0u;
-    inf += infinite ? 1u : 0u;
-    zero += magnitude == 0 ? 1u : 0u;
-    subnormal += magnitude != 0 && magnitude < least_normal ? 1u : 0u;
-  }
-};
+using numerics::code_counts;
 
 /// Adds the counts of a warp's threads to the result.
 __device__ __forceinline__ void add_counts(const code_counts& c, element_counts* result) {
@@ -84,7 +71,7 @@ __device__ __forceinline__ void raise_amax(const format_spec& f, std::uint32_t l
                                            std::uint32_t* result) {
   const std::uint32_t all = __reduce_max_sync(all_lanes, largest);
   if (threadIdx.x % 32 != 0) return;
-  const auto amax = numerics::counted_magnitude(numerics::decode<std::uint32_t>(f, all));
+  const auto amax = numerics::binary32::amax_bits(numerics::decode<std::uint32_t>(f, all));
   if (amax != 0) atomicMax(result, amax);
 }
 

@@ -95,7 +95,7 @@ __global__ void __launch_bounds__(reduction_threads)
     counts_kernel(const reduction_task t, element_counts* const result) {
   code_counts counts;
   for_each_element(t, [&](std::uint64_t row, std::uint64_t col) {
-    counts.count(t.x.format, t.x.code(row, col));
+    counts.add(t.x.format, t.x.code(row, col));
   });
   add_counts(counts, result);
 }

@@ -8,7 +8,7 @@
 #include "backends/cuda/tensor_list/plan_inspect.cuh"
 #include "backends/cuda/tensor_list/plan_launch.cuh"
 #include "backends/cuda/tensor_list/plan_total.cuh"
-#include "backends/cuda/tensor_list/plan_tree.cuh"
+#include "backends/cuda/common/sum_tree.cuh"
 
 namespace samebits::cuda {
 

@@ -5,10 +5,10 @@
 #include <cstdint>
 
 #include "backends/cuda/common/codes.cuh"
+#include "backends/cuda/common/sum_tree.cuh"
 #include "backends/cuda/instructions/halves.cuh"
 #include "backends/cuda/tensor_list/plan_codes.cuh"
 #include "backends/cuda/tensor_list/plan_launch.cuh"
-#include "backends/cuda/tensor_list/plan_tree.cuh"
 #include "numerics/bits/decode.hpp"
 #include "numerics/tensor_list/inspect.hpp"
 #include "numerics/tensor_list/plan.hpp"
@@ -64,6 +64,7 @@ struct chunk_sums {
 template <format_id F, bool Full>
 class dense_chunk {
   using codes = inspected_codes<F>;
+  using tree = turn_tree<hardware_sums>;
   static constexpr int turns = static_cast<int>(chunk_elements) / (32 * codes::count);
   static constexpr int turn_bits = turns == 32 ? 5 : 4;
   static_assert(1 << turn_bits == turns);
@@ -76,35 +77,12 @@ class dense_chunk {
       : data_(data), count_(count), lane_(lane) {}
 
   __device__ __forceinline__ chunk_sums sums() {
-    double node = of_groups<turn_bits>(0);
-    // Lane bits from turn_bits on are still those of vectors; the ones below are those of turns.
-    node = warp_node<hardware_sums, turn_bits, 5>(node);
-    node = warp_node<hardware_sums, 0, turn_bits>(node);
+    const double node = tree::of_chunk<turn_bits, group_bits>(
+        [this](int first_turn) { return of_group(first_turn); });
     return {hardware_sums::bits(node), __reduce_max_sync(all_lanes, largest_code<F>(amax_))};
   }
 
  private:
-  /// The sums of turns `even` and `odd` over lanes that differ in the bit: the first in lanes where
-  /// it is 0, the second where it is 1. Half as many additions as two sums in every lane.
-  template <int Bit>
-  __device__ __forceinline__ double exchanged(double even, double odd) const {
-    const bool upper = (lane_ & (1u << Bit)) != 0;
-    const double kept = upper ? odd : even;
-    const double sent = upper ? even : odd;
-    return hardware_sums::add(kept, __shfl_xor_sync(all_lanes, sent, 1 << Bit));
-  }
-
-  template <int Bits>
-  __device__ __forceinline__ double of_groups(int first_turn) {
-    if constexpr (Bits == group_bits) {
-      return of_group(first_turn);
-    } else {
-      const double even = of_groups<Bits - 1>(first_turn);
-      const double odd = of_groups<Bits - 1>(first_turn + (1 << (Bits - 1)));
-      return exchanged<Bits - 1>(even, odd);
-    }
-  }
-
   __device__ __forceinline__ double of_group(int first_turn) {
     if (!Full && first_turn * 32 * codes::count >= count_) return 0.0;
     uint4 v[group];
@@ -116,18 +94,7 @@ class dense_chunk {
       amax_ = codes::joined(amax_, v[i]);
       nodes[i] = codes::node(v[i]);
     }
-    return of_nodes<group_bits>(nodes);
-  }
-
-  template <int Bits>
-  __device__ __forceinline__ double of_nodes(const double* nodes) const {
-    if constexpr (Bits == 0) {
-      return *nodes;
-    } else {
-      const double even = of_nodes<Bits - 1>(nodes);
-      const double odd = of_nodes<Bits - 1>(nodes + (1 << (Bits - 1)));
-      return exchanged<Bits - 1>(even, odd);
-    }
+    return tree::of_nodes<group_bits>(nodes);
   }
 
   /// Elements from count on are +0, which changes neither node nor amax.
@@ -218,7 +185,7 @@ __device__ __forceinline__ chunk_tally inspected_dense(const std::byte* data, in
   constexpr std::uint32_t least = numerics::least_normal(spec_of(F));
   const chunk_sums sums = count == chunk_elements ? dense_chunk<F, true>(data, count, lane).sums()
                                                   : dense_chunk<F, false>(data, count, lane).sums();
-  const std::uint32_t amax = numerics::counted_magnitude(widen<F>(sums.largest));
+  const std::uint32_t amax = numerics::binary32::amax_bits(widen<F>(sums.largest));
   chunk_tally tally = {sums.squares, amax, 0, 0, 0, 0};
   if (Counts == inspect_counts::distribution || amax >= numerics::binary32::inf) {
     const auto load = [&](int i) {
@@ -237,7 +204,7 @@ __device__ __forceinline__ chunk_tally inspected_any(const plan_row& row, const 
   const format_spec f = spec_of(row.format);
   const chunk_sums sums = any_sums<Sums>(row, c, lane);
   const std::uint32_t amax =
-      numerics::counted_magnitude(numerics::decode<std::uint32_t>(f, sums.largest));
+      numerics::binary32::amax_bits(numerics::decode<std::uint32_t>(f, sums.largest));
   chunk_tally tally = {sums.squares, amax, 0, 0, 0, 0};
   if (Counts == inspect_counts::distribution || amax >= numerics::binary32::inf) {
     const auto load = [&](int i) {

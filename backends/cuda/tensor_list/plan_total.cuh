@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "backends/cuda/tensor_list/plan_tree.cuh"
+#include "backends/cuda/common/sum_tree.cuh"
 #include "samebits/plan_ops.hpp"
 
 namespace samebits::cuda {

@@ -37,16 +37,8 @@ constexpr bool is_computed(operation op, format_id format, fused_steps steps) {
 
 /// Whether the kernels take a call; the definition takes all others.
 inline bool takes(const backends::compute_call& call, fused_steps steps) {
-  if (call.report == backends::flag_report::wanted) return false;
-  const cast_rule& rule = call.rule;
-  if (rule.round != rounding::nearest_even) return false;
-  if (rule.on_overflow != overflow::ieee && rule.on_overflow != overflow::saturate) return false;
-  // The sign that is preserved is that of an overflow to NaN; only e4m3 has such.
-  if (rule.on_nan != nan_policy::canonical && call.out.format == format_id::e4m3) return false;
-  for (int i = 0; i < operand_count(call.op); ++i) {
-    if (call.operands[i].format != call.out.format) return false;
-  }
-  return is_computed(call.op, call.out.format, steps);
+  return backends::is_proved_equal(
+      call, [steps](operation op, format_id format) { return is_computed(op, format, steps); });
 }
 
 }  // namespace samebits::simd

@@ -132,7 +132,7 @@ void inspect(const plan_tables& plan, element_range chunks, inspect_counts count
     const plan_lanes_kernel::sums found = Kernel.inspect(row.format, codes, chunk.count);
     numerics::chunk_tally tally = {};
     tally.squares = found.squares;
-    tally.amax = numerics::counted_magnitude(numerics::decode<std::uint32_t>(f, found.most));
+    tally.amax = numerics::binary32::amax_bits(numerics::decode<std::uint32_t>(f, found.most));
     tally.nan = static_cast<std::uint16_t>(found.nan);
     tally.inf = static_cast<std::uint16_t>(found.inf);
     if (counts == inspect_counts::distribution) {
@@ -172,7 +172,7 @@ void scale(const plan_tables& plan, element_range chunks, std::uint32_t factor,
     const plan_row& row = plan.rows[chunk.tensor];
     std::byte* const words = words_of(Convert, row, chunk, buffer);
     const plan_lanes_kernel::scaled found = Kernel.scale(words, chunk.count, factor);
-    tallies[n] = {numerics::counted_magnitude(found.before),
+    tallies[n] = {numerics::binary32::amax_bits(found.before),
                   static_cast<std::uint16_t>(found.nonfinite),
                   count_overflowed(row.format, words, chunk.count, found)};
     store_words(Convert, row, chunk, words);

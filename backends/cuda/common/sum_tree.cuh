@@ -1,6 +1,6 @@
-// Sums of squares on the GPU: the fixed tree of contract §6 over the lanes of a warp and the
-// threads of a block, with the hardware's binary64 or the definition in integers. Neither changes a
-// bit.
+// Sums on the GPU: the fixed tree of contract §6 over a chunk, the lanes of a warp and the threads
+// of a block. Sums of squares use the hardware's binary64 or the definition in integers; neither
+// changes a bit.
 #pragma once
 
 #include <cstdint>
@@ -57,6 +57,57 @@ __device__ __forceinline__ typename Sums::node warp_node(typename Sums::node nod
   }
   return node;
 }
+
+/// A chunk of 2^12 leaves that a warp reads in 2^TurnBits turns, every lane a vector a turn: the
+/// node of lane l's vector in turn t is number 32 * t + l of its level.
+///
+/// Two turns are added in half as many steps as two sums in every lane would take: exchanged() adds
+/// the first in lanes where a bit is 0, and the second where it is 1.
+template <class Sums>
+struct turn_tree {
+  using node = typename Sums::node;
+
+  /// The nodes of turns `even` and `odd` over lanes that differ in the bit.
+  template <int Bit>
+  __device__ __forceinline__ static node exchanged(node even, node odd) {
+    const bool upper = (threadIdx.x & (1u << Bit)) != 0;
+    const node kept = upper ? odd : even;
+    const node sent = upper ? even : odd;
+    return Sums::add(kept, __shfl_xor_sync(all_lanes, sent, 1 << Bit));
+  }
+
+  /// Of the nodes of 2^Bits turns.
+  template <int Bits>
+  __device__ __forceinline__ static node of_nodes(const node* nodes) {
+    if constexpr (Bits == 0) {
+      return *nodes;
+    } else {
+      const node even = of_nodes<Bits - 1>(nodes);
+      const node odd = of_nodes<Bits - 1>(nodes + (1 << (Bits - 1)));
+      return exchanged<Bits - 1>(even, odd);
+    }
+  }
+
+  /// Of 2^Bits turns from `first` on; of_group(turn) is the node of 2^GroupBits turns.
+  template <int Bits, int GroupBits, class OfGroup>
+  __device__ __forceinline__ static node of_turns(int first, const OfGroup& of_group) {
+    if constexpr (Bits == GroupBits) {
+      return of_group(first);
+    } else {
+      const node even = of_turns<Bits - 1, GroupBits>(first, of_group);
+      const node odd = of_turns<Bits - 1, GroupBits>(first + (1 << (Bits - 1)), of_group);
+      return exchanged<Bits - 1>(even, odd);
+    }
+  }
+
+  /// The chunk's node, in every lane.
+  template <int TurnBits, int GroupBits, class OfGroup>
+  __device__ __forceinline__ static node of_chunk(const OfGroup& of_group) {
+    const node all = of_turns<TurnBits, GroupBits>(0, of_group);
+    // Lane bits from TurnBits on are still those of vectors; the ones below are those of turns.
+    return warp_node<Sums, 0, TurnBits>(warp_node<Sums, TurnBits, 5>(all));
+  }
+};
 
 /// The sum of the leaves [0, count), Sums::nothing() of none, which all threads of a block form
 /// together; in thread 0.
