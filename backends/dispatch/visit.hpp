@@ -83,26 +83,36 @@ void visit_plan_format(format_id id, const Function& f) {
   detail::visit_among<fp32, fp16, bf16, e4m3, e5m2>(id, f, [] {});
 }
 
+/// Calls f.operator()<From>() for the formats that are quantized: fp32, bf16 and fp16.
+template <class Function>
+void visit_quantized(format_id from, const Function& f) {
+  switch (from) {
+    case format_id::fp32: return f.template operator()<format_id::fp32>();
+    case format_id::bf16: return f.template operator()<format_id::bf16>();
+    case format_id::fp16: return f.template operator()<format_id::fp16>();
+    default: return;
+  }
+}
+
+/// Calls f.operator()<From, To>() for every pair of formats of a quantization.
+template <class Function>
+void visit_quantization(format_id from, format_id to, const Function& f) {
+  visit_quantized(from, [&]<format_id From>() {
+    if (to == format_id::e4m3) f.template operator()<From, format_id::e4m3>();
+    if (to == format_id::e5m2) f.template operator()<From, format_id::e5m2>();
+  });
+}
+
 /// Calls f(source, target, rounding) with compile-time types for every quantization there is.
 template <class Function>
 void visit_quantization(format_id from, format_id to, rounding mode, const Function& f) {
-  using enum format_id;
-  const auto nothing = [] {};
-  detail::visit_among<fp32, bf16, fp16>(
-      from,
-      [&](auto source) {
-        detail::visit_among<e4m3, e5m2>(
-            to,
-            [&](auto target) {
-              if (mode == rounding::stochastic) {
-                f(source, target, fixed_rounding<rounding::stochastic>{});
-              } else {
-                f(source, target, fixed_rounding<rounding::nearest_even>{});
-              }
-            },
-            nothing);
-      },
-      nothing);
+  visit_quantization(from, to, [&]<format_id From, format_id To>() {
+    if (mode == rounding::stochastic) {
+      f(fixed_format<From>{}, fixed_format<To>{}, fixed_rounding<rounding::stochastic>{});
+    } else {
+      f(fixed_format<From>{}, fixed_format<To>{}, fixed_rounding<rounding::nearest_even>{});
+    }
+  });
 }
 
 }  // namespace samebits::backends

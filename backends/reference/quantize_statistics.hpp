@@ -4,26 +4,19 @@
 #include <cstdint>
 #include <span>
 
+#include "numerics/quantize/statistics.hpp"
 #include "numerics/sums/sum_tree.hpp"
 #include "samebits/quantize.hpp"
 #include "samebits/reduce.hpp"
 
 namespace samebits::backends {
 
-/// What happened to one element; values are binary32 bits.
-struct quantized_element {
-  std::uint32_t x;         ///< the element
-  std::uint32_t y;         ///< once scaled
-  std::uint32_t code;      ///< of 8 bits
-  std::uint32_t restored;  ///< what its code stands for: RN(value * s)
-  bool overflow;           ///< of the cast
-};
+using numerics::quantized_element;
 
-/// The statistics of part of a matrix; magnitudes are binary32 bits.
+/// The statistics of part of a matrix.
 struct quantize_tally {
-  std::uint64_t count = 0, zeros = 0, nan = 0, inf = 0, underflowed = 0, saturated = 0;
-  std::uint32_t amax = 0;
-  std::uint32_t min_nonzero = 0xFFFFFFFFu;  ///< as long as there is none
+  std::uint64_t elements = 0;
+  numerics::quantize_counts counts = {};
   double signal = 0, noise = 0;
 };
 
@@ -39,7 +32,8 @@ class chunk_counter {
   [[nodiscard]] quantize_tally tally() const;
 
  private:
-  quantize_tally counts_;
+  std::uint64_t elements_ = 0;
+  numerics::quantize_counts counts_;
   tree_sum signal_;
   tree_sum noise_;
 };

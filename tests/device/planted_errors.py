@@ -38,13 +38,13 @@ DEVICE_ERRORS = [
     ("cuda/reductions/reduction_parts.cuh", "return -Number{0};", "return Number{0};"),
     ("cuda/reductions/native.cu", "word >> 8 & keep * 0x10001u", "word >> 16 & keep * 0x10001u"),
     # Quantize: counts of half of the threads; random words for K = 9 to 16; counts of a warp.
-    ("cuda/quantize/quantize.cu", "half > 0; half /= 2", "half > 1; half /= 2"),
+    ("cuda/quantize/general.cu", "half > 0; half /= 2", "half > 1; half /= 2"),
     ("cuda/quantize/tiles/block_tiles.cu", "case 16: return launch_cast<From, To, drawn_cast<To, 16>>",
      "case 16: return launch_cast<From, To, drawn_cast<To, 32>>"),
-    ("cuda/quantize/counted/counted_tiles.cu", "for (unsigned w = 1; w < warps_of_block; ++w)",
-     "for (unsigned w = 2; w < warps_of_block; ++w)"),
+    ("cuda/quantize/tiles/statistics_tiles.cu", "for (unsigned w = 1; w < warps; ++w)",
+     "for (unsigned w = 2; w < warps; ++w)"),
     # Dequantize: the scale of the last column.
-    ("cuda/quantize/quantize.cu", "t.scales.at(row / t.tile_rows, col / t.tile_cols)",
+    ("cuda/quantize/dequantize.cu", "t.scales.at(row / t.tile_rows, col / t.tile_cols)",
      "t.scales.at(row / t.tile_rows, (col + 1 < t.cols ? col : 0) / t.tile_cols)"),
     # QuantizeList: scales of the tensor before.
     ("cuda/quantize/quantize_list.cu", "scales + list.tiles.first[tensor];",

@@ -5,12 +5,14 @@
 
 #include "backends/cuda/quantize/quantize_task.cuh"
 #include "backends/cuda/quantize/statistics.cuh"
+#include "backends/cuda/quantize/tuning.hpp"
 #include "numerics/bits/encode.hpp"
+#include "numerics/sums/sum_tree.hpp"
 
 namespace samebits::cuda {
 
-inline constexpr std::uint64_t piece_elements = 4096;  ///< of a tile, for a warp
-inline constexpr unsigned chunk_elements = 4096;       ///< for a block: level-12 nodes of sum trees
+/// Elements of a chunk: a block's share, and the leaves of a subtree of the sums.
+using numerics::chunk_elements;
 
 template <class Arithmetic>
 __device__ quantized_element quantized(const quantize_task& t, const numerics::tile_scale& scale,

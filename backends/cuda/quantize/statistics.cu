@@ -14,27 +14,10 @@ constexpr std::size_t arrived_bytes = 16;  // of statistics_parts::arrived, to k
 
 std::uint64_t parents(std::uint64_t nodes) { return (nodes + fan_in - 1) / fan_in; }
 
-/// Those of the lane `apart` lanes away.
-__device__ __forceinline__ sum_node of_lane(const sum_node& node, int apart) {
-  return {__shfl_xor_sync(0xFFFFFFFFu, node.signal, apart),
-          __shfl_xor_sync(0xFFFFFFFFu, node.noise, apart)};
-}
-__device__ __forceinline__ element_counts of_lane(const element_counts& c, int apart) {
-  const auto other = [apart](auto n) { return __shfl_xor_sync(0xFFFFFFFFu, n, apart); };
-  return {other(c.zeros),     other(c.nan),  other(c.inf),        other(c.underflowed),
-          other(c.saturated), other(c.amax), other(c.min_nonzero)};
-}
-
-/// The root of the tree over nodes of neighbouring lanes.
-__device__ __forceinline__ sum_node joined_lanes(sum_node node, int lanes) {
-  for (int apart = 1; apart < lanes; apart <<= 1) node = joined(node, of_lane(node, apart));
-  return node;
-}
-
 /// A node and counts of part of the matrix.
 struct joined_part {
   sum_node node;
-  element_counts counts;
+  quantize_counts counts;
 };
 
 /// Written by other blocks of the launch: past the L1 cache, which does not see that.
@@ -42,9 +25,9 @@ __device__ __forceinline__ sum_node fresh(const sum_node* p) {
   const double2 v = __ldcg(reinterpret_cast<const double2*>(p));
   return {v.x, v.y};
 }
-__device__ __forceinline__ element_counts fresh(const element_counts* p) {
-  static_assert(sizeof(element_counts) % sizeof(uint4) == 0);
-  element_counts c;
+__device__ __forceinline__ quantize_counts fresh(const quantize_counts* p) {
+  static_assert(sizeof(quantize_counts) % sizeof(uint4) == 0);
+  quantize_counts c;
 #pragma unroll
   for (unsigned i = 0; i < sizeof c / sizeof(uint4); ++i) {
     reinterpret_cast<uint4*>(&c)[i] = __ldcg(reinterpret_cast<const uint4*>(p) + i);
@@ -84,7 +67,7 @@ __device__ __forceinline__ joined_part join_part(const statistics_parts& from, s
 
 __device__ void store_total(const joined_part& all, std::uint64_t elements,
                             quantize_statistics* total) {
-  const element_counts& c = all.counts;
+  const quantize_counts& c = all.counts;
   total->count = elements;
   total->zeros = c.zeros;
   total->nan = c.nan;
@@ -93,7 +76,7 @@ __device__ void store_total(const joined_part& all, std::uint64_t elements,
   total->saturated = c.saturated;
   total->amax = __uint_as_float(c.amax);
   total->min_nonzero =
-      c.min_nonzero == element_counts::none ? 0.0f : __uint_as_float(c.min_nonzero);
+      c.min_nonzero == quantize_counts::none ? 0.0f : __uint_as_float(c.min_nonzero);
   total->signal = all.node.signal;
   total->noise = all.node.noise;
 }
@@ -149,22 +132,22 @@ void launch_level(std::uint64_t blocks, const statistics_parts& from, const stat
 statistics_parts parts_after(const statistics_parts& p) {
   const std::uint64_t n = parents(p.node_count);
   auto* const nodes = reinterpret_cast<sum_node*>(p.counts + p.count_count);
-  return {nodes, reinterpret_cast<element_counts*>(nodes + n), n, n, p.arrived};
+  return {nodes, reinterpret_cast<quantize_counts*>(nodes + n), n, n, p.arrived};
 }
 
 }  // namespace
 
 statistics_parts parts_at(std::byte* memory, std::uint64_t nodes, std::uint64_t counts) {
   auto* const first = reinterpret_cast<sum_node*>(memory + arrived_bytes);
-  return {first, reinterpret_cast<element_counts*>(first + nodes), nodes, counts,
+  return {first, reinterpret_cast<quantize_counts*>(first + nodes), nodes, counts,
           reinterpret_cast<std::uint32_t*>(memory)};
 }
 
 std::size_t statistics_bytes(std::uint64_t nodes, std::uint64_t counts) {
-  std::size_t bytes = arrived_bytes + nodes * sizeof(sum_node) + counts * sizeof(element_counts);
+  std::size_t bytes = arrived_bytes + nodes * sizeof(sum_node) + counts * sizeof(quantize_counts);
   while (nodes > 1) {
     nodes = parents(nodes);
-    bytes += nodes * (sizeof(sum_node) + sizeof(element_counts));
+    bytes += nodes * (sizeof(sum_node) + sizeof(quantize_counts));
   }
   return bytes;
 }

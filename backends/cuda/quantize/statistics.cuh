@@ -8,11 +8,14 @@
 #include <cstdint>
 
 #include "backends/cuda/common/launch.cuh"
-#include "numerics/arithmetic/binary32.hpp"
+#include "numerics/quantize/statistics.hpp"
 #include "samebits/core/config.hpp"
 #include "samebits/quantize.hpp"
 
 namespace samebits::cuda {
+
+using numerics::quantize_counts;
+using numerics::quantized_element;
 
 /// A node of the two sum trees of contract §6.
 struct sum_node {
@@ -32,6 +35,18 @@ __device__ __forceinline__ void join_neighbours(Node* n) {
 #pragma unroll
   for (unsigned i = 0; i < N / 2; ++i) n[i] = joined(n[2 * i], n[2 * i + 1]);
   if constexpr (N > 2) join_neighbours<N / 2>(n);
+}
+
+/// Those of the lane `apart` lanes away.
+__device__ __forceinline__ sum_node of_lane(const sum_node& node, int apart) {
+  return {__shfl_xor_sync(0xFFFFFFFFu, node.signal, apart),
+          __shfl_xor_sync(0xFFFFFFFFu, node.noise, apart)};
+}
+
+/// The root of the tree over nodes of neighbouring lanes.
+__device__ __forceinline__ sum_node joined_lanes(sum_node node, int lanes) {
+  for (int apart = 1; apart < lanes; apart <<= 1) node = joined(node, of_lane(node, apart));
+  return node;
 }
 
 /// Joins the first n nodes in shared memory, at most Most, to the first one; all threads of the
@@ -59,25 +74,12 @@ __device__ void join_nodes(sum_node* nodes, unsigned n) {
   __syncthreads();
 }
 
-/// Counts of part of a matrix, in any order; magnitudes are binary32 bits.
-struct element_counts {
-  static constexpr std::uint32_t none = 0xFFFFFFFFu;
-  std::uint64_t zeros = 0, nan = 0, inf = 0, underflowed = 0, saturated = 0;
-  std::uint32_t amax = 0;
-  std::uint32_t min_nonzero = none;  ///< as long as there is none
-
-  __device__ __forceinline__ void join(const element_counts& o) {
-    zeros += o.zeros, nan += o.nan, inf += o.inf;
-    underflowed += o.underflowed, saturated += o.saturated;
-    amax = max(amax, o.amax), min_nonzero = min(min_nonzero, o.min_nonzero);
-  }
-};
-
-/// What happened to one element; values are binary32 bits.
-struct quantized_element {
-  std::uint32_t x, y, code, restored;
-  bool overflow;  ///< of the cast
-};
+/// Those of the lane `apart` lanes away.
+__device__ __forceinline__ quantize_counts of_lane(const quantize_counts& c, int apart) {
+  const auto other = [apart](auto n) { return __shfl_xor_sync(0xFFFFFFFFu, n, apart); };
+  return {other(c.zeros),     other(c.nan),  other(c.inf),        other(c.underflowed),
+          other(c.saturated), other(c.amax), other(c.min_nonzero)};
+}
 
 __device__ __forceinline__ double double_of(std::uint32_t bits) {
   return static_cast<double>(__uint_as_float(bits));
@@ -85,36 +87,16 @@ __device__ __forceinline__ double double_of(std::uint32_t bits) {
 
 /// The leaves of an element.
 __device__ __forceinline__ sum_node leaf_of(std::uint32_t x, std::uint32_t restored) {
-  namespace binary32 = numerics::binary32;
-  if (binary32::magnitude(x) >= binary32::inf || binary32::magnitude(restored) >= binary32::inf) {
-    return {};
-  }
+  if (!numerics::adds_squares(x, restored)) return {};
   const double value = double_of(x), error = __dsub_rn(value, double_of(restored));
   return {__dmul_rn(value, value), __dmul_rn(error, error)};
-}
-
-__device__ __forceinline__ void count(const quantized_element& e, element_counts& c) {
-  namespace binary32 = numerics::binary32;
-  const std::uint32_t magnitude = binary32::magnitude(e.x);
-  c.amax = max(c.amax, magnitude > binary32::inf ? binary32::nan : magnitude);
-  if (magnitude > binary32::inf) {
-    ++c.nan;
-  } else if (magnitude == binary32::inf) {
-    ++c.inf;
-  } else if (magnitude == 0) {
-    ++c.zeros;
-  } else {
-    c.min_nonzero = min(c.min_nonzero, magnitude);
-    if ((e.code & 0x7Fu) == 0) ++c.underflowed;
-    if (e.overflow || binary32::is_inf(e.y)) ++c.saturated;
-  }
 }
 
 /// Partial sums and counts in the workspace. Nodes are in the order of the elements, and each is
 /// one of the tree or its last, incomplete one.
 struct statistics_parts {
   sum_node* nodes;
-  element_counts* counts;
+  quantize_counts* counts;
   std::uint64_t node_count, count_count;
   std::uint32_t* arrived;  ///< blocks of the total; whoever writes the parts sets it to 0
 };

@@ -6,6 +6,7 @@
 #include "backends/cuda/quantize/tiles/list_fetch.cuh"
 #include "backends/cuda/quantize/tiles/list_tiles.cuh"
 #include "backends/cuda/quantize/tiles/patch_block.cuh"
+#include "backends/dispatch/visit.hpp"
 
 namespace samebits::cuda {
 namespace {
@@ -74,36 +75,17 @@ __global__ void __launch_bounds__(block_threads, resident_blocks<From>)
 }  // namespace
 
 void launch_tensor_amax(const patch_task& t, format_id from, tile_amax* amax, cudaStream_t stream) {
-  const auto blocks = static_cast<unsigned>(block_count(t));
-  switch (from) {
-    case format_id::fp32:
-      launch_kernel("cuda-native: quantize", tensor_amax_kernel<format_id::fp32>, blocks,
-                    block_threads, 0, stream, t, amax);
-      break;
-    case format_id::fp16:
-      launch_kernel("cuda-native: quantize", tensor_amax_kernel<format_id::fp16>, blocks,
-                    block_threads, 0, stream, t, amax);
-      break;
-    default:
-      launch_kernel("cuda-native: quantize", tensor_amax_kernel<format_id::bf16>, blocks,
-                    block_threads, 0, stream, t, amax);
-  }
+  backends::visit_quantized(from, [&]<format_id From>() {
+    launch_kernel("cuda-native: quantize", tensor_amax_kernel<From>,
+                  static_cast<unsigned>(block_count(t)), block_threads, 0, stream, t, amax);
+  });
 }
 
 void launch_list_amaxes(const list_launch& list, tile_amax* amaxes, cudaStream_t stream) {
-  switch (list.from) {
-    case format_id::fp32:
-      launch_kernel("cuda-native: quantize", list_amaxes_kernel<format_id::fp32>, list.blocks,
-                    block_threads, 0, stream, list, amaxes);
-      break;
-    case format_id::fp16:
-      launch_kernel("cuda-native: quantize", list_amaxes_kernel<format_id::fp16>, list.blocks,
-                    block_threads, 0, stream, list, amaxes);
-      break;
-    default:
-      launch_kernel("cuda-native: quantize", list_amaxes_kernel<format_id::bf16>, list.blocks,
-                    block_threads, 0, stream, list, amaxes);
-  }
+  backends::visit_quantized(list.from, [&]<format_id From>() {
+    launch_kernel("cuda-native: quantize", list_amaxes_kernel<From>, list.blocks, block_threads, 0,
+                  stream, list, amaxes);
+  });
 }
 
 }  // namespace samebits::cuda

@@ -84,62 +84,56 @@ struct block_memory {
   tile_factor factors[most_tiles<Shape>];
 };
 
-/// Finds the scales of the tiles in block `block` of the task, unless one of all tiles is known,
-/// and rounds their elements; all threads of the block come here.
-template <format_id From, format_id To, class Cast, shape Shape, access Access,
-          task_in Task = task_in::parameters>
-__device__ __forceinline__ void quantize_block(const patch_task& t, unsigned block,
-                                               block_memory<Shape>& memory,
-                                               const tile_scale* known) {
-  using care = care_of<From, Shape, Task>;
-  extern __shared__ transposed_codes transposed[];  // one, or none
+/// The scale stage. Finds the scales of the block's tiles, unless one of all tiles is `known`, and
+/// stores them; leaves each tile's factor in memory.factors, zero outside the matrix.
+///
+/// x: the thread's eight rows of eight elements. by_definition: whether the thread asks for the
+/// definition already. Returns whether any thread or tile does. All threads of the block come here.
+template <format_id From, format_id To, class Cast, shape Shape, class Care>
+__device__ __forceinline__ bool find_factors(const patch_task& t, const place& at,
+                                             const strip_of<From> (&x)[rows_a_thread],
+                                             maxima_of<From, Shape> mine,
+                                             block_memory<Shape>& memory, const tile_scale* known,
+                                             bool by_definition = false) {
   auto& [maxima, factors] = memory;
-  const place at = place_of(t, block);
-  strip_of<From> x[rows_a_thread];
-  care::global(t.in);
-  load_strips<From, Access>(t, at.row, at.col, at.count, x);
-
   const unsigned tiles = static_cast<unsigned>(block_elements) >> (t.tile_rows + t.tile_cols);
   if constexpr (Shape != shape::rows) {
     for (unsigned i = threadIdx.x; i < tiles; i += block_threads) maxima[i] = 0;
   }
-  maxima_of<From, Shape> mine(x);
   const bool finite = !__syncthreads_or(mine.reaches_inf());
   if (!finite) mine = maxima_of<From, Shape>(x, t, at.row, at.col);
   join_maxima<From, Shape>(t, at, mine, maxima);
   __syncthreads();
-  bool by_definition = false;
   for (unsigned i = threadIdx.x; i < tiles; i += block_threads) {
     const std::uint64_t row = at.block_row + (i / at.tiles_across << t.tile_rows);
     const std::uint32_t col = at.block_col + (i % at.tiles_across << t.tile_cols);
-    if (row >= t.rows || col >= t.cols) continue;
+    if (row >= t.rows || col >= t.cols) {
+      factors[i] = {};  // what lies outside the matrix gets codes of zero
+      continue;
+    }
     const std::uint64_t tile_row = row >> t.tile_rows;
     const std::uint32_t tile_col = col >> t.tile_cols;
     const patch_scale s =
         scale_of_tile<From, To, Cast>(t, {maxima[i], !finite, finite}, tile_row, tile_col, known);
     factors[i] = Cast::factor_of(s.scale);
     by_definition |= s.special;
-    care::global(t.scales);
-    care::global(t.scales_transposed);
+    Care::global(t.scales);
+    Care::global(t.scales_transposed);
     store_scale(t, s.scale, tile_row, tile_col);
   }
-  by_definition = __syncthreads_or(by_definition);
+  return __syncthreads_or(by_definition);
+}
 
-  const block_factors<Shape> of_block{factors + at.tile,
-                                      Shape == shape::rows ? at.tiles_across : 0};
-  const kept_codes kept{t.codes_transposed == nullptr ? nullptr : &transposed[0].strip[0][0]};
-  uint2 codes[rows_a_thread];
-  if (!Cast::serves_all && by_definition) {
-    if constexpr (care::calls) {
-      call_store_defined<From, To, Shape>(t, block, factors, kept.of_block);
-    } else {
-      store_defined<From, To, Shape>(t, at, of_block, kept);
-    }
-    kept.get(codes);
-  } else if constexpr (Cast::field != 0) {
+/// The encode stage. Rounds the thread's eight strips by Cast and stores each as it is done.
+template <format_id From, class Cast, shape Shape, access Access>
+__device__ __forceinline__ void encode_rows(const patch_task& t, const place& at,
+                                            const strip_of<From> (&x)[rows_a_thread],
+                                            const block_factors<Shape>& of_block,
+                                            uint2 (&codes)[rows_a_thread]) {
+  code_rows<Access> rows(t, at);
+  if constexpr (Cast::field != 0) {
     using random = strip_words<Cast::field>;
     random drawn(t, t.index_of(at.row, at.col));
-    code_rows<Access> rows(t, at);
 #pragma unroll
     for (int i = 0; i < rows_a_thread; i += random::rows_at_once) {
       std::uint32_t words[random::rows_at_once][random::words];
@@ -150,14 +144,46 @@ __device__ __forceinline__ void quantize_block(const patch_task& t, unsigned blo
         rows.store(codes[i + k]);
       }
     }
-  } else if constexpr (!std::is_same_v<Cast, defined_cast>) {
-    care::global(t.codes);
-    code_rows<Access> rows(t, at);
+  } else {
 #pragma unroll
     for (int i = 0; i < rows_a_thread; ++i) {
       codes[i] = Cast::template codes<From>(x[i], of_block.of_row(i));
       rows.store(codes[i]);
     }
+  }
+}
+
+/// Quantizes block `block` of the task: 128 x 128 elements, or as many in fewer, longer rows. Load,
+/// scale, encode and store; then store transposed where that is wanted. `known`: the scale of all
+/// tiles, or null. All threads of the block come here.
+template <format_id From, format_id To, class Cast, shape Shape, access Access,
+          task_in Task = task_in::parameters>
+__device__ __forceinline__ void quantize_block(const patch_task& t, unsigned block,
+                                               block_memory<Shape>& memory,
+                                               const tile_scale* known) {
+  using care = care_of<From, Shape, Task>;
+  extern __shared__ transposed_codes transposed[];  // one, or none
+  const place at = place_of(t, block);
+  strip_of<From> x[rows_a_thread];
+  care::global(t.in);
+  load_strips<From, Access>(t, at.row, at.col, at.count, x);
+  const bool by_definition =
+      find_factors<From, To, Cast, Shape, care>(t, at, x, maxima_of<From, Shape>(x), memory, known);
+
+  const block_factors<Shape> of_block{memory.factors + at.tile,
+                                      Shape == shape::rows ? at.tiles_across : 0};
+  const kept_codes kept{t.codes_transposed == nullptr ? nullptr : &transposed[0].strip[0][0]};
+  uint2 codes[rows_a_thread];
+  if (!Cast::serves_all && by_definition) {
+    if constexpr (care::calls) {
+      call_store_defined<From, To, Shape>(t, block, memory.factors, kept.of_block);
+    } else {
+      store_defined<From, To, Shape>(t, at, of_block, kept);
+    }
+    kept.get(codes);
+  } else if constexpr (!std::is_same_v<Cast, defined_cast>) {
+    care::global(t.codes);
+    encode_rows<From, Cast, Shape, Access>(t, at, x, of_block, codes);
   }
   if (t.codes_transposed != nullptr) {
     care::global(t.codes_transposed);

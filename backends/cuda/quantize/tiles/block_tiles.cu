@@ -6,6 +6,7 @@
 #include "backends/cuda/common/launch_kernel.hpp"
 #include "backends/cuda/quantize/tiles/block_quantize.cuh"
 #include "backends/cuda/quantize/tiles/block_tiles.cuh"
+#include "backends/dispatch/visit.hpp"
 
 namespace samebits::cuda {
 namespace {
@@ -29,13 +30,12 @@ void launch_shape(const patch_task& t, const tile_scale* known, cudaStream_t str
 
 template <format_id From, format_id To, class Cast, access Access = access::strips>
 void launch_cast(const patch_task& t, const tile_scale* known, cudaStream_t stream) {
-  if (t.tile_rows == 0) return launch_shape<From, To, Cast, Access, shape::rows>(t, known, stream);
-  if constexpr (Cast::field == 0) {
-    if (t.tile_cols == 0) {
-      return launch_shape<From, To, Cast, Access, shape::columns>(t, known, stream);
+  visit_shape(t.tile_rows, t.tile_cols, [&]<shape Shape>() {
+    // Random words are drawn for tiles of one row alone: the route sends others elsewhere.
+    if constexpr (Cast::field == 0 || Shape == shape::rows) {
+      launch_shape<From, To, Cast, Access, Shape>(t, known, stream);
     }
-    return launch_shape<From, To, Cast, Access, shape::squares>(t, known, stream);
-  }
+  });
 }
 
 template <format_id From, format_id To>
@@ -58,15 +58,6 @@ void launch(const patch_task& t, const tile_scale* known, cudaStream_t stream) {
   }
 }
 
-template <format_id From>
-void launch_to(const patch_task& t, const tile_scale* known, format_id to, cudaStream_t stream) {
-  if (to == format_id::e4m3) {
-    launch<From, format_id::e4m3>(t, known, stream);
-  } else {
-    launch<From, format_id::e5m2>(t, known, stream);
-  }
-}
-
 }  // namespace
 
 std::uint64_t block_count(const patch_task& t) {
@@ -76,11 +67,8 @@ std::uint64_t block_count(const patch_task& t) {
 
 void launch_block_tiles(const patch_task& t, format_id from, format_id to, cudaStream_t stream,
                         const tile_scale* known) {
-  switch (from) {
-    case format_id::fp32: return launch_to<format_id::fp32>(t, known, to, stream);
-    case format_id::fp16: return launch_to<format_id::fp16>(t, known, to, stream);
-    default: return launch_to<format_id::bf16>(t, known, to, stream);
-  }
+  backends::visit_quantization(
+      from, to, [&]<format_id From, format_id To>() { launch<From, To>(t, known, stream); });
 }
 
 }  // namespace samebits::cuda

@@ -3,7 +3,6 @@
 
 #include <cuda_runtime.h>
 
-#include "backends/cuda/quantize/statistics.cuh"
 #include "backends/cuda/quantize/tiles/patch.cuh"
 
 namespace samebits::cuda {
@@ -16,17 +15,5 @@ std::uint64_t block_count(const patch_task& t);
 /// scale of all tiles.
 void launch_block_tiles(const patch_task& t, format_id from, format_id to, cudaStream_t stream,
                         const tile_scale* known = nullptr);
-
-/// log2 of the patches side by side whose rows have nodes in common, in a launch with statistics.
-int counted_group(const patch_task& t);
-/// Blocks of such a launch on the current device, and on any.
-std::uint64_t counted_blocks(const patch_task& t);
-std::uint64_t most_counted_blocks(const patch_task& t);
-
-/// Nearest even, saturating, not divided, with statistics: tiles 1 x 16 to 1 x 256 and 16 x 16 to
-/// 128 x 128. The patches' width divides the matrix's: a node for each row of each group of
-/// patches, row after row, and counts for each of parts.count_count blocks.
-void launch_counted_tiles(const patch_task& t, format_id from, format_id to,
-                          const statistics_parts& parts, cudaStream_t stream);
 
 }  // namespace samebits::cuda

@@ -5,6 +5,7 @@
 #include "backends/cuda/quantize/tiles/block_quantize.cuh"
 #include "backends/cuda/quantize/tiles/list_fetch.cuh"
 #include "backends/cuda/quantize/tiles/row_quantize.cuh"
+#include "backends/dispatch/visit.hpp"
 
 namespace samebits::cuda {
 namespace {
@@ -50,18 +51,10 @@ void launch_cast(const list_launch& list, cudaStream_t stream) {
     return;
   }
   const std::size_t shared = list.transposed ? sizeof(transposed_codes) : 0;
-  if (list.tile_rows == 0) {
-    launch_kernel("cuda-native: quantize a list", list_blocks_kernel<From, To, Cast, shape::rows>,
+  visit_shape(list.tile_rows, list.tile_cols, [&]<shape Shape>() {
+    launch_kernel("cuda-native: quantize a list", list_blocks_kernel<From, To, Cast, Shape>,
                   list.blocks, block_threads, shared, stream, list);
-  } else if (list.tile_cols == 0) {
-    launch_kernel("cuda-native: quantize a list",
-                  list_blocks_kernel<From, To, Cast, shape::columns>, list.blocks, block_threads,
-                  shared, stream, list);
-  } else {
-    launch_kernel("cuda-native: quantize a list",
-                  list_blocks_kernel<From, To, Cast, shape::squares>, list.blocks, block_threads,
-                  shared, stream, list);
-  }
+  });
 }
 
 template <format_id From, format_id To>
@@ -70,24 +63,12 @@ void launch(const list_launch& list, cudaStream_t stream) {
   launch_cast<From, To, finite_product_cast<To>>(list, stream);
 }
 
-template <format_id From>
-void launch_to(const list_launch& list, cudaStream_t stream) {
-  if (list.to == format_id::e4m3) {
-    launch<From, format_id::e4m3>(list, stream);
-  } else {
-    launch<From, format_id::e5m2>(list, stream);
-  }
-}
-
 }  // namespace
 
 void launch_list_tiles(const list_launch& list, cudaStream_t stream) {
   if (list.blocks == 0) return;
-  switch (list.from) {
-    case format_id::fp32: return launch_to<format_id::fp32>(list, stream);
-    case format_id::fp16: return launch_to<format_id::fp16>(list, stream);
-    default: return launch_to<format_id::bf16>(list, stream);
-  }
+  backends::visit_quantization(
+      list.from, list.to, [&]<format_id From, format_id To>() { launch<From, To>(list, stream); });
 }
 
 }  // namespace samebits::cuda

@@ -10,10 +10,17 @@
 
 namespace samebits::cuda {
 
-inline constexpr int rows_a_thread = 8;
 inline constexpr int block_elements = block_threads * rows_a_thread * strip;
 
 enum class shape { rows, squares, columns };  // 1 x G, G x G, G x 1
+
+/// Calls f.operator()<Shape>() for the shape of tiles of 2^tile_rows x 2^tile_cols.
+template <class Function>
+void visit_shape(int tile_rows, int tile_cols, const Function& f) {
+  if (tile_rows == 0) return f.template operator()<shape::rows>();
+  if (tile_cols == 0) return f.template operator()<shape::columns>();
+  f.template operator()<shape::squares>();
+}
 
 template <format_id From, shape Shape>
 using maxima_of = std::conditional_t<Shape == shape::columns, column_maxima<From>,

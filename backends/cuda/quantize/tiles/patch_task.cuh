@@ -7,6 +7,7 @@
 #include "backends/cuda/common/codes.cuh"
 #include "backends/cuda/common/launch.cuh"
 #include "backends/cuda/convert/convert_ops.cuh"
+#include "backends/cuda/quantize/tuning.hpp"
 #include "numerics/quantize/scale.hpp"
 #include "numerics/quantize/tile.hpp"
 
@@ -50,10 +51,6 @@ struct patch_task {
     return index + row * pitch + col;
   }
 };
-
-/// Blocks that a multiprocessor must hold: while some wait at a barrier others load.
-template <format_id From>
-inline constexpr int resident_blocks = spec_of(From).storage_bits == 16 ? 4 : 2;
 
 template <format_id From>
 using strip_of = packed<spec_of(From).storage_bits, strip>;

@@ -3,6 +3,7 @@
 #include "backends/cuda/quantize/tiles/row_tiles.cuh"
 
 #include "backends/cuda/quantize/tiles/row_quantize.cuh"
+#include "backends/dispatch/visit.hpp"
 
 namespace samebits::cuda {
 namespace {
@@ -29,15 +30,6 @@ void launch(const patch_task& t, cudaStream_t stream) {
   }
 }
 
-template <format_id From>
-void launch_to(const patch_task& t, format_id to, cudaStream_t stream) {
-  if (to == format_id::e4m3) {
-    launch<From, format_id::e4m3>(t, stream);
-  } else {
-    launch<From, format_id::e5m2>(t, stream);
-  }
-}
-
 }  // namespace
 
 std::uint64_t row_block_count(const patch_task& t) {
@@ -46,11 +38,8 @@ std::uint64_t row_block_count(const patch_task& t) {
 }
 
 void launch_row_tiles(const patch_task& t, format_id from, format_id to, cudaStream_t stream) {
-  switch (from) {
-    case format_id::fp32: return launch_to<format_id::fp32>(t, to, stream);
-    case format_id::fp16: return launch_to<format_id::fp16>(t, to, stream);
-    default: return launch_to<format_id::bf16>(t, to, stream);
-  }
+  backends::visit_quantization(
+      from, to, [&]<format_id From, format_id To>() { launch<From, To>(t, stream); });
 }
 
 }  // namespace samebits::cuda

@@ -9,9 +9,6 @@
 
 namespace samebits::cuda {
 
-/// Strips of a row that a thread holds in registers at once.
-inline constexpr int strips_a_thread = 8;
-
 /// Blocks of a launch. t.lanes is log2 of the threads that share a row: 2 to 8, the least whose
 /// strips hold the row where any do.
 std::uint64_t row_block_count(const patch_task& t);

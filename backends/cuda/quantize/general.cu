@@ -1,19 +1,15 @@
-// Quantization on CUDA: any tiles, strides and outputs. A group of threads takes each tile; where
+// The general kernels of quantization: any tiles, strides and outputs. A warp takes each tile; where
 // tiles are large or statistics are wanted, one pass finds the scales and another rounds.
-#include "backends/cuda/quantize/quantize.hpp"
+#include "backends/cuda/quantize/general.hpp"
 
 #include <cstdint>
 
-#include "backends/cuda/common/cuda.hpp"
 #include "backends/cuda/common/error.hpp"
 #include "backends/cuda/common/launch_kernel.hpp"
-#include "backends/cuda/common/workspace.hpp"
 #include "backends/cuda/instructions/hardware.cuh"
 #include "backends/cuda/quantize/quantize_steps.cuh"
 #include "backends/cuda/quantize/quantize_task.cuh"
 #include "backends/cuda/quantize/statistics.cuh"
-#include "backends/self_test/self_test.hpp"
-#include "numerics/bits/encode.hpp"
 
 namespace samebits::cuda {
 namespace {
@@ -71,12 +67,12 @@ __global__ void __launch_bounds__(block_threads)
   if (t.skipped()) return;
   __shared__ sum_node leaves[part_elements];
   __shared__ sum_node of_parts[chunk_elements / part_elements];
-  __shared__ element_counts of_threads[block_threads];
+  __shared__ quantize_counts of_threads[block_threads];
   if (parts.nodes != nullptr && blockIdx.x == 0 && threadIdx.x == 0) *parts.arrived = 0;
   const std::uint64_t elements = t.rows * t.cols;
   const std::uint64_t chunks = (elements + chunk_elements - 1) / chunk_elements;
   for (std::uint64_t chunk = blockIdx.x; chunk < chunks; chunk += gridDim.x) {
-    element_counts counts;
+    quantize_counts counts;
     unsigned done_parts = 0;
     for (unsigned p = 0; p < chunk_elements / part_elements; ++p) {
       const std::uint64_t first = chunk * chunk_elements + p * part_elements;
@@ -89,7 +85,7 @@ __global__ void __launch_bounds__(block_threads)
         quantized_element e = quantized<Arithmetic>(t, scale, row, col);
         if (parts.nodes == nullptr) continue;
         e.restored = numerics::rescaled<Arithmetic>(t.target, e.code, scale.stored);
-        count(e, counts);
+        counts.add(e);
         leaves[i] = leaf_of(e.x, e.restored);
       }
       if (parts.nodes == nullptr) continue;
@@ -176,134 +172,33 @@ void launch_tiles(const quantize_call& call, cudaStream_t stream) {
                 t);
 }
 
-std::size_t workspace_of_passes(const quantize_call& call) {
+}  // namespace
+
+std::size_t general_workspace(const quantize_call& call) {
   return in_passes(call) ? passes_memory(call).bytes() : 0;
 }
 
 template <class Arithmetic>
-void launch_any(const quantize_call& call, cudaStream_t stream) {
-  if (!in_passes(call)) return launch_tiles<Arithmetic>(call, stream);
-  const workspace memory(call.workspace, workspace_of_passes(call), stream, "quantize: workspace");
-  launch_passes<Arithmetic>(call, memory.data(), stream);
-}
-
-struct dequantize_task {
-  cells codes, scales, out;
-  format_spec source, target, scale;
-  std::uint64_t rows, cols, tile_rows, tile_cols;
-};
-
-template <class Arithmetic>
-__global__ void dequantize_kernel(const dequantize_task t) {
-  const std::uint64_t step = std::uint64_t{gridDim.x} * blockDim.x;
-  for (std::uint64_t i = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < t.rows * t.cols;
-       i += step) {
-    const std::uint64_t row = i / t.cols, col = i - row * t.cols;
-    const auto scale = static_cast<std::uint32_t>(
-        load_code(t.scales.at(row / t.tile_rows, col / t.tile_cols), t.scale.storage_bits / 8));
-    const auto s = numerics::decode<std::uint32_t>(t.scale, scale);
-    const std::uint32_t y = numerics::rescaled<Arithmetic>(
-        t.source, static_cast<std::uint32_t>(*t.codes.at(row, col)), s);
-    store_code(t.out.at(row, col), t.target.storage_bits / 8,
-               numerics::encode<std::uint32_t>(t.target, cast_rule{}, y, 0).code);
+void launch_general(const quantize_call& call, std::byte* workspace, cudaStream_t stream) {
+  if (in_passes(call)) {
+    launch_passes<Arithmetic>(call, workspace, stream);
+  } else {
+    launch_tiles<Arithmetic>(call, stream);
   }
 }
+template void launch_general<numerics::binary32::integers>(const quantize_call&, std::byte*,
+                                                           cudaStream_t);
+template void launch_general<hardware>(const quantize_call&, std::byte*, cudaStream_t);
 
-template <class Arithmetic>
-void launch_dequantize(const backends::dequantize_call& call, const executor& where) {
-  const auto unsigned_of = [](std::int64_t n) { return static_cast<std::uint64_t>(n); };
-  const dequantize_task t{cells_of(call.codes),
-                          cells_of(call.scales),
-                          cells_of(call.out),
-                          spec_of(call.codes.format),
-                          spec_of(call.out.format),
-                          spec_of(call.scales.format),
-                          unsigned_of(call.codes.rows),
-                          unsigned_of(call.codes.cols),
-                          unsigned_of(call.grid.tile_rows),
-                          unsigned_of(call.grid.tile_cols)};
-  if (t.rows == 0 || t.cols == 0) return;
-  const std::uint64_t blocks = (t.rows * t.cols + block_threads - 1) / block_threads;
-  const auto grid = static_cast<unsigned>(std::min<std::uint64_t>(blocks, 1u << 20));
-  launch_kernel("dequantize", dequantize_kernel<Arithmetic>, grid, block_threads, 0,
-                static_cast<cudaStream_t>(where.stream), t);
+one_scale_memory one_scale_at(std::byte* workspace) {
+  auto* const amax = reinterpret_cast<tile_amax*>(workspace);
+  return {amax, reinterpret_cast<numerics::tile_scale*>(amax + 4)};  // 16 bytes
 }
 
-bool has_everything(const quantize_call&) { return true; }
-
-void quantize_emulated(const quantize_call& call, const executor& where) {
-  backends::require_tested(emulated, where.stream);
-  enqueue_quantize_emulated(call, where.stream);
-}
-
-void dequantize_emulated(const backends::dequantize_call& call, const executor& where) {
-  backends::require_tested(emulated, where.stream);
-  launch_dequantize<numerics::binary32::integers>(call, where);
-}
-
-/// One scale for the matrix: two passes, or one where it is given.
-bool try_launch_whole_tensor(const quantize_call& call, cudaStream_t stream) {
-  if (!has_whole_tensor(call)) return false;
-  const workspace memory(call.workspace, passes_memory(call).bytes(), stream,
-                         "quantize: workspace");
-  auto* const amax = reinterpret_cast<tile_amax*>(memory.data());
-  auto* const scale =
-      reinterpret_cast<numerics::tile_scale*>(amax + passes_memory(call).whole_tiles());
-  check(cudaMemsetAsync(amax, 0xFF, sizeof(tile_amax), stream), "quantize: memset");
-  if (call.multipliers.data == nullptr) launch_whole_amax(call, amax, stream);
+void launch_one_scale(const quantize_call& call, const one_scale_memory& memory,
+                      cudaStream_t stream) {
   launch_kernel("quantize", scales_kernel<hardware>, 1, block_threads, 0, stream, task_of(call),
-                amax, scale);
-  launch_whole_tensor(call, scale, stream);
-  return true;
+                memory.amax, memory.scale);
 }
-
-void quantize_native(const quantize_call& call, const executor& where) {
-  backends::require_tested(native, where.stream);
-  enqueue_quantize_native(call, where.stream);
-}
-
-std::size_t workspace_native(const quantize_call& call) {
-  if (has_patches(call)) return 0;
-  if (has_whole_tensor(call)) return passes_memory(call).bytes();
-  return has_counted_patches(call) ? counted_workspace(call) : workspace_of_passes(call);
-}
-
-void dequantize_native(const backends::dequantize_call& call, const executor& where) {
-  backends::require_tested(native, where.stream);
-  launch_dequantize<hardware>(call, where);
-}
-
-}  // namespace
-
-void enqueue_quantize_emulated(const quantize_call& call, void* stream) {
-  launch_any<numerics::binary32::integers>(call, static_cast<cudaStream_t>(stream));
-}
-
-void enqueue_quantize_native(const quantize_call& call, void* stream) {
-  const auto on = static_cast<cudaStream_t>(stream);
-  if (has_counted_patches(call)) {
-    const workspace memory(call.workspace, counted_workspace(call), on, "quantize: workspace");
-    launch_counted_patches(call, memory.data(), on);
-  } else if (!try_launch_patches(call, on) && !try_launch_whole_tensor(call, on)) {
-    launch_any<hardware>(call, on);
-  }
-}
-
-const backends::quantizer emulated_quantizer = {
-    .has = has_everything,
-    .quantize = quantize_emulated,
-    .workspace = workspace_of_passes,
-    .dequantize = dequantize_emulated,
-    .prepare = prepare_list,
-    .quantize_list = quantize_list_emulated,
-};
-const backends::quantizer native_quantizer = {
-    .has = has_everything,
-    .quantize = quantize_native,
-    .workspace = workspace_native,
-    .dequantize = dequantize_native,
-    .prepare = prepare_list,
-    .quantize_list = quantize_list_native,
-};
 
 }  // namespace samebits::cuda

@@ -1,0 +1,107 @@
+// The CUDA backends' quantizers: the self-test first, then the kernel that the route names.
+#include <cstddef>
+
+#include "backends/cuda/common/cuda.hpp"
+#include "backends/cuda/common/error.hpp"
+#include "backends/cuda/common/workspace.hpp"
+#include "backends/cuda/instructions/hardware.cuh"
+#include "backends/cuda/quantize/general.hpp"
+#include "backends/cuda/quantize/quantize.hpp"
+#include "backends/cuda/quantize/route.hpp"
+#include "backends/cuda/quantize/tensor_amax.cuh"
+#include "backends/cuda/quantize/tiles/block_tiles.cuh"
+#include "backends/cuda/quantize/tiles/row_tiles.cuh"
+#include "backends/cuda/quantize/tiles/statistics_tiles.cuh"
+#include "backends/self_test/self_test.hpp"
+
+namespace samebits::cuda {
+namespace {
+
+using backends::quantize_call;
+
+/// One scale for the matrix: two passes, or one where it is given.
+void launch_by_one_scale(const quantize_call& call, const patch_task& task, std::byte* workspace,
+                         cudaStream_t stream) {
+  const one_scale_memory memory = one_scale_at(workspace);
+  static_assert(numerics::nothing_counted == -1);  // every byte FF
+  check(cudaMemsetAsync(memory.amax, 0xFF, sizeof *memory.amax, stream), "quantize: memset");
+  if (call.multipliers.data == nullptr) {
+    launch_tensor_amax(task, call.in.format, memory.amax, stream);
+  }
+  launch_one_scale(call, memory, stream);
+  launch_block_tiles(task, call.in.format, call.to, stream, memory.scale);
+}
+
+void launch_with_statistics(const quantize_call& call, const quantize_route& route,
+                            std::byte* workspace, cudaStream_t stream) {
+  const statistics_parts parts = parts_of(route, workspace);
+  launch_statistics_tiles(route.task, call.in.format, call.to, parts, stream);
+  launch_total(parts, route.task.rows * route.task.cols, call.outputs.statistics,
+               call.skip_if_nonzero, stream);
+}
+
+bool has_everything(const quantize_call&) { return true; }
+
+void quantize_emulated(const quantize_call& call, const executor& where) {
+  backends::require_tested(emulated, where.stream);
+  enqueue_quantize_emulated(call, where.stream);
+}
+
+void quantize_native(const quantize_call& call, const executor& where) {
+  backends::require_tested(native, where.stream);
+  enqueue_quantize_native(call, where.stream);
+}
+
+std::size_t workspace_native(const quantize_call& call) { return route_of(call).workspace; }
+
+void dequantize_emulated(const backends::dequantize_call& call, const executor& where) {
+  backends::require_tested(emulated, where.stream);
+  enqueue_dequantize_emulated(call, where.stream);
+}
+
+void dequantize_native(const backends::dequantize_call& call, const executor& where) {
+  backends::require_tested(native, where.stream);
+  enqueue_dequantize_native(call, where.stream);
+}
+
+}  // namespace
+
+void enqueue_quantize_emulated(const quantize_call& call, void* stream) {
+  const auto on = static_cast<cudaStream_t>(stream);
+  const workspace memory(call.workspace, general_workspace(call), on, "quantize: workspace");
+  launch_general<numerics::binary32::integers>(call, memory.data(), on);
+}
+
+void enqueue_quantize_native(const quantize_call& call, void* stream) {
+  const auto on = static_cast<cudaStream_t>(stream);
+  const quantize_route route = route_of(call);
+  const workspace memory(call.workspace, route.workspace, on, "quantize: workspace");
+  switch (route.kernel) {
+    case quantize_kernel::blocks:
+      return launch_block_tiles(route.task, call.in.format, call.to, on);
+    case quantize_kernel::rows: return launch_row_tiles(route.task, call.in.format, call.to, on);
+    case quantize_kernel::one_scale:
+      return launch_by_one_scale(call, route.task, memory.data(), on);
+    case quantize_kernel::statistics: return launch_with_statistics(call, route, memory.data(), on);
+    case quantize_kernel::general: return launch_general<hardware>(call, memory.data(), on);
+  }
+}
+
+const backends::quantizer emulated_quantizer = {
+    .has = has_everything,
+    .quantize = quantize_emulated,
+    .workspace = general_workspace,
+    .dequantize = dequantize_emulated,
+    .prepare = prepare_list,
+    .quantize_list = quantize_list_emulated,
+};
+const backends::quantizer native_quantizer = {
+    .has = has_everything,
+    .quantize = quantize_native,
+    .workspace = workspace_native,
+    .dequantize = dequantize_native,
+    .prepare = prepare_list,
+    .quantize_list = quantize_list_native,
+};
+
+}  // namespace samebits::cuda

@@ -1,0 +1,84 @@
+// The tables of a list that the kernels of cuda-native take, on the host.
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "backends/cuda/quantize/route.hpp"
+#include "backends/cuda/quantize/tiles/block_tiles.cuh"
+#include "backends/cuda/quantize/tiles/list_tiles.cuh"
+#include "backends/cuda/quantize/tiles/row_tiles.cuh"
+#include "samebits/error.hpp"
+
+namespace samebits::cuda {
+namespace {
+
+using backends::quantize_call;
+
+bool is_empty(const quantize_call& call) { return call.in.rows == 0 || call.in.cols == 0; }
+
+bool one_row_tiles(const quantize_call& call) { return call.grid.tile_rows == 1; }
+
+/// Rows, columns or squares, as whole extents may be any of them.
+bool are_tiled_alike(const quantize_call& a, const quantize_call& b) {
+  return one_row_tiles(a) == one_row_tiles(b) &&
+         (one_row_tiles(a) || (a.grid.tile_cols == 1) == (b.grid.tile_cols == 1));
+}
+
+std::optional<patch_task> task_of(const quantize_call& call, list_kernel kernel) {
+  switch (kernel) {
+    case list_kernel::blocks: return block_task(call);
+    case list_kernel::rows: return row_task(call);
+    case list_kernel::tensors: return one_scale_task(call);
+    case list_kernel::none: break;
+  }
+  return {};
+}
+
+/// Whether one launch of the kernel takes every tensor that has elements.
+bool takes_all(list_kernel kernel, std::span<const quantize_call> calls) {
+  const quantize_call* first = nullptr;
+  for (const quantize_call& call : calls) {
+    if (is_empty(call)) continue;
+    if (first == nullptr) first = &call;
+    if (!task_of(call, kernel)) return false;
+    if (kernel == list_kernel::blocks && !are_tiled_alike(call, *first)) return false;
+  }
+  return first != nullptr;
+}
+
+}  // namespace
+
+list_kernel list_kernel_of(std::span<const quantize_call> calls) {
+  for (const list_kernel kernel : {list_kernel::blocks, list_kernel::rows, list_kernel::tensors}) {
+    if (takes_all(kernel, calls)) return kernel;
+  }
+  return list_kernel::none;
+}
+
+list_tables list_tables_of(std::span<const quantize_call> calls, list_kernel kernel) {
+  list_tables tables;
+  for (const quantize_call& call : calls) {
+    if (is_empty(call)) continue;
+    list_task task{*task_of(call, kernel), 0};
+    tables.given &= call.multipliers.data != nullptr;
+    const std::uint64_t blocks =
+        kernel == list_kernel::rows ? row_block_count(task.patches) : block_count(task.patches);
+    // The kernel's cast is for one maths; given multipliers make it te.
+    if (tables.tasks.empty()) tables.divided = task.patches.scale.math == scale_math::div;
+    if ((task.patches.scale.math == scale_math::div) != tables.divided ||
+        call.cast.round != rounding::nearest_even) {
+      task.patches.by_definition = true;
+    }
+    task.first_block = static_cast<std::uint32_t>(tables.tensor_of_block.size());
+    tables.transposed |= call.outputs.codes_transposed.data != nullptr;
+    tables.tensor_of_block.insert(tables.tensor_of_block.end(), blocks,
+                                  static_cast<std::uint32_t>(tables.tasks.size()));
+    tables.tasks.push_back(task);
+    if (tables.tensor_of_block.size() > 0x7FFFFFFF) {
+      throw invalid_argument("items: more than 2^31 - 1 blocks of 16384 elements");
+    }
+  }
+  return tables;
+}
+
+}  // namespace samebits::cuda

@@ -1,0 +1,237 @@
+// Which kernel of cuda-native takes a quantization, and its task.
+#include "backends/cuda/quantize/route.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+
+#include "backends/cuda/quantize/statistics.cuh"
+#include "backends/cuda/quantize/tiles/block_tiles.cuh"
+#include "backends/cuda/quantize/tiles/row_tiles.cuh"
+#include "backends/cuda/quantize/tuning.hpp"
+
+namespace samebits::cuda {
+namespace {
+
+using backends::quantize_call;
+
+std::uint64_t unsigned_of(std::int64_t n) { return static_cast<std::uint64_t>(n); }
+
+int log2_of(std::int64_t power) { return std::countr_zero(unsigned_of(power)); }
+
+bool aligned(const void* data, std::int64_t row_bytes, std::uint64_t to) {
+  return reinterpret_cast<std::uintptr_t>(data) % to == 0 && unsigned_of(row_bytes) % to == 0;
+}
+
+bool one_row_tiles(const quantize_call& call) { return call.grid.tile_rows == 1; }
+
+/// 1 x 16 to 1 x 256; 16 x 16 to 128 x 128; 16 x 1 to 128 x 1.
+bool has_tiles(const quantize_call& call) {
+  const std::int64_t rows = call.grid.tile_rows, cols = call.grid.tile_cols;
+  const auto power = [](std::int64_t n, std::int64_t most) {
+    return n >= 16 && n <= most && std::has_single_bit(unsigned_of(n));
+  };
+  if (rows == 1) return power(cols, 256);
+  return power(rows, 128) && (cols == 1 || cols == rows);
+}
+
+bool has_views(const quantize_call& call) {
+  const quantize_outputs& o = call.outputs;
+  return call.in.col_stride == 1 && call.in.cols <= std::int64_t{1} << 31 &&
+         (o.codes.data == nullptr || o.codes.col_stride == 1) &&
+         (o.codes_transposed.data == nullptr || o.codes_transposed.col_stride == 1) &&
+         aligned(call.multipliers.data, 0, 4) &&
+         (call.scale_format == format_id::e8m0 ||
+          (aligned(o.scales.data, 0, 4) && aligned(o.scales_transposed.data, 0, 4)));
+}
+
+/// Whether the definition must round: what neither the FP8 conversion nor drawn_cast does.
+bool only_the_definition(const quantize_call& call) {
+  const cast_rule& cast = call.cast;
+  if (cast.on_nan != nan_policy::canonical) return true;
+  const bool bounded = call.scale.upper_bound == numerics::binary32::inf &&
+                       numerics::bounds_elements(call.scale.math) &&
+                       call.multipliers.data == nullptr;
+  const bool saturates = cast.on_overflow == overflow::saturate;
+  if (cast.round == rounding::nearest_even) {
+    return !bounded && (!saturates || call.scale.math == scale_math::div);
+  }
+  const bool whole_blocks = call.random.offset % 16 == 0 && call.pitch % 16 == 0;
+  return !saturates || !one_row_tiles(call) || call.scale.math == scale_math::div || !bounded ||
+         !whole_blocks;
+}
+
+/// log2 of the threads along a row. Tiles of one row: as many as store a sector of 32 bytes of
+/// scales side by side, at most 2048 elements.
+int lanes_of(const quantize_call& call) {
+  if (!one_row_tiles(call) || call.outputs.codes_transposed.data != nullptr) return 4;
+  const int tile = log2_of(call.grid.tile_cols);
+  const int whole_row = std::bit_width(unsigned_of((call.in.cols + strip - 1) / strip) - 1);
+  const int sector = call.scale_format == format_id::e8m0 ? std::min(tile + 2, 8) : tile;
+  return std::clamp(whole_row, std::max(4, tile - 3), std::max(4, sector));
+}
+
+patch_task task_of(const quantize_call& call, int lanes) {
+  const const_matrix_view& in = call.in;
+  const quantize_outputs& o = call.outputs;
+  const std::int64_t in_row = in.rows > 1 ? in.row_stride * storage_bytes(in.format) : 0;
+  const std::int64_t codes_row = in.rows > 1 ? o.codes.row_stride : 0;
+  const std::int64_t transposed_row = in.cols > 1 ? o.codes_transposed.row_stride : 0;
+  patch_task t{};
+  t.in = static_cast<const std::byte*>(in.data);
+  t.codes = static_cast<std::byte*>(o.codes.data);
+  t.codes_transposed = static_cast<std::byte*>(o.codes_transposed.data);
+  t.scales = static_cast<std::byte*>(o.scales.data);
+  t.scales_transposed = static_cast<std::byte*>(o.scales_transposed.data);
+  t.multipliers = static_cast<const std::byte*>(call.multipliers.data);
+  t.in_row_bytes = unsigned_of(in_row);
+  t.codes_row_bytes = unsigned_of(codes_row);
+  t.transposed_row_bytes = unsigned_of(transposed_row);
+  const auto width = unsigned_of(storage_bytes(call.scale_format));
+  t.scales_row_bytes = unsigned_of(o.scales.row_stride) * width;
+  t.scales_col_bytes = unsigned_of(o.scales.col_stride) * width;
+  t.scales_transposed_row_bytes = unsigned_of(o.scales_transposed.row_stride) * width;
+  t.scales_transposed_col_bytes = unsigned_of(o.scales_transposed.col_stride) * width;
+  t.multipliers_row_bytes = unsigned_of(call.multipliers.row_stride) * 4;
+  t.multipliers_col_bytes = unsigned_of(call.multipliers.col_stride) * 4;
+  t.saturates = call.cast.on_overflow == overflow::saturate;
+  t.byte_scales = call.scale_format == format_id::e8m0;
+  t.rows = unsigned_of(in.rows);
+  t.cols = static_cast<std::uint32_t>(in.cols);
+  t.tile_rows = log2_of(call.grid.tile_rows);
+  t.tile_cols = log2_of(call.grid.tile_cols);
+  t.lanes = lanes;
+  const auto block_cols = unsigned_of(std::int64_t{strip} << t.lanes);
+  t.col_blocks = static_cast<std::uint32_t>((unsigned_of(in.cols) + block_cols - 1) / block_cols);
+  t.aligned =
+      aligned(in.data, in_row, 16) && aligned(o.codes.data, codes_row, 8) && in.cols % strip == 0;
+  t.aligned_transposed = aligned(o.codes_transposed.data, transposed_row, 16);
+  t.by_definition = only_the_definition(call);
+  t.scale = call.scale;
+  t.cast = call.cast;
+  t.random = source_of(call.random);
+  t.index = call.random.offset;
+  t.pitch = call.pitch;
+  t.skip = call.skip_if_nonzero;
+  return t;
+}
+
+/// log2 of the threads that hold a row: its strips are at most strips_a_thread to each, or it goes
+/// through a block in parts.
+int row_lanes_of(const quantize_call& call) {
+  constexpr int least = 2;
+  const auto strips = unsigned_of((call.in.cols + strip - 1) / strip);
+  const int threads = std::bit_width((strips + strips_a_thread - 1) / strips_a_thread - 1);
+  return std::clamp(threads, least, std::countr_zero(unsigned_of(block_threads)));
+}
+
+/// A call with one scale, as one whose blocks of 128 x 128 have it in common: where rows are few
+/// and without gaps, of rows of 2048 elements. Scales are not stored.
+quantize_call whole_call(const quantize_call& call) {
+  constexpr std::int64_t side = 128, width = 2048;
+  quantize_call whole = call;
+  whole.outputs.scales = whole.outputs.scales_transposed = {};
+  whole.grid.tile_rows = whole.grid.tile_cols = side;
+  const std::int64_t elements = call.in.rows * call.in.cols;
+  const auto is_dense = [&](const const_matrix_view& v) {
+    return v.rows == 1 || v.row_stride == v.cols;
+  };
+  if (call.in.rows < side && elements % width == 0 && is_dense(call.in) &&
+      is_dense(call.outputs.codes) && call.outputs.codes_transposed.data == nullptr &&
+      call.cast.round == rounding::nearest_even) {
+    const auto reshape = [&](auto& v) {
+      v.rows = elements / width;
+      v.cols = v.row_stride = width;
+    };
+    reshape(whole.in);
+    reshape(whole.outputs.codes);
+  }
+  return whole;
+}
+
+bool is_empty(const quantize_call& call) { return call.in.rows == 0 || call.in.cols == 0; }
+
+/// Blocks of a launch fit its grid.
+bool fits_grid(std::uint64_t blocks) { return blocks <= 0x7FFFFFFF; }
+
+/// log2 of the strips along a row of a block that ends where the matrix does; 0 where none can.
+/// Then a row's part in a block is a subtree of the sums.
+int statistics_lanes(const quantize_call& call) {
+  const int dividing = std::countr_zero(unsigned_of(call.in.cols)) - log2_of(strip);
+  const int least = one_row_tiles(call) ? std::max(4, log2_of(call.grid.tile_cols) - 3) : 4;
+  return dividing < least ? 0 : std::clamp(dividing, least, lanes_of(call));
+}
+
+/// The sums of a launch with statistics: one for each row of each block.
+std::uint64_t sum_count(const patch_task& t) { return t.rows * t.col_blocks; }
+
+}  // namespace
+
+std::optional<patch_task> block_task(const quantize_call& call) {
+  if (is_empty(call) || call.outputs.statistics != nullptr || !has_tiles(call) ||
+      !has_views(call)) {
+    return {};
+  }
+  const patch_task t = task_of(call, lanes_of(call));
+  if (t.codes_transposed != nullptr && t.tile_cols > 7) return {};
+  if (!fits_grid(block_count(t))) return {};
+  return t;
+}
+
+std::optional<patch_task> row_task(const quantize_call& call) {
+  const quantize_outputs& o = call.outputs;
+  if (is_empty(call) || call.grid.tile_rows != 1 || call.grid.cols != 1 ||
+      call.in.cols > longest_row || o.statistics != nullptr || o.codes.data == nullptr ||
+      o.codes_transposed.data != nullptr || !has_views(call)) {
+    return {};
+  }
+  patch_task t = task_of(call, row_lanes_of(call));
+  t.by_definition |= call.cast.round != rounding::nearest_even;
+  if (!fits_grid(row_block_count(t))) return {};
+  return t;
+}
+
+std::optional<patch_task> one_scale_task(const quantize_call& call) {
+  if (is_empty(call) || call.grid.rows != 1 || call.grid.cols != 1 ||
+      call.outputs.statistics != nullptr || !has_views(call)) {
+    return {};
+  }
+  patch_task t = task_of(whole_call(call), 4);
+  t.by_definition |= call.cast.round != rounding::nearest_even;
+  if (!fits_grid(block_count(t))) return {};
+  return t;
+}
+
+std::optional<patch_task> statistics_task(const quantize_call& call) {
+  if (is_empty(call) || call.outputs.statistics == nullptr || !has_tiles(call) ||
+      call.grid.tile_cols == 1 || !has_views(call) || statistics_lanes(call) == 0) {
+    return {};
+  }
+  if (call.outputs.codes_transposed.data != nullptr || call.multipliers.data != nullptr ||
+      call.cast.round != rounding::nearest_even || call.scale.math == scale_math::div ||
+      call.scale.upper_bound != numerics::binary32::inf ||
+      !numerics::bounds_elements(call.scale.math)) {
+    return {};
+  }
+  const patch_task t = task_of(call, statistics_lanes(call));
+  if (!t.aligned || t.by_definition || !fits_grid(block_count(t))) return {};
+  return t;
+}
+
+quantize_route route_of(const quantize_call& call) {
+  if (const auto t = statistics_task(call)) {
+    return {quantize_kernel::statistics, *t, statistics_bytes(sum_count(*t), block_count(*t))};
+  }
+  if (const auto t = block_task(call)) return {quantize_kernel::blocks, *t, 0};
+  if (const auto t = row_task(call)) return {quantize_kernel::rows, *t, 0};
+  if (const auto t = one_scale_task(call)) {
+    return {quantize_kernel::one_scale, *t, one_scale_bytes};
+  }
+  return {quantize_kernel::general, {}, general_workspace(call)};
+}
+
+statistics_parts parts_of(const quantize_route& route, std::byte* workspace) {
+  return parts_at(workspace, sum_count(route.task), block_count(route.task));
+}
+
+}  // namespace samebits::cuda

@@ -1,0 +1,218 @@
+// Quantization with statistics, in one pass over the matrix: a block quantizes its patch as without
+// statistics, restores each code, and sums and counts while the elements are in registers.
+#include <cstdint>
+
+#include "backends/cuda/common/launch_kernel.hpp"
+#include "backends/cuda/quantize/tiles/block_quantize.cuh"
+#include "backends/cuda/quantize/tiles/block_tiles.cuh"
+#include "backends/cuda/quantize/tiles/statistics_tiles.cuh"
+#include "backends/cuda/quantize/tiles/strip_statistics.cuh"
+#include "backends/cuda/quantize/tuning.hpp"
+#include "backends/dispatch/visit.hpp"
+
+namespace samebits::cuda {
+namespace {
+
+/// t.lanes, which is known where tiles have several rows.
+template <shape Shape>
+__device__ __forceinline__ int lanes_of_row(const patch_task& t) {
+  return Shape == shape::rows ? t.lanes : 4;
+}
+
+/// Sums of a block's strips, 1 << lanes to a row: from threads that have eight rows of one strip
+/// each to threads that have eight strips of one row each. Strip n is in place n ^ (n / 8 % 8), so
+/// that the threads of a warp, which read every eighth strip, do not meet in the banks.
+struct strip_sums {
+  sum_node of_strip[block_threads * rows_a_thread];
+
+  /// Where the thread's rows are, one after the other.
+  class rows {
+   public:
+    __device__ __forceinline__ rows(const place& at, int lanes)
+        : strip_(((at.line * rows_a_thread) << lanes) + at.lane), step_(1u << lanes) {}
+    __device__ __forceinline__ void store(strip_sums& sums, const sum_node& of_row) {
+      sums.of_strip[slot(strip_)] = of_row;
+      strip_ += step_;
+    }
+
+   private:
+    unsigned strip_, step_;
+  };
+
+  /// The thread's eight neighbours, added.
+  [[nodiscard]] __device__ __forceinline__ sum_node of_eight() const {
+    static_assert(rows_a_thread == 8);
+    sum_node sums[8];
+#pragma unroll
+    for (unsigned k = 0; k < 8; ++k) sums[k] = of_strip[slot(threadIdx.x * 8 + k)];
+    join_neighbours<8>(sums);
+    return sums[0];
+  }
+
+ private:
+  __device__ __forceinline__ static unsigned slot(unsigned n) { return n ^ (n / 8 & 7u); }
+};
+
+/// Adds up each row of the block's sums and stores it; all threads of the block come here.
+template <shape Shape>
+__device__ __forceinline__ void store_row_sums(const patch_task& t, const place& at,
+                                               unsigned col_block, const strip_sums& sums,
+                                               const statistics_parts& parts) {
+  const int log2_threads = lanes_of_row<Shape>(t) - 3;  // that share a row
+  const sum_node of_row = joined_lanes(sums.of_eight(), 1 << log2_threads);
+  const std::uint64_t row = at.block_row + (threadIdx.x >> log2_threads);
+  if ((threadIdx.x & ((1u << log2_threads) - 1)) == 0 && row < t.rows) {
+    parts.nodes[row * t.col_blocks + col_block] = of_row;
+  }
+}
+
+/// Counts of a block in shared memory, to which its warps add.
+struct block_counts {
+  std::uint32_t zeros, nan, inf, underflowed, saturated, amax, min_nonzero;
+
+  /// By one thread, before any warp adds.
+  __device__ __forceinline__ void clear() { *this = {0, 0, 0, 0, 0, 0, quantize_counts::none}; }
+  /// Adds the counts of a warp's threads; all lanes come here.
+  template <format_id From>
+  __device__ __forceinline__ void add(const finite_counts<From>& c, std::uint32_t most) {
+    if (__any_sync(0xFFFFFFFFu, c.zero_codes != 0)) {
+      add(zeros, c.zeros);
+      add(underflowed, c.zero_codes - c.zeros);
+    }
+    raise(numerics::decode<std::uint32_t>(spec_of(From), most), c.min_nonzero());
+  }
+  __device__ __forceinline__ void add(const quantize_counts& c) {
+    add(zeros, static_cast<std::uint32_t>(c.zeros));
+    add(nan, static_cast<std::uint32_t>(c.nan));
+    add(inf, static_cast<std::uint32_t>(c.inf));
+    add(underflowed, static_cast<std::uint32_t>(c.underflowed));
+    add(saturated, static_cast<std::uint32_t>(c.saturated));
+    raise(c.amax, c.min_nonzero);
+  }
+  [[nodiscard]] __device__ __forceinline__ quantize_counts counts() const {
+    return {zeros, nan, inf, underflowed, saturated, amax, min_nonzero};
+  }
+
+ private:
+  __device__ __forceinline__ static void add(std::uint32_t& to, std::uint32_t own) {
+    const std::uint32_t all = __reduce_add_sync(0xFFFFFFFFu, own);
+    if (threadIdx.x % 32 == 0 && all != 0) atomicAdd(&to, all);
+  }
+  __device__ __forceinline__ void raise(std::uint32_t most, std::uint32_t least) {
+    most = __reduce_max_sync(0xFFFFFFFFu, most);
+    least = __reduce_min_sync(0xFFFFFFFFu, least);
+    if (threadIdx.x % 32 != 0) return;
+    atomicMax(&amax, most);
+    atomicMin(&min_nonzero, least);
+  }
+};
+
+/// The encode stage with statistics: codes of the thread's strips to memory, their sums to `sums`.
+/// Counts them; `most` is the thread's largest magnitude, as a code.
+template <format_id From, format_id To, shape Shape>
+__device__ __forceinline__ void encode_and_count(const patch_task& t, const place& at,
+                                                 const strip_of<From> (&x)[rows_a_thread],
+                                                 const block_factors<Shape>& factors,
+                                                 std::uint32_t most, strip_sums& sums,
+                                                 block_counts& of_block) {
+  finite_counts<From> counts;
+  code_rows<access::strips> rows(t, at);
+  strip_sums::rows sum_rows(at, lanes_of_row<Shape>(t));
+  tile_factor factor = factors.of_row(0).factor;
+#pragma unroll
+  for (int i = 0; i < rows_a_thread; i += 2) {  // a test for zeros is for two rows
+    uint2 codes[2];
+#pragma unroll
+    for (int k = 0; k < 2; ++k) {
+      if (Shape == shape::rows) factor = factors.of_row(i + k).factor;
+      const coded_strip of_row = coded<From, To>(x[i + k], factor);
+      codes[k] = of_row.codes;
+      rows.store(of_row.codes);
+      sum_rows.store(sums, of_row.sums);
+    }
+    if (all_nonzero(codes[0], codes[1])) {
+      counts.add_nonzero(x[i]);
+      counts.add_nonzero(x[i + 1]);
+    } else {
+      if (i < at.count) counts.add(x[i], codes[0]);
+      if (i + 1 < at.count) counts.add(x[i + 1], codes[1]);
+    }
+  }
+  of_block.add(counts, most);
+}
+
+/// The same by the definition, reading the elements again.
+template <format_id From, format_id To, shape Shape>
+__device__ __noinline__ void define_and_count(const patch_task& t, unsigned block,
+                                              const tile_factor* factors, strip_sums& sums,
+                                              block_counts& of_block) {
+  const place at = place_of(t, block);
+  const unsigned step = Shape == shape::rows ? at.tiles_across : 0;
+  quantize_counts counts;
+  code_rows<access::strips> rows(t, at);
+  strip_sums::rows sum_rows(at, lanes_of_row<Shape>(t));
+#pragma unroll 1
+  for (int i = 0; i < rows_a_thread; ++i) {
+    coded_strip strip_i{};
+    if (i < at.count) {
+      strip_i = defined_strip_counted<From, To>(t, factors[at.tile + i * step], at.row + i, at.col,
+                                                counts);
+    }
+    rows.store(strip_i.codes);
+    sum_rows.store(sums, strip_i.sums);
+  }
+  of_block.add(counts);
+}
+
+template <format_id From, format_id To, shape Shape>
+__global__ void __launch_bounds__(block_threads, resident_blocks_with_statistics<From>)
+    statistics_tiles_kernel(const __grid_constant__ patch_task t, const statistics_parts parts) {
+#if __CUDA_ARCH__ >= 890
+  if (t.skip != nullptr && *t.skip != 0) return;
+  if (blockIdx.x == 0 && threadIdx.x == 0) *parts.arrived = 0;
+  __shared__ strip_sums sums;
+  __shared__ block_counts counts;
+  if (threadIdx.x == 0) counts.clear();  // find_factors() waits for all threads
+  __shared__ block_memory<Shape> memory;
+  const place at = place_of(t, blockIdx.x);
+  strip_of<From> x[rows_a_thread];
+  load_strips<From, access::strips>(t, at.row, at.col, at.count, x);
+  const row_maxima<From, rows_a_thread> maxima(x);
+  const std::uint32_t most = maxima.of_all();
+  using care = care_of<From, Shape, task_in::parameters>;
+  const bool by_definition = find_factors<From, To, statistics_cast<To>, Shape, care>(
+      t, at, x, maxima, memory, nullptr, most >= top_binade<From>);
+  const block_factors<Shape> factors{memory.factors + at.tile,
+                                     Shape == shape::rows ? at.tiles_across : 0};
+  if (by_definition) {
+    define_and_count<From, To, Shape>(t, blockIdx.x, memory.factors, sums, counts);
+  } else {
+    encode_and_count<From, To, Shape>(t, at, x, factors, most, sums, counts);
+  }
+  __syncthreads();
+  store_row_sums<Shape>(t, at, blockIdx.x % t.col_blocks, sums, parts);
+  if (threadIdx.x == 0) parts.counts[blockIdx.x] = counts.counts();
+#endif
+}
+
+template <format_id From, format_id To, shape Shape>
+void launch_shape(const patch_task& t, const statistics_parts& parts, cudaStream_t stream) {
+  const auto kernel = statistics_tiles_kernel<From, To, Shape>;
+  launch_kernel("cuda-native: quantize", kernel, static_cast<unsigned>(block_count(t)),
+                block_threads, 0, stream, t, parts);
+}
+
+}  // namespace
+
+void launch_statistics_tiles(const patch_task& t, format_id from, format_id to,
+                             const statistics_parts& parts, cudaStream_t stream) {
+  backends::visit_quantization(from, to, [&]<format_id From, format_id To>() {
+    if (t.tile_rows == 0) {
+      launch_shape<From, To, shape::rows>(t, parts, stream);
+    } else {
+      launch_shape<From, To, shape::squares>(t, parts, stream);
+    }
+  });
+}
+
+}  // namespace samebits::cuda

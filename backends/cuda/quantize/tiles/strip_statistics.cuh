@@ -1,0 +1,166 @@
+// Statistics of a strip of eight elements: partial sums of the trees of contract §6, and counts.
+#pragma once
+
+#include <cstdint>
+
+#include "backends/cuda/instructions/fp8.cuh"
+#include "backends/cuda/instructions/hardware.cuh"
+#include "backends/cuda/quantize/statistics.cuh"
+#include "backends/cuda/quantize/tiles/patch.cuh"
+#include "backends/cuda/quantize/tiles/strip_cast.cuh"
+#include "numerics/bits/decode.hpp"
+#include "numerics/bits/encode.hpp"
+
+namespace samebits::cuda {
+
+/// Elements of 16 bits: bf16 and fp16.
+template <format_id From>
+inline constexpr bool is_half = spec_of(From).storage_bits == 16;
+
+/// The cast of a quantization with statistics: of finite elements, by a product. A tile's factor
+/// carries the dequantization scale in place of a reciprocal.
+template <format_id To>
+struct statistics_cast : finite_product_cast<To> {
+  __device__ __forceinline__ static tile_factor factor_of(const tile_scale& s) {
+    return {s.factor, s.stored};
+  }
+};
+
+/// Magnitudes from here on have the exponent of the format's largest numbers, or are not finite.
+/// The value of such an element's code may be Inf: its block goes by the definition.
+template <format_id From>
+inline constexpr std::uint32_t top_binade = inf_magnitude<From> -
+                                            (1u << spec_of(From).mantissa_bits);
+
+/// x minus the value of its code, in binary64. A 16-bit x and that value are equal, within a factor
+/// of two of each other, or one of them is zero: their difference then fits binary32. The scale's
+/// roundings can move the value to just above 2 x, by 2^-22 of it; the difference still fits, since
+/// x has 11 significant bits at most.
+template <format_id From>
+__device__ __forceinline__ double error_of(float x, float restored) {
+  if constexpr (is_half<From>) {
+    return static_cast<double>(__fsub_rn(x, restored));
+  } else {
+    return __dsub_rn(static_cast<double>(x), static_cast<double>(restored));
+  }
+}
+
+/// RN(RN(a * a) + RN(b * b)). Exact: a and b have 24 significant bits at most, so that their squares
+/// are exact and a fused step rounds once as the sum does.
+template <bool Exact>
+__device__ __forceinline__ double sum_of_squares(double a, double b) {
+  const double square = __dmul_rn(b, b);
+  return Exact ? __fma_rn(a, a, square) : __dadd_rn(__dmul_rn(a, a), square);
+}
+
+/// Codes and partial sums of a strip.
+struct coded_strip {
+  uint2 codes;
+  sum_node sums;
+};
+
+/// Those of a strip of finite elements below top_binade.
+template <format_id From, format_id To>
+__device__ __forceinline__ coded_strip coded(const strip_of<From>& x, const tile_factor& f) {
+  const float factor = __uint_as_float(f.factor), stored = __uint_as_float(f.reciprocal);
+  std::uint16_t pairs[strip / 2];
+  sum_node sums[strip / 2];
+#pragma unroll
+  for (int i = 0; i < strip; i += 2) {
+    const float a = element<From>(x, i), b = element<From>(x, i + 1);
+    pairs[i / 2] = static_cast<std::uint16_t>(
+        fp8_pair<To>(__float_as_uint(__fmul_rn(a, factor)), __float_as_uint(__fmul_rn(b, factor))));
+    const float2 values = fp8_values<To>(pairs[i / 2]);
+    sums[i / 2].signal = sum_of_squares<true>(static_cast<double>(a), static_cast<double>(b));
+    sums[i / 2].noise =
+        sum_of_squares<is_half<From>>(error_of<From>(a, __fmul_rn(values.x, stored)),
+                                      error_of<From>(b, __fmul_rn(values.y, stored)));
+  }
+  join_neighbours<strip / 2>(sums);
+  const auto word = [&](int i) { return pairs[i] | std::uint32_t{pairs[i + 1]} << 16; };
+  return {make_uint2(word(0), word(2)), sums[0]};
+}
+
+/// The same by the definition, element by element; counts them, too.
+template <format_id From, format_id To>
+__device__ __noinline__ coded_strip defined_strip_counted(const patch_task& t, const tile_factor& f,
+                                                          std::uint64_t row, std::uint32_t col,
+                                                          quantize_counts& counts) {
+  sum_node sums[strip];
+  std::uint64_t codes = 0;
+#pragma unroll 1
+  for (int i = 0; i < strip; ++i) {
+    const std::uint32_t x =
+        numerics::decode<std::uint32_t>(spec_of(From), load_element<From>(t, row, col + i));
+    const std::uint32_t y = numerics::scaled<hardware>(t.scale.math, {0, f.factor}, x);
+    const auto cast = numerics::encode<std::uint32_t>(spec_of(To), t.cast, y, 0);
+    const std::uint32_t restored =
+        numerics::rescaled<hardware>(spec_of(To), cast.code, f.reciprocal);
+    counts.add({x, y, cast.code, restored, cast.overflow});
+    sums[i] = leaf_of(x, restored);
+    codes |= std::uint64_t{cast.code} << (8 * i);
+  }
+  for (int n = strip; n > 1; n /= 2) {
+    for (int i = 0; i < n / 2; ++i) sums[i] = joined(sums[2 * i], sums[2 * i + 1]);
+  }
+  return {make_uint2(static_cast<unsigned>(codes), static_cast<unsigned>(codes >> 32)), sums[0]};
+}
+
+/// Bit 7 of each byte: whether the FP8 code there is not a zero of either sign; the others are any.
+__device__ __forceinline__ std::uint32_t nonzero_codes(std::uint32_t codes) {
+  return (codes & 0x7F7F7F7Fu) + 0x7F7F7F7Fu;
+}
+inline constexpr std::uint32_t bit_7_of_bytes = 0x80808080u;
+
+/// Whether no code of two strips is a zero.
+__device__ __forceinline__ bool all_nonzero(uint2 a, uint2 b) {
+  return (nonzero_codes(a.x) & nonzero_codes(a.y) & nonzero_codes(b.x) & nonzero_codes(b.y) &
+          bit_7_of_bytes) == bit_7_of_bytes;
+}
+
+/// What a thread counts of finite elements. None of them saturates: RN(amax * factor) rounds to no
+/// more than the largest code.
+template <format_id From>
+struct finite_counts {
+  /// The least magnitude that is not zero, as a code, or Inf; of a 16-bit format two, with any signs.
+  std::uint32_t least =
+      is_half<From> ? inf_magnitude<From> << 16 | inf_magnitude<From> : inf_magnitude<From>;
+  std::uint32_t zeros = 0, zero_codes = 0;
+
+  /// A strip without codes of zero, and so without elements of zero.
+  __device__ __forceinline__ void add_nonzero(const strip_of<From>& x) {
+#pragma unroll
+    for (const std::uint32_t word : x.w) {
+      if constexpr (is_half<From>) {
+        least = smaller_magnitudes<From>(least, word);
+      } else {
+        least = min(least, word & 0x7FFFFFFFu);
+      }
+    }
+  }
+  /// Any strip.
+  __device__ __forceinline__ void add(const strip_of<From>& x, uint2 codes) {
+    zero_codes += __popc(~nonzero_codes(codes.x) & bit_7_of_bytes) +
+                  __popc(~nonzero_codes(codes.y) & bit_7_of_bytes);
+#pragma unroll
+    for (const std::uint32_t word : x.w) {
+      if constexpr (is_half<From>) {
+        const std::uint32_t magnitudes = word & 0x7FFF7FFFu, zero = __vcmpeq2(magnitudes, 0);
+        zeros += __popc(zero) / 16;
+        least = __vminu2(least & 0x7FFF7FFFu, magnitudes | zero);
+      } else {
+        const std::uint32_t magnitude = word & 0x7FFFFFFFu;
+        zeros += magnitude == 0 ? 1 : 0;
+        least = magnitude == 0 ? least : min(least, magnitude);
+      }
+    }
+  }
+  /// The least magnitude in binary32 bits.
+  [[nodiscard]] __device__ __forceinline__ std::uint32_t min_nonzero() const {
+    const std::uint32_t one = is_half<From> ? min(least & 0x7FFFu, least >> 16 & 0x7FFFu) : least;
+    return one < inf_magnitude<From> ? numerics::decode<std::uint32_t>(spec_of(From), one)
+                                     : quantize_counts::none;
+  }
+};
+
+}  // namespace samebits::cuda
