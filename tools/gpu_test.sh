@@ -12,8 +12,8 @@
 # In order: device tests (conformance, properties, self-test, 2^30 quantized elements), the scales of all
 # amaxes (of every 509th with --quick), examples, fpinspect verify, also of tensor cores, every device
 # test once more under compute-sanitizer (memcheck, racecheck, initcheck), benchmarks beside a device
-# copy and, if python3 has PyTorch, beside its casts. The summary is what docs/results/ holds of other
-# machines.
+# copy and, if python3 has PyTorch, beside its casts. The last line of the summary, printed too, is the run's
+# line for the table of docs/results/README.md; docs/testing.md says how to commit it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -143,6 +143,34 @@ if python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null; then
   part host_time python3 tools/bench/gpu/torch_bench.py --host-time "$build/tools/bench/gpu/libgpu_host_time.so"
 fi
 
+# result_line: the run as one line of the table in docs/results/README.md. Counts the results of verify and
+# the scales of all_scales; the parts under the sanitizers repeat smaller ones.
+result_line() {
+  local cuda commit
+  cuda=$({ nvcc --version || /usr/local/cuda/bin/nvcc --version; } 2>/dev/null |
+    sed -n 's/.*release \([0-9.]*\).*/\1/p' | head -1)
+  commit=${SAMEBITS_COMMIT:-$(git rev-parse --short HEAD 2>/dev/null || echo unknown)}
+  awk -F ' *[|] *' -v date="$(date -u +%Y-%m-%d)" -v commit="$commit" -v gpu="$gpu" \
+      -v cuda="${cuda:-unknown}" -v quick="$quick" -v only="$only" '
+    { parts++ }
+    $3 != "passed" { failed = failed (failed ? ", " : "") "`" $2 "`" }
+    $2 ~ /^(verify_|all_scales)/ && match($4, /[0-9]+ results compared, [0-9]+|[0-9]+ scales, [0-9]+/) {
+      split(substr($4, RSTART, RLENGTH), n, / [a-z ]+, /)
+      name = $2
+      sub(/^verify_/, "", name)
+      compared = compared (compared ? "; " : "") n[1] " `" name "`"
+      differ += n[2]
+    }
+    END {
+      split(gpu, card, ", ")
+      options = (quick ? " --quick" : "") (only ? " --only " only : "")
+      gsub(/[|]/, "\\|", options)
+      printf "| %s | %s | %s | %s / %s | `gpu_test.sh%s`, %d parts | %s | %s | %s |\n", date, commit,
+        card[1], card[2], cuda, options, parts, compared ? compared : "-", compared ? sprintf("%.0f", differ) : "-",
+        failed ? "failed: " failed : "all parts passed"
+    }' "$logs/table"
+}
+
 [[ -f "$logs/table" ]] || { echo "gpu_test.sh: no part matches '$only'" >&2; exit 2; }
 {
   echo "# GPU test: $gpu"
@@ -170,6 +198,10 @@ fi
     grep -h '^|' "$logs/$speed" || true
     echo
   done
+  echo "## Line for docs/results/README.md"
+  echo
+  result_line
 } > "$out"
 echo "summary: $out" >&2
+tail -n 1 "$out"
 [[ ! -f "$logs/failed" ]]
