@@ -21,7 +21,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <ranges>
 #include <span>
 #include <string>
 #include <vector>
@@ -61,8 +60,8 @@ class tensor_plan {
   /// unsupported for tensors in device memory where no CUDA backend can run.
   explicit tensor_plan(std::vector<plan_tensor> tensors);
   /// The same of a vector, span or array of views, without names and groups.
-  template <std::ranges::contiguous_range Range>
-  requires std::same_as<std::ranges::range_value_t<Range>, matrix_view>
+  template <detail::contiguous Range>
+  requires std::same_as<detail::element_of<const Range>, matrix_view>
   explicit tensor_plan(const Range& tensors) : tensor_plan(named(std::span(tensors))) {}
 
   /// Tensors.

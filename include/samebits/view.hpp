@@ -4,9 +4,9 @@
 #include <concepts>
 #include <cstdint>
 #include <initializer_list>
-#include <ranges>
 #include <span>
 #include <type_traits>
+#include <utility>
 
 #include "samebits/backend.hpp"
 #include "samebits/core/format.hpp"
@@ -53,11 +53,19 @@ concept has_strides = requires(const T& m) {
   m.outerStride();
 };
 
+// A contiguous range: what std::span accepts. <ranges> would triple the time to compile this header.
+template <class Range>
+concept contiguous = requires(Range& range) {
+  std::span(range);
+};
+template <contiguous Range>
+using element_of = typename decltype(std::span(std::declval<Range&>()))::value_type;
+
 // A view of a temporary that owns its elements, as a returned vector does, would dangle. Spans and
 // other borrowed ranges own nothing.
 template <class Range>
-concept outlives_the_call =
-    std::is_lvalue_reference_v<Range> || std::ranges::borrowed_range<std::remove_cvref_t<Range>>;
+concept outlives_the_call = std::is_lvalue_reference_v<Range> ||
+    std::ranges::enable_borrowed_range<std::remove_cvref_t<Range>>;
 }  // namespace detail
 
 /// A matrix [rows, cols] of float, double or value types; rows start row_stride elements apart.
@@ -82,8 +90,8 @@ requires element<std::remove_const_t<T>> detail::view_for<T> view_of(T* data, st
 }
 
 /// A contiguous range as one row [1, size]. Temporaries that own their elements do not compile.
-template <std::ranges::contiguous_range Range>
-requires(element<std::ranges::range_value_t<Range>> && !detail::has_strides<Range> &&
+template <detail::contiguous Range>
+requires(element<detail::element_of<Range>> && !detail::has_strides<Range> &&
          detail::outlives_the_call<Range>) auto view_of(Range&& range) {
   std::span s(range);
   return view_of(s.data(), 1, static_cast<std::int64_t>(s.size()));
@@ -109,10 +117,9 @@ class view_list {
   // NOLINTBEGIN(google-explicit-constructor): callers write the views alone
   view_list(const matrix_view& one) : views_(&one, 1) {}
   view_list(std::initializer_list<matrix_view> views) : views_(views.begin(), views.size()) {}
-  template <std::ranges::contiguous_range Range>
-  requires std::same_as<std::ranges::range_value_t<Range>, matrix_view> view_list(
-      const Range& views)
-      : views_(std::ranges::data(views), std::ranges::size(views)) {}
+  template <detail::contiguous Range>
+  requires std::same_as<detail::element_of<const Range>, matrix_view> view_list(const Range& views)
+      : views_(views) {}
   operator std::span<const matrix_view>() const { return views_; }
   // NOLINTEND(google-explicit-constructor)
 

@@ -1,6 +1,7 @@
 // That the check finds wrong calls, and makes the cases small.
 #include "operations/check.hpp"
 
+#include <functional>
 #include <gtest/gtest.h>
 
 #include <set>
