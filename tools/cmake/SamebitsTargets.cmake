@@ -15,6 +15,12 @@ function(samebits_compile_options target)
   set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF)
 endfunction()
 
+# Release code at another level of optimisation than -O3, which takes longest to compile: for code that
+# runs once, or waits for files and for the library. OPTIMISATION is -O0 or -O1.
+function(samebits_release_optimisation target optimisation)
+  target_compile_options(${target} PRIVATE $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Release>>:${optimisation}>)
+endfunction()
+
 # Sources of samebits::core that compile together, as one translation unit: each is short, and most of
 # its time would go into the headers. No local name may stand in two of them.
 function(samebits_core_sources_together group)
