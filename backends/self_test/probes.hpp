@@ -144,8 +144,8 @@ class prober {
     const T inf = opaque(of_bits(infinity));
     expect(probe::nan, x != x);  // NOLINT(misc-redundant-expression): true of a NaN alone
     expect(probe::nan, !(x < T(0)) && !(x >= T(0)));
-    const T none = inf - inf;  // NOLINT(misc-redundant-expression): not zero
-    expect(probe::nan, (bits_of(none) & magnitude) > infinity);
+    const T difference = inf - inf;  // NOLINT(misc-redundant-expression): not zero
+    expect(probe::nan, (bits_of(difference) & magnitude) > infinity);
   }
 
   SAMEBITS_HD void signed_zero() {

@@ -22,7 +22,7 @@ def main():
     seen = {"avx2": 0, "avx512": 0}
     wrong = []
     for line in listing.splitlines():
-        match = re.match(r".*\w+_(avx2|avx512)\.cpp\.o: ?[0-9a-f]* (\S) (.*)$", line)
+        match = re.match(r".*\w+_(avx2|avx512)(?:_cxx\.cxx|\.cpp)\.o: ?[0-9a-f]* (\S) (.*)$", line)
         if not match or match[2] in LOCAL | DATA:
             continue
         isa, name = match[1], match[3]

@@ -16,9 +16,11 @@ function(samebits_compile_options target)
 endfunction()
 
 # Release code at another level of optimisation than -O3, which takes longest to compile: for code that
-# runs once, or waits for files and for the library. OPTIMISATION is -O0 or -O1.
+# runs once, or waits for files and for the library. OPTIMISATION is -O0, -O1 or
+# -O2.
 function(samebits_release_optimisation target optimisation)
-  target_compile_options(${target} PRIVATE $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Release>>:${optimisation}>)
+  target_compile_options(${target} PRIVATE
+    $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Release>>:${optimisation}>)
 endfunction()
 
 # Sources of samebits::core that compile together, as one translation unit: each is short, and most of
