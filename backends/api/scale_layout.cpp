@@ -20,7 +20,7 @@ std::uint32_t load_scale(const std::byte* at, format_id format) {
   if (format == format_id::e8m0) {
     return numerics::decode<std::uint32_t>(spec_of(format), std::to_integer<std::uint32_t>(*at));
   }
-  std::uint32_t bits;
+  std::uint32_t bits = 0;
   std::memcpy(&bits, at, sizeof bits);
   return bits;
 }

@@ -67,7 +67,7 @@ class comparer {
   void compare(const comparison& c, std::span<tally> tallies);
 
  private:
-  convert_call call_of(const comparison& c) const;
+  [[nodiscard]] convert_call call_of(const comparison& c) const;
   void judge_call(const convert_call& call, const comparison& c);
   void add(tally& t, const comparison& c, std::span<const std::byte> got) const;
 

@@ -102,7 +102,7 @@ std::pair<std::vector<tensor_setting>, std::uint64_t> exact_settings(const setti
   std::vector<std::uint64_t> found;
   const auto work = [&] {
     refuter asked(seen);
-    for (std::uint64_t begin; (begin = next.fetch_add(piece)) < size;) {
+    for (std::uint64_t begin = 0; (begin = next.fetch_add(piece)) < size;) {
       std::uint64_t count = 0;
       for (std::uint64_t i = begin; i < std::min(begin + piece, size); ++i) {
         const tensor_setting s = all.at(i);

@@ -248,6 +248,7 @@ class shared_product {
     const std::int64_t wanted = threads == 1 ? 1 : 8 * threads;
     const std::int64_t parts = std::clamp<std::int64_t>(wanted / panels_, 1, strips_);
     strips_per_item_ = (strips_ + parts - 1) / parts;
+    // NOLINTNEXTLINE(cppcoreguidelines-prefer-member-initializer): follows from the line above
     items_per_panel_ = (strips_ + strips_per_item_ - 1) / strips_per_item_;
   }
 

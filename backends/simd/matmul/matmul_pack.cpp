@@ -173,15 +173,15 @@ void pack_columns(const matmul_call& call, const matmul_steps& steps, const lane
         if (wide) {
           for (int p = 0; p < steps.group; ++p) {
             const lane_words x = lanes(p);
-            words[2 * p * columns + c] = x.significand | x.sign;
-            words[(2 * p + 1) * columns + c] = x.exponent;
+            words[std::int64_t{2} * p * columns + c] = x.significand | x.sign;
+            words[(std::int64_t{2} * p + 1) * columns + c] = x.exponent;
             any |= x.special;
           }
         } else {
           for (int p = 0; p < steps.group / 2; ++p) {
             const lane_words x = lanes(2 * p);
             const lane_words y = lanes(2 * p + 1);
-            std::uint32_t* at = words + 3 * p * columns + c;
+            std::uint32_t* at = words + std::int64_t{3} * p * columns + c;
             at[0] = x.exponent | y.exponent << 16;
             at[columns] = x.significand | y.significand << 16;
             at[2 * columns] = x.sign | y.sign << 16;

@@ -100,7 +100,8 @@ void check_tiles(quantize_comparer& backends, const effort& much, const done_fun
   std::uint64_t combination = 0;
   for (std::uint64_t round = 0; round < much.quantize_rounds; ++round) {
     for (const format_id from : sources) {
-      const code_buffer input = matrix_of(from, 5000 + draw, 130 * 270, backends.threads());
+      const code_buffer input =
+          matrix_of(from, 5000 + draw, std::uint64_t{130} * 270, backends.threads());
       backends.set_input(input);
       for (const format_id to : targets) {
         for (int tile = 0; tile < tile_count; ++tile) {
@@ -197,7 +198,7 @@ void check_statistics(quantize_comparer& backends, const done_function& done) {
   quantize_heading h = heading_of(backends, "quantize", "statistics");
   std::uint64_t draw = 40000;
   for (const format_id from : sources) {
-    const code_buffer input = matrix_of(from, draw, 130 * 270, backends.threads());
+    const code_buffer input = matrix_of(from, draw, std::uint64_t{130} * 270, backends.threads());
     backends.set_input(input);
     for (const format_id to : targets) {
       for (int tile = 0; tile < tile_count; ++tile) {

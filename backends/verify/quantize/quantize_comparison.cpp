@@ -78,8 +78,10 @@ void add_output(quantize_tally& t, const std::string& what, const std::string& r
       ++t.differed;
       if (!t.first_difference.empty()) continue;
       const int digits = static_cast<int>(2 * width);
-      t.first_difference = what + " [" + std::to_string(row) + ", " + std::to_string(col) +
-                           "] is " + hex(a, digits) + ", expected " + hex(e, digits) + "; " + rule;
+      t.first_difference = what;
+      t.first_difference.append(" [").append(std::to_string(row)).append(", ");
+      t.first_difference.append(std::to_string(col)).append("] is ").append(hex(a, digits));
+      t.first_difference.append(", expected ").append(hex(e, digits)).append("; ").append(rule);
     }
   }
   if (t.differed != before) return;

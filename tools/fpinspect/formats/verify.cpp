@@ -31,8 +31,8 @@ std::string entry_text(const verification& entry, const terminal& term) {
   if (is_skipped(entry)) {
     return term.painted(paint::caution, row("-", "-", entry.backend, entry.what));
   }
-  const std::string text = row(std::to_string(entry.compared), std::to_string(entry.differed),
-                               entry.backend, entry.what);
+  std::string text = row(std::to_string(entry.compared), std::to_string(entry.differed),
+                         entry.backend, entry.what);
   if (entry.differed == 0) return text;
   return term.painted(paint::bad, text + std::string(24, ' ') + entry.first_difference + "\n");
 }

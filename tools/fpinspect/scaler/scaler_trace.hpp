@@ -36,8 +36,8 @@ scaler_trace read_trace(const std::string& path);
 /// One of the scenarios, whose names throw usage_error lists otherwise. The same on every machine.
 scaler_trace generate_trace(std::string_view scenario, std::uint64_t steps, std::uint64_t seed);
 
-/// Whether the seed of that scenario matters.
-bool is_random_scenario(std::string_view scenario);
+/// Whether the seed of the scenario of that name matters.
+bool is_random_scenario(std::string_view name);
 
 /// "name: what it is" lines.
 std::string scenario_help();
