@@ -1,11 +1,7 @@
 // The .safetensors writer.
 #include <algorithm>
-#include <cstdint>
-#include <set>
+#include <nlohmann/json.hpp>
 #include <stdexcept>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "tensor_file/error.hpp"
 #include "tensor_file/escape.hpp"
@@ -43,72 +39,26 @@ void require_writable(const named_tensor& tensor) {
   }
 }
 
-/// A text of valid UTF-8 as a JSON string (RFC 8259, section 7).
-std::string json_string(std::string_view text) {
-  constexpr std::string_view digits = "0123456789abcdef";
-  constexpr std::string_view controls = "\b\t\n\f\r\"\\";
-  constexpr std::string_view letters = "btnfr\"\\";
-  std::string out = "\"";
-  for (const char c : text) {
-    const auto code = static_cast<unsigned char>(c);
-    if (const std::size_t at = controls.find(c); at != std::string_view::npos) {
-      out += '\\';
-      out += letters[at];
-    } else if (code < 0x20) {
-      out += "\\u00";
-      out += digits[code >> 4];
-      out += digits[code & 15];
-    } else {
-      out += c;
-    }
-  }
-  return out + '"';
-}
-
-/// {"key":"text",...}: of several texts with one key, the last stands at the place of the first.
-std::string json_of(std::span<const std::pair<std::string, std::string>> metadata) {
-  std::vector<std::pair<std::string_view, std::string_view>> members;
+std::string header_of(std::span<const named_tensor> tensors,
+                      std::span<const std::pair<std::string, std::string>> metadata) {
+  nlohmann::ordered_json header = nlohmann::ordered_json::object();
   for (const auto& [key, text] : metadata) {
     require_text(key, "a key");
     require_text(text, "a text");
-    const auto same = std::find_if(members.begin(), members.end(),
-                                   [&](const auto& member) { return member.first == key; });
-    if (same == members.end()) {
-      members.emplace_back(key, text);
-    } else {
-      same->second = text;
-    }
+    header["__metadata__"][key] = text;
   }
-  std::string out;
-  for (const auto& [key, text] : members) {
-    out += (out.empty() ? "{" : ",") + json_string(key) + ":" + json_string(text);
-  }
-  return out + "}";
-}
-
-std::string header_of(std::span<const named_tensor> tensors,
-                      std::span<const std::pair<std::string, std::string>> metadata) {
-  std::string members;
-  if (!metadata.empty()) members = "\"__metadata__\":" + json_of(metadata);
-  std::set<std::string_view> seen;
   std::uint64_t begin = 0;
   for (const named_tensor& tensor : tensors) {
     require_writable(tensor);
-    if (!seen.insert(tensor.name).second) refuse("names must differ");
+    if (header.contains(tensor.name)) refuse("names must differ");
     const std::uint64_t end = begin + tensor.data.size();
-    std::string sizes;
-    for (const auto size : tensor.shape) {
-      sizes += (sizes.empty() ? "" : ",") + std::to_string(size);
-    }
-    if (!members.empty()) members += ',';
-    members += json_string(tensor.name) + ":{\"dtype\":" + json_string(name(tensor.type)) +
-               ",\"shape\":[" + sizes + "],\"data_offsets\":[" + std::to_string(begin) + ',' +
-               std::to_string(end) + "]}";
+    header[tensor.name] = {
+        {"dtype", name(tensor.type)}, {"shape", tensor.shape}, {"data_offsets", {begin, end}}};
     begin = end;
   }
   // As the format's own library does: the data begins at a multiple of 8 bytes.
   constexpr std::size_t alignment = 8;
-  std::string text = "{" + members + "}";
+  std::string text = header.dump();
   text.append((alignment - text.size() % alignment) % alignment, ' ');
   return text;
 }
