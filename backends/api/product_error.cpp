@@ -14,7 +14,7 @@
 #include "numerics/bits/encode.hpp"
 #include "samebits/error.hpp"
 #include "samebits/matmul.hpp"
-#include "samebits/reduce.hpp"
+#include "samebits/reductions.hpp"
 
 namespace samebits {
 namespace {

@@ -7,7 +7,7 @@
 #include "numerics/quantize/statistics.hpp"
 #include "numerics/sums/sum_tree.hpp"
 #include "samebits/quantize.hpp"
-#include "samebits/reduce.hpp"
+#include "samebits/reductions.hpp"
 
 namespace samebits::backends {
 

@@ -1,5 +1,5 @@
 // tree_sum: the binary64 sum tree of contract §6.
-#include "samebits/reduce.hpp"
+#include "samebits/reductions.hpp"
 
 #include <bit>
 #include <cmath>

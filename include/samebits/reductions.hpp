@@ -1,4 +1,5 @@
-// Reductions of matrices: amax, counts, sums and dot products in a fixed order of steps.
+// Reductions in a fixed order of steps: tree_sum adds numbers; functions compute the amax, counts,
+// sums and dot products of matrices.
 #pragma once
 
 #include <cstddef>
@@ -10,9 +11,44 @@
 
 namespace samebits {
 
-// All of them take views in the formats of arithmetic (fp32, fp16, bf16, e4m3, e5m2) and any
-// strides, elements counted row by row. Results depend on the elements in that order alone, not on
-// the executor, the thread count, the launch shape, the strides or the alignment.
+/// A binary64 sum over a fixed tree (contract §6).
+///
+/// Leaves are the added numbers in order. Level by level neighbours 2j and 2j+1 become
+/// RN64(a + b), and a lone last node passes up unchanged; an empty sum is +0. The result depends
+/// on the sequence alone, not on how it is cut into add() calls. A sum that is NaN is the canonical
+/// one, 7FFFFFFFFFFFFFFF.
+///
+/// add, add_squares, add_node and value throw environment_error, leaving the sum as it was, in a
+/// process or thread that does not compute in IEEE 754 steps (samebits/self_test.hpp).
+class tree_sum {
+ public:
+  /// Appends leaves.
+  void add(std::span<const double> leaves);
+  /// Appends one leaf.
+  void add(double leaf) { add(std::span<const double>(&leaf, 1)); }
+  /// Appends the leaves RN64(x * x).
+  void add_squares(std::span<const double> values);
+  /// Appends 2^level leaves by their node in the tree: what the sum of them alone is. Throws
+  /// invalid_argument unless the node stands there, that is unless count() is a multiple of
+  /// 2^level, and for levels outside 0..62 and more than 2^63 leaves.
+  void add_node(int level, double node);
+
+  /// Leaves so far.
+  [[nodiscard]] std::uint64_t count() const { return count_; }
+  /// The sum of the leaves so far.
+  [[nodiscard]] double value() const;
+
+ private:
+  void push(int level, double node);
+
+  // Bit l of count_ says whether a complete node of 2^l leaves waits in nodes_[l].
+  std::uint64_t count_ = 0;
+  double nodes_[64] = {};
+};
+
+// The functions below take views in fp32, fp16, bf16, e4m3 or e5m2 with any strides. Elements are
+// counted row by row. Results depend on the elements in that order alone, not on the executor, the
+// thread count, the launch shape, the strides or the alignment.
 //
 // They throw invalid_argument for a view that is not well-formed, another format, unequal shapes,
 // an unknown backend or negative threads; unsupported for a backend that this machine lacks;
@@ -36,7 +72,7 @@ struct element_counts {
 
 element_counts counts(const const_matrix_view& in, const executor& where = {});
 
-/// The sum in binary64 over the tree of tree_sum (samebits/reduce.hpp), elements its leaves. NaN is
+/// The sum in binary64 over the tree of tree_sum, elements its leaves. NaN is
 /// 7FFFFFFFFFFFFFFF.
 double sum(const const_matrix_view& in, const executor& where = {});
 

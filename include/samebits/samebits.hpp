@@ -25,7 +25,6 @@
 #include "samebits/quantize.hpp"
 #include "samebits/quantize_list.hpp"
 #include "samebits/recipe.hpp"
-#include "samebits/reduce.hpp"
 #include "samebits/reductions.hpp"
 #include "samebits/resident_scaler.hpp"
 #include "samebits/scalar.hpp"

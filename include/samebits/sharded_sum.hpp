@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "samebits/communicator.hpp"
-#include "samebits/reduce.hpp"
+#include "samebits/reductions.hpp"
 #include "samebits/view.hpp"
 
 namespace samebits {

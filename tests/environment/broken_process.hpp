@@ -14,7 +14,7 @@
 #include "samebits/convert.hpp"
 #include "samebits/core/format.hpp"
 #include "samebits/error.hpp"
-#include "samebits/reduce.hpp"
+#include "samebits/reductions.hpp"
 #include "samebits/self_test.hpp"
 #include "samebits/view.hpp"
 #include "support/backends.hpp"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "samebits/quantize.hpp"
-#include "samebits/reduce.hpp"
+#include "samebits/reductions.hpp"
 #include "samebits/scalar.hpp"
 #include "support/property.hpp"
 #include "support/quantize_cases.hpp"

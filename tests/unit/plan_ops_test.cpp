@@ -13,7 +13,7 @@
 #include "numerics/tensor_list/plan_ops.hpp"
 #include "samebits/error.hpp"
 #include "samebits/loss_scaler.hpp"
-#include "samebits/reduce.hpp"
+#include "samebits/reductions.hpp"
 #include "samebits/types.hpp"
 #include "support/backends.hpp"
 

@@ -1,5 +1,5 @@
 // tree_sum against the tree built level by level, as the contract words it.
-#include "samebits/reduce.hpp"
+#include "samebits/reductions.hpp"
 
 #include <gtest/gtest.h>
 

@@ -14,7 +14,6 @@
 #include "oracle/convert.hpp"
 #include "oracle/sum_tree.hpp"
 #include "samebits/error.hpp"
-#include "samebits/reduce.hpp"
 #include "samebits/scalar.hpp"
 #include "support/arithmetic_case.hpp"
 #include "support/array_generators.hpp"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "samebits/error.hpp"
-#include "samebits/reduce.hpp"
+#include "samebits/reductions.hpp"
 #include "samebits/self_test.hpp"
 #include "support/backends.hpp"
 

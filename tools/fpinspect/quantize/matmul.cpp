@@ -19,7 +19,7 @@
 #include "fpinspect/tensors/tensor_output.hpp"
 #include "samebits/error.hpp"
 #include "samebits/matmul.hpp"
-#include "samebits/reduce.hpp"
+#include "samebits/reductions.hpp"
 #include "tensor_file/escape.hpp"
 
 namespace fpinspect {

@@ -12,7 +12,7 @@
 #include "fpinspect/cli/text.hpp"
 #include "fpinspect/formats/describe.hpp"
 #include "samebits/convert.hpp"
-#include "samebits/reduce.hpp"
+#include "samebits/reductions.hpp"
 #include "samebits/scalar.hpp"
 #include "samebits/view.hpp"
 
