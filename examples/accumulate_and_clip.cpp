@@ -1,4 +1,4 @@
-// Gradient accumulation with clipping over a tensor plan: FP16 gradients of eight micro-batches,
+// Gradient accumulation with clipping over a tensor list: FP16 gradients of eight micro-batches,
 // summed in FP32, inspected, unscaled and clipped by the norm of all tensors together.
 #include <algorithm>
 #include <cmath>
@@ -12,7 +12,7 @@
 namespace {
 
 using samebits::fp16;
-using samebits::tensor_plan;
+using samebits::tensor_list;
 using samebits::view_of;
 
 constexpr std::uint64_t parts = 8;
@@ -29,11 +29,11 @@ struct gradients {
   std::vector<float> weight_sum = std::vector<float>(300 * 40);
   std::vector<float> bias_sum = std::vector<float>(40);
 
-  tensor_plan parts_plan() {
-    return tensor_plan({{view_of(weight.data(), 300, 40), "weight"}, {view_of(bias), "bias"}});
+  tensor_list parts_list() {
+    return tensor_list({{view_of(weight.data(), 300, 40), "weight"}, {view_of(bias), "bias"}});
   }
-  tensor_plan sums_plan() {
-    return tensor_plan(
+  tensor_list sums_list() {
+    return tensor_list(
         {{view_of(weight_sum.data(), 300, 40), "weight"}, {view_of(bias_sum), "bias"}});
   }
   void clear() {
@@ -57,8 +57,8 @@ struct gradients {
 
 int main() {
   gradients g;
-  const tensor_plan micro = g.parts_plan();  // described once, used in every step
-  const tensor_plan sums = g.sums_plan();
+  const tensor_list micro = g.parts_list();  // described once, used in every step
+  const tensor_list sums = g.sums_list();
   samebits::loss_scaler scaler(samebits::native_scaling{.init_exponent = 22, .hysteresis = 1});
 
   for (std::uint64_t step = 0; step < 4; ++step) {

@@ -43,13 +43,14 @@ int main() {
   check(cudaMalloc(&gradients, parameters * sizeof(samebits::fp16)));
   check(cudaMemset(w, 0, parameters * sizeof(float)));
 
-  const samebits::tensor_plan plan({{{gradients, samebits::format_id::fp16, 1, parameters,
-                                      parameters, 1, samebits::memory_space::device},
-                                     "w"}});
+  const samebits::tensor_list gradient_list({{{gradients, samebits::format_id::fp16, 1, parameters,
+                                               parameters, 1, samebits::memory_space::device},
+                                              "w"}});
   samebits::native_scaling settings;
   settings.init_exponent = 20;
   settings.growth_interval = 100;
-  samebits::device_loss_scaler scaler(plan, settings, {.max_norm = 100.0, .reports = steps});
+  samebits::device_loss_scaler scaler(gradient_list, settings,
+                                      {.max_norm = 100.0, .reports = steps});
 
   cudaStream_t stream;
   cudaGraph_t graph;
@@ -71,7 +72,8 @@ int main() {
     if (!report->applied && skipped++ == 0) {
       std::printf("step %d skipped: %s in %s at scale 2^%d\n", static_cast<int>(report->step),
                   std::string(samebits::name(report->cause)).c_str(),
-                  plan.name(static_cast<std::size_t>(report->first_bad)).c_str(), report->exponent);
+                  gradient_list.name(static_cast<std::size_t>(report->first_bad)).c_str(),
+                  report->exponent);
     }
     applied += report->applied ? 1 : 0;
     last = *report;

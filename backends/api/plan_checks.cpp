@@ -1,4 +1,4 @@
-// Checks that the operations over plans share.
+// Checks that the operations over lists of tensors share.
 #include "backends/api/plan_checks.hpp"
 
 #include <algorithm>
@@ -29,7 +29,7 @@ void check_format(const std::string& tensor, format_id format, std::span<const f
                          std::string(name(format)));
 }
 
-std::string text_of(const tensor_plan& plan, const char* which, std::size_t position) {
+std::string text_of(const tensor_list& plan, const char* which, std::size_t position) {
   return tensor_text(plan[position], position, which);
 }
 
@@ -47,7 +47,7 @@ bool has_shapes_of(const plan_data& out, const plan_data& in) {
   return true;
 }
 
-void check_shapes(const tensor_plan& out, const char* out_name, const tensor_plan& in,
+void check_shapes(const tensor_list& out, const char* out_name, const tensor_list& in,
                   const char* in_name) {
   if (out.size() != in.size()) {
     throw invalid_argument(std::string(out_name) + ": must have as many tensors as " + in_name +
@@ -79,7 +79,7 @@ bool are_distant(const plan_data& a, const plan_data& b) {
   return a.end <= b.by_begin.front().begin || b.end <= a.by_begin.front().begin;
 }
 
-void check_overlap(const tensor_plan& out, const char* out_name, const tensor_plan& in,
+void check_overlap(const tensor_list& out, const char* out_name, const tensor_list& in,
                    const char* in_name) {
   if (are_distant(out.data(), in.data())) return;
   const std::vector<extent>& to = out.data().by_begin;
@@ -117,7 +117,7 @@ void check_space(std::span<const matrix_view> tensors, memory_space space, const
 
 }  // namespace
 
-void check_plan(const tensor_plan& plan, const char* which, std::span<const format_id> among) {
+void check_plan(const tensor_list& plan, const char* which, std::span<const format_id> among) {
   std::uint32_t others = plan.data().formats;
   for (const format_id f : among) others &= ~(1u << static_cast<int>(f));
   if (others == 0) return;
@@ -133,7 +133,7 @@ void check_host(std::span<const matrix_view> tensors, const char* which) {
 std::shared_ptr<const plan_data> checked_list(std::span<const matrix_view> tensors,
                                               memory_space space, const char* which) {
   check_space(tensors, space, which);
-  std::vector<plan_tensor> list;
+  std::vector<list_tensor> list;
   list.reserve(tensors.size());
   for (const matrix_view& view : tensors) {
     check_format(tensor_text({}, list.size(), which), view.format, wide_plan_formats);
@@ -144,7 +144,7 @@ std::shared_ptr<const plan_data> checked_list(std::span<const matrix_view> tenso
   return plan;
 }
 
-void check_written(const tensor_plan& out, const char* out_name, const tensor_plan& in,
+void check_written(const tensor_list& out, const char* out_name, const tensor_list& in,
                    const char* in_name) {
   if (&out.data() == &in.data()) return;  // in place, of a list that was checked
   check_shapes(out, out_name, in, in_name);
@@ -170,14 +170,15 @@ device_scope scope_of(std::initializer_list<named_plan> plans, named_address mem
   return device_scope(space, finder.device(), stream, ends);
 }
 
-const backend& plan_backend(const tensor_plan& plan, const executor& where) {
+const backend& plan_backend(const tensor_list& plan, const executor& where) {
   check_threads(where);
   const backend& chosen = resolve(where, plan.space(), [](const backend& b) {
     return b.plans != nullptr || b.device_plans != nullptr;
   });
   if (plan.size() != 0) check_memory(chosen, plan.space());  // no tensors, no memory
   if (chosen.plans == nullptr && chosen.device_plans == nullptr) {
-    throw unsupported("backend '" + std::string(chosen.name) + "' has no operations over plans");
+    throw unsupported("backend '" + std::string(chosen.name) +
+                      "' has no operations over lists of tensors");
   }
   return chosen;
 }

@@ -13,13 +13,12 @@
 #include "numerics/tensor_list/inspect.hpp"
 #include "numerics/tensor_list/plan.hpp"
 #include "numerics/tensor_list/plan_ops.hpp"
-#include "samebits/plan_ops.hpp"
-#include "samebits/tensor_plan.hpp"
+#include "samebits/tensor_list.hpp"
 
 namespace samebits::backends {
 
 struct plan_data {
-  std::vector<plan_tensor> tensors;
+  std::vector<list_tensor> tensors;
   std::vector<numerics::plan_row> rows;
   std::vector<std::uint32_t> row_of_chunk;
   std::uint64_t elements = 0;
@@ -45,17 +44,17 @@ struct plan_data {
 };
 
 /// "tensors[3] 'layer.weight'", or without a name "tensors[3]".
-std::string tensor_text(const plan_tensor& tensor, std::size_t position, const char* plan);
+std::string tensor_text(const list_tensor& tensor, std::size_t position, const char* plan);
 
-/// What tensor_plan's constructor does, but for copies of the tables in device memory; messages
+/// What tensor_list's constructor does, but for copies of the tables in device memory; messages
 /// call the list `which`.
 /// plan_data::device is left open.
-std::shared_ptr<plan_data> describe_plan(std::vector<plan_tensor> tensors, const char* which);
+std::shared_ptr<plan_data> describe_plan(std::vector<list_tensor> tensors, const char* which);
 /// The device of a described list in device memory; no_device where every device reaches it. Throws
 /// invalid_argument for memory that no device reaches and for tensors on several devices.
 int device_of(const plan_data& plan, const char* which);
-/// What tensor_plan's constructor does.
-std::shared_ptr<const plan_data> make_plan(std::vector<plan_tensor> tensors, const char* which);
+/// What tensor_list's constructor does.
+std::shared_ptr<const plan_data> make_plan(std::vector<list_tensor> tensors, const char* which);
 
 struct axpby_call {
   std::uint32_t a;  ///< binary32 bits

@@ -119,7 +119,7 @@ unscale_report loss_scaler::unscale(view_list gradients, std::string_view optimi
                     [&] { return samebits::unscale(gradients, inverse_scale()); });
 }
 
-unscale_report loss_scaler::unscale(const tensor_plan& gradients, std::string_view optimizer,
+unscale_report loss_scaler::unscale(const tensor_list& gradients, std::string_view optimizer,
                                     const executor& where) {
   return unscale_by(optimizer, gradients.space(),
                     [&] { return samebits::unscale(gradients, inverse_scale(), where); });

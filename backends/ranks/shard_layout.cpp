@@ -20,15 +20,15 @@ using numerics::part_end;
 
 constexpr const char* call = "shard_layout()";
 
-std::uint64_t count_of(const tensor_plan& shards, std::size_t tensor) {
+std::uint64_t count_of(const tensor_list& shards, std::size_t tensor) {
   return static_cast<std::uint64_t>(shards.data().rows[tensor].count);
 }
 
-std::string text_of(const tensor_plan& shards, std::size_t tensor) {
+std::string text_of(const tensor_list& shards, std::size_t tensor) {
   return backends::tensor_text(shards[tensor], tensor, "shards");
 }
 
-void check_borders(const tensor_plan& shards, std::span<const std::uint64_t> first) {
+void check_borders(const tensor_list& shards, std::span<const std::uint64_t> first) {
   if (first.size() != shards.size()) {
     throw invalid_argument("first: must have a number for each of " +
                            std::to_string(shards.size()) + " tensors, got " +
@@ -45,7 +45,7 @@ void check_borders(const tensor_plan& shards, std::span<const std::uint64_t> fir
 }
 
 /// First and count of each tensor on each rank, rank by rank.
-std::vector<std::uint64_t> exchanged(communicator& ranks, const tensor_plan& shards,
+std::vector<std::uint64_t> exchanged(communicator& ranks, const tensor_list& shards,
                                      std::span<const std::uint64_t> first) {
   backends::host_ranks on_host(ranks);
   const auto tensors = static_cast<std::uint32_t>(shards.size());
@@ -126,7 +126,7 @@ class table_builder {
   std::vector<std::size_t> rank_of_node_;
 };
 
-std::shared_ptr<const shard_data> made(communicator& ranks, const tensor_plan& shards,
+std::shared_ptr<const shard_data> made(communicator& ranks, const tensor_list& shards,
                                        std::span<const std::uint64_t> first) {
   const std::vector<std::uint64_t> words = exchanged(ranks, shards, first);
   auto out = std::make_shared<shard_data>();
@@ -148,7 +148,7 @@ std::shared_ptr<const shard_data> made(communicator& ranks, const tensor_plan& s
 
 }  // namespace
 
-shard_layout::shard_layout(communicator& ranks, const tensor_plan& shards,
+shard_layout::shard_layout(communicator& ranks, const tensor_list& shards,
                            std::span<const std::uint64_t> first)
     : data_(made(ranks, shards, first)) {}
 

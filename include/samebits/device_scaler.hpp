@@ -1,7 +1,7 @@
 // The loss scaler of a GPU: scale, decision and report of every step stay there, and no step waits
 // for the host. For programs that link samebits::cuda.
 //
-//   samebits::device_loss_scaler scaler(gradients, {}, {.max_norm = 1.0});  // a plan on the GPU
+//   samebits::device_loss_scaler scaler(gradients, {}, {.max_norm = 1.0});  // a list on the GPU
 //   // captured into a graph once, replayed for every step:
 //   backward<<<..., stream>>>(..., scaler.scale());      // multiplies the loss by *scale
 //   scaler.step(stream);                                 // three launches
@@ -24,13 +24,13 @@
 #include "samebits/core/step_report.hpp"
 #include "samebits/loss_scaler.hpp"
 #include "samebits/shard_layout.hpp"
-#include "samebits/tensor_plan.hpp"
+#include "samebits/tensor_list.hpp"
 
 namespace samebits {
 
 struct device_scaler_options {
-  /// Of the unscaled gradients together: grad_mul brings them down to it (samebits/plan_ops.hpp,
-  /// clip_factor). >= 0; infinite: gradients are not clipped.
+  /// Of the unscaled gradients together: grad_mul brings them down to it (clip_factor in
+  /// samebits/tensor_list.hpp). >= 0; infinite: gradients are not clipped.
   double max_norm = std::numeric_limits<double>::infinity();
   /// Reports that wait for the host before the oldest is overwritten; >= 1.
   std::uint32_t reports = 256;
@@ -66,21 +66,21 @@ device_scaler_checkpoint load_device_scaler(std::string_view text);
 /// inspect(), agree(), decide(), step() and apply() enqueue on a stream (cudaStream_t) and return:
 /// they do not wait, do not allocate and can be captured into a CUDA graph (those over ranks where
 /// the communicator can), whose replays give the bits of the same calls made one by one. Calls on
-/// different streams must be ordered by the caller. It keeps the plan of its gradients, whose
-/// tensors must stay where they are; a plan that apply() is captured with must live as long as the
-/// graph, and no plan may be destroyed during a capture. Neither copied nor moved: graphs hold
+/// different streams must be ordered by the caller. It keeps the list of its gradients, whose
+/// tensors must stay where they are; a list that apply() is captured with must live as long as the
+/// graph, and no list may be destroyed during a capture. Neither copied nor moved: graphs hold
 /// addresses of its memory.
 class device_loss_scaler {
  public:
   /// Begins with the policy's initial state. Throws what check_settings throws, invalid_argument
-  /// for options out of range and a plan that is not of fp32, fp16 and bf16 tensors in device
+  /// for options out of range and a list that is not of fp32, fp16 and bf16 tensors in device
   /// memory, unsupported without a GPU, and cuda_error.
-  explicit device_loss_scaler(tensor_plan gradients,
+  explicit device_loss_scaler(tensor_list gradients,
                               const scaling_settings& settings = native_scaling{},
                               const device_scaler_options& options = {});
   /// The same, to go on from a state: with the bits of no interruption. Throws invalid_argument,
   /// too, for the state of another policy.
-  device_loss_scaler(tensor_plan gradients, const scaling_settings& settings,
+  device_loss_scaler(tensor_list gradients, const scaling_settings& settings,
                      const device_scaler_state& from, const device_scaler_options& options = {});
   ~device_loss_scaler();
   device_loss_scaler(const device_loss_scaler&) = delete;
@@ -124,9 +124,9 @@ class device_loss_scaler {
   void step(communicator& ranks);
   /// What was decided last, in device memory.
   [[nodiscard]] const step_report* decision() const;
-  /// Multiplies every tensor of a plan by grad_mul, unless the step is skipped. One launch. Throws
-  /// as scale() of samebits/plan_ops.hpp.
-  void apply(const tensor_plan& tensors, void* stream);
+  /// Multiplies every tensor of a list by grad_mul, unless the step is skipped. One launch. Throws
+  /// as scale() of samebits/tensor_list.hpp.
+  void apply(const tensor_list& tensors, void* stream);
 
   /// The next report that has arrived, in order. Never waits, touches no stream.
   std::optional<step_report> poll();
@@ -138,7 +138,7 @@ class device_loss_scaler {
   /// The same with the settings as text: save() of both.
   [[nodiscard]] std::string save(void* stream) const;
   [[nodiscard]] const scaling_settings& settings() const;
-  [[nodiscard]] const tensor_plan& gradients() const;
+  [[nodiscard]] const tensor_list& gradients() const;
 
  private:
   struct memory;

@@ -29,8 +29,7 @@
 #include "samebits/communicator.hpp"
 #include "samebits/core/loss_scaling.hpp"
 #include "samebits/error.hpp"
-#include "samebits/plan_ops.hpp"
-#include "samebits/tensor_plan.hpp"
+#include "samebits/tensor_list.hpp"
 #include "samebits/view.hpp"
 
 namespace samebits {
@@ -80,8 +79,8 @@ struct state_entry {
   friend bool operator==(const state_entry&, const state_entry&) = default;
 };
 
-/// unscale() of a list that is not kept: what samebits/plan_ops.hpp does over a tensor_plan of
-/// these tensors, which lie in host memory. Throws what that and the plan's constructor throw.
+/// unscale() of a list that is not kept: what samebits/tensor_list.hpp does over a tensor_list of
+/// these tensors, which lie in host memory. Throws what that and the list's constructor throw.
 unscale_report unscale(view_list tensors, float inverse_scale);
 
 /// What all ranks saw of a step together, from what each saw of its share: the same on every rank.
@@ -109,8 +108,8 @@ class loss_scaler {
   /// what was written (incomplete_write, cuda_error), some gradients may be unscaled already: the
   /// scaler then refuses this optimizer's calls and update() until discard() is called.
   unscale_report unscale(view_list gradients, std::string_view optimizer = {});
-  /// The same over a plan, on any executor.
-  unscale_report unscale(const tensor_plan& gradients, std::string_view optimizer = {},
+  /// The same over a list, on any executor.
+  unscale_report unscale(const tensor_list& gradients, std::string_view optimizer = {},
                          const executor& where = {});
 
   /// Says that the optimizer's gradients were thrown away, as they must be after an unscale() that

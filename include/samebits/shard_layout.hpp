@@ -2,7 +2,7 @@
 // step after it can take the norm of all shards together.
 //
 //   // This rank holds elements [begin[i], begin[i] + n) of gradient i, cut at multiples of 4096.
-//   const samebits::tensor_plan mine(shards);                       // in device memory
+//   const samebits::tensor_list mine(shards);                       // in device memory
 //   samebits::shard_layout layout(ranks, mine, begin);        // once, on every rank
 //   samebits::device_loss_scaler scaler(mine, {}, {.max_norm = 1.0, .shards = layout});
 //   ...
@@ -15,7 +15,7 @@
 #include <span>
 
 #include "samebits/communicator.hpp"
-#include "samebits/tensor_plan.hpp"
+#include "samebits/tensor_list.hpp"
 
 namespace samebits {
 
@@ -38,7 +38,7 @@ class shard_layout {
   /// rank whose it is and rank_error on the others; rank_error where shards overlap or leave a gap,
   /// or ranks list different numbers of tensors. Throws unsupported for a communicator on device
   /// memory where no CUDA backend can run, and what the communicator throws.
-  shard_layout(communicator& ranks, const tensor_plan& shards,
+  shard_layout(communicator& ranks, const tensor_list& shards,
                std::span<const std::uint64_t> first);
 
   [[nodiscard]] int rank() const;   ///< this one

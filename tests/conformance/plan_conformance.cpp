@@ -8,7 +8,7 @@
 #include <tuple>
 #include <vector>
 
-#include "samebits/plan_ops.hpp"
+#include "samebits/tensor_list.hpp"
 #include "support/backends.hpp"
 #include "support/plan_list.hpp"
 
@@ -53,7 +53,7 @@ class PlanSuite : public ::testing::TestWithParam<std::string> {
   static void compare(const list_shape& shape, const std::vector<const plan_list*>& lists,
                       const Operation& operation) {
     const auto run = [&](const executor& where, std::vector<std::vector<std::byte>>& memory) {
-      std::vector<tensor_plan> plans;
+      std::vector<tensor_list> plans;
       memory.reserve(lists.size());
       for (const plan_list* list : lists) {
         memory.push_back(list->bytes());
@@ -80,7 +80,7 @@ TEST_P(PlanSuite, Inspect) {
   for (const list_shape& shape : shapes()) {
     const plan_list list(shape);
     for (const inspect_counts counts : {inspect_counts::nonfinite, inspect_counts::distribution}) {
-      compare(shape, {&list}, [&](const std::vector<tensor_plan>& plans, const executor& where) {
+      compare(shape, {&list}, [&](const std::vector<tensor_list>& plans, const executor& where) {
         return inspect(plans[0], {counts}, where);
       });
     }
@@ -91,7 +91,7 @@ TEST_P(PlanSuite, Unscale) {
   for (const list_shape& shape : shapes()) {
     const plan_list list(shape);
     for (const float factor : {0x1p-16f, 0.3f, 0x1p100f, 0.0f}) {
-      compare(shape, {&list}, [&](const std::vector<tensor_plan>& plans, const executor& where) {
+      compare(shape, {&list}, [&](const std::vector<tensor_list>& plans, const executor& where) {
         return unscale(plans[0], factor, where);
       });
     }
@@ -104,7 +104,7 @@ TEST_P(PlanSuite, Axpby) {
     list_shape other = shape;
     other.formats = wide;  // by turns another format than x's
     const plan_list y(other);
-    compare(shape, {&x, &y}, [&](const std::vector<tensor_plan>& plans, const executor& where) {
+    compare(shape, {&x, &y}, [&](const std::vector<tensor_list>& plans, const executor& where) {
       axpby(0.7f, plans[0], -1.1f, plans[1], plans[1], where);
       return true;
     });
@@ -120,7 +120,7 @@ TEST_P(PlanSuite, Accumulate) {
     const std::vector<float> scales(shape.tensors, 0.013f);
     for (const float* given : {scales.data(), static_cast<const float*>(nullptr)}) {
       compare(shape, {&acc, &gradients},
-              [&](const std::vector<tensor_plan>& plans, const executor& where) {
+              [&](const std::vector<tensor_list>& plans, const executor& where) {
                 accumulate(plans[0], plans[1], {given}, where);
                 return true;
               });
@@ -136,7 +136,7 @@ TEST_P(PlanSuite, Cast) {
     const plan_list to(other);
     for (const rounding round : {rounding::nearest_even, rounding::stochastic}) {
       compare(
-          shape, {&from, &to}, [&](const std::vector<tensor_plan>& plans, const executor& where) {
+          shape, {&from, &to}, [&](const std::vector<tensor_list>& plans, const executor& where) {
             cast(plans[0], plans[1], {.round = round, .random = {.seed = 3, .bits = 16}}, where);
             return true;
           });
@@ -147,7 +147,7 @@ TEST_P(PlanSuite, Cast) {
 TEST_P(PlanSuite, Clip) {
   for (const list_shape& shape : shapes()) {
     const plan_list list(shape);
-    compare(shape, {&list}, [&](const std::vector<tensor_plan>& plans, const executor& where) {
+    compare(shape, {&list}, [&](const std::vector<tensor_list>& plans, const executor& where) {
       const clip_report report = clip(plans[0], 0.5, where);
       return std::tuple(std::bit_cast<std::uint64_t>(report.norm),
                         std::bit_cast<std::uint32_t>(report.factor));

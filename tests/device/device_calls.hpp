@@ -15,10 +15,10 @@
 #include "samebits/array_arithmetic.hpp"
 #include "samebits/convert.hpp"
 #include "samebits/device_scaler.hpp"
-#include "samebits/plan_ops.hpp"
 #include "samebits/quantize.hpp"
 #include "samebits/quantize_list.hpp"
 #include "samebits/reductions.hpp"
+#include "samebits/tensor_list.hpp"
 
 namespace samebits::support {
 
@@ -129,7 +129,7 @@ auto direct(const Call& call) {
 template <class Call>
 auto over_plans(const Call& call) {
   return [call](const call_memory& d) -> std::function<void(const executor&)> {
-    const auto plan = [](const matrix_view& v) { return tensor_plan({{v, "tensor"}}); };
+    const auto plan = [](const matrix_view& v) { return tensor_list({{v, "tensor"}}); };
     return [call, x = plan(d.values()), y = plan(d.others()),
             halves = plan(d.rounded())](const executor& where) { call(x, y, halves, where); };
   };
@@ -141,13 +141,13 @@ inline std::function<void(const executor&)> prepared_list(const call_memory& d) 
 }
 
 inline std::function<void(const executor&)> prepared_scaler(const call_memory& d) {
-  const auto scaler = std::make_shared<device_loss_scaler>(tensor_plan({{d.values(), "tensor"}}));
+  const auto scaler = std::make_shared<device_loss_scaler>(tensor_list({{d.values(), "tensor"}}));
   return [scaler](const executor& where) { (void)scaler->state(where.stream); };
 }
 
 inline std::function<void(const executor&)> prepared_step(const call_memory& d) {
-  const auto scaler = std::make_shared<device_loss_scaler>(tensor_plan({{d.values(), "tensor"}}));
-  return [scaler, values = tensor_plan({{d.values(), "tensor"}})](const executor& where) {
+  const auto scaler = std::make_shared<device_loss_scaler>(tensor_list({{d.values(), "tensor"}}));
+  return [scaler, values = tensor_list({{d.values(), "tensor"}})](const executor& where) {
     scaler->step(where.stream);
     scaler->apply(values, where.stream);
   };
@@ -158,7 +158,7 @@ inline std::function<void(const executor&)> prepared_step(const call_memory& d) 
 inline std::vector<device_call> device_calls() {
   using m = call_memory;
   using w = const executor&;
-  using p = const tensor_plan&;
+  using p = const tensor_list&;
   using detail::direct, detail::over_plans;
   constexpr bool enqueued = false, awaited = true;
   return {

@@ -113,7 +113,7 @@ TEST(DeviceCalls, ViewsWithoutElementsMayPointAnywhere) {
   EXPECT_NO_THROW(convert(in, out));
   EXPECT_NO_THROW(compute(operation::add, {in, in}, in));
   EXPECT_EQ(amax(in), 0.0f);
-  EXPECT_NO_THROW((void)inspect(tensor_plan({{in, "empty"}})));
+  EXPECT_NO_THROW((void)inspect(tensor_list({{in, "empty"}})));
 }
 
 TEST(DeviceCalls, AnOlderErrorOfTheCallerIsNotReportedAndStays) {
@@ -207,7 +207,7 @@ TEST_F(TwoDevices, ListsOfManagedMemoryWorkOnTheDeviceOfTheirTables) {
   check_cuda(cudaMallocManaged(&managed, count * sizeof(float)), "cudaMallocManaged");
   auto* const values = static_cast<float*>(managed);
   std::fill_n(values, count, 2.0f);
-  const tensor_plan plan(
+  const tensor_list plan(
       {{on_device(view_of_codes(format_id::fp32, managed, 1, count)), "managed"}});
   {
     const current_device on(1);

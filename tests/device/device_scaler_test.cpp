@@ -32,7 +32,7 @@ class host_scaler {
   host_scaler(Settings settings, double max_norm)
       : settings_(settings), scaler_{initial_state(settings), 0, 0}, max_norm_(max_norm) {}
 
-  step_report step(const tensor_plan& plan, bool bad_loss = false) {
+  step_report step(const tensor_list& plan, bool bad_loss = false) {
     const inspect_report seen = inspect(plan, {}, {"reference"});
     rank_observation observed;
     observed.seen = seen.observation();
@@ -210,7 +210,7 @@ TEST_P(DeviceScaler, BlamesALossOnlyOnce) {
     const bool bad_loss = i % 3 == 0;
     if (bad_loss) g.codes()[5] = 0x7FFF;
     check_cuda(cudaDeviceSynchronize(), "draw");
-    tensor_plan device = g.on_device();
+    tensor_list device = g.on_device();
     check_cuda(cudaMemcpy(device[0].view.data, g.codes().data(), 64, cudaMemcpyHostToDevice),
                "the bad element");
     const step_report expected = host.step(g.on_host(), bad_loss);
@@ -234,7 +234,7 @@ TEST_P(DeviceScaler, AppliesUnlessSkipped) {
   for (const bool bad : {false, true, false}) {
     for (std::uint16_t& code : g.codes()) code = static_cast<std::uint16_t>(random() & 0xBBFFu);
     if (bad) g.codes()[19'999] = 0x7C00;
-    const tensor_plan device = g.on_device();
+    const tensor_list device = g.on_device();
     check_cuda(cudaMemcpy(device[0].view.data, g.codes().data(), g.codes().size() * 2,
                           cudaMemcpyHostToDevice),
                "gradients");
@@ -249,7 +249,7 @@ TEST_P(DeviceScaler, AppliesUnlessSkipped) {
       EXPECT_LT(report->grad_mul, 0x1p-16f) << "clipped";
       const auto count = static_cast<std::int64_t>(expected.size());
       const matrix_view view = {expected.data(), format_id::fp16, 1, count, count, 1};
-      samebits::scale(tensor_plan(std::span<const matrix_view>(&view, 1)), report->grad_mul,
+      samebits::scale(tensor_list(std::span<const matrix_view>(&view, 1)), report->grad_mul,
                       {"reference"});
     }
     g.download();

@@ -49,12 +49,12 @@ class tensors {
     }
   }
 
-  [[nodiscard]] tensor_plan plan() {
+  [[nodiscard]] tensor_list plan() {
     std::vector<matrix_view> views;
     for (std::size_t i = 0; i < size(); ++i) {
       views.push_back(view(i, memory_[i].data(), memory_space::host));
     }
-    return tensor_plan(std::span<const matrix_view>(views));
+    return tensor_list(std::span<const matrix_view>(views));
   }
   [[nodiscard]] std::size_t size() const { return placed_.size(); }
   /// Code `at` of a tensor that is neither strided nor shifted.
@@ -75,16 +75,16 @@ class tensors {
         views.push_back(
             host.view(i, static_cast<std::byte*>(copies_[i]->data()), memory_space::device));
       }
-      plan_ = tensor_plan(std::span<const matrix_view>(views));
+      plan_ = tensor_list(std::span<const matrix_view>(views));
     }
-    [[nodiscard]] const tensor_plan& plan() const { return plan_; }
+    [[nodiscard]] const tensor_list& plan() const { return plan_; }
     void download() const {
       for (const auto& copy : copies_) copy->copy_back();
     }
 
    private:
     std::vector<std::unique_ptr<guarded_copy>> copies_;
-    tensor_plan plan_;
+    tensor_list plan_;
   };
 
  private:

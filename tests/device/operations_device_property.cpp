@@ -39,7 +39,7 @@ device_scaler_options options_of(const scaler_course& c, const call_site& site) 
 
 figures course_on_device(const scaler_course& c, const call_site& site) {
   void* const stream = site.target.where(1).stream;
-  const tensor_plan gradients = gradients_of(c, site);
+  const tensor_list gradients = gradients_of(c, site);
   device_loss_scaler scaler(gradients, c.settings, options_of(c, site));
   for (std::size_t s = 0; s < c.steps.size(); ++s) {
     draw_gradients(c, site, s);
@@ -54,7 +54,7 @@ figures course_on_device(const scaler_course& c, const call_site& site) {
 
 /// What a rank of the device takes a course to be.
 figures shards_on_device(const scaler_course& c, const call_site& site, communicator& ranks) {
-  const tensor_plan mine = shards_of(c, site, ranks.rank());
+  const tensor_list mine = shards_of(c, site, ranks.rank());
   device_scaler_options options = options_of(c, site);
   options.shards = shard_layout(ranks, mine, first_elements(c, ranks.rank()));
   device_loss_scaler scaler(mine, c.settings, options);

@@ -37,7 +37,7 @@ class PlanCastDevice : public ::testing::TestWithParam<std::string_view> {
     tensors host = out;
     expect_same_bytes(
         host, out,
-        [&](const tensor_plan& to, const executor& where) {
+        [&](const tensor_list& to, const executor& where) {
           cast(where.backend == "reference" ? in.plan() : device_in.plan(), to, options, where);
         },
         here());
@@ -209,13 +209,13 @@ TEST_P(PlanCastDevice, CastsInPlace) {
       const format_id target = to;
       expect_same_bytes(
           host, list,
-          [&](const tensor_plan& plan, const executor& where) {
+          [&](const tensor_list& plan, const executor& where) {
             std::vector<matrix_view> over;
             for (std::size_t i = 0; i < plan.size(); ++i) {
               over.push_back(plan[i].view);
               over.back().format = target;
             }
-            cast(plan, tensor_plan(std::span<const matrix_view>(over)), {}, where);
+            cast(plan, tensor_list(std::span<const matrix_view>(over)), {}, where);
           },
           here());
       ASSERT_FALSE(HasFatalFailure()) << name(from) << " to " << name(to) << ", odd " << odd;

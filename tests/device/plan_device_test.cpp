@@ -126,8 +126,8 @@ TEST_P(PlanDevice, JoinsThePiecesOfLargeTensors) {
           {static_cast<std::byte*>(device) + at, f, 1, n, n, 1, memory_space::device});
       at += (n * width + 15) / 16 * 16;
     }
-    const tensor_plan host{std::span<const matrix_view>(here_views)};
-    const tensor_plan copy{std::span<const matrix_view>(there_views)};
+    const tensor_list host{std::span<const matrix_view>(here_views)};
+    const tensor_list copy{std::span<const matrix_view>(there_views)};
     for (const bool bad : {false, true}) {
       if (bad) {  // in the last piece of the last large tensor
         std::memset(static_cast<std::byte*>(here_views[sizes.size() - 3].data) +
@@ -180,7 +180,7 @@ TEST_P(PlanDevice, UnscalesWithAReport) {
         const tensors list(random, 100, wide, 0, what, odd);
         tensors host = list;
         unscale_report expected, got;
-        const auto run = [&](const tensor_plan& plan, const executor& where) {
+        const auto run = [&](const tensor_list& plan, const executor& where) {
           (where.backend == "reference" ? expected : got) = unscale(plan, factor, where);
         };
         expect_same_bytes(host, list, run, here());
@@ -199,7 +199,7 @@ TEST_P(PlanDevice, Scales) {
     tensors host = list;
     expect_same_bytes(
         host, list,
-        [&](const tensor_plan& plan, const executor& where) { scale(plan, factor, where); },
+        [&](const tensor_list& plan, const executor& where) { scale(plan, factor, where); },
         here());
   }
 }
@@ -220,7 +220,7 @@ TEST_P(PlanDevice, AccumulatesEveryPairOfFormats) {
           tensors host = sums;
           expect_same_bytes(
               host, sums,
-              [&](const tensor_plan& acc, const executor& where) {
+              [&](const tensor_list& acc, const executor& where) {
                 const bool on_host = where.backend == "reference";
                 const float* const given =
                     on_host ? scales.data() : static_cast<const float*>(device_scales.data());
@@ -249,7 +249,7 @@ TEST_P(PlanDevice, CombinesTwoLists) {
         tensors host = out;
         expect_same_bytes(
             host, out,
-            [&](const tensor_plan& plan, const executor& where) {
+            [&](const tensor_list& plan, const executor& where) {
               const bool on_host = where.backend == "reference";
               axpby(0.9f, on_host ? x.plan() : device_x.plan(), -1.25f,
                     on_host ? y.plan() : device_y.plan(), plan, where);
@@ -267,7 +267,7 @@ TEST_P(PlanDevice, Clips) {
   clip_report expected, got;
   expect_same_bytes(
       clipped, list,
-      [&](const tensor_plan& plan, const executor& where) {
+      [&](const tensor_list& plan, const executor& where) {
         (where.backend == "reference" ? expected : got) = clip(plan, 1.0, where);
       },
       here());
@@ -298,7 +298,7 @@ TEST_P(PlanDevice, LargeInspectsMoreThan31Bits) {
                         cudaMemcpyHostToDevice),
              "the last element");
   const matrix_view view = {memory, format_id::fp16, 1, size, size, 1, memory_space::device};
-  const tensor_plan plan(std::span<const matrix_view>(&view, 1));
+  const tensor_list plan(std::span<const matrix_view>(&view, 1));
   const inspect_report got = inspect(plan, {inspect_counts::distribution}, here());
   EXPECT_EQ(got.total.count, static_cast<std::uint64_t>(size));
   EXPECT_EQ(got.total.inf, 1u);

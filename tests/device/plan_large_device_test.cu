@@ -126,8 +126,8 @@ codes drawn(format_id f, std::uint64_t seed, bool finite) {
 matrix_view host_view(codes& c, format_id f, std::int64_t size = period) {
   return {c.data(), f, 1, size, size, 1, memory_space::host};
 }
-tensor_plan host_plan(codes& c, format_id f, std::int64_t size = period) {
-  return tensor_plan(std::vector<matrix_view>{host_view(c, f, size)});
+tensor_list host_plan(codes& c, format_id f, std::int64_t size = period) {
+  return tensor_list(std::vector<matrix_view>{host_view(c, f, size)});
 }
 
 /// Three tensors on the device, each of which begins with a period and repeats it, and guards
@@ -145,7 +145,7 @@ class large_list {
           {memory_.data() + at + shift * storage_bytes(f), f, 1, n, n, 1, memory_space::device});
       at += padded(n * storage_bytes(f));
     }
-    plan_ = tensor_plan(std::span<const matrix_view>(views_));
+    plan_ = tensor_list(std::span<const matrix_view>(views_));
     const device_bytes period_codes(repeated.data(), repeated.size());
     with_code(f, [&](auto code) {
       using type = decltype(code);
@@ -158,7 +158,7 @@ class large_list {
     check_cuda(cudaDeviceSynchronize(), "fill");
   }
 
-  [[nodiscard]] const tensor_plan& plan() const { return plan_; }
+  [[nodiscard]] const tensor_list& plan() const { return plan_; }
   [[nodiscard]] const matrix_view& operator[](std::size_t i) const { return views_[i]; }
 
   /// Every element is the one of `repeated`, and no guard was written.
@@ -212,7 +212,7 @@ class large_list {
   format_id format_;
   device_bytes memory_;
   std::vector<matrix_view> views_;
-  tensor_plan plan_;
+  tensor_list plan_;
 };
 
 class PlanLarge : public ::testing::TestWithParam<std::string_view> {
@@ -365,7 +365,7 @@ TEST_P(PlanLarge, Norms) {
       std::byte* const data = c.data() + first * chunk * storage_bytes(f);
       const matrix_view v = {data, f, 1, count, count, 1, memory_space::host};
       return std::bit_cast<std::uint64_t>(
-          inspect(tensor_plan(std::vector<matrix_view>{v}), {}, reference).total.squares);
+          inspect(tensor_list(std::vector<matrix_view>{v}), {}, reference).total.squares);
     };
     std::vector<std::uint64_t> sums;
     for (std::int64_t k = 0; k < period / chunk; ++k) sums.push_back(sum_of(k, chunk));

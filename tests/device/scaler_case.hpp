@@ -38,20 +38,20 @@ class gradients {
   }
   void download() { copy_.copy_back(); }
 
-  [[nodiscard]] tensor_plan on_host() { return plan(codes_.data(), memory_space::host); }
-  [[nodiscard]] tensor_plan on_device() {
+  [[nodiscard]] tensor_list on_host() { return plan(codes_.data(), memory_space::host); }
+  [[nodiscard]] tensor_list on_device() {
     return plan(static_cast<std::uint16_t*>(copy_.data()), memory_space::device);
   }
   std::vector<std::uint16_t>& codes() { return codes_; }
 
  private:
-  static tensor_plan plan(std::uint16_t* first, memory_space space) {
+  static tensor_list plan(std::uint16_t* first, memory_space space) {
     const auto tensor = [&](std::int64_t at, std::int64_t count) {
       return matrix_view{
           count == 0 ? nullptr : first + at, format_id::fp16, 1, count, count, 1, space};
     };
     const matrix_view views[] = {tensor(0, 20'000), tensor(0, 0), tensor(20'000, 24)};
-    return tensor_plan(std::span<const matrix_view>(views));
+    return tensor_list(std::span<const matrix_view>(views));
   }
 
   std::vector<std::uint16_t> codes_ = std::vector<std::uint16_t>(20'024);

@@ -184,7 +184,7 @@ TEST_P(ScalerShards, Refuses) {
       refusal([&] { device_loss_scaler s(other.plan(), native_scaling{}, options(1.0, layout)); }),
       "options.shards: holds 8 elements of gradients[0], which has 9");
   EXPECT_EQ(
-      refusal([&] { device_loss_scaler s(tensor_plan(), native_scaling{}, options(1.0, layout)); }),
+      refusal([&] { device_loss_scaler s(tensor_list(), native_scaling{}, options(1.0, layout)); }),
       "options.shards: is of 1 tensors, gradients are 0");
   EXPECT_THROW(scaler.agree(one), invalid_argument);  // on host memory
   const lockstep_ranks two(streams_, 2);

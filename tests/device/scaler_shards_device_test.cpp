@@ -26,7 +26,7 @@ namespace {
 template <class State, class Settings>
 step_report on_host(communicator& ranks, spread_values& values, const Settings& settings,
                     resident_scaler<State>& resident, double max_norm) {
-  const tensor_plan mine(values.shards(ranks.rank()));
+  const tensor_list mine(values.shards(ranks.rank()));
   const inspect_report seen = inspect(mine);
   const rank_observation all =
       agree(ranks, {.seen = seen.observation(), .first_bad = seen.first_bad});

@@ -156,7 +156,7 @@ class device_shards {
       placed.push_back(
           v.cols == 0 ? matrix_view{nullptr, v.format, 1, 0, 0, 1, memory_space::device} : there);
     }
-    plan_ = tensor_plan(placed);
+    plan_ = tensor_list(placed);
   }
   /// From the host, which has changed.
   void upload() const {
@@ -174,12 +174,12 @@ class device_shards {
   void copy_back() const {
     for (const auto& copy : copies_) copy->copy_back();
   }
-  [[nodiscard]] const tensor_plan& plan() const { return plan_; }
+  [[nodiscard]] const tensor_list& plan() const { return plan_; }
 
  private:
   std::vector<matrix_view> host_;
   std::vector<std::unique_ptr<guarded_copy>> copies_;
-  tensor_plan plan_;
+  tensor_list plan_;
 };
 
 }  // namespace samebits::support

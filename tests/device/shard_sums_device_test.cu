@@ -93,7 +93,7 @@ shard_layout layout_of(communicator& ranks, const list& l, std::byte* memory) {
     first.push_back(4096 * b[r]);
     memory += count;
   }
-  return shard_layout(ranks, tensor_plan(views), first);
+  return shard_layout(ranks, tensor_list(views), first);
 }
 
 /// What a rank sends.

@@ -15,10 +15,10 @@
 #include "environment/broken_process.hpp"
 #include "samebits/gradient_reduction.hpp"
 #include "samebits/loss_scaler.hpp"
-#include "samebits/plan_ops.hpp"
 #include "samebits/quantize.hpp"
 #include "samebits/resident_scaler.hpp"
 #include "samebits/sharded_sum.hpp"
+#include "samebits/tensor_list.hpp"
 
 namespace samebits::support {
 namespace {
@@ -213,8 +213,8 @@ TEST_F(ProcessorState, PlanOperationsHoldOnEveryBackend) {
   const auto run = [&](const std::string& backend) {
     std::vector<float> s = sums;
     std::vector<fp16> g = gradients;
-    const tensor_plan acc({{view_of(s)}});
-    const tensor_plan parts({{view_of(g)}});
+    const tensor_list acc({{view_of(s)}});
+    const tensor_list parts({{view_of(g)}});
     const executor where = {backend, 2, nullptr};
     const float small = 0x1.6p-118f;
     accumulate(acc, parts, {&small}, where);

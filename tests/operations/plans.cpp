@@ -7,8 +7,8 @@
 #include <random>
 
 #include "operations/operations.hpp"
-#include "samebits/plan_ops.hpp"
 #include "samebits/quantize.hpp"
+#include "samebits/tensor_list.hpp"
 #include "support/case_generator.hpp"
 #include "support/plan_list.hpp"
 #include "support/rules.hpp"
@@ -272,7 +272,7 @@ figures figures_of(const norm_report& r) {
 figures plan_call_on(const plan_case& c, const call_site& site) {
   const std::size_t tensors = c.tensors.size();
   const auto plan = [&](std::size_t list) {
-    return tensor_plan(std::span(site.views).subspan(list * tensors, tensors));
+    return tensor_list(std::span(site.views).subspan(list * tensors, tensors));
   };
   const executor where = site.target.where(c.threads);
   switch (c.which) {

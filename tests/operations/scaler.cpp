@@ -10,10 +10,10 @@
 #include "operations/operations.hpp"
 #include "operations/scaler_course.hpp"
 #include "samebits/device_scaler.hpp"
-#include "samebits/plan_ops.hpp"
 #include "samebits/quantize.hpp"
 #include "samebits/resident_scaler.hpp"
 #include "samebits/sharded_sum.hpp"
+#include "samebits/tensor_list.hpp"
 #include "support/case_generator.hpp"
 
 namespace samebits::support {
@@ -43,9 +43,9 @@ void draw_gradients(const scaler_course& c, const call_site& site, std::size_t s
   }
 }
 
-tensor_plan shards_of(const scaler_course& c, const call_site& site, int rank) {
+tensor_list shards_of(const scaler_course& c, const call_site& site, int rank) {
   const std::size_t tensors = c.tensors.size();
-  return tensor_plan(
+  return tensor_list(
       std::span(site.views).subspan(static_cast<std::size_t>(rank) * tensors, tensors));
 }
 
@@ -312,7 +312,7 @@ class checked_scaler {
 figures course_on_host(const scaler_course& c, const call_site& site) {
   figures all;
   const executor where = site.target.where(c.threads);
-  const tensor_plan gradients = gradients_of(c, site);
+  const tensor_list gradients = gradients_of(c, site);
   checked_scaler checked(c.settings);
   std::visit(
       [&](const auto& settings) {
@@ -341,7 +341,7 @@ figures course_on_host(const scaler_course& c, const call_site& site) {
 /// What a rank of the host takes a course to be.
 figures shards_on_host(const scaler_course& c, const call_site& site, communicator& ranks) {
   figures all;
-  const tensor_plan mine = shards_of(c, site, ranks.rank());
+  const tensor_list mine = shards_of(c, site, ranks.rank());
   const std::vector<std::uint64_t> first = first_elements(c, ranks.rank());
   std::vector<tree_part> parts;
   for (std::size_t i = 0; i < mine.size(); ++i) {

@@ -9,7 +9,7 @@
 #include "operations/operation.hpp"
 #include "samebits/core/step_report.hpp"
 #include "samebits/loss_scaler.hpp"
-#include "samebits/tensor_plan.hpp"
+#include "samebits/tensor_list.hpp"
 #include "support/array_generators.hpp"
 #include "support/plan_list.hpp"
 
@@ -51,8 +51,8 @@ inline constexpr std::int64_t course_losses = 3;
 
 // Where things lie on the site of a course: the gradients, then the losses [steps, course_losses],
 // then the gradients of each step.
-inline tensor_plan gradients_of(const scaler_course& c, const call_site& site) {
-  return tensor_plan(std::span(site.views).first(c.tensors.size()));
+inline tensor_list gradients_of(const scaler_course& c, const call_site& site) {
+  return tensor_list(std::span(site.views).first(c.tensors.size()));
 }
 inline const float* losses_of(const scaler_course& c, const call_site& site, std::size_t step) {
   return site.pointer<const float>(c.tensors.size()) +
@@ -62,7 +62,7 @@ inline const float* losses_of(const scaler_course& c, const call_site& site, std
 void draw_gradients(const scaler_course& c, const call_site& site, std::size_t step);
 
 // Over ranks: the shards of rank 0, then those of rank 1, ...; every step has the same.
-tensor_plan shards_of(const scaler_course& c, const call_site& site, int rank);
+tensor_list shards_of(const scaler_course& c, const call_site& site, int rank);
 std::vector<std::uint64_t> first_elements(const scaler_course& c, int rank);
 
 /// Adds what a step reported.

@@ -15,7 +15,7 @@
 #include "oracle/convert.hpp"
 #include "oracle/plan.hpp"
 #include "oracle/sum_tree.hpp"
-#include "samebits/plan_ops.hpp"
+#include "samebits/tensor_list.hpp"
 #include "support/backends.hpp"
 #include "support/generators.hpp"
 #include "support/plan_list.hpp"
@@ -58,10 +58,10 @@ const std::vector<format_id> any = {format_id::fp32, format_id::fp16, format_id:
                                     format_id::e4m3, format_id::e5m2};
 
 /// Tensors in buffers of their own, with guards around the elements.
-class tensor_list {
+class owned_tensors {
  public:
-  tensor_list(const std::vector<shape>& shapes, const std::vector<format_id>& among,
-              const word_source& next) {
+  owned_tensors(const std::vector<shape>& shapes, const std::vector<format_id>& among,
+                const word_source& next) {
     // Some lists without NaN and Inf: where one is in nearly every list, little else is seen.
     const bool finite = next() % 2 == 0;
     for (const shape& s : shapes) {
@@ -88,10 +88,10 @@ class tensor_list {
   [[nodiscard]] std::size_t size() const { return buffers_.size(); }
   [[nodiscard]] const oracle::format& format(std::size_t i) const { return row(formats_[i]); }
   [[nodiscard]] const codes& given(std::size_t i) const { return codes_[i]; }
-  tensor_plan plan() {
-    std::vector<plan_tensor> all;
+  tensor_list plan() {
+    std::vector<list_tensor> all;
     for (strided_buffer& b : buffers_) all.push_back({b.view()});
-    return tensor_plan(all);
+    return tensor_list(all);
   }
   /// What lies there now is what judge(tensor, element) says, and nothing around it has changed.
   template <class Judge>
@@ -154,7 +154,7 @@ void require_statistics(const tensor_statistics& got, const oracle::inspected& e
 TEST(PlanProperty, Inspect) {
   expect_holds("inspect", 600, [] {
     const word_source next = words();
-    tensor_list list(draw_shapes(next), wide, next);
+    owned_tensors list(draw_shapes(next), wide, next);
     const auto counts = static_cast<inspect_counts>(next() % 2);
     const inspect_report got = inspect(list.plan(), {counts}, draw_executor(next));
     oracle::inspected total;
@@ -187,7 +187,7 @@ TEST(PlanProperty, Inspect) {
 TEST(PlanProperty, Unscale) {
   expect_holds("unscale", 400, [] {
     const word_source next = words();
-    tensor_list list(draw_shapes(next), wide, next);
+    owned_tensors list(draw_shapes(next), wide, next);
     const float factor = std::abs(draw_list_factor(next));
     const auto bits = std::bit_cast<std::uint32_t>(factor);
     const unscale_report got = unscale(list.plan(), factor, draw_executor(next));
@@ -218,7 +218,7 @@ TEST(PlanProperty, Unscale) {
 TEST(PlanProperty, Scale) {
   expect_holds("scale", 200, [] {
     const word_source next = words();
-    tensor_list list(draw_shapes(next), wide, next);
+    owned_tensors list(draw_shapes(next), wide, next);
     const float factor = draw_list_factor(next);
     scale(list.plan(), factor, draw_executor(next));
     list.require("scale", [&](std::size_t t, std::size_t i) {
@@ -231,8 +231,8 @@ TEST(PlanProperty, Accumulate) {
   expect_holds("accumulate", 500, [] {
     const word_source next = words();
     const std::vector<shape> shapes = draw_shapes(next);
-    tensor_list acc(shapes, wide, next);
-    tensor_list gradients(shapes, any, next);
+    owned_tensors acc(shapes, wide, next);
+    owned_tensors gradients(shapes, any, next);
     std::vector<float> scales;
     for (std::size_t i = 0; i < shapes.size(); ++i) scales.push_back(draw_list_factor(next));
     const bool scaled = next() % 3 != 0;
@@ -252,13 +252,13 @@ TEST(PlanProperty, Axpby) {
   expect_holds("axpby", 400, [] {
     const word_source next = words();
     const std::vector<shape> shapes = draw_shapes(next);
-    tensor_list x(shapes, wide, next);
-    tensor_list y(shapes, wide, next);
-    tensor_list other(shapes, wide, next);
+    owned_tensors x(shapes, wide, next);
+    owned_tensors y(shapes, wide, next);
+    owned_tensors other(shapes, wide, next);
     const float a = draw_list_factor(next);
     const float b = draw_list_factor(next);
-    tensor_list* const outs[] = {&other, &x, &y};
-    tensor_list& out = *outs[next() % 3];
+    owned_tensors* const outs[] = {&other, &x, &y};
+    owned_tensors& out = *outs[next() % 3];
     axpby(a, x.plan(), b, y.plan(), out.plan(), draw_executor(next));
     out.require("axpby", [&](std::size_t t, std::size_t i) {
       return oracle::combined(out.format(t), std::bit_cast<std::uint32_t>(a), x.format(t),
@@ -272,8 +272,8 @@ TEST(PlanProperty, Cast) {
   expect_holds("cast", 300, [] {
     const word_source next = words();
     const std::vector<shape> shapes = draw_shapes(next);
-    tensor_list from(shapes, any, next);
-    tensor_list to(shapes, any, next);
+    owned_tensors from(shapes, any, next);
+    owned_tensors to(shapes, any, next);
     convert_options o;
     o.round = static_cast<rounding>(next() % rounding_count);
     o.on_overflow = static_cast<overflow>(next() % overflow_count);

@@ -19,10 +19,10 @@
 #include "numerics/tensor_list/inspect.hpp"
 #include "numerics/tensor_list/plan.hpp"
 #include "samebits/loss_scaler.hpp"
-#include "samebits/plan_ops.hpp"
 #include "samebits/resident_scaler.hpp"
 #include "samebits/shard_layout.hpp"
 #include "samebits/sharded_sum.hpp"
+#include "samebits/tensor_list.hpp"
 #include "samebits/testkit/ranks.hpp"
 #include "support/level_sum.hpp"
 #include "support/property.hpp"
@@ -85,7 +85,7 @@ const std::byte* untouched() {
   return memory.get();
 }
 
-tensor_plan plan_of(const std::vector<drawn_tensor>& tensors, std::size_t rank, std::size_t ranks) {
+tensor_list plan_of(const std::vector<drawn_tensor>& tensors, std::size_t rank, std::size_t ranks) {
   std::vector<matrix_view> views;
   auto* next = const_cast<std::byte*>(untouched());
   for (const drawn_tensor& t : tensors) {
@@ -93,7 +93,7 @@ tensor_plan plan_of(const std::vector<drawn_tensor>& tensors, std::size_t rank, 
     views.push_back({count == 0 ? nullptr : next, format_id::e4m3, 1, count, count, 1});
     next += count;
   }
-  return tensor_plan(views);
+  return tensor_list(views);
 }
 
 /// What a rank sends: the values of its nodes, by the definition.

@@ -61,14 +61,14 @@ plan_list::plan_list(const list_shape& shape) {
   }
 }
 
-tensor_plan plan_list::plan(std::byte* base, memory_space space) const {
+tensor_list plan_list::plan(std::byte* base, memory_space space) const {
   std::vector<matrix_view> views;
   for (const place& p : places_) {
     views.push_back(p.view);
     views.back().data = base + p.offset;
     views.back().space = space;
   }
-  return tensor_plan(views);
+  return tensor_list(views);
 }
 
 }  // namespace samebits::support

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "samebits/core/format.hpp"
-#include "samebits/tensor_plan.hpp"
+#include "samebits/tensor_list.hpp"
 #include "support/generators.hpp"
 
 namespace samebits::support {
@@ -43,7 +43,7 @@ class plan_list {
   explicit plan_list(const list_shape& shape);
 
   /// The list as it lies in a copy of bytes() at `base`.
-  [[nodiscard]] tensor_plan plan(std::byte* base, memory_space space = memory_space::host) const;
+  [[nodiscard]] tensor_list plan(std::byte* base, memory_space space = memory_space::host) const;
   [[nodiscard]] const std::vector<std::byte>& bytes() const { return bytes_; }
 
  private:

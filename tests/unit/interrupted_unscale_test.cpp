@@ -71,7 +71,7 @@ class InterruptedUnscale : public ::testing::Test {
   ~InterruptedUnscale() override { gpu_fails = false; }
 
   std::vector<float> g = std::vector<float>(8, 65536.0f);
-  tensor_plan gradients = tensor_plan({{on_device(view_of(g))}});
+  tensor_list gradients = tensor_list({{on_device(view_of(g))}});
   loss_scaler scaler;
 };
 

@@ -13,9 +13,8 @@
 
 #include "samebits/convert.hpp"
 #include "samebits/error.hpp"
-#include "samebits/plan_ops.hpp"
 #include "samebits/quantize_list.hpp"
-#include "samebits/tensor_plan.hpp"
+#include "samebits/tensor_list.hpp"
 #include "support/backends.hpp"
 #include "support/property.hpp"
 
@@ -144,9 +143,9 @@ TEST(Overlap, ThatTakesTooLongIsUndecided) {
   EXPECT_EQ(backends::sharing_of(a, b, steps), sharing::undecided);
 }
 
-std::string refused(const std::vector<plan_tensor>& tensors) {
+std::string refused(const std::vector<list_tensor>& tensors) {
   try {
-    const tensor_plan plan(tensors);
+    const tensor_list plan(tensors);
   } catch (const invalid_argument& error) {
     return error.what();
   }
@@ -157,9 +156,9 @@ TEST(Overlap, OfTensorsInAPlan) {
   std::vector<float> a(40);
   const auto part = [&](std::int64_t first, std::int64_t rows, std::int64_t cols,
                         std::int64_t row_stride) {
-    return plan_tensor{view_of(a.data() + first, rows, cols, row_stride)};
+    return list_tensor{view_of(a.data() + first, rows, cols, row_stride)};
   };
-  const auto text = [&](const plan_tensor& x, const plan_tensor& y) { return refused({x, y}); };
+  const auto text = [&](const list_tensor& x, const list_tensor& y) { return refused({x, y}); };
   // Every other element inside a dense tensor, whichever comes first.
   EXPECT_EQ(text(part(0, 1, 40, 0), part(1, 10, 1, 2)), "tensors[0] and tensors[1] overlap");
   EXPECT_EQ(text(part(1, 10, 1, 2), part(0, 1, 40, 0)), "tensors[0] and tensors[1] overlap");
@@ -172,7 +171,7 @@ TEST(Overlap, OfTensorsInAPlan) {
 TEST(Overlap, OfListsThatAreReadAndWritten) {
   std::vector<float> m(64);
   const auto columns = [&](std::int64_t first) {
-    return tensor_plan(
+    return tensor_list(
         {{view_of(m.data() + first, 16, 1, 4)}, {view_of(m.data() + first + 1, 16, 1, 4)}});
   };
   for (float& x : m) x = 1.0f;

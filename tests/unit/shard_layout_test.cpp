@@ -21,14 +21,14 @@ struct held {
   std::int64_t count[2];
 };
 
-tensor_plan plan_of(const held& h, std::vector<std::vector<fp16>>& memory) {
-  std::vector<plan_tensor> tensors;
+tensor_list plan_of(const held& h, std::vector<std::vector<fp16>>& memory) {
+  std::vector<list_tensor> tensors;
   for (const std::int64_t count : h.count) {
     memory.emplace_back(static_cast<std::size_t>(count));
     tensors.push_back({view_of(memory.back())});
   }
   tensors[0].name = "weight";
-  return tensor_plan(std::move(tensors));
+  return tensor_list(std::move(tensors));
 }
 
 shard_layout layout_of(communicator& ranks, const held& h) {
@@ -98,7 +98,7 @@ TEST(ShardLayout, FingerprintsSayWhichRankHoldsWhat) {
 
 TEST(ShardLayout, RanksWithoutTensorsOrElements) {
   testkit::play_ranks(2, [](communicator& ranks) {
-    const shard_layout none(ranks, tensor_plan(), {});
+    const shard_layout none(ranks, tensor_list(), {});
     EXPECT_EQ(none.size(), 0u);
     EXPECT_EQ(none.message_bytes(), 32u);
     const shard_layout empty = layout_of(ranks, {{1, 2}, {0, 0}});
@@ -155,11 +155,11 @@ TEST(ShardLayout, GapsAndOverlapsAreNamedOnEveryRank) {
 TEST(ShardLayout, ListsOfOtherLengthsAreRefused) {
   testkit::play_ranks(2, [](communicator& ranks) {
     std::vector<std::vector<fp16>> memory;
-    const tensor_plan two = plan_of({{0, 0}, {0, 0}}, memory);
+    const tensor_list two = plan_of({{0, 0}, {0, 0}}, memory);
     const std::uint64_t first[] = {0, 0};
     const auto refused = [&] {
       if (ranks.rank() == 0) return shard_layout(ranks, two, first);
-      return shard_layout(ranks, tensor_plan(), {});
+      return shard_layout(ranks, tensor_list(), {});
     };
     try {
       refused();
@@ -172,7 +172,7 @@ TEST(ShardLayout, ListsOfOtherLengthsAreRefused) {
   });
   single_rank alone;
   std::vector<std::vector<fp16>> memory;
-  const tensor_plan two = plan_of({{0, 0}, {0, 0}}, memory);
+  const tensor_list two = plan_of({{0, 0}, {0, 0}}, memory);
   const std::uint64_t one[] = {0};
   EXPECT_THROW(shard_layout(alone, two, one), invalid_argument);
 }

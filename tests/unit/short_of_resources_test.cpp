@@ -61,8 +61,8 @@ matrix_view view_of_e4m3(std::vector<std::uint8_t>& v, std::int64_t r = rows,
 matrix_view scales_of(arrays& a, std::int64_t r, std::int64_t c) {
   return view_of_codes(format_id::fp32, a.scales.data(), r, c);
 }
-tensor_plan plan_of(std::vector<std::uint32_t>& v) {  // two tensors
-  return tensor_plan({{view_of_codes(format_id::fp32, v.data(), 1, 70000)},
+tensor_list plan_of(std::vector<std::uint32_t>& v) {  // two tensors
+  return tensor_list({{view_of_codes(format_id::fp32, v.data(), 1, 70000)},
                       {view_of_codes(format_id::fp32, v.data() + 70000, 1, 20000)}});
 }
 std::uint64_t word(double x) { return std::bit_cast<std::uint64_t>(x); }

@@ -75,13 +75,13 @@ std::byte* elements(format_id format) {
 }
 
 /// `tensors` tensors of as many elements each, one behind the other.
-tensor_plan plan_of(format_id format, std::int64_t tensors, std::int64_t each) {
+tensor_list plan_of(format_id format, std::int64_t tensors, std::int64_t each) {
   std::vector<matrix_view> views;
   for (std::int64_t i = 0; i < tensors; ++i) {
     void* const data = elements(format) + i * each * storage_bytes(format);
     views.push_back(view_of_codes(format, data, 1, each));
   }
-  return tensor_plan(views);
+  return tensor_list(views);
 }
 
 struct bench_case {
@@ -90,7 +90,7 @@ struct bench_case {
   std::int64_t tensors;
   std::int64_t each;  ///< elements
   int passes;         ///< over the bytes, read or write
-  void (*run)(const tensor_plan& plan, const executor& where);
+  void (*run)(const tensor_list& plan, const executor& where);
 
   [[nodiscard]] std::int64_t elements() const { return tensors * each; }
   [[nodiscard]] std::int64_t bytes() const { return elements() * storage_bytes(format) * passes; }
@@ -102,13 +102,13 @@ struct bench_case {
 
 std::vector<bench_case> cases() {
   using enum format_id;
-  const auto look = [](const tensor_plan& plan, const executor& where) {
+  const auto look = [](const tensor_list& plan, const executor& where) {
     benchmark::DoNotOptimize(inspect(plan, {}, where));
   };
-  const auto look_closely = [](const tensor_plan& plan, const executor& where) {
+  const auto look_closely = [](const tensor_list& plan, const executor& where) {
     benchmark::DoNotOptimize(inspect(plan, {inspect_counts::distribution}, where));
   };
-  const auto unscale_by_one = [](const tensor_plan& plan, const executor& where) {
+  const auto unscale_by_one = [](const tensor_list& plan, const executor& where) {
     benchmark::DoNotOptimize(unscale(plan, 1.0f, where));
   };
   std::vector<bench_case> all;
@@ -133,7 +133,7 @@ void read_buffer(benchmark::State& state, std::int64_t bytes) {
 }
 
 void work(benchmark::State& state, const bench_case& c, const executor& where) {
-  const tensor_plan plan = plan_of(c.format, c.tensors, c.each);
+  const tensor_list plan = plan_of(c.format, c.tensors, c.each);
   for (auto _ : state) {
     c.run(plan, where);
     benchmark::ClobberMemory();

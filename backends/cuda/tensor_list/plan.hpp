@@ -8,7 +8,7 @@
 #include "backends/dispatch/plan.hpp"
 #include "numerics/tensor_list/inspect.hpp"
 #include "numerics/tensor_list/plan.hpp"
-#include "samebits/plan_ops.hpp"
+#include "samebits/tensor_list.hpp"
 
 namespace samebits::cuda {
 

@@ -12,7 +12,7 @@
 #include "numerics/bits/decode.hpp"
 #include "numerics/tensor_list/inspect.hpp"
 #include "numerics/tensor_list/plan.hpp"
-#include "samebits/plan_ops.hpp"
+#include "samebits/tensor_list.hpp"
 
 namespace samebits::cuda {
 

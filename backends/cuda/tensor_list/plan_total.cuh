@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "backends/cuda/common/sum_tree.cuh"
-#include "samebits/plan_ops.hpp"
+#include "samebits/tensor_list.hpp"
 
 namespace samebits::cuda {
 

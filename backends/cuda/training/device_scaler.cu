@@ -66,13 +66,13 @@ device_scaler_state initial(const scaling_settings& settings) {
 namespace {
 
 /// A rank may have no gradients; a plan without tensors lies nowhere.
-void check_on_device(const tensor_plan& plan, const char* which) {
+void check_on_device(const tensor_list& plan, const char* which) {
   if (plan.size() == 0 || plan.space() == memory_space::device) return;
   throw invalid_argument(std::string(which) + ": must lie in device memory");
 }
 
 /// The layout is of these tensors.
-void check_layout(const shard_layout& shards, const tensor_plan& gradients) {
+void check_layout(const shard_layout& shards, const tensor_list& gradients) {
   const std::vector<std::uint64_t>& here = shards.data().here;
   if (here.size() != gradients.size()) {
     throw invalid_argument("options.shards: is of " + std::to_string(here.size()) +
@@ -90,7 +90,7 @@ void check_layout(const shard_layout& shards, const tensor_plan& gradients) {
 }  // namespace
 
 struct device_loss_scaler::memory {
-  tensor_plan plan;
+  tensor_list plan;
   scaling_settings settings;
   double max_norm = 0;
   std::uint32_t fingerprint = 0;  ///< of the settings
@@ -137,12 +137,12 @@ struct device_loss_scaler::memory {
   }
 };
 
-device_loss_scaler::device_loss_scaler(tensor_plan gradients, const scaling_settings& settings,
+device_loss_scaler::device_loss_scaler(tensor_list gradients, const scaling_settings& settings,
                                        const device_scaler_options& options)
     : device_loss_scaler(std::move(gradients), settings,
                          (check_settings(settings), cuda::initial(settings)), options) {}
 
-device_loss_scaler::device_loss_scaler(tensor_plan gradients, const scaling_settings& settings,
+device_loss_scaler::device_loss_scaler(tensor_list gradients, const scaling_settings& settings,
                                        const device_scaler_state& from,
                                        const device_scaler_options& options)
     : memory_(std::make_unique<memory>()) {
@@ -315,7 +315,7 @@ void device_loss_scaler::step(communicator& ranks) {
   decide(ranks.stream());
 }
 
-void device_loss_scaler::apply(const tensor_plan& tensors, void* stream) {
+void device_loss_scaler::apply(const tensor_list& tensors, void* stream) {
   backends::check_plan(tensors, "tensors", backends::wide_plan_formats);
   check_on_device(tensors, "tensors");
   const backends::device_scope on = memory_->scope(stream);
@@ -352,6 +352,6 @@ std::string device_loss_scaler::save(void* stream) const {
 
 const scaling_settings& device_loss_scaler::settings() const { return memory_->settings; }
 
-const tensor_plan& device_loss_scaler::gradients() const { return memory_->plan; }
+const tensor_list& device_loss_scaler::gradients() const { return memory_->plan; }
 
 }  // namespace samebits

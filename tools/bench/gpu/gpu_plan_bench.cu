@@ -50,18 +50,18 @@ __global__ void fill(std::uint32_t* words, std::int64_t count) {
 }
 
 /// A list of tensors one after another in memory, each on a border of 256 bytes; formats in turn.
-tensor_plan list_in(void* memory, const std::vector<std::int64_t>& sizes,
+tensor_list list_in(void* memory, const std::vector<std::int64_t>& sizes,
                     const std::vector<format_id>& formats) {
-  std::vector<plan_tensor> tensors;
+  std::vector<list_tensor> tensors;
   auto* at = static_cast<std::byte*>(memory);
   for (const std::int64_t n : sizes) {
     const format_id format = formats[tensors.size() % formats.size()];
     tensors.push_back({{at, format, 1, n, n, 1, memory_space::device}});
     at += (n * storage_bytes(format) + 255) / 256 * 256;
   }
-  return tensor_plan(std::move(tensors));
+  return tensor_list(std::move(tensors));
 }
-tensor_plan list_in(void* memory, const std::vector<std::int64_t>& sizes, format_id format) {
+tensor_list list_in(void* memory, const std::vector<std::int64_t>& sizes, format_id format) {
   return list_in(memory, sizes, std::vector{format});
 }
 
@@ -124,7 +124,7 @@ executor native(cudaStream_t stream) { return on_stream(stream, "cuda-native"); 
 std::string tensors(std::size_t count) { return ", " + std::to_string(count) + " tensors"; }
 
 void add_scaler(bench_lists& b, format_id f, const std::vector<std::int64_t>& sizes, bool alone) {
-  const tensor_plan plan = list_in(b.first, sizes, f);
+  const tensor_list plan = list_in(b.first, sizes, f);
   const double bytes = static_cast<double>(plan.elements()) * storage_bytes(f);
   const std::string of = ", " + std::string(name(f)) + tensors(sizes.size());
   device_loss_scaler& scaler = *b.scalers.emplace_back(std::make_unique<device_loss_scaler>(plan));
@@ -133,8 +133,8 @@ void add_scaler(bench_lists& b, format_id f, const std::vector<std::int64_t>& si
 }
 
 void add_elementwise(bench_lists& b, format_id f) {
-  const tensor_plan plan = list_in(b.first, b.model, f);
-  const tensor_plan sums = list_in(b.second, b.model, format_id::fp32);
+  const tensor_list plan = list_in(b.first, b.model, f);
+  const tensor_list sums = list_in(b.second, b.model, format_id::fp32);
   const auto elements = static_cast<double>(plan.elements());
   const std::string of = ", " + std::string(name(f)) + tensors(plan.size());
   b.add("scale" + of, 2 * elements * storage_bytes(f),
@@ -146,7 +146,7 @@ void add_elementwise(bench_lists& b, format_id f) {
 void add_cast(bench_lists& b, const std::vector<format_id>& from, const std::string& named,
               format_id to, const std::vector<std::int64_t>& sizes,
               const convert_options& options = {}) {
-  const tensor_plan in = list_in(b.first, sizes, from), out = list_in(b.second, sizes, to);
+  const tensor_list in = list_in(b.first, sizes, from), out = list_in(b.second, sizes, to);
   double bytes = 0;
   for (std::size_t i = 0; i < in.size(); ++i) {
     const matrix_view& v = in[i].view;

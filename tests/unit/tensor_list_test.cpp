@@ -1,5 +1,5 @@
-// tensor_plan: what it describes, its chunk table, and what it refuses by name.
-#include "samebits/tensor_plan.hpp"
+// tensor_list: what it describes, its chunk table, and what it refuses by name.
+#include "samebits/tensor_list.hpp"
 
 #include <gtest/gtest.h>
 
@@ -14,9 +14,9 @@
 namespace samebits {
 namespace {
 
-std::string refused(const std::vector<plan_tensor>& tensors) {
+std::string refused(const std::vector<list_tensor>& tensors) {
   try {
-    const tensor_plan plan(tensors);
+    const tensor_list plan(tensors);
   } catch (const invalid_argument& error) {
     return error.what();
   }
@@ -31,7 +31,7 @@ TEST(TensorPlan, DescribesItsTensors) {
   std::vector<float> a(6);
   std::vector<fp16> b(3);
   std::vector<e4m3> c(2);
-  const tensor_plan plan({{view_of(a), "weight"}, {view_of(b)}, {view_of(c), "codes", 7}});
+  const tensor_list plan({{view_of(a), "weight"}, {view_of(b)}, {view_of(c), "codes", 7}});
   ASSERT_EQ(plan.size(), 3u);
   EXPECT_EQ(plan.elements(), 11u);
   EXPECT_EQ(plan.space(), memory_space::host);
@@ -40,7 +40,7 @@ TEST(TensorPlan, DescribesItsTensors) {
   EXPECT_EQ(plan[2].group, 7u);
   EXPECT_EQ(plan[2].view.format, format_id::e4m3);
   EXPECT_EQ(plan.data().rows[2].group, 7u);
-  const tensor_plan copy = plan;
+  const tensor_list copy = plan;
   EXPECT_EQ(&copy.data(), &plan.data());
 }
 
@@ -58,11 +58,11 @@ static_assert(offset_of_seven(0, 0, true) == 7);  // a dense tensor is walked wi
 static_assert(offset_of_seven(10, -2, false) == 18);
 
 TEST(TensorPlan, EmptyOnes) {
-  const tensor_plan none;
+  const tensor_list none;
   EXPECT_EQ(none.size(), 0u);
   EXPECT_EQ(none.elements(), 0u);
   EXPECT_EQ(none.data().tables().chunks, 0u);
-  const tensor_plan of_nothing(
+  const tensor_list of_nothing(
       {{view_of_codes(format_id::bf16, static_cast<void*>(nullptr), 0, 5)},
        {view_of_codes(format_id::bf16, static_cast<void*>(nullptr), 5, 0)}});
   EXPECT_EQ(of_nothing.size(), 2u);
@@ -74,7 +74,7 @@ TEST(TensorPlan, ChunksAreNumberedThrough) {
   std::vector<std::vector<float>> memory(counts.begin(), counts.end());
   std::vector<matrix_view> views;
   for (std::vector<float>& m : memory) views.push_back(view_of(m));
-  const tensor_plan plan(views);
+  const tensor_list plan(views);
   const numerics::plan_tables tables = plan.data().tables();
   std::uint64_t chunk = 0;
   for (std::size_t t = 0; t < counts.size(); ++t) {
@@ -94,7 +94,7 @@ TEST(TensorPlan, SizesAre64Bit) {
   // Addresses alone: nothing is read. 2^33 + 5 elements and one more tensor behind them.
   const auto address = [](std::uintptr_t a) { return reinterpret_cast<void*>(a); };
   constexpr std::int64_t many = (std::int64_t{1} << 33) + 5;
-  const tensor_plan plan(
+  const tensor_list plan(
       {{view_of_codes(format_id::fp32, address(1 << 20), 1, many)},
        {view_of_codes(format_id::bf16, address(std::uintptr_t{1} << 40), 3, 1)}});
   const numerics::plan_tables tables = plan.data().tables();
@@ -114,7 +114,7 @@ TEST(TensorPlan, FindsElementsInAnyStrides) {
   const auto check = [&](std::int64_t rows, std::int64_t cols, std::int64_t row_stride,
                          std::int64_t col_stride, bool dense) {
     const matrix_view v = {memory.data(), format_id::fp16, rows, cols, row_stride, col_stride};
-    const tensor_plan plan(std::vector<plan_tensor>{{v}});
+    const tensor_list plan(std::vector<list_tensor>{{v}});
     const numerics::plan_row& row = plan.data().rows[0];
     EXPECT_EQ(row.dense, dense) << rows << ' ' << cols << ' ' << row_stride << ' ' << col_stride;
     for (std::int64_t i = 0; i < rows * cols; ++i) {
@@ -136,7 +136,7 @@ TEST(TensorPlan, FindsElementsInAnyStrides) {
 TEST(TensorPlan, RefusesByName) {
   std::vector<float> a(4), b(4);
   std::vector<double> wide(2);
-  const plan_tensor good = {view_of(a), "a"};
+  const list_tensor good = {view_of(a), "a"};
   matrix_view bad = view_of(b);
   const auto refusal = [&] { return refused({good, {bad, "b"}}); };
 
@@ -159,7 +159,7 @@ TEST(TensorPlan, RefusesByName) {
 
 TEST(TensorPlan, RefusesSharedMemory) {
   std::vector<float> a(8), b(8);
-  const plan_tensor tied[] = {{view_of(a), "in"}, {view_of(b)}, {view_of(a), "out"}};
+  const list_tensor tied[] = {{view_of(a), "in"}, {view_of(b)}, {view_of(a), "out"}};
   EXPECT_TRUE(contains(refused({tied[0], tied[1], tied[2]}),
                        "tensors[0] 'in' and tensors[2] 'out' begin at the same element"));
   EXPECT_TRUE(contains(refused({{view_of(a.data() + 3, 1, 2)}, {view_of(b)}, {view_of(a)}}),
@@ -174,7 +174,7 @@ TEST(TensorPlan, RefusesSharedMemory) {
 /// Its tables lie where the tensors do; this program has no backend that could put them there.
 TEST(TensorPlan, NeedsADeviceForTensorsOnIt) {
   std::vector<float> a(4);  // an address is enough: nothing is read
-  EXPECT_THROW(tensor_plan(std::vector<plan_tensor>{{on_device(view_of(a))}}), unsupported);
+  EXPECT_THROW(tensor_list(std::vector<list_tensor>{{on_device(view_of(a))}}), unsupported);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // Operations over plans: figures worked by hand, laws, and what is refused.
-#include "samebits/plan_ops.hpp"
+#include "samebits/tensor_list.hpp"
 
 #include <gtest/gtest.h>
 
@@ -44,7 +44,7 @@ TEST(PlanOps, InspectCountsByHand) {
     std::vector<float> a = {3, -4, 0, -0.0f, 0x1p-149f, 0x1p-126f};
     std::vector<fp16> b = {fp16(0x1p-24f), fp16(-2.0f), fp16(0x1p-14f)};
     std::vector<bf16> c = {bf16(-infinity), bf16(nan), bf16(1.0f), bf16(infinity)};
-    const tensor_plan plan({{view_of(a)}, {view_of(b)}, {view_of(c), "c"}});
+    const tensor_list plan({{view_of(a)}, {view_of(b)}, {view_of(c), "c"}});
     const inspect_report seen =
         inspect(plan, {inspect_counts::distribution}, find_executor(backend));
     // ((9 + 16) + (0 + 0)) + (2^-298 + 2^-252): what is small falls off.
@@ -67,10 +67,10 @@ TEST(PlanOps, InspectCountsByHand) {
 }
 
 TEST(PlanOps, NothingToInspect) {
-  EXPECT_EQ(inspect(tensor_plan()), inspect_report{});
+  EXPECT_EQ(inspect(tensor_list()), inspect_report{});
   std::vector<float> none;
   std::vector<float> one = {2};
-  const inspect_report seen = inspect(tensor_plan({{view_of(none)}, {view_of(one)}}));
+  const inspect_report seen = inspect(tensor_list({{view_of(none)}, {view_of(one)}}));
   EXPECT_EQ(seen.tensors[0], tensor_statistics{});
   EXPECT_EQ(seen.total.squares, 4.0);
   EXPECT_EQ(seen.first_bad, -1);
@@ -80,14 +80,14 @@ TEST(PlanOps, AnInfinityAloneIsNoNan) {
   for (const std::string& backend : support::supported_backends()) {
     std::vector<float> a(5000, 1.0f);
     a[4500] = -infinity;
-    const inspect_report seen = inspect(tensor_plan({{view_of(a)}}), {}, find_executor(backend));
+    const inspect_report seen = inspect(tensor_list({{view_of(a)}}), {}, find_executor(backend));
     EXPECT_EQ(seen.total, (tensor_statistics{5000, 0, 1, 0, 0, 0x7F800000u, HUGE_VAL}));
   }
 }
 
 TEST(PlanOps, ObservationsAreWhatTheScalerTakes) {
   std::vector<float> gradient = {1, 2};
-  const tensor_plan plan({{view_of(gradient)}});
+  const tensor_list plan({{view_of(gradient)}});
   loss_scaler scaler;
   const auto step = [&](float second) {
     gradient[1] = second;
@@ -103,7 +103,7 @@ TEST(PlanOps, ObservationsAreWhatTheScalerTakes) {
 
 TEST(PlanOps, TheScalerUnscalesAPlan) {
   std::vector<float> gradient = {65536, 131072};
-  const tensor_plan plan({{view_of(gradient)}});
+  const tensor_list plan({{view_of(gradient)}});
   loss_scaler scaler;
   EXPECT_EQ(scaler.unscale(plan).amax, bits(131072.0f));
   EXPECT_EQ(gradient, (std::vector<float>{1, 2}));
@@ -117,19 +117,19 @@ TEST(PlanOps, ShardsOnChunkBordersGiveTheWhole) {
   for (std::size_t i = 0; i < x.size(); ++i) {
     x[i] = std::ldexp(static_cast<float>(random_word(5, 0, i)), static_cast<int>(i % 50) - 60);
   }
-  const inspect_report whole = inspect(tensor_plan({{view_of(x)}}));
+  const inspect_report whole = inspect(tensor_list({{view_of(x)}}));
   std::vector<double> squares;
   for (const float v : x) squares.push_back(static_cast<double>(v) * static_cast<double>(v));
   tree_sum expected;
   expected.add(squares);
   EXPECT_EQ(whole.total.squares, expected.value());
   for (const std::size_t shard : {1u, 2u, 4u, 8u}) {
-    std::vector<plan_tensor> parts;
+    std::vector<list_tensor> parts;
     for (std::size_t at = 0; at < x.size(); at += shard * 4096) {
       const std::size_t count = std::min(shard * 4096, x.size() - at);
       parts.push_back({view_of(x.data() + at, 1, static_cast<std::int64_t>(count))});
     }
-    const inspect_report cut = inspect(tensor_plan(parts));
+    const inspect_report cut = inspect(tensor_list(parts));
     EXPECT_EQ(cut.total, whole.total) << shard;
   }
   // The order matters, or all this would prove nothing.
@@ -141,7 +141,7 @@ TEST(PlanOps, ShardsOnChunkBordersGiveTheWhole) {
 TEST(PlanOps, NormsAreRoots) {
   std::vector<float> a = {3, 4};
   std::vector<float> b = {1, 1};
-  const norm_report norms = l2norm(tensor_plan({{view_of(a)}, {view_of(b)}}));
+  const norm_report norms = l2norm(tensor_list({{view_of(a)}, {view_of(b)}}));
   EXPECT_EQ(norms.tensors, (std::vector<double>{5, std::sqrt(2.0)}));
   EXPECT_EQ(norms.total, std::sqrt(27.0));
 }
@@ -163,7 +163,7 @@ TEST(PlanOps, ClipFactor) {
 TEST(PlanOps, ClipScalesByTheCommonNorm) {
   std::vector<float> a = {3, 0};
   std::vector<bf16> b = {bf16(-4.0f)};
-  const tensor_plan plan({{view_of(a)}, {view_of(b)}});
+  const tensor_list plan({{view_of(a)}, {view_of(b)}});
   EXPECT_EQ(clip(plan, 8).factor, 1.0f);
   EXPECT_EQ(a[0], 3.0f);
   const clip_report clipped = clip(plan, 2.5);
@@ -176,7 +176,7 @@ TEST(PlanOps, ClipScalesByTheCommonNorm) {
 TEST(PlanOps, ClipLeavesWhatIsNotFinite) {
   const std::uint32_t payload = 0x7FC01234u;
   std::vector<float> a = {3, std::bit_cast<float>(payload), infinity};
-  const tensor_plan plan({{view_of(a)}});
+  const tensor_list plan({{view_of(a)}});
   EXPECT_EQ(bits(clip(plan, 1).factor), 0x7FFFFFFFu);
   EXPECT_EQ(bits(a[0]), bits(3.0f));
   EXPECT_EQ(bits(a[1]), payload);
@@ -194,13 +194,13 @@ TEST(PlanOps, ScalesOfPowersOfTwoGiveTheSameBits) {
     for (int e = -30; e <= 30; e += 5) {
       std::vector<float> scaled;
       for (const float v : x) scaled.push_back(std::ldexp(v, e));
-      const tensor_plan plan({{view_of(scaled)}});
+      const tensor_list plan({{view_of(scaled)}});
       unscale(plan, std::ldexp(1.0f, -e), find_executor(backend));
       ASSERT_EQ(scaled, x) << backend << ' ' << e;
       std::vector<float> sum(x.size(), 0.0f);
       const float inverse = std::ldexp(1.0f, -e);
       scale(plan, std::ldexp(1.0f, e), find_executor(backend));
-      accumulate(tensor_plan({{view_of(sum)}}), plan, {&inverse}, find_executor(backend));
+      accumulate(tensor_list({{view_of(sum)}}), plan, {&inverse}, find_executor(backend));
       ASSERT_EQ(sum, x) << backend << ' ' << e;
     }
   }
@@ -211,7 +211,7 @@ TEST(PlanOps, AccumulateRoundsTwiceInNarrowSums) {
   std::vector<fp16> acc = {fp16(1.0f), fp16(1.0f), fp16(-0.0f)};
   std::vector<e4m3> gradient = {e4m3(1.0f), e4m3(1.5f), e4m3(-0.0f)};
   const float scale = 0x1p-11f;
-  accumulate(tensor_plan({{view_of(acc)}}), tensor_plan({{view_of(gradient)}}), {&scale});
+  accumulate(tensor_list({{view_of(acc)}}), tensor_list({{view_of(gradient)}}), {&scale});
   EXPECT_EQ(acc[0].bits(), fp16(1.0f).bits());
   EXPECT_EQ(acc[1].bits(), fp16(1.0f + 0x1p-10f).bits());
   EXPECT_EQ(acc[2].bits(), 0x8000u);
@@ -219,7 +219,7 @@ TEST(PlanOps, AccumulateRoundsTwiceInNarrowSums) {
 
 TEST(PlanOps, AllOperandsMayBeOne) {
   std::vector<float> x = {1, 2, 3};
-  const tensor_plan plan({{view_of(x)}});
+  const tensor_list plan({{view_of(x)}});
   accumulate(plan, plan);
   EXPECT_EQ(x, (std::vector<float>{2, 4, 6}));
   axpby(2, plan, 1, plan, plan);
@@ -231,9 +231,9 @@ TEST(PlanOps, AllOperandsMayBeOne) {
 TEST(PlanOps, RefusedFormatsAndShapes) {
   std::vector<float> a(4), b(4), c(5);
   std::vector<e5m2> codes(4);
-  const tensor_plan floats({{view_of(a), "a"}});
-  const tensor_plan longer({{view_of(c), "c"}});
-  const tensor_plan narrow({{view_of(codes), "codes"}});
+  const tensor_list floats({{view_of(a), "a"}});
+  const tensor_list longer({{view_of(c), "c"}});
+  const tensor_list narrow({{view_of(codes), "codes"}});
   const auto says = [](const auto& call) { return refused<invalid_argument>(call); };
   const std::string format = "'codes': format must be fp32, fp16 or bf16, got e5m2";
   EXPECT_TRUE(contains(says([&] { inspect(narrow); }), "tensors[0] " + format));
@@ -246,7 +246,7 @@ TEST(PlanOps, RefusedFormatsAndShapes) {
   EXPECT_TRUE(contains(says([&] { axpby(1, floats, 1, floats, narrow); }), "out[0] " + format));
   EXPECT_TRUE(contains(says([&] { accumulate(floats, longer); }),
                        "acc[0] 'a': shape must be that of gradients[0] 'c', [1, 5], got [1, 4]"));
-  EXPECT_TRUE(contains(says([&] { cast(floats, tensor_plan()); }),
+  EXPECT_TRUE(contains(says([&] { cast(floats, tensor_list()); }),
                        "to: must have as many tensors as from, 1, got 0"));
   EXPECT_TRUE(contains(says([&] { scale(floats, nan); }), "factor: must not be NaN"));
   EXPECT_TRUE(contains(says([&] { axpby(nan, floats, 1, floats, floats); }), "a: must not"));
@@ -260,10 +260,10 @@ TEST(PlanOps, RefusedFormatsAndShapes) {
 TEST(PlanOps, RefusedOverlaps) {
   std::vector<float> m(100);
   const auto plan = [&](std::int64_t first, std::int64_t count, std::int64_t second) {
-    return tensor_plan({{view_of(m.data() + first, 1, count), "one"},
+    return tensor_list({{view_of(m.data() + first, 1, count), "one"},
                         {view_of(m.data() + second, 1, count), "two"}});
   };
-  const auto says = [&](const tensor_plan& acc, const tensor_plan& x) {
+  const auto says = [&](const tensor_list& acc, const tensor_list& x) {
     return refused<invalid_argument>([&] { accumulate(acc, x); });
   };
   EXPECT_EQ(says(plan(0, 10, 10), plan(20, 10, 30)), "");

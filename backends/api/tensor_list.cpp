@@ -1,5 +1,5 @@
-// tensor_plan: checks a list of tensors and cuts it into chunks.
-#include "samebits/tensor_plan.hpp"
+// tensor_list: checks a list of tensors and cuts it into chunks.
+#include "samebits/tensor_list.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -28,7 +28,7 @@ bool is_dense(const matrix_view& v) {
   return row_is_dense && (v.rows == 1 || v.row_stride == v.cols);
 }
 
-plan_row row_of(const plan_tensor& tensor, std::uint64_t first_chunk) {
+plan_row row_of(const list_tensor& tensor, std::uint64_t first_chunk) {
   const matrix_view& v = tensor.view;
   const std::int64_t count = v.rows * v.cols;
   return {v.data,       count,        std::max<std::int64_t>(v.cols, 1),
@@ -113,7 +113,7 @@ void copy_to_device(plan_data& plan) {
 
 }  // namespace
 
-std::shared_ptr<plan_data> describe_plan(std::vector<plan_tensor> tensors, const char* which) {
+std::shared_ptr<plan_data> describe_plan(std::vector<list_tensor> tensors, const char* which) {
   if (tensors.size() > std::numeric_limits<std::uint32_t>::max()) {
     throw invalid_argument(std::string(which) + ": must be fewer than 2^32, got " +
                            std::to_string(tensors.size()));
@@ -140,7 +140,7 @@ std::shared_ptr<plan_data> describe_plan(std::vector<plan_tensor> tensors, const
   return plan;
 }
 
-std::shared_ptr<const plan_data> make_plan(std::vector<plan_tensor> tensors, const char* which) {
+std::shared_ptr<const plan_data> make_plan(std::vector<list_tensor> tensors, const char* which) {
   auto plan = describe_plan(std::move(tensors), which);
   if (plan->space == memory_space::device) {
     plan->device = device_of(*plan, which);
@@ -160,38 +160,38 @@ int device_of(const plan_data& plan, const char* which) {
   return finder.device();
 }
 
-std::string tensor_text(const plan_tensor& tensor, std::size_t position, const char* plan) {
+std::string tensor_text(const list_tensor& tensor, std::size_t position, const char* plan) {
   const std::string text = std::string(plan) + "[" + std::to_string(position) + "]";
   return tensor.name.empty() ? text : text + " '" + tensor.name + "'";
 }
 
 }  // namespace backends
 
-tensor_plan::tensor_plan() : tensor_plan(std::vector<plan_tensor>()) {}
+tensor_list::tensor_list() : tensor_list(std::vector<list_tensor>()) {}
 
-tensor_plan::tensor_plan(std::vector<plan_tensor> tensors)
+tensor_list::tensor_list(std::vector<list_tensor> tensors)
     : data_(backends::make_plan(std::move(tensors), "tensors")) {}
 
-std::vector<plan_tensor> tensor_plan::named(std::span<const matrix_view> tensors) {
-  std::vector<plan_tensor> list;
+std::vector<list_tensor> tensor_list::named(std::span<const matrix_view> tensors) {
+  std::vector<list_tensor> list;
   list.reserve(tensors.size());
   for (const matrix_view& view : tensors) list.push_back({view});
   return list;
 }
 
-std::size_t tensor_plan::size() const { return data_->tensors.size(); }
+std::size_t tensor_list::size() const { return data_->tensors.size(); }
 
-const plan_tensor& tensor_plan::operator[](std::size_t position) const {
+const list_tensor& tensor_list::operator[](std::size_t position) const {
   return data_->tensors[position];
 }
 
-std::string tensor_plan::name(std::size_t position) const {
+std::string tensor_list::name(std::size_t position) const {
   const std::string& given = data_->tensors[position].name;
   return given.empty() ? "tensors[" + std::to_string(position) + "]" : given;
 }
 
-std::uint64_t tensor_plan::elements() const { return data_->elements; }
+std::uint64_t tensor_list::elements() const { return data_->elements; }
 
-memory_space tensor_plan::space() const { return data_->space; }
+memory_space tensor_list::space() const { return data_->space; }
 
 }  // namespace samebits

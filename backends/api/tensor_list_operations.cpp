@@ -1,6 +1,6 @@
 // Operations over a plan: check arguments, choose a backend, share chunks among threads, join what
 // the chunks report.
-#include "samebits/plan_ops.hpp"
+#include "samebits/tensor_list.hpp"
 
 #include <algorithm>
 #include <initializer_list>
@@ -143,7 +143,7 @@ void cast(const backend& b, const plan_data& from, const plan_data& to, const ca
 }  // namespace
 }  // namespace backends
 
-inspect_report inspect(const tensor_plan& tensors, const inspect_options& options,
+inspect_report inspect(const tensor_list& tensors, const inspect_options& options,
                        const executor& where) {
   namespace b = backends;
   b::check_plan(tensors, "tensors", b::wide_plan_formats);
@@ -159,7 +159,7 @@ inspect_report inspect(const tensor_plan& tensors, const inspect_options& option
   return b::inspect(*chosen.plans, tensors.data(), options.counts, where);
 }
 
-norm_report l2norm(const tensor_plan& tensors, const executor& where) {
+norm_report l2norm(const tensor_list& tensors, const executor& where) {
   const inspect_report seen = inspect(tensors, {}, where);
   norm_report norms;
   norms.total = seen.total.norm();
@@ -168,7 +168,7 @@ norm_report l2norm(const tensor_plan& tensors, const executor& where) {
   return norms;
 }
 
-unscale_report unscale(const tensor_plan& tensors, float inverse_scale, const executor& where) {
+unscale_report unscale(const tensor_list& tensors, float inverse_scale, const executor& where) {
   namespace b = backends;
   if (!(inverse_scale >= 0)) throw invalid_argument("inverse_scale: must be a number >= 0");
   b::check_plan(tensors, "tensors", b::wide_plan_formats);
@@ -186,10 +186,10 @@ unscale_report unscale(const tensor_plan& tensors, float inverse_scale, const ex
 unscale_report unscale(view_list tensors, float inverse_scale) {
   const std::span<const matrix_view> views = tensors;
   backends::check_host(views, "tensors");
-  return unscale(tensor_plan(views), inverse_scale);
+  return unscale(tensor_list(views), inverse_scale);
 }
 
-void scale(const tensor_plan& tensors, float factor, const executor& where) {
+void scale(const tensor_list& tensors, float factor, const executor& where) {
   namespace b = backends;
   b::check_number(factor, "factor");
   b::check_plan(tensors, "tensors", b::wide_plan_formats);
@@ -202,7 +202,7 @@ void scale(const tensor_plan& tensors, float factor, const executor& where) {
   b::scale(*chosen.plans, tensors.data(), factor, where);
 }
 
-void axpby(float a, const tensor_plan& x, float b, const tensor_plan& y, const tensor_plan& out,
+void axpby(float a, const tensor_list& x, float b, const tensor_list& y, const tensor_list& out,
            const executor& where) {
   namespace in = backends;
   in::check_number(a, "a");
@@ -223,7 +223,7 @@ void axpby(float a, const tensor_plan& x, float b, const tensor_plan& y, const t
                            [&](in::element_range chunks) { chosen.plans->axpby(call, chunks); });
 }
 
-void accumulate(const tensor_plan& acc, const tensor_plan& gradients,
+void accumulate(const tensor_list& acc, const tensor_list& gradients,
                 const accumulate_options& options, const executor& where) {
   namespace b = backends;
   b::check_plan(acc, "acc", b::wide_plan_formats);
@@ -238,7 +238,7 @@ void accumulate(const tensor_plan& acc, const tensor_plan& gradients,
                           [&](b::element_range chunks) { chosen.plans->accumulate(call, chunks); });
 }
 
-void cast(const tensor_plan& from, const tensor_plan& to, const convert_options& options,
+void cast(const tensor_list& from, const tensor_list& to, const convert_options& options,
           const executor& where) {
   namespace b = backends;
   b::check_written(to, "to", from, "from");
@@ -264,7 +264,7 @@ float clip_factor(double norm, double max_norm) {
   return std::bit_cast<float>(numerics::clip_factor(bits(norm), bits(max_norm)));
 }
 
-clip_report clip(const tensor_plan& tensors, double max_norm, const executor& where) {
+clip_report clip(const tensor_list& tensors, double max_norm, const executor& where) {
   clip_factor(0, max_norm);  // refuses what cannot be a norm before the tensors are read
   clip_report report;
   report.norm = inspect(tensors, {}, where).total.norm();
