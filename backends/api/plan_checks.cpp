@@ -126,10 +126,6 @@ void check_plan(const tensor_list& plan, const char* which, std::span<const form
   }
 }
 
-void check_host(std::span<const matrix_view> tensors, const char* which) {
-  check_space(tensors, memory_space::host, which);
-}
-
 std::shared_ptr<const plan_data> checked_list(std::span<const matrix_view> tensors,
                                               memory_space space, const char* which) {
   check_space(tensors, space, which);

@@ -18,8 +18,6 @@ inline constexpr std::array wide_plan_formats = {format_id::fp32, format_id::fp1
 
 /// Every tensor has one of the formats.
 void check_plan(const tensor_list& plan, const char* which, std::span<const format_id> among);
-/// All of them lie in host memory.
-void check_host(std::span<const matrix_view> tensors, const char* which);
 /// A list of tensors in that memory in fp32, fp16 and bf16, as a plan may hold it; its description,
 /// with its device but without tables in device memory.
 std::shared_ptr<const plan_data> checked_list(std::span<const matrix_view> tensors,

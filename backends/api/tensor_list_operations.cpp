@@ -1,5 +1,5 @@
-// Operations over a plan: check arguments, choose a backend, share chunks among threads, join what
-// the chunks report.
+// Operations over a list of tensors: check arguments, choose a backend, share chunks among threads,
+// join what the chunks report.
 #include "samebits/tensor_list.hpp"
 
 #include <algorithm>
@@ -14,7 +14,6 @@
 #include "backends/threads/pieces.hpp"
 #include "numerics/tensor_list/inspect.hpp"
 #include "samebits/error.hpp"
-#include "samebits/loss_scaler.hpp"
 
 namespace samebits {
 namespace backends {
@@ -181,12 +180,6 @@ unscale_report unscale(const tensor_list& tensors, float inverse_scale, const ex
     return report;
   }
   return b::scale(*chosen.plans, tensors.data(), inverse_scale, where);
-}
-
-unscale_report unscale(view_list tensors, float inverse_scale) {
-  const std::span<const matrix_view> views = tensors;
-  backends::check_host(views, "tensors");
-  return unscale(tensor_list(views), inverse_scale);
 }
 
 void scale(const tensor_list& tensors, float factor, const executor& where) {

@@ -94,13 +94,12 @@ void loss_scaler::discard(std::string_view optimizer) {
   found->second.at = stage::ready;
 }
 
-template <class Unscale>
-unscale_report loss_scaler::unscale_by(std::string_view optimizer, memory_space space,
-                                       const Unscale& run) {
+unscale_report loss_scaler::unscale(const tensor_list& gradients, std::string_view optimizer,
+                                    const executor& where) {
   record& r = begin_unscale(optimizer, "unscale");
   r.at = stage::interrupted;
   try {
-    const unscale_report report = run();
+    const unscale_report report = samebits::unscale(gradients, inverse_scale(), where);
     r.seen = {.nonfinite = report.nonfinite != 0,
               .loss_nonfinite = false,
               .unscaled_nonfinite = report.overflowed != 0,
@@ -109,20 +108,9 @@ unscale_report loss_scaler::unscale_by(std::string_view optimizer, memory_space 
     r.at = stage::unscaled;
     return report;
   } catch (const std::exception& error) {
-    if (wrote_nothing(error, space)) r.at = stage::ready;
+    if (wrote_nothing(error, gradients.space())) r.at = stage::ready;
     throw;
   }
-}
-
-unscale_report loss_scaler::unscale(view_list gradients, std::string_view optimizer) {
-  return unscale_by(optimizer, memory_space::host,
-                    [&] { return samebits::unscale(gradients, inverse_scale()); });
-}
-
-unscale_report loss_scaler::unscale(const tensor_list& gradients, std::string_view optimizer,
-                                    const executor& where) {
-  return unscale_by(optimizer, gradients.space(),
-                    [&] { return samebits::unscale(gradients, inverse_scale(), where); });
 }
 
 void loss_scaler::observe(const step_observation& seen, std::string_view optimizer) {

@@ -392,7 +392,14 @@ class reduction {
 
 }  // namespace
 
-void reduce_gradients(communicator& ranks, view_list gradients, const gradient_reduction& how) {
+view_list::view_list(const tensor_list& tensors) {
+  copies_.reserve(tensors.size());
+  for (std::size_t i = 0; i < tensors.size(); ++i) copies_.push_back(tensors[i].view);
+  views_ = copies_;
+}
+
+void reduce_gradients(communicator& ranks, const view_list& gradients,
+                      const gradient_reduction& how) {
   const checked_call checked = check_all(ranks, gradients, how);
   if (checked.by->device_ranks != nullptr) {
     const backends::device_scope on(ranks.space(), checked.list->device, ranks.stream());

@@ -18,14 +18,19 @@
 // what does not fit, and what was not finite, arrives as Inf or NaN, for the loss scaler to see.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
+#include <initializer_list>
+#include <ranges>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "samebits/communicator.hpp"
 #include "samebits/core/format.hpp"
 #include "samebits/core/rounding.hpp"
 #include "samebits/core/scaling.hpp"
+#include "samebits/tensor_list.hpp"
 #include "samebits/view.hpp"
 
 namespace samebits {
@@ -47,6 +52,32 @@ struct gradient_reduction {
   std::string_view backend = {};
 };
 
+/// The gradients of reduce_gradients(): one view, several views in braces, a contiguous range of
+/// views, or a tensor_list. A parameter type: it refers to the views and must not outlive the call.
+///
+/// Making a view_list checks nothing. reduce_gradients() checks the views itself, so that it can
+/// tell all ranks of a refusal.
+class view_list {
+ public:
+  // NOLINTBEGIN(google-explicit-constructor): callers write the views alone
+  view_list(const matrix_view& one) : views_(&one, 1) {}
+  view_list(std::initializer_list<matrix_view> views) : views_(views.begin(), views.size()) {}
+  template <std::ranges::contiguous_range Range>
+  requires std::same_as<std::ranges::range_value_t<Range>, matrix_view> view_list(
+      const Range& views)
+      : views_(std::ranges::data(views), std::ranges::size(views)) {}
+  view_list(const tensor_list& tensors);
+  operator std::span<const matrix_view>() const { return views_; }
+  // NOLINTEND(google-explicit-constructor)
+  ~view_list() = default;
+  view_list(const view_list&) = delete;
+  view_list& operator=(const view_list&) = delete;
+
+ private:
+  std::vector<matrix_view> copies_;  // of a tensor_list's views
+  std::span<const matrix_view> views_;
+};
+
 /// Replaces the gradients on every rank by their sum over all ranks: the same bits on every rank,
 /// whatever the network does, and those of any other machine.
 ///
@@ -65,6 +96,7 @@ struct gradient_reduction {
 /// with a message of the host, for which the call waits on the stream: it cannot be captured into a
 /// CUDA graph. Throws unsupported, before any message, where no CUDA backend can run, and
 /// cuda_error.
-void reduce_gradients(communicator& ranks, view_list gradients, const gradient_reduction& how = {});
+void reduce_gradients(communicator& ranks, const view_list& gradients,
+                      const gradient_reduction& how = {});
 
 }  // namespace samebits

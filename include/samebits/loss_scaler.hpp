@@ -79,10 +79,6 @@ struct state_entry {
   friend bool operator==(const state_entry&, const state_entry&) = default;
 };
 
-/// unscale() of a list that is not kept: what samebits/tensor_list.hpp does over a tensor_list of
-/// these tensors, which lie in host memory. Throws what that and the list's constructor throw.
-unscale_report unscale(view_list tensors, float inverse_scale);
-
 /// What all ranks saw of a step together, from what each saw of its share: the same on every rank.
 /// One all_reduce_max of 32 bytes; a NaN on any rank is never dropped. A communicator on device
 /// memory is handed a copy there, and waited for; throws unsupported where no CUDA backend can run.
@@ -104,11 +100,10 @@ class loss_scaler {
   float scale(float loss);
 
   /// Unscales gradients in place by the scale that scale() used, and remembers whether the
-  /// optimizer may step. Throws what the free function throws. After an exception that leaves open
-  /// what was written (incomplete_write, cuda_error), some gradients may be unscaled already: the
-  /// scaler then refuses this optimizer's calls and update() until discard() is called.
-  unscale_report unscale(view_list gradients, std::string_view optimizer = {});
-  /// The same over a list, on any executor.
+  /// optimizer may step. Waits for the stream of gradients in device memory. Throws what the free
+  /// function throws. After an exception that leaves open what was written (incomplete_write,
+  /// cuda_error), some gradients may be unscaled already: the scaler then refuses this optimizer's
+  /// calls and update() until discard() is called.
   unscale_report unscale(const tensor_list& gradients, std::string_view optimizer = {},
                          const executor& where = {});
 
@@ -140,7 +135,7 @@ class loss_scaler {
 
   /// The same with unscale() before it, where that has not been called.
   template <std::invocable Run>
-  bool step(view_list gradients, Run&& run, std::string_view optimizer = {}) {
+  bool step(const tensor_list& gradients, Run&& run, std::string_view optimizer = {}) {
     if (!unscaled(optimizer)) unscale(gradients, optimizer);
     return step(std::forward<Run>(run), optimizer);
   }
@@ -188,8 +183,6 @@ class loss_scaler {
   };
 
   [[nodiscard]] bool unscaled(std::string_view optimizer) const;
-  template <class Unscale>
-  unscale_report unscale_by(std::string_view optimizer, memory_space space, const Unscale& run);
   record& begin_unscale(std::string_view optimizer, std::string_view call);
   bool begin_step(std::string_view optimizer);
   void end_step(std::string_view optimizer, bool applied);

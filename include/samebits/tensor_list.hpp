@@ -23,6 +23,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <span>
 #include <string>
@@ -51,6 +52,10 @@ struct list_tensor {
 /// An immutable list of tensors that lie in one memory, host or device. It does not own them: they
 /// must stay where they are while the list is used. Copies share one description.
 ///
+/// Functions that take a tensor_list also take one view, several views in braces, or a range of
+/// views. Each such call describes its tensors anew. For tensors in device memory the description
+/// is an allocation there, so that calls in the capture of a CUDA graph need a list that is kept.
+///
 /// Elements are fp32, fp16, bf16, e4m3 or e5m2, mixed as they come, in any strides that a
 /// matrix_view may have; sizes are 64-bit, and 0 is one. The operations below
 /// say which formats they take.
@@ -65,10 +70,17 @@ class tensor_list {
   /// check may give up: invalid_argument then says that the check takes too long. Throws
   /// unsupported for tensors in device memory where no CUDA backend can run.
   explicit tensor_list(std::vector<list_tensor> tensors);
-  /// The same of a vector, span or array of views, without names and groups.
-  template <std::ranges::contiguous_range Range>
-  requires std::same_as<std::ranges::range_value_t<Range>, matrix_view>
-  explicit tensor_list(const Range& tensors) : tensor_list(named(std::span(tensors))) {}
+  // NOLINTBEGIN(google-explicit-constructor): callers write the views alone
+  /// One tensor without a name, as in scaler.unscale(view_of(g)). Throws as the constructor above.
+  tensor_list(const matrix_view& tensor) : tensor_list(std::span(&tensor, 1)) {}
+  /// Tensors without names: scaler.unscale({view_of(weights), view_of(bias)}).
+  tensor_list(std::initializer_list<matrix_view> tensors)
+      : tensor_list(std::span(tensors.begin(), tensors.size())) {}
+  /// Tensors without names, in a vector, span or array of views.
+  template <detail::contiguous Range>
+  requires std::same_as<detail::element_of<const Range>, matrix_view>
+  tensor_list(const Range& tensors) : tensor_list(named(std::span(tensors))) {}
+  // NOLINTEND(google-explicit-constructor)
 
   /// Tensors.
   [[nodiscard]] std::size_t size() const;

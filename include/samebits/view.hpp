@@ -1,9 +1,7 @@
 // Views: non-owning typed matrices of codes, for every array function.
 #pragma once
 
-#include <concepts>
 #include <cstdint>
-#include <initializer_list>
 #include <span>
 #include <type_traits>
 #include <utility>
@@ -106,26 +104,6 @@ inline matrix_view view_of_codes(format_id format, void* data, std::int64_t rows
                                  std::int64_t cols) {
   return {data, format, rows, cols, cols, 1, memory_space::host};
 }
-
-/// The matrices that a call works on: one view, several in braces, or a contiguous range of views.
-/// A parameter type: it refers to the views and must not outlive the call.
-///
-///   scaler.unscale(view_of(g));
-///   scaler.unscale({view_of(weights), view_of(bias)});
-class view_list {
- public:
-  // NOLINTBEGIN(google-explicit-constructor): callers write the views alone
-  view_list(const matrix_view& one) : views_(&one, 1) {}
-  view_list(std::initializer_list<matrix_view> views) : views_(views.begin(), views.size()) {}
-  template <detail::contiguous Range>
-  requires std::same_as<detail::element_of<const Range>, matrix_view> view_list(const Range& views)
-      : views_(views) {}
-  operator std::span<const matrix_view>() const { return views_; }
-  // NOLINTEND(google-explicit-constructor)
-
- private:
-  std::span<const matrix_view> views_;
-};
 
 /// The transpose: the same elements, rows as columns.
 inline const_matrix_view transposed(const_matrix_view v) {

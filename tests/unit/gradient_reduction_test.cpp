@@ -3,10 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -194,6 +196,22 @@ TEST(ReduceGradients, NothingIsAlsoAList) {
     const matrix_view empty[] = {{.rows = 0, .cols = 5}, {.format = format_id::bf16}};
     reduce_gradients(ranks, empty, {.wire = format_id::e5m2});
   });
+}
+
+std::size_t size_of(const view_list& list) { return std::span<const matrix_view>(list).size(); }
+
+TEST(ReduceGradients, ListsOfOneOfSeveralOfRangesAndOfTensorLists) {
+  std::vector<float> x(5);
+  std::vector<float> y(5);
+  const std::vector<matrix_view> both = {view_of(x), view_of(x)};
+  EXPECT_EQ(size_of(view_of(x)), 1u);
+  EXPECT_EQ(size_of({view_of(x)}), 1u);
+  EXPECT_EQ(size_of({view_of(x), view_of(x), view_of(x)}), 3u);
+  EXPECT_EQ(size_of(both), 2u);
+  EXPECT_EQ(size_of(std::span(both)), 2u);
+  EXPECT_EQ(size_of(std::array{view_of(x), view_of(x)}), 2u);
+  EXPECT_EQ(size_of({}), 0u);
+  EXPECT_EQ(size_of(tensor_list({{view_of(x), "x"}, {view_of(y), "y"}})), 2u);
 }
 
 /// What each rank throws, "" for nothing; rank 1 of 3 has arguments of its own.

@@ -58,20 +58,6 @@ static_assert(!can_be_viewed<std::vector<float>> && !can_be_viewed<const std::ve
 static_assert(!can_be_viewed<std::array<fp16, 3>> && !can_be_viewed<float[3]>);
 static_assert(!can_be_viewed<std::ranges::single_view<float>>);  // a view that owns its element
 
-std::size_t size_of(view_list list) { return std::span<const matrix_view>(list).size(); }
-
-TEST(View, ListsOfOneOfSeveralAndOfRanges) {
-  std::vector<float> x(5);
-  const std::vector<matrix_view> both = {view_of(x), view_of(x)};
-  EXPECT_EQ(size_of(view_of(x)), 1u);
-  EXPECT_EQ(size_of({view_of(x)}), 1u);
-  EXPECT_EQ(size_of({view_of(x), view_of(x), view_of(x)}), 3u);
-  EXPECT_EQ(size_of(both), 2u);
-  EXPECT_EQ(size_of(std::span(both)), 2u);
-  EXPECT_EQ(size_of(std::array{view_of(x), view_of(x)}), 2u);
-  EXPECT_EQ(size_of({}), 0u);
-}
-
 TEST(View, OfCodesTakesAnyFormat) {
   std::uint8_t codes[4] = {};
   EXPECT_EQ(view_of_codes(format_id::e2m1, codes, 2, 2).format, format_id::e2m1);
