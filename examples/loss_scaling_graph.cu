@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <vector>
 
-#include "samebits/device_scaler.hpp"
+#include "samebits/device_loss_scaler.hpp"
 #include "samebits/samebits.hpp"
 
 namespace {

@@ -6,7 +6,7 @@
 
 #include "backends/loss_scaler/checks.hpp"
 #include "backends/loss_scaler/fields.hpp"
-#include "samebits/device_scaler.hpp"
+#include "samebits/device_loss_scaler.hpp"
 
 namespace samebits {
 namespace backends {

@@ -1,12 +1,13 @@
 // The host's side of a ring of reports.
+#include "backends/loss_scaler/report_ring.hpp"
+
 #include <atomic>
 #include <optional>
 
 #include "numerics/loss_scale/report_ring.hpp"
 #include "samebits/error.hpp"
-#include "samebits/resident_scaler.hpp"
 
-namespace samebits {
+namespace samebits::backends {
 namespace {
 
 struct host_words {
@@ -21,18 +22,18 @@ struct host_words {
   static void fence() { std::atomic_thread_fence(std::memory_order_seq_cst); }
 };
 
-void check_ring(std::span<const report_slot> ring) {
+void check_ring(std::span<const numerics::report_slot> ring) {
   if (ring.empty()) throw invalid_argument("ring: must have one slot or more");
 }
 
 }  // namespace
 
-void put_report(std::span<report_slot> ring, const step_report& report) {
+void put_report(std::span<numerics::report_slot> ring, const step_report& report) {
   check_ring(ring);
   numerics::put_report<host_words>(ring.data(), ring.size(), report);
 }
 
-report_reader::report_reader(std::span<const report_slot> ring, std::uint64_t first)
+report_reader::report_reader(std::span<const numerics::report_slot> ring, std::uint64_t first)
     : ring_((check_ring(ring), ring)), next_(first) {}
 
 std::optional<step_report> report_reader::poll() {
@@ -50,4 +51,4 @@ std::optional<step_report> report_reader::poll() {
   return std::nullopt;
 }
 
-}  // namespace samebits
+}  // namespace samebits::backends

@@ -1,6 +1,7 @@
 // Everything: includes only.
 #pragma once
 
+#include "numerics/loss_scale/decide.hpp"
 #include "samebits/arithmetic.hpp"
 #include "samebits/array_arithmetic.hpp"
 #include "samebits/autocast.hpp"
@@ -25,7 +26,6 @@
 #include "samebits/quantize_list.hpp"
 #include "samebits/recipe.hpp"
 #include "samebits/reductions.hpp"
-#include "samebits/resident_scaler.hpp"
 #include "samebits/scalar.hpp"
 #include "samebits/scale_layout.hpp"
 #include "samebits/self_test.hpp"

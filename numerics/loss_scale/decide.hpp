@@ -20,6 +20,14 @@
 
 namespace samebits::numerics {
 
+/// A policy's state between steps, and the counts that belong to it.
+template <class State>
+struct resident_scaler {
+  State policy = {};
+  std::uint64_t steps = 0;          ///< decided so far
+  std::uint64_t applied_steps = 0;  ///< of them: what bias corrections and schedules count
+};
+
 /// The norm of the unscaled gradients, binary64 bits; squares is not negative and not NaN.
 SAMEBITS_INLINE constexpr std::uint64_t unscaled_norm(std::uint64_t squares,
                                                       std::uint32_t inverse_scale) {

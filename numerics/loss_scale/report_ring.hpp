@@ -13,6 +13,20 @@
 
 namespace samebits::numerics {
 
+/// A report as words, which is how it travels between a device and the host.
+struct report_words {
+  std::uint64_t word[sizeof(step_report) / sizeof(std::uint64_t)] = {};
+};
+static_assert(sizeof(report_words) == sizeof(step_report) && sizeof(step_report) == 64,
+              "no padding, which would travel undefined");
+
+/// A place in a ring of reports. Zero before the first one.
+struct report_slot {
+  /// 2k + 1 while report k is written, 2k + 2 once it is there.
+  std::uint64_t ticket = 0;
+  report_words report = {};
+};
+
 SAMEBITS_INLINE constexpr std::uint64_t ticket_writing(std::uint64_t record) {
   return 2 * record + 1;
 }

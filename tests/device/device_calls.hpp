@@ -14,7 +14,7 @@
 #include "device/device_copy.hpp"
 #include "samebits/array_arithmetic.hpp"
 #include "samebits/convert.hpp"
-#include "samebits/device_scaler.hpp"
+#include "samebits/device_loss_scaler.hpp"
 #include "samebits/quantize.hpp"
 #include "samebits/quantize_list.hpp"
 #include "samebits/reductions.hpp"

@@ -17,8 +17,8 @@
 
 #include "device/cuda_backends.hpp"
 #include "device/scaler_case.hpp"
-#include "samebits/device_scaler.hpp"
-#include "samebits/resident_scaler.hpp"
+#include "numerics/loss_scale/decide.hpp"
+#include "samebits/device_loss_scaler.hpp"
 #include "samebits/samebits.hpp"
 #include "support/effort.hpp"
 
@@ -44,7 +44,7 @@ class host_scaler {
 
  private:
   Settings settings_;
-  resident_scaler<decltype(initial_state(std::declval<const Settings&>()))> scaler_;
+  numerics::resident_scaler<decltype(initial_state(std::declval<const Settings&>()))> scaler_;
   double max_norm_;
 };
 

@@ -13,7 +13,7 @@
 #include "operations/check.hpp"
 #include "operations/operations.hpp"
 #include "operations/scaler_course.hpp"
-#include "samebits/device_scaler.hpp"
+#include "samebits/device_loss_scaler.hpp"
 #include "samebits/self_test.hpp"
 #include "samebits/shard_layout.hpp"
 #include "support/effort.hpp"

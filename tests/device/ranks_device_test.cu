@@ -11,12 +11,13 @@
 #include <vector>
 
 #include "backends/cuda/instructions/hardware.cuh"
+#include "backends/cuda/training/device_report.cuh"
+#include "backends/loss_scaler/report_ring.hpp"
 #include "numerics/bits/random.hpp"
 #include "numerics/loss_scale/agreement.hpp"
+#include "numerics/loss_scale/decide.hpp"
 #include "numerics/sums/rank_sum.hpp"
-#include "samebits/kernel/device_report.cuh"
 #include "samebits/loss_scaler.hpp"
-#include "samebits/resident_scaler.hpp"
 #include "tests/support/effort.hpp"
 
 namespace samebits {
@@ -164,7 +165,7 @@ const std::uint64_t decided_steps = by_effort(20'000, 500);
 
 /// One step of a course whose norms are clipped now and then.
 template <class Settings, class State>
-SAMEBITS_HD step_report decided(const Settings& settings, resident_scaler<State>& scaler,
+SAMEBITS_HD step_report decided(const Settings& settings, numerics::resident_scaler<State>& scaler,
                                 std::uint64_t step) {
   const std::uint64_t random = word_at(step * 2 + 1);
   const double squares = detail::number_of(random % 0x7FF0000000000000u);
@@ -173,9 +174,9 @@ SAMEBITS_HD step_report decided(const Settings& settings, resident_scaler<State>
 }
 
 template <class Settings>
-__global__ void decide_kernel(Settings settings, std::uint64_t steps, report_slot* ring,
+__global__ void decide_kernel(Settings settings, std::uint64_t steps, numerics::report_slot* ring,
                               std::uint64_t capacity) {
-  resident_scaler<decltype(initial_state(settings))> scaler;
+  numerics::resident_scaler<decltype(initial_state(settings))> scaler;
   scaler.policy = initial_state(settings);
   for (std::uint64_t step = 0; step < steps; ++step) {
     device::put_report(ring, capacity, decided(settings, scaler, step));
@@ -187,15 +188,15 @@ template <class Settings>
 void expect_same_course(std::uint64_t capacity) {
   const Settings settings;
   std::vector<step_report> expected;
-  resident_scaler<decltype(initial_state(settings))> scaler;
+  numerics::resident_scaler<decltype(initial_state(settings))> scaler;
   scaler.policy = initial_state(settings);
   for (std::uint64_t step = 0; step < decided_steps; ++step) {
     expected.push_back(decided(settings, scaler, step));
   }
-  report_slot* ring = nullptr;
+  numerics::report_slot* ring = nullptr;
   check(cudaHostAlloc(&ring, capacity * sizeof *ring, cudaHostAllocMapped), "cudaHostAlloc");
   std::memset(static_cast<void*>(ring), 0, capacity * sizeof *ring);
-  report_reader reader({ring, capacity});
+  backends::report_reader reader({ring, capacity});
   decide_kernel<<<1, 1>>>(settings, decided_steps, ring, capacity);
   check(cudaGetLastError(), "decide_kernel");
   std::uint64_t read = 0;

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "device/device_copy.hpp"
-#include "samebits/device_scaler.hpp"
-#include "samebits/resident_scaler.hpp"
+#include "numerics/loss_scale/decide.hpp"
+#include "samebits/device_loss_scaler.hpp"
 #include "samebits/samebits.hpp"
 
 namespace samebits::support {

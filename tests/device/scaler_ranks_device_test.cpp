@@ -54,7 +54,8 @@ std::vector<std::vector<report_fields>> host_reports(const Settings& settings, i
   testkit::play_ranks(n, [&](communicator& ranks) {
     gradients g;
     course drawn(how, ranks.rank());
-    resident_scaler<decltype(initial_state(settings))> resident = {initial_state(settings), 0, 0};
+    numerics::resident_scaler<decltype(initial_state(settings))> resident = {
+        initial_state(settings), 0, 0};
     loss_scaler scaler(settings);
     for (int i = 0; i < steps; ++i) {
       const bool bad_loss = drawn.draw(g, scale_of(resident.policy));

@@ -25,7 +25,7 @@ namespace {
 /// What all ranks must report: decide() of what agree() says and of sum_shards().
 template <class State, class Settings>
 step_report on_host(communicator& ranks, spread_values& values, const Settings& settings,
-                    resident_scaler<State>& resident, double max_norm) {
+                    numerics::resident_scaler<State>& resident, double max_norm) {
   const tensor_list mine(values.shards(ranks.rank()));
   const inspect_report seen = inspect(mine);
   const rank_observation all =
@@ -54,7 +54,8 @@ int compared_steps(std::string_view backend, const device_streams& streams,
   testkit::play_ranks(n, [&](communicator& ranks) {
     spread_values values(list);
     engine random(c.seed);
-    resident_scaler<decltype(initial_state(settings))> resident = {initial_state(settings), 0, 0};
+    numerics::resident_scaler<decltype(initial_state(settings))> resident = {
+        initial_state(settings), 0, 0};
     for (int i = 0; i < c.steps; ++i) {
       values.draw(random, scale_of(resident.policy));
       const step_report r = on_host(ranks, values, settings, resident, c.max_norm);

@@ -13,10 +13,10 @@
 
 #include "backends/verify/verify.hpp"
 #include "environment/broken_process.hpp"
+#include "numerics/loss_scale/decide.hpp"
 #include "samebits/gradient_reduction.hpp"
 #include "samebits/loss_scaler.hpp"
 #include "samebits/quantize.hpp"
-#include "samebits/resident_scaler.hpp"
 #include "samebits/sharded_sum.hpp"
 #include "samebits/tensor_list.hpp"
 
@@ -63,15 +63,15 @@ TEST_F(ProcessorState, SumsOverRanksAreRefused) {
 // Integers: nothing to refuse.
 TEST_F(ProcessorState, DecisionsHold) {
   const auto step = [] {
-    resident_scaler<native_state> scaler = {initial_state(native_scaling{})};
+    numerics::resident_scaler<native_state> scaler = {initial_state(native_scaling{})};
     const step_report r =
         decide(native_scaling{}, scaler, {}, {.squares = 0x1p-1060, .max_norm = 0x1p-1073});
-    return std::bit_cast<report_words>(r);
+    return std::bit_cast<numerics::report_words>(r);
   };
-  const report_words expected = step();
+  const numerics::report_words expected = step();
   for (const unsigned bits : {ftz | daz, down, up, zero}) {
     set(bits);
-    const report_words got = step();
+    const numerics::report_words got = step();
     set(0);
     EXPECT_TRUE(std::ranges::equal(got.word, expected.word)) << bits;
   }

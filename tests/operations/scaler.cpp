@@ -7,11 +7,11 @@
 #include <stdexcept>
 #include <variant>
 
+#include "numerics/loss_scale/decide.hpp"
 #include "operations/operations.hpp"
 #include "operations/scaler_course.hpp"
-#include "samebits/device_scaler.hpp"
+#include "samebits/device_loss_scaler.hpp"
 #include "samebits/quantize.hpp"
-#include "samebits/resident_scaler.hpp"
 #include "samebits/sharded_sum.hpp"
 #include "samebits/tensor_list.hpp"
 #include "support/case_generator.hpp"
@@ -281,7 +281,8 @@ std::vector<case_buffer> memory_of_shards(const scaler_course& c) {
 }
 
 template <class Settings>
-using resident_of = resident_scaler<decltype(initial_state(std::declval<const Settings&>()))>;
+using resident_of =
+    numerics::resident_scaler<decltype(initial_state(std::declval<const Settings&>()))>;
 
 /// A scaler of the host, which must agree with the definition.
 class checked_scaler {

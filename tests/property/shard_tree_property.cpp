@@ -19,7 +19,6 @@
 #include "numerics/tensor_list/inspect.hpp"
 #include "numerics/tensor_list/plan.hpp"
 #include "samebits/loss_scaler.hpp"
-#include "samebits/resident_scaler.hpp"
 #include "samebits/shard_layout.hpp"
 #include "samebits/sharded_sum.hpp"
 #include "samebits/tensor_list.hpp"
@@ -155,7 +154,7 @@ double summed_on_host(communicator& ranks, const std::vector<drawn_tensor>& tens
 
 step_report decided(double squares, double max_norm) {
   const native_scaling settings;
-  resident_scaler<native_state> scaler = {initial_state(settings), 0, 0};
+  numerics::resident_scaler<native_state> scaler = {initial_state(settings), 0, 0};
   const rank_observation seen = {.seen = {.nonfinite = false, .amax = 0x3F800000u}};
   return decide(settings, scaler, seen, {squares, max_norm});
 }

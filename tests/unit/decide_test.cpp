@@ -11,7 +11,6 @@
 
 #include "numerics/loss_scale/decide.hpp"
 #include "samebits/loss_scaler.hpp"
-#include "samebits/resident_scaler.hpp"
 
 namespace samebits {
 namespace {
@@ -40,7 +39,7 @@ rank_observation drawn(std::mt19937_64& random) {
 template <class Settings>
 void compare_with_host(const Settings& settings, std::uint64_t seed) {
   loss_scaler host(settings);
-  resident_scaler<decltype(initial_state(settings))> resident = {initial_state(settings)};
+  numerics::resident_scaler<decltype(initial_state(settings))> resident = {initial_state(settings)};
   std::mt19937_64 random(seed);
   int skipped = 0;
   for (std::uint64_t step = 0; step < 3000; ++step) {
@@ -95,7 +94,7 @@ TEST(Decide, NormAndFactorAreTheProcessorsSteps) {
   for (int i = 0; i < 300'000; ++i) {
     const native_scaling settings = {.init_exponent =
                                          static_cast<std::int32_t>(random() % 39) - 14};
-    resident_scaler<native_state> scaler = {initial_state(settings)};
+    numerics::resident_scaler<native_state> scaler = {initial_state(settings)};
     const float inverse = std::ldexp(1.0f, -settings.init_exponent);
     // Sums of every magnitude, and of the usual ones; limits around the norm.
     const double squares = std::bit_cast<double>(
@@ -120,7 +119,7 @@ TEST(Decide, NormAndFactorAreTheProcessorsSteps) {
 
 TEST(Decide, ClipsToTheLimitOnly) {
   const native_scaling settings = {.init_exponent = 4};
-  resident_scaler<native_state> scaler = {initial_state(settings)};
+  numerics::resident_scaler<native_state> scaler = {initial_state(settings)};
   // Scaled gradients of norm 48, unscaled 3.
   EXPECT_EQ(decide(settings, scaler, {}, {.squares = 48.0 * 48.0, .max_norm = 3.5}).grad_mul,
             1.0f / 16);
@@ -138,7 +137,7 @@ TEST(Decide, ASumThatIsNotFiniteSkips) {
   for (const std::uint64_t bad :
        {bits(infinity), 0x7FF8000000000000u, 0xFFF8000000000000u, 0x7FFFFFFFFFFFFFFFu}) {
     const native_scaling settings = {};
-    resident_scaler<native_state> scaler = {initial_state(settings)};
+    numerics::resident_scaler<native_state> scaler = {initial_state(settings)};
     const step_report r =
         decide(settings, scaler, {}, {.squares = std::bit_cast<double>(bad), .max_norm = 1});
     EXPECT_FALSE(r.applied);
@@ -151,7 +150,8 @@ TEST(Decide, ASumThatIsNotFiniteSkips) {
 }
 
 TEST(Decide, ARefusedStepChangesTheCountAlone) {
-  resident_scaler<torch_state> scaler = {{.scale = 0x1.8p+5f, .growth_tracker = 7}, 30, 20};
+  numerics::resident_scaler<torch_state> scaler = {
+      {.scale = 0x1.8p+5f, .growth_tracker = 7}, 30, 20};
   rank_observation seen = {.seen = {.nonfinite = true, .amax = inf_bits}, .first_bad = 4};
   seen.bad_rank = 2;
   const step_report r = numerics::refused_step(scaler, seen);
@@ -177,7 +177,7 @@ TEST(Decide, ARefusedStepChangesTheCountAlone) {
 TEST(Decide, MaxNormHasNoSign) {
   const native_scaling settings = {};
   for (const double max_norm : {0.0, -0.0}) {
-    resident_scaler<native_state> scaler = {initial_state(settings)};
+    numerics::resident_scaler<native_state> scaler = {initial_state(settings)};
     const step_report r = decide(settings, scaler, {.seen = {.amax = 0x3F800000}},
                                  {.squares = 4, .max_norm = max_norm});
     EXPECT_TRUE(r.applied);
@@ -187,7 +187,7 @@ TEST(Decide, MaxNormHasNoSign) {
 
 constexpr step_report at_compile_time() {
   const native_scaling settings = {};
-  resident_scaler<native_state> scaler = {numerics::initial_state(settings)};
+  numerics::resident_scaler<native_state> scaler = {numerics::initial_state(settings)};
   decide(settings, scaler, {.seen = {.amax = inf_bits}, .first_bad = 4});
   return decide(settings, scaler, {.seen = {.amax = 0x3F800000}}, {.squares = 4, .max_norm = 1e-9});
 }

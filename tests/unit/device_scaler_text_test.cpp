@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "numerics/arithmetic/binary32.hpp"
-#include "samebits/device_scaler.hpp"
+#include "numerics/loss_scale/decide.hpp"
+#include "samebits/device_loss_scaler.hpp"
 #include "samebits/error.hpp"
-#include "samebits/resident_scaler.hpp"
 
 namespace samebits {
 namespace {
@@ -20,13 +20,14 @@ namespace {
 template <class Settings>
 void expect_no_interruption(const Settings& settings) {
   std::mt19937 random(11);
-  resident_scaler<decltype(initial_state(settings))> whole = {initial_state(settings), 0, 0};
+  numerics::resident_scaler<decltype(initial_state(settings))> whole = {initial_state(settings), 0,
+                                                                        0};
   device_scaler_checkpoint kept = {settings, {whole.policy, 0, 0}};
   for (int i = 0; i < 500; ++i) {
     const std::string text = save(kept);
     const device_scaler_checkpoint read = load_device_scaler(text);
     ASSERT_EQ(save(read), text);
-    resident_scaler<decltype(initial_state(settings))> resumed = {
+    numerics::resident_scaler<decltype(initial_state(settings))> resumed = {
         std::get<decltype(whole.policy)>(read.state.policy), read.state.steps,
         read.state.applied_steps};
     rank_observation seen;

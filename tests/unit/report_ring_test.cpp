@@ -11,8 +11,8 @@
 #include <thread>
 #include <vector>
 
+#include "backends/loss_scaler/report_ring.hpp"
 #include "samebits/error.hpp"
-#include "samebits/resident_scaler.hpp"
 
 namespace samebits {
 namespace {
@@ -45,14 +45,14 @@ TEST(ReportRing, GivesEveryReportOnceOrCountsIt) {
   std::mt19937 random(1);
   for (const std::size_t capacity : {1u, 2u, 3u, 8u}) {
     for (const std::uint64_t first : {std::uint64_t{0}, std::uint64_t{12345}}) {
-      std::vector<report_slot> ring(capacity);
-      report_reader reader(ring, first);
+      std::vector<numerics::report_slot> ring(capacity);
+      backends::report_reader reader(ring, first);
       std::uint64_t written = first;
       std::uint64_t read = first;  // as it should be: the next number
       std::uint64_t lost = 0;
       for (int i = 0; i < 5000; ++i) {
         for (std::size_t n = random() % (2 * capacity + 1); n > 0; --n) {
-          put_report(ring, report_number(written++));
+          backends::put_report(ring, report_number(written++));
         }
         for (std::size_t n = random() % (2 * capacity + 1); n > 0; --n) {
           if (written - read > capacity) {
@@ -94,7 +94,7 @@ struct interrupted_words {
 };
 
 TEST(ReportRing, EachSideTouchesTheTicketTwiceAndEveryWordOnce) {
-  std::vector<report_slot> ring(2);
+  std::vector<numerics::report_slot> ring(2);
   constexpr int accesses = static_cast<int>(sizeof(step_report) / sizeof(std::uint64_t)) + 2;
   interrupted_words::before_access = nullptr;
   interrupted_words::accesses = 0;
@@ -114,12 +114,13 @@ TEST(ReportRing, AReaderThatIsInterruptedNeverMixes) {
   for (int at = 0; at < 12; ++at) {                     // before which access of the reader
     for (std::uint64_t had = 0; had < 5; ++had) {       // reports before
       for (std::uint64_t more = 0; more < 8; ++more) {  // reports that come in
-        std::vector<report_slot> ring(capacity);
-        for (std::uint64_t k = 0; k < had; ++k) put_report(ring, report_number(k));
+        std::vector<numerics::report_slot> ring(capacity);
+        for (std::uint64_t k = 0; k < had; ++k) backends::put_report(ring, report_number(k));
         interrupted_words::accesses = 0;
         interrupted_words::before_access = [&](int number) {
           if (number != at) return;
-          for (std::uint64_t k = had; k < had + more; ++k) put_report(ring, report_number(k));
+          for (std::uint64_t k = had; k < had + more; ++k)
+            backends::put_report(ring, report_number(k));
         };
         std::uint64_t next = 0;
         step_report got;
@@ -144,18 +145,18 @@ TEST(ReportRing, AReaderThatIsInterruptedNeverMixes) {
 
 TEST(ReportRing, AWriterThatIsInterruptedShowsNothingHalf) {
   constexpr std::uint64_t capacity = 2;
-  const int accesses = static_cast<int>(sizeof(report_slot) / sizeof(std::uint64_t)) + 1;
+  const int accesses = static_cast<int>(sizeof(numerics::report_slot) / sizeof(std::uint64_t)) + 1;
   for (int at = 0; at < accesses; ++at) {
     for (std::uint64_t had = 0; had < 6; ++had) {
-      std::vector<report_slot> ring(capacity);
-      for (std::uint64_t k = 0; k < had; ++k) put_report(ring, report_number(k));
+      std::vector<numerics::report_slot> ring(capacity);
+      for (std::uint64_t k = 0; k < had; ++k) backends::put_report(ring, report_number(k));
       interrupted_words::accesses = 0;
       bool looked = false;
       interrupted_words::before_access = [&](int number) {
         if (number != at) return;
         looked = true;
         // Report `had` is on its way: it is not there, and those that are, are whole.
-        report_reader reader(ring);
+        backends::report_reader reader(ring);
         std::uint64_t expected = had < capacity ? 0 : had - capacity + (at > 0 ? 1 : 0);
         while (const auto got = reader.poll()) {
           EXPECT_TRUE(same(*got, report_number(expected))) << at << " " << had;
@@ -173,10 +174,10 @@ TEST(ReportRing, AWriterThatIsInterruptedShowsNothingHalf) {
 TEST(ReportRing, AWriterAndAReaderAtOnce) {
   constexpr std::uint64_t reports = 300'000;
   for (const std::size_t capacity : {1u, 4u, 64u}) {
-    std::vector<report_slot> ring(capacity);
-    report_reader reader(ring);
+    std::vector<numerics::report_slot> ring(capacity);
+    backends::report_reader reader(ring);
     std::jthread writer([&] {
-      for (std::uint64_t k = 0; k < reports; ++k) put_report(ring, report_number(k));
+      for (std::uint64_t k = 0; k < reports; ++k) backends::put_report(ring, report_number(k));
     });
     std::uint64_t read = 0;
     std::uint64_t last = 0;
@@ -197,8 +198,8 @@ TEST(ReportRing, AWriterAndAReaderAtOnce) {
 }
 
 TEST(ReportRing, RefusesNoSlots) {
-  EXPECT_THROW(report_reader({}), invalid_argument);
-  EXPECT_THROW(put_report({}, step_report{}), invalid_argument);
+  EXPECT_THROW(backends::report_reader({}), invalid_argument);
+  EXPECT_THROW(backends::put_report({}, step_report{}), invalid_argument);
 }
 
 }  // namespace

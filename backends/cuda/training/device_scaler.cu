@@ -1,5 +1,5 @@
 // The loss scaler of a GPU: its memory, and what it enqueues.
-#include "samebits/device_scaler.hpp"
+#include "samebits/device_loss_scaler.hpp"
 
 #include <cuda_runtime.h>
 
@@ -22,12 +22,13 @@
 #include "backends/dispatch/device_scope.hpp"
 #include "backends/loss_scaler/checks.hpp"
 #include "backends/loss_scaler/fields.hpp"
+#include "backends/loss_scaler/report_ring.hpp"
 #include "backends/loss_scaler/text.hpp"
 #include "backends/ranks/ranks.hpp"
 #include "backends/ranks/shard_layout.hpp"
 #include "backends/self_test/self_test.hpp"
 #include "numerics/arithmetic/binary64.hpp"
-#include "samebits/resident_scaler.hpp"
+#include "numerics/loss_scale/decide.hpp"
 
 namespace samebits {
 namespace cuda {
@@ -103,8 +104,8 @@ struct device_loss_scaler::memory {
   cuda::inspection_memory inspection = {};
   cuda::scaler_words* words = nullptr;
   std::byte* resident = nullptr;  ///< resident_scaler of the policy
-  report_slot* ring = nullptr;
-  std::optional<report_reader> reader;
+  numerics::report_slot* ring = nullptr;
+  std::optional<backends::report_reader> reader;
   std::optional<shard_layout> layout;  ///< of gradients that are sharded
   std::optional<cuda::shard_memory> shards;
 
@@ -126,7 +127,7 @@ struct device_loss_scaler::memory {
     std::visit(
         [&](const auto& s) {
           using state_type = cuda::state_of<std::remove_cvref_t<decltype(s)>>;
-          auto* const at = reinterpret_cast<resident_scaler<state_type>*>(resident);
+          auto* const at = reinterpret_cast<numerics::resident_scaler<state_type>*>(resident);
           if (by == cuda::steps::hardware) {
             f(s, at, cuda::hardware_sums{});
           } else {
@@ -176,16 +177,18 @@ device_loss_scaler::device_loss_scaler(tensor_list gradients, const scaling_sett
   const std::size_t words_bytes = cuda::padded(sizeof(cuda::scaler_words));
   const std::size_t inspection_bytes = cuda::padded(cuda::inspection_bytes(tables));
   const std::size_t state_bytes = std::visit(
-      [](const auto& s) { return sizeof(resident_scaler<std::remove_cvref_t<decltype(s)>>); },
+      [](const auto& s) {
+        return sizeof(numerics::resident_scaler<std::remove_cvref_t<decltype(s)>>);
+      },
       from.policy);
   std::byte* const first =
       m.device.on_device(words_bytes + inspection_bytes + state_bytes, "memory of a loss scaler");
   m.words = reinterpret_cast<cuda::scaler_words*>(first);
   m.inspection = cuda::inspection_in(first + words_bytes, tables);
   m.resident = first + words_bytes + inspection_bytes;
-  m.ring = reinterpret_cast<report_slot*>(
-      m.host.on_host(m.capacity * sizeof(report_slot), "memory of a loss scaler's reports"));
-  m.reader.emplace(std::span<const report_slot>(m.ring, m.capacity), from.steps);
+  m.ring = reinterpret_cast<numerics::report_slot*>(m.host.on_host(
+      m.capacity * sizeof(numerics::report_slot), "memory of a loss scaler's reports"));
+  m.reader.emplace(std::span<const numerics::report_slot>(m.ring, m.capacity), from.steps);
 
   m.layout = options.shards;
   if (m.layout) m.shards.emplace(m.layout->data());
@@ -193,7 +196,7 @@ device_loss_scaler::device_loss_scaler(tensor_list gradients, const scaling_sett
   cuda::scaler_words words = {};
   std::visit(
       [&](const auto& policy) {
-        const resident_scaler<std::remove_cvref_t<decltype(policy)>> resident = {
+        const numerics::resident_scaler<std::remove_cvref_t<decltype(policy)>> resident = {
             policy, from.steps, from.applied_steps};
         words.scale = detail::number_of(numerics::binary64::narrow(numerics::scale_bits(policy)));
         cuda::memory.upload(m.resident, &resident, sizeof(resident));
@@ -339,7 +342,7 @@ device_scaler_state device_loss_scaler::state(void* stream) const {
   cuda::check(cudaStreamSynchronize(static_cast<cudaStream_t>(stream)), "work on the device");
   return std::visit(
       [&](const auto& settings) {
-        resident_scaler<cuda::state_of<std::remove_cvref_t<decltype(settings)>>> resident;
+        numerics::resident_scaler<cuda::state_of<std::remove_cvref_t<decltype(settings)>>> resident;
         cuda::memory.download(&resident, m.resident, sizeof(resident));
         return device_scaler_state{resident.policy, resident.steps, resident.applied_steps};
       },

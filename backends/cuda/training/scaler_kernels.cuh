@@ -7,12 +7,12 @@
 #include <type_traits>
 
 #include "backends/cuda/tensor_list/plan_total.cuh"
+#include "backends/cuda/training/device_report.cuh"
 #include "backends/loss_scaler/fields.hpp"
 #include "numerics/arithmetic/binary64.hpp"
 #include "numerics/loss_scale/agreement.hpp"
 #include "numerics/loss_scale/decide.hpp"
 #include "samebits/core/step_report.hpp"
-#include "samebits/kernel/device_report.cuh"
 
 namespace samebits::cuda {
 
@@ -29,7 +29,7 @@ struct decision_task {
   const tensor_statistics* tensors;
   std::uint64_t count;
   scaler_words* words;
-  report_slot* ring;
+  numerics::report_slot* ring;
   std::uint64_t capacity;
   double max_norm;
 };
@@ -68,8 +68,9 @@ struct field_hash {
 /// What must be the same on every rank: settings, the state, max_norm, and what it is clipped by:
 /// the sum of squares, or where the shards lie.
 template <class State>
-__device__ std::uint32_t state_word(std::uint32_t settings, const resident_scaler<State>& scaler,
-                                    double max_norm, std::uint64_t clipped_by) {
+__device__ std::uint32_t state_word(std::uint32_t settings,
+                                    const numerics::resident_scaler<State>& scaler, double max_norm,
+                                    std::uint64_t clipped_by) {
   std::uint64_t hash = 0xCBF29CE484222325u;
   const field_hash add{&hash};
   add.add(settings);
@@ -84,8 +85,9 @@ __device__ std::uint32_t state_word(std::uint32_t settings, const resident_scale
 /// task.words->agreement = what this rank saw.
 template <class Sums, class State>
 __global__ void __launch_bounds__(total_threads)
-    message_kernel(const std::uint32_t settings, const resident_scaler<State>* const scaler,
-                   const decision_task task, const std::int64_t rank) {
+    message_kernel(const std::uint32_t settings,
+                   const numerics::resident_scaler<State>* const scaler, const decision_task task,
+                   const std::int64_t rank) {
   __shared__ total_scratch<Sums> scratch;
   const plan_total total = total_of<Sums>(task.tensors, task.count, scratch);
   if (threadIdx.x != 0) return;
@@ -97,7 +99,7 @@ __global__ void __launch_bounds__(total_threads)
 
 /// Decides from what was seen and the sum of squares, as bits; one thread's work.
 template <class Settings, class State>
-__device__ void take_step(const Settings& settings, resident_scaler<State>& scaler,
+__device__ void take_step(const Settings& settings, numerics::resident_scaler<State>& scaler,
                           const decision_task& task, const rank_observation& seen,
                           std::uint64_t squares, bool alike) {
   const norm_clipping clipping = {__longlong_as_double(static_cast<long long>(squares)),
@@ -113,7 +115,7 @@ __device__ void take_step(const Settings& settings, resident_scaler<State>& scal
 
 template <class Sums, class Settings, class State>
 __global__ void __launch_bounds__(total_threads)
-    decide_kernel(const Settings settings, resident_scaler<State>* const scaler,
+    decide_kernel(const Settings settings, numerics::resident_scaler<State>* const scaler,
                   const decision_task task, const observer who) {
   __shared__ total_scratch<Sums> scratch;
   const plan_total total = total_of<Sums>(task.tensors, task.count, scratch);

@@ -104,7 +104,8 @@ __device__ void form_wide_nodes(
 template <class Sums, class State>
 __global__ void __launch_bounds__(node_threads)
     shard_message_kernel(const numerics::chunk_tally* const tallies, const shard_tables t,
-                         const std::uint32_t settings, const resident_scaler<State>* const scaler,
+                         const std::uint32_t settings,
+                         const numerics::resident_scaler<State>* const scaler,
                          const decision_task task) {
   __shared__ typename block_tree<Sums, node_threads, numerics::slot_chunks / node_threads>::scratch
       scratch;
@@ -187,7 +188,7 @@ __device__ std::uint64_t joined_squares(const shard_tables& t,
 
 template <class Sums, class Settings, class State>
 __global__ void __launch_bounds__(total_threads)
-    decide_shards_kernel(const Settings settings, resident_scaler<State>* const scaler,
+    decide_shards_kernel(const Settings settings, numerics::resident_scaler<State>* const scaler,
                          const decision_task task, const shard_tables t) {
   __shared__ typename block_tree<Sums, total_threads>::scratch scratch;
   __shared__ std::uint32_t words[numerics::agreement_words];

@@ -1,21 +1,11 @@
-// Step reports: what a scaler that lives on a device keeps, is told and tells of each step; plain
-// data in any memory.
+// Step reports: what a device_loss_scaler tells of each step; plain data in any memory.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 
 #include "samebits/core/loss_scaling.hpp"
 
 namespace samebits {
-
-/// A policy's state between steps, and the counts that belong to it.
-template <class State>
-struct resident_scaler {
-  State policy = {};
-  std::uint64_t steps = 0;          ///< decided so far
-  std::uint64_t applied_steps = 0;  ///< of them: what bias corrections and schedules count
-};
 
 /// Clipping by the global norm.
 struct norm_clipping {
@@ -40,20 +30,6 @@ struct step_report {
   bool stop = false;  ///< the policy wants the run to end
   step_cause cause = step_cause::none;
   scale_change change = scale_change::kept;
-};
-
-/// A report as words, which is how it travels between a device and the host.
-struct report_words {
-  std::uint64_t word[sizeof(step_report) / sizeof(std::uint64_t)] = {};
-};
-static_assert(sizeof(report_words) == sizeof(step_report) && sizeof(step_report) == 64,
-              "no padding, which would travel undefined");
-
-/// A place in a ring of reports. Zero before the first one.
-struct report_slot {
-  /// 2k + 1 while report k is written, 2k + 2 once it is there.
-  std::uint64_t ticket = 0;
-  report_words report = {};
 };
 
 }  // namespace samebits

@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "gpu_timing.hpp"
-#include "samebits/device_scaler.hpp"
+#include "samebits/device_loss_scaler.hpp"
 #include "samebits/samebits.hpp"
 
 namespace {

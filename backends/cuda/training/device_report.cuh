@@ -1,14 +1,5 @@
-// Step reports from a kernel: a ring in memory that the host reads while the device goes on. For
-// CUDA sources.
-//
-//   report_slot* ring;                                   // zero, seen by both
-//   cudaHostAlloc(&ring, capacity * sizeof *ring, cudaHostAllocMapped);
-//   ...
-//   // one thread, after the gradients have been inspected
-//   const step_report now = samebits::decide(settings, *scaler, observed, clipping);
-//   samebits::device::put_report(ring, capacity, now);
-//
-// The host reads with samebits::report_reader of samebits/resident_scaler.hpp.
+// Step reports from a kernel: a ring in memory that the host reads while the device goes on. The
+// host reads with report_reader (backends/loss_scaler/report_ring.hpp).
 #pragma once
 
 #include <cstdint>
@@ -45,7 +36,7 @@ struct system_words {
 };
 
 /// Leaves report number report.step in a ring of `capacity` slots, of which it is the one writer.
-__device__ __forceinline__ void put_report(report_slot* ring, std::uint64_t capacity,
+__device__ __forceinline__ void put_report(numerics::report_slot* ring, std::uint64_t capacity,
                                            const step_report& report) {
   numerics::put_report<system_words>(ring, capacity, report);
 }
