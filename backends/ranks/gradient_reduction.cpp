@@ -1,6 +1,6 @@
 // reduce_gradients(): the list as one sequence of elements, cut into messages and those into
 // shares.
-#include "samebits/gradient_reduction.hpp"
+#include "samebits/distributed.hpp"
 
 #include <algorithm>
 #include <array>

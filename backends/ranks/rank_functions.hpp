@@ -6,7 +6,7 @@
 #include <span>
 
 #include "samebits/communicator.hpp"
-#include "samebits/gradient_reduction.hpp"
+#include "samebits/distributed.hpp"
 
 namespace samebits::backends {
 

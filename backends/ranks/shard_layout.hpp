@@ -7,7 +7,7 @@
 
 #include "numerics/loss_scale/agreement.hpp"
 #include "numerics/sums/shard_tree.hpp"
-#include "samebits/shard_layout.hpp"
+#include "samebits/distributed.hpp"
 
 namespace samebits::backends {
 

@@ -1,5 +1,5 @@
 // Sharded sums: the largest subtrees of each rank's part, and the tree that they make together.
-#include "samebits/sharded_sum.hpp"
+#include "samebits/distributed.hpp"
 
 #include <algorithm>
 #include <array>

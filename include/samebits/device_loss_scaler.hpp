@@ -22,8 +22,8 @@
 
 #include "samebits/communicator.hpp"
 #include "samebits/core/step_report.hpp"
+#include "samebits/distributed.hpp"
 #include "samebits/loss_scaler.hpp"
-#include "samebits/shard_layout.hpp"
 #include "samebits/tensor_list.hpp"
 
 namespace samebits {

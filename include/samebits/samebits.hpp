@@ -1,7 +1,6 @@
 // Everything: includes only.
 #pragma once
 
-#include "numerics/loss_scale/decide.hpp"
 #include "samebits/arithmetic.hpp"
 #include "samebits/array_arithmetic.hpp"
 #include "samebits/autocast.hpp"
@@ -9,6 +8,7 @@
 #include "samebits/communicator.hpp"
 #include "samebits/convert.hpp"
 #include "samebits/core/accumulator.hpp"
+#include "samebits/core/config.hpp"
 #include "samebits/core/flags.hpp"
 #include "samebits/core/format.hpp"
 #include "samebits/core/loss_scaling.hpp"
@@ -18,8 +18,8 @@
 #include "samebits/core/step_report.hpp"
 #include "samebits/core/tensor_unit.hpp"
 #include "samebits/delayed_scaling.hpp"
+#include "samebits/distributed.hpp"
 #include "samebits/error.hpp"
-#include "samebits/gradient_reduction.hpp"
 #include "samebits/loss_scaler.hpp"
 #include "samebits/matmul.hpp"
 #include "samebits/quantize.hpp"
@@ -29,11 +29,8 @@
 #include "samebits/scalar.hpp"
 #include "samebits/scale_layout.hpp"
 #include "samebits/self_test.hpp"
-#include "samebits/shard_layout.hpp"
-#include "samebits/sharded_sum.hpp"
 #include "samebits/tensor_list.hpp"
 #include "samebits/text.hpp"
 #include "samebits/types.hpp"
 #include "samebits/verify.hpp"
-#include "samebits/version.hpp"
 #include "samebits/view.hpp"

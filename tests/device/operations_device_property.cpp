@@ -14,8 +14,8 @@
 #include "operations/operations.hpp"
 #include "operations/scaler_course.hpp"
 #include "samebits/device_loss_scaler.hpp"
+#include "samebits/distributed.hpp"
 #include "samebits/self_test.hpp"
-#include "samebits/shard_layout.hpp"
 #include "support/effort.hpp"
 
 namespace samebits::support {

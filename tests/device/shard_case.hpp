@@ -15,9 +15,8 @@
 
 #include "device/device_copy.hpp"
 #include "device/scaler_case.hpp"
+#include "samebits/distributed.hpp"
 #include "samebits/samebits.hpp"
-#include "samebits/shard_layout.hpp"
-#include "samebits/sharded_sum.hpp"
 
 namespace samebits::support {
 

@@ -19,7 +19,7 @@
 #include "backends/cuda/training/shard_memory.cuh"
 #include "device/device_copy.hpp"
 #include "numerics/tensor_list/inspect.hpp"
-#include "samebits/shard_layout.hpp"
+#include "samebits/distributed.hpp"
 #include "samebits/testkit/ranks.hpp"
 #include "support/level_sum.hpp"
 

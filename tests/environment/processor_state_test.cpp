@@ -14,10 +14,10 @@
 #include "backends/verify/verify.hpp"
 #include "environment/broken_process.hpp"
 #include "numerics/loss_scale/decide.hpp"
-#include "samebits/gradient_reduction.hpp"
+#include "numerics/loss_scale/report_ring.hpp"
+#include "samebits/distributed.hpp"
 #include "samebits/loss_scaler.hpp"
 #include "samebits/quantize.hpp"
-#include "samebits/sharded_sum.hpp"
 #include "samebits/tensor_list.hpp"
 
 namespace samebits::support {

@@ -4,7 +4,7 @@
 #include <random>
 
 #include "operations/operations.hpp"
-#include "samebits/gradient_reduction.hpp"
+#include "samebits/distributed.hpp"
 #include "support/case_generator.hpp"
 #include "support/reduction_case.hpp"
 

@@ -11,8 +11,8 @@
 #include "operations/operations.hpp"
 #include "operations/scaler_course.hpp"
 #include "samebits/device_loss_scaler.hpp"
+#include "samebits/distributed.hpp"
 #include "samebits/quantize.hpp"
-#include "samebits/sharded_sum.hpp"
 #include "samebits/tensor_list.hpp"
 #include "support/case_generator.hpp"
 

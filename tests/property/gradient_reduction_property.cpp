@@ -13,7 +13,7 @@
 #include "oracle/elementary.hpp"
 #include "oracle/philox.hpp"
 #include "oracle/scale.hpp"
-#include "samebits/gradient_reduction.hpp"
+#include "samebits/distributed.hpp"
 #include "samebits/testkit/ranks.hpp"
 #include "support/property.hpp"
 #include "support/reduction_case.hpp"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "samebits/communicator.hpp"
-#include "samebits/gradient_reduction.hpp"
+#include "samebits/distributed.hpp"
 
 namespace samebits::support {
 

@@ -1,5 +1,5 @@
 // reduce_gradients(): sums worked out by hand, what survives the wire, messages, and refusals.
-#include "samebits/gradient_reduction.hpp"
+#include "samebits/distributed.hpp"
 
 #include <gtest/gtest.h>
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "numerics/bits/random.hpp"
-#include "samebits/gradient_reduction.hpp"
+#include "samebits/distributed.hpp"
 #include "samebits/testkit/ranks.hpp"
 #include "samebits/types.hpp"
 

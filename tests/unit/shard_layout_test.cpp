@@ -1,5 +1,5 @@
 // Shard layouts: what they say, and what every rank is told of shards that do not fit.
-#include "samebits/shard_layout.hpp"
+#include "samebits/distributed.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Sharded sums against the tree built level by level over all leaves: any cut, any ranks.
-#include "samebits/sharded_sum.hpp"
+#include "samebits/distributed.hpp"
 
 #include <gtest/gtest.h>
 

@@ -8,7 +8,7 @@
 #include "backends/ranks/rank_functions.hpp"
 #include "numerics/sums/rank_sum.hpp"
 #include "numerics/tensor_list/plan.hpp"
-#include "samebits/gradient_reduction.hpp"
+#include "samebits/distributed.hpp"
 
 namespace samebits::cuda {
 

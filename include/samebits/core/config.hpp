@@ -1,9 +1,16 @@
-// Compiler and execution-space macros: the only file that looks at __CUDACC__.
+// The version, and macros for compilers and execution spaces: the only file that looks at
+// __CUDACC__.
 #pragma once
 
 #if !((defined(_MSVC_LANG) && _MSVC_LANG >= 202002L) || __cplusplus >= 202002L)
 #error "samebits needs C++20: add -std=c++20 (CMake: cxx_std_20, in CUDA files CUDA_STANDARD 20)"
 #endif
+
+// CMake reads the version from here.
+#define SAMEBITS_VERSION_MAJOR 0
+#define SAMEBITS_VERSION_MINOR 1
+#define SAMEBITS_VERSION_PATCH 0
+#define SAMEBITS_VERSION "0.1.0"
 
 // SAMEBITS_HD marks what kernels may call; empty without a CUDA compiler.
 // SAMEBITS_INLINE additionally forces inlining: the definitions in numerics/ take formats and

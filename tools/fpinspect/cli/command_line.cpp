@@ -8,8 +8,8 @@
 #include "fpinspect/cli/error.hpp"
 #include "fpinspect/cli/parse.hpp"
 #include "fpinspect/cli/text.hpp"
+#include "samebits/core/config.hpp"
 #include "samebits/core/format.hpp"
-#include "samebits/version.hpp"
 
 namespace fpinspect {
 

@@ -14,7 +14,7 @@
 #include "fpinspect/cli/text_file.hpp"
 #include "fpinspect/output/json_writer.hpp"
 #include "fpinspect/output/terminal.hpp"
-#include "samebits/version.hpp"
+#include "samebits/core/config.hpp"
 #include "tensor_core_probe/check.hpp"
 #include "tensor_file/error.hpp"
 #include "tensor_file/escape.hpp"
