@@ -41,14 +41,14 @@ void for_each_tensor(const plan_data& plan, const std::vector<Tally>& tallies, c
 tensor_statistics statistics_of(const numerics::plan_row& row,
                                 std::span<const numerics::chunk_tally> chunks) {
   tensor_statistics s;
-  s.count = static_cast<std::uint64_t>(row.count);
+  s.elements = static_cast<std::uint64_t>(row.count);
   numerics::square_sum squares;
   for (const numerics::chunk_tally& c : chunks) {
     s.nan += c.nan;
     s.inf += c.inf;
     s.zeros += c.zeros;
     s.subnormals += c.subnormals;
-    s.amax = std::max(s.amax, c.amax);
+    s.amax_bits = std::max(s.amax_bits, c.amax);
     squares.add(c.squares);
   }
   s.squares = std::bit_cast<double>(squares.value());
@@ -61,12 +61,12 @@ void join_tensors(inspect_report& report) {
   numerics::square_sum squares;
   for (std::size_t i = 0; i < report.tensors.size(); ++i) {
     const tensor_statistics& s = report.tensors[i];
-    all.count += s.count;
+    all.elements += s.elements;
     all.nan += s.nan;
     all.inf += s.inf;
     all.zeros += s.zeros;
     all.subnormals += s.subnormals;
-    all.amax = std::max(all.amax, s.amax);
+    all.amax_bits = std::max(all.amax_bits, s.amax_bits);
     squares.add(std::bit_cast<std::uint64_t>(s.squares));
     if (report.first_bad < 0 && s.nan + s.inf != 0) report.first_bad = static_cast<std::int64_t>(i);
   }
@@ -100,13 +100,13 @@ unscale_report scale(const plan_kernels& kernels, const plan_data& plan, float f
     kernels.scale(plan.tables(), chunks, std::bit_cast<std::uint32_t>(factor), tallies.data());
   });
   unscale_report report;
-  report.count = plan.elements;
+  report.elements = plan.elements;
   for_each_tensor(plan, tallies, [&](std::size_t i, std::span<const numerics::scale_tally> chunks) {
     const std::uint64_t bad_before = report.nonfinite + report.overflowed;
     for (const numerics::scale_tally& c : chunks) {
       report.nonfinite += c.nonfinite;
       report.overflowed += c.overflowed;
-      report.amax = std::max(report.amax, c.amax);
+      report.amax_bits = std::max(report.amax_bits, c.amax);
     }
     const bool bad = report.nonfinite + report.overflowed != bad_before;
     if (bad && report.first_bad < 0) report.first_bad = static_cast<std::int64_t>(i);

@@ -103,7 +103,7 @@ unscale_report loss_scaler::unscale(const tensor_list& gradients, std::string_vi
     r.seen = {.nonfinite = report.nonfinite != 0,
               .loss_nonfinite = false,
               .unscaled_nonfinite = report.overflowed != 0,
-              .amax = report.amax};
+              .amax = report.amax_bits};
     r.first_bad = report.first_bad;
     r.at = stage::unscaled;
     return report;

@@ -40,7 +40,7 @@ quantize_statistics total(std::span<const quantize_tally> chunks) {
   tree_sum signal;
   tree_sum noise;
   for (const quantize_tally& chunk : chunks) {
-    all.count += chunk.elements;
+    all.elements += chunk.elements;
     counts.join(chunk.counts);
     signal.add(chunk.signal);
     noise.add(chunk.noise);

@@ -200,8 +200,8 @@ element_counts counts_of(const const_matrix_view& in, int threads) {
                    all.elements += static_cast<std::uint64_t>(count);
                    all.nan += part.nan;
                    all.inf += part.inf;
-                   all.zero += part.zero;
-                   all.subnormal += part.subnormal;
+                   all.zeros += part.zeros;
+                   all.subnormals += part.subnormals;
                  });
   return all;
 }

@@ -62,9 +62,11 @@ struct flags_view {
 void compute(operation op, const array_operands& in, const matrix_view& out,
              const compute_options& options = {}, const executor& where = {});
 
-/// The same, and the flags: returns those that any element raised, and writes those of each element
-/// to `each` where that has data. It must not overlap the other views (invalid_argument). Of device
-/// memory, that of `each` too, it waits for the stream and takes 4 bytes from its memory pool.
+/// Computes as compute() does and returns the flags that any element raised. Waits for the stream.
+///
+/// Writes the flags of each element to `each` where that has data; `each` must not overlap the
+/// other views (invalid_argument). On device memory, where `each` lies too, the call takes 4 bytes
+/// from the stream's memory pool.
 flags compute_with_flags(operation op, const array_operands& in, const matrix_view& out,
                          const compute_options& options = {}, const flags_view& each = {},
                          const executor& where = {});

@@ -30,8 +30,8 @@ struct executor {
 
 /// An executor on a CUDA stream (a cudaStream_t) of the device that the call's memory lies on. A
 /// call without a result is enqueued and returns; it neither synchronises nor allocates, and can be
-/// captured into a CUDA graph. A call that returns a result waits for it, and throws
-/// invalid_argument while the stream is being captured.
+/// captured into a CUDA graph. A call that returns a result waits for the stream, says so at the
+/// head of its description, and throws invalid_argument while the stream is being captured.
 inline executor on_stream(void* stream, std::string_view backend = {}) {
   return {backend, 1, stream};
 }

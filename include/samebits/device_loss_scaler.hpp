@@ -133,9 +133,9 @@ class device_loss_scaler {
   /// Reports that were overwritten before they were polled.
   [[nodiscard]] std::uint64_t lost() const;
 
-  /// The state once everything on the stream is done, for which it waits.
+  /// The state once everything on the stream is done. Waits for the stream.
   [[nodiscard]] device_scaler_state state(void* stream) const;
-  /// The same with the settings as text: save() of both.
+  /// Settings and state as text, once everything on the stream is done. Waits for the stream.
   [[nodiscard]] std::string save(void* stream) const;
   [[nodiscard]] const scaling_settings& settings() const;
   [[nodiscard]] const tensor_list& gradients() const;

@@ -97,8 +97,8 @@ struct sharded_sums {
   double total = 0;  ///< over the tree whose leaves are of_tensors, in list order (contract §6)
 };
 
-/// Puts the parts of all ranks together: the same bits on every rank, and the bits of tree_sum over
-/// all leaves in one place, however they are cut.
+/// Puts the parts of all ranks together. Waits for the stream and the other ranks. Every rank gets
+/// the bits of tree_sum over all leaves in one place, however they are cut.
 ///
 /// parts[i] is this rank's part of tensor i; one without leaves says that the tensor is elsewhere.
 /// Every rank brings as many parts in the same order. The parts of a tensor that have leaves lie on
@@ -114,10 +114,11 @@ sharded_sums sum_shards(communicator& ranks, std::span<const tree_part> parts);
 /// description, which does not refer to the communicator or to the tensors' memory.
 class shard_layout {
  public:
-  /// Of what this rank holds: of tensor i the elements of shards[i], which are the tensor's from
-  /// element first[i] on, counted in the order (row, column). A tensor without elements here is
-  /// elsewhere, and its first[i] is not read. Of a tensor that several ranks hold the same copy of,
-  /// one lists the elements and the others none: what is listed counts once.
+  /// Waits for the stream and the other ranks. Of what this rank holds: of tensor i the elements of
+  /// shards[i], which are the tensor's from element first[i] on, counted in the order (row,
+  /// column). A tensor without elements here is elsewhere, and its first[i] is not read. Of a
+  /// tensor that several ranks hold the same copy of, one lists the elements and the others none:
+  /// what is listed counts once.
   ///
   /// Every rank calls it, with as many tensors in the same order, and waits. Two messages: 12
   /// bytes, then 16 bytes a tensor and rank. Throws, on every rank, naming the tensor: for shards
@@ -155,8 +156,8 @@ class shard_layout {
 //
 // The scale of e4m3 and e5m2 is one per tensor, the same on all ranks: that of the largest finite
 // magnitude of all ranks by the rule `math` (samebits/core/scaling.hpp). Every cast is
-// overflow::ieee:
-// what does not fit, and what was not finite, arrives as Inf or NaN, for the loss scaler to see.
+// overflow::ieee: what does not fit, and what was not finite, arrives as Inf or NaN, for the loss
+// scaler to see.
 
 /// How gradients are summed over ranks; the same on every rank.
 struct gradient_reduction {
@@ -201,14 +202,14 @@ class view_list {
   std::span<const matrix_view> views_;
 };
 
-/// Replaces the gradients on every rank by their sum over all ranks: the same bits on every rank,
-/// whatever the network does, and those of any other machine.
+/// Replaces the gradients on every rank by their sum over all ranks. Waits for the stream, but not
+/// for the sums. Every rank gets the same bits, whatever the network does, on any machine.
 ///
 /// Matrices of fp32, fp16 or bf16, mixed as they come, in the memory that the communicator works
 /// on; every rank lists the same shapes and formats in the same order; no element may be in two of
-/// them. Each rank sends a contribution once
-/// (all_to_all) and its share of the sums once (all_gather), whatever the number of ranks. With a
-/// single rank the gradient goes over the wire's format all the same.
+/// them. Each rank sends a contribution once (all_to_all) and its share of the sums once
+/// (all_gather), whatever the number of ranks. With a single rank the gradient goes over the wire's
+/// format all the same.
 ///
 /// Throws, on every rank and before anything is written: invalid_argument on a rank whose own
 /// arguments are refused, naming the position in the list or the option, and rank_error on the

@@ -79,7 +79,8 @@ struct state_entry {
   friend bool operator==(const state_entry&, const state_entry&) = default;
 };
 
-/// What all ranks saw of a step together, from what each saw of its share: the same on every rank.
+/// What all ranks saw of a step together, from what each saw of its share. Waits for the stream and
+/// the other ranks. The result is the same on every rank.
 /// One all_reduce_max of 32 bytes; a NaN on any rank is never dropped. A communicator on device
 /// memory is handed a copy there, and waited for; throws unsupported where no CUDA backend can run.
 /// Without waiting: device_loss_scaler::agree.

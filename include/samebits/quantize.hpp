@@ -74,7 +74,7 @@ struct quantize_options {
 
 /// What happened to the elements of a matrix, in one pass with its quantization.
 struct quantize_statistics {
-  std::uint64_t count = 0;        ///< elements
+  std::uint64_t elements = 0;
   std::uint64_t zeros = 0;        ///< of either sign
   std::uint64_t nan = 0;          ///< elements that are NaN
   std::uint64_t inf = 0;          ///< elements that are infinite

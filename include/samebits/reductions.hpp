@@ -54,29 +54,32 @@ class tree_sum {
 // an unknown backend or negative threads; unsupported for a backend that this machine lacks;
 // cuda_error. Sums and dot products also throw environment_error in a process, a thread or on a GPU
 // that does not compute in IEEE 754 steps (samebits/self_test.hpp). Each allocates a few bytes for
-// every 4096 elements. Of device memory they wait for where.stream and take those bytes from its
-// memory pool; the enqueue_ forms below do not wait.
+// every 4096 elements; on device memory, from the memory pool of where.stream. The enqueue_ forms
+// below do not wait.
 
-/// The largest magnitude; NaN (7FFFFFFF) if any element is NaN, +0 of nothing.
+/// The largest magnitude; NaN (7FFFFFFF) if any element is NaN, +0 of nothing. Waits for the
+/// stream.
 float amax(const const_matrix_view& in, const executor& where = {});
 
+/// How many elements of a matrix are NaN, infinite, zero and subnormal in their own format.
 struct element_counts {
   std::uint64_t elements = 0;
   std::uint64_t nan = 0;
   std::uint64_t inf = 0;
-  std::uint64_t zero = 0;  ///< of either sign
-  std::uint64_t subnormal = 0;
+  std::uint64_t zeros = 0;  ///< of either sign
+  std::uint64_t subnormals = 0;
 
   friend constexpr bool operator==(const element_counts&, const element_counts&) = default;
 };
 
+/// Counts the elements of a matrix by kind. Waits for the stream.
 element_counts counts(const const_matrix_view& in, const executor& where = {});
 
-/// The sum in binary64 over the tree of tree_sum, elements its leaves. NaN is
-/// 7FFFFFFFFFFFFFFF.
+/// The sum in binary64 over the tree of tree_sum, whose leaves are the elements. Waits for the
+/// stream. NaN is 7FFFFFFFFFFFFFFF.
 double sum(const const_matrix_view& in, const executor& where = {});
 
-/// The same of the leaves RN64(x * x).
+/// The sum of the leaves RN64(x * x), as sum() adds them. Waits for the stream.
 double sum_of_squares(const const_matrix_view& in, const executor& where = {});
 
 /// What products and sums of dot() are rounded to, to nearest even.
@@ -93,9 +96,10 @@ struct dot_options {
   sum_order order = sum_order::tree;
 };
 
-/// The sum of products x * y of elements in the same place. Every product is rounded to the
-/// accumulation format (in binary64 it is exact), then every sum; no step is fused. Nothing gives
-/// +0, NaN the canonical one of the accumulation format; a binary32 result is returned as it is.
+/// The sum of products x * y of elements in the same place. Waits for the stream. Every product is
+/// rounded to the accumulation format (in binary64 it is exact), then every sum; no step is fused.
+/// Nothing gives +0, NaN the canonical one of the accumulation format; a binary32 result is
+/// returned as it is.
 double dot(const const_matrix_view& x, const const_matrix_view& y, const dot_options& options = {},
            const executor& where = {});
 

@@ -15,9 +15,11 @@ struct self_test_result {
   std::string detail;  ///< of a failure: what was seen, what it means, what to do; else empty
 };
 
-/// Runs the self-test of a backend, of every one that can run here if none is named, and reports. A
-/// device backend is tested on the current device: a kernel runs on a stream of its own, and the
-/// call waits for it. Failed checks are results, not errors.
+/// Runs the self-test of a backend, of every one that can run here if none is named, and reports.
+/// Waits for the device.
+///
+/// A device backend is tested on the current device, by a kernel on a stream of its own. Failed
+/// checks are results, not errors.
 ///
 /// Throws invalid_argument and unsupported as find_executor does, and cuda_error where the device
 /// cannot run the kernel.

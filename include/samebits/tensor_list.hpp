@@ -134,12 +134,13 @@ struct inspect_options {
 
 /// Figures of one tensor, or of all.
 struct tensor_statistics {
-  std::uint64_t count = 0;       ///< elements
+  std::uint64_t elements = 0;
   std::uint64_t nan = 0;         ///< elements that are NaN
   std::uint64_t inf = 0;         ///< elements that are infinite
   std::uint64_t zeros = 0;       ///< of either sign; inspect_counts::distribution alone
   std::uint64_t subnormals = 0;  ///< in their own format; inspect_counts::distribution alone
-  std::uint32_t amax = 0;        ///< (contract §6), binary32 bits: 7FFFFFFF if an element is NaN
+  /// The largest magnitude (contract §6) as binary32 bits; 7FFFFFFF if an element is NaN.
+  std::uint32_t amax_bits = 0;
   /// The sum of RN(x * x) in binary64 over the tree of contract §6, every element a leaf: Inf and
   /// NaN where elements are. In the total, the tensors' sums are the leaves, empty ones' +0 too.
   double squares = 0;
@@ -150,8 +151,8 @@ struct tensor_statistics {
   }
   /// Of all bits: a NaN equals itself.
   friend constexpr bool operator==(const tensor_statistics& a, const tensor_statistics& b) {
-    return a.count == b.count && a.nan == b.nan && a.inf == b.inf && a.zeros == b.zeros &&
-           a.subnormals == b.subnormals && a.amax == b.amax &&
+    return a.elements == b.elements && a.nan == b.nan && a.inf == b.inf && a.zeros == b.zeros &&
+           a.subnormals == b.subnormals && a.amax_bits == b.amax_bits &&
            std::bit_cast<std::uint64_t>(a.squares) == std::bit_cast<std::uint64_t>(b.squares);
   }
 };
@@ -168,38 +169,41 @@ struct inspect_report {
 
   /// What loss_scaler::observe() takes, of scaled gradients.
   [[nodiscard]] step_observation observation() const {
-    return {.nonfinite = first_bad >= 0, .amax = total.amax};
+    return {.nonfinite = first_bad >= 0, .amax = total.amax_bits};
   }
   friend constexpr bool operator==(const inspect_report&, const inspect_report&) = default;
 };
 
-/// Looks at every element of tensors in fp32, fp16 and bf16 once; writes nothing.
+/// Looks at every element of tensors in fp32, fp16 and bf16 once; writes nothing. Waits for the
+/// stream.
 inspect_report inspect(const tensor_list& tensors, const inspect_options& options = {},
                        const executor& where = {});
 
-/// L2 norms, as inspect() gives them.
+/// L2 norms, as inspect() gives them: what l2norm() returns.
 struct norm_report {
   double total = 0;
   std::vector<double> tensors = {};  ///< by position
 };
+/// Computes the L2 norm of each tensor and of all together. Waits for the stream.
 norm_report l2norm(const tensor_list& tensors, const executor& where = {});
 
 /// What unscale() saw.
 struct unscale_report {
-  std::uint64_t count = 0;       ///< elements
+  std::uint64_t elements = 0;
   std::uint64_t nonfinite = 0;   ///< Inf or NaN before they were unscaled
   std::uint64_t overflowed = 0;  ///< finite before, but not after
-  std::uint32_t amax = 0;        ///< of the scaled elements (contract §6), binary32 bits
+  std::uint32_t amax_bits = 0;   ///< of the scaled elements (contract §6), binary32 bits
   std::int64_t first_bad = -1;   ///< position in the list of the first tensor with any such element
 
   friend constexpr bool operator==(const unscale_report&, const unscale_report&) = default;
 };
 
-/// x = RN(x * inverse_scale) for every element of tensors in fp32, fp16 and bf16, in place;
-/// elements that are not finite are multiplied too. inverse_scale is not negative and not NaN.
+/// x = RN(x * inverse_scale) for every element of tensors in fp32, fp16 and bf16, in place. Waits
+/// for the stream. Elements that are not finite are multiplied too. inverse_scale is not negative
+/// and not NaN.
 unscale_report unscale(const tensor_list& tensors, float inverse_scale, const executor& where = {});
 
-/// The same for any factor but NaN, without a report.
+/// x = RN(x * factor) as unscale() does, for any factor but NaN, without a report.
 void scale(const tensor_list& tensors, float factor, const executor& where = {});
 
 /// out = RN(RN(a * x) + RN(b * y)), tensor by tensor; each list's tensors in fp32, fp16 or bf16 of
@@ -235,8 +239,9 @@ struct clip_report {
   float factor = 1;  ///< clip_factor(norm, max_norm)
 };
 
-/// Scales tensors by clip_factor of their common norm. Writes nothing where the factor is 1 or the
-/// norm is not finite: such a step is one to skip, and its gradients stay as they are.
+/// Scales tensors by clip_factor of their common norm. Waits for the stream. Writes nothing where
+/// the factor is 1 or the norm is not finite: such a step is one to skip, and its gradients stay as
+/// they are.
 clip_report clip(const tensor_list& tensors, double max_norm, const executor& where = {});
 
 }  // namespace samebits

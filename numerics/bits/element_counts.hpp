@@ -11,7 +11,7 @@ namespace samebits::numerics {
 
 /// Counts of up to 2^32 - 1 elements of one format.
 struct code_counts {
-  std::uint32_t nan = 0, inf = 0, zero = 0, subnormal = 0;
+  std::uint32_t nan = 0, inf = 0, zeros = 0, subnormals = 0;
 
   /// Bits of `code` above the format's are ignored.
   SAMEBITS_INLINE constexpr void add(const format_spec& f, std::uint32_t code) {
@@ -20,8 +20,8 @@ struct code_counts {
     const bool infinite = has_inf(f) && magnitude == inf_code(f);
     nan += magnitude > max_finite(f) && !infinite ? 1u : 0u;
     inf += infinite ? 1u : 0u;
-    zero += magnitude == 0 ? 1u : 0u;
-    subnormal += magnitude != 0 && magnitude < least_normal ? 1u : 0u;
+    zeros += magnitude == 0 ? 1u : 0u;
+    subnormals += magnitude != 0 && magnitude < least_normal ? 1u : 0u;
   }
 };
 

@@ -36,9 +36,9 @@ class PlanDevice : public ::testing::TestWithParam<std::string_view> {
 /// What differs between two reports, or nothing.
 std::string difference(const inspect_report& got, const inspect_report& expected) {
   const auto text = [](const tensor_statistics& s) {
-    return std::to_string(s.count) + " elements, nan " + std::to_string(s.nan) + ", inf " +
+    return std::to_string(s.elements) + " elements, nan " + std::to_string(s.nan) + ", inf " +
            std::to_string(s.inf) + ", zeros " + std::to_string(s.zeros) + ", subnormals " +
-           std::to_string(s.subnormals) + ", amax " + std::to_string(s.amax) + ", squares " +
+           std::to_string(s.subnormals) + ", amax " + std::to_string(s.amax_bits) + ", squares " +
            std::to_string(std::bit_cast<std::uint64_t>(s.squares));
   };
   if (got == expected) return "";
@@ -300,11 +300,11 @@ TEST_P(PlanDevice, LargeInspectsMoreThan31Bits) {
   const matrix_view view = {memory, format_id::fp16, 1, size, size, 1, memory_space::device};
   const tensor_list plan(std::span<const matrix_view>(&view, 1));
   const inspect_report got = inspect(plan, {inspect_counts::distribution}, here());
-  EXPECT_EQ(got.total.count, static_cast<std::uint64_t>(size));
+  EXPECT_EQ(got.total.elements, static_cast<std::uint64_t>(size));
   EXPECT_EQ(got.total.inf, 1u);
   EXPECT_EQ(got.total.nan, 0u);
   EXPECT_EQ(got.first_bad, 0);
-  EXPECT_EQ(got.total.amax, 0x7F800000u);
+  EXPECT_EQ(got.total.amax_bits, 0x7F800000u);
   EXPECT_EQ(got.exponents[127], static_cast<std::uint64_t>(size - 1));  // 3C3C is 1.0586
   cudaFree(memory);
 }

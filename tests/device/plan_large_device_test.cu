@@ -234,10 +234,10 @@ unscale_report expected_report(codes c, format_id f, float factor) {
   const auto add = [&](std::int64_t size, std::uint64_t times) {
     codes copy = c;
     const unscale_report seen = unscale(host_plan(copy, f, size), factor, reference);
-    all.count += times * seen.count;
+    all.elements += times * seen.elements;
     all.nonfinite += times * seen.nonfinite;
     all.overflowed += times * seen.overflowed;
-    all.amax = std::max(all.amax, seen.amax);
+    all.amax_bits = std::max(all.amax_bits, seen.amax_bits);
   };
   for (const std::int64_t n : sizes) {
     if (n >= period) add(period, static_cast<std::uint64_t>(n / period));

@@ -222,7 +222,7 @@ TEST_F(ProcessorState, PlanOperationsHoldOnEveryBackend) {
     axpby(0x1.2p-20f, acc, 3, parts, acc, where);
     const inspect_report seen = inspect(acc, {inspect_counts::distribution}, where);
     const float factor = clip_factor(seen.total.norm(), 0x1p-1040);
-    std::vector<std::uint32_t> all = {std::bit_cast<std::uint32_t>(factor), seen.total.amax};
+    std::vector<std::uint32_t> all = {std::bit_cast<std::uint32_t>(factor), seen.total.amax_bits};
     for (const std::uint64_t word : {std::bit_cast<std::uint64_t>(seen.total.squares),
                                      std::bit_cast<std::uint64_t>(seen.total.norm()),
                                      std::bit_cast<std::uint64_t>(clip(acc, 0x1p-3, where).norm)}) {
@@ -274,7 +274,7 @@ TEST_F(ProcessorState, QuantizationHoldsOnEveryBackendAndStatisticsAreRefused) {
       outputs.statistics = &statistics;
       EXPECT_FALSE(refusal([&] { run(math); }).empty());
       EXPECT_EQ(codes, std::vector<std::uint8_t>(codes.size(), 0xA5));
-      EXPECT_EQ(statistics.count, 0u);
+      EXPECT_EQ(statistics.elements, 0u);
       outputs.statistics = nullptr;
       for (const std::string& backend : supported_backends()) {
         codes.assign(codes.size(), 0xA5);

@@ -237,8 +237,8 @@ std::vector<case_buffer> memory_of_plan(const plan_case& c) {
 
 void add(figures& all, const tensor_statistics& s) {
   for (const figure& f :
-       {figure{"count", s.count}, figure{"nan", s.nan}, figure{"inf", s.inf},
-        figure{"zeros", s.zeros}, figure{"subnormals", s.subnormals}, figure{"amax", s.amax},
+       {figure{"count", s.elements}, figure{"nan", s.nan}, figure{"inf", s.inf},
+        figure{"zeros", s.zeros}, figure{"subnormals", s.subnormals}, figure{"amax", s.amax_bits},
         figure{"squares", std::bit_cast<std::uint64_t>(s.squares)}}) {
     all.push_back(f);
   }
@@ -254,10 +254,10 @@ figures figures_of(const inspect_report& r) {
 }
 
 figures figures_of(const unscale_report& r) {
-  return {{"count", r.count},
+  return {{"count", r.elements},
           {"nonfinite", r.nonfinite},
           {"overflowed", r.overflowed},
-          {"amax", r.amax},
+          {"amax", r.amax_bits},
           {"first_bad", static_cast<std::uint64_t>(r.first_bad)}};
 }
 

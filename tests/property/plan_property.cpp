@@ -142,12 +142,12 @@ void require_equal(const char* what, std::uint64_t got, std::uint64_t expected) 
 void require_statistics(const tensor_statistics& got, const oracle::inspected& expected,
                         std::uint64_t count, inspect_counts counts) {
   const bool all = counts == inspect_counts::distribution;
-  require_equal("count", got.count, count);
+  require_equal("count", got.elements, count);
   require_equal("nan", got.nan, expected.nan);
   require_equal("inf", got.inf, expected.inf);
   require_equal("zeros", got.zeros, all ? expected.zeros : 0);
   require_equal("subnormals", got.subnormals, all ? expected.subnormals : 0);
-  require_equal("amax", got.amax, expected.amax);
+  require_equal("amax", got.amax_bits, expected.amax);
   require_equal("squares", std::bit_cast<std::uint64_t>(got.squares), expected.squares);
 }
 
@@ -200,9 +200,9 @@ TEST(PlanProperty, Unscale) {
         return oracle::decode(list.format(t), code).kind == oracle::value_kind::finite;
       };
       const oracle::inspected before = oracle::inspect(list.format(t), list.given(t));
-      expected.count += list.given(t).size();
+      expected.elements += list.given(t).size();
       expected.nonfinite += before.nan + before.inf;
-      expected.amax = std::max(expected.amax, before.amax);
+      expected.amax_bits = std::max(expected.amax_bits, before.amax);
       bool bad = before.nan + before.inf != 0;
       for (const std::uint64_t code : list.given(t)) {
         if (!is_finite(code) || is_finite(oracle::scaled(list.format(t), code, bits))) continue;

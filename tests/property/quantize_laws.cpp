@@ -283,7 +283,7 @@ TEST(QuantizeLaws, StatisticsAreThoseOfTheElementsOneByOne) {
         const auto magnitude = static_cast<float>(std::abs(x));
         amax =
             std::max(amax, std::isnan(x) ? 0x7FFFFFFFu : std::bit_cast<std::uint32_t>(magnitude));
-        ++s.count;
+        ++s.elements;
         s.nan += std::isnan(x) ? 1u : 0u;
         s.inf += std::isinf(x) ? 1u : 0u;
         s.zeros += x == 0 ? 1u : 0u;

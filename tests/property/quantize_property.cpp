@@ -102,7 +102,7 @@ TEST(QuantizeProperty, EverythingIsTheOracles) {
 
     const quantize_statistics& s = got.statistics;
     const oracle::quantize_statistics& e = expected.statistics;
-    RC_ASSERT(s.count == expected.codes.size());
+    RC_ASSERT(s.elements == expected.codes.size());
     RC_ASSERT(bits(s.amax) == e.amax);
     RC_ASSERT(bits(s.min_nonzero) == e.min_nonzero);
     RC_ASSERT(s.zeros == e.zeros);

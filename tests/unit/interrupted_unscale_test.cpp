@@ -29,7 +29,7 @@ void scale_half(const backends::plan_data& plan, float factor, unscale_report* r
   const auto count = static_cast<std::int64_t>(plan.elements);
   for (std::int64_t i = 0; i < (gpu_fails ? count / 2 : count); ++i) x[i] *= factor;
   if (gpu_fails) throw cuda_error("cudaMemcpy: the GPU fell off the bus", 719);
-  if (report != nullptr) report->count = plan.elements;
+  if (report != nullptr) report->elements = plan.elements;
 }
 
 const backends::device_memory memory = {
@@ -107,7 +107,7 @@ TEST_F(InterruptedUnscale, IsNotRepeated) {
 
   std::fill(g.begin(), g.end(), 65536.0f);  // computed again
   scaler.discard("adam");
-  EXPECT_EQ(scaler.unscale(gradients, "adam").count, 8u);
+  EXPECT_EQ(scaler.unscale(gradients, "adam").elements, 8u);
   EXPECT_EQ(g, std::vector<float>(8, 1.0f));
   EXPECT_TRUE(scaler.step([] {}, "adam"));
   EXPECT_TRUE(scaler.update().apply);
@@ -129,7 +129,7 @@ TEST_F(InterruptedUnscale, RefusedArgumentsDoNotInterrupt) {
   EXPECT_THROW(scaler.unscale(gradients, {}, {"abacus"}), invalid_argument);
   scaler.discard();  // has nothing to do
   std::vector<float> h(4, 65536.0f);
-  EXPECT_EQ(scaler.unscale({view_of(h)}).count, 4u);
+  EXPECT_EQ(scaler.unscale({view_of(h)}).elements, 4u);
   EXPECT_NE(refusal([&] { scaler.discard(); }), "");
   EXPECT_NE(refusal([&] { scaler.discard(); }), "");
 }

@@ -38,7 +38,7 @@ TEST(LossScaler, AStep) {
   EXPECT_EQ(scaler.get_scale(), 65536);
   EXPECT_EQ(scaler.scale(0.75f), 49152.0f);
   const unscale_report report = scaler.unscale(m.gradients());
-  EXPECT_EQ(report.count, 2u);
+  EXPECT_EQ(report.elements, 2u);
   EXPECT_EQ(m.gradient, (std::vector<float>{1.0f, -2.0f}));
   EXPECT_TRUE(scaler.step([&] { ++steps; }));
   const step_decision decision = scaler.update();

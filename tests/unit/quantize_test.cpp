@@ -273,13 +273,13 @@ TEST(Quantize, SkipFlag) {
   const result r = quantize_rows({448}, 1, {.skip_if_nonzero = &set});
   EXPECT_EQ(r.codes, codes{0x00});
   EXPECT_EQ(r.scales, floats{0});
-  EXPECT_EQ(r.statistics.count, 0u);
+  EXPECT_EQ(r.statistics.elements, 0u);
 }
 
 TEST(Quantize, EmptyMatrices) {
   for (const auto& [rows, cols] : {std::pair{0, 0}, {0, 5}, {5, 0}}) {
     quantize_statistics s;
-    s.count = 7;
+    s.elements = 7;
     const const_matrix_view in =
         view_of_codes(format_id::bf16, static_cast<const void*>(nullptr), rows, cols);
     quantize(in, {.statistics = &s});

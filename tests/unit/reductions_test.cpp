@@ -225,8 +225,8 @@ TEST(Reductions, CountsAndAmaxOfAllCodes) {
       ++expected.elements;
       if (is_nan(f, code)) ++expected.nan;
       if (kind == number_class::infinite) ++expected.inf;
-      if (kind == number_class::zero) ++expected.zero;
-      if (kind == number_class::subnormal) ++expected.subnormal;
+      if (kind == number_class::zero) ++expected.zeros;
+      if (kind == number_class::subnormal) ++expected.subnormals;
       if (is_finite(f, code)) {
         largest =
             std::max(largest, code & ((std::uint64_t{1} << (spec_of(f).storage_bits - 1)) - 1));

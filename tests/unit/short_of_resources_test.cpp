@@ -73,7 +73,7 @@ struct operation_case {
 };
 
 void put(arrays& a, const unscale_report& r) {
-  a.returned = {r.count, r.nonfinite, r.overflowed, r.amax,
+  a.returned = {r.elements, r.nonfinite, r.overflowed, r.amax_bits,
                 static_cast<std::uint64_t>(r.first_bad)};
 }
 
@@ -104,8 +104,8 @@ std::vector<operation_case> elementwise_cases() {
          const element_counts n = counts(fp32_view(a.y), by);
          const float most = amax(fp32_view(a.y), by);
          a.returned = {n.nan,
-                       n.zero,
-                       n.subnormal,
+                       n.zeros,
+                       n.subnormals,
                        std::bit_cast<std::uint32_t>(most),
                        word(sum(fp32_view(a.y), by)),
                        word(sum_of_squares(fp32_view(a.y), by)),

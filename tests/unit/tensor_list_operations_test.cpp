@@ -105,7 +105,7 @@ TEST(PlanOps, TheScalerUnscalesAPlan) {
   std::vector<float> gradient = {65536, 131072};
   const tensor_list plan({{view_of(gradient)}});
   loss_scaler scaler;
-  EXPECT_EQ(scaler.unscale(plan).amax, bits(131072.0f));
+  EXPECT_EQ(scaler.unscale(plan).amax_bits, bits(131072.0f));
   EXPECT_EQ(gradient, (std::vector<float>{1, 2}));
   EXPECT_THROW(scaler.unscale(plan), call_order_error);
   EXPECT_TRUE(scaler.step([] {}));

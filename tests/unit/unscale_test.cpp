@@ -41,10 +41,10 @@ void check_all_codes(float inverse) {
     if (!was) ++nonfinite;
     if (was && !std::isfinite(static_cast<float>(expected))) ++overflowed;
   }
-  EXPECT_EQ(report.count, 0x10000u);
+  EXPECT_EQ(report.elements, 0x10000u);
   EXPECT_EQ(report.nonfinite, nonfinite);
   EXPECT_EQ(report.overflowed, overflowed);
-  EXPECT_EQ(report.amax, 0x7FFFFFFFu);  // a NaN is never dropped
+  EXPECT_EQ(report.amax_bits, 0x7FFFFFFFu);  // a NaN is never dropped
   EXPECT_EQ(report.first_bad, 0);
 }
 
@@ -90,11 +90,11 @@ TEST(Unscale, TakesAViewSeveralViewsARangeAndAList) {
   std::vector<float> a = {8, 8};
   std::vector<fp16> b = {fp16(8.0f)};
   const std::vector<matrix_view> both = {view_of(a), view_of(b)};
-  EXPECT_EQ(unscale(view_of(a), 0.5f).count, 2u);
-  EXPECT_EQ(unscale({view_of(a), view_of(b)}, 0.5f).count, 3u);
-  EXPECT_EQ(unscale(both, 0.5f).count, 3u);
-  EXPECT_EQ(unscale(tensor_list({{view_of(a), "a"}, {view_of(b), "b"}}), 0.5f).count, 3u);
-  EXPECT_EQ(unscale({}, 0.5f).count, 0u);
+  EXPECT_EQ(unscale(view_of(a), 0.5f).elements, 2u);
+  EXPECT_EQ(unscale({view_of(a), view_of(b)}, 0.5f).elements, 3u);
+  EXPECT_EQ(unscale(both, 0.5f).elements, 3u);
+  EXPECT_EQ(unscale(tensor_list({{view_of(a), "a"}, {view_of(b), "b"}}), 0.5f).elements, 3u);
+  EXPECT_EQ(unscale({}, 0.5f).elements, 0u);
   EXPECT_EQ(a[0], 0.5f);
   EXPECT_EQ(static_cast<float>(b[0]), 1.0f);
 }
@@ -104,8 +104,8 @@ TEST(Unscale, StridesLeaveTheRestAlone) {
   matrix_view view = view_of(buffer.data(), 2, 2, 6);
   view.col_stride = 2;
   const unscale_report report = unscale(std::vector{view}, 0.25f);
-  EXPECT_EQ(report.count, 4u);
-  EXPECT_EQ(report.amax, bits(8.0f));
+  EXPECT_EQ(report.elements, 4u);
+  EXPECT_EQ(report.amax_bits, bits(8.0f));
   EXPECT_EQ(buffer, (std::vector<float>{2, 8, 2, 8, 8, 8, 2, 8, 2, 8, 8, 8}));
 }
 

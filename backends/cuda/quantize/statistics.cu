@@ -68,7 +68,7 @@ __device__ __forceinline__ joined_part join_part(const statistics_parts& from, s
 __device__ void store_total(const joined_part& all, std::uint64_t elements,
                             quantize_statistics* total) {
   const quantize_counts& c = all.counts;
-  total->count = elements;
+  total->elements = elements;
   total->zeros = c.zeros;
   total->nan = c.nan;
   total->inf = c.inf;

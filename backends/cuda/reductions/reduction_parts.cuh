@@ -61,8 +61,8 @@ __device__ __forceinline__ void add_counts(const code_counts& c, element_counts*
   };
   add(c.nan, result->nan);
   add(c.inf, result->inf);
-  add(c.zero, result->zero);
-  add(c.subnormal, result->subnormal);
+  add(c.zeros, result->zeros);
+  add(c.subnormals, result->subnormals);
 }
 
 /// Raises the result to a warp's largest magnitude, a code of the format without its sign. Binary32

@@ -66,7 +66,7 @@ void scale(const plan_data& plan, float factor, unscale_report* report, void* st
   enqueue_scale(plan.tables(), by, seen, By, stream);
   download(report, seen, 1, on);
   finish(on);
-  report->count = plan.elements;
+  report->elements = plan.elements;
 }
 
 template <steps By>

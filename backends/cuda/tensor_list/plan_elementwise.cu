@@ -209,7 +209,8 @@ __global__ void __launch_bounds__(chunk_threads, elementwise_residents)
   amax = __reduce_max_sync(all_lanes, amax);
   if (amax > numerics::binary32::inf) amax = numerics::binary32::nan;
   // Looked at first: few warps raise it, and all of them would wait for each other.
-  if (threadIdx.x % 32 == 0 && amax > __ldcg(&report->amax)) atomicMax(&report->amax, amax);
+  if (threadIdx.x % 32 == 0 && amax > __ldcg(&report->amax_bits))
+    atomicMax(&report->amax_bits, amax);
 }
 
 // --- accumulate

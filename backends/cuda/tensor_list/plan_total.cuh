@@ -45,14 +45,14 @@ struct piece_figures {
 };
 
 __device__ __forceinline__ void store(tensor_statistics& out, const joined_figures& f) {
-  out.count = f.count;
+  out.elements = f.count;
   out.nan = f.nan;
   out.inf = f.inf;
   out.zeros = f.zeros;
   out.subnormals = f.subnormals;
   // With the four bytes behind it, which are copied to the host as well.
-  static_assert(offsetof(tensor_statistics, squares) == offsetof(tensor_statistics, amax) + 8);
-  *reinterpret_cast<std::uint64_t*>(&out.amax) = f.amax;
+  static_assert(offsetof(tensor_statistics, squares) == offsetof(tensor_statistics, amax_bits) + 8);
+  *reinterpret_cast<std::uint64_t*>(&out.amax_bits) = f.amax;
   out.squares = __longlong_as_double(static_cast<long long>(f.squares));
 }
 
@@ -119,7 +119,7 @@ __device__ plan_total total_of(const tensor_statistics* tensors, std::uint64_t c
   const auto sum = block_tree<Sums, total_threads>::sum(count, scratch.tree, [&](std::uint64_t i) {
     const tensor_statistics t = tensors[i];
     const auto squares = static_cast<std::uint64_t>(__double_as_longlong(t.squares));
-    own.join({t.count, t.nan, t.inf, t.zeros, t.subnormals, t.amax, 0});
+    own.join({t.elements, t.nan, t.inf, t.zeros, t.subnormals, t.amax_bits, 0});
     if (t.nan + t.inf != 0) bad = min(bad, static_cast<unsigned long long>(i));
     return Sums::from_bits(squares);
   });

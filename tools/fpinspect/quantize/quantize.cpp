@@ -233,7 +233,7 @@ void write_json(const quantize_arguments& arguments, const source_tensor& source
   json.member("saturated", s.saturated);
   json.key("statistics");
   json.begin_object();
-  json.member("count", s.count);
+  json.member("count", s.elements);
   json.member("zeros", s.zeros);
   json.member("nan", s.nan);
   json.member("inf", s.inf);
@@ -280,10 +280,10 @@ void write_report(const tensor_target& target, const source_tensor& source,
                 samebits::name(o.on_overflow), "\n"));
   const sqnr ratio = sqnr_of(s, is_saturating(plan));
   const std::string why = ratio.reason.empty() ? "" : cat(" (", ratio.reason, ")");
-  out.write(cat("  SQNR ", ratio.text(), why, "   underflowed ", share(s.underflowed, s.count),
-                "   saturated ", share(s.saturated, s.count), "\n"));
-  out.write(cat("  ", s.count, " elements   zeros ", share(s.zeros, s.count), "   NaN ", s.nan,
-                "   Inf ", s.inf, "\n"));
+  out.write(cat("  SQNR ", ratio.text(), why, "   underflowed ", share(s.underflowed, s.elements),
+                "   saturated ", share(s.saturated, s.elements), "\n"));
+  out.write(cat("  ", s.elements, " elements   zeros ", share(s.zeros, s.elements), "   NaN ",
+                s.nan, "   Inf ", s.inf, "\n"));
   out.write(cat("  amax ", general(static_cast<double>(s.amax), 6), "   smallest non-zero ",
                 general(static_cast<double>(s.min_nonzero), 6), "\n"));
 }

@@ -24,7 +24,7 @@ std::optional<std::string> sqnr::note() const {
 }
 
 sqnr sqnr_of(const samebits::quantize_statistics& s, bool saturating) {
-  if (s.count == 0) return {.reason = "there are no elements"};
+  if (s.elements == 0) return {.reason = "there are no elements"};
   if (!saturating && s.saturated != 0) {
     return {.reason = cat(s.saturated, " became Inf or NaN")};
   }
