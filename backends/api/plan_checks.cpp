@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "backends/api/view_checks.hpp"
+#include "backends/dispatch/access.hpp"
 #include "backends/dispatch/overlap.hpp"
 #include "backends/dispatch/plan.hpp"
 #include "samebits/error.hpp"
@@ -54,7 +55,7 @@ void check_shapes(const tensor_list& out, const char* out_name, const tensor_lis
                            ", " + std::to_string(in.size()) + ", got " +
                            std::to_string(out.size()));
   }
-  if (has_shapes_of(out.data(), in.data())) return;
+  if (has_shapes_of(data_of(out), data_of(in))) return;
   for (std::size_t i = 0; i < out.size(); ++i) {
     const matrix_view& to = out[i].view;
     const matrix_view& from = in[i].view;
@@ -81,9 +82,9 @@ bool are_distant(const plan_data& a, const plan_data& b) {
 
 void check_overlap(const tensor_list& out, const char* out_name, const tensor_list& in,
                    const char* in_name) {
-  if (are_distant(out.data(), in.data())) return;
-  const std::vector<extent>& to = out.data().by_begin;
-  std::vector<extent> from = in.data().by_begin;
+  if (are_distant(data_of(out), data_of(in))) return;
+  const std::vector<extent>& to = data_of(out).by_begin;
+  std::vector<extent> from = data_of(in).by_begin;
   for (extent& e : from) e.written = false;
   std::vector<extent> both(to.size() + from.size());
   std::merge(to.begin(), to.end(), from.begin(), from.end(), both.begin(), begins_before);
@@ -118,7 +119,7 @@ void check_space(std::span<const matrix_view> tensors, memory_space space, const
 }  // namespace
 
 void check_plan(const tensor_list& plan, const char* which, std::span<const format_id> among) {
-  std::uint32_t others = plan.data().formats;
+  std::uint32_t others = data_of(plan).formats;
   for (const format_id f : among) others &= ~(1u << static_cast<int>(f));
   if (others == 0) return;
   for (std::size_t i = 0; i < plan.size(); ++i) {
@@ -142,7 +143,7 @@ std::shared_ptr<const plan_data> checked_list(std::span<const matrix_view> tenso
 
 void check_written(const tensor_list& out, const char* out_name, const tensor_list& in,
                    const char* in_name) {
-  if (&out.data() == &in.data()) return;  // in place, of a list that was checked
+  if (&data_of(out) == &data_of(in)) return;  // in place, of a list that was checked
   check_shapes(out, out_name, in, in_name);
   if (out.size() == 0) return;
   if (out.space() != in.space()) {
@@ -150,7 +151,7 @@ void check_written(const tensor_list& out, const char* out_name, const tensor_li
                            ", host or device");
   }
   // Where every tensor is written over itself, the plan has been checked already.
-  if (!is_in_place(out.data(), in.data())) check_overlap(out, out_name, in, in_name);
+  if (!is_in_place(data_of(out), data_of(in))) check_overlap(out, out_name, in, in_name);
 }
 
 void check_number(float value, const char* which) {
@@ -161,7 +162,7 @@ device_scope scope_of(std::initializer_list<named_plan> plans, named_address mem
                       completion ends) {
   const memory_space space = plans.begin()->plan.space();
   device_finder finder(space);
-  for (const named_plan& p : plans) finder.add_device(p.plan.data().device, p.name);
+  for (const named_plan& p : plans) finder.add_device(data_of(p.plan).device, p.name);
   finder.add(memory.address, memory.name);
   return device_scope(space, finder.device(), stream, ends);
 }

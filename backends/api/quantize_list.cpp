@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "backends/api/view_checks.hpp"
+#include "backends/dispatch/access.hpp"
 #include "backends/dispatch/device_scope.hpp"
 #include "backends/dispatch/overlap.hpp"
 #include "backends/dispatch/quantize.hpp"
@@ -243,7 +244,7 @@ memory_space quantize_list::space() const { return data_->space; }
 
 void quantize(const quantize_list& list, const executor& where) {
   namespace b = backends;
-  const b::quantize_list_data& data = list.data();
+  const b::quantize_list_data& data = b::data_of(list);
   b::check_threads(where);
   const b::device_scope on(data.space, data.device, where.stream);
   const auto has = [&](const b::backend& one) {

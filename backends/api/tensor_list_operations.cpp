@@ -10,6 +10,7 @@
 
 #include "backends/api/plan_checks.hpp"
 #include "backends/api/view_checks.hpp"
+#include "backends/dispatch/access.hpp"
 #include "backends/dispatch/plan.hpp"
 #include "backends/threads/pieces.hpp"
 #include "numerics/tensor_list/inspect.hpp"
@@ -153,9 +154,9 @@ inspect_report inspect(const tensor_list& tensors, const inspect_options& option
       b::scope_of({{tensors, "tensors"}}, {}, where.stream, b::completion::awaited);
   const b::backend& chosen = b::plan_backend(tensors, where);
   if (chosen.device_plans != nullptr) {
-    return chosen.device_plans->inspect(tensors.data(), options.counts, where.stream);
+    return chosen.device_plans->inspect(b::data_of(tensors), options.counts, where.stream);
   }
-  return b::inspect(*chosen.plans, tensors.data(), options.counts, where);
+  return b::inspect(*chosen.plans, b::data_of(tensors), options.counts, where);
 }
 
 norm_report l2norm(const tensor_list& tensors, const executor& where) {
@@ -176,10 +177,10 @@ unscale_report unscale(const tensor_list& tensors, float inverse_scale, const ex
   const b::backend& chosen = b::plan_backend(tensors, where);
   if (chosen.device_plans != nullptr) {
     unscale_report report;
-    chosen.device_plans->scale(tensors.data(), inverse_scale, &report, where.stream);
+    chosen.device_plans->scale(b::data_of(tensors), inverse_scale, &report, where.stream);
     return report;
   }
-  return b::scale(*chosen.plans, tensors.data(), inverse_scale, where);
+  return b::scale(*chosen.plans, b::data_of(tensors), inverse_scale, where);
 }
 
 void scale(const tensor_list& tensors, float factor, const executor& where) {
@@ -190,9 +191,9 @@ void scale(const tensor_list& tensors, float factor, const executor& where) {
       b::scope_of({{tensors, "tensors"}}, {}, where.stream, b::completion::enqueued);
   const b::backend& chosen = b::plan_backend(tensors, where);
   if (chosen.device_plans != nullptr) {
-    return chosen.device_plans->scale(tensors.data(), factor, nullptr, where.stream);
+    return chosen.device_plans->scale(b::data_of(tensors), factor, nullptr, where.stream);
   }
-  b::scale(*chosen.plans, tensors.data(), factor, where);
+  b::scale(*chosen.plans, b::data_of(tensors), factor, where);
 }
 
 void axpby(float a, const tensor_list& x, float b, const tensor_list& y, const tensor_list& out,
@@ -208,11 +209,11 @@ void axpby(float a, const tensor_list& x, float b, const tensor_list& y, const t
   const in::device_scope on =
       in::scope_of({{out, "out"}, {x, "x"}, {y, "y"}}, {}, where.stream, in::completion::enqueued);
   const in::backend& chosen = in::plan_backend(out, where);
-  const in::axpby_call call{std::bit_cast<std::uint32_t>(a), x.data().tables(),
-                            std::bit_cast<std::uint32_t>(b), y.data().tables(),
-                            out.data().tables()};
+  const in::axpby_call call{std::bit_cast<std::uint32_t>(a), in::data_of(x).tables(),
+                            std::bit_cast<std::uint32_t>(b), in::data_of(y).tables(),
+                            in::data_of(out).tables()};
   if (chosen.device_plans != nullptr) return chosen.device_plans->axpby(call, where.stream);
-  in::for_each_chunk_range(out.data(), where,
+  in::for_each_chunk_range(in::data_of(out), where,
                            [&](in::element_range chunks) { chosen.plans->axpby(call, chunks); });
 }
 
@@ -225,9 +226,10 @@ void accumulate(const tensor_list& acc, const tensor_list& gradients,
       b::scope_of({{acc, "acc"}, {gradients, "gradients"}}, {options.scales, "options.scales"},
                   where.stream, b::completion::enqueued);
   const b::backend& chosen = b::plan_backend(acc, where);
-  const b::accumulate_call call{acc.data().tables(), gradients.data().tables(), options.scales};
+  const b::accumulate_call call{b::data_of(acc).tables(), b::data_of(gradients).tables(),
+                                options.scales};
   if (chosen.device_plans != nullptr) return chosen.device_plans->accumulate(call, where.stream);
-  b::for_each_chunk_range(acc.data(), where,
+  b::for_each_chunk_range(b::data_of(acc), where,
                           [&](b::element_range chunks) { chosen.plans->accumulate(call, chunks); });
 }
 
@@ -241,10 +243,10 @@ void cast(const tensor_list& from, const tensor_list& to, const convert_options&
       b::scope_of({{to, "to"}, {from, "from"}}, {}, where.stream, b::completion::enqueued);
   const b::backend& chosen = b::plan_backend(to, where);
   if (chosen.device_plans != nullptr) {
-    const b::cast_call call{from.data(), to.data(), rule, options.random};
+    const b::cast_call call{b::data_of(from), b::data_of(to), rule, options.random};
     return chosen.device_plans->cast(call, where.stream);
   }
-  b::cast(chosen, from.data(), to.data(), rule, options.random, where);
+  b::cast(chosen, b::data_of(from), b::data_of(to), rule, options.random, where);
 }
 
 float clip_factor(double norm, double max_norm) {

@@ -5,6 +5,7 @@
 #include <array>
 #include <string>
 
+#include "backends/dispatch/access.hpp"
 #include "backends/dispatch/plan.hpp"
 #include "backends/ranks/ranks.hpp"
 #include "backends/ranks/shard_cover.hpp"
@@ -21,7 +22,7 @@ using numerics::part_end;
 constexpr const char* call = "shard_layout()";
 
 std::uint64_t count_of(const tensor_list& shards, std::size_t tensor) {
-  return static_cast<std::uint64_t>(shards.data().rows[tensor].count);
+  return static_cast<std::uint64_t>(backends::data_of(shards).rows[tensor].count);
 }
 
 std::string text_of(const tensor_list& shards, std::size_t tensor) {
@@ -138,7 +139,7 @@ std::shared_ptr<const shard_data> made(communicator& ranks, const tensor_list& s
   table_builder tables(*out, ranks.size());
   for (std::size_t i = 0; i < shards.size(); ++i) {
     out->here.push_back(count_of(shards, i));
-    tables.add(static_cast<std::uint32_t>(i), shards.data().rows[i].first_chunk,
+    tables.add(static_cast<std::uint32_t>(i), backends::data_of(shards).rows[i].first_chunk,
                parts_of(words, static_cast<std::size_t>(ranks.size()), i,
                         std::string(call) + ": " + text_of(shards, i)));
   }

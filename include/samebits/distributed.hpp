@@ -39,8 +39,9 @@
 namespace samebits {
 
 namespace backends {
+struct access;
 struct shard_data;
-}
+}  // namespace backends
 
 /// Leaves of a chunk, the subtree that shards are cut by (contract §6).
 inline constexpr std::uint64_t chunk_leaves = 4096;
@@ -138,10 +139,9 @@ class shard_layout {
   /// What a rank sends in each step, in bytes: the same on every rank.
   [[nodiscard]] std::size_t message_bytes() const;
 
-  /// The description as the backends read it.
-  [[nodiscard]] const backends::shard_data& data() const { return *data_; }
-
  private:
+  friend struct backends::access;
+
   std::shared_ptr<const backends::shard_data> data_;
 };
 

@@ -27,8 +27,9 @@ namespace samebits {
 struct recipe;  // samebits/recipe.hpp
 
 namespace backends {
+struct access;
 struct quantize_list_data;
-}
+}  // namespace backends
 
 /// A tensor of a list, what becomes of it, and what messages call it.
 struct quantize_item {
@@ -71,10 +72,9 @@ class quantize_list {
   [[nodiscard]] std::uint64_t elements() const;  ///< of all tensors
   [[nodiscard]] memory_space space() const;      ///< host where there are none
 
-  /// The description as the backends read it.
-  [[nodiscard]] const backends::quantize_list_data& data() const { return *data_; }
-
  private:
+  friend struct backends::access;
+
   static quantize_list by_recipe(std::vector<quantize_item> items, const recipe& rules);
 
   std::shared_ptr<const backends::quantize_list_data> data_;

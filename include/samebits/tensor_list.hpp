@@ -38,8 +38,9 @@
 namespace samebits {
 
 namespace backends {
+struct access;
 struct plan_data;
-}
+}  // namespace backends
 
 /// A tensor of a list: its elements as a matrix, what messages call it, and a number that the
 /// caller gives those that belong together.
@@ -92,10 +93,9 @@ class tensor_list {
   /// Where the tensors lie; host where there are none.
   [[nodiscard]] memory_space space() const;
 
-  /// The description as the backends read it.
-  [[nodiscard]] const backends::plan_data& data() const { return *data_; }
-
  private:
+  friend struct backends::access;
+
   static std::vector<list_tensor> named(std::span<const matrix_view> tensors);
 
   std::shared_ptr<const backends::plan_data> data_;

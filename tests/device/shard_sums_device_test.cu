@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "backends/cuda/training/shard_memory.cuh"
+#include "backends/dispatch/access.hpp"
 #include "device/device_copy.hpp"
 #include "numerics/tensor_list/inspect.hpp"
 #include "samebits/distributed.hpp"
@@ -98,7 +99,7 @@ shard_layout layout_of(communicator& ranks, const list& l, std::byte* memory) {
 
 /// What a rank sends.
 std::vector<std::uint64_t> message_of(const shard_layout& layout, const list& l) {
-  const backends::shard_data& d = layout.data();
+  const backends::shard_data& d = backends::data_of(layout);
   const auto r = static_cast<std::size_t>(d.rank);
   std::vector<double> own;
   for (std::size_t t = 0; t < l.chunks.size(); ++t) {

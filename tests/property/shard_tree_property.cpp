@@ -14,6 +14,7 @@
 #include <span>
 #include <vector>
 
+#include "backends/dispatch/access.hpp"
 #include "backends/ranks/shard_layout.hpp"
 #include "numerics/loss_scale/decide.hpp"
 #include "numerics/tensor_list/inspect.hpp"
@@ -97,7 +98,7 @@ tensor_list plan_of(const std::vector<drawn_tensor>& tensors, std::size_t rank, 
 /// What a rank sends: the values of its nodes, by the definition.
 std::vector<std::uint64_t> message_of(const shard_layout& layout,
                                       const std::vector<drawn_tensor>& tensors) {
-  const backends::shard_data& d = layout.data();
+  const backends::shard_data& d = backends::data_of(layout);
   std::vector<double> own;  // chunks of this rank's plan, in its numbering
   for (const drawn_tensor& t : tensors) {
     const auto here =
@@ -120,7 +121,7 @@ std::vector<std::uint64_t> message_of(const shard_layout& layout,
 
 /// What a rank makes of all messages.
 double joined(const shard_layout& layout, const std::vector<std::uint64_t>& received) {
-  const backends::shard_data& d = layout.data();
+  const backends::shard_data& d = backends::data_of(layout);
   const auto add = [](std::uint64_t a, std::uint64_t b) { return numerics::add_squares(a, b); };
   const auto value_at = [&](std::uint64_t word) { return received[word]; };
   numerics::square_sum total;

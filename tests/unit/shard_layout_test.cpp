@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "backends/dispatch/access.hpp"
 #include "backends/ranks/shard_layout.hpp"
 #include "samebits/error.hpp"
 #include "samebits/testkit/ranks.hpp"
@@ -81,7 +82,7 @@ std::uint32_t fingerprint_of(const std::vector<held>& of) {
   std::vector<std::uint32_t> prints(of.size());
   testkit::play_ranks(static_cast<int>(of.size()), [&](communicator& ranks) {
     const auto r = static_cast<std::size_t>(ranks.rank());
-    prints[r] = layout_of(ranks, of[r]).data().fingerprint;
+    prints[r] = backends::data_of(layout_of(ranks, of[r])).fingerprint;
   });
   for (const std::uint32_t p : prints) EXPECT_EQ(p, prints[0]);
   return prints[0];

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "backends/dispatch/access.hpp"
 #include "backends/dispatch/plan.hpp"
 #include "samebits/error.hpp"
 #include "samebits/types.hpp"
@@ -39,9 +40,9 @@ TEST(TensorPlan, DescribesItsTensors) {
   EXPECT_EQ(plan.name(1), "tensors[1]");
   EXPECT_EQ(plan[2].group, 7u);
   EXPECT_EQ(plan[2].view.format, format_id::e4m3);
-  EXPECT_EQ(plan.data().rows[2].group, 7u);
+  EXPECT_EQ(backends::data_of(plan).rows[2].group, 7u);
   const tensor_list copy = plan;
-  EXPECT_EQ(&copy.data(), &plan.data());
+  EXPECT_EQ(&backends::data_of(copy), &backends::data_of(plan));
 }
 
 /// Where element 7 of rows of 3 lies.
@@ -61,12 +62,12 @@ TEST(TensorPlan, EmptyOnes) {
   const tensor_list none;
   EXPECT_EQ(none.size(), 0u);
   EXPECT_EQ(none.elements(), 0u);
-  EXPECT_EQ(none.data().tables().chunks, 0u);
+  EXPECT_EQ(backends::data_of(none).tables().chunks, 0u);
   const tensor_list of_nothing(
       {{view_of_codes(format_id::bf16, static_cast<void*>(nullptr), 0, 5)},
        {view_of_codes(format_id::bf16, static_cast<void*>(nullptr), 5, 0)}});
   EXPECT_EQ(of_nothing.size(), 2u);
-  EXPECT_EQ(of_nothing.data().tables().chunks, 0u);
+  EXPECT_EQ(backends::data_of(of_nothing).tables().chunks, 0u);
 }
 
 TEST(TensorPlan, ChunksAreNumberedThrough) {
@@ -75,7 +76,7 @@ TEST(TensorPlan, ChunksAreNumberedThrough) {
   std::vector<matrix_view> views;
   for (std::vector<float>& m : memory) views.push_back(view_of(m));
   const tensor_list plan(views);
-  const numerics::plan_tables tables = plan.data().tables();
+  const numerics::plan_tables tables = backends::data_of(plan).tables();
   std::uint64_t chunk = 0;
   for (std::size_t t = 0; t < counts.size(); ++t) {
     EXPECT_EQ(tables.rows[t].first_chunk, chunk);
@@ -97,7 +98,7 @@ TEST(TensorPlan, SizesAre64Bit) {
   const tensor_list plan(
       {{view_of_codes(format_id::fp32, address(1 << 20), 1, many)},
        {view_of_codes(format_id::bf16, address(std::uintptr_t{1} << 40), 3, 1)}});
-  const numerics::plan_tables tables = plan.data().tables();
+  const numerics::plan_tables tables = backends::data_of(plan).tables();
   EXPECT_EQ(plan.elements(), static_cast<std::uint64_t>(many) + 3);
   ASSERT_EQ(tables.chunks, (std::uint64_t{1} << 21) + 2);
   const numerics::plan_chunk last = numerics::chunk_at(tables, tables.chunks - 2);
@@ -115,7 +116,7 @@ TEST(TensorPlan, FindsElementsInAnyStrides) {
                          std::int64_t col_stride, bool dense) {
     const matrix_view v = {memory.data(), format_id::fp16, rows, cols, row_stride, col_stride};
     const tensor_list plan(std::vector<list_tensor>{{v}});
-    const numerics::plan_row& row = plan.data().rows[0];
+    const numerics::plan_row& row = backends::data_of(plan).rows[0];
     EXPECT_EQ(row.dense, dense) << rows << ' ' << cols << ' ' << row_stride << ' ' << col_stride;
     for (std::int64_t i = 0; i < rows * cols; ++i) {
       const std::int64_t offset = i / cols * row_stride + i % cols * col_stride;

@@ -19,6 +19,7 @@
 #include "backends/cuda/tensor_list/plan.hpp"
 #include "backends/cuda/training/scaler_kernels.cuh"
 #include "backends/cuda/training/shard_memory.cuh"
+#include "backends/dispatch/access.hpp"
 #include "backends/dispatch/device_scope.hpp"
 #include "backends/loss_scaler/checks.hpp"
 #include "backends/loss_scaler/fields.hpp"
@@ -74,13 +75,13 @@ void check_on_device(const tensor_list& plan, const char* which) {
 
 /// The layout is of these tensors.
 void check_layout(const shard_layout& shards, const tensor_list& gradients) {
-  const std::vector<std::uint64_t>& here = shards.data().here;
+  const std::vector<std::uint64_t>& here = backends::data_of(shards).here;
   if (here.size() != gradients.size()) {
     throw invalid_argument("options.shards: is of " + std::to_string(here.size()) +
                            " tensors, gradients are " + std::to_string(gradients.size()));
   }
   for (std::size_t i = 0; i < here.size(); ++i) {
-    const auto count = static_cast<std::uint64_t>(gradients.data().rows[i].count);
+    const auto count = static_cast<std::uint64_t>(backends::data_of(gradients).rows[i].count);
     if (here[i] == count) continue;
     throw invalid_argument("options.shards: holds " + std::to_string(here[i]) + " elements of " +
                            backends::tensor_text(gradients[i], i, "gradients") + ", which has " +
@@ -157,7 +158,8 @@ device_loss_scaler::device_loss_scaler(tensor_list gradients, const scaling_sett
   backends::check_plan(gradients, "gradients", backends::wide_plan_formats);
   check_on_device(gradients, "gradients");
   if (options.shards) check_layout(*options.shards, gradients);
-  const backends::device_scope on(memory_space::device, gradients.data().device, nullptr);
+  const backends::device_scope on(memory_space::device, backends::data_of(gradients).device,
+                                  nullptr);
   const backends::backend& backend =
       backends::resolve({options.backend, 1, nullptr}, memory_space::device,
                         [](const backends::backend& b) { return b.device_plans != nullptr; });
@@ -172,8 +174,8 @@ device_loss_scaler::device_loss_scaler(tensor_list gradients, const scaling_sett
   m.fingerprint = cuda::fingerprint_of(settings);
   m.capacity = options.reports;
   m.by = &backend == &cuda::emulated ? cuda::steps::definition : cuda::steps::hardware;
-  m.shape = cuda::shape_of(m.plan.data().rows);
-  const numerics::plan_tables tables = m.plan.data().tables();
+  m.shape = cuda::shape_of(backends::data_of(m.plan).rows);
+  const numerics::plan_tables tables = backends::data_of(m.plan).tables();
   const std::size_t words_bytes = cuda::padded(sizeof(cuda::scaler_words));
   const std::size_t inspection_bytes = cuda::padded(cuda::inspection_bytes(tables));
   const std::size_t state_bytes = std::visit(
@@ -231,7 +233,8 @@ void device_loss_scaler::inspect(void* stream) {
   const memory& m = *memory_;
   const backends::device_scope on = m.scope(stream);
   const auto enqueue = m.shards ? cuda::enqueue_chunk_tallies : cuda::enqueue_tensor_statistics;
-  enqueue(m.plan.data().tables(), m.shape, inspect_counts::nonfinite, m.inspection, m.by, stream);
+  enqueue(backends::data_of(m.plan).tables(), m.shape, inspect_counts::nonfinite, m.inspection,
+          m.by, stream);
 }
 
 void device_loss_scaler::memory::agree_on_shards(communicator& ranks) {
@@ -324,12 +327,12 @@ void device_loss_scaler::apply(const tensor_list& tensors, void* stream) {
   const backends::device_scope on = memory_->scope(stream);
   backends::device_finder finder(memory_space::device);
   finder.add_device(memory_->device_number, "the scaler");
-  finder.add_device(tensors.data().device, "tensors");
+  finder.add_device(backends::data_of(tensors).device, "tensors");
   const step_report& decision = memory_->words->decision;  // device memory: addresses alone
   cuda::scale_factor factor;
   factor.pointer = reinterpret_cast<const std::uint32_t*>(&decision.grad_mul);
   factor.only_if = &decision.applied;
-  cuda::enqueue_scale(tensors.data().tables(), factor, nullptr, memory_->by, stream);
+  cuda::enqueue_scale(backends::data_of(tensors).tables(), factor, nullptr, memory_->by, stream);
 }
 
 std::optional<step_report> device_loss_scaler::poll() { return memory_->reader->poll(); }

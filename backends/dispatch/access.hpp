@@ -1,0 +1,21 @@
+// Access for the backends to the descriptions that public classes keep to themselves.
+#pragma once
+
+namespace samebits::backends {
+
+/// The friend of tensor_list, quantize_list and shard_layout.
+struct access {
+  template <class Public>
+  static const auto& data(const Public& object) {
+    return *object.data_;
+  }
+};
+
+/// The plan_data of a tensor_list, quantize_list_data of a quantize_list, shard_data of a
+/// shard_layout.
+template <class Public>
+const auto& data_of(const Public& object) {
+  return access::data(object);
+}
+
+}  // namespace samebits::backends
