@@ -57,7 +57,7 @@ SAMEBITS_INLINE constexpr step_report report_of(const Settings& settings,
   report.first_bad = observed.first_bad;
   report.bad_rank = observed.bad_rank;
   if (decision.apply) report.grad_mul = detail::number_of(inverse_scale(scale));
-  report.amax = observed.seen.amax;
+  report.amax_bits = observed.seen.amax;
   report.exponent = exponent_of(scale);
   report.applied = decision.apply;
   report.stop = decision.stop;
@@ -111,7 +111,7 @@ SAMEBITS_INLINE constexpr step_report refused_step(resident_scaler<State>& scale
   report.norm = detail::number_of(binary64::nan);
   report.first_bad = observed.first_bad;
   report.bad_rank = observed.bad_rank;
-  report.amax = observed.seen.amax;
+  report.amax_bits = observed.seen.amax;
   report.exponent = exponent_of(scale);
   report.stop = true;
   report.cause = step_cause::ranks_differ;

@@ -61,8 +61,8 @@ class gradients {
 inline auto fields(const step_report& r) {
   return std::tuple(r.step, r.applied_steps, std::bit_cast<std::uint64_t>(r.scale),
                     std::bit_cast<std::uint64_t>(r.norm), r.first_bad, r.bad_rank,
-                    std::bit_cast<std::uint32_t>(r.grad_mul), r.amax, r.exponent, r.applied, r.stop,
-                    static_cast<int>(r.cause), static_cast<int>(r.change));
+                    std::bit_cast<std::uint32_t>(r.grad_mul), r.amax_bits, r.exponent, r.applied,
+                    r.stop, static_cast<int>(r.cause), static_cast<int>(r.change));
 }
 
 template <class T>

@@ -139,7 +139,7 @@ TEST(ShardSums, AreTheTreeOverAllChunks) {
       layout = mine;
       received = std::move(gathered);
     });
-    const shard_memory tables(layout->data());
+    const shard_memory tables(backends::data_of(*layout));
     check_cuda(cudaMemcpy(tables.tables().received, received.data(), 8 * received.size(),
                           cudaMemcpyHostToDevice),
                "messages to the device");

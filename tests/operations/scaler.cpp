@@ -62,7 +62,7 @@ void add_report(figures& all, const step_report& r) {
         figure{"norm", std::bit_cast<std::uint64_t>(r.norm)},
         figure{"first_bad", static_cast<std::uint64_t>(r.first_bad)},
         figure{"bad_rank", static_cast<std::uint64_t>(r.bad_rank)},
-        figure{"grad_mul", std::bit_cast<std::uint32_t>(r.grad_mul)}, figure{"amax", r.amax},
+        figure{"grad_mul", std::bit_cast<std::uint32_t>(r.grad_mul)}, figure{"amax", r.amax_bits},
         figure{"exponent", static_cast<std::uint64_t>(r.exponent)},
         figure{"applied", r.applied ? 1u : 0u}, figure{"stop", r.stop ? 1u : 0u},
         figure{"cause", static_cast<std::uint64_t>(r.cause)},

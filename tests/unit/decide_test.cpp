@@ -64,7 +64,7 @@ void compare_with_host(const Settings& settings, std::uint64_t seed) {
       ASSERT_EQ(r.change, d.change);
     }
     ASSERT_TRUE(resident.policy == std::get<decltype(initial_state(settings))>(host.state()));
-    ASSERT_EQ(r.amax, o.seen.amax);
+    ASSERT_EQ(r.amax_bits, o.seen.amax);
     ASSERT_EQ(r.first_bad, o.first_bad);
     ASSERT_EQ(r.bad_rank, o.bad_rank);
     ASSERT_TRUE(std::isnan(r.norm));
@@ -165,7 +165,7 @@ TEST(Decide, ARefusedStepChangesTheCountAlone) {
   EXPECT_TRUE(std::isnan(r.norm));
   EXPECT_EQ(r.first_bad, 4);
   EXPECT_EQ(r.bad_rank, 2);
-  EXPECT_EQ(r.amax, inf_bits);
+  EXPECT_EQ(r.amax_bits, inf_bits);
   EXPECT_EQ(r.grad_mul, 0.0f);
   EXPECT_FALSE(r.applied);
   EXPECT_TRUE(r.stop);

@@ -27,7 +27,7 @@ step_report report_number(std::uint64_t k) {
   r.first_bad = static_cast<std::int64_t>(k) - 3;
   r.bad_rank = static_cast<std::int64_t>(k % 8);
   r.grad_mul = static_cast<float>(k % 1000);
-  r.amax = static_cast<std::uint32_t>(k);
+  r.amax_bits = static_cast<std::uint32_t>(k);
   r.exponent = static_cast<std::int32_t>(k % 30);
   r.applied = k % 2 == 0;
   r.cause = static_cast<step_cause>(k % 6);
@@ -37,7 +37,7 @@ step_report report_number(std::uint64_t k) {
 bool same(const step_report& a, const step_report& b) {
   return a.step == b.step && a.applied_steps == b.applied_steps && a.scale == b.scale &&
          a.norm == b.norm && a.first_bad == b.first_bad && a.bad_rank == b.bad_rank &&
-         a.grad_mul == b.grad_mul && a.amax == b.amax && a.exponent == b.exponent &&
+         a.grad_mul == b.grad_mul && a.amax_bits == b.amax_bits && a.exponent == b.exponent &&
          a.applied == b.applied && a.stop == b.stop && a.cause == b.cause && a.change == b.change;
 }
 

@@ -193,7 +193,7 @@ device_loss_scaler::device_loss_scaler(tensor_list gradients, const scaling_sett
   m.reader.emplace(std::span<const numerics::report_slot>(m.ring, m.capacity), from.steps);
 
   m.layout = options.shards;
-  if (m.layout) m.shards.emplace(m.layout->data());
+  if (m.layout) m.shards.emplace(backends::data_of(*m.layout));
 
   cuda::scaler_words words = {};
   std::visit(

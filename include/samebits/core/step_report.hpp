@@ -24,8 +24,8 @@ struct step_report {
   /// What the optimizer multiplies gradients by: 1 / scale, times the clip factor; 0 where the step
   /// is skipped.
   float grad_mul = 0;
-  std::uint32_t amax = amax_unknown;  ///< of the scaled gradients, binary32 bits
-  std::int32_t exponent = 0;          ///< floor(log2(scale)): e of policy native
+  std::uint32_t amax_bits = amax_unknown;  ///< of the scaled gradients, as binary32 bits
+  std::int32_t exponent = 0;               ///< floor(log2(scale)): e of policy native
   bool applied = false;
   bool stop = false;  ///< the policy wants the run to end
   step_cause cause = step_cause::none;
