@@ -23,7 +23,6 @@
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
-#include <ranges>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -186,10 +185,9 @@ class view_list {
   // NOLINTBEGIN(google-explicit-constructor): callers write the views alone
   view_list(const matrix_view& one) : views_(&one, 1) {}
   view_list(std::initializer_list<matrix_view> views) : views_(views.begin(), views.size()) {}
-  template <std::ranges::contiguous_range Range>
-  requires std::same_as<std::ranges::range_value_t<Range>, matrix_view> view_list(
-      const Range& views)
-      : views_(std::ranges::data(views), std::ranges::size(views)) {}
+  template <detail::contiguous Range>
+  requires std::same_as<detail::element_of<const Range>, matrix_view>
+  view_list(const Range& views) : views_(std::span(views)) {}
   view_list(const tensor_list& tensors);
   operator std::span<const matrix_view>() const { return views_; }
   // NOLINTEND(google-explicit-constructor)
