@@ -9,8 +9,8 @@
 //   // on the host, whenever it likes:
 //   while (const auto r = scaler.poll()) log(*r);
 //
-// The policies are those of samebits/loss_scaler.hpp, step for step, and bits are those of
-// inspect() and decide() on the host.
+// The policies are those of samebits/loss_scaler.hpp, step for step. Bits are those of inspect(),
+// clip_factor() and loss_scaler on the host.
 #pragma once
 
 #include <cstdint>
