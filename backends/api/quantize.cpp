@@ -148,25 +148,16 @@ void check_multipliers(const const_matrix_view& in, const const_matrix_view& v,
 }
 
 void check_options(const quantize_options& o) {
-  if (static_cast<int>(o.math) >= scale_math_count) {
-    throw invalid_argument("options.math is not one of scale_math's");
-  }
-  if (static_cast<int>(o.on_nonfinite) >= nonfinite_count) {
-    throw invalid_argument("options.on_nonfinite is not one of nonfinite's");
-  }
-  if (static_cast<int>(o.on_scale_overflow) >= scale_overflow_count) {
-    throw invalid_argument("options.on_scale_overflow is not one of scale_overflow's");
-  }
+  check_value("options.math", o.math, scale_math_count, "scale_math");
+  check_value("options.on_nonfinite", o.on_nonfinite, nonfinite_count, "nonfinite");
+  check_value("options.on_scale_overflow", o.on_scale_overflow, scale_overflow_count,
+              "scale_overflow");
   if (o.round != rounding::nearest_even && o.round != rounding::stochastic) {
     throw invalid_argument("options.round must be nearest_even or stochastic, got " +
                            std::string(name(o.round)));
   }
-  if (static_cast<int>(o.on_overflow) >= overflow_count) {
-    throw invalid_argument("options.on_overflow is not one of overflow's");
-  }
-  if (static_cast<int>(o.on_nan) >= nan_policy_count) {
-    throw invalid_argument("options.on_nan is not one of nan_policy's");
-  }
+  check_value("options.on_overflow", o.on_overflow, overflow_count, "overflow");
+  check_value("options.on_nan", o.on_nan, nan_policy_count, "nan_policy");
   check_random(o.round, o.random);
 }
 

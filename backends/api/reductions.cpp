@@ -47,12 +47,10 @@ reduction_call checked_dot(const const_matrix_view& x, const const_matrix_view& 
   if (x.space != y.space) {
     throw invalid_argument("y: must lie in the same memory as x, host or device");
   }
-  if (options.precision != accumulation::fp32 && options.precision != accumulation::fp64) {
-    throw invalid_argument("options.precision is not one of accumulation's");
-  }
-  if (options.order != sum_order::tree && options.order != sum_order::sequential) {
-    throw invalid_argument("options.order is not one of sum_order's");
-  }
+  b::check_value("options.precision", options.precision, static_cast<int>(accumulation::fp64) + 1,
+                 "accumulation");
+  b::check_value("options.order", options.order, static_cast<int>(sum_order::sequential) + 1,
+                 "sum_order");
   return {reduction::dot, x, y, options};
 }
 

@@ -62,15 +62,11 @@ void for_each_scale(const const_matrix_view& v, const Function& f) {
 void check_scales(const const_matrix_view& scales, scale_layout layout,
                   std::span<const std::byte> memory, const char* memory_name,
                   const scale_layout_options& options) {
-  if (static_cast<int>(layout) >= scale_layout_count) {
-    throw invalid_argument("layout is not one of scale_layout's");
-  }
-  if (options.padding > scale_padding::one) {
-    throw invalid_argument("options.padding is not one of scale_padding's");
-  }
-  if (options.on_unpackable > unpackable::count) {
-    throw invalid_argument("options.on_unpackable is not one of unpackable's");
-  }
+  check_value("layout", layout, scale_layout_count, "scale_layout");
+  check_value("options.padding", options.padding, static_cast<int>(scale_padding::one) + 1,
+              "scale_padding");
+  check_value("options.on_unpackable", options.on_unpackable,
+              static_cast<int>(unpackable::count) + 1, "unpackable");
   check_view(scales, "scales");
   if (scales.format != format_id::fp32 && scales.format != format_id::e8m0) {
     throw invalid_argument("scales: format must be one of fp32, e8m0, got " +

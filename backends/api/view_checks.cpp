@@ -41,11 +41,16 @@ std::string shape_text(std::int64_t rows, std::int64_t cols) {
 
 bool is_empty(const const_matrix_view& v) { return v.rows == 0 || v.cols == 0; }
 
+void refuse_value(const char* which, int number, const char* type) {
+  throw invalid_argument(std::string(which) + ": must be a value of samebits::" + type + ", got " +
+                         std::to_string(number));
+}
+
 void check_view(const const_matrix_view& v, const char* which) {
   const auto refuse = [&](const std::string& what) {
     throw invalid_argument(std::string(which) + ": " + what);
   };
-  if (static_cast<int>(v.format) >= format_count) refuse("format is not one of format_id's");
+  check_value((std::string(which) + ".format").c_str(), v.format, format_count, "format_id");
   if (v.rows < 0 || v.cols < 0) {
     refuse("sizes must be >= 0, got " + shape_text(v.rows, v.cols));
   }
@@ -100,15 +105,9 @@ std::string undecided_overlap(const std::string& other) {
 }
 
 void check_rule(const cast_rule& rule, const random_stream& random) {
-  if (static_cast<int>(rule.round) >= rounding_count) {
-    throw invalid_argument("options.round is not one of rounding's");
-  }
-  if (static_cast<int>(rule.on_overflow) >= overflow_count) {
-    throw invalid_argument("options.on_overflow is not one of overflow's");
-  }
-  if (static_cast<int>(rule.on_nan) >= nan_policy_count) {
-    throw invalid_argument("options.on_nan is not one of nan_policy's");
-  }
+  check_value("options.round", rule.round, rounding_count, "rounding");
+  check_value("options.on_overflow", rule.on_overflow, overflow_count, "overflow");
+  check_value("options.on_nan", rule.on_nan, nan_policy_count, "nan_policy");
   check_random(rule.round, random);
 }
 

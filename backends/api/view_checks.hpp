@@ -11,6 +11,14 @@ namespace samebits::backends {
 
 // All of these throw invalid_argument; `which` names the argument.
 
+/// Throws that `which` is a number without a name in the enumeration samebits::`type`.
+[[noreturn]] void refuse_value(const char* which, int number, const char* type);
+/// An enumeration whose values are 0 .. count - 1.
+template <class Enum>
+void check_value(const char* which, Enum value, int count, const char* type) {
+  if (static_cast<int>(value) >= count) refuse_value(which, static_cast<int>(value), type);
+}
+
 /// "[rows, cols]"
 std::string shape_text(std::int64_t rows, std::int64_t cols);
 

@@ -175,7 +175,8 @@ scaling_settings default_settings(scaling_policy policy) {
     case scaling_policy::megatron: return megatron_scaling{};
     case scaling_policy::deepspeed: return deepspeed_scaling{};
   }
-  throw invalid_argument("policy: not one of scaling_policy's");
+  throw invalid_argument("policy: must be a value of samebits::scaling_policy, got " +
+                         std::to_string(static_cast<int>(policy)));
 }
 
 scaling_policy policy_of(const scaling_settings& settings) {

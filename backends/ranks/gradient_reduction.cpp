@@ -50,7 +50,8 @@ void check_options(const gradient_reduction& how) {
                                   : std::string()));
   }
   if (static_cast<int>(how.math) >= scale_math_count) {
-    throw invalid_argument("how.math is not one of scale_math's");
+    throw invalid_argument("how.math: must be a value of samebits::scale_math, got " +
+                           std::to_string(static_cast<int>(how.math)));
   }
   if (how.round != rounding::nearest_even && how.round != rounding::stochastic) {
     throw invalid_argument("how.round must be nearest_even or stochastic, got " +

@@ -1,0 +1,96 @@
+"""Every error message of the library and of fpinspect, in one file that is read as a whole.
+
+usage: collect_messages.py ROOT [--write]
+
+Collects the texts of all throw expressions: `file: exception: text`, where {expression} stands for what
+the program puts in. Compares them with messages.txt beside this script; --write replaces that file. After a
+change, read the new lines beside their neighbours: a message names the argument, what was expected and
+what was given.
+"""
+
+import pathlib
+import re
+import sys
+
+FOLDERS = ("include", "backends", "tools/fpinspect", "tools/tensor_file")
+SUFFIXES = (".hpp", ".cpp", ".cu", ".cuh")
+LISTING = pathlib.Path(__file__).with_name("messages.txt")
+THROW = re.compile(r"\bthrow\s+([a-z_:]+)\s*([({])")
+TOKEN = re.compile(r'//[^\n]*|/\*.*?\*/|R"\((?P<raw>.*?)\)"|"(?P<text>(?:\\.|[^"\\])*)"|\'(?:\\.|[^\'\\])+\'', re.S)
+
+
+def end_of(source, opening):
+    """The place behind the bracket that closes the one at `opening`."""
+    depth, at = 0, opening
+    while at < len(source):
+        token = TOKEN.match(source, at)
+        if token:
+            at = token.end()
+            continue
+        depth += source[at] in "({["
+        depth -= source[at] in ")}]"
+        at += 1
+        if depth == 0:
+            return at
+    return at
+
+
+def text_of(arguments):
+    """Literals as they are, everything between them as {expression}."""
+    text, at = "", 0
+    pieces = []
+    if arguments.startswith("cat("):  # its arguments stand one behind the other
+        arguments = arguments[len("cat("):-1]
+    for token in TOKEN.finditer(arguments):
+        if token["text"] is None and token["raw"] is None:
+            continue
+        pieces.append((arguments[at:token.start()], token["raw"] or token["text"] or ""))
+        at = token.end()
+    pieces.append((arguments[at:], ""))
+    for code, literal in pieces:
+        code = re.sub(r"//[^\n]*", "", code)
+        code = re.sub(r"\s+", " ", code).strip(" +,")
+        code = re.sub(r"std::(?:string|to_string)\(((?:[^()]|\([^()]*\))*)\)", r"\1", code)
+        if code:
+            text += "{" + code + "}"
+        text += literal.replace('\\"', '"')
+    return text
+
+
+def messages(root):
+    for folder in FOLDERS:
+        for path in sorted((root / folder).rglob("*")):
+            if path.suffix not in SUFFIXES:
+                continue
+            source = path.read_text(encoding="utf-8")
+            for thrown in THROW.finditer(source):
+                line = source[source.rfind("\n", 0, thrown.start()) + 1:thrown.start()]
+                if "//" in line:
+                    continue
+                opening = thrown.end() - 1
+                text = text_of(source[opening + 1:end_of(source, opening) - 1])
+                yield f"{path.relative_to(root).as_posix()}: {thrown[1].split('::')[-1]}: {text}"
+
+
+def main():
+    found = list(messages(pathlib.Path(sys.argv[1])))
+    if "--write" in sys.argv:
+        LISTING.write_text("\n".join(found) + "\n", encoding="utf-8")
+        return 0
+    kept = LISTING.read_text(encoding="utf-8").splitlines()
+    for line in sorted(set(found) - set(kept)):
+        print(f"new: {line}")
+    for line in sorted(set(kept) - set(found)):
+        print(f"gone: {line}")
+    if len(found) < 200:
+        print(f"only {len(found)} messages found")
+        return 1
+    if found != kept:
+        print("messages changed: read them, then run collect_messages.py ROOT --write")
+        return 1
+    print(f"{len(found)} messages")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
