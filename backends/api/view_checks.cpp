@@ -50,7 +50,10 @@ void check_view(const const_matrix_view& v, const char* which) {
   const auto refuse = [&](const std::string& what) {
     throw invalid_argument(std::string(which) + ": " + what);
   };
-  check_value((std::string(which) + ".format").c_str(), v.format, format_count, "format_id");
+  if (static_cast<int>(v.format) >= format_count) {
+    refuse("format must be a value of samebits::format_id, got " +
+           std::to_string(static_cast<int>(v.format)));
+  }
   if (v.rows < 0 || v.cols < 0) {
     refuse("sizes must be >= 0, got " + shape_text(v.rows, v.cols));
   }

@@ -74,7 +74,7 @@ TEST_F(ComputeArguments, OperandsThatAreNotTakenAreNotLookedAt) {
 
 TEST_F(ComputeArguments, Operations) {
   op_ = static_cast<operation>(operation_count);
-  expect_refused("op ", "operation");
+  expect_refused("op: ", "samebits::operation");
 }
 
 TEST_F(ComputeArguments, FormatsWithoutArithmetic) {
