@@ -28,7 +28,7 @@ TEST(QuantizeStatistics, EachKindOfElementCountsOnce) {
   c.add(element(-inf, 0xFE));
   c.add(element(0.5f, 0x30));
   c.add(element(-0.25f, 0x80));  // became zero
-  c.add(element(0.125f, 0x01));
+  c.add(element(0.125f, 0x02));
   EXPECT_EQ(c.zeros, 2u);
   EXPECT_EQ(c.inf, 2u);
   EXPECT_EQ(c.nan, 0u);
