@@ -1,4 +1,5 @@
-// Dequantization: any tiles and strides, an element to a thread.
+// Dequantization: computes RN(value of code * scale), rounded to the output's format. One thread
+// per element, in a grid-stride loop. Any tile size, strides and alignment.
 #include <algorithm>
 #include <cstdint>
 
@@ -11,6 +12,7 @@
 namespace samebits::cuda {
 namespace {
 
+/// Launch parameters of dequantize_kernel; format specs of codes, output and scales.
 struct dequantize_task {
   cells codes, scales, out;
   format_spec source, target, scale;

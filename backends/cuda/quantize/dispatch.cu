@@ -1,4 +1,5 @@
-// The CUDA backends' quantizers: the self-test first, then the kernel that the route names.
+// The quantizers of the CUDA backends. Each call runs the self-test first, then the kernel that
+// route_of() selects.
 #include <cstddef>
 
 #include "backends/cuda/common/cuda.hpp"
@@ -19,11 +20,12 @@ namespace {
 
 using backends::quantize_call;
 
-/// One scale for the matrix: two passes, or one where it is given.
+/// Quantizes with one scale per matrix: an amax pass and a rounding pass. The amax pass is skipped
+/// if the caller gives the scale.
 void launch_by_one_scale(const quantize_call& call, const patch_task& task, std::byte* workspace,
                          cudaStream_t stream) {
   const one_scale_memory memory = one_scale_at(workspace);
-  static_assert(numerics::nothing_counted == -1);  // every byte FF
+  static_assert(numerics::nothing_counted == -1);  // every byte is FF
   check(cudaMemsetAsync(memory.amax, 0xFF, sizeof *memory.amax, stream), "quantize: memset");
   if (call.multipliers.data == nullptr) {
     launch_tensor_amax(task, call.in.format, memory.amax, stream);

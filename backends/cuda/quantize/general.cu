@@ -1,5 +1,10 @@
-// The general kernels of quantization: any tiles, strides and outputs. A warp takes each tile; where
-// tiles are large or statistics are wanted, one pass finds the scales and another rounds.
+// The general quantization kernels: any tile size, strides and outputs.
+//
+// Small tiles, no statistics: one pass, one warp per tile. Large tiles or statistics: three
+// kernels. Workspace: an amax and a scale per tile, and the partial statistics of each chunk.
+//   amaxes_kernel   one warp per span of 4096 elements of a tile: atomic maximum into amaxes[tile]
+//   scales_kernel   one thread per tile: scale from amax or from the caller's inverse scale
+//   chunks_kernel   one block per chunk of 4096 elements of the matrix: round, then sum and count
 #include "backends/cuda/quantize/general.hpp"
 
 #include <cstdint>
@@ -16,7 +21,7 @@ namespace {
 
 using backends::quantize_call;
 
-/// Tiles of few elements, a warp for each: the matrix is read from memory once.
+/// One warp quantizes one tile. The matrix is read from device memory once.
 template <class Arithmetic>
 __global__ void __launch_bounds__(block_threads) tiles_kernel(const quantize_task t) {
   if (t.skipped()) return;
@@ -28,7 +33,8 @@ __global__ void __launch_bounds__(block_threads) tiles_kernel(const quantize_tas
   }
 }
 
-/// The amaxes of all tiles, which start as nothing_counted, a warp for each piece of one.
+/// Finds the amax of every tile. One warp per span of piece_elements elements of a tile. amaxes[]
+/// must start as nothing_counted.
 __global__ void __launch_bounds__(block_threads)
     amaxes_kernel(const quantize_task t, const std::uint64_t pieces, tile_amax* const amaxes) {
   if (t.skipped()) return;
@@ -42,6 +48,7 @@ __global__ void __launch_bounds__(block_threads)
   }
 }
 
+/// Computes and stores the scale of every tile. One thread per tile.
 template <class Arithmetic>
 __global__ void __launch_bounds__(block_threads)
     scales_kernel(const quantize_task t, const tile_amax* const amaxes,
@@ -56,10 +63,10 @@ __global__ void __launch_bounds__(block_threads)
   }
 }
 
-constexpr unsigned part_elements = 1024;  // of a chunk, at once in shared memory
+constexpr unsigned part_elements = 1024;  // elements whose partial sums shared memory holds at once
 
-/// Rounds by scales that are known, a block for each chunk of elements in their order; counts if
-/// there are parts to write.
+/// Rounds every element by the scale of its tile. One block per chunk of consecutive elements. If
+/// parts.nodes is not null, also writes each chunk's partial sum and counts.
 template <class Arithmetic>
 __global__ void __launch_bounds__(block_threads)
     chunks_kernel(const quantize_task t, const numerics::tile_scale* const scales,
@@ -109,7 +116,7 @@ __global__ void __launch_bounds__(block_threads)
   }
 }
 
-/// The workspace of the passes.
+/// Layout of the workspace: amaxes, scales, then partial statistics.
 struct passes_memory {
   std::uint64_t tiles, chunks;  // chunks: 0 without statistics
 
@@ -126,10 +133,12 @@ struct passes_memory {
   }
 };
 
+/// Whether the call needs the three kernels and a workspace.
 bool in_passes(const quantize_call& call) {
   return call.outputs.statistics != nullptr || has_large_tiles(call);
 }
 
+/// Large tiles or statistics: scales first, then rounding, then the total of the statistics.
 template <class Arithmetic>
 void launch_passes(const quantize_call& call, std::byte* memory, cudaStream_t stream) {
   const quantize_task t = task_of(call);
@@ -142,7 +151,7 @@ void launch_passes(const quantize_call& call, std::byte* memory, cudaStream_t st
                      size.chunks);
   }
   if (size.tiles != 0) {
-    constexpr int nothing = 0xFF;  // of nothing_counted, every byte
+    constexpr int nothing = 0xFF;  // every byte of nothing_counted
     static_assert(numerics::nothing_counted == -1);
     check(cudaMemsetAsync(amaxes, nothing, size.tiles * sizeof(tile_amax), stream),
           "quantize: memset");
@@ -163,6 +172,7 @@ void launch_passes(const quantize_call& call, std::byte* memory, cudaStream_t st
   }
 }
 
+/// Small tiles without statistics: one kernel.
 template <class Arithmetic>
 void launch_tiles(const quantize_call& call, cudaStream_t stream) {
   const quantize_task t = task_of(call);

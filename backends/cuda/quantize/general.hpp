@@ -1,4 +1,4 @@
-// Launches of the general kernels of quantization.
+// Launches of the general quantization kernels (any tile size, strides and outputs).
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -14,11 +14,12 @@ namespace samebits::cuda {
 /// Bytes of device memory that launch_general() needs; 0 where one pass is enough.
 std::size_t general_workspace(const backends::quantize_call& call);
 
-/// Any quantization, by Arithmetic: numerics::binary32::integers or hardware.
+/// Enqueues any quantization. Arithmetic, the source of binary32 products and quotients, is
+/// numerics::binary32::integers or hardware. `workspace` has general_workspace(call) bytes.
 template <class Arithmetic>
 void launch_general(const backends::quantize_call& call, std::byte* workspace, cudaStream_t stream);
 
-/// The amax and the scale of a whole matrix, in a workspace of one_scale_bytes.
+/// Workspace of a call with one scale per matrix: its amax and its scale.
 inline constexpr std::size_t one_scale_bytes = 32;
 struct one_scale_memory {
   numerics::tile_amax* amax;
@@ -26,8 +27,8 @@ struct one_scale_memory {
 };
 one_scale_memory one_scale_at(std::byte* workspace);
 
-/// From the amax, or where it is given from the call's multiplier, to the scale; by the GPU's own
-/// arithmetic. Stores the call's scale, too.
+/// Computes the scale of a matrix with one scale, from its amax or from the call's inverse scale,
+/// by the GPU's own arithmetic. Stores the scale in memory.scale and in the call's outputs.
 void launch_one_scale(const backends::quantize_call& call, const one_scale_memory& memory,
                       cudaStream_t stream);
 

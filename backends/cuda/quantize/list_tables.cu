@@ -1,4 +1,4 @@
-// The tables of a list that the kernels of cuda-native take, on the host.
+// Selects the cuda-native kernel for a list of tensors and builds the kernel's tables on the host.
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -18,7 +18,8 @@ bool is_empty(const quantize_call& call) { return call.in.rows == 0 || call.in.c
 
 bool one_row_tiles(const quantize_call& call) { return call.grid.tile_rows == 1; }
 
-/// Rows, columns or squares, as whole extents may be any of them.
+/// Whether two calls have tiles of the same kind: 1 x G, G x 1 or square. Tiles that span the whole
+/// extent may be of any kind.
 bool are_tiled_alike(const quantize_call& a, const quantize_call& b) {
   return one_row_tiles(a) == one_row_tiles(b) &&
          (one_row_tiles(a) || (a.grid.tile_cols == 1) == (b.grid.tile_cols == 1));
@@ -34,7 +35,7 @@ std::optional<patch_task> task_of(const quantize_call& call, list_kernel kernel)
   return {};
 }
 
-/// Whether one launch of the kernel takes every tensor that has elements.
+/// Whether one launch of the kernel supports every non-empty tensor of the list.
 bool takes_all(list_kernel kernel, std::span<const quantize_call> calls) {
   const quantize_call* first = nullptr;
   for (const quantize_call& call : calls) {
@@ -63,7 +64,8 @@ list_tables list_tables_of(std::span<const quantize_call> calls, list_kernel ker
     tables.given &= call.multipliers.data != nullptr;
     const std::uint64_t blocks =
         kernel == list_kernel::rows ? row_block_count(task.patches) : block_count(task.patches);
-    // The kernel's cast is for one maths; given multipliers make it te.
+    // One launch has one cast: division or multiplication. Calls with given inverse scales have the
+    // rule te, a multiplication. Tensors of the other kind are rounded by the definition.
     if (tables.tasks.empty()) tables.divided = task.patches.scale.math == scale_math::div;
     if ((task.patches.scale.math == scale_math::div) != tables.divided ||
         call.cast.round != rounding::nearest_even) {

@@ -1,4 +1,4 @@
-// The CUDA backends' quantizers.
+// The quantizers of the CUDA backends: dense calls, lists of tensors and dequantization.
 #pragma once
 
 #include <memory>
@@ -8,20 +8,21 @@
 
 namespace samebits::cuda {
 
-/// Scales and codes by the definition in integers.
+/// Quantizer of cuda-emulated: computes scales and codes by the definition in integers.
 extern const backends::quantizer emulated_quantizer;
-/// By the GPU's multiplication, division and FP8 conversion.
+/// Quantizer of cuda-native: uses the GPU's multiplication, division and FP8 conversion.
 extern const backends::quantizer native_quantizer;
 
-/// quantize() of a checked call, without the self-test that comes before it.
+/// Enqueues the quantization of a checked call, without the self-test that quantize() runs first.
 void enqueue_quantize_emulated(const backends::quantize_call& call, void* stream);
 void enqueue_quantize_native(const backends::quantize_call& call, void* stream);
 
-/// dequantize() of a checked call, the same way.
+/// Enqueues the dequantization of a checked call, without the self-test that dequantize() runs
+/// first.
 void enqueue_dequantize_emulated(const backends::dequantize_call& call, void* stream);
 void enqueue_dequantize_native(const backends::dequantize_call& call, void* stream);
 
-/// The tables of a list in device memory, for both backends.
+/// Builds the tables of a list of tensors in device memory. Both CUDA backends use the same tables.
 std::shared_ptr<const void> prepare_list(std::span<const backends::quantize_call> calls);
 void quantize_list_emulated(const backends::quantize_list_data& list, const executor& where);
 void quantize_list_native(const backends::quantize_list_data& list, const executor& where);

@@ -1,4 +1,8 @@
-// Quantization of lists on CUDA: the tables, and the general kernels, for any tiles and strides.
+// Quantization of lists of tensors on CUDA: builds the device tables, runs the general kernels over
+// a list, and dispatches to the cuda-native kernels.
+//
+// The number of kernel launches is the same however many tensors the list holds. Tiles, spans and
+// chunks are numbered through all tensors; a binary search finds the tensor of a number.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -20,14 +24,15 @@ namespace {
 
 using backends::quantize_call;
 
-/// Work of one kind that is numbered through all tensors: `first` [tensors + 1] are the numbers at
-/// which those of each begin.
+/// Work items of one kind (tiles, spans of tiles or chunks), numbered through all tensors. Tensor i
+/// has the numbers first[i] to first[i + 1] - 1; first has tensors + 1 entries.
 struct numbering {
   const std::uint64_t* first;
   std::uint32_t tensors;
   std::uint64_t count;
 
-  /// The tensor of a number below `count`: the last that begins there or before.
+  /// The tensor of a number below `count`: the last tensor whose first number is not above
+  /// `number`.
   __device__ std::uint32_t tensor_of(std::uint64_t number) const {
     std::uint32_t low = 0, high = tensors;
     while (high - low > 1) {
@@ -42,19 +47,21 @@ struct numbering {
   }
 };
 
-/// A list as the general kernels take it; in device memory, of tensors that have elements.
+/// list_work: the launch parameters of the general kernels on a list. tasks[] is in device memory
+/// and holds one entry per non-empty tensor.
 struct list_work {
   const quantize_task* tasks;
   numbering tiles;
-  numbering pieces;  ///< of tiles: piece_elements each
-  numbering chunks;  ///< of tensors: chunk_elements each
+  numbering pieces;  ///< spans of tiles, piece_elements elements each
+  numbering chunks;  ///< chunks of tensors, chunk_elements elements each
 };
 
+/// Spans of piece_elements elements in one tile.
 __device__ std::uint64_t pieces_of_tile(const quantize_task& t) {
   return (t.tile_rows * t.tile_cols + piece_elements - 1) / piece_elements;
 }
 
-/// Tiles of few elements, a warp for each.
+/// One warp quantizes one tile of few elements.
 template <class Arithmetic>
 __global__ void __launch_bounds__(block_threads) list_tiles_kernel(const list_work list) {
   if (list.tasks[0].skipped()) return;
@@ -66,7 +73,8 @@ __global__ void __launch_bounds__(block_threads) list_tiles_kernel(const list_wo
   }
 }
 
-/// The amaxes of all tiles, which start as nothing_counted, a warp for each piece of one.
+/// Finds the amax of every tile. One warp per span of piece_elements elements of a tile. amaxes[]
+/// must start as nothing_counted. Tensors with given scales are skipped.
 __global__ void __launch_bounds__(block_threads)
     list_amaxes_kernel(const list_work list, tile_amax* const amaxes) {
   if (list.tasks[0].skipped()) return;
@@ -83,6 +91,7 @@ __global__ void __launch_bounds__(block_threads)
   }
 }
 
+/// Computes and stores the scale of every tile. One thread per tile.
 template <class Arithmetic>
 __global__ void __launch_bounds__(block_threads)
     list_scales_kernel(const list_work list, const tile_amax* const amaxes,
@@ -99,7 +108,7 @@ __global__ void __launch_bounds__(block_threads)
   }
 }
 
-/// Rounds by scales that are known, a block for each chunk.
+/// Rounds every element by the scale of its tile. One block per chunk.
 template <class Arithmetic>
 __global__ void __launch_bounds__(block_threads)
     list_chunks_kernel(const list_work list, const numerics::tile_scale* const scales) {
@@ -117,10 +126,10 @@ __global__ void __launch_bounds__(block_threads)
   }
 }
 
-/// One allocation of device memory, filled once.
+/// Several tables in one allocation of device memory, filled by one upload().
 class device_tables {
  public:
-  /// Reserves room for `values`; where they will be, from the beginning.
+  /// Appends `values`. Returns their byte offset, a multiple of `alignment`.
   template <class T>
   std::size_t add(const std::vector<T>& values) {
     const std::size_t at = (bytes_.size() + alignment - 1) / alignment * alignment;
@@ -147,7 +156,7 @@ class device_tables {
   std::shared_ptr<std::byte> device_;
 };
 
-/// A prepared list.
+/// A prepared list: its device tables and the launch parameters of both backends.
 struct device_list {
   device_tables tables;
   list_work work{};
@@ -155,6 +164,7 @@ struct device_list {
   bool large_tiles = false;
 };
 
+/// The first number of each tensor's tiles, spans and chunks, as `numbering` reads them.
 struct list_numbers {
   std::vector<std::uint64_t> tiles{0}, pieces{0}, chunks{0};
 
@@ -170,7 +180,8 @@ struct list_numbers {
   }
 };
 
-/// The general kernels' tables.
+/// Builds and uploads the tables of the general kernels, and those of a cuda-native kernel that
+/// supports the whole list, if there is one.
 void add_work(device_list& list, std::span<const quantize_call> calls) {
   std::vector<quantize_task> tasks;
   list_numbers numbers;
@@ -217,14 +228,15 @@ void add_work(device_list& list, std::span<const quantize_call> calls) {
   }
 }
 
-/// An amax and a scale for each tile of a list, for the duration of a call.
+/// An amax and a scale for each tile of a list, for the duration of one call. The amaxes are
+/// initialized to nothing_counted.
 class tiles_memory {
  public:
   tiles_memory(const list_work& work, cudaStream_t stream)
-      : tiles_((work.tiles.count + 3) / 4 * 4),  // 16 bytes
+      : tiles_((work.tiles.count + 3) / 4 * 4),  // a multiple of 16 bytes
         memory_(nullptr, tiles_ * (sizeof(tile_amax) + sizeof(numerics::tile_scale)), stream,
                 "quantize: workspace") {
-    constexpr int nothing = 0xFF;  // of nothing_counted, every byte
+    constexpr int nothing = 0xFF;  // every byte of nothing_counted
     static_assert(numerics::nothing_counted == -1);
     check(cudaMemsetAsync(amaxes(), nothing, tiles_ * sizeof(tile_amax), stream),
           "quantize: memset");
@@ -246,6 +258,8 @@ void launch_scales(const list_work& work, const tiles_memory& memory, cudaStream
                 memory.amaxes(), memory.scales());
 }
 
+/// Enqueues the general kernels: one kernel for small tiles, three kernels if any tensor has large
+/// tiles.
 template <class Arithmetic>
 void launch_general(const device_list& list, cudaStream_t stream) {
   const list_work& work = list.work;
@@ -264,7 +278,7 @@ void launch_general(const device_list& list, cudaStream_t stream) {
                 block_threads, 0, stream, work, memory.scales());
 }
 
-/// Tensors of one scale each.
+/// Tensors with one scale each: amaxes (unless all scales are given), scales, then rounding.
 void launch_tensors(const device_list& list, cudaStream_t stream) {
   const tiles_memory memory(list.work, stream);
   if (!list.native.given) launch_list_amaxes(list.native, memory.amaxes(), stream);

@@ -1,4 +1,5 @@
-// What the general kernels of quantization do with a tile, a piece of one and an element.
+// Device functions of the general quantization kernels: for one tile, one span of a large tile and
+// one element.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +12,11 @@
 
 namespace samebits::cuda {
 
-/// Elements of a chunk: a block's share, and the leaves of a subtree of the sums.
+/// Elements of a chunk: consecutive elements of the matrix that one block rounds. A chunk's partial
+/// sum is one subtree of the sums of contract §6.
 using numerics::chunk_elements;
 
+/// Scales, rounds and stores one element.
 template <class Arithmetic>
 __device__ quantized_element quantized(const quantize_task& t, const numerics::tile_scale& scale,
                                        std::uint64_t row, std::uint64_t col) {
@@ -24,7 +27,7 @@ __device__ quantized_element quantized(const quantize_task& t, const numerics::t
   return {x, y, cast.code, 0, cast.overflow};
 }
 
-/// The amax of elements [begin, end) of a tile; all lanes of a warp come here.
+/// The amax of elements [begin, end) of a tile, computed by one warp. All lanes must call.
 __device__ inline tile_amax amax_of_piece(const quantize_task& t, std::uint64_t tile,
                                           std::uint64_t begin, std::uint64_t end, unsigned lane) {
   tile_amax amax = numerics::nothing_counted;
@@ -34,7 +37,8 @@ __device__ inline tile_amax amax_of_piece(const quantize_task& t, std::uint64_t 
   return __reduce_max_sync(0xFFFFFFFFu, amax);
 }
 
-/// A tile of few elements, by a warp.
+/// One warp quantizes one tile. All lanes must call. The elements are read again for rounding, then
+/// from the caches.
 template <class Arithmetic>
 __device__ void quantize_tile(const quantize_task& t, std::uint64_t tile, unsigned lane) {
   const std::uint64_t all = t.tile_rows * t.tile_cols;
@@ -48,7 +52,7 @@ __device__ void quantize_tile(const quantize_task& t, std::uint64_t tile, unsign
   });
 }
 
-/// Tiles that are too large for a warp at once.
+/// Whether a tile has more than piece_elements elements, too many for one warp.
 inline bool has_large_tiles(const backends::quantize_call& call) {
   return call.grid.tile_rows > static_cast<std::int64_t>(piece_elements) / call.grid.tile_cols;
 }

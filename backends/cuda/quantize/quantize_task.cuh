@@ -1,4 +1,5 @@
-// A quantization as the general kernels take it: any tiles, strides and outputs.
+// quantize_task: the launch parameters of the general quantization kernels, which support any tile
+// size, strides and outputs.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +18,7 @@ namespace samebits::cuda {
 
 using numerics::tile_amax;
 
-/// A matrix of codes in device memory; null where it is not wanted.
+/// A strided matrix of codes in device memory; data is null for an output that is not wanted.
 struct cells {
   std::byte* data;
   std::uint64_t row_bytes, col_bytes;
@@ -34,13 +35,14 @@ inline cells cells_of(const const_matrix_view& v) {
           static_cast<std::uint64_t>(v.col_stride) * bytes};
 }
 
+/// Launch parameters of the general kernels, and the loads and stores of one element or scale.
 struct quantize_task {
   cells in, codes, scales, codes_transposed, scales_transposed;
-  cells multipliers;  ///< null unless scales are given
+  cells multipliers;  ///< inverse scales given by the caller, or null
   int scale_bytes;    ///< 4: fp32; 1: e8m0
   format_spec source, target;
   std::uint64_t rows, cols, tile_rows, tile_cols, grid_rows, grid_cols;
-  int row_shift, col_shift;  ///< tile_rows and tile_cols are 1 << these, or the whole extent: 63
+  int row_shift, col_shift;  ///< log2 of tile_rows and tile_cols; 63 if one tile spans the extent
   numerics::scale_rule scale;
   cast_rule cast;
   random_source random;
@@ -48,20 +50,23 @@ struct quantize_task {
   const std::uint32_t* skip;
 
   __device__ bool skipped() const { return skip != nullptr && *skip != 0; }
+  /// Number of the tile that holds an element; tiles are numbered in row-major order.
   __device__ std::uint64_t tile_of(std::uint64_t row, std::uint64_t col) const {
     return (row >> row_shift) * grid_cols + (col >> col_shift);
   }
-  /// An element as binary32 bits.
+  /// An input element as binary32 bits.
   __device__ std::uint32_t element(std::uint64_t row, std::uint64_t col) const {
     const std::uint64_t code = load_code(in.at(row, col), source.storage_bits / 8);
     return numerics::decode<std::uint32_t>(source, static_cast<std::uint32_t>(code));
   }
+  /// The random bits of an element; 0 unless rounding is stochastic.
   __device__ std::uint32_t dither(std::uint64_t row, std::uint64_t col) const {
     if (cast.round != rounding::stochastic) return 0;
     return dither_of(random, index + row * pitch + col);
   }
   __device__ bool has_given_scales() const { return multipliers.data != nullptr; }
-  /// Of a tile of the grid, from its amax or, where scales are given, from S.
+  /// The scale of tile (row, col): from the tile's amax, or from the inverse scale given by the
+  /// caller.
   template <class Arithmetic>
   __device__ numerics::tile_scale scale_of_tile(std::uint64_t row, std::uint64_t col,
                                                 tile_amax amax) const {
@@ -115,8 +120,8 @@ inline quantize_task task_of(const backends::quantize_call& call) {
           call.skip_if_nonzero};
 }
 
-/// Calls f(row, column) for elements [begin, end) of a tile in its row-major order, one in `Group`
-/// of them for each thread.
+/// Calls f(row, column) for elements [begin, end) of a tile, in the tile's row-major order. Each of
+/// `Group` threads (lane 0 to Group - 1) handles every Group-th element.
 template <int Group, class Function>
 __device__ void for_each_of_tile(const quantize_task& t, std::uint64_t tile, std::uint64_t begin,
                                  std::uint64_t end, unsigned lane, const Function& f) {
@@ -125,7 +130,7 @@ __device__ void for_each_of_tile(const quantize_task& t, std::uint64_t tile, std
   const std::uint64_t height = min(t.tile_rows, t.rows - row);
   const std::uint64_t width = min(t.tile_cols, t.cols - col);
   const std::uint64_t count = min(end, height * width);
-  if (count >> 32 == 0) {  // divisions of 32 bits are several times faster
+  if (count >> 32 == 0) {  // 32-bit divisions are several times faster
     for (std::uint64_t i = begin + lane; i < count; i += Group) {
       const std::uint32_t r = static_cast<std::uint32_t>(i) / static_cast<std::uint32_t>(width);
       f(row + r, col + (static_cast<std::uint32_t>(i) - r * static_cast<std::uint32_t>(width)));
@@ -135,7 +140,7 @@ __device__ void for_each_of_tile(const quantize_task& t, std::uint64_t tile, std
   }
 }
 
-/// Threads that one element, tile or chunk each keeps busy: enough for any GPU.
+/// Blocks of a grid-stride launch over `items`: at most 2^20, which fills any GPU.
 inline unsigned grid_for(std::uint64_t items, std::uint64_t items_a_block) {
   const std::uint64_t blocks = (items + items_a_block - 1) / items_a_block;
   return static_cast<unsigned>(std::min<std::uint64_t>(blocks, 1u << 20));

@@ -1,4 +1,4 @@
-// Which kernel of cuda-native takes a quantization, and its task.
+// Selects the cuda-native kernel that runs a quantization, and fills in its launch parameters.
 #include "backends/cuda/quantize/route.hpp"
 
 #include <algorithm>
@@ -25,7 +25,8 @@ bool aligned(const void* data, std::int64_t row_bytes, std::uint64_t to) {
 
 bool one_row_tiles(const quantize_call& call) { return call.grid.tile_rows == 1; }
 
-/// 1 x 16 to 1 x 256; 16 x 16 to 128 x 128; 16 x 1 to 128 x 1.
+/// Whether the tile size is supported: 1 x G with G from 16 to 256, G x G or G x 1 with G from 16
+/// to 128; G is a power of two.
 bool has_tiles(const quantize_call& call) {
   const std::int64_t rows = call.grid.tile_rows, cols = call.grid.tile_cols;
   const auto power = [](std::int64_t n, std::int64_t most) {
@@ -35,6 +36,8 @@ bool has_tiles(const quantize_call& call) {
   return power(rows, 128) && (cols == 1 || cols == rows);
 }
 
+/// Whether the views are supported: contiguous rows of at most 2^31 columns, fp32 scales aligned to
+/// 4 bytes.
 bool has_views(const quantize_call& call) {
   const quantize_outputs& o = call.outputs;
   return call.in.col_stride == 1 && call.in.cols <= std::int64_t{1} << 31 &&
@@ -45,7 +48,8 @@ bool has_views(const quantize_call& call) {
           (aligned(o.scales.data, 0, 4) && aligned(o.scales_transposed.data, 0, 4)));
 }
 
-/// Whether the definition must round: what neither the FP8 conversion nor drawn_cast does.
+/// Whether elements must be rounded by the integer definition, because neither the FP8 conversion
+/// instructions nor drawn_cast (stochastic rounding) gives the bits of the call's options.
 bool only_the_definition(const quantize_call& call) {
   const cast_rule& cast = call.cast;
   if (cast.on_nan != nan_policy::canonical) return true;
@@ -61,8 +65,8 @@ bool only_the_definition(const quantize_call& call) {
          !whole_blocks;
 }
 
-/// log2 of the threads along a row. Tiles of one row: as many as store a sector of 32 bytes of
-/// scales side by side, at most 2048 elements.
+/// log2 of the threads along a row of the block tile. For 1 x G tiles a row's scales fill one
+/// sector of 32 bytes, in at most 2048 columns.
 int lanes_of(const quantize_call& call) {
   if (!one_row_tiles(call) || call.outputs.codes_transposed.data != nullptr) return 4;
   const int tile = log2_of(call.grid.tile_cols);
@@ -71,6 +75,7 @@ int lanes_of(const quantize_call& call) {
   return std::clamp(whole_row, std::max(4, tile - 3), std::max(4, sector));
 }
 
+/// The launch parameters of a call whose block tiles have 2^lanes threads along a row.
 patch_task task_of(const quantize_call& call, int lanes) {
   const const_matrix_view& in = call.in;
   const quantize_outputs& o = call.outputs;
@@ -116,8 +121,8 @@ patch_task task_of(const quantize_call& call, int lanes) {
   return t;
 }
 
-/// log2 of the threads that hold a row: its strips are at most strips_a_thread to each, or it goes
-/// through a block in parts.
+/// log2 of the threads that share one row. Each thread holds at most strips_a_thread vectors of 8
+/// elements. A longer row goes through the registers of a whole block in several spans.
 int row_lanes_of(const quantize_call& call) {
   constexpr int least = 2;
   const auto strips = unsigned_of((call.in.cols + strip - 1) / strip);
@@ -125,8 +130,9 @@ int row_lanes_of(const quantize_call& call) {
   return std::clamp(threads, least, std::countr_zero(unsigned_of(block_threads)));
 }
 
-/// A call with one scale, as one whose blocks of 128 x 128 have it in common: where rows are few
-/// and without gaps, of rows of 2048 elements. Scales are not stored.
+/// A call with one scale per matrix, rewritten for the block kernel with 128 x 128 tiles. A dense
+/// matrix of fewer than 128 rows is reshaped to rows of 2048 elements. The call's scale is stored
+/// by another kernel, so the rewritten call stores none.
 quantize_call whole_call(const quantize_call& call) {
   constexpr std::int64_t side = 128, width = 2048;
   quantize_call whole = call;
@@ -151,18 +157,19 @@ quantize_call whole_call(const quantize_call& call) {
 
 bool is_empty(const quantize_call& call) { return call.in.rows == 0 || call.in.cols == 0; }
 
-/// Blocks of a launch fit its grid.
+/// Whether a launch can have this many blocks along x.
 bool fits_grid(std::uint64_t blocks) { return blocks <= 0x7FFFFFFF; }
 
-/// log2 of the strips along a row of a block that ends where the matrix does; 0 where none can.
-/// Then a row's part in a block is a subtree of the sums.
+/// log2 of the vectors of 8 elements along a row of the block tile, chosen so that the width of the
+/// block tile divides the row length; 0 if no supported width does. Each row segment in a block
+/// tile is then a complete subtree of the sums.
 int statistics_lanes(const quantize_call& call) {
   const int dividing = std::countr_zero(unsigned_of(call.in.cols)) - log2_of(strip);
   const int least = one_row_tiles(call) ? std::max(4, log2_of(call.grid.tile_cols) - 3) : 4;
   return dividing < least ? 0 : std::clamp(dividing, least, lanes_of(call));
 }
 
-/// The sums of a launch with statistics: one for each row of each block.
+/// Partial sums of a launch with statistics: one per row of each block tile.
 std::uint64_t sum_count(const patch_task& t) { return t.rows * t.col_blocks; }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Which kernel of cuda-native takes a quantization: found once for a call, with its task and the
-// bytes of workspace it needs.
+// Selects the cuda-native kernel that runs a quantization. route_of() returns the kernel, its
+// launch parameters and the bytes of workspace that the kernel needs.
 #pragma once
 
 #include <cstddef>
@@ -15,24 +15,28 @@ namespace samebits::cuda {
 
 enum class quantize_kernel : std::uint8_t {
   general,     ///< any tiles, strides and outputs: general.cu
-  blocks,      ///< tiles of up to 128 x 128 in a block's registers: tiles/block_tiles.cu
-  rows,        ///< a scale per row: tiles/row_tiles.cu
-  one_scale,   ///< a scale for the matrix: tensor_amax.cu, then tiles/block_tiles.cu
-  statistics,  ///< tiles with statistics: tiles/statistics_tiles.cu
+  blocks,      ///< tiles of up to 128 x 128, held in registers: tiles/block_tiles.cu
+  rows,        ///< one scale per row: tiles/row_tiles.cu
+  one_scale,   ///< one scale per matrix: tensor_amax.cu, then tiles/block_tiles.cu
+  statistics,  ///< tiles and statistics in one pass: tiles/statistics_tiles.cu
 };
 
+/// The kernel of a call, with its launch parameters.
 struct quantize_route {
   quantize_kernel kernel = quantize_kernel::general;
-  patch_task task = {};       ///< of every kernel but the general ones
-  std::size_t workspace = 0;  ///< bytes
+  patch_task task = {};       ///< launch parameters; unused by quantize_kernel::general
+  std::size_t workspace = 0;  ///< bytes of device memory
 };
 
+/// The kernel for a checked call: the first that supports the call, in the order statistics,
+/// blocks, rows, one_scale, general.
 quantize_route route_of(const backends::quantize_call& call);
 
-/// The parts of the statistics in a workspace of the route's, quantize_kernel::statistics.
+/// The partial statistics in the workspace of a route whose kernel is quantize_kernel::statistics.
 statistics_parts parts_of(const quantize_route& route, std::byte* workspace);
 
-/// The task of each kernel, if it takes the call. Lists need one kernel for all their tensors.
+/// The launch parameters of one kernel, or nothing if that kernel does not support the call. A list
+/// of tensors needs one kernel that supports all of its tensors.
 std::optional<patch_task> block_task(const backends::quantize_call& call);
 std::optional<patch_task> row_task(const backends::quantize_call& call);
 std::optional<patch_task> one_scale_task(const backends::quantize_call& call);

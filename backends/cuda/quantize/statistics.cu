@@ -1,4 +1,7 @@
-// The total of a quantization's statistics: levels of the sum trees, some at a time.
+// Combines the partial statistics of a quantization.
+//
+// Each level of kernels combines 2048 neighbouring partial sums into one, which is 11 levels of the
+// sum trees. In the last level the block that finishes last combines the results of all blocks.
 #include "backends/cuda/quantize/statistics.cuh"
 
 #include <algorithm>
@@ -9,18 +12,19 @@
 namespace samebits::cuda {
 namespace {
 
-constexpr unsigned fan_in = 2048;          // nodes that a block joins: 11 levels
-constexpr std::size_t arrived_bytes = 16;  // of statistics_parts::arrived, to keep alignment
+constexpr unsigned fan_in = 2048;          // partial sums that one block combines: 11 levels
+constexpr std::size_t arrived_bytes = 16;  // of statistics_parts::arrived, with padding
 
 std::uint64_t parents(std::uint64_t nodes) { return (nodes + fan_in - 1) / fan_in; }
 
-/// A node and counts of part of the matrix.
+/// Statistics of a part of the matrix.
 struct joined_part {
   sum_node node;
   quantize_counts counts;
 };
 
-/// Written by other blocks of the launch: past the L1 cache, which does not see that.
+/// Loads that bypass the L1 cache: other blocks of the same launch write these values, and L1 is
+/// not coherent.
 __device__ __forceinline__ sum_node fresh(const sum_node* p) {
   const double2 v = __ldcg(reinterpret_cast<const double2*>(p));
   return {v.x, v.y};
@@ -35,8 +39,9 @@ __device__ __forceinline__ quantize_counts fresh(const quantize_counts* p) {
   return c;
 }
 
-/// Joins nodes [part * fan_in, ...) and a share of the counts, one of `parts`, for thread 0 of the
-/// block. Missing nodes are +0, which changes no sum: none of them is below that.
+/// Combines the partial sums [part * fan_in, (part + 1) * fan_in) and one of `parts` equal shares
+/// of the counts. Thread 0 gets the result; all threads of the block must call. Missing partial
+/// sums count as +0, which changes no sum of squares.
 __device__ __forceinline__ joined_part join_part(const statistics_parts& from, std::uint64_t part,
                                                  std::uint64_t parts) {
   constexpr unsigned of_thread = fan_in / block_threads, warps = block_threads / 32;
@@ -58,7 +63,7 @@ __device__ __forceinline__ joined_part join_part(const statistics_parts& from, s
   }
   join_neighbours<of_thread>(up);
   all.node = joined_lanes(up[0], 32);
-  __syncthreads();  // nodes of a part before
+  __syncthreads();  // before nodes[] is written again
   if (threadIdx.x % 32 == 0) nodes[threadIdx.x / 32] = all.node;
   __syncthreads();
   all.node = joined_lanes(nodes[threadIdx.x % warps], warps);
@@ -81,14 +86,14 @@ __device__ void store_total(const joined_part& all, std::uint64_t elements,
   total->noise = all.node.noise;
 }
 
-/// Each block joins a part. If there is a total, there are at most fan_in blocks, and the one that
-/// is last joins theirs.
+/// Each block combines one part. If `total` is not null, the launch has at most fan_in blocks, and
+/// the block that finishes last combines the results of all blocks.
 __global__ void __launch_bounds__(block_threads)
     join_kernel(const statistics_parts from, const statistics_parts to,
                 const std::uint64_t elements, quantize_statistics* const total,
                 const std::uint32_t* const skip) {
 #if __CUDA_ARCH__ >= 900
-  asm volatile("griddepcontrol.wait;" ::: "memory");  // until the kernel before it is done
+  asm volatile("griddepcontrol.wait;" ::: "memory");  // waits for the end of the kernel before
 #endif
   if (skip != nullptr && *skip != 0) return;
   const joined_part mine = join_part(from, blockIdx.x, gridDim.x);
@@ -110,8 +115,8 @@ __global__ void __launch_bounds__(block_threads)
   if (threadIdx.x == 0) store_total(all, elements, total);
 }
 
-/// Launches a level so that its start overlaps the end of the kernel before it (CUDA C++
-/// Programming Guide, "Programmatic Dependent Launch"), where the kernel waits for that end.
+/// Launches one level. The kernel's start overlaps the end of the kernel before (CUDA C++
+/// Programming Guide, "Programmatic Dependent Launch"); griddepcontrol.wait waits for that end.
 void launch_level(std::uint64_t blocks, const statistics_parts& from, const statistics_parts& to,
                   std::uint64_t elements, quantize_statistics* total, const std::uint32_t* skip,
                   cudaStream_t stream) {
@@ -123,12 +128,12 @@ void launch_level(std::uint64_t blocks, const statistics_parts& from, const stat
   config.blockDim = dim3(block_threads);
   config.stream = stream;
   config.attrs = &overlaps;
-  config.numAttrs = compiled_capability() >= 90 ? 1 : 0;  // code for others does not wait
+  config.numAttrs = compiled_capability() >= 90 ? 1 : 0;  // older code does not wait
   check(cudaLaunchKernelEx(&config, join_kernel, from, to, elements, total, skip),
         "quantize: statistics");
 }
 
-/// The parts that a level's blocks make of these.
+/// The partial statistics that one level makes of `p`; they follow `p` in memory.
 statistics_parts parts_after(const statistics_parts& p) {
   const std::uint64_t n = parents(p.node_count);
   auto* const nodes = reinterpret_cast<sum_node*>(p.counts + p.count_count);

@@ -1,5 +1,5 @@
-// Statistics of a quantization on the device: partial sums and counts in the workspace, and their
-// total.
+// Statistics of a quantization on the device: the types and combination steps of partial sums and
+// counts, and the launch that combines all partial statistics of a call.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -17,19 +17,20 @@ namespace samebits::cuda {
 using numerics::quantize_counts;
 using numerics::quantized_element;
 
-/// A node of the two sum trees of contract §6.
+/// One partial sum of each of the two sums of contract §6: sum of x^2 (signal) and of (x - x')^2
+/// (noise), x' being the dequantized code.
 struct sum_node {
   double signal = 0, noise = 0;
 };
 
-/// The parent of neighbours.
+/// The combined partial sum of two neighbours, `a` the left one.
 __device__ __forceinline__ sum_node joined(const sum_node& a, const sum_node& b) {
   return {__dadd_rn(a.signal, b.signal), __dadd_rn(a.noise, b.noise)};
 }
 
 __device__ __forceinline__ double joined(double a, double b) { return __dadd_rn(a, b); }
 
-/// Joins N nodes, a power of two, to the first one.
+/// Combines N neighbouring partial sums, N a power of two, into n[0].
 template <unsigned N, class Node>
 __device__ __forceinline__ void join_neighbours(Node* n) {
 #pragma unroll
@@ -37,20 +38,21 @@ __device__ __forceinline__ void join_neighbours(Node* n) {
   if constexpr (N > 2) join_neighbours<N / 2>(n);
 }
 
-/// Those of the lane `apart` lanes away.
+/// The value held by the lane whose number differs in the bit `apart`.
 __device__ __forceinline__ sum_node of_lane(const sum_node& node, int apart) {
   return {__shfl_xor_sync(0xFFFFFFFFu, node.signal, apart),
           __shfl_xor_sync(0xFFFFFFFFu, node.noise, apart)};
 }
 
-/// The root of the tree over nodes of neighbouring lanes.
+/// Combines the partial sums of `lanes` neighbouring lanes, a power of two, in lane order. Every
+/// lane gets the result.
 __device__ __forceinline__ sum_node joined_lanes(sum_node node, int lanes) {
   for (int apart = 1; apart < lanes; apart <<= 1) node = joined(node, of_lane(node, apart));
   return node;
 }
 
-/// Joins the first n nodes in shared memory, at most Most, to the first one; all threads of the
-/// block come here.
+/// Combines n partial sums in shared memory, n at most Most, into nodes[0]. A last partial sum
+/// without a neighbour passes up unchanged. All threads of the block must call.
 template <unsigned Most>
 __device__ void join_nodes(sum_node* nodes, unsigned n) {
   constexpr unsigned of_thread = (Most / 2 + block_threads - 1) / block_threads;
@@ -74,7 +76,7 @@ __device__ void join_nodes(sum_node* nodes, unsigned n) {
   __syncthreads();
 }
 
-/// Those of the lane `apart` lanes away.
+/// The value held by the lane whose number differs in the bit `apart`.
 __device__ __forceinline__ quantize_counts of_lane(const quantize_counts& c, int apart) {
   const auto other = [apart](auto n) { return __shfl_xor_sync(0xFFFFFFFFu, n, apart); };
   return {other(c.zeros),     other(c.nan),  other(c.inf),        other(c.underflowed),
@@ -85,27 +87,32 @@ __device__ __forceinline__ double double_of(std::uint32_t bits) {
   return static_cast<double>(__uint_as_float(bits));
 }
 
-/// The leaves of an element.
+/// The inputs of the two sums for one element: x^2 and (x - restored)^2; +0 if either number is not
+/// finite.
 __device__ __forceinline__ sum_node leaf_of(std::uint32_t x, std::uint32_t restored) {
   if (!numerics::adds_squares(x, restored)) return {};
   const double value = double_of(x), error = __dsub_rn(value, double_of(restored));
   return {__dmul_rn(value, value), __dmul_rn(error, error)};
 }
 
-/// Partial sums and counts in the workspace. Nodes are in the order of the elements, and each is
-/// one of the tree or its last, incomplete one.
+/// Partial statistics in the workspace. The partial sums (`nodes`) are in element order. Each one
+/// is the sum of a complete subtree of contract §6; only the last subtree may be incomplete.
 struct statistics_parts {
   sum_node* nodes;
   quantize_counts* counts;
   std::uint64_t node_count, count_count;
-  std::uint32_t* arrived;  ///< blocks of the total; whoever writes the parts sets it to 0
+  std::uint32_t* arrived;  ///< finished blocks; 0 before launch_total()
 };
 
-/// Bytes of the parts and of what their total needs besides.
+/// Bytes of the partial statistics and of the further levels that launch_total() writes.
 std::size_t statistics_bytes(std::uint64_t nodes, std::uint64_t counts);
-/// The parts at the beginning of that memory, which is aligned to 16 bytes.
+/// The partial statistics at the beginning of `memory`, which is aligned to 16 bytes.
 statistics_parts parts_at(std::byte* memory, std::uint64_t nodes, std::uint64_t counts);
-/// Enqueues the total. elements: of the matrix. Nothing is written where *skip is not 0.
+/// Enqueues the kernels that combine all partial statistics into *statistics. The kernel that
+/// writes the partial statistics must also set *parts.arrived to 0.
+///
+/// @param elements elements of the matrix, reported in the statistics
+/// @param skip null or device memory; nothing is written if *skip is not 0
 void launch_total(const statistics_parts& parts, std::uint64_t elements,
                   quantize_statistics* statistics, const std::uint32_t* skip, cudaStream_t stream);
 

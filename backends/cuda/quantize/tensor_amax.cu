@@ -1,4 +1,7 @@
-// The amaxes of whole matrices: of one, and of a list in one launch.
+// Computes the amax of a whole matrix, or of each matrix of a list in one launch.
+//
+// One block per 128 x 128 block tile (or as many elements in longer rows). Each thread reduces 8
+// rows of 8 elements, then each warp, then the block, which adds its amax by one atomic maximum.
 #include "backends/cuda/common/launch_kernel.hpp"
 #include "backends/cuda/quantize/tensor_amax.cuh"
 
@@ -11,12 +14,12 @@
 namespace samebits::cuda {
 namespace {
 
-/// The maxima of a block's warps.
+/// Shared memory of a block: the amax of each warp.
 struct warp_amaxes {
   tile_amax of_warp[block_threads / 32];
 };
 
-/// Joins the amax of block `block` to *amax; all threads of the block come here.
+/// Updates *amax with the amax of block tile `block`. All threads of the block must call.
 template <format_id From, access Access>
 __device__ __forceinline__ void join_block(const patch_task& t, unsigned block, warp_amaxes& memory,
                                            tile_amax* amax) {
@@ -38,6 +41,7 @@ __device__ __forceinline__ void join_block(const patch_task& t, unsigned block, 
   if (threadIdx.x == 0) atomicMax(amax, mine);
 }
 
+/// The amax of one matrix. One block per block tile.
 template <format_id From>
 __global__ void __launch_bounds__(block_threads, resident_blocks<From>)
     tensor_amax_kernel(const __grid_constant__ patch_task t, tile_amax* const amax) {
@@ -52,6 +56,7 @@ __global__ void __launch_bounds__(block_threads, resident_blocks<From>)
 #endif
 }
 
+/// The amax of each matrix of a list whose scale is not given. One block per block tile.
 template <format_id From>
 __global__ void __launch_bounds__(block_threads, resident_blocks<From>)
     list_amaxes_kernel(const __grid_constant__ list_launch list, tile_amax* const amaxes) {

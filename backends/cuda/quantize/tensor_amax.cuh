@@ -1,4 +1,4 @@
-// The amax of a whole matrix.
+// Launch of the kernel that finds the amax of a whole matrix.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -7,7 +7,8 @@
 
 namespace samebits::cuda {
 
-/// Of a task of blocks of 128 x 128; joined to *amax.
+/// Enqueues *amax = max(*amax, amax of the matrix). The launch parameters `t` describe 128 x 128
+/// block tiles.
 void launch_tensor_amax(const patch_task& t, format_id from, tile_amax* amax, cudaStream_t stream);
 
 }  // namespace samebits::cuda

@@ -1,4 +1,9 @@
-// What a block does that quantizes its patch of a matrix in one pass.
+// Quantizes one block tile in one pass: load, find scales, encode and store.
+//
+// One block per block tile of 16384 elements: 128 x 128, or fewer and longer rows. Requires tiles
+// of 1 x 16 to 1 x 256, 16 x 16 to 128 x 128 or 16 x 1 to 128 x 1. Shared memory: block_memory, and
+// transposed_codes where transposed codes are wanted. Each element is read from memory once, except
+// in block tiles that are rounded by the definition.
 #pragma once
 
 #include <cstdint>
@@ -19,14 +24,16 @@ __device__ __forceinline__ uint2 defined_codes(const patch_task& t, const place&
                                  Shape == shape::columns ? 1 : 0, at.row + i, at.col);
 }
 
-/// Codes of a thread in shared memory, where they can be indexed; null where nobody needs them.
+/// The codes of every thread in shared memory, where a loop can index them. of_block is null if no
+/// codes are needed after they have been stored.
 struct kept_codes {
   uint2* of_block;
 
   __device__ __forceinline__ void keep(int i, uint2 codes) const {
     if (of_block != nullptr) of_block[i * block_threads + threadIdx.x] = codes;
   }
-  /// All threads come here; then the memory is free.
+  /// Reads the thread's codes back. All threads of the block must call. The memory may be reused
+  /// after the call.
   __device__ __forceinline__ void get(uint2 (&codes)[rows_a_thread]) const {
     if (of_block == nullptr) return;
 #pragma unroll
@@ -35,7 +42,7 @@ struct kept_codes {
   }
 };
 
-/// Rounds the thread's strips by the definition.
+/// Rounds and stores the thread's vectors by the definition.
 template <format_id From, format_id To, shape Shape>
 __device__ __forceinline__ void store_defined(const patch_task& t, const place& at,
                                               const block_factors<Shape>& of_block,
@@ -49,7 +56,7 @@ __device__ __forceinline__ void store_defined(const patch_task& t, const place& 
   }
 }
 
-/// The same as a call. `factors` are those of the block's tiles.
+/// store_defined() that is not inlined. `factors`: those of the tiles of the block tile.
 template <format_id From, format_id To, shape Shape>
 __device__ __noinline__ void call_store_defined(const patch_task& t, unsigned block,
                                                 const tile_factor* factors, uint2* kept) {
@@ -59,13 +66,17 @@ __device__ __noinline__ void call_store_defined(const patch_task& t, unsigned bl
   store_defined<From, To, Shape>(t, at, of_block, kept_codes{kept});
 }
 
-/// Where a kernel's task lies. One in shared memory takes registers, and it hides that its pointers
-/// are to global memory, so that factors might change with every store of codes and be read again.
+/// Memory that holds a kernel's launch parameters. Parameters in shared memory take registers. They
+/// also hide from the compiler that their pointers are to global memory: then each store of codes
+/// might change the factors, and factors are read again.
 enum class task_in { parameters, shared_memory };
 
-/// What to do about it. Elements of 16 bits leave no registers: there the definition is called;
-/// inlined it had them spilled in blocks that never need it. To be told about the pointers costs
-/// some registers, too, and is worth them where a thread has more than one factor or 128 registers.
+/// How a kernel deals with launch parameters in shared memory.
+///
+/// - calls: the definition is a function call. 16-bit elements leave no registers: inlined code
+///   spilled registers in block tiles that never need the definition.
+/// - tells: the compiler is told that pointers are global. Telling costs some registers, and pays
+///   where a thread has more than one factor (columns) or 128 registers (32-bit elements).
 template <format_id From, shape Shape, task_in Task>
 struct care_of {
   static constexpr bool shared = Task == task_in::shared_memory;
@@ -77,18 +88,23 @@ struct care_of {
   }
 };
 
-/// Of a block: its tiles' maxima and factors.
+/// Shared memory of a block: the maximum and the factor of each tile.
 template <shape Shape>
 struct block_memory {
   std::uint32_t maxima[most_tiles<Shape>];
   tile_factor factors[most_tiles<Shape>];
 };
 
-/// The scale stage. Finds the scales of the block's tiles, unless one of all tiles is `known`, and
-/// stores them; leaves each tile's factor in memory.factors, zero outside the matrix.
+/// The scale stage. Finds and stores the scale of each tile of the block tile. Leaves the factor of
+/// each tile in memory.factors; the factor is zero for tiles outside the matrix.
 ///
-/// x: the thread's eight rows of eight elements. by_definition: whether the thread asks for the
-/// definition already. Returns whether any thread or tile does. All threads of the block come here.
+/// @param x the thread's eight rows of eight elements
+/// @param known the scale that all tiles share, or null
+/// @param by_definition whether this thread already asks for the definition
+/// @returns whether the block tile must be rounded by the definition: any thread or tile asks for
+///   it
+///
+/// All threads of the block must call.
 template <format_id From, format_id To, class Cast, shape Shape, class Care>
 __device__ __forceinline__ bool find_factors(const patch_task& t, const place& at,
                                              const strip_of<From> (&x)[rows_a_thread],
@@ -108,7 +124,7 @@ __device__ __forceinline__ bool find_factors(const patch_task& t, const place& a
     const std::uint64_t row = at.block_row + (i / at.tiles_across << t.tile_rows);
     const std::uint32_t col = at.block_col + (i % at.tiles_across << t.tile_cols);
     if (row >= t.rows || col >= t.cols) {
-      factors[i] = {};  // what lies outside the matrix gets codes of zero
+      factors[i] = {};  // tiles outside the matrix get codes of zero
       continue;
     }
     const std::uint64_t tile_row = row >> t.tile_rows;
@@ -124,7 +140,7 @@ __device__ __forceinline__ bool find_factors(const patch_task& t, const place& a
   return __syncthreads_or(by_definition);
 }
 
-/// The encode stage. Rounds the thread's eight strips by Cast and stores each as it is done.
+/// The encode stage. Rounds the thread's eight vectors by Cast. Each vector is stored at once.
 template <format_id From, class Cast, shape Shape, access Access>
 __device__ __forceinline__ void encode_rows(const patch_task& t, const place& at,
                                             const strip_of<From> (&x)[rows_a_thread],
@@ -153,16 +169,15 @@ __device__ __forceinline__ void encode_rows(const patch_task& t, const place& at
   }
 }
 
-/// Quantizes block `block` of the task: 128 x 128 elements, or as many in fewer, longer rows. Load,
-/// scale, encode and store; then store transposed where that is wanted. `known`: the scale of all
-/// tiles, or null. All threads of the block come here.
+/// Quantizes block tile `block`: load, scale, encode and store; then store transposed where that is
+/// wanted. `known`: the scale that all tiles share, or null. All threads of the block must call.
 template <format_id From, format_id To, class Cast, shape Shape, access Access,
           task_in Task = task_in::parameters>
 __device__ __forceinline__ void quantize_block(const patch_task& t, unsigned block,
                                                block_memory<Shape>& memory,
                                                const tile_scale* known) {
   using care = care_of<From, Shape, Task>;
-  extern __shared__ transposed_codes transposed[];  // one, or none
+  extern __shared__ transposed_codes transposed[];  // one element if transposed codes are wanted, else none
   const place at = place_of(t, block);
   strip_of<From> x[rows_a_thread];
   care::global(t.in);
@@ -191,7 +206,7 @@ __device__ __forceinline__ void quantize_block(const patch_task& t, unsigned blo
   }
 }
 
-/// A block by the definition from its first step on, as a call.
+/// Quantizes a block tile by the definition from the first step on. Not inlined.
 template <format_id From, format_id To, shape Shape>
 __device__ __noinline__ void quantize_defined_block(const patch_task& t, unsigned block,
                                                     block_memory<Shape>& memory,

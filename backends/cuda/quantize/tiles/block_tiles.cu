@@ -1,6 +1,8 @@
-// Quantization in one pass over the matrix: a block takes 128 x 128 elements, or 64 x 256, finds
-// the scales of the tiles in them through shared memory, and keeps the elements in registers
-// meanwhile.
+// Quantizes a matrix in one pass. One block per block tile of 16384 elements: 128 x 128, 64 x 256
+// or fewer, longer rows.
+//
+// Each thread holds 8 rows of 8 elements in registers from the load to the store. Meanwhile the
+// block finds the scales of the tiles through shared memory.
 #include <cstdint>
 
 #include "backends/cuda/common/launch_kernel.hpp"
@@ -31,7 +33,8 @@ void launch_shape(const patch_task& t, const tile_scale* known, cudaStream_t str
 template <format_id From, format_id To, class Cast, access Access = access::strips>
 void launch_cast(const patch_task& t, const tile_scale* known, cudaStream_t stream) {
   visit_shape(t.tile_rows, t.tile_cols, [&]<shape Shape>() {
-    // Random words are drawn for tiles of one row alone: the route sends others elsewhere.
+    // Stochastic rounding with random words supports only tiles of one row; route.cu sends other
+    // tiles to the definition.
     if constexpr (Cast::field == 0 || Shape == shape::rows) {
       launch_shape<From, To, Cast, Access, Shape>(t, known, stream);
     }

@@ -1,4 +1,4 @@
-// Launches of the kernels that hold a patch of a matrix in registers.
+// Launch of the kernel that quantizes block tiles in registers (block_tiles.cu).
 #pragma once
 
 #include <cuda_runtime.h>
@@ -7,12 +7,15 @@
 
 namespace samebits::cuda {
 
-/// Blocks of a launch; t.lanes and t.col_blocks are set.
+/// Block tiles of a matrix, which are the blocks of a launch. t.lanes and t.col_blocks must be set.
 std::uint64_t block_count(const patch_task& t);
 
-/// Tiles 1 x 16 to 1 x 256, 16 x 16 to 128 x 128 and 16 x 1 to 128 x 1; t.lanes is 4 for what is
-/// transposed and for tiles of several rows, else 4 to 8. `known`, in device memory or null: the
-/// scale of all tiles.
+/// Enqueues the quantization of a matrix with tiles of 1 x 16 to 1 x 256, 16 x 16 to 128 x 128 or
+/// 16 x 1 to 128 x 1.
+///
+/// @param t launch parameters; t.lanes is 4 to 8, and 4 if transposed codes are wanted or tiles
+///   have several rows
+/// @param known the scale that all tiles share, in device memory, or null
 void launch_block_tiles(const patch_task& t, format_id from, format_id to, cudaStream_t stream,
                         const tile_scale* known = nullptr);
 

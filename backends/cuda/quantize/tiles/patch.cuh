@@ -1,6 +1,5 @@
-// What becomes of a patch: the scales of its tiles, and codes of its strips by the definition. The
-// patch itself, rows of eight neighbouring elements held in registers between the two:
-// patch_task.cuh.
+// Device functions of one tile and one vector of 8 elements: the scale of a tile, and the codes of
+// a vector by the definition. patch_task.cuh holds the launch parameters and loads.
 #pragma once
 
 #include <cstddef>
@@ -16,15 +15,16 @@
 
 namespace samebits::cuda {
 
-/// The scale of tile (row, col) of the grid, and whether its elements must be scaled and rounded by
-/// the definition.
+/// The scale of one tile. special: the tile's elements must be scaled and rounded by the
+/// definition.
 struct patch_scale {
   tile_scale scale;
   bool special;
 };
 
-/// Whether the tile's largest magnitude, scaled, exceeds M, the target's largest number, by more
-/// than a few ulps. Rounding errors stay below a few ulps: RN(amax * RN(M / amax)) may exceed M.
+/// Whether the tile's largest magnitude, once scaled, exceeds M by more than a few ulps; M is the
+/// target's largest number. Rounding alone exceeds M by less than that: RN(amax * RN(M / amax)) may
+/// be above M.
 template <format_id From, format_id To>
 __device__ __forceinline__ bool exceeds_target(const patch_task& t, const tile_maximum& most,
                                                const tile_scale& scale) {
@@ -35,8 +35,10 @@ __device__ __forceinline__ bool exceeds_target(const patch_task& t, const tile_m
   return y > __uint_as_float(numerics::largest_value(spec_of(To)) + few_ulps);
 }
 
-/// `known`: the scale that all tiles have, or null. An Inf in another block may have set the
-/// scale to 1. Scaled elements of this block may then exceed the target's largest number.
+/// The scale of tile (row, col). `known`: the scale that all tiles share, or null.
+///
+/// A shared scale may be 1 because another block found an Inf. Scaled elements of this tile may
+/// then exceed the target's largest number, so the tile is checked with exceeds_target().
 template <format_id From, format_id To, class Cast>
 __device__ __forceinline__ patch_scale scale_of_tile(const patch_task& t, const tile_maximum& most,
                                                      std::uint64_t row, std::uint64_t col,
@@ -55,6 +57,7 @@ __device__ __forceinline__ patch_scale scale_of_tile(const patch_task& t, const 
   return {scale, unbounded || !Cast::serves(scale, most.finite)};
 }
 
+/// Stores the dequantization scale of tile (row, col) in the wanted outputs.
 __device__ __forceinline__ void store_scale(const patch_task& t, const tile_scale& scale,
                                             std::uint64_t row, std::uint64_t col) {
   const auto store = [&](std::byte* at) {
@@ -71,17 +74,18 @@ __device__ __forceinline__ void store_scale(const patch_task& t, const tile_scal
   }
 }
 
-/// What the elements of a tile are scaled by, as binary32 bits.
+/// The factor of a tile as binary32 bits: elements are multiplied or divided by it.
 struct tile_factor {
   std::uint32_t factor;      ///< tile_scale::factor
-  std::uint32_t reciprocal;  ///< of it, where a cast divides
+  std::uint32_t reciprocal;  ///< RN(1 / factor), where a cast divides
 };
 
-/// The factors of a strip: one, or one for each element.
+/// The factor of every element of a vector: all elements lie in one tile.
 struct one_factor {
   tile_factor factor;
   __device__ __forceinline__ const tile_factor& of(int) const { return factor; }
 };
+/// One factor per element of a vector: each element lies in another tile (tiles of one column).
 struct factor_of_each {
   tile_factor factors[strip];
   __device__ __forceinline__ explicit factor_of_each(const tile_factor* of_tiles) {
@@ -91,8 +95,8 @@ struct factor_of_each {
   __device__ __forceinline__ const tile_factor& of(int i) const { return factors[i]; }
 };
 
-/// The codes of a strip by the definition, element by element; read again from memory. Element i is
-/// in tile i * tile_step of those given.
+/// The codes of a vector of 8 elements by the definition. Each element is read again from memory.
+/// The factor of element i is factors[i * tile_step].
 template <format_id From, format_id To>
 __device__ __noinline__ uint2 defined_strip(const patch_task& t, const tile_factor* factors,
                                             int tile_step, std::uint64_t row, std::uint32_t col) {
@@ -111,7 +115,7 @@ __device__ __noinline__ uint2 defined_strip(const patch_task& t, const tile_fact
   return make_uint2(static_cast<unsigned>(codes), static_cast<unsigned>(codes >> 32));
 }
 
-/// Eight codes to a row of codes; those beyond `count` are not in the matrix.
+/// Stores the codes of a vector. Only the first `count` codes lie in the matrix.
 template <access Access>
 __device__ __forceinline__ void store_codes(std::byte* at, std::uint64_t count, uint2 codes) {
   if constexpr (Access == access::strips) {

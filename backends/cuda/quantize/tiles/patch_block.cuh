@@ -1,5 +1,15 @@
-// What the kernels share whose blocks hold a patch of the matrix: where its threads are, how the
-// tiles in it get their maxima and the threads their factors and codes.
+// Device functions of the kernels in which one block holds a block tile in registers: the
+// coordinates of each thread, the amax of each tile, and the factors and codes of each thread.
+//
+// A block of 256 threads holds 16384 elements, 8 rows of 8 elements per thread. 2^lanes threads lie
+// along a row. Example of lanes = 4, a block tile of 128 x 128 elements:
+//
+//                lane 0     lane 1   ...   lane 15
+//     columns    0..7       8..15          120..127
+//     line 0     thread 0   thread 1  ...  thread 15     rows   0..7
+//     line 1     thread 16  thread 17 ...  thread 31     rows   8..15
+//     ...
+//     line 15    thread 240           ...  thread 255    rows 120..127
 #pragma once
 
 #include <cstddef>
@@ -10,11 +20,13 @@
 
 namespace samebits::cuda {
 
+/// Elements of a block tile.
 inline constexpr int block_elements = block_threads * rows_a_thread * strip;
 
+/// Shape of the tiles.
 enum class shape { rows, squares, columns };  // 1 x G, G x G, G x 1
 
-/// Calls f.operator()<Shape>() for the shape of tiles of 2^tile_rows x 2^tile_cols.
+/// Calls f.operator()<Shape>() for tiles of 2^tile_rows x 2^tile_cols elements.
 template <class Function>
 void visit_shape(int tile_rows, int tile_cols, const Function& f) {
   if (tile_rows == 0) return f.template operator()<shape::rows>();
@@ -22,23 +34,30 @@ void visit_shape(int tile_rows, int tile_cols, const Function& f) {
   f.template operator()<shape::squares>();
 }
 
+/// Maxima of a thread's elements: per column for tiles of one column, else per row.
 template <format_id From, shape Shape>
 using maxima_of = std::conditional_t<Shape == shape::columns, column_maxima<From>,
                                      row_maxima<From, rows_a_thread>>;
 
-/// The tiles of a block: at most 1024 rows or columns of 16 elements, or 64 squares.
+/// Maximum number of tiles in a block tile: 1024 tiles of 16 elements of a row or column, or 64
+/// square tiles of 16 x 16.
 template <shape Shape>
 inline constexpr int most_tiles =
     Shape == shape::squares ? block_elements / 256 : block_elements / 16;
 
-/// Where a thread is: its strips begin at (row, col), and their first element lies in tile `tile`
-/// of the block's.
+/// The coordinates of a thread. The thread holds `rows_a_thread` vectors below one another, the
+/// first at (row, col) of the matrix.
+///
+/// - lane, line: coordinates of the thread in its block tile; 2^t.lanes lanes per line
+/// - block_row, block_col: the first element of the block tile
+/// - tiles_across: tiles along a row of the block tile
+/// - tile: number of the tile that holds the thread's first element, in row-major order
 struct place {
   unsigned lane, line;
   std::uint64_t block_row, row;
   std::uint32_t block_col, col;
   unsigned tiles_across, tile;
-  int count;  ///< strips in the matrix
+  int count;  ///< rows of the thread that lie in the matrix
 
   __device__ __forceinline__ place(const patch_task& t, unsigned row_block, unsigned col_block)
       : lane(threadIdx.x & ((1u << t.lanes) - 1)),
@@ -54,14 +73,15 @@ struct place {
                   : static_cast<int>(min(t.rows - row, std::uint64_t{rows_a_thread}))) {}
 };
 
-/// Where block `block` is. Blocks go along the rows; bands of several below one another, for the
-/// sake of what is written transposed, were not faster.
+/// The coordinates of the thread in block tile `block`. Consecutive blocks follow a row of block
+/// tiles. An order in bands of several rows of block tiles, meant for the transposed stores, was
+/// not faster.
 __device__ __forceinline__ place place_of(const patch_task& t, unsigned block) {
   return place(t, block / t.col_blocks, block % t.col_blocks);
 }
 
-/// Joins the threads' maxima to those of the block's tiles in `tiles`, which starts as zeros except
-/// for rows.
+/// Combines the threads' maxima into the maximum of each tile of the block tile, in shared memory.
+/// tiles[] must start as zeros unless tiles have one row. All lanes of a warp must call.
 template <format_id From, shape Shape>
 __device__ __forceinline__ void join_maxima(const patch_task& t, const place& at,
                                             maxima_of<From, Shape> mine, std::uint32_t* tiles) {
@@ -73,7 +93,7 @@ __device__ __forceinline__ void join_maxima(const patch_task& t, const place& at
       if (threadIdx.x % 32 < 16) atomicMax(&tiles[at.tile + c], most);
     }
   } else {
-    const int lanes = t.tile_cols - 3;  // log2 of those of a tile
+    const int lanes = t.tile_cols - 3;  // log2 of the lanes of a tile
     mine.join_lanes(lanes);
     if ((at.lane & ((1u << lanes) - 1)) != 0) return;
     if constexpr (Shape == shape::rows) {
@@ -87,11 +107,11 @@ __device__ __forceinline__ void join_maxima(const patch_task& t, const place& at
   }
 }
 
-/// The factors of a thread's strips: `first` is that of its first element.
+/// The factors of a thread's vectors, in shared memory; `first` is the factor of its first element.
 template <shape Shape>
 struct block_factors {
   const tile_factor* first;
-  unsigned step;  ///< to the factor of the next row
+  unsigned step;  ///< distance to the factor of the next row
 
   __device__ __forceinline__ auto of_row(int i) const {
     if constexpr (Shape == shape::columns) {
@@ -102,7 +122,7 @@ struct block_factors {
   }
 };
 
-/// Rows of codes of a thread, stored one after the other.
+/// Stores a thread's vectors of codes, row by row from the first row downwards.
 template <access Access>
 class code_rows {
  public:

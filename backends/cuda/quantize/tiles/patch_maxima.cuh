@@ -1,4 +1,8 @@
-// The maxima of magnitudes in a patch: of its rows, its columns and its tiles.
+// Maxima of magnitudes, as codes without sign, over a thread's rows, columns and tiles.
+//
+// An integer maximum of codes gives the amax of finite elements. If any element of a block tile is
+// NaN or Inf, the maxima are computed again with counted_code(), which applies the non-finite
+// policy.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +13,12 @@
 
 namespace samebits::cuda {
 
-/// The magnitudes of Inf and above are those of Inf and NaN.
+/// The code of Inf. Greater codes without sign are NaN.
 template <format_id From>
 inline constexpr auto inf_magnitude = static_cast<std::uint32_t>(numerics::inf_code(spec_of(From)));
 
-/// The smaller magnitude of each of two pairs of 16-bit codes that are no NaN, with any sign.
+/// The smaller magnitude of two 16-bit codes, in each half of a word. The result's sign bits are
+/// arbitrary. No input is NaN.
 template <format_id From>
 __device__ __forceinline__ std::uint32_t smaller_magnitudes(std::uint32_t a, std::uint32_t b) {
 #if __CUDA_ARCH__ >= 890
@@ -30,7 +35,8 @@ __device__ __forceinline__ std::uint32_t smaller_magnitudes(std::uint32_t a, std
 #endif
 }
 
-/// The code of an element's magnitude plus one if the policy counts it (numerics::counted); else 0.
+/// The amax contribution of one element: its code without sign, plus one; 0 if the non-finite
+/// policy skips the element (numerics::counted) or the element lies outside the matrix.
 template <format_id From>
 __device__ __forceinline__ std::uint32_t counted_code(const patch_task& t, std::uint32_t code,
                                                       std::uint64_t row, std::uint32_t col) {
@@ -40,7 +46,8 @@ __device__ __forceinline__ std::uint32_t counted_code(const patch_task& t, std::
   return counts && row < t.rows && col < t.cols ? code + 1 : 0;
 }
 
-/// The larger magnitude of each of two pairs of 16-bit codes, with any sign; NaN before numbers.
+/// The larger magnitude of two 16-bit codes, in each half of a word. The result's sign bits are
+/// arbitrary. NaN is greater than every number.
 template <format_id From>
 __device__ __forceinline__ std::uint32_t larger_magnitudes(std::uint32_t a, std::uint32_t b) {
 #if __CUDA_ARCH__ >= 890
@@ -57,8 +64,8 @@ __device__ __forceinline__ std::uint32_t larger_magnitudes(std::uint32_t a, std:
 #endif
 }
 
-/// The maxima of rows of magnitudes, as codes of their format: for 16-bit formats those of two rows
-/// in one word.
+/// The maximum magnitude of each row of a thread's vectors, as codes of the input format. For
+/// 16-bit formats one word holds the maxima of two rows.
 template <format_id From, int Rows>
 struct row_maxima {
   static constexpr bool paired = spec_of(From).storage_bits == 16;
@@ -66,7 +73,7 @@ struct row_maxima {
   static constexpr std::uint32_t magnitude = (1u << (spec_of(From).storage_bits - 1)) - 1;
   std::uint32_t w[words];
 
-  /// Of all elements: the amax unless one of them is NaN or Inf.
+  /// Maxima over all elements: the amax if every element is finite, else Inf or above.
   __device__ __forceinline__ explicit row_maxima(const strip_of<From> (&x)[Rows]) {
     std::uint32_t most[Rows];
 #pragma unroll
@@ -92,7 +99,7 @@ struct row_maxima {
       for (int i = 0; i < words; ++i) w[i] = most[i];
     }
   }
-  /// Of the elements' counted_code().
+  /// Maxima of counted_code(), for block tiles with NaN or Inf. (row, col) is the first element.
   __device__ __forceinline__ row_maxima(const strip_of<From> (&x)[Rows], const patch_task& t,
                                         std::uint64_t row, std::uint32_t col) {
 #pragma unroll
@@ -109,7 +116,7 @@ struct row_maxima {
       }
     }
   }
-  /// Joins those of 2^log2 neighbouring lanes.
+  /// Combines the maxima of 2^log2 neighbouring lanes.
   __device__ __forceinline__ void join_lanes(int log2) {
     for (int apart = 1 << log2 >> 1; apart > 0; apart >>= 1) {
 #pragma unroll
@@ -119,7 +126,7 @@ struct row_maxima {
       }
     }
   }
-  /// That of a row which differs among lanes.
+  /// The maximum of one row; `row` may differ among lanes.
   __device__ __forceinline__ std::uint32_t of_row(unsigned row) const {
     std::uint32_t word = w[0];
 #pragma unroll
@@ -129,8 +136,9 @@ struct row_maxima {
     if constexpr (!paired) return word;
     return row % 2 != 0 ? word >> 16 : word & 0xFFFFu;
   }
-  /// Whether a row has NaN or Inf; of all elements.
+  /// Whether any element is NaN or Inf. Only for maxima over all elements, not for counted_code().
   __device__ __forceinline__ bool reaches_inf() const { return of_all() >= inf_magnitude<From>; }
+  /// The maximum over all rows.
   __device__ __forceinline__ std::uint32_t of_all() const {
     std::uint32_t most = w[0];
 #pragma unroll
@@ -139,13 +147,14 @@ struct row_maxima {
   }
 };
 
-/// The maxima of a strip's columns over rows, as row_maxima.
+/// The maximum magnitude of each of a thread's 8 columns over its rows, as codes of the input
+/// format.
 template <format_id From>
 struct column_maxima {
   static constexpr bool paired = spec_of(From).storage_bits == 16;
   strip_of<From> most{};
 
-  /// Of all elements.
+  /// Maxima over all elements: the amax if every element is finite, else Inf or above.
   template <int Rows>
   __device__ __forceinline__ explicit column_maxima(const strip_of<From> (&x)[Rows]) {
 #pragma unroll
@@ -162,7 +171,7 @@ struct column_maxima {
       most.w[k] &= paired ? 0x7FFF7FFFu : 0x7FFFFFFFu;
     }
   }
-  /// Of the elements' counted_code().
+  /// Maxima of counted_code(), for block tiles with NaN or Inf. (row, col) is the first element.
   template <int Rows>
   __device__ __forceinline__ column_maxima(const strip_of<From> (&x)[Rows], const patch_task& t,
                                            std::uint64_t row, std::uint32_t col) {
@@ -185,11 +194,11 @@ struct column_maxima {
   }
 };
 
-/// The maximum of a tile's magnitudes.
+/// The maximum magnitude of a tile.
 struct tile_maximum {
   std::uint32_t code;
-  bool plus_one;  ///< of what is counted, as counted_code() has it
-  bool finite;    ///< whether all elements are
+  bool plus_one;  ///< code is a maximum of counted_code(), 1 above the magnitude
+  bool finite;    ///< whether every element is finite
 
   template <format_id From>
   __device__ __forceinline__ tile_amax amax() const {

@@ -1,4 +1,5 @@
-// A quantization whose rows are contiguous, as kernels take it, and how strips of it are read.
+// patch_task: the launch parameters of the kernels that quantize matrices with contiguous rows, and
+// the loads of vectors of 8 elements.
 #pragma once
 
 #include <cstddef>
@@ -16,37 +17,40 @@ namespace samebits::cuda {
 using numerics::tile_amax;
 using numerics::tile_scale;
 
-/// Elements of a thread in a row: 16 bytes of 16-bit formats.
+/// Elements of one vector: 8 neighbours in a row, 16 bytes of a 16-bit format.
 inline constexpr int strip = 8;
 
-/// A quantization whose rows are contiguous; null pointers are outputs that are not wanted.
+/// Launch parameters of one quantization of a matrix with contiguous rows. A null pointer is an
+/// output that is not wanted. The matrix is cut into block tiles, the elements that one block holds
+/// in registers; a block tile contains whole tiles, the elements that share one scale.
 struct patch_task {
   const std::byte* in;
   std::byte* codes;
   std::byte* codes_transposed;
   std::byte* scales;
   std::byte* scales_transposed;
-  const std::byte* multipliers;  ///< null unless scales are given
+  const std::byte* multipliers;  ///< inverse scales given by the caller, or null
   std::uint64_t in_row_bytes, codes_row_bytes, transposed_row_bytes;
   std::uint64_t scales_row_bytes, scales_col_bytes;
   std::uint64_t scales_transposed_row_bytes, scales_transposed_col_bytes;
   std::uint64_t multipliers_row_bytes, multipliers_col_bytes;
   std::uint64_t rows;
   std::uint32_t cols;
-  std::uint32_t col_blocks;  ///< blocks that stand side by side along the rows
+  std::uint32_t col_blocks;  ///< block tiles along a row of the matrix
   int lanes;                 ///< log2 of the threads of a block along a row
   int tile_rows, tile_cols;  ///< log2
-  bool aligned;              ///< rows start at 16 bytes of input and 8 of codes, cols % 8 == 0
-  bool aligned_transposed;   ///< rows start at 16 bytes
-  bool by_definition;        ///< by defined_cast
-  bool saturates;            ///< overflow::saturate: serves Inf, too
-  bool byte_scales;          ///< e8m0; else fp32
+  bool aligned;              ///< input rows start at 16 bytes and code rows at 8, cols % 8 == 0
+  bool aligned_transposed;   ///< rows of transposed codes start at 16 bytes
+  bool by_definition;        ///< round every element by the definition: defined_cast
+  bool saturates;            ///< overflow::saturate: Inf becomes max finite
+  bool byte_scales;          ///< scales are e8m0; else fp32
   numerics::scale_rule scale;
   cast_rule cast;
   random_source random;
   std::uint64_t index, pitch;
   const std::uint32_t* skip;
 
+  /// Random index of an element (contract §3).
   __device__ __forceinline__ std::uint64_t index_of(std::uint64_t row, std::uint32_t col) const {
     return index + row * pitch + col;
   }
@@ -55,12 +59,13 @@ struct patch_task {
 template <format_id From>
 using strip_of = packed<spec_of(From).storage_bits, strip>;
 
-/// How rows lie in memory.
+/// How a kernel loads and stores vectors.
 enum class access {
-  strips,    ///< patch_task::aligned: whole strips
-  elements,  ///< anyhow
+  strips,    ///< patch_task::aligned: one access per vector
+  elements,  ///< any alignment: one access per element
 };
 
+/// The code of input element (row, col).
 template <format_id From>
 __device__ __forceinline__ std::uint32_t load_element(const patch_task& t, std::uint64_t row,
                                                       std::uint32_t col) {
@@ -69,8 +74,9 @@ __device__ __forceinline__ std::uint32_t load_element(const patch_task& t, std::
       load_code(t.in + row * t.in_row_bytes + std::uint64_t{col} * bytes, bytes));
 }
 
-/// Strips below one another from (row, col) on, of which `count` lie in the matrix; zeros, which
-/// change no amax, beyond it.
+/// Loads vectors of 8 elements from `Rows` rows below one another, the first at (row, col). The
+/// first `count` rows lie in the matrix. Elements outside the matrix are zeros, which change no
+/// amax.
 template <format_id From, access Access, int Rows>
 __device__ __forceinline__ void load_strips(const patch_task& t, std::uint64_t row,
                                             std::uint32_t col, int count,
@@ -94,7 +100,8 @@ __device__ __forceinline__ void load_strips(const patch_task& t, std::uint64_t r
   }
 }
 
-/// Element i as binary32. A NaN need not be the canonical one: what follows maps all alike.
+/// Element i of a vector as binary32. A NaN may keep its payload: all later steps treat every NaN
+/// alike.
 template <format_id From>
 __device__ __forceinline__ float element(const strip_of<From>& x, int i) {
   if constexpr (From == format_id::fp32) {

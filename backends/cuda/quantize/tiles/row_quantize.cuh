@@ -1,7 +1,8 @@
-// What a block does that quantizes rows by one scale each: a group of 4 to 256 threads takes a row,
-// and holds up to 16384 elements of it in registers between finding the scale and rounding. What is
-// longer goes through the registers in parts, and a second time for the rounding: the caches have
-// it by then.
+// Quantizes rows that have one scale each. A group of 4 to 256 threads per row.
+//
+// A group holds up to 16384 elements of a row in registers between finding the scale and rounding.
+// A longer row goes through the registers in spans. All but the last span are read a second time
+// for rounding, then from the caches. Shared memory: one maximum per warp.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +13,13 @@
 
 namespace samebits::cuda {
 
-/// Of a block: the maxima of its warps.
+/// Shared memory of a block: the maximum of each warp.
 struct row_memory {
   std::uint32_t maxima[block_threads / 32];
 };
 
-/// Where a thread is: `lane` of the 1 << lanes threads of its row.
+/// The coordinates of a thread: `lane` of the 2^lanes threads that share row `row`. inside: the row
+/// lies in the matrix.
 struct row_place {
   unsigned lane;
   int lanes;
@@ -29,17 +31,18 @@ struct row_place {
         lanes(t.lanes),
         row(std::uint64_t{block} * (block_threads >> t.lanes) + (threadIdx.x >> t.lanes)),
         inside(row < t.rows) {}
-  /// Columns of a row that its threads hold at once.
+  /// Columns of a span: the elements of a row that its threads hold at once.
   [[nodiscard]] __device__ __forceinline__ std::uint32_t part() const {
     return static_cast<std::uint32_t>(strips_a_thread * strip) << lanes;
   }
-  /// The first column of the thread's strip i of the part that begins at `first`.
+  /// The first column of the thread's vector i in the span that begins at column `first`.
   [[nodiscard]] __device__ __forceinline__ std::uint32_t col(std::uint32_t first, int i) const {
     return first + ((static_cast<std::uint32_t>(i) << lanes) + lane) * strip;
   }
 };
 
-/// The thread's strips of a part; zeros beyond the row's end. patch_task::aligned.
+/// Loads the thread's vectors of a span; zeros beyond the end of the row. Requires
+/// patch_task::aligned.
 template <format_id From>
 __device__ __forceinline__ void load_part(const patch_task& t, const row_place& at,
                                           std::uint32_t first,
@@ -54,7 +57,8 @@ __device__ __forceinline__ void load_part(const patch_task& t, const row_place& 
   }
 }
 
-/// The largest magnitude as a code; of Inf or above where an element is Inf or NaN.
+/// The maximum magnitude of the thread's elements, as a code; Inf or above if any element is NaN or
+/// Inf.
 template <format_id From>
 __device__ __forceinline__ std::uint32_t largest_code(const strip_of<From> (&x)[strips_a_thread]) {
   if constexpr (spec_of(From).storage_bits == 16) {
@@ -76,7 +80,7 @@ __device__ __forceinline__ std::uint32_t largest_code(const strip_of<From> (&x)[
   }
 }
 
-/// The largest counted_code() of the thread's share of a row that lies anyhow in memory.
+/// The maximum counted_code() of every 2^lanes-th element of the row. Supports any alignment.
 template <format_id From>
 __device__ __forceinline__ std::uint32_t largest_counted(const patch_task& t, const row_place& at) {
   constexpr std::uint32_t magnitude = (1u << (spec_of(From).storage_bits - 1)) - 1;
@@ -90,8 +94,8 @@ __device__ __forceinline__ std::uint32_t largest_counted(const patch_task& t, co
   return most;
 }
 
-/// The maximum over the threads of a row. All threads of the block come here; what rows of several
-/// warps leave in `memory` must be over with.
+/// The maximum of `mine` over the threads of a row. All threads of the block must call. Before a
+/// second call, all threads must have passed a barrier since the first.
 __device__ __forceinline__ std::uint32_t of_row(const row_place& at, std::uint32_t mine,
                                                 row_memory& memory) {
   if (at.lanes < 5) {
@@ -110,7 +114,7 @@ __device__ __forceinline__ std::uint32_t of_row(const row_place& at, std::uint32
   return mine;
 }
 
-/// The codes of a row by the definition.
+/// Rounds and stores the row's elements by the definition.
 template <format_id From, format_id To>
 __device__ __forceinline__ void store_defined_row(const patch_task& t, const row_place& at,
                                                   tile_factor factor) {
@@ -123,6 +127,7 @@ __device__ __forceinline__ void store_defined_row(const patch_task& t, const row
   }
 }
 
+/// Rounds and stores the thread's vectors of a span.
 template <format_id From, class Cast>
 __device__ __forceinline__ void store_part(const patch_task& t, const row_place& at,
                                            std::uint32_t first, const tile_factor& factor,
@@ -137,13 +142,13 @@ __device__ __forceinline__ void store_part(const patch_task& t, const row_place&
   }
 }
 
-/// Quantizes the rows of block `block`; all threads of the block come here.
+/// Quantizes the rows of block `block`. All threads of the block must call.
 template <format_id From, format_id To, class Cast>
 __device__ __forceinline__ void quantize_rows(const patch_task& t, unsigned block,
                                               row_memory& memory) {
   const row_place at(t, block);
   strip_of<From> x[strips_a_thread];
-  std::uint32_t held = 0;  // where the part in x begins
+  std::uint32_t held = 0;  // first column of the span in x
   std::uint32_t mine = t.aligned ? 0 : inf_magnitude<From>;
   while (t.aligned) {
     load_part<From>(t, at, held, x);

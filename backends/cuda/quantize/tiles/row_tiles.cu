@@ -1,4 +1,5 @@
-// Quantization of whole rows by a scale each, in one pass over the matrix.
+// Kernel that quantizes a matrix with one scale per row, in one pass. 4 to 256 threads per row; see
+// row_quantize.cuh.
 #include "backends/cuda/common/launch_kernel.hpp"
 #include "backends/cuda/quantize/tiles/row_tiles.cuh"
 

@@ -1,4 +1,4 @@
-// Launches of the kernels whose tiles are whole rows.
+// Launch of the kernel that quantizes matrices with one scale per row.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -9,10 +9,11 @@
 
 namespace samebits::cuda {
 
-/// Blocks of a launch. t.lanes is log2 of the threads that share a row: 2 to 8, the least whose
-/// strips hold the row where any do.
+/// Blocks of a launch. t.lanes, from 2 to 8, is log2 of the threads that share a row: the smallest
+/// number whose registers hold the row, or 8 for longer rows.
 std::uint64_t row_block_count(const patch_task& t);
 
+/// Enqueues the quantization of a matrix with one scale per row.
 void launch_row_tiles(const patch_task& t, format_id from, format_id to, cudaStream_t stream);
 
 }  // namespace samebits::cuda
