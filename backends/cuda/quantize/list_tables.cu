@@ -64,8 +64,8 @@ list_tables list_tables_of(std::span<const quantize_call> calls, list_kernel ker
     tables.given &= call.multipliers.data != nullptr;
     const std::uint64_t blocks =
         kernel == list_kernel::rows ? row_block_count(task.patches) : block_count(task.patches);
-    // One launch has one cast: division or multiplication. Calls with given inverse scales have the
-    // rule te, a multiplication. Tensors of the other kind are rounded by the definition.
+    // One launch has one cast: a division or a multiplication. Given inverse scales make the rule
+    // te, a multiplication. Tensors that need the other cast are rounded by the definition.
     if (tables.tasks.empty()) tables.divided = task.patches.scale.math == scale_math::div;
     if ((task.patches.scale.math == scale_math::div) != tables.divided ||
         call.cast.round != rounding::nearest_even) {

@@ -96,15 +96,14 @@ struct block_memory {
 };
 
 /// The scale stage. Finds and stores the scale of each tile of the block tile. Leaves the factor of
-/// each tile in memory.factors; the factor is zero for tiles outside the matrix.
+/// each tile in memory.factors; the factor is zero for tiles outside the matrix. All threads of the
+/// block must call.
 ///
 /// @param x the thread's eight rows of eight elements
 /// @param known the scale that all tiles share, or null
 /// @param by_definition whether this thread already asks for the definition
-/// @returns whether the block tile must be rounded by the definition: any thread or tile asks for
-///   it
-///
-/// All threads of the block must call.
+/// @returns whether any thread or tile asks for the definition, which then rounds the whole block
+///   tile
 template <format_id From, format_id To, class Cast, shape Shape, class Care>
 __device__ __forceinline__ bool find_factors(const patch_task& t, const place& at,
                                              const strip_of<From> (&x)[rows_a_thread],
@@ -177,7 +176,7 @@ __device__ __forceinline__ void quantize_block(const patch_task& t, unsigned blo
                                                block_memory<Shape>& memory,
                                                const tile_scale* known) {
   using care = care_of<From, Shape, Task>;
-  extern __shared__ transposed_codes transposed[];  // one element if transposed codes are wanted, else none
+  extern __shared__ transposed_codes transposed[];  // one or none
   const place at = place_of(t, block);
   strip_of<From> x[rows_a_thread];
   care::global(t.in);

@@ -1,16 +1,18 @@
-// How a block of a kernel over a list finds its tensor.
+// Loads the launch parameters of a block's tensor, in a kernel over a list.
 #pragma once
 
 #include "backends/cuda/quantize/tiles/list_tiles.cuh"
 
 namespace samebits::cuda {
 
-/// A task in shared memory, where it takes the place of a kernel's constant parameters.
+/// Launch parameters of one tensor in shared memory. They take the place of constant kernel
+/// parameters.
 struct task_memory {
   static constexpr unsigned words = sizeof(list_task) / sizeof(uint4);
   uint4 word[words];
 
-  /// That of the block; all threads come here.
+  /// Copies and returns the launch parameters of the block's tensor. All threads of the block must
+  /// call.
   __device__ __forceinline__ const list_task& fetch(const list_launch& list) {
     const list_task& mine = list.tasks[list.tensor_of_block[blockIdx.x]];
     for (unsigned i = threadIdx.x; i < words; i += block_threads) {

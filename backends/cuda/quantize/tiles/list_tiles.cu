@@ -1,4 +1,5 @@
-// Kernels over lists of tensors: each block looks up its tensor and does what it does for one.
+// Kernels that quantize a list of tensors in one launch. Each block looks up its tensor, then does
+// what a block of block_tiles.cu or row_tiles.cu does.
 #include "backends/cuda/common/launch_kernel.hpp"
 #include "backends/cuda/quantize/tiles/list_tiles.cuh"
 

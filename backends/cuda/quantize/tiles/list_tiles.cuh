@@ -1,4 +1,7 @@
-// Quantization of a list of tensors in one launch: its tables, and which kernel takes it.
+// Quantization of a list of tensors in one launch: the kernel's tables, and the choice of the
+// kernel.
+//
+// tensor_of_block[blockIdx.x]  ->  tasks[tensor]  ->  block tile blockIdx.x - first_block
 #pragma once
 
 #include <cuda_runtime.h>
@@ -12,43 +15,52 @@
 
 namespace samebits::cuda {
 
-/// A tensor of a list as a block reads it: in words of 16 bytes.
+/// The launch parameters of one tensor of a list. Blocks copy the structure in words of 16 bytes.
 struct alignas(16) list_task {
   patch_task patches;
-  std::uint32_t first_block;  ///< blocks of all tensors before
+  std::uint32_t first_block;  ///< number of the tensor's first block in the launch
 };
 
-/// blocks: every tensor has tiles that block_tiles.cu takes; rows: every one has a scale per row;
-/// tensors: every one has one scale, found by a pass before; none: the general kernels.
+/// The kernel that quantizes every tensor of a list:
+///
+/// - none: the general kernels
+/// - blocks: block_tiles.cu, for tiles of up to 128 x 128 elements
+/// - rows: row_tiles.cu, for one scale per row
+/// - tensors: one scale per tensor, found by a kernel before
 enum class list_kernel : std::uint8_t { none, blocks, rows, tensors };
 
-/// The tables of a list on the host: of its tensors that have elements.
+/// The tables of a list on the host. Tensors without elements are left out.
 struct list_tables {
   std::vector<list_task> tasks;
   std::vector<std::uint32_t> tensor_of_block;
   bool divided = false;     ///< scale_math::div
   bool transposed = false;  ///< whether any tensor wants transposed codes
-  bool given = true;        ///< whether all scales are given
+  bool given = true;        ///< whether the caller gives all scales
 };
 
+/// The kernel for a list; list_kernel::none if no cuda-native kernel supports every tensor.
 list_kernel list_kernel_of(std::span<const backends::quantize_call> calls);
-/// For blocks and rows. Throws invalid_argument for a list of 2^31 blocks.
+/// The tables for any kernel but list_kernel::none.
+///
+/// @throws invalid_argument if the launch would have 2^31 blocks or more
 list_tables list_tables_of(std::span<const backends::quantize_call> calls, list_kernel kernel);
 
-/// A launch; pointers are to device memory.
+/// Parameters of one launch over a list; pointers are to device memory.
 struct list_launch {
   list_kernel kernel = list_kernel::none;
   const list_task* tasks = nullptr;
   const std::uint32_t* tensor_of_block = nullptr;
   std::uint32_t blocks = 0;
-  int tile_rows = 0, tile_cols = 0;  ///< log2, of list_kernel::blocks
+  int tile_rows = 0, tile_cols = 0;  ///< log2 of the tile size, for list_kernel::blocks
   bool divided = false, transposed = false, given = false;
   format_id from = format_id::bf16, to = format_id::e4m3;
   const std::uint32_t* skip = nullptr;
-  const tile_scale* scales = nullptr;  ///< of list_kernel::tensors, by position
+  const tile_scale* scales = nullptr;  ///< one per tensor, for list_kernel::tensors
 };
-/// The amaxes of list_kernel::tensors by position, which start as nothing_counted.
+/// Enqueues the amax of every tensor whose scale is not given, for list_kernel::tensors. amaxes[]
+/// has one entry per tensor and must start as nothing_counted.
 void launch_list_amaxes(const list_launch& list, tile_amax* amaxes, cudaStream_t stream);
+/// Enqueues the quantization of the list.
 void launch_list_tiles(const list_launch& list, cudaStream_t stream);
 
 }  // namespace samebits::cuda

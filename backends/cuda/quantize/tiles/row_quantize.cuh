@@ -2,7 +2,8 @@
 //
 // A group holds up to 16384 elements of a row in registers between finding the scale and rounding.
 // A longer row goes through the registers in spans. All but the last span are read a second time
-// for rounding, then from the caches. Shared memory: one maximum per warp.
+// for rounding, then from the caches. Rows that are not aligned (patch_task::aligned) are read
+// element by element and rounded by the definition. Shared memory: one maximum per warp.
 #pragma once
 
 #include <cstdint>

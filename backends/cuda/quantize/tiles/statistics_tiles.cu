@@ -1,5 +1,9 @@
-// Quantization with statistics, in one pass over the matrix: a block quantizes its patch as without
-// statistics, restores each code, and sums and counts while the elements are in registers.
+// Quantizes a matrix with statistics in one pass. One block per block tile of 16384 elements.
+//
+// A block quantizes its block tile as without statistics. While the elements are in registers, the
+// block dequantizes each code, sums x^2 and (x - x')^2, and counts. Block tiles with elements that
+// are not finite, or in the top binade, are rounded by the definition. Shared memory: strip_sums,
+// block_counts and block_memory.
 #include <cstdint>
 
 #include "backends/cuda/common/launch_kernel.hpp"
@@ -13,19 +17,22 @@
 namespace samebits::cuda {
 namespace {
 
-/// t.lanes, which is known where tiles have several rows.
+/// t.lanes; a constant where tiles have several rows.
 template <shape Shape>
 __device__ __forceinline__ int lanes_of_row(const patch_task& t) {
   return Shape == shape::rows ? t.lanes : 4;
 }
 
-/// Sums of a block's strips, 1 << lanes to a row: from threads that have eight rows of one strip
-/// each to threads that have eight strips of one row each. Strip n is in place n ^ (n / 8 % 8), so
-/// that the threads of a warp, which read every eighth strip, do not meet in the banks.
+/// Partial sums of the vectors of a block tile in shared memory, 2^lanes vectors per row. Vector n
+/// is in row n / 2^lanes of the block tile.
+///
+/// Writers: each thread has the vectors of 8 rows in one lane column. Readers: each thread sums 8
+/// neighbouring vectors of one row. Vector n lies in slot n ^ (n / 8 % 8): the threads of a warp,
+/// which read every eighth vector, have no bank conflicts.
 struct strip_sums {
   sum_node of_strip[block_threads * rows_a_thread];
 
-  /// Where the thread's rows are, one after the other.
+  /// The slots of the thread's rows, one row after the other.
   class rows {
    public:
     __device__ __forceinline__ rows(const place& at, int lanes)
@@ -39,7 +46,7 @@ struct strip_sums {
     unsigned strip_, step_;
   };
 
-  /// The thread's eight neighbours, added.
+  /// The sum of vectors 8 * threadIdx.x to 8 * threadIdx.x + 7.
   [[nodiscard]] __device__ __forceinline__ sum_node of_eight() const {
     static_assert(rows_a_thread == 8);
     sum_node sums[8];
@@ -53,12 +60,13 @@ struct strip_sums {
   __device__ __forceinline__ static unsigned slot(unsigned n) { return n ^ (n / 8 & 7u); }
 };
 
-/// Adds up each row of the block's sums and stores it; all threads of the block come here.
+/// Sums each row of the block tile and stores the row's partial sum. All threads of the block must
+/// call.
 template <shape Shape>
 __device__ __forceinline__ void store_row_sums(const patch_task& t, const place& at,
                                                unsigned col_block, const strip_sums& sums,
                                                const statistics_parts& parts) {
-  const int log2_threads = lanes_of_row<Shape>(t) - 3;  // that share a row
+  const int log2_threads = lanes_of_row<Shape>(t) - 3;  // threads that share a row
   const sum_node of_row = joined_lanes(sums.of_eight(), 1 << log2_threads);
   const std::uint64_t row = at.block_row + (threadIdx.x >> log2_threads);
   if ((threadIdx.x & ((1u << log2_threads) - 1)) == 0 && row < t.rows) {
@@ -66,13 +74,14 @@ __device__ __forceinline__ void store_row_sums(const patch_task& t, const place&
   }
 }
 
-/// Counts of a block in shared memory, to which its warps add.
+/// Counts of a block in shared memory. Each warp adds its counts.
 struct block_counts {
   std::uint32_t zeros, nan, inf, underflowed, saturated, amax, min_nonzero;
 
-  /// By one thread, before any warp adds.
+  /// Called by one thread, before any warp adds.
   __device__ __forceinline__ void clear() { *this = {0, 0, 0, 0, 0, 0, quantize_counts::none}; }
-  /// Adds the counts of a warp's threads; all lanes come here.
+  /// Adds the counts of a warp's threads, and their maximum magnitude `most`, a code. All lanes
+  /// must call.
   template <format_id From>
   __device__ __forceinline__ void add(const finite_counts<From>& c, std::uint32_t most) {
     if (__any_sync(0xFFFFFFFFu, c.zero_codes != 0)) {
@@ -107,8 +116,8 @@ struct block_counts {
   }
 };
 
-/// The encode stage with statistics: codes of the thread's strips to memory, their sums to `sums`.
-/// Counts them; `most` is the thread's largest magnitude, as a code.
+/// The encode stage with statistics. Stores the codes of the thread's vectors, writes their partial
+/// sums to `sums` and counts the elements. `most`: the thread's maximum magnitude, as a code.
 template <format_id From, format_id To, shape Shape>
 __device__ __forceinline__ void encode_and_count(const patch_task& t, const place& at,
                                                  const strip_of<From> (&x)[rows_a_thread],
@@ -120,7 +129,7 @@ __device__ __forceinline__ void encode_and_count(const patch_task& t, const plac
   strip_sums::rows sum_rows(at, lanes_of_row<Shape>(t));
   tile_factor factor = factors.of_row(0).factor;
 #pragma unroll
-  for (int i = 0; i < rows_a_thread; i += 2) {  // a test for zeros is for two rows
+  for (int i = 0; i < rows_a_thread; i += 2) {  // one test for zeros covers two rows
     uint2 codes[2];
 #pragma unroll
     for (int k = 0; k < 2; ++k) {
@@ -141,7 +150,7 @@ __device__ __forceinline__ void encode_and_count(const patch_task& t, const plac
   of_block.add(counts, most);
 }
 
-/// The same by the definition, reading the elements again.
+/// encode_and_count() by the definition. Reads the elements again. Not inlined.
 template <format_id From, format_id To, shape Shape>
 __device__ __noinline__ void define_and_count(const patch_task& t, unsigned block,
                                               const tile_factor* factors, strip_sums& sums,
@@ -172,7 +181,7 @@ __global__ void __launch_bounds__(block_threads, resident_blocks_with_statistics
   if (blockIdx.x == 0 && threadIdx.x == 0) *parts.arrived = 0;
   __shared__ strip_sums sums;
   __shared__ block_counts counts;
-  if (threadIdx.x == 0) counts.clear();  // find_factors() waits for all threads
+  if (threadIdx.x == 0) counts.clear();  // find_factors() has barriers before any use
   __shared__ block_memory<Shape> memory;
   const place at = place_of(t, blockIdx.x);
   strip_of<From> x[rows_a_thread];

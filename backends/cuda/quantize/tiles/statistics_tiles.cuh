@@ -8,9 +8,13 @@
 
 namespace samebits::cuda {
 
-/// Nearest even, by a product, saturating or bounded; tiles 1 x 16 to 1 x 256 and 16 x 16 to
-/// 128 x 128; aligned rows whose columns are a multiple of a block's. Block b writes its counts to
-/// parts.counts[b]. The sums of row r's elements in block column c go to
+/// Enqueues a quantization that also leaves partial statistics in `parts`.
+///
+/// Requires rounding to nearest even, a scale rule that multiplies, and saturation or scales that
+/// bound the elements. Tiles are 1 x 16 to 1 x 256 or 16 x 16 to 128 x 128. Rows are aligned, and
+/// the width of a block tile divides their length.
+///
+/// Block b writes its counts to parts.counts[b]. The partial sum of row r in block column c goes to
 /// parts.nodes[r * t.col_blocks + c].
 void launch_statistics_tiles(const patch_task& t, format_id from, format_id to,
                              const statistics_parts& parts, cudaStream_t stream);

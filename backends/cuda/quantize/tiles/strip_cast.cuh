@@ -1,7 +1,11 @@
-// Scaling and rounding of eight elements: by the FP8 conversion, by division and by random bits.
+// Scales and rounds a vector of 8 elements: by the FP8 conversion, by division or with random bits.
 //
-// Each is the definition's result for finite elements of a tile with a scale it serves(); the rest
-// goes through defined_strip().
+// Each cast gives the definition's codes for the elements and scales that its serves() accepts. All
+// others are rounded by defined_strip(). The members of a cast:
+// - serves_all: serves() is always true
+// - field: width of the random fields in bits, 0 without random bits
+// - factor_of(): the factor of a tile from its scale
+// - codes(): the codes of a vector
 #pragma once
 
 #include <cstdint>
@@ -12,7 +16,7 @@
 
 namespace samebits::cuda {
 
-/// By the definition, whatever the call asks.
+/// Accepts nothing: every vector is rounded by the definition.
 struct defined_cast {
   static constexpr bool serves_all = false;
   static constexpr int field = 0;
@@ -22,7 +26,8 @@ struct defined_cast {
   }
 };
 
-/// Nearest even, saturating, of a product (te, rcp, pow2). NaN and Inf need no care.
+/// RN(x * factor), rounded to nearest even, saturating; for the scale rules that multiply (te, rcp,
+/// pow2 and others). NaN and Inf give the definition's codes, too.
 template <format_id To>
 struct product_cast {
   static constexpr bool serves_all = true;
@@ -47,23 +52,24 @@ struct product_cast {
   }
 };
 
-/// The same for finite elements alone: whatever the overflow policy does with what is not finite,
-/// and a factor that bounds them leaves it nothing else to do.
+/// product_cast for tiles of finite elements, under any overflow policy. A factor that bounds the
+/// scaled elements leaves the overflow policy nothing to do.
 template <format_id To>
 struct finite_product_cast : product_cast<To> {
   static constexpr bool serves_all = false;
   __device__ __forceinline__ static bool serves(const tile_scale&, bool finite) { return finite; }
 };
 
-/// Nearest even, saturating, of a quotient (div).
+/// RN(x / s), rounded to nearest even, saturating; for scale_math::div.
 ///
-/// q0 = RN(x r) is within 1.5 ulp of x / s, q1 = RN(q0 + (x - q0 s) r) within one, and then
-/// RN(q1 + (x - q1 s) r) is the quotient rounded to nearest even, r being RN(1 / s) (Markstein,
-/// "Computation of elementary functions on the IBM RISC System/6000 processor", 1990). That needs
-/// exact remainders, multiples of ulp(q) ulp(s): elements that do not end as zero are at least
-/// 2^-18 s, so with s >= 2^-80 these are at least 2^-144; smaller elements stay too small to
-/// matter. And it needs an r that is a normal number: s is FLT_MAX / M at most, unless an Inf
-/// elsewhere in the tile counts.
+/// q0 = RN(x r) is within 1.5 ulp of x / s, with r = RN(1 / s). q1 = RN(q0 + (x - q0 s) r) is
+/// within one ulp. Then RN(q1 + (x - q1 s) r) is the quotient rounded to nearest even (Markstein,
+/// "Computation of elementary functions on the IBM RISC System/6000 processor", 1990).
+///
+/// The proof needs exact remainders, which are multiples of ulp(q) ulp(s). Elements that do not end
+/// as zero are at least 2^-18 s. So with s >= 2^-80 the remainders are at least 2^-144. Smaller
+/// elements stay too small to matter. The proof also needs a normal r. s is FLT_MAX / M at most,
+/// unless an Inf elsewhere in the tile counts.
 template <format_id To>
 struct quotient_cast {
   static constexpr bool serves_all = false;
@@ -88,7 +94,7 @@ struct quotient_cast {
         const float q0 = __fmul_rn(a, r);
         const float q1 = __fmaf_rn(__fmaf_rn(-q0, s, a), r, q0);
         const float q = __fmaf_rn(__fmaf_rn(-q1, s, a), r, q1);
-        return __float_as_uint(q) | (__float_as_uint(a) & 0x80000000u);  // -0 became +0
+        return __float_as_uint(q) | (__float_as_uint(a) & 0x80000000u);  // restores the sign of -0
       };
       y[i / 4] |= fp8_pair<To>(scaled(i), scaled(i + 1)) << (i % 4 * 8);
     }
@@ -96,18 +102,18 @@ struct quotient_cast {
   }
 };
 
-/// Stochastic with fields of Field bits, of a product.
+/// Stochastic rounding of RN(x * factor), with random fields of Field bits; saturating.
 ///
-/// Above the target's subnormals the bits that a code leaves out of y are its lowest: R is added to
-/// the top of them, as integers, and what remains below is cut off. Elsewhere ulp is that of the
-/// subnormals, and the FP adder does the same; see by_adder().
+/// Normal results of the target: a code leaves the lowest bits of y out. by_integers() adds R to
+/// the top of these bits as an integer, then cuts them off. Subnormal results: ulp is that of the
+/// subnormals, and by_adder() does the same with the FP adder.
 template <format_id To, int Field>
 struct drawn_cast {
   static constexpr bool serves_all = false;
   static constexpr int field = Field;
   static constexpr int mantissa = spec_of(To).mantissa_bits;
   static constexpr int left_out = 23 - mantissa;
-  static constexpr int fields = 32 / Field;  // of a word
+  static constexpr int fields = 32 / Field;  // random fields in a word
   __device__ __forceinline__ static bool serves(const tile_scale& s, bool finite) {
     return finite && s.factor <= numerics::binary32::max_finite;
   }
@@ -121,13 +127,15 @@ struct drawn_cast {
     for (; e < 0; ++e) p /= 2;
     return p;
   }
-  /// Field `at` of a word as an integer, or'ed to the top byte `high`.
+  /// Field `at` of a word as an integer, or'ed with `high`, of which only the top byte may be
+  /// nonzero.
   __device__ __forceinline__ static std::uint32_t field_at(std::uint32_t word, int at,
                                                            std::uint32_t high) {
     if constexpr (Field == 8) return __byte_perm(word, high, 0x7440u | (at & 3));
     return __byte_perm(word, high, at == 0 ? 0x7410 : 0x7432);
   }
-  /// For |y| of at least the target's smallest normal number, or 0.
+  /// Stochastic rounding of y, as binary32 bits, by integer addition. Requires y = 0 or |y| >= the
+  /// target's smallest normal number.
   __device__ __forceinline__ static std::uint32_t by_integers(std::uint32_t y, std::uint32_t word,
                                                               int at) {
     std::uint32_t sum;
@@ -138,17 +146,21 @@ struct drawn_cast {
     }
     return sum & (~std::uint32_t{0} << left_out);
   }
-  /// `bits` bits (at most 16) as a fraction of ulp, in units of the binade; 4B000000 is 2^23.
+  /// A random integer of at most 16 bits as a fraction of ulp, in units of the binade. The top byte
+  /// of `bits` is 4B: read as binary32, bits is 2^23 plus the integer.
   template <int Place>
   __device__ __forceinline__ static float fraction(std::uint32_t bits) {
     constexpr float unit = power(-Place - mantissa);
     return __fmaf_rn(__uint_as_float(bits), unit, -8388608.0f * unit);
   }
-  /// For any finite y. |y| + R * ulp, then a number whose ulp is the code's, both rounded toward
-  /// zero: the first to a grid that ulp is a multiple of, so together they round toward zero once.
-  /// ulp is that of y's binade, or of the target's subnormals. 32 random bits do not fit a
-  /// significand: their low half goes first, to a grid of which the high half's steps are
-  /// multiples.
+  /// Stochastic rounding of any finite y, as binary32 bits, by the FP adder.
+  ///
+  /// Computes |y| + R * ulp, then cuts the sum to a multiple of ulp. Both steps round toward zero.
+  /// The first step's grid divides ulp, so both steps together round toward zero once. ulp is that
+  /// of y's binade, or of the target's subnormals.
+  ///
+  /// 32 random bits do not fit a significand. The low half is added first, on a grid that divides
+  /// the steps of the high half.
   __device__ __forceinline__ static std::uint32_t by_adder(float y, std::uint32_t word, int at) {
     constexpr std::uint32_t two_to_23 = 0x4B000000u;
     constexpr auto least = static_cast<std::uint32_t>(128 - spec_of(To).bias) << 23;
@@ -164,16 +176,16 @@ struct drawn_cast {
     const float kept = __fmaf_rn(binade, -up, __fmaf_rz(binade, up, sum));
     return __float_as_uint(kept) | (__float_as_uint(y) & 0x80000000u);
   }
-  /// Whether the codes by_integers() gave stand for more than the smallest normal number each, so
-  /// that the elements were above it.
+  /// Whether all 8 codes of by_integers() are above the smallest normal number. Then all 8 elements
+  /// were normal, and by_integers() was right.
   __device__ __forceinline__ static bool all_normal(std::uint32_t a, std::uint32_t b) {
-    constexpr std::uint32_t up = (0x80u - ((1u << mantissa) + 1)) * 0x01010101u;  // to bit 7
+    constexpr std::uint32_t up = (0x80u - ((1u << mantissa) + 1)) * 0x01010101u;  // carry to bit 7
     const std::uint32_t sums = ((a & 0x7F7F7F7Fu) + up) & ((b & 0x7F7F7F7Fu) + up);
     return (sums & 0x80808080u) == 0x80808080u;
   }
 
-  /// words: the random words of the strip, Field / 4 of them, of which only the top K bits of each
-  /// field are set.
+  /// words: the random words of the vector, Field / 4 of them. Only the top K bits of each field
+  /// are set.
   template <format_id From, class Factors>
   __device__ __forceinline__ static uint2 codes(const strip_of<From>& x, const Factors& factors,
                                                 const std::uint32_t* words) {
@@ -202,29 +214,31 @@ struct drawn_cast {
   }
 };
 
-/// The random words of a thread's strips, row after row.
+/// The random words of a thread's vectors, row after row: Philox blocks of contract §3.
 template <int Field>
 class strip_words {
  public:
-  static constexpr int words = Field / 4;  // of a strip
+  static constexpr int words = Field / 4;  // random words of a vector
   static constexpr int rows_at_once = Field == 8 ? 2 : 1;
 
-  /// index: that of the thread's first element; it and t.pitch are multiples of 8, and of 16 where
-  /// Field is 8 and the lane is even.
+  /// index: the random index of the thread's first element. index and t.pitch must be multiples of
+  /// 8. With 8-bit fields t.pitch, and index in even lanes, must be multiples of 16.
   __device__ __forceinline__ strip_words(const patch_task& t, std::uint64_t index)
       : random_(t.random), odd_(threadIdx.x % 2), step_(t.pitch / fields) {
     if constexpr (Field == 8) index += odd_ * (t.pitch - strip);
     block_ = index / fields;
     const int spare = Field - t.random.k;
-    const std::uint32_t low = (std::uint32_t{1} << spare) - 1;  // spare < 32, K being at least 1
+    const std::uint32_t low = (std::uint32_t{1} << spare) - 1;  // K >= 1, so spare < 32
     keep_ = ~(Field == 8 ? low * 0x01010101u : Field == 16 ? low * 0x00010001u : low);
   }
 
-  /// Those of the next rows_at_once rows; all lanes of the warp come here.
+  /// Computes the random words of the next rows_at_once rows. All lanes of the warp must call.
   __device__ __forceinline__ void draw(std::uint32_t (&w)[rows_at_once][words]) {
     if constexpr (Field == 8) {
-      // A block serves the strips of two lanes: each lane computes those of every other row. Chosen
-      // by masks, since a branch would part the lanes.
+      // A Philox block holds the fields of 16 elements: the vectors of two neighbouring lanes. The
+      // even lane computes the block of the first row, the odd lane that of the second; then each
+      // lane sends the partner's half. Words are chosen by masks, because a branch would split the
+      // warp.
       const std::uint32_t mask = 0u - odd_;
       const auto choose = [mask](std::uint32_t even_one, std::uint32_t odd_one) {
         return (even_one & ~mask) | (odd_one & mask);
@@ -251,9 +265,9 @@ class strip_words {
   }
 
  private:
-  static constexpr int fields = 128 / Field;  // of a block
+  static constexpr int fields = 128 / Field;  // random fields in a Philox block
 
-  /// Indices are counted modulo 2^64, so blocks are modulo 2^64 / fields.
+  /// Random indices are modulo 2^64, so block numbers are modulo 2^64 / fields.
   __device__ __forceinline__ static std::uint64_t wrapped(std::uint64_t block) {
     return block & (~std::uint64_t{0} / fields);
   }

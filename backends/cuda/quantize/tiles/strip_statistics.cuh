@@ -1,4 +1,4 @@
-// Statistics of a strip of eight elements: partial sums of the trees of contract §6, and counts.
+// Codes, partial sums (contract §6) and counts of a vector of 8 elements.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +13,12 @@
 
 namespace samebits::cuda {
 
-/// Elements of 16 bits: bf16 and fp16.
+/// Whether elements have 16 bits: bf16 and fp16.
 template <format_id From>
 inline constexpr bool is_half = spec_of(From).storage_bits == 16;
 
-/// The cast of a quantization with statistics: of finite elements, by a product. A tile's factor
-/// carries the dequantization scale in place of a reciprocal.
+/// The cast of a quantization with statistics: products of finite elements. tile_factor::reciprocal
+/// holds the dequantization scale.
 template <format_id To>
 struct statistics_cast : finite_product_cast<To> {
   __device__ __forceinline__ static tile_factor factor_of(const tile_scale& s) {
@@ -26,16 +26,18 @@ struct statistics_cast : finite_product_cast<To> {
   }
 };
 
-/// Magnitudes from here on have the exponent of the format's largest numbers, or are not finite.
-/// The value of such an element's code may be Inf: its block goes by the definition.
+/// Magnitudes, as codes, from here on have the exponent of the format's largest numbers, or are Inf
+/// or NaN. The dequantized code of such an element may be Inf, so its block tile is rounded by the
+/// definition.
 template <format_id From>
 inline constexpr std::uint32_t top_binade = inf_magnitude<From> -
                                             (1u << spec_of(From).mantissa_bits);
 
-/// x minus the value of its code, in binary64. A 16-bit x and that value are equal, within a factor
-/// of two of each other, or one of them is zero: their difference then fits binary32. The scale's
-/// roundings can move the value to just above 2 x, by 2^-22 of it; the difference still fits, since
-/// x has 11 significant bits at most.
+/// x - restored in binary64, where `restored` is x's dequantized code.
+///
+/// For a 16-bit x the difference fits binary32. x and `restored` are equal, within a factor of two
+/// of each other, or one of them is zero. Roundings of the scale can move `restored` to just above
+/// 2 x, by 2^-22 of it. The difference still fits, because x has at most 11 significant bits.
 template <format_id From>
 __device__ __forceinline__ double error_of(float x, float restored) {
   if constexpr (is_half<From>) {
@@ -45,21 +47,21 @@ __device__ __forceinline__ double error_of(float x, float restored) {
   }
 }
 
-/// RN(RN(a * a) + RN(b * b)). Exact: a and b have 24 significant bits at most, so that their squares
-/// are exact and a fused step rounds once as the sum does.
+/// RN(RN(a * a) + RN(b * b)). Exact promises that a and b have at most 24 significant bits. Then
+/// their squares are exact, and one fused step rounds once, as the sum does.
 template <bool Exact>
 __device__ __forceinline__ double sum_of_squares(double a, double b) {
   const double square = __dmul_rn(b, b);
   return Exact ? __fma_rn(a, a, square) : __dadd_rn(__dmul_rn(a, a), square);
 }
 
-/// Codes and partial sums of a strip.
+/// Codes and partial sums of a vector.
 struct coded_strip {
   uint2 codes;
   sum_node sums;
 };
 
-/// Those of a strip of finite elements below top_binade.
+/// Quantizes a vector of finite elements below top_binade, and sums x^2 and (x - restored)^2.
 template <format_id From, format_id To>
 __device__ __forceinline__ coded_strip coded(const strip_of<From>& x, const tile_factor& f) {
   const float factor = __uint_as_float(f.factor), stored = __uint_as_float(f.reciprocal);
@@ -81,7 +83,8 @@ __device__ __forceinline__ coded_strip coded(const strip_of<From>& x, const tile
   return {make_uint2(word(0), word(2)), sums[0]};
 }
 
-/// The same by the definition, element by element; counts them, too.
+/// Quantizes a vector by the definition, element by element, and sums as coded() does. Adds the
+/// elements to `counts`.
 template <format_id From, format_id To>
 __device__ __noinline__ coded_strip defined_strip_counted(const patch_task& t, const tile_factor& f,
                                                           std::uint64_t row, std::uint32_t col,
@@ -106,28 +109,30 @@ __device__ __noinline__ coded_strip defined_strip_counted(const patch_task& t, c
   return {make_uint2(static_cast<unsigned>(codes), static_cast<unsigned>(codes >> 32)), sums[0]};
 }
 
-/// Bit 7 of each byte: whether the FP8 code there is not a zero of either sign; the others are any.
+/// Bit 7 of each byte is set if the FP8 code in this byte is neither +0 nor -0. All other bits are
+/// arbitrary.
 __device__ __forceinline__ std::uint32_t nonzero_codes(std::uint32_t codes) {
   return (codes & 0x7F7F7F7Fu) + 0x7F7F7F7Fu;
 }
 inline constexpr std::uint32_t bit_7_of_bytes = 0x80808080u;
 
-/// Whether no code of two strips is a zero.
+/// Whether no code of two vectors is a zero.
 __device__ __forceinline__ bool all_nonzero(uint2 a, uint2 b) {
   return (nonzero_codes(a.x) & nonzero_codes(a.y) & nonzero_codes(b.x) & nonzero_codes(b.y) &
           bit_7_of_bytes) == bit_7_of_bytes;
 }
 
-/// What a thread counts of finite elements. None of them saturates: RN(amax * factor) rounds to no
-/// more than the largest code.
+/// Counts of one thread over finite elements. No finite element saturates: RN(amax * factor) rounds
+/// to at most the largest code.
 template <format_id From>
 struct finite_counts {
-  /// The least magnitude that is not zero, as a code, or Inf; of a 16-bit format two, with any signs.
+  /// The minimum nonzero magnitude, as a code; Inf if there is none. For 16-bit formats each half
+  /// of the word holds one minimum, with an arbitrary sign.
   std::uint32_t least =
       is_half<From> ? inf_magnitude<From> << 16 | inf_magnitude<From> : inf_magnitude<From>;
   std::uint32_t zeros = 0, zero_codes = 0;
 
-  /// A strip without codes of zero, and so without elements of zero.
+  /// Adds a vector without zero codes, and so without zero elements.
   __device__ __forceinline__ void add_nonzero(const strip_of<From>& x) {
 #pragma unroll
     for (const std::uint32_t word : x.w) {
@@ -138,7 +143,7 @@ struct finite_counts {
       }
     }
   }
-  /// Any strip.
+  /// Adds any vector of finite elements.
   __device__ __forceinline__ void add(const strip_of<From>& x, uint2 codes) {
     zero_codes += __popc(~nonzero_codes(codes.x) & bit_7_of_bytes) +
                   __popc(~nonzero_codes(codes.y) & bit_7_of_bytes);
@@ -155,7 +160,7 @@ struct finite_counts {
       }
     }
   }
-  /// The least magnitude in binary32 bits.
+  /// The minimum nonzero magnitude in binary32 bits.
   [[nodiscard]] __device__ __forceinline__ std::uint32_t min_nonzero() const {
     const std::uint32_t one = is_half<From> ? min(least & 0x7FFFu, least >> 16 & 0x7FFFu) : least;
     return one < inf_magnitude<From> ? numerics::decode<std::uint32_t>(spec_of(From), one)

@@ -1,4 +1,4 @@
-// Transposed codes: a block's 128 x 128 codes turn through shared memory.
+// Stores the codes of a 128 x 128 block tile transposed, through shared memory.
 #pragma once
 
 #include <cstddef>
@@ -8,14 +8,17 @@
 
 namespace samebits::cuda {
 
-/// Codes of 128 columns by 16 strips of 8 rows. A strip lies at the place of its rows, exclusive-or
-/// the column's strip, so that neither writing nor reading meets a bank twice.
+/// Shared memory: the codes of 128 columns, each in 16 vectors of 8 rows.
+///
+/// strip[c][(r / 8) ^ (c / 8)] = codes of rows r .. r + 7 of column c, r a multiple of 8
+///
+/// The exclusive or swizzles the vectors: neither writes nor reads have bank conflicts.
 struct transposed_codes {
   static constexpr int side = 128;
   alignas(16) uint2 strip[side][side / 8];
 };
 
-/// 4 x 4 bytes: word i of the result holds byte i of the four words.
+/// Transposes 4 x 4 bytes: word i of the result holds byte i of the four words.
 __device__ __forceinline__ void transpose_bytes(std::uint32_t (&w)[4]) {
   const std::uint32_t a = __byte_perm(w[0], w[1], 0x5140), b = __byte_perm(w[2], w[3], 0x5140);
   const std::uint32_t c = __byte_perm(w[0], w[1], 0x7362), d = __byte_perm(w[2], w[3], 0x7362);
@@ -23,8 +26,8 @@ __device__ __forceinline__ void transpose_bytes(std::uint32_t (&w)[4]) {
   w[2] = __byte_perm(c, d, 0x5410), w[3] = __byte_perm(c, d, 0x7632);
 }
 
-/// Each thread brings 8 rows of 8 codes, its rows being the `line`-th eight and its columns the
-/// `lane`-th; all threads of the block come here.
+/// Stores the block tile transposed. Each thread brings the codes of 8 rows, 8 * line onwards, and
+/// 8 columns, 8 * lane onwards. All threads of the block must call.
 __device__ __forceinline__ void store_transposed(const patch_task& t, transposed_codes& shared,
                                                  const uint2 (&codes)[8], unsigned lane,
                                                  unsigned line, std::uint64_t first_row,
@@ -45,8 +48,8 @@ __device__ __forceinline__ void store_transposed(const patch_task& t, transposed
     }
   }
   __syncthreads();
-  // Eight threads write a row of 128 codes, 16 each: two strips, which lie side by side, the other
-  // way round where the column's strip is odd.
+  // Eight threads write the 128 codes of one column, 16 bytes each: two neighbouring vectors. The
+  // two vectors are swapped where col / 8 is odd.
   constexpr unsigned rows_at_once = block_threads / 8;
   const unsigned pair = threadIdx.x % 8 * 2, first = threadIdx.x / 8;
   const std::uint64_t row = first_row + pair * strip;
@@ -59,7 +62,7 @@ __device__ __forceinline__ void store_transposed(const patch_task& t, transposed
   for (unsigned i = 0; i < transposed_codes::side; i += rows_at_once, to += step) {
     const unsigned col = i + first;
     if (first_col + col >= t.cols) return;
-    const unsigned place = col / strip;  // of its strip
+    const unsigned place = col / strip;  // the swizzle of the column
     const uint4 two = *reinterpret_cast<const uint4*>(&shared.strip[col][(pair ^ place) & ~1u]);
     const bool swapped = (place & 1) != 0;
     const uint2 upper = swapped ? make_uint2(two.z, two.w) : make_uint2(two.x, two.y);
