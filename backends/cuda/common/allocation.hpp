@@ -1,4 +1,4 @@
-// Allocation: memory of the device, or of device and host, that lives as long as its owner.
+// allocation: owns memory of the device, or mapped host memory, and frees it with the owner.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -10,6 +10,7 @@
 
 namespace samebits::cuda {
 
+/// Owner of at most one allocation. A second call of on_device() or on_host() frees the first one.
 class allocation {
  public:
   allocation() = default;
@@ -17,12 +18,13 @@ class allocation {
   allocation(const allocation&) = delete;
   allocation& operator=(const allocation&) = delete;
 
+  /// Allocates device memory. `what` names the call in errors.
   std::byte* on_device(std::size_t bytes, const char* what) {
     release();
     check(cudaMalloc(&data_, bytes), what);
     return static_cast<std::byte*>(data_);
   }
-  /// Zeros that both see.
+  /// Allocates zeroed page-locked host memory that host and devices can read and write.
   std::byte* on_host(std::size_t bytes, const char* what) {
     release();
     shared_ = true;

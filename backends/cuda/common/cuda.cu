@@ -1,4 +1,5 @@
-// The CUDA backends' entries, and whether this machine can run them.
+// The backend tables of cuda-emulated and cuda-native, and the reasons why a machine cannot run
+// them.
 #include <string>
 
 #include "backends/cuda/arithmetic/arithmetic.hpp"
@@ -13,12 +14,14 @@
 namespace samebits::cuda {
 namespace {
 
+/// Why cuda-emulated cannot run on the current device; empty if it can.
 std::string why_not_emulated() { return code_of_current_device().reason; }
 
 std::string dotted(int capability) {
   return std::to_string(capability / 10) + "." + std::to_string(capability % 10);
 }
 
+/// Why cuda-native cannot run on the current device; empty if it can.
 std::string why_not_native() {
   const loaded_code code = code_of_current_device();
   if (!code.reason.empty() || code.compiled_for >= 89) return code.reason;
@@ -75,7 +78,8 @@ const backends::backend* const list[] = {&emulated, &native, nullptr};
 }  // namespace
 }  // namespace samebits::cuda
 
-/// Found by the registry of the core library through a weak reference.
+/// The list of CUDA backends. The core library's registry finds this function through a weak
+/// reference.
 extern "C" const samebits::backends::backend* const* samebits_cuda_backends() {
   return samebits::cuda::list;
 }

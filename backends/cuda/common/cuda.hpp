@@ -1,4 +1,5 @@
-// The CUDA backends: launches on a stream, nothing else. No allocation, no synchronisation.
+// The entry points of the CUDA backends. Conversions launch kernels on a stream; they neither
+// allocate nor synchronize.
 #pragma once
 
 #include <cstdint>
@@ -9,31 +10,38 @@
 
 namespace samebits::cuda {
 
+/// cuda-emulated and cuda-native.
 extern const backends::backend emulated;
 extern const backends::backend native;
 
 struct dense_rows;
 
-/// The call as rows of contiguous codes for packs of `pack` elements, if its strides and alignment
-/// allow; a matrix without gaps counts as one row. Stochastic: the random index of each row's first
-/// element must be a multiple of index_multiple.
+/// The call as dense rows for dense_kernel, or nothing if strides or alignment do not allow dense
+/// rows. A matrix without gaps becomes one row.
+///
+/// @param pack elements of a vector that dense_kernel loads at once
+/// @param index_multiple for stochastic rounding: each row's first random index must be a multiple
+///   of it
 std::optional<dense_rows> dense_layout(const backends::convert_call& call, int pack,
                                        int index_multiple);
 
-/// Runs the self-test's probes on the current device, on a stream of its own, and waits for them.
+/// Runs the self-test's probes on the current device, on a stream of their own, and waits.
 void probes_on_device(backends::probe_report& report);
-/// The same for codes that a backend's kernels convert and quantize.
+/// Runs the self-test of the kernels that convert and quantize, on the current device, on a stream
+/// of their own, and waits.
 void emulated_codes_on_device(backends::code_report& report);
 void native_codes_on_device(backends::code_report& report);
 
+/// Enqueues a conversion by the definition in integers.
 void launch_emulated(const backends::convert_call& call, void* stream);
 
-/// Nearest even, canonical NaN, ieee or saturate: fp32, fp16, bf16 to e4m3, e5m2; fp32 to fp16,
-/// bf16.
+/// Whether cuda-native supports a conversion: rounding to nearest even, canonical NaN, ieee or
+/// saturate; fp32, fp16 and bf16 to e4m3 and e5m2; fp32 to fp16 and bf16.
 bool native_has(const backends::convert_call& call);
+/// Enqueues a conversion that native_has() supports.
 void launch_native(const backends::convert_call& call, void* stream);
 
-/// The current device's memory.
+/// Memory of the current device: synchronous calls on the default stream.
 extern const backends::device_memory memory;
 
 }  // namespace samebits::cuda

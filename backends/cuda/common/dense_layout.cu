@@ -1,10 +1,11 @@
-// Which calls the dense kernels can take.
+// Decides which conversions dense_kernel can run, and fills in its parameters.
 #include "backends/cuda/common/cuda.hpp"
 #include "backends/cuda/common/launch.cuh"
 
 namespace samebits::cuda {
 namespace {
 
+/// Whether every row starts at a multiple of `bytes`.
 bool aligned(const void* p, std::uint64_t row_bytes, std::uint64_t rows, std::uint64_t bytes) {
   return reinterpret_cast<std::uintptr_t>(p) % bytes == 0 && (rows == 1 || row_bytes % bytes == 0);
 }

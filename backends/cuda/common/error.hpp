@@ -1,4 +1,4 @@
-// CUDA errors: named, cleared, thrown.
+// Turns errors of the CUDA runtime into exceptions.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -9,8 +9,8 @@
 
 namespace samebits::cuda {
 
-/// Throws cuda_error for anything but success and clears the runtime's last error, so that the next
-/// call does not report this one again.
+/// Throws cuda_error, naming `what`, for anything but success. First clears the runtime's last
+/// error, so that the next call does not report the same error again.
 inline void check(cudaError_t error, const char* what) {
   if (error == cudaSuccess) return;
   (void)cudaGetLastError();

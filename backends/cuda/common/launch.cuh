@@ -1,4 +1,5 @@
-// Launch shapes and memory access for elementwise kernels.
+// The elementwise kernel over dense rows, its grid, and the vectors that its threads load and
+// store.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +8,8 @@
 
 namespace samebits::cuda {
 
-/// E codes of Bits each as 32-bit words; code i sits in the bits from i * Bits upward.
+/// A vector of E codes of Bits bits each, in 32-bit words. Code i is in the bits from i * Bits
+/// upward.
 template <int Bits, int E>
 struct packed {
   static constexpr int words = Bits * E / 32;
@@ -21,12 +23,12 @@ struct packed {
       return (w[i * Bits / 32] >> (i * Bits % 32)) & ((1u << (Bits % 32)) - 1);
     }
   }
-  /// The pack must start as zeros, and each code be set once.
+  /// Sets code i. The vector must start as zeros, and each code may be set once.
   __device__ __forceinline__ void set(int i, std::uint32_t code) {
     w[i * Bits / 32] |= code << (i * Bits % 32);
   }
 
-  /// p is aligned to min(16, size) bytes.
+  /// p must be aligned to min(16, size of the vector) bytes.
   __device__ __forceinline__ static packed load(const void* p) {
     packed x;
     if constexpr (words % 4 == 0) {
@@ -44,6 +46,7 @@ struct packed {
     }
     return x;
   }
+  /// p must be aligned to min(16, size of the vector) bytes.
   __device__ __forceinline__ void store(void* p) const {
     if constexpr (words % 4 == 0) {
 #pragma unroll
@@ -58,7 +61,7 @@ struct packed {
   }
 };
 
-/// Rows of contiguous codes on both sides.
+/// dense_rows: the parameters of an elementwise kernel whose input and output rows are contiguous.
 struct dense_rows {
   const std::byte* in;
   std::byte* out;
@@ -66,22 +69,26 @@ struct dense_rows {
   std::uint64_t cols;
   std::uint64_t in_row_bytes;
   std::uint64_t out_row_bytes;
-  std::uint64_t index;  ///< of the first element (contract §3)
-  std::uint64_t pitch;  ///< indices from one row to the next
+  std::uint64_t index;  ///< random index of the first element (contract §3)
+  std::uint64_t pitch;  ///< random indices from one row to the next
 };
 
+/// Threads of a block.
 inline constexpr int block_threads = 256;
 
-/// How a thread goes through its packs.
+/// Order in which a thread processes its vectors.
 enum class pace {
-  at_once,    ///< all packs are loaded, then converted: for conversions of few instructions
-  one_ahead,  ///< a loop that loads the next pack while it converts one: for long ones
+  at_once,    ///< loads all vectors, then converts: for conversions of few instructions
+  one_ahead,  ///< loads the next vector while it converts one: for long conversions
 };
 
-/// Each block takes a tile of block_threads * Op::packs packs of one row; its threads read
-/// neighbouring packs. What is left of a row after its last whole pack goes element by element.
+/// Applies Op to every element. One block per row segment of block_threads * Op::packs vectors.
 ///
-/// Op: in_bits, out_bits, pack (elements), packs, order; apply(packed, index) and one(code, index).
+/// Neighbouring threads read neighbouring vectors. The elements after a row's last whole vector are
+/// converted one by one. Inputs: dense rows, aligned for packed::load() and packed::store().
+///
+/// Op has in_bits, out_bits, pack (elements of a vector), packs (vectors of a thread), order,
+/// apply(packed, index) and one(code, code, index).
 template <class Op>
 __global__ void __launch_bounds__(block_threads) dense_kernel(const Op op, const dense_rows d) {
   constexpr int pack = Op::pack;
@@ -132,7 +139,7 @@ __global__ void __launch_bounds__(block_threads) dense_kernel(const Op op, const
   }
 }
 
-/// Grid of dense_kernel; one pack more than whole ones, for the tail.
+/// Grid of dense_kernel. A row's last, incomplete vector counts as a vector.
 template <class Op>
 dim3 dense_grid(const dense_rows& d) {
   const std::uint64_t packs = d.cols / Op::pack + (d.cols % Op::pack != 0 ? 1 : 0);

@@ -1,4 +1,4 @@
-// Launching a kernel: the error of this launch, not an older one of the caller's.
+// Launches a kernel and reports the error of this launch only.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -11,8 +11,8 @@
 namespace samebits::cuda {
 
 /// Enqueues a kernel. Throws cuda_error, naming `what`, if this launch fails. The runtime's last
-/// error may be an older one that the caller has not looked at: it is not read, and a launch that
-/// succeeds leaves it in place.
+/// error may be an older error of the caller: launch_kernel() does not read it, and a successful
+/// launch does not clear it.
 template <class... Parameters>
 void launch_kernel(const char* what, void (*kernel)(Parameters...), dim3 blocks, dim3 threads,
                    std::size_t shared_bytes, cudaStream_t stream,
@@ -23,8 +23,8 @@ void launch_kernel(const char* what, void (*kernel)(Parameters...), dim3 blocks,
         what);
 }
 
-/// Lets a kernel take more dynamic shared memory than it can by default, 48 KiB. The first call for
-/// a kernel on a device clears the runtime's last error; the others leave it in place.
+/// Lets a kernel use more dynamic shared memory than the default of 48 KiB. The first call for a
+/// kernel on a device clears the runtime's last error; later calls do not.
 template <class... Parameters>
 void allow_shared_memory(const char* what, void (*kernel)(Parameters...), std::size_t bytes) {
   const auto* const address = reinterpret_cast<const void*>(kernel);

@@ -1,4 +1,5 @@
-// Device memory for callers that hold none: synchronous, on the default stream.
+// Memory of the current device for callers without a stream: synchronous calls on the default
+// stream.
 #include <cuda_runtime.h>
 
 #include "backends/cuda/common/cuda.hpp"
@@ -17,8 +18,8 @@ void release(void* device) noexcept {
   if (cudaFree(device) != cudaSuccess) (void)cudaGetLastError();
 }
 
-// A copy from pageable memory may return while its last bytes still travel; the caller may not
-// change or free the host's before they have arrived.
+// A copy from pageable memory may return before its last bytes have arrived. The caller may change
+// or free the host memory after upload(), so upload() waits.
 void upload(void* device, const void* host, std::size_t bytes) {
   check(cudaMemcpy(device, host, bytes, cudaMemcpyHostToDevice), "copy to the device");
   check(cudaStreamSynchronize(nullptr), "copy to the device");

@@ -10,8 +10,8 @@
 namespace samebits::cuda {
 namespace {
 
-// An empty kernel whose attributes are read in the place of all others: the build compiles all
-// kernels for the same set of architectures.
+// An empty kernel that stands for all others when attributes are read: the build compiles all
+// kernels for the same architectures.
 __global__ void probe_kernel() {}
 
 bool is_available() {
@@ -29,7 +29,7 @@ int current_device() {
 
 void make_current(int device) { check(cudaSetDevice(device), "cudaSetDevice"); }
 
-/// Whether the device reads any address of the host, as with HMM and on Grace.
+/// Whether the device reads any host address, as with HMM and on Grace.
 bool reaches_host_memory(int device) {
   int pageable = 0;
   check(cudaDeviceGetAttribute(&pageable, cudaDevAttrPageableMemoryAccess, device),
@@ -37,6 +37,7 @@ bool reaches_host_memory(int device) {
   return pageable != 0;
 }
 
+/// Which devices can work on an address.
 backends::address_place place_of(const void* address) {
   using kind = backends::address_place::kind;
   cudaPointerAttributes attributes;
@@ -54,7 +55,7 @@ backends::address_place place_of(const void* address) {
 bool is_capturing(void* stream) {
   cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
   const cudaError_t error = cudaStreamIsCapturing(static_cast<cudaStream_t>(stream), &status);
-  if (error == cudaErrorStreamCaptureImplicit) {  // the default stream, while another is captured
+  if (error == cudaErrorStreamCaptureImplicit) {  // the default stream during a capture
     (void)cudaGetLastError();
     return true;
   }
@@ -62,12 +63,13 @@ bool is_capturing(void* stream) {
   return status != cudaStreamCaptureStatusNone;
 }
 
+/// The device of a stream. no_device for default streams, streams under capture, and old runtimes.
 int device_of_stream(void* stream) {
   if (stream == nullptr || stream == cudaStreamLegacy || stream == cudaStreamPerThread) {
     return backends::no_device;
   }
 #if CUDART_VERSION >= 12080
-  if (is_capturing(stream)) return backends::no_device;  // asking would end the capture
+  if (is_capturing(stream)) return backends::no_device;  // the query would end the capture
   int device = backends::no_device;
   check(cudaStreamGetDevice(static_cast<cudaStream_t>(stream), &device), "the stream's device");
   return device;
@@ -76,11 +78,13 @@ int device_of_stream(void* stream) {
 #endif
 }
 
+/// No loaded kernels, for the reason `what`. Clears the runtime's last error.
 loaded_code missing(const std::string& what, cudaError_t error) {
   (void)cudaGetLastError();
   return {0, 0, what + ": " + cudaGetErrorString(error)};
 }
 
+/// Asks the runtime for the device's capability and for that of its loaded kernels.
 loaded_code ask_current_device(int device) {
   int major = 0, minor = 0;
   for (auto [attribute, value] : {std::pair{cudaDevAttrComputeCapabilityMajor, &major},
@@ -95,7 +99,7 @@ loaded_code ask_current_device(int device) {
                        std::to_string(major) + "." + std::to_string(minor),
                    e);
   }
-  // The PTX's version is what __CUDA_ARCH__ was, of machine code, too.
+  // ptxVersion is the __CUDA_ARCH__ that kernels were compiled with, for machine code as well.
   return {10 * major + minor, attributes.ptxVersion, ""};
 }
 
@@ -107,7 +111,7 @@ loaded_code code_of_current_device() {
     return missing(
         e == cudaErrorInsufficientDriver ? "no NVIDIA driver, or one too old" : "no usable GPU", e);
   }
-  // For each device capability * 2^16 + compiled_for, or 0 before the first call. Neither number
+  // known[device] is capability * 2^16 + compiled_for, or 0 before the first call. Neither number
   // changes while the process runs.
   constexpr std::size_t most_devices = 64;
   static std::array<std::atomic<int>, most_devices> known = {};

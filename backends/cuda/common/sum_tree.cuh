@@ -1,6 +1,8 @@
-// Sums on the GPU: the fixed tree of contract §6 over a chunk, the lanes of a warp and the threads
-// of a block. Sums of squares use the hardware's binary64 or the definition in integers; neither
-// changes a bit.
+// Sums in the fixed tree of contract §6, over a chunk, the lanes of a warp or the threads of a
+// block.
+//
+// Sums of squares use the hardware's binary64 or the definition in integers, with the same bits. A
+// partial sum is called `node`: the sum of an aligned subtree of inputs.
 #pragma once
 
 #include <cstdint>
@@ -10,29 +12,30 @@
 
 namespace samebits::cuda {
 
+/// Mask of a full warp.
 inline constexpr unsigned all_lanes = 0xFFFFFFFFu;
 
-/// The definition.
+/// integer_sums: sums of squares by the definition, in integers. A partial sum is binary64 bits.
 struct integer_sums {
   using node = std::uint64_t;
   __device__ static node square(std::uint32_t x) { return numerics::square(x); }
   __device__ static node add(node a, node b) { return numerics::add_squares(a, b); }
   __device__ static node from_bits(std::uint64_t bits) { return bits; }
-  /// What stands for leaves that are not there: no sum of squares is below +0.
+  /// Stands for missing inputs: no sum of squares is below +0, so +0 changes none.
   __device__ static node nothing() { return 0; }
   __device__ static std::uint64_t bits(node a) { return a; }
 };
 
-/// The GPU's binary64 addition and multiplication: IEEE 754, rounded to nearest even. A NaN is the
-/// canonical one once bits() has been taken.
+/// hardware_sums: sums of squares by the GPU's binary64 addition and multiplication, IEEE 754,
+/// rounded to nearest even. bits() makes every NaN canonical.
 struct hardware_sums {
   using node = double;
   __device__ __forceinline__ static node square(std::uint32_t x) {
     const double wide = static_cast<double>(__uint_as_float(x));
     return __dmul_rn(wide, wide);
   }
-  /// RN(RN(x * x) + RN(y * y)) of widened binary32: both squares are exact, so is the product in
-  /// the fma, and one rounding is left.
+  /// RN(RN(x * x) + RN(y * y)) of widened binary32. Both squares are exact, and so is the product
+  /// in the fma. One rounding is left.
   __device__ __forceinline__ static node square_pair(float x, float y) {
     const double a = static_cast<double>(x), b = static_cast<double>(y);
     return __fma_rn(a, a, __dmul_rn(b, b));
@@ -48,7 +51,8 @@ struct hardware_sums {
   }
 };
 
-/// The node over 2^Levels neighbouring lanes, whose own nodes are in lane order; in each of them.
+/// The sum of the partial sums of 2^(To - From) lanes, those whose numbers differ in bits From to
+/// To - 1, in lane order. Each of these lanes gets the sum.
 template <class Sums, int From = 0, int To = 5>
 __device__ __forceinline__ typename Sums::node warp_node(typename Sums::node node) {
 #pragma unroll
@@ -58,16 +62,20 @@ __device__ __forceinline__ typename Sums::node warp_node(typename Sums::node nod
   return node;
 }
 
-/// A chunk of 2^12 leaves that a warp reads in 2^TurnBits turns, every lane a vector a turn: the
-/// node of lane l's vector in turn t is number 32 * t + l of its level.
+/// Sums a chunk of 2^12 inputs. One warp reads the chunk in 2^TurnBits turns, one vector per lane
+/// and turn. The partial sum of lane l's vector in turn t is number 32 * t + l of its level.
 ///
-/// Two turns are added in half as many steps as two sums in every lane would take: exchanged() adds
-/// the first in lanes where a bit is 0, and the second where it is 1.
+/// turn 0:  lane 0  lane 1 ... lane 31     partial sums  0 .. 31 of the level
+/// turn 1:  lane 0  lane 1 ... lane 31     partial sums 32 .. 63
+///
+/// exchanged() adds two turns in half as many steps as two sums in every lane. Lanes whose bit is 0
+/// add the first turn, lanes whose bit is 1 the second turn.
 template <class Sums>
 struct turn_tree {
   using node = typename Sums::node;
 
-  /// The nodes of turns `even` and `odd` over lanes that differ in the bit.
+  /// Adds the partial sums of two turns over pairs of lanes that differ in `Bit`. The lane with the
+  /// bit 0 gets the sum of turn `even`, the other lane that of turn `odd`.
   template <int Bit>
   __device__ __forceinline__ static node exchanged(node even, node odd) {
     const bool upper = (threadIdx.x & (1u << Bit)) != 0;
@@ -76,7 +84,7 @@ struct turn_tree {
     return Sums::add(kept, __shfl_xor_sync(all_lanes, sent, 1 << Bit));
   }
 
-  /// Of the nodes of 2^Bits turns.
+  /// Combines the partial sums of 2^Bits turns.
   template <int Bits>
   __device__ __forceinline__ static node of_nodes(const node* nodes) {
     if constexpr (Bits == 0) {
@@ -88,7 +96,8 @@ struct turn_tree {
     }
   }
 
-  /// Of 2^Bits turns from `first` on; of_group(turn) is the node of 2^GroupBits turns.
+  /// Combines 2^Bits turns, starting with turn `first`. of_group(turn) returns the combined partial
+  /// sums of 2^GroupBits turns.
   template <int Bits, int GroupBits, class OfGroup>
   __device__ __forceinline__ static node of_turns(int first, const OfGroup& of_group) {
     if constexpr (Bits == GroupBits) {
@@ -100,21 +109,21 @@ struct turn_tree {
     }
   }
 
-  /// The chunk's node, in every lane.
+  /// The chunk's sum, in every lane.
   template <int TurnBits, int GroupBits, class OfGroup>
   __device__ __forceinline__ static node of_chunk(const OfGroup& of_group) {
     const node all = of_turns<TurnBits, GroupBits>(0, of_group);
-    // Lane bits from TurnBits on are still those of vectors; the ones below are those of turns.
+    // Lane bits from TurnBits upward still number vectors; the bits below number turns.
     return warp_node<Sums, 0, TurnBits>(warp_node<Sums, TurnBits, 5>(all));
   }
 };
 
-/// The sum of the leaves [0, count), Sums::nothing() of none, which all threads of a block form
-/// together; in thread 0.
+/// Sums the inputs [0, count), computed by all threads of a block. Thread 0 gets the sum;
+/// Sums::nothing() if count is 0.
 ///
-/// leaf(i) is called once for each i, by some thread, for Leaves neighbours at a time. blockDim.x
-/// is Threads, a multiple of 32 whose warps are a power of two, as is Leaves; `scratch` is shared
-/// and this call's alone until the next
+/// leaf(i) returns input i and is called once for each i, by some thread, for Leaves neighbours at
+/// a time. Requires blockDim.x == Threads, a multiple of 32 with a power of two of warps, and
+/// Leaves a power of two. `scratch` is shared memory that no other code uses before the next
 /// __syncthreads().
 template <class Sums, int Threads, int Leaves = 2>
 struct block_tree {
@@ -132,7 +141,7 @@ struct block_tree {
     const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     constexpr std::uint64_t step = std::uint64_t{Leaves} * Threads;
     const node zero = Sums::nothing();
-    std::uint64_t done = 0;  // of thread 0: complete nodes of `step` leaves
+    std::uint64_t done = 0;  // in thread 0: complete partial sums of `step` inputs
     int turn = 0;
     for (std::uint64_t first = 0; first < count; first += step, turn ^= 1) {
       const std::uint64_t i = first + Leaves * threadIdx.x;
@@ -146,7 +155,7 @@ struct block_tree {
       }
       const node own = warp_node<Sums>(nodes[0]);
       if (lane == 0) s.of_warp[turn][warp] = own;
-      __syncthreads();  // two sets of places: one barrier a turn is enough
+      __syncthreads();  // of_warp[] has two halves, so one barrier a turn is enough
       if (warp == 0) {
         node all = lane < warps ? s.of_warp[turn][lane] : zero;
         all = warp_node<Sums>(all);
@@ -156,7 +165,7 @@ struct block_tree {
         }
       }
     }
-    // What thread 0 alone uses is loaded by others as well, where the compiler looks ahead.
+    // Other threads load s.waiting speculatively, although thread 0 alone uses it.
     __syncthreads();
     if (threadIdx.x != 0) return zero;
     return numerics::root_of_tree(s.waiting, done, zero,

@@ -1,4 +1,4 @@
-// Workspace of a call on a stream: the caller's, or from the stream's pool for the call's duration.
+// workspace: device memory of one call, from the caller or from the stream's memory pool.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -9,9 +9,11 @@
 
 namespace samebits::cuda {
 
+/// Owner of a call's workspace. Memory from the pool is freed in stream order.
 class workspace {
  public:
-  /// `given` may be null: then memory is taken from the stream's pool, and given back in its order.
+  /// Uses `given`. If `given` is null, takes `bytes` from the stream's memory pool, and frees them
+  /// in stream order.
   workspace(std::byte* given, std::size_t bytes, cudaStream_t stream, const char* what)
       : data_(given), stream_(stream), owned_(given == nullptr && bytes != 0) {
     if (!owned_) return;
