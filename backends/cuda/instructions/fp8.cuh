@@ -1,4 +1,4 @@
-// The FP8 conversion instructions (PTX ISA, cvt): binary32 to two codes, and back.
+// FP8 conversion instructions (PTX ISA, cvt): two binary32 numbers to two codes, and back.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,8 @@
 
 namespace samebits::cuda {
 
-/// Two FP8 codes, a in the low byte; saturating, NaN gives 7F.
+/// Rounds a and b, binary32 bits, to two FP8 codes, to nearest even. a's code is in the low byte.
+/// Overflow saturates, NaN gives 7F.
 template <format_id To>
 __device__ __forceinline__ std::uint32_t fp8_pair(std::uint32_t a, std::uint32_t b) {
 #if __CUDA_ARCH__ >= 890
@@ -28,7 +29,7 @@ __device__ __forceinline__ std::uint32_t fp8_pair(std::uint32_t a, std::uint32_t
 #endif
 }
 
-/// The values of two FP8 codes, the low byte's in x.
+/// The values of two FP8 codes; x is the value of the low byte.
 template <format_id From>
 __device__ __forceinline__ float2 fp8_values(std::uint16_t pair) {
 #if __CUDA_ARCH__ >= 890

@@ -1,5 +1,6 @@
-// Pairs of binary16 numbers in a word: from and to FP8 codes, and steps on both at once (PTX ISA,
-// cvt and the half precision instructions: round to nearest even, subnormals kept).
+// Instructions on pairs of binary16 numbers in a word: conversion from and to FP8 codes, and
+// arithmetic on both halves at once (PTX ISA, cvt and the half precision instructions). Rounding is
+// to nearest even, subnormals are kept.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +11,12 @@
 
 namespace samebits::cuda {
 
-/// The values of bytes 0 and 1 of a word of FP8 codes, or of bytes 2 and 3. NaN gives a NaN.
+/// The values of two FP8 codes as binary16: bytes 0 and 1 of the word for Pair 0, bytes 2 and 3 for
+/// Pair 1. NaN gives a NaN.
 template <format_id F, int Pair>
 __device__ __forceinline__ std::uint32_t half_pair_of(std::uint32_t word) {
   if constexpr (F == format_id::e5m2) {
-    return __byte_perm(word, 0, Pair == 0 ? 0x1404 : 0x3424);  // the upper half of a binary16 code
+    return __byte_perm(word, 0, Pair == 0 ? 0x1404 : 0x3424);  // upper half of binary16
   } else {
     static_assert(F == format_id::e4m3);
 #if __CUDA_ARCH__ >= 890
@@ -28,7 +30,8 @@ __device__ __forceinline__ std::uint32_t half_pair_of(std::uint32_t word) {
   }
 }
 
-/// The same as binary32: of the first or second pair.
+/// The values of two FP8 codes as binary32: bytes 0 and 1 of the word for pair 0, bytes 2 and 3 for
+/// pair 1. NaN gives a NaN.
 template <format_id F>
 __device__ __forceinline__ float2 float_pair_of(std::uint32_t word, int pair) {
   const std::uint32_t halves = pair == 0 ? half_pair_of<F, 0>(word) : half_pair_of<F, 1>(word);
@@ -36,7 +39,7 @@ __device__ __forceinline__ float2 float_pair_of(std::uint32_t word, int pair) {
           __uint_as_float(widen<format_id::fp16>(halves >> 16))};
 }
 
-/// Each half by itself, rounded to nearest even.
+/// Op on the low halves and on the high halves, each rounded to nearest even.
 template <operation Op>
 __device__ __forceinline__ std::uint32_t half_step(std::uint32_t a, std::uint32_t b) {
   std::uint32_t r;
@@ -51,14 +54,16 @@ __device__ __forceinline__ std::uint32_t half_step(std::uint32_t a, std::uint32_
   return r;
 }
 
-/// FFFF in each half whose magnitude is at least `least`, a binary16 code; not where it is NaN.
+/// FFFF in each half whose magnitude is at least `least`, a binary16 code; 0 in the others and for
+/// NaN.
 __device__ __forceinline__ std::uint32_t halves_from(std::uint32_t x, std::uint32_t least) {
   std::uint32_t mask;
   asm("set.ge.u32.f16x2 %0, %1, %2;" : "=r"(mask) : "r"(x & 0x7FFF7FFFu), "r"(least * 0x10001u));
   return mask;
 }
 
-/// The FP8 codes of two numbers, the low half's in the low byte; saturating, NaN gives 7F.
+/// Rounds two binary16 numbers to FP8 codes. The low half's code is in the low byte. Overflow
+/// saturates, NaN gives 7F.
 template <format_id F>
 __device__ __forceinline__ std::uint32_t fp8_of_halves(std::uint32_t x) {
 #if __CUDA_ARCH__ >= 890

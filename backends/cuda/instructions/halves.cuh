@@ -1,4 +1,5 @@
-// The conversion instructions between binary32 and 16-bit formats (PTX ISA, cvt), nearest even.
+// Conversion instructions between binary32 and 16-bit formats (PTX ISA, cvt), rounding to nearest
+// even.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +8,7 @@
 
 namespace samebits::cuda {
 
-/// binary32 bits of a code. A NaN may keep its payload.
+/// The value of a code, as binary32 bits. A NaN may keep its payload.
 template <format_id From>
 __device__ __forceinline__ std::uint32_t widen(std::uint32_t code) {
   if constexpr (From == format_id::fp32) {
@@ -23,7 +24,8 @@ __device__ __forceinline__ std::uint32_t widen(std::uint32_t code) {
   }
 }
 
-/// Two 16-bit codes, a in the low half; NaN gives 7FFF, overflow Inf, or max finite if Saturate.
+/// Rounds a and b, binary32 bits, to two 16-bit codes. a's code is in the low half. NaN gives 7FFF,
+/// overflow Inf, or max finite if Saturate.
 template <format_id To, bool Saturate>
 __device__ __forceinline__ std::uint32_t half_pair(std::uint32_t a, std::uint32_t b) {
   std::uint32_t pair;

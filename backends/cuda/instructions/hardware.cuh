@@ -1,6 +1,6 @@
-// The GPU's own binary32 addition, multiplication and division: IEEE 754, rounded to nearest even,
-// subnormals kept; a NaN result is 7FFFFFFF (CUDA C++ Programming Guide, "Standard Functions";
-// self_test.cu).
+// hardware: the GPU's own binary32 addition, multiplication and division. IEEE 754, rounded to
+// nearest even, subnormals kept; a NaN result is 7FFFFFFF (CUDA C++ Programming Guide, "Standard
+// Functions"; checked by self_test.cu).
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace samebits::cuda {
 
-/// What numerics/quantize/scale.hpp and rank_sum.hpp ask of an Arithmetic. On the host, the
-/// definition.
+/// The Arithmetic policy that numerics/quantize/scale.hpp and rank_sum.hpp take as a template
+/// argument. Operands and results are binary32 bits. Host code uses the definition in integers.
 struct hardware {
   SAMEBITS_INLINE static std::uint32_t product(std::uint32_t a, std::uint32_t b) {
 #if defined(__CUDA_ARCH__)
