@@ -1,4 +1,10 @@
-// Reductions of matrices without gaps: a warp reads 16 bytes a lane at a time.
+// Reductions of dense matrices aligned to 16 bytes. Every lane loads 16 bytes at a time.
+//
+//   dense_nodes_kernel    one warp per chunk of 4096 elements: one partial sum per chunk
+//   dense_amax_kernel     grid-stride over vectors of 16 bytes, one atomic maximum per warp
+//   dense_counts_kernel   grid-stride over vectors of 16 bytes, atomic additions per warp
+//
+// reductions.cu combines the partial sums.
 #include "backends/cuda/reductions/reductions.hpp"
 
 #include <cuda_runtime.h>
@@ -23,14 +29,14 @@ using backends::reduction;
 using backends::reduction_call;
 using numerics::chunk_elements;
 
-/// Codes in 16 bytes.
+/// Vectors of 16 bytes of codes of format F.
 template <format_id F>
 struct vector_codes {
   static constexpr int bits = spec_of(F).storage_bits;
   static constexpr int count = 128 / bits;
   static constexpr int of_word = 32 / bits;
 
-  /// The values of a word.
+  /// The values of the codes in a word.
   __device__ __forceinline__ static void values(std::uint32_t word, float (&x)[of_word]) {
     if constexpr (bits == 32) {
       x[0] = __uint_as_float(word);
@@ -46,7 +52,7 @@ struct vector_codes {
     }
   }
 
-  /// 16 bytes of codes, of which only the first n are there; the others are `rest`.
+  /// Loads the first n codes of a vector; the other codes are `rest`.
   __device__ static uint4 load_some(const std::byte* p, int n, std::uint32_t rest) {
     std::uint32_t words[4] = {0, 0, 0, 0};
 #pragma unroll
@@ -59,23 +65,24 @@ struct vector_codes {
   }
 };
 
-/// Whether binary32 holds every product of two of the format's numbers: conversions to binary64 are
-/// what these kernels wait for, and one of a product costs half of two of factors.
+/// Whether binary32 holds every product of two numbers of the format. Then one product is converted
+/// to binary64 instead of two factors. Conversions to binary64 bound these kernels' speed.
 SAMEBITS_INLINE constexpr bool has_short_products(format_id f) {
   return f == format_id::fp16 || f == format_id::e4m3 || f == format_id::e5m2;
 }
 
-/// Leaves and nodes of elements next to each other.
+/// Inputs and partial sums of neighbouring elements.
 template <format_id F, reduction What, class Number>
 struct element_nodes {
   using codes = vector_codes<F>;
-  /// Sums of 16 numbers of e4m3 are exact in binary32: multiples of 2^-9 below 2^13.
+  /// Whether partial sums are in binary32: sums of 16 e4m3 numbers are exact there, as multiples of
+  /// 2^-9 below 2^13.
   static constexpr bool is_short = What == reduction::sum && F == format_id::e4m3;
   using between = std::conditional_t<is_short, float, Number>;
   using sums = signed_sums<between>;
 
-  /// The node of two elements. In binary64 all products are exact, so that one may be fused with
-  /// the sum, which is rounded once all the same.
+  /// The sum of two neighbouring inputs. All products are exact in binary64. So one product may be
+  /// fused with the addition, which still rounds once.
   __device__ __forceinline__ static between pair(float x0, float y0, float x1, float y1) {
     if constexpr (What == reduction::sum) {
       return sums::add(static_cast<between>(x0), static_cast<between>(x1));
@@ -86,7 +93,7 @@ struct element_nodes {
                        static_cast<Number>(product<float>(x1, y1)));
     }
   }
-  /// The node of neighbouring words.
+  /// The partial sum of two neighbouring words.
   __device__ __forceinline__ static between of_words(std::uint32_t x0, std::uint32_t y0,
                                                      std::uint32_t x1, std::uint32_t y1) {
     constexpr int n = codes::of_word;
@@ -110,8 +117,8 @@ struct element_nodes {
   }
 };
 
-/// A chunk's node. A warp reads 16 bytes a lane at a time, in turns: the node of lane l's vector in
-/// turn t is number 32 * t + l of its level.
+/// The partial sum of a chunk, computed by one warp. Each lane loads one vector of 16 bytes a turn.
+/// The partial sum of lane l's vector in turn t is number 32 * t + l of its level (turn_tree).
 template <format_id F, reduction What, class Number, bool Full>
 class chunk_node {
   using codes = vector_codes<F>;
@@ -119,7 +126,7 @@ class chunk_node {
   using tree = turn_tree<sums>;
   static constexpr int turn_bits = codes::count == 4 ? 5 : codes::count == 8 ? 4 : 3;
   static_assert((32 * codes::count) << turn_bits == chunk_elements);
-  static constexpr int group_bits = What == reduction::dot ? 1 : 2;  ///< 4 loads are under way
+  static constexpr int group_bits = What == reduction::dot ? 1 : 2;  ///< 4 loads in flight
   static constexpr int group = 1 << group_bits;
   static constexpr int bytes = codes::bits / 8;
 
@@ -128,7 +135,7 @@ class chunk_node {
                                         unsigned lane)
       : x_(x), y_(y), count_(count), lane_(lane) {}
 
-  /// In every lane.
+  /// The chunk's sum, in every lane.
   __device__ __forceinline__ Number node() const {
     return tree::template of_chunk<turn_bits, group_bits>(
         [this](int first_turn) { return of_group(first_turn); });
@@ -149,8 +156,8 @@ class chunk_node {
     return tree::template of_nodes<group_bits>(nodes);
   }
 
-  // Leaves that are not there: -0 or -0 * 1, which change no sum; squares +0, which change no sum
-  // of squares.
+  // Codes of missing elements. Then a sum adds -0, a dot product -0 * 1 and a sum of squares +0,
+  // the square of -0: none of them changes the sum.
   static constexpr std::uint32_t minus_zero = std::uint32_t{1} << (codes::bits - 1);
   static constexpr std::uint32_t one = static_cast<std::uint32_t>(spec_of(F).bias)
                                        << spec_of(F).mantissa_bits;
@@ -169,6 +176,7 @@ class chunk_node {
   unsigned lane_;
 };
 
+/// The partial sum of each chunk. One warp per chunk.
 template <format_id F, reduction What, class Number>
 __global__ void __launch_bounds__(reduction_threads, 4)
     dense_nodes_kernel(const std::byte* const x, const std::byte* const y,
@@ -190,8 +198,8 @@ __global__ void __launch_bounds__(reduction_threads, 4)
   }
 }
 
-/// Calls f(vector) for every 16 bytes, four of a thread under way together, then last(code) for
-/// each code after the last whole vector.
+/// Calls f(vector) for every whole vector of 16 bytes, with four loads of a thread in flight. Then
+/// calls last(code) for each code after the last whole vector.
 template <format_id F, class Function, class Last>
 __device__ __forceinline__ void for_each_vector(const std::byte* data, std::uint64_t count,
                                                 const Function& f, const Last& last) {
@@ -216,13 +224,14 @@ __device__ __forceinline__ void for_each_vector(const std::byte* data, std::uint
   if (rest < count) last(static_cast<std::uint32_t>(load_code(data + rest * bytes, bytes)));
 }
 
+/// The amax of a dense matrix.
 template <format_id F>
 __global__ void __launch_bounds__(reduction_threads)
     dense_amax_kernel(const std::byte* const data, const std::uint64_t count,
                       std::uint32_t* const result) {
   constexpr int bits = spec_of(F).storage_bits;
   constexpr auto keep = static_cast<std::uint32_t>(numerics::magnitude_mask(spec_of(F)));
-  std::uint32_t largest = 0;  // of 8 and 16 bits: one in each half
+  std::uint32_t largest = 0;  // 8 and 16 bits: one maximum in each half
   for_each_vector<F>(
       data, count,
       [&](const uint4& v) {
@@ -244,6 +253,7 @@ __global__ void __launch_bounds__(reduction_threads)
   raise_amax(spec_of(F), largest, result);
 }
 
+/// Counts of a dense matrix.
 template <format_id F>
 __global__ void __launch_bounds__(reduction_threads)
     dense_counts_kernel(const std::byte* const data, const std::uint64_t count,
@@ -262,7 +272,7 @@ __global__ void __launch_bounds__(reduction_threads)
   add_counts(counts, result);
 }
 
-/// Blocks that fill the GPU, and no more than there is work for.
+/// Blocks that fill the GPU, but no more than there is work for.
 template <class Kernel>
 unsigned blocks_for(Kernel kernel, std::uint64_t work, std::uint64_t of_block) {
   int device = 0, processors = 0, resident = 0;

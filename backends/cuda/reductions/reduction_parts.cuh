@@ -1,5 +1,5 @@
-// Parts of reductions on CUDA: sums of numbers of either sign, counts, and what blocks leave
-// behind.
+// Device functions of the reductions: sums of numbers of either sign, products, and the warp's
+// update of counts and amax in device memory.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,11 @@
 
 namespace samebits::cuda {
 
+/// Threads of a block.
 inline constexpr int reduction_threads = 256;
 
-/// The tree of contract §6 in binary64 or binary32, of leaves of either sign. -0 stands for leaves
-/// that are not there: x + -0 is x, of both zeros too.
+/// Additions of the tree of contract §6 in binary64 or binary32, for inputs of either sign. -0
+/// stands for missing inputs: x + -0 is x, for both zeros as well.
 template <class Number>
 struct signed_sums {
   using node = Number;
@@ -41,7 +42,8 @@ __device__ __forceinline__ Number product(float x, float y) {
   }
 }
 
-/// A sum as the call returns it: NaN canonical of the format it was computed in, binary32 as it is.
+/// A sum as the call returns it, widened to binary64. A NaN becomes the canonical one of the format
+/// that the sum was computed in.
 template <class Number>
 __device__ __forceinline__ double returned_sum(Number x) {
   if (x == x) return static_cast<double>(x);
@@ -51,7 +53,7 @@ __device__ __forceinline__ double returned_sum(Number x) {
 
 using numerics::code_counts;
 
-/// Adds the counts of a warp's threads to the result.
+/// Adds the counts of a warp's threads to *result. All lanes must call.
 __device__ __forceinline__ void add_counts(const code_counts& c, element_counts* result) {
   const auto add = [](std::uint32_t own, std::uint64_t& to) {
     const std::uint32_t all = __reduce_add_sync(all_lanes, own);
@@ -65,8 +67,8 @@ __device__ __forceinline__ void add_counts(const code_counts& c, element_counts*
   add(c.subnormals, result->subnormals);
 }
 
-/// Raises the result to a warp's largest magnitude, a code of the format without its sign. Binary32
-/// bits of magnitudes are ordered as integers, the canonical NaN above all.
+/// Replaces *result by its maximum with `largest` of all lanes, a code without sign. All lanes must
+/// call. As integers, binary32 bits of magnitudes are ordered, with the canonical NaN above all.
 __device__ __forceinline__ void raise_amax(const format_spec& f, std::uint32_t largest,
                                            std::uint32_t* result) {
   const std::uint32_t all = __reduce_max_sync(all_lanes, largest);

@@ -1,4 +1,10 @@
-// Reductions on CUDA: any formats, strides and alignment code by code; joining the nodes of chunks.
+// Reductions of matrices of any format, strides and alignment, code by code; and the kernels that
+// combine the partial sums of chunks.
+//
+// A sum takes three kinds of launches:
+//   nodes_kernel   one warp per chunk of 4096 elements: one partial sum per chunk
+//   join_kernel    one block per 4096 partial sums, while there are more than 4096
+//   root_kernel    one block: the result
 #include "backends/cuda/reductions/reductions.hpp"
 
 #include <cuda_runtime.h>
@@ -23,7 +29,7 @@ using backends::reduction;
 using backends::reduction_call;
 using numerics::chunk_elements;
 
-/// A matrix read element by element in row-major order; strides in bytes.
+/// strided_elements: a matrix that kernels read element by element; strides are in bytes.
 struct strided_elements {
   const std::byte* data;
   std::uint64_t row_bytes, col_bytes;
@@ -38,12 +44,13 @@ struct strided_elements {
   }
 };
 
+/// Launch parameters of the kernels in this file. y is used by dot products only.
 struct reduction_task {
   strided_elements x, y;
   std::uint64_t count, cols;
   reduction what;
 
-  /// The leaf of an element.
+  /// The input of the sum at (row, col): x, x * x or x * y.
   template <class Number>
   __device__ Number leaf(std::uint64_t row, std::uint64_t col) const {
     const float a = x.value(row, col);
@@ -69,7 +76,8 @@ reduction_task task_of(const reduction_call& call) {
   return t;
 }
 
-/// Calls f(row, col) for elements first, first + step, ... of all threads of the grid.
+/// Calls f(row, col) for this thread's share of the elements, in a grid-stride loop in row-major
+/// order.
 template <class Function>
 __device__ void for_each_element(const reduction_task& t, const Function& f) {
   const std::uint64_t step = std::uint64_t{gridDim.x} * reduction_threads;
@@ -81,6 +89,7 @@ __device__ void for_each_element(const reduction_task& t, const Function& f) {
   }
 }
 
+/// The amax of a matrix. One element per thread and step; one atomic maximum per warp.
 __global__ void __launch_bounds__(reduction_threads)
     amax_kernel(const reduction_task t, std::uint32_t* const result) {
   const auto keep = static_cast<std::uint32_t>(numerics::magnitude_mask(t.x.format));
@@ -91,6 +100,8 @@ __global__ void __launch_bounds__(reduction_threads)
   raise_amax(t.x.format, largest, result);
 }
 
+/// Counts of NaN, Inf, zeros and subnormals. One element per thread and step; atomic additions per
+/// warp.
 __global__ void __launch_bounds__(reduction_threads)
     counts_kernel(const reduction_task t, element_counts* const result) {
   code_counts counts;
@@ -100,11 +111,12 @@ __global__ void __launch_bounds__(reduction_threads)
   add_counts(counts, result);
 }
 
+/// Stores the number of elements in the counts. One thread.
 __global__ void elements_kernel(const std::uint64_t count, element_counts* const result) {
   result->elements = count;
 }
 
-/// The nodes of chunks, a warp for each: a lane sums 128 neighbours.
+/// The partial sum of each chunk. One warp per chunk; each lane sums 128 neighbouring elements.
 template <class Number>
 __global__ void __launch_bounds__(reduction_threads)
     nodes_kernel(const reduction_task t, Number* const nodes) {
@@ -131,9 +143,10 @@ __global__ void __launch_bounds__(reduction_threads)
   }
 }
 
-/// Nodes that a block joins to one.
+/// Partial sums that one block combines.
 constexpr std::uint64_t fan_in = 4096;
 
+/// One level: combines fan_in neighbouring partial sums per block.
 template <class Number>
 __global__ void __launch_bounds__(reduction_threads)
     join_kernel(const Number* const nodes, const std::uint64_t count, Number* const joined) {
@@ -145,7 +158,7 @@ __global__ void __launch_bounds__(reduction_threads)
   if (threadIdx.x == 0) joined[blockIdx.x] = sum;
 }
 
-/// The root of at most fan_in nodes, of one or more.
+/// The result from 1 to fan_in partial sums. One block.
 template <class Number>
 __global__ void __launch_bounds__(reduction_threads)
     root_kernel(const Number* const nodes, const std::uint64_t count, double* const result) {
@@ -155,7 +168,8 @@ __global__ void __launch_bounds__(reduction_threads)
   if (threadIdx.x == 0) *result = returned_sum(sum);
 }
 
-/// Products added one after the other by one thread; the others compute them.
+/// A sequential dot product: one thread adds the products in index order; all threads of the block
+/// compute products. One block.
 template <class Number>
 __global__ void __launch_bounds__(reduction_threads)
     sequence_kernel(const reduction_task t, double* const result) {
@@ -188,7 +202,7 @@ std::uint64_t chunks_of(std::uint64_t count) {
 }
 std::uint64_t joined(std::uint64_t nodes) { return (nodes + fan_in - 1) / fan_in; }
 
-/// Of nodes of 8 bytes, chunks and what they are joined to; at least one.
+/// Bytes for the partial sums of all levels, 8 bytes each; at least one.
 std::size_t workspace_bytes(const reduction_call& call) {
   std::uint64_t nodes = chunks_of(size_of(call));
   std::size_t all = nodes;
@@ -196,11 +210,12 @@ std::size_t workspace_bytes(const reduction_call& call) {
   return std::max<std::size_t>(all, 1) * sizeof(double);
 }
 
+/// Whether a view is dense and aligned to 16 bytes.
 bool is_without_gaps(const const_matrix_view& v) {
   return (v.cols == 1 || v.col_stride == 1) && (v.rows == 1 || v.row_stride == v.cols) &&
          reinterpret_cast<std::uintptr_t>(v.data) % 16 == 0;
 }
-/// Whether the kernels over 16 bytes at a time take the call.
+/// Whether the kernels of native.cu, which load 16 bytes at a time, support the call.
 bool is_regular(const reduction_call& call) {
   if (!is_without_gaps(call.x)) return false;
   return call.what != reduction::dot || (call.x.format == call.y.format && is_without_gaps(call.y));

@@ -1,20 +1,27 @@
-// The CUDA backends' reductions.
+// The reducers of the CUDA backends: amax, counts, sum, sum of squares and dot product of matrices.
 #pragma once
 
 #include "backends/dispatch/reductions.hpp"
 
 namespace samebits::cuda {
 
-/// Codes one by one, of any layout.
+/// Reducer of cuda-emulated: loads code by code, and supports any strides and alignment.
 extern const backends::reducer emulated_reducer;
-/// 16 bytes at a time where a matrix has no gaps and starts on a 16-byte border; else the same.
+/// Reducer of cuda-native: loads 16 bytes at a time if the matrix is dense and aligned to 16 bytes;
+/// else works like emulated_reducer.
 extern const backends::reducer native_reducer;
 
-/// Of a matrix [count] without gaps, in device memory aligned to 16 bytes. Sums and dot products:
-/// the nodes of chunks of 4096 elements, in doubles, or floats for a dot product in binary32.
+/// Enqueues the partial sums of a sum, sum of squares or dot product: one per chunk of 4096
+/// elements.
+///
+/// @param call operands, dense, in device memory aligned to 16 bytes
+/// @param count elements of each operand
+/// @param nodes device memory for the partial sums: doubles, or floats for a dot product in
+///   binary32
 void enqueue_dense_nodes(const backends::reduction_call& call, std::uint64_t count, void* nodes,
                          void* stream);
-/// Into zeros.
+/// Enqueues an amax (binary32 bits) or the counts of a dense matrix of `count` elements, aligned to
+/// 16 bytes. *result must start as zeros.
 void enqueue_dense_amax(const const_matrix_view& in, std::uint64_t count, std::uint32_t* result,
                         void* stream);
 void enqueue_dense_counts(const const_matrix_view& in, std::uint64_t count, element_counts* result,
