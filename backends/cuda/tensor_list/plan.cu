@@ -1,4 +1,5 @@
-// The CUDA backends' plan operations as the library calls them.
+// The operations of the CUDA backends over lists of tensors, as the library calls them: self-test,
+// launches, and the copy of reports to the host.
 #include "backends/cuda/tensor_list/plan.hpp"
 
 #include <cuda_runtime_api.h>
@@ -16,12 +17,13 @@ namespace {
 
 using backends::plan_data;
 
-/// Copies to the host in a stream's order; what was copied is there after finish().
+/// Enqueues a copy to the host. The data is there after finish().
 template <class T>
 void download(T* host, const T* device, std::size_t count, cudaStream_t stream) {
   check(cudaMemcpyAsync(host, device, count * sizeof(T), cudaMemcpyDeviceToHost, stream),
         "copy a report from the device");
 }
+/// Waits for the stream.
 void finish(cudaStream_t stream) { check(cudaStreamSynchronize(stream), "work on the device"); }
 
 template <steps By>

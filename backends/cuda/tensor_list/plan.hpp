@@ -1,4 +1,5 @@
-// Plan operations on CUDA: what they enqueue, and what they leave in device memory.
+// Operations over lists of tensors on CUDA (inspect, scale, axpby, accumulate, cast): the launches,
+// and the layout of their results in device memory.
 #pragma once
 
 #include <cstddef>
@@ -12,62 +13,72 @@
 
 namespace samebits::cuda {
 
-/// Which text computes sums, products and conversions.
+/// What computes sums, products and conversions: the integer definition or the GPU's instructions.
 enum class steps : std::uint8_t { definition, hardware };
 
-/// What inspect() leaves in device memory, of all tensors together.
+/// The result of inspect() for all tensors together, in device memory.
 struct inspection {
   tensor_statistics total;
-  std::int64_t first_bad;
+  std::int64_t first_bad;  ///< first tensor with NaN or Inf, or -1
 };
 
+/// Statistics of 1024 chunks of a large tensor (plan_total.cuh).
 struct piece_figures;
 
-/// Results and workspace of one inspection in device memory; of one allocation.
+/// Results and workspace of one inspection: pointers into one allocation of device memory.
 struct inspection_memory {
-  numerics::chunk_tally* tallies;  ///< [chunks]
-  piece_figures* pieces;           ///< [piece_places()]: of large tensors
-  std::uint32_t* arrived;          ///< [tensors]: pieces that are there
-  tensor_statistics* tensors;      ///< [tensors]
-  inspection* all;                 ///< [1]
-  std::uint64_t* exponents;        ///< [exponent_buckets]
+  numerics::chunk_tally* tallies;  ///< [chunks]: statistics of each chunk
+  piece_figures* pieces;           ///< [piece_places()]: partial statistics of large tensors
+  std::uint32_t* arrived;          ///< [tensors]: statistics of each tensor
+  tensor_statistics* tensors;      ///< [tensors]: statistics of each tensor
+  inspection* all;                 ///< [1]: statistics of the list
+  std::uint64_t* exponents;        ///< [exponent_buckets]: histogram
 };
+/// Bytes of an inspection_memory, and its pointers into `memory`.
 std::size_t inspection_bytes(const numerics::plan_tables& plan);
 inspection_memory inspection_in(std::byte* memory, const numerics::plan_tables& plan);
 
-/// Whether all tensors are regular, dense and aligned to 16 bytes, and then of which format.
+/// Layout and format that the tensors of a list share: `any` unless all are dense and aligned to 16
+/// bytes; then their format, or `mixed` for several formats.
 enum class plan_shape : std::uint8_t { any, mixed, fp32, fp16, bf16 };
 plan_shape shape_of(std::span<const numerics::plan_row> rows);
 
-/// Enqueues the pass over the elements and the sums of each tensor, two launches where all are
-/// regular; `plan` and `memory` are device memory. memory.all is left alone, and memory.exponents
-/// unless they are counted.
+/// Enqueues the statistics of each tensor: a pass over the elements, then the statistics of chunks
+/// combined. Two launches where all tensors are dense and aligned to 16 bytes. The tables of `plan`
+/// are in device memory. Does not write memory.all; writes memory.exponents only if the histogram
+/// is asked for.
 void enqueue_tensor_statistics(const numerics::plan_tables& plan, plan_shape shape,
                                inspect_counts counts, const inspection_memory& memory, steps by,
                                void* stream);
-/// The pass over the elements alone, one launch where all are regular: memory.tallies.
+/// Enqueues the pass over the elements, which writes memory.tallies. One launch where all tensors
+/// are dense and aligned to 16 bytes.
 void enqueue_chunk_tallies(const numerics::plan_tables& plan, plan_shape shape,
                            inspect_counts counts, const inspection_memory& memory, steps by,
                            void* stream);
-/// And what all tensors have together.
+/// Enqueues the statistics of all tensors together: memory.all from memory.tensors.
 void enqueue_total(const numerics::plan_tables& plan, const inspection_memory& memory, steps by,
                    void* stream);
 
-/// What tensors are multiplied by, and whether.
+/// The factor of a scale operation, and the condition under which tensors are scaled.
 struct scale_factor {
   std::uint32_t value = 0;                 ///< binary32 bits
-  const std::uint32_t* pointer = nullptr;  ///< device memory; where not null, instead of value
-  const bool* only_if = nullptr;           ///< device memory; where false there: nothing is done
+  const std::uint32_t* pointer = nullptr;  ///< device memory; used instead of value unless null
+  const bool* only_if = nullptr;           ///< device memory or null; if false, nothing is done
 };
 
-/// Scales in place. `report`, in device memory or null, must be {0, 0, 0, 0, -1}; its count is left
-/// alone.
+/// Enqueues scaling in place. `report`: null, or device memory that starts as {0, 0, 0, 0, -1}.
+/// Does not write report->elements.
 void enqueue_scale(const numerics::plan_tables& plan, const scale_factor& factor,
                    unscale_report* report, steps by, void* stream);
+/// Enqueues out = a * x + b * y.
 void enqueue_axpby(const backends::axpby_call& call, steps by, void* stream);
+/// Enqueues the conversion of each tensor of one list to the tensor at the same position of
+/// another.
 void enqueue_cast(const backends::cast_call& call, steps by, void* stream);
+/// Enqueues acc = acc + scale * gradient.
 void enqueue_accumulate(const backends::accumulate_call& call, steps by, void* stream);
 
+/// Operations over lists of tensors of cuda-emulated and cuda-native.
 extern const backends::device_plan_kernels emulated_plans;
 extern const backends::device_plan_kernels native_plans;
 

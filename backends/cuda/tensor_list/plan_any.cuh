@@ -1,4 +1,4 @@
-// Elements of any tensor of a plan, whatever its format, strides and alignment.
+// Element access for any tensor of a list, whatever its format, strides and alignment.
 #pragma once
 
 #include <cstddef>
@@ -10,13 +10,15 @@
 
 namespace samebits::cuda {
 
-/// An element of any tensor, by its number in its chunk.
+/// Loads and stores elements of a chunk by their numbers in the chunk. `first` is the chunk's first
+/// element.
 struct any_codes {
   const numerics::plan_row& row;
   std::int64_t first;
   format_spec format = spec_of(row.format);
 
-  /// Not element_at(): looking the format up costs more than all else.
+  /// Address of element i. Used instead of element_at(), whose look-up of the format costs more
+  /// than all else.
   __device__ std::byte* at(std::int64_t i) const {
     return static_cast<std::byte*>(row.data) +
            numerics::offset_of(row, first + i) * (format.storage_bits / 8);

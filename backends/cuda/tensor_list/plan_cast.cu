@@ -1,4 +1,4 @@
-// Casting the tensors of plans on CUDA, one launch for the list.
+// Conversion of lists of tensors on CUDA: chooses the kernel. One launch per list.
 #include "backends/cuda/tensor_list/plan_cast.cuh"
 
 #include <cuda_runtime.h>
@@ -17,7 +17,7 @@ namespace {
 
 using numerics::plan_row;
 
-/// Formats mixed as they come, and rules other than the hardware's: element by element.
+/// Converts lists of mixed formats, by any rule, element by element. One block per chunk.
 __global__ void __launch_bounds__(cast_threads, cast_residents)
     cast_any_kernel(const __grid_constant__ cast_rule rule,
                     const __grid_constant__ random_source random,
@@ -34,7 +34,7 @@ __global__ void __launch_bounds__(cast_threads, cast_residents)
   }
 }
 
-/// The formats that all tensors with elements have in common.
+/// The formats that all pairs of non-empty tensors share, or nothing.
 std::optional<format_pair> common_formats(std::span<const plan_row> from,
                                           std::span<const plan_row> to) {
   std::optional<format_pair> common;

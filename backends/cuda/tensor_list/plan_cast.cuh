@@ -1,4 +1,7 @@
-// Casting lists of tensors: a block converts a chunk, by packs of codes where both sides allow it.
+// Converts a list of tensors to another list. One block per chunk of up to 4096 elements.
+//
+// A chunk that is dense and 16-byte aligned on both sides is converted by vectors, any other chunk
+// element by element.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -16,28 +19,28 @@
 
 namespace samebits::cuda {
 
-/// Threads of a block. They take a chunk's packs at once, and a block that is done makes room for
-/// the next: of fp32 to bf16 1.02 of copy on an H200, where warps that take chunk after chunk come
-/// to 0.97 at best.
+/// Threads of a block. A block converts one chunk, and a finished block makes room for the next
+/// one: fp32 to bf16 reaches 1.02 of copy on an H200. Warps that work on chunk after chunk reach
+/// 0.97 at best.
 inline constexpr int cast_threads = 128;
-/// Blocks per processor that kernels of many formats must leave registers for.
+/// Minimum resident blocks per multiprocessor of kernels for many formats.
 inline constexpr int cast_residents = 8;
 
-/// Both lists, and where the random index of an element comes from: offset + row * pitch + column
-/// (contract §3).
+/// cast_lists: launch parameters. Both lists, and the random indices of elements: offset + row *
+/// pitch + column (contract §3).
 struct cast_lists {
   numerics::plan_tables from, to;
   std::uint64_t offset;
   std::uint64_t pitch;
-  bool pitch_is_columns;  ///< of each tensor, instead of `pitch`
+  bool pitch_is_columns;  ///< the pitch is each tensor's cols, not `pitch`
 };
 
-/// A chunk on both sides.
+/// A chunk of the input and output tensor.
 struct cast_chunk {
   numerics::plan_row from, to;
   numerics::plan_chunk place;
 
-  /// The one of this block.
+  /// The chunk of this block.
   __device__ __forceinline__ static cast_chunk of_block(const cast_lists& lists) {
     const std::uint64_t chunk = blockIdx.x;
     const std::uint32_t tensor = lists.to.row_of_chunk[chunk];
@@ -45,12 +48,12 @@ struct cast_chunk {
     return {lists.from.rows[tensor], to, numerics::chunk_of(to, tensor, chunk)};
   }
 
-  /// Whether indices go on by one from each element to the next.
+  /// Whether the random index grows by one from each element to the next.
   __device__ __forceinline__ bool is_one_row(const cast_lists& lists) const {
     const auto cols = static_cast<std::uint64_t>(to.cols);
     return lists.pitch_is_columns || lists.pitch == cols || to.count <= to.cols;
   }
-  /// Of element i of the chunk.
+  /// Random index of element i of the chunk.
   __device__ __forceinline__ std::uint64_t index(const cast_lists& lists, std::int64_t i) const {
     const std::int64_t at = place.first + i;
     if (is_one_row(lists)) return lists.offset + static_cast<std::uint64_t>(at);
@@ -59,20 +62,21 @@ struct cast_chunk {
   }
 };
 
+/// Whether Op converts between formats that are not compile-time constants.
 template <class Op>
 inline constexpr bool is_general = false;
 template <int InBits, int OutBits>
 inline constexpr bool is_general<general_op<InBits, OutBits>> = true;
 
-/// Packs, then what is left of the last one.
+/// Converts a dense chunk: whole vectors, then the elements after the last whole vector.
 template <class Op>
 __device__ __forceinline__ void cast_packs(const Op& op, std::uint32_t tensor, const std::byte* in,
                                            std::byte* out, int count, std::uint64_t index) {
   using in_pack = packed<Op::in_bits, Op::pack>;
   constexpr int in_bytes = Op::in_bits / 8, out_bytes = Op::out_bits / 8;
   constexpr int turns = static_cast<int>(numerics::chunk_elements) / (Op::pack * cast_threads);
-  // Conversions of few instructions load all they convert at once; formats that are no constants
-  // take registers.
+  // Vectors loaded before the first is converted. Conversions of few instructions load 8; formats
+  // that are not constants take registers, so they load 1.
   constexpr int most = Op::order == pace::at_once ? 8 : is_general<Op> ? 1 : 2;
   constexpr int group = turns > most ? most : turns > 0 ? turns : 1;
   const auto load = [&](int at) { return in_pack::load(in + at * (Op::pack * in_bytes)); };
@@ -98,8 +102,8 @@ __device__ __forceinline__ void cast_packs(const Op& op, std::uint32_t tensor, c
   }
 }
 
-/// Any chunk of the op's widths. Not a call of its own: what it is given by reference would be
-/// stored in memory by every thread, 0.6 of copy instead of 1.0.
+/// Converts a chunk of any strides and alignment, element by element. Inlined: otherwise every
+/// thread stores the arguments it passes by reference in memory, 0.6 of copy instead of 1.0.
 template <class Op>
 __device__ __forceinline__ void cast_each(const Op& op, const cast_lists& lists,
                                           const cast_chunk& chunk) {
@@ -120,7 +124,8 @@ __device__ __forceinline__ void cast_each(const Op& op, const cast_lists& lists,
   }
 }
 
-/// A chunk of the op's formats or widths.
+/// Converts a chunk by vectors if both sides and the random indices allow it, else element by
+/// element.
 template <class Op>
 __device__ __forceinline__ void cast_by(const Op& op, const cast_lists& lists,
                                         const cast_chunk& c) {
@@ -135,15 +140,16 @@ __device__ __forceinline__ void cast_by(const Op& op, const cast_lists& lists,
              static_cast<int>(c.place.count), index);
 }
 
-/// Lists whose tensors are all of the op's formats or widths.
+/// Converts lists in which every pair of tensors has the op's formats or widths. One block per
+/// chunk.
 template <class Op>
 __global__ void __launch_bounds__(cast_threads, is_general<Op> ? cast_residents : 1)
     cast_alike_kernel(const __grid_constant__ Op op, const __grid_constant__ cast_lists lists) {
   cast_by(op, lists, cast_chunk::of_block(lists));
 }
 
-/// A block for each chunk; there is at least one. More than a grid has blocks, 2^31 - 1, would be
-/// 8 terabytes of elements, or tables of 256 gigabytes.
+/// Launches one block per chunk; there must be at least one chunk. The grid limit of 2^31 - 1
+/// blocks is no limit in practice: 8 terabytes of elements, or tables of 256 gigabytes.
 template <class Kernel, class... Arguments>
 void launch_cast(Kernel kernel, const cast_lists& lists, cudaStream_t stream,
                  const Arguments&... arguments) {
@@ -151,14 +157,15 @@ void launch_cast(Kernel kernel, const cast_lists& lists, cudaStream_t stream,
   launch_kernel("cast kernel", kernel, blocks, cast_threads, 0, stream, arguments..., lists);
 }
 
-/// The formats of every pair of tensors.
+/// The formats of a pair of tensors.
 struct format_pair {
   format_id from, to;
 };
 
-/// Whether hardware instructions have the rule's results, for all formats of a plan.
+/// Whether hardware instructions give the rule's results for all formats of a list.
 bool has_native_cast(const cast_rule& rule);
-/// By them. `alike`: where all tensors are of one pair.
+/// Enqueues the conversion by hardware instructions. `alike`: the formats that all pairs of tensors
+/// share, or nothing.
 void launch_native_cast(const cast_lists& lists, std::optional<format_pair> alike,
                         overflow on_overflow, cudaStream_t stream);
 

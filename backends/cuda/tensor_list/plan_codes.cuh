@@ -1,4 +1,4 @@
-// Eight neighbouring elements of a tensor as binary32, from and to 32 bytes or less.
+// Vectors of neighbouring elements of a tensor: loads, stores and conversion from and to binary32.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace samebits::cuda {
 
-/// The GPU's binary32 steps, for numerics/tensor_list/plan_ops.hpp.
+/// The GPU's binary32 product and sum, as numerics/tensor_list/plan_ops.hpp takes them.
 struct hardware_steps {
   SAMEBITS_INLINE static std::uint32_t product(std::uint32_t a, std::uint32_t b) {
     return hardware::product(a, b);
@@ -25,20 +25,20 @@ struct hardware_steps {
   }
 };
 
-/// A format as a constant.
+/// A format as a compile-time constant.
 template <format_id F>
 struct fixed {
   static constexpr format_id value = F;
 };
 
-/// N neighbouring elements as they lie in memory, 16 bytes or fewer.
+/// N neighbouring elements as codes: 4, 8 or 16 bytes.
 template <format_id F, int N>
 struct code_vector {
   static constexpr int bytes = N * spec_of(F).storage_bits / 8;
   static_assert(bytes == 4 || bytes == 8 || bytes == 16);
   std::uint32_t words[bytes / 4];
 
-  /// p is aligned to `bytes`.
+  /// p must be aligned to `bytes`.
   __device__ __forceinline__ void load(const std::byte* p) {
     if constexpr (bytes == 16) {
       const uint4 v = __ldcs(reinterpret_cast<const uint4*>(p));
@@ -61,7 +61,7 @@ struct code_vector {
   }
 };
 
-/// Their values as binary32 bits. A NaN may keep its payload: every step that follows makes it
+/// Values of a code_vector as binary32 bits. A NaN may keep its payload: every later step makes NaN
 /// canonical.
 template <int N>
 struct value_vector {
@@ -87,8 +87,8 @@ __device__ __forceinline__ value_vector<N> values_of(const code_vector<F, N>& co
   return v;
 }
 
-/// As fp32, fp16 or bf16 codes, rounded to nearest even, overflow to Inf, canonical NaN; values
-/// must have come from a binary32 step.
+/// Rounds to fp32, fp16 or bf16 codes: to nearest even, overflow to Inf, canonical NaN. The values
+/// must come from a binary32 step.
 template <format_id F, int N>
 __device__ __forceinline__ code_vector<F, N> codes_of(const value_vector<N>& v) {
   code_vector<F, N> codes;
@@ -104,7 +104,7 @@ __device__ __forceinline__ code_vector<F, N> codes_of(const value_vector<N>& v) 
   return codes;
 }
 
-/// One element; p is aligned to it.
+/// Loads one element as binary32 bits; p must be aligned to the element.
 template <format_id F>
 __device__ __forceinline__ std::uint32_t load_value(const std::byte* p) {
   if constexpr (F == format_id::fp32) {
@@ -115,6 +115,7 @@ __device__ __forceinline__ std::uint32_t load_value(const std::byte* p) {
     return __float_as_uint(fp8_values<F>(static_cast<std::uint16_t>(*p)).x);
   }
 }
+/// Rounds binary32 bits to one fp32, fp16 or bf16 element; p must be aligned to the element.
 template <format_id F>
 __device__ __forceinline__ void store_value(std::byte* p, std::uint32_t x) {
   if constexpr (F == format_id::fp32) {
@@ -124,13 +125,14 @@ __device__ __forceinline__ void store_value(std::byte* p, std::uint32_t x) {
   }
 }
 
-/// The larger of two magnitudes of codes, or of both halves' two.
+/// Updates the maximum magnitude `seen` with a word of codes. For 16-bit formats each half has its
+/// own maximum.
 template <format_id F>
 __device__ __forceinline__ std::uint32_t larger_codes(std::uint32_t seen, std::uint32_t codes) {
   if constexpr (spec_of(F).storage_bits == 32) return max(seen, codes & 0x7FFFFFFFu);
   return __vmaxu2(seen, codes & 0x7FFF7FFFu);
 }
-/// The largest magnitude that larger_codes() saw, as a code.
+/// The maximum magnitude, as a code, from a word that larger_codes() left.
 template <format_id F>
 __device__ __forceinline__ std::uint32_t largest_code(std::uint32_t seen) {
   if constexpr (spec_of(F).storage_bits == 32) return seen;

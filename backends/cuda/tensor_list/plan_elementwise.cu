@@ -1,4 +1,8 @@
-// Scaling, adding and accumulating the tensors of plans on CUDA, one launch each.
+// Elementwise operations over lists of tensors on CUDA: scale, accumulate and axpby. One launch
+// each.
+//
+// One warp per chunk of up to 4096 elements. Chunks of dense tensors aligned to 16 bytes are
+// processed by vectors of 4 or 8 elements, all others element by element.
 #include <cuda_runtime.h>
 
 #include <cstddef>
@@ -19,44 +23,50 @@ using numerics::plan_chunk;
 using numerics::plan_row;
 using numerics::plan_tables;
 
+/// Mask of a full warp.
 constexpr unsigned all_lanes = 0xFFFFFFFFu;
 
-/// Blocks per processor: room for registers, so that many loads are under way.
+/// Minimum resident blocks per multiprocessor: leaves registers for many loads in flight.
 constexpr int elementwise_residents = 4;
 
+/// Address of the first element of a chunk in a dense tensor.
 template <format_id F>
 __device__ __forceinline__ std::byte* chunk_begin(const plan_row& row, const plan_chunk& c) {
   return static_cast<std::byte*>(row.data) + c.first * (spec_of(F).storage_bits / 8);
 }
 
-/// Elements of a vector that fill 16 bytes of the widest of the formats.
+/// Elements of a vector: as many as fill 16 bytes of the widest format.
 template <format_id... Formats>
 constexpr int vector_elements = ((Formats == format_id::fp32) || ...) ? 4 : 8;
 
-/// Where the elements of one format lie.
+/// Dense elements of one format in memory, loaded and stored by vectors of N.
 template <format_id F, int N>
 struct vectors {
   static constexpr int element = spec_of(F).storage_bits / 8;
   std::byte* data;
 
-  /// Vectors from elements i, i + 32 N, ...
+  /// Loads the vectors that start at elements i, i + 32 N, ...
   template <int Count>
   __device__ __forceinline__ void load(code_vector<F, N> (&v)[Count], int i) const {
 #pragma unroll
     for (int k = 0; k < Count; ++k) v[k].load(data + (i + k * 32 * N) * element);
   }
+  /// Stores the vector that starts at element i + k * 32 N.
   __device__ __forceinline__ void store(const code_vector<F, N>& v, int i, int k) const {
     v.store(data + (i + k * 32 * N) * element);
   }
 };
 
+/// A vector count as a compile-time constant.
 template <int Count>
 struct loads {
   static constexpr int count = Count;
 };
 
-/// All lanes: group(loads<Count>, i) for Count vectors of N elements that begin at i, i + 32 N,
-/// ...: their loads are to be under way together, before any store. Then one(i) for what is left.
+/// Calls group(loads<Count>, i) for Count vectors of N elements that start at i, i + 32 N, ...
+/// Loads of a group can be in flight together, before any store. Then calls group(loads<1>, i) for
+/// single vectors, and one(i) for the elements after the last whole vector. All lanes of a warp
+/// must call.
 template <int N, int Count, class Group, class One>
 __device__ __forceinline__ void by_vectors(int count, unsigned lane, const Group& group,
                                            const One& one) {
@@ -70,7 +80,7 @@ __device__ __forceinline__ void by_vectors(int count, unsigned lane, const Group
   for (i = whole * N + static_cast<int>(lane); i < count; i += 32) one(i);
 }
 
-/// Calls f with the format as a constant.
+/// Calls f with fp32, fp16 or bf16 as a compile-time constant.
 template <class Function>
 __device__ __forceinline__ void with_wide(format_id f, const Function& function) {
   switch (f) {
@@ -79,6 +89,7 @@ __device__ __forceinline__ void with_wide(format_id f, const Function& function)
     default: return function(fixed<format_id::bf16>{});
   }
 }
+/// Calls f with any format of a list as a compile-time constant.
 template <class Function>
 __device__ __forceinline__ void with_any(format_id f, const Function& function) {
   switch (f) {
@@ -91,21 +102,22 @@ __device__ __forceinline__ void with_any(format_id f, const Function& function) 
 // --- scale
 // -----------------------------------------------------------------------------------------
 
-/// What one thread saw.
+/// Statistics of one thread for the report of scale.
 struct scaled_figures {
-  std::uint32_t amax = 0;  ///< magnitudes, NaN the largest
-  std::uint32_t nonfinite = 0;
-  std::uint32_t nonfinite_after = 0;
+  std::uint32_t amax = 0;             ///< maximum magnitude before scaling; NaN is the largest
+  std::uint32_t nonfinite = 0;        ///< elements that were Inf or NaN before
+  std::uint32_t nonfinite_after = 0;  ///< elements that are Inf or NaN after
 
-  /// An element as binary32 bits, before and after.
+  /// Counts an element, as binary32 bits before and after scaling.
   __device__ __forceinline__ void count(std::uint32_t before, std::uint32_t after) {
     nonfinite += (before & 0x7FFFFFFFu) >= numerics::binary32::inf ? 1 : 0;
     nonfinite_after += (after & 0x7FFFFFFFu) >= numerics::binary32::inf ? 1 : 0;
   }
 };
 
-/// A chunk of vectors, by the hardware. Elements are counted one by one only where a vector has a
-/// result that is not finite, as it then has wherever an element was not.
+/// Scales a dense chunk in place, by vectors and by the hardware. Elements are counted one by one
+/// only in vectors with a result that is Inf or NaN. An element that was Inf or NaN always gives
+/// such a result.
 template <format_id F>
 __device__ __forceinline__ scaled_figures scale_vectors(std::byte* data, int count, unsigned lane,
                                                         std::uint32_t factor) {
@@ -151,7 +163,8 @@ __device__ __forceinline__ scaled_figures scale_vectors(std::byte* data, int cou
   return seen;
 }
 
-/// Any chunk. A call of its own: what it takes of registers and stack stays out of the loop above.
+/// Scales any chunk in place, element by element. Not inlined, to keep its registers and stack out
+/// of the loop of scale_vectors().
 template <class Steps>
 __device__ __noinline__ scaled_figures scale_any(const plan_row& row, const plan_chunk c,
                                                  unsigned lane, std::uint32_t factor) {
@@ -171,7 +184,7 @@ __device__ __noinline__ scaled_figures scale_any(const plan_row& row, const plan
   return seen;
 }
 
-/// Adds a warp's figures to the report, in any order: they are integers.
+/// Adds a warp's counts to the report. The counts are integers, so their order does not matter.
 __device__ void report_chunk(const scaled_figures& own, std::uint32_t tensor, unsigned lane,
                              unscale_report* report) {
   const std::uint32_t before = __reduce_add_sync(all_lanes, own.nonfinite);
@@ -182,10 +195,11 @@ __device__ void report_chunk(const scaled_figures& own, std::uint32_t tensor, un
   if (after != before) {
     atomicAdd(reinterpret_cast<word*>(&report->overflowed), word{after - before});
   }
-  // -1, no tensor, is the largest as an unsigned number.
+  // -1 (no tensor) is the largest unsigned number.
   atomicMin(reinterpret_cast<word*>(&report->first_bad), word{tensor});
 }
 
+/// x = RN(x * factor) in place. One warp per chunk.
 template <class Steps>
 __global__ void __launch_bounds__(chunk_threads, elementwise_residents)
     scale_kernel(const plan_tables plan, const scale_factor given, unscale_report* const report) {
@@ -208,7 +222,8 @@ __global__ void __launch_bounds__(chunk_threads, elementwise_residents)
   if (report == nullptr) return;
   amax = __reduce_max_sync(all_lanes, amax);
   if (amax > numerics::binary32::inf) amax = numerics::binary32::nan;
-  // Looked at first: few warps raise it, and all of them would wait for each other.
+  // A plain load first: few warps raise the maximum, but the atomics of all warps would wait for
+  // each other.
   if (threadIdx.x % 32 == 0 && amax > __ldcg(&report->amax_bits))
     atomicMax(&report->amax_bits, amax);
 }
@@ -216,6 +231,7 @@ __global__ void __launch_bounds__(chunk_threads, elementwise_residents)
 // --- accumulate
 // ------------------------------------------------------------------------------------
 
+/// Accumulates a dense chunk by vectors and by the hardware.
 template <format_id Acc, format_id X>
 __device__ __forceinline__ void accumulate_vectors(std::byte* acc, std::byte* x, int count,
                                                    unsigned lane, std::uint32_t scale) {
@@ -248,6 +264,7 @@ __device__ __forceinline__ void accumulate_vectors(std::byte* acc, std::byte* x,
       });
 }
 
+/// Accumulates any chunk, element by element.
 template <class Steps>
 __device__ __noinline__ void accumulate_any(const plan_row& row, const plan_row& from,
                                             const plan_chunk c, unsigned lane,
@@ -260,6 +277,7 @@ __device__ __noinline__ void accumulate_any(const plan_row& row, const plan_row&
   }
 }
 
+/// acc = acc + scale * x. One warp per chunk.
 template <class Steps>
 __global__ void __launch_bounds__(chunk_threads, elementwise_residents)
     accumulate_kernel(const backends::accumulate_call call) {
@@ -284,6 +302,7 @@ __global__ void __launch_bounds__(chunk_threads, elementwise_residents)
 // --- axpby
 // -----------------------------------------------------------------------------------------
 
+/// out = a * x + b * y for dense chunks of one format, by vectors and by the hardware.
 template <format_id F>
 __device__ __forceinline__ void combine_vectors(std::byte* out, std::byte* x, std::byte* y,
                                                 int count, unsigned lane, std::uint32_t a,
@@ -314,6 +333,7 @@ __device__ __forceinline__ void combine_vectors(std::byte* out, std::byte* x, st
       });
 }
 
+/// out = a * x + b * y for any chunks, element by element.
 template <class Steps>
 __device__ __noinline__ void combine_any(const plan_row& row, const plan_row& x_row,
                                          const plan_row& y_row, const plan_chunk c, unsigned lane,
@@ -326,6 +346,7 @@ __device__ __noinline__ void combine_any(const plan_row& row, const plan_row& x_
   }
 }
 
+/// out = a * x + b * y. One warp per chunk.
 template <class Steps>
 __global__ void __launch_bounds__(chunk_threads, elementwise_residents)
     axpby_kernel(const backends::axpby_call call) {
@@ -333,7 +354,7 @@ __global__ void __launch_bounds__(chunk_threads, elementwise_residents)
                 [&](const plan_row& row, const plan_chunk& c, std::uint64_t, unsigned lane) {
                   const plan_row &x = call.x.rows[c.tensor], &y = call.y.rows[c.tensor];
                   const bool vectors = is_regular(row) && is_regular(x) && is_regular(y);
-                  // Three formats that may all differ: those that agree are what is fast.
+                  // The three formats may all differ; only three equal formats have a fast path.
                   const bool same = row.format == x.format && row.format == y.format;
                   if (!std::is_same_v<Steps, hardware_steps> || !vectors || !same) {
                     return combine_any<Steps>(row, x, y, c, lane, call.a, call.b);
@@ -346,7 +367,7 @@ __global__ void __launch_bounds__(chunk_threads, elementwise_residents)
                 });
 }
 
-/// Launches the kernel of the steps over a plan that has chunks.
+/// Launches the kernel of `by`, hardware or definition, unless the list has no chunks.
 template <class Hardware, class Definition, class... Arguments>
 void launch(steps by, const plan_tables& plan, void* stream, const char* what, Hardware hardware,
             Definition definition, const Arguments&... arguments) {

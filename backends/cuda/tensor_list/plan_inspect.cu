@@ -1,4 +1,10 @@
-// Inspecting a plan on CUDA: one launch over all chunks, one over all tensors, one for the total.
+// Statistics of a list of tensors on CUDA: one launch over all chunks, one over all tensors, one
+// for the total.
+//
+//   regular_chunks_kernel   one warp per chunk of dense, aligned tensors: tallies[chunk]
+//   any_chunks_kernel       one warp per chunk of all other tensors: tallies[chunk]
+//   tensors_kernel          one warp per small tensor, one block per 1024 chunks of large ones
+//   total_kernel            one block: the statistics of the list
 #include <algorithm>
 #include <type_traits>
 
@@ -16,8 +22,8 @@ namespace {
 
 using numerics::plan_tables;
 
-/// Counts of exponents that a block keeps to itself until its end. At most as many elements as a
-/// block reads: plan_blocks() sees to it that 32 bits are enough.
+/// Histogram of exponents of one block, in shared memory until the block ends. 32 bits are enough,
+/// because plan_blocks() bounds the elements that a block reads.
 template <inspect_counts Counts>
 struct block_exponents {
   static constexpr bool counted = Counts == inspect_counts::distribution;
@@ -30,6 +36,7 @@ struct block_exponents {
       __syncthreads();
     }
   }
+  /// Adds the block's histogram to `exponents`. All threads of the block must call.
   __device__ __forceinline__ void add_to(std::uint64_t* exponents) {
     if constexpr (counted) {
       __syncthreads();
@@ -41,31 +48,33 @@ struct block_exponents {
   }
 };
 
-/// The shape of regular tensors that all are of this format.
+/// The plan_shape of dense, aligned tensors that all have format f.
 SAMEBITS_HD constexpr plan_shape shape_of(format_id f) {
   return f == format_id::fp32   ? plan_shape::fp32
          : f == format_id::fp16 ? plan_shape::fp16
                                 : plan_shape::bf16;
 }
-/// Whether a tensor of the plan is of this format: known beforehand unless formats are mixed.
+/// Whether a tensor has format f; a constant if all tensors share one format.
 __device__ __forceinline__ bool has_format(plan_shape shape, format_id f, const plan_row& row) {
   if (shape == plan_shape::any || shape == plan_shape::mixed) return row.format == f;
   return shape == shape_of(f);
 }
 
+/// Threads of a block of regular_chunks_kernel.
 template <inspect_counts Counts>
 inline constexpr int regular_threads =
     Counts == inspect_counts::nonfinite ? chunk_threads : plan_threads;
-/// Blocks per processor that registers leave room for.
+/// Minimum resident blocks per multiprocessor.
 template <plan_shape Shape, inspect_counts Counts>
 inline constexpr int regular_residents = Counts == inspect_counts::distribution ? plan_residents
                                          : Shape == plan_shape::fp32            ? 8
                                                                                 : 6;
 
-/// Chunks of regular tensors, by the hardware. Shape is one format where all tensors have it: a
-/// kernel for all three needs registers that the elements of 16-bit formats are then read with.
+/// Statistics of the chunks of dense, aligned tensors, by the hardware. One warp per chunk.
 ///
-/// Without a histogram that its warps share a block has nothing to keep: they take a chunk each.
+/// Shape is a format if all tensors share it. A kernel for all three formats needs registers in
+/// which a kernel of one 16-bit format holds elements. Without a histogram a block keeps nothing in
+/// shared memory, so each warp works on one chunk; else warps work on chunk after chunk.
 template <plan_shape Shape, inspect_counts Counts>
 __global__ void __launch_bounds__(regular_threads<Counts>, regular_residents<Shape, Counts>)
     regular_chunks_kernel(const plan_tables plan, chunk_tally* const tallies,
@@ -100,7 +109,8 @@ __global__ void __launch_bounds__(regular_threads<Counts>, regular_residents<Sha
   counts.add_to(exponents);
 }
 
-/// Chunks of the tensors that are not regular, or of all.
+/// Statistics of the chunks of tensors that are not dense and aligned, or of all tensors. One warp
+/// per chunk, chunk after chunk.
 template <class Sums, inspect_counts Counts>
 __global__ void __launch_bounds__(plan_threads)
     any_chunks_kernel(const plan_tables plan, const bool all, chunk_tally* const tallies,
@@ -117,26 +127,31 @@ __global__ void __launch_bounds__(plan_threads)
   counts.add_to(exponents);
 }
 
-/// Chunks of a tensor up to which one warp joins them.
+/// Maximum number of chunks of a small tensor, which one warp combines.
 constexpr std::uint64_t few_chunks = 32;
+/// Threads of a block of tensors_kernel.
 constexpr int tensor_threads = 256;
-/// Chunks that one block joins of larger ones: a node of level 22 of the tree. Piece k of a tensor
-/// begins k * piece_chunks chunks after it, and belongs to the window of as many chunks of the list
-/// where it begins. Window and tensor together number pieces: both grow with the list, one of them
-/// from each piece to the next.
+/// Chunks of a span: one block combines them to a partial sum of level 22.
+///
+/// Piece k of a tensor starts k * piece_chunks chunks after the tensor. The list is cut into
+/// windows of piece_chunks chunks; a span belongs to the window in which it starts. The number of
+/// a span is window + tensor: both numbers grow along the list, and at least one of them grows
+/// from each span to the next.
 constexpr std::uint64_t piece_chunks = 1024;
 
+/// Windows of a list.
 std::uint64_t windows_of(const plan_tables& plan) {
   return (plan.chunks + piece_chunks - 1) / piece_chunks;
 }
 
+/// Chunks of a tensor.
 __device__ std::uint64_t chunks_of(const plan_tables& plan, std::uint64_t tensor) {
   const std::uint64_t end =
       tensor + 1 < plan.tensors ? plan.rows[tensor + 1].first_chunk : plan.chunks;
   return end - plan.rows[tensor].first_chunk;
 }
 
-/// Tensors of few chunks, a warp for each.
+/// Combines the chunks of each small tensor. One warp per tensor.
 template <class Sums>
 __device__ void join_small(const plan_tables& plan, const chunk_tally* tallies,
                            tensor_statistics* out) {
@@ -161,11 +176,13 @@ __device__ void join_small(const plan_tables& plan, const chunk_tally* tallies,
   }
 }
 
-/// The others, a block for each piece; the block that comes last joins the pieces.
+/// Combines the chunks of large tensors. One block per span; the block that finishes a tensor's
+/// last span combines the spans.
 template <class Sums>
 class large_tensors {
   using tree = block_tree<Sums, tensor_threads, piece_chunks / tensor_threads>;
-  /// Pieces of a window: one of a tensor that began before, and those that begin in it.
+  /// Maximum number of spans in a window: one of a tensor that began before, and those of tensors
+  /// that begin in the window.
   static constexpr int most = 1 + (piece_chunks + few_chunks) / (few_chunks + 1);
 
  public:
@@ -173,13 +190,14 @@ class large_tensors {
     typename tree::scratch scratch;
     block_figures<tensor_threads> figures;
     unsigned found;
-    std::uint64_t pieces[most];  ///< numbers of their first chunks
+    std::uint64_t pieces[most];  ///< first chunk of each span
     bool is_last;
   };
 
   __device__ large_tensors(const plan_tables& plan, const inspection_memory& memory, shared& s)
       : plan_(plan), memory_(memory), s_(s) {}
 
+  /// Combines the spans of this block's windows. All threads of the block must call.
   __device__ void join() {
     for (std::uint64_t first = blockIdx.x * piece_chunks; first < plan_.chunks;
          first += gridDim.x * piece_chunks) {
@@ -200,10 +218,13 @@ class large_tensors {
   }
 
  private:
+  /// Statistics of the span that starts at a chunk of a tensor.
   __device__ piece_figures& piece_at(std::uint64_t chunk, std::uint32_t tensor) const {
     return memory_.pieces[chunk / piece_chunks + tensor];
   }
 
+  /// Combines the span that starts at chunk `first`, and the tensor's spans if this one is the
+  /// last.
   __device__ void join_piece(std::uint64_t first) {
     const std::uint32_t t = plan_.row_of_chunk[first];
     const std::uint64_t chunks = chunks_of(plan_, t), begin = plan_.rows[t].first_chunk;
@@ -233,7 +254,7 @@ class large_tensors {
     __syncthreads();
   }
 
-  /// The figures [0, count), which figures_at gives; in thread 0.
+  /// Combines the statistics figures_at(0) to figures_at(count - 1); the result is in thread 0.
   template <class At>
   __device__ joined_figures joined(std::uint64_t count, const At& figures_at) {
     joined_figures own = {};
@@ -244,10 +265,11 @@ class large_tensors {
     });
     joined_figures all = s_.figures.joined(own);
     all.squares = Sums::bits(sum);
-    __syncthreads();  // both are used again
+    __syncthreads();  // scratch and figures are used again
     return all;
   }
 
+  /// Stores a tensor's statistics.
   __device__ void finish(std::uint32_t tensor, joined_figures figures) const {
     figures.count = static_cast<std::uint64_t>(plan_.rows[tensor].count);
     store(memory_.tensors[tensor], figures);
@@ -258,6 +280,7 @@ class large_tensors {
   shared& s_;
 };
 
+/// Statistics of each tensor from those of its chunks.
 template <class Sums>
 __global__ void __launch_bounds__(tensor_threads)
     tensors_kernel(const plan_tables plan, const inspection_memory memory) {
@@ -266,6 +289,7 @@ __global__ void __launch_bounds__(tensor_threads)
   large_tensors<Sums>(plan, memory, shared).join();
 }
 
+/// Statistics of the list from those of its tensors. One block.
 template <class Sums>
 __global__ void __launch_bounds__(total_threads)
     total_kernel(const tensor_statistics* const tensors, const std::uint64_t count,
@@ -312,8 +336,10 @@ void enqueue_tensors(const plan_tables& plan, const inspection_memory& memory,
                 stream, plan, memory);
 }
 
+/// Entries of inspection_memory::spans.
 std::uint64_t piece_places(const plan_tables& plan) { return windows_of(plan) + plan.tensors; }
 
+/// Bytes rounded up to a multiple of 256.
 std::size_t padded(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
 
 }  // namespace

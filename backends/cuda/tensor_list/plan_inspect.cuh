@@ -1,4 +1,5 @@
-// Inspecting a chunk of a plan: a warp reads up to 4096 elements once.
+// Statistics of one chunk of a list of tensors: sum of squares, amax, and counts. One warp per
+// chunk of up to 4096 elements; each element is read from memory once.
 #pragma once
 
 #include <cstddef>
@@ -21,13 +22,14 @@ using numerics::chunk_tally;
 using numerics::plan_chunk;
 using numerics::plan_row;
 
-/// Magnitudes of a chunk's elements, as they come from 16 bytes of codes.
+/// Amax and partial sums of a vector of 16 bytes of codes.
 template <format_id F>
 struct inspected_codes {
   static constexpr int bytes = spec_of(F).storage_bits / 8;
-  static constexpr int count = 16 / bytes;  ///< elements
+  static constexpr int count = 16 / bytes;  ///< elements of a vector
 
-  /// Maxima of magnitudes in the format's own codes; of 16-bit formats two at a time.
+  /// Updates the maximum magnitude, a code, with a vector. For 16-bit formats each half has its own
+  /// maximum.
   __device__ __forceinline__ static std::uint32_t joined(std::uint32_t amax, const uint4& v) {
     amax = larger_codes<F>(amax, v.x);
     amax = larger_codes<F>(amax, v.y);
@@ -35,12 +37,13 @@ struct inspected_codes {
     return larger_codes<F>(amax, v.w);
   }
 
+  /// The sum of the squares of two 16-bit codes.
   __device__ __forceinline__ static double pair_node(std::uint32_t pair) {
     return hardware_sums::square_pair(__uint_as_float(widen<F>(pair & 0xFFFFu)),
                                       __uint_as_float(widen<F>(pair >> 16)));
   }
 
-  /// The tree over their squares.
+  /// The sum of the vector's squares, as a subtree of the sum.
   __device__ __forceinline__ static double node(const uint4& v) {
     using sums = hardware_sums;
     if constexpr (bytes == 4) {
@@ -53,14 +56,15 @@ struct inspected_codes {
   }
 };
 
-/// Node and largest code of a chunk; the node in every lane.
+/// Sum of squares and maximum magnitude of a chunk, in every lane.
 struct chunk_sums {
-  std::uint64_t squares;  ///< canonical
-  std::uint32_t largest;  ///< code of the format, no sign; in every lane
+  std::uint64_t squares;  ///< binary64 bits; NaN is canonical
+  std::uint32_t largest;  ///< code of the format without sign
 };
 
-/// A chunk whose codes are contiguous and aligned to 16 bytes. A warp reads 16 bytes a lane at a
-/// time, in turns: the node of lane l's vector in turn t is number 32 * t + l of its level.
+/// A dense chunk, aligned to 16 bytes. One warp; each lane loads one vector of 16 bytes a turn. The
+/// partial sum of lane l's vector in turn t is number 32 * t + l of its level (turn_tree). Full:
+/// the chunk has 4096 elements.
 template <format_id F, bool Full>
 class dense_chunk {
   using codes = inspected_codes<F>;
@@ -68,7 +72,7 @@ class dense_chunk {
   static constexpr int turns = static_cast<int>(chunk_elements) / (32 * codes::count);
   static constexpr int turn_bits = turns == 32 ? 5 : 4;
   static_assert(1 << turn_bits == turns);
-  /// 4 or 8 loads are under way together.
+  /// 4 loads in flight in fp32, 8 in 16-bit formats.
   static constexpr int group_bits = codes::bytes == 4 ? 2 : 3;
   static constexpr int group = 1 << group_bits;
 
@@ -97,7 +101,8 @@ class dense_chunk {
     return tree::of_nodes<group_bits>(nodes);
   }
 
-  /// Elements from count on are +0, which changes neither node nor amax.
+  /// The vector of the lane in a turn. Elements from count_ on are +0, which changes neither sum
+  /// nor amax.
   __device__ __forceinline__ uint4 load(int turn) const {
     const int first = (turn * 32 + static_cast<int>(lane_)) * codes::count;
     if (Full || first + codes::count <= count_) {
@@ -125,7 +130,8 @@ __device__ __forceinline__ const std::byte* any_element(const plan_row& row, con
          numerics::offset_of(row, i) * (f.storage_bits / 8);
 }
 
-/// Any chunk: each lane sums 128 neighbours.
+/// Sum of squares and maximum of a chunk of any strides and alignment. One warp; each lane sums 128
+/// neighbouring elements.
 template <class Sums>
 __device__ inline chunk_sums any_sums(const plan_row& row, const plan_chunk& c, unsigned lane) {
   constexpr int each = static_cast<int>(chunk_elements) / 32;
@@ -150,8 +156,11 @@ __device__ inline chunk_sums any_sums(const plan_row& row, const plan_chunk& c, 
   return {Sums::bits(node), __reduce_max_sync(all_lanes, largest)};
 }
 
-/// Counts of what is rare, or was asked for: a second look at elements that are in the cache.
-/// `load` gives element i as binary32 bits; `least` is the format's least normal number.
+/// Counts NaN and Inf, and for inspect_counts::distribution zeros, subnormals and exponents. Reads
+/// the chunk's elements again, from the cache.
+///
+/// @param least the smallest normal number of the format, as binary32 bits
+/// @param load returns element i as binary32 bits
 template <inspect_counts Counts, class Load>
 __device__ __forceinline__ void count_elements(int count, unsigned lane, std::uint32_t least,
                                                const Load& load, chunk_tally& tally,
@@ -177,8 +186,10 @@ __device__ __forceinline__ void count_elements(int count, unsigned lane, std::ui
   }
 }
 
-/// The figures of a chunk of a regular tensor, by the hardware; in every lane. `exponents` is
-/// shared by the block, unless nothing but non-finite elements is counted.
+/// Statistics of a chunk of a dense tensor aligned to 16 bytes, by the hardware; in every lane.
+/// Reads the elements again only for the histogram, or if the chunk has NaN or Inf.
+///
+/// @param exponents histogram in shared memory; unused by inspect_counts::nonfinite
 template <format_id F, inspect_counts Counts>
 __device__ __forceinline__ chunk_tally inspected_dense(const std::byte* data, int count,
                                                        unsigned lane, unsigned* exponents) {
@@ -197,7 +208,7 @@ __device__ __forceinline__ chunk_tally inspected_dense(const std::byte* data, in
   return tally;
 }
 
-/// The figures of any chunk.
+/// Statistics of a chunk of any format, strides and alignment; in every lane.
 template <class Sums, inspect_counts Counts>
 __device__ __forceinline__ chunk_tally inspected_any(const plan_row& row, const plan_chunk& c,
                                                      unsigned lane, unsigned* exponents) {

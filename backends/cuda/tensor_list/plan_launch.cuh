@@ -1,4 +1,7 @@
-// Launch shape of the kernels over plans: a warp takes chunk after chunk.
+// How warps of a kernel over a list of tensors find their chunks, and the grids of these kernels.
+//
+// A list's chunks, up to 4096 elements each, are numbered through all tensors. One warp works on
+// one chunk at a time.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -11,17 +14,19 @@
 
 namespace samebits::cuda {
 
+/// Threads of a block whose warps work on chunk after chunk.
 inline constexpr int plan_threads = 256;
-/// Blocks per processor that registers must leave room for: half of the threads it can hold.
+/// Minimum resident blocks per multiprocessor, half of the threads it can hold.
 inline constexpr int plan_residents = 4;
 
-/// Whether a tensor's chunks can be read 16 bytes at a time; a chunk of FP8 begins on a border of
-/// 4096 bytes.
+/// Whether a tensor is dense and aligned to 16 bytes, so that its chunks can be read 16 bytes at a
+/// time. A chunk of FP8 starts at a multiple of 4096 bytes.
 SAMEBITS_INLINE bool is_regular(const numerics::plan_row& row) {
   return row.dense && reinterpret_cast<std::uintptr_t>(row.data) % 16 == 0;
 }
 
-/// Calls work(row, chunk, chunk's number, lane) with all lanes of a warp.
+/// Calls work(tensor, chunk, number of the chunk, lane) with all lanes of a warp, for every chunk
+/// of the warp in a grid-stride loop.
 template <class Work>
 __device__ __forceinline__ void for_each_chunk(const numerics::plan_tables& plan,
                                                const Work& work) {
@@ -31,7 +36,7 @@ __device__ __forceinline__ void for_each_chunk(const numerics::plan_tables& plan
   if (chunk >= plan.chunks) return;
   std::uint32_t tensor = plan.row_of_chunk[chunk];
   for (;;) {
-    // The next chunk's tensor is looked up while this one's elements are under way.
+    // The next chunk's tensor is looked up while the loads of this chunk are in flight.
     const std::uint64_t next = chunk + warps;
     const bool last = next >= plan.chunks;
     const std::uint32_t next_tensor = last ? 0 : plan.row_of_chunk[next];
@@ -43,29 +48,32 @@ __device__ __forceinline__ void for_each_chunk(const numerics::plan_tables& plan
   }
 }
 
-/// Threads of a block whose warps take one chunk each. Where a block that is done makes room for
-/// the next, the GPU reads chunks in nearly their order: inspect's pass over the elements comes
-/// to 1.08 of copy on an H200 in fp32 and 1.07 in 16 bits, with warps that take chunk after chunk
-/// to 0.95 to 0.99.
+/// Threads of a block whose warps work on one chunk each. A finished block makes room for the next
+/// one, so the GPU reads chunks nearly in order. The element pass of inspect then reaches 1.08 of
+/// copy on an H200 in fp32 and 1.07 in 16 bits. Warps that work on chunk after chunk reach 0.95 to
+/// 0.99.
 inline constexpr int chunk_threads = 128;
 
-/// Calls work(row, chunk, chunk's number, lane) with all lanes of a warp, for the warp's chunk.
+/// Calls work(tensor, chunk, number of the chunk, lane) with all lanes of a warp, for the warp's
+/// one chunk.
 template <class Work>
 __device__ __forceinline__ void for_own_chunk(const numerics::plan_tables& plan, const Work& work) {
   const std::uint64_t chunk = (std::uint64_t{blockIdx.x} * chunk_threads + threadIdx.x) / 32;
   if (chunk >= plan.chunks) return;
   const std::uint32_t tensor = plan.row_of_chunk[chunk];
-  // No copy: a call that took it by reference would have every thread store it in memory.
+  // A reference, not a copy: every thread would store a copy in memory if a call took it by
+  // reference.
   const numerics::plan_row& row = plan.rows[tensor];
   work(row, numerics::chunk_of(row, tensor, chunk), chunk, threadIdx.x % 32);
 }
+/// Grid of a kernel with for_own_chunk().
 inline unsigned blocks_of_chunks(const numerics::plan_tables& plan) {
   constexpr std::uint64_t chunks_of_block = chunk_threads / 32;
   return static_cast<unsigned>((plan.chunks + chunks_of_block - 1) / chunks_of_block);
 }
 
-/// Blocks that fill the GPU, and no more than there is work for. A block then reads fewer than 2^32
-/// elements of anything that fits the GPU's memory.
+/// Grid of a kernel with for_each_chunk(): blocks that fill the GPU, but no more than there are
+/// chunks for. A block then reads fewer than 2^32 elements of any list that fits the GPU's memory.
 template <class Kernel>
 unsigned plan_blocks(const numerics::plan_tables& plan, Kernel kernel) {
   int device = 0, processors = 0, resident = 0;

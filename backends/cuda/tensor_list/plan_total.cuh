@@ -1,4 +1,5 @@
-// What tensors have together: counts and maxima of a block's threads, and the sum over tensors.
+// Statistics of all tensors of a list: counts and maxima of a block's threads combined, and the sum
+// of squares over tensors.
 #pragma once
 
 #include <cstddef>
@@ -9,11 +10,11 @@
 
 namespace samebits::cuda {
 
-/// Figures as they are joined; tensor_statistics holds them with the sum as a double.
+/// Statistics while they are combined. tensor_statistics holds the same with the sum as a double.
 struct joined_figures {
   std::uint64_t count, nan, inf, zeros, subnormals;
   std::uint32_t amax;
-  std::uint64_t squares;  ///< bits; not joined here
+  std::uint64_t squares;  ///< binary64 bits; join() leaves it alone
 
   __device__ __forceinline__ void join(const joined_figures& other) {
     count += other.count;
@@ -25,10 +26,12 @@ struct joined_figures {
   }
 };
 
-/// What a piece of a tensor has, written by one block and read by another.
+/// Statistics of a span: 1024 chunks of a large tensor. One block writes them, another block
+/// reads.
 struct piece_figures {
   joined_figures figures;
 
+  /// Reads past the L1 cache, because another block of the same launch wrote the statistics.
   __device__ joined_figures from_other_blocks() const {
     static_assert(sizeof(joined_figures) == 56);
     const auto* const words = reinterpret_cast<const unsigned long long*>(&figures);
@@ -44,24 +47,28 @@ struct piece_figures {
   }
 };
 
+/// Stores the statistics in the public structure.
 __device__ __forceinline__ void store(tensor_statistics& out, const joined_figures& f) {
   out.elements = f.count;
   out.nan = f.nan;
   out.inf = f.inf;
   out.zeros = f.zeros;
   out.subnormals = f.subnormals;
-  // With the four bytes behind it, which are copied to the host as well.
+  // Also writes the four bytes of padding after amax_bits, because they are copied to the host as
+  // well.
   static_assert(offsetof(tensor_statistics, squares) == offsetof(tensor_statistics, amax_bits) + 8);
   *reinterpret_cast<std::uint64_t*>(&out.amax_bits) = f.amax;
   out.squares = __longlong_as_double(static_cast<long long>(f.squares));
 }
 
+/// The sum over the lanes of a warp, in every lane.
 __device__ __forceinline__ std::uint64_t warp_sum(std::uint64_t x) {
 #pragma unroll
   for (int apart = 16; apart > 0; apart /= 2) x += __shfl_xor_sync(all_lanes, x, apart);
   return x;
 }
 
+/// Counts and amax of the lanes of a warp combined, in every lane. Leaves `squares` alone.
 __device__ __forceinline__ joined_figures warp_joined(joined_figures f) {
   f.count = warp_sum(f.count);
   f.nan = warp_sum(f.nan);
@@ -72,13 +79,14 @@ __device__ __forceinline__ joined_figures warp_joined(joined_figures f) {
   return f;
 }
 
-/// Joins the figures of a block's threads; in shared memory.
+/// Combines counts and amax of a block's threads, in shared memory.
 template <int Threads>
 struct block_figures {
   static constexpr int warps = Threads / 32;
   joined_figures of_warp[warps];
 
-  /// All threads call it; the result is thread 0's. Then a __syncthreads() before it is used again.
+  /// Returns the result in thread 0. All threads must call, and pass a __syncthreads() before a
+  /// second call.
   __device__ joined_figures joined(const joined_figures& own) {
     const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const joined_figures mine = warp_joined(own);
@@ -93,8 +101,10 @@ struct block_figures {
   }
 };
 
+/// Threads of the block that computes the total.
 inline constexpr int total_threads = 1024;
 
+/// Shared memory of total_of().
 template <class Sums>
 struct total_scratch {
   typename block_tree<Sums, total_threads>::scratch tree;
@@ -102,12 +112,14 @@ struct total_scratch {
   unsigned long long first_bad;
 };
 
+/// Statistics of a whole list.
 struct plan_total {
   joined_figures figures;
-  std::int64_t first_bad;  ///< or -1
+  std::int64_t first_bad;  ///< first tensor with NaN or Inf, or -1
 };
 
-/// The tensors' figures joined by one block; in thread 0.
+/// Combines the statistics of all tensors, in one block; the result is in thread 0. All threads
+/// must call.
 template <class Sums>
 __device__ plan_total total_of(const tensor_statistics* tensors, std::uint64_t count,
                                total_scratch<Sums>& scratch) {
