@@ -1,5 +1,5 @@
-// Array arithmetic on CUDA: the one definition in a kernel for each operation, of any formats,
-// rules, strides and alignment, with flags.
+// Array arithmetic by the definition on CUDA: one kernel per operation, for any formats, rules,
+// strides and alignment, with flags. One element per thread in a grid-stride loop.
 #include "backends/cuda/arithmetic/arithmetic.hpp"
 
 #include <cuda_runtime.h>
@@ -24,7 +24,7 @@ using backends::compute_call;
 using backends::flag_report;
 using backends::most_operands;
 
-/// Codes in memory; strides in bytes.
+/// A matrix of codes in device memory; strides are in bytes.
 struct strided_codes {
   std::byte* data;
   std::uint64_t row_bytes, col_bytes;
@@ -34,26 +34,28 @@ struct strided_codes {
   }
 };
 
+/// Launch parameters of definition_kernel.
 struct compute_task {
   strided_codes in[most_operands];
   strided_codes out;
-  strided_codes each;  ///< flags; without data unless wanted
+  strided_codes each;  ///< flags of each element; data is null unless wanted
   format_spec from[most_operands];
   format_spec to;
   cast_rule rule;
   random_source random;
   std::uint64_t count, cols;
   std::uint64_t index, pitch;
-  unsigned* raised;  ///< null unless wanted
-  bool natural;      ///< every code lies on a multiple of its width
+  unsigned* raised;  ///< combined flags; null unless wanted
+  bool natural;      ///< every code is aligned to its width
 };
 
-/// A code of 1, 2 or 4 bytes.
+/// Loads a code of 1, 2 or 4 bytes, aligned to its width.
 __device__ __forceinline__ std::uint64_t load_natural(const std::byte* p, int bytes) {
   if (bytes == 4) return *reinterpret_cast<const std::uint32_t*>(p);
   if (bytes == 2) return *reinterpret_cast<const std::uint16_t*>(p);
   return static_cast<std::uint64_t>(*p);
 }
+/// Stores a code of 1, 2 or 4 bytes, aligned to its width.
 __device__ __forceinline__ void store_natural(std::byte* p, int bytes, std::uint64_t code) {
   if (bytes == 4) {
     *reinterpret_cast<std::uint32_t*>(p) = static_cast<std::uint32_t>(code);
@@ -64,6 +66,8 @@ __device__ __forceinline__ void store_natural(std::byte* p, int bytes, std::uint
   }
 }
 
+/// Computes Op for every element by the definition. One element per thread and step. Flags are
+/// combined per warp, then by one atomic or.
 template <operation Op>
 __global__ void __launch_bounds__(block_threads) definition_kernel(const compute_task t) {
   const std::uint64_t step = std::uint64_t{gridDim.x} * block_threads;
@@ -107,11 +111,12 @@ strided_codes codes_of(const const_matrix_view& v) {
           static_cast<std::uint64_t>(v.col_stride) * bytes};
 }
 
-/// Whether the elements are as far from each other as if they were one row.
+/// Whether all elements have one distance, so that the matrix can be indexed as one row.
 bool is_one_row(const strided_codes& c, std::uint64_t rows, std::uint64_t cols) {
   return rows == 1 || c.row_bytes == cols * c.col_bytes;
 }
 
+/// Whether every code is aligned to its width.
 bool is_natural(const strided_codes& c, const format_spec& f) {
   const auto bytes = static_cast<std::uint64_t>(f.storage_bits / 8);
   return reinterpret_cast<std::uintptr_t>(c.data) % bytes == 0;  // strides are whole codes
@@ -150,7 +155,7 @@ compute_task task_of(const compute_call& call, std::uint32_t* raised) {
 
 template <operation Op>
 void launch(const compute_task& t, cudaStream_t stream) {
-  constexpr std::uint64_t most_blocks = 1u << 14;  // each thread then ends with its share of flags
+  constexpr std::uint64_t most_blocks = 1u << 14;  // bounds the atomic updates of the flags
   const std::uint64_t blocks = (t.count + block_threads - 1) / block_threads;
   const auto grid = static_cast<unsigned>(std::min(blocks, most_blocks));
   launch_kernel("cuda-emulated: compute", definition_kernel<Op>, grid, block_threads, 0, stream, t);
@@ -182,7 +187,7 @@ bool native_computes(const compute_call& call) {
 
 void enqueue_native(const compute_call& call, std::uint32_t* raised, void* stream) {
   backends::require_tested(native, stream);
-  // Strided and unaligned views take the definition's kernel: the same bits.
+  // Strided and unaligned views use the definition's kernel, which gives the same bits.
   if (!try_enqueue_words(call, stream)) return enqueue_definition(call, raised, stream);
 }
 
@@ -222,7 +227,7 @@ const backends::calculator emulated_calculator = {
     .enqueue = enqueue_emulated,
     .await_flags = await_flags<emulated>,
 };
-// What it has raises no flags that anybody asks for.
+// cuda-native supports only calls for which nobody asks for flags.
 const backends::calculator native_calculator = {
     .has = native_computes,
     .enqueue = enqueue_native,

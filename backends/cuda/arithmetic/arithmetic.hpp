@@ -1,4 +1,4 @@
-// The CUDA backends' array arithmetic.
+// Array arithmetic of the CUDA backends.
 #pragma once
 
 #include <cstdint>
@@ -7,22 +7,23 @@
 
 namespace samebits::cuda {
 
-/// By the definition: everything.
+/// cuda-emulated: computes every operation by the definition.
 extern const backends::calculator emulated_calculator;
-/// By the GPU's binary32 and binary16 steps: what docs/decisions/0026 proves.
+/// cuda-native: computes by the GPU's binary32 and binary16 instructions, where docs/decisions/0026
+/// proves the results equal to the definition.
 extern const backends::calculator native_calculator;
 
-/// Enqueues a call by the definition, of any layout. `raised` is device memory, read and written
-/// only where a report is wanted.
+/// Enqueues a call by the definition, for any layout. `raised`: device memory for the flags, read
+/// and written only if the call wants a report.
 void enqueue_definition(const backends::compute_call& call, std::uint32_t* raised, void* stream);
 
-/// Whether a format's results of an operation are had from the GPU.
+/// Whether the GPU's instructions compute an operation.
 constexpr bool is_computed_by_gpu(operation op) {
   return op != operation::rem && op != operation::rint;
 }
 
-/// Enqueues what the native backend has, of rows without gaps that start on 16-byte borders; false
-/// where the call is not that.
+/// Enqueues a call that cuda-native supports, if rows are dense and start at multiples of 16 bytes.
+/// Returns false, and enqueues nothing, for any other layout.
 bool try_enqueue_words(const backends::compute_call& call, void* stream);
 
 }  // namespace samebits::cuda

@@ -1,4 +1,4 @@
-// Array arithmetic by the GPU's own steps: which layouts the kernels take; fp32, fp16 and bf16.
+// Array arithmetic by the GPU's instructions: which layouts are supported, and fp32, fp16 and bf16.
 #include "backends/cuda/arithmetic/arithmetic.hpp"
 
 #include <cstdint>
@@ -11,15 +11,16 @@ namespace {
 
 using backends::compute_call;
 
-/// Below this a row is too short for a block: bytes.
+/// Minimum bytes of a row: a shorter row does not keep a block busy.
 constexpr std::int64_t least_row_bytes = 512;
 
 bool is_dense(const const_matrix_view& v) { return v.cols == 1 || v.col_stride == 1; }
 bool is_repeated(const const_matrix_view& v) { return v.cols > 1 && v.col_stride == 0; }
-/// One code, or all of them next to each other.
+/// Whether the view repeats one code for every element.
 bool is_one_code(const const_matrix_view& v) {
   return (v.cols == 1 || v.col_stride == 0) && (v.rows == 1 || v.row_stride == 0);
 }
+/// Whether the view has no gaps, so that it counts as one row.
 bool is_flat(const const_matrix_view& v) {
   return is_dense(v) && (v.rows == 1 || v.row_stride == v.cols);
 }
@@ -33,8 +34,8 @@ bool is_aligned(const void* data, std::uint64_t row_bytes, std::uint64_t rows) {
   return reinterpret_cast<std::uintptr_t>(data) % 16 == 0 && (rows == 1 || row_bytes % 16 == 0);
 }
 
-/// The call as rows of words, if its strides and alignment allow. A matrix without gaps counts as
-/// one row.
+/// Launch parameters of the call, or nothing if strides or alignment are not supported. A matrix
+/// without gaps becomes one row.
 std::optional<word_task> words_of(const compute_call& call) {
   const int operands = operand_count(call.op);
   const matrix_view& out = call.out;

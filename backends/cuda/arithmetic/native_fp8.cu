@@ -1,4 +1,4 @@
-// Array arithmetic by the GPU's own steps: e4m3 and e5m2.
+// Array arithmetic by the GPU's instructions: e4m3 and e5m2.
 #include "backends/cuda/arithmetic/word_dispatch.cuh"
 
 namespace samebits::cuda {

@@ -1,4 +1,4 @@
-// From a call's operation and policy to its kernel.
+// Selects the instance of words_kernel for a call's operation and overflow policy.
 #pragma once
 
 #include "backends/cuda/arithmetic/word_steps.cuh"
@@ -6,6 +6,7 @@
 
 namespace samebits::cuda {
 
+/// Launches the kernel for one operation and format.
 template <operation Op, format_id F>
 void launch_policy(overflow policy, const word_task& t, cudaStream_t stream) {
   if (policy == overflow::saturate) {
@@ -15,7 +16,8 @@ void launch_policy(overflow policy, const word_task& t, cudaStream_t stream) {
   }
 }
 
-/// What is_computed_by_gpu().
+/// Launches the kernel for one format; does nothing for operations that are not
+/// is_computed_by_gpu().
 template <format_id F>
 void launch_format(operation op, overflow policy, const word_task& t, cudaStream_t stream) {
   switch (op) {

@@ -1,5 +1,6 @@
-// Arithmetic on words of codes of one format by the GPU's binary32 and binary16 steps, rounded to
-// nearest even. docs/decisions/0026 says why the results are those of the definition.
+// Operations on 32-bit words of codes of one format, by the GPU's binary32 and binary16
+// instructions, rounded to nearest even. docs/decisions/0026 proves that the results are those of
+// the definition.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +15,8 @@
 
 namespace samebits::cuda {
 
-/// The lesser or greater of two numbers; of zeros -0 is the lesser (PTX ISA, min and max). A NaN is
-/// the canonical one.
+/// Minimum or maximum of two numbers; -0 is less than +0 (PTX ISA, min and max). A NaN result is
+/// canonical.
 template <operation Op>
 __device__ __forceinline__ float chosen(float a, float b) {
   float r;
@@ -32,7 +33,7 @@ __device__ __forceinline__ float chosen(float a, float b) {
   return r;
 }
 
-/// One operation in binary32.
+/// One operation in binary32, rounded to nearest even.
 template <operation Op>
 __device__ __forceinline__ float float_step(float a, float b, float c) {
   if constexpr (Op == operation::add) {
@@ -52,16 +53,16 @@ __device__ __forceinline__ float float_step(float a, float b, float c) {
   }
 }
 
-/// a * b + c rounded to odd: of the neighbours below and above the one whose last bit is 1; they
-/// are one if the sum is exact. An exact zero is even both ways, and that of `above` has the sign
-/// that rounding to nearest gives.
+/// a * b + c rounded to odd: of the two neighbours of the exact sum, the one whose last bit is 1.
+/// For an exact sum both neighbours are the sum itself. An exact zero is even both ways, and
+/// `above` has the sign of rounding to nearest.
 __device__ __forceinline__ float fused_to_odd(float a, float b, float c) {
   const float below = __fmaf_rd(a, b, c);
   const float above = __fmaf_ru(a, b, c);
   return (__float_as_uint(below) & 1) != 0 ? below : above;
 }
 
-/// A result that rounds into F to that of the exact one.
+/// A binary32 result that, rounded into F, gives the rounded exact result.
 template <operation Op, format_id F>
 __device__ __forceinline__ float wide_step(float a, float b, float c) {
   if constexpr (Op == operation::fma && F != format_id::e4m3 && F != format_id::fp32) {
@@ -71,13 +72,13 @@ __device__ __forceinline__ float wide_step(float a, float b, float c) {
   }
 }
 
-/// Whether F's results of an operation come from pairs of binary16 numbers.
+/// Whether an operation in F is computed on pairs of binary16 numbers.
 SAMEBITS_INLINE constexpr bool is_by_halves(operation op, format_id f) {
   return (f == format_id::e4m3 || f == format_id::e5m2) &&
          (op == operation::add || op == operation::sub || op == operation::mul);
 }
 
-/// Finite with `saturate`.
+/// The fp32 code of a result; under overflow::saturate Inf becomes max finite.
 template <overflow Policy>
 __device__ __forceinline__ std::uint32_t fp32_code(float x) {
   if constexpr (Policy == overflow::saturate) {
@@ -87,7 +88,8 @@ __device__ __forceinline__ std::uint32_t fp32_code(float x) {
   return __float_as_uint(x);
 }
 
-/// The division and the root are routines of several instructions: their NaNs are made canonical.
+/// Makes the NaN of a division or square root canonical. Both are routines of several instructions,
+/// whose NaNs may differ.
 template <operation Op>
 __device__ __forceinline__ float with_canonical_nan(float x) {
   if constexpr (Op == operation::div || Op == operation::sqrt) {
@@ -97,7 +99,8 @@ __device__ __forceinline__ float with_canonical_nan(float x) {
   }
 }
 
-/// Four FP8 codes of numbers of either precision that round into the format as the exact ones.
+/// Rounds four binary32 numbers to FP8 codes, under the overflow policy. Requires numbers that
+/// round into F as the exact results.
 template <format_id F, overflow Policy>
 __device__ __forceinline__ std::uint32_t fp8_word(const float (&x)[4]) {
   float y[4];
@@ -113,8 +116,9 @@ __device__ __forceinline__ std::uint32_t fp8_word(const float (&x)[4]) {
   }
   const std::uint32_t low = fp8_pair<F>(__float_as_uint(y[0]), __float_as_uint(y[1]));
   const std::uint32_t high = fp8_pair<F>(__float_as_uint(y[2]), __float_as_uint(y[3]));
-  return (low | high << 16) ^ beyond;  // 7B, max finite, to 7C, Inf
+  return (low | high << 16) ^ beyond;  // 7B (max finite) becomes 7C (Inf)
 }
+/// Rounds two pairs of binary16 numbers to four FP8 codes, under the overflow policy.
 template <format_id F, overflow Policy>
 __device__ __forceinline__ std::uint32_t fp8_word(std::uint32_t low, std::uint32_t high) {
   std::uint32_t beyond = 0;
@@ -135,7 +139,7 @@ __device__ __forceinline__ std::uint32_t fp8_word(std::uint32_t low, std::uint32
   return (fp8_of_halves<F>(low) | fp8_of_halves<F>(high) << 16) ^ beyond;
 }
 
-/// One operation on all codes of a word: of 8 bits four, of 16 two, of 32 one.
+/// One operation on all codes of a word: four 8-bit codes, two 16-bit codes or one 32-bit code.
 template <operation Op, format_id F, overflow Policy>
 struct word_step {
   static constexpr int width = spec_of(F).storage_bits / 8;

@@ -1,4 +1,4 @@
-// Elementwise kernels over 16 bytes of each operand at a time, and the layouts that they take.
+// Elementwise kernel that loads 16 bytes of each operand at a time, and its launch parameters.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -13,13 +13,14 @@
 
 namespace samebits::cuda {
 
-/// Rows of an operand: contiguous codes, or one code repeated.
+/// An operand: rows of contiguous codes, or one code repeated along the row.
 struct word_rows {
   const std::byte* data;
   std::uint64_t row_bytes;
   bool repeated;
 };
 
+/// Launch parameters of words_kernel; rows and out are aligned to 16 bytes.
 struct word_task {
   word_rows in[backends::most_operands];
   std::byte* out;
@@ -27,20 +28,23 @@ struct word_task {
   std::uint64_t rows, cols;
 };
 
-/// Packs of 16 bytes that a thread takes from each array, all of them loaded before any is stored.
+/// Vectors of 16 bytes that a thread loads from each array; all are loaded before any result is
+/// stored.
 inline constexpr int word_packs = 2;
 
-/// A code of Width bytes in each place of a word.
+/// A word in which one code of Width bytes is repeated.
 template <int Width>
 __device__ __forceinline__ std::uint32_t repeated_code(const std::byte* p) {
   const auto code = static_cast<std::uint32_t>(load_code(p, Width));
   return code * (Width == 1 ? 0x01010101u : Width == 2 ? 0x00010001u : 1u);
 }
 
-/// Each block takes a tile of block_threads * word_packs packs of one row; its threads read
-/// neighbouring packs. What is left of a row after its last whole pack goes code by code.
+/// Applies Step to every element. One block per row segment of block_threads * word_packs vectors.
 ///
-/// Step: width (bytes of a code), operands, of(a, b, c) on words of codes.
+/// Neighbouring threads read neighbouring vectors. The codes after a row's last whole vector are
+/// computed one by one.
+///
+/// Step has width (bytes of a code), operands, and of(a, b, c) on words of codes.
 template <class Step>
 __global__ void __launch_bounds__(block_threads) words_kernel(const word_task t) {
   constexpr int operands = Step::operands;
@@ -106,7 +110,7 @@ __global__ void __launch_bounds__(block_threads) words_kernel(const word_task t)
   }
 }
 
-/// One pack more than whole ones, for what is left of a row.
+/// Launches words_kernel. A row's last, incomplete vector counts as a vector.
 template <class Step>
 void launch_words(const word_task& t, cudaStream_t stream) {
   constexpr std::uint64_t pack = 16 / Step::width;
@@ -117,7 +121,7 @@ void launch_words(const word_task& t, cudaStream_t stream) {
   launch_kernel("cuda-native: compute", words_kernel<Step>, grid, block_threads, 0, stream, t);
 }
 
-/// Launches a call of the native backend, of formats of 16 and 32 bits and of 8.
+/// Launch a call of cuda-native: formats of 16 and 32 bits, and FP8.
 void launch_wide_words(const backends::compute_call& call, const word_task& t, cudaStream_t stream);
 void launch_fp8_words(const backends::compute_call& call, const word_task& t, cudaStream_t stream);
 

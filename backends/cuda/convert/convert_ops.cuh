@@ -1,8 +1,10 @@
-// What kernels over packs of codes ask of a conversion, over the one definition.
+// The conversion ops by the definition that dense_kernel and the casts of lists run.
 //
-// An op: in_bits, out_bits, pack (elements), packs, order; apply(packed, index), where index, the
-// random one of the first element, is a multiple of index_multiple, and one(code, index). Both take
-// the number of a tensor, which is added to the stream of random bits.
+// An op has in_bits, out_bits, pack (elements of a vector), packs (vectors of a thread) and order.
+// - apply(vector, index, tensor) converts a vector. index, the random index of its first element,
+//   must be a multiple of index_multiple.
+// - one(in, out, index, tensor) converts one element.
+// - tensor is added to the stream number of the random bits.
 #pragma once
 
 #include <cstddef>
@@ -14,18 +16,18 @@
 
 namespace samebits::cuda {
 
-/// The random bits of a call; field_bits is a constant of the kernel, 0 where none are drawn.
+/// random_source: key and stream of a call's random bits (contract §3).
 struct random_source {
-  numerics::philox_keys keys;  ///< worked out by the host: constants of the kernel
+  numerics::philox_keys keys;  ///< computed on the host: constants of the kernel
   std::uint64_t stream;
-  int k;
+  int k;  ///< random bits per element
 };
 
 inline random_source source_of(const random_stream& r) {
   return {numerics::philox_keys_of(r.seed), r.stream, r.bits};
 }
 
-/// R of one element of a list's tensor at the top of a word.
+/// The random bits R of one element, at the top of a word. tensor: number of the tensor in a list.
 __device__ __forceinline__ std::uint32_t dither_of(const random_source& r, std::uint64_t index,
                                                    std::uint32_t tensor = 0) {
   const auto per_block = static_cast<std::uint64_t>(numerics::fields_per_block(r.k));
@@ -36,17 +38,18 @@ __device__ __forceinline__ std::uint32_t dither_of(const random_source& r, std::
 
 constexpr int larger(int a, int b) { return a > b ? a : b; }
 
-/// A conversion between two formats fixed at compile time.
+/// Conversion between two formats that are compile-time constants, by the definition. FieldBits:
+/// width of the random fields, 0 without random bits.
 template <class Source, class Target, class Mode, int FieldBits>
 struct emulated_op {
   static constexpr int in_bits = Source::spec().storage_bits;
   static constexpr int out_bits = Target::spec().storage_bits;
   static constexpr int fields = FieldBits == 0 ? 1 : 128 / (FieldBits == 0 ? 1 : FieldBits);
   static constexpr int index_multiple = fields;
-  // Measured on an H200 (docs/benchmarks.md), as shares of copy. A loop over packs of 16 elements
-  // spreads the cost of addresses best, but between formats of the same binades, where little is
-  // left to do, packs of 8 are better: 1.00 instead of 0.83 for fp32 to bf16, and with 32 random
-  // bits, loads at once, 1.00 instead of 0.97.
+  // Measured on an H200 (docs/benchmarks.md), as shares of copy. A loop over vectors of 16 elements
+  // spreads the cost of addresses best. Between formats of equal exponent range the conversion is
+  // short, and vectors of 8 are better: 1.00 instead of 0.83 for fp32 to bf16. With 32 random bits,
+  // loading all vectors at once is better: 1.00 instead of 0.97.
   static constexpr bool same_binades = Source::spec().bias == Target::spec().bias;
   static constexpr bool loads_at_once = same_binades && FieldBits == 32;
   static constexpr int pack =
@@ -54,7 +57,7 @@ struct emulated_op {
   static constexpr int packs = loads_at_once ? 2 : pack == 8 ? 8 : 4;
   static constexpr pace order = loads_at_once ? pace::at_once : pace::one_ahead;
 
-  bool saturate;  ///< overflow::saturate or ieee; the third and preserve_sign: see general_op
+  bool saturate;  ///< overflow::saturate, else ieee; general_op has the other policies
   random_source random;
 
   __device__ __forceinline__ std::uint32_t convert(std::uint32_t code, std::uint32_t dither) const {
@@ -75,13 +78,13 @@ struct emulated_op {
       const std::uint32_t keep = ~std::uint32_t{0} << (32 - random.k);
 #pragma unroll
       for (int first = 0; first < pack; first += fields) {
-        // index is a multiple of `fields`: the launch sees to it.
+        // index is a multiple of `fields`: the launch checks it.
         const auto block =
             numerics::philox4x32_10(random.keys, random.stream + tensor,
                                     (index + static_cast<std::uint64_t>(first)) / fields);
 #pragma unroll
         for (int i = 0; i < fields; ++i) {
-          // Field i at the top of a word; what lies below its top K bits goes.
+          // Field i at the top of a word; `keep` clears all but its top K bits.
           const std::uint32_t field = block.word[i * FieldBits / 32]
                                       << (32 - FieldBits - i * FieldBits % 32);
           y.set(first + i, convert(x.code(first + i), field & keep));
@@ -102,12 +105,12 @@ struct emulated_op {
   }
 };
 
-/// A conversion between formats known by their widths alone, in any mode.
+/// Conversion between formats of constant widths, by any rule, by the definition.
 template <int InBits, int OutBits>
 struct general_op {
   static constexpr int in_bits = InBits;
   static constexpr int out_bits = OutBits;
-  static constexpr int pack = 4;  // never more than one Philox block's fields
+  static constexpr int pack = 4;  // at most one Philox block's fields
   static constexpr int index_multiple = pack;
   static constexpr int packs = 8;
   static constexpr pace order = pace::one_ahead;

@@ -1,4 +1,4 @@
-// From a conversion to what computes a pack of it by the definition (convert_ops.cuh).
+// Selects the op (convert_ops.cuh) that computes a conversion by the definition.
 #pragma once
 
 #include <type_traits>
@@ -9,7 +9,7 @@
 
 namespace samebits::cuda {
 
-/// Formats and rule of a conversion, and its random bits.
+/// Formats, rule and random bits of a conversion.
 struct conversion {
   format_id from, to;
   cast_rule rule;
@@ -18,6 +18,7 @@ struct conversion {
 
 namespace detail {
 
+/// Visitor that calls launch(op) with an emulated_op, if the formats and the rule have one.
 template <class Launch>
 struct fixed_op_choice {
   const conversion& what;
@@ -51,6 +52,7 @@ struct fixed_op_choice {
   void operator()(const Source&, const Target&, const Mode&) const {}
 };
 
+/// Calls launch(op) with a general_op for an input of InBits bits.
 template <int InBits, class Launch>
 bool with_general_op_from(const conversion& c, const Launch& launch) {
   const auto with = [&](auto out_bits) {
@@ -67,9 +69,9 @@ bool with_general_op_from(const conversion& c, const Launch& launch) {
 
 }  // namespace detail
 
-/// Calls launch(op) where formats and mode are constants, which is where that pays: nearest even,
-/// widening, and stochastic rounding of fp32 and bf16. False where they are not, or launch() says
-/// so.
+/// Calls launch(op) with formats and rounding mode as constants, for conversions where constants
+/// pay: to nearest even, widening, and stochastic rounding of fp32 and bf16. Returns what launch()
+/// returns; false without a call for other conversions.
 template <class Launch>
 bool with_fixed_op(const conversion& c, const Launch& launch) {
   bool done = false;
@@ -78,8 +80,8 @@ bool with_fixed_op(const conversion& c, const Launch& launch) {
   return done;
 }
 
-/// Calls launch(op) for formats known by their widths alone; false for widths other than 8, 16 and
-/// 32 bits, or where launch() says so.
+/// Calls launch(op) with the widths of both formats as constants. Returns what launch() returns;
+/// false without a call for widths other than 8, 16 and 32 bits.
 template <class Launch>
 bool with_general_op(const conversion& c, const Launch& launch) {
   switch (spec_of(c.from).storage_bits) {

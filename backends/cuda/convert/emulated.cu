@@ -1,4 +1,5 @@
-// cuda-emulated: conversion by the one definition in a kernel.
+// Conversion of matrices by the definition, for cuda-emulated. Dense rows use dense_kernel, all
+// other layouts a kernel that converts element by element.
 #include <algorithm>
 #include <cstdint>
 #include <type_traits>
@@ -16,7 +17,7 @@ namespace {
 
 using backends::convert_call;
 
-/// Everything one thread of the general kernel needs: any formats, strides and alignment.
+/// general_call: launch parameters of general_kernel.
 struct general_call {
   const std::byte* in;
   std::byte* out;
@@ -29,6 +30,7 @@ struct general_call {
   std::uint64_t index, pitch;
 };
 
+/// Converts any formats, strides and alignment. One element per thread in a grid-stride loop.
 __global__ void general_kernel(const general_call c) {
   const std::uint64_t step = std::uint64_t{gridDim.x} * blockDim.x;
   for (std::uint64_t i = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < c.count;

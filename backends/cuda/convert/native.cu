@@ -1,4 +1,5 @@
-// cuda-native: conversion by hardware instructions, where they were proved equal to the definition.
+// Conversion of matrices by hardware instructions, for cuda-native, where they were proved equal to
+// the definition.
 #include <cuda_runtime.h>
 
 #include "backends/cuda/common/cuda.hpp"
@@ -13,6 +14,7 @@ namespace {
 using backends::convert_call;
 using enum format_id;
 
+/// Launches dense_kernel; false for strides or alignment that dense_kernel does not support.
 template <format_id From, format_id To, bool Saturate>
 bool launch_pair(const convert_call& call, cudaStream_t stream) {
   using op_type = native_op<From, To, Saturate>;
@@ -62,7 +64,7 @@ void launch_native(const convert_call& call, void* stream) {
   const bool done = call.in.format == fp32   ? launch_from<fp32>(call, s)
                     : call.in.format == fp16 ? launch_from<fp16>(call, s)
                                              : launch_from<bf16>(call, s);
-  // Strided and unaligned views take the definition's general kernel: the same bits.
+  // Strided and unaligned views use the definition's general kernel, which gives the same bits.
   if (!done) return launch_emulated(call, stream);
 }
 

@@ -1,11 +1,12 @@
-// Conversion of a pack of codes by hardware instructions, as dense_kernel and lists of tensors ask
-// for it.
+// native_op: converts a vector of codes by hardware instructions, for dense_kernel and the casts of
+// lists.
 //
 // The hardware rounds to nearest even and writes the canonical NaN (PTX ISA, cvt; compared over all
-// inputs by the conformance and exhaustive runs). It has FP8 with saturation only, so
-// overflow::ieee into FP8 replaces what lies beyond the largest value that still rounds to max
-// finite. Every conversion widens into binary32, which is exact, and rounds that: all pairs of
-// these formats rest on those from fp32.
+// inputs by the conformance and exhaustive runs). The hardware's FP8 conversions only saturate. For
+// overflow::ieee into FP8, native_op replaces the codes of inputs that round beyond max finite.
+//
+// Every conversion first widens to binary32, which is exact, and then rounds. So all pairs of
+// formats rest on the conversions from fp32.
 #pragma once
 
 #include <cstdint>
@@ -17,19 +18,20 @@
 
 namespace samebits::cuda {
 
-/// A saturated FP8 code of binary32 bits x, corrected to overflow::ieee.
+/// Corrects `code`, the saturated FP8 code of the binary32 bits x, to overflow::ieee.
 template <format_id To>
 __device__ __forceinline__ std::uint32_t unsaturate(std::uint32_t x, std::uint32_t code) {
   const std::uint32_t magnitude = x & 0x7FFFFFFFu;
   if constexpr (To == format_id::e4m3) {
-    return magnitude > 0x43E80000u ? 0x7Fu : code;  // beyond 464, NaN among them
+    return magnitude > 0x43E80000u ? 0x7Fu : code;  // above 464, or NaN
   } else {
     const bool beyond = magnitude >= 0x47700000u && magnitude <= 0x7F800000u;  // from 61440 to Inf
-    return beyond ? code + 1 : code;  // 7B to 7C, with its sign
+    return beyond ? code + 1 : code;  // 7B becomes 7C; the sign stays
   }
 }
 
-/// binary32 bits with the canonical NaN and, if Saturate, max finite for Inf.
+/// The fp32 result of binary32 bits x: NaN becomes canonical and, if Saturate, Inf becomes max
+/// finite.
 template <bool Saturate>
 __device__ __forceinline__ std::uint32_t settled_fp32(std::uint32_t x) {
   const std::uint32_t magnitude = x & 0x7FFFFFFFu;
@@ -37,7 +39,7 @@ __device__ __forceinline__ std::uint32_t settled_fp32(std::uint32_t x) {
   return magnitude > 0x7F800000u ? 0x7FFFFFFFu : x;
 }
 
-/// Codes i and i + 1 of a pack, i even, as binary32 bits. A NaN may keep its payload.
+/// Codes i and i + 1 of a vector, i even, as binary32 bits. A NaN may keep its payload.
 template <format_id From, int E>
 __device__ __forceinline__ uint2 wide_pair(const packed<spec_of(From).storage_bits, E>& x, int i) {
   if constexpr (spec_of(From).storage_bits == 8) {
@@ -48,8 +50,8 @@ __device__ __forceinline__ uint2 wide_pair(const packed<spec_of(From).storage_bi
   }
 }
 
-/// Nearest even, overflow::ieee or saturate, the canonical NaN; between fp32, fp16, bf16, e4m3 and
-/// e5m2.
+/// Conversion between fp32, fp16, bf16, e4m3 and e5m2 by hardware instructions: to nearest even,
+/// overflow::ieee or saturate, canonical NaN.
 template <format_id From, format_id To, bool Saturate>
 struct native_op : emulated_op<backends::fixed_format<From>, backends::fixed_format<To>,
                                backends::fixed_rounding<rounding::nearest_even>, 0> {

@@ -1,4 +1,5 @@
-// The self-test's probes in a kernel, in the flags of every kernel of this library.
+// Runs the self-test's probes of IEEE 754 steps in a kernel, compiled with the flags of all other
+// kernels. One thread.
 #include <cuda_runtime.h>
 
 #include "backends/cuda/common/cuda.hpp"
@@ -10,9 +11,10 @@
 namespace samebits::cuda {
 namespace {
 
-/// Where the kernel writes, one on each device; backends::self_test_entry::running guards it.
+/// The kernel's report, one per device. backends::self_test_entry::running guards it.
 __device__ backends::probe_report device_report;
 
+/// Runs all probes. One thread.
 __global__ void probe_kernel() { backends::run_probes(device_report); }
 
 }  // namespace

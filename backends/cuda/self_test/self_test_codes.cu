@@ -1,5 +1,5 @@
-// The self-test of a backend's kernels: some elements are converted and quantized on the device and
-// compared with the definition on the host. Kernels whose instructions this build was not compiled
+// The self-test of a backend's kernels: converts and quantizes a 128 x 128 matrix on the device and
+// compares with the definition on the host. Kernels whose instructions this build was not compiled
 // for return zeros or write nothing.
 #include <array>
 #include <cstdint>
@@ -23,27 +23,28 @@ using backends::probe_outcome;
 using backends::quantize_call;
 using enum format_id;
 
-constexpr std::int64_t side = 128;  // of the matrix [side, side]
+constexpr std::int64_t side = 128;  // of the square matrix
 constexpr std::int64_t elements = side * side;
 
-/// What one backend does with a checked call.
+/// The entry points of one backend for checked calls.
 struct kernels {
   void (*convert)(const convert_call& call, void* stream);
   bool (*converts)(const convert_call& call);
   void (*quantize)(const quantize_call& call, void* stream);
 };
 
+/// Records the first difference.
 void note(probe_outcome& outcome, std::uint64_t got, std::uint64_t expected, int bits) {
   if (got != expected && outcome.bits == 0) outcome = {got, expected, bits};
 }
 
-/// Codes of binary32 values from 2^-20 to 2^20, of both signs; every 64th is any code of the
+/// Random codes: values of both signs from 2^-20 to 2^20. Every 64th code is any code of the
 /// format, so that NaN, Inf and subnormals occur.
 std::vector<std::uint32_t> drawn_codes(format_id format) {
   std::vector<std::uint32_t> codes(elements);
   std::uint32_t state = 1;
   for (std::size_t i = 0; i < codes.size(); ++i) {
-    state = state * 1664525u + 1013904223u;  // Numerical Recipes' generator: any one will do
+    state = state * 1664525u + 1013904223u;  // Numerical Recipes' generator
     const std::uint32_t drawn = state ^ state >> 16;
     const std::uint32_t exponent = 107 + (state >> 8) % 41;
     const std::uint32_t value = (drawn & 0x807FFFFFu) | exponent << 23;
@@ -56,7 +57,7 @@ std::vector<std::uint32_t> drawn_codes(format_id format) {
   return codes;
 }
 
-/// Codes and scales in memory of the device, on the self-test's stream.
+/// A matrix of codes or scales in device memory, allocated on the self-test's stream.
 class device_codes {
  public:
   device_codes(format_id format, std::int64_t count, cudaStream_t stream)
@@ -98,6 +99,7 @@ matrix_view view_on_device(const device_codes& codes, format_id format, std::int
   return on_device(view_of_codes(format, codes.data(), rows, cols));
 }
 
+/// Converts random codes and compares every result.
 void probe_conversion(const kernels& by, format_id from, format_id to, overflow on_overflow,
                       cudaStream_t stream, probe_outcome& outcome) {
   const std::vector<std::uint32_t> codes = drawn_codes(from);
@@ -118,7 +120,8 @@ void probe_conversion(const kernels& by, format_id from, format_id to, overflow 
   }
 }
 
-/// By te, nearest even; saturating, as quantizers are by default.
+/// Quantizes random codes and compares every code and scale. Rule te, to nearest even, saturating
+/// as quantizers are by default.
 void probe_quantization(const kernels& by, format_id from, format_id to, std::int64_t tile_rows,
                         cudaStream_t stream, probe_outcome& outcome) {
   const std::vector<std::uint32_t> source = drawn_codes(from);
@@ -158,6 +161,7 @@ void probe_quantization(const kernels& by, format_id from, format_id to, std::in
   }
 }
 
+/// Runs all conversions and quantizations of the self-test.
 void probe_codes(const kernels& by, backends::code_report& report) {
   report = {};
   const capture_apart apart;

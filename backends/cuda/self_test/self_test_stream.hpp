@@ -1,4 +1,5 @@
-// The stream of the self-test, apart from the streams and captures of the caller.
+// A stream and a capture mode of the self-test's own, independent of the caller's streams and
+// captures.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -7,8 +8,8 @@
 
 namespace samebits::cuda {
 
-/// Lets this thread make calls that a capture elsewhere in the process forbids by default; nothing
-/// here touches a stream that is being captured.
+/// Lets this thread make calls that a capture elsewhere in the process forbids by default. The
+/// self-test uses no stream that is being captured.
 class capture_apart {
  public:
   capture_apart() { check(cudaThreadExchangeStreamCaptureMode(&mode_), "self-test: capture mode"); }
@@ -20,6 +21,7 @@ class capture_apart {
   cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;
 };
 
+/// A new stream that does not synchronize with the default stream.
 class own_stream {
  public:
   own_stream() {
