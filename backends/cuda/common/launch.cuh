@@ -88,7 +88,7 @@ enum class pace {
 /// converted one by one. Inputs: dense rows, aligned for packed::load() and packed::store().
 ///
 /// Op has in_bits, out_bits, pack (elements of a vector), packs (vectors of a thread), order,
-/// apply(packed, index) and one(code, code, index).
+/// apply(vector, index) and one(in, out, index) on pointers to codes.
 template <class Op>
 __global__ void __launch_bounds__(block_threads) dense_kernel(const Op op, const dense_rows d) {
   constexpr int pack = Op::pack;

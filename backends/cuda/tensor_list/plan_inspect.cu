@@ -336,7 +336,7 @@ void enqueue_tensors(const plan_tables& plan, const inspection_memory& memory,
                 stream, plan, memory);
 }
 
-/// Entries of inspection_memory::spans.
+/// Entries of inspection_memory::pieces.
 std::uint64_t piece_places(const plan_tables& plan) { return windows_of(plan) + plan.tensors; }
 
 /// Bytes rounded up to a multiple of 256.
