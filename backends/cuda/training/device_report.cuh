@@ -1,5 +1,5 @@
-// Step reports from a kernel: a ring in memory that the host reads while the device goes on. The
-// host reads with report_reader (backends/loss_scaler/report_ring.hpp).
+// Writes step reports from a kernel into a ring of slots in mapped host memory. The host reads the
+// ring with report_reader (backends/loss_scaler/report_ring.hpp) while the device continues.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,8 @@
 
 namespace samebits::device {
 
-/// Words of memory that the host sees, too; what is for the host here is never called there.
+/// Loads, stores and a fence on words that host and device share. The host branches only let the
+/// code compile; the host never runs them.
 struct system_words {
   SAMEBITS_INLINE static std::uint64_t load(const std::uint64_t& word) {
     std::uint64_t value = 0;
@@ -35,7 +36,8 @@ struct system_words {
   }
 };
 
-/// Leaves report number report.step in a ring of `capacity` slots, of which it is the one writer.
+/// Writes report number report.step into a ring of `capacity` slots. The calling thread must be the
+/// ring's only writer.
 __device__ __forceinline__ void put_report(numerics::report_slot* ring, std::uint64_t capacity,
                                            const step_report& report) {
   numerics::put_report<system_words>(ring, capacity, report);

@@ -1,4 +1,5 @@
-// The loss scaler of a GPU: its memory, and what it enqueues.
+// device_loss_scaler: argument checks, the scaler's memory, and the kernels that each call
+// enqueues.
 #include "samebits/device_loss_scaler.hpp"
 
 #include <cuda_runtime.h>
@@ -35,12 +36,14 @@ namespace samebits {
 namespace cuda {
 namespace {
 
+/// Bytes rounded up to a multiple of 256.
 std::size_t padded(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
 
-/// The policy's state that belongs to settings.
+/// The state type of a policy's settings.
 template <class Settings>
 using state_of = decltype(initial_state(std::declval<const std::remove_cvref_t<Settings>&>()));
 
+/// Hash of the policy's name and settings.
 std::uint32_t fingerprint_of(const scaling_settings& settings) {
   backends::fingerprint print;
   std::visit(
@@ -67,13 +70,14 @@ device_scaler_state initial(const scaling_settings& settings) {
 
 namespace {
 
-/// A rank may have no gradients; a plan without tensors lies nowhere.
+/// Throws unless the list lies in device memory. A rank may have no gradients: an empty list has no
+/// memory.
 void check_on_device(const tensor_list& plan, const char* which) {
   if (plan.size() == 0 || plan.space() == memory_space::device) return;
   throw invalid_argument(std::string(which) + ": must lie in device memory");
 }
 
-/// The layout is of these tensors.
+/// Throws unless the shard layout describes these tensors.
 void check_layout(const shard_layout& shards, const tensor_list& gradients) {
   const std::vector<std::uint64_t>& here = backends::data_of(shards).here;
   if (here.size() != gradients.size()) {
@@ -95,34 +99,36 @@ struct device_loss_scaler::memory {
   tensor_list plan;
   scaling_settings settings;
   double max_norm = 0;
-  std::uint32_t fingerprint = 0;  ///< of the settings
-  bool agreed = false;            ///< since the last decide()
+  std::uint32_t fingerprint = 0;  ///< hash of the settings
+  bool agreed = false;            ///< agree() was called since the last decide()
   std::uint32_t capacity = 0;
-  int device_number = 0;  ///< where the scaler's memory lies
+  int device_number = 0;  ///< device of the scaler's memory
   cuda::steps by = cuda::steps::hardware;
   cuda::plan_shape shape = cuda::plan_shape::any;
   cuda::allocation device, host;
   cuda::inspection_memory inspection = {};
   cuda::scaler_words* words = nullptr;
-  std::byte* resident = nullptr;  ///< resident_scaler of the policy
+  std::byte* resident = nullptr;  ///< the policy's resident_scaler, in device memory
   numerics::report_slot* ring = nullptr;
   std::optional<backends::report_reader> reader;
-  std::optional<shard_layout> layout;  ///< of gradients that are sharded
+  std::optional<shard_layout> layout;  ///< if gradients are sharded over ranks
   std::optional<cuda::shard_memory> shards;
 
-  /// The scaler's device, current until the end of the scope; refuses a stream of another one.
+  /// Makes the scaler's device current until the end of the scope. Throws for a stream of another
+  /// device.
   [[nodiscard]] backends::device_scope scope(
       void* stream, backends::completion ends = backends::completion::enqueued) const {
     return backends::device_scope(memory_space::device, device_number, stream, ends);
   }
-  /// Sends what this rank saw, and of its shards the nodes, to all.
+  /// Sends this rank's message to all ranks: its observation and the partial sums of its shards.
   void agree_on_shards(communicator& ranks);
 
   [[nodiscard]] cuda::decision_task task() const {
     return {inspection.tensors, plan.size(), words, ring, capacity, max_norm};
   }
 
-  /// Calls f(settings, resident scaler, sums) with the policy's types and the steps of the backend.
+  /// Calls f(settings, resident scaler, sums) with the policy's types and the backend's sum of
+  /// squares.
   template <class Function>
   void visit(const Function& f) const {
     std::visit(
@@ -278,7 +284,7 @@ void device_loss_scaler::agree(communicator& ranks) {
                         cuda::total_threads, 0, static_cast<cudaStream_t>(ranks.stream()),
                         m.fingerprint, resident, m.task(), ranks.rank());
   });
-  numerics::agreement_message& message = m.words->agreement;  // device memory: an address alone
+  numerics::agreement_message& message = m.words->agreement;  // only an address in device memory
   ranks.all_reduce_max({reinterpret_cast<std::uint32_t*>(&message), numerics::agreement_words});
   m.agreed = true;
 }
@@ -328,7 +334,7 @@ void device_loss_scaler::apply(const tensor_list& tensors, void* stream) {
   backends::device_finder finder(memory_space::device);
   finder.add_device(memory_->device_number, "the scaler");
   finder.add_device(backends::data_of(tensors).device, "tensors");
-  const step_report& decision = memory_->words->decision;  // device memory: addresses alone
+  const step_report& decision = memory_->words->decision;  // only addresses in device memory
   cuda::scale_factor factor;
   factor.pointer = reinterpret_cast<const std::uint32_t*>(&decision.grad_mul);
   factor.only_if = &decision.applied;

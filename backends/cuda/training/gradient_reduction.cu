@@ -1,4 +1,4 @@
-// The kernels of a gradient reduction: a warp takes chunk after chunk of a range of the list.
+// Kernels of a gradient reduction. One warp per chunk of a range of the list, chunk after chunk.
 #include "backends/cuda/training/gradient_reduction.hpp"
 
 #include <cuda_runtime.h>
@@ -20,10 +20,12 @@ namespace {
 using numerics::plan_row;
 using numerics::tile_scale;
 
+/// Mask of a full warp.
 constexpr unsigned all_lanes = 0xFFFFFFFFu;
 
-/// Calls work(row, tensor, start, first, last, lane) with all lanes of a warp for elements [first,
-/// last) of a tensor whose first one is at position `start`.
+/// Calls work(row, tensor, start, first, last, lane) with all lanes of a warp, for each chunk of
+/// the range. [first, last) are the chunk's elements in the tensor; `start` is the position of the
+/// tensor in the list.
 template <class Work>
 __device__ __forceinline__ void for_each_part(const reduction_list& list, const list_range& range,
                                               const Work& work) {
@@ -42,7 +44,8 @@ __device__ __forceinline__ void for_each_part(const reduction_list& list, const 
   }
 }
 
-/// The elements of a tensor whose codes have `Bytes` bytes.
+/// Loads and stores elements of a tensor whose codes have `Bytes` bytes, of any strides and
+/// alignment.
 template <int Bytes>
 struct elements {
   using code_type = typename samebits::detail::storage_of<Bytes * 8>::type;
@@ -67,12 +70,13 @@ struct elements {
   }
 };
 
-/// Dense codes, aligned to their size.
+/// Loads code i of dense codes that are aligned to their size.
 template <int Bytes>
 __device__ __forceinline__ std::uint32_t load_dense(const std::byte* p, std::int64_t i) {
   using code_type = typename samebits::detail::storage_of<Bytes * 8>::type;
   return reinterpret_cast<const code_type*>(p)[i];
 }
+/// Stores code i of dense codes that are aligned to their size.
 template <int Bytes>
 __device__ __forceinline__ void store_dense(std::byte* p, std::int64_t i, std::uint32_t code) {
   using code_type = typename samebits::detail::storage_of<Bytes * 8>::type;
@@ -81,7 +85,7 @@ __device__ __forceinline__ void store_dense(std::byte* p, std::int64_t i, std::u
 
 // --- largest magnitudes and scales
 
-/// What a tensor's part brings to its amax; all lanes.
+/// The amax of elements [first, last) of a tensor over finite elements. All lanes must call.
 template <class Steps, format_id Own>
 __device__ __forceinline__ numerics::tile_amax amax_of(const plan_row& row, std::int64_t first,
                                                        std::int64_t last, unsigned lane) {
@@ -96,6 +100,7 @@ __device__ __forceinline__ numerics::tile_amax amax_of(const plan_row& row, std:
   return __reduce_max_sync(all_lanes, amax);
 }
 
+/// Updates words[tensor] with the amax of each chunk.
 template <class Steps>
 __global__ void __launch_bounds__(plan_threads, plan_residents)
     amax_kernel(const reduction_list list, const list_range range, std::uint32_t* const words) {
@@ -116,6 +121,7 @@ __global__ void __launch_bounds__(plan_threads, plan_residents)
                 });
 }
 
+/// The scale of each tensor from its amax over all ranks. One thread per tensor.
 __global__ void __launch_bounds__(plan_threads)
     scales_kernel(const numerics::wire_rule rule, const std::uint32_t* const words,
                   const std::uint64_t tensors, tile_scale* const scales) {
@@ -126,22 +132,24 @@ __global__ void __launch_bounds__(plan_threads)
   }
 }
 
-// --- what travels
+// --- contributions, sums and results
 
-/// What kernels know of the rule.
+/// reduction_task: the parameters of the reduction that kernels need.
 struct reduction_task {
   numerics::wire_rule wire;
   random_source random;
-  std::uint64_t index;   ///< of the element at position 0
+  std::uint64_t index;   ///< random index of the element at position 0
   std::uint32_t factor;  ///< binary32 bits
   int ranks;
 };
 
+/// The scale of a tensor; 1 if the communication dtype has no scale.
 __device__ __forceinline__ tile_scale scale_of(const reduction_list& list, std::uint32_t tensor) {
   if (list.scales == nullptr) return {numerics::binary32::one, numerics::binary32::one};
   return list.scales[tensor];
 }
 
+/// Converts the elements of a range to the communication dtype.
 template <class Steps, format_id Own, format_id Wire, rounding Round>
 __global__ void __launch_bounds__(plan_threads, plan_residents)
     contributions_kernel(const reduction_list list, const list_range range,
@@ -168,6 +176,7 @@ __global__ void __launch_bounds__(plan_threads, plan_residents)
       });
 }
 
+/// Sums the contributions of all ranks, in rank order, and rounds the sums to the tensors' format.
 template <class Steps, format_id Own, format_id Wire>
 __global__ void __launch_bounds__(plan_threads, plan_residents)
     sums_kernel(const reduction_list list, const list_range range, const reduction_task task,
@@ -193,6 +202,7 @@ __global__ void __launch_bounds__(plan_threads, plan_residents)
                 });
 }
 
+/// Copies dense codes to the elements of a range.
 template <int Bytes>
 __global__ void __launch_bounds__(plan_threads, plan_residents)
     results_kernel(const reduction_list list, const list_range range,
@@ -216,7 +226,7 @@ struct format_constant {
   static constexpr format_id value = F;
 };
 
-/// Calls f with a tensor's format as a constant.
+/// Calls f with a tensor's format as a compile-time constant.
 template <class Function>
 void with_own(format_id own, const Function& f) {
   switch (own) {
@@ -225,6 +235,7 @@ void with_own(format_id own, const Function& f) {
     default: return f(format_constant<format_id::bf16>{});
   }
 }
+/// Calls f with a communication dtype as a compile-time constant.
 template <class Function>
 void with_wire(format_id wire, const Function& f) {
   switch (wire) {
@@ -233,14 +244,14 @@ void with_wire(format_id wire, const Function& f) {
     default: return with_own(wire, f);
   }
 }
-/// Calls f with the steps.
+/// Calls f with native_reduction or defined_reduction.
 template <class Function>
 void with_steps(steps by, const Function& f) {
   if (by == steps::hardware) return f(native_reduction{});
   f(defined_reduction{});
 }
 
-/// Launches a kernel over a range that is not empty.
+/// Launches a kernel over a non-empty range.
 template <class Kernel, class... Arguments>
 void launch(Kernel kernel, const reduction_list& list, const list_range& range, const char* what,
             void* stream, const Arguments&... arguments) {

@@ -1,4 +1,4 @@
-// Gradient reduction on CUDA: what it enqueues between a communicator's operations.
+// Gradient reduction on CUDA: the kernels between the operations of a communicator.
 #pragma once
 
 #include <cstddef>
@@ -12,14 +12,14 @@
 
 namespace samebits::cuda {
 
-/// The list as one sequence of elements; in device memory.
+/// reduction_list: a list of tensors as one sequence of elements; pointers are to device memory.
 struct reduction_list {
   numerics::plan_tables plan;
-  const std::int64_t* starts;    ///< [tensors]: the position of a tensor's first element
-  numerics::tile_scale* scales;  ///< [tensors]; null where the wire has none
+  const std::int64_t* starts;    ///< [tensors]: position of the tensor's first element
+  numerics::tile_scale* scales;  ///< [tensors]; null if the communication dtype has no scale
 };
 
-/// Elements [begin, end) of the list, of one format, and the chunks that hold them.
+/// Elements [begin, end) of the list, all of one format, and the chunks that hold them.
 struct list_range {
   std::int64_t begin;
   std::int64_t end;
@@ -27,32 +27,34 @@ struct list_range {
   std::uint64_t end_chunk;
 };
 
-/// How a rank takes part.
+/// The options of the reduction, as one rank executes them.
 struct reduction_rule {
-  gradient_reduction how;  ///< random.stream is the rank's own
+  gradient_reduction how;  ///< random.stream is already this rank's
   int ranks;
   steps by;
 };
 
-/// Puts the largest finite magnitude of every tensor into words[tensors], which are zeros, as ranks
-/// exchange it (numerics/sums/rank_sum.hpp).
+/// Enqueues the largest finite magnitude of every tensor, as the words that ranks exchange
+/// (numerics/sums/rank_sum.hpp). words[tensors] must start as zeros.
 void enqueue_amaxes(const reduction_list& list, std::uint32_t* words, steps by, void* stream);
-/// list.scales from the largest words of all ranks.
+/// Enqueues list.scales from the maxima of `words` over all ranks.
 void enqueue_scales(const reduction_list& list, const reduction_rule& rule,
                     const std::uint32_t* words, void* stream);
-/// Rounds the elements of a range, codes of `own`, onto the wire: dense codes.
+/// Enqueues the conversion of a range from format `own` to the communication dtype. `wire`: dense
+/// codes.
 void enqueue_contributions(const reduction_list& list, const list_range& range,
                            const reduction_rule& rule, format_id own, std::byte* wire,
                            void* stream);
-/// Sums the elements of a range, of which the contribution of rank k begins `share` codes times k
-/// behind `wire`; dense codes of `own`.
+/// Enqueues the sum over ranks of the elements of a range. The contribution of rank k starts at
+/// code k * share of `wire`. `sums`: dense codes of format `own`.
 void enqueue_sums(const reduction_list& list, const list_range& range, const reduction_rule& rule,
                   format_id own, const std::byte* wire, std::int64_t share, std::byte* sums,
                   void* stream);
-/// Writes dense codes to the elements of a range.
+/// Enqueues the copy of dense codes to the elements of a range.
 void enqueue_results(const reduction_list& list, const list_range& range, format_id own,
                      const std::byte* results, void* stream);
 
+/// The rank functions of cuda-emulated and cuda-native.
 extern const backends::device_rank_functions emulated_ranks;
 extern const backends::device_rank_functions native_ranks;
 

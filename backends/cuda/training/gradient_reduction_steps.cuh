@@ -1,5 +1,5 @@
-// The steps of a gradient reduction for one element, formats as constants: by the definition, and
-// by the hardware where it was proved equal.
+// The steps of a gradient reduction for one element, with formats as constants: by the definition,
+// and by the hardware where it was proved equal.
 #pragma once
 
 #include <cstdint>
@@ -14,15 +14,15 @@
 
 namespace samebits::cuda {
 
-/// By numerics/sums/rank_sum.hpp in integers.
+/// The definition: numerics/sums/rank_sum.hpp in integers.
 struct defined_reduction {
-  /// A code as binary32 bits.
+  /// The value of a code as binary32 bits.
   template <format_id F>
   __device__ __forceinline__ static std::uint32_t value(std::uint32_t code) {
     constexpr format_spec f = spec_of(F);
     return numerics::decode<std::uint32_t>(f, code);
   }
-  /// What is sent of an element x.
+  /// The code that a rank sends for an element x.
   template <format_id Wire, rounding Round>
   __device__ __forceinline__ static std::uint32_t contribution(scale_math math,
                                                                const numerics::tile_scale& scale,
@@ -45,7 +45,7 @@ struct defined_reduction {
   }
 };
 
-/// By the GPU's arithmetic and conversions. A NaN may keep its payload until it is rounded.
+/// The GPU's arithmetic and conversions. A NaN may keep its payload until it is rounded.
 struct native_reduction {
   template <format_id F>
   __device__ __forceinline__ static std::uint32_t value(std::uint32_t code) {
@@ -82,7 +82,7 @@ struct native_reduction {
                                                          std::uint32_t factor) {
     std::uint32_t t = total;
     if constexpr (spec_of(Wire).storage_bits == 8) t = hardware::product(t, scale.stored);
-    t = hardware::product(t, factor);  // a NaN is the canonical one from here on
+    t = hardware::product(t, factor);  // NaN is canonical from here on
     if constexpr (spec_of(Own).storage_bits == 32) {
       return t;
     } else {
@@ -91,15 +91,15 @@ struct native_reduction {
   }
 
  private:
-  /// A saturated code of binary32 bits x, corrected to overflow::ieee.
+  /// Corrects `code`, the saturated FP8 code of the binary32 bits x, to overflow::ieee.
   template <format_id Wire>
   __device__ __forceinline__ static std::uint32_t unsaturated(std::uint32_t x, std::uint32_t code) {
     const std::uint32_t magnitude = x & 0x7FFFFFFFu;
     if constexpr (Wire == format_id::e4m3) {
-      return magnitude > 0x43E80000u ? 0x7Fu : code;  // beyond 464, NaN among them
+      return magnitude > 0x43E80000u ? 0x7Fu : code;  // above 464, or NaN
     } else {
       const bool beyond = magnitude >= 0x47700000u && magnitude <= 0x7F800000u;  // 61440 to Inf
-      return beyond ? code + 1 : code;  // 7B to 7C, with its sign
+      return beyond ? code + 1 : code;  // 7B becomes 7C; the sign stays
     }
   }
 };

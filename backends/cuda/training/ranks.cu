@@ -1,5 +1,5 @@
-// The CUDA backends' functions over a communicator on device memory: the messages of a gradient
-// reduction, and words of the host.
+// Functions of the CUDA backends that use a communicator on device memory: gradient reduction, and
+// messages of words in host memory.
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
@@ -21,18 +21,22 @@ cudaStream_t stream_of(const communicator& ranks) {
   return static_cast<cudaStream_t>(ranks.stream());
 }
 
+/// Enqueues a copy to the device.
 void upload(std::byte* device, const void* host, std::size_t bytes, cudaStream_t stream) {
   check(cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, stream),
         "copy of a message to the device");
 }
 
+/// Enqueues a copy to the host.
 void download(void* host, const std::byte* device, std::size_t bytes, cudaStream_t stream) {
   check(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, stream),
         "copy of a message from the device");
 }
 
+/// Waits for the stream.
 void finish(cudaStream_t stream) { check(cudaStreamSynchronize(stream), "work on the device"); }
 
+/// Replaces words in host memory by their maxima over all ranks. Waits for the stream.
 void all_reduce_max(communicator& ranks, std::span<std::uint32_t> words) {
   if (words.empty()) return;
   const cudaStream_t on = stream_of(ranks);
@@ -43,6 +47,7 @@ void all_reduce_max(communicator& ranks, std::span<std::uint32_t> words) {
   finish(on);
 }
 
+/// Gathers the bytes of all ranks in host memory. Waits for the stream.
 void all_gather(communicator& ranks, std::span<const std::byte> sent,
                 std::span<std::byte> received) {
   if (sent.empty()) return;
@@ -55,7 +60,8 @@ void all_gather(communicator& ranks, std::span<const std::byte> sent,
   finish(on);
 }
 
-/// Hands out parts of a workspace, each aligned to 256 bytes; without one, adds up their sizes.
+/// Divides a workspace into arrays aligned to 256 bytes. Without a workspace, only adds up the
+/// sizes.
 class layout {
  public:
   explicit layout(std::byte* first = nullptr) : first_(first) {}
@@ -72,7 +78,8 @@ class layout {
   std::size_t bytes_ = 0;
 };
 
-/// The tables of a list in one allocation; the first three come from the host.
+/// The tables of a list of tensors in one allocation. rows, row_of_chunk and starts are copied from
+/// the host.
 struct list_tables {
   numerics::plan_row* rows;
   std::uint32_t* row_of_chunk;
@@ -93,13 +100,13 @@ struct list_tables {
   }
 };
 
-/// What travels in one exchange, in one allocation. A rank's share of the elements is the same for
-/// all: the last ones' is filled up with zeros.
+/// Buffers of one exchange, in one allocation. Every rank's share has the same number of elements;
+/// the last shares are padded with zeros.
 struct exchange_buffers {
-  std::byte* sent;      ///< shares of all ranks on the wire
-  std::byte* received;  ///< this rank's share, of each rank
-  std::byte* sums;      ///< of this rank's share
-  std::byte* results;   ///< of all shares
+  std::byte* sent;      ///< this rank's elements in the communication dtype, by share
+  std::byte* received;  ///< this rank's share from each rank
+  std::byte* sums;      ///< sums of this rank's share
+  std::byte* results;   ///< sums of all shares
   std::size_t bytes;
 
   exchange_buffers(std::byte* memory, std::size_t elements, std::size_t wire_bytes,
@@ -115,6 +122,9 @@ struct exchange_buffers {
 
 std::size_t size_of(std::int64_t count) { return static_cast<std::size_t>(count); }
 
+/// One call of reduce_gradients().
+///
+/// for every message:  contributions -> all_to_all -> sums of own share -> all_gather -> results
 class reduction {
  public:
   reduction(communicator& ranks, const backends::plan_data& list, const gradient_reduction& how,
@@ -151,7 +161,8 @@ class reduction {
   }
 
  private:
-  /// Tensors of one format that follow each other share messages.
+  /// Calls f(format, begin, end) for every message. Consecutive tensors of one format share
+  /// messages of at most elements_at_once elements.
   template <class Function>
   void for_each_message(const Function& f) const {
     const auto& rows = host_.rows;
@@ -168,7 +179,7 @@ class reduction {
     }
   }
 
-  /// Of what the caller may free once this returns, so the copies are waited for.
+  /// Copies the tables to the device, and waits: the caller may free the tables after this call.
   void upload_tables() const {
     const auto copy = [&](auto* device, const auto& host, std::size_t count) {
       upload(reinterpret_cast<std::byte*>(device), host.data(), count * sizeof(host[0]), on_);
@@ -179,6 +190,7 @@ class reduction {
     finish(on_);
   }
 
+  /// Finds the scale of each tensor from its amax over all ranks.
   void share_scales() {
     const std::size_t tensors = host_.rows.size();
     check(cudaMemsetAsync(tables_.words, 0, tensors * sizeof(std::uint32_t), on_),
@@ -188,7 +200,8 @@ class reduction {
     enqueue_scales(list_, rule_, tables_.words, on_);
   }
 
-  /// One message each way for the elements [begin, end); rank k sums the k-th share of them.
+  /// Reduces the elements [begin, end) with one message in each direction. Rank k sums the k-th
+  /// share.
   void exchange(format_id own, std::int64_t begin, std::int64_t end,
                 const exchange_buffers& buffers) {
     const std::int64_t share = share_of(end - begin);
@@ -210,22 +223,24 @@ class reduction {
     enqueue_results(list_, range(begin, end), own, buffers.results, on_);
   }
 
-  /// Nothing undefined travels.
+  /// Fills the padding of a share with zeros, so that no undefined bytes are sent.
   void fill_up(std::byte* data, std::int64_t from, std::int64_t to) const {
     if (from == to) return;
     check(cudaMemsetAsync(data + from, 0, size_of(to - from), on_), "fill up a share");
   }
 
+  /// Elements of one rank's share.
   [[nodiscard]] std::int64_t share_of(std::int64_t count) const {
     return (count + ranks_.size() - 1) / ranks_.size();
   }
+  /// Bytes of the widest element of the list.
   [[nodiscard]] std::size_t most_own_bytes() const {
     std::int64_t most = 1;
     for (const auto& row : host_.rows)
       most = std::max(most, std::int64_t{storage_bytes(row.format)});
     return size_of(most);
   }
-  /// The chunk of the element at a position.
+  /// The chunk that holds the element at a position of the list.
   [[nodiscard]] std::uint64_t chunk_at(std::int64_t position) const {
     const auto after = std::upper_bound(starts_.begin(), starts_.end(), position);
     const auto tensor = static_cast<std::size_t>(after - starts_.begin() - 1);
@@ -244,7 +259,7 @@ class reduction {
   list_tables tables_;
   reduction_list list_;
   std::int64_t wire_bytes_;
-  std::vector<std::int64_t> starts_ = {0};  ///< of each tensor, and the end of the list
+  std::vector<std::int64_t> starts_ = {0};  ///< first position of each tensor; the list's end
 };
 
 template <steps By>

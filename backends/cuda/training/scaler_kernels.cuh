@@ -1,4 +1,8 @@
-// The kernels of a loss scaler on a GPU: losses, the message to the other ranks, the decision.
+// Kernels of a loss scaler on a GPU: losses, the message to the other ranks, and the decision.
+//
+//   losses_kernel    one thread per loss: notes NaN or Inf
+//   message_kernel   one block: statistics of all tensors, and this rank's message
+//   decide_kernel    one block: statistics of all tensors, the decision and its report
 #pragma once
 
 #include <cuda_runtime.h>
@@ -16,27 +20,28 @@
 
 namespace samebits::cuda {
 
-/// What all policies keep in device memory; their states are of different sizes.
+/// Device memory that every policy keeps. The policy's state has its own size and lies elsewhere.
 struct scaler_words {
   step_report decision;
   float scale;
-  std::uint32_t bad_loss;                 ///< 1: a loss was not finite since the last decision
-  numerics::agreement_message agreement;  ///< this rank's, then that of all
+  std::uint32_t bad_loss;                 ///< 1: a loss was Inf or NaN since the last decision
+  numerics::agreement_message agreement;  ///< this rank's message, then the maximum over all ranks
 };
 
-/// Where a report goes, and what it is made of besides the gradients.
+/// decision_task: launch parameters of the message and decision kernels.
 struct decision_task {
-  const tensor_statistics* tensors;
-  std::uint64_t count;
+  const tensor_statistics* tensors;  ///< statistics of each tensor
+  std::uint64_t count;               ///< tensors
   scaler_words* words;
   numerics::report_slot* ring;
-  std::uint64_t capacity;
+  std::uint64_t capacity;  ///< slots of the ring
   double max_norm;
 };
 
-/// Whose observation decides.
+/// Whose observation the decision uses.
 enum class observer : std::uint8_t { this_rank, all_ranks };
 
+/// What this rank saw: non-finite gradients and losses, the amax and the first bad tensor.
 __device__ __forceinline__ rank_observation observation_of(const plan_total& total,
                                                            const scaler_words& words) {
   rank_observation seen;
@@ -47,13 +52,13 @@ __device__ __forceinline__ rank_observation observation_of(const plan_total& tot
   return seen;
 }
 
-/// Adds the fields of a state to a hash, FNV-1a of 64-bit words.
+/// Adds fields to a hash, FNV-1a over 64-bit words.
 struct field_hash {
   std::uint64_t* hash;
 
   SAMEBITS_INLINE void add(std::uint64_t bits) const {
     *hash = (*hash ^ bits) * 0x00000100000001B3u;
-    *hash ^= *hash >> 29;  // high bits of a field reach the low half, too
+    *hash ^= *hash >> 29;  // spreads high bits to the low half
   }
   template <class T>
   SAMEBITS_INLINE void operator()(const char*, const T& field) const {
@@ -65,8 +70,8 @@ struct field_hash {
   }
 };
 
-/// What must be the same on every rank: settings, the state, max_norm, and what it is clipped by:
-/// the sum of squares, or where the shards lie.
+/// Hash of everything that must be equal on all ranks: settings, state, max_norm, and `clipped_by`.
+/// The latter is the sum of squares, or the fingerprint of the shard layout.
 template <class State>
 __device__ std::uint32_t state_word(std::uint32_t settings,
                                     const numerics::resident_scaler<State>& scaler, double max_norm,
@@ -82,7 +87,7 @@ __device__ std::uint32_t state_word(std::uint32_t settings,
   return static_cast<std::uint32_t>(hash ^ (hash >> 32));
 }
 
-/// task.words->agreement = what this rank saw.
+/// Writes this rank's message to task.words->agreement. One block.
 template <class Sums, class State>
 __global__ void __launch_bounds__(total_threads)
     message_kernel(const std::uint32_t settings,
@@ -97,7 +102,8 @@ __global__ void __launch_bounds__(total_threads)
       state_word(settings, *scaler, task.max_norm, clips ? total.figures.squares : 0));
 }
 
-/// Decides from what was seen and the sum of squares, as bits; one thread's work.
+/// Decides from an observation and a sum of squares (binary64 bits), and writes decision, scale and
+/// report. One thread calls. alike: the state is equal on all ranks; if not, the step is refused.
 template <class Settings, class State>
 __device__ void take_step(const Settings& settings, numerics::resident_scaler<State>& scaler,
                           const decision_task& task, const rank_observation& seen,
@@ -113,6 +119,7 @@ __device__ void take_step(const Settings& settings, numerics::resident_scaler<St
   device::put_report(task.ring, task.capacity, report);
 }
 
+/// Decides from this rank's observation or from the message of all ranks. One block.
 template <class Sums, class Settings, class State>
 __global__ void __launch_bounds__(total_threads)
     decide_kernel(const Settings settings, numerics::resident_scaler<State>* const scaler,
@@ -129,9 +136,10 @@ __global__ void __launch_bounds__(total_threads)
   take_step(settings, *scaler, task, seen, total.figures.squares, alike);
 }
 
+/// Threads of a block of losses_kernel.
 inline constexpr int loss_threads = 256;
 
-/// Notes a loss that is not finite.
+/// Sets words->bad_loss if any loss is Inf or NaN. One loss per thread in a grid-stride loop.
 static __global__ void __launch_bounds__(loss_threads)
     losses_kernel(const float* const losses, const std::int64_t count, scaler_words* const words) {
   bool bad = false;

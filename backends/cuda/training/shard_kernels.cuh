@@ -1,5 +1,11 @@
-// The kernels of a loss scaler whose gradients are spread over ranks: what this rank sends, and the
-// decision from what all of them sent.
+// Kernels of a loss scaler whose gradients are sharded over ranks: this rank's message, and the
+// decision from the messages of all ranks.
+//
+// The sum of a tensor's squares is a tree over its chunks (contract §6). A slot is the partial sum
+// of 1024 chunks. A rank sends the largest partial sums (`nodes`) of its own chunks, of at most a
+// slot each.
+//   shard_message_kernel   one warp per partial sum of up to 32 chunks, one block per wider one
+//   decide_shards_kernel   one block: combines the partial sums of all ranks, then decides
 #pragma once
 
 #include <cuda_runtime.h>
@@ -14,41 +20,42 @@
 
 namespace samebits::cuda {
 
-/// What blocks have seen so far; zero before the first block and after the last.
+/// Observations of the blocks that are done; zeros before the first block and after the last.
 struct shard_progress {
   std::uint32_t amax;
   std::uint32_t first_bad;  ///< numerics::position_word
-  std::uint32_t arrived;    ///< blocks
+  std::uint32_t arrived;    ///< finished blocks
 };
 
-/// A shard layout in device memory, and the messages.
+/// shard_tables: a shard layout and the messages, in device memory.
 struct shard_tables {
-  const backends::own_node* own;  ///< [own_count]
-  const std::uint32_t* wide;      ///< [wide_count]: those of more than few_node_chunks
+  const backends::own_node* own;  ///< [own_count]: partial sums that this rank forms
+  const std::uint32_t* wide;      ///< [wide_count]: those of more than few_node_chunks chunks
   std::uint64_t own_count;
   std::uint64_t wide_count;
-  const numerics::received_node* nodes;
-  const std::uint64_t* node_of_slot;    ///< [slots + 1]
-  const std::uint64_t* slot_of_tensor;  ///< [tensors + 1]
-  const std::uint32_t* long_tensors;    ///< [long_count]: those of more than one slot
+  const numerics::received_node* nodes;  ///< partial sums of all ranks, in tensor order
+  const std::uint64_t* node_of_slot;     ///< [slots + 1]: first entry of `nodes`
+  const std::uint64_t* slot_of_tensor;   ///< [tensors + 1]: first slot
+  const std::uint32_t* long_tensors;     ///< [long_count]: tensors of more than one slot
   std::uint64_t slots;
   std::uint64_t tensors;
   std::uint64_t long_count;
   shard_progress* progress;
-  std::uint64_t* sent;      ///< [message_words]
-  std::uint64_t* received;  ///< [ranks * message_words]
-  std::uint64_t* sums;      ///< [slots]
+  std::uint64_t* sent;      ///< [message_words]: this rank's message
+  std::uint64_t* received;  ///< [ranks * message_words]: all messages
+  std::uint64_t* sums;      ///< [slots]: sum of squares of each slot
   std::uint64_t message_words;
   int rank;
   int ranks;
   std::uint32_t fingerprint;
 };
 
-/// Chunks of a node up to which a warp joins them.
+/// Maximum number of chunks that one warp combines.
 inline constexpr std::uint32_t few_node_chunks = 32;
+/// Threads of a block of shard_message_kernel.
 inline constexpr int node_threads = 256;
 
-/// What chunks have of the observation.
+/// Amax and first bad tensor of the chunks that a thread has read.
 struct seen_chunks {
   std::uint32_t amax = 0;
   std::uint32_t first_bad = 0;
@@ -59,7 +66,7 @@ struct seen_chunks {
   }
 };
 
-/// The nodes of few chunks, a warp for each.
+/// Forms this rank's partial sums of few chunks. One warp per partial sum.
 template <class Sums>
 __device__ void form_small_nodes(const numerics::chunk_tally* tallies, const shard_tables& t,
                                  seen_chunks& seen) {
@@ -80,7 +87,7 @@ __device__ void form_small_nodes(const numerics::chunk_tally* tallies, const sha
   }
 }
 
-/// The others, a block for each.
+/// Forms this rank's partial sums of more than few_node_chunks chunks. One block per partial sum.
 template <class Sums>
 __device__ void form_wide_nodes(
     const numerics::chunk_tally* tallies, const shard_tables& t, seen_chunks& seen,
@@ -95,12 +102,12 @@ __device__ void form_wide_nodes(
       return Sums::from_bits(tally.squares);
     });
     if (threadIdx.x == 0) t.sent[backends::shard_data::first_value + i] = Sums::bits(node);
-    __syncthreads();  // the scratch is used again
+    __syncthreads();  // scratch is used again
   }
 }
 
-/// t.sent = this rank's message: the nodes of its chunks and, by the block that is done last, what
-/// it saw.
+/// Writes this rank's message to t.sent. The partial sums come from all blocks, the observation
+/// from the block that finishes last.
 template <class Sums, class State>
 __global__ void __launch_bounds__(node_threads)
     shard_message_kernel(const numerics::chunk_tally* const tallies, const shard_tables t,
@@ -135,8 +142,8 @@ __global__ void __launch_bounds__(node_threads)
   all = {0, 0, 0};
 }
 
-/// The maxima of the ranks' messages, in shared memory that thread 0 reads after a
-/// __syncthreads().
+/// Combines the agreement messages of all ranks by maxima, in shared memory. All threads must call,
+/// and pass a __syncthreads() before thread 0 reads words[].
 __device__ __forceinline__ void join_messages(const shard_tables& t,
                                               std::uint32_t (&words)[numerics::agreement_words]) {
   if (threadIdx.x < numerics::agreement_words) words[threadIdx.x] = 0;
@@ -150,7 +157,8 @@ __device__ __forceinline__ void join_messages(const shard_tables& t,
   }
 }
 
-/// The sums of squares of all tensors over all ranks, and of those their sum; in thread 0.
+/// The sum of squares of all tensors over all ranks, in thread 0. Combines slots, then each tensor,
+/// then the tensors. All threads must call.
 template <class Sums>
 __device__ std::uint64_t joined_squares(const shard_tables& t,
                                         typename block_tree<Sums, total_threads>::scratch& s) {
@@ -169,7 +177,7 @@ __device__ std::uint64_t joined_squares(const shard_tables& t,
     const std::uint64_t first = t.slot_of_tensor[tensor];
     const std::uint64_t slots = t.slot_of_tensor[tensor + 1] - first;
     node waiting[64];
-    std::uint64_t done = 0;  // nodes of 32 slots
+    std::uint64_t done = 0;  // partial sums of 32 slots
     for (std::uint64_t i = lane; i - lane < slots; i += 32) {
       const node own = i < slots ? Sums::from_bits(t.sums[first + i]) : Sums::nothing();
       numerics::append_leaf(waiting, done, warp_node<Sums>(own), add);
@@ -186,6 +194,7 @@ __device__ std::uint64_t joined_squares(const shard_tables& t,
   return Sums::bits(sum);
 }
 
+/// Decides from the messages of all ranks. One block.
 template <class Sums, class Settings, class State>
 __global__ void __launch_bounds__(total_threads)
     decide_shards_kernel(const Settings settings, numerics::resident_scaler<State>* const scaler,

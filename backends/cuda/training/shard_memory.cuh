@@ -1,4 +1,4 @@
-// A shard layout's tables and messages in device memory, for one scaler.
+// shard_memory: the tables and messages of a shard layout in device memory, for one scaler.
 #pragma once
 
 #include <algorithm>
@@ -14,6 +14,7 @@
 
 namespace samebits::cuda {
 
+/// Owner of one allocation with the shard_tables of a layout.
 class shard_memory {
  public:
   explicit shard_memory(const backends::shard_data& layout) {
@@ -47,7 +48,7 @@ class shard_memory {
       place(tables_.received, layout.message_words * static_cast<std::size_t>(layout.ranks));
       place(tables_.sums, tables_.slots);
     };
-    place_all();  // adds up the sizes
+    place_all();  // first pass: adds up the sizes
     image_.resize(bytes_);
     first_ = device_.on_device(bytes_, "memory of a loss scaler's shards");
     bytes_ = 0;
@@ -59,7 +60,7 @@ class shard_memory {
   [[nodiscard]] const shard_tables& tables() const { return tables_; }
 
  private:
-  /// Gives a table its place; what is not copied from the host is zero.
+  /// Assigns a table its address. Tables that are not copied from the host start as zeros.
   template <class T>
   void place(T*& table, std::size_t count) {
     table = first_ == nullptr ? nullptr : reinterpret_cast<T*>(first_ + bytes_);
