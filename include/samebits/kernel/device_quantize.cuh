@@ -1,13 +1,13 @@
-// Quantization inside a kernel of one's own: a warp, or part of one, holds a tile in registers and
-// gets its codes and scale, the bytes that quantize() writes. For CUDA sources.
+// Quantization inside your own kernel: a warp, or part of a warp, holds a tile in registers and
+// gets the codes and the scale, the bytes that quantize() writes. For CUDA sources.
 //
 //   // 32 lanes hold a tile of 1 x 128, four elements each
 //   const auto q = samebits::device::quantize_tile<samebits::format_id::e4m3>(x, options, index);
 //   store(codes + index, q.codes);
 //   if (lane == 0) scales[tile] = q.scale;
 //
-// A tile that several warps hold: amax_of(), group_amax(), the maximum over the warps through
-// shared memory, scale_of(), codes_of().
+// A tile that several warps hold takes five steps: amax_of(), group_amax(), the maximum over the
+// warps through shared memory, scale_of(), codes_of().
 #pragma once
 
 #include <cstdint>
@@ -23,28 +23,30 @@
 
 namespace samebits::device {
 
-/// As quantize_options. Not checked: eps is finite and >= 0, upper_bound > 0, the rounding nearest
-/// even or stochastic, random_bits in 1..32.
+/// Options of a tile's quantization; each has the meaning of its namesake in quantize_options.
+///
+/// The options are not checked: eps must be finite and >= 0, upper_bound > 0, the rounding
+/// nearest_even or stochastic, random_bits in 1..32.
 struct tile_options {
   scale_math math = scale_math::te;
   nonfinite on_nonfinite = nonfinite::te;
   float eps = 0.0f;
   float upper_bound = std::numeric_limits<float>::infinity();
   cast_rule cast = {rounding::nearest_even, overflow::saturate, nan_policy::canonical};
-  std::uint64_t seed = 0;  ///< read only by rounding::stochastic, as are the next two
+  std::uint64_t seed = 0;  ///< seed, stream and random_bits are read only by rounding::stochastic
   std::uint64_t stream = 0;
   int random_bits = 32;
 };
 
-/// Codes of one lane's elements, and the dequantization scale of their tile.
+/// The codes of one lane's elements, and the dequantization scale of their tile.
 template <format_id To, int N>
 struct quantized {
   storage_t<To> codes[N];
   float scale;
 };
 
-/// The GPU's product and quotient, rounded to nearest even, subnormals kept: as instructions, so
-/// that no flag of the user's compilation (-ftz, -prec-div, -fmad) changes them.
+/// Binary32 product and quotient by PTX instructions, rounded to nearest even, subnormals kept.
+/// Compiler flags of the user (-ftz, -prec-div, -fmad) do not change the results.
 struct arithmetic {
   __device__ __forceinline__ static std::uint32_t product(std::uint32_t a, std::uint32_t b) {
     float r = 0;
@@ -58,7 +60,13 @@ struct arithmetic {
   }
 };
 
-/// What the first `count` of a lane's elements bring to their tile; joined by the maximum.
+/// Computes the amax of one lane's elements. The maximum over the lanes of a tile is the tile's
+/// amax.
+///
+/// @param x the lane's elements, in registers
+/// @param on_nonfinite which NaN and Inf the amax includes
+/// @param count elements that lie in the matrix: x[0] to x[count - 1]
+/// @returns the amax, or numerics::nothing_counted if no element is included
 template <int N>
 __device__ __forceinline__ numerics::tile_amax amax_of(const float (&x)[N], nonfinite on_nonfinite,
                                                        int count = N) {
@@ -72,9 +80,13 @@ __device__ __forceinline__ numerics::tile_amax amax_of(const float (&x)[N], nonf
   return amax;
 }
 
-/// The maximum over groups of Width neighbouring lanes, in each of them. All lanes of a group call
-/// it together; other groups of the warp need not. Width is a power of two up to 32, and groups
-/// begin at multiples of it.
+/// Computes the maximum of `amax` over groups of Width neighbouring lanes.
+///
+/// Width is a power of two up to 32; groups start at multiples of Width.
+///
+/// @param amax the lane's amax
+/// @returns the group's maximum, in each of its lanes
+/// @note All lanes of a group must call together; other groups of the warp need not call.
 template <int Width = 32>
 __device__ __forceinline__ numerics::tile_amax group_amax(numerics::tile_amax amax) {
   static_assert(Width >= 1 && Width <= 32 && (Width & (Width - 1)) == 0);
@@ -89,7 +101,11 @@ __device__ __forceinline__ numerics::tile_amax group_amax(numerics::tile_amax am
   return amax;
 }
 
-/// The scale of a tile of this amax, which is one of all its elements.
+/// Computes the scale of a tile.
+///
+/// @param options scale rule, eps, upper bound and policy for NaN and Inf
+/// @param amax the maximum over all elements of the tile
+/// @returns the dequantization scale, and the factor that codes_of() applies to elements
 template <format_id To>
 __device__ __forceinline__ numerics::tile_scale scale_of(const tile_options& options,
                                                          numerics::tile_amax amax) {
@@ -99,8 +115,15 @@ __device__ __forceinline__ numerics::tile_scale scale_of(const tile_options& opt
   return numerics::scale_of<arithmetic>(spec_of(To), rule, amax);
 }
 
-/// The codes of one lane's elements, whose numbers in the random stream are index, index + 1, ...:
-/// offset + row * pitch + column in quantize(). Elements from `count` on become 0.
+/// Computes the codes of one lane's elements.
+///
+/// @param x the lane's elements, in registers
+/// @param scale the tile's scale, from scale_of()
+/// @param options scale rule, rounding, overflow and random bits
+/// @param index random index of x[0]; x[i] has index + i. quantize() uses offset + row * pitch +
+///   column.
+/// @param count elements that lie in the matrix; codes from `count` on are 0
+/// @returns the codes, and the tile's dequantization scale
 template <format_id To, int N>
 __device__ __forceinline__ quantized<To, N> codes_of(const float (&x)[N],
                                                      const numerics::tile_scale& scale,
@@ -135,9 +158,14 @@ __device__ __forceinline__ quantized<To, N> codes_of(const float (&x)[N],
   return q;
 }
 
-/// Quantizes the tile that a group of Width lanes holds, N elements a lane: lane l of the group has
-/// those that begin at its own `index` in the random stream (see codes_of), the first `count` of
-/// them within the matrix. Who calls it: as group_amax().
+/// Quantizes the tile that a group of Width lanes holds, N elements per lane.
+///
+/// @param x the lane's elements, in registers
+/// @param options options of the tile, equal in all lanes
+/// @param index random index of the lane's first element, as in codes_of()
+/// @param count elements of this lane that lie in the matrix: x[0] to x[count - 1]
+/// @returns the lane's codes, and the tile's dequantization scale
+/// @note All lanes of a group must call together; other groups of the warp need not call.
 template <format_id To, int Width = 32, int N>
 __device__ __forceinline__ quantized<To, N> quantize_tile(const float (&x)[N],
                                                           const tile_options& options,
