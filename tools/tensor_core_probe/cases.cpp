@@ -1,4 +1,4 @@
-// Draws operands of tensor cores by family.
+// Random operands of tensor core instructions, by family; see cases.hpp.
 #include "tensor_core_probe/cases.hpp"
 
 #include <algorithm>
@@ -10,7 +10,7 @@ namespace {
 
 std::uint32_t word(word_stream& words) { return static_cast<std::uint32_t>(words.next()); }
 
-/// Codes of one format.
+/// Random and given codes of one format.
 class coder {
  public:
   coder(format_id f, word_stream& words) : f_(spec_of(f)), words_(words) {}
@@ -31,14 +31,14 @@ class coder {
         words_.next() % static_cast<std::uint64_t>(numerics::max_finite(f_) + 1));
     return put(magnitude);
   }
-  /// A normal number of that exponent, held within the format's; random mantissa and sign.
+  /// A normal number of an exponent, clamped to the format's; random mantissa and sign.
   std::uint32_t at(int exponent) { return put(field(exponent) | mantissa()); }
-  /// A power of two, or one and its last bit.
+  /// A power of two; in one of four cases with its last bit set. Random sign.
   std::uint32_t plain(int exponent) {
     return put(field(exponent) | (words_.below(4) == 0 ? 1 : 0));
   }
   std::uint32_t power(int exponent, bool negative) { return put(field(exponent), negative); }
-  /// A power of two, also among the subnormals; zero below them.
+  /// A power of two, subnormal ones included; zero below the smallest.
   std::uint32_t small(int exponent) {
     if (exponent >= least()) return put(field(exponent));
     const int bit = exponent - least() + f_.mantissa_bits;
@@ -78,7 +78,7 @@ class coder {
   word_stream& words_;
 };
 
-/// One case under construction.
+/// Builds one case.
 class drawing {
  public:
   drawing(const shape& i, word_stream& words)
@@ -164,7 +164,7 @@ class drawing {
     }
   }
 
-  /// Products that cancel in pairs at random places, over small ones.
+  /// Pairs of products that cancel, at random positions, over small products.
   void cancel() {
     const int low = -words_.below(24);
     fill([&](int k) { set(k, a_.at(low / 2), b_.at(low - low / 2)); },
@@ -178,7 +178,8 @@ class drawing {
       if (x != y) set(y, a_.negated(a), b);
     }
   }
-  /// One term of exponent E, the others powers of two around the last kept bits of every unit.
+  /// One term of a random exponent; the others are powers of two around the last bits that units
+  /// keep.
   void edge() {
     const int top = around(6);
     const int below = words_.below(2) == 0 ? 13 : 24;
@@ -195,7 +196,7 @@ class drawing {
       set(place(), a_.plain(top / 2), b_.plain(top - top / 2));
     }
   }
-  /// 1 + half of a last bit +- something below it, for results of 10, 13 and 23 bits.
+  /// 1 + half of a last bit +- something below, for results of 10, 13 and 23 bits.
   void ties() {
     constexpr std::array last = {10, 13, 23};
     const int half = -last[static_cast<std::size_t>(words_.below(3))] - 1;
@@ -212,10 +213,10 @@ class drawing {
       product(0);
     }
   }
-  /// A few of the result's smallest steps, less or more bits around the last that is kept there.
+  /// A few of the result's smallest steps, and bits around the last bit kept there.
   void floor() {
     const bool wide = i_.result == format_id::fp32;
-    const int last = wide ? -149 : -25;  // half of the last bit, to nearest
+    const int last = wide ? -149 : -25;  // half of the last bit, for rounding to nearest
     const int lowest = wide ? -166 : -54;
     fill([&](int k) { set(k, a_.zero(), b_.zero()); }, c_.zero());
     const auto product = [&](int e) { set(place(), a_.small(e / 2), b_.small(e - e / 2)); };
@@ -232,8 +233,9 @@ class drawing {
         words_.below(2) == 0 ? c_.zero() : c_.at(-words_.below(40)));
   }
 
-  /// A large term T and a small one at a distance of 0 to 40; or T, -T and the small one, which
-  /// then is all that is left. The small one has more bits in half of the cases.
+  /// A large term T and a small term at a distance of 0 to 40 exponents. In half of the cases also
+  /// -T, so that only the small term remains. In half of the cases the small term has more than one
+  /// bit.
   void alignment() {
     const int top = std::min({a_.most() + b_.most(), c_.most(), 12}) - words_.below(6);
     const int distance = words_.below(41);
@@ -247,7 +249,7 @@ class drawing {
     } else {
       set(one, a_.power(top / 2, negative), b_.power(top - top / 2, false));
     }
-    if (words_.below(2) == 0) {  // the opposite
+    if (words_.below(2) == 0) {  // -T
       set(by_c ? one : other, a_.power(top / 2, !negative), b_.power(top - top / 2, false));
     }
     int small = place();
@@ -258,7 +260,7 @@ class drawing {
     const bool more = words_.below(2) == 0 && low / 2 >= a_.least() && low - low / 2 >= b_.least();
     set(small, more ? a_.at(low / 2) : a, more ? b_.at(low - low / 2) : b);
   }
-  /// T at one place, or in C, -T at another; ones and their like at the others.
+  /// T at one position or in C, -T at another; zeros and numbers near one elsewhere.
   void grouping() {
     const int top = std::min({a_.most() + b_.most(), c_.most(), 15 + words_.below(11)});
     fill([&](int k) { set(k, sparse(a_), sparse(b_)); }, sparse(c_));
@@ -272,13 +274,13 @@ class drawing {
     }
     set(other, a_.power(top / 2, !negative), b_.power(top - top / 2, false));
   }
-  /// A subnormal power of two times a normal number, its opposite elsewhere in half of the cases,
-  /// and small products at every distance below them.
+  /// A subnormal power of two times a normal number; in half of the cases also the opposite
+  /// product; and small products at every distance below.
   void subnormal_by_great() {
     fill([&](int k) { set(k, a_.zero(), b_.zero()); }, c_.zero());
     const int one = place();
     const int other = (one + 1 + words_.below(i_.products - 1)) % i_.products;
-    const bool first = words_.below(2) == 0;  // the subnormal is A's
+    const bool first = words_.below(2) == 0;  // the subnormal is in A
     coder& low = first ? a_ : b_;
     coder& high = first ? b_ : a_;
     const int depth = 1 + words_.below(low.mantissa_bits());
@@ -297,9 +299,10 @@ class drawing {
       set(small, a_.small(e / 2), b_.small(e - e / 2));
     }
   }
-  /// Zeros of drawn or of one sign; among them at times a product below the smallest result.
+  /// Zeros of random signs or of one sign; in half of the cases also a product below the smallest
+  /// result.
   void signed_zeros() {
-    const int signs = words_.below(3);  // drawn, negative, positive
+    const int signs = words_.below(3);  // random, negative, positive
     fill(
         [&](int k) {
           if (signs == 0) return set(k, a_.zero(), b_.power(around(3), words_.below(2) == 1));

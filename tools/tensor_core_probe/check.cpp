@@ -1,4 +1,4 @@
-// check_tensor_cores(): every instruction of the current device, family by family.
+// check_tensor_cores(): checks every instruction of the current device, family by family.
 #include <algorithm>
 #include <string>
 
@@ -9,7 +9,8 @@
 #include "tensor_core_probe/instructions.hpp"
 #include "tensor_core_probe/tiles.hpp"
 
-// Defined in samebits::tensor_cores, whose link options pull it in; null in a program without it.
+// Defined in samebits::tensor_cores, whose link options pull the symbol in; null in a program
+// without that library.
 extern "C" [[gnu::weak]] const samebits::backends::tensor_cores::device*
 samebits_tensor_core_device();
 
@@ -52,7 +53,7 @@ void check_options(const tensor_core_check_options& options) {
   }
 }
 
-/// One instruction and what is gathered about it.
+/// The check of one instruction.
 class inspection {
  public:
   inspection(const device& on, const tensor_core_check_options& options, instruction what,
@@ -73,6 +74,7 @@ class inspection {
   }
 
  private:
+  /// Runs one family of operands and records the differences.
   void run_family(family how) {
     const auto rows = static_cast<std::uint64_t>(rows_of(what_));
     const auto tiles = static_cast<std::uint32_t>((options_.cases + rows - 1) / rows);
@@ -93,8 +95,8 @@ class inspection {
     keep_cases(drawn, got, tiles);
   }
 
-  /// Of the cases themselves, that is the results on the diagonals of tiles: what a fit sees, and
-  /// what the caller wants.
+  /// Records the results on the diagonals of tiles, which are the cases themselves: for the search,
+  /// and for the caller.
   void keep_cases(const drawn_tiles& drawn, const outcome& got, std::uint32_t tiles) {
     constexpr std::uint32_t most_seen = 64;
     for (std::uint32_t t = 0; t < std::min(tiles, most_seen); ++t) {

@@ -1,4 +1,5 @@
-// Tensor core device: the instructions that can be run, and what runs them; no CUDA header.
+// The interface between the tensor core check and a device: instructions, tiles, jobs and results.
+// Includes no CUDA header.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +13,8 @@
 
 namespace samebits::backends::tensor_cores {
 
-/// mma.sync first, then wgmma; named by result (f16 where it is not fp32), operands and products.
+/// mma.sync instructions, then wgmma instructions. Names hold the result format (f16 if not fp32),
+/// the operand formats and the number of products.
 enum class instruction : std::uint8_t {
   mma_f16_k16,
   mma_f16_k8,
@@ -60,18 +62,18 @@ constexpr bool is_wgmma(instruction i) { return static_cast<int>(i) >= mma_count
 struct shape {
   format_id a;
   format_id b;
-  format_id result;  ///< fp32 or fp16; also of the sum so far
+  format_id result;  ///< fp32 or fp16; also the format of C
   int products;
 
   friend constexpr bool operator==(const shape&, const shape&) = default;
 };
 
-/// A tile's C has this many columns, and a line of A or B this many words (those of 16 bytes use
-/// the first half).
+/// tile_columns: columns of a tile's C. line_words: words of a line of A or B; lines of 16 bytes
+/// use the first half.
 inline constexpr int tile_columns = 8;
 inline constexpr int line_words = 8;
 inline constexpr int most_products = 32;
-/// Tiles whose B each tile's A meets, where there are that many.
+/// Maximum number of tiles whose B each tile's A is multiplied with.
 inline constexpr std::uint32_t most_partners = 16;
 constexpr std::uint32_t partners_of(std::uint32_t tiles) {
   return tiles < most_partners ? tiles : most_partners;
@@ -79,15 +81,17 @@ constexpr std::uint32_t partners_of(std::uint32_t tiles) {
 /// Lines of A in a tile.
 constexpr int rows_of(instruction i) { return is_wgmma(i) ? 64 : 16; }
 
-/// The code of product k of a line.
+/// The code of product k in a line of codes of `bits` bits.
 SAMEBITS_HD constexpr std::uint32_t code_of(const std::uint32_t* line, int bits, int k) {
   const int per_word = 32 / bits;
   const std::uint32_t word = line[k / per_word] >> (k % per_word * bits);
   return bits == 32 ? word : word & ((1u << bits) - 1);
 }
 
-/// Tiles to multiply, and the rule to compare with. The A of tile t meets the B of tiles t to
-/// t + partners_of(tiles) - 1, counted around; its C is used with each.
+/// Tiles to multiply, and the rule that predicts the results.
+///
+/// The A of tile t is multiplied with the B of tiles t to t + partners_of(tiles) - 1, modulo tiles.
+/// The C of tile t is used with each.
 struct job {
   instruction what;
   numerics::accumulate_rule rule;
@@ -97,25 +101,27 @@ struct job {
   const std::uint32_t* c;  ///< [tiles][rows][tile_columns]
 };
 
+/// Results of a job.
 constexpr std::uint64_t compared(const job& j) {
   return std::uint64_t{j.tiles} * partners_of(j.tiles) *
          static_cast<std::uint64_t>(rows_of(j.what) * tile_columns);
 }
 
+/// A result that differs from the rule's.
 struct difference {
   std::uint32_t tile, partner, row, column, got, expected;
 };
 inline constexpr int most_differences = 4;
 
 struct outcome {
-  std::vector<std::uint32_t> own;  ///< results of each tile with itself, shaped as C
-  std::uint64_t differing;         ///< of compared(j)
-  std::vector<difference> first;   ///< some of them, at most most_differences
+  std::vector<std::uint32_t> own;  ///< results of each tile's A with its own B, shaped as C
+  std::uint64_t differing;         ///< results that differ, out of compared(j)
+  std::vector<difference> first;   ///< up to most_differences of them
 };
 
-/// The functions of a device. All but why_unsupported() throw cuda_error.
+/// The functions of a device. All but why_unsupported() throw cuda_error if the device fails.
 struct device {
-  std::string (*why_unsupported)();  ///< empty where the current device can be asked
+  std::string (*why_unsupported)();  ///< empty if the current device can run jobs
   std::string (*name)();
   int (*capability)();  ///< compute capability, 10 * major + minor
   outcome (*run)(const job& j);

@@ -1,4 +1,4 @@
-// Words findings and joins fits to them.
+// Creates findings, describes differences, and adds the results of a parameter search.
 #include "tensor_core_probe/finding.hpp"
 
 #include <cstdio>

@@ -1,4 +1,4 @@
-// Findings: how one is begun, worded and completed by a fit.
+// Findings of the tensor core check: creation, text, and the results of a parameter search.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,11 @@
 
 namespace samebits::backends::tensor_cores {
 
-/// One with nothing compared. listed: the row is of this very GPU.
+/// A finding without comparisons. listed: the reference row was stated for this exact GPU.
 tensor_core_finding new_finding(std::string_view instruction, const tensor_arithmetic& row,
                                 format_id result, bool listed);
 
-/// A case of a unit's instruction and what was returned.
+/// A case and the result d that the GPU returned, with the formats of the instruction.
 tensor_core_result result_of_case(tensor_unit unit, const shape& s, const case_codes& x,
                                   std::uint32_t d);
 
@@ -24,7 +24,7 @@ tensor_core_result result_of_case(tensor_unit unit, const shape& s, const case_c
 std::string difference_text(std::string_view of, std::uint32_t expected,
                             const tensor_core_result& got);
 
-/// Searches what would match.
+/// Searches for the settings that reproduce the results, and adds them to the finding.
 void add_fit(tensor_core_finding& finding, const shape& s, const numerics::accumulate_rule& rule,
              std::span<const observation> seen);
 

@@ -1,4 +1,5 @@
-// Searches settings: all of them, each until it is refuted; else uphill from every row.
+// Searches settings: tests each setting of the grid until an observation refutes it. If none is
+// left, climbs from every row to a local maximum.
 #include "tensor_core_probe/fit.hpp"
 
 #include <algorithm>
@@ -15,7 +16,7 @@
 namespace samebits::backends::tensor_cores {
 namespace {
 
-/// Observations, taken apart once for each way to take subnormals.
+/// The observations, with operands decoded once for each treatment of subnormals.
 class seen_results {
  public:
   seen_results(const shape& s, std::span<const observation> seen)
@@ -38,6 +39,7 @@ class seen_results {
   [[nodiscard]] std::size_t size() const { return seen_.size(); }
   [[nodiscard]] const shape& of() const { return shape_; }
 
+  /// Whether a rule reproduces observation i.
   [[nodiscard]] bool explained_by(const numerics::accumulate_rule& rule, subnormal_operands how,
                                   std::size_t i) const {
     const operands& of = taken_[static_cast<std::size_t>(how)];
@@ -45,7 +47,7 @@ class seen_results {
     return numerics::accumulate(rule, &of.a[at], &of.b[at], rule.products, seen_[i].x.c) ==
            seen_[i].d;
   }
-  /// Of every stride-th.
+  /// How many observations, out of every stride-th, a setting reproduces.
   [[nodiscard]] std::uint64_t explained(const tensor_setting& s, std::size_t stride) const {
     const numerics::accumulate_rule rule = rule_of(shape_, s);
     std::uint64_t count = 0;
@@ -66,15 +68,17 @@ class seen_results {
   std::array<operands, 3> taken_;
 };
 
-/// Asks observations in an order that moves those that refute to the front.
+/// Tests settings against the observations. Observations that refuted earlier settings move to the
+/// front.
 class refuter {
  public:
   explicit refuter(const seen_results& seen) : seen_(seen) {
-    constexpr std::size_t step = 257;  // neighbours are of one family: one of each comes first
+    constexpr std::size_t step = 257;  // neighbours share a family: take one of each first
     for (std::size_t first = 0; first < step; ++first) {
       for (std::size_t i = first; i < seen.size(); i += step) order_.push_back(i);
     }
   }
+  /// Whether an observation refutes a setting.
   bool refutes(const tensor_setting& s) {
     const numerics::accumulate_rule rule = rule_of(seen_.of(), s);
     for (std::size_t p = 0; p < order_.size(); ++p) {
@@ -90,8 +94,7 @@ class refuter {
   std::vector<std::size_t> order_;
 };
 
-/// Every setting that explains everything, in the order of the grid; and how many there were to
-/// try.
+/// All settings that reproduce every observation, in grid order, and the number of settings tested.
 std::pair<std::vector<tensor_setting>, std::uint64_t> exact_settings(const setting_grid& all,
                                                                      const seen_results& seen) {
   constexpr std::uint64_t piece = 8192;
@@ -123,7 +126,7 @@ std::pair<std::vector<tensor_setting>, std::uint64_t> exact_settings(const setti
   return {std::move(settings), tried};
 }
 
-/// Changes one parameter after another for the better until none is.
+/// Hill climbing: changes one parameter at a time while that reproduces more observations.
 tensor_fit climbed(const setting_grid& all, const seen_results& seen, tensor_setting s,
                    std::size_t stride) {
   std::uint64_t explained = seen.explained(s, stride);
@@ -145,6 +148,7 @@ tensor_fit climbed(const setting_grid& all, const seen_results& seen, tensor_set
   return {s, explained};
 }
 
+/// The best settings that hill climbing from every row finds, at most 3.
 std::vector<tensor_fit> best_settings(const setting_grid& all, const seen_results& seen,
                                       const tensor_setting& row) {
   std::vector<tensor_setting> starts = {row};
@@ -202,7 +206,7 @@ std::string open_parameters(std::span<const tensor_setting> settings) {
     const bool is_number =
         a == axis::floor || a == axis::group || a == axis::alignment || a == axis::fraction;
     for (std::size_t from = 0; from < values.size();) {
-      std::size_t to = from;  // of a run of integers
+      std::size_t to = from;  // last of consecutive integers
       while (is_number && to + 1 < values.size() && values[to + 1] == values[to] + 1) ++to;
       text += (from == 0 ? "" : ", ") + value_text(a, values[from]);
       if (to != from) text += " to " + value_text(a, values[to]);

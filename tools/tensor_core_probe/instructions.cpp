@@ -108,7 +108,7 @@ std::optional<instruction> find_instruction(tensor_unit unit, const shape& s) {
 }
 
 std::optional<judging_unit> unit_of(instruction i, int capability) {
-  if (is_wgmma(i)) {  // of no other generation
+  if (is_wgmma(i)) {  // only compute capability 9.0 has wgmma
     return capability == 90 ? std::optional(judging_unit{tensor_unit::hopper_wgmma, true})
                             : std::nullopt;
   }

@@ -1,4 +1,4 @@
-// Tensor core instructions: names, shapes, and the unit that a GPU has behind each.
+// Tensor core instructions: names, shapes, and the hardware unit that executes each on a GPU.
 #pragma once
 
 #include <optional>
@@ -11,22 +11,24 @@ namespace samebits::backends::tensor_cores {
 
 std::string_view name(instruction i);
 std::optional<instruction> find_instruction(std::string_view text);
+/// Operand formats, result format and products of an instruction.
 shape shape_of(instruction i);
 
-/// The instruction of a shape in the code of that unit, or nothing where none is listed.
+/// The instruction that a unit executes for a shape, or nothing if none is listed.
 std::optional<instruction> find_instruction(tensor_unit unit, const shape& s);
 
-/// A unit, and whether its rows were stated of this very compute capability.
+/// The unit whose row of tensor_unit.hpp is the reference. listed: the row was stated for this
+/// exact compute capability.
 struct judging_unit {
   tensor_unit unit;
   bool listed;
 };
 
-/// The unit behind an instruction of a GPU of compute capability 10 * major + minor, or the nearest
-/// there is; nothing where the GPU has no such instruction.
+/// The unit that executes an instruction on a GPU of `capability`, 10 * major + minor. For unknown
+/// capabilities the nearest known unit; nothing if the GPU has no such instruction.
 std::optional<judging_unit> unit_of(instruction i, int capability);
 
-/// How well a row is known for a kind of result.
+/// The evidence behind a row, for fp32 or fp16 results.
 evidence evidence_of(const tensor_arithmetic& row, format_id result);
 
 }  // namespace samebits::backends::tensor_cores

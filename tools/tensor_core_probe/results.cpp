@@ -1,4 +1,4 @@
-// Recorded results of tensor cores as lines of text, and their comparison with rows.
+// Recorded results of tensor cores: their text form, and their comparison with the reference rows.
 #include <algorithm>
 #include <cstdio>
 #include <sstream>
@@ -20,11 +20,11 @@ shape shape_of(const tensor_core_result& r) {
   return {r.a, r.b, r.result, static_cast<int>(r.a_codes.size())};
 }
 
-/// The row that judges, or nothing where there is no such instruction.
+/// The reference row of a unit's instruction, or nothing if there is no such instruction.
 std::optional<tensor_arithmetic> row_of(tensor_unit unit, const shape& s) {
   const auto operands = tensor_operands_of(s.a, s.b);
   const auto row = operands ? find_tensor_row(unit, *operands) : std::nullopt;
-  if (!row || s.products == 0) return {};  // rows without a narrow instruction have 0 for it
+  if (!row || s.products == 0) return {};  // 0 stands for a missing narrow instruction
   if (s.products != row->products && s.products != row->narrow_products) return {};
   if (s.result != format_id::fp32 && s.result != format_id::fp16) return {};
   if (backends::tensor_cores::evidence_of(*row, s.result) == evidence::none) return {};
@@ -110,7 +110,7 @@ std::optional<tensor_core_result> parse_tensor_core_result(std::string_view line
   r.b = *b;
   r.result = *result;
   const auto count = static_cast<std::size_t>(products);
-  while (!(in >> std::ws).eof()) {  // a number that fails may end the line, too
+  while (!(in >> std::ws).eof()) {  // a failed number may end the line, too
     std::uint32_t a_code = 0, b_code = 0;
     if (!(in >> a_code >> b_code) || r.a_codes.size() == count) return {};
     r.a_codes.push_back(a_code);

@@ -1,4 +1,4 @@
-// Turns settings into rules and text.
+// Converts settings to rules, rules to settings, and settings to text.
 #include "tensor_core_probe/setting.hpp"
 
 #include <algorithm>
@@ -12,6 +12,7 @@ namespace samebits {
 namespace backends::tensor_cores {
 namespace {
 
+/// The minimum exponent that operands get, by the treatment of subnormals.
 int least_exponent_of(const format_spec& f, subnormal_operands how) {
   const int own = numerics::min_exponent(f);
   const int of_fp16 = numerics::min_exponent(spec_of(format_id::fp16));
@@ -23,7 +24,7 @@ int least_exponent_of(const format_spec& f, subnormal_operands how) {
   return own;
 }
 
-/// The least exponent that subnormals get: normal ones go no further down.
+/// The minimum exponent `least`, but not below the exponent of normalized subnormals.
 int reached(const format_spec& f, int least) {
   return std::max(least, numerics::min_exponent(f) - f.mantissa_bits);
 }

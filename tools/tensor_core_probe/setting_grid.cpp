@@ -1,4 +1,4 @@
-// Axes of the grid of settings.
+// The axes of the grid of settings, and settings by number.
 #include "tensor_core_probe/setting_grid.hpp"
 
 #include <cstdlib>
@@ -96,7 +96,7 @@ setting_grid::setting_grid(const shape& s) : products_(s.products) {
   put(axis::cut, rounding::toward_zero, rounding::nearest_even, rounding::downward);
   put(axis::order, product_order::consecutive, product_order::pairs_of_four);
   put(axis::place, sum_place::first_step, sum_place::last_addition);
-  // Ways to take subnormals that come to the same are one.
+  // Treatments of subnormals that give the same exponents count once.
   std::vector<numerics::accumulate_rule> seen;
   for (const auto how : {subnormal_operands::as_they_are, subnormal_operands::as_fp16,
                          subnormal_operands::normalized}) {

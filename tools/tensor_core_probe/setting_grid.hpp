@@ -1,4 +1,4 @@
-// The grid of all settings of an instruction: one axis a parameter.
+// The grid of all settings of an instruction, with one axis per parameter.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@
 namespace samebits::backends::tensor_cores {
 
 enum class axis : std::uint8_t {
-  floor,  ///< the first runs fastest through the grid
+  floor,  ///< the first axis runs fastest
   group,
   alignment,
   fraction,
@@ -25,14 +25,15 @@ enum class axis : std::uint8_t {
 };
 inline constexpr int axis_count = 9;
 
-/// A value of a setting as an integer: enums by their number, no floor as no_floor.
+/// A parameter of a setting as an integer: enums by their number, no floor as no_floor.
 int value_of(const tensor_setting& s, axis of);
 void set_value(tensor_setting& s, axis of, int value);
 
-/// "kept", and "24", "toward_zero" or "none".
+/// Text of an axis and of a value, such as "kept" and "24", "toward_zero" or "none".
 std::string_view name(axis of);
 std::string value_text(axis of, int value);
 
+/// All combinations of the values of all axes.
 class setting_grid {
  public:
   explicit setting_grid(const shape& s);
@@ -40,12 +41,12 @@ class setting_grid {
   [[nodiscard]] const std::vector<int>& values(axis of) const {
     return values_[static_cast<std::size_t>(of)];
   }
-  /// 0 <= i < size()
+  /// Setting number i; 0 <= i < size().
   [[nodiscard]] tensor_setting at(std::uint64_t i) const;
   [[nodiscard]] std::uint64_t size() const;
-  /// False of a setting that is the same rule as another, which stands for both.
+  /// False if another setting of the grid is the same rule, and that setting stands for both.
   [[nodiscard]] bool is_distinct(const tensor_setting& s) const;
-  /// In how many parameters two settings differ, and by how much where they do.
+  /// The number of parameters in which two settings differ, and the sum of the differences.
   [[nodiscard]] static std::array<int, 2> distance(const tensor_setting& x,
                                                    const tensor_setting& y);
 

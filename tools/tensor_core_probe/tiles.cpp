@@ -1,4 +1,4 @@
-// Draws tiles.
+// Fills tiles with random operands; see tiles.hpp.
 #include "tensor_core_probe/tiles.hpp"
 
 #include "backends/threads/tasks.hpp"

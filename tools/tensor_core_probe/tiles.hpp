@@ -1,4 +1,4 @@
-// Tiles of drawn operands on the host, as a device multiplies them.
+// Tiles of random operands in host memory, as a device multiplies them.
 #pragma once
 
 #include <cstdint>
@@ -9,20 +9,20 @@
 
 namespace samebits::backends::tensor_cores {
 
-/// Tiles of one family: line r of A is of case r, and so are line r of B and the C of row r and
-/// column r modulo 8; the other C are of other cases.
+/// Tiles of one family. Line r of A and line r of B hold the operands of case r. C at row r, column
+/// r modulo 8 belongs to case r; all other C belong to other cases.
 struct drawn_tiles {
   std::vector<std::uint32_t> a, b, c;
 };
 
-/// Everything follows from the arguments; several threads draw.
+/// Random tiles. The result depends on the arguments alone; several threads share the work.
 drawn_tiles draw_tiles(instruction what, family how, std::uint64_t seed, std::uint32_t tiles);
 
-/// The operands of row and column of a tile.
+/// The operands of one result: row of A of `tile`, column of B of `partner`.
 case_codes case_at(const drawn_tiles& drawn, instruction what, std::uint32_t tile,
                    std::uint32_t partner, int row, int column);
 
-/// Where C and results of a row and column lie.
+/// Index of C, and of the result, at a row and column of a tile.
 std::size_t place_of(instruction what, std::uint32_t tile, int row, int column);
 
 }  // namespace samebits::backends::tensor_cores

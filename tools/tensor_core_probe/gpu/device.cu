@@ -1,4 +1,4 @@
-// The device that the tensor core check finds: what it is, and one job on it.
+// The CUDA device of the tensor core check: its description, and the run of one job.
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -17,6 +17,7 @@ using backends::tensor_cores::difference;
 using backends::tensor_cores::job;
 using backends::tensor_cores::outcome;
 
+/// An empty kernel: its attributes tell whether this build has kernels for the GPU.
 __global__ void tensor_core_probe() {}
 
 int current_attribute(cudaDeviceAttr what) {
@@ -58,7 +59,7 @@ std::string name() {
   return properties.name;
 }
 
-/// Zeros, or a copy of some host memory, on the device.
+/// An array in device memory that starts as zeros or as a copy of host memory.
 template <class T>
 class device_array {
  public:
@@ -96,6 +97,7 @@ class device_array {
   std::size_t count_;
 };
 
+/// Runs a job on the current device and waits for the result.
 outcome run(const job& j) {
   const auto lines = static_cast<std::size_t>(rows_of(j.what)) * j.tiles;
   const device_array<std::uint32_t> a(j.a, lines * line_words);
@@ -123,7 +125,7 @@ constexpr backends::tensor_cores::device this_device = {why_unsupported, name, c
 }  // namespace
 }  // namespace samebits::cuda
 
-/// Found by the core library through a weak reference.
+/// The core library finds this function through a weak reference.
 extern "C" const samebits::backends::tensor_cores::device* samebits_tensor_core_device() {
   return &samebits::cuda::this_device;
 }

@@ -1,9 +1,8 @@
 // Tensor core instructions of the PTX ISA on packed codes: mma.sync by warps, wgmma by warpgroups.
 //
-// A thread holds four results of a tile: rows r and r + 8, columns 2t and 2t + 1, where r and t are
-// its lane's number by 4 and modulo 4 (and 16 rows a warp). Operands are lines of K of 16 or 32
-// bytes: rows of A, columns of B. Source: PTX ISA 8.5, "Matrix Fragments", "Asynchronous
-// warpgroup".
+// With r = lane / 4 and t = lane % 4, a thread holds four results of a tile: rows r and r + 8 (plus
+// 16 * warp for wgmma), columns 2t and 2t + 1. Operands are lines of K, 16 or 32 bytes long: rows
+// of A and columns of B. Source: PTX ISA 8.5, "Matrix Fragments", "Asynchronous warpgroup".
 #pragma once
 
 #include <cstdint>
@@ -14,8 +13,8 @@ namespace samebits::cuda {
 
 using backends::tensor_cores::instruction;
 
-/// Operands of one thread: words of its lines for mma.sync, descriptors for wgmma, whose A may be
-/// words too.
+/// Operands of one thread: words of A and B for mma.sync; descriptors for wgmma, whose A may also
+/// be words.
 struct fragments {
   std::uint32_t a[4];
   std::uint32_t b[2];
@@ -23,8 +22,8 @@ struct fragments {
   std::uint64_t b_descriptor;
 };
 
-/// Executed by all threads of a warp or warpgroup: results += A * B. fp32 results in four words,
-/// fp16 ones in two.
+/// Computes results += A * B. All threads of a warp (mma.sync) or warpgroup (wgmma) must call. fp32
+/// results take four words, fp16 results two.
 template <instruction Which>
 struct execute;
 
@@ -33,7 +32,7 @@ struct execute;
 #else
 #define SAMEBITS_ARCH 0
 #endif
-// Which instructions there are is what the code is compiled for.
+// The target architecture of the compilation decides which instructions exist.
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 #define SAMEBITS_HAS_WGMMA 1
 #else
@@ -47,7 +46,8 @@ struct execute;
   d[0] = __float_as_uint(x0), d[1] = __float_as_uint(x1); \
   d[2] = __float_as_uint(x2), d[3] = __float_as_uint(x3)
 
-// WORDS_OF: the A and B operands by number, after the four or two of D.
+// TEXT refers to the operands by number: four (fp32) or two (fp16) words of D, then the words of A
+// and B.
 #define SAMEBITS_MMA(ID, ARCH, RESULTS, KEEP, TEXT, OUT, IN)                           \
   template <>                                                                          \
   struct execute<instruction::ID> {                                                    \
@@ -104,7 +104,7 @@ SAMEBITS_MMA_F16_16(mma_f16_e5m2_k16, 890, "m16n8k16.row.col.f16.e5m2.e5m2.f16")
 SAMEBITS_MMA_F16_16(mma_f16_e4m3_e5m2_k16, 890, "m16n8k16.row.col.f16.e4m3.e5m2.f16");
 SAMEBITS_MMA_F16_16(mma_f16_e5m2_e4m3_k16, 890, "m16n8k16.row.col.f16.e5m2.e4m3.f16");
 
-// One block of assembly from the fence to the wait: nothing else may touch the results in between.
+// One assembly block from the fence to the wait: no other code may touch the results in between.
 #define SAMEBITS_WGMMA_RUN(NAME, RESULTS, KEEP, TEXT, OUT, ...)                       \
   static __device__ __forceinline__ void NAME(std::uint32_t* d, const fragments& f) { \
     if constexpr (SAMEBITS_HAS_WGMMA) {                                               \
@@ -120,8 +120,8 @@ SAMEBITS_MMA_F16_16(mma_f16_e5m2_e4m3_k16, 890, "m16n8k16.row.col.f16.e5m2.e4m3.
     }                                                                                 \
   }
 #define SAMEBITS_A_WORDS "r"(f.a[0]), "r"(f.a[1]), "r"(f.a[2]), "r"(f.a[3])
-// With A in shared memory and in registers. A_TAIL and TAIL: factors of A and B, of 16-bit operands
-// also the orders of those in shared memory (along K).
+// run(): A in shared memory. run_registers(): A in registers. A_TAIL and TAIL: the scale factors of
+// A and B; for 16-bit operands also the major orders of the operands in shared memory (along K).
 #define SAMEBITS_WGMMA_F32(ID, TYPES, A_TAIL, TAIL)                                     \
   template <>                                                                           \
   struct execute<instruction::ID> {                                                     \

@@ -1,4 +1,5 @@
-// Kernels that run a tensor core instruction on tiles and compare what it returns with its rule.
+// Device functions of the kernels that run a tensor core instruction on tiles and compare the
+// results with its rule.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +11,7 @@
 
 namespace samebits::cuda {
 
-/// A job in device memory.
+/// A job with its arrays in device memory.
 struct device_job {
   numerics::accumulate_rule rule;
   std::uint32_t tiles;
@@ -20,11 +21,12 @@ struct device_job {
   const std::uint32_t* c;
   std::uint32_t* own;
   unsigned long long* differing;
-  unsigned int* found;  ///< differences written, or more
+  unsigned int* found;  ///< differences found, counted beyond the room of `first`
   backends::tensor_cores::difference* first;
 };
 
-/// Enqueues an instruction on the default stream; null where this file has no kernel of it.
+/// Enqueues a job of one instruction on the default stream. find_mma() and find_wgmma() return null
+/// for instructions of the other kind.
 using tensor_launcher = void (*)(const device_job& j, int blocks);
 tensor_launcher find_mma(instruction which);
 tensor_launcher find_wgmma(instruction which);
@@ -33,6 +35,7 @@ using backends::tensor_cores::line_words;
 using backends::tensor_cores::most_products;
 using backends::tensor_cores::tile_columns;
 
+/// The result that the rule predicts for a line of A, a line of B and C.
 __device__ __noinline__ inline std::uint32_t expected_of(const numerics::accumulate_rule& rule,
                                                          const std::uint32_t* a,
                                                          const std::uint32_t* b, std::uint32_t c) {
@@ -48,7 +51,7 @@ __device__ __noinline__ inline std::uint32_t expected_of(const numerics::accumul
   return numerics::accumulate(rule, x, y, rule.products, c);
 }
 
-/// Compares the four results of a thread, whose rows begin at `row`.
+/// Compares the four results of a thread. `row`: the thread's first row; `rows`: rows of a tile.
 __device__ inline void compare(const device_job& j, std::uint32_t tile, std::uint32_t partner,
                                int rows, int row, const std::uint32_t* d) {
   const int t = static_cast<int>(threadIdx.x % 4);
@@ -73,6 +76,7 @@ __device__ inline void compare(const device_job& j, std::uint32_t tile, std::uin
   }
 }
 
+/// Loads the thread's four values of C into d.
 __device__ inline void load_c(const device_job& j, std::uint32_t tile, int rows, int row,
                               std::uint32_t* d) {
   constexpr int below = 8 * tile_columns;
@@ -86,7 +90,7 @@ __device__ inline void load_c(const device_job& j, std::uint32_t tile, int rows,
   }
 }
 
-/// The tile and its partner of a pair, 0 <= pair < tiles * partners.
+/// The tile and the partner tile of a pair, 0 <= pair < tiles * partners.
 __device__ inline uint2 tiles_of(const device_job& j, std::uint64_t pair) {
   const auto tile = static_cast<std::uint32_t>(pair / j.partners);
   return {tile, static_cast<std::uint32_t>((tile + pair % j.partners) % j.tiles)};

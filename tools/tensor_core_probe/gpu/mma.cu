@@ -1,4 +1,4 @@
-// mma.sync: a warp takes one pair of tiles after the other.
+// Runs mma.sync instructions: one warp per pair of tiles, pair after pair.
 #include <utility>
 
 #include "backends/cuda/common/launch_kernel.hpp"
@@ -9,6 +9,7 @@ namespace {
 
 constexpr int rows = backends::tensor_cores::rows_of(instruction{});
 
+/// Multiplies each tile with its partners by one instruction, and compares. One warp per pair.
 template <instruction Which>
 __global__ void mma_kernel(device_job j) {
   const int row = static_cast<int>(threadIdx.x % 32 / 4);

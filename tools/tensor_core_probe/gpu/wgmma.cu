@@ -1,8 +1,8 @@
-// wgmma: a block of one warpgroup takes one pair of tiles after the other, every second one with A
-// in registers.
+// Runs wgmma instructions: one block of one warpgroup per pair of tiles, pair after pair. A is in
+// registers for every second pair.
 //
-// Operands lie in shared memory without swizzle: matrices of 8 lines of 16 bytes, two of them along
-// K (128 bytes apart), eight along the rows (256 bytes apart).
+// Operands lie in shared memory without swizzle, as matrices of 8 lines of 16 bytes. Two matrices
+// follow along K, 128 bytes apart; eight follow along the rows, 256 bytes apart.
 #include <utility>
 
 #include "backends/cuda/common/launch_kernel.hpp"
@@ -14,10 +14,12 @@ namespace {
 constexpr int first_wgmma = backends::tensor_cores::mma_count;
 constexpr int rows = backends::tensor_cores::rows_of(static_cast<instruction>(first_wgmma));
 
+/// Word of shared memory that holds a word of a line.
 __device__ int place_of(int line, int word) {
   return line / 8 * 64 + word / 4 * 32 + line % 8 * 4 + word % 4;
 }
 
+/// The wgmma descriptor of an operand in shared memory.
 __device__ std::uint64_t descriptor_of(const void* tile) {
   constexpr std::uint64_t along_k = 128 / 16;
   constexpr std::uint64_t along_lines = 256 / 16;
