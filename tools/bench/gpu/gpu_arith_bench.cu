@@ -1,11 +1,11 @@
-// gpu_arith_bench: array arithmetic and reductions on a GPU beside a plain device copy.
+// gpu_arith_bench: times array arithmetic and reductions on a GPU beside a plain device copy.
 //
 //   gpu_arith_bench [--log2-bytes N] [--only TEXT]      default 30: arrays of 1 GiB, all work
 //
-// Share of copy = bytes a call must move (each operand read once, each result written once) per
-// second, over the bandwidth of cudaMemcpyAsync between two device buffers in the same run, in
-// which bytes are read and written; medians of 9 rounds over all work. torch_bench.py --arith times
-// PyTorch on arrays of the same size.
+// Share of copy = (bytes a call must move / its time) / bandwidth of a copy. The bytes are those of
+// each operand read once and each result written once. The copy is cudaMemcpyAsync between two
+// device buffers in the same run, its bytes those read and written. Figures are medians of 9 rounds
+// over all work. torch_bench.py --arith times PyTorch on arrays of the same size.
 #include <cuda_runtime.h>
 
 #include <cstdio>
@@ -25,7 +25,8 @@ using namespace samebits;
 using namespace samebits::bench;
 using enum format_id;
 
-/// Codes of any format, of magnitudes around 1: no exponent field has its second highest bit.
+/// Fills words with random codes that have magnitudes around 1 in every format: the second highest
+/// bit of every exponent field is 0.
 __global__ void fill(std::uint32_t* words, std::int64_t count, std::uint64_t stream) {
   const std::int64_t step = std::int64_t{gridDim.x} * blockDim.x;
   for (std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += step) {
@@ -34,7 +35,7 @@ __global__ void fill(std::uint32_t* words, std::int64_t count, std::uint64_t str
 }
 
 struct buffers {
-  std::size_t bytes;  ///< of each array
+  std::size_t bytes;  ///< of each of a, b, c and out
   void* a = nullptr;
   void* b = nullptr;
   void* c = nullptr;

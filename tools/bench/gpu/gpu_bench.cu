@@ -1,10 +1,12 @@
-// gpu_bench: array conversion on a GPU beside a plain device copy, timed with CUDA events.
+// gpu_bench: times array conversion and quantization on a GPU beside a plain device copy, with CUDA
+// events.
 //
 //   gpu_bench [--json FILE] [--log2-elements N] [--only TEXT]      default 30, all work
 //
-// Share of copy = bytes a conversion must move (each input read once, each result written once) per
-// second, over the bandwidth of cudaMemcpyAsync between two device buffers in the same run. Each
-// figure is the median of several rounds over all of the work, the copy among it.
+// Share of copy = (bytes a conversion must move / its time) / bandwidth of a copy. The bytes are
+// those of each input read once and each result written once. The copy is cudaMemcpyAsync between
+// two device buffers in the same run. Each figure is the median of several rounds over all work,
+// the copy included.
 #include <cuda_runtime.h>
 
 #include <cstdio>
@@ -21,8 +23,8 @@ namespace {
 using namespace samebits;
 using namespace samebits::bench;
 
-/// Magnitudes from 2^-16 to 2^8, all as likely; the two halves of a word as bf16 as well as the
-/// word as binary32.
+/// Fills words with random magnitudes from 2^-16 to 2^8, all exponents equally likely. This holds
+/// for the word as binary32 and for its two halves as bf16.
 __global__ void fill_wide(std::uint32_t* words, std::int64_t count) {
   const std::int64_t step = std::int64_t{gridDim.x} * blockDim.x;
   for (std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += step) {
@@ -33,7 +35,7 @@ __global__ void fill_wide(std::uint32_t* words, std::int64_t count) {
   }
 }
 
-/// Normally distributed bf16, two of them in a word (Box and Muller, 1958).
+/// Fills words with two normally distributed bf16 numbers each (Box and Muller, 1958).
 __global__ void fill_normal(std::uint32_t* words, std::int64_t count) {
   const std::int64_t step = std::int64_t{gridDim.x} * blockDim.x;
   for (std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += step) {
@@ -47,6 +49,7 @@ __global__ void fill_normal(std::uint32_t* words, std::int64_t count) {
   }
 }
 
+/// Device buffers that all work shares.
 struct buffers {
   void* in = nullptr;      ///< fill_wide
   void* normal = nullptr;  ///< fill_normal
@@ -57,6 +60,7 @@ struct buffers {
   std::int64_t count = 0;
 };
 
+/// Adds a conversion.
 void add(std::vector<work>& list, const buffers& b, std::string_view backend, format_id from,
          format_id to, const convert_options& options) {
   const const_matrix_view in{b.in, from, 1, b.count, b.count, 1, memory_space::device};
@@ -72,10 +76,11 @@ void add(std::vector<work>& list, const buffers& b, std::string_view backend, fo
        {}});
 }
 
+/// Outputs of a quantization.
 enum class wanted { codes, transposed, both, statistics };
 
-/// To e4m3 in tiles: a matrix of rows of `width`, or where that is 0 as square as the elements
-/// allow.
+/// Adds a quantization to e4m3. The matrix has rows of `width` elements; if width is 0, the matrix
+/// is as square as powers of two allow.
 void add_quantize(std::vector<work>& list, const buffers& b, const void* data, tile_shape tile,
                   const std::string& what, quantize_options options, wanted outputs = wanted::codes,
                   std::int64_t width = 0, format_id scales = format_id::fp32,
@@ -95,7 +100,7 @@ void add_quantize(std::vector<work>& list, const buffers& b, const void* data, t
   if (outputs == wanted::statistics) o.statistics = b.statistics;
   if (outputs == wanted::transposed || outputs == wanted::both)
     o.codes_transposed = view(b.transposed, format_id::e4m3, cols, rows);
-  if (outputs == wanted::statistics) {  // allocating it would be timed, too
+  if (outputs == wanted::statistics) {  // else the allocation would be timed
     const std::size_t needed = quantize_workspace(in, o, options, on_stream(nullptr));
     void* workspace = nullptr;
     check(cudaMalloc(&workspace, needed), "memory");

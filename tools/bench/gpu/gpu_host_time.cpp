@@ -1,10 +1,11 @@
-// The host time of a small convert() on device memory, as a shared library: Python calls it beside
-// PyTorch's copy_ in one process (torch_bench.py --host-time).
+// A shared library to measure the host time of a small convert() on device memory. Python calls the
+// library beside PyTorch's copy_ in one process (torch_bench.py --host-time).
 #include <cstdint>
 
 #include "samebits/convert.hpp"
 
-/// Enqueues fp32 to bf16 of `count` elements in device memory; both calls come from Python alike.
+/// Enqueues a conversion of `count` elements from fp32 to bf16 in device memory. Python calls this
+/// function and copy_ in the same way.
 extern "C" [[gnu::visibility("default")]] void samebits_convert(const void* in, void* out,
                                                                 std::int64_t count, void* stream) {
   using namespace samebits;
@@ -12,7 +13,8 @@ extern "C" [[gnu::visibility("default")]] void samebits_convert(const void* in, 
           on_device(view_of_codes(format_id::bf16, out, 1, count)), {}, on_stream(stream));
 }
 
-/// The same `times` times: the host time of a call without Python's part of it.
+/// Enqueues the conversion `times` times, which gives the host time of a call without Python's
+/// overhead.
 extern "C" [[gnu::visibility("default")]] void samebits_convert_many(const void* in, void* out,
                                                                      std::int64_t count,
                                                                      void* stream, int times) {

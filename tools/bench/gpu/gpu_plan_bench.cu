@@ -1,12 +1,15 @@
-// gpu_plan_bench: operations over the gradients of a model on a GPU beside a plain device copy.
+// gpu_plan_bench: times operations over lists of tensors, the gradients and weights of a model, on
+// a GPU beside a plain device copy.
 //
 //   gpu_plan_bench [--only TEXT]
 //
-// The model has 1.31 billion parameters in 289 tensors (24 layers of width 2048 and an embedding);
-// a second list has 10,000 tensors of 1,000 elements. Share of copy = bytes an operation must move
-// (each element read once, and written once where it is) per second, over the bandwidth of
-// cudaMemcpyAsync between two device buffers in the same run; medians of 9 rounds over all work.
-// torch_bench.py --plans times PyTorch on the same lists.
+// The model has 1.31 billion parameters in 289 tensors (24 layers of width 2048 and an embedding).
+// A second list has 10,000 tensors of 1,000 elements.
+//
+// Share of copy = (bytes an operation must move / its time) / bandwidth of a copy. The bytes are
+// those of each element read once, and written once if the operation writes it. The copy is
+// cudaMemcpyAsync between two device buffers in the same run. Figures are medians of 9 rounds over
+// all work. torch_bench.py --plans times PyTorch on the same lists.
 #include <cuda_runtime.h>
 
 #include <cstdio>
@@ -27,8 +30,8 @@ namespace {
 using namespace samebits;
 using namespace samebits::bench;
 
-/// Elements of each tensor: per layer attention, projection and two layers of the feed-forward
-/// block with their biases, and two normalisations.
+/// Elements of each tensor of the model: an embedding; per layer attention, projection and two
+/// feed-forward matrices with their biases, and two normalisations.
 std::vector<std::int64_t> model_sizes() {
   constexpr std::int64_t d = 2048, layers = 24, words = 50304;
   std::vector<std::int64_t> sizes = {words * d};
@@ -41,7 +44,8 @@ std::vector<std::int64_t> model_sizes() {
   return sizes;
 }
 
-/// Finite bits in every format: no exponent has its second highest bit.
+/// Fills words with random codes that are finite in every format: the second highest bit of every
+/// exponent field is 0.
 __global__ void fill(std::uint32_t* words, std::int64_t count) {
   const std::int64_t step = std::int64_t{gridDim.x} * blockDim.x;
   for (std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += step) {
@@ -49,7 +53,8 @@ __global__ void fill(std::uint32_t* words, std::int64_t count) {
   }
 }
 
-/// A list of tensors one after another in memory, each on a border of 256 bytes; formats in turn.
+/// A list of tensors one after another in `memory`, each at a multiple of 256 bytes, with the
+/// formats in turn.
 tensor_list list_in(void* memory, const std::vector<std::int64_t>& sizes,
                     const std::vector<format_id>& formats) {
   std::vector<list_tensor> tensors;
@@ -65,7 +70,8 @@ tensor_list list_in(void* memory, const std::vector<std::int64_t>& sizes, format
   return list_in(memory, sizes, std::vector{format});
 }
 
-/// The model's weights as matrices, and room for e4m3 codes and scales of `math` by tiles.
+/// The model's weights as matrices, with outputs for e4m3 codes and for the scales of each tile
+/// under the scale rule `math`.
 quantize_list quantize_list_in(void* weights, format_id from, void* out, tile_shape tile,
                                scale_math math) {
   constexpr std::int64_t d = 2048;
@@ -91,7 +97,7 @@ quantize_list quantize_list_in(void* weights, format_id from, void* out, tile_sh
                        {.tile = tile, .math = math, .on_nonfinite = nonfinite::skip_nan});
 }
 
-/// Bytes that a list's quantization must read and write.
+/// Bytes that the quantization of a list must read and write.
 double bytes_of(const quantize_list& list) {
   double bytes = 0;
   for (std::size_t i = 0; i < list.size(); ++i) {
@@ -103,8 +109,8 @@ double bytes_of(const quantize_list& list) {
   return bytes;
 }
 
-/// The lists to time, in buffers that all of them share; an operation is taken if its name has
-/// `only` in it.
+/// The work to time, in two buffers that all work shares. Only operations whose names contain
+/// `only` are added.
 struct bench_lists {
   void* first;
   void* second;

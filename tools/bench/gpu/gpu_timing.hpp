@@ -1,4 +1,4 @@
-// Work on a GPU timed with CUDA events beside a plain device copy, for the gpu_*bench programs.
+// Times GPU work with CUDA events, beside a plain device copy, for the gpu_*bench programs.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -15,44 +15,45 @@
 
 namespace samebits::bench {
 
-/// Ends the program where a call failed; `what` names it.
+/// Ends the program if a CUDA call failed; `what` names the call.
 inline void check(cudaError_t error, const char* what) {
   if (error == cudaSuccess) return;
   std::fprintf(stderr, "%s: %s\n", what, cudaGetErrorString(error));
   std::exit(1);
 }
 
-/// Something to time and the bytes that it must move: each input read once, each result written
-/// once.
+/// One operation to time, and the bytes that the operation must move: each input read once, each
+/// result written once.
 struct work {
   std::string name;
   double bytes;
   std::function<void(cudaStream_t)> run;
-  std::vector<float> ms = {};
+  std::vector<float> ms = {};  ///< one time per round
 };
 
-/// The copy that all shares are of: cudaMemcpyAsync between device buffers, bytes read and written.
+/// The copy that every share refers to: cudaMemcpyAsync between device buffers. Its bytes are those
+/// read and written.
 inline work copy_of(void* to, const void* from, std::size_t bytes) {
   return {"copy", 2.0 * static_cast<double>(bytes), [=](cudaStream_t stream) {
             check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream), "copy");
           }};
 }
 
-/// Leaves the work whose name contains `only`, and the first, the copy.
+/// Keeps the first entry, the copy, and all work whose name contains `only`.
 inline void keep_only(std::vector<work>& list, std::string_view only) {
   std::erase_if(list, [&](const work& w) {
     return &w != list.data() && w.name.find(only) == std::string::npos;
   });
 }
 
-/// Milliseconds.
+/// Median of times in milliseconds.
 inline double median(std::vector<float> ms) {
   const auto middle = ms.begin() + static_cast<std::ptrdiff_t>(ms.size() / 2);
   std::nth_element(ms.begin(), middle, ms.end());
   return static_cast<double>(*middle);
 }
 
-/// `rounds` rounds over all work after one that warms up.
+/// Times `rounds` rounds over all work, after one round that warms up.
 inline void time_all(std::vector<work>& list, int rounds, cudaStream_t stream) {
   cudaEvent_t begin, end;
   check(cudaEventCreate(&begin), "event");
@@ -72,7 +73,8 @@ inline void time_all(std::vector<work>& list, int rounds, cudaStream_t stream) {
   check(cudaEventDestroy(end), "event");
 }
 
-/// A table of medians on stdout, and as JSON in a file if there is one; the first work is the copy.
+/// Prints a table of medians on stdout, and JSON to `json` if not null. The first work must be the
+/// copy.
 inline void print(const std::vector<work>& list, std::FILE* json = nullptr) {
   const double copy = list[0].bytes / median(list[0].ms);
   std::printf("| work | ms | GB/s | share of copy |\n|---|---|---|---|\n");

@@ -69,7 +69,7 @@ def plans():
                              lambda h=halves, t=tensors: torch._foreach_copy_(h, t)))
                 work.append((f"_foreach_copy_ bf16 to fp32, {len(sizes)} tensors, torch",
                              size * 3 / 2, lambda h=halves, t=tensors: torch._foreach_copy_(t, h)))
-            if kind != torch.bfloat16:  # which PyTorch's scaler refuses
+            if kind != torch.bfloat16:  # PyTorch's scaler refuses bf16
                 work.append((f"check and unscale, {of}, torch", 2 * size,
                              lambda t=tensors: torch._amp_foreach_non_finite_check_and_unscale_(
                                  t, found, one)))
