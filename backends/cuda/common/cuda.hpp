@@ -20,8 +20,7 @@ struct dense_rows;
 /// rows. A matrix without gaps becomes one row.
 ///
 /// @param pack elements of a vector that dense_kernel loads at once
-/// @param index_multiple for stochastic rounding: each row's first random index must be a multiple
-///   of it
+/// @param index_multiple for stochastic rounding: divisor of every row's first random index
 std::optional<dense_rows> dense_layout(const backends::convert_call& call, int pack,
                                        int index_multiple);
 

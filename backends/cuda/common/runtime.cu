@@ -84,7 +84,7 @@ loaded_code missing(const std::string& what, cudaError_t error) {
   return {0, 0, what + ": " + cudaGetErrorString(error)};
 }
 
-/// Asks the runtime for the device's capability and for that of its loaded kernels.
+/// Asks the runtime for the compute capabilities of the device and of its loaded kernels.
 loaded_code ask_current_device(int device) {
   int major = 0, minor = 0;
   for (auto [attribute, value] : {std::pair{cudaDevAttrComputeCapabilityMajor, &major},

@@ -51,8 +51,8 @@ struct hardware_sums {
   }
 };
 
-/// The sum of the partial sums of 2^(To - From) lanes, those whose numbers differ in bits From to
-/// To - 1, in lane order. Each of these lanes gets the sum.
+/// Sums the partial sums of 2^(To - From) lanes, in lane order: lanes whose numbers differ only in
+/// bits From to To - 1. Each of these lanes gets the sum.
 template <class Sums, int From = 0, int To = 5>
 __device__ __forceinline__ typename Sums::node warp_node(typename Sums::node node) {
 #pragma unroll
@@ -74,8 +74,8 @@ template <class Sums>
 struct turn_tree {
   using node = typename Sums::node;
 
-  /// Adds the partial sums of two turns over pairs of lanes that differ in `Bit`. The lane with the
-  /// bit 0 gets the sum of turn `even`, the other lane that of turn `odd`.
+  /// Adds the partial sums of two turns over pairs of lanes that differ in `Bit`. The lane whose
+  /// bit is 0 gets the sum of turn `even`, the other lane gets the sum of turn `odd`.
   template <int Bit>
   __device__ __forceinline__ static node exchanged(node even, node odd) {
     const bool upper = (threadIdx.x & (1u << Bit)) != 0;

@@ -23,6 +23,7 @@ struct random_source {
   int k;  ///< random bits per element
 };
 
+/// The random_source of a call.
 inline random_source source_of(const random_stream& r) {
   return {numerics::philox_keys_of(r.seed), r.stream, r.bits};
 }

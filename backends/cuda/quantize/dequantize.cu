@@ -19,6 +19,7 @@ struct dequantize_task {
   std::uint64_t rows, cols, tile_rows, tile_cols;
 };
 
+/// Dequantizes every element. One element per thread and step.
 template <class Arithmetic>
 __global__ void dequantize_kernel(const dequantize_task t) {
   const std::uint64_t step = std::uint64_t{gridDim.x} * blockDim.x;

@@ -28,6 +28,7 @@ struct cells {
   }
 };
 
+/// The matrix of a view.
 inline cells cells_of(const const_matrix_view& v) {
   const auto bytes = static_cast<std::uint64_t>(storage_bytes(v.format));
   return {static_cast<std::byte*>(const_cast<void*>(v.data)),
@@ -89,6 +90,7 @@ struct quantize_task {
   }
 };
 
+/// The launch parameters of a checked call.
 inline quantize_task task_of(const backends::quantize_call& call) {
   const auto unsigned_of = [](std::int64_t n) { return static_cast<std::uint64_t>(n); };
   const auto shift = [](std::int64_t size, std::int64_t tiles) {

@@ -13,6 +13,7 @@
 
 namespace samebits::cuda {
 
+/// The quantization kernels of cuda-native.
 enum class quantize_kernel : std::uint8_t {
   general,     ///< any tiles, strides and outputs: general.cu
   blocks,      ///< tiles of up to 128 x 128, held in registers: tiles/block_tiles.cu

@@ -70,6 +70,7 @@ __device__ __forceinline__ joined_part join_part(const statistics_parts& from, s
   return all;
 }
 
+/// Stores the combined statistics in the public structure.
 __device__ void store_total(const joined_part& all, std::uint64_t elements,
                             quantize_statistics* total) {
   const quantize_counts& c = all.counts;

@@ -221,6 +221,7 @@ bool is_regular(const reduction_call& call) {
   return call.what != reduction::dot || (call.x.format == call.y.format && is_without_gaps(call.y));
 }
 
+/// any: loads code by code (cuda-emulated). wide: 16 bytes at a time where possible (cuda-native).
 enum class access : std::uint8_t { any, wide };
 
 template <class Number, access By>

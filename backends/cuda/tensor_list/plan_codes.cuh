@@ -68,6 +68,7 @@ struct value_vector {
   std::uint32_t x[N];
 };
 
+/// The values of a vector of codes.
 template <format_id F, int N>
 __device__ __forceinline__ value_vector<N> values_of(const code_vector<F, N>& codes) {
   value_vector<N> v;

@@ -181,8 +181,8 @@ __device__ void join_small(const plan_tables& plan, const chunk_tally* tallies,
 template <class Sums>
 class large_tensors {
   using tree = block_tree<Sums, tensor_threads, piece_chunks / tensor_threads>;
-  /// Maximum number of spans in a window: one of a tensor that began before, and those of tensors
-  /// that begin in the window.
+  /// Maximum number of spans in a window: one span of a tensor that began before, and one for each
+  /// tensor that can begin in the window.
   static constexpr int most = 1 + (piece_chunks + few_chunks) / (few_chunks + 1);
 
  public:
@@ -265,7 +265,7 @@ class large_tensors {
     });
     joined_figures all = s_.figures.joined(own);
     all.squares = Sums::bits(sum);
-    __syncthreads();  // scratch and figures are used again
+    __syncthreads();  // before scratch and figures are used again
     return all;
   }
 
@@ -280,7 +280,7 @@ class large_tensors {
   shared& s_;
 };
 
-/// Statistics of each tensor from those of its chunks.
+/// Statistics of each tensor, combined from its chunks.
 template <class Sums>
 __global__ void __launch_bounds__(tensor_threads)
     tensors_kernel(const plan_tables plan, const inspection_memory memory) {
@@ -289,7 +289,7 @@ __global__ void __launch_bounds__(tensor_threads)
   large_tensors<Sums>(plan, memory, shared).join();
 }
 
-/// Statistics of the list from those of its tensors. One block.
+/// Statistics of the list, combined from its tensors. One block.
 template <class Sums>
 __global__ void __launch_bounds__(total_threads)
     total_kernel(const tensor_statistics* const tensors, const std::uint64_t count,

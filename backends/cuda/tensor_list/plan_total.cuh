@@ -10,7 +10,8 @@
 
 namespace samebits::cuda {
 
-/// Statistics while they are combined. tensor_statistics holds the same with the sum as a double.
+/// Statistics while they are combined. tensor_statistics is the public form, with the sum as a
+/// double.
 struct joined_figures {
   std::uint64_t count, nan, inf, zeros, subnormals;
   std::uint32_t amax;

@@ -95,6 +95,7 @@ void check_layout(const shard_layout& shards, const tensor_list& gradients) {
 
 }  // namespace
 
+/// What a device_loss_scaler owns: its list, settings, device memory and report ring.
 struct device_loss_scaler::memory {
   tensor_list plan;
   scaling_settings settings;

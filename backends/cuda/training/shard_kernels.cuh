@@ -30,7 +30,7 @@ struct shard_progress {
 /// shard_tables: a shard layout and the messages, in device memory.
 struct shard_tables {
   const backends::own_node* own;  ///< [own_count]: partial sums that this rank forms
-  const std::uint32_t* wide;      ///< [wide_count]: those of more than few_node_chunks chunks
+  const std::uint32_t* wide;      ///< [wide_count]: own partial sums of > few_node_chunks chunks
   std::uint64_t own_count;
   std::uint64_t wide_count;
   const numerics::received_node* nodes;  ///< partial sums of all ranks, in tensor order

@@ -56,7 +56,7 @@ __device__ __forceinline__ void store_defined(const patch_task& t, const place& 
   }
 }
 
-/// store_defined() that is not inlined. `factors`: those of the tiles of the block tile.
+/// store_defined() as a function call. `factors`: the factors of all tiles of the block tile.
 template <format_id From, format_id To, shape Shape>
 __device__ __noinline__ void call_store_defined(const patch_task& t, unsigned block,
                                                 const tile_factor* factors, uint2* kept) {

@@ -2,7 +2,9 @@
 // or fewer, longer rows.
 //
 // Each thread holds 8 rows of 8 elements in registers from the load to the store. Meanwhile the
-// block finds the scales of the tiles through shared memory.
+// block finds the scales of the tiles through shared memory. Requires contiguous rows and tiles of
+// 1 x 16 to 1 x 256, 16 x 16 to 128 x 128 or 16 x 1 to 128 x 1. Cost: one read of each element and
+// one write of each code, 1.01 to 1.03 of copy on an H200, bf16 to e4m3 (docs/benchmarks.md).
 #include <cstdint>
 
 #include "backends/cuda/common/launch_kernel.hpp"
@@ -13,6 +15,7 @@
 namespace samebits::cuda {
 namespace {
 
+/// Quantizes block tile blockIdx.x. `known`: the scale that all tiles share, or null.
 template <format_id From, format_id To, class Cast, shape Shape, access Access>
 __global__ void __launch_bounds__(block_threads, resident_blocks<From>)
     block_tiles_kernel(const __grid_constant__ patch_task t, const tile_scale* const known) {

@@ -11,6 +11,7 @@
 namespace samebits::cuda {
 namespace {
 
+/// Quantizes one block tile of the block's tensor.
 template <format_id From, format_id To, class Cast, shape Shape>
 __global__ void __launch_bounds__(block_threads, resident_blocks<From>)
     list_blocks_kernel(const __grid_constant__ list_launch list) {
@@ -32,6 +33,7 @@ __global__ void __launch_bounds__(block_threads, resident_blocks<From>)
 #endif
 }
 
+/// Quantizes the block's rows of its tensor.
 template <format_id From, format_id To, class Cast>
 __global__ void __launch_bounds__(block_threads, resident_blocks<From>)
     list_rows_kernel(const __grid_constant__ list_launch list) {

@@ -3,7 +3,8 @@
 // A block quantizes its block tile as without statistics. While the elements are in registers, the
 // block dequantizes each code, sums x^2 and (x - x')^2, and counts. Block tiles with elements that
 // are not finite, or in the top binade, are rounded by the definition. Shared memory: strip_sums,
-// block_counts and block_memory.
+// block_counts and block_memory. Cost: bound by instructions; 0.64 to 0.71 of copy on an H200, bf16 to e4m3
+// (docs/benchmarks.md).
 #include <cstdint>
 
 #include "backends/cuda/common/launch_kernel.hpp"
@@ -173,6 +174,7 @@ __device__ __noinline__ void define_and_count(const patch_task& t, unsigned bloc
   of_block.add(counts);
 }
 
+/// Quantizes block tile blockIdx.x, and writes its partial sums and counts to `parts`.
 template <format_id From, format_id To, shape Shape>
 __global__ void __launch_bounds__(block_threads, resident_blocks_with_statistics<From>)
     statistics_tiles_kernel(const __grid_constant__ patch_task t, const statistics_parts parts) {

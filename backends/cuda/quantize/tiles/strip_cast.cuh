@@ -104,9 +104,10 @@ struct quotient_cast {
 
 /// Stochastic rounding of RN(x * factor), with random fields of Field bits; saturating.
 ///
-/// Normal results of the target: a code leaves the lowest bits of y out. by_integers() adds R to
-/// the top of these bits as an integer, then cuts them off. Subnormal results: ulp is that of the
-/// subnormals, and by_adder() does the same with the FP adder.
+/// - Normal results of the target: by_integers(). A code leaves out the lowest bits of y. R is
+///   added to the top of these bits as an integer, then the bits are cut off.
+/// - Subnormal results: by_adder(). ulp is the spacing of the target's subnormals, and the FP adder
+///   adds R * ulp.
 template <format_id To, int Field>
 struct drawn_cast {
   static constexpr bool serves_all = false;
@@ -236,9 +237,9 @@ class strip_words {
   __device__ __forceinline__ void draw(std::uint32_t (&w)[rows_at_once][words]) {
     if constexpr (Field == 8) {
       // A Philox block holds the fields of 16 elements: the vectors of two neighbouring lanes. The
-      // even lane computes the block of the first row, the odd lane that of the second; then each
-      // lane sends the partner's half. Words are chosen by masks, because a branch would split the
-      // warp.
+      // even lane computes the block of the first row, the odd lane computes the block of the
+      // second row. Then each lane sends the partner's half. Words are chosen by masks, because a
+      // branch would split the warp.
       const std::uint32_t mask = 0u - odd_;
       const auto choose = [mask](std::uint32_t even_one, std::uint32_t odd_one) {
         return (even_one & ~mask) | (odd_one & mask);

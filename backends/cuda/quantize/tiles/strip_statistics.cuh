@@ -114,6 +114,7 @@ __device__ __noinline__ coded_strip defined_strip_counted(const patch_task& t, c
 __device__ __forceinline__ std::uint32_t nonzero_codes(std::uint32_t codes) {
   return (codes & 0x7F7F7F7Fu) + 0x7F7F7F7Fu;
 }
+/// Bit 7 of each byte of a word.
 inline constexpr std::uint32_t bit_7_of_bytes = 0x80808080u;
 
 /// Whether no code of two vectors is a zero.
