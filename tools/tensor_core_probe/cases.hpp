@@ -33,6 +33,7 @@ enum class family : std::uint8_t {
   signed_zeros,        ///< zeros of either sign, and negative sums that vanish
   subnormal_by_great,  ///< subnormals times large numbers, opposites, and small products
 };
+/// Number of families.
 inline constexpr int family_count = 20;
 
 std::string_view name(family f);

@@ -80,7 +80,7 @@ struct tensor_core_finding {
   bool confirmed;
   std::uint64_t compared;                ///< results compared
   std::uint64_t differed;                ///< results that differ from those of the row
-  std::string first_difference;          ///< text of the first difference; empty if none
+  std::string first_difference;          ///< family, codes, result, expected result; empty if none
   std::vector<tensor_core_result> kept;  ///< options.keep results of each family
 
   // Settings that would match. Searched only if results differ and options.fit is set.
@@ -99,7 +99,7 @@ struct tensor_core_finding {
 /// Options of check_tensor_cores().
 struct tensor_core_check_options {
   std::optional<tensor_unit> unit = {};  ///< check only this unit
-  std::string_view instruction = {};     ///< check only this instruction, if not empty
+  std::string_view instruction = {};     ///< only this name; see tensor_core_instruction_names()
   /// Cases of each family and instruction, at least 1; rounded up to whole tiles of 16 (wgmma: 64).
   /// The row of a case is multiplied with the columns of up to 16 tiles: from 16 tiles on, a case
   /// makes 128 results.

@@ -54,6 +54,7 @@ enum class instruction : std::uint8_t {
   wgmma_f16_e5m2_e4m3,
 };
 inline constexpr int instruction_count = 36;
+/// Number of mma.sync instructions, which come first in the enum.
 inline constexpr int mma_count = 24;
 
 constexpr bool is_wgmma(instruction i) { return static_cast<int>(i) >= mma_count; }
@@ -72,6 +73,7 @@ struct shape {
 /// use the first half.
 inline constexpr int tile_columns = 8;
 inline constexpr int line_words = 8;
+/// Maximum number of products of an instruction.
 inline constexpr int most_products = 32;
 /// Maximum number of tiles whose B each tile's A is multiplied with.
 inline constexpr std::uint32_t most_partners = 16;
@@ -111,8 +113,10 @@ constexpr std::uint64_t compared(const job& j) {
 struct difference {
   std::uint32_t tile, partner, row, column, got, expected;
 };
+/// Maximum number of differences that a job returns.
 inline constexpr int most_differences = 4;
 
+/// The results of a job.
 struct outcome {
   std::vector<std::uint32_t> own;  ///< results of each tile's A with its own B, shaped as C
   std::uint64_t differing;         ///< results that differ, out of compared(j)

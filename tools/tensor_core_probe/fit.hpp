@@ -18,6 +18,7 @@ struct observation {
   std::uint32_t d;  ///< what the GPU returned
 };
 
+/// The result of a search.
 struct fit_result {
   std::uint64_t tried;
   std::uint64_t row_explains;         ///< observations that the row reproduces

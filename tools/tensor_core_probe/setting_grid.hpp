@@ -12,6 +12,7 @@
 
 namespace samebits::backends::tensor_cores {
 
+/// The parameters of a setting.
 enum class axis : std::uint8_t {
   floor,  ///< the first axis runs fastest
   group,

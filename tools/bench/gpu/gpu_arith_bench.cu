@@ -2,10 +2,10 @@
 //
 //   gpu_arith_bench [--log2-bytes N] [--only TEXT]      default 30: arrays of 1 GiB, all work
 //
-// Share of copy = (bytes a call must move / its time) / bandwidth of a copy. The bytes are those of
-// each operand read once and each result written once. The copy is cudaMemcpyAsync between two
-// device buffers in the same run, its bytes those read and written. Figures are medians of 9 rounds
-// over all work. torch_bench.py --arith times PyTorch on arrays of the same size.
+// Share of copy = (bytes a call must move / its time) / bandwidth of a copy. A call must read each
+// operand once and write each result once. The copy is cudaMemcpyAsync between two device buffers
+// in the same run; its bandwidth counts bytes read and bytes written. Figures are medians of 9
+// rounds over all work. torch_bench.py --arith times PyTorch on arrays of the same size.
 #include <cuda_runtime.h>
 
 #include <cstdio>
@@ -34,6 +34,7 @@ __global__ void fill(std::uint32_t* words, std::int64_t count, std::uint64_t str
   }
 }
 
+/// Device buffers that all work shares.
 struct buffers {
   std::size_t bytes;  ///< of each of a, b, c and out
   void* a = nullptr;

@@ -3,10 +3,10 @@
 //
 //   gpu_bench [--json FILE] [--log2-elements N] [--only TEXT]      default 30, all work
 //
-// Share of copy = (bytes a conversion must move / its time) / bandwidth of a copy. The bytes are
-// those of each input read once and each result written once. The copy is cudaMemcpyAsync between
-// two device buffers in the same run. Each figure is the median of several rounds over all work,
-// the copy included.
+// Share of copy = (bytes a conversion must move / its time) / bandwidth of a copy. A conversion
+// must read each input once and write each result once. The copy is cudaMemcpyAsync between two
+// device buffers in the same run. Each figure is the median of several rounds over all work, the
+// copy included.
 #include <cuda_runtime.h>
 
 #include <cstdio>

@@ -6,10 +6,10 @@
 // The model has 1.31 billion parameters in 289 tensors (24 layers of width 2048 and an embedding).
 // A second list has 10,000 tensors of 1,000 elements.
 //
-// Share of copy = (bytes an operation must move / its time) / bandwidth of a copy. The bytes are
-// those of each element read once, and written once if the operation writes it. The copy is
-// cudaMemcpyAsync between two device buffers in the same run. Figures are medians of 9 rounds over
-// all work. torch_bench.py --plans times PyTorch on the same lists.
+// Share of copy = (bytes an operation must move / its time) / bandwidth of a copy. An operation
+// must read each element once, and write each changed element once. The copy is cudaMemcpyAsync
+// between two device buffers in the same run. Figures are medians of 9 rounds over all work.
+// torch_bench.py --plans times PyTorch on the same lists.
 #include <cuda_runtime.h>
 
 #include <cstdio>

@@ -31,8 +31,8 @@ struct work {
   std::vector<float> ms = {};  ///< one time per round
 };
 
-/// The copy that every share refers to: cudaMemcpyAsync between device buffers. Its bytes are those
-/// read and written.
+/// The copy that every share refers to: cudaMemcpyAsync between device buffers. Counts bytes read
+/// and bytes written.
 inline work copy_of(void* to, const void* from, std::size_t bytes) {
   return {"copy", 2.0 * static_cast<double>(bytes), [=](cudaStream_t stream) {
             check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream), "copy");

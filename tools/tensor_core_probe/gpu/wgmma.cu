@@ -27,6 +27,8 @@ __device__ std::uint64_t descriptor_of(const void* tile) {
   return (address & 0x3FFFF) / 16 | along_k << 16 | along_lines << 32;
 }
 
+/// Multiplies each tile with its partners by one instruction, and compares. One block of 128
+/// threads per pair.
 template <instruction Which>
 __global__ void __launch_bounds__(128) wgmma_kernel(device_job j) {
   __shared__ __align__(1024) std::uint32_t a_tile[rows * line_words];
