@@ -65,8 +65,9 @@ bool only_the_definition(const quantize_call& call) {
          !whole_blocks;
 }
 
-/// log2 of the threads along a row of the block tile. For 1 x G tiles a row's scales fill one
-/// sector of 32 bytes, in at most 2048 columns.
+/// log2 of the threads along a row of the block tile: 4, except for 1 x G tiles without transposed
+/// codes. There a row segment is long enough for its scales to fill a sector of 32 bytes, within at
+/// most 2048 columns.
 int lanes_of(const quantize_call& call) {
   if (!one_row_tiles(call) || call.outputs.codes_transposed.data != nullptr) return 4;
   const int tile = log2_of(call.grid.tile_cols);

@@ -1,6 +1,7 @@
-// Quantizes a matrix with one scale per row. 4 to 256 threads per row; see row_quantize.cuh. Cost:
-// one read of each element for rows of up to 16384 elements, 1.01 to 1.03 of copy on an H200, bf16 to e4m3
-// (docs/benchmarks.md). Longer rows are read twice, except for their last span.
+// Quantizes a matrix with one scale per row. 4 to 256 threads per row; see row_quantize.cuh.
+//
+// Cost: one read of each element for rows of up to 16384 elements, 1.01 to 1.03 of copy on an H200,
+// bf16 to e4m3 (docs/benchmarks.md). Longer rows are read twice, except for their last span.
 #include "backends/cuda/common/launch_kernel.hpp"
 #include "backends/cuda/quantize/tiles/row_tiles.cuh"
 
