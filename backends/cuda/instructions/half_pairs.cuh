@@ -16,7 +16,7 @@ namespace samebits::cuda {
 template <format_id F, int Pair>
 __device__ __forceinline__ std::uint32_t half_pair_of(std::uint32_t word) {
   if constexpr (F == format_id::e5m2) {
-    return __byte_perm(word, 0, Pair == 0 ? 0x1404 : 0x3424);  // upper half of binary16
+    return __byte_perm(word, 0, Pair == 0 ? 0x1404 : 0x3424);  // e5m2: upper byte of fp16
   } else {
     static_assert(F == format_id::e4m3);
 #if __CUDA_ARCH__ >= 890

@@ -29,7 +29,7 @@ struct piece_figures;
 struct inspection_memory {
   numerics::chunk_tally* tallies;  ///< [chunks]: statistics of each chunk
   piece_figures* pieces;           ///< [piece_places()]: partial statistics of large tensors
-  std::uint32_t* arrived;          ///< [tensors]: statistics of each tensor
+  std::uint32_t* arrived;          ///< [tensors]: finished spans of each tensor
   tensor_statistics* tensors;      ///< [tensors]: statistics of each tensor
   inspection* all;                 ///< [1]: statistics of the list
   std::uint64_t* exponents;        ///< [exponent_buckets]: histogram

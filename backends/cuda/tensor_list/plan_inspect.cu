@@ -131,12 +131,12 @@ __global__ void __launch_bounds__(plan_threads)
 constexpr std::uint64_t few_chunks = 32;
 /// Threads of a block of tensors_kernel.
 constexpr int tensor_threads = 256;
-/// Chunks of a span: one block combines them to a partial sum of level 22.
+/// Chunks of a span: one block combines the chunks to a partial sum of level 22.
 ///
-/// Piece k of a tensor starts k * piece_chunks chunks after the tensor. The list is cut into
-/// windows of piece_chunks chunks; a span belongs to the window in which it starts. The number of
-/// a span is window + tensor: both numbers grow along the list, and at least one of them grows
-/// from each span to the next.
+/// Span k of a tensor starts k * piece_chunks chunks after the tensor. The list is cut into windows
+/// of piece_chunks chunks; a span belongs to the window in which it starts. The number of a span is
+/// window + tensor. Neither number decreases from a span to the next one, and at least one of them
+/// increases, so all spans have different numbers.
 constexpr std::uint64_t piece_chunks = 1024;
 
 /// Windows of a list.
