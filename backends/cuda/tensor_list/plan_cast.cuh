@@ -75,8 +75,8 @@ __device__ __forceinline__ void cast_packs(const Op& op, std::uint32_t tensor, c
   using in_pack = packed<Op::in_bits, Op::pack>;
   constexpr int in_bytes = Op::in_bits / 8, out_bytes = Op::out_bits / 8;
   constexpr int turns = static_cast<int>(numerics::chunk_elements) / (Op::pack * cast_threads);
-  // Vectors loaded before the first is converted. Conversions of few instructions load 8; formats
-  // that are not constants take registers, so they load 1.
+  // Vectors loaded before the first is converted: 8 for conversions of few instructions, 1 for
+  // formats that are not constants, which take registers, and 2 for all others.
   constexpr int most = Op::order == pace::at_once ? 8 : is_general<Op> ? 1 : 2;
   constexpr int group = turns > most ? most : turns > 0 ? turns : 1;
   const auto load = [&](int at) { return in_pack::load(in + at * (Op::pack * in_bytes)); };
