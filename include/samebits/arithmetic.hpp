@@ -1,5 +1,5 @@
-// Arithmetic on single values: every operation, rounded once into any destination, with its flags.
-// constexpr, host and device. Formats: fp32 (as float), fp16, bf16, e4m3, e5m2.
+// Arithmetic on single values: every operation rounds once into any destination and returns its
+// flags. constexpr, host and device. Formats: fp32 (as float), fp16, bf16, e4m3, e5m2.
 //
 //   using namespace samebits;
 //   const fp16 a(1.5f), b(200.0f);
@@ -11,8 +11,8 @@
 //   has(r.raised, flags::inexact)                // true
 //
 // Operands may have different formats: the exact result of their values is rounded once into the
-// destination (formatOf of IEEE 754-2019 §5.4.1). docs/arithmetic.md says what each operation does
-// with zeros, infinities and NaNs.
+// destination (formatOf of IEEE 754-2019 §5.4.1). docs/arithmetic.md lists the results for zeros,
+// infinities and NaNs.
 #pragma once
 
 #include <concepts>
@@ -31,7 +31,7 @@
 
 namespace samebits {
 
-/// Whether the format is one of those that arithmetic serves.
+/// Returns whether the format has arithmetic: fp32, fp16, bf16, e4m3 or e5m2.
 SAMEBITS_HD constexpr bool has_arithmetic(format_id f) {
   return numerics::has_arithmetic(spec_of(f));
 }
@@ -42,25 +42,30 @@ struct operand {
   std::uint64_t code = 0;
 };
 
-/// The operands of an operation; those it does not take are not read.
+/// Operands of an operation. Operands that the operation does not have are not read.
 struct operands {
   operand a;
   operand b = {};
   operand c = {};
 };
 
+/// Result of compute(): a code and the raised flags.
 struct arithmetic_result {
-  std::uint64_t code;  ///< in the destination
+  std::uint64_t code;  ///< in the destination's format
   flags raised;
 };
 
-/// An operation on codes of formats known at run time, rounded once into `to`.
+/// Computes an operation on codes of formats known at run time, rounded once into `to`.
 ///
-/// random  stochastic rounding only: the K random bits
-///
-/// Every format must have arithmetic (has_arithmetic); random.count must be in 1..32 and
-/// random.value below 2^count: else the result is undefined. Callers that take them from users
-/// check them.
+/// @param op  the operation
+/// @param x  codes in formats that have arithmetic (has_arithmetic)
+/// @param to  the destination's format; must have arithmetic
+/// @param rule  rounding, overflow and NaN rules
+/// @param random  read only by stochastic rounding: the K random bits, count in 1..32, value below
+///   2^count
+/// @returns the code and the flags
+/// @note The result is undefined if a format or `random` is not as above. Callers check values that
+///   users provide.
 SAMEBITS_HD constexpr arithmetic_result compute(operation op, const operands& x, format_id to,
                                                 const cast_rule& rule = {},
                                                 const random_bits& random = {}) {
@@ -75,7 +80,7 @@ SAMEBITS_HD constexpr arithmetic_result compute(operation op, const operands& x,
 template <class T>
 concept arithmetic_value = element<T> && numerics::has_arithmetic(spec_of(format_of<T>::value));
 
-/// A value and what happened to it.
+/// A value and the flags that its computation raised.
 template <class T>
 struct result {
   T value;
@@ -122,86 +127,89 @@ SAMEBITS_INLINE constexpr result<To> apply(A a, B b, C c, const cast_rule& rule,
 
 }  // namespace detail
 
-// The operations as functions of values; the destination comes first: add<fp16>(a, b).
-//
-// random  stochastic rounding only: the K random bits, count in 1..32 and value < 2^count, else the
-//         result is undefined
+// Operations as functions of values. The destination is the first template argument: add<fp16>(a,
+// b). Parameters of all of them:
+// - rule: rounding, overflow and NaN rules.
+// - random: read only by stochastic rounding: the K random bits, count in 1..32 and value <
+//   2^count. The result is undefined otherwise.
 
-/// a + b. Terms that cancel give +0, under downward -0.
+/// Computes a + b. Terms that cancel give +0; with rounding downward, -0.
 template <arithmetic_value To, arithmetic_value A, arithmetic_value B>
 SAMEBITS_INLINE constexpr result<To> add(A a, B b, const cast_rule& rule = {},
                                          const random_bits& random = {}) {
   return detail::apply<operation::add, To>(a, b, b, rule, random);
 }
-/// a - b.
+/// Computes a - b.
 template <arithmetic_value To, arithmetic_value A, arithmetic_value B>
 SAMEBITS_INLINE constexpr result<To> sub(A a, B b, const cast_rule& rule = {},
                                          const random_bits& random = {}) {
   return detail::apply<operation::sub, To>(a, b, b, rule, random);
 }
-/// a * b.
+/// Computes a * b.
 template <arithmetic_value To, arithmetic_value A, arithmetic_value B>
 SAMEBITS_INLINE constexpr result<To> mul(A a, B b, const cast_rule& rule = {},
                                          const random_bits& random = {}) {
   return detail::apply<operation::mul, To>(a, b, b, rule, random);
 }
-/// a / b. Finite / 0 is infinite and raises divide_by_zero alone.
+/// Computes a / b. Finite / 0 is infinite and raises only divide_by_zero.
 template <arithmetic_value To, arithmetic_value A, arithmetic_value B>
 SAMEBITS_INLINE constexpr result<To> div(A a, B b, const cast_rule& rule = {},
                                          const random_bits& random = {}) {
   return detail::apply<operation::div, To>(a, b, b, rule, random);
 }
-/// The square root. That of -0 is -0; that of what is less is NaN.
+/// Computes the square root of a. The root of -0 is -0; the root of a number below 0 is NaN.
 template <arithmetic_value To, arithmetic_value A>
 SAMEBITS_INLINE constexpr result<To> sqrt(A a, const cast_rule& rule = {},
                                           const random_bits& random = {}) {
   return detail::apply<operation::sqrt, To>(a, a, a, rule, random);
 }
-/// a * b + c with one rounding.
+/// Computes a * b + c with one rounding.
 template <arithmetic_value To, arithmetic_value A, arithmetic_value B, arithmetic_value C>
 SAMEBITS_INLINE constexpr result<To> fma(A a, B b, C c, const cast_rule& rule = {},
                                          const random_bits& random = {}) {
   return detail::apply<operation::fma, To>(a, b, c, rule, random);
 }
-/// a - n * b, n = a / b rounded to the nearest integer, ties to even (C's remainder()).
+/// Computes a - n * b, where n is a / b rounded to the nearest integer, ties to even (C's
+/// remainder()).
 template <arithmetic_value To, arithmetic_value A, arithmetic_value B>
 SAMEBITS_INLINE constexpr result<To> rem(A a, B b, const cast_rule& rule = {},
                                          const random_bits& random = {}) {
   return detail::apply<operation::rem, To>(a, b, b, rule, random);
 }
-/// a rounded to an integer by rule.round, and that into To by the same rule; inexact if it is not
-/// a.
+/// Rounds a to an integer by rule.round, then the integer into To by the same rule. Raises inexact
+/// if the result differs from a.
 template <arithmetic_value To, arithmetic_value A>
 SAMEBITS_INLINE constexpr result<To> rint(A a, const cast_rule& rule = {},
                                           const random_bits& random = {}) {
   return detail::apply<operation::rint, To>(a, a, a, rule, random);
 }
-/// The lesser operand, -0 below +0; NaN if either is NaN.
+/// Returns the smaller operand, with -0 below +0; NaN if either operand is NaN.
 template <arithmetic_value To, arithmetic_value A, arithmetic_value B>
 SAMEBITS_INLINE constexpr result<To> min(A a, B b, const cast_rule& rule = {},
                                          const random_bits& random = {}) {
   return detail::apply<operation::min, To>(a, b, b, rule, random);
 }
-/// The greater operand, -0 below +0; NaN if either is NaN.
+/// Returns the larger operand, with -0 below +0; NaN if either operand is NaN.
 template <arithmetic_value To, arithmetic_value A, arithmetic_value B>
 SAMEBITS_INLINE constexpr result<To> max(A a, B b, const cast_rule& rule = {},
                                          const random_bits& random = {}) {
   return detail::apply<operation::max, To>(a, b, b, rule, random);
 }
-/// The lesser operand; of a number and a NaN the number.
+/// Returns the smaller operand; if one operand is NaN, the other one.
 template <arithmetic_value To, arithmetic_value A, arithmetic_value B>
 SAMEBITS_INLINE constexpr result<To> min_num(A a, B b, const cast_rule& rule = {},
                                              const random_bits& random = {}) {
   return detail::apply<operation::min_num, To>(a, b, b, rule, random);
 }
-/// The greater operand; of a number and a NaN the number.
+/// Returns the larger operand; if one operand is NaN, the other one.
 template <arithmetic_value To, arithmetic_value A, arithmetic_value B>
 SAMEBITS_INLINE constexpr result<To> max_num(A a, B b, const cast_rule& rule = {},
                                              const random_bits& random = {}) {
   return detail::apply<operation::max_num, To>(a, b, b, rule, random);
 }
 
-/// a, rounded once: the code of convert_code(), and all five flags.
+/// Converts a into To with one rounding. The code is that of convert_code(); all five flags are
+/// returned.
 template <arithmetic_value To, arithmetic_value A>
 SAMEBITS_INLINE constexpr result<To> convert(A a, const cast_rule& rule = {},
                                              const random_bits& random = {}) {
@@ -210,7 +218,7 @@ SAMEBITS_INLINE constexpr result<To> convert(A a, const cast_rule& rule = {},
                                                         rule, detail::dither_of(random)));
 }
 
-/// a * 2^n, rounded once.
+/// Computes a * 2^n, rounded once.
 template <arithmetic_value To, arithmetic_value A>
 SAMEBITS_INLINE constexpr result<To> scale_b(A a, std::int32_t n, const cast_rule& rule = {},
                                              const random_bits& random = {}) {
@@ -219,7 +227,8 @@ SAMEBITS_INLINE constexpr result<To> scale_b(A a, std::int32_t n, const cast_rul
                                                         rule, detail::dither_of(random)));
 }
 
-/// The exponent of |a|, floor(log2 |a|). INT32_MIN for 0 and NaN and INT32_MAX for Inf, invalid.
+/// Returns the exponent of |a|, floor(log2 |a|). The result is INT32_MIN for 0 and NaN and
+/// INT32_MAX for Inf; all three raise invalid.
 template <arithmetic_value A>
 SAMEBITS_INLINE constexpr result<std::int32_t> log_b(A a) {
   const auto x = detail::input_of(a);
@@ -231,8 +240,8 @@ SAMEBITS_INLINE constexpr result<std::int32_t> log_b(A a) {
 template <class T>
 concept arithmetic_integer = std::integral<T> &&(sizeof(T) == 4 || sizeof(T) == 8);
 
-/// a as an integer, rounded by `mode`. Out of range it is the nearest bound, of a NaN 0; both are
-/// invalid and not inexact.
+/// Converts a to an integer, rounded by `mode`. A value out of range gives the nearest bound, a NaN
+/// gives 0; both raise invalid and not inexact.
 template <arithmetic_integer To, arithmetic_value A>
 SAMEBITS_INLINE constexpr result<To> to_integer(A a, rounding mode = rounding::nearest_even,
                                                 const random_bits& random = {}) {
@@ -242,7 +251,7 @@ SAMEBITS_INLINE constexpr result<To> to_integer(A a, rounding mode = rounding::n
   return {static_cast<To>(static_cast<std::make_unsigned_t<To>>(r.bits)), r.raised};
 }
 
-/// An integer rounded once.
+/// Converts an integer into To, rounded once.
 template <arithmetic_value To, arithmetic_integer From>
 SAMEBITS_INLINE constexpr result<To> from_integer(From n, const cast_rule& rule = {},
                                                   const random_bits& random = {}) {
@@ -251,7 +260,8 @@ SAMEBITS_INLINE constexpr result<To> from_integer(From n, const cast_rule& rule 
       detail::target<To>(), rule, detail::dither_of(random)));
 }
 
-/// How a lies to b. One of less, equal, greater is true, or none: then they are unordered.
+/// The relation of a to b. At most one of less, equal and greater is true. None is true if a and b
+/// are unordered.
 struct comparison {
   bool less, equal, greater;
   flags raised;  ///< invalid for a signalling NaN only (the quiet predicates of IEEE 754)
@@ -268,14 +278,16 @@ SAMEBITS_INLINE constexpr comparison compare(A a, B b) {
   return {r.less, r.equal, r.greater, r.raised};
 }
 
-/// totalOrder(a, b): -NaN < -Inf < ... < -0 < +0 < ... < Inf < NaN, NaNs by their payload.
+/// Returns totalOrder(a, b): -NaN < -Inf < ... < -0 < +0 < ... < Inf < NaN, with NaNs ordered by
+/// their payload.
 template <arithmetic_value T>
 SAMEBITS_INLINE constexpr bool total_order(T a, T b) {
   const auto x = detail::input_of(a);
   return numerics::total_order(x.format, x.code, detail::input_of(b).code);
 }
 
-/// The next value above, as next_up(format, code) gives it; invalid for a signalling NaN.
+/// Returns the next value above, with the code of next_up(format, code). Raises invalid for a
+/// signalling NaN.
 template <arithmetic_value T>
 SAMEBITS_INLINE constexpr result<T> next_up(T a) {
   const auto x = detail::input_of(a);
@@ -283,7 +295,8 @@ SAMEBITS_INLINE constexpr result<T> next_up(T a) {
       {numerics::next_up(x.format, x.code),
        numerics::is_signaling(x.format, x.code) ? flags::invalid : flags::none});
 }
-/// The next value below.
+/// Returns the next value below, with the code of next_down(format, code). Raises invalid for a
+/// signalling NaN.
 template <arithmetic_value T>
 SAMEBITS_INLINE constexpr result<T> next_down(T a) {
   const auto x = detail::input_of(a);
@@ -292,8 +305,8 @@ SAMEBITS_INLINE constexpr result<T> next_down(T a) {
        numerics::is_signaling(x.format, x.code) ? flags::invalid : flags::none});
 }
 
-// The same by the names of <cmath>, of one format, to nearest even, without flags: what templates
-// such as Eigen's find by the type of their argument.
+// Operations with the names of <cmath>: one format, to nearest even, without flags. Templates such
+// as Eigen's find these functions by the type of their argument.
 
 template <format_id F>
 SAMEBITS_HD constexpr float_value<F> sqrt(float_value<F> a) {
@@ -307,12 +320,12 @@ template <format_id F>
 SAMEBITS_HD constexpr float_value<F> remainder(float_value<F> a, float_value<F> b) {
   return rem<float_value<F>>(a, b).value;
 }
-/// Clears the sign bit, of a NaN too.
+/// Returns a with a clear sign bit, also for a NaN.
 template <format_id F>
 SAMEBITS_HD constexpr float_value<F> abs(float_value<F> a) {
   return is_negative(F, a.bits()) ? -a : a;
 }
-/// a with the sign bit of b, NaNs too.
+/// Returns a with the sign bit of b, also for NaNs.
 template <format_id F>
 SAMEBITS_HD constexpr float_value<F> copysign(float_value<F> a, float_value<F> b) {
   return is_negative(F, a.bits()) == is_negative(F, b.bits()) ? a : -a;

@@ -1,4 +1,4 @@
-// Array arithmetic: an operation on the elements of views, each result rounded once.
+// Array arithmetic: an operation on every element of views; each result is rounded once.
 #pragma once
 
 #include <cstdint>
@@ -11,50 +11,63 @@
 
 namespace samebits {
 
-/// The operands of an operation, each of the destination's shape; strides of 0 repeat a row, a
-/// column or one number. Those that the operation does not take are not looked at.
+/// Operands of an operation, each of the destination's shape. Strides of 0 repeat a row, a column
+/// or one number. Operands that the operation does not have are not read.
 struct array_operands {
   const_matrix_view a;
   const_matrix_view b = {};
   const_matrix_view c = {};
 };
 
-/// How results are rounded (contract §3 to §5).
+/// Options of compute(): how results are rounded (contract §3 to §5).
 struct compute_options {
   rounding round = rounding::nearest_even;
   overflow on_overflow = overflow::ieee;
   nan_policy on_nan = nan_policy::canonical;
-  random_stream random = {};  ///< read only by rounding::stochastic; index of the result's element
+  random_stream random = {};  ///< read only by rounding::stochastic
 };
 
-/// Where the flags of each element go: a matrix of the destination's shape in the same memory,
-/// strides in bytes. Not wanted where data is null.
+/// Destination of the flags of each element: a matrix of the destination's shape in the same
+/// memory, strides in bytes. Null data: the flags are not written.
 struct flags_view {
   flags* data = nullptr;
   std::int64_t row_stride = 0;
   std::int64_t col_stride = 1;
 };
 
-/// out = op(a, b, c), element by element, in any formats that have arithmetic (fp32, fp16, bf16,
-/// e4m3, e5m2), each operand and out in one of its own: what compute() of samebits/arithmetic.hpp
-/// returns for the codes of the element.
+/// Computes out = op(a, b, c) for every element: the result of compute() of samebits/arithmetic.hpp
+/// for the codes of the element.
 ///
-/// The result depends on the inputs and options alone: not on the executor, the thread count, the
-/// strides or the alignment. With stochastic rounding element (r, c) uses the random bits of index
-/// random.offset + r * pitch + c (mod 2^64), so a block computed alone, with the offset of its
-/// first element and the pitch of the whole, gets the bits it has in the whole.
+/// The result depends on the inputs and options alone. The executor, the thread count, the strides
+/// and the alignment do not change a bit.
 ///
-/// out may be the same memory as an operand whose element size and strides are equal to its own;
-/// otherwise they must not overlap. Thread-safe; allocates nothing per element. Of device memory
-/// the call is enqueued on where.stream: it neither waits nor allocates, and can be captured into a
-/// CUDA graph.
+/// With stochastic rounding, element (r, c) of `out` uses the random bits of index random.offset +
+/// r * pitch + c (mod 2^64). A block computed alone gets the bits it has in the whole matrix if the
+/// caller passes the offset of the block's first element and the pitch of the whole matrix.
 ///
-/// Throws invalid_argument, before anything is written, for: an operation that is none, formats
-/// without arithmetic, unequal shapes, negative sizes or strides, null data of a non-empty view,
-/// elements of out that share memory, overlap, random.bits outside 1..32, views in different memory
-/// or not in the backend's, an unknown backend name; unsupported for a backend this machine lacks
-/// or that has no such arithmetic; cuda_error; environment_error where a GPU does not compute in
-/// IEEE 754 steps (samebits/self_test.hpp).
+/// @param op  the operation
+/// @param in  operands of the shape of `out`, in fp32, fp16, bf16, e4m3 or e5m2. Each operand may
+///   have another format.
+/// @param out  [rows, cols] in fp32, fp16, bf16, e4m3 or e5m2, host or device memory. `out` may be
+///   the same memory as an operand if element size and strides are equal. Otherwise they must not
+///   overlap.
+/// @param options  rounding, overflow and NaN rules
+/// @param where  backend, threads and stream
+/// @throws invalid_argument, before anything is written, if:
+///   - the operation is none of the enumerators, or a format has no arithmetic;
+///   - the shapes differ, or a size or stride is negative;
+///   - the data of a non-empty view is null;
+///   - elements of `out` share memory, or views overlap;
+///   - random.bits is outside 1..32;
+///   - the views lie in different memory or not in the backend's memory;
+///   - the backend's name is unknown.
+/// @throws unsupported if this machine lacks the backend or if the backend has no such arithmetic.
+/// @throws cuda_error
+/// @throws environment_error if the GPU does not compute in IEEE 754 steps
+///   (samebits/self_test.hpp).
+/// @note Thread-safe. Allocates nothing per element.
+/// @note Device memory: the call is enqueued on where.stream. It neither waits nor allocates, and
+///   can be captured into a CUDA graph.
 ///
 ///   std::vector<samebits::bf16> x = ..., y = ..., sum(x.size());
 ///   samebits::compute(samebits::operation::add, {samebits::view_of(x), samebits::view_of(y)},
@@ -62,18 +75,24 @@ struct flags_view {
 void compute(operation op, const array_operands& in, const matrix_view& out,
              const compute_options& options = {}, const executor& where = {});
 
-/// Computes as compute() does and returns the flags that any element raised. Waits for the stream.
+/// Computes as compute() does and returns the flags that any element raised.
 ///
-/// Writes the flags of each element to `each` where that has data; `each` must not overlap the
-/// other views (invalid_argument). On device memory, where `each` lies too, the call takes 4 bytes
-/// from the stream's memory pool.
+/// @param each  receives the flags of each element if it has data; lies in the memory of `out`
+/// @throws invalid_argument if `each` overlaps another view.
+/// @throws as compute() does.
+/// @note Waits for the stream. On device memory the call allocates 4 bytes from the stream's memory
+///   pool.
 flags compute_with_flags(operation op, const array_operands& in, const matrix_view& out,
                          const compute_options& options = {}, const flags_view& each = {},
                          const executor& where = {});
 
-/// The same on device memory without waiting: `raised`, 4 bytes of device memory aligned to 4,
-/// becomes the flags that any element raised as an integer. Enqueued on where.stream; allocates
-/// nothing, and can be captured into a CUDA graph. Throws invalid_argument for host memory, too.
+/// Computes as compute_with_flags() does on device memory, without waiting.
+///
+/// @param raised  4 bytes of device memory, aligned to 4; receives the flags that any element
+///   raised, as an integer
+/// @throws invalid_argument for host memory.
+/// @throws as compute_with_flags() does.
+/// @note Enqueued on where.stream. Allocates nothing, and can be captured into a CUDA graph.
 void enqueue_compute_with_flags(operation op, const array_operands& in, const matrix_view& out,
                                 std::uint32_t* raised, const compute_options& options = {},
                                 const flags_view& each = {}, const executor& where = {});

@@ -1,5 +1,5 @@
-// Communicator: the three operations between ranks that samebits builds on, for a user to implement
-// over MPI, NCCL or whatever connects the processes of a training run.
+// Communicator: the three operations between ranks that samebits uses. The user implements them
+// over MPI, NCCL or another network.
 #pragma once
 
 #include <cstddef>
@@ -11,13 +11,15 @@
 
 namespace samebits {
 
-/// The ranks of a run, as one of them sees them.
+/// The ranks of a run, as seen by one rank.
 ///
 /// All ranks call the same operations in the same order with buffers of the same size, as with MPI
-/// and NCCL. Every buffer lies in the memory that space() names; in device memory an operation is
-/// enqueued on stream() and need not be done when the call returns, and in host memory it is done.
-/// None of them computes in floating point, so none can change a bit: maxima are of unsigned
-/// integers, the rest are copies. What an implementation throws passes through.
+/// and NCCL. Every buffer lies in the memory that space() names. In device memory an operation is
+/// enqueued on stream() and may still run when the call returns. In host memory the operation is
+/// complete when the call returns.
+///
+/// No operation computes in floating point, so no network can change a bit: maxima are of unsigned
+/// integers, all else are copies. Exceptions of an implementation pass through.
 ///
 ///   operation        MPI                            NCCL
 ///   all_reduce_max   MPI_Allreduce, MPI_UINT32_T,   ncclAllReduce, ncclUint32,
@@ -31,18 +33,26 @@ class communicator {
   [[nodiscard]] virtual int rank() const = 0;  ///< 0 .. size() - 1
   [[nodiscard]] virtual int size() const = 0;  ///< >= 1
   [[nodiscard]] virtual memory_space space() const { return memory_space::host; }
-  /// cudaStream_t of operations on device memory; null: the default stream of the current device.
+  /// Stream (cudaStream_t) of operations on device memory. Null: the default stream of the current
+  /// device.
   [[nodiscard]] virtual void* stream() const { return nullptr; }
 
-  /// Replaces each word by the largest of all ranks, as unsigned integers.
+  /// Replaces each word by its maximum over all ranks, as unsigned integers.
+  ///
+  /// @param words  [n], the same n on every rank
   virtual void all_reduce_max(std::span<std::uint32_t> words) = 0;
 
-  /// received = what rank 0 sent, then rank 1, ...; received.size() is size() * sent.size(). The
-  /// two do not overlap.
+  /// Gathers the message of every rank on every rank.
+  ///
+  /// @param sent  this rank's message
+  /// @param received  the messages of ranks 0, 1, ...: size() * sent.size() bytes. Does not overlap
+  ///   `sent`.
   virtual void all_gather(std::span<const std::byte> sent, std::span<std::byte> received) = 0;
 
-  /// Of size() equal blocks, block r of `sent` goes to rank r, and block r of `received` is what
-  /// rank r sent here; received.size() is sent.size(). The two do not overlap.
+  /// Sends one block to each rank and receives one block from each rank.
+  ///
+  /// @param sent  size() equal blocks; block r goes to rank r
+  /// @param received  sent.size() bytes; block r comes from rank r. Does not overlap `sent`.
   virtual void all_to_all(std::span<const std::byte> sent, std::span<std::byte> received) = 0;
 
  protected:
@@ -51,7 +61,7 @@ class communicator {
   communicator& operator=(const communicator&) = default;
 };
 
-/// A run of one rank in host memory.
+/// A communicator of one rank in host memory.
 class single_rank final : public communicator {
  public:
   [[nodiscard]] int rank() const override { return 0; }

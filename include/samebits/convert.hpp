@@ -1,4 +1,4 @@
-// Array conversion: every element of a view rounded once into another format.
+// Converts arrays between formats; every element is rounded once.
 #pragma once
 
 #include "samebits/backend.hpp"
@@ -7,7 +7,7 @@
 
 namespace samebits {
 
-/// How an array is converted (contract §2 to §4).
+/// Options of convert() (contract §2 to §4).
 struct convert_options {
   rounding round = rounding::nearest_even;
   overflow on_overflow = overflow::ieee;
@@ -15,26 +15,36 @@ struct convert_options {
   random_stream random = {};  ///< read only by rounding::stochastic
 };
 
-/// Converts in [rows, cols] into out [rows, cols], element by element, between any two formats.
+/// Converts every element of `in` into the format of `out`, between any two formats.
 ///
-/// The result depends on the inputs and options alone: not on the executor, the thread count, the
-/// strides or the alignment. With stochastic rounding element (r, c) uses the random bits of index
-/// random.offset + r * pitch + c (mod 2^64), so a block converted alone, with the offset of its
-/// first element and the pitch of the whole, gets the bits it has in the whole.
+/// The result depends on the inputs and options alone. The executor, the thread count, the strides
+/// and the alignment do not change a bit.
 ///
-/// in and out may be the same memory when their element sizes and strides are equal; otherwise
-/// they must not overlap. Thread-safe; allocates nothing per element.
+/// With stochastic rounding, element (r, c) uses the random bits of index random.offset + r * pitch
+/// + c (mod 2^64). A block converted alone gets the bits it has in the whole matrix if the caller
+/// passes the offset of the block's first element and the pitch of the whole matrix.
 ///
-/// Throws invalid_argument, before anything is written, for: unequal shapes, negative sizes or
-/// strides, null data of a non-empty view, out elements that share memory, overlap, random.bits
-/// outside 1..32, views in different memory or not in the backend's, an unknown backend name;
-/// unsupported for a backend this machine lacks, or a conversion that a named backend lacks (none
-/// is lacking where the call names no backend); cuda_error if a launch fails.
-///
-/// Device views are converted on where.stream, on the device they lie on: the call enqueues and
-/// returns. Throws invalid_argument, too, for host memory, views on two devices and a stream of
-/// another device; environment_error if the backend's self-test fails or, inside the capture of a
-/// graph, has not run on that device (samebits/self_test.hpp).
+/// @param in  [rows, cols], any format, host or device memory
+/// @param out  [rows, cols], any format, in the memory of `in`. `in` and `out` may be the same
+///   memory if their element sizes and strides are equal. Otherwise they must not overlap.
+/// @param options  rounding, overflow and NaN rules
+/// @param where  backend, threads and stream
+/// @throws invalid_argument, before anything is written, if:
+///   - the shapes differ, or a size or stride is negative;
+///   - the data of a non-empty view is null;
+///   - elements of `out` share memory, or `in` and `out` overlap;
+///   - random.bits is outside 1..32;
+///   - the views lie in different memory, on two devices, or not in the backend's memory;
+///   - the stream belongs to another device than the views;
+///   - the backend's name is unknown.
+/// @throws unsupported if this machine lacks the named backend, or if the named backend lacks the
+///   conversion. The default backend has every conversion.
+/// @throws cuda_error if a kernel launch fails.
+/// @throws environment_error for device views if the backend's self-test fails, or if the stream is
+///   being captured and the self-test has not run on the device (samebits/self_test.hpp).
+/// @note Thread-safe. Allocates nothing per element.
+/// @note Device views are converted on where.stream, on the device they lie on. The call enqueues
+///   and returns.
 ///
 ///   std::vector<float> x = ...;
 ///   std::vector<samebits::e4m3> y(x.size());

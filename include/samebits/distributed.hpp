@@ -1,5 +1,5 @@
-// Gradients over several ranks: sums of gradients in a stated order with few bits to send, sums
-// over shards, and layouts that say which rank holds which elements. Ranks exchange messages
+// Gradients over several ranks: sums of gradients in a stated order in a small communication dtype,
+// sums over shards, and layouts that say which rank holds which elements. Ranks exchange messages
 // through a communicator (samebits/communicator.hpp).
 //
 //   // Every rank has the gradients of its own samples; afterwards all have their mean.
@@ -42,40 +42,50 @@ struct access;
 struct shard_data;
 }  // namespace backends
 
-/// Leaves of a chunk, the subtree that shards are cut by (contract §6).
+/// Inputs per chunk. A chunk is the smallest whole subtree that a shard may hold (contract §6).
 inline constexpr std::uint64_t chunk_leaves = 4096;
 
-/// The part of a tree_sum's tree over the leaves [first, first + count): what one rank, or one
-/// device, holds of a sum that is spread over several.
+/// One rank's (or device's) part of a sum that is spread over several: the inputs
+/// [first, first + count) of the tree of tree_sum.
 ///
-/// Leaves are appended as to a tree_sum. What is kept, and what ranks exchange, are the values of
-/// the largest subtrees that lie in the part: at most 2 for each doubling of the chunks, whatever
-/// their number. sum_shards() puts the parts of all ranks together.
+/// Inputs are appended as to a tree_sum. The part keeps, and ranks exchange, the values of the
+/// largest subtrees that lie in the part: at most 2 for each doubling of the number of chunks.
+/// sum_shards() combines the parts of all ranks.
 ///
-/// Functions that compute throw environment_error as tree_sum's do.
+/// @throws environment_error from functions that compute, as in tree_sum.
 class tree_part {
  public:
-  /// A part that begins at leaf `first`. Throws invalid_argument unless that is a chunk's first
-  /// leaf, a multiple of 4096, and below 2^62.
+  /// Constructs an empty part that begins at input `first`.
+  ///
+  /// @throws invalid_argument unless `first` is a multiple of 4096, the first input of a chunk, and
+  ///   below 2^62.
   explicit tree_part(std::uint64_t first = 0);
 
-  /// Appends leaves.
+  /// Appends inputs.
   void add(std::span<const double> leaves);
-  /// Appends the leaves RN64(x * x).
+  /// Appends the inputs RN64(x * x).
   void add_squares(std::span<const double> values);
-  /// Appends the squares of a matrix in host memory, of any format, in the order (row,
-  /// column). Throws invalid_argument for views that convert() would refuse.
+  /// Appends the squares of the elements of a matrix in the order (row, column).
+  ///
+  /// @param elements  [rows, cols], any format, host memory
+  /// @throws invalid_argument if convert() would refuse the view.
   void add_squares(const const_matrix_view& elements);
-  /// Appends whole chunks by their nodes at level 12, as a device hands them over. Throws
-  /// invalid_argument where count() is not a multiple of 4096.
+  /// Appends whole chunks by their partial sums, the values at level 12 of the tree, as a device
+  /// computes them.
+  ///
+  /// @throws invalid_argument if count() is not a multiple of 4096.
   void add_chunks(std::span<const double> nodes);
 
+  /// Returns the index of the first input.
   [[nodiscard]] std::uint64_t first() const { return first_; }
+  /// Returns the number of inputs so far.
   [[nodiscard]] std::uint64_t count() const { return chunks_ * chunk_leaves + tail_.count(); }
 
-  /// The values of the subtrees in the order of their leaves. Which they are, first() and count()
-  /// say: whole chunks from the left, each time the largest 2^n of them that begin at a multiple of
-  /// 2^n chunks, and then what is left of the last chunk.
+  /// Returns the values of the largest subtrees in the part, in the order of their inputs.
+  ///
+  /// first() and count() determine the subtrees. From the left, each subtree covers 2^n whole
+  /// chunks that begin at a multiple of 2^n chunks, with the largest n possible. The last subtree
+  /// is the chunk that is not full, if there is one.
   [[nodiscard]] std::vector<double> subtrees() const;
 
  private:
@@ -84,58 +94,68 @@ class tree_part {
                   void (tree_sum::*append)(std::span<const double>));
 
   std::uint64_t first_;
-  std::uint64_t chunks_ = 0;   // whole ones
-  std::vector<double> nodes_;  // largest subtrees over them, in order
-  std::vector<int> levels_;    // n of each
-  tree_sum tail_;              // the chunk that is not whole
+  std::uint64_t chunks_ = 0;   // whole chunks
+  std::vector<double> nodes_;  // values of the largest subtrees over the whole chunks, in order
+  std::vector<int> levels_;    // n of each subtree of 2^n chunks
+  tree_sum tail_;              // the chunk that is not full
 };
 
-/// The sums of a list of tensors whose elements are spread over ranks.
+/// Sums of tensors whose elements are spread over ranks.
 struct sharded_sums {
   std::vector<double> of_tensors;
-  std::vector<std::uint64_t> counts;  ///< leaves of each
-  double total = 0;  ///< over the tree whose leaves are of_tensors, in list order (contract §6)
+  std::vector<std::uint64_t> counts;  ///< number of inputs of each tensor
+  double total = 0;  ///< over the tree with inputs of_tensors, in list order (contract §6)
 };
 
-/// Puts the parts of all ranks together. Waits for the stream and the other ranks. Every rank gets
-/// the bits of tree_sum over all leaves in one place, however they are cut.
+/// Combines the parts of all ranks. Every rank gets the bits of tree_sum over all inputs in one
+/// place, however the inputs are cut.
 ///
-/// parts[i] is this rank's part of tensor i; one without leaves says that the tensor is elsewhere.
-/// Every rank brings as many parts in the same order. The parts of a tensor that have leaves lie on
-/// the ranks in any order; together they are [0, n) without gap or overlap.
+/// Two messages: 16 bytes, then per rank 16 bytes for a tensor and 8 for a subtree.
 ///
-/// Two messages: 16 bytes, then per rank 16 bytes for a tensor and 8 for a subtree. Throws
-/// rank_error on every rank where parts do not fit together, naming tensor and ranks,
-/// environment_error as tree_sum does. A communicator on device memory is handed copies there, and
-/// waited for; unsupported where no CUDA backend can run.
+/// @param ranks  communicator; every rank calls sum_shards()
+/// @param parts  parts[i] is this rank's part of tensor i; a part without inputs means that other
+///   ranks hold the tensor. Every rank passes equally many parts in the same order. The non-empty
+///   parts of a tensor may lie on the ranks in any order. Together they are [0, n) without gap or
+///   overlap.
+/// @returns sums per tensor and in total
+/// @throws rank_error, on every rank, naming tensor and ranks, if parts do not fit together.
+/// @throws environment_error as tree_sum does.
+/// @throws unsupported if the communicator works on device memory and no CUDA backend can run.
+/// @note Waits for the stream and the other ranks. A communicator on device memory gets copies of
+///   the messages there.
 sharded_sums sum_shards(communicator& ranks, std::span<const tree_part> parts);
 
-/// How the elements of a list of tensors are spread over ranks. Immutable; copies share one
+/// Layout of a list of tensors whose elements are spread over ranks. Immutable. Copies share one
 /// description, which does not refer to the communicator or to the tensors' memory.
 class shard_layout {
  public:
-  /// Waits for the stream and the other ranks. Of what this rank holds: of tensor i the elements of
-  /// shards[i], which are the tensor's from element first[i] on, counted in the order (row,
-  /// column). A tensor without elements here is elsewhere, and its first[i] is not read. Of a
-  /// tensor that several ranks hold the same copy of, one lists the elements and the others none:
-  /// what is listed counts once.
+  /// Exchanges the layouts of all ranks and checks that they fit together. Two messages: 12 bytes,
+  /// then 16 bytes per tensor and rank.
   ///
-  /// Every rank calls it, with as many tensors in the same order, and waits. Two messages: 12
-  /// bytes, then 16 bytes a tensor and rank. Throws, on every rank, naming the tensor: for shards
-  /// not cut on chunk borders, where first[i] is not a multiple of 4096, invalid_argument on the
-  /// rank whose it is and rank_error on the others; rank_error where shards overlap or leave a gap,
-  /// or ranks list different numbers of tensors. Throws unsupported for a communicator on device
-  /// memory where no CUDA backend can run, and what the communicator throws.
+  /// @param ranks  communicator; every rank calls the constructor
+  /// @param shards  shards[i] holds this rank's elements of tensor i. A shard without elements
+  ///   means that other ranks hold the tensor. Every rank lists equally many tensors in the same
+  ///   order. If several ranks hold copies of a tensor, one rank lists its elements and the others
+  ///   list none.
+  /// @param first  first[i] is the index in tensor i of the first element of shards[i], counted in
+  ///   the order (row, column). A multiple of 4096; ignored if shards[i] has no elements.
+  /// @throws invalid_argument, naming the tensor, on a rank whose first[i] is not a multiple of
+  ///   4096. The other ranks throw rank_error.
+  /// @throws rank_error, on every rank, naming the tensor, if shards overlap or leave a gap, or if
+  ///   the ranks list different numbers of tensors.
+  /// @throws unsupported if the communicator works on device memory and no CUDA backend can run.
+  /// @throws what the communicator throws.
+  /// @note Waits for the stream and the other ranks.
   shard_layout(communicator& ranks, const tensor_list& shards,
                std::span<const std::uint64_t> first);
 
-  [[nodiscard]] int rank() const;   ///< this one
-  [[nodiscard]] int ranks() const;  ///< of how many
-  /// Tensors.
+  [[nodiscard]] int rank() const;   ///< index of this rank
+  [[nodiscard]] int ranks() const;  ///< number of ranks
+  /// Returns the number of tensors.
   [[nodiscard]] std::size_t size() const;
-  /// Elements of a tensor on all ranks together.
+  /// Returns the number of elements of a tensor on all ranks together.
   [[nodiscard]] std::uint64_t elements(std::size_t position) const;
-  /// What a rank sends in each step, in bytes: the same on every rank.
+  /// Returns the bytes that a rank sends in each step; the same on every rank.
   [[nodiscard]] std::size_t message_bytes() const;
 
  private:
@@ -144,42 +164,43 @@ class shard_layout {
   std::shared_ptr<const backends::shard_data> data_;
 };
 
-// What becomes of one element x_k of ranks k = 0 .. n-1, each step one binary32 operation rounded
-// to nearest even (contract §6):
+// How reduce_gradients() sums one element x_k of ranks k = 0 .. n-1. Each step is one binary32
+// operation rounded to nearest even (contract §6). `wire` is the communication dtype:
 //
 //   wire               rank k sends                   total
 //   fp32, fp16, bf16   q_k = cast(x_k)                t = q_0; t = RN(t + q_k) for k = 1 .. n-1
 //   e4m3, e5m2         q_k = cast(y_k), y_k from x_k  t as above, then t = RN(t * s)
 //                      and the tensor's scale s
-//   The result is cast(RN(t * factor)) in the tensor's own format, to nearest even.
+// The result is cast(RN(t * factor)) in the tensor's own format, to nearest even.
 //
-// The scale of e4m3 and e5m2 is one per tensor, the same on all ranks: that of the largest finite
-// magnitude of all ranks by the rule `math` (samebits/core/scaling.hpp). Every cast is
-// overflow::ieee: what does not fit, and what was not finite, arrives as Inf or NaN, for the loss
-// scaler to see.
+// With e4m3 and e5m2, all ranks use one scale per tensor. The scale rule `math`
+// (samebits/core/scaling.hpp) computes the scale from the max finite magnitude on all ranks. Every
+// cast is overflow::ieee: an element that overflows or is not finite arrives as Inf or NaN, so the
+// loss scaler can detect it.
 
-/// How gradients are summed over ranks; the same on every rank.
+/// Options of reduce_gradients(); the same on every rank.
 struct gradient_reduction {
-  format_id wire = format_id::bf16;         ///< fp32, fp16, bf16, e4m3 or e5m2
-  scale_math math = scale_math::pow2;       ///< of e4m3 and e5m2
-  rounding round = rounding::nearest_even;  ///< onto the wire; or stochastic
-  /// Read only by rounding::stochastic, without its pitch. Rank k draws from stream + k, at index
-  /// offset + the element's position in the list: of the tensors before it and (row, column).
+  format_id wire = format_id::bf16;         ///< communication dtype: fp32, fp16, bf16, e4m3, e5m2
+  scale_math math = scale_math::pow2;       ///< scale rule of e4m3 and e5m2
+  rounding round = rounding::nearest_even;  ///< into `wire`: this or stochastic
+  /// Read only by rounding::stochastic; the pitch is ignored. Rank k uses the random stream
+  /// `stream` + k. The index of an element is offset + its position in the list: the tensors
+  /// before, then (row, column).
   random_stream random = {};
-  float factor = 1.0f;  ///< of the total: 1 / n for the mean, times an inverse loss scale; finite
-  /// Elements exchanged in one message at most, which bounds the memory that a call takes: at most
-  /// 16 bytes for each. Never changes a bit. >= 1.
+  float factor = 1.0f;  ///< of the total; finite. 1 / n for the mean, times an inverse loss scale
+  /// Max number of elements in one message; >= 1. The number bounds the memory of a call: at most
+  /// 16 bytes per element. It never changes a bit.
   std::int64_t elements_at_once = std::int64_t{1} << 22;
-  /// Of gradients in device memory: cuda-native or cuda-emulated; empty: the default. Never changes
-  /// a bit.
+  /// Backend for gradients in device memory: cuda-native or cuda-emulated. Empty: the default.
+  /// Never changes a bit.
   std::string_view backend = {};
 };
 
-/// The gradients of reduce_gradients(): one view, several views in braces, a contiguous range of
-/// views, or a tensor_list. A parameter type: it refers to the views and must not outlive the call.
+/// Parameter type of reduce_gradients(): one view, several views in braces, a contiguous range of
+/// views, or a tensor_list. A view_list refers to the views and must not outlive the call.
 ///
-/// Making a view_list checks nothing. reduce_gradients() checks the views itself, so that it can
-/// tell all ranks of a refusal.
+/// Constructing a view_list checks nothing. reduce_gradients() checks the views itself, so that it
+/// can report a refusal to all ranks.
 class view_list {
  public:
   // NOLINTBEGIN(google-explicit-constructor): callers write the views alone
@@ -200,24 +221,30 @@ class view_list {
   std::span<const matrix_view> views_;
 };
 
-/// Replaces the gradients on every rank by their sum over all ranks. Waits for the stream, but not
-/// for the sums. Every rank gets the same bits, whatever the network does, on any machine.
+/// Replaces the gradients on every rank by their sum over all ranks. Every rank gets the same bits,
+/// on any network and any machine.
 ///
-/// Matrices of fp32, fp16 or bf16, mixed as they come, in the memory that the communicator works
-/// on; every rank lists the same shapes and formats in the same order; no element may be in two of
-/// them. Each rank sends a contribution once (all_to_all) and its share of the sums once
-/// (all_gather), whatever the number of ranks. With a single rank the gradient goes over the wire's
-/// format all the same.
+/// Each rank sends its contribution once (all_to_all) and its share of the sums once (all_gather),
+/// whatever the number of ranks. With a single rank the gradients are converted to the
+/// communication dtype as well.
 ///
-/// Throws, on every rank and before anything is written: invalid_argument on a rank whose own
-/// arguments are refused, naming the position in the list or the option, and rank_error on the
-/// others; rank_error where the ranks' lists or options differ; environment_error as tree_sum does.
-///
-/// In device memory everything is enqueued on ranks.stream(), with workspace from its pool, and the
-/// gradients are there once that is done; only the arguments are compared, and the list described,
-/// with a message of the host, for which the call waits on the stream: it cannot be captured into a
-/// CUDA graph. Throws unsupported, before any message, where no CUDA backend can run, and
-/// cuda_error.
+/// @param ranks  communicator; every rank calls reduce_gradients()
+/// @param gradients  matrices in fp32, fp16 or bf16, mixed in any order, in the memory that the
+///   communicator works on. Every rank lists the same shapes and formats in the same order. No
+///   element may be in two matrices.
+/// @param how  communication dtype, rounding and factor
+/// @throws invalid_argument on a rank whose own arguments are refused, naming the position in the
+///   list or the option. The other ranks throw rank_error.
+/// @throws rank_error, on every rank, if the ranks' lists or options differ.
+/// @throws environment_error as tree_sum does.
+/// @throws unsupported, before any message, if the communicator works on device memory and no CUDA
+///   backend can run.
+/// @throws cuda_error
+/// @note invalid_argument, rank_error and environment_error are thrown on every rank, before
+///   anything is written.
+/// @note Device memory: the sums are enqueued on ranks.stream(), with workspace from its memory
+///   pool. The call waits for the stream only while the ranks compare their arguments by a message
+///   of the host and the list is described. It cannot be captured into a CUDA graph.
 void reduce_gradients(communicator& ranks, const view_list& gradients,
                       const gradient_reduction& how = {});
 

@@ -1,4 +1,4 @@
-// The loss scaler: what training code calls between the backward pass and the optimizer.
+// The loss scaler: training code calls it between the backward pass and the optimizer.
 //
 //   samebits::loss_scaler scaler;  // 2^16, then as the gradients allow
 //   for (const batch& b : batches) {
@@ -10,8 +10,8 @@
 //   }
 //   write(checkpoint, scaler.save());
 //
-// For accumulation, scale() and the backward pass are repeated before unscale(): the scale changes
-// in update() alone. Optimizers that share a scaler are told apart by name.
+// To accumulate gradients, repeat scale() and the backward pass before unscale(): the scale changes
+// only in update(). Optimizers that share a scaler are distinguished by name.
 #pragma once
 
 #include <cstdint>
@@ -39,93 +39,129 @@ using scaling_settings = std::variant<native_scaling, torch_scaling, apex_scalin
 using scaling_state = std::variant<native_state, torch_state, apex_state, apex_amp_state,
                                    megatron_state, deepspeed_state>;
 
-/// One step of training under a policy: whether it may be applied, and in `state` what the next one
-/// begins with. Pure integer arithmetic, on the host, in kernels and at compile time; settings and
-/// state must be valid (check_settings).
+/// Advances a policy by one training step.
+///
+/// Pure integer arithmetic, on the host, in kernels and at compile time.
+///
+/// @param settings  valid settings (check_settings)
+/// @param state  a valid state; replaced by the state for the next step
+/// @param seen  observation of the gradients
+/// @returns whether the step may be applied, and why
 template <class Settings, class State>
 SAMEBITS_HD constexpr step_decision advance(const Settings& settings, State& state,
                                             const step_observation& seen) {
   return numerics::advance(settings, state, seen);
 }
 
-/// The state before the first step.
+/// Returns the state before the first step.
 template <class Settings>
 SAMEBITS_HD constexpr auto initial_state(const Settings& settings) {
   return numerics::initial_state(settings);
 }
 
-/// The scale in force: what the loss of the coming step is multiplied by.
+/// Returns the scale that the loss of the coming step is multiplied by.
 template <class State>
 SAMEBITS_HD constexpr double scale_of(const State& state) {
   return detail::number_of(numerics::scale_bits(state));
 }
 
-/// The settings a policy starts from: the library's own defaults.
+/// Returns the default settings of a policy, which are the defaults of its library.
 scaling_settings default_settings(scaling_policy policy);
+/// Returns the policy that the settings belong to.
 scaling_policy policy_of(const scaling_settings& settings);
 
-/// Throws invalid_argument naming the setting that a policy cannot work with, as the library's own
-/// constructor would; NaN, negative and infinite numbers besides.
+/// Checks settings as the constructor of the policy's library would.
+///
+/// @throws invalid_argument, naming the setting, if the policy cannot work with it, or if a number
+///   is NaN, negative or infinite.
 void check_settings(const scaling_settings& settings);
 
-/// Sets one setting, by its name and as text: numbers (decimal or hexadecimal), true and false, or
-/// the name of an enumerator. Throws invalid_argument naming those there are.
+/// Sets one setting from text.
+///
+/// @param settings  the settings to change
+/// @param name  name of the setting
+/// @param text  a number (decimal or hexadecimal), true, false, or the name of an enumerator
+/// @throws invalid_argument, listing the allowed names.
 void set_option(scaling_settings& settings, std::string_view name, std::string_view text);
 
-/// A number of another library's saved state, under that library's key.
+/// A number of another library's saved state, with the library's key.
 struct state_entry {
   std::string key;
   double value = 0;
   friend bool operator==(const state_entry&, const state_entry&) = default;
 };
 
-/// What all ranks saw of a step together, from what each saw of its share. Waits for the stream and
-/// the other ranks. The result is the same on every rank.
-/// One all_reduce_max of 32 bytes; a NaN on any rank is never dropped. A communicator on device
-/// memory is handed a copy there, and waited for; throws unsupported where no CUDA backend can run.
-/// Without waiting: device_loss_scaler::agree.
+/// Combines the observations of all ranks of one step. The result is the same on every rank.
+///
+/// One all_reduce_max of 32 bytes. A NaN on any rank is never dropped.
+///
+/// @param ranks  communicator; every rank calls agree()
+/// @param mine  what this rank observed in its own gradients and losses
+/// @returns what all ranks observed together
+/// @throws unsupported if the communicator works on device memory and no CUDA backend can run.
+/// @note Waits for the stream and the other ranks. A communicator on device memory gets a copy of
+///   the words there. device_loss_scaler::agree does not wait.
 rank_observation agree(communicator& ranks, const rank_observation& mine);
 
-/// A loss scale that follows the gradients.
+/// A loss scale that adapts to the gradients.
 ///
-/// Between two update() calls, each optimizer goes unscale() or observe(), then step(); anything
-/// else throws call_order_error, which names the optimizer and the call that is missing or came
-/// twice, and changes nothing. Not thread-safe; distinct scalers are independent.
+/// Between two update() calls, each optimizer calls unscale() or observe(), then step(). Any other
+/// order throws call_order_error, which names the optimizer and the call that is missing or
+/// repeated, and changes nothing.
+///
+/// @note Not thread-safe. Distinct scalers are independent.
 class loss_scaler {
  public:
-  /// Throws what check_settings throws.
+  /// @throws as check_settings() does.
   explicit loss_scaler(const scaling_settings& settings = native_scaling{});
 
-  /// RN(loss * scale) in binary32. A loss that is not finite is remembered until update(): it
-  /// explains the gradients, and the native policy does not blame the scale. Call it for each loss.
+  /// Returns RN(loss * scale) in binary32. Call it for each loss.
+  ///
+  /// The scaler remembers a loss that is not finite until update(): such a loss explains gradients
+  /// that are not finite, and the native policy does not blame the scale.
   float scale(float loss);
 
-  /// Unscales gradients in place by the scale that scale() used, and remembers whether the
-  /// optimizer may step. Waits for the stream of gradients in device memory. Throws what the free
-  /// function throws. After an exception that leaves open what was written (incomplete_write,
-  /// cuda_error), some gradients may be unscaled already: the scaler then refuses this optimizer's
-  /// calls and update() until discard() is called.
+  /// Unscales gradients in place by the scale that scale() used, and records whether the optimizer
+  /// may step.
+  ///
+  /// @param gradients  tensors in fp32, fp16 or bf16, host or device memory
+  /// @param optimizer  name of the optimizer
+  /// @param where  backend, threads and stream
+  /// @returns counts, amax and the first bad tensor
+  /// @throws call_order_error for calls in the wrong order.
+  /// @throws as the free function unscale() does. After incomplete_write or cuda_error some
+  ///   gradients may be unscaled already. The scaler then refuses update() and this optimizer's
+  ///   calls until discard() is called.
+  /// @note Waits for the stream of gradients in device memory.
   unscale_report unscale(const tensor_list& gradients, std::string_view optimizer = {},
                          const executor& where = {});
 
-  /// Says that the optimizer's gradients were thrown away, as they must be after an unscale() that
-  /// failed while it wrote. unscale() or observe() may then be called with gradients computed
-  /// again. Throws call_order_error after an unscale(), observe() or step() that did not fail.
+  /// Tells the scaler that the optimizer's gradients were thrown away, as required after an
+  /// unscale() that failed while it wrote. Afterwards call unscale() or observe() with gradients
+  /// computed again.
+  ///
+  /// @throws call_order_error after an unscale(), observe() or step() that did not fail.
   void discard(std::string_view optimizer = {});
 
-  /// In place of unscale(), for callers who unscale themselves: what they saw of the gradients.
+  /// Records an observation of the gradients. For callers who unscale themselves: replaces
+  /// unscale().
   void observe(const step_observation& seen, std::string_view optimizer = {});
 
-  /// For gradients or losses that are spread over ranks, between unscale() or observe() and step():
-  /// from here on the scalers of all ranks have seen the same, losses included, and take the same
-  /// decisions. Every rank calls it, and for each of its optimizers.
+  /// Combines this optimizer's observation, losses included, with those of all ranks. Afterwards
+  /// the scalers of all ranks take the same decisions. Call it between unscale() or observe() and
+  /// step(), on every rank and for each optimizer, if gradients or losses are spread over ranks.
   ///
-  /// Throws rank_error, on every rank, where the ranks' scalers have different settings or states,
-  /// as after a resume from unequal checkpoints; and what the free function throws.
+  /// @returns what all ranks observed together
+  /// @throws rank_error, on every rank, if the ranks' scalers have different settings or states, as
+  ///   after a resume from unequal checkpoints.
+  /// @throws as the free function agree() does.
+  /// @note Waits for the stream and the other ranks.
   rank_observation agree(communicator& ranks, std::string_view optimizer = {});
 
-  /// Calls run(), unless this optimizer's gradients were not finite; returns whether it did. An
-  /// exception of run() passes through, and step() may then be called again.
+  /// Calls run(), unless this optimizer's gradients were not finite.
+  ///
+  /// @returns whether run() was called
+  /// @note An exception of run() passes through, and step() may then be called again.
   template <std::invocable Run>
   bool step(Run&& run, std::string_view optimizer = {}) {
     const bool apply = begin_step(optimizer);
@@ -134,43 +170,61 @@ class loss_scaler {
     return apply;
   }
 
-  /// The same with unscale() before it, where that has not been called.
+  /// Calls unscale(gradients) if this optimizer has not unscaled yet, then step(run).
   template <std::invocable Run>
   bool step(const tensor_list& gradients, Run&& run, std::string_view optimizer = {}) {
     if (!unscaled(optimizer)) unscale(gradients, optimizer);
     return step(std::forward<Run>(run), optimizer);
   }
 
-  /// Ends the iteration: the policy sees what all optimizers saw together, and sets the next scale.
-  /// Throws scale_exhausted where it wants the run to end; the scaler is then ready all the same.
+  /// Ends the iteration: passes the combined observation of all optimizers to the policy, which
+  /// sets the next scale.
+  ///
+  /// @throws scale_exhausted if the policy ends the run. The scaler is ready for the next iteration
+  ///   nevertheless.
   step_decision update();
 
-  /// The scale in force.
+  /// Returns the current scale.
   [[nodiscard]] double get_scale() const;
-  /// RN(1 / scale) in binary32.
+  /// Returns RN(1 / scale) in binary32.
   [[nodiscard]] float inverse_scale() const;
 
   [[nodiscard]] const scaling_settings& settings() const { return settings_; }
   [[nodiscard]] const scaling_state& state() const { return state_; }
-  /// update() calls so far, and how many of an optimizer's steps were applied.
+  /// Returns the number of update() calls so far.
   [[nodiscard]] std::uint64_t updates() const { return updates_; }
+  /// Returns the number of applied steps of an optimizer.
   [[nodiscard]] std::uint64_t applied_steps(std::string_view optimizer = {}) const;
 
-  /// Settings, state and counts as text, for a checkpoint: load() continues with the bits of no
-  /// interruption. Throws call_order_error between scale(), unscale() and update().
+  /// Returns settings, state and counts as text for a checkpoint. A scaler restored by load()
+  /// continues with the bits of an uninterrupted run.
+  ///
+  /// @throws call_order_error between scale(), unscale() and update().
   [[nodiscard]] std::string save() const;
-  /// Throws invalid_argument, with the line, for text that save() did not write, versions that are
-  /// not known, and settings and states that no scaler can have.
+  /// Restores a scaler from the text of save().
+  ///
+  /// @throws invalid_argument, with the line, if save() did not write the text, if the version is
+  ///   unknown, or if no scaler can have the settings and state.
   static loss_scaler load(std::string_view text);
 
-  /// Continues from another library's state_dict (docs/loss_scaling.md lists the keys). Entries
-  /// that are settings replace this scaler's. A scaler of the library's own policy continues with
-  /// its bits; a native one takes the power of two at or below the scale, within its bounds.
-  /// Throws invalid_argument naming a key that is missing, unknown or out of range, and for
-  /// policies that neither are this one's nor can be taken over by it.
+  /// Continues from another library's state_dict (docs/loss_scaling.md lists the keys).
+  ///
+  /// Entries that are settings replace this scaler's settings. A scaler of the library's own policy
+  /// continues with the library's bits. A native scaler takes the power of two at or below the
+  /// scale, within its bounds.
+  ///
+  /// @param from  policy of the library; this scaler's policy must be `from` or native
+  /// @param entries  keys and values of the state_dict
+  /// @throws invalid_argument, naming the key, if a key is missing, unknown or out of range.
+  /// @throws invalid_argument if this scaler's policy is neither `from` nor native, or if `from` is
+  ///   native: load() reads native states.
+  /// @throws call_order_error between unscale() and update().
   void import_state(scaling_policy from, std::span<const state_entry> entries);
-  /// The state_dict of that library: of this scaler's own policy, or, from a native one, of torch,
-  /// apex, megatron or deepspeed with the present scale, factors of two and no strikes.
+  /// Returns the state as a state_dict of another library.
+  ///
+  /// @param to  this scaler's own policy. A native scaler exports to torch, apex, megatron and
+  ///   deepspeed: the present scale, factors of two, and no bad steps counted.
+  /// @throws invalid_argument for every other policy.
   [[nodiscard]] std::vector<state_entry> export_state(scaling_policy to) const;
 
  private:
@@ -179,7 +233,7 @@ class loss_scaler {
     stage at = stage::ready;
     bool agreed = false;  ///< since the last update()
     step_observation seen = {};
-    std::int64_t first_bad = -1;  ///< in the list that unscale() had
+    std::int64_t first_bad = -1;  ///< position in the list of unscale()
     std::uint64_t applied = 0;
   };
 

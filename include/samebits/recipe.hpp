@@ -1,4 +1,4 @@
-// Recipes: how a library quantizes, as data, and the table of those that have a name.
+// Recipes: the quantization rules of other libraries as data, and a table of named presets.
 //
 //   const samebits::recipe_preset* p = samebits::find_recipe("DEEPGEMM_FP32_CUDA");
 //   samebits::quantize(in, {.codes = codes, .scales = scales}, p->rules);
@@ -20,11 +20,12 @@
 
 namespace samebits {
 
-/// Where scales come from: from the amaxes of the tensor itself, or from a state that earlier
-/// tensors left (samebits/delayed_scaling.hpp).
+/// Source of the scales: `current` is the amax of the tensor itself, `delayed` a state computed
+/// from earlier tensors (samebits/delayed_scaling.hpp).
 enum class scale_source : std::uint8_t { current, delayed };
 
-/// Everything that decides codes and scales but the input; codes are rounded to nearest even.
+/// Everything besides the input that determines codes and scales. Codes are rounded to nearest
+/// even.
 struct recipe {
   tile_shape tile = {1, 128};  ///< of row-wise outputs
   scale_math math = scale_math::te;
@@ -39,18 +40,19 @@ struct recipe {
   friend constexpr bool operator==(const recipe&, const recipe&) = default;
 };
 
-/// What shows that a preset has its library's bits.
+/// Evidence that a preset has the bits of its library.
 enum class recipe_evidence : std::uint8_t {
-  unverified,      ///< its formulas were read in the source; nobody ran the library against it
+  unverified,      ///< formulas read in the library's source; not compared with its output
   library_output,  ///< checked against the library's own output, recorded under tests/golden
 };
 
+/// A named recipe: its rules, the library calls that it reproduces, and the evidence.
 struct recipe_preset {
   std::string_view name;
   recipe rules;
   std::string_view reproduces;  ///< which calls of the library
-  std::string_view version;     ///< of the source that was read, and run where it is verified
-  std::string_view ends;        ///< where its bits are not claimed
+  std::string_view version;     ///< version of the source that was read, and run if verified
+  std::string_view ends;        ///< exceptions: cases in which equal bits are not claimed
   recipe_evidence verified = recipe_evidence::unverified;   ///< for finite elements
   recipe_evidence nonfinite = recipe_evidence::unverified;  ///< for tiles with NaN or Inf
 };
@@ -71,8 +73,9 @@ inline constexpr std::string_view torchao = "torchao 36027d8 (2026-08-21)";
 }  // namespace detail
 
 /// The presets. `on_nonfinite` treats NaN and Inf as the library does, except in the cases that
-/// `ends` lists. `nonfinite` says whether the library's treatment of NaN and Inf was recorded or
-/// only read in its source. No preset makes a claim about a library's fused kernels.
+/// `ends` (the exceptions) lists. `nonfinite` says whether the library's treatment of NaN and Inf
+/// was recorded or only read in its source. No preset makes a claim about a library's fused
+/// kernels.
 inline constexpr std::array<recipe_preset, 16> recipe_presets = {{
     {"TE_BLOCK_1D",
      {.tile = {1, 128},
@@ -214,7 +217,7 @@ inline constexpr std::array<recipe_preset, 16> recipe_presets = {{
      recipe_evidence::library_output},
 }};
 
-/// The preset of that name, or null.
+/// Returns the preset of this name, or null.
 constexpr const recipe_preset* find_recipe(std::string_view name) {
   for (const recipe_preset& p : recipe_presets) {
     if (p.name == name) return &p;
@@ -222,10 +225,12 @@ constexpr const recipe_preset* find_recipe(std::string_view name) {
   return nullptr;
 }
 
-/// The tile of column-wise outputs, such as a transposed operand's: the recipe's, turned.
+/// Returns the tile of column-wise outputs, such as those of a transposed operand: rows and columns
+/// of the recipe's tile exchanged.
 constexpr tile_shape column_tile(const recipe& r) { return {r.tile.cols, r.tile.rows}; }
 
-/// As quantize() takes it. A delayed recipe needs options.multipliers besides.
+/// Returns the recipe as options of quantize(). For a delayed recipe the caller must also set
+/// options.multipliers, the inverse scales.
 constexpr quantize_options options_of(const recipe& r) {
   quantize_options o;
   o.tile = r.tile;
@@ -238,13 +243,20 @@ constexpr quantize_options options_of(const recipe& r) {
   return o;
 }
 
-/// What quantize() of a recipe calls.
+/// Implementation of quantize() with a recipe.
 void quantize_by_recipe(const const_matrix_view& in, const quantize_outputs& outputs,
                         const recipe& rules, const executor& where);
 
-/// Quantizes by a recipe whose scales are those of the tensor itself. Throws as the other
-/// quantize() does, and invalid_argument for a delayed recipe and for scales that are not in its
-/// format. A template, so that {.tile = ...} can only mean options.
+/// Quantizes a matrix by a recipe, with scales computed from the matrix itself.
+///
+/// This overload is a template so that {.tile = ...} can only mean quantize_options.
+///
+/// @param in  [rows, cols] in fp32, fp16 or bf16
+/// @param outputs  codes, scales and statistics to write
+/// @param rules  the recipe
+/// @param where  backend, threads and stream
+/// @throws invalid_argument if the recipe is delayed, or if the scales are not in its format.
+/// @throws as quantize() with options does.
 template <std::same_as<recipe> Rules>
 void quantize(const const_matrix_view& in, const quantize_outputs& outputs, const Rules& rules,
               const executor& where = {}) {

@@ -1,4 +1,4 @@
-// Value types: fp16, bf16, e4m3 and e5m2 as C++ types laid out as their codes.
+// Value types: fp16, bf16, e4m3 and e5m2 as C++ types that are stored as their codes.
 #pragma once
 
 #include <cstddef>
@@ -18,9 +18,11 @@
 
 namespace samebits {
 
-/// A value of format F, stored as its code: same size, alignment and bytes as storage_t<F>, so an
-/// array of them is an array of codes. Conversions are explicit; into F they round once, to
-/// nearest even with overflow::ieee (encode<F>() takes other rules).
+/// A value of format F, stored as its code.
+///
+/// Size, alignment and bytes are those of storage_t<F>, so an array of values is an array of codes.
+/// Conversions are explicit. Conversions into F round once, to nearest even with overflow::ieee;
+/// encode<F>() accepts other rules.
 ///
 ///   samebits::e4m3 x(0.3f);         // 0.3125
 ///   float y = static_cast<float>(x);
@@ -34,13 +36,14 @@ class float_value {
   float_value() = default;
   SAMEBITS_HD constexpr explicit float_value(float value) : bits_(encode<F>(value)) {}
   SAMEBITS_HD constexpr explicit float_value(double value) : bits_(encode<F>(value)) {}
-  /// From an int, exactly rounded: binary64 holds every int.
+  /// Converts an int, rounded once: binary64 holds every int exactly.
   SAMEBITS_HD constexpr explicit float_value(int value) : float_value(static_cast<double>(value)) {}
-  /// From another format, rounded once.
+  /// Converts a value of another format, rounded once.
   template <format_id G>
   requires(G != F) SAMEBITS_HD constexpr explicit float_value(float_value<G> other)
       : bits_(convert_code<F, G>(other.bits())) {}
 
+  /// Returns the value with this code.
   SAMEBITS_HD static constexpr float_value from_bits(storage bits) {
     float_value v{};
     v.bits_ = bits;
@@ -50,18 +53,18 @@ class float_value {
 
   SAMEBITS_HD constexpr explicit operator float() const { return decode<F>(bits_); }
   SAMEBITS_HD constexpr explicit operator double() const { return decode_double(F, bits_); }
-  /// False for ±0 alone.
+  /// Returns false only for ±0.
   SAMEBITS_HD constexpr explicit operator bool() const {
     return classify(F, bits_) != number_class::zero;
   }
 
-  /// Flips the sign bit, of a NaN too (contract §2).
+  /// Flips the sign bit, also of a NaN (contract §2).
   SAMEBITS_HD constexpr float_value operator-() const {
     return from_bits(static_cast<storage>(numerics::negate(spec_of(F), bits_)));
   }
 
-  /// Each rounded once, to nearest even with overflow::ieee. The functions of arithmetic.hpp take
-  /// other rules and destinations, and return flags.
+  /// Each operator rounds once, to nearest even with overflow::ieee. The functions of
+  /// arithmetic.hpp accept other rules and destinations, and return flags.
   friend SAMEBITS_HD constexpr float_value operator+(float_value a, float_value b) {
     return rounded<operation::add>(a, b);
   }
@@ -79,8 +82,8 @@ class float_value {
   SAMEBITS_HD constexpr float_value& operator*=(float_value other) { return *this = *this * other; }
   SAMEBITS_HD constexpr float_value& operator/=(float_value other) { return *this = *this / other; }
 
-  /// Compared as numbers: NaN is unordered, -0 equals +0. Four functions rather than <=>, whose
-  /// result type is host code only.
+  /// Compares values as numbers: NaN is unordered, -0 equals +0. There are separate operators
+  /// instead of <=>, whose result type is host code only.
   friend SAMEBITS_HD constexpr bool operator==(float_value a, float_value b) {
     return numerics::compare(spec_of(F), a.bits_, b.bits_).equal;
   }
@@ -113,7 +116,7 @@ using bf16 = float_value<format_id::bf16>;
 using e4m3 = float_value<format_id::e4m3>;
 using e5m2 = float_value<format_id::e5m2>;
 
-/// The shortest decimal text that reads back as the same code.
+/// Returns the shortest decimal text that reads back as the same code.
 template <format_id F>
 std::string to_string(float_value<F> v) {
   return to_shortest(F, v.bits());
@@ -150,7 +153,7 @@ static_assert(sizeof(fp16) == 2 && sizeof(bf16) == 2 && sizeof(e4m3) == 1 && siz
 
 }  // namespace samebits
 
-/// Equal values hash alike: the two zeros do, and all NaNs.
+/// Hash of a value: equal values have equal hashes, also the two zeros and all NaNs.
 template <samebits::format_id F>
 struct std::hash<samebits::float_value<F>> {
   std::size_t operator()(samebits::float_value<F> v) const noexcept {
@@ -162,7 +165,8 @@ struct std::hash<samebits::float_value<F>> {
   }
 };
 
-/// The traits of a format, from its row. round_error is 0.5 as for every nearest conversion.
+/// Numeric limits of a format, derived from its format_spec. round_error is 0.5, as for every
+/// rounding to nearest.
 template <samebits::format_id F>
 class std::numeric_limits<samebits::float_value<F>> {
   using value = samebits::float_value<F>;
@@ -170,7 +174,7 @@ class std::numeric_limits<samebits::float_value<F>> {
   static constexpr value code(std::uint64_t bits) {
     return value::from_bits(static_cast<samebits::storage_t<F>>(bits));
   }
-  /// floor(n * log10(2)) for small n of either sign.
+  /// Returns floor(n * log10(2)) for small n of either sign.
   static constexpr int decimals(int n) {
     const int product = n * 30103;
     return product >= 0 ? product / 100000 : -((-product + 99999) / 100000);
