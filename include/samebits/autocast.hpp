@@ -1,4 +1,5 @@
-// Autocast: which precision an operation runs in when training in FP16, BF16 or FP8, as a table.
+// Autocast: a table of the precision in which each operation runs when training in FP16, BF16 or
+// FP8.
 //
 //   using namespace samebits;
 //   static_assert(autocast_rule_of("matmul") == autocast_rule::low_precision);
@@ -6,9 +7,9 @@
 //   formats_of("linear", training_precision::mixed_fp8, format_id::bf16)->gradients;   // e5m2
 //   apex_level_of(opt_level::O2).master_weights;                                 // yes
 //
-// Names are ATen's. Sources: PyTorch aten/src/ATen/autocast_mode.h and .cpp (CUDA lists); Apex
-// apex/amp/lists/*.py and apex/amp/frontend.py at e13873de; Transformer Engine user guide, "FP8
-// Current Scaling" and Format.HYBRID; arXiv 2209.05433 (FP8 formats for deep learning).
+// Operation names are ATen's. Sources: PyTorch aten/src/ATen/autocast_mode.h and .cpp (CUDA lists);
+// Apex apex/amp/lists/*.py and apex/amp/frontend.py at e13873de; Transformer Engine user guide,
+// "FP8 Current Scaling" and Format.HYBRID; arXiv 2209.05433 (FP8 formats for deep learning).
 #pragma once
 
 #include <algorithm>
@@ -24,12 +25,12 @@ namespace samebits {
 
 /// What autocast does with the floating-point operands of an operation.
 enum class autocast_rule : std::uint8_t {
-  low_precision,  ///< cast to the low-precision format, and so is the result
+  low_precision,  ///< cast to the low-precision format; result in that format
   fp32,           ///< cast to FP32
-  fp32_result,    ///< left alone; computed and returned in FP32 unless a dtype is asked for
-  widest,         ///< all cast to the widest among them
-  as_given,       ///< left alone: every operation that no list names
-  banned,         ///< refused: unsafe in low precision, there is a fused form
+  fp32_result,    ///< not cast; computed and returned in FP32 unless the caller passes a dtype
+  widest,         ///< all cast to the widest format among them
+  as_given,       ///< not cast: every operation that no list names
+  banned,         ///< refused: unsafe in low precision; a fused form exists
 };
 
 constexpr std::string_view name(autocast_rule r) {
@@ -46,7 +47,7 @@ constexpr std::string_view name(autocast_rule r) {
 
 namespace detail {
 
-// Sorted; nothing stands in two lists of one library.
+// Sorted lists. No operation is in two lists of one library.
 
 inline constexpr std::string_view torch_low_precision[] = {
     "_convolution",
@@ -141,7 +142,7 @@ inline constexpr std::string_view torch_fp32[] = {
     "upsample_trilinear3d",
 };
 
-// "norm" is given its dtype another way there (fp32_append_dtype), with the same outcome.
+// PyTorch gives "norm" its dtype by another mechanism (fp32_append_dtype), with the same outcome.
 inline constexpr std::string_view torch_fp32_result[] = {
     "cumprod", "cumsum", "linalg_matrix_norm", "linalg_vector_norm", "log_softmax", "norm", "prod",
     "softmax", "sum",
@@ -240,8 +241,10 @@ constexpr bool lists(const std::string_view (&list)[Count], std::string_view ope
 
 }  // namespace detail
 
-/// PyTorch's rule on CUDA, the same for FP16 and BF16. An overload is its operation ("pow" for
-/// pow.Tensor_Scalar). Operands in fp64 and integers are never cast.
+/// Returns PyTorch's rule on CUDA, the same for FP16 and BF16. Operands in fp64 and integers are
+/// never cast.
+///
+/// @param operation  ATen's name without the overload: "pow" for pow.Tensor_Scalar
 constexpr autocast_rule autocast_rule_of(std::string_view operation) {
   if (detail::lists(detail::torch_low_precision, operation)) return autocast_rule::low_precision;
   if (detail::lists(detail::torch_fp32, operation)) return autocast_rule::fp32;
@@ -250,7 +253,7 @@ constexpr autocast_rule autocast_rule_of(std::string_view operation) {
   return operation == "binary_cross_entropy" ? autocast_rule::banned : autocast_rule::as_given;
 }
 
-/// Apex's rule at O1, for functions of torch and torch.nn.functional (CUDA 9.1 or later).
+/// Returns Apex's rule at O1, for functions of torch and torch.nn.functional (CUDA 9.1 or later).
 constexpr autocast_rule apex_rule_of(std::string_view operation) {
   if (detail::lists(detail::apex_low_precision, operation)) return autocast_rule::low_precision;
   if (detail::lists(detail::apex_fp32, operation)) return autocast_rule::fp32;
@@ -260,21 +263,25 @@ constexpr autocast_rule apex_rule_of(std::string_view operation) {
 
 enum class training_precision : std::uint8_t { mixed_fp16, mixed_bf16, mixed_fp8 };
 
-/// The formats of one operation: what its operands are cast to before it, what the gradient that
-/// comes back to it is cast to before its own products, and what it returns. Sums are in FP32.
+/// Formats of one operation. Sums are in FP32.
 struct operation_formats {
-  format_id operands;
-  format_id gradients;
-  format_id result;
+  format_id operands;   ///< operands are cast to this format
+  format_id gradients;  ///< format of the incoming gradient in the backward products
+  format_id result;     ///< format of the result
 
   friend constexpr bool operator==(const operation_formats&, const operation_formats&) = default;
 };
 
-/// By PyTorch's rule, for operands of which `widest` (fp64, fp32, fp16 or bf16) is the widest.
+/// Returns the formats of an operation by PyTorch's rule.
 ///
-/// FP8 is BF16 with one exception: the products of `linear`, forward in e4m3, backward with the
-/// gradient in e5m2 (Transformer Engine's HYBRID), each under a scale of its own; what it returns
-/// is bf16. Attention and all other products stay bf16. Nothing for operations that are banned.
+/// mixed_fp8 is mixed_bf16 with one exception, `linear`: its forward product is in e4m3, its
+/// backward products use the gradient in e5m2 (Transformer Engine's HYBRID), each under a scale of
+/// its own, and its result is bf16. Attention and all other products stay bf16.
+///
+/// @param operation  ATen's name
+/// @param precision  the training precision
+/// @param widest  the widest format of the operands: fp64, fp32, fp16 or bf16
+/// @returns the formats; nothing for a banned operation
 constexpr std::optional<operation_formats> formats_of(std::string_view operation,
                                                       training_precision precision,
                                                       format_id widest) {
@@ -300,15 +307,16 @@ constexpr std::optional<operation_formats> formats_of(std::string_view operation
   return operation_formats{widest, widest, widest};
 }
 
-/// Apex's presets: O0 pure FP32, O1 casts around functions, O2 an FP16 model with FP32 batch norm
-/// and master weights, O3 pure FP16.
+/// Apex's presets: O0 pure FP32; O1 casts around functions; O2 an FP16 model with FP32 batch norm
+/// and master weights; O3 pure FP16.
 enum class opt_level : std::uint8_t { O0, O1, O2, O3 };
 
-/// Yes, no, or left to whatever the model has.
+/// A setting of Apex: yes, no, or unset (the model decides).
 enum class apex_choice : std::uint8_t { no, yes, unset };
 
+/// Settings of one of Apex's presets.
 struct apex_level {
-  /// Format of the parameters and of incoming tensors; unchanged where empty.
+  /// Format of the parameters and of incoming tensors. Empty: unchanged.
   std::optional<format_id> model = std::nullopt;
   bool patch_functions = false;                      ///< apex_rule_of() around every function
   apex_choice batch_norm_fp32 = apex_choice::unset;  ///< batch norm keeps FP32 parameters
@@ -316,6 +324,7 @@ struct apex_level {
   bool dynamic_loss_scale = false;                   ///< policy apex_amp; else a constant 1
 };
 
+/// Returns the settings of a preset.
 constexpr apex_level apex_level_of(opt_level level) {
   switch (level) {
     case opt_level::O0: return {format_id::fp32, false, apex_choice::unset, apex_choice::no, false};

@@ -1,4 +1,5 @@
-// Delayed scaling: a tensor's scale from the amaxes of earlier steps, as a state that is updated.
+// Delayed scaling: the scale of a tensor is computed from the amaxes of earlier steps, which a
+// state keeps.
 //
 //   std::vector<float> history(1024, 0.0f);
 //   samebits::delayed_scale state;
@@ -8,8 +9,8 @@
 //   samebits::observe(history, outputs.statistics->amax);
 //   state = samebits::updated(state, history, {});
 //
-// Every function is constexpr and computes in integers (contract §7); several processes take the
-// largest of their history[0] before the update.
+// Every function is constexpr and computes in integers (contract §7). With several processes, first
+// replace history[0] on each by the maximum over all of them, then update.
 #pragma once
 
 #include <bit>
@@ -23,21 +24,23 @@
 
 namespace samebits {
 
-/// Which amax of the history decides.
+/// The amax that decides: the maximum of the history, or the most recent one.
 enum class history_choice : std::uint8_t { maximum, most_recent };
 
-/// What an update does whose history[0] is 0, as after a tensor of zeros: nothing, like
-/// TransformerEngine's fused update; or what it always does, like its unfused one.
+/// An update whose history[0] is 0, as after a tensor of zeros. skip: the update does nothing, like
+/// TransformerEngine's fused update. roll: the update does what it always does, like
+/// TransformerEngine's unfused one.
 enum class zero_step : std::uint8_t { skip, roll };
 
+/// Settings of delayed scaling.
 struct delayed_settings {
-  format_id to = format_id::e4m3;  ///< or e5m2
+  format_id to = format_id::e4m3;  ///< format of the codes: e4m3 or e5m2
   int margin = 0;                  ///< in -64 .. 64: M is multiplied by 2^-margin
   history_choice choice = history_choice::maximum;
   zero_step on_zero = zero_step::skip;
 };
 
-/// S and s = RN(1 / S) of a tensor.
+/// Scales of a tensor: the inverse scale S (multiplier) and the dequantization scale s = RN(1 / S).
 struct delayed_scale {
   float multiplier = 1.0f;
   float scale = 1.0f;
@@ -51,7 +54,7 @@ struct delayed_scale {
 
 namespace detail {
 
-/// S of an amax that is finite and above 0.
+/// Returns the scales for an amax that is finite and above 0.
 constexpr delayed_scale scale_of_amax(const delayed_settings& settings, std::uint32_t amax) {
   namespace binary32 = numerics::binary32;
   const int margin = settings.margin < -64 ? -64 : settings.margin > 64 ? 64 : settings.margin;
@@ -66,8 +69,11 @@ constexpr delayed_scale scale_of_amax(const delayed_settings& settings, std::uin
 
 }  // namespace detail
 
-/// Notes an amax of this step, as quantize_statistics has it: history[0] becomes the larger one,
-/// where a NaN is larger than all numbers. A history without elements stays empty.
+/// Records an amax of this step: history[0] becomes the larger of the two, where a NaN is larger
+/// than all numbers. An empty history stays empty.
+///
+/// @param history  amaxes, history[0] of this step
+/// @param amax  as in quantize_statistics
 constexpr void observe(std::span<float> history, float amax) {
   if (history.empty()) return;
   namespace binary32 = numerics::binary32;
@@ -76,13 +82,18 @@ constexpr void observe(std::span<float> history, float amax) {
   if (a > most) history[0] = std::bit_cast<float>(a);
 }
 
-/// The scale for the next step, after which the history has moved on: rotated to the left by one,
-/// its first element 0. So [1] is the oldest amax and the last element the newest.
+/// Returns the scales for the next step, and advances the history.
 ///
-/// The amax is the largest number of the history, or history[0]. Where it is finite and above 0,
-/// S = RN((M * 2^-margin) / amax), FLT_MAX if that overflows; else the state stays. A margin
-/// outside -64 .. 64 counts as the nearest of them. Under zero_step::skip a history[0] of 0 leaves
-/// history and state as they are.
+/// The amax is the largest number of the history, or history[0]. If the amax is finite and above 0,
+/// S = RN((M * 2^-margin) / amax), or FLT_MAX if S overflows. Otherwise the scales stay.
+///
+/// The history is then rotated left by one, and history[0] becomes 0. After the rotation history[1]
+/// is the oldest amax and the last element is the newest. With zero_step::skip, a history[0] of 0
+/// leaves history and scales unchanged.
+///
+/// @param state  the present scales
+/// @param history  amaxes; advanced by one step
+/// @param settings  a margin outside -64 .. 64 is replaced by the nearest bound
 constexpr delayed_scale updated(const delayed_scale& state, std::span<float> history,
                                 const delayed_settings& settings) {
   namespace binary32 = numerics::binary32;

@@ -6,7 +6,7 @@
 //   backward<<<..., stream>>>(..., scaler.scale());      // multiplies the loss by *scale
 //   scaler.step(stream);                                 // three launches
 //   optimizer<<<..., stream>>>(..., scaler.decision());  // if ->applied, uses grad * ->grad_mul
-//   // on the host, whenever it likes:
+//   // on the host, at any time:
 //   while (const auto r = scaler.poll()) log(*r);
 //
 // The policies are those of samebits/loss_scaler.hpp, step for step. The bits are those of inspect(),

@@ -2,7 +2,7 @@
 // sums over shards, and layouts that say which rank holds which elements. Ranks exchange messages
 // through a communicator (samebits/communicator.hpp).
 //
-//   // Every rank has the gradients of its own samples; afterwards all have their mean.
+//   // Before: every rank has the gradients of its own samples. After: every rank has the mean.
 //   samebits::reduce_gradients(ranks, gradients,
 //                              {.wire = samebits::format_id::bf16, .factor = 1.0f / ranks.size()});
 //

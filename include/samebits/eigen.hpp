@@ -1,9 +1,9 @@
 // Eigen adapter: the value types as scalars of Eigen matrices and Maps.
 //
-// Eigen stores, slices, maps, compares and casts them, and computes with them coefficient by
-// coefficient: each operation is rounded once to nearest even. In its own sums and products every
-// step is, too, but their order is Eigen's and may change with its version: cast<float>() first, or
-// write the loop, where the accumulation is to be one you chose.
+// Eigen stores, slices, maps, compares and casts value types, and computes with them coefficient by
+// coefficient. Each operation is rounded once to nearest even. In Eigen's own sums and products
+// each step is rounded too, but Eigen determines the order, which may change with its version. For
+// an accumulation of your choice use cast<float>() first, or write the loop.
 #pragma once
 
 #include <Eigen/Core>
@@ -30,7 +30,7 @@ struct NumTraits<samebits::float_value<F>> {
     IsSigned = 1,
     RequireInitialization = 0,
     ReadCost = 1,
-    AddCost = 20,  // through software, several times a hardware addition
+    AddCost = 20,  // in software: several times the cost of a hardware addition
     MulCost = 20
   };
   static constexpr Real epsilon() { return limits::epsilon(); }
@@ -58,16 +58,17 @@ inline constexpr bool is_const_ref = false;
 template <class M, int Options, class Strides>
 inline constexpr bool is_const_ref<Eigen::Ref<const M, Options, Strides>> = true;
 
-// Matrices and arrays own their elements; Maps, blocks and transposes refer to another's. A Ref of
-// const elements may hold the result of an expression.
+// Matrices and arrays own their elements. Maps, blocks and transposes refer to elements of another
+// object. A Ref of const elements may hold the result of an expression.
 template <class M>
 concept owns_elements = std::derived_from<M, Eigen::PlainObjectBase<M>> || is_const_ref<M>;
 }  // namespace detail
 
-/// A view of an Eigen matrix, Map or block with direct access, in either storage order. The view is
-/// read-only for a const object and for a Map or block of const elements, else writable. Temporary
-/// Maps and blocks are accepted. A temporary matrix does not compile, because its elements would be
-/// destroyed before the view is used.
+/// Returns a view of an Eigen matrix, Map or block with direct access, in either storage order.
+///
+/// The view is read-only for a const object and for a Map or block of const elements, else
+/// writable. Temporary Maps and blocks are accepted. A temporary matrix does not compile, because
+/// its elements would be destroyed before the view is used.
 template <class M>
 requires(detail::eigen_in_memory<std::remove_cvref_t<M>> &&
          (std::is_lvalue_reference_v<M> ||

@@ -1,11 +1,11 @@
 // The loss scaler: training code calls it between the backward pass and the optimizer.
 //
-//   samebits::loss_scaler scaler;  // 2^16, then as the gradients allow
+//   samebits::loss_scaler scaler;  // starts at 2^16, then follows the gradients
 //   for (const batch& b : batches) {
 //     const float loss = model.forward(b);
 //     model.backward(scaler.scale(loss));        // fp16 gradients of the scaled loss
-//     scaler.unscale(model.gradients());         // in place; counts what is not finite
-//     scaler.step([&] { optimizer.step(); });    // not called where something was
+//     scaler.unscale(model.gradients());         // in place; counts Inf and NaN
+//     scaler.step([&] { optimizer.step(); });    // not called if there were any
 //     scaler.update();
 //   }
 //   write(checkpoint, scaler.save());

@@ -1,4 +1,4 @@
-// Quantization of a list of tensors by one rule: on a GPU all of them in one launch.
+// Quantizes a list of tensors by one rule; on a GPU in one launch.
 //
 //   std::vector<samebits::quantize_item> items;
 //   for (layer& l : model.layers) {
@@ -31,46 +31,58 @@ struct access;
 struct quantize_list_data;
 }  // namespace backends
 
-/// A tensor of a list, what becomes of it, and what messages call it.
+/// A tensor of a list, its outputs, and its name in messages.
 struct quantize_item {
   const_matrix_view in = {};
   quantize_outputs outputs = {};       ///< without statistics
-  const_matrix_view multipliers = {};  ///< as quantize_options::multipliers, of this tensor
+  const_matrix_view multipliers = {};  ///< given inverse scales, as quantize_options::multipliers
   std::string name = {};
 };
 
-/// An immutable list of tensors in one memory, host or device, with the one rule by which they are
-/// quantized. It owns none of them: they must stay where they are while the list is used. Copies
-/// share one description; that of tensors in device memory has a copy there, of some hundred bytes
-/// a tensor and four bytes per 16384 elements.
+/// An immutable list of tensors in one memory, host or device, with the rule that quantizes all of
+/// them.
 ///
-/// Shapes and strides are mixed as they come, sizes of 0 too; the inputs have one format, so have
-/// the codes, and so have the scales. Inputs may be shared or overlap.
+/// The list does not own its tensors: they must stay where they are while the list is used. Copies
+/// of a list share one description. For tensors in device memory a copy of the description lies
+/// there: some hundred bytes per tensor, and four bytes per 16384 elements.
+///
+/// Shapes and strides may differ from tensor to tensor; sizes may be 0. All inputs have one format,
+/// all codes have one format, and all scales have one format. Inputs may be shared or overlap.
 class quantize_list {
  public:
-  /// No tensors.
+  /// Constructs a list without tensors.
   quantize_list();
-  /// With stochastic rounding tensor i draws from stream options.random.stream + i (mod 2^64), and
-  /// has the pitch of its own columns unless one is given.
+  /// Constructs a list with options. With stochastic rounding, tensor i uses the random stream
+  /// options.random.stream + i (mod 2^64). Its pitch is its own column count unless the options set
+  /// a pitch.
   ///
-  /// Throws invalid_argument, naming position and name of the tensor, for what quantize() refuses;
-  /// for statistics; for mixed formats or memory; for outputs that overlap another tensor; and for
-  /// a workspace or multipliers among the options. unsupported for tensors in device memory where
-  /// no CUDA backend can run.
+  /// @param items  tensors, outputs and names; all in one memory
+  /// @param options  the rule, without workspace and multipliers
+  /// @throws invalid_argument, naming position and name of the tensor, if:
+  ///   - quantize() would refuse the tensor;
+  ///   - statistics are requested;
+  ///   - formats or memory are mixed;
+  ///   - outputs overlap another tensor;
+  ///   - the options have a workspace or multipliers.
+  /// @throws unsupported for tensors in device memory if no CUDA backend can run.
   quantize_list(std::vector<quantize_item> items, const quantize_options& options);
-  /// By a recipe. A delayed one needs the multipliers of every item, others take none; the scales
-  /// are in its format. Throws invalid_argument besides where that is not so.
-  /// A template, so that {.tile = ...} can only mean options.
+  /// Constructs a list with a recipe. This constructor is a template so that {.tile = ...} can only
+  /// mean options.
+  ///
+  /// @param items  tensors, outputs and names. A delayed recipe requires multipliers for every
+  ///   item; other recipes allow none. The scales are in the recipe's format.
+  /// @throws invalid_argument for items with other multipliers or scales.
+  /// @throws as the constructor above does.
   template <std::same_as<recipe> Rules>
   quantize_list(std::vector<quantize_item> items, const Rules& rules)
       : quantize_list(by_recipe(std::move(items), rules)) {}
 
-  [[nodiscard]] std::size_t size() const;  ///< tensors
+  [[nodiscard]] std::size_t size() const;  ///< number of tensors
   [[nodiscard]] const quantize_item& operator[](std::size_t position) const;
-  /// The tensor's name; where it was given none, "items[position]".
+  /// Returns the tensor's name; for a tensor without a name, "items[position]".
   [[nodiscard]] std::string name(std::size_t position) const;
   [[nodiscard]] std::uint64_t elements() const;  ///< of all tensors
-  [[nodiscard]] memory_space space() const;      ///< host where there are none
+  [[nodiscard]] memory_space space() const;      ///< host for an empty list
 
  private:
   friend struct backends::access;
@@ -80,16 +92,18 @@ class quantize_list {
   std::shared_ptr<const backends::quantize_list_data> data_;
 };
 
-/// Quantizes every tensor of the list: the bits of one quantize() a tensor, by any executor.
+/// Quantizes every tensor of the list: the bits of one quantize() per tensor, on any executor.
 ///
-/// Host backends share the tensors among threads. Device backends enqueue one kernel, whatever the
-/// number of tensors; up to three, and a workspace of 12 bytes a tile from the stream's memory
-/// pool, for a scale per tensor or column and some others (docs/quantization.md). Such calls can be
-/// captured into a CUDA graph, which must not outlive the list.
-///
-/// Thread-safe. Throws invalid_argument for a backend of another memory, an unknown backend name
-/// and a negative thread count; unsupported for a backend that this machine lacks or that cannot
-/// quantize.
+/// @param list  the tensors and their rule
+/// @param where  backend, threads and stream
+/// @throws invalid_argument for a backend of another memory, an unknown backend name or a negative
+///   thread count.
+/// @throws unsupported if this machine lacks the backend or if the backend cannot quantize.
+/// @note Thread-safe. Host backends share the tensors among threads.
+/// @note Device backends enqueue one kernel, however many tensors the list holds. One scale per
+///   tensor, one scale per column and some other cases take up to three kernels, and a workspace of
+///   12 bytes per tile from the stream's memory pool (docs/quantization.md). The call can be
+///   captured into a CUDA graph, which must not outlive the list.
 void quantize(const quantize_list& list, const executor& where = {});
 
 }  // namespace samebits

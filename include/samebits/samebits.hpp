@@ -1,4 +1,4 @@
-// Everything: includes only.
+// Includes every public header but eigen.hpp, device_loss_scaler.hpp and kernel/.
 #pragma once
 
 #include "samebits/arithmetic.hpp"

@@ -1,32 +1,37 @@
-// Scale layouts: where the scales of a matrix lie for the matrix products of other libraries.
+// Scale layouts: the memory order of a matrix of scales that the matrix products of other libraries
+// expect.
 //
-//   // MXFP8 scales [tokens, width / 32] as cuBLASLt's VEC32_UE8M0 takes them
+//   // MXFP8 scales [tokens, width / 32] as cuBLASLt's VEC32_UE8M0 expects them
 //   const auto layout = samebits::scale_layout::swizzled_128x4;
 //   std::vector<std::byte> swizzled(samebits::layout_bytes(layout, tokens, width / 32));
 //   samebits::arrange_scales(scales, layout, swizzled);
 //
-// `rows` and `cols` are those of the scales, as scales_shape() gives them: for tiles of one row
-// along the contracted dimension, the operand's rows and its tiles along that dimension. Scales of
-// column-wise tiles are taken transposed, as quantize() writes scales_transposed.
+// `rows` and `cols` are the shape of the scales, as scales_shape() returns it. For tiles of one row
+// along the contracted dimension: the operand's rows, and its tiles along the contracted dimension.
+// Scales of column-wise tiles are passed transposed, as quantize() writes scales_transposed.
 //
-//   layout          unit  lies in memory as
+// "rows up to 4" is `rows` rounded up to a multiple of 4:
+//
+//   layout          unit  order in memory
 //   row_major       fp32  [rows][cols]
 //   column_major    fp32  [cols][rows up to 4]
 //   row_padded      fp32  [rows][cols up to 4]
 //   packed_ue8m0    byte  [cols up to 4, / 4][rows up to 4][4]
 //   padded_128x4    byte  [rows up to 128][cols up to 4]
 //   padded_4x128    byte  [rows up to 4][cols up to 128]
-//   swizzled_128x4  byte  [rows up to 128, / 128][cols up to 4, / 4][32][4][4]: of row % 32,
-//                         row / 32 % 4 and col % 4
+//   swizzled_128x4  byte  [rows up to 128, / 128][cols up to 4, / 4][32][4][4]: the last three
+//                         indices are row % 32, row / 32 % 4 and col % 4
 //
-//   Whose: row_major samebits, DeepSeek-V3; column_major DeepGEMM on SM90 (MN-major, TMA-aligned)
-//   and TransformerEngine's blocks of 1 x 128; row_padded its blocks of 128 x 128; packed_ue8m0
-//   DeepGEMM on SM100, where four bytes are an int32 whose low byte is the first column;
-//   padded_128x4 and padded_4x128 TransformerEngine's MXFP8, row-wise and column-wise;
-//   swizzled_128x4 cuBLASLt's MXFP8, torchao's to_blocked.
+// Users of each layout:
+// - row_major: samebits, DeepSeek-V3.
+// - column_major: DeepGEMM on SM90 (MN-major, TMA-aligned); TransformerEngine, blocks of 1 x 128.
+// - row_padded: TransformerEngine, blocks of 128 x 128.
+// - packed_ue8m0: DeepGEMM on SM100. Four bytes are an int32 whose low byte is the first column.
+// - padded_128x4, padded_4x128: TransformerEngine's MXFP8, row-wise and column-wise.
+// - swizzled_128x4: cuBLASLt's MXFP8; torchao's to_blocked.
 //
-// Sources: DeepGEMM 54e2261 (deep_gemm/impls/smxx_layout.cuh), TransformerEngine d0067d0
-// (quantizer shapes), cuBLAS documentation ("1D block scaling factors layout").
+// Sources: DeepGEMM 54e2261 (deep_gemm/impls/smxx_layout.cuh), TransformerEngine d0067d0 (quantizer
+// shapes), cuBLAS documentation ("1D block scaling factors layout").
 #pragma once
 
 #include <cstddef>
@@ -65,7 +70,7 @@ constexpr std::string_view name(scale_layout layout) {
   return "?";
 }
 
-/// The format of each scale in a layout: fp32, or e8m0 where the unit is a byte.
+/// Returns the format of the scales in a layout: fp32, or e8m0 for layouts of bytes.
 SAMEBITS_INLINE constexpr format_id layout_format(scale_layout layout) {
   return layout <= scale_layout::row_padded ? format_id::fp32 : format_id::e8m0;
 }
@@ -78,7 +83,7 @@ SAMEBITS_INLINE constexpr std::int64_t rounded_up(std::int64_t n, std::int64_t t
 
 }  // namespace detail
 
-/// Rows and columns with the padding. No scales have none.
+/// Returns the shape of the scales with the padding. An empty matrix has no padding.
 SAMEBITS_INLINE constexpr matrix_shape padded_shape(scale_layout layout, std::int64_t rows,
                                                     std::int64_t cols) {
   using detail::rounded_up;
@@ -92,15 +97,17 @@ SAMEBITS_INLINE constexpr matrix_shape padded_shape(scale_layout layout, std::in
   }
 }
 
-/// Bytes of all scales of a matrix of them, the padding among them.
+/// Returns the bytes of a matrix of scales in a layout, padding included.
 SAMEBITS_INLINE constexpr std::int64_t layout_bytes(scale_layout layout, std::int64_t rows,
                                                     std::int64_t cols) {
   const matrix_shape padded = padded_shape(layout, rows, cols);
   return padded.rows * padded.cols * storage_bytes(layout_format(layout));
 }
 
-/// The byte at which scale (row, col) lies, or a place of the padding, 0 <= row <
-/// padded_shape().rows and 0 <= col < padded_shape().cols. For hosts and kernels.
+/// Returns the byte offset of scale (row, col) in a layout. For hosts and kernels.
+///
+/// @param row  0 <= row < padded_shape().rows; rows from `rows` on are padding
+/// @param col  0 <= col < padded_shape().cols; columns from `cols` on are padding
 SAMEBITS_INLINE constexpr std::int64_t layout_offset(scale_layout layout, std::int64_t rows,
                                                      std::int64_t cols, std::int64_t row,
                                                      std::int64_t col) {
@@ -116,25 +123,27 @@ SAMEBITS_INLINE constexpr std::int64_t layout_offset(scale_layout layout, std::i
   }
 }
 
-/// What stands in the padding: 0 (byte 00), as DeepGEMM and TransformerEngine write it, or 1 (byte
-/// 7F), of which a product that reads it makes no NaN and no 0 * Inf.
+/// Value of the padding. zero: 0 (byte 00), as DeepGEMM and TransformerEngine write it. one: 1
+/// (byte 7F), so that a product that reads the padding makes no NaN and no 0 * Inf.
 enum class scale_padding : std::uint8_t { zero, one };
 
-/// What becomes of a scale that a byte cannot hold: one that is no power of two in 2^-127 .. 2^127
-/// and no NaN. It is never rounded.
+/// Treatment of a scale that a byte cannot hold: neither a power of two in 2^-127 .. 2^127 nor NaN.
+/// No scale is ever rounded.
 enum class unpackable : std::uint8_t {
-  refuse,  ///< invalid_argument that names the first one; nothing is written
-  count    ///< byte FF, which is NaN, and it is counted
+  refuse,  ///< throw invalid_argument naming the first one; write nothing
+  count    ///< write byte FF, which is NaN, and count the scale
 };
 
+/// Options of arrange_scales() and restore_scales().
 struct scale_layout_options {
   scale_padding padding = scale_padding::zero;
   unpackable on_unpackable = unpackable::refuse;
 };
 
+/// Report of arrange_scales() and restore_scales().
 struct scale_layout_report {
   std::uint64_t scales = 0;      ///< without the padding
-  std::uint64_t unpackable = 0;  ///< of them
+  std::uint64_t unpackable = 0;  ///< scales that a byte cannot hold
   std::int64_t first_row = -1;   ///< of the first unpackable one in row-major order, or -1
   std::int64_t first_col = -1;
 
@@ -142,18 +151,30 @@ struct scale_layout_report {
                                    const scale_layout_report&) = default;
 };
 
-/// Writes scales [rows, cols] in fp32 or e8m0, in host memory, of any strides, to `out` in a
-/// layout; every byte of the padding too. Bytes become fp32 exactly; fp32 becomes bytes as
-/// `unpackable` says.
+/// Writes scales and padding in a layout. Bytes become fp32 exactly; fp32 becomes bytes as
+/// options.on_unpackable says.
 ///
-/// Throws invalid_argument, before anything is written, for another format, device memory, negative
-/// sizes or strides, `out` of other than layout_bytes() bytes, and what unpackable::refuse refuses.
+/// @param scales  [rows, cols] in fp32 or e8m0, host memory, any strides
+/// @param layout  the layout
+/// @param out  layout_bytes() bytes of host memory; every byte is written
+/// @param options  value of the padding, treatment of unpackable scales
+/// @throws invalid_argument, before anything is written, if:
+///   - the scales are in another format or in device memory;
+///   - a size or stride is negative;
+///   - `out` has not layout_bytes() bytes;
+///   - unpackable::refuse refuses a scale.
 scale_layout_report arrange_scales(const const_matrix_view& scales, scale_layout layout,
                                    std::span<std::byte> out,
                                    const scale_layout_options& options = {});
 
-/// The way back: scales [rows, cols] in fp32 or e8m0 from `in`. The padding is not read. Throws as
-/// arrange_scales() does, and for `scales` whose elements share memory.
+/// Reads scales from a layout; the inverse of arrange_scales(). The padding is not read.
+///
+/// @param in  layout_bytes() bytes of host memory
+/// @param layout  the layout
+/// @param scales  [rows, cols] in fp32 or e8m0, host memory; receives the scales
+/// @param options  treatment of unpackable scales
+/// @throws invalid_argument if elements of `scales` share memory.
+/// @throws as arrange_scales() does.
 scale_layout_report restore_scales(std::span<const std::byte> in, scale_layout layout,
                                    const matrix_view& scales,
                                    const scale_layout_options& options = {});

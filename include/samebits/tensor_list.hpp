@@ -13,7 +13,7 @@
 //   }
 //   const samebits::unscale_report seen = scaler.unscale(sums);
 //   if (seen.first_bad >= 0) log(sums.name(seen.first_bad));
-//   samebits::clip(sums, 1.0);  // by the norm of all of them together
+//   samebits::clip(sums, 1.0);  // by the norm of all tensors together
 //   scaler.step([&] { optimizer.step(); });
 //   scaler.update();
 #pragma once
