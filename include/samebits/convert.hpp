@@ -47,26 +47,6 @@ struct convert_options {
 /// @note Device views are converted on where.stream, on the device they lie on. The call enqueues
 ///   and returns.
 ///
-///   memory if their element sizes and strides are equal. Otherwise they must not overlap.
-/// @param options  rounding, overflow and NaN rules
-/// @param where  backend, threads and stream
-/// @throws invalid_argument, before anything is written, if:
-///   - the shapes differ, or a size or stride is negative;
-///   - the data of a non-empty view is null;
-///   - elements of `out` share memory, or `in` and `out` overlap;
-///   - random.bits is outside 1..32;
-///   - the views lie in different memory, on two devices, or not in the backend's memory;
-///   - the stream belongs to another device than the views;
-///   - the backend's name is unknown.
-/// @throws unsupported if this machine lacks the named backend, or if the named backend lacks the
-///   conversion. The default backend has every conversion.
-/// @throws cuda_error if a kernel launch fails.
-/// @throws environment_error for device views if the backend's self-test fails, or if the stream is
-///   being captured and the self-test has not run on the device (samebits/self_test.hpp).
-/// @note Thread-safe. Allocates nothing per element.
-/// @note Device views are converted on where.stream, on the device they lie on. The call enqueues
-///   and returns.
-///
 ///   std::vector<float> x = ...;
 ///   std::vector<samebits::e4m3> y(x.size());
 ///   samebits::convert(samebits::view_of(x), samebits::view_of(y),

@@ -1,5 +1,4 @@
-// The version, and macros for compilers and execution spaces: the only file that looks at
-// __CUDACC__.
+// Version, and macros for compilers and execution spaces. Only this file tests __CUDACC__.
 #pragma once
 
 #if !((defined(_MSVC_LANG) && _MSVC_LANG >= 202002L) || __cplusplus >= 202002L)
@@ -12,10 +11,9 @@
 #define SAMEBITS_VERSION_PATCH 0
 #define SAMEBITS_VERSION "0.1.0"
 
-// SAMEBITS_HD marks what kernels may call; empty without a CUDA compiler.
-// SAMEBITS_INLINE additionally forces inlining: the definitions in numerics/ take formats and
-// rounding modes as ordinary arguments, and become specialised code only where constants reach
-// them.
+// SAMEBITS_HD marks functions that kernels may call; empty without a CUDA compiler.
+// SAMEBITS_INLINE also forces inlining. The definitions in numerics/ have formats and rounding
+// modes as ordinary parameters, and become specialised code only if constants reach them.
 #if defined(__CUDACC__)
 #define SAMEBITS_HD __host__ __device__
 #define SAMEBITS_INLINE __host__ __device__ __forceinline__
@@ -27,7 +25,7 @@
 #define SAMEBITS_INLINE inline
 #endif
 
-// Defined while a CUDA compiler compiles device code, which cannot read a host array.
+// Defined while a CUDA compiler compiles device code. Device code cannot read a host array.
 #if defined(__CUDA_ARCH__)
 #define SAMEBITS_DEVICE_CODE
 #endif

@@ -1,13 +1,14 @@
 // Flags: the exceptions of IEEE 754 as a value that an operation returns.
 //
 //   flag             raised by (contract §5)
-//   invalid          no number is the result: Inf - Inf, 0 * Inf, 0 / 0, sqrt of a negative, ...; a
-//                    signalling NaN operand; an infinite result where the format has no Inf but NaN
-//   divide_by_zero   finite / 0, alone
-//   overflow         a result beyond max finite as rounded with unbounded exponent, and an infinite
-//                    one that saturates; always with inexact
+//   invalid          an operation without a number as result: Inf - Inf, 0 * Inf, 0 / 0, sqrt of a
+//                    negative number, ...; a signalling NaN operand; an infinite result in a format
+//                    with NaN but without Inf
+//   divide_by_zero   finite / 0; no other flag
+//   overflow         a result that exceeds max finite as rounded with unbounded exponent; an
+//                    infinite result that saturates; always with inexact
 //   underflow        an inexact result below min normal as rounded with unbounded exponent
-//   inexact          the result is not the exact one
+//   inexact          a result that differs from the exact result
 #pragma once
 
 #include <cstdint>
@@ -16,7 +17,7 @@
 
 namespace samebits {
 
-/// Any of the five; the bits of a flags byte in files, too.
+/// Any combination of the five flags. Files store a flags byte with the same bits.
 enum class flags : std::uint8_t {
   none = 0,
   invalid = 1,
@@ -34,7 +35,7 @@ SAMEBITS_INLINE constexpr flags operator&(flags a, flags b) {
 }
 SAMEBITS_INLINE constexpr flags& operator|=(flags& a, flags b) { return a = a | b; }
 
-/// Whether any of `asked` is raised.
+/// Returns whether any of `asked` is raised.
 ///
 ///   if (has(r.raised, flags::overflow | flags::invalid)) ...
 SAMEBITS_INLINE constexpr bool has(flags raised, flags asked) {

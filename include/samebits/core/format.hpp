@@ -1,8 +1,8 @@
-// The formats: one constexpr row each. Everything else about a format is derived from its row
-// (numerics/bits/layout.hpp) and asserted there.
+// Formats: one constexpr row each. All other properties of a format are derived from its row in
+// numerics/bits/layout.hpp and asserted there.
 //
-// Bit pictures, most significant bit first (s sign, e exponent, m mantissa, 0 written 0 and
-// ignored):
+// Bits, most significant first (s sign, e exponent, m mantissa, 0 written as 0 and ignored on
+// read):
 //
 //   fp64      s eeeeeeeeeee m{52}          tf32      s eeeeeeee mmmmmmmmmm 0{13}
 //   fp32      s eeeeeeee m{23}             e3m2      00 s eee mm
@@ -43,20 +43,20 @@ enum class format_id : std::uint8_t {
 
 inline constexpr int format_count = 13;
 
-/// What the codes beyond the finite values mean.
+/// Meaning of the codes above the finite values.
 enum class specials : std::uint8_t {
-  ieee,   ///< top exponent: mantissa 0 is Inf, the rest is NaN
-  fn,     ///< no Inf; NaN is the all-ones magnitude only
+  ieee,   ///< top exponent: mantissa 0 is Inf, all others are NaN
+  fn,     ///< no Inf; only the all-ones magnitude is NaN
   none,   ///< neither Inf nor NaN; every code is finite
   fnuz,   ///< no Inf, no -0; NaN is the code of -0
   scale,  ///< e8m0: no sign, no zero, no Inf; NaN is all ones
 };
 
-/// One format as a data row.
+/// Definition of a format.
 struct format_spec {
   const char* name;
   int exponent_bits;
-  int mantissa_bits;  ///< stored ones, without the implicit bit
+  int mantissa_bits;  ///< stored bits, without the implicit bit
   int bias;
   specials special;
   int storage_bits;  ///< width of the integer that holds one code: 8, 16, 32 or 64
@@ -87,11 +87,12 @@ SAMEBITS_INLINE constexpr format_table make_format_table() {
   }};
 }
 
-// At namespace scope: g++ copies a function-local table on every call with a run-time format.
+// At namespace scope, because g++ copies a function-local table on every call with a run-time
+// format.
 inline constexpr format_table host_format_table = make_format_table();
 }  // namespace detail
 
-/// The row of a format.
+/// Returns the definition of a format.
 SAMEBITS_INLINE constexpr format_spec spec_of(format_id id) {
 #if defined(SAMEBITS_DEVICE_CODE)
   constexpr detail::format_table table = detail::make_format_table();
@@ -101,20 +102,21 @@ SAMEBITS_INLINE constexpr format_spec spec_of(format_id id) {
 #endif
 }
 
-/// The format's name as used everywhere: code, command line, files, errors.
+/// Returns the format's name in code, on the command line, in files and in errors.
 constexpr std::string_view name(format_id id) { return spec_of(id).name; }
 
-/// The i-th format, 0 <= i < format_count.
+/// Returns the i-th format, 0 <= i < format_count.
 constexpr format_id format_at(int i) { return static_cast<format_id>(i); }
 
 namespace detail {
 
-/// What other libraries and file formats call a format, in lower case.
+/// A format's name in other libraries and file formats, in lower case.
 struct format_alias {
   std::string_view text;
   format_id format;
 };
-/// `float8_e4m3` is missing on purpose: ml_dtypes means another format by it, one with infinities.
+/// `float8_e4m3` is missing on purpose: in ml_dtypes this name means another format, with
+/// infinities.
 inline constexpr format_alias format_aliases[] = {
     {"float64", format_id::fp64},
     {"double", format_id::fp64},
@@ -162,7 +164,7 @@ inline constexpr format_alias format_aliases[] = {
     {"f8_e8m0", format_id::e8m0},
 };
 
-/// Equal but for the case of `text`; `lower` is in lower case.
+/// Returns whether `text` equals `lower` in any case; `lower` is in lower case.
 constexpr bool is_in_any_case(std::string_view text, std::string_view lower) {
   if (text.size() != lower.size()) return false;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -172,7 +174,7 @@ constexpr bool is_in_any_case(std::string_view text, std::string_view lower) {
   return true;
 }
 
-/// The text behind the name of a Python module that has element types.
+/// Returns the text without a leading module name: torch., ml_dtypes., numpy., np. or jnp.
 constexpr std::string_view without_module(std::string_view text) {
   const std::size_t dot = text.find('.');
   if (dot == std::string_view::npos) return text;
@@ -184,9 +186,10 @@ constexpr std::string_view without_module(std::string_view text) {
 
 }  // namespace detail
 
-/// The format of that name, or nothing. Upper and lower case are the same. Accepted names: name();
-/// the names of torch, NumPy and ml_dtypes, with or without the module ("torch.float8_e4m3fn",
-/// "bfloat16", "half"); the names of .safetensors ("F8_E4M3").
+/// Returns the format with this name, or nothing. Upper and lower case are equivalent.
+///
+/// @param text  name(); a name of torch, NumPy or ml_dtypes, with or without the module
+///   ("torch.float8_e4m3fn", "bfloat16", "half"); or a name of .safetensors ("F8_E4M3")
 constexpr std::optional<format_id> find_format(std::string_view text) {
   const std::string_view wanted = detail::without_module(text);
   for (int i = 0; i < format_count; ++i) {
@@ -223,7 +226,7 @@ struct storage_of<64> {
 template <format_id F>
 using storage_t = typename detail::storage_of<spec_of(F).storage_bits>::type;
 
-/// Bytes of one stored code.
+/// Returns the bytes of one stored code.
 SAMEBITS_INLINE constexpr int storage_bytes(format_id id) { return spec_of(id).storage_bits / 8; }
 
 }  // namespace samebits

@@ -1,9 +1,10 @@
-// Loss scaling: the policies, their settings and states, what a step observed and what follows.
+// Loss scaling: policies, their settings and states, observations of a step, and decisions.
 //
-// A policy is a pure function, advance(settings, state, observation), declared here by its types
-// and defined in numerics/; it runs at compile time, on the host and in kernels alike.
+// A policy is a pure function, advance(settings, state, observation). This header declares the
+// policy's types; numerics/ defines the function. It runs at compile time, on the host and in
+// kernels.
 //
-//   policy     the scale is             whose rule
+//   policy     type of the scale        source of the rule
 //   native     2^e, e an integer        samebits (docs/loss_scaling.md)
 //   torch      binary32                 PyTorch torch.amp.GradScaler, _amp_update_scale_
 //   apex       binary32                 Apex and Transformer Engine, update_scale_hysteresis
@@ -20,109 +21,114 @@
 
 namespace samebits {
 
+/// Loss scaling policy; see the table above.
 enum class scaling_policy : std::uint8_t { native, torch, apex, apex_amp, megatron, deepspeed };
 inline constexpr int scaling_policy_count = 6;
 
-/// Why a step was not applied.
+/// Cause of a skipped step.
 enum class step_cause : std::uint8_t {
-  none,       ///< it was applied
-  nonfinite,  ///< a scaled gradient was Inf or NaN; which is not known
-  overflow,   ///< the largest was Inf
-  nan,        ///< there was a NaN
-  loss,       ///< the same, and the loss had not been finite before it was scaled
-  unscaled,   ///< native: the scaled gradients are finite, unscaled they overflow
+  none,       ///< the step was applied
+  nonfinite,  ///< a scaled gradient was Inf or NaN; unknown which of the two
+  overflow,   ///< the max magnitude of the scaled gradients was Inf
+  nan,        ///< a scaled gradient was NaN
+  loss,       ///< a scaled gradient was Inf or NaN, and so was the unscaled loss
+  unscaled,   ///< native: finite scaled gradients that overflow when unscaled
   /// The ranks' scalers had different settings or states, or clipped by different norms
   /// (device_loss_scaler::agree).
   ranks_differ,
 };
 
-/// What the update did to the scale.
+/// Effect of the update on the scale.
 enum class scale_change : std::uint8_t {
   kept,
   grown,
   backed_off,
-  at_minimum,  ///< it would have backed off
+  at_minimum,  ///< at the lower bound: would have backed off
 };
 
-/// Policy native: whether what cannot shrink the scale ends the run.
+/// Native policy: whether a bad step at the lower bound of the scale ends the run.
 enum class at_minimum : std::uint8_t { keep_on, stop };
 
-/// Policy native: what a non-finite loss says of the scale.
+/// Native policy: effect of a non-finite loss on the scale.
 enum class loss_fault : std::uint8_t {
-  hold,      ///< nothing: the forward pass was not scaled
-  back_off,  ///< what every non-finite gradient says
+  hold,      ///< no effect: the forward pass was not scaled
+  back_off,  ///< the effect of non-finite gradients
 };
 
-/// Policy native: whether the largest gradient decides on growth, too.
+/// Native policy: whether the max magnitude of the gradients also decides on growth.
 enum class headroom : std::uint8_t { off, amax };
 
+/// Value of an amax that was not measured.
 inline constexpr std::uint32_t amax_unknown = 0xFFFFFFFFu;
 
-/// What was seen of the scaled gradients of one step, before they were unscaled.
+/// Observation of the scaled gradients of one step, before unscaling.
 struct step_observation {
-  bool nonfinite = false;           ///< one of them is Inf or NaN
-  bool loss_nonfinite = false;      ///< the loss was Inf or NaN before it was scaled
-  bool unscaled_nonfinite = false;  ///< finite ones are not, once unscaled; native policy only
-  std::uint32_t amax =
-      amax_unknown;  ///< their amax (contract §6), binary32 bits; Inf and NaN count
+  bool nonfinite = false;             ///< a scaled gradient is Inf or NaN
+  bool loss_nonfinite = false;        ///< the loss was Inf or NaN before scaling
+  bool unscaled_nonfinite = false;    ///< unscaling made a finite gradient Inf; read by native only
+  std::uint32_t amax = amax_unknown;  ///< amax (contract §6) as binary32 bits, Inf and NaN included
 };
 
-/// The same of one rank's share of the gradients, or, from agree(), of all ranks'.
+/// Observation of one rank's gradients or, from agree(), of the gradients of all ranks.
 struct rank_observation {
-  /// A rank without gradients saw an amax of 0.
+  /// The observation. A rank without gradients has an amax of 0.
   step_observation seen = {.amax = 0};
-  /// Position of the first tensor with anything that is not finite; -1: none. Ranks that hold
-  /// different tensors count in one numbering.
+  /// Position of the first tensor with Inf or NaN; -1: none. Ranks that hold different tensors use
+  /// one common numbering.
   std::int64_t first_bad = -1;
-  /// Of all ranks: the first one whose loss was not finite, else the first that saw anything else
-  /// that is not; -1: none. Not read of one rank.
+  /// Result of agree(): the first rank whose loss was not finite, else the first rank with any
+  /// other Inf or NaN; -1: none. Ignored in the observation of one rank.
   std::int64_t bad_rank = -1;
 };
 
+/// Decision of a policy on one step.
 struct step_decision {
   bool apply = true;  ///< whether the optimizer may step
   step_cause cause = step_cause::none;
   scale_change change = scale_change::kept;
-  bool stop = false;  ///< the policy wants the run to end
+  bool stop = false;  ///< the policy ends the run
 };
 
-/// Settings of the native policy. Exponents are of two; steps are good ones where not said
-/// otherwise.
+/// Settings of the native policy. Exponents are powers of two. "Steps" are good steps unless stated
+/// otherwise; a level is a value of the exponent.
 struct native_scaling {
   static constexpr scaling_policy policy = scaling_policy::native;
   std::int32_t init_exponent = 16;
   std::int32_t min_exponent = -14;  ///< >= -126
   std::int32_t max_exponent = 24;   ///< <= 126
-  /// Steps before the scale is tried one higher; doubles with every failed try, up to the second.
+  /// Steps before the scale grows by one. Doubles with every failed growth, up to
+  /// growth_interval_max.
   std::uint32_t growth_interval = 2000;
   std::uint32_t growth_interval_max = 16000;
-  std::uint32_t recovery_interval = 50;  ///< the same below a level that has proved itself
-  std::uint32_t proof = 200;             ///< steps after which a level has proved itself
-  std::uint32_t probe_window = 4;        ///< steps after a growth whose failure is the growth's
-  std::uint32_t hysteresis = 2;          ///< bad steps that back off
-  std::uint32_t forgive_after = 50;      ///< steps in a row that clear earlier bad ones
-  std::uint32_t isolated_cost = 250;     ///< steps towards the next growth that a bad one costs
-  std::uint32_t max_skipped_run = 0;     ///< skipped in a row that stop the run; 0: none
+  std::uint32_t recovery_interval = 50;  ///< growth_interval below a proven level
+  std::uint32_t proof = 200;             ///< steps after which a level is proven
+  std::uint32_t probe_window = 4;    ///< steps after a growth in which a bad step undoes the growth
+  std::uint32_t hysteresis = 2;      ///< number of bad steps that back off
+  std::uint32_t forgive_after = 50;  ///< steps in a row that clear earlier bad steps
+  std::uint32_t isolated_cost = 250;  ///< steps towards the next growth that a bad step costs
+  std::uint32_t max_skipped_run = 0;  ///< skipped steps in a row that end the run; 0: no limit
   samebits::at_minimum on_minimum = samebits::at_minimum::keep_on;
   loss_fault on_loss = loss_fault::hold;
   samebits::headroom growth_headroom = samebits::headroom::amax;
-  format_id gradient_format = format_id::fp16;  ///< in which the scaled gradients overflow
-  std::int32_t headroom_bits = 1;               ///< left free above the largest recent gradient
-  std::uint32_t headroom_window = 200;          ///< recent: this many steps, up to twice as many
+  format_id gradient_format = format_id::fp16;  ///< format in which scaled gradients overflow
+  std::int32_t headroom_bits = 1;               ///< binades left free above the max recent gradient
+  std::uint32_t headroom_window = 200;          ///< "recent": this many steps, up to twice as many
 };
 
+/// State of the native policy.
 struct native_state {
   std::int32_t exponent = 16;
-  std::int32_t reference = 16;    ///< the highest level that is believed in
-  std::int32_t probe_age = -1;    ///< steps since a growth that is still on trial, else -1
-  std::uint32_t proven = 0;       ///< 1: the present level has proved itself
-  std::uint32_t refuted = 0;      ///< 1: the last growth that was on trial failed
-  std::uint32_t good = 0;         ///< steps at this level, less what isolated bad ones cost
-  std::uint32_t calm = 0;         ///< steps since the last bad one
-  std::uint32_t strikes = 0;      ///< bad steps that are not forgiven
-  std::uint32_t interval = 2000;  ///< the present one
-  std::uint32_t skipped_run = 0;  ///< steps skipped in a row, whatever the cause
-  /// floor(log2) of the largest unscaled gradient in the running and the last whole window.
+  std::int32_t reference = 16;    ///< level below which recovery_interval applies
+  std::int32_t probe_age = -1;    ///< steps since a growth within probe_window, else -1
+  std::uint32_t proven = 0;       ///< 1: the present level is proven
+  std::uint32_t refuted = 0;      ///< 1: the last growth failed within probe_window
+  std::uint32_t good = 0;         ///< steps at this level, minus the cost of isolated bad steps
+  std::uint32_t calm = 0;         ///< steps since the last bad step
+  std::uint32_t strikes = 0;      ///< bad steps that are not cleared
+  std::uint32_t interval = 2000;  ///< present growth interval
+  std::uint32_t skipped_run = 0;  ///< steps skipped in a row, for any cause
+  /// floor(log2) of the max unscaled gradient: in the running window (peak), and in the last whole
+  /// window (peak_before). peak_age: steps in the running window.
   std::int32_t peak = no_peak;
   std::int32_t peak_before = no_peak;
   std::uint32_t peak_age = 0;
@@ -131,7 +137,7 @@ struct native_state {
   friend constexpr bool operator==(const native_state&, const native_state&) = default;
 };
 
-/// torch.amp.GradScaler's arguments.
+/// Arguments of torch.amp.GradScaler.
 struct torch_scaling {
   static constexpr scaling_policy policy = scaling_policy::torch;
   double init_scale = 65536;
@@ -140,14 +146,15 @@ struct torch_scaling {
   std::int64_t growth_interval = 2000;
 };
 
+/// State of torch.amp.GradScaler.
 struct torch_state {
   float scale = 65536;
   std::int64_t growth_tracker = 0;
   friend constexpr bool operator==(const torch_state&, const torch_state&) = default;
 };
 
-/// The kernel's arguments; the defaults are those of PyTorch and, for the hysteresis, of NeMo's
-/// GradScaler, the rule's other home.
+/// Arguments of the kernel update_scale_hysteresis. Defaults are those of PyTorch; the default
+/// hysteresis is that of NeMo's GradScaler, which has the same rule.
 struct apex_scaling {
   static constexpr scaling_policy policy = scaling_policy::apex;
   double init_scale = 65536;
@@ -157,6 +164,7 @@ struct apex_scaling {
   std::int64_t hysteresis = 1;
 };
 
+/// State of the kernel update_scale_hysteresis.
 struct apex_state {
   float scale = 65536;
   std::int64_t growth_tracker = 0;
@@ -164,23 +172,24 @@ struct apex_state {
   friend constexpr bool operator==(const apex_state&, const apex_state&) = default;
 };
 
-/// apex.amp LossScaler's arguments. Its scale_factor is not among them: the class ignores it and
-/// works with 2.
+/// Arguments of apex.amp LossScaler, without scale_factor: the class ignores scale_factor and uses
+/// 2.
 struct apex_amp_scaling {
   static constexpr scaling_policy policy = scaling_policy::apex_amp;
   double init_scale = 65536;
   std::int64_t scale_window = 2000;
-  double min_loss_scale = 0;  ///< 0: none, as None there
+  double min_loss_scale = 0;  ///< 0: none, as None in Apex
   double max_loss_scale = 16777216;
 };
 
+/// State of apex.amp LossScaler.
 struct apex_amp_state {
   double scale = 65536;
   std::int64_t unskipped = 0;
   friend constexpr bool operator==(const apex_amp_state&, const apex_amp_state&) = default;
 };
 
-/// DynamicGradScaler's arguments; the defaults are those of Megatron's command line.
+/// Arguments of DynamicGradScaler. Defaults are those of Megatron's command line.
 struct megatron_scaling {
   static constexpr scaling_policy policy = scaling_policy::megatron;
   double initial_scale = 4294967296.0;
@@ -191,6 +200,7 @@ struct megatron_scaling {
   std::int64_t hysteresis = 2;
 };
 
+/// State of DynamicGradScaler.
 struct megatron_state {
   float scale = 4294967296.0f;
   std::int64_t growth_tracker = 0;
@@ -198,7 +208,7 @@ struct megatron_state {
   friend constexpr bool operator==(const megatron_state&, const megatron_state&) = default;
 };
 
-/// DynamicLossScaler's arguments; the defaults are those of the fp16 section of a configuration.
+/// Arguments of DynamicLossScaler. Defaults are those of the fp16 section of a configuration.
 struct deepspeed_scaling {
   static constexpr scaling_policy policy = scaling_policy::deepspeed;
   double init_scale = 65536;
@@ -210,6 +220,7 @@ struct deepspeed_scaling {
   bool raise_error_at_min_scale = true;
 };
 
+/// State of DynamicLossScaler.
 struct deepspeed_state {
   double scale = 65536;
   std::int64_t cur_iter = 0;
@@ -254,7 +265,7 @@ constexpr std::string_view name(scale_change c) {
 }
 
 namespace detail {
-// What numerics/ needs of the numbers in settings and states: their bits.
+// Numbers of settings and states as bits, for numerics/.
 SAMEBITS_HD constexpr std::uint32_t bits_of(float x) {
   return __builtin_bit_cast(std::uint32_t, x);
 }

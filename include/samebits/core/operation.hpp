@@ -1,4 +1,4 @@
-// Operations: the arithmetic that arrays and the command line know by name.
+// Operations: arithmetic that array functions and the command line select by name.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,7 @@
 
 namespace samebits {
 
+/// An operation on one, two or three operands.
 enum class operation : std::uint8_t {
   add,      ///< a + b
   sub,      ///< a - b
@@ -18,10 +19,10 @@ enum class operation : std::uint8_t {
   fma,      ///< a * b + c
   rem,      ///< a - n * b, n = a / b rounded to the nearest integer, ties to even
   rint,     ///< a rounded to an integer by the rule's mode
-  min,      ///< the lesser; NaN if either is
-  max,      ///< the greater; NaN if either is
-  min_num,  ///< the lesser; the other one if either is NaN
-  max_num,  ///< the greater; the other one if either is NaN
+  min,      ///< the smaller operand; NaN if either operand is NaN
+  max,      ///< the larger operand; NaN if either operand is NaN
+  min_num,  ///< the smaller operand; if one operand is NaN, the other one
+  max_num,  ///< the larger operand; if one operand is NaN, the other one
 };
 
 inline constexpr int operation_count = 12;
@@ -44,10 +45,10 @@ constexpr std::string_view name(operation op) {
   return "?";
 }
 
-/// The i-th operation, 0 <= i < operation_count.
+/// Returns the i-th operation, 0 <= i < operation_count.
 constexpr operation operation_at(int i) { return static_cast<operation>(i); }
 
-/// The operation of that name, or nothing.
+/// Returns the operation with this name, or nothing.
 constexpr std::optional<operation> find_operation(std::string_view text) {
   for (int i = 0; i < operation_count; ++i) {
     if (name(operation_at(i)) == text) return operation_at(i);
@@ -55,7 +56,7 @@ constexpr std::optional<operation> find_operation(std::string_view text) {
   return std::nullopt;
 }
 
-/// How many operands it takes: 1, 2 or 3.
+/// Returns the number of operands of an operation: 1, 2 or 3.
 SAMEBITS_INLINE constexpr int operand_count(operation op) {
   if (op == operation::fma) return 3;
   return op == operation::sqrt || op == operation::rint ? 1 : 2;

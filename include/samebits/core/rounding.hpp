@@ -1,8 +1,8 @@
-// Rounding, overflow and NaN policies: the enums, their names, and one table of what they mean.
+// Rounding, overflow and NaN policies: the enums, their names, and tables of their meaning.
 //
-// The exact value is rounded once, on the grid of the target (contract §3). q is the significand
-// integer of the grid point toward zero; v in [0,1) is the distance from it in units of the
-// spacing.
+// The exact value x is rounded once, on the grid of the target (contract §3). q is the significand
+// integer of the grid point toward zero. v in [0,1) is the distance from this grid point in units
+// of the spacing.
 //
 //   rounding        away from zero iff                     at overflow under overflow::ieee
 //   nearest_even    v > 1/2, or v = 1/2 and q odd          Inf, else NaN
@@ -19,7 +19,7 @@
 //   saturate_finite   max finite             Inf, else NaN        (ml_dtypes kSaturate)
 //   A format with neither Inf nor NaN saturates under every policy.
 //
-//   nan_policy        NaN gives
+//   nan_policy        result of a NaN
 //   canonical         the positive canonical NaN of contract §2
 //   preserve_sign     the canonical NaN with the input's sign; no effect in fnuz, e8m0, FP4, FP6
 #pragma once
@@ -30,6 +30,7 @@
 
 namespace samebits {
 
+/// Rounding mode; see the first table above.
 enum class rounding : std::uint8_t {
   nearest_even,
   nearest_away,
@@ -40,15 +41,17 @@ enum class rounding : std::uint8_t {
   stochastic,
 };
 
+/// Overflow policy; see the second table above.
 enum class overflow : std::uint8_t { ieee, saturate, saturate_finite };
 
+/// NaN policy; see the third table above.
 enum class nan_policy : std::uint8_t { canonical, preserve_sign };
 
 inline constexpr int rounding_count = 7;
 inline constexpr int overflow_count = 3;
 inline constexpr int nan_policy_count = 2;
 
-/// How one value is rounded into a format.
+/// Rules for rounding one value into a format.
 struct cast_rule {
   rounding round = rounding::nearest_even;
   overflow on_overflow = overflow::ieee;
@@ -57,20 +60,20 @@ struct cast_rule {
   friend constexpr bool operator==(const cast_rule&, const cast_rule&) = default;
 };
 
-/// The K random bits of one stochastically rounded value: an integer in [0, 2^count).
+/// Random bits for one stochastically rounded value: a K-bit integer in [0, 2^count).
 struct random_bits {
   std::uint32_t value = 0;
   int count = 32;  ///< K, in 1..32
 };
 
-/// Where the random bits of an array come from (contract §3): element (row, column) draws
-/// R from Philox4x32-10 at index = offset + row * pitch + column (mod 2^64), keyed by seed.
+/// Source of the random bits of an array (contract §3). Element (row, column) uses R of
+/// Philox4x32-10 at index = offset + row * pitch + column (mod 2^64), keyed by seed.
 struct random_stream {
   std::uint64_t seed = 0;
   std::uint64_t stream = 0;
   std::uint64_t offset = 0;
-  /// Elements from one row to the next; the column count if absent. A column shard passes the
-  /// whole tensor's column count.
+  /// Elements from one row to the next. Absent: the column count. A column shard passes the whole
+  /// tensor's column count.
   std::optional<std::uint64_t> pitch = std::nullopt;
   int bits = 32;  ///< K, in 1..32
 };
@@ -88,10 +91,10 @@ constexpr std::string_view name(rounding r) {
   return "?";
 }
 
-/// The i-th mode, 0 <= i < rounding_count.
+/// Returns the i-th rounding mode, 0 <= i < rounding_count.
 constexpr rounding rounding_at(int i) { return static_cast<rounding>(i); }
 
-/// The mode of that name, or nothing.
+/// Returns the rounding mode with this name, or nothing.
 constexpr std::optional<rounding> find_rounding(std::string_view text) {
   for (int i = 0; i < rounding_count; ++i) {
     if (name(rounding_at(i)) == text) return rounding_at(i);

@@ -1,11 +1,11 @@
-// Scale maths and policies of quantizers: the enums, their names, one table of meaning.
+// Scale rules and policies of quantizers: the enums, their names, and tables of their meaning.
 //
-// M is the largest finite value of the codes (e4m3 448, e5m2 57344), a a tile's amax after the
-// policies, s the dequantization scale that is stored (x is about q * s), x an element, y what is
-// cast. Every division and product is one binary32 operation, rounded to nearest even (contract
-// §7).
+// M is the largest finite value of the codes (e4m3 448, e5m2 57344). a is a tile's amax after the
+// policies. s is the stored dequantization scale (x is about q * s). S is the inverse scale, x an
+// element, y the number that is cast to a code. Every division and product is one binary32
+// operation, rounded to nearest even (contract §7).
 //
-//   scale_math   scale                                          cast
+//   scale_math   scale                                          number that is cast
 //   te           S = M / a, s = 1 / S                           y = x * S
 //   div          s = a / M                                      y = x / s
 //   rcp          s = a / M, r = 1 / s                           y = x * r
@@ -20,24 +20,31 @@
 //   mx_even      ... of a rounded to the codes' precision       y = x * (1 / s)
 //   mx_rceil     s = the power of two at or above a / M         y = x * (1 / s)
 //
-//   The mx maths keep s within 2^-127 .. 2^127, the range of e8m0. An a that is Inf gives 2^127, or
-//   under nonfinite::propagate NaN, as does a NaN. mx_floor and mx_even let elements saturate.
-//
-//   An infinite S of te and te_pow2 becomes what scale_overflow says; s, its reciprocal, may be
-//   subnormal. Every s but theirs and the mx maths' is at least 2^-126, and r at most 2^126.
+// Limits of scales:
+// - The mx rules keep s within 2^-127 .. 2^127, the range of e8m0. If a is Inf, s is 2^127, or NaN
+//   under nonfinite::propagate. If a is NaN, s is NaN. mx_floor and mx_even let elements saturate.
+// - te and te_pow2 replace an infinite S as scale_overflow says. Their s, the reciprocal of S, may
+//   be subnormal.
+// - All other rules have s at least 2^-126 and r at most 2^126.
 //
 //   nonfinite        NaN in a tile            Inf in a tile            a tile left without elements
 //   te               skipped                  s = 1                    s = 1
 //   skip_nonfinite   skipped                  skipped                  s = 1
 //   skip_nan         skipped                  a is Inf                 s = 1
 //   propagate        a is NaN                 a is Inf                 does not happen
-//   In every policy the codes of NaN are NaN; those of Inf follow from y and the overflow policy.
+// In every policy the code of a NaN is NaN. The code of an Inf follows from y and the overflow
+// policy.
 //
-//   Whose formulas they are: te TransformerEngine (block and current scaling), torchao; div
-//   DeepSeek-V3 as written, vLLM; rcp DeepGEMM on CPU tensors; pow2 DeepGEMM's UE8M0; dg_cuda
-//   DeepGEMM on CUDA tensors; dg_tile its TileLang kernels without fast_math; sgl_v2 sglang's
-//   second kernel in IEEE steps; te_pow2 TransformerEngine's force_pow_2_scales; mx_* torchao's
-//   modes of MXFP8, of which mx_rceil is TransformerEngine's.
+// Libraries with each rule:
+// - te: TransformerEngine (block and current scaling), torchao.
+// - div: DeepSeek-V3 as written, vLLM.
+// - rcp: DeepGEMM on CPU tensors.
+// - pow2: DeepGEMM's UE8M0.
+// - dg_cuda: DeepGEMM on CUDA tensors.
+// - dg_tile: DeepGEMM's TileLang kernels without fast_math.
+// - sgl_v2: sglang's second kernel in IEEE steps.
+// - te_pow2: TransformerEngine's force_pow_2_scales.
+// - mx_*: torchao's modes of MXFP8; mx_rceil is also TransformerEngine's.
 #pragma once
 
 #include <cstdint>
@@ -47,6 +54,7 @@
 
 namespace samebits {
 
+/// Scale rule: the formulas from amax to scale and from element to code; see the first table above.
 enum class scale_math : std::uint8_t {
   te,
   div,
@@ -62,10 +70,10 @@ enum class scale_math : std::uint8_t {
   mx_rceil
 };
 
+/// Treatment of NaN and Inf in a tile's amax; see the second table above.
 enum class nonfinite : std::uint8_t { te, skip_nonfinite, propagate, skip_nan };
 
-/// What an infinite S becomes: FLT_MAX, or the largest finite value of the format that is
-/// quantized.
+/// Replacement of an infinite S: FLT_MAX, or the largest finite value of the input's format.
 enum class scale_overflow : std::uint8_t { flt_max, input_max };
 
 inline constexpr int scale_math_count = 12;
@@ -90,12 +98,13 @@ constexpr std::string_view name(scale_math m) {
   return "?";
 }
 
+/// Returns whether the rule is one of the four MX rules.
 SAMEBITS_HD constexpr bool is_mx(scale_math m) {
   return m == scale_math::mx_floor || m == scale_math::mx_ceil || m == scale_math::mx_even ||
          m == scale_math::mx_rceil;
 }
 
-/// Whether every scale is a power of two, which e8m0 holds.
+/// Returns whether every scale of the rule is a power of two, as e8m0 requires.
 SAMEBITS_HD constexpr bool is_power_of_two(scale_math m) {
   return m == scale_math::pow2 || m == scale_math::te_pow2 || is_mx(m);
 }

@@ -1,4 +1,4 @@
-// Step reports: what a device_loss_scaler tells of each step; plain data in any memory.
+// Step reports of a device_loss_scaler: plain data in any memory.
 #pragma once
 
 #include <cstdint>
@@ -10,24 +10,24 @@ namespace samebits {
 /// Clipping by the global norm.
 struct norm_clipping {
   double squares = 0;   ///< sum of the squares of the scaled gradients (contract §6)
-  double max_norm = 0;  ///< of the unscaled ones; >= 0, Inf: only report the norm
+  double max_norm = 0;  ///< of the unscaled gradients; >= 0. Inf: only report the norm
 };
 
-/// One step, as decided.
+/// Report of one decided step.
 struct step_report {
   std::uint64_t step = 0;           ///< steps decided before this one
-  std::uint64_t applied_steps = 0;  ///< this one included
-  double scale = 1;                 ///< in force during the step, before its update
-  double norm = 0;                  ///< of the unscaled gradients; NaN where it was not computed
+  std::uint64_t applied_steps = 0;  ///< steps applied so far, this step included
+  double scale = 1;                 ///< scale during the step, before its update
+  double norm = 0;                  ///< of the unscaled gradients; NaN if not computed
   std::int64_t first_bad = -1;      ///< position of the first bad tensor; -1: none
   std::int64_t bad_rank = -1;       ///< the rank to blame; -1: none
-  /// What the optimizer multiplies gradients by: 1 / scale, times the clip factor; 0 where the step
-  /// is skipped.
+  /// Factor of the gradients in the optimizer: 1 / scale, times the clip factor; 0 if the step is
+  /// skipped.
   float grad_mul = 0;
   std::uint32_t amax_bits = amax_unknown;  ///< of the scaled gradients, as binary32 bits
   std::int32_t exponent = 0;               ///< floor(log2(scale)): e of policy native
   bool applied = false;
-  bool stop = false;  ///< the policy wants the run to end
+  bool stop = false;  ///< the policy ends the run
   step_cause cause = step_cause::none;
   scale_change change = scale_change::kept;
 };

@@ -1,19 +1,19 @@
 // Tensor units: one constexpr row for each kind of operands of each tensor core, with its evidence.
 //
-// A unit multiplies and adds in steps. A step takes `group` products and the sum so far:
+// A unit multiplies and adds in steps. The terms of a step are `group` products and the sum so far:
 //
-//   E = the largest exponent among them, at least `floor`
-//   every term is cut toward zero to a multiple of 2^(E - alignment_bits)
+//   E = the largest exponent among the terms, at least `floor`
+//   every term is truncated toward zero to a multiple of 2^(E - alignment_bits)
 //   the terms are added exactly, and the sum is rounded once: into fp32 toward zero, to
-//   `fraction_bits` of them; into fp16 to nearest even
+//   `fraction_bits` fraction bits; into fp16 to nearest even
 //
-// An instruction of `products` is a chain of such steps (numerics/hardware/accumulate.hpp is the
-// definition, docs/accumulators.md derives it).
+// An instruction of `products` products is a chain of such steps (numerics/hardware/accumulate.hpp
+// is the definition, docs/accumulators.md derives it).
 //
 // Sources: [H] this project on an H200, 2026-11-20: 29 instructions, 2 189 426 688 results, 0
 // differ. [K] Khattak and Mikaitis, arXiv 2512.07004: results of a V100, A100, A2, RTX Ada, L40S,
 // H100, H200 and B200, replayed: 0 of 5000 differ each. [X] Xie et al., arXiv 2511.10909. [F] Fasi
-// et al. 2021, PeerJ CS 7:e330. [S] what ptxas 13.0 emits.
+// et al. 2021, PeerJ CS 7:e330. [S] instructions that ptxas 13.0 emits.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@
 
 namespace samebits {
 
-/// A tensor core as one family of instructions reaches it.
+/// A family of tensor core instructions of one GPU architecture.
 enum class tensor_unit : std::uint8_t {
   volta_mma,
   turing_mma,
@@ -34,7 +34,7 @@ enum class tensor_unit : std::uint8_t {
   hopper_mma_sync,
   hopper_wgmma,
   blackwell_mma_sync,  ///< B200 (sm_100)
-  blackwell_tcgen05,   ///< the same
+  blackwell_tcgen05,   ///< B200 (sm_100)
   blackwell_rtx_mma,   ///< sm_120
 };
 inline constexpr int tensor_unit_count = 9;
@@ -54,6 +54,7 @@ constexpr std::string_view name(tensor_unit u) {
   return "";
 }
 
+/// Returns the unit with this name, or nothing.
 constexpr std::optional<tensor_unit> find_tensor_unit(std::string_view text) {
   for (int i = 0; i < tensor_unit_count; ++i) {
     if (name(static_cast<tensor_unit>(i)) == text) return static_cast<tensor_unit>(i);
@@ -61,7 +62,8 @@ constexpr std::optional<tensor_unit> find_tensor_unit(std::string_view text) {
   return std::nullopt;
 }
 
-/// What a unit's instructions take; fp8: e4m3 and e5m2 in every pairing, else both alike.
+/// Operands of a unit's instructions. fp8: e4m3 and e5m2 in every pairing. All other kinds: both
+/// operands in this format.
 enum class tensor_operands : std::uint8_t { binary16, bfloat16, tf32, fp8 };
 
 constexpr std::string_view name(tensor_operands o) {
@@ -74,7 +76,7 @@ constexpr std::string_view name(tensor_operands o) {
   return "";
 }
 
-/// The kind of two formats, or nothing where no unit multiplies them.
+/// Returns the kind of operands of two formats, or nothing if no unit multiplies them.
 constexpr std::optional<tensor_operands> tensor_operands_of(format_id a, format_id b) {
   const bool a_fp8 = a == format_id::e4m3 || a == format_id::e5m2;
   const bool b_fp8 = b == format_id::e4m3 || b == format_id::e5m2;
@@ -86,12 +88,12 @@ constexpr std::optional<tensor_operands> tensor_operands_of(format_id a, format_
   return std::nullopt;
 }
 
-/// How well a row is known.
+/// Evidence for a row.
 enum class evidence : std::uint8_t {
   none,        ///< the unit has no such instruction
-  literature,  ///< stated by others, not compared with results of a GPU here
-  published,   ///< reproduces results of GPUs that others have published
-  hardware,    ///< reproduces results that this project took from a GPU
+  literature,  ///< stated by others; not compared with results of a GPU here
+  published,   ///< reproduces results of GPUs published by others
+  hardware,    ///< reproduces results that this project measured on a GPU
 };
 
 constexpr std::string_view name(evidence e) {
@@ -104,48 +106,48 @@ constexpr std::string_view name(evidence e) {
   return "";
 }
 
-/// Which way products take through the unit.
+/// Grouping of products into steps, and treatment of the sum so far.
 enum class tensor_path : std::uint8_t {
-  /// Consecutive products; the sum so far is a term of the first step.
+  /// Consecutive products in each step. The sum so far is a term of the first step.
   fused,
-  /// FP8 operands converted to fp16, as ptxas does where there is no FP8 unit: products whose index
-  /// modulo 4 is 0 or 1 make the first step, which starts from +0, the others the second; then
-  /// one IEEE addition, to nearest even, of the sum so far.
+  /// FP8 operands converted to fp16, as ptxas does for GPUs without an FP8 unit. The first step
+  /// adds the products whose index modulo 4 is 0 or 1, and starts from +0. The second step adds the
+  /// other products. One IEEE addition to nearest even then adds the sum so far.
   by_fp16,
 };
 
-/// Where the sum so far enters an instruction.
+/// Place of the sum so far in an instruction.
 enum class sum_place : std::uint8_t {
-  first_step,     ///< as a term of it
-  last_addition,  ///< by an IEEE addition, to nearest even, after the last step
+  first_step,     ///< a term of the first step
+  last_addition,  ///< an IEEE addition to nearest even, after the last step
 };
 
-/// Which products make a step.
+/// Order of the products over the steps.
 enum class product_order : std::uint8_t {
   consecutive,
-  pairs_of_four,  ///< those whose index modulo 4 is 0 or 1 come first, then the others
+  pairs_of_four,  ///< first the products with index modulo 4 in {0, 1}, then the others
 };
 
-/// One row.
+/// One row: the arithmetic of a unit on one kind of operands.
 struct tensor_arithmetic {
   tensor_unit unit;
   tensor_operands operands;
-  int products;         ///< of the widest instruction
-  int narrow_products;  ///< of the narrower one, 0 where there is none
-  int group;            ///< most products of a step
+  int products;         ///< products of the widest instruction
+  int narrow_products;  ///< products of the narrower instruction; 0: there is none
+  int group;            ///< max number of products in a step
   int alignment_bits;
-  int fraction_bits;  ///< of an fp32 result
-  int floor_fp32;     ///< least E of fp32 results
-  int floor_fp16;     ///< least E of fp16 results
+  int fraction_bits;  ///< fraction bits of an fp32 result
+  int floor_fp32;     ///< min E for fp32 results
+  int floor_fp16;     ///< min E for fp16 results
   tensor_path path;
-  evidence fp32;  ///< of fp32 results
-  evidence fp16;  ///< of fp16 results
+  evidence fp32;  ///< evidence for fp32 results
+  evidence fp16;  ///< evidence for fp16 results
   const char* source;
 };
 
 inline constexpr int tensor_row_count = 29;
 
-/// The i-th row, 0 <= i < tensor_row_count.
+/// Returns the i-th row, 0 <= i < tensor_row_count.
 SAMEBITS_INLINE constexpr tensor_arithmetic tensor_row(int i) {
   using enum tensor_unit;
   using enum tensor_path;
@@ -153,8 +155,8 @@ SAMEBITS_INLINE constexpr tensor_arithmetic tensor_row(int i) {
   using k = tensor_operands;
   // clang-format off
   constexpr tensor_arithmetic rows[tensor_row_count] = {
-      // unit, operands, products, narrow products, group, alignment bits, fraction bits, floors of
-      // fp32 and fp16 results, path, evidence for fp32 and fp16 results, sources
+      // Columns: unit, operands, products, narrow products, group, alignment bits, fraction bits,
+      // floors of fp32 and fp16 results, path, evidence for fp32 and fp16 results, sources.
       {volta_mma,          k::binary16,  4,  0,  4, 23, 23, -131, -19, fused,   published,  literature, "[K] [X] [F]"},
       {turing_mma,         k::binary16,  8,  0,  8, 24, 23, -132, -20, fused,   literature, literature, "[X] [F]"},
       {ampere_mma,         k::binary16, 16,  8,  8, 24, 23, -132, -20, fused,   published,  literature, "[K] one step; [X] their order"},
@@ -189,7 +191,7 @@ SAMEBITS_INLINE constexpr tensor_arithmetic tensor_row(int i) {
   return rows[i];
 }
 
-/// The row of a unit and operands, or nothing where the unit does not take them.
+/// Returns the row of a unit and kind of operands, or nothing if the unit has no such instruction.
 constexpr std::optional<tensor_arithmetic> find_tensor_row(tensor_unit unit, tensor_operands of) {
   for (int i = 0; i < tensor_row_count; ++i) {
     const tensor_arithmetic row = tensor_row(i);
