@@ -1,5 +1,5 @@
-// Gradient accumulation with clipping over a tensor list: FP16 gradients of eight micro-batches,
-// summed in FP32, inspected, unscaled and clipped by the norm of all tensors together.
+// Accumulates FP16 gradients of eight micro-batches in FP32 over a tensor list, inspects and
+// unscales the sums, and clips them by the norm of all tensors together.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -22,7 +22,7 @@ float random_value(std::uint64_t index) {  // the same on every machine
   return static_cast<float>(samebits::random_word(1, 0, index, 16)) / 32768.0f - 1.0f;
 }
 
-/// What a backward pass leaves behind: FP16 gradients of two tensors, and FP32 sums beside them.
+/// FP16 gradients of two tensors, as a backward pass writes them, and their FP32 sums.
 struct gradients {
   std::vector<fp16> weight = std::vector<fp16>(300 * 40);
   std::vector<fp16> bias = std::vector<fp16>(40);
@@ -40,7 +40,7 @@ struct gradients {
     std::fill(weight_sum.begin(), weight_sum.end(), 0.0f);
     std::fill(bias_sum.begin(), bias_sum.end(), 0.0f);
   }
-  /// The backward pass of one micro-batch of a loss multiplied by `scale`.
+  /// Backward pass of one micro-batch, for a loss multiplied by `scale`.
   void backward(float scale, std::uint64_t batch) {
     const std::uint64_t first = batch * (weight.size() + bias.size());
     const float factor = scale * (2e-3f / static_cast<float>(parts));
@@ -57,7 +57,7 @@ struct gradients {
 
 int main() {
   gradients g;
-  const tensor_list micro = g.parts_list();  // described once, used in every step
+  const tensor_list micro = g.parts_list();  // constructed once, used in every step
   const tensor_list sums = g.sums_list();
   samebits::loss_scaler scaler(samebits::native_scaling{.init_exponent = 22, .hysteresis = 1});
 

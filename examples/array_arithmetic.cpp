@@ -1,5 +1,5 @@
-// Array arithmetic: a weight in bf16 that small steps do not move unless they are rounded
-// stochastically, the flags of a call, and a dot product in stated steps.
+// Array arithmetic: updates of a bf16 weight, the flags of a call, and dot products. Small updates
+// leave the weight unchanged with rounding to nearest, and move it with stochastic rounding.
 #include <cstdint>
 #include <iostream>
 #include <vector>
@@ -13,7 +13,8 @@ int main() {
   std::vector<bf16> random = nearest;
 
   for (std::uint64_t t = 0; t < 1000; ++t) {
-    // In place: the result may be an operand. Each step of each element has random bits of its own.
+    // In place: the result may be an operand. Every update of every element uses its own random
+    // bits.
     compute(operation::add, {view_of(nearest), view_of(step)}, view_of(nearest));
     compute(operation::add, {view_of(random), view_of(step)}, view_of(random),
             {.round = rounding::stochastic, .random = {.seed = 1, .stream = t}});
@@ -22,7 +23,7 @@ int main() {
   std::cout << "1 + 1000 * 0.001, nearest: " << sum(view_of(nearest)) / count
             << ", stochastic: " << sum(view_of(random)) / count << "\n";
 
-  // fp16 operands into e4m3, and what happened to any element.
+  // fp16 operands, e4m3 results; `raised` holds the flags of all elements.
   const std::vector<fp16> x{fp16(1.5f), fp16(3.0f), fp16(100.0f)};
   std::vector<e4m3> product(x.size());
   const flags raised = compute_with_flags(operation::mul, {view_of(x), view_of(x)},
@@ -30,7 +31,8 @@ int main() {
   std::cout << "100 * 100 in e4m3: " << static_cast<float>(product[2])
             << (has(raised, flags::overflow) ? ", overflow" : "") << "\n";
 
-  // Products and sums rounded to binary32, one after the other; and in binary64 by the fixed tree.
+  // First: products and sums rounded to binary32, in sequence. Second: in binary64 by the fixed
+  // tree.
   const dot_options narrow{accumulation::fp32, sum_order::sequential};
   std::cout << "dot: " << dot(view_of(x), view_of(x), narrow) << ", " << dot(view_of(x), view_of(x))
             << ", amax " << amax(view_of(x)) << "\n";

@@ -1,8 +1,8 @@
-// Data-parallel training on four ranks: gradients summed with 8 bits on the wire, one verdict on
-// each step, and a norm of sharded gradients, with the same bits on every rank.
+// Data-parallel training on four ranks: gradients summed in an 8-bit communication dtype, one
+// decision on each step, and a norm of sharded gradients. All ranks have the same bits.
 //
-// The ranks are threads here. A program of many processes passes a samebits::communicator of its
-// own, three functions over MPI or NCCL, and is otherwise the same.
+// The ranks are threads here. A program of several processes passes its own samebits::communicator,
+// three functions over MPI or NCCL. All other code stays the same.
 #include <cmath>
 #include <cstdint>
 #include <iostream>
@@ -22,13 +22,13 @@ using samebits::matrix_view;
 constexpr int rank_count = 4;
 constexpr std::size_t width = 16384;
 constexpr int steps = 60;
-constexpr int broken_step = 30;  // in which one sample is corrupt
+constexpr int broken_step = 30;  // one sample of this step is corrupt
 
 float random_value(std::uint64_t index) {  // the same on every machine
   return static_cast<float>(samebits::random_word(1, 0, index, 16)) / 32768.0f - 1.0f;
 }
 
-/// y = w . x, whose target is the sum of x. Every rank has a sample of its own.
+/// A linear model y = w . x; the target is the sum of x. Every rank has its own sample.
 struct model {
   std::vector<float> weights = std::vector<float>(width, 0.0f);
   std::vector<float> gradient = std::vector<float>(width);
@@ -51,17 +51,18 @@ struct model {
   }
 };
 
-/// What a rank ends with.
+/// Final values of a rank.
 struct result {
   std::vector<float> weights;
   std::string skipped;
   double scale = 0;
-  double first_norm = 0;  ///< of the gradients
-  double norm = 0;
+  double first_norm = 0;  ///< of the gradients in the first step
+  double norm = 0;        ///< of the gradients in the last step
   friend bool operator==(const result&, const result&) = default;
 };
 
-/// Each rank sums the squares of its share alone; together they have the bits of one sum over all.
+/// Returns the norm of the gradient. Each rank sums only the squares of its share; the combined sum
+/// has the bits of one sum over all elements.
 double gradient_norm(communicator& ranks, const std::vector<float>& gradient) {
   const std::size_t share = width / rank_count;  // whole chunks of 4096 elements
   const std::size_t begin = share * static_cast<std::size_t>(ranks.rank());
@@ -83,7 +84,8 @@ result train(communicator& ranks, samebits::format_id wire) {
     scaler.unscale(gradients);
     r.norm = gradient_norm(ranks, m.gradient);
     if (step == 0) r.first_norm = r.norm;
-    // All have seen a NaN by now, but only rank 2 knows that it is not the scale's fault.
+    // Every rank has the NaN in its gradients now. Only rank 2 knows that the NaN comes from its
+    // loss, not from the scale. After agree() all ranks know.
     const auto seen = scaler.agree(ranks);
     if (!scaler.step([&] { m.step(); })) {
       r.skipped += "step " + std::to_string(step) + ", rank " + std::to_string(seen.bad_rank);

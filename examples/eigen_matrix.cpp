@@ -1,5 +1,5 @@
-// Eigen: weights stored as bf16 in a Matrix, activations mapped from a buffer of e4m3 codes, and a
-// product accumulated in float after an explicit cast.
+// Eigen: a Matrix of bf16 weights, a Map of e4m3 activations over a buffer of codes, and a product
+// accumulated in float after an explicit cast.
 #include <Eigen/Dense>
 #include <cstdint>
 #include <iostream>
@@ -18,7 +18,8 @@ int main() {
 
   const Eigen::Matrix<bf16, Eigen::Dynamic, Eigen::Dynamic> weights = w.cast<bf16>();
 
-  std::vector<std::uint8_t> codes(static_cast<std::size_t>(x.size()));  // as they came from a file
+  std::vector<std::uint8_t> codes(
+      static_cast<std::size_t>(x.size()));  // bytes, as read from a file
   Eigen::Map<Eigen::Matrix<e4m3, Eigen::Dynamic, Eigen::Dynamic>> activations(
       reinterpret_cast<e4m3*>(codes.data()), x.rows(), x.cols());
   samebits::convert(samebits::view_of(x), samebits::view_of(activations));

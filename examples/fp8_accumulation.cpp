@@ -1,5 +1,5 @@
-// FP8 accumulation error over K: what Hopper's tensor core makes of a dot product, with and without
-// promotion into FP32, without a GPU.
+// FP8 accumulation error over K: computes dot products as Hopper's tensor core does, with and
+// without promotion into FP32, without a GPU.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -15,7 +15,7 @@ using namespace samebits;
 
 constexpr std::int64_t rows = 16, cols = 16;
 
-/// Bell-shaped numbers from the library's own random bits: the same on every machine.
+/// Returns bell-shaped random numbers from the library's own random bits: equal on every machine.
 std::vector<e4m3> draw(std::int64_t count, std::uint64_t seed) {
   std::vector<e4m3> x;
   for (std::int64_t i = 0; i < count; ++i) {
@@ -29,7 +29,7 @@ std::vector<e4m3> draw(std::int64_t count, std::uint64_t seed) {
   return x;
 }
 
-/// Root of the squares of the errors over that of the exact results.
+/// Returns sqrt(sum of squared errors / sum of squared exact results).
 double relative_error(const std::vector<e4m3>& a, const std::vector<e4m3>& b, std::int64_t depth,
                       std::int64_t promotion) {
   std::vector<float> d(rows * cols);

@@ -1,5 +1,5 @@
-// Quantization fused into a kernel of one's own: relu(x) is made, scaled by 1 x 128 and cast in one
-// pass, and never lies in memory; the bytes are those of relu and quantize() after another.
+// Quantization fused into a user's kernel: one pass computes relu(x), its 1 x 128 scales and its
+// codes, and never writes relu(x) to memory. The bytes are those of relu followed by quantize().
 #include <cuda_runtime.h>
 
 #include <cstdint>
@@ -22,7 +22,8 @@ void check(cudaError_t error, const char* what) {
 
 constexpr int per_lane = 4;  // 32 lanes hold a tile of 128
 
-/// One warp a tile; cols is a multiple of 128.
+/// Computes codes and scales of relu(x). One warp per tile of 1 x 128. Requires: cols is a multiple
+/// of 128.
 __global__ void relu_quantize(const float* x, std::int64_t elements, std::uint8_t* codes,
                               float* scales) {
   const std::int64_t at = (std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x) * per_lane;

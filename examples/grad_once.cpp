@@ -1,4 +1,5 @@
-// A gradient that FP16 loses, and keeps when the loss is scaled; where it is unscaled matters too.
+// A gradient that underflows in FP16 survives if the loss is scaled, and if the gradient is
+// unscaled in FP32.
 #include <iostream>
 #include <span>
 #include <vector>
@@ -9,7 +10,7 @@ namespace {
 
 using samebits::fp16;
 
-/// d/dw of sum(w) * 1e-8, handed back by an FP16 layer for a loss multiplied by `scale`.
+/// Returns d/dw of sum(w) * 1e-8 from an FP16 layer, for a loss multiplied by `scale`.
 std::vector<fp16> backward(float scale) {
   const float d = scale * 1e-8f;  // the loss itself is computed in FP32
   std::vector<fp16> gradient(1024, fp16(d));
@@ -38,13 +39,13 @@ int main() {
   std::cout << "FP16, scaled      " << static_cast<float>(scaled[0]) << " at scale "
             << scaler.get_scale() << "\n";
 
-  // Into FP32 first, then unscaled: what the optimizer should see.
+  // Widened to FP32 first, then unscaled: the gradient for the optimizer.
   std::vector<float> master = widened(scaled);
   const samebits::matrix_view wide = samebits::view_of(master);
   scaler.unscale(list_of(wide));
   std::cout << "unscaled in FP32  " << master[0] << "\n";
 
-  // Unscaled where it lies, FP16 loses it after all.
+  // Unscaled in place, in FP16: the gradient underflows.
   const samebits::matrix_view narrow = samebits::view_of(scaled);
   samebits::unscale(list_of(narrow), scaler.inverse_scale());
   std::cout << "unscaled in FP16  " << static_cast<float>(scaled[0]) << "\n";

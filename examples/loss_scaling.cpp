@@ -1,5 +1,5 @@
-// Training with FP16 gradients under a loss scaler: the loop, a checkpoint in the middle, and what
-// happens without.
+// Training with FP16 gradients and a loss scaler: the training loop, a checkpoint half way, and a
+// comparison with training without a scaler.
 #include <cmath>
 #include <cstdint>
 #include <iostream>
@@ -15,13 +15,13 @@ using samebits::loss_scaler;
 using samebits::matrix_view;
 
 constexpr std::size_t width = 32;
-constexpr float loss_weight = 1e-9f;  // as of a term deep in a network: gradients around 1e-9
+constexpr float loss_weight = 1e-9f;  // gradients around 1e-9, as deep in a network
 
 float random_value(std::uint64_t index) {  // the same on every machine
   return static_cast<float>(samebits::random_word(1, 0, index, 16)) / 32768.0f - 1.0f;
 }
 
-/// y = w . x with FP32 weights, whose gradients arrive in FP16.
+/// A linear model y = w . x with FP32 weights and FP16 gradients.
 struct model {
   std::vector<float> weights = std::vector<float>(width, 0.0f);
   std::vector<fp16> gradient = std::vector<fp16>(width);
@@ -29,14 +29,14 @@ struct model {
   float error = 0;
   std::uint64_t sample = 0;
 
-  /// loss_weight * (w . x - target . x)^2; the target is all ones.
+  /// Returns loss_weight * (w . x - target . x)^2; the target is all ones.
   float forward(std::uint64_t step) {
     sample = step * width;
     error = 0;
     for (std::size_t i = 0; i < width; ++i) error += (weights[i] - 1.0f) * random_value(sample + i);
     return loss_weight * error * error;
   }
-  /// factor is what the loss was multiplied by.
+  /// Computes the gradients of the loss multiplied by `factor`.
   void backward(float factor) {
     for (std::size_t i = 0; i < width; ++i) {
       gradient[i] = fp16(factor * (loss_weight * 2.0f * error * random_value(sample + i)));
@@ -78,7 +78,8 @@ int main() {
   std::cout << "distance at the start " << model().distance() << "\n";
   std::cout << "without scaling       " << unscaled.distance() << "\n";
 
-  // A scale far too high at first: the scaler finds its way down, then stays below the edge.
+  // The initial scale is far too high: the scaler lowers it, then keeps it below the overflow
+  // limit.
   const samebits::native_scaling settings = {.init_exponent = 50, .max_exponent = 60};
   model whole;
   loss_scaler scaler(settings);
@@ -87,7 +88,7 @@ int main() {
             << steps - scaler.applied_steps() << " steps skipped, scale 2^"
             << std::log2(scaler.get_scale()) << "\n";
 
-  // The same with a checkpoint half way: the same bits.
+  // The same training with a checkpoint half way has the same bits.
   model resumed;
   std::string checkpoint;
   {

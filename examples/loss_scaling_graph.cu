@@ -1,6 +1,6 @@
-// Training in FP16 that never waits for the host: backward pass, loss scaler and optimizer in one
-// CUDA graph, replayed for each step. The scaler starts far too high, finds its scale, and the host
-// learns of every step from reports that it polls.
+// Training in FP16 without waiting for the host: backward pass, loss scaler and optimizer are one
+// CUDA graph, replayed for each step. The initial scale is far too high, and the scaler lowers it.
+// The host polls one report per step.
 #include <cuda_runtime.h>
 
 #include <cstdio>
@@ -21,12 +21,13 @@ void check(cudaError_t error) {
   std::exit(1);
 }
 
-/// Gradients of sum((w - 3)^2) / 2 times the scale, in FP16: too large a scale gives Inf.
+/// Computes the gradients of scale * sum((w - 3)^2) / 2 in FP16; too large a scale gives Inf.
 __global__ void backward(const float* w, const float* scale, samebits::fp16* gradients) {
   const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   if (i < parameters) gradients[i] = samebits::fp16((w[i] - 3.0f) * *scale);
 }
 
+/// Applies the gradients to the weights, unless the scaler skipped the step.
 __global__ void descend(float* w, const samebits::fp16* gradients,
                         const samebits::step_report* decision) {
   const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
@@ -64,7 +65,7 @@ int main() {
   check(cudaGraphInstantiate(&step, graph, 0));
   for (int i = 0; i < steps; ++i) check(cudaGraphLaunch(step, stream));
 
-  // Here the host may do anything else; what has arrived is there without waiting.
+  // The host may do other work here: poll() returns the reports that have arrived, without waiting.
   check(cudaStreamSynchronize(stream));
   int applied = 0, skipped = 0;
   samebits::step_report last;

@@ -1,5 +1,5 @@
-// The test kit on a GPU: a CUDA kernel of one's own is proved against the reference; its twin with
-// a planted error of one ulp on ties is caught.
+// The test kit on a GPU: proves a user's CUDA kernel against the reference, and finds a planted
+// error of one ulp on ties in a variant of the kernel.
 #include <cstdint>
 #include <iostream>
 
@@ -14,8 +14,8 @@ __global__ void to_e4m3_kernel(const float* in, std::uint8_t* out, std::int64_t 
   if (i < n) out[i] = to_e4m3<Ties>(in[i]);
 }
 
-/// Whether the kernel is fp32 to e4m3, nearest even, saturating, bit for bit; over all 2^32 inputs
-/// with a stride of 1.
+/// Checks bit for bit that the kernel converts fp32 to e4m3, nearest even, saturating. sweep_stride
+/// 1 checks all 2^32 inputs.
 template <ties Ties>
 testkit::check_result prove(std::uint64_t sweep_stride) {
   const auto launch = [](const float* in, std::uint8_t* out, std::int64_t n, cudaStream_t stream) {

@@ -1,5 +1,5 @@
-// The test kit: a conversion kernel of one's own is proved against the reference; its twin with a
-// planted error of one ulp on ties is caught.
+// The test kit: proves a user's conversion kernel against the reference, and finds a planted error
+// of one ulp on ties in a variant of the kernel.
 #include <cstddef>
 #include <cstdint>
 #include <iostream>
@@ -10,7 +10,7 @@
 
 using namespace samebits;
 
-/// Whether the kernel is fp32 to e4m3, nearest even, saturating, bit for bit.
+/// Checks bit for bit that the kernel converts fp32 to e4m3, nearest even, saturating.
 template <ties Ties>
 testkit::check_result prove() {
   const auto kernel = [](std::span<const float> in, std::span<std::uint8_t> out) {

@@ -1,5 +1,5 @@
-// Quantization as DeepSeek-V3 does it: activations by 1 x 128, weights by 128 x 128, s = amax /
-// 448.
+// Quantizes as DeepSeek-V3 does: activations in tiles of 1 x 128, weights in tiles of 128 x 128, s
+// = amax / 448.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -24,7 +24,7 @@ quantized quantize_matrix(const std::vector<bf16>& x, std::int64_t rows, std::in
                           tile_shape tile) {
   quantized q{std::vector<e4m3>(x.size()), {}, scales_shape(rows, cols, tile), {}};
   q.scales.resize(static_cast<std::size_t>(q.tiles.rows * q.tiles.cols));
-  // What inference/kernel.py writes, in IEEE division: x / (max(amax, 1e-4) / 448).
+  // The formula of inference/kernel.py, with IEEE division: x / (max(amax, 1e-4) / 448).
   quantize(view_of(x.data(), rows, cols),
            {.codes = view_of(q.codes.data(), rows, cols),
             .scales = view_of(q.scales.data(), q.tiles.rows, q.tiles.cols),
@@ -40,7 +40,7 @@ void report(const char* what, const quantized& q) {
             << " dB, underflowed " << s.underflowed << ", saturated " << s.saturated << "\n";
 }
 
-/// Bell-shaped numbers from the library's own random bits: the same on every machine.
+/// Returns bell-shaped random numbers from the library's own random bits: equal on every machine.
 std::vector<bf16> noise(std::int64_t count, std::uint64_t seed, float size) {
   std::vector<bf16> x;
   for (std::int64_t i = 0; i < count; ++i) {
@@ -57,7 +57,7 @@ std::vector<bf16> noise(std::int64_t count, std::uint64_t seed, float size) {
 }  // namespace
 
 int main() {
-  constexpr std::int64_t tokens = 100, width = 576, out = 300;  // none a multiple of 128
+  constexpr std::int64_t tokens = 100, width = 576, out = 300;  // no multiples of 128
   const std::vector<bf16> activations = noise(tokens * width, 1, 3.0f);
   const std::vector<bf16> weights = noise(out * width, 2, 0.05f);
 
@@ -66,7 +66,7 @@ int main() {
   const quantized w = quantize_matrix(weights, out, width, {128, 128});
   report("weights", w);
 
-  // Back to bf16: the value of a code times its tile's scale.
+  // Dequantize to bf16: the value of a code times its tile's scale.
   std::vector<bf16> restored(weights.size());
   dequantize(view_of(w.codes.data(), out, width),
              view_of(w.scales.data(), w.tiles.rows, w.tiles.cols),

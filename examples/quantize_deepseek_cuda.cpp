@@ -1,5 +1,5 @@
-// Quantization as DeepSeek-V3 does it, on a CUDA stream: activations by 1 x 128, weights by 128 x
-// 128. The calls are enqueued; the bytes are those that the CPU makes of the same matrices.
+// Quantizes as DeepSeek-V3 does, on a CUDA stream: activations in tiles of 1 x 128, weights in
+// tiles of 128 x 128. The calls are enqueued. The bytes are those of the CPU backends.
 #include <cuda_runtime_api.h>
 
 #include <cstdint>
@@ -35,7 +35,8 @@ struct device_array {
   void* data = nullptr;
 };
 
-/// A matrix of weights or activations on both sides.
+/// A matrix of weights or activations in host memory, and its copy, codes and scales in device
+/// memory.
 struct tensor {
   tensor(const char* what, std::int64_t n_rows, std::int64_t n_cols, tile_shape tile)
       : name(what),
@@ -63,7 +64,7 @@ struct tensor {
   device_array<float> scales;
 };
 
-/// Copies in and quantizes, both on the stream.
+/// Copies the matrix to the device and quantizes it, both on the stream.
 void enqueue(tensor& t, cudaStream_t stream) {
   check(cudaMemcpyAsync(t.x.data, t.values.data(), t.x.bytes, cudaMemcpyHostToDevice, stream),
         "to the device");
@@ -73,6 +74,7 @@ void enqueue(tensor& t, cudaStream_t stream) {
            t.options, on_stream(stream));
 }
 
+/// Returns whether codes and scales on the device equal those of a CPU backend.
 bool equals_the_cpu(const tensor& t) {
   std::vector<e4m3> codes(t.values.size()), expected(codes.size());
   std::vector<float> scales(t.scales.bytes / sizeof(float)), expected_scales(scales.size());

@@ -1,4 +1,4 @@
-// Quickstart: an array of floats as OCP E4M3, saturating, and back.
+// Quickstart: converts an array of floats to OCP E4M3, saturating, and back.
 #include <iostream>
 #include <vector>
 

@@ -1,5 +1,5 @@
-// Stochastic rounding: the random bits of an element depend on its place in the tensor alone, so a
-// shard converted elsewhere gets the bits it has in the whole.
+// Stochastic rounding: the random bits of an element depend only on the element's position in the
+// tensor. A shard that is converted elsewhere gets the bits it has in the whole tensor.
 #include <algorithm>
 #include <cstdint>
 #include <iostream>
@@ -16,8 +16,8 @@ int main() {
   std::vector<e4m3> whole(x.size());
   convert(view_of(x.data(), rows, cols), view_of(whole.data(), rows, cols), options);
 
-  // The right half of the columns alone: its offset is that of its first element, its pitch the
-  // column count of the whole.
+  // Convert the right half of the columns alone: offset of the shard's first element, pitch of the
+  // whole tensor.
   constexpr std::int64_t half = cols / 2;
   std::vector<e4m3> shard(rows * half);
   options.random.offset = half;

@@ -1,5 +1,5 @@
-// Moving a training script from DeepGEMM's bits to TransformerEngine's: quantize by both recipes,
-// see what differs and why, and lay the scales out for the other library's products.
+// Moves a training script from DeepGEMM's bits to TransformerEngine's: quantizes by both recipes,
+// counts the differences by cause, and arranges the scales for the other library's products.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -37,7 +37,7 @@ quantized quantized_by(const recipe& rules, const std::vector<bf16>& x) {
   return q;
 }
 
-/// Why a tile may differ, the first that holds.
+/// Cause of differences in a tile; the first one that holds.
 enum cause { special, zeros, below_eps, formula };
 constexpr const char* cause_names[] = {
     "NaN or Inf: DeepGEMM's tile is poisoned, TransformerEngine's skips NaN and takes Inf as s = 1",
@@ -54,16 +54,17 @@ cause cause_of(std::span<const bf16> x) {
   return amax == 0 ? zeros : amax < 1e-4f ? below_eps : formula;
 }
 
-/// Codes in the order of their values; two that follow one another are neighbours.
+/// Returns the rank of a code in the order of values. Neighbouring values have consecutive ranks.
 int rank(e4m3 code) {
   const int magnitude = code.bits() & 0x7F;
   return (code.bits() & 0x80) != 0 ? -magnitude : magnitude;
 }
 
+/// Counts of tiles, and of scales and codes that differ.
 struct tally {
   int tiles = 0, scales = 0, codes = 0;
-  int most_ulps = 0;   ///< between scales
-  int most_steps = 0;  ///< between codes
+  int most_ulps = 0;   ///< max distance between scales
+  int most_steps = 0;  ///< max distance between codes, in ranks
 };
 
 void compare(const char* what, const recipe& from, const recipe& to, const std::vector<bf16>& x) {
@@ -94,7 +95,7 @@ void compare(const char* what, const recipe& from, const recipe& to, const std::
   }
 }
 
-/// Bell-shaped activations, and one tile each of zeros, tiny numbers, NaN and Inf.
+/// Returns bell-shaped random activations with one tile each of zeros, tiny numbers, NaN and Inf.
 std::vector<bf16> activations() {
   std::vector<bf16> x;
   for (std::uint64_t i = 0; i < tokens * width; ++i) {
@@ -120,7 +121,7 @@ int main() {
   te_fp32.math = scale_math::te;
   compare("FP32 scales to FP32 blocks:", find_recipe("DEEPGEMM_FP32_CUDA")->rules, te_fp32, x);
 
-  // The products of both libraries take other layouts than [tokens, tiles].
+  // The matrix products of both libraries expect other layouts than [tokens, tiles].
   const std::vector<float> scales = quantized_by(te, x).scales;
   const auto view = view_of(scales.data(), tokens, tiles);
   for (const scale_layout layout : {scale_layout::column_major, scale_layout::packed_ue8m0}) {
