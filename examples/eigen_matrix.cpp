@@ -18,8 +18,7 @@ int main() {
 
   const Eigen::Matrix<bf16, Eigen::Dynamic, Eigen::Dynamic> weights = w.cast<bf16>();
 
-  std::vector<std::uint8_t> codes(
-      static_cast<std::size_t>(x.size()));  // bytes, as read from a file
+  std::vector<std::uint8_t> codes(static_cast<std::size_t>(x.size()));  // as read from a file
   Eigen::Map<Eigen::Matrix<e4m3, Eigen::Dynamic, Eigen::Dynamic>> activations(
       reinterpret_cast<e4m3*>(codes.data()), x.rows(), x.cols());
   samebits::convert(samebits::view_of(x), samebits::view_of(activations));

@@ -1,5 +1,5 @@
-// A stand-in for the CUDA runtime whose device is the host: the calls that
-// samebits/testkit/cuda.hpp makes, memory that counts, and errors on demand.
+// A fake CUDA runtime whose device is the host: the calls that samebits/testkit/cuda.hpp makes,
+// allocation counts, and errors on demand.
 #pragma once
 
 #include <cstddef>
@@ -13,11 +13,11 @@ enum cudaMemcpyKind { cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost };
 using cudaStream_t = struct host_stream*;
 
 struct host_device {
-  std::set<void*> blocks;  ///< allocated
-  int streams = 0;         ///< alive
+  std::set<void*> blocks;  ///< allocated blocks
+  int streams = 0;         ///< streams that are not destroyed
   int copies = 0;
-  cudaError_t launch_error = cudaSuccess;  ///< what the next cudaGetLastError gives
-  cudaError_t stream_error = cudaSuccess;  ///< what cudaStreamCreate gives
+  cudaError_t launch_error = cudaSuccess;  ///< result of the next cudaGetLastError
+  cudaError_t stream_error = cudaSuccess;  ///< result of cudaStreamCreate
 };
 inline host_device the_device;
 

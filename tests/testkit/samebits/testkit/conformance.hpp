@@ -1,5 +1,5 @@
-// The conformance suites, to instantiate over an executor of one's own. Include it in one file of a
-// program:
+// Conformance suites: tests to instantiate for a user's own executor. Include this header in one
+// file of a program:
 //
 //   using namespace samebits::testkit;
 //   INSTANTIATE_TEST_SUITE_P(Mine, ConvertSuite, ::testing::Values(convert_target{
@@ -12,10 +12,12 @@
 
 namespace samebits::testkit {
 
-/// Every pair of formats, rule, size, stride, alignment and random stream, bit for bit.
+/// Test suite of conversions: every pair of formats, rule, size, stride, alignment and random
+/// stream, bit for bit.
 using support::ConvertSuite;
-/// An executor under test: a name, whether this machine has it, and the call on host views.
+/// An executor under test: its name, whether this machine supports it, and a call on host views.
 using support::convert_target;
+/// Returns the name of a target, for INSTANTIATE_TEST_SUITE_P.
 using support::name_of_target;
 
 }  // namespace samebits::testkit

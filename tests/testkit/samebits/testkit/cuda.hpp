@@ -1,5 +1,5 @@
-// check_conversion for CUDA kernels. Header-only: include it in a .cu or in a C++ file that finds
-// the CUDA headers.
+// check_conversion for CUDA kernels. Header-only: include this header in a .cu file, or in a C++
+// file that finds the CUDA headers.
 //
 //   const auto result = samebits::testkit::check_conversion(
 //       {.from = samebits::format_id::fp32, .to = samebits::format_id::e4m3},
@@ -30,7 +30,7 @@ inline void check_cuda(cudaError_t error, const char* what) {
       static_cast<int>(error));
 }
 
-/// Device memory that grows and is used again.
+/// Device memory that grows on demand and is reused.
 class device_memory {
  public:
   device_memory() = default;
@@ -38,7 +38,7 @@ class device_memory {
   device_memory& operator=(const device_memory&) = delete;
   ~device_memory() { cudaFree(data_); }
 
-  /// At least `size` bytes from a 256-byte border.
+  /// Returns at least `size` bytes of device memory, aligned to 256 bytes.
   std::byte* reserve(std::size_t size) {
     if (size > size_) {
       check_cuda(cudaFree(data_), "cudaFree");
@@ -55,6 +55,7 @@ class device_memory {
   std::size_t size_ = 0;
 };
 
+/// Owns a CUDA stream.
 class device_stream {
  public:
   device_stream() { check_cuda(cudaStreamCreate(&stream_), "cudaStreamCreate"); }
@@ -77,15 +78,20 @@ struct launcher_signature<std::function<void(const In*, Out*, std::int64_t, cuda
 
 }  // namespace detail
 
-/// A callable void(const In*, Out*, std::int64_t n, cudaStream_t) whose argument types are fixed.
+/// A callable void(const In*, Out*, std::int64_t n, cudaStream_t) with fixed argument types.
 template <class Function>
 concept cuda_launcher = requires {
   typename detail::launcher_signature<detail::signature_of<Function>>::in;
 };
 
-/// check_raw over a launcher: it gets device pointers, guard bytes lie around both arrays, and one
-/// launch serves a whole batch. Errors of the launch and of the kernel are failures of the check.
-/// Throws cuda_error where there is no usable device.
+/// Calls check_raw() with a kernel launcher. Guard bytes lie around both arrays, and each batch is
+/// one launch.
+///
+/// @param conversion  formats, rule and random stream
+/// @param launcher  enqueues the kernel on the stream; both pointers are device memory
+/// @param effort  amount of tests
+/// @returns the result; errors of the launch and of the kernel are failures of the check
+/// @throws cuda_error if there is no usable device.
 template <cuda_launcher Launcher>
 check_result check_conversion(const conversion_under_test& conversion, Launcher launcher,
                               const check_effort& effort = {}) {

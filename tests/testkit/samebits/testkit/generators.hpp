@@ -19,41 +19,44 @@
 
 namespace samebits::testkit {
 
-/// One conversion with its input, as cases() draws it: formats, code, rule, random bits.
+/// One conversion with its input, as cases() generates it: formats, code, rule, random bits.
 using support::conversion_case;
-/// Success, or the failure text with fields and a command that repeats the case.
+/// Returns success, or a failure text with fields and a command that repeats the case.
 using support::same_code;
-/// What cases() draws from; whole_space() is every format and mode.
+/// Formats and modes that cases() generates from; whole_space() is every format and mode.
 using support::case_space;
 using support::cases;
 using support::whole_space;
-/// Codes of a format in view of a destination, whose ties, edges and overflow thresholds they hit:
-/// uniform bits, zeros, subnormals, Inf, NaN payloads, extremes, ties and their neighbours. They
-/// shrink to few set bits and exponents near that of 1. codes(from, to) gives std::uint64_t.
+/// Generates codes of a format for a conversion to a destination: uniform bits, zeros, subnormals,
+/// Inf, NaN payloads, extremes, and the destination's ties, edges and overflow thresholds with
+/// their neighbours. Codes shrink to few set bits and exponents near that of 1. codes(from, to)
+/// generates std::uint64_t.
 using support::codes;
-/// Shapes with strides, offsets and alignment on both sides; rule, random stream, threads.
+/// Generates array calls: shapes with strides, offsets and alignment on both sides; rule, random
+/// stream, threads.
 using support::array_case;
 using support::array_cases;
 using support::array_layout;
 using support::content_of;
 /// Host memory of a layout, with guard bytes wherever no element lies.
 using support::strided_buffer;
-/// Runs a property inside a GoogleTest test; require() fails its current case.
+/// expect_holds() runs a property inside a GoogleTest test; require() fails the property's current
+/// case.
 using support::expect_holds;
 using support::require;
 
-/// codes(F, to) as the format's own word.
+/// Generates codes(F, to) as storage_t<F>.
 template <format_id F>
 rc::Gen<storage_t<F>> codes(format_id to = F) {
   return rc::gen::map(support::codes(F, to),
                       [](std::uint64_t code) { return static_cast<storage_t<F>>(code); });
 }
 
-/// Every mode and policy; shrinks to nearest_even, ieee, canonical.
+/// Generates rules with every mode and policy. They shrink to nearest_even, ieee, canonical.
 rc::Gen<cast_rule> rules();
 
-/// Rules with a random stream: seeds, streams, offsets and pitches small, uniform and beside 2^32
-/// and 2^64; K in 1..32. Shrinks to {}.
+/// Generates rules with a random stream. Seeds, streams, offsets and pitches are small, uniform, or
+/// near 2^32 and 2^64; K is in 1..32. Options shrink to {}.
 rc::Gen<convert_options> options();
 
 }  // namespace samebits::testkit

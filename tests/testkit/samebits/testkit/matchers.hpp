@@ -1,8 +1,9 @@
-// Matchers and predicates over arrays of codes; a failure shows fields, values and what repeats it.
+// Matchers and predicates for arrays of codes. A failure shows fields, values and a command that
+// repeats the case.
 //
 //   EXPECT_THAT(codes, same_bits(expected, format_id::e4m3));                 // needs gmock
 //   EXPECT_THAT(codes, converted_from(inputs, {.to = format_id::e4m3}));      // needs gmock
-//   EXPECT_TRUE(is_same_bits(codes, expected, format_id::e4m3));              // gtest alone
+//   EXPECT_TRUE(is_same_bits(codes, expected, format_id::e4m3));              // needs only gtest
 //
 // Arrays are contiguous ranges of any trivially copyable type of the format's storage size:
 // std::uint8_t and float as well as samebits::e4m3.
@@ -27,12 +28,12 @@
 
 namespace samebits::testkit {
 
-/// Contiguous elements that can be read as codes.
+/// A contiguous range whose elements can be read as codes.
 template <class Range>
 concept code_range = std::ranges::contiguous_range<Range> && std::ranges::sized_range<Range> &&
     std::is_trivially_copyable_v<std::ranges::range_value_t<Range>>;
 
-/// The codes of a range and the bytes of one of its elements.
+/// The codes of a range, and the size of a range element in bytes.
 struct code_array {
   std::vector<std::uint64_t> codes;
   std::size_t element_bytes = 0;
@@ -51,16 +52,21 @@ code_array codes_in(const Range& range) {
   return result;
 }
 
-/// Empty where both are the same codes of the format; else how many differ and the fields of the
-/// first. Element sizes that are not the format's differ too.
+/// Compares arrays of codes of a format.
+///
+/// @returns an empty text if both arrays are equal; else the number of differences and the fields
+///   of the first. Element sizes other than the format's are a difference.
 std::string difference(const code_array& got, const code_array& expected, format_id format);
 
-/// Empty where got[i] is the code of inputs[i] by the oracle; else how many differ, and of the
-/// first the fields of input, got and expected and a command that repeats it.
+/// Compares codes with the oracle's conversion of `inputs`.
+///
+/// @returns an empty text if every got[i] is the code of inputs[i]; else the number of differences
+///   and, for the first, the fields of input, result and expected result, and a command that
+///   repeats the case
 std::string conversion_difference(const code_array& got, const code_array& inputs,
                                   const conversion_under_test& conversion);
 
-/// What same_bits and converted_from return; a GoogleTest matcher of code ranges.
+/// A GoogleTest matcher of code ranges, returned by same_bits() and converted_from().
 class code_matcher {
  public:
   using is_gtest_matcher = void;
@@ -83,7 +89,7 @@ class code_matcher {
   explanation explain_;
 };
 
-/// Matches a range of the same codes as `expected`, in order, bit for bit.
+/// Matches a range with the codes of `expected`, in order, bit for bit.
 template <code_range Range>
 code_matcher same_bits(const Range& expected, format_id format) {
   return {"the same " + std::string(name(format)) + " bits",
@@ -92,7 +98,7 @@ code_matcher same_bits(const Range& expected, format_id format) {
           }};
 }
 
-/// Matches the codes that `inputs` convert to, judged by the oracle.
+/// Matches a range with the codes that `inputs` convert to; the oracle computes them.
 template <code_range Range>
 code_matcher converted_from(const Range& inputs, const conversion_under_test& conversion) {
   return {"the codes of these inputs in " + std::string(name(conversion.to)),
@@ -101,7 +107,7 @@ code_matcher converted_from(const Range& inputs, const conversion_under_test& co
           }};
 }
 
-/// same_bits without gmock.
+/// The predicate of same_bits(), for tests without gmock.
 template <code_range Got, code_range Expected>
 ::testing::AssertionResult is_same_bits(const Got& got, const Expected& expected,
                                         format_id format) {

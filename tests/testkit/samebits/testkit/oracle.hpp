@@ -1,4 +1,5 @@
-// The oracle: what a conversion must give, from exact integers and rationals, without samebits.
+// The oracle: computes the expected result of a conversion from exact integers and rationals,
+// without samebits.
 //
 //   const auto& e4m3 = oracle::format_named("e4m3");
 //   oracle::convert(oracle::format_named("fp32"), e4m3, 0x43E80000, {});  // 464: 0x7E
@@ -14,14 +15,14 @@
 
 namespace samebits::testkit {
 
-/// Its own table of formats, convert, round_exact, make_step_function, random_word.
+/// The oracle's own table of formats, convert, round_exact, make_step_function and random_word.
 namespace oracle = samebits::oracle;
 
-/// The oracle's row of a format.
+/// Returns the oracle's definition of a format.
 using support::judge_of;
-/// The code that a conversion_case must give.
+/// Returns the code that a conversion_case must give.
 using support::expected_code;
-/// A code with its fields and value.
+/// Returns a code as text with its fields and value.
 using support::code_text;
 
 }  // namespace samebits::testkit

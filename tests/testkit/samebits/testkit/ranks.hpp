@@ -1,4 +1,4 @@
-// Ranks: a run of n ranks inside one process, for tests of code that works on a communicator.
+// Simulated ranks: a run of n ranks inside one process, for tests of code that uses a communicator.
 //
 //   testkit::play_ranks(4, [](communicator& ranks) {
 //     const rank_observation all = agree(ranks, {.seen = {.nonfinite = ranks.rank() == 2}});
@@ -17,6 +17,7 @@
 
 namespace samebits::testkit {
 
+/// An operation of a communicator.
 enum class rank_operation : std::uint8_t { all_reduce_max, all_gather, all_to_all };
 
 constexpr std::string_view name(rank_operation op) {
@@ -28,27 +29,33 @@ constexpr std::string_view name(rank_operation op) {
   return "?";
 }
 
-/// One operation that all ranks took part in.
+/// One completed operation of all ranks.
 struct rank_call {
   rank_operation operation = rank_operation::all_reduce_max;
-  std::size_t bytes = 0;  ///< what each rank sent
+  std::size_t bytes = 0;  ///< bytes that each rank sent
 
   friend constexpr bool operator==(const rank_call&, const rank_call&) = default;
 };
 
-/// The ranks' calls do not fit together, where real ranks would hang or exchange rubbish: another
-/// operation or size, or a rank that ended while others wait. The message says what each rank did.
+/// Thrown if the ranks' calls do not match, so that real ranks would hang or exchange wrong data:
+/// different operations or sizes, or a rank that ended while others wait. The message lists each
+/// rank's call.
 class rank_calls_differ : public std::logic_error {
  public:
   using std::logic_error::logic_error;
 };
 
-/// Runs body(ranks) once for each of `count` ranks, each on a thread of its own, over host memory,
-/// and returns when all are done; the operations they took part in, in order.
+/// Simulates `count` ranks: runs body(ranks) once per rank, each on its own thread, over host
+/// memory. Returns when all ranks are done, and never waits for ever.
 ///
-/// What a body throws ends its rank, and the others at their next operation; then play_ranks()
-/// throws it, of several the lowest rank's. Where the ranks' calls do not fit together it throws
-/// rank_calls_differ; it never waits for ever. Throws invalid_argument unless 1 <= count <= 1024.
+/// An exception of a body ends its rank, and ends the other ranks at their next operation.
+///
+/// @param count  number of ranks, 1..1024
+/// @param body  the program of a rank
+/// @returns the operations of all ranks, in order
+/// @throws invalid_argument if count is out of range.
+/// @throws rank_calls_differ if the ranks' calls do not match.
+/// @throws the exception of a body; of several, the one of the lowest rank.
 std::vector<rank_call> play_ranks(int count, const std::function<void(communicator&)>& body);
 
 }  // namespace samebits::testkit
