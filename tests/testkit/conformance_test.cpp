@@ -1,5 +1,5 @@
-// The conformance suite over an executor of one's own; and over one with a planted error, which
-// must fail (run by testkit.conformance_catches).
+// Runs the conformance suite over a user's executor, and over an executor with a planted error,
+// which must fail (run by testkit.conformance_catches).
 #include "samebits/testkit/conformance.hpp"
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 namespace samebits::testkit {
 namespace {
 
-/// An executor as a user might write it: rows one by one.
+/// An executor as a user might write one: row by row.
 void my_convert(const const_matrix_view& in, const matrix_view& out,
                 const convert_options& options) {
   for (std::int64_t row = 0; row < in.rows; ++row) {
@@ -28,7 +28,7 @@ void my_convert(const const_matrix_view& in, const matrix_view& out,
   }
 }
 
-/// The same with ties away from zero.
+/// The executor above with a planted error: ties away from zero.
 void planted_convert(const const_matrix_view& in, const matrix_view& out, convert_options options) {
   if (options.round == rounding::nearest_even) options.round = rounding::nearest_away;
   my_convert(in, out, options);

@@ -1,4 +1,4 @@
-// The stages of a check: edges, sizes and offsets, random batches, and the sweep.
+// Stages of a check: edges, sizes and offsets, random batches, and the sweep.
 #include "samebits/testkit/conversion.hpp"
 
 #include <rapidcheck.h>
@@ -37,8 +37,8 @@ void check_effort_range(const conversion_under_test& conversion, const check_eff
   }
 }
 
-/// The seed of RC_PARAMS where that is set, else a new one. RapidCheck's own configuration prints
-/// the seed it makes, so it is asked only for one that the user gave.
+/// Returns the seed of RC_PARAMS if the user set one, else a new seed. RapidCheck's own
+/// configuration prints each seed that it generates, so it is read only if RC_PARAMS is set.
 std::uint64_t new_seed() {
   if (std::getenv("RC_PARAMS") != nullptr) return rc::detail::configuration().testParams.seed;
   std::random_device device;
@@ -69,7 +69,7 @@ std::vector<std::uint64_t> edge_codes(const trial_runner& runner, std::uint64_t 
   return codes;
 }
 
-/// The stages in order; each gives a result only if it fails.
+/// The stages in order. Each stage returns a result only if it fails.
 class stages {
  public:
   stages(trial_runner& runner, const check_effort& effort)

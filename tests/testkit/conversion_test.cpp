@@ -1,4 +1,5 @@
-// check_conversion passes what is right, finds each kind of planted error, and says what it found.
+// Tests of check_conversion: accepts correct kernels, finds each kind of planted error, and
+// describes the error.
 #include "samebits/testkit/conversion.hpp"
 
 #include <gtest/gtest.h>
@@ -26,7 +27,8 @@ using byte_span = std::span<std::uint8_t>;
 constexpr cast_rule saturating{rounding::nearest_even, overflow::saturate};
 constexpr check_effort few{.batches = 4, .batch_size = 500};
 
-/// A kernel from a function of one code: check_conversion's target with a planted error, say.
+/// Returns a kernel that applies a function to each code, for example a function with a planted
+/// error.
 template <class Element>
 auto elementwise(Element element) {
   return [element](fp32_span in, byte_span out) {
@@ -46,7 +48,7 @@ TEST(CheckConversion, PassesWhatIsRight) {
   EXPECT_GT(result.compared(), 100'000u);
 }
 
-/// Rounds ties away from zero: one ulp wrong on every second tie.
+/// Rounds ties away from zero: wrong by one ulp on every second tie.
 std::uint8_t ties_away(std::uint32_t code) {
   return convert_code<e4m3, fp32>(code, {rounding::nearest_away, overflow::saturate});
 }
@@ -60,7 +62,7 @@ TEST(CheckConversion, FindsTiesRoundedAway) {
   EXPECT_EQ(c.got, ties_away(static_cast<std::uint32_t>(c.input)));
   EXPECT_EQ(c.expected, right(static_cast<std::uint32_t>(c.input)));
   EXPECT_EQ(c.got - c.expected, 1u) << "one ulp";
-  // A tie by arithmetic: both candidates are equally far, in exact binary64.
+  // Checks the tie by arithmetic: the distances to both candidates are equal, in exact binary64.
   const double x = decode_double(fp32, c.input);
   EXPECT_EQ(std::abs(decode_double(e4m3, c.got) - x),
             std::abs(decode_double(e4m3, c.expected) - x));
@@ -76,7 +78,7 @@ TEST(CheckConversion, FindsTiesRoundedAway) {
 TEST(CheckConversion, ATieIsNamedOnlyWhereItIsOne) {
   const check_result result =
       check_conversion(to_e4m3, elementwise([](std::uint32_t code) -> std::uint8_t {
-                         return code == 0x3F800001 ? 0x39 : right(code);  // beside 1.0, no tie
+                         return code == 0x3F800001 ? 0x39 : right(code);  // next to 1.0, not a tie
                        }),
                        {.batches = 0, .sweep_stride = 1});
   ASSERT_TRUE(result.failure());
@@ -88,11 +90,11 @@ TEST(CheckConversion, ATieIsNamedOnlyWhereItIsOne) {
 TEST(CheckConversion, FindsErrorsInSpecialCodes) {
   const std::vector<std::function<std::uint8_t(std::uint32_t)>> planted{
       [](std::uint32_t c) { return c == 0x80000000 ? std::uint8_t{0} : right(c); },
-      [](std::uint32_t c) {  // forgets payloads in the low half
+      [](std::uint32_t c) {  // ignores payloads in the low half
         return c == 0x7F800001 ? std::uint8_t{0x7E} : right(c);
       },
       [](std::uint32_t c) { return (c & 0x7FFFFFFF) < 0x00800000 ? std::uint8_t{0} : right(c); },
-      [](std::uint32_t c) {  // 464 is a tie with one beyond max
+      [](std::uint32_t c) {  // 464 is a tie with a value beyond max
         return c == 0x43E80000 ? std::uint8_t{0x7F} : right(c);
       },
       [](std::uint32_t c) { return c == 0xFF800000 ? std::uint8_t{0xFF} : right(c); },
@@ -164,7 +166,7 @@ TEST(CheckConversion, WhatTheFunctionThrowsIsAFailure) {
 }
 
 TEST(CheckConversion, RandomBatchesFindWhatNoEdgeShows) {
-  // fp64 has too many codes for all edges: an error in one of 4096 patterns of low bits.
+  // fp64 has too many codes for every edge: an error in one of 4096 patterns of low bits.
   const auto kernel = [](std::span<const double> in, std::span<float> out) {
     for (std::size_t i = 0; i < in.size(); ++i) {
       const auto code = std::bit_cast<std::uint64_t>(in[i]);

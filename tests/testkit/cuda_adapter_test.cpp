@@ -1,4 +1,5 @@
-// check_conversion over launchers: what reaches the kernel, what is seen of its writes, and errors.
+// Tests of check_conversion with launchers: arguments of the kernel, detection of its writes, and
+// errors.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -17,7 +18,7 @@ void convert_elements(const float* in, std::uint8_t* out, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) out[i] = encode<format_id::e4m3>(in[i]);
 }
 
-/// Whether a pointer lies in memory that cudaMalloc gave, near its start.
+/// Returns whether a pointer lies in a block of cudaMalloc, near its start.
 bool is_on_device(const void* pointer) {
   for (void* block : the_device.blocks) {
     const auto distance = static_cast<const char*>(pointer) - static_cast<const char*>(block);

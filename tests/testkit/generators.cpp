@@ -17,7 +17,7 @@ cast_rule draw_rule(rc::Random& random) {
           any<nan_policy>(nan_policy_count, random)};
 }
 
-/// `value` with each of the members set back to its default, one at a time.
+/// Returns copies of `value`, each with one of the members reset to its default.
 template <class T, class... Member>
 std::vector<T> reset(const T& value, Member T::*... members) {
   const T plain{};

@@ -1,4 +1,4 @@
-// The kit's generators draw what they promise and shrink to the plainest value.
+// Tests of the generators: they cover the promised values and shrink to the simplest one.
 #include "samebits/testkit/generators.hpp"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 namespace samebits::testkit {
 namespace {
 
-/// Where shrinking ends if every case fails.
+/// Returns the end of shrinking if every case fails.
 template <class T>
 T plainest(const rc::Gen<T>& generator) {
   rc::Shrinkable<T> now = generator(rc::Random(7));

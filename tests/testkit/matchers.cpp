@@ -1,4 +1,4 @@
-// The texts of code arrays that differ.
+// Texts that describe the differences of arrays of codes.
 #include "samebits/testkit/matchers.hpp"
 
 #include "oracle/philox.hpp"

@@ -1,4 +1,4 @@
-// The matchers accept equal bits alone and show the first difference.
+// Tests of the matchers: they accept only equal bits and show the first difference.
 #include "samebits/testkit/matchers.hpp"
 
 #include <gmock/gmock.h>
@@ -70,8 +70,8 @@ TEST(ConvertedFrom, JudgesByTheOracleAndSaysHowToRepeat) {
 }
 
 TEST(ConvertedFrom, StochasticElementsHaveTheirIndex) {
-  // Contract §3, seed 1: R is e3e80670, e50a0ebc, ac08141b at indices 0, 1, 4 of K = 32. With
-  // v = 1/4 an element goes up iff R >= c0000000; 1.0 stays.
+  // Contract §3, seed 1: R is e3e80670, e50a0ebc, ac08141b at indices 0, 1, 4 with K = 32. An
+  // element with v = 1/4 rounds up iff R >= c0000000; 1.0 is exact and stays.
   const std::vector<float> inputs{1.03125f, 1.03125f, 1.0f, 1.0f, 1.03125f};
   const conversion_under_test conversion{
       format_id::fp32, format_id::e4m3, {rounding::stochastic}, {.seed = 1}};

@@ -1,4 +1,4 @@
-// Ranks played by threads that meet at every operation.
+// Simulated ranks: threads that meet at every operation.
 #include "samebits/testkit/ranks.hpp"
 
 #include <algorithm>
@@ -16,10 +16,11 @@
 namespace samebits::testkit {
 namespace {
 
-/// Ends a rank whose partners are gone; the reason is reported by them.
+/// Ends a rank after another rank ended or failed. The other rank, or the meeting, reports the
+/// reason.
 struct rank_abandoned {};
 
-/// What a rank brings to an operation.
+/// Arguments of one rank of an operation.
 struct arrival {
   rank_operation operation = rank_operation::all_reduce_max;
   std::span<std::uint32_t> words = {};
@@ -33,7 +34,7 @@ struct arrival {
 
 enum class rank_state : std::uint8_t { running, waiting, ended };
 
-/// Where the ranks meet: the last one to arrive does the work of all.
+/// The meeting point of the ranks: the last rank to arrive performs the operation for all ranks.
 class meeting {
  public:
   explicit meeting(int count)
@@ -62,7 +63,7 @@ class meeting {
   }
 
   [[nodiscard]] const std::vector<rank_call>& calls() const { return calls_; }
-  /// Why the ranks could not go on; empty where they could, or where one of them threw.
+  /// Returns the mismatch of the ranks' calls; empty if there is none, or if a rank threw.
   [[nodiscard]] const std::string& difference() const { return difference_; }
 
  private:
@@ -78,7 +79,8 @@ class meeting {
     met_.notify_all();
   }
 
-  /// All that are left have arrived.
+  /// Performs the operation, or breaks up the meeting if the calls do not match. Called when no
+  /// rank runs.
   void complete() {
     if (!fit_together()) {
       difference_ = description();
@@ -210,7 +212,7 @@ std::vector<rank_call> play_ranks(int count, const std::function<void(communicat
       played_rank self(m, rank, count);
       body(self);
     } catch (const rank_abandoned&) {
-      // the reason is another rank's, or the meeting's
+      // another rank or the meeting reports the reason
     } catch (...) {
       mine = std::current_exception();
     }
@@ -221,7 +223,7 @@ std::vector<rank_call> play_ranks(int count, const std::function<void(communicat
     for (int rank = 0; rank < count; ++rank) {
       try {
         threads.emplace_back(run, rank);
-      } catch (const std::system_error&) {  // no more threads: the others must not wait for it
+      } catch (const std::system_error&) {  // no more threads: the other ranks must not wait
         thrown[static_cast<std::size_t>(rank)] = std::current_exception();
         m.leave(rank, true);
       }

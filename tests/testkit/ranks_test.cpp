@@ -1,4 +1,5 @@
-// The played ranks: what the operations do, and that calls which do not fit are named, not awaited.
+// Tests of the simulated ranks: results of the operations, and errors, instead of waiting, for
+// calls that do not match.
 #include "samebits/testkit/ranks.hpp"
 
 #include <gtest/gtest.h>
@@ -42,7 +43,7 @@ TEST_P(PlayRanks, MaximaAreOfUnsignedWords) {
   const auto n = static_cast<std::uint32_t>(GetParam());
   const auto calls = play_ranks(GetParam(), [&](communicator& ranks) {
     const auto rank = static_cast<std::uint32_t>(ranks.rank());
-    // 0x80000000 is the largest word but the smallest signed one.
+    // 0x80000000 is the max as an unsigned word, but the min as a signed one.
     std::vector<std::uint32_t> words = {rank, n - rank, rank == 0 ? 0x80000000u : 0x7FFFFFFFu};
     ranks.all_reduce_max(words);
     EXPECT_EQ(words, (std::vector<std::uint32_t>{n - 1, n, 0x80000000u}));

@@ -1,4 +1,4 @@
-// Running, judging and shrinking single calls.
+// Runs, checks and shrinks single calls.
 #include "trial.hpp"
 
 #include <algorithm>
@@ -18,12 +18,12 @@ namespace samebits::testkit {
 namespace {
 
 constexpr std::byte guard{0xA5};
-constexpr std::size_t border = 256;  // bytes; also the guards on either side
+constexpr std::size_t border = 256;  // bytes; also the size of each guard
 
 std::size_t width(format_id f) { return static_cast<std::size_t>(storage_bytes(f)); }
 
-/// Memory from a 256-byte border: guards, `offset + count` elements of which the last `count` are
-/// the array, guards.
+/// Memory that starts at a 256-byte border: guards, `offset` + `count` elements, guards. The last
+/// `count` elements are the array; the elements before are guards too.
 class guarded_array {
  public:
   guarded_array(format_id format, int offset, std::size_t count)
@@ -58,7 +58,7 @@ class guarded_array {
 };
 
 std::uint64_t load(const std::vector<std::byte>& bytes, std::size_t element_bytes, std::size_t i) {
-  std::uint64_t code = 0;  // the hosts this runs on are little-endian, as the library is
+  std::uint64_t code = 0;  // all supported hosts are little-endian
   std::memcpy(&code, bytes.data() + i * element_bytes, element_bytes);
   return code;
 }
@@ -94,7 +94,7 @@ std::vector<trial> simpler_trials(format_id from, const trial& t) {
   }
   if (t.in_offset != 0) simpler.push_back({t.codes, 0, t.out_offset});
   if (t.out_offset != 0) simpler.push_back({t.codes, t.in_offset, 0});
-  if (size > 4) return simpler;  // then the size says more than the values
+  if (size > 4) return simpler;  // for large calls the size explains more than the values
   for (std::size_t i = 0; i < t.codes.size(); ++i) {
     for (const std::uint64_t code : support::simpler_codes(from, t.codes[i])) {
       simpler.push_back(t);
@@ -108,7 +108,7 @@ trial_runner::trial_runner(const conversion_under_test& conversion, const raw_fu
     : conversion_(conversion), function_(function) {
   require_element_size("in", function.in_bytes, conversion.from);
   require_element_size("out", function.out_bytes, conversion.to);
-  reference_codes(nullptr, 0, nullptr);  // refuses what samebits::convert refuses
+  reference_codes(nullptr, 0, nullptr);  // throws for arguments that samebits::convert refuses
   const oracle::format& to = support::judge_of(conversion.to);
   if (conversion.from == format_id::fp32 && conversion.rule.round != rounding::stochastic &&
       (to.max_finite >> to.unused_low_bits) < oracle::max_destination_magnitudes) {
@@ -247,7 +247,7 @@ check_result trial_runner::failure(const trial& t, const verdict& found, const s
       v = now;
       return true;
     };
-    if (found.wrong) {  // quickest: the wrong element alone
+    if (found.wrong) {  // fastest: only the wrong element
       const trial alone{{found.wrong->input}, 0, 0};
       if (fails(alone)) smallest = alone;
     }
