@@ -28,8 +28,8 @@ namespace samebits {
 enum class history_choice : std::uint8_t { maximum, most_recent };
 
 /// An update whose history[0] is 0, as after a tensor of zeros. skip: the update does nothing, like
-/// TransformerEngine's fused update. roll: the update does what it always does, like
-/// TransformerEngine's unfused one.
+/// TransformerEngine's fused update. roll: the update runs as for any other amax, like
+/// TransformerEngine's unfused update.
 enum class zero_step : std::uint8_t { skip, roll };
 
 /// Settings of delayed scaling.

@@ -87,6 +87,7 @@ class device_loss_scaler {
   /// @throws invalid_argument if an option is out of range, or if `gradients` is not a list of
   ///   fp32, fp16 and bf16 tensors in device memory.
   /// @throws unsupported without a GPU.
+  /// @throws environment_error if the backend's self-test fails (samebits/self_test.hpp).
   /// @throws cuda_error
   explicit device_loss_scaler(tensor_list gradients,
                               const scaling_settings& settings = native_scaling{},

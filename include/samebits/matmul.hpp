@@ -1,7 +1,7 @@
 // Matrix products with an exactly specified accumulation, including the accumulations of tensor
 // cores.
 //
-//   // what cuBLASLt's FP8 product returns on a Hopper GPU, computed without one
+//   // the result of cuBLASLt's FP8 product on a Hopper GPU, computed without a GPU
 //   std::vector<samebits::e4m3> a(m * k), w(n * k);  // activations, weights [n, k]
 //   std::vector<float> d(m * n);
 //   using samebits::accumulator, samebits::tensor_unit, samebits::view_of;

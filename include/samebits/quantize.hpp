@@ -106,8 +106,8 @@ struct quantize_statistics {
 struct quantize_outputs {
   matrix_view codes = {};  ///< [rows, cols], e4m3 or e5m2
   /// Dequantization scales, scales_shape(rows, cols, tile), in fp32 or e8m0. e8m0 requires a scale
-  /// rule whose scales are powers of two. The scale of a tile of zeros is 1 in fp32 and byte 00 in
-  /// e8m0.
+  /// rule whose scales are powers of two. With eps 0, the scale of a tile of zeros is 1 in fp32 and
+  /// byte 00 in e8m0.
   matrix_view scales = {};
   matrix_view codes_transposed = {};          ///< [cols, rows]: the transpose of the codes
   matrix_view scales_transposed = {};         ///< the transpose of the scales, same format
@@ -134,11 +134,16 @@ struct quantize_outputs {
 ///   - neither codes nor transposed codes are requested;
 ///   - a size or stride is negative;
 ///   - elements of an output share memory, or views overlap;
-///   - the views lie in different memory or not in the backend's memory;
+///   - the views lie in different memory, on two devices, or not in the backend's memory;
+///   - the stream belongs to another device than the views;
 ///   - the backend's name is unknown.
 /// @throws unsupported if this machine lacks the backend or if the backend cannot quantize.
+/// @throws environment_error for device views if the backend's self-test fails, or if the stream is
+///   being captured and the self-test has not run on the device (samebits/self_test.hpp).
 /// @throws environment_error if statistics are requested and tree_sum would throw
 ///   environment_error.
+/// @note Device views: the call enqueues on where.stream and returns. It can be captured into a
+///   CUDA graph.
 /// @note Thread-safe. Host backends allocate a few bytes per tile and per 4096 elements. Device
 ///   backends allocate only the workspace, and only if options.workspace is empty.
 void quantize(const const_matrix_view& in, const quantize_outputs& outputs,

@@ -99,6 +99,8 @@ class quantize_list {
 /// @throws invalid_argument for a backend of another memory, an unknown backend name or a negative
 ///   thread count.
 /// @throws unsupported if this machine lacks the backend or if the backend cannot quantize.
+/// @throws environment_error for device memory if the backend's self-test fails, or if the stream
+///   is being captured and the self-test has not run on the device (samebits/self_test.hpp).
 /// @note Thread-safe. Host backends share the tensors among threads.
 /// @note Device backends enqueue one kernel, however many tensors the list holds. One scale per
 ///   tensor, one scale per column and some other cases take up to three kernels, and a workspace of

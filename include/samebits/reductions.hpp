@@ -57,8 +57,8 @@ class tree_sum {
 //   backend or a negative thread count;
 // - unsupported for a backend that this machine lacks;
 // - cuda_error;
-// - environment_error, from sums and dot products, in a process, in a thread or on a GPU that does
-//   not compute in IEEE 754 steps (samebits/self_test.hpp).
+// - environment_error, from sums and dot products, in a process or thread that does not compute in
+//   IEEE 754 steps; from all functions, if a GPU's self-test fails (samebits/self_test.hpp).
 //
 // Each call allocates a few bytes for every 4096 elements; on device memory, from the memory pool
 // of where.stream. The enqueue_ functions at the end do not wait.

@@ -124,6 +124,8 @@ class tensor_list {
 // - invalid_argument for a negative thread count, an unknown backend name, or a backend of another
 //   memory.
 // - unsupported for a backend that this machine lacks or that has no list operations.
+// - environment_error for device memory if the backend's self-test fails, or if the stream is being
+//   captured and the self-test has not run on the device (samebits/self_test.hpp).
 //
 // Arithmetic: each step in binary32 or binary64 is one operation rounded to nearest even, in the
 // order written. A NaN is the canonical NaN (contract §2, §6). Elements of a format other than fp32

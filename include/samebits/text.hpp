@@ -52,8 +52,8 @@ struct parse_result {
   std::uint64_t code;  ///< the rounded value, in stored position
   bool inexact;        ///< a finite value changed
   bool overflow;       ///< a finite value, rounded with unbounded exponent, exceeds max finite
-  std::size_t error_offset;  ///< not ok: bytes before the first that cannot continue a number; the
-                             ///< text's length where it ends too early; else 0
+  std::size_t error_offset;  ///< if not ok: offset of the first byte that cannot continue a number,
+                             ///< or the text's length if the text ends too early; else 0
 
   friend constexpr bool operator==(const parse_result&, const parse_result&) = default;
 };
