@@ -1,5 +1,5 @@
-// Accumulates FP16 gradients of eight micro-batches in FP32 over a tensor list, inspects and
-// unscales the sums, and clips them by the norm of all tensors together.
+// Gradient accumulation over a tensor list: sums FP16 gradients of eight micro-batches in FP32,
+// inspects and unscales the sums, and clips the sums by the norm of all tensors together.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>

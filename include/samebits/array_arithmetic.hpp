@@ -41,9 +41,10 @@ struct flags_view {
 /// The result depends on the inputs and options alone. The executor, the thread count, the strides
 /// and the alignment do not change a bit.
 ///
-/// With stochastic rounding, element (r, c) of `out` uses the random bits of index random.offset +
-/// r * pitch + c (mod 2^64). A block computed alone gets the bits it has in the whole matrix if the
-/// caller passes the offset of the block's first element and the pitch of the whole matrix.
+/// With stochastic rounding, element (r, c) of `out` uses the random bits of index
+/// random.offset + r * pitch + c (mod 2^64). A block can be computed alone with the bits it has in
+/// the whole matrix. For this set random.offset to the index of the block's first element, and
+/// random.pitch to the pitch of the whole matrix.
 ///
 /// @param op  the operation
 /// @param in  operands of the shape of `out`, in fp32, fp16, bf16, e4m3 or e5m2. Each operand may

@@ -274,9 +274,9 @@ struct operation_formats {
 
 /// Returns the formats of an operation by PyTorch's rule.
 ///
-/// mixed_fp8 is mixed_bf16 with one exception, `linear`: its forward product is in e4m3, its
-/// backward products use the gradient in e5m2 (Transformer Engine's HYBRID), each under a scale of
-/// its own, and its result is bf16. Attention and all other products stay bf16.
+/// mixed_fp8 is mixed_bf16 with one exception, `linear` (Transformer Engine's HYBRID). The forward
+/// product of `linear` is in e4m3, its backward products use the gradient in e5m2, and its result
+/// is bf16. Each FP8 operand has its own scale. Attention and all other products stay bf16.
 ///
 /// @param operation  ATen's name
 /// @param precision  the training precision

@@ -21,9 +21,9 @@ struct convert_options {
 /// and the alignment do not change a bit.
 ///
 /// With stochastic rounding, element (r, c) uses the random bits of index
-/// random.offset + r * pitch + c (mod 2^64). A block converted alone gets the bits it has in the
-/// whole matrix if the caller passes the offset of the block's first element and the pitch of the
-/// whole matrix.
+/// random.offset + r * pitch + c (mod 2^64). A block can be converted alone with the bits it has in
+/// the whole matrix. For this set random.offset to the index of the block's first element, and
+/// random.pitch to the pitch of the whole matrix.
 ///
 /// @param in  [rows, cols], any format, host or device memory
 /// @param out  [rows, cols], any format, in the memory of `in`. `in` and `out` may be the same

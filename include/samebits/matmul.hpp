@@ -63,12 +63,12 @@ struct matmul_options {
 ///
 /// Scales and c, by kind of accumulation:
 /// - exact uses scales and c as exact numbers.
-/// - All other kinds apply scales that change along K (tiles of 128) to the sum of each 128 of K.
-///   Such scales require fp32_per_128, or tensor_core with a promotion of 128.
-/// - All other kinds apply scales that do not change along K to the whole sum, and add c after the
-///   scales (accumulator.hpp).
-/// - addend::first allows no scales. c is then in fp32; for a tensor_core without promotion, in the
-///   format of the unit's sums.
+/// - Kinds other than exact apply scales that change along K (tiles of 128) to the sum of each 128
+///   of K. Such scales require fp32_per_128, or tensor_core with a promotion of 128.
+/// - Kinds other than exact apply scales that do not change along K to the whole sum, and add c
+///   after the scales (accumulator.hpp).
+/// - Kinds other than exact allow no scales with addend::first. c is then in fp32; for a
+///   tensor_core without promotion, in the format of the unit's sums.
 ///
 /// @param a  [M, K], any format but fp64 and e8m0; for tensor_core a format that the unit
 ///   multiplies

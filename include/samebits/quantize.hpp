@@ -119,8 +119,8 @@ struct quantize_outputs {
 ///
 /// The result depends on the inputs and options alone. The executor, the thread count, the strides
 /// and the alignment do not change a bit. A part of a matrix that is cut on tile borders gets the
-/// codes and scales it has in the whole matrix. With stochastic rounding this requires the offset
-/// of the part's first element and the pitch of the whole matrix, as in convert().
+/// codes and scales it has in the whole matrix. With stochastic rounding, set random.offset and
+/// random.pitch for this as in convert().
 ///
 /// @param in  [rows, cols] in fp32, fp16 or bf16, host or device memory. Any size, 0 included;
 ///   tiles at the edges are smaller.

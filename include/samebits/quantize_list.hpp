@@ -102,10 +102,10 @@ class quantize_list {
 /// @throws environment_error for device memory if the backend's self-test fails, or if the stream
 ///   is being captured and the self-test has not run on the device (samebits/self_test.hpp).
 /// @note Thread-safe. Host backends share the tensors among threads.
-/// @note Device backends enqueue one kernel, however many tensors the list holds. One scale per
-///   tensor, one scale per column and some other cases take up to three kernels, and a workspace of
-///   12 bytes per tile from the stream's memory pool (docs/quantization.md). The call can be
-///   captured into a CUDA graph, which must not outlive the list.
+/// @note Device backends enqueue one kernel, however many tensors the list holds. Some cases take
+///   up to three kernels, and a workspace of 12 bytes per tile from the stream's memory pool: one
+///   scale per tensor, one scale per column, and some others (docs/quantization.md).
+/// @note The call can be captured into a CUDA graph, which must not outlive the list.
 void quantize(const quantize_list& list, const executor& where = {});
 
 }  // namespace samebits

@@ -1,4 +1,4 @@
-# Every block of C++ in docs/testkit.md stands, line by line, in a file that is compiled.
+# Checks that every block of C++ in docs/testkit.md occurs, line by line, in a compiled file.
 import pathlib
 import re
 import unittest

@@ -81,7 +81,7 @@ constexpr std::string_view name(scale_order o) {
 /// Step at which C is added.
 enum class addend : std::uint8_t {
   last,   ///< y = RN(y + C) after scales: beta = 1 of a BLAS
-  first,  ///< the sum starts from C, as in an instruction; without scales
+  first,  ///< the sum starts from C, as in an instruction; scales only with exact
 };
 inline constexpr int addend_count = 2;
 

@@ -100,7 +100,7 @@ struct native_scaling {
   /// growth_interval_max.
   std::uint32_t growth_interval = 2000;
   std::uint32_t growth_interval_max = 16000;
-  std::uint32_t recovery_interval = 50;  ///< growth_interval below a proven level
+  std::uint32_t recovery_interval = 50;  ///< growth interval below the reference level
   std::uint32_t proof = 200;             ///< steps after which a level is proven
   std::uint32_t probe_window = 4;    ///< steps after a growth in which a bad step undoes the growth
   std::uint32_t hysteresis = 2;      ///< number of bad steps that back off

@@ -110,9 +110,9 @@ constexpr std::string_view name(evidence e) {
 enum class tensor_path : std::uint8_t {
   /// Consecutive products in each step. The sum so far is a term of the first step.
   fused,
-  /// FP8 operands converted to fp16, as ptxas does for GPUs without an FP8 unit. The first step
-  /// adds the products whose index modulo 4 is 0 or 1, and starts from +0. The second step adds the
-  /// other products. One IEEE addition to nearest even then adds the sum so far.
+  /// FP8 operands converted to fp16, as ptxas does for instructions without an FP8 unit. The first
+  /// step adds the products whose index modulo 4 is 0 or 1, and starts from +0. The second step
+  /// adds the other products. One IEEE addition to nearest even then adds the sum so far.
   by_fp16,
 };
 
