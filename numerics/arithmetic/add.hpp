@@ -1,4 +1,4 @@
-// Add: sums and differences of two numbers, rounded once; the sum of two terms, which fma shares.
+// Add: sums and differences of two numbers, rounded once. fma also uses sum_of_terms().
 #pragma once
 
 #include <cstdint>
@@ -23,9 +23,11 @@ SAMEBITS_INLINE constexpr term term_of(const number& x) {
   return {x.sig << up, x.exponent - (number_bits - 1) - up, x.negative};
 }
 
-/// x + y. The term of the lesser exponent moves down; what falls off it is summed up in its last
-/// bit. Terms have at most 48 significant bits, so bits fall off only 13 binades or more below the
-/// other one: then at most one leading bit cancels, and 58 are left, more than any rounding asks.
+/// x + y, rounded once. The term with the smaller exponent is shifted down; its last bit stands for
+/// the dropped bits.
+/// Terms have at most 48 significant bits. Bits are therefore dropped only if the exponents differ
+/// by 13 or more. Then at most one leading bit cancels and 58 bits remain, more than any rounding
+/// mode needs.
 SAMEBITS_INLINE constexpr outcome sum_of_terms(const format_spec& to, const cast_rule& rule,
                                                const term& x, const term& y, std::uint64_t dither) {
   const int distance = x.exponent - y.exponent;
@@ -41,7 +43,7 @@ SAMEBITS_INLINE constexpr outcome sum_of_terms(const format_spec& to, const cast
   return round_result(to, rule, upper.negative != past_zero, sig, upper.exponent, dither);
 }
 
-/// A number as a result: rounded once if finite.
+/// Converts an operand to a result: rounded once if finite.
 SAMEBITS_INLINE constexpr outcome result_of(const format_spec& to, const cast_rule& rule,
                                             const number& x, std::uint64_t dither) {
   switch (x.kind) {
@@ -54,7 +56,7 @@ SAMEBITS_INLINE constexpr outcome result_of(const format_spec& to, const cast_ru
                          dither);
 }
 
-/// x + y where either is zero, infinite or NaN.
+/// x + y if x or y is zero, infinite or NaN.
 SAMEBITS_INLINE constexpr outcome special_sum(const format_spec& to, const cast_rule& rule,
                                               const number& x, const number& y, bool signaling,
                                               std::uint64_t dither) {
@@ -74,7 +76,7 @@ SAMEBITS_INLINE constexpr outcome special_sum(const format_spec& to, const cast_
 
 enum class term_sign : std::uint8_t { kept, flipped };
 
-/// a + b, or with the sign of b flipped a - b.
+/// a + b, or a - b if of_b is term_sign::flipped.
 SAMEBITS_INLINE constexpr outcome add(const format_spec& a_format, std::uint64_t a,
                                       const format_spec& b_format, std::uint64_t b,
                                       const format_spec& to, const cast_rule& rule,

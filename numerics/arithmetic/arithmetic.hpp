@@ -1,4 +1,4 @@
-// Arithmetic: every operation on codes under one name.
+// Arithmetic: all operations on codes behind one function, compute().
 #pragma once
 
 #include <cstdint>
@@ -17,14 +17,15 @@
 
 namespace samebits::numerics {
 
-/// A code and the row of its format, which must have arithmetic.
+/// An operand: a code and its format. The format must support arithmetic (has_arithmetic()).
 struct input {
   format_spec format;
   std::uint64_t code;
 };
 
-/// The exact result of an operation rounded once into `to`. Operands that it does not take are not
-/// read. dither: stochastic only; the K random bits at the top of the word.
+/// Computes the exact result of an operation and rounds it once into `to`. Unused operands are not
+/// read.
+/// @param dither  the K random bits at the top of the word; used by stochastic rounding only
 template <operation Op>
 SAMEBITS_INLINE constexpr outcome compute(const input& a, const input& b, const input& c,
                                           const format_spec& to, const cast_rule& rule,
@@ -55,7 +56,7 @@ SAMEBITS_INLINE constexpr outcome compute(const input& a, const input& b, const 
   }
 }
 
-/// The same for an operation known at run time.
+/// compute() for an operation known only at run time.
 SAMEBITS_INLINE constexpr outcome compute(operation op, const input& a, const input& b,
                                           const input& c, const format_spec& to,
                                           const cast_rule& rule, std::uint64_t dither) {

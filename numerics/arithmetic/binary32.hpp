@@ -1,7 +1,8 @@
-// Binary32: sum, product and quotient of two binary32 numbers rounded to nearest even, in integers.
+// Binary32: sum, product and quotient of two binary32 numbers, rounded to nearest even, in
+// integers.
 //
-// What a processor's operations return in IEEE 754 steps, whatever the flags of
-// the build and the state of the process are.
+// The results equal those of IEEE 754 hardware. They do not depend on build flags or on the state
+// of the process.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +27,8 @@ SAMEBITS_INLINE constexpr bool is_nan(std::uint32_t x) { return magnitude(x) > i
 SAMEBITS_INLINE constexpr bool is_inf(std::uint32_t x) { return magnitude(x) == inf; }
 SAMEBITS_INLINE constexpr bool is_zero(std::uint32_t x) { return magnitude(x) == 0; }
 
-/// What an element brings to an amax (contract §6): its magnitude, a NaN the canonical one.
+/// The amax contribution of an element (contract §6): its magnitude; any NaN becomes the canonical
+/// NaN.
 SAMEBITS_INLINE constexpr std::uint32_t amax_bits(std::uint32_t x) {
   return is_nan(x) ? nan : magnitude(x);
 }
@@ -37,7 +39,7 @@ struct parts {
   int exponent;
 };
 
-/// Of a finite number that is not zero, without its sign.
+/// Splits a finite non-zero number; ignores its sign.
 SAMEBITS_INLINE constexpr parts split(std::uint32_t x) {
   constexpr int lowest = -149;  // exponent of the smallest subnormal
   const std::uint32_t m = magnitude(x);
@@ -48,8 +50,8 @@ SAMEBITS_INLINE constexpr parts split(std::uint32_t x) {
   return {std::uint64_t{m} << up, lowest - up};
 }
 
-/// sig * 2^exponent rounded to nearest even; sig < 2^62. Its last bit may stand for all bits below
-/// it where sig >= 2^26.
+/// sig * 2^exponent rounded to nearest even; sig < 2^62. If sig >= 2^26, its last bit may stand for
+/// all lower bits.
 SAMEBITS_INLINE constexpr std::uint32_t round(bool negative, std::uint64_t sig, int exponent) {
   return static_cast<std::uint32_t>(
       encode_scaled(spec_of(format_id::fp32), cast_rule{}, negative, sig, exponent, 0).code);
@@ -73,7 +75,7 @@ SAMEBITS_INLINE constexpr std::uint32_t divide(std::uint32_t a, std::uint32_t b)
   if (is_inf(a)) return is_inf(b) ? nan : sign | inf;
   if (is_zero(b)) return is_zero(a) ? nan : sign | inf;
   if (is_zero(a) || is_inf(b)) return sign;
-  constexpr int up = 36;  // 35 bits of quotient or more
+  constexpr int up = 36;  // gives a quotient of at least 35 bits
   const parts x = split(a);
   const parts y = split(b);
   const std::uint64_t numerator = x.sig << up;
@@ -93,18 +95,19 @@ SAMEBITS_INLINE constexpr std::uint32_t add(std::uint32_t a, std::uint32_t b) {
   const std::uint32_t larger = swapped ? b : a;
   const parts x = split(larger);
   const parts y = split(swapped ? a : b);
-  constexpr int up = 36;  // bits fall off the lesser term only where no more than one cancels
+  constexpr int up = 36;  // the smaller term loses bits only if at most one leading bit cancels
   const std::uint64_t low = y.sig << up;
   const int distance = x.exponent - y.exponent;
   const std::uint64_t moved = distance > 63 ? 0 : low >> distance;
   const bool rest = distance > 63 || (moved << distance) != low;
-  const std::uint64_t lesser = moved | (rest ? 1 : 0);  // rounded to odd, as is what follows
+  const std::uint64_t lesser = moved | (rest ? 1 : 0);  // rounded to odd, and so is the sum
   const std::uint64_t sum = (x.sig << up) + (((a ^ b) & sign_bit) != 0 ? 0 - lesser : lesser);
   if (sum == 0) return 0;
   return round((larger & sign_bit) != 0, sum, x.exponent - up);
 }
 
-/// The definition as scale.hpp and rank_sum.hpp take it; hardware offers the same functions.
+/// The binary32 operations in integers, as a policy for scale.hpp and rank_sum.hpp. Hardware
+/// policies offer the same functions.
 struct integers {
   SAMEBITS_INLINE static constexpr std::uint32_t product(std::uint32_t a, std::uint32_t b) {
     return multiply(a, b);

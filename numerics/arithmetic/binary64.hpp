@@ -1,9 +1,9 @@
-// Binary64: sum, product, quotient and square root rounded to nearest even, and the way from and to
-// binary32, in integers.
+// Binary64: sum, product, quotient and square root, rounded to nearest even, and conversions from
+// and to binary32, in integers.
 //
-// What a processor's operations return in IEEE 754 steps, whatever the flags of the build and the
-// state of the process are. For numbers >= 0 that are not NaN, which is what loss scales, their
-// factors and sums of squares are; a result that would be NaN is the canonical one.
+// The results equal those of IEEE 754 hardware. They do not depend on build flags or on the state
+// of the process. Operands must be >= 0 and not NaN, as loss scales, their factors and sums of
+// squares are. A NaN result is the canonical NaN.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ struct parts {
   int exponent;
 };
 
-/// Of a finite number above zero.
+/// Splits a finite number above zero.
 SAMEBITS_INLINE constexpr parts split(std::uint64_t x) {
   constexpr int lowest = -1074;  // exponent of the smallest subnormal
   constexpr std::uint64_t implicit = std::uint64_t{1} << 52;
@@ -39,13 +39,13 @@ SAMEBITS_INLINE constexpr parts split(std::uint64_t x) {
   return {x << up, lowest - up};
 }
 
-/// sig * 2^exponent rounded to nearest even, 2^58 <= sig < 2^62; sig's last bit may stand for all
-/// bits below it.
+/// sig * 2^exponent rounded to nearest even; 2^58 <= sig < 2^62. The last bit of sig may stand for
+/// all lower bits.
 SAMEBITS_INLINE constexpr std::uint64_t round(std::uint64_t sig, int exponent) {
   return encode_scaled(spec_of(format_id::fp64), cast_rule{}, false, sig, exponent, 0).code;
 }
 
-/// The product's upper half, its last bit set where the lower half is not zero.
+/// The upper half of the product. Its last bit is also set if the lower half is not zero.
 SAMEBITS_INLINE constexpr std::uint64_t high_product(std::uint64_t a, std::uint64_t b) {
   constexpr std::uint64_t half = 0xFFFFFFFFu;
   const std::uint64_t low = (a & half) * (b & half);
@@ -62,7 +62,7 @@ SAMEBITS_INLINE constexpr std::uint64_t multiply(std::uint64_t a, std::uint64_t 
   if (a == 0 || b == 0) return 0;
   const parts x = split(a);
   const parts y = split(b);
-  const std::uint64_t high = high_product(x.sig << 11, y.sig << 11);  // of 2^126 or more
+  const std::uint64_t high = high_product(x.sig << 11, y.sig << 11);  // the product is >= 2^126
   return round((high >> 2) | ((high & 3) != 0 ? 1 : 0), x.exponent + y.exponent + 44);
 }
 
@@ -73,7 +73,7 @@ SAMEBITS_INLINE constexpr std::uint64_t divide(std::uint64_t a, std::uint64_t b)
   if (a == 0 || b == inf) return 0;
   const parts x = split(a);
   const parts y = split(b);
-  // Long division, ten bits at a time: the remainder stays below 2^53.
+  // Long division, ten bits a step: the remainder stays below 2^53.
   std::uint64_t quotient = x.sig / y.sig;
   std::uint64_t remainder = x.sig % y.sig;
   for (int digit = 0; digit < 6; ++digit) {
@@ -91,7 +91,7 @@ SAMEBITS_INLINE constexpr std::uint64_t add(std::uint64_t a, std::uint64_t b) {
   if (greater == inf || lesser == 0) return greater;
   const parts x = split(greater);
   const parts y = split(lesser);
-  constexpr int up = 8;  // below 2^61, so that the sum stays below 2^62
+  constexpr int up = 8;  // moves sig below 2^61, so that the sum stays below 2^62
   const int down = x.exponent - y.exponent < 63 ? x.exponent - y.exponent : 63;
   const std::uint64_t high = y.sig << up;
   const std::uint64_t moved = high >> down;
@@ -103,13 +103,13 @@ SAMEBITS_INLINE constexpr std::uint64_t add(std::uint64_t a, std::uint64_t b) {
 SAMEBITS_INLINE constexpr std::uint64_t square_root(std::uint64_t a) {
   if (a == 0 || a == inf) return a;
   const parts x = split(a);
-  // a = n * 2^exponent with 2^52 <= n < 2^54 and an even exponent; the root of n * 4^34, bit by
-  // bit, has 61 bits.
+  // a = n * 2^exponent with 2^52 <= n < 2^54 and an even exponent. The root of n * 4^34 has 61 bits
+  // and is computed bit by bit.
   const int odd = x.exponent & 1;
   const std::uint64_t n = x.sig << odd;
   constexpr int zeros = 34;
   std::uint64_t root = 0;
-  std::uint64_t rest = 0;  // of the digits seen so far: at most 2 * root
+  std::uint64_t rest = 0;  // remainder of the digits used so far: at most 2 * root
   for (int pair = 26 + zeros; pair >= 0; --pair) {
     const std::uint64_t digits = pair >= zeros ? (n >> (2 * (pair - zeros))) & 3 : 0;
     rest = (rest << 2) | digits;
@@ -121,12 +121,12 @@ SAMEBITS_INLINE constexpr std::uint64_t square_root(std::uint64_t a) {
   return round(root | (rest != 0 ? 1 : 0), (x.exponent - odd) / 2 - zeros);
 }
 
-/// Exactly.
+/// Converts to binary64; exact.
 SAMEBITS_INLINE constexpr std::uint64_t widen(std::uint32_t binary32_bits) {
   return decode<std::uint64_t>(spec_of(format_id::fp32), binary32_bits);
 }
 
-/// RN(x) in binary32.
+/// RN(x): rounds to binary32.
 SAMEBITS_INLINE constexpr std::uint32_t narrow(std::uint64_t x) {
   return static_cast<std::uint32_t>(
       encode<std::uint64_t>(spec_of(format_id::fp32), cast_rule{}, x, 0).code);

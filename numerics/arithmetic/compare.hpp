@@ -1,4 +1,5 @@
-// Compare: numbers of any two formats in order, the lesser or greater of them, and total order.
+// Compare: compares numbers of any two formats, selects the smaller or greater one, and gives the
+// total order.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +15,8 @@
 
 namespace samebits::numerics {
 
-/// A code that is not a NaN as an integer in the order of the numbers, with -0 just below +0.
-/// binary32 holds every number of every format of arithmetic, in sign-magnitude order.
+/// Maps a code that is not a NaN to an integer in the order of the numbers, with -0 just below +0.
+/// binary32 contains every number of every format that supports arithmetic.
 SAMEBITS_INLINE constexpr std::int64_t order_key(const format_spec& f, std::uint64_t code) {
   const auto bits = decode<std::uint32_t>(f, static_cast<std::uint32_t>(code));
   const auto magnitude = static_cast<std::int64_t>(bits & 0x7FFFFFFFu);
@@ -27,11 +28,11 @@ SAMEBITS_INLINE constexpr bool is_nan_code(const format_spec& f, std::uint64_t c
 }
 
 struct ordered {
-  bool less, equal, greater;  ///< none: unordered
+  bool less, equal, greater;  ///< all false: unordered
   flags raised;
 };
 
-/// Compares numbers of two formats: NaN is unordered, -0 equals +0; only a signalling NaN is
+/// Compares numbers of two formats. NaN is unordered and -0 equals +0. Only a signaling NaN raises
 /// invalid.
 SAMEBITS_INLINE constexpr ordered compare_numbers(const format_spec& a_format, std::uint64_t a,
                                                   const format_spec& b_format, std::uint64_t b) {
@@ -49,10 +50,11 @@ SAMEBITS_INLINE constexpr ordered compare_numbers(const format_spec& a_format, s
 enum class extremum : std::uint8_t { least, greatest };
 enum class nan_operands : std::uint8_t {
   win,   ///< minimum, maximum: a NaN operand gives NaN
-  lose,  ///< minimumNumber, maximumNumber: the other operand, NaN if both are
+  lose,  ///< minimumNumber, maximumNumber: the other operand; NaN if both are NaN
 };
 
-/// The lesser or greater operand, -0 below +0, as a number of the destination.
+/// Returns the smaller or greater operand, converted to the destination format; -0 counts as below
+/// +0.
 SAMEBITS_INLINE constexpr outcome choose(const format_spec& a_format, std::uint64_t a,
                                          const format_spec& b_format, std::uint64_t b,
                                          const format_spec& to, const cast_rule& rule,
@@ -74,13 +76,13 @@ SAMEBITS_INLINE constexpr outcome choose(const format_spec& a_format, std::uint6
   return {result.code, result.raised | flag_if(signaling, flags::invalid)};
 }
 
-/// A code in sign-magnitude order, NaNs by their payload.
+/// Maps a code to an integer in sign-magnitude order; NaNs are ordered by their payload.
 SAMEBITS_INLINE constexpr std::int64_t total_key(const format_spec& f, std::uint64_t code) {
   const auto magnitude = static_cast<std::int64_t>(code & magnitude_mask(f));
   return (code & sign_mask(f)) != 0 ? -1 - magnitude : magnitude;
 }
 
-/// totalOrder(a, b) of IEEE 754: whether a lies at or below b, by sign and magnitude as integers.
+/// totalOrder(a, b) of IEEE 754: whether a is at or below b as a sign-magnitude integer.
 SAMEBITS_INLINE constexpr bool total_order(const format_spec& f, std::uint64_t a, std::uint64_t b) {
   return total_key(f, a) <= total_key(f, b);
 }

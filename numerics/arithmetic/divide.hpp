@@ -1,4 +1,4 @@
-// Divide: quotients, and remainders of the quotient rounded to an integer.
+// Divide: quotients, and IEEE 754 remainders.
 #pragma once
 
 #include <cstdint>
@@ -12,18 +12,18 @@
 
 namespace samebits::numerics {
 
-/// A positive result: sig * 2^exponent, the last bit of sig standing for everything below it.
+/// A positive result sig * 2^exponent. The last bit of sig stands for all lower bits.
 struct magnitude {
   std::uint64_t sig;
   int exponent;
 };
 
-/// x / y to the bits that rounding into `to` needs. The significands shed the bits that their
-/// formats do not have, so that small formats divide 32-bit integers.
+/// x / y with as many bits as rounding into `to` needs. Significands drop the low bits that their
+/// formats lack, so that small formats need only a 32-bit division.
 SAMEBITS_INLINE constexpr magnitude quotient_of(const format_spec& a_format, const number& x,
                                                 const format_spec& b_format, const number& y,
                                                 const format_spec& to, rounding mode) {
-  if (mode == rounding::stochastic) {  // 33 bits beyond the precision: two steps
+  if (mode == rounding::stochastic) {  // needs 33 bits beyond the precision: two division steps
     const std::uint64_t numerator = x.sig << 40;
     const std::uint64_t upper = numerator / y.sig;
     const std::uint64_t rest = (numerator - upper * y.sig) << 20;
@@ -34,7 +34,8 @@ SAMEBITS_INLINE constexpr magnitude quotient_of(const format_spec& a_format, con
   const int b_shed = number_bits - 1 - b_format.mantissa_bits;
   const int a_bits = number_bits - a_shed;
   const int b_bits = number_bits - b_shed;
-  const int wanted = to.mantissa_bits + 3 + b_bits;  // of the numerator: 2 beyond the precision
+  // bits of the numerator: 2 beyond the precision
+  const int wanted = to.mantissa_bits + 3 + b_bits;
   const int up = wanted > a_bits ? wanted - a_bits : 0;
   const int exponent = x.exponent - y.exponent + (b_bits - a_bits) - up;
   const std::uint64_t numerator = (x.sig >> a_shed) << up;
@@ -72,21 +73,21 @@ SAMEBITS_INLINE constexpr outcome divide(const format_spec& a_format, std::uint6
   return zero_result(to, negative);
 }
 
-/// The magnitude of x - n * y, n = RNE(x / y), and whether its sign is not that of x. For
-/// x.exponent >= y.exponent - 1; below that n is 0.
+/// The magnitude of x - n * y with n = RNE(x / y), and whether its sign differs from the sign of x.
+/// Requires x.exponent >= y.exponent - 1; for smaller x, n is 0.
 struct exact_remainder {
-  magnitude rest;  ///< sig 0: the remainder is zero
+  magnitude rest;  ///< sig 0 means that the remainder is zero
   bool flipped;
 };
 
 SAMEBITS_INLINE constexpr exact_remainder remainder_of(const number& x, const number& y) {
   constexpr int fraction = number_bits - 1;
   int distance = x.exponent - y.exponent;
-  // In units of the lesser exponent: x mod 2y says what is left and whether n is odd.
+  // In units of the smaller exponent: x mod 2y gives the remainder and tells whether n is odd.
   const std::uint64_t divisor = distance < 0 ? y.sig << 1 : y.sig;
   const int unit = (distance < 0 ? x.exponent : y.exponent) - fraction;
   const std::uint64_t twice = divisor << 1;
-  std::uint64_t rest = x.sig;  // below twice
+  std::uint64_t rest = x.sig;  // always below `twice`
   constexpr int step = 38;     // rest < 2^26
   for (; distance > 0; distance -= step) {
     rest = (rest << (distance < step ? distance : step)) % twice;

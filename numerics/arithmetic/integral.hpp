@@ -1,4 +1,5 @@
-// Integral: rounding to integers of the same or another type, and integers as numbers.
+// Integral: rounding to integers in a float format, conversion to and from integer types, and
+// exponents.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +13,15 @@
 
 namespace samebits::numerics {
 
-/// A finite number rounded to an integer below 2^24, or an integer already. Requires an exponent
-/// below 23.
+/// Rounds a finite number to an integer. Requires x.exponent < 23, so the result is at most 2^23.
 SAMEBITS_INLINE constexpr rounded<std::uint64_t> integer_of(const number& x, rounding mode,
                                                             std::uint64_t dither) {
   const auto shift = static_cast<std::uint64_t>(number_bits - 1 - x.exponent);
   return round_shift(mode, x.sig, shift, x.negative, dither);
 }
 
-/// roundToIntegralExact(a): to an integer, which is then rounded into the destination by the same
-/// rule (and the same random bits) should it not have it.
+/// roundToIntegralExact(a): rounds a to an integer. If the destination format lacks this integer,
+/// it is rounded again by the same rule and the same random bits.
 SAMEBITS_INLINE constexpr outcome round_to_integral(const format_spec& a_format, std::uint64_t a,
                                                     const format_spec& to, const cast_rule& rule,
                                                     std::uint64_t dither) {
@@ -34,7 +34,8 @@ SAMEBITS_INLINE constexpr outcome round_to_integral(const format_spec& a_format,
   const flags changed = flag_if(r.inexact, flags::inexact);
   if (r.q == 0) return {zero_result(to, x.negative).code, changed};
   if (a_format.mantissa_bits == to.mantissa_bits && a_format.bias == to.bias) {
-    // No second rounding: the format has the integer. A carry makes that of the next binade.
+    // Source and destination share precision and exponent range: the destination contains the
+    // integer. A carry moves it to the next binade.
     const int exponent = x.exponent < 0 ? 0 : x.exponent;
     const std::uint64_t sig = r.q << (number_bits - 1 - exponent);
     const std::uint64_t magnitude =
@@ -52,7 +53,7 @@ struct integer_spec {
   bool is_signed;
 };
 
-/// An integer in two's complement, zeros above the type's own bits.
+/// An integer in two's complement; bits above the type's width are zero.
 struct integer_outcome {
   std::uint64_t bits;
   flags raised;
@@ -62,8 +63,8 @@ SAMEBITS_INLINE constexpr std::uint64_t integer_mask(int bits) {
   return ~std::uint64_t{0} >> (64 - bits);
 }
 
-/// The value of a by any mode. Out of range it is the nearest bound, of a NaN 0, both invalid and
-/// not inexact.
+/// Rounds a to an integer type. An out-of-range value gives the nearest bound and a NaN gives 0;
+/// both raise invalid and not inexact.
 SAMEBITS_INLINE constexpr integer_outcome to_integer(const format_spec& a_format, std::uint64_t a,
                                                      const integer_spec& to, rounding mode,
                                                      std::uint64_t dither) {
@@ -72,7 +73,7 @@ SAMEBITS_INLINE constexpr integer_outcome to_integer(const format_spec& a_format
   if (x.kind == number_kind::zero) return {0, flags::none};
   const std::uint64_t mask = integer_mask(to.bits);
   const std::uint64_t largest = to.is_signed ? mask >> 1 : mask;
-  const std::uint64_t least = to.is_signed ? largest + 1 : 0;  // magnitude
+  const std::uint64_t least = to.is_signed ? largest + 1 : 0;  // magnitude of the lower bound
   const std::uint64_t bound = x.negative ? least : largest;
   std::uint64_t magnitude = 0;
   bool inexact = false;
@@ -87,11 +88,11 @@ SAMEBITS_INLINE constexpr integer_outcome to_integer(const format_spec& a_format
     }
     beyond = magnitude > bound;
   }
-  if (beyond) return {bound, flags::invalid};  // -2^(bits - 1) looks like its magnitude
+  if (beyond) return {bound, flags::invalid};  // -2^(bits - 1) has the same bits as its magnitude
   return {(x.negative ? 0 - magnitude : magnitude) & mask, flag_if(inexact, flags::inexact)};
 }
 
-/// An integer rounded once; `bits` as in integer_outcome. 0 is +0.
+/// Rounds an integer once into a format; `bits` as in integer_outcome. 0 gives +0.
 SAMEBITS_INLINE constexpr outcome from_integer(const integer_spec& from, std::uint64_t bits,
                                                const format_spec& to, const cast_rule& rule,
                                                std::uint64_t dither) {
@@ -103,7 +104,8 @@ SAMEBITS_INLINE constexpr outcome from_integer(const integer_spec& from, std::ui
   return round_result(to, rule, negative, shift_to_odd(magnitude, down), down, dither);
 }
 
-/// a, rounded once. As in every conversion, a NaN keeps its sign where the rule says so.
+/// Converts a with one rounding. A NaN keeps its sign if the NaN policy says so, as in every
+/// conversion.
 SAMEBITS_INLINE constexpr outcome convert_number(const format_spec& a_format, std::uint64_t a,
                                                  const format_spec& to, const cast_rule& rule,
                                                  std::uint64_t dither) {
@@ -121,12 +123,12 @@ SAMEBITS_INLINE constexpr outcome scale_exponent(const format_spec& a_format, st
                                                  const cast_rule& rule, std::uint64_t dither) {
   number x = unpack(a_format, a);
   if (x.kind == number_kind::nan) return nan_operand(to, is_signaling(a_format, a));
-  constexpr int far = 1000;  // there every format has long overflowed or vanished
+  constexpr int far = 1000;  // at this distance every format has overflowed or vanished
   x.exponent += n < -far ? -far : n > far ? far : n;
   return result_of(to, rule, x, dither);
 }
 
-/// The exponent of |a|: floor(log2). 0 and NaN give INT32_MIN and Inf INT32_MAX, invalid.
+/// floor(log2(|a|)). 0 and NaN give INT32_MIN, Inf gives INT32_MAX; all three raise invalid.
 SAMEBITS_INLINE constexpr integer_outcome exponent_of(const format_spec& a_format,
                                                       std::uint64_t a) {
   const number x = unpack(a_format, a);

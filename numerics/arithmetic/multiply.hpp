@@ -1,4 +1,4 @@
-// Multiply: products, and products with a third number added, rounded once.
+// Multiply: products, and fused multiply-add, rounded once.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,10 @@
 
 namespace samebits::numerics {
 
-/// Bits below the point of a product of two significands.
+/// Number of fraction bits in a product of two significands.
 inline constexpr int product_fraction = 2 * (number_bits - 1);
 
-/// 0 * Inf.
+/// Whether x * y is 0 * Inf.
 SAMEBITS_INLINE constexpr bool is_invalid_product(const number& x, const number& y) {
   return (x.kind == number_kind::zero && y.kind == number_kind::infinite) ||
          (x.kind == number_kind::infinite && y.kind == number_kind::zero);
@@ -41,7 +41,7 @@ SAMEBITS_INLINE constexpr outcome multiply(const format_spec& a_format, std::uin
   return infinite_result(to, rule, negative);
 }
 
-/// a * b + c where an operand is zero, infinite or NaN.
+/// a * b + c if an operand is zero, infinite or NaN.
 SAMEBITS_INLINE constexpr outcome special_fused(const format_spec& to, const cast_rule& rule,
                                                 const number& x, const number& y, const number& z,
                                                 bool signaling, std::uint64_t dither) {
@@ -56,7 +56,8 @@ SAMEBITS_INLINE constexpr outcome special_fused(const format_spec& to, const cas
     return round_result_of(2 * number_bits, to, rule, product.negative, x.sig * y.sig,
                            x.exponent + y.exponent - product_fraction, dither);
   }
-  // A finite product meets only an infinite or NaN c here: its digits do not matter.
+  // Here a finite non-zero product is only added to an infinite or NaN c, so its digits do not
+  // matter.
   return special_sum(to, rule, product, z, signaling, dither);
 }
 

@@ -1,4 +1,4 @@
-// Square root: rounded once, by an estimate and exact integer remainders.
+// Square root: rounded once; computed from an estimate and exact integer remainders.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +12,16 @@
 
 namespace samebits::numerics {
 
-/// floor(sqrt(n)), and whether n is not its square.
+/// floor(sqrt(n)), and whether the root is inexact.
 struct integer_root {
   std::uint64_t root;
   bool inexact;
 };
 
-/// Of n * 4^zeros, bit by bit; n < 2^62, and the root has at most 60 bits.
+/// The root of n * 4^zeros, computed bit by bit. Requires n < 2^62; the root has at most 60 bits.
 SAMEBITS_INLINE constexpr integer_root root_by_digits(std::uint64_t n, int zeros) {
   std::uint64_t root = 0;
-  std::uint64_t rest = 0;  // of the digits seen so far: at most 2 * root
+  std::uint64_t rest = 0;  // remainder of the digits used so far: at most 2 * root
   for (int pair = 30 + zeros; pair >= 0; --pair) {
     const std::uint64_t digits = pair >= zeros ? (n >> (2 * (pair - zeros))) & 3 : 0;
     rest = (rest << 2) | digits;
@@ -33,10 +33,11 @@ SAMEBITS_INLINE constexpr integer_root root_by_digits(std::uint64_t n, int zeros
   return {root, rest != 0};
 }
 
-/// 1 / sqrt(n / 2^24) in 2^-16 for n = sig << (1 + odd), 2^23 <= sig < 2^24, to 11 bits.
+/// Estimates 1 / sqrt(n / 2^24) to 11 bits, in units of 2^-16. Here n = sig << (1 + odd) and 2^23
+/// <= sig < 2^24.
 ///
-/// The cubic through 1 / sqrt(1 + t) at the four Chebyshev points of 0 <= t < 1 (no table: device
-/// code has none that is quick).
+/// Evaluates the cubic through 1 / sqrt(1 + t) at the four Chebyshev points of 0 <= t < 1. A table
+/// would be slow in device code.
 SAMEBITS_INLINE constexpr std::uint64_t reciprocal_root(std::uint64_t sig, int odd) {
   const auto t = static_cast<std::uint32_t>(sig >> 7) & 0xFFFFu;  // in 2^-16
   const std::uint32_t c2 = 17845u - ((5427u * t) >> 16);
@@ -46,8 +47,8 @@ SAMEBITS_INLINE constexpr std::uint64_t reciprocal_root(std::uint64_t sig, int o
   return (std::uint64_t{r} * half_power) >> 16;  // r * 2^(-odd / 2)
 }
 
-/// One step of Newton's: s + (n - s^2) * r / 2 - 1/8, rounded down, for 2^50 <= n < 2^52 and r an
-/// estimate of 1 / sqrt(n / 2^50) in 2^-16.
+/// One Newton step: s + (n - s^2) * r / 2 - 1/8, rounded down. Requires 2^50 <= n < 2^52. r is an
+/// estimate of 1 / sqrt(n / 2^50) in units of 2^-16.
 SAMEBITS_INLINE constexpr std::uint64_t refined_root(std::uint64_t n, std::uint64_t s,
                                                      std::uint64_t r) {
   constexpr std::int64_t eighth = std::int64_t{1} << 35;
@@ -55,7 +56,8 @@ SAMEBITS_INLINE constexpr std::uint64_t refined_root(std::uint64_t n, std::uint6
   return s + static_cast<std::uint64_t>((rest * static_cast<std::int64_t>(r) - eighth) >> 38);
 }
 
-/// From an estimate that is the root or 1 less. A mask, since no branch predictor knows which.
+/// Corrects an estimate that is the root or one less. Uses a mask because no branch predictor could
+/// guess the outcome.
 SAMEBITS_INLINE constexpr integer_root corrected_root(std::uint64_t n, std::uint64_t s) {
   const std::uint64_t rest = n - s * s;
   const std::uint64_t step = 2 * s + 1;  // (s + 1)^2 - s^2
@@ -63,12 +65,13 @@ SAMEBITS_INLINE constexpr integer_root corrected_root(std::uint64_t n, std::uint
   return {s + next, rest != (step & (0 - next))};
 }
 
-/// The root of n * 4^zeros for 2^24 <= n < 2^26, with zeros = 0 (13 bits) or 13 (26 bits), r being
-/// an estimate of 1 / sqrt(n / 2^24) in 2^-16 with 11 bits.
+/// The root of n * 4^zeros for 2^24 <= n < 2^26, with zeros = 0 (13 bits) or 13 (26 bits). r is an
+/// estimate of 1 / sqrt(n / 2^24) to 11 bits, in units of 2^-16.
 ///
-/// In units of the 26th bit: n * r is within 2^16 of the root, the first step within 32 and the
-/// second, by r's error of at most 32 * 2^-10 and the last step's square of 32 / 2^25, between 1.2
-/// below it and itself.
+/// Error bounds, in units of the 26th bit: n * r is within 2^16 of the root, and the first step
+/// within 32. After the second step the estimate is at most 1.2 below the root and never above it.
+/// These bounds follow from r's error (at most 32 * 2^-10) and the squared error of the first step
+/// (32 / 2^25).
 SAMEBITS_INLINE constexpr integer_root root_of(std::uint64_t n, std::uint64_t r, int zeros) {
   const std::uint64_t padded = n << 26;
   const std::uint64_t s = refined_root(padded, (n * r) >> 15, r);
@@ -76,8 +79,8 @@ SAMEBITS_INLINE constexpr integer_root root_of(std::uint64_t n, std::uint64_t r,
   return corrected_root(padded, refined_root(padded, s, r));
 }
 
-/// The root of a positive number, to the bits that rounding into `to` needs: its first bit at
-/// position 61.
+/// The root of a positive number with as many bits as rounding into `to` needs. Its leading bit is
+/// bit 61.
 SAMEBITS_INLINE constexpr magnitude root_of_number(const number& x, const format_spec& to,
                                                    rounding mode) {
   // |x| = n * 2^exponent with an even exponent and 2^24 <= n < 2^26.

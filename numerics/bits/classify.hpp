@@ -1,4 +1,5 @@
-// Classify: what a code is, and which codes lie beside it. Bits only, nothing is rounded.
+// Classify: splits codes into sign and magnitude, compares them and finds their neighbours. Works
+// on bits only; rounds nothing.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +10,7 @@
 
 namespace samebits::numerics {
 
-/// Sign and compact magnitude of a stored code.
+/// Sign and magnitude of a stored code. The magnitude has no sign bit and no padding bits.
 struct code_parts {
   bool negative;
   std::uint64_t magnitude;
@@ -31,12 +32,13 @@ SAMEBITS_INLINE constexpr std::uint64_t join(const format_spec& f, bool negative
   return (magnitude | (negative && signed_zero ? sign_mask(f) : 0)) << f.padding_bits;
 }
 
-/// The stored canonical NaN; max finite in a format without NaN (contract §2).
+/// The canonical NaN as a stored code; max finite in a format without NaN (contract §2).
 SAMEBITS_INLINE constexpr std::uint64_t canonical_nan(const format_spec& f) {
   return (has_nan(f) ? nan_code(f) : max_finite(f)) << f.padding_bits;
 }
 
-/// The code with its sign bit flipped, a NaN's too; fnuz's 00 and 80, and e8m0, stay (contract §2).
+/// Returns the code with its sign bit flipped; the sign bit of a NaN flips too. The fnuz codes 00
+/// and 80 and all e8m0 codes stay unchanged (contract §2).
 SAMEBITS_INLINE constexpr std::uint64_t negate(const format_spec& f, std::uint64_t code) {
   if (f.special == specials::fnuz && split(f, code).magnitude == 0) return code & code_mask(f);
   return (code & code_mask(f)) ^ (sign_mask(f) << f.padding_bits);
@@ -58,9 +60,11 @@ SAMEBITS_INLINE constexpr comparison compare(const format_spec& f, std::uint64_t
   return {key(x) < key(y), key(x) == key(y)};
 }
 
-/// The least value above (IEEE 754-2019 nextUp; contract §5 says where formats lack Inf or NaN).
-/// ±0 gives +min subnormal and -min subnormal gives -0; above max comes Inf, else NaN, else max
-/// again. A NaN gives the canonical one. e8m0 has nothing but positive values.
+/// The smallest value above the value of `code` (IEEE 754-2019 nextUp). Contract §5 covers formats
+/// without Inf or NaN.
+/// ±0 gives the smallest positive subnormal, and the largest negative subnormal gives -0. The value
+/// above max finite is Inf; without Inf it is NaN; without NaN it is max finite again. A NaN gives
+/// the canonical NaN. All e8m0 values are positive.
 SAMEBITS_INLINE constexpr std::uint64_t next_up(const format_spec& f, std::uint64_t code) {
   const code_parts p = split(f, code);
   if (p.is_nan) return canonical_nan(f);
@@ -72,7 +76,8 @@ SAMEBITS_INLINE constexpr std::uint64_t next_up(const format_spec& f, std::uint6
   return canonical_nan(f);
 }
 
-/// The greatest value below; mirrors next_up. Below e8m0's 2^-127 there is nothing: it stays.
+/// The largest value below the value of `code`; mirrors next_up(). The smallest e8m0 value, 2^-127,
+/// gives itself.
 SAMEBITS_INLINE constexpr std::uint64_t next_down(const format_spec& f, std::uint64_t code) {
   const code_parts p = split(f, code);
   if (p.is_nan) return canonical_nan(f);

@@ -1,4 +1,4 @@
-// Convert: a code of one format into a code of another, rounded once.
+// Convert: turns a code of one format into a code of another, rounded once.
 #pragma once
 
 #include <cstdint>
@@ -12,15 +12,16 @@
 
 namespace samebits::numerics {
 
-/// Decodes exactly into bits as wide as Word and encodes those once. Word = std::uint64_t where
-/// either format is fp64; std::uint32_t serves all others and gives the same codes.
+/// Decodes the code exactly into bits as wide as Word, then encodes these bits with one rounding.
+/// Word must be std::uint64_t if either format is fp64. For all other formats std::uint32_t gives
+/// the same codes as std::uint64_t.
 template <class Word>
 SAMEBITS_INLINE constexpr encoded<Word> convert(const format_spec& from, const format_spec& to,
                                                 const cast_rule& rule, Word code, Word dither) {
   return encode<Word>(to, rule, decode<Word>(from, code), dither);
 }
 
-/// The same with the Word chosen by the formats and R not yet aligned.
+/// Converts a code; the formats choose the Word. `random` holds the random bits R before alignment.
 SAMEBITS_INLINE constexpr encoded<std::uint64_t> convert_any(const format_spec& from,
                                                              const format_spec& to,
                                                              const cast_rule& rule,

@@ -1,4 +1,4 @@
-// Decode: a code of any format into binary32 or binary64 bits, exactly.
+// Decode: turns a code of any format into binary32 or binary64 bits, exactly.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,13 @@
 
 namespace samebits::numerics {
 
-/// The value of a code as binary32 (Word = std::uint32_t; not from fp64) or binary64 bits.
+/// Returns the value of a code as binary32 bits (Word = std::uint32_t; not for fp64) or as binary64
+/// bits (Word = std::uint64_t).
 ///
-/// Bits beyond the format's own are ignored. A NaN stays a NaN with the code's sign, which fnuz and
-/// e8m0 do not have, and with any payload: encode() makes it canonical by the NaN policy.
-/// Exact: every row but fp64 is a subset of binary32 (asserted in layout.hpp).
+/// Bits above the format's width are ignored. A NaN stays a NaN, with any payload; encode() later
+/// makes it canonical under the NaN policy. The NaN keeps the sign of its code; NaNs of fnuz and
+/// e8m0 have no sign. The result is exact: every format except fp64 is a subset of binary32
+/// (asserted in layout.hpp).
 template <class Word>
 SAMEBITS_INLINE constexpr Word decode(const format_spec& from, Word code) {
   using element = element_of<Word>;
@@ -29,14 +31,16 @@ SAMEBITS_INLINE constexpr Word decode(const format_spec& from, Word code) {
   const Word max = static_cast<element>(max_finite(from));
   code = code >> static_cast<element>(from.padding_bits);
 
-  // The same binades, subnormals and specials, and the sign on top; a payload moves along, and what
-  // lies above the format's bits is shifted out.
+  // Here source and target share the exponent range, the subnormals and the special codes. One
+  // shift moves the sign to the top, carries a NaN payload along and drops the bits above the
+  // format.
   if (from.bias == target::bias && from.special != specials::scale) {
     return code << static_cast<element>(width - significant_bits(from));
   }
   code = code & Word(static_cast<element>(magnitude_mask(from) | sign_mask(from)));
 
-  if (from.special == specials::scale) {  // 2^(code - 127); binary32 holds code 00 as a subnormal
+  // e8m0: 2^(code - 127); code 00 is a subnormal in binary32
+  if (from.special == specials::scale) {
     const Word biased = code + Word(rebias);
     const Word half = element{1} << (target_bits - 1);
     const Word value = select(biased == zero, half, biased << element{target_bits});
@@ -48,8 +52,9 @@ SAMEBITS_INLINE constexpr Word decode(const format_spec& from, Word code) {
   const Word sign = select(negative, Word(target::sign_bit), zero);
 
   const Word normal = (magnitude << widen) + Word(static_cast<element>(rebias << target_bits));
-  // A subnormal is mantissa * 2^(1 - bias - m_bits). Shifted up until its leading bit takes the
-  // implicit position, it adds 1 to the exponent field below, which therefore holds one less.
+  // A subnormal is mantissa * 2^(1 - bias - m_bits). The shift `up` moves its leading bit to the
+  // position of the implicit bit. The leading bit then adds 1 to the exponent field below, so that
+  // field is built one smaller.
   const Word up = leading_zeros(magnitude) - Word(element{width - 1 - target_bits});
   const Word subnormal =
       ((Word(static_cast<element>(rebias + widen)) - up) << element{target_bits}) +

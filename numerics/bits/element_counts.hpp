@@ -1,4 +1,4 @@
-// Element counts: NaN, Inf, zeros and subnormals by their codes. The same for every backend.
+// Element counts: counts NaN, Inf, zeros and subnormals by their codes. Shared by all backends.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace samebits::numerics {
 struct code_counts {
   std::uint32_t nan = 0, inf = 0, zeros = 0, subnormals = 0;
 
-  /// Bits of `code` above the format's are ignored.
+  /// Counts one element. Bits of `code` above the format's width are ignored.
   SAMEBITS_INLINE constexpr void add(const format_spec& f, std::uint32_t code) {
     const auto magnitude = code & static_cast<std::uint32_t>(magnitude_mask(f));
     const std::uint32_t least_normal = std::uint32_t{1} << f.mantissa_bits;

@@ -1,5 +1,5 @@
-// Encode: binary32 or binary64 bits, or an exact scaled integer, into a code of any format.
-// Overflow, NaN and zero policies are applied here and nowhere else.
+// Encode: rounds binary32 or binary64 bits, or an exact scaled integer, into a code of any format.
+// Only this file applies the overflow, NaN and zero policies.
 #pragma once
 
 #include <cstdint>
@@ -15,23 +15,23 @@ namespace samebits::numerics {
 
 template <class Word>
 struct encoded {
-  Word code;               ///< in stored position, high and padding bits 0
-  mask_of<Word> inexact;   ///< a finite value changed
+  Word code;               ///< in stored position; high and padding bits are 0
+  mask_of<Word> inexact;   ///< the rounding changed a finite value
   mask_of<Word> overflow;  ///< a finite value, rounded with unbounded exponent, exceeds max finite
 };
 
-/// Modes in which some finite values beyond max finite stop there under overflow::ieee.
+/// Whether `mode` rounds some finite values above max finite to max finite under overflow::ieee.
 SAMEBITS_INLINE constexpr bool can_stop_at_max(rounding mode) {
   return mode == rounding::toward_zero || mode == rounding::to_odd || mode == rounding::upward ||
          mode == rounding::downward;
 }
 
-/// Modes that take values however small away from zero.
+/// Whether `mode` rounds arbitrarily small non-zero values away from zero.
 SAMEBITS_INLINE constexpr bool can_leave_zero(rounding mode) {
   return mode == rounding::upward || mode == rounding::downward || mode == rounding::to_odd;
 }
 
-/// Whether a finite value beyond max finite stops there under overflow::ieee.
+/// Whether a finite value of this sign above max finite becomes max finite under overflow::ieee.
 template <class Mask>
 SAMEBITS_INLINE constexpr Mask stops_at_max(rounding mode, Mask negative) {
   const Mask no = negative & !negative;
@@ -47,12 +47,12 @@ SAMEBITS_INLINE constexpr Mask stops_at_max(rounding mode, Mask negative) {
   return no;
 }
 
-/// A code with its sign, from the parts of a result. Numbered as in encode().
+/// Applies overflow, NaN and sign rules (steps 4 to 6 of encode()) and returns the final code.
 ///
-/// negative   sign of the value
-/// sign       the same as a Word: 0 or sign_mask(to)
-/// magnitude  rounded code of a finite value with unbounded exponent; of Inf and NaN any code above
-///            max finite
+/// @param negative  sign of the value
+/// @param sign  sign of the value as a Word: 0 or sign_mask(to)
+/// @param magnitude  a finite value: its rounded code with unbounded exponent. Inf and NaN: any
+///   code above max finite.
 template <class Word>
 SAMEBITS_INLINE constexpr encoded<Word> finish(const format_spec& to, const cast_rule& rule,
                                                mask_of<Word> negative, Word sign,
@@ -67,12 +67,12 @@ SAMEBITS_INLINE constexpr encoded<Word> finish(const format_spec& to, const cast
   const mask finite = !(is_nan | is_inf);
   const mask over = finite & (magnitude > max);
   mask changed = finite & (inexact | over);
-  // e8m0 ignores the sign.
+  // e8m0 has no sign: dropping a minus sign changes the value.
   if (to.special == specials::scale) changed = changed | (finite & negative);
 
-  // 4. Overflow. What lies above max becomes max or the code after it, which is `beyond`
-  //    (layout.hpp), so a minimum chooses; Inf and NaN go along and are corrected where they
-  //    differ.
+  // 4. Overflow. A magnitude above max becomes max or `beyond`, the code right after max
+  // (layout.hpp). One minimum therefore clamps it. Inf and NaN take the same minimum and are
+  // corrected below where the result differs.
   const bool stops = rule.on_overflow == overflow::ieee && can_stop_at_max(rule.round);
   Word ceiling = rule.on_overflow == overflow::ieee ? beyond : max;
   if (stops) {
@@ -84,7 +84,7 @@ SAMEBITS_INLINE constexpr encoded<Word> finish(const format_spec& to, const cast
   if (stops || rule.on_overflow == overflow::saturate_finite) {
     magnitude = select(is_inf, beyond, magnitude);
   }
-  // 5. NaN; without Inf an infinite result is one too. 6. Sign.
+  // 5. NaN. In a format without Inf an infinite result is a NaN too. 6. Sign.
   const bool infinite_is_nan =
       has_nan(to) && !has_inf(to) && rule.on_overflow != overflow::saturate;
   const bool clamped_to_nan = infinite_is_nan && rule.on_overflow == overflow::ieee && !stops;
@@ -100,9 +100,10 @@ SAMEBITS_INLINE constexpr encoded<Word> finish(const format_spec& to, const cast
   return {code << static_cast<element>(to.padding_bits), changed, over};
 }
 
-/// e8m0's grid of powers of two (contract §4): the value is sig * 2^(biased - bias - digits + 1)
-/// with sig's top bit at digits - 1; where that bit is 0 the value is below 2^-127.
-/// q = 1 at every grid point, so a nearest tie goes up and to_odd stays.
+/// Rounds onto the powers of two of e8m0 (contract §4). The value is sig * 2^(biased - bias -
+/// digits + 1), and the top bit of sig is bit digits - 1. If this top bit is 0, the value is below
+/// 2^-127. The rounded integer q is 1 at every e8m0 value: a nearest tie goes up and to_odd keeps
+/// q.
 template <class Word>
 SAMEBITS_INLINE constexpr rounded<Word> round_to_power(rounding mode, Word sig, Word biased,
                                                        int bias, int digits, Word dither) {
@@ -110,7 +111,7 @@ SAMEBITS_INLINE constexpr rounded<Word> round_to_power(rounding mode, Word sig, 
   const Word zero = element{0};
   const Word floor = static_cast<element>(bias - spec_of(format_id::e8m0).bias);
   const Word top = element{1} << static_cast<element>(digits - 1);
-  const mask_of<Word> negative = top == zero;  // the sign is ignored: upward is away from zero
+  const mask_of<Word> negative = top == zero;  // e8m0 has no sign: upward is away from zero
   const rounded<Word> r =
       round_shift(mode, sig, Word(static_cast<element>(digits - 1)), negative, dither);
   const mask_of<Word> tiny = ((sig & top) == zero) | (biased < floor);
@@ -121,17 +122,19 @@ SAMEBITS_INLINE constexpr rounded<Word> round_to_power(rounding mode, Word sig, 
 
 /// Rounds binary32 or binary64 bits (as wide as Word) once into a format.
 ///
-///   1. Split sign and magnitude; see NaN and Inf before anything else touches the bits.
-///   2. Significand sig and biased exponent field. Where the target's binades are not the source's
-///      own, they begin at least 2^110 above the source's subnormals (checked in layout.hpp).
-///   3. Spacing: the target's binade is k = max(field, that of the target's min normal), in the
-///      source's bias. shift = bits of sig below one unit of the target's spacing there.
+///   1. Split sign and magnitude; detect NaN and Inf before any other step changes the bits.
+///   2. Build the significand sig and the biased exponent field. If source and target differ in
+///      exponent range, the target's range begins at least 2^110 above the source's subnormals
+///      (checked in layout.hpp).
+///   3. Find the target's spacing. Its binade is k = max(field, kmin), where kmin is the binade of
+///      the target's smallest normal number, in the source's bias. `shift` is the number of bits of
+///      sig below one unit of the target's spacing in binade k.
 ///      The rounded integer plus (k - kmin) binades IS the code with unbounded exponent: the
 ///      implicit bit supplies the missing 1 of the exponent field, and a rounding carry flows
-///      into it.
+///      into the exponent field.
 ///   4.-6. in finish().
 ///
-/// dither: stochastic only; the K random bits at the top of the Word.
+/// @param dither  the K random bits at the top of the Word; used by stochastic rounding only
 template <class Word>
 SAMEBITS_INLINE constexpr encoded<Word> encode(const format_spec& to, const cast_rule& rule,
                                                Word bits, Word dither) {
@@ -162,14 +165,14 @@ SAMEBITS_INLINE constexpr encoded<Word> encode(const format_spec& to, const cast
     return finish(to, rule, negative, sign, is_nan, is_inf, r.q, r.inexact);
   }
   if (to.bias == source::bias) {
-    // The same binades: the magnitude is its own code with more mantissa bits.
+    // Same exponent range: the magnitude is already the target's code with extra mantissa bits.
     const Word shift = static_cast<element>(m_bits) - static_cast<element>(to.mantissa_bits);
     const rounded<Word> r = round_shift_within(rule.round, magnitude, shift, negative, dither);
     return finish(to, rule, negative, sign, is_nan, is_inf, r.q, r.inexact);
   }
-  // Subnormal sources lie far below half of the target's smallest value. Their significand gets the
-  // implicit bit all the same: not being zero is all that matters of it, and zero itself matters to
-  // modes that can step away from it.
+  // Subnormal sources lie far below half of the target's smallest value, so their exact size does
+  // not matter. They get the implicit bit like normal numbers. Only an exact zero must stay zero,
+  // for modes that round away from zero.
   Word sig = mantissa | implicit;
   if (can_leave_zero(rule.round)) sig = select(magnitude == zero, zero, sig);
   const int least_normal = min_exponent(to) + source::bias;
@@ -183,8 +186,8 @@ SAMEBITS_INLINE constexpr encoded<Word> encode(const format_spec& to, const cast
 
 /// Rounds the value (-1)^negative * sig * 2^exponent once into a format (scalars only).
 ///
-/// sig < 2^62. When sig stands for something with bits below its last one, that last bit is 1
-/// (round to odd) and sig >= 2^60: enough for any mode, including 32 random bits on binary32.
+/// Requires sig < 2^62. If sig is inexact, its last bit must be 1 (round to odd) and sig >= 2^60.
+/// This precision suffices for every mode, including 32 random bits on binary32.
 SAMEBITS_INLINE constexpr encoded<std::uint64_t> encode_scaled(const format_spec& to,
                                                                const cast_rule& rule, bool negative,
                                                                std::uint64_t sig,
@@ -197,7 +200,8 @@ SAMEBITS_INLINE constexpr encoded<std::uint64_t> encode_scaled(const format_spec
                                  to.special == specials::scale);
   const int up = static_cast<int>(leading_zeros(sig)) - (64 - digits);
   sig <<= up;
-  // Exponent of the leading bit, held where every format has long overflowed or vanished.
+  // Exponent of the leading bit, clamped to a range outside which every format overflows or rounds
+  // alike.
   std::int64_t top = exponent - up + (digits - 1);
   top = top < -4096 ? -4096 : top > 1100 ? 1100 : top;
 

@@ -1,4 +1,4 @@
-// What follows from a format's row: masks, extremes and special codes.
+// Layout: masks, extreme values and special codes, derived from a format's row in the format table.
 #pragma once
 
 #include <cstdint>
@@ -8,14 +8,14 @@
 
 namespace samebits::numerics {
 
-// Magnitude codes below are compact: without sign and without padding (tf32: bits 30..13).
+// "Compact" magnitude codes below have no sign bit and no padding bits (tf32: bits 30..13).
 
 SAMEBITS_INLINE constexpr bool has_sign(const format_spec& f) {
   return f.special != specials::scale;
 }
 SAMEBITS_INLINE constexpr bool has_inf(const format_spec& f) { return f.special == specials::ieee; }
 SAMEBITS_INLINE constexpr bool has_nan(const format_spec& f) { return f.special != specials::none; }
-/// NaN codes carry a sign bit that preserve_sign can set.
+/// Whether NaN codes carry a sign bit, which nan_policy::preserve_sign can set.
 SAMEBITS_INLINE constexpr bool has_signed_nan(const format_spec& f) {
   return f.special == specials::ieee || f.special == specials::fn;
 }
@@ -27,7 +27,7 @@ SAMEBITS_INLINE constexpr bool has_negative_zero(const format_spec& f) {
 SAMEBITS_INLINE constexpr int magnitude_bits(const format_spec& f) {
   return f.exponent_bits + f.mantissa_bits;
 }
-/// Bits that carry meaning: sign, exponent, mantissa.
+/// Number of sign, exponent and mantissa bits.
 SAMEBITS_INLINE constexpr int significant_bits(const format_spec& f) {
   return magnitude_bits(f) + (has_sign(f) ? 1 : 0);
 }
@@ -37,38 +37,39 @@ SAMEBITS_INLINE constexpr std::uint64_t magnitude_mask(const format_spec& f) {
 SAMEBITS_INLINE constexpr std::uint64_t mantissa_mask(const format_spec& f) {
   return (std::uint64_t{1} << f.mantissa_bits) - 1;
 }
-/// The sign bit in compact position; 0 where there is none.
+/// The sign bit in compact position; 0 if the format has no sign.
 SAMEBITS_INLINE constexpr std::uint64_t sign_mask(const format_spec& f) {
   return has_sign(f) ? std::uint64_t{1} << magnitude_bits(f) : 0;
 }
-/// All meaningful bits in stored position.
+/// Sign, exponent and mantissa bits in stored position.
 SAMEBITS_INLINE constexpr std::uint64_t code_mask(const format_spec& f) {
   return (magnitude_mask(f) | sign_mask(f)) << f.padding_bits;
 }
 
-/// Exponent of the smallest normal value (e8m0: of code 01; code 00 is 2^-127).
+/// Exponent of the smallest normal value. In e8m0 this is the exponent of code 01; code 00 is
+/// 2^-127.
 SAMEBITS_INLINE constexpr int min_exponent(const format_spec& f) { return 1 - f.bias; }
 
-/// Largest finite magnitude.
+/// Compact code of the largest finite magnitude.
 SAMEBITS_INLINE constexpr std::uint64_t max_finite(const format_spec& f) {
   switch (f.special) {
     case specials::ieee: return magnitude_mask(f) - mantissa_mask(f) - 1;  // below Inf
     case specials::fn:
-    case specials::scale: return magnitude_mask(f) - 1;  // below the one NaN
+    case specials::scale: return magnitude_mask(f) - 1;  // below the only NaN code
     case specials::none:
     case specials::fnuz: break;
   }
   return magnitude_mask(f);
 }
-/// Magnitude of Inf; only where has_inf.
+/// Compact code of Inf. Requires has_inf(f).
 SAMEBITS_INLINE constexpr std::uint64_t inf_code(const format_spec& f) {
   return magnitude_mask(f) - mantissa_mask(f);
 }
-/// The canonical NaN in compact position (fnuz: the code of -0); only where has_nan.
+/// The canonical NaN in compact position (fnuz: the code of -0). Requires has_nan(f).
 SAMEBITS_INLINE constexpr std::uint64_t nan_code(const format_spec& f) {
   return f.special == specials::fnuz ? sign_mask(f) : magnitude_mask(f);
 }
-/// What an infinite result becomes unless it saturates: Inf, else NaN, else max finite.
+/// The code of an infinite result that does not saturate: Inf, else NaN, else max finite.
 SAMEBITS_INLINE constexpr std::uint64_t infinite_code(const format_spec& f) {
   return has_inf(f) ? inf_code(f) : has_nan(f) ? nan_code(f) : max_finite(f);
 }
@@ -79,12 +80,13 @@ constexpr bool row_is_sound(const format_spec& f) {
   return used <= f.storage_bits && (f.storage_bits == 8 || used == f.storage_bits) &&
          f.exponent_bits >= 2 && f.mantissa_bits >= 0 &&
          (f.mantissa_bits > 0 || f.special == specials::scale) &&
-         // encode() clamps to the one or the other
+         // encode() clamps to max finite or to the next code
          (infinite_code(f) == max_finite(f) || infinite_code(f) == max_finite(f) + 1) &&
-         // every row but fp64 is a subset of binary32, which decode() relies on
+         // every format except fp64 is a subset of binary32; decode() relies on this
          (f.storage_bits == 64 ||
           (f.mantissa_bits <= 23 && f.bias <= 127 && min_exponent(f) >= -126)) &&
-         // binary32's binades or far fewer: encode() takes its subnormals for next to nothing
+         // either binary32's exponent range or a far smaller one: encode() treats binary32's
+         // subnormals as tiny
          (f.storage_bits == 64 || f.bias == 127 || f.bias <= 16);
 }
 constexpr bool all_rows_are_sound() {

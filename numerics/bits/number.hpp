@@ -1,8 +1,8 @@
-// Numbers: operands of arithmetic taken apart, and results rounded once and put together.
+// Numbers: unpacks the operands of arithmetic operations and rounds their results once.
 //
-// Every operation is the same three steps: unpack() the codes, compute the exact result as
-// (-1)^negative * sig * 2^exponent, round_result() it. What lies below the last bit of sig may be
-// summed up in that bit (round to odd) where sig is long enough.
+// Every operation has three steps. unpack() splits the codes. The operation computes the exact
+// result (-1)^negative * sig * 2^exponent. round_result() rounds the result. If sig is long enough,
+// its last bit may stand for all lower bits (round to odd).
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@
 
 namespace samebits::numerics {
 
-/// A result and what happened to it.
+/// The rounded result of an operation and the flags that it raises.
 struct outcome {
   std::uint64_t code;  ///< in stored position, high bits 0
   flags raised;
@@ -27,8 +27,8 @@ struct outcome {
 
 enum class number_kind : std::uint8_t { finite, zero, infinite, nan };
 
-/// An operand. Where finite and not zero its value is (-1)^negative * sig * 2^(exponent - 23) with
-/// 2^23 <= sig < 2^24; else sig and exponent are unspecified.
+/// An operand. A finite non-zero value is (-1)^negative * sig * 2^(exponent - 23) with 2^23 <= sig
+/// < 2^24. For all other kinds sig and exponent are unspecified.
 struct number {
   std::uint64_t sig;
   int exponent;
@@ -36,24 +36,26 @@ struct number {
   number_kind kind;
 };
 
-inline constexpr int number_bits = 24;  ///< of sig: binary32's precision
+inline constexpr int number_bits = 24;  ///< bits of number::sig: binary32's precision
 
-/// Bits of the significands that round_result() takes.
+/// Number of bits of the significands that round_result() accepts.
 inline constexpr int result_bits = 62;
 
-/// The formats of arithmetic: those with a NaN and a signed zero, within binary32.
+/// Whether a format supports arithmetic: it has a NaN and a signed zero and is a subset of
+/// binary32.
 SAMEBITS_INLINE constexpr bool has_arithmetic(const format_spec& f) {
   return has_signed_nan(f) && f.mantissa_bits < number_bits && f.padding_bits == 0;
 }
 
-/// A NaN whose first mantissa bit is 0, of a format with Inf.
+/// Whether the code is a signaling NaN: the format has Inf and the first mantissa bit of the NaN is
+/// 0.
 SAMEBITS_INLINE constexpr bool is_signaling(const format_spec& f, std::uint64_t code) {
   const std::uint64_t magnitude = code & magnitude_mask(f);
   const std::uint64_t quiet = (magnitude >> (f.mantissa_bits - 1)) & 1;
   return has_inf(f) && magnitude > inf_code(f) && quiet == 0;
 }
 
-/// Takes a code of a format of arithmetic apart.
+/// Splits a code of a format that supports arithmetic.
 SAMEBITS_INLINE constexpr number unpack(const format_spec& f, std::uint64_t code) {
   const std::uint64_t magnitude = code & magnitude_mask(f);
   const std::uint64_t least_normal = std::uint64_t{1} << f.mantissa_bits;
@@ -74,7 +76,8 @@ SAMEBITS_INLINE constexpr number unpack(const format_spec& f, std::uint64_t code
 
 SAMEBITS_INLINE constexpr flags flag_if(bool raised, flags f) { return raised ? f : flags::none; }
 
-/// The rounded magnitude with its sign and flags; `tiny` is that of underflow.
+/// Combines the rounded magnitude with its sign and flags. `tiny` is the tininess that underflow
+/// tests.
 SAMEBITS_INLINE constexpr outcome put_together(const format_spec& to, const cast_rule& rule,
                                                bool negative, std::uint64_t magnitude, bool inexact,
                                                bool tiny) {
@@ -85,10 +88,10 @@ SAMEBITS_INLINE constexpr outcome put_together(const format_spec& to, const cast
 }
 
 /// Rounds (-1)^negative * sig * 2^(top - 61) once; 2^61 <= sig < 2^62. The last bit of sig may
-/// stand for anything below it.
+/// stand for all lower bits.
 ///
-/// `tiny` is what rounding with unbounded exponent says: just below the least normal value it may
-/// step up to it.
+/// Tininess is detected after rounding with unbounded exponent. A value just below the smallest
+/// normal number may therefore round up to it and not be tiny.
 SAMEBITS_INLINE constexpr outcome round_normalized(const format_spec& to, const cast_rule& rule,
                                                    bool negative, std::uint64_t sig, int top,
                                                    std::uint64_t dither) {
@@ -99,7 +102,7 @@ SAMEBITS_INLINE constexpr outcome round_normalized(const format_spec& to, const 
     const std::uint64_t binade = static_cast<std::uint64_t>(above) << to.mantissa_bits;
     return put_together(to, rule, negative, r.q + binade, r.inexact, false);
   }
-  // Far down every value rounds alike.
+  // All values further below round alike.
   const int below = above < -256 ? 256 : -above;
   const auto shift = normal_shift + static_cast<std::uint64_t>(below);
   const auto r = round_shift(rule.round, sig, shift, negative, dither);
@@ -111,9 +114,9 @@ SAMEBITS_INLINE constexpr outcome round_normalized(const format_spec& to, const 
   return put_together(to, rule, negative, r.q, r.inexact, tiny);
 }
 
-/// Rounds (-1)^negative * sig * 2^exponent once; 0 < sig < 2^62. Where the last bit of sig stands
-/// for anything below it, sig must have two bits more than the destination's precision; in
-/// stochastic rounding 33 more.
+/// Rounds (-1)^negative * sig * 2^exponent once; 0 < sig < 2^62. If the last bit of sig stands for
+/// lower bits, sig must have two bits more than the destination's precision. Stochastic rounding
+/// needs 33 more bits.
 SAMEBITS_INLINE constexpr outcome round_result(const format_spec& to, const cast_rule& rule,
                                                bool negative, std::uint64_t sig, int exponent,
                                                std::uint64_t dither) {
@@ -121,7 +124,7 @@ SAMEBITS_INLINE constexpr outcome round_result(const format_spec& to, const cast
   return round_normalized(to, rule, negative, sig << up, exponent - up + (result_bits - 1), dither);
 }
 
-/// The same for 2^(bits - 2) <= sig < 2^bits, which asks for no search.
+/// Like round_result(), for 2^(bits - 2) <= sig < 2^bits; needs no search for the leading bit.
 SAMEBITS_INLINE constexpr outcome round_result_of(int bits, const format_spec& to,
                                                   const cast_rule& rule, bool negative,
                                                   std::uint64_t sig, int exponent,
@@ -131,8 +134,8 @@ SAMEBITS_INLINE constexpr outcome round_result_of(int bits, const format_spec& t
   return round_normalized(to, rule, negative, sig << low, exponent + bits - 1 - low, dither);
 }
 
-/// NaN: of an invalid operation, or for a NaN operand. Neither has a sign that preserve_sign could
-/// keep.
+/// A NaN result of an invalid operation or of a NaN operand. Such a NaN is always canonical: it has
+/// no sign that preserve_sign could keep.
 SAMEBITS_INLINE constexpr outcome nan_result(const format_spec& to, flags raised) {
   return {canonical_nan(to), raised};
 }
@@ -141,7 +144,7 @@ SAMEBITS_INLINE constexpr outcome zero_result(const format_spec& to, bool negati
   return {join(to, negative, 0), flags::none};
 }
 
-/// An exactly infinite result (contract §4), of Inf operands.
+/// An exactly infinite result (contract §4), which only Inf operands give.
 SAMEBITS_INLINE constexpr outcome infinite_result(const format_spec& to, const cast_rule& rule,
                                                   bool negative) {
   const std::uint64_t sign = negative ? sign_mask(to) : 0;
@@ -153,12 +156,12 @@ SAMEBITS_INLINE constexpr outcome infinite_result(const format_spec& to, const c
   return {r.code, flag_if(!has_inf(to), flags::invalid)};
 }
 
-/// The result where a NaN is among the operands.
+/// The result of an operation with a NaN operand.
 SAMEBITS_INLINE constexpr outcome nan_operand(const format_spec& to, bool signaling) {
   return nan_result(to, flag_if(signaling, flags::invalid));
 }
 
-/// x >> count with a last bit that is also 1 if any bit that fell off was. count >= 0.
+/// x >> count for count >= 0. The last bit of the result is also 1 if any dropped bit was 1.
 SAMEBITS_INLINE constexpr std::uint64_t shift_to_odd(std::uint64_t x, int count) {
   if (count > 62) return x != 0 ? 1 : 0;
   const std::uint64_t kept = x >> count;

@@ -1,4 +1,4 @@
-// Random bits that depend on (seed, stream, index, K) and on nothing else: Philox4x32-10.
+// Random bits by Philox4x32-10. They depend only on (seed, stream, index, K).
 //
 // Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as 1, 2, 3 (SC 2011).
 #pragma once
@@ -23,7 +23,7 @@ struct philox_block {
   std::uint32_t word[4];
 };
 
-/// The two key words of each round; they depend on the seed alone.
+/// The two key words of each round. They depend only on the seed.
 struct philox_keys {
   std::uint32_t key0[philox::rounds];
   std::uint32_t key1[philox::rounds];
@@ -42,8 +42,8 @@ SAMEBITS_INLINE constexpr philox_keys philox_keys_of(std::uint64_t seed) {
   return keys;
 }
 
-/// Philox4x32-10 of counter (block, stream) under the keys of a seed; each 64-bit number is (low,
-/// high) words.
+/// Philox4x32-10 of the counter (block, stream) under the keys of a seed. Each 64-bit number enters
+/// as two words, low word first.
 SAMEBITS_INLINE constexpr philox_block philox4x32_10(const philox_keys& keys, std::uint64_t stream,
                                                      std::uint64_t block) {
   auto c0 = static_cast<std::uint32_t>(block);
@@ -66,13 +66,13 @@ SAMEBITS_INLINE constexpr philox_block philox4x32_10(std::uint64_t seed, std::ui
   return philox4x32_10(philox_keys_of(seed), stream, block);
 }
 
-/// Width of the field one element takes from a block: the least of 8, 16, 32 that holds K bits.
+/// Width of the bit field of one element in a block: the smallest of 8, 16, 32 that holds K bits.
 SAMEBITS_INLINE constexpr int field_bits(int k) { return k <= 8 ? 8 : k <= 16 ? 16 : 32; }
 
-/// Elements that share one block.
+/// Number of elements that share one block.
 SAMEBITS_INLINE constexpr int fields_per_block(int k) { return 128 / field_bits(k); }
 
-/// The top K bits of field f of a block, counted from the low bits of word 0 upward.
+/// The top K bits of field f of a block. Fields are counted upward from the low bits of word 0.
 SAMEBITS_INLINE constexpr std::uint32_t field_of(const philox_block& b, int f, int k) {
   const int width = field_bits(k);
   const int position = f * width;
@@ -81,7 +81,7 @@ SAMEBITS_INLINE constexpr std::uint32_t field_of(const philox_block& b, int f, i
   return field >> (width - k);
 }
 
-/// R: the K random bits (1 <= K <= 32) of element `index` (contract §3).
+/// R: the K random bits of element `index` (contract §3); 1 <= K <= 32.
 SAMEBITS_INLINE constexpr std::uint32_t random_word(std::uint64_t seed, std::uint64_t stream,
                                                     std::uint64_t index, int k) {
   const auto per_block = static_cast<std::uint64_t>(fields_per_block(k));
@@ -89,7 +89,7 @@ SAMEBITS_INLINE constexpr std::uint32_t random_word(std::uint64_t seed, std::uin
                   static_cast<int>(index % per_block), k);
 }
 
-/// R moved to the top of a Word, as round_shift() takes it.
+/// Moves R to the top of a Word, where round_shift() expects it.
 template <class Word>
 SAMEBITS_INLINE constexpr Word align_random(std::uint32_t r, int k) {
   return static_cast<Word>(Word{r} << (static_cast<int>(sizeof(Word) * 8) - k));

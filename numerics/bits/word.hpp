@@ -1,9 +1,9 @@
-// Words: what a definition in numerics/ may ask of the unsigned integer it computes with.
+// Words: the operations that the rules in numerics/ use on the unsigned integers they compute with.
 //
-// Word is std::uint32_t (binary32 bits) or std::uint64_t (binary64 bits); a vector backend may
-// supply a class of lanes in a namespace of its own that offers the same operators and functions,
-// found by argument-dependent lookup. The text of a rule is then one for scalars, lanes and GPU:
-// no branch depends on a Word, only select() does.
+// Word is std::uint32_t (binary32 bits) or std::uint64_t (binary64 bits). A vector backend may
+// supply a class of SIMD lanes in its own namespace. This class must offer the same operators and
+// functions, which are found by argument-dependent lookup. One source text then serves scalars,
+// SIMD lanes and GPU threads. Rules never branch on a Word; they use select().
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace samebits::numerics {
 
-/// The result of comparing Words: bool for scalars.
+/// The mask type, which is the result of comparing Words (bool for scalars), and the element type.
 template <class Word>
 struct word_traits {
   using mask = bool;
@@ -40,8 +40,8 @@ SAMEBITS_INLINE constexpr Word max_word(Word a, Word b) {
   return select(a < b, b, a);
 }
 
-/// Zeros above the highest set bit; the width for 0. Not std::countl_zero, which device code
-/// cannot call without --expt-relaxed-constexpr.
+/// Number of zeros above the highest set bit; the width for 0. Device code cannot call
+/// std::countl_zero without --expt-relaxed-constexpr.
 SAMEBITS_INLINE constexpr std::uint32_t leading_zeros(std::uint32_t x) {
   return x == 0 ? 32u : static_cast<std::uint32_t>(__builtin_clz(x));
 }
@@ -49,8 +49,8 @@ SAMEBITS_INLINE constexpr std::uint64_t leading_zeros(std::uint64_t x) {
   return x == 0 ? 64u : static_cast<std::uint64_t>(__builtin_clzll(x));
 }
 
-/// The fraction of x / 2^shift, left-aligned in a Word and truncated there. shift >= 1; the two
-/// highest bits of x are 0.
+/// The fraction of x / 2^shift, left-aligned in a Word and truncated. Requires shift >= 1 and zeros
+/// in the two highest bits of x.
 template <class Word>
 SAMEBITS_INLINE constexpr Word discarded(Word x, Word shift) {
   using element = element_of<Word>;
@@ -59,12 +59,12 @@ SAMEBITS_INLINE constexpr Word discarded(Word x, Word shift) {
   const Word d = min_word(shift, limit);
   return (x << (Word(width) - d)) >> min_word(shift - d, limit);
 }
-/// One shift of a register pair on CPUs and GPUs alike.
+/// The 32-bit version: one shift of a register pair, on CPUs and GPUs alike.
 SAMEBITS_INLINE constexpr std::uint32_t discarded(std::uint32_t x, std::uint32_t shift) {
   return static_cast<std::uint32_t>((std::uint64_t{x} << 32) >> (shift < 63 ? shift : 63));
 }
 
-/// The IEEE 754 interchange format as wide as the Word: binary32 or binary64.
+/// Constants of the IEEE 754 interchange format as wide as the Word: binary32 or binary64.
 template <class Element>
 struct binary;
 

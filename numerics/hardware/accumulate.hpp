@@ -1,4 +1,4 @@
-// Accumulate: what one instruction of a tensor core returns, in integers; contract §8.
+// Accumulate: computes in integers what one tensor core instruction returns (contract §8).
 //
 // The parameters are a row of samebits/core/tensor_unit.hpp; docs/accumulators.md derives the
 // algorithm.
@@ -24,24 +24,25 @@ namespace samebits::numerics {
 struct accumulate_rule {
   format_spec a;
   format_spec b;
-  format_spec result;   ///< fp32 or fp16; also of the sum so far
-  format_spec rounded;  ///< the same with the mantissa bits that a step keeps
+  format_spec result;   ///< fp32 or fp16; also the format of the input sum
+  format_spec rounded;  ///< the result format, with only the mantissa bits that a step keeps
   int products;
   int group;
   int alignment_bits;
-  rounding cut;    ///< of terms; toward zero in every row
-  rounding round;  ///< of a step's sum into the result
+  rounding cut;    ///< rounding of terms; toward zero in every row
+  rounding round;  ///< rounding of a step's sum into the result
   int floor;
-  /// Subnormal operands take this exponent; where it is below the format's own they are normalized
-  /// down to it.
+  /// Exponent of subnormal operands. If it is below the format's own smallest exponent, subnormals
+  /// are normalized down to it.
   int least_exponent_a;
   int least_exponent_b;
   sum_place place;
   product_order order;
 };
 
-/// The rule of a row for operands of its kind. result: fp32 or fp16. products: the row's or its
-/// narrow ones.
+/// Builds the rule of a row for operands of its kind.
+/// @param result  fp32 or fp16
+/// @param products  the row's number of products, or its narrow number
 SAMEBITS_INLINE constexpr accumulate_rule accumulate_rule_of(const tensor_arithmetic& row,
                                                              format_id a, format_id b,
                                                              format_id result, int products) {
@@ -71,8 +72,8 @@ SAMEBITS_INLINE constexpr accumulate_rule accumulate_rule_of(const tensor_arithm
   return r;
 }
 
-/// An operand, or the sum so far, as a unit sees it. Where finite its value is
-/// (-1)^negative * significand * 2^(exponent - mantissa_bits); a subnormal is not normalized.
+/// An operand, or the input sum, as the tensor core uses it. A finite value is (-1)^negative *
+/// significand * 2^(exponent - mantissa_bits); a subnormal is not normalized.
 struct tensor_operand {
   std::uint32_t significand;
   std::int16_t exponent;
@@ -80,8 +81,8 @@ struct tensor_operand {
   number_kind kind;
 };
 
-/// Takes a code apart. Subnormals have the format's least exponent, or are normalized until they
-/// reach `least_exponent`, if that is lower.
+/// Splits a code. Subnormals get the format's smallest exponent. If `least_exponent` is lower,
+/// subnormals are normalized down to it.
 SAMEBITS_INLINE constexpr tensor_operand tensor_operand_of(const format_spec& f, int least_exponent,
                                                            std::uint32_t code) {
   const auto compact = static_cast<std::uint32_t>(code >> f.padding_bits);
@@ -107,7 +108,7 @@ SAMEBITS_INLINE constexpr tensor_operand tensor_operand_of(const format_spec& f,
   return x;
 }
 
-/// What a step has seen of NaN and infinities.
+/// NaN and infinities among the terms of a step.
 struct special_terms {
   bool nan;
   bool plus_inf;
@@ -129,7 +130,7 @@ SAMEBITS_INLINE constexpr void see_product(special_terms& s, const tensor_operan
   }
 }
 
-/// significand * 2^up, cut to an integer, with its sign.
+/// significand * 2^up, rounded by `cut` to an integer, with its sign.
 SAMEBITS_INLINE constexpr std::int64_t cut_term(std::uint64_t significand, int up, bool negative,
                                                 rounding cut) {
   if (significand == 0) return 0;
@@ -146,7 +147,7 @@ SAMEBITS_INLINE constexpr std::int64_t cut_term(std::uint64_t significand, int u
   return negative ? -magnitude : magnitude;
 }
 
-/// The index of the product that a unit takes at a position.
+/// The index of the product at a position of the tensor core's order.
 SAMEBITS_INLINE constexpr int product_at(const accumulate_rule& r, int position) {
   if (r.order == product_order::consecutive) return position;
   const int half = r.products / 2;
@@ -154,8 +155,8 @@ SAMEBITS_INLINE constexpr int product_at(const accumulate_rule& r, int position)
   return within / 2 * 4 + within % 2 + (position < half ? 0 : 2);
 }
 
-/// The sum of a step rounded into the result's format; beyond its largest value Inf in either
-/// rounding, and +0 for everything that becomes zero.
+/// Rounds the sum of a step into the result's format. In either rounding mode an overflow gives
+/// Inf, and every zero result is +0.
 SAMEBITS_INLINE constexpr std::uint32_t round_sum(const accumulate_rule& r, std::int64_t sum,
                                                   int exponent) {
   if (sum == 0) return 0;
@@ -168,9 +169,10 @@ SAMEBITS_INLINE constexpr std::uint32_t round_sum(const accumulate_rule& r, std:
   return code == sign ? 0u : code;
 }
 
-/// The products at positions [from, from + r.group) of an instruction and the sum so far, added as
-/// one step. Products from index `count` on are absent. a, b: operands by index; c: a code of the
-/// result's format.
+/// One step: adds the input sum and the products at positions [from, from + r.group).
+/// @param a,b  operands by product index
+/// @param count  products with index >= count are absent
+/// @param c  the input sum, a code of the result's format
 SAMEBITS_HD constexpr std::uint32_t accumulate_step(const accumulate_rule& r,
                                                     const tensor_operand* a,
                                                     const tensor_operand* b, int count, int from,
@@ -195,7 +197,7 @@ SAMEBITS_HD constexpr std::uint32_t accumulate_step(const accumulate_rule& r,
     const auto sign = special.minus_inf ? static_cast<std::uint32_t>(sign_mask(r.result)) : 0u;
     return static_cast<std::uint32_t>(inf_code(r.result)) | sign;
   }
-  // Terms in units of 2^(top - alignment_bits).
+  // All terms are integers in units of 2^(top - alignment_bits).
   const int up = r.alignment_bits - top;
   const int up_product = up - r.a.mantissa_bits - r.b.mantissa_bits;
   std::int64_t sum = cut_term(start.significand, up - r.result.mantissa_bits + start.exponent,
@@ -210,15 +212,16 @@ SAMEBITS_HD constexpr std::uint32_t accumulate_step(const accumulate_rule& r,
   return round_sum(r, sum, -up);
 }
 
-/// One IEEE addition to nearest even in the result's format.
+/// One IEEE addition, rounded to nearest even, in the result's format.
 SAMEBITS_INLINE constexpr std::uint32_t add_nearest(const format_spec& f, std::uint32_t x,
                                                     std::uint32_t y) {
   if (f.storage_bits == 32) return binary32::add(x, y);
   return static_cast<std::uint32_t>(add(f, x, f, y, f, cast_rule{}, 0).code);
 }
 
-/// One instruction: the sum so far c, a code of the result's format, plus `count` products, at most
-/// r.products; missing ones are absent.
+/// One instruction: the input sum plus `count` products.
+/// @param count  at most r.products; the other products are absent
+/// @param c  the input sum, a code of the result's format
 SAMEBITS_HD constexpr std::uint32_t accumulate(const accumulate_rule& r, const tensor_operand* a,
                                                const tensor_operand* b, int count,
                                                std::uint32_t c) {

@@ -1,8 +1,9 @@
-// Agreement: what a rank saw of a step as words whose maxima over ranks are what all of them saw.
+// Agreement: encodes what one rank observed in a step as unsigned words. The maxima of these words
+// over all ranks decode to what all ranks together observed.
 //
-// Maxima of unsigned words are exact and know no order, so any network may take them. An amax is
-// its bit pattern, by which Inf is above every number and NaN above Inf: a maximum of floats may
-// drop a NaN (NCCL's does), this one cannot.
+// A maximum of unsigned words is exact and independent of order, so any network may compute it. An
+// amax travels as its bit pattern, in which Inf is above every number and NaN above Inf. A
+// floating-point maximum may drop a NaN (NCCL's does); this integer maximum cannot.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,8 @@
 
 namespace samebits::numerics {
 
-/// One message; minima travel as the maximum of what is left to 2^32 - 1, 0 where there is none.
+/// The message of one rank. A minimum over ranks is sent as the maximum of 2^32 - 1 - value; 0
+/// means no value.
 struct agreement_message {
   std::uint32_t amax = 0;
   std::uint32_t nonfinite = 0;
@@ -21,17 +23,18 @@ struct agreement_message {
   std::uint32_t unscaled_nonfinite = 0;
   std::uint32_t first_bad = 0;
   std::uint32_t bad_rank = 0;
-  std::uint32_t state = 0;  ///< anything that must be the same on every rank
+  std::uint32_t state = 0;  ///< a word that must be equal on every rank
   std::uint32_t not_state =
-      ~0u;  ///< its complement, so that the maximum of both shows a difference
+      ~0u;  ///< complement of `state`: the maxima of both show a difference
 };
 inline constexpr int agreement_words = 8;
 static_assert(sizeof(agreement_message) == agreement_words * sizeof(std::uint32_t));
 
-/// Positions beyond this one count as it.
+/// Largest position a message can hold; larger positions are sent as this one.
 inline constexpr std::int64_t last_position = 0xFFFFFFFE;
 
-/// A position >= 0, or a negative number for none, as a word: the lower, the larger.
+/// Encodes a position >= 0 as a word: a lower position gives a larger word. A negative position
+/// means none and gives 0.
 SAMEBITS_INLINE constexpr std::uint32_t position_word(std::int64_t position) {
   if (position < 0) return 0;
   const std::int64_t kept = position < last_position ? position : last_position;
@@ -41,8 +44,8 @@ SAMEBITS_INLINE constexpr std::int64_t position_of(std::uint32_t word) {
   return word == 0 ? -1 : static_cast<std::int64_t>(0xFFFFFFFFu - word);
 }
 
-/// The rank that is to blame, as a word: one whose loss was not finite goes before the others, who
-/// may have had their NaN from it in a sum of gradients; then the lower rank.
+/// Encodes the rank to blame as a word. A rank with a non-finite loss has priority: the NaNs of
+/// other ranks may come from it through a sum of gradients. Among equals the lower rank wins.
 SAMEBITS_INLINE constexpr std::uint32_t blame_word(std::int64_t rank, bool loss_nonfinite) {
   const std::int64_t kept = rank < 0x7FFFFFFE ? rank : 0x7FFFFFFE;
   return (loss_nonfinite ? 0xFFFFFFFFu : 0x7FFFFFFFu) - static_cast<std::uint32_t>(kept);
@@ -51,16 +54,16 @@ SAMEBITS_INLINE constexpr std::int64_t blamed_rank(std::uint32_t word) {
   return word == 0 ? -1 : static_cast<std::int64_t>(0x7FFFFFFFu - (word & 0x7FFFFFFFu));
 }
 
-/// Without sign, NaN as the canonical one; an unknown amax is above NaN: where one rank does not
-/// know its largest value, the largest of all is not known.
+/// An amax as a word: without sign, NaN as the canonical NaN. An unknown amax is above NaN: if one
+/// rank's amax is unknown, the maximum over all ranks is unknown.
 SAMEBITS_INLINE constexpr std::uint32_t amax_word(std::uint32_t amax) {
   if (amax == amax_unknown) return amax_unknown;
   const std::uint32_t m = binary32::magnitude(amax);
   return m > binary32::inf ? binary32::nan : m;
 }
 
-/// What `rank` saw. An Inf or NaN that its amax shows is a non-finite gradient too, so that it is
-/// still seen where another rank's amax is not known.
+/// Encodes the observation of `rank`. An amax of Inf or NaN also sets `nonfinite`, so that the
+/// error is seen even if another rank's amax is unknown.
 SAMEBITS_INLINE constexpr agreement_message message_of(const rank_observation& mine,
                                                        std::int64_t rank, std::uint32_t state) {
   const step_observation& seen = mine.seen;
@@ -80,7 +83,7 @@ SAMEBITS_INLINE constexpr agreement_message message_of(const rank_observation& m
   return m;
 }
 
-/// What all ranks saw, from the maxima of their messages.
+/// Decodes the observation of all ranks from the maxima of their messages.
 SAMEBITS_INLINE constexpr rank_observation observation_of(const agreement_message& m) {
   rank_observation all;
   all.seen.nonfinite = m.nonfinite != 0;
@@ -92,7 +95,7 @@ SAMEBITS_INLINE constexpr rank_observation observation_of(const agreement_messag
   return all;
 }
 
-/// Whether every rank had the same state.
+/// Whether every rank sent the same state.
 SAMEBITS_INLINE constexpr bool states_agree(const agreement_message& m) {
   return m.state == ~m.not_state;
 }

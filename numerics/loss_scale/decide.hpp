@@ -1,10 +1,12 @@
-// Decide: a step of a scaler that lives on a device, from what was seen to what the optimizer does.
+// Decide: one step of a loss scaler whose state is in device memory. Turns an observation into the
+// decision that the optimizer follows.
 //
-// One thread's work, in integers: the same bits on a host, in a kernel and at compile time.
+// One thread computes it in integers: the same bits on a host, in a kernel and at compile time.
 //
 //   norm     = RN64(RN64(sqrt(squares)) * RN32(1 / scale))
-//   clip     = RN32(min(1, RN64(max_norm / RN64(norm + 1e-6))))      as
-//   torch.nn.utils.clip_grad_norm_ grad_mul = RN32(RN32(1 / scale) * clip)
+//   clip     = RN32(min(1, RN64(max_norm / RN64(norm + 1e-6))))
+//              as torch.nn.utils.clip_grad_norm_
+//   grad_mul = RN32(RN32(1 / scale) * clip)
 #pragma once
 
 #include <cstdint>
@@ -20,28 +22,29 @@
 
 namespace samebits::numerics {
 
-/// A policy's state between steps, and the counts that belong to it.
+/// A policy's state between steps, and the step counters.
 template <class State>
 struct resident_scaler {
   State policy = {};
-  std::uint64_t steps = 0;          ///< decided so far
-  std::uint64_t applied_steps = 0;  ///< of them: what bias corrections and schedules count
+  std::uint64_t steps = 0;          ///< steps decided so far
+  /// steps applied so far; bias corrections and schedules use this count
+  std::uint64_t applied_steps = 0;
 };
 
-/// The norm of the unscaled gradients, binary64 bits; squares is not negative and not NaN.
+/// The norm of the unscaled gradients as binary64 bits. Requires `squares` >= 0 and not NaN.
 SAMEBITS_INLINE constexpr std::uint64_t unscaled_norm(std::uint64_t squares,
                                                       std::uint32_t inverse_scale) {
   return binary64::multiply(norm_of(squares), binary64::widen(inverse_scale));
 }
 
-/// floor(log2(x)) of binary64 bits without sign; of 0 and of what is not finite, of its nearest
-/// neighbour that has one.
+/// floor(log2(x)) of binary64 bits without sign. 0 gives the exponent of the smallest subnormal,
+/// -1074; Inf and NaN give the largest exponent, 1023.
 SAMEBITS_INLINE constexpr std::int32_t exponent_of(std::uint64_t x) {
   if (x == 0) return -1074;
   return x >= binary64::inf ? 1023 : binary64::split(x).exponent + 52;
 }
 
-/// What is common to steps with and without a norm.
+/// The part of a step that is the same with and without a norm.
 template <class Settings, class State>
 SAMEBITS_INLINE constexpr step_report report_of(const Settings& settings,
                                                 resident_scaler<State>& scaler,
@@ -66,7 +69,7 @@ SAMEBITS_INLINE constexpr step_report report_of(const Settings& settings,
   return report;
 }
 
-/// A step without a norm.
+/// Decides a step without a norm.
 template <class Settings, class State>
 SAMEBITS_INLINE constexpr step_report decide(const Settings& settings,
                                              resident_scaler<State>& scaler,
@@ -74,7 +77,8 @@ SAMEBITS_INLINE constexpr step_report decide(const Settings& settings,
   return report_of(settings, scaler, observed);
 }
 
-/// A step whose norm is known. A sum of squares that is not finite says that a gradient is not.
+/// Decides a step whose norm is known. A non-finite sum of squares means that a gradient is
+/// non-finite.
 template <class Settings, class State>
 SAMEBITS_INLINE constexpr step_report decide(const Settings& settings,
                                              resident_scaler<State>& scaler,
@@ -82,7 +86,7 @@ SAMEBITS_INLINE constexpr step_report decide(const Settings& settings,
                                              const norm_clipping& clipping) {
   const std::uint32_t inverse = inverse_scale(scale_bits(scaler.policy));
   const std::uint64_t squares = detail::bits_of(clipping.squares);
-  const bool finite = squares < binary64::inf;  // a NaN's bits are above, with a sign too
+  const bool finite = squares < binary64::inf;  // the bits of a NaN of either sign are above inf
   rank_observation seen = observed;
   seen.seen.nonfinite = seen.seen.nonfinite || !finite;
   step_report report = report_of(settings, scaler, seen);
@@ -90,7 +94,7 @@ SAMEBITS_INLINE constexpr step_report decide(const Settings& settings,
       squares > binary64::inf ? binary64::nan : unscaled_norm(squares, inverse);
   report.norm = detail::number_of(norm);
   if (report.applied) {
-    const std::uint64_t most =  // without the sign of a -0
+    const std::uint64_t most =  // sign cleared, so that -0 becomes 0
         detail::bits_of(clipping.max_norm) & ~binary<std::uint64_t>::sign_bit;
     const std::uint32_t clip = clip_factor(norm, most);
     report.grad_mul = detail::number_of(binary32::multiply(inverse, clip));
@@ -98,8 +102,8 @@ SAMEBITS_INLINE constexpr step_report decide(const Settings& settings,
   return report;
 }
 
-/// A step that is not decided, because the ranks' scalers are not alike: skipped, the policy's
-/// state stays as it is, and the run is to end.
+/// The report of a step that cannot be decided because the ranks' scalers differ. The step is
+/// skipped, the policy's state stays unchanged, and the report asks the run to stop.
 template <class State>
 SAMEBITS_INLINE constexpr step_report refused_step(resident_scaler<State>& scaler,
                                                    const rank_observation& observed) {

@@ -1,12 +1,14 @@
-// Loss scale: the native policy, a power of two that steps by one (contract §8).
+// Loss scale: the native policy. The scale is a power of two that changes by one power at a time
+// (contract §8).
 //
-// Three kinds of evidence, and what each moves:
-//   a bad step within probe_window of a growth   the growth was too much: one back, interval x 2
-//   `hysteresis` bad steps, never forgive_after  the scale is too high: one back, and one for each
-//   good ones between them                       further bad step
-//   fewer bad steps than that                    an accident: the scale stays, growth comes later
-// The reference is the highest level that has carried `proof` good steps. A fall from such a level
-// leaves it in place, and below it recovery_interval good steps are enough to climb.
+// Each kind of evidence has its own effect:
+//   a bad step within probe_window of a growth   the growth went too far: scale / 2, interval x 2
+//   `hysteresis` bad steps, with fewer than      the scale is too high: scale / 2, and again for
+//   forgive_after good steps between them        each further bad step
+//   fewer bad steps than `hysteresis`            an accident: the scale stays, growth comes later
+// The reference is the highest exponent at which `proof` good steps have succeeded. A fall from a
+// proven exponent leaves the reference unchanged. Below the reference, recovery_interval good steps
+// are enough to grow.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +28,7 @@ SAMEBITS_INLINE constexpr std::uint32_t power_of_two(std::int32_t e) {
   return static_cast<std::uint32_t>(e + binary<std::uint32_t>::bias) << 23;
 }
 
-/// floor(log2(x)) of finite binary32 bits without sign; below every other for zero.
+/// floor(log2(x)) of finite binary32 bits without sign. Zero gives -150, below every other result.
 SAMEBITS_INLINE constexpr std::int32_t binade_of(std::uint32_t x) {
   if (x == 0) return -150;
   return binary32::split(x).exponent + 23;
@@ -41,7 +43,7 @@ SAMEBITS_INLINE constexpr std::uint32_t one_more(std::uint32_t count) {
   return count == 0xFFFFFFFFu ? count : count + 1;
 }
 
-/// What every policy sees in an observation.
+/// The cause that every policy derives from an observation.
 SAMEBITS_INLINE constexpr step_cause cause_of(const step_observation& seen) {
   const bool known = seen.amax != amax_unknown;
   const std::uint32_t amax = binary32::magnitude(seen.amax);
@@ -51,9 +53,9 @@ SAMEBITS_INLINE constexpr step_cause cause_of(const step_observation& seen) {
   return cause != step_cause::none && seen.loss_nonfinite ? step_cause::loss : cause;
 }
 
-/// And the native policy: where 2^-e multiplies up, finite gradients may leave binary32 or the
-/// format they are kept in. Rounding is monotone: the largest decides for all. No lower scale would
-/// help.
+/// The cause under the native policy. For a scale below 1 the unscaled gradients are larger than
+/// the scaled ones. A finite gradient may then overflow binary32 or the format that stores it.
+/// Rounding is monotone, so the largest gradient decides for all. A lower scale would not help.
 SAMEBITS_INLINE constexpr step_cause cause_of(const native_scaling&, const native_state& state,
                                               const step_observation& seen) {
   const step_cause cause = cause_of(seen);
@@ -65,7 +67,7 @@ SAMEBITS_INLINE constexpr step_cause cause_of(const native_scaling&, const nativ
   return unscaled >= binary32::inf ? step_cause::unscaled : step_cause::none;
 }
 
-/// One down, to a level that has proved nothing yet.
+/// Lowers the exponent by one. The new exponent is not proven.
 SAMEBITS_INLINE constexpr scale_change lower(const native_scaling& settings, native_state& state) {
   state.good = 0;
   if (state.exponent <= settings.min_exponent) return scale_change::at_minimum;
@@ -74,8 +76,9 @@ SAMEBITS_INLINE constexpr scale_change lower(const native_scaling& settings, nat
   return scale_change::backed_off;
 }
 
-/// Where the reference goes when strikes run out: it stays with a level that had proved itself,
-/// else comes half way down to the next lower one.
+/// The new reference when the number of bad steps reaches `hysteresis`. After a fall from a proven
+/// exponent the reference does not fall below this exponent. Otherwise the reference moves half way
+/// down to the new exponent.
 SAMEBITS_INLINE constexpr std::int32_t reference_after_fall(const native_scaling& settings,
                                                             const native_state& state) {
   if (state.proven != 0) return state.reference > state.exponent ? state.reference : state.exponent;
@@ -84,7 +87,7 @@ SAMEBITS_INLINE constexpr std::int32_t reference_after_fall(const native_scaling
   return state.reference > below ? below + (state.reference - below) / 2 : below;
 }
 
-/// A bad step that speaks against the scale.
+/// Handles a bad step for which the scale may be to blame.
 SAMEBITS_INLINE constexpr scale_change doubt(const native_scaling& settings, native_state& state) {
   state.calm = 0;
   if (state.probe_age >= 0) {
@@ -109,7 +112,8 @@ SAMEBITS_INLINE constexpr scale_change doubt(const native_scaling& settings, nat
   return lower(settings, state);
 }
 
-/// The largest recent unscaled gradient, in two windows: the running one and the one before.
+/// Records the largest recent unscaled gradient in two windows: the current window and the previous
+/// one.
 SAMEBITS_INLINE constexpr void note_peak(const native_scaling& settings, native_state& state,
                                          std::uint32_t amax) {
   const std::int32_t binade = binade_of(binary32::magnitude(amax)) - state.exponent;
@@ -122,7 +126,7 @@ SAMEBITS_INLINE constexpr void note_peak(const native_scaling& settings, native_
   ++state.peak_age;
 }
 
-/// Good steps needed before the scale may grow, or 0 where it must not.
+/// Number of good steps needed before the scale may grow; 0 if it must not grow.
 SAMEBITS_INLINE constexpr std::uint32_t steps_to_growth(const native_scaling& settings,
                                                         const native_state& state) {
   const std::uint32_t need =
@@ -132,15 +136,15 @@ SAMEBITS_INLINE constexpr std::uint32_t steps_to_growth(const native_scaling& se
   const std::int32_t spare = top_binade(spec_of(settings.gradient_format)) -
                              settings.headroom_bits - (peak + state.exponent + 1);
   if (spare < 0) return 0;
-  // Far from the edge throughout a whole window: no reason to wait for the interval. Unless growth
-  // has failed all the same: then something overflows that is not among these gradients, such as
-  // those of activations.
+  // All gradients of a whole window were far from overflow: growth need not wait for the interval.
+  // After a failed growth this shortcut is off, because something other than these gradients
+  // overflowed, such as gradients of activations.
   const bool certain =
       spare > 0 && state.peak_before != native_state::no_peak && state.refuted == 0;
   return certain && settings.recovery_interval < need ? settings.recovery_interval : need;
 }
 
-/// A good step.
+/// Handles a good step.
 SAMEBITS_INLINE constexpr scale_change confirm(const native_scaling& settings, native_state& state,
                                                std::uint32_t amax) {
   state.skipped_run = 0;
@@ -170,7 +174,7 @@ SAMEBITS_INLINE constexpr scale_change confirm(const native_scaling& settings, n
   return scale_change::grown;
 }
 
-/// One step of training: whether it may be applied, and the scale of the next one.
+/// Decides one training step: whether to apply it, and the scale of the next step.
 SAMEBITS_INLINE constexpr step_decision advance(const native_scaling& settings, native_state& state,
                                                 const step_observation& seen) {
   const step_cause cause = cause_of(settings, state, seen);
@@ -196,7 +200,7 @@ SAMEBITS_INLINE constexpr native_state initial_state(const native_scaling& setti
   return state;
 }
 
-/// The scale in force, as binary64 bits.
+/// The current scale, as binary64 bits.
 SAMEBITS_INLINE constexpr std::uint64_t scale_bits(const native_state& state) {
   return static_cast<std::uint64_t>(state.exponent + binary<std::uint64_t>::bias) << 52;
 }

@@ -1,7 +1,8 @@
-// Loss scale, other libraries' policies: the same arithmetic, counters and off-by-ones, step for
-// step.
+// Loss scale, policies of other libraries: reproduces their arithmetic, counters and off-by-one
+// errors step by step.
 //
-// Read in pytorch aten/src/ATen/native/cuda/AmpKernels.cu, apex csrc/update_scale_hysteresis.cu and
+// Sources: pytorch aten/src/ATen/native/cuda/AmpKernels.cu, apex csrc/update_scale_hysteresis.cu
+// and
 // apex/amp/scaler.py, Megatron-LM megatron/core/optimizer/grad_scaler.py, DeepSpeed
 // deepspeed/runtime/fp16/loss_scaler.py; commits in docs/loss_scaling.md.
 #pragma once
@@ -19,12 +20,12 @@ namespace samebits::numerics {
 using detail::bits_of;
 using detail::number_of;
 
-/// A binary32 scale times a binary64 factor: multiplied in binary64, stored in binary32.
+/// A binary32 scale times a binary64 factor: multiplied in binary64, then rounded to binary32.
 SAMEBITS_INLINE constexpr std::uint32_t times(std::uint32_t scale, std::uint64_t factor) {
   return binary64::narrow(binary64::multiply(binary64::widen(scale), factor));
 }
 
-/// What became of a scale that a policy set out to lower or to raise.
+/// The reported change of a scale that a policy tried to lower (lowered) or to raise (raised).
 template <class Bits>
 SAMEBITS_INLINE constexpr scale_change lowered(Bits before, Bits after) {
   return before == after ? scale_change::at_minimum : scale_change::backed_off;
@@ -34,7 +35,8 @@ SAMEBITS_INLINE constexpr scale_change raised_from(Bits before, Bits after) {
   return before == after ? scale_change::kept : scale_change::grown;
 }
 
-/// The rule that torch and apex share. Back-off has no floor but zero; growth stops before Inf.
+/// The update rule that torch and apex share. Back-off has no lower limit but zero; growth stops
+/// before Inf.
 template <class Settings, class State>
 SAMEBITS_INLINE constexpr scale_change amp_update(const Settings& settings, State& state,
                                                   bool bad) {
@@ -60,7 +62,7 @@ SAMEBITS_INLINE constexpr step_decision advance(const torch_scaling& settings, t
   return {!bad, cause, amp_update(settings, state, bad), false};
 }
 
-/// Every good step refills the hysteresis, so bad ones count in a row.
+/// Every good step refills the hysteresis counter, so only consecutive bad steps count.
 SAMEBITS_INLINE constexpr step_decision advance(const apex_scaling& settings, apex_state& state,
                                                 const step_observation& seen) {
   const step_cause cause = cause_of(seen);
@@ -103,8 +105,8 @@ SAMEBITS_INLINE constexpr step_decision advance(const apex_amp_scaling& settings
   return {!bad, cause, change, false};
 }
 
-/// The hysteresis is refilled by growth alone: bad steps add up over many good ones. Factors and
-/// floor are binary32 tensors.
+/// Only growth refills the hysteresis counter, so bad steps add up across many good steps. Factors
+/// and floor are binary32 tensors.
 SAMEBITS_INLINE constexpr step_decision advance(const megatron_scaling& settings,
                                                 megatron_state& state,
                                                 const step_observation& seen) {
@@ -133,7 +135,7 @@ SAMEBITS_INLINE constexpr step_decision advance(const megatron_scaling& settings
   return {!bad, cause, change, false};
 }
 
-/// Where the library raises, nothing changes and the decision says stop.
+/// Where DeepSpeed raises an exception, nothing changes and the decision says stop.
 SAMEBITS_INLINE constexpr step_decision advance(const deepspeed_scaling& settings,
                                                 deepspeed_state& state,
                                                 const step_observation& seen) {
@@ -188,7 +190,7 @@ SAMEBITS_INLINE constexpr deepspeed_state initial_state(const deepspeed_scaling&
   return {settings.init_scale, 0, -1, settings.delayed_shift};
 }
 
-/// The scale in force, as binary64 bits.
+/// The current scale, as binary64 bits.
 template <class State>
 requires requires(const State& s) { s.scale; }
 SAMEBITS_INLINE constexpr std::uint64_t scale_bits(const State& state) {
@@ -199,7 +201,8 @@ SAMEBITS_INLINE constexpr std::uint64_t scale_bits(const State& state) {
   }
 }
 
-/// RN(1 / scale) in binary32, as every one of these libraries computes it: in binary64 first.
+/// RN(1 / scale) in binary32. Like all of these libraries, it divides in binary64 first and rounds
+/// the quotient to binary32.
 SAMEBITS_INLINE constexpr std::uint32_t inverse_scale(std::uint64_t scale) {
   return binary64::narrow(binary64::divide(binary64::one, scale));
 }

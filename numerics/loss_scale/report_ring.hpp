@@ -1,9 +1,9 @@
-// Report ring: records that one writer leaves and one reader takes without either waiting; what was
-// overwritten before it was read is counted, never mixed up.
+// Report ring: passes records from one writer to one reader; neither waits. The ring counts records
+// that were overwritten before they were read; it never returns a mixture of two records.
 //
-// A slot's ticket says which record it holds, and is odd while that is being written. The reader
-// looks at it before and after it copies the words: where both say the record is there, the copy is
-// whole (a sequence lock; Boehm, MSPC 2012).
+// The ticket of a slot names the record that the slot holds. The ticket is odd while the record is
+// being written. The reader loads the ticket before and after it copies the words. If both loads
+// name the wanted record, the copy is complete (a sequence lock; Boehm, MSPC 2012).
 #pragma once
 
 #include <cstdint>
@@ -13,16 +13,16 @@
 
 namespace samebits::numerics {
 
-/// A report as words, which is how it travels between a device and the host.
+/// A report as 64-bit words, the form in which it travels from a device to the host.
 struct report_words {
   std::uint64_t word[sizeof(step_report) / sizeof(std::uint64_t)] = {};
 };
 static_assert(sizeof(report_words) == sizeof(step_report) && sizeof(step_report) == 64,
               "no padding, which would travel undefined");
 
-/// A place in a ring of reports. Zero before the first one.
+/// A slot of a ring of reports. All zero before its first report.
 struct report_slot {
-  /// 2k + 1 while report k is written, 2k + 2 once it is there.
+  /// 2k + 1 while report k is being written, 2k + 2 once report k is complete.
   std::uint64_t ticket = 0;
   report_words report = {};
 };
@@ -31,13 +31,14 @@ SAMEBITS_INLINE constexpr std::uint64_t ticket_writing(std::uint64_t record) {
   return 2 * record + 1;
 }
 SAMEBITS_INLINE constexpr std::uint64_t ticket_done(std::uint64_t record) { return 2 * record + 2; }
-/// The record that a ticket which is not 0 is of.
+/// The number of the record to which a non-zero ticket belongs.
 SAMEBITS_INLINE constexpr std::uint64_t record_of(std::uint64_t ticket) { return (ticket - 1) / 2; }
 
-// Memory: load(word), store(word, value), each at once and as written, and fence(), which no load
-// or store passes, for the processors that share the ring.
+// The template parameter Memory has load(word) and store(word, value), which act at once and
+// exactly as written. Its fence() orders all loads and stores for all processors that share the
+// ring.
 
-/// Leaves record number report.step.
+/// Writes record number report.step.
 template <class Memory>
 SAMEBITS_HD constexpr void put_report(report_slot* slots, std::uint64_t capacity,
                                       const step_report& report) {
@@ -55,11 +56,11 @@ SAMEBITS_HD constexpr void put_report(report_slot* slots, std::uint64_t capacity
 enum class report_found : std::uint8_t {
   here,
   not_yet,      ///< the record has not been written
-  overwritten,  ///< by a later one; where to go on is in `next`
+  overwritten,  ///< a later record replaced it; `next` is where to continue
 };
 
-/// Takes record number `next` and moves on to the one after it; or moves to the oldest record that
-/// may still be there.
+/// Reads record number `next` and advances `next` by one. If the record was overwritten, advances
+/// `next` to the oldest record that may still be in the ring.
 template <class Memory>
 SAMEBITS_HD constexpr report_found take_report(const report_slot* slots, std::uint64_t capacity,
                                                std::uint64_t& next, step_report& report) {

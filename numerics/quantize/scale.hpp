@@ -1,4 +1,4 @@
-// Scale: from a tile's amax to its scale, and from an element to what is cast (contract §7).
+// Scale: computes a tile's scale from its amax, and the scaled element that is cast (contract §7).
 #pragma once
 
 #include <cstdint>
@@ -14,66 +14,71 @@
 
 namespace samebits::numerics {
 
-/// How tiles are scaled. The bounds are binary32 bits of numbers >= 0: eps finite, upper_bound not
-/// zero; Inf where there is none. So is what an infinite S becomes.
+/// How tiles are scaled. The bounds are binary32 bits of numbers >= 0; Inf means no bound. eps is
+/// finite and upper_bound is not zero.
 struct scale_rule {
   scale_math math = scale_math::te;
   nonfinite on_nonfinite = nonfinite::te;
   std::uint32_t eps = 0;
   std::uint32_t upper_bound = binary32::inf;
-  std::uint32_t largest_factor = binary32::max_finite;
-  std::uint32_t stored_of_zeros = binary32::one;  ///< of a tile whose amax is 0: 1; in e8m0 2^-127
+  std::uint32_t largest_factor = binary32::max_finite;  ///< replaces an infinite S
+  /// s of a tile whose amax is 0: 1; in e8m0 2^-127
+  std::uint32_t stored_of_zeros = binary32::one;
 };
 
-/// Whether no element of a tile is beyond M once scaled, but for roundings of the factor: no code
+/// Whether scaled elements never exceed M, except by the rounding of the factor. Then no code
 /// saturates.
 SAMEBITS_INLINE constexpr bool bounds_elements(scale_math math) {
   return math != scale_math::mx_floor && math != scale_math::mx_even;
 }
 
-/// The scale of one tile, as binary32 bits; of several tiles in the lanes of a Word.
+/// The scale of one tile as binary32 bits. A SIMD Word holds the scales of several tiles, one a
+/// lane.
 template <class Word>
 struct tile_scales {
   Word stored;  ///< s, the dequantization scale
-  Word factor;  ///< what elements are multiplied by, or under scale_math::div divided by
+  Word factor;  ///< elements are multiplied by it; under scale_math::div they are divided by it
 };
 using tile_scale = tile_scales<std::uint32_t>;
 
-/// The largest finite value of a format that binary32 contains, as its bits: M of the codes'
-/// format.
+/// M: the largest finite value of the codes' format, as binary32 bits. Requires a format that is a
+/// subset of binary32.
 SAMEBITS_INLINE constexpr std::uint32_t largest_value(const format_spec& f) {
   return decode<std::uint32_t>(f, static_cast<std::uint32_t>(max_finite(f)));
 }
 
-// Word: std::uint32_t, or lanes of one tile each (numerics/bits/word.hpp).
-// Arithmetic: RN(a * b) and RN(a / b) of binary32 bits, in integers or by proved hardware.
+// Template parameters below:
+// - Word: std::uint32_t, or SIMD lanes with one tile each (numerics/bits/word.hpp).
+// - Arithmetic: RN(a * b) and RN(a / b) of binary32 bits, in integers or by hardware that passed
+//   the self-test.
 
-/// max(s, 2^-126): no scale but te's is subnormal, so that r = 1 / s is finite. NaN stays.
+/// max(s, 2^-126). Only te has subnormal scales; with s >= 2^-126 the factor 1 / s is finite. NaN
+/// stays NaN.
 template <class Word>
 SAMEBITS_INLINE constexpr Word raised(Word s) {
   return max_word(s, Word(binary32::min_normal));
 }
 
-/// 2^(e - 127) for an exponent field e in 0 .. 254, where 0 is 2^-127.
+/// 2^(e - 127) as binary32 bits, for an exponent field e in 0 .. 254. Field 0 gives 2^-127.
 template <class Word>
 SAMEBITS_INLINE constexpr Word power_of_two(Word e) {
   return select(e == Word(0u), Word(binary32::min_normal >> 1), e << 23u);
 }
 
-/// The same as a scale, with its reciprocal, which is exact.
+/// The scale 2^(e - 127) with its exact reciprocal.
 template <class Word>
 SAMEBITS_INLINE constexpr tile_scales<Word> power_of_two_scale(Word e) {
   return {power_of_two(e), power_of_two(Word(254u) - e)};
 }
 
-/// t's exponent field, and one more if t is greater than the power of two there.
+/// The exponent field of t, plus one if t is not a power of two.
 template <class Word>
 SAMEBITS_INLINE constexpr Word field_above(Word t) {
   const Word zero = 0u;
   return (t >> 23u) + select((t & Word(0x007FFFFFu)) == zero, zero, Word(1u));
 }
 
-/// The exponent field of an mx maths' scale, 0 .. 254. Inf and NaN give 254.
+/// The exponent field, 0 .. 254, of the scale of an mx scale rule. Inf and NaN give 254.
 template <class Arithmetic, class Word>
 SAMEBITS_INLINE constexpr Word mx_field(scale_math math, const format_spec& to, Word a) {
   const Word zero = 0u;
@@ -81,11 +86,11 @@ SAMEBITS_INLINE constexpr Word mx_field(scale_math math, const format_spec& to, 
   const std::uint32_t largest = largest_value(to);
   if (math == scale_math::mx_rceil) {
     const Word t = Arithmetic::quotient(a, Word(largest));
-    // Below 2^-126 the power of two is 2^-127: half of the subnormals' range.
+    // A scale t <= 2^-127 becomes 2^-127; any other t below 2^-126 becomes 2^-126.
     const Word least = select(t > Word(binary32::min_normal >> 1), Word(1u), zero);
     return min_word(select(t < Word(binary32::min_normal), least, field_above(t)), most);
   }
-  const std::uint32_t half = 1u << (22 - to.mantissa_bits);  // of the codes' last place
+  const std::uint32_t half = 1u << (22 - to.mantissa_bits);  // half a unit of the codes' last place
   Word field = a >> 23u;
   if (math == scale_math::mx_ceil) field = field_above(a);
   if (math == scale_math::mx_even) field = (a + Word(half)) >> 23u;
@@ -94,30 +99,30 @@ SAMEBITS_INLINE constexpr Word mx_field(scale_math math, const format_spec& to, 
   return select(a < Word(binary32::inf), field, most);
 }
 
-/// Whether the factor is M / a of its own account.
+/// Whether the factor is computed as M / a, not as the reciprocal of s.
 SAMEBITS_INLINE constexpr bool divides_by_amax(scale_math math) {
   return math == scale_math::te || math == scale_math::te_pow2 || math == scale_math::dg_tile ||
          math == scale_math::sgl_v2;
 }
 
-/// Whether s is a * RN(1 / M).
+/// Whether s is computed as a * RN(1 / M).
 SAMEBITS_INLINE constexpr bool multiplies_amax(scale_math math) {
   return math == scale_math::dg_cuda || math == scale_math::sgl_v2;
 }
 
-/// S of te and te_pow2, and s = 1 / S.
+/// The inverse scale S of te and te_pow2, and the dequantization scale s = 1 / S.
 template <class Arithmetic, class Word>
 SAMEBITS_INLINE constexpr tile_scales<Word> scale_of_factor(scale_math math, Word quotient,
                                                             Word largest_factor) {
   const Word inf = binary32::inf;
   Word factor = select(quotient == inf, largest_factor, quotient);
-  if (math == scale_math::te_pow2) {  // a NaN stays one
+  if (math == scale_math::te_pow2) {  // a NaN stays a NaN
     factor = select(factor > inf, factor, factor & Word(0xFF800000u));
   }
   return {Arithmetic::quotient(Word(binary32::one), factor), factor};
 }
 
-/// The formulas alone, for an amax that is not zero.
+/// The formulas of the scale rules, for an amax that is not zero.
 template <class Arithmetic = binary32::integers, class Word = std::uint32_t>
 SAMEBITS_INLINE constexpr tile_scales<Word> scale_of_amax(scale_math math, const format_spec& to,
                                                           Word a, Word largest_factor) {
@@ -137,15 +142,15 @@ SAMEBITS_INLINE constexpr tile_scales<Word> scale_of_amax(scale_math math, const
   const Word s = raised(t);
   if (math == scale_math::div) return {s, s};
   if (!divides_by_amax(math)) return {s, Arithmetic::quotient(one, s)};
-  // r is that of s also where s has been raised: 2^126 at most.
+  // If s was raised to 2^-126, r is the reciprocal of the raised s: at most 2^126.
   const Word most = 0x7E800000u;
   return {s, select(inverse > Word(binary32::inf), inverse, min_word(inverse, most))};
 }
 
-/// The scales of tiles with these amaxes, tile_amax in each lane.
+/// The scales of several tiles. Each lane of `amax` holds one tile_amax.
 ///
-/// In this order: non-finite policy, max(a, eps), min(a, upper bound), zero test, formulas. A NaN,
-/// which only nonfinite::propagate lets through, passes both bounds.
+/// Applies in this order: non-finite policy, max(a, eps), min(a, upper bound), zero test, formulas.
+/// A NaN passes both bounds; only nonfinite::propagate lets a NaN reach them.
 template <class Arithmetic, class Word>
 SAMEBITS_INLINE constexpr tile_scales<Word> scales_of(const format_spec& to, const scale_rule& rule,
                                                       Word amax) {
@@ -167,23 +172,23 @@ SAMEBITS_INLINE constexpr tile_scales<Word> scales_of(const format_spec& to, con
   return {select(unit, one, s.stored), select(unit | zeros, one, s.factor)};
 }
 
-/// The scale of a tile whose elements have this amax.
+/// The scale of one tile with this amax.
 template <class Arithmetic = binary32::integers>
 SAMEBITS_INLINE constexpr tile_scale scale_of(const format_spec& to, const scale_rule& rule,
                                               tile_amax amax) {
   return scales_of<Arithmetic>(to, rule, static_cast<std::uint32_t>(amax));
 }
 
-/// A scale that is given as S.
+/// The scale of a tile whose inverse scale S is given.
 template <class Arithmetic = binary32::integers>
 SAMEBITS_INLINE constexpr tile_scale scale_of_multiplier(std::uint32_t multiplier) {
   return {Arithmetic::quotient(binary32::one, multiplier), multiplier};
 }
 
-/// s as an e8m0 code, which it is: a power of two in 2^-127 .. 2^127, or FF for Inf and NaN.
+/// The e8m0 code of s. The scale s is a power of two in 2^-127 .. 2^127; Inf and NaN give FF.
 SAMEBITS_INLINE constexpr std::uint32_t e8m0_of(std::uint32_t stored) { return stored >> 23; }
 
-/// y: the scaled element, which is then cast. A NaN becomes the canonical one.
+/// The scaled element y, which is then cast. A NaN becomes the canonical NaN.
 template <class Arithmetic = binary32::integers>
 SAMEBITS_INLINE constexpr std::uint32_t scaled(scale_math math, const tile_scale& scale,
                                                std::uint32_t x) {
@@ -191,7 +196,7 @@ SAMEBITS_INLINE constexpr std::uint32_t scaled(scale_math math, const tile_scale
                                  : Arithmetic::product(x, scale.factor);
 }
 
-/// The value of a code under its scale: RN(value * s).
+/// The dequantized value of a code: RN(value * s).
 template <class Arithmetic = binary32::integers>
 SAMEBITS_INLINE constexpr std::uint32_t rescaled(const format_spec& from, std::uint32_t code,
                                                  std::uint32_t stored) {

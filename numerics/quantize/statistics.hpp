@@ -1,4 +1,4 @@
-// Statistics of a quantization: what each element counts as. The same for every backend.
+// Statistics of a quantization: how each element is counted. Shared by all backends.
 #pragma once
 
 #include <cstdint>
@@ -8,21 +8,23 @@
 
 namespace samebits::numerics {
 
-/// What happened to one element; values are binary32 bits.
+/// One quantized element. Values are binary32 bits.
 struct quantized_element {
-  std::uint32_t x;         ///< the element
-  std::uint32_t y;         ///< once scaled
-  std::uint32_t code;      ///< of 8 bits
-  std::uint32_t restored;  ///< what its code stands for: RN(value * s)
-  bool overflow;           ///< of the cast
+  std::uint32_t x;         ///< the input element
+  std::uint32_t y;         ///< the scaled element
+  std::uint32_t code;      ///< its 8-bit code
+  std::uint32_t restored;  ///< the dequantized value: RN(value * s)
+  bool overflow;           ///< the cast overflowed
 };
 
-/// Counts of part of a matrix, in any order; magnitudes are binary32 bits.
+/// Partial statistics of part of a matrix. The order of elements does not matter. Magnitudes are
+/// binary32 bits.
 struct quantize_counts {
   static constexpr std::uint32_t none = 0xFFFFFFFFu;
   std::uint64_t zeros = 0, nan = 0, inf = 0, underflowed = 0, saturated = 0;
-  std::uint32_t amax = 0;            ///< NaN: 7FFFFFFF
-  std::uint32_t min_nonzero = none;  ///< of finite elements; none as long as there is none
+  std::uint32_t amax = 0;            ///< 7FFFFFFF if an element is NaN
+  /// smallest finite non-zero magnitude; `none` until one is seen
+  std::uint32_t min_nonzero = none;
 
   SAMEBITS_INLINE constexpr void add(const quantized_element& e) {
     const std::uint32_t magnitude = binary32::magnitude(e.x);
@@ -48,7 +50,8 @@ struct quantize_counts {
   }
 };
 
-/// Whether an element adds x^2 and (x - restored)^2 to the sums of signal and noise; if not, +0.
+/// Whether an element contributes x^2 and (x - restored)^2 to the sums of signal and noise. All
+/// other elements contribute +0.
 SAMEBITS_INLINE constexpr bool adds_squares(std::uint32_t x, std::uint32_t restored) {
   return binary32::magnitude(x) < binary32::inf && binary32::magnitude(restored) < binary32::inf;
 }

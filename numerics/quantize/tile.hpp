@@ -1,7 +1,7 @@
-// Tile: amax of the elements that share one scale, by the four policies for NaN and Inf.
+// Tile: the amax of the elements that share one scale, under the four policies for NaN and Inf.
 //
-// The maximum of bit patterns as integers does not depend on the order of the elements, so a tile
-// can be cut among lanes, threads and warps in any way.
+// The integer maximum of bit patterns does not depend on the order of the elements. A tile can
+// therefore be split among lanes, threads and warps in any way.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,12 @@
 
 namespace samebits::numerics {
 
-/// An amax: binary32 bits with the sign cleared, NaN as 7FFFFFFF; or nothing_counted. Being signed,
-/// amaxes of parts are joined by the plain maximum.
+/// An amax: binary32 bits with the sign cleared, NaN as 7FFFFFFF; or nothing_counted (-1). The type
+/// is signed, so a plain maximum combines the amaxes of parts.
 using tile_amax = std::int32_t;
 inline constexpr tile_amax nothing_counted = -1;
 
-/// What one element, as binary32 bits, brings to its tile.
+/// The amax contribution of one element, given as binary32 bits.
 SAMEBITS_INLINE constexpr tile_amax counted(nonfinite policy, std::uint32_t x) {
   const std::uint32_t m = binary32::magnitude(x);
   if (m > binary32::inf) {

@@ -1,4 +1,4 @@
-// Dot products: the exact one of binary32 numbers, and how scales join sums in binary32.
+// Dot products: exact dot products of binary32 numbers, and binary32 sums with scales.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,8 @@ SAMEBITS_INLINE constexpr std::uint32_t binary32_fma(std::uint32_t a, std::uint3
   return static_cast<std::uint32_t>(fused_multiply_add(f, a, f, b, f, c, f, cast_rule{}, 0).code);
 }
 
-/// y and a partial sum p with its scales, binary32 bits (samebits/core/accumulator.hpp).
+/// Adds a partial sum p, scaled by a and b, to y. All are binary32 bits. `order` is the order of
+/// the multiplications (samebits/core/accumulator.hpp).
 SAMEBITS_HD constexpr std::uint32_t add_scaled(scale_order order, std::uint32_t y, std::uint32_t p,
                                                std::uint32_t a, std::uint32_t b) {
   namespace f = binary32;
@@ -37,7 +38,7 @@ SAMEBITS_HD constexpr std::uint32_t add_scaled(scale_order order, std::uint32_t 
   return 0;
 }
 
-/// The whole sum p times its scales.
+/// The complete sum p, scaled by a and b.
 SAMEBITS_HD constexpr std::uint32_t scaled(scale_order order, std::uint32_t p, std::uint32_t a,
                                            std::uint32_t b) {
   namespace f = binary32;
@@ -52,7 +53,7 @@ SAMEBITS_HD constexpr std::uint32_t scaled(scale_order order, std::uint32_t p, s
   return 0;
 }
 
-/// A sum of exact terms, infinities and NaN among them.
+/// An exact sum whose terms may include infinities and NaN.
 template <class Sum>
 struct extended_sum {
   Sum finite;
@@ -67,7 +68,8 @@ struct extended_sum {
   [[nodiscard]] SAMEBITS_HD constexpr bool is_inf() const {
     return !is_nan() && (plus_inf || minus_inf);
   }
-  /// Rounded once to nearest even into a format that has NaN and Inf; +0 for an exact zero.
+  /// Rounds the sum once to nearest even into a format that has NaN and Inf. An exact zero gives
+  /// +0.
   [[nodiscard]] SAMEBITS_HD constexpr std::uint64_t round(const format_spec& to) const {
     if (is_nan()) return canonical_nan(to);
     if (is_inf()) return inf_code(to) | (minus_inf ? sign_mask(to) : 0);
@@ -78,7 +80,7 @@ struct extended_sum {
 using exact_dot = extended_sum<product_sum>;
 using exact_scaled_dot = extended_sum<scaled_product_sum>;
 
-/// += a * b of binary32 bits, exactly.
+/// Adds a * b exactly; a and b are binary32 bits.
 SAMEBITS_HD constexpr void add_product(exact_dot& dot, std::uint32_t a, std::uint32_t b) {
   namespace f = binary32;
   const bool negative = ((a ^ b) & f::sign_bit) != 0;
@@ -96,7 +98,7 @@ SAMEBITS_HD constexpr void add_product(exact_dot& dot, std::uint32_t a, std::uin
   dot.finite.add(negative, x.sig * y.sig, x.exponent + y.exponent);
 }
 
-/// += part * a * b of binary32 scales a and b, exactly.
+/// Adds part * a * b exactly; a and b are binary32 scales.
 SAMEBITS_HD constexpr void add_scaled(exact_scaled_dot& dot, const exact_dot& part, std::uint32_t a,
                                       std::uint32_t b) {
   namespace f = binary32;
@@ -122,7 +124,7 @@ SAMEBITS_HD constexpr void add_scaled(exact_scaled_dot& dot, const exact_dot& pa
   }
 }
 
-/// += a binary32 number.
+/// Adds a binary32 number exactly.
 SAMEBITS_HD constexpr void add_number(exact_scaled_dot& dot, std::uint32_t c) {
   namespace f = binary32;
   const bool negative = (c & f::sign_bit) != 0;

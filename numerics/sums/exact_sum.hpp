@@ -1,4 +1,4 @@
-// Exact sums: a fixed-point number wide enough for every product of binary32 numbers.
+// Exact sums: fixed-point numbers wide enough for every product of binary32 numbers.
 #pragma once
 
 #include <cstdint>
@@ -11,15 +11,15 @@
 
 namespace samebits::numerics {
 
-/// A signed sum in units of 2^Lowest, in two's complement of 64 * Limbs bits, little-endian. The
-/// caller stays within it.
+/// A signed sum in units of 2^Lowest: two's complement, 64 * Limbs bits, little-endian limbs. The
+/// caller must not exceed this range.
 template <int Limbs, int Lowest>
 class exact_sum {
  public:
   static constexpr int limbs = Limbs;
   static constexpr int lowest = Lowest;
 
-  /// += (-1)^negative * significand * 2^exponent, exponent >= Lowest.
+  /// Adds (-1)^negative * significand * 2^exponent. Requires exponent >= Lowest.
   SAMEBITS_HD constexpr void add(bool negative, std::uint64_t significand, int exponent) {
     const int position = exponent - Lowest;
     const int bit = position % 64;
@@ -31,13 +31,13 @@ class exact_sum {
     }
   }
 
-  /// += (-1)^negative * |x| * significand * 2^exponent with significand < 2^48; exponent >= Lowest
-  /// - OtherLowest.
+  /// Adds (-1)^negative * |x| * significand * 2^exponent, negated if x is negative. Requires
+  /// significand < 2^48 and exponent >= Lowest - OtherLowest.
   template <int OtherLimbs, int OtherLowest>
   SAMEBITS_HD constexpr void add_product(const exact_sum<OtherLimbs, OtherLowest>& x, bool negative,
                                          std::uint64_t significand, int exponent) {
     const exact_sum<OtherLimbs, OtherLowest> magnitude = x.magnitude();
-    for (int i = 0; i < 2 * OtherLimbs; ++i) {  // halves of limbs: products of 80 bits
+    for (int i = 0; i < 2 * OtherLimbs; ++i) {  // 32-bit halves of limbs; each product has 80 bits
       const std::uint64_t half = (magnitude.limb(i / 2) >> (i % 2 * 32)) & 0xFFFFFFFFu;
       const std::uint64_t low = half * (significand & 0xFFFFFFu);
       const std::uint64_t high = half * (significand >> 24);
@@ -62,13 +62,13 @@ class exact_sum {
     return m;
   }
 
-  /// Rounded once to nearest even into a format, overflow::ieee; +0 for 0.
+  /// Rounds the sum once to nearest even into a format with overflow::ieee; 0 gives +0.
   [[nodiscard]] SAMEBITS_HD constexpr std::uint64_t round(const format_spec& to) const {
     const exact_sum m = magnitude();
     int top = Limbs - 1;
     while (top >= 0 && m.limb_[top] == 0) --top;
     if (top < 0) return 0;
-    // 62 bits from the leading one on, the last of them standing for all below
+    // Takes 62 bits from the leading one on; the last of them stands for all lower bits.
     const int up = static_cast<int>(leading_zeros(m.limb_[top]));
     const std::uint64_t next = top > 0 ? m.limb_[top - 1] : 0;
     std::uint64_t bits = m.limb_[top] << up;
@@ -111,7 +111,7 @@ class exact_sum {
 /// smallest subnormal, normalized): 2^-344 to 2^256, times 2^64 of them and a sign.
 using product_sum = exact_sum<11, -344>;
 
-/// The same times two further binary32 numbers: 2^-688 to 2^576.
+/// Holds sums of such products times two more binary32 numbers: 2^-688 to 2^576.
 using scaled_product_sum = exact_sum<20, -688>;
 
 }  // namespace samebits::numerics

@@ -1,5 +1,6 @@
 // Rank sum: one element of a gradient reduction, from each rank's contribution to the result
-// (docs/decisions/0019). For kernels; arrays on the host take the same steps many at a time.
+// (docs/decisions/0019). Kernels call these functions; host code performs the equal steps on whole
+// arrays.
 #pragma once
 
 #include <cstdint>
@@ -15,20 +16,21 @@
 
 namespace samebits::numerics {
 
-/// How elements are put on the wire.
+/// How a rank encodes the elements that it sends.
 struct wire_rule {
-  format_spec wire;                         ///< fp32, fp16, bf16, e4m3 or e5m2
-  scale_math math = scale_math::pow2;       ///< of the last two
-  rounding round = rounding::nearest_even;  ///< or stochastic
+  format_spec wire;                         ///< communication dtype: fp32, fp16, bf16, e4m3 or e5m2
+  scale_math math = scale_math::pow2;       ///< scale rule for e4m3 and e5m2
+  rounding round = rounding::nearest_even;  ///< nearest_even or stochastic
 };
 
-/// Whether a wire has a scale; without one it is {1, 1}, which changes nothing.
+/// Whether the communication dtype needs a scale. Otherwise the scale is {1, 1}, which changes
+/// nothing.
 SAMEBITS_INLINE constexpr bool has_scale(const wire_rule& rule) {
   return rule.wire.storage_bits == 8;
 }
 inline constexpr tile_scale no_scale = {binary32::one, binary32::one};
 
-/// The scale of a tensor whose largest finite magnitude on all ranks is `amax`.
+/// The scale of a tensor. `amax` is the largest finite magnitude on all ranks.
 SAMEBITS_INLINE constexpr tile_scale shared_scale(const wire_rule& rule, tile_amax amax) {
   scale_rule scale;
   scale.math = rule.math;
@@ -36,7 +38,8 @@ SAMEBITS_INLINE constexpr tile_scale shared_scale(const wire_rule& rule, tile_am
   return scale_of(rule.wire, scale, amax);
 }
 
-/// An amax among ranks, whose maximum is taken of unsigned words: nothing is 0, and comes first.
+/// Encodes an amax as an unsigned word, so that a maximum over ranks combines it. "No element"
+/// becomes 0, the smallest word.
 SAMEBITS_INLINE constexpr std::uint32_t amax_to_word(tile_amax amax) {
   return static_cast<std::uint32_t>(amax + 1);
 }
@@ -44,7 +47,8 @@ SAMEBITS_INLINE constexpr tile_amax amax_from_word(std::uint32_t word) {
   return static_cast<tile_amax>(word) - 1;
 }
 
-/// The code that a rank sends of its element x, binary32 bits. dither: as for encode().
+/// The code that a rank sends for its element x (binary32 bits).
+/// @param dither  as for encode()
 template <class Arithmetic = binary32::integers>
 SAMEBITS_INLINE constexpr std::uint32_t contribution(const wire_rule& rule, const tile_scale& scale,
                                                      std::uint32_t x, std::uint32_t dither) {
@@ -53,7 +57,8 @@ SAMEBITS_INLINE constexpr std::uint32_t contribution(const wire_rule& rule, cons
   return encode<std::uint32_t>(rule.wire, cast, y, dither).code;
 }
 
-/// The sum of the contributions of ranks 0 .. n-1, in this order: code(rank) is what it sent.
+/// The sum of the contributions of ranks 0 .. n-1, in this order. code(rank) is the code that the
+/// rank sent.
 template <class Arithmetic = binary32::integers, class Code>
 SAMEBITS_INLINE constexpr std::uint32_t sum_in_rank_order(const wire_rule& rule, int ranks,
                                                           const Code& code) {
@@ -64,7 +69,7 @@ SAMEBITS_INLINE constexpr std::uint32_t sum_in_rank_order(const wire_rule& rule,
   return total;
 }
 
-/// The code of the result in the tensor's own format.
+/// The result as a code of the tensor's own format.
 template <class Arithmetic = binary32::integers>
 SAMEBITS_INLINE constexpr std::uint32_t reduced(const wire_rule& rule, const tile_scale& scale,
                                                 const format_spec& own, std::uint32_t total,

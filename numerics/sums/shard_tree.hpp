@@ -18,11 +18,11 @@ namespace samebits::numerics {
 inline constexpr int slot_level = 10;
 inline constexpr std::uint64_t slot_chunks = std::uint64_t{1} << slot_level;
 
-/// Whether chunks follow those of a part in its tensor.
+/// Whether a part reaches the end of its tensor or other chunks follow it.
 enum class part_end : std::uint8_t { of_tensor, before_others };
 
-/// The level, in chunks, of the largest node that begins at `chunk` and lies in a part that ends at
-/// `end`, another chunk; at most a slot's.
+/// The level, in chunks, of the largest partial sum that begins at `chunk` and lies in a part
+/// ending at chunk `end`. At most slot_level.
 SAMEBITS_INLINE constexpr int shard_node_level(std::uint64_t chunk, std::uint64_t end,
                                                part_end what) {
   int level = 0;
@@ -33,8 +33,8 @@ SAMEBITS_INLINE constexpr int shard_node_level(std::uint64_t chunk, std::uint64_
   return level;
 }
 
-/// Calls f(chunk, chunks, level) for the nodes of a part, the chunks [begin, end) of a tensor, from
-/// the left: `chunks` of the node's 2^level are there.
+/// Calls f(chunk, chunks, level) from left to right for each partial sum of a part: the chunks
+/// [begin, end) of a tensor. `chunks` is how many of the 2^level chunks exist.
 template <class Function>
 constexpr void for_each_shard_node(std::uint64_t begin, std::uint64_t end, part_end what,
                                    const Function& f) {
@@ -47,20 +47,20 @@ constexpr void for_each_shard_node(std::uint64_t begin, std::uint64_t end, part_
   }
 }
 
-/// Where a node lies in the messages of all ranks, laid one behind the other.
+/// The position of a partial sum in the concatenated messages of all ranks.
 struct received_node {
-  std::uint64_t word = 0;   ///< from the first word of 8 bytes of rank 0's
-  std::uint32_t level = 0;  ///< in chunks
+  std::uint64_t word = 0;   ///< index of its 8-byte word, counted from the first word of rank 0
+  std::uint32_t level = 0;  ///< level in chunks
   std::uint32_t reserved = 0;
 };
 
-/// The node of a slot from nodes[0 .. count), which lie in it in order and fill it; value_at(word)
-/// is one's value.
+/// Combines the partial sums nodes[0 .. count) to the partial sum of their slot. They must be in
+/// order and fill the slot. value_at(word) returns the value of one partial sum.
 template <class Node, class ValueAt, class Add>
 SAMEBITS_HD constexpr Node slot_node(const received_node* nodes, std::uint64_t count,
                                      const ValueAt& value_at, const Add& add) {
   if (count == 1) return value_at(nodes[0].word);
-  constexpr int batch = 8;  // values that are on their way together
+  constexpr int batch = 8;  // values loaded together, so that the loads overlap
   Node waiting[slot_level + 1] = {};
   std::uint64_t chunks = 0;
   for (std::uint64_t first = 0; first < count; first += batch) {

@@ -1,10 +1,16 @@
-// Sum tree: the fixed order in which sums are formed (contract §6), whatever adds two nodes.
+// Sum tree: the fixed order of additions in all sums (contract §6), for any kind of partial sum.
 //
-// Leaves are in index order; level by level neighbours 2j, 2j+1 become their sum, and a lone last
-// node passes up unchanged. Where no leaf is below +0 this is the tree over leaves padded with +0
-// to any length: a node that is not negative and +0 add up to the node. So a chunk's last, partial
-// vector may be filled with zeros, and a chunk that is a whole number of subtrees may leave the
-// others out.
+// The inputs are in index order. On each level the neighbours 2j and 2j+1 are added. A last partial
+// sum without a neighbour moves up unchanged.
+//
+//   level 2         ((a+b)+(c+d))         e
+//   level 1        (a+b)     (c+d)        e
+//   inputs         a   b     c   d        e
+//
+// If all inputs are >= +0, padding them with +0 to any length gives an equal sum: x + 0 is x for x
+// >= +0. Two uses:
+// - The partial last vector of a chunk may be filled with zeros.
+// - A chunk that consists of whole subtrees may leave the other subtrees out.
 #pragma once
 
 #include <cstdint>
@@ -13,17 +19,18 @@
 
 namespace samebits::numerics {
 
-/// Chunks are the nodes of this level: what threads, blocks and shards share out and exchange.
+/// Level of a chunk in the tree. Threads, thread blocks and shards distribute and exchange chunks.
 inline constexpr int chunk_level = 12;
 inline constexpr std::int64_t chunk_elements = std::int64_t{1} << chunk_level;
 
-/// Appends a complete node of 2^level leaves to a sum of `count` leaves, a multiple of that. Bit l
-/// of count says whether a complete node of 2^l leaves waits in waiting[l]. add(left, right) is
-/// RN(left + right).
+/// Appends the complete partial sum of 2^level inputs to a sum of `count` inputs. `count` must be a
+/// multiple of 2^level. If bit l of count is set, waiting[l] holds a complete partial sum of 2^l
+/// inputs. add(left, right) is RN(left + right).
 template <class Node, class Add>
 SAMEBITS_HD constexpr void append_node(Node* waiting, std::uint64_t& count, int level, Node node,
                                        const Add& add) {
-  // As in binary counting: every set bit from `level` up is a left neighbour waiting to be joined.
+  // Like a binary counter: each set bit from `level` up to the first zero is a waiting left
+  // neighbour.
   const std::uint64_t leaves = std::uint64_t{1} << level;
   for (std::uint64_t left = count >> level; (left & 1) != 0; left >>= 1) {
     node = add(waiting[level++], node);
@@ -32,18 +39,19 @@ SAMEBITS_HD constexpr void append_node(Node* waiting, std::uint64_t& count, int 
   count += leaves;
 }
 
-/// Appends a leaf.
+/// Appends one input.
 template <class Node, class Add>
 SAMEBITS_HD constexpr void append_leaf(Node* waiting, std::uint64_t& count, Node leaf,
                                        const Add& add) {
   append_node(waiting, count, 0, leaf, add);
 }
 
-/// The sum of the leaves so far; `empty` where there are none.
+/// The sum of all inputs so far; `empty` if there are none.
 template <class Node, class Add>
 SAMEBITS_HD constexpr Node root_of_tree(const Node* waiting, std::uint64_t count, Node empty,
                                         const Add& add) {
-  // What is left of each level is its last node: the right neighbour of the next one above.
+  // The waiting partial sum of each level is the last one of this level. It is the left neighbour
+  // of the sum over the levels below.
   Node sum = empty;
   bool any = false;
   for (int level = 0; level < 64; ++level) {

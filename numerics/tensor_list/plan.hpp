@@ -1,10 +1,16 @@
-// Plan: the tables by which host loops and kernels find the tensors of a list.
+// Plan: the tables that let host loops and kernels find the tensors of a tensor list.
 //
-// The work is cut into chunks of up to 4096 elements, nodes of level 12 of the sum tree: tensor t
-// has ceil(count / 4096) of them, an empty one none, and all are numbered through in list order. A
-// launch of any shape walks numbers [0, chunks); row_of_chunk finds a chunk's tensor in one load,
-// and first_chunk its place there. Both arrays lie in the memory of the tensors, so neither the
-// number of tensors nor their sizes are limited by kernel arguments.
+// The work is split into chunks of up to 4096 elements, which are level 12 of the sum tree. Tensor
+// t has ceil(count / 4096) chunks; an empty tensor has none. Chunks are numbered consecutively in
+// list order. A launch of any shape iterates over the chunk numbers [0, chunks). row_of_chunk gives
+// the tensor of a chunk in one load; first_chunk gives the chunk's position in the tensor.
+//
+//   tensor        0             1     2
+//   chunk       [ 0 | 1 | 2 ] [ 3 ] [ 4 | 5 ]
+//   first_chunk   0             3     4
+//
+// Both arrays are in the memory of the tensors. Kernel arguments therefore limit neither the number
+// of tensors nor their sizes.
 #pragma once
 
 #include <cstddef>
@@ -16,25 +22,25 @@
 
 namespace samebits::numerics {
 
-/// One tensor. Element i, counted row by row, lies (i / cols * row_stride + i % cols * col_stride)
-/// elements behind data; where `dense` is set, i elements behind it.
+/// One tensor. Element i, counted row by row, is (i / cols * row_stride + i % cols * col_stride)
+/// elements after `data`. In a dense tensor element i is i elements after `data`.
 struct alignas(16) plan_row {
   void* data;
-  std::int64_t count;         ///< elements
+  std::int64_t count;         ///< elements per row; >= 1
   std::int64_t cols;          ///< elements of a row; >= 1
   std::int64_t row_stride;    ///< elements
   std::int64_t col_stride;    ///< elements
-  std::uint64_t first_chunk;  ///< chunks of all tensors before
+  std::uint64_t first_chunk;  ///< number of chunks of all earlier tensors
   std::uint32_t group;
   format_id format;
   bool dense;
 };
 static_assert(sizeof(plan_row) == 64, "kernels read it as four words of 16 bytes");
 
-/// A plan as kernels take it: by value.
+/// The tables of a tensor list, passed to kernels by value.
 struct plan_tables {
   const plan_row* rows;               ///< [tensors]
-  const std::uint32_t* row_of_chunk;  ///< [chunks]: the tensor's number
+  const std::uint32_t* row_of_chunk;  ///< [chunks]: the tensor's index
   std::uint64_t tensors;
   std::uint64_t chunks;
 };
@@ -63,7 +69,7 @@ SAMEBITS_INLINE constexpr plan_chunk chunk_at(const plan_tables& plan, std::uint
   return chunk_of(plan.rows[tensor], tensor, chunk);
 }
 
-/// Elements from `data` to element i.
+/// Distance in elements from `data` to element i.
 SAMEBITS_INLINE constexpr std::int64_t offset_of(const plan_row& row, std::int64_t i) {
   if (row.dense) return i;
   return i / row.cols * row.row_stride + i % row.cols * row.col_stride;

@@ -1,7 +1,8 @@
-// Plan operations: one element of each, from codes to a code, in binary32 steps of stated order.
+// Plan operations: the element-wise operations on tensor lists, from codes to a code, as binary32
+// operations in a fixed order.
 //
-// Every step is rounded to nearest even, a result is rounded once more into the tensor's own format
-// (overflow::ieee, the canonical NaN), and NaN is the canonical one throughout.
+// Every binary32 operation rounds to nearest even. The result is rounded once more into the
+// tensor's own format (overflow::ieee, canonical NaN). Every NaN is the canonical NaN.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,8 @@
 
 namespace samebits::numerics {
 
-/// The definition of the binary32 steps, in integers; hardware offers the same two functions.
+/// The binary32 operations in integers: the default `Steps` policy. Hardware policies offer the
+/// same two functions.
 struct binary32_steps {
   SAMEBITS_INLINE static constexpr std::uint32_t product(std::uint32_t a, std::uint32_t b) {
     return binary32::multiply(a, b);
@@ -29,7 +31,7 @@ struct binary32_steps {
   }
 };
 
-// The steps alone, of values in binary32 bits or lanes of them.
+// Values: binary32 bits, or SIMD lanes of them.
 
 /// RN(x * factor).
 template <class Steps = binary32_steps, class Word = std::uint32_t>
@@ -49,12 +51,12 @@ SAMEBITS_INLINE constexpr Word combined_value(Word a, Word x, Word b, Word y) {
   return Steps::sum(Steps::product(a, x), Steps::product(b, y));
 }
 
-/// A value as a code of a tensor's format.
+/// Rounds a value to a code of a tensor's format.
 SAMEBITS_INLINE constexpr std::uint32_t stored_code(const format_spec& to, std::uint32_t value) {
   return static_cast<std::uint32_t>(encode<std::uint32_t>(to, cast_rule{}, value, 0).code);
 }
 
-// From codes to a code.
+// Codes: decode, compute, round to a code.
 
 template <class Steps = binary32_steps>
 SAMEBITS_INLINE constexpr std::uint32_t scaled_code(const format_spec& f, std::uint32_t code,
@@ -81,15 +83,16 @@ SAMEBITS_INLINE constexpr std::uint32_t combined_code(const format_spec& out, st
                                                 decode<std::uint32_t>(y_format, y)));
 }
 
-/// What scaling did to the elements of a chunk.
+/// Partial statistics of scaling the elements of a chunk.
 struct scale_tally {
-  std::uint32_t amax;        ///< before, binary32 bits (contract §6)
-  std::uint16_t nonfinite;   ///< Inf or NaN before
-  std::uint16_t overflowed;  ///< finite before, but not after
+  std::uint32_t amax;        ///< amax before scaling, binary32 bits (contract §6)
+  std::uint16_t nonfinite;   ///< elements that were Inf or NaN before scaling
+  std::uint16_t overflowed;  ///< elements that were finite before scaling but not after
 };
 static_assert(sizeof(scale_tally) == 8);
 
-/// Adds an element of format f to a chunk's tally: its codes before and after.
+/// Adds one element of format f to a chunk's statistics; given are its codes before and after
+/// scaling.
 SAMEBITS_INLINE constexpr void count_scaled(const format_spec& f, scale_tally& tally,
                                             std::uint32_t before, std::uint32_t after) {
   const std::uint32_t x = binary32::amax_bits(decode<std::uint32_t>(f, before));

@@ -1,4 +1,4 @@
-// An unsigned integer of up to 3584 bits: just what exact decimal conversion needs.
+// An unsigned integer of up to 3584 bits, with the operations that exact decimal conversion needs.
 #pragma once
 
 #include <bit>
@@ -7,9 +7,9 @@
 
 namespace samebits::numerics {
 
-/// Little-endian limbs of 32 bits in fixed storage, so that it is constexpr and never allocates.
+/// Little-endian limbs of 32 bits in fixed storage: constexpr, never allocates. Host only.
 ///
-/// The caller stays below 3584 bits; numerics/text/text.hpp derives why it does. Host only.
+/// The caller must stay below 3584 bits; numerics/text/text.hpp derives why this suffices.
 class big_integer {
  public:
   static constexpr int max_limbs = 112;
@@ -82,7 +82,7 @@ class big_integer {
     std::uint64_t borrow = 0;
     for (int i = 0; i < size_; ++i) {
       const std::uint64_t taken = borrow + (i < other.size_ ? other.limb_[i] : 0);
-      const std::uint64_t difference = limb_[i] - taken;  // wraps when a borrow is due
+      const std::uint64_t difference = limb_[i] - taken;  // wraps if a borrow is needed
       limb_[i] = static_cast<std::uint32_t>(difference);
       borrow = difference >> 63;
     }
@@ -110,7 +110,7 @@ class big_integer {
   }
 
   std::uint32_t limb_[max_limbs] = {};
-  int size_ = 0;  ///< limbs in use; the highest of them is not 0
+  int size_ = 0;  ///< number of used limbs; the highest one is not 0
 };
 
 }  // namespace samebits::numerics

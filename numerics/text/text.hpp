@@ -1,6 +1,6 @@
-// Text: exact decimal numbers into codes, and codes into their shortest decimal digits.
+// Text: converts exact decimal numbers to codes, and codes to their shortest decimal digits.
 //
-// Characters are read and written elsewhere (backends/reference/text.cpp); here are the numbers.
+// This file handles numbers; backends/reference/text.cpp reads and writes the characters.
 #pragma once
 
 #include <bit>
@@ -27,31 +27,32 @@ struct exact_number {
   std::int64_t power_of_2 = 0;
 };
 
-/// Significant digits of a text that are kept; the rest, where not all 0, is one further digit 1.
+/// Maximum number of significant digits that are kept. If a dropped digit is not 0, one further
+/// digit 1 stands for all of them.
 ///
-/// Every value at which a rounding decision changes has fewer digits, so none lies between a text
-/// and its shortened form. They are multiples of an ulp, of half of it, or of 2^-32 of it
-/// (stochastic). The finest belong to fp64: for values near 2^-t multiples of 2^-(t + 85), but not
-/// below 2^-1106, which have at most 0.7 t + 86 significant digits: 801 in decimal. In hexadecimal
-/// they have 85 bits.
+/// Dropping digits is safe: every value at which a rounding decision changes has fewer digits, so
+/// none lies between a text and its shortened form. Decision values are multiples of an ulp, of
+/// half an ulp, or of 2^-32 ulp (stochastic). fp64 has the finest ones: near 2^-t they are
+/// multiples of 2^-(t + 85), but never finer than 2^-1106. They have at most 0.7 t + 86 significant
+/// digits: 801 in decimal. In hexadecimal they have 85 bits.
 inline constexpr int kept_decimal_digits = 1000;
 inline constexpr int kept_hex_digits = 31;
 
-/// Power of ten of a decimal's first digit beyond which all values round alike: fp64 ends at
-/// 1.8e308 and its last decision above zero lies at 2^-1106 = 1e-333.
+/// Bound on the power of ten of a decimal's first digit. Beyond this bound all values round alike:
+/// fp64 ends at 1.8e308, and its smallest decision value is 2^-1106 = 1e-333.
 ///
-/// With kept_decimal_digits this bounds big_integer: 10^1001 has 3326 bits, 5^1400 has 3251.
+/// With kept_decimal_digits this bound limits big_integer: 10^1001 has 3326 bits, 5^1400 has 3251.
 inline constexpr int decimal_reach = 400;
 
-/// (high * 2^61 + low) * 2^exponent with 2^60 <= high < 2^61 and low < 2^61. The lowest bit is 1
-/// when bits below it were dropped (round to odd).
+/// (high * 2^61 + low) * 2^exponent with 2^60 <= high < 2^61 and low < 2^61. If lower bits were
+/// dropped, the lowest bit is 1 (round to odd).
 struct leading_bits {
   std::uint64_t high;
   std::uint64_t low;
   std::int64_t exponent;
 };
 
-/// Leading bits of (numerator / denominator) * 2^exponent, both not 0: long division.
+/// Leading bits of (numerator / denominator) * 2^exponent by long division. Both must be non-zero.
 constexpr leading_bits divide_leading(big_integer numerator, big_integer denominator,
                                       std::int64_t exponent) {
   const int up = denominator.bit_length() - numerator.bit_length();
@@ -82,7 +83,7 @@ constexpr leading_bits divide_leading(big_integer numerator, big_integer denomin
   return {high, low, exponent - 121};
 }
 
-/// Leading bits of |x|, for x.digits not 0 and |power_of_10| within what decimal_reach allows.
+/// Leading bits of |x|. Requires non-zero digits and a power_of_10 within decimal_reach.
 constexpr leading_bits leading_bits_of(const exact_number& x) {
   const int power = static_cast<int>(x.power_of_10);
   big_integer numerator = x.digits;
@@ -95,13 +96,14 @@ constexpr leading_bits leading_bits_of(const exact_number& x) {
   return divide_leading(numerator, denominator, x.power_of_10 + x.power_of_2);
 }
 
-/// Rounds an exact number once into a format. dither: the K random bits at the top of the word.
+/// Rounds an exact number once into a format.
+/// @param dither  the K random bits at the top of the word; used by stochastic rounding only
 constexpr encoded<std::uint64_t> encode_exact(const format_spec& to, const cast_rule& rule,
                                               const exact_number& x, std::uint64_t dither) {
   if (x.digits.is_zero()) return encode_scaled(to, rule, x.negative, 0, 0, dither);
   const leading_bits v = leading_bits_of(x);
 
-  // Bits of `high` below the target's spacing.
+  // Number of bits of `high` below the target's spacing.
   const std::int64_t top = v.exponent + 121;
   const std::int64_t low_end = min_exponent(to);
   const std::int64_t spacing = (top < low_end ? low_end : top) - to.mantissa_bits;
@@ -110,8 +112,8 @@ constexpr encoded<std::uint64_t> encode_exact(const format_spec& to, const cast_
     return encode_scaled(to, rule, x.negative, v.high | (v.low != 0 ? 1 : 0), v.exponent + 61,
                          dither);
   }
-  // fp64 with random bits: 53 + 32 bits decide, more than one word offers. round_shift() takes the
-  // fraction alone to 0 or 1, and the sum is a value that needs no rounding any more.
+  // fp64 with random bits: 53 + 32 bits decide, more than one word holds. round_shift() rounds the
+  // fraction alone to 0 or 1; adding it gives a value that needs no further rounding.
   const std::uint64_t mask = (std::uint64_t{1} << below) - 1;
   const std::uint64_t fraction =
       ((v.high & mask) << (61 - below)) | (v.low >> below) | ((v.low & mask) != 0 ? 1 : 0);
@@ -129,7 +131,7 @@ struct odd_value {
   int exponent;
 };
 
-/// The magnitude of finite binary64 bits.
+/// The magnitude of finite binary64 bits as an odd significand and an exponent.
 constexpr odd_value odd_value_of(std::uint64_t bits) {
   using source = binary<std::uint64_t>;
   const std::uint64_t mantissa = bits & ((std::uint64_t{1} << source::mantissa_bits) - 1);
@@ -141,7 +143,7 @@ constexpr odd_value odd_value_of(std::uint64_t bits) {
   return v;
 }
 
-/// Position of the highest set bit; v.sig not 0.
+/// Exponent of the highest set bit. Requires v.sig != 0.
 constexpr int top_exponent(const odd_value& v) { return v.exponent + 63 - std::countl_zero(v.sig); }
 
 /// digits * 10^exponent.
@@ -150,10 +152,11 @@ struct decimal {
   int exponent;
 };
 
-/// The reals that round to a value under nearest_even, as if the formats had no largest value.
+/// The interval of real numbers that round to a value under nearest_even, ignoring the format's
+/// largest value.
 ///
-/// The value is quarters * 2^exponent; the interval reaches `below` and `above` such units from it
-/// and has the ends that are said to be included.
+/// The value is quarters * 2^exponent. The interval extends `below` and `above` such units from the
+/// value. low_included and high_included tell whether each end belongs to it.
 struct rounding_interval {
   std::uint64_t quarters;
   int exponent;
@@ -161,9 +164,9 @@ struct rounding_interval {
   bool low_included, high_included;
 };
 
-/// The interval of a non-zero value of the format. e8m0, where q is 1, rounds ties up. (The
-/// interval of its lowest value reaches down to 0, which changes no result: one digit is enough
-/// above already.)
+/// The interval of a non-zero value of the format. In e8m0 q is 1 and ties round up. (The interval
+/// of e8m0's smallest value reaches down to 0. This changes no result: one digit already suffices
+/// above.)
 constexpr rounding_interval interval_of(const format_spec& f, const odd_value& v) {
   const bool scale = f.special == specials::scale;
   const int top = top_exponent(v);
@@ -171,20 +174,20 @@ constexpr rounding_interval interval_of(const format_spec& f, const odd_value& v
   const int spacing = binade - f.mantissa_bits;  // exponent of one unit of q
   const std::uint64_t q = v.sig << (v.exponent - spacing);
   const bool even = (q & 1) == 0;
-  // At a power of two the values below lie twice as close, down to the smallest normal one.
+  // Below a power of two the spacing is half as large, except at the smallest normal number.
   const bool closer_below =
       q == std::uint64_t{1} << f.mantissa_bits && (scale || binade > min_exponent(f));
   return {4 * q, spacing - 2, closer_below ? 1u : 2u, 2, even || scale, even};
 }
 
-/// The decimal with the fewest digits inside the interval of a non-zero value; of several the
-/// nearest to the value, of two equally near the one with the even last digit.
+/// The decimal with the fewest digits inside the interval of a non-zero value. Among several it is
+/// the one nearest to the value; in a tie, the one with an even last digit.
 ///
-/// Digit after digit of the value is produced exactly (Steele and White). After each, the two
-/// decimals of that many digits next to the value are its digits so far and one more in the last:
-/// the first length at which one of them lies inside the interval is the shortest.
+/// The digits of the value are produced exactly, one at a time (Steele and White). After each digit
+/// there are two neighbouring decimals: the digits so far, and the digits so far plus one in the
+/// last place. The first length at which one of them lies inside the interval is the shortest.
 constexpr decimal shortest_decimal(const rounding_interval& in, int top) {
-  // rest / one is the value in units of the next digit, below and above are in the same measure.
+  // rest / one is the value in units of the next digit; below and above use the same unit.
   big_integer rest(in.quarters);
   big_integer one(1);
   big_integer below(in.below);
@@ -199,7 +202,8 @@ constexpr decimal shortest_decimal(const rounding_interval& in, int top) {
   } else {
     one.shift_left(-in.exponent);
   }
-  // floor(log10(value)): top * log10(2) is right or one off, then 1 <= rest / one < 10 decides.
+  // floor(log10(value)): top * log10(2) is right or one off; the checks below ensure 1 <= rest /
+  // one < 10.
   int power = (top * 1233) >> 12;
   if (power >= 0) {
     one.multiply_power_of_10(power);
@@ -221,7 +225,7 @@ constexpr decimal shortest_decimal(const rounding_interval& in, int top) {
   for (;; times_10(1), --power) {
     digits *= 10;
     for (; rest >= one; rest -= one) ++digits;
-    big_integer missing = one;  // from the value up to digits + 1
+    big_integer missing = one;  // distance from the value to digits + 1
     missing -= rest;
     const bool down = in.low_included ? rest <= below : rest < below;
     const bool up = in.high_included ? missing <= above : missing < above;
