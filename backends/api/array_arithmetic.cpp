@@ -1,4 +1,4 @@
-// compute() on arrays: checks arguments, chooses a backend, shares the work among threads.
+// compute() on arrays: checks arguments, chooses a backend and splits the work among threads.
 #include "backends/dispatch/array_arithmetic.hpp"
 
 #include <atomic>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr const char* operand_names[most_operands] = {"in.a", "in.b", "in.c"};
 
-/// The memory of flags, for the checks of views: codes of one byte.
+/// The memory of the flags as a view of one-byte elements, for the checks of views.
 matrix_view as_view(const flags_view& each, const matrix_view& out) {
   return {each.data,       format_id::e4m3, out.rows, out.cols,
           each.row_stride, each.col_stride, out.space};
@@ -93,7 +93,7 @@ const backend& computing_backend(const compute_call& call, const executor& where
       (call.report == flag_report::wanted ? ", flags" : ""));
 }
 
-/// The device of a call, current until the end of the scope.
+/// Makes the call's device current until the end of the scope.
 device_scope scope_of(const compute_call& call, const std::uint32_t* raised, const executor& where,
                       completion ends) {
   return device_scope(call.out.space,

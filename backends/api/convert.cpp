@@ -1,4 +1,4 @@
-// convert(): check arguments, choose a backend, share the work among threads.
+// convert(): checks arguments, chooses a backend and splits the work among threads.
 #include <cstdint>
 #include <string>
 

@@ -55,7 +55,7 @@ std::string text_of(const accumulator& sum, format_id a, format_id b) {
          std::string(name(b)) + " into " + std::string(name(sum.result));
 }
 
-/// The row of a tensor core that accumulates so; checks everything in `sum`.
+/// The tensor core row for this accumulator, if it has one. Checks every field of `sum`.
 std::optional<tensor_arithmetic> row_of(const accumulator& sum, format_id a, format_id b) {
   check_value("sum.kind", sum.kind, accumulator_kind_count, "accumulator_kind");
   check_value("sum.order", sum.order, fp32_order_count, "fp32_order");
@@ -84,7 +84,7 @@ std::optional<tensor_arithmetic> row_of(const accumulator& sum, format_id a, for
   return row;
 }
 
-/// Whether scales change along K, the second extent of A's tiles and the first of B's.
+/// Whether scales change along K. K is the second extent of A's tiles and the first extent of B's.
 bool changes_along_k(const tile_shape& tile, bool of_a) {
   return (of_a ? tile.cols : tile.rows) != 0;
 }
@@ -181,7 +181,7 @@ matmul_call checked(const const_matrix_view& a, const const_matrix_view& b, cons
   call.scaled_along_k =
       (call.a_scales.values.data != nullptr && changes_along_k(options.a_scales.tile, true)) ||
       (call.b_scales.values.data != nullptr && changes_along_k(options.b_scales.tile, false));
-  if (a.cols == 0) {  // the scales have no elements either
+  if (a.cols == 0) {  // then the scales have no elements either
     call.a_scales.values = {};
     call.b_scales.values = {};
   }

@@ -1,4 +1,4 @@
-// Checks that the operations over lists of tensors share.
+// Checks shared by all operations on tensor lists.
 #include "backends/api/plan_checks.hpp"
 
 #include <algorithm>
@@ -38,7 +38,7 @@ bool has_shapes_of(const plan_data& out, const plan_data& in) {
   for (std::size_t i = 0; i < out.rows.size(); ++i) {
     const numerics::plan_row& to = out.rows[i];
     const numerics::plan_row& from = in.rows[i];
-    // Rows of the table say less of empty tensors.
+    // The table row of an empty tensor does not hold its full shape; compare the views.
     if (to.count == 0 || to.count != from.count || to.cols != from.cols) {
       const matrix_view& a = out.tensors[i].view;
       const matrix_view& b = in.tensors[i].view;
@@ -66,7 +66,8 @@ void check_shapes(const tensor_list& out, const char* out_name, const tensor_lis
   }
 }
 
-/// Every tensor of out is written over the one of in at its position; shapes are alike.
+/// Whether every tensor of `out` has the same elements as the tensor of `in` at its position.
+/// Requires equal shapes.
 bool is_in_place(const plan_data& out, const plan_data& in) {
   for (std::size_t i = 0; i < out.tensors.size(); ++i) {
     if (!are_same_elements(out.tensors[i].view, in.tensors[i].view)) return false;
@@ -74,7 +75,7 @@ bool is_in_place(const plan_data& out, const plan_data& in) {
   return true;
 }
 
-/// The lists' memory does not intersect at all.
+/// Whether the memory ranges of the two lists are disjoint.
 bool are_distant(const plan_data& a, const plan_data& b) {
   if (a.by_begin.empty() || b.by_begin.empty()) return true;
   return a.end <= b.by_begin.front().begin || b.end <= a.by_begin.front().begin;
@@ -90,7 +91,7 @@ void check_overlap(const tensor_list& out, const char* out_name, const tensor_li
   std::merge(to.begin(), to.end(), from.begin(), from.end(), both.begin(), begins_before);
   std::int64_t steps = steps_of_a_list;
   for_each_touching_pair(both, [&](const extent& a, const extent& b) {
-    if (a.written == b.written) return;  // of one list, which was checked
+    if (a.written == b.written) return;  // both in one list: checked when the list was made
     const extent& w = a.written ? a : b;
     const extent& r = a.written ? b : a;
     const matrix_view& written = out[w.position].view;
@@ -143,14 +144,14 @@ std::shared_ptr<const plan_data> checked_list(std::span<const matrix_view> tenso
 
 void check_written(const tensor_list& out, const char* out_name, const tensor_list& in,
                    const char* in_name) {
-  if (&data_of(out) == &data_of(in)) return;  // in place, of a list that was checked
+  if (&data_of(out) == &data_of(in)) return;  // in place, on a list that was already checked
   check_shapes(out, out_name, in, in_name);
   if (out.size() == 0) return;
   if (out.space() != in.space()) {
     throw invalid_argument(std::string(out_name) + ": must lie in the same memory as " + in_name +
                            ", host or device");
   }
-  // Where every tensor is written over itself, the plan has been checked already.
+  // If every tensor is written over itself, the check of the list suffices.
   if (!is_in_place(data_of(out), data_of(in))) check_overlap(out, out_name, in, in_name);
 }
 
@@ -172,7 +173,7 @@ const backend& plan_backend(const tensor_list& plan, const executor& where) {
   const backend& chosen = resolve(where, plan.space(), [](const backend& b) {
     return b.plans != nullptr || b.device_plans != nullptr;
   });
-  if (plan.size() != 0) check_memory(chosen, plan.space());  // no tensors, no memory
+  if (plan.size() != 0) check_memory(chosen, plan.space());  // an empty list has no memory to check
   if (chosen.plans == nullptr && chosen.device_plans == nullptr) {
     throw unsupported("backend '" + std::string(chosen.name) +
                       "' has no operations over lists of tensors");

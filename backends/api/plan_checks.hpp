@@ -1,4 +1,4 @@
-// Checks that the operations over lists of tensors share.
+// Checks shared by all operations on tensor lists.
 #pragma once
 
 #include <array>
@@ -12,35 +12,35 @@
 
 namespace samebits::backends {
 
-// All of these throw invalid_argument; `which` names the plan.
+// All functions throw invalid_argument. `which` is the list's name in messages.
 
 inline constexpr std::array wide_plan_formats = {format_id::fp32, format_id::fp16, format_id::bf16};
 
-/// Every tensor has one of the formats.
+/// Requires that every tensor has one of the formats.
 void check_plan(const tensor_list& plan, const char* which, std::span<const format_id> among);
-/// A list of tensors in that memory in fp32, fp16 and bf16, as a plan may hold it; its description,
-/// with its device but without tables in device memory.
+/// Checks tensors as tensor_list does, with formats fp32, fp16 and bf16 in the given memory.
+/// Returns their description, including the device but without tables in device memory.
 std::shared_ptr<const plan_data> checked_list(std::span<const matrix_view> tensors,
                                               memory_space space, const char* which);
-/// `out` may be written from `in`, tensor by tensor and chunk by chunk: as many tensors, with the
-/// same rows and columns, in the same memory; no tensor of out overlaps one of in, unless both are
-/// the same elements at the same position.
+/// Requires that `out` can be written from `in`, tensor by tensor and chunk by chunk:
+/// - Both lists have equally many tensors, with equal rows and columns, in one memory.
+/// - No tensor of `out` overlaps a tensor of `in`, unless both have equal elements at one position.
 void check_written(const tensor_list& out, const char* out_name, const tensor_list& in,
                    const char* in_name);
-/// Not a NaN.
+/// Requires a number that is not NaN.
 void check_number(float value, const char* which);
 
-/// A plan with its name in messages.
+/// A tensor list and its name in messages.
 struct named_plan {
   const tensor_list& plan;
   const char* name;
 };
-/// The device of the plans of a call, current until the end of the scope; all of them must lie on
-/// one. `memory`: further memory of the call, or null.
+/// Makes the device of the lists current until the end of the scope. All lists must be on one
+/// device. `memory` is further memory of the call, or null.
 device_scope scope_of(std::initializer_list<named_plan> plans, named_address memory, void* stream,
                       completion ends);
 
-/// The backend that works on a plan; throws unsupported, too.
+/// The backend for an operation on a list. Also throws unsupported.
 const backend& plan_backend(const tensor_list& plan, const executor& where);
 
 }  // namespace samebits::backends

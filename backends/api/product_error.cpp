@@ -1,4 +1,4 @@
-// predict() and the distance of results from exact values.
+// predict(), and the distance of results from exact values.
 #include <bit>
 #include <cmath>
 #include <cstddef>
@@ -37,7 +37,7 @@ double exact_at(const const_matrix_view& v, std::int64_t r, std::int64_t c) {
   return x;
 }
 
-/// Leaves of the sums.
+/// Inputs of the sums over all elements.
 struct error_leaves {
   std::vector<double> error;
   std::vector<double> signal;

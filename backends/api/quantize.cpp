@@ -28,7 +28,7 @@ bool is_tile(const tile_shape& tile) {
   return is_size(tile.rows) && (tile.cols == 1 || tile.cols == tile.rows);
 }
 
-/// Tiles along an extent.
+/// Number of tiles along an extent.
 std::int64_t tiles(std::int64_t extent, std::int64_t tile) {
   return extent / tile + (extent % tile != 0 ? 1 : 0);
 }
@@ -60,7 +60,7 @@ constexpr std::array wide_formats = {format_id::fp32, format_id::fp16, format_id
 constexpr std::array code_formats = {format_id::e4m3, format_id::e5m2};
 constexpr std::array scale_formats = {format_id::fp32, format_id::e8m0};
 
-/// A view with its name in messages and what it must be.
+/// A view, its name in messages and its required shape.
 struct named_view {
   matrix_view view;
   const char* name;
@@ -93,12 +93,12 @@ void check_outputs(const const_matrix_view& in, const std::array<named_view, 4>&
   }
 }
 
-/// The format of the codes, which both kinds share.
+/// The format of `codes` and `codes_transposed`; both must have equal formats.
 format_id target_of(const const_matrix_view& in, const quantize_outputs& o) {
   const matrix_view& codes = o.codes;
   const matrix_view& transposed = o.codes_transposed;
   if (codes.data == nullptr && transposed.data == nullptr) {
-    if (is_empty(in)) return format_id::e4m3;  // nothing has a format
+    if (is_empty(in)) return format_id::e4m3;  // empty input: any format will do
     throw invalid_argument("outputs: codes or codes_transposed must have data");
   }
   if (codes.data != nullptr && transposed.data != nullptr && codes.format != transposed.format) {
@@ -109,7 +109,7 @@ format_id target_of(const const_matrix_view& in, const quantize_outputs& o) {
   return codes.data != nullptr ? codes.format : transposed.format;
 }
 
-/// The format of the scales, which both kinds share.
+/// The format of `scales` and `scales_transposed`; both must have equal formats.
 format_id scale_format_of(const quantize_outputs& o, const quantize_options& options) {
   const matrix_view& scales = o.scales;
   const matrix_view& transposed = o.scales_transposed;
@@ -131,7 +131,7 @@ format_id scale_format_of(const quantize_outputs& o, const quantize_options& opt
   return format;
 }
 
-/// Given multipliers: a view that is read, as large as the scales.
+/// Checks the given inverse scales: a view that is only read, in the shape of the scales.
 void check_multipliers(const const_matrix_view& in, const const_matrix_view& v,
                        const tile_grid& grid, const std::array<named_view, 4>& outputs) {
   if (v.data == nullptr) return;
@@ -161,13 +161,14 @@ void check_options(const quantize_options& o) {
   check_random(o.round, o.random);
 }
 
-/// The largest finite value of the input as binary32 bits.
+/// The inverse scale that replaces an infinite one: FLT_MAX or the input format's max finite, as
+/// binary32 bits.
 std::uint32_t largest_factor_of(scale_overflow o, format_id from) {
   if (o == scale_overflow::flt_max) return numerics::binary32::max_finite;
   return numerics::largest_value(spec_of(from));
 }
 
-/// The two bounds as bits: comparisons of float would depend on DAZ.
+/// Checks the two bounds as bits, because float comparisons would depend on DAZ.
 numerics::scale_rule scale_rule_of(const quantize_options& o, format_id from) {
   namespace binary32 = numerics::binary32;
   const auto eps = std::bit_cast<std::uint32_t>(o.eps);
@@ -240,7 +241,7 @@ void check_workspace(const backend& b, const quantize_call& call, std::span<std:
   throw unsupported("backend '" + std::string(b.name) + "' cannot " + operation + what);
 }
 
-/// The device of a call, current until the end of the scope.
+/// Makes the call's device current until the end of the scope.
 device_scope scope_of(const quantize_call& call, const executor& where) {
   const quantize_outputs& o = call.outputs;
   return device_scope(call.in.space,

@@ -1,4 +1,5 @@
-// quantize() of a list: checks it once, then shares it among threads or hands it to a device.
+// quantize() of a list: checks the list once, then splits it among threads or passes it to a
+// device.
 #include "samebits/quantize_list.hpp"
 
 #include <algorithm>
@@ -44,8 +45,9 @@ bool has_scales(const quantize_call& call) {
   return call.outputs.scales.data != nullptr || call.outputs.scales_transposed.data != nullptr;
 }
 
-/// One input format, one code format, one scale format, one memory. Tensors without elements have
-/// none of the first two, those without scales none of the third: they take the list's.
+/// Requires one input format, one code format, one scale format and one memory in the list. Tensors
+/// without elements get the list's input and code formats. Tensors without scales get the list's
+/// scale format.
 void make_uniform(quantize_list_data& list) {
   const auto refuse = [&](std::size_t i, const char* what, std::string_view expected,
                           std::string_view got) {
@@ -53,8 +55,8 @@ void make_uniform(quantize_list_data& list) {
                            " must be that of the list, " + std::string(expected) + ", got " +
                            std::string(got));
   };
-  const quantize_call* model = nullptr;   // the first with elements
-  const quantize_call* scaled = nullptr;  // the first with scales
+  const quantize_call* model = nullptr;   // first tensor with elements
+  const quantize_call* scaled = nullptr;  // first tensor with scales
   for (std::size_t i = 0; i < list.calls.size(); ++i) {
     const quantize_call& call = list.calls[i];
     if (call.in.space != list.space) {
@@ -81,7 +83,8 @@ void make_uniform(quantize_list_data& list) {
   }
 }
 
-/// No output shares memory with a view of another tensor; those of one tensor were checked.
+/// Requires that no output shares memory with a view of another tensor. Views of one tensor were
+/// checked before.
 void check_outputs_are_apart(const quantize_list_data& list) {
   struct item_view {
     const_matrix_view view;
@@ -118,7 +121,7 @@ void check_outputs_are_apart(const quantize_list_data& list) {
   });
 }
 
-/// The device of all memory of a list in device memory.
+/// The device of a list's memory.
 int device_of(const std::vector<quantize_item>& items) {
   device_finder finder(memory_space::device);
   for (std::size_t i = 0; i < items.size(); ++i) {
@@ -159,7 +162,8 @@ std::shared_ptr<const quantize_list_data> make_list(std::vector<quantize_item> i
       return b.quantizes != nullptr && b.quantizes->prepare != nullptr;
     };
     list->on_device = resolve({}, memory_space::device, has).quantizes->prepare(list->calls);
-    if (list->device == no_device) list->device = current_device_number();  // where the tables lie
+    // the device that holds the tables
+    if (list->device == no_device) list->device = current_device_number();
   }
   return list;
 }
@@ -183,11 +187,12 @@ const recipe& checked_rules(const recipe& rules, const std::vector<quantize_item
   return rules;
 }
 
-/// Large tensors one after another, each shared among the threads; the small ones, which are not
-/// worth a second thread, are dealt out whole. All memory is allocated before the first is written.
+/// Quantizes large tensors one after another, each split among the threads. Small tensors are not
+/// worth a second thread; each runs whole on one thread. Allocates all memory before writing any
+/// output.
 void quantize_on_host(const quantizer& q, const quantize_list_data& list, const executor& where) {
   std::vector<const quantize_call*> small, large;
-  std::int64_t small_tiles = 0, large_tiles = 0;  // of the tensor that has most
+  std::int64_t small_tiles = 0, large_tiles = 0;  // tile count of the tensor with the most tiles
   for (const quantize_call& call : list.calls) {
     const bool is_small = call.in.rows * call.in.cols < 2 * elements_worth_a_thread;
     (is_small ? small : large).push_back(&call);
@@ -252,7 +257,8 @@ void quantize(const quantize_list& list, const executor& where) {
     return one.quantizes != nullptr && (!device || one.quantizes->quantize_list != nullptr);
   };
   const b::backend& chosen = b::resolve(where, data.space, has);
-  if (!data.items.empty()) b::check_memory(chosen, data.space);  // no tensors, no memory
+  // an empty list has no memory to check
+  if (!data.items.empty()) b::check_memory(chosen, data.space);
   if (!has(chosen)) {
     throw unsupported("backend '" + std::string(chosen.name) + "' cannot quantize lists");
   }

@@ -1,4 +1,4 @@
-// quantize() by a recipe: checks what a recipe fixes and the views show.
+// quantize() by a recipe: checks that the views fit the recipe.
 #include "samebits/recipe.hpp"
 
 #include <string>

@@ -1,4 +1,4 @@
-// Reductions: checks arguments and chooses a backend.
+// Reductions: check arguments and choose a backend.
 #include "backends/dispatch/reductions.hpp"
 
 #include <cstdint>

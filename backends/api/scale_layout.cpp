@@ -1,4 +1,4 @@
-// Scales to the layouts of other libraries and back: checked, never rounded.
+// Converts scales to and from the layouts of other libraries: checked, never rounded.
 #include "samebits/scale_layout.hpp"
 
 #include <bit>
@@ -15,7 +15,7 @@ namespace samebits {
 namespace backends {
 namespace {
 
-/// A scale as binary32 bits.
+/// Loads a scale as binary32 bits.
 std::uint32_t load_scale(const std::byte* at, format_id format) {
   if (format == format_id::e8m0) {
     return numerics::decode<std::uint32_t>(spec_of(format), std::to_integer<std::uint32_t>(*at));
@@ -41,7 +41,7 @@ void store_scale(std::byte* at, format_id format, std::uint32_t scale) {
   }
 }
 
-/// Scales in a view.
+/// Loads scales from a view.
 struct viewed {
   const_matrix_view view;
 
@@ -51,7 +51,7 @@ struct viewed {
   }
 };
 
-/// Calls f(row, column) for each scale.
+/// Calls f(row, column) for each scale of a view.
 template <class Function>
 void for_each_scale(const const_matrix_view& v, const Function& f) {
   for (std::int64_t row = 0; row < v.rows; ++row) {
@@ -84,7 +84,7 @@ void check_scales(const const_matrix_view& scales, scale_layout layout,
   check_apart({memory.data(), format_id::e8m0, 1, needed, needed}, memory_name, scales, "scales");
 }
 
-/// Looks at every scale that becomes a byte; load(row, col) gives binary32 bits.
+/// Checks every scale that is stored as a byte. load(row, col) returns binary32 bits.
 template <class Load>
 scale_layout_report look(const const_matrix_view& scales, bool packs, unpackable on_unpackable,
                          const Load& load) {

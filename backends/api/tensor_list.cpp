@@ -1,4 +1,4 @@
-// tensor_list: checks a list of tensors and cuts it into chunks.
+// tensor_list: checks a list of tensors and splits it into chunks.
 #include "samebits/tensor_list.hpp"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ bool is_plan_format(format_id format) {
   return format == fp32 || format == fp16 || format == bf16 || format == e4m3 || format == e5m2;
 }
 
-/// Element i lies i elements behind the first.
+/// Whether element i is i elements after the first one.
 bool is_dense(const matrix_view& v) {
   const bool row_is_dense = v.cols == 1 || v.col_stride == 1;
   return row_is_dense && (v.rows == 1 || v.row_stride == v.cols);
@@ -49,7 +49,8 @@ void check_tensor(const plan_data& plan, std::size_t position, const char* list)
                              "[0], host or device");
     }
     check_distinct(v, "");
-  } catch (const invalid_argument& error) {  // the name of each good tensor would cost time
+  // built only on error: names for all good tensors would cost time
+  } catch (const invalid_argument& error) {
     throw invalid_argument(tensor_text(plan.tensors[position], position, list) + error.what());
   }
 }
@@ -61,7 +62,8 @@ void check_tensor(const plan_data& plan, std::size_t position, const char* list)
                          tensor_text(plan.tensors[second], second, list) + " " + what);
 }
 
-/// A tensor that stands in the list twice, as tied weights do, would be counted and scaled twice.
+/// Refuses overlapping tensors. A tensor that is listed twice, such as tied weights, would be
+/// counted and scaled twice.
 void check_shared_memory(const plan_data& plan, const char* list) {
   std::int64_t steps = steps_of_a_list;
   for_each_touching_pair(plan.by_begin, [&](const extent& a, const extent& b) {
@@ -80,7 +82,7 @@ void check_shared_memory(const plan_data& plan, const char* list) {
   });
 }
 
-/// What checks of the list ask for.
+/// Collects the sorted extents, which the later checks of the list use.
 void summarize(plan_data& plan) {
   plan.by_begin.reserve(plan.tensors.size());
   for (std::size_t i = 0; i < plan.tensors.size(); ++i) {
@@ -90,13 +92,13 @@ void summarize(plan_data& plan) {
     plan.by_begin.push_back(extent_of(v, i, true));
     plan.end = std::max(plan.end, plan.by_begin.back().end);
   }
-  // Allocators mostly hand out rising addresses.
+  // Allocators mostly return rising addresses.
   if (!std::is_sorted(plan.by_begin.begin(), plan.by_begin.end(), begins_before)) {
     std::sort(plan.by_begin.begin(), plan.by_begin.end(), begins_before);
   }
 }
 
-/// Gives a plan of tensors in device memory its tables there, in one allocation.
+/// Copies the tables of a list to the device memory of its tensors, in one allocation.
 void copy_to_device(plan_data& plan) {
   const device_memory& memory = *resolve({}, memory_space::device, [](const backend& b) {
                                    return b.memory != nullptr && b.device_plans != nullptr;
@@ -146,7 +148,8 @@ std::shared_ptr<const plan_data> make_plan(std::vector<list_tensor> tensors, con
     plan->device = device_of(*plan, which);
     const device_scope on(plan->space, plan->device, nullptr);
     copy_to_device(*plan);
-    if (plan->device == no_device) plan->device = current_device_number();  // where the tables lie
+    // the device that holds the tables
+    if (plan->device == no_device) plan->device = current_device_number();
   }
   return plan;
 }

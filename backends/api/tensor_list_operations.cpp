@@ -1,5 +1,5 @@
-// Operations over a list of tensors: check arguments, choose a backend, share chunks among threads,
-// join what the chunks report.
+// Operations on a tensor list: check arguments, choose a backend, split the chunks among threads
+// and combine the chunks' partial statistics.
 #include "samebits/tensor_list.hpp"
 
 #include <algorithm>
@@ -20,17 +20,18 @@ namespace samebits {
 namespace backends {
 namespace {
 
-/// Shares the chunks of a plan among threads.
+/// Splits the chunks of a list among threads.
 template <class Part>
 void for_each_chunk_range(const plan_data& plan, const executor& where, const Part& part) {
   const auto chunks = static_cast<std::int64_t>(plan.row_of_chunk.size());
   if (chunks == 0) return;
-  const auto chunk = static_cast<std::int64_t>(plan.elements) / chunks;  // >= 1 on average
+  // average elements per chunk; >= 1
+  const auto chunk = static_cast<std::int64_t>(plan.elements) / chunks;
   for_each_piece(chunks, where.threads, part,
                  std::max<std::int64_t>(elements_worth_a_thread / chunk, 1));
 }
 
-/// Calls f(tensor, its chunks' tallies) in list order.
+/// Calls f(tensor, partial statistics of its chunks) in list order.
 template <class Tally, class Function>
 void for_each_tensor(const plan_data& plan, const std::vector<Tally>& tallies, const Function& f) {
   const std::span<const Tally> all(tallies);
@@ -56,7 +57,7 @@ tensor_statistics statistics_of(const numerics::plan_row& row,
   return s;
 }
 
-/// The total of a report's tensors, and the first bad one.
+/// Combines the tensors of a report: the total, and the first bad tensor.
 void join_tensors(inspect_report& report) {
   tensor_statistics& all = report.total;
   numerics::square_sum squares;
@@ -115,7 +116,7 @@ unscale_report scale(const plan_kernels& kernels, const plan_data& plan, float f
   return report;
 }
 
-/// One tensor as a conversion sees it.
+/// The view of one tensor, for convert().
 matrix_view view_of_tensor(const plan_data& plan, std::uint32_t tensor) {
   return plan.tensors[tensor].view;
 }
@@ -250,7 +251,7 @@ void cast(const tensor_list& from, const tensor_list& to, const convert_options&
 float clip_factor(double norm, double max_norm) {
   if (norm < 0) throw invalid_argument("norm: must not be negative");
   if (!(max_norm >= 0)) throw invalid_argument("max_norm: must be a number >= 0");
-  // Neither number is below -0, so that without the sign they are what the definition takes.
+  // Neither number is below -0, so clearing the sign turns -0 into 0 and changes nothing else.
   const auto bits = [](double x) {
     return std::bit_cast<std::uint64_t>(x) & ~numerics::binary<std::uint64_t>::sign_bit;
   };
@@ -258,7 +259,7 @@ float clip_factor(double norm, double max_norm) {
 }
 
 clip_report clip(const tensor_list& tensors, double max_norm, const executor& where) {
-  clip_factor(0, max_norm);  // refuses what cannot be a norm before the tensors are read
+  clip_factor(0, max_norm);  // refuses an invalid max_norm before reading the tensors
   clip_report report;
   report.norm = inspect(tensors, {}, where).total.norm();
   report.factor = clip_factor(report.norm, max_norm);

@@ -1,4 +1,4 @@
-// Checks that the public array functions share.
+// Checks shared by the public array functions.
 #include "backends/api/view_checks.hpp"
 
 #include <limits>
@@ -11,13 +11,13 @@ namespace {
 
 using wide = __int128;
 
-/// Index of the last element, in elements from data; the view is not empty.
+/// Offset of the last element from `data`, in elements. Requires a view that is not empty.
 wide last_element(const const_matrix_view& v) {
   return static_cast<wide>(v.rows - 1) * v.row_stride +
          static_cast<wide>(v.cols - 1) * v.col_stride;
 }
 
-/// The bytes from the first to the last element of two views do not intersect.
+/// Whether the byte ranges from first to last element of the two views are disjoint.
 bool are_distant(const const_matrix_view& a, const const_matrix_view& b) {
   if (is_empty(a) || is_empty(b)) return true;
   const extent x = extent_of(a, 0, false);
@@ -25,7 +25,7 @@ bool are_distant(const const_matrix_view& a, const const_matrix_view& b) {
   return x.begin >= y.end || y.begin >= x.end;
 }
 
-/// Of views that share memory as `found` says.
+/// Throws the error for two views that share memory, or may share memory, as `found` says.
 [[noreturn]] void refuse_overlap(sharing found, const std::string& which, const std::string& other,
                                  const char* expected) {
   throw invalid_argument(

@@ -1,9 +1,9 @@
-// Access for the backends to the descriptions that public classes keep to themselves.
+// Access for backends to the private data of public classes.
 #pragma once
 
 namespace samebits::backends {
 
-/// The friend of tensor_list, quantize_list and shard_layout.
+/// Friend class of tensor_list, quantize_list and shard_layout.
 struct access {
   template <class Public>
   static const auto& data(const Public& object) {
@@ -11,8 +11,8 @@ struct access {
   }
 };
 
-/// The plan_data of a tensor_list, quantize_list_data of a quantize_list, shard_data of a
-/// shard_layout.
+/// The private data of an object: plan_data of a tensor_list, quantize_list_data of a
+/// quantize_list, shard_data of a shard_layout.
 template <class Public>
 const auto& data_of(const Public& object) {
   return access::data(object);

@@ -1,4 +1,4 @@
-// What a backend that does arithmetic on arrays brings, and the checked calls it gets.
+// Array arithmetic: the functions that a backend supplies, and the checked calls that it receives.
 #pragma once
 
 #include <cstddef>
@@ -9,13 +9,12 @@
 
 namespace samebits::backends {
 
-/// Most operands of an operation.
+/// Maximum number of operands of an operation.
 inline constexpr int most_operands = 3;
 
 enum class flag_report : std::uint8_t { none, wanted };
 
-/// Arguments are checked before a backend sees them; pitch is resolved. Operands that the operation
-/// does not take have no data.
+/// A checked call. pitch is resolved. Unused operands have no data.
 struct compute_call {
   operation op;
   const_matrix_view operands[most_operands];
@@ -24,18 +23,19 @@ struct compute_call {
   random_stream random;
   std::uint64_t pitch = 0;
   flag_report report = flag_report::none;
-  flags_view each;  ///< without data unless flags of each element are wanted
+  flags_view each;  ///< has data only if the flags of each element are wanted
 };
 
-/// Whether a processor's own arithmetic gives a call's bits, one format rounded to nearest even and
-/// no flags; proved(op, format) says so of an operation (docs/decisions/0021 and 0026).
+/// Whether the processor's own arithmetic gives the bits of this call. Requires one format, nearest
+/// even and no flags. proved(op, format) tells whether an operation passed its proof
+/// (docs/decisions/0021 and 0026).
 template <class Proved>
 bool is_proved_equal(const compute_call& call, const Proved& proved) {
   if (call.report == flag_report::wanted) return false;
   const cast_rule& rule = call.rule;
   if (rule.round != rounding::nearest_even) return false;
   if (rule.on_overflow != overflow::ieee && rule.on_overflow != overflow::saturate) return false;
-  // The sign that is preserved is that of an overflow to NaN; only e4m3 has such.
+  // preserve_sign affects a NaN that comes from an overflow; only e4m3 has such NaNs.
   if (rule.on_nan != nan_policy::canonical && call.out.format == format_id::e4m3) return false;
   for (int i = 0; i < operand_count(call.op); ++i) {
     if (call.operands[i].format != call.out.format) return false;
@@ -44,33 +44,33 @@ bool is_proved_equal(const compute_call& call, const Proved& proved) {
 }
 
 struct calculator {
-  /// Whether it has this operation; what it lacks is refused by name.
+  /// Whether the backend supports this operation; otherwise the call is refused by name.
   bool (*has)(const compute_call& call);
-  /// Host backends: computes a range and returns the flags raised in it, none where no report is
-  /// wanted; called from several threads at once.
+  /// Host backends: computes a range and returns its flags, or none if no report is wanted. Several
+  /// threads call this function at once.
   flags (*compute)(const compute_call& call, element_range range) = nullptr;
-  /// Device backends: enqueues the whole call on a stream (cudaStream_t). `raised`, 4 bytes of
-  /// device memory, becomes the union of all flags; not read where no report is wanted. The shape
+  /// Device backends: enqueues the whole call on a stream (cudaStream_t). `raised` is 4 bytes of
+  /// device memory that receive the union of all flags; unused if no report is wanted. The shape
   /// may be empty.
   void (*enqueue)(const compute_call& call, std::uint32_t* raised, void* stream) = nullptr;
-  /// Device backends: the same, waits for the union and returns it. Takes its 4 bytes from the
-  /// stream's memory pool.
+  /// Device backends: enqueues the call, waits and returns the union of all flags. Allocates 4
+  /// bytes from the stream's memory pool.
   flags (*await_flags)(const compute_call& call, void* stream) = nullptr;
 };
 
-/// Consecutive elements of one row of a call.
+/// A segment of one row: consecutive elements of a call.
 struct compute_run {
   const std::byte* in[most_operands];
   std::byte* out;
-  flags* each;                          ///< null where not wanted
+  flags* each;                          ///< null if flags of each element are not wanted
   std::int64_t in_step[most_operands];  ///< bytes from one element to the next
-  std::int64_t out_step;                ///< the same
-  std::int64_t each_step;               ///< the same
+  std::int64_t out_step;                ///< bytes from one element to the next
+  std::int64_t each_step;               ///< bytes from one element to the next
   std::int64_t count;
-  std::uint64_t index;  ///< of the first element, for its random bits (contract §3)
+  std::uint64_t index;  ///< index of the first element, for its random bits (contract §3)
 };
 
-/// Calls f(compute_run) for each row the range touches, in order.
+/// Calls f(compute_run), in order, for the segment of each row that the range touches.
 template <class Function>
 void for_each_compute_run(const compute_call& call, element_range range, const Function& f) {
   const matrix_view& out = call.out;

@@ -63,7 +63,7 @@ void device_scope::enter(int device, void* stream, completion ends) {
       throw invalid_argument(
           "where.stream: is being captured into a graph, and this call waits for its result");
     }
-  } catch (...) {  // a constructor that throws has no destructor
+  } catch (...) {  // no destructor runs after a constructor throws
     leave();
     throw;
   }
@@ -75,7 +75,7 @@ void device_scope::leave() noexcept {
   if (before_ == no_device) return;
   try {
     runtime_->make_current(before_);
-  } catch (const cuda_error&) {  // that device was current: its own error shows at its next call
+  } catch (const cuda_error&) {  // the device was current before: its next call reports the error
   }
 }
 

@@ -1,4 +1,4 @@
-// The device of a call on device memory: found from the memory, and current while the call runs.
+// Device scope: finds the device of a call from its memory and makes it current during the call.
 #pragma once
 
 #include <cstdint>
@@ -9,52 +9,53 @@
 
 namespace samebits::backends {
 
-/// Which devices can work on an address.
+/// The devices that can access an address.
 struct address_place {
   enum class kind : std::uint8_t {
     device,  ///< memory of one device
-    shared,  ///< managed or page-locked memory, which every device reaches
-    host,    ///< memory that no device reaches
+    shared,  ///< managed or page-locked memory, accessible to every device
+    host,    ///< memory that no device can access
   };
   kind what;
-  int device;  ///< of kind::device
+  int device;  ///< valid for kind::device
 };
 
-/// Asks the CUDA runtime about devices, addresses and streams. All functions throw cuda_error.
+/// Queries the CUDA runtime about devices, addresses and streams. All functions throw cuda_error.
 struct device_runtime {
-  bool (*is_available)();  ///< there is a driver and a GPU
+  bool (*is_available)();  ///< whether there is a driver and a GPU
   int (*current_device)();
   void (*make_current)(int device);
   address_place (*place_of)(const void* address);
-  /// The device of a stream (cudaStream_t); no_device for a default stream, which every device has,
-  /// for a stream that is being captured, and where the runtime is too old to say.
+  /// The device of a stream (cudaStream_t). Returns no_device for a default stream, which every
+  /// device has, for a stream in capture, and if the runtime is too old to tell.
   int (*device_of_stream)(void* stream);
   bool (*is_capturing)(void* stream);
 };
 
 inline constexpr int no_device = -1;
 
-/// The runtime of the compiled device backends; null without one, or where there is no GPU.
+/// The runtime of the compiled device backends; null without such a backend or without a GPU.
 const device_runtime* available_runtime();
 
-/// The number of the current device; no_device where there is no GPU.
+/// The number of the current device; no_device without a GPU.
 int current_device_number();
 
-/// The address of a view's elements for the checks below; null for a view without elements, whose
-/// pointer may lie anywhere.
+/// The address of a view's elements, for the checks below. Null for an empty view, whose pointer
+/// may be arbitrary.
 inline const void* address_of(const const_matrix_view& v) {
   return v.rows == 0 || v.cols == 0 ? nullptr : v.data;
 }
 
-/// Finds the one device that all memory of a call lies on.
+/// Finds the one device that holds all memory of a call.
 class device_finder {
  public:
   explicit device_finder(memory_space space)
       : runtime_(space == memory_space::device ? available_runtime() : nullptr) {}
 
-  /// Looks at an argument's address; a null one is skipped. `name` is the argument's name or a
-  /// function that returns it. Throws invalid_argument for memory that no device reaches and for
-  /// memory of another device than that of an argument before.
+  /// Adds an argument's address; null is skipped. `name` is the argument's name or a function that
+  /// returns it.
+  /// @throws invalid_argument  if no device can access the memory
+  /// @throws invalid_argument  if an earlier argument is on another device
   template <class Name>
   void add(const void* address, const Name& name) {
     if (runtime_ == nullptr || address == nullptr) return;
@@ -71,14 +72,14 @@ class device_finder {
     }
   }
 
-  /// The same of an argument whose device is known, or no_device.
+  /// Adds an argument whose device is known; no_device is skipped.
   void add_device(int device, const char* name) {
     if (runtime_ == nullptr || device == no_device) return;
     if (found_ == no_device) found_ = device;
     if (found_ != device) refuse({address_place::kind::device, device}, name);
   }
 
-  /// no_device if all memory is shared, or none was seen.
+  /// The device found; no_device if all memory is shared or none was added.
   [[nodiscard]] int device() const { return found_; }
 
  private:
@@ -94,18 +95,19 @@ struct named_address {
   const char* name;
 };
 
-/// Whether a call returns before the device has done it.
+/// Whether a call returns before or after the device completes it.
 enum class completion : std::uint8_t { enqueued, awaited };
 
-/// Makes the device of a call current until the end of the scope. Does nothing for host memory and
-/// where there is no GPU: choosing a backend then says so.
+/// Makes the device of a call current until the end of the scope. Does nothing for host memory.
+/// Does nothing without a GPU; choosing a backend then reports the missing GPU.
 class device_scope {
  public:
-  /// Throws invalid_argument for what device_finder refuses, for a stream of another device, and
-  /// for a call that is awaited on a stream that is being captured into a graph.
+  /// @throws invalid_argument  for memory that device_finder refuses
+  /// @throws invalid_argument  for a stream of another device
+  /// @throws invalid_argument  for an awaited call on a stream that is being captured into a graph
   device_scope(memory_space space, std::initializer_list<named_address> memory, void* stream,
                completion ends = completion::enqueued);
-  /// The same for a device that is known; no_device: the stream's, or else the current one.
+  /// For a known device. no_device means the stream's device, or else the current device.
   device_scope(memory_space space, int device, void* stream,
                completion ends = completion::enqueued);
   ~device_scope();
@@ -117,7 +119,7 @@ class device_scope {
   void leave() noexcept;
 
   const device_runtime* runtime_;
-  int before_ = no_device;  ///< the device to return to; no_device: that is current anyway
+  int before_ = no_device;  ///< the device to restore; no_device: nothing to restore
 };
 
 }  // namespace samebits::backends

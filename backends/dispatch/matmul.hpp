@@ -1,4 +1,5 @@
-// What a backend that multiplies matrices brings, and the checked calls it gets.
+// Matrix multiplication: the functions that a backend supplies, and the checked calls that it
+// receives.
 #pragma once
 
 #include <cstdint>
@@ -10,33 +11,33 @@
 
 namespace samebits::backends {
 
-/// K of a block of tile scales and of fp32_per_128.
+/// Length along K of a block with one tile scale, and of a block of fp32_per_128.
 inline constexpr std::int64_t scale_block = 128;
 
-/// Scales of one operand; 1 where the view has no data.
+/// Scales of one operand. A view without data means that all scales are 1.
 struct scale_source {
   const_matrix_view values;
   tile_grid grid;
 };
 
-/// Arguments are checked before a backend sees them. M, N or K may be 0.
+/// A checked call. M, N or K may be 0.
 struct matmul_call {
   const_matrix_view a;  ///< [M, K]
   const_matrix_view b;  ///< [K, N]
   matrix_view d;        ///< [M, N]
   accumulator sum;
-  numerics::accumulate_rule unit;  ///< of tensor_core alone
+  numerics::accumulate_rule unit;  ///< for accumulator kind tensor_core only
   scale_source a_scales;
   scale_source b_scales;
-  bool scaled_along_k;  ///< scales change after each scale_block of K
+  bool scaled_along_k;  ///< scales change after every scale_block elements along K
   scale_order order;
-  const_matrix_view c;  ///< without data: none
+  const_matrix_view c;  ///< no data if there is no C
   addend c_enters;
 };
 
 struct matrix_multiplier {
-  /// Shares the work among where.threads and returns when it is done. Asks require_tested() before
-  /// it writes, if it computes in binary32 or binary64 steps.
+  /// Splits the work among where.threads and returns when it is complete. If it computes in
+  /// binary32 or binary64, it calls require_tested() before it writes.
   void (*multiply)(const matmul_call& call, const executor& where);
 };
 

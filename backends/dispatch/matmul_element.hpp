@@ -1,4 +1,4 @@
-// What every multiplier does with one element: its scales, C, and the rounding into D.
+// Per-element steps shared by all matrix multiplications: scales, C and the rounding into D.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 
 namespace samebits::backends {
 
-/// The code of element (r, c); not fp64.
+/// The code of element (r, c). Not for fp64.
 inline std::uint32_t code_at(const const_matrix_view& v, std::int64_t r, std::int64_t c) {
   const int bytes = storage_bytes(v.format);
   std::uint32_t code = 0;
@@ -31,18 +31,18 @@ inline void store_at(const matrix_view& v, std::int64_t r, std::int64_t c, std::
               &code, static_cast<std::size_t>(bytes));
 }
 
-/// The number of element (r, c) as binary32 bits; not of fp64.
+/// The value of element (r, c) as binary32 bits. Not for fp64.
 inline std::uint32_t binary32_at(const const_matrix_view& v, std::int64_t r, std::int64_t c) {
   return numerics::decode<std::uint32_t>(spec_of(v.format), code_at(v, r, c));
 }
 
-/// The scale of the tile of element (r, c) of the operand.
+/// The scale of the tile that contains element (r, c) of the operand.
 inline std::uint32_t scale_at(const scale_source& s, std::int64_t r, std::int64_t c) {
   if (s.values.data == nullptr) return numerics::binary32::one;
   return binary32_at(s.values, r / s.grid.tile_rows, c / s.grid.tile_cols);
 }
 
-/// Whether the whole sum is scaled at the end.
+/// Whether the complete sum is scaled once at the end.
 inline bool is_scaled_at_end(const matmul_call& call) {
   return !call.scaled_along_k &&
          (call.a_scales.values.data != nullptr || call.b_scales.values.data != nullptr);
@@ -55,7 +55,7 @@ inline bool has_last_addend(const matmul_call& call) {
   return call.c.data != nullptr && call.c_enters == addend::last;
 }
 
-/// From the sum in binary32 to D.
+/// Turns the binary32 sum of an element into its element of D.
 inline void finish_element(const matmul_call& call, std::int64_t i, std::int64_t j,
                            std::uint32_t sum) {
   if (is_scaled_at_end(call)) {
@@ -67,12 +67,13 @@ inline void finish_element(const matmul_call& call, std::int64_t i, std::int64_t
            numerics::encode<std::uint32_t>(spec_of(call.d.format), cast_rule{}, sum, 0).code);
 }
 
-/// What the sum of an element starts from: C where it comes first, else +0.
+/// The initial sum of an element: C if C is the first addend, else +0.
 inline std::uint32_t start_of(const matmul_call& call, std::int64_t i, std::int64_t j) {
   return has_first_addend(call) ? code_at(call.c, i, j) : 0u;
 }
 
-/// The sum of an element in blocks of K, each of them `part(from, count)` in binary32.
+/// The sum of an element over blocks along K. part(from, count) returns the binary32 sum of one
+/// block.
 template <class Part>
 std::uint32_t sum_of_blocks(const matmul_call& call, std::int64_t i, std::int64_t j,
                             std::int64_t block, const Part& part) {
@@ -88,7 +89,7 @@ std::uint32_t sum_of_blocks(const matmul_call& call, std::int64_t i, std::int64_
   return sum;
 }
 
-/// The sum of an element by fp32_per_128: `part(from, count)` are exact dot products.
+/// The sum of an element under fp32_per_128. part(from, count) returns an exact dot product.
 template <class Part>
 std::uint32_t fp32_per_128_sum(const matmul_call& call, std::int64_t i, std::int64_t j,
                                const Part& part) {
@@ -97,7 +98,7 @@ std::uint32_t fp32_per_128_sum(const matmul_call& call, std::int64_t i, std::int
   });
 }
 
-/// The element of D by exact: `part(from, count)` are exact dot products.
+/// The element of D under `exact`. part(from, count) returns an exact dot product.
 template <class Part>
 void exact_element(const matmul_call& call, std::int64_t i, std::int64_t j, const Part& part) {
   numerics::exact_scaled_dot total;

@@ -1,4 +1,4 @@
-// Overlap: bounded sums of multiples of strides.
+// Overlap: searches bounded sums of multiples of strides.
 #include "backends/dispatch/overlap.hpp"
 
 #include <algorithm>
@@ -22,14 +22,14 @@ wide gcd_of(wide a, wide b) {
   return a;
 }
 
-/// x * stride for each x in [0, most]; both are positive.
+/// The multiples x * stride for each x in [0, most]; both are positive.
 struct multiple {
   wide stride;
   wide most;
   [[nodiscard]] wide reach() const { return stride * most; }
 };
 
-/// Up to four multiples.
+/// A sum of up to four multiples.
 struct multiples {
   std::array<multiple, 4> all;
   std::size_t count = 0;
@@ -45,7 +45,7 @@ struct multiples {
   [[nodiscard]] std::span<const multiple> span() const { return std::span(all).first(count); }
 };
 
-/// A view as blocks of bytes that start at base + a sum of multiples.
+/// A view as byte blocks. Each block starts at `base` plus a sum of multiples.
 struct blocks {
   wide base;
   wide size;
@@ -58,7 +58,7 @@ blocks blocks_of(const const_matrix_view& v) {
   multiple outer = {v.row_stride * bytes, v.rows - 1};
   if (inner.stride > outer.stride) std::swap(inner, outer);
   blocks b{static_cast<wide>(reinterpret_cast<std::uintptr_t>(v.data)), bytes, {}};
-  // If the outer steps continue the inner ones without a gap, one multiple describes all starts.
+  // If the outer steps continue the inner steps without a gap, one multiple describes all starts.
   const bool both = inner.reach() != 0 && outer.reach() != 0;
   if (both && outer.stride % inner.stride == 0 && outer.stride <= inner.reach() + inner.stride) {
     inner.most += outer.reach() / inner.stride;
@@ -75,28 +75,29 @@ blocks blocks_of(const const_matrix_view& v) {
   return b;
 }
 
-/// The least x >= 0 with low <= a * x mod m <= high, or nothing; 0 <= a < m, 0 <= low <= high < m.
-/// The problem for (a, m) becomes that for (-m mod a, a), as in Euclid's algorithm.
+/// The smallest x >= 0 with low <= a * x mod m <= high, if there is one. Requires 0 <= a < m and 0
+/// <= low <= high < m. As in Euclid's algorithm, the problem for (a, m) reduces to the problem for
+/// (-m mod a, a).
 std::optional<wide> first_within(wide a, wide m, wide low, wide high) {
   if (low == 0) return 0;
   if (a == 0) return std::nullopt;
   if (2 * a > m) return first_within(m - a, m, m - high, m - low);
   const wide x = ceil_of(low, a);
   if (x * a <= high) return x;
-  // a * x = m * y + low .. high: no multiple of a lies there for y = 0.
+  // Find y with a multiple of a in m * y + [low, high]. For y = 0 there is none.
   const auto y = first_within((a - m % a) % a, a, low % a, high % a);
   if (!y) return std::nullopt;
   return ceil_of(low + m * *y, a);
 }
 
-/// Whether a sum of two multiples lies in [low, high].
+/// Whether some sum of two multiples lies in [low, high].
 bool reaches(const multiple& p, const multiple& q, wide low, wide high) {
-  // x of p is such that [low, high] - x * p.stride meets [0, q.reach()].
+  // x, the factor of p, must satisfy: [low, high] - x * p.stride intersects [0, q.reach()].
   const wide first = std::max<wide>(0, ceil_of(low - q.reach(), p.stride));
   const wide last = std::min(p.most, floor_of(high, p.stride));
   if (first > last) return false;
   const wide width = high - low;
-  if (width + 1 >= q.stride) return true;  // a multiple of q.stride lies in every such interval
+  if (width + 1 >= q.stride) return true;  // every such interval contains a multiple of q.stride
   const wide rest =
       (high - first * p.stride) - floor_of(high - first * p.stride, q.stride) * q.stride;
   if (rest <= width) return true;
@@ -104,14 +105,14 @@ bool reaches(const multiple& p, const multiple& q, wide low, wide high) {
   return further && first + *further <= last;
 }
 
-/// The values that a multiple may have where the sum of all, which reaches `reach`, is in
-/// [low, high].
+/// The range of factors of `m` for which the sum of all multiples can lie in [low, high]. `reach`
+/// is the largest value of the sum.
 std::pair<wide, wide> candidates(const multiple& m, wide reach, wide low, wide high) {
   return {std::max<wide>(0, ceil_of(low - (reach - m.reach()), m.stride)),
           std::min(m.most, floor_of(high, m.stride))};
 }
 
-/// Whether a sum of multiples lies in [low, high].
+/// Whether some sum of multiples lies in [low, high].
 sharing search(multiples terms, wide low, wide high, std::int64_t& steps) {
   if (--steps < 0) return sharing::undecided;
   wide reach = 0;
@@ -151,7 +152,8 @@ bool repeats_elements(const const_matrix_view& v) {
   if (v.rows > 1 && v.row_stride == 0) return true;
   if (v.cols > 1 && v.col_stride == 0) return true;
   if (v.rows == 1 || v.cols == 1) return false;
-  // Elements (r, c) and (r + dr, c - dc) coincide first where dr * row_stride = dc * col_stride.
+  // The first coincidence of elements (r, c) and (r + dr, c - dc) is at dr * row_stride = dc *
+  // col_stride.
   const std::int64_t common = std::gcd(v.row_stride, v.col_stride);
   return v.col_stride / common < v.rows && v.row_stride / common < v.cols;
 }

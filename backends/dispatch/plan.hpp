@@ -1,4 +1,4 @@
-// A plan as backends read it, and what a backend brings to the operations over one.
+// Tensor list: its description as backends read it, and the functions that a backend supplies.
 #pragma once
 
 #include <bit>
@@ -23,15 +23,15 @@ struct plan_data {
   std::vector<std::uint32_t> row_of_chunk;
   std::uint64_t elements = 0;
   memory_space space = memory_space::host;
-  int device = -1;               ///< of tensors in device memory, and of their tables there
-  std::uint32_t formats = 0;     ///< bit i: some tensor has the format number i
-  std::vector<extent> by_begin;  ///< of the tensors with elements, sorted by begins_before
-  std::uintptr_t end = 0;        ///< behind the last byte of all
-  /// Of tensors in device memory: copies of rows and, behind them, row_of_chunk there.
+  int device = -1;               ///< device of the tensors and tables in device memory
+  std::uint32_t formats = 0;     ///< bit i: some tensor has format number i
+  std::vector<extent> by_begin;  ///< extents of the non-empty tensors, sorted by begins_before
+  std::uintptr_t end = 0;        ///< end of the last byte of all tensors
+  /// For tensors in device memory: a device copy of `rows`, followed by a copy of row_of_chunk.
   std::shared_ptr<const std::byte> on_device = {};
 
   [[nodiscard]] std::size_t rows_bytes() const { return rows.size() * sizeof(rows[0]); }
-  /// The tables in the memory of the tensors.
+  /// The tables, in the memory of the tensors.
   [[nodiscard]] numerics::plan_tables tables() const {
     if (space == memory_space::host) {
       return {rows.data(), row_of_chunk.data(), rows.size(), row_of_chunk.size()};
@@ -43,17 +43,17 @@ struct plan_data {
   }
 };
 
-/// "tensors[3] 'layer.weight'", or without a name "tensors[3]".
+/// The tensor's name in messages: "tensors[3] 'layer.weight'", or "tensors[3]" if it has no name.
 std::string tensor_text(const list_tensor& tensor, std::size_t position, const char* plan);
 
-/// What tensor_list's constructor does, but for copies of the tables in device memory; messages
-/// call the list `which`.
-/// plan_data::device is left open.
+/// Does the work of tensor_list's constructor, without copying the tables to device memory.
+/// Messages call the list `which`. plan_data::device is not set.
 std::shared_ptr<plan_data> describe_plan(std::vector<list_tensor> tensors, const char* which);
-/// The device of a described list in device memory; no_device where every device reaches it. Throws
-/// invalid_argument for memory that no device reaches and for tensors on several devices.
+/// The device of a described list in device memory; no_device if every device can access it.
+/// @throws invalid_argument  if no device can access some memory, or if tensors are on several
+///   devices
 int device_of(const plan_data& plan, const char* which);
-/// What tensor_list's constructor does.
+/// Does the work of tensor_list's constructor.
 std::shared_ptr<const plan_data> make_plan(std::vector<list_tensor> tensors, const char* which);
 
 struct axpby_call {
@@ -67,16 +67,16 @@ struct axpby_call {
 struct accumulate_call {
   numerics::plan_tables acc;
   numerics::plan_tables gradients;
-  const float* scales;  ///< by tensor, or null
+  const float* scales;  ///< one scale per tensor, or null
 
-  /// As binary32 bits.
+  /// The scale of a tensor as binary32 bits.
   [[nodiscard]] std::uint32_t scale_of(std::uint32_t tensor) const {
     return scales == nullptr ? numerics::binary32::one
                              : std::bit_cast<std::uint32_t>(scales[tensor]);
   }
 };
 
-/// What cast() asks of a device backend. Tensor i draws from stream random.stream + i.
+/// A call of cast() on a device backend. Tensor i uses the random stream random.stream + i.
 struct cast_call {
   const plan_data& from;
   const plan_data& to;
@@ -84,30 +84,30 @@ struct cast_call {
   random_stream random;
 };
 
-/// Plan operations of a host backend, on chunks [begin, end) of plans that were checked; called
-/// from several threads at once, and right whatever the control register says. Chunks are numbered
-/// as in numerics/tensor_list/plan.hpp; plans of one call have the same.
+/// Tensor list functions of a host backend, on chunks [begin, end) of checked lists. Several
+/// threads call them at once. Results must be right under any state of the control register. Chunk
+/// numbers are those of numerics/tensor_list/plan.hpp and are equal for all lists of one call.
 struct plan_kernels {
-  /// Writes tallies[chunk] for each chunk, and adds to exponents[exponent_buckets] where they are
-  /// counted.
+  /// Writes tallies[chunk] for each chunk. If exponents are counted, adds to
+  /// exponents[exponent_buckets].
   void (*inspect)(const numerics::plan_tables& plan, element_range chunks, inspect_counts counts,
                   numerics::chunk_tally* tallies, std::uint64_t* exponents);
-  /// Scales in place; writes tallies[chunk].
+  /// Scales in place and writes tallies[chunk].
   void (*scale)(const numerics::plan_tables& plan, element_range chunks, std::uint32_t factor,
                 numerics::scale_tally* tallies);
   void (*axpby)(const axpby_call& call, element_range chunks);
   void (*accumulate)(const accumulate_call& call, element_range chunks);
 };
 
-/// Plan operations of a device backend, on plans that were checked, in device memory. They enqueue
-/// on a stream (cudaStream_t); those that return a report wait for it.
+/// Tensor list functions of a device backend, on checked lists in device memory. All enqueue on a
+/// stream (cudaStream_t). Functions that return a report wait for the stream.
 struct device_plan_kernels {
   inspect_report (*inspect)(const plan_data& plan, inspect_counts counts, void* stream);
-  /// Without a report where none is asked for, and then without waiting.
+  /// `report` may be null; then the function does not wait.
   void (*scale)(const plan_data& plan, float factor, unscale_report* report, void* stream);
   void (*axpby)(const axpby_call& call, void* stream);
   void (*accumulate)(const accumulate_call& call, void* stream);
-  /// Every rule, between any formats of plans.
+  /// Supports every rule and all formats of lists.
   void (*cast)(const cast_call& call, void* stream);
 };
 

@@ -1,4 +1,4 @@
-// What a backend that quantizes brings, and the checked calls it gets.
+// Quantization: the functions that a backend supplies, and the checked calls that it receives.
 #pragma once
 
 #include <cstddef>
@@ -14,47 +14,50 @@
 
 namespace samebits::backends {
 
-/// Tiles of a matrix [rows, cols], every extent resolved: tile sizes are at least 1, the last tile
-/// of a row or column may be cut off.
+/// Tiles of a matrix [rows, cols] with all extents resolved. Tile sizes are at least 1. The last
+/// tile of a row or column may be partial.
 struct tile_grid {
-  std::int64_t tile_rows, tile_cols;  ///< elements of a whole tile
-  std::int64_t rows, cols;            ///< tiles
+  std::int64_t tile_rows, tile_cols;  ///< elements of a full tile
+  std::int64_t rows, cols;            ///< number of tiles
 };
 
-/// The grid of checked sizes; throws invalid_argument for a tile_shape that is none.
+/// The grid for checked sizes. Throws invalid_argument for an invalid tile_shape.
 tile_grid grid_of(std::int64_t rows, std::int64_t cols, const tile_shape& tile);
 
-/// Arguments are checked before a backend sees them; pitch is resolved. Views of outputs that are
-/// not wanted have no data. The matrix may be empty: statistics are written all the same.
+/// A checked call. pitch is resolved. Unwanted outputs have no data. The matrix may be empty;
+/// statistics are written even then.
 struct quantize_call {
   const_matrix_view in;
   quantize_outputs outputs;
   format_id to;
   tile_grid grid;
   numerics::scale_rule scale;
-  format_id scale_format;         ///< of both kinds of scales: fp32 or e8m0
-  const_matrix_view multipliers;  ///< without data unless scales are given; then scale.math is te
+  format_id scale_format;         ///< format of both scale outputs: fp32 or e8m0
+  /// given inverse scales; no data if none are given. With them scale.math is te.
+  const_matrix_view multipliers;
   cast_rule cast;
   random_stream random;
   std::uint64_t pitch = 0;
   const std::uint32_t* skip_if_nonzero = nullptr;
-  std::byte* workspace = nullptr;  ///< enough, or null
-  /// Host backends: room for a scale of each tile, or null; they then allocate before they write.
+  std::byte* workspace = nullptr;  ///< null, or large enough
+  /// Host backends: space for one scale per tile, or null. If null, they allocate before they
+  /// write.
   numerics::tile_scale* scale_room = nullptr;
 };
 
-/// Checks the arguments of quantize(); throws as it does.
+/// Checks the arguments of quantize(). Throws as quantize() does.
 quantize_call checked_call(const const_matrix_view& in, const quantize_outputs& outputs,
                            const quantize_options& options);
 
-/// A checked list: calls of one rule, one input format, one code and one scale format.
+/// A checked list: all calls share one rule, one input format, one code format and one scale
+/// format.
 struct quantize_list_data {
   std::vector<quantize_item> items;
   std::vector<quantize_call> calls;
   std::uint64_t elements = 0;
   memory_space space = memory_space::host;
-  int device = -1;  ///< of tensors in device memory, and of their tables there
-  /// Of tensors in device memory: what quantizer::prepare() made of the calls.
+  int device = -1;  ///< device of the tensors and tables in device memory
+  /// For tensors in device memory: the result of quantizer::prepare() for the calls.
   std::shared_ptr<const void> on_device = {};
 };
 
@@ -66,17 +69,17 @@ struct dequantize_call {
 };
 
 struct quantizer {
-  /// Whether it has this quantization; what it lacks is refused by name.
+  /// Whether the backend supports this quantization; otherwise the call is refused by name.
   bool (*has)(const quantize_call& call);
-  /// Host backends share the work among where.threads and return when it is done; device backends
-  /// enqueue it on where.stream. Asks require_tested() before it writes; on the host only if it
-  /// computes in binary32 or binary64 steps.
+  /// Host backends split the work among where.threads and return when it is complete. Device
+  /// backends enqueue it on where.stream. Calls require_tested() before it writes; on the host only
+  /// if it computes in binary32 or binary64.
   void (*quantize)(const quantize_call& call, const executor& where);
-  /// Bytes of device memory; null where none is ever needed. Without a workspace in the call a
-  /// backend takes it from the stream.
+  /// Bytes of device memory that the call needs; null if never any. If the call has no workspace,
+  /// the backend allocates it on the stream.
   std::size_t (*workspace)(const quantize_call& call) = nullptr;
   void (*dequantize)(const dequantize_call& call, const executor& where);
-  /// Device backends, which share one form of tables: those of a list, and its launch.
+  /// Device backends: builds the tables of a list. All device backends share one table format.
   std::shared_ptr<const void> (*prepare)(std::span<const quantize_call> calls) = nullptr;
   void (*quantize_list)(const quantize_list_data& list, const executor& where) = nullptr;
 };

@@ -1,4 +1,4 @@
-// What a backend that reduces matrices brings, and the checked calls it gets.
+// Reductions: the functions that a backend supplies, and the checked calls that it receives.
 #pragma once
 
 #include <cstddef>
@@ -11,36 +11,37 @@ namespace samebits::backends {
 
 enum class reduction : std::uint8_t { amax, counts, sum, sum_of_squares, dot };
 
-/// Arguments are checked before a backend sees them. The matrix may be empty.
+/// A checked call. The matrix may be empty.
 struct reduction_call {
   reduction what;
   const_matrix_view x;
-  const_matrix_view y;  ///< of dot alone
-  dot_options options;  ///< of dot alone
+  const_matrix_view y;  ///< for dot only
+  dot_options options;  ///< for dot only
 };
 
-/// One of them, by the call.
+/// The result; the call determines which member is valid.
 struct reduction_result {
   float amax;
   element_counts counts;
-  double sum;  ///< of dot too
+  double sum;  ///< sum, sum of squares or dot
 };
 
-/// Whether it computes in steps that a process or a build may spoil.
+/// Whether the reduction uses floating-point operations, which process state or build flags can
+/// change.
 constexpr bool has_steps(reduction what) {
   return what != reduction::amax && what != reduction::counts;
 }
 
 struct reducer {
-  /// Host backends share the work among where.threads; device backends wait for where.stream and
-  /// take what they need from its memory pool. Asks require_tested(), on the host where
-  /// has_steps().
+  /// Host backends split the work among where.threads. Device backends wait for where.stream and
+  /// allocate from its memory pool. Calls require_tested(); on the host only if has_steps().
   void (*reduce)(const reduction_call& call, const backend& self, reduction_result& result,
                  const executor& where);
   /// Device backends: bytes of device memory that enqueue() needs.
   std::size_t (*workspace)(const reduction_call& call) = nullptr;
-  /// Device backends: enqueues the call on a stream (cudaStream_t). `result`, device memory of the
-  /// result's own type, and the workspace, null where it is to come from the stream's pool.
+  /// Device backends: enqueues the call on a stream (cudaStream_t).
+  /// @param result  device memory of the result's type
+  /// @param workspace  device memory; null to allocate from the stream's pool
   void (*enqueue)(const reduction_call& call, const backend& self, void* result,
                   std::byte* workspace, void* stream) = nullptr;
 };

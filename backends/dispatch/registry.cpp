@@ -1,4 +1,4 @@
-// Registry: the list of compiled backends and the choice among them.
+// Registry: the list of compiled backends, and the choice among them.
 #include <cstdlib>
 #include <functional>
 #include <optional>
@@ -14,8 +14,8 @@
 #include "backends/simd/simd.hpp"
 #endif
 
-// Defined in the CUDA library, whose link options pull it in; null in a program without it.
-// Returns backends up to a null pointer.
+// Returns a null-terminated array of backends. Defined in the CUDA library, whose link options pull
+// it in. In a program without the CUDA library the symbol is null.
 extern "C" [[gnu::weak]] const samebits::backends::backend* const* samebits_cuda_backends();
 
 namespace samebits {
@@ -51,7 +51,7 @@ const char* environment_name() {
   return chosen != nullptr && *chosen != '\0' ? chosen : nullptr;
 }
 
-/// The last supported backend of a space that has what is asked for.
+/// The last supported backend of a memory space for which has() is true.
 const backend* best(memory_space space, const std::function<bool(const backend&)>& has) {
   const auto all = compiled();
   for (std::size_t i = all.size(); i-- > 0;) {
@@ -63,8 +63,8 @@ const backend* best(memory_space space, const std::function<bool(const backend&)
 
 bool anything(const backend&) { return true; }
 
-/// The memory that the named backend works on; nothing for unknown names. CUDA backends are known
-/// even if this program was built without them.
+/// The memory of the named backend; nothing for an unknown name. CUDA names are known even to a
+/// program built without the CUDA backends.
 std::optional<memory_space> space_of(std::string_view name) {
   for (const backend* b : compiled()) {
     if (b->name == name) return b->space;
@@ -73,8 +73,9 @@ std::optional<memory_space> space_of(std::string_view name) {
   return std::nullopt;
 }
 
-/// The backend that the environment names for views in that memory. Null where it names none, or
-/// one for other memory, which may be missing here. Throws for unknown names and as by_name does.
+/// The backend that the environment names for views in this memory. Null if it names none, or one
+/// for other memory, even if that one is not compiled. Throws for unknown names and as by_name
+/// does.
 const backend* environment_backend(memory_space space) {
   const char* chosen = environment_name();
   if (chosen == nullptr || space_of(chosen).value_or(space) != space) return nullptr;

@@ -1,4 +1,5 @@
-// From run-time formats and modes to compile-time ones: conversions, quantizations, tensor plans.
+// Visit: dispatches from run-time formats and modes to compile-time types, for conversions,
+// quantizations and tensor lists.
 #pragma once
 
 #include "samebits/core/config.hpp"
@@ -13,7 +14,7 @@ struct fixed_format {
   SAMEBITS_HD static constexpr format_spec spec() { return spec_of(F); }
 };
 
-/// A format whose row is read at run time.
+/// A format whose parameters are read at run time.
 struct any_format {
   format_spec row;
   [[nodiscard]] SAMEBITS_HD const format_spec& spec() const { return row; }
@@ -40,9 +41,10 @@ void visit_among(format_id id, const Function& f, const Fallback& fallback) {
 
 }  // namespace detail
 
-/// Calls f(source, target, rounding) with compile-time types for the common conversions and with
-/// run-time rows for all others. Common are: fp32, bf16, fp16 into fp16, bf16, e4m3, e5m2 with
-/// nearest_even or stochastic; and e4m3, e5m2, fp16, bf16 into fp32.
+/// Calls f(source, target, rounding). The common conversions get compile-time types; all others get
+/// run-time formats. The common conversions are:
+/// - fp32, bf16, fp16 to fp16, bf16, e4m3, e5m2, with nearest_even or stochastic
+/// - e4m3, e5m2, fp16, bf16 to fp32
 template <class Function>
 void visit_conversion(format_id from, format_id to, rounding mode, const Function& f) {
   using enum format_id;
@@ -76,14 +78,14 @@ void visit_conversion(format_id from, format_id to, rounding mode, const Functio
       general);
 }
 
-/// Calls f(format) with the compile-time type of a format that tensors of a plan may have.
+/// Calls f(format) with the compile-time type of a format allowed in tensor lists.
 template <class Function>
 void visit_plan_format(format_id id, const Function& f) {
   using enum format_id;
   detail::visit_among<fp32, fp16, bf16, e4m3, e5m2>(id, f, [] {});
 }
 
-/// Calls f.operator()<From>() for the formats that are quantized: fp32, bf16 and fp16.
+/// Calls f.operator()<From>() for the input formats of quantization: fp32, bf16 and fp16.
 template <class Function>
 void visit_quantized(format_id from, const Function& f) {
   switch (from) {
@@ -94,7 +96,7 @@ void visit_quantized(format_id from, const Function& f) {
   }
 }
 
-/// Calls f.operator()<From, To>() for every pair of formats of a quantization.
+/// Calls f.operator()<From, To>() for every format pair of quantization.
 template <class Function>
 void visit_quantization(format_id from, format_id to, const Function& f) {
   visit_quantized(from, [&]<format_id From>() {
@@ -103,7 +105,7 @@ void visit_quantization(format_id from, format_id to, const Function& f) {
   });
 }
 
-/// Calls f(source, target, rounding) with compile-time types for every quantization there is.
+/// Calls f(source, target, rounding) with compile-time types for every supported quantization.
 template <class Function>
 void visit_quantization(format_id from, format_id to, rounding mode, const Function& f) {
   visit_quantization(from, to, [&]<format_id From, format_id To>() {

@@ -1,10 +1,12 @@
-// Refuses to compile binary32 and binary64 steps under flags that change their results.
+// Refuses to compile under flags that change the results of binary32 and binary64 operations.
 //
-// Every file that computes in float or double includes this. Compilers name only some of the flags
-// in macros (clang two, nvcc none, nobody contraction): the self-test's probes catch the others.
+// Every file that computes in float or double includes this header. Compilers define macros for
+// only some of these flags (clang for two, nvcc for none, no compiler for contraction). The
+// self-test's probes detect the others.
 #pragma once
 
-// A test that shows the probes to catch what is refused here defines SAMEBITS_TEST_WRONG_FLAGS.
+// A test defines SAMEBITS_TEST_WRONG_FLAGS to compile anyway and show that the probes detect these
+// flags.
 #if !defined(SAMEBITS_TEST_WRONG_FLAGS)
 
 #if defined(__FAST_MATH__)

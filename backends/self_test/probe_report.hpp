@@ -1,11 +1,11 @@
-// What the probes of a self-test report: the first wrong result under each rule of arithmetic.
+// Probe report: the first wrong result of a self-test for each property of the arithmetic.
 #pragma once
 
 #include <cstdint>
 
 namespace samebits::backends {
 
-/// What a process, a build or a GPU can get wrong; what it means is worded in self_test.cpp.
+/// Properties that a process, a build or a GPU can break. self_test.cpp words the explanations.
 enum class probe : std::uint8_t {
   contraction,
   flush_to_zero,
@@ -20,25 +20,26 @@ enum class probe : std::uint8_t {
   excess_precision,
 };
 inline constexpr int probe_count = 11;
-/// Names of the checks, in the order of probe.
+/// Names of the checks, in the order of enum probe.
 inline constexpr const char* probe_names[probe_count] = {
     "contraction", "flush_to_zero", "denormals_are_zero", "rounding_direction",
     "division",    "reciprocal",    "square_root",        "reassociation",
     "nan",         "signed_zero",   "excess_precision",
 };
 
-/// Plain data: a kernel fills it too.
+/// The outcome of one probe. Plain data, because kernels fill it too.
 struct probe_outcome {
   std::uint64_t got;
   std::uint64_t expected;
-  int bits;  ///< width of both: 32, 64, or 1 for a truth value; 0: all results were right
+  /// width of `got` and `expected`: 32, 64, or 1 for a truth value; 0: all results were right
+  int bits;
 };
 
 struct probe_report {
   probe_outcome of[probe_count];
 };
 
-/// What a device backend's kernels return instead of the codes that the definition has.
+/// Wrong codes from a device backend's kernels, compared with the definition.
 struct code_report {
   probe_outcome conversion;
   probe_outcome quantization;

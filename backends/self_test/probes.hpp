@@ -1,7 +1,9 @@
-// Probes: binary32 and binary64 steps whose results a wrong flag or processor state changes.
+// Probes: binary32 and binary64 operations whose results change under a wrong flag or processor
+// state.
 //
-// One translation unit per set of flags includes this, so that the probes are compiled as the
-// kernels beside them are. All names are local to it. Expected results come from integers alone.
+// One translation unit per set of flags includes this file. The probes are thus compiled with the
+// flags of the kernels that they test. All names are local to the translation unit. Expected
+// results are computed in integers only.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +13,7 @@
 #include "samebits/core/config.hpp"
 
 namespace samebits::backends {
-// One copy for each set of flags is the point.
+// The anonymous namespace gives each set of flags its own copy.
 namespace {  // NOLINT(cert-dcl59-cpp,google-build-namespaces)
 
 template <class T>
@@ -29,7 +31,7 @@ struct probe_layout<double> {
   static constexpr int bias = 1023;
 };
 
-/// A value that the compiler cannot know.
+/// Hides a value from the compiler.
 template <class T>
 SAMEBITS_HD T opaque(T x) {
   volatile T hidden = x;
@@ -39,18 +41,18 @@ SAMEBITS_HD T opaque(T x) {
 SAMEBITS_HD inline float square_root_of(float x) { return __builtin_sqrtf(x); }
 SAMEBITS_HD inline double square_root_of(double x) { return __builtin_sqrt(x); }
 
-/// The probes of one type.
+/// The probes of one floating-point type.
 template <class T>
 class prober {
  public:
   SAMEBITS_HD explicit prober(probe_report& report) : report_(report) {}
 
   SAMEBITS_HD void contraction() {
-    // (1 + e)^2 = 1 + 2e + e^2 rounds to 1 + 2e; a fused step keeps e^2.
+    // (1 + e)^2 = 1 + 2e + e^2 rounds to 1 + 2e; a fused operation keeps e^2.
     constexpr T e = digits == 24 ? T(0x1p-13) : T(0x1p-27);
     const T x = T(1) + e;
     const T square = T(1) + 2 * e;
-    // Each product has one use: compilers do not fuse a product that they need elsewhere.
+    // Each product is used once: compilers do not fuse a product that has other uses.
     expect(probe::contraction, opaque(x) * opaque(x) + opaque(-square), 0);
     expect(probe::contraction, opaque(x) * opaque(x) - opaque(square), 0);
     expect(probe::contraction, opaque(square) - opaque(x) * opaque(x), 0);
@@ -79,7 +81,7 @@ class prober {
     const T one = opaque(T(1));
     const T next = opaque(of_bits(bits_of(T(1)) + 1));
     const T minus_one = opaque(T(-1));
-    const T half = opaque(power(-digits));  // of the distance from 1 to next
+    const T half = opaque(power(-digits));  // half the distance from 1 to the next number
     const T quarter = opaque(power(-digits - 1));
     const T three_quarters = opaque(T(1.5) * power(-digits));
     expect(probe::rounding_direction, one + three_quarters, bits_of(T(1)) + 1);
@@ -98,7 +100,7 @@ class prober {
   }
 
   SAMEBITS_HD void reciprocal() {
-    // A constant divisor, and one that several quotients share: both invite x * (1 / y).
+    // A constant divisor and a divisor shared by several quotients both invite x * (1 / y).
     constexpr word three_halves = word{3} << (digits - 2);
     constexpr int sharing = 4;
     for (int i = 0; i < samples; i += sharing) {
@@ -129,7 +131,7 @@ class prober {
     const T one = opaque(T(1));
     const T big = opaque(power(digits + 1));
     expect(probe::reassociation, (one + big) - big, 0);
-    // 2^digits + 1 is a tie that goes back to 2^digits, as long as the ones are not added first.
+    // 2^digits + 1 is a tie that rounds back to 2^digits, unless the ones are added first.
     constexpr int count = 16;
     T terms[count];
     terms[0] = opaque(power(digits));
@@ -162,7 +164,7 @@ class prober {
     expect(probe::excess_precision, (most * two) * half, infinity);
   }
 
-  /// What the processor's control register decides, of all this.
+  /// The probes that depend on the processor's control register.
   SAMEBITS_HD void processor_state() {
     flush_to_zero();
     denormals_are_zero();
@@ -186,7 +188,8 @@ class prober {
   using wide = unsigned __int128;
   static constexpr int digits = probe_layout<T>::digits;
   static constexpr int bias = probe_layout<T>::bias;
-  static constexpr int samples = 128;  // an approximation errs in a large share of random ones
+  // an approximation is wrong for a large share of random inputs
+  static constexpr int samples = 128;
   static constexpr word least_normal = word{1} << (digits - 1);
   static constexpr word infinity = (word{2} * bias + 1) << (digits - 1);
   static constexpr word magnitude = static_cast<word>(~word{0}) >> 1;
@@ -198,15 +201,15 @@ class prober {
   }
   SAMEBITS_HD static T power(int exponent) { return of_bits(exponent_field(exponent)); }
 
-  /// The next random significand, its leading bit set.
+  /// The next random significand, with its leading bit set.
   SAMEBITS_HD word significand() {
     state_ = state_ * 6364136223846793005u + 1442695040888963407u;  // Knuth's MMIX generator
     return least_normal | static_cast<word>(state_ >> (64 - (digits - 1)));
   }
-  /// The number in [1, 2) of that significand.
+  /// The number in [1, 2) with this significand.
   SAMEBITS_HD static T in_binade(word m) { return of_bits(exponent_field(0) | (m - least_normal)); }
 
-  /// r has digits + 1 bits, the last of which decides: exact ties cannot occur here.
+  /// Rounds r, which has digits + 1 bits, by its last bit. Exact ties cannot occur here.
   SAMEBITS_HD static word rounded(word r, int exponent) {
     return exponent_field(exponent) + (r / 2 + r % 2 - least_normal);
   }
@@ -215,7 +218,8 @@ class prober {
     const int exponent = mx >= my ? 0 : -1;
     return rounded(static_cast<word>((wide{mx} << (digits - exponent)) / my), exponent);
   }
-  /// Bits of the correctly rounded square root of 2^exponent times a significand, exponent 0 or 1.
+  /// Bits of the correctly rounded square root of 2^exponent times a significand. The exponent is 0
+  /// or 1.
   SAMEBITS_HD static word root(word m, int exponent) {
     const wide square = wide{m} << (digits + 1 + exponent);
     word r = 0;
@@ -239,7 +243,7 @@ class prober {
   std::uint64_t state_ = opaque(std::uint64_t{1});
 };
 
-/// Runs every probe in the flags of the including file.
+/// Runs all probes under the flags of the including file.
 template <class Report>
 SAMEBITS_HD void run_probes(Report& report) {
   report = {};
@@ -247,7 +251,7 @@ SAMEBITS_HD void run_probes(Report& report) {
   prober<double>(report).all();
 }
 
-/// Those that the processor's control register can change.
+/// Runs the probes that the processor's control register can change.
 template <class Report>
 SAMEBITS_HD void run_processor_probes(Report& report) {
   report = {};

@@ -1,4 +1,5 @@
-// Self-test: runs the probes of backends, words what they found, remembers what has passed.
+// Self-test: runs the probes of backends, words their findings, and remembers the backends that
+// passed.
 #include "backends/self_test/self_test.hpp"
 
 #include <array>
@@ -30,7 +31,7 @@ constexpr std::string_view keep_register =
     "or set MXCSR back to 1F80 in this thread";
 constexpr std::string_view device_default = "compile samebits without -ftz=true and -use_fast_math";
 
-// In the order of probe.
+// In the order of enum probe.
 constexpr std::array<check_text, probe_count> texts = {{
     {"a * b + c was rounded once instead of twice", "compile samebits with -ffp-contract=off",
      "compile samebits with --fmad=false"},
@@ -82,7 +83,7 @@ self_test_result result_of(const backend& b, std::string_view name, const check_
   return {b.name, name, false, std::move(detail)};
 }
 
-/// What is wrong with this thread's floating-point control register; empty if nothing.
+/// Describes what is wrong with this thread's floating-point control register; empty if nothing.
 std::string control_register_fault() {
 #if defined(__x86_64__)
   constexpr unsigned flush_to_zero = 0x8000;
@@ -97,7 +98,7 @@ std::string control_register_fault() {
   what.back() = ';';
   return what + " " + std::string(keep_register);
 #else
-  // No register known: three kinds of step show the same.
+  // Unknown architecture: probe the three kinds of operations instead of reading the register.
   probe_report report{};
   run_processor_probes(report);
   for (const probe_outcome& outcome : report.of) {
@@ -140,11 +141,11 @@ void append_failures(std::string& text, const std::vector<self_test_result>& res
 }
 
 std::uint64_t bit_of(int device) {
-  // No process sees 64 GPUs; one that did would be tested at every call.
+  // Devices beyond 64 cannot be remembered and would be tested at every call.
   return device < 64 ? std::uint64_t{1} << device : 0;
 }
 
-/// Tests and remembers; returns what failed, empty if nothing.
+/// Runs the self-test and remembers a pass. Returns the failures; empty if none.
 std::string test(const backend& b, int device) {
   std::string failures;
   append_failures(failures, run(b));
@@ -161,7 +162,7 @@ int current_device(const backend& b) {
   return b.runtime != nullptr ? b.runtime->current_device() : 0;
 }
 
-/// The named backend, or all that can run here.
+/// The named backend, or all backends that can run here.
 std::vector<const backend*> chosen(std::string_view name) {
   if (!name.empty()) return {&by_name(name)};
   std::vector<const backend*> all;
@@ -191,7 +192,8 @@ void require_tested(const backend& b, void* stream) {
                             "samebits::initialize() before the capture");
   }
   const std::lock_guard lock(entry.running);
-  if (b.space == memory_space::device && has_passed()) return;  // while this call waited
+  // another call passed the test meanwhile
+  if (b.space == memory_space::device && has_passed()) return;
   if (const std::string failures = test(b, device); !failures.empty()) {
     throw environment_error(failures);
   }

@@ -1,4 +1,4 @@
-// Pieces: a count of elements shared among threads.
+// Pieces: splits a range of elements into one contiguous chunk per thread.
 #pragma once
 
 #include <algorithm>
@@ -9,10 +9,10 @@
 
 namespace samebits::backends {
 
-/// Below this a thread costs more than it saves.
+/// A thread with fewer elements costs more than it saves.
 inline constexpr std::int64_t elements_worth_a_thread = 1 << 14;
 
-/// Piece i of `pieces` contiguous ones of about equal size of [0, count).
+/// Chunk number i of `pieces` contiguous chunks of [0, count), of nearly equal size.
 inline element_range piece_of(std::int64_t count, std::int64_t pieces, std::int64_t i) {
   const auto edge = [&](std::int64_t at) {
     return static_cast<std::int64_t>(static_cast<__int128>(count) * at / pieces);
@@ -20,10 +20,10 @@ inline element_range piece_of(std::int64_t count, std::int64_t pieces, std::int6
   return {edge(i), edge(i + 1)};
 }
 
-/// Runs part(range) over [0, count) on `threads` threads (0: one per hardware thread) in contiguous
-/// pieces of at least `least_piece`; the pieces write disjoint elements, so their number cannot
-/// show in the result. Every piece runs, however few threads can be started; the first exception of
-/// a piece is rethrown when all have ended.
+/// Runs part(range) over [0, count) on `threads` threads (0: one per hardware thread). Each range
+/// is a contiguous chunk of at least `least_piece` elements. Chunks write disjoint elements, so
+/// their number does not change the result. Every chunk runs even if few threads can be started.
+/// The first exception of a chunk is rethrown after all have ended.
 template <class Part>
 void for_each_piece(std::int64_t count, int threads, const Part& part,
                     std::int64_t least_piece = elements_worth_a_thread) {

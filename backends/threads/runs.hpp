@@ -1,4 +1,4 @@
-// Runs: a range of elements cut into pieces of one row each.
+// Runs: splits a range of elements into segments of one row each.
 #pragma once
 
 #include <cstddef>
@@ -8,17 +8,17 @@
 
 namespace samebits::backends {
 
-/// Consecutive elements of one row.
+/// A segment of one row: consecutive elements.
 struct run {
   const std::byte* in;
   std::byte* out;
   std::int64_t in_step;   ///< bytes from one element to the next
   std::int64_t out_step;  ///< bytes from one element to the next
   std::int64_t count;
-  std::uint64_t index;  ///< of the first element, for its random bits (contract §3)
+  std::uint64_t index;  ///< index of the first element, for its random bits (contract §3)
 };
 
-/// Calls f(run) for each row the range touches, in order.
+/// Calls f(run), in order, for the segment of each row that the range touches.
 template <class Function>
 void for_each_run(const convert_call& call, element_range range, const Function& f) {
   const std::int64_t in_bytes = spec_of(call.in.format).storage_bits / 8;

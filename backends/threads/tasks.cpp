@@ -1,4 +1,4 @@
-// Tasks: threads, those that cannot be started, and exceptions.
+// Tasks: implementation. Handles threads that cannot be started, and exceptions.
 #include "backends/threads/tasks.hpp"
 
 #include <algorithm>
@@ -12,14 +12,14 @@
 namespace samebits::backends {
 namespace {
 
-/// The first exception among several threads.
+/// Keeps the first exception of several threads.
 class first_exception {
  public:
-  /// Called in a handler.
+  /// Stores the current exception. Must be called in a handler.
   void keep() noexcept {
     if (!taken_.test_and_set()) caught_ = std::current_exception();
   }
-  /// Called when the threads have ended.
+  /// Rethrows the stored exception. Must be called after the threads have ended.
   void rethrow() const {
     if (caught_ != nullptr) std::rethrow_exception(caught_);
   }
@@ -52,11 +52,11 @@ void run_tasks(std::int64_t count, const std::function<void(std::int64_t)>& task
       threads.reserve(static_cast<std::size_t>(std::max<std::int64_t>(count - 1, 0)));
       for (; next < count; ++next) threads.emplace_back(run, next);
     } catch (const std::system_error&) {  // the system has no more threads
-    } catch (const std::bad_alloc&) {     // nor memory for one
+    } catch (const std::bad_alloc&) {     // or no memory for a thread
     }
     if (count > 0) run(0);
     for (; next < count; ++next) run(next);
-  }  // joins
+  }  // joins the threads
   failure.rethrow();
 }
 

@@ -1,10 +1,11 @@
 // Loss scale, policies of other libraries: reproduces their arithmetic, counters and off-by-one
 // errors step by step.
 //
-// Sources: pytorch aten/src/ATen/native/cuda/AmpKernels.cu, apex csrc/update_scale_hysteresis.cu
-// and
-// apex/amp/scaler.py, Megatron-LM megatron/core/optimizer/grad_scaler.py, DeepSpeed
-// deepspeed/runtime/fp16/loss_scaler.py; commits in docs/loss_scaling.md.
+// Sources (commits in docs/loss_scaling.md):
+//   pytorch      aten/src/ATen/native/cuda/AmpKernels.cu
+//   apex         csrc/update_scale_hysteresis.cu and apex/amp/scaler.py
+//   Megatron-LM  megatron/core/optimizer/grad_scaler.py
+//   DeepSpeed    deepspeed/runtime/fp16/loss_scaler.py
 #pragma once
 
 #include <cstdint>
@@ -76,7 +77,7 @@ SAMEBITS_INLINE constexpr step_decision advance(const apex_scaling& settings, ap
   return {!bad, cause, change, false};
 }
 
-/// The window is looked at after bad steps too.
+/// The growth window is also checked after bad steps.
 SAMEBITS_INLINE constexpr step_decision advance(const apex_amp_scaling& settings,
                                                 apex_amp_state& state,
                                                 const step_observation& seen) {

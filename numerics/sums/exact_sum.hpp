@@ -107,8 +107,9 @@ class exact_sum {
   std::uint64_t limb_[static_cast<unsigned>(Limbs)] = {};
 };
 
-/// Sums of products of two binary32 numbers, significands of 24 bits on 2^-172 at least (the
-/// smallest subnormal, normalized): 2^-344 to 2^256, times 2^64 of them and a sign.
+/// Holds sums of products of two binary32 numbers. A normalized binary32 number is a 24-bit
+/// significand times at least 2^-172 (the smallest subnormal). Products range from 2^-344 to 2^256;
+/// the sum has room for 2^64 of them and a sign.
 using product_sum = exact_sum<11, -344>;
 
 /// Holds sums of such products times two more binary32 numbers: 2^-688 to 2^576.

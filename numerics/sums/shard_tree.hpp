@@ -1,11 +1,12 @@
-// Shard tree: how the sum of a tensor that is spread over ranks is cut into nodes, and put
-// together.
+// Shard tree: how the sum over a tensor that is sharded across ranks is split into partial sums,
+// and how these are combined.
 //
-// Nodes are those of the tree over the tensor's chunks (numerics/sums/sum_tree.hpp), which is the
-// tree over chunks filled up with +0 to any number: squares are not below +0. A slot is the node of
-// 1024 chunks, what one block sums. A rank sends each of its slots that is whole, or whose missing
-// rest no rank has, as one value; of a slot that ranks share it sends the largest nodes that are
-// its own.
+// The partial sums belong to the tree over the tensor's chunks (numerics/sums/sum_tree.hpp). The
+// inputs are squares and therefore >= +0, so the tree may be padded with +0 to any length. A slot
+// is the partial sum of 1024 chunks, the work of one thread block.
+//
+// A rank sends a slot as one value if the rank has the whole slot, or if no rank has the missing
+// end. If several ranks share a slot, each sends the largest partial sums that lie in its own part.
 #pragma once
 
 #include <cstdint>
