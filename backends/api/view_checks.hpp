@@ -34,7 +34,7 @@ void check_distinct(const const_matrix_view& v, const char* which);
 void check_apart(const const_matrix_view& v, const std::string& which,
                  const const_matrix_view& other, const std::string& other_name);
 
-/// Whether two views of one shape have equal element addresses and formats.
+/// Whether two views of one shape have equal data pointers, element sizes and strides.
 bool are_same_elements(const const_matrix_view& a, const const_matrix_view& b);
 
 /// Requires that `out` is disjoint from `in` or has exactly the elements of `in` at equal

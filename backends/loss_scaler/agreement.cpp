@@ -1,4 +1,4 @@
-// agree(): one message.
+// agree(): exchanges one message between all ranks.
 #include "backends/ranks/ranks.hpp"
 #include "samebits/loss_scaler.hpp"
 

@@ -1,4 +1,5 @@
-// Names of loss scaling: every setting and every field of a state, once, for text and checkpoints.
+// Names of loss scaling: the only list of the names of all settings and state fields, for text and
+// checkpoints.
 #pragma once
 
 #include <type_traits>
@@ -11,8 +12,8 @@ namespace samebits::backends {
 template <class T, class Plain>
 concept is_a = std::is_same_v<std::remove_const_t<T>, Plain>;
 
-// for_each_setting(settings, f) and for_each_field(state, f) call f(name, member) in a fixed order;
-// kernels may call the second, with an f of theirs.
+// for_each_setting(settings, f) and for_each_field(state, f) call f(name, member) in a fixed order.
+// Kernels may call for_each_field() with a device function object.
 
 template <is_a<native_scaling> S, class F>
 void for_each_setting(S& s, const F& f) {
@@ -99,7 +100,7 @@ SAMEBITS_HD constexpr void for_each_field(S& s, const F& f) {
   f("peak_age", s.peak_age);
 }
 
-// The others under the keys of the libraries' own states.
+// State fields of other policies have the key names of the libraries' own state.
 
 template <is_a<torch_state> S, class F>
 SAMEBITS_HD constexpr void for_each_field(S& s, const F& f) {

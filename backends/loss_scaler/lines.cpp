@@ -1,4 +1,4 @@
-// Lines of a loss scaler's checkpoint, and the text of one that lives on a device.
+// Lines of a loss scaler's checkpoint, and the text form of a scaler in device memory.
 #include "backends/loss_scaler/lines.hpp"
 
 #include <optional>

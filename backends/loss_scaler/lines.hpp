@@ -1,4 +1,4 @@
-// Lines of a loss scaler's checkpoint: a policy with its settings and its state, one value a line.
+// Lines of a loss scaler's checkpoint: a policy, its settings and its state, one value a line.
 #pragma once
 
 #include <string>
@@ -15,12 +15,13 @@ void add_line(std::string& text, std::string_view word, const T& value) {
   text += std::string(word) + " " + value_text(value) + "\n";
 }
 
-/// Lines of a saved text: "word rest", read in order. What is refused names `call` and the line.
+/// Reads the lines of a saved text in order; each line is "word rest". Errors name `call` and the
+/// line.
 class line_reader {
  public:
   line_reader(std::string_view text, std::string_view call) : call_(call), rest_(text) {}
 
-  /// The rest of the next line, which must begin with this word.
+  /// Returns the rest of the next line, which must begin with `word`.
   std::string_view after(std::string_view word) {
     const std::string_view line = next();
     if (line.size() <= word.size() || !line.starts_with(word) || line[word.size()] != ' ') {
@@ -57,7 +58,7 @@ class line_reader {
   int number_ = 0;
 };
 
-/// The heading, and a line for each setting and each field.
+/// Writes the heading and one line for each setting and each state field.
 std::string policy_lines(std::string_view heading, const scaling_settings& settings,
                          const scaling_state& state);
 
@@ -66,8 +67,8 @@ struct policy_text {
   scaling_state state;
 };
 
-/// What policy_lines() wrote; throws invalid_argument for all else, and for settings and states
-/// that no scaler can have.
+/// Reads text that policy_lines() wrote. Throws invalid_argument for any other text, and for
+/// settings and states that no scaler can have.
 policy_text read_policy(line_reader& lines, std::string_view heading);
 
 }  // namespace samebits::backends

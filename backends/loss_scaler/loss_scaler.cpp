@@ -1,4 +1,5 @@
-// The loss scaler's host object: the order of its calls, and what its optimizers saw together.
+// The loss scaler on the host: checks the order of calls and combines the observations of all
+// optimizers.
 #include "samebits/loss_scaler.hpp"
 
 #include <bit>
@@ -26,13 +27,13 @@ std::string of(std::string_view optimizer) {
   throw call_order_error("loss_scaler: " + what);
 }
 
-/// The error text for a call after an unscale() that failed while it wrote.
+/// The error text for a call after an unscale() that failed while writing.
 std::string interrupted(std::string_view call, std::string_view optimizer) {
   return std::string(call) + "(): an unscale() of the gradients" + of(optimizer) +
          " failed, and some of them may be unscaled; compute them again and call discard() first";
 }
 
-/// Whether the exception guarantees that the call wrote nothing to tensors in `space`.
+/// Whether this exception guarantees that the call wrote nothing to tensors in `space`.
 bool wrote_nothing(const std::exception& error, memory_space space) {
   const bool refused = dynamic_cast<const invalid_argument*>(&error) != nullptr ||
                        dynamic_cast<const unsupported*>(&error) != nullptr ||
@@ -55,7 +56,7 @@ loss_scaler::loss_scaler(const scaling_settings& settings)
 float loss_scaler::scale(float loss) {
   if (!std::isfinite(loss)) loss_nonfinite_ = true;
   loss_agreed_ = false;
-  // In integers, so that the product does not depend on how this process rounds.
+  // Computed in integers: the product does not depend on the rounding mode of this process.
   const std::uint32_t scale = numerics::binary64::narrow(std::bit_cast<std::uint64_t>(get_scale()));
   return std::bit_cast<float>(
       numerics::binary32::multiply(std::bit_cast<std::uint32_t>(loss), scale));
@@ -156,7 +157,7 @@ void loss_scaler::check_uninterrupted(std::string_view call) const {
   }
 }
 
-/// Where ranks agree at all, they agree on everything that update() looks at.
+/// If any observation is agreed between ranks, all observations that update() uses must be.
 void loss_scaler::check_agreement() const {
   const std::string* agreed = nullptr;
   const std::string* alone = nullptr;
@@ -220,7 +221,7 @@ step_observation loss_scaler::merged() const {
     const step_cause cause = cause_for(r.seen);
     all.unscaled_nonfinite = all.unscaled_nonfinite || cause == step_cause::unscaled;
     all.nonfinite = all.nonfinite || (cause != step_cause::none && cause != step_cause::unscaled);
-    // A largest value that leaves some tensors out is none.
+    // The amax is unknown if any optimizer's amax is unknown.
     const bool known = amax != amax_unknown && r.seen.amax != amax_unknown;
     const std::uint32_t magnitude = numerics::binary32::magnitude(r.seen.amax);
     amax = !known ? amax_unknown : amax < magnitude ? magnitude : amax;

@@ -1,4 +1,4 @@
-// The host's side of a ring of reports.
+// The host side of a ring of reports.
 #include "backends/loss_scaler/report_ring.hpp"
 
 #include <atomic>
@@ -12,7 +12,7 @@ namespace {
 
 struct host_words {
   static std::uint64_t load(const std::uint64_t& word) {
-    // atomic_ref takes no const object before C++26; loading does not write.
+    // Before C++26 atomic_ref takes no const object. Loading does not write.
     return std::atomic_ref<std::uint64_t>(const_cast<std::uint64_t&>(word))
         .load(std::memory_order_relaxed);
   }
@@ -37,7 +37,7 @@ report_reader::report_reader(std::span<const numerics::report_slot> ring, std::u
     : ring_((check_ring(ring), ring)), next_(first) {}
 
 std::optional<step_report> report_reader::poll() {
-  // A writer that laps the reader again and again is caught up with in a later call.
+  // If the writer overtakes the reader again and again, a later call catches up.
   constexpr int attempts = 16;
   for (int i = 0; i < attempts; ++i) {
     step_report report;

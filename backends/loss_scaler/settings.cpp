@@ -19,7 +19,8 @@ namespace {
 
 using backends::for_each_setting;
 
-// Counters and settings beyond these would overflow only after as many steps.
+// Upper bounds of settings and counters. Within them a counter overflows only after as many further
+// steps.
 constexpr std::int64_t most_steps = std::int64_t{1} << 53;
 constexpr std::int64_t most_int = std::numeric_limits<std::int32_t>::max();
 
@@ -30,12 +31,12 @@ void require(bool ok, scaling_policy policy, std::string_view field, const std::
 }
 
 bool is_within(std::int64_t x, std::int64_t most) { return x >= -most && x <= most; }
-// By bits: under DAZ a subnormal number compares as zero.
+// Compares bits: under DAZ a subnormal number compares equal to zero.
 bool is_number(double x) { return detail::bits_of(x) < numerics::binary64::inf; }
 bool is_above_zero(double x) { return is_number(x) && detail::bits_of(x) != 0; }
-/// Of numbers >= 0.
+/// Requires numbers >= 0.
 bool is_at_most(double x, double limit) { return detail::bits_of(x) <= detail::bits_of(limit); }
-/// Above zero still, rounded to binary32.
+/// Whether x, rounded to binary32, is finite and above zero.
 bool is_binary32_above_zero(double x) {
   if (!is_number(x)) return false;
   const std::uint32_t narrow = numerics::binary64::narrow(detail::bits_of(x));
@@ -124,7 +125,7 @@ void check(const deepspeed_scaling& s) {
   need(is_within(s.delayed_shift, most_steps), "delayed_shift", "at most 2^53");
 }
 
-/// Scales may have become Inf or zero; trackers are counts.
+/// A scale may have become Inf or zero. Trackers are counts.
 template <class Settings, class State>
 void check(const Settings& settings, const State& state) {
   backends::for_each_field(state, [&](std::string_view field, const auto& value) {

@@ -21,7 +21,7 @@ using backends::for_each_setting;
 
 constexpr std::string_view heading = "samebits loss_scaler 1";
 
-/// Puts an entry's number into a field; false where the field cannot hold it.
+/// Stores an entry's number in a field; returns false if the field cannot hold the number.
 template <class T>
 bool take(double from, T& field) {
   if constexpr (std::is_same_v<T, double>) {
@@ -37,7 +37,7 @@ bool take(double from, T& field) {
     field = static_cast<T>(from);
     return static_cast<double>(field) == from;
   } else {
-    return false;  // settings of the native policy, which no other library has
+    return false;  // native policy settings, which no other library has
   }
 }
 
@@ -57,7 +57,7 @@ double entry_value(const T& field) {
                          why);
 }
 
-/// Settings and state of one library from its entries.
+/// Reads settings and state of one library from its entries.
 template <class Settings>
 void import_entries(std::span<const state_entry> entries, Settings& settings,
                     decltype(numerics::initial_state(settings))& state) {
@@ -83,7 +83,7 @@ void import_entries(std::span<const state_entry> entries, Settings& settings,
   }
 }
 
-/// The level of a native scaler that takes over another scale.
+/// The exponent of a native scaler that continues from another scale.
 std::int32_t level_of(double scale, const native_scaling& settings) {
   const std::uint64_t bits = detail::bits_of(scale);
   if (bits == 0) return settings.min_exponent;
@@ -93,13 +93,14 @@ std::int32_t level_of(double scale, const native_scaling& settings) {
   return level > settings.max_exponent ? settings.max_exponent : level;
 }
 
-/// What a library's scaler with its default settings but powers of two would hold at this scale.
+/// The state of a library's scaler at this scale. Its settings are the defaults, except powers of
+/// two.
 template <class Settings>
 void export_native(const native_state& native, Settings& settings,
                    decltype(numerics::initial_state(settings))& state) {
   state = numerics::initial_state(settings);
   const double scale = scale_of(native);
-  state.scale = static_cast<decltype(state.scale)>(scale);  // 2^-126 and above: exact
+  state.scale = static_cast<decltype(state.scale)>(scale);  // exact: the scale is >= 2^-126
   const auto good = static_cast<std::int64_t>(native.good);
   if constexpr (requires { settings.scale_window; }) {
     settings.init_scale = scale;
@@ -199,8 +200,8 @@ std::vector<state_entry> loss_scaler::export_state(scaling_policy to) const {
     entries.push_back({std::string(key), entry_value(value)});
   };
   const auto add_all = [&](const auto& settings, const auto& state) {
-    // Megatron's and Apex's dictionaries hold no settings; PyTorch's and the attributes of
-    // DeepSpeed's object do, but not the scale that they began with.
+    // The dictionaries of Megatron and Apex contain no settings. Those of PyTorch and the
+    // attributes of DeepSpeed's object contain settings, but not the initial scale.
     const scaling_policy p = settings.policy;
     if (p == scaling_policy::torch || p == scaling_policy::apex || p == scaling_policy::deepspeed) {
       for_each_setting(settings, [&](std::string_view key, const auto& value) {

@@ -1,6 +1,7 @@
-// Settings and states of loss scaling as text: one value each way, for options and checkpoints.
+// Settings and states of loss scaling as text: writes and reads single values, for options and
+// checkpoints.
 //
-// By bits throughout: a process with FTZ or DAZ must not lose a subnormal scale.
+// All functions work on bits: a process with FTZ or DAZ must not lose a subnormal scale.
 #pragma once
 
 #include <charconv>
@@ -33,7 +34,7 @@ inline std::string value_text(loss_fault value) {
 }
 inline std::string value_text(headroom value) { return value == headroom::amax ? "amax" : "off"; }
 
-// read_value() returns false, and leaves the value, where the text is not one of its type.
+// read_value() returns false and leaves the value unchanged if the text is not of its type.
 
 template <std::integral T>
 bool read_value(std::string_view text, T& value) {
@@ -51,7 +52,7 @@ inline bool read_value(std::string_view text, bool& value) {
   return true;
 }
 
-/// The nearest binary64.
+/// Rounds to the nearest binary64 number.
 inline bool read_value(std::string_view text, double& value) {
   const parse_result read = parse(format_id::fp64, text);
   if (!read.ok) return false;
@@ -59,7 +60,7 @@ inline bool read_value(std::string_view text, double& value) {
   return true;
 }
 
-/// Numbers that binary32 holds.
+/// Accepts only numbers that binary32 holds exactly.
 inline bool read_value(std::string_view text, float& value) {
   const parse_result read = parse(format_id::fp64, text);
   const std::uint32_t bits = numerics::binary64::narrow(read.code);
@@ -90,7 +91,7 @@ inline bool read_value(std::string_view text, headroom& value) {
   return read_enum(text, value, headroom::off, headroom::amax);
 }
 
-// What a refused text should have been.
+// expected() words what a refused text should have been.
 template <std::integral T>
 std::string expected(const T&) {
   return "an integer";

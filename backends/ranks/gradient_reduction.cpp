@@ -1,5 +1,5 @@
-// reduce_gradients(): the list as one sequence of elements, cut into messages and those into
-// shares.
+// reduce_gradients(): treats the list as one sequence of elements, splits it into messages, and
+// splits each message into one share per rank.
 #include "samebits/distributed.hpp"
 
 #include <algorithm>
@@ -27,7 +27,7 @@
 namespace samebits {
 namespace {
 
-/// Elements worked on at a time, in registers and first-level cache.
+/// Number of elements processed at a time; fits the first-level cache.
 constexpr std::int64_t batch = 4096;
 
 numerics::wire_rule rule_of(const gradient_reduction& how) {
@@ -68,7 +68,7 @@ void check_options(const gradient_reduction& how) {
   }
 }
 
-/// Of everything that must be alike on all ranks.
+/// A fingerprint of everything that must be equal on all ranks.
 std::uint32_t fingerprint_of(std::span<const matrix_view> tensors, const gradient_reduction& how) {
   backends::fingerprint f;
   for (const matrix_view& t : tensors) {
@@ -88,13 +88,13 @@ std::uint32_t fingerprint_of(std::span<const matrix_view> tensors, const gradien
   return f.folded();
 }
 
-/// A call whose arguments are good.
+/// A call with valid arguments.
 struct checked_call {
   std::shared_ptr<const backends::plan_data> list;
   const backends::backend* by = nullptr;
 };
 
-/// What computes: on the host the steps of the reference.
+/// The backend that computes. Host memory uses the reference backend.
 const backends::backend& chosen_backend(const communicator& ranks, const gradient_reduction& how) {
   if (ranks.space() == memory_space::host) {
     if (how.backend.empty()) return backends::reference;
@@ -109,18 +109,18 @@ const backends::backend& chosen_backend(const communicator& ranks, const gradien
   throw unsupported("backend '" + std::string(by.name) + "' has no sums over ranks");
 }
 
-/// The device that the first gradient lies on; no_device where that is no one device. Messages
-/// before the list is checked go over the communicator of that device.
+/// The device of the first gradient; no_device if it is not on a single device. Messages before the
+/// check of the list use the communicator of this device.
 int first_device(const communicator& ranks, std::span<const matrix_view> tensors) {
   backends::device_finder finder(ranks.space());
   try {
     if (!tensors.empty()) finder.add(backends::address_of(tensors[0]), "gradients");
-  } catch (const invalid_argument&) {  // what all ranks are told by the check of the list
+  } catch (const invalid_argument&) {  // the check of the list reports this error to all ranks
   }
   return finder.device();
 }
 
-/// Throws unless all arguments are good on every rank, and alike.
+/// Throws unless the arguments are valid on every rank and equal on all ranks.
 checked_call check_all(communicator& ranks, std::span<const matrix_view> tensors,
                        const gradient_reduction& how) {
   constexpr const char* call = "reduce_gradients()";
@@ -156,8 +156,8 @@ matrix_view block_of(const matrix_view& t, std::int64_t row, std::int64_t col, s
   return part;
 }
 
-/// Calls f(block, first) for the at most three blocks that hold elements [begin, end) of a matrix
-/// in the order (row, column); `first` is the position of a block's first element.
+/// Calls f(block, first) for the blocks (at most three) that contain elements [begin, end) of a
+/// matrix in row-major order. `first` is the position of a block's first element.
 template <class Function>
 void for_each_block(const matrix_view& t, std::int64_t begin, std::int64_t end, const Function& f) {
   while (begin < end) {
@@ -171,18 +171,18 @@ void for_each_block(const matrix_view& t, std::int64_t begin, std::int64_t end, 
   }
 }
 
-/// The list as one sequence of elements.
+/// The tensor list as one sequence of elements.
 class element_list {
  public:
   explicit element_list(std::span<const matrix_view> tensors) : tensors_(tensors) {
     for (const matrix_view& t : tensors) starts_.push_back(starts_.back() + count_of(t));
   }
 
-  /// Where tensor i begins; of the number of tensors, the end of the list.
+  /// The position of tensor i's first element. For i = number of tensors: the end of the list.
   [[nodiscard]] std::int64_t start(std::size_t i) const { return starts_[i]; }
 
-  /// Calls f(tensor, begin, end) for the part of [begin, end) in each tensor; positions in the
-  /// list.
+  /// Calls f(tensor, begin, end) for the part of [begin, end) in each tensor. All positions count
+  /// from the start of the list.
   template <class Function>
   void for_each_tensor(std::int64_t begin, std::int64_t end, const Function& f) const {
     auto i = static_cast<std::size_t>(std::upper_bound(starts_.begin(), starts_.end(), begin) -
@@ -194,7 +194,7 @@ class element_list {
     }
   }
 
-  /// Calls f(block, first) for the blocks that hold [begin, end).
+  /// Calls f(block, first) for the blocks that contain [begin, end).
   template <class Function>
   void for_each_block(std::int64_t begin, std::int64_t end, const Function& f) const {
     for_each_tensor(begin, end, [&](std::size_t i, std::int64_t from, std::int64_t to) {
@@ -210,7 +210,7 @@ class element_list {
   std::vector<std::int64_t> starts_ = {0};
 };
 
-/// Calls f(begin, end) for [begin, end) in steps.
+/// Calls f(begin, end) for consecutive parts of [begin, end) with at most `step` elements.
 template <class Function>
 void for_each_step(std::int64_t begin, std::int64_t end, std::int64_t step, const Function& f) {
   for (; begin < end; begin += std::min(step, end - begin)) {
@@ -218,7 +218,7 @@ void for_each_step(std::int64_t begin, std::int64_t end, std::int64_t step, cons
   }
 }
 
-/// The largest finite magnitude of a tensor, as ranks exchange it.
+/// The largest finite magnitude of a tensor, encoded for the exchange between ranks.
 std::uint32_t amax_word(const matrix_view& t) {
   numerics::tile_amax amax = numerics::nothing_counted;
   std::vector<std::uint32_t> x(batch);
@@ -235,8 +235,8 @@ std::uint32_t amax_word(const matrix_view& t) {
   return numerics::amax_to_word(amax);
 }
 
-/// The scale of each tensor, from the largest magnitude on any rank; none where the wire needs
-/// none.
+/// The scale of each tensor, from the largest magnitude on any rank. Empty if the communication
+/// dtype needs no scale.
 std::vector<numerics::tile_scale> shared_scales(communicator& ranks,
                                                 std::span<const matrix_view> tensors,
                                                 const gradient_reduction& how) {
@@ -251,7 +251,7 @@ std::vector<numerics::tile_scale> shared_scales(communicator& ranks,
   return scales;
 }
 
-/// The exchange of a list whose arguments are good.
+/// The exchange of a list with valid arguments.
 class reduction {
  public:
   reduction(communicator& ranks, std::span<const matrix_view> tensors,
@@ -266,7 +266,7 @@ class reduction {
   }
 
   void run() {
-    // Made before anything is written: later its message might find no memory.
+    // Created before any gradient is written: later its message might not find memory.
     const incomplete_write halfway(
         "reduce_gradients(): failed after some gradients had been replaced by their sums");
     try {
@@ -278,7 +278,7 @@ class reduction {
   }
 
  private:
-  /// Tensors of one format that follow each other share messages.
+  /// Consecutive tensors of one format share messages.
   void exchange_all() {
     for (std::size_t first = 0; first < tensors_.size();) {
       std::size_t last = first + 1;
@@ -291,7 +291,8 @@ class reduction {
     }
   }
 
-  /// One message each way for the elements [begin, end); rank k sums the k-th share of them.
+  /// Exchanges one message in each direction for the elements [begin, end). Rank k sums the k-th
+  /// share.
   void exchange(format_id format, std::int64_t begin, std::int64_t end) {
     const std::int64_t n = ranks_.size();
     const std::int64_t share = (end - begin + n - 1) / n;
@@ -318,7 +319,7 @@ class reduction {
     });
   }
 
-  /// This rank's contribution, as dense codes of the wire.
+  /// Writes this rank's contribution as dense codes of the communication dtype.
   void put_on_wire(std::int64_t begin, std::int64_t end, std::byte* wire) {
     if (!is_scaled(how_)) {
       list_.for_each_block(begin, end, [&](const matrix_view& block, std::int64_t first) {
@@ -338,7 +339,7 @@ class reduction {
     });
   }
 
-  /// scaled_ = y of the elements [first, last) of tensor i.
+  /// Sets scaled_ to the scaled elements [first, last) of tensor i.
   void scale_elements(std::size_t i, std::int64_t first, std::int64_t last) {
     scaled_.resize(static_cast<std::size_t>(last - first));
     list_.for_each_block(first, last, [&](const matrix_view& block, std::int64_t at) {
@@ -352,7 +353,8 @@ class reduction {
     }
   }
 
-  /// total_ = the elements [from, to), whose contributions lie a share apart in `wire`.
+  /// Sets total_ to the sums of the elements [from, to). In `wire` the contributions of consecutive
+  /// ranks are one share apart.
   void sum_of_ranks(const std::byte* wire, std::int64_t share, std::int64_t from, std::int64_t to) {
     total_.resize(static_cast<std::size_t>(to - from));
     contribution_.resize(total_.size());
@@ -371,7 +373,7 @@ class reduction {
     backends::multiply_each(total_, how_.factor);
   }
 
-  /// How elements from this position in the list on are rounded onto the wire.
+  /// The rounding options for elements that start at this position of the list.
   [[nodiscard]] convert_options cast_at(std::int64_t position) const {
     convert_options options = {.round = how_.round, .random = how_.random};
     options.random.offset += static_cast<std::uint64_t>(position);

@@ -1,4 +1,4 @@
-// host_ranks: what a communicator does for words of the host, wherever it works.
+// host_ranks: communicator operations on host words, for communicators on host and device memory.
 #include "backends/ranks/ranks.hpp"
 
 #include "backends/dispatch/backend.hpp"

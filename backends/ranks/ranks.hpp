@@ -1,5 +1,5 @@
-// What the functions over a communicator share: one message of an observation, fingerprints of what
-// must be alike, and refusals that every rank hears of.
+// Shared by the functions over a communicator: the message of an observation, fingerprints of
+// arguments that must be equal, and errors that reach every rank.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@
 
 namespace samebits::backends {
 
-/// 64-bit FNV-1a: an accident goes unnoticed in one of 2^32 cases or fewer.
+/// 64-bit FNV-1a: an accidental difference goes unnoticed in at most one of 2^32 cases.
 class fingerprint {
  public:
   void add(std::string_view bytes) {
@@ -41,11 +41,11 @@ class fingerprint {
 
 struct device_rank_functions;  // backends/ranks/rank_functions.hpp
 
-/// A communicator's operations on memory of the host. Where it works on device memory, words are
-/// copied there and back on its stream, and waited for.
+/// A communicator's operations on host memory. For a communicator on device memory, words are
+/// copied to the device and back on its stream; each operation waits for them.
 class host_ranks {
  public:
-  /// Throws unsupported for a communicator on device memory where no CUDA backend can run.
+  /// @throws unsupported  for a communicator on device memory if no CUDA backend can run
   explicit host_ranks(communicator& ranks);
 
   [[nodiscard]] int rank() const { return ranks_.rank(); }
@@ -58,7 +58,7 @@ class host_ranks {
   const device_rank_functions* staged_by_ = nullptr;
 };
 
-/// The maxima of what all ranks saw.
+/// The maxima of the messages of all ranks.
 inline numerics::agreement_message largest_message(communicator& ranks,
                                                    const rank_observation& mine,
                                                    std::uint32_t state) {
@@ -69,9 +69,9 @@ inline numerics::agreement_message largest_message(communicator& ranks,
   return std::bit_cast<numerics::agreement_message>(words);
 }
 
-/// Runs check() on this rank and takes the maxima of `words` over all ranks, in one message. Where
-/// check() throws on a rank, every rank throws: that one what check() threw, the others rank_error.
-/// Words are read from the span after check().
+/// Runs check() on this rank and replaces `words` by their maxima over all ranks, in one message.
+/// If check() throws on any rank, every rank throws: that rank throws the exception of check(), all
+/// others throw rank_error. `words` is read after check().
 template <class Check>
 void check_together(host_ranks& ranks, std::string_view call, std::span<std::uint32_t> words,
                     const Check& check) {

@@ -1,4 +1,4 @@
-// Parts of a tensor on several ranks: in order, without gap and overlap.
+// Shard cover: checks that the parts of a tensor on several ranks cover it without gap or overlap.
 #pragma once
 
 #include <algorithm>
@@ -12,15 +12,16 @@
 
 namespace samebits::backends {
 
-/// Leaves [first, first + count) of a tensor, which a rank holds; count > 0.
+/// Inputs [first, first + count) of a tensor's sum, held by one rank; count > 0.
 struct rank_part {
   std::uint64_t first;
   std::uint64_t count;
   std::size_t rank;
 };
 
-/// Sorts parts, of a type with rank_part's members, by their leaves. Throws rank_error, whose
-/// message begins with `tensor`, unless together they are [0, n); `leaves` is what it calls them.
+/// Sorts parts by their first input. Part must have the members of rank_part. Throws rank_error
+/// unless the parts cover [0, n) exactly. The message begins with `tensor` and calls the inputs
+/// `leaves`.
 template <class Part>
 void order_parts(std::vector<Part>& parts, const std::string& tensor, std::string_view leaves) {
   std::sort(parts.begin(), parts.end(),

@@ -1,4 +1,4 @@
-// shard_layout: the ranks tell each other what they hold, and each derives the same tables.
+// shard_layout: the ranks exchange which elements they hold; each rank derives equal tables.
 #include "backends/ranks/shard_layout.hpp"
 
 #include <algorithm>
@@ -45,12 +45,12 @@ void check_borders(const tensor_list& shards, std::span<const std::uint64_t> fir
   }
 }
 
-/// First and count of each tensor on each rank, rank by rank.
+/// First element and count of each tensor on each rank, rank by rank.
 std::vector<std::uint64_t> exchanged(communicator& ranks, const tensor_list& shards,
                                      std::span<const std::uint64_t> first) {
   backends::host_ranks on_host(ranks);
   const auto tensors = static_cast<std::uint32_t>(shards.size());
-  std::array<std::uint32_t, 2> sizes = {};  // the most and the fewest tensors
+  std::array<std::uint32_t, 2> sizes = {};  // max number of tensors, and complement of the min
   backends::check_together(on_host, call, sizes, [&] {
     check_borders(shards, first);
     sizes = {tensors, ~tensors};
@@ -71,7 +71,7 @@ std::vector<std::uint64_t> exchanged(communicator& ranks, const tensor_list& sha
   return all;
 }
 
-/// The parts of a tensor, in the order of its elements.
+/// The parts of one tensor, in element order.
 std::vector<rank_part> parts_of(std::span<const std::uint64_t> words, std::size_t ranks,
                                 std::size_t tensor, const std::string& text) {
   const std::size_t each = words.size() / ranks;
@@ -84,7 +84,7 @@ std::vector<rank_part> parts_of(std::span<const std::uint64_t> words, std::size_
   return parts;
 }
 
-/// Appends the nodes of tensors in list order.
+/// Appends the partial sums of tensors in list order.
 class table_builder {
  public:
   table_builder(shard_data& out, int ranks)
@@ -102,7 +102,7 @@ class table_builder {
             if (chunk % numerics::slot_chunks == 0) {
               out_.node_of_slot.push_back(out_.nodes.size());
             }
-            // Its place in the rank's message, until the messages' length is known.
+            // Position in the rank's own message, until the message lengths are known.
             out_.nodes.push_back({sent_[p.rank]++, static_cast<std::uint32_t>(level), 0});
             rank_of_node_.push_back(p.rank);
             if (p.rank != static_cast<std::size_t>(out_.rank)) return;
@@ -123,7 +123,7 @@ class table_builder {
 
  private:
   shard_data& out_;
-  std::vector<std::uint64_t> sent_;  ///< values in each rank's message
+  std::vector<std::uint64_t> sent_;  ///< number of values in each rank's message
   std::vector<std::size_t> rank_of_node_;
 };
 

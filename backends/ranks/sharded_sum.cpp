@@ -1,4 +1,5 @@
-// Sharded sums: the largest subtrees of each rank's part, and the tree that they make together.
+// Sharded sums: splits each rank's part into the largest subtrees and combines all subtrees to the
+// full tree.
 #include "samebits/distributed.hpp"
 
 #include <algorithm>
@@ -20,13 +21,14 @@
 namespace samebits {
 namespace {
 
-/// The largest n for which 2^n chunks begin at `chunk` and are not more than `count`.
+/// The largest n such that a subtree of 2^n chunks begins at `chunk` and has at most `count`
+/// chunks.
 int largest_subtree(std::uint64_t chunk, std::uint64_t count) {
   const int fits = 63 - std::countl_zero(count);
   return chunk == 0 ? fits : std::min(std::countr_zero(chunk), fits);
 }
 
-/// Calls f(level) for the subtrees of a part, from the left; the last chunk may be cut off.
+/// Calls f(level) for the subtrees of a part from left to right. The last chunk may be partial.
 template <class Function>
 void for_each_subtree(std::uint64_t first, std::uint64_t count, const Function& f) {
   std::uint64_t chunk = first / chunk_leaves;
@@ -45,12 +47,12 @@ std::uint64_t subtree_count(std::uint64_t first, std::uint64_t count) {
   return subtrees;
 }
 
-/// One rank's part of one tensor, as its message has it.
+/// One rank's part of one tensor, as stored in its message.
 struct received_part : backends::rank_part {
-  const std::uint64_t* values;  ///< of its subtrees, binary64 bits
+  const std::uint64_t* values;  ///< values of its subtrees, binary64 bits
 };
 
-/// The messages of all ranks, and where the values of each begin.
+/// The messages of all ranks, and where the values of each one begin.
 class received_parts {
  public:
   received_parts(std::span<const std::uint64_t> words, std::size_t ranks, std::size_t tensors)
@@ -58,7 +60,7 @@ class received_parts {
     for (std::size_t r = 0; r < ranks; ++r) values_[r] = words.data() + r * each_ + 2 * tensors;
   }
 
-  /// Of the next tensor, in the order of their leaves.
+  /// The parts of the next tensor, in the order of their inputs.
   std::vector<received_part> next() {
     std::vector<received_part> parts;
     for (std::size_t r = 0; r < values_.size(); ++r) {
@@ -79,7 +81,7 @@ class received_parts {
   std::vector<const std::uint64_t*> values_;
 };
 
-/// What a rank sends: first and count of each part, then the values of their subtrees.
+/// The message of a rank: first input and count of each part, then the values of the subtrees.
 std::vector<std::uint64_t> message_of(std::span<const tree_part> parts) {
   std::vector<std::uint64_t> message;
   for (const tree_part& p : parts) {
@@ -94,12 +96,12 @@ std::vector<std::uint64_t> message_of(std::span<const tree_part> parts) {
   return message;
 }
 
-/// The messages of all ranks, each filled up to the longest.
+/// The messages of all ranks, each padded to the longest one.
 std::vector<std::uint64_t> exchanged(backends::host_ranks& ranks,
                                      std::span<const tree_part> parts) {
   std::vector<std::uint64_t> mine;
   std::array<std::uint32_t, 3> sizes = {};
-  // In words: the longest message, and the most and fewest tensors.
+  // Words: the longest message, and max and min number of tensors.
   backends::check_together(ranks, "sum_shards()", sizes, [&] {
     backends::require_tested(backends::reference);
     mine = message_of(parts);
@@ -131,7 +133,7 @@ tree_part::tree_part(std::uint64_t first) : first_(first) {
 void tree_part::add_chunk(double node) {
   int level = 0;
   std::uint64_t chunk = first_ / chunk_leaves + chunks_;
-  // A right half whose left one is here joins it.
+  // A right subtree whose left neighbour is waiting is combined with it.
   for (; !levels_.empty() && levels_.back() == level && (chunk & 1) != 0; chunk >>= 1, ++level) {
     tree_sum pair;
     pair.add(nodes_.back());

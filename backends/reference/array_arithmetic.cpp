@@ -1,4 +1,4 @@
-// Reference arithmetic on arrays: one element after the other through the one definition.
+// Reference arithmetic on arrays: applies the definition to one element after another.
 #include "backends/dispatch/array_arithmetic.hpp"
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 namespace samebits::backends {
 namespace {
 
-/// A code of a format of arithmetic, which takes 8, 16 or 32 bits.
+/// Loads a code of a format that supports arithmetic: 8, 16 or 32 bits.
 std::uint64_t load_code(int bits, const std::byte* p) {
   if (bits == 8) return cell<8>::load(p);
   return bits == 16 ? cell<16>::load(p) : cell<32>::load(p);

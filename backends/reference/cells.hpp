@@ -1,4 +1,4 @@
-// What the reference loops read and write: codes of one width, and the random bits of an index.
+// Cells: loads and stores codes of one width, and the random bits of an index.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,8 @@
 
 namespace samebits::backends {
 
-/// Reads and writes codes of a width known at compile time; memcpy since views need no alignment.
+/// Loads and stores codes of a width known at compile time. Uses memcpy because views need no
+/// alignment.
 template <int Bits>
 struct cell {
   using storage = typename samebits::detail::storage_of<Bits>::type;
@@ -23,7 +24,7 @@ struct cell {
   static void store(std::byte* p, storage s) { std::memcpy(p, &s, sizeof s); }
 };
 
-/// The random bits of consecutive indices; one Philox block serves all of its fields.
+/// The random bits of consecutive indices. One Philox block is computed once for all of its fields.
 class random_sequence {
  public:
   explicit random_sequence(const random_stream& r) : stream_(r) {}

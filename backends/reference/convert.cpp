@@ -1,4 +1,4 @@
-// Reference conversion: one element after the other through the one definition.
+// Reference conversion: applies the definition to one element after another.
 #include <cstdint>
 #include <type_traits>
 

@@ -1,4 +1,4 @@
-// Reference matrix products: one element after the other through the one definition.
+// Reference matrix products: applies the definition to one element after another.
 #include "backends/dispatch/matmul.hpp"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace {
 
 using numerics::tensor_operand;
 
-/// The rows of A and the columns of B, decoded, K elements next to each other.
+/// The decoded rows of A and columns of B; the K elements of each are contiguous.
 template <class Number>
 class decoded_operands {
  public:
@@ -64,7 +64,7 @@ struct decode_for_unit {
 
 // --- a tensor core ---
 
-/// Instructions one after the other.
+/// Chains instructions along K: each result is the input sum of the next instruction.
 std::uint32_t chain(const numerics::accumulate_rule& rule, const tensor_operand* a,
                     const tensor_operand* b, std::int64_t count, std::uint32_t c) {
   for (std::int64_t k = 0; k < count; k += rule.products) {
@@ -74,7 +74,8 @@ std::uint32_t chain(const numerics::accumulate_rule& rule, const tensor_operand*
   return c;
 }
 
-/// The sum of an element; chained(k, count, c) is that of instructions over [k, k + count).
+/// The sum of one element. chained(k, count, c) returns the result of the instructions over [k, k +
+/// count) with input sum c.
 template <class Chained>
 std::uint32_t tensor_core_sum(const matmul_call& call, std::int64_t i, std::int64_t j,
                               const Chained& chained) {
@@ -122,7 +123,7 @@ std::uint32_t ieee_sum(const matmul_call& call, std::int64_t i, std::int64_t j,
 
 // --- all elements ---
 
-/// element(i, j) for every element of D, shared among threads.
+/// Calls element(i, j) for every element of D, split among threads.
 template <class Element>
 void for_each_element(const matmul_call& call, const executor& where, const Element& element) {
   const std::int64_t cols = call.d.cols;
@@ -170,7 +171,7 @@ void multiply(const matmul_call& call, const executor& where) {
 
 std::uint32_t reference_tensor_core_sum(const matmul_call& call, std::int64_t row,
                                         std::int64_t col) {
-  // On the stack, since D is half written and memory may be short.
+  // On the stack: D is half written here, and a failed allocation must not stop the call.
   constexpr auto most_products = static_cast<std::size_t>([] {
     int most = 0;
     for (int i = 0; i < tensor_row_count; ++i) most = std::max(most, tensor_row(i).products);

@@ -1,4 +1,4 @@
-// Reference plan operations: element after element, every step in integers.
+// Reference tensor list operations: one element after another, in integers.
 #include "backends/dispatch/plan.hpp"
 
 #include <cstring>
@@ -21,7 +21,7 @@ constexpr std::size_t bytes_of(const format_spec& f) {
   return static_cast<std::size_t>(f.storage_bits / 8);
 }
 
-/// The code of element i, and back.
+/// Loads (load) and stores (store) the code of element i.
 template <class Format>
 std::uint32_t load(const Format& format, const plan_row& row, std::int64_t i) {
   std::uint32_t code = 0;
@@ -33,7 +33,7 @@ void store(const Format& format, const plan_row& row, std::int64_t i, std::uint3
   std::memcpy(numerics::element_at(row, i), &code, bytes_of(format.spec()));
 }
 
-/// Calls f(chunk number, chunk) for each of a range.
+/// Calls f(chunk number, chunk) for each chunk of a range.
 template <class Function>
 void for_each_chunk(const plan_tables& plan, element_range chunks, const Function& f) {
   for (std::int64_t n = chunks.begin; n < chunks.end; ++n) {

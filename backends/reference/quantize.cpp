@@ -1,4 +1,5 @@
-// Reference quantization: tile after tile, then element after element, through the one definition.
+// Reference quantization: applies the definition to one tile after another, then to one element
+// after another.
 #include "backends/dispatch/quantize.hpp"
 
 #include <algorithm>
@@ -37,21 +38,21 @@ void store(const matrix_view& v, std::int64_t row, std::int64_t col, std::uint32
   std::memcpy(static_cast<std::byte*>(v.data) + at * std::int64_t{sizeof s}, &s, sizeof s);
 }
 
-/// An element of fp32, fp16 or bf16 as binary32 bits.
+/// An fp32, fp16 or bf16 element as binary32 bits.
 std::uint32_t element_of_view(const const_matrix_view& v, std::int64_t row, std::int64_t col) {
   const std::uint32_t code = storage_bytes(v.format) == 4 ? load<std::uint32_t>(v, row, col)
                                                           : load<std::uint16_t>(v, row, col);
   return numerics::decode<std::uint32_t>(spec_of(v.format), code);
 }
 
-/// A scale of fp32 or e8m0 as binary32 bits.
+/// An fp32 or e8m0 scale as binary32 bits.
 std::uint32_t scale_at(const const_matrix_view& v, std::int64_t row, std::int64_t col) {
   const std::uint32_t code = v.format == format_id::e8m0 ? load<std::uint8_t>(v, row, col)
                                                          : load<std::uint32_t>(v, row, col);
   return numerics::decode<std::uint32_t>(spec_of(v.format), code);
 }
 
-/// Calls f(row, col, number) for elements [begin, end) of a matrix in row-major order; number
+/// Calls f(row, col, number) for elements [begin, end) of a matrix in row-major order. `number`
 /// counts from 0.
 template <class Function>
 void for_each_element(std::int64_t cols, element_range range, const Function& f) {
@@ -93,7 +94,7 @@ void store_scale(const matrix_view& v, std::int64_t row, std::int64_t col, std::
   }
 }
 
-/// The scales of all tiles in row-major order; writes those that are wanted.
+/// Computes the scales of all tiles in row-major order and writes the wanted scale outputs.
 void find_scales(const quantize_call& call, int threads, numerics::tile_scale* scales) {
   const tile_grid& g = call.grid;
   const quantize_outputs& o = call.outputs;
@@ -109,7 +110,7 @@ void find_scales(const quantize_call& call, int threads, numerics::tile_scale* s
   for_each_piece(g.rows * g.cols, threads, scale_range, elements_worth_a_thread / tile);
 }
 
-/// Quantizes elements by scales that are known.
+/// Quantizes elements by known scales.
 class element_pass {
  public:
   element_pass(const quantize_call& call, const numerics::tile_scale* scales)
@@ -145,7 +146,7 @@ class element_pass {
   format_spec to_;
 };
 
-/// Quantizes the elements of a chunk, and counts them if asked to.
+/// Quantizes the elements of a chunk. If `counts` is set, also collects their partial statistics.
 quantize_tally quantize_chunk(const element_pass& pass, std::int64_t cols, element_range chunk,
                               bool counts) {
   constexpr std::int64_t batch = chunk_counter::most_at_once;
@@ -165,7 +166,7 @@ quantize_tally quantize_chunk(const element_pass& pass, std::int64_t cols, eleme
 
 void reference_quantize(const quantize_call& call, const executor& where) {
   const bool counts = call.outputs.statistics != nullptr;
-  if (counts) require_tested(reference);  // the rest is integer arithmetic
+  if (counts) require_tested(reference);  // all other work is integer arithmetic
   if (call.skip_if_nonzero != nullptr && *call.skip_if_nonzero != 0) return;
 
   constexpr std::int64_t chunk = chunk_counter::chunk_elements;

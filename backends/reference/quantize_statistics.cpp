@@ -1,4 +1,4 @@
-// Statistics of a quantization.
+// Statistics of a quantization: implementation.
 #include "backends/reference/quantize_statistics.hpp"
 
 #include <array>

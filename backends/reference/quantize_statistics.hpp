@@ -1,4 +1,5 @@
-// Statistics of a quantization, counted chunk by chunk so that threads cannot show in them.
+// Statistics of a quantization. Collected chunk by chunk, so the number of threads does not change
+// them.
 #pragma once
 
 #include <cstdint>
@@ -13,21 +14,22 @@ namespace samebits::backends {
 
 using numerics::quantized_element;
 
-/// The statistics of part of a matrix.
+/// Partial statistics of part of a matrix.
 struct quantize_tally {
   std::uint64_t elements = 0;
   numerics::quantize_counts counts = {};
   double signal = 0, noise = 0;
 };
 
-/// Counts the elements of a chunk: chunk_elements elements of the matrix in order, from a multiple
-/// of chunk_elements on, or those that are left. It is a node of the tree of contract §6.
+/// Collects the partial statistics of a chunk: chunk_elements consecutive elements of the matrix,
+/// starting at a multiple of chunk_elements, or the remaining ones. A chunk is a subtree of the
+/// tree of contract §6.
 class chunk_counter {
  public:
   static constexpr std::int64_t chunk_elements = numerics::chunk_elements;
   static constexpr std::size_t most_at_once = 256;
 
-  /// Up to most_at_once elements.
+  /// Adds up to most_at_once elements.
   void add(std::span<const quantized_element> elements);
   [[nodiscard]] quantize_tally tally() const;
 
@@ -38,7 +40,7 @@ class chunk_counter {
   tree_sum noise_;
 };
 
-/// The statistics of a matrix from those of its chunks, in order.
+/// Combines the partial statistics of all chunks, in order, to those of the matrix.
 quantize_statistics total(std::span<const quantize_tally> chunks);
 
 }  // namespace samebits::backends

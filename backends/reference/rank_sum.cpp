@@ -1,4 +1,4 @@
-// The binary32 steps of a gradient reduction on arrays.
+// Binary32 operations of a gradient reduction on arrays: implementation.
 #include "backends/reference/rank_sum.hpp"
 
 #include <cstddef>

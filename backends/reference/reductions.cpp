@@ -1,4 +1,4 @@
-// Reductions on the host: whole chunks of 4096 elements on any thread, joined by the tree.
+// Reductions on the host: any thread reduces whole chunks of 4096 elements; the tree combines them.
 #include "backends/dispatch/reductions.hpp"
 
 #include <algorithm>
@@ -26,7 +26,7 @@ using numerics::chunk_elements;
 
 std::int64_t size_of(const const_matrix_view& v) { return v.rows * v.cols; }
 
-/// The codes of elements [first, first + count) in row-major order.
+/// Loads the codes of elements [first, first + count) in row-major order.
 template <format_id F>
 void load_codes(const const_matrix_view& v, std::int64_t first, std::int64_t count,
                 std::uint32_t* codes) {
@@ -54,7 +54,7 @@ void with_format(format_id format, const Function& f) {
   detail::visit_among<fp32, fp16, bf16, e4m3, e5m2>(format, f, [] {});
 }
 
-/// Calls f(index of the chunk, first element, elements) for every chunk, on several threads.
+/// Calls f(chunk index, first element, number of elements) for every chunk, on several threads.
 template <class Function>
 void for_each_chunk(std::int64_t size, int threads, const Function& f) {
   const std::int64_t chunks = (size + chunk_elements - 1) / chunk_elements;
@@ -69,7 +69,7 @@ void for_each_chunk(std::int64_t size, int threads, const Function& f) {
       elements_worth_a_thread / chunk_elements);
 }
 
-/// The same with the codes of each chunk: f(format, codes, elements).
+/// Calls f(format, codes, number of elements) for every chunk, on several threads.
 template <class Function>
 void for_each_codes(const const_matrix_view& in, int threads, const Function& f) {
   with_format(in.format, [&]<format_id F>(fixed_format<F> format) {
@@ -81,7 +81,7 @@ void for_each_codes(const const_matrix_view& in, int threads, const Function& f)
   });
 }
 
-/// The values of elements, which binary32 holds exactly.
+/// Loads the values of elements, which binary32 holds exactly.
 template <class Number>
 void load_values(const const_matrix_view& v, std::int64_t first, std::int64_t count,
                  Number* values) {
@@ -95,7 +95,8 @@ void load_values(const const_matrix_view& v, std::int64_t first, std::int64_t co
   });
 }
 
-/// The root of the tree of contract §6 over leaves, which it overwrites; +0 of none.
+/// The root of the tree of contract §6 over the inputs in `node`, which it overwrites. No inputs
+/// give +0.
 template <class Number>
 Number tree_of(Number* node, std::int64_t count) {
   if (count == 0) return 0;
@@ -108,9 +109,9 @@ Number tree_of(Number* node, std::int64_t count) {
   return node[0];
 }
 
-/// The tree over all elements: leaves(first, count, out) are those of one chunk. A last chunk that
-/// is not whole is a lone last node and passes up unchanged, so the chunks' roots are leaves in
-/// turn.
+/// The tree over all elements; leaves(first, count, out) writes the inputs of one chunk. A partial
+/// last chunk has no neighbour and moves up unchanged. The chunks' roots are therefore the inputs
+/// of the upper part of the tree.
 template <class Number, class Leaves>
 Number sum_by_tree(std::int64_t size, int threads, const Leaves& leaves) {
   std::vector<Number> roots(static_cast<std::size_t>((size + chunk_elements - 1) / chunk_elements));
@@ -136,7 +137,7 @@ Number sum_in_sequence(std::int64_t size, const Leaves& leaves) {
   return total;
 }
 
-/// NaN as contract §2 has it, of the format it was computed in.
+/// The canonical NaN of contract §2 in the format of the computation; other values stay unchanged.
 double canonical(double x) {
   if (x == x) return x;
   return std::bit_cast<double>(numerics::canonical_nan(spec_of(format_id::fp64)));
@@ -174,7 +175,7 @@ Number dot_in(const const_matrix_view& x, const const_matrix_view& y, sum_order 
 }
 
 float amax_of(const const_matrix_view& in, int threads) {
-  // Magnitude codes of one format are ordered as their values are, NaN above all.
+  // Magnitude codes of one format have the order of their values, with NaN above all.
   std::mutex joining;
   std::uint32_t largest = 0;
   for_each_codes(
@@ -215,7 +216,8 @@ double dot_of(const reduction_call& call, int threads) {
 
 void reduce(const reduction_call& call, const backend&, reduction_result& result,
             const executor& where) {
-  if (has_steps(call.what)) require_tested(reference);  // the loops are compiled with its flags
+  // the loops are compiled with the reference backend's flags
+  if (has_steps(call.what)) require_tested(reference);
   switch (call.what) {
     case reduction::amax: result.amax = amax_of(call.x, where.threads); break;
     case reduction::counts: result.counts = counts_of(call.x, where.threads); break;

@@ -1,4 +1,4 @@
-// The reference backend: plain loops over the one definition.
+// The reference backend: plain loops over the definition in numerics/.
 #pragma once
 
 #include "backends/dispatch/backend.hpp"
@@ -18,12 +18,12 @@ extern const calculator reference_calculator;
 /// backends/reference/plan.cpp
 extern const plan_kernels reference_plan_kernels;
 
-/// backends/reference/reductions.cpp; of every host backend.
+/// backends/reference/reductions.cpp; used by every host backend.
 extern const reducer host_reducer;
 
 /// backends/reference/matmul.cpp
 extern const matrix_multiplier reference_multiplier;
-/// The sum of one element by tensor_core, as binary32 bits.
+/// The tensor_core sum of one element of D, as binary32 bits.
 std::uint32_t reference_tensor_core_sum(const matmul_call& call, std::int64_t row,
                                         std::int64_t col);
 

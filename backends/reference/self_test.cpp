@@ -1,4 +1,4 @@
-// The self-test's probes in the flags of the reference loops.
+// The self-test's probes, compiled with the flags of the reference loops.
 #include "backends/self_test/self_test.hpp"
 
 #include "backends/reference/reference.hpp"

@@ -1,4 +1,4 @@
-// Text conversion: the characters around numerics/text/text.hpp.
+// Text conversion: reads and writes the characters; numerics/text/text.hpp handles the numbers.
 #include "samebits/text.hpp"
 
 #include <algorithm>
@@ -29,11 +29,11 @@ using binary64 = numerics::binary<std::uint64_t>;
 
 // --- Writing ---------------------------------------------------------------------------------
 
-/// A code as binary64 bits, which hold every format, taken apart for the writers.
+/// A code prepared for the writers, as binary64 bits; binary64 contains every format.
 struct writable {
   format_spec spec;
   std::uint64_t magnitude;  ///< binary64 bits without the sign
-  std::string sign;         ///< "-" or nothing
+  std::string sign;         ///< "-" or empty
 
   writable(format_id format, std::uint64_t code) : spec(spec_of(format)) {
     const auto bits = numerics::decode<std::uint64_t>(spec, code);
@@ -46,7 +46,7 @@ struct writable {
   }
 };
 
-/// An integer's decimal digits.
+/// The decimal digits of an integer.
 std::string digits_of(big_integer x) {
   constexpr std::uint32_t chunk = 1'000'000'000;
   std::string reversed;
@@ -73,7 +73,7 @@ std::string scientific(std::string digits, int first_power) {
   return digits + (first_power < 0 ? "e-" : "e+") + (power.size() < 2 ? "0" : "") + power;
 }
 
-/// Powers of ten of the first digit that are written in plain notation.
+/// The range of powers of ten of the first digit that is written in plain notation.
 constexpr int first_plain_power = -4;
 constexpr int last_plain_power = 15;
 constexpr std::uint64_t exact_integers_end = 10'000'000'000'000'000;  // 10^(last_plain_power + 1)
@@ -85,7 +85,7 @@ bool is_short_integer(const odd_value& v) {
 
 // --- Reading ---------------------------------------------------------------------------------
 
-/// A place in a text that moves forward over what is expected there.
+/// A position in a text that advances over expected characters.
 class cursor {
  public:
   explicit cursor(std::string_view text) : text_(text) {}
@@ -93,7 +93,7 @@ class cursor {
   [[nodiscard]] std::size_t offset() const { return at_; }
   [[nodiscard]] bool at_end() const { return at_ == text_.size(); }
 
-  /// The ASCII character here in lower case; NUL at the end.
+  /// The ASCII character at the position, in lower case; NUL at the end.
   [[nodiscard]] char peek(std::size_t ahead = 0) const {
     if (text_.size() - at_ <= ahead) return '\0';
     const char c = text_[at_ + ahead];
@@ -106,11 +106,11 @@ class cursor {
     ++at_;
     return true;
   }
-  /// Moves over as much of the word as is here; true if that is all of it.
+  /// Advances over the longest matching start of `word`; returns whether all of it matched.
   bool take_word(std::string_view word) {
     return std::all_of(word.begin(), word.end(), [this](char c) { return take(c); });
   }
-  /// The value of the digit here, or -1.
+  /// The value of the digit at the position, or -1.
   [[nodiscard]] int digit(int base) const {
     const char c = peek();
     if (c >= '0' && c <= '9') return c - '0';
@@ -122,15 +122,15 @@ class cursor {
   std::size_t at_ = 0;
 };
 
-/// + or - or nothing; true for -.
+/// Reads an optional + or -; returns true for -.
 bool take_sign(cursor& in) {
   if (in.take('-')) return true;
   in.take('+');
   return false;
 }
 
-/// An optional sign and at least one digit. Held far beyond every format and yet far from what
-/// 64 bits overflow at when the positions in a text of any length are added.
+/// Reads an optional sign and at least one digit. The exponent is clamped to a limit far beyond
+/// every format. Adding the digit positions of a text of any length to it cannot overflow 64 bits.
 bool take_exponent(cursor& in, std::int64_t& exponent) {
   constexpr std::int64_t limit = 100'000'000'000'000'000;
   const bool negative = take_sign(in);
@@ -143,15 +143,15 @@ bool take_exponent(cursor& in, std::int64_t& exponent) {
   return true;
 }
 
-/// digits * base^exponent; `count` digits from the first that is not 0.
+/// digits * base^exponent; `count` is the number of digits from the first non-zero digit on.
 struct digit_string {
   big_integer digits;
   std::int64_t exponent = 0;
   int count = 0;
 };
 
-/// Digits with an optional point among them, at least one of them. Beyond `kept` significant ones
-/// the rest is replaced by a digit 1 unless it is all 0.
+/// Reads at least one digit, with an optional point. Keeps `kept` significant digits; if a dropped
+/// digit is not 0, one further digit 1 stands for all of them.
 bool take_digits(cursor& in, int base, int kept, digit_string& out) {
   bool any = false;
   bool after_point = false;
@@ -207,7 +207,7 @@ bool take_hexadecimal(cursor& in, numerics::exact_number& x) {
   return true;
 }
 
-/// The K random bits as the rounding takes them; refuses what is none.
+/// The K random bits aligned for rounding. Refuses invalid values.
 std::uint64_t dither_of(const cast_rule& rule, const random_bits& random) {
   if (rule.round != rounding::stochastic) return 0;
   if (random.count < 1 || random.count > 32) {
@@ -231,7 +231,7 @@ std::string to_shortest(format_id format, std::uint64_t code) {
   if (is_short_integer(v)) return w.sign + std::to_string(v.sig << v.exponent);
   numerics::decimal d =
       numerics::shortest_decimal(numerics::interval_of(w.spec, v), numerics::top_exponent(v));
-  for (; d.digits % 10 == 0; d.digits /= 10) ++d.exponent;  // 9.9 may have become 10
+  for (; d.digits % 10 == 0; d.digits /= 10) ++d.exponent;  // 9.9 may have been rounded to 10
   const std::string digits = std::to_string(d.digits);
   const int first_power = d.exponent + static_cast<int>(digits.size()) - 1;
   return w.sign + (first_power < first_plain_power || first_power > last_plain_power
@@ -259,7 +259,7 @@ std::string to_hex_float(format_id format, std::uint64_t code) {
   if (v.sig == 0) return w.sign + "0x0p+0";
   const int top = numerics::top_exponent(v);
   std::string text = w.sign + "0x1";
-  // What follows the leading bit, moved to the top of the word and written in fours.
+  // The bits after the leading bit, moved to the top of the word and written four at a time.
   std::uint64_t fraction = v.sig << std::countl_zero(v.sig) << 1;
   if (fraction != 0) text += '.';
   for (; fraction != 0; fraction <<= 4) text += "0123456789abcdef"[fraction >> 60];
