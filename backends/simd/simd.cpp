@@ -1,4 +1,4 @@
-// The SIMD backends' entries in the registry; compiled for any machine.
+// The SIMD backends' entries in the registry. Compiled without instruction set flags.
 #include "backends/simd/simd.hpp"
 
 #include "backends/reference/reference.hpp"
@@ -19,7 +19,7 @@ std::string why_not_avx512() {
   return all ? "" : "the processor lacks AVX-512 F/BW/VL/DQ/CD";
 }
 
-/// fp64 needs words of 64 bits, which the lanes do not have: the reference loops serve it.
+/// fp64 needs 64-bit words, which the SIMD lanes do not have: the reference loops convert fp64.
 template <void (*Convert)(const convert_call&, element_range)>
 void convert_or_reference(const convert_call& call, element_range range) {
   const bool wide = call.in.format == format_id::fp64 || call.out.format == format_id::fp64;

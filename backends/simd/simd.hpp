@@ -13,19 +13,19 @@ namespace samebits::backends {
 extern const backend avx2;
 extern const backend avx512;
 
-// Each compiled in a translation unit of its own, with its instruction set's flags; neither format
-// may be fp64.
+// Each function is compiled in its own translation unit with the flags of its instruction set.
+// Neither format may be fp64.
 void avx2_convert(const convert_call& call, element_range range);
 void avx512_convert(const convert_call& call, element_range range);
 
-/// Quantization of what `is_dense` takes: rows of elements and of codes next to each other, no
-/// transposed codes, no statistics. Called from several threads at once, with the control register
-/// as IEEE 754 has it.
+/// Quantization of calls that `is_dense` accepts: contiguous rows of elements and codes, no
+/// transposed codes, no statistics. Several threads call these functions at once. The control
+/// register must have its IEEE 754 state.
 struct quantize_kernel {
-  /// All of some tiles, numbered in row-major order.
+  /// Quantizes a range of complete tiles, numbered in row-major order.
   void (*tiles)(const quantize_call& call, element_range tiles);
-  /// For a tile that is shared among threads: the amax of elements in row-major order, and their
-  /// codes.
+  /// For a tile that is split among threads: the amax of a range of elements in row-major order
+  /// (amax), and their codes (cast).
   numerics::tile_amax (*amax)(const quantize_call& call, element_range elements);
   void (*cast)(const quantize_call& call, const numerics::tile_scale& scale,
                element_range elements);
@@ -36,13 +36,13 @@ extern const quantize_kernel avx512_quantize_kernel;
 extern const quantizer avx2_quantizer;
 extern const quantizer avx512_quantizer;
 
-/// Plan operations on elements that lie next to each other, at any alignment; up to a chunk of them
-/// (numerics/sums/sum_tree.hpp). Called from several threads at once, with the control register as
-/// IEEE 754 has it.
+/// Tensor list operations on contiguous elements of any alignment, at most one chunk
+/// (numerics/sums/sum_tree.hpp). Several threads call these functions at once. The control register
+/// must have its IEEE 754 state.
 struct plan_lanes_kernel {
-  /// What a pass over elements of fp32, fp16 or bf16 finds: the largest magnitude code, elements
-  /// that are NaN and Inf, and the sum of squares as binary64 bits, any NaN standing for the
-  /// canonical one.
+  /// The statistics of fp32, fp16 or bf16 elements: the largest magnitude code, the numbers of NaN
+  /// and Inf elements, and the sum of squares as binary64 bits. Any NaN sum means the canonical
+  /// NaN.
   struct sums {
     std::uint32_t most;
     std::uint32_t nan;
@@ -50,17 +50,17 @@ struct plan_lanes_kernel {
     std::uint64_t squares;
   };
   sums (*inspect)(format_id format, const std::byte* codes, std::int64_t count);
-  /// Of binary32 elements scaled in place: the largest magnitudes before and after, and how many
-  /// were not finite before.
+  /// The statistics of binary32 elements that are scaled in place: the largest magnitudes before
+  /// and after scaling, and the number of elements that were non-finite before.
   struct scaled {
     std::uint32_t before;
     std::uint32_t after;
     std::uint32_t nonfinite;
   };
   scaled (*scale)(std::byte* x, std::int64_t count, std::uint32_t factor);
-  /// Binary32 elements; acc = RN(acc + RN(x * scale)).
+  /// acc = RN(acc + RN(x * scale)) on binary32 elements.
   void (*accumulate)(std::byte* acc, const std::byte* x, std::int64_t count, std::uint32_t scale);
-  /// Binary32 elements; x = RN(RN(a * x) + RN(b * y)).
+  /// x = RN(RN(a * x) + RN(b * y)) on binary32 elements.
   void (*combine)(std::uint32_t a, std::byte* x, std::uint32_t b, const std::byte* y,
                   std::int64_t count);
 };
@@ -69,8 +69,8 @@ extern const plan_lanes_kernel avx512_plan_lanes;
 
 extern const plan_kernels avx2_plan_kernels;
 extern const plan_kernels avx512_plan_kernels;
-// What backends/simd/arithmetic/arithmetic_rule.hpp takes(), with the control register as IEEE 754
-// has it.
+// Compute calls that takes() of backends/simd/arithmetic/arithmetic_rule.hpp accepts. The control
+// register must have its IEEE 754 state.
 void avx2_compute(const compute_call& call, element_range range);
 void avx512_compute(const compute_call& call, element_range range);
 

@@ -1,5 +1,5 @@
-// Arithmetic on arrays on the SIMD backends: what the kernels take, and the rest by the reference.
-// Compiled for any machine.
+// Array arithmetic on the SIMD backends: kernels compute the calls they support, the reference
+// backend all others. Compiled without instruction set flags.
 #include "backends/dispatch/array_arithmetic.hpp"
 
 #include "backends/reference/reference.hpp"

@@ -1,4 +1,4 @@
-// Arithmetic on arrays compiled for AVX512; nothing else may be defined here.
+// Array arithmetic compiled for AVX-512. This file must define nothing else.
 #include "backends/simd/arithmetic/arithmetic_walk.hpp"
 #include "backends/simd/arithmetic/steps_avx512.hpp"
 #include "backends/simd/simd.hpp"

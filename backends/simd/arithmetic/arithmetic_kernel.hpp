@@ -1,5 +1,5 @@
-// SIMD arithmetic on arrays of one format: the loop over registers of codes, and the kernel of a
-// call. See convert_kernel.hpp for what may be used here.
+// SIMD array arithmetic on one format: the loop over registers of codes, and the choice of a
+// kernel. convert_kernel.hpp says what code may be used here.
 #pragma once
 
 #include <cstddef>
@@ -14,13 +14,14 @@
 
 namespace samebits::simd {
 
-/// Contiguous codes, as wide in operands and results: `blocks` times `pages` parts of `registers`
-/// registers, the registers of a block's parts taken in turn. Sizes of parts are `part` bytes.
+/// Arguments of a kernel: contiguous codes of equal width in operands and result. The range has
+/// `blocks` blocks of `pages` parts, each part `part` bytes. A kernel takes one register from each
+/// part of a block in turn, so that several pages are read at once.
 struct compute_stretch {
-  const std::byte* in[backends::most_operands];  ///< those that are not taken repeat the first
+  const std::byte* in[backends::most_operands];  ///< unused operands repeat the first one
   std::byte* out;
   std::int64_t blocks, pages, part;
-  bool stream;  ///< results go past the caches
+  bool stream;  ///< results bypass the caches
 };
 
 using compute_kernel = void (*)(const compute_stretch&);
@@ -81,7 +82,7 @@ compute_kernel kernel_of_operation(format_id format, overflow policy) {
   }
 }
 
-/// The kernel of a call that takes() takes.
+/// The kernel of a call that takes() accepts.
 template <class Arithmetic>
 compute_kernel kernel_of(const backends::compute_call& call) {
   const format_id format = call.out.format;

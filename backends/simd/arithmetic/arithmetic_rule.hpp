@@ -1,4 +1,5 @@
-// Which arithmetic the processor does: what docs/decisions/0021 proves, as a table.
+// Arithmetic rule: the operations that the processor's own arithmetic computes, as proved in
+// docs/decisions/0021.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +11,13 @@
 
 namespace samebits::simd {
 
-/// What an instruction set brings to a * b + c.
+/// How an instruction set computes a * b + c.
 enum class fused_steps : std::uint8_t {
-  none,      ///< no fused instruction: only where the product is exact and one sum suffices
-  directed,  ///< fused, with a rounding direction of its own: rounds to odd in two steps
+  none,      ///< no fused instruction: only if the product is exact and one addition suffices
+  directed,  ///< fused with an explicit rounding direction: rounds to odd in two operations
 };
 
-/// Whether results of one format, rounded to nearest even, are had from the processor.
+/// Whether the processor computes this operation on one format, rounded to nearest even.
 constexpr bool is_computed(operation op, format_id format, fused_steps steps) {
   switch (op) {
     case operation::add:
@@ -35,7 +36,7 @@ constexpr bool is_computed(operation op, format_id format, fused_steps steps) {
   return false;
 }
 
-/// Whether the kernels take a call; the definition takes all others.
+/// Whether the kernels support a call; the reference definition computes all others.
 inline bool takes(const backends::compute_call& call, fused_steps steps) {
   return backends::is_proved_equal(
       call, [steps](operation op, format_id format) { return is_computed(op, format, steps); });

@@ -1,5 +1,5 @@
-// SIMD arithmetic of a call: rows, pages and borders, whatever the kernel. See convert_kernel.hpp
-// for what may be used here.
+// SIMD array arithmetic of a call: walks over rows, pages and borders, for any kernel.
+// convert_kernel.hpp says what code may be used here.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace samebits::simd {
 
-/// One call on its way through memory. Operands and results have codes of `width` bytes.
+/// Walks over the memory of one call. Codes of operands and result have `width` bytes.
 template <class Arithmetic>
 struct compute_walk {
   compute_kernel kernel;
@@ -21,7 +21,7 @@ struct compute_walk {
 
   static constexpr std::int64_t unit = Arithmetic::register_bytes;
 
-  /// Bytes of codes next to each other in every array.
+  /// Computes `bytes` bytes of contiguous codes.
   void contiguous(compute_stretch s, std::int64_t bytes, bool stream) const {
     const std::int64_t block = streaming::pages * streaming::page_bytes;
     if (const std::int64_t blocks = stream ? bytes / block : 0; blocks > 0) {
@@ -41,7 +41,7 @@ struct compute_walk {
     if (bytes > s.part) rest(s, bytes - s.part);
   }
 
-  /// Less than a register, through copies of a whole one.
+  /// Computes less than one register, through copies of full registers.
   void rest(compute_stretch s, std::int64_t bytes) const {
     alignas(64) std::byte in_copy[backends::most_operands][static_cast<std::size_t>(unit)] = {};
     alignas(64) std::byte out_copy[static_cast<std::size_t>(unit)];
@@ -56,7 +56,7 @@ struct compute_walk {
     __builtin_memcpy(out, out_copy, static_cast<std::size_t>(bytes));
   }
 
-  /// Elements with gaps somewhere: chunk by chunk through dense copies.
+  /// Computes strided elements: chunk by chunk, through dense copies.
   void strided_row(const backends::compute_run& r) const {
     constexpr std::int64_t chunk_bytes = 4096;
     std::byte in_copy[backends::most_operands][chunk_bytes];
@@ -98,7 +98,7 @@ struct compute_walk {
     s.out += bytes;
   }
 
-  /// Bytes before the first result on a register's border; all of them if none lies there.
+  /// Number of bytes before the first result on a register boundary; all bytes if there is none.
   [[nodiscard]] std::int64_t bytes_to_border(const std::byte* out, std::int64_t bytes) const {
     const auto past = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(out) %
                                                 static_cast<std::uintptr_t>(unit));
@@ -107,7 +107,7 @@ struct compute_walk {
   }
 };
 
-/// What takes() takes.
+/// Computes a range of a call that takes() accepts.
 template <class Arithmetic>
 void compute(const backends::compute_call& call, backends::element_range range) {
   const std::int64_t width = spec_of(call.out.format).storage_bits / 8;

@@ -1,7 +1,8 @@
-// Arithmetic on AVX2: codes to binary32 lanes and back by the definitions, steps by the processor.
+// Arithmetic on AVX2: the definitions convert codes to binary32 lanes and back; the processor
+// computes on the lanes.
 //
-// Steps round as MXCSR says, which backends/simd/arithmetic/arithmetic.cpp sets. Everything here is
-// a template or inlined; see convert_kernel.hpp.
+// Operations round as MXCSR says; backends/simd/arithmetic/arithmetic.cpp sets MXCSR. Everything
+// here is a template or inlined; see convert_kernel.hpp.
 #pragma once
 
 #include <immintrin.h>
@@ -18,7 +19,7 @@
 
 namespace samebits::avx2 {
 
-/// What the kernels of backends/simd/arithmetic/arithmetic_kernel.hpp ask of an instruction set.
+/// The Arithmetic policy of AVX2 for backends/simd/arithmetic/arithmetic_kernel.hpp.
 struct arithmetic {
   static constexpr simd::fused_steps steps = simd::fused_steps::none;
   static constexpr int register_bytes = isa::register_bytes;
@@ -41,7 +42,7 @@ struct arithmetic {
     return x;
   }
 
-  /// op of each lane, rounded to binary32.
+  /// op on each lane, rounded to binary32.
   template <operation Op, format_id F>
   SAMEBITS_INLINE static lanes step(lanes a, lanes b, lanes c) {
     const __m256 x = _mm256_castsi256_ps(a.v);
@@ -73,7 +74,7 @@ struct arithmetic {
     return result;
   }
 
-  /// The register of codes of results of an operation.
+  /// Rounds the results of an operation to one register of codes.
   template <operation Op, format_id F, overflow Policy>
   SAMEBITS_INLINE static __m256i narrow(const values<F>& x) {
     constexpr format_spec format = spec_of(F);

@@ -1,7 +1,8 @@
-// Arithmetic on AVX-512: codes to binary32 lanes and back, and steps that carry their own rounding.
+// Arithmetic on AVX-512: converts codes to binary32 lanes and back, and computes with explicit
+// rounding.
 //
-// docs/decisions/0021 says why the results are those of the definition. Everything here is a
-// template or inlined; see convert_kernel.hpp.
+// docs/decisions/0021 proves that the results equal the definition's. Everything here is a template
+// or inlined; see convert_kernel.hpp.
 #pragma once
 
 #include <immintrin.h>
@@ -20,8 +21,9 @@ inline constexpr int nearest = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
 inline constexpr int up = _MM_FROUND_TO_POS_INF | _MM_FROUND_NO_EXC;
 inline constexpr int down = _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC;
 
-/// Two registers of codes of 16 bits from one of 8, each code at the top; and back from the bottom.
-/// The order within is that of the instructions, which undo each other.
+/// Two registers of 16-bit codes from one register of 8-bit codes, each code in the top byte; and
+/// the inverse from the bottom bytes. The order of elements is that of the unpack and pack
+/// instructions, which are inverse to each other.
 struct byte_pairs {
   __m512i low, high;
 };
@@ -30,7 +32,7 @@ SAMEBITS_INLINE byte_pairs spread_bytes(__m512i codes) {
   return {_mm512_unpacklo_epi8(zero, codes), _mm512_unpackhi_epi8(zero, codes)};
 }
 
-/// 32 binary32 values of 32 binary16 codes, which no control register changes, and back.
+/// 32 binary32 values from 32 binary16 codes, independent of every control register; and back.
 struct value_pair {
   __m512 low, high;
 };
@@ -43,15 +45,15 @@ SAMEBITS_INLINE __m512i to_halves(const value_pair& x) {
   return _mm512_inserti64x4(_mm512_castsi256_si512(_mm512_cvtps_ph(x.low, Direction)),
                             _mm512_cvtps_ph(x.high, Direction), 1);
 }
-/// Rounded to odd: of the neighbours below and above the one whose last bit is 1; they are one if
-/// the value is exact.
+/// Rounds to odd: of the two neighbours of a value, selects the one whose last bit is 1. For an
+/// exact value both are equal.
 SAMEBITS_INLINE __m512i to_halves_odd(const value_pair& x) {
   const __m512i below = to_halves<down>(x);
   const __m512i above = to_halves<up>(x);
   return _mm512_mask_blend_epi16(_mm512_test_epi16_mask(below, _mm512_set1_epi16(1)), above, below);
 }
 
-/// The top 16 - Drop bits of magnitudes, the others rounded to nearest even.
+/// Rounds magnitudes to their top 16 - Drop bits, to nearest even.
 template <int Drop>
 SAMEBITS_INLINE __m512i round_off(__m512i magnitude) {
   const __m512i odd = _mm512_and_si512(_mm512_srli_epi16(magnitude, Drop), _mm512_set1_epi16(1));
@@ -59,18 +61,18 @@ SAMEBITS_INLINE __m512i round_off(__m512i magnitude) {
   return _mm512_srli_epi16(_mm512_add_epi16(_mm512_add_epi16(magnitude, half), odd), Drop);
 }
 
-/// What the kernels of backends/simd/arithmetic/arithmetic_kernel.hpp ask of an instruction set.
+/// The Arithmetic policy of AVX-512 for backends/simd/arithmetic/arithmetic_kernel.hpp.
 struct arithmetic {
   static constexpr simd::fused_steps steps = simd::fused_steps::directed;
   static constexpr int register_bytes = isa::register_bytes;
 
-  /// The values of a register of codes as binary32 lanes; those of e4m3 times 2^-8, which are
-  /// binary16's with the same exponent fields.
+  /// The values of a register of codes as binary32 lanes. e4m3 values are multiplied by 2^-8: as
+  /// binary16 numbers they then have the exponent field of the e4m3 code.
   template <format_id F>
   struct values {
     static constexpr int words = 32 / spec_of(F).storage_bits;
     __m512 of[static_cast<std::size_t>(words)];
-    __mmask64 nans = 0;  ///< e4m3 only: elements that are NaN, whatever their lanes hold
+    __mmask64 nans = 0;  ///< e4m3 only: elements that are NaN; their lanes are unspecified
   };
 
   template <format_id F>
@@ -116,7 +118,7 @@ struct arithmetic {
     return result;
   }
 
-  /// The register of codes of results of an operation.
+  /// Rounds the results of an operation to one register of codes.
   template <operation Op, format_id F, overflow Policy>
   SAMEBITS_INLINE static __m512i narrow(const values<F>& x) {
     if constexpr (F == format_id::fp32) {
@@ -150,7 +152,7 @@ struct arithmetic {
     if constexpr (Op == operation::fma) return _mm512_fmadd_round_ps(a, b, c, nearest);
   }
 
-  /// a * b + c rounded to odd. An exact zero is even both ways, and that of `above` has the sign
+  /// a * b + c rounded to odd. An exact zero is even in both directions; `above` then has the sign
   /// that rounding to nearest gives.
   SAMEBITS_INLINE static __m512 fused_to_odd(__m512 a, __m512 b, __m512 c) {
     const __m512 below = _mm512_fmadd_round_ps(a, b, c, down);
@@ -159,8 +161,8 @@ struct arithmetic {
     return _mm512_mask_blend_ps(odd, above, below);
   }
 
-  /// The step on operands and for a result times 2^-8: one operand takes the scale that is too few
-  /// or too many, exactly.
+  /// Computes on operands that are multiplied by 2^-8, for a result multiplied by 2^-8. To correct
+  /// the factor of the result, one operand is multiplied by 2^8 or 2^-8, exactly.
   template <operation Op>
   SAMEBITS_INLINE static __m512 scaled_step(__m512 a, __m512 b, __m512 c) {
     const __m512 more = _mm512_set1_ps(0x1p8f);
@@ -172,8 +174,8 @@ struct arithmetic {
     return step<Op>(a, b, c);
   }
 
-  /// binary16 codes of e4m3 codes in the top bytes, times 2^-8: sign, the same exponent field and
-  /// mantissa. 7F and FF come out as numbers.
+  /// Converts e4m3 codes in the top bytes to binary16 codes of the value times 2^-8: the sign,
+  /// exponent field and mantissa stay. 7F and FF become finite numbers.
   SAMEBITS_INLINE static __m512i e4m3_half(__m512i top) {
     const __m512i sign_and_magnitude = _mm512_set1_epi16(static_cast<short>(0xBFFF));
     return _mm512_and_si512(_mm512_srai_epi16(top, 1), sign_and_magnitude);
@@ -184,7 +186,7 @@ struct arithmetic {
     return Op == operation::fma ? to_halves_odd(x) : to_halves<nearest>(x);
   }
 
-  /// Codes of e4m3 or e5m2, in the low bytes, of binary16 codes.
+  /// Rounds binary16 codes to e4m3 or e5m2 codes in the low bytes.
   template <format_id F, overflow Policy>
   SAMEBITS_INLINE static __m512i narrow_half(__m512i h) {
     constexpr int drop = F == format_id::e4m3 ? 7 : 8;
@@ -193,7 +195,7 @@ struct arithmetic {
     const __m512i magnitude = _mm512_and_si512(h, _mm512_set1_epi16(0x7FFF));
     const __m512i rounded = round_off<drop>(magnitude);
     if constexpr (F == format_id::e4m3 && Policy == overflow::ieee) {
-      // Whatever lies beyond max, Inf and NaN among it, becomes NaN.
+      // All codes beyond max, including Inf and NaN, become NaN.
       const __mmask32 is_nan = _mm512_cmpgt_epu16_mask(rounded, _mm512_set1_epi16(max));
       return _mm512_mask_mov_epi16(with_sign(rounded, h), is_nan, nan);
     }
@@ -205,15 +207,15 @@ struct arithmetic {
     return _mm512_mask_mov_epi16(with_sign(code, h), is_nan, nan);
   }
 
-  /// code | (h >> 8 & 80): the sign of a binary16 code moved to that of one of 8 bits.
+  /// code | (h >> 8 & 80): moves the sign of a binary16 code to the sign position of an 8-bit code.
   SAMEBITS_INLINE static __m512i with_sign(__m512i code, __m512i h) {
     constexpr int a_or_b_and_c = 0xF8;
     return _mm512_ternarylogic_epi32(code, _mm512_srli_epi16(h, 8), _mm512_set1_epi16(0x80),
                                      a_or_b_and_c);
   }
 
-  /// The top halves of binary32 numbers rounded to nearest even, in the low halves. A NaN stays
-  /// one: its low half is 0, or it is the processor's own.
+  /// The top halves of binary32 numbers, rounded to nearest even, in the low halves of the lanes. A
+  /// NaN stays a NaN: its low half is 0, or it is the processor's default NaN.
   SAMEBITS_INLINE static __m512i top_words(__m512 x) {
     const __m512i bits = _mm512_castps_si512(x);
     const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
@@ -221,7 +223,7 @@ struct arithmetic {
     return _mm512_srli_epi32(_mm512_add_epi32(_mm512_add_epi32(bits, half), odd), 16);
   }
 
-  /// Codes of 16 bits with the policy applied to Inf, and canonical NaNs.
+  /// Applies the overflow policy to Inf and makes NaNs canonical, in 16-bit codes.
   template <format_id F, overflow Policy>
   SAMEBITS_INLINE static __m512i canonical_words(__m512i codes) {
     constexpr short inf = F == format_id::fp16 ? 0x7C00 : 0x7F80;

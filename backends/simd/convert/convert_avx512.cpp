@@ -1,4 +1,4 @@
-// The conversion kernel compiled for AVX512; nothing else may be defined here.
+// The conversion kernel compiled for AVX-512. This file must define nothing else.
 #include "backends/simd/convert/convert_walk.hpp"
 #include "backends/simd/lanes/lanes_avx512.hpp"
 #include "backends/simd/simd.hpp"

@@ -1,11 +1,13 @@
-// SIMD conversion of whole registers: the one definition on lanes, once per kind of conversion.
+// SIMD conversion of full registers: applies the definition in numerics/ to SIMD lanes, one kernel
+// per kind of conversion.
 //
-// Included by one translation unit per instruction set. Every template here has that set's Isa
-// among its arguments, and nothing else with external linkage is used but always-inlined functions:
-// no code compiled with these flags can be called where the machine lacks them.
+// One translation unit per instruction set includes this file. Two rules keep code for one
+// instruction set from being called on a machine without it:
+// - Every template here has the Isa among its arguments.
+// - All other functions used here are always inlined or have internal linkage.
 //
-// A kernel is one loop and nothing else, since its text is there for every kind; what all kinds
-// share is in convert_walk.hpp.
+// A kernel contains only one loop, because its code is repeated for every kind. convert_walk.hpp
+// has the code that all kinds share.
 #pragma once
 
 #include <cstddef>
@@ -23,40 +25,41 @@
 
 namespace samebits::simd {
 
-/// Elements of one fill of random bits at most: a batch of fields of 8 bits.
+/// Max number of elements per fill of random bits: one Philox batch of 8-bit fields.
 template <class Isa>
 inline constexpr std::int64_t most_drawn = static_cast<std::int64_t>(philox_batch<Isa>) * 16;
 template <class Isa>
 using convert_random = random_chunk<Isa, most_drawn<Isa>>;
 
-/// What a kernel reads at run time where its kind does not fix it.
+/// Formats and rounding rule, for kernels in which they are not compile-time constants.
 struct convert_rows {
   format_spec from, to;
   cast_rule rule;
 };
 
-/// Contiguous elements: `blocks` times `pages` groups of `batches` batches of `units` units, the
-/// batches of a block's groups taken in turn.
+/// Arguments of a kernel: contiguous elements. The range has `blocks` blocks of `pages` groups; a
+/// group has `batches` batches of `units` units. A kernel takes one batch from each group of a
+/// block in turn, so that several pages are read at once.
 struct stretch {
   const std::byte* in;
   std::byte* out;
   std::int64_t blocks, pages, batches;
-  std::int64_t units;   ///< 1 in kernels that never draw random bits
-  std::uint64_t index;  ///< of the first element, for its random bits
-  bool stream;          ///< results go past the caches
+  std::int64_t units;   ///< 1 in kernels that never use random bits
+  std::uint64_t index;  ///< index of the first element, for its random bits
+  bool stream;          ///< results bypass the caches
 };
 
-/// A kernel and what its caller has to know of it.
+/// A kernel and the sizes that its caller needs.
 template <class Isa>
 struct convert_kernel {
-  /// Draws for each batch.
+  /// Converts; generates random bits for each batch.
   void (*run)(const convert_rows&, const stretch&, convert_random<Isa>&);
   std::int64_t unit;   ///< elements that are converted together
-  std::int64_t batch;  ///< elements of a batch if none are drawn
-  int field_width;     ///< of the random bits; 0 where the mode draws none
+  std::int64_t batch;  ///< elements of a batch without random bits
+  int field_width;     ///< field width of the random bits; 0 if the mode uses none
 };
 
-/// A kind of conversion: formats, rule and widths, each a constant or read at run time.
+/// A kind of conversion. Formats, rule and widths are each a constant or a run-time value.
 template <class Source, class Target, class Mode, class Policy, class Field>
 struct conversion {
   Source source;
@@ -99,8 +102,8 @@ struct conversion {
     return numerics::convert<word>(source.spec(), target.spec(), rule, in, dither).code;
   }
 
-  /// Elements that are converted together: one register of codes of a fixed width, else one of
-  /// words.
+  /// Number of elements that are converted together: one register of codes if the width is fixed,
+  /// else one register of words.
   template <class Isa>
   static constexpr std::int64_t unit() {
     if constexpr (fixed_target) return Isa::register_bytes * 8 / Target::spec().storage_bits;
@@ -127,7 +130,7 @@ SAMEBITS_INLINE void convert_unit(const Conversion& c, const std::byte* in, std:
     if constexpr (Conversion::fixed_mode) {
 #pragma GCC unroll 4
       for (int k = 0; k < words; ++k) w[k] = one(k * word::count);
-    } else {  // the text of all modes, once
+    } else {  // all modes share this code
 #pragma GCC unroll 1
       for (int k = 0; k < words; ++k) w[k] = one(k * word::count);
     }
@@ -169,7 +172,7 @@ void convert_stretch(const convert_rows& rows, const stretch& given, convert_ran
         }
         for (std::int64_t i = 0; i < batch; i += unit) {
           const std::byte* from = s.in + (first + i) * in_bytes;
-          // What lies in the same place of the next block.
+          // The element at this position of the next block.
           if (s.stream) [[likely]]
             prefetch(from + block * in_bytes, unit * in_bytes);
           convert_unit<Isa>(c, from, s.out + (first + i) * out_bytes, drawn, i, s.stream);
@@ -179,8 +182,8 @@ void convert_stretch(const convert_rows& rows, const stretch& given, convert_ran
   }
 }
 
-/// The kernel of a kind. Where the mode is read at run time all sources but fp32 share one: the
-/// rounding of all modes takes so long that decoding by a row hardly counts.
+/// The kernel of a kind. With a run-time mode, all sources but fp32 share one kernel: rounding in
+/// any mode takes so long that the cost of run-time decoding hardly matters.
 template <class Isa, class Source, class Target, class Mode, class Policy, class Field>
 convert_kernel<Isa> kernel_of_kind(const Source&, const Target&, const Mode&, const Policy&,
                                    const Field& field) {
@@ -189,7 +192,8 @@ convert_kernel<Isa> kernel_of_kind(const Source&, const Target&, const Mode&, co
   using kind = conversion<std::conditional_t<shared, backends::any_format, Source>, Target, Mode,
                           Policy, Field>;
   constexpr std::int64_t unit = kind::template unit<Isa>();
-  // The call that draws keeps nothing in registers: between two batches constants are read anew.
+  // random.fill() is a call that preserves no vector registers: constants are reloaded after each
+  // batch.
   return {convert_stretch<Isa, kind>, unit, kind::can_draw ? 16 * unit : unit, field};
 }
 

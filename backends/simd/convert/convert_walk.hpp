@@ -1,5 +1,5 @@
-// SIMD conversion of a call: rows, pages and borders, whatever the kernel. See convert_kernel.hpp
-// for what may be used here.
+// SIMD conversion of a call: walks over rows, pages and borders, for any kernel. convert_kernel.hpp
+// says what code may be used here.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ namespace samebits::simd {
 
 using backends::run;
 
-/// One call on its way through memory.
+/// Walks over the memory of one call.
 template <class Isa>
 struct convert_walk {
   convert_rows rows;
@@ -22,13 +22,13 @@ struct convert_walk {
   convert_random<Isa>& random;
   std::int64_t in_bytes, out_bytes;
 
-  /// Contiguous elements of a row; `index` is that of the first.
+  /// Converts contiguous elements of a row. `index` is the index of the first element.
   void contiguous(const std::byte* in, std::byte* out, std::int64_t count, std::uint64_t index,
                   bool stream) const {
     if (kernel.field_width == 0) return batches(in, out, count, index, kernel.batch, stream);
-    // Random bits are drawn for few elements at a time: their computation and the loads and stores
-    // of others then overlap. First up to the border of a Philox block, where drawing wastes
-    // nothing.
+    // Random bits are generated for few elements at a time: their computation then overlaps the
+    // loads and stores of other elements. The first step ends at a Philox block boundary, so that
+    // later steps waste no random bits.
     const std::int64_t fields = 128 / kernel.field_width;
     const std::int64_t lead =
         smaller(count, static_cast<std::int64_t>(-index % static_cast<std::uint64_t>(fields)));
@@ -36,10 +36,10 @@ struct convert_walk {
     batches(in, out, lead, index, batch, false);
     batches(in + lead * in_bytes, out + lead * out_bytes, count - lead,
             index + static_cast<std::uint64_t>(lead), batch,
-            stream && lead == 0);  // else the results are no longer at the border of a register
+            stream && lead == 0);  // otherwise results are not on register boundaries
   }
 
-  /// The same in batches of so many elements.
+  /// Converts contiguous elements in batches of `batch` elements.
   void batches(const std::byte* in, std::byte* out, std::int64_t count, std::uint64_t index,
                std::int64_t batch, bool stream) const {
     const std::int64_t page = streaming::page_bytes / larger(in_bytes, out_bytes);
@@ -66,7 +66,7 @@ struct convert_walk {
     }
   }
 
-  /// Less than a unit of contiguous elements, through a whole one of copied codes.
+  /// Converts less than one unit of contiguous elements, through a copy of a full unit.
   void part(stretch s, std::int64_t count) const {
     alignas(64) std::byte in_copy[static_cast<std::size_t>(most_unit_bytes)] = {};
     alignas(64) std::byte out_copy[static_cast<std::size_t>(most_unit_bytes)];
@@ -80,7 +80,8 @@ struct convert_walk {
     __builtin_memcpy(out, out_copy, static_cast<std::size_t>(count * out_bytes));
   }
 
-  /// Elements before the first result that lies on a register's border; all of them if none does.
+  /// Number of elements before the first result on a register boundary; all elements if there is
+  /// none.
   [[nodiscard]] std::int64_t elements_to_border(const run& r) const {
     const auto past = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(r.out) %
                                                 static_cast<std::uintptr_t>(Isa::register_bytes));
@@ -88,8 +89,8 @@ struct convert_walk {
     return smaller((Isa::register_bytes - past) % Isa::register_bytes / r.out_step, r.count);
   }
 
-  /// One row of contiguous elements on both sides; of a large call, results are streamed from the
-  /// first border of a register on.
+  /// Converts one row that is contiguous on both sides. In a large call, results bypass the caches
+  /// from the first register boundary on.
   void dense_row(const run& r, bool large) const {
     const std::int64_t lead = large ? elements_to_border(r) : r.count;
     if (lead > 0) contiguous(r.in, r.out, lead, r.index, false);
@@ -99,7 +100,7 @@ struct convert_walk {
     }
   }
 
-  /// One row of elements with gaps: chunk by chunk through dense copies.
+  /// Converts one strided row: chunk by chunk, through dense copies.
   void strided_row(const run& r) const {
     constexpr std::int64_t chunk_elements = 4096;
     std::byte in_copy[chunk_elements * 4];
@@ -121,7 +122,7 @@ struct convert_walk {
   static constexpr std::int64_t most_unit_bytes = std::int64_t{4} * Isa::register_bytes;
 };
 
-/// A whole call without fp64, which needs words of 64 bits.
+/// Converts a range of a call. fp64 is not supported: it needs 64-bit words.
 template <class Isa>
 void convert(const backends::convert_call& call, backends::element_range range) {
   convert_random<Isa> random(call.random);

@@ -1,4 +1,5 @@
-// Access: codes between memory and lanes, of a width known at compile time or at run time.
+// Access: loads and stores codes between memory and SIMD lanes. Widths are known at compile time or
+// at run time.
 #pragma once
 
 #include <cstddef>
@@ -9,14 +10,15 @@
 
 namespace samebits::simd {
 
-/// A width in bits known at compile time; where it is read at run time an int stands in its place.
+/// A width in bits known at compile time. An int in its place is a run-time width.
 template <int Bits>
 using fixed_width = std::integral_constant<int, Bits>;
 
 template <class Width>
 inline constexpr bool is_fixed_width = !std::is_same_v<Width, int>;
 
-/// One vector of codes of `width` bits each from memory of any alignment, and back.
+/// Loads one vector of codes of `width` bits each from memory of any alignment; store() is the
+/// inverse.
 template <class Isa, int Bits>
 SAMEBITS_INLINE typename Isa::word load(fixed_width<Bits>, const std::byte* p) {
   return Isa::template load<Bits>(p);
@@ -38,7 +40,7 @@ SAMEBITS_INLINE void store(int width, std::byte* p, typename Isa::word x) {
   Isa::template store<32>(p, x);
 }
 
-/// Copies codes between places with different distances from one to the next, in bytes.
+/// Copies codes between arrays with different strides, given in bytes.
 template <class Isa>
 void copy_codes(std::byte* to, std::int64_t to_step, const std::byte* from, std::int64_t from_step,
                 std::int64_t bytes, std::int64_t count) {
@@ -51,14 +53,14 @@ void copy_codes(std::byte* to, std::int64_t to_step, const std::byte* from, std:
   }
 }
 
-/// How a large array passes through the caches. Measured with tools/bench (docs/benchmarks.md):
-/// with stores past the caches, four pages in turn and the next four fetched ahead, conversion
-/// takes about half the time of a plain loop, whose prefetching ends at each 4 KiB page.
+/// Streaming: how a large array passes through the caches. Stores bypass the caches; four pages are
+/// read in turn while the next four are prefetched. Conversion then takes about half the time of a
+/// plain loop, whose hardware prefetch ends at each 4 KiB page (tools/bench, docs/benchmarks.md).
 namespace streaming {
 inline constexpr std::int64_t page_bytes = 4096;
 inline constexpr std::int64_t pages = 4;
-/// Bytes read and written together from which on results bypass the caches: what is smaller may
-/// still be there when it is used next.
+/// From this many bytes on, read and written together, results bypass the caches. Smaller results
+/// may still be in the caches when they are used next.
 inline constexpr std::int64_t least_bytes = std::int64_t{32} << 20;
 }  // namespace streaming
 

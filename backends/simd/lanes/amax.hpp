@@ -1,7 +1,7 @@
-// Amax in lanes: the largest magnitude code of fp32, fp16 and bf16 elements.
+// Amax in SIMD lanes: the largest magnitude code of fp32, fp16 and bf16 elements.
 //
-// The codes of each of these formats are ordered as their magnitudes are, so that only the largest
-// is decoded. Tiles without NaN and Inf, which is nearly all, need no more than a maximum.
+// In these formats the order of the codes is the order of the magnitudes, so only the largest code
+// is decoded. Tiles without NaN and Inf, nearly all tiles, need only a maximum.
 #pragma once
 
 #include <cstddef>
@@ -16,11 +16,12 @@
 
 namespace samebits::simd {
 
-/// The bits of a code of 16 or 32 bits without its sign.
+/// The bits of a 16-bit or 32-bit code without its sign.
 template <int Width>
 inline constexpr std::uint32_t magnitude_bits_of = (std::uint32_t{1} << (Width - 1)) - 1;
 
-/// Fewer elements than a vector holds, as lanes of their own; the others hold bytes of `padding`.
+/// Loads fewer elements than a vector holds, one per lane. The other lanes are filled with
+/// `padding` bytes.
 template <class Isa, int Width>
 SAMEBITS_INLINE typename Isa::word load_tail(const std::byte* p, std::int64_t count, int padding) {
   std::byte copy[sizeof(typename Isa::word)];
@@ -29,7 +30,8 @@ SAMEBITS_INLINE typename Isa::word load_tail(const std::byte* p, std::int64_t co
   return load<Isa>(fixed_width<Width>{}, copy);
 }
 
-/// The larger of `most` and the magnitude codes of contiguous elements, in any lanes.
+/// The maximum of `most` and the magnitude codes of contiguous elements. Each code may go to any
+/// lane.
 template <class Isa, int Width>
 SAMEBITS_INLINE typename Isa::word largest_magnitudes(typename Isa::word most, const std::byte* p,
                                                       std::int64_t count) {
@@ -52,7 +54,7 @@ SAMEBITS_INLINE typename Isa::word largest_magnitudes(typename Isa::word most, c
   return most;
 }
 
-/// The same for magnitudes up to `limit` alone, plus 1; 0 where there are none.
+/// Like largest_magnitudes(), for magnitude codes up to `limit` only, plus 1; 0 if there are none.
 template <class Isa, int Width>
 SAMEBITS_INLINE typename Isa::word largest_counted(typename Isa::word most, const std::byte* p,
                                                    std::int64_t count, std::uint32_t limit) {
@@ -68,8 +70,8 @@ SAMEBITS_INLINE typename Isa::word largest_counted(typename Isa::word most, cons
   return most;
 }
 
-/// The amax of elements whose largest magnitude code is `most`. Where that is no finite number,
-/// visit(f) must call f(first element, count) for all of them.
+/// The amax of elements whose largest magnitude code is `most`. If `most` is not a finite number,
+/// visit(f) must call f(first element, count) for all elements.
 template <class Isa, class Source, class Visit>
 SAMEBITS_INLINE numerics::tile_amax amax_from(Source, nonfinite policy, std::uint32_t most,
                                               const Visit& visit) {

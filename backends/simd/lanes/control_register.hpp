@@ -1,11 +1,12 @@
-// Control register: gives a thread IEEE 754's rounding and subnormals while a kernel runs.
+// Control register: sets a thread to IEEE 754 rounding and subnormals while a kernel runs.
 #pragma once
 
 #include <immintrin.h>
 
 namespace samebits::backends {
 
-/// Gives this thread IEEE 754's control register, and the caller's back (docs/decisions/0012).
+/// Sets this thread's MXCSR to IEEE 754 behaviour and restores the caller's at scope end
+/// (docs/decisions/0012).
 class ieee_control_register {
  public:
   ieee_control_register() : saved_(_mm_getcsr()) { _mm_setcsr(initial); }
@@ -14,7 +15,8 @@ class ieee_control_register {
   ieee_control_register& operator=(const ieee_control_register&) = delete;
 
  private:
-  // As a process starts: to nearest, no FTZ, no DAZ, no traps, no flags.
+  // The state at process start: round to nearest, no FTZ, no DAZ, all exceptions masked, no flags
+  // set.
   static constexpr unsigned initial = 0x1F80;
   unsigned saved_;
 };

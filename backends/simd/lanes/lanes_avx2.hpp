@@ -1,7 +1,7 @@
-// Eight 32-bit words in an AVX2 register, with what numerics/bits/word.hpp asks of a Word.
+// Eight 32-bit words in an AVX2 register, with the operations that numerics/bits/word.hpp requires.
 //
-// Everything lives in namespace samebits::avx2, so that no symbol compiled with this flag can stand
-// in for one compiled without.
+// Everything is in namespace samebits::avx2. The linker thus cannot replace a symbol compiled
+// without this flag by one compiled with it.
 #pragma once
 
 #include <immintrin.h>
@@ -13,7 +13,7 @@
 
 namespace samebits::avx2 {
 
-/// All ones or all zeros in each lane.
+/// A mask: all ones or all zeros in each lane.
 struct mask {
   __m256i v;
 };
@@ -29,7 +29,7 @@ struct lanes {
 
   lanes() = default;
   SAMEBITS_INLINE lanes(__m256i raw) : v(raw) {}  // NOLINT(google-explicit-constructor)
-  /// The same number in every lane.
+  /// Broadcasts a number to every lane.
   SAMEBITS_INLINE lanes(std::uint32_t x)  // NOLINT(google-explicit-constructor)
       : v(_mm256_set1_epi32(static_cast<int>(x))) {}
 };
@@ -49,7 +49,7 @@ SAMEBITS_INLINE lanes operator>>(lanes a, std::uint32_t n) {
 
 SAMEBITS_INLINE mask operator==(lanes a, lanes b) { return {_mm256_cmpeq_epi32(a.v, b.v)}; }
 SAMEBITS_INLINE mask operator!=(lanes a, lanes b) { return !(a == b); }
-/// Unsigned, through the signed comparison AVX2 has.
+/// Unsigned comparison, built on AVX2's signed comparison.
 SAMEBITS_INLINE mask operator>(lanes a, lanes b) {
   const __m256i flip = _mm256_set1_epi32(INT32_MIN);
   return {_mm256_cmpgt_epi32(_mm256_xor_si256(a.v, flip), _mm256_xor_si256(b.v, flip))};
@@ -62,18 +62,18 @@ SAMEBITS_INLINE mask operator>=(lanes a, lanes b) {
 SAMEBITS_INLINE lanes select(mask m, lanes a, lanes b) { return _mm256_blendv_epi8(b.v, a.v, m.v); }
 SAMEBITS_INLINE lanes min_word(lanes a, lanes b) { return _mm256_min_epu32(a.v, b.v); }
 SAMEBITS_INLINE lanes max_word(lanes a, lanes b) { return _mm256_max_epu32(a.v, b.v); }
-/// For numbers below 2^24, whose binary32 is exact: its exponent tells. 0 gives 158, and every
-/// caller bounds the result.
+/// Requires numbers below 2^24, which binary32 holds exactly: the exponent gives the result. 0
+/// gives 158; every caller clamps the result.
 SAMEBITS_INLINE lanes leading_zeros(lanes a) {
   const lanes exponent = lanes(_mm256_castps_si256(_mm256_cvtepi32_ps(a.v))) >> 23u;
   return lanes(158u) - exponent;
 }
 
-/// What the kernels ask of an instruction set besides its lanes.
+/// The instruction set policy of AVX2: all operations of kernels that are not lane operators.
 struct isa {
   using word = lanes;
 
-  /// Eight codes of Bits each from memory of any alignment.
+  /// Loads eight codes of Bits bits each from memory of any alignment.
   template <int Bits>
   SAMEBITS_INLINE static lanes load(const std::byte* p) {
     if constexpr (Bits == 8) {
@@ -100,7 +100,7 @@ struct isa {
     }
   }
 
-  /// One register of codes from 32 / Bits words in element order.
+  /// Packs 32 / Bits words to one register of codes, in element order.
   template <int Bits>
   SAMEBITS_INLINE static __m256i pack(const lanes* w) {
     if constexpr (Bits == 8) {
@@ -118,20 +118,20 @@ struct isa {
   SAMEBITS_INLINE static __m256i load_register(const std::byte* p) {
     return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
   }
-  /// Past the caches; p is aligned to register_bytes.
+  /// Stores past the caches. p must be aligned to register_bytes.
   SAMEBITS_INLINE static void stream(std::byte* p, __m256i x) {
     _mm256_stream_si256(reinterpret_cast<__m256i*>(p), x);
   }
-  /// Streamed stores become visible in order with those that follow.
+  /// Orders streamed stores before later stores.
   SAMEBITS_INLINE static void stream_fence() { _mm_sfence(); }
   SAMEBITS_INLINE static void store_register(std::byte* p, __m256i x) {
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), x);
   }
 
-  /// AVX2's addition rounds as MXCSR says, which is the caller's.
+  /// AVX2 additions round as MXCSR says, which belongs to the caller.
   static constexpr bool has_nearest_add = false;
 
-  /// binary32 bits of a + b, a * b and a / b by MXCSR's modes.
+  /// binary32 bits of a + b, a * b and a / b, rounded as MXCSR says.
   SAMEBITS_INLINE static lanes add(lanes a, lanes b) {
     return _mm256_castps_si256(_mm256_add_ps(_mm256_castsi256_ps(a.v), _mm256_castsi256_ps(b.v)));
   }
@@ -142,7 +142,7 @@ struct isa {
     return _mm256_castps_si256(_mm256_div_ps(_mm256_castsi256_ps(a.v), _mm256_castsi256_ps(b.v)));
   }
 
-  /// The larger of each two halves of 16 bits, unsigned.
+  /// The maximum of each pair of 16-bit halves, unsigned.
   SAMEBITS_INLINE static lanes max_halves(lanes a, lanes b) { return _mm256_max_epu16(a.v, b.v); }
   SAMEBITS_INLINE static std::uint32_t largest(lanes a) {
     __m128i m = _mm_max_epu32(_mm256_castsi256_si128(a.v), _mm256_extracti128_si256(a.v, 1));
@@ -151,17 +151,18 @@ struct isa {
     return static_cast<std::uint32_t>(_mm_cvtsi128_si32(m));
   }
 
-  /// Four Philox blocks of consecutive numbers, as 16 words in index order.
+  /// store_blocks() writes four Philox blocks of consecutive numbers as 16 words in index order.
   static constexpr int philox_blocks = 4;
-  /// 64-bit lanes; the rounds read the low half of each and leave anything in the high half.
+  /// 64-bit lanes. The Philox rounds read only the low half of each lane; the high half may hold
+  /// anything.
   struct wide {
     __m256i v;
   };
   SAMEBITS_INLINE static wide broadcast64(std::uint64_t x) {
     return {_mm256_set1_epi64x(static_cast<long long>(x))};
   }
-  /// Block numbers first, first + 1, ...: even lanes hold the first two, odd lanes the others, so
-  /// that store_blocks() needs no permutation across 128-bit parts.
+  /// Block numbers first, first + 1, ...: even lanes hold the first two, odd lanes the other two.
+  /// store_blocks() then needs no permutation across 128-bit lanes.
   SAMEBITS_INLINE static wide block_numbers(std::uint64_t first, std::uint64_t number_mask) {
     const __m256i offsets = _mm256_setr_epi64x(0, 2, 1, 3);
     const __m256i n = _mm256_add_epi64(broadcast64(first).v, offsets);
@@ -177,12 +178,13 @@ struct isa {
     return {_mm256_xor_si256(_mm256_xor_si256(a.v, b.v), c.v)};
   }
   SAMEBITS_INLINE static wide xor2(wide a, wide b) { return {_mm256_xor_si256(a.v, b.v)}; }
-  /// The halves of p in turn, and a ^ b upon the new low one.
+  /// Swaps the halves of each lane of p, then XORs a ^ b into the new low halves.
   SAMEBITS_INLINE static wide swap_and_xor_low(wide p, wide a, wide b) {
     const __m256i low = _mm256_blend_epi32(_mm256_setzero_si256(), xor2(a, b).v, 0x55);
     return {_mm256_xor_si256(_mm256_shuffle_epi32(p.v, _MM_SHUFFLE(2, 3, 0, 1)), low)};
   }
-  /// Stores the four words of each block together, blocks in order; `low` holds the first two.
+  /// Stores the four words of each block together, blocks in order. `low` holds the first two
+  /// words.
   SAMEBITS_INLINE static void store_blocks(std::byte* p, wide low, wide high) {
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm256_unpacklo_epi64(low.v, high.v));
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(p + 32), _mm256_unpackhi_epi64(low.v, high.v));

@@ -1,7 +1,8 @@
-// Sixteen 32-bit words in an AVX-512 register, with what numerics/bits/word.hpp asks of a Word.
+// Sixteen 32-bit words in an AVX-512 register, with the operations that numerics/bits/word.hpp
+// requires.
 //
-// Needs AVX512 F, BW, VL, DQ and CD. Everything lives in namespace samebits::avx512, so that no
-// symbol compiled with these flags can stand in for one compiled without.
+// Needs AVX512 F, BW, VL, DQ and CD. Everything is in namespace samebits::avx512. The linker thus
+// cannot replace a symbol compiled without these flags by one compiled with them.
 #pragma once
 
 #include <immintrin.h>
@@ -29,7 +30,7 @@ struct lanes {
 
   lanes() = default;
   SAMEBITS_INLINE lanes(__m512i raw) : v(raw) {}  // NOLINT(google-explicit-constructor)
-  /// The same number in every lane.
+  /// Broadcasts a number to every lane.
   SAMEBITS_INLINE lanes(std::uint32_t x)  // NOLINT(google-explicit-constructor)
       : v(_mm512_set1_epi32(static_cast<int>(x))) {}
 };
@@ -57,11 +58,11 @@ SAMEBITS_INLINE lanes min_word(lanes a, lanes b) { return _mm512_min_epu32(a.v, 
 SAMEBITS_INLINE lanes max_word(lanes a, lanes b) { return _mm512_max_epu32(a.v, b.v); }
 SAMEBITS_INLINE lanes leading_zeros(lanes a) { return _mm512_lzcnt_epi32(a.v); }
 
-/// What the kernels ask of an instruction set besides its lanes.
+/// The instruction set policy of AVX-512: all operations of kernels that are not lane operators.
 struct isa {
   using word = lanes;
 
-  /// Sixteen codes of Bits each from memory of any alignment.
+  /// Loads sixteen codes of Bits bits each from memory of any alignment.
   template <int Bits>
   SAMEBITS_INLINE static lanes load(const std::byte* p) {
     if constexpr (Bits == 8) {
@@ -83,7 +84,7 @@ struct isa {
     }
   }
 
-  /// One register of codes from 32 / Bits words in element order.
+  /// Packs 32 / Bits words to one register of codes, in element order.
   template <int Bits>
   SAMEBITS_INLINE static __m512i pack(const lanes* w) {
     if constexpr (Bits == 8) {
@@ -100,15 +101,15 @@ struct isa {
   }
   static constexpr int register_bytes = 64;
   SAMEBITS_INLINE static __m512i load_register(const std::byte* p) { return _mm512_loadu_si512(p); }
-  /// Past the caches; p is aligned to register_bytes.
+  /// Stores past the caches. p must be aligned to register_bytes.
   SAMEBITS_INLINE static void stream(std::byte* p, __m512i x) {
     _mm512_stream_si512(reinterpret_cast<__m512i*>(p), x);
   }
-  /// Streamed stores become visible in order with those that follow.
+  /// Orders streamed stores before later stores.
   SAMEBITS_INLINE static void stream_fence() { _mm_sfence(); }
   SAMEBITS_INLINE static void store_register(std::byte* p, __m512i x) { _mm512_storeu_si512(p, x); }
 
-  /// binary32 bits of a + b, rounded to nearest even whatever MXCSR says.
+  /// binary32 bits of a + b, rounded to nearest even independent of MXCSR.
   static constexpr bool has_nearest_add = true;
   SAMEBITS_INLINE static lanes nearest_add(lanes a, lanes b) {
     return _mm512_castps_si512(_mm512_add_round_ps(_mm512_castsi512_ps(a.v),
@@ -116,14 +117,14 @@ struct isa {
                                                    _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
   }
 
-  /// binary32 bits of a + b where m is set, rounded toward zero whatever MXCSR says; of a
-  /// elsewhere.
+  /// binary32 bits of a + b in lanes where m is set, rounded toward zero independent of MXCSR; a in
+  /// all other lanes.
   SAMEBITS_INLINE static lanes add_toward_zero_where(mask m, lanes a, lanes b) {
     const __m512 x = _mm512_castsi512_ps(a.v);
     return _mm512_castps_si512(_mm512_mask_add_round_ps(x, m.bits, x, _mm512_castsi512_ps(b.v),
                                                         _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC));
   }
-  /// binary32 bits of a - floor(a) for a >= 0, which is exact.
+  /// binary32 bits of a - floor(a) for a >= 0; exact.
   SAMEBITS_INLINE static lanes fraction(lanes a) {
     return _mm512_castps_si512(_mm512_reduce_round_ps(
         _mm512_castsi512_ps(a.v), _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC, _MM_FROUND_NO_EXC));
@@ -133,8 +134,8 @@ struct isa {
     return _mm512_cvtt_roundps_epu32(_mm512_castsi512_ps(a.v), _MM_FROUND_NO_EXC);
   }
 
-  /// binary32 bits of a + b, a * b and a / b by MXCSR's modes for subnormals, rounded to nearest
-  /// even.
+  /// binary32 bits of a + b, a * b and a / b, rounded to nearest even. Subnormals are handled as
+  /// MXCSR says.
   SAMEBITS_INLINE static lanes add(lanes a, lanes b) { return nearest_add(a, b); }
   SAMEBITS_INLINE static lanes multiply(lanes a, lanes b) {
     return _mm512_castps_si512(_mm512_mul_round_ps(_mm512_castsi512_ps(a.v),
@@ -147,27 +148,28 @@ struct isa {
                                                    _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
   }
 
-  /// The larger of each two halves of 16 bits, unsigned.
+  /// The maximum of each pair of 16-bit halves, unsigned.
   SAMEBITS_INLINE static lanes max_halves(lanes a, lanes b) { return _mm512_max_epu16(a.v, b.v); }
   SAMEBITS_INLINE static std::uint32_t largest(lanes a) { return _mm512_reduce_max_epu32(a.v); }
 
-  /// Eight Philox blocks of consecutive numbers, as 32 words in index order.
+  /// store_blocks() writes eight Philox blocks of consecutive numbers as 32 words in index order.
   static constexpr int philox_blocks = 8;
-  /// 64-bit lanes; the rounds read the low half of each and leave anything in the high half.
+  /// 64-bit lanes. The Philox rounds read only the low half of each lane; the high half may hold
+  /// anything.
   struct wide {
     __m512i v;
   };
   SAMEBITS_INLINE static wide broadcast64(std::uint64_t x) {
     return {_mm512_set1_epi64(static_cast<long long>(x))};
   }
-  /// Block numbers first, first + 1, ...: even lanes hold the first four, odd lanes the others, so
-  /// that store_blocks() needs no permutation across 128-bit parts.
+  /// Block numbers first, first + 1, ...: even lanes hold the first four, odd lanes the other four.
+  /// store_blocks() then needs no permutation across 128-bit lanes.
   SAMEBITS_INLINE static wide block_numbers(std::uint64_t first, std::uint64_t number_mask) {
     const __m512i offsets = _mm512_setr_epi64(0, 4, 1, 5, 2, 6, 3, 7);
     const __m512i n = _mm512_add_epi64(broadcast64(first).v, offsets);
     return {_mm512_and_si512(n, broadcast64(number_mask).v)};
   }
-  /// A shuffle, since shifts would compete with the products for a port.
+  /// A shuffle: shifts would compete with the multiplications for an execution port.
   SAMEBITS_INLINE static wide high_half(wide a) {
     return {_mm512_shuffle_epi32(a.v, _MM_PERM_DDBB)};
   }
@@ -178,12 +180,13 @@ struct isa {
     return {_mm512_ternarylogic_epi64(a.v, b.v, c.v, 0x96)};
   }
   SAMEBITS_INLINE static wide xor2(wide a, wide b) { return {_mm512_xor_si512(a.v, b.v)}; }
-  /// The halves of p in turn, and a ^ b upon the new low one.
+  /// Swaps the halves of each lane of p, then XORs a ^ b into the new low halves.
   SAMEBITS_INLINE static wide swap_and_xor_low(wide p, wide a, wide b) {
     return {_mm512_mask_ternarylogic_epi32(_mm512_shuffle_epi32(p.v, _MM_PERM_CDAB), 0x5555, a.v,
                                            b.v, 0x96)};
   }
-  /// Stores the four words of each block together, blocks in order; `low` holds the first two.
+  /// Stores the four words of each block together, blocks in order. `low` holds the first two
+  /// words.
   SAMEBITS_INLINE static void store_blocks(std::byte* p, wide low, wide high) {
     _mm512_storeu_si512(p, _mm512_unpacklo_epi64(low.v, high.v));
     _mm512_storeu_si512(p + 64, _mm512_unpackhi_epi64(low.v, high.v));

@@ -1,8 +1,9 @@
-// Nearest even by the FP adder: a hardware instruction in place of round_shift(), proved equal.
+// Nearest add: rounds to nearest even with the FP adder. One hardware instruction replaces
+// round_shift(), with equal results.
 //
 // Adding 2^(e + d) to a magnitude of binade e makes the adder round it to the spacing 2^(e + d -
-// 23), ties to even, which is that of a format with 23 - d mantissa bits. docs/decisions/0010 says
-// why this is the same; the conformance and exhaustive tests compare.
+// 23), ties to even. A format with 23 - d mantissa bits has this spacing. docs/decisions/0010 has
+// the proof; the conformance and exhaustive tests compare the results.
 #pragma once
 
 #include <cstdint>
@@ -15,25 +16,25 @@
 
 namespace samebits::simd {
 
-/// Formats it serves: a smaller exponent range than binary32's, so that sums stay normal whatever
-/// the mode for subnormals is.
+/// Whether a format is supported. Its exponent range must be smaller than binary32's, so that sums
+/// are normal numbers and the subnormal modes of MXCSR do not matter.
 constexpr bool has_nearest_add(const format_spec& to) {
   return to.bias < 127 && to.special != specials::scale && to.mantissa_bits < 23;
 }
 
-/// Mantissa bits of binary32 that the target lacks.
+/// Number of mantissa bits that binary32 has beyond the target's.
 SAMEBITS_INLINE constexpr int mantissa_bits_beyond(const format_spec& to) {
   return numerics::binary<std::uint32_t>::mantissa_bits - to.mantissa_bits;
 }
 
-/// binary32 bits of 2^exponent, the exponent of a normal number.
+/// binary32 bits of 2^exponent. Requires the exponent of a normal number.
 SAMEBITS_INLINE constexpr std::uint32_t power_of_two(int exponent) {
   using source = numerics::binary<std::uint32_t>;
   return static_cast<std::uint32_t>(exponent + source::bias) << source::mantissa_bits;
 }
 
-/// numerics::encode() for nearest_even of numbers that are finite and round to no more than max
-/// finite: no policy applies.
+/// numerics::encode() with nearest_even, for finite numbers that round to at most max finite. No
+/// policy can apply.
 template <class Isa>
 SAMEBITS_INLINE typename Isa::word encode_nearest_bounded(const format_spec& to,
                                                           typename Isa::word bits) {
@@ -49,8 +50,8 @@ SAMEBITS_INLINE typename Isa::word encode_nearest_bounded(const format_spec& to,
   return (q + (binade >> drop) - word(least_normal >> drop)) | sign;
 }
 
-/// numerics::encode() given its rounding: code_of(magnitude) is the code with unbounded exponent of
-/// a magnitude up to the first power of two beyond every finite value.
+/// numerics::encode() with a given rounding function. code_of(magnitude) returns the code with
+/// unbounded exponent, for magnitudes up to the first power of two above max finite.
 template <class Isa, class CodeOf>
 SAMEBITS_INLINE typename Isa::word encode_bounded(const format_spec& to, const cast_rule& rule,
                                                   typename Isa::word bits, const CodeOf& code_of) {
@@ -66,11 +67,11 @@ SAMEBITS_INLINE typename Isa::word encode_bounded(const format_spec& to, const c
   const auto is_nan = magnitude > word(source::inf);
   const auto is_inf = magnitude == word(source::inf);
   const word code = code_of(min_word(magnitude, word(huge)));
-  // The flags of encode() are not asked for here.
+  // The flags of encode() are not needed here.
   return numerics::finish<word>(to, rule, negative, sign, is_nan, is_inf, code, is_nan).code;
 }
 
-/// numerics::encode() for nearest_even.
+/// numerics::encode() with nearest_even.
 template <class Isa>
 SAMEBITS_INLINE typename Isa::word encode_nearest(const format_spec& to, const cast_rule& rule,
                                                   typename Isa::word bits) {

@@ -1,4 +1,4 @@
-// Four nodes of the sum tree in an AVX2 register.
+// Four partial sums of the sum tree in an AVX2 register.
 #pragma once
 
 #include <immintrin.h>
@@ -11,13 +11,14 @@
 
 namespace samebits::avx2 {
 
-/// What the sum tree asks of an instruction set: nodes are binary64, consecutive ones in order.
+/// The instruction set policy of the sum tree: `nodes` is a register of consecutive binary64
+/// partial sums, in order.
 struct node_isa {
   using lanes_isa = isa;
   using nodes = __m256d;
   static constexpr int count = 4;
 
-  /// Four elements as binary64, which is exact.
+  /// Loads four elements as binary64; exact.
   template <format_id F>
   SAMEBITS_INLINE static nodes load_elements(const std::byte* p) {
     if constexpr (F == format_id::fp32) {
@@ -35,17 +36,17 @@ struct node_isa {
   SAMEBITS_INLINE static nodes zero() { return _mm256_setzero_pd(); }
   SAMEBITS_INLINE static void store(double* p, nodes v) { _mm256_storeu_pd(p, v); }
 
-  /// x * x + y * y of elements, whose squares are exact in binary64.
+  /// x * x + y * y. The squares of elements are exact in binary64.
   SAMEBITS_INLINE static nodes sum_of_squares(nodes x, nodes y) {
     return _mm256_add_pd(_mm256_mul_pd(x, x), _mm256_mul_pd(y, y));
   }
   SAMEBITS_INLINE static nodes sum(nodes x, nodes y) { return _mm256_add_pd(x, y); }
 
-  /// Four registers of nodes become one, two levels up. join(even nodes, odd nodes) is the lower
-  /// of the levels, the other is a sum.
+  /// Combines four registers of partial sums to one register, two tree levels up. join(even, odd)
+  /// combines the lower level; the upper level is a sum.
   ///
-  ///   v[0], v[1]   0 1 2 3, 4 5 6 7     unpacked into 0 4 2 6 and 1 5 3 7
-  ///   level 1      0 2 | 1 3            neighbours are 128-bit parts
+  ///   v[0], v[1]   0 1 2 3, 4 5 6 7     unpacked to 0 4 2 6 and 1 5 3 7
+  ///   level 1      0 2 | 1 3            neighbours are in different 128-bit lanes
   ///   level 2      0 1 | 2 3            in order
   template <class Join>
   SAMEBITS_INLINE static nodes fold(const nodes* v, const Join& join) {

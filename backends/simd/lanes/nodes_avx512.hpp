@@ -1,4 +1,4 @@
-// Eight nodes of the sum tree in an AVX-512 register.
+// Eight partial sums of the sum tree in an AVX-512 register.
 #pragma once
 
 #include <immintrin.h>
@@ -10,20 +10,22 @@
 
 namespace samebits::avx512 {
 
-/// What the sum tree asks of an instruction set: nodes are binary64, consecutive ones in order.
+/// The instruction set policy of the sum tree: `nodes` is a register of consecutive binary64
+/// partial sums, in order.
 struct node_isa {
   using lanes_isa = isa;
   using nodes = __m512d;
   static constexpr int count = 8;
 
-  /// Eight elements as binary64, which is exact.
+  /// Loads eight elements as binary64; exact.
   template <format_id F>
   SAMEBITS_INLINE static nodes load_elements(const std::byte* p) {
     if constexpr (F == format_id::fp32) {
       return _mm512_cvtps_pd(_mm256_loadu_ps(reinterpret_cast<const float*>(p)));
     } else {
       const __m128i codes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
-      if constexpr (F == format_id::fp16) {  // AVX-512's own form, where the plain one is F16C's
+      // the AVX-512 form of this instruction; the plain form needs F16C
+      if constexpr (F == format_id::fp16) {
         return _mm512_cvtps_pd(_mm256_maskz_cvtph_ps(0xFF, codes));
       }
       const __m256i words = _mm256_slli_epi32(_mm256_cvtepu16_epi32(codes), 16);
@@ -33,19 +35,19 @@ struct node_isa {
   SAMEBITS_INLINE static nodes zero() { return _mm512_setzero_pd(); }
   SAMEBITS_INLINE static void store(double* p, nodes v) { _mm512_storeu_pd(p, v); }
 
-  /// x * x + y * y of elements: squares of at most 24 bits are exact in binary64, so the fma rounds
-  /// as a sum of two squares does.
+  /// x * x + y * y of elements. Squares of at most 24 bits are exact in binary64, so the fma rounds
+  /// like a sum of two squares.
   SAMEBITS_INLINE static nodes sum_of_squares(nodes x, nodes y) {
     return _mm512_fmadd_pd(x, x, _mm512_mul_pd(y, y));
   }
   SAMEBITS_INLINE static nodes sum(nodes x, nodes y) { return _mm512_add_pd(x, y); }
 
-  /// Eight registers of nodes become one, three levels up. join(even nodes, odd nodes) is the
-  /// lowest of the levels, the others are sums.
+  /// Combines eight registers of partial sums to one register, three tree levels up. join(even,
+  /// odd) combines the lowest level; the other levels are sums.
   ///
-  ///   v[0], v[1]   0 1 2 3 4 5 6 7, 8 ...   unpacked into 0 8 2 10 .. and 1 9 3 11 ..
-  ///   level 1      0 4 | 1 5 | 2 6 | 3 7    neighbours are 128-bit parts: 0 and 1, 2 and 3
-  ///   level 2      0 2 | 1 3 | 4 6 | 5 7    neighbours are 128-bit parts
+  ///   v[0], v[1]   0 1 2 3 4 5 6 7, 8 ...   unpacked to 0 8 2 10 .. and 1 9 3 11 ..
+  ///   level 1      0 4 | 1 5 | 2 6 | 3 7    neighbours are 128-bit lanes: 0 and 1, 2 and 3
+  ///   level 2      0 2 | 1 3 | 4 6 | 5 7    neighbours are 128-bit lanes
   ///   level 3      0 1 | 2 3 | 4 5 | 6 7    in order
   template <class Join>
   SAMEBITS_INLINE static nodes fold(const nodes* v, const Join& join) {

@@ -1,4 +1,4 @@
-// Philox in lanes: many blocks at once, laid out in memory in the order of their fields.
+// Philox in SIMD lanes: computes many blocks at once and stores them in the order of their fields.
 #pragma once
 
 #include <cstddef>
@@ -9,20 +9,20 @@
 
 namespace samebits::simd {
 
-/// Sets of Isa::philox_blocks that are computed together: the rounds of one set wait for each
-/// other, and processors do not look far enough ahead to find the next set by themselves.
+/// Number of sets of Isa::philox_blocks that are computed together. The rounds of one set depend on
+/// each other, and a processor's out-of-order window does not reach the next set.
 inline constexpr int philox_sets = 4;
 
-/// Blocks that philox_fill() writes at a time.
+/// Number of blocks that philox_fill() writes.
 template <class Isa>
 inline constexpr std::uint64_t philox_batch = std::uint64_t{philox_sets} * Isa::philox_blocks;
 
-/// Writes philox_batch blocks first, first + 1, ... (each & number_mask), 16 bytes each. Words are
-/// stored little-endian, so the bytes are the 8-, 16- or 32-bit fields of contract §3 in the order
-/// of their numbers.
+/// Writes philox_batch blocks with the numbers first, first + 1, ... (each & number_mask), 16 bytes
+/// each. Words are stored little-endian. The bytes are therefore the 8-, 16- or 32-bit fields of
+/// contract §3 in field order.
 ///
-/// Only the low word of the counter differs from block to block, so half of the first two rounds is
-/// one scalar product for all.
+/// Only the low word of the counter differs between blocks. Half of the products of rounds 1 and 2
+/// are therefore computed once, as scalars.
 template <class Isa>
 SAMEBITS_INLINE void philox_fill(std::byte* out, const numerics::philox_keys& keys,
                                  std::uint64_t stream, std::uint64_t first,
@@ -38,7 +38,7 @@ SAMEBITS_INLINE void philox_fill(std::byte* out, const numerics::philox_keys& ke
   }
   const wide m0 = Isa::broadcast64(numerics::philox::multiplier0);
   const wide m1 = Isa::broadcast64(numerics::philox::multiplier1);
-  // Of all blocks: the second product of round 1, the first of round 2.
+  // Common to all blocks: the second product of round 1 and the first product of round 2.
   const std::uint64_t second = (stream & 0xFFFFFFFFu) * numerics::philox::multiplier1;
   const std::uint64_t c0_then = (second >> 32) ^ ((first & number_mask) >> 32) ^ keys.key0[0];
   const std::uint64_t third = c0_then * numerics::philox::multiplier0;

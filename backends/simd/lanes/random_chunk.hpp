@@ -1,4 +1,4 @@
-// Random bits of consecutive elements in lanes.
+// Random bits of consecutive elements in SIMD lanes.
 #pragma once
 
 #include <cstddef>
@@ -11,14 +11,14 @@
 
 namespace samebits::simd {
 
-/// Drawn random bits as a loop reads them: apart from the chunk, which stores might change as far
-/// as a compiler can tell.
+/// A view of generated random bits for a kernel's loop. It is separate from random_chunk, which
+/// stores in the loop might modify as far as a compiler can tell.
 template <class Isa>
 struct random_reader {
-  const std::byte* fields;  ///< of element 0
-  typename Isa::word keep;  ///< the top K bits of a lane
+  const std::byte* fields;  ///< first byte of element 0's field
+  typename Isa::word keep;  ///< mask of the top K bits of a lane
 
-  /// R of the elements i, i + 1, ... at the top of each lane (numerics::align_random).
+  /// R of the elements i, i + 1, ..., at the top of each lane (numerics::align_random).
   template <class Width>
   [[nodiscard]] SAMEBITS_INLINE typename Isa::word dither(Width width, std::int64_t i) const {
     const auto raw = load<Isa>(width, fields + i * (width / 8));
@@ -26,24 +26,26 @@ struct random_reader {
   }
 };
 
-/// The random bits of up to Elements consecutive elements: raw fields in memory, read back as
-/// lanes.
+/// The random bits of up to Elements consecutive elements. Stored as raw fields in memory and
+/// loaded to lanes.
 template <class Isa, std::int64_t Elements>
 struct random_chunk {
   numerics::philox_keys keys;
   std::uint64_t stream;
   int k;
-  // The fields, those before the first element in its block, and whole fills.
+  // Space for the elements' fields, the unused fields at the start of the first block, and a full
+  // last batch.
   alignas(64) std::byte bytes[Elements * 4 + 16 + philox_batch<Isa> * 16];
   std::int64_t first_byte = 0;
 
   SAMEBITS_INLINE explicit random_chunk(const random_stream& r)
       : keys(numerics::philox_keys_of(r.seed)), stream(r.stream), k(r.bits) {}
 
-  /// Draws for the elements index, index + 1, ... Not inlined: its text is long and has many
-  /// callers.
+  /// Generates the random bits of the elements index, index + 1, ... Not inlined: its code is long
+  /// and has many callers.
   [[gnu::noinline]] void fill(std::uint64_t index, std::int64_t count) {
-    // Fields of a block: 1 << shift. Divisions would take longer than the rounds of a block.
+    // A block has 1 << shift fields. Shifts replace divisions, which would take longer than the
+    // rounds of a block.
     const int shift = k <= 8 ? 4 : k <= 16 ? 3 : 2;
     const std::uint64_t last_block = ~std::uint64_t{0} >> shift;
     const std::uint64_t lead = index & ((std::uint64_t{1} << shift) - 1);

@@ -1,4 +1,5 @@
-// Rule: widths, policies and random fields of a kernel, as constants where they are common.
+// Rule: turns widths, policies and random field widths of a kernel into constants for the common
+// cases.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +21,7 @@ SAMEBITS_INLINE constexpr std::int64_t larger(std::int64_t a, std::int64_t b) {
   return a > b ? a : b;
 }
 
-/// The policies of a rule, known at compile time or not.
+/// The policies of a rule as compile-time constants.
 template <overflow Overflow, nan_policy Nan>
 struct fixed_policy {
   static constexpr overflow on_overflow = Overflow;
@@ -43,7 +44,7 @@ SAMEBITS_INLINE int width_of(const backends::any_format& format) {
   return format.spec().storage_bits;
 }
 
-/// Calls f(width of the random field): a constant where the mode is one.
+/// Calls f(width of the random field) with a constant width if the mode is a constant.
 template <class Isa, rounding R, class Function>
 SAMEBITS_INLINE void with_field(backends::fixed_rounding<R>, int k, const Function& f) {
   if constexpr (R != rounding::stochastic) {
@@ -61,8 +62,8 @@ SAMEBITS_INLINE void with_field(const backends::any_rounding& mode, int k, const
   f(mode.mode() == rounding::stochastic ? numerics::field_bits(k) : 0);
 }
 
-/// Calls f(mode, policy): constants for nearest even and stochastic under the two policies of most
-/// calls; under others their mode is read at run time as well.
+/// Calls f(mode, policy). Both are constants for nearest even and stochastic under the two most
+/// common policies. Under other policies the mode is also read at run time.
 template <class Isa, class Mode, class Function>
 SAMEBITS_INLINE void with_policy(const Mode& mode, const cast_rule& rule, const Function& f) {
   const any_policy any{rule.on_overflow, rule.on_nan};

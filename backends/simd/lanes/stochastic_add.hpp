@@ -1,6 +1,7 @@
-// Stochastic rounding by the FP unit: a few instructions in place of round_shift(), proved equal.
+// Stochastic add: stochastic rounding with the FP unit. A few instructions replace round_shift(),
+// with equal results.
 //
-// docs/decisions/0013 says why this is the same; the conformance and exhaustive tests compare.
+// docs/decisions/0013 has the proof; the conformance and exhaustive tests compare the results.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +15,11 @@
 
 namespace samebits::simd {
 
-/// The code with unbounded exponent of a magnitude up to the first power of two beyond max finite,
-/// for no more random bits than binary32 has mantissa bits beyond the target's.
+/// The code with unbounded exponent of a magnitude up to the first power of two above max finite.
+/// Requires at most as many random bits as binary32 has mantissa bits beyond the target's.
 ///
-/// Below the least normal number, adding that number with rounding toward zero puts the magnitude
-/// on the grid of its binade, where the discarded bits lie as those of normal numbers do.
+/// To magnitudes below the smallest normal number, that number is added with rounding toward zero.
+/// The discarded bits then have the position that they have in normal numbers.
 template <class Isa>
 SAMEBITS_INLINE typename Isa::word stochastic_by_few_bits(const format_spec& to,
                                                           typename Isa::word bounded,
@@ -33,9 +34,10 @@ SAMEBITS_INLINE typename Isa::word stochastic_by_few_bits(const format_spec& to,
   return q - select(small, word(base), word(base - (1u << to.mantissa_bits)));
 }
 
-/// The same for any number of random bits.
+/// Like stochastic_by_few_bits(), for any number of random bits.
 ///
-/// Times a power of two, the magnitude counts steps of the grid. Its fraction, times 2^32 and
+/// Multiplied by a power of two, the magnitude is a number of steps of the target's spacing. Its
+/// fraction times 2^32, truncated, is compared with the random bits.
 /// truncated, is what is compared with the random bits.
 template <class Isa>
 SAMEBITS_INLINE typename Isa::word stochastic_by_any_bits(const format_spec& to,
@@ -51,7 +53,7 @@ SAMEBITS_INLINE typename Isa::word stochastic_by_any_bits(const format_spec& to,
   return select(dither > ~fraction, q + word(1u), q);
 }
 
-/// numerics::encode() for stochastic; `field` is the width of the random field.
+/// numerics::encode() with stochastic rounding. `field` is the width of the random field.
 template <class Isa>
 SAMEBITS_INLINE typename Isa::word encode_stochastic(const format_spec& to, const cast_rule& rule,
                                                      typename Isa::word bits, int field,

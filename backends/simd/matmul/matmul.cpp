@@ -1,5 +1,5 @@
-// Matrix products on the SIMD backends: what the kernels take, threads, and the rest by the
-// reference. Compiled for any machine.
+// Matrix products on the SIMD backends: kernels compute the calls they support on several threads,
+// the reference backend all others. Compiled without instruction set flags.
 #include "backends/dispatch/matmul.hpp"
 
 #include <algorithm>
@@ -24,10 +24,11 @@
 namespace samebits::backends {
 namespace {
 
-/// Rows of a strip: their sums and one step of them stay in the first caches.
+/// Rows of a strip (a block of rows of A): its sums and one step of it stay in the first-level
+/// caches.
 constexpr std::int64_t strip_rows = 64;
 
-/// Results in fp32 of tensor cores.
+/// Whether the kernels support a call: tensor_core with fp32 results.
 bool takes(const matmul_call& call) {
   return call.sum.kind == accumulator_kind::tensor_core && call.sum.result == format_id::fp32 &&
          call.a.cols > 0;
@@ -38,7 +39,7 @@ lane_width width_of(const matmul_kernel& kernel, const matmul_call& call) {
   return kernel.narrow != nullptr && fits ? lane_width::narrow : lane_width::wide;
 }
 
-/// The rows of A, packed strip by strip, each by one thread.
+/// The rows of A, packed strip by strip. Each strip is packed by one thread.
 class packed_rows {
  public:
   packed_rows(const matmul_call& call, const matmul_steps& steps)
@@ -58,18 +59,18 @@ class packed_rows {
   [[nodiscard]] const std::uint32_t* strip(std::int64_t first) const {
     return words_.get() + first * steps_.count * steps_.a_words();
   }
-  /// Whether a NaN or Inf is in the row.
+  /// Whether the row contains a NaN or Inf.
   [[nodiscard]] bool is_special(std::int64_t row) const { return special_.get()[row] != 0; }
 
  private:
   const matmul_call& call_;
   const matmul_steps& steps_;
   lane_decoder decode_;
-  std::unique_ptr<std::uint32_t[]> words_;  ///< all are written, so none is set to zero before
+  std::unique_ptr<std::uint32_t[]> words_;  ///< not zero-initialized: every word is written
   std::unique_ptr<std::uint8_t[]> special_;
 };
 
-/// One thread's work: panels of B, each with strips of A.
+/// The work of one thread: multiplies panels of B with strips of A.
 class panel_worker {
  public:
   panel_worker(const matmul_kernel& kernel, const matmul_call& call, const matmul_steps& steps,
@@ -117,7 +118,7 @@ class panel_worker {
     return std::min<std::int64_t>(steps_.columns, call_.d.cols - column_);
   }
 
-  /// +0, or C where it comes first.
+  /// Initializes the sums to +0, or to C if C is the first addend.
   void start() {
     for (sums* all : {&step_sums_, &late_sums_, &promoted_})
       std::fill(all->begin(), all->end(), 0u);
@@ -150,7 +151,7 @@ class panel_worker {
     kernel_.promote({parts.data(), into.data(), count_, nullptr, nullptr, call_.order});
   }
 
-  /// k: the first of the block of K that the parts belong to.
+  /// Adds the partial sums of a block of K to promoted_. k is the first index of the block.
   void promote(sums& parts, std::int64_t k) {
     if (!call_.scaled_along_k) return join(parts, promoted_);
     std::uint32_t a_scales[strip_rows];
@@ -175,7 +176,7 @@ class panel_worker {
     }
   }
 
-  /// Elements that the kernels do not know of: NaN and Inf among their operands or in C.
+  /// Whether the kernels cannot compute an element: NaN or Inf in its operands or in C.
   [[nodiscard]] bool is_special(std::int64_t r, std::int64_t c) const {
     if (rows_.is_special(row_ + r) || special_[static_cast<std::size_t>(c)] != 0) {
       return true;
@@ -216,12 +217,12 @@ class panel_worker {
   std::int64_t column_ = 0;
   std::int64_t row_ = 0;
   std::int64_t count_ = 0;
-  sums step_sums_;  ///< of the steps
-  sums late_sums_;  ///< of instructions whose sum so far is added last
+  sums step_sums_;  ///< sums of the current steps
+  sums late_sums_;  ///< sums of instructions that add the input sum last
   sums promoted_;
 };
 
-/// Work of few elements is not worth a thread.
+/// Number of threads for a call; small products are not worth several threads.
 std::int64_t threads_for(const matmul_call& call, int threads) {
   const auto work = static_cast<__int128>(call.d.rows) * call.d.cols * call.a.cols;
   constexpr int products_worth_a_thread = 1 << 18;
@@ -230,9 +231,9 @@ std::int64_t threads_for(const matmul_call& call, int threads) {
   return most < wanted ? std::max<std::int64_t>(1, static_cast<std::int64_t>(most)) : wanted;
 }
 
-/// The work of all threads: strips of A to pack, then panels by strips to multiply. Whoever is free
-/// takes the next, since a thread may lose its processor to others. All memory is allocated before
-/// D is written.
+/// The work of all threads: packs the strips of A, then multiplies panels with strips. Each free
+/// thread takes the next item, because a thread may lose its processor to other processes. All
+/// memory is allocated before D is written.
 class shared_product {
  public:
   shared_product(const matmul_kernel& kernel, const matmul_call& call, std::int64_t threads)
@@ -244,7 +245,7 @@ class shared_product {
         workers_(static_cast<std::size_t>(threads)),
         panels_((call.d.cols + kernel.columns - 1) / kernel.columns),
         strips_((call.d.rows + strip_rows - 1) / strip_rows) {
-    // some items for each thread, and no more: each begins by packing its panel
+    // Some items per thread, but not many: each item starts by packing its panel.
     const std::int64_t wanted = threads == 1 ? 1 : 8 * threads;
     const std::int64_t parts = std::clamp<std::int64_t>(wanted / panels_, 1, strips_);
     strips_per_item_ = (strips_ + parts - 1) / parts;

@@ -1,4 +1,4 @@
-// Matrix products compiled for AVX2; nothing else may be defined here.
+// Matrix products compiled for AVX2. This file must define nothing else.
 #include <immintrin.h>
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace samebits::backends {
 namespace avx2 {
 namespace {
 
-/// What matmul_wide.hpp asks for.
+/// The instruction set policy for matmul_wide.hpp.
 struct matmul_isa {
   using lanes = __m256i;
   struct reals {
@@ -37,9 +37,9 @@ struct matmul_isa {
   SAMEBITS_INLINE static lanes bit_xor(lanes a, lanes b) { return _mm256_xor_si256(a, b); }
   SAMEBITS_INLINE static lanes shift_left(lanes a, int n) { return _mm256_slli_epi32(a, n); }
   SAMEBITS_INLINE static lanes shift_right(lanes a, int n) { return _mm256_srli_epi32(a, n); }
-  /// Lanes shifted by 32 or more are 0.
+  /// Shifts by 32 or more give 0.
   SAMEBITS_INLINE static lanes shift_right(lanes a, lanes n) { return _mm256_srlv_epi32(a, n); }
-  /// The products of the low 16 bits; x has no others.
+  /// Products of the low 16 bits. The upper 16 bits of x must be zero.
   SAMEBITS_INLINE static lanes low_product(lanes x, lanes y) { return _mm256_madd_epi16(x, y); }
   SAMEBITS_INLINE static lanes greater(lanes a, lanes b) { return _mm256_cmpgt_epi32(a, b); }
   SAMEBITS_INLINE static lanes select(lanes m, lanes a, lanes b) {
@@ -55,14 +55,15 @@ struct matmul_isa {
   SAMEBITS_INLINE static reals add(const reals& a, const reals& b) {
     return {_mm256_add_pd(a.low, b.low), _mm256_add_pd(a.high, b.high)};
   }
-  /// x * 2^exponent cut to fraction bits, in binary32; overflow is infinite.
+  /// x * 2^exponent as binary32, truncated to fraction_bits fraction bits. Overflow gives Inf.
   SAMEBITS_INLINE static __m128 round_half(__m256d x, __m128i exponent, int fraction_bits) {
     const auto power = [](__m256i n) {  // 2^n
       return _mm256_castsi256_pd(
           _mm256_slli_epi64(_mm256_add_epi64(n, _mm256_set1_epi64x(1023)), 52));
     };
     x = _mm256_mul_pd(x, power(_mm256_cvtepi32_epi64(exponent)));
-    // normal numbers: fraction bits of binary64; below them multiples of the least subnormal's
+    // Normal numbers keep fraction_bits bits. Smaller numbers become multiples of the smallest
+    // subnormal with this precision.
     const __m256i keep = _mm256_set1_epi64x(-(std::int64_t{1} << (52 - fraction_bits)));
     const __m256d normal = _mm256_and_pd(x, _mm256_castsi256_pd(keep));
     const __m256d up = power(_mm256_set1_epi64x(126 + fraction_bits));

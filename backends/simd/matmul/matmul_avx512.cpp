@@ -1,4 +1,4 @@
-// Matrix products compiled for AVX-512; nothing else may be defined here.
+// Matrix products compiled for AVX-512. This file must define nothing else.
 #include <immintrin.h>
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace samebits::backends {
 namespace avx512 {
 namespace {
 
-/// What matmul_wide.hpp asks for.
+/// The instruction set policy for matmul_wide.hpp.
 struct matmul_isa {
   using lanes = __m512i;
   struct reals {
@@ -36,9 +36,9 @@ struct matmul_isa {
   SAMEBITS_INLINE static lanes shift_right(lanes a, int n) {
     return _mm512_srli_epi32(a, static_cast<unsigned>(n));
   }
-  /// Lanes shifted by 32 or more are 0.
+  /// Shifts by 32 or more give 0.
   SAMEBITS_INLINE static lanes shift_right(lanes a, lanes n) { return _mm512_srlv_epi32(a, n); }
-  /// The products of the low 16 bits; x has no others.
+  /// Products of the low 16 bits. The upper 16 bits of x must be zero.
   SAMEBITS_INLINE static lanes low_product(lanes x, lanes y) { return _mm512_madd_epi16(x, y); }
   SAMEBITS_INLINE static __mmask16 greater(lanes a, lanes b) {
     return _mm512_cmpgt_epi32_mask(a, b);
@@ -56,10 +56,11 @@ struct matmul_isa {
   SAMEBITS_INLINE static reals add(const reals& a, const reals& b) {
     return {_mm512_add_pd(a.low, b.low), _mm512_add_pd(a.high, b.high)};
   }
-  /// x * 2^exponent cut to fraction bits, in binary32; overflow is infinite.
+  /// x * 2^exponent as binary32, truncated to fraction_bits fraction bits. Overflow gives Inf.
   SAMEBITS_INLINE static __m256 round_half(__m512d x, __m256i exponent, int fraction_bits) {
     x = _mm512_scalef_pd(x, _mm512_cvtepi32_pd(exponent));
-    // normal numbers: fraction bits of binary64; below them multiples of the least subnormal's
+    // Normal numbers keep fraction_bits bits. Smaller numbers become multiples of the smallest
+    // subnormal with this precision.
     const __m512i keep = _mm512_set1_epi64(-(std::int64_t{1} << (52 - fraction_bits)));
     const __m512d normal = _mm512_castsi512_pd(_mm512_and_si512(_mm512_castpd_si512(x), keep));
     const __m512d steps = _mm512_set1_pd(126 + fraction_bits);
@@ -78,7 +79,7 @@ struct matmul_isa {
   }
 };
 
-/// 32 products or 16, two of them in each lane.
+/// One row of a step on 16-bit lanes: Group products (32 or 16), two in each 32-bit lane.
 template <int Group>
 SAMEBITS_INLINE void narrow_row(const matmul_step& s, const std::uint32_t* a,
                                 const std::uint32_t* b, std::uint32_t* sums) {
@@ -121,7 +122,8 @@ SAMEBITS_INLINE void narrow_row(const matmul_step& s, const std::uint32_t* a,
   const __m512i c_term = _mm512_srlv_epi32(
       c_significand, _mm512_add_epi32(_mm512_sub_epi32(top32, c_exponent), set(down)));
   sum = _mm512_add_epi32(sum, matmul_isa::negate_if(c, c_term));
-  // below 2^24: exact; then 13 fraction bits
+  // The sum is below 2^24 and therefore exact in binary32; it is then truncated to 13 fraction
+  // bits.
   const __m512i cut_sum =
       _mm512_and_si512(_mm512_castps_si512(_mm512_cvtepi32_ps(sum)), set(-(1 << down)));
   const __m512 exponent = _mm512_cvtepi32_ps(_mm512_sub_epi32(top32, set(13)));

@@ -1,4 +1,4 @@
-// Exact dot products in fixed point: implementation. Compiled for any machine.
+// Exact dot products in fixed point: implementation. Compiled without instruction set flags.
 #include "backends/simd/matmul/matmul_exact.hpp"
 
 #include <algorithm>
@@ -18,24 +18,24 @@ namespace {
 
 using wide = __int128;
 
-/// Exponent of the last bit of the smallest subnormal.
+/// Exponent of the last bit of the format's smallest subnormal.
 int last_bit(const format_spec& f) { return numerics::min_exponent(f) - f.mantissa_bits; }
 
-/// Numbers below 2^most.
+/// The smallest exponent e such that all finite numbers are below 2^e.
 int most_exponent(const format_spec& f) {
   return static_cast<int>(numerics::max_finite(f) >> f.mantissa_bits) - f.bias + 1;
 }
 
-/// Bits of a number in units of its format's last bit.
+/// Number of bits of a number in units of its format's last bit.
 int fixed_bits(const format_spec& f) { return most_exponent(f) - last_bit(f); }
 
-/// Lines of K in fixed point; special: NaN or Inf in the line.
+/// Rows or columns along K in fixed point. special[line] is set if the line contains a NaN or Inf.
 struct fixed_lines {
   std::vector<std::int64_t> numbers;
   std::vector<std::uint8_t> special;
 };
 
-/// `at(line, k)` is binary32 bits.
+/// Converts lines to fixed point. at(line, k) returns binary32 bits.
 template <class At>
 fixed_lines fixed_lines_of(std::int64_t lines, std::int64_t depth, const format_spec& format,
                            const At& at) {
@@ -49,7 +49,7 @@ fixed_lines fixed_lines_of(std::int64_t lines, std::int64_t depth, const format_
       if (f::magnitude(x) >= f::inf) {
         all.special[static_cast<std::size_t>(line)] = 1;
       } else if (!f::is_zero(x)) {
-        const f::parts p = f::split(x);  // its low bits are zeros below the unit
+        const f::parts p = f::split(x);  // its bits below the unit are zeros
         const int up = p.exponent - unit;
         const std::uint64_t magnitude = up >= 0 ? p.sig << up : p.sig >> -up;
         const auto number = static_cast<std::int64_t>(magnitude);
@@ -71,7 +71,7 @@ numerics::exact_dot exact_of(wide sum, int unit) {
   return dot;
 }
 
-/// In 64 bits where the sum fits them, else in 128.
+/// The dot product in Sum, a 64-bit or 128-bit integer wide enough for it.
 template <class Sum>
 wide dot_of(const std::int64_t* a, const std::int64_t* b, std::int64_t count) {
   Sum sum = 0;

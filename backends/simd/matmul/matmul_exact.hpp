@@ -1,15 +1,17 @@
-// Exact dot products of formats that fit fixed-point numbers: exact and fp32_per_128 without limbs.
+// Exact dot products in fixed point: `exact` and fp32_per_128 for formats narrow enough to need no
+// limbs.
 #pragma once
 
 #include "backends/dispatch/matmul.hpp"
 
 namespace samebits::backends {
 
-/// Whether the kind is one of those two and numbers of both operands have few enough bits in units
-/// of their formats' last: fp16, FP8 and smaller, not bf16, tf32 and fp32.
+/// Whether a call is supported. Its accumulator must be `exact` or fp32_per_128. The numbers of
+/// both operand formats must have few enough bits in units of their last bit: fp16, FP8 and smaller
+/// do; bf16, tf32 and fp32 do not.
 bool takes_fixed_point(const matmul_call& call);
 
-/// The product, shared among threads.
+/// Computes the product, split among threads.
 void multiply_fixed_point(const matmul_call& call, const executor& where);
 
 }  // namespace samebits::backends

@@ -1,13 +1,13 @@
-// What the matrix product's driver and the kernels of the instruction sets share: packed operands,
-// steps and promotions. Compiled with any flags: plain data alone.
+// Shared by the driver of the matrix product and the kernels of each instruction set: packed
+// operands, steps and promotions. Plain data only, so it may be compiled with any flags.
 //
-// A panel is `columns` columns of B side by side, one lane each; a strip is some rows of A. Both
-// are packed in the order in which the unit adds: position p of step g. A kernel does one step for
-// all rows of a strip, so that the steps of different rows overlap.
+// A panel is `columns` neighbouring columns of B, one per lane. A strip is a block of rows of A.
+// Both are packed in the order in which the tensor core adds products: position p of step g. A
+// kernel computes one step for all rows of a strip, so that the steps of different rows overlap.
 //
 //   wide     32-bit lanes    A  [step][row][3][group]         B  [step][group][2][columns]
-//            words: 0 the significand, shifted up by its half of the alignment, of B with the sign
-//            on top; 1 the exponent; 2 of A the sign on top
+//            words: 0 the significand, shifted up by its half of the alignment; in B with the
+//            sign in the top bit. 1 the exponent. 2 (A only) the sign in the top bit
 //   narrow   16-bit lanes    A  [step][row][3][group / 2]     B  [step][group / 2][3][columns]
 //            words of two positions: 0 exponents, 1 significands (A's shifted up), 2 sign masks
 #pragma once
@@ -18,10 +18,11 @@
 
 namespace samebits::backends {
 
-/// The exponent of a zero: no sum of it with any other is the largest, all shift its term away.
+/// The exponent of a zero. A sum of exponents that contains it is never the largest, and its term
+/// is always shifted out.
 inline constexpr int no_exponent = -8192;
 
-/// One step of a strip and a panel.
+/// Arguments of one step of a strip and a panel.
 struct matmul_step {
   const std::uint32_t* a;
   const std::uint32_t* b;
@@ -33,10 +34,10 @@ struct matmul_step {
   int floor;
 };
 
-/// Partial sums join the sums above them, and begin anew at +0.
+/// Arguments of a promotion: adds partial sums to outer sums and resets the partial sums to +0.
 struct matmul_promotion {
   std::uint32_t* parts;  ///< [rows][columns]
-  std::uint32_t* sums;   ///< the same
+  std::uint32_t* sums;   ///< [rows][columns]
   std::int64_t rows;
   const std::uint32_t* a_scales;  ///< [rows]
   const std::uint32_t* b_scales;  ///< [columns]
@@ -46,9 +47,10 @@ struct matmul_promotion {
 struct matmul_kernel {
   int columns;
   void (*wide)(const matmul_step& step);
-  void (*narrow)(const matmul_step& step);     ///< 13 bits of alignment and fraction; null: none
+  /// 13 bits of alignment and fraction; null if not supported
+  void (*narrow)(const matmul_step& step);
   void (*promote)(const matmul_promotion& p);  ///< without scales
-  void (*promote_scaled)(const matmul_promotion& p);  ///< null: none
+  void (*promote_scaled)(const matmul_promotion& p);  ///< null if not supported
 };
 
 extern const matmul_kernel avx2_matmul_kernel;

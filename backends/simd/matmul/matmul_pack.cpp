@@ -1,4 +1,4 @@
-// Packing of operands: implementation. Compiled for any machine.
+// Packing of operands: implementation. Compiled without instruction set flags.
 #include "backends/simd/matmul/matmul_pack.hpp"
 
 #include <algorithm>
@@ -9,7 +9,7 @@ namespace {
 
 using numerics::number_kind;
 
-/// The codes of a view, all of one width.
+/// Reads the codes of a view of one code width.
 template <class Code>
 class code_source {
  public:
@@ -30,7 +30,7 @@ class code_source {
   std::int64_t col_;
 };
 
-/// f(code_source) of the view's width.
+/// Calls f(code_source) with the code type of the view's width.
 template <class Function>
 void with_codes(const const_matrix_view& v, const Function& f) {
   switch (storage_bytes(v.format)) {
@@ -40,14 +40,14 @@ void with_codes(const const_matrix_view& v, const Function& f) {
   }
 }
 
-/// The lanes of operands along K: `at(k)` reads a code; behind the last one they are zeros.
+/// Decodes the operand at index k; at(k) reads its code. Operands at k >= depth are zeros.
 template <class Code, class At>
 lane_words lane_at(const lane_decoder& decode, std::int64_t k, std::int64_t depth, const At& at) {
   const Code zero = 0;
   return decode(k < depth ? at(k) : zero);
 }
 
-/// The product of K at position p of a step.
+/// The index along K of the product at position p of a step.
 class step_positions {
  public:
   step_positions(const matmul_steps& steps, std::int64_t step)
@@ -60,7 +60,7 @@ class step_positions {
   const int* order_;
 };
 
-/// A step of one row, by lanes(p): exponents, significands, signs.
+/// Packs one step of one row: exponents, significands, signs. lanes(p) decodes position p.
 template <class Lanes>
 std::uint32_t pack_row_step(const matmul_steps& steps, std::uint32_t* words, const Lanes& lanes) {
   const int group = steps.group;
@@ -136,7 +136,7 @@ void pack_rows(const matmul_call& call, const matmul_steps& steps, const lane_de
   with_codes(call.a, [&](const auto& codes) {
     using code = decltype(codes.at(0, 0));
     std::fill(special, special + rows, std::uint8_t{0});
-    // steps outside: the strip is written from its first word to its last
+    // The loop over steps is the outer one: the strip is written from its first word to its last.
     for (std::int64_t step = 0; step < steps.count; ++step) {
       const step_positions positions(steps, step);
       for (std::int64_t r = 0; r < rows; ++r) {

@@ -1,4 +1,5 @@
-// Packing: operands of a matrix product as the SIMD kernels take them (matmul_kernel.hpp).
+// Packing: brings operands of a matrix product into the layout of the SIMD kernels
+// (matmul_kernel.hpp).
 #pragma once
 
 #include <cstddef>
@@ -12,7 +13,7 @@
 
 namespace samebits::backends {
 
-/// Memory from a border of 64 bytes: no vector of 16 words lies in two cache lines.
+/// Allocates memory aligned to 64 bytes, so that no vector of 16 words crosses a cache line.
 template <class T>
 struct cache_line_allocator {
   using value_type = T;
@@ -29,34 +30,34 @@ using lane_vector = std::vector<std::uint32_t, cache_line_allocator<std::uint32_
 
 enum class lane_width : std::uint8_t { wide, narrow };
 
-/// How the products of K are cut into steps.
+/// How the products along K are divided into steps.
 struct matmul_steps {
   matmul_steps(const matmul_call& call, lane_width lanes, int panel_columns);
 
   lane_width width;
-  int columns;             ///< of a panel
+  int columns;             ///< columns of a panel
   int group;               ///< positions of a step
-  int products;            ///< of an instruction
-  std::int64_t count;      ///< steps, those of a last instruction that is not full among them
-  std::vector<int> order;  ///< of an instruction: the product at each position
-  int a_shift;             ///< of significands
+  int products;            ///< products of an instruction
+  std::int64_t count;      ///< number of steps, including those of a partial last instruction
+  std::vector<int> order;  ///< product index at each position of an instruction
+  int a_shift;             ///< left shift of A's significands
   int b_shift;
 
   [[nodiscard]] std::int64_t steps_per_instruction() const { return products / group; }
-  /// Words of one step: of a row of A, of a panel of B.
+  /// Number of words of one step: of a row of A (a_words) and of a panel of B (b_words).
   [[nodiscard]] std::int64_t a_words() const;
   [[nodiscard]] std::int64_t b_words() const;
 };
 
-/// What a code becomes in a lane; in narrow lanes the low halves alone.
+/// A decoded code in a lane. Narrow lanes use only the low halves of the words.
 struct lane_words {
   std::uint32_t exponent;
   std::uint32_t significand;  ///< shifted up
   std::uint32_t sign;         ///< wide: 0 or 2^31; narrow: 0 or FFFF
-  std::uint32_t special;      ///< 1: NaN or Inf
+  std::uint32_t special;      ///< 1 if NaN or Inf
 };
 
-/// Codes of one operand; those of 8 bits by a table.
+/// Decodes the codes of one operand; 8-bit codes use a table.
 class lane_decoder {
  public:
   lane_decoder(const format_spec& format, int least_exponent, int shift, lane_width width);
@@ -75,11 +76,13 @@ class lane_decoder {
   std::vector<lane_words> table_;
 };
 
-/// Rows [first, first + rows) of A as a strip; special[r]: a NaN or Inf is in that row.
+/// Packs rows [first, first + rows) of A to a strip. special[r] is set if row r contains a NaN or
+/// Inf.
 void pack_rows(const matmul_call& call, const matmul_steps& steps, const lane_decoder& decode,
                std::int64_t first, std::int64_t rows, std::uint32_t* strip, std::uint8_t* special);
 
-/// Columns [first, first + steps.columns) of B as a panel, zeros behind the last one; the same.
+/// Packs columns [first, first + steps.columns) of B to a panel; missing columns are zeros.
+/// special[c] is set if column c contains a NaN or Inf.
 void pack_columns(const matmul_call& call, const matmul_steps& steps, const lane_decoder& decode,
                   std::int64_t first, std::uint32_t* panel, std::uint8_t* special);
 

@@ -1,4 +1,4 @@
-// The step of a tensor core on 32-bit lanes, for any instruction set: columns are lanes.
+// A tensor core step on 32-bit lanes, for any instruction set. Each lane holds one column.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,10 @@
 
 namespace samebits::backends::simd {
 
-/// Products that fit one sum of 32 bits: 16 of 2047^2 * 2^5, or of 15^2 * 2^19.
+/// Number of products whose sum fits 32 bits: 16 products of 2047^2 * 2^5, or of 15^2 * 2^19.
 inline constexpr int products_per_sum = 16;
 
-/// One row of the step. Isa offers lanes of 32-bit integers and their halves as binary64.
+/// One row of a step. Isa supplies lanes of 32-bit integers, and two halves of them as binary64.
 template <class Isa, int Group>
 SAMEBITS_INLINE void wide_row(const matmul_step& s, const std::uint32_t* a, const std::uint32_t* b,
                               std::uint32_t* sums) {
@@ -54,7 +54,7 @@ SAMEBITS_INLINE void wide_row(const matmul_step& s, const std::uint32_t* a, cons
   }
   const lanes rounded =
       Isa::round_sum(total, Isa::sub(top, Isa::set(s.alignment_bits)), s.fraction_bits);
-  // what has become infinite remains it
+  // An infinite sum stays infinite.
   const auto infinite = Isa::greater(c_field, Isa::set(254));
   Isa::store(sums, Isa::select(infinite, c, rounded));
 }
@@ -66,7 +66,7 @@ void wide_rows(const matmul_step& s) {
   }
 }
 
-/// The step of a strip, for the groups that units have.
+/// One step of a strip, for the group sizes that tensor cores have.
 template <class Isa>
 void wide_step(const matmul_step& s) {
   switch (s.group) {

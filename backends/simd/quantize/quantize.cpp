@@ -1,5 +1,5 @@
-// Quantization on the SIMD backends: what the kernels take, threads, and the rest by the reference.
-// Compiled for any machine.
+// Quantization on the SIMD backends: kernels compute the calls they support on several threads, the
+// reference backend all others. Compiled without instruction set flags.
 #include "backends/dispatch/quantize.hpp"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace {
 
 bool has_contiguous_rows(const const_matrix_view& v) { return v.col_stride == 1 || v.cols <= 1; }
 
-/// What the kernels take.
+/// Whether the kernels support a call.
 bool is_dense(const quantize_call& call) {
   const quantize_outputs& o = call.outputs;
   return call.scale_format == format_id::fp32 && call.multipliers.data == nullptr &&
@@ -29,7 +29,7 @@ void store_scale(const matrix_view& v, std::uint32_t scale) {
   if (v.data != nullptr) __builtin_memcpy(v.data, &scale, sizeof scale);
 }
 
-/// One tile, shared among threads.
+/// Quantizes a matrix with one scale, split among threads.
 void quantize_whole(const quantize_kernel& kernel, const quantize_call& call, int threads) {
   const std::int64_t elements = call.in.rows * call.in.cols;
   std::mutex joining;

@@ -1,4 +1,4 @@
-// The quantization kernel compiled for AVX-512; nothing else may be defined here.
+// The quantization kernel compiled for AVX-512. This file must define nothing else.
 #include "backends/simd/lanes/lanes_avx512.hpp"
 #include "backends/simd/quantize/quantize_kernel.hpp"
 #include "backends/simd/simd.hpp"

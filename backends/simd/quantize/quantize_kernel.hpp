@@ -1,9 +1,10 @@
-// SIMD quantization: amax, scale and codes of blocks of tiles, once per instruction set.
+// SIMD quantization: amax, scales and codes of blocks of tiles, compiled once per instruction set.
 //
-// Included by one translation unit per instruction set, under the rules of convert_kernel.hpp:
-// every template has Isa among its arguments, and nothing of the standard library is called.
+// One translation unit per instruction set includes this file, under the rules of
+// convert_kernel.hpp: every template has Isa among its arguments, and no standard library function
+// is called.
 //
-// A block is read twice: for its amaxes, and from the caches for its codes.
+// Each block is read twice: from memory for its amaxes, then from the caches for its codes.
 #pragma once
 
 #include <cstddef>
@@ -20,16 +21,17 @@ namespace samebits::simd {
 
 /// Sizes of a block.
 namespace block {
-inline constexpr std::int64_t row_bytes = 16384;      ///< one row of elements: half of an L1
-inline constexpr std::int64_t total_bytes = 1 << 18;  ///< several rows: part of an L2
-inline constexpr std::int64_t least_columns = 256;    ///< of tiles one column wide
+inline constexpr std::int64_t row_bytes = 16384;      ///< one row of elements: half of an L1 cache
+inline constexpr std::int64_t total_bytes = 1 << 18;  ///< several rows: part of an L2 cache
+/// columns of a block, if tiles are one column wide
+inline constexpr std::int64_t least_columns = 256;
 inline constexpr std::int64_t most_columns = 1024;
-inline constexpr std::int64_t most_tiles = 1024;     ///< in all
-inline constexpr std::int64_t most_tall_tiles = 64;  ///< of several rows and columns
+inline constexpr std::int64_t most_tiles = 1024;     ///< max tiles of a block
+inline constexpr std::int64_t most_tall_tiles = 64;  ///< max tiles with several rows and columns
 }  // namespace block
 
-/// The processor's product and quotient as numerics::scales_of asks for them. Amaxes are positive,
-/// and a NaN is 7FFFFFFF, which both pass on.
+/// The processor's product and quotient, as the Arithmetic policy of numerics::scales_of. Amaxes
+/// are positive; both operations pass on a NaN (7FFFFFFF).
 template <class Isa>
 struct lane_arithmetic {
   SAMEBITS_INLINE static typename Isa::word product(typename Isa::word a, typename Isa::word b) {
@@ -40,13 +42,13 @@ struct lane_arithmetic {
   }
 };
 
-/// Tiles of one row of tiles, and the elements that they hold.
+/// Consecutive tiles of one row of tiles, and the elements that they contain.
 struct tile_block {
   std::int64_t tile_row, tile_col, tiles;
   std::int64_t row, rows, col, cols;
 };
 
-/// One call as its blocks see it.
+/// Quantizes the blocks of one call.
 template <class Isa, class Source>
 struct block_pass {
   using word = typename Isa::word;
@@ -64,21 +66,21 @@ struct block_pass {
     return static_cast<std::byte*>(codes.data) + row * codes.row_stride + col;
   }
 
-  /// Calls f(first element, count) for the rows of part of a block.
+  /// Calls f(first element, count) for the row segments of part of a block.
   template <class Function>
   SAMEBITS_INLINE void for_rows(const tile_block& b, std::int64_t col, std::int64_t cols,
                                 const Function& f) const {
     for (std::int64_t r = b.row; r < b.row + b.rows; ++r) f(in(r, col), cols);
   }
 
-  /// The columns of the i-th tile of a block.
+  /// The first column and the number of columns of the i-th tile of a block.
   SAMEBITS_INLINE void columns_of(const tile_block& b, std::int64_t i, std::int64_t& col,
                                   std::int64_t& cols) const {
     col = b.col + i * call.grid.tile_cols;
     cols = smaller(call.grid.tile_cols, b.col + b.cols - col);
   }
 
-  /// The largest magnitude codes of the tiles of a block.
+  /// Computes the largest magnitude code of each tile of a block.
   void magnitudes(const tile_block& b, std::uint32_t* of) const {
     if (call.grid.tile_cols == 1) return magnitudes_of_columns(b, of);
     word most[block::most_tall_tiles];
@@ -128,7 +130,7 @@ struct block_pass {
     put(t, (b.tile_col + i) * t.row_stride + b.tile_row * t.col_stride, t.row_stride);
   }
 
-  /// The amaxes of tiles i, i + 1, ... of a block from their largest magnitude codes.
+  /// The amaxes of tiles i, i + 1, ... of a block, from their largest magnitude codes.
   SAMEBITS_INLINE word amaxes(const tile_block& b, std::int64_t i, word magnitudes) const {
     const word amax = numerics::decode<word>(Source::spec(), magnitudes);
     if (Isa::largest(magnitudes) < numerics::inf_code(Source::spec())) return amax;
@@ -146,7 +148,7 @@ struct block_pass {
     return load<Isa>(fixed_width<32>{}, reinterpret_cast<const std::byte*>(each));
   }
 
-  /// Amaxes, scales and codes of a block.
+  /// Computes amaxes, scales and codes of a block.
   void run(const tile_block& b) const {
     alignas(64) std::uint32_t factors[block::most_tiles + cast_unit<Isa>];
     magnitudes(b, factors);
@@ -178,7 +180,7 @@ struct block_pass {
     }
   }
 
-  /// Tiles of a block.
+  /// Number of tiles of a block.
   [[nodiscard]] std::int64_t block_tiles(std::int64_t rows) const {
     const std::int64_t tile_cols = call.grid.tile_cols;
     if (tile_cols == 1) {
@@ -192,7 +194,7 @@ struct block_pass {
                   smaller(block::most_tall_tiles, block::total_bytes / bytes / rows / tile_cols));
   }
 
-  /// Tiles in row-major order.
+  /// Quantizes a range of tiles, numbered in row-major order.
   void tiles(backends::element_range range) const {
     const backends::tile_grid& g = call.grid;
     std::int64_t tile = range.begin;
@@ -211,14 +213,14 @@ struct block_pass {
   }
 };
 
-/// Calls f(format) with the compile-time type of a call's source.
+/// Calls f(format) with the compile-time type of the call's input format.
 template <class Isa, class Function>
 void with_source(const backends::quantize_call& call, const Function& f) {
   backends::detail::visit_among<format_id::fp32, format_id::bf16, format_id::fp16>(call.in.format,
                                                                                    f, [] {});
 }
 
-/// Calls f(pass) for a call.
+/// Calls f(pass) with the block_pass of the call.
 template <class Isa, class Function>
 void with_pass(const backends::quantize_call& call, const Function& f) {
   cast_random<Isa> random(call.random);
@@ -236,7 +238,8 @@ void quantize_tiles(const backends::quantize_call& call, backends::element_range
   with_pass<Isa>(call, [&](const auto& pass) { pass.tiles(tiles); });
 }
 
-/// Calls f(row, first column, columns) for the rows of elements numbered in row-major order.
+/// Calls f(row, first column, columns) for the row segments of a range of elements in row-major
+/// order.
 template <class Isa, class Function>
 void for_row_parts(std::int64_t cols, backends::element_range range, const Function& f) {
   for (std::int64_t i = range.begin; i < range.end;) {

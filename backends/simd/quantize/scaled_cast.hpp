@@ -1,4 +1,5 @@
-// Scaled cast in lanes: elements of a row times or by the factors of their tiles, into codes.
+// Scaled cast in SIMD lanes: multiplies or divides the elements of a row by the factors of their
+// tiles and rounds them to codes.
 #pragma once
 
 #include <cstddef>
@@ -17,53 +18,53 @@
 
 namespace samebits::simd {
 
-/// Elements that share one fill of random bits or one copy on the way to memory.
+/// Number of elements that share one fill of random bits, or one staging copy before streaming.
 inline constexpr std::int64_t cast_chunk = 4096;
 template <class Isa>
 using cast_random = random_chunk<Isa, cast_chunk>;
 
-/// The factors of a row of tiles: element i of the row has number i >> shift, or with `per_element`
-/// number i. Behind the last one there is memory for those of a cast_unit of elements.
+/// The factors of a row of tiles. Element i of the row has factor i >> shift, or factor i with
+/// `per_element`. The array has room for one cast_unit of further factors after the last one.
 struct row_factors {
   const std::uint32_t* of;
   int shift;
   bool per_element;
-  /// No element is NaN or Inf, and none rounds beyond max finite once scaled.
+  /// True if no element is NaN or Inf and no scaled element rounds beyond max finite.
   bool bounded;
 };
 
-/// Elements that are cast together: one register of codes of 8 bits.
+/// Number of elements that are cast together: one register of 8-bit codes.
 template <class Isa>
 inline constexpr std::int64_t cast_unit = Isa::register_bytes;
 
-/// What a kernel reads at run time where its kind does not fix it.
+/// Rounding rule and operation, for kernels in which they are not compile-time constants.
 struct cast_terms {
   cast_rule rule;
-  bool divide;  ///< by the factors; else elements are multiplied by them
+  bool divide;  ///< divide by the factors instead of multiplying
 };
 
-/// Contiguous elements of a row.
+/// Arguments of a kernel: contiguous elements of a row.
 struct cast_stretch {
   const std::byte* in;
   std::byte* out;
   std::int64_t units;
   row_factors factors;
-  std::int64_t column;  ///< of the first element, from where `factors` begins
-  std::int64_t first;   ///< number of the first element among those drawn for
-  std::int64_t ahead;   ///< bytes from an element to be read to one to be fetched; 0 where none is
-  bool direct;          ///< results go past the caches
+  std::int64_t column;  ///< column of the first element, relative to the first factor
+  std::int64_t first;   ///< position of the first element in the fill of random bits
+  std::int64_t ahead;   ///< prefetch distance in bytes; 0 for no prefetch
+  bool direct;          ///< results bypass the caches
 };
 
-/// A call's kernels.
+/// The kernels of a call.
 template <class Isa>
 struct cast_kernel {
   using function = void(const cast_terms&, const cast_stretch&, const cast_random<Isa>&);
   function* any;
-  function* bounded;  ///< for row_factors::bounded
+  function* bounded;  ///< used if row_factors::bounded is set
   bool draws;
 };
 
-/// A kind of scaled cast.
+/// A kind of scaled cast: compile-time formats, mode and policy.
 template <class Source, class Target, class Mode, class Policy, class Field, bool Bounded>
 struct scaled_cast {
   Policy policy;
@@ -77,7 +78,7 @@ struct scaled_cast {
     }
   }
 
-  /// Element bits as read, and the factor of each.
+  /// Casts one register. `in` holds the element codes, `factor` the factor of each element.
   template <class Isa>
   [[nodiscard]] SAMEBITS_INLINE typename Isa::word codes(typename Isa::word in,
                                                          typename Isa::word factor,
@@ -88,7 +89,8 @@ struct scaled_cast {
     const word x = numerics::decode<word>(Source::spec(), in);
     word y = divide ? Isa::divide(x, factor) : Isa::multiply(x, factor);
     if constexpr (Bounded) return encode_nearest_bounded<Isa>(to, y);
-    if (policy.on_nan == nan_policy::preserve_sign) {  // the product's NaN is the canonical one
+    // the product's NaN must be the canonical one
+    if (policy.on_nan == nan_policy::preserve_sign) {
       const word nan = numerics::binary32::nan;
       y = select((y & nan) > word(numerics::binary32::inf), nan, y);
     }
@@ -142,7 +144,7 @@ void cast_registers(const cast_terms& terms, const cast_stretch& given,
   }
 }
 
-/// Copies bytes past the caches.
+/// Copies bytes to memory past the caches.
 template <class Isa>
 void stream_bytes(std::byte* out, const std::byte* from, std::int64_t count) {
   constexpr std::int64_t step = Isa::register_bytes;
@@ -163,15 +165,16 @@ struct row_cast {
   bool stream;  ///< the call is large
   cast_random<Isa>& random;
 
-  /// Contiguous elements of a row, the first of them in column 0 of the factors. `index` is that of
-  /// the first element's random bits.
+  /// Casts contiguous elements of a row. The first element is in column 0 of the factors. `index`
+  /// is the index of its random bits.
   void row(const std::byte* in, std::byte* out, std::int64_t count, const row_factors& f,
            std::uint64_t index) const {
     alignas(64) std::byte staged[cast_chunk];
     for (std::int64_t at = 0; at < count; at += cast_chunk) {
       const std::int64_t part = smaller(cast_chunk, count - at);
       if (kernel.draws) random.fill(index + static_cast<std::uint64_t>(at), part);
-      // Results on a register's border go past the caches at once, others by way of a copy.
+      // Results on a register boundary bypass the caches directly, all others through a staging
+      // copy.
       const bool direct =
           stream && reinterpret_cast<std::uintptr_t>(out + at) % Isa::register_bytes == 0;
       const bool copy = stream && !direct;
@@ -183,7 +186,7 @@ struct row_cast {
   }
 
  private:
-  /// Up to cast_chunk elements: whole units, and the rest by way of a unit of copies.
+  /// Casts up to cast_chunk elements: full units, then the rest through a copied unit.
   void chunk(const cast_stretch& s, std::int64_t rest) const {
     const auto run = s.factors.bounded ? kernel.bounded : kernel.any;
     if (s.units > 0) run(terms, s, random);
@@ -209,7 +212,8 @@ cast_kernel<Isa> cast_kernel_of(const backends::quantize_call& call) {
         with_policy<Isa>(mode, call.cast, [&](auto, auto policy) {
           with_field<Isa>(mode, call.random.bits, [&](auto field) {
             using f = decltype(field);
-            // Overflow as in conversions is rare here.
+            // overflow::ieee, the usual policy of conversions, is rare in quantization: it gets no
+            // kernel of its own.
             using p = std::conditional_t<policy_is<decltype(policy), overflow::ieee>, any_policy,
                                          decltype(policy)>;
             using any = scaled_cast<s, t, m, p, f, false>;

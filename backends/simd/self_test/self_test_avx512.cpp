@@ -1,4 +1,4 @@
-// The self-test's probes compiled for AVX-512; nothing else may be defined here.
+// The self-test's probes compiled for AVX-512. This file must define nothing else.
 #include "backends/self_test/probes.hpp"
 #include "backends/simd/simd.hpp"
 

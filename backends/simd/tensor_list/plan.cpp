@@ -1,5 +1,5 @@
-// Plan operations on the SIMD backends: chunks laid out for the lanes, and what they find counted.
-// Compiled for any machine.
+// Tensor list operations on the SIMD backends: copies chunks into dense form for the kernels and
+// counts their results. Compiled without instruction set flags.
 #include "backends/dispatch/plan.hpp"
 
 #include <algorithm>
@@ -23,13 +23,13 @@ using conversion = void (*)(const convert_call&, element_range);
 
 std::int64_t bytes_of(format_id format) { return spec_of(format).storage_bits / 8; }
 
-/// Room for a chunk's elements in any format.
+/// Space for the elements of a chunk in any format.
 struct chunk_buffer {
   alignas(64) std::byte bytes[numerics::chunk_elements * 4];
 };
 
-/// Calls f(element in the tensor, where it belongs in a dense chunk, elements) for stretches of a
-/// chunk that lie in one row; of single elements where they have gaps.
+/// Calls f(element in the tensor, position in a dense chunk, number of elements) for the row
+/// segments of a chunk. In strided rows a segment is one element.
 template <class Function>
 void for_each_stretch(const plan_row& row, const plan_chunk& chunk, const Function& f) {
   std::int64_t done = 0;
@@ -43,7 +43,7 @@ void for_each_stretch(const plan_row& row, const plan_chunk& chunk, const Functi
   }
 }
 
-/// A chunk's codes, next to each other: where they lie, or in the buffer.
+/// The codes of a chunk in contiguous memory: in place if dense, else copied to the buffer.
 std::byte* dense_codes(const plan_row& row, const plan_chunk& chunk, chunk_buffer& buffer) {
   if (row.dense) return numerics::element_at(row, chunk.first);
   const std::int64_t bytes = bytes_of(row.format);
@@ -53,7 +53,7 @@ std::byte* dense_codes(const plan_row& row, const plan_chunk& chunk, chunk_buffe
   return buffer.bytes;
 }
 
-/// The way back, of codes that are elsewhere.
+/// Copies contiguous codes back to the elements of a chunk.
 void scatter(const plan_row& row, const plan_chunk& chunk, const std::byte* codes) {
   const std::int64_t bytes = bytes_of(row.format);
   for_each_stretch(row, chunk, [&](std::byte* p, std::int64_t at, std::int64_t count) {
@@ -61,7 +61,7 @@ void scatter(const plan_row& row, const plan_chunk& chunk, const std::byte* code
   });
 }
 
-/// Nearest even, overflow::ieee, the canonical NaN.
+/// Converts codes with nearest even, overflow::ieee and the canonical NaN.
 void convert_codes(conversion convert, format_id from, const std::byte* in, format_id to,
                    std::byte* out, std::int64_t count) {
   convert({{in, from, 1, count, count, 1, memory_space::host},
@@ -72,7 +72,7 @@ void convert_codes(conversion convert, format_id from, const std::byte* in, form
           {0, count});
 }
 
-/// A chunk's elements in binary32: where they lie, or in the buffer.
+/// The elements of a chunk as binary32: in place if possible, else in the buffer.
 std::byte* words_of(conversion convert, const plan_row& row, const plan_chunk& chunk,
                     chunk_buffer& words) {
   if (row.format == format_id::fp32) return dense_codes(row, chunk, words);
@@ -82,7 +82,7 @@ std::byte* words_of(conversion convert, const plan_row& row, const plan_chunk& c
   return words.bytes;
 }
 
-/// The way back, rounded into the tensor's format.
+/// Stores binary32 elements of a chunk, rounded to the tensor's format.
 void store_words(conversion convert, const plan_row& row, const plan_chunk& chunk,
                  const std::byte* words) {
   std::byte* const dense = row.dense ? numerics::element_at(row, chunk.first) : nullptr;
@@ -107,7 +107,7 @@ std::uint32_t load_word(const std::byte* words, std::int64_t i) {
   return word;
 }
 
-/// Zeros, subnormals and exponents of binary32 elements.
+/// Counts zeros, subnormals and exponents of binary32 elements.
 void count_distribution(const format_spec& f, const std::byte* words, std::int64_t count,
                         numerics::chunk_tally& tally, std::uint64_t* exponents) {
   const std::uint32_t least = numerics::least_normal(f);
@@ -149,12 +149,12 @@ bool is_finite_in(const format_spec& f, std::uint32_t word) {
          numerics::binary32::inf;
 }
 
-/// How many elements, finite before, are not once rounded into a format. Those that were not finite
-/// before are not after.
+/// Number of elements that were finite before scaling and are not after rounding to the format.
+/// Elements that were non-finite before stay non-finite.
 std::uint16_t count_overflowed(format_id format, const std::byte* words, std::int64_t count,
                                const plan_lanes_kernel::scaled& found) {
   const format_spec f = spec_of(format);
-  if (is_finite_in(f, found.after)) return 0;  // rounding is monotone: the largest tells
+  if (is_finite_in(f, found.after)) return 0;  // rounding is monotone: the largest element decides
   std::uint32_t nonfinite = 0;
   for (std::int64_t i = 0; i < count; ++i) {
     if (!is_finite_in(f, load_word(words, i))) ++nonfinite;

@@ -1,4 +1,4 @@
-// The plan operations' kernel compiled for AVX-512; nothing else may be defined here.
+// The tensor list kernels compiled for AVX-512. This file must define nothing else.
 #include "backends/simd/lanes/nodes_avx512.hpp"
 #include "backends/simd/simd.hpp"
 #include "backends/simd/tensor_list/plan_kernel.hpp"

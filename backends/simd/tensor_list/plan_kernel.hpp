@@ -1,7 +1,9 @@
-// SIMD plan operations: the sum tree of a chunk and steps in lanes, once per instruction set.
+// SIMD tensor list operations: the sum tree of a chunk and element-wise arithmetic in SIMD lanes,
+// compiled once per instruction set.
 //
-// Included by one translation unit per instruction set, under the rules of convert_kernel.hpp:
-// every template has Isa among its arguments, and nothing of the standard library is called.
+// One translation unit per instruction set includes this file, under the rules of
+// convert_kernel.hpp: every template has Isa among its arguments, and no standard library function
+// is called.
 #pragma once
 
 #include <cstddef>
@@ -19,8 +21,8 @@
 
 namespace samebits::simd {
 
-/// The binary32 steps as numerics/tensor_list/plan_ops.hpp asks for them; a NaN is the canonical
-/// one.
+/// The processor's binary32 operations, as the Steps policy of numerics/tensor_list/plan_ops.hpp.
+/// Every NaN result is the canonical NaN.
 template <class Isa>
 struct lane_steps {
   using word = typename Isa::word;
@@ -34,11 +36,12 @@ struct lane_steps {
   }
 };
 
-/// Elements whose squares become one register of nodes.
+/// Number of elements whose squares are combined to one register of partial sums.
 template <class Isa>
 inline constexpr std::int64_t tree_block = std::int64_t{Isa::count} * Isa::count;
 
-/// The nodes over the squares of a block, and the larger of `most` and its magnitude codes.
+/// The partial sums of the squares of a tree_block of elements. Updates `most` by its magnitude
+/// codes.
 template <class Isa, format_id F>
 SAMEBITS_INLINE typename Isa::nodes block_nodes(const std::byte* p,
                                                 typename Isa::lanes_isa::word& most) {
@@ -61,7 +64,7 @@ SAMEBITS_INLINE typename Isa::nodes block_nodes(const std::byte* p,
              __attribute__((always_inline)) { return Isa::sum_of_squares(even, odd); });
 }
 
-/// Numbers in all lanes together.
+/// The sum of all lanes.
 template <class Isa>
 SAMEBITS_INLINE std::uint32_t sum_of_lanes(typename Isa::word x) {
   std::uint32_t lanes[Isa::word::count];
@@ -71,7 +74,7 @@ SAMEBITS_INLINE std::uint32_t sum_of_lanes(typename Isa::word x) {
   return sum;
 }
 
-/// Elements whose magnitude code is `least`, which is not 0, or more.
+/// Number of elements whose magnitude code is at least `least`, which must not be 0.
 template <class Isa, format_id F>
 std::uint32_t count_magnitudes(const std::byte* codes, std::int64_t count, std::uint32_t least) {
   using word = typename Isa::word;
@@ -87,13 +90,14 @@ std::uint32_t count_magnitudes(const std::byte* codes, std::int64_t count, std::
   return sum_of_lanes<Isa>(found);
 }
 
-/// The nodes of a whole chunk, which reaches over several pages: a block of each in turn, while
-/// what probably comes next, the chunk behind, is fetched (streaming, in access.hpp, says why).
+/// The partial sums of a full chunk, which spans several pages. Takes one block from each page in
+/// turn and prefetches the next chunk, which is probably needed next (see `streaming` in
+/// access.hpp).
 template <class Isa, format_id F>
 SAMEBITS_INLINE void whole_chunk_nodes(typename Isa::nodes* v, const std::byte* codes,
                                        typename Isa::lanes_isa::word& most) {
   constexpr std::int64_t bytes = tree_block<Isa> * (spec_of(F).storage_bits / 8);
-  constexpr std::int64_t blocks = streaming::page_bytes / bytes;  // of a page
+  constexpr std::int64_t blocks = streaming::page_bytes / bytes;  // blocks per page
   constexpr std::int64_t pages = numerics::chunk_elements / tree_block<Isa> / blocks;
   for (std::int64_t b = 0; b < blocks; ++b) {
     for (std::int64_t page = 0; page < pages; ++page) {
@@ -123,7 +127,8 @@ backends::plan_lanes_kernel::sums inspect_codes(const std::byte* codes, std::int
     n = numerics::chunk_elements / block;
   }
   for (; (n + 1) * block <= count; ++n) v[n] = block_nodes<Isa, F>(codes + n * block * bytes, most);
-  if (const std::int64_t left = count - n * block; left != 0) {  // zeros change no sum
+  // padding zeros do not change the sum
+  if (const std::int64_t left = count - n * block; left != 0) {
     std::byte copy[std::size_t{block * bytes}] = {};
     __builtin_memcpy(copy, codes + n * block * bytes, static_cast<std::size_t>(left * bytes));
     v[n++] = block_nodes<Isa, F>(copy, most);
@@ -164,8 +169,8 @@ backends::plan_lanes_kernel::sums inspect(format_id format, const std::byte* cod
   }
 }
 
-/// Calls f(address, lanes there) -> lanes for all binary32 elements, and stores what it returns.
-/// What lanes behind the last element hold is 0 and is not stored.
+/// Calls f(address, number of elements) -> lanes for all binary32 elements and stores the results.
+/// In the last call, lanes after the last element hold 0 and are not stored.
 template <class Isa, class Function>
 SAMEBITS_INLINE void for_each_word(std::byte* x, std::int64_t count, const Function& f) {
   using word = typename Isa::word;
@@ -181,7 +186,7 @@ SAMEBITS_INLINE void for_each_word(std::byte* x, std::int64_t count, const Funct
   __builtin_memcpy(x + i * 4, copy, static_cast<std::size_t>(count - i) * 4);
 }
 
-/// Lanes of binary32 elements from number i on; 0 behind the last.
+/// Loads binary32 elements to lanes from element i on; lanes after the last element are 0.
 template <class Isa>
 SAMEBITS_INLINE typename Isa::word words_at(const std::byte* x, std::int64_t i,
                                             std::int64_t count) {
