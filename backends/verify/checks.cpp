@@ -1,4 +1,4 @@
-// The checks of deterministic rounding; and the list of all checks.
+// The checks of deterministic rounding, and the list of all checks.
 #include "backends/verify/checks.hpp"
 
 #include <algorithm>
@@ -27,7 +27,7 @@ std::vector<cast_rule> deterministic_rules() {
   return rules;
 }
 
-/// One row of inputs into one format by every deterministic rule.
+/// Compares the conversions of one row of inputs to one format under every deterministic rule.
 void compare_rules(comparer& backends, const code_buffer& input, format_id to, heading& h) {
   static const std::vector<cast_rule> rules = deterministic_rules();
   const placement row = placement::dense(1, static_cast<std::int64_t>(input.count()));
@@ -57,7 +57,8 @@ void check_narrow(comparer& backends, const std::function<void(const heading&)>&
   done(bytes);
 }
 
-/// fp32 into the formats it is trained in: the sweep is made and uploaded once for all of them.
+/// Checks conversions from fp32 to the training formats. The sweep is generated and uploaded once
+/// for all of them.
 void check_fp32(comparer& backends, const effort& much,
                 const std::function<void(const heading&)>& done) {
   constexpr std::uint64_t all = std::uint64_t{1} << 32;
@@ -88,7 +89,7 @@ void check_fp32(comparer& backends, const effort& much,
   for (const heading& h : headings) done(h);
 }
 
-/// Sources of 32 and 64 bits into everything not compared above.
+/// Checks conversions from 32-bit and 64-bit formats that no other check covers.
 void check_wide(comparer& backends, const effort& much,
                 const std::function<void(const heading&)>& done) {
   std::uint64_t sequence = 100;

@@ -1,4 +1,4 @@
-// The checks: which conversions are compared on which inputs, and under which headings.
+// Checks: which conversions are compared on which inputs, and their headings.
 #pragma once
 
 #include <cstdint>
@@ -12,20 +12,20 @@
 
 namespace samebits::backends::verification {
 
-/// What is compared under one heading: an entry for each backend that has some of it.
+/// The comparisons under one heading, with one result per backend.
 struct heading {
   std::string inputs;          ///< "all 2^32 codes"
   std::string rules;           ///< empty: the number of rules
   std::vector<tally> tallies;  ///< one per backend
 
-  /// "fp32 to e4m3, all 2^32 codes, 36 rules", by what the backend has.
+  /// "fp32 to e4m3, all 2^32 codes, 36 rules", limited to what the backend supports.
   [[nodiscard]] std::string text(const tally& t) const;
 };
 
-/// "e4m3, e5m2", or how many where that would be long.
+/// "e4m3, e5m2", or the number of formats if the list would be long.
 std::string formats_text(const std::bitset<format_count>& formats);
 
-/// Runs all checks and calls done(heading) for each that is complete.
+/// Runs all checks and calls done(heading) for each completed one.
 void run_all(comparer& backends, const effort& much,
              const std::function<void(const heading&)>& done);
 

@@ -1,4 +1,4 @@
-// Codes of a comparison: read from memory, and as text.
+// Codes of a comparison: loads them from memory and formats them as text.
 #pragma once
 
 #include <cstddef>
@@ -11,14 +11,14 @@
 
 namespace samebits::backends::verification {
 
-/// Little-endian, as every machine that this is built for.
+/// Loads a code. Little-endian, like every supported machine.
 inline std::uint64_t load(const std::byte* at, std::size_t bytes) {
   std::uint64_t code = 0;
   std::memcpy(&code, at, bytes);
   return code;
 }
 
-/// "0x3c00", with as many digits as the format's codes have.
+/// "0x3c00", with as many digits as codes of the format have.
 inline std::string hex(format_id format, std::uint64_t code) {
   char text[19];
   const int digits = spec_of(format).storage_bits / 4;

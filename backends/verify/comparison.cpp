@@ -1,4 +1,4 @@
-// One comparison: implementation.
+// Comparison of one call: implementation.
 #include "backends/verify/comparison.hpp"
 
 #include <algorithm>
@@ -13,13 +13,13 @@
 namespace samebits::backends::verification {
 namespace {
 
-/// Differing elements of a matrix: how many, and the first in row-major order.
+/// The differing elements of a matrix: their number and the first one in row-major order.
 struct differences {
   std::uint64_t count = 0;
   std::int64_t first = std::numeric_limits<std::int64_t>::max();
 };
 
-/// Element by element; for results that are known to differ, or have gaps.
+/// Compares element by element, for results that are known to differ or are strided.
 differences find_differences(const placement& p, format_id format, const std::byte* got,
                              const std::byte* expected, element_range range) {
   const auto width = static_cast<std::size_t>(storage_bytes(format));
@@ -35,7 +35,7 @@ differences find_differences(const placement& p, format_id format, const std::by
 
 bool is_dense(const placement& p) { return p.col_stride == 1 && p.row_stride == p.cols; }
 
-/// Compares on several threads: memory first, elements only where memory differs.
+/// Compares on several threads: memory first, elements only if the memory differs.
 differences differences_of(const placement& p, format_id format, std::span<const std::byte> got,
                            std::span<const std::byte> expected, int threads) {
   const auto width = static_cast<std::size_t>(storage_bytes(format));
@@ -55,7 +55,7 @@ differences differences_of(const placement& p, format_id format, std::span<const
   return all;
 }
 
-/// The first byte that differs between the elements, as text.
+/// The first differing byte between the elements, as text.
 std::string gap_text(std::span<const std::byte> got, std::span<const std::byte> expected) {
   std::size_t at = 0;
   while (got[at] == expected[at]) ++at;
@@ -127,7 +127,8 @@ convert_call comparer::call_of(const comparison& c) const {
 }
 
 void comparer::judge_call(const convert_call& call, const comparison& c) {
-  // Another filling each time, so that no result can come from what an element held before.
+  // Each call uses a different fill byte, so that no result can come from an element's previous
+  // content.
   filling_ = static_cast<unsigned char>(filling_ + 83);
   const std::size_t bytes = c.out.bytes(c.to);
   if (expected_.size() < bytes) expected_.resize(bytes);

@@ -1,4 +1,5 @@
-// One comparison: a call made by the judge and by every backend under test, byte by byte.
+// Comparison of one call: the oracle and every tested backend compute it; results are compared byte
+// by byte.
 #pragma once
 
 #include <bitset>
@@ -14,7 +15,7 @@
 
 namespace samebits::backends::verification {
 
-/// Where the elements of a matrix lie in a buffer.
+/// The layout of a matrix in a buffer.
 struct placement {
   std::int64_t rows;
   std::int64_t cols;
@@ -25,14 +26,14 @@ struct placement {
   [[nodiscard]] static placement dense(std::int64_t rows, std::int64_t cols) {
     return {rows, cols, cols, 1};
   }
-  /// From the buffer's begin to the end of the last element.
+  /// Bytes from the start of the buffer to the end of the last element.
   [[nodiscard]] std::size_t bytes(format_id format) const;
   [[nodiscard]] std::size_t offset(format_id format, std::int64_t row, std::int64_t col) const;
 };
 
 inline constexpr int rule_count = rounding_count * overflow_count * nan_policy_count;
 
-/// What was compared of one backend under one heading.
+/// The results of one backend under one heading.
 struct tally {
   std::uint64_t compared = 0;
   std::uint64_t differed = 0;
@@ -48,7 +49,7 @@ struct comparison {
   placement in;
   placement out;
   random_stream random = {};
-  /// Where given, backends make the call once more, cut into these blocks.
+  /// If given, backends make the call a second time, split into these blocks.
   std::span<const block> blocks = {};
 };
 
@@ -60,10 +61,10 @@ class comparer {
   [[nodiscard]] const subject& at(std::size_t i) const { return subjects_[i]; }
   [[nodiscard]] int threads() const { return threads_; }
 
-  /// Inputs of the comparisons that follow; must live as long.
+  /// Sets the input of the following comparisons; `input` must outlive them.
   void set_input(const code_buffer& input);
 
-  /// Adds to tallies[i] what subject i returns, where it has the conversion.
+  /// Adds the results of backend i to tallies[i] if it supports the conversion.
   void compare(const comparison& c, std::span<tally> tallies);
 
  private:

@@ -21,7 +21,7 @@ std::uint64_t code_of(format_id format, double value, rounding round) {
   return convert_code(format_id::fp64, format, std::bit_cast<std::uint64_t>(value), {round}).code;
 }
 
-/// The value one spacing above: of max, as if the binade went on.
+/// The value one spacing above. For max: as if its binade continued.
 double value_above(format_id format, std::uint64_t code) {
   const std::uint64_t step = std::uint64_t{1} << spec_of(format).padding_bits;
   const double value = decode_double(format, code);
@@ -29,7 +29,8 @@ double value_above(format_id format, std::uint64_t code) {
   return value + (value - decode_double(format, code - step));
 }
 
-/// A finite value of `to` with a random sign, and below its last bit as much as `from` can hold.
+/// A code of `from` near a random finite value of `to`: random sign, and random bits below the last
+/// bit of `to` as far as `from` has them.
 std::uint64_t code_in_range(format_id from, format_id to, std::uint64_t bits) {
   const std::uint64_t step_bits = static_cast<std::uint64_t>(spec_of(to).padding_bits);
   const std::uint64_t codes = (max_finite(to) >> step_bits) + 1;
@@ -104,7 +105,7 @@ std::vector<std::uint64_t> threshold_codes(format_id from, format_id to, std::ui
     }
   };
   for (std::uint64_t i = 0; i < count; ++i) {
-    // The largest values are among the sampled ones: overflow begins there.
+    // The two largest values are always sampled, because overflow begins there.
     const std::uint64_t number = every || i < 2 ? all - 1 - i : random_pattern(1, i) % all;
     const double value = decode_double(to, number * to_step);
     const double above = value_above(to, number * to_step);

@@ -1,4 +1,4 @@
-// Inputs of the checks: all codes, thresholds, and random bit patterns, the same on every machine.
+// Inputs of the checks: all codes, thresholds and random bit patterns, equal on every machine.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace samebits::backends::verification {
 
-/// Codes as they lie in memory.
+/// Codes in memory.
 class code_buffer {
  public:
   code_buffer(format_id format, std::uint64_t count);
@@ -28,25 +28,27 @@ class code_buffer {
   std::vector<std::byte> bytes_;
 };
 
-/// 64 random bits of number i in a sequence of its own: Philox4x32-10, a fixed key.
+/// 64 random bits: number i of the given sequence. Philox4x32-10 with a fixed key.
 std::uint64_t random_pattern(std::uint64_t sequence, std::uint64_t i);
 
 /// All codes of a format of at most 16 bits, in order.
 code_buffer all_codes(format_id format);
 
-/// first, first + stride, ... below first + count * stride, as fp32 codes (modulo 2^32).
+/// The fp32 codes first, first + stride, ... (`count` of them, modulo 2^32).
 code_buffer fp32_sweep(std::uint64_t first, std::uint64_t stride, std::uint64_t count, int threads);
 
-/// Codes of a wide format within two codes of where a result of rounding into `to` changes: at the
-/// values of `to`, halfway between neighbours, and one spacing beyond max; both signs. Where `to`
-/// has more than `limit` such values of one sign, at limit / 32 random ones.
+/// Codes of a wide format within two codes of the thresholds at which the result of rounding to
+/// `to` changes. Thresholds are the values of `to`, the midpoints between neighbours, and one
+/// spacing above max; both signs. If `to` has more than `limit` values of one sign, limit / 32
+/// random ones are used.
 std::vector<std::uint64_t> threshold_codes(format_id from, format_id to, std::uint64_t limit);
 
-/// Zeros, infinities, NaN payloads and extremes of a wide format: words of one bit or of all but
-/// one, below, at and beyond Inf.
+/// Zeros, infinities, NaN payloads and extreme values of a wide format: words with one bit set or
+/// one bit clear, below, at and above Inf.
 std::vector<std::uint64_t> special_codes(format_id from);
 
-/// Random codes: every other one uniform bits, the rest within the range of one of `targets`.
+/// Random codes. Every second code has uniform random bits; the others lie in the range of one of
+/// `targets`.
 code_buffer random_codes(format_id from, std::span<const format_id> targets, std::uint64_t sequence,
                          std::uint64_t count, int threads);
 

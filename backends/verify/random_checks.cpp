@@ -19,7 +19,7 @@ struct source_targets {
   std::vector<format_id> to;
 };
 
-/// Those with kernels of their own, and some of the rest.
+/// The format pairs that have their own kernels, and some others.
 std::vector<source_targets> stochastic_pairs() {
   return {{fp32, {fp16, bf16, e4m3, e5m2, e2m1, tf32}},
           {bf16, {fp16, e4m3, e5m2}},
@@ -27,7 +27,7 @@ std::vector<source_targets> stochastic_pairs() {
           {fp64, {fp32, bf16}}};
 }
 
-/// Draw number i of seed, stream and offset; every fourth offset lies just below 2^64.
+/// Random seed, stream and offset number i. Every fourth offset is just below 2^64.
 random_stream random_stream_at(std::uint64_t i, int bits) {
   random_stream r{random_pattern(2, 3 * i), random_pattern(2, 3 * i + 1),
                   random_pattern(2, 3 * i + 2), std::nullopt, bits};
@@ -35,7 +35,7 @@ random_stream random_stream_at(std::uint64_t i, int bits) {
   return r;
 }
 
-/// One row cut at uneven places, none of them a multiple of what vectors or blocks hold.
+/// Splits one row at uneven positions; no piece is a multiple of a vector or block size.
 std::vector<block> uneven_pieces(std::int64_t cols) {
   std::vector<block> pieces;
   std::int64_t step = 1;
@@ -67,7 +67,8 @@ void check_shards(comparer& backends, const std::function<void(const heading&)>&
         for (const cast_rule& rule : stochastic_rules) {
           comparison c{to, rule, whole, whole, random_stream_at(++draw, bits), shards};
           backends.compare(c, h.tallies);
-          // Itself a shard: its rows lie further apart in the tensor than it has columns.
+          // The call is itself a shard: its row pitch in the tensor is larger than its number of
+          // columns.
           c.random.pitch = 4096 + draw % 1000;
           backends.compare(c, h.tallies);
         }
@@ -77,7 +78,7 @@ void check_shards(comparer& backends, const std::function<void(const heading&)>&
   done(h);
 }
 
-/// Both forms of a matrix [rows, cols] in memory.
+/// The layouts of the input and the output of a matrix [rows, cols].
 struct view_pair {
   placement in;
   placement out;
@@ -147,7 +148,8 @@ void check_views(comparer& backends, const std::function<void(const heading&)>& 
       cast_rule{rounding::nearest_even}, cast_rule{rounding::nearest_even, overflow::saturate},
       cast_rule{rounding::downward, overflow::saturate_finite, nan_policy::preserve_sign},
       cast_rule{rounding::stochastic}};
-  constexpr std::uint64_t enough = 8192;  // elements that the largest view spans, and its shift
+  // elements that the largest view spans, including its shift
+  constexpr std::uint64_t enough = 8192;
   std::uint64_t draw = 2000;
   for (const auto& [from, targets] : stochastic_pairs()) {
     const code_buffer input = random_codes(from, targets, ++draw, enough, backends.threads());

@@ -1,4 +1,4 @@
-// The checks of stochastic rounding and of views that are not dense.
+// Checks of stochastic rounding and of views that are not dense.
 #pragma once
 
 #include <functional>
@@ -7,12 +7,12 @@
 
 namespace samebits::backends::verification {
 
-/// Per number of random bits: whole calls, and the same cut in uneven pieces; then column shards of
-/// a larger tensor.
+/// For each number of random bits, checks calls on whole rows, calls split into uneven pieces, and
+/// column shards of a larger tensor.
 void check_stochastic(comparer& backends, const effort& much,
                       const std::function<void(const heading&)>& done);
 
-/// Unaligned, padded, strided, transposed and repeating views, tails among them.
+/// Checks unaligned, padded, strided, transposed and repeating views, including partial vectors.
 void check_views(comparer& backends, const std::function<void(const heading&)>& done);
 
 }  // namespace samebits::backends::verification

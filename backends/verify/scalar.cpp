@@ -1,4 +1,4 @@
-// The scalar function as a judge: no loop, thread or vector of a backend between it and a result.
+// The scalar function as an oracle: no loop, thread or vector code of a backend is involved.
 #include <cstdint>
 #include <cstring>
 
@@ -10,8 +10,8 @@
 namespace samebits::backends::verification {
 namespace {
 
-/// The sweep over fp32 takes nearly all of the time; the formats as constants make it several times
-/// as fast.
+/// Converts fp32. The sweep over fp32 takes most of the time; compile-time formats make it several
+/// times faster.
 template <format_id To>
 void convert_fp32(const convert_call& call, const run& r) {
   const cast_rule rule = call.rule;

@@ -1,4 +1,4 @@
-// A backend under test: implementation.
+// A tested backend: implementation.
 #include "backends/verify/subject.hpp"
 
 #include <cstring>
@@ -9,7 +9,7 @@
 namespace samebits::backends::verification {
 namespace {
 
-/// Index of element (row, col) of a view, in bytes from its data.
+/// Offset of element (row, col) of a view, in bytes from its data.
 std::ptrdiff_t byte_offset(const const_matrix_view& v, std::int64_t row, std::int64_t col) {
   return (row * v.row_stride + col * v.col_stride) * storage_bytes(v.format);
 }

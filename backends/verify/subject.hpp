@@ -1,4 +1,4 @@
-// A backend under test with memory of its own kind: host inputs in, host results out.
+// A tested backend with its own memory: copies host inputs in and host results out.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace samebits::backends::verification {
 
-/// A rectangle of a matrix.
+/// A rectangular block of a matrix.
 struct block {
   std::int64_t row;
   std::int64_t col;
@@ -19,7 +19,7 @@ struct block {
   std::int64_t cols;
 };
 
-/// Device memory that grows when asked for more than ever before.
+/// Device memory that grows if a request exceeds its size.
 class device_buffer {
  public:
   explicit device_buffer(const device_memory* memory) : memory_(memory) {}
@@ -46,13 +46,13 @@ class subject {
   [[nodiscard]] std::string_view name() const { return backend_->name; }
   [[nodiscard]] bool has(const convert_call& call) const { return backend_->has(call); }
 
-  /// Inputs of the runs that follow; they must live as long.
+  /// Sets the input of the following runs; it must outlive them.
   void set_input(std::span<const std::byte> input);
 
-  /// What a buffer of `out_bytes` bytes, full of `filling`, holds after the call was made block by
-  /// block, each with the offset of its first element and the pitch of the whole. The views' data
-  /// is replaced: in begins `in_shift` bytes into the input, out `out_shift` into the buffer. Valid
-  /// until the next run.
+  /// Runs the call block by block on an output buffer of `out_bytes` bytes filled with `filling`,
+  /// and returns the buffer. Each block gets the offset of its first element and the pitch of the
+  /// whole matrix. run() sets the views' data: `in` starts `in_shift` bytes into the input, `out`
+  /// starts `out_shift` bytes into the buffer. The result is valid until the next run.
   std::span<const std::byte> run(const convert_call& call, std::size_t in_shift,
                                  std::size_t out_shift, std::size_t out_bytes, std::byte filling,
                                  std::span<const block> blocks);

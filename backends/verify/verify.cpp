@@ -1,4 +1,4 @@
-// verify(): which backends, how much, and the entries.
+// verify(): chooses the backends and the amount of comparisons, and builds the result entries.
 #include "backends/verify/verify.hpp"
 
 #include <string>
@@ -106,7 +106,8 @@ std::vector<verification> verify(const verify_options& options) {
     entries.push_back(std::move(entry));
     if (options.on_result) options.on_result(entries.back());
   };
-  // What fails its self-test refuses to quantize; so does the reference, as a judge of statistics.
+  // A backend that fails its self-test refuses to quantize. So does the reference as the oracle of
+  // statistics.
   const verification judge = self_test_entry_of(reference);
   if (!is_reference && judge.differed != 0) add(judge);
   std::vector<const backends::backend*> tested;

@@ -20,7 +20,7 @@ std::uint16_t swapped(std::uint16_t word) { return __builtin_bswap16(word); }
 std::uint32_t swapped(std::uint32_t word) { return __builtin_bswap32(word); }
 std::uint64_t swapped(std::uint64_t word) { return __builtin_bswap64(word); }
 
-// A run of elements at equal distances.
+// Elements at equal distances.
 struct element_run {
   const std::byte* from;
   std::size_t stride;         // bytes from one element to the next
@@ -90,7 +90,8 @@ void copy_fortran(const tensor_info& info, const std::byte* data, std::uint64_t 
   }
 }
 
-// Element i is bits [i * bits, (i + 1) * bits) of the bytes read as a little-endian bit stream.
+// Unpacks elements of less than a byte. Element i is bits [i * bits, (i + 1) * bits) of the bytes,
+// read as a little-endian bit stream.
 void unpack(const std::byte* data, unsigned bits, std::uint64_t first, std::uint64_t count,
             std::byte* out) {
   const unsigned mask = (1u << bits) - 1;
@@ -107,7 +108,8 @@ bool stored_in_c_order(const tensor_info& info) {
   return info.order == element_order::c || info.shape.size() <= 1;
 }
 
-// A tensor_info that no parser wrote may contradict itself; nothing outside its bytes is touched.
+// A tensor_info that was not written by a parser may contradict itself. Refuses it, so that no byte
+// outside the tensor is accessed.
 void require_consistent(const tensor_info& info) {
   if (info.shape.size() > max_rank) throw std::out_of_range("info.shape must have rank <= 64");
   const tensor_size size = size_of(info.type, info.shape);

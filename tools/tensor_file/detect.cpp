@@ -1,4 +1,4 @@
-// Which reader a file is for: implementation.
+// Detects the format of a file: implementation.
 #include "tensor_file/detect.hpp"
 
 #include <algorithm>
@@ -33,7 +33,7 @@ constexpr const char* index_hint =
     "JSON; of a model in several parts, name one of the .safetensors files";
 
 struct known {
-  std::string_view mark;  // the first bytes, or the end of the name
+  std::string_view mark;  // the first bytes of the file, or the end of its name
   const char* hint;
 };
 
@@ -63,7 +63,7 @@ std::string lower_case(std::string_view text) {
   return out;
 }
 
-// A length that a header may have, and the brace that every header begins with.
+// Whether the file begins with a plausible header length and the brace that begins every header.
 bool looks_like_safetensors(std::string_view content) {
   if (content.size() < 9 || content[8] != '{') return false;
   std::uint64_t length = 0;
@@ -73,8 +73,8 @@ bool looks_like_safetensors(std::string_view content) {
   return length <= safetensors_limits{}.header_bytes;
 }
 
-// The name of a zip archive's first member tells NumPy's archives from PyTorch's
-// [PKWARE APPNOTE §4.3.7: 30 bytes, then the name].
+// The name of a zip archive's first member distinguishes NumPy's archives from PyTorch's [PKWARE
+// APPNOTE §4.3.7: 30 bytes, then the name].
 const char* hint_for_zip(std::string_view content, std::string_view lower_name) {
   constexpr std::size_t name_length_at = 26;
   constexpr std::size_t name_at = 30;
@@ -103,7 +103,8 @@ file_format detect_format(std::span<const std::byte> file, std::string_view file
     unsupported(hint_for_zip(content, lower_name));
   }
   for (const known& entry : contents) {
-    // Two bytes do not outweigh a name: they may be the length of a damaged header.
+    // A mark of two bytes does not outweigh a file name: the bytes may be the length of a damaged
+    // header.
     const bool weak = entry.mark.size() == 2 && lower_name.ends_with(".safetensors");
     if (content.starts_with(entry.mark) && !weak) unsupported(entry.hint);
   }

@@ -1,4 +1,4 @@
-// The element types of tensor files: one row each, with their names in .safetensors and .npy.
+// The element types of tensor files: one row each, with the names in .safetensors and .npy.
 //
 // Sources: safetensors format, "dtype"; NumPy array interface, "typestr" (kind and size in bytes).
 #pragma once
@@ -42,10 +42,10 @@ inline constexpr int dtype_count = 23;
 /// One element type as a data row.
 struct dtype_spec {
   const char* name;     ///< the safetensors name; C128, which only .npy has, follows its pattern
-  const char* npy;      ///< kind and size in a .npy descr, or "" where NumPy has no such type
+  const char* npy;      ///< kind and size in a .npy descr; "" if NumPy has no such type
   int bits;             ///< bits of one element in the file
   int component_bytes;  ///< unit of byte swapping: half an element for complex numbers
-  std::optional<format_id> format;  ///< the samebits format whose codes the elements are
+  std::optional<format_id> format;  ///< the samebits format of the elements' codes
 };
 
 /// The row of an element type.
@@ -88,13 +88,13 @@ constexpr std::string_view name(dtype type) { return spec_of(type).name; }
 /// The samebits format of the elements; nothing for integers, booleans and complex numbers.
 constexpr std::optional<format_id> format_of(dtype type) { return spec_of(type).format; }
 
-/// Bytes of one element once read: elements below a byte are unpacked to one byte each.
+/// Bytes of one element after reading. Elements of less than a byte are unpacked to one byte each.
 constexpr int code_bytes(dtype type) {
   const int bits = spec_of(type).bits;
   return bits < 8 ? 1 : bits / 8;
 }
 
-/// The element type of that name in a .safetensors header, or nothing.
+/// The element type with this name in a .safetensors header, or nothing.
 constexpr std::optional<dtype> find_safetensors_dtype(std::string_view text) {
   for (int i = 0; i < dtype_count; ++i) {
     if (dtype_at(i) != dtype::c128 && text == name(dtype_at(i))) return dtype_at(i);
@@ -102,7 +102,7 @@ constexpr std::optional<dtype> find_safetensors_dtype(std::string_view text) {
   return std::nullopt;
 }
 
-/// The element type of that kind and size in a .npy descr ("f4"), or nothing.
+/// The element type with this kind and size in a .npy descr ("f4"), or nothing.
 constexpr std::optional<dtype> find_npy_dtype(std::string_view kind_and_size) {
   for (int i = 0; i < dtype_count; ++i) {
     const std::string_view npy = spec_of(dtype_at(i)).npy;

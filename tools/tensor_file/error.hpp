@@ -1,4 +1,5 @@
-// The one exception of the tensor-file library: what kind of trouble, and one line saying where.
+// The only exception type of the tensor-file library: the kind of error, and a one-line message
+// that says where.
 #pragma once
 
 #include <cstdint>
@@ -11,12 +12,12 @@ enum class error_kind : std::uint8_t {
   missing,         ///< no file at the path
   unreadable,      ///< the file is there but cannot be opened or mapped, or is not a regular file
   unwritable,      ///< an output file cannot be created, written or renamed into place
-  unsupported,     ///< a known format, version or element type that is not read here
+  unsupported,     ///< a known format, version or element type that this library does not read
   malformed,       ///< the file breaks a rule of its own format
-  no_such_tensor,  ///< the file has no tensor of that name
+  no_such_tensor,  ///< the file has no tensor with this name
 };
 
-/// what() is one line of valid UTF-8: bytes that come from a file are escaped and cut short.
+/// what() is one line of valid UTF-8. Bytes that come from a file are escaped and shortened.
 class file_error : public std::runtime_error {
  public:
   file_error(error_kind kind, const std::string& message)

@@ -1,4 +1,4 @@
-// Text of unknown origin made fit for one line of a message: implementation.
+// Escapes text from unknown sources for one line of a message: implementation.
 #include "tensor_file/escape.hpp"
 
 #include "tensor_file/utf8.hpp"
@@ -6,7 +6,7 @@
 namespace samebits::tensor_file {
 namespace {
 
-// Unicode 15: C0 and C1 controls, and the format characters that break or reorder a line.
+// Unicode 15: excludes C0 and C1 controls, and format characters that break or reorder a line.
 bool is_printable(std::uint32_t c) {
   if (c < 0x20 || (c >= 0x7f && c <= 0x9f)) return false;
   const bool line_break = c == 0x2028 || c == 0x2029;
@@ -26,7 +26,7 @@ void append_hex(std::string& out, std::string_view bytes) {
   }
 }
 
-// `marked`: characters that get a backslash.
+// Escapes text. Characters in `marked` get a backslash.
 std::string escape_but(std::string_view text, std::size_t limit, std::string_view marked) {
   std::string out;
   std::string piece;

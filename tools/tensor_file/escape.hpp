@@ -1,4 +1,4 @@
-// Text of unknown origin made fit for one line of a message.
+// Escapes text from unknown sources for one line of a message.
 #pragma once
 
 #include <cstddef>
@@ -8,19 +8,19 @@
 
 namespace samebits::tensor_file {
 
-/// Printable characters stay; quotes and backslashes get a backslash; control characters, invalid
-/// UTF-8 and characters that break or reorder a line become \xNN, byte by byte. What would exceed
-/// `limit` bytes is cut at a character and marked with "...". The result is valid UTF-8.
+/// Printable characters stay. Quotes and backslashes get a backslash. Control characters, invalid
+/// UTF-8 and characters that break or reorder a line become \xNN, byte by byte. Text beyond `limit`
+/// bytes is cut at a character and replaced by "...". The result is valid UTF-8.
 std::string escape(std::string_view text, std::size_t limit = 80);
 
-/// A finished sentence that may hold text of unknown origin: quotes and backslashes stay as they
-/// are, all else is as in escape().
+/// Escapes a complete sentence that may contain text from unknown sources. Quotes and backslashes
+/// stay; everything else is as in escape().
 std::string escape_message(std::string_view text, std::size_t limit = 2000);
 
-/// As escape(), between double quotes.
+/// escape() with double quotes around the result.
 std::string quote(std::string_view text);
 
-/// A path without quotes, cut only where no file system would take it.
+/// Escapes a path, without quotes. Cuts only paths that are too long for any file system.
 std::string escape_path(const std::filesystem::path& path);
 
 }  // namespace samebits::tensor_file

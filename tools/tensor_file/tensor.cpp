@@ -1,4 +1,4 @@
-// A tensor file, opened: implementation.
+// An open tensor file: implementation.
 #include "tensor_file/tensor.hpp"
 
 #include "tensor_file/codes.hpp"

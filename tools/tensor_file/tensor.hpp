@@ -1,4 +1,4 @@
-// A tensor file, opened: what tensors it holds and their elements.
+// An open tensor file: its tensors and their elements.
 #pragma once
 
 #include <cstddef>
@@ -18,17 +18,17 @@
 
 namespace samebits::tensor_file {
 
-/// Maps the file and keeps it mapped; only the pages that are read come into memory. Const member
-/// functions may be called from several threads at once.
+/// Maps the file and keeps it mapped; only pages that are read are loaded. Several threads may call
+/// const member functions at once.
 class tensor_file {
  public:
-  /// Reads the header; content decides between .npy and .safetensors, then the name.
-  /// Throws file_error with the path at the head of its message.
+  /// Opens a file and reads its header. The format is detected by content, then by name.
+  /// @throws file_error  the message begins with the path
   static tensor_file open(const std::filesystem::path& path);
 
   [[nodiscard]] file_format format() const noexcept { return format_; }
 
-  /// In the order of their data. A .npy file has one, with an empty name.
+  /// All tensors in the order of their data. A .npy file has one tensor, with an empty name.
   [[nodiscard]] const std::vector<tensor_info>& tensors() const noexcept { return tensors_; }
 
   /// The pairs of __metadata__, sorted by key; empty for .npy.
@@ -36,18 +36,21 @@ class tensor_file {
     return metadata_;
   }
 
-  /// Throws file_error (no_such_tensor) that lists what the file holds.
+  /// Finds a tensor by name.
+  /// @throws file_error  (no_such_tensor) with a list of the file's tensors
   [[nodiscard]] const tensor_info& find(std::string_view name) const;
 
-  /// The data as it lies in the file; valid as long as this object.
+  /// The bytes of the tensor as stored in the file; valid for the lifetime of this object.
   [[nodiscard]] std::span<const std::byte> bytes(const tensor_info& info) const;
 
-  /// Codes of elements [first, first + count), numbered in C order of the shape, little endian and
-  /// unpacked, to out: count * code_bytes(info.type) bytes, no alignment needed. See codes.hpp.
+  /// Writes the codes of elements [first, first + count) to `out`: numbered in C order of the
+  /// shape, little-endian, unpacked. See codes.hpp.
+  /// @param out  count * code_bytes(info.type) bytes; needs no alignment
   void read_codes(const tensor_info& info, std::uint64_t first, std::uint64_t count,
                   std::byte* out) const;
 
-  /// The data itself where read_codes would only copy it and it is aligned for its element type.
+  /// The tensor's bytes in place, if read_codes() would only copy them and they are aligned for
+  /// their element type. Otherwise nothing.
   [[nodiscard]] std::optional<std::span<const std::byte>> view_codes(const tensor_info& info) const;
 
  private:

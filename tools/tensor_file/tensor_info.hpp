@@ -1,4 +1,5 @@
-// What a file says about one tensor: its name, its elements, and where their bytes lie.
+// The description of one tensor in a file: name, element type, shape, and the position of its
+// bytes.
 #pragma once
 
 #include <cstdint>
@@ -11,23 +12,23 @@ namespace samebits::tensor_file {
 
 enum class byte_order : std::uint8_t { little, big };
 
-/// Which index runs fastest through the bytes: the last one (c) or the first one (fortran).
+/// The index that runs fastest through the bytes: the last one (c) or the first one (fortran).
 enum class element_order : std::uint8_t { c, fortran };
 
 struct tensor_info {
-  std::string name;  ///< empty in a .npy file, which holds one nameless tensor
+  std::string name;  ///< empty in a .npy file, whose only tensor has no name
   dtype type = dtype::u8;
-  std::vector<std::uint64_t> shape;  ///< empty for a single number
+  std::vector<std::uint64_t> shape;  ///< empty for a scalar
   element_order order = element_order::c;
   byte_order bytes_order = byte_order::little;
-  std::uint64_t offset = 0;  ///< of the first data byte, counted from the start of the file
+  std::uint64_t offset = 0;  ///< position of the first data byte, from the start of the file
   std::uint64_t bytes = 0;   ///< size of the data
   std::uint64_t count = 0;   ///< number of elements: the product of the shape
 
   friend bool operator==(const tensor_info&, const tensor_info&) = default;
 };
 
-/// More dimensions than this are refused; NumPy has the same limit.
+/// Maximum rank; tensors with more dimensions are refused. NumPy has the same limit.
 inline constexpr std::size_t max_rank = 64;
 
 }  // namespace samebits::tensor_file

@@ -1,4 +1,4 @@
-// Element count and byte size of a shape, with every overflow refused.
+// Element count and byte size of a shape; refuses every overflow.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,9 @@ struct tensor_size {
   std::uint64_t bytes = 0;
 };
 
-/// Throws file_error (malformed) when the product of the shape, taken from left to right, or the
-/// number of bits leaves 64 bits, or when packed elements do not fill their last byte.
+/// @throws file_error  (malformed) if the product of the shape, from left to right, exceeds 64 bits
+/// @throws file_error  (malformed) if the number of bits exceeds 64 bits
+/// @throws file_error  (malformed) if packed elements do not fill their last byte
 tensor_size size_of(dtype type, std::span<const std::uint64_t> shape);
 
 }  // namespace samebits::tensor_file

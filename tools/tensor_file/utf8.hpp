@@ -1,4 +1,4 @@
-// UTF-8 decoding, strict: no overlong forms, no surrogates, nothing above U+10FFFF.
+// Strict UTF-8 decoding: no overlong forms, no surrogates, nothing above U+10FFFF.
 //
 // Source: Unicode 15, table 3-7 (well-formed byte sequences).
 #pragma once
@@ -9,13 +9,13 @@
 
 namespace samebits::tensor_file {
 
-/// One decoded character; length 0 means that no well-formed sequence starts there.
+/// One decoded character; length 0 means that no well-formed sequence starts at the position.
 struct utf8_character {
   std::size_t length = 0;  ///< bytes, 1 to 4
   std::uint32_t value = 0;
 };
 
-/// The character that starts at text[at]; at < text.size().
+/// The character that starts at text[at]. Requires at < text.size().
 constexpr utf8_character decode_utf8(std::string_view text, std::size_t at) {
   const auto byte = [&](std::size_t i) {
     return static_cast<std::uint32_t>(static_cast<unsigned char>(text[at + i]));

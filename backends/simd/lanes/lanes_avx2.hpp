@@ -89,7 +89,7 @@ struct isa {
     if constexpr (Bits == 32) {
       _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), x.v);
     } else {
-      // 0..3 and 4..7 as words, side by side in the low half
+      // 16-bit words 0..3 and 4..7, side by side in the low half
       const __m256i words = _mm256_permute4x64_epi64(_mm256_packus_epi32(x.v, x.v), 0b11'01'10'00);
       const __m128i low = _mm256_castsi256_si128(words);
       if constexpr (Bits == 16) {

@@ -38,7 +38,6 @@ SAMEBITS_INLINE typename Isa::word stochastic_by_few_bits(const format_spec& to,
 ///
 /// Multiplied by a power of two, the magnitude is a number of steps of the target's spacing. Its
 /// fraction times 2^32, truncated, is compared with the random bits.
-/// truncated, is what is compared with the random bits.
 template <class Isa>
 SAMEBITS_INLINE typename Isa::word stochastic_by_any_bits(const format_spec& to,
                                                           typename Isa::word bounded,

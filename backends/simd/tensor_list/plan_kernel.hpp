@@ -169,8 +169,8 @@ backends::plan_lanes_kernel::sums inspect(format_id format, const std::byte* cod
   }
 }
 
-/// Calls f(address, number of elements) -> lanes for all binary32 elements and stores the results.
-/// In the last call, lanes after the last element hold 0 and are not stored.
+/// Replaces binary32 elements in place by f(index of the first element, lanes) -> lanes. In the last
+/// call, lanes after the last element hold 0 and are not stored.
 template <class Isa, class Function>
 SAMEBITS_INLINE void for_each_word(std::byte* x, std::int64_t count, const Function& f) {
   using word = typename Isa::word;

@@ -21,11 +21,13 @@ constexpr std::array shapes{matrix_shape{1, 2100}, matrix_shape{33, 290}, matrix
                             matrix_shape{130, 270}};
 constexpr std::array bit_counts{8, 16, 32, 13};
 
-/// Binary32 bits: ordinary magnitudes near one exponent per stretch, which is shorter than some
-/// tiles and longer than others; or zeros, any bits, NaN and Inf among the others.
+/// Element i of a random matrix, as binary32 bits. Elements come in spans of 211, which is shorter
+/// than some tiles and longer than others. Most spans have ordinary magnitudes near one exponent.
+/// Other spans are zeros, have arbitrary bits, or contain NaN and Inf.
 std::uint32_t matrix_bits(std::uint64_t sequence, std::uint64_t i) {
   constexpr std::uint64_t stretch = 211;
-  constexpr std::uint64_t apart = std::uint64_t{1} << 40;  // of the numbers of elements
+  // offset of the numbers used for whole spans
+  constexpr std::uint64_t apart = std::uint64_t{1} << 40;
   const std::uint64_t of_all = random_pattern(sequence, apart + i / stretch);
   const std::uint64_t r = random_pattern(sequence, i);
   const auto any = static_cast<std::uint32_t>(r);
@@ -38,7 +40,7 @@ std::uint32_t matrix_bits(std::uint64_t sequence, std::uint64_t i) {
       break;
     default: break;
   }
-  const auto top = static_cast<int>(of_all % 8 == 3 ? (of_all >> 8) % 255  // of all exponents
+  const auto top = static_cast<int>(of_all % 8 == 3 ? (of_all >> 8) % 255  // any exponent
                                                     : 100 + (of_all >> 8) % 54);
   const int below = std::countr_zero((r >> 32) | std::uint64_t{1} << 24);
   return sign | static_cast<std::uint32_t>(std::max(0, top - below)) << 23 | (any & 0x7FFFFFu);
@@ -60,7 +62,7 @@ quantize_heading heading_of(const quantize_comparer& backends, std::string opera
   return {std::move(operation), std::move(how), std::vector<quantize_tally>(backends.count())};
 }
 
-/// Options number `draw`: the policies, the bounds and the random bits by chance.
+/// Random options number `draw`: policies, bounds and random bits.
 quantization drawn(std::uint64_t draw, format_id to, int tile, scale_math math, rounding mode) {
   const std::uint64_t r = random_pattern(4, 3 * draw);
   quantization q{};
@@ -78,7 +80,7 @@ quantization drawn(std::uint64_t draw, format_id to, int tile, scale_math math, 
   return q;
 }
 
-/// Dense placements, of all outputs or of the row-wise ones.
+/// Makes dense placements for all outputs, or only for the row-wise outputs.
 void place_dense(quantization& q, const matrix_shape& shape, bool transposed) {
   const auto& tile = all_tiles()[static_cast<std::size_t>(q.tile)];
   const matrix_shape s = scales_shape(shape.rows, shape.cols, tile);
@@ -105,7 +107,7 @@ void check_tiles(quantize_comparer& backends, const effort& much, const done_fun
       backends.set_input(input);
       for (const format_id to : targets) {
         for (int tile = 0; tile < tile_count; ++tile) {
-          // Every third maths, others for the next tile, formats and round.
+          // Every third scale rule; the next tile, formats and round use other rules.
           const int first = static_cast<int>((combination + combination / tile_count) % 3);
           ++combination;
           for (int math = first; math < scale_math_count; math += 3) {
@@ -126,7 +128,7 @@ void check_tiles(quantize_comparer& backends, const effort& much, const done_fun
   for (const quantize_heading* h : {&nearest, &stochastic, &both}) done(*h);
 }
 
-/// Rows or columns next to each other, with gaps or without, at odd addresses.
+/// Layouts with contiguous rows or columns, with and without gaps, at aligned and odd addresses.
 std::vector<placement> layouts(std::int64_t rows, std::int64_t cols) {
   return {{rows, cols, cols, 1, 0},      {rows, cols, cols + 5, 1, 1},
           {rows, cols, cols + 64, 1, 7}, {rows, cols, 3 * cols, 3, 0},
@@ -143,7 +145,7 @@ void check_views(quantize_comparer& backends, const done_function& done) {
   for (const format_id from : sources) {
     const code_buffer input = matrix_of(from, draw, 8192, backends.threads());
     backends.set_input(input);
-    for (int tile = 0; tile < 6; ++tile) {  // 16 and the whole extents
+    for (int tile = 0; tile < 6; ++tile) {  // tiles of 16 and of the whole extents
       const auto& shape = all_tiles()[static_cast<std::size_t>(tile)];
       const matrix_shape s = scales_shape(rows, cols, shape);
       for (const placement& in : readable) {
@@ -166,7 +168,7 @@ void check_views(quantize_comparer& backends, const done_function& done) {
   done(h);
 }
 
-/// Tiles of one element each.
+/// Checks scales over a sweep of amaxes; each tile has one element.
 void check_amaxes(quantize_comparer& backends, const effort& much, const done_function& done) {
   constexpr std::uint64_t all = std::uint64_t{1} << 31;
   constexpr int tile_of_16 = 3;

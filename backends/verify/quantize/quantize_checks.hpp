@@ -1,4 +1,4 @@
-// The checks of quantization: which are compared on which inputs, and under which headings.
+// Checks of quantization: which quantizations are compared on which inputs, and their headings.
 #pragma once
 
 #include <functional>
@@ -10,7 +10,7 @@
 
 namespace samebits::backends::verification {
 
-/// What is compared under one heading: an entry for each backend that has some of it.
+/// The comparisons under one heading, with one result per backend.
 struct quantize_heading {
   std::string operation;  ///< "quantize"
   std::string how;        ///< "nearest_even"
@@ -20,7 +20,7 @@ struct quantize_heading {
   [[nodiscard]] std::string text(const quantize_tally& t) const;
 };
 
-/// Runs all checks and calls done(heading) for each that is complete.
+/// Runs all checks and calls done(heading) for each completed one.
 void run_all(quantize_comparer& backends, const effort& much,
              const std::function<void(const quantize_heading&)>& done);
 

@@ -1,4 +1,4 @@
-// One comparison of quantization: implementation.
+// Comparison of one quantization: implementation.
 #include "backends/verify/quantize/quantize_comparison.hpp"
 #include "backends/verify/codes.hpp"
 
@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t device_slots = 2 + output_count + 1;
 
-/// A view of a buffer by a placement; without data where it is not wanted.
+/// A view of a buffer with this layout; no data if the output is not wanted.
 matrix_view view_at(std::byte* base, format_id format, const placement& p, memory_space space) {
   if (p.rows == 0) return {};
   return {base + p.shift, format, p.rows, p.cols, p.row_stride, p.col_stride, space};
@@ -20,7 +20,7 @@ format_id format_of(std::size_t output, format_id to) {
   return output == scales || output == scales_transposed ? format_id::fp32 : to;
 }
 
-/// The outputs, each in memory(output, bytes that it spans).
+/// The views of all outputs. memory(output, bytes) returns the memory of one output.
 template <class Memory>
 quantize_outputs views_of(const std::array<placement, output_count>& out, format_id to,
                           memory_space space, const Memory& memory) {
@@ -60,7 +60,8 @@ std::string text_of(const quantization& q) {
          ", K = " + std::to_string(q.random.bits);
 }
 
-/// Counts the elements of one output that differ, or one where memory between them does.
+/// Adds the differing elements of one output. If only the memory between elements differs, adds
+/// one.
 void add_output(quantize_tally& t, const std::string& what, const std::string& rule,
                 format_id format, const placement& p, const std::vector<std::byte>& got,
                 const std::vector<std::byte>& expected) {
@@ -197,7 +198,7 @@ void quantize_comparer::set_input(const code_buffer& input, const code_buffer* s
 }
 
 std::byte quantize_comparer::next_filling() {
-  filling_ = static_cast<unsigned char>(filling_ + 83);  // as comparer does
+  filling_ = static_cast<unsigned char>(filling_ + 83);  // as in comparer
   return std::byte{filling_};
 }
 
@@ -216,7 +217,8 @@ void quantize_comparer::compare(const quantization& q, std::span<quantize_tally>
       q.cast,
       q.random,
       q.random.pitch.value_or(static_cast<std::uint64_t>(q.in.cols))};
-  auto* const somewhere = const_cast<std::byte*>(input_->bytes().data());  // has() asks for shapes
+  // has() reads only shapes
+  auto* const somewhere = const_cast<std::byte*>(input_->bytes().data());
   call.in.data = somewhere;
   call.outputs = views_of(q.out, q.to, memory_space::host,
                           [&](std::size_t, std::size_t) { return somewhere; });

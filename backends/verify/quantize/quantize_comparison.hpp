@@ -1,4 +1,5 @@
-// One comparison of quantization: a call made by the judge and by every backend under test.
+// Comparison of one quantization: the oracle and every tested backend compute it; results are
+// compared.
 #pragma once
 
 #include <array>
@@ -18,10 +19,10 @@ namespace samebits::backends::verification {
 
 inline constexpr int tile_count = 18;
 
-/// All tile shapes: {1, G}, {G, 1}, {G, G}, and the whole extents.
+/// All tile shapes: {1, G}, {G, 1} and {G, G}, for several G and for 0, the whole extent.
 const std::array<tile_shape, tile_count>& all_tiles();
 
-/// What was compared of one backend under one heading.
+/// The results of one backend under one heading.
 struct quantize_tally {
   std::uint64_t compared = 0;
   std::uint64_t differed = 0;
@@ -32,10 +33,10 @@ struct quantize_tally {
   std::bitset<scale_math_count> maths;
 };
 
-/// Outputs of a quantization, in the order of their placements.
+/// Outputs of a quantization, in the order of their layouts in quantization::out.
 enum output : std::size_t { codes, scales, codes_transposed, scales_transposed, output_count };
 
-/// A quantization of the input. Outputs that have no rows are not wanted.
+/// A quantization of the input. Outputs with 0 rows are not wanted.
 struct quantization {
   format_id to;
   int tile;  ///< index in all_tiles()
@@ -44,10 +45,10 @@ struct quantization {
   random_stream random;
   placement in;
   std::array<placement, output_count> out;
-  bool counts = false;  ///< statistics are wanted
+  bool counts = false;  ///< whether statistics are wanted
 };
 
-/// Codes and scales back to the format `to`.
+/// A dequantization: codes and scales to the format `to`.
 struct dequantization {
   format_id from;
   format_id to;
@@ -56,7 +57,7 @@ struct dequantization {
   std::int64_t cols;
 };
 
-/// A backend under test with memory for a quantization.
+/// A tested backend with its own memory for quantizations.
 class quantize_subject {
  public:
   quantize_subject(const backend& tested, int threads);
@@ -65,9 +66,9 @@ class quantize_subject {
   [[nodiscard]] bool has(const quantize_call& call) const { return backend_->quantizes->has(call); }
   void set_input(std::span<const std::byte> codes, std::span<const std::byte> scales);
 
-  /// What buffers full of `filling` hold after the call; valid until the next run. The views get
-  /// their data here: the input `in_shift` bytes into what set_input() took. Statistics are written
-  /// where they are wanted.
+  /// Runs the call on output buffers filled with `filling` and returns the buffers, which are valid
+  /// until the next run. run() sets the data pointers of the views; the input starts `in_shift`
+  /// bytes into the memory given to set_input(). Writes statistics if wanted.
   std::span<const std::vector<std::byte>> run(quantize_call call, std::size_t in_shift,
                                               const std::array<placement, output_count>& out,
                                               std::byte filling, quantize_statistics* statistics);
@@ -86,17 +87,19 @@ class quantize_subject {
 
 class quantize_comparer {
  public:
-  /// Of the backends those that quantize.
+  /// Uses those backends in `tested` that can quantize.
   quantize_comparer(std::span<const backend* const> tested, const quantizer& judge, int threads);
 
   [[nodiscard]] std::size_t count() const { return subjects_.size(); }
   [[nodiscard]] std::string_view name(std::size_t i) const { return subjects_[i].tested().name; }
   [[nodiscard]] int threads() const { return threads_; }
 
-  /// Inputs of the comparisons that follow; must live as long. Scales only of dequantizations.
+  /// Sets the input of the following comparisons; it must outlive them. Only dequantizations need
+  /// scales.
   void set_input(const code_buffer& input, const code_buffer* scales = nullptr);
 
-  /// Adds to tallies[i] what subject i returns, where it has the call and the judge has it too.
+  /// Adds the results of backend i to tallies[i] if both the backend and the oracle support the
+  /// call.
   void compare(const quantization& q, std::span<quantize_tally> tallies);
   void compare(const dequantization& d, std::span<quantize_tally> tallies);
 

@@ -1,4 +1,5 @@
-// The judge of the reference's quantization: the definition, one tile and one element at a time.
+// The oracle for the reference backend's quantization: the definition, one tile and one element at
+// a time.
 #include <algorithm>
 #include <cstring>
 
@@ -11,7 +12,7 @@ namespace {
 
 std::uint32_t load(const const_matrix_view& v, std::int64_t row, std::int64_t col) {
   const std::int64_t bytes = storage_bytes(v.format);
-  std::uint32_t code = 0;  // little-endian, as every machine this is built for
+  std::uint32_t code = 0;  // little-endian, like every supported machine
   std::memcpy(
       &code,
       static_cast<const std::byte*>(v.data) + (row * v.row_stride + col * v.col_stride) * bytes,
@@ -26,7 +27,7 @@ void store(const matrix_view& v, std::int64_t row, std::int64_t col, std::uint64
               &code, static_cast<std::size_t>(bytes));
 }
 
-/// An element as binary32 bits: exact, as all source formats are part of it.
+/// An element as binary32 bits. Exact, because binary32 contains all source formats.
 std::uint32_t element(const const_matrix_view& v, std::int64_t row, std::int64_t col) {
   return static_cast<std::uint32_t>(
       convert_code(v.format, format_id::fp32, load(v, row, col)).code);

@@ -20,7 +20,7 @@ class descriptor {
   [[nodiscard]] bool is_open() const noexcept { return number_ >= 0; }
   [[nodiscard]] int number() const noexcept { return number_; }
 
-  /// False when closing reports that written data was lost; errno then says why.
+  /// Returns false if closing reports a loss of written data; errno then has the reason.
   bool close() noexcept {
     const int number = number_;
     number_ = -1;

@@ -32,7 +32,7 @@ mapped_file::mapped_file(const std::filesystem::path& path) {
   if (!S_ISREG(status.st_mode)) throw file_error(error_kind::unreadable, "is not a regular file");
 
   const auto size = static_cast<std::size_t>(status.st_size);
-  if (size == 0) return;  // an empty mapping is an error to mmap
+  if (size == 0) return;  // mmap refuses an empty mapping
   void* start = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.number(), 0);
   if (start == MAP_FAILED) cannot("cannot be mapped", errno);
   start_ = start;

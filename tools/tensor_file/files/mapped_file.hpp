@@ -1,4 +1,4 @@
-// A regular file, mapped read-only for as long as the object lives.
+// A regular file, mapped read-only for the lifetime of the object.
 #pragma once
 
 #include <cstddef>
@@ -7,13 +7,12 @@
 
 namespace samebits::tensor_file {
 
-/// The bytes stay those of the file that was opened even if another one is renamed to its path. A
-/// file that another process shortens meanwhile ends the program on access (SIGBUS), as with any
-/// mapping.
+/// Maps a file. If another file is renamed to the path, the bytes stay those of the opened file. If
+/// another process shortens the file, an access ends the program (SIGBUS), as with any mapping.
 class mapped_file {
  public:
-  /// Throws file_error: missing, or unreadable for everything else. The message leaves out the
-  /// path.
+  /// @throws file_error  `missing` if there is no file, else `unreadable`; the message omits the
+  ///   path
   explicit mapped_file(const std::filesystem::path& path);
   ~mapped_file();
   mapped_file(mapped_file&& other) noexcept;

@@ -1,4 +1,4 @@
-// An output file that appears whole or not at all: implementation.
+// An output file that appears completely or not at all: implementation.
 #include "tensor_file/files/staged_file.hpp"
 
 #include <fcntl.h>
@@ -21,8 +21,8 @@ namespace {
   throw file_error(error_kind::unwritable, std::string(what) + ": " + errno_text(code));
 }
 
-// Renaming onto a device or a FIFO would replace it by a file, which nobody means.
-// Returns the permissions of the file that is there, or nothing.
+// Returns the permissions of the existing file, or nothing if there is none. Refuses a device or a
+// FIFO, which renaming would replace by a file.
 std::optional<::mode_t> mode_of_replaceable(const std::filesystem::path& target) {
   struct stat status {};
   if (::stat(target.c_str(), &status) != 0) return std::nullopt;
@@ -31,15 +31,15 @@ std::optional<::mode_t> mode_of_replaceable(const std::filesystem::path& target)
   return status.st_mode & 07777;
 }
 
-// Short, whatever the target is called, so that it fits wherever the target's name fits.
+// A short name, so that it fits wherever the target's name fits.
 std::string candidate_name(int attempt) {
   const auto now = std::chrono::steady_clock::now().time_since_epoch().count();
   const auto mark = static_cast<std::uint64_t>(now) ^ static_cast<std::uint64_t>(::getpid()) << 40;
   return ".samebits-" + std::to_string(mark) + "-" + std::to_string(attempt) + ".tmp";
 }
 
-// Returns the descriptor and stores the name; O_EXCL makes the name this file's alone. Who may not
-// read the target may not read the new file either, at any moment.
+// Creates a file next to the target; returns the descriptor and stores the name. O_EXCL ensures
+// that the file is new. A user who may not read the target can never read the new file either.
 int create_beside(const std::filesystem::path& target, std::filesystem::path& staged) {
   const std::optional<::mode_t> mode = mode_of_replaceable(target);
   constexpr int attempts = 100;
@@ -59,7 +59,7 @@ int create_beside(const std::filesystem::path& target, std::filesystem::path& st
   cannot("cannot create a file in its folder", errno);
 }
 
-// Some file systems, such as those of a network, do not offer this for every kind of file.
+// Some file systems, such as network file systems, do not support fsync for every kind of file.
 bool synchronize(int number) {
   if (::fsync(number) == 0) return true;
   return errno == EINVAL || errno == ENOTSUP;
@@ -84,7 +84,8 @@ void staged_file::write(std::span<const std::byte> bytes) {
 }
 
 void staged_file::commit() {
-  // First the data, then the name: after a power failure the target is the old file or the new one.
+  // First the data, then the name: after a power failure the target is either the old or the new
+  // file.
   if (!synchronize(file_.number())) cannot("cannot be written", errno);
   if (!file_.close()) cannot("cannot be written", errno);
   if (::rename(staged_.c_str(), target_.c_str()) != 0) cannot("cannot be replaced", errno);
@@ -92,7 +93,7 @@ void staged_file::commit() {
   const std::filesystem::path parent = target_.parent_path();
   const descriptor folder(
       ::open(parent.empty() ? "." : parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  // A folder that may be written but not read cannot be opened; the name is then as safe as before.
+  // A folder that is writable but not readable cannot be opened; it then stays unsynchronized.
   if (folder.is_open() && !synchronize(folder.number())) {
     cannot("is in place, but its folder cannot be synchronized", errno);
   }

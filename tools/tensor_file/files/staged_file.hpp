@@ -1,4 +1,4 @@
-// An output file that appears whole or not at all: written beside its target, then renamed.
+// An output file that appears completely or not at all: written next to its target, then renamed.
 #pragma once
 
 #include <cstddef>
@@ -9,13 +9,13 @@
 
 namespace samebits::tensor_file {
 
-/// Every function throws file_error (unwritable) without the path in its message. Until commit()
-/// has renamed the file the target is untouched; the destructor removes what was not committed.
+/// Until commit() renames the file, the target is untouched. The destructor removes a file that was
+/// not committed. Every function throws file_error (unwritable); the message omits the path.
 class staged_file {
  public:
-  /// Creates an empty file of a new name in the target's folder. A target that exists must be a
-  /// regular file, whose permissions the new file gets (not its owner, ACL or attributes); a
-  /// symbolic link is replaced by commit(), not followed.
+  /// Creates an empty file with a new name in the target's folder. An existing target must be a
+  /// regular file. The new file gets its permissions, but not its owner, ACL or attributes.
+  /// commit() replaces a symbolic link instead of following it.
   explicit staged_file(std::filesystem::path target);
   ~staged_file();
   staged_file(const staged_file&) = delete;
@@ -24,8 +24,8 @@ class staged_file {
   staged_file& operator=(staged_file&&) = delete;
 
   void write(std::span<const std::byte> bytes);
-  /// Data and name are on the disk when this returns: the file is synchronized before it is
-  /// renamed, its folder afterwards.
+  /// Renames the file to the target. Data and name are on the disk when commit() returns: it
+  /// synchronizes the file before the renaming and the folder after it.
   void commit();
 
  private:

@@ -28,13 +28,13 @@ std::uint64_t byte_at(std::span<const std::byte> file, std::size_t at) {
 
 struct npy_header {
   std::string_view text;
-  std::size_t offset = 0;  // of the text in the file
-  int version = 0;         // the major one
+  std::size_t offset = 0;  // offset of the text in the file
+  int version = 0;         // major version
 };
 
 constexpr std::string_view magic = "\x93NUMPY";
 
-// The part before the dictionary: magic, version and length.
+// Finds the header behind the magic, version and length.
 npy_header find_header(std::span<const std::byte> file) {
   const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
   if (!text.starts_with(magic)) malformed("byte 0: a .npy file begins with \\x93NUMPY");
@@ -128,7 +128,7 @@ npy_dictionary read_dictionary(const npy_header& header) {
   return dictionary;
 }
 
-// Why a type string that names no dtype is refused, and what to do about it.
+// Why a type string without a dtype is refused, and what to do about it.
 std::string hint_for(char kind) {
   switch (kind) {
     case 'O': return "Python objects are pickled and never read; save an array of numbers";
@@ -160,7 +160,7 @@ npy_type parse_descr(std::string_view descr) {
   if (mark == '=' || (mark == '|' && !single_byte)) {
     malformed(where + "the byte order must be given as < or >");
   }
-  // Single bytes have no order: one spelling of the same layout.
+  // Single bytes have no byte order; `little` is the only spelling of this layout.
   const bool big = mark == '>' && !single_byte;
   return {*type, big ? byte_order::big : byte_order::little};
 }

@@ -16,23 +16,25 @@
 
 namespace samebits::tensor_file {
 
-/// NumPy's own limit for headers from unknown hands.
+/// NumPy's own limit for headers from untrusted sources.
 inline constexpr std::uint64_t max_npy_header_bytes = 10'000;
 
-/// Reads the header of a whole .npy file; the data must fill the rest of it exactly. The header is
-/// matched against its grammar, never evaluated. Throws file_error (malformed, unsupported).
+/// Reads the header of a complete .npy file. The data must fill the rest of the file exactly. The
+/// header is matched against its grammar, never evaluated.
+/// @throws file_error  (malformed, unsupported)
 tensor_info parse_npy(std::span<const std::byte> file);
 
-/// What stands before the data of a .npy file of version 1.0 in C order, byte for byte as NumPy has
-/// it. Throws std::invalid_argument as write_npy() does.
+/// The bytes before the data of a .npy file (version 1.0, C order), identical to NumPy's.
+/// @throws std::invalid_argument  as write_npy() does
 std::string npy_start(dtype type, std::span<const std::uint64_t> shape,
                       std::span<const std::byte> data);
 
-/// Writes a .npy file of version 1.0 in C order, byte for byte as NumPy would, beside `path` and
-/// then renames it into place: on failure `path` is what it was and nothing is left behind.
-/// data holds the elements of the shape in C order, little endian.
-/// Throws std::invalid_argument when .npy has no such element type, the rank exceeds 64 or data has
-/// the wrong size; file_error (unwritable) with the path when the file cannot be written.
+/// Writes a .npy file (version 1.0, C order), byte for byte identical to NumPy's. Writes next to
+/// `path`, then renames: on failure `path` is unchanged and nothing is left behind.
+/// @param data  the elements of the shape in C order, little-endian
+/// @throws std::invalid_argument  if .npy has no such element type
+/// @throws std::invalid_argument  if the rank exceeds 64 or data has the wrong size
+/// @throws file_error  (unwritable) if the file cannot be written; the message contains the path
 void write_npy(const std::filesystem::path& path, dtype type, std::span<const std::uint64_t> shape,
                std::span<const std::byte> data);
 

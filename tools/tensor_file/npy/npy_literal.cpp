@@ -1,4 +1,4 @@
-// The values that may stand in a .npy header: implementation.
+// The values in a .npy header: implementation.
 #include "tensor_file/npy/npy_literal.hpp"
 
 #include "tensor_file/error.hpp"
@@ -8,7 +8,7 @@
 namespace samebits::tensor_file {
 namespace {
 
-// What Python skips between tokens inside brackets.
+// The white space that Python skips between tokens inside brackets.
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f'; }
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }

@@ -1,4 +1,4 @@
-// The values that may stand in a .npy header: a reader for a small part of Python's literals.
+// The values in a .npy header: a reader for a small subset of Python's literals.
 #pragma once
 
 #include <cstdint>
@@ -8,12 +8,14 @@
 
 namespace samebits::tensor_file {
 
-/// Walks over the header text from left to right. Every function skips white space first and throws
-/// file_error (malformed), naming the byte of the file, where the text is not what it asks for.
+/// Reads the header text from left to right. Every function skips white space first. If the text is
+/// not what the function expects, it throws file_error (malformed), which names the byte of the
+/// file.
 class npy_literal_reader {
  public:
-  /// text_offset is the position of the text in the file, for messages. Versions 1 and 2 may stem
-  /// from Python 2, which wrote 3L for a long integer.
+  /// @param text_offset  position of the text in the file, for messages
+  /// @param version  major version; versions 1 and 2 may come from Python 2, which wrote 3L for a
+  ///   long
   npy_literal_reader(std::string_view text, std::uint64_t text_offset, int version)
       : text_(text), text_offset_(text_offset), version_(version) {}
 

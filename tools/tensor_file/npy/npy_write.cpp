@@ -20,8 +20,8 @@ std::string tuple_of(std::span<const std::uint64_t> shape) {
   return text + (shape.size() == 1 ? ",)" : ")");
 }
 
-// NumPy leaves room for the first extent to grow to 21 digits in place, then fills the header up
-// to a multiple of 64 bytes [numpy.lib.format, GROWTH_AXIS_MAX_DIGITS and ARRAY_ALIGN].
+// NumPy leaves room for the first extent to grow to 21 digits in place, then pads the header to a
+// multiple of 64 bytes [numpy.lib.format, GROWTH_AXIS_MAX_DIGITS and ARRAY_ALIGN].
 std::string header_of(dtype type, std::span<const std::uint64_t> shape) {
   const dtype_spec spec = spec_of(type);
   std::string dict = "{'descr': '";

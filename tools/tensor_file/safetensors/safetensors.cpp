@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::uint64_t length_bytes = 8;
 
-// The header with its length checked, still with the spaces that pad it.
+// The header, with its length checked, including the spaces that pad it.
 std::string_view find_header(std::span<const std::byte> file, const safetensors_limits& limits) {
   if (file.size() < length_bytes) {
     malformed("byte 0: the file has " + std::to_string(file.size()) +
@@ -40,8 +40,9 @@ std::string_view find_header(std::span<const std::byte> file, const safetensors_
   return {reinterpret_cast<const char*>(file.data()) + length_bytes, length};
 }
 
-// Returns the JSON object without the spaces after it. The JSON parser would let pass a byte order
-// mark before it, other white space after it, and anything at all after a zero byte.
+// Returns the JSON object without the spaces after it. This check is stricter than the JSON parser.
+// The parser would accept a byte order mark before the object, other white space after it, and any
+// text after a zero byte.
 std::string_view require_object(std::string_view header) {
   if (!header.starts_with('{')) malformed("byte 8: the header must begin with '{'");
   const std::size_t invalid = find_invalid_utf8(header);
@@ -61,7 +62,7 @@ std::string_view require_object(std::string_view header) {
   return header.substr(0, last + 1);
 }
 
-// Checks an entry by itself. Its offset still counts from the start of the data.
+// Checks one entry alone. Its offset still counts from the start of the data.
 tensor_info judge(safetensors_entry&& entry) {
   const std::string where = "tensor " + quote(entry.name) + ": ";
   tensor_size size;
@@ -89,7 +90,7 @@ tensor_info judge(safetensors_entry&& entry) {
   return info;
 }
 
-// The tensors, sorted by offset, must tile [0, data_bytes) without a hole or an overlap.
+// Requires that the tensors, sorted by offset, cover [0, data_bytes) without gap or overlap.
 void require_tiling(const std::vector<tensor_info>& tensors, std::uint64_t data_bytes) {
   std::uint64_t expected = 0;
   for (const tensor_info& info : tensors) {
@@ -117,7 +118,7 @@ safetensors_header parse_safetensors(std::span<const std::byte> file,
   result.tensors.reserve(json.entries.size());
   for (safetensors_entry& entry : json.entries) result.tensors.push_back(judge(std::move(entry)));
 
-  // Empty tensors share their offset with the next one and go before it.
+  // Empty tensors share their offset with the next tensor and are sorted before it.
   std::stable_sort(result.tensors.begin(), result.tensors.end(),
                    [](const tensor_info& a, const tensor_info& b) {
                      return a.offset != b.offset ? a.offset < b.offset : a.bytes < b.bytes;

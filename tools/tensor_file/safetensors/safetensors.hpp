@@ -19,8 +19,8 @@
 
 namespace samebits::tensor_file {
 
-/// Headers from unknown hands are refused beyond these. The first is the format's own; the others
-/// keep the memory that a header takes to a few times its size.
+/// Limits for headers from untrusted sources. The first limit is part of the format. The other
+/// limits keep the memory for a header within a few times its size.
 struct safetensors_limits {
   std::uint64_t header_bytes = 100'000'000;
   std::size_t tensors = 1'000'000;
@@ -33,12 +33,13 @@ struct safetensors_header {
   std::vector<std::pair<std::string, std::string>> metadata;  ///< sorted by key
 };
 
-/// Reads the header of a whole .safetensors file. The data of the tensors must tile the rest of the
-/// file. Throws file_error (malformed; unsupported for an unknown dtype).
+/// Reads the header of a complete .safetensors file. The tensors' data must cover the rest of the
+/// file without gap or overlap.
+/// @throws file_error  (malformed; unsupported for an unknown dtype)
 safetensors_header parse_safetensors(std::span<const std::byte> file,
                                      const safetensors_limits& limits = {});
 
-/// A tensor to be written: data holds its elements in C order, little endian.
+/// A tensor to write; `data` has its elements in C order, little-endian.
 struct named_tensor {
   std::string name;
   dtype type = dtype::u8;
@@ -46,17 +47,18 @@ struct named_tensor {
   std::span<const std::byte> data;
 };
 
-/// What stands before the data of a .safetensors file: length and header. Throws
-/// std::invalid_argument as write_safetensors() does.
+/// The bytes before the data of a .safetensors file: length and header.
+/// @throws std::invalid_argument  as write_safetensors() does
 std::string safetensors_start(std::span<const named_tensor> tensors,
                               std::span<const std::pair<std::string, std::string>> metadata = {});
 
-/// Writes a .safetensors file beside `path` and then renames it into place: on failure `path` is
-/// what it was and nothing is left behind. The data lies in the given order without gaps, from a
-/// multiple of 8 bytes on: wide elements first keep every tensor aligned.
-/// Throws std::invalid_argument when data does not have the size of its shape, names are not
-/// different UTF-8 texts or .safetensors has no such element type; file_error (unwritable) with the
-/// path when the file cannot be written.
+/// Writes a .safetensors file. Writes next to `path`, then renames: on failure `path` is unchanged
+/// and nothing is left behind. The data follows in the given order without gaps and starts at a
+/// multiple of 8 bytes. Wide elements first keep every tensor aligned.
+/// @throws std::invalid_argument  if data does not have the size of its shape
+/// @throws std::invalid_argument  if names are not distinct UTF-8 texts
+/// @throws std::invalid_argument  if .safetensors has no such element type
+/// @throws file_error  (unwritable) if the file cannot be written; the message contains the path
 void write_safetensors(const std::filesystem::path& path, std::span<const named_tensor> tensors,
                        std::span<const std::pair<std::string, std::string>> metadata = {});
 

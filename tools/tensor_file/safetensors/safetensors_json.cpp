@@ -1,7 +1,7 @@
 // The JSON header of a .safetensors file: a state machine over SAX events.
 //
-// Nothing is built that the format does not ask for: the first event out of place ends the parse,
-// so nesting never goes deeper than the three levels of the format.
+// Builds nothing that the format does not contain: the first unexpected event ends the parse.
+// Nesting is therefore never deeper than the three levels of the format.
 #include "tensor_file/safetensors/safetensors_json.hpp"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ constexpr std::string_view metadata_key = "__metadata__";
   throw file_error(error_kind::malformed, message);
 }
 
-// Where the parser stands: what it has entered, or what it has to see next.
+// The parser's state: what it has entered, or what must come next.
 enum class state : std::uint8_t {
   start,
   header,
@@ -40,7 +40,7 @@ enum class state : std::uint8_t {
   done,
 };
 
-// Bits of the fields that a tensor object has shown.
+// Bit mask of the fields of a tensor object that have been read.
 enum field : unsigned { dtype_field = 1, shape_field = 2, offsets_field = 4, all_fields = 7 };
 
 class header_handler {
@@ -48,7 +48,7 @@ class header_handler {
   header_handler(safetensors_json& out, const safetensors_limits& limits)
       : out_(out), limits_(limits) {}
 
-  // The callbacks of nlohmann's SAX interface. Each throws rather than returns false.
+  // The callbacks of nlohmann's SAX interface. They throw instead of returning false.
   bool null() { unexpected("null"); }
   bool boolean(bool) { unexpected("a boolean"); }
   bool number_integer(json::number_integer_t) { unexpected("a negative number"); }
@@ -75,8 +75,8 @@ class header_handler {
   safetensors_json& out_;
   const safetensors_limits& limits_;
   state state_ = state::start;
-  unsigned fields_ = 0;      // of the tensor at hand
-  std::size_t offsets_ = 0;  // numbers seen in data_offsets
+  unsigned fields_ = 0;      // fields of the current tensor
+  std::size_t offsets_ = 0;  // numbers read in data_offsets
   bool metadata_seen_ = false;
 };
 
@@ -224,7 +224,7 @@ bool header_handler::end_array() {
   return true;
 }
 
-// position counts the characters read, up to and including the one that cannot stand there.
+// `position` counts the characters read, including the invalid one.
 bool header_handler::parse_error(std::size_t position, const std::string& token,
                                  const json::exception&) {
   const std::size_t at = header_offset + (position == 0 ? 0 : position - 1);

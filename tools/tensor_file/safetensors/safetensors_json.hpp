@@ -1,4 +1,4 @@
-// The JSON header of a .safetensors file as it stands there, before its numbers are judged.
+// The JSON header of a .safetensors file as written, before its numbers are checked.
 #pragma once
 
 #include <array>
@@ -26,9 +26,11 @@ struct safetensors_json {
   std::vector<std::pair<std::string, std::string>> metadata;  ///< sorted by key
 };
 
-/// Parses the header text, which starts at byte 8 of the file. Throws file_error (malformed;
-/// unsupported for an unknown dtype) unless it is one JSON object of tensor objects with exactly
-/// the three fields, and at most one __metadata__ object of strings, with no key twice anywhere.
+/// Parses the header text, which starts at byte 8 of the file.
+/// @throws file_error  (unsupported) for an unknown dtype
+/// @throws file_error  (malformed) unless the header is one JSON object with these members: tensor
+///   objects with exactly the three fields, and at most one __metadata__ object of strings. No
+///   object may repeat a key.
 safetensors_json parse_safetensors_json(std::string_view header, const safetensors_limits& limits);
 
 }  // namespace samebits::tensor_file

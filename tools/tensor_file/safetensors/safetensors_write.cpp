@@ -56,7 +56,7 @@ std::string header_of(std::span<const named_tensor> tensors,
         {"dtype", name(tensor.type)}, {"shape", tensor.shape}, {"data_offsets", {begin, end}}};
     begin = end;
   }
-  // As the format's own library does: the data begins at a multiple of 8 bytes.
+  // Like the format's own library: the data begins at a multiple of 8 bytes.
   constexpr std::size_t alignment = 8;
   std::string text = header.dump();
   text.append((alignment - text.size() % alignment) % alignment, ' ');
