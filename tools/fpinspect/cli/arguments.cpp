@@ -19,7 +19,7 @@ using samebits::tensor_file::quote;
   throw usage_error(std::string(option) + ": " + quote(text) + " " + why);
 }
 
-/// The value among Enum's first `count` that has this name.
+/// The enumerator with this name among Enum's first `count`.
 template <class Enum>
 Enum named(std::string_view option, std::string_view text, int count) {
   std::string names;
@@ -36,7 +36,7 @@ bool has_hex_prefix(std::string_view text) {
   return text.size() > 2 && text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
 }
 
-/// The whole of `digits` as an integer of 64 bits.
+/// Parses all of `digits` as a 64-bit integer.
 std::optional<std::uint64_t> read_integer(std::string_view digits, int base) {
   std::uint64_t number = 0;
   const char* end = digits.data() + digits.size();

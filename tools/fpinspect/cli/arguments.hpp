@@ -1,4 +1,4 @@
-// Option values and positional arguments, from text to what they mean.
+// Option values and positional arguments: converts text to values.
 #pragma once
 
 #include <cstdint>
@@ -17,35 +17,36 @@
 
 namespace fpinspect {
 
-// All of these throw usage_error, naming `option` and what it takes.
+// All functions throw usage_error; the message names `option` and the accepted values.
 
 samebits::format_id format_argument(std::string_view option, std::string_view text);
-/// One of those given.
+/// One of the formats in `among`.
 samebits::format_id format_argument(std::string_view option, std::string_view text,
                                     std::span<const samebits::format_id> among);
 
-/// In the given order, without repetitions.
+/// The formats in the given order, without duplicates.
 std::vector<samebits::format_id> format_list_argument(std::string_view option,
                                                       const std::vector<std::string>& texts);
 
 samebits::tensor_unit unit_argument(std::string_view option, std::string_view text);
 
-/// Decimal, or hexadecimal after 0x; no sign and no spaces.
+/// Parses a decimal number, or a hexadecimal number after 0x; no sign and no spaces.
 std::uint64_t unsigned_argument(std::string_view option, std::string_view text,
                                 std::uint64_t least = 0,
                                 std::uint64_t most = std::numeric_limits<std::uint64_t>::max());
 
 samebits::convert_options rule_argument(const rule_options& options);
 
-/// The code of a 0xCODE, hexadecimal digits only, that fits the format's storage; nothing for any
-/// other text. "0x10" is a code, "0x1p4" and "0x10.0" are not.
+/// The code of a text 0xCODE with hexadecimal digits only that fits the format's storage; nothing
+/// for any other text. "0x10" is a code, "0x1p4" and "0x10.0" are not.
 std::optional<std::uint64_t> code_argument(samebits::format_id format, std::string_view text);
 
-/// The executor of that name, or the default one for no name, on all hardware threads. Throws
-/// backend_error where it is unknown or not supported.
+/// The executor with this name, or the default executor for an empty name, on all hardware threads.
+/// @throws backend_error  if the backend is unknown or not supported
 samebits::executor backend_argument(std::string_view name);
 
-/// The same for host memory: throws backend_error for a backend that works on a device's.
+/// Like backend_argument(), for host memory.
+/// @throws backend_error  also for a backend that works on device memory
 samebits::executor host_backend_argument(std::string_view name);
 
 }  // namespace fpinspect

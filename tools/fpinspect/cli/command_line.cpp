@@ -1,4 +1,4 @@
-// The parser: what all subcommands have in common, and what is wrong with a command line.
+// The parser: parts shared by all subcommands, and the errors of a command line.
 #include "fpinspect/cli/command_line.hpp"
 
 #include <algorithm>
@@ -41,7 +41,7 @@ command_line::command_line() {
 void command_line::run(int argc, char** argv, output& out) {
   std::vector<std::string> arguments = marked_arguments(argc, argv);
   if (arguments.empty()) arguments = {"help"};
-  if (arguments.front() == "help") {  // as --help behind a subcommand, or alone
+  if (arguments.front() == "help") {  // equals --help after a subcommand, or alone
     if (arguments.size() > 2) throw usage_error("help takes the name of one subcommand");
     arguments.front() = "--help";
     std::reverse(arguments.begin(), arguments.end());
@@ -141,14 +141,14 @@ bool command_line::given(const CLI::App* command, const std::string& option) con
 }
 
 void command_line::parse(std::vector<std::string> arguments) {
-  std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants them
+  std::reverse(arguments.begin(), arguments.end());  // CLI11 expects the arguments in reverse order
   try {
     app_.parse(std::move(arguments));
   } catch (const CLI::ExtrasError&) {
     refuse_unexpected();
     throw;
   } catch (const CLI::RequiredError& error) {
-    refuse_unexpected();  // such as --too in the place of --to
+    refuse_unexpected();  // for example --too instead of --to
     const auto chosen = app_.get_subcommands();
     if (chosen.empty()) throw usage_error("a subcommand is required: " + subcommand_names());
     throw usage_error(unmarked_message(
@@ -184,7 +184,7 @@ void command_line::check_rules() const {
   for (const CLI::App* app : {&app_, command}) {
     for (const CLI::Option* option : app->get_options()) {
       const std::string name = option->get_name();
-      if (option->get_positional() || name == "--tensor") continue;  // which may be called ""
+      if (option->get_positional() || name == "--tensor") continue;  // a tensor's name may be empty
       for (const std::string& value : option->results()) {
         if (value.empty())
           throw usage_error(name + ": the value is empty; leave it out or give one");

@@ -1,5 +1,5 @@
-// The parser and what it fills. Only command_line.cpp and command_options.cpp include this header,
-// which brings CLI11 with it.
+// The parser and the arguments that it fills. Only command_line.cpp and command_options.cpp include
+// this header, because it includes CLI11.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -23,7 +23,7 @@ class command_line {
   void run(int argc, char** argv, output& out);
 
  private:
-  /// A combination of options that is refused.
+  /// A refused combination of options.
   struct option_rule {
     const CLI::App* command;
     std::function<bool()> broken;
@@ -32,22 +32,23 @@ class command_line {
 
   // command_line.cpp
   CLI::App* add(const char* name, const char* description);
-  /// These may stand before and after the subcommand's name.
+  /// Adds the view options, which may stand before or after the subcommand's name.
   void add_view(CLI::App* command);
-  /// A list with commas, which may be repeated.
+  /// Adds an option whose value is a comma-separated list; the option may be repeated.
   static CLI::Option* add_list(CLI::App* command, const char* name, std::vector<std::string>& list,
                                const char* description);
   void add_rule(CLI::App* command, rule_options& rule);
 
-  /// Refuses a command line for which `broken` holds.
+  /// Refuses a command line if `broken` returns true.
   void refuse(const CLI::App* command, std::function<bool()> broken, std::string message);
-  /// The option and any of the others may not both be given.
+  /// Refuses the option together with any of the others.
   void exclude(const CLI::App* command, const std::string& option,
                std::initializer_list<std::string> others);
-  /// The options do nothing unless `holds`; `what` says when it does: "--round stochastic".
+  /// Refuses the options unless `holds` returns true. `what` describes the condition: "--round
+  /// stochastic".
   void need(const CLI::App* command, std::initializer_list<std::string> options,
             const std::function<bool()>& holds, const std::string& what);
-  /// Standard output takes either JSON or the data of an output that is called -.
+  /// Refuses --json together with an output called "-": standard output takes only one of them.
   void refuse_json_beside(const CLI::App* command, const std::string& output,
                           const std::string& path);
 
@@ -55,10 +56,10 @@ class command_line {
   [[nodiscard]] bool given(const CLI::App* command, const std::string& option) const;
   void parse(std::vector<std::string> arguments);
   [[nodiscard]] std::string subcommand_names() const;
-  /// CLI11 would only say that one is missing.
+  /// Checks for a subcommand. CLI11's own message would only say that one is missing.
   void check_subcommand(const std::vector<std::string>& arguments) const;
   void check_rules() const;
-  /// Throws for the first argument that the parser had no use for, if there is one.
+  /// Throws for the first argument that the parser did not use, if there is one.
   void refuse_unexpected() const;
 
   template <class Arguments>

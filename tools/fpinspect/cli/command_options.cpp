@@ -1,4 +1,5 @@
-// The options of each subcommand, and which of them contradict each other or do nothing.
+// The options of each subcommand, and the combinations that are refused as contradictory or without
+// effect.
 #include <string>
 
 #include "fpinspect/cli/command_line.hpp"

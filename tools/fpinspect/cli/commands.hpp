@@ -1,4 +1,4 @@
-// The subcommands. Each writes its result to `out` and throws for everything that goes wrong.
+// The subcommands. Each writes its result to `out` and throws on every error.
 #pragma once
 
 #include "fpinspect/cli/options.hpp"
@@ -21,7 +21,7 @@ void run_matmul(const matmul_arguments& arguments, output& out);
 void run_units(const units_arguments& arguments, output& out);
 void run_backends(const backends_arguments& arguments, output& out);
 void run_verify(const verify_arguments& arguments, output& out);
-/// `verify --tensor-cores`.
+/// Runs `verify --tensor-cores`.
 void run_verify_tensor_cores(const verify_arguments& arguments, output& out);
 
 }  // namespace fpinspect

@@ -1,4 +1,4 @@
-// Exit codes of fpinspect, and the exceptions that lead to those the libraries do not know of.
+// Exit codes of fpinspect, and exceptions for the exit codes that the libraries do not throw for.
 #pragma once
 
 #include <stdexcept>
@@ -9,24 +9,24 @@ enum class exit_code : int {
   ok = 0,
   check_failed = 1,
   command_line = 2,
-  file = 3,  ///< an input file, an output file, standard output, or memory
+  file = 3,  ///< error of an input file, an output file, standard output, or memory
   backend = 4,
 };
 
-/// The command line asks for something that does not exist or contradicts itself.
-/// what() of this and the others is one line of valid UTF-8.
+/// The command line names something that does not exist, or contradicts itself. For all exceptions
+/// of this file, what() is one line of valid UTF-8.
 class usage_error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// A backend that is unknown or that this machine cannot run.
+/// The backend is unknown, or this machine cannot run it.
 class backend_error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// A check found what should not be; what there is to show has been written.
+/// A check failed. All results have been written before.
 class check_failed : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -38,7 +38,7 @@ class output_error : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// The reader of standard output has gone, as `head` does; not worth a message.
+/// The reader of standard output has closed it, as `head` does. Prints no message.
 class closed_pipe : public output_error {
  public:
   using output_error::output_error;

@@ -1,4 +1,4 @@
-// fpinspect: the exit code of everything that can go wrong.
+// fpinspect: maps every error to its exit code.
 #include <unistd.h>
 
 #include <csignal>

@@ -1,4 +1,5 @@
-// The command line of each subcommand as text: filled by main.cpp, understood by the subcommands.
+// The arguments of each subcommand as text: filled by the parser (command_line.hpp), interpreted by
+// the subcommands.
 #pragma once
 
 #include <string>
@@ -6,14 +7,14 @@
 
 namespace fpinspect {
 
-/// How results are shown.
+/// How results are displayed.
 struct view_options {
   bool json = false;
   bool ascii = false;
   std::string color = "auto";
 };
 
-/// One rule of rounding, in the contract's words.
+/// A rounding rule, in the contract's terms.
 struct rule_options {
   std::string round = "nearest_even";
   std::string overflow = "ieee";
@@ -136,13 +137,13 @@ struct verify_arguments {
   std::string threads = "0";
   bool exhaustive = false;
   bool tensor_cores = false;
-  // The rest belongs to it.
+  // The following members are used only with tensor_cores.
   std::string unit;
   std::string instruction;
   std::string cases = "8192";
   std::string seed = "0";
   std::string record;   ///< file to write
-  std::string results;  ///< file to read in the place of a GPU
+  std::string results;  ///< file to read instead of running on a GPU
 };
 
 struct tensor_arguments {

@@ -1,4 +1,4 @@
-// Independent tasks shared among threads.
+// Runs independent tasks on several threads.
 #pragma once
 
 #include <algorithm>
@@ -12,9 +12,9 @@
 
 namespace fpinspect {
 
-/// Calls task(i, worker) once for each i below `count`, on at most `threads` >= 1 threads with
-/// worker numbers below `threads`; on fewer where the system has no more. The first exception of a
-/// task is rethrown when all threads have ended, and no further task is begun.
+/// Calls task(i, worker) once for each i in [0, count), on at most `threads` >= 1 threads. Worker
+/// numbers are below `threads`. Uses fewer threads if the system has no more. After an exception no
+/// further task starts; the first exception is rethrown when all threads have ended.
 template <class Task>
 void for_each_index(std::size_t count, std::size_t threads, const Task& task) {
   std::atomic<std::size_t> next = 0;
@@ -33,11 +33,11 @@ void for_each_index(std::size_t count, std::size_t threads, const Task& task) {
     std::vector<std::jthread> others;
     try {
       for (std::size_t worker = 1; worker < workers; ++worker) others.emplace_back(work, worker);
-    } catch (const std::system_error&) {  // those that run do it all
+    } catch (const std::system_error&) {  // the threads that run do all tasks
     } catch (const std::bad_alloc&) {
     }
     work(0);
-  }  // joins
+  }  // joins the threads
   if (failure != nullptr) std::rethrow_exception(failure);
 }
 

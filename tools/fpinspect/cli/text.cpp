@@ -1,4 +1,4 @@
-// Pieces of text: implementation.
+// Text formatting: implementation.
 #include "fpinspect/cli/text.hpp"
 
 #include <algorithm>
@@ -8,7 +8,8 @@
 namespace fpinspect {
 namespace {
 
-/// std::to_chars with any of its arguments behind the number. Room for fixed notation of anything.
+/// std::to_chars; `notation` are its arguments after the number. The buffer holds the fixed
+/// notation of any number.
 template <class... Notation>
 std::string number_text(double number, Notation... notation) {
   std::array<char, 400> digits{};

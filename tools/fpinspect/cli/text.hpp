@@ -1,6 +1,6 @@
-// Pieces of text: numbers, columns, and their concatenation.
+// Text formatting: numbers, columns and concatenation.
 //
-// In place of a formatting library, which would take longer to compile than all of this tool.
+// Replaces a formatting library, which would take longer to compile than this whole tool.
 #pragma once
 
 #include <concepts>
@@ -12,16 +12,16 @@
 
 namespace fpinspect {
 
-/// Filled up with spaces to a number of characters, of which `text` must have one per byte.
+/// Pads `text` with spaces to `width` characters. Each character of `text` must be one byte.
 std::string left(std::string_view text, std::size_t width);
 std::string right(std::string_view text, std::size_t width);
 
-/// With that many digits after the point: 12.3 and 1.23e+01.
+/// A number with `decimals` digits after the point: 12.3 (fixed) and 1.23e+01 (scientific).
 std::string fixed(double number, int decimals);
 std::string scientific(double number, int decimals);
-/// With at most that many digits: 12.3, 1.23e-09.
+/// A number with at most `digits` significant digits: 12.3, 1.23e-09.
 std::string general(double number, int digits);
-/// As few digits as read back as the same binary64.
+/// The fewest digits that read back as the same binary64 number.
 std::string shortest(double number);
 
 /// "64, 256"
@@ -30,7 +30,7 @@ std::string comma_separated(std::span<const std::uint64_t> numbers);
 inline void append(std::string& text, std::string_view piece) { text += piece; }
 inline void append(std::string& text, std::integral auto number) { text += std::to_string(number); }
 
-/// Strings and integers, one after the other.
+/// Concatenates strings and integers.
 template <class... Pieces>
 std::string cat(const Pieces&... pieces) {
   std::string text;

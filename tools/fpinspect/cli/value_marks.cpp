@@ -1,4 +1,4 @@
-// Values on the command line that look like options, on their way through the parser.
+// Value marks: pass command line values that look like options through the parser.
 #include "fpinspect/cli/value_marks.hpp"
 
 #include <cstddef>
@@ -13,8 +13,8 @@
 namespace fpinspect {
 namespace {
 
-// CLI11 takes "-inf" and "-.5" for options and fails on "--" inside a subcommand. What is a value
-// for certain therefore travels through it behind this character, which no option starts with.
+// CLI11 takes "-inf" and "-.5" for options and fails on "--" inside a subcommand. An argument that
+// is certainly a value is therefore prefixed with this character, with which no option starts.
 constexpr char value_mark = '\x01';
 
 bool is_negative_number(const std::string& text) {

@@ -1,4 +1,4 @@
-// Values on the command line that look like options, on their way through the parser.
+// Value marks: pass command line values that look like options through the parser.
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace fpinspect {
 
-/// The arguments of the process, with a mark before each that is a value for certain: negative
-/// numbers and all that follows "--".
+/// The process arguments. Each argument that is certainly a value is prefixed with a mark: negative
+/// numbers, and all arguments after "--".
 std::vector<std::string> marked_arguments(int argc, char** argv);
 
-/// Takes the marks off again, from every text a subcommand was given.
+/// Removes the marks from all texts of a subcommand's arguments.
 void unmark(formats_arguments& arguments);
 void unmark(show_arguments& arguments);
 void unmark(cast_arguments& arguments);
@@ -29,7 +29,7 @@ void unmark(backends_arguments& arguments);
 void unmark(verify_arguments& arguments);
 void unmark(tensor_arguments& arguments);
 
-/// A message that may quote marked arguments, as it may be shown.
+/// Removes the marks from a message that may quote arguments.
 std::string unmarked_message(std::string text);
 
 }  // namespace fpinspect

@@ -1,4 +1,5 @@
-// `fpinspect arith`: one operation on numbers, or element by element on files, with its flags.
+// `fpinspect arith`: one operation on numbers, or on the elements of files, with the flags that it
+// raises.
 #include <unistd.h>
 
 #include <algorithm>
@@ -46,13 +47,13 @@ constexpr std::array<named_flag, 5> named_flags{{{flags::invalid, "invalid"},
                                                  {flags::underflow, "underflow"},
                                                  {flags::inexact, "inexact"}}};
 
-/// A number of the command line, or a file; codes are of the plan's format.
+/// An operand: a number of the command line, or a file. Codes are in the plan's format.
 struct arith_operand {
   std::string text;
-  std::uint64_t code = 0;             ///< of a number
-  bool inexact = false;               ///< rounding the text changed it
-  std::optional<source_tensor> file;  ///< its elements are codes, or floating point to be rounded
-  std::uint64_t rounded = 0;          ///< of a file: elements that rounding changed
+  std::uint64_t code = 0;             ///< code of a number
+  bool inexact = false;               ///< the text was rounded to the code
+  std::optional<source_tensor> file;  ///< elements are codes, or floating point to be rounded
+  std::uint64_t rounded = 0;          ///< files: number of elements that rounding changed
 };
 
 struct arith_plan {
@@ -61,7 +62,7 @@ struct arith_plan {
   format_id to = format_id::fp32;
   samebits::convert_options rule;
   std::vector<arith_operand> operands;
-  std::vector<std::uint64_t> shape;  ///< of the files; empty with numbers alone
+  std::vector<std::uint64_t> shape;  ///< shape of the files; empty for numbers only
   std::uint64_t count = 1;
 };
 
@@ -144,7 +145,7 @@ arith_plan plan_of(const arith_arguments& arguments) {
   return plan;
 }
 
-/// Result number `index`, whose random bits are those of offset + index.
+/// Result number `index`. Its random bits are those of index offset + index.
 samebits::arithmetic_result arith_result(const arith_plan& plan,
                                          const std::array<std::uint64_t, 3>& codes,
                                          std::uint64_t index) {
@@ -160,7 +161,7 @@ samebits::arithmetic_result arith_result(const arith_plan& plan,
 }
 
 std::uint64_t load_code(const std::byte* from, std::size_t bytes) {
-  std::uint64_t code = 0;  // little endian, as the files are
+  std::uint64_t code = 0;  // little-endian, like the files
   for (std::size_t i = bytes; i-- > 0;) code = code << 8 | std::to_integer<std::uint64_t>(from[i]);
   return code;
 }
@@ -169,8 +170,8 @@ void store_code(std::byte* to, std::size_t bytes, std::uint64_t code) {
   for (std::size_t i = 0; i < bytes; ++i) to[i] = static_cast<std::byte>(code >> (8 * i) & 0xFF);
 }
 
-/// Codes of elements [first, first + count), floating point of another format rounded to the
-/// plan's.
+/// Reads the codes of elements [first, first + count). Floating-point elements of another format
+/// are rounded to the plan's format.
 void read_operand(arith_operand& operand, format_id format, std::uint64_t first,
                   std::span<std::uint64_t> codes) {
   if (!operand.file) return std::fill(codes.begin(), codes.end(), operand.code);
@@ -190,7 +191,8 @@ void read_operand(arith_operand& operand, format_id format, std::uint64_t first,
 struct arith_elements {
   std::vector<std::byte> codes;
   std::vector<std::byte> flag_bytes;
-  std::array<std::uint64_t, named_flags.size()> raised{};  ///< elements that raised each
+  /// number of elements that raised each flag
+  std::array<std::uint64_t, named_flags.size()> raised{};
 };
 
 arith_elements all_elements(arith_plan& plan) {
@@ -218,7 +220,7 @@ arith_elements all_elements(arith_plan& plan) {
   return result;
 }
 
-/// Where results and flags go, if anywhere.
+/// The optional destinations of results and flags.
 struct arith_targets {
   explicit arith_targets(const arith_arguments& arguments) {
     if (!arguments.out.empty()) out.emplace("--out", arguments.out);

@@ -1,4 +1,5 @@
-// `fpinspect backends`: what is compiled in, what this machine can run, and what is chosen.
+// `fpinspect backends`: lists the compiled backends, whether this machine can run them, and the
+// chosen one.
 #include <string>
 #include <vector>
 
@@ -57,7 +58,7 @@ void write_table(const std::vector<samebits::backend_info>& backends, const term
 
 void run_backends(const backends_arguments& arguments, output& out) {
   const terminal term(arguments.view);
-  static_cast<void>(backend_argument(""));  // refuses a SAMEBITS_BACKEND that cannot be had
+  static_cast<void>(backend_argument(""));  // refuses a SAMEBITS_BACKEND that is not available
   const std::vector<samebits::backend_info> backends = samebits::compiled_backends();
   if (arguments.view.json) {
     write_json(backends, out);

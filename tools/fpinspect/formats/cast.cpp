@@ -1,4 +1,4 @@
-// `fpinspect cast`: values rounded into formats, and what happened to each.
+// `fpinspect cast`: rounds values to formats and shows the outcome of each.
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -24,7 +24,7 @@ namespace {
 
 using samebits::format_id;
 
-/// One value in one format.
+/// One value rounded to one format.
 struct cast_result {
   format_id format;
   std::uint64_t code;
@@ -32,7 +32,7 @@ struct cast_result {
   outcome what;
 };
 
-/// What is cast and how; `from` says that values are codes.
+/// The values and how to cast them. If `from` is set, the values are codes.
 struct cast_plan {
   std::vector<std::string> values;
   std::vector<format_id> to;
@@ -40,7 +40,8 @@ struct cast_plan {
   samebits::convert_options rule;
 };
 
-/// `cast 1.5 --to fp16 e4m3` leaves e4m3 among the values: format names there belong to --to.
+/// In `cast 1.5 --to fp16 e4m3` the parser leaves e4m3 among the values. Format names among the
+/// values belong to --to.
 cast_plan plan_of(const cast_arguments& arguments) {
   cast_plan plan;
   std::vector<std::string> to = arguments.to;
@@ -58,7 +59,8 @@ cast_plan plan_of(const cast_arguments& arguments) {
   return plan;
 }
 
-/// Casts value number `index`, which with stochastic rounding is its index in the random stream.
+/// Casts value number `index`. With stochastic rounding, `index` is also its index in the random
+/// stream.
 std::vector<cast_result> cast_value(const cast_plan& plan, std::size_t index) {
   const std::string& text = plan.values[index];
   const samebits::random_stream& stream = plan.rule.random;

@@ -1,4 +1,4 @@
-// Codes and facts of formats as the subcommands print them: implementation.
+// Codes and properties of formats as the subcommands print them: implementation.
 #include "fpinspect/formats/describe.hpp"
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// `fpinspect formats`: one row per format, derived from its data row.
+// `fpinspect formats`: one row per format, derived from its parameters.
 #include <array>
 #include <cmath>
 #include <cstddef>
@@ -21,16 +21,16 @@ namespace {
 using samebits::format_id;
 using samebits::specials;
 
-/// What is said of a format beyond its row.
+/// Properties of a format that are derived from its parameters.
 struct format_facts {
   int bits;  ///< sign, exponent and mantissa
   int sign_bits;
-  std::uint64_t codes_log2;                    ///< 2^this codes
-  std::uint64_t finite;                        ///< distinct finite values; the two zeros are one
-  std::uint64_t nans;                          ///< codes
-  std::uint64_t infs;                          ///< codes
-  std::optional<std::uint64_t> min_normal;     ///< code
-  std::optional<std::uint64_t> min_subnormal;  ///< code
+  std::uint64_t codes_log2;                    ///< the format has 2^codes_log2 codes
+  std::uint64_t finite;                        ///< distinct finite values; +0 and -0 count once
+  std::uint64_t nans;                          ///< number of codes
+  std::uint64_t infs;                          ///< number of codes
+  std::optional<std::uint64_t> min_normal;     ///< as a code
+  std::optional<std::uint64_t> min_subnormal;  ///< as a code
   double decades;                              ///< log10(max / smallest positive)
 };
 
@@ -112,7 +112,7 @@ void write_json(output& out) {
   out.write(json.document());
 }
 
-/// A code's value in at most 8 characters: in full, or with three digits.
+/// A code's value in at most 8 characters: exact, or with three digits.
 std::string short_value(format_id format, std::uint64_t code) {
   const std::string text = samebits::to_exact_decimal(format, code);
   return text.size() <= 8 ? text : scientific(samebits::decode_double(format, code), 2);
@@ -126,7 +126,7 @@ std::string power_of(format_id format, std::optional<std::uint64_t> code) {
   return code ? power_text(exponent_of(samebits::decode_double(format, *code))) : "-";
 }
 
-/// The first cell stands left in its column, the others right.
+/// Joins cells to a line. The first cell is left-aligned, the others are right-aligned.
 std::string row(const std::array<std::string, 11>& cells) {
   constexpr std::array<std::size_t, 11> widths = {8, 5, 8, 5, 10, 8, 8, 6, 8, 9, 5};
   std::string line = left(cells[0], widths[0]);
@@ -146,7 +146,7 @@ std::string format_row(format_id format) {
 }
 
 void write_table(const terminal& term, output& out) {
-  // Two lines of headings: "min normal" and "min subn." are wider than their columns.
+  // Two heading lines, because "min normal" and "min subn." are wider than their columns.
   out.write(term.painted(paint::heading, row({"format", "bits", "s/e/m", "bias", "max", "min",
                                               "min", "eps", "decades", "values", "MB"})));
   out.write(term.painted(paint::heading, right("normal", 44) + right("subn.", 8) + "\n"));

@@ -1,4 +1,4 @@
-// What rounding into a format did to a value, in one word.
+// The outcome of rounding a value to a format, in one word.
 #pragma once
 
 #include <cstdint>
@@ -13,21 +13,21 @@ enum class outcome : std::uint8_t { exact, rounded, subnormal, underflow, overfl
 
 std::string_view name(outcome what);
 
-/// What the value was before.
+/// The class of the value before rounding.
 enum class source_class : std::uint8_t { zero, finite, infinite, nan };
 
 source_class class_of_code(samebits::format_id format, std::uint64_t code);
-/// For text that samebits::parse() takes.
+/// For text that samebits::parse() accepts.
 source_class class_of_text(std::string_view text);
 
-/// The first of these that holds:
-///   overflow   beyond max, now Inf or NaN
-///   saturated  beyond max, now max
-///   underflow  not zero, now zero
-///   subnormal  not zero, now subnormal, exactly or not
+/// The first of these outcomes that applies:
+///   overflow   beyond max, became Inf or NaN
+///   saturated  beyond max, became max
+///   underflow  non-zero, became zero
+///   subnormal  non-zero, became subnormal, exactly or not
 ///   rounded    changed
-///   exact      as it was
-/// An Inf or a NaN that the format has not got is beyond max.
+///   exact      unchanged
+/// Inf or NaN counts as beyond max if the format lacks it.
 outcome outcome_of(source_class source, samebits::format_id format,
                    const samebits::converted& result);
 

@@ -1,4 +1,4 @@
-// `fpinspect recipes`: the quantization recipes that have a name, and what is claimed of each.
+// `fpinspect recipes`: lists the named quantization recipes and the claims about each.
 #include <span>
 #include <string>
 

@@ -23,7 +23,7 @@ namespace {
 
 using samebits::format_id;
 
-/// The code to show, and how the argument became it.
+/// The code to show, and how the argument was converted to it.
 struct shown_code {
   format_id format;
   std::uint64_t code;
@@ -64,8 +64,8 @@ const char* class_text(samebits::number_class what) {
   return "?";
 }
 
-/// log2 of the spacing of the value's binade, of the subnormals below min normal; nothing for NaN
-/// and infinities.
+/// log2 of the spacing of values at this value; below min normal, of the subnormals. Nothing for
+/// NaN and infinities.
 std::optional<int> ulp_log2(format_id format, std::uint64_t code) {
   const auto value = finite_value(format, code);
   if (!value) return std::nullopt;
@@ -73,7 +73,7 @@ std::optional<int> ulp_log2(format_id format, std::uint64_t code) {
   return exponent_of(std::max(std::fabs(*value), floor)) - samebits::spec_of(format).mantissa_bits;
 }
 
-/// "exact", or what had to be done to get into the format.
+/// "exact", or how the input was rounded to the format.
 std::string input_text(const shown_code& shown) {
   if (!shown.what) return "code";
   if (shown.inexact) {

@@ -1,4 +1,5 @@
-// `fpinspect units`: the tensor cores that `matmul` computes like, and how well that is known.
+// `fpinspect units`: lists the tensor cores that `matmul` can model, and the evidence for each
+// model.
 #include <string>
 #include <string_view>
 

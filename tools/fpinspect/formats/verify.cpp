@@ -1,4 +1,4 @@
-// `fpinspect verify`: every backend against the reference, bit for bit, on this machine.
+// `fpinspect verify`: compares every backend with the reference, bit for bit, on this machine.
 #include "samebits/verify.hpp"
 
 #include <algorithm>
@@ -37,7 +37,7 @@ std::string entry_text(const verification& entry, const terminal& term) {
   return term.painted(paint::bad, text + std::string(24, ' ') + entry.first_difference + "\n");
 }
 
-/// Sums of a backend's entries.
+/// Totals over the entries of one backend.
 struct total {
   std::string_view backend;
   std::uint64_t compared = 0;
@@ -96,7 +96,7 @@ void run_verify(const verify_arguments& arguments, output& out) {
   if (!arguments.view.json) {
     out.write(term.painted(paint::heading, row("compared", "differed", "backend", "what")));
     out.flush();
-    options.on_result = [&](const verification& entry) {  // hours may lie between two of them
+    options.on_result = [&](const verification& entry) {  // entries may be hours apart
       out.write(entry_text(entry, term));
       out.flush();
     };

@@ -1,4 +1,5 @@
-// `fpinspect verify --tensor-cores`: a GPU's instructions against the model, and what would match.
+// `fpinspect verify --tensor-cores`: compares a GPU's instructions with the model, and shows which
+// models would match.
 #include <algorithm>
 #include <cstdint>
 #include <optional>
@@ -25,7 +26,7 @@ namespace {
 using samebits::tensor_core_finding;
 using samebits::tensor_core_result;
 
-constexpr std::size_t margin = 24;  ///< of lines below a finding
+constexpr std::size_t margin = 24;  ///< indent of the lines below a finding
 
 std::string finding_row(std::string_view compared, std::string_view differed, std::string_view unit,
                         std::string_view evidence, std::string_view instruction) {
@@ -136,7 +137,7 @@ void write_findings(const std::optional<samebits::tensor_core_gpu>& gpu,
   out.write(json.document());
 }
 
-/// The results of a file; blank lines and those that begin with # say nothing.
+/// The results in a file. Blank lines and lines that begin with # are skipped.
 std::vector<tensor_core_result> results_in(const std::string& path) {
   const std::string text = read_text_file(path);
   std::vector<tensor_core_result> all;
@@ -160,7 +161,7 @@ std::vector<tensor_core_result> results_in(const std::string& path) {
   return all;
 }
 
-/// What was run, on what, then the results.
+/// The text of a recording: GPU and options, then the results.
 std::string recording(const samebits::tensor_core_gpu& gpu,
                       const samebits::tensor_core_check_options& options,
                       const std::vector<tensor_core_finding>& findings) {

@@ -17,9 +17,9 @@ namespace {
 using samebits::format_id;
 
 constexpr int chart_height = 6;   // rows
-constexpr int margin_width = 10;  // what stands left of the columns
+constexpr int margin_width = 10;  // width left of the columns
 
-/// The horizontal axis: columns of `step` binades, the first starting at a multiple of it.
+/// The horizontal axis: columns of `step` binades. The first column starts at a multiple of `step`.
 struct axis {
   int first;  ///< exponent
   int step;
@@ -58,7 +58,8 @@ std::string repeated(std::string_view text, int times) {
   return all;
 }
 
-/// A column's part in one row, from the chart's foot: its height in the row's levels.
+/// The character of a column in one row, counted from the foot of the chart. Rows are divided into
+/// 8 levels (Unicode) or 3 levels (ASCII).
 std::string_view cell(charset characters, double height_in_rows, int row) {
   constexpr std::array<std::string_view, 9> eighths = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
   constexpr std::array<std::string_view, 4> thirds = {" ", ".", ":", "#"};
@@ -66,7 +67,7 @@ std::string_view cell(charset characters, double height_in_rows, int row) {
       characters == charset::unicode ? std::span<const std::string_view>(eighths) : thirds;
   const auto levels = static_cast<double>(marks.size() - 1);
   const double part = (height_in_rows - row) * levels;
-  // Whatever is there at all is seen.
+  // Any non-zero count is visible.
   const double least = row == 0 && height_in_rows > 0 ? 1.0 : 0.0;
   return marks[static_cast<std::size_t>(std::clamp(part, least, levels))];
 }
@@ -91,12 +92,12 @@ std::string chart(const std::vector<std::uint64_t>& columns, const axis& x, char
   return text;
 }
 
-/// The foot of the chart: a line, and an exponent under the first column of every ten or so.
+/// The foot of the chart: a line, and an exponent label below about every tenth column.
 std::string foot(const axis& x, charset characters) {
   const bool unicode = characters == charset::unicode;
   std::string text = std::string(margin_width - 1, ' ') + (unicode ? "└" : "+") +
                      repeated(unicode ? "─" : "-", x.columns * x.column_width) + "\n";
-  constexpr int longest_label = 8;  // "2^-1074" and a space: the first one always fits
+  constexpr int longest_label = 8;  // "2^-1074" and a space: the first label always fits
   const int width = margin_width + std::max(x.columns * x.column_width, longest_label);
   std::string labels(margin_width, ' ');
   for (int column = 0; column < x.columns; ++column) {
@@ -136,7 +137,7 @@ std::string marked(band what, int times, const terminal& term) {
   return term.painted(mark.color, repeated(unicode ? mark.unicode : mark.ascii, times));
 }
 
-/// Where a format has its numbers.
+/// The exponent range of a format.
 struct format_range {
   int least;  ///< exponent of the smallest positive value
   int least_normal;

@@ -11,14 +11,15 @@
 
 namespace fpinspect {
 
-/// Lines of at most the terminal's width, each with a line end; nothing for no counts. One column
-/// per binade, or per 2, 4, 8, ... binades where there are too many for the width.
+/// The chart as text. Each line is at most as wide as the terminal and ends with a newline. Empty
+/// if there are no counts. A column is one binade, or 2, 4, 8, ... binades if the chart would be
+/// too wide.
 ///
-/// counts  elements by floor(log2(|x|))
+/// @param counts  number of elements by floor(log2(|x|))
 std::string histogram(const std::map<int, std::uint64_t>& counts,
                       std::span<const samebits::format_id> formats, const terminal& term);
 
-/// What the marks below the chart mean: one line with its end.
+/// The legend of the marks below the chart: one line with a newline.
 std::string histogram_legend(const terminal& term);
 
 }  // namespace fpinspect

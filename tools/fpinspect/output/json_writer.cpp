@@ -1,4 +1,4 @@
-// JSON text, written in order: implementation.
+// JSON writer: implementation.
 #include "fpinspect/output/json_writer.hpp"
 
 #include <cmath>
@@ -10,7 +10,7 @@
 namespace fpinspect {
 namespace {
 
-/// RFC 8259, section 7.
+/// Appends one character, escaped by RFC 8259, section 7.
 void append_character(std::string& out, std::string_view bytes) {
   constexpr char digits[] = "0123456789abcdef";
   const auto first = static_cast<unsigned char>(bytes[0]);

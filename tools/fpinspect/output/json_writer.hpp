@@ -1,4 +1,4 @@
-// JSON text, written in order: integers of 64 bits in full and numbers as short as they can be.
+// JSON writer: writes a document in order, with exact 64-bit integers and shortest numbers.
 #pragma once
 
 #include <concepts>
@@ -11,7 +11,7 @@
 
 namespace fpinspect {
 
-/// The caller sees to it that begin and end match and that objects hold members only.
+/// The caller must match begin and end calls and write only members into objects.
 ///
 ///   json_writer json;
 ///   json.begin_object();
@@ -27,14 +27,15 @@ class json_writer {
   void end_array() { end(']'); }
   void key(std::string_view name);
 
-  /// Text that is not UTF-8 gets U+FFFD for each byte that is not.
+  /// Writes a string. Each byte that is not valid UTF-8 becomes U+FFFD.
   void value(std::string_view text);
   void value(const char* text) { value(std::string_view(text)); }
   void value(const std::string& text) {
     const std::string_view view = text;
     value(view);
   }
-  /// The shortest decimal that reads back as the same binary64; null for NaN and infinities.
+  /// Writes the shortest decimal that reads back as the same binary64 number; null for NaN and
+  /// infinities.
   void value(double number);
   template <std::integral Integer>
   void value(Integer number) {
@@ -61,7 +62,7 @@ class json_writer {
     value(what);
   }
 
-  /// The finished document with a line end.
+  /// The finished document with a newline at the end.
   [[nodiscard]] std::string document() const { return text_ + "\n"; }
 
  private:

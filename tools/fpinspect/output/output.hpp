@@ -1,4 +1,4 @@
-// Standard output or standard error, with every failed write noticed.
+// Standard output or standard error; reports every failed write.
 #pragma once
 
 #include <string>
@@ -6,12 +6,12 @@
 
 namespace fpinspect {
 
-/// Collects text and writes it to a descriptor. Both functions throw output_error, or closed_pipe
-/// where the reader has gone; what was not written then is dropped.
+/// Collects text and writes it to a file descriptor. Both functions throw output_error, or
+/// closed_pipe if the reader has closed the pipe. Text that was not written by then is discarded.
 class output {
  public:
-  /// descriptor  STDOUT_FILENO, or STDERR_FILENO for a report whose place standard output holds
-  /// data
+  /// @param descriptor  STDOUT_FILENO, or STDERR_FILENO for a report if standard output carries
+  ///   data
   explicit output(int descriptor) : descriptor_(descriptor) {}
 
   void write(std::string_view text);

@@ -1,4 +1,4 @@
-// What the terminal can show: implementation.
+// Capabilities of the terminal: implementation.
 #include "fpinspect/output/terminal.hpp"
 
 #include <sys/ioctl.h>

@@ -1,4 +1,4 @@
-// What the terminal can show, and text in colour where it can.
+// Capabilities of the terminal, and coloured text.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +14,14 @@ enum class paint : std::uint8_t { heading, good, caution, bad, faint };
 
 class terminal {
  public:
-  /// Colour under "auto": on a terminal that is not TERM=dumb, unless NO_COLOR is set and not
-  /// empty. Width: of the terminal, else COLUMNS, else 80; between 40 and 200. Throws usage_error
-  /// if options.color is not one of auto, always, never.
+  /// "auto" uses colour on a terminal that is not TERM=dumb, unless NO_COLOR is set and not empty.
+  /// The width is the terminal's, else COLUMNS, else 80; limited to 40 .. 200.
+  /// @throws usage_error  if options.color is not auto, always or never
   explicit terminal(const view_options& options);
 
   [[nodiscard]] charset characters() const { return characters_; }
   [[nodiscard]] int width() const { return width_; }
-  /// The text as it is, or between the escape sequences of a colour.
+  /// The text, between the escape sequences of a colour if colour is used.
   [[nodiscard]] std::string painted(paint how, std::string_view text) const;
 
  private:

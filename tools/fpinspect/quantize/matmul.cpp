@@ -1,4 +1,4 @@
-// `fpinspect matmul`: a matrix product as a tensor core returns it, and its error.
+// `fpinspect matmul`: computes a matrix product as a tensor core returns it, and its error.
 #include <unistd.h>
 
 #include <cmath>
@@ -28,27 +28,27 @@ namespace {
 using samebits::format_id;
 using samebits::product_error;
 
-/// What is asked for, understood, with its results.
+/// The parsed request and its results.
 struct matrix_product {
   format_id a_format = format_id::e4m3;
   format_id b_format = format_id::e4m3;
   samebits::accumulator sum = samebits::accumulator::exact();
   samebits::evidence level = samebits::evidence::none;
-  const char* source = "";  ///< of the unit's row
+  const char* source = "";  ///< source of the tensor core row
   std::int64_t rows = 0;
   std::int64_t cols = 0;
   std::int64_t depth = 0;
   std::vector<float> d;
   bool compared = false;
-  std::string integers;       ///< notes on operands whose integers are values
-  bool values_given = false;  ///< for A or B: the error has a part of their rounding
-  product_error error;        ///< against the exact product of what was given
-  double operand_noise = 0;   ///< squares of what rounding A and B has done
+  std::string integers;       ///< notes on operands that contain integer values
+  bool values_given = false;  ///< A or B was given as values: the error includes their rounding
+  product_error error;        ///< relative to the exact product of the given operands
+  double operand_noise = 0;   ///< sum of squared errors from rounding A and B
   double accumulation_noise = 0;
   double rounding_noise = 0;
 };
 
-/// Exact values of the product of any operands, in binary64.
+/// The exact product of the operands, in binary64.
 std::vector<double> exact_product(const samebits::const_matrix_view& a,
                                   const samebits::const_matrix_view& b,
                                   const samebits::matmul_options& options,
@@ -138,7 +138,7 @@ matrix_product product_of(const matmul_arguments& arguments) {
   try {
     samebits::matmul(a.codes(), b.codes(), samebits::view_of(p.d.data(), p.rows, p.cols), p.sum,
                      options, where);
-  } catch (const samebits::invalid_argument&) {  // all else has been checked
+  } catch (const samebits::invalid_argument&) {  // all other arguments have been checked
     throw usage_error("--promote: scales of 128 along K need 128");
   }
   if (!arguments.against.empty()) compare(p, a, b, options, where);

@@ -25,15 +25,15 @@ const_matrix_view turned_if(stored how, const const_matrix_view& v) {
   return how == stored::transposed ? samebits::transposed(v) : v;
 }
 
-/// A whole positive decimal number, or nothing.
+/// Parses a complete text as a positive decimal number; returns false for any other text.
 bool parse_scale(const std::string& text, float& scale) {
   const char* end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, scale);
   return error == std::errc() && stop == end && std::isfinite(scale);
 }
 
-/// The tiles that scales of that shape belong to; `operand` as it is stored, K along its columns
-/// where `k_last`.
+/// Finds the tile shape that belongs to scales of this shape. `operand` is in storage order;
+/// `k_last` says that K runs along its columns.
 bool find_scale_tile(const samebits::matrix_shape& scales, const const_matrix_view& operand,
                      bool k_last, tile_shape& tile) {
   const std::array<tile_shape, 4> along = {tile_shape{0, 0}, tile_shape{1, 0}, tile_shape{1, 128},
@@ -99,7 +99,7 @@ product_scales::product_scales(std::string_view option, const std::string& text,
   const bool k_last = (side == operand_side::a) == (how == stored::as_is);
   const auto extent = [&](std::size_t i) { return static_cast<std::int64_t>(info.shape[i]); };
   const auto count = static_cast<std::int64_t>(info.count);
-  const bool flat = info.shape.size() < 2;  // one for each row or column
+  const bool flat = info.shape.size() < 2;  // one scale per row or column
   const samebits::matrix_shape shape = !flat    ? samebits::matrix_shape{extent(0), extent(1)}
                                        : k_last ? samebits::matrix_shape{count, 1}
                                                 : samebits::matrix_shape{1, count};

@@ -1,4 +1,4 @@
-// Operands and scales of `matmul`, as matrices that the library takes.
+// Operands and scales of `matmul`, as matrices for the library.
 #pragma once
 
 #include <cstddef>
@@ -18,15 +18,17 @@ enum class stored : std::uint8_t { as_is, transposed };
 /// One operand of a product.
 class product_operand {
  public:
-  /// `input` holds values, which are rounded to nearest even into `format`, or codes of it.
-  /// which   names it in errors
-  /// option  names `from`, the format of codes in integers, or empty
-  /// Throws as open_source does, and usage_error for other than two dimensions and for fp64.
+  /// @param which  the operand's name in errors
+  /// @param input  values, which are rounded to nearest even to `format`, or codes of `format`
+  /// @param option  the name of `from` in errors
+  /// @param from  the format of codes that are stored as integers, or empty
+  /// @throws usage_error  if the tensor does not have two dimensions, or for fp64
+  /// @note Also throws as open_source() does.
   product_operand(std::string_view which, const std::string& input, std::string_view option,
                   const std::string& from, samebits::format_id format, stored how);
 
   [[nodiscard]] const samebits::const_matrix_view& codes() const { return codes_; }
-  /// What the codes were rounded from; the codes where they were given.
+  /// The values from which the codes were rounded; the codes themselves if they were given.
   [[nodiscard]] const samebits::const_matrix_view& values() const { return values_; }
   [[nodiscard]] bool was_rounded() const { return !rounded_.empty(); }
   /// Whether the elements are integers that are read as values.
@@ -40,14 +42,16 @@ class product_operand {
   samebits::const_matrix_view codes_;
 };
 
-/// Which operand scales belong to, and with it which of its dimensions is K.
+/// The operand to which scales belong. It determines which dimension is K.
 enum class operand_side : std::uint8_t { a, b };
 
-/// Scales of an operand: a number, or a tensor of fp32 whose shape says of which tiles.
+/// Scales of an operand: a number, or an fp32 tensor whose shape determines the tiles.
 class product_scales {
  public:
-  /// text: a positive decimal number, a FILE, or empty for none. operand: [M, K] or [K, N]; the
-  /// tensor is as the operand is stored. Throws usage_error, naming `option`, and file_error.
+  /// @param text  a positive decimal number, a FILE, or empty for no scales
+  /// @param operand  [M, K] or [K, N]; the scale tensor is in the operand's storage order
+  /// @throws usage_error  for invalid scales; the message names `option`
+  /// @throws file_error  if the file cannot be read
   product_scales(std::string_view option, const std::string& text, operand_side side, stored how,
                  const samebits::const_matrix_view& operand);
 

@@ -1,4 +1,5 @@
-// `fpinspect quantize`: a tensor as 8-bit codes with a scale per tile, in a .safetensors file.
+// `fpinspect quantize`: writes a tensor as 8-bit codes with one scale per tile to a .safetensors
+// file.
 #include <unistd.h>
 
 #include <cstddef>
@@ -34,20 +35,20 @@ using samebits::matrix_shape;
 using samebits::quantize_statistics;
 using samebits::tensor_file::named_tensor;
 
-/// What is asked for, understood.
+/// The parsed request.
 struct quantization {
   format_id to = format_id::e4m3;
   samebits::quantize_options options;
   samebits::executor where;
   const samebits::recipe_preset* preset = nullptr;
   format_id scale_format = format_id::fp32;
-  bool row = true;  ///< outputs that are wanted
+  bool row = true;  ///< row, column: the wanted outputs
   bool column = false;
   bool transposed = false;
 };
 
 void set_outputs(const quantize_arguments& arguments, quantization& plan) {
-  plan.transposed = arguments.transposed;  // which excludes --outputs
+  plan.transposed = arguments.transposed;  // --transposed excludes --outputs
   if (arguments.outputs.empty()) return;
   plan.row = false;
   for (const std::string& output : arguments.outputs) {
@@ -102,7 +103,7 @@ quantization quantization_of(const quantize_arguments& arguments) {
 
 matrix_shape turned(const matrix_shape& s) { return {s.cols, s.rows}; }
 
-/// What the file says of itself, for `dequantize`, `diff` and people.
+/// The metadata of the file, for `dequantize`, `diff` and users.
 std::vector<std::pair<std::string, std::string>> metadata_of(const quantization& plan) {
   const samebits::quantize_options& o = plan.options;
   std::vector<std::pair<std::string, std::string>> all = {
@@ -119,7 +120,7 @@ std::vector<std::pair<std::string, std::string>> metadata_of(const quantization&
   return all;
 }
 
-/// One kind of outputs: codes and scales by one tile, of the source or, turned, of its transpose.
+/// Codes and scales of one tile shape: of the source, or of its transpose if transposed.
 struct output_pair {
   output_pair(const quantization& plan, const matrix_shape& shape, const matrix_shape& tiles)
       : codes(plan.to, shape), scales(plan.scale_format, tiles) {}
@@ -128,13 +129,13 @@ struct output_pair {
   owned_matrix scales;
 };
 
-/// Quantizes and writes OUT.
+/// Quantizes the tensor and writes OUT.
 quantize_statistics run(const source_tensor& source, const quantization& plan,
                         const tensor_target& target, output& out) {
   const source_matrix in = matrix_of(source.file, source.info, source.how);
   const matrix_shape shape = {in.view.rows, in.view.cols};
   const matrix_shape none = {};
-  const float fresh = 1.0f;  // S of a delayed recipe's first step
+  const float fresh = 1.0f;  // S in the first step of a delayed recipe
   samebits::quantize_options options = plan.options;
   if (plan.preset != nullptr && plan.preset->rules.source == samebits::scale_source::delayed) {
     options.multipliers = samebits::view_of_codes(format_id::fp32, &fresh, 1, 1);
@@ -194,7 +195,7 @@ void write_json(const quantize_arguments& arguments, const source_tensor& source
   json.member("output", arguments.output);
   json.member("from", type_text(source.info, source.how));
   json.member("to", samebits::name(plan.to));
-  json.key("recipe");  // null: options
+  json.key("recipe");  // null: options instead of a recipe
   if (plan.preset == nullptr) {
     json.value(std::nullopt);
   } else {
@@ -218,7 +219,7 @@ void write_json(const quantize_arguments& arguments, const source_tensor& source
   json.member("column", plan.column);
   json.member("transposed", plan.transposed);
   json.member("scale_format", samebits::name(plan.scale_format));
-  json.key("backend");  // null: the choice of the call
+  json.key("backend");  // null: the call chooses the backend
   if (plan.where.backend.empty()) {
     json.value(std::nullopt);
   } else {

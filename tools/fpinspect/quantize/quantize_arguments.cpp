@@ -22,7 +22,7 @@ using samebits::format_id;
   throw usage_error(std::string(option) + ": " + samebits::tensor_file::quote(text) + " " + why);
 }
 
-/// The value of that name among those given.
+/// The value with this name in `among`.
 template <class Value>
 Value named(std::string_view option, std::string_view text, std::span<const Value> among) {
   std::string names;
@@ -72,7 +72,7 @@ samebits::tile_shape tile_argument(std::string_view option, std::string_view tex
   try {
     const std::size_t split = text.find('x');
     if (split != std::string_view::npos) {
-      constexpr std::uint64_t most = 1 << 20;  // far beyond the tiles there are
+      constexpr std::uint64_t most = 1 << 20;  // far beyond every supported tile
       const samebits::tile_shape tile = {
           static_cast<std::int64_t>(unsigned_argument(option, text.substr(0, split), 0, most)),
           static_cast<std::int64_t>(unsigned_argument(option, text.substr(split + 1), 0, most))};
@@ -116,7 +116,8 @@ float bound_argument(std::string_view option, std::string_view text) {
 }
 
 samebits::executor quantizing_backend_argument(std::string_view name) {
-  samebits::executor where = host_backend_argument(name);  // refuses a SAMEBITS_BACKEND as well
+  // also refuses an unsupported SAMEBITS_BACKEND
+  samebits::executor where = host_backend_argument(name);
   if (name.empty()) where.backend = {};
   return where;
 }

@@ -1,4 +1,4 @@
-// The matrix that `quantize`, `diff` and `tensor --recipes` read: implementation.
+// Matrices that `quantize`, `diff` and `tensor --recipes` read: implementation.
 #include "fpinspect/quantize/quantize_source.hpp"
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The matrix that `quantize`, `diff` and `tensor --recipes` read out of a file, and one to write.
+// Matrices that `quantize`, `diff` and `tensor --recipes` read from a file, and matrices to write.
 #pragma once
 
 #include <cstddef>
@@ -15,17 +15,17 @@
 
 namespace fpinspect {
 
-/// Leading dimensions merge into rows; rank 1 is one row.
+/// The tensor as a matrix: leading dimensions merge into rows; a tensor of rank 1 is one row.
 samebits::matrix_shape matrix_of(const samebits::tensor_file::tensor_info& info);
 
-/// Whether elements of that format are quantized: fp32, fp16 or bf16.
+/// Whether elements of this format can be quantized: fp32, fp16 or bf16.
 bool is_quantizable(samebits::format_id format);
 
-/// Throws file_error for elements that are not; `input` names the file.
+/// Throws file_error for elements that cannot be quantized; `input` names the file.
 void require_quantizable(samebits::format_id format, const std::string& input);
 
-/// The elements of a tensor where they lie in the file, or in memory of their own. Valid as long as
-/// the file is open.
+/// The elements of a tensor: in place in the mapped file, or copied to memory. Valid as long as the
+/// file is open.
 struct source_matrix {
   std::vector<std::byte> read;
   samebits::const_matrix_view view;
@@ -33,7 +33,7 @@ struct source_matrix {
 source_matrix matrix_of(const samebits::tensor_file::tensor_file& file,
                         const samebits::tensor_file::tensor_info& info, const element_reading& how);
 
-/// A matrix of codes in memory and in the file.
+/// A matrix of codes in memory, to be written to a file.
 struct owned_matrix {
   owned_matrix(samebits::format_id f, const samebits::matrix_shape& s)
       : format(f),
@@ -43,7 +43,8 @@ struct owned_matrix {
   samebits::matrix_view view() {
     return samebits::view_of_codes(format, bytes.data(), shape.rows, shape.cols);
   }
-  /// As the file's element type of the format: fp32, e4m3, e5m2 or e8m0.
+  /// The matrix as a tensor to write. Its element type is that of the format: fp32, e4m3, e5m2 or
+  /// e8m0.
   [[nodiscard]] samebits::tensor_file::named_tensor tensor(std::string name) const;
 
   samebits::format_id format;

@@ -1,4 +1,4 @@
-// Signal-to-noise ratios, and why there is none.
+// Signal-to-quantization-noise ratios, and why a ratio is missing.
 #pragma once
 
 #include <optional>
@@ -8,26 +8,27 @@
 
 namespace fpinspect {
 
-/// 10 * log10(signal / noise) in dB; nothing where there is no noise, no signal or the sums leave
-/// binary64.
+/// 10 * log10(signal / noise) in dB. Nothing if there is no noise or no signal, or if the sums
+/// overflow binary64.
 std::optional<double> sqnr_db(double signal, double noise);
 
 /// A ratio, or the reason why there is none.
 struct sqnr {
   std::optional<double> db = {};
   bool exact = false;       ///< no element changed
-  std::string reason = {};  ///< of neither; a sentence without its full stop
+  /// why there is neither a ratio nor `exact`; a sentence without its full stop
+  std::string reason = {};
 
   /// "34.2 dB", "exact" or `none`.
   [[nodiscard]] std::string text(const char* none = "-") const;
-  /// What JSON says beside a null: "exact", the reason, or nothing where there is a number.
+  /// The JSON note beside a null ratio: "exact" or the reason. Nothing if there is a ratio.
   [[nodiscard]] std::optional<std::string> note() const;
 };
 
-/// What the statistics of a quantization say.
+/// The ratio from the statistics of a quantization.
 ///
-/// saturating  whether elements beyond the largest code become that code; those that become Inf or
-///             NaN instead are missing from the sums, and then there is no ratio
+/// @param saturating  whether elements beyond the largest code become this code. Otherwise they
+///   become Inf or NaN and are missing from the sums, and then there is no ratio.
 sqnr sqnr_of(const samebits::quantize_statistics& s, bool saturating);
 
 }  // namespace fpinspect

@@ -1,4 +1,4 @@
-// `fpinspect scaler`: a trace of gradients through a loss-scaling policy, step by step.
+// `fpinspect scaler`: runs a trace of gradients through a loss-scaling policy, step by step.
 #include <bit>
 #include <cmath>
 #include <cstddef>
@@ -65,8 +65,8 @@ samebits::scaling_settings settings_argument(const scaler_arguments& arguments) 
   return settings;
 }
 
-/// Whether the exact product, rounded to nearest even into fp16, is not finite: 65520 is the tie
-/// that overflows.
+/// Whether the exact product overflows when rounded to nearest even to fp16. 65520 is the tie that
+/// overflows.
 bool overflows_fp16(double amax, double scale) {
   constexpr double tie = 65520;
   const double product = amax * scale;
@@ -88,7 +88,7 @@ samebits::step_observation observed(const scaler_trace& trace, const trace_step&
   if (std::isnan(product)) {
     scaled = std::numeric_limits<float>::quiet_NaN();
   } else if (!overflows_fp16(step.amax, scale)) {
-    // Below the tie, but the product may have been rounded onto it.
+    // The exact product is below the tie, but rounding to binary64 may have moved it to the tie.
     const std::uint16_t code =
         samebits::encode<format_id::fp16>(product, {.on_overflow = samebits::overflow::saturate});
     scaled = samebits::decode<format_id::fp16>(code);

@@ -1,4 +1,4 @@
-// The course of a loss scale as a chart: implementation.
+// A loss scale over time as a chart: implementation.
 #include "fpinspect/scaler/scaler_plot.hpp"
 
 #include <algorithm>
@@ -11,18 +11,18 @@
 namespace fpinspect {
 namespace {
 
-constexpr std::size_t scale_margin = 10;  // what stands left of the columns
+constexpr std::size_t scale_margin = 10;  // width left of the columns
 constexpr int most_rows = 16;
 
-/// What one column shows.
+/// The content of one column.
 struct scaler_column {
-  int lowest = 0;  ///< exponents
+  int lowest = 0;  ///< lowest, highest: exponents
   int highest = 0;
   std::size_t steps = 0;
   std::size_t skipped = 0;
 };
 
-/// floor(log2), with places for zero and infinity outside of all others.
+/// floor(log2(scale)). Zero gives -1075 and infinity 1024, outside the range of all other scales.
 int exponent_of(double scale) {
   if (scale == 0) return -1075;
   return std::isfinite(scale) ? std::ilogb(scale) : 1024;
@@ -50,7 +50,7 @@ std::string_view skip_mark(const scaler_column& c, charset characters) {
                                                       ? std::span<const std::string_view>(unicode)
                                                       : std::span<const std::string_view>(ascii);
   const std::size_t top = marks.size() - 1;
-  return marks[(c.skipped * top + c.steps - 1) / c.steps];  // a single one is seen
+  return marks[(c.skipped * top + c.steps - 1) / c.steps];  // a single skipped step is visible
 }
 
 std::string scale_label(int exponent) {
@@ -71,7 +71,7 @@ std::string scaler_plot(std::span<const scaler_row> rows, const terminal& term) 
     lowest = std::min(lowest, c.lowest);
     highest = std::max(highest, c.highest);
   }
-  const int each = (highest - lowest) / most_rows + 1;  // exponents of a row
+  const int each = (highest - lowest) / most_rows + 1;  // exponents per row
   std::string text;
   for (int top = highest; top >= lowest; top -= each) {
     const int bottom = top - each + 1;

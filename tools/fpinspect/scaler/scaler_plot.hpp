@@ -1,4 +1,4 @@
-// The course of a loss scale as a chart of columns, with the skipped steps below it.
+// A loss scale over time as a column chart, with the skipped steps below it.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,14 @@ namespace fpinspect {
 /// One step of a replayed trace.
 struct scaler_row {
   std::int64_t step = 0;
-  double scale = 0;  ///< in force during it
+  double scale = 0;  ///< the scale used in this step
   bool applied = true;
   samebits::step_cause cause = samebits::step_cause::none;
 };
 
-/// Lines of at most the terminal's width, each with a line end; nothing for no rows. A column
-/// stands for one step or for equally many, and shows every scale that was in force in it.
+/// The chart as text. Each line is at most as wide as the terminal and ends with a newline. Empty
+/// if there are no rows. Each column covers one step or an equal number of steps, and shows every
+/// scale used in them.
 std::string scaler_plot(std::span<const scaler_row> rows, const terminal& term);
 
 }  // namespace fpinspect

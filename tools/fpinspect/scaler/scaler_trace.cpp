@@ -42,7 +42,7 @@ std::vector<std::string_view> cells(std::string_view line) {
   }
 }
 
-/// A CSV text, line by line.
+/// Reads CSV text line by line.
 class csv_reader {
  public:
   csv_reader(std::string path, std::string_view text) : path_(std::move(path)), rest_(text) {}
@@ -72,7 +72,7 @@ class csv_reader {
 
 constexpr int absent = -1;
 
-/// Where each column stands.
+/// The index of each column.
 struct columns {
   int step = absent;
   int nonfinite = absent;
@@ -142,21 +142,21 @@ trace_step step_of(const csv_reader& file, const columns& where,
   return s;
 }
 
-/// Random bits of a step, as a number in [0, 1).
+/// The random bits of a step, as a number in [0, 1).
 double uniform(std::uint64_t seed, std::uint64_t stream, std::uint64_t step) {
   return static_cast<double>(samebits::random_word(seed, stream, step, 32)) / 4294967296.0;
 }
 
-/// About normal, with standard deviation 1.
+/// An approximately normal random number with standard deviation 1.
 double normal(std::uint64_t seed, std::uint64_t step) {
   double sum = -6;
   for (std::uint64_t i = 0; i < 12; ++i) sum += uniform(seed, 1 + i, step);
   return sum;
 }
 
-/// The largest gradient for which 2^edge is the last scale without overflow: a half more than a
-/// power of two, so that half a bit either way changes nothing. Between powers of two it moves in a
-/// straight line, which needs no library function.
+/// The largest gradient for which 2^edge is the last scale without overflow. For integer edges it
+/// is 1.5 times a power of two, so that an error of half a bit changes nothing. Between integers it
+/// is interpolated linearly, which needs no library function.
 double amax_below(double edge) {
   const double up = 15 - edge;
   const double whole = std::floor(up);
@@ -198,7 +198,7 @@ void fill_random(scaler_trace& t, std::uint64_t seed) {
   }
 }
 
-/// 200 steps in a row from the middle on.
+/// Whether a step is one of the 200 consecutive steps from the middle of the trace on.
 bool in_streak(const scaler_trace& t, const trace_step& s) {
   const auto from = static_cast<std::int64_t>(t.steps.size() / 2);
   return s.step >= from && s.step < from + 200;

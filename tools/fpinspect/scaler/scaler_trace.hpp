@@ -8,38 +8,39 @@
 
 namespace fpinspect {
 
-/// What a trace says of each step.
+/// What a trace records for each step.
 enum class trace_kind : std::uint8_t {
-  open,    ///< whether the gradients were finite, whatever the scale is
-  closed,  ///< how large the largest was before scaling
+  open,    ///< whether the gradients were finite, independent of the scale
+  closed,  ///< the largest gradient magnitude before scaling
 };
 
 struct trace_step {
   std::int64_t step = 0;
-  bool nonfinite = false;  ///< open
-  double amax = 0;         ///< closed; >= 0, Inf or NaN
+  bool nonfinite = false;  ///< for open traces
+  double amax = 0;         ///< for closed traces; >= 0, Inf or NaN
   bool loss_nonfinite = false;
 };
 
 struct scaler_trace {
   trace_kind kind = trace_kind::open;
-  bool has_loss = false;  ///< whether there is a column loss_nonfinite
+  bool has_loss = false;  ///< whether there is a loss_nonfinite column
   std::vector<trace_step> steps;
-  std::vector<std::string> unread_columns;  ///< names in the header that mean nothing here
+  std::vector<std::string> unread_columns;  ///< unknown column names in the header
 };
 
-/// Reads CSV with a header: step, either nonfinite (0 or 1) or amax, and optionally loss_nonfinite,
-/// in any order; other columns are passed over. "-" is standard input. Throws file_error naming the
-/// line.
+/// Reads CSV with a header. Columns, in any order: step, either nonfinite (0 or 1) or amax, and
+/// optionally loss_nonfinite. Other columns are ignored. "-" is standard input.
+/// @throws file_error  for invalid text; the message names the line
 scaler_trace read_trace(const std::string& path);
 
-/// One of the scenarios, whose names throw usage_error lists otherwise. The same on every machine.
+/// Generates the trace of a scenario, equal on every machine. For an unknown name, throws
+/// usage_error with a list of all names.
 scaler_trace generate_trace(std::string_view scenario, std::uint64_t steps, std::uint64_t seed);
 
-/// Whether the seed of the scenario of that name matters.
+/// Whether the seed affects the scenario with this name.
 bool is_random_scenario(std::string_view name);
 
-/// "name: what it is" lines.
+/// Lines "name: description" for all scenarios.
 std::string scenario_help();
 
 std::string trace_csv(const scaler_trace& trace);

@@ -1,4 +1,4 @@
-// `fpinspect convert`: a tensor rounded into a format, as codes or as binary32 values.
+// `fpinspect convert`: rounds a tensor to a format and writes codes or binary32 values.
 
 #include <algorithm>
 #include <cstddef>
@@ -24,7 +24,7 @@ namespace {
 
 using samebits::format_id;
 
-/// What is asked for, understood.
+/// The parsed request.
 struct conversion {
   format_id to = format_id::fp32;
   samebits::convert_options rule;
@@ -41,13 +41,14 @@ conversion conversion_of(const convert_arguments& arguments) {
           arguments.decode};
 }
 
-/// The format of the elements of OUT.
+/// The format of the elements in OUT.
 format_id written_format(const conversion& plan) { return plan.decode ? format_id::fp32 : plan.to; }
 
-/// The elements of OUT, made chunk by chunk so that nothing but the result is held as a whole.
+/// The elements of OUT. Converted chunk by chunk, so that only the result is held in memory as a
+/// whole.
 ///
-/// Element i in C order is element (0, i - first) of its chunk, with the random index offset + i:
-/// the contract's offset + row * pitch + column where the last axis is the column.
+/// Element i in C order is element (0, i - first) of its chunk and has the random index offset + i.
+/// This index is the contract's offset + row * pitch + column, with the last axis as the column.
 std::vector<std::byte> converted_bytes(const source_tensor& source, const conversion& plan) {
   constexpr std::uint64_t chunk = 1 << 20;  // elements; at most 8 MiB of input
   const auto in_bytes = static_cast<std::size_t>(samebits::storage_bytes(source.format()));

@@ -1,4 +1,4 @@
-// Codes of one format back to exact values: implementation.
+// Decodes codes to exact values: implementation.
 #include "fpinspect/tensors/decoder.hpp"
 
 #include <bit>

@@ -1,4 +1,4 @@
-// Codes of one format back to exact values, fast.
+// Decodes codes of one format to exact values, fast.
 #pragma once
 
 #include <cstddef>
@@ -9,13 +9,13 @@
 
 namespace fpinspect {
 
-/// From a table for codes of up to 16 bits; fp32, tf32 and fp64 are what the machine itself reads.
-/// NaNs keep no payload that one could rely on.
+/// Codes of up to 16 bits use a table. fp32, tf32 and fp64 are read as native float and double. NaN
+/// payloads are unspecified.
 class decoder {
  public:
   explicit decoder(samebits::format_id format);
 
-  /// codes: out.size() of them, of any alignment.
+  /// Decodes out.size() codes of any alignment.
   void decode(const std::byte* codes, std::span<double> out) const;
 
  private:

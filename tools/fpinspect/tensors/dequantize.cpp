@@ -1,4 +1,4 @@
-// `fpinspect dequantize`: codes and scales of a .safetensors file as values.
+// `fpinspect dequantize`: turns codes and scales of a .safetensors file into values.
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -36,7 +36,7 @@ using reader = samebits::tensor_file::tensor_file;
                                           samebits::tensor_file::escape_path(input) + ": " + what);
 }
 
-/// A matrix of the file and the memory it was read into.
+/// A matrix of the file, in its own memory.
 struct loaded_matrix {
   format_id format;
   std::vector<std::byte> bytes;
@@ -63,7 +63,7 @@ loaded_matrix load(const reader& file, const std::string& input, std::string_vie
   return m;
 }
 
-/// What the file says of itself, else --block.
+/// The tile shape in the file's metadata, else --block.
 samebits::tile_shape tile_of(const dequantize_arguments& arguments, const reader& file) {
   std::optional<samebits::tile_shape> asked;
   if (!arguments.block.empty()) asked = tile_argument("--block", arguments.block);
@@ -82,7 +82,7 @@ samebits::tile_shape tile_of(const dequantize_arguments& arguments, const reader
                     " has no samebits.block among its metadata");
 }
 
-/// One kind of outputs of `quantize`: what stands behind "codes" and "scales" in their names.
+/// The suffix after "codes" and "scales" in the tensor names of one output of `quantize`.
 std::string suffix_of(const tensor_location& where) {
   if (!where.tensor) return "";
   constexpr std::string_view codes = "codes";
@@ -134,7 +134,7 @@ void run_dequantize(const dequantize_arguments& arguments, output& out) {
   try {
     samebits::dequantize(c, scales.view, samebits::view_of_codes(to, values.data(), c.rows, c.cols),
                          tile, executor);
-  } catch (const samebits::invalid_argument& error) {  // the shapes of a file do not fit
+  } catch (const samebits::invalid_argument& error) {  // the shapes in the file do not fit together
     malformed(arguments.input, error.what());
   }
   const std::uint64_t shape[] = {static_cast<std::uint64_t>(c.rows),

@@ -1,4 +1,4 @@
-// `fpinspect diff`: why the codes and scales of two quantizations of one tensor differ.
+// `fpinspect diff`: explains why codes and scales of two quantizations of one tensor differ.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -34,7 +34,7 @@ using samebits::tensor_file::tensor_info;
                                           samebits::tensor_file::escape_path(path) + ": " + what);
 }
 
-/// A file that `quantize` wrote.
+/// A file written by `quantize`.
 struct quantized_file {
   quantized_file(std::string_view which, const std::string& name)
       : path(name), file(samebits::tensor_file::tensor_file::open(whole_file(which, name))) {
@@ -64,11 +64,11 @@ struct quantized_file {
   std::string path;
   samebits::tensor_file::tensor_file file;
   std::optional<samebits::tile_shape> tile;
-  std::string rules;  ///< all that the file says of how it was made, but the name of the recipe
+  std::string rules;  ///< all metadata on how the file was made, except the recipe's name
   bool stochastic = false;
 };
 
-/// Codes and scales of one kind of outputs.
+/// Codes and scales of one output.
 struct quantized_matrix {
   quantized_matrix(const quantized_file& from, const std::string& suffix, samebits::tile_shape t)
       : tile(t) {
@@ -136,7 +136,7 @@ struct difference {
   void note(cause c) { ++why[static_cast<std::size_t>(c)]; }
 };
 
-/// The elements that were quantized, where they are known.
+/// The elements that were quantized, if they are known.
 struct known_elements {
   format_id format = format_id::fp32;
   source_matrix matrix;
@@ -152,7 +152,7 @@ struct known_elements {
   }
 };
 
-/// One kind of outputs of both files.
+/// Compares one output of both files.
 class matrix_comparison {
  public:
   matrix_comparison(const quantized_matrix& a, const quantized_matrix& b, bool stochastic_a,

@@ -16,7 +16,7 @@ using samebits::format_id;
 
 constexpr double infinite = std::numeric_limits<double>::infinity();
 
-/// A number of binary32 on its way through a product and a quotient moves by less.
+/// Upper bound of the relative error of a binary32 number after one product and one quotient.
 constexpr double slack = 0x1p-20;
 
 double value_of_code(format_id format, std::uint8_t code) {
@@ -25,7 +25,7 @@ double value_of_code(format_id format, std::uint8_t code) {
 
 bool is_special(float x) { return !std::isfinite(x); }
 
-/// Distance in binary32 codes of two positive numbers.
+/// Distance of two positive numbers in binary32 codes.
 std::int64_t ulps_apart(float a, float b) {
   return std::abs(std::int64_t{std::bit_cast<std::int32_t>(a)} - std::bit_cast<std::int32_t>(b));
 }
@@ -55,7 +55,7 @@ code_cells::code_cells(format_id format, bool stochastic)
   for (std::uint8_t code = 0; code <= largest_; ++code) {
     values_[code] = value_of_code(format, code);
   }
-  // As if one more code existed.
+  // The value that the code after the largest one would have.
   values_[largest_ + 1u] = 2 * values_[largest_] - values_[largest_ - 1u];
 }
 

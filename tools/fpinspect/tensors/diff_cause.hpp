@@ -1,8 +1,8 @@
 // Why a code or a scale of two quantizations of one element differs.
 //
-// A code under its scale says in which interval its element lay: the cell of numbers that round to
-// it. Two quantizations of one number have cells that meet; where they do not meet, no difference
-// of recipes explains the codes.
+// A code and its scale determine the interval that contained the element: the cell of all numbers
+// that round to the code. The cells of two quantizations of one number intersect. If they do not
+// intersect, no difference of recipes explains the codes.
 #pragma once
 
 #include <array>
@@ -16,21 +16,22 @@
 namespace fpinspect {
 
 enum class cause : std::uint8_t {
-  scale_ulp,    ///< the scales are up to 4 ulp apart, which moved the element across a border
-  tie,          ///< the scale is the same; the element lay on a border, and y was rounded apart
-  policy,       ///< other scales, tiles or rounding, as the recipes say; the cells meet
+  scale_ulp,    ///< the scales are up to 4 ulp apart, which moved the element across a cell border
+  tie,          ///< equal scales; the element was on a cell border and y was rounded differently
+  policy,       ///< other scales, tiles or rounding, as the recipes say; the cells intersect
   nan,          ///< NaN or Inf among the elements, codes or scales
-  saturation,   ///< one side cut the element off at its largest code
-  unexplained,  ///< nothing of these
+  saturation,   ///< one side clamped the element to its largest code
+  unexplained,  ///< none of the above
 };
 inline constexpr std::size_t cause_count = 6;
 
 std::string_view name(cause why);
 
-/// Codes of a format as the cells of what rounds to them.
+/// The codes of a format as cells: intervals of numbers that round to each code.
 class code_cells {
  public:
-  /// e4m3 or e5m2; `stochastic` rounding has cells that reach to both neighbours.
+  /// @param format  e4m3 or e5m2
+  /// @param stochastic  cells of stochastic rounding extend to both neighbours
   code_cells(samebits::format_id format, bool stochastic);
 
   [[nodiscard]] bool is_nan_or_inf(std::uint8_t code) const;
@@ -38,7 +39,7 @@ class code_cells {
   struct interval {
     double low, high;
   };
-  /// Of the elements of this code under a scale. `open`: the largest code holds everything beyond.
+  /// The cell of this code under a scale. `open`: the cell of the largest code has no upper bound.
   [[nodiscard]] interval of(std::uint8_t code, double scale, bool open) const;
   [[nodiscard]] bool is_largest(std::uint8_t code) const { return (code & 0x7F) == largest_; }
 
@@ -48,22 +49,23 @@ class code_cells {
   bool stochastic_;
 };
 
-/// One side's view of an element.
+/// An element as one side stores it.
 struct coded_element {
   std::uint8_t code;
-  float scale;  ///< of the code's tile
+  float scale;  ///< scale of the code's tile
 };
 
-/// Whether both codes can be of one number, or of x where it is known.
+/// Whether both codes can come from one number, or from x if x is known.
 bool can_be_one(const code_cells& a, const coded_element& in_a, const code_cells& b,
                 const coded_element& in_b, const std::optional<double>& x);
 
-/// Why different codes differ. `same_rules`: both files say that they were made by one rule.
+/// Why different codes differ. `same_rules`: the metadata of both files name one rule.
 cause cause_of_codes(const code_cells& a, const coded_element& in_a, const code_cells& b,
                      const coded_element& in_b, const std::optional<double>& x, bool same_rules);
 
-/// Why different scales of one tile differ: `explained` says whether all of its elements can be of
-/// one number each, `special` whether there is a NaN or Inf among its codes or elements.
+/// Why different scales of one tile differ.
+/// @param explained  whether each of its elements can have one value on both sides
+/// @param special  whether its codes or elements contain a NaN or Inf
 cause cause_of_scales(float a, float b, bool explained, bool special, bool same_rules);
 
 }  // namespace fpinspect

@@ -27,7 +27,7 @@ tensor_info choose(const reader& file, const tensor_location& where, std::string
                         file.tensors().size(), " tensors; name one as FILE#TENSOR"));
 }
 
-/// Bits of an integer type, else nothing.
+/// Number of bits of an integer type; nothing for other types.
 std::optional<int> integer_bits(dtype type) {
   switch (type) {
     case dtype::u8:
@@ -42,7 +42,7 @@ std::optional<int> integer_bits(dtype type) {
   }
 }
 
-/// Every one of the integers has to be a Value.
+/// Converts integers to values. Value must hold every Integer exactly.
 template <class Integer, class Value>
 void convert_integers(const std::byte* from, std::uint64_t count, std::byte* to) {
   for (std::uint64_t i = 0; i < count; ++i) {

@@ -1,4 +1,4 @@
-// Tensors that subcommands read: FILE or FILE#TENSOR, and how the elements are understood.
+// Tensors that subcommands read: FILE or FILE#TENSOR, and the interpretation of their elements.
 #pragma once
 
 #include <cstddef>
@@ -21,48 +21,50 @@ struct tensor_location {
   std::optional<std::string> tensor;
 };
 
-/// Splits at the last #; a file that is called `input` as a whole goes first.
+/// Splits at the last #, unless a file has the whole of `input` as its name.
 tensor_location locate(const std::string& input);
 
-/// Whether an argument that is no number names a file: by its name, or because there is one.
+/// Whether an argument that is not a number names a file: by its extension, or because the file
+/// exists.
 bool names_a_file(const std::string& input);
 
-/// What the elements of a tensor are: codes of `format`, or integers that are values, which are
-/// handed out as codes of `format` that hold them exactly (fp32 up to 16 bits, else fp64).
+/// How the elements of a tensor are interpreted: as codes of `format`, or as integer values.
+/// Integer values are converted to codes of `format`, which holds them exactly (fp32 up to 16 bits,
+/// else fp64).
 struct element_reading {
   samebits::format_id format = samebits::format_id::fp32;
   bool integer_values = false;
 };
 
-/// Which tensors `--from` speaks of: one, whose elements it may not contradict, or of several those
-/// that hold integers.
+/// The tensors to which `--from` applies: one tensor, whose elements it must not contradict, or all
+/// tensors of integers among several.
 enum class from_scope : std::uint8_t { one_tensor, integers };
 
-/// Whether the elements are integers, of which `--from` may say that they are codes.
+/// Whether the elements are integers. `--from` may then declare them to be codes.
 bool holds_integers(const samebits::tensor_file::tensor_info& info);
 
 /// How to read the elements of a tensor. Floating-point elements have the format of their type;
-/// `from` may name that format, but no other. Integers are values, or codes of the format `from`,
-/// which must have the integers' width. Returns nothing for booleans and complex numbers.
+/// `from` may name only this format. Integers are values, or codes of the format `from`, which must
+/// have the integers' width. Returns nothing for booleans and complex numbers.
 ///
-/// option  what `from` is called in errors
-/// from    a format's name, or empty
-///
-/// Throws usage_error where `from` contradicts the elements.
+/// @param option  the name of `from` in errors
+/// @param from  a format's name, or empty
+/// @throws usage_error  if `from` contradicts the elements
 std::optional<element_reading> reading_of(const samebits::tensor_file::tensor_info& info,
                                           std::string_view option, std::string_view from,
                                           from_scope scope = from_scope::one_tensor);
 
-/// How the elements are called: "bf16", or "U8" for integers that are values.
+/// The name of the element type: "bf16", or "U8" for integer values.
 std::string_view type_text(const samebits::tensor_file::tensor_info& info,
                            const element_reading& how);
 
-/// The number of the first integer that fp64 does not hold exactly, if there is any: only those of
-/// 64 bits can be.
+/// The index of the first integer that fp64 does not hold exactly, if there is one. Only 64-bit
+/// integers can be inexact.
 std::optional<std::uint64_t> find_inexact_integer(const samebits::tensor_file::tensor_file& file,
                                                   const samebits::tensor_file::tensor_info& info);
 
-/// Codes of how.format of elements [first, first + count), as tensor_file::read_codes() gives them.
+/// Reads elements [first, first + count) as codes of how.format, laid out as by
+/// tensor_file::read_codes().
 void read_elements(const samebits::tensor_file::tensor_file& file,
                    const samebits::tensor_file::tensor_info& info, const element_reading& how,
                    std::uint64_t first, std::uint64_t count, std::byte* out);
@@ -88,14 +90,13 @@ struct source_tensor {
   }
 };
 
-/// The tensor that an argument names, FILE or FILE#TENSOR; the name may be left out where the file
-/// holds one.
+/// The tensor that an argument names as FILE or FILE#TENSOR. The tensor's name may be omitted if
+/// the file has only one tensor.
 ///
-/// which   what the argument is called in errors: "IN"
-/// option  what `from` is called: "--from"
-///
-/// Throws file_error, and usage_error where the argument or `from` does not say what is needed or
-/// the two contradict each other.
+/// @param which  the argument's name in errors: "IN"
+/// @param option  the name of `from`: "--from"
+/// @throws file_error  if the file cannot be read
+/// @throws usage_error  if the argument or `from` is incomplete, or both contradict each other
 source_tensor open_source(std::string_view which, const std::string& input, std::string_view option,
                           std::string_view from, from_scope scope = from_scope::one_tensor);
 

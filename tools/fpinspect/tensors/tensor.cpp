@@ -1,4 +1,4 @@
-// `fpinspect tensor`: what low-precision formats would do to the tensors of a file.
+// `fpinspect tensor`: shows what low-precision formats would do to the tensors of a file.
 #include <algorithm>
 #include <bit>
 #include <cstdint>
@@ -33,7 +33,8 @@ using samebits::format_id;
 using samebits::tensor_file::tensor_info;
 using reader = samebits::tensor_file::tensor_file;
 
-/// A target format of these figures has a sign and a zero, and something to lose against fp64.
+/// Whether statistics for a target format are meaningful: it needs a sign and a zero, and must be
+/// narrower than fp64.
 bool is_judged(format_id format) { return format != format_id::fp64 && format != format_id::e8m0; }
 
 std::vector<format_id> formats_to_judge(const tensor_arguments& arguments) {
@@ -53,7 +54,8 @@ std::vector<format_id> formats_to_judge(const tensor_arguments& arguments) {
   return formats;
 }
 
-/// A tensor of the file, and how its elements are understood: not at all where there is a note.
+/// A tensor of the file and the interpretation of its elements; with a note they are not
+/// interpreted.
 struct shown_tensor {
   tensor_info info;
   std::optional<element_reading> how;
@@ -96,7 +98,8 @@ std::vector<shown_tensor> tensors_to_show(const reader& file, const tensor_locat
 
 // --- JSON ------------------------------------------------------------------------------------
 
-/// The value and, since it is exact in the elements' format, its code there; integers have none.
+/// Writes the value and its code in the elements' format, which holds it exactly. Integers have no
+/// code.
 void magnitude(json_writer& json, const std::string& name, const element_reading& how,
                const std::optional<double>& value) {
   json.member(name, value);
@@ -191,7 +194,7 @@ void write_json(const reader& file, const std::vector<shown_tensor>& tensors,
 
 // --- terminal --------------------------------------------------------------------------------
 
-/// A share in per cent that says 0 and 100 only where it is exactly that.
+/// A percentage. Rounds to 0 or 100 only if the share is exactly 0 or 100.
 std::string percent(std::uint64_t part, std::uint64_t whole) {
   if (whole == 0) return "-";
   if (part == 0) return "0 %";
@@ -202,7 +205,7 @@ std::string percent(std::uint64_t part, std::uint64_t whole) {
   return cat(fixed(share, 2), " %");
 }
 
-/// What became of elements of which nothing is left: "0, Inf".
+/// The results of destroyed elements: "0, Inf".
 std::string lost_text(const format_effect& effect) {
   std::string text;
   const auto add = [&](std::uint64_t count, const char* what) {
@@ -215,7 +218,7 @@ std::string lost_text(const format_effect& effect) {
   return text;
 }
 
-/// In a cell of 10 characters; the dash may have more than one byte.
+/// A cell of 10 characters. The dash may have more than one byte.
 std::string sqnr_cell(const std::optional<double>& db, bool exact, const terminal& term) {
   constexpr std::size_t width = 10;
   if (db || exact) return right(sqnr{db, exact, {}}.text(), width);

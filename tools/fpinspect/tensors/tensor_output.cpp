@@ -40,7 +40,7 @@ std::string_view text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-/// What .safetensors calls elements of the format; tf32 is what it is in memory, fp32.
+/// The .safetensors element type of the format. tf32 is stored as fp32, as in memory.
 dtype own_type(format_id format) {
   if (format == format_id::tf32) return dtype::f32;
   for (int i = 0; i < samebits::tensor_file::dtype_count; ++i) {
@@ -69,7 +69,8 @@ dtype tensor_target::element_type(format_id format) const {
 std::string tensor_target::type_text(dtype type) const {
   if (kind_ == container::safetensors) return std::string(samebits::tensor_file::name(type));
   const samebits::tensor_file::dtype_spec spec = samebits::tensor_file::spec_of(type);
-  return (spec.component_bytes == 1 ? "|" : "<") + std::string(spec.npy);  // a byte has no order
+  // a single byte has no byte order
+  return (spec.component_bytes == 1 ? "|" : "<") + std::string(spec.npy);
 }
 
 void tensor_target::require_packable(format_id format, std::uint64_t count) const {

@@ -25,8 +25,8 @@ quantize_statistics statistics_by(const recipe_preset& preset, const source_matr
   return statistics;
 }
 
-/// Calls f(preset, statistics, ratio) for the presets that need no state; never for tensors that
-/// are not quantized.
+/// Calls f(preset, statistics, ratio) for each preset that needs no state. Never calls f for
+/// tensors that cannot be quantized.
 template <class Function>
 void for_each_recipe(const samebits::tensor_file::tensor_file& file, const recipe_source& source,
                      const samebits::executor& where, const Function& f) {

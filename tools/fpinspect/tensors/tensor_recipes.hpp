@@ -1,4 +1,4 @@
-// `fpinspect tensor --recipes`: what each recipe that has a name does to tensors of a file.
+// `fpinspect tensor --recipes`: shows what each named recipe does to the tensors of a file.
 #pragma once
 
 #include <filesystem>
@@ -15,11 +15,11 @@ namespace fpinspect {
 
 struct recipe_source {
   samebits::tensor_file::tensor_info info;
-  std::optional<element_reading> how;  ///< nothing: not quantized
+  std::optional<element_reading> how;  ///< nothing if the tensor is not quantized
 };
 
-/// Quantizes each tensor to e4m3 by each preset with scales of its own, and writes SQNR, underflow
-/// and saturation. `path` names a tensor without a name.
+/// Quantizes each tensor to e4m3 by each preset, and writes SQNR, underflow and saturation. Scales
+/// are computed from the tensor itself. `path` names a tensor that has no name.
 void write_tensor_recipes(const samebits::tensor_file::tensor_file& file,
                           std::span<const recipe_source> tensors, const std::filesystem::path& path,
                           const samebits::executor& where, const terminal& term, output& out);

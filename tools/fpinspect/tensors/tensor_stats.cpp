@@ -1,4 +1,4 @@
-// The figures of one tensor: implementation.
+// Statistics of one tensor: implementation.
 #include "fpinspect/tensors/tensor_stats.hpp"
 
 #include <algorithm>
@@ -24,10 +24,10 @@ using samebits::tensor_file::tensor_info;
 using reader = samebits::tensor_file::tensor_file;
 
 constexpr std::uint64_t chunk = 1 << 17;  // elements: 1 MiB of binary64 stays in the cache
-constexpr std::size_t block = 4096;       // leaves handed to the sums at a time
+constexpr std::size_t block = 4096;       // inputs of the sums per call
 
-/// The least magnitude that overflows into a format: magnitudes are ordered as their codes are, and
-/// rounding is monotone. Infinity if none does.
+/// The smallest magnitude that overflows in a format; infinity if none does. Binary search: codes
+/// have the order of magnitudes, and rounding is monotone.
 double overflow_start(format_id format) {
   std::uint64_t below = 0;
   auto start = std::bit_cast<std::uint64_t>(std::numeric_limits<double>::infinity());
@@ -38,7 +38,7 @@ double overflow_start(format_id format) {
   return std::bit_cast<double>(start);
 }
 
-/// Gathers what the elements are in themselves.
+/// Collects the statistics of the elements themselves.
 class range_meter {
  public:
   explicit range_meter(tensor_stats& stats) : stats_(stats) {}
@@ -72,10 +72,10 @@ class range_meter {
   /// exponent_of() for positive numbers.
   static int fast_exponent(double x) {
     const auto biased = static_cast<int>(std::bit_cast<std::uint64_t>(x) >> 52);
-    return biased != 0 ? biased - 1023 : exponent_of(x);  // binary64's subnormals the slow way
+    return biased != 0 ? biased - 1023 : exponent_of(x);  // slow path for binary64's subnormals
   }
 
-  static constexpr int least_exponent = -1074;  // of binary64's least subnormal
+  static constexpr int least_exponent = -1074;  // exponent of binary64's smallest subnormal
   static constexpr int binade_count = 1024 - least_exponent;
 
   tensor_stats& stats_;
@@ -84,8 +84,8 @@ class range_meter {
   std::array<std::uint64_t, binade_count> binades_{};
 };
 
-/// Calls f(codes, values) for the elements, chunk by chunk: a matrix of one row of how.format, and
-/// what `values_of` makes of it.
+/// Calls f(codes, values) for the elements, chunk by chunk. `codes` is a matrix of one row in
+/// how.format; `values` are its values, decoded by `values_of`.
 template <class Function>
 void for_each_chunk(const reader& file, const tensor_info& info, const element_reading& how,
                     const decoder& values_of, const Function& f) {
@@ -105,7 +105,7 @@ void for_each_chunk(const reader& file, const tensor_info& info, const element_r
 
 }  // namespace
 
-/// A format to be judged, with what is worked out once.
+/// A target format, with data that is computed once.
 struct tensor_analyser::target {
   explicit target(format_id id)
       : format(id),
@@ -119,12 +119,12 @@ struct tensor_analyser::target {
   double min_normal;
 };
 
-/// Gathers one format's figures over the chunks of a tensor.
+/// Collects the statistics of one format over the chunks of a tensor.
 class tensor_analyser::effect_meter {
  public:
   explicit effect_meter(const target& to) : to_(to) { effect_.format = to.format; }
 
-  /// codes are `exact` rounded into the format.
+  /// Adds a chunk. `codes` are the values `exact`, rounded to the format.
   void add(std::span<const double> exact, const std::byte* codes) {
     const auto bytes = static_cast<std::size_t>(samebits::storage_bytes(to_.format));
     for (std::size_t first = 0; first < exact.size(); first += block) {
@@ -214,7 +214,7 @@ tensor_stats tensor_analyser::analyse(const reader& file, const tensor_info& inf
   range.finish();
   for (const effect_meter& meter : meters) stats.formats.push_back(meter.result());
 
-  // Saturation changes the sums of those formats alone in which something overflowed.
+  // Saturation changes the sums only of formats in which some element overflowed.
   std::vector<effect_meter> saturating;
   for (std::size_t i = 0; i < targets_.size(); ++i) {
     const format_effect& effect = stats.formats[i];

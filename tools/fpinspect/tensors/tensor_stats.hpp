@@ -1,7 +1,7 @@
-// The figures of one tensor: its range, and what each format would do to it.
+// Statistics of one tensor: its range, and what each format would do to it.
 //
-// A format's figures are those of a conversion by nearest_even, ieee and canonical (contract §3,
-// §4). Sums are contract §6's tree over the elements in C order.
+// The statistics of a format are those of a conversion with nearest_even, ieee and canonical
+// (contract §3, §4). Sums use contract §6's tree over the elements in C order.
 #pragma once
 
 #include <cstddef>
@@ -22,23 +22,23 @@
 
 namespace fpinspect {
 
-/// One format's effect on the elements.
+/// The effect of one format on the elements. The members count elements unless they are sums.
 struct format_effect {
   samebits::format_id format = samebits::format_id::fp32;
-  std::uint64_t underflow = 0;  ///< finite and not zero, becomes a zero
-  std::uint64_t subnormal = 0;  ///< finite and not zero, becomes a subnormal
-  std::uint64_t overflow = 0;   ///< finite, rounds to beyond max finite
+  std::uint64_t underflow = 0;  ///< finite and non-zero, becomes a zero
+  std::uint64_t subnormal = 0;  ///< finite and non-zero, becomes a subnormal
+  std::uint64_t overflow = 0;   ///< finite, rounds to a value beyond max finite
   std::uint64_t to_inf = 0;     ///< finite, becomes an infinity
   std::uint64_t to_nan = 0;     ///< a number or an infinity, becomes NaN
   std::uint64_t to_max = 0;     ///< NaN or an infinity, becomes finite
-  std::uint64_t changed = 0;    ///< is another number than it was; NaN to NaN is no change
-  double signal = 0.0;  ///< sum of RN64(x * x); pairs not finite on both sides are leaves +0
-  double noise = 0.0;   ///< sum of RN64(d * d), d = RN64(x - rounded x); the same pairs
-  /// The same sums for a conversion with overflow `saturate`.
+  std::uint64_t changed = 0;    ///< becomes a different number; NaN to NaN is no change
+  double signal = 0.0;  ///< sum of RN64(x * x); pairs that are not finite on both sides add +0
+  double noise = 0.0;   ///< sum of RN64(d * d), d = RN64(x - rounded x), over the same pairs
+  /// signal and noise for a conversion with overflow `saturate`.
   double saturated_signal = 0.0;
   double saturated_noise = 0.0;
 
-  /// Elements of which nothing is left.
+  /// Number of elements that lost their value.
   [[nodiscard]] std::uint64_t destroyed() const { return underflow + to_inf + to_nan + to_max; }
 };
 
@@ -48,19 +48,20 @@ struct tensor_stats {
   std::uint64_t nan = 0;
   std::uint64_t inf = 0;
   std::optional<double> amax;              ///< largest finite magnitude
-  std::optional<double> min_nonzero;       ///< smallest finite magnitude other than 0
-  std::map<int, std::uint64_t> exponents;  ///< finite, not zero: elements by floor(log2(|x|))
+  std::optional<double> min_nonzero;       ///< smallest finite non-zero magnitude
+  std::map<int, std::uint64_t> exponents;  ///< finite non-zero elements by floor(log2(|x|))
   std::vector<format_effect> formats;
 
-  /// Finite and not zero: what underflow, subnormal and overflow are shares of.
+  /// Number of finite non-zero elements: the base of the shares of underflow, subnormal and
+  /// overflow.
   [[nodiscard]] std::uint64_t nonzero() const { return count - zeros - nan - inf; }
 };
 
-/// Takes tensors of floating-point elements one after the other.
+/// Analyses tensors of floating-point elements, one after another.
 class tensor_analyser {
  public:
-  /// formats  neither fp64 nor e8m0, which have no place among these figures
-  /// where    threads >= 1; neither backend nor threads show in the result
+  /// @param formats  must contain neither fp64 nor e8m0, for which these statistics have no meaning
+  /// @param where  threads >= 1; the result depends on neither backend nor threads
   tensor_analyser(std::span<const samebits::format_id> formats, samebits::executor where);
   ~tensor_analyser();
   tensor_analyser(const tensor_analyser&) = delete;
@@ -68,7 +69,8 @@ class tensor_analyser {
   tensor_analyser(tensor_analyser&&) = delete;
   tensor_analyser& operator=(tensor_analyser&&) = delete;
 
-  /// Reads the elements chunk by chunk: once, and again for the formats in which some overflow.
+  /// Reads the elements chunk by chunk: once, and a second time for the formats in which some
+  /// overflow.
   [[nodiscard]] tensor_stats analyse(const samebits::tensor_file::tensor_file& file,
                                      const samebits::tensor_file::tensor_info& info,
                                      const element_reading& how);
@@ -77,22 +79,22 @@ class tensor_analyser {
   struct target;
   class effect_meter;
 
-  /// Rounds the elements, which are codes and the exact values of these, and shows each meter what
-  /// its format makes of them.
+  /// Rounds the elements to the format of each meter and adds them to it. The elements are given as
+  /// codes (`source`) and as their exact values (`exact`).
   void round_into(std::vector<effect_meter>& meters, const samebits::const_matrix_view& source,
                   std::span<const double> exact, samebits::overflow policy);
 
   std::vector<target> targets_;
-  std::map<samebits::format_id, decoder> sources_;  ///< of the element types met so far
+  std::map<samebits::format_id, decoder> sources_;  ///< one for each element type seen so far
   samebits::executor where_;
-  std::vector<std::vector<std::byte>> rounded_;  ///< codes of a chunk, one for each worker
+  std::vector<std::vector<std::byte>> rounded_;  ///< codes of a chunk, one vector per worker
 };
 
 /// The ratio of a conversion that destroyed no element, else the reason why there is none.
 sqnr sqnr_of(const format_effect& effect, const tensor_stats& stats);
 
-/// The largest k for which amax * 2^k rounds to a finite fp16 to nearest even, which it does below
-/// 65520; nothing where amax is missing or 0.
+/// The largest k for which amax * 2^k rounds to a finite fp16 number (nearest even), which means
+/// below 65520. Nothing if amax is missing or 0.
 std::optional<int> fp16_loss_scale_log2(const tensor_stats& stats);
 
 }  // namespace fpinspect
