@@ -49,7 +49,7 @@ void check_tensor(const plan_data& plan, std::size_t position, const char* list)
                              "[0], host or device");
     }
     check_distinct(v, "");
-  // built only on error: names for all good tensors would cost time
+    // built only on error: names for all good tensors would cost time
   } catch (const invalid_argument& error) {
     throw invalid_argument(tensor_text(plan.tensors[position], position, list) + error.what());
   }

@@ -66,13 +66,13 @@ struct backend {
   /// The self-test that must pass before a call computes. Host conversions are integer arithmetic
   /// and need no self-test.
   self_test_entry* self_test = nullptr;
-  const device_memory* memory = nullptr;              ///< null for host backends
-  const quantizer* quantizes = nullptr;               ///< null if not supported
-  const calculator* computes = nullptr;               ///< null if not supported
-  const plan_kernels* plans = nullptr;                ///< host backends; null if not supported
-  const device_plan_kernels* device_plans = nullptr;  ///< device backends; null if not supported
-  const reducer* reduces = nullptr;                   ///< null if not supported
-  const matrix_multiplier* multiplies = nullptr;      ///< host backends; null if not supported
+  const device_memory* memory = nullptr;                ///< null for host backends
+  const quantizer* quantizes = nullptr;                 ///< null if not supported
+  const calculator* computes = nullptr;                 ///< null if not supported
+  const plan_kernels* plans = nullptr;                  ///< host backends; null if not supported
+  const device_plan_kernels* device_plans = nullptr;    ///< device backends; null if not supported
+  const reducer* reduces = nullptr;                     ///< null if not supported
+  const matrix_multiplier* multiplies = nullptr;        ///< host backends; null if not supported
   const device_rank_functions* device_ranks = nullptr;  ///< device backends; null if not supported
   const device_runtime* runtime = nullptr;              ///< null for host backends
 };

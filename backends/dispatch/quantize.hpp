@@ -32,7 +32,7 @@ struct quantize_call {
   format_id to;
   tile_grid grid;
   numerics::scale_rule scale;
-  format_id scale_format;         ///< format of both scale outputs: fp32 or e8m0
+  format_id scale_format;  ///< format of both scale outputs: fp32 or e8m0
   /// given inverse scales; no data if none are given. With them scale.math is te.
   const_matrix_view multipliers;
   cast_rule cast;

@@ -24,12 +24,12 @@ extern const quantizer scalar_quantizer;
 
 /// The amount of comparisons.
 struct effort {
-  std::uint64_t fp32_stride;            ///< stride of the sweep over all fp32 codes
-  std::uint64_t patterns;               ///< random codes per format pair with a wide source
-  std::uint64_t grid_limit;             ///< `limit` of threshold_codes()
-  std::uint64_t stochastic;             ///< elements per source, slice and number of random bits
-  std::uint64_t stochastic_slices;      ///< each slice has its own seeds, streams and offsets
-  std::uint64_t slice;                  ///< elements that are converted at a time
+  std::uint64_t fp32_stride;        ///< stride of the sweep over all fp32 codes
+  std::uint64_t patterns;           ///< random codes per format pair with a wide source
+  std::uint64_t grid_limit;         ///< `limit` of threshold_codes()
+  std::uint64_t stochastic;         ///< elements per source, slice and number of random bits
+  std::uint64_t stochastic_slices;  ///< each slice has its own seeds, streams and offsets
+  std::uint64_t slice;              ///< elements that are converted at a time
   /// passes over tiles, scale rules, formats and modes of quantization
   std::uint64_t quantize_rounds = 1;
   std::uint64_t amax_stride = 1 << 14;  ///< stride of the sweep over all positive amaxes

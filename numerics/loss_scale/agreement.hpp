@@ -23,9 +23,8 @@ struct agreement_message {
   std::uint32_t unscaled_nonfinite = 0;
   std::uint32_t first_bad = 0;
   std::uint32_t bad_rank = 0;
-  std::uint32_t state = 0;  ///< a word that must be equal on every rank
-  std::uint32_t not_state =
-      ~0u;  ///< complement of `state`: the maxima of both show a difference
+  std::uint32_t state = 0;        ///< a word that must be equal on every rank
+  std::uint32_t not_state = ~0u;  ///< complement of `state`: the maxima of both show a difference
 };
 inline constexpr int agreement_words = 8;
 static_assert(sizeof(agreement_message) == agreement_words * sizeof(std::uint32_t));

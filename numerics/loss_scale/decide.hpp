@@ -26,7 +26,7 @@ namespace samebits::numerics {
 template <class State>
 struct resident_scaler {
   State policy = {};
-  std::uint64_t steps = 0;          ///< steps decided so far
+  std::uint64_t steps = 0;  ///< steps decided so far
   /// steps applied so far; bias corrections and schedules use this count
   std::uint64_t applied_steps = 0;
 };

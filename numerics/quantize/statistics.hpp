@@ -22,7 +22,7 @@ struct quantized_element {
 struct quantize_counts {
   static constexpr std::uint32_t none = 0xFFFFFFFFu;
   std::uint64_t zeros = 0, nan = 0, inf = 0, underflowed = 0, saturated = 0;
-  std::uint32_t amax = 0;            ///< 7FFFFFFF if an element is NaN
+  std::uint32_t amax = 0;  ///< 7FFFFFFF if an element is NaN
   /// smallest finite non-zero magnitude; `none` until one is seen
   std::uint32_t min_nonzero = none;
 

@@ -20,10 +20,10 @@ namespace samebits::numerics {
 struct chunk_tally {
   /// partial sum of squares, binary64 bits; any NaN means the canonical NaN
   std::uint64_t squares;
-  std::uint32_t amax;     ///< binary32 bits (contract §6); 7FFFFFFF if an element is NaN
-  std::uint16_t nan;      ///< number of NaN elements
-  std::uint16_t inf;      ///< number of Inf elements
-  std::uint16_t zeros;    ///< of either sign; 0 unless requested
+  std::uint32_t amax;        ///< binary32 bits (contract §6); 7FFFFFFF if an element is NaN
+  std::uint16_t nan;         ///< number of NaN elements
+  std::uint16_t inf;         ///< number of Inf elements
+  std::uint16_t zeros;       ///< of either sign; 0 unless requested
   std::uint16_t subnormals;  ///< in the tensor's own format; 0 unless requested
 };
 static_assert(sizeof(chunk_tally) == 24);

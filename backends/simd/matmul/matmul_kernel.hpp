@@ -49,7 +49,7 @@ struct matmul_kernel {
   void (*wide)(const matmul_step& step);
   /// 13 bits of alignment and fraction; null if not supported
   void (*narrow)(const matmul_step& step);
-  void (*promote)(const matmul_promotion& p);  ///< without scales
+  void (*promote)(const matmul_promotion& p);         ///< without scales
   void (*promote_scaled)(const matmul_promotion& p);  ///< null if not supported
 };
 

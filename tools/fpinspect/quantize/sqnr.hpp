@@ -15,7 +15,7 @@ std::optional<double> sqnr_db(double signal, double noise);
 /// A ratio, or the reason why there is none.
 struct sqnr {
   std::optional<double> db = {};
-  bool exact = false;       ///< no element changed
+  bool exact = false;  ///< no element changed
   /// why there is neither a ratio nor `exact`; a sentence without its full stop
   std::string reason = {};
 
