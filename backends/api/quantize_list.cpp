@@ -162,7 +162,7 @@ std::shared_ptr<const quantize_list_data> make_list(std::vector<quantize_item> i
       return b.quantizes != nullptr && b.quantizes->prepare != nullptr;
     };
     list->on_device = resolve({}, memory_space::device, has).quantizes->prepare(list->calls);
-    // the device that holds the tables
+    // The device that holds the tables.
     if (list->device == no_device) list->device = current_device_number();
   }
   return list;
@@ -257,7 +257,7 @@ void quantize(const quantize_list& list, const executor& where) {
     return one.quantizes != nullptr && (!device || one.quantizes->quantize_list != nullptr);
   };
   const b::backend& chosen = b::resolve(where, data.space, has);
-  // an empty list has no memory to check
+  // An empty list has no memory to check.
   if (!data.items.empty()) b::check_memory(chosen, data.space);
   if (!has(chosen)) {
     throw unsupported("backend '" + std::string(chosen.name) + "' cannot quantize lists");

@@ -49,8 +49,8 @@ void check_tensor(const plan_data& plan, std::size_t position, const char* list)
                              "[0], host or device");
     }
     check_distinct(v, "");
-    // built only on error: names for all good tensors would cost time
   } catch (const invalid_argument& error) {
+    // The name is built only on error: names for all good tensors would cost time.
     throw invalid_argument(tensor_text(plan.tensors[position], position, list) + error.what());
   }
 }
@@ -148,7 +148,7 @@ std::shared_ptr<const plan_data> make_plan(std::vector<list_tensor> tensors, con
     plan->device = device_of(*plan, which);
     const device_scope on(plan->space, plan->device, nullptr);
     copy_to_device(*plan);
-    // the device that holds the tables
+    // The device that holds the tables.
     if (plan->device == no_device) plan->device = current_device_number();
   }
   return plan;

@@ -25,7 +25,7 @@ template <class Part>
 void for_each_chunk_range(const plan_data& plan, const executor& where, const Part& part) {
   const auto chunks = static_cast<std::int64_t>(plan.row_of_chunk.size());
   if (chunks == 0) return;
-  // average elements per chunk; >= 1
+  // Average elements per chunk; >= 1.
   const auto chunk = static_cast<std::int64_t>(plan.elements) / chunks;
   for_each_piece(chunks, where.threads, part,
                  std::max<std::int64_t>(elements_worth_a_thread / chunk, 1));

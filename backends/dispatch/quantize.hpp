@@ -33,7 +33,7 @@ struct quantize_call {
   tile_grid grid;
   numerics::scale_rule scale;
   format_id scale_format;  ///< format of both scale outputs: fp32 or e8m0
-  /// given inverse scales; no data if none are given. With them scale.math is te.
+  /// Given inverse scales; no data if none are given. With them scale.math is te.
   const_matrix_view multipliers;
   cast_rule cast;
   random_stream random;

@@ -216,7 +216,7 @@ double dot_of(const reduction_call& call, int threads) {
 
 void reduce(const reduction_call& call, const backend&, reduction_result& result,
             const executor& where) {
-  // the loops are compiled with the reference backend's flags
+  // The loops are compiled with the reference backend's flags.
   if (has_steps(call.what)) require_tested(reference);
   switch (call.what) {
     case reduction::amax: result.amax = amax_of(call.x, where.threads); break;

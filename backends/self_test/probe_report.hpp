@@ -31,7 +31,7 @@ inline constexpr const char* probe_names[probe_count] = {
 struct probe_outcome {
   std::uint64_t got;
   std::uint64_t expected;
-  /// width of `got` and `expected`: 32, 64, or 1 for a truth value; 0: all results were right
+  /// Width of `got` and `expected`: 32, 64, or 1 for a truth value; 0: all results were right.
   int bits;
 };
 

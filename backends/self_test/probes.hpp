@@ -188,7 +188,7 @@ class prober {
   using wide = unsigned __int128;
   static constexpr int digits = probe_layout<T>::digits;
   static constexpr int bias = probe_layout<T>::bias;
-  // an approximation is wrong for a large share of random inputs
+  // An approximation is wrong for a large share of random inputs.
   static constexpr int samples = 128;
   static constexpr word least_normal = word{1} << (digits - 1);
   static constexpr word infinity = (word{2} * bias + 1) << (digits - 1);

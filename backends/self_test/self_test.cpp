@@ -192,7 +192,7 @@ void require_tested(const backend& b, void* stream) {
                             "samebits::initialize() before the capture");
   }
   const std::lock_guard lock(entry.running);
-  // another call passed the test meanwhile
+  // Another call passed the test meanwhile.
   if (b.space == memory_space::device && has_passed()) return;
   if (const std::string failures = test(b, device); !failures.empty()) {
     throw environment_error(failures);

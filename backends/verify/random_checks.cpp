@@ -148,7 +148,7 @@ void check_views(comparer& backends, const std::function<void(const heading&)>& 
       cast_rule{rounding::nearest_even}, cast_rule{rounding::nearest_even, overflow::saturate},
       cast_rule{rounding::downward, overflow::saturate_finite, nan_policy::preserve_sign},
       cast_rule{rounding::stochastic}};
-  // elements that the largest view spans, including its shift
+  // Elements that the largest view spans, including its shift.
   constexpr std::uint64_t enough = 8192;
   std::uint64_t draw = 2000;
   for (const auto& [from, targets] : stochastic_pairs()) {

@@ -30,7 +30,7 @@ struct effort {
   std::uint64_t stochastic;         ///< elements per source, slice and number of random bits
   std::uint64_t stochastic_slices;  ///< each slice has its own seeds, streams and offsets
   std::uint64_t slice;              ///< elements that are converted at a time
-  /// passes over tiles, scale rules, formats and modes of quantization
+  /// Passes over tiles, scale rules, formats and modes of quantization.
   std::uint64_t quantize_rounds = 1;
   std::uint64_t amax_stride = 1 << 14;  ///< stride of the sweep over all positive amaxes
 };

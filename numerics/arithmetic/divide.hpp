@@ -34,7 +34,7 @@ SAMEBITS_INLINE constexpr magnitude quotient_of(const format_spec& a_format, con
   const int b_shed = number_bits - 1 - b_format.mantissa_bits;
   const int a_bits = number_bits - a_shed;
   const int b_bits = number_bits - b_shed;
-  // bits of the numerator: 2 beyond the precision
+  // Bits of the numerator: 2 beyond the precision.
   const int wanted = to.mantissa_bits + 3 + b_bits;
   const int up = wanted > a_bits ? wanted - a_bits : 0;
   const int exponent = x.exponent - y.exponent + (b_bits - a_bits) - up;

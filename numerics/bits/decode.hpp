@@ -39,7 +39,7 @@ SAMEBITS_INLINE constexpr Word decode(const format_spec& from, Word code) {
   }
   code = code & Word(static_cast<element>(magnitude_mask(from) | sign_mask(from)));
 
-  // e8m0: 2^(code - 127); code 00 is a subnormal in binary32
+  // e8m0: the value is 2^(code - 127). Code 00 is a subnormal in binary32.
   if (from.special == specials::scale) {
     const Word biased = code + Word(rebias);
     const Word half = element{1} << (target_bits - 1);

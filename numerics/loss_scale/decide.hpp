@@ -27,7 +27,7 @@ template <class State>
 struct resident_scaler {
   State policy = {};
   std::uint64_t steps = 0;  ///< steps decided so far
-  /// steps applied so far; bias corrections and schedules use this count
+  /// Steps applied so far; bias corrections and schedules use this count.
   std::uint64_t applied_steps = 0;
 };
 

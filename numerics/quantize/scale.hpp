@@ -22,7 +22,7 @@ struct scale_rule {
   std::uint32_t eps = 0;
   std::uint32_t upper_bound = binary32::inf;
   std::uint32_t largest_factor = binary32::max_finite;  ///< replaces an infinite S
-  /// s of a tile whose amax is 0: 1; in e8m0 2^-127
+  /// The dequantization scale of a tile whose amax is 0: 1; in e8m0 2^-127.
   std::uint32_t stored_of_zeros = binary32::one;
 };
 

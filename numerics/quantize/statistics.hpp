@@ -23,7 +23,7 @@ struct quantize_counts {
   static constexpr std::uint32_t none = 0xFFFFFFFFu;
   std::uint64_t zeros = 0, nan = 0, inf = 0, underflowed = 0, saturated = 0;
   std::uint32_t amax = 0;  ///< 7FFFFFFF if an element is NaN
-  /// smallest finite non-zero magnitude; `none` until one is seen
+  /// Smallest finite non-zero magnitude; `none` until one is seen.
   std::uint32_t min_nonzero = none;
 
   SAMEBITS_INLINE constexpr void add(const quantized_element& e) {

@@ -18,7 +18,7 @@ namespace samebits::numerics {
 /// Partial statistics of a chunk. A chunk has at most chunk_elements elements, so 16 bits hold each
 /// count.
 struct chunk_tally {
-  /// partial sum of squares, binary64 bits; any NaN means the canonical NaN
+  /// Partial sum of squares, binary64 bits; any NaN means the canonical NaN.
   std::uint64_t squares;
   std::uint32_t amax;        ///< binary32 bits (contract §6); 7FFFFFFF if an element is NaN
   std::uint16_t nan;         ///< number of NaN elements

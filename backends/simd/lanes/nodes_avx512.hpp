@@ -24,7 +24,7 @@ struct node_isa {
       return _mm512_cvtps_pd(_mm256_loadu_ps(reinterpret_cast<const float*>(p)));
     } else {
       const __m128i codes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
-      // the AVX-512 form of this instruction; the plain form needs F16C
+      // The AVX-512 form of this instruction; the plain form needs F16C.
       if constexpr (F == format_id::fp16) {
         return _mm512_cvtps_pd(_mm256_maskz_cvtph_ps(0xFF, codes));
       }

@@ -89,7 +89,7 @@ struct scaled_cast {
     const word x = numerics::decode<word>(Source::spec(), in);
     word y = divide ? Isa::divide(x, factor) : Isa::multiply(x, factor);
     if constexpr (Bounded) return encode_nearest_bounded<Isa>(to, y);
-    // the product's NaN must be the canonical one
+    // The product's NaN must be the canonical one.
     if (policy.on_nan == nan_policy::preserve_sign) {
       const word nan = numerics::binary32::nan;
       y = select((y & nan) > word(numerics::binary32::inf), nan, y);

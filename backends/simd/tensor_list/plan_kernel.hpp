@@ -127,7 +127,7 @@ backends::plan_lanes_kernel::sums inspect_codes(const std::byte* codes, std::int
     n = numerics::chunk_elements / block;
   }
   for (; (n + 1) * block <= count; ++n) v[n] = block_nodes<Isa, F>(codes + n * block * bytes, most);
-  // padding zeros do not change the sum
+  // Padding zeros do not change the sum.
   if (const std::int64_t left = count - n * block; left != 0) {
     std::byte copy[std::size_t{block * bytes}] = {};
     __builtin_memcpy(copy, codes + n * block * bytes, static_cast<std::size_t>(left * bytes));
@@ -169,8 +169,8 @@ backends::plan_lanes_kernel::sums inspect(format_id format, const std::byte* cod
   }
 }
 
-/// Replaces binary32 elements in place by f(index of the first element, lanes) -> lanes. In the last
-/// call, lanes after the last element hold 0 and are not stored.
+/// Replaces binary32 elements in place by f(index of the first, lanes) -> lanes. In the last call,
+/// lanes after the last element hold 0 and are not stored.
 template <class Isa, class Function>
 SAMEBITS_INLINE void for_each_word(std::byte* x, std::int64_t count, const Function& f) {
   using word = typename Isa::word;

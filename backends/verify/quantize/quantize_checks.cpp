@@ -26,7 +26,7 @@ constexpr std::array bit_counts{8, 16, 32, 13};
 /// Other spans are zeros, have arbitrary bits, or contain NaN and Inf.
 std::uint32_t matrix_bits(std::uint64_t sequence, std::uint64_t i) {
   constexpr std::uint64_t stretch = 211;
-  // offset of the numbers used for whole spans
+  // Offset of the numbers used for whole spans.
   constexpr std::uint64_t apart = std::uint64_t{1} << 40;
   const std::uint64_t of_all = random_pattern(sequence, apart + i / stretch);
   const std::uint64_t r = random_pattern(sequence, i);

@@ -191,7 +191,7 @@ void read_operand(arith_operand& operand, format_id format, std::uint64_t first,
 struct arith_elements {
   std::vector<std::byte> codes;
   std::vector<std::byte> flag_bytes;
-  /// number of elements that raised each flag
+  /// Number of elements that raised each flag.
   std::array<std::uint64_t, named_flags.size()> raised{};
 };
 

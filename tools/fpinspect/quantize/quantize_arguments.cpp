@@ -116,7 +116,7 @@ float bound_argument(std::string_view option, std::string_view text) {
 }
 
 samebits::executor quantizing_backend_argument(std::string_view name) {
-  // also refuses an unsupported SAMEBITS_BACKEND
+  // Also refuses an unsupported SAMEBITS_BACKEND.
   samebits::executor where = host_backend_argument(name);
   if (name.empty()) where.backend = {};
   return where;

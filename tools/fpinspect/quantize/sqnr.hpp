@@ -16,7 +16,7 @@ std::optional<double> sqnr_db(double signal, double noise);
 struct sqnr {
   std::optional<double> db = {};
   bool exact = false;  ///< no element changed
-  /// why there is neither a ratio nor `exact`; a sentence without its full stop
+  /// Why there is neither a ratio nor `exact`; a sentence without its full stop.
   std::string reason = {};
 
   /// "34.2 dB", "exact" or `none`.

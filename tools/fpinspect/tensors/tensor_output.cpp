@@ -69,7 +69,7 @@ dtype tensor_target::element_type(format_id format) const {
 std::string tensor_target::type_text(dtype type) const {
   if (kind_ == container::safetensors) return std::string(samebits::tensor_file::name(type));
   const samebits::tensor_file::dtype_spec spec = samebits::tensor_file::spec_of(type);
-  // a single byte has no byte order
+  // A single byte has no byte order.
   return (spec.component_bytes == 1 ? "|" : "<") + std::string(spec.npy);
 }
 
