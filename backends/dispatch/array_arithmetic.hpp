@@ -43,6 +43,7 @@ bool is_proved_equal(const compute_call& call, const Proved& proved) {
   return proved(call.op, call.out.format);
 }
 
+/// The array arithmetic functions of a backend.
 struct calculator {
   /// Whether the backend supports this operation; otherwise the call is refused by name.
   bool (*has)(const compute_call& call);

@@ -35,6 +35,7 @@ struct matmul_call {
   addend c_enters;
 };
 
+/// The matrix multiplication function of a backend.
 struct matrix_multiplier {
   /// Splits the work among where.threads and returns when it is complete. If it computes in
   /// binary32 or binary64, it calls require_tested() before it writes.

@@ -48,9 +48,11 @@ inline bool is_scaled_at_end(const matmul_call& call) {
          (call.a_scales.values.data != nullptr || call.b_scales.values.data != nullptr);
 }
 
+/// Whether C is the initial value of each sum.
 inline bool has_first_addend(const matmul_call& call) {
   return call.c.data != nullptr && call.c_enters == addend::first;
 }
+/// Whether C is added after scaling.
 inline bool has_last_addend(const matmul_call& call) {
   return call.c.data != nullptr && call.c_enters == addend::last;
 }

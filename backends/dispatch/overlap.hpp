@@ -21,6 +21,7 @@
 
 namespace samebits::backends {
 
+/// Whether two views share memory; `undecided` if the search ran out of steps.
 enum class sharing : std::uint8_t { none, some, undecided };
 
 /// Maximum number of search steps for two views and for a list of views; both take well under a

@@ -17,6 +17,7 @@
 
 namespace samebits::backends {
 
+/// A checked tensor list: its tensors, its tables and what later checks need.
 struct plan_data {
   std::vector<list_tensor> tensors;
   std::vector<numerics::plan_row> rows;
@@ -56,6 +57,7 @@ int device_of(const plan_data& plan, const char* which);
 /// Does the work of tensor_list's constructor.
 std::shared_ptr<const plan_data> make_plan(std::vector<list_tensor> tensors, const char* which);
 
+/// out = a * x + b * y on checked lists; `out` may be x or y.
 struct axpby_call {
   std::uint32_t a;  ///< binary32 bits
   numerics::plan_tables x;
@@ -64,6 +66,7 @@ struct axpby_call {
   numerics::plan_tables out;
 };
 
+/// acc += gradients * scale on checked lists.
 struct accumulate_call {
   numerics::plan_tables acc;
   numerics::plan_tables gradients;

@@ -61,6 +61,7 @@ struct quantize_list_data {
   std::shared_ptr<const void> on_device = {};
 };
 
+/// A checked dequantization.
 struct dequantize_call {
   const_matrix_view codes;
   const_matrix_view scales;
@@ -68,6 +69,7 @@ struct dequantize_call {
   tile_grid grid;
 };
 
+/// The quantization functions of a backend.
 struct quantizer {
   /// Whether the backend supports this quantization; otherwise the call is refused by name.
   bool (*has)(const quantize_call& call);

@@ -32,6 +32,7 @@ constexpr bool has_steps(reduction what) {
   return what != reduction::amax && what != reduction::counts;
 }
 
+/// The reduction functions of a backend.
 struct reducer {
   /// Host backends split the work among where.threads. Device backends wait for where.stream and
   /// allocate from its memory pool. Calls require_tested(); on the host only if has_steps().

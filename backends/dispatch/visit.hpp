@@ -20,11 +20,13 @@ struct any_format {
   [[nodiscard]] SAMEBITS_HD const format_spec& spec() const { return row; }
 };
 
+/// A rounding mode known at compile time.
 template <rounding R>
 struct fixed_rounding {
   SAMEBITS_HD static constexpr rounding mode() { return R; }
 };
 
+/// A rounding mode that is read at run time.
 struct any_rounding {
   rounding value;
   [[nodiscard]] SAMEBITS_HD rounding mode() const { return value; }

@@ -62,6 +62,7 @@ class line_reader {
 std::string policy_lines(std::string_view heading, const scaling_settings& settings,
                          const scaling_state& state);
 
+/// A policy's settings and state, as read from text.
 struct policy_text {
   scaling_settings settings;
   scaling_state state;

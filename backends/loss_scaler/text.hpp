@@ -75,6 +75,7 @@ inline bool read_value(std::string_view text, format_id& value) {
   return found.has_value();
 }
 
+/// Reads an enum with the two values a and b.
 template <class Enum>
 bool read_enum(std::string_view text, Enum& value, Enum a, Enum b) {
   if (text != value_text(a) && text != value_text(b)) return false;

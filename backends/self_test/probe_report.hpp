@@ -35,6 +35,7 @@ struct probe_outcome {
   int bits;
 };
 
+/// The outcome of every probe, in the order of enum probe.
 struct probe_report {
   probe_outcome of[probe_count];
 };

@@ -43,6 +43,7 @@ struct tally {
   std::bitset<rule_count> rules;
 };
 
+/// One conversion of the input that is compared.
 struct comparison {
   format_id to;
   cast_rule rule;
@@ -53,6 +54,7 @@ struct comparison {
   std::span<const block> blocks = {};
 };
 
+/// Compares the tested backends with an oracle.
 class comparer {
  public:
   comparer(std::span<const backend* const> tested, judge_function judge, int threads);

@@ -39,6 +39,7 @@ class device_buffer {
   std::size_t size_ = 0;
 };
 
+/// A tested backend with memory for its inputs and results.
 class subject {
  public:
   subject(const backend& tested, int threads);

@@ -18,6 +18,7 @@ struct term {
   bool negative;
 };
 
+/// The term of a finite non-zero number.
 SAMEBITS_INLINE constexpr term term_of(const number& x) {
   constexpr int up = 60 - number_bits;
   return {x.sig << up, x.exponent - (number_bits - 1) - up, x.negative};

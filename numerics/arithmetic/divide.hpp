@@ -80,6 +80,7 @@ struct exact_remainder {
   bool flipped;
 };
 
+/// Computes exact_remainder with integer operations.
 SAMEBITS_INLINE constexpr exact_remainder remainder_of(const number& x, const number& y) {
   constexpr int fraction = number_bits - 1;
   int distance = x.exponent - y.exponent;

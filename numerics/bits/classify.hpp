@@ -17,6 +17,7 @@ struct code_parts {
   bool is_nan;
 };
 
+/// Splits a stored code; bits above the format's width are ignored.
 SAMEBITS_INLINE constexpr code_parts split(const format_spec& f, std::uint64_t code) {
   const std::uint64_t compact = (code & code_mask(f)) >> f.padding_bits;
   const std::uint64_t magnitude = compact & magnitude_mask(f);
@@ -26,6 +27,8 @@ SAMEBITS_INLINE constexpr code_parts split(const format_spec& f, std::uint64_t c
   return {negative, magnitude, magnitude > largest};
 }
 
+/// Builds a stored code; the inverse of split(). A sign is dropped on a zero in a format without
+/// -0.
 SAMEBITS_INLINE constexpr std::uint64_t join(const format_spec& f, bool negative,
                                              std::uint64_t magnitude) {
   const bool signed_zero = magnitude != 0 || has_negative_zero(f);

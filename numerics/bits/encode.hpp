@@ -13,6 +13,7 @@
 
 namespace samebits::numerics {
 
+/// The result of rounding a value to a format.
 template <class Word>
 struct encoded {
   Word code;               ///< in stored position; high and padding bits are 0

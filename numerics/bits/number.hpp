@@ -140,11 +140,12 @@ SAMEBITS_INLINE constexpr outcome nan_result(const format_spec& to, flags raised
   return {canonical_nan(to), raised};
 }
 
+/// An exact zero result; a format without -0 gives +0.
 SAMEBITS_INLINE constexpr outcome zero_result(const format_spec& to, bool negative) {
   return {join(to, negative, 0), flags::none};
 }
 
-/// An exactly infinite result (contract §4), which only Inf operands give.
+/// An exactly infinite result (contract §4): from Inf operands, or from a division by zero.
 SAMEBITS_INLINE constexpr outcome infinite_result(const format_spec& to, const cast_rule& rule,
                                                   bool negative) {
   const std::uint64_t sign = negative ? sign_mask(to) : 0;

@@ -29,6 +29,7 @@ struct philox_keys {
   std::uint32_t key1[philox::rounds];
 };
 
+/// The keys of a seed: each round adds the Weyl constants to the previous keys.
 SAMEBITS_INLINE constexpr philox_keys philox_keys_of(std::uint64_t seed) {
   philox_keys keys{};
   auto k0 = static_cast<std::uint32_t>(seed);

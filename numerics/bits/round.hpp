@@ -7,6 +7,7 @@
 
 namespace samebits::numerics {
 
+/// The result of rounding to an integer.
 template <class Word>
 struct rounded {
   Word q;                 ///< the rounded integer: floor(sig / 2^shift) or one more

@@ -24,6 +24,7 @@ using mask_of = typename word_traits<Word>::mask;
 template <class Word>
 using element_of = typename word_traits<Word>::element;
 
+/// a if m is set, else b; SIMD Words choose per lane.
 SAMEBITS_INLINE constexpr std::uint32_t select(bool m, std::uint32_t a, std::uint32_t b) {
   return m ? a : b;
 }

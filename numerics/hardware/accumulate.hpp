@@ -115,11 +115,13 @@ struct special_terms {
   bool minus_inf;
 };
 
+/// Records an infinite term.
 SAMEBITS_INLINE constexpr void see_infinity(special_terms& s, bool negative) {
   s.minus_inf = s.minus_inf || negative;
   s.plus_inf = s.plus_inf || !negative;
 }
 
+/// Records a product if it is infinite or NaN; 0 * Inf is NaN.
 SAMEBITS_INLINE constexpr void see_product(special_terms& s, const tensor_operand& a,
                                            const tensor_operand& b) {
   if (a.kind == number_kind::nan || b.kind == number_kind::nan) {

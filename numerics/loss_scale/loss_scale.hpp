@@ -39,6 +39,7 @@ SAMEBITS_INLINE constexpr std::int32_t top_binade(const format_spec& f) {
   return binade_of(decode<std::uint32_t>(f, static_cast<std::uint32_t>(max_finite(f))));
 }
 
+/// count + 1; stays at 2^32 - 1.
 SAMEBITS_INLINE constexpr std::uint32_t one_more(std::uint32_t count) {
   return count == 0xFFFFFFFFu ? count : count + 1;
 }
@@ -192,6 +193,7 @@ SAMEBITS_INLINE constexpr step_decision advance(const native_scaling& settings, 
   return {false, cause, change, exhausted || at_floor};
 }
 
+/// The state before the first step.
 SAMEBITS_INLINE constexpr native_state initial_state(const native_scaling& settings) {
   native_state state;
   state.exponent = settings.init_exponent;

@@ -53,6 +53,7 @@ SAMEBITS_HD constexpr void put_report(report_slot* slots, std::uint64_t capacity
   Memory::store(slot.ticket, ticket_done(report.step));
 }
 
+/// The result of take_report().
 enum class report_found : std::uint8_t {
   here,
   not_yet,      ///< the record has not been written

@@ -27,6 +27,7 @@ SAMEBITS_INLINE constexpr tile_amax counted(nonfinite policy, std::uint32_t x) {
   return static_cast<tile_amax>(m);
 }
 
+/// Combines the amaxes of two parts of a tile.
 SAMEBITS_INLINE constexpr tile_amax joined(tile_amax a, tile_amax b) { return a < b ? b : a; }
 
 }  // namespace samebits::numerics

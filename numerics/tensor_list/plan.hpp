@@ -52,11 +52,13 @@ struct plan_chunk {
   std::int64_t count;
 };
 
+/// Number of chunks of a tensor with `count` elements.
 SAMEBITS_INLINE constexpr std::uint64_t chunks_of(std::int64_t count) {
   return static_cast<std::uint64_t>((count >> chunk_level) +
                                     ((count & (chunk_elements - 1)) != 0 ? 1 : 0));
 }
 
+/// The elements of chunk number `chunk`, which must belong to this tensor.
 SAMEBITS_INLINE constexpr plan_chunk chunk_of(const plan_row& row, std::uint32_t tensor,
                                               std::uint64_t chunk) {
   const auto first = static_cast<std::int64_t>((chunk - row.first_chunk) << chunk_level);
@@ -64,6 +66,7 @@ SAMEBITS_INLINE constexpr plan_chunk chunk_of(const plan_row& row, std::uint32_t
   return {tensor, first, left < chunk_elements ? left : chunk_elements};
 }
 
+/// The elements of chunk number `chunk` of the list.
 SAMEBITS_INLINE constexpr plan_chunk chunk_at(const plan_tables& plan, std::uint64_t chunk) {
   const std::uint32_t tensor = plan.row_of_chunk[chunk];
   return chunk_of(plan.rows[tensor], tensor, chunk);

@@ -58,12 +58,14 @@ SAMEBITS_INLINE constexpr std::uint32_t stored_code(const format_spec& to, std::
 
 // Codes: decode, compute, round to a code.
 
+/// The code of scaled_value() of a code.
 template <class Steps = binary32_steps>
 SAMEBITS_INLINE constexpr std::uint32_t scaled_code(const format_spec& f, std::uint32_t code,
                                                     std::uint32_t factor) {
   return stored_code(f, scaled_value<Steps>(decode<std::uint32_t>(f, code), factor));
 }
 
+/// The code of accumulated_value() of codes; `scale` is binary32 bits.
 template <class Steps = binary32_steps>
 SAMEBITS_INLINE constexpr std::uint32_t accumulated_code(const format_spec& acc_format,
                                                          std::uint32_t acc,
@@ -74,6 +76,7 @@ SAMEBITS_INLINE constexpr std::uint32_t accumulated_code(const format_spec& acc_
                                               decode<std::uint32_t>(x_format, x), scale));
 }
 
+/// The code of combined_value() of codes; `a` and `b` are binary32 bits.
 template <class Steps = binary32_steps>
 SAMEBITS_INLINE constexpr std::uint32_t combined_code(const format_spec& out, std::uint32_t a,
                                                       const format_spec& x_format, std::uint32_t x,

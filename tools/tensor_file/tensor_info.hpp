@@ -15,6 +15,7 @@ enum class byte_order : std::uint8_t { little, big };
 /// The index that runs fastest through the bytes: the last one (c) or the first one (fortran).
 enum class element_order : std::uint8_t { c, fortran };
 
+/// The description of one tensor in a file.
 struct tensor_info {
   std::string name;  ///< empty in a .npy file, whose only tensor has no name
   dtype type = dtype::u8;

@@ -22,6 +22,7 @@ SAMEBITS_INLINE mask operator&(mask a, mask b) { return {_mm256_and_si256(a.v, b
 SAMEBITS_INLINE mask operator|(mask a, mask b) { return {_mm256_or_si256(a.v, b.v)}; }
 SAMEBITS_INLINE mask operator!(mask a) { return {_mm256_xor_si256(a.v, _mm256_set1_epi32(-1))}; }
 
+/// Eight 32-bit words, one per lane.
 struct lanes {
   __m256i v;
 

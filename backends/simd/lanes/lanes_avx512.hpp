@@ -14,6 +14,7 @@
 
 namespace samebits::avx512 {
 
+/// A mask: one bit per lane.
 struct mask {
   __mmask16 bits;
 };
@@ -23,6 +24,7 @@ SAMEBITS_INLINE mask operator&(mask a, mask b) { return make_mask(a.bits & b.bit
 SAMEBITS_INLINE mask operator|(mask a, mask b) { return make_mask(a.bits | b.bits); }
 SAMEBITS_INLINE mask operator!(mask a) { return make_mask(~a.bits); }
 
+/// Sixteen 32-bit words, one per lane.
 struct lanes {
   __m512i v;
 

@@ -44,6 +44,7 @@ struct matmul_promotion {
   scale_order order;
 };
 
+/// The kernels of one instruction set.
 struct matmul_kernel {
   int columns;
   void (*wide)(const matmul_step& step);

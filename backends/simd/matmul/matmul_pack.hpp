@@ -28,6 +28,7 @@ struct cache_line_allocator {
 
 using lane_vector = std::vector<std::uint32_t, cache_line_allocator<std::uint32_t>>;
 
+/// Lanes of 32 bits (wide) or 16 bits (narrow).
 enum class lane_width : std::uint8_t { wide, narrow };
 
 /// How the products along K are divided into steps.

@@ -85,6 +85,7 @@ class quantize_subject {
   std::vector<device_buffer> device_;  ///< codes and scales of the input, outputs, statistics
 };
 
+/// Compares the tested backends with an oracle, for quantizations.
 class quantize_comparer {
  public:
   /// Uses those backends in `tested` that can quantize.

@@ -16,6 +16,7 @@
 
 namespace fpinspect {
 
+/// Parses the command line and checks its options.
 class command_line {
  public:
   command_line();

@@ -13,6 +13,7 @@
 
 namespace fpinspect {
 
+/// Whether the file stores the operand as it is or transposed.
 enum class stored : std::uint8_t { as_is, transposed };
 
 /// One operand of a product.

@@ -14,6 +14,7 @@ enum class trace_kind : std::uint8_t {
   closed,  ///< the largest gradient magnitude before scaling
 };
 
+/// The record of one step.
 struct trace_step {
   std::int64_t step = 0;
   bool nonfinite = false;  ///< for open traces
@@ -21,6 +22,7 @@ struct trace_step {
   bool loss_nonfinite = false;
 };
 
+/// The records of consecutive steps.
 struct scaler_trace {
   trace_kind kind = trace_kind::open;
   bool has_loss = false;  ///< whether there is a loss_nonfinite column

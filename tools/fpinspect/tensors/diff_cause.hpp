@@ -15,6 +15,7 @@
 
 namespace fpinspect {
 
+/// Why a code or a scale differs.
 enum class cause : std::uint8_t {
   scale_ulp,    ///< the scales are up to 4 ulp apart, which moved the element across a cell border
   tie,          ///< equal scales; the element was on a cell border and y was rounded differently

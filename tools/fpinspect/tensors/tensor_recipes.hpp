@@ -13,6 +13,7 @@
 
 namespace fpinspect {
 
+/// A tensor and the interpretation of its elements.
 struct recipe_source {
   samebits::tensor_file::tensor_info info;
   std::optional<element_reading> how;  ///< nothing if the tensor is not quantized

@@ -42,6 +42,7 @@ struct format_effect {
   [[nodiscard]] std::uint64_t destroyed() const { return underflow + to_inf + to_nan + to_max; }
 };
 
+/// The statistics of one tensor.
 struct tensor_stats {
   std::uint64_t count = 0;
   std::uint64_t zeros = 0;

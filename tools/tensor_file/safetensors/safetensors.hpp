@@ -28,6 +28,7 @@ struct safetensors_limits {
   std::size_t name_bytes = 4'096;
 };
 
+/// The contents of a checked header.
 struct safetensors_header {
   std::vector<tensor_info> tensors;                           ///< in the order of their data
   std::vector<std::pair<std::string, std::string>> metadata;  ///< sorted by key

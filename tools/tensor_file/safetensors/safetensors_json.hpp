@@ -21,6 +21,7 @@ struct safetensors_entry {
   std::array<std::uint64_t, 2> data_offsets{};
 };
 
+/// The contents of a header, not yet checked against the file.
 struct safetensors_json {
   std::vector<safetensors_entry> entries;                     ///< in the order of the header
   std::vector<std::pair<std::string, std::string>> metadata;  ///< sorted by key
