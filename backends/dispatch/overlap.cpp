@@ -45,7 +45,8 @@ struct multiples {
   [[nodiscard]] std::span<const multiple> span() const { return std::span(all).first(count); }
 };
 
-/// A view as byte blocks. Each block starts at `base` plus a sum of multiples.
+/// The bytes of a view as blocks of `size` bytes each. The blocks start at base + i * s + j * t for
+/// all i and j in their ranges; s and t are the strides in `starts`, of which there are 0 to 2.
 struct blocks {
   wide base;
   wide size;

@@ -21,7 +21,8 @@ SAMEBITS_INLINE constexpr encoded<Word> convert(const format_spec& from, const f
   return encode<Word>(to, rule, decode<Word>(from, code), dither);
 }
 
-/// Converts a code; the formats choose the Word. `random` holds the random bits R before alignment.
+/// Converts a code in 64-bit words if either format is fp64, else in 32-bit words. `random` holds
+/// the random bits for stochastic rounding as an integer in [0, 2^random.count).
 SAMEBITS_INLINE constexpr encoded<std::uint64_t> convert_any(const format_spec& from,
                                                              const format_spec& to,
                                                              const cast_rule& rule,

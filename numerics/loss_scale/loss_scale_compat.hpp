@@ -106,8 +106,9 @@ SAMEBITS_INLINE constexpr step_decision advance(const apex_amp_scaling& settings
   return {!bad, cause, change, false};
 }
 
-/// Only growth refills the hysteresis counter, so bad steps add up across many good steps. Factors
-/// and floor are binary32 tensors.
+/// Megatron-LM. Only growth refills the hysteresis counter, so bad steps add up across many good
+/// steps. Growth factor, backoff factor and minimum scale are rounded to binary32 before use,
+/// because Megatron-LM keeps them in binary32 tensors.
 SAMEBITS_INLINE constexpr step_decision advance(const megatron_scaling& settings,
                                                 megatron_state& state,
                                                 const step_observation& seen) {

@@ -18,8 +18,8 @@ void release(void* device) noexcept {
   if (cudaFree(device) != cudaSuccess) (void)cudaGetLastError();
 }
 
-// A copy from pageable memory may return before its last bytes have arrived. The caller may change
-// or free the host memory after upload(), so upload() waits.
+// cudaMemcpy from pageable memory may return when the bytes are in a staging buffer, before they
+// are on the device. upload() therefore waits: kernels of any stream can then read the bytes.
 void upload(void* device, const void* host, std::size_t bytes) {
   check(cudaMemcpy(device, host, bytes, cudaMemcpyHostToDevice), "copy to the device");
   check(cudaStreamSynchronize(nullptr), "copy to the device");

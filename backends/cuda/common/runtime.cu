@@ -1,3 +1,5 @@
+// Queries of the CUDA runtime: devices, the memory that an address belongs to, streams, and the
+// architecture of the kernels that the current device runs.
 #include "backends/cuda/common/runtime.hpp"
 
 #include <cuda_runtime.h>

@@ -1,5 +1,7 @@
-// Conversion of matrices by the definition, for cuda-emulated. Dense rows use dense_kernel, all
-// other layouts a kernel that converts element by element.
+// Conversion of matrices by the definition in integers, for cuda-emulated.
+//
+//   dense_kernel     contiguous, aligned rows of 8, 16 and 32-bit formats, by vectors
+//   general_kernel   fp64 and all other layouts, element by element
 #include <algorithm>
 #include <cstdint>
 #include <type_traits>

@@ -8,9 +8,12 @@
 
 namespace samebits::cuda {
 
-/// Quantizer of cuda-emulated: computes scales and codes by the definition in integers.
+/// The quantization functions of cuda-emulated. They compute scales and codes by the definition in
+/// integers.
 extern const backends::quantizer emulated_quantizer;
-/// Quantizer of cuda-native: uses the GPU's multiplication, division and FP8 conversion.
+/// The quantization functions of cuda-native. They scale with the GPU's binary32 multiplication and
+/// division. They round with the GPU's FP8 conversion if it gives the codes of the definition,
+/// otherwise by other steps.
 extern const backends::quantizer native_quantizer;
 
 /// Enqueues the quantization of a checked call, without the self-test that quantize() runs first.

@@ -99,8 +99,7 @@ __device__ __forceinline__ void with_any(format_id f, const Function& function) 
   }
 }
 
-// --- scale
-// -----------------------------------------------------------------------------------------
+// --- scale: x = RN(x * factor) in binary32, rounded to the format of x
 
 /// Statistics of one thread for the report of scale.
 struct scaled_figures {
@@ -228,8 +227,7 @@ __global__ void __launch_bounds__(chunk_threads, elementwise_residents)
     atomicMax(&report->amax_bits, amax);
 }
 
-// --- accumulate
-// ------------------------------------------------------------------------------------
+// --- accumulate: acc = RN(acc + RN(x * scale)) in binary32, rounded to the format of acc
 
 /// Accumulates a dense chunk by vectors and by the hardware.
 template <format_id Acc, format_id X>
@@ -299,8 +297,7 @@ __global__ void __launch_bounds__(chunk_threads, elementwise_residents)
       });
 }
 
-// --- axpby
-// -----------------------------------------------------------------------------------------
+// --- axpby: out = RN(RN(a * x) + RN(b * y)) in binary32, rounded to the format of out
 
 /// out = a * x + b * y for dense chunks of one format, by vectors and by the hardware.
 template <format_id F>

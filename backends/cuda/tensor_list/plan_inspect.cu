@@ -1,10 +1,14 @@
-// Statistics of a list of tensors on CUDA: one launch over all chunks, one over all tensors, one
-// for the total.
+// Statistics of a list of tensors on CUDA: of each chunk of up to 4096 elements, of each tensor and
+// of the list. The kernels run in this order:
 //
-//   regular_chunks_kernel   one warp per chunk of dense, aligned tensors: tallies[chunk]
-//   any_chunks_kernel       one warp per chunk of all other tensors: tallies[chunk]
-//   tensors_kernel          one warp per small tensor, one block per 1024 chunks of large ones
+//   regular_chunks_kernel   cuda-native: one warp per chunk of dense, 16-byte aligned tensors
+//   any_chunks_kernel       cuda-native: one warp per chunk of all other tensors, if there are any
+//                           cuda-emulated: one warp per chunk of all tensors
+//   tensors_kernel          one warp per tensor of up to 32 chunks; one block per span of a larger
+//                           tensor, up to 1024 chunks
 //   total_kernel            one block: the statistics of the list
+//
+// The two chunk kernels write the statistics of each chunk to tallies[chunk].
 #include <algorithm>
 #include <type_traits>
 

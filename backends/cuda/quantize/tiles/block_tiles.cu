@@ -1,10 +1,13 @@
-// Quantizes a matrix in one pass. One block per block tile of 16384 elements: 128 x 128, 64 x 256
-// or fewer, longer rows.
+// Quantizes a matrix in one pass. One block per block tile of 16384 elements, from 128 rows of 128
+// elements to 8 rows of 2048 elements.
 //
 // Each thread holds 8 rows of 8 elements in registers from the load to the store. Meanwhile the
 // block finds the scales of the tiles through shared memory. Requires contiguous rows and tiles of
-// 1 x 16 to 1 x 256, 16 x 16 to 128 x 128 or 16 x 1 to 128 x 1. Cost: one read of each element and
-// one write of each code, 1.01 to 1.03 of copy on an H200, bf16 to e4m3 (docs/benchmarks.md).
+// 1 x 16 to 1 x 256, 16 x 16 to 128 x 128 or 16 x 1 to 128 x 1, each a power of two.
+//
+// Cost: one read of each element and one write of each code. Block tiles that are rounded by the
+// definition read their elements a second time. On an H200, bf16 to e4m3 reads and writes 1.01 to
+// 1.03 times as many bytes per second as a device-to-device copy (docs/benchmarks.md).
 #include <cstdint>
 
 #include "backends/cuda/common/launch_kernel.hpp"

@@ -1,5 +1,7 @@
 // Device functions of the kernels in which one block holds a block tile in registers: the
-// coordinates of each thread, the amax of each tile, and the factors and codes of each thread.
+// coordinates of each thread, the amax of each tile, and the scale factors and codes of each
+// thread. The scale factor of a tile is the binary32 number by which the kernel multiplies or
+// divides the elements of the tile.
 //
 // A block of 256 threads holds 16384 elements, 8 rows of 8 elements per thread. 2^lanes threads lie
 // along a row. Example of lanes = 4, a block tile of 128 x 128 elements:

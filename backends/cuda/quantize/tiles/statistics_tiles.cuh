@@ -10,9 +10,13 @@ namespace samebits::cuda {
 
 /// Enqueues a quantization that also leaves partial statistics in `parts`.
 ///
-/// Requires rounding to nearest even, a scale rule that multiplies, and saturation or scales that
-/// bound the elements. Tiles are 1 x 16 to 1 x 256 or 16 x 16 to 128 x 128. Rows are aligned, and
-/// the width of a block tile divides their length.
+/// Requires:
+/// - rounding to nearest even, a scale rule that multiplies, and scales by which no finite element
+///   exceeds the largest code
+/// - tiles of 1 x 16 to 1 x 256 or 16 x 16 to 128 x 128
+/// - contiguous rows, aligned as patch_task::aligned says
+/// - a row length that is a multiple of the width of a block tile
+/// - no transposed codes
 ///
 /// Block b writes its counts to parts.counts[b]. The partial sum of row r in block column c goes to
 /// parts.nodes[r * t.col_blocks + c].

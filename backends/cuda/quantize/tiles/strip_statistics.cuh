@@ -1,4 +1,12 @@
-// Codes, partial sums (contract §6) and counts of a vector of 8 elements.
+// Quantization with statistics of one thread's vector of 8 elements. Computes:
+//
+// - the FP8 codes
+// - the partial sums of x^2 and (x - x')^2 in the fixed tree of contract §6; x' is the dequantized
+//   code
+// - the counts of zero elements and zero codes, and the minimum nonzero magnitude
+//
+// If a block tile holds Inf, NaN or numbers with the largest exponent, all vectors of the block
+// tile are rounded in integers, by the definition.
 #pragma once
 
 #include <cstdint>
