@@ -16,8 +16,7 @@ function(samebits_compile_options target)
 endfunction()
 
 # Release code at another level of optimisation than -O3, which takes longest to compile: for code that
-# runs once, or waits for files and for the library. OPTIMISATION is -O0, -O1 or
-# -O2.
+# runs once, or waits for files and for the library. OPTIMISATION is -O0 or -O1.
 function(samebits_release_optimisation target optimisation)
   target_compile_options(${target} PRIVATE
     $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Release>>:${optimisation}>)
