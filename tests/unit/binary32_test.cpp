@@ -5,6 +5,7 @@
 
 #include <bit>
 #include <cstdint>
+#include <limits>
 #include <random>
 #include <vector>
 
@@ -42,6 +43,27 @@ void expect_equal(std::uint32_t a, std::uint32_t b) {
   ASSERT_EQ(binary32::multiply(a, b), hardware_product(a, b)) << std::hex << a << " * " << b;
   ASSERT_EQ(binary32::divide(a, b), hardware_quotient(a, b)) << std::hex << a << " / " << b;
   ASSERT_EQ(binary32::add(a, b), hardware_sum(a, b)) << std::hex << a << " + " << b;
+}
+
+TEST(Binary32, PolicyOfIntegersIsTheSameOperations) {
+  const std::uint32_t six = 0x40C00000u, two = 0x40000000u;
+  EXPECT_EQ(binary32::integers::product(six, two), 0x41400000u);   // 12
+  EXPECT_EQ(binary32::integers::quotient(six, two), 0x40400000u);  // 3
+  EXPECT_EQ(binary32::integers::sum(six, two), 0x41000000u);       // 8
+}
+
+TEST(Binary32, NamedNumbers) {
+  EXPECT_EQ(std::bit_cast<float>(binary32::max_finite), std::numeric_limits<float>::max());
+  EXPECT_EQ(std::bit_cast<float>(binary32::min_normal), std::numeric_limits<float>::min());
+  EXPECT_EQ(std::bit_cast<float>(binary32::inf), std::numeric_limits<float>::infinity());
+}
+
+TEST(Binary32, AmaxBitsAreMagnitudesAndOneNan) {
+  EXPECT_EQ(binary32::amax_bits(0x80000000u), 0u);
+  EXPECT_EQ(binary32::amax_bits(0xBF800000u), 0x3F800000u);
+  EXPECT_EQ(binary32::amax_bits(0xFF800000u), binary32::inf);
+  EXPECT_EQ(binary32::amax_bits(0x7F800001u), binary32::nan);
+  EXPECT_EQ(binary32::amax_bits(0xFFC00000u), binary32::nan);
 }
 
 std::vector<std::uint32_t> edges() {
