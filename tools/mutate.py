@@ -50,7 +50,7 @@ class Judge:
 JUDGES = [
     Judge("add arithmetic classify compare convert decode divide encode integral layout multiply "
           "number random round square_root word", ["tests/mutation/killer.cpp"], runs=["{cases}"]),
-    Judge("binary32", ["tests/unit/binary32_test.cpp"]),
+    Judge("binary32 by_definition", ["tests/unit/binary32_test.cpp"]),
     Judge("binary64", ["tests/unit/binary64_test.cpp"]),
     Judge("accumulate", ["tests/unit/accumulate_test.cpp"]),
     Judge("accumulate", ["tests/exhaustive/accumulate_sweep.cpp"], runs=["60000"]),
@@ -68,8 +68,9 @@ JUDGES = [
     Judge("loss_scale", ["tests/exhaustive/loss_scale_laws.cpp"], runs=["1000"]),
     Judge("loss_scale_compat", ["tests/exhaustive/loss_scale_traces.cpp"],
           runs=[f"{p} 500" for p in ("torch", "apex", "apex_amp", "megatron", "deepspeed")]),
-    Judge("decide inspect", ["tests/unit/decide_test.cpp"]),
-    Judge("inspect", ["backends/reference/plan.cpp", "backends/api/tensor_list_operations.cpp"],
+    Judge("decide inspect squares", ["tests/unit/decide_test.cpp"]),
+    Judge("inspect squares",
+          ["backends/reference/plan.cpp", "backends/api/tensor_list_operations.cpp"],
           ["tests/property/plan_property.cpp"]),
     Judge("plan", ["tests/unit/tensor_list_test.cpp", "backends/api/tensor_list.cpp",
                    "backends/reference/plan.cpp"], ["tests/property/plan_property.cpp"]),

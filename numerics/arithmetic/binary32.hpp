@@ -106,18 +106,4 @@ SAMEBITS_INLINE constexpr std::uint32_t add(std::uint32_t a, std::uint32_t b) {
   return round((larger & sign_bit) != 0, sum, x.exponent - up);
 }
 
-/// The binary32 operations in integers, as a policy for scale.hpp and rank_sum.hpp. Hardware
-/// policies offer the same functions.
-struct integers {
-  SAMEBITS_INLINE static constexpr std::uint32_t product(std::uint32_t a, std::uint32_t b) {
-    return multiply(a, b);
-  }
-  SAMEBITS_INLINE static constexpr std::uint32_t quotient(std::uint32_t a, std::uint32_t b) {
-    return divide(a, b);
-  }
-  SAMEBITS_INLINE static constexpr std::uint32_t sum(std::uint32_t a, std::uint32_t b) {
-    return add(a, b);
-  }
-};
-
 }  // namespace samebits::numerics::binary32

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "numerics/arithmetic/binary32.hpp"
+#include "numerics/arithmetic/by_definition.hpp"
 #include "numerics/bits/decode.hpp"
 #include "numerics/bits/layout.hpp"
 #include "numerics/bits/word.hpp"
@@ -49,8 +50,8 @@ SAMEBITS_INLINE constexpr std::uint32_t largest_value(const format_spec& f) {
 
 // Template parameters below:
 // - Word: std::uint32_t, or SIMD lanes with one tile each (numerics/bits/word.hpp).
-// - Arithmetic: RN(a * b) and RN(a / b) of binary32 bits, in integers or by hardware that passed
-//   the self-test.
+// - Arithmetic: an Arithmetic policy (numerics/arithmetic/by_definition.hpp) with product() and
+//   quotient(). Hardware policies must have passed the self-test.
 
 /// max(s, 2^-126). Only te has subnormal scales; with s >= 2^-126 the factor 1 / s is finite. NaN
 /// stays NaN.
@@ -123,7 +124,7 @@ SAMEBITS_INLINE constexpr tile_scales<Word> scale_of_factor(scale_math math, Wor
 }
 
 /// The formulas of the scale rules, for an amax that is not zero.
-template <class Arithmetic = binary32::integers, class Word = std::uint32_t>
+template <class Arithmetic = by_definition, class Word = std::uint32_t>
 SAMEBITS_INLINE constexpr tile_scales<Word> scale_of_amax(scale_math math, const format_spec& to,
                                                           Word a, Word largest_factor) {
   if (is_mx(math)) return power_of_two_scale(mx_field<Arithmetic>(math, to, a));
@@ -173,14 +174,14 @@ SAMEBITS_INLINE constexpr tile_scales<Word> scales_of(const format_spec& to, con
 }
 
 /// The scale of one tile with this amax.
-template <class Arithmetic = binary32::integers>
+template <class Arithmetic = by_definition>
 SAMEBITS_INLINE constexpr tile_scale scale_of(const format_spec& to, const scale_rule& rule,
                                               tile_amax amax) {
   return scales_of<Arithmetic>(to, rule, static_cast<std::uint32_t>(amax));
 }
 
 /// The scale of a tile whose inverse scale S is given.
-template <class Arithmetic = binary32::integers>
+template <class Arithmetic = by_definition>
 SAMEBITS_INLINE constexpr tile_scale scale_of_multiplier(std::uint32_t multiplier) {
   return {Arithmetic::quotient(binary32::one, multiplier), multiplier};
 }
@@ -189,7 +190,7 @@ SAMEBITS_INLINE constexpr tile_scale scale_of_multiplier(std::uint32_t multiplie
 SAMEBITS_INLINE constexpr std::uint32_t e8m0_of(std::uint32_t stored) { return stored >> 23; }
 
 /// The scaled element y, which is then cast. A NaN becomes the canonical NaN.
-template <class Arithmetic = binary32::integers>
+template <class Arithmetic = by_definition>
 SAMEBITS_INLINE constexpr std::uint32_t scaled(scale_math math, const tile_scale& scale,
                                                std::uint32_t x) {
   return math == scale_math::div ? Arithmetic::quotient(x, scale.factor)
@@ -197,7 +198,7 @@ SAMEBITS_INLINE constexpr std::uint32_t scaled(scale_math math, const tile_scale
 }
 
 /// The dequantized value of a code: RN(value * s).
-template <class Arithmetic = binary32::integers>
+template <class Arithmetic = by_definition>
 SAMEBITS_INLINE constexpr std::uint32_t rescaled(const format_spec& from, std::uint32_t code,
                                                  std::uint32_t stored) {
   return Arithmetic::product(decode<std::uint32_t>(from, code), stored);

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "numerics/arithmetic/binary32.hpp"
+#include "numerics/arithmetic/by_definition.hpp"
 #include "numerics/bits/decode.hpp"
 #include "numerics/bits/encode.hpp"
 #include "numerics/quantize/scale.hpp"
@@ -49,7 +50,7 @@ SAMEBITS_INLINE constexpr tile_amax amax_from_word(std::uint32_t word) {
 
 /// The code that a rank sends for its element x (binary32 bits).
 /// @param dither  as for encode()
-template <class Arithmetic = binary32::integers>
+template <class Arithmetic = by_definition>
 SAMEBITS_INLINE constexpr std::uint32_t contribution(const wire_rule& rule, const tile_scale& scale,
                                                      std::uint32_t x, std::uint32_t dither) {
   const std::uint32_t y = has_scale(rule) ? scaled<Arithmetic>(rule.math, scale, x) : x;
@@ -59,7 +60,7 @@ SAMEBITS_INLINE constexpr std::uint32_t contribution(const wire_rule& rule, cons
 
 /// The sum of the contributions of ranks 0 .. n-1, in this order. code(rank) is the code that the
 /// rank sent.
-template <class Arithmetic = binary32::integers, class Code>
+template <class Arithmetic = by_definition, class Code>
 SAMEBITS_INLINE constexpr std::uint32_t sum_in_rank_order(const wire_rule& rule, int ranks,
                                                           const Code& code) {
   std::uint32_t total = decode<std::uint32_t>(rule.wire, code(0));
@@ -70,7 +71,7 @@ SAMEBITS_INLINE constexpr std::uint32_t sum_in_rank_order(const wire_rule& rule,
 }
 
 /// The result as a code of the tensor's own format.
-template <class Arithmetic = binary32::integers>
+template <class Arithmetic = by_definition>
 SAMEBITS_INLINE constexpr std::uint32_t reduced(const wire_rule& rule, const tile_scale& scale,
                                                 const format_spec& own, std::uint32_t total,
                                                 std::uint32_t factor) {

@@ -9,6 +9,7 @@
 #include "numerics/arithmetic/binary64.hpp"
 #include "numerics/bits/decode.hpp"
 #include "numerics/bits/layout.hpp"
+#include "numerics/sums/squares.hpp"
 #include "numerics/sums/sum_tree.hpp"
 #include "samebits/core/config.hpp"
 #include "samebits/core/format.hpp"
@@ -56,20 +57,6 @@ SAMEBITS_INLINE constexpr void count_small(chunk_tally& tally, std::uint32_t x,
   const std::uint32_t m = binary32::magnitude(x);
   if (m == 0) ++tally.zeros;
   if (m != 0 && m < least) ++tally.subnormals;
-}
-
-/// RN64(x * x) of binary32 bits, which is exact. A NaN gives the canonical NaN.
-SAMEBITS_INLINE constexpr std::uint64_t square(std::uint32_t x) {
-  const std::uint32_t m = binary32::magnitude(x);
-  if (m > binary32::inf) return binary64::nan;
-  const std::uint64_t wide = binary64::widen(m);
-  return binary64::multiply(wide, wide);
-}
-
-/// RN64(left + right) of two partial sums of squares. Any NaN input gives the canonical NaN.
-SAMEBITS_INLINE constexpr std::uint64_t add_squares(std::uint64_t left, std::uint64_t right) {
-  if (left > binary64::inf || right > binary64::inf) return binary64::nan;
-  return binary64::add(left, right);
 }
 
 /// A sum of non-negative inputs over the fixed tree, as binary64 bits.

@@ -7,8 +7,8 @@
 
 #include <cstdint>
 
-#include "numerics/arithmetic/add.hpp"
 #include "numerics/arithmetic/binary32.hpp"
+#include "numerics/arithmetic/by_definition.hpp"
 #include "numerics/bits/decode.hpp"
 #include "numerics/bits/encode.hpp"
 #include "numerics/bits/layout.hpp"
@@ -19,36 +19,27 @@
 
 namespace samebits::numerics {
 
-/// The binary32 operations in integers: the default `Steps` policy. Hardware policies offer the
-/// same two functions.
-struct binary32_steps {
-  SAMEBITS_INLINE static constexpr std::uint32_t product(std::uint32_t a, std::uint32_t b) {
-    return binary32::multiply(a, b);
-  }
-  SAMEBITS_INLINE static constexpr std::uint32_t sum(std::uint32_t a, std::uint32_t b) {
-    const format_spec f = spec_of(format_id::fp32);
-    return static_cast<std::uint32_t>(add(f, a, f, b, f, cast_rule{}, 0).code);
-  }
-};
-
-// Values: binary32 bits, or SIMD lanes of them.
+// Template parameters below:
+// - Arithmetic: an Arithmetic policy (numerics/arithmetic/by_definition.hpp) with product() and
+//   sum().
+// - Word: std::uint32_t, or SIMD lanes. Values are binary32 bits.
 
 /// RN(x * factor).
-template <class Steps = binary32_steps, class Word = std::uint32_t>
+template <class Arithmetic = by_definition, class Word = std::uint32_t>
 SAMEBITS_INLINE constexpr Word scaled_value(Word x, Word factor) {
-  return Steps::product(x, factor);
+  return Arithmetic::product(x, factor);
 }
 
 /// RN(acc + RN(x * scale)).
-template <class Steps = binary32_steps, class Word = std::uint32_t>
+template <class Arithmetic = by_definition, class Word = std::uint32_t>
 SAMEBITS_INLINE constexpr Word accumulated_value(Word acc, Word x, Word scale) {
-  return Steps::sum(acc, Steps::product(x, scale));
+  return Arithmetic::sum(acc, Arithmetic::product(x, scale));
 }
 
 /// RN(RN(a * x) + RN(b * y)).
-template <class Steps = binary32_steps, class Word = std::uint32_t>
+template <class Arithmetic = by_definition, class Word = std::uint32_t>
 SAMEBITS_INLINE constexpr Word combined_value(Word a, Word x, Word b, Word y) {
-  return Steps::sum(Steps::product(a, x), Steps::product(b, y));
+  return Arithmetic::sum(Arithmetic::product(a, x), Arithmetic::product(b, y));
 }
 
 /// Rounds a value to a code of a tensor's format.
@@ -59,31 +50,31 @@ SAMEBITS_INLINE constexpr std::uint32_t stored_code(const format_spec& to, std::
 // Codes: decode, compute, round to a code.
 
 /// The code of scaled_value() of a code.
-template <class Steps = binary32_steps>
+template <class Arithmetic = by_definition>
 SAMEBITS_INLINE constexpr std::uint32_t scaled_code(const format_spec& f, std::uint32_t code,
                                                     std::uint32_t factor) {
-  return stored_code(f, scaled_value<Steps>(decode<std::uint32_t>(f, code), factor));
+  return stored_code(f, scaled_value<Arithmetic>(decode<std::uint32_t>(f, code), factor));
 }
 
 /// The code of accumulated_value() of codes; `scale` is binary32 bits.
-template <class Steps = binary32_steps>
+template <class Arithmetic = by_definition>
 SAMEBITS_INLINE constexpr std::uint32_t accumulated_code(const format_spec& acc_format,
                                                          std::uint32_t acc,
                                                          const format_spec& x_format,
                                                          std::uint32_t x, std::uint32_t scale) {
   return stored_code(acc_format,
-                     accumulated_value<Steps>(decode<std::uint32_t>(acc_format, acc),
-                                              decode<std::uint32_t>(x_format, x), scale));
+                     accumulated_value<Arithmetic>(decode<std::uint32_t>(acc_format, acc),
+                                                   decode<std::uint32_t>(x_format, x), scale));
 }
 
 /// The code of combined_value() of codes; `a` and `b` are binary32 bits.
-template <class Steps = binary32_steps>
+template <class Arithmetic = by_definition>
 SAMEBITS_INLINE constexpr std::uint32_t combined_code(const format_spec& out, std::uint32_t a,
                                                       const format_spec& x_format, std::uint32_t x,
                                                       std::uint32_t b, const format_spec& y_format,
                                                       std::uint32_t y) {
-  return stored_code(out, combined_value<Steps>(a, decode<std::uint32_t>(x_format, x), b,
-                                                decode<std::uint32_t>(y_format, y)));
+  return stored_code(out, combined_value<Arithmetic>(a, decode<std::uint32_t>(x_format, x), b,
+                                                     decode<std::uint32_t>(y_format, y)));
 }
 
 /// Partial statistics of scaling the elements of a chunk.

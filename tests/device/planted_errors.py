@@ -61,8 +61,8 @@ DEVICE_ERRORS = [
     ("cuda/tensor_list/plan_elementwise.cu", "if (after != before) {", "if (after > before + 1) {"),
     ("cuda/tensor_list/plan_elementwise.cu", "codes.store(i, after);", "if (i % 32 != 31) codes.store(i, after);"),
     ("cuda/tensor_list/plan_elementwise.cu",
-     "store_value<F>(p, numerics::scaled_value<hardware_steps>(before, factor));",
-     "if (lane != 2) store_value<F>(p, numerics::scaled_value<hardware_steps>(before, factor));"),
+     "store_value<F>(p, numerics::scaled_value<hardware>(before, factor));",
+     "if (lane != 2) store_value<F>(p, numerics::scaled_value<hardware>(before, factor));"),
     # Accumulate: the scale of the tensor before.
     ("cuda/tensor_list/plan_elementwise.cu", "__float_as_uint(call.scales[c.tensor])",
      "__float_as_uint(call.scales[c.tensor & ~1u])"),

@@ -98,7 +98,7 @@ struct element_sum {
     if constexpr (OnDevice) {
       return with<cuda::hardware>(i);
     } else {
-      return with<numerics::binary32::integers>(i);
+      return with<numerics::by_definition>(i);
     }
   }
 };

@@ -30,20 +30,20 @@ namespace {
 using support::check_cuda;
 using support::level_by_level;
 
-template <class Sums>
+template <class Arithmetic>
 __global__ void __launch_bounds__(total_threads)
     squares_kernel(const shard_tables tables, std::uint64_t* out) {
-  __shared__ typename block_tree<Sums, total_threads>::scratch scratch;
-  const std::uint64_t squares = joined_squares<Sums>(tables, scratch);
+  __shared__ typename block_tree<Arithmetic, total_threads>::scratch scratch;
+  const std::uint64_t squares = joined_squares<Arithmetic>(tables, scratch);
   if (threadIdx.x == 0) *out = squares;
 }
 
-template <class Sums>
+template <class Arithmetic>
 std::uint64_t squares_of(const shard_tables& tables) {
   std::uint64_t squares = 0;
   void* out = nullptr;
   check_cuda(cudaMalloc(&out, sizeof(squares)), "cudaMalloc");
-  squares_kernel<Sums><<<1, total_threads>>>(tables, static_cast<std::uint64_t*>(out));
+  squares_kernel<Arithmetic><<<1, total_threads>>>(tables, static_cast<std::uint64_t*>(out));
   check_cuda(cudaGetLastError(), "squares_kernel");
   check_cuda(cudaMemcpy(&squares, out, sizeof(squares), cudaMemcpyDeviceToHost), "squares");
   cudaFree(out);
@@ -145,8 +145,8 @@ TEST(ShardSums, AreTheTreeOverAllChunks) {
                "messages to the device");
     const auto wanted = std::bit_cast<std::uint64_t>(l.sum());
     for (int again = 0; again < 2; ++again) {  // the sums' memory is used again
-      ASSERT_EQ(squares_of<hardware_sums>(tables.tables()), wanted) << n << " ranks";
-      ASSERT_EQ(squares_of<integer_sums>(tables.tables()), wanted) << n << " ranks";
+      ASSERT_EQ(squares_of<hardware>(tables.tables()), wanted) << n << " ranks";
+      ASSERT_EQ(squares_of<numerics::by_definition>(tables.tables()), wanted) << n << " ranks";
     }
     finite += std::isfinite(l.sum()) ? 1 : 0;
   }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "backends/self_test/build_flags.hpp"
+#include "numerics/arithmetic/by_definition.hpp"
 #include "support/effort.hpp"
 
 namespace samebits::numerics {
@@ -45,11 +46,16 @@ void expect_equal(std::uint32_t a, std::uint32_t b) {
   ASSERT_EQ(binary32::add(a, b), hardware_sum(a, b)) << std::hex << a << " + " << b;
 }
 
-TEST(Binary32, PolicyOfIntegersIsTheSameOperations) {
+TEST(Binary32, PolicyByDefinitionIsTheSameOperations) {
   const std::uint32_t six = 0x40C00000u, two = 0x40000000u;
-  EXPECT_EQ(binary32::integers::product(six, two), 0x41400000u);   // 12
-  EXPECT_EQ(binary32::integers::quotient(six, two), 0x40400000u);  // 3
-  EXPECT_EQ(binary32::integers::sum(six, two), 0x41000000u);       // 8
+  EXPECT_EQ(by_definition::product(six, two), 0x41400000u);   // 12
+  EXPECT_EQ(by_definition::quotient(six, two), 0x40400000u);  // 3
+  EXPECT_EQ(by_definition::sum(six, two), 0x41000000u);       // 8
+  const std::uint64_t squares =
+      by_definition::add_squares(by_definition::square(six), by_definition::square(two));
+  EXPECT_EQ(squares, std::bit_cast<std::uint64_t>(40.0));
+  EXPECT_EQ(by_definition::no_squares(), 0u);
+  EXPECT_EQ(by_definition::bits(by_definition::from_bits(squares)), squares);
 }
 
 TEST(Binary32, NamedNumbers) {

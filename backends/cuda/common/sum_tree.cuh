@@ -1,8 +1,8 @@
 // Sums in the fixed tree of contract §6, over a chunk, the lanes of a warp or the threads of a
 // block.
 //
-// Sums of squares use the hardware's binary64 or the definition in integers, with the same bits. A
-// partial sum is called `node`: the sum of an aligned subtree of inputs.
+// An Arithmetic policy (numerics/arithmetic/by_definition.hpp) adds the squares. A partial sum is
+// called `node`: the sum of an aligned subtree of inputs.
 #pragma once
 
 #include <cstdint>
@@ -15,49 +15,13 @@ namespace samebits::cuda {
 /// Mask of a full warp.
 inline constexpr unsigned all_lanes = 0xFFFFFFFFu;
 
-/// integer_sums: sums of squares by the definition, in integers. A partial sum is binary64 bits.
-struct integer_sums {
-  using node = std::uint64_t;
-  __device__ static node square(std::uint32_t x) { return numerics::square(x); }
-  __device__ static node add(node a, node b) { return numerics::add_squares(a, b); }
-  __device__ static node from_bits(std::uint64_t bits) { return bits; }
-  /// Stands for missing inputs: no sum of squares is below +0, so +0 changes none.
-  __device__ static node nothing() { return 0; }
-  __device__ static std::uint64_t bits(node a) { return a; }
-};
-
-/// hardware_sums: sums of squares by the GPU's binary64 addition and multiplication, IEEE 754,
-/// rounded to nearest even. bits() makes every NaN canonical.
-struct hardware_sums {
-  using node = double;
-  __device__ __forceinline__ static node square(std::uint32_t x) {
-    const double wide = static_cast<double>(__uint_as_float(x));
-    return __dmul_rn(wide, wide);
-  }
-  /// RN(RN(x * x) + RN(y * y)) of widened binary32. Both squares are exact, and so is the product
-  /// in the fma. One rounding is left.
-  __device__ __forceinline__ static node square_pair(float x, float y) {
-    const double a = static_cast<double>(x), b = static_cast<double>(y);
-    return __fma_rn(a, a, __dmul_rn(b, b));
-  }
-  __device__ __forceinline__ static node add(node a, node b) { return __dadd_rn(a, b); }
-  __device__ __forceinline__ static node nothing() { return 0.0; }
-  __device__ __forceinline__ static node from_bits(std::uint64_t bits) {
-    return __longlong_as_double(static_cast<long long>(bits));
-  }
-  __device__ __forceinline__ static std::uint64_t bits(node a) {
-    const auto bits = static_cast<std::uint64_t>(__double_as_longlong(a));
-    return bits > numerics::binary64::inf ? numerics::binary64::nan : bits;
-  }
-};
-
 /// Sums the partial sums of 2^(To - From) lanes, in lane order: lanes whose numbers differ only in
 /// bits From to To - 1. Each of these lanes gets the sum.
-template <class Sums, int From = 0, int To = 5>
-__device__ __forceinline__ typename Sums::node warp_node(typename Sums::node node) {
+template <class Arithmetic, int From = 0, int To = 5>
+__device__ __forceinline__ typename Arithmetic::node warp_node(typename Arithmetic::node node) {
 #pragma unroll
   for (int bit = From; bit < To; ++bit) {
-    node = Sums::add(node, __shfl_xor_sync(all_lanes, node, 1 << bit));
+    node = Arithmetic::add_squares(node, __shfl_xor_sync(all_lanes, node, 1 << bit));
   }
   return node;
 }
@@ -70,9 +34,9 @@ __device__ __forceinline__ typename Sums::node warp_node(typename Sums::node nod
 ///
 /// exchanged() adds two turns in half as many steps as two sums in every lane. Lanes whose bit is 0
 /// add the first turn, lanes whose bit is 1 the second turn.
-template <class Sums>
+template <class Arithmetic>
 struct turn_tree {
-  using node = typename Sums::node;
+  using node = typename Arithmetic::node;
 
   /// Adds the partial sums of two turns over pairs of lanes that differ in `Bit`. The lane whose
   /// bit is 0 gets the sum of turn `even`, the other lane gets the sum of turn `odd`.
@@ -81,7 +45,7 @@ struct turn_tree {
     const bool upper = (threadIdx.x & (1u << Bit)) != 0;
     const node kept = upper ? odd : even;
     const node sent = upper ? even : odd;
-    return Sums::add(kept, __shfl_xor_sync(all_lanes, sent, 1 << Bit));
+    return Arithmetic::add_squares(kept, __shfl_xor_sync(all_lanes, sent, 1 << Bit));
   }
 
   /// Combines the partial sums of 2^Bits turns.
@@ -114,20 +78,20 @@ struct turn_tree {
   __device__ __forceinline__ static node of_chunk(const OfGroup& of_group) {
     const node all = of_turns<TurnBits, GroupBits>(0, of_group);
     // Lane bits from TurnBits upward still number vectors; the bits below number turns.
-    return warp_node<Sums, 0, TurnBits>(warp_node<Sums, TurnBits, 5>(all));
+    return warp_node<Arithmetic, 0, TurnBits>(warp_node<Arithmetic, TurnBits, 5>(all));
   }
 };
 
 /// Sums the inputs [0, count), computed by all threads of a block. Thread 0 gets the sum;
-/// Sums::nothing() if count is 0.
+/// Arithmetic::no_squares() if count is 0.
 ///
 /// leaf(i) returns input i and is called once for each i, by some thread, for Leaves neighbours at
 /// a time. Requires blockDim.x == Threads, a multiple of 32 with a power of two of warps, and
 /// Leaves a power of two. `scratch` is shared memory that no other code uses before the next
 /// __syncthreads().
-template <class Sums, int Threads, int Leaves = 2>
+template <class Arithmetic, int Threads, int Leaves = 2>
 struct block_tree {
-  using node = typename Sums::node;
+  using node = typename Arithmetic::node;
   static constexpr int warps = Threads / 32;
   static_assert(warps * 32 == Threads && (warps & (warps - 1)) == 0 && warps <= 32);
 
@@ -140,7 +104,7 @@ struct block_tree {
   __device__ static node sum(std::uint64_t count, scratch& s, const Leaf& leaf) {
     const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     constexpr std::uint64_t step = std::uint64_t{Leaves} * Threads;
-    const node zero = Sums::nothing();
+    const node zero = Arithmetic::no_squares();
     std::uint64_t done = 0;  // in thread 0: complete partial sums of `step` inputs
     int turn = 0;
     for (std::uint64_t first = 0; first < count; first += step, turn ^= 1) {
@@ -151,17 +115,18 @@ struct block_tree {
 #pragma unroll
       for (int width = Leaves / 2; width > 0; width /= 2) {
 #pragma unroll
-        for (int k = 0; k < width; ++k) nodes[k] = Sums::add(nodes[2 * k], nodes[2 * k + 1]);
+        for (int k = 0; k < width; ++k)
+          nodes[k] = Arithmetic::add_squares(nodes[2 * k], nodes[2 * k + 1]);
       }
-      const node own = warp_node<Sums>(nodes[0]);
+      const node own = warp_node<Arithmetic>(nodes[0]);
       if (lane == 0) s.of_warp[turn][warp] = own;
       __syncthreads();  // of_warp[] has two halves, so one barrier a turn is enough
       if (warp == 0) {
         node all = lane < warps ? s.of_warp[turn][lane] : zero;
-        all = warp_node<Sums>(all);
+        all = warp_node<Arithmetic>(all);
         if (lane == 0) {
           numerics::append_leaf(s.waiting, done, all,
-                                [](node a, node b) { return Sums::add(a, b); });
+                                [](node a, node b) { return Arithmetic::add_squares(a, b); });
         }
       }
     }
@@ -169,7 +134,7 @@ struct block_tree {
     __syncthreads();
     if (threadIdx.x != 0) return zero;
     return numerics::root_of_tree(s.waiting, done, zero,
-                                  [](node a, node b) { return Sums::add(a, b); });
+                                  [](node a, node b) { return Arithmetic::add_squares(a, b); });
   }
 };
 

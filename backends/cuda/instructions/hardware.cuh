@@ -1,16 +1,19 @@
-// hardware: the GPU's own binary32 addition, multiplication and division. IEEE 754, rounded to
-// nearest even, subnormals kept; a NaN result is 7FFFFFFF (CUDA C++ Programming Guide, "Standard
-// Functions"; checked by self_test.cu).
+// hardware: the Arithmetic policy of kernels, by the GPU's binary32 and binary64 instructions. IEEE
+// 754, rounded to nearest even, subnormals kept; a binary32 NaN result is 7FFFFFFF (CUDA C++
+// Programming Guide, "Standard Functions"; checked by self_test.cu).
 #pragma once
 
 #include <cstdint>
 
+#include "backends/cuda/instructions/arithmetic.hpp"
 #include "numerics/arithmetic/binary32.hpp"
+#include "numerics/arithmetic/binary64.hpp"
+#include "numerics/arithmetic/by_definition.hpp"
 
 namespace samebits::cuda {
 
-/// The Arithmetic policy that numerics/quantize/scale.hpp and rank_sum.hpp take as a template
-/// argument. Operands and results are binary32 bits. Host code uses the definition in integers.
+/// The Arithmetic policy (numerics/arithmetic/by_definition.hpp) by the GPU's instructions. Host
+/// code computes the binary32 operations in integers.
 struct hardware {
   SAMEBITS_INLINE static std::uint32_t product(std::uint32_t a, std::uint32_t b) {
 #if defined(__CUDA_ARCH__)
@@ -33,6 +36,35 @@ struct hardware {
     return numerics::binary32::add(a, b);
 #endif
   }
+
+  using node = double;
+  __device__ __forceinline__ static node square(std::uint32_t x) {
+    const double wide = static_cast<double>(__uint_as_float(x));
+    return __dmul_rn(wide, wide);
+  }
+  /// RN(RN(x * x) + RN(y * y)) of widened binary32. Both squares are exact, and so is the product
+  /// in the fma. One rounding is left.
+  __device__ __forceinline__ static node square_pair(float x, float y) {
+    const double a = static_cast<double>(x), b = static_cast<double>(y);
+    return __fma_rn(a, a, __dmul_rn(b, b));
+  }
+  __device__ __forceinline__ static node add_squares(node a, node b) { return __dadd_rn(a, b); }
+  __device__ __forceinline__ static node no_squares() { return 0.0; }
+  __device__ __forceinline__ static node from_bits(std::uint64_t bits) {
+    return __longlong_as_double(static_cast<long long>(bits));
+  }
+  /// Every NaN becomes the canonical NaN.
+  __device__ __forceinline__ static std::uint64_t bits(node a) {
+    const auto bits = static_cast<std::uint64_t>(__double_as_longlong(a));
+    return bits > numerics::binary64::inf ? numerics::binary64::nan : bits;
+  }
 };
+
+/// Calls f with a value of the chosen Arithmetic policy.
+template <class Function>
+void with_arithmetic(arithmetic by, const Function& f) {
+  if (by == arithmetic::hardware) return f(hardware{});
+  f(numerics::by_definition{});
+}
 
 }  // namespace samebits::cuda

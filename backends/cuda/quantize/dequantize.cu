@@ -52,14 +52,13 @@ void launch_dequantize(const backends::dequantize_call& call, cudaStream_t strea
   if (t.rows == 0 || t.cols == 0) return;
   const std::uint64_t blocks = (t.rows * t.cols + block_threads - 1) / block_threads;
   const auto grid = static_cast<unsigned>(std::min<std::uint64_t>(blocks, 1u << 20));
-  launch_kernel("dequantize", dequantize_kernel<Arithmetic>, grid, block_threads, 0,
-                stream, t);
+  launch_kernel("dequantize", dequantize_kernel<Arithmetic>, grid, block_threads, 0, stream, t);
 }
 
 }  // namespace
 
 void enqueue_dequantize_emulated(const backends::dequantize_call& call, void* stream) {
-  launch_dequantize<numerics::binary32::integers>(call, static_cast<cudaStream_t>(stream));
+  launch_dequantize<numerics::by_definition>(call, static_cast<cudaStream_t>(stream));
 }
 
 void enqueue_dequantize_native(const backends::dequantize_call& call, void* stream) {

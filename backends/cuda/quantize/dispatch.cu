@@ -71,7 +71,7 @@ void dequantize_native(const backends::dequantize_call& call, const executor& wh
 void enqueue_quantize_emulated(const quantize_call& call, void* stream) {
   const auto on = static_cast<cudaStream_t>(stream);
   const workspace memory(call.workspace, general_workspace(call), on, "quantize: workspace");
-  launch_general<numerics::binary32::integers>(call, memory.data(), on);
+  launch_general<numerics::by_definition>(call, memory.data(), on);
 }
 
 void enqueue_quantize_native(const quantize_call& call, void* stream) {

@@ -196,8 +196,8 @@ void launch_general(const quantize_call& call, std::byte* workspace, cudaStream_
     launch_tiles<Arithmetic>(call, stream);
   }
 }
-template void launch_general<numerics::binary32::integers>(const quantize_call&, std::byte*,
-                                                           cudaStream_t);
+template void launch_general<numerics::by_definition>(const quantize_call&, std::byte*,
+                                                      cudaStream_t);
 template void launch_general<hardware>(const quantize_call&, std::byte*, cudaStream_t);
 
 one_scale_memory one_scale_at(std::byte* workspace) {

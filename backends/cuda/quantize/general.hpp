@@ -15,7 +15,7 @@ namespace samebits::cuda {
 std::size_t general_workspace(const backends::quantize_call& call);
 
 /// Enqueues any quantization. Arithmetic, the source of binary32 products and quotients, is
-/// numerics::binary32::integers or hardware. `workspace` has general_workspace(call) bytes.
+/// numerics::by_definition or hardware. `workspace` has general_workspace(call) bytes.
 template <class Arithmetic>
 void launch_general(const backends::quantize_call& call, std::byte* workspace, cudaStream_t stream);
 

@@ -302,8 +302,7 @@ std::shared_ptr<const void> prepare_list(std::span<const quantize_call> calls) {
 
 void quantize_list_emulated(const backends::quantize_list_data& list, const executor& where) {
   backends::require_tested(emulated, where.stream);
-  launch_general<numerics::binary32::integers>(prepared(list),
-                                               static_cast<cudaStream_t>(where.stream));
+  launch_general<numerics::by_definition>(prepared(list), static_cast<cudaStream_t>(where.stream));
 }
 
 void quantize_list_native(const backends::quantize_list_data& list, const executor& where) {

@@ -26,12 +26,12 @@ void download(T* host, const T* device, std::size_t count, cudaStream_t stream) 
 /// Waits for the stream.
 void finish(cudaStream_t stream) { check(cudaStreamSynchronize(stream), "work on the device"); }
 
-template <steps By>
+template <arithmetic By>
 const backends::backend& self() {
-  return By == steps::hardware ? native : emulated;
+  return By == arithmetic::hardware ? native : emulated;
 }
 
-template <steps By>
+template <arithmetic By>
 inspect_report inspect(const plan_data& plan, inspect_counts counts, void* stream) {
   backends::require_tested(self<By>(), stream);
   const auto on = static_cast<cudaStream_t>(stream);
@@ -54,7 +54,7 @@ inspect_report inspect(const plan_data& plan, inspect_counts counts, void* strea
   return report;
 }
 
-template <steps By>
+template <arithmetic By>
 void scale(const plan_data& plan, float factor, unscale_report* report, void* stream) {
   backends::require_tested(self<By>(), stream);
   const auto on = static_cast<cudaStream_t>(stream);
@@ -71,19 +71,19 @@ void scale(const plan_data& plan, float factor, unscale_report* report, void* st
   report->elements = plan.elements;
 }
 
-template <steps By>
+template <arithmetic By>
 void axpby(const backends::axpby_call& call, void* stream) {
   backends::require_tested(self<By>(), stream);
   enqueue_axpby(call, By, stream);
 }
 
-template <steps By>
+template <arithmetic By>
 void accumulate(const backends::accumulate_call& call, void* stream) {
   backends::require_tested(self<By>(), stream);
   enqueue_accumulate(call, By, stream);
 }
 
-template <steps By>
+template <arithmetic By>
 void cast(const backends::cast_call& call, void* stream) {
   backends::require_tested(self<By>(), stream);
   enqueue_cast(call, By, stream);
@@ -92,19 +92,19 @@ void cast(const backends::cast_call& call, void* stream) {
 }  // namespace
 
 const backends::device_plan_kernels emulated_plans = {
-    .inspect = inspect<steps::definition>,
-    .scale = scale<steps::definition>,
-    .axpby = axpby<steps::definition>,
-    .accumulate = accumulate<steps::definition>,
-    .cast = cast<steps::definition>,
+    .inspect = inspect<arithmetic::by_definition>,
+    .scale = scale<arithmetic::by_definition>,
+    .axpby = axpby<arithmetic::by_definition>,
+    .accumulate = accumulate<arithmetic::by_definition>,
+    .cast = cast<arithmetic::by_definition>,
 };
 
 const backends::device_plan_kernels native_plans = {
-    .inspect = inspect<steps::hardware>,
-    .scale = scale<steps::hardware>,
-    .axpby = axpby<steps::hardware>,
-    .accumulate = accumulate<steps::hardware>,
-    .cast = cast<steps::hardware>,
+    .inspect = inspect<arithmetic::hardware>,
+    .scale = scale<arithmetic::hardware>,
+    .axpby = axpby<arithmetic::hardware>,
+    .accumulate = accumulate<arithmetic::hardware>,
+    .cast = cast<arithmetic::hardware>,
 };
 
 }  // namespace samebits::cuda

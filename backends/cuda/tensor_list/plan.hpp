@@ -6,15 +6,13 @@
 #include <cstdint>
 #include <span>
 
+#include "backends/cuda/instructions/arithmetic.hpp"
 #include "backends/dispatch/plan.hpp"
 #include "numerics/tensor_list/inspect.hpp"
 #include "numerics/tensor_list/plan.hpp"
 #include "samebits/tensor_list.hpp"
 
 namespace samebits::cuda {
-
-/// What computes sums, products and conversions: the integer definition or the GPU's instructions.
-enum class steps : std::uint8_t { definition, hardware };
 
 /// The result of inspect() for all tensors together, in device memory.
 struct inspection {
@@ -48,16 +46,16 @@ plan_shape shape_of(std::span<const numerics::plan_row> rows);
 /// are in device memory. Does not write memory.all; writes memory.exponents only if the histogram
 /// is asked for.
 void enqueue_tensor_statistics(const numerics::plan_tables& plan, plan_shape shape,
-                               inspect_counts counts, const inspection_memory& memory, steps by,
-                               void* stream);
+                               inspect_counts counts, const inspection_memory& memory,
+                               arithmetic by, void* stream);
 /// Enqueues the pass over the elements, which writes memory.tallies. One launch where all tensors
 /// are dense and aligned to 16 bytes.
 void enqueue_chunk_tallies(const numerics::plan_tables& plan, plan_shape shape,
-                           inspect_counts counts, const inspection_memory& memory, steps by,
+                           inspect_counts counts, const inspection_memory& memory, arithmetic by,
                            void* stream);
 /// Enqueues the statistics of all tensors together: memory.all from memory.tensors.
-void enqueue_total(const numerics::plan_tables& plan, const inspection_memory& memory, steps by,
-                   void* stream);
+void enqueue_total(const numerics::plan_tables& plan, const inspection_memory& memory,
+                   arithmetic by, void* stream);
 
 /// The factor of a scale operation, and the condition under which tensors are scaled.
 struct scale_factor {
@@ -69,14 +67,14 @@ struct scale_factor {
 /// Enqueues scaling in place. `report`: null, or device memory that starts as {0, 0, 0, 0, -1}.
 /// Does not write report->elements.
 void enqueue_scale(const numerics::plan_tables& plan, const scale_factor& factor,
-                   unscale_report* report, steps by, void* stream);
+                   unscale_report* report, arithmetic by, void* stream);
 /// Enqueues out = a * x + b * y.
-void enqueue_axpby(const backends::axpby_call& call, steps by, void* stream);
+void enqueue_axpby(const backends::axpby_call& call, arithmetic by, void* stream);
 /// Enqueues the conversion of each tensor of one list to the tensor at the same position of
 /// another.
-void enqueue_cast(const backends::cast_call& call, steps by, void* stream);
+void enqueue_cast(const backends::cast_call& call, arithmetic by, void* stream);
 /// Enqueues acc = acc + scale * gradient.
-void enqueue_accumulate(const backends::accumulate_call& call, steps by, void* stream);
+void enqueue_accumulate(const backends::accumulate_call& call, arithmetic by, void* stream);
 
 /// Operations over lists of tensors of cuda-emulated and cuda-native.
 extern const backends::device_plan_kernels emulated_plans;

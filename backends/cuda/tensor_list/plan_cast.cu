@@ -55,12 +55,12 @@ cast_lists lists_of(const backends::cast_call& call) {
 
 }  // namespace
 
-void enqueue_cast(const backends::cast_call& call, steps by, void* stream) {
+void enqueue_cast(const backends::cast_call& call, arithmetic by, void* stream) {
   const cast_lists lists = lists_of(call);
   if (lists.to.chunks == 0) return;
   const auto on = static_cast<cudaStream_t>(stream);
   const std::optional<format_pair> alike = common_formats(call.from.rows, call.to.rows);
-  if (by == steps::hardware && has_native_cast(call.rule)) {
+  if (by == arithmetic::hardware && has_native_cast(call.rule)) {
     return launch_native_cast(lists, alike, call.rule.on_overflow, on);
   }
   const auto launch = [&](const auto& op) {

@@ -11,20 +11,6 @@
 
 namespace samebits::cuda {
 
-/// The GPU's binary32 product and sum, as numerics/tensor_list/plan_ops.hpp takes them.
-struct hardware_steps {
-  SAMEBITS_INLINE static std::uint32_t product(std::uint32_t a, std::uint32_t b) {
-    return hardware::product(a, b);
-  }
-  SAMEBITS_INLINE static std::uint32_t sum(std::uint32_t a, std::uint32_t b) {
-#if defined(__CUDA_ARCH__)
-    return __float_as_uint(__fadd_rn(__uint_as_float(a), __uint_as_float(b)));
-#else
-    return numerics::binary32_steps::sum(a, b);
-#endif
-  }
-};
-
 /// A format as a compile-time constant.
 template <format_id F>
 struct fixed {

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "backends/cuda/common/error.hpp"
 #include "backends/cuda/common/launch_kernel.hpp"
@@ -136,7 +137,7 @@ __device__ __forceinline__ scaled_figures scale_vectors(std::byte* data, int cou
         for (int k = 0; k < group.count; ++k) {
           value_vector<n> x = values_of(v[k]);
 #pragma unroll
-          for (auto& e : x.x) e = numerics::scaled_value<hardware_steps>(e, factor);
+          for (auto& e : x.x) e = numerics::scaled_value<hardware>(e, factor);
           const code_vector<F, n> after = codes_of<F>(x);
           std::uint32_t largest_after = 0;
 #pragma unroll
@@ -154,7 +155,7 @@ __device__ __forceinline__ scaled_figures scale_vectors(std::byte* data, int cou
       [&](int i) {
         std::byte* const p = data + i * vectors<F, n>::element;
         const std::uint32_t before = load_value<F>(p);
-        store_value<F>(p, numerics::scaled_value<hardware_steps>(before, factor));
+        store_value<F>(p, numerics::scaled_value<hardware>(before, factor));
         seen.count(before, load_value<F>(p));
         seen.amax = max(seen.amax, before & 0x7FFFFFFFu);
       });
@@ -164,7 +165,7 @@ __device__ __forceinline__ scaled_figures scale_vectors(std::byte* data, int cou
 
 /// Scales any chunk in place, element by element. Not inlined, to keep its registers and stack out
 /// of the loop of scale_vectors().
-template <class Steps>
+template <class Arithmetic>
 __device__ __noinline__ scaled_figures scale_any(const plan_row& row, const plan_chunk c,
                                                  unsigned lane, std::uint32_t factor) {
   const any_codes codes{row, c.first};
@@ -173,7 +174,7 @@ __device__ __noinline__ scaled_figures scale_any(const plan_row& row, const plan
   for (std::int64_t i = lane; i < c.count; i += 32) {
     numerics::scale_tally tally = {};
     const std::uint32_t before = codes.load(i);
-    const std::uint32_t after = numerics::scaled_code<Steps>(codes.format, before, factor);
+    const std::uint32_t after = numerics::scaled_code<Arithmetic>(codes.format, before, factor);
     numerics::count_scaled(codes.format, tally, before, after);
     seen.amax = max(seen.amax, tally.amax);
     seen.nonfinite += tally.nonfinite;
@@ -199,7 +200,7 @@ __device__ void report_chunk(const scaled_figures& own, std::uint32_t tensor, un
 }
 
 /// x = RN(x * factor) in place. One warp per chunk.
-template <class Steps>
+template <class Arithmetic>
 __global__ void __launch_bounds__(chunk_threads, elementwise_residents)
     scale_kernel(const plan_tables plan, const scale_factor given, unscale_report* const report) {
   if (given.only_if != nullptr && !*given.only_if) return;
@@ -207,13 +208,13 @@ __global__ void __launch_bounds__(chunk_threads, elementwise_residents)
   std::uint32_t amax = 0;
   for_own_chunk(plan, [&](const plan_row& row, const plan_chunk& c, std::uint64_t, unsigned lane) {
     scaled_figures seen;
-    if (std::is_same_v<Steps, hardware_steps> && is_regular(row)) {
+    if (std::is_same_v<Arithmetic, hardware> && is_regular(row)) {
       with_wide(row.format, [&](auto f) {
         seen = scale_vectors<f.value>(chunk_begin<f.value>(row, c), static_cast<int>(c.count), lane,
                                       factor);
       });
     } else {
-      seen = scale_any<Steps>(row, c, lane, factor);
+      seen = scale_any<Arithmetic>(row, c, lane, factor);
     }
     amax = max(amax, seen.amax);
     if (report != nullptr) report_chunk(seen, c.tensor, lane, report);
@@ -249,7 +250,7 @@ __device__ __forceinline__ void accumulate_vectors(std::byte* acc, std::byte* x,
           const value_vector<n> term = values_of(v[k]);
 #pragma unroll
           for (int e = 0; e < n; ++e) {
-            sum.x[e] = numerics::accumulated_value<hardware_steps>(sum.x[e], term.x[e], scale);
+            sum.x[e] = numerics::accumulated_value<hardware>(sum.x[e], term.x[e], scale);
           }
           sums.store(codes_of<Acc>(sum), i, k);
         }
@@ -257,26 +258,26 @@ __device__ __forceinline__ void accumulate_vectors(std::byte* acc, std::byte* x,
       [&](int i) {
         std::byte* const p = acc + i * vectors<Acc, n>::element;
         store_value<Acc>(
-            p, numerics::accumulated_value<hardware_steps>(
+            p, numerics::accumulated_value<hardware>(
                    load_value<Acc>(p), load_value<X>(x + i * vectors<X, n>::element), scale));
       });
 }
 
 /// Accumulates any chunk, element by element.
-template <class Steps>
+template <class Arithmetic>
 __device__ __noinline__ void accumulate_any(const plan_row& row, const plan_row& from,
                                             const plan_chunk c, unsigned lane,
                                             std::uint32_t scale) {
   const any_codes acc{row, c.first}, x{from, c.first};
 #pragma unroll 1
   for (std::int64_t i = lane; i < c.count; i += 32) {
-    acc.store(
-        i, numerics::accumulated_code<Steps>(acc.format, acc.load(i), x.format, x.load(i), scale));
+    acc.store(i, numerics::accumulated_code<Arithmetic>(acc.format, acc.load(i), x.format,
+                                                        x.load(i), scale));
   }
 }
 
 /// acc = acc + scale * x. One warp per chunk.
-template <class Steps>
+template <class Arithmetic>
 __global__ void __launch_bounds__(chunk_threads, elementwise_residents)
     accumulate_kernel(const backends::accumulate_call call) {
   for_own_chunk(
@@ -284,8 +285,8 @@ __global__ void __launch_bounds__(chunk_threads, elementwise_residents)
         const plan_row& from = call.gradients.rows[c.tensor];
         const std::uint32_t scale = call.scales == nullptr ? numerics::binary32::one
                                                            : __float_as_uint(call.scales[c.tensor]);
-        if (!std::is_same_v<Steps, hardware_steps> || !is_regular(row) || !is_regular(from)) {
-          return accumulate_any<Steps>(row, from, c, lane, scale);
+        if (!std::is_same_v<Arithmetic, hardware> || !is_regular(row) || !is_regular(from)) {
+          return accumulate_any<Arithmetic>(row, from, c, lane, scale);
         }
         with_wide(row.format, [&](auto f) {
           with_any(from.format, [&](auto g) {
@@ -318,33 +319,33 @@ __device__ __forceinline__ void combine_vectors(std::byte* out, std::byte* x, st
           const value_vector<n> term = values_of(t[k]);
 #pragma unroll
           for (int e = 0; e < n; ++e) {
-            sum.x[e] = numerics::combined_value<hardware_steps>(a, sum.x[e], b, term.x[e]);
+            sum.x[e] = numerics::combined_value<hardware>(a, sum.x[e], b, term.x[e]);
           }
           sums.store(codes_of<F>(sum), i, k);
         }
       },
       [&](int i) {
         const int at = i * vectors<F, n>::element;
-        store_value<F>(out + at, numerics::combined_value<hardware_steps>(
-                                     a, load_value<F>(x + at), b, load_value<F>(y + at)));
+        store_value<F>(out + at, numerics::combined_value<hardware>(a, load_value<F>(x + at), b,
+                                                                    load_value<F>(y + at)));
       });
 }
 
 /// out = a * x + b * y for any chunks, element by element.
-template <class Steps>
+template <class Arithmetic>
 __device__ __noinline__ void combine_any(const plan_row& row, const plan_row& x_row,
                                          const plan_row& y_row, const plan_chunk c, unsigned lane,
                                          std::uint32_t a, std::uint32_t b) {
   const any_codes out{row, c.first}, x{x_row, c.first}, y{y_row, c.first};
 #pragma unroll 1
   for (std::int64_t i = lane; i < c.count; i += 32) {
-    out.store(i, numerics::combined_code<Steps>(out.format, a, x.format, x.load(i), b, y.format,
-                                                y.load(i)));
+    out.store(i, numerics::combined_code<Arithmetic>(out.format, a, x.format, x.load(i), b,
+                                                     y.format, y.load(i)));
   }
 }
 
 /// out = a * x + b * y. One warp per chunk.
-template <class Steps>
+template <class Arithmetic>
 __global__ void __launch_bounds__(chunk_threads, elementwise_residents)
     axpby_kernel(const backends::axpby_call call) {
   for_own_chunk(call.out,
@@ -353,8 +354,8 @@ __global__ void __launch_bounds__(chunk_threads, elementwise_residents)
                   const bool vectors = is_regular(row) && is_regular(x) && is_regular(y);
                   // The three formats may all differ; only three equal formats have a fast path.
                   const bool same = row.format == x.format && row.format == y.format;
-                  if (!std::is_same_v<Steps, hardware_steps> || !vectors || !same) {
-                    return combine_any<Steps>(row, x, y, c, lane, call.a, call.b);
+                  if (!std::is_same_v<Arithmetic, hardware> || !vectors || !same) {
+                    return combine_any<Arithmetic>(row, x, y, c, lane, call.a, call.b);
                   }
                   with_wide(row.format, [&](auto f) {
                     combine_vectors<f.value>(chunk_begin<f.value>(row, c),
@@ -364,12 +365,11 @@ __global__ void __launch_bounds__(chunk_threads, elementwise_residents)
                 });
 }
 
-/// Launches the kernel of `by`, hardware or definition, unless the list has no chunks.
-template <class Hardware, class Definition, class... Arguments>
-void launch(steps by, const plan_tables& plan, void* stream, const char* what, Hardware hardware,
-            Definition definition, const Arguments&... arguments) {
+/// Launches a kernel with one warp per chunk, unless the list has no chunks.
+template <class Kernel, class... Arguments>
+void launch(Kernel kernel, const plan_tables& plan, void* stream, const char* what,
+            const Arguments&... arguments) {
   if (plan.chunks == 0) return;
-  const auto kernel = by == steps::hardware ? hardware : definition;
   launch_kernel(what, kernel, blocks_of_chunks(plan), chunk_threads, 0,
                 static_cast<cudaStream_t>(stream), arguments...);
 }
@@ -377,19 +377,22 @@ void launch(steps by, const plan_tables& plan, void* stream, const char* what, H
 }  // namespace
 
 void enqueue_scale(const plan_tables& plan, const scale_factor& factor, unscale_report* report,
-                   steps by, void* stream) {
-  launch(by, plan, stream, "scale kernel", scale_kernel<hardware_steps>,
-         scale_kernel<numerics::binary32_steps>, plan, factor, report);
+                   arithmetic by, void* stream) {
+  with_arithmetic(by, [&](auto policy) {
+    launch(scale_kernel<decltype(policy)>, plan, stream, "scale kernel", plan, factor, report);
+  });
 }
 
-void enqueue_accumulate(const backends::accumulate_call& call, steps by, void* stream) {
-  launch(by, call.acc, stream, "accumulate kernel", accumulate_kernel<hardware_steps>,
-         accumulate_kernel<numerics::binary32_steps>, call);
+void enqueue_accumulate(const backends::accumulate_call& call, arithmetic by, void* stream) {
+  with_arithmetic(by, [&](auto policy) {
+    launch(accumulate_kernel<decltype(policy)>, call.acc, stream, "accumulate kernel", call);
+  });
 }
 
-void enqueue_axpby(const backends::axpby_call& call, steps by, void* stream) {
-  launch(by, call.out, stream, "axpby kernel", axpby_kernel<hardware_steps>,
-         axpby_kernel<numerics::binary32_steps>, call);
+void enqueue_axpby(const backends::axpby_call& call, arithmetic by, void* stream) {
+  with_arithmetic(by, [&](auto policy) {
+    launch(axpby_kernel<decltype(policy)>, call.out, stream, "axpby kernel", call);
+  });
 }
 
 }  // namespace samebits::cuda

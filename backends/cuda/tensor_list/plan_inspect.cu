@@ -14,11 +14,11 @@
 
 #include "backends/cuda/common/error.hpp"
 #include "backends/cuda/common/launch_kernel.hpp"
+#include "backends/cuda/common/sum_tree.cuh"
 #include "backends/cuda/tensor_list/plan.hpp"
 #include "backends/cuda/tensor_list/plan_inspect.cuh"
 #include "backends/cuda/tensor_list/plan_launch.cuh"
 #include "backends/cuda/tensor_list/plan_total.cuh"
-#include "backends/cuda/common/sum_tree.cuh"
 
 namespace samebits::cuda {
 
@@ -115,7 +115,7 @@ __global__ void __launch_bounds__(regular_threads<Counts>, regular_residents<Sha
 
 /// Statistics of the chunks of tensors that are not dense and aligned, or of all tensors. One warp
 /// per chunk, chunk after chunk.
-template <class Sums, inspect_counts Counts>
+template <class Arithmetic, inspect_counts Counts>
 __global__ void __launch_bounds__(plan_threads)
     any_chunks_kernel(const plan_tables plan, const bool all, chunk_tally* const tallies,
                       std::uint32_t* const arrived, std::uint64_t* const exponents) {
@@ -125,7 +125,7 @@ __global__ void __launch_bounds__(plan_threads)
       plan, [&](const plan_row& row, const plan_chunk& c, std::uint64_t chunk, unsigned lane) {
         if (!all && is_regular(row)) return;
         if (lane == 0 && chunk == row.first_chunk) arrived[c.tensor] = 0;
-        const chunk_tally tally = inspected_any<Sums, Counts>(row, c, lane, counts.buckets);
+        const chunk_tally tally = inspected_any<Arithmetic, Counts>(row, c, lane, counts.buckets);
         if (lane == 0) tallies[chunk] = tally;
       });
   counts.add_to(exponents);
@@ -156,7 +156,7 @@ __device__ std::uint64_t chunks_of(const plan_tables& plan, std::uint64_t tensor
 }
 
 /// Combines the chunks of each small tensor. One warp per tensor.
-template <class Sums>
+template <class Arithmetic>
 __device__ void join_small(const plan_tables& plan, const chunk_tally* tallies,
                            tensor_statistics* out) {
   const unsigned lane = threadIdx.x % 32;
@@ -167,7 +167,7 @@ __device__ void join_small(const plan_tables& plan, const chunk_tally* tallies,
     if (chunks > few_chunks) continue;
     chunk_tally c = {};
     if (lane < chunks) c = tallies[plan.rows[t].first_chunk + lane];
-    const auto squares = warp_node<Sums>(Sums::from_bits(c.squares));
+    const auto squares = warp_node<Arithmetic>(Arithmetic::from_bits(c.squares));
     const std::uint32_t amax = __reduce_max_sync(all_lanes, c.amax);
     const std::uint32_t nan = __reduce_add_sync(all_lanes, c.nan);
     const std::uint32_t inf = __reduce_add_sync(all_lanes, c.inf);
@@ -175,16 +175,16 @@ __device__ void join_small(const plan_tables& plan, const chunk_tally* tallies,
     const std::uint32_t subnormals = __reduce_add_sync(all_lanes, c.subnormals);
     if (lane == 0) {
       store(out[t], {static_cast<std::uint64_t>(plan.rows[t].count), nan, inf, zeros, subnormals,
-                     amax, Sums::bits(squares)});
+                     amax, Arithmetic::bits(squares)});
     }
   }
 }
 
 /// Combines the chunks of large tensors. One block per span; the block that finishes a tensor's
 /// last span combines the spans.
-template <class Sums>
+template <class Arithmetic>
 class large_tensors {
-  using tree = block_tree<Sums, tensor_threads, piece_chunks / tensor_threads>;
+  using tree = block_tree<Arithmetic, tensor_threads, piece_chunks / tensor_threads>;
   /// Maximum number of spans in a window: one span of a tensor that began before, and one for each
   /// tensor that can begin in the window.
   static constexpr int most = 1 + (piece_chunks + few_chunks) / (few_chunks + 1);
@@ -265,10 +265,10 @@ class large_tensors {
     const auto sum = tree::sum(count, s_.scratch, [&](std::uint64_t i) {
       const joined_figures f = figures_at(i);
       own.join(f);
-      return Sums::from_bits(f.squares);
+      return Arithmetic::from_bits(f.squares);
     });
     joined_figures all = s_.figures.joined(own);
-    all.squares = Sums::bits(sum);
+    all.squares = Arithmetic::bits(sum);
     __syncthreads();  // before scratch and figures are used again
     return all;
   }
@@ -285,21 +285,21 @@ class large_tensors {
 };
 
 /// Statistics of each tensor, combined from its chunks.
-template <class Sums>
+template <class Arithmetic>
 __global__ void __launch_bounds__(tensor_threads)
     tensors_kernel(const plan_tables plan, const inspection_memory memory) {
-  __shared__ typename large_tensors<Sums>::shared shared;
-  join_small<Sums>(plan, memory.tallies, memory.tensors);
-  large_tensors<Sums>(plan, memory, shared).join();
+  __shared__ typename large_tensors<Arithmetic>::shared shared;
+  join_small<Arithmetic>(plan, memory.tallies, memory.tensors);
+  large_tensors<Arithmetic>(plan, memory, shared).join();
 }
 
 /// Statistics of the list, combined from its tensors. One block.
-template <class Sums>
+template <class Arithmetic>
 __global__ void __launch_bounds__(total_threads)
     total_kernel(const tensor_statistics* const tensors, const std::uint64_t count,
                  inspection* const out) {
-  __shared__ total_scratch<Sums> scratch;
-  const plan_total total = total_of<Sums>(tensors, count, scratch);
+  __shared__ total_scratch<Arithmetic> scratch;
+  const plan_total total = total_of<Arithmetic>(tensors, count, scratch);
   if (threadIdx.x == 0) {
     store(out->total, total.figures);
     out->first_bad = total.first_bad;
@@ -308,12 +308,13 @@ __global__ void __launch_bounds__(total_threads)
 
 template <inspect_counts Counts>
 void enqueue_chunks(const plan_tables& plan, plan_shape shape, const inspection_memory& memory,
-                    steps by, cudaStream_t stream) {
+                    arithmetic by, cudaStream_t stream) {
   const auto launch_any = [&](auto kernel, bool all) {
     launch_kernel("inspect kernel", kernel, plan_blocks(plan, kernel), plan_threads, 0, stream,
                   plan, all, memory.tallies, memory.arrived, memory.exponents);
   };
-  if (by == steps::definition) return launch_any(any_chunks_kernel<integer_sums, Counts>, true);
+  if (by == arithmetic::by_definition)
+    return launch_any(any_chunks_kernel<numerics::by_definition, Counts>, true);
   const auto launch = [&](auto kernel) {
     const bool own = Counts == inspect_counts::nonfinite;
     launch_kernel("inspect kernel", kernel,
@@ -326,18 +327,18 @@ void enqueue_chunks(const plan_tables& plan, plan_shape shape, const inspection_
     case plan_shape::bf16: return launch(regular_chunks_kernel<plan_shape::bf16, Counts>);
     default: launch(regular_chunks_kernel<plan_shape::mixed, Counts>);
   }
-  if (shape == plan_shape::any) launch_any(any_chunks_kernel<hardware_sums, Counts>, false);
+  if (shape == plan_shape::any) launch_any(any_chunks_kernel<hardware, Counts>, false);
 }
 
-template <class Sums>
+template <class Arithmetic>
 void enqueue_tensors(const plan_tables& plan, const inspection_memory& memory,
                      cudaStream_t stream) {
   constexpr std::uint64_t small_of_block = tensor_threads / 32, most_blocks = 1024;
   const std::uint64_t wanted =
       std::max(windows_of(plan), (plan.tensors + small_of_block - 1) / small_of_block);
   const auto blocks = static_cast<unsigned>(std::min(wanted, most_blocks));
-  launch_kernel("inspect kernel of the tensors", tensors_kernel<Sums>, blocks, tensor_threads, 0,
-                stream, plan, memory);
+  launch_kernel("inspect kernel of the tensors", tensors_kernel<Arithmetic>, blocks, tensor_threads,
+                0, stream, plan, memory);
 }
 
 /// Entries of inspection_memory::pieces.
@@ -381,7 +382,7 @@ plan_shape shape_of(std::span<const plan_row> rows) {
 }
 
 void enqueue_chunk_tallies(const plan_tables& plan, plan_shape shape, inspect_counts counts,
-                           const inspection_memory& memory, steps by, void* stream) {
+                           const inspection_memory& memory, arithmetic by, void* stream) {
   const auto on = static_cast<cudaStream_t>(stream);
   const bool distribution = counts == inspect_counts::distribution;
   if (distribution) {
@@ -397,24 +398,19 @@ void enqueue_chunk_tallies(const plan_tables& plan, plan_shape shape, inspect_co
 }
 
 void enqueue_tensor_statistics(const plan_tables& plan, plan_shape shape, inspect_counts counts,
-                               const inspection_memory& memory, steps by, void* stream) {
+                               const inspection_memory& memory, arithmetic by, void* stream) {
   const auto on = static_cast<cudaStream_t>(stream);
   if (plan.tensors == 0) return;
   enqueue_chunk_tallies(plan, shape, counts, memory, by, stream);
-  if (by == steps::hardware) return enqueue_tensors<hardware_sums>(plan, memory, on);
-  enqueue_tensors<integer_sums>(plan, memory, on);
+  with_arithmetic(by, [&](auto policy) { enqueue_tensors<decltype(policy)>(plan, memory, on); });
 }
 
-void enqueue_total(const plan_tables& plan, const inspection_memory& memory, steps by,
+void enqueue_total(const plan_tables& plan, const inspection_memory& memory, arithmetic by,
                    void* stream) {
-  const auto on = static_cast<cudaStream_t>(stream);
-  if (by == steps::hardware) {
-    launch_kernel("inspect kernel of the total", total_kernel<hardware_sums>, 1, total_threads, 0,
-                  on, memory.tensors, plan.tensors, memory.all);
-  } else {
-    launch_kernel("inspect kernel of the total", total_kernel<integer_sums>, 1, total_threads, 0,
-                  on, memory.tensors, plan.tensors, memory.all);
-  }
+  with_arithmetic(by, [&](auto policy) {
+    launch_kernel("inspect kernel of the total", total_kernel<decltype(policy)>, 1, total_threads,
+                  0, static_cast<cudaStream_t>(stream), memory.tensors, plan.tensors, memory.all);
+  });
 }
 
 }  // namespace samebits::cuda

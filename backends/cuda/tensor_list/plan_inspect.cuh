@@ -39,19 +39,19 @@ struct inspected_codes {
 
   /// The sum of the squares of two 16-bit codes.
   __device__ __forceinline__ static double pair_node(std::uint32_t pair) {
-    return hardware_sums::square_pair(__uint_as_float(widen<F>(pair & 0xFFFFu)),
-                                      __uint_as_float(widen<F>(pair >> 16)));
+    return hardware::square_pair(__uint_as_float(widen<F>(pair & 0xFFFFu)),
+                                 __uint_as_float(widen<F>(pair >> 16)));
   }
 
   /// The sum of the vector's squares, as a subtree of the sum.
   __device__ __forceinline__ static double node(const uint4& v) {
-    using sums = hardware_sums;
     if constexpr (bytes == 4) {
-      return sums::add(sums::square_pair(__uint_as_float(v.x), __uint_as_float(v.y)),
-                       sums::square_pair(__uint_as_float(v.z), __uint_as_float(v.w)));
+      return hardware::add_squares(
+          hardware::square_pair(__uint_as_float(v.x), __uint_as_float(v.y)),
+          hardware::square_pair(__uint_as_float(v.z), __uint_as_float(v.w)));
     } else {
-      return sums::add(sums::add(pair_node(v.x), pair_node(v.y)),
-                       sums::add(pair_node(v.z), pair_node(v.w)));
+      return hardware::add_squares(hardware::add_squares(pair_node(v.x), pair_node(v.y)),
+                                   hardware::add_squares(pair_node(v.z), pair_node(v.w)));
     }
   }
 };
@@ -68,7 +68,7 @@ struct chunk_sums {
 template <format_id F, bool Full>
 class dense_chunk {
   using codes = inspected_codes<F>;
-  using tree = turn_tree<hardware_sums>;
+  using tree = turn_tree<hardware>;
   static constexpr int turns = static_cast<int>(chunk_elements) / (32 * codes::count);
   static constexpr int turn_bits = turns == 32 ? 5 : 4;
   static_assert(1 << turn_bits == turns);
@@ -83,7 +83,7 @@ class dense_chunk {
   __device__ __forceinline__ chunk_sums sums() {
     const double node = tree::of_chunk<turn_bits, group_bits>(
         [this](int first_turn) { return of_group(first_turn); });
-    return {hardware_sums::bits(node), __reduce_max_sync(all_lanes, largest_code<F>(amax_))};
+    return {hardware::bits(node), __reduce_max_sync(all_lanes, largest_code<F>(amax_))};
   }
 
  private:
@@ -132,12 +132,12 @@ __device__ __forceinline__ const std::byte* any_element(const plan_row& row, con
 
 /// Sum of squares and maximum of a chunk of any strides and alignment. One warp; each lane sums 128
 /// neighbouring elements.
-template <class Sums>
+template <class Arithmetic>
 __device__ inline chunk_sums any_sums(const plan_row& row, const plan_chunk& c, unsigned lane) {
   constexpr int each = static_cast<int>(chunk_elements) / 32;
   const format_spec f = spec_of(row.format);
   const std::uint32_t sign = std::uint32_t{1} << (f.storage_bits - 1);
-  typename Sums::node waiting[8];
+  typename Arithmetic::node waiting[8];
   std::uint64_t leaves = 0;
   std::uint32_t largest = 0;
   for (int i = 0; i < each; ++i) {
@@ -148,12 +148,14 @@ __device__ inline chunk_sums any_sums(const plan_row& row, const plan_chunk& c, 
           load_code(any_element(row, f, c.first + at), f.storage_bits / 8));
     }
     largest = max(largest, code & (sign - 1));
-    numerics::append_leaf(
-        waiting, leaves, Sums::square(numerics::decode<std::uint32_t>(f, code)),
-        [](typename Sums::node a, typename Sums::node b) { return Sums::add(a, b); });
+    numerics::append_leaf(waiting, leaves,
+                          Arithmetic::square(numerics::decode<std::uint32_t>(f, code)),
+                          [](typename Arithmetic::node a, typename Arithmetic::node b) {
+                            return Arithmetic::add_squares(a, b);
+                          });
   }
-  const auto node = warp_node<Sums>(waiting[7]);
-  return {Sums::bits(node), __reduce_max_sync(all_lanes, largest)};
+  const auto node = warp_node<Arithmetic>(waiting[7]);
+  return {Arithmetic::bits(node), __reduce_max_sync(all_lanes, largest)};
 }
 
 /// Counts NaN and Inf, and for inspect_counts::distribution zeros, subnormals and exponents. Reads
@@ -209,11 +211,11 @@ __device__ __forceinline__ chunk_tally inspected_dense(const std::byte* data, in
 }
 
 /// Statistics of a chunk of any format, strides and alignment; in every lane.
-template <class Sums, inspect_counts Counts>
+template <class Arithmetic, inspect_counts Counts>
 __device__ __forceinline__ chunk_tally inspected_any(const plan_row& row, const plan_chunk& c,
                                                      unsigned lane, unsigned* exponents) {
   const format_spec f = spec_of(row.format);
-  const chunk_sums sums = any_sums<Sums>(row, c, lane);
+  const chunk_sums sums = any_sums<Arithmetic>(row, c, lane);
   const std::uint32_t amax =
       numerics::binary32::amax_bits(numerics::decode<std::uint32_t>(f, sums.largest));
   chunk_tally tally = {sums.squares, amax, 0, 0, 0, 0};

@@ -106,9 +106,9 @@ struct block_figures {
 inline constexpr int total_threads = 1024;
 
 /// Shared memory of total_of().
-template <class Sums>
+template <class Arithmetic>
 struct total_scratch {
-  typename block_tree<Sums, total_threads>::scratch tree;
+  typename block_tree<Arithmetic, total_threads>::scratch tree;
   block_figures<total_threads> figures;
   unsigned long long first_bad;
 };
@@ -121,25 +121,26 @@ struct plan_total {
 
 /// Combines the statistics of all tensors, in one block; the result is in thread 0. All threads
 /// must call.
-template <class Sums>
+template <class Arithmetic>
 __device__ plan_total total_of(const tensor_statistics* tensors, std::uint64_t count,
-                               total_scratch<Sums>& scratch) {
+                               total_scratch<Arithmetic>& scratch) {
   constexpr unsigned long long none = ~0ull;
   if (threadIdx.x == 0) scratch.first_bad = none;
   __syncthreads();
   joined_figures own = {};
   unsigned long long bad = none;
-  const auto sum = block_tree<Sums, total_threads>::sum(count, scratch.tree, [&](std::uint64_t i) {
-    const tensor_statistics t = tensors[i];
-    const auto squares = static_cast<std::uint64_t>(__double_as_longlong(t.squares));
-    own.join({t.elements, t.nan, t.inf, t.zeros, t.subnormals, t.amax_bits, 0});
-    if (t.nan + t.inf != 0) bad = min(bad, static_cast<unsigned long long>(i));
-    return Sums::from_bits(squares);
-  });
+  const auto sum =
+      block_tree<Arithmetic, total_threads>::sum(count, scratch.tree, [&](std::uint64_t i) {
+        const tensor_statistics t = tensors[i];
+        const auto squares = static_cast<std::uint64_t>(__double_as_longlong(t.squares));
+        own.join({t.elements, t.nan, t.inf, t.zeros, t.subnormals, t.amax_bits, 0});
+        if (t.nan + t.inf != 0) bad = min(bad, static_cast<unsigned long long>(i));
+        return Arithmetic::from_bits(squares);
+      });
   if (bad != none) atomicMin(&scratch.first_bad, bad);
   __syncthreads();
   plan_total total = {scratch.figures.joined(own), -1};
-  total.figures.squares = Sums::bits(sum);
+  total.figures.squares = Arithmetic::bits(sum);
   if (scratch.first_bad != none) total.first_bad = static_cast<std::int64_t>(scratch.first_bad);
   return total;
 }

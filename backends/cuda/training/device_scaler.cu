@@ -104,7 +104,7 @@ struct device_loss_scaler::memory {
   bool agreed = false;            ///< agree() was called since the last decide()
   std::uint32_t capacity = 0;
   int device_number = 0;  ///< device of the scaler's memory
-  cuda::steps by = cuda::steps::hardware;
+  cuda::arithmetic by = cuda::arithmetic::hardware;
   cuda::plan_shape shape = cuda::plan_shape::any;
   cuda::allocation device, host;
   cuda::inspection_memory inspection = {};
@@ -128,19 +128,15 @@ struct device_loss_scaler::memory {
     return {inspection.tensors, plan.size(), words, ring, capacity, max_norm};
   }
 
-  /// Calls f(settings, resident scaler, sums) with the policy's types and the backend's sum of
-  /// squares.
+  /// Calls f(settings, resident scaler, arithmetic) with the loss-scaling policy's types and the
+  /// backend's Arithmetic policy.
   template <class Function>
   void visit(const Function& f) const {
     std::visit(
         [&](const auto& s) {
           using state_type = cuda::state_of<std::remove_cvref_t<decltype(s)>>;
           auto* const at = reinterpret_cast<numerics::resident_scaler<state_type>*>(resident);
-          if (by == cuda::steps::hardware) {
-            f(s, at, cuda::hardware_sums{});
-          } else {
-            f(s, at, cuda::integer_sums{});
-          }
+          cuda::with_arithmetic(by, [&](auto policy) { f(s, at, policy); });
         },
         settings);
   }
@@ -180,7 +176,7 @@ device_loss_scaler::device_loss_scaler(tensor_list gradients, const scaling_sett
   m.max_norm = options.max_norm;
   m.fingerprint = cuda::fingerprint_of(settings);
   m.capacity = options.reports;
-  m.by = &backend == &cuda::emulated ? cuda::steps::definition : cuda::steps::hardware;
+  m.by = &backend == &cuda::emulated ? cuda::arithmetic::by_definition : cuda::arithmetic::hardware;
   m.shape = cuda::shape_of(backends::data_of(m.plan).rows);
   const numerics::plan_tables tables = backends::data_of(m.plan).tables();
   const std::size_t words_bytes = cuda::padded(sizeof(cuda::scaler_words));
@@ -255,12 +251,13 @@ void device_loss_scaler::memory::agree_on_shards(communicator& ranks) {
   constexpr std::uint64_t small_of_block = cuda::node_threads / 32, most_blocks = 1024;
   const std::uint64_t wanted = std::max(
       {std::uint64_t{1}, t.wide_count, (t.own_count + small_of_block - 1) / small_of_block});
-  visit([&](const auto& of, const auto* resident, auto sums) {
-    cuda::launch_kernel("kernel of the message to other ranks",
-                        cuda::shard_message_kernel<decltype(sums), cuda::state_of<decltype(of)>>,
-                        static_cast<unsigned>(std::min(wanted, most_blocks)), cuda::node_threads, 0,
-                        static_cast<cudaStream_t>(ranks.stream()), inspection.tallies, t,
-                        fingerprint, resident, task());
+  visit([&](const auto& of, const auto* resident, auto arithmetic) {
+    cuda::launch_kernel(
+        "kernel of the message to other ranks",
+        cuda::shard_message_kernel<decltype(arithmetic), cuda::state_of<decltype(of)>>,
+        static_cast<unsigned>(std::min(wanted, most_blocks)), cuda::node_threads, 0,
+        static_cast<cudaStream_t>(ranks.stream()), inspection.tallies, t, fingerprint, resident,
+        task());
   });
   const std::size_t bytes = layout->message_bytes();
   ranks.all_gather(
@@ -279,9 +276,9 @@ void device_loss_scaler::agree(communicator& ranks) {
     m.agreed = true;
     return;
   }
-  m.visit([&](const auto& of, const auto* resident, auto sums) {
+  m.visit([&](const auto& of, const auto* resident, auto arithmetic) {
     cuda::launch_kernel("kernel of the message to other ranks",
-                        cuda::message_kernel<decltype(sums), cuda::state_of<decltype(of)>>, 1,
+                        cuda::message_kernel<decltype(arithmetic), cuda::state_of<decltype(of)>>, 1,
                         cuda::total_threads, 0, static_cast<cudaStream_t>(ranks.stream()),
                         m.fingerprint, resident, m.task(), ranks.rank());
   });
@@ -298,16 +295,17 @@ void device_loss_scaler::decide(void* stream) {
   const auto who = m.agreed ? cuda::observer::all_ranks : cuda::observer::this_rank;
   const backends::device_scope scope = m.scope(stream);
   const auto on = static_cast<cudaStream_t>(stream);
-  m.visit([&](const auto& settings, auto* resident, auto sums) {
+  m.visit([&](const auto& settings, auto* resident, auto arithmetic) {
     using settings_type = std::remove_cvref_t<decltype(settings)>;
     using state_type = cuda::state_of<settings_type>;
     if (m.shards) {
       cuda::launch_kernel(
-          "decide kernel", cuda::decide_shards_kernel<decltype(sums), settings_type, state_type>, 1,
+          "decide kernel",
+          cuda::decide_shards_kernel<decltype(arithmetic), settings_type, state_type>, 1,
           cuda::total_threads, 0, on, settings, resident, m.task(), m.shards->tables());
     } else {
       cuda::launch_kernel("decide kernel",
-                          cuda::decide_kernel<decltype(sums), settings_type, state_type>, 1,
+                          cuda::decide_kernel<decltype(arithmetic), settings_type, state_type>, 1,
                           cuda::total_threads, 0, on, settings, resident, m.task(), who);
     }
   });

@@ -86,22 +86,23 @@ __device__ __forceinline__ void store_dense(std::byte* p, std::int64_t i, std::u
 // --- largest magnitudes and scales
 
 /// The amax of elements [first, last) of a tensor over finite elements. All lanes must call.
-template <class Steps, format_id Own>
+template <class Arithmetic, format_id Own>
 __device__ __forceinline__ numerics::tile_amax amax_of(const plan_row& row, std::int64_t first,
                                                        std::int64_t last, unsigned lane) {
+  using steps = element_steps<Arithmetic>;
   constexpr format_spec own = spec_of(Own);
   const elements<own.storage_bits / 8> codes{row};
   numerics::tile_amax amax = numerics::nothing_counted;
 #pragma unroll 4
   for (std::int64_t i = first + lane; i < last; i += 32) {
-    const std::uint32_t x = Steps::template value<Own>(codes.load(i));
+    const std::uint32_t x = steps::template value<Own>(codes.load(i));
     amax = numerics::joined(amax, numerics::counted(nonfinite::skip_nonfinite, x));
   }
   return __reduce_max_sync(all_lanes, amax);
 }
 
 /// Updates words[tensor] with the amax of each chunk.
-template <class Steps>
+template <class Arithmetic>
 __global__ void __launch_bounds__(plan_threads, plan_residents)
     amax_kernel(const reduction_list list, const list_range range, std::uint32_t* const words) {
   for_each_part(list, range,
@@ -110,12 +111,12 @@ __global__ void __launch_bounds__(plan_threads, plan_residents)
                   numerics::tile_amax amax = numerics::nothing_counted;
                   switch (row.format) {
                     case format_id::fp32:
-                      amax = amax_of<Steps, format_id::fp32>(row, first, last, lane);
+                      amax = amax_of<Arithmetic, format_id::fp32>(row, first, last, lane);
                       break;
                     case format_id::fp16:
-                      amax = amax_of<Steps, format_id::fp16>(row, first, last, lane);
+                      amax = amax_of<Arithmetic, format_id::fp16>(row, first, last, lane);
                       break;
-                    default: amax = amax_of<Steps, format_id::bf16>(row, first, last, lane);
+                    default: amax = amax_of<Arithmetic, format_id::bf16>(row, first, last, lane);
                   }
                   if (lane == 0) atomicMax(words + tensor, numerics::amax_to_word(amax));
                 });
@@ -150,10 +151,11 @@ __device__ __forceinline__ tile_scale scale_of(const reduction_list& list, std::
 }
 
 /// Converts the elements of a range to the communication dtype.
-template <class Steps, format_id Own, format_id Wire, rounding Round>
+template <class Arithmetic, format_id Own, format_id Wire, rounding Round>
 __global__ void __launch_bounds__(plan_threads, plan_residents)
     contributions_kernel(const reduction_list list, const list_range range,
                          const reduction_task task, std::byte* const wire) {
+  using steps = element_steps<Arithmetic>;
   constexpr format_spec own = spec_of(Own);
   constexpr format_spec sent = spec_of(Wire);
   for_each_part(
@@ -169,18 +171,19 @@ __global__ void __launch_bounds__(plan_threads, plan_residents)
           if constexpr (Round == rounding::stochastic) {
             dither = dither_of(task.random, task.index + static_cast<std::uint64_t>(start + i));
           }
-          const std::uint32_t x = Steps::template value<Own>(codes.load(i));
+          const std::uint32_t x = steps::template value<Own>(codes.load(i));
           store_dense<sent.storage_bits / 8>(
-              out, i, Steps::template contribution<Wire, Round>(task.wire.math, scale, x, dither));
+              out, i, steps::template contribution<Wire, Round>(task.wire.math, scale, x, dither));
         }
       });
 }
 
 /// Sums the contributions of all ranks, in rank order, and rounds the sums to the tensors' format.
-template <class Steps, format_id Own, format_id Wire>
+template <class Arithmetic, format_id Own, format_id Wire>
 __global__ void __launch_bounds__(plan_threads, plan_residents)
     sums_kernel(const reduction_list list, const list_range range, const reduction_task task,
                 const std::byte* const wire, const std::int64_t share, std::byte* const sums) {
+  using steps = element_steps<Arithmetic>;
   constexpr int wire_bytes = spec_of(Wire).storage_bits / 8;
   constexpr int own_bytes = spec_of(Own).storage_bits / 8;
   for_each_part(list, range,
@@ -190,14 +193,14 @@ __global__ void __launch_bounds__(plan_threads, plan_residents)
                   const std::int64_t before = start - range.begin;
                   for (std::int64_t i = before + first + lane; i < before + last; i += 32) {
                     std::uint32_t total =
-                        Steps::template value<Wire>(load_dense<wire_bytes>(wire, i));
+                        steps::template value<Wire>(load_dense<wire_bytes>(wire, i));
 #pragma unroll 4
                     for (int rank = 1; rank < task.ranks; ++rank) {
                       const std::uint32_t code = load_dense<wire_bytes>(wire, rank * share + i);
-                      total = Steps::sum(total, Steps::template value<Wire>(code));
+                      total = steps::sum(total, steps::template value<Wire>(code));
                     }
                     store_dense<own_bytes>(
-                        sums, i, Steps::template result<Wire, Own>(scale, total, task.factor));
+                        sums, i, steps::template result<Wire, Own>(scale, total, task.factor));
                   }
                 });
 }
@@ -244,13 +247,6 @@ void with_wire(format_id wire, const Function& f) {
     default: return with_own(wire, f);
   }
 }
-/// Calls f with native_reduction or defined_reduction.
-template <class Function>
-void with_steps(steps by, const Function& f) {
-  if (by == steps::hardware) return f(native_reduction{});
-  f(defined_reduction{});
-}
-
 /// Launches a kernel over a non-empty range.
 template <class Kernel, class... Arguments>
 void launch(Kernel kernel, const reduction_list& list, const list_range& range, const char* what,
@@ -272,10 +268,11 @@ reduction_task task_of(const reduction_rule& rule) {
 
 }  // namespace
 
-void enqueue_amaxes(const reduction_list& list, std::uint32_t* words, steps by, void* stream) {
+void enqueue_amaxes(const reduction_list& list, std::uint32_t* words, arithmetic by, void* stream) {
   const list_range all = {0, std::int64_t{1} << 62, 0, list.plan.chunks};
-  with_steps(by, [&](auto s) {
-    launch(amax_kernel<decltype(s)>, list, all, "kernel of the largest magnitudes", stream, words);
+  with_arithmetic(by, [&](auto policy) {
+    launch(amax_kernel<decltype(policy)>, list, all, "kernel of the largest magnitudes", stream,
+           words);
   });
 }
 
@@ -292,15 +289,15 @@ void enqueue_contributions(const reduction_list& list, const list_range& range,
                            const reduction_rule& rule, format_id own, std::byte* wire,
                            void* stream) {
   const reduction_task task = task_of(rule);
-  with_steps(rule.by, [&](auto s) {
+  with_arithmetic(rule.by, [&](auto policy) {
     with_own(own, [&](auto o) {
       with_wire(rule.how.wire, [&](auto w) {
-        using steps_type = decltype(s);
+        using Arithmetic = decltype(policy);
         constexpr format_id from = decltype(o)::value, to = decltype(w)::value;
         const auto kernel =
             rule.how.round == rounding::stochastic
-                ? contributions_kernel<steps_type, from, to, rounding::stochastic>
-                : contributions_kernel<steps_type, from, to, rounding::nearest_even>;
+                ? contributions_kernel<Arithmetic, from, to, rounding::stochastic>
+                : contributions_kernel<Arithmetic, from, to, rounding::nearest_even>;
         launch(kernel, list, range, "kernel of contributions", stream, task, wire);
       });
     });
@@ -311,10 +308,10 @@ void enqueue_sums(const reduction_list& list, const list_range& range, const red
                   format_id own, const std::byte* wire, std::int64_t share, std::byte* sums,
                   void* stream) {
   const reduction_task task = task_of(rule);
-  with_steps(rule.by, [&](auto s) {
+  with_arithmetic(rule.by, [&](auto policy) {
     with_own(own, [&](auto o) {
       with_wire(rule.how.wire, [&](auto w) {
-        launch(sums_kernel<decltype(s), decltype(o)::value, decltype(w)::value>, list, range,
+        launch(sums_kernel<decltype(policy), decltype(o)::value, decltype(w)::value>, list, range,
                "kernel of sums over ranks", stream, task, wire, share, sums);
       });
     });

@@ -31,12 +31,12 @@ struct list_range {
 struct reduction_rule {
   gradient_reduction how;  ///< random.stream is already this rank's
   int ranks;
-  steps by;
+  arithmetic by;
 };
 
 /// Enqueues the largest finite magnitude of every tensor, as the words that ranks exchange
 /// (numerics/sums/rank_sum.hpp). words[tensors] must start as zeros.
-void enqueue_amaxes(const reduction_list& list, std::uint32_t* words, steps by, void* stream);
+void enqueue_amaxes(const reduction_list& list, std::uint32_t* words, arithmetic by, void* stream);
 /// Enqueues list.scales from the maxima of `words` over all ranks.
 void enqueue_scales(const reduction_list& list, const reduction_rule& rule,
                     const std::uint32_t* words, void* stream);

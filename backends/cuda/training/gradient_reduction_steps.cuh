@@ -1,5 +1,4 @@
-// The steps of a gradient reduction for one element, with formats as constants: by the definition,
-// and by the hardware where it was proved equal.
+// The steps of a gradient reduction for one element, with formats as compile-time constants.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +13,9 @@
 
 namespace samebits::cuda {
 
-/// The definition: numerics/sums/rank_sum.hpp in integers.
-struct defined_reduction {
+/// The steps by an Arithmetic policy (numerics/sums/rank_sum.hpp).
+template <class Arithmetic>
+struct element_steps {
   /// The value of a code as binary32 bits.
   template <format_id F>
   __device__ __forceinline__ static std::uint32_t value(std::uint32_t code) {
@@ -29,11 +29,10 @@ struct defined_reduction {
                                                                std::uint32_t x,
                                                                std::uint32_t dither) {
     constexpr format_spec wire = spec_of(Wire);
-    return numerics::contribution<numerics::binary32::integers>({wire, math, Round}, scale, x,
-                                                                dither);
+    return numerics::contribution<Arithmetic>({wire, math, Round}, scale, x, dither);
   }
   __device__ __forceinline__ static std::uint32_t sum(std::uint32_t a, std::uint32_t b) {
-    return numerics::binary32::integers::sum(a, b);
+    return Arithmetic::sum(a, b);
   }
   template <format_id Wire, format_id Own>
   __device__ __forceinline__ static std::uint32_t result(const numerics::tile_scale& scale,
@@ -41,12 +40,14 @@ struct defined_reduction {
                                                          std::uint32_t factor) {
     constexpr format_spec wire = spec_of(Wire);
     constexpr format_spec own = spec_of(Own);
-    return numerics::reduced<numerics::binary32::integers>({wire}, scale, own, total, factor);
+    return numerics::reduced<Arithmetic>({wire}, scale, own, total, factor);
   }
 };
 
-/// The GPU's arithmetic and conversions. A NaN may keep its payload until it is rounded.
-struct native_reduction {
+/// The steps by the GPU's instructions. Conversions use instructions too, where proved equal. A NaN
+/// may keep its payload until it is rounded.
+template <>
+struct element_steps<hardware> {
   template <format_id F>
   __device__ __forceinline__ static std::uint32_t value(std::uint32_t code) {
     if constexpr (spec_of(F).storage_bits == 8) {

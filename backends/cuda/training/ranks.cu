@@ -128,7 +128,7 @@ std::size_t size_of(std::int64_t count) { return static_cast<std::size_t>(count)
 class reduction {
  public:
   reduction(communicator& ranks, const backends::plan_data& list, const gradient_reduction& how,
-            steps by)
+            arithmetic by)
       : ranks_(ranks),
         on_(stream_of(ranks)),
         host_(list),
@@ -262,7 +262,7 @@ class reduction {
   std::vector<std::int64_t> starts_ = {0};  ///< first position of each tensor; the list's end
 };
 
-template <steps By>
+template <arithmetic By>
 void reduce(communicator& ranks, const backends::plan_data& list, const gradient_reduction& how) {
   if (list.elements == 0) return;
   reduction(ranks, list, how, By).run();
@@ -273,13 +273,13 @@ void reduce(communicator& ranks, const backends::plan_data& list, const gradient
 const backends::device_rank_functions emulated_ranks = {
     .all_reduce_max = all_reduce_max,
     .all_gather = all_gather,
-    .reduce = reduce<steps::definition>,
+    .reduce = reduce<arithmetic::by_definition>,
 };
 
 const backends::device_rank_functions native_ranks = {
     .all_reduce_max = all_reduce_max,
     .all_gather = all_gather,
-    .reduce = reduce<steps::hardware>,
+    .reduce = reduce<arithmetic::hardware>,
 };
 
 }  // namespace samebits::cuda

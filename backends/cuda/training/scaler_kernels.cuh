@@ -88,13 +88,13 @@ __device__ std::uint32_t state_word(std::uint32_t settings,
 }
 
 /// Writes this rank's message to task.words->agreement. One block.
-template <class Sums, class State>
+template <class Arithmetic, class State>
 __global__ void __launch_bounds__(total_threads)
     message_kernel(const std::uint32_t settings,
                    const numerics::resident_scaler<State>* const scaler, const decision_task task,
                    const std::int64_t rank) {
-  __shared__ total_scratch<Sums> scratch;
-  const plan_total total = total_of<Sums>(task.tensors, task.count, scratch);
+  __shared__ total_scratch<Arithmetic> scratch;
+  const plan_total total = total_of<Arithmetic>(task.tensors, task.count, scratch);
   if (threadIdx.x != 0) return;
   const bool clips = detail::bits_of(task.max_norm) != numerics::binary64::inf;
   task.words->agreement = numerics::message_of(
@@ -120,12 +120,12 @@ __device__ void take_step(const Settings& settings, numerics::resident_scaler<St
 }
 
 /// Decides from this rank's observation or from the message of all ranks. One block.
-template <class Sums, class Settings, class State>
+template <class Arithmetic, class Settings, class State>
 __global__ void __launch_bounds__(total_threads)
     decide_kernel(const Settings settings, numerics::resident_scaler<State>* const scaler,
                   const decision_task task, const observer who) {
-  __shared__ total_scratch<Sums> scratch;
-  const plan_total total = total_of<Sums>(task.tensors, task.count, scratch);
+  __shared__ total_scratch<Arithmetic> scratch;
+  const plan_total total = total_of<Arithmetic>(task.tensors, task.count, scratch);
   if (threadIdx.x != 0) return;
   rank_observation seen = observation_of(total, *task.words);
   bool alike = true;

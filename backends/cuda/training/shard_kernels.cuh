@@ -67,7 +67,7 @@ struct seen_chunks {
 };
 
 /// Forms this rank's partial sums of few chunks. One warp per partial sum.
-template <class Sums>
+template <class Arithmetic>
 __device__ void form_small_nodes(const numerics::chunk_tally* tallies, const shard_tables& t,
                                  seen_chunks& seen) {
   const unsigned lane = threadIdx.x % 32;
@@ -76,52 +76,54 @@ __device__ void form_small_nodes(const numerics::chunk_tally* tallies, const sha
        i < t.own_count; i += warps) {
     const backends::own_node own = t.own[i];
     if (own.chunks > few_node_chunks) continue;
-    auto node = Sums::nothing();
+    auto node = Arithmetic::no_squares();
     if (lane < own.chunks) {
       const numerics::chunk_tally c = tallies[own.first_chunk + lane];
       seen.add(c, own.tensor);
-      node = Sums::from_bits(c.squares);
+      node = Arithmetic::from_bits(c.squares);
     }
-    node = warp_node<Sums>(node);
-    if (lane == 0) t.sent[backends::shard_data::first_value + i] = Sums::bits(node);
+    node = warp_node<Arithmetic>(node);
+    if (lane == 0) t.sent[backends::shard_data::first_value + i] = Arithmetic::bits(node);
   }
 }
 
 /// Forms this rank's partial sums of more than few_node_chunks chunks. One block per partial sum.
-template <class Sums>
+template <class Arithmetic>
 __device__ void form_wide_nodes(
     const numerics::chunk_tally* tallies, const shard_tables& t, seen_chunks& seen,
-    typename block_tree<Sums, node_threads, numerics::slot_chunks / node_threads>::scratch& s) {
-  using tree = block_tree<Sums, node_threads, numerics::slot_chunks / node_threads>;
+    typename block_tree<Arithmetic, node_threads, numerics::slot_chunks / node_threads>::scratch&
+        s) {
+  using tree = block_tree<Arithmetic, node_threads, numerics::slot_chunks / node_threads>;
   for (std::uint64_t k = blockIdx.x; k < t.wide_count; k += gridDim.x) {
     const std::uint32_t i = t.wide[k];
     const backends::own_node own = t.own[i];
     const auto node = tree::sum(own.chunks, s, [&](std::uint64_t c) {
       const numerics::chunk_tally tally = tallies[own.first_chunk + c];
       seen.add(tally, own.tensor);
-      return Sums::from_bits(tally.squares);
+      return Arithmetic::from_bits(tally.squares);
     });
-    if (threadIdx.x == 0) t.sent[backends::shard_data::first_value + i] = Sums::bits(node);
+    if (threadIdx.x == 0) t.sent[backends::shard_data::first_value + i] = Arithmetic::bits(node);
     __syncthreads();  // scratch is used again
   }
 }
 
 /// Writes this rank's message to t.sent. The partial sums come from all blocks, the observation
 /// from the block that finishes last.
-template <class Sums, class State>
+template <class Arithmetic, class State>
 __global__ void __launch_bounds__(node_threads)
     shard_message_kernel(const numerics::chunk_tally* const tallies, const shard_tables t,
                          const std::uint32_t settings,
                          const numerics::resident_scaler<State>* const scaler,
                          const decision_task task) {
-  __shared__ typename block_tree<Sums, node_threads, numerics::slot_chunks / node_threads>::scratch
-      scratch;
+  __shared__
+      typename block_tree<Arithmetic, node_threads, numerics::slot_chunks / node_threads>::scratch
+          scratch;
   __shared__ std::uint32_t amax, first_bad;
   if (threadIdx.x == 0) amax = first_bad = 0;
   __syncthreads();
   seen_chunks seen;
-  form_small_nodes<Sums>(tallies, t, seen);
-  form_wide_nodes<Sums>(tallies, t, seen, scratch);
+  form_small_nodes<Arithmetic>(tallies, t, seen);
+  form_wide_nodes<Arithmetic>(tallies, t, seen, scratch);
   if (seen.amax != 0) atomicMax(&amax, seen.amax);
   if (seen.first_bad != 0) atomicMax(&first_bad, seen.first_bad);
   __syncthreads();
@@ -159,16 +161,18 @@ __device__ __forceinline__ void join_messages(const shard_tables& t,
 
 /// The sum of squares of all tensors over all ranks, in thread 0. Combines slots, then each tensor,
 /// then the tensors. All threads must call.
-template <class Sums>
-__device__ std::uint64_t joined_squares(const shard_tables& t,
-                                        typename block_tree<Sums, total_threads>::scratch& s) {
-  using node = typename Sums::node;
-  const auto add = [](node a, node b) { return Sums::add(a, b); };
+template <class Arithmetic>
+__device__ std::uint64_t joined_squares(
+    const shard_tables& t, typename block_tree<Arithmetic, total_threads>::scratch& s) {
+  using node = typename Arithmetic::node;
+  const auto add = [](node a, node b) { return Arithmetic::add_squares(a, b); };
   for (std::uint64_t slot = threadIdx.x; slot < t.slots; slot += total_threads) {
     const std::uint64_t first = t.node_of_slot[slot], last = t.node_of_slot[slot + 1];
-    const auto value_at = [&](std::uint64_t word) { return Sums::from_bits(t.received[word]); };
+    const auto value_at = [&](std::uint64_t word) {
+      return Arithmetic::from_bits(t.received[word]);
+    };
     t.sums[slot] =
-        Sums::bits(numerics::slot_node<node>(t.nodes + first, last - first, value_at, add));
+        Arithmetic::bits(numerics::slot_node<node>(t.nodes + first, last - first, value_at, add));
   }
   __syncthreads();
   const unsigned lane = threadIdx.x % 32;
@@ -179,30 +183,31 @@ __device__ std::uint64_t joined_squares(const shard_tables& t,
     node waiting[64];
     std::uint64_t done = 0;  // partial sums of 32 slots
     for (std::uint64_t i = lane; i - lane < slots; i += 32) {
-      const node own = i < slots ? Sums::from_bits(t.sums[first + i]) : Sums::nothing();
-      numerics::append_leaf(waiting, done, warp_node<Sums>(own), add);
+      const node own =
+          i < slots ? Arithmetic::from_bits(t.sums[first + i]) : Arithmetic::no_squares();
+      numerics::append_leaf(waiting, done, warp_node<Arithmetic>(own), add);
     }
-    const node root = numerics::root_of_tree(waiting, done, Sums::nothing(), add);
-    if (lane == 0) t.sums[first] = Sums::bits(root);
+    const node root = numerics::root_of_tree(waiting, done, Arithmetic::no_squares(), add);
+    if (lane == 0) t.sums[first] = Arithmetic::bits(root);
   }
   __syncthreads();
-  const node sum = block_tree<Sums, total_threads>::sum(t.tensors, s, [&](std::uint64_t i) {
+  const node sum = block_tree<Arithmetic, total_threads>::sum(t.tensors, s, [&](std::uint64_t i) {
     const std::uint64_t first = t.slot_of_tensor[i];
     const bool any = t.slot_of_tensor[i + 1] != first;
-    return any ? Sums::from_bits(t.sums[first]) : Sums::nothing();
+    return any ? Arithmetic::from_bits(t.sums[first]) : Arithmetic::no_squares();
   });
-  return Sums::bits(sum);
+  return Arithmetic::bits(sum);
 }
 
 /// Decides from the messages of all ranks. One block.
-template <class Sums, class Settings, class State>
+template <class Arithmetic, class Settings, class State>
 __global__ void __launch_bounds__(total_threads)
     decide_shards_kernel(const Settings settings, numerics::resident_scaler<State>* const scaler,
                          const decision_task task, const shard_tables t) {
-  __shared__ typename block_tree<Sums, total_threads>::scratch scratch;
+  __shared__ typename block_tree<Arithmetic, total_threads>::scratch scratch;
   __shared__ std::uint32_t words[numerics::agreement_words];
   join_messages(t, words);
-  const std::uint64_t squares = joined_squares<Sums>(t, scratch);
+  const std::uint64_t squares = joined_squares<Arithmetic>(t, scratch);
   if (threadIdx.x != 0) return;
   const numerics::agreement_message all = {words[0], words[1], words[2], words[3],
                                            words[4], words[5], words[6], words[7]};

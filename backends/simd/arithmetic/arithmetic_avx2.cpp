@@ -6,7 +6,7 @@
 namespace samebits::backends {
 
 void avx2_compute(const compute_call& call, element_range range) {
-  simd::compute<avx2::arithmetic>(call, range);
+  simd::compute<avx2::registers>(call, range);
 }
 
 }  // namespace samebits::backends

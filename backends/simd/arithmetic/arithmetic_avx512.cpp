@@ -6,7 +6,7 @@
 namespace samebits::backends {
 
 void avx512_compute(const compute_call& call, element_range range) {
-  simd::compute<avx512::arithmetic>(call, range);
+  simd::compute<avx512::registers>(call, range);
 }
 
 }  // namespace samebits::backends

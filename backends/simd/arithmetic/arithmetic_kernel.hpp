@@ -32,10 +32,10 @@ SAMEBITS_INLINE void prefetch_operands(const compute_stretch& s, std::int64_t at
   for (int i = 0; i < Operands; ++i) __builtin_prefetch(s.in[i] + at);
 }
 
-template <class Arithmetic, operation Op, format_id F, overflow Policy>
+template <class Registers, operation Op, format_id F, overflow Policy>
 void compute_registers(const compute_stretch& given) {
   const compute_stretch s = given;
-  constexpr std::int64_t unit = Arithmetic::register_bytes;
+  constexpr std::int64_t unit = Registers::register_bytes;
   constexpr int operands = operand_count(Op);
   const std::int64_t block = s.pages * s.part;
   for (std::int64_t begin = 0; begin < s.blocks * block; begin += block) {
@@ -43,57 +43,57 @@ void compute_registers(const compute_stretch& given) {
       for (std::int64_t p = 0; p < s.pages; ++p) {
         const std::int64_t at = begin + p * s.part + done;
         if (s.stream) prefetch_operands<operands>(s, at + block);
-        const auto a = Arithmetic::template widen<F>(s.in[0] + at);
+        const auto a = Registers::template widen<F>(s.in[0] + at);
         auto b = a;
         auto c = a;
-        if constexpr (operands > 1) b = Arithmetic::template widen<F>(s.in[1] + at);
-        if constexpr (operands > 2) c = Arithmetic::template widen<F>(s.in[2] + at);
+        if constexpr (operands > 1) b = Registers::template widen<F>(s.in[1] + at);
+        if constexpr (operands > 2) c = Registers::template widen<F>(s.in[2] + at);
         const auto result =
-            Arithmetic::template narrow<Op, F, Policy>(Arithmetic::template apply<Op, F>(a, b, c));
+            Registers::template narrow<Op, F, Policy>(Registers::template apply<Op, F>(a, b, c));
         if (s.stream) {
-          Arithmetic::stream(s.out + at, result);
+          Registers::stream(s.out + at, result);
         } else {
-          Arithmetic::store(s.out + at, result);
+          Registers::store(s.out + at, result);
         }
       }
     }
   }
 }
 
-template <class Arithmetic, operation Op, format_id F>
+template <class Registers, operation Op, format_id F>
 compute_kernel kernel_of_format(overflow policy) {
-  if constexpr (is_computed(Op, F, Arithmetic::steps)) {
-    return policy == overflow::saturate ? compute_registers<Arithmetic, Op, F, overflow::saturate>
-                                        : compute_registers<Arithmetic, Op, F, overflow::ieee>;
+  if constexpr (is_computed(Op, F, Registers::steps)) {
+    return policy == overflow::saturate ? compute_registers<Registers, Op, F, overflow::saturate>
+                                        : compute_registers<Registers, Op, F, overflow::ieee>;
   } else {
     return nullptr;
   }
 }
 
-template <class Arithmetic, operation Op>
+template <class Registers, operation Op>
 compute_kernel kernel_of_operation(format_id format, overflow policy) {
   switch (format) {
-    case format_id::fp32: return kernel_of_format<Arithmetic, Op, format_id::fp32>(policy);
-    case format_id::fp16: return kernel_of_format<Arithmetic, Op, format_id::fp16>(policy);
-    case format_id::bf16: return kernel_of_format<Arithmetic, Op, format_id::bf16>(policy);
-    case format_id::e4m3: return kernel_of_format<Arithmetic, Op, format_id::e4m3>(policy);
-    case format_id::e5m2: return kernel_of_format<Arithmetic, Op, format_id::e5m2>(policy);
+    case format_id::fp32: return kernel_of_format<Registers, Op, format_id::fp32>(policy);
+    case format_id::fp16: return kernel_of_format<Registers, Op, format_id::fp16>(policy);
+    case format_id::bf16: return kernel_of_format<Registers, Op, format_id::bf16>(policy);
+    case format_id::e4m3: return kernel_of_format<Registers, Op, format_id::e4m3>(policy);
+    case format_id::e5m2: return kernel_of_format<Registers, Op, format_id::e5m2>(policy);
     default: return nullptr;
   }
 }
 
 /// The kernel of a call that takes() accepts.
-template <class Arithmetic>
+template <class Registers>
 compute_kernel kernel_of(const backends::compute_call& call) {
   const format_id format = call.out.format;
   const overflow policy = call.rule.on_overflow;
   switch (call.op) {
-    case operation::add: return kernel_of_operation<Arithmetic, operation::add>(format, policy);
-    case operation::sub: return kernel_of_operation<Arithmetic, operation::sub>(format, policy);
-    case operation::mul: return kernel_of_operation<Arithmetic, operation::mul>(format, policy);
-    case operation::div: return kernel_of_operation<Arithmetic, operation::div>(format, policy);
-    case operation::sqrt: return kernel_of_operation<Arithmetic, operation::sqrt>(format, policy);
-    case operation::fma: return kernel_of_operation<Arithmetic, operation::fma>(format, policy);
+    case operation::add: return kernel_of_operation<Registers, operation::add>(format, policy);
+    case operation::sub: return kernel_of_operation<Registers, operation::sub>(format, policy);
+    case operation::mul: return kernel_of_operation<Registers, operation::mul>(format, policy);
+    case operation::div: return kernel_of_operation<Registers, operation::div>(format, policy);
+    case operation::sqrt: return kernel_of_operation<Registers, operation::sqrt>(format, policy);
+    case operation::fma: return kernel_of_operation<Registers, operation::fma>(format, policy);
     default: return nullptr;
   }
 }

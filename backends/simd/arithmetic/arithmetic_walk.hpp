@@ -13,13 +13,13 @@
 namespace samebits::simd {
 
 /// Walks over the memory of one call. Codes of operands and result have `width` bytes.
-template <class Arithmetic>
+template <class Registers>
 struct compute_walk {
   compute_kernel kernel;
   int operands;
   std::int64_t width;
 
-  static constexpr std::int64_t unit = Arithmetic::register_bytes;
+  static constexpr std::int64_t unit = Registers::register_bytes;
 
   /// Computes `bytes` bytes of contiguous codes.
   void contiguous(compute_stretch s, std::int64_t bytes, bool stream) const {
@@ -66,13 +66,13 @@ struct compute_walk {
       const std::int64_t count = smaller(chunk, r.count - at);
       compute_stretch s{};
       for (int i = 0; i < operands; ++i) {
-        copy_codes<Arithmetic>(in_copy[i], width, r.in[i] + at * r.in_step[i], r.in_step[i], width,
-                               count);
+        copy_codes<Registers>(in_copy[i], width, r.in[i] + at * r.in_step[i], r.in_step[i], width,
+                              count);
         s.in[i] = in_copy[i];
       }
       s.out = out_copy;
       contiguous(s, count * width, false);
-      copy_codes<Arithmetic>(r.out + at * r.out_step, r.out_step, out_copy, width, width, count);
+      copy_codes<Registers>(r.out + at * r.out_step, r.out_step, out_copy, width, width, count);
     }
   }
 
@@ -108,15 +108,15 @@ struct compute_walk {
 };
 
 /// Computes a range of a call that takes() accepts.
-template <class Arithmetic>
+template <class Registers>
 void compute(const backends::compute_call& call, backends::element_range range) {
   const std::int64_t width = spec_of(call.out.format).storage_bits / 8;
   const int operands = operand_count(call.op);
-  const compute_walk<Arithmetic> walk{kernel_of<Arithmetic>(call), operands, width};
+  const compute_walk<Registers> walk{kernel_of<Registers>(call), operands, width};
   const bool large = (operands + 1) * width * (range.end - range.begin) >= streaming::least_bytes;
   backends::for_each_compute_run(call, range,
                                  [&](const backends::compute_run& r) { walk.row(r, large); });
-  if (large) Arithmetic::stream_fence();
+  if (large) Registers::stream_fence();
 }
 
 }  // namespace samebits::simd

@@ -19,8 +19,8 @@
 
 namespace samebits::avx2 {
 
-/// The Arithmetic policy of AVX2 for backends/simd/arithmetic/arithmetic_kernel.hpp.
-struct arithmetic {
+/// The operations of AVX2 on registers of codes, for backends/simd/arithmetic/arithmetic_kernel.hpp.
+struct registers {
   static constexpr simd::fused_steps steps = simd::fused_steps::none;
   static constexpr int register_bytes = isa::register_bytes;
 

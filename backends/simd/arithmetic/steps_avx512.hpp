@@ -61,8 +61,8 @@ SAMEBITS_INLINE __m512i round_off(__m512i magnitude) {
   return _mm512_srli_epi16(_mm512_add_epi16(_mm512_add_epi16(magnitude, half), odd), Drop);
 }
 
-/// The Arithmetic policy of AVX-512 for backends/simd/arithmetic/arithmetic_kernel.hpp.
-struct arithmetic {
+/// The operations of AVX-512 on registers of codes, for backends/simd/arithmetic/arithmetic_kernel.hpp.
+struct registers {
   static constexpr simd::fused_steps steps = simd::fused_steps::directed;
   static constexpr int register_bytes = isa::register_bytes;
 

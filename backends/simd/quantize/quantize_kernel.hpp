@@ -14,6 +14,7 @@
 #include "backends/dispatch/quantize.hpp"
 #include "backends/self_test/build_flags.hpp"
 #include "backends/simd/lanes/amax.hpp"
+#include "backends/simd/lanes/hardware.hpp"
 #include "backends/simd/quantize/scaled_cast.hpp"
 #include "numerics/quantize/scale.hpp"
 
@@ -29,18 +30,6 @@ inline constexpr std::int64_t most_columns = 1024;
 inline constexpr std::int64_t most_tiles = 1024;     ///< max tiles of a block
 inline constexpr std::int64_t most_tall_tiles = 64;  ///< max tiles with several rows and columns
 }  // namespace block
-
-/// The processor's product and quotient, as the Arithmetic policy of numerics::scales_of. Amaxes
-/// are positive; both operations pass on a NaN (7FFFFFFF).
-template <class Isa>
-struct lane_arithmetic {
-  SAMEBITS_INLINE static typename Isa::word product(typename Isa::word a, typename Isa::word b) {
-    return Isa::multiply(a, b);
-  }
-  SAMEBITS_INLINE static typename Isa::word quotient(typename Isa::word a, typename Isa::word b) {
-    return Isa::divide(a, b);
-  }
-};
 
 /// Consecutive tiles of one row of tiles, and the elements that they contain.
 struct tile_block {
@@ -159,8 +148,7 @@ struct block_pass {
       const word largest = load<Isa>(fixed_width<32>{}, at);
       most = max_word(most, largest);
       const word amax = amaxes(b, i, largest);
-      const auto scales =
-          numerics::scales_of<lane_arithmetic<Isa>>(spec_of(call.to), call.scale, amax);
+      const auto scales = numerics::scales_of<hardware<Isa>>(spec_of(call.to), call.scale, amax);
       store<Isa>(fixed_width<32>{}, at, scales.factor);
       store_scales(b, i, scales.stored);
     }

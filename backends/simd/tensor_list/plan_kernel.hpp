@@ -12,6 +12,7 @@
 #include "backends/self_test/build_flags.hpp"
 #include "backends/simd/lanes/access.hpp"
 #include "backends/simd/lanes/amax.hpp"
+#include "backends/simd/lanes/hardware.hpp"
 #include "backends/simd/simd.hpp"
 #include "numerics/arithmetic/binary32.hpp"
 #include "numerics/bits/layout.hpp"
@@ -20,21 +21,6 @@
 #include "numerics/tensor_list/plan_ops.hpp"
 
 namespace samebits::simd {
-
-/// The processor's binary32 operations, as the Steps policy of numerics/tensor_list/plan_ops.hpp.
-/// Every NaN result is the canonical NaN.
-template <class Isa>
-struct lane_steps {
-  using word = typename Isa::word;
-  SAMEBITS_INLINE static word product(word a, word b) { return canonical(Isa::multiply(a, b)); }
-  SAMEBITS_INLINE static word sum(word a, word b) { return canonical(Isa::add(a, b)); }
-
- private:
-  SAMEBITS_INLINE static word canonical(word x) {
-    const word nan = numerics::binary32::nan;
-    return select((x & nan) > word(numerics::binary32::inf), nan, x);
-  }
-};
 
 /// Number of elements whose squares are combined to one register of partial sums.
 template <class Isa>
@@ -208,7 +194,7 @@ backends::plan_lanes_kernel::scaled scale(std::byte* x, std::int64_t count, std:
         const word magnitude = v & keep;
         before = max_word(before, magnitude);
         nonfinite = nonfinite + select(magnitude >= inf, word(1u), word(0u));
-        const word y = numerics::scaled_value<lane_steps<Isa>>(v, word(factor));
+        const word y = numerics::scaled_value<canonical_hardware<Isa>>(v, word(factor));
         after = max_word(after, y & keep);
         return y;
       });
@@ -221,8 +207,8 @@ void accumulate(std::byte* acc, const std::byte* x, std::int64_t count, std::uin
   using word = typename Isa::word;
   for_each_word<Isa>(
       acc, count, [&](std::int64_t i, word sum) __attribute__((always_inline)) {
-        return numerics::accumulated_value<lane_steps<Isa>>(sum, words_at<Isa>(x, i, count),
-                                                            word(scale));
+        return numerics::accumulated_value<canonical_hardware<Isa>>(sum, words_at<Isa>(x, i, count),
+                                                                    word(scale));
       });
 }
 
@@ -233,8 +219,8 @@ void combine(std::uint32_t a, std::byte* x, std::uint32_t b, const std::byte* y,
   using word = typename Isa::word;
   for_each_word<Isa>(
       x, count, [&](std::int64_t i, word v) __attribute__((always_inline)) {
-        return numerics::combined_value<lane_steps<Isa>>(word(a), v, word(b),
-                                                         words_at<Isa>(y, i, count));
+        return numerics::combined_value<canonical_hardware<Isa>>(word(a), v, word(b),
+                                                                 words_at<Isa>(y, i, count));
       });
 }
 

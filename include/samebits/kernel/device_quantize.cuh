@@ -45,9 +45,10 @@ struct quantized {
   float scale;
 };
 
-/// Binary32 product and quotient by PTX instructions, rounded to nearest even, subnormals kept.
-/// Compiler flags of the user (-ftz, -prec-div, -fmad) do not change the results.
-struct arithmetic {
+/// The Arithmetic policy of a user's kernel (numerics/arithmetic/by_definition.hpp): binary32
+/// product and quotient by PTX instructions, rounded to nearest even, subnormals kept. Compiler
+/// flags of the user (-ftz, -prec-div, -fmad) do not change the results.
+struct hardware {
   __device__ __forceinline__ static std::uint32_t product(std::uint32_t a, std::uint32_t b) {
     float r = 0;
     asm("mul.rn.f32 %0, %1, %2;" : "=f"(r) : "f"(__uint_as_float(a)), "f"(__uint_as_float(b)));
@@ -112,7 +113,7 @@ __device__ __forceinline__ numerics::tile_scale scale_of(const tile_options& opt
   const numerics::scale_rule rule = {options.math, options.on_nonfinite,
                                      numerics::binary32::magnitude(__float_as_uint(options.eps)),
                                      __float_as_uint(options.upper_bound)};
-  return numerics::scale_of<arithmetic>(spec_of(To), rule, amax);
+  return numerics::scale_of<hardware>(spec_of(To), rule, amax);
 }
 
 /// Computes the codes of one lane's elements.
@@ -150,8 +151,7 @@ __device__ __forceinline__ quantized<To, N> codes_of(const float (&x)[N],
       dither = numerics::align_random<std::uint32_t>(
           numerics::field_of(random, static_cast<int>(element % per_block), k), k);
     }
-    const std::uint32_t y =
-        numerics::scaled<arithmetic>(options.math, scale, __float_as_uint(x[i]));
+    const std::uint32_t y = numerics::scaled<hardware>(options.math, scale, __float_as_uint(x[i]));
     const auto code = numerics::encode<std::uint32_t>(spec_of(To), options.cast, y, dither).code;
     q.codes[i] = static_cast<storage_t<To>>(i < count ? code : 0);
   }

@@ -1,0 +1,36 @@
+// Hardware: Arithmetic policies (numerics/arithmetic/by_definition.hpp) by the processor's binary32
+// instructions on SIMD lanes. convert_kernel.hpp says what code may be used here.
+//
+// The control register must have its IEEE 754 state.
+#pragma once
+
+#include "numerics/arithmetic/binary32.hpp"
+#include "numerics/bits/word.hpp"
+#include "samebits/core/config.hpp"
+
+namespace samebits::simd {
+
+/// Product and quotient of operands that are positive or the NaN 7FFFFFFF. Both operations pass on
+/// this NaN.
+template <class Isa>
+struct hardware {
+  using word = typename Isa::word;
+  SAMEBITS_INLINE static word product(word a, word b) { return Isa::multiply(a, b); }
+  SAMEBITS_INLINE static word quotient(word a, word b) { return Isa::divide(a, b); }
+};
+
+/// Product and sum of any operands. Every NaN result is the canonical NaN.
+template <class Isa>
+struct canonical_hardware {
+  using word = typename Isa::word;
+  SAMEBITS_INLINE static word product(word a, word b) { return canonical(Isa::multiply(a, b)); }
+  SAMEBITS_INLINE static word sum(word a, word b) { return canonical(Isa::add(a, b)); }
+
+ private:
+  SAMEBITS_INLINE static word canonical(word x) {
+    const word nan = numerics::binary32::nan;
+    return select((x & nan) > word(numerics::binary32::inf), nan, x);
+  }
+};
+
+}  // namespace samebits::simd
