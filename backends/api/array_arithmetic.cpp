@@ -1,13 +1,11 @@
-// compute() on arrays: checks arguments, chooses a backend and splits the work among threads.
+// compute() on arrays: checks arguments and chooses a backend.
 #include "backends/dispatch/array_arithmetic.hpp"
 
-#include <atomic>
 #include <cstdint>
 #include <string>
 
 #include "backends/api/view_checks.hpp"
 #include "backends/dispatch/device_scope.hpp"
-#include "backends/threads/pieces.hpp"
 #include "samebits/arithmetic.hpp"
 #include "samebits/error.hpp"
 
@@ -78,7 +76,7 @@ compute_call checked(operation op, const array_operands& in, const matrix_view& 
 }
 
 const backend& computing_backend(const compute_call& call, const executor& where) {
-  const auto has = [&](const backend& b) { return b.computes != nullptr && b.computes->has(call); };
+  const auto has = [&](const backend& b) { return b.compute.has(call); };
   const backend& chosen = resolve(where, call.out.space, has);
   check_memory(chosen, call.out.space);
   if (has(chosen)) return chosen;
@@ -106,22 +104,16 @@ device_scope scope_of(const compute_call& call, const std::uint32_t* raised, con
                       where.stream, ends);
 }
 
-flags run(const compute_call& call, const executor& where) {
+flags run(compute_call call, const executor& where) {
   const bool reports = call.report == flag_report::wanted;
   const device_scope on =
       scope_of(call, nullptr, where, reports ? completion::awaited : completion::enqueued);
   const backend& chosen = computing_backend(call, where);
   if (is_empty(call.out)) return flags::none;
-  if (chosen.space == memory_space::device) {
-    if (call.report == flag_report::wanted) return chosen.computes->await_flags(call, where.stream);
-    chosen.computes->enqueue(call, nullptr, where.stream);
-    return flags::none;
-  }
-  std::atomic<std::uint8_t> raised = 0;
-  for_each_piece(call.out.rows * call.out.cols, where.threads, [&](element_range range) {
-    raised |= static_cast<std::uint8_t>(chosen.computes->compute(call, range));
-  });
-  return static_cast<flags>(raised.load());
+  flags all = flags::none;
+  if (reports) call.all = &all;
+  chosen.compute.run(call, where);
+  return all;
 }
 
 }  // namespace
@@ -137,8 +129,7 @@ void enqueue_compute_with_flags(operation op, const array_operands& in, const ma
                                 std::uint32_t* raised, const compute_options& options,
                                 const flags_view& each, const executor& where) {
   namespace b = backends;
-  const b::compute_call call =
-      b::checked(op, in, out, options, b::flag_report::wanted, each, where);
+  b::compute_call call = b::checked(op, in, out, options, b::flag_report::wanted, each, where);
   if (out.space != memory_space::device) {
     throw invalid_argument("out: must lie in device memory; of host memory compute_with_flags()");
   }
@@ -146,7 +137,8 @@ void enqueue_compute_with_flags(operation op, const array_operands& in, const ma
     throw invalid_argument("raised: must be 4 bytes of device memory, aligned to 4");
   }
   const b::device_scope on = b::scope_of(call, raised, where, b::completion::enqueued);
-  b::computing_backend(call, where).computes->enqueue(call, raised, where.stream);
+  call.all_on_device = raised;
+  b::computing_backend(call, where).compute.run(call, where);
 }
 
 flags compute_with_flags(operation op, const array_operands& in, const matrix_view& out,

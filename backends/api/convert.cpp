@@ -1,4 +1,4 @@
-// convert(): checks arguments, chooses a backend and splits the work among threads.
+// convert(): checks arguments and chooses a backend.
 #include <cstdint>
 #include <string>
 
@@ -6,7 +6,6 @@
 #include "backends/dispatch/backend.hpp"
 #include "backends/dispatch/device_scope.hpp"
 #include "backends/self_test/self_test.hpp"
-#include "backends/threads/pieces.hpp"
 #include "samebits/convert.hpp"
 #include "samebits/error.hpp"
 
@@ -14,9 +13,10 @@ namespace samebits {
 namespace backends {
 
 const backend& converting_backend(const executor& where, const convert_call& call) {
-  const backend& chosen = resolve(where, call);
+  const backend& chosen =
+      resolve(where, call.in.space, [&](const backend& b) { return b.convert.has(call); });
   check_memory(chosen, call.in.space);
-  if (!chosen.has(call)) {
+  if (!chosen.convert.has(call)) {
     throw unsupported(
         "backend '" + std::string(chosen.name) + "' has no " + std::string(name(call.in.format)) +
         " to " + std::string(name(call.out.format)) + " with " +
@@ -34,7 +34,7 @@ void enqueue(const convert_call& call, const executor& where) {
   const backend& chosen = converting_backend(where, call);
   if (is_empty(call.in)) return;
   require_tested(chosen, where.stream);
-  chosen.launch(call, where.stream);
+  chosen.convert.run(call, where);
 }
 
 }  // namespace
@@ -64,8 +64,7 @@ void convert(const const_matrix_view& in, const matrix_view& out, const convert_
   if (in.space == memory_space::device) return backends::enqueue(call, where);
   const backends::backend& chosen = backends::converting_backend(where, call);
   if (backends::is_empty(in)) return;
-  backends::for_each_piece(in.rows * in.cols, where.threads,
-                           [&](backends::element_range range) { chosen.convert(call, range); });
+  chosen.convert.run(call, where);
 }
 
 }  // namespace samebits

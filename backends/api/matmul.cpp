@@ -200,14 +200,14 @@ void matmul(const const_matrix_view& a, const const_matrix_view& b, const matrix
             const accumulator& sum, const matmul_options& options, const executor& where) {
   const backends::matmul_call call = backends::checked(a, b, d, sum, options);
   backends::check_threads(where);
-  const auto has = [](const backends::backend& one) { return one.multiplies != nullptr; };
+  const auto has = [&](const backends::backend& one) { return one.matmul.has(call); };
   const backends::backend& chosen = backends::resolve(where, memory_space::host, has);
   backends::check_memory(chosen, memory_space::host);
   if (!has(chosen)) {
     throw unsupported("backend '" + std::string(chosen.name) + "' cannot multiply matrices");
   }
   if (call.d.rows == 0 || call.d.cols == 0) return;
-  chosen.multiplies->multiply(call, where);
+  chosen.matmul.run(call, where);
 }
 
 evidence evidence_of(const accumulator& sum, format_id a, format_id b) {

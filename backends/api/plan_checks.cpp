@@ -168,17 +168,11 @@ device_scope scope_of(std::initializer_list<named_plan> plans, named_address mem
   return device_scope(space, finder.device(), stream, ends);
 }
 
-const backend& plan_backend(const tensor_list& plan, const executor& where) {
-  check_threads(where);
-  const backend& chosen = resolve(where, plan.space(), [](const backend& b) {
-    return b.plans != nullptr || b.device_plans != nullptr;
-  });
+void check_plan_backend(const backend& chosen, const tensor_list& plan, bool has) {
   if (plan.size() != 0) check_memory(chosen, plan.space());  // an empty list has no memory to check
-  if (chosen.plans == nullptr && chosen.device_plans == nullptr) {
-    throw unsupported("backend '" + std::string(chosen.name) +
-                      "' has no operations over lists of tensors");
-  }
-  return chosen;
+  if (has) return;
+  throw unsupported("backend '" + std::string(chosen.name) +
+                    "' has no operations over lists of tensors");
 }
 
 }  // namespace samebits::backends

@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 
+#include "backends/api/view_checks.hpp"
 #include "backends/dispatch/backend.hpp"
 #include "backends/dispatch/device_scope.hpp"
 #include "samebits/tensor_list.hpp"
@@ -40,7 +41,20 @@ struct named_plan {
 device_scope scope_of(std::initializer_list<named_plan> plans, named_address memory, void* stream,
                       completion ends);
 
-/// The backend for an operation on a list. Also throws unsupported.
-const backend& plan_backend(const tensor_list& plan, const executor& where);
+/// Requires that a backend has an operation on lists, and works in the list's memory. Throws
+/// unsupported.
+void check_plan_backend(const backend& chosen, const tensor_list& plan, bool has);
+
+/// Runs an operation on a list, on the backend that `where` or the list's memory chooses. Also
+/// throws unsupported.
+template <class Call>
+void run_on_list(operation_entry<Call> backend::*operation, const Call& call,
+                 const tensor_list& plan, const executor& where) {
+  check_threads(where);
+  const auto has = [&](const backend& b) { return (b.*operation).has(call); };
+  const backend& chosen = resolve(where, plan.space(), has);
+  check_plan_backend(chosen, plan, has(chosen));
+  (chosen.*operation).run(call, where);
+}
 
 }  // namespace samebits::backends

@@ -221,13 +221,9 @@ quantize_call checked(const const_matrix_view& in, const quantize_outputs& outpu
   return call;
 }
 
-std::size_t workspace_of(const backend& b, const quantize_call& call) {
-  return b.quantizes->workspace == nullptr ? 0 : b.quantizes->workspace(call);
-}
-
 void check_workspace(const backend& b, const quantize_call& call, std::span<std::byte> workspace) {
   if (workspace.empty()) return;
-  const std::size_t needed = workspace_of(b, call);
+  const std::size_t needed = b.quantize.workspace_of(call);
   if (workspace.size() < needed) {
     throw invalid_argument("options.workspace: needs " + std::to_string(needed) + " bytes, got " +
                            std::to_string(workspace.size()));
@@ -258,9 +254,7 @@ device_scope scope_of(const quantize_call& call, const executor& where) {
 }
 
 const backend& quantizing_backend(const quantize_call& call, const executor& where) {
-  const auto has = [&](const backend& b) {
-    return b.quantizes != nullptr && b.quantizes->has(call);
-  };
+  const auto has = [&](const backend& b) { return b.quantize.has(call); };
   const backend& chosen = resolve(where, call.in.space, has);
   check_memory(chosen, call.in.space);
   if (!has(chosen)) {
@@ -306,14 +300,14 @@ void quantize(const const_matrix_view& in, const quantize_outputs& outputs,
   const backends::device_scope on = backends::scope_of(call, where);
   const backends::backend& b = backends::quantizing_backend(call, where);
   backends::check_workspace(b, call, options.workspace);
-  b.quantizes->quantize(call, where);
+  b.quantize.run(call, where);
 }
 
 std::size_t quantize_workspace(const const_matrix_view& in, const quantize_outputs& outputs,
                                const quantize_options& options, const executor& where) {
   const backends::quantize_call call = backends::checked(in, outputs, options, where);
   const backends::device_scope on = backends::scope_of(call, where);
-  return backends::workspace_of(backends::quantizing_backend(call, where), call);
+  return backends::quantizing_backend(call, where).quantize.workspace_of(call);
 }
 
 void dequantize(const const_matrix_view& codes, const const_matrix_view& scales,
@@ -339,12 +333,13 @@ void dequantize(const const_matrix_view& codes, const const_matrix_view& scales,
                             {b::address_of(scales), "scales"},
                             {b::address_of(out), "out"}},
                            where.stream);
-  const auto has = [](const b::backend& one) { return one.quantizes != nullptr; };
+  const b::dequantize_call call{codes, scales, out, grid};
+  const auto has = [&](const b::backend& one) { return one.dequantize.has(call); };
   const b::backend& chosen = b::resolve(where, codes.space, has);
   b::check_memory(chosen, codes.space);
   if (!has(chosen)) b::refuse_backend(chosen, "dequantize", "");
   if (b::is_empty(codes)) return;
-  chosen.quantizes->dequantize({codes, scales, out, grid}, where);
+  chosen.dequantize.run(call, where);
 }
 
 }  // namespace samebits

@@ -158,10 +158,8 @@ std::shared_ptr<const quantize_list_data> make_list(std::vector<quantize_item> i
   if (list->space == memory_space::device) {
     list->device = device_of(list->items);
     const device_scope on(list->space, list->device, nullptr);
-    const auto has = [](const backend& b) {
-      return b.quantizes != nullptr && b.quantizes->prepare != nullptr;
-    };
-    list->on_device = resolve({}, memory_space::device, has).quantizes->prepare(list->calls);
+    const auto has = [](const backend& b) { return b.prepare_list != nullptr; };
+    list->on_device = resolve({}, memory_space::device, has).prepare_list(list->calls);
     // The device that holds the tables.
     if (list->device == no_device) list->device = current_device_number();
   }
@@ -185,37 +183,6 @@ const recipe& checked_rules(const recipe& rules, const std::vector<quantize_item
     }
   }
   return rules;
-}
-
-/// Quantizes large tensors one after another, each split among the threads. Small tensors are not
-/// worth a second thread; each runs whole on one thread. Allocates all memory before writing any
-/// output.
-void quantize_on_host(const quantizer& q, const quantize_list_data& list, const executor& where) {
-  std::vector<const quantize_call*> small, large;
-  std::int64_t small_tiles = 0, large_tiles = 0;  // tile count of the tensor with the most tiles
-  for (const quantize_call& call : list.calls) {
-    const bool is_small = call.in.rows * call.in.cols < 2 * elements_worth_a_thread;
-    (is_small ? small : large).push_back(&call);
-    std::int64_t& tiles = is_small ? small_tiles : large_tiles;
-    tiles = std::max(tiles, call.grid.rows * call.grid.cols);
-  }
-  const auto count = static_cast<std::int64_t>(small.size());
-  const std::int64_t workers = std::min<std::int64_t>(count, thread_count(where.threads));
-  const auto room = std::make_unique_for_overwrite<numerics::tile_scale[]>(
-      static_cast<std::size_t>(std::max(large_tiles, workers * small_tiles)));
-  const auto quantize = [&](quantize_call call, numerics::tile_scale* own, const executor& by) {
-    call.scale_room = own;
-    q.quantize(call, by);
-  };
-  for (const quantize_call* call : large) quantize(*call, room.get(), where);
-  executor alone = where;
-  alone.threads = 1;
-  for_each_task(workers, [&](std::int64_t worker) {
-    const element_range dealt = piece_of(count, workers, worker);
-    for (std::int64_t i = dealt.begin; i < dealt.end; ++i) {
-      quantize(*small[static_cast<std::size_t>(i)], room.get() + worker * small_tiles, alone);
-    }
-  });
 }
 
 }  // namespace
@@ -252,18 +219,14 @@ void quantize(const quantize_list& list, const executor& where) {
   const b::quantize_list_data& data = b::data_of(list);
   b::check_threads(where);
   const b::device_scope on(data.space, data.device, where.stream);
-  const auto has = [&](const b::backend& one) {
-    const bool device = data.space == memory_space::device;
-    return one.quantizes != nullptr && (!device || one.quantizes->quantize_list != nullptr);
-  };
+  const auto has = [&](const b::backend& one) { return one.quantize_list.has(data); };
   const b::backend& chosen = b::resolve(where, data.space, has);
   // An empty list has no memory to check.
   if (!data.items.empty()) b::check_memory(chosen, data.space);
   if (!has(chosen)) {
     throw unsupported("backend '" + std::string(chosen.name) + "' cannot quantize lists");
   }
-  if (data.space == memory_space::device) return chosen.quantizes->quantize_list(data, where);
-  b::quantize_on_host(*chosen.quantizes, data, where);
+  chosen.quantize_list.run(data, where);
 }
 
 }  // namespace samebits

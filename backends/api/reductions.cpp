@@ -24,7 +24,7 @@ void check_input(const const_matrix_view& v, const char* which) {
 
 const backend& reducing_backend(const reduction_call& call, const executor& where) {
   check_threads(where);
-  const auto has = [](const backend& b) { return b.reduces != nullptr; };
+  const auto has = [&](const backend& b) { return b.reduce.has(call); };
   const backend& chosen = resolve(where, call.x.space, has);
   check_memory(chosen, call.x.space);
   if (has(chosen)) return chosen;
@@ -64,11 +64,12 @@ device_scope scope_of(const reduction_call& call, const void* result, const std:
                       where.stream, ends);
 }
 
-reduction_result reduced(const reduction_call& call, const executor& where) {
+reduction_result reduced(reduction_call call, const executor& where) {
   const device_scope on = scope_of(call, nullptr, nullptr, where, completion::awaited);
   const backend& b = reducing_backend(call, where);
   reduction_result result{};
-  b.reduces->reduce(call, b, result, where);
+  call.result = &result;
+  b.reduce.run(call, where);
   return result;
 }
 
@@ -81,10 +82,10 @@ void check_device(const reduction_call& call) {
 std::size_t workspace_of(const reduction_call& call, const executor& where) {
   check_device(call);
   const device_scope on = scope_of(call, nullptr, nullptr, where, completion::enqueued);
-  return reducing_backend(call, where).reduces->workspace(call);
+  return reducing_backend(call, where).reduce.workspace_of(call);
 }
 
-void enqueue(const reduction_call& call, void* result, std::size_t alignment,
+void enqueue(reduction_call call, void* result, std::size_t alignment,
              std::span<std::byte> workspace, const executor& where) {
   check_device(call);
   if (result == nullptr || reinterpret_cast<std::uintptr_t>(result) % alignment != 0) {
@@ -94,7 +95,7 @@ void enqueue(const reduction_call& call, void* result, std::size_t alignment,
   const device_scope on = scope_of(call, result, workspace.data(), where, completion::enqueued);
   const backend& b = reducing_backend(call, where);
   if (!workspace.empty()) {
-    const std::size_t needed = b.reduces->workspace(call);
+    const std::size_t needed = b.reduce.workspace_of(call);
     if (workspace.size() < needed) {
       throw invalid_argument("workspace: needs " + std::to_string(needed) + " bytes, got " +
                              std::to_string(workspace.size()));
@@ -103,7 +104,9 @@ void enqueue(const reduction_call& call, void* result, std::size_t alignment,
       throw invalid_argument("workspace: must be aligned to 16 bytes");
     }
   }
-  b.reduces->enqueue(call, b, result, workspace.data(), where.stream);
+  call.result_on_device = result;
+  call.workspace = workspace.data();
+  b.reduce.run(call, where);
 }
 
 }  // namespace

@@ -101,7 +101,7 @@ void summarize(plan_data& plan) {
 /// Copies the tables of a list to the device memory of its tensors, in one allocation.
 void copy_to_device(plan_data& plan) {
   const device_memory& memory = *resolve({}, memory_space::device, [](const backend& b) {
-                                   return b.memory != nullptr && b.device_plans != nullptr;
+                                   return b.memory != nullptr;
                                  }).memory;
   const std::size_t chunks_bytes = plan.row_of_chunk.size() * sizeof(plan.row_of_chunk[0]);
   auto* const first = static_cast<std::byte*>(memory.allocate(plan.rows_bytes() + chunks_bytes));

@@ -1,4 +1,4 @@
-// Array arithmetic: the functions that a backend supplies, and the checked calls that it receives.
+// Array arithmetic: the checked calls that a backend receives.
 #pragma once
 
 #include <cstddef>
@@ -24,6 +24,11 @@ struct compute_call {
   std::uint64_t pitch = 0;
   flag_report report = flag_report::none;
   flags_view each;  ///< has data only if the flags of each element are wanted
+  /// Host memory that receives the union of all flags, or null. A device backend then waits and
+  /// allocates 4 bytes from the stream's memory pool.
+  flags* all = nullptr;
+  /// Device backends: 4 bytes of device memory that receive the union of all flags, or null.
+  std::uint32_t* all_on_device = nullptr;
 };
 
 /// Whether the processor's own arithmetic gives the bits of this call. Requires one format, nearest
@@ -42,22 +47,6 @@ bool is_proved_equal(const compute_call& call, const Proved& proved) {
   }
   return proved(call.op, call.out.format);
 }
-
-/// The array arithmetic functions of a backend.
-struct calculator {
-  /// Whether the backend supports this operation; otherwise the call is refused by name.
-  bool (*has)(const compute_call& call);
-  /// Host backends: computes a range and returns its flags, or none if no report is wanted. Several
-  /// threads call this function at once.
-  flags (*compute)(const compute_call& call, element_range range) = nullptr;
-  /// Device backends: enqueues the whole call on a stream (cudaStream_t). `raised` is 4 bytes of
-  /// device memory that receive the union of all flags; unused if no report is wanted. The shape
-  /// may be empty.
-  void (*enqueue)(const compute_call& call, std::uint32_t* raised, void* stream) = nullptr;
-  /// Device backends: enqueues the call, waits and returns the union of all flags. Allocates 4
-  /// bytes from the stream's memory pool.
-  flags (*await_flags)(const compute_call& call, void* stream) = nullptr;
-};
 
 /// A segment of one row: consecutive elements of a call.
 struct compute_run {

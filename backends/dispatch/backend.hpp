@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -12,16 +13,22 @@
 
 namespace samebits::backends {
 
-struct self_test_entry;    // backends/self_test/self_test.hpp
-struct quantizer;          // backends/dispatch/quantize.hpp
-struct calculator;         // backends/dispatch/array_arithmetic.hpp
-struct reducer;            // backends/dispatch/reductions.hpp
-struct matrix_multiplier;  // backends/dispatch/matmul.hpp
-struct matmul_call;
-struct device_plan_kernels;
-struct plan_kernels;           // backends/dispatch/plan.hpp
+struct self_test_entry;        // backends/self_test/self_test.hpp
 struct device_rank_functions;  // backends/ranks/rank_functions.hpp
 struct device_runtime;         // backends/dispatch/device_scope.hpp
+struct compute_call;           // backends/dispatch/array_arithmetic.hpp
+struct reduction_call;         // backends/dispatch/reductions.hpp
+struct matmul_call;            // backends/dispatch/matmul.hpp
+// backends/dispatch/quantize.hpp
+struct quantize_call;
+struct dequantize_call;
+struct quantize_list_data;
+// backends/dispatch/plan.hpp
+struct inspect_call;
+struct scale_call;
+struct axpby_call;
+struct accumulate_call;
+struct cast_call;
 
 /// Elements [begin, end) of a view in row-major order.
 struct element_range {
@@ -29,7 +36,7 @@ struct element_range {
   std::int64_t end;
 };
 
-/// A checked conversion. pitch is resolved.
+/// A checked conversion of a matrix that is not empty. pitch is resolved.
 struct convert_call {
   const_matrix_view in;
   matrix_view out;
@@ -49,36 +56,64 @@ struct device_memory {
   void (*synchronize)();  ///< waits for all enqueued work and reports its errors
 };
 
-/// A backend. Each backend fills in the operations that it supports (designated initializers). All
-/// others are null; calling one is refused by name.
+/// One operation of a backend. Host and device backends fill in the same three functions. `Call` is
+/// a checked call and says where its results go.
+template <class Call>
+struct operation_entry {
+  /// Whether the backend supports this call; otherwise the call is refused by name. Null: supports
+  /// every call. Reads formats, shapes and options, not elements.
+  bool (*supports)(const Call& call) = nullptr;
+  /// Bytes of device memory that the call needs; null: none. If the call gives no workspace, run()
+  /// allocates it on the stream.
+  std::size_t (*workspace)(const Call& call) = nullptr;
+  /// Host backends split the work among where.threads and return when it is complete. Device
+  /// backends enqueue it on where.stream; they wait only if the call wants a result in host memory.
+  /// Null: the backend lacks the operation.
+  void (*run)(const Call& call, const executor& where) = nullptr;
+
+  [[nodiscard]] bool has(const Call& call) const {
+    return run != nullptr && (supports == nullptr || supports(call));
+  }
+  [[nodiscard]] std::size_t workspace_of(const Call& call) const {
+    return workspace == nullptr ? 0 : workspace(call);
+  }
+};
+
+/// A backend. Each backend fills in the operations that it supports (designated initializers).
+/// Calling any other operation is refused by name.
 struct backend {
   std::string_view name;
   std::string_view description;
   memory_space space;  ///< the memory that it works on
   /// Empty if this machine can run the backend; otherwise the reason in a few words.
   std::string (*why_unsupported)();
-  /// Whether the backend supports this conversion; otherwise the call is refused by name.
-  bool (*has)(const convert_call& call);
-  /// Host backends: converts a range. Several threads call this function at once.
-  void (*convert)(const convert_call& call, element_range range) = nullptr;
-  /// Device backends: enqueues the whole call on a stream (cudaStream_t).
-  void (*launch)(const convert_call& call, void* stream) = nullptr;
-  /// The self-test that must pass before a call computes. Host conversions are integer arithmetic
-  /// and need no self-test.
+  /// The self-test that must pass before a call computes. run() of an operation calls
+  /// require_tested(), with two exceptions: host code that computes in integers needs no
+  /// self-test, and convert() itself asks for the self-test of a device backend.
   self_test_entry* self_test = nullptr;
-  const device_memory* memory = nullptr;                ///< null for host backends
-  const quantizer* quantizes = nullptr;                 ///< null if not supported
-  const calculator* computes = nullptr;                 ///< null if not supported
-  const plan_kernels* plans = nullptr;                  ///< host backends; null if not supported
-  const device_plan_kernels* device_plans = nullptr;    ///< device backends; null if not supported
-  const reducer* reduces = nullptr;                     ///< null if not supported
-  const matrix_multiplier* multiplies = nullptr;        ///< host backends; null if not supported
-  const device_rank_functions* device_ranks = nullptr;  ///< device backends; null if not supported
-  const device_runtime* runtime = nullptr;              ///< null for host backends
-};
 
-/// For backends that support every conversion.
-inline bool has_everything(const convert_call&) { return true; }
+  // Operations.
+  operation_entry<convert_call> convert = {};
+  operation_entry<compute_call> compute = {};
+  operation_entry<reduction_call> reduce = {};
+  operation_entry<matmul_call> matmul = {};
+  operation_entry<quantize_call> quantize = {};
+  operation_entry<dequantize_call> dequantize = {};
+  operation_entry<quantize_list_data> quantize_list = {};
+  operation_entry<inspect_call> inspect = {};
+  operation_entry<scale_call> scale = {};
+  operation_entry<axpby_call> axpby = {};
+  operation_entry<accumulate_call> accumulate = {};
+  operation_entry<cast_call> cast = {};
+
+  // Device backends only.
+  const device_memory* memory = nullptr;
+  const device_runtime* runtime = nullptr;
+  const device_rank_functions* ranks = nullptr;
+  /// Builds the tables of a quantize_list in device memory. All device backends share one table
+  /// format.
+  std::shared_ptr<const void> (*prepare_list)(std::span<const quantize_call> calls) = nullptr;
+};
 
 /// The compiled backends. Within one memory space the simplest comes first.
 std::span<const backend* const> compiled();
@@ -91,9 +126,6 @@ const backend& by_name(std::string_view name);
 /// the call. Throws as find_executor does.
 const backend& resolve(const executor& where, memory_space space,
                        const std::function<bool(const backend&)>& has);
-inline const backend& resolve(const executor& where, const convert_call& call) {
-  return resolve(where, call.in.space, [&](const backend& b) { return b.has(call); });
-}
 /// The backend for a conversion. Throws if it does not work in this memory or does not support the
 /// conversion.
 const backend& converting_backend(const executor& where, const convert_call& call);

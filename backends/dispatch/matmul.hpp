@@ -1,5 +1,4 @@
-// Matrix multiplication: the functions that a backend supplies, and the checked calls that it
-// receives.
+// Matrix multiplication: the checked calls that a backend receives.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +19,7 @@ struct scale_source {
   tile_grid grid;
 };
 
-/// A checked call. M, N or K may be 0.
+/// A checked call. M, N or K may be 0; operation_entry::run() gets calls with M, N > 0.
 struct matmul_call {
   const_matrix_view a;  ///< [M, K]
   const_matrix_view b;  ///< [K, N]
@@ -33,13 +32,6 @@ struct matmul_call {
   scale_order order;
   const_matrix_view c;  ///< no data if there is no C
   addend c_enters;
-};
-
-/// The matrix multiplication function of a backend.
-struct matrix_multiplier {
-  /// Splits the work among where.threads and returns when it is complete. If it computes in
-  /// binary32 or binary64, it calls require_tested() before it writes.
-  void (*multiply)(const matmul_call& call, const executor& where);
 };
 
 }  // namespace samebits::backends

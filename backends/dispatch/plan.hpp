@@ -1,4 +1,4 @@
-// Tensor list: its description as backends read it, and the functions that a backend supplies.
+// Tensor list: its description as backends read it, and the checked calls that a backend receives.
 #pragma once
 
 #include <bit>
@@ -57,20 +57,36 @@ int device_of(const plan_data& plan, const char* which);
 /// Does the work of tensor_list's constructor.
 std::shared_ptr<const plan_data> make_plan(std::vector<list_tensor> tensors, const char* which);
 
-/// out = a * x + b * y on checked lists; `out` may be x or y.
+/// Statistics of a list. run() waits and writes the report.
+struct inspect_call {
+  const plan_data& plan;
+  inspect_counts counts;
+  inspect_report* report;
+};
+
+/// Scaling in place.
+struct scale_call {
+  const plan_data& plan;
+  float factor;
+  unscale_report* report;  ///< null, or the report is written; then run() waits
+};
+
+/// out = a * x + b * y; `out` may be x or y.
 struct axpby_call {
   std::uint32_t a;  ///< binary32 bits
   numerics::plan_tables x;
   std::uint32_t b;  ///< binary32 bits
   numerics::plan_tables y;
   numerics::plan_tables out;
+  std::uint64_t elements;  ///< of each list
 };
 
-/// acc += gradients * scale on checked lists.
+/// acc += gradients * scale.
 struct accumulate_call {
   numerics::plan_tables acc;
   numerics::plan_tables gradients;
-  const float* scales;  ///< one scale per tensor, or null
+  const float* scales;     ///< one scale per tensor, or null
+  std::uint64_t elements;  ///< of each list
 
   /// The scale of a tensor as binary32 bits.
   [[nodiscard]] std::uint32_t scale_of(std::uint32_t tensor) const {
@@ -79,7 +95,7 @@ struct accumulate_call {
   }
 };
 
-/// A call of cast() on a device backend. Tensor i uses the random stream random.stream + i.
+/// Conversion of each tensor. Tensor i uses the random stream random.stream + i.
 struct cast_call {
   const plan_data& from;
   const plan_data& to;
@@ -87,9 +103,10 @@ struct cast_call {
   random_stream random;
 };
 
-/// Tensor list functions of a host backend, on chunks [begin, end) of checked lists. Several
-/// threads call them at once. Results must be right under any state of the control register. Chunk
-/// numbers are those of numerics/tensor_list/plan.hpp and are equal for all lists of one call.
+/// The parts of a host backend's operations on tensor lists, on chunks [begin, end) of checked
+/// lists (backends/threads/tensor_list.hpp). Several threads call them at once. Results must be
+/// right under any state of the control register. Chunk numbers are those of
+/// numerics/tensor_list/plan.hpp and are equal for all lists of one call.
 struct plan_kernels {
   /// Writes tallies[chunk] for each chunk. If exponents are counted, adds to
   /// exponents[exponent_buckets].
@@ -100,18 +117,6 @@ struct plan_kernels {
                 numerics::scale_tally* tallies);
   void (*axpby)(const axpby_call& call, element_range chunks);
   void (*accumulate)(const accumulate_call& call, element_range chunks);
-};
-
-/// Tensor list functions of a device backend, on checked lists in device memory. All enqueue on a
-/// stream (cudaStream_t). Functions that return a report wait for the stream.
-struct device_plan_kernels {
-  inspect_report (*inspect)(const plan_data& plan, inspect_counts counts, void* stream);
-  /// `report` may be null; then the function does not wait.
-  void (*scale)(const plan_data& plan, float factor, unscale_report* report, void* stream);
-  void (*axpby)(const axpby_call& call, void* stream);
-  void (*accumulate)(const accumulate_call& call, void* stream);
-  /// Supports every rule and all formats of lists.
-  void (*cast)(const cast_call& call, void* stream);
 };
 
 }  // namespace samebits::backends

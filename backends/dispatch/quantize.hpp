@@ -1,4 +1,4 @@
-// Quantization: the functions that a backend supplies, and the checked calls that it receives.
+// Quantization: the checked calls that a backend receives.
 #pragma once
 
 #include <cstddef>
@@ -57,7 +57,7 @@ struct quantize_list_data {
   std::uint64_t elements = 0;
   memory_space space = memory_space::host;
   int device = -1;  ///< device of the tensors and tables in device memory
-  /// For tensors in device memory: the result of quantizer::prepare() for the calls.
+  /// For tensors in device memory: the result of backend::prepare_list() for the calls.
   std::shared_ptr<const void> on_device = {};
 };
 
@@ -67,23 +67,6 @@ struct dequantize_call {
   const_matrix_view scales;
   matrix_view out;
   tile_grid grid;
-};
-
-/// The quantization functions of a backend.
-struct quantizer {
-  /// Whether the backend supports this quantization; otherwise the call is refused by name.
-  bool (*has)(const quantize_call& call);
-  /// Host backends split the work among where.threads and return when it is complete. Device
-  /// backends enqueue it on where.stream. Calls require_tested() before it writes; on the host only
-  /// if it computes in binary32 or binary64.
-  void (*quantize)(const quantize_call& call, const executor& where);
-  /// Bytes of device memory that the call needs; null if never any. If the call has no workspace,
-  /// the backend allocates it on the stream.
-  std::size_t (*workspace)(const quantize_call& call) = nullptr;
-  void (*dequantize)(const dequantize_call& call, const executor& where);
-  /// Device backends: builds the tables of a list. All device backends share one table format.
-  std::shared_ptr<const void> (*prepare)(std::span<const quantize_call> calls) = nullptr;
-  void (*quantize_list)(const quantize_list_data& list, const executor& where) = nullptr;
 };
 
 }  // namespace samebits::backends

@@ -1,4 +1,4 @@
-// Reductions: the functions that a backend supplies, and the checked calls that it receives.
+// Reductions: the checked calls that a backend receives.
 #pragma once
 
 #include <cstddef>
@@ -11,14 +11,6 @@ namespace samebits::backends {
 
 enum class reduction : std::uint8_t { amax, counts, sum, sum_of_squares, dot };
 
-/// A checked call. The matrix may be empty.
-struct reduction_call {
-  reduction what;
-  const_matrix_view x;
-  const_matrix_view y;  ///< for dot only
-  dot_options options;  ///< for dot only
-};
-
 /// The result; the call determines which member is valid.
 struct reduction_result {
   float amax;
@@ -26,25 +18,22 @@ struct reduction_result {
   double sum;  ///< sum, sum of squares or dot
 };
 
+/// A checked call. The matrix may be empty. One of `result` and `result_on_device` is not null.
+struct reduction_call {
+  reduction what;
+  const_matrix_view x;
+  const_matrix_view y;  ///< for dot only
+  dot_options options;  ///< for dot only
+  /// Host memory. A device backend waits and allocates from the stream's memory pool.
+  reduction_result* result = nullptr;
+  void* result_on_device = nullptr;  ///< device memory of the result's type
+  std::byte* workspace = nullptr;    ///< device memory, or null
+};
+
 /// Whether the reduction uses floating-point operations, which process state or build flags can
 /// change.
 constexpr bool has_steps(reduction what) {
   return what != reduction::amax && what != reduction::counts;
 }
-
-/// The reduction functions of a backend.
-struct reducer {
-  /// Host backends split the work among where.threads. Device backends wait for where.stream and
-  /// allocate from its memory pool. Calls require_tested(); on the host only if has_steps().
-  void (*reduce)(const reduction_call& call, const backend& self, reduction_result& result,
-                 const executor& where);
-  /// Device backends: bytes of device memory that enqueue() needs.
-  std::size_t (*workspace)(const reduction_call& call) = nullptr;
-  /// Device backends: enqueues the call on a stream (cudaStream_t).
-  /// @param result  device memory of the result's type
-  /// @param workspace  device memory; null to allocate from the stream's pool
-  void (*enqueue)(const reduction_call& call, const backend& self, void* result,
-                  std::byte* workspace, void* stream) = nullptr;
-};
 
 }  // namespace samebits::backends

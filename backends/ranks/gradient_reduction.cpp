@@ -101,7 +101,7 @@ const backends::backend& chosen_backend(const communicator& ranks, const gradien
     throw invalid_argument("how.backend: is for gradients in device memory, got '" +
                            std::string(how.backend) + "' for a communicator on host memory");
   }
-  const auto has_ranks = [](const backends::backend& b) { return b.device_ranks != nullptr; };
+  const auto has_ranks = [](const backends::backend& b) { return b.ranks != nullptr; };
   const backends::backend& by =
       backends::resolve({how.backend, 1, nullptr}, memory_space::device, has_ranks);
   backends::check_memory(by, memory_space::device);
@@ -404,9 +404,9 @@ view_list::view_list(const tensor_list& tensors) {
 void reduce_gradients(communicator& ranks, const view_list& gradients,
                       const gradient_reduction& how) {
   const checked_call checked = check_all(ranks, gradients, how);
-  if (checked.by->device_ranks != nullptr) {
+  if (checked.by->ranks != nullptr) {
     const backends::device_scope on(ranks.space(), checked.list->device, ranks.stream());
-    return checked.by->device_ranks->reduce(ranks, *checked.list, how);
+    return checked.by->ranks->reduce(ranks, *checked.list, how);
   }
   reduction(ranks, gradients, how).run();
 }

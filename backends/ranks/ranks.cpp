@@ -10,9 +10,8 @@ namespace samebits::backends {
 host_ranks::host_ranks(communicator& ranks) : ranks_(ranks) {
   if (ranks.space() == memory_space::host) return;
   const device_scope on(ranks.space(), no_device, ranks.stream());
-  staged_by_ = resolve({}, memory_space::device, [](const backend& b) {
-                 return b.device_ranks != nullptr;
-               }).device_ranks;
+  staged_by_ =
+      resolve({}, memory_space::device, [](const backend& b) { return b.ranks != nullptr; }).ranks;
   if (staged_by_ == nullptr) {
     throw unsupported("a communicator on device memory needs a CUDA backend that has ranks");
   }

@@ -47,7 +47,9 @@ flags compute_range(const compute_call& call, element_range range) {
   return call.report == flag_report::wanted ? raised : flags::none;
 }
 
-flags compute_call_range(const compute_call& call, element_range range) {
+}  // namespace
+
+flags reference_compute(const compute_call& call, element_range range) {
   switch (call.op) {
     case operation::add: return compute_range<operation::add>(call, range);
     case operation::sub: return compute_range<operation::sub>(call, range);
@@ -64,11 +66,5 @@ flags compute_call_range(const compute_call& call, element_range range) {
   }
   return flags::none;
 }
-
-bool has_every_operation(const compute_call&) { return true; }
-
-}  // namespace
-
-const calculator reference_calculator = {.has = has_every_operation, .compute = compute_call_range};
 
 }  // namespace samebits::backends

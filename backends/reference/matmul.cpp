@@ -146,7 +146,9 @@ void multiply_by_unit(const matmul_call& call, const executor& where) {
   });
 }
 
-void multiply(const matmul_call& call, const executor& where) {
+}  // namespace
+
+void reference_matmul(const matmul_call& call, const executor& where) {
   if (call.sum.kind == accumulator_kind::tensor_core) return multiply_by_unit(call, where);
   const decoded_operands<std::uint32_t> x(
       call, decode_to_binary32{spec_of(call.a.format), spec_of(call.b.format)});
@@ -166,8 +168,6 @@ void multiply(const matmul_call& call, const executor& where) {
     }
   });
 }
-
-}  // namespace
 
 std::uint32_t reference_tensor_core_sum(const matmul_call& call, std::int64_t row,
                                         std::int64_t col) {
@@ -193,7 +193,5 @@ std::uint32_t reference_tensor_core_sum(const matmul_call& call, std::int64_t ro
         return c;
       });
 }
-
-const matrix_multiplier reference_multiplier = {.multiply = multiply};
 
 }  // namespace samebits::backends

@@ -164,6 +164,8 @@ quantize_tally quantize_chunk(const element_pass& pass, std::int64_t cols, eleme
   return counts ? counter.tally() : quantize_tally{};
 }
 
+}  // namespace
+
 void reference_quantize(const quantize_call& call, const executor& where) {
   const bool counts = call.outputs.statistics != nullptr;
   if (counts) require_tested(reference);  // all other work is integer arithmetic
@@ -211,13 +213,5 @@ void reference_dequantize(const dequantize_call& call, const executor& where) {
     });
   });
 }
-
-}  // namespace
-
-const quantizer reference_quantizer = {
-    .has = [](const quantize_call&) { return true; },
-    .quantize = reference_quantize,
-    .dequantize = reference_dequantize,
-};
 
 }  // namespace samebits::backends

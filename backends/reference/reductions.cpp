@@ -214,8 +214,10 @@ double dot_of(const reduction_call& call, int threads) {
   return static_cast<double>(dot_in<float>(call.x, call.y, call.options.order, threads));
 }
 
-void reduce(const reduction_call& call, const backend&, reduction_result& result,
-            const executor& where) {
+}  // namespace
+
+void host_reduce(const reduction_call& call, const executor& where) {
+  reduction_result& result = *call.result;
   // The loops are compiled with the reference backend's flags.
   if (has_steps(call.what)) require_tested(reference);
   switch (call.what) {
@@ -226,9 +228,5 @@ void reduce(const reduction_call& call, const backend&, reduction_result& result
     case reduction::dot: result.sum = dot_of(call, where.threads); break;
   }
 }
-
-}  // namespace
-
-const reducer host_reducer = {.reduce = reduce};
 
 }  // namespace samebits::backends

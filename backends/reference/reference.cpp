@@ -1,6 +1,10 @@
 // The reference backend's entry in the registry.
 #include "backends/reference/reference.hpp"
 
+#include "backends/threads/on_threads.hpp"
+#include "backends/threads/quantize_list.hpp"
+#include "backends/threads/tensor_list.hpp"
+
 namespace samebits::backends {
 
 const backend reference = {
@@ -8,14 +12,19 @@ const backend reference = {
     .description = "portable C++, the definition itself",
     .space = memory_space::host,
     .why_unsupported = [] { return std::string(); },
-    .has = has_everything,
-    .convert = reference_convert,
     .self_test = &reference_self_test,
-    .quantizes = &reference_quantizer,
-    .computes = &reference_calculator,
-    .plans = &reference_plan_kernels,
-    .reduces = &host_reducer,
-    .multiplies = &reference_multiplier,
+    .convert = {.run = convert_on_threads<reference_convert>},
+    .compute = {.run = compute_on_threads<reference_compute>},
+    .reduce = {.run = host_reduce},
+    .matmul = {.run = reference_matmul},
+    .quantize = {.run = reference_quantize},
+    .dequantize = {.run = reference_dequantize},
+    .quantize_list = {.run = quantize_each<reference_quantize>},
+    .inspect = {.run = inspect_on_threads<reference_plan_kernels>},
+    .scale = {.run = scale_on_threads<reference_plan_kernels>},
+    .axpby = {.run = axpby_on_threads<reference_plan_kernels>},
+    .accumulate = {.run = accumulate_on_threads<reference_plan_kernels>},
+    .cast = {.run = cast_on_threads<reference_convert>},
 };
 
 }  // namespace samebits::backends

@@ -3,6 +3,9 @@
 
 #include "backends/reference/reference.hpp"
 #include "backends/self_test/self_test.hpp"
+#include "backends/threads/on_threads.hpp"
+#include "backends/threads/quantize_list.hpp"
+#include "backends/threads/tensor_list.hpp"
 
 namespace samebits::backends {
 namespace {
@@ -38,14 +41,19 @@ const backend avx2 = {
     .description = "x86-64 with AVX2, 8 lanes",
     .space = memory_space::host,
     .why_unsupported = why_not_avx2,
-    .has = has_everything,
-    .convert = convert_or_reference<avx2_convert>,
     .self_test = &avx2_self_test,
-    .quantizes = &avx2_quantizer,
-    .computes = &avx2_calculator,
-    .plans = &avx2_plan_kernels,
-    .reduces = &host_reducer,
-    .multiplies = &avx2_multiplier,
+    .convert = {.run = convert_on_threads<convert_or_reference<avx2_convert>>},
+    .compute = {.run = compute_on_threads<avx2_compute_or_reference>},
+    .reduce = {.run = host_reduce},
+    .matmul = {.run = avx2_matmul},
+    .quantize = {.run = avx2_quantize},
+    .dequantize = {.run = reference_dequantize},
+    .quantize_list = {.run = quantize_each<avx2_quantize>},
+    .inspect = {.run = inspect_on_threads<avx2_plan_kernels>},
+    .scale = {.run = scale_on_threads<avx2_plan_kernels>},
+    .axpby = {.run = axpby_on_threads<avx2_plan_kernels>},
+    .accumulate = {.run = accumulate_on_threads<avx2_plan_kernels>},
+    .cast = {.run = cast_on_threads<convert_or_reference<avx2_convert>>},
 };
 
 const backend avx512 = {
@@ -53,14 +61,19 @@ const backend avx512 = {
     .description = "x86-64 with AVX-512, 16 lanes",
     .space = memory_space::host,
     .why_unsupported = why_not_avx512,
-    .has = has_everything,
-    .convert = convert_or_reference<avx512_convert>,
     .self_test = &avx512_self_test,
-    .quantizes = &avx512_quantizer,
-    .computes = &avx512_calculator,
-    .plans = &avx512_plan_kernels,
-    .reduces = &host_reducer,
-    .multiplies = &avx512_multiplier,
+    .convert = {.run = convert_on_threads<convert_or_reference<avx512_convert>>},
+    .compute = {.run = compute_on_threads<avx512_compute_or_reference>},
+    .reduce = {.run = host_reduce},
+    .matmul = {.run = avx512_matmul},
+    .quantize = {.run = avx512_quantize},
+    .dequantize = {.run = reference_dequantize},
+    .quantize_list = {.run = quantize_each<avx512_quantize>},
+    .inspect = {.run = inspect_on_threads<avx512_plan_kernels>},
+    .scale = {.run = scale_on_threads<avx512_plan_kernels>},
+    .axpby = {.run = axpby_on_threads<avx512_plan_kernels>},
+    .accumulate = {.run = accumulate_on_threads<avx512_plan_kernels>},
+    .cast = {.run = cast_on_threads<convert_or_reference<avx512_convert>>},
 };
 
 }  // namespace samebits::backends

@@ -33,9 +33,6 @@ struct quantize_kernel {
 extern const quantize_kernel avx2_quantize_kernel;
 extern const quantize_kernel avx512_quantize_kernel;
 
-extern const quantizer avx2_quantizer;
-extern const quantizer avx512_quantizer;
-
 /// Tensor list operations on contiguous elements of any alignment, at most one chunk
 /// (numerics/sums/sum_tree.hpp). Several threads call these functions at once. The control register
 /// must have its IEEE 754 state.
@@ -74,12 +71,14 @@ extern const plan_kernels avx512_plan_kernels;
 void avx2_compute(const compute_call& call, element_range range);
 void avx512_compute(const compute_call& call, element_range range);
 
-extern const calculator avx2_calculator;
-extern const calculator avx512_calculator;
-
-/// Matrix products.
-extern const matrix_multiplier avx2_multiplier;
-extern const matrix_multiplier avx512_multiplier;
+// Functions of operation entries. The reference backend computes the calls that the kernels do not
+// support.
+flags avx2_compute_or_reference(const compute_call& call, element_range range);
+flags avx512_compute_or_reference(const compute_call& call, element_range range);
+void avx2_quantize(const quantize_call& call, const executor& where);
+void avx512_quantize(const quantize_call& call, const executor& where);
+void avx2_matmul(const matmul_call& call, const executor& where);
+void avx512_matmul(const matmul_call& call, const executor& where);
 
 void avx2_probes(probe_report& report);
 void avx512_probes(probe_report& report);

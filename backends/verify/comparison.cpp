@@ -90,8 +90,8 @@ std::size_t placement::bytes(format_id format) const {
   return offset(format, rows - 1, cols - 1) + static_cast<std::size_t>(storage_bytes(format));
 }
 
-comparer::comparer(std::span<const backend* const> tested, judge_function judge, int threads)
-    : judge_(judge), threads_(threads) {
+comparer::comparer(std::span<const backend* const> tested, const backend& judge, int threads)
+    : judge_(&judge), threads_(threads) {
   for (const backend* b : tested) subjects_.emplace_back(*b, threads);
 }
 
@@ -135,8 +135,7 @@ void comparer::judge_call(const convert_call& call, const comparison& c) {
   fill_bytes(std::span(expected_).first(bytes), std::byte{filling_}, threads_);
   convert_call judged = call;
   judged.out.data = expected_.data() + c.out.shift;
-  for_each_piece(c.in.rows * c.in.cols, threads_,
-                 [&](element_range range) { judge_(judged, range); });
+  judge_->convert.run(judged, {judge_->name, threads_, nullptr});
 }
 
 void comparer::add(tally& t, const comparison& c, std::span<const std::byte> got) const {

@@ -57,7 +57,7 @@ struct comparison {
 /// Compares the tested backends with an oracle.
 class comparer {
  public:
-  comparer(std::span<const backend* const> tested, judge_function judge, int threads);
+  comparer(std::span<const backend* const> tested, const backend& judge, int threads);
 
   [[nodiscard]] std::size_t count() const { return subjects_.size(); }
   [[nodiscard]] const subject& at(std::size_t i) const { return subjects_[i]; }
@@ -75,7 +75,7 @@ class comparer {
   void add(tally& t, const comparison& c, std::span<const std::byte> got) const;
 
   std::vector<subject> subjects_;
-  judge_function judge_;
+  const backend* judge_;
   int threads_;
   const code_buffer* input_ = nullptr;
   std::vector<std::byte> expected_;

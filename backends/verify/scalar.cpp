@@ -1,7 +1,9 @@
 // The scalar function as an oracle: no loop, thread or vector code of a backend is involved.
 #include <cstdint>
 #include <cstring>
+#include <string>
 
+#include "backends/threads/on_threads.hpp"
 #include "backends/threads/runs.hpp"
 #include "backends/verify/codes.hpp"
 #include "backends/verify/verify.hpp"
@@ -38,9 +40,7 @@ void convert_any_formats(const convert_call& call, const run& r) {
   }
 }
 
-}  // namespace
-
-void scalar_convert(const convert_call& call, element_range range) {
+void convert_range(const convert_call& call, element_range range) {
   for_each_run(call, range, [&](const run& r) {
     if (call.in.format == format_id::fp32 && call.rule.round != rounding::stochastic) {
       switch (call.out.format) {
@@ -54,5 +54,18 @@ void scalar_convert(const convert_call& call, element_range range) {
     convert_any_formats(call, r);
   });
 }
+
+}  // namespace
+
+const backend scalar = {
+    .name = "scalar",
+    .description = "the scalar functions",
+    .space = memory_space::host,
+    .why_unsupported = [] { return std::string(); },
+    .convert = {.run = convert_on_threads<convert_range>},
+    .quantize = {.supports = [](const quantize_call& c) { return c.outputs.statistics == nullptr; },
+                 .run = scalar_quantize},
+    .dequantize = {.run = scalar_dequantize},
+};
 
 }  // namespace samebits::backends::verification

@@ -84,13 +84,7 @@ std::span<const std::byte> subject::run(const convert_call& call, std::size_t in
 
 void subject::run_blocks(const convert_call& whole, std::span<const block> blocks) {
   for (const block& b : blocks) {
-    const convert_call part = part_of(whole, b);
-    if (backend_->space == memory_space::device) {
-      backend_->launch(part, nullptr);
-    } else {
-      for_each_piece(b.rows * b.cols, threads_,
-                     [&](element_range range) { backend_->convert(part, range); });
-    }
+    backend_->convert.run(part_of(whole, b), {backend_->name, threads_, nullptr});
   }
 }
 

@@ -45,7 +45,7 @@ class subject {
   subject(const backend& tested, int threads);
 
   [[nodiscard]] std::string_view name() const { return backend_->name; }
-  [[nodiscard]] bool has(const convert_call& call) const { return backend_->has(call); }
+  [[nodiscard]] bool has(const convert_call& call) const { return backend_->convert.has(call); }
 
   /// Sets the input of the following runs; it must outlive them.
   void set_input(std::span<const std::byte> input);

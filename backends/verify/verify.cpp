@@ -33,7 +33,7 @@ effort effort_of(verify_extent extent) {
 }
 
 std::vector<samebits::verification> run_checks(
-    std::span<const backend* const> backends, judge_function judge, const effort& much, int threads,
+    std::span<const backend* const> backends, const backend& judge, const effort& much, int threads,
     const std::function<void(const samebits::verification&)>& on_result) {
   std::vector<samebits::verification> entries;
   comparer compared(backends, judge, threads);
@@ -64,8 +64,8 @@ samebits::verification self_test_entry_of(const backend& b) {
 }
 
 std::vector<samebits::verification> run_quantize_checks(
-    std::span<const backend* const> backends, const quantizer& judge, const effort& much,
-    int threads, const std::function<void(const samebits::verification&)>& on_result) {
+    std::span<const backend* const> backends, const backend& judge, const effort& much, int threads,
+    const std::function<void(const samebits::verification&)>& on_result) {
   std::vector<samebits::verification> entries;
   quantize_comparer compared(backends, judge, threads);
   run_all(compared, much, [&](const quantize_heading& h) {
@@ -118,12 +118,11 @@ std::vector<verification> verify(const verify_options& options) {
     if (entry.differed == 0 && judge.differed == 0) tested.push_back(b);
   }
   const effort much = effort_of(options.extent);
+  const backends::backend& oracle = is_reference ? scalar : reference;
   const std::vector<verification> converted =
-      run_checks(chosen, is_reference ? scalar_convert : reference.convert, much, options.threads,
-                 options.on_result);
+      run_checks(chosen, oracle, much, options.threads, options.on_result);
   const std::vector<verification> quantized =
-      run_quantize_checks(tested, is_reference ? scalar_quantizer : *reference.quantizes, much,
-                          options.threads, options.on_result);
+      run_quantize_checks(tested, oracle, much, options.threads, options.on_result);
   for (const auto* part : {&converted, &quantized}) {
     entries.insert(entries.end(), part->begin(), part->end());
   }

@@ -12,15 +12,11 @@
 
 namespace samebits::backends::verification {
 
-/// Writes the correct results of a range of elements. Several threads call it at once.
-using judge_function = void (*)(const convert_call& call, element_range range);
-
-/// The oracle for the reference backend: convert_code and random_word, element by element.
-void scalar_convert(const convert_call& call, element_range range);
-
-/// The oracle for the reference backend's quantization, without statistics: the definition in
-/// numerics/ with convert_code and random_word.
-extern const quantizer scalar_quantizer;
+/// The oracle for the reference backend: converts with convert_code and random_word, element by
+/// element; quantizes, without statistics, by the definition in numerics/. Has no other operation.
+extern const backend scalar;
+void scalar_quantize(const quantize_call& call, const executor& where);
+void scalar_dequantize(const dequantize_call& call, const executor& where);
 
 /// The amount of comparisons.
 struct effort {
@@ -39,16 +35,15 @@ effort effort_of(verify_extent extent);
 /// Compares each backend with the oracle. Each check has one entry for each backend that supports
 /// any part of it. on_result (may be empty) is called with each completed entry.
 std::vector<samebits::verification> run_checks(
-    std::span<const backend* const> backends, judge_function judge, const effort& much, int threads,
+    std::span<const backend* const> backends, const backend& judge, const effort& much, int threads,
     const std::function<void(const samebits::verification&)>& on_result);
 
 /// The self-test of a backend that can run here: the number of its checks and of failures.
 samebits::verification self_test_entry_of(const backend& b);
 
-/// Like run_checks(), for quantization and dequantization, with a quantizer as the oracle. Skips
-/// backends that cannot quantize.
+/// Like run_checks(), for quantization and dequantization. Skips backends that cannot quantize.
 std::vector<samebits::verification> run_quantize_checks(
-    std::span<const backend* const> backends, const quantizer& judge, const effort& much,
-    int threads, const std::function<void(const samebits::verification&)>& on_result);
+    std::span<const backend* const> backends, const backend& judge, const effort& much, int threads,
+    const std::function<void(const samebits::verification&)>& on_result);
 
 }  // namespace samebits::backends::verification

@@ -6,6 +6,7 @@
 
 #include "backends/dispatch/backend.hpp"
 #include "backends/reference/reference.hpp"
+#include "backends/threads/on_threads.hpp"
 #include "backends/threads/runs.hpp"
 
 namespace samebits::backends {
@@ -32,15 +33,13 @@ const backend planted = {
     .description = "a wrong tie",
     .space = memory_space::host,
     .why_unsupported = [] { return std::string(); },
-    .has = has_one_rule,
-    .convert = convert_wrongly,
+    .convert = {.supports = has_one_rule, .run = convert_on_threads<convert_wrongly>},
 };
 const backend absent = {
     .name = "absent",
     .description = "lacks its machine",
     .space = memory_space::device,
     .why_unsupported = [] { return std::string("there is no such machine"); },
-    .has = has_everything,
 };
 const backend* const list[] = {&absent, &planted, nullptr};
 

@@ -16,6 +16,7 @@
 #include <span>
 #include <vector>
 
+#include "backends/cuda/instructions/hardware.cuh"
 #include "backends/cuda/training/shard_memory.cuh"
 #include "backends/dispatch/access.hpp"
 #include "device/device_copy.hpp"

@@ -24,12 +24,12 @@ using namespace samebits;
 bool gpu_fails = false;
 std::string gpu_is_missing;
 
-void scale_half(const backends::plan_data& plan, float factor, unscale_report* report, void*) {
-  auto* x = static_cast<float*>(plan.tensors[0].view.data);
-  const auto count = static_cast<std::int64_t>(plan.elements);
-  for (std::int64_t i = 0; i < (gpu_fails ? count / 2 : count); ++i) x[i] *= factor;
+void scale_half(const backends::scale_call& call, const executor&) {
+  auto* x = static_cast<float*>(call.plan.tensors[0].view.data);
+  const auto count = static_cast<std::int64_t>(call.plan.elements);
+  for (std::int64_t i = 0; i < (gpu_fails ? count / 2 : count); ++i) x[i] *= call.factor;
   if (gpu_fails) throw cuda_error("cudaMemcpy: the GPU fell off the bus", 719);
-  if (report != nullptr) report->elements = plan.elements;
+  if (call.report != nullptr) call.report->elements = call.plan.elements;
 }
 
 const backends::device_memory memory = {
@@ -42,18 +42,13 @@ const backends::device_memory memory = {
 
 constinit backends::self_test_entry tested = {[](backends::probe_report& report) { report = {}; }};
 
-const backends::device_plan_kernels plans = {nullptr, scale_half, nullptr, nullptr, nullptr};
-
 const backends::backend gpu = {.name = "played-gpu",
                                .description = "a GPU that fails",
                                .space = memory_space::device,
                                .why_unsupported = [] { return gpu_is_missing; },
-                               .has = backends::has_everything,
-                               .convert = nullptr,
-                               .launch = [](const backends::convert_call&, void*) {},
                                .self_test = &tested,
-                               .memory = &memory,
-                               .device_plans = &plans};
+                               .scale = {.run = scale_half},
+                               .memory = &memory};
 
 }  // namespace
 

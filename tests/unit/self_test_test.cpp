@@ -115,9 +115,6 @@ class FakeDevice : public ::testing::Test {
                                 .description = "",
                                 .space = memory_space::device,
                                 .why_unsupported = [] { return std::string(); },
-                                .has = nullptr,
-                                .convert = nullptr,
-                                .launch = nullptr,
                                 .self_test = &entry_,
                                 .runtime = &runtime_};
 };

@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "backends/dispatch/quantize.hpp"
+#include "backends/reference/reference.hpp"
+#include "backends/threads/on_threads.hpp"
 #include "backends/verify/inputs.hpp"
 #include "backends/verify/verify.hpp"
 #include "samebits/error.hpp"
@@ -33,21 +35,23 @@ constexpr effort little{.fp32_stride = 1 << 16,
 
 const backend& reference_backend() { return *compiled().front(); }
 
-results run(const backend& tested, judge_function judge = reference_backend().convert) {
+results run(const backend& tested, const backend& judge = reference_backend()) {
   const backend* const list[] = {&tested};
   return run_checks(list, judge, little, 2, {});
 }
 
+template <void (*Spoil)(const convert_call&, element_range)>
+void convert_and_spoil(const convert_call& call, element_range range) {
+  reference_convert(call, range);
+  Spoil(call, range);
+}
+
 /// A backend that converts as the reference does, and then `Spoil` has its way.
 template <void (*Spoil)(const convert_call&, element_range)>
-backend spoiled(bool (*has)(const convert_call&)) {
+backend spoiled(bool (*supports)(const convert_call&)) {
   backend b = reference_backend();
   b.name = "spoiled";
-  b.has = has;
-  b.convert = [](const convert_call& call, element_range range) {
-    reference_backend().convert(call, range);
-    Spoil(call, range);
-  };
+  b.convert = {.supports = supports, .run = convert_on_threads<convert_and_spoil<Spoil>>};
   return b;
 }
 
@@ -133,20 +137,20 @@ TEST(Verify, FindsWritesBetweenElements) {
 void unwritten(const convert_call& call, element_range range) {
   const bool last = range.end == call.in.rows * call.in.cols;
   const bool skip = last && call.in.cols == 65536 && call.out.format == bf16;
-  reference_backend().convert(call, {range.begin, range.end - (skip ? 1 : 0)});
+  reference_convert(call, {range.begin, range.end - (skip ? 1 : 0)});
 }
 
 TEST(Verify, FindsElementsThatAreNotWritten) {
   backend b = reference_backend();
-  b.convert = unwritten;
-  b.has = [](const convert_call& call) { return call.in.format == fp16; };
+  b.convert = {.supports = [](const convert_call& call) { return call.in.format == fp16; },
+               .run = convert_on_threads<unwritten>};
   const results all = run(b);
   EXPECT_GT(entry(all, "fp16 to 13").differed, 30u);  // of 36, the filling may be right by chance
 }
 
 TEST(Verify, SaysWhatAPartialBackendHas) {
   backend b = reference_backend();
-  b.has = [](const convert_call& call) {
+  b.convert.supports = [](const convert_call& call) {
     return call.in.format == fp16 && (call.out.format == e4m3 || call.out.format == e5m2) &&
            call.rule == cast_rule{rounding::nearest_even, overflow::saturate};
   };
@@ -185,14 +189,12 @@ backend device_backend() {
   backend b = reference_backend();
   b.name = "host-as-device";
   b.space = memory_space::device;
-  b.has = has_two_targets;
-  b.convert = nullptr;
-  b.launch = [](const convert_call& call, void*) {
-    EXPECT_EQ(call.in.space, memory_space::device);
-    EXPECT_EQ(call.out.space, memory_space::device);
-    launched_since_synchronize = true;
-    reference_backend().convert(call, {0, call.in.rows * call.in.cols});
-  };
+  b.convert = {.supports = has_two_targets, .run = [](const convert_call& call, const executor&) {
+                 EXPECT_EQ(call.in.space, memory_space::device);
+                 EXPECT_EQ(call.out.space, memory_space::device);
+                 launched_since_synchronize = true;
+                 reference_convert(call, {0, call.in.rows * call.in.cols});
+               }};
   b.memory = &host_as_device;
   return b;
 }
@@ -202,7 +204,7 @@ TEST(Verify, RunsBackendsOfDeviceMemory) {
   EXPECT_EQ(total_differed(device), 0u);
   EXPECT_EQ(allocations, 0);
   backend host = reference_backend();
-  host.has = has_two_targets;
+  host.convert.supports = has_two_targets;
   const results direct = run(host);
   ASSERT_EQ(device.size(), direct.size());
   for (std::size_t i = 0; i < device.size(); ++i) {
@@ -214,8 +216,7 @@ TEST(Verify, RunsBackendsOfDeviceMemory) {
 TEST(Verify, EveryHostBackendAndTheReferenceItself) {
   for (const backend* b : compiled()) {
     if (b->space != memory_space::host || !b->why_unsupported().empty()) continue;
-    const results all =
-        run(*b, b == &reference_backend() ? scalar_convert : reference_backend().convert);
+    const results all = run(*b, b == &reference_backend() ? scalar : reference_backend());
     for (const auto& r : all) {
       EXPECT_EQ(r.differed, 0u) << r.backend << ", " << r.what << ": " << r.first_difference;
       EXPECT_GT(r.compared, 0u);
@@ -224,28 +225,24 @@ TEST(Verify, EveryHostBackendAndTheReferenceItself) {
   }
 }
 
-results run_quantize(const backend& tested,
-                     const quantizer& judge = *reference_backend().quantizes) {
+results run_quantize(const backend& tested, const backend& judge = reference_backend()) {
   const backend* const list[] = {&tested};
   return run_quantize_checks(list, judge, little, 2, {});
 }
 
 /// A backend that quantizes bf16 to e5m2 as the reference does, and then `Spoil` has its way.
 template <void (*Spoil)(const quantize_call&)>
-const backend& spoiled_quantizer() {
-  static const quantizer spoiled = {
-      [](const quantize_call& call) { return call.in.format == bf16 && call.to == e5m2; },
-      [](const quantize_call& call, const executor& where) {
-        reference_backend().quantizes->quantize(call, {"reference", where.threads});
-        Spoil(call);
-      },
-      nullptr, reference_backend().quantizes->dequantize};
-  static const backend b = [] {
-    backend made = reference_backend();
-    made.name = "spoiled";
-    made.quantizes = &spoiled;
-    return made;
-  }();
+backend spoiled_quantizer() {
+  backend b = reference_backend();
+  b.name = "spoiled";
+  b.quantize = {
+      .supports =
+          [](const quantize_call& call) { return call.in.format == bf16 && call.to == e5m2; },
+      .run =
+          [](const quantize_call& call, const executor& where) {
+            reference_quantize(call, {"reference", where.threads});
+            Spoil(call);
+          }};
   return b;
 }
 
@@ -304,21 +301,20 @@ TEST(VerifyQuantize, FindsWrongStatistics) {
 }
 
 TEST(VerifyQuantize, RunsBackendsOfDeviceMemory) {
-  static const quantizer on_host = {
-      [](const quantize_call& call) { return call.to == e4m3 && call.in.format != fp32; },
-      [](const quantize_call& call, const executor&) {
-        EXPECT_EQ(call.in.space, memory_space::device);
-        launched_since_synchronize = true;
-        reference_backend().quantizes->quantize(call, {"reference"});
-      },
-      nullptr,
-      [](const dequantize_call& call, const executor&) {
-        EXPECT_EQ(call.scales.space, memory_space::device);
-        launched_since_synchronize = true;
-        reference_backend().quantizes->dequantize(call, {"reference"});
-      }};
   backend b = device_backend();
-  b.quantizes = &on_host;
+  b.quantize = {
+      .supports = [](const quantize_call& c) { return c.to == e4m3 && c.in.format != fp32; },
+      .run =
+          [](const quantize_call& call, const executor&) {
+            EXPECT_EQ(call.in.space, memory_space::device);
+            launched_since_synchronize = true;
+            reference_quantize(call, {"reference"});
+          }};
+  b.dequantize = {.run = [](const dequantize_call& call, const executor&) {
+    EXPECT_EQ(call.scales.space, memory_space::device);
+    launched_since_synchronize = true;
+    reference_dequantize(call, {"reference"});
+  }};
   const results all = run_quantize(b);
   EXPECT_EQ(total_differed(all), 0u);
   EXPECT_EQ(allocations, 0);
@@ -333,8 +329,7 @@ TEST(VerifyQuantize, EveryHostBackendAndTheReferenceItself) {
   for (const backend* b : compiled()) {
     if (b->space != memory_space::host || !b->why_unsupported().empty()) continue;
     const bool is_reference = b == &reference_backend();
-    const results all =
-        run_quantize(*b, is_reference ? scalar_quantizer : *reference_backend().quantizes);
+    const results all = run_quantize(*b, is_reference ? scalar : reference_backend());
     for (const auto& r : all) {
       EXPECT_EQ(r.differed, 0u) << r.backend << ", " << r.what << ": " << r.first_difference;
       EXPECT_GT(r.compared, 0u);

@@ -178,60 +178,40 @@ void launch_operation(operation op, const compute_task& t, cudaStream_t stream) 
   }
 }
 
-bool has_every_operation(const compute_call&) { return true; }
+/// Enqueues a call by the definition, for any layout. `raised`: device memory for the flags, read
+/// and written only if the call wants a report.
+void enqueue_definition(const compute_call& call, std::uint32_t* raised, cudaStream_t stream) {
+  if (call.report == flag_report::wanted) {
+    check(cudaMemsetAsync(raised, 0, sizeof *raised, stream), "compute: clear the flags");
+  }
+  const compute_task task = task_of(call, raised);
+  if (task.count == 0) return;
+  launch_operation(call.op, task, stream);
+}
+
+}  // namespace
+
+void enqueue_compute_emulated(const compute_call& call, void* stream) {
+  const auto on = static_cast<cudaStream_t>(stream);
+  if (call.all == nullptr) return enqueue_definition(call, call.all_on_device, on);
+  const workspace room(nullptr, sizeof(std::uint32_t), on, "compute_with_flags: workspace");
+  auto* const raised = reinterpret_cast<std::uint32_t*>(room.data());
+  enqueue_definition(call, raised, on);
+  std::uint32_t seen = 0;
+  check(cudaMemcpyAsync(&seen, raised, sizeof seen, cudaMemcpyDeviceToHost, on),
+        "compute_with_flags: copy from the device");
+  check(cudaStreamSynchronize(on), "compute_with_flags");
+  *call.all = static_cast<flags>(seen);
+}
 
 bool native_computes(const compute_call& call) {
   return backends::is_proved_equal(call,
                                    [](operation op, format_id) { return is_computed_by_gpu(op); });
 }
 
-void enqueue_native(const compute_call& call, std::uint32_t* raised, void* stream) {
-  backends::require_tested(native, stream);
+void enqueue_compute_native(const compute_call& call, void* stream) {
   // Strided and unaligned views use the definition's kernel, which gives the same bits.
-  if (!try_enqueue_words(call, stream)) return enqueue_definition(call, raised, stream);
+  if (!try_enqueue_words(call, stream)) enqueue_compute_emulated(call, stream);
 }
-
-void enqueue_emulated(const compute_call& call, std::uint32_t* raised, void* stream) {
-  backends::require_tested(emulated, stream);
-  enqueue_definition(call, raised, stream);
-}
-
-template <const backends::backend& Self>
-flags await_flags(const compute_call& call, void* stream) {
-  backends::require_tested(Self, stream);
-  const auto on = static_cast<cudaStream_t>(stream);
-  const workspace room(nullptr, sizeof(std::uint32_t), on, "compute_with_flags: workspace");
-  auto* const raised = reinterpret_cast<std::uint32_t*>(room.data());
-  enqueue_definition(call, raised, stream);
-  std::uint32_t seen = 0;
-  check(cudaMemcpyAsync(&seen, raised, sizeof seen, cudaMemcpyDeviceToHost, on),
-        "compute_with_flags: copy from the device");
-  check(cudaStreamSynchronize(on), "compute_with_flags");
-  return static_cast<flags>(seen);
-}
-
-}  // namespace
-
-void enqueue_definition(const compute_call& call, std::uint32_t* raised, void* stream) {
-  const auto on = static_cast<cudaStream_t>(stream);
-  if (call.report == flag_report::wanted) {
-    check(cudaMemsetAsync(raised, 0, sizeof *raised, on), "compute: clear the flags");
-  }
-  const compute_task task = task_of(call, raised);
-  if (task.count == 0) return;
-  launch_operation(call.op, task, on);
-}
-
-const backends::calculator emulated_calculator = {
-    .has = has_every_operation,
-    .enqueue = enqueue_emulated,
-    .await_flags = await_flags<emulated>,
-};
-// cuda-native supports only calls for which nobody asks for flags.
-const backends::calculator native_calculator = {
-    .has = native_computes,
-    .enqueue = enqueue_native,
-    .await_flags = await_flags<native>,
-};
 
 }  // namespace samebits::cuda

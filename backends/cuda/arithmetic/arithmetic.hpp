@@ -7,15 +7,14 @@
 
 namespace samebits::cuda {
 
-/// cuda-emulated: computes every operation by the definition.
-extern const backends::calculator emulated_calculator;
-/// cuda-native: computes by the GPU's binary32 and binary16 instructions, where docs/decisions/0026
-/// proves the results equal to the definition.
-extern const backends::calculator native_calculator;
-
-/// Enqueues a call by the definition, for any layout. `raised`: device memory for the flags, read
-/// and written only if the call wants a report.
-void enqueue_definition(const backends::compute_call& call, std::uint32_t* raised, void* stream);
+/// Enqueues a call of cuda-emulated: every operation, by the definition, for any layout. Waits if the
+/// call wants the flags in host memory.
+void enqueue_compute_emulated(const backends::compute_call& call, void* stream);
+/// Enqueues a call that native_computes() accepts.
+void enqueue_compute_native(const backends::compute_call& call, void* stream);
+/// Whether cuda-native supports a call: the GPU's binary32 and binary16 instructions compute it, and
+/// docs/decisions/0026 proves the results equal to the definition. Nobody asks for flags.
+bool native_computes(const backends::compute_call& call);
 
 /// Whether the GPU's instructions compute an operation.
 constexpr bool is_computed_by_gpu(operation op) {

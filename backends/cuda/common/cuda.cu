@@ -5,6 +5,7 @@
 #include "backends/cuda/arithmetic/arithmetic.hpp"
 #include "backends/cuda/common/cuda.hpp"
 #include "backends/cuda/common/runtime.hpp"
+#include "backends/cuda/quantize/general.hpp"
 #include "backends/cuda/quantize/quantize.hpp"
 #include "backends/cuda/reductions/reductions.hpp"
 #include "backends/cuda/tensor_list/plan.hpp"
@@ -35,6 +36,27 @@ constinit backends::self_test_entry emulated_self_test = {probes_on_device,
                                                           emulated_codes_on_device};
 constinit backends::self_test_entry native_self_test = {probes_on_device, native_codes_on_device};
 
+/// Enqueues a call on the executor's stream.
+template <auto Enqueue, class Call>
+void on_stream(const Call& call, const executor& where) {
+  Enqueue(call, where.stream);
+}
+
+/// Requires the self-test of Self, then enqueues a call.
+template <const backends::backend& Self, auto Enqueue, class Call>
+void tested(const Call& call, const executor& where) {
+  backends::require_tested(Self, where.stream);
+  Enqueue(call, where.stream);
+}
+
+/// Requires the self-test of Self, then enqueues a call by the arithmetic of Self.
+template <const backends::backend& Self, auto Enqueue, class Call>
+void tested_list(const Call& call, const executor& where) {
+  backends::require_tested(Self, where.stream);
+  const bool is_native = &Self == &native;
+  Enqueue(call, is_native ? arithmetic::hardware : arithmetic::by_definition, where.stream);
+}
+
 }  // namespace
 
 const backends::backend emulated = {
@@ -42,16 +64,23 @@ const backends::backend emulated = {
     .description = "CUDA, the definition in a kernel",
     .space = memory_space::device,
     .why_unsupported = why_not_emulated,
-    .has = backends::has_everything,
-    .launch = launch_emulated,
     .self_test = &emulated_self_test,
+    .convert = {.run = on_stream<launch_emulated>},
+    .compute = {.run = tested<emulated, enqueue_compute_emulated>},
+    .reduce = {.workspace = reduction_bytes, .run = tested<emulated, enqueue_reduction_emulated>},
+    .quantize = {.workspace = general_workspace,
+                 .run = tested<emulated, enqueue_quantize_emulated>},
+    .dequantize = {.run = tested<emulated, enqueue_dequantize_emulated>},
+    .quantize_list = {.run = tested<emulated, enqueue_list_emulated>},
+    .inspect = {.run = tested_list<emulated, run_inspect>},
+    .scale = {.run = tested_list<emulated, run_scale>},
+    .axpby = {.run = tested_list<emulated, enqueue_axpby>},
+    .accumulate = {.run = tested_list<emulated, enqueue_accumulate>},
+    .cast = {.run = tested_list<emulated, enqueue_cast>},
     .memory = &memory,
-    .quantizes = &emulated_quantizer,
-    .computes = &emulated_calculator,
-    .device_plans = &emulated_plans,
-    .reduces = &emulated_reducer,
-    .device_ranks = &emulated_ranks,
     .runtime = &runtime,
+    .ranks = &emulated_ranks,
+    .prepare_list = prepare_list,
 };
 
 const backends::backend native = {
@@ -59,16 +88,22 @@ const backends::backend native = {
     .description = "CUDA, hardware conversions where proved equal",
     .space = memory_space::device,
     .why_unsupported = why_not_native,
-    .has = native_has,
-    .launch = launch_native,
     .self_test = &native_self_test,
+    .convert = {.supports = native_has, .run = on_stream<launch_native>},
+    .compute = {.supports = native_computes, .run = tested<native, enqueue_compute_native>},
+    .reduce = {.workspace = reduction_bytes, .run = tested<native, enqueue_reduction_native>},
+    .quantize = {.workspace = workspace_native, .run = tested<native, enqueue_quantize_native>},
+    .dequantize = {.run = tested<native, enqueue_dequantize_native>},
+    .quantize_list = {.run = tested<native, enqueue_list_native>},
+    .inspect = {.run = tested_list<native, run_inspect>},
+    .scale = {.run = tested_list<native, run_scale>},
+    .axpby = {.run = tested_list<native, enqueue_axpby>},
+    .accumulate = {.run = tested_list<native, enqueue_accumulate>},
+    .cast = {.run = tested_list<native, enqueue_cast>},
     .memory = &memory,
-    .quantizes = &native_quantizer,
-    .computes = &native_calculator,
-    .device_plans = &native_plans,
-    .reduces = &native_reducer,
-    .device_ranks = &native_ranks,
     .runtime = &runtime,
+    .ranks = &native_ranks,
+    .prepare_list = prepare_list,
 };
 
 namespace {

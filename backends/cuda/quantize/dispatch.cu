@@ -1,5 +1,4 @@
-// The quantizers of the CUDA backends. Each call runs the self-test first, then the kernel that
-// route_of() selects.
+// Quantization on the CUDA backends: runs the kernels that route_of() selects.
 #include <cstddef>
 
 #include "backends/cuda/common/cuda.hpp"
@@ -42,30 +41,6 @@ void launch_with_statistics(const quantize_call& call, const quantize_route& rou
                call.skip_if_nonzero, stream);
 }
 
-bool has_everything(const quantize_call&) { return true; }
-
-void quantize_emulated(const quantize_call& call, const executor& where) {
-  backends::require_tested(emulated, where.stream);
-  enqueue_quantize_emulated(call, where.stream);
-}
-
-void quantize_native(const quantize_call& call, const executor& where) {
-  backends::require_tested(native, where.stream);
-  enqueue_quantize_native(call, where.stream);
-}
-
-std::size_t workspace_native(const quantize_call& call) { return route_of(call).workspace; }
-
-void dequantize_emulated(const backends::dequantize_call& call, const executor& where) {
-  backends::require_tested(emulated, where.stream);
-  enqueue_dequantize_emulated(call, where.stream);
-}
-
-void dequantize_native(const backends::dequantize_call& call, const executor& where) {
-  backends::require_tested(native, where.stream);
-  enqueue_dequantize_native(call, where.stream);
-}
-
 }  // namespace
 
 void enqueue_quantize_emulated(const quantize_call& call, void* stream) {
@@ -89,21 +64,6 @@ void enqueue_quantize_native(const quantize_call& call, void* stream) {
   }
 }
 
-const backends::quantizer emulated_quantizer = {
-    .has = has_everything,
-    .quantize = quantize_emulated,
-    .workspace = general_workspace,
-    .dequantize = dequantize_emulated,
-    .prepare = prepare_list,
-    .quantize_list = quantize_list_emulated,
-};
-const backends::quantizer native_quantizer = {
-    .has = has_everything,
-    .quantize = quantize_native,
-    .workspace = workspace_native,
-    .dequantize = dequantize_native,
-    .prepare = prepare_list,
-    .quantize_list = quantize_list_native,
-};
+std::size_t workspace_native(const quantize_call& call) { return route_of(call).workspace; }
 
 }  // namespace samebits::cuda

@@ -300,21 +300,19 @@ std::shared_ptr<const void> prepare_list(std::span<const quantize_call> calls) {
   return list;
 }
 
-void quantize_list_emulated(const backends::quantize_list_data& list, const executor& where) {
-  backends::require_tested(emulated, where.stream);
-  launch_general<numerics::by_definition>(prepared(list), static_cast<cudaStream_t>(where.stream));
+void enqueue_list_emulated(const backends::quantize_list_data& list, void* stream) {
+  launch_general<numerics::by_definition>(prepared(list), static_cast<cudaStream_t>(stream));
 }
 
-void quantize_list_native(const backends::quantize_list_data& list, const executor& where) {
-  backends::require_tested(native, where.stream);
+void enqueue_list_native(const backends::quantize_list_data& list, void* stream) {
   const device_list& on_device = prepared(list);
-  const auto stream = static_cast<cudaStream_t>(where.stream);
+  const auto on = static_cast<cudaStream_t>(stream);
   if (on_device.native.kernel == list_kernel::none) {
-    launch_general<hardware>(on_device, stream);
+    launch_general<hardware>(on_device, on);
   } else if (on_device.native.kernel == list_kernel::tensors) {
-    launch_tensors(on_device, stream);
+    launch_tensors(on_device, on);
   } else {
-    launch_list_tiles(on_device.native, stream);
+    launch_list_tiles(on_device.native, on);
   }
 }
 

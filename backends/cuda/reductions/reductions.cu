@@ -105,9 +105,8 @@ __global__ void __launch_bounds__(reduction_threads)
 __global__ void __launch_bounds__(reduction_threads)
     counts_kernel(const reduction_task t, element_counts* const result) {
   code_counts counts;
-  for_each_element(t, [&](std::uint64_t row, std::uint64_t col) {
-    counts.add(t.x.format, t.x.code(row, col));
-  });
+  for_each_element(
+      t, [&](std::uint64_t row, std::uint64_t col) { counts.add(t.x.format, t.x.code(row, col)); });
   add_counts(counts, result);
 }
 
@@ -202,14 +201,6 @@ std::uint64_t chunks_of(std::uint64_t count) {
 }
 std::uint64_t joined(std::uint64_t nodes) { return (nodes + fan_in - 1) / fan_in; }
 
-/// Bytes for the partial sums of all levels, 8 bytes each; at least one.
-std::size_t workspace_bytes(const reduction_call& call) {
-  std::uint64_t nodes = chunks_of(size_of(call));
-  std::size_t all = nodes;
-  for (; nodes > fan_in; all += nodes) nodes = joined(nodes);
-  return std::max<std::size_t>(all, 1) * sizeof(double);
-}
-
 /// Whether a view is dense and aligned to 16 bytes.
 bool is_without_gaps(const const_matrix_view& v) {
   return (v.cols == 1 || v.col_stride == 1) && (v.rows == 1 || v.row_stride == v.cols) &&
@@ -255,7 +246,7 @@ void enqueue_sum_in(const reduction_call& call, double* result, std::byte* given
                   task_of(call), result);
     return;
   }
-  const workspace room(given, workspace_bytes(call), stream, "reduction: workspace");
+  const workspace room(given, reduction_bytes(call), stream, "reduction: workspace");
   enqueue_tree<Number, By>(call, result, room.data(), stream);
 }
 
@@ -287,51 +278,53 @@ void enqueue_counts(const reduction_call& call, void* result, cudaStream_t strea
 }
 
 template <access By>
-void enqueue(const reduction_call& call, const backends::backend& self, void* result,
-             std::byte* given, void* stream) {
-  const auto on = static_cast<cudaStream_t>(stream);
-  backends::require_tested(self, stream);
+void enqueue_on_device(const reduction_call& call, void* result, cudaStream_t stream) {
   if (call.what == reduction::amax) {
-    enqueue_amax<By>(call, result, on);
+    enqueue_amax<By>(call, result, stream);
   } else if (call.what == reduction::counts) {
-    enqueue_counts<By>(call, result, on);
+    enqueue_counts<By>(call, result, stream);
   } else if (size_of(call) == 0) {
-    check(cudaMemsetAsync(result, 0, sizeof(double), on), "sum of nothing");
+    check(cudaMemsetAsync(result, 0, sizeof(double), stream), "sum of nothing");
   } else if (call.what == reduction::dot && call.options.precision == accumulation::fp32) {
-    enqueue_sum_in<float, By>(call, static_cast<double*>(result), given, on);
+    enqueue_sum_in<float, By>(call, static_cast<double*>(result), call.workspace, stream);
   } else {
-    enqueue_sum_in<double, By>(call, static_cast<double*>(result), given, on);
+    enqueue_sum_in<double, By>(call, static_cast<double*>(result), call.workspace, stream);
   }
 }
 
 template <access By>
-void reduce(const reduction_call& call, const backends::backend& self,
-            backends::reduction_result& result, const executor& where) {
-  const auto on = static_cast<cudaStream_t>(where.stream);
-  const workspace room(nullptr, sizeof(element_counts), on, "reduction: result");
-  enqueue<By>(call, self, room.data(), nullptr, where.stream);
+void enqueue(const reduction_call& call, cudaStream_t stream) {
+  if (call.result == nullptr) {
+    return enqueue_on_device<By>(call, call.result_on_device, stream);
+  }
+  const workspace room(nullptr, sizeof(element_counts), stream, "reduction: result");
+  enqueue_on_device<By>(call, room.data(), stream);
+  backends::reduction_result& result = *call.result;
   void* const to = call.what == reduction::amax     ? static_cast<void*>(&result.amax)
                    : call.what == reduction::counts ? static_cast<void*>(&result.counts)
                                                     : static_cast<void*>(&result.sum);
   const std::size_t bytes = call.what == reduction::amax     ? sizeof result.amax
                             : call.what == reduction::counts ? sizeof result.counts
                                                              : sizeof result.sum;
-  check(cudaMemcpyAsync(to, room.data(), bytes, cudaMemcpyDeviceToHost, on),
+  check(cudaMemcpyAsync(to, room.data(), bytes, cudaMemcpyDeviceToHost, stream),
         "reduction: copy from the device");
-  check(cudaStreamSynchronize(on), "reduction");
+  check(cudaStreamSynchronize(stream), "reduction");
 }
 
 }  // namespace
 
-const backends::reducer emulated_reducer = {
-    .reduce = reduce<access::any>,
-    .workspace = workspace_bytes,
-    .enqueue = enqueue<access::any>,
-};
-const backends::reducer native_reducer = {
-    .reduce = reduce<access::wide>,
-    .workspace = workspace_bytes,
-    .enqueue = enqueue<access::wide>,
-};
+std::size_t reduction_bytes(const reduction_call& call) {
+  std::uint64_t nodes = chunks_of(size_of(call));
+  std::size_t all = nodes;
+  for (; nodes > fan_in; all += nodes) nodes = joined(nodes);
+  return std::max<std::size_t>(all, 1) * sizeof(double);  // the partial sums of all levels
+}
+
+void enqueue_reduction_emulated(const reduction_call& call, void* stream) {
+  enqueue<access::any>(call, static_cast<cudaStream_t>(stream));
+}
+void enqueue_reduction_native(const reduction_call& call, void* stream) {
+  enqueue<access::wide>(call, static_cast<cudaStream_t>(stream));
+}
 
 }  // namespace samebits::cuda

@@ -1,15 +1,18 @@
-// The reducers of the CUDA backends: amax, counts, sum, sum of squares and dot product of matrices.
+// Reductions of the CUDA backends: amax, counts, sum, sum of squares and dot product of matrices.
 #pragma once
 
 #include "backends/dispatch/reductions.hpp"
 
 namespace samebits::cuda {
 
-/// Reducer of cuda-emulated: loads code by code, and supports any strides and alignment.
-extern const backends::reducer emulated_reducer;
-/// Reducer of cuda-native: loads 16 bytes at a time if the matrix is dense and aligned to 16 bytes;
-/// else works like emulated_reducer.
-extern const backends::reducer native_reducer;
+/// Enqueues a reduction on cuda-emulated: loads code by code, and supports any strides and
+/// alignment. Waits if the call wants its result in host memory.
+void enqueue_reduction_emulated(const backends::reduction_call& call, void* stream);
+/// Enqueues a reduction on cuda-native: loads 16 bytes at a time if the matrix is dense and aligned
+/// to 16 bytes; else works like cuda-emulated.
+void enqueue_reduction_native(const backends::reduction_call& call, void* stream);
+/// Bytes of device memory that the reduction of a matrix needs; at least one.
+std::size_t reduction_bytes(const backends::reduction_call& call);
 
 /// Enqueues the partial sums of a sum, sum of squares or dot product: one per chunk of 4096
 /// elements.

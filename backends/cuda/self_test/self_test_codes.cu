@@ -29,7 +29,7 @@ constexpr std::int64_t elements = side * side;
 /// The entry points of one backend for checked calls.
 struct kernels {
   void (*convert)(const convert_call& call, void* stream);
-  bool (*converts)(const convert_call& call);
+  bool (*converts)(const convert_call& call);  ///< null: every conversion
   void (*quantize)(const quantize_call& call, void* stream);
 };
 
@@ -110,7 +110,7 @@ void probe_conversion(const kernels& by, format_id from, format_id to, overflow 
                           {rounding::nearest_even, on_overflow, nan_policy::canonical},
                           {},
                           static_cast<std::uint64_t>(side)};
-  if (!by.converts(call)) return;
+  if (by.converts != nullptr && !by.converts(call)) return;
   by.convert(call, stream);
   const std::vector<std::uint32_t> got = out.download();
   for (std::size_t i = 0; i < got.size(); ++i) {
@@ -186,7 +186,7 @@ void probe_codes(const kernels& by, backends::code_report& report) {
 }  // namespace
 
 void emulated_codes_on_device(backends::code_report& report) {
-  probe_codes({launch_emulated, backends::has_everything, enqueue_quantize_emulated}, report);
+  probe_codes({launch_emulated, nullptr, enqueue_quantize_emulated}, report);
 }
 
 void native_codes_on_device(backends::code_report& report) {

@@ -76,8 +76,9 @@ void enqueue_cast(const backends::cast_call& call, arithmetic by, void* stream);
 /// Enqueues acc = acc + scale * gradient.
 void enqueue_accumulate(const backends::accumulate_call& call, arithmetic by, void* stream);
 
-/// Operations over lists of tensors of cuda-emulated and cuda-native.
-extern const backends::device_plan_kernels emulated_plans;
-extern const backends::device_plan_kernels native_plans;
+/// Enqueues the statistics of a list, waits, and writes the report.
+void run_inspect(const backends::inspect_call& call, arithmetic by, void* stream);
+/// Enqueues scaling in place. If a report is wanted, waits and writes it.
+void run_scale(const backends::scale_call& call, arithmetic by, void* stream);
 
 }  // namespace samebits::cuda

@@ -17,6 +17,7 @@
 #include "backends/cuda/common/error.hpp"
 #include "backends/cuda/common/launch_kernel.hpp"
 #include "backends/cuda/common/runtime.hpp"
+#include "backends/cuda/instructions/hardware.cuh"
 #include "backends/cuda/tensor_list/plan.hpp"
 #include "backends/cuda/training/scaler_kernels.cuh"
 #include "backends/cuda/training/shard_memory.cuh"
@@ -165,7 +166,7 @@ device_loss_scaler::device_loss_scaler(tensor_list gradients, const scaling_sett
                                   nullptr);
   const backends::backend& backend =
       backends::resolve({options.backend, 1, nullptr}, memory_space::device,
-                        [](const backends::backend& b) { return b.device_plans != nullptr; });
+                        [](const backends::backend& b) { return b.inspect.run != nullptr; });
   backends::check_memory(backend, memory_space::device);
   backends::require_tested(backend);
 

@@ -12,23 +12,19 @@ namespace {
 
 template <void (*Kernels)(const compute_call&, element_range), simd::fused_steps Steps>
 flags compute_or_reference(const compute_call& call, element_range range) {
-  if (!simd::takes(call, Steps)) return reference_calculator.compute(call, range);
+  if (!simd::takes(call, Steps)) return reference_compute(call, range);
   const ieee_control_register ieee;
   Kernels(call, range);
   return flags::none;
 }
 
-bool has_every_operation(const compute_call&) { return true; }
-
 }  // namespace
 
-const calculator avx2_calculator = {
-    .has = has_every_operation,
-    .compute = compute_or_reference<avx2_compute, simd::fused_steps::none>,
-};
-const calculator avx512_calculator = {
-    .has = has_every_operation,
-    .compute = compute_or_reference<avx512_compute, simd::fused_steps::directed>,
-};
+flags avx2_compute_or_reference(const compute_call& call, element_range range) {
+  return compute_or_reference<avx2_compute, simd::fused_steps::none>(call, range);
+}
+flags avx512_compute_or_reference(const compute_call& call, element_range range) {
+  return compute_or_reference<avx512_compute, simd::fused_steps::directed>(call, range);
+}
 
 }  // namespace samebits::backends

@@ -306,14 +306,17 @@ class shared_product {
 template <const matmul_kernel& Kernel>
 void multiply_or_reference(const matmul_call& call, const executor& where) {
   if (takes_fixed_point(call)) return multiply_fixed_point(call, where);
-  if (!takes(call)) return reference_multiplier.multiply(call, where);
+  if (!takes(call)) return reference_matmul(call, where);
   shared_product(Kernel, call, threads_for(call, where.threads)).run();
 }
 
 }  // namespace
 
-const matrix_multiplier avx2_multiplier = {.multiply = multiply_or_reference<avx2_matmul_kernel>};
-const matrix_multiplier avx512_multiplier = {.multiply =
-                                                 multiply_or_reference<avx512_matmul_kernel>};
+void avx2_matmul(const matmul_call& call, const executor& where) {
+  multiply_or_reference<avx2_matmul_kernel>(call, where);
+}
+void avx512_matmul(const matmul_call& call, const executor& where) {
+  multiply_or_reference<avx512_matmul_kernel>(call, where);
+}
 
 }  // namespace samebits::backends

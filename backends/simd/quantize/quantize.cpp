@@ -50,7 +50,7 @@ void quantize_whole(const quantize_kernel& kernel, const quantize_call& call, in
 
 template <const quantize_kernel& Kernel>
 void quantize_or_reference(const quantize_call& call, const executor& where) {
-  if (!is_dense(call)) return reference_quantizer.quantize(call, where);
+  if (!is_dense(call)) return reference_quantize(call, where);
   if (call.skip_if_nonzero != nullptr && *call.skip_if_nonzero != 0) return;
   const tile_grid& g = call.grid;
   const std::int64_t tiles = g.rows * g.cols;
@@ -66,23 +66,13 @@ void quantize_or_reference(const quantize_call& call, const executor& where) {
       elements_worth_a_thread / tile);
 }
 
-bool has_all(const quantize_call&) { return true; }
-
-void dequantize_by_reference(const dequantize_call& call, const executor& where) {
-  reference_quantizer.dequantize(call, where);
-}
-
 }  // namespace
 
-const quantizer avx2_quantizer = {
-    .has = has_all,
-    .quantize = quantize_or_reference<avx2_quantize_kernel>,
-    .dequantize = dequantize_by_reference,
-};
-const quantizer avx512_quantizer = {
-    .has = has_all,
-    .quantize = quantize_or_reference<avx512_quantize_kernel>,
-    .dequantize = dequantize_by_reference,
-};
+void avx2_quantize(const quantize_call& call, const executor& where) {
+  quantize_or_reference<avx2_quantize_kernel>(call, where);
+}
+void avx512_quantize(const quantize_call& call, const executor& where) {
+  quantize_or_reference<avx512_quantize_kernel>(call, where);
+}
 
 }  // namespace samebits::backends

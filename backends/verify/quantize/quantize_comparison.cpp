@@ -158,7 +158,7 @@ std::span<const std::vector<std::byte>> quantize_subject::run(
     call.outputs.statistics =
         reinterpret_cast<quantize_statistics*>(device_statistics.get(sizeof(quantize_statistics)));
   }
-  backend_->quantizes->quantize(call, {backend_->name, threads_, nullptr});
+  backend_->quantize.run(call, {backend_->name, threads_, nullptr});
   if (on_device) backend_->memory->synchronize();
   for (std::size_t i = 0; i < output_count; ++i) finish(i);
   if (on_device && statistics != nullptr) {
@@ -174,17 +174,17 @@ const std::vector<std::byte>& quantize_subject::run(dequantize_call call, std::s
   call.codes.data = on_device ? device_[0].get(input_[0].size()) : input_[0].data();
   call.scales.data = on_device ? device_[1].get(input_[1].size()) : input_[1].data();
   call.out.data = prepare(codes, bytes, filling);
-  backend_->quantizes->dequantize(call, {backend_->name, threads_, nullptr});
+  backend_->dequantize.run(call, {backend_->name, threads_, nullptr});
   if (on_device) backend_->memory->synchronize();
   finish(codes);
   return result_[codes];
 }
 
-quantize_comparer::quantize_comparer(std::span<const backend* const> tested, const quantizer& judge,
+quantize_comparer::quantize_comparer(std::span<const backend* const> tested, const backend& judge,
                                      int threads)
     : judge_(&judge), threads_(threads) {
   for (const backend* b : tested) {
-    if (b->quantizes != nullptr) subjects_.emplace_back(*b, threads);
+    if (b->quantize.run != nullptr) subjects_.emplace_back(*b, threads);
   }
 }
 
@@ -223,12 +223,9 @@ void quantize_comparer::compare(const quantization& q, std::span<quantize_tally>
   call.outputs = views_of(q.out, q.to, memory_space::host,
                           [&](std::size_t, std::size_t) { return somewhere; });
   if (q.counts) call.outputs.statistics = &statistics;
-  if (!judge_->has(call)) return;
+  if (!judge_->quantize.has(call)) return;
   const std::byte filling = next_filling();
-  backend judge{};
-  judge.space = memory_space::host;
-  judge.quantizes = judge_;
-  quantize_subject expected(judge, threads_);
+  quantize_subject expected(*judge_, threads_);
   expected.set_input(input_->bytes(), {});
   std::span<const std::vector<std::byte>> right;
   for (std::size_t i = 0; i < subjects_.size(); ++i) {
@@ -264,10 +261,7 @@ void quantize_comparer::compare(const dequantization& d, std::span<quantize_tall
                              {nullptr, d.to, d.rows, d.cols, d.cols, 1},
                              grid};
   const std::byte filling = next_filling();
-  backend judge{};
-  judge.space = memory_space::host;
-  judge.quantizes = judge_;
-  quantize_subject expected(judge, threads_);
+  quantize_subject expected(*judge_, threads_);
   expected.set_input(input_->bytes(), scales_->bytes());
   const std::size_t bytes = out.bytes(d.to);
   const std::vector<std::byte>& right = expected.run(call, bytes, filling);

@@ -63,7 +63,7 @@ class quantize_subject {
   quantize_subject(const backend& tested, int threads);
 
   [[nodiscard]] const backend& tested() const { return *backend_; }
-  [[nodiscard]] bool has(const quantize_call& call) const { return backend_->quantizes->has(call); }
+  [[nodiscard]] bool has(const quantize_call& call) const { return backend_->quantize.has(call); }
   void set_input(std::span<const std::byte> codes, std::span<const std::byte> scales);
 
   /// Runs the call on output buffers filled with `filling` and returns the buffers, which are valid
@@ -89,7 +89,7 @@ class quantize_subject {
 class quantize_comparer {
  public:
   /// Uses those backends in `tested` that can quantize.
-  quantize_comparer(std::span<const backend* const> tested, const quantizer& judge, int threads);
+  quantize_comparer(std::span<const backend* const> tested, const backend& judge, int threads);
 
   [[nodiscard]] std::size_t count() const { return subjects_.size(); }
   [[nodiscard]] std::string_view name(std::size_t i) const { return subjects_[i].tested().name; }
@@ -108,7 +108,7 @@ class quantize_comparer {
   std::byte next_filling();
 
   std::vector<quantize_subject> subjects_;
-  const quantizer* judge_;
+  const backend* judge_;
   int threads_;
   const code_buffer* input_ = nullptr;
   const code_buffer* scales_ = nullptr;

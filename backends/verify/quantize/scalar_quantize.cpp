@@ -69,13 +69,15 @@ void quantize_tile(const quantize_call& call, std::int64_t tile_row, std::int64_
   }
 }
 
-void quantize_scalars(const quantize_call& call, const executor&) {
+}  // namespace
+
+void scalar_quantize(const quantize_call& call, const executor&) {
   for (std::int64_t row = 0; row < call.grid.rows; ++row) {
     for (std::int64_t col = 0; col < call.grid.cols; ++col) quantize_tile(call, row, col);
   }
 }
 
-void dequantize_scalars(const dequantize_call& call, const executor&) {
+void scalar_dequantize(const dequantize_call& call, const executor&) {
   for (std::int64_t row = 0; row < call.codes.rows; ++row) {
     for (std::int64_t col = 0; col < call.codes.cols; ++col) {
       const std::uint32_t scale =
@@ -86,13 +88,5 @@ void dequantize_scalars(const dequantize_call& call, const executor&) {
     }
   }
 }
-
-}  // namespace
-
-const quantizer scalar_quantizer = {
-    .has = [](const quantize_call& call) { return call.outputs.statistics == nullptr; },
-    .quantize = quantize_scalars,
-    .dequantize = dequantize_scalars,
-};
 
 }  // namespace samebits::backends::verification
