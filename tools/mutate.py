@@ -220,7 +220,7 @@ class Bench:
         path = pathlib.Path(source)
         found = list((self.build / path.parent / "CMakeFiles").glob(f"*/{path.name}.o"))
         if not found:
-            sys.exit(f"{self.build} holds no object file of {source}: build all tests first")
+            sys.exit(f"{self.build} holds no object file of {source}: build all tests first (tools/test.sh --all)")
         return found[0]
 
     def verdict(self, judge, folder):

@@ -1,19 +1,24 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds everything and runs every test that needs no GPU.
-#   tools/test.sh [--all] [--preset dev|asan-ubsan|cuda] [ctest arguments]
-#   --all  also compiles the CUDA parts for every architecture that users get; else for one (sm_90)
+# Installs what is missing, builds the tests that need no GPU, and runs them.
+#   tools/test.sh [--all] [--architectures LIST] [--preset dev|asan-ubsan|cuda] [ctest arguments]
+#   --all                 the deep tier too: whole input spaces, misuse that must not compile, mutants,
+#                         installs, and (built, not run) the programs for a GPU; see docs/testing.md
+#   --architectures LIST  GPUs to compile for, as in CMAKE_CUDA_ARCHITECTURES; "all" is those that users
+#                         get (sm_80, sm_89, sm_90). Default: sm_90
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-preset=dev architectures=90
-if [[ "${1:-}" == --all ]]; then
-  architectures="80-real;89-real;90"
+preset=dev architectures=90 options=()
+while (($#)); do
+  case $1 in
+    --all) options+=(-DSAMEBITS_DEEP_TESTS=ON) ;;
+    --architectures) architectures=$2; shift ;;
+    --preset) preset=$2; shift ;;
+    *) break ;;
+  esac
   shift
-fi
-if [[ "${1:-}" == --preset ]]; then
-  preset=$2
-  shift 2
-fi
+done
+[[ $architectures != all ]] || architectures="80-real;89-real;90"
 
 tools/setup.sh test
 
@@ -26,6 +31,6 @@ if ! .venv/bin/python -c 'import numpy, ml_dtypes' 2>/dev/null; then
 fi
 export SAMEBITS_PYTHON="$PWD/.venv/bin/python"
 
-cmake --preset "$preset" --no-warn-unused-cli -DCMAKE_CUDA_ARCHITECTURES="$architectures"
+cmake --preset "$preset" --no-warn-unused-cli -DCMAKE_CUDA_ARCHITECTURES="$architectures" "${options[@]}"
 cmake --build --preset "$preset"
 ctest --preset "$preset" "$@"
