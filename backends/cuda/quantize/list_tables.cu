@@ -71,14 +71,15 @@ list_tables list_tables_of(std::span<const quantize_call> calls, list_kernel ker
         call.cast.round != rounding::nearest_even) {
       task.patches.by_definition = true;
     }
+    constexpr std::uint64_t most_blocks = 0x7FFFFFFF;  // of one launch
+    if (blocks > most_blocks - tables.tensor_of_block.size()) {
+      throw invalid_argument("items: need more than 2^31 - 1 thread blocks in one launch");
+    }
     task.first_block = static_cast<std::uint32_t>(tables.tensor_of_block.size());
     tables.transposed |= call.outputs.codes_transposed.data != nullptr;
     tables.tensor_of_block.insert(tables.tensor_of_block.end(), blocks,
                                   static_cast<std::uint32_t>(tables.tasks.size()));
     tables.tasks.push_back(task);
-    if (tables.tensor_of_block.size() > 0x7FFFFFFF) {
-      throw invalid_argument("items: more than 2^31 - 1 blocks of 16384 elements");
-    }
   }
   return tables;
 }
