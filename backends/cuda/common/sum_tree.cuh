@@ -7,13 +7,11 @@
 
 #include <cstdint>
 
+#include "backends/cuda/instructions/warp.cuh"
 #include "numerics/sums/sum_tree.hpp"
 #include "numerics/tensor_list/inspect.hpp"
 
 namespace samebits::cuda {
-
-/// Mask of a full warp.
-inline constexpr unsigned all_lanes = 0xFFFFFFFFu;
 
 /// Sums the partial sums of 2^(To - From) lanes, in lane order: lanes whose numbers differ only in
 /// bits From to To - 1. Each of these lanes gets the sum.

@@ -18,18 +18,6 @@
 
 namespace samebits::cuda {
 
-/// Corrects `code`, the saturated FP8 code of the binary32 bits x, to overflow::ieee.
-template <format_id To>
-__device__ __forceinline__ std::uint32_t unsaturate(std::uint32_t x, std::uint32_t code) {
-  const std::uint32_t magnitude = x & 0x7FFFFFFFu;
-  if constexpr (To == format_id::e4m3) {
-    return magnitude > 0x43E80000u ? 0x7Fu : code;  // above 464, or NaN
-  } else {
-    const bool beyond = magnitude >= 0x47700000u && magnitude <= 0x7F800000u;  // from 61440 to Inf
-    return beyond ? code + 1 : code;  // 7B becomes 7C; the sign stays
-  }
-}
-
 /// The fp32 result of binary32 bits x: NaN becomes canonical and, if Saturate, Inf becomes max
 /// finite.
 template <bool Saturate>
@@ -78,7 +66,7 @@ struct native_op : emulated_op<backends::fixed_format<From>, backends::fixed_for
           pair = fp8_pair<To>(a, b);
         } else {
           const std::uint32_t saturated = fp8_pair<To>(a, b);
-          pair = unsaturate<To>(a, saturated & 0xFF) | unsaturate<To>(b, saturated >> 8) << 8;
+          pair = unsaturated<To>(a, saturated & 0xFF) | unsaturated<To>(b, saturated >> 8) << 8;
         }
         y.w[i * base::out_bits / 32] |= pair << (i * base::out_bits % 32);
       }

@@ -29,6 +29,18 @@ __device__ __forceinline__ std::uint32_t fp8_pair(std::uint32_t a, std::uint32_t
 #endif
 }
 
+/// Corrects `code`, the saturated FP8 code of the binary32 bits x, to overflow::ieee.
+template <format_id To>
+__device__ __forceinline__ std::uint32_t unsaturated(std::uint32_t x, std::uint32_t code) {
+  const std::uint32_t magnitude = x & 0x7FFFFFFFu;
+  if constexpr (To == format_id::e4m3) {
+    return magnitude > 0x43E80000u ? 0x7Fu : code;  // above 464, or NaN
+  } else {
+    const bool beyond = magnitude >= 0x47700000u && magnitude <= 0x7F800000u;  // from 61440 to Inf
+    return beyond ? code + 1 : code;  // 7B becomes 7C; the sign stays
+  }
+}
+
 /// The values of two FP8 codes; x is the value of the low byte.
 template <format_id From>
 __device__ __forceinline__ float2 fp8_values(std::uint16_t pair) {

@@ -11,6 +11,7 @@
 
 #include "backends/cuda/common/error.hpp"
 #include "backends/cuda/common/launch_kernel.hpp"
+#include "backends/cuda/instructions/warp.cuh"
 #include "backends/cuda/tensor_list/plan.hpp"
 #include "backends/cuda/tensor_list/plan_any.cuh"
 #include "backends/cuda/tensor_list/plan_codes.cuh"
@@ -23,9 +24,6 @@ namespace {
 using numerics::plan_chunk;
 using numerics::plan_row;
 using numerics::plan_tables;
-
-/// Mask of a full warp.
-constexpr unsigned all_lanes = 0xFFFFFFFFu;
 
 /// Minimum resident blocks per multiprocessor: leaves registers for many loads in flight.
 constexpr int elementwise_residents = 4;

@@ -10,6 +10,7 @@
 #include "backends/cuda/common/error.hpp"
 #include "backends/cuda/common/launch_kernel.hpp"
 #include "backends/cuda/convert/convert_ops.cuh"
+#include "backends/cuda/instructions/warp.cuh"
 #include "backends/cuda/tensor_list/plan_launch.cuh"
 #include "backends/cuda/training/gradient_reduction_steps.cuh"
 #include "numerics/sums/sum_tree.hpp"
@@ -19,9 +20,6 @@ namespace {
 
 using numerics::plan_row;
 using numerics::tile_scale;
-
-/// Mask of a full warp.
-constexpr unsigned all_lanes = 0xFFFFFFFFu;
 
 /// Calls work(row, tensor, start, first, last, lane) with all lanes of a warp, for each chunk of
 /// the range. [first, last) are the chunk's elements in the tensor; `start` is the position of the

@@ -90,19 +90,6 @@ struct element_steps<hardware> {
       return half_pair<Own, false>(t, t) & 0xFFFFu;
     }
   }
-
- private:
-  /// Corrects `code`, the saturated FP8 code of the binary32 bits x, to overflow::ieee.
-  template <format_id Wire>
-  __device__ __forceinline__ static std::uint32_t unsaturated(std::uint32_t x, std::uint32_t code) {
-    const std::uint32_t magnitude = x & 0x7FFFFFFFu;
-    if constexpr (Wire == format_id::e4m3) {
-      return magnitude > 0x43E80000u ? 0x7Fu : code;  // above 464, or NaN
-    } else {
-      const bool beyond = magnitude >= 0x47700000u && magnitude <= 0x7F800000u;  // 61440 to Inf
-      return beyond ? code + 1 : code;  // 7B becomes 7C; the sign stays
-    }
-  }
 };
 
 }  // namespace samebits::cuda
