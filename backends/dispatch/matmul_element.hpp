@@ -107,8 +107,8 @@ void exact_element(const matmul_call& call, std::int64_t i, std::int64_t j, cons
   const std::int64_t depth = call.a.cols;
   const std::int64_t block = call.scaled_along_k ? scale_block : std::max<std::int64_t>(depth, 1);
   for (std::int64_t k = 0; k < depth; k += block) {
-    numerics::add_scaled(total, part(k, std::min(block, depth - k)), scale_at(call.a_scales, i, k),
-                         scale_at(call.b_scales, k, j));
+    numerics::add_scaled_part(total, part(k, std::min(block, depth - k)),
+                              scale_at(call.a_scales, i, k), scale_at(call.b_scales, k, j));
   }
   if (call.c.data != nullptr) numerics::add_number(total, binary32_at(call.c, i, j));
   store_at(call.d, i, j, total.round(spec_of(call.d.format)));

@@ -99,8 +99,8 @@ SAMEBITS_HD constexpr void add_product(exact_dot& dot, std::uint32_t a, std::uin
 }
 
 /// Adds part * a * b exactly; a and b are binary32 scales.
-SAMEBITS_HD constexpr void add_scaled(exact_scaled_dot& dot, const exact_dot& part, std::uint32_t a,
-                                      std::uint32_t b) {
+SAMEBITS_HD constexpr void add_scaled_part(exact_scaled_dot& dot, const exact_dot& part,
+                                           std::uint32_t a, std::uint32_t b) {
   namespace f = binary32;
   const bool infinite = f::is_inf(a) || f::is_inf(b);
   const bool zero = f::is_zero(a) || f::is_zero(b);

@@ -100,7 +100,7 @@ static_assert(!dot_of({{inf, 1}, {inf, -1}}).is_inf());
 
 constexpr exact_scaled_dot scaled_dot(products terms, float a, float b) {
   exact_scaled_dot dot;
-  add_scaled(dot, dot_of(terms), bits(a), bits(b));
+  add_scaled_part(dot, dot_of(terms), bits(a), bits(b));
   return dot;
 }
 static_assert(is(scaled_dot({{1, 3}}, 0.5f, -0.25f), -0.375f));
@@ -110,7 +110,7 @@ static_assert(is(scaled_dot({{smallest, smallest}}, smallest, smallest), 0x1p-59
 constexpr bool counts_the_smallest() {
   exact_scaled_dot dot = scaled_dot({{1, 1}, {0x1p-12f, 0x1p-12f}}, 1, 1);
   const bool tie = is(dot, 1.0f);
-  add_scaled(dot, dot_of({{smallest, smallest}}), bits(smallest), bits(smallest));
+  add_scaled_part(dot, dot_of({{smallest, smallest}}), bits(smallest), bits(smallest));
   return tie && is(dot, 0x1.000002p0f);
 }
 static_assert(counts_the_smallest());
