@@ -76,8 +76,10 @@ __device__ __forceinline__ void store_scale(const patch_task& t, const tile_scal
 
 /// The factor of a tile as binary32 bits: elements are multiplied or divided by it.
 struct tile_factor {
-  std::uint32_t factor;      ///< tile_scale::factor
-  std::uint32_t reciprocal;  ///< RN(1 / factor), where a cast divides
+  std::uint32_t factor;  ///< tile_scale::factor
+  /// If the cast divides: RN(1 / factor). In kernels with statistics: the dequantization scale.
+  /// Otherwise unused.
+  std::uint32_t inverse;
 };
 
 /// The factor of every element of a vector: all elements lie in one tile.

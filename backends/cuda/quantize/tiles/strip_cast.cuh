@@ -89,7 +89,7 @@ struct quotient_cast {
     for (int i = 0; i < strip; i += 2) {
       const auto scaled = [&](int k) {
         const float s = __uint_as_float(factors.of(k).factor);
-        const float r = __uint_as_float(factors.of(k).reciprocal);
+        const float r = __uint_as_float(factors.of(k).inverse);
         const float a = element<From>(x, k);
         const float q0 = __fmul_rn(a, r);
         const float q1 = __fmaf_rn(__fmaf_rn(-q0, s, a), r, q0);

@@ -25,7 +25,7 @@ namespace samebits::cuda {
 template <format_id From>
 inline constexpr bool is_half = spec_of(From).storage_bits == 16;
 
-/// The cast of a quantization with statistics: products of finite elements. tile_factor::reciprocal
+/// The cast of a quantization with statistics: products of finite elements. tile_factor::inverse
 /// holds the dequantization scale.
 template <format_id To>
 struct statistics_cast : finite_product_cast<To> {
@@ -72,7 +72,7 @@ struct coded_strip {
 /// Quantizes a vector of finite elements below top_binade, and sums x^2 and (x - restored)^2.
 template <format_id From, format_id To>
 __device__ __forceinline__ coded_strip coded(const strip_of<From>& x, const tile_factor& f) {
-  const float factor = __uint_as_float(f.factor), stored = __uint_as_float(f.reciprocal);
+  const float factor = __uint_as_float(f.factor), stored = __uint_as_float(f.inverse);
   std::uint16_t pairs[strip / 2];
   sum_node sums[strip / 2];
 #pragma unroll
@@ -105,8 +105,7 @@ __device__ __noinline__ coded_strip defined_strip_counted(const patch_task& t, c
         numerics::decode<std::uint32_t>(spec_of(From), load_element<From>(t, row, col + i));
     const std::uint32_t y = numerics::scaled<hardware>(t.scale.math, {0, f.factor}, x);
     const auto cast = numerics::encode<std::uint32_t>(spec_of(To), t.cast, y, 0);
-    const std::uint32_t restored =
-        numerics::rescaled<hardware>(spec_of(To), cast.code, f.reciprocal);
+    const std::uint32_t restored = numerics::rescaled<hardware>(spec_of(To), cast.code, f.inverse);
     counts.add({x, y, cast.code, restored, cast.overflow});
     sums[i] = leaf_of(x, restored);
     codes |= std::uint64_t{cast.code} << (8 * i);
