@@ -12,10 +12,10 @@
 namespace samebits::cuda {
 namespace {
 
-constexpr unsigned fan_in = 2048;          // partial sums that one block combines: 11 levels
+constexpr unsigned sums_a_block = 2048;    // partial sums that one block combines: 11 levels
 constexpr std::size_t arrived_bytes = 16;  // of statistics_parts::arrived, with padding
 
-std::uint64_t parents(std::uint64_t nodes) { return (nodes + fan_in - 1) / fan_in; }
+std::uint64_t parents(std::uint64_t nodes) { return (nodes + sums_a_block - 1) / sums_a_block; }
 
 /// Statistics of a part of the matrix.
 struct joined_part {
@@ -39,14 +39,14 @@ __device__ __forceinline__ quantize_counts fresh(const quantize_counts* p) {
   return c;
 }
 
-/// Combines the partial sums [part * fan_in, (part + 1) * fan_in) and one of `parts` equal shares
+/// Combines the partial sums [part * sums_a_block, (part + 1) * sums_a_block) and one of `parts` equal shares
 /// of the counts. Thread 0 gets the result; all threads of the block must call. Missing partial
 /// sums count as +0, which changes no sum of squares.
 __device__ __forceinline__ joined_part join_part(const statistics_parts& from, std::uint64_t part,
                                                  std::uint64_t parts) {
-  constexpr unsigned of_thread = fan_in / block_threads, warps = block_threads / 32;
+  constexpr unsigned of_thread = sums_a_block / block_threads, warps = block_threads / 32;
   __shared__ sum_node nodes[warps];
-  const std::uint64_t first = part * fan_in + threadIdx.x * of_thread;
+  const std::uint64_t first = part * sums_a_block + threadIdx.x * of_thread;
   sum_node up[of_thread];
 #pragma unroll
   for (unsigned k = 0; k < of_thread; ++k) {
@@ -87,12 +87,12 @@ __device__ void store_total(const joined_part& all, std::uint64_t elements,
   total->noise = all.node.noise;
 }
 
-/// Each block combines one part. If `total` is not null, the launch has at most fan_in blocks, and
+/// Each block combines one part. If `total` is not null, the launch has at most sums_a_block blocks, and
 /// the block that finishes last combines the results of all blocks.
 __global__ void __launch_bounds__(block_threads)
-    join_kernel(const statistics_parts from, const statistics_parts to,
-                const std::uint64_t elements, quantize_statistics* const total,
-                const std::uint32_t* const skip) {
+    combine_statistics_kernel(const statistics_parts from, const statistics_parts to,
+                              const std::uint64_t elements, quantize_statistics* const total,
+                              const std::uint32_t* const skip) {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;" ::: "memory");  // waits for the end of the kernel before
 #endif
@@ -130,7 +130,7 @@ void launch_level(std::uint64_t blocks, const statistics_parts& from, const stat
   config.stream = stream;
   config.attrs = &overlaps;
   config.numAttrs = compiled_capability() >= 90 ? 1 : 0;  // older code does not wait
-  check(cudaLaunchKernelEx(&config, join_kernel, from, to, elements, total, skip),
+  check(cudaLaunchKernelEx(&config, combine_statistics_kernel, from, to, elements, total, skip),
         "quantize: statistics");
 }
 
@@ -161,7 +161,7 @@ std::size_t statistics_bytes(std::uint64_t nodes, std::uint64_t counts) {
 void launch_total(const statistics_parts& parts, std::uint64_t elements,
                   quantize_statistics* statistics, const std::uint32_t* skip, cudaStream_t stream) {
   statistics_parts from = parts;
-  while (parents(from.node_count) > fan_in) {
+  while (parents(from.node_count) > sums_a_block) {
     const statistics_parts to = parts_after(from);
     launch_level(to.node_count, from, to, elements, nullptr, skip, stream);
     from = to;

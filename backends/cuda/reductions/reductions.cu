@@ -3,7 +3,7 @@
 //
 // A sum takes three kinds of launches:
 //   nodes_kernel   one warp per chunk of 4096 elements: one partial sum per chunk
-//   join_kernel    one block per 4096 partial sums, while there are more than 4096
+//   combine_kernel one block per 4096 partial sums, while there are more than 4096
 //   root_kernel    one block: the result
 #include "backends/cuda/reductions/reductions.hpp"
 
@@ -143,21 +143,21 @@ __global__ void __launch_bounds__(reduction_threads)
 }
 
 /// Partial sums that one block combines.
-constexpr std::uint64_t fan_in = 4096;
+constexpr std::uint64_t nodes_a_block = 4096;
 
-/// One level: combines fan_in neighbouring partial sums per block.
+/// One level: combines nodes_a_block neighbouring partial sums per block.
 template <class Number>
 __global__ void __launch_bounds__(reduction_threads)
-    join_kernel(const Number* const nodes, const std::uint64_t count, Number* const joined) {
+    combine_kernel(const Number* const nodes, const std::uint64_t count, Number* const joined) {
   using tree = block_tree<signed_sums<Number>, reduction_threads>;
   __shared__ typename tree::scratch scratch;
-  const std::uint64_t first = std::uint64_t{blockIdx.x} * fan_in;
-  const std::uint64_t own = min(fan_in, count - first);
+  const std::uint64_t first = std::uint64_t{blockIdx.x} * nodes_a_block;
+  const std::uint64_t own = min(nodes_a_block, count - first);
   const Number sum = tree::sum(own, scratch, [&](std::uint64_t i) { return nodes[first + i]; });
   if (threadIdx.x == 0) joined[blockIdx.x] = sum;
 }
 
-/// The result from 1 to fan_in partial sums. One block.
+/// The result from 1 to nodes_a_block partial sums. One block.
 template <class Number>
 __global__ void __launch_bounds__(reduction_threads)
     root_kernel(const Number* const nodes, const std::uint64_t count, double* const result) {
@@ -199,7 +199,7 @@ unsigned blocks_for(std::uint64_t work, std::uint64_t of_block) {
 std::uint64_t chunks_of(std::uint64_t count) {
   return (count + chunk_elements - 1) / chunk_elements;
 }
-std::uint64_t joined(std::uint64_t nodes) { return (nodes + fan_in - 1) / fan_in; }
+std::uint64_t joined(std::uint64_t nodes) { return (nodes + nodes_a_block - 1) / nodes_a_block; }
 
 /// Whether a view is dense and aligned to 16 bytes.
 bool is_without_gaps(const const_matrix_view& v) {
@@ -227,10 +227,10 @@ void enqueue_tree(const reduction_call& call, double* result, std::byte* memory,
     launch_kernel("reduction", nodes_kernel<Number>, blocks_for(count, reduction_threads / 32),
                   reduction_threads, 0, stream, t, nodes);
   }
-  while (count > fan_in) {
+  while (count > nodes_a_block) {
     const std::uint64_t next = joined(count);
-    launch_kernel("reduction", join_kernel<Number>, static_cast<unsigned>(next), reduction_threads,
-                  0, stream, nodes, count, nodes + count);
+    launch_kernel("reduction", combine_kernel<Number>, static_cast<unsigned>(next),
+                  reduction_threads, 0, stream, nodes, count, nodes + count);
     nodes += count;
     count = next;
   }
@@ -316,7 +316,7 @@ void enqueue(const reduction_call& call, cudaStream_t stream) {
 std::size_t reduction_bytes(const reduction_call& call) {
   std::uint64_t nodes = chunks_of(size_of(call));
   std::size_t all = nodes;
-  for (; nodes > fan_in; all += nodes) nodes = joined(nodes);
+  for (; nodes > nodes_a_block; all += nodes) nodes = joined(nodes);
   return std::max<std::size_t>(all, 1) * sizeof(double);  // the partial sums of all levels
 }
 
