@@ -65,13 +65,16 @@ bool only_the_definition(const quantize_call& call) {
          !whole_blocks;
 }
 
+/// Vectors of 8 elements that hold a row.
+std::uint64_t strips_of(std::int64_t cols) { return unsigned_of((cols + strip - 1) / strip); }
+
 /// log2 of the threads along a row of the block tile: 4, except for 1 x G tiles without transposed
 /// codes. There a row segment is long enough for its scales to fill a sector of 32 bytes, within at
 /// most 2048 columns.
 int lanes_of(const quantize_call& call) {
   if (!one_row_tiles(call) || call.outputs.codes_transposed.data != nullptr) return 4;
   const int tile = log2_of(call.grid.tile_cols);
-  const int whole_row = std::bit_width(unsigned_of((call.in.cols + strip - 1) / strip) - 1);
+  const int whole_row = std::bit_width(strips_of(call.in.cols) - 1);
   const int sector = call.scale_format == format_id::e8m0 ? std::min(tile + 2, 8) : tile;
   return std::clamp(whole_row, std::max(4, tile - 3), std::max(4, sector));
 }
@@ -126,7 +129,7 @@ patch_task task_of(const quantize_call& call, int lanes) {
 /// elements. A longer row goes through the registers of a whole block in several spans.
 int row_lanes_of(const quantize_call& call) {
   constexpr int least = 2;
-  const auto strips = unsigned_of((call.in.cols + strip - 1) / strip);
+  const auto strips = strips_of(call.in.cols);
   const int threads = std::bit_width((strips + strips_a_thread - 1) / strips_a_thread - 1);
   return std::clamp(threads, least, std::countr_zero(unsigned_of(block_threads)));
 }
