@@ -1,4 +1,4 @@
-// Accumulate: computes in integers what one tensor core instruction returns (contract §8).
+// Accumulate: computes in integers what one tensor core instruction returns.
 //
 // The parameters are a row of samebits/core/tensor_unit.hpp; docs/accumulators.md derives the
 // algorithm.
