@@ -87,9 +87,10 @@ struct backend {
   memory_space space;  ///< the memory that it works on
   /// Empty if this machine can run the backend; otherwise the reason in a few words.
   std::string (*why_unsupported)();
-  /// The self-test that must pass before a call computes. run() of an operation calls
-  /// require_tested(), with two exceptions: host code that computes in integers needs no
-  /// self-test, and convert() itself asks for the self-test of a device backend.
+  /// The self-test of the backend's arithmetic. Device backends call require_tested() in run(), but
+  /// for conversions convert() calls it. Host backends call require_tested() only before code that
+  /// depends on the process: on its build flags or its control register. Null: there is no
+  /// self-test.
   self_test_entry* self_test = nullptr;
 
   // Operations.
