@@ -47,10 +47,11 @@ struct emulated_op {
   static constexpr int out_bits = Target::spec().storage_bits;
   static constexpr int fields = FieldBits == 0 ? 1 : 128 / (FieldBits == 0 ? 1 : FieldBits);
   static constexpr int index_multiple = fields;
-  // Measured on an H200 (docs/benchmarks.md), as shares of copy. A loop over vectors of 16 elements
-  // spreads the cost of addresses best. Between formats of equal exponent range the conversion is
-  // short, and vectors of 8 are better: 1.00 instead of 0.83 for fp32 to bf16. With 32 random bits,
-  // loading all vectors at once is better: 1.00 instead of 0.97.
+  // Measured on an H200 (docs/benchmarks.md), in % of the bandwidth of a device-to-device copy of
+  // the same bytes. A loop over vectors of 16 elements spreads the cost of addresses best. Between
+  // formats of equal exponent range the conversion is short, and vectors of 8 are better: 100
+  // instead of 83 % for fp32 to bf16. With 32 random bits, loading all vectors at once is better:
+  // 100 instead of 97 %.
   static constexpr bool same_binades = Source::spec().bias == Target::spec().bias;
   static constexpr bool loads_at_once = same_binades && FieldBits == 32;
   static constexpr int pack =

@@ -31,7 +31,7 @@ __device__ __forceinline__ void with_plan_format(format_id f, const Function& fu
 /// per chunk.
 ///
 /// For lists of one pair of formats this kernel is as fast as a kernel of that pair, except from 16
-/// bits to 8: 0.97 instead of 1.02 of copy on an H200.
+/// bits to 8: 97 instead of 102 % of the bandwidth of a device-to-device copy on an H200.
 template <bool Saturate>
 __global__ void __launch_bounds__(cast_threads, cast_residents)
     cast_mixed_kernel(const __grid_constant__ cast_lists lists) {

@@ -20,8 +20,8 @@
 namespace samebits::cuda {
 
 /// Threads of a block. A block converts one chunk, and a finished block makes room for the next
-/// one: fp32 to bf16 reaches 1.02 of copy on an H200. Warps that work on chunk after chunk reach
-/// 0.97 at best.
+/// one: fp32 to bf16 takes 102 % of the bandwidth of a device-to-device copy of the same bytes on an
+/// H200. Warps that work on chunk after chunk reach 97 % at best.
 inline constexpr int cast_threads = 128;
 /// Minimum resident blocks per multiprocessor of kernels for many formats.
 inline constexpr int cast_residents = 8;
@@ -103,7 +103,8 @@ __device__ __forceinline__ void cast_packs(const Op& op, std::uint32_t tensor, c
 }
 
 /// Converts a chunk of any strides and alignment, element by element. Inlined: otherwise every
-/// thread stores the arguments it passes by reference in memory, 0.6 of copy instead of 1.0.
+/// thread stores the arguments it passes by reference in memory, and the bandwidth falls from 100
+/// to 60 % of a device-to-device copy.
 template <class Op>
 __device__ __forceinline__ void cast_each(const Op& op, const cast_lists& lists,
                                           const cast_chunk& chunk) {
