@@ -1,0 +1,152 @@
+// Random courses of loss scalers, and simpler courses than a failing one.
+#include "operations/scaler_cases.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+
+namespace samebits::support {
+namespace {
+
+/// Any policy, with windows so short that the scale changes within a course.
+scaling_settings draw_settings(const word_source& next) {
+  const auto few = [&] { return static_cast<std::uint32_t>(1 + below(3, next)); };
+  const double init = std::ldexp(1.0, static_cast<int>(below(20, next)));
+  switch (below(scaling_policy_count, next)) {
+    case 0:
+      return native_scaling{.init_exponent = static_cast<std::int32_t>(below(24, next)),
+                            .growth_interval = few(),
+                            .recovery_interval = few(),
+                            .proof = few(),
+                            .probe_window = few(),
+                            .hysteresis = few()};
+    case 1: return torch_scaling{.init_scale = init, .growth_interval = few()};
+    case 2: return apex_scaling{.init_scale = init, .growth_interval = few(), .hysteresis = few()};
+    case 3: return apex_amp_scaling{.init_scale = init, .scale_window = few()};
+    case 4:
+      return megatron_scaling{.initial_scale = init, .growth_interval = few(), .hysteresis = few()};
+    default:
+      return deepspeed_scaling{.init_scale = init,
+                               .scale_window = few(),
+                               .delayed_shift = few(),
+                               .raise_error_at_min_scale = below(2, next) == 0};
+  }
+}
+
+scaler_course draw_common(std::int64_t most_steps, const word_source& next) {
+  scaler_course c;
+  c.settings = draw_settings(next);
+  const int near = static_cast<int>(below(40, next)) - 30;
+  c.max_norm = below(4, next) == 0
+                   ? std::numeric_limits<double>::infinity()
+                   : std::ldexp(1.0 + static_cast<double>(next() >> 40) * 0x1p-24, near);
+  c.steps.resize(static_cast<std::size_t>(1 + below(most_steps, next)));
+  for (list_content& kind : c.steps) {
+    kind = below(4, next) == 0 ? list_content::any_bits : static_cast<list_content>(below(2, next));
+  }
+  c.threads = static_cast<int>(below(3, next));
+  c.content = next();
+  return c;
+}
+
+constexpr format_id gradient_formats[] = {format_id::fp16, format_id::fp32, format_id::bf16};
+
+void set_cols(course_tensor& t, std::int64_t cols) {
+  t.layout = {1, cols, cols, 1, 0};
+  for (std::int64_t& b : t.borders) b = std::min(b, cols);
+  t.borders.back() = cols;
+}
+
+}  // namespace
+
+scaler_course draw_course(const word_source& next) {
+  scaler_course c = draw_common(6, next);
+  c.tensors.resize(static_cast<std::size_t>(1 + below(4, next)));
+  const bool plain = below(2, next) == 0;
+  for (course_tensor& t : c.tensors) {
+    t.format = gradient_formats[below(3, next)];
+    const std::int64_t rows = below(4, next);
+    const std::int64_t cols = below(32, next) == 0 ? 4000 + below(300, next) : below(60, next);
+    t.layout = plain ? array_layout{rows, cols, cols, 1, 0}
+                     : draw_layout(rows, cols, array_side::written, next);
+  }
+  return c;
+}
+
+scaler_course draw_sharded(const word_source& next) {
+  constexpr std::int64_t chunk = 4096;
+  constexpr int rank_counts[] = {1, 2, 3, 8};
+  scaler_course c = draw_common(3, next);
+  c.ranks = rank_counts[below(4, next)];
+  c.tensors.resize(static_cast<std::size_t>(1 + below(4, next)));
+  for (course_tensor& t : c.tensors) {
+    t.format = gradient_formats[below(3, next)];
+    t.turn = static_cast<int>(below(c.ranks, next));
+    const std::int64_t chunks = below(4, next) != 0 ? below(3, next) : below(7, next);
+    const std::int64_t cols = chunks * chunk + (below(2, next) == 0 ? 0 : below(60, next));
+    t.borders = {0};
+    for (int i = 1; i < c.ranks; ++i) t.borders.push_back(below(cols / chunk + 1, next) * chunk);
+    t.borders.push_back(cols);
+    std::sort(t.borders.begin(), t.borders.end());
+    set_cols(t, cols);
+  }
+  return c;
+}
+
+std::vector<scaler_course> simpler_courses(const scaler_course& c) {
+  std::vector<scaler_course> all;
+  for (std::size_t i = 0; i < c.tensors.size() && c.tensors.size() > 1; ++i) {
+    all.push_back(c);
+    all.back().tensors.erase(all.back().tensors.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+  for (std::size_t i = 0; i < c.steps.size() && c.steps.size() > 1; ++i) {
+    all.push_back(c);
+    all.back().steps.erase(all.back().steps.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+  if (c.ranks > 1) {
+    all.push_back(c);
+    --all.back().ranks;
+    for (course_tensor& t : all.back().tensors) {
+      t.borders.erase(t.borders.end() - 2);
+      t.turn %= c.ranks - 1;
+    }
+  }
+  for (std::size_t i = 0; i < c.tensors.size(); ++i) {
+    const auto change = [&](const auto& f) {
+      all.push_back(c);
+      f(all.back().tensors[i]);
+    };
+    const auto [rows, cols, row_stride, col_stride, misalignment] = c.tensors[i].layout;
+    const bool sharded = !c.tensors[i].borders.empty();
+    const auto resize = [&](std::int64_t to_rows, std::int64_t to_cols) {
+      change([&](course_tensor& t) {
+        if (sharded) return set_cols(t, to_cols);
+        t.layout.rows = to_rows;
+        t.layout.cols = to_cols;
+      });
+    };
+    if (rows > 1) resize(1, cols);
+    if (cols > 4096) resize(rows, cols - 4096);
+    if (cols > 1) resize(rows, cols / 2);
+    if (cols > 1) resize(rows, cols - 1);
+    if (row_stride != cols || col_stride != 1 || misalignment != 0) {
+      change([&](course_tensor& t) { t.layout = {rows, cols, cols, 1, 0}; });
+    }
+  }
+  if (c.max_norm != std::numeric_limits<double>::infinity()) {
+    all.push_back(c);
+    all.back().max_norm = std::numeric_limits<double>::infinity();
+  }
+  if (c.settings.index() != 1) {
+    all.push_back(c);
+    all.back().settings = torch_scaling{};
+  }
+  if (c.threads != 1) {
+    all.push_back(c);
+    all.back().threads = 1;
+  }
+  return all;
+}
+
+}  // namespace samebits::support

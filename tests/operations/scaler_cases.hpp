@@ -1,0 +1,25 @@
+// Random courses of loss scalers, and simpler courses than a failing one.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "operations/scaler_course.hpp"
+#include "support/array_generators.hpp"
+
+namespace samebits::support {
+
+/// A random number in [0, limit).
+inline std::int64_t below(std::int64_t limit, const word_source& next) {
+  return static_cast<std::int64_t>(next() % static_cast<std::uint64_t>(limit));
+}
+
+/// A course with all gradients in one place.
+scaler_course draw_course(const word_source& next);
+/// A course with gradients spread over ranks.
+scaler_course draw_sharded(const word_source& next);
+
+/// Simpler courses than c, each by one change.
+std::vector<scaler_course> simpler_courses(const scaler_course& c);
+
+}  // namespace samebits::support
