@@ -17,8 +17,8 @@
 // Sums of squares use a type `node`, a partial sum in binary64:
 //
 //   square(x)          RN64(x * x) of binary32 bits; exact
-//   add_squares(a, b)  RN64(a + b)
-//   no_squares()       +0, which stands for missing inputs: no sum of squares is below +0
+//   add_nodes(a, b)    RN64(a + b)
+//   no_node()          +0, which stands for missing inputs: no sum of squares is below +0
 //   bits(a)            the binary64 bits of a partial sum
 //   from_bits(bits)    the partial sum
 #pragma once
@@ -45,10 +45,10 @@ struct by_definition {
 
   using node = std::uint64_t;
   SAMEBITS_HD static constexpr node square(std::uint32_t x) { return numerics::square(x); }
-  SAMEBITS_HD static constexpr node add_squares(node a, node b) {
+  SAMEBITS_HD static constexpr node add_nodes(node a, node b) {
     return numerics::add_squares(a, b);
   }
-  SAMEBITS_HD static constexpr node no_squares() { return 0; }
+  SAMEBITS_HD static constexpr node no_node() { return 0; }
   SAMEBITS_HD static constexpr node from_bits(std::uint64_t bits) { return bits; }
   SAMEBITS_HD static constexpr std::uint64_t bits(node a) { return a; }
 };

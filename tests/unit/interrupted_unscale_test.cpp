@@ -42,13 +42,15 @@ const backends::device_memory memory = {
 
 constinit backends::self_test_entry tested = {[](backends::probe_report& report) { report = {}; }};
 
-const backends::backend gpu = {.name = "played-gpu",
-                               .description = "a GPU that fails",
-                               .space = memory_space::device,
-                               .why_unsupported = [] { return gpu_is_missing; },
-                               .self_test = &tested,
-                               .scale = {.run = scale_half},
-                               .memory = &memory};
+const backends::backend gpu = {
+    .name = "played-gpu",
+    .description = "a GPU that fails",
+    .space = memory_space::device,
+    .why_unsupported = [] { return gpu_is_missing; },
+    .self_test = &tested,
+    .convert = {.run = [](const backends::convert_call&, const executor&) {}},
+    .scale = {.run = scale_half},
+    .memory = &memory};
 
 }  // namespace
 

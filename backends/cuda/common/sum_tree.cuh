@@ -1,8 +1,9 @@
 // Sums in the fixed tree of contract §6, over a chunk, the lanes of a warp or the threads of a
 // block.
 //
-// An Arithmetic policy (numerics/arithmetic/by_definition.hpp) adds the squares. A partial sum is
-// called `node`: the sum of an aligned subtree of inputs.
+// The template parameter Arithmetic is an Arithmetic policy (numerics/arithmetic/by_definition.hpp),
+// for sums of squares, or signed_sums (backends/cuda/reductions/reduction_parts.cuh). The trees use
+// its node, add_nodes() and no_node(). A node is a partial sum: the sum of an aligned subtree.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +20,7 @@ template <class Arithmetic, int From = 0, int To = 5>
 __device__ __forceinline__ typename Arithmetic::node warp_node(typename Arithmetic::node node) {
 #pragma unroll
   for (int bit = From; bit < To; ++bit) {
-    node = Arithmetic::add_squares(node, __shfl_xor_sync(all_lanes, node, 1 << bit));
+    node = Arithmetic::add_nodes(node, __shfl_xor_sync(all_lanes, node, 1 << bit));
   }
   return node;
 }
@@ -43,7 +44,7 @@ struct turn_tree {
     const bool upper = (threadIdx.x & (1u << Bit)) != 0;
     const node kept = upper ? odd : even;
     const node sent = upper ? even : odd;
-    return Arithmetic::add_squares(kept, __shfl_xor_sync(all_lanes, sent, 1 << Bit));
+    return Arithmetic::add_nodes(kept, __shfl_xor_sync(all_lanes, sent, 1 << Bit));
   }
 
   /// Combines the partial sums of 2^Bits turns.
@@ -81,7 +82,7 @@ struct turn_tree {
 };
 
 /// Sums the inputs [0, count), computed by all threads of a block. Thread 0 gets the sum;
-/// Arithmetic::no_squares() if count is 0.
+/// Arithmetic::no_node() if count is 0.
 ///
 /// leaf(i) returns input i and is called once for each i, by some thread, for Leaves neighbours at
 /// a time. Requires blockDim.x == Threads, a multiple of 32 with a power of two of warps, and
@@ -102,7 +103,7 @@ struct block_tree {
   __device__ static node sum(std::uint64_t count, scratch& s, const Leaf& leaf) {
     const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     constexpr std::uint64_t step = std::uint64_t{Leaves} * Threads;
-    const node zero = Arithmetic::no_squares();
+    const node zero = Arithmetic::no_node();
     std::uint64_t done = 0;  // in thread 0: complete partial sums of `step` inputs
     int turn = 0;
     for (std::uint64_t first = 0; first < count; first += step, turn ^= 1) {
@@ -114,7 +115,7 @@ struct block_tree {
       for (int width = Leaves / 2; width > 0; width /= 2) {
 #pragma unroll
         for (int k = 0; k < width; ++k)
-          nodes[k] = Arithmetic::add_squares(nodes[2 * k], nodes[2 * k + 1]);
+          nodes[k] = Arithmetic::add_nodes(nodes[2 * k], nodes[2 * k + 1]);
       }
       const node own = warp_node<Arithmetic>(nodes[0]);
       if (lane == 0) s.of_warp[turn][warp] = own;
@@ -124,7 +125,7 @@ struct block_tree {
         all = warp_node<Arithmetic>(all);
         if (lane == 0) {
           numerics::append_leaf(s.waiting, done, all,
-                                [](node a, node b) { return Arithmetic::add_squares(a, b); });
+                                [](node a, node b) { return Arithmetic::add_nodes(a, b); });
         }
       }
     }
@@ -132,7 +133,7 @@ struct block_tree {
     __syncthreads();
     if (threadIdx.x != 0) return zero;
     return numerics::root_of_tree(s.waiting, done, zero,
-                                  [](node a, node b) { return Arithmetic::add_squares(a, b); });
+                                  [](node a, node b) { return Arithmetic::add_nodes(a, b); });
   }
 };
 

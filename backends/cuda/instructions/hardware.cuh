@@ -48,8 +48,8 @@ struct hardware {
     const double a = static_cast<double>(x), b = static_cast<double>(y);
     return __fma_rn(a, a, __dmul_rn(b, b));
   }
-  __device__ __forceinline__ static node add_squares(node a, node b) { return __dadd_rn(a, b); }
-  __device__ __forceinline__ static node no_squares() { return 0.0; }
+  __device__ __forceinline__ static node add_nodes(node a, node b) { return __dadd_rn(a, b); }
+  __device__ __forceinline__ static node no_node() { return 0.0; }
   __device__ __forceinline__ static node from_bits(std::uint64_t bits) {
     return __longlong_as_double(static_cast<long long>(bits));
   }

@@ -18,18 +18,18 @@ namespace samebits::cuda {
 inline constexpr int reduction_threads = 256;
 
 /// Additions of the tree of contract §6 in binary64 or binary32, for inputs of either sign. -0
-/// stands for missing inputs: x + -0 is x, for both zeros as well.
+/// stands for missing inputs: x + -0 is x, for both zeros as well. For the trees of sum_tree.cuh.
 template <class Number>
 struct signed_sums {
   using node = Number;
-  __device__ __forceinline__ static node add(node a, node b) {
+  __device__ __forceinline__ static node add_nodes(node a, node b) {
     if constexpr (sizeof(Number) == 8) {
       return __dadd_rn(a, b);
     } else {
       return __fadd_rn(a, b);
     }
   }
-  __device__ __forceinline__ static node nothing() { return -Number{0}; }
+  __device__ __forceinline__ static node no_node() { return -Number{0}; }
 };
 
 /// RN(x * y).

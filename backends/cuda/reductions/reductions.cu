@@ -132,9 +132,9 @@ __global__ void __launch_bounds__(reduction_threads)
     std::uint64_t leaves = 0;
 #pragma unroll 1
     for (std::uint64_t i = 0; i < each; ++i) {
-      const Number leaf = first + i < t.count ? t.leaf<Number>(row, col) : sums::nothing();
+      const Number leaf = first + i < t.count ? t.leaf<Number>(row, col) : sums::no_node();
       numerics::append_leaf(waiting, leaves, leaf,
-                            [](Number a, Number b) { return sums::add(a, b); });
+                            [](Number a, Number b) { return sums::add_nodes(a, b); });
       if (++col == t.cols) ++row, col = 0;
     }
     const Number node = warp_node<sums>(waiting[7]);
@@ -174,7 +174,7 @@ __global__ void __launch_bounds__(reduction_threads)
     sequence_kernel(const reduction_task t, double* const result) {
   constexpr unsigned part = 2048;
   __shared__ Number leaves[part];
-  Number total = signed_sums<Number>::nothing();
+  Number total = signed_sums<Number>::no_node();
   for (std::uint64_t first = 0; first < t.count; first += part) {
     const auto n = static_cast<unsigned>(min(static_cast<std::uint64_t>(part), t.count - first));
     for (unsigned i = threadIdx.x; i < n; i += reduction_threads) {
@@ -183,7 +183,7 @@ __global__ void __launch_bounds__(reduction_threads)
     }
     __syncthreads();
     if (threadIdx.x == 0) {
-      for (unsigned i = 0; i < n; ++i) total = signed_sums<Number>::add(total, leaves[i]);
+      for (unsigned i = 0; i < n; ++i) total = signed_sums<Number>::add_nodes(total, leaves[i]);
     }
     __syncthreads();
   }

@@ -46,12 +46,11 @@ struct inspected_codes {
   /// The sum of the vector's squares, as a subtree of the sum.
   __device__ __forceinline__ static double node(const uint4& v) {
     if constexpr (bytes == 4) {
-      return hardware::add_squares(
-          hardware::square_pair(__uint_as_float(v.x), __uint_as_float(v.y)),
-          hardware::square_pair(__uint_as_float(v.z), __uint_as_float(v.w)));
+      return hardware::add_nodes(hardware::square_pair(__uint_as_float(v.x), __uint_as_float(v.y)),
+                                 hardware::square_pair(__uint_as_float(v.z), __uint_as_float(v.w)));
     } else {
-      return hardware::add_squares(hardware::add_squares(pair_node(v.x), pair_node(v.y)),
-                                   hardware::add_squares(pair_node(v.z), pair_node(v.w)));
+      return hardware::add_nodes(hardware::add_nodes(pair_node(v.x), pair_node(v.y)),
+                                 hardware::add_nodes(pair_node(v.z), pair_node(v.w)));
     }
   }
 };
@@ -151,7 +150,7 @@ __device__ inline chunk_sums any_sums(const plan_row& row, const plan_chunk& c, 
     numerics::append_leaf(waiting, leaves,
                           Arithmetic::square(numerics::decode<std::uint32_t>(f, code)),
                           [](typename Arithmetic::node a, typename Arithmetic::node b) {
-                            return Arithmetic::add_squares(a, b);
+                            return Arithmetic::add_nodes(a, b);
                           });
   }
   const auto node = warp_node<Arithmetic>(waiting[7]);

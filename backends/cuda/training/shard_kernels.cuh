@@ -76,7 +76,7 @@ __device__ void form_small_nodes(const numerics::chunk_tally* tallies, const sha
        i < t.own_count; i += warps) {
     const backends::own_node own = t.own[i];
     if (own.chunks > few_node_chunks) continue;
-    auto node = Arithmetic::no_squares();
+    auto node = Arithmetic::no_node();
     if (lane < own.chunks) {
       const numerics::chunk_tally c = tallies[own.first_chunk + lane];
       seen.add(c, own.tensor);
@@ -165,7 +165,7 @@ template <class Arithmetic>
 __device__ std::uint64_t joined_squares(
     const shard_tables& t, typename block_tree<Arithmetic, total_threads>::scratch& s) {
   using node = typename Arithmetic::node;
-  const auto add = [](node a, node b) { return Arithmetic::add_squares(a, b); };
+  const auto add = [](node a, node b) { return Arithmetic::add_nodes(a, b); };
   for (std::uint64_t slot = threadIdx.x; slot < t.slots; slot += total_threads) {
     const std::uint64_t first = t.node_of_slot[slot], last = t.node_of_slot[slot + 1];
     const auto value_at = [&](std::uint64_t word) {
@@ -183,18 +183,17 @@ __device__ std::uint64_t joined_squares(
     node waiting[64];
     std::uint64_t done = 0;  // partial sums of 32 slots
     for (std::uint64_t i = lane; i - lane < slots; i += 32) {
-      const node own =
-          i < slots ? Arithmetic::from_bits(t.sums[first + i]) : Arithmetic::no_squares();
+      const node own = i < slots ? Arithmetic::from_bits(t.sums[first + i]) : Arithmetic::no_node();
       numerics::append_leaf(waiting, done, warp_node<Arithmetic>(own), add);
     }
-    const node root = numerics::root_of_tree(waiting, done, Arithmetic::no_squares(), add);
+    const node root = numerics::root_of_tree(waiting, done, Arithmetic::no_node(), add);
     if (lane == 0) t.sums[first] = Arithmetic::bits(root);
   }
   __syncthreads();
   const node sum = block_tree<Arithmetic, total_threads>::sum(t.tensors, s, [&](std::uint64_t i) {
     const std::uint64_t first = t.slot_of_tensor[i];
     const bool any = t.slot_of_tensor[i + 1] != first;
-    return any ? Arithmetic::from_bits(t.sums[first]) : Arithmetic::no_squares();
+    return any ? Arithmetic::from_bits(t.sums[first]) : Arithmetic::no_node();
   });
   return Arithmetic::bits(sum);
 }
