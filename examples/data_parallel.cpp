@@ -71,7 +71,7 @@ double gradient_norm(communicator& ranks, const std::vector<float>& gradient) {
   return std::sqrt(samebits::sum_shards(ranks, {&squares, 1}).total);
 }
 
-result train(communicator& ranks, samebits::format_id wire) {
+result train(communicator& ranks, samebits::format_id communication) {
   model m;
   samebits::loss_scaler scaler;
   result r;
@@ -80,7 +80,8 @@ result train(communicator& ranks, samebits::format_id wire) {
     scaler.scale(loss);  // remembers a loss that is not finite
     m.backward(static_cast<float>(scaler.get_scale()));
     const matrix_view gradients[] = {samebits::view_of(m.gradient)};
-    samebits::reduce_gradients(ranks, gradients, {.wire = wire, .factor = 1.0f / rank_count});
+    samebits::reduce_gradients(ranks, gradients,
+                               {.communication = communication, .factor = 1.0f / rank_count});
     scaler.unscale(gradients);
     r.norm = gradient_norm(ranks, m.gradient);
     if (step == 0) r.first_norm = r.norm;
@@ -101,11 +102,11 @@ result train(communicator& ranks, samebits::format_id wire) {
 }  // namespace
 
 int main() {
-  for (const auto wire :
+  for (const auto communication :
        {samebits::format_id::fp32, samebits::format_id::bf16, samebits::format_id::e4m3}) {
     std::vector<result> results(rank_count);
-    const auto calls = samebits::testkit::play_ranks(rank_count, [&](communicator& ranks) {
-      results[static_cast<std::size_t>(ranks.rank())] = train(ranks, wire);
+    const auto calls = samebits::testkit::simulate_ranks(rank_count, [&](communicator& ranks) {
+      results[static_cast<std::size_t>(ranks.rank())] = train(ranks, communication);
     });
     bool same = true;
     for (const result& r : results) same = same && r == results[0];
@@ -115,7 +116,7 @@ int main() {
         contributions += call.bytes;
       }
     }
-    std::cout << samebits::name(wire) << ", " << contributions / steps
+    std::cout << samebits::name(communication) << ", " << contributions / steps
               << " bytes sent in a step: gradient norm from " << results[0].first_norm << " to "
               << results[0].norm << ", the same bits on all ranks: " << (same ? "yes" : "no")
               << "\n";

@@ -61,35 +61,35 @@ int rank(e4m3 code) {
 }
 
 /// Counts of tiles, and of scales and codes that differ.
-struct tally {
+struct cause_counts {
   int tiles = 0, scales = 0, codes = 0;
-  int most_ulps = 0;   ///< max distance between scales
-  int most_steps = 0;  ///< max distance between codes, in ranks
+  int max_ulps = 0;   ///< max distance between scales
+  int max_steps = 0;  ///< max distance between codes, in ranks
 };
 
 void compare(const char* what, const recipe& from, const recipe& to, const std::vector<bf16>& x) {
   const quantized a = quantized_by(from, x), b = quantized_by(to, x);
-  tally by_cause[4];
+  cause_counts by_cause[4];
   for (std::size_t t = 0; t < a.scales.size(); ++t) {
-    tally& c = by_cause[cause_of(std::span(x).subspan(t * tile, tile))];
+    cause_counts& c = by_cause[cause_of(std::span(x).subspan(t * tile, tile))];
     ++c.tiles;
     const auto bits = [](float s) { return std::bit_cast<std::int32_t>(s); };
     const int ulps = std::abs(bits(a.scales[t]) - bits(b.scales[t]));
     c.scales += ulps != 0 ? 1 : 0;
-    c.most_ulps = std::max(c.most_ulps, ulps);
+    c.max_ulps = std::max(c.max_ulps, ulps);
     for (std::size_t i = t * tile; i < (t + 1) * tile; ++i) {
       const int steps = std::abs(rank(a.codes[i]) - rank(b.codes[i]));
       c.codes += a.codes[i].bits() != b.codes[i].bits() ? 1 : 0;
-      c.most_steps = std::max(c.most_steps, steps);
+      c.max_steps = std::max(c.max_steps, steps);
     }
   }
   std::cout << what << "\n";
   for (const cause why : {special, zeros, below_eps, formula}) {
-    const tally& c = by_cause[why];
+    const cause_counts& c = by_cause[why];
     std::cout << "  " << c.tiles << " tiles, " << c.scales << " scales and " << c.codes
               << " codes differ: " << cause_names[why] << "\n";
     if (why == formula && c.scales != 0) {
-      std::cout << "    scales by up to " << c.most_ulps << " ulp, codes by up to " << c.most_steps
+      std::cout << "    scales by up to " << c.max_ulps << " ulp, codes by up to " << c.max_steps
                 << ": ties of the rounding\n";
     }
   }
@@ -118,7 +118,7 @@ int main() {
   const recipe te = find_recipe("TE_BLOCK_1D")->rules;
   compare("UE8M0 to power-of-two blocks:", find_recipe("DEEPGEMM_UE8M0")->rules, te, x);
   recipe te_fp32 = te;  // NVTE_FP8_BLOCK_SCALING_FP32_SCALES=1
-  te_fp32.math = scale_math::te;
+  te_fp32.rule = scale_rule::te;
   compare("FP32 scales to FP32 blocks:", find_recipe("DEEPGEMM_FP32_CUDA")->rules, te_fp32, x);
 
   // The matrix products of both libraries expect other layouts than [tokens, tiles].

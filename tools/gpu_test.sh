@@ -134,11 +134,11 @@ done
 unset SAMEBITS_TEST_EFFORT
 
 part copy_and_conversions "$build/tools/bench/gpu/gpu_bench"
-part copy_and_plans "$build/tools/bench/gpu/gpu_plan_bench"
-part copy_and_arithmetic "$build/tools/bench/gpu/gpu_arith_bench"
+part copy_and_lists "$build/tools/bench/gpu/gpu_list_bench"
+part copy_and_arithmetic "$build/tools/bench/gpu/gpu_arithmetic_bench"
 if python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null; then
   part torch python3 tools/bench/gpu/torch_bench.py
-  part torch_plans python3 tools/bench/gpu/torch_bench.py --plans
+  part torch_lists python3 tools/bench/gpu/torch_bench.py --lists
   part torch_arithmetic python3 tools/bench/gpu/torch_bench.py --arith
   part host_time python3 tools/bench/gpu/torch_bench.py --host-time "$build/tools/bench/gpu/libgpu_host_time.so"
 fi
@@ -192,7 +192,7 @@ result_line() {
   echo
   echo "## Speed"
   echo
-  for speed in copy_and_conversions torch copy_and_plans torch_plans copy_and_arithmetic \
+  for speed in copy_and_conversions torch copy_and_lists torch_lists copy_and_arithmetic \
       torch_arithmetic host_time; do
     [[ -f "$logs/$speed" ]] || continue
     grep -h '^|' "$logs/$speed" || true

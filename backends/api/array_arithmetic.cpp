@@ -13,7 +13,7 @@ namespace samebits {
 namespace backends {
 namespace {
 
-constexpr const char* operand_names[most_operands] = {"in.a", "in.b", "in.c"};
+constexpr const char* operand_names[max_operands] = {"in.a", "in.b", "in.c"};
 
 /// The memory of the flags as a view of one-byte elements, for the checks of views.
 matrix_view as_view(const flags_view& each, const matrix_view& out) {
@@ -68,7 +68,7 @@ compute_call checked(operation op, const array_operands& in, const matrix_view& 
                     each};
   const int operands = operand_count(op);
   for (int i = 0; i < operands; ++i) check_operand(call.operands[i], operand_names[i], out);
-  for (int i = operands; i < most_operands; ++i) call.operands[i] = {};
+  for (int i = operands; i < max_operands; ++i) call.operands[i] = {};
   check_flags(call, operands);
   check_rule(call.rule, call.random);
   check_threads(where);

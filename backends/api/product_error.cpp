@@ -38,7 +38,7 @@ double exact_at(const const_matrix_view& v, std::int64_t r, std::int64_t c) {
 }
 
 /// Inputs of the sums over all elements.
-struct error_leaves {
+struct error_inputs {
   std::vector<double> error;
   std::vector<double> signal;
   std::vector<double> noise;
@@ -57,7 +57,7 @@ void count_octave(product_error& e, double error, double exact) {
   ++e.octaves[static_cast<std::size_t>(octave < last ? octave : last)];
 }
 
-void see(product_error& e, error_leaves& leaves, format_id format, std::uint64_t code,
+void see(product_error& e, error_inputs& inputs, format_id format, std::uint64_t code,
          double exact) {
   const double result = number_of(format, code);
   if (!std::isfinite(result) || !std::isfinite(exact)) {
@@ -70,20 +70,20 @@ void see(product_error& e, error_leaves& leaves, format_id format, std::uint64_t
           .code;
   const double nearest = number_of(format, nearest_code);
   const double error = std::abs(result - exact);
-  leaves.error.push_back(error);
-  leaves.signal.push_back(exact * exact);
-  leaves.noise.push_back(error * error);
-  leaves.rounding.push_back((nearest - exact) * (nearest - exact));
-  leaves.accumulation.push_back((result - nearest) * (result - nearest));
+  inputs.error.push_back(error);
+  inputs.signal.push_back(exact * exact);
+  inputs.noise.push_back(error * error);
+  inputs.rounding.push_back((nearest - exact) * (nearest - exact));
+  inputs.accumulation.push_back((result - nearest) * (result - nearest));
   if (error > e.max) e.max = error;
   if (error == 0) return;
   ++e.unequal;
   count_octave(e, error, exact);
 }
 
-double sum_of(const std::vector<double>& leaves) {
+double sum_of(const std::vector<double>& inputs) {
   tree_sum sum;
-  sum.add(leaves);
+  sum.add(inputs);
   return sum.value();
 }
 
@@ -106,19 +106,19 @@ product_error error_of(const const_matrix_view& results, const const_matrix_view
   }
   backends::require_tested(backends::reference);
   product_error e;
-  error_leaves leaves;
+  error_inputs inputs;
   for (std::int64_t r = 0; r < results.rows; ++r) {
     for (std::int64_t c = 0; c < results.cols; ++c) {
-      see(e, leaves, results.format, backends::code_at(results, r, c), exact_at(exact, r, c));
+      see(e, inputs, results.format, backends::code_at(results, r, c), exact_at(exact, r, c));
     }
   }
   e.count = static_cast<std::uint64_t>(results.rows * results.cols);
-  const std::size_t finite = leaves.error.size();
-  e.mean = finite == 0 ? 0 : sum_of(leaves.error) / static_cast<double>(finite);
-  e.signal = sum_of(leaves.signal);
-  e.noise = sum_of(leaves.noise);
-  e.rounding_noise = sum_of(leaves.rounding);
-  e.accumulation_noise = sum_of(leaves.accumulation);
+  const std::size_t finite = inputs.error.size();
+  e.mean = finite == 0 ? 0 : sum_of(inputs.error) / static_cast<double>(finite);
+  e.signal = sum_of(inputs.signal);
+  e.noise = sum_of(inputs.noise);
+  e.rounding_noise = sum_of(inputs.rounding);
+  e.accumulation_noise = sum_of(inputs.accumulation);
   return e;
 }
 

@@ -122,33 +122,33 @@ format_id scale_format_of(const quantize_outputs& o, const quantize_options& opt
   if (!one_of_both) return format_id::fp32;
   const format_id format = scales.data != nullptr ? scales.format : transposed.format;
   if (format == format_id::e8m0 &&
-      (options.multipliers.data != nullptr || !is_power_of_two(options.math))) {
+      (options.inverse_scales.data != nullptr || !is_power_of_two(options.rule))) {
     throw invalid_argument(
-        "outputs: scales in e8m0 need a math whose scales are powers of two, got " +
-        std::string(options.multipliers.data != nullptr ? "options.multipliers"
-                                                        : name(options.math)));
+        "outputs: scales in e8m0 need a scale rule whose scales are powers of two, got " +
+        std::string(options.inverse_scales.data != nullptr ? "options.inverse_scales"
+                                                           : name(options.rule)));
   }
   return format;
 }
 
 /// Checks the given inverse scales: a view that is only read, in the shape of the scales.
-void check_multipliers(const const_matrix_view& in, const const_matrix_view& v,
-                       const tile_grid& grid, const std::array<named_view, 4>& outputs) {
+void check_inverse_scales(const const_matrix_view& in, const const_matrix_view& v,
+                          const tile_grid& grid, const std::array<named_view, 4>& outputs) {
   if (v.data == nullptr) return;
   constexpr std::array formats = {format_id::fp32};
-  check_view(v, "options.multipliers");
-  check_format(v, "options.multipliers", formats);
-  check_shape(v, "options.multipliers", {grid.rows, grid.cols});
-  check_space(v, "options.multipliers", in.space);
+  check_view(v, "options.inverse_scales");
+  check_format(v, "options.inverse_scales", formats);
+  check_shape(v, "options.inverse_scales", {grid.rows, grid.cols});
+  check_space(v, "options.inverse_scales", in.space);
   for (const named_view& output : outputs) {
     if (output.view.data != nullptr) {
-      check_apart(output.view, output.name, v, "options.multipliers");
+      check_apart(output.view, output.name, v, "options.inverse_scales");
     }
   }
 }
 
 void check_options(const quantize_options& o) {
-  check_value("options.math", o.math, scale_math_count, "scale_math");
+  check_value("options.rule", o.rule, scale_rule_count, "scale_rule");
   check_value("options.on_nonfinite", o.on_nonfinite, nonfinite_count, "nonfinite");
   check_value("options.on_scale_overflow", o.on_scale_overflow, scale_overflow_count,
               "scale_overflow");
@@ -169,7 +169,7 @@ std::uint32_t largest_factor_of(scale_overflow o, format_id from) {
 }
 
 /// Checks the two bounds as bits, because float comparisons would depend on DAZ.
-numerics::scale_rule scale_rule_of(const quantize_options& o, format_id from) {
+numerics::scale_settings scale_settings_of(const quantize_options& o, format_id from) {
   namespace binary32 = numerics::binary32;
   const auto eps = std::bit_cast<std::uint32_t>(o.eps);
   const auto upper = std::bit_cast<std::uint32_t>(o.upper_bound);
@@ -179,7 +179,7 @@ numerics::scale_rule scale_rule_of(const quantize_options& o, format_id from) {
   if (upper == 0 || upper > binary32::inf) {
     throw invalid_argument("options.upper_bound must be > 0; infinity where there is none");
   }
-  return {o.math, o.on_nonfinite, binary32::magnitude(eps), upper,
+  return {o.rule, o.on_nonfinite, binary32::magnitude(eps), upper,
           largest_factor_of(o.on_scale_overflow, from)};
 }
 
@@ -193,18 +193,18 @@ quantize_call checked_call(const const_matrix_view& in, const quantize_outputs& 
   check_options(options);
   const auto views = views_of(outputs, in, grid);
   check_outputs(in, views);
-  check_multipliers(in, options.multipliers, grid, views);
+  check_inverse_scales(in, options.inverse_scales, grid, views);
   const format_id scale_format = scale_format_of(outputs, options);
-  numerics::scale_rule scale = scale_rule_of(options, in.format);
-  if (scale_format == format_id::e8m0) scale.stored_of_zeros = numerics::binary32::min_normal >> 1;
-  if (options.multipliers.data != nullptr) scale.math = scale_math::te;  // y = RN(x * S)
+  numerics::scale_settings scale = scale_settings_of(options, in.format);
+  if (scale_format == format_id::e8m0) scale.scale_of_zeros = numerics::binary32::min_normal >> 1;
+  if (options.inverse_scales.data != nullptr) scale.rule = scale_rule::te;  // y = RN(x * S)
   return {in,
           outputs,
           target_of(in, outputs),
           grid,
           scale,
           scale_format,
-          options.multipliers,
+          options.inverse_scales,
           cast_rule{options.round, options.on_overflow, options.on_nan},
           options.random,
           options.random.pitch.value_or(static_cast<std::uint64_t>(in.cols)),
@@ -247,7 +247,7 @@ device_scope scope_of(const quantize_call& call, const executor& where) {
                        {address_of(o.codes_transposed), "outputs.codes_transposed"},
                        {address_of(o.scales_transposed), "outputs.scales_transposed"},
                        {o.statistics, "outputs.statistics"},
-                       {address_of(call.multipliers), "options.multipliers"},
+                       {address_of(call.inverse_scales), "options.inverse_scales"},
                        {call.skip_if_nonzero, "options.skip_if_nonzero"},
                        {call.workspace, "options.workspace"}},
                       where.stream);
@@ -260,7 +260,7 @@ const backend& quantizing_backend(const quantize_call& call, const executor& whe
   if (!has(chosen)) {
     refuse_backend(chosen, "quantize ",
                    std::string(name(call.in.format)) + " to " + std::string(name(call.to)) +
-                       " with " + std::string(name(call.scale.math)) + ", " +
+                       " with " + std::string(name(call.scale.rule)) + ", " +
                        std::string(name(call.cast.round)));
   }
   return chosen;

@@ -12,7 +12,7 @@
 #include "backends/dispatch/device_scope.hpp"
 #include "backends/dispatch/overlap.hpp"
 #include "backends/dispatch/quantize.hpp"
-#include "backends/threads/pieces.hpp"
+#include "backends/threads/parts.hpp"
 #include "samebits/error.hpp"
 #include "samebits/recipe.hpp"
 
@@ -32,7 +32,7 @@ quantize_call call_of(const quantize_item& item, std::size_t position,
     throw invalid_argument(which + ": outputs.statistics: not of a list");
   }
   quantize_options own = options;
-  own.multipliers = item.multipliers;
+  own.inverse_scales = item.inverse_scales;
   own.random.stream += position;
   try {
     return checked_call(item.in, item.outputs, own);
@@ -79,7 +79,7 @@ void make_uniform(quantize_list_data& list) {
   if (scaled == nullptr) return;
   for (quantize_call& call : list.calls) {
     call.scale_format = scaled->scale_format;
-    call.scale.stored_of_zeros = scaled->scale.stored_of_zeros;
+    call.scale.scale_of_zeros = scaled->scale.scale_of_zeros;
   }
 }
 
@@ -101,7 +101,7 @@ void check_outputs_are_apart(const quantize_list_data& list) {
     const quantize_item& item = list.items[i];
     const quantize_outputs& o = item.outputs;
     add(item.in, i, false);
-    add(item.multipliers, i, false);
+    add(item.inverse_scales, i, false);
     for (const matrix_view& v : {o.codes, o.scales, o.codes_transposed, o.scales_transposed}) {
       add(v, i, true);
     }
@@ -128,7 +128,7 @@ int device_of(const std::vector<quantize_item>& items) {
     const auto name = [&] { return item_text(items[i], i); };
     const quantize_outputs& o = items[i].outputs;
     for (const const_matrix_view& v : std::initializer_list<const_matrix_view>{
-             items[i].in, items[i].multipliers, o.codes, o.scales, o.codes_transposed,
+             items[i].in, items[i].inverse_scales, o.codes, o.scales, o.codes_transposed,
              o.scales_transposed}) {
       finder.add(address_of(v), name);
     }
@@ -138,8 +138,8 @@ int device_of(const std::vector<quantize_item>& items) {
 
 std::shared_ptr<const quantize_list_data> make_list(std::vector<quantize_item> items,
                                                     const quantize_options& options) {
-  if (options.multipliers.data != nullptr) {
-    throw invalid_argument("options.multipliers: a list takes those of its items");
+  if (options.inverse_scales.data != nullptr) {
+    throw invalid_argument("options.inverse_scales: a list takes those of its items");
   }
   if (!options.workspace.empty()) {
     throw invalid_argument("options.workspace: a list takes what it needs from the stream");
@@ -170,9 +170,9 @@ const recipe& checked_rules(const recipe& rules, const std::vector<quantize_item
   const bool delayed = rules.source == scale_source::delayed;
   for (std::size_t i = 0; i < items.size(); ++i) {
     const quantize_item& item = items[i];
-    if (delayed != (item.multipliers.data != nullptr) && !is_empty(item.in)) {
+    if (delayed != (item.inverse_scales.data != nullptr) && !is_empty(item.in)) {
       throw invalid_argument(
-          item_text(item, i) + ": multipliers: " +
+          item_text(item, i) + ": inverse_scales: " +
           (delayed ? "a delayed recipe needs them" : "a recipe of current scales takes none"));
     }
     for (const matrix_view& v : {item.outputs.scales, item.outputs.scales_transposed}) {

@@ -11,7 +11,8 @@ void quantize_by_recipe(const const_matrix_view& in, const quantize_outputs& out
                         const recipe& rules, const executor& where) {
   if (rules.source != scale_source::current) {
     throw invalid_argument(
-        "rules.source: delayed scales are a state's; give its multiplier in options.multipliers");
+        "rules.source: delayed scales are a state's; give its inverse_scale in "
+        "options.inverse_scales");
   }
   const auto check = [&](const matrix_view& v, const char* which) {
     if (v.data == nullptr || v.format == rules.scale_format) return;

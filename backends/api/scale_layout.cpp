@@ -27,9 +27,9 @@ std::uint32_t load_scale(const std::byte* at, format_id format) {
 
 bool is_packable(std::uint32_t scale) {
   if (numerics::binary32::magnitude(scale) > numerics::binary32::inf) return true;  // NaN: FF
-  constexpr std::uint32_t least = numerics::binary32::min_normal >> 1;              // 2^-127
-  return scale == least || (scale >= numerics::binary32::min_normal &&
-                            scale < numerics::binary32::inf && (scale & 0x007FFFFFu) == 0);
+  constexpr std::uint32_t minimum = numerics::binary32::min_normal >> 1;            // 2^-127
+  return scale == minimum || (scale >= numerics::binary32::min_normal &&
+                              scale < numerics::binary32::inf && (scale & 0x007FFFFFu) == 0);
 }
 
 void store_scale(std::byte* at, format_id format, std::uint32_t scale) {

@@ -63,9 +63,9 @@ void check_view(const const_matrix_view& v, const char* which) {
   }
   if (is_empty(v)) return;
   if (v.data == nullptr) refuse("data is null but the shape is " + shape_text(v.rows, v.cols));
-  constexpr auto most = std::numeric_limits<std::int64_t>::max();
-  if ((last_element(v) + 1) * storage_bytes(v.format) > most ||
-      static_cast<wide>(v.rows) * v.cols > most) {
+  constexpr auto maximum = std::numeric_limits<std::int64_t>::max();
+  if ((last_element(v) + 1) * storage_bytes(v.format) > maximum ||
+      static_cast<wide>(v.rows) * v.cols > maximum) {
     refuse("the view spans more than 2^63 bytes");
   }
 }

@@ -11,7 +11,7 @@ struct access {
   }
 };
 
-/// The private data of an object: plan_data of a tensor_list, quantize_list_data of a
+/// The private data of an object: list_data of a tensor_list, quantize_list_data of a
 /// quantize_list, shard_data of a shard_layout.
 template <class Public>
 const auto& data_of(const Public& object) {

@@ -10,14 +10,14 @@
 namespace samebits::backends {
 
 /// Maximum number of operands of an operation.
-inline constexpr int most_operands = 3;
+inline constexpr int max_operands = 3;
 
 enum class flag_report : std::uint8_t { none, wanted };
 
 /// A checked call. pitch is resolved. Unused operands have no data.
 struct compute_call {
   operation op;
-  const_matrix_view operands[most_operands];
+  const_matrix_view operands[max_operands];
   matrix_view out;
   cast_rule rule;
   random_stream random;
@@ -49,27 +49,27 @@ bool is_proved_equal(const compute_call& call, const Proved& proved) {
 }
 
 /// A segment of one row: consecutive elements of a call.
-struct compute_run {
-  const std::byte* in[most_operands];
+struct arithmetic_segment {
+  const std::byte* in[max_operands];
   std::byte* out;
-  flags* each;                          ///< null if flags of each element are not wanted
-  std::int64_t in_step[most_operands];  ///< bytes from one element to the next
-  std::int64_t out_step;                ///< bytes from one element to the next
-  std::int64_t each_step;               ///< bytes from one element to the next
+  flags* each;                         ///< null if flags of each element are not wanted
+  std::int64_t in_step[max_operands];  ///< bytes from one element to the next
+  std::int64_t out_step;               ///< bytes from one element to the next
+  std::int64_t each_step;              ///< bytes from one element to the next
   std::int64_t count;
   std::uint64_t index;  ///< index of the first element, for its random bits (contract §3)
 };
 
-/// Calls f(compute_run), in order, for the segment of each row that the range touches.
+/// Calls f(arithmetic_segment), in order, for the segment of each row that the range touches.
 template <class Function>
-void for_each_compute_run(const compute_call& call, element_range range, const Function& f) {
+void for_each_arithmetic_segment(const compute_call& call, element_range range, const Function& f) {
   const matrix_view& out = call.out;
   const int operands = operand_count(call.op);
   std::int64_t row = range.begin / out.cols;
   std::int64_t col = range.begin % out.cols;
   for (std::int64_t left = range.end - range.begin; left > 0; ++row, col = 0) {
     const std::int64_t in_row = out.cols - col;
-    compute_run r{};
+    arithmetic_segment r{};
     r.count = left < in_row ? left : in_row;
     left -= r.count;
     for (int i = 0; i < operands; ++i) {

@@ -23,7 +23,7 @@ struct matmul_call;            // backends/dispatch/matmul.hpp
 struct quantize_call;
 struct dequantize_call;
 struct quantize_list_data;
-// backends/dispatch/plan.hpp
+// backends/dispatch/list.hpp
 struct inspect_call;
 struct scale_call;
 struct axpby_call;

@@ -25,8 +25,8 @@ wide gcd_of(wide a, wide b) {
 /// The multiples x * stride for each x in [0, most]; both are positive.
 struct multiple {
   wide stride;
-  wide most;
-  [[nodiscard]] wide reach() const { return stride * most; }
+  wide maximum;
+  [[nodiscard]] wide reach() const { return stride * maximum; }
 };
 
 /// A sum of up to four multiples.
@@ -37,7 +37,7 @@ struct multiples {
   void add(const multiple& m) {
     for (std::size_t i = 0; i < count; ++i) {
       if (all[i].stride != m.stride) continue;
-      all[i].most += m.most;
+      all[i].maximum += m.maximum;
       return;
     }
     all[count++] = m;
@@ -62,8 +62,8 @@ blocks blocks_of(const const_matrix_view& v) {
   // If the outer steps continue the inner steps without a gap, one multiple describes all starts.
   const bool both = inner.reach() != 0 && outer.reach() != 0;
   if (both && outer.stride % inner.stride == 0 && outer.stride <= inner.reach() + inner.stride) {
-    inner.most += outer.reach() / inner.stride;
-    outer.most = 0;
+    inner.maximum += outer.reach() / inner.stride;
+    outer.maximum = 0;
   }
   for (const multiple& m : {inner, outer}) {
     if (m.reach() == 0) continue;
@@ -95,7 +95,7 @@ std::optional<wide> first_within(wide a, wide m, wide low, wide high) {
 bool reaches(const multiple& p, const multiple& q, wide low, wide high) {
   // x, the factor of p, must satisfy: [low, high] - x * p.stride intersects [0, q.reach()].
   const wide first = std::max<wide>(0, ceil_of(low - q.reach(), p.stride));
-  const wide last = std::min(p.most, floor_of(high, p.stride));
+  const wide last = std::min(p.maximum, floor_of(high, p.stride));
   if (first > last) return false;
   const wide width = high - low;
   if (width + 1 >= q.stride) return true;  // every such interval contains a multiple of q.stride
@@ -110,7 +110,7 @@ bool reaches(const multiple& p, const multiple& q, wide low, wide high) {
 /// is the largest value of the sum.
 std::pair<wide, wide> candidates(const multiple& m, wide reach, wide low, wide high) {
   return {std::max<wide>(0, ceil_of(low - (reach - m.reach()), m.stride)),
-          std::min(m.most, floor_of(high, m.stride))};
+          std::min(m.maximum, floor_of(high, m.stride))};
 }
 
 /// Whether some sum of multiples lies in [low, high].

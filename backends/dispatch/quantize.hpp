@@ -31,10 +31,10 @@ struct quantize_call {
   quantize_outputs outputs;
   format_id to;
   tile_grid grid;
-  numerics::scale_rule scale;
+  numerics::scale_settings scale;
   format_id scale_format;  ///< format of both scale outputs: fp32 or e8m0
-  /// Given inverse scales; no data if none are given. With them scale.math is te.
-  const_matrix_view multipliers;
+  /// Given inverse scales; no data if none are given. With them scale.rule is te.
+  const_matrix_view inverse_scales;
   cast_rule cast;
   random_stream random;
   std::uint64_t pitch = 0;

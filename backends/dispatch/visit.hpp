@@ -82,7 +82,7 @@ void visit_conversion(format_id from, format_id to, rounding mode, const Functio
 
 /// Calls f(format) with the compile-time type of a format allowed in tensor lists.
 template <class Function>
-void visit_plan_format(format_id id, const Function& f) {
+void visit_list_format(format_id id, const Function& f) {
   using enum format_id;
   detail::visit_among<fp32, fp16, bf16, e4m3, e5m2>(id, f, [] {});
 }

@@ -21,8 +21,8 @@ using backends::for_each_setting;
 
 // Upper bounds of settings and counters. Within them a counter overflows only after as many further
 // steps.
-constexpr std::int64_t most_steps = std::int64_t{1} << 53;
-constexpr std::int64_t most_int = std::numeric_limits<std::int32_t>::max();
+constexpr std::int64_t max_steps = std::int64_t{1} << 53;
+constexpr std::int64_t max_int = std::numeric_limits<std::int32_t>::max();
 
 void require(bool ok, scaling_policy policy, std::string_view field, const std::string& expected) {
   if (ok) return;
@@ -30,7 +30,7 @@ void require(bool ok, scaling_policy policy, std::string_view field, const std::
                          std::string(field) + " must be " + expected);
 }
 
-bool is_within(std::int64_t x, std::int64_t most) { return x >= -most && x <= most; }
+bool is_within(std::int64_t x, std::int64_t maximum) { return x >= -maximum && x <= maximum; }
 // Compares bits: under DAZ a subnormal number compares equal to zero.
 bool is_number(double x) { return detail::bits_of(x) < numerics::binary64::inf; }
 bool is_above_zero(double x) { return is_number(x) && detail::bits_of(x) != 0; }
@@ -53,11 +53,11 @@ void check(const native_scaling& s) {
   need(s.init_exponent >= s.min_exponent && s.init_exponent <= s.max_exponent, "init_exponent",
        "in min_exponent .. max_exponent");
   need(s.growth_interval >= 1, "growth_interval", "at least 1");
-  need(s.growth_interval_max >= s.growth_interval && s.growth_interval_max <= most_int,
+  need(s.growth_interval_max >= s.growth_interval && s.growth_interval_max <= max_int,
        "growth_interval_max", "in growth_interval .. 2^31 - 1");
   need(s.recovery_interval >= 1, "recovery_interval", "at least 1");
   need(s.proof >= 1, "proof", "at least 1");
-  need(s.probe_window >= 1 && s.probe_window <= most_int, "probe_window", "in 1 .. 2^31 - 1");
+  need(s.probe_window >= 1 && s.probe_window <= max_int, "probe_window", "in 1 .. 2^31 - 1");
   need(s.hysteresis >= 1, "hysteresis", "at least 1");
   need(s.headroom_bits >= 0 && s.headroom_bits <= 126, "headroom_bits", "in 0 .. 126");
   need(s.headroom_window >= 1, "headroom_window", "at least 1");
@@ -74,7 +74,7 @@ void check(const torch_scaling& s) {
   need(is_binary32_above_zero(s.init_scale), "init_scale", "above zero and finite in fp32");
   need(is_number(s.growth_factor) && s.growth_factor > 1, "growth_factor", "finite and above 1");
   need(is_number(s.backoff_factor) && s.backoff_factor < 1, "backoff_factor", "in [0, 1)");
-  need(is_within(s.growth_interval, most_int), "growth_interval", "an integer of 32 bits");
+  need(is_within(s.growth_interval, max_int), "growth_interval", "an integer of 32 bits");
 }
 
 void check(const apex_scaling& s) {
@@ -84,8 +84,8 @@ void check(const apex_scaling& s) {
   need(is_binary32_above_zero(s.init_scale), "init_scale", "above zero and finite in fp32");
   need(is_number(s.growth_factor), "growth_factor", "finite and >= 0");
   need(is_number(s.backoff_factor), "backoff_factor", "finite and >= 0");
-  need(is_within(s.growth_interval, most_int), "growth_interval", "an integer of 32 bits");
-  need(is_within(s.hysteresis, most_int), "hysteresis", "an integer of 32 bits");
+  need(is_within(s.growth_interval, max_int), "growth_interval", "an integer of 32 bits");
+  need(is_within(s.hysteresis, max_int), "hysteresis", "an integer of 32 bits");
 }
 
 void check(const apex_amp_scaling& s) {
@@ -93,7 +93,7 @@ void check(const apex_amp_scaling& s) {
     require(ok, scaling_policy::apex_amp, field, expected);
   };
   need(is_above_zero(s.init_scale), "init_scale", "finite and above zero");
-  need(is_within(s.scale_window, most_steps), "scale_window", "at most 2^53");
+  need(is_within(s.scale_window, max_steps), "scale_window", "at most 2^53");
   need(is_number(s.min_loss_scale), "min_loss_scale", "finite and >= 0");
   need(is_above_zero(s.max_loss_scale), "max_loss_scale", "finite and above zero");
 }
@@ -109,9 +109,8 @@ void check(const megatron_scaling& s) {
        "finite in fp32 and above 1");
   need(is_binary32_above_zero(s.backoff_factor) && s.backoff_factor < 1, "backoff_factor",
        "above zero in fp32 and below 1");
-  need(s.growth_interval >= 1 && s.growth_interval <= most_steps, "growth_interval",
-       "in 1 .. 2^53");
-  need(s.hysteresis >= 1 && s.hysteresis <= most_steps, "hysteresis", "in 1 .. 2^53");
+  need(s.growth_interval >= 1 && s.growth_interval <= max_steps, "growth_interval", "in 1 .. 2^53");
+  need(s.hysteresis >= 1 && s.hysteresis <= max_steps, "hysteresis", "in 1 .. 2^53");
 }
 
 void check(const deepspeed_scaling& s) {
@@ -120,9 +119,9 @@ void check(const deepspeed_scaling& s) {
   };
   need(is_above_zero(s.init_scale), "init_scale", "finite and above zero");
   need(is_above_zero(s.scale_factor), "scale_factor", "finite and above zero");
-  need(s.scale_window >= 1 && s.scale_window <= most_steps, "scale_window", "in 1 .. 2^53");
+  need(s.scale_window >= 1 && s.scale_window <= max_steps, "scale_window", "in 1 .. 2^53");
   need(is_number(s.min_scale), "min_scale", "finite and >= 0");
-  need(is_within(s.delayed_shift, most_steps), "delayed_shift", "at most 2^53");
+  need(is_within(s.delayed_shift, max_steps), "delayed_shift", "at most 2^53");
 }
 
 /// A scale may have become Inf or zero. Trackers are counts.
@@ -135,7 +134,7 @@ void check(const Settings& settings, const State& state) {
       constexpr std::uint64_t inf = wide ? numerics::binary64::inf : numerics::binary32::inf;
       require(detail::bits_of(value) <= inf, settings.policy, field, "a number >= 0");
     } else {
-      require(value >= -most_steps && value <= most_steps, settings.policy, field,
+      require(value >= -max_steps && value <= max_steps, settings.policy, field,
               "within 2^53 of zero");
     }
   });

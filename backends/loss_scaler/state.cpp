@@ -32,8 +32,8 @@ bool take(double from, T& field) {
     field = detail::number_of(narrow);
     return numerics::binary64::widen(narrow) == detail::bits_of(from);
   } else if constexpr (std::is_integral_v<T>) {
-    constexpr double most = std::is_same_v<T, bool> ? 1.0 : 9007199254740992.0;  // 2^53
-    if (!(from >= -most && from <= most)) return false;
+    constexpr double maximum = std::is_same_v<T, bool> ? 1.0 : 9007199254740992.0;  // 2^53
+    if (!(from >= -maximum && from <= maximum)) return false;
     field = static_cast<T>(from);
     return static_cast<double>(field) == from;
   } else {

@@ -11,10 +11,10 @@
 #include <string>
 #include <vector>
 
-#include "backends/api/plan_checks.hpp"
+#include "backends/api/list_checks.hpp"
 #include "backends/api/view_checks.hpp"
 #include "backends/dispatch/device_scope.hpp"
-#include "backends/dispatch/plan.hpp"
+#include "backends/dispatch/list.hpp"
 #include "backends/ranks/element_list.hpp"
 #include "backends/ranks/rank_functions.hpp"
 #include "backends/ranks/ranks.hpp"
@@ -31,28 +31,28 @@ namespace {
 /// Number of elements processed at a time; fits the first-level cache.
 constexpr std::int64_t batch = 4096;
 
-numerics::wire_rule rule_of(const gradient_reduction& how) {
-  return {spec_of(how.wire), how.math, how.round};
+numerics::communication_settings rule_of(const gradient_reduction& how) {
+  return {spec_of(how.communication), how.rule, how.round};
 }
 
 bool is_scaled(const gradient_reduction& how) { return numerics::has_scale(rule_of(how)); }
 
 void check_options(const gradient_reduction& how) {
-  switch (how.wire) {
+  switch (how.communication) {
     case format_id::fp32:
     case format_id::fp16:
     case format_id::bf16:
     case format_id::e4m3:
     case format_id::e5m2: break;
     default:
-      throw invalid_argument("how.wire must be fp32, fp16, bf16, e4m3 or e5m2" +
-                             (static_cast<int>(how.wire) < format_count
-                                  ? ", got " + std::string(name(how.wire))
+      throw invalid_argument("how.communication must be fp32, fp16, bf16, e4m3 or e5m2" +
+                             (static_cast<int>(how.communication) < format_count
+                                  ? ", got " + std::string(name(how.communication))
                                   : std::string()));
   }
-  if (static_cast<int>(how.math) >= scale_math_count) {
-    throw invalid_argument("how.math: must be a value of samebits::scale_math, got " +
-                           std::to_string(static_cast<int>(how.math)));
+  if (static_cast<int>(how.rule) >= scale_rule_count) {
+    throw invalid_argument("how.rule: must be a value of samebits::scale_rule, got " +
+                           std::to_string(static_cast<int>(how.rule)));
   }
   if (how.round != rounding::nearest_even && how.round != rounding::stochastic) {
     throw invalid_argument("how.round must be nearest_even or stochastic, got " +
@@ -77,7 +77,7 @@ std::uint32_t fingerprint_of(std::span<const matrix_view> tensors, const gradien
     f.add(static_cast<std::uint64_t>(t.rows));
     f.add(static_cast<std::uint64_t>(t.cols));
   }
-  for (const auto option : {static_cast<int>(how.wire), static_cast<int>(how.math),
+  for (const auto option : {static_cast<int>(how.communication), static_cast<int>(how.rule),
                             static_cast<int>(how.round), how.random.bits}) {
     f.add(static_cast<std::uint64_t>(option));
   }
@@ -91,7 +91,7 @@ std::uint32_t fingerprint_of(std::span<const matrix_view> tensors, const gradien
 
 /// A call with valid arguments.
 struct checked_call {
-  std::shared_ptr<const backends::plan_data> list;
+  std::shared_ptr<const backends::list_data> list;
   const backends::backend* by = nullptr;
 };
 
@@ -147,7 +147,7 @@ checked_call check_all(communicator& ranks, std::span<const matrix_view> tensors
 
 /// The largest finite magnitude of a tensor, encoded for the exchange between ranks.
 std::uint32_t amax_word(const matrix_view& t) {
-  numerics::tile_amax amax = numerics::nothing_counted;
+  numerics::tile_amax amax = numerics::no_amax;
   std::vector<std::uint32_t> x(batch);
   for_each_step(0, count_of(t), batch, [&](std::int64_t begin, std::int64_t end) {
     std::uint32_t* at = x.data();
@@ -156,7 +156,7 @@ std::uint32_t amax_word(const matrix_view& t) {
       at += count_of(block);
     });
     for (const std::uint32_t* v = x.data(); v != at; ++v) {
-      amax = numerics::joined(amax, numerics::counted(nonfinite::skip_nonfinite, *v));
+      amax = numerics::combined(amax, numerics::amax_contribution(nonfinite::skip_nonfinite, *v));
     }
   });
   return numerics::amax_to_word(amax);
@@ -188,7 +188,7 @@ class reduction {
         how_(how),
         list_(tensors),
         scales_(shared_scales(ranks, tensors, how)),
-        wire_bytes_(storage_bytes(how.wire)) {
+        communication_bytes_(storage_bytes(how.communication)) {
     how_.random.stream += static_cast<std::uint64_t>(ranks.rank());
   }
 
@@ -225,15 +225,15 @@ class reduction {
     const std::int64_t share = (end - begin + n - 1) / n;
     const std::int64_t bytes = storage_bytes(format);
     const auto size = [](std::int64_t count) { return static_cast<std::size_t>(count); };
-    std::vector<std::byte> sent(size(n * share * wire_bytes_));
-    put_on_wire(begin, end, sent.data());
+    std::vector<std::byte> sent(size(n * share * communication_bytes_));
+    write_contributions(begin, end, sent.data());
     std::vector<std::byte> received(sent.size());
     ranks_.all_to_all(sent, received);
     std::vector<std::byte> sums(size(share * bytes));
     const std::int64_t mine = std::min(end, begin + share * ranks_.rank());
     for_each_step(
         mine, std::min(end, mine + share), batch, [&](std::int64_t from, std::int64_t to) {
-          sum_of_ranks(received.data() + (from - mine) * wire_bytes_, share, from, to);
+          sum_of_ranks(received.data() + (from - mine) * communication_bytes_, share, from, to);
           convert(view_of(std::span(total_)),
                   view_of_codes(format, sums.data() + (from - mine) * bytes, 1, to - from));
         });
@@ -247,13 +247,14 @@ class reduction {
   }
 
   /// Writes this rank's contribution as dense codes of the communication dtype.
-  void put_on_wire(std::int64_t begin, std::int64_t end, std::byte* wire) {
+  void write_contributions(std::int64_t begin, std::int64_t end, std::byte* communication) {
     if (!is_scaled(how_)) {
       list_.for_each_block(begin, end, [&](const matrix_view& block, std::int64_t first) {
-        convert(
-            block,
-            view_of_codes(how_.wire, wire + (first - begin) * wire_bytes_, block.rows, block.cols),
-            cast_at(first));
+        convert(block,
+                view_of_codes(how_.communication,
+                              communication + (first - begin) * communication_bytes_, block.rows,
+                              block.cols),
+                cast_at(first));
       });
       return;
     }
@@ -261,7 +262,8 @@ class reduction {
       for_each_step(from, to, batch, [&](std::int64_t first, std::int64_t last) {
         scale_elements(i, first, last);
         convert(view_of(std::span(scaled_)),
-                view_of_codes(how_.wire, wire + (first - begin), 1, last - first), cast_at(first));
+                view_of_codes(how_.communication, communication + (first - begin), 1, last - first),
+                cast_at(first));
       });
     });
   }
@@ -273,28 +275,31 @@ class reduction {
       convert(block, view_of(scaled_.data() + (at - first), block.rows, block.cols));
     });
     const auto factor = std::bit_cast<float>(scales_[i].factor);
-    if (how_.math == scale_math::div) {
+    if (how_.rule == scale_rule::div) {
       backends::divide_each(scaled_, factor);
     } else {
       backends::multiply_each(scaled_, factor);
     }
   }
 
-  /// Sets total_ to the sums of the elements [from, to). In `wire` the contributions of consecutive
-  /// ranks are one share apart.
-  void sum_of_ranks(const std::byte* wire, std::int64_t share, std::int64_t from, std::int64_t to) {
+  /// Sets total_ to the sums of the elements [from, to). In `communication` the contributions of
+  /// consecutive ranks are one share apart.
+  void sum_of_ranks(const std::byte* communication, std::int64_t share, std::int64_t from,
+                    std::int64_t to) {
     total_.resize(static_cast<std::size_t>(to - from));
     contribution_.resize(total_.size());
-    for (int rank = 0; rank < ranks_.size(); ++rank, wire += share * wire_bytes_) {
+    for (int rank = 0; rank < ranks_.size();
+         ++rank, communication += share * communication_bytes_) {
       std::vector<float>& x = rank == 0 ? total_ : contribution_;
-      convert(view_of_codes(how_.wire, wire, 1, to - from), view_of(std::span(x)));
+      convert(view_of_codes(how_.communication, communication, 1, to - from),
+              view_of(std::span(x)));
       if (rank != 0) backends::add_each(total_, contribution_);
     }
     if (is_scaled(how_)) {
       list_.for_each_tensor(from, to, [&](std::size_t i, std::int64_t first, std::int64_t last) {
         backends::multiply_each(std::span(total_).subspan(static_cast<std::size_t>(first - from),
                                                           static_cast<std::size_t>(last - first)),
-                                std::bit_cast<float>(scales_[i].stored));
+                                std::bit_cast<float>(scales_[i].dequantization_scale));
       });
     }
     backends::multiply_each(total_, how_.factor);
@@ -313,7 +318,7 @@ class reduction {
   gradient_reduction how_;
   element_list list_;
   std::vector<numerics::tile_scale> scales_;
-  std::int64_t wire_bytes_;
+  std::int64_t communication_bytes_;
   bool wrote_ = false;
   std::vector<float> scaled_;
   std::vector<float> total_;

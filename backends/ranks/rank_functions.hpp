@@ -10,7 +10,7 @@
 
 namespace samebits::backends {
 
-struct plan_data;  // backends/dispatch/plan.hpp
+struct list_data;  // backends/dispatch/list.hpp
 
 /// All functions enqueue on ranks.stream().
 struct device_rank_functions {
@@ -20,7 +20,7 @@ struct device_rank_functions {
                      std::span<std::byte> received);
   /// reduce_gradients() for a list in device memory, with valid options. The list needs no tables
   /// in device memory. Waits until the list's description is copied to the device.
-  void (*reduce)(communicator& ranks, const plan_data& list, const gradient_reduction& how);
+  void (*reduce)(communicator& ranks, const list_data& list, const gradient_reduction& how);
 };
 
 }  // namespace samebits::backends

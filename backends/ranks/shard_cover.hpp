@@ -21,13 +21,13 @@ struct rank_part {
 
 /// Sorts parts by their first input. Part must have the members of rank_part. Throws rank_error
 /// unless the parts cover [0, n) exactly. The message begins with `tensor` and calls the inputs
-/// `leaves`.
+/// `inputs`.
 template <class Part>
-void order_parts(std::vector<Part>& parts, const std::string& tensor, std::string_view leaves) {
+void order_parts(std::vector<Part>& parts, const std::string& tensor, std::string_view inputs) {
   std::sort(parts.begin(), parts.end(),
             [](const Part& a, const Part& b) { return a.first < b.first; });
   const auto text_of = [&](const Part& p) {
-    return "rank " + std::to_string(p.rank) + " holds " + std::string(leaves) + " [" +
+    return "rank " + std::to_string(p.rank) + " holds " + std::string(inputs) + " [" +
            std::to_string(p.first) + ", " + std::to_string(p.first + p.count) + ")";
   };
   std::uint64_t end = 0;
@@ -38,7 +38,7 @@ void order_parts(std::vector<Part>& parts, const std::string& tensor, std::strin
                        ", which overlap");
     }
     if (p.first > end) {
-      throw rank_error(tensor + ": no rank holds " + std::string(leaves) + " [" +
+      throw rank_error(tensor + ": no rank holds " + std::string(inputs) + " [" +
                        std::to_string(end) + ", " + std::to_string(p.first) + "), where " +
                        text_of(p));
     }

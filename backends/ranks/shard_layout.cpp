@@ -6,10 +6,10 @@
 #include <string>
 
 #include "backends/dispatch/access.hpp"
-#include "backends/dispatch/plan.hpp"
+#include "backends/dispatch/list.hpp"
 #include "backends/ranks/ranks.hpp"
 #include "backends/ranks/shard_cover.hpp"
-#include "numerics/tensor_list/plan.hpp"
+#include "numerics/tensor_list/list.hpp"
 #include "samebits/error.hpp"
 
 namespace samebits {
@@ -91,20 +91,20 @@ class table_builder {
       : out_(out), sent_(static_cast<std::size_t>(ranks), 0) {}
 
   void add(std::uint32_t tensor, std::uint64_t first_chunk, const std::vector<rank_part>& parts) {
-    out_.slot_of_tensor.push_back(out_.node_of_slot.size());
+    out_.slot_of_tensor.push_back(out_.partial_sum_of_slot.size());
     out_.counts.push_back(parts.empty() ? 0 : parts.back().first + parts.back().count);
     for (const rank_part& p : parts) {
       const std::uint64_t begin = p.first / numerics::chunk_elements;
       const std::uint64_t end = begin + numerics::chunks_of(static_cast<std::int64_t>(p.count));
       const part_end what = &p == &parts.back() ? part_end::of_tensor : part_end::before_others;
-      numerics::for_each_shard_node(
+      numerics::for_each_shard_sum(
           begin, end, what, [&](std::uint64_t chunk, std::uint64_t chunks, int level) {
             if (chunk % numerics::slot_chunks == 0) {
-              out_.node_of_slot.push_back(out_.nodes.size());
+              out_.partial_sum_of_slot.push_back(out_.partial_sums.size());
             }
             // Position in the rank's own message, until the message lengths are known.
-            out_.nodes.push_back({sent_[p.rank]++, static_cast<std::uint32_t>(level), 0});
-            rank_of_node_.push_back(p.rank);
+            out_.partial_sums.push_back({sent_[p.rank]++, static_cast<std::uint32_t>(level), 0});
+            rank_of_sum_.push_back(p.rank);
             if (p.rank != static_cast<std::size_t>(out_.rank)) return;
             out_.own.push_back(
                 {first_chunk + (chunk - begin), static_cast<std::uint32_t>(chunks), tensor});
@@ -113,18 +113,18 @@ class table_builder {
   }
 
   void finish() {
-    out_.slot_of_tensor.push_back(out_.node_of_slot.size());
-    out_.node_of_slot.push_back(out_.nodes.size());
+    out_.slot_of_tensor.push_back(out_.partial_sum_of_slot.size());
+    out_.partial_sum_of_slot.push_back(out_.partial_sums.size());
     out_.message_words = shard_data::first_value + *std::max_element(sent_.begin(), sent_.end());
-    for (std::size_t i = 0; i < out_.nodes.size(); ++i) {
-      out_.nodes[i].word += rank_of_node_[i] * out_.message_words + shard_data::first_value;
+    for (std::size_t i = 0; i < out_.partial_sums.size(); ++i) {
+      out_.partial_sums[i].word += rank_of_sum_[i] * out_.message_words + shard_data::first_value;
     }
   }
 
  private:
   shard_data& out_;
   std::vector<std::uint64_t> sent_;  ///< number of values in each rank's message
-  std::vector<std::size_t> rank_of_node_;
+  std::vector<std::size_t> rank_of_sum_;
 };
 
 std::shared_ptr<const shard_data> made(communicator& ranks, const tensor_list& shards,

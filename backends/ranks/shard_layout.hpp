@@ -13,7 +13,7 @@
 namespace samebits::backends {
 
 /// A partial sum that this rank computes from its own chunks.
-struct own_node {
+struct own_sum {
   std::uint64_t first_chunk;  ///< chunk number in this rank's tensor list
   std::uint32_t chunks;       ///< 1 .. slot_chunks
   std::uint32_t tensor;
@@ -30,11 +30,11 @@ struct shard_data {
   std::uint32_t fingerprint = 0;      ///< of the distribution of all tensors; equal on every rank
   std::vector<std::uint64_t> here;    ///< elements of each tensor on this rank
   std::vector<std::uint64_t> counts;  ///< elements of each tensor on all ranks
-  std::vector<own_node> own;          ///< in message order
+  std::vector<own_sum> own;           ///< in message order
   /// The partial sums of all ranks, in the order of tensors and chunks.
-  std::vector<numerics::received_node> nodes;
+  std::vector<numerics::received_sum> partial_sums;
   /// [slots + 1]: index of the first partial sum of each slot
-  std::vector<std::uint64_t> node_of_slot;
+  std::vector<std::uint64_t> partial_sum_of_slot;
   /// [tensors + 1]: index of the first slot of each tensor
   std::vector<std::uint64_t> slot_of_tensor;
 };

@@ -31,14 +31,14 @@ int largest_subtree(std::uint64_t chunk, std::uint64_t count) {
 /// Calls f(level) for the subtrees of a part from left to right. The last chunk may be partial.
 template <class Function>
 void for_each_subtree(std::uint64_t first, std::uint64_t count, const Function& f) {
-  std::uint64_t chunk = first / chunk_leaves;
-  for (std::uint64_t left = count / chunk_leaves; left > 0;) {
+  std::uint64_t chunk = first / chunk_inputs;
+  for (std::uint64_t left = count / chunk_inputs; left > 0;) {
     const int level = largest_subtree(chunk, left);
     f(level);
     chunk += std::uint64_t{1} << level;
     left -= std::uint64_t{1} << level;
   }
-  if (count % chunk_leaves != 0) f(0);
+  if (count % chunk_inputs != 0) f(0);
 }
 
 std::uint64_t subtree_count(std::uint64_t first, std::uint64_t count) {
@@ -69,7 +69,7 @@ class received_parts {
       parts.push_back({{entry[0], entry[1], r}, values_[r]});
       values_[r] += subtree_count(entry[0], entry[1]);
     }
-    backends::order_parts(parts, "sum_shards(): tensor " + std::to_string(tensor_), "leaves");
+    backends::order_parts(parts, "sum_shards(): tensor " + std::to_string(tensor_), "inputs");
     ++tensor_;
     return parts;
   }
@@ -123,26 +123,26 @@ std::vector<std::uint64_t> exchanged(backends::host_ranks& ranks,
 }  // namespace
 
 tree_part::tree_part(std::uint64_t first) : first_(first) {
-  if (first % chunk_leaves == 0 && first < std::uint64_t{1} << 62) return;
+  if (first % chunk_inputs == 0 && first < std::uint64_t{1} << 62) return;
   throw invalid_argument(
-      "first: a part must begin on a chunk's first leaf, a multiple of 4096 "
+      "first: a part must begin on a chunk's first input, a multiple of 4096 "
       "below 2^62, got " +
       std::to_string(first));
 }
 
-void tree_part::add_chunk(double node) {
+void tree_part::add_chunk(double partial_sum) {
   int level = 0;
-  std::uint64_t chunk = first_ / chunk_leaves + chunks_;
+  std::uint64_t chunk = first_ / chunk_inputs + chunks_;
   // A right subtree whose left neighbour is waiting is combined with it.
   for (; !levels_.empty() && levels_.back() == level && (chunk & 1) != 0; chunk >>= 1, ++level) {
     tree_sum pair;
-    pair.add(nodes_.back());
-    pair.add(node);
-    node = pair.value();
-    nodes_.pop_back();
+    pair.add(partial_sums_.back());
+    pair.add(partial_sum);
+    partial_sum = pair.value();
+    partial_sums_.pop_back();
     levels_.pop_back();
   }
-  nodes_.push_back(node);
+  partial_sums_.push_back(partial_sum);
   levels_.push_back(level);
   ++chunks_;
 }
@@ -151,17 +151,17 @@ void tree_part::fill_chunk(std::span<const double> values,
                            void (tree_sum::*append)(std::span<const double>)) {
   backends::require_tested(backends::reference);
   while (!values.empty()) {
-    const auto room = static_cast<std::size_t>(chunk_leaves - tail_.count());
+    const auto room = static_cast<std::size_t>(chunk_inputs - tail_.count());
     const std::size_t n = std::min(room, values.size());
     (tail_.*append)(values.first(n));
     values = values.subspan(n);
-    if (tail_.count() < chunk_leaves) return;
+    if (tail_.count() < chunk_inputs) return;
     add_chunk(tail_.value());
     tail_ = tree_sum();
   }
 }
 
-void tree_part::add(std::span<const double> leaves) { fill_chunk(leaves, &tree_sum::add); }
+void tree_part::add(std::span<const double> inputs) { fill_chunk(inputs, &tree_sum::add); }
 
 void tree_part::add_squares(std::span<const double> values) {
   fill_chunk(values, &tree_sum::add_squares);
@@ -174,15 +174,15 @@ void tree_part::add_squares(const const_matrix_view& elements) {
   }
   backends::require_tested(backends::reference);
   if (backends::is_empty(elements)) return;
-  constexpr std::int64_t piece = 4096;
+  constexpr std::int64_t chunk = 4096;
   std::vector<double> values;
   for (std::int64_t r = 0; r < elements.rows; ++r) {
-    for (std::int64_t c = 0; c < elements.cols; c += piece) {
+    for (std::int64_t c = 0; c < elements.cols; c += chunk) {
       const_matrix_view v = elements;
       v.data = static_cast<const std::byte*>(v.data) +
                (r * v.row_stride + c * v.col_stride) * storage_bytes(v.format);
       v.rows = 1;
-      v.cols = std::min(piece, elements.cols - c);
+      v.cols = std::min(chunk, elements.cols - c);
       values.resize(static_cast<std::size_t>(v.cols));
       convert(v, view_of(values));
       add_squares(values);
@@ -190,17 +190,17 @@ void tree_part::add_squares(const const_matrix_view& elements) {
   }
 }
 
-void tree_part::add_chunks(std::span<const double> nodes) {
+void tree_part::add_chunks(std::span<const double> partial_sums) {
   if (tail_.count() != 0) {
-    throw invalid_argument("nodes: chunks begin at multiples of 4096 leaves, the part has " +
+    throw invalid_argument("partial_sums: chunks begin at multiples of 4096 inputs, the part has " +
                            std::to_string(count()));
   }
   backends::require_tested(backends::reference);
-  for (const double node : nodes) add_chunk(node);
+  for (const double partial_sum : partial_sums) add_chunk(partial_sum);
 }
 
 std::vector<double> tree_part::subtrees() const {
-  std::vector<double> values = nodes_;
+  std::vector<double> values = partial_sums_;
   if (tail_.count() != 0) values.push_back(tail_.value());
   return values;
 }
@@ -215,8 +215,9 @@ sharded_sums sum_shards(communicator& ranks, std::span<const tree_part> parts) {
     std::uint64_t count = 0;
     for (const received_part& p : received.next()) {
       const std::uint64_t* value = p.values;
-      for_each_subtree(p.first, p.count,
-                       [&](int level) { chunks.add_node(level, std::bit_cast<double>(*value++)); });
+      for_each_subtree(p.first, p.count, [&](int level) {
+        chunks.add_partial_sum(level, std::bit_cast<double>(*value++));
+      });
       count += p.count;
     }
     sums.of_tensors.push_back(chunks.value());

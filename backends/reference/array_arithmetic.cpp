@@ -24,14 +24,14 @@ void store_code(int bits, std::byte* p, std::uint64_t code) {
 template <operation Op>
 flags compute_range(const compute_call& call, element_range range) {
   const format_spec to = spec_of(call.out.format);
-  format_spec from[most_operands];
-  for (int i = 0; i < most_operands; ++i) from[i] = spec_of(call.operands[i].format);
+  format_spec from[max_operands];
+  for (int i = 0; i < max_operands; ++i) from[i] = spec_of(call.operands[i].format);
   const bool draws = call.rule.round == rounding::stochastic;
   random_sequence random(call.random);
   flags raised = flags::none;
-  for_each_compute_run(call, range, [&](const compute_run& r) {
+  for_each_arithmetic_segment(call, range, [&](const arithmetic_segment& r) {
     for (std::int64_t i = 0; i < r.count; ++i) {
-      numerics::input x[most_operands] = {};
+      numerics::input x[max_operands] = {};
       for (int k = 0; k < operand_count(Op); ++k) {
         x[k] = {from[k], load_code(from[k].storage_bits, r.in[k] + i * r.in_step[k])};
       }

@@ -5,15 +5,15 @@
 #include "backends/dispatch/visit.hpp"
 #include "backends/reference/cells.hpp"
 #include "backends/reference/reference.hpp"
-#include "backends/threads/runs.hpp"
+#include "backends/threads/segments.hpp"
 #include "numerics/bits/convert.hpp"
 
 namespace samebits::backends {
 namespace {
 
 template <class Word, int InBits, int OutBits, class Source, class Target, class Mode>
-void convert_run(const run& r, const Source& source, const Target& target, const Mode& mode,
-                 const cast_rule& given, random_sequence& random) {
+void convert_segment(const row_segment& r, const Source& source, const Target& target,
+                     const Mode& mode, const cast_rule& given, random_sequence& random) {
   const cast_rule rule{mode.mode(), given.on_overflow, given.on_nan};
   for (std::int64_t i = 0; i < r.count; ++i) {
     const Word code = cell<InBits>::load(r.in + i * r.in_step);
@@ -47,12 +47,12 @@ template <class Source, class Target, class Mode>
 void convert_range(const convert_call& call, element_range range, const Source& source,
                    const Target& target, const Mode& mode) {
   random_sequence random(call.random);
-  for_each_run(call, range, [&](const run& r) {
+  for_each_segment(call, range, [&](const row_segment& r) {
     with_width(source, [&](auto in_bits) {
       with_width(target, [&](auto out_bits) {
         constexpr bool wide = in_bits() == 64 || out_bits() == 64;
         using word = std::conditional_t<wide, std::uint64_t, std::uint32_t>;
-        convert_run<word, in_bits(), out_bits()>(r, source, target, mode, call.rule, random);
+        convert_segment<word, in_bits(), out_bits()>(r, source, target, mode, call.rule, random);
       });
     });
   });

@@ -8,7 +8,7 @@
 
 #include "backends/dispatch/matmul_element.hpp"
 #include "backends/reference/reference.hpp"
-#include "backends/threads/pieces.hpp"
+#include "backends/threads/parts.hpp"
 #include "numerics/arithmetic/binary32.hpp"
 #include "numerics/hardware/accumulate.hpp"
 #include "numerics/sums/dot.hpp"
@@ -55,10 +55,10 @@ struct decode_to_binary32 {
 struct decode_for_unit {
   const numerics::accumulate_rule& rule;
   [[nodiscard]] tensor_operand a(std::uint32_t code) const {
-    return numerics::tensor_operand_of(rule.a, rule.least_exponent_a, code);
+    return numerics::tensor_operand_of(rule.a, rule.subnormal_exponent_a, code);
   }
   [[nodiscard]] tensor_operand b(std::uint32_t code) const {
-    return numerics::tensor_operand_of(rule.b, rule.least_exponent_b, code);
+    return numerics::tensor_operand_of(rule.b, rule.subnormal_exponent_b, code);
   }
 };
 
@@ -115,7 +115,7 @@ std::uint32_t ieee_sum(const matmul_call& call, std::int64_t i, std::int64_t j,
   std::uint32_t waiting[64];
   std::uint64_t count = 0;
   for (std::int64_t k = 0; k < depth; ++k) {
-    numerics::append_leaf(waiting, count, f::multiply(a[k], b[k]), f::add);
+    numerics::append_input(waiting, count, f::multiply(a[k], b[k]), f::add);
   }
   const std::uint32_t root = numerics::root_of_tree(waiting, count, 0u, f::add);
   return has_first_addend(call) ? f::add(sum, root) : root;
@@ -128,7 +128,7 @@ template <class Element>
 void for_each_element(const matmul_call& call, const executor& where, const Element& element) {
   const std::int64_t cols = call.d.cols;
   const std::int64_t worth = elements_worth_a_thread / std::max<std::int64_t>(1, call.a.cols);
-  for_each_piece(
+  for_each_part(
       call.d.rows * cols, where.threads,
       [&](element_range range) {
         for (std::int64_t e = range.begin; e < range.end; ++e) element(e / cols, e % cols);
@@ -172,16 +172,16 @@ void reference_matmul(const matmul_call& call, const executor& where) {
 std::uint32_t reference_tensor_core_sum(const matmul_call& call, std::int64_t row,
                                         std::int64_t col) {
   // On the stack: D is half written here, and a failed allocation must not stop the call.
-  constexpr auto most_products = static_cast<std::size_t>([] {
-    int most = 0;
-    for (int i = 0; i < tensor_row_count; ++i) most = std::max(most, tensor_row(i).products);
-    return most;
+  constexpr auto max_products = static_cast<std::size_t>([] {
+    int maximum = 0;
+    for (int i = 0; i < tensor_row_count; ++i) maximum = std::max(maximum, tensor_row(i).products);
+    return maximum;
   }());
   const decode_for_unit decode{call.unit};
   return tensor_core_sum(
       call, row, col, [&](std::int64_t first, std::int64_t count, std::uint32_t c) {
-        tensor_operand a[most_products];
-        tensor_operand b[most_products];
+        tensor_operand a[max_products];
+        tensor_operand b[max_products];
         for (std::int64_t k = 0; k < count; k += call.unit.products) {
           const auto products = std::min<std::int64_t>(call.unit.products, count - k);
           for (std::int64_t p = 0; p < products; ++p) {

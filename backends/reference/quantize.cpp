@@ -13,7 +13,7 @@
 #include "backends/reference/quantize_statistics.hpp"
 #include "backends/reference/reference.hpp"
 #include "backends/self_test/self_test.hpp"
-#include "backends/threads/pieces.hpp"
+#include "backends/threads/parts.hpp"
 #include "numerics/bits/decode.hpp"
 #include "numerics/bits/encode.hpp"
 #include "numerics/bits/random.hpp"
@@ -69,28 +69,29 @@ void for_each_element(std::int64_t cols, element_range range, const Function& f)
 }
 
 numerics::tile_scale scale_of_tile(const quantize_call& call, std::int64_t row, std::int64_t col) {
-  if (call.multipliers.data != nullptr) {
-    return numerics::scale_of_multiplier(load<std::uint32_t>(call.multipliers, row, col));
+  if (call.inverse_scales.data != nullptr) {
+    return numerics::scale_of_inverse(load<std::uint32_t>(call.inverse_scales, row, col));
   }
   const tile_grid& g = call.grid;
   const std::int64_t row_end = std::min(call.in.rows, (row + 1) * g.tile_rows);
   const std::int64_t col_end = std::min(call.in.cols, (col + 1) * g.tile_cols);
-  numerics::tile_amax amax = numerics::nothing_counted;
+  numerics::tile_amax amax = numerics::no_amax;
   for (std::int64_t r = row * g.tile_rows; r < row_end; ++r) {
     for (std::int64_t c = col * g.tile_cols; c < col_end; ++c) {
-      amax = numerics::joined(
-          amax, numerics::counted(call.scale.on_nonfinite, element_of_view(call.in, r, c)));
+      amax = numerics::combined(amax, numerics::amax_contribution(call.scale.on_nonfinite,
+                                                                  element_of_view(call.in, r, c)));
     }
   }
   return numerics::scale_of(spec_of(call.to), call.scale, amax);
 }
 
-void store_scale(const matrix_view& v, std::int64_t row, std::int64_t col, std::uint32_t stored) {
+void store_scale(const matrix_view& v, std::int64_t row, std::int64_t col,
+                 std::uint32_t dequantization_scale) {
   if (v.data == nullptr) return;
   if (v.format == format_id::e8m0) {
-    store<std::uint8_t>(v, row, col, numerics::e8m0_of(stored));
+    store<std::uint8_t>(v, row, col, numerics::e8m0_of(dequantization_scale));
   } else {
-    store<std::uint32_t>(v, row, col, stored);
+    store<std::uint32_t>(v, row, col, dequantization_scale);
   }
 }
 
@@ -102,12 +103,12 @@ void find_scales(const quantize_call& call, int threads, numerics::tile_scale* s
     for_each_element(g.cols, range, [&](std::int64_t row, std::int64_t col, std::size_t i) {
       const numerics::tile_scale s = scale_of_tile(call, row, col);
       scales[range.begin + static_cast<std::int64_t>(i)] = s;
-      store_scale(o.scales, row, col, s.stored);
-      store_scale(o.scales_transposed, col, row, s.stored);
+      store_scale(o.scales, row, col, s.dequantization_scale);
+      store_scale(o.scales_transposed, col, row, s.dequantization_scale);
     });
   };
   const std::int64_t tile = std::min(g.tile_rows * g.tile_cols, elements_worth_a_thread);
-  for_each_piece(g.rows * g.cols, threads, scale_range, elements_worth_a_thread / tile);
+  for_each_part(g.rows * g.cols, threads, scale_range, elements_worth_a_thread / tile);
 }
 
 /// Quantizes elements by known scales.
@@ -120,7 +121,7 @@ class element_pass {
     const tile_grid& g = call_.grid;
     const numerics::tile_scale& scale = scales_[row / g.tile_rows * g.cols + col / g.tile_cols];
     const std::uint32_t x = element_of_view(call_.in, row, col);
-    const std::uint32_t y = numerics::scaled(call_.scale.math, scale, x);
+    const std::uint32_t y = numerics::scaled(call_.scale.rule, scale, x);
     const auto cast = numerics::encode<std::uint32_t>(to_, call_.cast, y, dither(row, col));
     const quantize_outputs& o = call_.outputs;
     if (o.codes.data != nullptr) store<std::uint8_t>(o.codes, row, col, cast.code);
@@ -128,7 +129,8 @@ class element_pass {
       store<std::uint8_t>(o.codes_transposed, col, row, cast.code);
     }
     if (o.statistics == nullptr) return {};
-    return {x, y, cast.code, numerics::rescaled(to_, cast.code, scale.stored), cast.overflow};
+    return {x, y, cast.code, numerics::rescaled(to_, cast.code, scale.dequantization_scale),
+            cast.overflow};
   }
 
  private:
@@ -147,11 +149,11 @@ class element_pass {
 };
 
 /// Quantizes the elements of a chunk. If `counts` is set, also collects their partial statistics.
-quantize_tally quantize_chunk(const element_pass& pass, std::int64_t cols, element_range chunk,
-                              bool counts) {
-  constexpr std::int64_t batch = chunk_counter::most_at_once;
+quantize_chunk_statistics quantize_chunk(const element_pass& pass, std::int64_t cols,
+                                         element_range chunk, bool counts) {
+  constexpr std::int64_t batch = chunk_counter::max_at_once;
   chunk_counter counter;
-  std::array<quantized_element, chunk_counter::most_at_once> done;
+  std::array<quantized_element, chunk_counter::max_at_once> done;
   for (std::int64_t begin = chunk.begin; begin < chunk.end; begin += batch) {
     const element_range part = {begin, std::min(chunk.end, begin + batch)};
     for_each_element(cols, part, [&](std::int64_t row, std::int64_t col, std::size_t i) {
@@ -161,7 +163,7 @@ quantize_tally quantize_chunk(const element_pass& pass, std::int64_t cols, eleme
       counter.add(std::span(done).first(static_cast<std::size_t>(part.end - part.begin)));
     }
   }
-  return counts ? counter.tally() : quantize_tally{};
+  return counts ? counter.statistics() : quantize_chunk_statistics{};
 }
 
 }  // namespace
@@ -174,7 +176,8 @@ void reference_quantize(const quantize_call& call, const executor& where) {
   constexpr std::int64_t chunk = chunk_counter::chunk_elements;
   const std::int64_t elements = call.in.rows * call.in.cols;
   const std::int64_t chunks = elements / chunk + (elements % chunk != 0 ? 1 : 0);
-  std::vector<quantize_tally> tallies(counts ? static_cast<std::size_t>(chunks) : 0);
+  std::vector<quantize_chunk_statistics> partial_statistics(
+      counts ? static_cast<std::size_t>(chunks) : 0);
   std::unique_ptr<numerics::tile_scale[]> own;
   if (call.scale_room == nullptr) {
     const auto tiles = static_cast<std::size_t>(call.grid.rows * call.grid.cols);
@@ -183,24 +186,25 @@ void reference_quantize(const quantize_call& call, const executor& where) {
   numerics::tile_scale* const scales = own != nullptr ? own.get() : call.scale_room;
   find_scales(call, where.threads, scales);
   const element_pass pass(call, scales);
-  for_each_piece(
+  for_each_part(
       chunks, where.threads,
       [&](element_range range) {
         for (std::int64_t i = range.begin; i < range.end; ++i) {
           const element_range part = {i * chunk, std::min(elements, (i + 1) * chunk)};
-          const quantize_tally tally = quantize_chunk(pass, call.in.cols, part, counts);
-          if (counts) tallies[static_cast<std::size_t>(i)] = tally;
+          const quantize_chunk_statistics statistics =
+              quantize_chunk(pass, call.in.cols, part, counts);
+          if (counts) partial_statistics[static_cast<std::size_t>(i)] = statistics;
         }
       },
       elements_worth_a_thread / chunk);
-  if (counts) *call.outputs.statistics = total(tallies);
+  if (counts) *call.outputs.statistics = total(partial_statistics);
 }
 
 void reference_dequantize(const dequantize_call& call, const executor& where) {
   const format_spec from = spec_of(call.codes.format);
   const format_spec to = spec_of(call.out.format);
   const tile_grid& g = call.grid;
-  for_each_piece(call.codes.rows * call.codes.cols, where.threads, [&](element_range range) {
+  for_each_part(call.codes.rows * call.codes.cols, where.threads, [&](element_range range) {
     for_each_element(call.codes.cols, range, [&](std::int64_t row, std::int64_t col, std::size_t) {
       const std::uint32_t s = scale_at(call.scales, row / g.tile_rows, col / g.tile_cols);
       const std::uint32_t y = numerics::rescaled(from, load<std::uint8_t>(call.codes, row, col), s);

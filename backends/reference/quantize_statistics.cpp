@@ -16,8 +16,8 @@ double square(double x) { return x * x; }
 }  // namespace
 
 void chunk_counter::add(std::span<const quantized_element> elements) {
-  std::array<double, most_at_once> signal;
-  std::array<double, most_at_once> noise;
+  std::array<double, max_at_once> signal;
+  std::array<double, max_at_once> noise;
   for (std::size_t i = 0; i < elements.size(); ++i) {
     const quantized_element& e = elements[i];
     counts_.add(e);
@@ -30,18 +30,18 @@ void chunk_counter::add(std::span<const quantized_element> elements) {
   noise_.add(std::span(noise).first(elements.size()));
 }
 
-quantize_tally chunk_counter::tally() const {
+quantize_chunk_statistics chunk_counter::statistics() const {
   return {elements_, counts_, signal_.value(), noise_.value()};
 }
 
-quantize_statistics total(std::span<const quantize_tally> chunks) {
+quantize_statistics total(std::span<const quantize_chunk_statistics> chunks) {
   quantize_statistics all;
   numerics::quantize_counts counts;
   tree_sum signal;
   tree_sum noise;
-  for (const quantize_tally& chunk : chunks) {
+  for (const quantize_chunk_statistics& chunk : chunks) {
     all.elements += chunk.elements;
-    counts.join(chunk.counts);
+    counts.combine(chunk.counts);
     signal.add(chunk.signal);
     noise.add(chunk.noise);
   }

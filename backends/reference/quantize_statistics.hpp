@@ -15,7 +15,7 @@ namespace samebits::backends {
 using numerics::quantized_element;
 
 /// Partial statistics of part of a matrix.
-struct quantize_tally {
+struct quantize_chunk_statistics {
   std::uint64_t elements = 0;
   numerics::quantize_counts counts = {};
   double signal = 0, noise = 0;
@@ -27,11 +27,11 @@ struct quantize_tally {
 class chunk_counter {
  public:
   static constexpr std::int64_t chunk_elements = numerics::chunk_elements;
-  static constexpr std::size_t most_at_once = 256;
+  static constexpr std::size_t max_at_once = 256;
 
-  /// Adds up to most_at_once elements.
+  /// Adds up to max_at_once elements.
   void add(std::span<const quantized_element> elements);
-  [[nodiscard]] quantize_tally tally() const;
+  [[nodiscard]] quantize_chunk_statistics statistics() const;
 
  private:
   std::uint64_t elements_ = 0;
@@ -41,6 +41,6 @@ class chunk_counter {
 };
 
 /// Combines the partial statistics of all chunks, in order, to those of the matrix.
-quantize_statistics total(std::span<const quantize_tally> chunks);
+quantize_statistics total(std::span<const quantize_chunk_statistics> chunks);
 
 }  // namespace samebits::backends

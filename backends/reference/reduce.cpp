@@ -18,13 +18,13 @@ namespace {
 double sum_of(double left, double right) { return left + right; }
 }  // namespace
 
-void tree_sum::push(int level, double node) {
-  numerics::append_node(nodes_, count_, level, node, sum_of);
+void tree_sum::push(int level, double partial_sum) {
+  numerics::append_partial_sum(partial_sums_, count_, level, partial_sum, sum_of);
 }
 
-void tree_sum::add(std::span<const double> leaves) {
+void tree_sum::add(std::span<const double> inputs) {
   backends::require_tested(backends::reference);
-  for (const double leaf : leaves) push(0, leaf);
+  for (const double input : inputs) push(0, input);
 }
 
 void tree_sum::add_squares(std::span<const double> values) {
@@ -35,27 +35,27 @@ void tree_sum::add_squares(std::span<const double> values) {
   }
 }
 
-void tree_sum::add_node(int level, double node) {
+void tree_sum::add_partial_sum(int level, double partial_sum) {
   if (level < 0 || level > 62) {
     throw invalid_argument("level: must be in 0..62, got " + std::to_string(level));
   }
-  const std::uint64_t leaves = std::uint64_t{1} << level;
-  if (count_ % leaves != 0) {
-    throw invalid_argument("level: no node of 2^" + std::to_string(level) +
-                           " leaves stands after " + std::to_string(count_) +
-                           " leaves; that must be a multiple");
+  const std::uint64_t inputs = std::uint64_t{1} << level;
+  if (count_ % inputs != 0) {
+    throw invalid_argument("level: no partial sum of 2^" + std::to_string(level) +
+                           " inputs stands after " + std::to_string(count_) +
+                           " inputs; that must be a multiple");
   }
-  if (count_ > (std::uint64_t{1} << 63) - leaves) {
+  if (count_ > (std::uint64_t{1} << 63) - inputs) {
     throw invalid_argument("level: 2^" + std::to_string(level) +
-                           " more leaves make more than 2^63");
+                           " more inputs make more than 2^63");
   }
   backends::require_tested(backends::reference);
-  push(level, node);
+  push(level, partial_sum);
 }
 
 double tree_sum::value() const {
   backends::require_tested(backends::reference);
-  const double sum = numerics::root_of_tree(nodes_, count_, 0.0, sum_of);
+  const double sum = numerics::root_of_tree(partial_sums_, count_, 0.0, sum_of);
   if (std::isnan(sum)) return std::bit_cast<double>(numerics::binary64::nan);
   return sum;
 }

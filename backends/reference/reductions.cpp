@@ -12,7 +12,7 @@
 #include "backends/reference/reference.hpp"
 #include "backends/self_test/build_flags.hpp"
 #include "backends/self_test/self_test.hpp"
-#include "backends/threads/pieces.hpp"
+#include "backends/threads/parts.hpp"
 #include "numerics/arithmetic/binary32.hpp"
 #include "numerics/bits/classify.hpp"
 #include "numerics/bits/decode.hpp"
@@ -58,7 +58,7 @@ void with_format(format_id format, const Function& f) {
 template <class Function>
 void for_each_chunk(std::int64_t size, int threads, const Function& f) {
   const std::int64_t chunks = (size + chunk_elements - 1) / chunk_elements;
-  for_each_piece(
+  for_each_part(
       chunks, threads,
       [&](element_range range) {
         for (std::int64_t i = range.begin; i < range.end; ++i) {
@@ -95,41 +95,42 @@ void load_values(const const_matrix_view& v, std::int64_t first, std::int64_t co
   });
 }
 
-/// The root of the tree of contract §6 over the inputs in `node`, which it overwrites. No inputs
-/// give +0.
+/// The root of the tree of contract §6 over the inputs in `partial_sum`, which it overwrites. No
+/// inputs give +0.
 template <class Number>
-Number tree_of(Number* node, std::int64_t count) {
+Number tree_of(Number* partial_sum, std::int64_t count) {
   if (count == 0) return 0;
   while (count > 1) {
     const std::int64_t pairs = count / 2;
-    for (std::int64_t j = 0; j < pairs; ++j) node[j] = node[2 * j] + node[2 * j + 1];
-    if (count % 2 != 0) node[pairs] = node[count - 1];
+    for (std::int64_t j = 0; j < pairs; ++j)
+      partial_sum[j] = partial_sum[2 * j] + partial_sum[2 * j + 1];
+    if (count % 2 != 0) partial_sum[pairs] = partial_sum[count - 1];
     count = pairs + count % 2;
   }
-  return node[0];
+  return partial_sum[0];
 }
 
 /// The tree over all elements; leaves(first, count, out) writes the inputs of one chunk. A partial
 /// last chunk has no neighbour and moves up unchanged. The chunks' roots are therefore the inputs
 /// of the upper part of the tree.
-template <class Number, class Leaves>
-Number sum_by_tree(std::int64_t size, int threads, const Leaves& leaves) {
+template <class Number, class Inputs>
+Number sum_by_tree(std::int64_t size, int threads, const Inputs& inputs) {
   std::vector<Number> roots(static_cast<std::size_t>((size + chunk_elements - 1) / chunk_elements));
   for_each_chunk(size, threads, [&](std::int64_t i, std::int64_t first, std::int64_t count) {
     Number chunk[chunk_elements];
-    leaves(first, count, chunk);
+    inputs(first, count, chunk);
     roots[static_cast<std::size_t>(i)] = tree_of(chunk, count);
   });
   return tree_of(roots.data(), static_cast<std::int64_t>(roots.size()));
 }
 
-template <class Number, class Leaves>
-Number sum_in_sequence(std::int64_t size, const Leaves& leaves) {
+template <class Number, class Inputs>
+Number sum_in_sequence(std::int64_t size, const Inputs& inputs) {
   Number total = 0;
   for (std::int64_t first = 0; first < size; first += chunk_elements) {
     Number chunk[chunk_elements];
     const std::int64_t count = std::min(chunk_elements, size - first);
-    leaves(first, count, chunk);
+    inputs(first, count, chunk);
     std::int64_t i = 0;
     if (first == 0) total = chunk[i++];
     for (; i < count; ++i) total = total + chunk[i];
@@ -148,13 +149,13 @@ float canonical(float x) {
       static_cast<std::uint32_t>(numerics::canonical_nan(spec_of(format_id::fp32))));
 }
 
-enum class leaf : std::uint8_t { element, square };
+enum class input : std::uint8_t { element, square };
 
-double sum_of(const const_matrix_view& in, int threads, leaf kind) {
+double sum_of(const const_matrix_view& in, int threads, input kind) {
   return canonical(sum_by_tree<double>(size_of(in), threads,
                                        [&](std::int64_t first, std::int64_t count, double* out) {
                                          load_values(in, first, count, out);
-                                         if (kind == leaf::element) return;
+                                         if (kind == input::element) return;
                                          for (std::int64_t i = 0; i < count; ++i)
                                            out[i] = out[i] * out[i];
                                        }));
@@ -181,10 +182,10 @@ float amax_of(const const_matrix_view& in, int threads) {
   for_each_codes(
       in, threads, [&]<format_id F>(fixed_format<F>, const auto* codes, std::int64_t count) {
         constexpr auto keep = static_cast<std::uint32_t>(numerics::magnitude_mask(spec_of(F)));
-        std::uint32_t most = 0;
-        for (std::int64_t i = 0; i < count; ++i) most = std::max(most, codes[i] & keep);
+        std::uint32_t maximum = 0;
+        for (std::int64_t i = 0; i < count; ++i) maximum = std::max(maximum, codes[i] & keep);
         const std::scoped_lock lock(joining);
-        largest = std::max(largest, most);
+        largest = std::max(largest, maximum);
       });
   return std::bit_cast<float>(
       numerics::binary32::amax_bits(numerics::decode<std::uint32_t>(spec_of(in.format), largest)));
@@ -223,8 +224,10 @@ void host_reduce(const reduction_call& call, const executor& where) {
   switch (call.what) {
     case reduction::amax: result.amax = amax_of(call.x, where.threads); break;
     case reduction::counts: result.counts = counts_of(call.x, where.threads); break;
-    case reduction::sum: result.sum = sum_of(call.x, where.threads, leaf::element); break;
-    case reduction::sum_of_squares: result.sum = sum_of(call.x, where.threads, leaf::square); break;
+    case reduction::sum: result.sum = sum_of(call.x, where.threads, input::element); break;
+    case reduction::sum_of_squares:
+      result.sum = sum_of(call.x, where.threads, input::square);
+      break;
     case reduction::dot: result.sum = dot_of(call, where.threads); break;
   }
 }

@@ -20,10 +20,10 @@ const backend reference = {
     .quantize = {.run = reference_quantize},
     .dequantize = {.run = reference_dequantize},
     .quantize_list = {.run = quantize_each<reference_quantize>},
-    .inspect = {.run = inspect_on_threads<reference_plan_kernels>},
-    .scale = {.run = scale_on_threads<reference_plan_kernels>},
-    .axpby = {.run = axpby_on_threads<reference_plan_kernels>},
-    .accumulate = {.run = accumulate_on_threads<reference_plan_kernels>},
+    .inspect = {.run = inspect_on_threads<reference_list_kernels>},
+    .scale = {.run = scale_on_threads<reference_list_kernels>},
+    .axpby = {.run = axpby_on_threads<reference_list_kernels>},
+    .accumulate = {.run = accumulate_on_threads<reference_list_kernels>},
     .cast = {.run = cast_on_threads<reference_convert>},
 };
 

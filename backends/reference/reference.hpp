@@ -3,7 +3,7 @@
 
 #include "backends/dispatch/array_arithmetic.hpp"
 #include "backends/dispatch/backend.hpp"
-#include "backends/dispatch/plan.hpp"
+#include "backends/dispatch/list.hpp"
 
 namespace samebits::backends {
 
@@ -19,7 +19,7 @@ void reference_dequantize(const dequantize_call& call, const executor& where);
 void reference_matmul(const matmul_call& call, const executor& where);
 /// Reductions of every host backend.
 void host_reduce(const reduction_call& call, const executor& where);
-extern const plan_kernels reference_plan_kernels;
+extern const list_kernels reference_list_kernels;
 
 /// The tensor_core sum of one element of D, as binary32 bits.
 std::uint32_t reference_tensor_core_sum(const matmul_call& call, std::int64_t row,

@@ -59,21 +59,21 @@ class prober {
   }
 
   SAMEBITS_HD void flush_to_zero() {
-    const T normal = opaque(of_bits(least_normal));
-    const T more = opaque(of_bits(least_normal + least_normal / 2));
+    const T normal = opaque(of_bits(min_normal));
+    const T more = opaque(of_bits(min_normal + min_normal / 2));
     const T two = opaque(T(2));
     const T half = opaque(T(0.5));
-    expect(probe::flush_to_zero, normal * half, least_normal / 2);
-    expect(probe::flush_to_zero, more - normal, least_normal / 2);
-    expect(probe::flush_to_zero, normal / two, least_normal / 2);
+    expect(probe::flush_to_zero, normal * half, min_normal / 2);
+    expect(probe::flush_to_zero, more - normal, min_normal / 2);
+    expect(probe::flush_to_zero, normal / two, min_normal / 2);
   }
 
   SAMEBITS_HD void denormals_are_zero() {
     const T tiny = opaque(of_bits(1));
-    const T normal = opaque(of_bits(least_normal));
+    const T normal = opaque(of_bits(min_normal));
     const T scale = opaque(power(digits));
-    expect(probe::denormals_are_zero, tiny * scale, 2 * least_normal);
-    expect(probe::denormals_are_zero, normal + tiny, least_normal + 1);
+    expect(probe::denormals_are_zero, tiny * scale, 2 * min_normal);
+    expect(probe::denormals_are_zero, normal + tiny, min_normal + 1);
     expect(probe::denormals_are_zero, tiny > T(0));
   }
 
@@ -142,7 +142,7 @@ class prober {
   }
 
   SAMEBITS_HD void nan() {
-    const T x = opaque(of_bits(infinity + least_normal / 2));
+    const T x = opaque(of_bits(infinity + min_normal / 2));
     const T inf = opaque(of_bits(infinity));
     expect(probe::nan, x != x);  // NOLINT(misc-redundant-expression): true of a NaN alone
     expect(probe::nan, !(x < T(0)) && !(x >= T(0)));
@@ -158,10 +158,10 @@ class prober {
   }
 
   SAMEBITS_HD void excess_precision() {
-    const T most = opaque(of_bits(infinity - 1));
+    const T maximum = opaque(of_bits(infinity - 1));
     const T two = opaque(T(2));
     const T half = opaque(T(0.5));
-    expect(probe::excess_precision, (most * two) * half, infinity);
+    expect(probe::excess_precision, (maximum * two) * half, infinity);
   }
 
   /// The probes that depend on the processor's control register.
@@ -190,7 +190,7 @@ class prober {
   static constexpr int bias = probe_layout<T>::bias;
   // An approximation is wrong for a large share of random inputs.
   static constexpr int samples = 128;
-  static constexpr word least_normal = word{1} << (digits - 1);
+  static constexpr word min_normal = word{1} << (digits - 1);
   static constexpr word infinity = (word{2} * bias + 1) << (digits - 1);
   static constexpr word magnitude = static_cast<word>(~word{0}) >> 1;
 
@@ -204,14 +204,14 @@ class prober {
   /// The next random significand, with its leading bit set.
   SAMEBITS_HD word significand() {
     state_ = state_ * 6364136223846793005u + 1442695040888963407u;  // Knuth's MMIX generator
-    return least_normal | static_cast<word>(state_ >> (64 - (digits - 1)));
+    return min_normal | static_cast<word>(state_ >> (64 - (digits - 1)));
   }
   /// The number in [1, 2) with this significand.
-  SAMEBITS_HD static T in_binade(word m) { return of_bits(exponent_field(0) | (m - least_normal)); }
+  SAMEBITS_HD static T in_binade(word m) { return of_bits(exponent_field(0) | (m - min_normal)); }
 
   /// Rounds r, which has digits + 1 bits, by its last bit. Exact ties cannot occur here.
   SAMEBITS_HD static word rounded(word r, int exponent) {
-    return exponent_field(exponent) + (r / 2 + r % 2 - least_normal);
+    return exponent_field(exponent) + (r / 2 + r % 2 - min_normal);
   }
   /// Bits of the correctly rounded quotient of two significands.
   SAMEBITS_HD static word quotient(word mx, word my) {

@@ -49,10 +49,10 @@ const backend avx2 = {
     .quantize = {.run = avx2_quantize},
     .dequantize = {.run = reference_dequantize},
     .quantize_list = {.run = quantize_each<avx2_quantize>},
-    .inspect = {.run = inspect_on_threads<avx2_plan_kernels>},
-    .scale = {.run = scale_on_threads<avx2_plan_kernels>},
-    .axpby = {.run = axpby_on_threads<avx2_plan_kernels>},
-    .accumulate = {.run = accumulate_on_threads<avx2_plan_kernels>},
+    .inspect = {.run = inspect_on_threads<avx2_list_kernels>},
+    .scale = {.run = scale_on_threads<avx2_list_kernels>},
+    .axpby = {.run = axpby_on_threads<avx2_list_kernels>},
+    .accumulate = {.run = accumulate_on_threads<avx2_list_kernels>},
     .cast = {.run = cast_on_threads<convert_or_reference<avx2_convert>>},
 };
 
@@ -69,10 +69,10 @@ const backend avx512 = {
     .quantize = {.run = avx512_quantize},
     .dequantize = {.run = reference_dequantize},
     .quantize_list = {.run = quantize_each<avx512_quantize>},
-    .inspect = {.run = inspect_on_threads<avx512_plan_kernels>},
-    .scale = {.run = scale_on_threads<avx512_plan_kernels>},
-    .axpby = {.run = axpby_on_threads<avx512_plan_kernels>},
-    .accumulate = {.run = accumulate_on_threads<avx512_plan_kernels>},
+    .inspect = {.run = inspect_on_threads<avx512_list_kernels>},
+    .scale = {.run = scale_on_threads<avx512_list_kernels>},
+    .axpby = {.run = axpby_on_threads<avx512_list_kernels>},
+    .accumulate = {.run = accumulate_on_threads<avx512_list_kernels>},
     .cast = {.run = cast_on_threads<convert_or_reference<avx512_convert>>},
 };
 

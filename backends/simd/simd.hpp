@@ -3,8 +3,8 @@
 
 #include "backends/dispatch/array_arithmetic.hpp"
 #include "backends/dispatch/backend.hpp"
+#include "backends/dispatch/list.hpp"
 #include "backends/dispatch/matmul.hpp"
-#include "backends/dispatch/plan.hpp"
 #include "backends/dispatch/quantize.hpp"
 #include "backends/self_test/probe_report.hpp"
 
@@ -36,12 +36,12 @@ extern const quantize_kernel avx512_quantize_kernel;
 /// Tensor list operations on contiguous elements of any alignment, at most one chunk
 /// (numerics/sums/sum_tree.hpp). Several threads call these functions at once. The control register
 /// must have its IEEE 754 state.
-struct plan_lanes_kernel {
+struct list_lanes_kernel {
   /// The statistics of fp32, fp16 or bf16 elements: the largest magnitude code, the numbers of NaN
   /// and Inf elements, and the sum of squares as binary64 bits. Any NaN sum means the canonical
   /// NaN.
   struct sums {
-    std::uint32_t most;
+    std::uint32_t maximum;
     std::uint32_t nan;
     std::uint32_t inf;
     std::uint64_t squares;
@@ -61,11 +61,11 @@ struct plan_lanes_kernel {
   void (*combine)(std::uint32_t a, std::byte* x, std::uint32_t b, const std::byte* y,
                   std::int64_t count);
 };
-extern const plan_lanes_kernel avx2_plan_lanes;
-extern const plan_lanes_kernel avx512_plan_lanes;
+extern const list_lanes_kernel avx2_list_lanes;
+extern const list_lanes_kernel avx512_list_lanes;
 
-extern const plan_kernels avx2_plan_kernels;
-extern const plan_kernels avx512_plan_kernels;
+extern const list_kernels avx2_list_kernels;
+extern const list_kernels avx512_list_kernels;
 // Compute calls that takes() of backends/simd/arithmetic/arithmetic_rule.hpp accepts. The control
 // register must have its IEEE 754 state.
 void avx2_compute(const compute_call& call, element_range range);

@@ -7,22 +7,22 @@
 
 #include "backends/dispatch/array_arithmetic.hpp"
 #include "backends/dispatch/backend.hpp"
-#include "backends/threads/pieces.hpp"
+#include "backends/threads/parts.hpp"
 
 namespace samebits::backends {
 
 /// Converts by ranges.
 template <void (*Convert)(const convert_call&, element_range)>
 void convert_on_threads(const convert_call& call, const executor& where) {
-  for_each_piece(call.in.rows * call.in.cols, where.threads,
-                 [&](element_range range) { Convert(call, range); });
+  for_each_part(call.in.rows * call.in.cols, where.threads,
+                [&](element_range range) { Convert(call, range); });
 }
 
 /// Computes by ranges. Compute returns the flags of its range, or none if no report is wanted.
 template <flags (*Compute)(const compute_call&, element_range)>
 void compute_on_threads(const compute_call& call, const executor& where) {
   std::atomic<std::uint8_t> raised = 0;
-  for_each_piece(call.out.rows * call.out.cols, where.threads, [&](element_range range) {
+  for_each_part(call.out.rows * call.out.cols, where.threads, [&](element_range range) {
     raised |= static_cast<std::uint8_t>(Compute(call, range));
   });
   if (call.all != nullptr) *call.all = static_cast<flags>(raised.load());

@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "backends/threads/pieces.hpp"
+#include "backends/threads/parts.hpp"
 #include "backends/threads/tasks.hpp"
 
 namespace samebits::backends {
@@ -33,7 +33,7 @@ void quantize_each(void (*quantize_one)(const quantize_call&, const executor&),
   executor alone = where;
   alone.threads = 1;
   for_each_task(workers, [&](std::int64_t worker) {
-    const element_range dealt = piece_of(count, workers, worker);
+    const element_range dealt = part_of(count, workers, worker);
     for (std::int64_t i = dealt.begin; i < dealt.end; ++i) {
       quantize(*small[static_cast<std::size_t>(i)], room.get() + worker * small_tiles, alone);
     }

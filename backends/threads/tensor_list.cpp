@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "backends/threads/pieces.hpp"
+#include "backends/threads/parts.hpp"
 #include "numerics/tensor_list/inspect.hpp"
 
 namespace samebits::backends {
@@ -16,31 +16,32 @@ namespace {
 
 /// Splits the chunks of a list among threads.
 template <class Part>
-void for_each_chunk_range(const numerics::plan_tables& plan, std::uint64_t elements,
+void for_each_chunk_range(const numerics::tensor_tables& plan, std::uint64_t elements,
                           const executor& where, const Part& part) {
   const auto chunks = static_cast<std::int64_t>(plan.chunks);
   if (chunks == 0) return;
   // Average elements per chunk; >= 1.
   const auto chunk = static_cast<std::int64_t>(elements) / chunks;
-  for_each_piece(chunks, where.threads, part,
-                 std::max<std::int64_t>(elements_worth_a_thread / chunk, 1));
+  for_each_part(chunks, where.threads, part,
+                std::max<std::int64_t>(elements_worth_a_thread / chunk, 1));
 }
 
 /// Calls f(tensor, partial statistics of its chunks) in list order.
-template <class Tally, class Function>
-void for_each_tensor(const plan_data& plan, const std::vector<Tally>& tallies, const Function& f) {
-  const std::span<const Tally> all(tallies);
+template <class Statistics, class Function>
+void for_each_tensor(const list_data& plan, const std::vector<Statistics>& partial_statistics,
+                     const Function& f) {
+  const std::span<const Statistics> all(partial_statistics);
   for (std::size_t i = 0; i < plan.rows.size(); ++i) {
     f(i, all.subspan(plan.rows[i].first_chunk, numerics::chunks_of(plan.rows[i].count)));
   }
 }
 
-tensor_statistics statistics_of(const numerics::plan_row& row,
-                                std::span<const numerics::chunk_tally> chunks) {
+tensor_statistics statistics_of(const numerics::list_row& row,
+                                std::span<const numerics::chunk_statistics> chunks) {
   tensor_statistics s;
   s.elements = static_cast<std::uint64_t>(row.count);
   numerics::square_sum squares;
-  for (const numerics::chunk_tally& c : chunks) {
+  for (const numerics::chunk_statistics& c : chunks) {
     s.nan += c.nan;
     s.inf += c.inf;
     s.zeros += c.zeros;
@@ -53,7 +54,7 @@ tensor_statistics statistics_of(const numerics::plan_row& row,
 }
 
 /// Combines the tensors of a report: the total, and the first bad tensor.
-void join_tensors(inspect_report& report) {
+void combine_tensors(inspect_report& report) {
   tensor_statistics& all = report.total;
   numerics::square_sum squares;
   for (std::size_t i = 0; i < report.tensors.size(); ++i) {
@@ -81,55 +82,60 @@ convert_call conversion_of(const cast_call& call, std::uint32_t tensor) {
 
 }  // namespace
 
-void inspect_on_threads(const plan_kernels& kernels, const inspect_call& call,
+void inspect_on_threads(const list_kernels& kernels, const inspect_call& call,
                         const executor& where) {
-  const plan_data& plan = call.plan;
+  const list_data& plan = call.plan;
   inspect_report& report = *call.report;
   report = {};
-  std::vector<numerics::chunk_tally> tallies(plan.row_of_chunk.size());
+  std::vector<numerics::chunk_statistics> partial_statistics(plan.row_of_chunk.size());
   std::mutex joining;
   for_each_chunk_range(plan.tables(), plan.elements, where, [&](element_range chunks) {
     std::array<std::uint64_t, numerics::exponent_buckets> exponents = {};
-    kernels.inspect(plan.tables(), chunks, call.counts, tallies.data(), exponents.data());
+    kernels.inspect(plan.tables(), chunks, call.counts, partial_statistics.data(),
+                    exponents.data());
     if (call.counts != inspect_counts::distribution) return;
     const std::scoped_lock lock(joining);
     for (std::size_t i = 0; i < exponents.size(); ++i) report.exponents[i] += exponents[i];
   });
   report.tensors.reserve(plan.rows.size());
-  for_each_tensor(plan, tallies, [&](std::size_t i, std::span<const numerics::chunk_tally> chunks) {
-    report.tensors.push_back(statistics_of(plan.rows[i], chunks));
-  });
-  join_tensors(report);
+  for_each_tensor(plan, partial_statistics,
+                  [&](std::size_t i, std::span<const numerics::chunk_statistics> chunks) {
+                    report.tensors.push_back(statistics_of(plan.rows[i], chunks));
+                  });
+  combine_tensors(report);
 }
 
-void scale_on_threads(const plan_kernels& kernels, const scale_call& call, const executor& where) {
-  const plan_data& plan = call.plan;
-  std::vector<numerics::scale_tally> tallies(plan.row_of_chunk.size());
+void scale_on_threads(const list_kernels& kernels, const scale_call& call, const executor& where) {
+  const list_data& plan = call.plan;
+  std::vector<numerics::scale_statistics> partial_statistics(plan.row_of_chunk.size());
   for_each_chunk_range(plan.tables(), plan.elements, where, [&](element_range chunks) {
-    kernels.scale(plan.tables(), chunks, std::bit_cast<std::uint32_t>(call.factor), tallies.data());
+    kernels.scale(plan.tables(), chunks, std::bit_cast<std::uint32_t>(call.factor),
+                  partial_statistics.data());
   });
   if (call.report == nullptr) return;
   unscale_report& report = *call.report;
   report = {};
   report.elements = plan.elements;
-  for_each_tensor(plan, tallies, [&](std::size_t i, std::span<const numerics::scale_tally> chunks) {
-    const std::uint64_t bad_before = report.nonfinite + report.overflowed;
-    for (const numerics::scale_tally& c : chunks) {
-      report.nonfinite += c.nonfinite;
-      report.overflowed += c.overflowed;
-      report.amax_bits = std::max(report.amax_bits, c.amax);
-    }
-    const bool bad = report.nonfinite + report.overflowed != bad_before;
-    if (bad && report.first_bad < 0) report.first_bad = static_cast<std::int64_t>(i);
-  });
+  for_each_tensor(plan, partial_statistics,
+                  [&](std::size_t i, std::span<const numerics::scale_statistics> chunks) {
+                    const std::uint64_t bad_before = report.nonfinite + report.overflowed;
+                    for (const numerics::scale_statistics& c : chunks) {
+                      report.nonfinite += c.nonfinite;
+                      report.overflowed += c.overflowed;
+                      report.amax_bits = std::max(report.amax_bits, c.amax);
+                    }
+                    const bool bad = report.nonfinite + report.overflowed != bad_before;
+                    if (bad && report.first_bad < 0)
+                      report.first_bad = static_cast<std::int64_t>(i);
+                  });
 }
 
-void axpby_on_threads(const plan_kernels& kernels, const axpby_call& call, const executor& where) {
+void axpby_on_threads(const list_kernels& kernels, const axpby_call& call, const executor& where) {
   for_each_chunk_range(call.out, call.elements, where,
                        [&](element_range chunks) { kernels.axpby(call, chunks); });
 }
 
-void accumulate_on_threads(const plan_kernels& kernels, const accumulate_call& call,
+void accumulate_on_threads(const list_kernels& kernels, const accumulate_call& call,
                            const executor& where) {
   for_each_chunk_range(call.acc, call.elements, where,
                        [&](element_range chunks) { kernels.accumulate(call, chunks); });
@@ -137,10 +143,10 @@ void accumulate_on_threads(const plan_kernels& kernels, const accumulate_call& c
 
 void cast_on_threads(void (*convert)(const convert_call&, element_range), const cast_call& call,
                      const executor& where) {
-  const numerics::plan_tables tables = call.to.tables();
+  const numerics::tensor_tables tables = call.to.tables();
   for_each_chunk_range(tables, call.to.elements, where, [&](element_range chunks) {
     for (std::int64_t n = chunks.begin; n < chunks.end; ++n) {
-      const numerics::plan_chunk chunk = numerics::chunk_at(tables, static_cast<std::uint64_t>(n));
+      const numerics::list_chunk chunk = numerics::chunk_at(tables, static_cast<std::uint64_t>(n));
       convert(conversion_of(call, chunk.tensor), {chunk.first, chunk.first + chunk.count});
     }
   });

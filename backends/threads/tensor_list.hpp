@@ -3,33 +3,33 @@
 // statistics.
 #pragma once
 
-#include "backends/dispatch/plan.hpp"
+#include "backends/dispatch/list.hpp"
 
 namespace samebits::backends {
 
-void inspect_on_threads(const plan_kernels& kernels, const inspect_call& call,
+void inspect_on_threads(const list_kernels& kernels, const inspect_call& call,
                         const executor& where);
-void scale_on_threads(const plan_kernels& kernels, const scale_call& call, const executor& where);
-void axpby_on_threads(const plan_kernels& kernels, const axpby_call& call, const executor& where);
-void accumulate_on_threads(const plan_kernels& kernels, const accumulate_call& call,
+void scale_on_threads(const list_kernels& kernels, const scale_call& call, const executor& where);
+void axpby_on_threads(const list_kernels& kernels, const axpby_call& call, const executor& where);
+void accumulate_on_threads(const list_kernels& kernels, const accumulate_call& call,
                            const executor& where);
 /// Converts the elements of each chunk by `convert`, which converts a range of one tensor.
 void cast_on_threads(void (*convert)(const convert_call&, element_range), const cast_call& call,
                      const executor& where);
 
-template <const plan_kernels& Kernels>
+template <const list_kernels& Kernels>
 void inspect_on_threads(const inspect_call& call, const executor& where) {
   inspect_on_threads(Kernels, call, where);
 }
-template <const plan_kernels& Kernels>
+template <const list_kernels& Kernels>
 void scale_on_threads(const scale_call& call, const executor& where) {
   scale_on_threads(Kernels, call, where);
 }
-template <const plan_kernels& Kernels>
+template <const list_kernels& Kernels>
 void axpby_on_threads(const axpby_call& call, const executor& where) {
   axpby_on_threads(Kernels, call, where);
 }
-template <const plan_kernels& Kernels>
+template <const list_kernels& Kernels>
 void accumulate_on_threads(const accumulate_call& call, const executor& where) {
   accumulate_on_threads(Kernels, call, where);
 }

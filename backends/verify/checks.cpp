@@ -31,11 +31,11 @@ std::vector<cast_rule> deterministic_rules() {
 void compare_rules(comparer& backends, const code_buffer& input, format_id to, heading& h) {
   static const std::vector<cast_rule> rules = deterministic_rules();
   const placement row = placement::dense(1, static_cast<std::int64_t>(input.count()));
-  for (const cast_rule& rule : rules) backends.compare({to, rule, row, row}, h.tallies);
+  for (const cast_rule& rule : rules) backends.compare({to, rule, row, row}, h.per_backend);
 }
 
 heading make_heading(const comparer& backends, std::string inputs) {
-  return {std::move(inputs), "", std::vector<tally>(backends.count())};
+  return {std::move(inputs), "", std::vector<comparison_result>(backends.count())};
 }
 
 void add_all_codes(comparer& backends, format_id from, heading& h) {
@@ -130,7 +130,7 @@ std::string formats_text(const std::bitset<format_count>& formats) {
   return text;
 }
 
-std::string heading::text(const tally& t) const {
+std::string heading::text(const comparison_result& t) const {
   return formats_text(t.sources) + " to " + formats_text(t.targets) + ", " + inputs + ", " +
          (rules.empty() ? rules_text(t.rules) : rules);
 }

@@ -14,12 +14,12 @@ namespace samebits::backends::verification {
 
 /// The comparisons under one heading, with one result per backend.
 struct heading {
-  std::string inputs;          ///< "all 2^32 codes"
-  std::string rules;           ///< empty: the number of rules
-  std::vector<tally> tallies;  ///< one per backend
+  std::string inputs;                          ///< "all 2^32 codes"
+  std::string rules;                           ///< empty: the number of rules
+  std::vector<comparison_result> per_backend;  ///< one per backend
 
   /// "fp32 to e4m3, all 2^32 codes, 36 rules", limited to what the backend supports.
-  [[nodiscard]] std::string text(const tally& t) const;
+  [[nodiscard]] std::string text(const comparison_result& t) const;
 };
 
 /// "e4m3, e5m2", or the number of formats if the list would be long.

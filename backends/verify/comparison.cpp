@@ -7,7 +7,7 @@
 #include <limits>
 #include <mutex>
 
-#include "backends/threads/pieces.hpp"
+#include "backends/threads/parts.hpp"
 #include "backends/verify/codes.hpp"
 
 namespace samebits::backends::verification {
@@ -41,7 +41,7 @@ differences differences_of(const placement& p, format_id format, std::span<const
   const auto width = static_cast<std::size_t>(storage_bytes(format));
   differences all;
   std::mutex access;
-  for_each_piece(p.rows * p.cols, threads, [&](element_range range) {
+  for_each_part(p.rows * p.cols, threads, [&](element_range range) {
     if (is_dense(p)) {
       const std::size_t begin = p.shift + static_cast<std::size_t>(range.begin) * width;
       const std::size_t bytes = static_cast<std::size_t>(range.end - range.begin) * width;
@@ -90,8 +90,8 @@ std::size_t placement::bytes(format_id format) const {
   return offset(format, rows - 1, cols - 1) + static_cast<std::size_t>(storage_bytes(format));
 }
 
-comparer::comparer(std::span<const backend* const> tested, const backend& judge, int threads)
-    : judge_(&judge), threads_(threads) {
+comparer::comparer(std::span<const backend* const> tested, const backend& reference, int threads)
+    : reference_(&reference), threads_(threads) {
   for (const backend* b : tested) subjects_.emplace_back(*b, threads);
 }
 
@@ -100,7 +100,7 @@ void comparer::set_input(const code_buffer& input) {
   for (subject& s : subjects_) s.set_input(input.bytes());
 }
 
-void comparer::compare(const comparison& c, std::span<tally> tallies) {
+void comparer::compare(const comparison& c, std::span<comparison_result> per_backend) {
   const convert_call call = call_of(c);
   const std::size_t out_bytes = c.out.bytes(c.to);
   const block whole{0, 0, c.in.rows, c.in.cols};
@@ -111,7 +111,7 @@ void comparer::compare(const comparison& c, std::span<tally> tallies) {
     judged = true;
     for (const auto blocks : {std::span(&whole, 1), c.blocks}) {
       if (blocks.empty()) continue;
-      add(tallies[i], c,
+      add(per_backend[i], c,
           subjects_[i].run(call, c.in.shift, c.out.shift, out_bytes, std::byte{filling_}, blocks));
     }
   }
@@ -135,10 +135,11 @@ void comparer::judge_call(const convert_call& call, const comparison& c) {
   fill_bytes(std::span(expected_).first(bytes), std::byte{filling_}, threads_);
   convert_call judged = call;
   judged.out.data = expected_.data() + c.out.shift;
-  judge_->convert.run(judged, {judge_->name, threads_, nullptr});
+  reference_->convert.run(judged, {reference_->name, threads_, nullptr});
 }
 
-void comparer::add(tally& t, const comparison& c, std::span<const std::byte> got) const {
+void comparer::add(comparison_result& t, const comparison& c,
+                   std::span<const std::byte> got) const {
   const std::span expected = std::span(expected_).first(got.size());
   t.compared += static_cast<std::uint64_t>(c.in.rows * c.in.cols);
   t.sources.set(static_cast<std::size_t>(input_->format()));

@@ -34,7 +34,7 @@ struct placement {
 inline constexpr int rule_count = rounding_count * overflow_count * nan_policy_count;
 
 /// The results of one backend under one heading.
-struct tally {
+struct comparison_result {
   std::uint64_t compared = 0;
   std::uint64_t differed = 0;
   std::string first_difference;
@@ -57,7 +57,7 @@ struct comparison {
 /// Compares the tested backends with an oracle.
 class comparer {
  public:
-  comparer(std::span<const backend* const> tested, const backend& judge, int threads);
+  comparer(std::span<const backend* const> tested, const backend& reference, int threads);
 
   [[nodiscard]] std::size_t count() const { return subjects_.size(); }
   [[nodiscard]] const subject& at(std::size_t i) const { return subjects_[i]; }
@@ -66,16 +66,16 @@ class comparer {
   /// Sets the input of the following comparisons; `input` must outlive them.
   void set_input(const code_buffer& input);
 
-  /// Adds the results of backend i to tallies[i] if it supports the conversion.
-  void compare(const comparison& c, std::span<tally> tallies);
+  /// Adds the results of backend i to per_backend[i] if it supports the conversion.
+  void compare(const comparison& c, std::span<comparison_result> per_backend);
 
  private:
   [[nodiscard]] convert_call call_of(const comparison& c) const;
   void judge_call(const convert_call& call, const comparison& c);
-  void add(tally& t, const comparison& c, std::span<const std::byte> got) const;
+  void add(comparison_result& t, const comparison& c, std::span<const std::byte> got) const;
 
   std::vector<subject> subjects_;
-  const backend* judge_;
+  const backend* reference_;
   int threads_;
   const code_buffer* input_ = nullptr;
   std::vector<std::byte> expected_;

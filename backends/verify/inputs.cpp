@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "backends/threads/pieces.hpp"
+#include "backends/threads/parts.hpp"
 #include "numerics/bits/random.hpp"
 #include "samebits/scalar.hpp"
 
@@ -78,7 +78,7 @@ code_buffer all_codes(format_id format) {
 code_buffer fp32_sweep(std::uint64_t first, std::uint64_t stride, std::uint64_t count,
                        int threads) {
   code_buffer codes(format_id::fp32, count);
-  for_each_piece(static_cast<std::int64_t>(count), threads, [&](element_range range) {
+  for_each_part(static_cast<std::int64_t>(count), threads, [&](element_range range) {
     for (auto i = static_cast<std::uint64_t>(range.begin);
          i < static_cast<std::uint64_t>(range.end); ++i) {
       codes.set(i, first + i * stride);
@@ -134,7 +134,7 @@ std::vector<std::uint64_t> special_codes(format_id from) {
 code_buffer random_codes(format_id from, std::span<const format_id> targets, std::uint64_t sequence,
                          std::uint64_t count, int threads) {
   code_buffer codes(from, count);
-  for_each_piece(static_cast<std::int64_t>(count), threads, [&](element_range range) {
+  for_each_part(static_cast<std::int64_t>(count), threads, [&](element_range range) {
     for (auto i = static_cast<std::uint64_t>(range.begin);
          i < static_cast<std::uint64_t>(range.end); ++i) {
       const std::uint64_t bits = random_pattern(sequence, i);

@@ -36,19 +36,19 @@ random_stream random_stream_at(std::uint64_t i, int bits) {
 }
 
 /// Splits one row at uneven positions; no piece is a multiple of a vector or block size.
-std::vector<block> uneven_pieces(std::int64_t cols) {
-  std::vector<block> pieces;
+std::vector<block> uneven_parts(std::int64_t cols) {
+  std::vector<block> parts;
   std::int64_t step = 1;
   for (std::int64_t at = 0; at < cols; step = step * 3 + 2) {
     const std::int64_t count = step < cols - at ? step : cols - at;
-    pieces.push_back({0, at, 1, count});
+    parts.push_back({0, at, 1, count});
     at += count;
   }
-  return pieces;
+  return parts;
 }
 
 heading stochastic_heading(const comparer& backends, std::string inputs, std::string rules) {
-  return {std::move(inputs), std::move(rules), std::vector<tally>(backends.count())};
+  return {std::move(inputs), std::move(rules), std::vector<comparison_result>(backends.count())};
 }
 
 void check_shards(comparer& backends, const std::function<void(const heading&)>& done) {
@@ -66,11 +66,11 @@ void check_shards(comparer& backends, const std::function<void(const heading&)>&
       for (const int bits : bit_counts) {
         for (const cast_rule& rule : stochastic_rules) {
           comparison c{to, rule, whole, whole, random_stream_at(++draw, bits), shards};
-          backends.compare(c, h.tallies);
+          backends.compare(c, h.per_backend);
           // The call is itself a shard: its row pitch in the tensor is larger than its number of
           // columns.
           c.random.pitch = 4096 + draw % 1000;
-          backends.compare(c, h.tallies);
+          backends.compare(c, h.per_backend);
         }
       }
     }
@@ -121,7 +121,7 @@ void check_stochastic(comparer& backends, const effort& much,
   }
   const auto cols = static_cast<std::int64_t>(much.stochastic);
   const placement row = placement::dense(1, cols);
-  const std::vector<block> pieces = uneven_pieces(cols);
+  const std::vector<block> parts = uneven_parts(cols);
   std::uint64_t draw = 0;
   for (std::uint64_t slice = 0; slice < much.stochastic_slices; ++slice) {
     for (const auto& [from, targets] : stochastic_pairs()) {
@@ -133,7 +133,7 @@ void check_stochastic(comparer& backends, const effort& much,
           const cast_rule& rule = stochastic_rules[static_cast<std::size_t>(
               random_pattern(3, draw) % stochastic_rules.size())];
           const random_stream random = random_stream_at(++draw, bit_counts[k]);
-          backends.compare({to, rule, row, row, random, pieces}, headings[k].tallies);
+          backends.compare({to, rule, row, row, random, parts}, headings[k].per_backend);
         }
       }
     }
@@ -143,7 +143,8 @@ void check_stochastic(comparer& backends, const effort& much,
 }
 
 void check_views(comparer& backends, const std::function<void(const heading&)>& done) {
-  heading h{"unaligned, strided and transposed views", "", std::vector<tally>(backends.count())};
+  heading h{"unaligned, strided and transposed views", "",
+            std::vector<comparison_result>(backends.count())};
   constexpr std::array rules{
       cast_rule{rounding::nearest_even}, cast_rule{rounding::nearest_even, overflow::saturate},
       cast_rule{rounding::downward, overflow::saturate_finite, nan_policy::preserve_sign},
@@ -159,7 +160,7 @@ void check_views(comparer& backends, const std::function<void(const heading&)>& 
         for (const cast_rule& rule : rules) {
           const int bits = bit_counts[draw % bit_counts.size()];
           backends.compare({to, rule, views.in, views.out, random_stream_at(++draw, bits)},
-                           h.tallies);
+                           h.per_backend);
         }
       }
     }

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "backends/threads/on_threads.hpp"
-#include "backends/threads/runs.hpp"
+#include "backends/threads/segments.hpp"
 #include "backends/verify/codes.hpp"
 #include "backends/verify/verify.hpp"
 #include "samebits/scalar.hpp"
@@ -15,7 +15,7 @@ namespace {
 /// Converts fp32. The sweep over fp32 takes most of the time; compile-time formats make it several
 /// times faster.
 template <format_id To>
-void convert_fp32(const convert_call& call, const run& r) {
+void convert_fp32(const convert_call& call, const row_segment& r) {
   const cast_rule rule = call.rule;
   for (std::int64_t i = 0; i < r.count; ++i) {
     const auto in = static_cast<std::uint32_t>(load(r.in + i * r.in_step, 4));
@@ -24,7 +24,7 @@ void convert_fp32(const convert_call& call, const run& r) {
   }
 }
 
-void convert_any_formats(const convert_call& call, const run& r) {
+void convert_any_formats(const convert_call& call, const row_segment& r) {
   const auto in_bytes = static_cast<std::size_t>(storage_bytes(call.in.format));
   const auto out_bytes = static_cast<std::size_t>(storage_bytes(call.out.format));
   for (std::int64_t i = 0; i < r.count; ++i) {
@@ -41,7 +41,7 @@ void convert_any_formats(const convert_call& call, const run& r) {
 }
 
 void convert_range(const convert_call& call, element_range range) {
-  for_each_run(call, range, [&](const run& r) {
+  for_each_segment(call, range, [&](const row_segment& r) {
     if (call.in.format == format_id::fp32 && call.rule.round != rounding::stochastic) {
       switch (call.out.format) {
         case format_id::fp16: return convert_fp32<format_id::fp16>(call, r);

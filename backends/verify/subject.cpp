@@ -4,7 +4,7 @@
 #include <cstring>
 #include <utility>
 
-#include "backends/threads/pieces.hpp"
+#include "backends/threads/parts.hpp"
 
 namespace samebits::backends::verification {
 namespace {
@@ -89,7 +89,7 @@ void subject::run_blocks(const convert_call& whole, std::span<const block> block
 }
 
 void fill_bytes(std::span<std::byte> bytes, std::byte value, int threads) {
-  for_each_piece(static_cast<std::int64_t>(bytes.size()), threads, [&](element_range range) {
+  for_each_part(static_cast<std::int64_t>(bytes.size()), threads, [&](element_range range) {
     std::memset(bytes.data() + range.begin, static_cast<int>(value),
                 static_cast<std::size_t>(range.end - range.begin));
   });

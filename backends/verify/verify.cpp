@@ -33,13 +33,13 @@ effort effort_of(verify_extent extent) {
 }
 
 std::vector<samebits::verification> run_checks(
-    std::span<const backend* const> backends, const backend& judge, const effort& much, int threads,
-    const std::function<void(const samebits::verification&)>& on_result) {
+    std::span<const backend* const> backends, const backend& expected, const effort& much,
+    int threads, const std::function<void(const samebits::verification&)>& on_result) {
   std::vector<samebits::verification> entries;
-  comparer compared(backends, judge, threads);
+  comparer compared(backends, expected, threads);
   run_all(compared, much, [&](const heading& h) {
     for (std::size_t i = 0; i < compared.count(); ++i) {
-      const tally& t = h.tallies[i];
+      const comparison_result& t = h.per_backend[i];
       if (t.compared == 0) continue;
       entries.push_back(
           {compared.at(i).name(), h.text(t), t.compared, t.differed, t.first_difference});
@@ -64,13 +64,13 @@ samebits::verification self_test_entry_of(const backend& b) {
 }
 
 std::vector<samebits::verification> run_quantize_checks(
-    std::span<const backend* const> backends, const backend& judge, const effort& much, int threads,
-    const std::function<void(const samebits::verification&)>& on_result) {
+    std::span<const backend* const> backends, const backend& expected, const effort& much,
+    int threads, const std::function<void(const samebits::verification&)>& on_result) {
   std::vector<samebits::verification> entries;
-  quantize_comparer compared(backends, judge, threads);
+  quantize_comparer compared(backends, expected, threads);
   run_all(compared, much, [&](const quantize_heading& h) {
     for (std::size_t i = 0; i < compared.count(); ++i) {
-      const quantize_tally& t = h.tallies[i];
+      const quantize_result& t = h.per_backend[i];
       if (t.compared == 0) continue;
       entries.push_back({compared.name(i), h.text(t), t.compared, t.differed, t.first_difference});
       if (on_result) on_result(entries.back());
@@ -108,14 +108,14 @@ std::vector<verification> verify(const verify_options& options) {
   };
   // A backend that fails its self-test refuses to quantize. So does the reference as the oracle of
   // statistics.
-  const verification judge = self_test_entry_of(reference);
-  if (!is_reference && judge.differed != 0) add(judge);
+  const verification expected = self_test_entry_of(reference);
+  if (!is_reference && expected.differed != 0) add(expected);
   std::vector<const backends::backend*> tested;
   for (const backends::backend* b : chosen) {
     if (b->self_test == nullptr) continue;
-    const verification entry = b == &reference ? judge : self_test_entry_of(*b);
+    const verification entry = b == &reference ? expected : self_test_entry_of(*b);
     add(entry);
-    if (entry.differed == 0 && judge.differed == 0) tested.push_back(b);
+    if (entry.differed == 0 && expected.differed == 0) tested.push_back(b);
   }
   const effort much = effort_of(options.extent);
   const backends::backend& oracle = is_reference ? scalar : reference;

@@ -4,7 +4,7 @@
 //   std::vector<float> history(1024, 0.0f);
 //   samebits::delayed_scale state;
 //   // each step:
-//   options.multipliers = samebits::view_of(&state.multiplier, 1, 1);   // options.tile is {0, 0}
+//   options.inverse_scales = samebits::view_of(&state.inverse_scale, 1, 1);   // options.tile is {0, 0}
 //   samebits::quantize(in, outputs, options);
 //   samebits::observe(history, outputs.statistics->amax);
 //   state = samebits::updated(state, history, {});
@@ -42,12 +42,12 @@ struct delayed_settings {
 
 /// Scales of a tensor: the inverse scale S (multiplier) and the dequantization scale s = RN(1 / S).
 struct delayed_scale {
-  float multiplier = 1.0f;
+  float inverse_scale = 1.0f;
   float scale = 1.0f;
 
   friend constexpr bool operator==(const delayed_scale& a, const delayed_scale& b) {
-    return std::bit_cast<std::uint32_t>(a.multiplier) ==
-               std::bit_cast<std::uint32_t>(b.multiplier) &&
+    return std::bit_cast<std::uint32_t>(a.inverse_scale) ==
+               std::bit_cast<std::uint32_t>(b.inverse_scale) &&
            std::bit_cast<std::uint32_t>(a.scale) == std::bit_cast<std::uint32_t>(b.scale);
   }
 };
@@ -62,9 +62,9 @@ constexpr delayed_scale scale_of_amax(const delayed_settings& settings, std::uin
   const std::uint32_t largest =
       binary32::multiply(numerics::largest_value(spec_of(settings.to)), power);  // exact
   const std::uint32_t quotient = binary32::divide(largest, amax);
-  const std::uint32_t multiplier = quotient == binary32::inf ? binary32::max_finite : quotient;
-  return {std::bit_cast<float>(multiplier),
-          std::bit_cast<float>(binary32::divide(binary32::one, multiplier))};
+  const std::uint32_t inverse_scale = quotient == binary32::inf ? binary32::max_finite : quotient;
+  return {std::bit_cast<float>(inverse_scale),
+          std::bit_cast<float>(binary32::divide(binary32::one, inverse_scale))};
 }
 
 }  // namespace detail
@@ -78,8 +78,8 @@ constexpr void observe(std::span<float> history, float amax) {
   if (history.empty()) return;
   namespace binary32 = numerics::binary32;
   const std::uint32_t a = binary32::magnitude(std::bit_cast<std::uint32_t>(amax));
-  const std::uint32_t most = binary32::magnitude(std::bit_cast<std::uint32_t>(history[0]));
-  if (a > most) history[0] = std::bit_cast<float>(a);
+  const std::uint32_t maximum = binary32::magnitude(std::bit_cast<std::uint32_t>(history[0]));
+  if (a > maximum) history[0] = std::bit_cast<float>(a);
 }
 
 /// Returns the scales for the next step, and advances the history.

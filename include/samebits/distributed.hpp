@@ -4,7 +4,8 @@
 //
 //   // Before: every rank has the gradients of its own samples. After: every rank has the mean.
 //   samebits::reduce_gradients(ranks, gradients,
-//                              {.wire = samebits::format_id::bf16, .factor = 1.0f / ranks.size()});
+//                              {.communication = samebits::format_id::bf16, .factor = 1.0f /
+//                              ranks.size()});
 //
 //   // On the host, rank r holds elements [begin, end) of a gradient, cut at multiples of 4096.
 //   samebits::tree_part squares(begin);
@@ -43,7 +44,7 @@ struct shard_data;
 }  // namespace backends
 
 /// Inputs per chunk. A chunk is the smallest whole subtree that a shard may hold (contract §6).
-inline constexpr std::uint64_t chunk_leaves = 4096;
+inline constexpr std::uint64_t chunk_inputs = 4096;
 
 /// One rank's (or device's) part of a sum that is spread over several: the inputs
 /// [first, first + count) of the tree of tree_sum.
@@ -62,7 +63,7 @@ class tree_part {
   explicit tree_part(std::uint64_t first = 0);
 
   /// Appends inputs.
-  void add(std::span<const double> leaves);
+  void add(std::span<const double> inputs);
   /// Appends the inputs RN64(x * x).
   void add_squares(std::span<const double> values);
   /// Appends the squares of the elements of a matrix in the order (row, column).
@@ -74,12 +75,12 @@ class tree_part {
   /// computes them.
   ///
   /// @throws invalid_argument if count() is not a multiple of 4096.
-  void add_chunks(std::span<const double> nodes);
+  void add_chunks(std::span<const double> partial_sums);
 
   /// Returns the index of the first input.
   [[nodiscard]] std::uint64_t first() const { return first_; }
   /// Returns the number of inputs so far.
-  [[nodiscard]] std::uint64_t count() const { return chunks_ * chunk_leaves + tail_.count(); }
+  [[nodiscard]] std::uint64_t count() const { return chunks_ * chunk_inputs + tail_.count(); }
 
   /// Returns the values of the largest subtrees in the part, in the order of their inputs.
   ///
@@ -89,15 +90,16 @@ class tree_part {
   [[nodiscard]] std::vector<double> subtrees() const;
 
  private:
-  void add_chunk(double node);
+  void add_chunk(double partial_sum);
   void fill_chunk(std::span<const double> values,
                   void (tree_sum::*append)(std::span<const double>));
 
   std::uint64_t first_;
-  std::uint64_t chunks_ = 0;   // whole chunks
-  std::vector<double> nodes_;  // values of the largest subtrees over the whole chunks, in order
-  std::vector<int> levels_;    // n of each subtree of 2^n chunks
-  tree_sum tail_;              // the chunk that is not full
+  std::uint64_t chunks_ = 0;  // whole chunks
+  std::vector<double>
+      partial_sums_;         // values of the largest subtrees over the whole chunks, in order
+  std::vector<int> levels_;  // n of each subtree of 2^n chunks
+  tree_sum tail_;            // the chunk that is not full
 };
 
 /// Sums of tensors whose elements are spread over ranks.
@@ -165,24 +167,24 @@ class shard_layout {
 };
 
 // How reduce_gradients() sums one element x_k of ranks k = 0 .. n-1. Each step is one binary32
-// operation rounded to nearest even (contract §6). `wire` is the communication dtype:
+// operation rounded to nearest even (contract §6). `communication` is the communication dtype:
 //
-//   wire               rank k sends                   total
+//   communication      rank k sends                   total
 //   fp32, fp16, bf16   q_k = cast(x_k)                t = q_0; t = RN(t + q_k) for k = 1 .. n-1
 //   e4m3, e5m2         q_k = cast(y_k), y_k from x_k  t as above, then t = RN(t * s)
 //                      and the tensor's scale s
 // The result is cast(RN(t * factor)) in the tensor's own format, to nearest even.
 //
-// With e4m3 and e5m2, all ranks use one scale per tensor. The scale rule `math`
+// With e4m3 and e5m2, all ranks use one scale per tensor. The scale rule `rule`
 // (samebits/core/scaling.hpp) computes the scale from the max finite magnitude on all ranks. Every
 // cast is overflow::ieee: an element that overflows or is not finite arrives as Inf or NaN, so the
 // loss scaler can detect it.
 
 /// Options of reduce_gradients(); the same on every rank.
 struct gradient_reduction {
-  format_id wire = format_id::bf16;         ///< communication dtype: fp32, fp16, bf16, e4m3, e5m2
-  scale_math math = scale_math::pow2;       ///< scale rule of e4m3 and e5m2
-  rounding round = rounding::nearest_even;  ///< into `wire`: this or stochastic
+  format_id communication = format_id::bf16;  ///< communication dtype: fp32, fp16, bf16, e4m3, e5m2
+  scale_rule rule = scale_rule::pow2;         ///< scale rule of e4m3 and e5m2
+  rounding round = rounding::nearest_even;    ///< into `communication`: this or stochastic
   /// Read only by rounding::stochastic; the pitch is ignored. Rank k uses the random stream
   /// `stream` + k. The index of an element is offset + its position in the list: the tensors
   /// before, then (row, column).
@@ -207,8 +209,8 @@ class view_list {
   view_list(const matrix_view& one) : views_(&one, 1) {}
   view_list(std::initializer_list<matrix_view> views) : views_(views.begin(), views.size()) {}
   template <detail::contiguous Range>
-  requires std::same_as<detail::element_of<const Range>, matrix_view>
-  view_list(const Range& views) : views_(std::span(views)) {}
+  requires std::same_as<detail::element_of<const Range>, matrix_view> view_list(const Range& views)
+      : views_(std::span(views)) {}
   view_list(const tensor_list& tensors);
   operator std::span<const matrix_view>() const { return views_; }
   // NOLINTEND(google-explicit-constructor)

@@ -8,7 +8,7 @@
 //   samebits::quantize(samebits::view_of(x.data(), tokens, width),
 //                      {.codes = samebits::view_of(codes.data(), tokens, width),
 //                       .scales = samebits::view_of(scales.data(), tile_rows, tile_cols)},
-//                      {.tile = tile, .math = samebits::scale_math::div, .eps = 1e-4f});
+//                      {.tile = tile, .math = samebits::scale_rule::div, .eps = 1e-4f});
 #pragma once
 
 #include <array>
@@ -54,7 +54,7 @@ matrix_shape scales_shape(std::int64_t rows, std::int64_t cols, const tile_shape
 /// Options of quantize() (contract §7).
 struct quantize_options {
   tile_shape tile = {};
-  scale_math math = scale_math::te;
+  scale_rule rule = scale_rule::te;
   float eps = 0.0f;  ///< lower bound of the amax; finite, >= 0
   float upper_bound = std::numeric_limits<float>::infinity();  ///< of the amax; > 0
   nonfinite on_nonfinite = nonfinite::te;
@@ -64,9 +64,9 @@ struct quantize_options {
   random_stream random = {};  ///< read only by rounding::stochastic
   scale_overflow on_scale_overflow = scale_overflow::flt_max;  ///< read only by te and te_pow2
   /// Given inverse scales: [scales_shape(rows, cols, tile)] in fp32, in the memory of the views.
-  /// With the inverse scale S of a tile, y = RN(x * S) and s = RN(1 / S); `math`, `eps`,
+  /// With the inverse scale S of a tile, y = RN(x * S) and s = RN(1 / S); `rule`, `eps`,
   /// `upper_bound` and `on_nonfinite` are ignored. Without data: quantize() computes the scales.
-  const_matrix_view multipliers = {};
+  const_matrix_view inverse_scales = {};
   /// Null, or a word in the memory of the views. If the word is not 0, quantize() writes nothing. A
   /// device backend reads the word when its kernels run.
   const std::uint32_t* skip_if_nonzero = nullptr;
@@ -114,7 +114,7 @@ struct quantize_outputs {
   quantize_statistics* statistics = nullptr;  ///< in the memory of the views
 };
 
-/// Quantizes a matrix tile by tile: options.math gives each tile's scale from the tile's amax, and
+/// Quantizes a matrix tile by tile: options.rule gives each tile's scale from the tile's amax, and
 /// each code is a scaled element rounded once.
 ///
 /// The result depends on the inputs and options alone. The executor, the thread count, the strides

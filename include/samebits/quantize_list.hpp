@@ -34,8 +34,9 @@ struct quantize_list_data;
 /// A tensor of a list, its outputs, and its name in messages.
 struct quantize_item {
   const_matrix_view in = {};
-  quantize_outputs outputs = {};       ///< without statistics
-  const_matrix_view multipliers = {};  ///< given inverse scales, as quantize_options::multipliers
+  quantize_outputs outputs = {};  ///< without statistics
+  const_matrix_view inverse_scales =
+      {};  ///< given inverse scales, as quantize_options::inverse_scales
   std::string name = {};
 };
 
@@ -57,21 +58,21 @@ class quantize_list {
   /// a pitch.
   ///
   /// @param items  tensors, outputs and names; all in one memory
-  /// @param options  the rule, without workspace and multipliers
+  /// @param options  the rule, without workspace and inverse_scales
   /// @throws invalid_argument, naming position and name of the tensor, if:
   ///   - quantize() would refuse the tensor;
   ///   - statistics are requested;
   ///   - formats or memory are mixed;
   ///   - outputs overlap another tensor;
-  ///   - the options have a workspace or multipliers.
+  ///   - the options have a workspace or inverse_scales.
   /// @throws unsupported for tensors in device memory if no CUDA backend can run.
   quantize_list(std::vector<quantize_item> items, const quantize_options& options);
   /// Constructs a list with a recipe. This constructor is a template so that {.tile = ...} can only
   /// mean options.
   ///
-  /// @param items  tensors, outputs and names. A delayed recipe requires multipliers for every
+  /// @param items  tensors, outputs and names. A delayed recipe requires inverse_scales for every
   ///   item; other recipes allow none. The scales are in the recipe's format.
-  /// @throws invalid_argument for items with other multipliers or scales.
+  /// @throws invalid_argument for items with other inverse_scales or scales.
   /// @throws as the constructor above does.
   template <std::same_as<recipe> Rules>
   quantize_list(std::vector<quantize_item> items, const Rules& rules)

@@ -17,23 +17,24 @@ namespace samebits {
 /// the canonical NaN, 7FFFFFFFFFFFFFFF. The result depends only on the sequence of inputs, not on
 /// how the sequence is cut into add() calls.
 ///
-/// @throws environment_error from add, add_squares, add_node and value, leaving the sum unchanged,
-///   if the process or thread does not compute in IEEE 754 steps (samebits/self_test.hpp).
+/// @throws environment_error from add, add_squares, add_partial_sum and value, leaving the sum
+///   unchanged, if the process or thread does not compute in IEEE 754 steps
+///   (samebits/self_test.hpp).
 class tree_sum {
  public:
   /// Appends inputs.
-  void add(std::span<const double> leaves);
+  void add(std::span<const double> inputs);
   /// Appends one input.
-  void add(double leaf) { add(std::span<const double>(&leaf, 1)); }
+  void add(double input) { add(std::span<const double>(&input, 1)); }
   /// Appends the inputs RN64(x * x).
   void add_squares(std::span<const double> values);
   /// Appends 2^level inputs by their partial sum.
   ///
   /// @param level  0..62
-  /// @param node  the partial sum: the value() of a tree_sum over these inputs alone
+  /// @param partial_sum  the partial sum: the value() of a tree_sum over these inputs alone
   /// @throws invalid_argument if count() is not a multiple of 2^level, if level is out of range, or
   ///   for more than 2^63 inputs.
-  void add_node(int level, double node);
+  void add_partial_sum(int level, double partial_sum);
 
   /// Returns the number of inputs so far.
   [[nodiscard]] std::uint64_t count() const { return count_; }
@@ -41,11 +42,11 @@ class tree_sum {
   [[nodiscard]] double value() const;
 
  private:
-  void push(int level, double node);
+  void push(int level, double partial_sum);
 
-  // Bit l of count_ is 1 if nodes_[l] holds the partial sum of 2^l inputs.
+  // Bit l of count_ is 1 if partial_sums_[l] holds the partial sum of 2^l inputs.
   std::uint64_t count_ = 0;
-  double nodes_[64] = {};
+  double partial_sums_[64] = {};
 };
 
 // The functions below accept views in fp32, fp16, bf16, e4m3 or e5m2 with any strides. Elements are

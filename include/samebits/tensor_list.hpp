@@ -39,7 +39,7 @@ namespace samebits {
 
 namespace backends {
 struct access;
-struct plan_data;
+struct list_data;
 }  // namespace backends
 
 /// A tensor of a list: its elements as a matrix, its name in messages, and a group number. The
@@ -90,8 +90,9 @@ class tensor_list {
       : tensor_list(std::span(tensors.begin(), tensors.size())) {}
   /// Constructs a list of tensors without names from a vector, span or array of views.
   template <detail::contiguous Range>
-  requires std::same_as<detail::element_of<const Range>, matrix_view>
-  tensor_list(const Range& tensors) : tensor_list(named(std::span(tensors))) {}
+  requires std::same_as<detail::element_of<const Range>, matrix_view> tensor_list(
+      const Range& tensors)
+      : tensor_list(named(std::span(tensors))) {}
   // NOLINTEND(google-explicit-constructor)
 
   /// Returns the number of tensors.
@@ -110,7 +111,7 @@ class tensor_list {
 
   static std::vector<list_tensor> named(std::span<const matrix_view> tensors);
 
-  std::shared_ptr<const backends::plan_data> data_;
+  std::shared_ptr<const backends::list_data> data_;
 };
 
 // Operations: each call works on every tensor of a list.

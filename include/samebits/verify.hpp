@@ -13,7 +13,7 @@ namespace samebits {
 struct verification {
   std::string_view backend;
   /// Description of the comparison, such as "fp32 to e4m3, all 2^32 codes, 36 rules", "quantize
-  /// bf16 to e4m3, 18 tiles, 4 maths, stochastic", "self-test, 7 checks". A backend that this
+  /// bf16 to e4m3, 18 tiles, 4 scale rules, stochastic", "self-test, 7 checks". A backend that this
   /// machine cannot run has one entry, "skipped: " and the reason, and nothing is compared.
   std::string what;
   std::uint64_t compared = 0;    ///< number of results

@@ -48,10 +48,10 @@ SAMEBITS_INLINE constexpr outcome compute(const input& a, const input& b, const 
   } else if constexpr (Op == operation::rint) {
     return round_to_integral(a.format, a.code, to, rule, dither);
   } else {
-    constexpr bool least = Op == operation::min || Op == operation::min_num;
+    constexpr bool minimum = Op == operation::min || Op == operation::min_num;
     constexpr bool win = Op == operation::min || Op == operation::max;
     return choose(a.format, a.code, b.format, b.code, to, rule, dither,
-                  least ? extremum::least : extremum::greatest,
+                  minimum ? extremum::minimum : extremum::greatest,
                   win ? nan_operands::win : nan_operands::lose);
   }
 }

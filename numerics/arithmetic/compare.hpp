@@ -47,7 +47,7 @@ SAMEBITS_INLINE constexpr ordered compare_numbers(const format_spec& a_format, s
   return {x<y, x == y, x> y, flags::none};
 }
 
-enum class extremum : std::uint8_t { least, greatest };
+enum class extremum : std::uint8_t { minimum, greatest };
 enum class nan_operands : std::uint8_t {
   win,   ///< minimum, maximum: a NaN operand gives NaN
   lose,  ///< minimumNumber, maximumNumber: the other operand; NaN if both are NaN
@@ -68,7 +68,7 @@ SAMEBITS_INLINE constexpr outcome choose(const format_spec& a_format, std::uint6
   if (!a_nan && !b_nan) {
     const std::int64_t x = order_key(a_format, a);
     const std::int64_t y = order_key(b_format, b);
-    first = which == extremum::least ? x <= y : x >= y;
+    first = which == extremum::minimum ? x <= y : x >= y;
   }
   const outcome result =
       result_of(to, rule, first ? unpack(a_format, a) : unpack(b_format, b), dither);

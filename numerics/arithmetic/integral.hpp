@@ -73,8 +73,8 @@ SAMEBITS_INLINE constexpr integer_outcome to_integer(const format_spec& a_format
   if (x.kind == number_kind::zero) return {0, flags::none};
   const std::uint64_t mask = integer_mask(to.bits);
   const std::uint64_t largest = to.is_signed ? mask >> 1 : mask;
-  const std::uint64_t least = to.is_signed ? largest + 1 : 0;  // magnitude of the lower bound
-  const std::uint64_t bound = x.negative ? least : largest;
+  const std::uint64_t minimum = to.is_signed ? largest + 1 : 0;  // magnitude of the lower bound
+  const std::uint64_t bound = x.negative ? minimum : largest;
   std::uint64_t magnitude = 0;
   bool inexact = false;
   bool beyond = x.kind == number_kind::infinite || x.exponent > 63;

@@ -59,8 +59,8 @@ SAMEBITS_INLINE constexpr Word decode(const format_spec& from, Word code) {
   const Word subnormal =
       ((Word(static_cast<element>(rebias + widen)) - up) << element{target_bits}) +
       (magnitude << min_word(up, Word(element{target_bits})));
-  const Word least_normal = element{1} << static_cast<element>(m_bits);
-  Word value = select(magnitude < least_normal, subnormal, normal);
+  const Word min_normal = element{1} << static_cast<element>(m_bits);
+  Word value = select(magnitude < min_normal, subnormal, normal);
   value = select(magnitude == zero, zero, value);
   if (has_nan(from)) value = select(magnitude > max, nan, value);
   if (has_inf(from)) {

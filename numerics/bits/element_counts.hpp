@@ -16,12 +16,12 @@ struct code_counts {
   /// Counts one element. Bits of `code` above the format's width are ignored.
   SAMEBITS_INLINE constexpr void add(const format_spec& f, std::uint32_t code) {
     const auto magnitude = code & static_cast<std::uint32_t>(magnitude_mask(f));
-    const std::uint32_t least_normal = std::uint32_t{1} << f.mantissa_bits;
+    const std::uint32_t min_normal = std::uint32_t{1} << f.mantissa_bits;
     const bool infinite = has_inf(f) && magnitude == inf_code(f);
     nan += magnitude > max_finite(f) && !infinite ? 1u : 0u;
     inf += infinite ? 1u : 0u;
     zeros += magnitude == 0 ? 1u : 0u;
-    subnormals += magnitude != 0 && magnitude < least_normal ? 1u : 0u;
+    subnormals += magnitude != 0 && magnitude < min_normal ? 1u : 0u;
   }
 };
 

@@ -176,8 +176,8 @@ SAMEBITS_INLINE constexpr encoded<Word> encode(const format_spec& to, const cast
   // for modes that round away from zero.
   Word sig = mantissa | implicit;
   if (can_leave_zero(rule.round)) sig = select(magnitude == zero, zero, sig);
-  const int least_normal = min_exponent(to) + source::bias;
-  const Word kmin = static_cast<element>(least_normal);
+  const int min_normal = min_exponent(to) + source::bias;
+  const Word kmin = static_cast<element>(min_normal);
   const Word k = max_word(field, kmin);
   const Word shift = k - field + static_cast<element>(m_bits - to.mantissa_bits);
   const rounded<Word> r = round_shift(rule.round, sig, shift, negative, dither);

@@ -58,15 +58,15 @@ SAMEBITS_INLINE constexpr bool is_signaling(const format_spec& f, std::uint64_t 
 /// Splits a code of a format that supports arithmetic.
 SAMEBITS_INLINE constexpr number unpack(const format_spec& f, std::uint64_t code) {
   const std::uint64_t magnitude = code & magnitude_mask(f);
-  const std::uint64_t least_normal = std::uint64_t{1} << f.mantissa_bits;
+  const std::uint64_t min_normal = std::uint64_t{1} << f.mantissa_bits;
   const bool negative = (code & sign_mask(f)) != 0;
   const int up = number_bits - 1 - f.mantissa_bits;
-  if (magnitude - least_normal <= max_finite(f) - least_normal) [[likely]] {
-    return {((magnitude & (least_normal - 1)) | least_normal) << up,
+  if (magnitude - min_normal <= max_finite(f) - min_normal) [[likely]] {
+    return {((magnitude & (min_normal - 1)) | min_normal) << up,
             static_cast<int>(magnitude >> f.mantissa_bits) - f.bias, negative, number_kind::finite};
   }
   if (magnitude == 0) return {0, 0, negative, number_kind::zero};
-  if (magnitude < least_normal) {
+  if (magnitude < min_normal) {
     const int shift = static_cast<int>(leading_zeros(magnitude)) - (64 - number_bits);
     return {magnitude << shift, min_exponent(f) + up - shift, negative, number_kind::finite};
   }

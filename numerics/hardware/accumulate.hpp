@@ -34,8 +34,8 @@ struct accumulate_rule {
   int floor;
   /// Exponent of subnormal operands. If it is below the format's own smallest exponent, subnormals
   /// are normalized down to it.
-  int least_exponent_a;
-  int least_exponent_b;
+  int subnormal_exponent_a;
+  int subnormal_exponent_b;
   sum_place place;
   product_order order;
 };
@@ -58,15 +58,15 @@ SAMEBITS_INLINE constexpr accumulate_rule accumulate_rule_of(const tensor_arithm
   }
   r.products = products;
   const bool by_fp16 = row.path == tensor_path::by_fp16;
-  const int most = by_fp16 ? products / 2 : products;
-  r.group = row.group < most ? row.group : most;
+  const int maximum = by_fp16 ? products / 2 : products;
+  r.group = row.group < maximum ? row.group : maximum;
   r.alignment_bits = row.alignment_bits;
   r.cut = rounding::toward_zero;
   r.round = wide ? rounding::toward_zero : rounding::nearest_even;
   r.floor = wide ? row.floor_fp32 : row.floor_fp16;
-  const int fp16_least = min_exponent(spec_of(format_id::fp16));
-  r.least_exponent_a = by_fp16 ? fp16_least : min_exponent(r.a);
-  r.least_exponent_b = by_fp16 ? fp16_least : min_exponent(r.b);
+  const int min_fp16 = min_exponent(spec_of(format_id::fp16));
+  r.subnormal_exponent_a = by_fp16 ? min_fp16 : min_exponent(r.a);
+  r.subnormal_exponent_b = by_fp16 ? min_fp16 : min_exponent(r.b);
   r.place = by_fp16 ? sum_place::last_addition : sum_place::first_step;
   r.order = by_fp16 ? product_order::pairs_of_four : product_order::consecutive;
   return r;
@@ -81,9 +81,10 @@ struct tensor_operand {
   number_kind kind;
 };
 
-/// Splits a code. Subnormals get the format's smallest exponent. If `least_exponent` is lower,
+/// Splits a code. Subnormals get the format's smallest exponent. If `subnormal_exponent` is lower,
 /// subnormals are normalized down to it.
-SAMEBITS_INLINE constexpr tensor_operand tensor_operand_of(const format_spec& f, int least_exponent,
+SAMEBITS_INLINE constexpr tensor_operand tensor_operand_of(const format_spec& f,
+                                                           int subnormal_exponent,
                                                            std::uint32_t code) {
   const auto compact = static_cast<std::uint32_t>(code >> f.padding_bits);
   const auto magnitude = compact & static_cast<std::uint32_t>(magnitude_mask(f));
@@ -99,7 +100,7 @@ SAMEBITS_INLINE constexpr tensor_operand tensor_operand_of(const format_spec& f,
   x.significand = field == 0 ? fraction : fraction | (1u << f.mantissa_bits);
   int exponent = field == 0 ? min_exponent(f) : field - f.bias;
   if (x.kind == number_kind::finite) {
-    while ((x.significand >> f.mantissa_bits) == 0 && exponent > least_exponent) {
+    while ((x.significand >> f.mantissa_bits) == 0 && exponent > subnormal_exponent) {
       x.significand <<= 1;
       --exponent;
     }

@@ -94,9 +94,9 @@ SAMEBITS_INLINE constexpr step_report decide(const Settings& settings,
       squares > binary64::inf ? binary64::nan : unscaled_norm(squares, inverse);
   report.norm = detail::number_of(norm);
   if (report.applied) {
-    const std::uint64_t most =  // sign cleared, so that -0 becomes 0
+    const std::uint64_t maximum =  // sign cleared, so that -0 becomes 0
         detail::bits_of(clipping.max_norm) & ~binary<std::uint64_t>::sign_bit;
-    const std::uint32_t clip = clip_factor(norm, most);
+    const std::uint32_t clip = clip_factor(norm, maximum);
     report.grad_mul = detail::number_of(binary32::multiply(inverse, clip));
   }
   return report;

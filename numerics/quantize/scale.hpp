@@ -17,28 +17,28 @@ namespace samebits::numerics {
 
 /// How tiles are scaled. The bounds are binary32 bits of numbers >= 0; Inf means no bound. eps is
 /// finite and upper_bound is not zero.
-struct scale_rule {
-  scale_math math = scale_math::te;
+struct scale_settings {
+  scale_rule rule = scale_rule::te;
   nonfinite on_nonfinite = nonfinite::te;
   std::uint32_t eps = 0;
   std::uint32_t upper_bound = binary32::inf;
   std::uint32_t largest_factor = binary32::max_finite;  ///< replaces an infinite S
   /// The dequantization scale of a tile whose amax is 0: 1; in e8m0 2^-127.
-  std::uint32_t stored_of_zeros = binary32::one;
+  std::uint32_t scale_of_zeros = binary32::one;
 };
 
 /// Whether scaled elements never exceed M, except by the rounding of the factor. Then no code
 /// saturates.
-SAMEBITS_INLINE constexpr bool bounds_elements(scale_math math) {
-  return math != scale_math::mx_floor && math != scale_math::mx_even;
+SAMEBITS_INLINE constexpr bool bounds_elements(scale_rule rule) {
+  return rule != scale_rule::mx_floor && rule != scale_rule::mx_even;
 }
 
 /// The scale of one tile as binary32 bits. A SIMD Word holds the scales of several tiles, one a
 /// lane.
 template <class Word>
 struct tile_scales {
-  Word stored;  ///< s, the dequantization scale
-  Word factor;  ///< elements are multiplied by it; under scale_math::div they are divided by it
+  Word dequantization_scale;  ///< s, the dequantization scale
+  Word factor;  ///< elements are multiplied by it; under scale_rule::div they are divided by it
 };
 using tile_scale = tile_scales<std::uint32_t>;
 
@@ -81,43 +81,43 @@ SAMEBITS_INLINE constexpr Word field_above(Word t) {
 
 /// The exponent field, 0 .. 254, of the scale of an mx scale rule. Inf and NaN give 254.
 template <class Arithmetic, class Word>
-SAMEBITS_INLINE constexpr Word mx_field(scale_math math, const format_spec& to, Word a) {
+SAMEBITS_INLINE constexpr Word mx_field(scale_rule rule, const format_spec& to, Word a) {
   const Word zero = 0u;
-  const Word most = 254u;
+  const Word maximum = 254u;
   const std::uint32_t largest = largest_value(to);
-  if (math == scale_math::mx_rceil) {
+  if (rule == scale_rule::mx_rceil) {
     const Word t = Arithmetic::quotient(a, Word(largest));
     // A scale t <= 2^-127 becomes 2^-127; any other t below 2^-126 becomes 2^-126.
-    const Word least = select(t > Word(binary32::min_normal >> 1), Word(1u), zero);
-    return min_word(select(t < Word(binary32::min_normal), least, field_above(t)), most);
+    const Word minimum = select(t > Word(binary32::min_normal >> 1), Word(1u), zero);
+    return min_word(select(t < Word(binary32::min_normal), minimum, field_above(t)), maximum);
   }
   const std::uint32_t half = 1u << (22 - to.mantissa_bits);  // half a unit of the codes' last place
   Word field = a >> 23u;
-  if (math == scale_math::mx_ceil) field = field_above(a);
-  if (math == scale_math::mx_even) field = (a + Word(half)) >> 23u;
+  if (rule == scale_rule::mx_ceil) field = field_above(a);
+  if (rule == scale_rule::mx_even) field = (a + Word(half)) >> 23u;
   const Word emax = (largest >> 23) - 127u;
   field = max_word(field, emax) - emax;
-  return select(a < Word(binary32::inf), field, most);
+  return select(a < Word(binary32::inf), field, maximum);
 }
 
 /// Whether the factor is computed as M / a, not as the reciprocal of s.
-SAMEBITS_INLINE constexpr bool divides_by_amax(scale_math math) {
-  return math == scale_math::te || math == scale_math::te_pow2 || math == scale_math::dg_tile ||
-         math == scale_math::sgl_v2;
+SAMEBITS_INLINE constexpr bool divides_by_amax(scale_rule rule) {
+  return rule == scale_rule::te || rule == scale_rule::te_pow2 || rule == scale_rule::dg_tile ||
+         rule == scale_rule::sgl_v2;
 }
 
 /// Whether s is computed as a * RN(1 / M).
-SAMEBITS_INLINE constexpr bool multiplies_amax(scale_math math) {
-  return math == scale_math::dg_cuda || math == scale_math::sgl_v2;
+SAMEBITS_INLINE constexpr bool multiplies_amax(scale_rule rule) {
+  return rule == scale_rule::dg_cuda || rule == scale_rule::sgl_v2;
 }
 
 /// The inverse scale S of te and te_pow2, and the dequantization scale s = 1 / S.
 template <class Arithmetic, class Word>
-SAMEBITS_INLINE constexpr tile_scales<Word> scale_of_factor(scale_math math, Word quotient,
+SAMEBITS_INLINE constexpr tile_scales<Word> scale_of_factor(scale_rule rule, Word quotient,
                                                             Word largest_factor) {
   const Word inf = binary32::inf;
   Word factor = select(quotient == inf, largest_factor, quotient);
-  if (math == scale_math::te_pow2) {  // a NaN stays a NaN
+  if (rule == scale_rule::te_pow2) {  // a NaN stays a NaN
     factor = select(factor > inf, factor, factor & Word(0xFF800000u));
   }
   return {Arithmetic::quotient(Word(binary32::one), factor), factor};
@@ -125,27 +125,27 @@ SAMEBITS_INLINE constexpr tile_scales<Word> scale_of_factor(scale_math math, Wor
 
 /// The formulas of the scale rules, for an amax that is not zero.
 template <class Arithmetic = by_definition, class Word = std::uint32_t>
-SAMEBITS_INLINE constexpr tile_scales<Word> scale_of_amax(scale_math math, const format_spec& to,
+SAMEBITS_INLINE constexpr tile_scales<Word> scale_of_amax(scale_rule rule, const format_spec& to,
                                                           Word a, Word largest_factor) {
-  if (is_mx(math)) return power_of_two_scale(mx_field<Arithmetic>(math, to, a));
+  if (is_mx(rule)) return power_of_two_scale(mx_field<Arithmetic>(rule, to, a));
   const Word one = binary32::one;
   const Word largest = largest_value(to);
   Word inverse = one;
-  if (divides_by_amax(math)) inverse = Arithmetic::quotient(largest, a);
-  if (math == scale_math::te || math == scale_math::te_pow2) {
-    return scale_of_factor<Arithmetic>(math, inverse, largest_factor);
+  if (divides_by_amax(rule)) inverse = Arithmetic::quotient(largest, a);
+  if (rule == scale_rule::te || rule == scale_rule::te_pow2) {
+    return scale_of_factor<Arithmetic>(rule, inverse, largest_factor);
   }
-  const Word t = multiplies_amax(math) ? Arithmetic::product(a, Arithmetic::quotient(one, largest))
+  const Word t = multiplies_amax(rule) ? Arithmetic::product(a, Arithmetic::quotient(one, largest))
                                        : Arithmetic::quotient(a, largest);
-  if (math == scale_math::pow2) {
+  if (rule == scale_rule::pow2) {
     return power_of_two_scale(min_word(max_word(field_above(t), Word(1u)), Word(254u)));
   }
   const Word s = raised(t);
-  if (math == scale_math::div) return {s, s};
-  if (!divides_by_amax(math)) return {s, Arithmetic::quotient(one, s)};
+  if (rule == scale_rule::div) return {s, s};
+  if (!divides_by_amax(rule)) return {s, Arithmetic::quotient(one, s)};
   // If s was raised to 2^-126, r is the reciprocal of the raised s: at most 2^126.
-  const Word most = 0x7E800000u;
-  return {s, select(inverse > Word(binary32::inf), inverse, min_word(inverse, most))};
+  const Word maximum = 0x7E800000u;
+  return {s, select(inverse > Word(binary32::inf), inverse, min_word(inverse, maximum))};
 }
 
 /// The scales of several tiles. Each lane of `amax` holds one tile_amax.
@@ -153,55 +153,57 @@ SAMEBITS_INLINE constexpr tile_scales<Word> scale_of_amax(scale_math math, const
 /// Applies in this order: non-finite policy, max(a, eps), min(a, upper bound), zero test, formulas.
 /// A NaN passes both bounds; only nonfinite::propagate lets a NaN reach them.
 template <class Arithmetic, class Word>
-SAMEBITS_INLINE constexpr tile_scales<Word> scales_of(const format_spec& to, const scale_rule& rule,
-                                                      Word amax) {
+SAMEBITS_INLINE constexpr tile_scales<Word> scales_of(const format_spec& to,
+                                                      const scale_settings& settings, Word amax) {
   const Word one = binary32::one;
   const Word inf = binary32::inf;
-  const Word bounded = min_word(max_word(amax, Word(rule.eps)), Word(rule.upper_bound));
+  const Word bounded = min_word(max_word(amax, Word(settings.eps)), Word(settings.upper_bound));
   const Word a = select(amax > inf, amax, bounded);
-  mask_of<Word> unit = amax == Word(static_cast<std::uint32_t>(nothing_counted));
-  if (rule.on_nonfinite == nonfinite::te) unit = unit | (amax == inf);
+  mask_of<Word> unit = amax == Word(static_cast<std::uint32_t>(no_amax));
+  if (settings.on_nonfinite == nonfinite::te) unit = unit | (amax == inf);
   const mask_of<Word> zeros = a == Word(0u);
-  tile_scales<Word> s = scale_of_amax<Arithmetic>(rule.math, to, select(unit | zeros, one, a),
-                                                  Word(rule.largest_factor));
-  if (is_mx(rule.math) && rule.on_nonfinite == nonfinite::propagate) {
+  tile_scales<Word> s = scale_of_amax<Arithmetic>(settings.rule, to, select(unit | zeros, one, a),
+                                                  Word(settings.largest_factor));
+  if (is_mx(settings.rule) && settings.on_nonfinite == nonfinite::propagate) {
     const mask_of<Word> poisoned = a > Word(binary32::max_finite);
-    s = {select(poisoned, Word(binary32::nan), s.stored),
+    s = {select(poisoned, Word(binary32::nan), s.dequantization_scale),
          select(poisoned, Word(binary32::nan), s.factor)};
   }
-  s.stored = select(zeros, Word(rule.stored_of_zeros), s.stored);
-  return {select(unit, one, s.stored), select(unit | zeros, one, s.factor)};
+  s.dequantization_scale = select(zeros, Word(settings.scale_of_zeros), s.dequantization_scale);
+  return {select(unit, one, s.dequantization_scale), select(unit | zeros, one, s.factor)};
 }
 
 /// The scale of one tile with this amax.
 template <class Arithmetic = by_definition>
-SAMEBITS_INLINE constexpr tile_scale scale_of(const format_spec& to, const scale_rule& rule,
+SAMEBITS_INLINE constexpr tile_scale scale_of(const format_spec& to, const scale_settings& settings,
                                               tile_amax amax) {
-  return scales_of<Arithmetic>(to, rule, static_cast<std::uint32_t>(amax));
+  return scales_of<Arithmetic>(to, settings, static_cast<std::uint32_t>(amax));
 }
 
 /// The scale of a tile whose inverse scale S is given.
 template <class Arithmetic = by_definition>
-SAMEBITS_INLINE constexpr tile_scale scale_of_multiplier(std::uint32_t multiplier) {
-  return {Arithmetic::quotient(binary32::one, multiplier), multiplier};
+SAMEBITS_INLINE constexpr tile_scale scale_of_inverse(std::uint32_t inverse_scale) {
+  return {Arithmetic::quotient(binary32::one, inverse_scale), inverse_scale};
 }
 
 /// The e8m0 code of s. The scale s is a power of two in 2^-127 .. 2^127; Inf and NaN give FF.
-SAMEBITS_INLINE constexpr std::uint32_t e8m0_of(std::uint32_t stored) { return stored >> 23; }
+SAMEBITS_INLINE constexpr std::uint32_t e8m0_of(std::uint32_t dequantization_scale) {
+  return dequantization_scale >> 23;
+}
 
 /// The scaled element y, which is then cast. A NaN becomes the canonical NaN.
 template <class Arithmetic = by_definition>
-SAMEBITS_INLINE constexpr std::uint32_t scaled(scale_math math, const tile_scale& scale,
+SAMEBITS_INLINE constexpr std::uint32_t scaled(scale_rule rule, const tile_scale& scale,
                                                std::uint32_t x) {
-  return math == scale_math::div ? Arithmetic::quotient(x, scale.factor)
+  return rule == scale_rule::div ? Arithmetic::quotient(x, scale.factor)
                                  : Arithmetic::product(x, scale.factor);
 }
 
 /// The dequantized value of a code: RN(value * s).
 template <class Arithmetic = by_definition>
 SAMEBITS_INLINE constexpr std::uint32_t rescaled(const format_spec& from, std::uint32_t code,
-                                                 std::uint32_t stored) {
-  return Arithmetic::product(decode<std::uint32_t>(from, code), stored);
+                                                 std::uint32_t dequantization_scale) {
+  return Arithmetic::product(decode<std::uint32_t>(from, code), dequantization_scale);
 }
 
 }  // namespace samebits::numerics

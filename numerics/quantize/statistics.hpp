@@ -42,7 +42,7 @@ struct quantize_counts {
       if (e.overflow || binary32::is_inf(e.y)) ++saturated;
     }
   }
-  SAMEBITS_INLINE constexpr void join(const quantize_counts& o) {
+  SAMEBITS_INLINE constexpr void combine(const quantize_counts& o) {
     zeros += o.zeros, nan += o.nan, inf += o.inf;
     underflowed += o.underflowed, saturated += o.saturated;
     amax = amax < o.amax ? o.amax : amax;

@@ -12,22 +12,22 @@
 
 namespace samebits::numerics {
 
-/// An amax: binary32 bits with the sign cleared, NaN as 7FFFFFFF; or nothing_counted (-1). The type
+/// An amax: binary32 bits with the sign cleared, NaN as 7FFFFFFF; or no_amax (-1). The type
 /// is signed, so a plain maximum combines the amaxes of parts.
 using tile_amax = std::int32_t;
-inline constexpr tile_amax nothing_counted = -1;
+inline constexpr tile_amax no_amax = -1;
 
 /// The amax contribution of one element, given as binary32 bits.
-SAMEBITS_INLINE constexpr tile_amax counted(nonfinite policy, std::uint32_t x) {
+SAMEBITS_INLINE constexpr tile_amax amax_contribution(nonfinite policy, std::uint32_t x) {
   const std::uint32_t m = binary32::magnitude(x);
   if (m > binary32::inf) {
-    return policy == nonfinite::propagate ? static_cast<tile_amax>(binary32::nan) : nothing_counted;
+    return policy == nonfinite::propagate ? static_cast<tile_amax>(binary32::nan) : no_amax;
   }
-  if (m == binary32::inf && policy == nonfinite::skip_nonfinite) return nothing_counted;
+  if (m == binary32::inf && policy == nonfinite::skip_nonfinite) return no_amax;
   return static_cast<tile_amax>(m);
 }
 
 /// Combines the amaxes of two parts of a tile.
-SAMEBITS_INLINE constexpr tile_amax joined(tile_amax a, tile_amax b) { return a < b ? b : a; }
+SAMEBITS_INLINE constexpr tile_amax combined(tile_amax a, tile_amax b) { return a < b ? b : a; }
 
 }  // namespace samebits::numerics

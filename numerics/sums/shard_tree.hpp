@@ -24,8 +24,8 @@ enum class part_end : std::uint8_t { of_tensor, before_others };
 
 /// The level, in chunks, of the largest partial sum that begins at `chunk` and lies in a part
 /// ending at chunk `end`. At most slot_level.
-SAMEBITS_INLINE constexpr int shard_node_level(std::uint64_t chunk, std::uint64_t end,
-                                               part_end what) {
+SAMEBITS_INLINE constexpr int shard_sum_level(std::uint64_t chunk, std::uint64_t end,
+                                              part_end what) {
   int level = 0;
   while (level < slot_level && ((chunk >> level) & 1) == 0 &&
          (what == part_end::of_tensor || chunk + (std::uint64_t{2} << level) <= end)) {
@@ -37,19 +37,19 @@ SAMEBITS_INLINE constexpr int shard_node_level(std::uint64_t chunk, std::uint64_
 /// Calls f(chunk, chunks, level) from left to right for each partial sum of a part: the chunks
 /// [begin, end) of a tensor. `chunks` is how many of the 2^level chunks exist.
 template <class Function>
-constexpr void for_each_shard_node(std::uint64_t begin, std::uint64_t end, part_end what,
-                                   const Function& f) {
+constexpr void for_each_shard_sum(std::uint64_t begin, std::uint64_t end, part_end what,
+                                  const Function& f) {
   for (std::uint64_t chunk = begin; chunk < end;) {
-    const int level = shard_node_level(chunk, end, what);
-    const std::uint64_t left = end - chunk, most = std::uint64_t{1} << level;
-    const std::uint64_t chunks = left < most ? left : most;
+    const int level = shard_sum_level(chunk, end, what);
+    const std::uint64_t left = end - chunk, maximum = std::uint64_t{1} << level;
+    const std::uint64_t chunks = left < maximum ? left : maximum;
     f(chunk, chunks, level);
     chunk += chunks;
   }
 }
 
 /// The position of a partial sum in the concatenated messages of all ranks.
-struct received_node {
+struct received_sum {
   std::uint64_t word = 0;   ///< index of its 8-byte word, counted from the first word of rank 0
   std::uint32_t level = 0;  ///< level in chunks
   std::uint32_t reserved = 0;
@@ -59,28 +59,28 @@ struct received_node {
 /// of 1024 chunks. The partial sums must be in chunk order and without gaps. They must cover the
 /// slot from its first chunk to its last chunk or the tensor's last chunk. value_at(word) returns
 /// the value of one partial sum.
-template <class Node, class ValueAt, class Add>
-SAMEBITS_HD constexpr Node slot_node(const received_node* nodes, std::uint64_t count,
-                                     const ValueAt& value_at, const Add& add) {
-  if (count == 1) return value_at(nodes[0].word);
+template <class Partial, class ValueAt, class Add>
+SAMEBITS_HD constexpr Partial slot_sum(const received_sum* partial_sums, std::uint64_t count,
+                                       const ValueAt& value_at, const Add& add) {
+  if (count == 1) return value_at(partial_sums[0].word);
   constexpr int batch = 8;  // values loaded together, so that the loads overlap
-  Node waiting[slot_level + 1] = {};
+  Partial waiting[slot_level + 1] = {};
   std::uint64_t chunks = 0;
   for (std::uint64_t first = 0; first < count; first += batch) {
-    Node values[batch] = {};
+    Partial values[batch] = {};
     int levels[batch] = {};
     for (int k = 0; k < batch; ++k) {
       if (first + static_cast<std::uint64_t>(k) >= count) continue;
-      const received_node node = nodes[first + static_cast<std::uint64_t>(k)];
-      levels[k] = static_cast<int>(node.level);
-      values[k] = value_at(node.word);
+      const received_sum partial_sum = partial_sums[first + static_cast<std::uint64_t>(k)];
+      levels[k] = static_cast<int>(partial_sum.level);
+      values[k] = value_at(partial_sum.word);
     }
     for (int k = 0; k < batch; ++k) {
       if (first + static_cast<std::uint64_t>(k) >= count) continue;
-      append_node(waiting, chunks, levels[k], values[k], add);
+      append_partial_sum(waiting, chunks, levels[k], values[k], add);
     }
   }
-  return root_of_tree(waiting, chunks, Node{}, add);
+  return root_of_tree(waiting, chunks, Partial{}, add);
 }
 
 }  // namespace samebits::numerics

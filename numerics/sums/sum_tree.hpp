@@ -26,33 +26,33 @@ inline constexpr std::int64_t chunk_elements = std::int64_t{1} << chunk_level;
 /// Appends the complete partial sum of 2^level inputs to a sum of `count` inputs. `count` must be a
 /// multiple of 2^level. If bit l of count is set, waiting[l] holds a complete partial sum of 2^l
 /// inputs. add(left, right) is RN(left + right).
-template <class Node, class Add>
-SAMEBITS_HD constexpr void append_node(Node* waiting, std::uint64_t& count, int level, Node node,
-                                       const Add& add) {
+template <class Partial, class Add>
+SAMEBITS_HD constexpr void append_partial_sum(Partial* waiting, std::uint64_t& count, int level,
+                                              Partial partial_sum, const Add& add) {
   // Like a binary counter: each set bit from `level` up to the first zero is a waiting left
   // neighbour.
-  const std::uint64_t leaves = std::uint64_t{1} << level;
+  const std::uint64_t inputs = std::uint64_t{1} << level;
   for (std::uint64_t left = count >> level; (left & 1) != 0; left >>= 1) {
-    node = add(waiting[level++], node);
+    partial_sum = add(waiting[level++], partial_sum);
   }
-  waiting[level] = node;
-  count += leaves;
+  waiting[level] = partial_sum;
+  count += inputs;
 }
 
 /// Appends one input.
-template <class Node, class Add>
-SAMEBITS_HD constexpr void append_leaf(Node* waiting, std::uint64_t& count, Node leaf,
-                                       const Add& add) {
-  append_node(waiting, count, 0, leaf, add);
+template <class Partial, class Add>
+SAMEBITS_HD constexpr void append_input(Partial* waiting, std::uint64_t& count, Partial input,
+                                        const Add& add) {
+  append_partial_sum(waiting, count, 0, input, add);
 }
 
 /// The sum of all inputs so far; `empty` if there are none.
-template <class Node, class Add>
-SAMEBITS_HD constexpr Node root_of_tree(const Node* waiting, std::uint64_t count, Node empty,
-                                        const Add& add) {
+template <class Partial, class Add>
+SAMEBITS_HD constexpr Partial root_of_tree(const Partial* waiting, std::uint64_t count,
+                                           Partial empty, const Add& add) {
   // The waiting partial sum of each level is the last one of this level. It is the left neighbour
   // of the sum over the levels below.
-  Node sum = empty;
+  Partial sum = empty;
   bool any = false;
   for (int level = 0; level < 64; ++level) {
     if (((count >> level) & 1) == 0) continue;

@@ -107,7 +107,7 @@ class Contradictions(cli_support.CliTest):
         for arguments, *says in [
                 # also where the value is the default: it would be ignored all the same
                 ([*recipe, "--block", "1x128"], "--recipe and --block"),
-                ([*recipe, "--scale", "te"], "--recipe and --scale"),
+                ([*recipe, "--scale-rule", "te"], "--recipe and --scale-rule"),
                 ([*recipe, "--eps", "0"], "--recipe and --eps"),
                 ([*recipe, "--upper-bound", "1"], "--recipe and --upper-bound"),
                 ([*recipe, "--nonfinite", "te"], "--recipe and --nonfinite"),

@@ -7,7 +7,7 @@
 #include "backends/dispatch/backend.hpp"
 #include "backends/reference/reference.hpp"
 #include "backends/threads/on_threads.hpp"
-#include "backends/threads/runs.hpp"
+#include "backends/threads/segments.hpp"
 
 namespace samebits::backends {
 namespace {
@@ -19,7 +19,7 @@ bool has_one_rule(const convert_call& call) {
 
 void convert_wrongly(const convert_call& call, element_range range) {
   reference_convert(call, range);
-  for_each_run(call, range, [](const run& r) {
+  for_each_segment(call, range, [](const row_segment& r) {
     for (std::int64_t i = 0; i < r.count; ++i) {
       std::uint32_t code = 0;
       std::memcpy(&code, r.in + i * r.in_step, sizeof code);

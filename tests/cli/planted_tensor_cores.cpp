@@ -5,7 +5,7 @@
 
 #include "samebits/core/tensor_unit.hpp"
 #include "tensor_core_probe/instructions.hpp"
-#include "tensor_cores/played_tensor_cores.hpp"
+#include "tensor_cores/simulated_tensor_cores.hpp"
 
 namespace samebits::backends::tensor_cores {
 namespace {

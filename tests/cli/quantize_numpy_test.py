@@ -105,7 +105,7 @@ def quantize(x, block, math, to, eps):
 class AgainstNumPy(cli_support.CliTest):
     def check(self, source, x, block, math, to, eps):
         target = self.path("o.safetensors")
-        document = self.ok_json("quantize", source, target, "--to", to, "--scale", math, "--block",
+        document = self.ok_json("quantize", source, target, "--to", to, "--scale-rule", math, "--block",
                                 f"{block[0]}x{block[1]}", "--eps", repr(eps), "--transposed")
         written = cli_support.read_safetensors(target)
         codes, scales, restored, saturated = quantize(x, block, math, to, eps)

@@ -38,16 +38,16 @@ class Quantize(cli_support.CliTest):
         values = [1.0, 2.0, 896.0, 448.0, 4.0, 8.0]
         for block, scales in [("row", [2.0, 1.0]), ("tensor", [2.0]), ("1x0", [2.0, 1.0]),
                               ("0x0", [2.0])]:
-            written, _ = self.quantize(values, (2, 3), "--block", block, "--scale", "div")
+            written, _ = self.quantize(values, (2, 3), "--block", block, "--scale-rule", "div")
             self.assertEqual(written["scales"][2], floats(*scales), block)
-        written, _ = self.quantize(values, (2, 3), "--block", "column", "--scale", "pow2")
+        written, _ = self.quantize(values, (2, 3), "--block", "column", "--scale-rule", "pow2")
         self.assertEqual(written["scales"][2], floats(1.0, 2.0 ** -6, 2.0))
 
     def test_policies_and_bounds(self):
         values = [NAN, 896.0, -INF, 1.0]
         for policy, scale, codes in [("te", 1.0, "7f7efe38"), ("skip_nonfinite", 2.0, "7f7efe30"),
                                      ("propagate", None, "7f7f7f7f")]:
-            written, document = self.quantize(values, (4,), "--scale", "div", "--nonfinite", policy)
+            written, document = self.quantize(values, (4,), "--scale-rule", "div", "--nonfinite", policy)
             self.assertEqual(written["codes"][2].hex(), codes, policy)
             if scale is not None:
                 self.assertEqual(written["scales"][2], floats(scale))
@@ -106,7 +106,7 @@ class Quantize(cli_support.CliTest):
 
     def test_dequantize(self):
         target, back = self.path("out.safetensors"), self.path("back.npy")
-        self.quantize([896.0, 1.0, -2.0], (3,), "--scale", "pow2", "--block", "1x16")
+        self.quantize([896.0, 1.0, -2.0], (3,), "--scale-rule", "pow2", "--block", "1x16")
         for to, descr, form in [("fp32", "<f4", "<3f"), ("fp16", "<f2", "<3e")]:
             result = cli_support.run("dequantize", target, back, "--to", to)
             self.assertEqual((result.code, result.out), (0, ""), result.err)
@@ -117,7 +117,7 @@ class Quantize(cli_support.CliTest):
 
     def test_dequantize_writes_what_the_extension_says(self):
         target, back = self.path("out.safetensors"), self.path("back.safetensors")
-        self.quantize([896.0, 1.0, -2.0], (3,), "--scale", "pow2", "--block", "1x16")
+        self.quantize([896.0, 1.0, -2.0], (3,), "--scale-rule", "pow2", "--block", "1x16")
         for to, dtype, raw in [("fp32", "F32", floats(896.0, 1.0, -2.0)),
                                ("fp16", "F16", struct.pack("<3e", 896.0, 1.0, -2.0)),
                                ("bf16", "BF16", struct.pack("<3H", 0x4460, 0x3F80, 0xC000))]:
@@ -133,7 +133,7 @@ class Quantize(cli_support.CliTest):
     def test_dequantize_each_kind_of_outputs(self):
         values = [float(i % 13 - 6) for i in range(40 * 20)]
         self.quantize(values, (40, 20), "--outputs", "row,col,transposed", "--block", "16x1",
-                      "--scale", "pow2")
+                      "--scale-rule", "pow2")
         target, back = self.path("out.safetensors"), self.path("back.npy")
         turned = [values[r * 20 + c] for c in range(20) for r in range(40)]
         for name, shape, expected in [("#codes", (40, 20), values), ("#codes_col", (40, 20), values),
@@ -160,7 +160,7 @@ class Quantize(cli_support.CliTest):
     def test_integers_are_values_unless_from_says_codes(self):
         source = write_npy(self.path("in.npy"), "|u1", (4,), bytes([0, 1, 16, 56]))
         target = self.path("out.safetensors")
-        document = self.ok_json("quantize", source, target, "--to", "e4m3", "--scale", "pow2")
+        document = self.ok_json("quantize", source, target, "--to", "e4m3", "--scale-rule", "pow2")
         self.assertEqual((document["from"], document["statistics"]["amax"]), ("U8", 56))
         bf16 = write_npy(self.path("b.npy"), "<u2", (2,), struct.pack("<2H", 0x43E0, 0x3F80))
         document = self.ok_json("quantize", bf16, target, "--to", "e4m3", "--from", "BF16")
@@ -174,7 +174,7 @@ class Quantize(cli_support.CliTest):
                 ([448.0, 1.0], [], None, "exact"),
                 ([1000.0, 1.0], ["--upper-bound", "448", "--overflow", "ieee"], None,
                  "1 became Inf or NaN"),
-                ([INF, 1.0], ["--nonfinite", "skip_nonfinite", "--scale", "pow2"], None,
+                ([INF, 1.0], ["--nonfinite", "skip_nonfinite", "--scale-rule", "pow2"], None,
                  "1 not finite"),
                 ([NAN, 1.0], ["--nonfinite", "propagate"], None, "1 not finite")]:
             _, document = self.quantize(values, (2,), *options)
@@ -210,7 +210,7 @@ class Quantize(cli_support.CliTest):
                 (["--to", "e4m3", "--block", "128"], "--block"),
                 (["--to", "e4m3", "--block", "64x128"], "--block"),
                 (["--to", "e4m3", "--block", "1x-16"], "--block"),
-                (["--to", "e4m3", "--scale", "max"], 
+                (["--to", "e4m3", "--scale-rule", "max"], 
                  "te, div, rcp, pow2, dg_cuda, dg_tile, sgl_v2, te_pow2"),
                 (["--to", "e4m3", "--nonfinite", "drop"], "te, skip_nonfinite, propagate"),
                 (["--to", "e4m3", "--round", "upward"], "nearest_even or stochastic"),

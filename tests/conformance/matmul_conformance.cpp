@@ -39,7 +39,7 @@ class MatmulSuite : public ::testing::TestWithParam<std::string> {
 TEST_P(MatmulSuite, IsTheReference) {
   const std::uint64_t cases = 400 / effort_divisor;
   for (std::uint64_t seed = 0; seed < cases; ++seed) {
-    compare(matmul_case(1000 + seed, {40, 80, 500}, drawn_kinds::all),
+    compare(matmul_case(1000 + seed, {40, 80, 500}, random_kinds::all),
             1 + static_cast<int>(seed % 4));
   }
 }
@@ -47,7 +47,7 @@ TEST_P(MatmulSuite, IsTheReference) {
 TEST_P(MatmulSuite, IsTheReferenceOnTensorCores) {
   const std::uint64_t cases = 1200 / effort_divisor;
   for (std::uint64_t seed = 0; seed < cases; ++seed) {
-    compare(matmul_case(5000 + seed, {30, 70, 300}, drawn_kinds::tensor_cores),
+    compare(matmul_case(5000 + seed, {30, 70, 300}, random_kinds::tensor_cores),
             1 + static_cast<int>(seed % 3));
   }
 }
@@ -65,9 +65,9 @@ TEST_P(MatmulSuite, IsTheReferenceOnTensorCores) {
   std::uint64_t pages = 0;
   std::ifstream("/proc/self/statm") >> pages;
   const std::uint64_t room = std::uint64_t{48} << 20;
-  const rlimit most = {pages * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)) + room,
-                       RLIM_INFINITY};
-  if (::setrlimit(RLIMIT_AS, &most) != 0) std::exit(2);
+  const rlimit maximum = {pages * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)) + room,
+                          RLIM_INFINITY};
+  if (::setrlimit(RLIMIT_AS, &maximum) != 0) std::exit(2);
   ::alarm(60);  // if they wait for threads that never come
   matmul(x, x, to, sum, {}, {backend, 64});
   std::exit(d == std::vector<float>(n * n, 256.0f) ? 0 : 1);

@@ -140,7 +140,7 @@ class QuantizeSuite : public ::testing::TestWithParam<quantize_target> {
     quantize_options o{.tile = tile, .random = stream_of(bits)};
     const format_id from = sources[draws.draw("source", std::size(sources))];
     const format_id to = targets[draws.draw("target", std::size(targets))];
-    o.math = draws.draw_as<scale_math>("rule", scale_math_count);
+    o.rule = draws.draw_as<scale_rule>("rule", scale_rule_count);
     o.on_nonfinite = draws.draw_as<nonfinite>("non-finite policy", nonfinite_count);
     o.round = mode ? *mode : modes[draws.draw("rounding", std::size(modes))];
     o.on_overflow = draws.draw_as<overflow>("overflow", overflow_count);

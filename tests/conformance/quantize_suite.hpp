@@ -29,7 +29,7 @@ TEST_P(QuantizeSuite, EveryOption) {
   constexpr tile_shape tiles[] = {{1, 16}, {16, 16}, {16, 1}, {1, 0}, {0, 1}, {0, 0}};
   constexpr float bounds[][2] = {{0, inf}, {0.25f, inf}, {0, 2}, {0x1p-140f, 0x1p-130f}, {4, 1}};
   constexpr std::array<std::size_t, 7> counts = {
-      3, 2, scale_math_count, nonfinite_count, 2, overflow_count, nan_policy_count};
+      3, 2, scale_rule_count, nonfinite_count, 2, overflow_count, nan_policy_count};
   constexpr const char* names[] = {"source",   "target",   "rule",      "non-finite policy",
                                    "rounding", "overflow", "NaN policy"};
   std::size_t combinations = 3;  // half of the tiles for each, others each time
@@ -51,7 +51,7 @@ TEST_P(QuantizeSuite, EveryOption) {
     const int bits = 1 + static_cast<int>(draws.draw("bits", 32));
     quantize_case c =
         dense(sources[at[0]], targets[at[1]], 18, 67,
-              {tile, static_cast<scale_math>(at[2]), bound[0], bound[1],
+              {tile, static_cast<scale_rule>(at[2]), bound[0], bound[1],
                static_cast<nonfinite>(at[3]), modes[at[4]], static_cast<overflow>(at[5]),
                static_cast<nan_policy>(at[6]), stream_of(bits)});
     c.options.on_scale_overflow = scale_policy;
@@ -76,7 +76,7 @@ TEST_P(QuantizeSuite, EveryTileWithTails) {
         draws.fix("tile", t, tiles.size());
         draws.fix("rows", row, std::size(heights));
         draws.fix("columns", col, std::size(widths));
-        expect_conforms(drawn(heights[row], widths[col], tile, 16));
+        expect_conforms(random_case(heights[row], widths[col], tile, 16));
         if (HasFatalFailure()) return;
       }
     }
@@ -91,7 +91,7 @@ TEST_P(QuantizeSuite, WideRowsCrossBlocks) {
     for (std::size_t i = 0; i < 2 * std::size(widths); ++i) {
       draws.begin();
       draws.fix("tile", t, std::size(tiles));
-      expect_conforms(drawn(tiles[t].rows == 1 ? 2 : 5, widths[i / 2], tiles[t], 8));
+      expect_conforms(random_case(tiles[t].rows == 1 ? 2 : 5, widths[i / 2], tiles[t], 8));
       if (HasFatalFailure()) return;
     }
   }
@@ -119,7 +119,7 @@ TEST_P(QuantizeSuite, StridedAndUnalignedViews) {
         draws.fix("codes", codes, writable.size());
         const std::size_t across = draws.draw("scales", writable.size());
         const std::size_t down = draws.draw("transposed scales", writable.size());
-        quantize_case c = drawn(rows, cols, tiles[t], 13);
+        quantize_case c = random_case(rows, cols, tiles[t], 13);
         c.in = readable[in];
         c.codes = writable[codes];
         c.scales = layouts(scales.rows, scales.cols)[across];
@@ -140,7 +140,7 @@ TEST_P(QuantizeSuite, AnySubsetOfOutputs) {
       if ((mask & (wanted::codes | wanted::codes_transposed)) == 0) continue;
       draws.begin();
       draws.fix("tile", t, std::size(tiles));
-      expect_conforms(drawn(35, 71, tiles[t], 32), mask);
+      expect_conforms(random_case(35, 71, tiles[t], 32), mask);
       if (HasFatalFailure()) return;
     }
   }
@@ -163,7 +163,7 @@ TEST_P(QuantizeSuite, RandomBitsFollowOffsetPitchAndWidth) {
         draws.fix("tile", t, std::size(tiles));
         draws.fix("bits", w, std::size(widths));
         draws.fix("stream", s, std::size(streams));
-        quantize_case c = drawn(5, 133, tiles[t], widths[w], rounding::stochastic);
+        quantize_case c = random_case(5, 133, tiles[t], widths[w], rounding::stochastic);
         c.options.random = streams[s];
         c.options.random.bits = widths[w];
         expect_conforms(c);
@@ -184,7 +184,7 @@ TEST_P(QuantizeSuite, Threads) {
         draws.begin();
         draws.fix("threads", t, std::size(threads));
         const bool everything = draws.draw("outputs", 3) == 0;
-        quantize_case c = drawn(rows, cols, tile, 16);
+        quantize_case c = random_case(rows, cols, tile, 16);
         c.threads = threads[t];
         expect_conforms(c, everything ? wanted::all : wanted::codes | wanted::scales);
         if (HasFatalFailure()) return;
@@ -221,11 +221,11 @@ TEST_P(QuantizeSuite, ScalesOfAmaxesFromZeroToNaN) {
   constexpr std::int64_t cols = 0x80000000u / step;
   std::uint32_t first = 0;
   for (const format_id to : targets) {
-    for (int math = 0; math < scale_math_count; ++math) {
+    for (int rule = 0; rule < scale_rule_count; ++rule) {
       for (int policy = 0; policy < nonfinite_count; ++policy) {
         const quantize_case c = dense(format_id::fp32, to, 1, cols,
                                       {.tile = {0, 1},
-                                       .math = static_cast<scale_math>(math),
+                                       .rule = static_cast<scale_rule>(rule),
                                        .on_nonfinite = static_cast<nonfinite>(policy)});
         strided_buffer in(format_id::fp32, c.in);
         first += 611;
@@ -276,12 +276,12 @@ TEST_P(QuantizeSuite, LargeElementsFarFromAnInfOfTheirTile) {
   };
   for (const tile_shape& tile : tiles) {
     for (const format_id from : sources) {
-      for (int i = 0; i < scale_math_count * nonfinite_count * overflow_count; ++i) {
+      for (int i = 0; i < scale_rule_count * nonfinite_count * overflow_count; ++i) {
         const quantize_options options{
             .tile = tile,
-            .math = static_cast<scale_math>(i % scale_math_count),
-            .on_nonfinite = static_cast<nonfinite>(i / scale_math_count % nonfinite_count),
-            .on_overflow = static_cast<overflow>(i / scale_math_count / nonfinite_count)};
+            .rule = static_cast<scale_rule>(i % scale_rule_count),
+            .on_nonfinite = static_cast<nonfinite>(i / scale_rule_count % nonfinite_count),
+            .on_overflow = static_cast<overflow>(i / scale_rule_count / nonfinite_count)};
         expect(2, 400, options, from, targets[i % 2], 1);
         if (HasFatalFailure()) return;
         expect(2, 400, options, from, targets[1 - i % 2], 1);
@@ -302,7 +302,7 @@ TEST_P(QuantizeSuite, MatricesLargerThanCaches) {
   constexpr std::int64_t cols = 12000 + 77;
   for (const tile_shape& tile : {tile_shape{1, 128}, {128, 128}, {128, 1}, {0, 0}}) {
     draws.begin();
-    quantize_case c = drawn(rows, cols, tile, 16);
+    quantize_case c = random_case(rows, cols, tile, 16);
     if (tile.rows == 0) c.options.eps = 0x1p127f;
     c.options.on_nonfinite = nonfinite::skip_nonfinite;
     c.codes.misalignment = 3;

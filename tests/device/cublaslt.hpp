@@ -170,11 +170,11 @@ class lt_call {
     const std::uint32_t schemes = CUBLASLT_REDUCTION_SCHEME_NONE;
     lt_.preference_set(preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &schemes,
                        sizeof schemes);
-    constexpr int most = 32;
-    cublasLtMatmulHeuristicResult_t found[most];
+    constexpr int maximum = 32;
+    cublasLtMatmulHeuristicResult_t found[maximum];
     int count = 0;
     const cublasStatus_t status = lt_.heuristic(lt_.handle, desc_, w_layout_, a_layout_, d_layout_,
-                                                d_layout_, preference, most, found, &count);
+                                                d_layout_, preference, maximum, found, &count);
     lt_.preference_destroy(preference);
     for (int i = 0; i < count; ++i) {
       const cublasLtMatmulAlgo_t& algo = found[i].algo;

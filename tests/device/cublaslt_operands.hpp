@@ -47,9 +47,9 @@ class on_gpu {
 };
 
 /// Some of n numbers, evenly, first and last among them.
-inline std::vector<std::int64_t> sample(std::int64_t n, std::int64_t most) {
+inline std::vector<std::int64_t> sample(std::int64_t n, std::int64_t maximum) {
   std::vector<std::int64_t> all;
-  const std::int64_t count = std::min(n, most);
+  const std::int64_t count = std::min(n, maximum);
   for (std::int64_t i = 0; i < count; ++i) {
     all.push_back(count == 1 ? 0 : i * (n - 1) / (count - 1));
   }

@@ -66,7 +66,7 @@ struct mode {
 constexpr std::int64_t tiles_of_128(std::int64_t count) { return (count + 127) / 128; }
 
 /// Scales of an operand, as the library lays them out, and one for each line and tile of K.
-struct drawn_scales {
+struct random_scales {
   std::vector<float> library;
   std::vector<float> by_line;  ///< [lines, along]
   std::int64_t along;          ///< tiles along K
@@ -74,9 +74,9 @@ struct drawn_scales {
 
 /// 24 bits of significand, 2^(exponent - 3) to 2^(exponent + 4); where `signs`, an eighth is
 /// negative, and the last line.
-inline drawn_scales draw_scales(tiling tiles, std::int64_t lines, std::int64_t k,
-                                std::uint64_t seed, bool signs, int exponent) {
-  drawn_scales s;
+inline random_scales draw_scales(tiling tiles, std::int64_t lines, std::int64_t k,
+                                 std::uint64_t seed, bool signs, int exponent) {
+  random_scales s;
   s.along = is_along_k(tiles) ? tiles_of_128(k) : 1;
   const std::int64_t lines_of_tile = tiles == tiling::whole           ? lines
                                      : tiles == tiling::square_of_128 ? 128
@@ -129,12 +129,12 @@ struct problem {
     w_scales = draw_scales(h.w_tiles, s.n, s.k, 4, false, h.exponent);
   }
 
-  [[nodiscard]] part sampled(std::int64_t most) const {
+  [[nodiscard]] part sampled(std::int64_t maximum) const {
     part p;
-    p.rows = sample(size.m, most);
-    p.cols = sample(size.n, most);
+    p.rows = sample(size.m, maximum);
+    p.cols = sample(size.n, maximum);
     const auto line = static_cast<std::size_t>(size.k);
-    const auto scale_line = [](const drawn_scales& s) {
+    const auto scale_line = [](const random_scales& s) {
       return static_cast<std::size_t>(s.along) * sizeof(float);
     };
     p.a = lines_of(a, p.rows, line);
@@ -147,7 +147,7 @@ struct problem {
   mode how;
   shape size;
   std::vector<std::byte> a, w;
-  drawn_scales a_scales, w_scales;
+  random_scales a_scales, w_scales;
 };
 
 inline std::vector<float> gathered(const std::vector<float>& d, const part& p, std::int64_t n) {

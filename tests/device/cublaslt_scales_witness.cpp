@@ -77,7 +77,7 @@ constexpr cublasLtMatmulMatrixScale_t cuda_scale(tiling t) {
 std::vector<float> expected(const problem& of, const part& p, scale_order order) {
   const auto m = static_cast<std::int64_t>(p.rows.size());
   const auto n = static_cast<std::int64_t>(p.cols.size());
-  const auto scales = [](const std::vector<std::byte>& at, const drawn_scales& s,
+  const auto scales = [](const std::vector<std::byte>& at, const random_scales& s,
                          std::int64_t lines) {
     return view_of_codes(fp32, at.data(), lines, s.along);
   };
@@ -153,7 +153,7 @@ std::string each_result(const cublaslt& lt, const problem& of, const See& see) {
   return why;
 }
 
-verdict judge(const cublaslt& lt, const mode& how, const shape& s) {
+verdict verdict_of(const cublaslt& lt, const mode& how, const shape& s) {
   const problem of(how, s);
   const bool whole = s.m * s.n * s.k <= std::int64_t{1} << 30;
   const part p = of.sampled(whole ? std::max(s.m, s.n) : 48);
@@ -220,7 +220,7 @@ TEST_P(CublasLtScales, AreAppliedInOneOrder) {
   verdict all;
   for (const shape& s : shapes) {
     if (support::smallest_effort() && s.m * s.n * s.k > 1 << 24) continue;
-    const verdict v = judge(lt, how, s);
+    const verdict v = verdict_of(lt, how, s);
     std::printf("%s, %lld x %lld x %lld: ", how.name, static_cast<long long>(s.m),
                 static_cast<long long>(s.n), static_cast<long long>(s.k));
     if (v.algorithms == 0) {

@@ -59,7 +59,7 @@ struct verdict {
   std::uint64_t differing = 0;
 };
 
-verdict judge(const cublaslt& lt, const mode& how, const shape& s) {
+verdict verdict_of(const cublaslt& lt, const mode& how, const shape& s) {
   constexpr std::size_t workspace_bytes = std::size_t{32} << 20;
   const std::vector<std::byte> a = draw(how.a, s.m * s.k, 1);
   const std::vector<std::byte> w = draw(how.b, s.n * s.k, 2);  // [n, k], or [k, n]
@@ -113,7 +113,7 @@ TEST_P(CublasLt, WithoutSplitKIsTheModel) {
   int refused = 0;
   for (const shape& s : shapes) {
     if (support::smallest_effort() && s.m * s.n * s.k > 1 << 24) continue;
-    const verdict v = judge(lt, GetParam(), s);
+    const verdict v = verdict_of(lt, GetParam(), s);
     std::printf("%s, %lld x %lld x %lld: ", GetParam().name, static_cast<long long>(s.m),
                 static_cast<long long>(s.n), static_cast<long long>(s.k));
     if (!v.refused.empty()) {

@@ -127,11 +127,11 @@ auto direct(const Call& call) {
 
 /// A call over lists of one tensor each.
 template <class Call>
-auto over_plans(const Call& call) {
+auto over_lists(const Call& call) {
   return [call](const call_memory& d) -> std::function<void(const executor&)> {
-    const auto plan = [](const matrix_view& v) { return tensor_list({{v, "tensor"}}); };
-    return [call, x = plan(d.values()), y = plan(d.others()),
-            halves = plan(d.rounded())](const executor& where) { call(x, y, halves, where); };
+    const auto list = [](const matrix_view& v) { return tensor_list({{v, "tensor"}}); };
+    return [call, x = list(d.values()), y = list(d.others()),
+            halves = list(d.rounded())](const executor& where) { call(x, y, halves, where); };
   };
 }
 
@@ -159,7 +159,7 @@ inline std::vector<device_call> device_calls() {
   using m = call_memory;
   using w = const executor&;
   using p = const tensor_list&;
-  using detail::direct, detail::over_plans;
+  using detail::direct, detail::over_lists;
   constexpr bool enqueued = false, awaited = true;
   return {
       {"convert", {&m::x, &m::halves}, enqueued, direct([](const m& d, w where) {
@@ -209,21 +209,21 @@ inline std::vector<device_call> device_calls() {
          dequantize(d.outputs().codes, d.outputs().scales, d.others(), {1, 128}, where);
        })},
       {"quantize a list", {&m::x, &m::codes, &m::scales}, enqueued, detail::prepared_list},
-      {"inspect", {&m::x}, awaited, over_plans([](p x, p, p, w where) {
+      {"inspect", {&m::x}, awaited, over_lists([](p x, p, p, w where) {
          (void)inspect(x, {}, where);
        })},
-      {"unscale", {&m::x}, awaited, over_plans([](p x, p, p, w where) {
+      {"unscale", {&m::x}, awaited, over_lists([](p x, p, p, w where) {
          (void)unscale(x, 0.5f, where);
        })},
-      {"clip", {&m::x}, awaited, over_plans([](p x, p, p, w where) { (void)clip(x, 1.0, where); })},
-      {"scale", {&m::x}, enqueued, over_plans([](p x, p, p, w where) { scale(x, 0.5f, where); })},
-      {"axpby", {&m::y, &m::x}, enqueued, over_plans([](p x, p y, p, w where) {
+      {"clip", {&m::x}, awaited, over_lists([](p x, p, p, w where) { (void)clip(x, 1.0, where); })},
+      {"scale", {&m::x}, enqueued, over_lists([](p x, p, p, w where) { scale(x, 0.5f, where); })},
+      {"axpby", {&m::y, &m::x}, enqueued, over_lists([](p x, p y, p, w where) {
          axpby(0.5f, x, 2.0f, y, y, where);
        })},
-      {"accumulate", {&m::y, &m::x}, enqueued, over_plans([](p x, p y, p, w where) {
+      {"accumulate", {&m::y, &m::x}, enqueued, over_lists([](p x, p y, p, w where) {
          accumulate(y, x, {}, where);
        })},
-      {"cast", {&m::halves, &m::x}, enqueued, over_plans([](p x, p, p halves, w where) {
+      {"cast", {&m::halves, &m::x}, enqueued, over_lists([](p x, p, p halves, w where) {
          cast(x, halves, {}, where);
        })},
       {"device_loss_scaler::step", {&m::x}, enqueued, detail::prepared_step},

@@ -207,11 +207,11 @@ TEST_F(TwoDevices, ListsOfManagedMemoryWorkOnTheDeviceOfTheirTables) {
   check_cuda(cudaMallocManaged(&managed, count * sizeof(float)), "cudaMallocManaged");
   auto* const values = static_cast<float*>(managed);
   std::fill_n(values, count, 2.0f);
-  const tensor_list plan(
+  const tensor_list list(
       {{on_device(view_of_codes(format_id::fp32, managed, 1, count)), "managed"}});
   {
     const current_device on(1);
-    EXPECT_EQ(unscale(plan, 0.5f).nonfinite, 0u);  // waits
+    EXPECT_EQ(unscale(list, 0.5f).nonfinite, 0u);  // waits
   }
   EXPECT_TRUE(std::all_of(values, values + count, [](float x) { return x == 1.0f; }));
   check_cuda(cudaFree(managed), "cudaFree");

@@ -34,7 +34,7 @@ class guarded_copy {
   guarded_copy(const void* host, std::size_t bytes, edges kind = edges::guarded)
       : host_(const_cast<void*>(host)),
         bytes_(host == nullptr ? 0 : bytes),
-        margin_(kind == edges::guarded ? most_margin : 0) {
+        margin_(kind == edges::guarded ? max_margin : 0) {
     if (host_ == nullptr) return;
     const std::size_t shift = reinterpret_cast<std::uintptr_t>(host_) % 16;
     const std::size_t size = std::max<std::size_t>(1, bytes_ + 2 * margin_ + shift);
@@ -64,7 +64,7 @@ class guarded_copy {
     check_cuda(cudaMemcpy(host_, data_, bytes_, cudaMemcpyDeviceToHost), "copy from the device");
     if (margin_ == 0) return;
     for (const std::byte* edge : {data_ - margin_, data_ + bytes_}) {
-      std::array<unsigned char, most_margin> bytes{};
+      std::array<unsigned char, max_margin> bytes{};
       check_cuda(cudaMemcpy(bytes.data(), edge, margin_, cudaMemcpyDeviceToHost), "copy of guards");
       if (std::any_of(bytes.begin(), bytes.end(), [](unsigned char b) { return b != guard; })) {
         throw std::runtime_error("memory outside a view was written");
@@ -74,7 +74,7 @@ class guarded_copy {
 
  private:
   static constexpr int guard = 0xC3;
-  static constexpr std::size_t most_margin = 64;  // bytes
+  static constexpr std::size_t max_margin = 64;  // bytes
 
   static std::size_t span_bytes(const const_matrix_view& v) {
     if (v.rows == 0 || v.cols == 0) return 0;

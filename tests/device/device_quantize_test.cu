@@ -55,7 +55,7 @@ __global__ void quantize_rows(matrix m, device::tile_options options) {
 
 /// Tiles of 16 x 16, a block of four warps each: the parts joined through shared memory.
 template <format_id To>
-__global__ void quantize_squares(matrix m, device::tile_options options) {
+__global__ void quantize_square_tiles(matrix m, device::tile_options options) {
   __shared__ int amaxes[4];
   const std::int64_t row = std::int64_t{blockIdx.y} * 16 + threadIdx.x / 8;
   const std::int64_t col = std::int64_t{blockIdx.x} * 16 + threadIdx.x % 8 * 2;
@@ -111,13 +111,13 @@ void launch_rows(const matrix& m, format_id to, const device::tile_options& opti
   }
 }
 
-void launch_squares(const matrix& m, format_id to, const device::tile_options& options) {
+void launch_square_tiles(const matrix& m, format_id to, const device::tile_options& options) {
   const dim3 blocks(static_cast<unsigned>((m.cols + 15) / 16),
                     static_cast<unsigned>((m.rows + 15) / 16));
   if (to == format_id::e4m3) {
-    quantize_squares<format_id::e4m3><<<blocks, 128>>>(m, options);
+    quantize_square_tiles<format_id::e4m3><<<blocks, 128>>>(m, options);
   } else {
-    quantize_squares<format_id::e5m2><<<blocks, 128>>>(m, options);
+    quantize_square_tiles<format_id::e5m2><<<blocks, 128>>>(m, options);
   }
 }
 
@@ -169,16 +169,16 @@ void expect_the_bytes_of_quantize(const shape_case& c) {
   const matrix_shape s = scales_shape(c.rows, c.cols, c.tile);
   std::mt19937_64 random(5);
   constexpr int bits[] = {0, 8, 16, 32, 13, 5};  // 0: nearest even
-  constexpr int rules = 2 * scale_math_count * nonfinite_count;
+  constexpr int rules = 2 * scale_rule_count * nonfinite_count;
   support::thinned_cases cases(5);
   for (int n = 0; n < rules * static_cast<int>(std::size(bits)); ++n) {
     if (cases.leaves_out()) continue;
     const auto to = n % 2 == 0 ? format_id::e4m3 : format_id::e5m2;
     quantize_options o{
         .tile = c.tile,
-        .math = static_cast<scale_math>(n / 2 % scale_math_count),
+        .rule = static_cast<scale_rule>(n / 2 % scale_rule_count),
         .eps = random() % 3 == 0 ? 1e-4f : 0.0f,
-        .on_nonfinite = static_cast<nonfinite>(n / (2 * scale_math_count) % nonfinite_count)};
+        .on_nonfinite = static_cast<nonfinite>(n / (2 * scale_rule_count) % nonfinite_count)};
     if (random() % 4 == 0) o.upper_bound = 0.5f;
     o.on_overflow = static_cast<overflow>(random() % 3);
     o.on_nan = static_cast<nan_policy>(random() % 2);
@@ -190,7 +190,7 @@ void expect_the_bytes_of_quantize(const shape_case& c) {
               .scales = view_of(scales.data(), s.rows, s.cols)},
              o);
     got.run(c, to,
-            {.math = o.math,
+            {.rule = o.rule,
              .on_nonfinite = o.on_nonfinite,
              .eps = o.eps,
              .upper_bound = o.upper_bound,
@@ -218,7 +218,7 @@ TEST(DeviceQuantize, OneThreadHoldsATileOf16) {
   expect_the_bytes_of_quantize({67, 1003, {1, 16}, launch_rows<1, 16>});
 }
 TEST(DeviceQuantize, ABlockHoldsATileOf16By16) {
-  expect_the_bytes_of_quantize({67, 1003, {16, 16}, launch_squares});
+  expect_the_bytes_of_quantize({67, 1003, {16, 16}, launch_square_tiles});
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Ranks on device memory, played in one process.
+// Ranks on device memory, simulated in one process.
 #include "device/device_ranks.hpp"
 
 #include <cuda_runtime.h>
@@ -15,16 +15,16 @@ namespace {
 
 /// The words of each rank.
 struct words_of_ranks {
-  std::uint32_t* of[most_device_ranks];
+  std::uint32_t* of[max_device_ranks];
 };
 
 __global__ void largest_kernel(const words_of_ranks words, const int ranks,
                                const std::size_t count) {
   const std::size_t step = std::size_t{gridDim.x} * blockDim.x;
   for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += step) {
-    std::uint32_t most = 0;
-    for (int rank = 0; rank < ranks; ++rank) most = max(most, words.of[rank][i]);
-    for (int rank = 0; rank < ranks; ++rank) words.of[rank][i] = most;
+    std::uint32_t maximum = 0;
+    for (int rank = 0; rank < ranks; ++rank) maximum = max(maximum, words.of[rank][i]);
+    for (int rank = 0; rank < ranks; ++rank) words.of[rank][i] = maximum;
   }
 }
 
@@ -99,7 +99,7 @@ class device_rank final : public communicator {
   template <class Work>
   void meet(const post& mine, const Work& work) {
     streams_.mark(rank(), false);
-    std::array<post, most_device_ranks> posts = {};
+    std::array<post, max_device_ranks> posts = {};
     const std::span<post> all(posts.data(), static_cast<std::size_t>(size()));
     host_.all_gather(std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(all));
     for (const post& other : all) {
@@ -110,7 +110,7 @@ class device_rank final : public communicator {
     streams_.wait_for_all(rank(), size(), false);
     work(posts);
     streams_.mark(rank(), true);
-    std::array<std::byte, most_device_ranks> met = {};
+    std::array<std::byte, max_device_ranks> met = {};
     host_.all_gather(std::span(met).first(1),
                      std::span(marks_).first(static_cast<std::size_t>(size())));
     streams_.wait_for_all(rank(), size(), true);
@@ -118,13 +118,13 @@ class device_rank final : public communicator {
 
   const device_streams& streams_;
   communicator& host_;
-  std::array<std::byte, most_device_ranks> marks_ = {};
+  std::array<std::byte, max_device_ranks> marks_ = {};
 };
 
 }  // namespace
 
 device_streams::device_streams() {
-  for (int rank = 0; rank < most_device_ranks; ++rank) {
+  for (int rank = 0; rank < max_device_ranks; ++rank) {
     check_cuda(cudaStreamCreateWithFlags(&streams_[rank], cudaStreamNonBlocking), "stream");
     check_cuda(cudaEventCreateWithFlags(&before_[rank], cudaEventDisableTiming), "event");
     check_cuda(cudaEventCreateWithFlags(&after_[rank], cudaEventDisableTiming), "event");
@@ -132,7 +132,7 @@ device_streams::device_streams() {
 }
 
 device_streams::~device_streams() {
-  for (int rank = 0; rank < most_device_ranks; ++rank) {
+  for (int rank = 0; rank < max_device_ranks; ++rank) {
     cudaEventDestroy(before_[rank]);
     cudaEventDestroy(after_[rank]);
     cudaStreamDestroy(streams_[rank]);
@@ -159,8 +159,8 @@ void device_streams::synchronize() const {
 
 void play_device_ranks(const device_streams& streams, int count,
                        const std::function<void(communicator&)>& body) {
-  if (count > most_device_ranks) throw std::logic_error("more ranks than streams");
-  testkit::play_ranks(count, [&](communicator& host) {
+  if (count > max_device_ranks) throw std::logic_error("more ranks than streams");
+  testkit::simulate_ranks(count, [&](communicator& host) {
     device_rank self(streams, host);
     body(self);
   });

@@ -1,5 +1,5 @@
-// Ranks on device memory, played in one process: each on a stream of its own, of which none waits
-// for the host.
+// Ranks on device memory, simulated in one process: each on a stream of its own, of which none
+// waits for the host.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -15,7 +15,7 @@
 
 namespace samebits::support {
 
-inline constexpr int most_device_ranks = 8;
+inline constexpr int max_device_ranks = 8;
 
 /// The streams of some ranks, and events that order them.
 class device_streams {
@@ -34,13 +34,13 @@ class device_streams {
   void synchronize() const;
 
  private:
-  cudaStream_t streams_[most_device_ranks] = {};
-  cudaEvent_t before_[most_device_ranks] = {};
-  cudaEvent_t after_[most_device_ranks] = {};
+  cudaStream_t streams_[max_device_ranks] = {};
+  cudaEvent_t before_[max_device_ranks] = {};
+  cudaEvent_t after_[max_device_ranks] = {};
 };
 
-/// Runs body(ranks) for each of `count` ranks on a thread of its own, as testkit::play_ranks does,
-/// on device memory; waits for the streams in the end. Throws what that throws.
+/// Runs body(ranks) for each of `count` ranks on a thread of its own, as testkit::simulate_ranks
+/// does, on device memory; waits for the streams in the end. Throws what that throws.
 void play_device_ranks(const device_streams& streams, int count,
                        const std::function<void(communicator&)>& body);
 

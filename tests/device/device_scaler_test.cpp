@@ -32,8 +32,8 @@ class host_scaler {
   host_scaler(Settings settings, double max_norm)
       : settings_(settings), scaler_{initial_state(settings), 0, 0}, max_norm_(max_norm) {}
 
-  step_report step(const tensor_list& plan, bool bad_loss = false) {
-    const inspect_report seen = inspect(plan, {}, {"reference"});
+  step_report step(const tensor_list& list, bool bad_loss = false) {
+    const inspect_report seen = inspect(list, {}, {"reference"});
     rank_observation observed;
     observed.seen = seen.observation();
     observed.seen.loss_nonfinite = bad_loss;

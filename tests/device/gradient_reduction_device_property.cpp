@@ -1,5 +1,5 @@
 // reduce_gradients() and the small messages on device memory against the same ranks on the host:
-// every wire, refusals, staged messages. Any lists, strides and cuts:
+// every communication dtype, refusals, staged messages. Any lists, strides and cuts:
 // device.property_reducegradients.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
@@ -59,7 +59,7 @@ class ReductionOnDevice : public ::testing::TestWithParam<std::string_view> {
   }
 
   void expect_host_bits(const reduction_case& c) {
-    const auto wanted = reduced_on_host(c, testkit::play_ranks);
+    const auto wanted = reduced_on_host(c, testkit::simulate_ranks);
     const auto got = reduced_on_device(c);
     for (std::size_t rank = 0; rank < wanted.size(); ++rank) {
       for (std::size_t t = 0; t < c.tensors.size(); ++t) {
@@ -86,17 +86,17 @@ class ReductionOnDevice : public ::testing::TestWithParam<std::string_view> {
   std::int64_t elements_ = 0;
 };
 
-TEST_P(ReductionOnDevice, EveryWireFormatAndMathsHasTheBitsOfTheHost) {
+TEST_P(ReductionOnDevice, EveryCommunicationDtypeAndScaleRuleHasTheBitsOfTheHost) {
   expect_holds("every combination", 1, [&] {
     std::uint64_t seed = 1;
-    for (const format_id wire :
+    for (const format_id communication :
          {format_id::fp32, format_id::fp16, format_id::bf16, format_id::e4m3, format_id::e5m2}) {
-      const int maths = storage_bytes(wire) == 1 ? scale_math_count : 1;
-      for (int math = 0; math < maths; ++math) {
+      const int scale_rules = storage_bytes(communication) == 1 ? scale_rule_count : 1;
+      for (int rule = 0; rule < scale_rules; ++rule) {
         for (const rounding round : {rounding::nearest_even, rounding::stochastic}) {
           reduction_case c = draw_reduction(seed, 1 + static_cast<int>(seed % 8), 6, 40);
-          c.how.wire = wire;
-          c.how.math = static_cast<scale_math>(math);
+          c.how.communication = communication;
+          c.how.rule = static_cast<scale_rule>(rule);
           c.how.round = round;
           c.how.elements_at_once = 500;
           expect_host_bits(c);
@@ -132,7 +132,7 @@ TEST_P(ReductionOnDevice, RefusalsReachEveryRank) {
   EXPECT_EQ(thrown, (std::array<int, 3>{1, 2, 1}));
 }
 
-rank_observation drawn_observation(std::uint64_t seed, int rank) {
+rank_observation random_observation(std::uint64_t seed, int rank) {
   std::mt19937_64 random(seed * 64 + static_cast<std::uint64_t>(rank));
   rank_observation o;
   o.seen.nonfinite = random() % 8 == 0;
@@ -145,15 +145,15 @@ rank_observation drawn_observation(std::uint64_t seed, int rank) {
 
 TEST_P(ReductionOnDevice, MessagesOfTheHostAreStaged) {
   int different = 0;
-  for (int n = 1; n <= most_device_ranks; ++n) {
+  for (int n = 1; n <= max_device_ranks; ++n) {
     for (std::uint64_t seed = 0; seed < by_effort(20u, 2u); ++seed) {
       rank_observation expected;
-      testkit::play_ranks(n, [&](communicator& ranks) {
-        const auto all = agree(ranks, drawn_observation(seed, ranks.rank()));
+      testkit::simulate_ranks(n, [&](communicator& ranks) {
+        const auto all = agree(ranks, random_observation(seed, ranks.rank()));
         if (ranks.rank() == 0) expected = all;
       });
       play_device_ranks(streams_, n, [&](communicator& ranks) {
-        const auto got = agree(ranks, drawn_observation(seed, ranks.rank()));
+        const auto got = agree(ranks, random_observation(seed, ranks.rank()));
         EXPECT_EQ(got.seen.nonfinite, expected.seen.nonfinite);
         EXPECT_EQ(got.seen.loss_nonfinite, expected.seen.loss_nonfinite);
         EXPECT_EQ(got.seen.unscaled_nonfinite, expected.seen.unscaled_nonfinite);
@@ -171,7 +171,7 @@ TEST_P(ReductionOnDevice, MessagesOfTheHostAreStaged) {
 
 TEST_P(ReductionOnDevice, ScalersAndShardsWorkOverDeviceMemory) {
   std::mt19937_64 random(3);
-  std::vector<double> leaves(5 * chunk_leaves + 17);
+  std::vector<double> leaves(5 * chunk_inputs + 17);
   for (double& x : leaves) x = static_cast<double>(random() % 1000) * 0x1p-7 - 3.3;
   tree_sum whole;
   whole.add_squares(leaves);
@@ -181,7 +181,7 @@ TEST_P(ReductionOnDevice, ScalersAndShardsWorkOverDeviceMemory) {
       const auto cut = [&](int rank) {
         const std::size_t at =
             chunks * static_cast<std::size_t>(rank) / static_cast<std::size_t>(n);
-        return std::min(at * chunk_leaves, leaves.size());
+        return std::min(at * chunk_inputs, leaves.size());
       };
       tree_part part(cut(ranks.rank()));
       const std::span<const double> all(leaves);

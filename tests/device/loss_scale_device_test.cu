@@ -36,9 +36,9 @@ class counter_random {
   }
   SAMEBITS_HD std::uint64_t below(std::uint64_t n) { return next() % n; }
   /// A number in [2^least, 2^(most + 1)) with a full significand.
-  SAMEBITS_HD double number(int least, int most) {
-    const std::uint64_t field = static_cast<std::uint64_t>(1023 + least) +
-                                below(static_cast<std::uint64_t>(most - least + 1));
+  SAMEBITS_HD double number(int minimum, int maximum) {
+    const std::uint64_t field = static_cast<std::uint64_t>(1023 + minimum) +
+                                below(static_cast<std::uint64_t>(maximum - minimum + 1));
     return detail::number_of((field << 52) | (next() >> 12));
   }
 
@@ -90,7 +90,7 @@ SAMEBITS_HD void draw(deepspeed_scaling& s, counter_random& r) {
 
 /// A digest of everything that a trace shows.
 template <class Settings>
-SAMEBITS_HD std::uint64_t course(std::uint64_t trace) {
+SAMEBITS_HD std::uint64_t scenario(std::uint64_t trace) {
   counter_random r(trace);
   Settings settings;
   draw(settings, r);
@@ -112,23 +112,23 @@ SAMEBITS_HD std::uint64_t course(std::uint64_t trace) {
 }
 
 template <class Settings>
-__global__ void course_kernel(std::uint64_t* digests, std::uint64_t traces) {
+__global__ void scenario_kernel(std::uint64_t* digests, std::uint64_t traces) {
   const std::uint64_t i = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x;
-  if (i < traces) digests[i] = course<Settings>(i);
+  if (i < traces) digests[i] = scenario<Settings>(i);
 }
 
 template <class Settings>
 void expect_same() {
   std::uint64_t* digests = nullptr;
   check(cudaMalloc(&digests, traces * sizeof *digests), "cudaMalloc");
-  course_kernel<Settings><<<static_cast<unsigned>(traces / 128), 128>>>(digests, traces);
-  check(cudaGetLastError(), "course_kernel");
+  scenario_kernel<Settings><<<static_cast<unsigned>(traces / 128), 128>>>(digests, traces);
+  check(cudaGetLastError(), "scenario_kernel");
   std::vector<std::uint64_t> got(traces);
   check(cudaMemcpy(got.data(), digests, traces * sizeof *digests, cudaMemcpyDeviceToHost),
         "cudaMemcpy");
   check(cudaFree(digests), "cudaFree");
   std::uint64_t differing = 0;
-  for (std::uint64_t i = 0; i < traces; ++i) differing += got[i] != course<Settings>(i) ? 1 : 0;
+  for (std::uint64_t i = 0; i < traces; ++i) differing += got[i] != scenario<Settings>(i) ? 1 : 0;
   EXPECT_EQ(differing, 0u);
   std::printf("%s: %llu traces of %d steps, %llu differ\n",
               std::string(name(Settings::policy)).c_str(), static_cast<unsigned long long>(traces),

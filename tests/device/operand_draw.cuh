@@ -35,23 +35,24 @@ struct field_code {
   /// Zeros, Inf or the largest magnitudes, NaN, the borders of subnormals.
   SAMEBITS_INLINE std::uint32_t special(std::uint32_t r) const {
     const std::uint32_t sign = 1u << (format.storage_bits - 1);
-    const std::uint32_t least = 1u << format.mantissa_bits;
+    const std::uint32_t minimum = 1u << format.mantissa_bits;
     const auto top = static_cast<std::uint32_t>(top_field()) << format.mantissa_bits;
-    const std::uint32_t codes[8] = {0, 1, least - 1, least, top - 1, top + 0, top + 1, sign - 1};
+    const std::uint32_t codes[8] = {0,       1,       minimum - 1, minimum,
+                                    top - 1, top + 0, top + 1,     sign - 1};
     return codes[r % 8] | (r / 8 % 2 != 0 ? sign : 0);
   }
 };
 
-struct drawn_operands {
+struct random_operands {
   std::uint32_t code[3];
 };
 
 /// Operand `index` of a drawing: of eight families by turns.
-SAMEBITS_INLINE drawn_operands draw(const format_spec (&from)[3], operation op, std::uint64_t seed,
-                                    std::uint64_t index) {
+SAMEBITS_INLINE random_operands draw(const format_spec (&from)[3], operation op, std::uint64_t seed,
+                                     std::uint64_t index) {
   const auto block = numerics::philox4x32_10(seed, static_cast<std::uint64_t>(op), index);
   const field_code f[3] = {{from[0]}, {from[1]}, {from[2]}};
-  drawn_operands x;
+  random_operands x;
   for (int k = 0; k < 3; ++k) x.code[k] = block.word[k] & f[k].mask();
   const std::uint32_t r = block.word[3];
   const auto near = [&](int shift, int around) {

@@ -12,7 +12,7 @@
 #include "device/device_target.hpp"
 #include "operations/check.hpp"
 #include "operations/operations.hpp"
-#include "operations/scaler_course.hpp"
+#include "operations/scaler_scenario.hpp"
 #include "samebits/device_loss_scaler.hpp"
 #include "samebits/distributed.hpp"
 #include "samebits/self_test.hpp"
@@ -21,9 +21,10 @@
 namespace samebits::support {
 namespace {
 
-const int most_cases = by_effort(50'000, 64);
+const int max_cases = by_effort(50'000, 64);
 
-void add_reports(figures& all, device_loss_scaler& scaler, std::size_t steps, void* stream) {
+void add_reports(returned_values& all, device_loss_scaler& scaler, std::size_t steps,
+                 void* stream) {
   const device_scaler_state state = scaler.state(stream);  // waits
   for (std::size_t i = 0; i < steps; ++i) {
     const auto report = scaler.poll();
@@ -33,45 +34,46 @@ void add_reports(figures& all, device_loss_scaler& scaler, std::size_t steps, vo
   add_scale(all, std::visit([](const auto& policy) { return scale_of(policy); }, state.policy));
 }
 
-device_scaler_options options_of(const scaler_course& c, const call_site& site) {
+device_scaler_options options_of(const scaler_scenario& c, const call_site& site) {
   return {.max_norm = c.max_norm, .reports = 16, .backend = site.target.backend()};
 }
 
-figures course_on_device(const scaler_course& c, const call_site& site) {
+returned_values scenario_on_device(const scaler_scenario& c, const call_site& site) {
   void* const stream = site.target.where(1).stream;
   const tensor_list gradients = gradients_of(c, site);
   device_loss_scaler scaler(gradients, c.settings, options_of(c, site));
   for (std::size_t s = 0; s < c.steps.size(); ++s) {
     draw_gradients(c, site, s);
-    scaler.observe_losses(losses_of(c, site, s), course_losses, stream);
+    scaler.observe_losses(losses_of(c, site, s), scenario_losses, stream);
     scaler.step(stream);
     scaler.apply(gradients, stream);
   }
-  figures all;
+  returned_values all;
   add_reports(all, scaler, c.steps.size(), stream);
   return all;
 }
 
-/// What a rank of the device takes a course to be.
-figures shards_on_device(const scaler_course& c, const call_site& site, communicator& ranks) {
+/// What a rank of the device takes a scenario to be.
+returned_values shards_on_device(const scaler_scenario& c, const call_site& site,
+                                 communicator& ranks) {
   const tensor_list mine = shards_of(c, site, ranks.rank());
   device_scaler_options options = options_of(c, site);
   options.shards = shard_layout(ranks, mine, first_elements(c, ranks.rank()));
   device_loss_scaler scaler(mine, c.settings, options);
   for (std::size_t s = 0; s < c.steps.size(); ++s) scaler.step(ranks);
   scaler.apply(mine, ranks.stream());
-  figures all;
+  returned_values all;
   add_reports(all, scaler, c.steps.size(), ranks.stream());
   return all;
 }
 
-figures sharded_on_device(const scaler_course& c, const call_site& site) {
-  std::vector<figures> of_ranks(static_cast<std::size_t>(c.ranks));
+returned_values sharded_on_device(const scaler_scenario& c, const call_site& site) {
+  std::vector<returned_values> of_ranks(static_cast<std::size_t>(c.ranks));
   site.target.play(c.ranks, [&](communicator& ranks) {
     of_ranks[static_cast<std::size_t>(ranks.rank())] = shards_on_device(c, site, ranks);
   });
-  figures all;
-  for (const figures& f : of_ranks) all.insert(all.end(), f.begin(), f.end());
+  returned_values all;
+  for (const returned_values& f : of_ranks) all.insert(all.end(), f.begin(), f.end());
   return all;
 }
 
@@ -79,7 +81,7 @@ class DeviceProperty : public ::testing::TestWithParam<std::string_view> {
  protected:
   void SetUp() override { initialize(GetParam()); }
 
-  void expect_host_bits(const array_operation& op, int cases = most_cases) {
+  void expect_host_bits(const array_operation& op, int cases = max_cases) {
     device_target target{std::string(GetParam())};
     expect_as_reference(op, target, cases);
   }
@@ -91,16 +93,16 @@ TEST_P(DeviceProperty, Reduction) { expect_host_bits(reduction_operation()); }
 TEST_P(DeviceProperty, Quantize) { expect_host_bits(quantize_operation()); }
 TEST_P(DeviceProperty, Dequantize) { expect_host_bits(dequantize_operation()); }
 TEST_P(DeviceProperty, QuantizeList) { expect_host_bits(quantize_list_operation()); }
-TEST_P(DeviceProperty, Inspect) { expect_host_bits(plan_operation(plan_call::inspect)); }
-TEST_P(DeviceProperty, L2Norm) { expect_host_bits(plan_operation(plan_call::l2norm)); }
-TEST_P(DeviceProperty, Unscale) { expect_host_bits(plan_operation(plan_call::unscale)); }
-TEST_P(DeviceProperty, Scale) { expect_host_bits(plan_operation(plan_call::scale)); }
-TEST_P(DeviceProperty, Clip) { expect_host_bits(plan_operation(plan_call::clip)); }
-TEST_P(DeviceProperty, Accumulate) { expect_host_bits(plan_operation(plan_call::accumulate)); }
-TEST_P(DeviceProperty, Axpby) { expect_host_bits(plan_operation(plan_call::axpby)); }
-TEST_P(DeviceProperty, Cast) { expect_host_bits(plan_operation(plan_call::cast)); }
+TEST_P(DeviceProperty, Inspect) { expect_host_bits(list_operation(list_call::inspect)); }
+TEST_P(DeviceProperty, L2Norm) { expect_host_bits(list_operation(list_call::l2norm)); }
+TEST_P(DeviceProperty, Unscale) { expect_host_bits(list_operation(list_call::unscale)); }
+TEST_P(DeviceProperty, Scale) { expect_host_bits(list_operation(list_call::scale)); }
+TEST_P(DeviceProperty, Clip) { expect_host_bits(list_operation(list_call::clip)); }
+TEST_P(DeviceProperty, Accumulate) { expect_host_bits(list_operation(list_call::accumulate)); }
+TEST_P(DeviceProperty, Axpby) { expect_host_bits(list_operation(list_call::axpby)); }
+TEST_P(DeviceProperty, Cast) { expect_host_bits(list_operation(list_call::cast)); }
 TEST_P(DeviceProperty, ReduceGradients) { expect_host_bits(gradient_reduction_operation()); }
-TEST_P(DeviceProperty, LossScaler) { expect_host_bits(scaler_operation(course_on_device)); }
+TEST_P(DeviceProperty, LossScaler) { expect_host_bits(scaler_operation(scenario_on_device)); }
 TEST_P(DeviceProperty, ShardedLossScaler) {
   expect_host_bits(sharded_scaler_operation(sharded_on_device));
 }

@@ -39,8 +39,8 @@ DEVICE_ERRORS = [
     ("cuda/reductions/native.cu", "word >> 8 & keep * 0x10001u", "word >> 16 & keep * 0x10001u"),
     # Quantize: counts of half of the threads; random words for K = 9 to 16; zeros as underflowed.
     ("cuda/quantize/general.cu", "half > 0; half /= 2", "half > 1; half /= 2"),
-    ("cuda/quantize/tiles/block_tiles.cu", "case 16: return launch_cast<From, To, drawn_cast<To, 16>>",
-     "case 16: return launch_cast<From, To, drawn_cast<To, 32>>"),
+    ("cuda/quantize/tiles/block_tiles.cu", "case 16: return launch_cast<From, To, stochastic_cast<To, 16>>",
+     "case 16: return launch_cast<From, To, stochastic_cast<To, 32>>"),
     ("cuda/quantize/tiles/statistics_tiles.cu", "add(underflowed, c.zero_codes - c.zeros);",
      "add(underflowed, c.zero_codes);"),
     # Dequantize: the scale of the last column.
@@ -52,31 +52,31 @@ DEVICE_ERRORS = [
     ("cuda/quantize/tiles/list_tiles.cu", "&list.scales[list.tensor_of_block[blockIdx.x]]",
      "&list.scales[list.tensor_of_block[blockIdx.x] & ~1u]"),
     # Inspect: the least normal number as a subnormal one.
-    ("cuda/tensor_list/plan_inspect.cuh", "m != 0 && m < least ?", "m != 0 && m <= least ?"),
+    ("cuda/tensor_list/list_inspect.cuh", "m != 0 && m < minimum ?", "m != 0 && m <= minimum ?"),
     # L2Norm: the last element of a whole chunk; a last group of up to 16 elements.
-    ("cuda/tensor_list/plan_inspect.cuh", "if (at < c.count) {", "if (at < c.count && at != 4095) {"),
-    ("cuda/tensor_list/plan_inspect.cuh", "codes::count >= count_) return 0.0;",
+    ("cuda/tensor_list/list_inspect.cuh", "if (at < c.count) {", "if (at < c.count && at != 4095) {"),
+    ("cuda/tensor_list/list_inspect.cuh", "codes::count >= count_) return 0.0;",
      "codes::count >= count_ - 16) return 0.0;"),
     # Unscale: a single overflow of a chunk. Scale, Clip: elements that are not stored.
-    ("cuda/tensor_list/plan_elementwise.cu", "if (after != before) {", "if (after > before + 1) {"),
-    ("cuda/tensor_list/plan_elementwise.cu", "codes.store(i, after);", "if (i % 32 != 31) codes.store(i, after);"),
-    ("cuda/tensor_list/plan_elementwise.cu",
+    ("cuda/tensor_list/list_elementwise.cu", "if (after != before) {", "if (after > before + 1) {"),
+    ("cuda/tensor_list/list_elementwise.cu", "codes.store(i, after);", "if (i % 32 != 31) codes.store(i, after);"),
+    ("cuda/tensor_list/list_elementwise.cu",
      "store_value<F>(p, numerics::scaled_value<hardware>(before, factor));",
      "if (lane != 2) store_value<F>(p, numerics::scaled_value<hardware>(before, factor));"),
     # Accumulate: the scale of the tensor before.
-    ("cuda/tensor_list/plan_elementwise.cu", "__float_as_uint(call.scales[c.tensor])",
+    ("cuda/tensor_list/list_elementwise.cu", "__float_as_uint(call.scales[c.tensor])",
      "__float_as_uint(call.scales[c.tensor & ~1u])"),
     # Axpby: an element of the turn before; the other factor behind the last whole vector.
-    ("cuda/tensor_list/plan_elementwise.cu", "y.load(i)));", "y.load(i < 64 ? i : i - 32)));"),
-    ("cuda/tensor_list/plan_elementwise.cu", "b, load_value<F>(y + at)));", "a, load_value<F>(y + at)));"),
+    ("cuda/tensor_list/list_elementwise.cu", "y.load(i)));", "y.load(i < 64 ? i : i - 32)));"),
+    ("cuda/tensor_list/list_elementwise.cu", "b, load_value<F>(y + at)));", "a, load_value<F>(y + at)));"),
     # Cast: the stream of the first tensor behind the last whole pack; the policy of mixed lists.
-    ("cuda/tensor_list/plan_cast.cuh", "index + static_cast<std::uint64_t>(i), tensor);",
+    ("cuda/tensor_list/list_cast.cuh", "index + static_cast<std::uint64_t>(i), tensor);",
      "index + static_cast<std::uint64_t>(i), 0);"),
     ("cuda/tensor_list/native_cast.cu", "if (on_overflow == overflow::saturate) {",
      "if (on_overflow == overflow::saturate && alike) {"),
     # ReduceGradients: ranks after the first in the reverse order.
-    ("cuda/training/gradient_reduction.cu", "load_dense<wire_bytes>(wire, rank * share + i)",
-     "load_dense<wire_bytes>(wire, (task.ranks - rank) * share + i)"),
+    ("cuda/training/gradient_reduction.cu", "load_dense<communication_bytes>(communication, rank * share + i)",
+     "load_dense<communication_bytes>(communication, (task.ranks - rank) * share + i)"),
     # LossScaler: the last loss. ShardedLossScaler: the last of three ranks.
     ("cuda/training/scaler_kernels.cuh", "threadIdx.x; i < count;", "threadIdx.x; i + 1 < count;"),
     ("cuda/training/shard_kernels.cuh", "i < t.ranks * numerics::agreement_words;",
@@ -97,8 +97,8 @@ HOST_ERRORS = [
     ("simd/quantize/quantize_kernel.hpp", "for (std::int64_t r = 0; r < b.rows; ++r, p +=",
      "for (std::int64_t r = 0; r + (b.rows > 1) < b.rows; ++r, p +="),
     # Inspect: NaN as Inf. Scale, Accumulate, Axpby: the last element behind whole registers.
-    ("simd/tensor_list/plan_kernel.hpp", "codes, count, inf) - found.nan;", "codes, count, inf);"),
-    ("simd/tensor_list/plan_kernel.hpp", "static_cast<std::size_t>(count - i) * 4);",
+    ("simd/tensor_list/list_kernel.hpp", "codes, count, inf) - found.nan;", "codes, count, inf);"),
+    ("simd/tensor_list/list_kernel.hpp", "static_cast<std::size_t>(count - i) * 4);",
      "static_cast<std::size_t>(count - i - (count - i == 5)) * 4);"),
 ]
 HOST_OPERATIONS = ["Operations.Convert", "Operations.Compute", "Operations.Quantize",

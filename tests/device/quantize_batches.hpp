@@ -18,9 +18,9 @@
 
 namespace samebits::support {
 
-enum class content : std::uint8_t { any_bits, normal, wide, stretches };
+enum class content : std::uint8_t { any_bits, normal, wide, spans };
 inline constexpr std::string_view content_names[] = {"any bits", "normal", "wide exponents",
-                                                     "stretches of specials"};
+                                                     "spans of specials"};
 
 /// A matrix and how it is quantized.
 struct batch {
@@ -39,7 +39,7 @@ class batch_draws {
  public:
   static constexpr tile_shape tiles[] = {{1, 128}, {128, 128}, {128, 1}, {1, 32}};
   static constexpr int bits[] = {0, 8, 16, 32};  ///< 0: nearest even
-  static constexpr std::uint64_t round = std::size(tiles) * scale_math_count * std::size(bits);
+  static constexpr std::uint64_t round = std::size(tiles) * scale_rule_count * std::size(bits);
 
   /// The next batch, of about `elements` elements.
   batch next(std::int64_t elements) {
@@ -49,11 +49,11 @@ class batch_draws {
     std::mt19937_64 random(b.number + 90);
     draws_.begin();
     const std::size_t tile = b.number % std::size(tiles);
-    const std::size_t rule = b.number / std::size(tiles) % scale_math_count;
+    const std::size_t rule = b.number / std::size(tiles) % scale_rule_count;
     const std::size_t rounding_bits =
-        b.number / (std::size(tiles) * scale_math_count) % std::size(bits);
+        b.number / (std::size(tiles) * scale_rule_count) % std::size(bits);
     draws_.fix("tile", tile, std::size(tiles));
-    draws_.fix("rule", rule, scale_math_count);
+    draws_.fix("rule", rule, scale_rule_count);
     draws_.fix("rounding", rounding_bits, std::size(bits));
     constexpr format_id sources[] = {format_id::bf16, format_id::fp16, format_id::fp32};
     constexpr format_id targets[] = {format_id::e4m3, format_id::e5m2};
@@ -66,7 +66,7 @@ class batch_draws {
     b.transposed = draws_.draw("transposed", 2) != 0;
     b.counts = draws_.draw("statistics", 2) != 0;
     b.options.tile = tiles[tile];
-    b.options.math = static_cast<scale_math>(rule);
+    b.options.rule = static_cast<scale_rule>(rule);
     b.options.on_nonfinite = draws_.draw_as<nonfinite>("non-finite policy", nonfinite_count);
     b.options.on_overflow = draws_.draw_as<overflow>("overflow", overflow_count);
     b.options.eps = draws_.draw("eps", 2) != 0 ? 1e-4f : 0.0f;
@@ -88,7 +88,7 @@ class batch_draws {
 inline std::ostream& operator<<(std::ostream& out, const batch& b) {
   out << "batch " << b.number << ": " << name(b.from) << " to " << name(b.to) << " [" << b.rows
       << ", " << b.cols << "], " << content_names[static_cast<std::size_t>(b.kind)] << ", tile "
-      << b.options.tile.rows << " x " << b.options.tile.cols << ", " << name(b.options.math) << ", "
+      << b.options.tile.rows << " x " << b.options.tile.cols << ", " << name(b.options.rule) << ", "
       << name(b.options.on_nonfinite) << ", " << name(b.options.round);
   if (b.options.round == rounding::stochastic) out << " K = " << b.options.random.bits;
   return out << (b.transposed ? ", row-wise and transposed" : "")

@@ -106,7 +106,7 @@ inline std::vector<std::byte> random_memory(engine& random, const placed& p) {
 }
 
 struct quantize_case {
-  placed in, codes, scales, codes_transposed, scales_transposed, multipliers;
+  placed in, codes, scales, codes_transposed, scales_transposed, inverse_scales;
   bool counts = false, own_workspace = false;
   quantize_options options;
 
@@ -141,10 +141,10 @@ inline quantize_case random_case(engine& random) {
   c.scales_transposed.wanted = random() % 3 == 0;
   c.codes.wanted = !c.codes_transposed.wanted || random() % 2 == 0;
   c.scales.wanted = random() % 4 != 0;
-  c.options.math = static_cast<scale_math>(random() % scale_math_count);
-  c.multipliers = place(random, fp32, s.rows, s.cols, plain);
-  c.multipliers.wanted = random() % 6 == 0;
-  if (!c.multipliers.wanted && is_power_of_two(c.options.math) && random() % 2 == 0) {
+  c.options.rule = static_cast<scale_rule>(random() % scale_rule_count);
+  c.inverse_scales = place(random, fp32, s.rows, s.cols, plain);
+  c.inverse_scales.wanted = random() % 6 == 0;
+  if (!c.inverse_scales.wanted && is_power_of_two(c.options.rule) && random() % 2 == 0) {
     c.scales.format = c.scales_transposed.format = e8m0;
   }
   if (random() % 4 == 0) c.options.on_scale_overflow = scale_overflow::input_max;
@@ -167,12 +167,13 @@ inline std::string describe(const quantize_case& c) {
   text << name(c.in.format) << " [" << c.in.rows << ", " << c.in.cols << "] strides "
        << c.in.row_stride << ", " << c.in.col_stride << " offset " << c.in.offset << " to "
        << name(c.codes.format) << ", tile " << c.options.tile.rows << " x " << c.options.tile.cols
-       << ", maths " << static_cast<int>(c.options.math) << ", nonfinite "
+       << ", scale rule " << static_cast<int>(c.options.rule) << ", nonfinite "
        << static_cast<int>(c.options.on_nonfinite) << ", " << name(c.options.round)
        << " K=" << c.options.random.bits << ", " << name(c.options.on_overflow) << ", "
        << name(c.options.on_nan) << ", codes " << c.codes.wanted << " scales " << c.scales.wanted
        << " transposed " << c.codes_transposed.wanted << c.scales_transposed.wanted << " in "
-       << name(c.scales.format) << " given " << c.multipliers.wanted << " statistics " << c.counts;
+       << name(c.scales.format) << " given " << c.inverse_scales.wanted << " statistics "
+       << c.counts;
   return text.str();
 }
 

@@ -35,9 +35,9 @@ TEST_P(QuantizeDevice, EqualsTheReference) {
     expected.emplace_back(sizeof(quantize_statistics), std::byte{0x55});
     got = expected;
     for (auto& memory : expected) host.push_back(memory.data());
-    std::vector<std::byte> given = random_memory(random, c.multipliers);
+    std::vector<std::byte> given = random_memory(random, c.inverse_scales);
     quantize_options options = c.options;
-    options.multipliers = c.multipliers.at(given.data(), memory_space::host);
+    options.inverse_scales = c.inverse_scales.at(given.data(), memory_space::host);
     quantize(c.in.at(in.data(), memory_space::host), c.outputs(host, memory_space::host), options,
              find_executor("reference"));
 
@@ -55,7 +55,7 @@ TEST_P(QuantizeDevice, EqualsTheReference) {
     const executor where = on_stream(nullptr, GetParam());
     device_block device_given(given.size());
     device_given.upload(given.data());
-    options.multipliers = c.multipliers.at(device_given.data(), memory_space::device);
+    options.inverse_scales = c.inverse_scales.at(device_given.data(), memory_space::device);
     const std::size_t bytes = quantize_workspace(from, to, options, where);
     const device_block workspace(bytes);
     if (c.own_workspace) options.workspace = {workspace.data(), bytes};
@@ -101,10 +101,10 @@ TEST_P(QuantizeDevice, ManyElements) {
   const_matrix_view from = view_of_codes(format_id::bf16, in.data(), rows, cols);
   const_matrix_view device_from = on_device(from);
   device_from.data = device_in.data();
-  for (int m = 0; m < scale_math_count; ++m) {
-    const auto math = static_cast<scale_math>(m);
+  for (int m = 0; m < scale_rule_count; ++m) {
+    const auto rule = static_cast<scale_rule>(m);
     for (const int k : {0, 8, 16, 32}) {
-      quantize_options options{.math = math};
+      quantize_options options{.rule = rule};
       if (k != 0) options.round = rounding::stochastic, options.random = {.seed = 3, .bits = k};
       quantize(from,
                {.codes = view_of(expected.data(), rows, cols),
@@ -121,7 +121,7 @@ TEST_P(QuantizeDevice, ManyElements) {
       codes.download(got.data());
       scales.download(got_scales.data());
       ASSERT_EQ(std::memcmp(got.data(), expected.data(), got.size()), 0)
-          << "maths " << static_cast<int>(math) << ", K " << k;
+          << "scale rule " << static_cast<int>(rule) << ", K " << k;
       ASSERT_EQ(std::memcmp(got_scales.data(), expected_scales.data(), got_scales.size() * 4), 0);
 
       to.statistics = reinterpret_cast<quantize_statistics*>(statistics.data());
@@ -130,7 +130,7 @@ TEST_P(QuantizeDevice, ManyElements) {
       std::vector<e4m3> again(got.size());
       codes.download(again.data());
       statistics.download(&got_counted);
-      EXPECT_TRUE(got_counted == counted) << "maths " << static_cast<int>(math) << ", K " << k;
+      EXPECT_TRUE(got_counted == counted) << "scale rule " << static_cast<int>(rule) << ", K " << k;
       ASSERT_EQ(std::memcmp(again.data(), expected.data(), again.size()), 0);
     }
   }

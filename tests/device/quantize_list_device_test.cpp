@@ -23,7 +23,7 @@ class listed_tensor {
   listed_tensor(engine& random, const quantize_case& shape)
       : case_(shape),
         in_(random_memory(random, shape.in)),
-        given_(random_memory(random, shape.multipliers)),
+        given_(random_memory(random, shape.inverse_scales)),
         device_in_(in_.size()),
         device_given_(given_.size()) {
     device_in_.upload(in_.data());
@@ -37,7 +37,7 @@ class listed_tensor {
   }
   void quantize_on_host(quantize_options options, std::size_t position) {
     options.random.stream += position;
-    options.multipliers = case_.multipliers.at(given_.data(), memory_space::host);
+    options.inverse_scales = case_.inverse_scales.at(given_.data(), memory_space::host);
     std::vector<std::byte*> bases;
     for (auto& memory : expected_) bases.push_back(memory.data());
     bases.push_back(nullptr);
@@ -50,7 +50,7 @@ class listed_tensor {
     bases.push_back(nullptr);
     return {.in = case_.in.at(device_in_.data(), memory_space::device),
             .outputs = case_.outputs(bases, memory_space::device),
-            .multipliers = case_.multipliers.at(device_given_.data(), memory_space::device)};
+            .inverse_scales = case_.inverse_scales.at(device_given_.data(), memory_space::device)};
   }
   /// The first output whose bytes are not the host's, or -1.
   int first_difference() const {
@@ -95,10 +95,10 @@ std::vector<std::unique_ptr<listed_tensor>> random_list(engine& random) {
     placed_at(c.scales, s.rows, s.cols);
     placed_at(c.codes_transposed, cols, rows);
     placed_at(c.scales_transposed, s.cols, s.rows);
-    placed_at(c.multipliers, s.rows, s.cols);
+    placed_at(c.inverse_scales, s.rows, s.cols);
     c.codes_transposed.wanted = transposed;
     c.codes.wanted = !transposed || random() % 2 == 0;
-    c.multipliers.wanted = c.scales.format == format_id::fp32 && random() % 8 == 0;
+    c.inverse_scales.wanted = c.scales.format == format_id::fp32 && random() % 8 == 0;
     list.push_back(std::make_unique<listed_tensor>(random, c));
   }
   return list;

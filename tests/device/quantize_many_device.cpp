@@ -52,8 +52,8 @@ std::pair<float, float> normal_pair(engine& random) {
 }
 
 /// binary32 bits: some hundred elements after another are zeros, NaN, Inf, tiny or huge.
-void overwrite_stretches(engine& random, std::vector<std::uint32_t>& x, std::size_t begin,
-                         std::size_t end) {
+void overwrite_spans(engine& random, std::vector<std::uint32_t>& x, std::size_t begin,
+                     std::size_t end) {
   constexpr std::uint32_t patterns[] = {0x00000000, 0x7FC00001, 0x7F800000, 0x00000001,
                                         0x7F7F0000, 0x00800000, 0x7F800001, 0x38800000};
   for (std::size_t at = begin + random() % 2000; at < end; at += random() % 3000) {
@@ -89,7 +89,7 @@ void fill_part(content kind, std::uint64_t seed, std::vector<std::uint32_t>& x, 
     x[i] = std::bit_cast<std::uint32_t>(a * size);
     x[i + 1] = std::bit_cast<std::uint32_t>(b * size);
   }
-  if (kind == content::stretches) overwrite_stretches(random, x, begin, end);
+  if (kind == content::spans) overwrite_spans(random, x, begin, end);
 }
 
 /// The batch's matrix in its source format.
@@ -143,13 +143,13 @@ struct result {
   std::vector<std::byte> codes, scales, codes_transposed, scales_transposed, statistics;
 };
 
-struct tally {
+struct comparison_counts {
   std::uint64_t elements = 0, bytes = 0, differing = 0;
 };
 
 /// Counts bytes, and says where the first difference is.
 void compare(const char* what, const batch& b, const result& got, const result& expected,
-             tally& t) {
+             comparison_counts& t) {
   static constexpr const char* names[] = {"codes", "scales", "transposed codes",
                                           "transposed scales", "statistics"};
   t.elements += got.codes.size();
@@ -169,7 +169,8 @@ void compare(const char* what, const batch& b, const result& got, const result& 
 }
 
 /// 128 rows of the batch by the reference: bit for bit a part of the whole.
-void check_sample(const batch& b, const std::vector<std::byte>& in, const result& whole, tally& t) {
+void check_sample(const batch& b, const std::vector<std::byte>& in, const result& whole,
+                  comparison_counts& t) {
   batch part = b;
   part.rows = 128;
   part.transposed = part.counts = false;
@@ -208,7 +209,7 @@ void quantize_on_device(const std::string& backend, const batch& b, const guarde
   }
 }
 
-void print(const std::string& what, const tally& t) {
+void print(const std::string& what, const comparison_counts& t) {
   std::cout << what << ": " << t.elements << " elements, compared " << t.bytes << " bytes, "
             << t.differing << " differ\n";
 }
@@ -222,7 +223,7 @@ TEST(QuantizeMany, EveryByteOf2To30Elements) {
   batch_draws draws;
   const std::string backends[] = {"cuda-native", "cuda-emulated"};
   const std::string host = supported_backends().back();
-  tally sampled, tallies[2];
+  comparison_counts sampled, counts[2];
   const auto begin = std::chrono::steady_clock::now();
   for (std::uint64_t n = 0; n < rounds * batch_draws::round && !HasFatalFailure(); ++n) {
     const batch b = draws.next(elements);
@@ -236,13 +237,13 @@ TEST(QuantizeMany, EveryByteOf2To30Elements) {
     for (int i = 0; i < 2; ++i) {
       result got(b);
       quantize_on_device(backends[i], b, device_in, got);
-      compare(backends[i].c_str(), b, got, expected, tallies[i]);
+      compare(backends[i].c_str(), b, got, expected, counts[i]);
     }
   }
   print(host + " and reference", sampled);
   for (int i = 0; i < 2; ++i) {
-    print(backends[i] + " and " + host, tallies[i]);
-    EXPECT_GE(tallies[i].elements, wanted);
+    print(backends[i] + " and " + host, counts[i]);
+    EXPECT_GE(counts[i].elements, wanted);
   }
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
   std::cout << took.count() << " s\n";

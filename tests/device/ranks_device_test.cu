@@ -65,7 +65,7 @@ std::uint64_t differing(const Result& result, std::uint64_t count) {
 
 /// One element of a reduction: every rank's contribution and the result, in one word.
 struct element_sum {
-  numerics::wire_rule rule;
+  numerics::communication_settings settings;
   format_spec own;
   numerics::tile_scale scale;
   std::uint32_t factor;
@@ -84,14 +84,14 @@ struct element_sum {
       const auto own_code =
           static_cast<std::uint32_t>(numerics::encode<std::uint32_t>(own, cast_rule{}, x, 0).code);
       const std::uint32_t dither =
-          rule.round == rounding::stochastic ? static_cast<std::uint32_t>(random >> 13) : 0;
+          settings.round == rounding::stochastic ? static_cast<std::uint32_t>(random >> 13) : 0;
       const std::uint32_t code = numerics::contribution<Arithmetic>(
-          rule, scale, numerics::decode<std::uint32_t>(own, own_code), dither);
+          settings, scale, numerics::decode<std::uint32_t>(own, own_code), dither);
       digest = digest * 31 + code;
       return code;
     };
-    const std::uint32_t total = numerics::sum_in_rank_order<Arithmetic>(rule, ranks, sent);
-    return digest << 32 ^ numerics::reduced<Arithmetic>(rule, scale, own, total, factor);
+    const std::uint32_t total = numerics::sum_in_rank_order<Arithmetic>(settings, ranks, sent);
+    return digest << 32 ^ numerics::reduced<Arithmetic>(settings, scale, own, total, factor);
   }
   template <bool OnDevice>
   SAMEBITS_HD std::uint64_t at(std::uint64_t i) const {
@@ -107,16 +107,18 @@ TEST(RanksOnDevice, SumsAreThoseOfTheDefinition) {
   const std::uint64_t count = by_effort(1 << 17, 1 << 10);
   std::uint64_t results = 0;
   std::uint64_t differ = 0;
-  for (const format_id wire :
+  for (const format_id communication :
        {format_id::fp32, format_id::fp16, format_id::bf16, format_id::e4m3, format_id::e5m2}) {
     for (const format_id own : {format_id::fp32, format_id::fp16, format_id::bf16}) {
-      for (int math = 0; math < (spec_of(wire).storage_bits == 8 ? scale_math_count : 1); ++math) {
+      for (int rule = 0; rule < (spec_of(communication).storage_bits == 8 ? scale_rule_count : 1);
+           ++rule) {
         for (const rounding round : {rounding::nearest_even, rounding::stochastic}) {
-          const numerics::wire_rule rule = {spec_of(wire), static_cast<scale_math>(math), round};
-          const numerics::tile_scale scale = numerics::has_scale(rule)
-                                                 ? numerics::shared_scale(rule, 0x44ABCDEF)
+          const numerics::communication_settings settings = {spec_of(communication),
+                                                             static_cast<scale_rule>(rule), round};
+          const numerics::tile_scale scale = numerics::has_scale(settings)
+                                                 ? numerics::shared_scale(settings, 0x44ABCDEF)
                                                  : numerics::no_scale;
-          differ += differing(element_sum{rule, spec_of(own), scale, 0x3E4CCCCDu}, count);
+          differ += differing(element_sum{settings, spec_of(own), scale, 0x3E4CCCCDu}, count);
           results += count;
         }
       }
@@ -163,7 +165,7 @@ TEST(RanksOnDevice, MessagesAreThoseOfTheHost) {
 
 const std::uint64_t decided_steps = by_effort(20'000, 500);
 
-/// One step of a course whose norms are clipped now and then.
+/// One step of a scenario whose norms are clipped now and then.
 template <class Settings, class State>
 SAMEBITS_HD step_report decided(const Settings& settings, numerics::resident_scaler<State>& scaler,
                                 std::uint64_t step) {
@@ -185,7 +187,7 @@ __global__ void decide_kernel(Settings settings, std::uint64_t steps, numerics::
 
 /// The host reads while the kernel writes, and finds its own decisions.
 template <class Settings>
-void expect_same_course(std::uint64_t capacity) {
+void expect_same_scenario(std::uint64_t capacity) {
   const Settings settings;
   std::vector<step_report> expected;
   numerics::resident_scaler<decltype(initial_state(settings))> scaler;
@@ -224,12 +226,12 @@ void expect_same_course(std::uint64_t capacity) {
 
 TEST(RanksOnDevice, ReportsAreThoseOfTheHost) {
   for (const std::uint64_t capacity : {std::uint64_t{16}, decided_steps}) {
-    expect_same_course<native_scaling>(capacity);
-    expect_same_course<torch_scaling>(capacity);
-    expect_same_course<apex_scaling>(capacity);
-    expect_same_course<apex_amp_scaling>(capacity);
-    expect_same_course<megatron_scaling>(capacity);
-    expect_same_course<deepspeed_scaling>(capacity);
+    expect_same_scenario<native_scaling>(capacity);
+    expect_same_scenario<torch_scaling>(capacity);
+    expect_same_scenario<apex_scaling>(capacity);
+    expect_same_scenario<apex_amp_scaling>(capacity);
+    expect_same_scenario<megatron_scaling>(capacity);
+    expect_same_scenario<deepspeed_scaling>(capacity);
   }
 }
 

@@ -58,7 +58,7 @@ struct device_outputs {
 };
 
 /// One S for a tensor, as delayed scaling has it.
-const_matrix_view given_multiplier(const device_bytes& memory) {
+const_matrix_view given_inverse_scale(const device_bytes& memory) {
   return {memory.data(), format_id::fp32, 1, 1, 1, 1, memory_space::device};
 }
 
@@ -76,7 +76,7 @@ class EveryRecipe : public ::testing::TestWithParam<std::size_t> {
     quantize_options options = options_of(preset().rules);
     options.tile = tile;
     if (preset().rules.source == scale_source::delayed) {
-      options.multipliers = given_multiplier(multiplier_);
+      options.inverse_scales = given_inverse_scale(inverse_scale_);
     }
     quantize(in, out, options, on_stream(nullptr, backend));
   }
@@ -97,7 +97,7 @@ class EveryRecipe : public ::testing::TestWithParam<std::size_t> {
   }
 
   std::uint64_t elements_ = 0;
-  device_bytes multiplier_{device_float(3.25f)};
+  device_bytes inverse_scale_{device_float(3.25f)};
 };
 
 TEST_P(EveryRecipe, NativeIsEmulatedOn2To30Elements) {
@@ -107,10 +107,10 @@ TEST_P(EveryRecipe, NativeIsEmulatedOn2To30Elements) {
   const auto rows = static_cast<std::int64_t>(wanted_elements()) / cols / 2;
   std::uint64_t seed = 100 * GetParam();
   for (const format_id from : {format_id::bf16, format_id::fp16, format_id::fp32}) {
-    const bool most =
+    const bool maximum =
         from == format_id::bf16;  // half of the elements; a quarter each of the others
-    const std::int64_t height = most ? rows : rows / 2;
-    const device_bytes x = drawn_matrix(from, height, cols, ++seed);
+    const std::int64_t height = maximum ? rows : rows / 2;
+    const device_bytes x = random_matrix(from, height, cols, ++seed);
     const const_matrix_view in{x.data(), from, height, cols, cols, 1, memory_space::device};
     const format_id to = from == format_id::fp16 ? format_id::e5m2 : format_id::e4m3;
     EXPECT_EQ(differing(in, to, row_tile, true, false), 0u) << name(from);
@@ -133,13 +133,14 @@ TEST_P(EveryRecipe, IsTheReference) {
   const recipe& rules = preset().rules;
   constexpr std::int64_t rows = 384, cols = 2176;
   for (const format_id from : {format_id::bf16, format_id::fp32}) {
-    const device_bytes x = drawn_matrix(from, rows, cols, 7);
+    const device_bytes x = random_matrix(from, rows, cols, 7);
     const std::vector<std::byte> host_x = x.download();
-    const float multiplier = 3.25f;
+    const float inverse_scale = 3.25f;
     for (const tile_shape tile : {rules.tile, column_tile(rules)}) {
       quantize_options options = options_of(rules);
       options.tile = tile;
-      if (rules.source == scale_source::delayed) options.multipliers = view_of(&multiplier, 1, 1);
+      if (rules.source == scale_source::delayed)
+        options.inverse_scales = view_of(&inverse_scale, 1, 1);
       const matrix_shape grid = scales_shape(rows, cols, tile);
       std::vector<std::uint8_t> codes(rows * cols), codes_t(rows * cols);
       std::vector<std::uint8_t> scales(
@@ -196,12 +197,12 @@ TEST(WholeRows, OfEveryWidth) {
           5120, 8184, 8192, 16384, 16392, 16390, 50304, 50257, 262144, 262152}) {
       const matrix_shape shape{cols > 20000 ? by_effort(37, 3) : by_effort(2050, 34), cols};
       const device_bytes x =
-          drawn_matrix(from, shape.rows, shape.cols, static_cast<std::uint64_t>(cols));
-      for (const scale_math math : {scale_math::te, scale_math::div, scale_math::mx_floor}) {
+          random_matrix(from, shape.rows, shape.cols, static_cast<std::uint64_t>(cols));
+      for (const scale_rule rule : {scale_rule::te, scale_rule::div, scale_rule::mx_floor}) {
         for (const overflow o : {overflow::saturate, overflow::ieee}) {
-          const recipe rules{.tile = {1, 0}, .math = math, .on_overflow = o};
+          const recipe rules{.tile = {1, 0}, .rule = rule, .on_overflow = o};
           EXPECT_EQ(differing_by(rules, x, from, shape), 0u)
-              << name(from) << " " << cols << " " << name(math) << " " << name(o);
+              << name(from) << " " << cols << " " << name(rule) << " " << name(o);
         }
       }
     }
@@ -222,16 +223,16 @@ TEST(WholeTensors, OfEveryShape) {
                                       {1000, 1000},
                                       {257, 129},
                                       {300'000, 1}}) {
-      device_bytes x = drawn_matrix(from, shape.rows, shape.cols, 3);
+      device_bytes x = random_matrix(from, shape.rows, shape.cols, 3);
       for (const bool only_nan : {false, true}) {
         if (only_nan) x.fill(0xFF);
         for (const nonfinite policy : {nonfinite::te, nonfinite::skip_nan, nonfinite::propagate}) {
-          for (const scale_math math : {scale_math::te, scale_math::div, scale_math::pow2}) {
-            const recipe rules{.tile = {0, 0}, .math = math, .eps = 1e-4f, .on_nonfinite = policy};
+          for (const scale_rule rule : {scale_rule::te, scale_rule::div, scale_rule::pow2}) {
+            const recipe rules{.tile = {0, 0}, .rule = rule, .eps = 1e-4f, .on_nonfinite = policy};
             for (const bool transposed : {false, true}) {
               if (cases.leaves_out()) continue;
               EXPECT_EQ(differing_by(rules, x, from, shape, transposed), 0u)
-                  << name(from) << " [" << shape.rows << ", " << shape.cols << "] " << name(math)
+                  << name(from) << " [" << shape.rows << ", " << shape.cols << "] " << name(rule)
                   << " " << name(policy) << (only_nan ? " NaN" : "");
             }
           }
@@ -289,7 +290,7 @@ TEST(ModelList, IsOneCallATensor) {
   const std::vector<matrix_shape> shapes = model_shapes();
   std::int64_t all = 0;
   for (const matrix_shape& s : shapes) all += s.rows * s.cols;
-  const device_bytes x = drawn_matrix(format_id::bf16, all / 2048 + 1, 2048, 17);
+  const device_bytes x = random_matrix(format_id::bf16, all / 2048 + 1, 2048, 17);
   std::uint64_t elements = 0;
   for (const char* preset : {"MXFP8_TE", "TE_BLOCK_1D", "TE_BLOCK_2D", "DEEPGEMM_FP32_CUDA",
                              "DSV3_IEEE", "TORCHAO_ROW", "FBGEMM_ROW", "TE_CURRENT"}) {

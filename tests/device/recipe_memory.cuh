@@ -78,8 +78,8 @@ __host__ __device__ inline std::uint64_t mixed(std::uint64_t z) {
 
 /// A code of a format with `mantissa` and `exponent` bits. Runs of 64 elements have a binade of
 /// their own, some are zeros, of any exponent, or subnormal; every 16th row has NaN and Inf.
-__host__ __device__ inline std::uint32_t drawn_code(int exponent, int mantissa, std::uint64_t row,
-                                                    std::uint64_t col, std::uint64_t seed) {
+__host__ __device__ inline std::uint32_t random_code(int exponent, int mantissa, std::uint64_t row,
+                                                     std::uint64_t col, std::uint64_t seed) {
   const std::uint64_t r = mixed(seed * 0x10001u + (row << 24) + col);
   const std::uint64_t run = mixed(seed * 0x20003u + (row << 24) + col / 64);
   const auto last = (std::uint64_t{1} << exponent) - 1;
@@ -100,7 +100,7 @@ __global__ inline void draw_kernel(void* codes, int bytes, int exponent, int man
   const std::uint64_t step = std::uint64_t{gridDim.x} * blockDim.x;
   for (std::uint64_t i = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count;
        i += step) {
-    const std::uint32_t code = drawn_code(exponent, mantissa, i / cols, i % cols, seed);
+    const std::uint32_t code = random_code(exponent, mantissa, i / cols, i % cols, seed);
     if (bytes == 4) {
       static_cast<std::uint32_t*>(codes)[i] = code;
     } else {
@@ -110,8 +110,8 @@ __global__ inline void draw_kernel(void* codes, int bytes, int exponent, int man
 }
 
 /// A dense matrix of fp32, fp16 or bf16.
-inline device_bytes drawn_matrix(format_id format, std::int64_t rows, std::int64_t cols,
-                                 std::uint64_t seed) {
+inline device_bytes random_matrix(format_id format, std::int64_t rows, std::int64_t cols,
+                                  std::uint64_t seed) {
   const format_spec& spec = spec_of(format);
   const auto count = static_cast<std::uint64_t>(rows * cols);
   device_bytes matrix(static_cast<std::size_t>(count) * (spec.storage_bits / 8));

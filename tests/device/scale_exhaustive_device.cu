@@ -1,4 +1,4 @@
-// Every amax, all 2^31 of them, or every N-th through all scale maths, on the CPU and on the GPU:
+// Every amax, all 2^31 of them, or every N-th through all scale rules, on the CPU and on the GPU:
 //
 //   device_scale_exhaustive STRIDE
 //
@@ -94,15 +94,16 @@ __global__ void count_differing(amax_range amaxes, const std::uint32_t* scales,
 }
 
 template <format_id To>
-__global__ void compare_arithmetics(amax_range amaxes, scale_math math, found* result) {
+__global__ void compare_arithmetics(amax_range amaxes, scale_rule rule, found* result) {
   const std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
   if (i >= amaxes.count) return;
   constexpr format_spec to = spec_of(To);
-  const numerics::scale_rule rule = {math, nonfinite::propagate};
-  const auto amax = numerics::counted(nonfinite::propagate, amaxes.at(i));
-  const numerics::tile_scale a = numerics::scale_of<cuda::hardware>(to, rule, amax);
-  const numerics::tile_scale b = numerics::scale_of(to, rule, amax);
-  if (a.stored != b.stored || a.factor != b.factor) note(result, amaxes.at(i));
+  const numerics::scale_settings settings = {rule, nonfinite::propagate};
+  const auto amax = numerics::amax_contribution(nonfinite::propagate, amaxes.at(i));
+  const numerics::tile_scale a = numerics::scale_of<cuda::hardware>(to, settings, amax);
+  const numerics::tile_scale b = numerics::scale_of(to, settings, amax);
+  if (a.dequantization_scale != b.dequantization_scale || a.factor != b.factor)
+    note(result, amaxes.at(i));
 }
 
 unsigned blocks_of(std::int64_t count) { return static_cast<unsigned>((count + 255) / 256); }
@@ -114,22 +115,22 @@ struct judgement {
 };
 
 template <format_id To>
-void judge_part(const amax_range& amaxes, scale_math math, std::int64_t begin, std::int64_t end,
+void judge_part(const amax_range& amaxes, scale_rule rule, std::int64_t begin, std::int64_t end,
                 judgement& out) {
   constexpr format_spec to = spec_of(To);
   const cast_rule cast = {rounding::nearest_even, overflow::saturate, nan_policy::canonical};
   for (std::int64_t i = begin; i < end; ++i) {
     const std::uint32_t a = amaxes.at(i);
-    const auto scale = numerics::scale_of(to, {math, nonfinite::propagate},
-                                          numerics::counted(nonfinite::propagate, a));
+    const auto scale = numerics::scale_of(to, {rule, nonfinite::propagate},
+                                          numerics::amax_contribution(nonfinite::propagate, a));
     const auto code =
-        numerics::encode<std::uint32_t>(to, cast, numerics::scaled(math, scale, a), 0).code;
-    out.scales[static_cast<std::size_t>(i)] = scale.stored;
+        numerics::encode<std::uint32_t>(to, cast, numerics::scaled(rule, scale, a), 0).code;
+    out.scales[static_cast<std::size_t>(i)] = scale.dequantization_scale;
     out.codes[static_cast<std::size_t>(i)] = static_cast<std::uint8_t>(code);
   }
 }
 
-void judge(const amax_range& amaxes, format_id to, scale_math math, judgement& out) {
+void judge(const amax_range& amaxes, format_id to, scale_rule rule, judgement& out) {
   const std::int64_t threads = std::max(1u, std::thread::hardware_concurrency());
   std::vector<std::thread> workers;
   for (std::int64_t t = 0; t < threads; ++t) {
@@ -137,16 +138,16 @@ void judge(const amax_range& amaxes, format_id to, scale_math math, judgement& o
       const std::int64_t begin = amaxes.count * t / threads;
       const std::int64_t end = amaxes.count * (t + 1) / threads;
       if (to == format_id::e4m3) {
-        judge_part<format_id::e4m3>(amaxes, math, begin, end, out);
+        judge_part<format_id::e4m3>(amaxes, rule, begin, end, out);
       } else {
-        judge_part<format_id::e5m2>(amaxes, math, begin, end, out);
+        judge_part<format_id::e5m2>(amaxes, rule, begin, end, out);
       }
     });
   }
   for (std::thread& worker : workers) worker.join();
 }
 
-struct tally {
+struct comparison_counts {
   std::string what;
   std::uint64_t compared = 0, differing = 0;
   std::uint32_t first = 0;
@@ -170,38 +171,38 @@ class sweep {
   sweep(const sweep&) = delete;
   sweep& operator=(const sweep&) = delete;
 
-  /// Every target and maths over one slice; tallies in the order of names().
-  void run(const amax_range& amaxes, std::vector<tally>& tallies) {
+  /// Every target and scale rule over one slice; counts in the order of names().
+  void run(const amax_range& amaxes, std::vector<comparison_counts>& counts) {
     fill<<<blocks_of(amaxes.count * cols), 256>>>(amaxes, matrix_.data());
     check(cudaGetLastError(), "fill");
     std::vector<std::uint32_t> host_amaxes(static_cast<std::size_t>(amaxes.count));
     for (std::int64_t i = 0; i < amaxes.count; ++i) {
       host_amaxes[static_cast<std::size_t>(i)] = amaxes.at(i);
     }
-    auto t = tallies.begin();
+    auto t = counts.begin();
     for (const format_id to : targets) {
-      for (int m = 0; m < scale_math_count; ++m) {
-        const auto math = static_cast<scale_math>(m);
+      for (int m = 0; m < scale_rule_count; ++m) {
+        const auto rule = static_cast<scale_rule>(m);
         expected_.scales.resize(host_amaxes.size());
         expected_.codes.resize(host_amaxes.size());
-        judge(amaxes, to, math, expected_);
+        judge(amaxes, to, rule, expected_);
         expected_scales_.upload(expected_.scales);
         expected_codes_.upload(expected_.codes);
-        (t++)->add(amaxes.count, on_host(host_amaxes, to, math));
+        (t++)->add(amaxes.count, on_host(host_amaxes, to, rule));
         for (const char* backend : {"cuda-emulated", "cuda-native"}) {
-          (t++)->add(amaxes.count, on_device(backend, amaxes, to, math));
+          (t++)->add(amaxes.count, on_device(backend, amaxes, to, rule));
         }
-        (t++)->add(amaxes.count, in_a_kernel(amaxes, to, math));
+        (t++)->add(amaxes.count, in_a_kernel(amaxes, to, rule));
       }
     }
   }
 
-  [[nodiscard]] std::vector<tally> tallies() const {
-    std::vector<tally> all;
+  [[nodiscard]] std::vector<comparison_counts> counts() const {
+    std::vector<comparison_counts> all;
     for (const format_id to : targets) {
-      for (int m = 0; m < scale_math_count; ++m) {
+      for (int m = 0; m < scale_rule_count; ++m) {
         const std::string head =
-            std::string(name(to)) + " " + std::string(name(static_cast<scale_math>(m))) + ", ";
+            std::string(name(to)) + " " + std::string(name(static_cast<scale_rule>(m))) + ", ";
         for (const std::string& subject :
              {host_, std::string("cuda-emulated"), std::string("cuda-native"),
               std::string("GPU division and integers in a kernel")}) {
@@ -213,11 +214,11 @@ class sweep {
   }
 
  private:
-  static quantize_options options_of(std::int64_t tile_cols, scale_math math) {
-    return {.tile = {1, tile_cols}, .math = math, .on_nonfinite = nonfinite::propagate};
+  static quantize_options options_of(std::int64_t tile_cols, scale_rule rule) {
+    return {.tile = {1, tile_cols}, .rule = rule, .on_nonfinite = nonfinite::propagate};
   }
 
-  found on_host(const std::vector<std::uint32_t>& amaxes, format_id to, scale_math math) {
+  found on_host(const std::vector<std::uint32_t>& amaxes, format_id to, scale_rule rule) {
     const auto count = static_cast<std::int64_t>(amaxes.size());
     std::vector<std::uint32_t> scales(amaxes.size());
     std::vector<std::uint8_t> codes(amaxes.size());
@@ -225,7 +226,7 @@ class sweep {
     quantize(view_of_codes(format_id::fp32, data, count, 1),
              {.codes = view_of_codes(to, codes.data(), count, 1),
               .scales = view_of_codes(format_id::fp32, scales.data(), count, 1)},
-             options_of(16, math), {host_, 0, nullptr});
+             options_of(16, rule), {host_, 0, nullptr});
     found f{0, 0};
     if (scales == expected_.scales && codes == expected_.codes) return f;
     for (std::size_t i = 0; i < amaxes.size(); ++i) {
@@ -235,7 +236,7 @@ class sweep {
     return f;
   }
 
-  found on_device(const char* backend, const amax_range& amaxes, format_id to, scale_math math) {
+  found on_device(const char* backend, const amax_range& amaxes, format_id to, scale_rule rule) {
     const bool native = std::string(backend) == "cuda-native";
     const std::int64_t width = native ? cols : emulated_cols;
     const void* data = matrix_.data();
@@ -249,7 +250,7 @@ class sweep {
         in,
         {.codes = codes,
          .scales = on_device_view(view_of_codes(format_id::fp32, scales_.data(), amaxes.count, 1))},
-        options_of(width, math), on_stream(nullptr, backend));
+        options_of(width, rule), on_stream(nullptr, backend));
     begin_count();
     count_differing<<<blocks_of(amaxes.count), 256>>>(amaxes, scales_.data(), codes_.data(),
                                                       expected_scales_.data(),
@@ -257,13 +258,13 @@ class sweep {
     return end_count();
   }
 
-  found in_a_kernel(const amax_range& amaxes, format_id to, scale_math math) {
+  found in_a_kernel(const amax_range& amaxes, format_id to, scale_rule rule) {
     begin_count();
     const unsigned blocks = blocks_of(amaxes.count);
     if (to == format_id::e4m3) {
-      compare_arithmetics<format_id::e4m3><<<blocks, 256>>>(amaxes, math, found_);
+      compare_arithmetics<format_id::e4m3><<<blocks, 256>>>(amaxes, rule, found_);
     } else {
-      compare_arithmetics<format_id::e5m2><<<blocks, 256>>>(amaxes, math, found_);
+      compare_arithmetics<format_id::e5m2><<<blocks, 256>>>(amaxes, rule, found_);
     }
     return end_count();
   }
@@ -290,16 +291,16 @@ class sweep {
 
 std::uint64_t run(std::uint64_t stride) {
   sweep device;
-  std::vector<tally> tallies = device.tallies();
+  std::vector<comparison_counts> counts = device.counts();
   const std::uint64_t total = (amax_end + stride - 1) / stride;
   for (std::uint64_t begin = 0; begin < total; begin += slice) {
     const auto count = static_cast<std::int64_t>(std::min<std::uint64_t>(slice, total - begin));
     device.run(
         {static_cast<std::uint32_t>(begin * stride), static_cast<std::uint32_t>(stride), count},
-        tallies);
+        counts);
   }
   std::uint64_t differing = 0;
-  for (const tally& t : tallies) {
+  for (const comparison_counts& t : counts) {
     std::printf("%s: compared %llu, differing %llu", t.what.c_str(),
                 static_cast<unsigned long long>(t.compared),
                 static_cast<unsigned long long>(t.differing));

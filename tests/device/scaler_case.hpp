@@ -38,14 +38,14 @@ class gradients {
   }
   void download() { copy_.copy_back(); }
 
-  [[nodiscard]] tensor_list on_host() { return plan(codes_.data(), memory_space::host); }
+  [[nodiscard]] tensor_list on_host() { return list(codes_.data(), memory_space::host); }
   [[nodiscard]] tensor_list on_device() {
-    return plan(static_cast<std::uint16_t*>(copy_.data()), memory_space::device);
+    return list(static_cast<std::uint16_t*>(copy_.data()), memory_space::device);
   }
   std::vector<std::uint16_t>& codes() { return codes_; }
 
  private:
-  static tensor_list plan(std::uint16_t* first, memory_space space) {
+  static tensor_list list(std::uint16_t* first, memory_space space) {
     const auto tensor = [&](std::int64_t at, std::int64_t count) {
       return matrix_view{
           count == 0 ? nullptr : first + at, format_id::fp16, 1, count, count, 1, space};

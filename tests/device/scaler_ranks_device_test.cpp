@@ -26,10 +26,10 @@ const int steps = by_effort(300, 6);
 /// Gradients of every rank are its own, or the same on all: what may be clipped.
 enum class spread : std::uint8_t { sharded, replicated };
 
-/// One rank's course, drawn the same on host and device: gradients, and whether its loss is NaN.
-class course {
+/// One rank's scenario, drawn the same on host and device: gradients, and whether its loss is NaN.
+class scenario {
  public:
-  course(spread how, int rank)
+  scenario(spread how, int rank)
       : random_(how == spread::sharded ? 100 + static_cast<std::uint64_t>(rank) : 99),
         losses_(500 + static_cast<std::uint64_t>(rank)) {}
 
@@ -51,9 +51,9 @@ template <class Settings>
 std::vector<std::vector<report_fields>> host_reports(const Settings& settings, int n, spread how,
                                                      double max_norm) {
   std::vector<std::vector<report_fields>> reports(static_cast<std::size_t>(n));
-  testkit::play_ranks(n, [&](communicator& ranks) {
+  testkit::simulate_ranks(n, [&](communicator& ranks) {
     gradients g;
-    course drawn(how, ranks.rank());
+    scenario drawn(how, ranks.rank());
     numerics::resident_scaler<decltype(initial_state(settings))> resident = {
         initial_state(settings), 0, 0};
     loss_scaler scaler(settings);
@@ -119,7 +119,7 @@ class ScalerRanks : public ::testing::TestWithParam<std::string_view> {
     play_device_ranks(streams_, n, [&](communicator& ranks) {
       const auto stream = static_cast<cudaStream_t>(ranks.stream());
       gradients g;
-      course drawn(how, ranks.rank());
+      scenario drawn(how, ranks.rank());
       device_loss_scaler scaler(g.on_device(), settings, options(max_norm));
       for (int i = 0; i < steps; ++i) {
         const bool bad_loss = drawn.draw(g, static_cast<double>(downloaded(scaler.scale())));
@@ -179,7 +179,7 @@ TEST_P(ScalerRanks, ScalersThatDifferSkipAndStopOnEveryRank) {
     std::vector<int> differ(3);
     play_device_ranks(streams_, 3, [&](communicator& ranks) {
       gradients g;
-      course drawn(how, ranks.rank());
+      scenario drawn(how, ranks.rank());
       (void)drawn.draw(g, 1);
       g.codes()[0] = 0x3C00;  // finite, whatever was drawn
       device_loss_scaler scaler(g.on_device(), ranks.rank() == 2 ? other : usual,
@@ -214,7 +214,7 @@ TEST_P(ScalerRanks, ReplaysOfOneGraphAreTheStepsOfAllRanks) {
   constexpr double inf = std::numeric_limits<double>::infinity();
   std::vector<std::unique_ptr<gradients>> g;
   std::vector<std::unique_ptr<device_loss_scaler>> eager, replayed;
-  std::vector<course> drawn;
+  std::vector<scenario> drawn;
   for (int r = 0; r < n; ++r) {
     g.push_back(std::make_unique<gradients>());
     eager.push_back(

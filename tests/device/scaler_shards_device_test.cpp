@@ -39,7 +39,7 @@ step_report on_host(communicator& ranks, spread_values& values, const Settings& 
   return report;
 }
 
-struct course {
+struct scenario {
   int steps;
   double max_norm;
   std::uint64_t seed;
@@ -48,10 +48,10 @@ struct course {
 /// Steps on n ranks of the device, of ranks of the host, and of one device without ranks.
 template <class Settings>
 int compared_steps(std::string_view backend, const device_streams& streams,
-                   const Settings& settings, const spread_list& list, const course& c) {
+                   const Settings& settings, const spread_list& list, const scenario& c) {
   const int n = static_cast<int>(list[0].ranks());
   std::vector<step_report> expected;
-  testkit::play_ranks(n, [&](communicator& ranks) {
+  testkit::simulate_ranks(n, [&](communicator& ranks) {
     spread_values values(list);
     engine random(c.seed);
     numerics::resident_scaler<decltype(initial_state(settings))> resident = {
@@ -68,7 +68,7 @@ int compared_steps(std::string_view backend, const device_streams& streams,
     spread_values values(list);
     engine random(c.seed);
     const device_shards all(values.whole());
-    device_loss_scaler scaler(all.plan(), settings, plain);
+    device_loss_scaler scaler(all.listed(), settings, plain);
     for (const step_report& wanted : expected) {
       values.draw(random, wanted.scale);
       all.upload();
@@ -82,8 +82,8 @@ int compared_steps(std::string_view backend, const device_streams& streams,
     engine random(c.seed);
     const device_shards mine(values.shards(ranks.rank()));
     device_scaler_options options = plain;
-    options.shards = shard_layout(ranks, mine.plan(), values.first(ranks.rank()));
-    device_loss_scaler scaler(mine.plan(), settings, options);
+    options.shards = shard_layout(ranks, mine.listed(), values.first(ranks.rank()));
+    device_loss_scaler scaler(mine.listed(), settings, options);
     for (const step_report& wanted : expected) {
       values.draw(random, wanted.scale);
       mine.upload();
@@ -103,11 +103,11 @@ void compare_all(std::string_view backend, const device_streams& streams,
   engine random(11);
   int reports = 0;
   for (const int n : {1, 2, 3, 8}) {
-    const spread_list list = drawn_list(few_sizes, n, random);
+    const spread_list list = random_list(few_sizes, n, random);
     reports +=
         compared_steps(backend, streams, settings, list, {by_effort(40, 4), 0x1p-12, random()});
   }
-  const spread_list list = drawn_list(few_sizes, 3, random);
+  const spread_list list = random_list(few_sizes, 3, random);
   reports += compared_steps(backend, streams, settings, list, {by_effort(20, 3), inf, random()});
   std::printf("%s, %s: %d reports compared\n", std::string(backend).c_str(),
               std::string(name(Settings::policy)).c_str(), reports);
@@ -125,7 +125,7 @@ TEST_P(ScalerShards, DeepspeedDecidesAsTheHostAndOneGpuDo) {
 
 TEST_P(ScalerShards, ClipsOtherNormsThanRanksAlone) {  // or the tests above would prove little
   engine random(12);
-  const spread_list list = drawn_list(few_sizes, 3, random);
+  const spread_list list = random_list(few_sizes, 3, random);
   int differ = 0;
   play_device_ranks(streams_, 3, [&](communicator& ranks) {
     spread_values values(list);
@@ -133,9 +133,9 @@ TEST_P(ScalerShards, ClipsOtherNormsThanRanksAlone) {  // or the tests above wou
     values.draw(drawn, 1);
     const device_shards mine(values.shards(ranks.rank()));
     device_loss_scaler sharded(
-        mine.plan(), native_scaling{},
-        options(0x1p-12, shard_layout(ranks, mine.plan(), values.first(ranks.rank()))));
-    device_loss_scaler alone(mine.plan(), native_scaling{}, options(0x1p-12));
+        mine.listed(), native_scaling{},
+        options(0x1p-12, shard_layout(ranks, mine.listed(), values.first(ranks.rank()))));
+    device_loss_scaler alone(mine.listed(), native_scaling{}, options(0x1p-12));
     const step_report all = stepped(sharded, ranks);
     alone.step(ranks.stream());
     check_cuda(cudaStreamSynchronize(static_cast<cudaStream_t>(ranks.stream())), "step");
@@ -149,7 +149,7 @@ TEST_P(ScalerShards, LongTensorsOfManySlots) {
   engine random(13);
   constexpr std::size_t sizes[] = {(2 * 1024 + 300) * 4096 + 5, 77, 1025 * 4096, 33 * 4096};
   for (const int n : {1, 3, 8}) {
-    spread_list list = drawn_list(sizes, n, random);
+    spread_list list = random_list(sizes, n, random);
     if (n == 8) list[0].borders[1] = 0;  // a rank without elements of it
     (void)compared_steps(GetParam(), streams_, native_scaling{}, list,
                          {by_effort(3, 1), 0x1p-12, random()});
@@ -160,7 +160,7 @@ TEST_P(ScalerShards, ManyTensorsOfOneRankEach) {
   engine random(14);
   std::vector<std::size_t> sizes;
   for (int i = 0; i < 3000; ++i) sizes.push_back(random() % 70);
-  spread_list list = drawn_list(sizes, 3, random);
+  spread_list list = random_list(sizes, 3, random);
   for (spread_tensor& t : list) {
     t.borders = {0, 0, 0, t.size()};  // whole, on rank (2 + turn) % 3
   }
@@ -176,8 +176,8 @@ TEST_P(ScalerShards, RanksWithoutElements) {
     spread_values values(list);
     const device_shards mine(values.shards(ranks.rank()));
     device_loss_scaler scaler(
-        mine.plan(), native_scaling{},
-        options(1.0, shard_layout(ranks, mine.plan(), values.first(ranks.rank()))));
+        mine.listed(), native_scaling{},
+        options(1.0, shard_layout(ranks, mine.listed(), values.first(ranks.rank()))));
     const step_report r = stepped(scaler, ranks);
     EXPECT_TRUE(r.applied);
     EXPECT_EQ(r.norm, 0.0);
@@ -187,7 +187,7 @@ TEST_P(ScalerShards, RanksWithoutElements) {
 
 TEST_P(ScalerShards, NonFiniteElementsOfOneShardStopEveryRank) {
   engine random(15);
-  const spread_list list = drawn_list(few_sizes, 3, random);
+  const spread_list list = random_list(few_sizes, 3, random);
   for (const std::uint16_t bad : std::array<std::uint16_t, 3>{0x7C00, 0xFC00, 0x7FFF}) {
     for (int where = 0; where < 3; ++where) {
       const std::size_t element = list[2].begin(where);
@@ -199,8 +199,8 @@ TEST_P(ScalerShards, NonFiniteElementsOfOneShardStopEveryRank) {
         values.put(2, element, bad);
         const device_shards mine(values.shards(ranks.rank()));
         device_loss_scaler scaler(
-            mine.plan(), native_scaling{},
-            options(1.0, shard_layout(ranks, mine.plan(), values.first(ranks.rank()))));
+            mine.listed(), native_scaling{},
+            options(1.0, shard_layout(ranks, mine.listed(), values.first(ranks.rank()))));
         const step_report r = stepped(scaler, ranks);
         EXPECT_FALSE(r.applied);
         EXPECT_EQ(r.grad_mul, 0.0f);
@@ -219,7 +219,7 @@ TEST_P(ScalerShards, NonFiniteElementsOfOneShardStopEveryRank) {
 
 TEST_P(ScalerShards, ALossOfOneRankExplainsTheStepToAll) {
   engine random(20);
-  const spread_list list = drawn_list(few_sizes, 3, random);
+  const spread_list list = random_list(few_sizes, 3, random);
   const float values_of_loss[] = {1.0f, std::numeric_limits<float>::quiet_NaN()};
   const guarded_copy loss(values_of_loss, sizeof(values_of_loss));
   play_device_ranks(streams_, 3, [&](communicator& ranks) {
@@ -228,8 +228,8 @@ TEST_P(ScalerShards, ALossOfOneRankExplainsTheStepToAll) {
     values.put(2, 0, 0x7C00);
     const device_shards mine(values.shards(ranks.rank()));
     device_loss_scaler scaler(
-        mine.plan(), native_scaling{},
-        options(1.0, shard_layout(ranks, mine.plan(), values.first(ranks.rank()))));
+        mine.listed(), native_scaling{},
+        options(1.0, shard_layout(ranks, mine.listed(), values.first(ranks.rank()))));
     if (ranks.rank() == 1) {
       scaler.observe_losses(static_cast<const float*>(loss.data()), 2, ranks.stream());
     }
@@ -243,14 +243,14 @@ TEST_P(ScalerShards, ALossOfOneRankExplainsTheStepToAll) {
 
 TEST_P(ScalerShards, MultipliesAllShardsByTheSameFactor) {
   engine random(16);
-  const spread_list list = drawn_list(few_sizes, 3, random);
+  const spread_list list = random_list(few_sizes, 3, random);
   spread_values whole(list);
   engine drawn(3);
   whole.draw(drawn, 1);
   const device_shards all(whole.whole());
-  device_loss_scaler alone(all.plan(), native_scaling{}, options(0x1p-12));
+  device_loss_scaler alone(all.listed(), native_scaling{}, options(0x1p-12));
   ASSERT_TRUE(stepped(alone).applied);
-  alone.apply(all.plan(), nullptr);
+  alone.apply(all.listed(), nullptr);
   check_cuda(cudaStreamSynchronize(nullptr), "apply");
   all.copy_back();
   play_device_ranks(streams_, 3, [&](communicator& ranks) {
@@ -259,10 +259,10 @@ TEST_P(ScalerShards, MultipliesAllShardsByTheSameFactor) {
     values.draw(again, 1);
     const device_shards mine(values.shards(ranks.rank()));
     device_loss_scaler scaler(
-        mine.plan(), native_scaling{},
-        options(0x1p-12, shard_layout(ranks, mine.plan(), values.first(ranks.rank()))));
+        mine.listed(), native_scaling{},
+        options(0x1p-12, shard_layout(ranks, mine.listed(), values.first(ranks.rank()))));
     scaler.step(ranks);
-    scaler.apply(mine.plan(), ranks.stream());
+    scaler.apply(mine.listed(), ranks.stream());
     check_cuda(cudaStreamSynchronize(static_cast<cudaStream_t>(ranks.stream())), "apply");
     mine.copy_back();
     const std::vector<matrix_view> got = values.shards(ranks.rank());

@@ -42,7 +42,7 @@ struct spread_tensor {
 using spread_list = std::vector<spread_tensor>;
 
 /// Tensors of these sizes, in the three formats by turns, cut on chunks at random for n ranks.
-inline spread_list drawn_list(std::span<const std::size_t> sizes, int n, engine& random) {
+inline spread_list random_list(std::span<const std::size_t> sizes, int n, engine& random) {
   constexpr format_id formats[] = {format_id::fp16, format_id::fp32, format_id::bf16};
   spread_list list;
   for (const std::size_t size : sizes) {
@@ -155,7 +155,7 @@ class device_shards {
       placed.push_back(
           v.cols == 0 ? matrix_view{nullptr, v.format, 1, 0, 0, 1, memory_space::device} : there);
     }
-    plan_ = tensor_list(placed);
+    list_ = tensor_list(placed);
   }
   /// From the host, which has changed.
   void upload() const {
@@ -173,12 +173,12 @@ class device_shards {
   void copy_back() const {
     for (const auto& copy : copies_) copy->copy_back();
   }
-  [[nodiscard]] const tensor_list& plan() const { return plan_; }
+  [[nodiscard]] const tensor_list& listed() const { return list_; }
 
  private:
   std::vector<matrix_view> host_;
   std::vector<std::unique_ptr<guarded_copy>> copies_;
-  tensor_list plan_;
+  tensor_list list_;
 };
 
 }  // namespace samebits::support

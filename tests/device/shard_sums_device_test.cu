@@ -35,7 +35,7 @@ template <class Arithmetic>
 __global__ void __launch_bounds__(total_threads)
     squares_kernel(const shard_tables tables, std::uint64_t* out) {
   __shared__ typename block_tree<Arithmetic, total_threads>::scratch scratch;
-  const std::uint64_t squares = joined_squares<Arithmetic>(tables, scratch);
+  const std::uint64_t squares = combined_squares<Arithmetic>(tables, scratch);
   if (threadIdx.x == 0) *out = squares;
 }
 
@@ -52,7 +52,7 @@ std::uint64_t squares_of(const shard_tables& tables) {
 }
 
 /// Sums of squares of chunks, in all binades around one; rarely Inf or NaN.
-std::vector<double> drawn_chunks(std::size_t count, std::mt19937_64& random) {
+std::vector<double> random_chunks(std::size_t count, std::mt19937_64& random) {
   std::vector<double> chunks(count);
   for (double& c : chunks) {
     c = std::ldexp(static_cast<double>(random() >> 11), static_cast<int>(random() % 40) - 70);
@@ -71,7 +71,7 @@ struct list {
 
   list(std::span<const std::size_t> sizes, int n, std::mt19937_64& random) {
     for (const std::size_t size : sizes) {
-      chunks.push_back(drawn_chunks(size, random));
+      chunks.push_back(random_chunks(size, random));
       borders.push_back({0, size});
       for (int i = 1; i < n; ++i) borders.back().push_back(random() % (size + 1));
       std::sort(borders.back().begin(), borders.back().end());
@@ -131,7 +131,7 @@ TEST(ShardSums, AreTheTreeOverAllChunks) {
     const list l(sizes, n, random);
     std::vector<std::uint64_t> received;
     std::optional<shard_layout> layout;
-    testkit::play_ranks(n, [&](communicator& ranks) {
+    testkit::simulate_ranks(n, [&](communicator& ranks) {
       const shard_layout mine = layout_of(ranks, l, memory.get());
       const std::vector<std::uint64_t> sent = message_of(mine, l);
       std::vector<std::uint64_t> gathered(sent.size() * static_cast<std::size_t>(n));

@@ -60,7 +60,7 @@ void judge_wrongly(instruction what, tensor_unit own, tensor_unit wrong) {
   const auto judge = unit_of(what, on.capability());
   if (!judge || judge->unit != own) GTEST_SKIP() << on.name() << " is no Hopper";
   constexpr std::uint32_t tiles = 5;  // each meets each
-  const drawn_tiles drawn = draw_tiles(what, family::near_one, 1, tiles);
+  const random_tiles drawn = draw_tiles(what, family::near_one, 1, tiles);
   const outcome got =
       on.run({what, rule_by(wrong), tiles, drawn.a.data(), drawn.b.data(), drawn.c.data()});
   std::uint64_t differing = 0;
@@ -80,7 +80,7 @@ void judge_wrongly(instruction what, tensor_unit own, tensor_unit wrong) {
   }
   EXPECT_GT(differing, 100u);
   EXPECT_EQ(got.differing, differing);
-  EXPECT_EQ(got.first.size(), static_cast<std::size_t>(most_differences));
+  EXPECT_EQ(got.first.size(), static_cast<std::size_t>(max_differences));
   for (const difference& d : got.first) {
     const case_codes x = case_at(drawn, what, d.tile, d.partner, static_cast<int>(d.row),
                                  static_cast<int>(d.column));

@@ -55,7 +55,7 @@ inline std::string tree_sum_refusal() {
   EXPECT_FALSE(refusal([&] { sum.add(1.0); }).empty());
   EXPECT_FALSE(refusal([&] { sum.add_squares(leaves); }).empty());
   EXPECT_FALSE(refusal([&] { (void)sum.value(); }).empty());
-  EXPECT_FALSE(refusal([&] { sum.add_node(3, 1.0); }).empty());
+  EXPECT_FALSE(refusal([&] { sum.add_partial_sum(3, 1.0); }).empty());
   EXPECT_EQ(sum.count(), 0u);
   return why;
 }

@@ -56,7 +56,7 @@ TEST_F(ProcessorState, SumsOverRanksAreRefused) {
     set(0);
     EXPECT_EQ(gradient, before);
   }
-  reduce_gradients(ranks, list, {.wire = format_id::fp32});
+  reduce_gradients(ranks, list, {.communication = format_id::fp32});
   EXPECT_EQ(gradient, before);
 }
 
@@ -173,7 +173,7 @@ TEST_F(ProcessorState, LossScalesHoldInEveryState) {
                    .backoff_factor = 0.9,
                    .growth_interval = 3};
     }
-    const auto courses = [&] {
+    const auto scenarios = [&] {
       loss_scaler scaler(settings);
       std::string all;
       for (int step = 0; step < 1500; ++step) {
@@ -192,10 +192,10 @@ TEST_F(ProcessorState, LossScalesHoldInEveryState) {
       return all;
     };
     if (policy == scaling_policy::deepspeed) set_option(settings, "raise_error_at_min_scale", "0");
-    const std::string expected = courses();
+    const std::string expected = scenarios();
     for (const unsigned bits : {ftz | daz, ftz | daz | up, zero}) {
       set(bits);
-      const std::string got = courses();
+      const std::string got = scenarios();
       set(0);
       EXPECT_EQ(got, expected) << name(policy) << ", " << bits;
     }
@@ -203,7 +203,7 @@ TEST_F(ProcessorState, LossScalesHoldInEveryState) {
 }
 
 // Elements of every magnitude, with products and sums that are subnormal, in every rounding.
-TEST_F(ProcessorState, PlanOperationsHoldOnEveryBackend) {
+TEST_F(ProcessorState, ListOperationsHoldOnEveryBackend) {
   std::vector<float> sums;
   std::vector<fp16> gradients;
   for (std::uint32_t i = 0; i < 20'000; ++i) {
@@ -254,16 +254,16 @@ TEST_F(ProcessorState, QuantizationHoldsOnEveryBackendAndStatisticsAreRefused) {
   std::vector<std::uint32_t> scales(rows);
   quantize_outputs outputs = {.codes = view_of_codes(format_id::e4m3, codes.data(), rows, cols),
                               .scales = view_of_codes(format_id::fp32, scales.data(), rows, 1)};
-  const auto run = [&](scale_math math, const std::string& backend = "reference") {
+  const auto run = [&](scale_rule rule, const std::string& backend = "reference") {
     const void* data = x.data();
     quantize(view_of_codes(format_id::fp32, data, rows, cols), outputs,
-             {.tile = {1, 16}, .math = math, .on_nonfinite = nonfinite::propagate},
+             {.tile = {1, 16}, .rule = rule, .on_nonfinite = nonfinite::propagate},
              {backend, 2, nullptr});
   };
-  for (const scale_math math :
-       {scale_math::te, scale_math::div, scale_math::rcp, scale_math::pow2}) {
+  for (const scale_rule rule :
+       {scale_rule::te, scale_rule::div, scale_rule::rcp, scale_rule::pow2}) {
     outputs.statistics = nullptr;
-    run(math);
+    run(rule);
     const auto expected_codes = codes;
     const auto expected_scales = scales;
     for (const unsigned bits : {ftz | daz, ftz | daz | up, zero}) {
@@ -272,14 +272,14 @@ TEST_F(ProcessorState, QuantizationHoldsOnEveryBackendAndStatisticsAreRefused) {
       scales.assign(scales.size(), 0xA5A5A5A5u);
       quantize_statistics statistics;
       outputs.statistics = &statistics;
-      EXPECT_FALSE(refusal([&] { run(math); }).empty());
+      EXPECT_FALSE(refusal([&] { run(rule); }).empty());
       EXPECT_EQ(codes, std::vector<std::uint8_t>(codes.size(), 0xA5));
       EXPECT_EQ(statistics.elements, 0u);
       outputs.statistics = nullptr;
       for (const std::string& backend : supported_backends()) {
         codes.assign(codes.size(), 0xA5);
         scales.assign(scales.size(), 0xA5A5A5A5u);
-        run(math, backend);
+        run(rule, backend);
         EXPECT_EQ(codes, expected_codes) << backend;
         EXPECT_EQ(scales, expected_scales) << backend;
         EXPECT_EQ(_mm_getcsr() & 0xE040u, bits) << backend;  // the caller's again

@@ -23,11 +23,11 @@ using namespace support;
 
 std::uint32_t by_library(const tensor_instruction& i, const tensor_case& x) {
   const auto rule = numerics::accumulate_rule_of(i.row, i.a, i.b, i.result, i.products);
-  std::array<numerics::tensor_operand, most_products> a{};
-  std::array<numerics::tensor_operand, most_products> b{};
+  std::array<numerics::tensor_operand, max_products> a{};
+  std::array<numerics::tensor_operand, max_products> b{};
   for (std::size_t k = 0; k < static_cast<std::size_t>(i.products); ++k) {
-    a[k] = numerics::tensor_operand_of(rule.a, rule.least_exponent_a, x.a[k]);
-    b[k] = numerics::tensor_operand_of(rule.b, rule.least_exponent_b, x.b[k]);
+    a[k] = numerics::tensor_operand_of(rule.a, rule.subnormal_exponent_a, x.a[k]);
+    b[k] = numerics::tensor_operand_of(rule.b, rule.subnormal_exponent_b, x.b[k]);
   }
   return numerics::accumulate(rule, a.data(), b.data(), i.products, x.c);
 }

@@ -78,7 +78,7 @@ template <class Integer, class T>
 void expect_integers() {
   std::mt19937_64 engine(5);
   for (const std::uint64_t code : codes<T>()) {
-    const oracle::operand x{&judge_of(format<T>), code};
+    const oracle::operand x{&oracle_of(format<T>), code};
     for (const rounding mode : modes()) {
       const random_bits bits = draw_random([&] { return engine(); });
       const auto got = to_integer<Integer>(value_of<T>(code), mode, bits);
@@ -113,7 +113,7 @@ void expect_from_integers() {
       const random_bits bits = draw_random([&] { return engine(); });
       const auto got = from_integer<To>(n, rule, bits);
       const auto expected =
-          oracle::from_integer(oracle::cpp_int(n), judge_of(format<To>), rule, bits);
+          oracle::from_integer(oracle::cpp_int(n), oracle_of(format<To>), rule, bits);
       ASSERT_EQ(code_of(got.value), expected.code) << n << ' ' << text_of(rule);
       ASSERT_EQ(static_cast<unsigned>(got.raised), expected.flags) << n << ' ' << text_of(rule);
     }
@@ -139,7 +139,7 @@ void expect_scaled(const std::vector<std::uint64_t>& all) {
     const random_bits bits = draw_random([&] { return engine(); });
     const auto got = scale_b<To>(value_of<T>(code), n, rule, bits);
     const auto expected =
-        oracle::scale_b({&judge_of(format<T>), code}, n, judge_of(format<To>), rule, bits);
+        oracle::scale_b({&oracle_of(format<T>), code}, n, oracle_of(format<To>), rule, bits);
     ASSERT_EQ(code_of(got.value), expected.code) << code << " n " << n << ' ' << text_of(rule);
     ASSERT_EQ(static_cast<unsigned>(got.raised), expected.flags)
         << code << " n " << n << ' ' << text_of(rule);
@@ -155,7 +155,7 @@ TYPED_TEST(Arithmetic, Exponents) {
   expect_scaled<e4m3, TypeParam>(all);
   for (const std::uint64_t code : all) {
     const auto got = log_b(value_of<TypeParam>(code));
-    const auto expected = oracle::log_b({&judge_of(format<TypeParam>), code});
+    const auto expected = oracle::log_b({&oracle_of(format<TypeParam>), code});
     ASSERT_EQ(got.value, expected.value) << code;
     ASSERT_EQ(static_cast<unsigned>(got.raised), expected.flags) << code;
   }
@@ -165,7 +165,7 @@ template <class A, class B>
 void expect_ordered(std::uint64_t a, std::uint64_t b) {
   const auto got = compare(value_of<A>(a), value_of<B>(b));
   const auto expected =
-      oracle::compare_values({&judge_of(format<A>), a}, {&judge_of(format<B>), b});
+      oracle::compare_values({&oracle_of(format<A>), a}, {&oracle_of(format<B>), b});
   ASSERT_EQ(got.less, expected.order == oracle::relation::less) << a << ' ' << b;
   ASSERT_EQ(got.equal, expected.order == oracle::relation::equal) << a << ' ' << b;
   ASSERT_EQ(got.greater, expected.order == oracle::relation::greater) << a << ' ' << b;
@@ -191,7 +191,7 @@ TYPED_TEST(Arithmetic, Orders) {
     expect_ordered<TypeParam, bf16>(a, any(format_id::bf16));
     expect_ordered<e4m3, TypeParam>(any(format_id::e4m3), b);
     ASSERT_EQ(total_order(value_of<TypeParam>(a), value_of<TypeParam>(b)),
-              oracle::total_order(judge_of(format<TypeParam>), a, b))
+              oracle::total_order(oracle_of(format<TypeParam>), a, b))
         << a << ' ' << b;
     if (this->HasFatalFailure()) return;
   }
@@ -199,31 +199,31 @@ TYPED_TEST(Arithmetic, Orders) {
 
 /// nextUp is the least value above, by the oracle's order; NaNs are quieted.
 TYPED_TEST(Arithmetic, Neighbours) {
-  const oracle::format& judge = judge_of(format<TypeParam>);
-  const std::uint64_t sign = std::uint64_t{1} << (judge.code_bits - 1);
+  const oracle::format& oracle_format = oracle_of(format<TypeParam>);
+  const std::uint64_t sign = std::uint64_t{1} << (oracle_format.code_bits - 1);
   for (const std::uint64_t code : codes<TypeParam>()) {
     const auto up = next_up(value_of<TypeParam>(code));
     const auto down = next_down(value_of<TypeParam>(code));
-    const bool nan = oracle::decode(judge, code).kind == oracle::value_kind::nan;
-    const auto flags = oracle::is_signaling(judge, code) ? flags::invalid : flags::none;
+    const bool nan = oracle::decode(oracle_format, code).kind == oracle::value_kind::nan;
+    const auto flags = oracle::is_signaling(oracle_format, code) ? flags::invalid : flags::none;
     ASSERT_EQ(up.raised, flags) << code;
     ASSERT_EQ(down.raised, flags) << code;
     if (nan) {
-      ASSERT_EQ(code_of(up.value), *judge.canonical_nan) << code;
+      ASSERT_EQ(code_of(up.value), *oracle_format.canonical_nan) << code;
       continue;
     }
     // Mirrored: nextDown(x) = -nextUp(-x), but for the sign of a NaN.
     const auto mirrored = code_of(next_up(value_of<TypeParam>(code ^ sign)).value);
-    const bool to_nan = oracle::decode(judge, mirrored).kind == oracle::value_kind::nan;
+    const bool to_nan = oracle::decode(oracle_format, mirrored).kind == oracle::value_kind::nan;
     ASSERT_EQ(code_of(down.value), to_nan ? mirrored : mirrored ^ sign) << code;
     const std::uint64_t above = code_of(up.value);
-    if (oracle::decode(judge, above).kind == oracle::value_kind::nan) {
-      ASSERT_EQ(code, judge.max_finite);  // e4m3: beyond max lies NaN
+    if (oracle::decode(oracle_format, above).kind == oracle::value_kind::nan) {
+      ASSERT_EQ(code, oracle_format.max_finite);  // e4m3: beyond max lies NaN
       continue;
     }
     if (code == sign || code == 0) {
-      ASSERT_EQ(above, judge.min_subnormal);
-    } else if (judge.infinity && code == *judge.infinity) {
+      ASSERT_EQ(above, oracle_format.min_subnormal);
+    } else if (oracle_format.infinity && code == *oracle_format.infinity) {
       ASSERT_EQ(above, code);
     } else {
       ASSERT_EQ(above, code < sign ? code + 1 : code - 1);

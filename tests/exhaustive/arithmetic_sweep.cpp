@@ -37,7 +37,7 @@ struct plan {
   unsigned threads = 1;
 };
 
-struct tally {
+struct comparison_counts {
   std::uint64_t compared = 0;
   std::uint64_t differing = 0;
   std::uint64_t raised[5] = {};  ///< how often each flag was expected: none may stay 0
@@ -45,7 +45,7 @@ struct tally {
 
 std::mutex printing;
 
-void compare(const arithmetic_case& c, const oracle::judgement& expected, tally& t) {
+void compare(const arithmetic_case& c, const oracle::judgement& expected, comparison_counts& t) {
   const arithmetic_result got = compute(c.op, c.x, c.to, c.rule, c.random);
   ++t.compared;
   for (int bit = 0; bit < 5; ++bit) t.raised[bit] += (expected.flags >> bit) & 1;
@@ -57,7 +57,7 @@ void compare(const arithmetic_case& c, const oracle::judgement& expected, tally&
 }
 
 /// One set of operands through every mode.
-void check(arithmetic_case& c, const word_source& next, tally& t) {
+void check(arithmetic_case& c, const word_source& next, comparison_counts& t) {
   c.random = draw_random(next);
   c.rule.on_overflow = overflow_policies[next() % overflow_policies.size()];
   c.rule.on_nan = nan_policies[next() % nan_policies.size()];
@@ -67,7 +67,7 @@ void check(arithmetic_case& c, const word_source& next, tally& t) {
     const bool own_result =
         c.op == operation::rint || mode == rounding::downward || c.rule.round == rounding::downward;
     c.rule.round = mode;
-    if (!placed || own_result) placed.emplace(judge_of(c.to), exact_result_of(c));
+    if (!placed || own_result) placed.emplace(oracle_of(c.to), exact_result_of(c));
     // rint draws at random: its exact result depends on the bits.
     if (mode == rounding::stochastic && c.op != operation::rint) {
       c.random = draw_random_at(*placed, next);
@@ -76,12 +76,12 @@ void check(arithmetic_case& c, const word_source& next, tally& t) {
   }
 }
 
-tally run(operation op, const std::optional<format_id>& format, std::uint64_t cases,
-          std::uint64_t seed) {
+comparison_counts run(operation op, const std::optional<format_id>& format, std::uint64_t cases,
+                      std::uint64_t seed) {
   std::mt19937_64 engine(seed);
   const word_source next = [&] { return engine(); };
   const auto any = [&] { return arithmetic_formats[next() % arithmetic_formats.size()]; };
-  tally t;
+  comparison_counts t;
   arithmetic_case c;
   c.op = op;
   for (std::uint64_t i = 0; i < cases; ++i) {
@@ -94,8 +94,8 @@ tally run(operation op, const std::optional<format_id>& format, std::uint64_t ca
   return t;
 }
 
-tally run_threads(operation op, const std::optional<format_id>& format, const plan& p) {
-  std::vector<tally> parts(p.threads);
+comparison_counts run_threads(operation op, const std::optional<format_id>& format, const plan& p) {
+  std::vector<comparison_counts> parts(p.threads);
   std::vector<std::thread> threads;
   for (unsigned i = 0; i < p.threads; ++i) {
     threads.emplace_back([&, i] {
@@ -106,7 +106,7 @@ tally run_threads(operation op, const std::optional<format_id>& format, const pl
       parts[i] = run(op, format, p.cases / p.threads + (i < p.cases % p.threads ? 1 : 0), seed);
     });
   }
-  tally sum;
+  comparison_counts sum;
   for (unsigned i = 0; i < p.threads; ++i) {
     threads[i].join();
     sum.compared += parts[i].compared;
@@ -145,10 +145,10 @@ std::optional<plan> plan_of(int argc, char** argv) {
 }
 
 int main_of(const plan& p) {
-  tally sum;
+  comparison_counts sum;
   for (const operation op : p.operations) {
     for (const auto& format : p.formats) {
-      const tally t = run_threads(op, format, p);
+      const comparison_counts t = run_threads(op, format, p);
       std::printf(
           "%-7s %-5s %llu results, %llu differ; flags %llu %llu %llu %llu %llu\n",
           std::string(name(op)).c_str(), format ? std::string(name(*format)).c_str() : "mixed",

@@ -27,7 +27,7 @@ struct arguments {
   int threads;
 };
 
-struct tally {
+struct comparison_counts {
   std::uint64_t compared = 0;
   std::uint64_t differing = 0;
 };
@@ -42,7 +42,7 @@ class block {
     for (std::size_t i = 0; i < second_.size(); ++i) second_[i] = static_cast<std::uint16_t>(i);
   }
 
-  void compare(const std::vector<std::uint16_t>& first, overflow policy, tally& t) {
+  void compare(const std::vector<std::uint16_t>& first, overflow policy, comparison_counts& t) {
     run(first, policy, a_.backend, got_);
     run(first, policy, "reference", expected_);
     for (std::size_t i = 0; i < first.size() * 65536; ++i) {
@@ -83,7 +83,7 @@ std::optional<arguments> parsed(int argc, char** argv) {
 }
 
 int run(const arguments& a) {
-  tally t;
+  comparison_counts t;
   block b(a);
   for (std::uint64_t first = 0; first < 65536;) {
     std::vector<std::uint16_t> codes;

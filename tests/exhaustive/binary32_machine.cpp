@@ -27,7 +27,7 @@ struct operands32 {
   float a, b, c;
 };
 
-struct tally {
+struct comparison_counts {
   std::uint64_t compared = 0;
   std::uint64_t differing = 0;
 };
@@ -53,7 +53,7 @@ float machine(operation op, const operands32& x) {
 }
 
 template <operation Op>
-void compare(const operands32& x, tally& t) {
+void compare(const operands32& x, comparison_counts& t) {
   const auto got = std::bit_cast<std::uint32_t>(ours(Op, x));
   auto expected = std::bit_cast<std::uint32_t>(machine(Op, x));
   if ((expected & canonical) > 0x7F800000) expected = canonical;
@@ -88,8 +88,8 @@ std::uint32_t draw(std::uint64_t& state, std::uint32_t near) {
 }
 
 template <operation Op>
-tally drawn(std::uint64_t cases, std::uint64_t seed) {
-  tally t;
+comparison_counts random_cases(std::uint64_t cases, std::uint64_t seed) {
+  comparison_counts t;
   std::uint64_t state = seed;
   for (std::uint64_t i = 0; i < cases; ++i) {
     const std::uint32_t a = draw(state, 0x3F800000);
@@ -104,22 +104,22 @@ tally drawn(std::uint64_t cases, std::uint64_t seed) {
   return t;
 }
 
-tally roots(std::uint64_t first, std::uint64_t stride) {
-  tally t;
+comparison_counts roots(std::uint64_t first, std::uint64_t stride) {
+  comparison_counts t;
   for (std::uint64_t code = first; code < std::uint64_t{1} << 32; code += stride) {
     compare<operation::sqrt>({std::bit_cast<float>(static_cast<std::uint32_t>(code)), 0, 0}, t);
   }
   return t;
 }
 
-tally part(operation op, std::uint64_t number, unsigned thread, unsigned threads) {
+comparison_counts part(operation op, std::uint64_t number, unsigned thread, unsigned threads) {
   const std::uint64_t share = number / threads + (thread < number % threads ? 1 : 0);
   const std::uint64_t seed = thread * 0x123456789ABCDEFu + 42;
   switch (op) {
-    case operation::add: return drawn<operation::add>(share, seed);
-    case operation::mul: return drawn<operation::mul>(share, seed);
-    case operation::div: return drawn<operation::div>(share, seed);
-    case operation::fma: return drawn<operation::fma>(share, seed);
+    case operation::add: return random_cases<operation::add>(share, seed);
+    case operation::mul: return random_cases<operation::mul>(share, seed);
+    case operation::div: return random_cases<operation::div>(share, seed);
+    case operation::fma: return random_cases<operation::fma>(share, seed);
     default: return roots(thread * number, threads * number);
   }
 }
@@ -134,13 +134,13 @@ std::optional<int> main_of(int argc, char** argv) {
       *op != operation::fma && *op != operation::sqrt) {
     return std::nullopt;
   }
-  std::vector<tally> parts(threads);
+  std::vector<comparison_counts> parts(threads);
   std::vector<std::thread> running;
   for (unsigned i = 0; i < threads; ++i) {
     running.emplace_back(
         [&, i] { parts[i] = part(*op, number, i, static_cast<unsigned>(threads)); });
   }
-  tally sum;
+  comparison_counts sum;
   for (unsigned i = 0; i < threads; ++i) {
     running[i].join();
     sum.compared += parts[i].compared;

@@ -114,7 +114,7 @@ std::uint64_t run(format_id to, const arguments& a) {
   for (const cast_rule& rule : deterministic_rules()) {
     if (!a.all_nan_policies && rule.on_nan != nan_policy::canonical) continue;
     const oracle::step_function f =
-        oracle::make_step_function(judge_of(format_id::fp32), judge_of(to), rule);
+        oracle::make_step_function(oracle_of(format_id::fp32), oracle_of(to), rule);
     const sweep_result result = sweep_all(f, to, a);
     std::printf("fp32 to %-8s  %-13s %-16s %-14s  compared %llu  differing %llu\n",
                 std::string(name(to)).c_str(), name(rule.round).data(),

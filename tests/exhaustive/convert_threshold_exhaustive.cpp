@@ -33,7 +33,7 @@ class ConvertThresholds : public ::testing::TestWithParam<format_id> {
     return c;
   }
   static oracle::step_function steps_of(const cast_rule& rule) {
-    return oracle::make_step_function(judge_of(format_id::fp32), judge_of(GetParam()), rule);
+    return oracle::make_step_function(oracle_of(format_id::fp32), oracle_of(GetParam()), rule);
   }
 };
 

@@ -33,7 +33,7 @@ std::vector<cast_rule> rules() {
   return all;
 }
 
-struct tally {
+struct comparison_counts {
   std::uint64_t compared = 0;
   std::uint64_t differing = 0;
 };
@@ -43,7 +43,7 @@ class checker {
  public:
   explicit checker(const std::vector<cast_rule>& all) : memo_(Value::format, all) {}
 
-  void check(std::uint64_t stride, tally& t) {
+  void check(std::uint64_t stride, comparison_counts& t) {
     for (std::uint64_t a = 0; a < 256; a += stride) {
       for (std::uint64_t b = 0; b < 256; ++b) check_pair(a, b, t);
     }
@@ -82,7 +82,7 @@ class checker {
     return place->second;
   }
 
-  void check_pair(std::uint64_t a, std::uint64_t b, tally& t) {
+  void check_pair(std::uint64_t a, std::uint64_t b, comparison_counts& t) {
     const row& expected = row_of(a, b);
     const std::size_t count = memo_.rules().size();
     const auto value = [](std::uint64_t code) {
@@ -112,8 +112,8 @@ class checker {
 };
 
 template <class Value>
-tally run(std::uint64_t stride) {
-  tally t;
+comparison_counts run(std::uint64_t stride) {
+  comparison_counts t;
   checker<Value>(rules()).check(stride, t);
   return t;
 }
@@ -123,7 +123,7 @@ std::optional<int> main_of(int argc, char** argv) {
   const std::string format = argv[1];
   const std::uint64_t stride = std::strtoull(argv[2], nullptr, 10);
   if (stride == 0 || (format != "e4m3" && format != "e5m2")) return std::nullopt;
-  const tally t =
+  const comparison_counts t =
       format == "e4m3" ? run<e4m3>(stride * effort_divisor) : run<e5m2>(stride * effort_divisor);
   std::printf("fma in %s: %llu results, %llu differ\n", format.c_str(),
               static_cast<unsigned long long>(t.compared),

@@ -31,29 +31,29 @@ namespace {
 
 using namespace support;
 
-const oracle::format& judge = oracle::format_named("fp16");
+const oracle::format& oracle_format = oracle::format_named("fp16");
 const oracle::format& fp64 = oracle::format_named("fp64");
 
 /// The value of a finite code.
 double value_of(std::uint64_t code) {
-  return std::bit_cast<double>(oracle::convert(judge, fp64, code, {}));
+  return std::bit_cast<double>(oracle::convert(oracle_format, fp64, code, {}));
 }
 
 /// Where code or flags of a result may change, ascending: both signs, without zero.
 std::vector<double> critical_points() {
   std::vector<double> points;
-  for (std::uint64_t code = 0; code < judge.max_finite; ++code) {
+  for (std::uint64_t code = 0; code < oracle_format.max_finite; ++code) {
     points.push_back(value_of(code + 1));
     points.push_back((value_of(code) + value_of(code + 1)) / 2);
   }
-  const double max = value_of(judge.max_finite);
-  const double ulp = max - value_of(judge.max_finite - 1);
+  const double max = value_of(oracle_format.max_finite);
+  const double ulp = max - value_of(oracle_format.max_finite - 1);
   points.push_back(max + ulp / 2);
   points.push_back(max + ulp);
   // As rounded with unbounded exponent, what is just below the least normal number.
-  const double normal = value_of(judge.min_normal);
-  const double least = value_of(judge.min_subnormal);
-  points.push_back(normal - least / 4);
+  const double normal = value_of(oracle_format.min_normal);
+  const double minimum = value_of(oracle_format.min_subnormal);
+  points.push_back(normal - minimum / 4);
   const std::size_t count = points.size();
   for (std::size_t i = 0; i < count; ++i) points.push_back(-points[i]);
   std::sort(points.begin(), points.end());
@@ -67,8 +67,8 @@ class step_list {
   step_list(const std::vector<double>& points, rounding mode) : points_(&points) {
     const cast_rule rule{mode};
     const auto judged = [&](double x) {
-      return oracle::round_outcome(judge, {oracle::decode(fp64, std::bit_cast<std::uint64_t>(x))},
-                                   rule);
+      return oracle::round_outcome(oracle_format,
+                                   {oracle::decode(fp64, std::bit_cast<std::uint64_t>(x))}, rule);
     };
     between_.push_back(judged(points.front() * 2));
     for (std::size_t i = 0; i < points.size(); ++i) {
@@ -115,7 +115,7 @@ std::size_t class_of(std::uint64_t code) {
   return kind + (code >> 15);
 }
 
-struct tally {
+struct comparison_counts {
   std::uint64_t compared = 0;
   std::uint64_t differing = 0;
 };
@@ -137,7 +137,7 @@ class sweep {
               [&](std::uint16_t a, std::uint16_t b) { return values_[a] < values_[b]; });
   }
 
-  void run(std::uint64_t a, tally& t) const {
+  void run(std::uint64_t a, comparison_counts& t) const {
     const auto first = fp16::from_bits(static_cast<std::uint16_t>(a));
     std::size_t hint = 0;
     for (const std::uint16_t b : codes_) {
@@ -194,14 +194,14 @@ std::optional<int> main_of(int argc, char** argv) {
   bool ok = true;
   for (const rounding mode : deterministic_modes) {
     const sweep whole(*op, points, mode);
-    std::vector<tally> parts(threads);
+    std::vector<comparison_counts> parts(threads);
     std::vector<std::thread> running;
     for (unsigned i = 0; i < threads; ++i) {
       running.emplace_back([&, i] {
         for (std::uint64_t a = i * stride; a < 65536; a += threads * stride) whole.run(a, parts[i]);
       });
     }
-    tally sum;
+    comparison_counts sum;
     for (unsigned i = 0; i < threads; ++i) {
       running[i].join();
       sum.compared += parts[i].compared;

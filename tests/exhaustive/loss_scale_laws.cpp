@@ -30,7 +30,7 @@ void hold(bool ok, const char* law) {
 
 class trace {
  public:
-  explicit trace(std::uint64_t seed) : engine_(seed), settings_(drawn()) {
+  explicit trace(std::uint64_t seed) : engine_(seed), settings_(random_settings()) {
     check_settings(settings_);
     state_ = initial_state(settings_);
   }
@@ -49,15 +49,16 @@ class trace {
 
  private:
   std::uint64_t below(std::uint64_t n) { return engine_() % n; }
-  std::uint32_t count(std::uint32_t least, std::uint32_t most) {
-    return least + static_cast<std::uint32_t>(below(most - least + 1));
+  std::uint32_t count(std::uint32_t minimum, std::uint32_t maximum) {
+    return minimum + static_cast<std::uint32_t>(below(maximum - minimum + 1));
   }
-  std::int32_t level(std::int32_t least, std::int32_t most) {
-    return least + static_cast<std::int32_t>(below(static_cast<std::uint64_t>(most - least + 1)));
+  std::int32_t level(std::int32_t minimum, std::int32_t maximum) {
+    return minimum +
+           static_cast<std::int32_t>(below(static_cast<std::uint64_t>(maximum - minimum + 1)));
   }
 
   /// Small intervals, so that a few hundred steps see everything happen.
-  native_scaling drawn() {
+  native_scaling random_settings() {
     native_scaling s;
     s.min_exponent = level(-126, 30);
     s.max_exponent = std::min(126, s.min_exponent + level(0, 40));

@@ -32,9 +32,9 @@ class dice {
     return std::data(values)[below(values.size())];
   }
   /// 2^e, or with a full significand above it.
-  double number(int least, int most) {
-    const int e = least + static_cast<int>(below(static_cast<std::uint64_t>(most) -
-                                                 static_cast<std::uint64_t>(least) + 1));
+  double number(int minimum, int maximum) {
+    const int e = minimum + static_cast<int>(below(static_cast<std::uint64_t>(maximum) -
+                                                   static_cast<std::uint64_t>(minimum) + 1));
     const double fraction =
         below(2) == 0 ? 0.0 : std::ldexp(static_cast<double>(engine_() >> 12), -52);
     return std::ldexp(1.0 + fraction, e);
@@ -81,72 +81,72 @@ class failures {
 
 struct torch_pair {
   torch_scaling settings;
-  oracle::torch_scaler judge;
+  oracle::torch_scaler oracle_scaler;
   explicit torch_pair(dice& d)
       : settings{d.number(-126, 120), d.above_one(), d.below_one(),
                  d.among({0, 1, 2, 5, 20, 100, 199, 200, 2000})},
-        judge{settings.growth_factor, settings.backoff_factor,
-              static_cast<int>(settings.growth_interval), static_cast<float>(settings.init_scale)} {
-  }
+        oracle_scaler{settings.growth_factor, settings.backoff_factor,
+                      static_cast<int>(settings.growth_interval),
+                      static_cast<float>(settings.init_scale)} {}
   bool step(bool bad) {
-    judge.update(bad);
+    oracle_scaler.update(bad);
     return true;
   }
   [[nodiscard]] bool agrees(const torch_state& s) const {
     return std::bit_cast<std::uint32_t>(s.scale) ==
-               std::bit_cast<std::uint32_t>(judge.current_scale) &&
-           s.growth_tracker == judge.growth_tracker;
+               std::bit_cast<std::uint32_t>(oracle_scaler.current_scale) &&
+           s.growth_tracker == oracle_scaler.growth_tracker;
   }
 };
 
 struct apex_pair {
   apex_scaling settings;
-  oracle::apex_scaler judge;
+  oracle::apex_scaler oracle_scaler;
   explicit apex_pair(dice& d)
       : settings{d.number(-126, 120), d.above_one(), d.below_one(),
                  d.among({1, 2, 5, 20, 100, 199, 200, 2000}), d.among({0, 1, 2, 3, 7, 50})},
-        judge{settings.growth_factor,
-              settings.backoff_factor,
-              static_cast<int>(settings.growth_interval),
-              static_cast<int>(settings.hysteresis),
-              static_cast<float>(settings.init_scale),
-              0,
-              static_cast<int>(settings.hysteresis)} {}
+        oracle_scaler{settings.growth_factor,
+                      settings.backoff_factor,
+                      static_cast<int>(settings.growth_interval),
+                      static_cast<int>(settings.hysteresis),
+                      static_cast<float>(settings.init_scale),
+                      0,
+                      static_cast<int>(settings.hysteresis)} {}
   bool step(bool bad) {
-    judge.update(bad);
+    oracle_scaler.update(bad);
     return true;
   }
   [[nodiscard]] bool agrees(const apex_state& s) const {
     return std::bit_cast<std::uint32_t>(s.scale) ==
-               std::bit_cast<std::uint32_t>(judge.current_scale) &&
-           s.growth_tracker == judge.growth_tracker &&
-           s.hysteresis_tracker == judge.hysteresis_tracker;
+               std::bit_cast<std::uint32_t>(oracle_scaler.current_scale) &&
+           s.growth_tracker == oracle_scaler.growth_tracker &&
+           s.hysteresis_tracker == oracle_scaler.hysteresis_tracker;
   }
 };
 
 struct apex_amp_pair {
   apex_amp_scaling settings;
-  oracle::apex_amp_scaler judge;
+  oracle::apex_amp_scaler oracle_scaler;
   explicit apex_amp_pair(dice& d)
       : settings{d.number(-900, 900), d.among({0, 1, 2, 5, 20, 100, 199, 200}),
                  d.below(2) == 0 ? 0.0 : d.number(-950, 20), d.number(10, 1000)},
-        judge{settings.min_loss_scale, settings.max_loss_scale, settings.scale_window,
-              std::min(settings.max_loss_scale, settings.init_scale)} {}
+        oracle_scaler{settings.min_loss_scale, settings.max_loss_scale, settings.scale_window,
+                      std::min(settings.max_loss_scale, settings.init_scale)} {}
   bool step(bool bad) {
-    judge.update(bad);
+    oracle_scaler.update(bad);
     return true;
   }
   [[nodiscard]] bool agrees(const apex_amp_state& s) const {
     return std::bit_cast<std::uint64_t>(s.scale) ==
-               std::bit_cast<std::uint64_t>(judge.loss_scale) &&
-           s.unskipped == judge.unskipped;
+               std::bit_cast<std::uint64_t>(oracle_scaler.loss_scale) &&
+           s.unskipped == oracle_scaler.unskipped;
   }
 };
 
 struct megatron_pair {
   megatron_scaling settings;
-  oracle::megatron_scaler judge;
-  static megatron_scaling drawn(dice& d) {
+  oracle::megatron_scaler oracle_scaler;
+  static megatron_scaling random_settings(dice& d) {
     megatron_scaling s{d.number(-60, 120),
                        d.number(-120, 40),
                        d.above_one(),
@@ -157,29 +157,30 @@ struct megatron_pair {
     return s;
   }
   explicit megatron_pair(dice& d)
-      : settings(drawn(d)),
-        judge{static_cast<float>(settings.min_scale),
-              static_cast<float>(settings.growth_factor),
-              static_cast<float>(settings.backoff_factor),
-              settings.growth_interval,
-              settings.hysteresis,
-              static_cast<float>(settings.initial_scale),
-              0,
-              settings.hysteresis} {}
+      : settings(random_settings(d)),
+        oracle_scaler{static_cast<float>(settings.min_scale),
+                      static_cast<float>(settings.growth_factor),
+                      static_cast<float>(settings.backoff_factor),
+                      settings.growth_interval,
+                      settings.hysteresis,
+                      static_cast<float>(settings.initial_scale),
+                      0,
+                      settings.hysteresis} {}
   bool step(bool bad) {
-    judge.update(bad);
+    oracle_scaler.update(bad);
     return true;
   }
   [[nodiscard]] bool agrees(const megatron_state& s) const {
-    return std::bit_cast<std::uint32_t>(s.scale) == std::bit_cast<std::uint32_t>(judge.scale) &&
-           s.growth_tracker == judge.growth_tracker &&
-           s.hysteresis_tracker == judge.hysteresis_tracker;
+    return std::bit_cast<std::uint32_t>(s.scale) ==
+               std::bit_cast<std::uint32_t>(oracle_scaler.scale) &&
+           s.growth_tracker == oracle_scaler.growth_tracker &&
+           s.hysteresis_tracker == oracle_scaler.hysteresis_tracker;
   }
 };
 
 struct deepspeed_pair {
   deepspeed_scaling settings;
-  oracle::deepspeed_scaler judge;
+  oracle::deepspeed_scaler oracle_scaler;
   explicit deepspeed_pair(dice& d)
       : settings{d.number(-900, 900),
                  d.above_one(),
@@ -188,19 +189,21 @@ struct deepspeed_pair {
                  d.among({0, 1, 2, 3, 7, 50}),
                  d.below(2) == 0,
                  d.below(4) == 0},
-        judge{settings.scale_factor,
-              settings.min_scale,
-              settings.scale_window,
-              settings.delayed_shift,
-              settings.consecutive_hysteresis,
-              settings.raise_error_at_min_scale,
-              settings.init_scale,
-              settings.delayed_shift} {}
-  bool step(bool bad) { return judge.update(bad); }
+        oracle_scaler{settings.scale_factor,
+                      settings.min_scale,
+                      settings.scale_window,
+                      settings.delayed_shift,
+                      settings.consecutive_hysteresis,
+                      settings.raise_error_at_min_scale,
+                      settings.init_scale,
+                      settings.delayed_shift} {}
+  bool step(bool bad) { return oracle_scaler.update(bad); }
   [[nodiscard]] bool agrees(const deepspeed_state& s) const {
-    return std::bit_cast<std::uint64_t>(s.scale) == std::bit_cast<std::uint64_t>(judge.cur_scale) &&
-           s.cur_iter == judge.cur_iter && s.last_overflow_iter == judge.last_overflow_iter &&
-           s.cur_hysteresis == judge.cur_hysteresis;
+    return std::bit_cast<std::uint64_t>(s.scale) ==
+               std::bit_cast<std::uint64_t>(oracle_scaler.cur_scale) &&
+           s.cur_iter == oracle_scaler.cur_iter &&
+           s.last_overflow_iter == oracle_scaler.last_overflow_iter &&
+           s.cur_hysteresis == oracle_scaler.cur_hysteresis;
   }
 };
 

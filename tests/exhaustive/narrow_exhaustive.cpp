@@ -46,8 +46,8 @@ class all_codes {
 };
 
 std::vector<std::uint64_t> expected_codes(format_id from, format_id to, const cast_rule& rule) {
-  const oracle::format& source = judge_of(from);
-  const oracle::format& target = judge_of(to);
+  const oracle::format& source = oracle_of(from);
+  const oracle::format& target = oracle_of(to);
   std::vector<std::uint64_t> expected(std::size_t{1} << spec_of(from).storage_bits);
   if (to == format_id::fp32 || to == format_id::fp64) {  // too fine for a table of steps
     for (std::size_t code = 0; code < expected.size(); ++code) {

@@ -1,10 +1,10 @@
-// Every positive amax, or every N-th, through all scale maths of quantize(), against the oracle's
+// Every positive amax, or every N-th, through all scale rules of quantize(), against the oracle's
 // integer division:
 //
 //   scale_exhaustive e4m3|e5m2 STRIDE [BACKEND]
 //
-// Each amax is a tile of one element, whose scale is compared. Prints one line per maths; the exit
-// status is 1 if any differ and 2 for a bad command line.
+// Each amax is a tile of one element, whose scale is compared. Prints one line per scale rule; the
+// exit status is 1 if any differ and 2 for a bad command line.
 #include <cstdint>
 #include <cstdio>
 #include <stdexcept>
@@ -20,14 +20,14 @@ namespace {
 
 constexpr std::uint64_t amax_end = 0x7F800000;
 
-struct tally {
+struct comparison_counts {
   std::uint64_t compared = 0;
   std::uint64_t differing = 0;
 };
 
 /// The scales of tiles that are one amax each.
-void check(const std::vector<std::uint32_t>& amaxes, scale_math math, format_id to,
-           const std::string& backend, tally& t) {
+void check(const std::vector<std::uint32_t>& amaxes, scale_rule rule, format_id to,
+           const std::string& backend, comparison_counts& t) {
   const auto count = static_cast<std::int64_t>(amaxes.size());
   std::vector<std::uint32_t> scales(amaxes.size());
   std::vector<std::uint8_t> codes(amaxes.size());
@@ -35,16 +35,16 @@ void check(const std::vector<std::uint32_t>& amaxes, scale_math math, format_id 
   quantize(view_of_codes(format_id::fp32, data, count, 1),
            {.codes = view_of_codes(to, codes.data(), count, 1),
             .scales = view_of_codes(format_id::fp32, scales.data(), count, 1)},
-           {.tile = {1, 16}, .math = math}, {backend, 0, nullptr});
-  const oracle::format& judge = support::judge_of(to);
-  const auto oracle_math = static_cast<oracle::scale_math>(math);
+           {.tile = {1, 16}, .rule = rule}, {backend, 0, nullptr});
+  const oracle::format& judge = support::oracle_of(to);
+  const auto oracle_rule = static_cast<oracle::scale_rule>(rule);
   for (std::size_t i = 0; i < amaxes.size(); ++i) {
-    const oracle::tile_scale expected = oracle::scale_exact(oracle_math, judge, amaxes[i]);
+    const oracle::tile_scale expected = oracle::scale_exact(oracle_rule, judge, amaxes[i]);
     ++t.compared;
     if (scales[i] == expected.s) continue;
     if (t.differing++ == 0) {
       std::printf("%s %s amax %08X: scale %08X, expected %08X\n", std::string(name(to)).c_str(),
-                  std::string(name(math)).c_str(), amaxes[i], scales[i], expected.s);
+                  std::string(name(rule)).c_str(), amaxes[i], scales[i], expected.s);
     }
   }
 }
@@ -52,18 +52,18 @@ void check(const std::vector<std::uint32_t>& amaxes, scale_math math, format_id 
 std::uint64_t run(format_id to, std::uint64_t stride, const std::string& backend) {
   constexpr std::size_t at_once = 1 << 20;
   std::uint64_t differing = 0;
-  for (int m = 0; m < scale_math_count; ++m) {
-    const auto math = static_cast<scale_math>(m);
-    tally t;
+  for (int m = 0; m < scale_rule_count; ++m) {
+    const auto rule = static_cast<scale_rule>(m);
+    comparison_counts t;
     std::vector<std::uint32_t> amaxes;
     for (std::uint64_t a = 1; a < amax_end; a += stride) {
       amaxes.push_back(static_cast<std::uint32_t>(a));
       if (amaxes.size() < at_once && a + stride < amax_end) continue;
-      check(amaxes, math, to, backend, t);
+      check(amaxes, rule, to, backend, t);
       amaxes.clear();
     }
     std::printf("%s %s: compared %llu, differing %llu\n", std::string(name(to)).c_str(),
-                std::string(name(math)).c_str(), static_cast<unsigned long long>(t.compared),
+                std::string(name(rule)).c_str(), static_cast<unsigned long long>(t.compared),
                 static_cast<unsigned long long>(t.differing));
     differing += t.differing;
   }

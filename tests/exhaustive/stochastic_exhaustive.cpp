@@ -33,8 +33,8 @@ struct outcome {
 };
 
 outcome judge(format_id to, std::uint64_t input, const cast_rule& rule) {
-  const oracle::format& target = judge_of(to);
-  const oracle::exact_value x = oracle::decode(judge_of(format_id::fp16), input);
+  const oracle::format& target = oracle_of(to);
+  const oracle::exact_value x = oracle::decode(oracle_of(format_id::fp16), input);
   if (x.kind != oracle::value_kind::finite) {
     const std::uint64_t code = oracle::round_exact(target, x, rule, {0, k});
     return {code, code, 0};
@@ -128,7 +128,7 @@ TEST(StochasticExhaustive, TheDecisionIsTheOracles) {
     for (std::uint64_t input = 0; input < 65536; ++input) {
       const outcome o = judge(to, input, rule);
       const auto by_oracle = [&](std::size_t r) {
-        return oracle::convert(judge_of(format_id::fp16), judge_of(to), input, rule,
+        return oracle::convert(oracle_of(format_id::fp16), oracle_of(to), input, rule,
                                {static_cast<std::uint32_t>(r), k});
       };
       ASSERT_EQ(by_oracle(0), o.kept) << input;
@@ -149,9 +149,9 @@ TEST(StochasticExhaustive, OtherWidthsSampled) {
       const std::uint64_t limit = std::uint64_t{1} << width;
       for (std::uint64_t input = 0; input < 65536; ++input) {
         std::uint64_t decision = 0;
-        const oracle::exact_value x = oracle::decode(judge_of(format_id::fp16), input);
+        const oracle::exact_value x = oracle::decode(oracle_of(format_id::fp16), input);
         if (x.kind == oracle::value_kind::finite) {
-          decision = limit - scaled_fraction(locate(judge_of(to), x), width);
+          decision = limit - scaled_fraction(locate(oracle_of(to), x), width);
         }
         for (const std::uint64_t r : {engine() % limit, decision % limit, (decision - 1) % limit}) {
           const random_bits bits{static_cast<std::uint32_t>(r), width};

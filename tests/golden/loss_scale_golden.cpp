@@ -115,14 +115,15 @@ std::string option_text(double value) {
                     : to_hex_float(format_id::fp64, detail::bits_of(value));
 }
 
-struct tally {
+struct comparison_counts {
   std::uint64_t traces = 0, differing = 0;
   std::uint64_t steps = 0, bad = 0, grown = 0, backed_off = 0, raised = 0;
 };
 
 /// Replays one trace; returns what differs, or nothing.
 template <class Settings>
-std::string replay(recording& file, const Settings& settings, std::size_t steps, tally& seen) {
+std::string replay(recording& file, const Settings& settings, std::size_t steps,
+                   comparison_counts& seen) {
   ++seen.traces;
   std::vector<std::uint8_t> bad((steps + 7) / 8), changes((steps + 3) / 4);
   for (std::uint8_t& byte : bad) byte = file.take<std::uint8_t>();
@@ -160,11 +161,11 @@ std::string replay(recording& file, const Settings& settings, std::size_t steps,
   return hash.value() != digest ? "the scales' bits or the counters" : "";
 }
 
-tally replay_all(const std::filesystem::path& path) {
+comparison_counts replay_all(const std::filesystem::path& path) {
   recording file(path);
   const scaling_policy policy = policy_named(file.text("policy"));
   const std::vector<std::string> names = file.list("settings");
-  tally seen;
+  comparison_counts seen;
   for (std::size_t trace = 0; trace < file.number("traces"); ++trace) {
     scaling_settings settings = default_settings(policy);
     std::string shown;
@@ -192,7 +193,7 @@ TEST(LossScaleGolden, Recordings) {
   std::sort(paths.begin(), paths.end());
   EXPECT_GE(paths.size(), 4u);
   for (const std::filesystem::path& path : paths) {
-    const tally seen = replay_all(path);
+    const comparison_counts seen = replay_all(path);
     EXPECT_EQ(seen.differing, 0u) << path;
     EXPECT_EQ(seen.traces, 1000u);
     EXPECT_GT(seen.grown, 1000u);  // a recording in which nothing happens would show nothing

@@ -143,7 +143,7 @@ bytes input_of(const recorded_case& c) {
             sample.begin() + static_cast<std::ptrdiff_t>(offset + size)};
   }
   std::istringstream tile(parts.at(1));
-  golden::drawn_matrix m;
+  golden::random_matrix m;
   m.format = format_named(c.format);
   m.rows = c.rows;
   m.cols = c.cols;
@@ -195,7 +195,7 @@ void run_steps(const recipe& rules, const recorded_case& c, buffers& b) {
   if (c.mode == "steps/recent") settings.choice = history_choice::most_recent;
   for (std::int64_t r = 0; r < c.rows; ++r) {
     quantize_options options = options_of(rules);
-    options.multipliers = view_of(&state.multiplier, 1, 1);
+    options.inverse_scales = view_of(&state.inverse_scale, 1, 1);
     quantize_statistics statistics;
     run_rows(rules, c, b, r, 1, static_cast<std::size_t>(r), &options, &statistics);
     observe(history, statistics.amax);
@@ -263,7 +263,7 @@ std::vector<std::filesystem::path> recordings(const std::string& folder) {
 INSTANTIATE_TEST_SUITE_P(All, recipe_golden, testing::ValuesIn(recordings(SAMEBITS_GOLDEN_RECIPES)),
                          [](const auto& of) { return of.param.stem().string(); });
 
-/// What a preset's `ends` leaves out of its claim for NaN and Inf.
+/// What a preset's `exceptions` leaves out of its claim for NaN and Inf.
 struct unclaimed {
   explicit unclaimed(const recipe_preset& p)
       : nan_sign(says(p, "the sign of NaN codes")),
@@ -271,7 +271,7 @@ struct unclaimed {
         scales_of_nan(says(p, "a tile of NaN")),
         nan_scales(says(p, "the bits of a NaN scale")) {}
   static bool says(const recipe_preset& p, std::string_view text) {
-    return p.ends.find(text) != std::string_view::npos;
+    return p.exceptions.find(text) != std::string_view::npos;
   }
   bool nan_sign, codes_under_ff, scales_of_nan, nan_scales;
 };
@@ -293,7 +293,7 @@ std::vector<std::uint8_t> bytes_of(const std::string& hexadecimal_text) {
 
 class recipe_nonfinite : public testing::TestWithParam<std::filesystem::path> {};
 
-/// Tiles with NaN and Inf, element by element, but for what `ends` says is not claimed.
+/// Tiles with NaN and Inf, element by element, but for what `exceptions` says is not claimed.
 TEST_P(recipe_nonfinite, HasTheLibrarysBits) {
   const recording r = read_recording(GetParam());
   const recipe_preset* preset = find_recipe(r.preset);

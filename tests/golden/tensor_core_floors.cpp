@@ -26,22 +26,22 @@ std::vector<tensor_core_result> read_results() {
 
 /// What the model makes of a result's operands with that row.
 std::uint32_t replayed(const tensor_core_result& r, const tensor_arithmetic& row) {
-  constexpr std::size_t most_products = 32;
+  constexpr std::size_t max_products = 32;
   const std::size_t count = r.a_codes.size();
   const auto rule = numerics::accumulate_rule_of(row, r.a, r.b, r.result, static_cast<int>(count));
-  std::array<numerics::tensor_operand, most_products> a{};
-  std::array<numerics::tensor_operand, most_products> b{};
+  std::array<numerics::tensor_operand, max_products> a{};
+  std::array<numerics::tensor_operand, max_products> b{};
   for (std::size_t k = 0; k < count; ++k) {
-    a[k] = numerics::tensor_operand_of(rule.a, rule.least_exponent_a, r.a_codes[k]);
-    b[k] = numerics::tensor_operand_of(rule.b, rule.least_exponent_b, r.b_codes[k]);
+    a[k] = numerics::tensor_operand_of(rule.a, rule.subnormal_exponent_a, r.a_codes[k]);
+    b[k] = numerics::tensor_operand_of(rule.b, rule.subnormal_exponent_b, r.b_codes[k]);
   }
   return numerics::accumulate(rule, a.data(), b.data(), static_cast<int>(count), r.c);
 }
 
 /// All from one to the other.
 struct floors {
-  int least;
-  int most;
+  int minimum;
+  int maximum;
 };
 
 constexpr floors searched = {-300, 100};
@@ -59,8 +59,8 @@ floors floors_left(const std::vector<tensor_core_result>& all, tensor_arithmetic
   };
   const int own = floor;
   floors left = {own, own};
-  while (left.least > searched.least && agrees(left.least - 1)) --left.least;
-  while (left.most < searched.most && agrees(left.most + 1)) ++left.most;
+  while (left.minimum > searched.minimum && agrees(left.minimum - 1)) --left.minimum;
+  while (left.maximum < searched.maximum && agrees(left.maximum + 1)) ++left.maximum;
   return left;
 }
 
@@ -73,12 +73,12 @@ floors floors_alike(const tensor_arithmetic& row, format_id result) {
       (row.operands == tensor_operands::binary16 && !wide)) {
     return {own, own};
   }
-  constexpr int least_product = -32;  // of e5m2
+  constexpr int min_product = -32;  // of e5m2
   if (row.path == tensor_path::by_fp16 || !wide) {
-    return {searched.least, row.alignment_bits + least_product};
+    return {searched.minimum, row.alignment_bits + min_product};
   }
   // 2^-149, or what of a subnormal sum so far, exponent -126, is kept at all
-  return {searched.least, std::max(-126, row.alignment_bits - 149)};
+  return {searched.minimum, std::max(-126, row.alignment_bits - 149)};
 }
 
 TEST(TensorCoreFloors, AreToldApart) {
@@ -91,8 +91,8 @@ TEST(TensorCoreFloors, AreToldApart) {
                    std::string(name(result)));
       const floors left = floors_left(all, row, result);
       const floors alike = floors_alike(row, result);
-      EXPECT_EQ(left.least, alike.least);
-      EXPECT_EQ(left.most, alike.most);
+      EXPECT_EQ(left.minimum, alike.minimum);
+      EXPECT_EQ(left.maximum, alike.maximum);
     }
   }
 }

@@ -58,7 +58,7 @@ bool compare_agrees(const record& r) {
 }
 
 /// The value of a code of `a` times 2^n by encode_scaled(), which takes it as an integer and a
-/// power of two, and which text and scale maths round with.
+/// power of two, and which text and scale rules round with.
 bool encode_scaled_agrees(const record& r, const format_spec& a, std::int64_t n,
                           const format_spec& to, const cast_rule& rule, std::uint64_t dither,
                           bool inexact, bool overflow) {

@@ -30,7 +30,7 @@ class writer {
     for (int i = 0; i < 60000; ++i) ordered();
     for (int i = 0; i < 3000; ++i) random_words();
     for (const format_id f : all_formats()) {
-      if (judge_of(f).code_bits <= 8) {
+      if (oracle_of(f).code_bits <= 8) {
         small_format(f);
       } else {
         wide_format(f);
@@ -82,7 +82,7 @@ class writer {
     c.random = draw_random(words_);
     if (c.op != operation::rint) {  // whose exact result depends on the bits
       c.rule.round = rounding::stochastic;
-      c.random = draw_random_at({judge_of(c.to), exact_result_of(c)}, words_);
+      c.random = draw_random_at({oracle_of(c.to), exact_result_of(c)}, words_);
     }
     c.rule = any_rule(r, c.random);
     r.kind = call::compute;
@@ -105,9 +105,9 @@ class writer {
     r.a = any_code(from, to);
     const random_bits random = draw_random_bits(from, to, r.a, words_);
     const cast_rule rule = any_rule(r, random);
-    r.expected = oracle::convert(judge_of(from), judge_of(to), r.a, rule, random);
+    r.expected = oracle::convert(oracle_of(from), oracle_of(to), r.a, rule, random);
     const auto flags =
-        judge_flags(judge_of(to), oracle::decode(judge_of(from), r.a), rule, random, r.expected);
+        judge_flags(oracle_of(to), oracle::decode(oracle_of(from), r.a), rule, random, r.expected);
     r.flags = static_cast<std::uint8_t>((flags.inexact ? 1 : 0) | (flags.overflow ? 2 : 0));
     put(r);
   }
@@ -127,7 +127,7 @@ class writer {
       r.a = (r.a & 0x80000000u) + ((next() % 70 + 124) << 23) + next() % 5 - 2;
     }
     const auto judged =
-        oracle::to_integer({&judge_of(f), r.a}, bits, is_signed, rule.round, random);
+        oracle::to_integer({&oracle_of(f), r.a}, bits, is_signed, rule.round, random);
     const oracle::cpp_int modulus = oracle::cpp_int(1) << bits;
     r.expected = static_cast<std::uint64_t>((judged.value + modulus) % modulus);
     r.flags = static_cast<std::uint8_t>(judged.flags);
@@ -140,7 +140,7 @@ class writer {
     if (bits == 32) r.a &= 0xFFFFFFFFu;
     oracle::cpp_int n = r.a;
     if (is_signed && r.a >> (bits - 1) != 0) n -= modulus;
-    put(r, oracle::from_integer(n, judge_of(f), rule, random));
+    put(r, oracle::from_integer(n, oracle_of(f), rule, random));
   }
 
   void scaled() {
@@ -157,9 +157,9 @@ class writer {
     if (next() % 4 == 0) n *= 8;
     if (next() % 16 == 0) n = static_cast<std::int32_t>(next());
     r.b = static_cast<std::uint32_t>(n);
-    put(r, oracle::scale_b({&judge_of(f), r.a}, n, judge_of(to), rule, random));
+    put(r, oracle::scale_b({&oracle_of(f), r.a}, n, oracle_of(to), rule, random));
     r.kind = call::log_b;
-    const auto judged = oracle::log_b({&judge_of(f), r.a});
+    const auto judged = oracle::log_b({&oracle_of(f), r.a});
     r.expected = static_cast<std::uint32_t>(static_cast<std::int32_t>(judged.value));
     r.flags = static_cast<std::uint8_t>(judged.flags);
     put(r);
@@ -175,20 +175,20 @@ class writer {
     r.a = any_code(f, g);
     r.b = any_code(g, f);
     if (f == g && next() % 4 == 0) r.b = r.a;
-    const auto judged = oracle::compare_values({&judge_of(f), r.a}, {&judge_of(g), r.b});
+    const auto judged = oracle::compare_values({&oracle_of(f), r.a}, {&oracle_of(g), r.b});
     r.expected = static_cast<std::uint64_t>(judged.order);
     r.flags = static_cast<std::uint8_t>(judged.flags);
     put(r);
     if (f != g) return;
     r.kind = call::total_order;
-    r.expected = oracle::total_order(judge_of(f), r.a, r.b) ? 1 : 0;
+    r.expected = oracle::total_order(oracle_of(f), r.a, r.b) ? 1 : 0;
     put(r);
   }
 
   /// Every code of at most 8 bits, and every pair of them; some with bits above the code set, which
   /// are ignored.
   void small_format(format_id format) {
-    const oracle::format& f = judge_of(format);
+    const oracle::format& f = oracle_of(format);
     const ladder steps(f);
     const std::uint64_t codes = std::uint64_t{1} << f.code_bits;
     for (std::uint64_t code = 0; code < codes; ++code) {
@@ -212,14 +212,14 @@ class writer {
     r.format[0] = r.format[1] = id(format);
     r.a = a;
     r.b = b;
-    const oracle::operand x{&judge_of(format), a}, y{&judge_of(format), b};
+    const oracle::operand x{&oracle_of(format), a}, y{&oracle_of(format), b};
     r.expected = static_cast<std::uint64_t>(oracle::compare_values(x, y).order);
     put(r);
   }
 
   /// The sign bit flipped, where there is one (contract §2): fnuz has no -0 and one NaN.
   void negated(format_id format, std::uint64_t code, std::uint64_t ignored) {
-    const oracle::format& f = judge_of(format);
+    const oracle::format& f = oracle_of(format);
     const std::uint64_t sign = std::uint64_t{1} << (f.code_bits - 1);
     const bool one_zero = f.zero == oracle::zeros::positive_only && code % sign == 0;
     record r{};
@@ -232,7 +232,7 @@ class writer {
 
   /// Codes of more bits: all of 16, drawn ones of more.
   void wide_format(format_id format) {
-    const oracle::format& f = judge_of(format);
+    const oracle::format& f = oracle_of(format);
     const std::uint64_t low = (std::uint64_t{1} << f.unused_low_bits) - 1;
     for (std::uint64_t i = 0; i < 65536; ++i) {
       const std::uint64_t drawn = f.code_bits == 16 ? i : any_code(format, format);
@@ -254,7 +254,7 @@ class writer {
   }
 
   void neighbours(format_id id_of_format, std::uint64_t code, std::uint64_t ignored) {
-    const oracle::format& f = judge_of(id_of_format);
+    const oracle::format& f = oracle_of(id_of_format);
     const std::uint64_t sign = std::uint64_t{1} << (f.code_bits - 1);
     record r{};
     r.kind = call::neighbours;

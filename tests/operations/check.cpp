@@ -61,7 +61,7 @@ class host_memory final : public array_target {
     std::memcpy(to.data, from.data, spanned_bytes(to));
   }
   void play(int count, const std::function<void(communicator&)>& body) const override {
-    testkit::play_ranks(count, body);
+    testkit::simulate_ranks(count, body);
   }
 
  private:
@@ -154,9 +154,9 @@ std::string buffer_difference(case_buffer& b, const strided_buffer& got,
   return "wrote outside " + b.name + ": byte " + std::to_string(byte) + " from its first element";
 }
 
-std::string figures_difference(const figures& got, const figures& expected) {
+std::string difference_of_returned(const returned_values& got, const returned_values& expected) {
   if (got.size() != expected.size()) {
-    return "returned " + std::to_string(got.size()) + " figures, expected " +
+    return "returned " + std::to_string(got.size()) + " returned values, expected " +
            std::to_string(expected.size());
   }
   for (std::size_t i = 0; i < got.size(); ++i) {
@@ -182,10 +182,10 @@ class checker {
   checker(array_target& target) : target_(target), reference_(host_target("reference")) {}
 
   /// Runs cases over the given memory.
-  outcome run(const std::vector<const drawn_case*>& cases, std::vector<buffers>& memory) {
+  outcome run(const std::vector<const random_case*>& cases, std::vector<buffers>& memory) {
     arena got(memory);
     arena expected(got);
-    std::vector<figures> of_target(cases.size()), of_reference(cases.size());
+    std::vector<returned_values> of_target(cases.size()), of_reference(cases.size());
     for_each_of(cases.size(), [&](std::size_t i) {
       of_reference[i] =
           cases[i]->call({*reference_, expected.views(i, memory[i], expected.memory().data(),
@@ -217,14 +217,14 @@ class checker {
         result.text =
             buffer_difference(b, got.taken(i, k, b.memory), expected.taken(i, k, b.memory));
       }
-      if (result.text.empty()) result.text = figures_difference(of_target[i], of_reference[i]);
+      if (result.text.empty()) result.text = difference_of_returned(of_target[i], of_reference[i]);
     }
     if (result.text.empty()) result.text = "wrote between the buffers of the batch";
     return result;
   }
 
   /// Empty, or what is wrong with a case alone.
-  std::string fault_of(const drawn_case& c, buffers memory) {
+  std::string fault_of(const random_case& c, buffers memory) {
     std::vector<buffers> all;
     all.push_back(std::move(memory));
     return run({&c}, all).text;
@@ -244,7 +244,7 @@ void describe(check_report& report, const array_operation& op, array_target& tar
               const check_effort& effort, std::uint64_t number, const std::string& in_batch) {
   const std::string on = op.name + " on " + std::string(target.backend()) + ": ";
   const std::string seed = std::to_string(effort.seed + number);
-  std::unique_ptr<drawn_case> failing = op.draw(effort.seed + number);
+  std::unique_ptr<random_case> failing = op.draw(effort.seed + number);
   std::string alone = check.fault_of(*failing, failing->memory());
   if (alone.empty()) {
     report.failure = on + in_batch + "\n  in a batch only, not alone: " + failing->text() +
@@ -254,7 +254,7 @@ void describe(check_report& report, const array_operation& op, array_target& tar
     return;
   }
   shrinker small(
-      [&](const drawn_case& c, const buffers& memory) { return check.fault_of(c, memory); },
+      [&](const random_case& c, const buffers& memory) { return check.fault_of(c, memory); },
       std::move(failing), std::move(alone));
   const std::string codes = small.codes();
   const std::string fault = small.fault();
@@ -276,13 +276,13 @@ check_report check_operation(const array_operation& op, array_target& target,
   while (report.cases < effort.cases) {
     const auto count =
         static_cast<std::size_t>(std::min<std::uint64_t>(op.batch, effort.cases - report.cases));
-    std::vector<std::unique_ptr<drawn_case>> drawn(count);
+    std::vector<std::unique_ptr<random_case>> drawn(count);
     std::vector<buffers> memory(count);
     for_each_of(count, [&](std::size_t i) {
       drawn[i] = op.draw(effort.seed + report.cases + i);
       memory[i] = drawn[i]->memory();
     });
-    std::vector<const drawn_case*> cases;
+    std::vector<const random_case*> cases;
     for (const auto& c : drawn) cases.push_back(c.get());
     const outcome found = check.run(cases, memory);
     report.elements += found.elements;

@@ -18,14 +18,14 @@ struct check_effort {
 /// What a check showed.
 struct check_report {
   std::uint64_t cases = 0;
-  std::uint64_t elements = 0;                 ///< of all buffers, compared with the reference's
-  std::string failure = {};                   ///< empty if nothing differs
-  std::unique_ptr<drawn_case> smallest = {};  ///< the failing case, shrunk
+  std::uint64_t elements = 0;                  ///< of all buffers, compared with the reference's
+  std::string failure = {};                    ///< empty if nothing differs
+  std::unique_ptr<random_case> smallest = {};  ///< the failing case, shrunk
 };
 
 /// Draws cases and compares the target with the reference backend; ends with the first that fails.
-/// The failure says which bytes or figures differ, the smallest failing case with the codes of its
-/// buffers, and how to repeat it.
+/// The failure says which bytes or returned values differ, the smallest failing case with the codes
+/// of its buffers, and how to repeat it.
 check_report check_operation(const array_operation& op, array_target& target,
                              const check_effort& effort);
 

@@ -1,8 +1,8 @@
 // That the check finds wrong calls, and makes the cases small.
 #include "operations/check.hpp"
 
-#include <functional>
 #include <gtest/gtest.h>
+#include <functional>
 
 #include <set>
 #include <utility>
@@ -15,34 +15,35 @@ namespace {
 using spoil_function = std::function<void(const std::vector<matrix_view>& views)>;
 
 /// A case whose calls are spoiled afterwards wherever they are not the reference's.
-class spoiled_case final : public drawn_case {
+class spoiled_case final : public random_case {
  public:
-  spoiled_case(std::unique_ptr<drawn_case> drawn, spoil_function spoil)
+  spoiled_case(std::unique_ptr<random_case> drawn, spoil_function spoil)
       : drawn_(std::move(drawn)), spoil_(std::move(spoil)) {}
 
   [[nodiscard]] std::vector<case_buffer> memory() const override { return drawn_->memory(); }
-  [[nodiscard]] figures call(const call_site& site) const override {
-    figures all = drawn_->call(site);
+  [[nodiscard]] returned_values call(const call_site& site) const override {
+    returned_values all = drawn_->call(site);
     if (site.target.backend() == "reference") return all;
     spoil_(site.views);
     return all;
   }
   [[nodiscard]] std::string text() const override { return drawn_->text(); }
-  [[nodiscard]] std::unique_ptr<drawn_case> simpler(
-      const std::function<bool(const drawn_case&)>& fails) const override {
+  [[nodiscard]] std::unique_ptr<random_case> simpler(
+      const std::function<bool(const random_case&)>& fails) const override {
     std::unique_ptr<spoiled_case> found;
-    auto next = drawn_->simpler([&](const drawn_case& c) {
-      return fails(spoiled_case(std::shared_ptr<const drawn_case>(&c, [](const auto*) {}), spoil_));
+    auto next = drawn_->simpler([&](const random_case& c) {
+      return fails(
+          spoiled_case(std::shared_ptr<const random_case>(&c, [](const auto*) {}), spoil_));
     });
     if (!next) return nullptr;
     return std::make_unique<spoiled_case>(std::move(next), spoil_);
   }
 
  private:
-  spoiled_case(std::shared_ptr<const drawn_case> borrowed, spoil_function spoil)
+  spoiled_case(std::shared_ptr<const random_case> borrowed, spoil_function spoil)
       : drawn_(std::move(borrowed)), spoil_(std::move(spoil)) {}
 
-  std::shared_ptr<const drawn_case> drawn_;
+  std::shared_ptr<const random_case> drawn_;
   spoil_function spoil_;
 };
 

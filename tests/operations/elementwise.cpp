@@ -6,8 +6,8 @@
 #include "operations/operations.hpp"
 #include "samebits/array_arithmetic.hpp"
 #include "samebits/convert.hpp"
+#include "support/array_arithmetic_case.hpp"
 #include "support/array_generators.hpp"
-#include "support/compute_case.hpp"
 
 namespace samebits::support {
 namespace {
@@ -25,7 +25,7 @@ std::vector<case_buffer> memory_of_conversion(const array_case& c) {
           {"out", buffer_use::result, strided_buffer(c.to, c.out)}};
 }
 
-figures convert_case(const array_case& c, const call_site& site) {
+returned_values convert_case(const array_case& c, const call_site& site) {
   convert(site.views[0], site.views[1], {c.rule.round, c.rule.on_overflow, c.rule.on_nan, c.random},
           site.target.where(c.threads));
   return {};
@@ -42,7 +42,7 @@ void make_native(array_case& c) {
 }
 
 /// The same of arithmetic: one format, without flags (docs/decisions/0026).
-void make_native(compute_case& c) {
+void make_native(array_arithmetic_case& c) {
   constexpr operation of_gpu[] = {operation::add,  operation::sub, operation::mul, operation::div,
                                   operation::sqrt, operation::fma, operation::min, operation::max};
   if (std::ranges::find(of_gpu, c.op) == std::end(of_gpu)) {
@@ -53,7 +53,7 @@ void make_native(compute_case& c) {
   c.asked = flags_asked::none;
 }
 
-std::vector<case_buffer> memory_of_computation(const compute_case& c) {
+std::vector<case_buffer> memory_of_computation(const array_arithmetic_case& c) {
   compute_memory m(c);
   return {{"a", buffer_use::given, std::move(m.in[0])},
           {"b", buffer_use::given, std::move(m.in[1])},
@@ -63,7 +63,7 @@ std::vector<case_buffer> memory_of_computation(const compute_case& c) {
           {"flags", buffer_use::result, strided_buffer(format_id::fp32, {1, 1, 1, 1, 0})}};
 }
 
-figures compute_case_on(const compute_case& c, const call_site& site) {
+returned_values array_arithmetic_case_on(const array_arithmetic_case& c, const call_site& site) {
   const std::vector<matrix_view>& v = site.views;
   const array_operands in = {v[0], v[1], v[2]};
   const executor where = site.target.where(c.threads);
@@ -103,13 +103,13 @@ array_operation convert_operation(std::string_view backend) {
 
 array_operation compute_operation(std::string_view backend) {
   const bool native = backend == "cuda-native";
-  return make_operation<compute_case>("compute",
-                                      rc::gen::map(compute_cases(),
-                                                   [native](compute_case c) {
-                                                     if (native) make_native(c);
-                                                     return c;
-                                                   }),
-                                      memory_of_computation, compute_case_on);
+  return make_operation<array_arithmetic_case>("compute",
+                                               rc::gen::map(array_arithmetic_cases(),
+                                                            [native](array_arithmetic_case c) {
+                                                              if (native) make_native(c);
+                                                              return c;
+                                                            }),
+                                               memory_of_computation, array_arithmetic_case_on);
 }
 
 }  // namespace samebits::support

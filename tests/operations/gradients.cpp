@@ -11,14 +11,14 @@
 namespace samebits::support {
 namespace {
 
-constexpr int most_ranks = 8;
+constexpr int max_ranks = 8;
 
 reduction_case draw_ranks(const word_source& next) {
   const auto below = [&](std::uint64_t limit) { return static_cast<int>(next() % limit); };
   const bool long_list = below(64) == 0;
   const int elements = long_list ? 3000 : 1 + below(40);
   reduction_case c =
-      draw_reduction(next(), 1 + below(most_ranks), below(long_list ? 3 : 6), elements);
+      draw_reduction(next(), 1 + below(max_ranks), below(long_list ? 3 : 6), elements);
   if (long_list) {
     constexpr std::int64_t cuts[] = {1000, 4095, 4096, 1 << 22};
     c.how.elements_at_once = cuts[below(std::size(cuts))];
@@ -78,7 +78,7 @@ std::vector<reduction_case> simpler_ranks(const reduction_case& c) {
   };
   reset(&gradient_reduction::factor);
   reset(&gradient_reduction::round);
-  reset(&gradient_reduction::math);
+  reset(&gradient_reduction::rule);
   reset(&gradient_reduction::elements_at_once);
   const auto reset_random = [&](auto random_stream::*part) {
     if (c.how.random.*part == plain.random.*part) return;
@@ -110,7 +110,7 @@ std::vector<case_buffer> memory_of_ranks(const reduction_case& c) {
   return all;
 }
 
-figures reduce_ranks(const reduction_case& c, const call_site& site) {
+returned_values reduce_ranks(const reduction_case& c, const call_site& site) {
   site.target.play(c.ranks, [&](communicator& ranks) {
     gradient_reduction how = c.how;
     if (site.on_device()) how.backend = site.target.backend();

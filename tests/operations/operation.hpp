@@ -1,8 +1,8 @@
 // Array operations under test: a property that holds for an operation on every executor, of host
 // and device memory.
 //
-// The property: a call by the executor leaves the bytes, and returns the figures, that the same
-// call by the reference backend leaves and returns. Guards and gaps are among the bytes.
+// The property: a call by the executor leaves the bytes, and returns the returned values, that the
+// same call by the reference backend leaves and returns. Guards and gaps are among the bytes.
 #pragma once
 
 #include <rapidcheck.h>
@@ -36,13 +36,15 @@ struct case_buffer {
 };
 
 /// A number that a call returned.
-struct figure {
+struct returned_value {
   const char* what;
   std::uint64_t value;
 
-  friend bool operator==(const figure& a, const figure& b) { return a.value == b.value; }
+  friend bool operator==(const returned_value& a, const returned_value& b) {
+    return a.value == b.value;
+  }
 };
-using figures = std::vector<figure>;
+using returned_values = std::vector<returned_value>;
 
 /// Bytes from the first element of a view to behind the last.
 inline std::size_t spanned_bytes(const const_matrix_view& v) {
@@ -86,22 +88,22 @@ struct call_site {
 };
 
 /// A drawn case of an operation.
-class drawn_case {
+class random_case {
  public:
-  virtual ~drawn_case() = default;
+  virtual ~random_case() = default;
 
   [[nodiscard]] virtual std::vector<case_buffer> memory() const = 0;
-  [[nodiscard]] virtual figures call(const call_site& site) const = 0;
+  [[nodiscard]] virtual returned_values call(const call_site& site) const = 0;
   [[nodiscard]] virtual std::string text() const = 0;
   /// The first simpler case that fails; null if none does.
-  [[nodiscard]] virtual std::unique_ptr<drawn_case> simpler(
-      const std::function<bool(const drawn_case&)>& fails) const = 0;
+  [[nodiscard]] virtual std::unique_ptr<random_case> simpler(
+      const std::function<bool(const random_case&)>& fails) const = 0;
 };
 
 struct array_operation {
   std::string name;
   std::size_t batch = 1024;  ///< cases that are copied to the target together
-  std::function<std::unique_ptr<drawn_case>(std::uint64_t seed)> draw;
+  std::function<std::unique_ptr<random_case>(std::uint64_t seed)> draw;
 };
 
 namespace detail {
@@ -109,17 +111,17 @@ namespace detail {
 template <class Case>
 struct operation_parts {
   std::vector<case_buffer> (*memory)(const Case&);
-  std::function<figures(const Case&, const call_site&)> call;
+  std::function<returned_values(const Case&, const call_site&)> call;
 };
 
 template <class Case>
-class typed_case final : public drawn_case {
+class typed_case final : public random_case {
  public:
   typed_case(rc::Shrinkable<Case> drawn, std::shared_ptr<const operation_parts<Case>> parts)
       : drawn_(std::move(drawn)), value_(drawn_.value()), parts_(std::move(parts)) {}
 
   [[nodiscard]] std::vector<case_buffer> memory() const override { return parts_->memory(value_); }
-  [[nodiscard]] figures call(const call_site& site) const override {
+  [[nodiscard]] returned_values call(const call_site& site) const override {
     return parts_->call(value_, site);
   }
   [[nodiscard]] std::string text() const override {
@@ -127,8 +129,8 @@ class typed_case final : public drawn_case {
     words << value_;
     return words.str();
   }
-  [[nodiscard]] std::unique_ptr<drawn_case> simpler(
-      const std::function<bool(const drawn_case&)>& fails) const override {
+  [[nodiscard]] std::unique_ptr<random_case> simpler(
+      const std::function<bool(const random_case&)>& fails) const override {
     rc::Seq<rc::Shrinkable<Case>> candidates = drawn_.shrinks();
     while (auto candidate = candidates.next()) {
       auto other = std::make_unique<typed_case>(std::move(*candidate), parts_);
@@ -150,7 +152,7 @@ class typed_case final : public drawn_case {
 template <class Case>
 array_operation make_operation(std::string name, rc::Gen<Case> cases,
                                std::vector<case_buffer> (*memory)(const Case&),
-                               std::function<figures(const Case&, const call_site&)> call,
+                               std::function<returned_values(const Case&, const call_site&)> call,
                                std::size_t batch = 1024) {
   const auto parts = std::make_shared<const detail::operation_parts<Case>>(
       detail::operation_parts<Case>{memory, std::move(call)});

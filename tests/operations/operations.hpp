@@ -21,7 +21,7 @@ array_operation compute_operation(std::string_view backend);
 /// amax(), counts(), sum(), sum_of_squares() and dot() in every precision and order.
 array_operation reduction_operation();
 
-/// quantize(): any tiles, scale rules, policies, rounding, multipliers and subset of outputs.
+/// quantize(): any tiles, scale rules, policies, rounding, inverse_scales and subset of outputs.
 array_operation quantize_operation();
 
 /// dequantize() of any codes and scales.
@@ -30,8 +30,8 @@ array_operation dequantize_operation();
 /// quantize() of a list.
 array_operation quantize_list_operation();
 
-/// An operation over plans.
-enum class plan_call : std::uint8_t {
+/// An operation over tensor lists.
+enum class list_call : std::uint8_t {
   inspect,
   l2norm,
   unscale,
@@ -41,24 +41,25 @@ enum class plan_call : std::uint8_t {
   axpby,
   cast
 };
-inline constexpr int plan_call_count = 8;
-std::string_view name(plan_call which);
-array_operation plan_operation(plan_call which);
+inline constexpr int list_call_count = 8;
+std::string_view name(list_call which);
+array_operation list_operation(list_call which);
 
 /// reduce_gradients() over 1 to 8 ranks.
 array_operation gradient_reduction_operation();
 
-/// A course of a loss scaler: steps with gradients of their own.
-struct scaler_course;
-/// Takes the steps of a course on the site's memory; the fields of every report.
-using course_runner = std::function<figures(const scaler_course& course, const call_site& site)>;
+/// A scenario of a loss scaler: steps with gradients of their own.
+struct scaler_scenario;
+/// Takes the steps of a scenario on the site's memory; the fields of every report.
+using scenario_runner =
+    std::function<returned_values(const scaler_scenario& scenario, const call_site& site)>;
 
 /// Steps of a device_loss_scaler: losses, decisions, clipping, and gradients multiplied. On host
 /// memory inspect() and decide(); the runner takes them on device memory.
-array_operation scaler_operation(course_runner on_device = {});
+array_operation scaler_operation(scenario_runner on_device = {});
 
 /// Steps of a device_loss_scaler whose gradients are spread over 1 to 8 ranks. On host memory
 /// sum_shards(), agree() and decide().
-array_operation sharded_scaler_operation(course_runner on_device = {});
+array_operation sharded_scaler_operation(scenario_runner on_device = {});
 
 }  // namespace samebits::support

@@ -27,15 +27,15 @@ TEST(Operations, ReduceGradients) {
 TEST(Operations, LossScaler) { expect_on_hosts(scaler_operation(), 500); }
 TEST(Operations, ShardedLossScaler) { expect_on_hosts(sharded_scaler_operation(), 60); }
 
-class PlanOperations : public ::testing::TestWithParam<plan_call> {};
+class ListOperations : public ::testing::TestWithParam<list_call> {};
 
-TEST_P(PlanOperations, IsTheReferences) { expect_on_hosts(plan_operation(GetParam()), 500); }
+TEST_P(ListOperations, IsTheReferences) { expect_on_hosts(list_operation(GetParam()), 500); }
 
-INSTANTIATE_TEST_SUITE_P(, PlanOperations,
-                         ::testing::Values(plan_call::inspect, plan_call::l2norm,
-                                           plan_call::unscale, plan_call::scale, plan_call::clip,
-                                           plan_call::accumulate, plan_call::axpby,
-                                           plan_call::cast),
+INSTANTIATE_TEST_SUITE_P(, ListOperations,
+                         ::testing::Values(list_call::inspect, list_call::l2norm,
+                                           list_call::unscale, list_call::scale, list_call::clip,
+                                           list_call::accumulate, list_call::axpby,
+                                           list_call::cast),
                          [](const auto& tested) { return std::string(name(tested.param)); });
 
 }  // namespace

@@ -33,7 +33,7 @@ enum class skip_flag : std::uint8_t { none, zero, one };
 
 struct quantization : quantize_case {
   wanted_outputs wanted = {};
-  bool multipliers = false;
+  bool inverse_scales = false;
   skip_flag skip = skip_flag::none;
 };
 
@@ -41,7 +41,8 @@ void print_wanted(std::ostream& out, const quantization& c) {
   out << "; wanted:" << (c.wanted.codes ? " codes" : "") << (c.wanted.scales ? " scales" : "")
       << (c.wanted.codes_transposed ? " codes_transposed" : "")
       << (c.wanted.scales_transposed ? " scales_transposed" : "")
-      << (c.wanted.statistics ? " statistics" : "") << (c.multipliers ? "; multipliers given" : "");
+      << (c.wanted.statistics ? " statistics" : "")
+      << (c.inverse_scales ? "; inverse_scales given" : "");
 }
 
 std::ostream& operator<<(std::ostream& out, const quantization& c) {
@@ -52,7 +53,7 @@ std::ostream& operator<<(std::ostream& out, const quantization& c) {
 }
 
 /// Shapes that the kernels of a GPU take in one piece: rows of whole vectors, several tiles and
-/// patches each way, and rows that take a block several turns.
+/// block tiles each way, and rows that take a block several turns.
 matrix_shape draw_large_shape(const word_source& next) {
   switch (below(8, next)) {
     case 0: return {1 + below(3, next), 1024 * (1 + below(3, next))};
@@ -82,12 +83,12 @@ quantization draw_quantization(const word_source& next) {
   c.wanted.scales = below(4, next) != 0;
   c.wanted.scales_transposed = below(4, next) == 0;
   c.wanted.statistics = below(4, next) == 0;
-  c.multipliers = c.scale_format == format_id::fp32 && below(6, next) == 0;
+  c.inverse_scales = c.scale_format == format_id::fp32 && below(6, next) == 0;
   if (below(16, next) == 0) c.skip = static_cast<skip_flag>(1 + below(2, next));
   return c;
 }
 
-/// The same with another base; multipliers are of fp32 scales.
+/// The same with another base; inverse_scales are of fp32 scales.
 quantization with_base(const quantization& c, const quantize_case& base) {
   quantization other = c;
   static_cast<quantize_case&>(other) = base;
@@ -115,9 +116,9 @@ std::vector<quantization> simpler_quantizations(const quantization& c) {
     all.push_back(c);
     all.back().wanted = fewer;
   }
-  if (c.multipliers) {
+  if (c.inverse_scales) {
     all.push_back(c);
-    all.back().multipliers = false;
+    all.back().inverse_scales = false;
   }
   if (c.skip != skip_flag::none) {
     all.push_back(c);
@@ -126,8 +127,8 @@ std::vector<quantization> simpler_quantizations(const quantization& c) {
   return all;
 }
 
-/// Numbers of all kinds, as scales or multipliers.
-strided_buffer drawn_scales(const quantize_case& c, format_id format, const array_layout& layout) {
+/// Numbers of all kinds, as scales or inverse_scales.
+strided_buffer random_scales(const quantize_case& c, format_id format, const array_layout& layout) {
   strided_buffer buffer(format, layout);
   std::mt19937_64 engine(c.content + 1);
   for (std::int64_t i = 0; i < layout.span(); ++i) {
@@ -146,15 +147,16 @@ strided_buffer drawn_scales(const quantize_case& c, format_id format, const arra
 }
 
 // The buffers of a tensor, in their order.
-constexpr std::size_t at_in = 0, at_multipliers = 1, at_codes = 2, at_scales = 3,
+constexpr std::size_t at_in = 0, at_inverse_scales = 1, at_codes = 2, at_scales = 3,
                       at_codes_transposed = 4, at_scales_transposed = 5, buffers_of_tensor = 6;
 
 void add_tensor(std::vector<case_buffer>& all, const quantization& c, const std::string& prefix) {
   quantize_result r(c);
   all.push_back({prefix + "in", buffer_use::given, matrix_of(c)});
-  all.push_back({prefix + "multipliers", c.multipliers ? buffer_use::given : buffer_use::result,
-                 c.multipliers ? drawn_scales(c, format_id::fp32, c.scales)
-                               : strided_buffer(format_id::fp32, {})});
+  all.push_back({prefix + "inverse_scales",
+                 c.inverse_scales ? buffer_use::given : buffer_use::result,
+                 c.inverse_scales ? random_scales(c, format_id::fp32, c.scales)
+                                  : strided_buffer(format_id::fp32, {})});
   all.push_back({prefix + "codes", buffer_use::result, std::move(r.codes)});
   all.push_back({prefix + "scales", buffer_use::result, std::move(r.scales)});
   all.push_back({prefix + "codes_transposed", buffer_use::result, std::move(r.codes_transposed)});
@@ -186,11 +188,11 @@ std::vector<case_buffer> memory_of_quantization(const quantization& c) {
   return all;
 }
 
-figures quantize_on(const quantization& c, const call_site& site) {
+returned_values quantize_on(const quantization& c, const call_site& site) {
   quantize_outputs outputs = outputs_of(c, site, 0);
   if (c.wanted.statistics) outputs.statistics = site.pointer<quantize_statistics>(at_statistics);
   quantize_options options = c.options;
-  if (c.multipliers) options.multipliers = site.views[at_multipliers];
+  if (c.inverse_scales) options.inverse_scales = site.views[at_inverse_scales];
   if (c.skip != skip_flag::none) options.skip_if_nonzero = site.pointer<std::uint32_t>(at_skip);
   quantize(site.views[at_in], outputs, options, site.target.where(c.threads));
   return {};
@@ -210,11 +212,11 @@ std::vector<case_buffer> memory_of_dequantization(const quantize_case& c) {
   std::mt19937_64 engine(c.content);
   for (std::int64_t i = 0; i < c.codes.span(); ++i) codes.store(i, engine() & 0xFF);
   return {{"codes", buffer_use::given, std::move(codes)},
-          {"scales", buffer_use::given, drawn_scales(c, c.scale_format, c.scales)},
+          {"scales", buffer_use::given, random_scales(c, c.scale_format, c.scales)},
           {"out", buffer_use::result, strided_buffer(c.from, c.codes)}};
 }
 
-figures dequantize_on(const quantize_case& c, const call_site& site) {
+returned_values dequantize_on(const quantize_case& c, const call_site& site) {
   dequantize(site.views[0], site.views[1], site.views[2], c.options.tile,
              site.target.where(c.threads));
   return {};
@@ -249,7 +251,7 @@ list_quantization draw_list(const word_source& next) {
     }
     t.wanted = {true, below(4, next) != 0, transposed, below(4, next) == 0, false};
     if (transposed) t.wanted.codes = below(2, next) == 0;
-    t.multipliers = t.scale_format == format_id::fp32 && below(8, next) == 0;
+    t.inverse_scales = t.scale_format == format_id::fp32 && below(8, next) == 0;
     t.content = next();
     list.tensors.push_back(std::move(t));
   }
@@ -278,9 +280,9 @@ std::vector<list_quantization> simpler_lists(const list_quantization& list) {
       other.wanted = fewer;
       add(other);
     }
-    if (!t.multipliers) continue;
+    if (!t.inverse_scales) continue;
     quantization other = t;
-    other.multipliers = false;
+    other.inverse_scales = false;
     add(other);
   }
   if (list.tensors.empty()) return all;
@@ -302,13 +304,13 @@ std::vector<case_buffer> memory_of_list(const list_quantization& list) {
   return all;
 }
 
-figures quantize_list_on(const list_quantization& list, const call_site& site) {
+returned_values quantize_list_on(const list_quantization& list, const call_site& site) {
   std::vector<quantize_item> items;
   for (std::size_t i = 0; i < list.tensors.size(); ++i) {
     const std::size_t first = i * buffers_of_tensor;
     quantize_item item{.in = site.views[first + at_in],
                        .outputs = outputs_of(list.tensors[i], site, first)};
-    if (list.tensors[i].multipliers) item.multipliers = site.views[first + at_multipliers];
+    if (list.tensors[i].inverse_scales) item.inverse_scales = site.views[first + at_inverse_scales];
     items.push_back(std::move(item));
   }
   const quantize_options options =

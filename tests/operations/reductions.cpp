@@ -183,7 +183,7 @@ void reduce_on_device(const matrix_reduction& c, const call_site& site, const ex
   }
 }
 
-figures reduce_case(const matrix_reduction& c, const call_site& site) {
+returned_values reduce_case(const matrix_reduction& c, const call_site& site) {
   const executor where = site.target.where(c.threads);
   (site.on_device() ? reduce_on_device : reduce_on_host)(c, site, where);
   return {};

@@ -10,7 +10,7 @@
 #include "numerics/loss_scale/decide.hpp"
 #include "operations/operations.hpp"
 #include "operations/scaler_cases.hpp"
-#include "operations/scaler_course.hpp"
+#include "operations/scaler_scenario.hpp"
 #include "samebits/device_loss_scaler.hpp"
 #include "samebits/distributed.hpp"
 #include "samebits/quantize.hpp"
@@ -19,14 +19,14 @@
 
 namespace samebits::support {
 
-std::ostream& operator<<(std::ostream& out, const scaler_course& c) {
+std::ostream& operator<<(std::ostream& out, const scaler_scenario& c) {
   const scaling_state state =
       std::visit([](const auto& s) { return scaling_state(initial_state(s)); }, c.settings);
   out << c.steps.size() << " steps on gradients of kinds";
   for (const list_content kind : c.steps) out << " " << static_cast<int>(kind);
   out << ", max_norm " << c.max_norm << ", " << c.ranks << " ranks, " << c.threads
       << " threads, content " << c.content;
-  for (const course_tensor& t : c.tensors) {
+  for (const scenario_tensor& t : c.tensors) {
     out << "\n    " << name(t.format) << " [" << t.layout.rows << ", " << t.layout.cols
         << "] strides " << t.layout.row_stride << ", " << t.layout.col_stride << ", "
         << t.layout.misalignment << " bytes off";
@@ -38,49 +38,51 @@ std::ostream& operator<<(std::ostream& out, const scaler_course& c) {
   return out << "\n" << save(device_scaler_checkpoint{c.settings, {state, 0, 0}});
 }
 
-void draw_gradients(const scaler_course& c, const call_site& site, std::size_t step) {
+void draw_gradients(const scaler_scenario& c, const call_site& site, std::size_t step) {
   for (std::size_t i = 0; i < c.tensors.size(); ++i) {
     site.target.copy(site.views[i], site.views[(step + 1) * c.tensors.size() + 1 + i]);
   }
 }
 
-tensor_list shards_of(const scaler_course& c, const call_site& site, int rank) {
+tensor_list shards_of(const scaler_scenario& c, const call_site& site, int rank) {
   const std::size_t tensors = c.tensors.size();
   return tensor_list(
       std::span(site.views).subspan(static_cast<std::size_t>(rank) * tensors, tensors));
 }
 
-std::vector<std::uint64_t> first_elements(const scaler_course& c, int rank) {
+std::vector<std::uint64_t> first_elements(const scaler_scenario& c, int rank) {
   std::vector<std::uint64_t> all;
-  for (const course_tensor& t : c.tensors) all.push_back(static_cast<std::uint64_t>(t.begin(rank)));
+  for (const scenario_tensor& t : c.tensors)
+    all.push_back(static_cast<std::uint64_t>(t.begin(rank)));
   return all;
 }
 
-void add_report(figures& all, const step_report& r) {
-  for (const figure& f :
-       {figure{"step", r.step}, figure{"applied_steps", r.applied_steps},
-        figure{"scale", std::bit_cast<std::uint64_t>(r.scale)},
-        figure{"norm", std::bit_cast<std::uint64_t>(r.norm)},
-        figure{"first_bad", static_cast<std::uint64_t>(r.first_bad)},
-        figure{"bad_rank", static_cast<std::uint64_t>(r.bad_rank)},
-        figure{"grad_mul", std::bit_cast<std::uint32_t>(r.grad_mul)}, figure{"amax", r.amax_bits},
-        figure{"exponent", static_cast<std::uint64_t>(r.exponent)},
-        figure{"applied", r.applied ? 1u : 0u}, figure{"stop", r.stop ? 1u : 0u},
-        figure{"cause", static_cast<std::uint64_t>(r.cause)},
-        figure{"change", static_cast<std::uint64_t>(r.change)}}) {
+void add_report(returned_values& all, const step_report& r) {
+  for (const returned_value& f :
+       {returned_value{"step", r.step}, returned_value{"applied_steps", r.applied_steps},
+        returned_value{"scale", std::bit_cast<std::uint64_t>(r.scale)},
+        returned_value{"norm", std::bit_cast<std::uint64_t>(r.norm)},
+        returned_value{"first_bad", static_cast<std::uint64_t>(r.first_bad)},
+        returned_value{"bad_rank", static_cast<std::uint64_t>(r.bad_rank)},
+        returned_value{"grad_mul", std::bit_cast<std::uint32_t>(r.grad_mul)},
+        returned_value{"amax", r.amax_bits},
+        returned_value{"exponent", static_cast<std::uint64_t>(r.exponent)},
+        returned_value{"applied", r.applied ? 1u : 0u}, returned_value{"stop", r.stop ? 1u : 0u},
+        returned_value{"cause", static_cast<std::uint64_t>(r.cause)},
+        returned_value{"change", static_cast<std::uint64_t>(r.change)}}) {
     all.push_back(f);
   }
 }
 
-void add_scale(figures& all, double scale) {
+void add_scale(returned_values& all, double scale) {
   all.push_back({"scale afterwards", std::bit_cast<std::uint64_t>(scale)});
 }
 
 namespace {
 
 /// Gradients of a kind. Of any bits one element alone: every step would be skipped.
-strided_buffer drawn_gradients(format_id format, const array_layout& layout, list_content kind,
-                               std::uint64_t seed) {
+strided_buffer random_gradients(format_id format, const array_layout& layout, list_content kind,
+                                std::uint64_t seed) {
   strided_buffer buffer(format, layout);
   std::mt19937_64 engine(seed);
   const word_source next = [&engine] { return engine(); };
@@ -95,45 +97,46 @@ strided_buffer drawn_gradients(format_id format, const array_layout& layout, lis
   return buffer;
 }
 
-std::vector<case_buffer> memory_of_course(const scaler_course& c) {
+std::vector<case_buffer> memory_of_scenario(const scaler_scenario& c) {
   std::vector<case_buffer> all;
   const auto add_gradients = [&](const std::string& which, buffer_use use, const auto& drawn) {
     for (std::size_t i = 0; i < c.tensors.size(); ++i) {
       all.push_back({which + " tensor " + std::to_string(i), use, drawn(c.tensors[i], i)});
     }
   };
-  add_gradients("gradients", buffer_use::result, [](const course_tensor& t, std::size_t) {
+  add_gradients("gradients", buffer_use::result, [](const scenario_tensor& t, std::size_t) {
     return strided_buffer(t.format, t.layout);
   });
   const auto steps = static_cast<std::int64_t>(c.steps.size());
-  strided_buffer losses(format_id::fp32, {steps, course_losses, course_losses, 1, 0});
+  strided_buffer losses(format_id::fp32, {steps, scenario_losses, scenario_losses, 1, 0});
   std::mt19937_64 engine(c.content);
-  for (std::int64_t i = 0; i < steps * course_losses; ++i) {
+  for (std::int64_t i = 0; i < steps * scenario_losses; ++i) {
     const bool bad = engine() % 32 == 0;
     losses.store(i, bad ? (engine() % 2 == 0 ? 0x7F800000u : 0xFFC00001u)
                         : 0x3F000000u + engine() % 0x1000000u);
   }
   all.push_back({"losses", buffer_use::given, std::move(losses)});
   for (std::size_t s = 0; s < c.steps.size(); ++s) {
-    add_gradients(
-        "step " + std::to_string(s), buffer_use::given, [&](const course_tensor& t, std::size_t i) {
-          return drawn_gradients(t.format, t.layout, c.steps[s], c.content + 31 * s + 7 * i);
-        });
+    add_gradients("step " + std::to_string(s), buffer_use::given,
+                  [&](const scenario_tensor& t, std::size_t i) {
+                    return random_gradients(t.format, t.layout, c.steps[s],
+                                            c.content + 31 * s + 7 * i);
+                  });
   }
   return all;
 }
 
-std::vector<case_buffer> memory_of_shards(const scaler_course& c) {
+std::vector<case_buffer> memory_of_shards(const scaler_scenario& c) {
   std::vector<case_buffer> all;
   for (int rank = 0; rank < c.ranks; ++rank) {
     for (std::size_t i = 0; i < c.tensors.size(); ++i) {
-      const course_tensor& t = c.tensors[i];
+      const scenario_tensor& t = c.tensors[i];
       const std::int64_t count = t.end(rank) - t.begin(rank);
       const std::uint64_t seed = c.content + 31 * static_cast<std::uint64_t>(rank) + 7 * i;
       all.push_back({"rank " + std::to_string(rank) + " tensor " + std::to_string(i),
                      buffer_use::given,
-                     drawn_gradients(t.format, {1, count, count, 1, 0},
-                                     seed % 5 == 0 ? c.steps[0] : list_content::ordinary, seed)});
+                     random_gradients(t.format, {1, count, count, 1, 0},
+                                      seed % 5 == 0 ? c.steps[0] : list_content::ordinary, seed)});
     }
   }
   return all;
@@ -169,8 +172,8 @@ class checked_scaler {
   loss_scaler scaler_;
 };
 
-figures course_on_host(const scaler_course& c, const call_site& site) {
-  figures all;
+returned_values scenario_on_host(const scaler_scenario& c, const call_site& site) {
+  returned_values all;
   const executor where = site.target.where(c.threads);
   const tensor_list gradients = gradients_of(c, site);
   checked_scaler checked(c.settings);
@@ -179,7 +182,7 @@ figures course_on_host(const scaler_course& c, const call_site& site) {
         resident_of<std::remove_cvref_t<decltype(settings)>> scaler{initial_state(settings)};
         for (std::size_t s = 0; s < c.steps.size(); ++s) {
           draw_gradients(c, site, s);
-          const std::span<const float> losses(losses_of(c, site, s), course_losses);
+          const std::span<const float> losses(losses_of(c, site, s), scenario_losses);
           const inspect_report seen = inspect(gradients, {}, where);
           rank_observation observed;
           observed.seen = seen.observation();
@@ -198,9 +201,10 @@ figures course_on_host(const scaler_course& c, const call_site& site) {
   return all;
 }
 
-/// What a rank of the host takes a course to be.
-figures shards_on_host(const scaler_course& c, const call_site& site, communicator& ranks) {
-  figures all;
+/// What a rank of the host takes a scenario to be.
+returned_values shards_on_host(const scaler_scenario& c, const call_site& site,
+                               communicator& ranks) {
+  returned_values all;
   const tensor_list mine = shards_of(c, site, ranks.rank());
   const std::vector<std::uint64_t> first = first_elements(c, ranks.rank());
   std::vector<tree_part> parts;
@@ -228,36 +232,36 @@ figures shards_on_host(const scaler_course& c, const call_site& site, communicat
   return all;
 }
 
-figures sharded_on_host(const scaler_course& c, const call_site& site) {
-  std::vector<figures> of_ranks(static_cast<std::size_t>(c.ranks));
+returned_values sharded_on_host(const scaler_scenario& c, const call_site& site) {
+  std::vector<returned_values> of_ranks(static_cast<std::size_t>(c.ranks));
   site.target.play(c.ranks, [&](communicator& ranks) {
     of_ranks[static_cast<std::size_t>(ranks.rank())] = shards_on_host(c, site, ranks);
   });
-  figures all;
-  for (const figures& f : of_ranks) all.insert(all.end(), f.begin(), f.end());
+  returned_values all;
+  for (const returned_values& f : of_ranks) all.insert(all.end(), f.begin(), f.end());
   return all;
 }
 
 /// The host's way, or where the memory is the device's the other one.
-auto on_either(figures (*on_host)(const scaler_course&, const call_site&),
-               course_runner on_device) {
+auto on_either(returned_values (*on_host)(const scaler_scenario&, const call_site&),
+               scenario_runner on_device) {
   return
-      [on_host, on_device = std::move(on_device)](const scaler_course& c, const call_site& site) {
+      [on_host, on_device = std::move(on_device)](const scaler_scenario& c, const call_site& site) {
         return site.on_device() ? on_device(c, site) : on_host(c, site);
       };
 }
 
 }  // namespace
 
-array_operation scaler_operation(course_runner on_device) {
-  return make_operation<scaler_course>(
-      "loss scaler", case_generator<scaler_course>(draw_course, simpler_courses), memory_of_course,
-      on_either(course_on_host, std::move(on_device)), 512);
+array_operation scaler_operation(scenario_runner on_device) {
+  return make_operation<scaler_scenario>(
+      "loss scaler", case_generator<scaler_scenario>(draw_scenario, simpler_scenarios),
+      memory_of_scenario, on_either(scenario_on_host, std::move(on_device)), 512);
 }
 
-array_operation sharded_scaler_operation(course_runner on_device) {
-  return make_operation<scaler_course>(
-      "sharded loss scaler", case_generator<scaler_course>(draw_sharded, simpler_courses),
+array_operation sharded_scaler_operation(scenario_runner on_device) {
+  return make_operation<scaler_scenario>(
+      "sharded loss scaler", case_generator<scaler_scenario>(draw_sharded, simpler_scenarios),
       memory_of_shards, on_either(sharded_on_host, std::move(on_device)), 256);
 }
 

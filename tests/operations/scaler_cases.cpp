@@ -9,7 +9,7 @@
 namespace samebits::support {
 namespace {
 
-/// Any policy, with windows so short that the scale changes within a course.
+/// Any policy, with windows so short that the scale changes within a scenario.
 scaling_settings draw_settings(const word_source& next) {
   const auto few = [&] { return static_cast<std::uint32_t>(1 + below(3, next)); };
   const double init = std::ldexp(1.0, static_cast<int>(below(20, next)));
@@ -34,14 +34,14 @@ scaling_settings draw_settings(const word_source& next) {
   }
 }
 
-scaler_course draw_common(std::int64_t most_steps, const word_source& next) {
-  scaler_course c;
+scaler_scenario draw_common(std::int64_t max_steps, const word_source& next) {
+  scaler_scenario c;
   c.settings = draw_settings(next);
   const int near = static_cast<int>(below(40, next)) - 30;
   c.max_norm = below(4, next) == 0
                    ? std::numeric_limits<double>::infinity()
                    : std::ldexp(1.0 + static_cast<double>(next() >> 40) * 0x1p-24, near);
-  c.steps.resize(static_cast<std::size_t>(1 + below(most_steps, next)));
+  c.steps.resize(static_cast<std::size_t>(1 + below(max_steps, next)));
   for (list_content& kind : c.steps) {
     kind = below(4, next) == 0 ? list_content::any_bits : static_cast<list_content>(below(2, next));
   }
@@ -52,7 +52,7 @@ scaler_course draw_common(std::int64_t most_steps, const word_source& next) {
 
 constexpr format_id gradient_formats[] = {format_id::fp16, format_id::fp32, format_id::bf16};
 
-void set_cols(course_tensor& t, std::int64_t cols) {
+void set_cols(scenario_tensor& t, std::int64_t cols) {
   t.layout = {1, cols, cols, 1, 0};
   for (std::int64_t& b : t.borders) b = std::min(b, cols);
   t.borders.back() = cols;
@@ -60,11 +60,11 @@ void set_cols(course_tensor& t, std::int64_t cols) {
 
 }  // namespace
 
-scaler_course draw_course(const word_source& next) {
-  scaler_course c = draw_common(6, next);
+scaler_scenario draw_scenario(const word_source& next) {
+  scaler_scenario c = draw_common(6, next);
   c.tensors.resize(static_cast<std::size_t>(1 + below(4, next)));
   const bool plain = below(2, next) == 0;
-  for (course_tensor& t : c.tensors) {
+  for (scenario_tensor& t : c.tensors) {
     t.format = gradient_formats[below(3, next)];
     const std::int64_t rows = below(4, next);
     const std::int64_t cols = below(32, next) == 0 ? 4000 + below(300, next) : below(60, next);
@@ -74,13 +74,13 @@ scaler_course draw_course(const word_source& next) {
   return c;
 }
 
-scaler_course draw_sharded(const word_source& next) {
+scaler_scenario draw_sharded(const word_source& next) {
   constexpr std::int64_t chunk = 4096;
   constexpr int rank_counts[] = {1, 2, 3, 8};
-  scaler_course c = draw_common(3, next);
+  scaler_scenario c = draw_common(3, next);
   c.ranks = rank_counts[below(4, next)];
   c.tensors.resize(static_cast<std::size_t>(1 + below(4, next)));
-  for (course_tensor& t : c.tensors) {
+  for (scenario_tensor& t : c.tensors) {
     t.format = gradient_formats[below(3, next)];
     t.turn = static_cast<int>(below(c.ranks, next));
     const std::int64_t chunks = below(4, next) != 0 ? below(3, next) : below(7, next);
@@ -94,8 +94,8 @@ scaler_course draw_sharded(const word_source& next) {
   return c;
 }
 
-std::vector<scaler_course> simpler_courses(const scaler_course& c) {
-  std::vector<scaler_course> all;
+std::vector<scaler_scenario> simpler_scenarios(const scaler_scenario& c) {
+  std::vector<scaler_scenario> all;
   for (std::size_t i = 0; i < c.tensors.size() && c.tensors.size() > 1; ++i) {
     all.push_back(c);
     all.back().tensors.erase(all.back().tensors.begin() + static_cast<std::ptrdiff_t>(i));
@@ -107,7 +107,7 @@ std::vector<scaler_course> simpler_courses(const scaler_course& c) {
   if (c.ranks > 1) {
     all.push_back(c);
     --all.back().ranks;
-    for (course_tensor& t : all.back().tensors) {
+    for (scenario_tensor& t : all.back().tensors) {
       t.borders.erase(t.borders.end() - 2);
       t.turn %= c.ranks - 1;
     }
@@ -120,7 +120,7 @@ std::vector<scaler_course> simpler_courses(const scaler_course& c) {
     const auto [rows, cols, row_stride, col_stride, misalignment] = c.tensors[i].layout;
     const bool sharded = !c.tensors[i].borders.empty();
     const auto resize = [&](std::int64_t to_rows, std::int64_t to_cols) {
-      change([&](course_tensor& t) {
+      change([&](scenario_tensor& t) {
         if (sharded) return set_cols(t, to_cols);
         t.layout.rows = to_rows;
         t.layout.cols = to_cols;
@@ -131,7 +131,7 @@ std::vector<scaler_course> simpler_courses(const scaler_course& c) {
     if (cols > 1) resize(rows, cols / 2);
     if (cols > 1) resize(rows, cols - 1);
     if (row_stride != cols || col_stride != 1 || misalignment != 0) {
-      change([&](course_tensor& t) { t.layout = {rows, cols, cols, 1, 0}; });
+      change([&](scenario_tensor& t) { t.layout = {rows, cols, cols, 1, 0}; });
     }
   }
   if (c.max_norm != std::numeric_limits<double>::infinity()) {

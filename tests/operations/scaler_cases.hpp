@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "operations/scaler_course.hpp"
+#include "operations/scaler_scenario.hpp"
 #include "support/array_generators.hpp"
 
 namespace samebits::support {
@@ -14,12 +14,12 @@ inline std::int64_t below(std::int64_t limit, const word_source& next) {
   return static_cast<std::int64_t>(next() % static_cast<std::uint64_t>(limit));
 }
 
-/// A course with all gradients in one place.
-scaler_course draw_course(const word_source& next);
-/// A course with gradients spread over ranks.
-scaler_course draw_sharded(const word_source& next);
+/// A scenario with all gradients in one place.
+scaler_scenario draw_scenario(const word_source& next);
+/// A scenario with gradients spread over ranks.
+scaler_scenario draw_sharded(const word_source& next);
 
 /// Simpler courses than c, each by one change.
-std::vector<scaler_course> simpler_courses(const scaler_course& c);
+std::vector<scaler_scenario> simpler_scenarios(const scaler_scenario& c);
 
 }  // namespace samebits::support

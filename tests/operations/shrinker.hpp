@@ -19,12 +19,12 @@ namespace samebits::support {
 class shrinker {
  public:
   using buffers = std::vector<case_buffer>;
-  using fault_function = std::function<std::string(const drawn_case&, const buffers&)>;
+  using fault_function = std::function<std::string(const random_case&, const buffers&)>;
 
   /// @param fault_of  says what fails in a case with this memory; empty if nothing does
-  shrinker(fault_function fault_of, std::unique_ptr<drawn_case> failing, std::string fault)
+  shrinker(fault_function fault_of, std::unique_ptr<random_case> failing, std::string fault)
       : fault_of_(std::move(fault_of)), case_(std::move(failing)), fault_(std::move(fault)) {
-    while (auto next = case_->simpler([&](const drawn_case& c) { return fails(c, c.memory()); })) {
+    while (auto next = case_->simpler([&](const random_case& c) { return fails(c, c.memory()); })) {
       case_ = std::move(next);
     }
     memory_ = case_->memory();
@@ -36,11 +36,11 @@ class shrinker {
   }
 
   [[nodiscard]] const std::string& fault() const { return fault_; }
-  [[nodiscard]] std::unique_ptr<drawn_case> smallest() { return std::move(case_); }
+  [[nodiscard]] std::unique_ptr<random_case> smallest() { return std::move(case_); }
 
   /// The codes of given buffers: all of a small one, else those that are not 0.
   [[nodiscard]] std::string codes() {
-    constexpr std::size_t most = 24;
+    constexpr std::size_t maximum = 24;
     std::ostringstream text;
     for (std::size_t k = 0; k < memory_.size(); ++k) {
       if (memory_[k].use != buffer_use::given) continue;
@@ -49,19 +49,20 @@ class shrinker {
       text << "\n    " << memory_[k].name << " [" << v.rows << ", " << v.cols << "] " << std::hex
            << std::uppercase;
       std::size_t shown = 0;
-      for (std::size_t i = 0; i < count && shown < most; ++i) {
-        if (count > most && code(k, i) == 0) continue;
-        if (count > most) text << std::dec << "#" << i << "=" << std::hex;
+      for (std::size_t i = 0; i < count && shown < maximum; ++i) {
+        if (count > maximum && code(k, i) == 0) continue;
+        if (count > maximum) text << std::dec << "#" << i << "=" << std::hex;
         text << "0x" << code(k, i) << " ";
         ++shown;
       }
-      text << std::dec << (count > most ? "else 0" : "") << (shown == most ? " or not shown" : "");
+      text << std::dec << (count > maximum ? "else 0" : "")
+           << (shown == maximum ? " or not shown" : "");
     }
     return text.str();
   }
 
  private:
-  bool fails(const drawn_case& c, const buffers& memory) {
+  bool fails(const random_case& c, const buffers& memory) {
     if (runs_-- <= 0) return false;
     std::string fault = fault_of_(c, memory);
     if (fault.empty()) return false;
@@ -117,7 +118,7 @@ class shrinker {
   }
 
   fault_function fault_of_;
-  std::unique_ptr<drawn_case> case_;
+  std::unique_ptr<random_case> case_;
   std::string fault_;
   buffers memory_;
   int runs_ = 4000;

@@ -340,13 +340,13 @@ bool total_order(const format& f, std::uint64_t a, std::uint64_t b) {
 integer_judgement to_integer(const operand& a, int bits, bool is_signed, rounding mode,
                              const random_bits& random) {
   const cpp_int largest = (cpp_int(1) << (is_signed ? bits - 1 : bits)) - 1;
-  const cpp_int least = is_signed ? cpp_int(-largest - 1) : cpp_int(0);
+  const cpp_int minimum = is_signed ? cpp_int(-largest - 1) : cpp_int(0);
   const exact_value x = decode(*a.from, a.code);
   if (is_nan(x)) return {0, flag_invalid};
-  if (is_infinite(x)) return {x.negative ? least : largest, flag_invalid};
+  if (is_infinite(x)) return {x.negative ? minimum : largest, flag_invalid};
   const integer_step step = round_fraction(in_units(x, 0), mode, x.negative, random);
   const cpp_int value = x.negative ? cpp_int(-step.q) : step.q;
-  if (value < least || value > largest) return {x.negative ? least : largest, flag_invalid};
+  if (value < minimum || value > largest) return {x.negative ? minimum : largest, flag_invalid};
   return {value, step.inexact ? flag_inexact : 0};
 }
 

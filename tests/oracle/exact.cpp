@@ -67,14 +67,14 @@ std::strong_ordering compare(const dyadic& a, const dyadic& b) {
 }
 
 dyadic midpoint(const dyadic& a, const dyadic& b) {
-  const int least = a.exponent < b.exponent ? a.exponent : b.exponent;
-  if (a.exponent - least > 1 || b.exponent - least > 1 || a.significand >= power_of_two(60) ||
+  const int minimum = a.exponent < b.exponent ? a.exponent : b.exponent;
+  if (a.exponent - minimum > 1 || b.exponent - minimum > 1 || a.significand >= power_of_two(60) ||
       b.significand >= power_of_two(60)) {
     throw std::invalid_argument("oracle::midpoint: a and b are not neighbours of one grid");
   }
-  const std::uint64_t sum = a.significand * power_of_two(a.exponent - least) +
-                            b.significand * power_of_two(b.exponent - least);
-  return {sum, least - 1};
+  const std::uint64_t sum = a.significand * power_of_two(a.exponent - minimum) +
+                            b.significand * power_of_two(b.exponent - minimum);
+  return {sum, minimum - 1};
 }
 
 exact_value exact_from(const cpp_rational& x, bool negative_zero) {

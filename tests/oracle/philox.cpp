@@ -32,7 +32,7 @@ int field_width(int k) {
 
 std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter,
                                         std::array<std::uint32_t, 2> key, int rounds) {
-  // Multipliers and Weyl constants: Random123, philox.h.
+  // InverseScales and Weyl constants: Random123, philox.h.
   constexpr std::uint64_t multiplier_0 = 0xD2511F53;
   constexpr std::uint64_t multiplier_1 = 0xCD9E8D57;
   constexpr std::uint64_t weyl_0 = 0x9E3779B9;

@@ -89,7 +89,7 @@ quantized_element quantize_element(const format& to, const quantize_rule& rule,
                                    const random_bits& bits) {
   quantized_element e;
   e.x = x;
-  e.y = scaled(rule.multipliers.empty() ? rule.scale.math : scale_math::te, scale, x);
+  e.y = scaled(rule.inverse_scales.empty() ? rule.scale.rule : scale_rule::te, scale, x);
   e.code = static_cast<std::uint8_t>(convert(fp32(), to, e.y, rule.cast, bits));
   e.overflowed = rounds_beyond(to, e.y, rule.cast.round, bits);
   e.dequantized = dequantized_value(to, e.code, scale.s);
@@ -125,19 +125,20 @@ quantized quantize(const format& from, const format& to, std::span<const std::ui
   }
 
   const grid scale_grid = tiles_of(tiles);
-  if (!rule.multipliers.empty()) {
-    require_count("multipliers", rule.multipliers.size(), scale_grid.rows * scale_grid.columns);
+  if (!rule.inverse_scales.empty()) {
+    require_count("inverse_scales", rule.inverse_scales.size(),
+                  scale_grid.rows * scale_grid.columns);
   }
-  const scale_math math = rule.multipliers.empty() ? rule.scale.math : scale_math::te;
-  const bool has_e8m0 = math == scale_math::pow2 || math >= scale_math::te_pow2;
+  const scale_rule by = rule.inverse_scales.empty() ? rule.scale.rule : scale_rule::te;
+  const bool has_e8m0 = by == scale_rule::pow2 || by >= scale_rule::te_pow2;
   std::vector<tile_scale> scales;
   quantized result;
   for (std::uint64_t i = 0; i < scale_grid.rows; ++i) {
     for (std::uint64_t j = 0; j < scale_grid.columns; ++j) {
       const std::vector<std::uint32_t> elements = elements_of(x, tiles, i, j);
-      scales.push_back(rule.multipliers.empty()
+      scales.push_back(rule.inverse_scales.empty()
                            ? scale_of_tile(rule.scale, to, elements)
-                           : scale_of_multiplier(rule.multipliers[scales.size()]));
+                           : scale_of_inverse(rule.inverse_scales[scales.size()]));
       result.scales.push_back(scales.back().s);
       if (has_e8m0) result.e8m0.push_back(e8m0_of_tile(rule.scale, to, elements));
     }

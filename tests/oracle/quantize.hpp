@@ -32,14 +32,14 @@ struct tiling {
 };
 
 struct quantize_rule {
-  scale_rule scale;
+  scale_settings scale;
   /// nearest_even or stochastic; quantizers saturate by default.
   cast_rule cast{rounding::nearest_even, overflow::saturate, nan_policy::canonical};
   /// Read by rounding::stochastic alone; element (r, c) of the source draws at index
   /// offset + r * pitch + c for both outputs.
   random_stream random;
   /// Not empty: S of each tile, row-major binary32 codes, in the place of the rule.
-  std::vector<std::uint32_t> multipliers = {};
+  std::vector<std::uint32_t> inverse_scales = {};
 };
 
 /// Everything a quantizer returns. Matrices are dense and row-major.
@@ -48,7 +48,7 @@ struct quantized {
   std::vector<std::uint32_t> scales;             ///< [⌈M/bm⌉, ⌈K/bk⌉], binary32 codes of s
   std::vector<std::uint8_t> codes_transposed;    ///< [K, M]
   std::vector<std::uint32_t> scales_transposed;  ///< [⌈K/bk⌉, ⌈M/bm⌉]
-  std::vector<std::uint32_t> e8m0;               ///< the scales' e8m0 codes; empty for other maths
+  std::vector<std::uint32_t> e8m0;  ///< the scales' e8m0 codes; empty for other scale rules
   quantize_statistics statistics;
 };
 

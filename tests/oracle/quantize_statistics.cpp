@@ -27,8 +27,8 @@ std::uint64_t square(std::uint64_t x) { return multiply(format_named("fp64"), x,
 bool is_beyond(const format& to, std::uint32_t y) {
   const exact_value value = decode(format_named("fp32"), y);
   if (value.kind == value_kind::infinite) return true;
-  const cpp_rational most = rational_of(decode(to, to.max_finite));
-  return abs(rational_of(value)) > most;
+  const cpp_rational maximum = rational_of(decode(to, to.max_finite));
+  return abs(rational_of(value)) > maximum;
 }
 
 void count(const format& to, const quantized_element& e, quantize_statistics& s) {

@@ -25,7 +25,7 @@ struct quantize_statistics {
   std::uint64_t inf = 0;
   /// fp64 codes of the sums of RN64(d·d), d = RN64(x − x̂), and of RN64(x·x), with x̂ the binary32
   /// dequantized value, in §6's tree over the matrix in row-major order. An element whose x or x̂ is
-  /// not finite is the leaf +0 in both.
+  /// not finite is the input +0 in both.
   std::uint64_t error_energy = 0;
   std::uint64_t signal_energy = 0;
 

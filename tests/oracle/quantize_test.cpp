@@ -32,7 +32,7 @@ words codes(const std::vector<float>& x) {
   return result;
 }
 
-quantize_rule rule_of(const scale_rule& scale, overflow on_overflow = overflow::saturate) {
+quantize_rule rule_of(const scale_settings& scale, overflow on_overflow = overflow::saturate) {
   return {scale, {rounding::nearest_even, on_overflow}, {}};
 }
 
@@ -54,25 +54,25 @@ quantized quantize_tile(const words& x, const quantize_rule& rule, const format&
 //        320 -> 320.
 TEST(OracleQuantize, OrdinaryTile) {
   const words x = codes({57, 76, 1, -0.0f});
-  const quantized te = quantize_tile(x, rule_of({scale_math::te}));
+  const quantized te = quantize_tile(x, rule_of({scale_rule::te}));
   EXPECT_EQ(te.scales, (words{0x3E2DB6DC}));
   EXPECT_EQ(te.codes, (bytes{0x7A, 0x7E, 0x4C, 0x80}));
-  const quantized div = quantize_tile(x, rule_of({scale_math::div}));
+  const quantized div = quantize_tile(x, rule_of({scale_rule::div}));
   EXPECT_EQ(div.scales, (words{0x3E2DB6DB}));
   EXPECT_EQ(div.codes, (bytes{0x7A, 0x7E, 0x4C, 0x80}));
-  const quantized rcp = quantize_tile(x, rule_of({scale_math::rcp}));
+  const quantized rcp = quantize_tile(x, rule_of({scale_rule::rcp}));
   EXPECT_EQ(rcp.scales, (words{0x3E2DB6DB}));
   EXPECT_EQ(rcp.codes, (bytes{0x7B, 0x7E, 0x4C, 0x80}));
-  const quantized pow2 = quantize_tile(x, rule_of({scale_math::pow2}));
+  const quantized pow2 = quantize_tile(x, rule_of({scale_rule::pow2}));
   EXPECT_EQ(pow2.scales, (words{0x3E800000}));
   EXPECT_EQ(pow2.codes, (bytes{0x76, 0x7A, 0x48, 0x80}));
 }
 
-// a = 57344 * 2 = 1.75 * 2^16. s = 2 in every maths; y = x / 2: 57344; 3 (e5m2: 1.5 * 2); -1.
+// a = 57344 * 2 = 1.75 * 2^16. s = 2 in every scale rule; y = x / 2: 57344; 3 (e5m2: 1.5 * 2); -1.
 TEST(OracleQuantize, E5m2) {
-  for (const scale_math math :
-       {scale_math::te, scale_math::div, scale_math::rcp, scale_math::pow2}) {
-    const quantized q = quantize_tile(codes({114688, 6, -2}), rule_of({math}), e5m2);
+  for (const scale_rule rule :
+       {scale_rule::te, scale_rule::div, scale_rule::rcp, scale_rule::pow2}) {
+    const quantized q = quantize_tile(codes({114688, 6, -2}), rule_of({rule}), e5m2);
     EXPECT_EQ(q.scales, (words{0x40000000}));
     EXPECT_EQ(q.codes, (bytes{0x7B, 0x42, 0xBC}));
   }
@@ -83,20 +83,20 @@ TEST(OracleQuantize, E5m2) {
 // 16 * 2^-9, normal, exponent field 2.
 TEST(OracleQuantize, NarrowInputsWidenExactly) {
   const tiling one{1, 1, 1, 1};
-  const words least{0x0001};
-  EXPECT_EQ(quantize(fp16, e4m3, least, one, rule_of({scale_math::te})).codes, (bytes{0x7E}));
-  const quantized pow2 = quantize(fp16, e4m3, least, one, rule_of({scale_math::pow2}));
+  const words minimum{0x0001};
+  EXPECT_EQ(quantize(fp16, e4m3, minimum, one, rule_of({scale_rule::te})).codes, (bytes{0x7E}));
+  const quantized pow2 = quantize(fp16, e4m3, minimum, one, rule_of({scale_rule::pow2}));
   EXPECT_EQ(pow2.codes, (bytes{0x78}));
   EXPECT_EQ(pow2.scales, (words{(127 - 32) * 0x00800000u}));
-  const quantized te = quantize(bf16, e4m3, least, one, rule_of({scale_math::te}));
+  const quantized te = quantize(bf16, e4m3, minimum, one, rule_of({scale_rule::te}));
   EXPECT_EQ(te.codes, (bytes{0x10}));
   EXPECT_EQ(te.scales, (words{0x00200000}));
 }
 
 TEST(OracleQuantize, ZeroTile) {
-  for (const scale_math math :
-       {scale_math::te, scale_math::div, scale_math::rcp, scale_math::pow2}) {
-    const quantized q = quantize_tile(codes({0.0f, -0.0f}), rule_of({math}));
+  for (const scale_rule rule :
+       {scale_rule::te, scale_rule::div, scale_rule::rcp, scale_rule::pow2}) {
+    const quantized q = quantize_tile(codes({0.0f, -0.0f}), rule_of({rule}));
     EXPECT_EQ(q.scales, (words{0x3F800000}));
     EXPECT_EQ(q.codes, (bytes{0x00, 0x80}));
   }
@@ -113,21 +113,21 @@ TEST(OracleQuantize, NonFiniteTe) {
   const quantized skipped = quantize_tile({negative_nan, code(224)}, rule_of({}));
   EXPECT_EQ(skipped.scales, (words{0x3F000000}));
   EXPECT_EQ(skipped.codes, (bytes{0x7F, 0x7E}));
-  // Inf gives s = 1, in every maths, whatever the bound.
-  for (const scale_math math :
-       {scale_math::te, scale_math::div, scale_math::rcp, scale_math::pow2}) {
+  // Inf gives s = 1, in every scale rule, whatever the bound.
+  for (const scale_rule rule :
+       {scale_rule::te, scale_rule::div, scale_rule::rcp, scale_rule::pow2}) {
     const quantized q =
-        quantize_tile(codes({1, -infinity, 1000}), rule_of({math, nonfinite::te, 0, code(100)}));
+        quantize_tile(codes({1, -infinity, 1000}), rule_of({rule, nonfinite::te, 0, code(100)}));
     EXPECT_EQ(q.scales, (words{0x3F800000}));
     EXPECT_EQ(q.codes, (bytes{0x38, 0xFE, 0x7E}));
   }
   // Nothing left gives s = 1, whatever eps.
-  const scale_rule eps{scale_math::te, nonfinite::te, code(7), {}};
+  const scale_settings eps{scale_rule::te, nonfinite::te, code(7), {}};
   EXPECT_EQ(quantize_tile({0x7F800001, negative_nan}, rule_of(eps)).scales, (words{0x3F800000}));
 }
 
 TEST(OracleQuantize, NonFiniteSkipped) {
-  const scale_rule skip{scale_math::te, nonfinite::skip_nonfinite, 0, {}};
+  const scale_settings skip{scale_rule::te, nonfinite::skip_nonfinite, 0, {}};
   const words x{code(infinity), code(-infinity), 0x7FC00000, code(224)};
   const quantized q = quantize_tile(x, rule_of(skip));
   EXPECT_EQ(q.scales, (words{0x3F000000}));
@@ -142,28 +142,30 @@ TEST(OracleQuantize, NonFiniteSkipped) {
 }
 
 TEST(OracleQuantize, NonFinitePropagated) {
-  const auto rule = [](scale_math math) { return rule_of({math, nonfinite::propagate, 0, {}}); };
+  const auto rule_with = [](scale_rule rule) {
+    return rule_of({rule, nonfinite::propagate, 0, {}});
+  };
   // a = NaN poisons the tile, except pow2: t = NaN, its field 255 + 1 is clamped to 254, s = 2^127,
   // y = 224 * 2^-127.
-  for (const scale_math math : {scale_math::te, scale_math::div, scale_math::rcp}) {
-    const quantized q = quantize_tile({negative_nan, code(224), code(0)}, rule(math));
+  for (const scale_rule rule : {scale_rule::te, scale_rule::div, scale_rule::rcp}) {
+    const quantized q = quantize_tile({negative_nan, code(224), code(0)}, rule_with(rule));
     EXPECT_EQ(q.scales, (words{0x7FFFFFFF}));
     EXPECT_EQ(q.codes, (bytes{0x7F, 0x7F, 0x7F}));
   }
-  const quantized pow2 = quantize_tile({negative_nan, code(-224)}, rule(scale_math::pow2));
+  const quantized pow2 = quantize_tile({negative_nan, code(-224)}, rule_with(scale_rule::pow2));
   EXPECT_EQ(pow2.scales, (words{0x7F000000}));
   EXPECT_EQ(pow2.codes, (bytes{0x7F, 0x80}));
   // a = Inf: S or r is 0 and s is Inf; Inf * 0 and Inf / Inf are NaN, the rest is 0.
-  for (const scale_math math : {scale_math::te, scale_math::div, scale_math::rcp}) {
-    const quantized q = quantize_tile(codes({infinity, 224, -1}), rule(math));
+  for (const scale_rule rule : {scale_rule::te, scale_rule::div, scale_rule::rcp}) {
+    const quantized q = quantize_tile(codes({infinity, 224, -1}), rule_with(rule));
     EXPECT_EQ(q.scales, (words{0x7F800000}));
     EXPECT_EQ(q.codes, (bytes{0x7F, 0x00, 0x80}));
   }
-  const quantized inf = quantize_tile(codes({infinity, 224, -1}), rule(scale_math::pow2));
+  const quantized inf = quantize_tile(codes({infinity, 224, -1}), rule_with(scale_rule::pow2));
   EXPECT_EQ(inf.scales, (words{0x7F000000}));
   EXPECT_EQ(inf.codes, (bytes{0x7E, 0x00, 0x80}));
   // Inf obeys the bound (a = 224, S = 2), NaN does not.
-  quantize_rule bounded = rule(scale_math::te);
+  quantize_rule bounded = rule_with(scale_rule::te);
   bounded.scale.upper_bound = code(224);
   EXPECT_EQ(quantize_tile(codes({infinity, 112}), bounded).codes, (bytes{0x7E, 0x76}));
   EXPECT_EQ(quantize_tile({0x7FC00000, code(112)}, bounded).codes, (bytes{0x7F, 0x7F}));
@@ -171,20 +173,20 @@ TEST(OracleQuantize, NonFinitePropagated) {
 
 // eps = 7/16: S = 1024, s = 2^-10; y = 1. A zero tile is one of amax eps then.
 TEST(OracleQuantize, Eps) {
-  const scale_rule eps{scale_math::te, nonfinite::te, code(0.4375f), {}};
+  const scale_settings eps{scale_rule::te, nonfinite::te, code(0.4375f), {}};
   const quantized q = quantize_tile(codes({0x1p-10f, 0.0f, -0.0f}), rule_of(eps));
   EXPECT_EQ(q.scales, (words{0x3A800000}));
   EXPECT_EQ(q.codes, (bytes{0x38, 0x00, 0x80}));
   EXPECT_EQ(quantize_tile(codes({0.0f}), rule_of(eps)).scales, (words{0x3A800000}));
   // Beneath amax it does nothing; above the bound, the bound holds.
   EXPECT_EQ(quantize_tile(codes({448}), rule_of(eps)).scales, (words{0x3F800000}));
-  const scale_rule both{scale_math::te, nonfinite::te, code(448), code(224)};
+  const scale_settings both{scale_rule::te, nonfinite::te, code(448), code(224)};
   EXPECT_EQ(quantize_tile(codes({1}), rule_of(both)).scales, (words{0x3F000000}));
 }
 
 // Bound 448: S = 1. 896 saturates; 100 is the tie of 96 (q = 12) and 104.
 TEST(OracleQuantize, UpperBound) {
-  const scale_rule bound{scale_math::te, nonfinite::te, 0, code(448)};
+  const scale_settings bound{scale_rule::te, nonfinite::te, 0, code(448)};
   const quantized q = quantize_tile(codes({-896, 100}), rule_of(bound));
   EXPECT_EQ(q.scales, (words{0x3F800000}));
   EXPECT_EQ(q.codes, (bytes{0xFE, 0x6C}));
@@ -199,12 +201,12 @@ TEST(OracleQuantize, UpperBound) {
   EXPECT_EQ(nan.statistics.saturated, 0u);
   EXPECT_EQ(nan.statistics.overflowed, 1u);
   // A bound of 0 makes a zero tile.
-  const scale_rule none{scale_math::te, nonfinite::te, 0, 0};
+  const scale_settings none{scale_rule::te, nonfinite::te, 0, 0};
   const quantized zero = quantize_tile(codes({8}), rule_of(none));
   EXPECT_EQ(zero.scales, (words{0x3F800000}));
   EXPECT_EQ(zero.codes, (bytes{0x50}));
   // 1e30 * (448 / 1e-30) is beyond binary32: y = Inf, an infinite input to the cast.
-  const scale_rule tiny{scale_math::te, nonfinite::te, 0, code(1e-30f)};
+  const scale_settings tiny{scale_rule::te, nonfinite::te, 0, code(1e-30f)};
   EXPECT_EQ(quantize_tile(codes({-1e30f}), rule_of(tiny)).codes, (bytes{0xFE}));
   EXPECT_EQ(quantize_tile(codes({-1e30f}), rule_of(tiny, overflow::saturate_finite)).codes,
             (bytes{0x7F}));
@@ -283,7 +285,7 @@ TEST(OracleQuantize, StochasticIndices) {
 // Errors: ((0+0) + (0+2^-40)) + ((0+0) + (1+304704)) = 2^-40 + 304705 -> 304705 (59 bits needed).
 // Signal: ((200704+0) + (0+2^-40)) -> 200704 (58 bits needed); + (0 + 1000289) = 1200993.
 TEST(OracleQuantize, Statistics) {
-  const scale_rule scale{scale_math::te, nonfinite::skip_nonfinite, 0, code(448)};
+  const scale_settings scale{scale_rule::te, nonfinite::skip_nonfinite, 0, code(448)};
   const words x{code(448),    code(0),         code(-0.0f), code(0x1p-20f),
                 negative_nan, code(-infinity), code(17),    code(1000)};
   const quantize_statistics s = quantize_tile(x, rule_of(scale)).statistics;
@@ -304,7 +306,7 @@ TEST(OracleQuantize, Statistics) {
 // ((1+0) + (v^2+v^2)) + ((v^2+v^2) + v^2) = (1 + u/2 -> 1) + 3u/4 -> 1 + u. Without the NaN's place
 // it would be ((1+v^2) + 2v^2) + 2v^2 -> 1. The errors of {17, ...} are the same numbers.
 TEST(OracleQuantize, LeavesKeepTheirPlace) {
-  const scale_rule scale{scale_math::te, nonfinite::te, code(448), code(448)};
+  const scale_settings scale{scale_rule::te, nonfinite::te, code(448), code(448)};
   const float v = 0x1p-27f;
   const std::uint64_t sum = std::bit_cast<std::uint64_t>(1 + 0x1p-52);
   words x = codes({1, 0, v, v, v, v, v});
@@ -361,7 +363,7 @@ TEST(OracleQuantize, RefusesWhatTheContractRefuses) {
   EXPECT_THROW(quantize(fp32, fp16, x, one, rule_of({})), std::invalid_argument);
   EXPECT_THROW(quantize(fp32, e4m3, x, {2, 1, 1, 1}, rule_of({})), std::invalid_argument);
   EXPECT_THROW(quantize(fp32, e4m3, x, {1, 1, 0, 1}, rule_of({})), std::invalid_argument);
-  const scale_rule negative_eps{scale_math::te, nonfinite::te, code(-1), {}};
+  const scale_settings negative_eps{scale_rule::te, nonfinite::te, code(-1), {}};
   EXPECT_THROW(quantize(fp32, e4m3, x, one, rule_of(negative_eps)), std::invalid_argument);
 }
 

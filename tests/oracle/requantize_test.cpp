@@ -36,7 +36,7 @@ void check_law(const format& f) {
       const auto is_infinite = [](std::uint32_t e) { return e % 0x80000000u == 0x7F800000u; };
       if (std::any_of(x.begin(), x.end(), is_infinite)) continue;
       quantize_rule rule;
-      rule.scale.math = scale_math::pow2;
+      rule.scale.rule = scale_rule::pow2;
       const quantized q = quantize(fp32, f, x, one_row, rule);
       ASSERT_EQ(dequantize(f, fp32, q.codes, q.scales, one_row), x)
           << f.name << " scale field " << field << " round " << round;

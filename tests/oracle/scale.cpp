@@ -127,110 +127,111 @@ int exponent_above(const cpp_rational& a) {
   return k;
 }
 
-/// The exponent of an mx maths' scale before it is clamped; a is finite.
-int mx_exponent(scale_math math, const format& to, std::uint32_t m, std::uint32_t a) {
-  if (math == scale_math::mx_rceil) {
+/// The exponent of an mx rule's scale before it is clamped; a is finite.
+int mx_exponent(scale_rule rule, const format& to, std::uint32_t m, std::uint32_t a) {
+  if (rule == scale_rule::mx_rceil) {
     const std::uint32_t t = divide32(a, m);
     return t == 0 ? -127 : exponent_above(value_of(t));
   }
   const int emax = exponent_below(value_of(m), 0);
-  if (math == scale_math::mx_floor) return exponent_below(value_of(a), 0) - emax;
-  if (math == scale_math::mx_ceil) return exponent_above(value_of(a)) - emax;
+  if (rule == scale_rule::mx_floor) return exponent_below(value_of(a), 0) - emax;
+  if (rule == scale_rule::mx_ceil) return exponent_above(value_of(a)) - emax;
   // Rounded to the codes' precision, 2^k is reached from the midpoint below it on: the number with
   // all mantissa bits set is odd, so that the tie goes to 2^k.
   const int mantissa = to.name == "e4m3" ? 3 : 2;
   return exponent_below(value_of(a), power(-mantissa - 2)) - emax;
 }
 
-tile_scale mx_scale(scale_math math, const format& to, std::uint32_t m, std::uint32_t a) {
-  const int k = a >= infinity ? 127 : std::clamp(mx_exponent(math, to, m, a), -127, 127);
+tile_scale mx_scale(scale_rule rule, const format& to, std::uint32_t m, std::uint32_t a) {
+  const int k = a >= infinity ? 127 : std::clamp(mx_exponent(rule, to, m, a), -127, 127);
   return {power_of_two_code(static_cast<std::uint32_t>(k + 127)),
           power_of_two_code(static_cast<std::uint32_t>(127 - k))};
 }
 
-bool is_mx(scale_math math) { return math >= scale_math::mx_floor && math <= scale_math::mx_rceil; }
+bool is_mx(scale_rule rule) { return rule >= scale_rule::mx_floor && rule <= scale_rule::mx_rceil; }
 
 /// max(a, eps), min(a, upper bound); a NaN passes.
-std::uint32_t bounded(const scale_rule& rule, std::uint32_t a) {
+std::uint32_t bounded(const scale_settings& settings, std::uint32_t a) {
   if (is_nan(a)) return a;
-  const std::uint32_t raised_to_eps = std::max(a, rule.eps);
-  return rule.upper_bound ? std::min(raised_to_eps, *rule.upper_bound) : raised_to_eps;
+  const std::uint32_t raised_to_eps = std::max(a, settings.eps);
+  return settings.upper_bound ? std::min(raised_to_eps, *settings.upper_bound) : raised_to_eps;
 }
 
 }  // namespace
 
-tile_scale scale_of_amax(scale_math math, const format& to, std::uint32_t a,
+tile_scale scale_of_amax(scale_rule rule, const format& to, std::uint32_t a,
                          std::uint32_t infinite_factor) {
   if (a >= magnitude_end) throw std::invalid_argument("oracle: a has a sign, expected a magnitude");
   const std::uint32_t m = largest_of(to);
   if (a == 0) return {};
-  switch (math) {
-    case scale_math::te: return te_scale(m, a, infinite_factor);
-    case scale_math::div: return div_scale(m, a);
-    case scale_math::rcp: return rcp_scale(m, a);
-    case scale_math::pow2: return pow2_scale(m, a);
-    case scale_math::dg_cuda: {
+  switch (rule) {
+    case scale_rule::te: return te_scale(m, a, infinite_factor);
+    case scale_rule::div: return div_scale(m, a);
+    case scale_rule::rcp: return rcp_scale(m, a);
+    case scale_rule::pow2: return pow2_scale(m, a);
+    case scale_rule::dg_cuda: {
       const std::uint32_t s = raised(by_reciprocal(m, a));
       return {s, divide32(one, s)};
     }
-    case scale_math::dg_tile: return {raised(divide32(a, m)), capped_inverse(m, a)};
-    case scale_math::sgl_v2: return {raised(by_reciprocal(m, a)), capped_inverse(m, a)};
-    case scale_math::te_pow2: return te_pow2_scale(m, a, infinite_factor);
-    case scale_math::mx_floor:
-    case scale_math::mx_ceil:
-    case scale_math::mx_even:
-    case scale_math::mx_rceil: return mx_scale(math, to, m, a);
+    case scale_rule::dg_tile: return {raised(divide32(a, m)), capped_inverse(m, a)};
+    case scale_rule::sgl_v2: return {raised(by_reciprocal(m, a)), capped_inverse(m, a)};
+    case scale_rule::te_pow2: return te_pow2_scale(m, a, infinite_factor);
+    case scale_rule::mx_floor:
+    case scale_rule::mx_ceil:
+    case scale_rule::mx_even:
+    case scale_rule::mx_rceil: return mx_scale(rule, to, m, a);
   }
-  throw std::invalid_argument("oracle: rule.math is not a scale_math value");
+  throw std::invalid_argument("oracle: settings.rule is not a scale_settings value");
 }
 
-tile_scale scale_of_tile(const scale_rule& rule, const format& to,
+tile_scale scale_of_tile(const scale_settings& settings, const format& to,
                          std::span<const std::uint32_t> elements) {
-  require_valid(rule);
-  const tile_amax amax = amax_of(elements, rule.on_nonfinite);
+  require_valid(settings);
+  const tile_amax amax = amax_of(elements, settings.on_nonfinite);
   if (amax.nothing_left) return {};
-  if (rule.on_nonfinite == nonfinite::te && amax.value == infinity) return {};
-  const std::uint32_t a = bounded(rule, amax.value);
-  const bool poisoned = rule.on_nonfinite == nonfinite::propagate && a >= infinity;
-  if (poisoned && is_mx(rule.math)) return {canonical_nan, canonical_nan};
-  return scale_of_amax(rule.math, to, a, rule.infinite_factor);
+  if (settings.on_nonfinite == nonfinite::te && amax.value == infinity) return {};
+  const std::uint32_t a = bounded(settings, amax.value);
+  const bool poisoned = settings.on_nonfinite == nonfinite::propagate && a >= infinity;
+  if (poisoned && is_mx(settings.rule)) return {canonical_nan, canonical_nan};
+  return scale_of_amax(settings.rule, to, a, settings.infinite_factor);
 }
 
-std::uint8_t e8m0_of_tile(const scale_rule& rule, const format& to,
+std::uint8_t e8m0_of_tile(const scale_settings& settings, const format& to,
                           std::span<const std::uint32_t> elements) {
-  if (!is_mx(rule.math) && rule.math != scale_math::pow2 && rule.math != scale_math::te_pow2) {
-    throw std::invalid_argument("oracle: rule.math has scales that are no powers of two");
+  if (!is_mx(settings.rule) && settings.rule != scale_rule::pow2 &&
+      settings.rule != scale_rule::te_pow2) {
+    throw std::invalid_argument("oracle: settings.rule has scales that are no powers of two");
   }
-  const tile_scale scale = scale_of_tile(rule, to, elements);
-  const tile_amax amax = amax_of(elements, rule.on_nonfinite);
-  if (!amax.nothing_left && bounded(rule, amax.value) == 0) return 0x00;
+  const tile_scale scale = scale_of_tile(settings, to, elements);
+  const tile_amax amax = amax_of(elements, settings.on_nonfinite);
+  if (!amax.nothing_left && bounded(settings, amax.value) == 0) return 0x00;
   return static_cast<std::uint8_t>(
       convert(format_named("fp32"), format_named("e8m0"), scale.s, {}));
 }
 
-tile_scale scale_of_multiplier(std::uint32_t multiplier) {
-  return {divide32(one, multiplier), multiplier};
+tile_scale scale_of_inverse(std::uint32_t inverse_scale) {
+  return {divide32(one, inverse_scale), inverse_scale};
 }
 
-std::uint32_t scaled(scale_math math, const tile_scale& scale, std::uint32_t x) {
-  return math == scale_math::div ? divide32(x, scale.factor) : multiply32(x, scale.factor);
+std::uint32_t scaled(scale_rule rule, const tile_scale& scale, std::uint32_t x) {
+  return rule == scale_rule::div ? divide32(x, scale.factor) : multiply32(x, scale.factor);
 }
 
-void require_valid(const scale_rule& rule) {
-  if (rule.math > scale_math::mx_rceil) {
-    throw std::invalid_argument("oracle: rule.math is not a scale_math value");
+void require_valid(const scale_settings& settings) {
+  if (settings.rule > scale_rule::mx_rceil) {
+    throw std::invalid_argument("oracle: settings.rule is not a scale_settings value");
   }
-  if (rule.on_nonfinite > nonfinite::skip_nan) {
-    throw std::invalid_argument("oracle: rule.on_nonfinite is not a nonfinite value");
+  if (settings.on_nonfinite > nonfinite::skip_nan) {
+    throw std::invalid_argument("oracle: settings.on_nonfinite is not a nonfinite value");
   }
-  if (rule.eps >= infinity) {
-    throw std::invalid_argument("oracle: rule.eps is not a finite number >= 0");
+  if (settings.eps >= infinity) {
+    throw std::invalid_argument("oracle: settings.eps is not a finite number >= 0");
   }
-  if (rule.infinite_factor == 0 || rule.infinite_factor >= infinity) {
-    throw std::invalid_argument("oracle: rule.infinite_factor is not a finite number > 0");
+  if (settings.infinite_factor == 0 || settings.infinite_factor >= infinity) {
+    throw std::invalid_argument("oracle: settings.infinite_factor is not a finite number > 0");
   }
-  if (rule.upper_bound && *rule.upper_bound > infinity) {
-    throw std::invalid_argument("oracle: rule.upper_bound is not a number >= 0");
+  if (settings.upper_bound && *settings.upper_bound > infinity) {
+    throw std::invalid_argument("oracle: settings.upper_bound is not a number >= 0");
   }
 }
 

@@ -2,15 +2,15 @@
 //
 // Where §7 leaves something open, this oracle reads it so:
 // - "Nothing left" holds of skip_nonfinite too, and of a tile of no elements: s = 1.
-// - That s = 1, and te's for a = Inf, end the chain: eps, upper bound and scale maths do not apply.
+// - That s = 1, and te's for a = Inf, end the chain: eps, upper bound and scale rules do not apply.
 // - propagate: a NaN amax passes eps and upper bound (a NaN is never dropped); Inf obeys the bound.
 //   pow2 then runs as written: the exponent field 255 of t is clamped to 254, so s = 2^127.
 // - The zero test follows eps and bound, so an upper bound of 0 makes every tile a zero tile.
 // - skip_nan skips NaN alone: "nothing left" holds of it, and Inf obeys the bound.
-// - s is raised to 2^-126 before r is taken in every maths but te and te_pow2: where r = RN(M / a)
-//   belongs to an s that was raised, r is the reciprocal of the raised one, at most 2^126.
+// - s is raised to 2^-126 before r is taken in every scale rule but te and te_pow2: where r = RN(M
+//   / a) belongs to an s that was raised, r is the reciprocal of the raised one, at most 2^126.
 // - te_pow2 cuts S down to a power of two after S = Inf is replaced; S = NaN stays.
-// - mx maths: the exponent of s is clamped to -127 .. 127; an Inf that is no NaN by then gives 127,
+// - mx rules: the exponent of s is clamped to -127 .. 127; an Inf that is no NaN by then gives 127,
 //   under propagate NaN and Inf give s = r = NaN. mx_rceil is over a quotient rounded to binary32.
 // - S = Inf becomes FLT_MAX, or the input's largest value, before s = RN(1/S) is taken; an s of Inf
 // (propagate alone) stays.
@@ -24,7 +24,7 @@
 
 namespace samebits::oracle {
 
-enum class scale_math : std::uint8_t {
+enum class scale_rule : std::uint8_t {
   te,
   div,
   rcp,
@@ -39,14 +39,14 @@ enum class scale_math : std::uint8_t {
   mx_rceil
 };
 
-inline constexpr int scale_math_count = 12;
+inline constexpr int scale_rule_count = 12;
 
 /// What NaN and Inf do to a tile's amax.
 enum class nonfinite : std::uint8_t { te, skip_nonfinite, propagate, skip_nan };
 
 /// How a tile's scale is taken. All numbers are binary32 codes.
-struct scale_rule {
-  scale_math math = scale_math::te;
+struct scale_settings {
+  scale_rule rule = scale_rule::te;
   nonfinite on_nonfinite = nonfinite::te;
   std::uint32_t eps = 0;                                    ///< finite, not negative
   std::optional<std::uint32_t> upper_bound = std::nullopt;  ///< not negative, may be Inf
@@ -63,26 +63,26 @@ struct tile_scale {
 
 /// The scale of a tile whose policies are behind it: any binary32 magnitude a; 0 gives ones. `to`
 /// is e4m3 or e5m2. Throws std::invalid_argument for another format, a sign bit or a bad enum.
-tile_scale scale_of_amax(scale_math math, const format& to, std::uint32_t a,
+tile_scale scale_of_amax(scale_rule rule, const format& to, std::uint32_t a,
                          std::uint32_t infinite_factor = 0x7F7FFFFF);
 
 /// The scale of a tile from its existing elements' binary32 codes: amax, non-finite policy, eps,
 /// upper bound, zero test, scale. Throws std::invalid_argument on a bad rule.
-tile_scale scale_of_tile(const scale_rule& rule, const format& to,
+tile_scale scale_of_tile(const scale_settings& settings, const format& to,
                          std::span<const std::uint32_t> elements);
 
-/// What an e8m0 scale output holds for that tile: 00 where a = 0, else the code of s. The math's
+/// What an e8m0 scale output holds for that tile: 00 where a = 0, else the code of s. The rule's
 /// scales are powers of two; throws std::invalid_argument for another.
-std::uint8_t e8m0_of_tile(const scale_rule& rule, const format& to,
+std::uint8_t e8m0_of_tile(const scale_settings& settings, const format& to,
                           std::span<const std::uint32_t> elements);
 
 /// The scale of a tile that is given as S: s = 1 / S; elements are scaled as by te.
-tile_scale scale_of_multiplier(std::uint32_t multiplier);
+tile_scale scale_of_inverse(std::uint32_t inverse_scale);
 
 /// y of the element x: RN(x * factor), or RN(x / factor) for div.
-std::uint32_t scaled(scale_math math, const tile_scale& scale, std::uint32_t x);
+std::uint32_t scaled(scale_rule rule, const tile_scale& scale, std::uint32_t x);
 
 /// Throws std::invalid_argument on a bad enum, eps or upper bound.
-void require_valid(const scale_rule& rule);
+void require_valid(const scale_settings& settings);
 
 }  // namespace samebits::oracle

@@ -1,4 +1,4 @@
-// Scale maths from integer quotients and remainders.
+// Scale rules from integer quotients and remainders.
 #include "oracle/scale_exact.hpp"
 
 #include <algorithm>
@@ -88,10 +88,10 @@ std::uint32_t raised_product(const number& a, const number& m) {
 std::uint32_t reciprocal(std::uint32_t s) { return nearest_quotient(one, decode_positive(s)); }
 
 /// S, of which te_pow2 keeps the exponent.
-std::uint32_t te_factor(scale_math math, const number& a, const number& m) {
+std::uint32_t te_factor(scale_rule rule, const number& a, const number& m) {
   const std::uint32_t quotient = nearest_quotient(m, a);
   const std::uint32_t code = quotient == infinity ? 0x7F7FFFFFu : quotient;
-  return math == scale_math::te ? code : code / 0x00800000u * 0x00800000u;
+  return rule == scale_rule::te ? code : code / 0x00800000u * 0x00800000u;
 }
 
 /// The least power of two that is no less than RN(a / M), within 2^-126 .. 2^127.
@@ -107,18 +107,18 @@ tile_scale power_of_two_scale(const number& a, const number& m) {
   return {positive, k == 127 ? 0x00400000u : negative};
 }
 
-/// The exponent of an mx maths' scale, before it is clamped.
-int mx_exponent(scale_math math, const format& to, const number& a, const number& m) {
+/// The exponent of an mx rule's scale, before it is clamped.
+int mx_exponent(scale_rule rule, const format& to, const number& a, const number& m) {
   const auto floor_of = [](const number& x) { return x.exponent + 23; };
   const auto above = [&](const number& x) {
     return floor_of(x) + (x.significand == one.significand ? 0 : 1);
   };
-  if (math == scale_math::mx_rceil) {
+  if (rule == scale_rule::mx_rceil) {
     const std::uint32_t t = nearest_quotient(a, m);
     return t == 0 ? -127 : above(decode_positive(t));
   }
-  if (math == scale_math::mx_ceil) return above(a) - floor_of(m);
-  if (math == scale_math::mx_floor) return floor_of(a) - floor_of(m);
+  if (rule == scale_rule::mx_ceil) return above(a) - floor_of(m);
+  if (rule == scale_rule::mx_floor) return floor_of(a) - floor_of(m);
   const std::uint64_t half = to.name == "e4m3" ? 1u << 19 : 1u << 20;  // of the codes' last place
   const bool carries = a.significand + half >= std::uint64_t{1} << 24;
   return floor_of(a) + (carries ? 1 : 0) - floor_of(m);
@@ -138,41 +138,41 @@ std::uint32_t integer_quotient(std::uint32_t a, std::uint32_t b) {
   return nearest_quotient(decode_positive(a), decode_positive(b));
 }
 
-tile_scale scale_exact(scale_math math, const format& to, std::uint32_t amax) {
+tile_scale scale_exact(scale_rule rule, const format& to, std::uint32_t amax) {
   if (amax == 0 || amax >= infinity) {
     throw std::invalid_argument("oracle::scale_exact: amax is not positive and finite");
   }
   const number m = largest_of(to);
   const number a = decode_positive(amax);
-  switch (math) {
-    case scale_math::te:
-    case scale_math::te_pow2: {
-      const std::uint32_t code = te_factor(math, a, m);
+  switch (rule) {
+    case scale_rule::te:
+    case scale_rule::te_pow2: {
+      const std::uint32_t code = te_factor(rule, a, m);
       return {reciprocal(code), code};
     }
-    case scale_math::div: {
+    case scale_rule::div: {
       const std::uint32_t s = raised_quotient(a, m);
       return {s, s};
     }
-    case scale_math::rcp: {
+    case scale_rule::rcp: {
       const std::uint32_t s = raised_quotient(a, m);
       return {s, reciprocal(s)};
     }
-    case scale_math::dg_cuda: {
+    case scale_rule::dg_cuda: {
       const std::uint32_t s = raised_product(a, m);
       return {s, reciprocal(s)};
     }
-    case scale_math::dg_tile:
+    case scale_rule::dg_tile:
       return {raised_quotient(a, m), std::min(nearest_quotient(m, a), two_to_126)};
-    case scale_math::sgl_v2:
+    case scale_rule::sgl_v2:
       return {raised_product(a, m), std::min(nearest_quotient(m, a), two_to_126)};
-    case scale_math::pow2: return power_of_two_scale(a, m);
-    case scale_math::mx_floor:
-    case scale_math::mx_ceil:
-    case scale_math::mx_even:
-    case scale_math::mx_rceil: return mx_scale(mx_exponent(math, to, a, m));
+    case scale_rule::pow2: return power_of_two_scale(a, m);
+    case scale_rule::mx_floor:
+    case scale_rule::mx_ceil:
+    case scale_rule::mx_even:
+    case scale_rule::mx_rceil: return mx_scale(mx_exponent(rule, to, a, m));
   }
-  throw std::invalid_argument("oracle: math is not a scale_math value");
+  throw std::invalid_argument("oracle: rule is not a scale_rule value");
 }
 
 }  // namespace samebits::oracle

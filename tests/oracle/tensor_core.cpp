@@ -15,7 +15,7 @@ namespace {
 
 /// Every number here is a whole multiple of 2^least: 2^-133 squared is the smallest product of
 /// bf16, 2^-136 squared that of tf32, and cuts fall no lower than 2^-320.
-constexpr int least = -400;
+constexpr int minimum = -400;
 
 using number = boost::multiprecision::number<boost::multiprecision::cpp_int_backend<
     1024, 1024, boost::multiprecision::signed_magnitude, boost::multiprecision::unchecked, void>>;
@@ -66,7 +66,7 @@ struct terms {
     } else if (infinite) {
       add_infinity(negative);
     } else if (!is_zero(x) && !is_zero(y)) {
-      number product = (x.value * y.value) << (x.scale + y.scale - least);
+      number product = (x.value * y.value) << (x.scale + y.scale - minimum);
       if (negative) product = -product;
       all.push_back({product, x.exponent + y.exponent});
     }
@@ -78,7 +78,7 @@ struct terms {
     } else if (c.kind == value_kind::infinite) {
       add_infinity(c.negative);
     } else if (c.value != 0) {
-      number value = c.value << (c.scale - least);
+      number value = c.value << (c.scale - minimum);
       if (c.negative) value = -value;
       all.push_back({value, c.exponent});
     }
@@ -86,7 +86,7 @@ struct terms {
 };
 
 /// 2^exponent in units of 2^least.
-number power(int exponent) { return number(1) << (exponent - least); }
+number power(int exponent) { return number(1) << (exponent - minimum); }
 
 /// The signed integer number of `unit`s in x: the nearest one, even at ties, or that toward zero.
 number in_units(const number& x, const number& unit, bool to_nearest) {
@@ -102,14 +102,14 @@ number in_units(const number& x, const number& unit, bool to_nearest) {
 std::uint64_t rounded(const tensor_unit_facts& facts, const format& f, const number& sum) {
   if (sum == 0) return 0;
   const std::uint64_t sign = sum < 0 ? std::uint64_t{1} << (f.code_bits - 1) : 0;
-  const int leading = static_cast<int>(msb(number(abs(sum)))) + least;
+  const int leading = static_cast<int>(msb(number(abs(sum)))) + minimum;
   const int binade = std::max(leading, f.min_normal_exponent);
   const number unit = power(binade - facts.result_bits);
   const number value = abs(number(in_units(sum, unit, facts.to_nearest) * unit));
   if (value == 0) return 0;
-  const int most = (1 << (f.exponent_bits - 1)) - 1;
-  if (value >= power(most + 1)) return *f.infinity | sign;
-  const int exponent = std::max(static_cast<int>(msb(value)) + least, f.min_normal_exponent);
+  const int maximum = (1 << (f.exponent_bits - 1)) - 1;
+  if (value >= power(maximum + 1)) return *f.infinity | sign;
+  const int exponent = std::max(static_cast<int>(msb(value)) + minimum, f.min_normal_exponent);
   // significand in steps of the format; the hidden bit adds 1 to a field that starts at 0
   const auto significand =
       static_cast<std::uint64_t>(number(value / power(exponent - f.mantissa_bits)));
@@ -121,7 +121,7 @@ std::uint64_t sum_of(const tensor_unit_facts& facts, const format& f, const term
   if (t.nan || (t.plus && t.minus)) return *f.canonical_nan;
   if (t.plus) return *f.infinity;
   if (t.minus) return *f.infinity | std::uint64_t{1} << (f.code_bits - 1);
-  int largest = facts.least_exponent;
+  int largest = facts.subnormal_exponent;
   for (const term& one : t.all) largest = std::max(largest, one.exponent);
   const number unit = power(largest - facts.kept_bits);
   number sum = 0;
@@ -172,11 +172,13 @@ tensor_unit_facts facts_of(std::string_view unit, const format& a, const format&
   f.products = products;
   f.kept_bits = *g == generation::volta ? 23 : *g == generation::turing_to_ada ? 24 : 25;
   // -133 = -126 - 7 with 25 bits, one more with each bit less
-  f.least_exponent = result.min_normal_exponent - (f.kept_bits - 18);
+  f.subnormal_exponent = result.min_normal_exponent - (f.kept_bits - 18);
   // 16-bit products that one step adds: 4, 8, 16; tf32 half of them, 8-bit ones twice as many
   const int sixteen_bit = *g == generation::volta ? 4 : *g == generation::turing_to_ada ? 8 : 16;
-  const int most = is_8_bit(a) ? 2 * sixteen_bit : a.name == "tf32" ? sixteen_bit / 2 : sixteen_bit;
-  f.step = std::min(products, most);
+  const int maximum = is_8_bit(a)        ? 2 * sixteen_bit
+                      : a.name == "tf32" ? sixteen_bit / 2
+                                         : sixteen_bit;
+  f.step = std::min(products, maximum);
   f.to_nearest = result.name == "fp16";
   f.result_bits = result.mantissa_bits;
   if (!is_8_bit(a)) return f;

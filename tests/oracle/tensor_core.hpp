@@ -11,13 +11,13 @@ namespace samebits::oracle {
 
 /// The arithmetic of one instruction, typed from the papers and measurements, not from the library.
 struct tensor_unit_facts {
-  int products = 0;           ///< that the instruction takes
-  int step = 0;               ///< that are added at once
-  int kept_bits = 0;          ///< below the largest exponent, before the sum
-  int result_bits = 0;        ///< fraction bits of the sum
-  bool to_nearest = false;    ///< else the sum is cut toward zero
-  int least_exponent = 0;     ///< that the largest exponent can have
-  bool through_fp16 = false;  ///< 8-bit operands become fp16, and C is added last, as IEEE would
+  int products = 0;            ///< that the instruction takes
+  int step = 0;                ///< that are added at once
+  int kept_bits = 0;           ///< below the largest exponent, before the sum
+  int result_bits = 0;         ///< fraction bits of the sum
+  bool to_nearest = false;     ///< else the sum is cut toward zero
+  int subnormal_exponent = 0;  ///< that the largest exponent can have
+  bool through_fp16 = false;   ///< 8-bit operands become fp16, and C is added last, as IEEE would
 };
 
 /// What is known of `unit` (as samebits names it) for operands of two formats, an fp32 or fp16

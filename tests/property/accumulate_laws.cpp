@@ -26,11 +26,11 @@ numerics::accumulate_rule rule_of(const tensor_instruction& i) {
 
 std::uint32_t result_of(const tensor_instruction& i, const tensor_case& x) {
   const auto rule = rule_of(i);
-  std::array<numerics::tensor_operand, most_products> a{};
-  std::array<numerics::tensor_operand, most_products> b{};
+  std::array<numerics::tensor_operand, max_products> a{};
+  std::array<numerics::tensor_operand, max_products> b{};
   for (std::size_t k = 0; k < static_cast<std::size_t>(i.products); ++k) {
-    a[k] = numerics::tensor_operand_of(rule.a, rule.least_exponent_a, x.a[k]);
-    b[k] = numerics::tensor_operand_of(rule.b, rule.least_exponent_b, x.b[k]);
+    a[k] = numerics::tensor_operand_of(rule.a, rule.subnormal_exponent_a, x.a[k]);
+    b[k] = numerics::tensor_operand_of(rule.b, rule.subnormal_exponent_b, x.b[k]);
   }
   return numerics::accumulate(rule, a.data(), b.data(), i.products, x.c);
 }
@@ -108,7 +108,7 @@ TEST(AccumulateLaws, StaysWithinTheErrorBound) {
       return;
     }
     double exact = value_of(i.result, x.c);
-    double most = std::abs(exact);
+    double maximum = std::abs(exact);
     bool plain = true;
     for (std::size_t k = 0; k < static_cast<std::size_t>(i.products); ++k) {
       const double a = value_of(i.a, x.a[k]);
@@ -119,13 +119,13 @@ TEST(AccumulateLaws, StaysWithinTheErrorBound) {
       plain =
           plain && std::isfinite(a) && std::isfinite(b) && is_normal(i.a, a) && is_normal(i.b, b);
       exact += a * b;
-      most = std::max(most, std::abs(a * b));
+      maximum = std::max(maximum, std::abs(a * b));
     }
-    if (!plain || !(most > 1e-30) || !(most < 1e30)) return;
+    if (!plain || !(maximum > 1e-30) || !(maximum < 1e30)) return;
     const double got = value_of(i.result, result_of(i, x));
-    const double bound = (i.products + 1) * std::ldexp(most, -rule.alignment_bits) +
+    const double bound = (i.products + 1) * std::ldexp(maximum, -rule.alignment_bits) +
                          std::ldexp(std::abs(got), 1 - rule.rounded.mantissa_bits) +
-                         std::ldexp(most, -45);  // of the binary64 sum here
+                         std::ldexp(maximum, -45);  // of the binary64 sum here
     ++bounded;
     EXPECT_LE(std::abs(got - exact), bound) << text_of(i);
   });

@@ -94,7 +94,7 @@ TEST(ArrayProperty, ABlockAloneIsASliceOfTheWhole) {
     };
     const std::int64_t row_cut = cut(c.in.rows);
     const std::int64_t col_cut = cut(c.in.cols);
-    strided_buffer pieces(c.to, c.out);
+    strided_buffer parts(c.to, c.out);
     const std::uint64_t pitch = c.random.pitch.value_or(static_cast<std::uint64_t>(c.in.cols));
     for (const auto& [row, rows] :
          {std::pair{std::int64_t{0}, row_cut}, std::pair{row_cut, c.in.rows - row_cut}}) {
@@ -114,10 +114,10 @@ TEST(ArrayProperty, ABlockAloneIsASliceOfTheWhole) {
         options.random.offset +=
             static_cast<std::uint64_t>(row) * pitch + static_cast<std::uint64_t>(col);
         options.random.pitch = pitch;
-        convert(block(in.view()), block(pieces.view()), options, executor_of(c));
+        convert(block(in.view()), block(parts.view()), options, executor_of(c));
       }
     }
-    RC_ASSERT(pieces.bytes() == whole.bytes());
+    RC_ASSERT(parts.bytes() == whole.bytes());
   });
 }
 

@@ -28,7 +28,7 @@ const std::vector<rounding> deterministic(deterministic_modes.begin(), determini
 case_space deterministic_space() { return {all_formats(), all_formats(), deterministic}; }
 
 oracle::exact_value exact(format_id f, std::uint64_t code) {
-  return oracle::decode(judge_of(f), code);
+  return oracle::decode(oracle_of(f), code);
 }
 
 bool is_zero(const oracle::exact_value& x) {
@@ -37,8 +37,8 @@ bool is_zero(const oracle::exact_value& x) {
 
 /// Every finite value of `narrow` is a value of `wide`; a zero perhaps without its sign.
 bool contains(format_id wide, format_id narrow) {
-  const oracle::format& w = judge_of(wide);
-  const oracle::format& n = judge_of(narrow);
+  const oracle::format& w = oracle_of(wide);
+  const oracle::format& n = oracle_of(narrow);
   if (w.zero == oracle::zeros::none) return wide == narrow;
   const auto max = [](const oracle::format& f) {
     return oracle::rational_of(oracle::decode(f, f.max_finite));
@@ -80,8 +80,8 @@ TEST(ConvertLaws, WideningIsExactAndNarrowingBackGivesTheCode) {
         const converted there = convert_code(narrow, wide, code, {mode});
         ASSERT_FALSE(there.inexact) << name(wide) << ' ' << code_text(narrow, code);
         ASSERT_FALSE(there.overflow) << name(wide) << ' ' << code_text(narrow, code);
-        const bool sign_lost = is_zero(x) && judge_of(wide).zero != oracle::zeros::both;
-        const std::uint64_t same = oracle::meaningful_bits(judge_of(narrow), code);
+        const bool sign_lost = is_zero(x) && oracle_of(wide).zero != oracle::zeros::both;
+        const std::uint64_t same = oracle::meaningful_bits(oracle_of(narrow), code);
         const converted back = convert_code(wide, narrow, there.code, {mode});
         ASSERT_EQ(back.code, sign_lost ? 0 : same) << name(wide) << ' ' << code_text(narrow, code);
         ASSERT_FALSE(back.inexact);
@@ -107,7 +107,7 @@ TEST(ConvertLaws, WideningOf32BitFormats) {
       if (x.kind != value_kind::finite) return;
       RC_ASSERT(oracle::rational_of(exact(to, there.code)) == oracle::rational_of(x));
       const converted back = convert_code(to, from, there.code, c.rule, c.random);
-      RC_ASSERT(back.code == oracle::meaningful_bits(judge_of(from), c.input));
+      RC_ASSERT(back.code == oracle::meaningful_bits(oracle_of(from), c.input));
     });
   }
 }
@@ -131,7 +131,7 @@ TEST(ConvertLaws, Monotone) {
     const oracle::exact_value x = exact(c.from, c.input);
     const oracle::exact_value y = exact(c.from, other);
     if (x.kind != value_kind::finite || y.kind != value_kind::finite) return;
-    if (judge_of(c.to).sign_bits == 0 && x.negative != y.negative) return;  // e8m0 rounds |x|
+    if (oracle_of(c.to).sign_bits == 0 && x.negative != y.negative) return;  // e8m0 rounds |x|
     const converted fx = convert_code(c.from, c.to, c.input, c.rule);
     const converted fy = convert_code(c.from, c.to, other, c.rule);
     const oracle::exact_value rx = exact(c.to, fx.code);
@@ -139,7 +139,7 @@ TEST(ConvertLaws, Monotone) {
     if (rx.kind != value_kind::finite || ry.kind != value_kind::finite) return;
     auto order = oracle::rational_of(x).compare(oracle::rational_of(y));
     auto result = oracle::rational_of(rx).compare(oracle::rational_of(ry));
-    if (judge_of(c.to).sign_bits == 0 && x.negative) order = -order;
+    if (oracle_of(c.to).sign_bits == 0 && x.negative) order = -order;
     if (order <= 0) RC_ASSERT(result <= 0);
     if (order >= 0) RC_ASSERT(result >= 0);
   });
@@ -147,13 +147,13 @@ TEST(ConvertLaws, Monotone) {
 
 /// The code without its sign.
 std::uint64_t magnitude(format_id f, std::uint64_t code) {
-  const oracle::format& row = judge_of(f);
+  const oracle::format& row = oracle_of(f);
   const int bits = row.code_bits - row.sign_bits;
   return code & (~std::uint64_t{0} >> (64 - bits));
 }
 
 std::uint64_t flipped(format_id f, std::uint64_t code) {
-  return code ^ (std::uint64_t{1} << (judge_of(f).code_bits - 1));
+  return code ^ (std::uint64_t{1} << (oracle_of(f).code_bits - 1));
 }
 
 TEST(ConvertLaws, NegationMirrorsAndSwapsTheDirections) {
@@ -164,7 +164,7 @@ TEST(ConvertLaws, NegationMirrorsAndSwapsTheDirections) {
   expect_holds("f(-x) = -f'(x)", case_count, [&] {
     const conversion_case c = *generator;
     const oracle::exact_value x = exact(c.from, c.input);
-    const bool fnuz_zero_or_nan = judge_of(c.from).zero == oracle::zeros::positive_only &&
+    const bool fnuz_zero_or_nan = oracle_of(c.from).zero == oracle::zeros::positive_only &&
                                   (is_zero(x) || x.kind == value_kind::nan);
     if (fnuz_zero_or_nan) return;
     cast_rule mirrored = c.rule;
@@ -177,10 +177,10 @@ TEST(ConvertLaws, NegationMirrorsAndSwapsTheDirections) {
     RC_ASSERT(here.overflow == there.overflow);
     const oracle::exact_value result = exact(c.to, here.code);
     const bool unsigned_result =
-        (judge_of(c.to).zero == oracle::zeros::positive_only && is_zero(result)) ||
+        (oracle_of(c.to).zero == oracle::zeros::positive_only && is_zero(result)) ||
         (result.kind == value_kind::nan && (c.rule.on_nan == nan_policy::canonical ||
-                                            judge_of(c.to).nan == oracle::nan_codes::sign_only)) ||
-        (x.kind == value_kind::nan && judge_of(c.to).nan == oracle::nan_codes::none);
+                                            oracle_of(c.to).nan == oracle::nan_codes::sign_only)) ||
+        (x.kind == value_kind::nan && oracle_of(c.to).nan == oracle::nan_codes::none);
     RC_ASSERT(there.code == (unsigned_result ? here.code : flipped(c.to, here.code)));
   });
 }
@@ -198,7 +198,7 @@ TEST(ConvertLaws, PoliciesMatterBeyondMaxOnly) {
       RC_ASSERT(there.overflow == here.overflow);
       if (!here.overflow) RC_ASSERT(there.code == here.code);
       if (here.overflow && policy != overflow::ieee) {
-        RC_ASSERT(magnitude(c.to, there.code) == judge_of(c.to).max_finite);
+        RC_ASSERT(magnitude(c.to, there.code) == oracle_of(c.to).max_finite);
       }
     }
   });
@@ -220,8 +220,8 @@ TEST(ConvertLaws, DirectedModesEncloseAndNearestIsOneOfThem) {
     const converted zero = by(rounding::toward_zero);
     const converted odd = by(rounding::to_odd);
     if (!down.overflow && !zero.overflow && !up.overflow) {
-      const bool saturated = judge_of(c.to).max_finite == magnitude(c.to, down.code) ||
-                             judge_of(c.to).max_finite == magnitude(c.to, up.code);
+      const bool saturated = oracle_of(c.to).max_finite == magnitude(c.to, down.code) ||
+                             oracle_of(c.to).max_finite == magnitude(c.to, up.code);
       if (!saturated) {
         RC_ASSERT(oracle::rational_of(exact(c.to, down.code)) <= oracle::rational_of(x));
         RC_ASSERT(oracle::rational_of(exact(c.to, up.code)) >= oracle::rational_of(x));
@@ -250,8 +250,8 @@ TEST(ConvertLaws, RoundingToOddFirstIsHarmless) {
         route{fp32, tf32, bf16}, route{fp32, tf32, e4m3fnuz}, route{fp32, fp16, e4m3},
         route{fp32, fp16, e5m2}, route{fp32, bf16, e4m3}, route{fp32, bf16, e5m2fnuz},
         route{fp32, bf16, e2m3}, route{fp64, fp16, e3m2}}) {
-    ASSERT_GE(judge_of(r.over).mantissa_bits, judge_of(r.to).mantissa_bits + 2);
-    ASSERT_LE(judge_of(r.over).min_subnormal_exponent + 2, judge_of(r.to).min_subnormal_exponent);
+    ASSERT_GE(oracle_of(r.over).mantissa_bits, oracle_of(r.to).mantissa_bits + 2);
+    ASSERT_LE(oracle_of(r.over).min_subnormal_exponent + 2, oracle_of(r.to).min_subnormal_exponent);
     const rc::Gen<conversion_case> generator = cases({{r.from}, {r.to}, deterministic});
     expect_holds("to_odd, then any mode = that mode at once", 4096, [&] {
       conversion_case c = *generator;
@@ -284,13 +284,13 @@ TEST(ConvertLaws, MoreRandomBitsNeverRoundDown) {
     };
     const converted none = with(0);
     const converted some = with(c.random.value);
-    const converted most = with(limit - 1);
+    const converted maximum = with(limit - 1);
     const converted truncated =
         convert_code(c.from, c.to, c.input, {rounding::toward_zero, overflow::saturate});
     RC_ASSERT(none.code == truncated.code);
-    RC_ASSERT(some.code == none.code || some.code == most.code);
+    RC_ASSERT(some.code == none.code || some.code == maximum.code);
     if (some.code != none.code) {
-      RC_ASSERT(with(limit - 1 - (limit - 1 - c.random.value) / 2).code == most.code);
+      RC_ASSERT(with(limit - 1 - (limit - 1 - c.random.value) / 2).code == maximum.code);
     }
   });
 }

@@ -27,7 +27,7 @@ void expect_what_the_oracle_says(const case_space& space, int count) {
     const std::uint64_t expected = expected_code(c);
     require(same_code(c, got.code, expected));
     const expected_flags flags = judge_flags(
-        judge_of(c.to), oracle::decode(judge_of(c.from), c.input), c.rule, c.random, expected);
+        oracle_of(c.to), oracle::decode(oracle_of(c.from), c.input), c.rule, c.random, expected);
     RC_ASSERT(got.inexact == flags.inexact);
     RC_ASSERT(got.overflow == flags.overflow);
   });

@@ -28,7 +28,7 @@ using support::reduction_image;
 using support::reduction_tensor;
 
 std::vector<reduction_image> reduced(const reduction_case& c) {
-  return support::reduced_on_host(c, testkit::play_ranks);
+  return support::reduced_on_host(c, testkit::simulate_ranks);
 }
 
 const oracle::format& fp32() { return oracle::format_named("fp32"); }
@@ -39,19 +39,19 @@ oracle::tile_scale scale_of(const reduction_case& c, const reduction_tensor& t) 
   for (const auto& codes : t.codes) {
     for (const std::uint64_t code : codes) {
       all.push_back(static_cast<std::uint32_t>(
-          oracle::convert(support::judge_of(t.format), fp32(), code, {})));
+          oracle::convert(support::oracle_of(t.format), fp32(), code, {})));
     }
   }
-  const oracle::scale_rule rule = {.math = static_cast<oracle::scale_math>(c.how.math),
-                                   .on_nonfinite = oracle::nonfinite::skip_nonfinite};
-  return oracle::scale_of_tile(rule, support::judge_of(c.how.wire), all);
+  const oracle::scale_settings settings = {.rule = static_cast<oracle::scale_rule>(c.how.rule),
+                                           .on_nonfinite = oracle::nonfinite::skip_nonfinite};
+  return oracle::scale_of_tile(settings, support::oracle_of(c.how.communication), all);
 }
 
 /// What one element must become; `position` is its place in the list.
 std::uint64_t expected(const reduction_case& c, const reduction_tensor& t,
                        const oracle::tile_scale* scale, std::size_t i, std::uint64_t position) {
-  const oracle::format& own = support::judge_of(t.format);
-  const oracle::format& wire = support::judge_of(c.how.wire);
+  const oracle::format& own = support::oracle_of(t.format);
+  const oracle::format& communication = support::oracle_of(c.how.communication);
   const cast_rule cast = {c.how.round, overflow::ieee, nan_policy::canonical};
   std::uint64_t total = 0;
   for (std::size_t r = 0; r < t.codes.size(); ++r) {
@@ -62,13 +62,13 @@ std::uint64_t expected(const reduction_case& c, const reduction_tensor& t,
     std::uint64_t q = 0;
     if (scale != nullptr) {
       x = oracle::convert(own, fp32(), x, {});
-      x = oracle::scaled(static_cast<oracle::scale_math>(c.how.math), *scale,
+      x = oracle::scaled(static_cast<oracle::scale_rule>(c.how.rule), *scale,
                          static_cast<std::uint32_t>(x));
-      q = oracle::convert(fp32(), wire, x, cast, bits);
+      q = oracle::convert(fp32(), communication, x, cast, bits);
     } else {
-      q = oracle::convert(own, wire, x, cast, bits);
+      q = oracle::convert(own, communication, x, cast, bits);
     }
-    const std::uint64_t value = oracle::convert(wire, fp32(), q, {});
+    const std::uint64_t value = oracle::convert(communication, fp32(), q, {});
     total = r == 0 ? value : oracle::add(fp32(), total, value);
   }
   auto t32 = static_cast<std::uint32_t>(total);
@@ -82,7 +82,8 @@ reduction_image expected_image(const reduction_case& c) {
   std::uint64_t position = 0;
   for (const reduction_tensor& t : c.tensors) {
     reduction_buffer b(t, 0);
-    const bool scaled = c.how.wire == format_id::e4m3 || c.how.wire == format_id::e5m2;
+    const bool scaled =
+        c.how.communication == format_id::e4m3 || c.how.communication == format_id::e5m2;
     const oracle::tile_scale scale = scaled ? scale_of(c, t) : oracle::tile_scale{};
     for (std::size_t i = 0; i < t.codes[0].size(); ++i) {
       const std::uint64_t code = expected(c, t, scaled ? &scale : nullptr, i, position++);

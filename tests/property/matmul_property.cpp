@@ -71,7 +71,8 @@ TEST(MatmulProperty, EveryElementIsTheOracles) {
   std::uint64_t compared = 0;
   for (std::uint64_t seed = 0; seed < cases; ++seed) {
     const matmul_sizes sizes = seed % 8 == 0 ? matmul_sizes{3, 3, 300} : matmul_sizes{4, 20, 40};
-    const matmul_case x(seed, sizes, seed % 2 == 0 ? drawn_kinds::all : drawn_kinds::tensor_cores);
+    const matmul_case x(seed, sizes,
+                        seed % 2 == 0 ? random_kinds::all : random_kinds::tensor_cores);
     for (const std::string& backend : supported_backends()) {
       const strided_buffer d = x.run({backend, 1 + static_cast<int>(seed % 3)});
       ASSERT_TRUE(d.guards_are_intact()) << backend << ", " << x.text();

@@ -113,7 +113,7 @@ TEST(QuantizeLaws, ABlockOnTileBordersIsASliceOfTheWhole) {
     const quantize_case c = *generator;
     strided_buffer in = matrix_of(c);
     quantize_result whole = quantized(c, in, on_reference(1));
-    quantize_result pieces(c);
+    quantize_result parts(c);
     const tile_shape tile = c.options.tile;
     const auto cut = [&](std::int64_t extent, std::int64_t size) {
       if (size == 0) return std::int64_t{0};  // one tile
@@ -135,24 +135,24 @@ TEST(QuantizeLaws, ABlockOnTileBordersIsASliceOfTheWhole) {
             static_cast<std::uint64_t>(row) * pitch + static_cast<std::uint64_t>(col);
         options.random.pitch = pitch;
         quantize(block_of(in.view(), row, rows, col, cols),
-                 {.codes = block_of(pieces.codes.view(), row, rows, col, cols),
-                  .scales = block_of(pieces.scales.view(), scale_row, scales.rows, scale_col,
+                 {.codes = block_of(parts.codes.view(), row, rows, col, cols),
+                  .scales = block_of(parts.scales.view(), scale_row, scales.rows, scale_col,
                                      scales.cols)},
                  options, executor_of(c));
       }
     }
-    RC_ASSERT(same_bytes(pieces.codes, whole.codes));
-    RC_ASSERT(same_bytes(pieces.scales, whole.scales));
+    RC_ASSERT(same_bytes(parts.codes, whole.codes));
+    RC_ASSERT(same_bytes(parts.scales, whole.scales));
   });
 }
 
 TEST(QuantizeLaws, CodesAreOfTheElementsScaledByTheStoredScale) {
-  // Where the stored scale is a power of two in the middle of the range, all maths agree on the
-  // codes: x / s is exact, and the cast of it is the scalar function's.
+  // Where the stored scale is a power of two in the middle of the range, all scale rules agree on
+  // the codes: x / s is exact, and the cast of it is the scalar function's.
   const rc::Gen<quantize_case> generator = quantize_cases();
   expect_holds("codes", 700, [&] {
     quantize_case c = *generator;
-    c.options.math = scale_math::pow2;
+    c.options.rule = scale_rule::pow2;
     c.scale_format = format_id::fp32;
     c.options.round = rounding::nearest_even;
     strided_buffer in = matrix_of(c);
@@ -203,9 +203,10 @@ TEST(QuantizeLaws, RequantizationKeepsTheValues) {
   expect_holds("requantization", 1000, [&] {
     quantize_case c = *generator;
     c.options.round = rounding::nearest_even;
-    constexpr scale_math maths[] = {scale_math::pow2,    scale_math::te_pow2, scale_math::mx_floor,
-                                    scale_math::mx_ceil, scale_math::mx_even, scale_math::mx_rceil};
-    c.options.math = maths[c.content % std::size(maths)];
+    constexpr scale_rule scale_rules[] = {scale_rule::pow2,     scale_rule::te_pow2,
+                                          scale_rule::mx_floor, scale_rule::mx_ceil,
+                                          scale_rule::mx_even,  scale_rule::mx_rceil};
+    c.options.rule = scale_rules[c.content % std::size(scale_rules)];
     c.options.upper_bound = quantize_options{}.upper_bound;
     strided_buffer in = matrix_of(c);
     for (std::int64_t i = 0; i < c.in.span(); ++i) {  // finite tiles
@@ -226,7 +227,7 @@ TEST(QuantizeLaws, RequantizationKeepsTheValues) {
     quantize_result r = quantized(again, first, executor_of(c));
     dequantize(r.codes.view(), r.scales.view(), second.view(), c.options.tile, executor_of(c));
     RC_ASSERT(same_bytes(first, second));
-    if (c.options.math == scale_math::mx_floor || c.options.math == scale_math::mx_even) {
+    if (c.options.rule == scale_rule::mx_floor || c.options.rule == scale_rule::mx_even) {
       RC_ASSERT(same_bytes(q.codes, r.codes));
       for (std::int64_t row = 0; row < c.scales.rows; ++row) {
         for (std::int64_t col = 0; col < c.scales.cols; ++col) {
@@ -238,7 +239,7 @@ TEST(QuantizeLaws, RequantizationKeepsTheValues) {
 
     // Codes and scales in every mode when the stored scale is passed back.
     again.scale_format = format_id::fp32;
-    strided_buffer multipliers(format_id::fp32, c.scales);
+    strided_buffer inverse_scales(format_id::fp32, c.scales);
     quantize_result kept(again);
     for (std::int64_t row = 0; row < c.scales.rows; ++row) {
       for (std::int64_t col = 0; col < c.scales.cols; ++col) {
@@ -246,11 +247,11 @@ TEST(QuantizeLaws, RequantizationKeepsTheValues) {
             convert_code(c.scale_format, format_id::fp32, q.scales.at(row, col)).code;
         const std::uint32_t inverse = std::bit_cast<std::uint32_t>(
             1 / std::bit_cast<float>(static_cast<std::uint32_t>(stored)));
-        multipliers.store(row * c.scales.row_stride + col * c.scales.col_stride, inverse);
+        inverse_scales.store(row * c.scales.row_stride + col * c.scales.col_stride, inverse);
         kept.scales.store(row * c.scales.row_stride + col * c.scales.col_stride, stored);
       }
     }
-    again.options.multipliers = multipliers.view();
+    again.options.inverse_scales = inverse_scales.view();
     const quantize_result same = quantized(again, first, executor_of(c));
     RC_ASSERT(same_bytes(q.codes, same.codes));
     RC_ASSERT(same_bytes(kept.scales, same.scales));

@@ -35,7 +35,7 @@ oracle::tiling tiling_of(std::int64_t rows, std::int64_t cols, const tile_shape&
 
 oracle::quantize_rule rule_of(const quantize_options& o, format_id from) {
   oracle::quantize_rule rule;
-  rule.scale.math = static_cast<oracle::scale_math>(o.math);
+  rule.scale.rule = static_cast<oracle::scale_rule>(o.rule);
   rule.scale.on_nonfinite = static_cast<oracle::nonfinite>(o.on_nonfinite);
   if (o.on_scale_overflow == scale_overflow::input_max) {
     rule.scale.infinite_factor = from == format_id::fp32   ? 0x7F7FFFFF
@@ -84,7 +84,7 @@ TEST(QuantizeProperty, EverythingIsTheOracles) {
     strided_buffer in = matrix_of(c);
     const quantize_result got = quantized(c, in, executor_of(c));
     const oracle::quantized expected = oracle::quantize(
-        judge_of(c.from), judge_of(c.to), elements_of<std::uint32_t>(in, c.in),
+        oracle_of(c.from), oracle_of(c.to), elements_of<std::uint32_t>(in, c.in),
         tiling_of(c.in.rows, c.in.cols, c.options.tile), rule_of(c.options, c.from));
 
     const bool bytes = c.scale_format == format_id::e8m0;
@@ -124,10 +124,10 @@ TEST(QuantizeProperty, EverythingIsTheOracles) {
   });
 }
 
-TEST(QuantizeProperty, GivenMultipliersAreTheOracles) {
+TEST(QuantizeProperty, GivenInverseScalesAreTheOracles) {
   // Any S: Inf, NaN, 0 and negative numbers too.
   const rc::Gen<quantize_case> generator = quantize_cases();
-  expect_holds("multipliers", 300, [&] {
+  expect_holds("inverse_scales", 300, [&] {
     quantize_case c = *generator;
     c.scale_format = format_id::fp32;
     strided_buffer in = matrix_of(c);
@@ -138,12 +138,12 @@ TEST(QuantizeProperty, GivenMultipliersAreTheOracles) {
       given.store(i, draw_code(family, format_id::fp32, c.from, [&] { return engine(); }));
     }
     oracle::quantize_rule rule = rule_of(c.options, c.from);
-    rule.multipliers = elements_of<std::uint32_t>(given, c.scales);
-    if (rule.multipliers.empty()) return;
-    c.options.multipliers = given.view();
+    rule.inverse_scales = elements_of<std::uint32_t>(given, c.scales);
+    if (rule.inverse_scales.empty()) return;
+    c.options.inverse_scales = given.view();
     const quantize_result got = quantized(c, in, executor_of(c));
     const oracle::quantized expected =
-        oracle::quantize(judge_of(c.from), judge_of(c.to), elements_of<std::uint32_t>(in, c.in),
+        oracle::quantize(oracle_of(c.from), oracle_of(c.to), elements_of<std::uint32_t>(in, c.in),
                          tiling_of(c.in.rows, c.in.cols, c.options.tile), rule);
     require_equal("scale", elements_of<std::uint32_t>(got.scales, c.scales), expected.scales);
     require_equal("code", elements_of<std::uint8_t>(got.codes, c.codes), expected.codes);
@@ -177,11 +177,11 @@ TEST(QuantizeProperty, DequantizationIsTheOracles) {
     if (c.scale_format == format_id::e8m0) {
       for (std::uint32_t& code : factors) {
         code = static_cast<std::uint32_t>(
-            oracle::convert(judge_of(format_id::e8m0), judge_of(format_id::fp32), code, {}));
+            oracle::convert(oracle_of(format_id::e8m0), oracle_of(format_id::fp32), code, {}));
       }
     }
     require_equal("value", elements_of<std::uint32_t>(out, layout),
-                  oracle::dequantize(judge_of(c.to), judge_of(c.from),
+                  oracle::dequantize(oracle_of(c.to), oracle_of(c.from),
                                      elements_of<std::uint8_t>(codes, c.codes), factors,
                                      tiling_of(c.in.rows, c.in.cols, c.options.tile)));
   });

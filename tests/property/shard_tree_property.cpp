@@ -18,7 +18,7 @@
 #include "backends/ranks/shard_layout.hpp"
 #include "numerics/loss_scale/decide.hpp"
 #include "numerics/tensor_list/inspect.hpp"
-#include "numerics/tensor_list/plan.hpp"
+#include "numerics/tensor_list/list.hpp"
 #include "samebits/distributed.hpp"
 #include "samebits/loss_scaler.hpp"
 #include "samebits/tensor_list.hpp"
@@ -37,7 +37,7 @@ std::uint64_t bits(double x) { return std::bit_cast<std::uint64_t>(x); }
 
 /// A tensor by the sums of squares of its chunks, and its borders: shard s of it is
 /// [borders[s], borders[s + 1]) chunks, and lies on rank (s + turn) % ranks.
-struct drawn_tensor {
+struct random_tensor {
   std::vector<double> chunks;
   std::vector<std::size_t> borders;
   std::size_t turn;
@@ -58,10 +58,10 @@ struct drawn_tensor {
 };
 
 /// Chunks: none, a few, around a slot, and several slots.
-drawn_tensor draw(std::mt19937_64& random, std::size_t ranks) {
+random_tensor draw(std::mt19937_64& random, std::size_t ranks) {
   const std::size_t sizes[] = {0,    1,    1 + random() % 40,  1023 + random() % 3,
                                2048, 2049, 1 + random() % 3500};
-  drawn_tensor t;
+  random_tensor t;
   t.chunks.resize(sizes[random() % std::size(sizes)]);
   for (double& c : t.chunks) {
     c = std::ldexp(static_cast<double>(random() >> 11), static_cast<int>(random() % 200) - 120);
@@ -77,17 +77,18 @@ drawn_tensor draw(std::mt19937_64& random, std::size_t ranks) {
   return t;
 }
 
-/// Memory that plans describe and nobody reads.
+/// Memory that lists describe and nobody reads.
 const std::byte* untouched() {
   static const auto memory =
       std::make_unique_for_overwrite<std::byte[]>(std::size_t{5} * 3600 * 4096);
   return memory.get();
 }
 
-tensor_list plan_of(const std::vector<drawn_tensor>& tensors, std::size_t rank, std::size_t ranks) {
+tensor_list list_of(const std::vector<random_tensor>& tensors, std::size_t rank,
+                    std::size_t ranks) {
   std::vector<matrix_view> views;
   auto* next = const_cast<std::byte*>(untouched());
-  for (const drawn_tensor& t : tensors) {
+  for (const random_tensor& t : tensors) {
     const std::int64_t count = t.count(t.shard_of(rank, ranks));
     views.push_back({count == 0 ? nullptr : next, format_id::e4m3, 1, count, count, 1});
     next += count;
@@ -97,10 +98,10 @@ tensor_list plan_of(const std::vector<drawn_tensor>& tensors, std::size_t rank, 
 
 /// What a rank sends: the values of its nodes, by the definition.
 std::vector<std::uint64_t> message_of(const shard_layout& layout,
-                                      const std::vector<drawn_tensor>& tensors) {
+                                      const std::vector<random_tensor>& tensors) {
   const backends::shard_data& d = backends::data_of(layout);
-  std::vector<double> own;  // chunks of this rank's plan, in its numbering
-  for (const drawn_tensor& t : tensors) {
+  std::vector<double> own;  // chunks of this rank's list, in its numbering
+  for (const random_tensor& t : tensors) {
     const auto here =
         t.of_shard(t.shard_of(static_cast<std::size_t>(d.rank), static_cast<std::size_t>(d.ranks)));
     own.insert(own.end(), here.begin(), here.end());
@@ -108,7 +109,7 @@ std::vector<std::uint64_t> message_of(const shard_layout& layout,
   std::vector<std::uint64_t> message(d.message_words, 0xBADBADBADu);
   std::size_t word = backends::shard_data::first_value;
   std::size_t covered = 0;
-  for (const backends::own_node& n : d.own) {
+  for (const backends::own_sum& n : d.own) {
     RC_ASSERT(n.first_chunk == covered && n.chunks >= 1 && n.chunks <= numerics::slot_chunks);
     covered += n.chunks;
     numerics::square_sum sum;
@@ -128,9 +129,9 @@ double joined(const shard_layout& layout, const std::vector<std::uint64_t>& rece
   for (std::size_t t = 0; t < layout.size(); ++t) {
     numerics::square_sum of_tensor;
     for (std::uint64_t s = d.slot_of_tensor[t]; s < d.slot_of_tensor[t + 1]; ++s) {
-      const std::uint64_t first = d.node_of_slot[s];
-      of_tensor.add(numerics::slot_node<std::uint64_t>(
-          d.nodes.data() + first, d.node_of_slot[s + 1] - first, value_at, add));
+      const std::uint64_t first = d.partial_sum_of_slot[s];
+      of_tensor.add(numerics::slot_sum<std::uint64_t>(
+          d.nodes.data() + first, d.partial_sum_of_slot[s + 1] - first, value_at, add));
     }
     total.add(of_tensor.value());
   }
@@ -138,9 +139,9 @@ double joined(const shard_layout& layout, const std::vector<std::uint64_t>& rece
 }
 
 /// The sum by the ranks' parts on the host; the last chunk's node stands for its elements.
-double summed_on_host(communicator& ranks, const std::vector<drawn_tensor>& tensors) {
+double summed_on_host(communicator& ranks, const std::vector<random_tensor>& tensors) {
   std::vector<tree_part> parts;
-  for (const drawn_tensor& t : tensors) {
+  for (const random_tensor& t : tensors) {
     const auto n = static_cast<std::size_t>(ranks.size());
     const std::size_t shard = t.shard_of(static_cast<std::size_t>(ranks.rank()), n);
     parts.emplace_back(t.begin(shard));
@@ -163,21 +164,21 @@ TEST(ShardTreeProperty, AnyCutGivesTheNormAndFactorOfOnePlace) {
   support::expect_holds("any cut", 3000, [] {
     std::mt19937_64 random(*rc::gen::arbitrary<std::uint64_t>());
     const auto n = static_cast<std::size_t>(*rc::gen::element(1, 2, 3, 8));
-    std::vector<drawn_tensor> tensors(random() % 5);
-    for (drawn_tensor& t : tensors) t = draw(random, n);
+    std::vector<random_tensor> tensors(random() % 5);
+    for (random_tensor& t : tensors) t = draw(random, n);
     std::vector<double> sums;
-    for (const drawn_tensor& t : tensors) sums.push_back(level_by_level(t.chunks));
+    for (const random_tensor& t : tensors) sums.push_back(level_by_level(t.chunks));
     const double wanted = level_by_level(sums);
     const double norm = std::sqrt(wanted) / 65536;  // the initial scale, a power of two
     const double max_norm = random() % 3 == 0 ? inf : norm * 0.75;
 
     std::vector<double> got(n), on_host(n);
     std::vector<std::size_t> bytes(n);
-    testkit::play_ranks(static_cast<int>(n), [&](communicator& ranks) {
+    testkit::simulate_ranks(static_cast<int>(n), [&](communicator& ranks) {
       const auto r = static_cast<std::size_t>(ranks.rank());
       std::vector<std::uint64_t> first;
-      for (const drawn_tensor& t : tensors) first.push_back(t.begin(t.shard_of(r, n)));
-      const shard_layout layout(ranks, plan_of(tensors, r, n), first);
+      for (const random_tensor& t : tensors) first.push_back(t.begin(t.shard_of(r, n)));
+      const shard_layout layout(ranks, list_of(tensors, r, n), first);
       const std::vector<std::uint64_t> sent = message_of(layout, tensors);
       std::vector<std::uint64_t> received(sent.size() * n);
       ranks.all_gather(std::as_bytes(std::span(sent)), std::as_writable_bytes(std::span(received)));
@@ -208,7 +209,7 @@ TEST(ShardTreeProperty, SendsAtMostTwoNodesForEachLevelOfASharedSlot) {
     const auto what =
         random() % 2 == 0 ? numerics::part_end::of_tensor : numerics::part_end::before_others;
     std::uint64_t next = begin, nodes = 0, whole_slots = 0;
-    numerics::for_each_shard_node(
+    numerics::for_each_shard_sum(
         begin, end, what, [&](std::uint64_t chunk, std::uint64_t chunks, int level) {
           RC_ASSERT(chunk == next && chunk % (std::uint64_t{1} << level) == 0);
           RC_ASSERT(chunks == std::uint64_t{1} << level ||

@@ -33,7 +33,7 @@ namespace {
 using oracle::cpp_int;
 using oracle::cpp_rational;
 using support::all_formats;
-using support::judge_of;
+using support::oracle_of;
 
 /// Uniform bits, not RapidCheck's small integers.
 rc::Gen<std::uint64_t> words() {
@@ -181,7 +181,7 @@ TEST(ShortestText, HasTheDigitsOfTheStandardLibrary) {
 
 TEST(WideFormats, ShortestIsWhatASearchFindsAndEveryTextReadsBack) {
   for (const format_id id : {format_id::fp64, format_id::fp32, format_id::tf32}) {
-    const oracle::format& f = judge_of(id);
+    const oracle::format& f = oracle_of(id);
     support::expect_holds(std::string(f.name), 2000, [&] {
       const std::uint64_t magnitude = some_magnitude(f, *words());
       const std::uint64_t code = magnitude << f.unused_low_bits;
@@ -259,7 +259,7 @@ struct reading {
 /// stochastic decision changes there.
 reading near_a_decision(format_id to, int base, std::uint64_t longest, const three_words& w) {
   const auto [word, more, look] = w;
-  const oracle::format& f = judge_of(to);
+  const oracle::format& f = oracle_of(to);
   const std::uint64_t magnitude = some_magnitude(f, word);
   const cpp_rational v = value_of(f, magnitude);
   const int k = 1 + static_cast<int>(more % 32);
@@ -293,8 +293,8 @@ reading anything(format_id to, const three_words& w) {
   reading out{to, {(word & 1) != 0, 10, word, 0}, {static_cast<std::uint32_t>(look), 32}, {}};
   numeral& n = out.number;
   for (std::uint64_t i = 0; i < more % 4; ++i) n.digits = (n.digits << 64) + (more ^ word << i);
-  const int least = judge_of(to).min_normal_exponent * 3 / 10 - 8;  // of ten
-  const auto first = least + static_cast<int>(more / 4 % static_cast<unsigned>(20 - 2 * least));
+  const int minimum = oracle_of(to).min_normal_exponent * 3 / 10 - 8;  // of ten
+  const auto first = minimum + static_cast<int>(more / 4 % static_cast<unsigned>(20 - 2 * minimum));
   n.exponent = first - static_cast<int>(n.digits.str().size());
   out.text = n.text(look >> 32);
   return out;
@@ -305,7 +305,7 @@ std::string outcome(std::uint64_t code, bool inexact, bool overflow) {
 }
 
 void expect_oracles_reading(const reading& r) {
-  const oracle::format& f = judge_of(r.to);
+  const oracle::format& f = oracle_of(r.to);
   const oracle::exact_value value = r.number.value();
   for (const cast_rule& rule : all_rules()) {
     const std::uint64_t code = oracle::round_exact(f, value, rule, r.random);
@@ -354,7 +354,7 @@ TEST(Reading, OfAnExactValueIsItsConversion) {
     }
   };
   for (const format_id to : all_formats()) {
-    const oracle::format& f = judge_of(to);
+    const oracle::format& f = oracle_of(to);
     const std::uint64_t last = f.max_finite >> f.unused_low_bits;
     const std::uint64_t step = 1 + last / 256;
     for (std::uint64_t m = last % step; m <= last && f.storage_bits < 64; m += step) {

@@ -54,7 +54,7 @@ std::string call_text(const arithmetic_case& c) {
 
 }  // namespace
 
-oracle::operation judge_of(operation op) {
+oracle::operation oracle_of(operation op) {
   switch (op) {
     case operation::add: return oracle::operation::add;
     case operation::sub: return oracle::operation::sub;
@@ -69,21 +69,21 @@ oracle::operation judge_of(operation op) {
     case operation::min_num: return oracle::operation::min_num;
     case operation::max_num: return oracle::operation::max_num;
   }
-  throw std::invalid_argument("judge_of: op is not an operation");
+  throw std::invalid_argument("oracle_of: op is not an operation");
 }
 
 oracle::exact_outcome exact_result_of(const arithmetic_case& c) {
   const auto all = listed(c.x);
   const std::array<oracle::operand, 3> judged{
-      oracle::operand{&judge_of(all[0].format), all[0].code},
-      {&judge_of(all[1].format), all[1].code},
-      {&judge_of(all[2].format), all[2].code}};
-  return oracle::exact_result(judge_of(c.op), {judged.data(), count_of(c.op)}, c.rule.round,
+      oracle::operand{&oracle_of(all[0].format), all[0].code},
+      {&oracle_of(all[1].format), all[1].code},
+      {&oracle_of(all[2].format), all[2].code}};
+  return oracle::exact_result(oracle_of(c.op), {judged.data(), count_of(c.op)}, c.rule.round,
                               c.random);
 }
 
 oracle::judgement expected_result(const arithmetic_case& c) {
-  return oracle::round_outcome(judge_of(c.to), exact_result_of(c), c.rule, c.random);
+  return oracle::round_outcome(oracle_of(c.to), exact_result_of(c), c.rule, c.random);
 }
 
 ::testing::AssertionResult same_result(const arithmetic_case& c, const arithmetic_result& got,
@@ -112,7 +112,7 @@ std::ostream& operator<<(std::ostream& out, const arithmetic_case& c) {
 }
 
 outcome_memo::outcome_memo(format_id to, std::vector<cast_rule> rules)
-    : to_(&judge_of(to)), rules_(std::move(rules)) {}
+    : to_(&oracle_of(to)), rules_(std::move(rules)) {}
 
 const std::vector<oracle::judgement>& outcome_memo::at(const oracle::exact_outcome& x) {
   oracle::exact_value v = x.value;
@@ -139,7 +139,7 @@ namespace {
 
 /// The code of `f` nearest to a value.
 std::uint64_t nearest_code(format_id f, const oracle::exact_value& x) {
-  return oracle::round_exact(judge_of(f), x, {rounding::nearest_even, overflow::saturate});
+  return oracle::round_exact(oracle_of(f), x, {rounding::nearest_even, overflow::saturate});
 }
 
 std::uint64_t any_code(format_id f, format_id to, const word_source& next) {
@@ -154,14 +154,14 @@ oracle::exact_value wanted_result(format_id to, const word_source& next) {
                       : unit == 2 ? code_family::near_tie
                                   : code_family::on_grid;
   const std::uint64_t code = draw_code(family, format_id::fp64, to, next);
-  return oracle::decode(judge_of(format_id::fp64), code);
+  return oracle::decode(oracle_of(format_id::fp64), code);
 }
 
 /// The operand that takes the others to a wanted result, as near as its format allows.
 std::uint64_t solved(oracle::operation op, format_id wanted_format, const oracle::operand& wanted,
                      const oracle::operand& other) {
   const std::array<oracle::operand, 2> pair{wanted, other};
-  return oracle::arithmetic(op, pair, judge_of(wanted_format),
+  return oracle::arithmetic(op, pair, oracle_of(wanted_format),
                             {rounding::nearest_even, overflow::saturate})
       .code;
 }
@@ -178,15 +178,15 @@ operands draw_operands(operation op, const operand_formats& from, format_id to,
                        const word_source& next) {
   std::array<std::uint64_t, 3> code{any_code(from[0], to, next), any_code(from[1], to, next),
                                     any_code(from[2], to, next)};
-  const oracle::operand a{&judge_of(from[0]), code[0]};
-  const oracle::operand b{&judge_of(from[1]), code[1]};
+  const oracle::operand a{&oracle_of(from[0]), code[0]};
+  const oracle::operand b{&oracle_of(from[1]), code[1]};
   const std::uint64_t kind = next() % 4;
   if (kind == 0) {  // a near-copy in value, of either sign
     code[1] = beside(from[1], nearest_code(from[1], oracle::decode(*a.from, a.code)), next);
     if (next() % 2 == 0) code[1] ^= std::uint64_t{1} << (spec_of(from[1]).storage_bits - 1);
   } else if (kind == 1) {  // a wanted result; the nearest binary64 of it is near enough to aim at
     const oracle::exact_value target = wanted_result(to, next);
-    const oracle::format& fp64 = judge_of(format_id::fp64);
+    const oracle::format& fp64 = oracle_of(format_id::fp64);
     const oracle::operand wanted{&fp64, oracle::round_exact(fp64, target, {})};
     switch (op) {
       case operation::add:

@@ -43,7 +43,7 @@ struct arithmetic_case {
 };
 
 /// The operation in the oracle's own list; by name, since the two share nothing else.
-oracle::operation judge_of(operation op);
+oracle::operation oracle_of(operation op);
 
 /// The exact result; it depends on rule.round for zero sums and rint, and on random for rint.
 oracle::exact_outcome exact_result_of(const arithmetic_case& c);

@@ -33,7 +33,7 @@ std::string format_double(const char* pattern, double x) {
 double value_of(format_id format, std::uint64_t code) {
   constexpr cast_rule keep{rounding::nearest_even, overflow::ieee, nan_policy::preserve_sign};
   return std::bit_cast<double>(
-      oracle::convert(judge_of(format), judge_of(format_id::fp64), code, keep));
+      oracle::convert(oracle_of(format), oracle_of(format_id::fp64), code, keep));
 }
 
 std::string shortest(double x) {
@@ -48,7 +48,7 @@ std::string shortest(double x) {
 
 /// fpinspect's spelling of a value.
 std::string value_argument(const conversion_case& c) {
-  const oracle::exact_value x = oracle::decode(judge_of(c.from), c.input);
+  const oracle::exact_value x = oracle::decode(oracle_of(c.from), c.input);
   const std::string sign = x.negative ? "-" : "";
   if (x.kind == oracle::value_kind::nan) return sign + "nan";
   if (x.kind == oracle::value_kind::infinite) return sign + "inf";
@@ -57,7 +57,7 @@ std::string value_argument(const conversion_case& c) {
 
 /// Whether the code is the one a value stands for: no payload, no ignored bits.
 bool value_says_all(const conversion_case& c) {
-  const oracle::format& from = judge_of(c.from);
+  const oracle::format& from = oracle_of(c.from);
   if (oracle::meaningful_bits(from, c.input) != c.input) return false;
   const oracle::exact_value x = oracle::decode(from, c.input);
   if (x.kind != oracle::value_kind::nan) return true;
@@ -71,11 +71,11 @@ std::string rule_options(const cast_rule& rule) {
 }
 
 std::string convert_command(const conversion_case& c) {
-  const int bytes = judge_of(c.from).storage_bits / 8;
+  const int bytes = oracle_of(c.from).storage_bits / 8;
   const std::string codes = "'<u" + std::to_string(bytes) + "'";
   const bool wide = c.from == format_id::fp64;  // has no code dtype, but a .npy holds doubles
   std::string text = "python3 -c \"import numpy as n; n.save('case.npy', n.array([" +
-                     hex(c.input, judge_of(c.from).storage_bits) + "], " + codes + ")" +
+                     hex(c.input, oracle_of(c.from).storage_bits) + "], " + codes + ")" +
                      (wide ? ".view('<f8')" : "") + ")\" && fpinspect convert case.npy out.npy" +
                      (wide ? "" : " --from " + std::string(name(c.from))) + " --to " +
                      std::string(name(c.to)) + " " + rule_options(c.rule);
@@ -90,7 +90,7 @@ std::string convert_command(const conversion_case& c) {
 std::string call_text(const conversion_case& c) {
   std::string text = "convert_code(format_id::" + std::string(name(c.from)) +
                      ", format_id::" + std::string(name(c.to)) + ", " +
-                     hex(c.input, judge_of(c.from).storage_bits) +
+                     hex(c.input, oracle_of(c.from).storage_bits) +
                      ", {rounding::" + std::string(name(c.rule.round)) +
                      ", overflow::" + std::string(name(c.rule.on_overflow)) +
                      ", nan_policy::" + std::string(name(c.rule.on_nan)) + "}";
@@ -103,11 +103,11 @@ std::string call_text(const conversion_case& c) {
 }  // namespace
 
 std::uint64_t expected_code(const conversion_case& c) {
-  return oracle::convert(judge_of(c.from), judge_of(c.to), c.input, c.rule, c.random);
+  return oracle::convert(oracle_of(c.from), oracle_of(c.to), c.input, c.rule, c.random);
 }
 
 std::string code_text(format_id format, std::uint64_t code) {
-  const oracle::format& f = judge_of(format);
+  const oracle::format& f = oracle_of(format);
   std::string text = hex(code, f.storage_bits) + " = ";
   int low = f.code_bits;
   bool first = true;

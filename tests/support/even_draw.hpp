@@ -17,7 +17,7 @@ namespace samebits::support {
 ///   for (...) {
 ///     draws.begin();
 ///     draws.fix("tile", t, tiles.size());  // chosen by the test, counted
-///     const auto rule = draws.draw_as<scale_math>("rule", scale_math_count);
+///     const auto rule = draws.draw_as<scale_rule>("rule", scale_rule_count);
 ///   }
 ///   EXPECT_EQ(draws.missing(), "");
 ///
@@ -31,7 +31,7 @@ class even_draw {
   /// A number below `count` for the case's next option.
   std::size_t draw(const char* option, std::size_t count) {
     std::size_t best = 0;
-    std::uint64_t least = ~std::uint64_t{0};
+    std::uint64_t minimum = ~std::uint64_t{0};
     for (std::size_t turn = 0, first = random_() % count; turn < count; ++turn) {
       const std::size_t value = (first + turn) % count;
       std::uint64_t uses = 0;
@@ -39,7 +39,7 @@ class even_draw {
         const std::uint64_t of_pair = uses_of(earlier, chosen_[earlier], chosen_.size(), value);
         if (of_pair != 0) uses += 100 + of_pair;
       }
-      if (uses < least) least = uses, best = value;
+      if (uses < minimum) minimum = uses, best = value;
     }
     fix(option, best, count);
     return best;

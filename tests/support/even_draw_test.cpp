@@ -51,20 +51,20 @@ TEST(EvenDraw, RefusesOptionsInAnotherOrder) {
 TEST(QuantizeBatches, HoldEveryCombination) {
   batch_draws draws;
   for (int turn = 0; turn < 2; ++turn) {
-    std::set<std::tuple<std::int64_t, std::int64_t, scale_math, rounding, int>> seen;
-    std::map<scale_math, int> rules;
+    std::set<std::tuple<std::int64_t, std::int64_t, scale_rule, rounding, int>> seen;
+    std::map<scale_rule, int> rules;
     std::map<nonfinite, int> policies;
     for (std::uint64_t n = 0; n < batch_draws::round; ++n) {
       const batch b = draws.next(5'000'000);
       const bool stochastic = b.options.round == rounding::stochastic;
-      seen.insert({b.options.tile.rows, b.options.tile.cols, b.options.math, b.options.round,
+      seen.insert({b.options.tile.rows, b.options.tile.cols, b.options.rule, b.options.round,
                    stochastic ? b.options.random.bits : 0});
-      ++rules[b.options.math];
+      ++rules[b.options.rule];
       ++policies[b.options.on_nonfinite];
       EXPECT_GE(b.rows * b.cols, 5'000'000);
     }
-    EXPECT_EQ(seen.size(), 4u * scale_math_count * 4u);
-    EXPECT_EQ(rules.size(), static_cast<std::size_t>(scale_math_count));
+    EXPECT_EQ(seen.size(), 4u * scale_rule_count * 4u);
+    EXPECT_EQ(rules.size(), static_cast<std::size_t>(scale_rule_count));
     EXPECT_EQ(policies.size(), static_cast<std::size_t>(nonfinite_count));
     EXPECT_EQ(draws.missing(), "");
   }

@@ -155,8 +155,8 @@ complexity complexity_of(const oracle::format& f, std::uint64_t code) {
 }  // namespace
 
 std::uint64_t draw_code(code_family family, format_id from, format_id to, const word_source& next) {
-  const oracle::format& source = judge_of(from);
-  const oracle::format& target = judge_of(to);
+  const oracle::format& source = oracle_of(from);
+  const oracle::format& target = oracle_of(to);
   switch (family) {
     case code_family::uniform: return next() >> (64 - source.storage_bits);
     case code_family::special: return draw_special(source, next);
@@ -180,10 +180,10 @@ random_bits draw_random_bits(format_id from, format_id to, std::uint64_t code,
   std::uint64_t r = next() % limit;
   const std::uint64_t kind = below(4, next);
   if (kind == 0) r = next() % 2 == 0 ? 0 : limit - 1;
-  const oracle::exact_value x = oracle::decode(judge_of(from), code);
+  const oracle::exact_value x = oracle::decode(oracle_of(from), code);
   if (kind == 1 && x.kind == oracle::value_kind::finite) {
     // The least R that goes away from zero, and the one below.
-    const std::uint64_t needed = limit - scaled_fraction(locate(judge_of(to), x), k);
+    const std::uint64_t needed = limit - scaled_fraction(locate(oracle_of(to), x), k);
     r = (needed - next() % 2) % limit;
   }
   return {static_cast<std::uint32_t>(r), k};
@@ -200,7 +200,7 @@ std::uint64_t draw_number(const word_source& next) {
 }
 
 std::vector<std::uint64_t> simpler_codes(format_id from, std::uint64_t code) {
-  const oracle::format& f = judge_of(from);
+  const oracle::format& f = oracle_of(from);
   const code_fields parts = split(f, code);
   const auto bias = static_cast<std::uint64_t>(f.bias);
   std::vector<code_fields> candidates{

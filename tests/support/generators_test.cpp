@@ -40,9 +40,9 @@ std::vector<std::uint64_t> drawn(code_family family, format_id from, format_id t
 }
 
 bool is_tie(format_id from, format_id to, std::uint64_t code) {
-  const oracle::exact_value x = oracle::decode(judge_of(from), code);
+  const oracle::exact_value x = oracle::decode(oracle_of(from), code);
   if (x.kind != oracle::value_kind::finite) return false;
-  const grid_step step = locate(judge_of(to), x);
+  const grid_step step = locate(oracle_of(to), x);
   return 2 * step.part == step.whole;
 }
 
@@ -95,7 +95,7 @@ TEST(Generators, SpecialsOfFp32) {
 
 TEST(Generators, SpecialsOfEveryFormatIncludeItsNan) {
   for (const format_id from : all_formats()) {
-    const oracle::format& f = judge_of(from);
+    const oracle::format& f = oracle_of(from);
     int nans = 0;
     int infinities = 0;
     int zeros = 0;
@@ -120,14 +120,14 @@ TEST(Generators, TiesAreTies) {
       different.insert(code);
     }
     // All of them in a small destination, and hardly any twice in a large one.
-    const std::uint64_t ties = 2 * (judge_of(to).max_finite + 1);
+    const std::uint64_t ties = 2 * (oracle_of(to).max_finite + 1);
     EXPECT_GT(different.size(), ties < draws ? ties * 9 / 10 : std::size_t{draws} / 2) << name(to);
   }
 }
 
 TEST(Generators, NearTiesLieBesideTies) {
   for (const auto& [from, to] : finer_pairs) {
-    const std::uint64_t unit = std::uint64_t{1} << judge_of(from).unused_low_bits;
+    const std::uint64_t unit = std::uint64_t{1} << oracle_of(from).unused_low_bits;
     int beside = 0;
     for (const std::uint64_t code : drawn(code_family::near_tie, from, to)) {
       const bool near = is_tie(from, to, code + unit) || is_tie(from, to, code - unit) ||
@@ -142,13 +142,13 @@ TEST(Generators, NearTiesLieBesideTies) {
 
 TEST(Generators, EdgesReachBeyondMax) {
   for (const auto& [from, to] : finer_pairs) {
-    const oracle::format& target = judge_of(to);
+    const oracle::format& target = oracle_of(to);
     const oracle::cpp_rational max = oracle::rational_of(oracle::decode(target, target.max_finite));
-    const oracle::cpp_rational least =
+    const oracle::cpp_rational minimum =
         oracle::rational_of(oracle::decode(target, target.min_subnormal));
     std::map<std::string, int> seen;
     for (const std::uint64_t code : drawn(code_family::edge, from, to)) {
-      const oracle::exact_value x = oracle::decode(judge_of(from), code);
+      const oracle::exact_value x = oracle::decode(oracle_of(from), code);
       if (x.kind != oracle::value_kind::finite) continue;
       const oracle::cpp_rational magnitude = abs(oracle::rational_of(x));
       const grid_step step = locate(target, x);
@@ -156,10 +156,10 @@ TEST(Generators, EdgesReachBeyondMax) {
       if (magnitude > max && step.lower == target.max_finite) ++seen["between max and beyond"];
       if (step.lower > target.max_finite) ++seen["beyond"];
       if (step.lower == target.max_finite && 2 * step.part == step.whole) ++seen["tie at max"];
-      if (magnitude == least) ++seen["least"];
-      if (2 * magnitude == least) ++seen["half of the least"];
-      if (2 * magnitude < least && magnitude != 0) ++seen["below half of the least"];
-      if (2 * magnitude > least && magnitude < least) ++seen["above half of the least"];
+      if (magnitude == minimum) ++seen["least"];
+      if (2 * magnitude == minimum) ++seen["half of the least"];
+      if (2 * magnitude < minimum && magnitude != 0) ++seen["below half of the least"];
+      if (2 * magnitude > minimum && magnitude < minimum) ++seen["above half of the least"];
       if (magnitude == oracle::rational_of(oracle::decode(target, target.min_normal))) {
         ++seen["min normal"];
       }
@@ -176,7 +176,7 @@ TEST(Generators, OnGridCodesAreMostlyRepresentableOrOneUlpAway) {
   int exact = 0;
   for (const std::uint64_t code : drawn(code_family::on_grid, format_id::fp32, format_id::e5m2)) {
     const grid_step step =
-        locate(judge_of(format_id::e5m2), oracle::decode(judge_of(format_id::fp32), code));
+        locate(oracle_of(format_id::e5m2), oracle::decode(oracle_of(format_id::fp32), code));
     exact += step.lower == step.upper;
   }
   EXPECT_GT(exact, draws / 8);  // a fifth is drawn without a distance
@@ -198,10 +198,10 @@ TEST(Generators, RandomBitsHitTheDecision) {
     ASSERT_LT(bits.value, limit);
     counts.insert(bits.count);
     extremes += bits.value == 0 || bits.value == limit - 1;
-    const oracle::exact_value x = oracle::decode(judge_of(format_id::fp32), code);
+    const oracle::exact_value x = oracle::decode(oracle_of(format_id::fp32), code);
     if (x.kind != oracle::value_kind::finite) continue;
     const std::uint64_t sum =
-        scaled_fraction(locate(judge_of(format_id::e4m3), x), bits.count) + bits.value;
+        scaled_fraction(locate(oracle_of(format_id::e4m3), x), bits.count) + bits.value;
     just_enough += sum == limit;
     just_short += sum + 1 == limit;
   }

@@ -14,9 +14,9 @@
 namespace samebits::support {
 
 std::ostream& operator<<(std::ostream& out, const reduction_case& c) {
-  out << c.ranks << " ranks, wire " << name(c.how.wire) << " " << name(c.how.math) << " "
-      << name(c.how.round) << " K " << c.how.random.bits << ", factor " << c.how.factor << ", "
-      << c.how.elements_at_once << " at once;";
+  out << c.ranks << " ranks, communication " << name(c.how.communication) << " " << name(c.how.rule)
+      << " " << name(c.how.round) << " K " << c.how.random.bits << ", factor " << c.how.factor
+      << ", " << c.how.elements_at_once << " at once;";
   for (const reduction_tensor& t : c.tensors) {
     out << " " << name(t.format) << "[" << t.rows << ", " << t.cols << "]"
         << (t.col_stride > 1 ? " strided" : "");
@@ -26,19 +26,19 @@ std::ostream& operator<<(std::ostream& out, const reduction_case& c) {
 
 namespace {
 
-/// Codes from all families in view of the wire, or numbers of a few neighbouring binades with a
-/// special one now and then.
-std::vector<std::uint64_t> draw_codes(format_id format, format_id wire, std::size_t count,
+/// Codes from all families in view of the communication dtype, or numbers of a few neighbouring
+/// binades with a special one now and then.
+std::vector<std::uint64_t> draw_codes(format_id format, format_id communication, std::size_t count,
                                       int binade, const word_source& next) {
   std::vector<std::uint64_t> codes(count);
   for (std::uint64_t& code : codes) {
     const auto family = static_cast<code_family>(next() % code_family_count);
-    const std::uint64_t any = draw_code(family, format, wire, next);
+    const std::uint64_t any = draw_code(family, format, communication, next);
     const float number =
         std::ldexp(static_cast<float>(static_cast<std::int64_t>(next() % 4095) - 2047),
                    binade + static_cast<int>(next() % 8));
     const bool clustered = binade > -1000 && next() % 16 != 0;
-    code = clustered ? oracle::convert(oracle::format_named("fp32"), judge_of(format),
+    code = clustered ? oracle::convert(oracle::format_named("fp32"), oracle_of(format),
                                        std::bit_cast<std::uint32_t>(number), {})
                      : any;
   }
@@ -61,12 +61,12 @@ float draw_factor(int ranks, const word_source& next) {
 reduction_case draw_reduction(std::uint64_t seed, int ranks, int tensors, int elements) {
   std::mt19937_64 engine(seed);
   const word_source next = [&] { return engine(); };
-  constexpr std::array wires = {format_id::fp32, format_id::fp16, format_id::bf16, format_id::e4m3,
-                                format_id::e5m2};
+  constexpr std::array dtypes = {format_id::fp32, format_id::fp16, format_id::bf16, format_id::e4m3,
+                                 format_id::e5m2};
   constexpr std::array formats = {format_id::fp32, format_id::fp16, format_id::bf16};
   reduction_case c = {ranks, {}, {}};
-  c.how.wire = wires[next() % wires.size()];
-  c.how.math = static_cast<scale_math>(next() % scale_math_count);
+  c.how.communication = dtypes[next() % dtypes.size()];
+  c.how.rule = static_cast<scale_rule>(next() % scale_rule_count);
   c.how.round = next() % 2 == 0 ? rounding::nearest_even : rounding::stochastic;
   c.how.random = {.seed = draw_number(next),
                   .stream = draw_number(next),
@@ -83,8 +83,8 @@ reduction_case draw_reduction(std::uint64_t seed, int ranks, int tensors, int el
     t.row_stride = t.cols * t.col_stride + static_cast<std::int64_t>(next() % 3);
     const int binade = next() % 4 == 0 ? -1000 : static_cast<int>(next() % 250) - 140;
     for (int r = 0; r < ranks; ++r) {
-      t.codes.push_back(draw_codes(t.format, c.how.wire, static_cast<std::size_t>(t.rows * t.cols),
-                                   binade, next));
+      t.codes.push_back(draw_codes(t.format, c.how.communication,
+                                   static_cast<std::size_t>(t.rows * t.cols), binade, next));
     }
     c.tensors.push_back(t);
   }

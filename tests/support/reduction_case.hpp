@@ -30,7 +30,8 @@ struct reduction_case {
 
 std::ostream& operator<<(std::ostream& out, const reduction_case& c);
 
-/// Any wire, formats, rounding and factor; up to 3 rows of up to `elements` elements a tensor.
+/// Any communication dtype, formats, rounding and factor; up to 3 rows of up to `elements` elements
+/// a tensor.
 reduction_case draw_reduction(std::uint64_t seed, int ranks, int tensors, int elements);
 
 /// One rank's memory for a tensor, guard bytes in the gaps.
@@ -58,7 +59,7 @@ struct reduction_buffer {
 /// The memory of a rank's tensors after the call.
 using reduction_image = std::vector<std::vector<std::byte>>;
 
-/// Those of all ranks, on host memory; play is testkit::play_ranks.
+/// Those of all ranks, on host memory; play is testkit::simulate_ranks.
 template <class Play>
 std::vector<reduction_image> reduced_on_host(const reduction_case& c, const Play& play) {
   std::vector<reduction_image> images(static_cast<std::size_t>(c.ranks));

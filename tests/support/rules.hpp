@@ -14,7 +14,7 @@
 namespace samebits::support {
 
 /// The oracle's own row of a format; by name, since the two tables share nothing else.
-inline const oracle::format& judge_of(format_id f) {
+inline const oracle::format& oracle_of(format_id f) {
   static const auto rows = [] {
     std::array<const oracle::format*, format_count> found{};
     for (int i = 0; i < format_count; ++i) {

@@ -82,7 +82,7 @@ TEST(Shrinking, EndsForEveryFormat) {
         code = next.back();  // the smallest step there is
         ASSERT_LT(steps, 5000) << name(f);
       }
-      const oracle::exact_value one = oracle::decode(judge_of(f), code);
+      const oracle::exact_value one = oracle::decode(oracle_of(f), code);
       EXPECT_EQ(oracle::rational_of(one), 1) << name(f);
     }
   }

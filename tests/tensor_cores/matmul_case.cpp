@@ -25,14 +25,14 @@ std::uint64_t code_of(format_id format, int exponent, word_stream& words) {
 
 }  // namespace
 
-matmul_case::matmul_case(std::uint64_t seed, const matmul_sizes& sizes, drawn_kinds kinds)
+matmul_case::matmul_case(std::uint64_t seed, const matmul_sizes& sizes, random_kinds kinds)
     : seed_(seed), words_(seed) {
-  const auto size = [&](int most) {
-    return words_.below(30) == 0 ? 0 : static_cast<std::int64_t>(1 + words_.below(most));
+  const auto size = [&](int maximum) {
+    return words_.below(30) == 0 ? 0 : static_cast<std::int64_t>(1 + words_.below(maximum));
   };
-  const std::int64_t m = size(sizes.most_rows);
-  const std::int64_t n = size(sizes.most_cols);
-  const std::int64_t k = size(sizes.most_depth);
+  const std::int64_t m = size(sizes.max_rows);
+  const std::int64_t n = size(sizes.max_cols);
+  const std::int64_t k = size(sizes.max_depth);
   draw_sum(kinds);
   a_layout_ = layout(m, k, array_side::read);
   b_layout_ = layout(k, n, array_side::read);
@@ -49,8 +49,8 @@ matmul_case::matmul_case(std::uint64_t seed, const matmul_sizes& sizes, drawn_ki
   make_views();
 }
 
-void matmul_case::draw_sum(drawn_kinds kinds) {
-  const int kind = kinds == drawn_kinds::tensor_cores ? 3 : words_.below(accumulator_kind_count);
+void matmul_case::draw_sum(random_kinds kinds) {
+  const int kind = kinds == random_kinds::tensor_cores ? 3 : words_.below(accumulator_kind_count);
   if (kind < 3) {
     const auto draw = [&] {
       return any_formats[static_cast<std::size_t>(

@@ -13,18 +13,18 @@
 namespace samebits::support {
 
 struct matmul_sizes {
-  int most_rows;
-  int most_cols;
-  int most_depth;
+  int max_rows;
+  int max_cols;
+  int max_depth;
 };
 
 /// Which kinds of accumulation are drawn.
-enum class drawn_kinds : std::uint8_t { all, tensor_cores };
+enum class random_kinds : std::uint8_t { all, tensor_cores };
 
 /// A call with its memory. Everything follows from the seed.
 class matmul_case {
  public:
-  matmul_case(std::uint64_t seed, const matmul_sizes& sizes, drawn_kinds kinds);
+  matmul_case(std::uint64_t seed, const matmul_sizes& sizes, random_kinds kinds);
 
   /// matmul() into fresh memory with guards around it.
   [[nodiscard]] strided_buffer run(const executor& where) const;
@@ -51,7 +51,7 @@ class matmul_case {
   [[nodiscard]] std::uint32_t c_code(std::int64_t r, std::int64_t c) const;
 
  private:
-  void draw_sum(drawn_kinds kinds);
+  void draw_sum(random_kinds kinds);
   void draw_scales();
   void draw_c();
   array_layout layout(std::int64_t rows, std::int64_t cols, array_side side);

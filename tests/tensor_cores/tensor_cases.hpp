@@ -11,7 +11,7 @@
 
 namespace samebits::support {
 
-using backends::tensor_cores::most_products;
+using backends::tensor_cores::max_products;
 using backends::tensor_cores::word_stream;
 using tensor_family = backends::tensor_cores::family;
 using tensor_case = backends::tensor_cores::case_codes;

@@ -45,8 +45,8 @@ std::uint64_t new_seed() {
   return std::uint64_t{device()} << 32 | device();
 }
 
-std::vector<std::uint64_t> drawn_codes(const conversion_under_test& conversion, std::uint64_t seed,
-                                       std::size_t count) {
+std::vector<std::uint64_t> random_codes(const conversion_under_test& conversion, std::uint64_t seed,
+                                        std::size_t count) {
   const rc::Gen<std::uint64_t> generator = support::codes(conversion.from, conversion.to);
   rc::Random random(seed);
   std::vector<std::uint64_t> codes(count);
@@ -64,7 +64,7 @@ std::vector<std::uint64_t> edge_codes(const trial_runner& runner, std::uint64_t 
     const auto around = support::code_steps(*runner.steps()).codes_around(2);
     codes.assign(around.begin(), around.end());
   } else {
-    codes = drawn_codes(conversion, seed, 1 << 16);
+    codes = random_codes(conversion, seed, 1 << 16);
   }
   return codes;
 }
@@ -76,10 +76,10 @@ class stages {
       : runner_(runner), effort_(effort), seed_(effort.seed != 0 ? effort.seed : new_seed()) {}
 
   std::optional<check_result> edges() {
-    constexpr std::size_t piece = std::size_t{1} << 16;
+    constexpr std::size_t part = std::size_t{1} << 16;
     const std::vector<std::uint64_t> codes = edge_codes(runner_, seed_);
-    for (std::size_t first = 0; first < codes.size(); first += piece) {
-      const std::size_t last = std::min(codes.size(), first + piece);
+    for (std::size_t first = 0; first < codes.size(); first += part) {
+      const std::size_t last = std::min(codes.size(), first + part);
       trial t;
       t.codes.assign(codes.begin() + static_cast<std::ptrdiff_t>(first),
                      codes.begin() + static_cast<std::ptrdiff_t>(last));
@@ -89,7 +89,7 @@ class stages {
   }
 
   std::optional<check_result> sizes() {
-    const std::vector<std::uint64_t> pool = drawn_codes(runner_.conversion(), seed_, 4097);
+    const std::vector<std::uint64_t> pool = random_codes(runner_.conversion(), seed_, 4097);
     for (const std::int64_t around : {1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 4096}) {
       for (std::int64_t size = around - 1; size <= around + 1; ++size) {
         for (int offset = 0; offset <= 16; offset += size > 257 ? 8 : 1) {
@@ -106,10 +106,10 @@ class stages {
   std::optional<check_result> batches() {
     rc::Random random(seed_);
     for (int batch = 0; batch < effort_.batches; ++batch) {
-      const auto most = static_cast<std::uint64_t>(effort_.batch_size);
-      const auto count = static_cast<std::size_t>(1 + random.next() % most);
+      const auto maximum = static_cast<std::uint64_t>(effort_.batch_size);
+      const auto count = static_cast<std::size_t>(1 + random.next() % maximum);
       const std::uint64_t offsets = random.next();
-      trial t{drawn_codes(runner_.conversion(), random.next(), count),
+      trial t{random_codes(runner_.conversion(), random.next(), count),
               static_cast<int>(offsets % 17), static_cast<int>((offsets >> 32) % 17)};
       const std::string stage = "random batch " + std::to_string(batch) + " (seed " +
                                 std::to_string(seed_) +
@@ -122,13 +122,13 @@ class stages {
   std::optional<check_result> sweep() {
     const std::uint64_t stride = effort_.sweep_stride;
     if (stride == 0) return std::nullopt;
-    constexpr std::uint64_t piece = std::uint64_t{1} << 22;
+    constexpr std::uint64_t part = std::uint64_t{1} << 22;
     for (std::uint64_t first = 0; first < fp32_codes;) {
       const std::uint64_t left = (fp32_codes - first - 1) / stride + 1;
-      const auto count = static_cast<std::size_t>(std::min(left, piece));
+      const auto count = static_cast<std::size_t>(std::min(left, part));
       const verdict v = runner_.run_sequence(first, stride, count);
       if (v.failed()) return runner_.failure(sequence(first, stride, count), v, "the sweep");
-      if (left <= piece) break;
+      if (left <= part) break;
       first += count * stride;
     }
     return std::nullopt;

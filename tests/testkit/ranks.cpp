@@ -160,9 +160,9 @@ class meeting {
   std::string difference_;
 };
 
-class played_rank final : public communicator {
+class simulated_rank final : public communicator {
  public:
-  played_rank(meeting& m, int rank, int size) : meeting_(m), rank_(rank), size_(size) {}
+  simulated_rank(meeting& m, int rank, int size) : meeting_(m), rank_(rank), size_(size) {}
 
   [[nodiscard]] int rank() const override { return rank_; }
   [[nodiscard]] int size() const override { return size_; }
@@ -200,7 +200,7 @@ class played_rank final : public communicator {
 
 }  // namespace
 
-std::vector<rank_call> play_ranks(int count, const std::function<void(communicator&)>& body) {
+std::vector<rank_call> simulate_ranks(int count, const std::function<void(communicator&)>& body) {
   if (count < 1 || count > 1024) {
     throw invalid_argument("count: must be in 1..1024, got " + std::to_string(count));
   }
@@ -209,7 +209,7 @@ std::vector<rank_call> play_ranks(int count, const std::function<void(communicat
   const auto run = [&](int rank) {
     std::exception_ptr& mine = thrown[static_cast<std::size_t>(rank)];
     try {
-      played_rank self(m, rank, count);
+      simulated_rank self(m, rank, count);
       body(self);
     } catch (const rank_abandoned&) {
       // another rank or the meeting reports the reason

@@ -30,7 +30,7 @@ INSTANTIATE_TEST_SUITE_P(Counts, PlayRanks, ::testing::Values(1, 2, 3, 8));
 
 TEST_P(PlayRanks, RunsEachRankOnce) {
   std::vector<int> runs(static_cast<std::size_t>(GetParam()));
-  const auto calls = play_ranks(GetParam(), [&](communicator& ranks) {
+  const auto calls = simulate_ranks(GetParam(), [&](communicator& ranks) {
     ++runs[static_cast<std::size_t>(ranks.rank())];
     EXPECT_EQ(ranks.size(), GetParam());
     EXPECT_EQ(ranks.space(), memory_space::host);
@@ -41,7 +41,7 @@ TEST_P(PlayRanks, RunsEachRankOnce) {
 
 TEST_P(PlayRanks, MaximaAreOfUnsignedWords) {
   const auto n = static_cast<std::uint32_t>(GetParam());
-  const auto calls = play_ranks(GetParam(), [&](communicator& ranks) {
+  const auto calls = simulate_ranks(GetParam(), [&](communicator& ranks) {
     const auto rank = static_cast<std::uint32_t>(ranks.rank());
     // 0x80000000 is the max as an unsigned word, but the min as a signed one.
     std::vector<std::uint32_t> words = {rank, n - rank, rank == 0 ? 0x80000000u : 0x7FFFFFFFu};
@@ -52,7 +52,7 @@ TEST_P(PlayRanks, MaximaAreOfUnsignedWords) {
 }
 
 TEST_P(PlayRanks, GatherKeepsTheOrderOfRanks) {
-  play_ranks(GetParam(), [&](communicator& ranks) {
+  simulate_ranks(GetParam(), [&](communicator& ranks) {
     const auto sent = bytes_of(ranks.rank(), 5);
     std::vector<std::byte> received(5 * static_cast<std::size_t>(ranks.size()));
     ranks.all_gather(sent, received);
@@ -64,7 +64,7 @@ TEST_P(PlayRanks, GatherKeepsTheOrderOfRanks) {
 }
 
 TEST_P(PlayRanks, ExchangeTransposesBlocks) {
-  play_ranks(GetParam(), [&](communicator& ranks) {
+  simulate_ranks(GetParam(), [&](communicator& ranks) {
     const auto n = static_cast<std::size_t>(ranks.size());
     const auto mine = static_cast<std::size_t>(ranks.rank());
     const auto sent = bytes_of(ranks.rank(), 2 * n);
@@ -79,7 +79,7 @@ TEST_P(PlayRanks, ExchangeTransposesBlocks) {
 }
 
 TEST(PlayRanksCalls, AreReportedInOrder) {
-  const auto calls = play_ranks(3, [](communicator& ranks) {
+  const auto calls = simulate_ranks(3, [](communicator& ranks) {
     std::vector<std::byte> sent(6), received(6), gathered(18);
     for (int i = 0; i < 100; ++i) ranks.all_to_all(sent, received);
     ranks.all_gather(sent, gathered);
@@ -91,7 +91,7 @@ TEST(PlayRanksCalls, AreReportedInOrder) {
 
 std::string difference(int count, const std::function<void(communicator&)>& body) {
   try {
-    play_ranks(count, body);
+    simulate_ranks(count, body);
   } catch (const rank_calls_differ& error) {
     return error.what();
   }
@@ -138,7 +138,7 @@ TEST(PlayRanksCalls, AnExceptionEndsAllAndIsThrown) {
     for (;;) ranks.all_reduce_max(words);
   };
   try {
-    play_ranks(4, body);
+    simulate_ranks(4, body);
     ADD_FAILURE() << "nothing thrown";
   } catch (const std::runtime_error& error) {
     EXPECT_STREQ(error.what(), "rank 2 failed");
@@ -147,15 +147,15 @@ TEST(PlayRanksCalls, AnExceptionEndsAllAndIsThrown) {
 
 TEST(PlayRanksCalls, BuffersOfWrongSizesAreRefused) {
   std::vector<std::byte> three(3), four(4);
-  EXPECT_THROW(play_ranks(2, [&](communicator& r) { r.all_gather(four, three); }),
+  EXPECT_THROW(simulate_ranks(2, [&](communicator& r) { r.all_gather(four, three); }),
                invalid_argument);
-  EXPECT_THROW(play_ranks(2, [&](communicator& r) { r.all_to_all(four, three); }),
+  EXPECT_THROW(simulate_ranks(2, [&](communicator& r) { r.all_to_all(four, three); }),
                invalid_argument);
   std::vector<std::byte> other(3);
-  EXPECT_THROW(play_ranks(2, [&](communicator& r) { r.all_to_all(three, other); }),
+  EXPECT_THROW(simulate_ranks(2, [&](communicator& r) { r.all_to_all(three, other); }),
                invalid_argument);
-  EXPECT_THROW(play_ranks(0, [](communicator&) {}), invalid_argument);
-  EXPECT_THROW(play_ranks(1025, [](communicator&) {}), invalid_argument);
+  EXPECT_THROW(simulate_ranks(0, [](communicator&) {}), invalid_argument);
+  EXPECT_THROW(simulate_ranks(1025, [](communicator&) {}), invalid_argument);
 }
 
 TEST(SingleRank, CopiesWhatItSends) {

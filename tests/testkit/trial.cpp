@@ -71,9 +71,9 @@ void require_element_size(const char* what, std::size_t got, format_id format) {
 }
 
 bool is_tie(const conversion_under_test& conversion, std::uint64_t code) {
-  const oracle::exact_value x = oracle::decode(support::judge_of(conversion.from), code);
+  const oracle::exact_value x = oracle::decode(support::oracle_of(conversion.from), code);
   if (x.kind != oracle::value_kind::finite) return false;
-  const support::grid_step step = support::locate(support::judge_of(conversion.to), x);
+  const support::grid_step step = support::locate(support::oracle_of(conversion.to), x);
   return step.lower != step.upper && step.part * 2 == step.whole;
 }
 
@@ -109,10 +109,10 @@ trial_runner::trial_runner(const conversion_under_test& conversion, const raw_fu
   require_element_size("in", function.in_bytes, conversion.from);
   require_element_size("out", function.out_bytes, conversion.to);
   reference_codes(nullptr, 0, nullptr);  // throws for arguments that samebits::convert refuses
-  const oracle::format& to = support::judge_of(conversion.to);
+  const oracle::format& to = support::oracle_of(conversion.to);
   if (conversion.from == format_id::fp32 && conversion.rule.round != rounding::stochastic &&
       (to.max_finite >> to.unused_low_bits) < oracle::max_destination_magnitudes) {
-    steps_ = oracle::make_step_function(support::judge_of(format_id::fp32), to, conversion.rule);
+    steps_ = oracle::make_step_function(support::oracle_of(format_id::fp32), to, conversion.rule);
     ordered_steps_.emplace(*steps_);
   }
 }

@@ -26,12 +26,12 @@ constexpr std::uint32_t run(tensor_unit unit, format_id a, format_id b, format_i
   std::array<tensor_operand, 32> x{};
   std::array<tensor_operand, 32> y{};
   for (int k = 0; k < 32; ++k) {
-    x[static_cast<std::size_t>(k)] = tensor_operand_of(r.a, r.least_exponent_a, 0);
-    y[static_cast<std::size_t>(k)] = tensor_operand_of(r.b, r.least_exponent_b, 0);
+    x[static_cast<std::size_t>(k)] = tensor_operand_of(r.a, r.subnormal_exponent_a, 0);
+    y[static_cast<std::size_t>(k)] = tensor_operand_of(r.b, r.subnormal_exponent_b, 0);
   }
   for (const product& p : products) {
-    x[static_cast<std::size_t>(p.k)] = tensor_operand_of(r.a, r.least_exponent_a, p.a);
-    y[static_cast<std::size_t>(p.k)] = tensor_operand_of(r.b, r.least_exponent_b, p.b);
+    x[static_cast<std::size_t>(p.k)] = tensor_operand_of(r.a, r.subnormal_exponent_a, p.a);
+    y[static_cast<std::size_t>(p.k)] = tensor_operand_of(r.b, r.subnormal_exponent_b, p.b);
   }
   return accumulate(r, x.data(), y.data(), r.products, c);
 }
@@ -155,14 +155,14 @@ TEST(TensorUnits, MissingProductsAreZeros) {
   std::array<tensor_operand, 32> a{};
   std::array<tensor_operand, 32> b{};
   for (std::uint32_t k = 0; k < 32; ++k) {
-    a[k] = tensor_operand_of(r.a, r.least_exponent_a, k < 13 ? 0x31 + k : 0);
-    b[k] = tensor_operand_of(r.b, r.least_exponent_b, k < 13 ? 0x3B - k : 0);
+    a[k] = tensor_operand_of(r.a, r.subnormal_exponent_a, k < 13 ? 0x31 + k : 0);
+    b[k] = tensor_operand_of(r.b, r.subnormal_exponent_b, k < 13 ? 0x3B - k : 0);
   }
   const std::uint32_t sum = accumulate(r, a.data(), b.data(), 32, one);
   EXPECT_EQ(accumulate(r, a.data(), b.data(), 13, one), sum);
   for (std::uint32_t k = 13; k < 32; ++k) {  // whatever lies there
-    a[k] = tensor_operand_of(r.a, r.least_exponent_a, k % 2 == 0 ? 0x7E : 0x7F);
-    b[k] = tensor_operand_of(r.b, r.least_exponent_b, 0x7B);
+    a[k] = tensor_operand_of(r.a, r.subnormal_exponent_a, k % 2 == 0 ? 0x7E : 0x7F);
+    b[k] = tensor_operand_of(r.b, r.subnormal_exponent_b, 0x7B);
   }
   EXPECT_EQ(accumulate(r, a.data(), b.data(), 13, one), sum);
   for (std::uint32_t k = 13; k < 32; ++k) a[k] = b[k];  // numbers alone

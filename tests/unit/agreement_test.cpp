@@ -86,7 +86,7 @@ TEST(Agree, IsWhatAllSawOnEveryRank) {
     for (auto& round : seen) {
       for (int r = 0; r < n; ++r) round.push_back(drawn(random));
     }
-    const auto calls = testkit::play_ranks(n, [&](communicator& ranks) {
+    const auto calls = testkit::simulate_ranks(n, [&](communicator& ranks) {
       for (const auto& round : seen) {
         const auto got = agree(ranks, round[static_cast<std::size_t>(ranks.rank())]);
         rank_observation expected = merged(round);
@@ -105,7 +105,7 @@ TEST(Agree, NaNIsAboveInfinityAndUnknownAboveBoth) {
   const std::uint32_t rising[] = {0, 1, 0x7F7FFFFF, 0x7F800000, 0x7FFFFFFF, amax_unknown};
   for (std::size_t a = 0; a < std::size(rising); ++a) {
     for (std::size_t b = 0; b < std::size(rising); ++b) {
-      testkit::play_ranks(2, [&](communicator& ranks) {
+      testkit::simulate_ranks(2, [&](communicator& ranks) {
         const rank_observation mine = {.seen = {.amax = rising[ranks.rank() == 0 ? a : b]}};
         EXPECT_EQ(agree(ranks, mine).seen.amax, rising[std::max(a, b)]);
       });
@@ -114,7 +114,7 @@ TEST(Agree, NaNIsAboveInfinityAndUnknownAboveBoth) {
 }
 
 TEST(Agree, ARankWithoutGradientsChangesNothing) {
-  testkit::play_ranks(3, [](communicator& ranks) {
+  testkit::simulate_ranks(3, [](communicator& ranks) {
     const auto all = ranks.rank() == 1
                          ? agree(ranks, {.seen = {.amax = 0x40000000}, .first_bad = 7})
                          : agree(ranks, {});

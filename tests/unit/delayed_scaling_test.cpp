@@ -89,7 +89,7 @@ TEST(DelayedScaling, FollowsTheTranscription) {
       expected.step(amax, settings);
       observe(history, amax);
       state = updated(state, history, settings);
-      ASSERT_TRUE(same(state.multiplier, expected.scale)) << trace << " " << step << " " << amax;
+      ASSERT_TRUE(same(state.inverse_scale, expected.scale)) << trace << " " << step << " " << amax;
       ASSERT_TRUE(same(state.scale, expected.scale_inv)) << trace << " " << step << " " << amax;
       for (std::size_t i = 0; i < length; ++i) {
         ASSERT_TRUE(same(history[i], expected.history[i])) << trace << " " << step << " " << i;
@@ -143,8 +143,8 @@ TEST(DelayedScaling, QuantizesByTheStoredScale) {
   quantize_statistics statistics;
   const auto step = [&] {
     quantize_options options = options_of(preset->rules);
-    options.multipliers =
-        view_of_codes(format_id::fp32, static_cast<const float*>(&state.multiplier), 1, 1);
+    options.inverse_scales =
+        view_of_codes(format_id::fp32, static_cast<const float*>(&state.inverse_scale), 1, 1);
     quantize(view_of_codes(format_id::fp32, x.data(), 1, 3),
              {.codes = view_of_codes(format_id::e4m3, codes.data(), 1, 3),
               .scales = view_of_codes(format_id::fp32, &scale, 1, 1),
@@ -156,7 +156,7 @@ TEST(DelayedScaling, QuantizesByTheStoredScale) {
   };
   step();
   EXPECT_EQ(codes, (std::vector<std::uint8_t>{0x38, 0xC0, 0x46}));  // S = 1
-  EXPECT_EQ(state.multiplier, 128.0f);                              // 448 / 3.5
+  EXPECT_EQ(state.inverse_scale, 128.0f);                           // 448 / 3.5
   step();
   EXPECT_EQ(codes, (std::vector<std::uint8_t>{0x70, 0xF8, 0x7E}));
 }

@@ -16,7 +16,7 @@
 namespace samebits {
 namespace {
 
-/// A course of decisions, saved and loaded at every step.
+/// A scenario of decisions, saved and loaded at every step.
 template <class Settings>
 void expect_no_interruption(const Settings& settings) {
   std::mt19937 random(11);

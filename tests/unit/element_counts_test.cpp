@@ -15,9 +15,9 @@ namespace {
 /// The counts of one code by its value in binary32.
 code_counts by_value(format_id format, std::uint32_t code) {
   const float x = std::bit_cast<float>(decode<std::uint32_t>(spec_of(format), code));
-  const float least_normal = std::ldexp(1.0f, 1 - spec_of(format).bias);
+  const float min_normal = std::ldexp(1.0f, 1 - spec_of(format).bias);
   return {std::isnan(x) ? 1u : 0u, std::isinf(x) ? 1u : 0u, x == 0 ? 1u : 0u,
-          x != 0 && std::fabs(x) < least_normal ? 1u : 0u};
+          x != 0 && std::fabs(x) < min_normal ? 1u : 0u};
 }
 
 void expect_same(const code_counts& a, const code_counts& b, format_id format, std::uint32_t code) {

@@ -1,4 +1,5 @@
-// reduce_gradients(): sums worked out by hand, what survives the wire, messages, and refusals.
+// reduce_gradients(): sums worked out by hand, what survives the communication dtype, messages, and
+// refusals.
 #include "samebits/distributed.hpp"
 
 #include <gtest/gtest.h>
@@ -29,7 +30,7 @@ std::uint32_t bits(float x) { return std::bit_cast<std::uint32_t>(x); }
 std::vector<std::uint32_t> reduced(const std::vector<std::vector<float>>& of_ranks,
                                    const gradient_reduction& how) {
   std::vector<std::vector<std::uint32_t>> after(of_ranks.size());
-  testkit::play_ranks(static_cast<int>(of_ranks.size()), [&](communicator& ranks) {
+  testkit::simulate_ranks(static_cast<int>(of_ranks.size()), [&](communicator& ranks) {
     const auto rank = static_cast<std::size_t>(ranks.rank());
     std::vector<float> mine = of_ranks[rank];
     const matrix_view list[] = {view_of(mine)};
@@ -43,7 +44,7 @@ std::vector<std::uint32_t> reduced(const std::vector<std::vector<float>>& of_ran
 using codes = std::vector<std::uint32_t>;
 
 TEST(ReduceGradients, AddsInTheOrderOfRanks) {
-  const gradient_reduction how = {.wire = format_id::fp32};
+  const gradient_reduction how = {.communication = format_id::fp32};
   // RN(RN(2^24 + 1) + 1) = 2^24, RN(RN(1 + 1) + 2^24) = 2^24 + 2.
   EXPECT_EQ(reduced({{16777216, 1}, {1, 1}, {1, 16777216}}, how),
             (codes{bits(16777216), bits(16777218)}));
@@ -52,94 +53,100 @@ TEST(ReduceGradients, AddsInTheOrderOfRanks) {
 }
 
 TEST(ReduceGradients, ZerosKeepTheirSigns) {
-  for (const format_id wire :
+  for (const format_id communication :
        {format_id::fp32, format_id::fp16, format_id::bf16, format_id::e4m3, format_id::e5m2}) {
-    EXPECT_EQ(reduced({{-0.0f, -0.0f, 0.0f}, {-0.0f, 0.0f, 0.0f}}, {.wire = wire}),
-              (codes{0x80000000, 0, 0}))
-        << name(wire);
+    EXPECT_EQ(
+        reduced({{-0.0f, -0.0f, 0.0f}, {-0.0f, 0.0f, 0.0f}}, {.communication = communication}),
+        (codes{0x80000000, 0, 0}))
+        << name(communication);
   }
 }
 
-TEST(ReduceGradients, ContributionsAreRoundedOntoTheWireOnce) {
+TEST(ReduceGradients, ContributionsAreRoundedToTheCommunicationDtypeOnce) {
   // 1 + 2^-8 lies between bf16's 1 and 1 + 2^-7, a tie, and goes to the even one; the sum of two in
   // binary32 is exact.
   const float tie = 1 + 0x1p-8f;
-  EXPECT_EQ(reduced({{tie}, {tie}}, {.wire = format_id::bf16}), codes{bits(2)});
-  EXPECT_EQ(reduced({{tie}, {tie}}, {.wire = format_id::fp16}), codes{bits(2 * tie)});
-  EXPECT_EQ(reduced({{tie}}, {.wire = format_id::bf16}), codes{bits(1)});  // a single rank, too
+  EXPECT_EQ(reduced({{tie}, {tie}}, {.communication = format_id::bf16}), codes{bits(2)});
+  EXPECT_EQ(reduced({{tie}, {tie}}, {.communication = format_id::fp16}), codes{bits(2 * tie)});
+  EXPECT_EQ(reduced({{tie}}, {.communication = format_id::bf16}),
+            codes{bits(1)});  // a single rank, too
 }
 
-TEST(ReduceGradients, TheSumHasMoreBitsThanTheWire) {
+TEST(ReduceGradients, TheSumHasMoreBitsThanTheCommunicationDtype) {
   // 256 and 1 are bf16 numbers, 257 is none: an accumulator of 8 bits would lose the 1.
-  EXPECT_EQ(reduced({{256}, {1}}, {.wire = format_id::bf16}), codes{bits(257)});
-  EXPECT_EQ(reduced({{60000}, {60000}}, {.wire = format_id::fp16}), codes{bits(120000)});
+  EXPECT_EQ(reduced({{256}, {1}}, {.communication = format_id::bf16}), codes{bits(257)});
+  EXPECT_EQ(reduced({{60000}, {60000}}, {.communication = format_id::fp16}), codes{bits(120000)});
 }
 
 TEST(ReduceGradients, TheFactorIsOneStepAtTheEnd) {
-  EXPECT_EQ(reduced({{1}, {1}, {8}}, {.wire = format_id::fp32, .factor = 1.0f / 3}),
+  EXPECT_EQ(reduced({{1}, {1}, {8}}, {.communication = format_id::fp32, .factor = 1.0f / 3}),
             codes{bits(10 * (1.0f / 3))});
-  EXPECT_EQ(reduced({{0x1p-126f}, {0x1p-149f}}, {.wire = format_id::fp32, .factor = 0.5f}),
+  EXPECT_EQ(reduced({{0x1p-126f}, {0x1p-149f}}, {.communication = format_id::fp32, .factor = 0.5f}),
             codes{0x00400000});  // a subnormal tie, to even
 }
 
 TEST(ReduceGradients, EightBitsShareTheScaleOfTheLargestOnAnyRank) {
-  // pow2: a = 3000, s = 8, the power of two at or above 3000 / 448 = 6.7. On the wire are 3.5 / 8,
-  // which e4m3 has, and 3000 / 8 = 375, which becomes 384; 2^-7 / 8 is a tie between 0 and the
-  // least number, 2^-9, and becomes 0.
-  EXPECT_EQ(reduced({{3.5f, 0x1p-7f}, {3000, 16}}, {.wire = format_id::e4m3}),
+  // pow2: a = 3000, s = 8, the power of two at or above 3000 / 448 = 6.7. The communication dtype
+  // has 3.5 / 8, which e4m3 has, and 3000 / 8 = 375, which becomes 384; 2^-7 / 8 is a tie between 0
+  // and the least number, 2^-9, and becomes 0.
+  EXPECT_EQ(reduced({{3.5f, 0x1p-7f}, {3000, 16}}, {.communication = format_id::e4m3}),
             (codes{bits(8 * (0.4375f + 384)), bits(16)}));
   // te: S = 448 / 3 is rounded; 3 * S and 1.5 * S are 448 and 224 all the same, and s * 672 = 4.5.
-  EXPECT_EQ(reduced({{1.5f}, {3}}, {.wire = format_id::e4m3, .math = scale_math::te}),
+  EXPECT_EQ(reduced({{1.5f}, {3}}, {.communication = format_id::e4m3, .rule = scale_rule::te}),
             codes{bits(672 * (1 / (448 / 3.0f)))});
 }
 
 TEST(ReduceGradients, WhatIsNotFiniteArrives) {
   const std::uint32_t nan_code = 0x7FFFFFFF;
   struct {
-    format_id wire;
+    format_id communication;
     std::uint32_t of_inf;
-  } wires[] = {{format_id::fp32, bits(inf)},
-               {format_id::fp16, bits(inf)},
-               {format_id::bf16, bits(inf)},
-               {format_id::e5m2, bits(inf)},
-               {format_id::e4m3, nan_code}};
-  for (const auto& w : wires) {
+  } formats[] = {{format_id::fp32, bits(inf)},
+                 {format_id::fp16, bits(inf)},
+                 {format_id::bf16, bits(inf)},
+                 {format_id::e5m2, bits(inf)},
+                 {format_id::e4m3, nan_code}};
+  for (const auto& w : formats) {
     // The other elements stay what they are: neither moves the scale.
-    EXPECT_EQ(reduced({{nan_value, 1, inf, 4}, {1, inf, -inf, 2}}, {.wire = w.wire}),
-              (codes{nan_code, w.of_inf, nan_code, bits(6)}))
-        << name(w.wire);
+    EXPECT_EQ(
+        reduced({{nan_value, 1, inf, 4}, {1, inf, -inf, 2}}, {.communication = w.communication}),
+        (codes{nan_code, w.of_inf, nan_code, bits(6)}))
+        << name(w.communication);
   }
   // Too large for fp16 is Inf, in the tensor's own format as well.
-  EXPECT_EQ(reduced({{70000}, {1}}, {.wire = format_id::fp16}), codes{bits(inf)});
-  EXPECT_EQ(reduced({{3e38f}, {3e38f}}, {.wire = format_id::fp32}), codes{bits(inf)});
+  EXPECT_EQ(reduced({{70000}, {1}}, {.communication = format_id::fp16}), codes{bits(inf)});
+  EXPECT_EQ(reduced({{3e38f}, {3e38f}}, {.communication = format_id::fp32}), codes{bits(inf)});
 }
 
 TEST(ReduceGradients, WithoutFiniteElementsTheScaleIsOne) {
-  for (const scale_math math :
-       {scale_math::te, scale_math::div, scale_math::rcp, scale_math::pow2}) {
-    EXPECT_EQ(reduced({{nan_value, inf}, {inf, inf}}, {.wire = format_id::e5m2, .math = math}),
-              (codes{0x7FFFFFFF, bits(inf)}));
-    EXPECT_EQ(reduced({{0, -0.0f}, {0, -0.0f}}, {.wire = format_id::e5m2, .math = math}),
+  for (const scale_rule rule :
+       {scale_rule::te, scale_rule::div, scale_rule::rcp, scale_rule::pow2}) {
+    EXPECT_EQ(
+        reduced({{nan_value, inf}, {inf, inf}}, {.communication = format_id::e5m2, .rule = rule}),
+        (codes{0x7FFFFFFF, bits(inf)}));
+    EXPECT_EQ(reduced({{0, -0.0f}, {0, -0.0f}}, {.communication = format_id::e5m2, .rule = rule}),
               (codes{0, 0x80000000}));
   }
 }
 
 TEST(ReduceGradients, SmallestNumbersAreKept) {
-  const float least = 0x1p-149f;
-  EXPECT_EQ(reduced({{least}, {least}, {least}}, {.wire = format_id::fp32}), codes{3});
-  const float least_bf16 = 0x1p-133f;
-  EXPECT_EQ(reduced({{least_bf16}, {least_bf16}}, {.wire = format_id::bf16}),
+  const float minimum = 0x1p-149f;
+  EXPECT_EQ(reduced({{minimum}, {minimum}, {minimum}}, {.communication = format_id::fp32}),
+            codes{3});
+  const float min_bf16 = 0x1p-133f;
+  EXPECT_EQ(reduced({{min_bf16}, {min_bf16}}, {.communication = format_id::bf16}),
             codes{bits(0x1p-132f)});
-  EXPECT_EQ(reduced({{0x1p-24f}, {0x1p-24f}}, {.wire = format_id::fp16}), codes{bits(0x1p-23f)});
+  EXPECT_EQ(reduced({{0x1p-24f}, {0x1p-24f}}, {.communication = format_id::fp16}),
+            codes{bits(0x1p-23f)});
 }
 
 TEST(ReduceGradients, RanksDrawRandomBitsOfTheirOwn) {
   // 4096 elements of 1 + 2^-9 on bf16's grid of 2^-7: a quarter goes up, independently on each
   // rank.
   const std::vector<float> x(4096, 1 + 0x1p-9f);
-  const auto sums =
-      reduced({x, x, x, x},
-              {.wire = format_id::bf16, .round = rounding::stochastic, .random = {.seed = 5}});
+  const auto sums = reduced(
+      {x, x, x, x},
+      {.communication = format_id::bf16, .round = rounding::stochastic, .random = {.seed = 5}});
   int up[5] = {};
   for (const std::uint32_t s : sums) {
     ++up[static_cast<int>((std::bit_cast<float>(s) - 4) * 128)];
@@ -156,7 +163,7 @@ TEST(ReduceGradients, ListsLongerThanABatch) {
       x[r][i] = static_cast<float>((i * 2654435761u + r * 40503u) % 2048) - 1000;
     }
   }
-  const auto got = reduced(x, {.wire = format_id::fp32});
+  const auto got = reduced(x, {.communication = format_id::fp32});
   for (std::size_t i = 0; i < got.size(); ++i) {
     ASSERT_EQ(got[i], bits(x[0][i] + x[1][i] + x[2][i])) << i;
   }
@@ -173,15 +180,15 @@ TEST(ReduceGradients, EachElementTravelsTwice) {
   };
   using enum testkit::rank_operation;
   // Arguments; then, for each run of one format, contributions and shares of the sums.
-  const auto two_bytes = testkit::play_ranks(4, [&](communicator& r) { body(r, {}); });
+  const auto two_bytes = testkit::simulate_ranks(4, [&](communicator& r) { body(r, {}); });
   EXPECT_EQ(two_bytes, (std::vector<testkit::rank_call>{{all_reduce_max, 12},
                                                         {all_to_all, 200},
                                                         {all_gather, 50},
                                                         {all_to_all, 2 * 20},
                                                         {all_gather, 4 * 5}}));
   // One byte, and an amax for each tensor.
-  const auto one_byte =
-      testkit::play_ranks(4, [&](communicator& r) { body(r, {.wire = format_id::e4m3}); });
+  const auto one_byte = testkit::simulate_ranks(
+      4, [&](communicator& r) { body(r, {.communication = format_id::e4m3}); });
   EXPECT_EQ(one_byte, (std::vector<testkit::rank_call>{{all_reduce_max, 12},
                                                        {all_reduce_max, 12},
                                                        {all_to_all, 100},
@@ -191,10 +198,10 @@ TEST(ReduceGradients, EachElementTravelsTwice) {
 }
 
 TEST(ReduceGradients, NothingIsAlsoAList) {
-  testkit::play_ranks(3, [](communicator& ranks) {
+  testkit::simulate_ranks(3, [](communicator& ranks) {
     reduce_gradients(ranks, {});
     const matrix_view empty[] = {{.rows = 0, .cols = 5}, {.format = format_id::bf16}};
-    reduce_gradients(ranks, empty, {.wire = format_id::e5m2});
+    reduce_gradients(ranks, empty, {.communication = format_id::e5m2});
   });
 }
 
@@ -217,7 +224,7 @@ TEST(ReduceGradients, ListsOfOneOfSeveralOfRangesAndOfTensorLists) {
 /// What each rank throws, "" for nothing; rank 1 of 3 has arguments of its own.
 std::vector<std::string> refusals(const auto& usual, const auto& other) {
   std::vector<std::string> messages(3);
-  testkit::play_ranks(3, [&](communicator& ranks) {
+  testkit::simulate_ranks(3, [&](communicator& ranks) {
     try {
       ranks.rank() == 1 ? other(ranks) : usual(ranks);
     } catch (const invalid_argument& error) {
@@ -252,7 +259,7 @@ TEST(ReduceGradients, WhatOneRankMayNotPassAllRefuse) {
   expect_refused(call({view_of(x), view_of(narrow)}), "gradients[1]: format");
   expect_refused(call({on_device(view_of(x))}), "gradients[0]: must lie in host");
   expect_refused(call({view_of(x), view_of(x)}), "worked on twice");
-  expect_refused(call({view_of(x)}, {.wire = format_id::fp64}), "how.wire");
+  expect_refused(call({view_of(x)}, {.communication = format_id::fp64}), "how.communication");
   expect_refused(call({view_of(x)}, {.round = rounding::upward}), "how.round");
   expect_refused(call({view_of(x)}, {.backend = "cuda-native"}), "how.backend");
   expect_refused(call({view_of(x)}, {.factor = inf}), "how.factor");
@@ -276,7 +283,7 @@ TEST(ReduceGradients, ListsThatDifferAreRefused) {
   };
   for (const auto& other :
        {with(view_of(half)), with(view_of(x.data(), 2, 3)), with(view_of(x.data(), 1, 5)),
-        with(view_of(x), {.factor = 0.5f}), with(view_of(x), {.wire = format_id::fp16}),
+        with(view_of(x), {.factor = 0.5f}), with(view_of(x), {.communication = format_id::fp16}),
         with(view_of(x), {.random = {.seed = 1}})}) {
     for (const std::string& message : refusals(usual, other)) {
       EXPECT_EQ(message,
@@ -287,16 +294,16 @@ TEST(ReduceGradients, ListsThatDifferAreRefused) {
 }
 
 TEST(ReduceGradients, ABadGradientReachesEveryScaler) {
-  for (const format_id wire :
+  for (const format_id communication :
        {format_id::fp16, format_id::bf16, format_id::e4m3, format_id::e5m2}) {
-    testkit::play_ranks(8, [&](communicator& ranks) {
+    testkit::simulate_ranks(8, [&](communicator& ranks) {
       std::vector<fp16> gradient(33, fp16(1.0f));
       if (ranks.rank() == 5) gradient[20] = fp16(inf);
       const matrix_view list[] = {view_of(gradient)};
-      reduce_gradients(ranks, list, {.wire = wire, .factor = 1.0f / 8});
+      reduce_gradients(ranks, list, {.communication = communication, .factor = 1.0f / 8});
       loss_scaler scaler;
       scaler.unscale(list);
-      EXPECT_FALSE(scaler.step([] {})) << name(wire);
+      EXPECT_FALSE(scaler.step([] {})) << name(communication);
     });
   }
 }

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "backends/dispatch/backend.hpp"
-#include "backends/dispatch/plan.hpp"
+#include "backends/dispatch/list.hpp"
 #include "backends/self_test/self_test.hpp"
 #include "samebits/samebits.hpp"
 
@@ -25,11 +25,11 @@ bool gpu_fails = false;
 std::string gpu_is_missing;
 
 void scale_half(const backends::scale_call& call, const executor&) {
-  auto* x = static_cast<float*>(call.plan.tensors[0].view.data);
-  const auto count = static_cast<std::int64_t>(call.plan.elements);
+  auto* x = static_cast<float*>(call.list.tensors[0].view.data);
+  const auto count = static_cast<std::int64_t>(call.list.elements);
   for (std::int64_t i = 0; i < (gpu_fails ? count / 2 : count); ++i) x[i] *= call.factor;
   if (gpu_fails) throw cuda_error("cudaMemcpy: the GPU fell off the bus", 719);
-  if (call.report != nullptr) call.report->elements = call.plan.elements;
+  if (call.report != nullptr) call.report->elements = call.list.elements;
 }
 
 const backends::device_memory memory = {
@@ -43,7 +43,7 @@ const backends::device_memory memory = {
 constinit backends::self_test_entry tested = {[](backends::probe_report& report) { report = {}; }};
 
 const backends::backend gpu = {
-    .name = "played-gpu",
+    .name = "simulated-gpu",
     .description = "a GPU that fails",
     .space = memory_space::device,
     .why_unsupported = [] { return gpu_is_missing; },
@@ -151,7 +151,8 @@ class failing_rank final : public communicator {
 };
 
 TEST(ReduceGradients, SaysWhetherItHasWritten) {
-  const gradient_reduction how = {.wire = format_id::fp32, .factor = 0.5f, .elements_at_once = 4};
+  const gradient_reduction how = {
+      .communication = format_id::fp32, .factor = 0.5f, .elements_at_once = 4};
   std::vector<float> g(8, 2.0f);
   failing_rank at_once(0);
   try {
@@ -201,7 +202,7 @@ TEST_F(EnvironmentBackend, OfADeviceHasNoSayOnHostMemory) {
   const std::string usual(default_executor().backend);
   for (const char* missing : {"", "no GPU"}) {
     gpu_is_missing = missing;
-    setenv("SAMEBITS_BACKEND", "played-gpu", 1);
+    setenv("SAMEBITS_BACKEND", "simulated-gpu", 1);
     EXPECT_NO_THROW(convert_on(memory_space::host));
     EXPECT_EQ(default_executor().backend, usual);
   }

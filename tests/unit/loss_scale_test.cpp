@@ -19,7 +19,7 @@ constexpr native_scaling small = {.growth_interval = 100,
                                   .forgive_after = 5,
                                   .isolated_cost = 30};
 
-struct course {
+struct scenario {
   native_scaling settings = small;
   native_state state = initial_state(settings);
 
@@ -30,7 +30,7 @@ struct course {
 };
 
 TEST(NativePolicy, GrowsAfterTheInterval) {
-  course c;
+  scenario c;
   c.steps(99, good);
   EXPECT_EQ(c.state.exponent, 16);
   EXPECT_EQ(c.step(good).change, scale_change::grown);
@@ -38,7 +38,7 @@ TEST(NativePolicy, GrowsAfterTheInterval) {
 }
 
 TEST(NativePolicy, AGrowthThatFailsAtOnceIsTakenBackAndNotTriedSoon) {
-  course c;
+  scenario c;
   c.steps(100, good);
   const step_decision d = c.step(bad);
   EXPECT_FALSE(d.apply);
@@ -57,7 +57,7 @@ TEST(NativePolicy, AGrowthThatFailsAtOnceIsTakenBackAndNotTriedSoon) {
 }
 
 TEST(NativePolicy, AGrowthThatIsTakenBackClearsEarlierStrikes) {
-  course c;
+  scenario c;
   c.settings.forgive_after = 1000;
   c.step(bad);
   c.steps(100, good);
@@ -69,7 +69,7 @@ TEST(NativePolicy, AGrowthThatIsTakenBackClearsEarlierStrikes) {
 }
 
 TEST(NativePolicy, TheIntervalStopsDoubling) {
-  course c;
+  scenario c;
   for (int failure = 0; failure < 6; ++failure) {
     while (c.step(good).change != scale_change::grown) {
     }
@@ -79,7 +79,7 @@ TEST(NativePolicy, TheIntervalStopsDoubling) {
 }
 
 TEST(NativePolicy, OneBadStepIsAnAccident) {
-  course c;
+  scenario c;
   c.steps(50, good);
   EXPECT_EQ(c.step(bad).change, scale_change::kept);
   EXPECT_EQ(c.state.exponent, 16);
@@ -90,7 +90,7 @@ TEST(NativePolicy, OneBadStepIsAnAccident) {
 }
 
 TEST(NativePolicy, BadStepsThatAreNotForgivenAddUp) {
-  course c;
+  scenario c;
   c.step(bad);
   c.steps(4, good);
   EXPECT_EQ(c.step(bad).change, scale_change::backed_off);
@@ -99,7 +99,7 @@ TEST(NativePolicy, BadStepsThatAreNotForgivenAddUp) {
 }
 
 TEST(NativePolicy, AProvenLevelIsComeBackToQuickly) {
-  course c;
+  scenario c;
   c.steps(20, good);
   c.steps(5, bad);
   EXPECT_EQ(c.state.exponent, 12);
@@ -111,7 +111,7 @@ TEST(NativePolicy, AProvenLevelIsComeBackToQuickly) {
 }
 
 TEST(NativePolicy, AnUnprovenLevelIsNot) {
-  course c;
+  scenario c;
   c.steps(19, good);
   c.steps(3, bad);
   EXPECT_EQ(c.state.exponent, 14);
@@ -119,7 +119,7 @@ TEST(NativePolicy, AnUnprovenLevelIsNot) {
 }
 
 TEST(NativePolicy, AFallOnTheWayBackHalvesTheWay) {
-  course c;
+  scenario c;
   c.steps(20, good);
   c.steps(9, bad);  // 16 -> 8
   c.steps(15, good);
@@ -130,7 +130,7 @@ TEST(NativePolicy, AFallOnTheWayBackHalvesTheWay) {
 }
 
 TEST(NativePolicy, BoundsHold) {
-  course c;
+  scenario c;
   c.settings.min_exponent = 15;
   c.settings.max_exponent = 17;
   c.steps(2, bad);
@@ -145,7 +145,7 @@ TEST(NativePolicy, BoundsHold) {
 }
 
 TEST(NativePolicy, ANonFiniteLossIsNotTheScalesFault) {
-  course c;
+  scenario c;
   const native_state before = c.state;
   for (int i = 1; i <= 50; ++i) {
     const step_decision d = c.step({.nonfinite = true, .loss_nonfinite = true});
@@ -163,7 +163,7 @@ TEST(NativePolicy, ANonFiniteLossIsNotTheScalesFault) {
 }
 
 TEST(NativePolicy, UnscalingThatOverflowsIsNotEither) {
-  course c;
+  scenario c;
   c.settings.min_exponent = c.settings.init_exponent = -14;
   c.state = initial_state(c.settings);
   const native_state before = c.state;
@@ -179,7 +179,7 @@ TEST(NativePolicy, UnscalingThatOverflowsIsNotEither) {
 }
 
 TEST(NativePolicy, LongRunsOfSkippedStepsStop) {
-  course c;
+  scenario c;
   c.settings.max_skipped_run = 3;
   c.steps(2, bad);
   c.step(good);
@@ -188,14 +188,14 @@ TEST(NativePolicy, LongRunsOfSkippedStepsStop) {
 }
 
 TEST(NativePolicy, HeadroomHoldsGrowthBackAndHastensIt) {
-  course c;
+  scenario c;
   c.settings.headroom_window = 10;
   // fp16 overflows at 2^16: with one bit to spare the scaled gradients may reach binade 14.
   c.steps(100, {.amax = numerics::power_of_two(14)});
   EXPECT_EQ(c.state.exponent, 16);
   c.steps(30, {.amax = numerics::power_of_two(13)});
   EXPECT_EQ(c.state.exponent, 17);  // the higher ones are forgotten, the interval is over
-  course far;
+  scenario far;
   far.settings.headroom_window = 10;
   for (int i = 0; i < 60; ++i) {  // unscaled 2^-20
     far.step({.amax = numerics::power_of_two(far.state.exponent - 20)});
@@ -211,7 +211,7 @@ TEST(NativePolicy, HeadroomHoldsGrowthBackAndHastensIt) {
 
 TEST(NativePolicy, HeadroomIsNotBelievedWhereGrowthFailedAllTheSame) {
   // Activations overflow above 2^18, though the gradients that are seen are small.
-  course c;
+  scenario c;
   c.settings.headroom_window = 10;
   int skipped = 0;
   for (int i = 0; i < 2000; ++i) {
@@ -224,7 +224,7 @@ TEST(NativePolicy, HeadroomIsNotBelievedWhereGrowthFailedAllTheSame) {
 }
 
 TEST(NativePolicy, OneLargeGradientIsRememberedForTwoWindows) {
-  course c;
+  scenario c;
   c.settings.growth_interval = 5;
   c.settings.headroom_window = 10;
   c.step({.amax = numerics::power_of_two(14)});
@@ -234,7 +234,7 @@ TEST(NativePolicy, OneLargeGradientIsRememberedForTwoWindows) {
 }
 
 TEST(NativePolicy, CausesAreTold) {
-  course c;
+  scenario c;
   EXPECT_EQ(c.step({.amax = 0x7F800000}).cause, step_cause::overflow);
   EXPECT_EQ(c.step({.amax = 0x7F800001}).cause, step_cause::nan);
   EXPECT_EQ(c.step({.amax = 0xFFFFFFFE}).cause, step_cause::nan);  // a sign says nothing

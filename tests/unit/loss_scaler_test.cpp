@@ -200,9 +200,9 @@ TEST(LossScaler, SettingsThatCannotBe) {
   EXPECT_THROW(loss_scaler(apex_amp_scaling{.max_loss_scale = 0}), invalid_argument);
   EXPECT_THROW(loss_scaler(megatron_scaling{.initial_scale = 0.5}), invalid_argument);
   EXPECT_THROW(loss_scaler(deepspeed_scaling{.scale_window = 0}), invalid_argument);
-  constexpr std::int64_t least = std::numeric_limits<std::int64_t>::min();
-  EXPECT_THROW(loss_scaler(torch_scaling{.growth_interval = least}), invalid_argument);
-  EXPECT_THROW(loss_scaler(deepspeed_scaling{.delayed_shift = least}), invalid_argument);
+  constexpr std::int64_t minimum = std::numeric_limits<std::int64_t>::min();
+  EXPECT_THROW(loss_scaler(torch_scaling{.growth_interval = minimum}), invalid_argument);
+  EXPECT_THROW(loss_scaler(deepspeed_scaling{.delayed_shift = minimum}), invalid_argument);
   EXPECT_NE(message_of<invalid_argument>([] {
               loss_scaler(megatron_scaling{.hysteresis = 0});
             }).find("policy megatron: hysteresis must be"),

@@ -145,7 +145,7 @@ TEST(Overlap, ThatTakesTooLongIsUndecided) {
 
 std::string refused(const std::vector<list_tensor>& tensors) {
   try {
-    const tensor_list plan(tensors);
+    const tensor_list list(tensors);
   } catch (const invalid_argument& error) {
     return error.what();
   }

@@ -87,7 +87,7 @@ TEST_F(QuantizeArguments, Formats) {
   outputs_.scales.format = format_id::e8m0;
   expect_refused("outputs.scales_transposed: format must be that of scales, e8m0", "got fp32");
   outputs_.scales_transposed.format = format_id::e8m0;
-  expect_refused("outputs: scales in e8m0 need a math whose scales are powers of two", "te");
+  expect_refused("outputs: scales in e8m0 need a scale rule whose scales are powers of two", "te");
   outputs_.scales_transposed.format = format_id::fp32;
   outputs_.scales.format = format_id::fp16;
   expect_refused("outputs.scales: format must be one of fp32, e8m0", "fp16");
@@ -157,8 +157,8 @@ TEST_F(QuantizeArguments, Options) {
   options_.round = rounding::stochastic;
   options_.random.bits = 33;
   expect_refused("options.random.bits", "33");
-  options_ = {.tile = {1, 16}, .math = static_cast<scale_math>(scale_math_count)};
-  expect_refused("options.math", "scale_math");
+  options_ = {.tile = {1, 16}, .rule = static_cast<scale_rule>(scale_rule_count)};
+  expect_refused("options.rule", "scale_rule");
   options_ = {.tile = {1, 16}, .on_nonfinite = static_cast<nonfinite>(nonfinite_count)};
   expect_refused("options.on_nonfinite", "nonfinite");
   options_ = {.tile = {1, 16}, .on_scale_overflow = static_cast<scale_overflow>(2)};
@@ -169,18 +169,18 @@ TEST_F(QuantizeArguments, Options) {
   expect_refused("options.on_nan", "nan_policy");
 }
 
-TEST_F(QuantizeArguments, Multipliers) {
+TEST_F(QuantizeArguments, InverseScales) {
   const std::array<float, 8> given = {};
-  options_.multipliers = view_of_codes(format_id::fp32, given.data(), 2, 4);
-  expect_refused("options.multipliers: shape", "[4, 2], got [2, 4]");
-  options_.multipliers = view_of_codes(format_id::fp16, given.data(), 4, 2);
-  expect_refused("options.multipliers: format must be one of fp32", "fp16");
-  options_.multipliers = view_of_codes(format_id::fp32, target_.data() + 80, 4, 2);
-  expect_refused("outputs.scales: overlaps options.multipliers", "");
-  options_.multipliers = view_of_codes(format_id::fp32, given.data(), 4, 2);
+  options_.inverse_scales = view_of_codes(format_id::fp32, given.data(), 2, 4);
+  expect_refused("options.inverse_scales: shape", "[4, 2], got [2, 4]");
+  options_.inverse_scales = view_of_codes(format_id::fp16, given.data(), 4, 2);
+  expect_refused("options.inverse_scales: format must be one of fp32", "fp16");
+  options_.inverse_scales = view_of_codes(format_id::fp32, target_.data() + 80, 4, 2);
+  expect_refused("outputs.scales: overlaps options.inverse_scales", "");
+  options_.inverse_scales = view_of_codes(format_id::fp32, given.data(), 4, 2);
   outputs_.scales.format = outputs_.scales_transposed.format = format_id::e8m0;
-  options_.math = scale_math::pow2;
-  expect_refused("outputs: scales in e8m0", "options.multipliers");
+  options_.rule = scale_rule::pow2;
+  expect_refused("outputs: scales in e8m0", "options.inverse_scales");
 }
 
 TEST_F(QuantizeArguments, Overlaps) {

@@ -94,27 +94,27 @@ TEST(QuantizeList, StochasticStreamsAreThePositions) {
   for (std::size_t i = 0; i < got.size(); ++i) EXPECT_TRUE(got[i].codes == expected[i].codes) << i;
 }
 
-TEST(QuantizeList, GivenMultipliersAreEachTensors) {
-  const float multipliers[2] = {2.0f, 16.0f};
+TEST(QuantizeList, GivenInverseScalesAreEachTensors) {
+  const float inverse_scales[2] = {2.0f, 16.0f};
   const recipe& rules = find_recipe("TE_DELAYED")->rules;
   std::vector<tensor> got;
   for (const unsigned seed : {1u, 2u}) got.emplace_back(3, 5, rules.tile, format_id::fp32, seed);
   std::vector<quantize_item> items;
   for (std::size_t i = 0; i < 2; ++i) {
     items.push_back(got[i].item());
-    items[i].multipliers = view_of(&multipliers[i], 1, 1);
+    items[i].inverse_scales = view_of(&inverse_scales[i], 1, 1);
   }
   quantize(quantize_list(items, rules));
   for (std::size_t i = 0; i < 2; ++i) {
     tensor expected(3, 5, rules.tile, format_id::fp32, static_cast<unsigned>(i) + 1);
     quantize_options options = options_of(rules);
-    options.multipliers = items[i].multipliers;
+    options.inverse_scales = items[i].inverse_scales;
     quantize(expected.item().in, expected.item().outputs, options);
     EXPECT_TRUE(got[i].codes == expected.codes && got[i].scales == expected.scales) << i;
   }
-  items[1].multipliers = {};
+  items[1].inverse_scales = {};
   EXPECT_THROW(quantize_list(items, rules), invalid_argument);
-  items[1].multipliers = items[0].multipliers;
+  items[1].inverse_scales = items[0].inverse_scales;
   EXPECT_THROW(quantize_list(items, find_recipe("TE_CURRENT")->rules), invalid_argument);
 }
 
@@ -168,7 +168,7 @@ TEST_F(QuantizeListArguments, MixedFormats) {
   b = second.item();
   b.outputs.scales.format = format_id::e8m0;
   expect_refused("items[1]: outputs: format of the scales must be that of the list, fp32, got e8m0",
-                 {.math = scale_math::pow2});
+                 {.rule = scale_rule::pow2});
 }
 TEST_F(QuantizeListArguments, Memory) {
   b.in.space = memory_space::device;
@@ -190,7 +190,7 @@ TEST_F(QuantizeListArguments, OutputsThatOverlapAnotherTensor) {
 }
 TEST_F(QuantizeListArguments, WhatBelongsToOneCall) {
   const float one = 1.0f;
-  expect_refused("options.multipliers", {.multipliers = view_of(&one, 1, 1)});
+  expect_refused("options.inverse_scales", {.inverse_scales = view_of(&one, 1, 1)});
   std::byte room[16];
   expect_refused("options.workspace", {.workspace = room});
 }

@@ -66,7 +66,7 @@ TEST(QuantizeStatistics, SaturatesByTheCastOrTheScale) {
 TEST(QuantizeStatistics, JoinAddsCountsAndKeepsExtremes) {
   quantize_counts a{1, 2, 3, 4, 5, bits(1.0f), bits(0.5f)};
   const quantize_counts b{10, 20, 30, 40, 50, bits(2.0f), bits(0.25f)};
-  a.join(b);
+  a.combine(b);
   EXPECT_EQ(a.zeros, 11u);
   EXPECT_EQ(a.nan, 22u);
   EXPECT_EQ(a.inf, 33u);
@@ -74,7 +74,7 @@ TEST(QuantizeStatistics, JoinAddsCountsAndKeepsExtremes) {
   EXPECT_EQ(a.saturated, 55u);
   EXPECT_EQ(a.amax, bits(2.0f));
   EXPECT_EQ(a.min_nonzero, bits(0.25f));
-  a.join(quantize_counts{});
+  a.combine(quantize_counts{});
   EXPECT_EQ(a.amax, bits(2.0f));
   EXPECT_EQ(a.min_nonzero, bits(0.25f));
 }

@@ -83,7 +83,7 @@ TEST(Quantize, TilesAndTails) {
   x[16] = 448;
   x[17] = 448;
   x[33] = -896;
-  const result r = quantize_rows(x, 2, {.tile = {1, 16}, .math = scale_math::div});
+  const result r = quantize_rows(x, 2, {.tile = {1, 16}, .rule = scale_rule::div});
   EXPECT_EQ(r.scales, (floats{2, 1, 1, 2}));
   EXPECT_EQ(r.codes[0], 0x7E);
   EXPECT_EQ(r.codes[1], 0xB8);
@@ -101,25 +101,25 @@ TEST(Quantize, TilesAndTails) {
 
 TEST(Quantize, MathsDifferInTheLastBitsOfScalesAndInCodes) {
   // 448 / 0.3 and its reciprocal are not 0.3 / 448; bits from exact arithmetic.
-  const auto scale_bits = [](scale_math math, float a) {
-    const result r = quantize_rows({a}, 1, {.math = math});
+  const auto scale_bits = [](scale_rule rule, float a) {
+    const result r = quantize_rows({a}, 1, {.rule = rule});
     return std::bit_cast<std::uint32_t>(r.scales[0]);
   };
   int differ = 0;
   for (int i = 1; i < 1000; ++i) {
     const float a = static_cast<float>(i) / 7.0f;
-    EXPECT_EQ(scale_bits(scale_math::div, a), scale_bits(scale_math::rcp, a));
-    differ += scale_bits(scale_math::te, a) != scale_bits(scale_math::div, a) ? 1 : 0;
+    EXPECT_EQ(scale_bits(scale_rule::div, a), scale_bits(scale_rule::rcp, a));
+    differ += scale_bits(scale_rule::te, a) != scale_bits(scale_rule::div, a) ? 1 : 0;
   }
   EXPECT_GT(differ, 200);  // 26 % of all amaxes
   EXPECT_LT(differ, 320);
-  EXPECT_EQ(quantize_rows({3.0f}, 1, {.math = scale_math::pow2}).scales[0], 0x1p-7f);
+  EXPECT_EQ(quantize_rows({3.0f}, 1, {.rule = scale_rule::pow2}).scales[0], 0x1p-7f);
 }
 
 TEST(Quantize, ZeroTileKeepsItsSigns) {
-  for (int m = 0; m < scale_math_count; ++m) {
-    const auto math = static_cast<scale_math>(m);
-    const result r = quantize_rows({0.0f, -0.0f}, 1, {.math = math});
+  for (int m = 0; m < scale_rule_count; ++m) {
+    const auto rule = static_cast<scale_rule>(m);
+    const result r = quantize_rows({0.0f, -0.0f}, 1, {.rule = rule});
     EXPECT_EQ(r.codes, (codes{0x00, 0x80}));
     EXPECT_EQ(r.scales, floats{1});
     EXPECT_EQ(r.statistics.zeros, 2u);
@@ -132,7 +132,7 @@ TEST(Quantize, ZeroTileKeepsItsSigns) {
 TEST(Quantize, NonFinitePolicies) {
   const floats x = {nan, 896, -inf, 1, negative_nan};
   const auto with = [&](nonfinite policy, overflow o = overflow::saturate) {
-    return quantize_rows(x, 1, {.math = scale_math::div, .on_nonfinite = policy, .on_overflow = o});
+    return quantize_rows(x, 1, {.rule = scale_rule::div, .on_nonfinite = policy, .on_overflow = o});
   };
   const result te = with(nonfinite::te);
   EXPECT_EQ(te.scales, floats{1});
@@ -154,8 +154,8 @@ TEST(Quantize, NonFinitePolicies) {
 
 TEST(Quantize, PropagatedInfinityLeavesZerosAndNaN) {
   const floats x = {inf, 5, -5};
-  for (const scale_math math : {scale_math::te, scale_math::div, scale_math::rcp}) {
-    const result r = quantize_rows(x, 1, {.math = math, .on_nonfinite = nonfinite::propagate});
+  for (const scale_rule rule : {scale_rule::te, scale_rule::div, scale_rule::rcp}) {
+    const result r = quantize_rows(x, 1, {.rule = rule, .on_nonfinite = nonfinite::propagate});
     EXPECT_EQ(r.scales, floats{inf});
     EXPECT_EQ(r.codes, (codes{0x7F, 0x00, 0x80}));
     EXPECT_EQ(r.statistics.underflowed, 2u);
@@ -188,8 +188,8 @@ TEST(Quantize, TinyTiles) {
   EXPECT_EQ(std::bit_cast<std::uint32_t>(te.scales[0]), 0x00200000u);
   EXPECT_EQ(te.codes, codes{0x00});  // 2^-149 * FLT_MAX = 2^-21: below half of 2^-9
   EXPECT_EQ(te.statistics.underflowed, 1u);
-  for (const scale_math math : {scale_math::div, scale_math::rcp, scale_math::pow2}) {
-    EXPECT_EQ(quantize_rows({tiny}, 1, {.math = math}).scales, floats{0x1p-126f});
+  for (const scale_rule rule : {scale_rule::div, scale_rule::rcp, scale_rule::pow2}) {
+    EXPECT_EQ(quantize_rows({tiny}, 1, {.rule = rule}).scales, floats{0x1p-126f});
   }
 }
 
@@ -207,7 +207,7 @@ TEST(Quantize, BytesOfMxScales) {
     quantize(view_of_codes(format_id::fp32, static_cast<const float*>(x.data()), 1, 64),
              {.codes = view_of_codes(format_id::e4m3, c.data(), 1, 64),
               .scales = view_of_codes(format_id::e8m0, bytes.data(), 1, 4)},
-             {.tile = {1, 16}, .math = scale_math::mx_floor, .on_nonfinite = policy});
+             {.tile = {1, 16}, .rule = scale_rule::mx_floor, .on_nonfinite = policy});
     EXPECT_EQ(c[1], 0x80);
     EXPECT_EQ(c[16], 0x78);  // 256
     floats back(64);
@@ -224,7 +224,7 @@ TEST(Quantize, BytesOfMxScales) {
   EXPECT_EQ(with(nonfinite::propagate), (std::vector<std::uint8_t>{0x00, 0x77, 0xFF, 0xFF}));
 }
 
-TEST(Quantize, GivenMultipliers) {
+TEST(Quantize, GivenInverseScales) {
   // S = 2 and 3: the scale is 1 / S, whatever the elements are; 448 saturates.
   const floats x = {1, 448, -0.0f, 1};
   const floats given = {2, 3};
@@ -234,9 +234,9 @@ TEST(Quantize, GivenMultipliers) {
            {.codes = view_of_codes(format_id::e4m3, c.data(), 2, 2),
             .scales = view_of_codes(format_id::fp32, scales.data(), 2, 1)},
            {.tile = {1, 16},
-            .math = scale_math::div,
+            .rule = scale_rule::div,
             .eps = 1000,
-            .multipliers = view_of_codes(format_id::fp32, given.data(), 2, 1)});
+            .inverse_scales = view_of_codes(format_id::fp32, given.data(), 2, 1)});
   EXPECT_EQ(c, (codes{0x40, 0x7E, 0x80, 0x44}));
   EXPECT_EQ(scales, (floats{0.5f, 1.0f / 3.0f}));
 }

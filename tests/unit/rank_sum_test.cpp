@@ -43,25 +43,27 @@ void compare(format_id own, const gradient_reduction& how) {
   std::vector<std::vector<Storage>> codes;
   for (std::uint64_t r = 0; r < rank_count; ++r) codes.push_back(drawn<Storage>(format, r));
   std::vector<Storage> got;
-  testkit::play_ranks(rank_count, [&](communicator& ranks) {
+  testkit::simulate_ranks(rank_count, [&](communicator& ranks) {
     std::vector<Storage> mine = codes[static_cast<std::size_t>(ranks.rank())];
     const matrix_view list[] = {view_of_codes(own, mine.data(), 1, elements)};
     reduce_gradients(ranks, list, how);
     if (ranks.rank() == 3) got = mine;
   });
 
-  const numerics::wire_rule rule = {spec_of(how.wire), how.math, how.round};
+  const numerics::communication_settings settings = {spec_of(how.communication), how.rule,
+                                                     how.round};
   std::uint32_t largest = 0;
   for (const auto& of_rank : codes) {
     for (const Storage code : of_rank) {
-      const auto amax = numerics::counted(nonfinite::skip_nonfinite,
-                                          numerics::decode<std::uint32_t>(format, code));
+      const auto amax = numerics::amax_contribution(nonfinite::skip_nonfinite,
+                                                    numerics::decode<std::uint32_t>(format, code));
       largest = std::max(largest, numerics::amax_to_word(amax));
     }
   }
   const numerics::tile_scale scale =
-      numerics::has_scale(rule) ? numerics::shared_scale(rule, numerics::amax_from_word(largest))
-                                : numerics::no_scale;
+      numerics::has_scale(settings)
+          ? numerics::shared_scale(settings, numerics::amax_from_word(largest))
+          : numerics::no_scale;
   for (std::size_t i = 0; i < elements; ++i) {
     const auto sent = [&](int rank) {
       const auto r = static_cast<std::uint64_t>(rank);
@@ -72,27 +74,28 @@ void compare(format_id own, const gradient_reduction& how) {
                                              stream.bits)
                                        : 0;
       const std::uint32_t x = numerics::decode<std::uint32_t>(format, codes[r][i]);
-      return numerics::contribution(rule, scale, x, dither);
+      return numerics::contribution(settings, scale, x, dither);
     };
-    const std::uint32_t total = numerics::sum_in_rank_order(rule, rank_count, sent);
+    const std::uint32_t total = numerics::sum_in_rank_order(settings, rank_count, sent);
     const std::uint32_t expected =
-        numerics::reduced(rule, scale, format, total, std::bit_cast<std::uint32_t>(how.factor));
-    ASSERT_EQ(got[i], expected) << name(own) << " over " << name(how.wire) << ", " << i;
+        numerics::reduced(settings, scale, format, total, std::bit_cast<std::uint32_t>(how.factor));
+    ASSERT_EQ(got[i], expected) << name(own) << " over " << name(how.communication) << ", " << i;
   }
 }
 
 // Among unsigned words, nothing comes first.
-static_assert(numerics::amax_to_word(numerics::nothing_counted) == 0);
+static_assert(numerics::amax_to_word(numerics::no_amax) == 0);
 static_assert(numerics::amax_to_word(0) == 1 && numerics::amax_from_word(1) == 0);
-static_assert(numerics::amax_from_word(0) == numerics::nothing_counted);
+static_assert(numerics::amax_from_word(0) == numerics::no_amax);
 
 TEST(RankSum, IsWhatArraysGet) {
-  for (const format_id wire :
+  for (const format_id communication :
        {format_id::fp32, format_id::fp16, format_id::bf16, format_id::e4m3, format_id::e5m2}) {
-    for (int math = 0; math < (spec_of(wire).storage_bits == 8 ? scale_math_count : 1); ++math) {
+    for (int rule = 0; rule < (spec_of(communication).storage_bits == 8 ? scale_rule_count : 1);
+         ++rule) {
       for (const rounding round : {rounding::nearest_even, rounding::stochastic}) {
-        const gradient_reduction how = {.wire = wire,
-                                        .math = static_cast<scale_math>(math),
+        const gradient_reduction how = {.communication = communication,
+                                        .rule = static_cast<scale_rule>(rule),
                                         .round = round,
                                         .random = stream,
                                         .factor = 0.2f,

@@ -18,7 +18,7 @@ TEST(Recipe, NamesAreDifferentAndFound) {
   for (const recipe_preset& p : recipe_presets) {
     EXPECT_TRUE(names.insert(p.name).second) << p.name;
     EXPECT_EQ(find_recipe(p.name), &p);
-    EXPECT_FALSE(p.reproduces.empty() || p.version.empty() || p.ends.empty()) << p.name;
+    EXPECT_FALSE(p.reproduces.empty() || p.version.empty() || p.exceptions.empty()) << p.name;
   }
   EXPECT_EQ(find_recipe("te_block_1d"), nullptr);
   EXPECT_EQ(find_recipe(""), nullptr);
@@ -29,7 +29,7 @@ TEST(Recipe, EveryRowIsAQuantizationOfItsOwn) {
     const recipe& r = p.rules;
     EXPECT_NO_THROW(static_cast<void>(scales_shape(3, 300, r.tile))) << p.name;
     EXPECT_NO_THROW(static_cast<void>(scales_shape(3, 300, column_tile(r)))) << p.name;
-    EXPECT_TRUE(r.scale_format == format_id::fp32 || is_power_of_two(r.math)) << p.name;
+    EXPECT_TRUE(r.scale_format == format_id::fp32 || is_power_of_two(r.rule)) << p.name;
     for (const recipe_preset& other : recipe_presets) {
       EXPECT_EQ(r == other.rules, &p == &other) << p.name << " " << other.name;
     }

@@ -54,14 +54,14 @@ TEST(TreeSum, DoesNotSeeHowItIsFed) {
   const auto x = numbers(10'000);
   tree_sum whole;
   whole.add(x);
-  tree_sum pieces;
+  tree_sum parts;
   std::mt19937 random(1);
   for (std::size_t at = 0; at < x.size();) {
     const std::size_t n = std::min<std::size_t>(random() % 100, x.size() - at);
-    pieces.add(std::span(x).subspan(at, n));
+    parts.add(std::span(x).subspan(at, n));
     at += n;
   }
-  EXPECT_EQ(bits(whole.value()), bits(pieces.value()));
+  EXPECT_EQ(bits(whole.value()), bits(parts.value()));
   // The order matters, or the test above would prove nothing.
   const std::vector<double> reversed(x.rbegin(), x.rend());
   tree_sum other;

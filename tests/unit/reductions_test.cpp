@@ -60,17 +60,17 @@ struct matrix {
 std::vector<std::uint64_t> as_fp64(const matrix& m) {
   std::vector<std::uint64_t> all;
   for (const std::uint64_t code : m.codes) {
-    all.push_back(oracle::round_exact(judge_of(format_id::fp64),
-                                      oracle::decode(judge_of(m.format), code), {}));
+    all.push_back(oracle::round_exact(oracle_of(format_id::fp64),
+                                      oracle::decode(oracle_of(m.format), code), {}));
   }
   return all;
 }
 
 /// One exact operation rounded to nearest even.
 std::uint64_t step(oracle::operation op, format_id format, std::uint64_t a, std::uint64_t b) {
-  const std::array<oracle::operand, 2> x{oracle::operand{&judge_of(format), a},
-                                         {&judge_of(format), b}};
-  return oracle::arithmetic(op, x, judge_of(format), {}).code;
+  const std::array<oracle::operand, 2> x{oracle::operand{&oracle_of(format), a},
+                                         {&oracle_of(format), b}};
+  return oracle::arithmetic(op, x, oracle_of(format), {}).code;
 }
 
 constexpr std::array formats{format_id::fp32, format_id::fp16, format_id::bf16, format_id::e4m3,
@@ -123,9 +123,9 @@ TEST(Reductions, SumsAreTreeSums) {
 std::uint64_t expected_dot(const matrix& x, const matrix& y, format_id in, sum_order order) {
   std::vector<std::uint64_t> p;
   for (std::size_t i = 0; i < x.codes.size(); ++i) {
-    const std::array<oracle::operand, 2> pair{oracle::operand{&judge_of(x.format), x.codes[i]},
-                                              {&judge_of(y.format), y.codes[i]}};
-    p.push_back(oracle::arithmetic(oracle::operation::mul, pair, judge_of(in), {}).code);
+    const std::array<oracle::operand, 2> pair{oracle::operand{&oracle_of(x.format), x.codes[i]},
+                                              {&oracle_of(y.format), y.codes[i]}};
+    p.push_back(oracle::arithmetic(oracle::operation::mul, pair, oracle_of(in), {}).code);
   }
   if (p.empty()) return 0;
   if (order == sum_order::sequential) {

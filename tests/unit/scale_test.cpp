@@ -19,12 +19,12 @@ constexpr std::uint32_t nan = binary32::nan;
 
 constexpr tile_amax amax_of(std::uint32_t bits) { return static_cast<tile_amax>(bits); }
 
-constexpr tile_scale scale(scale_math math, std::uint32_t a, format_id to = format_id::e4m3,
+constexpr tile_scale scale(scale_rule rule, std::uint32_t a, format_id to = format_id::e4m3,
                            nonfinite policy = nonfinite::te) {
-  return scale_of(spec_of(to), {math, policy, 0, inf, binary32::max_finite}, amax_of(a));
+  return scale_of(spec_of(to), {rule, policy, 0, inf, binary32::max_finite}, amax_of(a));
 }
-constexpr bool is(const tile_scale& s, std::uint32_t stored, std::uint32_t factor) {
-  return s.stored == stored && s.factor == factor;
+constexpr bool is(const tile_scale& s, std::uint32_t dequantization_scale, std::uint32_t factor) {
+  return s.dequantization_scale == dequantization_scale && s.factor == factor;
 }
 
 // --- The formulas as a processor computes them -------------------------------------------------
@@ -48,40 +48,40 @@ float product(float a, float b) {
 }
 
 /// By comparisons of the powers of two from below; 2^256 and 2^-254 fit in binary64.
-tile_scale mx_by_hardware(scale_math math, float largest, float a) {
-  const double wide = math == scale_math::mx_rceil ? quotient(a, largest) : a;
-  const double emax = math == scale_math::mx_rceil ? 1 : largest / 1.75f;
+tile_scale mx_by_hardware(scale_rule rule, float largest, float a) {
+  const double wide = rule == scale_rule::mx_rceil ? quotient(a, largest) : a;
+  const double emax = rule == scale_rule::mx_rceil ? 1 : largest / 1.75f;
   // Rounded to 1 + 3 or 1 + 2 bits, what is above this part of a power of two becomes it.
-  const double part = math != scale_math::mx_even ? 1 : largest == 448 ? 31.0 / 32 : 15.0 / 16;
-  const bool up = math == scale_math::mx_rceil || math == scale_math::mx_ceil;
+  const double part = rule != scale_rule::mx_even ? 1 : largest == 448 ? 31.0 / 32 : 15.0 / 16;
+  const bool up = rule == scale_rule::mx_rceil || rule == scale_rule::mx_ceil;
   double s = 0x1p-127;
   while (up ? s * emax < wide : 2 * s * emax * part <= wide) s *= 2;
   return {bits(static_cast<float>(s)), bits(static_cast<float>(1 / s))};
 }
 
-tile_scale by_hardware(scale_math math, float largest, float a) {
-  if (is_mx(math)) return mx_by_hardware(math, largest, a);
-  constexpr float least = 0x1p-126f;
+tile_scale by_hardware(scale_rule rule, float largest, float a) {
+  if (is_mx(rule)) return mx_by_hardware(rule, largest, a);
+  constexpr float minimum = 0x1p-126f;
   const float inverse = quotient(largest, a);
-  if (math == scale_math::te || math == scale_math::te_pow2) {
+  if (rule == scale_rule::te || rule == scale_rule::te_pow2) {
     float factor = bits(inverse) == inf ? 0x1.fffffep127f : inverse;
-    if (math == scale_math::te_pow2) factor = value(bits(factor) & 0xFF800000u);
+    if (rule == scale_rule::te_pow2) factor = value(bits(factor) & 0xFF800000u);
     return {bits(quotient(1.0f, factor)), bits(factor)};
   }
-  const bool by_product = math == scale_math::dg_cuda || math == scale_math::sgl_v2;
+  const bool by_product = rule == scale_rule::dg_cuda || rule == scale_rule::sgl_v2;
   float s = by_product ? product(a, quotient(1.0f, largest)) : quotient(a, largest);
-  if (math == scale_math::pow2) {
+  if (rule == scale_rule::pow2) {
     // The least power of two that is not below s, from below.
-    float power = least;
+    float power = minimum;
     for (; power < s && power < 0x1p127f; power = power * 2) {
     }
     return {bits(power), bits(quotient(1.0f, power))};
   }
-  if (s < least) s = least;
-  if (math == scale_math::dg_tile || math == scale_math::sgl_v2) {
+  if (s < minimum) s = minimum;
+  if (rule == scale_rule::dg_tile || rule == scale_rule::sgl_v2) {
     return {bits(s), bits(inverse < 0x1p126f ? inverse : 0x1p126f)};
   }
-  return {bits(s), math == scale_math::div ? bits(s) : bits(quotient(1.0f, s))};
+  return {bits(s), rule == scale_rule::div ? bits(s) : bits(quotient(1.0f, s))};
 }
 
 TEST(Scale, IsWhatTheStepsGive) {
@@ -89,14 +89,15 @@ TEST(Scale, IsWhatTheStepsGive) {
   constexpr std::uint32_t stride = whole ? 1009 : 16127, subnormal_stride = whole ? 97 : 1549;
   for (const format_id to : {format_id::e4m3, format_id::e5m2}) {
     const float largest = to == format_id::e4m3 ? 448.0f : 57344.0f;
-    for (int m = 0; m < scale_math_count; ++m) {
-      const auto math = static_cast<scale_math>(m);
+    for (int m = 0; m < scale_rule_count; ++m) {
+      const auto rule = static_cast<scale_rule>(m);
       for (std::uint32_t a = 1; a < inf; a += a < 0x800000u ? subnormal_stride : stride) {
-        const tile_scale got = scale(math, a, to);
-        const tile_scale expected = by_hardware(math, largest, value(a));
-        ASSERT_TRUE(is(got, expected.stored, expected.factor))
-            << name(to) << " " << name(math) << " amax " << std::hex << a << ": " << got.stored
-            << ", " << got.factor << " not " << expected.stored << ", " << expected.factor;
+        const tile_scale got = scale(rule, a, to);
+        const tile_scale expected = by_hardware(rule, largest, value(a));
+        ASSERT_TRUE(is(got, expected.dequantization_scale, expected.factor))
+            << name(to) << " " << name(rule) << " amax " << std::hex << a << ": "
+            << got.dequantization_scale << ", " << got.factor << " not "
+            << expected.dequantization_scale << ", " << expected.factor;
       }
     }
   }
@@ -106,8 +107,8 @@ TEST(Scale, PowersOfTwoDoNotDependOnTheFormula) {
   // facts that make one power-of-two path equal to the others': 1 / floor_pow2(M / a), where that
   // is normal, is ceil_pow2(a / M).
   for (std::uint32_t a = 0x05000000u; a < 0x7F800000u; a += 65'537) {
-    const auto s = scale(scale_math::pow2, a).stored;
-    const auto floor = scale(scale_math::te, a).factor & 0xFF800000u;
+    const auto s = scale(scale_rule::pow2, a).dequantization_scale;
+    const auto floor = scale(scale_rule::te, a).factor & 0xFF800000u;
     ASSERT_EQ(s, binary32::divide(binary32::one, floor)) << std::hex << a;
   }
 }
@@ -115,94 +116,96 @@ TEST(Scale, PowersOfTwoDoNotDependOnTheFormula) {
 // --- Edges ---------------------------------------------------------------------------------------
 
 TEST(Scale, ZeroTileHasScaleOne) {
-  for (int m = 0; m < scale_math_count; ++m) {
-    EXPECT_TRUE(is(scale(static_cast<scale_math>(m), 0), binary32::one, binary32::one));
+  for (int m = 0; m < scale_rule_count; ++m) {
+    EXPECT_TRUE(is(scale(static_cast<scale_rule>(m), 0), binary32::one, binary32::one));
   }
 }
 
 // The quotient 448 / 2^-149 overflows: FLT_MAX, whose reciprocal is subnormal and kept.
-static_assert(is(scale(scale_math::te, 1), 0x00200000u, 0x7F7FFFFFu));
+static_assert(is(scale(scale_rule::te, 1), 0x00200000u, 0x7F7FFFFFu));
 // All others stop at 2^-126.
-static_assert(is(scale(scale_math::div, 1), 0x00800000u, 0x00800000u));
-static_assert(is(scale(scale_math::rcp, 1), 0x00800000u, 0x7E800000u));
-static_assert(is(scale(scale_math::pow2, 1), 0x00800000u, 0x7E800000u));
-static_assert(is(scale(scale_math::dg_cuda, 1), 0x00800000u, 0x7E800000u));
-static_assert(is(scale(scale_math::dg_tile, 1), 0x00800000u, 0x7E800000u));
-static_assert(is(scale(scale_math::sgl_v2, 1), 0x00800000u, 0x7E800000u));
+static_assert(is(scale(scale_rule::div, 1), 0x00800000u, 0x00800000u));
+static_assert(is(scale(scale_rule::rcp, 1), 0x00800000u, 0x7E800000u));
+static_assert(is(scale(scale_rule::pow2, 1), 0x00800000u, 0x7E800000u));
+static_assert(is(scale(scale_rule::dg_cuda, 1), 0x00800000u, 0x7E800000u));
+static_assert(is(scale(scale_rule::dg_tile, 1), 0x00800000u, 0x7E800000u));
+static_assert(is(scale(scale_rule::sgl_v2, 1), 0x00800000u, 0x7E800000u));
 // FLT_MAX cut down to 2^127, of which the reciprocal is subnormal.
-static_assert(is(scale(scale_math::te_pow2, 1), 0x00400000u, 0x7F000000u));
+static_assert(is(scale(scale_rule::te_pow2, 1), 0x00400000u, 0x7F000000u));
 // 448 = 1.75 * 2^8: amax 448 is scale 1 everywhere, one bit more is 2 for pow2.
-static_assert(is(scale(scale_math::te, 0x43E00000u), binary32::one, binary32::one));
-static_assert(is(scale(scale_math::pow2, 0x43E00000u), binary32::one, binary32::one));
-static_assert(is(scale(scale_math::pow2, 0x43E00001u), 0x40000000u, 0x3F000000u));
-static_assert(is(scale(scale_math::te_pow2, 0x43E00000u), binary32::one, binary32::one));
-static_assert(is(scale(scale_math::te_pow2, 0x43E00001u), 0x40000000u, 0x3F000000u));
+static_assert(is(scale(scale_rule::te, 0x43E00000u), binary32::one, binary32::one));
+static_assert(is(scale(scale_rule::pow2, 0x43E00000u), binary32::one, binary32::one));
+static_assert(is(scale(scale_rule::pow2, 0x43E00001u), 0x40000000u, 0x3F000000u));
+static_assert(is(scale(scale_rule::te_pow2, 0x43E00000u), binary32::one, binary32::one));
+static_assert(is(scale(scale_rule::te_pow2, 0x43E00001u), 0x40000000u, 0x3F000000u));
 // 448 * RN(1/448) = 1 - 2^-24 + ... rounds to 1.
-static_assert(is(scale(scale_math::dg_cuda, 0x43E00000u), binary32::one, binary32::one));
-static_assert(is(scale(scale_math::pow2, 0x47600000u, format_id::e5m2), binary32::one,
+static_assert(is(scale(scale_rule::dg_cuda, 0x43E00000u), binary32::one, binary32::one));
+static_assert(is(scale(scale_rule::pow2, 0x47600000u, format_id::e5m2), binary32::one,
                  binary32::one));
 // 448 * 2^-127 is scale 2^-127 for mx_rceil, and so is what the quotient rounds to it.
-static_assert(is(scale(scale_math::mx_rceil, 0x04600000u), 0x00400000u, 0x7F000000u));
-static_assert(is(scale(scale_math::mx_rceil, 0x04600001u), 0x00400000u, 0x7F000000u));
-static_assert(is(scale(scale_math::mx_rceil, 0x04600002u), 0x00800000u, 0x7E800000u));
-static_assert(is(scale(scale_math::mx_rceil, 0x07E00000u, format_id::e5m2), 0x00400000u,
+static_assert(is(scale(scale_rule::mx_rceil, 0x04600000u), 0x00400000u, 0x7F000000u));
+static_assert(is(scale(scale_rule::mx_rceil, 0x04600001u), 0x00400000u, 0x7F000000u));
+static_assert(is(scale(scale_rule::mx_rceil, 0x04600002u), 0x00800000u, 0x7E800000u));
+static_assert(is(scale(scale_rule::mx_rceil, 0x07E00000u, format_id::e5m2), 0x00400000u,
                  0x7F000000u));
 
 TEST(Scale, PolicyTe) {
-  for (int m = 0; m < scale_math_count; ++m) {
-    const auto math = static_cast<scale_math>(m);
-    EXPECT_TRUE(is(scale(math, inf), binary32::one, binary32::one));
+  for (int m = 0; m < scale_rule_count; ++m) {
+    const auto rule = static_cast<scale_rule>(m);
+    EXPECT_TRUE(is(scale(rule, inf), binary32::one, binary32::one));
     // Neither bound moves what the policy has decided.
-    const scale_rule bounded = {math, nonfinite::te, 0x41000000u, 0x42000000u,
-                                binary32::max_finite};
+    const scale_settings bounded = {rule, nonfinite::te, 0x41000000u, 0x42000000u,
+                                    binary32::max_finite};
     const format_spec to = spec_of(format_id::e4m3);
     EXPECT_TRUE(is(scale_of(to, bounded, amax_of(inf)), binary32::one, binary32::one));
-    EXPECT_TRUE(is(scale_of(to, bounded, nothing_counted), binary32::one, binary32::one));
+    EXPECT_TRUE(is(scale_of(to, bounded, no_amax), binary32::one, binary32::one));
   }
 }
 
 TEST(Scale, PolicyPropagateRunsTheFormulas) {
-  const auto of = [](scale_math math, std::uint32_t a) {
-    return scale(math, a, format_id::e4m3, nonfinite::propagate);
+  const auto of = [](scale_rule rule, std::uint32_t a) {
+    return scale(rule, a, format_id::e4m3, nonfinite::propagate);
   };
-  EXPECT_TRUE(is(of(scale_math::te, inf), inf, 0));
-  EXPECT_TRUE(is(of(scale_math::div, inf), inf, inf));
-  EXPECT_TRUE(is(of(scale_math::rcp, inf), inf, 0));
-  EXPECT_TRUE(is(of(scale_math::pow2, inf), 0x7F000000u, 0x00400000u));
-  for (const scale_math math :
-       {scale_math::dg_cuda, scale_math::dg_tile, scale_math::sgl_v2, scale_math::te_pow2}) {
-    EXPECT_TRUE(is(of(math, inf), inf, 0)) << name(math);
-    EXPECT_TRUE(is(of(math, nan), nan, nan)) << name(math);
+  EXPECT_TRUE(is(of(scale_rule::te, inf), inf, 0));
+  EXPECT_TRUE(is(of(scale_rule::div, inf), inf, inf));
+  EXPECT_TRUE(is(of(scale_rule::rcp, inf), inf, 0));
+  EXPECT_TRUE(is(of(scale_rule::pow2, inf), 0x7F000000u, 0x00400000u));
+  for (const scale_rule rule :
+       {scale_rule::dg_cuda, scale_rule::dg_tile, scale_rule::sgl_v2, scale_rule::te_pow2}) {
+    EXPECT_TRUE(is(of(rule, inf), inf, 0)) << name(rule);
+    EXPECT_TRUE(is(of(rule, nan), nan, nan)) << name(rule);
   }
-  EXPECT_TRUE(is(of(scale_math::te, nan), nan, nan));
-  EXPECT_TRUE(is(of(scale_math::div, nan), nan, nan));
-  EXPECT_TRUE(is(of(scale_math::rcp, nan), nan, nan));
-  EXPECT_TRUE(is(of(scale_math::pow2, nan), 0x7F000000u, 0x00400000u));
+  EXPECT_TRUE(is(of(scale_rule::te, nan), nan, nan));
+  EXPECT_TRUE(is(of(scale_rule::div, nan), nan, nan));
+  EXPECT_TRUE(is(of(scale_rule::rcp, nan), nan, nan));
+  EXPECT_TRUE(is(of(scale_rule::pow2, nan), 0x7F000000u, 0x00400000u));
 }
 
 TEST(Scale, MxScalesOfInfAndNaN) {
-  for (const scale_math math :
-       {scale_math::mx_floor, scale_math::mx_ceil, scale_math::mx_even, scale_math::mx_rceil}) {
-    const auto of = [math](nonfinite policy, std::uint32_t a, std::uint32_t upper = inf) {
-      const scale_rule rule = {math, policy, 0, upper};
-      return scale_of(spec_of(format_id::e4m3), rule, amax_of(a));
+  for (const scale_rule rule :
+       {scale_rule::mx_floor, scale_rule::mx_ceil, scale_rule::mx_even, scale_rule::mx_rceil}) {
+    const auto of = [rule](nonfinite policy, std::uint32_t a, std::uint32_t upper = inf) {
+      const scale_settings settings = {rule, policy, 0, upper};
+      return scale_of(spec_of(format_id::e4m3), settings, amax_of(a));
     };
-    EXPECT_TRUE(is(of(nonfinite::propagate, inf), nan, nan)) << name(math);
-    EXPECT_TRUE(is(of(nonfinite::propagate, nan), nan, nan)) << name(math);
-    EXPECT_TRUE(is(of(nonfinite::skip_nan, inf), 0x7F000000u, 0x00400000u)) << name(math);
-    EXPECT_TRUE(is(of(nonfinite::te, inf), binary32::one, binary32::one)) << name(math);
+    EXPECT_TRUE(is(of(nonfinite::propagate, inf), nan, nan)) << name(rule);
+    EXPECT_TRUE(is(of(nonfinite::propagate, nan), nan, nan)) << name(rule);
+    EXPECT_TRUE(is(of(nonfinite::skip_nan, inf), 0x7F000000u, 0x00400000u)) << name(rule);
+    EXPECT_TRUE(is(of(nonfinite::te, inf), binary32::one, binary32::one)) << name(rule);
     // Inf obeys the bound, which is finite.
-    EXPECT_EQ(of(nonfinite::propagate, inf, 0x43800000u).stored, binary32::one) << name(math);
-    EXPECT_EQ(of(nonfinite::skip_nan, inf, 0x43800000u).stored, binary32::one) << name(math);
+    EXPECT_EQ(of(nonfinite::propagate, inf, 0x43800000u).dequantization_scale, binary32::one)
+        << name(rule);
+    EXPECT_EQ(of(nonfinite::skip_nan, inf, 0x43800000u).dequantization_scale, binary32::one)
+        << name(rule);
   }
 }
 
 TEST(Scale, ZeroTilesInE8m0) {
-  scale_rule rule = {scale_math::mx_floor, nonfinite::te};
-  rule.stored_of_zeros = 0x00400000u;
+  scale_settings settings = {scale_rule::mx_floor, nonfinite::te};
+  settings.scale_of_zeros = 0x00400000u;
   const format_spec to = spec_of(format_id::e4m3);
-  EXPECT_TRUE(is(scale_of(to, rule, 0), 0x00400000u, binary32::one));
-  EXPECT_TRUE(is(scale_of(to, rule, nothing_counted), binary32::one, binary32::one));
+  EXPECT_TRUE(is(scale_of(to, settings, 0), 0x00400000u, binary32::one));
+  EXPECT_TRUE(is(scale_of(to, settings, no_amax), binary32::one, binary32::one));
   EXPECT_EQ(e8m0_of(0x00400000u), 0x00u);
   EXPECT_EQ(e8m0_of(binary32::one), 0x7Fu);
   EXPECT_EQ(e8m0_of(0x7F000000u), 0xFEu);
@@ -211,27 +214,27 @@ TEST(Scale, ZeroTilesInE8m0) {
 }
 
 TEST(Scale, SkipNanRunsTheFormulasOnInf) {
-  const auto of = [](scale_math math, tile_amax a) {
-    const scale_rule rule = {math, nonfinite::skip_nan, 0x43E00000u};
-    return scale_of(spec_of(format_id::e4m3), rule, a);
+  const auto of = [](scale_rule rule, tile_amax a) {
+    const scale_settings settings = {rule, nonfinite::skip_nan, 0x43E00000u};
+    return scale_of(spec_of(format_id::e4m3), settings, a);
   };
-  EXPECT_TRUE(is(of(scale_math::div, amax_of(inf)), inf, inf));
-  EXPECT_TRUE(is(of(scale_math::te, amax_of(inf)), inf, 0));
-  EXPECT_TRUE(is(of(scale_math::pow2, amax_of(inf)), 0x7F000000u, 0x00400000u));
-  EXPECT_TRUE(is(of(scale_math::div, nothing_counted), binary32::one, binary32::one));
+  EXPECT_TRUE(is(of(scale_rule::div, amax_of(inf)), inf, inf));
+  EXPECT_TRUE(is(of(scale_rule::te, amax_of(inf)), inf, 0));
+  EXPECT_TRUE(is(of(scale_rule::pow2, amax_of(inf)), 0x7F000000u, 0x00400000u));
+  EXPECT_TRUE(is(of(scale_rule::div, no_amax), binary32::one, binary32::one));
 }
 
 TEST(Scale, AnInfiniteFactorBecomesWhatTheRuleSays) {
   constexpr std::uint32_t bf16_max = 0x7F7F0000u;
-  const auto of = [](scale_math math, std::uint32_t a) {
-    return scale_of(spec_of(format_id::e4m3), {math, nonfinite::te, 0, inf, bf16_max}, amax_of(a));
+  const auto of = [](scale_rule rule, std::uint32_t a) {
+    return scale_of(spec_of(format_id::e4m3), {rule, nonfinite::te, 0, inf, bf16_max}, amax_of(a));
   };
-  EXPECT_TRUE(is(of(scale_math::te, 1), 0x00202020u, bf16_max));
-  EXPECT_TRUE(is(of(scale_math::te_pow2, 1), 0x00400000u, 0x7F000000u));
+  EXPECT_TRUE(is(of(scale_rule::te, 1), 0x00202020u, bf16_max));
+  EXPECT_TRUE(is(of(scale_rule::te_pow2, 1), 0x00400000u, 0x7F000000u));
   // Just no overflow: S of its own, beyond bf16's largest.
-  EXPECT_EQ(of(scale_math::te, bits(0x1.c00002p-120f)).factor, 0x7F7FFFFFu);
-  for (const scale_math math : {scale_math::div, scale_math::rcp, scale_math::dg_tile}) {
-    EXPECT_EQ(of(math, 1).stored, 0x00800000u);
+  EXPECT_EQ(of(scale_rule::te, bits(0x1.c00002p-120f)).factor, 0x7F7FFFFFu);
+  for (const scale_rule rule : {scale_rule::div, scale_rule::rcp, scale_rule::dg_tile}) {
+    EXPECT_EQ(of(rule, 1).dequantization_scale, 0x00800000u);
   }
 }
 
@@ -239,8 +242,8 @@ TEST(Scale, BoundsAreAppliedInOrder) {
   const format_spec to = spec_of(format_id::e4m3);
   const auto of = [&](std::uint32_t eps, std::uint32_t upper, std::uint32_t a,
                       nonfinite policy = nonfinite::te) {
-    return scale_of(to, {scale_math::pow2, policy, eps, upper, binary32::max_finite}, amax_of(a))
-        .stored;
+    return scale_of(to, {scale_rule::pow2, policy, eps, upper, binary32::max_finite}, amax_of(a))
+        .dequantization_scale;
   };
   EXPECT_EQ(of(0x43E00000u, inf, 0), binary32::one);  // eps = 448 before the zero test
   EXPECT_EQ(of(0x44600000u, inf, 1), 0x40000000u);
@@ -248,9 +251,9 @@ TEST(Scale, BoundsAreAppliedInOrder) {
   EXPECT_EQ(of(0x44600000u, 0x43E00000u, 1), binary32::one);  // the upper bound comes last
   EXPECT_EQ(of(0, 0x43E00000u, inf, nonfinite::propagate), binary32::one);
   EXPECT_EQ(
-      scale_of(to, {scale_math::te, nonfinite::propagate, 0, 0x43E00000u, binary32::max_finite},
+      scale_of(to, {scale_rule::te, nonfinite::propagate, 0, 0x43E00000u, binary32::max_finite},
                amax_of(nan))
-          .stored,
+          .dequantization_scale,
       nan);
 }
 
@@ -258,32 +261,32 @@ TEST(Scale, CountedMagnitudes) {
   for (const std::uint32_t sign : {0u, 0x80000000u}) {
     for (int p = 0; p < nonfinite_count; ++p) {
       const auto policy = static_cast<nonfinite>(p);
-      EXPECT_EQ(counted(policy, sign), 0);
-      EXPECT_EQ(counted(policy, sign | 0x7F7FFFFFu), 0x7F7FFFFF);
+      EXPECT_EQ(amax_contribution(policy, sign), 0);
+      EXPECT_EQ(amax_contribution(policy, sign | 0x7F7FFFFFu), 0x7F7FFFFF);
     }
     for (const std::uint32_t payload : {0x7F800001u, 0x7FC00000u, 0x7FFFFFFFu}) {
-      EXPECT_EQ(counted(nonfinite::te, sign | payload), nothing_counted);
-      EXPECT_EQ(counted(nonfinite::skip_nonfinite, sign | payload), nothing_counted);
-      EXPECT_EQ(counted(nonfinite::propagate, sign | payload), amax_of(nan));
+      EXPECT_EQ(amax_contribution(nonfinite::te, sign | payload), no_amax);
+      EXPECT_EQ(amax_contribution(nonfinite::skip_nonfinite, sign | payload), no_amax);
+      EXPECT_EQ(amax_contribution(nonfinite::propagate, sign | payload), amax_of(nan));
     }
-    EXPECT_EQ(counted(nonfinite::skip_nan, sign | 0x7F800001u), nothing_counted);
-    EXPECT_EQ(counted(nonfinite::skip_nan, sign | inf), amax_of(inf));
-    EXPECT_EQ(counted(nonfinite::te, sign | inf), amax_of(inf));
-    EXPECT_EQ(counted(nonfinite::skip_nonfinite, sign | inf), nothing_counted);
-    EXPECT_EQ(counted(nonfinite::propagate, sign | inf), amax_of(inf));
+    EXPECT_EQ(amax_contribution(nonfinite::skip_nan, sign | 0x7F800001u), no_amax);
+    EXPECT_EQ(amax_contribution(nonfinite::skip_nan, sign | inf), amax_of(inf));
+    EXPECT_EQ(amax_contribution(nonfinite::te, sign | inf), amax_of(inf));
+    EXPECT_EQ(amax_contribution(nonfinite::skip_nonfinite, sign | inf), no_amax);
+    EXPECT_EQ(amax_contribution(nonfinite::propagate, sign | inf), amax_of(inf));
   }
-  EXPECT_EQ(joined(nothing_counted, 0), 0);
-  EXPECT_EQ(joined(amax_of(nan), amax_of(inf)), amax_of(nan));
+  EXPECT_EQ(combined(no_amax, 0), 0);
+  EXPECT_EQ(combined(amax_of(nan), amax_of(inf)), amax_of(nan));
 }
 
 TEST(Scale, ScaledElements) {
   const tile_scale three = {0x40400000u, 0x40400000u};
-  EXPECT_EQ(scaled(scale_math::div, three, binary32::one), 0x3EAAAAABu);
-  EXPECT_EQ(scaled(scale_math::te, three, binary32::one), 0x40400000u);
-  EXPECT_EQ(scaled(scale_math::te, three, 0x80000000u), 0x80000000u);
-  EXPECT_EQ(scaled(scale_math::te, three, 0xFFC00001u), nan);
-  EXPECT_EQ(scaled(scale_math::rcp, {inf, 0}, inf), nan);
-  EXPECT_EQ(scaled(scale_math::div, {inf, inf}, 0xC0400000u), 0x80000000u);
+  EXPECT_EQ(scaled(scale_rule::div, three, binary32::one), 0x3EAAAAABu);
+  EXPECT_EQ(scaled(scale_rule::te, three, binary32::one), 0x40400000u);
+  EXPECT_EQ(scaled(scale_rule::te, three, 0x80000000u), 0x80000000u);
+  EXPECT_EQ(scaled(scale_rule::te, three, 0xFFC00001u), nan);
+  EXPECT_EQ(scaled(scale_rule::rcp, {inf, 0}, inf), nan);
+  EXPECT_EQ(scaled(scale_rule::div, {inf, inf}, 0xC0400000u), 0x80000000u);
 }
 
 }  // namespace

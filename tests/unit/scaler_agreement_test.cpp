@@ -27,10 +27,10 @@ struct true_step {
   int broken_share = -1;  // of 24: the element whose sample had a loss that is not finite
 };
 
-std::vector<true_step> drawn_course(std::uint64_t seed) {
+std::vector<true_step> random_scenario(std::uint64_t seed) {
   std::mt19937_64 random(seed);
-  std::vector<true_step> course(steps);
-  for (true_step& step : course) {
+  std::vector<true_step> scenario(steps);
+  for (true_step& step : scenario) {
     // Mostly below fp16's range by 2^10 to 2^16, sometimes far above.
     const int top = static_cast<int>(random() % 6) + (random() % 20 == 0 ? 12 : 0);
     for (std::size_t t = 0; t < tensors; ++t) {
@@ -44,7 +44,7 @@ std::vector<true_step> drawn_course(std::uint64_t seed) {
       step.gradients[random() % tensors][static_cast<std::size_t>(step.broken_share)] = nan_value;
     }
   }
-  return course;
+  return scenario;
 }
 
 struct outcome {
@@ -56,12 +56,12 @@ struct outcome {
   friend bool operator==(const outcome&, const outcome&) = default;
 };
 
-/// A course of training on the elements [begin, end) of every tensor; `ranks` null: one process.
-std::vector<outcome> train(const std::vector<true_step>& course, const scaling_settings& settings,
+/// A scenario of training on the elements [begin, end) of every tensor; `ranks` null: one process.
+std::vector<outcome> train(const std::vector<true_step>& scenario, const scaling_settings& settings,
                            std::size_t begin, std::size_t end, communicator* ranks) {
   loss_scaler scaler(settings);
   std::vector<outcome> outcomes;
-  for (const true_step& step : course) {
+  for (const true_step& step : scenario) {
     const int broken = step.broken_share;
     const bool mine = broken >= static_cast<int>(begin) && broken < static_cast<int>(end);
     scaler.scale(mine ? nan_value : 1.0f);
@@ -91,8 +91,8 @@ std::vector<outcome> train(const std::vector<true_step>& course, const scaling_s
 TEST(ScalerAgreement, EveryRankDecidesAsOneProcessDoes) {
   for (int p = 0; p < scaling_policy_count; ++p) {
     const scaling_settings settings = default_settings(static_cast<scaling_policy>(p));
-    const auto course = drawn_course(static_cast<std::uint64_t>(p) + 1);
-    const auto expected = train(course, settings, 0, elements, nullptr);
+    const auto scenario = random_scenario(static_cast<std::uint64_t>(p) + 1);
+    const auto expected = train(scenario, settings, 0, elements, nullptr);
     int skipped = 0;
     int held = 0;
     for (const outcome& o : expected) {
@@ -102,10 +102,10 @@ TEST(ScalerAgreement, EveryRankDecidesAsOneProcessDoes) {
     EXPECT_GT(skipped, held);  // both kinds of faults are there
     EXPECT_GT(held, 0);
     for (const int n : {1, 2, 3, 8}) {
-      testkit::play_ranks(n, [&](communicator& ranks) {
+      testkit::simulate_ranks(n, [&](communicator& ranks) {
         const std::size_t share = elements / static_cast<std::size_t>(n);
         const std::size_t begin = share * static_cast<std::size_t>(ranks.rank());
-        const auto got = train(course, settings, begin, begin + share, &ranks);
+        const auto got = train(scenario, settings, begin, begin + share, &ranks);
         EXPECT_TRUE(got == expected) << "policy " << p << ", rank " << ranks.rank() << " of " << n;
       });
     }
@@ -114,7 +114,7 @@ TEST(ScalerAgreement, EveryRankDecidesAsOneProcessDoes) {
 
 TEST(ScalerAgreement, OneBadGradientSkipsEveryRank) {
   for (const float bad : {nan_value, std::numeric_limits<float>::infinity()}) {
-    testkit::play_ranks(8, [&](communicator& ranks) {
+    testkit::simulate_ranks(8, [&](communicator& ranks) {
       loss_scaler scaler;
       std::vector<float> gradient(5, 1.0f);
       if (ranks.rank() == 6) gradient[2] = bad;
@@ -131,7 +131,7 @@ TEST(ScalerAgreement, OneBadGradientSkipsEveryRank) {
 
 TEST(ScalerAgreement, ALossThatOneRankAloneHadIsNotHeldAgainstTheScale) {
   // After gradients are summed over ranks all have the NaN, but one knows where it came from.
-  testkit::play_ranks(3, [](communicator& ranks) {
+  testkit::simulate_ranks(3, [](communicator& ranks) {
     loss_scaler scaler(native_scaling{.hysteresis = 1});
     scaler.scale(ranks.rank() == 1 ? nan_value : 1.0f);
     scaler.observe({.nonfinite = true, .amax = 0x7FFFFFFF});
@@ -149,7 +149,7 @@ TEST(ScalerAgreement, ScalersThatDifferAreFoundOnEveryRank) {
   int found = 0;
   const auto run = [&](const native_scaling& usual, const native_scaling& other, bool stepped) {
     std::vector<int> thrown(3);
-    testkit::play_ranks(3, [&](communicator& ranks) {
+    testkit::simulate_ranks(3, [&](communicator& ranks) {
       loss_scaler scaler(ranks.rank() == 2 ? other : usual);
       if (stepped && ranks.rank() == 2) {
         scaler.observe({.amax = 0});

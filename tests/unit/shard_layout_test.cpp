@@ -22,7 +22,7 @@ struct held {
   std::int64_t count[2];
 };
 
-tensor_list plan_of(const held& h, std::vector<std::vector<fp16>>& memory) {
+tensor_list list_of(const held& h, std::vector<std::vector<fp16>>& memory) {
   std::vector<list_tensor> tensors;
   for (const std::int64_t count : h.count) {
     memory.emplace_back(static_cast<std::size_t>(count));
@@ -34,12 +34,12 @@ tensor_list plan_of(const held& h, std::vector<std::vector<fp16>>& memory) {
 
 shard_layout layout_of(communicator& ranks, const held& h) {
   std::vector<std::vector<fp16>> memory;
-  return shard_layout(ranks, plan_of(h, memory), h.first);
+  return shard_layout(ranks, list_of(h, memory), h.first);
 }
 
 TEST(ShardLayout, SaysWhatTheRanksHold) {
   const held of[] = {{{8192, 0}, {4096, 0}}, {{0, 7}, {8192, 0}}, {{12288, 0}, {5, 100}}};
-  const auto calls = testkit::play_ranks(3, [&](communicator& ranks) {
+  const auto calls = testkit::simulate_ranks(3, [&](communicator& ranks) {
     const shard_layout layout = layout_of(ranks, of[ranks.rank()]);
     EXPECT_EQ(layout.rank(), ranks.rank());
     EXPECT_EQ(layout.ranks(), 3);
@@ -57,7 +57,7 @@ TEST(ShardLayout, SaysWhatTheRanksHold) {
 /// What a message holds besides its header: the most values that a rank sends.
 std::size_t values_sent(const std::vector<held>& of) {
   std::size_t bytes = 0;
-  testkit::play_ranks(static_cast<int>(of.size()), [&](communicator& ranks) {
+  testkit::simulate_ranks(static_cast<int>(of.size()), [&](communicator& ranks) {
     const shard_layout layout = layout_of(ranks, of[static_cast<std::size_t>(ranks.rank())]);
     if (ranks.rank() == 0) bytes = layout.message_bytes();
   });
@@ -80,7 +80,7 @@ TEST(ShardLayout, SendsTheLargestNodes) {
 /// The fingerprint, which is the same on every rank.
 std::uint32_t fingerprint_of(const std::vector<held>& of) {
   std::vector<std::uint32_t> prints(of.size());
-  testkit::play_ranks(static_cast<int>(of.size()), [&](communicator& ranks) {
+  testkit::simulate_ranks(static_cast<int>(of.size()), [&](communicator& ranks) {
     const auto r = static_cast<std::size_t>(ranks.rank());
     prints[r] = backends::data_of(layout_of(ranks, of[r])).fingerprint;
   });
@@ -98,7 +98,7 @@ TEST(ShardLayout, FingerprintsSayWhichRankHoldsWhat) {
 }
 
 TEST(ShardLayout, RanksWithoutTensorsOrElements) {
-  testkit::play_ranks(2, [](communicator& ranks) {
+  testkit::simulate_ranks(2, [](communicator& ranks) {
     const shard_layout none(ranks, tensor_list(), {});
     EXPECT_EQ(none.size(), 0u);
     EXPECT_EQ(none.message_bytes(), 32u);
@@ -111,7 +111,7 @@ TEST(ShardLayout, RanksWithoutTensorsOrElements) {
 /// What each rank throws.
 std::vector<std::string> refusals(const std::vector<held>& of) {
   std::vector<std::string> messages(of.size());
-  testkit::play_ranks(static_cast<int>(of.size()), [&](communicator& ranks) {
+  testkit::simulate_ranks(static_cast<int>(of.size()), [&](communicator& ranks) {
     const auto r = static_cast<std::size_t>(ranks.rank());
     try {
       layout_of(ranks, of[r]);
@@ -154,9 +154,9 @@ TEST(ShardLayout, GapsAndOverlapsAreNamedOnEveryRank) {
 }
 
 TEST(ShardLayout, ListsOfOtherLengthsAreRefused) {
-  testkit::play_ranks(2, [](communicator& ranks) {
+  testkit::simulate_ranks(2, [](communicator& ranks) {
     std::vector<std::vector<fp16>> memory;
-    const tensor_list two = plan_of({{0, 0}, {0, 0}}, memory);
+    const tensor_list two = list_of({{0, 0}, {0, 0}}, memory);
     const std::uint64_t first[] = {0, 0};
     const auto refused = [&] {
       if (ranks.rank() == 0) return shard_layout(ranks, two, first);
@@ -173,7 +173,7 @@ TEST(ShardLayout, ListsOfOtherLengthsAreRefused) {
   });
   single_rank alone;
   std::vector<std::vector<fp16>> memory;
-  const tensor_list two = plan_of({{0, 0}, {0, 0}}, memory);
+  const tensor_list two = list_of({{0, 0}, {0, 0}}, memory);
   const std::uint64_t one[] = {0};
   EXPECT_THROW(shard_layout(alone, two, one), invalid_argument);
 }

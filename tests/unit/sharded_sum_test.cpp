@@ -65,8 +65,8 @@ TEST(TreeSum, NodesStandForTheirLeaves) {
       int level = sum.count() == 0 ? 11 : std::min(11, std::countr_zero(sum.count()));
       while ((std::uint64_t{1} << level) > left) --level;
       level -= static_cast<int>(random() % static_cast<unsigned>(level + 1));
-      const auto leaves = std::span(x).subspan(sum.count(), std::size_t{1} << level);
-      sum.add_node(level, level_by_level({leaves.begin(), leaves.end()}));
+      const auto inputs = std::span(x).subspan(sum.count(), std::size_t{1} << level);
+      sum.add_partial_sum(level, level_by_level({inputs.begin(), inputs.end()}));
     }
     ASSERT_EQ(bits(sum.value()), bits(level_by_level(x)));
   }
@@ -75,18 +75,18 @@ TEST(TreeSum, NodesStandForTheirLeaves) {
 TEST(TreeSum, NodesThatStandNowhereAreRefused) {
   tree_sum sum;
   sum.add(1.0);
-  EXPECT_THROW(sum.add_node(1, 2.0), invalid_argument);
-  EXPECT_THROW(sum.add_node(-1, 2.0), invalid_argument);
-  EXPECT_THROW(sum.add_node(63, 2.0), invalid_argument);
+  EXPECT_THROW(sum.add_partial_sum(1, 2.0), invalid_argument);
+  EXPECT_THROW(sum.add_partial_sum(-1, 2.0), invalid_argument);
+  EXPECT_THROW(sum.add_partial_sum(63, 2.0), invalid_argument);
   EXPECT_EQ(sum.count(), 1u);
-  sum.add_node(0, 2.0);
-  sum.add_node(1, 4.0);
+  sum.add_partial_sum(0, 2.0);
+  sum.add_partial_sum(1, 4.0);
   EXPECT_EQ(sum.count(), 4u);
   EXPECT_EQ(sum.value(), 7.0);
   tree_sum large;
-  large.add_node(62, 1.0);
-  large.add_node(62, 1.0);
-  EXPECT_THROW(large.add_node(0, 1.0), invalid_argument);  // 2^63 leaves are the most
+  large.add_partial_sum(62, 1.0);
+  large.add_partial_sum(62, 1.0);
+  EXPECT_THROW(large.add_partial_sum(0, 1.0), invalid_argument);  // 2^63 leaves are the most
   EXPECT_EQ(large.value(), 2.0);
 }
 
@@ -126,21 +126,21 @@ TEST(TreePart, DoesNotSeeHowItIsFed) {
   const std::vector<double> wide(x.begin(), x.end());
   tree_part whole(2 * 4096);
   whole.add_squares(view_of(x));
-  tree_part pieces(2 * 4096);
+  tree_part parts(2 * 4096);
   for (std::size_t at = 0; at < x.size();) {
     const std::size_t n = std::min<std::size_t>(random() % 3000, x.size() - at);
-    pieces.add_squares(std::span(wide).subspan(at, n));
+    parts.add_squares(std::span(wide).subspan(at, n));
     at += n;
   }
-  EXPECT_EQ(pieces.subtrees(), whole.subtrees());
+  EXPECT_EQ(parts.subtrees(), whole.subtrees());
   tree_part chunks(2 * 4096);
-  const auto leaves = squares(x);
+  const auto inputs = squares(x);
   for (int c = 0; c < 5; ++c) {
-    const double node =
-        level_by_level({leaves.begin() + c * 4096, leaves.begin() + (c + 1) * 4096});
-    chunks.add_chunks({&node, 1});
+    const double partial_sum =
+        level_by_level({inputs.begin() + c * 4096, inputs.begin() + (c + 1) * 4096});
+    chunks.add_chunks({&partial_sum, 1});
   }
-  chunks.add(std::span(leaves).subspan(5 * 4096));
+  chunks.add(std::span(inputs).subspan(5 * 4096));
   EXPECT_EQ(chunks.subtrees(), whole.subtrees());
 }
 
@@ -149,9 +149,9 @@ TEST(TreePart, Refuses) {
   EXPECT_THROW(tree_part(4095), invalid_argument);
   EXPECT_THROW(tree_part(std::uint64_t{1} << 62), invalid_argument);
   tree_part part(4096);
-  const double node = 1;
-  part.add({&node, 1});
-  EXPECT_THROW(part.add_chunks({&node, 1}), invalid_argument);
+  const double partial_sum = 1;
+  part.add({&partial_sum, 1});
+  EXPECT_THROW(part.add_chunks({&partial_sum, 1}), invalid_argument);
   std::vector<float> x(4);
   EXPECT_THROW(part.add_squares(on_device(view_of(x))), invalid_argument);
   EXPECT_EQ(part.count(), 1u);
@@ -173,7 +173,7 @@ TEST(SumShards, IsTheSumInOnePlaceWhateverTheCut) {
         cuts.push_back(random_cut(x.size(), n, random));
       }
       const std::size_t turn = random() % 8;  // shards lie on the ranks in any order
-      testkit::play_ranks(n, [&](communicator& ranks) {
+      testkit::simulate_ranks(n, [&](communicator& ranks) {
         std::vector<tree_part> parts;
         for (std::size_t t = 0; t < tensors.size(); ++t) {
           const auto shard =
@@ -209,7 +209,7 @@ TEST(SumShards, NonFiniteElementsReachEveryRank) {
   for (const std::uint32_t bad : {0x7F800000u, 0xFF800000u, 0x7FC00000u, 0xFFFFFFFFu}) {
     std::vector<float> x(3 * 4096, 1.0f);
     x[4096 + 17] = std::bit_cast<float>(bad);
-    testkit::play_ranks(3, [&](communicator& ranks) {
+    testkit::simulate_ranks(3, [&](communicator& ranks) {
       const std::size_t begin = 4096 * static_cast<std::size_t>(ranks.rank());
       const tree_part part = part_of(x, begin, begin + 4096);
       const double total = sum_shards(ranks, {&part, 1}).total;
@@ -224,14 +224,14 @@ TEST(SumShards, FormatsAndStrides) {
   for (std::uint32_t code = 0; code < 0x7C00; ++code) {
     half.push_back(fp16::from_bits(static_cast<std::uint16_t>(code)));
   }
-  std::vector<double> leaves;
+  std::vector<double> inputs;
   for (const fp16 h : half) {
-    leaves.push_back(static_cast<double>(static_cast<float>(h)) * static_cast<float>(h));
+    inputs.push_back(static_cast<double>(static_cast<float>(h)) * static_cast<float>(h));
   }
   single_rank ranks;
   tree_part part;
   part.add_squares(view_of(half));
-  EXPECT_EQ(bits(sum_shards(ranks, {&part, 1}).total), bits(level_by_level(leaves)));
+  EXPECT_EQ(bits(sum_shards(ranks, {&part, 1}).total), bits(level_by_level(inputs)));
   // Every second element of rows 10 apart, read in the order (row, column).
   matrix_view strided = view_of(half.data(), 2, 5, 10);
   strided.col_stride = 2;
@@ -239,7 +239,7 @@ TEST(SumShards, FormatsAndStrides) {
   some.add_squares(strided);
   std::vector<double> chosen;
   for (std::size_t r = 0; r < 2; ++r) {
-    for (std::size_t c = 0; c < 5; ++c) chosen.push_back(leaves[r * 10 + c * 2]);
+    for (std::size_t c = 0; c < 5; ++c) chosen.push_back(inputs[r * 10 + c * 2]);
   }
   EXPECT_EQ(bits(sum_shards(ranks, {&some, 1}).total), bits(level_by_level(chosen)));
 }
@@ -247,7 +247,7 @@ TEST(SumShards, FormatsAndStrides) {
 /// The message of the rank_error that every rank must throw alike.
 std::string refusal(int n, const auto& parts_of_rank) {
   std::vector<std::string> messages(static_cast<std::size_t>(n));
-  testkit::play_ranks(n, [&](communicator& ranks) {
+  testkit::simulate_ranks(n, [&](communicator& ranks) {
     const std::vector<tree_part> parts = parts_of_rank(ranks.rank());
     try {
       sum_shards(ranks, parts);
@@ -281,10 +281,10 @@ TEST(SumShards, PartsThatDoNotFitAreNamedOnEveryRank) {
                       const auto first = static_cast<std::uint64_t>(r == 2 ? 1 : r) * 4096;
                       return std::vector{tree_part(), ones(first, 4096)};
                     }),
-            "sum_shards(): tensor 1: rank 1 holds leaves [4096, 8192) and rank 2 holds leaves "
+            "sum_shards(): tensor 1: rank 1 holds inputs [4096, 8192) and rank 2 holds inputs "
             "[4096, 8192), which overlap");
   EXPECT_EQ(refusal(2, [](int r) { return std::vector{ones(r == 0 ? 0 : 8192, 5000)}; }),
-            "sum_shards(): tensor 0: no rank holds leaves [5000, 8192), where rank 1 holds leaves "
+            "sum_shards(): tensor 0: no rank holds inputs [5000, 8192), where rank 1 holds inputs "
             "[8192, 13192)");
   EXPECT_EQ(
       refusal(2, [](int r) { return std::vector<tree_part>(r == 0 ? 4 : 3); }),
@@ -298,7 +298,7 @@ TEST(SumShards, SendsFewNodes) {
   // each doubling.
   const std::uint64_t chunks = 1 << 15;
   for (const std::uint64_t shift : {0u, 1u}) {
-    const auto calls = testkit::play_ranks(8, [&](communicator& ranks) {
+    const auto calls = testkit::simulate_ranks(8, [&](communicator& ranks) {
       const auto r = static_cast<std::uint64_t>(ranks.rank());
       const std::uint64_t begin = r == 0 ? 0 : r * chunks / 8 + shift;
       const std::uint64_t end = r == 7 ? chunks : (r + 1) * chunks / 8 + shift;

@@ -61,7 +61,7 @@ matrix_view view_of_e4m3(std::vector<std::uint8_t>& v, std::int64_t r = rows,
 matrix_view scales_of(arrays& a, std::int64_t r, std::int64_t c) {
   return view_of_codes(format_id::fp32, a.scales.data(), r, c);
 }
-tensor_list plan_of(std::vector<std::uint32_t>& v) {  // two tensors
+tensor_list list_of(std::vector<std::uint32_t>& v) {  // two tensors
   return tensor_list({{view_of_codes(format_id::fp32, v.data(), 1, 70000)},
                       {view_of_codes(format_id::fp32, v.data() + 70000, 1, 20000)}});
 }
@@ -102,11 +102,11 @@ std::vector<operation_case> elementwise_cases() {
       {"reductions",
        [](arrays& a, const executor& by) {
          const element_counts n = counts(fp32_view(a.y), by);
-         const float most = amax(fp32_view(a.y), by);
+         const float maximum = amax(fp32_view(a.y), by);
          a.returned = {n.nan,
                        n.zeros,
                        n.subnormals,
-                       std::bit_cast<std::uint32_t>(most),
+                       std::bit_cast<std::uint32_t>(maximum),
                        word(sum(fp32_view(a.y), by)),
                        word(sum_of_squares(fp32_view(a.y), by)),
                        word(dot(fp32_view(a.y), fp32_view(a.y), {}, by))};
@@ -169,34 +169,34 @@ std::vector<operation_case> quantize_cases() {
   };
 }
 
-std::vector<operation_case> plan_cases() {
+std::vector<operation_case> list_cases() {
   return {
       {"inspect",
        [](arrays& a, const executor& by) {
          const inspect_report r =
-             inspect(plan_of(a.y), {.counts = inspect_counts::distribution}, by);
+             inspect(list_of(a.y), {.counts = inspect_counts::distribution}, by);
          std::copy(r.exponents.begin(), r.exponents.end(), a.returned.begin() + 1);
          a.returned[0] = word(r.total.squares);
        }},
       {"l2norm",
-       [](arrays& a, const executor& by) { a.returned = {word(l2norm(plan_of(a.y), by).total)}; }},
-      {"unscale", [](arrays& a, const executor& by) { put(a, unscale(plan_of(a.x), 0.3f, by)); }},
-      {"scale", [](arrays& a, const executor& by) { scale(plan_of(a.x), 0.3f, by); }},
+       [](arrays& a, const executor& by) { a.returned = {word(l2norm(list_of(a.y), by).total)}; }},
+      {"unscale", [](arrays& a, const executor& by) { put(a, unscale(list_of(a.x), 0.3f, by)); }},
+      {"scale", [](arrays& a, const executor& by) { scale(list_of(a.x), 0.3f, by); }},
       {"axpby",
        [](arrays& a, const executor& by) {
-         axpby(0.5f, plan_of(a.x), 3.0f, plan_of(a.y), plan_of(a.x), by);
+         axpby(0.5f, list_of(a.x), 3.0f, list_of(a.y), list_of(a.x), by);
        }},
       {"accumulate",
-       [](arrays& a, const executor& by) { accumulate(plan_of(a.x), plan_of(a.y), {}, by); }},
-      {"cast", [](arrays& a, const executor& by) { cast(plan_of(a.x), plan_of(a.out), {}, by); }},
+       [](arrays& a, const executor& by) { accumulate(list_of(a.x), list_of(a.y), {}, by); }},
+      {"cast", [](arrays& a, const executor& by) { cast(list_of(a.x), list_of(a.out), {}, by); }},
       {"clip",
        [](arrays& a, const executor& by) {
-         a.returned = {word(clip(plan_of(a.small), 1e-6, by).norm)};
+         a.returned = {word(clip(list_of(a.small), 1e-6, by).norm)};
        }},
       {"loss_scaler",
        [](arrays& a, const executor& by) {
          loss_scaler scaler;
-         put(a, scaler.unscale(plan_of(a.x), {}, by));
+         put(a, scaler.unscale(list_of(a.x), {}, by));
        }},
   };
 }
@@ -220,7 +220,7 @@ std::vector<operation_case> matmul_cases() {
 
 std::vector<operation_case> all_cases() {
   std::vector<operation_case> all = elementwise_cases();
-  for (const auto& more : {quantize_cases(), plan_cases(), matmul_cases()}) {
+  for (const auto& more : {quantize_cases(), list_cases(), matmul_cases()}) {
     all.insert(all.end(), more.begin(), more.end());
   }
   return all;

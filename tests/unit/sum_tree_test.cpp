@@ -16,14 +16,14 @@
 namespace samebits::numerics {
 namespace {
 
-using node = std::uint64_t;
+using partial_sum = std::uint64_t;
 
-constexpr node add(node left, node right) {
+constexpr partial_sum add(partial_sum left, partial_sum right) {
   return (left ^ (left >> 29)) * 0x9E3779B97F4A7C15u + (right ^ (right >> 31)) * 5 + 1;
 }
 
 /// Neighbours 2j and 2j+1 level by level; a lone last one passes up.
-node level_by_level(std::vector<node> level) {
+partial_sum level_by_level(std::vector<partial_sum> level) {
   if (level.empty()) return 0;
   for (; level.size() > 1; level.resize((level.size() + 1) / 2)) {
     for (std::size_t j = 0; j < level.size() / 2; ++j) {
@@ -35,35 +35,39 @@ node level_by_level(std::vector<node> level) {
 }
 
 /// A sum under way.
-struct course {
-  node waiting[64] = {};
+struct scenario {
+  partial_sum waiting[64] = {};
   std::uint64_t count = 0;
 
-  constexpr void append(int level, node value) { append_node(waiting, count, level, value, add); }
-  [[nodiscard]] constexpr node root() const { return root_of_tree(waiting, count, node{0}, add); }
+  constexpr void append(int level, partial_sum value) {
+    append_partial_sum(waiting, count, level, value, add);
+  }
+  [[nodiscard]] constexpr partial_sum root() const {
+    return root_of_tree(waiting, count, partial_sum{0}, add);
+  }
 };
 
-std::vector<node> leaves(std::size_t count, std::uint64_t seed = 1) {
+std::vector<partial_sum> inputs(std::size_t count, std::uint64_t seed = 1) {
   std::mt19937_64 random(seed);
-  std::vector<node> all(count);
-  for (node& leaf : all) leaf = random();
+  std::vector<partial_sum> all(count);
+  for (partial_sum& input : all) input = random();
   return all;
 }
 
 TEST(SumTree, LeafByLeaf) {
   for (std::size_t count = 0; count < 300; ++count) {
-    course sum;
-    for (const node leaf : leaves(count)) append_leaf(sum.waiting, sum.count, leaf, add);
+    scenario sum;
+    for (const partial_sum input : inputs(count)) append_input(sum.waiting, sum.count, input, add);
     EXPECT_EQ(sum.count, count);
-    EXPECT_EQ(sum.root(), level_by_level(leaves(count)));
+    EXPECT_EQ(sum.root(), level_by_level(inputs(count)));
   }
 }
 
 TEST(SumTree, ByCompleteNodesOfAnyLevel) {
   std::mt19937_64 random(2);
   for (std::uint64_t round = 0; round < 300; ++round) {
-    const std::vector<node> all = leaves(random() % 600, round);
-    course sum;
+    const std::vector<partial_sum> all = inputs(random() % 600, round);
+    scenario sum;
     while (sum.count < all.size()) {
       int level = static_cast<int>(random() % 9);
       while (sum.count % (std::uint64_t{1} << level) != 0 ||
@@ -79,28 +83,28 @@ TEST(SumTree, ByCompleteNodesOfAnyLevel) {
   }
 }
 
-constexpr node of_three() {
-  course sum;
-  for (const node leaf : {7u, 8u, 9u}) sum.append(0, leaf);
+constexpr partial_sum of_three() {
+  scenario sum;
+  for (const partial_sum input : {7u, 8u, 9u}) sum.append(0, input);
   return sum.root();
 }
-static_assert(of_three() == add(add(7, 8), 9) && course{}.root() == 0);
+static_assert(of_three() == add(add(7, 8), 9) && scenario{}.root() == 0);
 static_assert(chunk_elements == 4096);
 
 /// The nodes of parts, as they lie in a message each.
 struct sent {
-  std::vector<received_node> nodes;
-  std::vector<node> values;
+  std::vector<received_sum> partial_sums;
+  std::vector<partial_sum> values;
   std::vector<std::uint64_t> chunk;  ///< the first one of each node
 };
 
-sent parts_of(const std::vector<node>& chunks, const std::vector<std::uint64_t>& borders) {
+sent parts_of(const std::vector<partial_sum>& chunks, const std::vector<std::uint64_t>& borders) {
   sent all;
   for (std::size_t p = 0; p + 1 < borders.size(); ++p) {
     const bool last = borders[p + 1] == chunks.size();
     const auto what = last ? part_end::of_tensor : part_end::before_others;
     std::uint64_t next = borders[p];
-    for_each_shard_node(
+    for_each_shard_sum(
         borders[p], borders[p + 1], what, [&](std::uint64_t at, std::uint64_t n, int level) {
           EXPECT_EQ(at, next);
           EXPECT_LE(level, slot_level);
@@ -112,7 +116,7 @@ sent parts_of(const std::vector<node>& chunks, const std::vector<std::uint64_t>&
                       (!last && at + above > borders[p + 1]));
           next = at + n;
           const auto first = chunks.begin() + static_cast<std::ptrdiff_t>(at);
-          all.nodes.push_back({all.values.size(), static_cast<std::uint32_t>(level), 0});
+          all.partial_sums.push_back({all.values.size(), static_cast<std::uint32_t>(level), 0});
           all.values.push_back(level_by_level({first, first + static_cast<std::ptrdiff_t>(n)}));
           all.chunk.push_back(at);
         });
@@ -125,7 +129,7 @@ TEST(ShardTree, SlotsAreThoseOfTheWholeTensor) {
   std::mt19937_64 random(3);
   for (std::uint64_t round = 0; round < 400; ++round) {
     const std::size_t sizes[] = {1, 2, 9, 1 + random() % 64, 1023 + random() % 3, 2049};
-    const std::vector<node> chunks = leaves(sizes[random() % std::size(sizes)], round);
+    const std::vector<partial_sum> chunks = inputs(sizes[random() % std::size(sizes)], round);
     std::vector<std::uint64_t> borders = {0, chunks.size()};
     for (std::uint64_t cuts = random() % 6; cuts > 0; --cuts) {
       borders.push_back(random() % (chunks.size() + 1));
@@ -137,8 +141,8 @@ TEST(ShardTree, SlotsAreThoseOfTheWholeTensor) {
       const std::uint64_t end = std::min<std::uint64_t>(begin + slot_chunks, chunks.size());
       std::size_t behind = first;
       while (behind < all.chunk.size() && all.chunk[behind] < end) ++behind;
-      const node got = slot_node<node>(
-          all.nodes.data() + first, behind - first,
+      const partial_sum got = slot_sum<partial_sum>(
+          all.partial_sums.data() + first, behind - first,
           [&](std::uint64_t word) { return all.values[word]; }, add);
       const auto at = [&](std::uint64_t n) {
         return chunks.begin() + static_cast<std::ptrdiff_t>(n);
@@ -146,7 +150,7 @@ TEST(ShardTree, SlotsAreThoseOfTheWholeTensor) {
       ASSERT_EQ(got, level_by_level({at(begin), at(end)})) << round << ", slot from " << begin;
       first = behind;
     }
-    EXPECT_EQ(first, all.nodes.size());
+    EXPECT_EQ(first, all.partial_sums.size());
   }
 }
 

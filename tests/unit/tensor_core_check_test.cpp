@@ -1,4 +1,4 @@
-// check_tensor_cores() on a GPU that is played on the host, and on recorded results.
+// check_tensor_cores() on a GPU that is simulated on the host, and on recorded results.
 #include "tensor_core_probe/check.hpp"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 #include "tensor_core_probe/device.hpp"
 #include "tensor_core_probe/instructions.hpp"
 #include "tensor_core_probe/setting.hpp"
-#include "tensor_cores/played_tensor_cores.hpp"
+#include "tensor_cores/simulated_tensor_cores.hpp"
 
 namespace samebits {
 namespace {
@@ -19,17 +19,17 @@ namespace {
 using backends::tensor_cores::job;
 using backends::tensor_cores::outcome;
 
-/// The GPU that is played.
-struct played_gpu {
+/// The GPU that is simulated.
+struct simulated_gpu {
   int capability = 90;
   std::string reason;  ///< why it cannot be asked
   bool slips = false;  ///< one wrong result in every job, off the diagonals
   /// What its instructions are, given their rows.
   tensor_setting (*truth)(tensor_setting row) = [](tensor_setting row) { return row; };
 };
-played_gpu gpu;
+simulated_gpu gpu;
 
-outcome run_played(const job& j) {
+outcome run_simulated(const job& j) {
   const backends::tensor_cores::shape s = shape_of(j.what);
   outcome out = support::play(
       j, backends::tensor_cores::rule_of(s, gpu.truth(backends::tensor_cores::setting_of(j.rule))));
@@ -42,8 +42,8 @@ outcome run_played(const job& j) {
 }
 
 constexpr backends::tensor_cores::device device = {[] { return gpu.reason; },
-                                                   [] { return std::string("a played GPU"); },
-                                                   [] { return gpu.capability; }, run_played};
+                                                   [] { return std::string("a simulated GPU"); },
+                                                   [] { return gpu.capability; }, run_simulated};
 
 class TensorCoreCheck : public ::testing::Test {
  protected:

@@ -53,7 +53,7 @@ subject changed(const char* name, const shape& s, tensor_unit judge, const Chang
   return {name, s, judge, truth};
 }
 
-subject played(const char* name, const shape& s, tensor_unit judge, tensor_unit truth) {
+subject simulated(const char* name, const shape& s, tensor_unit judge, tensor_unit truth) {
   return {name, s, judge, row_setting(truth, s)};
 }
 
@@ -62,14 +62,14 @@ std::vector<subject> subjects() {
   const shape brain = {bf16, bf16, fp32, 16};
   const shape fp8 = {e4m3, e4m3, fp32, 32};
   return {
-      played("AmpereAsHopper", half, hopper_mma_sync, ampere_mma),
-      played("AmpereBrainAsHopper", brain, hopper_mma_sync, ampere_mma),
-      played("AmpereHalfResultsAsHopper", {fp16, fp16, fp16, 16}, hopper_mma_sync, ampere_mma),
-      played("AmpereTf32AsHopper", {tf32, tf32, fp32, 8}, hopper_mma_sync, ampere_mma),
-      played("AdaAsWgmma", fp8, hopper_wgmma, ada_mma),
-      played("SyncAsWgmma", fp8, hopper_wgmma, hopper_mma_sync),
-      played("WgmmaAsSync", {e4m3, e5m2, fp32, 32}, hopper_mma_sync, hopper_wgmma),
-      played("SyncMixedAsWgmma", {e5m2, e4m3, fp16, 32}, hopper_wgmma, hopper_mma_sync),
+      simulated("AmpereAsHopper", half, hopper_mma_sync, ampere_mma),
+      simulated("AmpereBrainAsHopper", brain, hopper_mma_sync, ampere_mma),
+      simulated("AmpereHalfResultsAsHopper", {fp16, fp16, fp16, 16}, hopper_mma_sync, ampere_mma),
+      simulated("AmpereTf32AsHopper", {tf32, tf32, fp32, 8}, hopper_mma_sync, ampere_mma),
+      simulated("AdaAsWgmma", fp8, hopper_wgmma, ada_mma),
+      simulated("SyncAsWgmma", fp8, hopper_wgmma, hopper_mma_sync),
+      simulated("WgmmaAsSync", {e4m3, e5m2, fp32, 32}, hopper_mma_sync, hopper_wgmma),
+      simulated("SyncMixedAsWgmma", {e5m2, e4m3, fp16, 32}, hopper_wgmma, hopper_mma_sync),
       changed("VoltaLike", half, hopper_wgmma,
               [](tensor_setting& s) {
                 s.group = 4;

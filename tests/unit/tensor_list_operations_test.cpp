@@ -1,4 +1,4 @@
-// Operations over plans: figures worked by hand, laws, and what is refused.
+// Operations over tensor lists: figures worked by hand, laws, and what is refused.
 #include "samebits/tensor_list.hpp"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "numerics/tensor_list/plan_ops.hpp"
+#include "numerics/tensor_list/list_ops.hpp"
 #include "samebits/error.hpp"
 #include "samebits/loss_scaler.hpp"
 #include "samebits/reductions.hpp"
@@ -39,14 +39,14 @@ bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-TEST(PlanOps, InspectCountsByHand) {
+TEST(ListOps, InspectCountsByHand) {
   for (const std::string& backend : support::supported_backends()) {
     std::vector<float> a = {3, -4, 0, -0.0f, 0x1p-149f, 0x1p-126f};
     std::vector<fp16> b = {fp16(0x1p-24f), fp16(-2.0f), fp16(0x1p-14f)};
     std::vector<bf16> c = {bf16(-infinity), bf16(nan), bf16(1.0f), bf16(infinity)};
-    const tensor_list plan({{view_of(a)}, {view_of(b)}, {view_of(c), "c"}});
+    const tensor_list list({{view_of(a)}, {view_of(b)}, {view_of(c), "c"}});
     const inspect_report seen =
-        inspect(plan, {inspect_counts::distribution}, find_executor(backend));
+        inspect(list, {inspect_counts::distribution}, find_executor(backend));
     // ((9 + 16) + (0 + 0)) + (2^-298 + 2^-252): what is small falls off.
     EXPECT_EQ(seen.tensors[0], (tensor_statistics{6, 0, 0, 2, 1, bits(4.0f), 25.0}));
     EXPECT_EQ(seen.tensors[1],
@@ -55,7 +55,7 @@ TEST(PlanOps, InspectCountsByHand) {
     EXPECT_EQ(seen.tensors[2], (tensor_statistics{4, 1, 2, 0, 0, 0x7FFFFFFFu, canonical_nan}));
     EXPECT_EQ(seen.total, (tensor_statistics{13, 1, 2, 2, 2, 0x7FFFFFFFu, canonical_nan}));
     EXPECT_EQ(seen.first_bad, 2);
-    EXPECT_EQ(plan.name(static_cast<std::size_t>(seen.first_bad)), "c");
+    EXPECT_EQ(list.name(static_cast<std::size_t>(seen.first_bad)), "c");
     EXPECT_EQ(seen.tensors[0].norm(), 5.0);
     EXPECT_EQ(std::bit_cast<std::uint64_t>(seen.total.norm()), 0x7FFFFFFFFFFFFFFFu);
     EXPECT_EQ(seen.exponents[0], 3u);         // 0, -0, 2^-149
@@ -66,7 +66,7 @@ TEST(PlanOps, InspectCountsByHand) {
   }
 }
 
-TEST(PlanOps, NothingToInspect) {
+TEST(ListOps, NothingToInspect) {
   EXPECT_EQ(inspect(tensor_list()), inspect_report{});
   std::vector<float> none;
   std::vector<float> one = {2};
@@ -76,7 +76,7 @@ TEST(PlanOps, NothingToInspect) {
   EXPECT_EQ(seen.first_bad, -1);
 }
 
-TEST(PlanOps, AnInfinityAloneIsNoNan) {
+TEST(ListOps, AnInfinityAloneIsNoNan) {
   for (const std::string& backend : support::supported_backends()) {
     std::vector<float> a(5000, 1.0f);
     a[4500] = -infinity;
@@ -85,34 +85,34 @@ TEST(PlanOps, AnInfinityAloneIsNoNan) {
   }
 }
 
-TEST(PlanOps, ObservationsAreWhatTheScalerTakes) {
+TEST(ListOps, ObservationsAreWhatTheScalerTakes) {
   std::vector<float> gradient = {1, 2};
-  const tensor_list plan({{view_of(gradient)}});
+  const tensor_list list({{view_of(gradient)}});
   loss_scaler scaler;
   const auto step = [&](float second) {
     gradient[1] = second;
-    scaler.observe(inspect(plan).observation());
+    scaler.observe(inspect(list).observation());
     scaler.step([] {});
     return scaler.update();
   };
   EXPECT_TRUE(step(2).apply);
   EXPECT_EQ(step(infinity).cause, step_cause::overflow);
   EXPECT_EQ(step(nan).cause, step_cause::nan);
-  EXPECT_EQ(inspect(plan).observation().amax, 0x7FFFFFFFu);
+  EXPECT_EQ(inspect(list).observation().amax, 0x7FFFFFFFu);
 }
 
-TEST(PlanOps, TheScalerUnscalesAPlan) {
+TEST(ListOps, TheScalerUnscalesAPlan) {
   std::vector<float> gradient = {65536, 131072};
-  const tensor_list plan({{view_of(gradient)}});
+  const tensor_list list({{view_of(gradient)}});
   loss_scaler scaler;
-  EXPECT_EQ(scaler.unscale(plan).amax_bits, bits(131072.0f));
+  EXPECT_EQ(scaler.unscale(list).amax_bits, bits(131072.0f));
   EXPECT_EQ(gradient, (std::vector<float>{1, 2}));
-  EXPECT_THROW(scaler.unscale(plan), call_order_error);
+  EXPECT_THROW(scaler.unscale(list), call_order_error);
   EXPECT_TRUE(scaler.step([] {}));
 }
 
 // Aligned subtrees of a tensor are leaves of the whole: shards exchange their sums, nothing else.
-TEST(PlanOps, ShardsOnChunkBordersGiveTheWhole) {
+TEST(ListOps, ShardsOnChunkBordersGiveTheWhole) {
   std::vector<float> x(11 * 4096 + 77);
   for (std::size_t i = 0; i < x.size(); ++i) {
     x[i] = std::ldexp(static_cast<float>(random_word(5, 0, i)), static_cast<int>(i % 50) - 60);
@@ -138,7 +138,7 @@ TEST(PlanOps, ShardsOnChunkBordersGiveTheWhole) {
   EXPECT_NE(running, whole.total.squares);
 }
 
-TEST(PlanOps, NormsAreRoots) {
+TEST(ListOps, NormsAreRoots) {
   std::vector<float> a = {3, 4};
   std::vector<float> b = {1, 1};
   const norm_report norms = l2norm(tensor_list({{view_of(a)}, {view_of(b)}}));
@@ -146,7 +146,7 @@ TEST(PlanOps, NormsAreRoots) {
   EXPECT_EQ(norms.total, std::sqrt(27.0));
 }
 
-TEST(PlanOps, ClipFactor) {
+TEST(ListOps, ClipFactor) {
   EXPECT_EQ(clip_factor(0.5, 1), 1.0f);
   EXPECT_EQ(clip_factor(0, 0), 0.0f);
   EXPECT_EQ(clip_factor(-0.0, 1), 1.0f);
@@ -160,32 +160,32 @@ TEST(PlanOps, ClipFactor) {
   EXPECT_THROW(clip_factor(1, nan), invalid_argument);
 }
 
-TEST(PlanOps, ClipScalesByTheCommonNorm) {
+TEST(ListOps, ClipScalesByTheCommonNorm) {
   std::vector<float> a = {3, 0};
   std::vector<bf16> b = {bf16(-4.0f)};
-  const tensor_list plan({{view_of(a)}, {view_of(b)}});
-  EXPECT_EQ(clip(plan, 8).factor, 1.0f);
+  const tensor_list list({{view_of(a)}, {view_of(b)}});
+  EXPECT_EQ(clip(list, 8).factor, 1.0f);
   EXPECT_EQ(a[0], 3.0f);
-  const clip_report clipped = clip(plan, 2.5);
+  const clip_report clipped = clip(list, 2.5);
   EXPECT_EQ(clipped.norm, 5.0);
   EXPECT_EQ(clipped.factor, static_cast<float>(2.5 / (5 + 1e-6)));
   EXPECT_EQ(a[0], 3 * clipped.factor);
   EXPECT_EQ(b[0].bits(), bf16(-4 * clipped.factor).bits());
 }
 
-TEST(PlanOps, ClipLeavesWhatIsNotFinite) {
+TEST(ListOps, ClipLeavesWhatIsNotFinite) {
   const std::uint32_t payload = 0x7FC01234u;
   std::vector<float> a = {3, std::bit_cast<float>(payload), infinity};
-  const tensor_list plan({{view_of(a)}});
-  EXPECT_EQ(bits(clip(plan, 1).factor), 0x7FFFFFFFu);
+  const tensor_list list({{view_of(a)}});
+  EXPECT_EQ(bits(clip(list, 1).factor), 0x7FFFFFFFu);
   EXPECT_EQ(bits(a[0]), bits(3.0f));
   EXPECT_EQ(bits(a[1]), payload);
   a[1] = 1;
-  EXPECT_EQ(clip(plan, 1).factor, 0.0f);
+  EXPECT_EQ(clip(list, 1).factor, 0.0f);
   EXPECT_EQ(a, (std::vector<float>{3, 1, infinity}));
 }
 
-TEST(PlanOps, ScalesOfPowersOfTwoGiveTheSameBits) {
+TEST(ListOps, ScalesOfPowersOfTwoGiveTheSameBits) {
   std::vector<float> x(9000);
   for (std::uint32_t i = 0; i < x.size(); ++i) {
     x[i] = std::bit_cast<float>(0x3F000000u + i * 3001u) * (i % 2 == 0 ? 1.0f : -1.0f);
@@ -194,19 +194,19 @@ TEST(PlanOps, ScalesOfPowersOfTwoGiveTheSameBits) {
     for (int e = -30; e <= 30; e += 5) {
       std::vector<float> scaled;
       for (const float v : x) scaled.push_back(std::ldexp(v, e));
-      const tensor_list plan({{view_of(scaled)}});
-      unscale(plan, std::ldexp(1.0f, -e), find_executor(backend));
+      const tensor_list list({{view_of(scaled)}});
+      unscale(list, std::ldexp(1.0f, -e), find_executor(backend));
       ASSERT_EQ(scaled, x) << backend << ' ' << e;
       std::vector<float> sum(x.size(), 0.0f);
       const float inverse = std::ldexp(1.0f, -e);
-      scale(plan, std::ldexp(1.0f, e), find_executor(backend));
-      accumulate(tensor_list({{view_of(sum)}}), plan, {&inverse}, find_executor(backend));
+      scale(list, std::ldexp(1.0f, e), find_executor(backend));
+      accumulate(tensor_list({{view_of(sum)}}), list, {&inverse}, find_executor(backend));
       ASSERT_EQ(sum, x) << backend << ' ' << e;
     }
   }
 }
 
-TEST(PlanOps, AccumulateRoundsTwiceInNarrowSums) {
+TEST(ListOps, AccumulateRoundsTwiceInNarrowSums) {
   // 1 + 2^-11 is a tie in fp16; the products' step lies before it.
   std::vector<fp16> acc = {fp16(1.0f), fp16(1.0f), fp16(-0.0f)};
   std::vector<e4m3> gradient = {e4m3(1.0f), e4m3(1.5f), e4m3(-0.0f)};
@@ -217,18 +217,18 @@ TEST(PlanOps, AccumulateRoundsTwiceInNarrowSums) {
   EXPECT_EQ(acc[2].bits(), 0x8000u);
 }
 
-TEST(PlanOps, AllOperandsMayBeOne) {
+TEST(ListOps, AllOperandsMayBeOne) {
   std::vector<float> x = {1, 2, 3};
-  const tensor_list plan({{view_of(x)}});
-  accumulate(plan, plan);
+  const tensor_list list({{view_of(x)}});
+  accumulate(list, list);
   EXPECT_EQ(x, (std::vector<float>{2, 4, 6}));
-  axpby(2, plan, 1, plan, plan);
+  axpby(2, list, 1, list, list);
   EXPECT_EQ(x, (std::vector<float>{6, 12, 18}));
-  cast(plan, plan);
+  cast(list, list);
   EXPECT_EQ(x, (std::vector<float>{6, 12, 18}));
 }
 
-TEST(PlanOps, RefusedFormatsAndShapes) {
+TEST(ListOps, RefusedFormatsAndShapes) {
   std::vector<float> a(4), b(4), c(5);
   std::vector<e5m2> codes(4);
   const tensor_list floats({{view_of(a), "a"}});
@@ -257,22 +257,22 @@ TEST(PlanOps, RefusedFormatsAndShapes) {
   EXPECT_TRUE(contains(says([&] { inspect(floats, {}, {.backend = "abacus"}); }), "abacus"));
 }
 
-TEST(PlanOps, RefusedOverlaps) {
+TEST(ListOps, RefusedOverlaps) {
   std::vector<float> m(100);
-  const auto plan = [&](std::int64_t first, std::int64_t count, std::int64_t second) {
+  const auto list = [&](std::int64_t first, std::int64_t count, std::int64_t second) {
     return tensor_list({{view_of(m.data() + first, 1, count), "one"},
                         {view_of(m.data() + second, 1, count), "two"}});
   };
   const auto says = [&](const tensor_list& acc, const tensor_list& x) {
     return refused<invalid_argument>([&] { accumulate(acc, x); });
   };
-  EXPECT_EQ(says(plan(0, 10, 10), plan(20, 10, 30)), "");
-  EXPECT_EQ(says(plan(0, 10, 50), plan(0, 10, 60)), "");
-  EXPECT_TRUE(contains(says(plan(0, 10, 50), plan(20, 10, 41)),
+  EXPECT_EQ(says(list(0, 10, 10), list(20, 10, 30)), "");
+  EXPECT_EQ(says(list(0, 10, 50), list(0, 10, 60)), "");
+  EXPECT_TRUE(contains(says(list(0, 10, 50), list(20, 10, 41)),
                        "acc[1] 'two': overlaps gradients[1] 'two'"));
-  EXPECT_TRUE(contains(says(plan(0, 10, 50), plan(50, 10, 70)),
+  EXPECT_TRUE(contains(says(list(0, 10, 50), list(50, 10, 70)),
                        "acc[1] 'two': overlaps gradients[0] 'one'"));
-  EXPECT_TRUE(contains(says(plan(0, 10, 50), plan(70, 10, 1)),
+  EXPECT_TRUE(contains(says(list(0, 10, 50), list(70, 10, 1)),
                        "acc[0] 'one': overlaps gradients[1] 'two'"));
 }
 

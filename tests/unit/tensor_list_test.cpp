@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "backends/dispatch/access.hpp"
-#include "backends/dispatch/plan.hpp"
+#include "backends/dispatch/list.hpp"
 #include "samebits/error.hpp"
 #include "samebits/types.hpp"
 
@@ -17,7 +17,7 @@ namespace {
 
 std::string refused(const std::vector<list_tensor>& tensors) {
   try {
-    const tensor_list plan(tensors);
+    const tensor_list list(tensors);
   } catch (const invalid_argument& error) {
     return error.what();
   }
@@ -32,23 +32,23 @@ TEST(TensorPlan, DescribesItsTensors) {
   std::vector<float> a(6);
   std::vector<fp16> b(3);
   std::vector<e4m3> c(2);
-  const tensor_list plan({{view_of(a), "weight"}, {view_of(b)}, {view_of(c), "codes", 7}});
-  ASSERT_EQ(plan.size(), 3u);
-  EXPECT_EQ(plan.elements(), 11u);
-  EXPECT_EQ(plan.space(), memory_space::host);
-  EXPECT_EQ(plan.name(0), "weight");
-  EXPECT_EQ(plan.name(1), "tensors[1]");
-  EXPECT_EQ(plan[2].group, 7u);
-  EXPECT_EQ(plan[2].view.format, format_id::e4m3);
-  EXPECT_EQ(backends::data_of(plan).rows[2].group, 7u);
-  const tensor_list copy = plan;
-  EXPECT_EQ(&backends::data_of(copy), &backends::data_of(plan));
+  const tensor_list list({{view_of(a), "weight"}, {view_of(b)}, {view_of(c), "codes", 7}});
+  ASSERT_EQ(list.size(), 3u);
+  EXPECT_EQ(list.elements(), 11u);
+  EXPECT_EQ(list.space(), memory_space::host);
+  EXPECT_EQ(list.name(0), "weight");
+  EXPECT_EQ(list.name(1), "tensors[1]");
+  EXPECT_EQ(list[2].group, 7u);
+  EXPECT_EQ(list[2].view.format, format_id::e4m3);
+  EXPECT_EQ(backends::data_of(list).rows[2].group, 7u);
+  const tensor_list copy = list;
+  EXPECT_EQ(&backends::data_of(copy), &backends::data_of(list));
 }
 
 /// Where element 7 of rows of 3 lies.
 constexpr std::int64_t offset_of_seven(std::int64_t row_stride, std::int64_t col_stride,
                                        bool dense) {
-  numerics::plan_row row{};
+  numerics::list_row row{};
   row.cols = 3;
   row.row_stride = row_stride;
   row.col_stride = col_stride;
@@ -75,14 +75,14 @@ TEST(TensorPlan, ChunksAreNumberedThrough) {
   std::vector<std::vector<float>> memory(counts.begin(), counts.end());
   std::vector<matrix_view> views;
   for (std::vector<float>& m : memory) views.push_back(view_of(m));
-  const tensor_list plan(views);
-  const numerics::plan_tables tables = backends::data_of(plan).tables();
+  const tensor_list list(views);
+  const numerics::tensor_tables tables = backends::data_of(list).tables();
   std::uint64_t chunk = 0;
   for (std::size_t t = 0; t < counts.size(); ++t) {
     EXPECT_EQ(tables.rows[t].first_chunk, chunk);
     for (std::size_t first = 0; first < counts[t]; first += 4096) {
       ASSERT_LT(chunk, tables.chunks);
-      const numerics::plan_chunk c = numerics::chunk_at(tables, chunk++);
+      const numerics::list_chunk c = numerics::chunk_at(tables, chunk++);
       EXPECT_EQ(c.tensor, t);
       EXPECT_EQ(c.first, static_cast<std::int64_t>(first));
       EXPECT_EQ(c.count, static_cast<std::int64_t>(std::min<std::size_t>(4096, counts[t] - first)));
@@ -95,13 +95,13 @@ TEST(TensorPlan, SizesAre64Bit) {
   // Addresses alone: nothing is read. 2^33 + 5 elements and one more tensor behind them.
   const auto address = [](std::uintptr_t a) { return reinterpret_cast<void*>(a); };
   constexpr std::int64_t many = (std::int64_t{1} << 33) + 5;
-  const tensor_list plan(
+  const tensor_list list(
       {{view_of_codes(format_id::fp32, address(1 << 20), 1, many)},
        {view_of_codes(format_id::bf16, address(std::uintptr_t{1} << 40), 3, 1)}});
-  const numerics::plan_tables tables = backends::data_of(plan).tables();
-  EXPECT_EQ(plan.elements(), static_cast<std::uint64_t>(many) + 3);
+  const numerics::tensor_tables tables = backends::data_of(list).tables();
+  EXPECT_EQ(list.elements(), static_cast<std::uint64_t>(many) + 3);
   ASSERT_EQ(tables.chunks, (std::uint64_t{1} << 21) + 2);
-  const numerics::plan_chunk last = numerics::chunk_at(tables, tables.chunks - 2);
+  const numerics::list_chunk last = numerics::chunk_at(tables, tables.chunks - 2);
   EXPECT_EQ(last.tensor, 0u);
   EXPECT_EQ(last.first, std::int64_t{1} << 33);
   EXPECT_EQ(last.count, 5);
@@ -115,8 +115,8 @@ TEST(TensorPlan, FindsElementsInAnyStrides) {
   const auto check = [&](std::int64_t rows, std::int64_t cols, std::int64_t row_stride,
                          std::int64_t col_stride, bool dense) {
     const matrix_view v = {memory.data(), format_id::fp16, rows, cols, row_stride, col_stride};
-    const tensor_list plan(std::vector<list_tensor>{{v}});
-    const numerics::plan_row& row = backends::data_of(plan).rows[0];
+    const tensor_list list(std::vector<list_tensor>{{v}});
+    const numerics::list_row& row = backends::data_of(list).rows[0];
     EXPECT_EQ(row.dense, dense) << rows << ' ' << cols << ' ' << row_stride << ' ' << col_stride;
     for (std::int64_t i = 0; i < rows * cols; ++i) {
       const std::int64_t offset = i / cols * row_stride + i % cols * col_stride;

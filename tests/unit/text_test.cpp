@@ -113,10 +113,10 @@ TEST(ToExactDecimal, KnownTexts) {
   EXPECT_EQ(to_exact_decimal(bf16, 0x7F7F), "338953138925153547590470800371487866880");
   EXPECT_EQ(to_exact_decimal(e4m3, 0x81), "-0.001953125");
   EXPECT_EQ(to_exact_decimal(fp16, 0x0001), "0.000000059604644775390625");
-  const std::string least = to_exact_decimal(fp64, 1);
-  EXPECT_EQ(least.size(), 2u + 1074u);
-  EXPECT_EQ(least.substr(0, 2 + 323 + 20), "0." + std::string(323, '0') + "49406564584124654417");
-  EXPECT_EQ(least.substr(least.size() - 10), "3447265625");
+  const std::string minimum = to_exact_decimal(fp64, 1);
+  EXPECT_EQ(minimum.size(), 2u + 1074u);
+  EXPECT_EQ(minimum.substr(0, 2 + 323 + 20), "0." + std::string(323, '0') + "49406564584124654417");
+  EXPECT_EQ(minimum.substr(minimum.size() - 10), "3447265625");
 }
 
 TEST(ToHexFloat, KnownTexts) {
@@ -270,8 +270,8 @@ TEST(Parse, AnyExponentAndAnyLength) {
              "1e-999999999999", "1e-" + huge, "0x1p-" + huge, "1" + zeros + "e-" + huge,
              "0." + zeros + "1", "0x." + zeros + "1"}) {
       EXPECT_EQ(parse(f, text), (parse_result{true, 0, true, false, 0})) << name(f);
-      const std::uint64_t least = f == e8m0 ? 0 : min_positive(f);
-      EXPECT_EQ(code_of(f, text, {.round = rounding::to_odd}), least) << name(f);
+      const std::uint64_t minimum = f == e8m0 ? 0 : min_positive(f);
+      EXPECT_EQ(code_of(f, text, {.round = rounding::to_odd}), minimum) << name(f);
     }
     const std::uint64_t one = code_of(f, "1");
     EXPECT_EQ(parse(f, "0." + zeros + "1e1000001"), (parse_result{true, one, false, false, 0}));

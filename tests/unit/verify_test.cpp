@@ -255,7 +255,7 @@ void spoil_one_tile(const quantize_call& call) {
 TEST(VerifyQuantize, FindsOneWrongCodeOfOneTile) {
   const results all = run_quantize(spoiled_quantizer<spoil_one_tile>());
   EXPECT_GT(total_differed(all), 0u);
-  EXPECT_LE(total_differed(all), 5u);  // a call for each of 4 maths, and one with statistics
+  EXPECT_LE(total_differed(all), 5u);  // a call for each of 4 scale rules, and one with statistics
   const std::string& text = entry(all, "nearest_even").first_difference;
   EXPECT_EQ(text.find("code [0, 0] is 0x"), 0u) << text;
   EXPECT_NE(text.find("tile 64 x 1 "), std::string::npos) << text;
@@ -319,7 +319,7 @@ TEST(VerifyQuantize, RunsBackendsOfDeviceMemory) {
   EXPECT_EQ(total_differed(all), 0u);
   EXPECT_EQ(allocations, 0);
   ASSERT_EQ(all.size(), 6u);  // no sweep over the amaxes, which are fp32
-  EXPECT_EQ(all[0].what, "quantize fp16, bf16 to e4m3, 18 tiles, 12 maths, nearest_even");
+  EXPECT_EQ(all[0].what, "quantize fp16, bf16 to e4m3, 18 tiles, 12 scale rules, nearest_even");
   EXPECT_EQ(all[5].what,
             "dequantize e4m3, e5m2 to fp32, fp16, bf16, 18 tiles, scales of all magnitudes");
   EXPECT_EQ(all[5].compared, 2u * 3 * 18 * 130 * 270);

@@ -38,7 +38,7 @@ TEST(CompilerWitness, Fp32ToFp16) {
     c.where = "convert_code; expected is the compiler's";
     expect_agrees(c, std::bit_cast<std::uint16_t>(half));
   };
-  const oracle::step_function f = oracle::make_step_function(judge_of(fp32), judge_of(fp16), {});
+  const oracle::step_function f = oracle::make_step_function(oracle_of(fp32), oracle_of(fp16), {});
   for (const std::uint32_t code : code_steps(f).codes_around(2)) {
     check(code);
     if (HasFatalFailure()) return;

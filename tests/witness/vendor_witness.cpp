@@ -262,7 +262,7 @@ TEST_P(VendorWitness, Agrees) {
   }
   if (f.from == fp32) {
     const oracle::step_function steps =
-        oracle::make_step_function(judge_of(fp32), judge_of(f.to), f.rule);
+        oracle::make_step_function(oracle_of(fp32), oracle_of(f.to), f.rule);
     for (const std::uint32_t code : code_steps(steps).codes_around(2)) {
       if (!agrees(code)) return;
     }

@@ -46,8 +46,8 @@ bool initialize(int argc, char** argv) {
   std::vector<char*> arguments(argv, argv + argc);
   std::string interleave = "--benchmark_enable_random_interleaving=true";
   std::string repeat = "--benchmark_repetitions=9";
-  std::string least = "--benchmark_min_time=0.05";
-  arguments.insert(arguments.begin() + 1, {interleave.data(), repeat.data(), least.data()});
+  std::string minimum = "--benchmark_min_time=0.05";
+  arguments.insert(arguments.begin() + 1, {interleave.data(), repeat.data(), minimum.data()});
   int given = static_cast<int>(arguments.size());
   benchmark::Initialize(&given, arguments.data());
   return !benchmark::ReportUnrecognizedArguments(given, arguments.data());

@@ -15,8 +15,8 @@ class coder {
  public:
   coder(format_id f, word_stream& words) : f_(spec_of(f)), words_(words) {}
 
-  [[nodiscard]] int least() const { return numerics::min_exponent(f_); }
-  [[nodiscard]] int most() const {
+  [[nodiscard]] int minimum() const { return numerics::min_exponent(f_); }
+  [[nodiscard]] int maximum() const {
     return static_cast<int>(numerics::max_finite(f_) >> f_.mantissa_bits) - f_.bias;
   }
 
@@ -40,12 +40,12 @@ class coder {
   std::uint32_t power(int exponent, bool negative) { return put(field(exponent), negative); }
   /// A power of two, subnormal ones included; zero below the smallest.
   std::uint32_t small(int exponent) {
-    if (exponent >= least()) return put(field(exponent));
-    const int bit = exponent - least() + f_.mantissa_bits;
+    if (exponent >= minimum()) return put(field(exponent));
+    const int bit = exponent - minimum() + f_.mantissa_bits;
     return put(bit < 0 ? 0u : 1u << bit);
   }
   std::uint32_t ones(int exponent) {
-    return std::min(put(field(exponent) | most_mantissa(), false),
+    return std::min(put(field(exponent) | max_mantissa(), false),
                     put(static_cast<std::uint32_t>(numerics::max_finite(f_)), false));
   }
   std::uint32_t subnormal() { return put(mantissa()); }
@@ -59,13 +59,13 @@ class coder {
 
  private:
   [[nodiscard]] std::uint32_t field(int exponent) const {
-    const int held = std::clamp(exponent, least(), most());
+    const int held = std::clamp(exponent, minimum(), maximum());
     return static_cast<std::uint32_t>(held + f_.bias) << f_.mantissa_bits;
   }
-  [[nodiscard]] std::uint32_t most_mantissa() const {
+  [[nodiscard]] std::uint32_t max_mantissa() const {
     return static_cast<std::uint32_t>(numerics::mantissa_mask(f_));
   }
-  std::uint32_t mantissa() { return word(words_) & most_mantissa(); }
+  std::uint32_t mantissa() { return word(words_) & max_mantissa(); }
   std::uint32_t put(std::uint32_t magnitude) { return put(magnitude, words_.below(2) == 1); }
   [[nodiscard]] std::uint32_t put(std::uint32_t magnitude, bool negative) const {
     // e4m3's largest binade ends with a NaN
@@ -105,9 +105,10 @@ class drawing {
       case family::huge:
         fill(
             [&](int k) {
-              set(k, a_.at(a_.most() - words_.below(3)), b_.at(b_.most() / 8 * words_.below(9)));
+              set(k, a_.at(a_.maximum() - words_.below(3)),
+                  b_.at(b_.maximum() / 8 * words_.below(9)));
             },
-            c_.at(c_.most() - words_.below(3)));
+            c_.at(c_.maximum() - words_.below(3)));
         break;
       case family::carry:
         fill([&](int k) { set(k, a_.ones(words_.below(2)), b_.ones(words_.below(2))); },
@@ -150,8 +151,8 @@ class drawing {
   std::uint32_t tiny(coder& f) {
     switch (words_.below(4)) {
       case 0: return f.zero();
-      case 1: return f.at(f.least() + words_.below(4));
-      case 2: return f.at(f.least() + words_.below(30));
+      case 1: return f.at(f.minimum() + words_.below(4));
+      case 2: return f.at(f.minimum() + words_.below(30));
       default: return f.subnormal();
     }
   }
@@ -237,7 +238,7 @@ class drawing {
   /// -T, so that only the small term remains. In half of the cases the small term has more than one
   /// bit.
   void alignment() {
-    const int top = std::min({a_.most() + b_.most(), c_.most(), 12}) - words_.below(6);
+    const int top = std::min({a_.maximum() + b_.maximum(), c_.maximum(), 12}) - words_.below(6);
     const int distance = words_.below(41);
     const bool negative = words_.below(2) == 1;
     fill([&](int k) { set(k, a_.zero(), b_.at(0)); }, c_.zero());
@@ -257,12 +258,13 @@ class drawing {
     const int low = top - distance;
     const auto a = a_.small(low / 2);
     const auto b = b_.small(low - low / 2);
-    const bool more = words_.below(2) == 0 && low / 2 >= a_.least() && low - low / 2 >= b_.least();
+    const bool more =
+        words_.below(2) == 0 && low / 2 >= a_.minimum() && low - low / 2 >= b_.minimum();
     set(small, more ? a_.at(low / 2) : a, more ? b_.at(low - low / 2) : b);
   }
   /// T at one position or in C, -T at another; zeros and numbers near one elsewhere.
   void grouping() {
-    const int top = std::min({a_.most() + b_.most(), c_.most(), 15 + words_.below(11)});
+    const int top = std::min({a_.maximum() + b_.maximum(), c_.maximum(), 15 + words_.below(11)});
     fill([&](int k) { set(k, sparse(a_), sparse(b_)); }, sparse(c_));
     const int one = place();
     const int other = (one + 1 + words_.below(i_.products - 1)) % i_.products;
@@ -284,8 +286,8 @@ class drawing {
     coder& low = first ? a_ : b_;
     coder& high = first ? b_ : a_;
     const int depth = 1 + words_.below(low.mantissa_bits());
-    const auto subnormal = low.small(low.least() - depth);
-    const int great = std::min(high.most(), -low.least() + 12 - words_.below(8));
+    const auto subnormal = low.small(low.minimum() - depth);
+    const int great = std::min(high.maximum(), -low.minimum() + 12 - words_.below(8));
     const auto normal = high.power(great, words_.below(2) == 1);
     const auto put = [&](int k, std::uint32_t x, std::uint32_t y) {
       set(k, first ? x : y, first ? y : x);
@@ -295,7 +297,7 @@ class drawing {
     for (int more = 1 + words_.below(2); more > 0; --more) {
       int small = place();
       while (small == one || small == other) small = (small + 1) % i_.products;
-      const int e = low.least() + great - words_.below(36);
+      const int e = low.minimum() + great - words_.below(36);
       set(small, a_.small(e / 2), b_.small(e - e / 2));
     }
   }

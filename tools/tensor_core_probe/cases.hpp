@@ -40,8 +40,8 @@ std::string_view name(family f);
 
 /// One case: the codes of a row of A, of a column of B, and of C.
 struct case_codes {
-  std::array<std::uint32_t, most_products> a;
-  std::array<std::uint32_t, most_products> b;
+  std::array<std::uint32_t, max_products> a;
+  std::array<std::uint32_t, max_products> b;
   std::uint32_t c;
 };
 

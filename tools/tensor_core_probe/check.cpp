@@ -37,8 +37,8 @@ void check_options(const tensor_core_check_options& options) {
   const auto refuse = [](const std::string& what, const std::string& got) {
     throw invalid_argument("options." + what + ", got " + got);
   };
-  constexpr std::uint64_t most_cases = std::uint64_t{1} << 30;
-  if (options.cases < 1 || options.cases > most_cases) {
+  constexpr std::uint64_t max_cases = std::uint64_t{1} << 30;
+  if (options.cases < 1 || options.cases > max_cases) {
     refuse("cases must be 1 to 2^30", std::to_string(options.cases));
   }
   if (options.keep < 0 || options.keep > tile_columns) {
@@ -78,7 +78,7 @@ class inspection {
   void run_family(family how) {
     const auto rows = static_cast<std::uint64_t>(rows_of(what_));
     const auto tiles = static_cast<std::uint32_t>((options_.cases + rows - 1) / rows);
-    const drawn_tiles drawn = draw_tiles(what_, how, options_.seed, tiles);
+    const random_tiles drawn = draw_tiles(what_, how, options_.seed, tiles);
     const job j = {what_, rule_, tiles, drawn.a.data(), drawn.b.data(), drawn.c.data()};
     const outcome got = device_.run(j);
     finding_.compared += compared(j);
@@ -97,9 +97,9 @@ class inspection {
 
   /// Records the results on the diagonals of tiles, which are the cases themselves: for the search,
   /// and for the caller.
-  void keep_cases(const drawn_tiles& drawn, const outcome& got, std::uint32_t tiles) {
-    constexpr std::uint32_t most_seen = 64;
-    for (std::uint32_t t = 0; t < std::min(tiles, most_seen); ++t) {
+  void keep_cases(const random_tiles& drawn, const outcome& got, std::uint32_t tiles) {
+    constexpr std::uint32_t max_seen = 64;
+    for (std::uint32_t t = 0; t < std::min(tiles, max_seen); ++t) {
       for (int r = 0; r < tile_columns; ++r) {
         const case_codes x = case_at(drawn, what_, t, t, r, r);
         const std::uint32_t d = got.own[place_of(what_, t, r, r)];

@@ -74,11 +74,11 @@ struct shape {
 inline constexpr int tile_columns = 8;
 inline constexpr int line_words = 8;
 /// Maximum number of products of an instruction.
-inline constexpr int most_products = 32;
+inline constexpr int max_products = 32;
 /// Maximum number of tiles whose B each tile's A is multiplied with.
-inline constexpr std::uint32_t most_partners = 16;
+inline constexpr std::uint32_t max_partners = 16;
 constexpr std::uint32_t partners_of(std::uint32_t tiles) {
-  return tiles < most_partners ? tiles : most_partners;
+  return tiles < max_partners ? tiles : max_partners;
 }
 /// Lines of A in a tile.
 constexpr int rows_of(instruction i) { return is_wgmma(i) ? 64 : 16; }
@@ -114,13 +114,13 @@ struct difference {
   std::uint32_t tile, partner, row, column, got, expected;
 };
 /// Maximum number of differences that a job returns.
-inline constexpr int most_differences = 4;
+inline constexpr int max_differences = 4;
 
 /// The results of a job.
 struct outcome {
   std::vector<std::uint32_t> own;  ///< results of each tile's A with its own B, shaped as C
   std::uint64_t differing;         ///< results that differ, out of compared(j)
-  std::vector<difference> first;   ///< up to most_differences of them
+  std::vector<difference> first;   ///< up to max_differences of them
 };
 
 /// The functions of a device. All but why_unsupported() throw cuda_error if the device fails.

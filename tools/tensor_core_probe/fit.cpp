@@ -28,9 +28,9 @@ class seen_results {
       for (const observation& o : seen) {
         for (std::size_t k = 0; k < products_; ++k) {
           taken_[how].a.push_back(
-              numerics::tensor_operand_of(rule.a, rule.least_exponent_a, o.x.a[k]));
+              numerics::tensor_operand_of(rule.a, rule.subnormal_exponent_a, o.x.a[k]));
           taken_[how].b.push_back(
-              numerics::tensor_operand_of(rule.b, rule.least_exponent_b, o.x.b[k]));
+              numerics::tensor_operand_of(rule.b, rule.subnormal_exponent_b, o.x.b[k]));
         }
       }
     }

@@ -12,7 +12,7 @@ struct entry {
   instruction id;
   std::string_view name;
   shape operands;
-  int least_capability;
+  int min_capability;
 };
 
 #define SAMEBITS_ENTRY(ID, ...) \
@@ -112,7 +112,7 @@ std::optional<judging_unit> unit_of(instruction i, int capability) {
     return capability == 90 ? std::optional(judging_unit{tensor_unit::hopper_wgmma, true})
                             : std::nullopt;
   }
-  if (capability < entry_of(i).least_capability) return std::nullopt;
+  if (capability < entry_of(i).min_capability) return std::nullopt;
   return mma_unit(capability);
 }
 

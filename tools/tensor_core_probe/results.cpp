@@ -12,7 +12,7 @@
 namespace samebits {
 namespace {
 
-using backends::tensor_cores::most_products;
+using backends::tensor_cores::max_products;
 using backends::tensor_cores::observation;
 using backends::tensor_cores::shape;
 
@@ -104,7 +104,7 @@ std::optional<tensor_core_result> parse_tensor_core_result(std::string_view line
   const auto a = find_format(a_name);
   const auto b = find_format(b_name);
   const auto result = find_format(result_name);
-  if (!in || !unit || !a || !b || !result || products < 1 || products > most_products) return {};
+  if (!in || !unit || !a || !b || !result || products < 1 || products > max_products) return {};
   r.unit = *unit;
   r.a = *a;
   r.b = *b;

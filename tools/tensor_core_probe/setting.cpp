@@ -13,7 +13,7 @@ namespace backends::tensor_cores {
 namespace {
 
 /// The minimum exponent that operands get, by the treatment of subnormals.
-int least_exponent_of(const format_spec& f, subnormal_operands how) {
+int subnormal_exponent_of(const format_spec& f, subnormal_operands how) {
   const int own = numerics::min_exponent(f);
   const int of_fp16 = numerics::min_exponent(spec_of(format_id::fp16));
   switch (how) {
@@ -24,9 +24,9 @@ int least_exponent_of(const format_spec& f, subnormal_operands how) {
   return own;
 }
 
-/// The minimum exponent `least`, but not below the exponent of normalized subnormals.
-int reached(const format_spec& f, int least) {
-  return std::max(least, numerics::min_exponent(f) - f.mantissa_bits);
+/// The minimum exponent `minimum`, but not below the exponent of normalized subnormals.
+int reached(const format_spec& f, int minimum) {
+  return std::max(minimum, numerics::min_exponent(f) - f.mantissa_bits);
 }
 
 }  // namespace
@@ -45,8 +45,8 @@ numerics::accumulate_rule rule_of(const shape& s, const tensor_setting& setting)
   r.cut = setting.cut;
   r.round = setting.round;
   r.floor = setting.floor.value_or(no_floor);
-  r.least_exponent_a = least_exponent_of(r.a, setting.subnormals);
-  r.least_exponent_b = least_exponent_of(r.b, setting.subnormals);
+  r.subnormal_exponent_a = subnormal_exponent_of(r.a, setting.subnormals);
+  r.subnormal_exponent_b = subnormal_exponent_of(r.b, setting.subnormals);
   r.place = setting.place;
   r.order = setting.order;
   return r;
@@ -58,8 +58,8 @@ tensor_setting setting_of(const numerics::accumulate_rule& r) {
   s.order = r.order;
   s.subnormals = subnormal_operands::as_they_are;
   for (const auto how : {subnormal_operands::as_fp16, subnormal_operands::normalized}) {
-    if (least_exponent_of(r.a, s.subnormals) == reached(r.a, r.least_exponent_a) &&
-        least_exponent_of(r.b, s.subnormals) == reached(r.b, r.least_exponent_b)) {
+    if (subnormal_exponent_of(r.a, s.subnormals) == reached(r.a, r.subnormal_exponent_a) &&
+        subnormal_exponent_of(r.b, s.subnormals) == reached(r.b, r.subnormal_exponent_b)) {
       break;
     }
     s.subnormals = how;
@@ -74,11 +74,11 @@ tensor_setting setting_of(const numerics::accumulate_rule& r) {
 }
 
 std::uint32_t result_of(const numerics::accumulate_rule& rule, const case_codes& x) {
-  std::array<numerics::tensor_operand, most_products> a{};
-  std::array<numerics::tensor_operand, most_products> b{};
+  std::array<numerics::tensor_operand, max_products> a{};
+  std::array<numerics::tensor_operand, max_products> b{};
   for (std::size_t k = 0; k < static_cast<std::size_t>(rule.products); ++k) {
-    a[k] = numerics::tensor_operand_of(rule.a, rule.least_exponent_a, x.a[k]);
-    b[k] = numerics::tensor_operand_of(rule.b, rule.least_exponent_b, x.b[k]);
+    a[k] = numerics::tensor_operand_of(rule.a, rule.subnormal_exponent_a, x.a[k]);
+    b[k] = numerics::tensor_operand_of(rule.b, rule.subnormal_exponent_b, x.b[k]);
   }
   return numerics::accumulate(rule, a.data(), b.data(), rule.products, x.c);
 }

@@ -83,9 +83,9 @@ setting_grid::setting_grid(const shape& s) : products_(s.products) {
     return values_[static_cast<std::size_t>(a)];
   };
   const bool wide = s.result == format_id::fp32;
-  const int least = numerics::min_exponent(spec_of(s.result));
+  const int minimum = numerics::min_exponent(spec_of(s.result));
   axis_of(axis::floor).push_back(no_floor);
-  for (int floor = least - 11; floor <= least; ++floor) axis_of(axis::floor).push_back(floor);
+  for (int floor = minimum - 11; floor <= minimum; ++floor) axis_of(axis::floor).push_back(floor);
   for (int group = 1; group <= s.products; group *= 2) axis_of(axis::group).push_back(group);
   for (int bits = 8; bits <= 32; ++bits) axis_of(axis::alignment).push_back(bits);
   for (int bits = 10; bits <= (wide ? 23 : 10); ++bits) axis_of(axis::fraction).push_back(bits);
@@ -105,8 +105,8 @@ setting_grid::setting_grid(const shape& s) : products_(s.products) {
     const numerics::accumulate_rule rule = rule_of(s, setting);
     bool is_new = true;
     for (const numerics::accumulate_rule& r : seen) {
-      is_new = is_new && (r.least_exponent_a != rule.least_exponent_a ||
-                          r.least_exponent_b != rule.least_exponent_b);
+      is_new = is_new && (r.subnormal_exponent_a != rule.subnormal_exponent_a ||
+                          r.subnormal_exponent_b != rule.subnormal_exponent_b);
     }
     if (is_new) put(axis::subnormals, how);
     seen.push_back(rule);

@@ -13,7 +13,7 @@ void put_line(std::uint32_t* line, int bits, const std::uint32_t* codes, int cou
   for (int k = 0; k < count; ++k) line[k / per_word] |= codes[k] << (k % per_word * bits);
 }
 
-void draw_tile(instruction what, family how, std::uint64_t seed, drawn_tiles& tiles,
+void draw_tile(instruction what, family how, std::uint64_t seed, random_tiles& tiles,
                std::size_t tile) {
   const shape s = shape_of(what);
   word_stream words(seed);
@@ -37,12 +37,12 @@ void draw_tile(instruction what, family how, std::uint64_t seed, drawn_tiles& ti
 
 }  // namespace
 
-drawn_tiles draw_tiles(instruction what, family how, std::uint64_t seed, std::uint32_t tiles) {
+random_tiles draw_tiles(instruction what, family how, std::uint64_t seed, std::uint32_t tiles) {
   const std::size_t n = tiles;
   const auto m = static_cast<std::size_t>(rows_of(what));
-  drawn_tiles drawn{std::vector<std::uint32_t>(n * m * line_words),
-                    std::vector<std::uint32_t>(n * tile_columns * line_words),
-                    std::vector<std::uint32_t>(n * m * tile_columns)};
+  random_tiles drawn{std::vector<std::uint32_t>(n * m * line_words),
+                     std::vector<std::uint32_t>(n * tile_columns * line_words),
+                     std::vector<std::uint32_t>(n * m * tile_columns)};
   const auto workers = static_cast<std::size_t>(thread_count(0));
   for_each_task(static_cast<std::int64_t>(workers), [&](std::int64_t worker) {
     for (auto t = static_cast<std::size_t>(worker); t < n; t += workers) {
@@ -59,7 +59,7 @@ std::size_t place_of(instruction what, std::uint32_t tile, int row, int column) 
          static_cast<std::size_t>(column);
 }
 
-case_codes case_at(const drawn_tiles& drawn, instruction what, std::uint32_t tile,
+case_codes case_at(const random_tiles& drawn, instruction what, std::uint32_t tile,
                    std::uint32_t partner, int row, int column) {
   const shape s = shape_of(what);
   const auto rows = static_cast<std::size_t>(rows_of(what));

@@ -11,15 +11,15 @@ namespace samebits::backends::tensor_cores {
 
 /// Tiles of one family. Line r of A and line r of B hold the operands of case r. C at row r, column
 /// r modulo 8 belongs to case r; all other C belong to other cases.
-struct drawn_tiles {
+struct random_tiles {
   std::vector<std::uint32_t> a, b, c;
 };
 
 /// Random tiles. The result depends on the arguments alone; several threads share the work.
-drawn_tiles draw_tiles(instruction what, family how, std::uint64_t seed, std::uint32_t tiles);
+random_tiles draw_tiles(instruction what, family how, std::uint64_t seed, std::uint32_t tiles);
 
 /// The operands of one result: row of A of `tile`, column of B of `partner`.
-case_codes case_at(const drawn_tiles& drawn, instruction what, std::uint32_t tile,
+case_codes case_at(const random_tiles& drawn, instruction what, std::uint32_t tile,
                    std::uint32_t partner, int row, int column);
 
 /// Index of C, and of the result, at a row and column of a tile.

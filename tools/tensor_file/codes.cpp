@@ -21,7 +21,7 @@ std::uint32_t swapped(std::uint32_t word) { return __builtin_bswap32(word); }
 std::uint64_t swapped(std::uint64_t word) { return __builtin_bswap64(word); }
 
 // Elements at equal distances.
-struct element_run {
+struct element_segment {
   const std::byte* from;
   std::size_t stride;         // bytes from one element to the next
   std::size_t count;          // elements
@@ -29,7 +29,7 @@ struct element_run {
 };
 
 template <class Word>
-std::byte* copy_words(const element_run& run, byte_order order, std::byte* out) {
+std::byte* copy_words(const element_segment& run, byte_order order, std::byte* out) {
   for (std::size_t i = 0; i < run.count; ++i) {
     const std::byte* element = run.from + i * run.stride;
     for (std::size_t at = 0; at < run.element_bytes; at += sizeof(Word)) {
@@ -43,7 +43,8 @@ std::byte* copy_words(const element_run& run, byte_order order, std::byte* out) 
   return out;
 }
 
-std::byte* copy_run(const element_run& run, int component_bytes, byte_order order, std::byte* out) {
+std::byte* copy_run(const element_segment& run, int component_bytes, byte_order order,
+                    std::byte* out) {
   const bool native = order == byte_order::little || component_bytes == 1;
   if (native && run.stride == run.element_bytes) {
     std::memcpy(out, run.from, run.count * run.element_bytes);

@@ -22,7 +22,7 @@ namespace {
 
 using backends::compute_call;
 using backends::flag_report;
-using backends::most_operands;
+using backends::max_operands;
 
 /// A matrix of codes in device memory; strides are in bytes.
 struct strided_codes {
@@ -36,10 +36,10 @@ struct strided_codes {
 
 /// Launch parameters of definition_kernel.
 struct compute_task {
-  strided_codes in[most_operands];
+  strided_codes in[max_operands];
   strided_codes out;
   strided_codes each;  ///< flags of each element; data is null unless wanted
-  format_spec from[most_operands];
+  format_spec from[max_operands];
   format_spec to;
   cast_rule rule;
   random_source random;
@@ -77,7 +77,7 @@ __global__ void __launch_bounds__(block_threads) definition_kernel(const compute
        i += step) {
     const std::uint64_t row = t.cols == t.count ? 0 : i / t.cols;
     const std::uint64_t col = i - row * t.cols;
-    numerics::input x[most_operands] = {};
+    numerics::input x[max_operands] = {};
 #pragma unroll
     for (int k = 0; k < operand_count(Op); ++k) {
       const std::byte* const p = t.in[k].at(row, col);
@@ -86,8 +86,8 @@ __global__ void __launch_bounds__(block_threads) definition_kernel(const compute
     }
     std::uint64_t dither = 0;
     if (t.rule.round == rounding::stochastic) {
-      const std::uint32_t drawn = dither_of(t.random, t.index + row * t.pitch + col);
-      dither = static_cast<std::uint64_t>(drawn) << 32;
+      const std::uint32_t random_word = dither_of(t.random, t.index + row * t.pitch + col);
+      dither = static_cast<std::uint64_t>(random_word) << 32;
     }
     const numerics::outcome result = numerics::compute<Op>(x[0], x[1], x[2], t.to, t.rule, dither);
     std::byte* const out = t.out.at(row, col);
@@ -155,9 +155,9 @@ compute_task task_of(const compute_call& call, std::uint32_t* raised) {
 
 template <operation Op>
 void launch(const compute_task& t, cudaStream_t stream) {
-  constexpr std::uint64_t most_blocks = 1u << 14;  // bounds the atomic updates of the flags
+  constexpr std::uint64_t max_blocks = 1u << 14;  // bounds the atomic updates of the flags
   const std::uint64_t blocks = (t.count + block_threads - 1) / block_threads;
-  const auto grid = static_cast<unsigned>(std::min(blocks, most_blocks));
+  const auto grid = static_cast<unsigned>(std::min(blocks, max_blocks));
   launch_kernel("cuda-emulated: compute", definition_kernel<Op>, grid, block_threads, 0, stream, t);
 }
 

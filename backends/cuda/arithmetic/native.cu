@@ -12,7 +12,7 @@ namespace {
 using backends::compute_call;
 
 /// Minimum bytes of a row: a shorter row does not keep a block busy.
-constexpr std::int64_t least_row_bytes = 512;
+constexpr std::int64_t min_row_bytes = 512;
 
 bool is_dense(const const_matrix_view& v) { return v.cols == 1 || v.col_stride == 1; }
 bool is_repeated(const const_matrix_view& v) { return v.cols > 1 && v.col_stride == 0; }
@@ -50,7 +50,7 @@ std::optional<word_task> words_of(const compute_call& call) {
   t.rows = flat ? 1 : static_cast<std::uint64_t>(out.rows);
   t.cols = static_cast<std::uint64_t>(flat ? out.rows * out.cols : out.cols);
   if (!rows_are_dense) return std::nullopt;
-  if (!flat && out.cols * storage_bytes(out.format) < least_row_bytes) return std::nullopt;
+  if (!flat && out.cols * storage_bytes(out.format) < min_row_bytes) return std::nullopt;
   t.out = static_cast<std::byte*>(out.data);
   t.out_row_bytes = row_bytes_of(out);
   if (!is_aligned(t.out, t.out_row_bytes, t.rows)) return std::nullopt;

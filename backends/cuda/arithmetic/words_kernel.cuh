@@ -22,7 +22,7 @@ struct word_rows {
 
 /// Launch parameters of words_kernel; rows and out are aligned to 16 bytes.
 struct word_task {
-  word_rows in[backends::most_operands];
+  word_rows in[backends::max_operands];
   std::byte* out;
   std::uint64_t out_row_bytes;
   std::uint64_t rows, cols;
@@ -95,7 +95,7 @@ __global__ void __launch_bounds__(block_threads) words_kernel(const word_task t)
         } else if (at == whole) {
 #pragma unroll 1
           for (std::uint64_t col = whole * pack; col < t.cols; ++col) {
-            std::uint32_t x[backends::most_operands] = {};
+            std::uint32_t x[backends::max_operands] = {};
 #pragma unroll
             for (int k = 0; k < operands; ++k) {
               const std::uint64_t offset =

@@ -8,7 +8,7 @@
 #include "backends/cuda/quantize/general.hpp"
 #include "backends/cuda/quantize/quantize.hpp"
 #include "backends/cuda/reductions/reductions.hpp"
-#include "backends/cuda/tensor_list/plan.hpp"
+#include "backends/cuda/tensor_list/list.hpp"
 #include "backends/cuda/training/gradient_reduction.hpp"
 #include "backends/self_test/self_test.hpp"
 
@@ -89,7 +89,7 @@ const backends::backend native = {
     .space = memory_space::device,
     .why_unsupported = why_not_native,
     .self_test = &native_self_test,
-    .convert = {.supports = native_has, .run = on_stream<launch_native>},
+    .convert = {.supports = native_supports, .run = on_stream<launch_native>},
     .compute = {.supports = native_computes, .run = tested<native, enqueue_compute_native>},
     .reduce = {.workspace = reduction_bytes, .run = tested<native, enqueue_reduction_native>},
     .quantize = {.workspace = workspace_native, .run = tested<native, enqueue_quantize_native>},

@@ -36,8 +36,8 @@ void launch_emulated(const backends::convert_call& call, void* stream);
 
 /// Whether cuda-native supports a conversion: rounding to nearest even, canonical NaN, ieee or
 /// saturate; fp32, fp16 and bf16 to e4m3 and e5m2; fp32 to fp16 and bf16.
-bool native_has(const backends::convert_call& call);
-/// Enqueues a conversion that native_has() supports.
+bool native_supports(const backends::convert_call& call);
+/// Enqueues a conversion that native_supports() supports.
 void launch_native(const backends::convert_call& call, void* stream);
 
 /// Memory of the current device: synchronous calls on the default stream.

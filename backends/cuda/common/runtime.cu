@@ -115,14 +115,14 @@ loaded_code code_of_current_device() {
   }
   // known[device] is capability * 2^16 + compiled_for, or 0 before the first call. Neither number
   // changes while the process runs.
-  constexpr std::size_t most_devices = 64;
-  static std::array<std::atomic<int>, most_devices> known = {};
+  constexpr std::size_t max_devices = 64;
+  static std::array<std::atomic<int>, max_devices> known = {};
   const auto at = static_cast<std::size_t>(device);
-  if (at < most_devices) {
+  if (at < max_devices) {
     if (const int both = known[at].load(); both != 0) return {both >> 16, both & 0xFFFF, ""};
   }
   loaded_code code = ask_current_device(device);
-  if (at < most_devices && code.reason.empty())
+  if (at < max_devices && code.reason.empty())
     known[at] = code.capability << 16 | code.compiled_for;
   return code;
 }

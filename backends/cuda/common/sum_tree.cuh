@@ -17,12 +17,14 @@ namespace samebits::cuda {
 /// Sums the partial sums of 2^(To - From) lanes, in lane order: lanes whose numbers differ only in
 /// bits From to To - 1. Each of these lanes gets the sum.
 template <class Arithmetic, int From = 0, int To = 5>
-__device__ __forceinline__ typename Arithmetic::node warp_node(typename Arithmetic::node node) {
+__device__ __forceinline__ typename Arithmetic::partial_sum warp_partial_sum(
+    typename Arithmetic::partial_sum partial_sum) {
 #pragma unroll
   for (int bit = From; bit < To; ++bit) {
-    node = Arithmetic::add_nodes(node, __shfl_xor_sync(all_lanes, node, 1 << bit));
+    partial_sum =
+        Arithmetic::add_nodes(partial_sum, __shfl_xor_sync(all_lanes, partial_sum, 1 << bit));
   }
-  return node;
+  return partial_sum;
 }
 
 /// Sums a chunk of 2^12 inputs. One warp reads the chunk in 2^TurnBits turns, one vector per lane
@@ -35,26 +37,26 @@ __device__ __forceinline__ typename Arithmetic::node warp_node(typename Arithmet
 /// add the first turn, lanes whose bit is 1 the second turn.
 template <class Arithmetic>
 struct turn_tree {
-  using node = typename Arithmetic::node;
+  using partial_sum = typename Arithmetic::partial_sum;
 
   /// Adds the partial sums of two turns over pairs of lanes that differ in `Bit`. The lane whose
   /// bit is 0 gets the sum of turn `even`, the other lane gets the sum of turn `odd`.
   template <int Bit>
-  __device__ __forceinline__ static node exchanged(node even, node odd) {
+  __device__ __forceinline__ static partial_sum exchanged(partial_sum even, partial_sum odd) {
     const bool upper = (threadIdx.x & (1u << Bit)) != 0;
-    const node kept = upper ? odd : even;
-    const node sent = upper ? even : odd;
+    const partial_sum kept = upper ? odd : even;
+    const partial_sum sent = upper ? even : odd;
     return Arithmetic::add_nodes(kept, __shfl_xor_sync(all_lanes, sent, 1 << Bit));
   }
 
   /// Combines the partial sums of 2^Bits turns.
   template <int Bits>
-  __device__ __forceinline__ static node of_nodes(const node* nodes) {
+  __device__ __forceinline__ static partial_sum of_partial_sums(const partial_sum* partial_sums) {
     if constexpr (Bits == 0) {
-      return *nodes;
+      return *partial_sums;
     } else {
-      const node even = of_nodes<Bits - 1>(nodes);
-      const node odd = of_nodes<Bits - 1>(nodes + (1 << (Bits - 1)));
+      const partial_sum even = of_partial_sums<Bits - 1>(partial_sums);
+      const partial_sum odd = of_partial_sums<Bits - 1>(partial_sums + (1 << (Bits - 1)));
       return exchanged<Bits - 1>(even, odd);
     }
   }
@@ -62,78 +64,81 @@ struct turn_tree {
   /// Combines 2^Bits turns, starting with turn `first`. of_group(turn) returns the combined partial
   /// sums of 2^GroupBits turns.
   template <int Bits, int GroupBits, class OfGroup>
-  __device__ __forceinline__ static node of_turns(int first, const OfGroup& of_group) {
+  __device__ __forceinline__ static partial_sum of_turns(int first, const OfGroup& of_group) {
     if constexpr (Bits == GroupBits) {
       return of_group(first);
     } else {
-      const node even = of_turns<Bits - 1, GroupBits>(first, of_group);
-      const node odd = of_turns<Bits - 1, GroupBits>(first + (1 << (Bits - 1)), of_group);
+      const partial_sum even = of_turns<Bits - 1, GroupBits>(first, of_group);
+      const partial_sum odd = of_turns<Bits - 1, GroupBits>(first + (1 << (Bits - 1)), of_group);
       return exchanged<Bits - 1>(even, odd);
     }
   }
 
   /// The chunk's sum, in every lane.
   template <int TurnBits, int GroupBits, class OfGroup>
-  __device__ __forceinline__ static node of_chunk(const OfGroup& of_group) {
-    const node all = of_turns<TurnBits, GroupBits>(0, of_group);
+  __device__ __forceinline__ static partial_sum of_chunk(const OfGroup& of_group) {
+    const partial_sum all = of_turns<TurnBits, GroupBits>(0, of_group);
     // Lane bits from TurnBits upward still number vectors; the bits below number turns.
-    return warp_node<Arithmetic, 0, TurnBits>(warp_node<Arithmetic, TurnBits, 5>(all));
+    return warp_partial_sum<Arithmetic, 0, TurnBits>(
+        warp_partial_sum<Arithmetic, TurnBits, 5>(all));
   }
 };
 
 /// Sums the inputs [0, count), computed by all threads of a block. Thread 0 gets the sum;
 /// Arithmetic::no_node() if count is 0.
 ///
-/// leaf(i) returns input i and is called once for each i, by some thread, for Leaves neighbours at
+/// input(i) returns input i and is called once for each i, by some thread, for Inputs neighbours at
 /// a time. Requires blockDim.x == Threads, a multiple of 32 with a power of two of warps, and
 /// Leaves a power of two. `scratch` is shared memory that no other code uses before the next
 /// __syncthreads().
-template <class Arithmetic, int Threads, int Leaves = 2>
+template <class Arithmetic, int Threads, int Inputs = 2>
 struct block_tree {
-  using node = typename Arithmetic::node;
+  using partial_sum = typename Arithmetic::partial_sum;
   static constexpr int warps = Threads / 32;
   static_assert(warps * 32 == Threads && (warps & (warps - 1)) == 0 && warps <= 32);
 
   struct scratch {
-    node of_warp[2][warps];
-    node waiting[64];
+    partial_sum of_warp[2][warps];
+    partial_sum waiting[64];
   };
 
-  template <class Leaf>
-  __device__ static node sum(std::uint64_t count, scratch& s, const Leaf& leaf) {
+  template <class Input>
+  __device__ static partial_sum sum(std::uint64_t count, scratch& s, const Input& input) {
     const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    constexpr std::uint64_t step = std::uint64_t{Leaves} * Threads;
-    const node zero = Arithmetic::no_node();
+    constexpr std::uint64_t step = std::uint64_t{Inputs} * Threads;
+    const partial_sum zero = Arithmetic::no_node();
     std::uint64_t done = 0;  // in thread 0: complete partial sums of `step` inputs
     int turn = 0;
     for (std::uint64_t first = 0; first < count; first += step, turn ^= 1) {
-      const std::uint64_t i = first + Leaves * threadIdx.x;
-      node nodes[Leaves];
+      const std::uint64_t i = first + Inputs * threadIdx.x;
+      partial_sum partial_sums[Inputs];
 #pragma unroll
-      for (int k = 0; k < Leaves; ++k) nodes[k] = i + k < count ? leaf(i + k) : zero;
+      for (int k = 0; k < Inputs; ++k) partial_sums[k] = i + k < count ? input(i + k) : zero;
 #pragma unroll
-      for (int width = Leaves / 2; width > 0; width /= 2) {
+      for (int width = Inputs / 2; width > 0; width /= 2) {
 #pragma unroll
         for (int k = 0; k < width; ++k)
-          nodes[k] = Arithmetic::add_nodes(nodes[2 * k], nodes[2 * k + 1]);
+          partial_sums[k] = Arithmetic::add_nodes(partial_sums[2 * k], partial_sums[2 * k + 1]);
       }
-      const node own = warp_node<Arithmetic>(nodes[0]);
+      const partial_sum own = warp_partial_sum<Arithmetic>(partial_sums[0]);
       if (lane == 0) s.of_warp[turn][warp] = own;
       __syncthreads();  // of_warp[] has two halves, so one barrier a turn is enough
       if (warp == 0) {
-        node all = lane < warps ? s.of_warp[turn][lane] : zero;
-        all = warp_node<Arithmetic>(all);
+        partial_sum all = lane < warps ? s.of_warp[turn][lane] : zero;
+        all = warp_partial_sum<Arithmetic>(all);
         if (lane == 0) {
-          numerics::append_leaf(s.waiting, done, all,
-                                [](node a, node b) { return Arithmetic::add_nodes(a, b); });
+          numerics::append_input(s.waiting, done, all, [](partial_sum a, partial_sum b) {
+            return Arithmetic::add_nodes(a, b);
+          });
         }
       }
     }
     // Other threads load s.waiting speculatively, although thread 0 alone uses it.
     __syncthreads();
     if (threadIdx.x != 0) return zero;
-    return numerics::root_of_tree(s.waiting, done, zero,
-                                  [](node a, node b) { return Arithmetic::add_nodes(a, b); });
+    return numerics::root_of_tree(s.waiting, done, zero, [](partial_sum a, partial_sum b) {
+      return Arithmetic::add_nodes(a, b);
+    });
   }
 };
 

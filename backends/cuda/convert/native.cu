@@ -50,7 +50,7 @@ bool launch_from(const convert_call& call, cudaStream_t stream) {
 
 }  // namespace
 
-bool native_has(const convert_call& call) {
+bool native_supports(const convert_call& call) {
   const format_id from = call.in.format, to = call.out.format;
   const bool fp8 = (to == e4m3 || to == e5m2) && (from == fp32 || from == fp16 || from == bf16);
   const bool half = (to == fp16 || to == bf16) && from == fp32;

@@ -54,11 +54,11 @@ __device__ __forceinline__ std::uint32_t half_step(std::uint32_t a, std::uint32_
   return r;
 }
 
-/// A mask: FFFF in each half whose magnitude is at least `least`, a binary16 code; 0 in each other
-/// half and for NaN.
-__device__ __forceinline__ std::uint32_t halves_from(std::uint32_t x, std::uint32_t least) {
+/// A mask: FFFF in each half whose magnitude is at least `minimum`, a binary16 code; 0 in each
+/// other half and for NaN.
+__device__ __forceinline__ std::uint32_t halves_from(std::uint32_t x, std::uint32_t minimum) {
   std::uint32_t mask;
-  asm("set.ge.u32.f16x2 %0, %1, %2;" : "=r"(mask) : "r"(x & 0x7FFF7FFFu), "r"(least * 0x10001u));
+  asm("set.ge.u32.f16x2 %0, %1, %2;" : "=r"(mask) : "r"(x & 0x7FFF7FFFu), "r"(minimum * 0x10001u));
   return mask;
 }
 

@@ -37,24 +37,26 @@ struct hardware {
 #endif
   }
 
-  using node = double;
-  __device__ __forceinline__ static node square(std::uint32_t x) {
+  using partial_sum = double;
+  __device__ __forceinline__ static partial_sum square(std::uint32_t x) {
     const double wide = static_cast<double>(__uint_as_float(x));
     return __dmul_rn(wide, wide);
   }
   /// RN(RN(x * x) + RN(y * y)) of widened binary32. Both squares are exact, and so is the product
   /// in the fma. One rounding is left.
-  __device__ __forceinline__ static node square_pair(float x, float y) {
+  __device__ __forceinline__ static partial_sum square_pair(float x, float y) {
     const double a = static_cast<double>(x), b = static_cast<double>(y);
     return __fma_rn(a, a, __dmul_rn(b, b));
   }
-  __device__ __forceinline__ static node add_nodes(node a, node b) { return __dadd_rn(a, b); }
-  __device__ __forceinline__ static node no_node() { return 0.0; }
-  __device__ __forceinline__ static node from_bits(std::uint64_t bits) {
+  __device__ __forceinline__ static partial_sum add_nodes(partial_sum a, partial_sum b) {
+    return __dadd_rn(a, b);
+  }
+  __device__ __forceinline__ static partial_sum no_node() { return 0.0; }
+  __device__ __forceinline__ static partial_sum from_bits(std::uint64_t bits) {
     return __longlong_as_double(static_cast<long long>(bits));
   }
   /// Every NaN becomes the canonical NaN.
-  __device__ __forceinline__ static std::uint64_t bits(node a) {
+  __device__ __forceinline__ static std::uint64_t bits(partial_sum a) {
     const auto bits = static_cast<std::uint64_t>(__double_as_longlong(a));
     return bits > numerics::binary64::inf ? numerics::binary64::nan : bits;
   }

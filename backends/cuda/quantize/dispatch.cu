@@ -21,12 +21,12 @@ using backends::quantize_call;
 
 /// Quantizes with one scale per matrix: an amax pass and a rounding pass. The amax pass is skipped
 /// if the caller gives the scale.
-void launch_by_one_scale(const quantize_call& call, const patch_task& task, std::byte* workspace,
+void launch_by_one_scale(const quantize_call& call, const tile_task& task, std::byte* workspace,
                          cudaStream_t stream) {
   const one_scale_memory memory = one_scale_at(workspace);
-  static_assert(numerics::nothing_counted == -1);  // every byte is FF
+  static_assert(numerics::no_amax == -1);  // every byte is FF
   check(cudaMemsetAsync(memory.amax, 0xFF, sizeof *memory.amax, stream), "quantize: memset");
-  if (call.multipliers.data == nullptr) {
+  if (call.inverse_scales.data == nullptr) {
     launch_tensor_amax(task, call.in.format, memory.amax, stream);
   }
   launch_one_scale(call, memory, stream);

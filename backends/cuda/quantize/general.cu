@@ -33,17 +33,17 @@ __global__ void __launch_bounds__(block_threads) tiles_kernel(const quantize_tas
   }
 }
 
-/// Finds the amax of every tile. One warp per span of piece_elements elements of a tile. amaxes[]
-/// must start as nothing_counted.
+/// Finds the amax of every tile. One warp per span of span_elements elements of a tile. amaxes[]
+/// must start as no_amax.
 __global__ void __launch_bounds__(block_threads)
-    amaxes_kernel(const quantize_task t, const std::uint64_t pieces, tile_amax* const amaxes) {
+    amaxes_kernel(const quantize_task t, const std::uint64_t spans, tile_amax* const amaxes) {
   if (t.skipped()) return;
-  const std::uint64_t work = t.grid_rows * t.grid_cols * pieces;
+  const std::uint64_t work = t.grid_rows * t.grid_cols * spans;
   const std::uint64_t warps = std::uint64_t{gridDim.x} * (block_threads / 32);
   for (std::uint64_t i = (std::uint64_t{blockIdx.x} * block_threads + threadIdx.x) / 32; i < work;
        i += warps) {
-    const std::uint64_t tile = i / pieces, begin = i % pieces * piece_elements;
-    const tile_amax amax = amax_of_piece(t, tile, begin, begin + piece_elements, threadIdx.x % 32);
+    const std::uint64_t tile = i / spans, begin = i % spans * span_elements;
+    const tile_amax amax = amax_of_span(t, tile, begin, begin + span_elements, threadIdx.x % 32);
     if (threadIdx.x % 32 == 0) atomicMax(&amaxes[tile], amax);
   }
 }
@@ -59,7 +59,7 @@ __global__ void __launch_bounds__(block_threads)
        i += std::uint64_t{gridDim.x} * block_threads) {
     const std::uint64_t row = i / t.grid_cols, col = i % t.grid_cols;
     scales[i] = t.scale_of_tile<Arithmetic>(row, col, amaxes[i]);
-    t.store_scale(row, col, scales[i].stored);
+    t.store_scale(row, col, scales[i].dequantization_scale);
   }
 }
 
@@ -72,10 +72,10 @@ __global__ void __launch_bounds__(block_threads)
     chunks_kernel(const quantize_task t, const numerics::tile_scale* const scales,
                   const statistics_parts parts) {
   if (t.skipped()) return;
-  __shared__ sum_node leaves[part_elements];
-  __shared__ sum_node of_parts[chunk_elements / part_elements];
+  __shared__ quantize_sums inputs[part_elements];
+  __shared__ quantize_sums of_parts[chunk_elements / part_elements];
   __shared__ quantize_counts of_threads[block_threads];
-  if (parts.nodes != nullptr && blockIdx.x == 0 && threadIdx.x == 0) *parts.arrived = 0;
+  if (parts.partial_sums != nullptr && blockIdx.x == 0 && threadIdx.x == 0) *parts.arrived = 0;
   const std::uint64_t elements = t.rows * t.cols;
   const std::uint64_t chunks = (elements + chunk_elements - 1) / chunk_elements;
   for (std::uint64_t chunk = blockIdx.x; chunk < chunks; chunk += gridDim.x) {
@@ -90,26 +90,26 @@ __global__ void __launch_bounds__(block_threads)
         const std::uint64_t row = (first + i) / t.cols, col = (first + i) - row * t.cols;
         const numerics::tile_scale scale = scales[t.tile_of(row, col)];
         quantized_element e = quantized<Arithmetic>(t, scale, row, col);
-        if (parts.nodes == nullptr) continue;
-        e.restored = numerics::rescaled<Arithmetic>(t.target, e.code, scale.stored);
+        if (parts.partial_sums == nullptr) continue;
+        e.restored = numerics::rescaled<Arithmetic>(t.target, e.code, scale.dequantization_scale);
         counts.add(e);
-        leaves[i] = leaf_of(e.x, e.restored);
+        inputs[i] = input_of(e.x, e.restored);
       }
-      if (parts.nodes == nullptr) continue;
-      join_nodes<part_elements>(leaves, n);
-      if (threadIdx.x == 0) of_parts[p] = leaves[0];
+      if (parts.partial_sums == nullptr) continue;
+      combine_partial_sums<part_elements>(inputs, n);
+      if (threadIdx.x == 0) of_parts[p] = inputs[0];
       __syncthreads();
       done_parts = p + 1;
     }
-    if (parts.nodes == nullptr) continue;
+    if (parts.partial_sums == nullptr) continue;
     of_threads[threadIdx.x] = counts;
     for (unsigned half = block_threads / 2; half > 0; half /= 2) {
       __syncthreads();
-      if (threadIdx.x < half) of_threads[threadIdx.x].join(of_threads[threadIdx.x + half]);
+      if (threadIdx.x < half) of_threads[threadIdx.x].combine(of_threads[threadIdx.x + half]);
     }
-    join_nodes<chunk_elements / part_elements>(of_parts, done_parts);
+    combine_partial_sums<chunk_elements / part_elements>(of_parts, done_parts);
     if (threadIdx.x == 0) {
-      parts.nodes[chunk] = of_parts[0];
+      parts.partial_sums[chunk] = of_parts[0];
       parts.counts[chunk] = of_threads[0];
     }
     __syncthreads();
@@ -151,15 +151,15 @@ void launch_passes(const quantize_call& call, std::byte* memory, cudaStream_t st
                      size.chunks);
   }
   if (size.tiles != 0) {
-    constexpr int nothing = 0xFF;  // every byte of nothing_counted
-    static_assert(numerics::nothing_counted == -1);
+    constexpr int nothing = 0xFF;  // every byte of no_amax
+    static_assert(numerics::no_amax == -1);
     check(cudaMemsetAsync(amaxes, nothing, size.tiles * sizeof(tile_amax), stream),
           "quantize: memset");
     const std::uint64_t of_tile = t.tile_rows * t.tile_cols;
-    const std::uint64_t pieces = (of_tile + piece_elements - 1) / piece_elements;
-    if (call.multipliers.data == nullptr) {
-      launch_kernel("quantize", amaxes_kernel, grid_for(size.tiles * pieces, block_threads / 32),
-                    block_threads, 0, stream, t, pieces, amaxes);
+    const std::uint64_t spans = (of_tile + span_elements - 1) / span_elements;
+    if (call.inverse_scales.data == nullptr) {
+      launch_kernel("quantize", amaxes_kernel, grid_for(size.tiles * spans, block_threads / 32),
+                    block_threads, 0, stream, t, spans, amaxes);
     }
     launch_kernel("quantize", scales_kernel<Arithmetic>, grid_for(size.tiles, block_threads),
                   block_threads, 0, stream, t, amaxes, scales);

@@ -25,7 +25,7 @@ bool are_tiled_alike(const quantize_call& a, const quantize_call& b) {
          (one_row_tiles(a) || (a.grid.tile_cols == 1) == (b.grid.tile_cols == 1));
 }
 
-std::optional<patch_task> task_of(const quantize_call& call, list_kernel kernel) {
+std::optional<tile_task> task_of(const quantize_call& call, list_kernel kernel) {
   switch (kernel) {
     case list_kernel::blocks: return block_task(call);
     case list_kernel::rows: return row_task(call);
@@ -36,7 +36,7 @@ std::optional<patch_task> task_of(const quantize_call& call, list_kernel kernel)
 }
 
 /// Whether one launch of the kernel supports every non-empty tensor of the list.
-bool takes_all(list_kernel kernel, std::span<const quantize_call> calls) {
+bool supports_all(list_kernel kernel, std::span<const quantize_call> calls) {
   const quantize_call* first = nullptr;
   for (const quantize_call& call : calls) {
     if (is_empty(call)) continue;
@@ -51,7 +51,7 @@ bool takes_all(list_kernel kernel, std::span<const quantize_call> calls) {
 
 list_kernel list_kernel_of(std::span<const quantize_call> calls) {
   for (const list_kernel kernel : {list_kernel::blocks, list_kernel::rows, list_kernel::tensors}) {
-    if (takes_all(kernel, calls)) return kernel;
+    if (supports_all(kernel, calls)) return kernel;
   }
   return list_kernel::none;
 }
@@ -61,18 +61,18 @@ list_tables list_tables_of(std::span<const quantize_call> calls, list_kernel ker
   for (const quantize_call& call : calls) {
     if (is_empty(call)) continue;
     list_task task{*task_of(call, kernel), 0};
-    tables.given &= call.multipliers.data != nullptr;
-    const std::uint64_t blocks =
-        kernel == list_kernel::rows ? row_block_count(task.patches) : block_count(task.patches);
+    tables.given &= call.inverse_scales.data != nullptr;
+    const std::uint64_t blocks = kernel == list_kernel::rows ? row_block_count(task.block_tiles)
+                                                             : block_count(task.block_tiles);
     // One launch has one cast: a division or a multiplication. Given inverse scales make the rule
     // te, a multiplication. Tensors that need the other cast are rounded by the definition.
-    if (tables.tasks.empty()) tables.divided = task.patches.scale.math == scale_math::div;
-    if ((task.patches.scale.math == scale_math::div) != tables.divided ||
+    if (tables.tasks.empty()) tables.divided = task.block_tiles.scale.rule == scale_rule::div;
+    if ((task.block_tiles.scale.rule == scale_rule::div) != tables.divided ||
         call.cast.round != rounding::nearest_even) {
-      task.patches.by_definition = true;
+      task.block_tiles.by_definition = true;
     }
-    constexpr std::uint64_t most_blocks = 0x7FFFFFFF;  // of one launch
-    if (blocks > most_blocks - tables.tensor_of_block.size()) {
+    constexpr std::uint64_t max_blocks = 0x7FFFFFFF;  // of one launch
+    if (blocks > max_blocks - tables.tensor_of_block.size()) {
       throw invalid_argument("items: need more than 2^31 - 1 thread blocks in one launch");
     }
     task.first_block = static_cast<std::uint32_t>(tables.tensor_of_block.size());

@@ -52,13 +52,13 @@ struct numbering {
 struct list_work {
   const quantize_task* tasks;
   numbering tiles;
-  numbering pieces;  ///< spans of tiles, piece_elements elements each
+  numbering spans;   ///< spans of tiles, span_elements elements each
   numbering chunks;  ///< chunks of tensors, chunk_elements elements each
 };
 
-/// Spans of piece_elements elements in one tile.
-__device__ std::uint64_t pieces_of_tile(const quantize_task& t) {
-  return (t.tile_rows * t.tile_cols + piece_elements - 1) / piece_elements;
+/// Spans of span_elements elements in one tile.
+__device__ std::uint64_t spans_of_tile(const quantize_task& t) {
+  return (t.tile_rows * t.tile_cols + span_elements - 1) / span_elements;
 }
 
 /// One warp quantizes one tile of few elements.
@@ -73,20 +73,20 @@ __global__ void __launch_bounds__(block_threads) list_tiles_kernel(const list_wo
   }
 }
 
-/// Finds the amax of every tile. One warp per span of piece_elements elements of a tile. amaxes[]
-/// must start as nothing_counted. Tensors with given scales are skipped.
+/// Finds the amax of every tile. One warp per span of span_elements elements of a tile. amaxes[]
+/// must start as no_amax. Tensors with given scales are skipped.
 __global__ void __launch_bounds__(block_threads)
     list_amaxes_kernel(const list_work list, tile_amax* const amaxes) {
   if (list.tasks[0].skipped()) return;
   const std::uint64_t warps = std::uint64_t{gridDim.x} * (block_threads / 32);
   for (std::uint64_t i = (std::uint64_t{blockIdx.x} * block_threads + threadIdx.x) / 32;
-       i < list.pieces.count; i += warps) {
-    const std::uint32_t tensor = list.pieces.tensor_of(i);
+       i < list.spans.count; i += warps) {
+    const std::uint32_t tensor = list.spans.tensor_of(i);
     const quantize_task& t = list.tasks[tensor];
     if (t.has_given_scales()) continue;
-    const std::uint64_t number = i - list.pieces.first[tensor], pieces = pieces_of_tile(t);
-    const std::uint64_t tile = number / pieces, begin = number % pieces * piece_elements;
-    const tile_amax amax = amax_of_piece(t, tile, begin, begin + piece_elements, threadIdx.x % 32);
+    const std::uint64_t number = i - list.spans.first[tensor], spans = spans_of_tile(t);
+    const std::uint64_t tile = number / spans, begin = number % spans * span_elements;
+    const tile_amax amax = amax_of_span(t, tile, begin, begin + span_elements, threadIdx.x % 32);
     if (threadIdx.x % 32 == 0) atomicMax(&amaxes[list.tiles.first[tensor] + tile], amax);
   }
 }
@@ -104,7 +104,7 @@ __global__ void __launch_bounds__(block_threads)
     const std::uint64_t tile = i - list.tiles.first[tensor];
     const std::uint64_t row = tile / t.grid_cols, col = tile % t.grid_cols;
     scales[i] = t.scale_of_tile<Arithmetic>(row, col, amaxes[i]);
-    t.store_scale(row, col, scales[i].stored);
+    t.store_scale(row, col, scales[i].dequantization_scale);
   }
 }
 
@@ -146,8 +146,8 @@ class device_tables {
     bytes_ = {};
   }
   template <class T>
-  [[nodiscard]] const T* at(std::size_t place) const {
-    return reinterpret_cast<const T*>(device_.get() + place);
+  [[nodiscard]] const T* at(std::size_t offset) const {
+    return reinterpret_cast<const T*>(device_.get() + offset);
   }
 
  private:
@@ -166,7 +166,7 @@ struct device_list {
 
 /// The first number of each tensor's tiles, spans and chunks, as `numbering` reads them.
 struct list_numbers {
-  std::vector<std::uint64_t> tiles{0}, pieces{0}, chunks{0};
+  std::vector<std::uint64_t> tiles{0}, spans{0}, chunks{0};
 
   void add(const quantize_call& call) {
     const auto of = [](std::int64_t count, std::uint64_t parts) {
@@ -174,8 +174,8 @@ struct list_numbers {
     };
     const std::uint64_t grid = of(call.grid.rows * call.grid.cols, 1);
     tiles.push_back(tiles.back() + grid);
-    pieces.push_back(pieces.back() +
-                     grid * of(call.grid.tile_rows * call.grid.tile_cols, piece_elements));
+    spans.push_back(spans.back() +
+                    grid * of(call.grid.tile_rows * call.grid.tile_cols, span_elements));
     chunks.push_back(chunks.back() + of(call.in.rows * call.in.cols, chunk_elements));
   }
 };
@@ -192,7 +192,7 @@ void add_work(device_list& list, std::span<const quantize_call> calls) {
     list.large_tiles |= has_large_tiles(call);
   }
   const std::size_t at = list.tables.add(tasks), tiles = list.tables.add(numbers.tiles),
-                    pieces = list.tables.add(numbers.pieces),
+                    spans = list.tables.add(numbers.spans),
                     chunks = list.tables.add(numbers.chunks);
   const list_kernel kernel = list_kernel_of(calls);
   list_tables native;
@@ -204,17 +204,17 @@ void add_work(device_list& list, std::span<const quantize_call> calls) {
   }
   list.tables.upload();
   const auto count = static_cast<std::uint32_t>(tasks.size());
-  const auto numbering_at = [&](std::size_t place, const std::vector<std::uint64_t>& first) {
-    return numbering{list.tables.at<std::uint64_t>(place), count, first.back()};
+  const auto numbering_at = [&](std::size_t offset, const std::vector<std::uint64_t>& first) {
+    return numbering{list.tables.at<std::uint64_t>(offset), count, first.back()};
   };
   list.work = {list.tables.at<quantize_task>(at), numbering_at(tiles, numbers.tiles),
-               numbering_at(pieces, numbers.pieces), numbering_at(chunks, numbers.chunks)};
+               numbering_at(spans, numbers.spans), numbering_at(chunks, numbers.chunks)};
   if (kernel == list_kernel::none) return;
   list.native.kernel = kernel;
   list.native.tasks = list.tables.at<list_task>(native_tasks);
   list.native.tensor_of_block = list.tables.at<std::uint32_t>(blocks);
   list.native.blocks = static_cast<std::uint32_t>(native.tensor_of_block.size());
-  const patch_task& first = native.tasks.front().patches;
+  const tile_task& first = native.tasks.front().block_tiles;
   list.native.tile_rows = first.tile_rows;
   list.native.tile_cols = first.tile_cols;
   list.native.divided = native.divided;
@@ -229,15 +229,15 @@ void add_work(device_list& list, std::span<const quantize_call> calls) {
 }
 
 /// An amax and a scale for each tile of a list, for the duration of one call. The amaxes are
-/// initialized to nothing_counted.
+/// initialized to no_amax.
 class tiles_memory {
  public:
   tiles_memory(const list_work& work, cudaStream_t stream)
       : tiles_((work.tiles.count + 3) / 4 * 4),  // a multiple of 16 bytes
         memory_(nullptr, tiles_ * (sizeof(tile_amax) + sizeof(numerics::tile_scale)), stream,
                 "quantize: workspace") {
-    constexpr int nothing = 0xFF;  // every byte of nothing_counted
-    static_assert(numerics::nothing_counted == -1);
+    constexpr int nothing = 0xFF;  // every byte of no_amax
+    static_assert(numerics::no_amax == -1);
     check(cudaMemsetAsync(amaxes(), nothing, tiles_ * sizeof(tile_amax), stream),
           "quantize: memset");
   }
@@ -271,7 +271,7 @@ void launch_general(const device_list& list, cudaStream_t stream) {
   }
   const tiles_memory memory(work, stream);
   launch_kernel("quantize a list", list_amaxes_kernel,
-                grid_for(work.pieces.count, block_threads / 32), block_threads, 0, stream, work,
+                grid_for(work.spans.count, block_threads / 32), block_threads, 0, stream, work,
                 memory.amaxes());
   launch_scales<Arithmetic>(work, memory, stream);
   launch_kernel("quantize a list", list_chunks_kernel<Arithmetic>, grid_for(work.chunks.count, 1),

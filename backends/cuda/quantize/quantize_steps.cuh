@@ -21,18 +21,19 @@ template <class Arithmetic>
 __device__ quantized_element quantized(const quantize_task& t, const numerics::tile_scale& scale,
                                        std::uint64_t row, std::uint64_t col) {
   const std::uint32_t x = t.element(row, col);
-  const std::uint32_t y = numerics::scaled<Arithmetic>(t.scale.math, scale, x);
+  const std::uint32_t y = numerics::scaled<Arithmetic>(t.scale.rule, scale, x);
   const auto cast = numerics::encode<std::uint32_t>(t.target, t.cast, y, t.dither(row, col));
   t.store_element(row, col, cast.code);
   return {x, y, cast.code, 0, cast.overflow};
 }
 
 /// The amax of elements [begin, end) of a tile, computed by one warp. All lanes must call.
-__device__ inline tile_amax amax_of_piece(const quantize_task& t, std::uint64_t tile,
-                                          std::uint64_t begin, std::uint64_t end, unsigned lane) {
-  tile_amax amax = numerics::nothing_counted;
+__device__ inline tile_amax amax_of_span(const quantize_task& t, std::uint64_t tile,
+                                         std::uint64_t begin, std::uint64_t end, unsigned lane) {
+  tile_amax amax = numerics::no_amax;
   for_each_of_tile<32>(t, tile, begin, end, lane, [&](std::uint64_t row, std::uint64_t col) {
-    amax = numerics::joined(amax, numerics::counted(t.scale.on_nonfinite, t.element(row, col)));
+    amax = numerics::combined(
+        amax, numerics::amax_contribution(t.scale.on_nonfinite, t.element(row, col)));
   });
   return __reduce_max_sync(0xFFFFFFFFu, amax);
 }
@@ -44,17 +45,17 @@ __device__ void quantize_tile(const quantize_task& t, std::uint64_t tile, unsign
   const std::uint64_t all = t.tile_rows * t.tile_cols;
   const std::uint64_t tile_row = tile / t.grid_cols, tile_col = tile % t.grid_cols;
   const tile_amax amax =
-      t.has_given_scales() ? numerics::nothing_counted : amax_of_piece(t, tile, 0, all, lane);
+      t.has_given_scales() ? numerics::no_amax : amax_of_span(t, tile, 0, all, lane);
   const auto scale = t.scale_of_tile<Arithmetic>(tile_row, tile_col, amax);
-  if (lane == 0) t.store_scale(tile_row, tile_col, scale.stored);
+  if (lane == 0) t.store_scale(tile_row, tile_col, scale.dequantization_scale);
   for_each_of_tile<32>(t, tile, 0, all, lane, [&](std::uint64_t row, std::uint64_t col) {
     quantized<Arithmetic>(t, scale, row, col);
   });
 }
 
-/// Whether a tile has more than piece_elements elements, too many for one warp.
+/// Whether a tile has more than span_elements elements, too many for one warp.
 inline bool has_large_tiles(const backends::quantize_call& call) {
-  return call.grid.tile_rows > static_cast<std::int64_t>(piece_elements) / call.grid.tile_cols;
+  return call.grid.tile_rows > static_cast<std::int64_t>(span_elements) / call.grid.tile_cols;
 }
 
 }  // namespace samebits::cuda

@@ -39,12 +39,12 @@ inline cells cells_of(const const_matrix_view& v) {
 /// Launch parameters of the general kernels, and the loads and stores of one element or scale.
 struct quantize_task {
   cells in, codes, scales, codes_transposed, scales_transposed;
-  cells multipliers;  ///< inverse scales given by the caller, or null
-  int scale_bytes;    ///< 4: fp32; 1: e8m0
+  cells inverse_scales;  ///< inverse scales given by the caller, or null
+  int scale_bytes;       ///< 4: fp32; 1: e8m0
   format_spec source, target;
   std::uint64_t rows, cols, tile_rows, tile_cols, grid_rows, grid_cols;
   int row_shift, col_shift;  ///< log2 of tile_rows and tile_cols; 63 if one tile spans the extent
-  numerics::scale_rule scale;
+  numerics::scale_settings scale;
   cast_rule cast;
   random_source random;
   std::uint64_t index, pitch;
@@ -65,18 +65,20 @@ struct quantize_task {
     if (cast.round != rounding::stochastic) return 0;
     return dither_of(random, index + row * pitch + col);
   }
-  __device__ bool has_given_scales() const { return multipliers.data != nullptr; }
+  __device__ bool has_given_scales() const { return inverse_scales.data != nullptr; }
   /// The scale of tile (row, col): from the tile's amax, or from the inverse scale given by the
   /// caller.
   template <class Arithmetic>
   __device__ numerics::tile_scale scale_of_tile(std::uint64_t row, std::uint64_t col,
                                                 tile_amax amax) const {
     if (!has_given_scales()) return numerics::scale_of<Arithmetic>(target, scale, amax);
-    return numerics::scale_of_multiplier<Arithmetic>(
-        static_cast<std::uint32_t>(load_code(multipliers.at(row, col), 4)));
+    return numerics::scale_of_inverse<Arithmetic>(
+        static_cast<std::uint32_t>(load_code(inverse_scales.at(row, col), 4)));
   }
-  __device__ void store_scale(std::uint64_t row, std::uint64_t col, std::uint32_t stored) const {
-    const std::uint32_t code = scale_bytes == 1 ? numerics::e8m0_of(stored) : stored;
+  __device__ void store_scale(std::uint64_t row, std::uint64_t col,
+                              std::uint32_t dequantization_scale) const {
+    const std::uint32_t code =
+        scale_bytes == 1 ? numerics::e8m0_of(dequantization_scale) : dequantization_scale;
     if (scales.data != nullptr) store_code(scales.at(row, col), scale_bytes, code);
     if (scales_transposed.data != nullptr) {
       store_code(scales_transposed.at(col, row), scale_bytes, code);
@@ -102,7 +104,7 @@ inline quantize_task task_of(const backends::quantize_call& call) {
           cells_of(o.scales),
           cells_of(o.codes_transposed),
           cells_of(o.scales_transposed),
-          cells_of(call.multipliers),
+          cells_of(call.inverse_scales),
           storage_bytes(call.scale_format),
           spec_of(call.in.format),
           spec_of(call.to),

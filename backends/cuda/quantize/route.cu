@@ -27,10 +27,10 @@ bool one_row_tiles(const quantize_call& call) { return call.grid.tile_rows == 1;
 
 /// Whether the tile size is supported: 1 x G with G from 16 to 256, G x G or G x 1 with G from 16
 /// to 128; G is a power of two.
-bool has_tiles(const quantize_call& call) {
+bool supports_tile(const quantize_call& call) {
   const std::int64_t rows = call.grid.tile_rows, cols = call.grid.tile_cols;
-  const auto power = [](std::int64_t n, std::int64_t most) {
-    return n >= 16 && n <= most && std::has_single_bit(unsigned_of(n));
+  const auto power = [](std::int64_t n, std::int64_t maximum) {
+    return n >= 16 && n <= maximum && std::has_single_bit(unsigned_of(n));
   };
   if (rows == 1) return power(cols, 256);
   return power(rows, 128) && (cols == 1 || cols == rows);
@@ -38,35 +38,37 @@ bool has_tiles(const quantize_call& call) {
 
 /// Whether the views are supported: contiguous rows of at most 2^31 columns, fp32 scales aligned to
 /// 4 bytes.
-bool has_views(const quantize_call& call) {
+bool supports_views(const quantize_call& call) {
   const quantize_outputs& o = call.outputs;
   return call.in.col_stride == 1 && call.in.cols <= std::int64_t{1} << 31 &&
          (o.codes.data == nullptr || o.codes.col_stride == 1) &&
          (o.codes_transposed.data == nullptr || o.codes_transposed.col_stride == 1) &&
-         aligned(call.multipliers.data, 0, 4) &&
+         aligned(call.inverse_scales.data, 0, 4) &&
          (call.scale_format == format_id::e8m0 ||
           (aligned(o.scales.data, 0, 4) && aligned(o.scales_transposed.data, 0, 4)));
 }
 
 /// Whether elements must be rounded by the integer definition, because neither the FP8 conversion
-/// instructions nor drawn_cast (stochastic rounding) gives the bits of the call's options.
+/// instructions nor stochastic_cast (stochastic rounding) gives the bits of the call's options.
 bool only_the_definition(const quantize_call& call) {
   const cast_rule& cast = call.cast;
   if (cast.on_nan != nan_policy::canonical) return true;
   const bool bounded = call.scale.upper_bound == numerics::binary32::inf &&
-                       numerics::bounds_elements(call.scale.math) &&
-                       call.multipliers.data == nullptr;
+                       numerics::bounds_elements(call.scale.rule) &&
+                       call.inverse_scales.data == nullptr;
   const bool saturates = cast.on_overflow == overflow::saturate;
   if (cast.round == rounding::nearest_even) {
-    return !bounded && (!saturates || call.scale.math == scale_math::div);
+    return !bounded && (!saturates || call.scale.rule == scale_rule::div);
   }
   const bool whole_blocks = call.random.offset % 16 == 0 && call.pitch % 16 == 0;
-  return !saturates || !one_row_tiles(call) || call.scale.math == scale_math::div || !bounded ||
+  return !saturates || !one_row_tiles(call) || call.scale.rule == scale_rule::div || !bounded ||
          !whole_blocks;
 }
 
 /// Vectors of 8 elements that hold a row.
-std::uint64_t strips_of(std::int64_t cols) { return unsigned_of((cols + strip - 1) / strip); }
+std::uint64_t strips_of(std::int64_t cols) {
+  return unsigned_of((cols + vector_length - 1) / vector_length);
+}
 
 /// log2 of the threads along a row of the block tile: 4, except for 1 x G tiles without transposed
 /// codes. There a row segment is long enough for its scales to fill a sector of 32 bytes, within at
@@ -80,19 +82,19 @@ int lanes_of(const quantize_call& call) {
 }
 
 /// The launch parameters of a call whose block tiles have 2^lanes threads along a row.
-patch_task task_of(const quantize_call& call, int lanes) {
+tile_task task_of(const quantize_call& call, int lanes) {
   const const_matrix_view& in = call.in;
   const quantize_outputs& o = call.outputs;
   const std::int64_t in_row = in.rows > 1 ? in.row_stride * storage_bytes(in.format) : 0;
   const std::int64_t codes_row = in.rows > 1 ? o.codes.row_stride : 0;
   const std::int64_t transposed_row = in.cols > 1 ? o.codes_transposed.row_stride : 0;
-  patch_task t{};
+  tile_task t{};
   t.in = static_cast<const std::byte*>(in.data);
   t.codes = static_cast<std::byte*>(o.codes.data);
   t.codes_transposed = static_cast<std::byte*>(o.codes_transposed.data);
   t.scales = static_cast<std::byte*>(o.scales.data);
   t.scales_transposed = static_cast<std::byte*>(o.scales_transposed.data);
-  t.multipliers = static_cast<const std::byte*>(call.multipliers.data);
+  t.inverse_scales = static_cast<const std::byte*>(call.inverse_scales.data);
   t.in_row_bytes = unsigned_of(in_row);
   t.codes_row_bytes = unsigned_of(codes_row);
   t.transposed_row_bytes = unsigned_of(transposed_row);
@@ -101,8 +103,8 @@ patch_task task_of(const quantize_call& call, int lanes) {
   t.scales_col_bytes = unsigned_of(o.scales.col_stride) * width;
   t.scales_transposed_row_bytes = unsigned_of(o.scales_transposed.row_stride) * width;
   t.scales_transposed_col_bytes = unsigned_of(o.scales_transposed.col_stride) * width;
-  t.multipliers_row_bytes = unsigned_of(call.multipliers.row_stride) * 4;
-  t.multipliers_col_bytes = unsigned_of(call.multipliers.col_stride) * 4;
+  t.inverse_scales_row_bytes = unsigned_of(call.inverse_scales.row_stride) * 4;
+  t.inverse_scales_col_bytes = unsigned_of(call.inverse_scales.col_stride) * 4;
   t.saturates = call.cast.on_overflow == overflow::saturate;
   t.byte_scales = call.scale_format == format_id::e8m0;
   t.rows = unsigned_of(in.rows);
@@ -110,10 +112,10 @@ patch_task task_of(const quantize_call& call, int lanes) {
   t.tile_rows = log2_of(call.grid.tile_rows);
   t.tile_cols = log2_of(call.grid.tile_cols);
   t.lanes = lanes;
-  const auto block_cols = unsigned_of(std::int64_t{strip} << t.lanes);
+  const auto block_cols = unsigned_of(std::int64_t{vector_length} << t.lanes);
   t.col_blocks = static_cast<std::uint32_t>((unsigned_of(in.cols) + block_cols - 1) / block_cols);
-  t.aligned =
-      aligned(in.data, in_row, 16) && aligned(o.codes.data, codes_row, 8) && in.cols % strip == 0;
+  t.aligned = aligned(in.data, in_row, 16) && aligned(o.codes.data, codes_row, 8) &&
+              in.cols % vector_length == 0;
   t.aligned_transposed = aligned(o.codes_transposed.data, transposed_row, 16);
   t.by_definition = only_the_definition(call);
   t.scale = call.scale;
@@ -125,13 +127,13 @@ patch_task task_of(const quantize_call& call, int lanes) {
   return t;
 }
 
-/// log2 of the threads that share one row. Each thread holds at most strips_a_thread vectors of 8
-/// elements. A longer row goes through the registers of a whole block in several spans.
+/// log2 of the threads that share one row. Each thread holds at most vectors_per_thread vectors of
+/// 8 elements. A longer row goes through the registers of a whole block in several spans.
 int row_lanes_of(const quantize_call& call) {
-  constexpr int least = 2;
-  const auto strips = strips_of(call.in.cols);
-  const int threads = std::bit_width((strips + strips_a_thread - 1) / strips_a_thread - 1);
-  return std::clamp(threads, least, std::countr_zero(unsigned_of(block_threads)));
+  constexpr int minimum = 2;
+  const auto vectors = strips_of(call.in.cols);
+  const int threads = std::bit_width((vectors + vectors_per_thread - 1) / vectors_per_thread - 1);
+  return std::clamp(threads, minimum, std::countr_zero(unsigned_of(block_threads)));
 }
 
 /// A call with one scale per matrix, rewritten for the block kernel with 128 x 128 tiles. A dense
@@ -168,63 +170,63 @@ bool fits_grid(std::uint64_t blocks) { return blocks <= 0x7FFFFFFF; }
 /// block tile divides the row length; 0 if no supported width does. Each row segment in a block
 /// tile is then a complete subtree of the sums.
 int statistics_lanes(const quantize_call& call) {
-  const int dividing = std::countr_zero(unsigned_of(call.in.cols)) - log2_of(strip);
-  const int least = one_row_tiles(call) ? std::max(4, log2_of(call.grid.tile_cols) - 3) : 4;
-  return dividing < least ? 0 : std::clamp(dividing, least, lanes_of(call));
+  const int dividing = std::countr_zero(unsigned_of(call.in.cols)) - log2_of(vector_length);
+  const int minimum = one_row_tiles(call) ? std::max(4, log2_of(call.grid.tile_cols) - 3) : 4;
+  return dividing < minimum ? 0 : std::clamp(dividing, minimum, lanes_of(call));
 }
 
 /// Partial sums of a launch with statistics: one per row of each block tile.
-std::uint64_t sum_count(const patch_task& t) { return t.rows * t.col_blocks; }
+std::uint64_t sum_count(const tile_task& t) { return t.rows * t.col_blocks; }
 
 }  // namespace
 
-std::optional<patch_task> block_task(const quantize_call& call) {
-  if (is_empty(call) || call.outputs.statistics != nullptr || !has_tiles(call) ||
-      !has_views(call)) {
+std::optional<tile_task> block_task(const quantize_call& call) {
+  if (is_empty(call) || call.outputs.statistics != nullptr || !supports_tile(call) ||
+      !supports_views(call)) {
     return {};
   }
-  const patch_task t = task_of(call, lanes_of(call));
+  const tile_task t = task_of(call, lanes_of(call));
   if (t.codes_transposed != nullptr && t.tile_cols > 7) return {};
   if (!fits_grid(block_count(t))) return {};
   return t;
 }
 
-std::optional<patch_task> row_task(const quantize_call& call) {
+std::optional<tile_task> row_task(const quantize_call& call) {
   const quantize_outputs& o = call.outputs;
   if (is_empty(call) || call.grid.tile_rows != 1 || call.grid.cols != 1 ||
       call.in.cols > longest_row || o.statistics != nullptr || o.codes.data == nullptr ||
-      o.codes_transposed.data != nullptr || !has_views(call)) {
+      o.codes_transposed.data != nullptr || !supports_views(call)) {
     return {};
   }
-  patch_task t = task_of(call, row_lanes_of(call));
+  tile_task t = task_of(call, row_lanes_of(call));
   t.by_definition |= call.cast.round != rounding::nearest_even;
   if (!fits_grid(row_block_count(t))) return {};
   return t;
 }
 
-std::optional<patch_task> one_scale_task(const quantize_call& call) {
+std::optional<tile_task> one_scale_task(const quantize_call& call) {
   if (is_empty(call) || call.grid.rows != 1 || call.grid.cols != 1 ||
-      call.outputs.statistics != nullptr || !has_views(call)) {
+      call.outputs.statistics != nullptr || !supports_views(call)) {
     return {};
   }
-  patch_task t = task_of(whole_call(call), 4);
+  tile_task t = task_of(whole_call(call), 4);
   t.by_definition |= call.cast.round != rounding::nearest_even;
   if (!fits_grid(block_count(t))) return {};
   return t;
 }
 
-std::optional<patch_task> statistics_task(const quantize_call& call) {
-  if (is_empty(call) || call.outputs.statistics == nullptr || !has_tiles(call) ||
-      call.grid.tile_cols == 1 || !has_views(call) || statistics_lanes(call) == 0) {
+std::optional<tile_task> statistics_task(const quantize_call& call) {
+  if (is_empty(call) || call.outputs.statistics == nullptr || !supports_tile(call) ||
+      call.grid.tile_cols == 1 || !supports_views(call) || statistics_lanes(call) == 0) {
     return {};
   }
-  if (call.outputs.codes_transposed.data != nullptr || call.multipliers.data != nullptr ||
-      call.cast.round != rounding::nearest_even || call.scale.math == scale_math::div ||
+  if (call.outputs.codes_transposed.data != nullptr || call.inverse_scales.data != nullptr ||
+      call.cast.round != rounding::nearest_even || call.scale.rule == scale_rule::div ||
       call.scale.upper_bound != numerics::binary32::inf ||
-      !numerics::bounds_elements(call.scale.math)) {
+      !numerics::bounds_elements(call.scale.rule)) {
     return {};
   }
-  const patch_task t = task_of(call, statistics_lanes(call));
+  const tile_task t = task_of(call, statistics_lanes(call));
   if (!t.aligned || t.by_definition || !fits_grid(block_count(t))) return {};
   return t;
 }

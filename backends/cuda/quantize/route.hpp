@@ -8,7 +8,7 @@
 
 #include "backends/cuda/quantize/general.hpp"
 #include "backends/cuda/quantize/statistics.cuh"
-#include "backends/cuda/quantize/tiles/patch_task.cuh"
+#include "backends/cuda/quantize/tiles/tile_task.cuh"
 #include "backends/dispatch/quantize.hpp"
 
 namespace samebits::cuda {
@@ -25,7 +25,7 @@ enum class quantize_kernel : std::uint8_t {
 /// The kernel of a call, with its launch parameters.
 struct quantize_route {
   quantize_kernel kernel = quantize_kernel::general;
-  patch_task task = {};       ///< launch parameters; unused by quantize_kernel::general
+  tile_task task = {};        ///< launch parameters; unused by quantize_kernel::general
   std::size_t workspace = 0;  ///< bytes of device memory
 };
 
@@ -38,9 +38,9 @@ statistics_parts parts_of(const quantize_route& route, std::byte* workspace);
 
 /// The launch parameters of one kernel, or nothing if that kernel does not support the call. A list
 /// of tensors needs one kernel that supports all of its tensors.
-std::optional<patch_task> block_task(const backends::quantize_call& call);
-std::optional<patch_task> row_task(const backends::quantize_call& call);
-std::optional<patch_task> one_scale_task(const backends::quantize_call& call);
-std::optional<patch_task> statistics_task(const backends::quantize_call& call);
+std::optional<tile_task> block_task(const backends::quantize_call& call);
+std::optional<tile_task> row_task(const backends::quantize_call& call);
+std::optional<tile_task> one_scale_task(const backends::quantize_call& call);
+std::optional<tile_task> statistics_task(const backends::quantize_call& call);
 
 }  // namespace samebits::cuda

@@ -15,17 +15,19 @@ namespace {
 constexpr unsigned sums_a_block = 2048;    // partial sums that one block combines: 11 levels
 constexpr std::size_t arrived_bytes = 16;  // of statistics_parts::arrived, with padding
 
-std::uint64_t parents(std::uint64_t nodes) { return (nodes + sums_a_block - 1) / sums_a_block; }
+std::uint64_t parents(std::uint64_t partial_sums) {
+  return (partial_sums + sums_a_block - 1) / sums_a_block;
+}
 
 /// Statistics of a part of the matrix.
-struct joined_part {
-  sum_node node;
+struct combined_part {
+  quantize_sums sums;
   quantize_counts counts;
 };
 
 /// Loads that bypass the L1 cache: other blocks of the same launch write these values, and L1 is
 /// not coherent.
-__device__ __forceinline__ sum_node fresh(const sum_node* p) {
+__device__ __forceinline__ quantize_sums fresh(const quantize_sums* p) {
   const double2 v = __ldcg(reinterpret_cast<const double2*>(p));
   return {v.x, v.y};
 }
@@ -42,36 +44,36 @@ __device__ __forceinline__ quantize_counts fresh(const quantize_counts* p) {
 /// Combines the partial sums [part * sums_a_block, (part + 1) * sums_a_block) and one of `parts` equal shares
 /// of the counts. Thread 0 gets the result; all threads of the block must call. Missing partial
 /// sums count as +0, which changes no sum of squares.
-__device__ __forceinline__ joined_part join_part(const statistics_parts& from, std::uint64_t part,
-                                                 std::uint64_t parts) {
+__device__ __forceinline__ combined_part combine_part(const statistics_parts& from,
+                                                      std::uint64_t part, std::uint64_t parts) {
   constexpr unsigned of_thread = sums_a_block / block_threads, warps = block_threads / 32;
-  __shared__ sum_node nodes[warps];
+  __shared__ quantize_sums partial_sums[warps];
   const std::uint64_t first = part * sums_a_block + threadIdx.x * of_thread;
-  sum_node up[of_thread];
+  quantize_sums up[of_thread];
 #pragma unroll
   for (unsigned k = 0; k < of_thread; ++k) {
-    if (first + k < from.node_count) up[k] = fresh(from.nodes + first + k);
+    if (first + k < from.partial_sum_count) up[k] = fresh(from.partial_sums + first + k);
   }
-  joined_part all;
+  combined_part all;
   if (threadIdx.x < 32) {
     const std::uint64_t share = (from.count_count + parts - 1) / parts;
     const std::uint64_t end = min(from.count_count, (part + 1) * share);
     for (std::uint64_t i = part * share + threadIdx.x; i < end; i += 32) {
-      all.counts.join(fresh(from.counts + i));
+      all.counts.combine(fresh(from.counts + i));
     }
-    for (int apart = 1; apart < 32; apart <<= 1) all.counts.join(of_lane(all.counts, apart));
+    for (int apart = 1; apart < 32; apart <<= 1) all.counts.combine(of_lane(all.counts, apart));
   }
-  join_neighbours<of_thread>(up);
-  all.node = joined_lanes(up[0], 32);
+  combine_neighbours<of_thread>(up);
+  all.sums = combined_lanes(up[0], 32);
   __syncthreads();  // before nodes[] is written again
-  if (threadIdx.x % 32 == 0) nodes[threadIdx.x / 32] = all.node;
+  if (threadIdx.x % 32 == 0) partial_sums[threadIdx.x / 32] = all.sums;
   __syncthreads();
-  all.node = joined_lanes(nodes[threadIdx.x % warps], warps);
+  all.sums = combined_lanes(partial_sums[threadIdx.x % warps], warps);
   return all;
 }
 
 /// Stores the combined statistics in the public structure.
-__device__ void store_total(const joined_part& all, std::uint64_t elements,
+__device__ void store_total(const combined_part& all, std::uint64_t elements,
                             quantize_statistics* total) {
   const quantize_counts& c = all.counts;
   total->elements = elements;
@@ -83,8 +85,8 @@ __device__ void store_total(const joined_part& all, std::uint64_t elements,
   total->amax = __uint_as_float(c.amax);
   total->min_nonzero =
       c.min_nonzero == quantize_counts::none ? 0.0f : __uint_as_float(c.min_nonzero);
-  total->signal = all.node.signal;
-  total->noise = all.node.noise;
+  total->signal = all.sums.signal;
+  total->noise = all.sums.noise;
 }
 
 /// Each block combines one part. If `total` is not null, the launch has at most sums_a_block blocks, and
@@ -97,14 +99,14 @@ __global__ void __launch_bounds__(block_threads)
   asm volatile("griddepcontrol.wait;" ::: "memory");  // waits for the end of the kernel before
 #endif
   if (skip != nullptr && *skip != 0) return;
-  const joined_part mine = join_part(from, blockIdx.x, gridDim.x);
+  const combined_part mine = combine_part(from, blockIdx.x, gridDim.x);
   if (total != nullptr && gridDim.x == 1) {
     if (threadIdx.x == 0) store_total(mine, elements, total);
     return;
   }
   __shared__ bool last;
   if (threadIdx.x == 0) {
-    to.nodes[blockIdx.x] = mine.node;
+    to.partial_sums[blockIdx.x] = mine.sums;
     to.counts[blockIdx.x] = mine.counts;
     __threadfence();
     last = total != nullptr && atomicAdd(from.arrived, 1u) == gridDim.x - 1;
@@ -112,7 +114,7 @@ __global__ void __launch_bounds__(block_threads)
   }
   __syncthreads();
   if (!last) return;
-  const joined_part all = join_part(to, 0, 1);
+  const combined_part all = combine_part(to, 0, 1);
   if (threadIdx.x == 0) store_total(all, elements, total);
 }
 
@@ -136,24 +138,25 @@ void launch_level(std::uint64_t blocks, const statistics_parts& from, const stat
 
 /// The partial statistics that one level makes of `p`; they follow `p` in memory.
 statistics_parts parts_after(const statistics_parts& p) {
-  const std::uint64_t n = parents(p.node_count);
-  auto* const nodes = reinterpret_cast<sum_node*>(p.counts + p.count_count);
-  return {nodes, reinterpret_cast<quantize_counts*>(nodes + n), n, n, p.arrived};
+  const std::uint64_t n = parents(p.partial_sum_count);
+  auto* const partial_sums = reinterpret_cast<quantize_sums*>(p.counts + p.count_count);
+  return {partial_sums, reinterpret_cast<quantize_counts*>(partial_sums + n), n, n, p.arrived};
 }
 
 }  // namespace
 
-statistics_parts parts_at(std::byte* memory, std::uint64_t nodes, std::uint64_t counts) {
-  auto* const first = reinterpret_cast<sum_node*>(memory + arrived_bytes);
-  return {first, reinterpret_cast<quantize_counts*>(first + nodes), nodes, counts,
+statistics_parts parts_at(std::byte* memory, std::uint64_t partial_sums, std::uint64_t counts) {
+  auto* const first = reinterpret_cast<quantize_sums*>(memory + arrived_bytes);
+  return {first, reinterpret_cast<quantize_counts*>(first + partial_sums), partial_sums, counts,
           reinterpret_cast<std::uint32_t*>(memory)};
 }
 
-std::size_t statistics_bytes(std::uint64_t nodes, std::uint64_t counts) {
-  std::size_t bytes = arrived_bytes + nodes * sizeof(sum_node) + counts * sizeof(quantize_counts);
-  while (nodes > 1) {
-    nodes = parents(nodes);
-    bytes += nodes * (sizeof(sum_node) + sizeof(quantize_counts));
+std::size_t statistics_bytes(std::uint64_t partial_sums, std::uint64_t counts) {
+  std::size_t bytes =
+      arrived_bytes + partial_sums * sizeof(quantize_sums) + counts * sizeof(quantize_counts);
+  while (partial_sums > 1) {
+    partial_sums = parents(partial_sums);
+    bytes += partial_sums * (sizeof(quantize_sums) + sizeof(quantize_counts));
   }
   return bytes;
 }
@@ -161,12 +164,12 @@ std::size_t statistics_bytes(std::uint64_t nodes, std::uint64_t counts) {
 void launch_total(const statistics_parts& parts, std::uint64_t elements,
                   quantize_statistics* statistics, const std::uint32_t* skip, cudaStream_t stream) {
   statistics_parts from = parts;
-  while (parents(from.node_count) > sums_a_block) {
+  while (parents(from.partial_sum_count) > sums_a_block) {
     const statistics_parts to = parts_after(from);
-    launch_level(to.node_count, from, to, elements, nullptr, skip, stream);
+    launch_level(to.partial_sum_count, from, to, elements, nullptr, skip, stream);
     from = to;
   }
-  const std::uint64_t blocks = std::max<std::uint64_t>(parents(from.node_count), 1);
+  const std::uint64_t blocks = std::max<std::uint64_t>(parents(from.partial_sum_count), 1);
   launch_level(blocks, from, parts_after(from), elements, statistics, skip, stream);
 }
 

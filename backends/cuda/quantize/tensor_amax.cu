@@ -5,10 +5,10 @@
 #include "backends/cuda/common/launch_kernel.hpp"
 #include "backends/cuda/quantize/tensor_amax.cuh"
 
+#include "backends/cuda/quantize/tiles/block_tile.cuh"
 #include "backends/cuda/quantize/tiles/block_tiles.cuh"
 #include "backends/cuda/quantize/tiles/list_fetch.cuh"
 #include "backends/cuda/quantize/tiles/list_tiles.cuh"
-#include "backends/cuda/quantize/tiles/patch_block.cuh"
 #include "backends/dispatch/visit.hpp"
 
 namespace samebits::cuda {
@@ -21,17 +21,17 @@ struct warp_amaxes {
 
 /// Updates *amax with the amax of block tile `block`. All threads of the block must call.
 template <format_id From, access Access>
-__device__ __forceinline__ void join_block(const patch_task& t, unsigned block, warp_amaxes& memory,
-                                           tile_amax* amax) {
-  const place at = place_of(t, block);
-  strip_of<From> x[rows_a_thread];
-  load_strips<From, Access>(t, at.row, at.col, at.count, x);
+__device__ __forceinline__ void combine_block(const tile_task& t, unsigned block,
+                                              warp_amaxes& memory, tile_amax* amax) {
+  const block_coordinates at = block_coordinates_of(t, block);
+  vector8<From> x[rows_a_thread];
+  load_vectors<From, Access>(t, at.row, at.col, at.count, x);
   using maxima = row_maxima<From, rows_a_thread>;
-  std::uint32_t most = maxima(x).of_all();
-  const bool finite = most < inf_magnitude<From>;
-  if (!finite) most = maxima(x, t, at.row, at.col).of_all();
-  tile_amax mine = numerics::nothing_counted;
-  if (at.count > 0) mine = tile_maximum{most, !finite, finite}.template amax<From>();
+  std::uint32_t maximum = maxima(x).of_all();
+  const bool finite = maximum < inf_magnitude<From>;
+  if (!finite) maximum = maxima(x, t, at.row, at.col).of_all();
+  tile_amax mine = numerics::no_amax;
+  if (at.count > 0) mine = tile_maximum{maximum, !finite, finite}.template amax<From>();
   mine = __reduce_max_sync(0xFFFFFFFFu, mine);
   if (threadIdx.x % 32 == 0) memory.of_warp[threadIdx.x / 32] = mine;
   __syncthreads();
@@ -44,14 +44,14 @@ __device__ __forceinline__ void join_block(const patch_task& t, unsigned block, 
 /// The amax of one matrix. One block per block tile.
 template <format_id From>
 __global__ void __launch_bounds__(block_threads, resident_blocks<From>)
-    tensor_amax_kernel(const __grid_constant__ patch_task t, tile_amax* const amax) {
+    tensor_amax_kernel(const __grid_constant__ tile_task t, tile_amax* const amax) {
 #if __CUDA_ARCH__ >= 890
   if (t.skip != nullptr && *t.skip != 0) return;
   __shared__ warp_amaxes memory;
   if (t.aligned) {
-    join_block<From, access::strips>(t, blockIdx.x, memory, amax);
+    combine_block<From, access::vectors>(t, blockIdx.x, memory, amax);
   } else {
-    join_block<From, access::elements>(t, blockIdx.x, memory, amax);
+    combine_block<From, access::elements>(t, blockIdx.x, memory, amax);
   }
 #endif
 }
@@ -65,21 +65,21 @@ __global__ void __launch_bounds__(block_threads, resident_blocks<From>)
   __shared__ task_memory task;
   __shared__ warp_amaxes memory;
   const list_task& mine = task.fetch(list);
-  const patch_task& t = mine.patches;
-  if (t.multipliers != nullptr) return;
+  const tile_task& t = mine.block_tiles;
+  if (t.inverse_scales != nullptr) return;
   const unsigned block = blockIdx.x - mine.first_block;
   tile_amax* const amax = &amaxes[list.tensor_of_block[blockIdx.x]];
   if (t.aligned) {
-    join_block<From, access::strips>(t, block, memory, amax);
+    combine_block<From, access::vectors>(t, block, memory, amax);
   } else {
-    join_block<From, access::elements>(t, block, memory, amax);
+    combine_block<From, access::elements>(t, block, memory, amax);
   }
 #endif
 }
 
 }  // namespace
 
-void launch_tensor_amax(const patch_task& t, format_id from, tile_amax* amax, cudaStream_t stream) {
+void launch_tensor_amax(const tile_task& t, format_id from, tile_amax* amax, cudaStream_t stream) {
   backends::visit_quantized(from, [&]<format_id From>() {
     launch_kernel("cuda-native: quantize", tensor_amax_kernel<From>,
                   static_cast<unsigned>(block_count(t)), block_threads, 0, stream, t, amax);

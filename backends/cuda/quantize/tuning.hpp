@@ -24,13 +24,13 @@ inline constexpr int resident_blocks_with_statistics = spec_of(From).storage_bit
 inline constexpr int rows_a_thread = 8;
 
 /// Vectors of 8 elements that one thread holds in registers where each row has one scale.
-inline constexpr int strips_a_thread = 8;
+inline constexpr int vectors_per_thread = 8;
 
 /// Columns of the longest row that the row kernel supports. The kernel reads all but the last span
 /// of a row twice if the row does not fit a block's registers, the second time from the caches.
 inline constexpr std::int64_t longest_row = std::int64_t{1} << 18;
 
 /// Elements of a large tile that one warp of the general kernels reduces.
-inline constexpr std::uint64_t piece_elements = 4096;
+inline constexpr std::uint64_t span_elements = 4096;
 
 }  // namespace samebits::cuda

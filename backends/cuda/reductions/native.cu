@@ -1,6 +1,6 @@
 // Reductions of dense matrices aligned to 16 bytes. Every lane loads 16 bytes at a time.
 //
-//   dense_nodes_kernel    one warp per chunk of 4096 elements: one partial sum per chunk
+//   dense_sums_kernel    one warp per chunk of 4096 elements: one partial sum per chunk
 //   dense_amax_kernel     grid-stride over vectors of 16 bytes, one atomic maximum per warp
 //   dense_counts_kernel   grid-stride over vectors of 16 bytes, atomic additions per warp
 //
@@ -73,7 +73,7 @@ SAMEBITS_INLINE constexpr bool has_short_products(format_id f) {
 
 /// Inputs and partial sums of neighbouring elements.
 template <format_id F, reduction What, class Number>
-struct element_nodes {
+struct element_sums {
   using codes = vector_codes<F>;
   /// Whether partial sums are in binary32: sums of 16 e4m3 numbers are exact there, as multiples of
   /// 2^-9 below 2^13.
@@ -121,7 +121,7 @@ struct element_nodes {
 /// The partial sum of a chunk, computed by one warp. Each lane loads one vector of 16 bytes a turn.
 /// The partial sum of lane l's vector in turn t is number 32 * t + l of its level (turn_tree).
 template <format_id F, reduction What, class Number, bool Full>
-class chunk_node {
+class chunk_sum {
   using codes = vector_codes<F>;
   using sums = signed_sums<Number>;
   using tree = turn_tree<sums>;
@@ -132,12 +132,12 @@ class chunk_node {
   static constexpr int bytes = codes::bits / 8;
 
  public:
-  __device__ __forceinline__ chunk_node(const std::byte* x, const std::byte* y, int count,
-                                        unsigned lane)
+  __device__ __forceinline__ chunk_sum(const std::byte* x, const std::byte* y, int count,
+                                       unsigned lane)
       : x_(x), y_(y), count_(count), lane_(lane) {}
 
   /// The chunk's sum, in every lane.
-  __device__ __forceinline__ Number node() const {
+  __device__ __forceinline__ Number partial_sum() const {
     return tree::template of_chunk<turn_bits, group_bits>(
         [this](int first_turn) { return of_group(first_turn); });
   }
@@ -151,10 +151,10 @@ class chunk_node {
       x[i] = load(x_, first_turn + i, minus_zero);
       y[i] = What == reduction::dot ? load(y_, first_turn + i, one) : x[i];
     }
-    Number nodes[group];
+    Number partial_sums[group];
 #pragma unroll
-    for (int i = 0; i < group; ++i) nodes[i] = element_nodes<F, What, Number>::of(x[i], y[i]);
-    return tree::template of_nodes<group_bits>(nodes);
+    for (int i = 0; i < group; ++i) partial_sums[i] = element_sums<F, What, Number>::of(x[i], y[i]);
+    return tree::template of_partial_sums<group_bits>(partial_sums);
   }
 
   // Codes of missing elements. Then a sum adds -0, a dot product -0 * 1 and a sum of squares +0,
@@ -180,8 +180,8 @@ class chunk_node {
 /// The partial sum of each chunk. One warp per chunk.
 template <format_id F, reduction What, class Number>
 __global__ void __launch_bounds__(reduction_threads, 4)
-    dense_nodes_kernel(const std::byte* const x, const std::byte* const y,
-                       const std::uint64_t count, Number* const nodes) {
+    dense_sums_kernel(const std::byte* const x, const std::byte* const y, const std::uint64_t count,
+                      Number* const partial_sums) {
   constexpr std::uint64_t bytes = spec_of(F).storage_bits / 8;
   const std::uint64_t chunks = (count + chunk_elements - 1) / chunk_elements;
   const unsigned lane = threadIdx.x % 32;
@@ -192,10 +192,10 @@ __global__ void __launch_bounds__(reduction_threads, 4)
     const auto n = static_cast<int>(min(static_cast<std::uint64_t>(chunk_elements), count - first));
     const std::byte* const a = x + first * bytes;
     const std::byte* const b = What == reduction::dot ? y + first * bytes : nullptr;
-    const Number node = n == chunk_elements
-                            ? chunk_node<F, What, Number, true>(a, b, n, lane).node()
-                            : chunk_node<F, What, Number, false>(a, b, n, lane).node();
-    if (lane == 0) nodes[chunk] = node;
+    const Number partial_sum = n == chunk_elements
+                                   ? chunk_sum<F, What, Number, true>(a, b, n, lane).partial_sum()
+                                   : chunk_sum<F, What, Number, false>(a, b, n, lane).partial_sum();
+    if (lane == 0) partial_sums[chunk] = partial_sum;
   }
 }
 
@@ -282,9 +282,9 @@ unsigned blocks_for(Kernel kernel, std::uint64_t work, std::uint64_t of_block) {
         "the number of processors");
   check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, reduction_threads, 0),
         "blocks per processor");
-  const auto most = static_cast<std::uint64_t>(std::max(processors * resident, 1));
+  const auto maximum = static_cast<std::uint64_t>(std::max(processors * resident, 1));
   return static_cast<unsigned>(
-      std::clamp<std::uint64_t>((work + of_block - 1) / of_block, 1, most));
+      std::clamp<std::uint64_t>((work + of_block - 1) / of_block, 1, maximum));
 }
 
 /// Calls f(integral constant) for the format of a checked view.
@@ -302,8 +302,8 @@ void with_format(format_id format, const Function& f) {
 
 }  // namespace
 
-void enqueue_dense_nodes(const reduction_call& call, std::uint64_t count, void* nodes,
-                         void* stream) {
+void enqueue_dense_sums(const reduction_call& call, std::uint64_t count, void* partial_sums,
+                        void* stream) {
   const auto* const x = static_cast<const std::byte*>(call.x.data);
   const auto* const y = static_cast<const std::byte*>(call.y.data);
   const std::uint64_t chunks = (count + chunk_elements - 1) / chunk_elements;
@@ -314,15 +314,15 @@ void enqueue_dense_nodes(const reduction_call& call, std::uint64_t count, void* 
       const unsigned grid = blocks_for(kernel, chunks, reduction_threads / 32);
       launch_kernel("reduction", kernel, grid, reduction_threads, 0, on, x, y, count, to);
     };
-    auto* const wide = static_cast<double*>(nodes);
+    auto* const wide = static_cast<double*>(partial_sums);
     if (call.what == reduction::sum) {
-      launch(dense_nodes_kernel<f, reduction::sum, double>, wide);
+      launch(dense_sums_kernel<f, reduction::sum, double>, wide);
     } else if (call.what == reduction::sum_of_squares) {
-      launch(dense_nodes_kernel<f, reduction::sum_of_squares, double>, wide);
+      launch(dense_sums_kernel<f, reduction::sum_of_squares, double>, wide);
     } else if (call.options.precision == accumulation::fp64) {
-      launch(dense_nodes_kernel<f, reduction::dot, double>, wide);
+      launch(dense_sums_kernel<f, reduction::dot, double>, wide);
     } else {
-      launch(dense_nodes_kernel<f, reduction::dot, float>, static_cast<float*>(nodes));
+      launch(dense_sums_kernel<f, reduction::dot, float>, static_cast<float*>(partial_sums));
     }
   });
 }

@@ -21,15 +21,15 @@ inline constexpr int reduction_threads = 256;
 /// stands for missing inputs: x + -0 is x, for both zeros as well. For the trees of sum_tree.cuh.
 template <class Number>
 struct signed_sums {
-  using node = Number;
-  __device__ __forceinline__ static node add_nodes(node a, node b) {
+  using partial_sum = Number;
+  __device__ __forceinline__ static partial_sum add_nodes(partial_sum a, partial_sum b) {
     if constexpr (sizeof(Number) == 8) {
       return __dadd_rn(a, b);
     } else {
       return __fadd_rn(a, b);
     }
   }
-  __device__ __forceinline__ static node no_node() { return -Number{0}; }
+  __device__ __forceinline__ static partial_sum no_node() { return -Number{0}; }
 };
 
 /// RN(x * y).

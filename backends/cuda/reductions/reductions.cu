@@ -2,7 +2,7 @@
 // combine the partial sums of chunks.
 //
 // A sum takes three kinds of launches:
-//   nodes_kernel   one warp per chunk of 4096 elements: one partial sum per chunk
+//   partial_sums_kernel   one warp per chunk of 4096 elements: one partial sum per chunk
 //   combine_kernel one block per 4096 partial sums, while there are more than 4096
 //   root_kernel    one block: the result
 #include "backends/cuda/reductions/reductions.hpp"
@@ -52,7 +52,7 @@ struct reduction_task {
 
   /// The input of the sum at (row, col): x, x * x or x * y.
   template <class Number>
-  __device__ Number leaf(std::uint64_t row, std::uint64_t col) const {
+  __device__ Number input(std::uint64_t row, std::uint64_t col) const {
     const float a = x.value(row, col);
     if (what == reduction::sum) return static_cast<Number>(a);
     return product<Number>(a, what == reduction::dot ? y.value(row, col) : a);
@@ -118,7 +118,7 @@ __global__ void elements_kernel(const std::uint64_t count, element_counts* const
 /// The partial sum of each chunk. One warp per chunk; each lane sums 128 neighbouring elements.
 template <class Number>
 __global__ void __launch_bounds__(reduction_threads)
-    nodes_kernel(const reduction_task t, Number* const nodes) {
+    partial_sums_kernel(const reduction_task t, Number* const partial_sums) {
   using sums = signed_sums<Number>;
   constexpr std::uint64_t each = chunk_elements / 32;
   const std::uint64_t chunks = (t.count + chunk_elements - 1) / chunk_elements;
@@ -129,16 +129,16 @@ __global__ void __launch_bounds__(reduction_threads)
     const std::uint64_t first = chunk * chunk_elements + lane * each;
     std::uint64_t row = first / t.cols, col = first - row * t.cols;
     Number waiting[8];
-    std::uint64_t leaves = 0;
+    std::uint64_t inputs = 0;
 #pragma unroll 1
     for (std::uint64_t i = 0; i < each; ++i) {
-      const Number leaf = first + i < t.count ? t.leaf<Number>(row, col) : sums::no_node();
-      numerics::append_leaf(waiting, leaves, leaf,
-                            [](Number a, Number b) { return sums::add_nodes(a, b); });
+      const Number input = first + i < t.count ? t.input<Number>(row, col) : sums::no_node();
+      numerics::append_input(waiting, inputs, input,
+                             [](Number a, Number b) { return sums::add_nodes(a, b); });
       if (++col == t.cols) ++row, col = 0;
     }
-    const Number node = warp_node<sums>(waiting[7]);
-    if (lane == 0) nodes[chunk] = node;
+    const Number partial_sum = warp_partial_sum<sums>(waiting[7]);
+    if (lane == 0) partial_sums[chunk] = partial_sum;
   }
 }
 
@@ -148,22 +148,24 @@ constexpr std::uint64_t nodes_a_block = 4096;
 /// One level: combines nodes_a_block neighbouring partial sums per block.
 template <class Number>
 __global__ void __launch_bounds__(reduction_threads)
-    combine_kernel(const Number* const nodes, const std::uint64_t count, Number* const joined) {
+    combine_kernel(const Number* const partial_sums, const std::uint64_t count,
+                   Number* const combined) {
   using tree = block_tree<signed_sums<Number>, reduction_threads>;
   __shared__ typename tree::scratch scratch;
   const std::uint64_t first = std::uint64_t{blockIdx.x} * nodes_a_block;
   const std::uint64_t own = min(nodes_a_block, count - first);
-  const Number sum = tree::sum(own, scratch, [&](std::uint64_t i) { return nodes[first + i]; });
-  if (threadIdx.x == 0) joined[blockIdx.x] = sum;
+  const Number sum =
+      tree::sum(own, scratch, [&](std::uint64_t i) { return partial_sums[first + i]; });
+  if (threadIdx.x == 0) combined[blockIdx.x] = sum;
 }
 
 /// The result from 1 to nodes_a_block partial sums. One block.
 template <class Number>
 __global__ void __launch_bounds__(reduction_threads)
-    root_kernel(const Number* const nodes, const std::uint64_t count, double* const result) {
+    root_kernel(const Number* const partial_sums, const std::uint64_t count, double* const result) {
   using tree = block_tree<signed_sums<Number>, reduction_threads>;
   __shared__ typename tree::scratch scratch;
-  const Number sum = tree::sum(count, scratch, [&](std::uint64_t i) { return nodes[i]; });
+  const Number sum = tree::sum(count, scratch, [&](std::uint64_t i) { return partial_sums[i]; });
   if (threadIdx.x == 0) *result = returned_sum(sum);
 }
 
@@ -173,17 +175,17 @@ template <class Number>
 __global__ void __launch_bounds__(reduction_threads)
     sequence_kernel(const reduction_task t, double* const result) {
   constexpr unsigned part = 2048;
-  __shared__ Number leaves[part];
+  __shared__ Number inputs[part];
   Number total = signed_sums<Number>::no_node();
   for (std::uint64_t first = 0; first < t.count; first += part) {
     const auto n = static_cast<unsigned>(min(static_cast<std::uint64_t>(part), t.count - first));
     for (unsigned i = threadIdx.x; i < n; i += reduction_threads) {
       const std::uint64_t row = (first + i) / t.cols;
-      leaves[i] = t.leaf<Number>(row, first + i - row * t.cols);
+      inputs[i] = t.input<Number>(row, first + i - row * t.cols);
     }
     __syncthreads();
     if (threadIdx.x == 0) {
-      for (unsigned i = 0; i < n; ++i) total = signed_sums<Number>::add_nodes(total, leaves[i]);
+      for (unsigned i = 0; i < n; ++i) total = signed_sums<Number>::add_nodes(total, inputs[i]);
     }
     __syncthreads();
   }
@@ -191,15 +193,17 @@ __global__ void __launch_bounds__(reduction_threads)
 }
 
 unsigned blocks_for(std::uint64_t work, std::uint64_t of_block) {
-  constexpr std::uint64_t most = 1u << 12;
+  constexpr std::uint64_t maximum = 1u << 12;
   return static_cast<unsigned>(
-      std::clamp<std::uint64_t>((work + of_block - 1) / of_block, 1, most));
+      std::clamp<std::uint64_t>((work + of_block - 1) / of_block, 1, maximum));
 }
 
 std::uint64_t chunks_of(std::uint64_t count) {
   return (count + chunk_elements - 1) / chunk_elements;
 }
-std::uint64_t joined(std::uint64_t nodes) { return (nodes + nodes_a_block - 1) / nodes_a_block; }
+std::uint64_t combined(std::uint64_t partial_sums) {
+  return (partial_sums + nodes_a_block - 1) / nodes_a_block;
+}
 
 /// Whether a view is dense and aligned to 16 bytes.
 bool is_without_gaps(const const_matrix_view& v) {
@@ -207,7 +211,7 @@ bool is_without_gaps(const const_matrix_view& v) {
          reinterpret_cast<std::uintptr_t>(v.data) % 16 == 0;
 }
 /// Whether the kernels of native.cu, which load 16 bytes at a time, support the call.
-bool is_regular(const reduction_call& call) {
+bool is_dense_aligned(const reduction_call& call) {
   if (!is_without_gaps(call.x)) return false;
   return call.what != reduction::dot || (call.x.format == call.y.format && is_without_gaps(call.y));
 }
@@ -218,24 +222,25 @@ enum class access : std::uint8_t { any, wide };
 template <class Number, access By>
 void enqueue_tree(const reduction_call& call, double* result, std::byte* memory,
                   cudaStream_t stream) {
-  auto* nodes = reinterpret_cast<Number*>(memory);
+  auto* partial_sums = reinterpret_cast<Number*>(memory);
   const reduction_task t = task_of(call);
   std::uint64_t count = chunks_of(t.count);
-  if (By == access::wide && is_regular(call)) {
-    enqueue_dense_nodes(call, t.count, nodes, stream);
+  if (By == access::wide && is_dense_aligned(call)) {
+    enqueue_dense_sums(call, t.count, partial_sums, stream);
   } else {
-    launch_kernel("reduction", nodes_kernel<Number>, blocks_for(count, reduction_threads / 32),
-                  reduction_threads, 0, stream, t, nodes);
+    launch_kernel("reduction", partial_sums_kernel<Number>,
+                  blocks_for(count, reduction_threads / 32), reduction_threads, 0, stream, t,
+                  partial_sums);
   }
   while (count > nodes_a_block) {
-    const std::uint64_t next = joined(count);
+    const std::uint64_t next = combined(count);
     launch_kernel("reduction", combine_kernel<Number>, static_cast<unsigned>(next),
-                  reduction_threads, 0, stream, nodes, count, nodes + count);
-    nodes += count;
+                  reduction_threads, 0, stream, partial_sums, count, partial_sums + count);
+    partial_sums += count;
     count = next;
   }
-  launch_kernel("reduction", root_kernel<Number>, 1, reduction_threads, 0, stream, nodes, count,
-                result);
+  launch_kernel("reduction", root_kernel<Number>, 1, reduction_threads, 0, stream, partial_sums,
+                count, result);
 }
 
 template <class Number, access By>
@@ -256,7 +261,7 @@ void enqueue_amax(const reduction_call& call, void* result, cudaStream_t stream)
   const reduction_task t = task_of(call);
   if (t.count == 0) return;
   auto* const amax = static_cast<std::uint32_t*>(result);
-  if (By == access::wide && is_regular(call)) {
+  if (By == access::wide && is_dense_aligned(call)) {
     return enqueue_dense_amax(call.x, t.count, amax, stream);
   }
   launch_kernel("reduction", amax_kernel, blocks_for(t.count, reduction_threads), reduction_threads,
@@ -270,7 +275,7 @@ void enqueue_counts(const reduction_call& call, void* result, cudaStream_t strea
   if (t.count == 0) return;
   auto* const counts = static_cast<element_counts*>(result);
   launch_kernel("reduction", elements_kernel, 1, 1, 0, stream, t.count, counts);
-  if (By == access::wide && is_regular(call)) {
+  if (By == access::wide && is_dense_aligned(call)) {
     return enqueue_dense_counts(call.x, t.count, counts, stream);
   }
   launch_kernel("reduction", counts_kernel, blocks_for(t.count, reduction_threads),
@@ -314,9 +319,9 @@ void enqueue(const reduction_call& call, cudaStream_t stream) {
 }  // namespace
 
 std::size_t reduction_bytes(const reduction_call& call) {
-  std::uint64_t nodes = chunks_of(size_of(call));
-  std::size_t all = nodes;
-  for (; nodes > nodes_a_block; all += nodes) nodes = joined(nodes);
+  std::uint64_t partial_sums = chunks_of(size_of(call));
+  std::size_t all = partial_sums;
+  for (; partial_sums > nodes_a_block; all += partial_sums) partial_sums = combined(partial_sums);
   return std::max<std::size_t>(all, 1) * sizeof(double);  // the partial sums of all levels
 }
 

@@ -19,10 +19,10 @@ std::size_t reduction_bytes(const backends::reduction_call& call);
 ///
 /// @param call operands, dense, in device memory aligned to 16 bytes
 /// @param count elements of each operand
-/// @param nodes device memory for the partial sums: doubles, or floats for a dot product in
+/// @param partial_sums device memory for the partial sums: doubles, or floats for a dot product in
 ///   binary32
-void enqueue_dense_nodes(const backends::reduction_call& call, std::uint64_t count, void* nodes,
-                         void* stream);
+void enqueue_dense_sums(const backends::reduction_call& call, std::uint64_t count,
+                        void* partial_sums, void* stream);
 /// Enqueues an amax (binary32 bits) or the counts of a dense matrix of `count` elements, aligned to
 /// 16 bytes. *result must start as zeros.
 void enqueue_dense_amax(const const_matrix_view& in, std::uint64_t count, std::uint32_t* result,

@@ -40,17 +40,17 @@ void note(probe_outcome& outcome, std::uint64_t got, std::uint64_t expected, int
 
 /// Random codes: values of both signs from 2^-20 to 2^20. Every 64th code is any code of the
 /// format, so that NaN, Inf and subnormals occur.
-std::vector<std::uint32_t> drawn_codes(format_id format) {
+std::vector<std::uint32_t> random_codes(format_id format) {
   std::vector<std::uint32_t> codes(elements);
   std::uint32_t state = 1;
   for (std::size_t i = 0; i < codes.size(); ++i) {
     state = state * 1664525u + 1013904223u;  // Numerical Recipes' generator
-    const std::uint32_t drawn = state ^ state >> 16;
+    const std::uint32_t random_word = state ^ state >> 16;
     const std::uint32_t exponent = 107 + (state >> 8) % 41;
-    const std::uint32_t value = (drawn & 0x807FFFFFu) | exponent << 23;
+    const std::uint32_t value = (random_word & 0x807FFFFFu) | exponent << 23;
     const format_spec f = spec_of(format);
     codes[i] = i % 64 == 0
-                   ? drawn >> (32 - f.storage_bits)
+                   ? random_word >> (32 - f.storage_bits)
                    : static_cast<std::uint32_t>(
                          numerics::convert<std::uint32_t>(spec_of(fp32), f, {}, value, 0).code);
   }
@@ -102,7 +102,7 @@ matrix_view view_on_device(const device_codes& codes, format_id format, std::int
 /// Converts random codes and compares every result.
 void probe_conversion(const kernels& by, format_id from, format_id to, overflow on_overflow,
                       cudaStream_t stream, probe_outcome& outcome) {
-  const std::vector<std::uint32_t> codes = drawn_codes(from);
+  const std::vector<std::uint32_t> codes = random_codes(from);
   const device_codes in(from, elements, stream), out(to, elements, stream);
   in.upload(codes);
   const convert_call call{view_on_device(in, from, side, side),
@@ -124,7 +124,7 @@ void probe_conversion(const kernels& by, format_id from, format_id to, overflow 
 /// as quantizers are by default.
 void probe_quantization(const kernels& by, format_id from, format_id to, std::int64_t tile_rows,
                         cudaStream_t stream, probe_outcome& outcome) {
-  const std::vector<std::uint32_t> source = drawn_codes(from);
+  const std::vector<std::uint32_t> source = random_codes(from);
   const std::int64_t tiles = side / tile_rows;  // one below the other
   const device_codes in(from, elements, stream), codes(to, elements, stream),
       scales(fp32, tiles, stream);
@@ -135,7 +135,7 @@ void probe_quantization(const kernels& by, format_id from, format_id to, std::in
   call.outputs.scales = view_on_device(scales, fp32, tiles, 1);
   call.to = to;
   call.grid = {tile_rows, side, tiles, 1};
-  call.scale = {scale_math::te, nonfinite::te, 0, numerics::binary32::inf,
+  call.scale = {scale_rule::te, nonfinite::te, 0, numerics::binary32::inf,
                 numerics::binary32::max_finite};
   call.scale_format = fp32;
   call.cast = {rounding::nearest_even, overflow::saturate, nan_policy::canonical};
@@ -147,14 +147,14 @@ void probe_quantization(const kernels& by, format_id from, format_id to, std::in
     const auto x = [&](std::int64_t i) {
       return numerics::decode<std::uint32_t>(spec_of(from), source[static_cast<std::size_t>(i)]);
     };
-    numerics::tile_amax amax = numerics::nothing_counted;
+    numerics::tile_amax amax = numerics::no_amax;
     for (std::int64_t i = first; i < end; ++i) {
-      amax = numerics::joined(amax, numerics::counted(nonfinite::te, x(i)));
+      amax = numerics::combined(amax, numerics::amax_contribution(nonfinite::te, x(i)));
     }
     const numerics::tile_scale scale = numerics::scale_of(spec_of(to), call.scale, amax);
-    note(outcome, got_scales[static_cast<std::size_t>(tile)], scale.stored, 32);
+    note(outcome, got_scales[static_cast<std::size_t>(tile)], scale.dequantization_scale, 32);
     for (std::int64_t i = first; i < end; ++i) {
-      const std::uint32_t y = numerics::scaled(call.scale.math, scale, x(i));
+      const std::uint32_t y = numerics::scaled(call.scale.rule, scale, x(i));
       const auto expected = numerics::encode<std::uint32_t>(spec_of(to), call.cast, y, 0).code;
       note(outcome, got[static_cast<std::size_t>(i)], expected, 8);
     }
@@ -190,7 +190,7 @@ void emulated_codes_on_device(backends::code_report& report) {
 }
 
 void native_codes_on_device(backends::code_report& report) {
-  probe_codes({launch_native, native_has, enqueue_quantize_native}, report);
+  probe_codes({launch_native, native_supports, enqueue_quantize_native}, report);
 }
 
 }  // namespace samebits::cuda

@@ -7,8 +7,8 @@
 #include <type_traits>
 
 #include "backends/cuda/convert/native_op.cuh"
-#include "backends/cuda/tensor_list/plan_cast.cuh"
-#include "backends/cuda/tensor_list/plan_codes.cuh"
+#include "backends/cuda/tensor_list/list_cast.cuh"
+#include "backends/cuda/tensor_list/list_codes.cuh"
 
 namespace samebits::cuda {
 namespace {
@@ -17,7 +17,7 @@ using enum format_id;
 
 /// Calls f with a tensor's format as a compile-time constant.
 template <class Function>
-__device__ __forceinline__ void with_plan_format(format_id f, const Function& function) {
+__device__ __forceinline__ void with_list_format(format_id f, const Function& function) {
   switch (f) {
     case fp32: return function(fixed<fp32>{});
     case fp16: return function(fixed<fp16>{});
@@ -36,8 +36,8 @@ template <bool Saturate>
 __global__ void __launch_bounds__(cast_threads, cast_residents)
     cast_mixed_kernel(const __grid_constant__ cast_lists lists) {
   const cast_chunk c = cast_chunk::of_block(lists);
-  with_plan_format(c.from.format, [&](auto from) {
-    with_plan_format(c.to.format, [&](auto to) {
+  with_list_format(c.from.format, [&](auto from) {
+    with_list_format(c.to.format, [&](auto to) {
       cast_by(native_op<from.value, to.value, Saturate>{{Saturate, {}}}, lists, c);
     });
   });
@@ -54,7 +54,7 @@ void launch_pair(const cast_lists& lists, overflow on_overflow, cudaStream_t str
 
 }  // namespace
 
-bool has_native_cast(const cast_rule& rule) {
+bool supports_native_cast(const cast_rule& rule) {
   return rule.round == rounding::nearest_even && rule.on_overflow != overflow::saturate_finite &&
          rule.on_nan == nan_policy::canonical;
 }

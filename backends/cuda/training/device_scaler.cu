@@ -10,7 +10,7 @@
 #include <utility>
 #include <variant>
 
-#include "backends/api/plan_checks.hpp"
+#include "backends/api/list_checks.hpp"
 #include "backends/api/view_checks.hpp"
 #include "backends/cuda/common/allocation.hpp"
 #include "backends/cuda/common/cuda.hpp"
@@ -18,7 +18,7 @@
 #include "backends/cuda/common/launch_kernel.hpp"
 #include "backends/cuda/common/runtime.hpp"
 #include "backends/cuda/instructions/hardware.cuh"
-#include "backends/cuda/tensor_list/plan.hpp"
+#include "backends/cuda/tensor_list/list.hpp"
 #include "backends/cuda/training/scaler_kernels.cuh"
 #include "backends/cuda/training/shard_memory.cuh"
 #include "backends/dispatch/access.hpp"
@@ -73,8 +73,8 @@ namespace {
 
 /// Throws unless the list lies in device memory. A rank may have no gradients: an empty list has no
 /// memory.
-void check_on_device(const tensor_list& plan, const char* which) {
-  if (plan.size() == 0 || plan.space() == memory_space::device) return;
+void check_on_device(const tensor_list& list, const char* which) {
+  if (list.size() == 0 || list.space() == memory_space::device) return;
   throw invalid_argument(std::string(which) + ": must lie in device memory");
 }
 
@@ -98,7 +98,7 @@ void check_layout(const shard_layout& shards, const tensor_list& gradients) {
 
 /// What a device_loss_scaler owns: its list, settings, device memory and report ring.
 struct device_loss_scaler::memory {
-  tensor_list plan;
+  tensor_list list;
   scaling_settings settings;
   double max_norm = 0;
   std::uint32_t fingerprint = 0;  ///< hash of the settings
@@ -106,7 +106,7 @@ struct device_loss_scaler::memory {
   std::uint32_t capacity = 0;
   int device_number = 0;  ///< device of the scaler's memory
   cuda::arithmetic by = cuda::arithmetic::hardware;
-  cuda::plan_shape shape = cuda::plan_shape::any;
+  cuda::list_layout shape = cuda::list_layout::any;
   cuda::allocation device, host;
   cuda::inspection_memory inspection = {};
   cuda::scaler_words* words = nullptr;
@@ -126,7 +126,7 @@ struct device_loss_scaler::memory {
   void agree_on_shards(communicator& ranks);
 
   [[nodiscard]] cuda::decision_task task() const {
-    return {inspection.tensors, plan.size(), words, ring, capacity, max_norm};
+    return {inspection.tensors, list.size(), words, ring, capacity, max_norm};
   }
 
   /// Calls f(settings, resident scaler, arithmetic) with the loss-scaling policy's types and the
@@ -159,7 +159,7 @@ device_loss_scaler::device_loss_scaler(tensor_list gradients, const scaling_sett
   if (from.applied_steps > from.steps) {
     throw invalid_argument("from.applied_steps: must not exceed from.steps");
   }
-  backends::check_plan(gradients, "gradients", backends::wide_plan_formats);
+  backends::check_list(gradients, "gradients", backends::wide_list_formats);
   check_on_device(gradients, "gradients");
   if (options.shards) check_layout(*options.shards, gradients);
   const backends::device_scope on(memory_space::device, backends::data_of(gradients).device,
@@ -172,14 +172,14 @@ device_loss_scaler::device_loss_scaler(tensor_list gradients, const scaling_sett
 
   memory& m = *memory_;
   m.device_number = cuda::runtime.current_device();
-  m.plan = std::move(gradients);
+  m.list = std::move(gradients);
   m.settings = settings;
   m.max_norm = options.max_norm;
   m.fingerprint = cuda::fingerprint_of(settings);
   m.capacity = options.reports;
   m.by = &backend == &cuda::emulated ? cuda::arithmetic::by_definition : cuda::arithmetic::hardware;
-  m.shape = cuda::shape_of(backends::data_of(m.plan).rows);
-  const numerics::plan_tables tables = backends::data_of(m.plan).tables();
+  m.shape = cuda::shape_of(backends::data_of(m.list).rows);
+  const numerics::tensor_tables tables = backends::data_of(m.list).tables();
   const std::size_t words_bytes = cuda::padded(sizeof(cuda::scaler_words));
   const std::size_t inspection_bytes = cuda::padded(cuda::inspection_bytes(tables));
   const std::size_t state_bytes = std::visit(
@@ -225,10 +225,10 @@ void device_loss_scaler::observe_losses(const float* losses, std::int64_t count,
   backends::device_finder finder(memory_space::device);
   finder.add_device(memory_->device_number, "the scaler");
   finder.add(losses, "losses");
-  constexpr std::int64_t most_blocks = 1024;
+  constexpr std::int64_t max_blocks = 1024;
   const std::int64_t blocks = (count + cuda::loss_threads - 1) / cuda::loss_threads;
   cuda::launch_kernel("kernel of the losses", cuda::losses_kernel,
-                      static_cast<unsigned>(blocks < most_blocks ? blocks : most_blocks),
+                      static_cast<unsigned>(blocks < max_blocks ? blocks : max_blocks),
                       cuda::loss_threads, 0, static_cast<cudaStream_t>(stream), losses, count,
                       memory_->words);
 }
@@ -236,8 +236,8 @@ void device_loss_scaler::observe_losses(const float* losses, std::int64_t count,
 void device_loss_scaler::inspect(void* stream) {
   const memory& m = *memory_;
   const backends::device_scope on = m.scope(stream);
-  const auto enqueue = m.shards ? cuda::enqueue_chunk_tallies : cuda::enqueue_tensor_statistics;
-  enqueue(backends::data_of(m.plan).tables(), m.shape, inspect_counts::nonfinite, m.inspection,
+  const auto enqueue = m.shards ? cuda::enqueue_chunk_statistics : cuda::enqueue_tensor_statistics;
+  enqueue(backends::data_of(m.list).tables(), m.shape, inspect_counts::nonfinite, m.inspection,
           m.by, stream);
 }
 
@@ -249,16 +249,16 @@ void device_loss_scaler::memory::agree_on_shards(communicator& ranks) {
         std::to_string(layout->ranks()));
   }
   const cuda::shard_tables& t = shards->tables();
-  constexpr std::uint64_t small_of_block = cuda::node_threads / 32, most_blocks = 1024;
+  constexpr std::uint64_t small_of_block = cuda::partial_sum_threads / 32, max_blocks = 1024;
   const std::uint64_t wanted = std::max(
       {std::uint64_t{1}, t.wide_count, (t.own_count + small_of_block - 1) / small_of_block});
   visit([&](const auto& of, const auto* resident, auto arithmetic) {
     cuda::launch_kernel(
         "kernel of the message to other ranks",
         cuda::shard_message_kernel<decltype(arithmetic), cuda::state_of<decltype(of)>>,
-        static_cast<unsigned>(std::min(wanted, most_blocks)), cuda::node_threads, 0,
-        static_cast<cudaStream_t>(ranks.stream()), inspection.tallies, t, fingerprint, resident,
-        task());
+        static_cast<unsigned>(std::min(wanted, max_blocks)), cuda::partial_sum_threads, 0,
+        static_cast<cudaStream_t>(ranks.stream()), inspection.partial_statistics, t, fingerprint,
+        resident, task());
   });
   const std::size_t bytes = layout->message_bytes();
   ranks.all_gather(
@@ -328,7 +328,7 @@ void device_loss_scaler::step(communicator& ranks) {
 }
 
 void device_loss_scaler::apply(const tensor_list& tensors, void* stream) {
-  backends::check_plan(tensors, "tensors", backends::wide_plan_formats);
+  backends::check_list(tensors, "tensors", backends::wide_list_formats);
   check_on_device(tensors, "tensors");
   const backends::device_scope on = memory_->scope(stream);
   backends::device_finder finder(memory_space::device);
@@ -364,6 +364,6 @@ std::string device_loss_scaler::save(void* stream) const {
 
 const scaling_settings& device_loss_scaler::settings() const { return memory_->settings; }
 
-const tensor_list& device_loss_scaler::gradients() const { return memory_->plan; }
+const tensor_list& device_loss_scaler::gradients() const { return memory_->list; }
 
 }  // namespace samebits

@@ -4,17 +4,17 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "backends/cuda/tensor_list/plan.hpp"
+#include "backends/cuda/tensor_list/list.hpp"
 #include "backends/ranks/rank_functions.hpp"
 #include "numerics/sums/rank_sum.hpp"
-#include "numerics/tensor_list/plan.hpp"
+#include "numerics/tensor_list/list.hpp"
 #include "samebits/distributed.hpp"
 
 namespace samebits::cuda {
 
 /// reduction_list: a list of tensors as one sequence of elements; pointers are to device memory.
 struct reduction_list {
-  numerics::plan_tables plan;
+  numerics::tensor_tables tables;
   const std::int64_t* starts;    ///< [tensors]: position of the tensor's first element
   numerics::tile_scale* scales;  ///< [tensors]; null if the communication dtype has no scale
 };
@@ -40,16 +40,16 @@ void enqueue_amaxes(const reduction_list& list, std::uint32_t* words, arithmetic
 /// Enqueues list.scales from the maxima of `words` over all ranks.
 void enqueue_scales(const reduction_list& list, const reduction_rule& rule,
                     const std::uint32_t* words, void* stream);
-/// Enqueues the conversion of a range from format `own` to the communication dtype. `wire`: dense
-/// codes.
+/// Enqueues the conversion of a range from format `own` to the communication dtype.
+/// `communication`: dense codes.
 void enqueue_contributions(const reduction_list& list, const list_range& range,
-                           const reduction_rule& rule, format_id own, std::byte* wire,
+                           const reduction_rule& rule, format_id own, std::byte* communication,
                            void* stream);
 /// Enqueues the sum over ranks of the elements of a range. The contribution of rank k starts at
-/// code k * share of `wire`. `sums`: dense codes of format `own`.
+/// code k * share of `communication`. `sums`: dense codes of format `own`.
 void enqueue_sums(const reduction_list& list, const list_range& range, const reduction_rule& rule,
-                  format_id own, const std::byte* wire, std::int64_t share, std::byte* sums,
-                  void* stream);
+                  format_id own, const std::byte* communication, std::int64_t share,
+                  std::byte* sums, void* stream);
 /// Enqueues the copy of dense codes to the elements of a range.
 void enqueue_results(const reduction_list& list, const list_range& range, format_id own,
                      const std::byte* results, void* stream);

@@ -23,24 +23,24 @@ struct element_steps {
     return numerics::decode<std::uint32_t>(f, code);
   }
   /// The code that a rank sends for an element x.
-  template <format_id Wire, rounding Round>
-  __device__ __forceinline__ static std::uint32_t contribution(scale_math math,
+  template <format_id Communication, rounding Round>
+  __device__ __forceinline__ static std::uint32_t contribution(scale_rule rule,
                                                                const numerics::tile_scale& scale,
                                                                std::uint32_t x,
                                                                std::uint32_t dither) {
-    constexpr format_spec wire = spec_of(Wire);
-    return numerics::contribution<Arithmetic>({wire, math, Round}, scale, x, dither);
+    constexpr format_spec communication = spec_of(Communication);
+    return numerics::contribution<Arithmetic>({communication, rule, Round}, scale, x, dither);
   }
   __device__ __forceinline__ static std::uint32_t sum(std::uint32_t a, std::uint32_t b) {
     return Arithmetic::sum(a, b);
   }
-  template <format_id Wire, format_id Own>
+  template <format_id Communication, format_id Own>
   __device__ __forceinline__ static std::uint32_t result(const numerics::tile_scale& scale,
                                                          std::uint32_t total,
                                                          std::uint32_t factor) {
-    constexpr format_spec wire = spec_of(Wire);
+    constexpr format_spec communication = spec_of(Communication);
     constexpr format_spec own = spec_of(Own);
-    return numerics::reduced<Arithmetic>({wire}, scale, own, total, factor);
+    return numerics::reduced<Arithmetic>({communication}, scale, own, total, factor);
   }
 };
 
@@ -57,19 +57,19 @@ struct element_steps<hardware> {
     }
   }
 
-  template <format_id Wire, rounding Round>
-  __device__ __forceinline__ static std::uint32_t contribution(scale_math math,
+  template <format_id Communication, rounding Round>
+  __device__ __forceinline__ static std::uint32_t contribution(scale_rule rule,
                                                                const numerics::tile_scale& scale,
                                                                std::uint32_t x,
                                                                std::uint32_t dither) {
-    constexpr format_spec wire = spec_of(Wire);
-    if constexpr (Round == rounding::stochastic || wire.storage_bits == 32) {
-      return numerics::contribution<hardware>({wire, math, Round}, scale, x, dither);
-    } else if constexpr (wire.storage_bits == 16) {
-      return half_pair<Wire, false>(x, x) & 0xFFFFu;
+    constexpr format_spec communication = spec_of(Communication);
+    if constexpr (Round == rounding::stochastic || communication.storage_bits == 32) {
+      return numerics::contribution<hardware>({communication, rule, Round}, scale, x, dither);
+    } else if constexpr (communication.storage_bits == 16) {
+      return half_pair<Communication, false>(x, x) & 0xFFFFu;
     } else {
-      const std::uint32_t y = numerics::scaled<hardware>(math, scale, x);
-      return unsaturated<Wire>(y, fp8_pair<Wire>(y, y) & 0xFFu);
+      const std::uint32_t y = numerics::scaled<hardware>(rule, scale, x);
+      return unsaturated<Communication>(y, fp8_pair<Communication>(y, y) & 0xFFu);
     }
   }
 
@@ -77,12 +77,13 @@ struct element_steps<hardware> {
     return hardware::sum(a, b);
   }
 
-  template <format_id Wire, format_id Own>
+  template <format_id Communication, format_id Own>
   __device__ __forceinline__ static std::uint32_t result(const numerics::tile_scale& scale,
                                                          std::uint32_t total,
                                                          std::uint32_t factor) {
     std::uint32_t t = total;
-    if constexpr (spec_of(Wire).storage_bits == 8) t = hardware::product(t, scale.stored);
+    if constexpr (spec_of(Communication).storage_bits == 8)
+      t = hardware::product(t, scale.dequantization_scale);
     t = hardware::product(t, factor);  // NaN is canonical from here on
     if constexpr (spec_of(Own).storage_bits == 32) {
       return t;

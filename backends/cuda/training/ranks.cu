@@ -12,7 +12,7 @@
 #include "backends/cuda/common/error.hpp"
 #include "backends/cuda/common/workspace.hpp"
 #include "backends/cuda/training/gradient_reduction.hpp"
-#include "backends/dispatch/plan.hpp"
+#include "backends/dispatch/list.hpp"
 
 namespace samebits::cuda {
 namespace {
@@ -81,17 +81,17 @@ class layout {
 /// The tables of a list of tensors in one allocation. rows, row_of_chunk and starts are copied from
 /// the host.
 struct list_tables {
-  numerics::plan_row* rows;
+  numerics::list_row* rows;
   std::uint32_t* row_of_chunk;
   std::int64_t* starts;
   numerics::tile_scale* scales;
   std::uint32_t* words;
   std::size_t bytes;
 
-  list_tables(std::byte* memory, const backends::plan_data& list) {
+  list_tables(std::byte* memory, const backends::list_data& list) {
     const std::size_t tensors = list.rows.size();
     layout parts(memory);
-    rows = parts.take<numerics::plan_row>(tensors);
+    rows = parts.take<numerics::list_row>(tensors);
     row_of_chunk = parts.take<std::uint32_t>(list.row_of_chunk.size());
     starts = parts.take<std::int64_t>(tensors);
     scales = parts.take<numerics::tile_scale>(tensors);
@@ -109,11 +109,11 @@ struct exchange_buffers {
   std::byte* results;   ///< sums of all shares
   std::size_t bytes;
 
-  exchange_buffers(std::byte* memory, std::size_t elements, std::size_t wire_bytes,
+  exchange_buffers(std::byte* memory, std::size_t elements, std::size_t communication_bytes,
                    std::size_t own_bytes) {
     layout parts(memory);
-    sent = parts.take<std::byte>(elements * wire_bytes);
-    received = parts.take<std::byte>(elements * wire_bytes);
+    sent = parts.take<std::byte>(elements * communication_bytes);
+    received = parts.take<std::byte>(elements * communication_bytes);
     sums = parts.take<std::byte>(elements * own_bytes);
     results = parts.take<std::byte>(elements * own_bytes);
     bytes = parts.bytes();
@@ -127,7 +127,7 @@ std::size_t size_of(std::int64_t count) { return static_cast<std::size_t>(count)
 /// for every message:  contributions -> all_to_all -> sums of own share -> all_gather -> results
 class reduction {
  public:
-  reduction(communicator& ranks, const backends::plan_data& list, const gradient_reduction& how,
+  reduction(communicator& ranks, const backends::list_data& list, const gradient_reduction& how,
             arithmetic by)
       : ranks_(ranks),
         on_(stream_of(ranks)),
@@ -137,24 +137,25 @@ class reduction {
         tables_(memory_.data(), list),
         list_{{tables_.rows, tables_.row_of_chunk, list.rows.size(), list.row_of_chunk.size()},
               tables_.starts,
-              storage_bytes(how.wire) == 1 ? tables_.scales : nullptr},
-        wire_bytes_(storage_bytes(how.wire)) {
+              storage_bytes(how.communication) == 1 ? tables_.scales : nullptr},
+        communication_bytes_(storage_bytes(how.communication)) {
     rule_.how.random.stream += static_cast<std::uint64_t>(ranks.rank());
-    for (const numerics::plan_row& row : list.rows) starts_.push_back(starts_.back() + row.count);
+    for (const numerics::list_row& row : list.rows) starts_.push_back(starts_.back() + row.count);
   }
 
   void run() {
     upload_tables();
     if (list_.scales != nullptr) share_scales();
-    std::int64_t most = 0;
+    std::int64_t maximum = 0;
     for_each_message([&](format_id, std::int64_t begin, std::int64_t end) {
-      most = std::max(most, end - begin);
+      maximum = std::max(maximum, end - begin);
     });
-    const std::size_t elements = size_of(share_of(most) * ranks_.size());
+    const std::size_t elements = size_of(share_of(maximum) * ranks_.size());
     const std::size_t bytes =
-        exchange_buffers(nullptr, elements, size_of(wire_bytes_), most_own_bytes()).bytes;
+        exchange_buffers(nullptr, elements, size_of(communication_bytes_), max_own_bytes()).bytes;
     const workspace room(nullptr, bytes, on_, "reduce_gradients: workspace");
-    const exchange_buffers buffers(room.data(), elements, size_of(wire_bytes_), most_own_bytes());
+    const exchange_buffers buffers(room.data(), elements, size_of(communication_bytes_),
+                                   max_own_bytes());
     for_each_message([&](format_id own, std::int64_t begin, std::int64_t end) {
       exchange(own, begin, end, buffers);
     });
@@ -208,9 +209,9 @@ class reduction {
     const std::int64_t shares = share * ranks_.size();
     const std::int64_t own_bytes = storage_bytes(own);
     enqueue_contributions(list_, range(begin, end), rule_, own, buffers.sent, on_);
-    fill_up(buffers.sent, (end - begin) * wire_bytes_, shares * wire_bytes_);
-    const std::size_t wire = size_of(shares * wire_bytes_);
-    ranks_.all_to_all({buffers.sent, wire}, {buffers.received, wire});
+    fill_up(buffers.sent, (end - begin) * communication_bytes_, shares * communication_bytes_);
+    const std::size_t communication = size_of(shares * communication_bytes_);
+    ranks_.all_to_all({buffers.sent, communication}, {buffers.received, communication});
     const std::int64_t mine = std::min(end, begin + share * ranks_.rank());
     const std::int64_t mine_end = std::min(end, mine + share);
     if (mine < mine_end) {
@@ -234,11 +235,11 @@ class reduction {
     return (count + ranks_.size() - 1) / ranks_.size();
   }
   /// Bytes of the widest element of the list.
-  [[nodiscard]] std::size_t most_own_bytes() const {
-    std::int64_t most = 1;
+  [[nodiscard]] std::size_t max_own_bytes() const {
+    std::int64_t maximum = 1;
     for (const auto& row : host_.rows)
-      most = std::max(most, std::int64_t{storage_bytes(row.format)});
-    return size_of(most);
+      maximum = std::max(maximum, std::int64_t{storage_bytes(row.format)});
+    return size_of(maximum);
   }
   /// The chunk that holds the element at a position of the list.
   [[nodiscard]] std::uint64_t chunk_at(std::int64_t position) const {
@@ -253,17 +254,17 @@ class reduction {
 
   communicator& ranks_;
   cudaStream_t on_;
-  const backends::plan_data& host_;
+  const backends::list_data& host_;
   reduction_rule rule_;
   workspace memory_;
   list_tables tables_;
   reduction_list list_;
-  std::int64_t wire_bytes_;
+  std::int64_t communication_bytes_;
   std::vector<std::int64_t> starts_ = {0};  ///< first position of each tensor; the list's end
 };
 
 template <arithmetic By>
-void reduce(communicator& ranks, const backends::plan_data& list, const gradient_reduction& how) {
+void reduce(communicator& ranks, const backends::list_data& list, const gradient_reduction& how) {
   if (list.elements == 0) return;
   reduction(ranks, list, how, By).run();
 }

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "backends/cuda/tensor_list/plan_total.cuh"
+#include "backends/cuda/tensor_list/list_total.cuh"
 #include "backends/cuda/training/device_report.cuh"
 #include "backends/loss_scaler/fields.hpp"
 #include "numerics/arithmetic/binary64.hpp"
@@ -42,12 +42,12 @@ struct decision_task {
 enum class observer : std::uint8_t { this_rank, all_ranks };
 
 /// What this rank saw: non-finite gradients and losses, the amax and the first bad tensor.
-__device__ __forceinline__ rank_observation observation_of(const plan_total& total,
+__device__ __forceinline__ rank_observation observation_of(const list_total& total,
                                                            const scaler_words& words) {
   rank_observation seen;
   seen.seen.nonfinite = total.first_bad >= 0;
   seen.seen.loss_nonfinite = words.bad_loss != 0;
-  seen.seen.amax = total.figures.amax;
+  seen.seen.amax = total.totals.amax;
   seen.first_bad = total.first_bad;
   return seen;
 }
@@ -94,12 +94,12 @@ __global__ void __launch_bounds__(total_threads)
                    const numerics::resident_scaler<State>* const scaler, const decision_task task,
                    const std::int64_t rank) {
   __shared__ total_scratch<Arithmetic> scratch;
-  const plan_total total = total_of<Arithmetic>(task.tensors, task.count, scratch);
+  const list_total total = total_of<Arithmetic>(task.tensors, task.count, scratch);
   if (threadIdx.x != 0) return;
   const bool clips = detail::bits_of(task.max_norm) != numerics::binary64::inf;
   task.words->agreement = numerics::message_of(
       observation_of(total, *task.words), rank,
-      state_word(settings, *scaler, task.max_norm, clips ? total.figures.squares : 0));
+      state_word(settings, *scaler, task.max_norm, clips ? total.totals.squares : 0));
 }
 
 /// Decides from an observation and a sum of squares (binary64 bits), and writes decision, scale and
@@ -125,7 +125,7 @@ __global__ void __launch_bounds__(total_threads)
     decide_kernel(const Settings settings, numerics::resident_scaler<State>* const scaler,
                   const decision_task task, const observer who) {
   __shared__ total_scratch<Arithmetic> scratch;
-  const plan_total total = total_of<Arithmetic>(task.tensors, task.count, scratch);
+  const list_total total = total_of<Arithmetic>(task.tensors, task.count, scratch);
   if (threadIdx.x != 0) return;
   rank_observation seen = observation_of(total, *task.words);
   bool alike = true;
@@ -133,7 +133,7 @@ __global__ void __launch_bounds__(total_threads)
     seen = numerics::observation_of(task.words->agreement);
     alike = numerics::states_agree(task.words->agreement);
   }
-  take_step(settings, *scaler, task, seen, total.figures.squares, alike);
+  take_step(settings, *scaler, task, seen, total.totals.squares, alike);
 }
 
 /// Threads of a block of losses_kernel.

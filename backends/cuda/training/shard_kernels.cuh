@@ -2,8 +2,8 @@
 // decision from the messages of all ranks.
 //
 // The sum of a tensor's squares is a tree over its chunks (contract §6). A slot is the partial sum
-// of 1024 chunks. A rank sends the largest partial sums (`nodes`) of its own chunks, of at most a
-// slot each.
+// of 1024 chunks. A rank sends the largest partial sums (`partial_sums`) of its own chunks, of at
+// most a slot each.
 //   shard_message_kernel   one warp per partial sum of up to 32 chunks, one block per wider one
 //   decide_shards_kernel   one block: combines the partial sums of all ranks, then decides
 #pragma once
@@ -12,7 +12,7 @@
 
 #include <cstdint>
 
-#include "backends/cuda/tensor_list/plan_total.cuh"
+#include "backends/cuda/tensor_list/list_total.cuh"
 #include "backends/cuda/training/scaler_kernels.cuh"
 #include "backends/ranks/shard_layout.hpp"
 #include "numerics/sums/shard_tree.hpp"
@@ -29,14 +29,14 @@ struct shard_progress {
 
 /// shard_tables: a shard layout and the messages, in device memory.
 struct shard_tables {
-  const backends::own_node* own;  ///< [own_count]: partial sums that this rank forms
-  const std::uint32_t* wide;      ///< [wide_count]: own partial sums of > few_node_chunks chunks
+  const backends::own_sum* own;  ///< [own_count]: partial sums that this rank forms
+  const std::uint32_t* wide;     ///< [wide_count]: own partial sums of > few_chunks_of_sum chunks
   std::uint64_t own_count;
   std::uint64_t wide_count;
-  const numerics::received_node* nodes;  ///< partial sums of all ranks, in tensor order
-  const std::uint64_t* node_of_slot;     ///< [slots + 1]: first entry of `nodes`
-  const std::uint64_t* slot_of_tensor;   ///< [tensors + 1]: first slot
-  const std::uint32_t* long_tensors;     ///< [long_count]: tensors of more than one slot
+  const numerics::received_sum* partial_sums;  ///< partial sums of all ranks, in tensor order
+  const std::uint64_t* partial_sum_of_slot;    ///< [slots + 1]: first entry of `partial_sums`
+  const std::uint64_t* slot_of_tensor;         ///< [tensors + 1]: first slot
+  const std::uint32_t* long_tensors;           ///< [long_count]: tensors of more than one slot
   std::uint64_t slots;
   std::uint64_t tensors;
   std::uint64_t long_count;
@@ -51,16 +51,16 @@ struct shard_tables {
 };
 
 /// Maximum number of chunks that one warp combines.
-inline constexpr std::uint32_t few_node_chunks = 32;
+inline constexpr std::uint32_t few_chunks_of_sum = 32;
 /// Threads of a block of shard_message_kernel.
-inline constexpr int node_threads = 256;
+inline constexpr int partial_sum_threads = 256;
 
 /// Amax and first bad tensor of the chunks that a thread has read.
 struct seen_chunks {
   std::uint32_t amax = 0;
   std::uint32_t first_bad = 0;
 
-  __device__ __forceinline__ void add(const numerics::chunk_tally& c, std::uint32_t tensor) {
+  __device__ __forceinline__ void add(const numerics::chunk_statistics& c, std::uint32_t tensor) {
     amax = max(amax, c.amax);
     if (c.nan + c.inf != 0) first_bad = max(first_bad, numerics::position_word(tensor));
   }
@@ -68,41 +68,43 @@ struct seen_chunks {
 
 /// Forms this rank's partial sums of few chunks. One warp per partial sum.
 template <class Arithmetic>
-__device__ void form_small_nodes(const numerics::chunk_tally* tallies, const shard_tables& t,
-                                 seen_chunks& seen) {
+__device__ void form_small_sums(const numerics::chunk_statistics* partial_statistics,
+                                const shard_tables& t, seen_chunks& seen) {
   const unsigned lane = threadIdx.x % 32;
-  const std::uint64_t warps = std::uint64_t{gridDim.x} * (node_threads / 32);
-  for (std::uint64_t i = (std::uint64_t{blockIdx.x} * node_threads + threadIdx.x) / 32;
+  const std::uint64_t warps = std::uint64_t{gridDim.x} * (partial_sum_threads / 32);
+  for (std::uint64_t i = (std::uint64_t{blockIdx.x} * partial_sum_threads + threadIdx.x) / 32;
        i < t.own_count; i += warps) {
-    const backends::own_node own = t.own[i];
-    if (own.chunks > few_node_chunks) continue;
-    auto node = Arithmetic::no_node();
+    const backends::own_sum own = t.own[i];
+    if (own.chunks > few_chunks_of_sum) continue;
+    auto partial_sum = Arithmetic::no_node();
     if (lane < own.chunks) {
-      const numerics::chunk_tally c = tallies[own.first_chunk + lane];
+      const numerics::chunk_statistics c = partial_statistics[own.first_chunk + lane];
       seen.add(c, own.tensor);
-      node = Arithmetic::from_bits(c.squares);
+      partial_sum = Arithmetic::from_bits(c.squares);
     }
-    node = warp_node<Arithmetic>(node);
-    if (lane == 0) t.sent[backends::shard_data::first_value + i] = Arithmetic::bits(node);
+    partial_sum = warp_partial_sum<Arithmetic>(partial_sum);
+    if (lane == 0) t.sent[backends::shard_data::first_value + i] = Arithmetic::bits(partial_sum);
   }
 }
 
-/// Forms this rank's partial sums of more than few_node_chunks chunks. One block per partial sum.
+/// Forms this rank's partial sums of more than few_chunks_of_sum chunks. One block per partial sum.
 template <class Arithmetic>
-__device__ void form_wide_nodes(
-    const numerics::chunk_tally* tallies, const shard_tables& t, seen_chunks& seen,
-    typename block_tree<Arithmetic, node_threads, numerics::slot_chunks / node_threads>::scratch&
-        s) {
-  using tree = block_tree<Arithmetic, node_threads, numerics::slot_chunks / node_threads>;
+__device__ void form_wide_sums(
+    const numerics::chunk_statistics* partial_statistics, const shard_tables& t, seen_chunks& seen,
+    typename block_tree<Arithmetic, partial_sum_threads,
+                        numerics::slot_chunks / partial_sum_threads>::scratch& s) {
+  using tree =
+      block_tree<Arithmetic, partial_sum_threads, numerics::slot_chunks / partial_sum_threads>;
   for (std::uint64_t k = blockIdx.x; k < t.wide_count; k += gridDim.x) {
     const std::uint32_t i = t.wide[k];
-    const backends::own_node own = t.own[i];
-    const auto node = tree::sum(own.chunks, s, [&](std::uint64_t c) {
-      const numerics::chunk_tally tally = tallies[own.first_chunk + c];
-      seen.add(tally, own.tensor);
-      return Arithmetic::from_bits(tally.squares);
+    const backends::own_sum own = t.own[i];
+    const auto partial_sum = tree::sum(own.chunks, s, [&](std::uint64_t c) {
+      const numerics::chunk_statistics statistics = partial_statistics[own.first_chunk + c];
+      seen.add(statistics, own.tensor);
+      return Arithmetic::from_bits(statistics.squares);
     });
-    if (threadIdx.x == 0) t.sent[backends::shard_data::first_value + i] = Arithmetic::bits(node);
+    if (threadIdx.x == 0)
+      t.sent[backends::shard_data::first_value + i] = Arithmetic::bits(partial_sum);
     __syncthreads();  // scratch is used again
   }
 }
@@ -110,20 +112,19 @@ __device__ void form_wide_nodes(
 /// Writes this rank's message to t.sent. The partial sums come from all blocks, the observation
 /// from the block that finishes last.
 template <class Arithmetic, class State>
-__global__ void __launch_bounds__(node_threads)
-    shard_message_kernel(const numerics::chunk_tally* const tallies, const shard_tables t,
-                         const std::uint32_t settings,
+__global__ void __launch_bounds__(partial_sum_threads)
+    shard_message_kernel(const numerics::chunk_statistics* const partial_statistics,
+                         const shard_tables t, const std::uint32_t settings,
                          const numerics::resident_scaler<State>* const scaler,
                          const decision_task task) {
-  __shared__
-      typename block_tree<Arithmetic, node_threads, numerics::slot_chunks / node_threads>::scratch
-          scratch;
+  __shared__ typename block_tree<Arithmetic, partial_sum_threads,
+                                 numerics::slot_chunks / partial_sum_threads>::scratch scratch;
   __shared__ std::uint32_t amax, first_bad;
   if (threadIdx.x == 0) amax = first_bad = 0;
   __syncthreads();
   seen_chunks seen;
-  form_small_nodes<Arithmetic>(tallies, t, seen);
-  form_wide_nodes<Arithmetic>(tallies, t, seen, scratch);
+  form_small_sums<Arithmetic>(partial_statistics, t, seen);
+  form_wide_sums<Arithmetic>(partial_statistics, t, seen, scratch);
   if (seen.amax != 0) atomicMax(&amax, seen.amax);
   if (seen.first_bad != 0) atomicMax(&first_bad, seen.first_bad);
   __syncthreads();
@@ -146,8 +147,8 @@ __global__ void __launch_bounds__(node_threads)
 
 /// Combines the agreement messages of all ranks by maxima, in shared memory. All threads must call,
 /// and pass a __syncthreads() before thread 0 reads words[].
-__device__ __forceinline__ void join_messages(const shard_tables& t,
-                                              std::uint32_t (&words)[numerics::agreement_words]) {
+__device__ __forceinline__ void combine_messages(
+    const shard_tables& t, std::uint32_t (&words)[numerics::agreement_words]) {
   if (threadIdx.x < numerics::agreement_words) words[threadIdx.x] = 0;
   __syncthreads();
   for (int i = static_cast<int>(threadIdx.x); i < t.ranks * numerics::agreement_words;
@@ -162,17 +163,17 @@ __device__ __forceinline__ void join_messages(const shard_tables& t,
 /// The sum of squares of all tensors over all ranks, in thread 0. Combines slots, then each tensor,
 /// then the tensors. All threads must call.
 template <class Arithmetic>
-__device__ std::uint64_t joined_squares(
+__device__ std::uint64_t combined_squares(
     const shard_tables& t, typename block_tree<Arithmetic, total_threads>::scratch& s) {
-  using node = typename Arithmetic::node;
-  const auto add = [](node a, node b) { return Arithmetic::add_nodes(a, b); };
+  using partial_sum = typename Arithmetic::partial_sum;
+  const auto add = [](partial_sum a, partial_sum b) { return Arithmetic::add_nodes(a, b); };
   for (std::uint64_t slot = threadIdx.x; slot < t.slots; slot += total_threads) {
-    const std::uint64_t first = t.node_of_slot[slot], last = t.node_of_slot[slot + 1];
+    const std::uint64_t first = t.partial_sum_of_slot[slot], last = t.partial_sum_of_slot[slot + 1];
     const auto value_at = [&](std::uint64_t word) {
       return Arithmetic::from_bits(t.received[word]);
     };
-    t.sums[slot] =
-        Arithmetic::bits(numerics::slot_node<node>(t.nodes + first, last - first, value_at, add));
+    t.sums[slot] = Arithmetic::bits(
+        numerics::slot_sum<partial_sum>(t.partial_sums + first, last - first, value_at, add));
   }
   __syncthreads();
   const unsigned lane = threadIdx.x % 32;
@@ -180,21 +181,23 @@ __device__ std::uint64_t joined_squares(
     const std::uint32_t tensor = t.long_tensors[k];
     const std::uint64_t first = t.slot_of_tensor[tensor];
     const std::uint64_t slots = t.slot_of_tensor[tensor + 1] - first;
-    node waiting[64];
+    partial_sum waiting[64];
     std::uint64_t done = 0;  // partial sums of 32 slots
     for (std::uint64_t i = lane; i - lane < slots; i += 32) {
-      const node own = i < slots ? Arithmetic::from_bits(t.sums[first + i]) : Arithmetic::no_node();
-      numerics::append_leaf(waiting, done, warp_node<Arithmetic>(own), add);
+      const partial_sum own =
+          i < slots ? Arithmetic::from_bits(t.sums[first + i]) : Arithmetic::no_node();
+      numerics::append_input(waiting, done, warp_partial_sum<Arithmetic>(own), add);
     }
-    const node root = numerics::root_of_tree(waiting, done, Arithmetic::no_node(), add);
+    const partial_sum root = numerics::root_of_tree(waiting, done, Arithmetic::no_node(), add);
     if (lane == 0) t.sums[first] = Arithmetic::bits(root);
   }
   __syncthreads();
-  const node sum = block_tree<Arithmetic, total_threads>::sum(t.tensors, s, [&](std::uint64_t i) {
-    const std::uint64_t first = t.slot_of_tensor[i];
-    const bool any = t.slot_of_tensor[i + 1] != first;
-    return any ? Arithmetic::from_bits(t.sums[first]) : Arithmetic::no_node();
-  });
+  const partial_sum sum =
+      block_tree<Arithmetic, total_threads>::sum(t.tensors, s, [&](std::uint64_t i) {
+        const std::uint64_t first = t.slot_of_tensor[i];
+        const bool any = t.slot_of_tensor[i + 1] != first;
+        return any ? Arithmetic::from_bits(t.sums[first]) : Arithmetic::no_node();
+      });
   return Arithmetic::bits(sum);
 }
 
@@ -205,8 +208,8 @@ __global__ void __launch_bounds__(total_threads)
                          const decision_task task, const shard_tables t) {
   __shared__ typename block_tree<Arithmetic, total_threads>::scratch scratch;
   __shared__ std::uint32_t words[numerics::agreement_words];
-  join_messages(t, words);
-  const std::uint64_t squares = joined_squares<Arithmetic>(t, scratch);
+  combine_messages(t, words);
+  const std::uint64_t squares = combined_squares<Arithmetic>(t, scratch);
   if (threadIdx.x != 0) return;
   const numerics::agreement_message all = {words[0], words[1], words[2], words[3],
                                            words[4], words[5], words[6], words[7]};

@@ -20,7 +20,7 @@ class shard_memory {
   explicit shard_memory(const backends::shard_data& layout) {
     std::vector<std::uint32_t> wide, long_tensors;
     for (std::size_t i = 0; i < layout.own.size(); ++i) {
-      if (layout.own[i].chunks > few_node_chunks) wide.push_back(static_cast<std::uint32_t>(i));
+      if (layout.own[i].chunks > few_chunks_of_sum) wide.push_back(static_cast<std::uint32_t>(i));
     }
     const std::size_t tensors = layout.counts.size();
     for (std::size_t i = 0; i < tensors; ++i) {
@@ -29,7 +29,7 @@ class shard_memory {
     }
     tables_.own_count = layout.own.size();
     tables_.wide_count = wide.size();
-    tables_.slots = layout.node_of_slot.size() - 1;
+    tables_.slots = layout.partial_sum_of_slot.size() - 1;
     tables_.tensors = tensors;
     tables_.long_count = long_tensors.size();
     tables_.message_words = layout.message_words;
@@ -39,8 +39,8 @@ class shard_memory {
     const auto place_all = [&] {
       place(tables_.own, layout.own);
       place(tables_.wide, wide);
-      place(tables_.nodes, layout.nodes);
-      place(tables_.node_of_slot, layout.node_of_slot);
+      place(tables_.partial_sums, layout.partial_sums);
+      place(tables_.partial_sum_of_slot, layout.partial_sum_of_slot);
       place(tables_.slot_of_tensor, layout.slot_of_tensor);
       place(tables_.long_tensors, long_tensors);
       place(tables_.progress, 1);

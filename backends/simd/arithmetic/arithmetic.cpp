@@ -12,7 +12,7 @@ namespace {
 
 template <void (*Kernels)(const compute_call&, element_range), simd::fused_steps Steps>
 flags compute_or_reference(const compute_call& call, element_range range) {
-  if (!simd::takes(call, Steps)) return reference_compute(call, range);
+  if (!simd::supports(call, Steps)) return reference_compute(call, range);
   const ieee_control_register ieee;
   Kernels(call, range);
   return flags::none;

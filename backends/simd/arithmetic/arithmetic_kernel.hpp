@@ -17,24 +17,24 @@ namespace samebits::simd {
 /// Arguments of a kernel: contiguous codes of equal width in operands and result. The range has
 /// `blocks` blocks of `pages` parts, each part `part` bytes. A kernel takes one register from each
 /// part of a block in turn, so that several pages are read at once.
-struct compute_stretch {
-  const std::byte* in[backends::most_operands];  ///< unused operands repeat the first one
+struct arithmetic_span {
+  const std::byte* in[backends::max_operands];  ///< unused operands repeat the first one
   std::byte* out;
   std::int64_t blocks, pages, part;
   bool stream;  ///< results bypass the caches
 };
 
-using compute_kernel = void (*)(const compute_stretch&);
+using compute_kernel = void (*)(const arithmetic_span&);
 
 template <int Operands>
-SAMEBITS_INLINE void prefetch_operands(const compute_stretch& s, std::int64_t at) {
+SAMEBITS_INLINE void prefetch_operands(const arithmetic_span& s, std::int64_t at) {
 #pragma GCC unroll 3
   for (int i = 0; i < Operands; ++i) __builtin_prefetch(s.in[i] + at);
 }
 
 template <class Registers, operation Op, format_id F, overflow Policy>
-void compute_registers(const compute_stretch& given) {
-  const compute_stretch s = given;
+void compute_registers(const arithmetic_span& given) {
+  const arithmetic_span s = given;
   constexpr std::int64_t unit = Registers::register_bytes;
   constexpr int operands = operand_count(Op);
   const std::int64_t block = s.pages * s.part;

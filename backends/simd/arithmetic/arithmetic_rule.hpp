@@ -37,7 +37,7 @@ constexpr bool is_computed(operation op, format_id format, fused_steps steps) {
 }
 
 /// Whether the kernels support a call; the reference definition computes all others.
-inline bool takes(const backends::compute_call& call, fused_steps steps) {
+inline bool supports(const backends::compute_call& call, fused_steps steps) {
   return backends::is_proved_equal(
       call, [steps](operation op, format_id format) { return is_computed(op, format, steps); });
 }

@@ -22,7 +22,7 @@ struct compute_walk {
   static constexpr std::int64_t unit = Registers::register_bytes;
 
   /// Computes `bytes` bytes of contiguous codes.
-  void contiguous(compute_stretch s, std::int64_t bytes, bool stream) const {
+  void contiguous(arithmetic_span s, std::int64_t bytes, bool stream) const {
     const std::int64_t block = streaming::pages * streaming::page_bytes;
     if (const std::int64_t blocks = stream ? bytes / block : 0; blocks > 0) {
       s.blocks = blocks;
@@ -42,8 +42,8 @@ struct compute_walk {
   }
 
   /// Computes less than one register, through copies of full registers.
-  void rest(compute_stretch s, std::int64_t bytes) const {
-    alignas(64) std::byte in_copy[backends::most_operands][static_cast<std::size_t>(unit)] = {};
+  void rest(arithmetic_span s, std::int64_t bytes) const {
+    alignas(64) std::byte in_copy[backends::max_operands][static_cast<std::size_t>(unit)] = {};
     alignas(64) std::byte out_copy[static_cast<std::size_t>(unit)];
     for (int i = 0; i < operands; ++i) {
       __builtin_memcpy(in_copy[i], s.in[i], static_cast<std::size_t>(bytes));
@@ -57,14 +57,14 @@ struct compute_walk {
   }
 
   /// Computes strided elements: chunk by chunk, through dense copies.
-  void strided_row(const backends::compute_run& r) const {
+  void strided_row(const backends::arithmetic_segment& r) const {
     constexpr std::int64_t chunk_bytes = 4096;
-    std::byte in_copy[backends::most_operands][chunk_bytes];
+    std::byte in_copy[backends::max_operands][chunk_bytes];
     std::byte out_copy[chunk_bytes];
     const std::int64_t chunk = chunk_bytes / width;
     for (std::int64_t at = 0; at < r.count; at += chunk) {
       const std::int64_t count = smaller(chunk, r.count - at);
-      compute_stretch s{};
+      arithmetic_span s{};
       for (int i = 0; i < operands; ++i) {
         copy_codes<Registers>(in_copy[i], width, r.in[i] + at * r.in_step[i], r.in_step[i], width,
                               count);
@@ -76,9 +76,9 @@ struct compute_walk {
     }
   }
 
-  void row(const backends::compute_run& r, bool large) const {
+  void row(const backends::arithmetic_segment& r, bool large) const {
     bool dense = r.out_step == width;
-    compute_stretch s{};
+    arithmetic_span s{};
     for (int i = 0; i < operands; ++i) {
       dense = dense && r.in_step[i] == width;
       s.in[i] = r.in[i];
@@ -93,7 +93,7 @@ struct compute_walk {
   }
 
  private:
-  void advance(compute_stretch& s, std::int64_t bytes) const {
+  void advance(arithmetic_span& s, std::int64_t bytes) const {
     for (int i = 0; i < operands; ++i) s.in[i] += bytes;
     s.out += bytes;
   }
@@ -113,9 +113,9 @@ void compute(const backends::compute_call& call, backends::element_range range) 
   const std::int64_t width = spec_of(call.out.format).storage_bits / 8;
   const int operands = operand_count(call.op);
   const compute_walk<Registers> walk{kernel_of<Registers>(call), operands, width};
-  const bool large = (operands + 1) * width * (range.end - range.begin) >= streaming::least_bytes;
-  backends::for_each_compute_run(call, range,
-                                 [&](const backends::compute_run& r) { walk.row(r, large); });
+  const bool large = (operands + 1) * width * (range.end - range.begin) >= streaming::min_bytes;
+  backends::for_each_arithmetic_segment(
+      call, range, [&](const backends::arithmetic_segment& r) { walk.row(r, large); });
   if (large) Registers::stream_fence();
 }
 

@@ -27,9 +27,9 @@ namespace samebits::simd {
 
 /// Max number of elements per fill of random bits: one Philox batch of 8-bit fields.
 template <class Isa>
-inline constexpr std::int64_t most_drawn = static_cast<std::int64_t>(philox_batch<Isa>) * 16;
+inline constexpr std::int64_t max_drawn = static_cast<std::int64_t>(philox_batch<Isa>) * 16;
 template <class Isa>
-using convert_random = random_chunk<Isa, most_drawn<Isa>>;
+using convert_random = random_chunk<Isa, max_drawn<Isa>>;
 
 /// Formats and rounding rule, for kernels in which they are not compile-time constants.
 struct convert_rows {
@@ -40,7 +40,7 @@ struct convert_rows {
 /// Arguments of a kernel: contiguous elements. The range has `blocks` blocks of `pages` groups; a
 /// group has `batches` batches of `units` units. A kernel takes one batch from each group of a
 /// block in turn, so that several pages are read at once.
-struct stretch {
+struct row_span {
   const std::byte* in;
   std::byte* out;
   std::int64_t blocks, pages, batches;
@@ -53,7 +53,7 @@ struct stretch {
 template <class Isa>
 struct convert_kernel {
   /// Converts; generates random bits for each batch.
-  void (*run)(const convert_rows&, const stretch&, convert_random<Isa>&);
+  void (*run)(const convert_rows&, const row_span&, convert_random<Isa>&);
   std::int64_t unit;   ///< elements that are converted together
   std::int64_t batch;  ///< elements of a batch without random bits
   int field_width;     ///< field width of the random bits; 0 if the mode uses none
@@ -89,8 +89,8 @@ struct conversion {
                                                          typename Isa::word dither) const {
     using word = typename Isa::word;
     const cast_rule rule{mode.mode(), policy.on_overflow, policy.on_nan};
-    if constexpr (Isa::has_nearest_add && fixed_target && fixed_mode) {
-      if constexpr (has_nearest_add(Target::spec())) {
+    if constexpr (Isa::supports_nearest_add && fixed_target && fixed_mode) {
+      if constexpr (supports_nearest_add(Target::spec())) {
         const word x = numerics::decode<word>(source.spec(), in);
         if constexpr (Mode::mode() == rounding::nearest_even) {
           return encode_nearest<Isa>(target.spec(), rule, x);
@@ -152,8 +152,8 @@ SAMEBITS_INLINE void prefetch(const std::byte* p, std::int64_t bytes) {
 
 /// convert_kernel::run.
 template <class Isa, class Conversion>
-void convert_stretch(const convert_rows& rows, const stretch& given, convert_random<Isa>& random) {
-  const stretch s = given;
+void convert_span(const convert_rows& rows, const row_span& given, convert_random<Isa>& random) {
+  const row_span s = given;
   const Conversion c(rows, random.field_width());
   constexpr std::int64_t unit = Conversion::template unit<Isa>();
   const std::int64_t units = Conversion::can_draw ? s.units : 1;
@@ -194,7 +194,7 @@ convert_kernel<Isa> kernel_of_kind(const Source&, const Target&, const Mode&, co
   constexpr std::int64_t unit = kind::template unit<Isa>();
   // random.fill() is a call that preserves no vector registers: constants are reloaded after each
   // batch.
-  return {convert_stretch<Isa, kind>, unit, kind::can_draw ? 16 * unit : unit, field};
+  return {convert_span<Isa, kind>, unit, kind::can_draw ? 16 * unit : unit, field};
 }
 
 /// The kernel of a call.

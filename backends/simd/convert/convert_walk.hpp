@@ -8,7 +8,7 @@
 #include "backends/dispatch/backend.hpp"
 #include "backends/simd/convert/convert_kernel.hpp"
 #include "backends/simd/lanes/access.hpp"
-#include "backends/threads/runs.hpp"
+#include "backends/threads/segments.hpp"
 
 namespace samebits::simd {
 
@@ -48,7 +48,7 @@ struct convert_walk {
     for (std::int64_t done = 0; done < count;) {
       const std::int64_t left = count - done;
       const std::uint64_t at = index + static_cast<std::uint64_t>(done);
-      stretch s{
+      row_span s{
           in + done * in_bytes, out + done * out_bytes, 1, 1, 1, batch / kernel.unit, at, stream};
       if (left >= block) {
         s.blocks = left / block;
@@ -67,9 +67,9 @@ struct convert_walk {
   }
 
   /// Converts less than one unit of contiguous elements, through a copy of a full unit.
-  void part(stretch s, std::int64_t count) const {
-    alignas(64) std::byte in_copy[static_cast<std::size_t>(most_unit_bytes)] = {};
-    alignas(64) std::byte out_copy[static_cast<std::size_t>(most_unit_bytes)];
+  void part(row_span s, std::int64_t count) const {
+    alignas(64) std::byte in_copy[static_cast<std::size_t>(max_unit_bytes)] = {};
+    alignas(64) std::byte out_copy[static_cast<std::size_t>(max_unit_bytes)];
     __builtin_memcpy(in_copy, s.in, static_cast<std::size_t>(count * in_bytes));
     std::byte* const out = s.out;
     s.in = in_copy;
@@ -82,7 +82,7 @@ struct convert_walk {
 
   /// Number of elements before the first result on a register boundary; all elements if there is
   /// none.
-  [[nodiscard]] std::int64_t elements_to_border(const run& r) const {
+  [[nodiscard]] std::int64_t elements_to_border(const row_segment& r) const {
     const auto past = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(r.out) %
                                                 static_cast<std::uintptr_t>(Isa::register_bytes));
     if (past % r.out_step != 0) return r.count;
@@ -91,7 +91,7 @@ struct convert_walk {
 
   /// Converts one row that is contiguous on both sides. In a large call, results bypass the caches
   /// from the first register boundary on.
-  void dense_row(const run& r, bool large) const {
+  void dense_row(const row_segment& r, bool large) const {
     const std::int64_t lead = large ? elements_to_border(r) : r.count;
     if (lead > 0) contiguous(r.in, r.out, lead, r.index, false);
     if (lead < r.count) {
@@ -101,7 +101,7 @@ struct convert_walk {
   }
 
   /// Converts one strided row: chunk by chunk, through dense copies.
-  void strided_row(const run& r) const {
+  void strided_row(const row_segment& r) const {
     constexpr std::int64_t chunk_elements = 4096;
     std::byte in_copy[chunk_elements * 4];
     std::byte out_copy[chunk_elements * 4];
@@ -113,13 +113,13 @@ struct convert_walk {
     }
   }
 
-  void row(const run& r, bool large) const {
+  void row(const row_segment& r, bool large) const {
     if (r.in_step == in_bytes && r.out_step == out_bytes) return dense_row(r, large);
     strided_row(r);
   }
 
  private:
-  static constexpr std::int64_t most_unit_bytes = std::int64_t{4} * Isa::register_bytes;
+  static constexpr std::int64_t max_unit_bytes = std::int64_t{4} * Isa::register_bytes;
 };
 
 /// Converts a range of a call. fp64 is not supported: it needs 64-bit words.
@@ -134,8 +134,8 @@ void convert(const backends::convert_call& call, backends::element_range range) 
                                from.storage_bits / 8,
                                to.storage_bits / 8};
   const bool large =
-      (walk.in_bytes + walk.out_bytes) * (range.end - range.begin) >= streaming::least_bytes;
-  backends::for_each_run(call, range, [&](const run& r) { walk.row(r, large); });
+      (walk.in_bytes + walk.out_bytes) * (range.end - range.begin) >= streaming::min_bytes;
+  backends::for_each_segment(call, range, [&](const row_segment& r) { walk.row(r, large); });
   if (large) Isa::stream_fence();
 }
 

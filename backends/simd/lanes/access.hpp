@@ -61,7 +61,7 @@ inline constexpr std::int64_t page_bytes = 4096;
 inline constexpr std::int64_t pages = 4;
 /// From this many bytes on, read and written together, results bypass the caches. Smaller results
 /// may still be in the caches when they are used next.
-inline constexpr std::int64_t least_bytes = std::int64_t{32} << 20;
+inline constexpr std::int64_t min_bytes = std::int64_t{32} << 20;
 }  // namespace streaming
 
 }  // namespace samebits::simd

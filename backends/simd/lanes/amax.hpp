@@ -30,11 +30,11 @@ SAMEBITS_INLINE typename Isa::word load_tail(const std::byte* p, std::int64_t co
   return load<Isa>(fixed_width<Width>{}, copy);
 }
 
-/// The maximum of `most` and the magnitude codes of contiguous elements. Each code may go to any
+/// The maximum of `maximum` and the magnitude codes of contiguous elements. Each code may go to any
 /// lane.
 template <class Isa, int Width>
-SAMEBITS_INLINE typename Isa::word largest_magnitudes(typename Isa::word most, const std::byte* p,
-                                                      std::int64_t count) {
+SAMEBITS_INLINE typename Isa::word largest_magnitudes(typename Isa::word maximum,
+                                                      const std::byte* p, std::int64_t count) {
   using word = typename Isa::word;
   constexpr std::int64_t bytes = Width / 8;
   const word keep = magnitude_bits_of<Width>;
@@ -45,19 +45,20 @@ SAMEBITS_INLINE typename Isa::word largest_magnitudes(typename Isa::word most, c
       const word codes = load<Isa>(fixed_width<32>{}, p + i * bytes);
       pairs = Isa::max_halves(pairs, codes & word(magnitude_bits_of<16> * 0x10001u));
     }
-    most = max_word(most, max_word(pairs & word(0xFFFFu), pairs >> 16u));
+    maximum = max_word(maximum, max_word(pairs & word(0xFFFFu), pairs >> 16u));
   }
   for (; i + word::count <= count; i += word::count) {
-    most = max_word(most, load<Isa>(fixed_width<Width>{}, p + i * bytes) & keep);
+    maximum = max_word(maximum, load<Isa>(fixed_width<Width>{}, p + i * bytes) & keep);
   }
-  if (i < count) most = max_word(most, load_tail<Isa, Width>(p + i * bytes, count - i, 0) & keep);
-  return most;
+  if (i < count)
+    maximum = max_word(maximum, load_tail<Isa, Width>(p + i * bytes, count - i, 0) & keep);
+  return maximum;
 }
 
 /// Like largest_magnitudes(), for magnitude codes up to `limit` only, plus 1; 0 if there are none.
 template <class Isa, int Width>
-SAMEBITS_INLINE typename Isa::word largest_counted(typename Isa::word most, const std::byte* p,
-                                                   std::int64_t count, std::uint32_t limit) {
+SAMEBITS_INLINE typename Isa::word largest_amax_code(typename Isa::word maximum, const std::byte* p,
+                                                     std::int64_t count, std::uint32_t limit) {
   using word = typename Isa::word;
   constexpr std::int64_t bytes = Width / 8;
   for (std::int64_t i = 0; i < count; i += word::count) {
@@ -65,33 +66,33 @@ SAMEBITS_INLINE typename Isa::word largest_counted(typename Isa::word most, cons
                            ? load<Isa>(fixed_width<Width>{}, p + i * bytes)
                            : load_tail<Isa, Width>(p + i * bytes, count - i, 0xFF);  // NaN
     const word magnitude = codes & word(magnitude_bits_of<Width>);
-    most = max_word(most, select(magnitude > word(limit), word(0u), magnitude + word(1u)));
+    maximum = max_word(maximum, select(magnitude > word(limit), word(0u), magnitude + word(1u)));
   }
-  return most;
+  return maximum;
 }
 
-/// The amax of elements whose largest magnitude code is `most`. If `most` is not a finite number,
-/// visit(f) must call f(first element, count) for all elements.
+/// The amax of elements whose largest magnitude code is `maximum`. If `maximum` is not a finite
+/// number, visit(f) must call f(first element, count) for all elements.
 template <class Isa, class Source, class Visit>
-SAMEBITS_INLINE numerics::tile_amax amax_from(Source, nonfinite policy, std::uint32_t most,
+SAMEBITS_INLINE numerics::tile_amax amax_from(Source, nonfinite policy, std::uint32_t maximum,
                                               const Visit& visit) {
   constexpr int width = Source::spec().storage_bits;
   const format_spec from = Source::spec();
   const auto inf = static_cast<std::uint32_t>(numerics::inf_code(from));
-  if (most > inf && policy == nonfinite::propagate) {
+  if (maximum > inf && policy == nonfinite::propagate) {
     return static_cast<numerics::tile_amax>(numerics::binary32::nan);
   }
-  if (most > inf || (most == inf && policy == nonfinite::skip_nonfinite)) {
+  if (maximum > inf || (maximum == inf && policy == nonfinite::skip_nonfinite)) {
     const std::uint32_t limit = policy == nonfinite::skip_nonfinite ? inf - 1 : inf;
     typename Isa::word counted = 0u;
     visit([&](const std::byte* p, std::int64_t count) __attribute__((always_inline)) {
-      counted = largest_counted<Isa, width>(counted, p, count, limit);
+      counted = largest_amax_code<Isa, width>(counted, p, count, limit);
     });
-    most = Isa::largest(counted);
-    if (most == 0) return numerics::nothing_counted;
-    --most;
+    maximum = Isa::largest(counted);
+    if (maximum == 0) return numerics::no_amax;
+    --maximum;
   }
-  return static_cast<numerics::tile_amax>(numerics::decode<std::uint32_t>(from, most));
+  return static_cast<numerics::tile_amax>(numerics::decode<std::uint32_t>(from, maximum));
 }
 
 }  // namespace samebits::simd

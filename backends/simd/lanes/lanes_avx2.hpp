@@ -130,7 +130,7 @@ struct isa {
   }
 
   /// AVX2 additions round as MXCSR says, which belongs to the caller.
-  static constexpr bool has_nearest_add = false;
+  static constexpr bool supports_nearest_add = false;
 
   /// binary32 bits of a + b, a * b and a / b, rounded as MXCSR says.
   SAMEBITS_INLINE static lanes add(lanes a, lanes b) {

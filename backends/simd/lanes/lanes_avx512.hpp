@@ -112,7 +112,7 @@ struct isa {
   SAMEBITS_INLINE static void store_register(std::byte* p, __m512i x) { _mm512_storeu_si512(p, x); }
 
   /// binary32 bits of a + b, rounded to nearest even independent of MXCSR.
-  static constexpr bool has_nearest_add = true;
+  static constexpr bool supports_nearest_add = true;
   SAMEBITS_INLINE static lanes nearest_add(lanes a, lanes b) {
     return _mm512_castps_si512(_mm512_add_round_ps(_mm512_castsi512_ps(a.v),
                                                    _mm512_castsi512_ps(b.v),

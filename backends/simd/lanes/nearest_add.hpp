@@ -18,7 +18,7 @@ namespace samebits::simd {
 
 /// Whether a format is supported. Its exponent range must be smaller than binary32's, so that sums
 /// are normal numbers and the subnormal modes of MXCSR do not matter.
-constexpr bool has_nearest_add(const format_spec& to) {
+constexpr bool supports_nearest_add(const format_spec& to) {
   return to.bias < 127 && to.special != specials::scale && to.mantissa_bits < 23;
 }
 
@@ -41,13 +41,13 @@ SAMEBITS_INLINE typename Isa::word encode_nearest_bounded(const format_spec& to,
   using word = typename Isa::word;
   using source = numerics::binary<std::uint32_t>;
   const auto drop = static_cast<std::uint32_t>(mantissa_bits_beyond(to));
-  const std::uint32_t least_normal = power_of_two(numerics::min_exponent(to));
+  const std::uint32_t min_normal = power_of_two(numerics::min_exponent(to));
   const word sign = (bits >> static_cast<std::uint32_t>(31 - numerics::magnitude_bits(to))) &
                     word(static_cast<std::uint32_t>(numerics::sign_mask(to)));
-  const word binade = max_word(bits & word(source::inf), word(least_normal));
+  const word binade = max_word(bits & word(source::inf), word(min_normal));
   const word magic = binade + word(drop << source::mantissa_bits);
   const word q = Isa::nearest_add(bits & word(~source::sign_bit), magic) - magic;
-  return (q + (binade >> drop) - word(least_normal >> drop)) | sign;
+  return (q + (binade >> drop) - word(min_normal >> drop)) | sign;
 }
 
 /// numerics::encode() with a given rounding function. code_of(magnitude) returns the code with
@@ -78,13 +78,13 @@ SAMEBITS_INLINE typename Isa::word encode_nearest(const format_spec& to, const c
   using word = typename Isa::word;
   using source = numerics::binary<std::uint32_t>;
   const auto drop = static_cast<std::uint32_t>(mantissa_bits_beyond(to));
-  const std::uint32_t least_normal = power_of_two(numerics::min_exponent(to));
+  const std::uint32_t min_normal = power_of_two(numerics::min_exponent(to));
   return encode_bounded<Isa>(
       to, rule, bits, [&](word bounded) __attribute__((always_inline)) {
-        const word binade = max_word(bounded & word(source::inf), word(least_normal));
+        const word binade = max_word(bounded & word(source::inf), word(min_normal));
         const word magic = binade + word(drop << source::mantissa_bits);
         const word q = Isa::nearest_add(bounded, magic) - magic;
-        return q + (binade >> drop) - word(least_normal >> drop);
+        return q + (binade >> drop) - word(min_normal >> drop);
       });
 }
 

@@ -26,10 +26,10 @@ SAMEBITS_INLINE typename Isa::word stochastic_by_few_bits(const format_spec& to,
                                                           typename Isa::word dither) {
   using word = typename Isa::word;
   const auto drop = static_cast<std::uint32_t>(mantissa_bits_beyond(to));
-  const std::uint32_t least_normal = power_of_two(numerics::min_exponent(to));
-  const std::uint32_t base = least_normal >> drop;
-  const auto small = bounded < word(least_normal);
-  const word aligned = Isa::add_toward_zero_where(small, bounded, least_normal);
+  const std::uint32_t min_normal = power_of_two(numerics::min_exponent(to));
+  const std::uint32_t base = min_normal >> drop;
+  const auto small = bounded < word(min_normal);
+  const word aligned = Isa::add_toward_zero_where(small, bounded, min_normal);
   const word q = (aligned + (dither >> (32 - drop))) >> drop;
   return q - select(small, word(base), word(base - (1u << to.mantissa_bits)));
 }
@@ -44,11 +44,11 @@ SAMEBITS_INLINE typename Isa::word stochastic_by_any_bits(const format_spec& to,
                                                           typename Isa::word dither) {
   using word = typename Isa::word;
   const auto drop = static_cast<std::uint32_t>(mantissa_bits_beyond(to));
-  const word least_normal = power_of_two(numerics::min_exponent(to));
-  const word binade = max_word(bounded & word(numerics::binary<std::uint32_t>::inf), least_normal);
+  const word min_normal = power_of_two(numerics::min_exponent(to));
+  const word binade = max_word(bounded & word(numerics::binary<std::uint32_t>::inf), min_normal);
   const word steps = Isa::multiply(bounded, word(power_of_two(to.mantissa_bits + 127)) - binade);
   const word fraction = Isa::truncated(Isa::multiply(Isa::fraction(steps), power_of_two(32)));
-  const word q = Isa::truncated(steps) + ((binade - least_normal) >> drop);
+  const word q = Isa::truncated(steps) + ((binade - min_normal) >> drop);
   return select(dither > ~fraction, q + word(1u), q);
 }
 

@@ -17,19 +17,19 @@
 #include "backends/simd/matmul/matmul_kernel.hpp"
 #include "backends/simd/matmul/matmul_pack.hpp"
 #include "backends/simd/simd.hpp"
-#include "backends/threads/pieces.hpp"
+#include "backends/threads/parts.hpp"
 #include "numerics/arithmetic/binary32.hpp"
 #include "numerics/sums/dot.hpp"
 
 namespace samebits::backends {
 namespace {
 
-/// Rows of a strip (a block of rows of A): its sums and one step of it stay in the first-level
+/// Rows of a row panel (a block of rows of A): its sums and one step of it stay in the first-level
 /// caches.
-constexpr std::int64_t strip_rows = 64;
+constexpr std::int64_t row_panel_rows = 64;
 
 /// Whether the kernels support a call: tensor_core with fp32 results.
-bool takes(const matmul_call& call) {
+bool supports(const matmul_call& call) {
   return call.sum.kind == accumulator_kind::tensor_core && call.sum.result == format_id::fp32 &&
          call.a.cols > 0;
 }
@@ -39,24 +39,24 @@ lane_width width_of(const matmul_kernel& kernel, const matmul_call& call) {
   return kernel.narrow != nullptr && fits ? lane_width::narrow : lane_width::wide;
 }
 
-/// The rows of A, packed strip by strip. Each strip is packed by one thread.
+/// The rows of A, packed row panel by row panel. Each row panel is packed by one thread.
 class packed_rows {
  public:
   packed_rows(const matmul_call& call, const matmul_steps& steps)
       : call_(call),
         steps_(steps),
-        decode_(call.unit.a, call.unit.least_exponent_a, steps.a_shift, steps.width),
+        decode_(call.unit.a, call.unit.subnormal_exponent_a, steps.a_shift, steps.width),
         words_(std::make_unique_for_overwrite<std::uint32_t[]>(
             static_cast<std::size_t>(call.a.rows * steps.count * steps.a_words()))),
         special_(
             std::make_unique_for_overwrite<std::uint8_t[]>(static_cast<std::size_t>(call.a.rows))) {
   }
 
-  void pack_strip(std::int64_t first) {
-    pack_rows(call_, steps_, decode_, first, std::min(strip_rows, call_.a.rows - first),
+  void pack_row_panel(std::int64_t first) {
+    pack_rows(call_, steps_, decode_, first, std::min(row_panel_rows, call_.a.rows - first),
               words_.get() + first * steps_.count * steps_.a_words(), special_.get() + first);
   }
-  [[nodiscard]] const std::uint32_t* strip(std::int64_t first) const {
+  [[nodiscard]] const std::uint32_t* row_panel(std::int64_t first) const {
     return words_.get() + first * steps_.count * steps_.a_words();
   }
   /// Whether the row contains a NaN or Inf.
@@ -70,7 +70,7 @@ class packed_rows {
   std::unique_ptr<std::uint8_t[]> special_;
 };
 
-/// The work of one thread: multiplies panels of B with strips of A.
+/// The work of one thread: multiplies panels of B with row panels of A.
 class panel_worker {
  public:
   panel_worker(const matmul_kernel& kernel, const matmul_call& call, const matmul_steps& steps,
@@ -83,7 +83,7 @@ class panel_worker {
         panel_(static_cast<std::size_t>(steps.count * steps.b_words())),
         special_(static_cast<std::size_t>(steps.columns)) {
     for (sums* all : {&step_sums_, &late_sums_, &promoted_}) {
-      all->resize(static_cast<std::size_t>(strip_rows * steps.columns));
+      all->resize(static_cast<std::size_t>(row_panel_rows * steps.columns));
     }
   }
 
@@ -92,9 +92,9 @@ class panel_worker {
     pack_columns(call_, steps_, decode_, first_column, panel_.data(), special_.data());
   }
 
-  void multiply_strip(std::int64_t first_row) {
+  void multiply_row_panel(std::int64_t first_row) {
     row_ = first_row;
-    count_ = std::min(strip_rows, call_.d.rows - first_row);
+    count_ = std::min(row_panel_rows, call_.d.rows - first_row);
     start();
     const bool late = call_.unit.place == sum_place::last_addition;
     const std::int64_t per_instruction = steps_.steps_per_instruction();
@@ -103,7 +103,7 @@ class panel_worker {
     for (std::int64_t step = 0; step < steps_.count; ++step) {
       one_step(step);
       const std::int64_t done = step + 1;
-      if (late && done % per_instruction == 0) join(step_sums_, late_sums_);
+      if (late && done % per_instruction == 0) combine(step_sums_, late_sums_);
       if (promotion != 0 && (done % promotion == 0 || done == steps_.count)) {
         promote(late ? late_sums_ : step_sums_, step * steps_.group / scale_block * scale_block);
       }
@@ -135,8 +135,8 @@ class panel_worker {
   }
 
   void one_step(std::int64_t step) {
-    const std::uint32_t* strip = rows_.strip(row_) + step * count_ * steps_.a_words();
-    const matmul_step s = {strip,
+    const std::uint32_t* row_panel = rows_.row_panel(row_) + step * count_ * steps_.a_words();
+    const matmul_step s = {row_panel,
                            panel_.data() + step * steps_.b_words(),
                            step_sums_.data(),
                            count_,
@@ -147,14 +147,14 @@ class panel_worker {
     (steps_.width == lane_width::narrow ? kernel_.narrow : kernel_.wide)(s);
   }
 
-  void join(sums& parts, sums& into) {
+  void combine(sums& parts, sums& into) {
     kernel_.promote({parts.data(), into.data(), count_, nullptr, nullptr, call_.order});
   }
 
   /// Adds the partial sums of a block of K to promoted_. k is the first index of the block.
   void promote(sums& parts, std::int64_t k) {
-    if (!call_.scaled_along_k) return join(parts, promoted_);
-    std::uint32_t a_scales[strip_rows];
+    if (!call_.scaled_along_k) return combine(parts, promoted_);
+    std::uint32_t a_scales[row_panel_rows];
     std::uint32_t b_scales[16] = {};
     for (std::int64_t r = 0; r < count_; ++r) {
       a_scales[r] = scale_at(call_.a_scales, row_ + r, k);
@@ -226,13 +226,13 @@ class panel_worker {
 std::int64_t threads_for(const matmul_call& call, int threads) {
   const auto work = static_cast<__int128>(call.d.rows) * call.d.cols * call.a.cols;
   constexpr int products_worth_a_thread = 1 << 18;
-  const __int128 most = work / products_worth_a_thread;
+  const __int128 maximum = work / products_worth_a_thread;
   const int wanted = thread_count(threads);
-  return most < wanted ? std::max<std::int64_t>(1, static_cast<std::int64_t>(most)) : wanted;
+  return maximum < wanted ? std::max<std::int64_t>(1, static_cast<std::int64_t>(maximum)) : wanted;
 }
 
-/// The work of all threads: packs the strips of A, then multiplies panels with strips. Each free
-/// thread takes the next item, because a thread may lose its processor to other processes. All
+/// The work of all threads: packs the row panels of A, then multiplies panels with row panels. Each
+/// free thread takes the next item, because a thread may lose its processor to other processes. All
 /// memory is allocated before D is written.
 class shared_product {
  public:
@@ -241,21 +241,21 @@ class shared_product {
         call_(call),
         steps_(call, width_of(kernel, call), kernel.columns),
         rows_(call, steps_),
-        decode_(call.unit.b, call.unit.least_exponent_b, steps_.b_shift, steps_.width),
+        decode_(call.unit.b, call.unit.subnormal_exponent_b, steps_.b_shift, steps_.width),
         workers_(static_cast<std::size_t>(threads)),
         panels_((call.d.cols + kernel.columns - 1) / kernel.columns),
-        strips_((call.d.rows + strip_rows - 1) / strip_rows) {
+        row_panels_((call.d.rows + row_panel_rows - 1) / row_panel_rows) {
     // Some items per thread, but not many: each item starts by packing its panel.
     const std::int64_t wanted = threads == 1 ? 1 : 8 * threads;
-    const std::int64_t parts = std::clamp<std::int64_t>(wanted / panels_, 1, strips_);
-    strips_per_item_ = (strips_ + parts - 1) / parts;
+    const std::int64_t parts = std::clamp<std::int64_t>(wanted / panels_, 1, row_panels_);
+    row_panels_per_item_ = (row_panels_ + parts - 1) / parts;
     // NOLINTNEXTLINE(cppcoreguidelines-prefer-member-initializer): follows from the line above
-    items_per_panel_ = (strips_ + strips_per_item_ - 1) / strips_per_item_;
+    items_per_panel_ = (row_panels_ + row_panels_per_item_ - 1) / row_panels_per_item_;
   }
 
   void run() {
     const auto threads = static_cast<std::int64_t>(workers_.size());
-    const std::int64_t packers = std::min(threads, strips_);
+    const std::int64_t packers = std::min(threads, row_panels_);
     for_each_task(packers, [&](std::int64_t i) {
       for (std::int64_t w = i; w < threads; w += packers) {
         workers_[static_cast<std::size_t>(w)] =
@@ -269,8 +269,8 @@ class shared_product {
 
  private:
   void pack() {
-    for (std::int64_t s = next_strip_++; s < strips_; s = next_strip_++) {
-      rows_.pack_strip(s * strip_rows);
+    for (std::int64_t s = next_row_panel_++; s < row_panels_; s = next_row_panel_++) {
+      rows_.pack_row_panel(s * row_panel_rows);
     }
   }
 
@@ -282,9 +282,9 @@ class shared_product {
         taken = i / items_per_panel_;
         worker.take_panel(taken * kernel_.columns);
       }
-      const std::int64_t first = i % items_per_panel_ * strips_per_item_;
-      for (std::int64_t s = first; s < std::min(strips_, first + strips_per_item_); ++s) {
-        worker.multiply_strip(s * strip_rows);
+      const std::int64_t first = i % items_per_panel_ * row_panels_per_item_;
+      for (std::int64_t s = first; s < std::min(row_panels_, first + row_panels_per_item_); ++s) {
+        worker.multiply_row_panel(s * row_panel_rows);
       }
     }
   }
@@ -296,17 +296,17 @@ class shared_product {
   lane_decoder decode_;
   std::vector<std::unique_ptr<panel_worker>> workers_;
   std::int64_t panels_;
-  std::int64_t strips_;
-  std::int64_t strips_per_item_ = 1;
+  std::int64_t row_panels_;
+  std::int64_t row_panels_per_item_ = 1;
   std::int64_t items_per_panel_ = 1;
-  std::atomic<std::int64_t> next_strip_ = 0;
+  std::atomic<std::int64_t> next_row_panel_ = 0;
   std::atomic<std::int64_t> next_item_ = 0;
 };
 
 template <const matmul_kernel& Kernel>
 void multiply_or_reference(const matmul_call& call, const executor& where) {
-  if (takes_fixed_point(call)) return multiply_fixed_point(call, where);
-  if (!takes(call)) return reference_matmul(call, where);
+  if (supports_fixed_point(call)) return multiply_fixed_point(call, where);
+  if (!supports(call)) return reference_matmul(call, where);
   shared_product(Kernel, call, threads_for(call, where.threads)).run();
 }
 

@@ -152,12 +152,12 @@ SAMEBITS_INLINE __m512 add_scaled(scale_order order, __m512 y, __m512 p, __m512 
   return y;
 }
 
-template <class Join>
-SAMEBITS_INLINE void promote_rows(const matmul_promotion& p, const Join& join) {
+template <class Combine>
+SAMEBITS_INLINE void promote_rows(const matmul_promotion& p, const Combine& combine) {
   for (std::int64_t r = 0; r < p.rows; ++r) {
     const __m512 part = _mm512_loadu_ps(p.parts + r * 16);
     const __m512 sum = _mm512_loadu_ps(p.sums + r * 16);
-    _mm512_storeu_ps(p.sums + r * 16, join(sum, part, r));
+    _mm512_storeu_ps(p.sums + r * 16, combine(sum, part, r));
     _mm512_storeu_ps(p.parts + r * 16, _mm512_setzero_ps());
   }
 }

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "backends/dispatch/matmul_element.hpp"
-#include "backends/threads/pieces.hpp"
+#include "backends/threads/parts.hpp"
 #include "numerics/arithmetic/binary32.hpp"
 #include "numerics/bits/decode.hpp"
 #include "numerics/bits/layout.hpp"
@@ -22,12 +22,12 @@ using wide = __int128;
 int last_bit(const format_spec& f) { return numerics::min_exponent(f) - f.mantissa_bits; }
 
 /// The smallest exponent e such that all finite numbers are below 2^e.
-int most_exponent(const format_spec& f) {
+int max_exponent(const format_spec& f) {
   return static_cast<int>(numerics::max_finite(f) >> f.mantissa_bits) - f.bias + 1;
 }
 
 /// Number of bits of a number in units of its format's last bit.
-int fixed_bits(const format_spec& f) { return most_exponent(f) - last_bit(f); }
+int fixed_bits(const format_spec& f) { return max_exponent(f) - last_bit(f); }
 
 /// Rows or columns along K in fixed point. special[line] is set if the line contains a NaN or Inf.
 struct fixed_lines {
@@ -81,14 +81,14 @@ wide dot_of(const std::int64_t* a, const std::int64_t* b, std::int64_t count) {
 
 }  // namespace
 
-bool takes_fixed_point(const matmul_call& call) {
+bool supports_fixed_point(const matmul_call& call) {
   const bool kind =
       call.sum.kind == accumulator_kind::exact || call.sum.kind == accumulator_kind::fp32_per_128;
-  constexpr int most_bits = 44;                           // fp16 has 40, e5m2 32, bf16 261
-  constexpr std::int64_t most_k = std::int64_t{1} << 38;  // 2 * 44 + 38 bits
-  return kind && call.a.cols > 0 && call.a.cols <= most_k &&
-         fixed_bits(spec_of(call.a.format)) <= most_bits &&
-         fixed_bits(spec_of(call.b.format)) <= most_bits;
+  constexpr int max_bits = 44;                           // fp16 has 40, e5m2 32, bf16 261
+  constexpr std::int64_t max_k = std::int64_t{1} << 38;  // 2 * 44 + 38 bits
+  return kind && call.a.cols > 0 && call.a.cols <= max_k &&
+         fixed_bits(spec_of(call.a.format)) <= max_bits &&
+         fixed_bits(spec_of(call.b.format)) <= max_bits;
 }
 
 void multiply_fixed_point(const matmul_call& call, const executor& where) {
@@ -125,7 +125,7 @@ void multiply_fixed_point(const matmul_call& call, const executor& where) {
     finish_element(call, i, j, fp32_per_128_sum(call, i, j, part));
   };
   const std::int64_t worth = elements_worth_a_thread / depth;
-  for_each_piece(
+  for_each_part(
       call.d.rows * cols, where.threads,
       [&](element_range range) {
         for (std::int64_t e = range.begin; e < range.end; ++e) element(e / cols, e % cols);

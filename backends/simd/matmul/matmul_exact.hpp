@@ -9,7 +9,7 @@ namespace samebits::backends {
 /// Whether a call is supported. Its accumulator must be `exact` or fp32_per_128. The numbers of
 /// both operand formats must have few enough bits in units of their last bit: fp16, FP8 and smaller
 /// do; bf16, tf32 and fp32 do not.
-bool takes_fixed_point(const matmul_call& call);
+bool supports_fixed_point(const matmul_call& call);
 
 /// Computes the product, split among threads.
 void multiply_fixed_point(const matmul_call& call, const executor& where);

@@ -1,9 +1,10 @@
 // Shared by the driver of the matrix product and the kernels of each instruction set: packed
 // operands, steps and promotions. Plain data only, so it may be compiled with any flags.
 //
-// A panel is `columns` neighbouring columns of B, one per lane. A strip is a block of rows of A.
-// Both are packed in the order in which the tensor core adds products: position p of step g. A
-// kernel computes one step for all rows of a strip, so that the steps of different rows overlap.
+// A panel is `columns` neighbouring columns of B, one per lane. A row panel is a block of rows of
+// A. Both are packed in the order in which the tensor core adds products: position p of step g. A
+// kernel computes one step for all rows of a row panel, so that the steps of different rows
+// overlap.
 //
 //   wide     32-bit lanes    A  [step][row][3][group]         B  [step][group][2][columns]
 //            words: 0 the significand, shifted up by its half of the alignment; in B with the
@@ -22,7 +23,7 @@ namespace samebits::backends {
 /// is always shifted out.
 inline constexpr int no_exponent = -8192;
 
-/// Arguments of one step of a strip and a panel.
+/// Arguments of one step of a row panel and a panel.
 struct matmul_step {
   const std::uint32_t* a;
   const std::uint32_t* b;

@@ -110,15 +110,16 @@ std::int64_t matmul_steps::b_words() const {
                                    : std::int64_t{3} * group / 2 * columns;
 }
 
-lane_decoder::lane_decoder(const format_spec& format, int least_exponent, int shift,
+lane_decoder::lane_decoder(const format_spec& format, int subnormal_exponent, int shift,
                            lane_width width)
-    : format_(format), least_exponent_(least_exponent), shift_(shift), width_(width) {
+    : format_(format), subnormal_exponent_(subnormal_exponent), shift_(shift), width_(width) {
   if (format.storage_bits != 8) return;
   for (std::uint32_t code = 0; code < 256; ++code) table_.push_back(decoded(code));
 }
 
 lane_words lane_decoder::decoded(std::uint32_t code) const {
-  const numerics::tensor_operand x = numerics::tensor_operand_of(format_, least_exponent_, code);
+  const numerics::tensor_operand x =
+      numerics::tensor_operand_of(format_, subnormal_exponent_, code);
   const bool finite = x.kind == number_kind::finite;
   lane_words w{static_cast<std::uint32_t>(finite ? x.exponent : no_exponent),
                x.significand << shift_, x.negative ? 0x80000000u : 0u,
@@ -131,17 +132,19 @@ lane_words lane_decoder::decoded(std::uint32_t code) const {
 }
 
 void pack_rows(const matmul_call& call, const matmul_steps& steps, const lane_decoder& decode,
-               std::int64_t first, std::int64_t rows, std::uint32_t* strip, std::uint8_t* special) {
+               std::int64_t first, std::int64_t rows, std::uint32_t* row_panel,
+               std::uint8_t* special) {
   const std::int64_t depth = call.a.cols;
   with_codes(call.a, [&](const auto& codes) {
     using code = decltype(codes.at(0, 0));
     std::fill(special, special + rows, std::uint8_t{0});
-    // The loop over steps is the outer one: the strip is written from its first word to its last.
+    // The loop over steps is the outer one: the row panel is written from its first word to its
+    // last.
     for (std::int64_t step = 0; step < steps.count; ++step) {
       const step_positions positions(steps, step);
       for (std::int64_t r = 0; r < rows; ++r) {
         const auto any =
-            pack_row_step(steps, strip + (step * rows + r) * steps.a_words(), [&](int p) {
+            pack_row_step(steps, row_panel + (step * rows + r) * steps.a_words(), [&](int p) {
               return lane_at<code>(decode, positions.k(p), depth,
                                    [&](std::int64_t k) { return codes.at(first + r, k); });
             });

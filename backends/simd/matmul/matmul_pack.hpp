@@ -61,7 +61,7 @@ struct lane_words {
 /// Decodes the codes of one operand; 8-bit codes use a table.
 class lane_decoder {
  public:
-  lane_decoder(const format_spec& format, int least_exponent, int shift, lane_width width);
+  lane_decoder(const format_spec& format, int subnormal_exponent, int shift, lane_width width);
 
   [[nodiscard]] lane_words operator()(std::uint8_t code) const { return table_[code]; }
   [[nodiscard]] lane_words operator()(std::uint16_t code) const { return decoded(code); }
@@ -71,16 +71,17 @@ class lane_decoder {
   [[nodiscard]] lane_words decoded(std::uint32_t code) const;
 
   format_spec format_;
-  int least_exponent_;
+  int subnormal_exponent_;
   int shift_;
   lane_width width_;
   std::vector<lane_words> table_;
 };
 
-/// Packs rows [first, first + rows) of A to a strip. special[r] is set if row r contains a NaN or
-/// Inf.
+/// Packs rows [first, first + rows) of A to a row panel. special[r] is set if row r contains a NaN
+/// or Inf.
 void pack_rows(const matmul_call& call, const matmul_steps& steps, const lane_decoder& decode,
-               std::int64_t first, std::int64_t rows, std::uint32_t* strip, std::uint8_t* special);
+               std::int64_t first, std::int64_t rows, std::uint32_t* row_panel,
+               std::uint8_t* special);
 
 /// Packs columns [first, first + steps.columns) of B to a panel; missing columns are zeros.
 /// special[c] is set if column c contains a NaN or Inf.

@@ -66,7 +66,7 @@ void wide_rows(const matmul_step& s) {
   }
 }
 
-/// One step of a strip, for the group sizes that tensor cores have.
+/// One step of a row panel, for the group sizes that tensor cores have.
 template <class Isa>
 void wide_step(const matmul_step& s) {
   switch (s.group) {

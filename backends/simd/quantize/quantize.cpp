@@ -8,7 +8,7 @@
 #include "backends/reference/reference.hpp"
 #include "backends/simd/lanes/control_register.hpp"
 #include "backends/simd/simd.hpp"
-#include "backends/threads/pieces.hpp"
+#include "backends/threads/parts.hpp"
 #include "numerics/quantize/scale.hpp"
 #include "numerics/quantize/tile.hpp"
 
@@ -20,7 +20,7 @@ bool has_contiguous_rows(const const_matrix_view& v) { return v.col_stride == 1 
 /// Whether the kernels support a call.
 bool is_dense(const quantize_call& call) {
   const quantize_outputs& o = call.outputs;
-  return call.scale_format == format_id::fp32 && call.multipliers.data == nullptr &&
+  return call.scale_format == format_id::fp32 && call.inverse_scales.data == nullptr &&
          o.codes.data != nullptr && o.codes_transposed.data == nullptr && o.statistics == nullptr &&
          has_contiguous_rows(call.in) && has_contiguous_rows(o.codes);
 }
@@ -33,16 +33,16 @@ void store_scale(const matrix_view& v, std::uint32_t scale) {
 void quantize_whole(const quantize_kernel& kernel, const quantize_call& call, int threads) {
   const std::int64_t elements = call.in.rows * call.in.cols;
   std::mutex joining;
-  numerics::tile_amax amax = numerics::nothing_counted;
-  for_each_piece(elements, threads, [&](element_range range) {
+  numerics::tile_amax amax = numerics::no_amax;
+  for_each_part(elements, threads, [&](element_range range) {
     const numerics::tile_amax part = kernel.amax(call, range);
     const std::scoped_lock lock(joining);
-    amax = numerics::joined(amax, part);
+    amax = numerics::combined(amax, part);
   });
   const numerics::tile_scale scale = numerics::scale_of(spec_of(call.to), call.scale, amax);
-  store_scale(call.outputs.scales, scale.stored);
-  store_scale(call.outputs.scales_transposed, scale.stored);
-  for_each_piece(elements, threads, [&](element_range range) {
+  store_scale(call.outputs.scales, scale.dequantization_scale);
+  store_scale(call.outputs.scales_transposed, scale.dequantization_scale);
+  for_each_part(elements, threads, [&](element_range range) {
     const ieee_control_register ieee;
     kernel.cast(call, scale, range);
   });
@@ -57,7 +57,7 @@ void quantize_or_reference(const quantize_call& call, const executor& where) {
   if (tiles == 0) return;
   if (tiles == 1) return quantize_whole(Kernel, call, where.threads);
   const std::int64_t tile = std::min(g.tile_rows * g.tile_cols, elements_worth_a_thread);
-  for_each_piece(
+  for_each_part(
       tiles, where.threads,
       [&](element_range range) {
         const ieee_control_register ieee;

@@ -25,10 +25,10 @@ namespace block {
 inline constexpr std::int64_t row_bytes = 16384;      ///< one row of elements: half of an L1 cache
 inline constexpr std::int64_t total_bytes = 1 << 18;  ///< several rows: part of an L2 cache
 /// columns of a block, if tiles are one column wide
-inline constexpr std::int64_t least_columns = 256;
-inline constexpr std::int64_t most_columns = 1024;
-inline constexpr std::int64_t most_tiles = 1024;     ///< max tiles of a block
-inline constexpr std::int64_t most_tall_tiles = 64;  ///< max tiles with several rows and columns
+inline constexpr std::int64_t min_columns = 256;
+inline constexpr std::int64_t max_columns = 1024;
+inline constexpr std::int64_t max_tiles = 1024;     ///< max tiles of a block
+inline constexpr std::int64_t max_tall_tiles = 64;  ///< max tiles with several rows and columns
 }  // namespace block
 
 /// Consecutive tiles of one row of tiles, and the elements that they contain.
@@ -72,32 +72,32 @@ struct block_pass {
   /// Computes the largest magnitude code of each tile of a block.
   void magnitudes(const tile_block& b, std::uint32_t* of) const {
     if (call.grid.tile_cols == 1) return magnitudes_of_columns(b, of);
-    word most[block::most_tall_tiles];
-    for (std::int64_t at = 0; at < b.tiles; at += block::most_tall_tiles) {
-      const std::int64_t tiles = smaller(block::most_tall_tiles, b.tiles - at);
-      for (std::int64_t i = 0; i < tiles; ++i) most[i] = word(0u);
+    word maximum[block::max_tall_tiles];
+    for (std::int64_t at = 0; at < b.tiles; at += block::max_tall_tiles) {
+      const std::int64_t tiles = smaller(block::max_tall_tiles, b.tiles - at);
+      for (std::int64_t i = 0; i < tiles; ++i) maximum[i] = word(0u);
       for (std::int64_t r = b.row; r < b.row + b.rows; ++r) {
         for (std::int64_t i = 0; i < tiles; ++i) {
           std::int64_t col, cols;
           columns_of(b, at + i, col, cols);
-          most[i] = largest_magnitudes<Isa, width>(most[i], in(r, col), cols);
+          maximum[i] = largest_magnitudes<Isa, width>(maximum[i], in(r, col), cols);
         }
       }
-      for (std::int64_t i = 0; i < tiles; ++i) of[at + i] = Isa::largest(most[i]);
+      for (std::int64_t i = 0; i < tiles; ++i) of[at + i] = Isa::largest(maximum[i]);
     }
   }
 
   void magnitudes_of_columns(const tile_block& b, std::uint32_t* of) const {
     for (std::int64_t i = 0; i < b.cols; i += word::count) {
       const std::int64_t left = smaller(word::count, b.cols - i);
-      word most = 0u;
+      word maximum = 0u;
       const std::byte* p = in(b.row, b.col + i);
       for (std::int64_t r = 0; r < b.rows; ++r, p += call.in.row_stride * bytes) {
         const word codes = left == word::count ? load<Isa>(fixed_width<width>{}, p)
                                                : load_tail<Isa, width>(p, left, 0);
-        most = max_word(most, codes & word(magnitude_bits_of<width>));
+        maximum = max_word(maximum, codes & word(magnitude_bits_of<width>));
       }
-      store<Isa>(fixed_width<32>{}, reinterpret_cast<std::byte*>(of + i), most);
+      store<Isa>(fixed_width<32>{}, reinterpret_cast<std::byte*>(of + i), maximum);
     }
   }
 
@@ -139,24 +139,24 @@ struct block_pass {
 
   /// Computes amaxes, scales and codes of a block.
   void run(const tile_block& b) const {
-    alignas(64) std::uint32_t factors[block::most_tiles + cast_unit<Isa>];
+    alignas(64) std::uint32_t factors[block::max_tiles + cast_unit<Isa>];
     magnitudes(b, factors);
     for (std::int64_t i = b.tiles; i < b.tiles + cast_unit<Isa>; ++i) factors[i] = 0;
-    word most = 0u;
+    word maximum = 0u;
     for (std::int64_t i = 0; i < b.tiles; i += word::count) {
       auto* const at = reinterpret_cast<std::byte*>(factors + i);
       const word largest = load<Isa>(fixed_width<32>{}, at);
-      most = max_word(most, largest);
+      maximum = max_word(maximum, largest);
       const word amax = amaxes(b, i, largest);
       const auto scales = numerics::scales_of<hardware<Isa>>(spec_of(call.to), call.scale, amax);
       store<Isa>(fixed_width<32>{}, at, scales.factor);
-      store_scales(b, i, scales.stored);
+      store_scales(b, i, scales.dequantization_scale);
     }
     const bool one = b.tiles == 1;
     const auto tile = static_cast<unsigned long long>(call.grid.tile_cols);
     const bool bounded = call.scale.upper_bound == numerics::binary32::inf &&
-                         numerics::bounds_elements(call.scale.math) &&
-                         Isa::largest(most) < numerics::inf_code(Source::spec());
+                         numerics::bounds_elements(call.scale.rule) &&
+                         Isa::largest(maximum) < numerics::inf_code(Source::spec());
     cast_rows(b, {factors, one ? 63 : __builtin_ctzll(tile), !one && tile == 1, bounded});
   }
 
@@ -172,14 +172,13 @@ struct block_pass {
   [[nodiscard]] std::int64_t block_tiles(std::int64_t rows) const {
     const std::int64_t tile_cols = call.grid.tile_cols;
     if (tile_cols == 1) {
-      return larger(block::least_columns,
-                    smaller(block::most_columns, block::total_bytes / bytes / rows));
+      return larger(block::min_columns,
+                    smaller(block::max_columns, block::total_bytes / bytes / rows));
     }
     if (rows == 1) {
-      return larger(1, smaller(block::most_tiles, block::row_bytes / bytes / tile_cols));
+      return larger(1, smaller(block::max_tiles, block::row_bytes / bytes / tile_cols));
     }
-    return larger(1,
-                  smaller(block::most_tall_tiles, block::total_bytes / bytes / rows / tile_cols));
+    return larger(1, smaller(block::max_tall_tiles, block::total_bytes / bytes / rows / tile_cols));
   }
 
   /// Quantizes a range of tiles, numbered in row-major order.
@@ -213,8 +212,8 @@ template <class Isa, class Function>
 void with_pass(const backends::quantize_call& call, const Function& f) {
   cast_random<Isa> random(call.random);
   const std::int64_t bytes = spec_of(call.in.format).storage_bits / 8;
-  const bool large = (bytes + 1) * call.in.rows * call.in.cols >= streaming::least_bytes;
-  const bool divide = call.scale.math == scale_math::div;
+  const bool large = (bytes + 1) * call.in.rows * call.in.cols >= streaming::min_bytes;
+  const bool divide = call.scale.rule == scale_rule::div;
   const row_cast<Isa> cast{cast_kernel_of<Isa>(call), {call.cast, divide}, bytes, large, random};
   with_source<Isa>(call, [&](auto source) { f(block_pass<Isa, decltype(source)>{call, cast}); });
   if (large) Isa::stream_fence();
@@ -243,7 +242,7 @@ template <class Isa>
 numerics::tile_amax amax_of_elements(const backends::quantize_call& call,
                                      backends::element_range range) {
   using word = typename Isa::word;
-  numerics::tile_amax amax = numerics::nothing_counted;
+  numerics::tile_amax amax = numerics::no_amax;
   with_source<Isa>(call, [&](auto source) {
     constexpr int width = decltype(source)::spec().storage_bits;
     const auto visit = [&](const auto& f) {
@@ -254,11 +253,11 @@ numerics::tile_amax amax_of_elements(const backends::quantize_call& call,
                              count);
                          });
     };
-    word most = 0u;
+    word maximum = 0u;
     visit([&](const std::byte* p, std::int64_t count) {
-      most = largest_magnitudes<Isa, width>(most, p, count);
+      maximum = largest_magnitudes<Isa, width>(maximum, p, count);
     });
-    amax = amax_from<Isa>(source, call.scale.on_nonfinite, Isa::largest(most), visit);
+    amax = amax_from<Isa>(source, call.scale.on_nonfinite, Isa::largest(maximum), visit);
   });
   return amax;
 }

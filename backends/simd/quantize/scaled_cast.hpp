@@ -44,7 +44,7 @@ struct cast_terms {
 };
 
 /// Arguments of a kernel: contiguous elements of a row.
-struct cast_stretch {
+struct cast_span {
   const std::byte* in;
   std::byte* out;
   std::int64_t units;
@@ -58,7 +58,7 @@ struct cast_stretch {
 /// The kernels of a call.
 template <class Isa>
 struct cast_kernel {
-  using function = void(const cast_terms&, const cast_stretch&, const cast_random<Isa>&);
+  using function = void(const cast_terms&, const cast_span&, const cast_random<Isa>&);
   function* any;
   function* bounded;  ///< used if row_factors::bounded is set
   bool draws;
@@ -94,9 +94,9 @@ struct scaled_cast {
       const word nan = numerics::binary32::nan;
       y = select((y & nan) > word(numerics::binary32::inf), nan, y);
     }
-    if constexpr (Isa::has_nearest_add && Mode::mode() == rounding::nearest_even) {
+    if constexpr (Isa::supports_nearest_add && Mode::mode() == rounding::nearest_even) {
       return encode_nearest<Isa>(to, rule, y);
-    } else if constexpr (Isa::has_nearest_add) {
+    } else if constexpr (Isa::supports_nearest_add) {
       return encode_stochastic<Isa>(to, rule, y, Field::value, dither);
     } else {
       return numerics::encode<word>(to, rule, y, dither).code;
@@ -106,11 +106,11 @@ struct scaled_cast {
 
 /// cast_kernel::function.
 template <class Isa, class Cast, class Field>
-void cast_registers(const cast_terms& terms, const cast_stretch& given,
+void cast_registers(const cast_terms& terms, const cast_span& given,
                     const cast_random<Isa>& drawn) {
   using word = typename Isa::word;
   constexpr std::int64_t in_bytes = Cast::in_width / 8;
-  const cast_stretch s = given;
+  const cast_span s = given;
   const row_factors f = s.factors;
   const random_reader<Isa> random = drawn.reader();
   const Cast c(terms);
@@ -187,7 +187,7 @@ struct row_cast {
 
  private:
   /// Casts up to cast_chunk elements: full units, then the rest through a copied unit.
-  void chunk(const cast_stretch& s, std::int64_t rest) const {
+  void chunk(const cast_span& s, std::int64_t rest) const {
     const auto run = s.factors.bounded ? kernel.bounded : kernel.any;
     if (s.units > 0) run(terms, s, random);
     if (rest == 0) return;
@@ -218,7 +218,7 @@ cast_kernel<Isa> cast_kernel_of(const backends::quantize_call& call) {
                                          decltype(policy)>;
             using any = scaled_cast<s, t, m, p, f, false>;
             kernel = {cast_registers<Isa, any, f>, cast_registers<Isa, any, f>, field > 0};
-            if constexpr (Isa::has_nearest_add && m::mode() == rounding::nearest_even) {
+            if constexpr (Isa::supports_nearest_add && m::mode() == rounding::nearest_even) {
               kernel.bounded = cast_registers<Isa, scaled_cast<s, t, m, any_policy, f, true>, f>;
             }
           });

@@ -5,7 +5,7 @@
 #include <array>
 #include <bit>
 
-#include "backends/threads/pieces.hpp"
+#include "backends/threads/parts.hpp"
 #include "backends/verify/checks.hpp"
 #include "samebits/scalar.hpp"
 
@@ -25,10 +25,10 @@ constexpr std::array bit_counts{8, 16, 32, 13};
 /// than some tiles and longer than others. Most spans have ordinary magnitudes near one exponent.
 /// Other spans are zeros, have arbitrary bits, or contain NaN and Inf.
 std::uint32_t matrix_bits(std::uint64_t sequence, std::uint64_t i) {
-  constexpr std::uint64_t stretch = 211;
+  constexpr std::uint64_t length = 211;
   // Offset of the numbers used for whole spans.
   constexpr std::uint64_t apart = std::uint64_t{1} << 40;
-  const std::uint64_t of_all = random_pattern(sequence, apart + i / stretch);
+  const std::uint64_t of_all = random_pattern(sequence, apart + i / length);
   const std::uint64_t r = random_pattern(sequence, i);
   const auto any = static_cast<std::uint32_t>(r);
   const std::uint32_t sign = any & 0x80000000u;
@@ -48,7 +48,7 @@ std::uint32_t matrix_bits(std::uint64_t sequence, std::uint64_t i) {
 
 code_buffer matrix_of(format_id from, std::uint64_t sequence, std::uint64_t count, int threads) {
   code_buffer made(from, count);
-  for_each_piece(static_cast<std::int64_t>(count), threads, [&](element_range range) {
+  for_each_part(static_cast<std::int64_t>(count), threads, [&](element_range range) {
     for (auto i = static_cast<std::uint64_t>(range.begin);
          i < static_cast<std::uint64_t>(range.end); ++i) {
       made.set(i, convert_code(fp32, from, matrix_bits(sequence, i)).code);
@@ -59,16 +59,17 @@ code_buffer matrix_of(format_id from, std::uint64_t sequence, std::uint64_t coun
 
 quantize_heading heading_of(const quantize_comparer& backends, std::string operation,
                             std::string how) {
-  return {std::move(operation), std::move(how), std::vector<quantize_tally>(backends.count())};
+  return {std::move(operation), std::move(how), std::vector<quantize_result>(backends.count())};
 }
 
 /// Random options number `draw`: policies, bounds and random bits.
-quantization drawn(std::uint64_t draw, format_id to, int tile, scale_math math, rounding mode) {
+quantization random_quantization(std::uint64_t draw, format_id to, int tile, scale_rule rule,
+                                 rounding mode) {
   const std::uint64_t r = random_pattern(4, 3 * draw);
   quantization q{};
   q.to = to;
   q.tile = tile;
-  q.scale = {math, static_cast<nonfinite>(r % nonfinite_count)};
+  q.scale = {rule, static_cast<nonfinite>(r % nonfinite_count)};
   if ((r >> 8) % 4 == 0) q.scale.eps = 0x38D1B717;           // 1e-4
   if ((r >> 12) % 8 == 0) q.scale.upper_bound = 0x3F000000;  // 0.5
   q.cast = {mode, overflow::saturate, nan_policy::canonical};
@@ -110,15 +111,16 @@ void check_tiles(quantize_comparer& backends, const effort& much, const done_fun
           // Every third scale rule; the next tile, formats and round use other rules.
           const int first = static_cast<int>((combination + combination / tile_count) % 3);
           ++combination;
-          for (int math = first; math < scale_math_count; math += 3) {
+          for (int rule = first; rule < scale_rule_count; rule += 3) {
             for (const rounding mode : {rounding::nearest_even, rounding::stochastic}) {
-              quantization q = drawn(draw, to, tile, static_cast<scale_math>(math), mode);
+              quantization q =
+                  random_quantization(draw, to, tile, static_cast<scale_rule>(rule), mode);
               const std::uint64_t r = random_pattern(6, draw++);
               const bool transposed = (r >> 8) % 3 == 0;
               place_dense(q, shapes[r % shapes.size()], transposed);
-              backends.compare(q, transposed                       ? both.tallies
-                                  : mode == rounding::nearest_even ? nearest.tallies
-                                                                   : stochastic.tallies);
+              backends.compare(q, transposed                       ? both.per_backend
+                                  : mode == rounding::nearest_even ? nearest.per_backend
+                                                                   : stochastic.per_backend);
             }
           }
         }
@@ -151,16 +153,16 @@ void check_views(quantize_comparer& backends, const done_function& done) {
       for (const placement& in : readable) {
         for (const placement& out : layouts(rows, cols)) {
           const std::uint64_t r = random_pattern(6, draw);
-          quantization q = drawn(draw++, targets[r % 2], tile,
-                                 static_cast<scale_math>(r / 65536 % scale_math_count),
-                                 r / 8 % 2 == 0 ? rounding::nearest_even : rounding::stochastic);
+          quantization q = random_quantization(
+              draw++, targets[r % 2], tile, static_cast<scale_rule>(r / 65536 % scale_rule_count),
+              r / 8 % 2 == 0 ? rounding::nearest_even : rounding::stochastic);
           q.in = in;
           q.out = {out, layouts(s.rows, s.cols)[r / 16 % 6], {}, {}};
           if (r / 512 % 2 == 0) {
             q.out[codes_transposed] = layouts(cols, rows)[r / 1024 % 6];
             q.out[scales_transposed] = layouts(s.cols, s.rows)[r / 8192 % 6];
           }
-          backends.compare(q, h.tallies);
+          backends.compare(q, h.per_backend);
         }
       }
     }
@@ -183,13 +185,13 @@ void check_amaxes(quantize_comparer& backends, const effort& much, const done_fu
         fp32_sweep(first * much.amax_stride, much.amax_stride, count, backends.threads());
     backends.set_input(input);
     for (const format_id to : targets) {
-      for (int math = 0; math < scale_math_count; ++math) {
-        quantization q =
-            drawn(draw++, to, tile_of_16, static_cast<scale_math>(math), rounding::nearest_even);
+      for (int rule = 0; rule < scale_rule_count; ++rule) {
+        quantization q = random_quantization(draw++, to, tile_of_16, static_cast<scale_rule>(rule),
+                                             rounding::nearest_even);
         q.scale.eps = 0;
         q.scale.upper_bound = numerics::binary32::inf;
         place_dense(q, {static_cast<std::int64_t>(count), 1}, false);
-        backends.compare(q, h.tallies);
+        backends.compare(q, h.per_backend);
       }
     }
   }
@@ -204,11 +206,12 @@ void check_statistics(quantize_comparer& backends, const done_function& done) {
     backends.set_input(input);
     for (const format_id to : targets) {
       for (int tile = 0; tile < tile_count; ++tile) {
-        quantization q = drawn(draw, to, tile, static_cast<scale_math>(draw % scale_math_count),
-                               draw % 2 == 0 ? rounding::nearest_even : rounding::stochastic);
+        quantization q =
+            random_quantization(draw, to, tile, static_cast<scale_rule>(draw % scale_rule_count),
+                                draw % 2 == 0 ? rounding::nearest_even : rounding::stochastic);
         place_dense(q, shapes[random_pattern(6, draw++) % shapes.size()], false);
         q.counts = true;
-        backends.compare(q, h.tallies);
+        backends.compare(q, h.per_backend);
       }
     }
   }
@@ -228,7 +231,7 @@ void check_dequantization(quantize_comparer& backends, const done_function& done
   for (const format_id from : targets) {
     for (const format_id to : sources) {
       for (int tile = 0; tile < tile_count; ++tile) {
-        backends.compare(dequantization{from, to, tile, rows, cols}, h.tallies);
+        backends.compare(dequantization{from, to, tile, rows, cols}, h.per_backend);
       }
     }
   }
@@ -237,11 +240,11 @@ void check_dequantization(quantize_comparer& backends, const done_function& done
 
 }  // namespace
 
-std::string quantize_heading::text(const quantize_tally& t) const {
+std::string quantize_heading::text(const quantize_result& t) const {
   std::string text = operation + " " + formats_text(t.sources) + " to " + formats_text(t.targets) +
                      ", " + std::to_string(t.tiles.count()) +
                      (t.tiles.count() == 1 ? " tile" : " tiles");
-  if (t.maths.any()) text += ", " + std::to_string(t.maths.count()) + " maths";
+  if (t.scale_rules.any()) text += ", " + std::to_string(t.scale_rules.count()) + " scale rules";
   return text + ", " + how;
 }
 

@@ -14,10 +14,10 @@ namespace samebits::backends::verification {
 struct quantize_heading {
   std::string operation;  ///< "quantize"
   std::string how;        ///< "nearest_even"
-  std::vector<quantize_tally> tallies;
+  std::vector<quantize_result> per_backend;
 
-  /// "quantize fp32, fp16, bf16 to e4m3, e5m2, 18 tiles, 4 maths, nearest_even".
-  [[nodiscard]] std::string text(const quantize_tally& t) const;
+  /// "quantize fp32, fp16, bf16 to e4m3, e5m2, 18 tiles, 4 scale rules, nearest_even".
+  [[nodiscard]] std::string text(const quantize_result& t) const;
 };
 
 /// Runs all checks and calls done(heading) for each completed one.

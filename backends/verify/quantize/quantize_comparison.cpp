@@ -50,7 +50,7 @@ std::string tile_text(const tile_shape& tile) {
 std::string text_of(const quantization& q) {
   std::string text = tile_text(all_tiles()[static_cast<std::size_t>(q.tile)]);
   for (const std::string_view part :
-       {samebits::name(q.scale.math), samebits::name(q.scale.on_nonfinite),
+       {samebits::name(q.scale.rule), samebits::name(q.scale.on_nonfinite),
         samebits::name(q.cast.round), samebits::name(q.cast.on_overflow)}) {
     text += " " + std::string(part);
   }
@@ -62,7 +62,7 @@ std::string text_of(const quantization& q) {
 
 /// Adds the differing elements of one output. If only the memory between elements differs, adds
 /// one.
-void add_output(quantize_tally& t, const std::string& what, const std::string& rule,
+void add_output(quantize_result& t, const std::string& what, const std::string& rule,
                 format_id format, const placement& p, const std::vector<std::byte>& got,
                 const std::vector<std::byte>& expected) {
   t.compared += static_cast<std::uint64_t>(p.rows * p.cols);
@@ -92,7 +92,7 @@ void add_output(quantize_tally& t, const std::string& what, const std::string& r
   }
 }
 
-void note(quantize_tally& t, format_id from, format_id to, int tile) {
+void note(quantize_result& t, format_id from, format_id to, int tile) {
   t.sources.set(static_cast<std::size_t>(from));
   t.targets.set(static_cast<std::size_t>(to));
   t.tiles.set(static_cast<std::size_t>(tile));
@@ -180,9 +180,9 @@ const std::vector<std::byte>& quantize_subject::run(dequantize_call call, std::s
   return result_[codes];
 }
 
-quantize_comparer::quantize_comparer(std::span<const backend* const> tested, const backend& judge,
-                                     int threads)
-    : judge_(&judge), threads_(threads) {
+quantize_comparer::quantize_comparer(std::span<const backend* const> tested,
+                                     const backend& reference, int threads)
+    : reference_(&reference), threads_(threads) {
   for (const backend* b : tested) {
     if (b->quantize.run != nullptr) subjects_.emplace_back(*b, threads);
   }
@@ -202,7 +202,7 @@ std::byte quantize_comparer::next_filling() {
   return std::byte{filling_};
 }
 
-void quantize_comparer::compare(const quantization& q, std::span<quantize_tally> tallies) {
+void quantize_comparer::compare(const quantization& q, std::span<quantize_result> per_backend) {
   const tile_grid grid =
       grid_of(q.in.rows, q.in.cols, all_tiles()[static_cast<std::size_t>(q.tile)]);
   quantize_statistics expected_statistics, statistics;
@@ -223,9 +223,9 @@ void quantize_comparer::compare(const quantization& q, std::span<quantize_tally>
   call.outputs = views_of(q.out, q.to, memory_space::host,
                           [&](std::size_t, std::size_t) { return somewhere; });
   if (q.counts) call.outputs.statistics = &statistics;
-  if (!judge_->quantize.has(call)) return;
+  if (!reference_->quantize.has(call)) return;
   const std::byte filling = next_filling();
-  quantize_subject expected(*judge_, threads_);
+  quantize_subject expected(*reference_, threads_);
   expected.set_input(input_->bytes(), {});
   std::span<const std::vector<std::byte>> right;
   for (std::size_t i = 0; i < subjects_.size(); ++i) {
@@ -236,9 +236,9 @@ void quantize_comparer::compare(const quantization& q, std::span<quantize_tally>
     }
     const auto got =
         subjects_[i].run(call, q.in.shift, q.out, filling, q.counts ? &statistics : nullptr);
-    quantize_tally& t = tallies[i];
+    quantize_result& t = per_backend[i];
     note(t, input_->format(), q.to, q.tile);
-    t.maths.set(static_cast<std::size_t>(q.scale.math));
+    t.scale_rules.set(static_cast<std::size_t>(q.scale.rule));
     const std::string rule = text_of(q);
     for (std::size_t o = 0; o < output_count; ++o) {
       if (q.out[o].rows == 0) continue;
@@ -252,7 +252,7 @@ void quantize_comparer::compare(const quantization& q, std::span<quantize_tally>
   }
 }
 
-void quantize_comparer::compare(const dequantization& d, std::span<quantize_tally> tallies) {
+void quantize_comparer::compare(const dequantization& d, std::span<quantize_result> per_backend) {
   const tile_shape& tile = all_tiles()[static_cast<std::size_t>(d.tile)];
   const tile_grid grid = grid_of(d.rows, d.cols, tile);
   const placement out = placement::dense(d.rows, d.cols);
@@ -261,13 +261,13 @@ void quantize_comparer::compare(const dequantization& d, std::span<quantize_tall
                              {nullptr, d.to, d.rows, d.cols, d.cols, 1},
                              grid};
   const std::byte filling = next_filling();
-  quantize_subject expected(*judge_, threads_);
+  quantize_subject expected(*reference_, threads_);
   expected.set_input(input_->bytes(), scales_->bytes());
   const std::size_t bytes = out.bytes(d.to);
   const std::vector<std::byte>& right = expected.run(call, bytes, filling);
   for (std::size_t i = 0; i < subjects_.size(); ++i) {
-    note(tallies[i], d.from, d.to, d.tile);
-    add_output(tallies[i], "value", std::string(samebits::name(d.from)) + " " + tile_text(tile),
+    note(per_backend[i], d.from, d.to, d.tile);
+    add_output(per_backend[i], "value", std::string(samebits::name(d.from)) + " " + tile_text(tile),
                d.to, out, subjects_[i].run(call, bytes, filling), right);
   }
 }

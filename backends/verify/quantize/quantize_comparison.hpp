@@ -23,14 +23,14 @@ inline constexpr int tile_count = 18;
 const std::array<tile_shape, tile_count>& all_tiles();
 
 /// The results of one backend under one heading.
-struct quantize_tally {
+struct quantize_result {
   std::uint64_t compared = 0;
   std::uint64_t differed = 0;
   std::string first_difference;
   std::bitset<format_count> sources;
   std::bitset<format_count> targets;
   std::bitset<tile_count> tiles;
-  std::bitset<scale_math_count> maths;
+  std::bitset<scale_rule_count> scale_rules;
 };
 
 /// Outputs of a quantization, in the order of their layouts in quantization::out.
@@ -40,7 +40,7 @@ enum output : std::size_t { codes, scales, codes_transposed, scales_transposed, 
 struct quantization {
   format_id to;
   int tile;  ///< index in all_tiles()
-  numerics::scale_rule scale;
+  numerics::scale_settings scale;
   cast_rule cast;
   random_stream random;
   placement in;
@@ -89,7 +89,7 @@ class quantize_subject {
 class quantize_comparer {
  public:
   /// Uses those backends in `tested` that can quantize.
-  quantize_comparer(std::span<const backend* const> tested, const backend& judge, int threads);
+  quantize_comparer(std::span<const backend* const> tested, const backend& reference, int threads);
 
   [[nodiscard]] std::size_t count() const { return subjects_.size(); }
   [[nodiscard]] std::string_view name(std::size_t i) const { return subjects_[i].tested().name; }
@@ -99,16 +99,16 @@ class quantize_comparer {
   /// scales.
   void set_input(const code_buffer& input, const code_buffer* scales = nullptr);
 
-  /// Adds the results of backend i to tallies[i] if both the backend and the oracle support the
+  /// Adds the results of backend i to per_backend[i] if both the backend and the oracle support the
   /// call.
-  void compare(const quantization& q, std::span<quantize_tally> tallies);
-  void compare(const dequantization& d, std::span<quantize_tally> tallies);
+  void compare(const quantization& q, std::span<quantize_result> per_backend);
+  void compare(const dequantization& d, std::span<quantize_result> per_backend);
 
  private:
   std::byte next_filling();
 
   std::vector<quantize_subject> subjects_;
-  const backend* judge_;
+  const backend* reference_;
   int threads_;
   const code_buffer* input_ = nullptr;
   const code_buffer* scales_ = nullptr;

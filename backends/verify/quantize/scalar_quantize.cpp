@@ -41,7 +41,7 @@ std::uint64_t cast(const quantize_call& call, std::int64_t row, std::int64_t col
   if (call.cast.round == rounding::stochastic) {
     random.value = random_word(call.random.seed, call.random.stream, index, call.random.bits);
   }
-  const std::uint32_t y = numerics::scaled(call.scale.math, scale, element(call.in, row, col));
+  const std::uint32_t y = numerics::scaled(call.scale.rule, scale, element(call.in, row, col));
   return convert_code(format_id::fp32, call.to, y, call.cast, random).code;
 }
 
@@ -50,16 +50,16 @@ void quantize_tile(const quantize_call& call, std::int64_t tile_row, std::int64_
   const std::int64_t col = tile_col * call.grid.tile_cols;
   const std::int64_t row_end = std::min(call.in.rows, row + call.grid.tile_rows);
   const std::int64_t col_end = std::min(call.in.cols, col + call.grid.tile_cols);
-  numerics::tile_amax amax = numerics::nothing_counted;
+  numerics::tile_amax amax = numerics::no_amax;
   for (std::int64_t r = row; r < row_end; ++r) {
     for (std::int64_t c = col; c < col_end; ++c) {
-      amax = numerics::joined(amax,
-                              numerics::counted(call.scale.on_nonfinite, element(call.in, r, c)));
+      amax = numerics::combined(
+          amax, numerics::amax_contribution(call.scale.on_nonfinite, element(call.in, r, c)));
     }
   }
   const numerics::tile_scale scale = numerics::scale_of(spec_of(call.to), call.scale, amax);
-  store(call.outputs.scales, tile_row, tile_col, scale.stored);
-  store(call.outputs.scales_transposed, tile_col, tile_row, scale.stored);
+  store(call.outputs.scales, tile_row, tile_col, scale.dequantization_scale);
+  store(call.outputs.scales_transposed, tile_col, tile_row, scale.dequantization_scale);
   for (std::int64_t r = row; r < row_end; ++r) {
     for (std::int64_t c = col; c < col_end; ++c) {
       const std::uint64_t code = cast(call, r, c, scale);

@@ -5,7 +5,7 @@
 // element, y the number that is cast to a code. Every division and product is one binary32
 // operation, rounded to nearest even (contract §7).
 //
-//   scale_math   scale                                          number that is cast
+//   scale_rule   scale                                          number that is cast
 //   te           S = M / a, s = 1 / S                           y = x * S
 //   div          s = a / M                                      y = x / s
 //   rcp          s = a / M, r = 1 / s                           y = x * r
@@ -55,7 +55,7 @@
 namespace samebits {
 
 /// Scale rule: the formulas from amax to scale and from element to code; see the first table above.
-enum class scale_math : std::uint8_t {
+enum class scale_rule : std::uint8_t {
   te,
   div,
   rcp,
@@ -76,37 +76,37 @@ enum class nonfinite : std::uint8_t { te, skip_nonfinite, propagate, skip_nan };
 /// Replacement of an infinite S: FLT_MAX, or the largest finite value of the input's format.
 enum class scale_overflow : std::uint8_t { flt_max, input_max };
 
-inline constexpr int scale_math_count = 12;
+inline constexpr int scale_rule_count = 12;
 inline constexpr int nonfinite_count = 4;
 inline constexpr int scale_overflow_count = 2;
 
-constexpr std::string_view name(scale_math m) {
+constexpr std::string_view name(scale_rule m) {
   switch (m) {
-    case scale_math::te: return "te";
-    case scale_math::div: return "div";
-    case scale_math::rcp: return "rcp";
-    case scale_math::pow2: return "pow2";
-    case scale_math::dg_cuda: return "dg_cuda";
-    case scale_math::dg_tile: return "dg_tile";
-    case scale_math::sgl_v2: return "sgl_v2";
-    case scale_math::te_pow2: return "te_pow2";
-    case scale_math::mx_floor: return "mx_floor";
-    case scale_math::mx_ceil: return "mx_ceil";
-    case scale_math::mx_even: return "mx_even";
-    case scale_math::mx_rceil: return "mx_rceil";
+    case scale_rule::te: return "te";
+    case scale_rule::div: return "div";
+    case scale_rule::rcp: return "rcp";
+    case scale_rule::pow2: return "pow2";
+    case scale_rule::dg_cuda: return "dg_cuda";
+    case scale_rule::dg_tile: return "dg_tile";
+    case scale_rule::sgl_v2: return "sgl_v2";
+    case scale_rule::te_pow2: return "te_pow2";
+    case scale_rule::mx_floor: return "mx_floor";
+    case scale_rule::mx_ceil: return "mx_ceil";
+    case scale_rule::mx_even: return "mx_even";
+    case scale_rule::mx_rceil: return "mx_rceil";
   }
   return "?";
 }
 
 /// Returns whether the rule is one of the four MX rules.
-SAMEBITS_HD constexpr bool is_mx(scale_math m) {
-  return m == scale_math::mx_floor || m == scale_math::mx_ceil || m == scale_math::mx_even ||
-         m == scale_math::mx_rceil;
+SAMEBITS_HD constexpr bool is_mx(scale_rule m) {
+  return m == scale_rule::mx_floor || m == scale_rule::mx_ceil || m == scale_rule::mx_even ||
+         m == scale_rule::mx_rceil;
 }
 
 /// Returns whether every scale of the rule is a power of two, as e8m0 requires.
-SAMEBITS_HD constexpr bool is_power_of_two(scale_math m) {
-  return m == scale_math::pow2 || m == scale_math::te_pow2 || is_mx(m);
+SAMEBITS_HD constexpr bool is_power_of_two(scale_rule m) {
+  return m == scale_rule::pow2 || m == scale_rule::te_pow2 || is_mx(m);
 }
 
 constexpr std::string_view name(nonfinite n) {

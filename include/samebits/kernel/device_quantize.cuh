@@ -28,7 +28,7 @@ namespace samebits::device {
 /// The options are not checked: eps must be finite and >= 0, upper_bound > 0, the rounding
 /// nearest_even or stochastic, random_bits in 1..32.
 struct tile_options {
-  scale_math math = scale_math::te;
+  scale_rule rule = scale_rule::te;
   nonfinite on_nonfinite = nonfinite::te;
   float eps = 0.0f;
   float upper_bound = std::numeric_limits<float>::infinity();
@@ -67,15 +67,16 @@ struct hardware {
 /// @param x the lane's elements, in registers
 /// @param on_nonfinite which NaN and Inf the amax includes
 /// @param count elements that lie in the matrix: x[0] to x[count - 1]
-/// @returns the amax, or numerics::nothing_counted if no element is included
+/// @returns the amax, or numerics::no_amax if no element is included
 template <int N>
 __device__ __forceinline__ numerics::tile_amax amax_of(const float (&x)[N], nonfinite on_nonfinite,
                                                        int count = N) {
-  numerics::tile_amax amax = numerics::nothing_counted;
+  numerics::tile_amax amax = numerics::no_amax;
 #pragma unroll
   for (int i = 0; i < N; ++i) {
     if (i < count) {
-      amax = numerics::joined(amax, numerics::counted(on_nonfinite, __float_as_uint(x[i])));
+      amax = numerics::combined(amax,
+                                numerics::amax_contribution(on_nonfinite, __float_as_uint(x[i])));
     }
   }
   return amax;
@@ -97,7 +98,7 @@ __device__ __forceinline__ numerics::tile_amax group_amax(numerics::tile_amax am
   const unsigned lanes = group << (lane / Width * Width);
 #pragma unroll
   for (int apart = Width / 2; apart > 0; apart /= 2) {
-    amax = numerics::joined(amax, __shfl_xor_sync(lanes, amax, apart, Width));
+    amax = numerics::combined(amax, __shfl_xor_sync(lanes, amax, apart, Width));
   }
   return amax;
 }
@@ -110,10 +111,11 @@ __device__ __forceinline__ numerics::tile_amax group_amax(numerics::tile_amax am
 template <format_id To>
 __device__ __forceinline__ numerics::tile_scale scale_of(const tile_options& options,
                                                          numerics::tile_amax amax) {
-  const numerics::scale_rule rule = {options.math, options.on_nonfinite,
-                                     numerics::binary32::magnitude(__float_as_uint(options.eps)),
-                                     __float_as_uint(options.upper_bound)};
-  return numerics::scale_of<hardware>(spec_of(To), rule, amax);
+  const numerics::scale_settings settings = {
+      options.rule, options.on_nonfinite,
+      numerics::binary32::magnitude(__float_as_uint(options.eps)),
+      __float_as_uint(options.upper_bound)};
+  return numerics::scale_of<hardware>(spec_of(To), settings, amax);
 }
 
 /// Computes the codes of one lane's elements.
@@ -135,7 +137,7 @@ __device__ __forceinline__ quantized<To, N> codes_of(const float (&x)[N],
   const int k = options.random_bits;
   const auto per_block = static_cast<std::uint64_t>(numerics::fields_per_block(k));
   quantized<To, N> q;
-  q.scale = __uint_as_float(scale.stored);
+  q.scale = __uint_as_float(scale.dequantization_scale);
   auto random = numerics::philox4x32_10(0, 0, 0);
   std::uint64_t drawn = 0;
 #pragma unroll
@@ -151,7 +153,7 @@ __device__ __forceinline__ quantized<To, N> codes_of(const float (&x)[N],
       dither = numerics::align_random<std::uint32_t>(
           numerics::field_of(random, static_cast<int>(element % per_block), k), k);
     }
-    const std::uint32_t y = numerics::scaled<hardware>(options.math, scale, __float_as_uint(x[i]));
+    const std::uint32_t y = numerics::scaled<hardware>(options.rule, scale, __float_as_uint(x[i]));
     const auto code = numerics::encode<std::uint32_t>(spec_of(To), options.cast, y, dither).code;
     q.codes[i] = static_cast<storage_t<To>>(i < count ? code : 0);
   }

@@ -51,14 +51,14 @@ def is_permitted(settings):
     return True
 
 
-def drawn_settings(policy, generator):
+def random_settings(policy, generator):
     while True:
         settings = {name: generator.choice(values) for name, values in SETTINGS[policy].items()}
         if is_permitted(settings):
             return settings
 
 
-def drawn_verdict(generator):
+def random_verdict(generator):
     """A function of (step, scale): whether the gradients of the step are not finite."""
     kind = generator.choice(["rate", "bursts", "period", "edge", "edge and rate", "none", "all"])
     rate = generator.choice([0.001, 0.01, 0.05, 0.2, 0.5, 0.9])
@@ -112,9 +112,9 @@ def write(path, policy, make_scaler, source):
     body = b""
     for trace in range(TRACES):
         generator = random.Random(f"{policy} {trace}")
-        settings = drawn_settings(policy, generator)
+        settings = random_settings(policy, generator)
         body += struct.pack(f"<{len(settings)}d", *settings.values())
-        body += record(make_scaler(settings), drawn_verdict(generator))
+        body += record(make_scaler(settings), random_verdict(generator))
     heading = json.dumps({"policy": policy, **source, "settings": list(SETTINGS[policy]),
                           "traces": TRACES, "steps": STEPS}, indent=1).encode()
     with open(path, "wb") as file:

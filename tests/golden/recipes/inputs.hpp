@@ -141,7 +141,7 @@ constexpr std::int64_t magnitude(profile p, const draw& d) {
   return edge_magnitude(d);
 }
 
-struct drawn_matrix {
+struct random_matrix {
   format_id format = format_id::fp32;
   std::int64_t rows = 0;
   std::int64_t cols = 0;
@@ -152,7 +152,7 @@ struct drawn_matrix {
 };
 
 /// Bit patterns, row-major; little-endian, 4 bytes each for fp32, else 2.
-inline std::vector<std::uint8_t> draw_matrix(const drawn_matrix& m) {
+inline std::vector<std::uint8_t> draw_matrix(const random_matrix& m) {
   const fields f = fields_of(m.format);
   const int width = f.exponent_bits + f.bits;
   const std::size_t bytes = width == 31 ? 4 : 2;

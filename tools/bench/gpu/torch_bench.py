@@ -1,9 +1,9 @@
 """torch_bench: PyTorch's casts on a GPU beside a plain device copy, timed as gpu_bench does.
 
-usage: torch_bench.py [--log2-elements N] [--plans | --arith | --host-time LIBRARY]
-Prints the same table, to be read next to gpu_bench's of the same machine and hour; with --plans
-PyTorch's work over lists of gradients, next to gpu_plan_bench's; with --arith its arithmetic and
-reductions over arrays of 2^N bytes, next to gpu_arith_bench's; with --host-time the time that the
+usage: torch_bench.py [--log2-elements N] [--lists | --arith | --host-time LIBRARY]
+Prints the same table, to be read next to gpu_bench's of the same machine and hour; with --lists
+PyTorch's work over lists of gradients, next to gpu_list_bench's; with --arith its arithmetic and
+reductions over arrays of 2^N bytes, next to gpu_arithmetic_bench's; with --host-time the time that the
 host spends in one small convert() of LIBRARY, libgpu_host_time.so, and in one copy_.
 """
 
@@ -44,13 +44,13 @@ def conversions(count):
 
 
 def model_sizes():
-    """The tensors of gpu_plan_bench's model."""
+    """The tensors of gpu_list_bench's model."""
     d, layers, words = 2048, 24, 50304
     layer = [3 * d * d, d * d, 4 * d * d, 4 * d * d, 3 * d, d, 4 * d, d, d, d, d, d]
     return [words * d] + layers * layer
 
 
-def plans():
+def lists():
     """The same of what PyTorch's scaler and clipping do over lists of gradients."""
     source = torch.randn(3 << 28, device="cuda")
     other = torch.empty_like(source)
@@ -142,15 +142,15 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--log2-elements", type=int, default=30)
     kind = parser.add_mutually_exclusive_group()
-    kind.add_argument("--plans", action="store_true")
+    kind.add_argument("--lists", action="store_true")
     kind.add_argument("--arith", action="store_true")
     kind.add_argument("--host-time", metavar="LIBRARY")
     arguments = parser.parse_args()
     if arguments.host_time:
         host_time(arguments.host_time)
         return
-    if arguments.plans:
-        work = plans()
+    if arguments.lists:
+        work = lists()
     elif arguments.arith:
         work = arithmetic(1 << arguments.log2_elements)
     else:

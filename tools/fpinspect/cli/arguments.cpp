@@ -76,13 +76,13 @@ std::vector<samebits::format_id> format_list_argument(std::string_view option,
   return formats;
 }
 
-std::uint64_t unsigned_argument(std::string_view option, std::string_view text, std::uint64_t least,
-                                std::uint64_t most) {
+std::uint64_t unsigned_argument(std::string_view option, std::string_view text,
+                                std::uint64_t minimum, std::uint64_t maximum) {
   const auto number =
       has_hex_prefix(text) ? read_integer(text.substr(2), 16) : read_integer(text, 10);
-  if (!number || *number < least || *number > most) {
+  if (!number || *number < minimum || *number > maximum) {
     refuse(option, text,
-           "is not an integer from " + std::to_string(least) + " to " + std::to_string(most) +
+           "is not an integer from " + std::to_string(minimum) + " to " + std::to_string(maximum) +
                ", in decimal or after 0x");
   }
   return *number;

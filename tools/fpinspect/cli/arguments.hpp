@@ -32,8 +32,8 @@ samebits::tensor_unit unit_argument(std::string_view option, std::string_view te
 
 /// Parses a decimal number, or a hexadecimal number after 0x; no sign and no spaces.
 std::uint64_t unsigned_argument(std::string_view option, std::string_view text,
-                                std::uint64_t least = 0,
-                                std::uint64_t most = std::numeric_limits<std::uint64_t>::max());
+                                std::uint64_t minimum = 0,
+                                std::uint64_t maximum = std::numeric_limits<std::uint64_t>::max());
 
 samebits::convert_options rule_argument(const rule_options& options);
 

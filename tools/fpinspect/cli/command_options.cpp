@@ -57,7 +57,7 @@ void command_line::add_quantize() {
     command->add_option(name, text, description)->capture_default_str();
   };
   option("--block", quantize_.block, "Tile: 1xG, Gx1, GxG (G 16 to 256), row, column or tensor");
-  option("--scale", quantize_.scale, "Maths of scales: te, div, rcp, pow2, ...");
+  option("--scale-rule", quantize_.scale, "Scale rules: te, div, rcp, pow2, ...");
   option("--eps", quantize_.eps, "Least amax of a tile");
   option("--upper-bound", quantize_.upper_bound, "Largest amax of a tile (default: none)");
   option("--nonfinite", quantize_.nonfinite, "te, skip_nonfinite, skip_nan or propagate");
@@ -69,7 +69,7 @@ void command_line::add_quantize() {
   command->add_option("--backend", quantize_.backend, "Where to compute (default: the best here)");
   add_rule(command, quantize_.rule);
   exclude(command, "--recipe",
-          {"--block", "--scale", "--eps", "--upper-bound", "--nonfinite", "--overflow"});
+          {"--block", "--scale-rule", "--eps", "--upper-bound", "--nonfinite", "--overflow"});
   exclude(command, "--transposed", {"--outputs"});
   refuse_json_beside(command, "OUT", quantize_.output);
   on_chosen(command, quantize_, run_quantize);

@@ -24,7 +24,7 @@ void write_recipes_json(output& out) {
     json.begin_object();
     json.member("name", p.name);
     json.member("block", block_text(p.rules.tile));
-    json.member("scale", samebits::name(p.rules.math));
+    json.member("scale_rule", samebits::name(p.rules.rule));
     json.member("scale_format", samebits::name(p.rules.scale_format));
     json.member("scales", samebits::name(p.rules.source));
     json.member("eps", static_cast<double>(p.rules.eps));
@@ -36,7 +36,7 @@ void write_recipes_json(output& out) {
     json.member("verified_nonfinite", samebits::name(p.nonfinite));
     json.member("version", p.version);
     json.member("reproduces", p.reproduces);
-    json.member("ends", p.ends);
+    json.member("exceptions", p.exceptions);
     json.end_object();
   }
   json.end_array();
@@ -61,16 +61,16 @@ std::string evidence_text(const recipe_preset& p) {
 void run_recipes(const recipes_arguments& arguments, output& out) {
   const terminal term(arguments.view);
   if (arguments.view.json) return write_recipes_json(out);
-  out.write(term.painted(paint::heading, recipe_row("recipe", "block", "scale", "scales", "eps",
+  out.write(term.painted(paint::heading, recipe_row("recipe", "block", "rule", "scales", "eps",
                                                     "nonfinite", "verified")));
   for (const recipe_preset& p : samebits::recipe_presets) {
     const bool delayed = p.rules.source == samebits::scale_source::delayed;
-    out.write(recipe_row(p.name, block_text(p.rules.tile), samebits::name(p.rules.math),
+    out.write(recipe_row(p.name, block_text(p.rules.tile), samebits::name(p.rules.rule),
                          delayed ? "delayed" : samebits::name(p.rules.scale_format),
                          general(static_cast<double>(p.rules.eps), 3),
                          samebits::name(p.rules.on_nonfinite), evidence_text(p)));
     out.write(cat("  ", p.version, ": ", p.reproduces, "\n"));
-    out.write(cat("  not claimed: ", p.ends, "\n"));
+    out.write(cat("  not claimed: ", p.exceptions, "\n"));
   }
   out.write(
       "library output: checked against the library's own output, on >= 10^7 finite elements and "

@@ -88,9 +88,9 @@ void run_verify(const verify_arguments& arguments, output& out) {
   if (arguments.tensor_cores) return run_verify_tensor_cores(arguments, out);
   const terminal term(arguments.view);
   samebits::verify_options options;
-  constexpr std::uint64_t most_threads = 4096;
+  constexpr std::uint64_t max_threads = 4096;
   options.threads =
-      static_cast<int>(unsigned_argument("--threads", arguments.threads, 0, most_threads));
+      static_cast<int>(unsigned_argument("--threads", arguments.threads, 0, max_threads));
   if (!arguments.backend.empty()) options.backend = backend_argument(arguments.backend).backend;
   if (arguments.exhaustive) options.extent = samebits::verify_extent::exhaustive;
   if (!arguments.view.json) {

@@ -187,12 +187,12 @@ void check_instruction(const std::string& name) {
 
 samebits::tensor_core_check_options options_of(const verify_arguments& arguments) {
   check_instruction(arguments.instruction);
-  constexpr std::uint64_t most_cases = std::uint64_t{1} << 30;
+  constexpr std::uint64_t max_cases = std::uint64_t{1} << 30;
   constexpr int recorded = 4;
   samebits::tensor_core_check_options options;
   if (!arguments.unit.empty()) options.unit = unit_argument("--unit", arguments.unit);
   options.instruction = arguments.instruction;
-  options.cases = unsigned_argument("--cases", arguments.cases, 1, most_cases);
+  options.cases = unsigned_argument("--cases", arguments.cases, 1, max_cases);
   options.seed = unsigned_argument("--seed", arguments.seed);
   options.keep = arguments.record.empty() ? 0 : recorded;
   return options;

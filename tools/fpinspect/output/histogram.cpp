@@ -30,15 +30,15 @@ struct axis {
 };
 
 axis axis_of(const std::map<int, std::uint64_t>& counts, int width) {
-  const int least = counts.begin()->first;
+  const int minimum = counts.begin()->first;
   const int greatest = counts.rbegin()->first;
   const int room = width - margin_width;
   const auto floor_to = [](int exponent, int step) {
     return exponent - ((exponent % step) + step) % step;
   };
   int step = 1;
-  while ((floor_to(greatest, step) - floor_to(least, step)) / step + 1 > room) step *= 2;
-  const int first = floor_to(least, step);
+  while ((floor_to(greatest, step) - floor_to(minimum, step)) / step + 1 > room) step *= 2;
+  const int first = floor_to(minimum, step);
   const int columns = (floor_to(greatest, step) - first) / step + 1;
   return {first, step, columns, std::clamp(room / columns, 1, 3)};
 }
@@ -68,23 +68,23 @@ std::string_view cell(charset characters, double height_in_rows, int row) {
   const auto levels = static_cast<double>(marks.size() - 1);
   const double part = (height_in_rows - row) * levels;
   // Any non-zero count is visible.
-  const double least = row == 0 && height_in_rows > 0 ? 1.0 : 0.0;
-  return marks[static_cast<std::size_t>(std::clamp(part, least, levels))];
+  const double minimum = row == 0 && height_in_rows > 0 ? 1.0 : 0.0;
+  return marks[static_cast<std::size_t>(std::clamp(part, minimum, levels))];
 }
 
 std::string chart(const std::vector<std::uint64_t>& columns, const axis& x, charset characters) {
   std::uint64_t total = 0;
   for (const std::uint64_t count : columns) total += count;
-  const auto most = static_cast<double>(*std::max_element(columns.begin(), columns.end()));
+  const auto maximum = static_cast<double>(*std::max_element(columns.begin(), columns.end()));
   const std::string_view edge = characters == charset::unicode ? "│" : "|";
   std::string text;
   for (int row = chart_height - 1; row >= 0; --row) {
-    const double share = 100.0 * most / static_cast<double>(total);
+    const double share = 100.0 * maximum / static_cast<double>(total);
     const std::string label = row == chart_height - 1 ? cat(fixed(share, 1), " %") : "";
     text += cat(right(label, 8), " ", edge);
     std::string line;
     for (const std::uint64_t count : columns) {
-      const double height = static_cast<double>(count) / most * chart_height;
+      const double height = static_cast<double>(count) / maximum * chart_height;
       line += repeated(cell(characters, height, row), x.column_width);
     }
     text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
@@ -139,18 +139,18 @@ std::string marked(band what, int times, const terminal& term) {
 
 /// The exponent range of a format.
 struct format_range {
-  int least;  ///< exponent of the smallest positive value
-  int least_normal;
+  int minimum;  ///< exponent of the smallest positive value
+  int min_normal;
   int greatest;  ///< exponent of max finite
 
   explicit format_range(format_id format)
-      : least(exponent_at(format, samebits::min_positive(format))),
-        least_normal(exponent_at(format, samebits::min_normal(format))),
+      : minimum(exponent_at(format, samebits::min_positive(format))),
+        min_normal(exponent_at(format, samebits::min_normal(format))),
         greatest(exponent_at(format, samebits::max_finite(format))) {}
 
   [[nodiscard]] band binade(int exponent) const {
-    if (exponent < least || exponent > greatest) return band::outside;
-    return exponent < least_normal ? band::subnormal : band::normal;
+    if (exponent < minimum || exponent > greatest) return band::outside;
+    return exponent < min_normal ? band::subnormal : band::normal;
   }
   [[nodiscard]] band column(const axis& x, int column) const {
     const int first = x.exponent(column);

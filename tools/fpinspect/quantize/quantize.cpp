@@ -79,7 +79,7 @@ quantization quantization_of(const quantize_arguments& arguments) {
     plan.scale_format = plan.preset->rules.scale_format;
   } else {
     o.tile = tile_argument("--block", arguments.block);
-    o.math = scale_math_argument("--scale", arguments.scale);
+    o.rule = scale_rule_argument("--scale-rule", arguments.scale);
     o.eps = bound_argument("--eps", arguments.eps);
     if (!arguments.upper_bound.empty()) {
       o.upper_bound = bound_argument("--upper-bound", arguments.upper_bound);
@@ -108,7 +108,7 @@ std::vector<std::pair<std::string, std::string>> metadata_of(const quantization&
   const samebits::quantize_options& o = plan.options;
   std::vector<std::pair<std::string, std::string>> all = {
       {"samebits.block", block_text(o.tile)},
-      {"samebits.scale", std::string(samebits::name(o.math))},
+      {"samebits.scale_rule", std::string(samebits::name(o.rule))},
       {"samebits.rule",
        cat("eps ", shortest(static_cast<double>(o.eps)), ", upper bound ",
            shortest(static_cast<double>(o.upper_bound)), ", ", samebits::name(o.on_nonfinite), ", ",
@@ -138,7 +138,7 @@ quantize_statistics run(const source_tensor& source, const quantization& plan,
   const float fresh = 1.0f;  // S in the first step of a delayed recipe
   samebits::quantize_options options = plan.options;
   if (plan.preset != nullptr && plan.preset->rules.source == samebits::scale_source::delayed) {
-    options.multipliers = samebits::view_of_codes(format_id::fp32, &fresh, 1, 1);
+    options.inverse_scales = samebits::view_of_codes(format_id::fp32, &fresh, 1, 1);
   }
   quantize_statistics statistics;
   const matrix_shape tiles = samebits::scales_shape(shape.rows, shape.cols, options.tile);
@@ -151,7 +151,7 @@ quantize_statistics run(const source_tensor& source, const quantization& plan,
     outputs.scales_transposed = turned_one.scales.view();
   }
   outputs.statistics = &statistics;
-  if (tiles.rows * tiles.cols == 0) options.multipliers = {};
+  if (tiles.rows * tiles.cols == 0) options.inverse_scales = {};
   samebits::quantize(in.view, outputs, options, plan.where);
 
   options.tile = {options.tile.cols, options.tile.rows};
@@ -202,7 +202,7 @@ void write_json(const quantize_arguments& arguments, const source_tensor& source
     json.value(plan.preset->name);
   }
   write_shape(json, "block", o.tile.rows, o.tile.cols);
-  json.member("scale", samebits::name(o.math));
+  json.member("scale_rule", samebits::name(o.rule));
   json.member("eps", static_cast<double>(o.eps));
   json.member("upper_bound", static_cast<double>(o.upper_bound));
   json.member("nonfinite", samebits::name(o.on_nonfinite));
@@ -277,7 +277,7 @@ void write_report(const tensor_target& target, const source_tensor& source,
                   " against the library\n"));
   }
   out.write(cat("  from ", type_text(source.info, source.how), ", block ", block_text(o.tile), ", ",
-                samebits::name(o.math), ", ", samebits::name(o.round), ", ",
+                samebits::name(o.rule), ", ", samebits::name(o.round), ", ",
                 samebits::name(o.on_overflow), "\n"));
   const sqnr ratio = sqnr_of(s, is_saturating(plan));
   const std::string why = ratio.reason.empty() ? "" : cat(" (", ratio.reason, ")");

@@ -52,11 +52,11 @@ format_id wide_format_argument(std::string_view option, std::string_view text) {
   return format_argument(option, text, among);
 }
 
-samebits::scale_math scale_math_argument(std::string_view option, std::string_view text) {
-  using enum samebits::scale_math;
-  constexpr samebits::scale_math among[] = {te,     div,     rcp,      pow2,    dg_cuda, dg_tile,
+samebits::scale_rule scale_rule_argument(std::string_view option, std::string_view text) {
+  using enum samebits::scale_rule;
+  constexpr samebits::scale_rule among[] = {te,     div,     rcp,      pow2,    dg_cuda, dg_tile,
                                             sgl_v2, te_pow2, mx_floor, mx_ceil, mx_even, mx_rceil};
-  return named<samebits::scale_math>(option, text, among);
+  return named<samebits::scale_rule>(option, text, among);
 }
 
 samebits::nonfinite nonfinite_argument(std::string_view option, std::string_view text) {
@@ -72,10 +72,10 @@ samebits::tile_shape tile_argument(std::string_view option, std::string_view tex
   try {
     const std::size_t split = text.find('x');
     if (split != std::string_view::npos) {
-      constexpr std::uint64_t most = 1 << 20;  // far beyond every supported tile
+      constexpr std::uint64_t maximum = 1 << 20;  // far beyond every supported tile
       const samebits::tile_shape tile = {
-          static_cast<std::int64_t>(unsigned_argument(option, text.substr(0, split), 0, most)),
-          static_cast<std::int64_t>(unsigned_argument(option, text.substr(split + 1), 0, most))};
+          static_cast<std::int64_t>(unsigned_argument(option, text.substr(0, split), 0, maximum)),
+          static_cast<std::int64_t>(unsigned_argument(option, text.substr(split + 1), 0, maximum))};
       static_cast<void>(samebits::scales_shape(0, 0, tile));
       return tile;
     }

@@ -25,7 +25,7 @@ samebits::tile_shape tile_argument(std::string_view option, std::string_view tex
 /// The text of a tile, in the form that tile_argument() reads.
 std::string block_text(const samebits::tile_shape& tile);
 
-samebits::scale_math scale_math_argument(std::string_view option, std::string_view text);
+samebits::scale_rule scale_rule_argument(std::string_view option, std::string_view text);
 samebits::nonfinite nonfinite_argument(std::string_view option, std::string_view text);
 
 /// The preset with this name; lower case is accepted.

@@ -171,12 +171,12 @@ void run_scaler(const scaler_arguments& arguments, output& out) {
     throw usage_error("either --trace FILE or --generate SCENARIO is needed");
   }
   const bool to_file = !arguments.out.empty() && arguments.out != "-";
-  constexpr std::uint64_t most = 100'000'000;
+  constexpr std::uint64_t maximum = 100'000'000;
   const scaler_trace trace =
       arguments.generate.empty()
           ? read_trace(arguments.trace)
           : generate_trace(arguments.generate,
-                           unsigned_argument("--steps", arguments.steps, 0, most),
+                           unsigned_argument("--steps", arguments.steps, 0, maximum),
                            unsigned_argument("--seed", arguments.seed));
   if (arguments.policy.empty()) {
     const std::string text = trace_csv(trace);

@@ -12,7 +12,7 @@ namespace fpinspect {
 namespace {
 
 constexpr std::size_t scale_margin = 10;  // width left of the columns
-constexpr int most_rows = 16;
+constexpr int max_rows = 16;
 
 /// The content of one column.
 struct scaler_column {
@@ -71,7 +71,7 @@ std::string scaler_plot(std::span<const scaler_row> rows, const terminal& term) 
     lowest = std::min(lowest, c.lowest);
     highest = std::max(highest, c.highest);
   }
-  const int each = (highest - lowest) / most_rows + 1;  // exponents per row
+  const int each = (highest - lowest) / max_rows + 1;  // exponents per row
   std::string text;
   for (int top = highest; top >= lowest; top -= each) {
     const int bottom = top - each + 1;

@@ -130,7 +130,8 @@ void effect_members(json_writer& json, const format_effect& effect, const tensor
   json.member("saturated_noise", effect.saturated_noise);
 }
 
-void figures(json_writer& json, const element_reading& how, const tensor_stats& stats) {
+void write_format_statistics(json_writer& json, const element_reading& how,
+                             const tensor_stats& stats) {
   json.member("zeros", stats.zeros);
   json.member("nan", stats.nan);
   json.member("inf", stats.inf);
@@ -154,7 +155,7 @@ void figures(json_writer& json, const element_reading& how, const tensor_stats& 
   json.end_object();
 }
 
-void no_figures(json_writer& json, const std::string& note) {
+void write_no_statistics(json_writer& json, const std::string& note) {
   for (const char* name : {"zeros", "nan", "inf", "amax", "min_nonzero"}) {
     json.member(name, std::nullopt);
   }
@@ -181,9 +182,9 @@ void write_json(const reader& file, const std::vector<shown_tensor>& tensors,
     json.member("shape", std::span<const std::uint64_t>(info.shape));
     json.member("count", info.count);
     if (tensor.how) {
-      figures(json, *tensor.how, analyser.analyse(file, info, *tensor.how));
+      write_format_statistics(json, *tensor.how, analyser.analyse(file, info, *tensor.how));
     } else {
-      no_figures(json, tensor.note);
+      write_no_statistics(json, tensor.note);
     }
     json.end_object();
   }
@@ -275,8 +276,8 @@ void write_heading(const shown_tensor& tensor, const std::string& shown_name, co
                 comma_separated(tensor.info.shape), "]  ", tensor.info.count, " elements\n"));
 }
 
-void write_figures(const tensor_stats& stats, std::span<const format_id> formats,
-                   const terminal& term, output& out) {
+void write_statistics(const tensor_stats& stats, std::span<const format_id> formats,
+                      const terminal& term, output& out) {
   const auto scale = fp16_loss_scale_log2(stats);
   const auto count = [&](const char* what, std::uint64_t number, paint color) {
     const std::string text = cat(what, " ", number);
@@ -304,7 +305,7 @@ void write_text(const reader& file, const std::vector<shown_tensor>& tensors,
     write_heading(tensor, name, term, out);
     if (tensor.how) {
       const tensor_stats stats = analyser.analyse(file, info, *tensor.how);
-      write_figures(stats, formats, term, out);
+      write_statistics(stats, formats, term, out);
       for (const format_effect& e : stats.formats) {
         any_lost = any_lost || e.destroyed() != 0;
         any_exact = any_exact || sqnr_of(e, stats).exact;

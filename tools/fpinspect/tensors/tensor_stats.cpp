@@ -56,7 +56,7 @@ class range_meter {
         continue;
       }
       min_ = std::min(min_, magnitude);
-      ++binades_[static_cast<std::size_t>(fast_exponent(magnitude) - least_exponent)];
+      ++binades_[static_cast<std::size_t>(fast_exponent(magnitude) - subnormal_exponent)];
     }
   }
 
@@ -64,7 +64,8 @@ class range_meter {
     if (stats_.count > stats_.nan + stats_.inf) stats_.amax = amax_;
     if (stats_.nonzero() > 0) stats_.min_nonzero = min_;
     for (std::size_t i = 0; i < binades_.size(); ++i) {
-      if (binades_[i] != 0) stats_.exponents[static_cast<int>(i) + least_exponent] = binades_[i];
+      if (binades_[i] != 0)
+        stats_.exponents[static_cast<int>(i) + subnormal_exponent] = binades_[i];
     }
   }
 
@@ -75,8 +76,8 @@ class range_meter {
     return biased != 0 ? biased - 1023 : exponent_of(x);  // slow path for binary64's subnormals
   }
 
-  static constexpr int least_exponent = -1074;  // exponent of binary64's smallest subnormal
-  static constexpr int binade_count = 1024 - least_exponent;
+  static constexpr int subnormal_exponent = -1074;  // exponent of binary64's smallest subnormal
+  static constexpr int binade_count = 1024 - subnormal_exponent;
 
   tensor_stats& stats_;
   double amax_ = 0.0;
@@ -163,11 +164,11 @@ class tensor_analyser::effect_meter {
       effect_.changed += x != y && !same_nan ? 1u : 0u;
       const bool paired = finite && std::isfinite(y);
       const double d = x - y;
-      signal_leaves_[i] = paired ? x * x : 0.0;
-      noise_leaves_[i] = paired ? d * d : 0.0;
+      signal_inputs_[i] = paired ? x * x : 0.0;
+      noise_inputs_[i] = paired ? d * d : 0.0;
     }
-    signal_.add(std::span<const double>(signal_leaves_.data(), exact.size()));
-    noise_.add(std::span<const double>(noise_leaves_.data(), exact.size()));
+    signal_.add(std::span<const double>(signal_inputs_.data(), exact.size()));
+    noise_.add(std::span<const double>(noise_inputs_.data(), exact.size()));
   }
 
   const target& to_;
@@ -175,8 +176,8 @@ class tensor_analyser::effect_meter {
   samebits::tree_sum signal_;
   samebits::tree_sum noise_;
   std::array<double, block> rounded_{};
-  std::array<double, block> signal_leaves_{};
-  std::array<double, block> noise_leaves_{};
+  std::array<double, block> signal_inputs_{};
+  std::array<double, block> noise_inputs_{};
 };
 
 tensor_analyser::tensor_analyser(std::span<const format_id> formats, samebits::executor where)

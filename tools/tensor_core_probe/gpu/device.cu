@@ -106,7 +106,7 @@ outcome run(const job& j) {
   const device_array<std::uint32_t> own(lines * tile_columns);
   const device_array<unsigned long long> differing(1);
   const device_array<unsigned int> found(1);
-  const device_array<difference> first(backends::tensor_cores::most_differences);
+  const device_array<difference> first(backends::tensor_cores::max_differences);
   const device_job on_device = {
       j.rule,      j.tiles,          backends::tensor_cores::partners_of(j.tiles),
       a.data(),    b.data(),         c.data(),
@@ -116,7 +116,7 @@ outcome run(const job& j) {
   launch(on_device, 8 * current_attribute(cudaDevAttrMultiProcessorCount));
   check(cudaDeviceSynchronize(), "tensor core kernel");
   const std::uint64_t wrong = differing.read()[0];
-  const auto shown = std::min<std::uint64_t>(wrong, backends::tensor_cores::most_differences);
+  const auto shown = std::min<std::uint64_t>(wrong, backends::tensor_cores::max_differences);
   return {own.read(), wrong, first.read(static_cast<std::size_t>(shown))};
 }
 

@@ -32,7 +32,7 @@ tensor_launcher find_mma(instruction which);
 tensor_launcher find_wgmma(instruction which);
 
 using backends::tensor_cores::line_words;
-using backends::tensor_cores::most_products;
+using backends::tensor_cores::max_products;
 using backends::tensor_cores::tile_columns;
 
 /// The result that the rule predicts for a line of A, a line of B and C.
@@ -40,12 +40,12 @@ __device__ __noinline__ inline std::uint32_t expected_of(const numerics::accumul
                                                          const std::uint32_t* a,
                                                          const std::uint32_t* b, std::uint32_t c) {
   using backends::tensor_cores::code_of;
-  numerics::tensor_operand x[most_products];
-  numerics::tensor_operand y[most_products];
+  numerics::tensor_operand x[max_products];
+  numerics::tensor_operand y[max_products];
   for (int k = 0; k < rule.products; ++k) {
-    x[k] = numerics::tensor_operand_of(rule.a, rule.least_exponent_a,
+    x[k] = numerics::tensor_operand_of(rule.a, rule.subnormal_exponent_a,
                                        code_of(a, rule.a.storage_bits, k));
-    y[k] = numerics::tensor_operand_of(rule.b, rule.least_exponent_b,
+    y[k] = numerics::tensor_operand_of(rule.b, rule.subnormal_exponent_b,
                                        code_of(b, rule.b.storage_bits, k));
   }
   return numerics::accumulate(rule, x, y, rule.products, c);
@@ -69,7 +69,7 @@ __device__ inline void compare(const device_job& j, std::uint32_t tile, std::uin
     if (got == expected) continue;
     atomicAdd(j.differing, 1ull);
     const unsigned int slot = atomicAdd(j.found, 1u);
-    if (slot < backends::tensor_cores::most_differences) {
+    if (slot < backends::tensor_cores::max_differences) {
       j.first[slot] = {tile, partner, static_cast<std::uint32_t>(r), static_cast<std::uint32_t>(c),
                        got,  expected};
     }

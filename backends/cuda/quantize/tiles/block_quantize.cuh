@@ -9,19 +9,19 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "backends/cuda/quantize/tiles/patch_block.cuh"
-#include "backends/cuda/quantize/tiles/strip_cast.cuh"
+#include "backends/cuda/quantize/tiles/block_tile.cuh"
 #include "backends/cuda/quantize/tiles/transposed.cuh"
+#include "backends/cuda/quantize/tiles/vector_cast.cuh"
 
 namespace samebits::cuda {
 
 /// The codes of the thread's row i by the definition; zeros outside the matrix.
 template <format_id From, format_id To, shape Shape>
-__device__ __forceinline__ uint2 defined_codes(const patch_task& t, const place& at, int i,
-                                               const block_factors<Shape>& factors) {
+__device__ __forceinline__ uint2 defined_codes(const tile_task& t, const block_coordinates& at,
+                                               int i, const block_factors<Shape>& factors) {
   if (i >= at.count) return make_uint2(0, 0);
-  return defined_strip<From, To>(t, factors.first + i * factors.step,
-                                 Shape == shape::columns ? 1 : 0, at.row + i, at.col);
+  return defined_vector<From, To>(t, factors.first + i * factors.step,
+                                  Shape == shape::columns ? 1 : 0, at.row + i, at.col);
 }
 
 /// The codes of every thread in shared memory, where a loop can index them. of_block is null if no
@@ -44,7 +44,7 @@ struct kept_codes {
 
 /// Rounds and stores the thread's vectors by the definition.
 template <format_id From, format_id To, shape Shape>
-__device__ __forceinline__ void store_defined(const patch_task& t, const place& at,
+__device__ __forceinline__ void store_defined(const tile_task& t, const block_coordinates& at,
                                               const block_factors<Shape>& of_block,
                                               const kept_codes& kept) {
   code_rows<access::elements> rows(t, at);
@@ -58,11 +58,11 @@ __device__ __forceinline__ void store_defined(const patch_task& t, const place& 
 
 /// store_defined() as a function call. `factors`: the factors of all tiles of the block tile.
 template <format_id From, format_id To, shape Shape>
-__device__ __noinline__ void call_store_defined(const patch_task& t, unsigned block,
+__device__ __noinline__ void call_store_defined(const tile_task& t, unsigned block,
                                                 const tile_factor* factors, uint2* kept) {
-  const place at = place_of(t, block);
+  const block_coordinates at = block_coordinates_of(t, block);
   const block_factors<Shape> of_block{factors + at.tile,
-                                      Shape == shape::rows ? at.tiles_across : 0};
+                                      Shape == shape::rows ? at.tiles_per_row : 0};
   store_defined<From, To, Shape>(t, at, of_block, kept_codes{kept});
 }
 
@@ -91,8 +91,8 @@ struct care_of {
 /// Shared memory of a block: the maximum and the factor of each tile.
 template <shape Shape>
 struct block_memory {
-  std::uint32_t maxima[most_tiles<Shape>];
-  tile_factor factors[most_tiles<Shape>];
+  std::uint32_t maxima[max_tiles<Shape>];
+  tile_factor factors[max_tiles<Shape>];
 };
 
 /// The scale stage. Finds and stores the scale of each tile of the block tile. Leaves the factor of
@@ -105,8 +105,8 @@ struct block_memory {
 /// @returns whether any thread or tile asks for the definition, which then rounds the whole block
 ///   tile
 template <format_id From, format_id To, class Cast, shape Shape, class Care>
-__device__ __forceinline__ bool find_factors(const patch_task& t, const place& at,
-                                             const strip_of<From> (&x)[rows_a_thread],
+__device__ __forceinline__ bool find_factors(const tile_task& t, const block_coordinates& at,
+                                             const vector8<From> (&x)[rows_a_thread],
                                              maxima_of<From, Shape> mine,
                                              block_memory<Shape>& memory, const tile_scale* known,
                                              bool by_definition = false) {
@@ -117,18 +117,18 @@ __device__ __forceinline__ bool find_factors(const patch_task& t, const place& a
   }
   const bool finite = !__syncthreads_or(mine.reaches_inf());
   if (!finite) mine = maxima_of<From, Shape>(x, t, at.row, at.col);
-  join_maxima<From, Shape>(t, at, mine, maxima);
+  combine_maxima<From, Shape>(t, at, mine, maxima);
   __syncthreads();
   for (unsigned i = threadIdx.x; i < tiles; i += block_threads) {
-    const std::uint64_t row = at.block_row + (i / at.tiles_across << t.tile_rows);
-    const std::uint32_t col = at.block_col + (i % at.tiles_across << t.tile_cols);
+    const std::uint64_t row = at.block_row + (i / at.tiles_per_row << t.tile_rows);
+    const std::uint32_t col = at.block_col + (i % at.tiles_per_row << t.tile_cols);
     if (row >= t.rows || col >= t.cols) {
       factors[i] = {};  // tiles outside the matrix get codes of zero
       continue;
     }
     const std::uint64_t tile_row = row >> t.tile_rows;
     const std::uint32_t tile_col = col >> t.tile_cols;
-    const patch_scale s =
+    const checked_scale s =
         scale_of_tile<From, To, Cast>(t, {maxima[i], !finite, finite}, tile_row, tile_col, known);
     factors[i] = Cast::factor_of(s.scale);
     by_definition |= s.special;
@@ -141,18 +141,18 @@ __device__ __forceinline__ bool find_factors(const patch_task& t, const place& a
 
 /// The encode stage. Rounds the thread's eight vectors by Cast. Each vector is stored at once.
 template <format_id From, class Cast, shape Shape, access Access>
-__device__ __forceinline__ void encode_rows(const patch_task& t, const place& at,
-                                            const strip_of<From> (&x)[rows_a_thread],
+__device__ __forceinline__ void encode_rows(const tile_task& t, const block_coordinates& at,
+                                            const vector8<From> (&x)[rows_a_thread],
                                             const block_factors<Shape>& of_block,
                                             uint2 (&codes)[rows_a_thread]) {
   code_rows<Access> rows(t, at);
   if constexpr (Cast::field != 0) {
-    using random = strip_words<Cast::field>;
-    random drawn(t, t.index_of(at.row, at.col));
+    using random = vector_words<Cast::field>;
+    random words_of(t, t.index_of(at.row, at.col));
 #pragma unroll
     for (int i = 0; i < rows_a_thread; i += random::rows_at_once) {
       std::uint32_t words[random::rows_at_once][random::words];
-      drawn.draw(words);
+      words_of.draw(words);
 #pragma unroll
       for (int k = 0; k < random::rows_at_once; ++k) {
         codes[i + k] = Cast::template codes<From>(x[i + k], of_block.of_row(i + k), words[k]);
@@ -172,23 +172,23 @@ __device__ __forceinline__ void encode_rows(const patch_task& t, const place& at
 /// wanted. `known`: the scale that all tiles share, or null. All threads of the block must call.
 template <format_id From, format_id To, class Cast, shape Shape, access Access,
           task_in Task = task_in::parameters>
-__device__ __forceinline__ void quantize_block(const patch_task& t, unsigned block,
+__device__ __forceinline__ void quantize_block(const tile_task& t, unsigned block,
                                                block_memory<Shape>& memory,
                                                const tile_scale* known) {
   using care = care_of<From, Shape, Task>;
   extern __shared__ transposed_codes transposed[];  // one or none
-  const place at = place_of(t, block);
-  strip_of<From> x[rows_a_thread];
+  const block_coordinates at = block_coordinates_of(t, block);
+  vector8<From> x[rows_a_thread];
   care::global(t.in);
-  load_strips<From, Access>(t, at.row, at.col, at.count, x);
+  load_vectors<From, Access>(t, at.row, at.col, at.count, x);
   const bool by_definition =
       find_factors<From, To, Cast, Shape, care>(t, at, x, maxima_of<From, Shape>(x), memory, known);
 
   const block_factors<Shape> of_block{memory.factors + at.tile,
-                                      Shape == shape::rows ? at.tiles_across : 0};
-  const kept_codes kept{t.codes_transposed == nullptr ? nullptr : &transposed[0].strip[0][0]};
+                                      Shape == shape::rows ? at.tiles_per_row : 0};
+  const kept_codes kept{t.codes_transposed == nullptr ? nullptr : &transposed[0].vector[0][0]};
   uint2 codes[rows_a_thread];
-  if (!Cast::serves_all && by_definition) {
+  if (!Cast::supports_all && by_definition) {
     if constexpr (care::calls) {
       call_store_defined<From, To, Shape>(t, block, memory.factors, kept.of_block);
     } else {
@@ -207,7 +207,7 @@ __device__ __forceinline__ void quantize_block(const patch_task& t, unsigned blo
 
 /// Quantizes a block tile by the definition from the first step on. Not inlined.
 template <format_id From, format_id To, shape Shape>
-__device__ __noinline__ void quantize_defined_block(const patch_task& t, unsigned block,
+__device__ __noinline__ void quantize_defined_block(const tile_task& t, unsigned block,
                                                     block_memory<Shape>& memory,
                                                     const tile_scale* known) {
   quantize_block<From, To, defined_cast, Shape, access::elements>(t, block, memory, known);

@@ -21,7 +21,7 @@ namespace {
 /// Quantizes block tile blockIdx.x. `known`: the scale that all tiles share, or null.
 template <format_id From, format_id To, class Cast, shape Shape, access Access>
 __global__ void __launch_bounds__(block_threads, resident_blocks<From>)
-    block_tiles_kernel(const __grid_constant__ patch_task t, const tile_scale* const known) {
+    block_tiles_kernel(const __grid_constant__ tile_task t, const tile_scale* const known) {
 #if __CUDA_ARCH__ >= 890
   if (t.skip != nullptr && *t.skip != 0) return;
   __shared__ block_memory<Shape> memory;
@@ -30,14 +30,14 @@ __global__ void __launch_bounds__(block_threads, resident_blocks<From>)
 }
 
 template <format_id From, format_id To, class Cast, access Access, shape Shape>
-void launch_shape(const patch_task& t, const tile_scale* known, cudaStream_t stream) {
+void launch_shape(const tile_task& t, const tile_scale* known, cudaStream_t stream) {
   const std::size_t shared = t.codes_transposed != nullptr ? sizeof(transposed_codes) : 0;
   launch_kernel("cuda-native: quantize", block_tiles_kernel<From, To, Cast, Shape, Access>,
                 static_cast<unsigned>(block_count(t)), block_threads, shared, stream, t, known);
 }
 
-template <format_id From, format_id To, class Cast, access Access = access::strips>
-void launch_cast(const patch_task& t, const tile_scale* known, cudaStream_t stream) {
+template <format_id From, format_id To, class Cast, access Access = access::vectors>
+void launch_cast(const tile_task& t, const tile_scale* known, cudaStream_t stream) {
   visit_shape(t.tile_rows, t.tile_cols, [&]<shape Shape>() {
     // Stochastic rounding with random words supports only tiles of one row; route.cu sends other
     // tiles to the definition.
@@ -48,33 +48,33 @@ void launch_cast(const patch_task& t, const tile_scale* known, cudaStream_t stre
 }
 
 template <format_id From, format_id To>
-void launch(const patch_task& t, const tile_scale* known, cudaStream_t stream) {
-  const bool drawn = t.cast.round == rounding::stochastic,
-             divided = t.scale.math == scale_math::div;
-  if (t.by_definition || (!t.aligned && (drawn || divided || !t.saturates))) {
+void launch(const tile_task& t, const tile_scale* known, cudaStream_t stream) {
+  const bool is_stochastic = t.cast.round == rounding::stochastic,
+             divided = t.scale.rule == scale_rule::div;
+  if (t.by_definition || (!t.aligned && (is_stochastic || divided || !t.saturates))) {
     return launch_cast<From, To, defined_cast, access::elements>(t, known, stream);
   }
   if (!t.aligned)
     return launch_cast<From, To, product_cast<To>, access::elements>(t, known, stream);
   if (divided) return launch_cast<From, To, quotient_cast<To>>(t, known, stream);
-  if (!drawn && !t.saturates)
+  if (!is_stochastic && !t.saturates)
     return launch_cast<From, To, finite_product_cast<To>>(t, known, stream);
-  if (!drawn) return launch_cast<From, To, product_cast<To>>(t, known, stream);
+  if (!is_stochastic) return launch_cast<From, To, product_cast<To>>(t, known, stream);
   switch (numerics::field_bits(t.random.k)) {
-    case 8: return launch_cast<From, To, drawn_cast<To, 8>>(t, known, stream);
-    case 16: return launch_cast<From, To, drawn_cast<To, 16>>(t, known, stream);
-    default: return launch_cast<From, To, drawn_cast<To, 32>>(t, known, stream);
+    case 8: return launch_cast<From, To, stochastic_cast<To, 8>>(t, known, stream);
+    case 16: return launch_cast<From, To, stochastic_cast<To, 16>>(t, known, stream);
+    default: return launch_cast<From, To, stochastic_cast<To, 32>>(t, known, stream);
   }
 }
 
 }  // namespace
 
-std::uint64_t block_count(const patch_task& t) {
+std::uint64_t block_count(const tile_task& t) {
   const auto rows = static_cast<std::uint64_t>(block_threads * rows_a_thread >> t.lanes);
   return (t.rows + rows - 1) / rows * t.col_blocks;
 }
 
-void launch_block_tiles(const patch_task& t, format_id from, format_id to, cudaStream_t stream,
+void launch_block_tiles(const tile_task& t, format_id from, format_id to, cudaStream_t stream,
                         const tile_scale* known) {
   backends::visit_quantization(
       from, to, [&]<format_id From, format_id To>() { launch<From, To>(t, known, stream); });

@@ -3,12 +3,12 @@
 
 #include <cuda_runtime.h>
 
-#include "backends/cuda/quantize/tiles/patch.cuh"
+#include "backends/cuda/quantize/tiles/tile_codes.cuh"
 
 namespace samebits::cuda {
 
 /// Block tiles of a matrix, which are the blocks of a launch. t.lanes and t.col_blocks must be set.
-std::uint64_t block_count(const patch_task& t);
+std::uint64_t block_count(const tile_task& t);
 
 /// Enqueues the quantization of a matrix with tiles of 1 x 16 to 1 x 256, 16 x 16 to 128 x 128 or
 /// 16 x 1 to 128 x 1.
@@ -16,7 +16,7 @@ std::uint64_t block_count(const patch_task& t);
 /// @param t launch parameters; t.lanes is 4 to 8, and 4 if transposed codes are wanted or tiles
 ///   have several rows
 /// @param known the scale that all tiles share, in device memory, or null
-void launch_block_tiles(const patch_task& t, format_id from, format_id to, cudaStream_t stream,
+void launch_block_tiles(const tile_task& t, format_id from, format_id to, cudaStream_t stream,
                         const tile_scale* known = nullptr);
 
 }  // namespace samebits::cuda

@@ -20,13 +20,13 @@ __global__ void __launch_bounds__(block_threads, resident_blocks<From>)
   __shared__ task_memory task;
   __shared__ block_memory<Shape> memory;
   const list_task& mine = task.fetch(list);
-  const patch_task& t = mine.patches;
+  const tile_task& t = mine.block_tiles;
   const unsigned block = blockIdx.x - mine.first_block;
   const tile_scale* const known =
       list.scales == nullptr ? nullptr : &list.scales[list.tensor_of_block[blockIdx.x]];
   if (t.aligned && !t.by_definition) {
-    quantize_block<From, To, Cast, Shape, access::strips, task_in::shared_memory>(t, block, memory,
-                                                                                  known);
+    quantize_block<From, To, Cast, Shape, access::vectors, task_in::shared_memory>(t, block, memory,
+                                                                                   known);
   } else {
     quantize_defined_block<From, To, Shape>(t, block, memory, known);
   }
@@ -42,7 +42,7 @@ __global__ void __launch_bounds__(block_threads, resident_blocks<From>)
   __shared__ task_memory task;
   __shared__ row_memory memory;
   const list_task& mine = task.fetch(list);
-  quantize_rows<From, To, Cast>(mine.patches, blockIdx.x - mine.first_block, memory);
+  quantize_rows<From, To, Cast>(mine.block_tiles, blockIdx.x - mine.first_block, memory);
 #endif
 }
 

@@ -10,14 +10,14 @@
 #include <span>
 #include <vector>
 
-#include "backends/cuda/quantize/tiles/patch.cuh"
+#include "backends/cuda/quantize/tiles/tile_codes.cuh"
 #include "backends/dispatch/quantize.hpp"
 
 namespace samebits::cuda {
 
 /// The launch parameters of one tensor of a list. Blocks copy the structure in words of 16 bytes.
 struct alignas(16) list_task {
-  patch_task patches;
+  tile_task block_tiles;
   std::uint32_t first_block;  ///< number of the tensor's first block in the launch
 };
 
@@ -33,7 +33,7 @@ enum class list_kernel : std::uint8_t { none, blocks, rows, tensors };
 struct list_tables {
   std::vector<list_task> tasks;
   std::vector<std::uint32_t> tensor_of_block;
-  bool divided = false;     ///< scale_math::div
+  bool divided = false;     ///< scale_rule::div
   bool transposed = false;  ///< whether any tensor wants transposed codes
   bool given = true;        ///< whether the caller gives all scales
 };
@@ -58,7 +58,7 @@ struct list_launch {
   const tile_scale* scales = nullptr;  ///< one per tensor, for list_kernel::tensors
 };
 /// Enqueues the amax of every tensor whose scale is not given, for list_kernel::tensors. amaxes[]
-/// has one entry per tensor and must start as nothing_counted.
+/// has one entry per tensor and must start as no_amax.
 void launch_list_amaxes(const list_launch& list, tile_amax* amaxes, cudaStream_t stream);
 /// Enqueues the quantization of the list.
 void launch_list_tiles(const list_launch& list, cudaStream_t stream);

@@ -15,7 +15,7 @@ namespace {
 /// Quantizes the rows of block blockIdx.x.
 template <format_id From, format_id To, class Cast>
 __global__ void __launch_bounds__(block_threads, resident_blocks<From>)
-    row_tiles_kernel(const __grid_constant__ patch_task t) {
+    row_tiles_kernel(const __grid_constant__ tile_task t) {
 #if __CUDA_ARCH__ >= 890
   if (t.skip != nullptr && *t.skip != 0) return;
   __shared__ row_memory memory;
@@ -24,9 +24,9 @@ __global__ void __launch_bounds__(block_threads, resident_blocks<From>)
 }
 
 template <format_id From, format_id To>
-void launch(const patch_task& t, cudaStream_t stream) {
+void launch(const tile_task& t, cudaStream_t stream) {
   const auto blocks = static_cast<unsigned>(row_block_count(t));
-  if (t.scale.math == scale_math::div) {
+  if (t.scale.rule == scale_rule::div) {
     launch_kernel("cuda-native: quantize", row_tiles_kernel<From, To, quotient_cast<To>>, blocks,
                   block_threads, 0, stream, t);
   } else {
@@ -37,12 +37,12 @@ void launch(const patch_task& t, cudaStream_t stream) {
 
 }  // namespace
 
-std::uint64_t row_block_count(const patch_task& t) {
+std::uint64_t row_block_count(const tile_task& t) {
   const auto rows = static_cast<std::uint64_t>(block_threads >> t.lanes);
   return (t.rows + rows - 1) / rows;
 }
 
-void launch_row_tiles(const patch_task& t, format_id from, format_id to, cudaStream_t stream) {
+void launch_row_tiles(const tile_task& t, format_id from, format_id to, cudaStream_t stream) {
   backends::visit_quantization(
       from, to, [&]<format_id From, format_id To>() { launch<From, To>(t, stream); });
 }

@@ -19,7 +19,7 @@ namespace samebits::testkit {
 namespace oracle = samebits::oracle;
 
 /// Returns the oracle's definition of a format.
-using support::judge_of;
+using support::oracle_of;
 /// Returns the code that a conversion_case must give.
 using support::expected_code;
 /// Returns a code as text with its fields and value.

@@ -1,6 +1,6 @@
 // Simulated ranks: a run of n ranks inside one process, for tests of code that uses a communicator.
 //
-//   testkit::play_ranks(4, [](communicator& ranks) {
+//   testkit::simulate_ranks(4, [](communicator& ranks) {
 //     const rank_observation all = agree(ranks, {.seen = {.nonfinite = ranks.rank() == 2}});
 //     if (!all.seen.nonfinite) throw std::logic_error("rank 2 was not heard");
 //   });
@@ -56,6 +56,6 @@ class rank_calls_differ : public std::logic_error {
 /// @throws invalid_argument if count is out of range.
 /// @throws rank_calls_differ if the ranks' calls do not match.
 /// @throws the exception of a body; of several, the one of the lowest rank.
-std::vector<rank_call> play_ranks(int count, const std::function<void(communicator&)>& body);
+std::vector<rank_call> simulate_ranks(int count, const std::function<void(communicator&)>& body);
 
 }  // namespace samebits::testkit

@@ -1,0 +1,129 @@
+// Vectors of neighbouring elements of a tensor: loads, stores and conversion from and to binary32.
+#pragma once
+
+#include <cstdint>
+
+#include "backends/cuda/instructions/fp8.cuh"
+#include "backends/cuda/instructions/halves.cuh"
+#include "backends/cuda/instructions/hardware.cuh"
+#include "numerics/tensor_list/list_ops.hpp"
+#include "samebits/core/format.hpp"
+
+namespace samebits::cuda {
+
+/// A format as a compile-time constant.
+template <format_id F>
+struct fixed {
+  static constexpr format_id value = F;
+};
+
+/// N neighbouring elements as codes: 4, 8 or 16 bytes.
+template <format_id F, int N>
+struct code_vector {
+  static constexpr int bytes = N * spec_of(F).storage_bits / 8;
+  static_assert(bytes == 4 || bytes == 8 || bytes == 16);
+  std::uint32_t words[bytes / 4];
+
+  /// p must be aligned to `bytes`.
+  __device__ __forceinline__ void load(const std::byte* p) {
+    if constexpr (bytes == 16) {
+      const uint4 v = __ldcs(reinterpret_cast<const uint4*>(p));
+      words[0] = v.x, words[1] = v.y, words[2] = v.z, words[3] = v.w;
+    } else if constexpr (bytes == 8) {
+      const uint2 v = __ldcs(reinterpret_cast<const uint2*>(p));
+      words[0] = v.x, words[1] = v.y;
+    } else {
+      words[0] = __ldcs(reinterpret_cast<const std::uint32_t*>(p));
+    }
+  }
+  __device__ __forceinline__ void store(std::byte* p) const {
+    if constexpr (bytes == 16) {
+      __stcs(reinterpret_cast<uint4*>(p), make_uint4(words[0], words[1], words[2], words[3]));
+    } else if constexpr (bytes == 8) {
+      __stcs(reinterpret_cast<uint2*>(p), make_uint2(words[0], words[1]));
+    } else {
+      *reinterpret_cast<std::uint32_t*>(p) = words[0];
+    }
+  }
+};
+
+/// Values of a code_vector as binary32 bits. A NaN may keep its payload: every later step makes NaN
+/// canonical.
+template <int N>
+struct value_vector {
+  std::uint32_t x[N];
+};
+
+/// The values of a vector of codes.
+template <format_id F, int N>
+__device__ __forceinline__ value_vector<N> values_of(const code_vector<F, N>& codes) {
+  value_vector<N> v;
+#pragma unroll
+  for (int i = 0; i < N; ++i) {
+    if constexpr (F == format_id::fp32) {
+      v.x[i] = codes.words[i];
+    } else if constexpr (spec_of(F).storage_bits == 16) {
+      v.x[i] = widen<F>(codes.words[i / 2] >> (i % 2 * 16) & 0xFFFFu);
+    } else if (i % 2 == 0) {
+      const float2 pair =
+          fp8_values<F>(static_cast<std::uint16_t>(codes.words[i / 4] >> (i % 4 * 8)));
+      v.x[i] = __float_as_uint(pair.x);
+      v.x[i + 1] = __float_as_uint(pair.y);
+    }
+  }
+  return v;
+}
+
+/// Rounds to fp32, fp16 or bf16 codes: to nearest even, overflow to Inf, canonical NaN. The values
+/// must come from a binary32 step.
+template <format_id F, int N>
+__device__ __forceinline__ code_vector<F, N> codes_of(const value_vector<N>& v) {
+  code_vector<F, N> codes;
+  if constexpr (F == format_id::fp32) {
+#pragma unroll
+    for (int i = 0; i < N; ++i) codes.words[i] = v.x[i];
+  } else {
+#pragma unroll
+    for (int i = 0; i < N / 2; ++i) {
+      codes.words[i] = half_pair<F, false>(v.x[2 * i], v.x[2 * i + 1]);
+    }
+  }
+  return codes;
+}
+
+/// Loads one element as binary32 bits; p must be aligned to the element.
+template <format_id F>
+__device__ __forceinline__ std::uint32_t load_value(const std::byte* p) {
+  if constexpr (F == format_id::fp32) {
+    return *reinterpret_cast<const std::uint32_t*>(p);
+  } else if constexpr (spec_of(F).storage_bits == 16) {
+    return widen<F>(*reinterpret_cast<const std::uint16_t*>(p));
+  } else {
+    return __float_as_uint(fp8_values<F>(static_cast<std::uint16_t>(*p)).x);
+  }
+}
+/// Rounds binary32 bits to one fp32, fp16 or bf16 element; p must be aligned to the element.
+template <format_id F>
+__device__ __forceinline__ void store_value(std::byte* p, std::uint32_t x) {
+  if constexpr (F == format_id::fp32) {
+    *reinterpret_cast<std::uint32_t*>(p) = x;
+  } else {
+    *reinterpret_cast<std::uint16_t*>(p) = static_cast<std::uint16_t>(half_pair<F, false>(x, x));
+  }
+}
+
+/// Updates the maximum magnitude `seen` with a word of codes. For 16-bit formats each half has its
+/// own maximum.
+template <format_id F>
+__device__ __forceinline__ std::uint32_t larger_codes(std::uint32_t seen, std::uint32_t codes) {
+  if constexpr (spec_of(F).storage_bits == 32) return max(seen, codes & 0x7FFFFFFFu);
+  return __vmaxu2(seen, codes & 0x7FFF7FFFu);
+}
+/// The maximum magnitude, as a code, from a word that larger_codes() left.
+template <format_id F>
+__device__ __forceinline__ std::uint32_t largest_code(std::uint32_t seen) {
+  if constexpr (spec_of(F).storage_bits == 32) return seen;
+  return max(seen & 0xFFFFu, seen >> 16);
+}
+
+}  // namespace samebits::cuda

@@ -1,0 +1,35 @@
+// Pieces: splits a range of elements into one contiguous chunk per thread.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "backends/dispatch/backend.hpp"
+#include "backends/threads/tasks.hpp"
+
+namespace samebits::backends {
+
+/// A thread with fewer elements costs more than it saves.
+inline constexpr std::int64_t elements_worth_a_thread = 1 << 14;
+
+/// Part number i of `parts` contiguous parts of [0, count), of nearly equal size.
+inline element_range part_of(std::int64_t count, std::int64_t parts, std::int64_t i) {
+  const auto edge = [&](std::int64_t at) {
+    return static_cast<std::int64_t>(static_cast<__int128>(count) * at / parts);
+  };
+  return {edge(i), edge(i + 1)};
+}
+
+/// Runs part(range) over [0, count) on `threads` threads (0: one per hardware thread). Each range
+/// is a contiguous part of at least `min_part` elements. Parts write disjoint elements, so
+/// their number does not change the result. Every part runs even if few threads can be started.
+/// The first exception of a part is rethrown after all have ended.
+template <class Part>
+void for_each_part(std::int64_t count, int threads, const Part& part,
+                   std::int64_t min_part = elements_worth_a_thread) {
+  const std::int64_t parts = std::clamp<std::int64_t>(
+      count / min_part, 1, static_cast<std::int64_t>(thread_count(threads)));
+  for_each_task(parts, [&](std::int64_t i) { part(part_of(count, parts, i)); });
+}
+
+}  // namespace samebits::backends

@@ -1,0 +1,386 @@
+// Array arithmetic on CUDA in numbers: spaces of 8 bits whole and drawn operands of every operation
+// against the reference, all pairs of 16 bits and drawn operands by both backends.
+//
+// SAMEBITS_COMPUTE_CASES: how many drawn cases are compared with the reference, by default 10^9.
+#include <cuda_runtime.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "samebits/samebits.hpp"
+#include "tests/device/operand_draw.cuh"
+#include "tests/support/effort.hpp"
+
+namespace samebits {
+namespace {
+
+using enum format_id;
+using support::by_effort;
+using support::draw;
+
+constexpr format_id formats[] = {fp32, fp16, bf16, e4m3, e5m2};
+constexpr overflow policies[] = {overflow::ieee, overflow::saturate, overflow::saturate_finite};
+
+void check(cudaError_t error, const char* what) {
+  if (error == cudaSuccess) return;
+  std::fprintf(stderr, "%s: %s\n", what, cudaGetErrorString(error));
+  std::exit(1);
+}
+
+class device_bytes {
+ public:
+  explicit device_bytes(std::int64_t bytes) {
+    check(cudaMalloc(&data_, static_cast<std::size_t>(bytes)), "cudaMalloc");
+  }
+  ~device_bytes() { cudaFree(data_); }
+  device_bytes(const device_bytes&) = delete;
+  device_bytes& operator=(const device_bytes&) = delete;
+  template <class T = void>
+  [[nodiscard]] T* as() const {
+    return static_cast<T*>(data_);
+  }
+
+ private:
+  void* data_ = nullptr;
+};
+
+struct difference {
+  unsigned long long count;
+  unsigned long long first;
+};
+
+__global__ void compare_kernel(const std::uint32_t* x, const std::uint32_t* y, std::uint64_t words,
+                               difference* seen) {
+  const std::uint64_t step = std::uint64_t{gridDim.x} * blockDim.x;
+  for (std::uint64_t i = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < words;
+       i += step) {
+    if (x[i] == y[i]) continue;
+    atomicAdd(&seen->count, 1ull);
+    atomicMin(&seen->first, static_cast<unsigned long long>(i));
+  }
+}
+
+__device__ void put(void* data, int width, std::uint64_t i, std::uint32_t code) {
+  if (width == 1) {
+    static_cast<std::uint8_t*>(data)[i] = static_cast<std::uint8_t>(code);
+  } else if (width == 2) {
+    static_cast<std::uint16_t*>(data)[i] = static_cast<std::uint16_t>(code);
+  } else {
+    static_cast<std::uint32_t*>(data)[i] = code;
+  }
+}
+
+struct operand_arrays {
+  void* data[3];
+};
+
+/// Operand k of element i is the code of bits [k * bits, (k + 1) * bits) of first + i.
+__global__ void count_kernel(operand_arrays out, int bits, std::uint64_t first,
+                             std::uint64_t count) {
+  const std::uint64_t step = std::uint64_t{gridDim.x} * blockDim.x;
+  for (std::uint64_t i = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count;
+       i += step) {
+    for (int k = 0; k < 3; ++k) {
+      put(out.data[k], bits / 8, i, static_cast<std::uint32_t>((first + i) >> (k * bits)));
+    }
+  }
+}
+
+struct drawing {
+  format_spec from[3];
+  operation op;
+  std::uint64_t seed;
+};
+
+__global__ void draw_kernel(operand_arrays out, const drawing d, std::uint64_t count) {
+  const std::uint64_t step = std::uint64_t{gridDim.x} * blockDim.x;
+  for (std::uint64_t i = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count;
+       i += step) {
+    const auto x = draw(d.from, d.op, d.seed, i);
+    for (int k = 0; k < 3; ++k) put(out.data[k], d.from[k].storage_bits / 8, i, x.code[k]);
+  }
+}
+
+/// Whether cuda-native has the rule and operation of one format, without flags.
+bool native_supports(operation op, format_id f, const compute_options& o) {
+  return op != operation::rem && op != operation::rint && o.round == rounding::nearest_even &&
+         o.on_overflow != overflow::saturate_finite &&
+         (o.on_nan == nan_policy::canonical || f != e4m3);
+}
+
+/// Arrays of operands and results on the device, and their copies on the host.
+class bench_of_cases {
+ public:
+  explicit bench_of_cases(std::int64_t maximum)
+      : a_(4 * maximum),
+        b_(4 * maximum),
+        c_(4 * maximum),
+        out_(4 * maximum),
+        other_(4 * maximum),
+        each_(maximum),
+        seen_(sizeof(difference)) {}
+
+  operand_arrays operands() const { return {{a_.as(), b_.as(), c_.as()}}; }
+
+  void call(const char* backend, operation op, const format_id (&from)[3], format_id to,
+            std::int64_t count, const compute_options& options, bool second = false) {
+    compute(op, in(from, count), device_view(to, second ? other_.as() : out_.as(), count), options,
+            on_stream(nullptr, backend));
+  }
+  flags call_with_flags(operation op, const format_id (&from)[3], format_id to, std::int64_t count,
+                        const compute_options& options) {
+    return compute_with_flags(op, in(from, count), device_view(to, out_.as(), count), options,
+                              {each_.as<flags>(), count, 1}, on_stream(nullptr, "cuda-emulated"));
+  }
+
+  /// Of the two results: differing words.
+  difference compared(std::int64_t bytes) {
+    constexpr difference nothing = {0, ~0ull};
+    difference seen = nothing;
+    check(cudaMemcpy(seen_.as(), &nothing, sizeof nothing, cudaMemcpyHostToDevice), "copy");
+    compare_kernel<<<4096, 256>>>(out_.as<std::uint32_t>(), other_.as<std::uint32_t>(),
+                                  static_cast<std::uint64_t>(bytes) / 4, seen_.as<difference>());
+    check(cudaMemcpy(&seen, seen_.as(), sizeof seen, cudaMemcpyDeviceToHost), "compare");
+    return seen;
+  }
+
+  /// Operands on the host, for expected().
+  void fetch_operands(operation op, const format_id (&from)[3], std::int64_t count) {
+    const device_bytes* const arrays[] = {&a_, &b_, &c_};
+    for (int k = 0; k < operand_count(op); ++k) {
+      host_[k].resize(static_cast<std::size_t>(count * storage_bytes(from[k])));
+      fetch(host_[k], *arrays[k]);
+    }
+  }
+  /// What the reference makes of fetched operands.
+  flags expect(operation op, const format_id (&from)[3], format_id to, std::int64_t count,
+               const compute_options& options) {
+    expected_.resize(static_cast<std::size_t>(count * storage_bytes(to)));
+    expected_each_.resize(static_cast<std::size_t>(count));
+    const auto view = [&](int k) {
+      return view_of_codes(from[k], static_cast<const void*>(host_[k].data()), 1, count);
+    };
+    array_operands in{view(0)};
+    if (operand_count(op) > 1) in.b = view(1);
+    if (operand_count(op) > 2) in.c = view(2);
+    return compute_with_flags(
+        op, in, view_of_codes(to, static_cast<void*>(expected_.data()), 1, count), options,
+        {reinterpret_cast<flags*>(expected_each_.data()), count, 1}, {"reference", 0});
+  }
+  /// Whether the device's first results are those of expect(), and its flags if `with_flags`.
+  ::testing::AssertionResult agrees(bool with_flags, format_id to) {
+    got_.resize(expected_.size());
+    fetch(got_, out_);
+    const auto width = static_cast<std::size_t>(storage_bytes(to));
+    if (std::memcmp(got_.data(), expected_.data(), got_.size()) != 0) return differs(width);
+    if (!with_flags) return ::testing::AssertionSuccess();
+    got_.resize(expected_each_.size());
+    fetch(got_, each_);
+    for (std::size_t i = 0; i < got_.size(); ++i) {
+      if (got_[i] == expected_each_[i]) continue;
+      return ::testing::AssertionFailure() << "flags of element " << i << " are " << int{got_[i]}
+                                           << " instead of " << int{expected_each_[i]};
+    }
+    return ::testing::AssertionSuccess();
+  }
+
+ private:
+  static matrix_view device_view(format_id f, void* data, std::int64_t count) {
+    return on_device(view_of_codes(f, data, 1, count));
+  }
+  array_operands in(const format_id (&from)[3], std::int64_t count) const {
+    return {device_view(from[0], a_.as(), count), device_view(from[1], b_.as(), count),
+            device_view(from[2], c_.as(), count)};
+  }
+  static void fetch(std::vector<std::uint8_t>& to, const device_bytes& from) {
+    check(cudaMemcpy(to.data(), from.as(), to.size(), cudaMemcpyDeviceToHost), "copy");
+  }
+  ::testing::AssertionResult differs(std::size_t width) const {
+    std::size_t i = 0;
+    while (std::memcmp(&got_[i], &expected_[i], width) == 0) i += width;
+    std::uint32_t got = 0, expected = 0;
+    std::memcpy(&got, &got_[i], width);
+    std::memcpy(&expected, &expected_[i], width);
+    return ::testing::AssertionFailure()
+           << "element " << i / width << " is " << std::hex << got << " instead of " << expected;
+  }
+
+  device_bytes a_, b_, c_, out_, other_, each_, seen_;
+  std::vector<std::uint8_t> host_[3], expected_, expected_each_, got_;
+};
+
+std::string text(operation op, const format_id (&from)[3], format_id to, const compute_options& o) {
+  return std::string(name(op)) + " of " + std::string(name(from[0])) + ", " +
+         std::string(name(from[1])) + ", " + std::string(name(from[2])) + " into " +
+         std::string(name(to)) + ", " + std::string(name(o.round)) + ", " +
+         std::string(name(o.on_overflow)) + ", " + std::string(name(o.on_nan));
+}
+
+compute_options options_of(int mode, overflow policy, nan_policy nan) {
+  return {.round = static_cast<rounding>(mode),
+          .on_overflow = policy,
+          .on_nan = nan,
+          .random = {.seed = 11, .stream = 3, .offset = 77, .bits = 1 + mode * 5 % 32}};
+}
+
+/// Both backends on operands that are in place, against the reference.
+void expect_reference(bench_of_cases& cases, operation op, const format_id (&from)[3], format_id to,
+                      std::int64_t count, const compute_options& options) {
+  const flags raised = cases.expect(op, from, to, count, options);
+  EXPECT_EQ(cases.call_with_flags(op, from, to, count, options), raised)
+      << text(op, from, to, options);
+  EXPECT_TRUE(cases.agrees(true, to)) << "cuda-emulated: " << text(op, from, to, options);
+  const bool one_format = from[0] == to && (operand_count(op) < 2 || from[1] == to) &&
+                          (operand_count(op) < 3 || from[2] == to);
+  if (!one_format || !native_supports(op, to, options)) return;
+  cases.call("cuda-native", op, from, to, count, options);
+  EXPECT_TRUE(cases.agrees(false, to)) << "cuda-native: " << text(op, from, to, options);
+}
+
+TEST(ComputeMany, AllPairsOf8BitsByEveryRule) {
+  constexpr std::int64_t count = 1 << 16;
+  bench_of_cases cases(count);
+  support::thinned_cases rules(5);
+  std::uint64_t compared = 0;
+  for (const format_id f : {e4m3, e5m2}) {
+    const format_id from[3] = {f, f, f};
+    count_kernel<<<256, 256>>>(cases.operands(), 8, 0, count);
+    for (int i = 0; i < operation_count; ++i) {
+      const operation op = operation_at(i);
+      if (op == operation::fma) continue;
+      cases.fetch_operands(op, from, count);
+      for (int mode = 0; mode < rounding_count; ++mode) {
+        for (const overflow policy : policies) {
+          for (const nan_policy nan : {nan_policy::canonical, nan_policy::preserve_sign}) {
+            if (rules.leaves_out()) continue;
+            expect_reference(cases, op, from, f, count, options_of(mode, policy, nan));
+            if (HasFailure()) return;
+            compared += count;
+          }
+        }
+      }
+    }
+  }
+  std::printf("pairs of 8 bits and the reference: %.3g cases, 0 differ\n",
+              static_cast<double>(compared));
+}
+
+TEST(ComputeMany, AllTriplesOf8BitsByEveryMode) {
+  const std::int64_t count = by_effort(1 << 24, 1 << 16);
+  bench_of_cases cases(count);
+  std::uint64_t compared = 0;
+  for (const format_id f : {e4m3, e5m2}) {
+    const format_id from[3] = {f, f, f};
+    count_kernel<<<4096, 256>>>(cases.operands(), 8, 0, count);
+    cases.fetch_operands(operation::fma, from, count);
+    for (int mode = 0; mode < rounding_count; ++mode) {
+      for (const overflow policy : policies) {
+        expect_reference(cases, operation::fma, from, f, count,
+                         options_of(mode, policy, nan_policy::canonical));
+        if (HasFailure()) return;
+        compared += count;
+      }
+    }
+  }
+  std::printf("triples of 8 bits and the reference: %.3g cases, 0 differ\n",
+              static_cast<double>(compared));
+}
+
+/// cuda-native and cuda-emulated on operands that are in place.
+void expect_native(bench_of_cases& cases, operation op, format_id f, std::int64_t count,
+                   const compute_options& options) {
+  const format_id from[3] = {f, f, f};
+  cases.call("cuda-emulated", op, from, f, count, options);
+  cases.call("cuda-native", op, from, f, count, options, true);
+  const difference seen = cases.compared(count * storage_bytes(f));
+  EXPECT_EQ(seen.count, 0u) << text(op, from, f, options) << ": words differ, the first is "
+                            << seen.first;
+}
+
+TEST(ComputeMany, AllPairsOf16BitsByBothBackends) {
+  const auto count = by_effort<std::int64_t>(1 << 27, 1 << 18);
+  const std::uint64_t end = by_effort(std::uint64_t{1} << 32, 1 << 20);
+  bench_of_cases cases(count);
+  std::uint64_t compared = 0;
+  for (const format_id f : {fp16, bf16}) {
+    for (std::uint64_t first = 0; first < end; first += static_cast<std::uint64_t>(count)) {
+      count_kernel<<<4096, 256>>>(cases.operands(), 16, first, static_cast<std::uint64_t>(count));
+      for (const operation op : {operation::add, operation::sub, operation::mul, operation::div}) {
+        expect_native(cases, op, f, count, {});
+        if (HasFailure()) return;
+        compared += count;
+      }
+    }
+  }
+  std::printf("pairs of 16 bits, cuda-native and cuda-emulated: %.4g cases, 0 differ\n",
+              static_cast<double>(compared));
+}
+
+TEST(ComputeMany, DrawnOperandsByBothBackends) {
+  const auto count = by_effort<std::int64_t>(1 << 27, 1 << 18);
+  bench_of_cases cases(count);
+  std::uint64_t compared = 0;
+  for (const format_id f : formats) {
+    for (int i = 0; i < operation_count; ++i) {
+      const operation op = operation_at(i);
+      if (!native_supports(op, f, {})) continue;
+      const bool much = op == operation::fma || f == fp32;
+      for (std::uint64_t seed = 0; seed < (much ? 4u : 1u); ++seed) {
+        draw_kernel<<<4096, 256>>>(cases.operands(),
+                                   {{spec_of(f), spec_of(f), spec_of(f)}, op, seed}, count);
+        for (const overflow policy : {overflow::ieee, overflow::saturate}) {
+          expect_native(cases, op, f, count, {.on_overflow = policy});
+          if (HasFailure()) return;
+          compared += count;
+        }
+      }
+    }
+  }
+  std::printf("drawn, cuda-native and cuda-emulated: %.4g cases, 0 differ\n",
+              static_cast<double>(compared));
+}
+
+TEST(ComputeMany, DrawnOperandsByEveryRule) {
+  const char* const asked = std::getenv("SAMEBITS_COMPUTE_CASES");
+  const std::uint64_t wanted = asked != nullptr ? std::strtoull(asked, nullptr, 10)
+                                                : by_effort<std::uint64_t>(1'000'000'000, 4 << 20);
+  const std::int64_t count = by_effort(1 << 20, 1 << 12);
+  constexpr format_id mixes[][4] = {
+      {fp32, fp32, fp32, fp32}, {fp16, fp16, fp16, fp16}, {bf16, bf16, bf16, bf16},
+      {e4m3, e4m3, e4m3, e4m3}, {e5m2, e5m2, e5m2, e5m2}, {fp16, bf16, fp32, e4m3},
+      {e4m3, e5m2, fp32, fp32}, {bf16, bf16, bf16, fp32}, {e5m2, e5m2, fp16, fp16},
+      {fp32, fp32, fp32, e5m2}, {fp32, e4m3, bf16, bf16}, {fp16, fp16, fp32, bf16}};
+  bench_of_cases cases(count);
+  std::uint64_t compared = 0;
+  for (std::uint64_t seed = 100; compared < wanted; ++seed) {
+    for (const auto& mix : mixes) {
+      const format_id from[3] = {mix[0], mix[1], mix[2]};
+      for (int i = 0; i < operation_count && compared < wanted; ++i) {
+        const operation op = operation_at(i);
+        draw_kernel<<<1024, 256>>>(cases.operands(),
+                                   {{spec_of(mix[0]), spec_of(mix[1]), spec_of(mix[2])}, op, seed},
+                                   count);
+        cases.fetch_operands(op, from, count);
+        for (int mode = 0; mode < rounding_count; ++mode) {
+          // Policies by turns: all of them meet every mode as seeds and operations go on.
+          const auto turn = seed + static_cast<std::uint64_t>(i + mode);
+          const auto nan = turn / 3 % 2 == 0 ? nan_policy::canonical : nan_policy::preserve_sign;
+          expect_reference(cases, op, from, mix[3], count,
+                           options_of(mode, policies[turn % 3], nan));
+          if (HasFailure()) return;
+          compared += count;
+        }
+      }
+    }
+  }
+  std::printf("drawn, CUDA and the reference: %.4g cases, 0 differ\n",
+              static_cast<double>(compared));
+}
+
+}  // namespace
+}  // namespace samebits
