@@ -16,9 +16,9 @@ namespace {
 
 /// Splits the chunks of a list among threads.
 template <class Part>
-void for_each_chunk_range(const numerics::tensor_tables& plan, std::uint64_t elements,
+void for_each_chunk_range(const numerics::tensor_tables& list, std::uint64_t elements,
                           const executor& where, const Part& part) {
-  const auto chunks = static_cast<std::int64_t>(plan.chunks);
+  const auto chunks = static_cast<std::int64_t>(list.chunks);
   if (chunks == 0) return;
   // Average elements per chunk; >= 1.
   const auto chunk = static_cast<std::int64_t>(elements) / chunks;
@@ -28,11 +28,11 @@ void for_each_chunk_range(const numerics::tensor_tables& plan, std::uint64_t ele
 
 /// Calls f(tensor, partial statistics of its chunks) in list order.
 template <class Statistics, class Function>
-void for_each_tensor(const list_data& plan, const std::vector<Statistics>& partial_statistics,
+void for_each_tensor(const list_data& list, const std::vector<Statistics>& partial_statistics,
                      const Function& f) {
   const std::span<const Statistics> all(partial_statistics);
-  for (std::size_t i = 0; i < plan.rows.size(); ++i) {
-    f(i, all.subspan(plan.rows[i].first_chunk, numerics::chunks_of(plan.rows[i].count)));
+  for (std::size_t i = 0; i < list.rows.size(); ++i) {
+    f(i, all.subspan(list.rows[i].first_chunk, numerics::chunks_of(list.rows[i].count)));
   }
 }
 
@@ -84,39 +84,39 @@ convert_call conversion_of(const cast_call& call, std::uint32_t tensor) {
 
 void inspect_on_threads(const list_kernels& kernels, const inspect_call& call,
                         const executor& where) {
-  const list_data& plan = call.plan;
+  const list_data& list = call.list;
   inspect_report& report = *call.report;
   report = {};
-  std::vector<numerics::chunk_statistics> partial_statistics(plan.row_of_chunk.size());
+  std::vector<numerics::chunk_statistics> partial_statistics(list.row_of_chunk.size());
   std::mutex joining;
-  for_each_chunk_range(plan.tables(), plan.elements, where, [&](element_range chunks) {
+  for_each_chunk_range(list.tables(), list.elements, where, [&](element_range chunks) {
     std::array<std::uint64_t, numerics::exponent_buckets> exponents = {};
-    kernels.inspect(plan.tables(), chunks, call.counts, partial_statistics.data(),
+    kernels.inspect(list.tables(), chunks, call.counts, partial_statistics.data(),
                     exponents.data());
     if (call.counts != inspect_counts::distribution) return;
     const std::scoped_lock lock(joining);
     for (std::size_t i = 0; i < exponents.size(); ++i) report.exponents[i] += exponents[i];
   });
-  report.tensors.reserve(plan.rows.size());
-  for_each_tensor(plan, partial_statistics,
+  report.tensors.reserve(list.rows.size());
+  for_each_tensor(list, partial_statistics,
                   [&](std::size_t i, std::span<const numerics::chunk_statistics> chunks) {
-                    report.tensors.push_back(statistics_of(plan.rows[i], chunks));
+                    report.tensors.push_back(statistics_of(list.rows[i], chunks));
                   });
   combine_tensors(report);
 }
 
 void scale_on_threads(const list_kernels& kernels, const scale_call& call, const executor& where) {
-  const list_data& plan = call.plan;
-  std::vector<numerics::scale_statistics> partial_statistics(plan.row_of_chunk.size());
-  for_each_chunk_range(plan.tables(), plan.elements, where, [&](element_range chunks) {
-    kernels.scale(plan.tables(), chunks, std::bit_cast<std::uint32_t>(call.factor),
+  const list_data& list = call.list;
+  std::vector<numerics::scale_statistics> partial_statistics(list.row_of_chunk.size());
+  for_each_chunk_range(list.tables(), list.elements, where, [&](element_range chunks) {
+    kernels.scale(list.tables(), chunks, std::bit_cast<std::uint32_t>(call.factor),
                   partial_statistics.data());
   });
   if (call.report == nullptr) return;
   unscale_report& report = *call.report;
   report = {};
-  report.elements = plan.elements;
-  for_each_tensor(plan, partial_statistics,
+  report.elements = list.elements;
+  for_each_tensor(list, partial_statistics,
                   [&](std::size_t i, std::span<const numerics::scale_statistics> chunks) {
                     const std::uint64_t bad_before = report.nonfinite + report.overflowed;
                     for (const numerics::scale_statistics& c : chunks) {

@@ -14,13 +14,13 @@
 //
 //   product(a, b)  RN(a * b)        quotient(a, b)  RN(a / b)        sum(a, b)  RN(a + b)
 //
-// Sums of squares use a type `node`, a partial sum in binary64:
+// Sums of squares use a type `partial_sum`, a partial sum in binary64:
 //
-//   square(x)          RN64(x * x) of binary32 bits; exact
-//   add_nodes(a, b)    RN64(a + b)
-//   no_node()          +0, which stands for missing inputs: no sum of squares is below +0
-//   bits(a)            the binary64 bits of a partial sum
-//   from_bits(bits)    the partial sum
+//   square(x)               RN64(x * x) of binary32 bits; exact
+//   add_partial_sums(a, b)  RN64(a + b)
+//   no_partial_sum()        +0, which stands for missing inputs: no sum of squares is below +0
+//   bits(a)                 the binary64 bits of a partial sum
+//   from_bits(bits)         the partial sum
 #pragma once
 
 #include <cstdint>
@@ -43,14 +43,14 @@ struct by_definition {
     return binary32::add(a, b);
   }
 
-  using node = std::uint64_t;
-  SAMEBITS_HD static constexpr node square(std::uint32_t x) { return numerics::square(x); }
-  SAMEBITS_HD static constexpr node add_nodes(node a, node b) {
+  using partial_sum = std::uint64_t;
+  SAMEBITS_HD static constexpr partial_sum square(std::uint32_t x) { return numerics::square(x); }
+  SAMEBITS_HD static constexpr partial_sum add_partial_sums(partial_sum a, partial_sum b) {
     return numerics::add_squares(a, b);
   }
-  SAMEBITS_HD static constexpr node no_node() { return 0; }
-  SAMEBITS_HD static constexpr node from_bits(std::uint64_t bits) { return bits; }
-  SAMEBITS_HD static constexpr std::uint64_t bits(node a) { return a; }
+  SAMEBITS_HD static constexpr partial_sum no_partial_sum() { return 0; }
+  SAMEBITS_HD static constexpr partial_sum from_bits(std::uint64_t bits) { return bits; }
+  SAMEBITS_HD static constexpr std::uint64_t bits(partial_sum a) { return a; }
 };
 
 }  // namespace samebits::numerics

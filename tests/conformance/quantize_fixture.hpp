@@ -133,10 +133,10 @@ class QuantizeSuite : public ::testing::TestWithParam<quantize_target> {
     return {0x9E3779B97F4A7C15u, 3, 1000, std::nullopt, bits};
   }
 
-  /// A dense case of the test's next number. What the test does not fix itself is drawn evenly: the
+  /// A dense case of the test's next number. What the test does not fix itself is chosen evenly: the
   /// formats, the rule, the policies and, unless given, the rounding.
-  quantize_case drawn(std::int64_t rows, std::int64_t cols, const tile_shape& tile, int bits,
-                      std::optional<rounding> mode = std::nullopt) {
+  quantize_case random_case(std::int64_t rows, std::int64_t cols, const tile_shape& tile, int bits,
+                            std::optional<rounding> mode = std::nullopt) {
     quantize_options o{.tile = tile, .random = stream_of(bits)};
     const format_id from = sources[draws.draw("source", std::size(sources))];
     const format_id to = targets[draws.draw("target", std::size(targets))];

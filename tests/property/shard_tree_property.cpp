@@ -131,7 +131,7 @@ double joined(const shard_layout& layout, const std::vector<std::uint64_t>& rece
     for (std::uint64_t s = d.slot_of_tensor[t]; s < d.slot_of_tensor[t + 1]; ++s) {
       const std::uint64_t first = d.partial_sum_of_slot[s];
       of_tensor.add(numerics::slot_sum<std::uint64_t>(
-          d.nodes.data() + first, d.partial_sum_of_slot[s + 1] - first, value_at, add));
+          d.partial_sums.data() + first, d.partial_sum_of_slot[s + 1] - first, value_at, add));
     }
     total.add(of_tensor.value());
   }

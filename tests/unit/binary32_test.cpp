@@ -52,9 +52,9 @@ TEST(Binary32, PolicyByDefinitionIsTheSameOperations) {
   EXPECT_EQ(by_definition::quotient(six, two), 0x40400000u);  // 3
   EXPECT_EQ(by_definition::sum(six, two), 0x41000000u);       // 8
   const std::uint64_t squares =
-      by_definition::add_nodes(by_definition::square(six), by_definition::square(two));
+      by_definition::add_partial_sums(by_definition::square(six), by_definition::square(two));
   EXPECT_EQ(squares, std::bit_cast<std::uint64_t>(40.0));
-  EXPECT_EQ(by_definition::no_node(), 0u);
+  EXPECT_EQ(by_definition::no_partial_sum(), 0u);
   EXPECT_EQ(by_definition::bits(by_definition::from_bits(squares)), squares);
 }
 

@@ -3,7 +3,7 @@
 //
 // The template parameter Arithmetic is an Arithmetic policy (numerics/arithmetic/by_definition.hpp),
 // for sums of squares, or signed_sums (backends/cuda/reductions/reduction_parts.cuh). The trees use
-// its node, add_nodes() and no_node(). A node is a partial sum: the sum of an aligned subtree.
+// its type partial_sum, the sum of an aligned subtree, add_partial_sums() and no_partial_sum().
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,8 @@ __device__ __forceinline__ typename Arithmetic::partial_sum warp_partial_sum(
     typename Arithmetic::partial_sum partial_sum) {
 #pragma unroll
   for (int bit = From; bit < To; ++bit) {
-    partial_sum =
-        Arithmetic::add_nodes(partial_sum, __shfl_xor_sync(all_lanes, partial_sum, 1 << bit));
+    partial_sum = Arithmetic::add_partial_sums(partial_sum,
+                                               __shfl_xor_sync(all_lanes, partial_sum, 1 << bit));
   }
   return partial_sum;
 }
@@ -46,7 +46,7 @@ struct turn_tree {
     const bool upper = (threadIdx.x & (1u << Bit)) != 0;
     const partial_sum kept = upper ? odd : even;
     const partial_sum sent = upper ? even : odd;
-    return Arithmetic::add_nodes(kept, __shfl_xor_sync(all_lanes, sent, 1 << Bit));
+    return Arithmetic::add_partial_sums(kept, __shfl_xor_sync(all_lanes, sent, 1 << Bit));
   }
 
   /// Combines the partial sums of 2^Bits turns.
@@ -85,7 +85,7 @@ struct turn_tree {
 };
 
 /// Sums the inputs [0, count), computed by all threads of a block. Thread 0 gets the sum;
-/// Arithmetic::no_node() if count is 0.
+/// Arithmetic::no_partial_sum() if count is 0.
 ///
 /// input(i) returns input i and is called once for each i, by some thread, for Inputs neighbours at
 /// a time. Requires blockDim.x == Threads, a multiple of 32 with a power of two of warps, and
@@ -106,7 +106,7 @@ struct block_tree {
   __device__ static partial_sum sum(std::uint64_t count, scratch& s, const Input& input) {
     const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     constexpr std::uint64_t step = std::uint64_t{Inputs} * Threads;
-    const partial_sum zero = Arithmetic::no_node();
+    const partial_sum zero = Arithmetic::no_partial_sum();
     std::uint64_t done = 0;  // in thread 0: complete partial sums of `step` inputs
     int turn = 0;
     for (std::uint64_t first = 0; first < count; first += step, turn ^= 1) {
@@ -118,7 +118,8 @@ struct block_tree {
       for (int width = Inputs / 2; width > 0; width /= 2) {
 #pragma unroll
         for (int k = 0; k < width; ++k)
-          partial_sums[k] = Arithmetic::add_nodes(partial_sums[2 * k], partial_sums[2 * k + 1]);
+          partial_sums[k] =
+              Arithmetic::add_partial_sums(partial_sums[2 * k], partial_sums[2 * k + 1]);
       }
       const partial_sum own = warp_partial_sum<Arithmetic>(partial_sums[0]);
       if (lane == 0) s.of_warp[turn][warp] = own;
@@ -128,7 +129,7 @@ struct block_tree {
         all = warp_partial_sum<Arithmetic>(all);
         if (lane == 0) {
           numerics::append_input(s.waiting, done, all, [](partial_sum a, partial_sum b) {
-            return Arithmetic::add_nodes(a, b);
+            return Arithmetic::add_partial_sums(a, b);
           });
         }
       }
@@ -137,7 +138,7 @@ struct block_tree {
     __syncthreads();
     if (threadIdx.x != 0) return zero;
     return numerics::root_of_tree(s.waiting, done, zero, [](partial_sum a, partial_sum b) {
-      return Arithmetic::add_nodes(a, b);
+      return Arithmetic::add_partial_sums(a, b);
     });
   }
 };

@@ -48,10 +48,10 @@ struct hardware {
     const double a = static_cast<double>(x), b = static_cast<double>(y);
     return __fma_rn(a, a, __dmul_rn(b, b));
   }
-  __device__ __forceinline__ static partial_sum add_nodes(partial_sum a, partial_sum b) {
+  __device__ __forceinline__ static partial_sum add_partial_sums(partial_sum a, partial_sum b) {
     return __dadd_rn(a, b);
   }
-  __device__ __forceinline__ static partial_sum no_node() { return 0.0; }
+  __device__ __forceinline__ static partial_sum no_partial_sum() { return 0.0; }
   __device__ __forceinline__ static partial_sum from_bits(std::uint64_t bits) {
     return __longlong_as_double(static_cast<long long>(bits));
   }

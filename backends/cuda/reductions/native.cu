@@ -85,12 +85,12 @@ struct element_sums {
   /// fused with the addition, which still rounds once.
   __device__ __forceinline__ static between pair(float x0, float y0, float x1, float y1) {
     if constexpr (What == reduction::sum) {
-      return sums::add_nodes(static_cast<between>(x0), static_cast<between>(x1));
+      return sums::add_partial_sums(static_cast<between>(x0), static_cast<between>(x1));
     } else if constexpr (sizeof(Number) == 8 && !has_short_products(F)) {
       return __fma_rn(static_cast<double>(x0), static_cast<double>(y0), product<double>(x1, y1));
     } else {
-      return sums::add_nodes(static_cast<Number>(product<float>(x0, y0)),
-                             static_cast<Number>(product<float>(x1, y1)));
+      return sums::add_partial_sums(static_cast<Number>(product<float>(x0, y0)),
+                                    static_cast<Number>(product<float>(x1, y1)));
     }
   }
   /// The partial sum of two neighbouring words.
@@ -105,16 +105,16 @@ struct element_sums {
     if constexpr (n == 1) {
       return pair(a[0], b[0], c[0], d[0]);
     } else if constexpr (n == 2) {
-      return sums::add_nodes(pair(a[0], b[0], a[1], b[1]), pair(c[0], d[0], c[1], d[1]));
+      return sums::add_partial_sums(pair(a[0], b[0], a[1], b[1]), pair(c[0], d[0], c[1], d[1]));
     } else {
-      return sums::add_nodes(
-          sums::add_nodes(pair(a[0], b[0], a[1], b[1]), pair(a[2], b[2], a[3], b[3])),
-          sums::add_nodes(pair(c[0], d[0], c[1], d[1]), pair(c[2], d[2], c[3], d[3])));
+      return sums::add_partial_sums(
+          sums::add_partial_sums(pair(a[0], b[0], a[1], b[1]), pair(a[2], b[2], a[3], b[3])),
+          sums::add_partial_sums(pair(c[0], d[0], c[1], d[1]), pair(c[2], d[2], c[3], d[3])));
     }
   }
   __device__ __forceinline__ static Number of(const uint4& x, const uint4& y) {
     return static_cast<Number>(
-        sums::add_nodes(of_words(x.x, y.x, x.y, y.y), of_words(x.z, y.z, x.w, y.w)));
+        sums::add_partial_sums(of_words(x.x, y.x, x.y, y.y), of_words(x.z, y.z, x.w, y.w)));
   }
 };
 
@@ -144,7 +144,7 @@ class chunk_sum {
 
  private:
   __device__ __forceinline__ Number of_group(int first_turn) const {
-    if (!Full && first_turn * 32 * codes::count >= count_) return sums::no_node();
+    if (!Full && first_turn * 32 * codes::count >= count_) return sums::no_partial_sum();
     uint4 x[group], y[group];
 #pragma unroll
     for (int i = 0; i < group; ++i) {

@@ -22,14 +22,14 @@ inline constexpr int reduction_threads = 256;
 template <class Number>
 struct signed_sums {
   using partial_sum = Number;
-  __device__ __forceinline__ static partial_sum add_nodes(partial_sum a, partial_sum b) {
+  __device__ __forceinline__ static partial_sum add_partial_sums(partial_sum a, partial_sum b) {
     if constexpr (sizeof(Number) == 8) {
       return __dadd_rn(a, b);
     } else {
       return __fadd_rn(a, b);
     }
   }
-  __device__ __forceinline__ static partial_sum no_node() { return -Number{0}; }
+  __device__ __forceinline__ static partial_sum no_partial_sum() { return -Number{0}; }
 };
 
 /// RN(x * y).

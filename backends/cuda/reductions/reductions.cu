@@ -132,9 +132,9 @@ __global__ void __launch_bounds__(reduction_threads)
     std::uint64_t inputs = 0;
 #pragma unroll 1
     for (std::uint64_t i = 0; i < each; ++i) {
-      const Number input = first + i < t.count ? t.input<Number>(row, col) : sums::no_node();
+      const Number input = first + i < t.count ? t.input<Number>(row, col) : sums::no_partial_sum();
       numerics::append_input(waiting, inputs, input,
-                             [](Number a, Number b) { return sums::add_nodes(a, b); });
+                             [](Number a, Number b) { return sums::add_partial_sums(a, b); });
       if (++col == t.cols) ++row, col = 0;
     }
     const Number partial_sum = warp_partial_sum<sums>(waiting[7]);
@@ -143,23 +143,23 @@ __global__ void __launch_bounds__(reduction_threads)
 }
 
 /// Partial sums that one block combines.
-constexpr std::uint64_t nodes_a_block = 4096;
+constexpr std::uint64_t partial_sums_per_block = 4096;
 
-/// One level: combines nodes_a_block neighbouring partial sums per block.
+/// One level: combines partial_sums_per_block neighbouring partial sums per block.
 template <class Number>
 __global__ void __launch_bounds__(reduction_threads)
     combine_kernel(const Number* const partial_sums, const std::uint64_t count,
                    Number* const combined) {
   using tree = block_tree<signed_sums<Number>, reduction_threads>;
   __shared__ typename tree::scratch scratch;
-  const std::uint64_t first = std::uint64_t{blockIdx.x} * nodes_a_block;
-  const std::uint64_t own = min(nodes_a_block, count - first);
+  const std::uint64_t first = std::uint64_t{blockIdx.x} * partial_sums_per_block;
+  const std::uint64_t own = min(partial_sums_per_block, count - first);
   const Number sum =
       tree::sum(own, scratch, [&](std::uint64_t i) { return partial_sums[first + i]; });
   if (threadIdx.x == 0) combined[blockIdx.x] = sum;
 }
 
-/// The result from 1 to nodes_a_block partial sums. One block.
+/// The result from 1 to partial_sums_per_block partial sums. One block.
 template <class Number>
 __global__ void __launch_bounds__(reduction_threads)
     root_kernel(const Number* const partial_sums, const std::uint64_t count, double* const result) {
@@ -176,7 +176,7 @@ __global__ void __launch_bounds__(reduction_threads)
     sequence_kernel(const reduction_task t, double* const result) {
   constexpr unsigned part = 2048;
   __shared__ Number inputs[part];
-  Number total = signed_sums<Number>::no_node();
+  Number total = signed_sums<Number>::no_partial_sum();
   for (std::uint64_t first = 0; first < t.count; first += part) {
     const auto n = static_cast<unsigned>(min(static_cast<std::uint64_t>(part), t.count - first));
     for (unsigned i = threadIdx.x; i < n; i += reduction_threads) {
@@ -185,7 +185,8 @@ __global__ void __launch_bounds__(reduction_threads)
     }
     __syncthreads();
     if (threadIdx.x == 0) {
-      for (unsigned i = 0; i < n; ++i) total = signed_sums<Number>::add_nodes(total, inputs[i]);
+      for (unsigned i = 0; i < n; ++i)
+        total = signed_sums<Number>::add_partial_sums(total, inputs[i]);
     }
     __syncthreads();
   }
@@ -202,7 +203,7 @@ std::uint64_t chunks_of(std::uint64_t count) {
   return (count + chunk_elements - 1) / chunk_elements;
 }
 std::uint64_t combined(std::uint64_t partial_sums) {
-  return (partial_sums + nodes_a_block - 1) / nodes_a_block;
+  return (partial_sums + partial_sums_per_block - 1) / partial_sums_per_block;
 }
 
 /// Whether a view is dense and aligned to 16 bytes.
@@ -232,7 +233,7 @@ void enqueue_tree(const reduction_call& call, double* result, std::byte* memory,
                   blocks_for(count, reduction_threads / 32), reduction_threads, 0, stream, t,
                   partial_sums);
   }
-  while (count > nodes_a_block) {
+  while (count > partial_sums_per_block) {
     const std::uint64_t next = combined(count);
     launch_kernel("reduction", combine_kernel<Number>, static_cast<unsigned>(next),
                   reduction_threads, 0, stream, partial_sums, count, partial_sums + count);
@@ -321,7 +322,8 @@ void enqueue(const reduction_call& call, cudaStream_t stream) {
 std::size_t reduction_bytes(const reduction_call& call) {
   std::uint64_t partial_sums = chunks_of(size_of(call));
   std::size_t all = partial_sums;
-  for (; partial_sums > nodes_a_block; all += partial_sums) partial_sums = combined(partial_sums);
+  for (; partial_sums > partial_sums_per_block; all += partial_sums)
+    partial_sums = combined(partial_sums);
   return std::max<std::size_t>(all, 1) * sizeof(double);  // the partial sums of all levels
 }
 

@@ -46,11 +46,12 @@ struct inspected_codes {
   /// The sum of the vector's squares, as a subtree of the sum.
   __device__ __forceinline__ static double partial_sum(const uint4& v) {
     if constexpr (bytes == 4) {
-      return hardware::add_nodes(hardware::square_pair(__uint_as_float(v.x), __uint_as_float(v.y)),
-                                 hardware::square_pair(__uint_as_float(v.z), __uint_as_float(v.w)));
+      return hardware::add_partial_sums(
+          hardware::square_pair(__uint_as_float(v.x), __uint_as_float(v.y)),
+          hardware::square_pair(__uint_as_float(v.z), __uint_as_float(v.w)));
     } else {
-      return hardware::add_nodes(hardware::add_nodes(pair_sum(v.x), pair_sum(v.y)),
-                                 hardware::add_nodes(pair_sum(v.z), pair_sum(v.w)));
+      return hardware::add_partial_sums(hardware::add_partial_sums(pair_sum(v.x), pair_sum(v.y)),
+                                        hardware::add_partial_sums(pair_sum(v.z), pair_sum(v.w)));
     }
   }
 };
@@ -150,7 +151,7 @@ __device__ inline chunk_sums any_sums(const list_row& row, const list_chunk& c, 
     numerics::append_input(
         waiting, inputs, Arithmetic::square(numerics::decode<std::uint32_t>(f, code)),
         [](typename Arithmetic::partial_sum a, typename Arithmetic::partial_sum b) {
-          return Arithmetic::add_nodes(a, b);
+          return Arithmetic::add_partial_sums(a, b);
         });
   }
   const auto partial_sum = warp_partial_sum<Arithmetic>(waiting[7]);

@@ -76,7 +76,7 @@ __device__ void form_small_sums(const numerics::chunk_statistics* partial_statis
        i < t.own_count; i += warps) {
     const backends::own_sum own = t.own[i];
     if (own.chunks > few_chunks_of_sum) continue;
-    auto partial_sum = Arithmetic::no_node();
+    auto partial_sum = Arithmetic::no_partial_sum();
     if (lane < own.chunks) {
       const numerics::chunk_statistics c = partial_statistics[own.first_chunk + lane];
       seen.add(c, own.tensor);
@@ -166,7 +166,7 @@ template <class Arithmetic>
 __device__ std::uint64_t combined_squares(
     const shard_tables& t, typename block_tree<Arithmetic, total_threads>::scratch& s) {
   using partial_sum = typename Arithmetic::partial_sum;
-  const auto add = [](partial_sum a, partial_sum b) { return Arithmetic::add_nodes(a, b); };
+  const auto add = [](partial_sum a, partial_sum b) { return Arithmetic::add_partial_sums(a, b); };
   for (std::uint64_t slot = threadIdx.x; slot < t.slots; slot += total_threads) {
     const std::uint64_t first = t.partial_sum_of_slot[slot], last = t.partial_sum_of_slot[slot + 1];
     const auto value_at = [&](std::uint64_t word) {
@@ -185,10 +185,11 @@ __device__ std::uint64_t combined_squares(
     std::uint64_t done = 0;  // partial sums of 32 slots
     for (std::uint64_t i = lane; i - lane < slots; i += 32) {
       const partial_sum own =
-          i < slots ? Arithmetic::from_bits(t.sums[first + i]) : Arithmetic::no_node();
+          i < slots ? Arithmetic::from_bits(t.sums[first + i]) : Arithmetic::no_partial_sum();
       numerics::append_input(waiting, done, warp_partial_sum<Arithmetic>(own), add);
     }
-    const partial_sum root = numerics::root_of_tree(waiting, done, Arithmetic::no_node(), add);
+    const partial_sum root =
+        numerics::root_of_tree(waiting, done, Arithmetic::no_partial_sum(), add);
     if (lane == 0) t.sums[first] = Arithmetic::bits(root);
   }
   __syncthreads();
@@ -196,7 +197,7 @@ __device__ std::uint64_t combined_squares(
       block_tree<Arithmetic, total_threads>::sum(t.tensors, s, [&](std::uint64_t i) {
         const std::uint64_t first = t.slot_of_tensor[i];
         const bool any = t.slot_of_tensor[i + 1] != first;
-        return any ? Arithmetic::from_bits(t.sums[first]) : Arithmetic::no_node();
+        return any ? Arithmetic::from_bits(t.sums[first]) : Arithmetic::no_partial_sum();
       });
   return Arithmetic::bits(sum);
 }

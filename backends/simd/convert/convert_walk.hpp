@@ -12,7 +12,7 @@
 
 namespace samebits::simd {
 
-using backends::run;
+using backends::row_segment;
 
 /// Walks over the memory of one call.
 template <class Isa>
