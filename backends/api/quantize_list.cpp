@@ -221,12 +221,12 @@ void quantize(const quantize_list& list, const executor& where) {
   const b::device_scope on(data.space, data.device, where.stream);
   const auto has = [&](const b::backend& one) { return one.quantize_list.has(data); };
   const b::backend& chosen = b::resolve(where, data.space, has);
-  // An empty list has no memory to check.
-  if (!data.items.empty()) b::check_memory(chosen, data.space);
+  const bool empty = data.items.empty();  // no memory to check, and nothing to run
+  if (!empty) b::check_memory(chosen, data.space);
   if (!has(chosen)) {
     throw unsupported("backend '" + std::string(chosen.name) + "' cannot quantize lists");
   }
-  chosen.quantize_list.run(data, where);
+  if (!empty) chosen.quantize_list.run(data, where);
 }
 
 }  // namespace samebits
