@@ -10,6 +10,13 @@
 #else
 #define SAMEBITS_C_API
 #endif
+/* The function keeps the pointer parameter and does not read what it points to, so that GCC does
+ * not warn about an array that is filled later. */
+#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 11
+#define SAMEBITS_C_KEEPS(parameter) __attribute__((access(none, parameter)))
+#else
+#define SAMEBITS_C_KEEPS(parameter)
+#endif
 
 #ifdef __cplusplus
 extern "C" {
@@ -141,7 +148,7 @@ typedef struct samebits_view {
  * @param format  samebits_format
  * @param data  the first element; the library writes to it only if the view is an output */
 SAMEBITS_C_API samebits_view samebits_dense_view(int32_t format, const void* data, int64_t rows,
-                                                 int64_t cols);
+                                                 int64_t cols) SAMEBITS_C_KEEPS(2);
 
 /* --- option structs -------------------------------------------------------------------------- */
 
