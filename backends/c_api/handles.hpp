@@ -1,0 +1,26 @@
+// Handles of the C interface that several files use.
+#pragma once
+
+#include "samebits/c/loss_scaler.h"
+#include "samebits/c/tensor_list.h"
+#include "samebits/loss_scaler.hpp"
+#include "samebits/tensor_list.hpp"
+
+struct samebits_tensor_list {
+  samebits::tensor_list list;
+};
+
+namespace samebits::c_api {
+
+/// Returns the C++ list of a handle. Throws invalid_argument for null.
+const tensor_list& list_of(const samebits_tensor_list* list, const char* which);
+
+/// Returns an unscale report as the C interface writes it.
+samebits_unscale_report report_of(const unscale_report& report);
+
+/// Returns the settings of a policy. Throws invalid_argument for a policy, name or value that is not
+/// allowed.
+scaling_settings settings_of(std::int32_t policy, const samebits_setting* settings,
+                             std::size_t count);
+
+}  // namespace samebits::c_api
