@@ -1,0 +1,198 @@
+// Conversion, array arithmetic and reductions in C against C++, bit for bit.
+#include "c_api/in_c.hpp"
+
+namespace samebits::in_c {
+namespace {
+
+constexpr format_id with_arithmetic[] = {format_id::fp32, format_id::fp16, format_id::bf16,
+                                         format_id::e4m3, format_id::e5m2};
+
+template <class Options>
+void set_rule(Options& o, int round, int on_overflow, int on_nan) {
+  o.rounding = round;
+  o.overflow = on_overflow;
+  o.nan_policy = on_nan;
+  o.random.seed = 7;
+  o.random.bits = 16;
+}
+
+cast_rule rule_of(int round, int on_overflow, int on_nan) {
+  return {static_cast<rounding>(round), static_cast<overflow>(on_overflow),
+          static_cast<nan_policy>(on_nan)};
+}
+
+/// Calls check(rounding, overflow, NaN policy) for every rule.
+template <class Check>
+void for_each_rule(const Check& check) {
+  for (int r = 0; r < rounding_count; ++r) {
+    for (int o = 0; o < overflow_count; ++o) {
+      for (int n = 0; n < nan_policy_count; ++n) check(r, o, n);
+    }
+  }
+}
+
+TEST(CArrays, ConvertEveryFormatByEveryRule) {
+  for (int from = 0; from < format_count; ++from) {
+    matrix in = random_matrix(format_at(from), 3, 341);
+    for (int to = 0; to < format_count; ++to) {
+      matrix expected(format_at(to), 3, 341);
+      matrix got(format_at(to), 3, 341);
+      for_each_rule([&](int r, int o, int n) {
+        const cast_rule rule = rule_of(r, o, n);
+        convert(in.cpp(), expected.cpp(),
+                {rule.round, rule.on_overflow, rule.on_nan, {.seed = 7, .bits = 16}});
+        samebits_convert_options options = SAMEBITS_CONVERT_OPTIONS_INIT;
+        set_rule(options, r, o, n);
+        const samebits_view x = in.c();
+        const samebits_view y = got.c();
+        ASSERT_OK(samebits_convert(&x, &y, &options, nullptr));
+        ASSERT_EQ(got.bytes, expected.bytes) << name(format_at(from)) << name(format_at(to));
+      });
+    }
+  }
+}
+
+TEST(CArrays, ConvertAShardWithTheBitsOfTheWhole) {
+  matrix in = random_matrix(format_id::fp32, 16, 40);
+  matrix whole(format_id::e4m3, 16, 40);
+  convert(in.cpp(), whole.cpp(), {.round = rounding::stochastic, .random = {.seed = 3}});
+  matrix part(format_id::e4m3, 16, 8);
+  samebits_convert_options options = SAMEBITS_CONVERT_OPTIONS_INIT;
+  options.rounding = SAMEBITS_ROUNDING_STOCHASTIC;
+  options.random.seed = 3;
+  options.random.offset = 24;
+  options.random.has_pitch = 1;
+  options.random.pitch = 40;
+  samebits_view x = in.c();
+  x.data = static_cast<float*>(x.data) + 24;
+  x.cols = 8;
+  const samebits_view y = part.c();
+  ASSERT_OK(samebits_convert(&x, &y, &options, nullptr));
+  for (std::size_t r = 0; r < 16; ++r) {
+    EXPECT_EQ(std::memcmp(&part.bytes[r * 8], &whole.bytes[r * 40 + 24], 8), 0);
+  }
+}
+
+TEST(CArrays, ConvertOnANamedBackendWithThreads) {
+  matrix in = random_matrix(format_id::fp32, 100, 100);
+  matrix expected(format_id::bf16, 100, 100);
+  convert(in.cpp(), expected.cpp());
+  matrix got(format_id::bf16, 100, 100);
+  samebits_executor where = SAMEBITS_EXECUTOR_INIT;
+  where.backend = "reference";
+  where.threads = 2;
+  const samebits_view x = in.c();
+  const samebits_view y = got.c();
+  EXPECT_OK(samebits_convert(&x, &y, nullptr, &where));
+  EXPECT_EQ(got.bytes, expected.bytes);
+}
+
+TEST(CArrays, ComputeEveryOperationInEveryFormat) {
+  for (const format_id f : with_arithmetic) {
+    matrix a = random_matrix(f, 4, 61, 1);
+    matrix b = random_matrix(f, 4, 61, 2);
+    matrix c = random_matrix(f, 4, 61, 3);
+    for (int op = 0; op < operation_count; ++op) {
+      for (const format_id to : with_arithmetic) {
+        for_each_rule([&](int r, int o, int n) {
+          const cast_rule rule = rule_of(r, o, n);
+          matrix expected(to, 4, 61);
+          std::vector<flags> expected_each(4 * 61);
+          const flags raised = compute_with_flags(
+              operation_at(op), {a.cpp(), b.cpp(), c.cpp()}, expected.cpp(),
+              {rule.round, rule.on_overflow, rule.on_nan, {.seed = 7, .bits = 16}},
+              {expected_each.data(), 61, 1});
+          samebits_compute_options options = SAMEBITS_COMPUTE_OPTIONS_INIT;
+          set_rule(options, r, o, n);
+          matrix got(to, 4, 61);
+          std::vector<std::uint8_t> got_each(4 * 61);
+          const samebits_flags_view each = {got_each.data(), 61, 1};
+          std::uint32_t flags_in_c = 0;
+          const samebits_view x = a.c(), y = b.c(), z = c.c(), out = got.c();
+          ASSERT_OK(samebits_compute_with_flags(op, &x, &y, &z, &out, &options, &each, &flags_in_c,
+                                                nullptr));
+          ASSERT_EQ(got.bytes, expected.bytes) << name(operation_at(op)) << name(f) << name(to);
+          ASSERT_EQ(std::memcmp(got_each.data(), expected_each.data(), got_each.size()), 0);
+          ASSERT_EQ(flags_in_c, static_cast<std::uint32_t>(raised));
+          ASSERT_OK(samebits_compute(op, &x, &y, &z, &out, &options, nullptr));
+          ASSERT_EQ(got.bytes, expected.bytes);
+        });
+      }
+    }
+  }
+}
+
+TEST(CArrays, OperandsThatAnOperationLacksMayBeNull) {
+  matrix a = number_matrix(format_id::fp32, 1, 5);
+  matrix got(format_id::fp32, 1, 5);
+  const samebits_view x = a.c(), out = got.c();
+  EXPECT_OK(
+      samebits_compute(SAMEBITS_OPERATION_RINT, &x, nullptr, nullptr, &out, nullptr, nullptr));
+  EXPECT_REFUSED(
+      samebits_compute(SAMEBITS_OPERATION_ADD, &x, nullptr, nullptr, &out, nullptr, nullptr),
+      SAMEBITS_INVALID_ARGUMENT, "b: must not be null");
+}
+
+TEST(CArrays, ReductionsOfEveryFormat) {
+  for (const format_id f : with_arithmetic) {
+    matrix m = random_matrix(f, 7, 333);
+    matrix n = number_matrix(f, 7, 333);
+    for (matrix* in : {&m, &n}) {
+      const samebits_view x = in->c(), y = n.c();
+      float amax_in_c = 0;
+      ASSERT_OK(samebits_amax(&x, &amax_in_c, nullptr));
+      EXPECT_TRUE(same_bytes(amax_in_c, amax(in->cpp())));
+      samebits_element_counts counts_in_c = {};
+      ASSERT_OK(samebits_counts(&x, &counts_in_c, nullptr));
+      EXPECT_TRUE(same_bytes(counts_in_c, counts(in->cpp())));
+      double number = 0;
+      ASSERT_OK(samebits_sum(&x, &number, nullptr));
+      EXPECT_TRUE(same_bytes(number, sum(in->cpp())));
+      ASSERT_OK(samebits_sum_of_squares(&x, &number, nullptr));
+      EXPECT_TRUE(same_bytes(number, sum_of_squares(in->cpp())));
+      for (int p = 0; p < 2; ++p) {
+        for (int o = 0; o < 2; ++o) {
+          const samebits_dot_options options = {sizeof(samebits_dot_options), p, o};
+          ASSERT_OK(samebits_dot(&x, &y, &options, &number, nullptr));
+          EXPECT_TRUE(same_bytes(
+              number,
+              dot(in->cpp(), n.cpp(), {static_cast<accumulation>(p), static_cast<sum_order>(o)})));
+        }
+      }
+    }
+  }
+}
+
+TEST(CArrays, EnqueuedCallsRefuseHostMemory) {
+  matrix m = number_matrix(format_id::fp32, 1, 4);
+  const samebits_view x = m.c(), y = m.c();
+  double number = 0;
+  float amax_in_c = 0;
+  samebits_element_counts counts_in_c = {};
+  std::uint32_t raised = 0;
+  size_t bytes = 0;
+  const char* device = "device memory";
+  EXPECT_REFUSED(samebits_enqueue_amax(&x, &amax_in_c, nullptr), SAMEBITS_INVALID_ARGUMENT, device);
+  EXPECT_REFUSED(samebits_enqueue_counts(&x, &counts_in_c, nullptr), SAMEBITS_INVALID_ARGUMENT,
+                 device);
+  EXPECT_REFUSED(samebits_enqueue_sum(&x, &number, nullptr, 0, nullptr), SAMEBITS_INVALID_ARGUMENT,
+                 device);
+  EXPECT_REFUSED(samebits_enqueue_sum_of_squares(&x, &number, nullptr, 0, nullptr),
+                 SAMEBITS_INVALID_ARGUMENT, device);
+  EXPECT_REFUSED(samebits_enqueue_dot(&x, &y, nullptr, &number, nullptr, 0, nullptr),
+                 SAMEBITS_INVALID_ARGUMENT, device);
+  EXPECT_REFUSED(samebits_enqueue_compute_with_flags(SAMEBITS_OPERATION_RINT, &x, nullptr, nullptr,
+                                                     &y, nullptr, nullptr, &raised, nullptr),
+                 SAMEBITS_INVALID_ARGUMENT, device);
+  try {
+    const std::size_t expected = reduction_workspace(m.cpp());
+    EXPECT_OK(samebits_reduction_workspace(&x, &bytes, nullptr));
+    EXPECT_EQ(bytes, expected);
+  } catch (const invalid_argument& error) {
+    EXPECT_REFUSED(samebits_reduction_workspace(&x, &bytes, nullptr), SAMEBITS_INVALID_ARGUMENT,
+                   error.what());
+  }
+}
+
+}  // namespace
+}  // namespace samebits::in_c
