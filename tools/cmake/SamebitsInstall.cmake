@@ -24,6 +24,21 @@ if(TARGET samebits_cuda)
           FILE samebits-cuda-targets.cmake)
 endif()
 
+if(TARGET samebits_c)
+  install(TARGETS samebits_c EXPORT samebits-c
+          LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}"
+          FILE_SET c_api DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
+          INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+  install(EXPORT samebits-c NAMESPACE samebits:: DESTINATION "${package_dir}"
+          FILE samebits-c-targets.cmake)
+  # The path from the .pc file to the prefix, so that an installation can be moved.
+  file(RELATIVE_PATH prefix_from_pc "/prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/prefix")
+  string(REGEX REPLACE "/$" "" prefix_from_pc "${prefix_from_pc}")
+  configure_file(tools/cmake/samebits.pc.in samebits.pc @ONLY)
+  install(FILES "${CMAKE_CURRENT_BINARY_DIR}/samebits.pc"
+          DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+endif()
+
 # The test kit is made of headers that the tests keep under names such as support/generators.hpp.
 # Installed they live in samebits/testkit/internal, and their #include lines say so: names this
 # common must not be looked up among the user's own.
