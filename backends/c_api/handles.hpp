@@ -18,8 +18,8 @@ const tensor_list& list_of(const samebits_tensor_list* list, const char* which);
 /// Returns an unscale report as the C interface writes it.
 samebits_unscale_report report_of(const unscale_report& report);
 
-/// Returns the settings of a policy. Throws invalid_argument for a policy, name or value that is not
-/// allowed.
+/// Returns the settings of a policy. Throws invalid_argument for a policy, name or value that is
+/// not allowed.
 scaling_settings settings_of(std::int32_t policy, const samebits_setting* settings,
                              std::size_t count);
 

@@ -1,4 +1,4 @@
-// Option structs of the C interface: copies between versions, and the functions that initialize them.
+// Option structs of the C interface: copies between versions, and initializers.
 #include "backends/c_api/options.hpp"
 
 #include <algorithm>

@@ -76,8 +76,8 @@ inline samebits_verify_options defaults() {
 /// @throws invalid_argument if struct_size is no size, or if a byte behind `size` is not 0.
 void copy_given(void* options, std::size_t size, const void* given, const char* which);
 
-/// Writes `size` bytes of `options` into as many bytes as the struct_size of `to` says. Bytes behind
-/// `size` become 0, and struct_size stays.
+/// Writes `size` bytes of `options` into as many bytes as the struct_size of `to` says. Bytes
+/// behind `size` become 0, and struct_size stays.
 ///
 /// @throws invalid_argument if `to` is null or struct_size is no size.
 void write_given(void* to, const void* options, std::size_t size, const char* which);

@@ -54,7 +54,7 @@ TEST(CBoundary, ADenseView) {
   EXPECT_TRUE(same_bytes(v, view(view_of(x, 2, 3))));
 }
 
-// --- struct_size -----------------------------------------------------------------------------------
+// --- struct_size -------------------------------------------------------------------------------
 
 /// Converts 1000 to e4m3 with options of which the caller knows `size` bytes.
 samebits_status convert_with(const void* options, std::uint8_t& code) {
@@ -147,7 +147,7 @@ TEST(CBoundary, InitWritesTheDefaultsOfTheMacros) {
   expect_init(samebits_verify_options_init, samebits_verify_options SAMEBITS_VERIFY_OPTIONS_INIT);
 }
 
-// --- other statuses --------------------------------------------------------------------------------
+// --- other statuses ----------------------------------------------------------------------------
 
 TEST(CBoundary, AMatrixThatNoMemoryHolds) {
   const float x = 1.0f;

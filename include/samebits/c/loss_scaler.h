@@ -164,8 +164,8 @@ SAMEBITS_C_API samebits_status samebits_loss_scaler_applied_steps(
  * @returns SAMEBITS_CALL_ORDER_ERROR between scale, unscale and update */
 SAMEBITS_C_API samebits_status samebits_loss_scaler_save(const samebits_loss_scaler* scaler,
                                                          char* buffer, size_t size, size_t* length);
-/* Writes policy, settings and present state as text, at any time: the line "loss_scaler", the policy
- * and each setting as lines "name value", the line "state", and each number of the state as a line
+/* Writes policy, settings and present state as text, at any time: the line "loss_scaler", policy
+ * and settings as lines "name value", the line "state", and the numbers of the state as lines
  * "name value". samebits_loss_scaler_load() does not read this text. */
 SAMEBITS_C_API samebits_status samebits_loss_scaler_describe(const samebits_loss_scaler* scaler,
                                                              char* buffer, size_t size,

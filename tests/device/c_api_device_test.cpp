@@ -1,0 +1,199 @@
+// The C interface on device memory against the C++ functions on the host, bit for bit.
+#include <cuda_runtime_api.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "c_api/in_c.hpp"
+#include "device/cuda_backends.hpp"
+#include "device/device_copy.hpp"
+#include "samebits/device_loss_scaler.hpp"
+
+namespace samebits::in_c {
+namespace {
+
+using support::check_cuda;
+using support::guarded_copy;
+
+/// A matrix of the host and its copy on the device, as a C view.
+struct device_matrix {
+  explicit device_matrix(matrix& m) : copy(m.cpp()), c(view(copy.placed(m.cpp()))) {}
+  guarded_copy copy;
+  samebits_view c;
+};
+
+class CDevice : public testing::TestWithParam<std::string_view> {
+ protected:
+  void SetUp() override {
+    backend_ = GetParam();
+    where.backend = backend_.c_str();
+    ASSERT_OK(samebits_initialize(backend_.c_str()));
+    check_cuda(cudaStreamCreate(&stream_), "stream");
+    where.stream = stream_;
+  }
+  void TearDown() override { cudaStreamDestroy(stream_); }
+  void wait() { check_cuda(cudaStreamSynchronize(stream_), "calls"); }
+
+  samebits_executor where = SAMEBITS_EXECUTOR_INIT;
+
+ private:
+  std::string backend_;
+  cudaStream_t stream_ = nullptr;
+};
+
+TEST_P(CDevice, ConvertEveryFormat) {
+  for (int from = 0; from < format_count; ++from) {
+    matrix in = random_matrix(format_at(from), 33, 65);
+    const device_matrix x(in);
+    for (int to = 0; to < format_count; ++to) {
+      matrix expected(format_at(to), 33, 65), got(format_at(to), 33, 65);
+      convert(in.cpp(), expected.cpp(), {.on_overflow = overflow::saturate});
+      const device_matrix y(got);
+      samebits_convert_options options = SAMEBITS_CONVERT_OPTIONS_INIT;
+      options.overflow = SAMEBITS_OVERFLOW_SATURATE;
+      samebits_executor chosen = where;
+      chosen.backend = nullptr;  // the default has every conversion
+      ASSERT_OK(samebits_convert(&x.c, &y.c, &options, &chosen));
+      wait();
+      y.copy.copy_back();
+      ASSERT_EQ(got.bytes, expected.bytes) << name(format_at(from)) << name(format_at(to));
+    }
+  }
+}
+
+TEST_P(CDevice, ArithmeticWithFlags) {
+  matrix a = random_matrix(format_id::fp32, 20, 50, 1),
+         b = random_matrix(format_id::fp32, 20, 50, 2);
+  matrix expected(format_id::bf16, 20, 50), got(format_id::bf16, 20, 50);
+  const auto raised = static_cast<std::uint32_t>(
+      compute_with_flags(operation::mul, {a.cpp(), b.cpp()}, expected.cpp()));
+  const device_matrix x(a), y(b), z(got);
+  std::uint32_t flags = 0;
+  ASSERT_OK(samebits_compute_with_flags(SAMEBITS_OPERATION_MUL, &x.c, &y.c, nullptr, &z.c, nullptr,
+                                        nullptr, &flags, &where));
+  z.copy.copy_back();
+  EXPECT_EQ(got.bytes, expected.bytes);
+  EXPECT_EQ(flags, raised);
+  std::uint32_t enqueued = 0;
+  const guarded_copy word(&enqueued, sizeof enqueued);
+  ASSERT_OK(samebits_enqueue_compute_with_flags(SAMEBITS_OPERATION_MUL, &x.c, &y.c, nullptr, &z.c,
+                                                nullptr, nullptr,
+                                                static_cast<std::uint32_t*>(word.data()), &where));
+  wait();
+  word.copy_back();
+  EXPECT_EQ(enqueued, raised);
+}
+
+TEST_P(CDevice, Reductions) {
+  matrix m = number_matrix(format_id::bf16, 77, 991);
+  const device_matrix x(m);
+  float largest = 0;
+  ASSERT_OK(samebits_amax(&x.c, &largest, &where));
+  EXPECT_EQ(largest, amax(m.cpp()));
+  samebits_element_counts counted = {};
+  ASSERT_OK(samebits_counts(&x.c, &counted, &where));
+  EXPECT_TRUE(same_bytes(counted, counts(m.cpp())));
+  size_t bytes = 0;
+  ASSERT_OK(samebits_reduction_workspace(&x.c, &bytes, &where));
+  std::vector<std::uint8_t> memory(bytes + 16);
+  const guarded_copy workspace(memory.data(), bytes);
+  double total = 0;
+  const guarded_copy result(&total, sizeof total);
+  ASSERT_OK(samebits_enqueue_sum(&x.c, static_cast<double*>(result.data()), workspace.data(), bytes,
+                                 &where));
+  wait();
+  result.copy_back();
+  EXPECT_EQ(total, sum(m.cpp()));
+}
+
+TEST_P(CDevice, QuantizeWithStatistics) {
+  matrix in = random_matrix(format_id::bf16, 130, 300);
+  matrix codes(format_id::e4m3, 130, 300), expected_codes(format_id::e4m3, 130, 300);
+  matrix scales(format_id::fp32, 130, 3), expected_scales(format_id::fp32, 130, 3);
+  quantize_statistics expected;
+  quantize(
+      in.cpp(),
+      {.codes = expected_codes.cpp(), .scales = expected_scales.cpp(), .statistics = &expected});
+  const device_matrix x(in), y(codes), s(scales);
+  samebits_quantize_statistics statistics = {};
+  const guarded_copy statistics_copy(&statistics, sizeof statistics);
+  samebits_quantize_outputs outputs = SAMEBITS_QUANTIZE_OUTPUTS_INIT;
+  outputs.codes = &y.c;
+  outputs.scales = &s.c;
+  outputs.statistics = static_cast<samebits_quantize_statistics*>(statistics_copy.data());
+  ASSERT_OK(samebits_quantize(&x.c, &outputs, nullptr, &where));
+  wait();
+  y.copy.copy_back();
+  s.copy.copy_back();
+  statistics_copy.copy_back();
+  EXPECT_EQ(codes.bytes, expected_codes.bytes);
+  EXPECT_EQ(scales.bytes, expected_scales.bytes);
+  EXPECT_TRUE(same_bytes(statistics, expected));
+}
+
+TEST_P(CDevice, TensorLists) {
+  matrix a = number_matrix(format_id::fp16, 9, 100), expected = a;
+  const device_matrix x(a);
+  const samebits_list_tensor tensor = {x.c, "weight", 0, 0};
+  samebits_tensor_list* list = nullptr;
+  ASSERT_OK(samebits_tensor_list_create(&tensor, 1, &list));
+  const unscale_report report = unscale(expected.cpp(), 0.25f);
+  samebits_unscale_report report_in_c = {};
+  EXPECT_OK(samebits_tensor_list_unscale(list, 0.25f, &report_in_c, &where));
+  EXPECT_EQ(report_in_c.amax_bits, report.amax_bits);
+  const clip_report clipped = clip(expected.cpp(), 1.0);
+  double norm = 0;
+  EXPECT_OK(samebits_tensor_list_clip(list, 1.0, &norm, nullptr, &where));
+  EXPECT_EQ(norm, clipped.norm);
+  wait();
+  x.copy.copy_back();
+  EXPECT_EQ(a.bytes, expected.bytes);
+  samebits_tensor_list_destroy(list);
+}
+
+TEST_P(CDevice, LossScaler) {
+  matrix a = number_matrix(format_id::fp16, 9, 100);
+  const device_matrix x(a);
+  const samebits_list_tensor tensor = {x.c, "weight", 0, 0};
+  samebits_tensor_list* list = nullptr;
+  ASSERT_OK(samebits_tensor_list_create(&tensor, 1, &list));
+  samebits_device_scaler_options options = SAMEBITS_DEVICE_SCALER_OPTIONS_INIT;
+  options.max_norm = 1.0;
+  options.backend = where.backend;
+  samebits_device_loss_scaler* scaler = nullptr;
+  ASSERT_OK(samebits_device_loss_scaler_create(list, SAMEBITS_SCALING_POLICY_TORCH, nullptr, 0,
+                                               &options, &scaler));
+  device_loss_scaler expected(x.copy.placed(a.cpp()), torch_scaling{},
+                              {.max_norm = 1.0, .backend = GetParam()});
+  for (int step = 0; step < 3; ++step) {
+    ASSERT_OK(samebits_device_loss_scaler_step(scaler, where.stream));
+    expected.step(where.stream);
+    wait();
+    samebits_step_report report = {};
+    int32_t arrived = 0;
+    ASSERT_OK(samebits_device_loss_scaler_poll(scaler, &report, &arrived));
+    const std::optional<step_report> other = expected.poll();
+    ASSERT_TRUE(arrived == 1 && other);
+    EXPECT_TRUE(same_bytes(report, *other));
+  }
+  size_t length = 0;
+  ASSERT_OK(samebits_device_loss_scaler_save(scaler, where.stream, nullptr, 0, &length));
+  std::string text(length + 1, '?');
+  ASSERT_OK(
+      samebits_device_loss_scaler_save(scaler, where.stream, text.data(), text.size(), nullptr));
+  text.pop_back();
+  EXPECT_EQ(text, expected.save(where.stream));
+  samebits_device_scaler_state state = {};
+  ASSERT_OK(samebits_device_loss_scaler_state(scaler, where.stream, &state));
+  EXPECT_EQ(state.steps, 3u);
+  samebits_device_loss_scaler_destroy(scaler);
+  ASSERT_OK(samebits_device_loss_scaler_load(list, text.c_str(), &options, &scaler));
+  samebits_device_loss_scaler_destroy(scaler);
+  samebits_tensor_list_destroy(list);
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends, CDevice, support::cuda_backends(), support::cuda_backend_name);
+
+}  // namespace
+}  // namespace samebits::in_c
