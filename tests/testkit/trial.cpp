@@ -1,4 +1,4 @@
-// Runs, checks and shrinks single calls.
+// Runs and checks single calls.
 #include "trial.hpp"
 
 #include <algorithm>
@@ -6,61 +6,30 @@
 #include <exception>
 #include <utility>
 
+#include "guarded_array.hpp"
 #include "oracle/convert.hpp"
 #include "oracle/philox.hpp"
 #include "samebits/convert.hpp"
 #include "samebits/error.hpp"
-#include "support/generators.hpp"
 #include "support/grid_step.hpp"
 #include "support/rules.hpp"
 
 namespace samebits::testkit {
 namespace {
 
-constexpr std::byte guard{0xA5};
-constexpr std::size_t border = 256;  // bytes; also the size of each guard
-
 std::size_t width(format_id f) { return static_cast<std::size_t>(storage_bytes(f)); }
 
-/// Memory that starts at a 256-byte border: guards, `offset` + `count` elements, guards. The last
-/// `count` elements are the array; the elements before are guards too.
-class guarded_array {
- public:
-  guarded_array(format_id format, int offset, std::size_t count)
-      : at_(border + static_cast<std::size_t>(offset) * width(format)),
-        bytes_(count * width(format)),
-        memory_(border + at_ + bytes_ + border, guard) {
-    const auto address = reinterpret_cast<std::uintptr_t>(memory_.data());
-    start_ = static_cast<std::size_t>((border - address % border) % border);
-  }
-
-  [[nodiscard]] std::span<std::byte> memory() {
-    return std::span(memory_).subspan(start_, at_ + bytes_ + border);
-  }
-  [[nodiscard]] std::size_t at() const { return at_; }
-  [[nodiscard]] std::byte* elements() { return memory().data() + at_; }
-  [[nodiscard]] std::vector<std::byte> copy_of_elements() {
-    return {elements(), elements() + bytes_};
-  }
-  [[nodiscard]] bool guards_are_intact() {
-    const std::span<std::byte> all = memory();
-    const auto is_guard = [](std::byte b) { return b == guard; };
-    return std::all_of(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(at_), is_guard) &&
-           std::all_of(all.begin() + static_cast<std::ptrdiff_t>(at_ + bytes_), all.end(),
-                       is_guard);
-  }
-
- private:
-  std::size_t at_;
-  std::size_t bytes_;
-  std::vector<std::byte> memory_;
-  std::size_t start_ = 0;
-};
-
-std::uint64_t load(const std::vector<std::byte>& bytes, std::size_t element_bytes, std::size_t i) {
-  std::uint64_t code = 0;  // all supported hosts are little-endian
-  std::memcpy(&code, bytes.data() + i * element_bytes, element_bytes);
-  return code;
+/// Returns the results from some elements before `i` to many behind.
+seen_call part_of(const seen_call& all, std::size_t i) {
+  constexpr std::size_t before = 256;
+  constexpr std::size_t most = std::size_t{1} << 16;
+  const std::size_t first = i - std::min(i, before);
+  const std::size_t last = std::min(all.in.size(), first + most);
+  const auto cut = [&](const std::vector<std::uint64_t>& codes) {
+    return std::vector<std::uint64_t>(codes.begin() + static_cast<std::ptrdiff_t>(first),
+                                      codes.begin() + static_cast<std::ptrdiff_t>(last));
+  };
+  return {cut(all.in), cut(all.got), cut(all.expected), all.first + first};
 }
 
 void require_element_size(const char* what, std::size_t got, format_id format) {
@@ -78,31 +47,6 @@ bool is_tie(const conversion_under_test& conversion, std::uint64_t code) {
 }
 
 }  // namespace
-
-std::vector<trial> simpler_trials(format_id from, const trial& t) {
-  std::vector<trial> simpler;
-  const auto size = static_cast<std::ptrdiff_t>(t.codes.size());
-  const auto keep = [&](std::ptrdiff_t first, std::ptrdiff_t last) {
-    simpler.push_back(
-        {{t.codes.begin() + first, t.codes.begin() + last}, t.in_offset, t.out_offset});
-  };
-  if (size > 1) {
-    keep(0, size / 2);
-    keep(size / 2, size);
-    keep(0, size - 1);
-    keep(1, size);
-  }
-  if (t.in_offset != 0) simpler.push_back({t.codes, 0, t.out_offset});
-  if (t.out_offset != 0) simpler.push_back({t.codes, t.in_offset, 0});
-  if (size > 4) return simpler;  // for large calls the size explains more than the values
-  for (std::size_t i = 0; i < t.codes.size(); ++i) {
-    for (const std::uint64_t code : support::simpler_codes(from, t.codes[i])) {
-      simpler.push_back(t);
-      simpler.back().codes[i] = code;
-    }
-  }
-  return simpler;
-}
 
 trial_runner::trial_runner(const conversion_under_test& conversion, const raw_function& function)
     : conversion_(conversion), function_(function) {
@@ -153,11 +97,9 @@ std::string trial_runner::call(const raw_call& c) const {
 }
 
 verdict trial_runner::run(const trial& t) {
-  guarded_array in(conversion_.from, t.in_offset, t.codes.size());
-  guarded_array out(conversion_.to, t.out_offset, t.codes.size());
-  for (std::size_t i = 0; i < t.codes.size(); ++i) {
-    std::memcpy(in.elements() + i * function_.in_bytes, &t.codes[i], function_.in_bytes);
-  }
+  guarded_array in(function_.in_bytes, t.in_offset, t.codes.size());
+  guarded_array out(function_.out_bytes, t.out_offset, t.codes.size());
+  in.store(t.codes);
   const std::vector<std::byte> before = in.copy_of_elements();
   verdict v;
   v.thrown = call(
@@ -166,39 +108,54 @@ verdict trial_runner::run(const trial& t) {
   if (!out.guards_are_intact()) v.trouble = "wrote outside its output";
   if (in.copy_of_elements() != before || !in.guards_are_intact()) v.trouble = "wrote to its input";
   if (!v.trouble.empty()) return v;
-  return judge(t, before, out.copy_of_elements());
+  guarded_array expected(function_.out_bytes, 0, t.codes.size());
+  reference_codes(before.data(), t.codes.size(), expected.elements());
+  return judge(t, {in.codes(), out.codes(), expected.codes(), 0});
 }
 
-verdict trial_runner::judge(const trial& t, const std::vector<std::byte>& in_codes,
-                            const std::vector<std::byte>& out_codes) {
-  std::vector<std::byte> expected(out_codes.size());
-  reference_codes(in_codes.data(), t.codes.size(), expected.data());
+counterexample trial_runner::wrong_element(const trial& t, const seen_call& results,
+                                           std::size_t i) const {
+  return {results.in[i],
+          results.got[i],
+          results.expected[i],
+          is_tie(conversion_, results.in[i]),
+          static_cast<std::int64_t>(i),
+          static_cast<std::int64_t>(t.codes.size()),
+          t.in_offset,
+          t.out_offset};
+}
+
+verdict trial_runner::judge(const trial& t, seen_call results) {
+  verdict v;
   for (std::size_t i = 0; i < t.codes.size(); ++i) {
-    const std::uint64_t code = load(in_codes, function_.in_bytes, i);
-    const std::uint64_t right = load(expected, function_.out_bytes, i);
-    const support::conversion_case c = case_of(code, i);
+    const bool right =
+        is_right(conversion_.to, conversion_.nan, results.got[i], results.expected[i]);
+    if (!right && v.wrong_count++ > 0) continue;
+    const support::conversion_case c = case_of(results.in[i], i);
     const std::uint64_t exact = oracle_code(c);
-    if (exact != right) {
-      return {{},
-              "cannot be judged: samebits' own reference and oracle disagree: " +
-                  std::string(support::same_code(c, right, exact).message()),
-              {}};
+    if (exact != results.expected[i]) {
+      v = {};
+      v.trouble = "cannot be judged: samebits' own reference and oracle disagree: " +
+                  std::string(support::same_code(c, results.expected[i], exact).message());
+      return v;
     }
-    ++compared_;
-    const std::uint64_t got = load(out_codes, function_.out_bytes, i);
-    if (got == right) continue;
-    return {
-        counterexample{code, got, right, is_tie(conversion_, code), static_cast<std::int64_t>(i),
-                       static_cast<std::int64_t>(t.codes.size()), t.in_offset, t.out_offset},
-        {},
-        {}};
+    if (v.wrong_count == 0) ++compared_;
+    if (!right) v.wrong = wrong_element(t, results, i);
   }
-  return {};
+  if (v.wrong) ++compared_;
+  keep(std::move(results), v.failed());
+  return v;
+}
+
+void trial_runner::keep(seen_call results, bool failed) {
+  if (!failed && !keeps_more()) return;
+  seen_elements_ += results.in.size();
+  seen_.push_back(std::move(results));
 }
 
 verdict trial_runner::run_sequence(std::uint64_t first, std::uint64_t stride, std::size_t count) {
-  guarded_array in(conversion_.from, 0, count);
-  guarded_array out(conversion_.to, 0, count);
+  guarded_array in(function_.in_bytes, 0, count);
+  guarded_array out(function_.out_bytes, 0, count);
   for (std::size_t i = 0; i < count; ++i) {
     const auto code = static_cast<std::uint32_t>(first + i * stride);
     std::memcpy(in.elements() + i * sizeof code, &code, sizeof code);
@@ -213,73 +170,22 @@ verdict trial_runner::run_sequence(std::uint64_t first, std::uint64_t stride, st
   v.thrown = call({in.memory(), out.memory(), in.at(), out.at(), static_cast<std::int64_t>(count)});
   if (!v.thrown.empty()) return v;
   compared_ += count;
-  const std::vector<std::byte> got = out.copy_of_elements();
-  if (got == expected) return v;
-  for (std::size_t i = 0; i < count; ++i) {
-    const std::uint64_t a = load(got, function_.out_bytes, i);
-    const std::uint64_t b = load(expected, function_.out_bytes, i);
-    if (a == b) continue;
-    const std::uint64_t code = first + i * stride;
-    v.wrong = counterexample{code,
-                             a,
-                             b,
-                             is_tie(conversion_, code),
-                             static_cast<std::int64_t>(i),
-                             static_cast<std::int64_t>(count),
-                             0,
-                             0};
-    break;
-  }
-  return v;
+  if (std::memcmp(out.elements(), expected.data(), expected.size()) == 0) return v;
+  guarded_array right(function_.out_bytes, 0, count);
+  std::memcpy(right.elements(), expected.data(), expected.size());
+  return judge_sequence({in.codes(), out.codes(), right.codes(), 0});
 }
 
-check_result trial_runner::failure(const trial& t, const verdict& found, const std::string& stage) {
-  const std::uint64_t compared = compared_;
-  trial smallest = t;
-  verdict v = found;
-  if (found.thrown.empty()) {  // a call that throws may not be repeatable
-    bool threw = false;
-    const auto fails = [&](const trial& candidate) {
-      if (threw) return false;
-      const verdict now = run(candidate);
-      threw = !now.thrown.empty();
-      if (threw || !now.failed()) return false;
-      v = now;
-      return true;
-    };
-    if (found.wrong) {  // fastest: only the wrong element
-      const trial alone{{found.wrong->input}, 0, 0};
-      if (fails(alone)) smallest = alone;
-    }
-    for (bool simpler = true; simpler;) {
-      simpler = false;
-      for (trial& candidate : simpler_trials(conversion_.from, smallest)) {
-        if (!fails(candidate)) continue;
-        smallest = std::move(candidate);
-        simpler = true;
-        break;
-      }
-    }
+verdict trial_runner::judge_sequence(const seen_call& results) {
+  verdict v;
+  const std::size_t count = results.in.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::uint64_t got = results.got[i];
+    if (is_right(conversion_.to, conversion_.nan, got, results.expected[i])) continue;
+    if (v.wrong_count++ == 0) v.wrong = wrong_element({results.in, 0, 0}, results, i);
   }
-
-  const std::string call_text =
-      "a call of " + std::to_string(smallest.codes.size()) + " elements, in[0] and out[0] " +
-      std::to_string(smallest.in_offset) + " and " + std::to_string(smallest.out_offset) +
-      " elements behind a 256-byte border";
-  const std::string how = "found by " + stage + " after " + std::to_string(compared) + " results";
-  if (!v.wrong) {
-    return {compared,
-            "the function under test " + (v.thrown.empty() ? v.trouble : v.thrown) + "\n  in " +
-                call_text + ", " + how,
-            std::nullopt};
-  }
-  support::conversion_case c =
-      case_of(v.wrong->input, static_cast<std::uint64_t>(v.wrong->position));
-  c.where = "the function under test";
-  std::string text = support::same_code(c, v.wrong->got, v.wrong->expected).message();
-  if (v.wrong->is_tie) text += "\n  the input is a tie: halfway between two codes";
-  text += "\n  element " + std::to_string(v.wrong->position) + " of " + call_text + ", " + how;
-  return {compared, text, v.wrong};
+  if (v.wrong) keep(part_of(results, static_cast<std::size_t>(v.wrong->position)), true);
+  return v;
 }
 
 }  // namespace samebits::testkit

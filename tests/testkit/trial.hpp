@@ -1,5 +1,5 @@
-// Runs one call of a function under test, compares its results with reference and oracle, shrinks a
-// failing call, and writes the text of a failure.
+// Runs one call of a function under test, compares its results with reference and oracle, and
+// keeps the results for the explanation of a failure.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "explain.hpp"
 #include "oracle/thresholds.hpp"
 #include "samebits/testkit/conversion.hpp"
 #include "support/conversion_case.hpp"
@@ -21,12 +22,10 @@ struct trial {
   int out_offset = 0;  ///< elements from a 256-byte border to out[0]
 };
 
-/// Returns trials simpler than `t`: fewer elements, no offsets, then simpler codes.
-std::vector<trial> simpler_trials(format_id from, const trial& t);
-
-/// Errors of one call; at most one member is set.
+/// Errors of one call; at most one of wrong, trouble and thrown is set.
 struct verdict {
-  std::optional<counterexample> wrong;
+  std::optional<counterexample> wrong;  ///< the first wrong element
+  std::size_t wrong_count = 0;          ///< number of wrong elements
   std::string trouble;  ///< the function wrote outside its output, or reference and oracle disagree
   std::string thrown;   ///< text of the exception that the function threw
 
@@ -46,29 +45,40 @@ class trial_runner {
   /// to at most 20 bits of magnitude.
   [[nodiscard]] const std::optional<oracle::step_function>& steps() const { return steps_; }
   [[nodiscard]] std::uint64_t compared() const { return compared_; }
+  /// Returns the results of the calls so far: at most max_seen elements, the first calls and every
+  /// failing one.
+  [[nodiscard]] const std::vector<seen_call>& seen() const { return seen_; }
+  /// Returns whether seen() keeps the results of further calls that do not fail.
+  [[nodiscard]] bool keeps_more() const { return seen_elements_ < max_seen; }
+  /// Returns the case of one element of a call, for texts and the oracle.
+  [[nodiscard]] support::conversion_case case_of(std::uint64_t code, std::uint64_t position) const;
 
   /// Runs one call with guards around both arrays.
   verdict run(const trial& t);
   /// Runs `count` fp32 codes first, first + stride, ...: faster than run(), without checks of the
   /// guards.
   verdict run_sequence(std::uint64_t first, std::uint64_t stride, std::size_t count);
-  /// Shrinks a failed trial and returns its result. `stage` names the stage that found it.
-  check_result failure(const trial& t, const verdict& found, const std::string& stage);
 
  private:
-  [[nodiscard]] support::conversion_case case_of(std::uint64_t code, std::uint64_t position) const;
+  static constexpr std::size_t max_seen = std::size_t{1} << 20;
+
   [[nodiscard]] std::uint64_t oracle_code(const support::conversion_case& c) const;
   void reference_codes(const void* in, std::size_t count, void* out) const;
   /// Calls the function. Returns the text of its exception, or an empty text.
   std::string call(const raw_call& c) const;
-  verdict judge(const trial& t, const std::vector<std::byte>& in_codes,
-                const std::vector<std::byte>& out_codes);
+  verdict judge(const trial& t, seen_call results);
+  verdict judge_sequence(const seen_call& results);
+  [[nodiscard]] counterexample wrong_element(const trial& t, const seen_call& results,
+                                             std::size_t i) const;
+  void keep(seen_call results, bool failed);
 
   conversion_under_test conversion_;
   raw_function function_;
   std::optional<oracle::step_function> steps_;
   std::optional<support::code_steps> ordered_steps_;  ///< steps_ in order, for sequences
   std::uint64_t compared_ = 0;
+  std::vector<seen_call> seen_;
+  std::size_t seen_elements_ = 0;
 };
 
 }  // namespace samebits::testkit

@@ -20,6 +20,7 @@
 
 #include "samebits/core/format.hpp"
 #include "samebits/core/rounding.hpp"
+#include "samebits/testkit/domain.hpp"
 
 namespace samebits::testkit {
 
@@ -29,6 +30,8 @@ struct conversion_under_test {
   format_id to = format_id::e4m3;
   cast_rule rule = {};
   random_stream random = {};  ///< read only by stochastic; element i has index random.offset + i
+  nan_result nan = nan_result::any;  ///< which codes are right where a NaN is expected
+  input_domain domain = {};          ///< inputs that the function supports; default: every code
 };
 
 /// Amount of tests. The defaults take well under a second for a conversion to 8 bits.

@@ -1,0 +1,38 @@
+// Random codes of a restricted input domain.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "samebits/core/format.hpp"
+#include "samebits/testkit/domain.hpp"
+#include "support/generators.hpp"
+
+namespace samebits::testkit {
+
+/// Draws codes of a domain that are likely to reveal errors of a conversion.
+class domain_codes {
+ public:
+  /// @throws invalid_argument if the domain lists a code outside of itself, or if it contains none
+  ///   of many random codes.
+  domain_codes(const input_domain& domain, format_id from, format_id to);
+
+  [[nodiscard]] bool contains(std::uint64_t code) const {
+    return everything_ || domain_.contains(from_, code);
+  }
+  /// Returns a random code of the domain.
+  std::uint64_t draw(const support::word_source& next) const;
+  /// Returns the codes that lie in the domain, in order.
+  [[nodiscard]] std::vector<std::uint64_t> kept(const std::vector<std::uint64_t>& codes) const;
+  /// Returns the codes that the user listed; empty if the user listed none.
+  [[nodiscard]] const std::vector<std::uint64_t>& listed() const { return domain_.codes; }
+
+ private:
+  input_domain domain_;
+  format_id from_;
+  format_id to_;
+  bool everything_;
+  std::vector<std::uint64_t> pool_;  ///< codes of a restricted domain
+};
+
+}  // namespace samebits::testkit
