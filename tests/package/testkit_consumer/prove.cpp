@@ -15,6 +15,7 @@
 #include "samebits/testkit/conversion.hpp"
 #include "samebits/testkit/generators.hpp"
 #include "samebits/testkit/matchers.hpp"
+#include "samebits/testkit/quantize.hpp"
 
 namespace {
 
@@ -43,6 +44,14 @@ TEST(Outside, CheckConversion) {
   const auto wrong = check_conversion(conversion, to_bf16_by_truncation);
   EXPECT_FALSE(wrong);
   EXPECT_NE(wrong.message().find("repeat with: fpinspect cast --to bf16"), std::string::npos);
+}
+
+TEST(Outside, CheckQuantize) {
+  const auto nothing = [](std::span<const float>, std::int64_t, std::int64_t,
+                          std::span<std::uint8_t>, std::span<float>) {};
+  const auto wrong = check_quantize("TE_CURRENT", nothing);
+  ASSERT_TRUE(wrong.failure());
+  EXPECT_NE(wrong.message().find("looks like: "), std::string::npos);
 }
 
 TEST(Outside, Matchers) {

@@ -1,0 +1,200 @@
+// Random matrices tile by tile, and their shrinking.
+#include "quantize_inputs.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <utility>
+
+#include "samebits/scalar.hpp"
+
+namespace samebits::testkit {
+namespace {
+
+using support::word_source;
+
+enum class tile_kind {
+  ordinary,
+  ties,
+  scaled_ties,
+  zeros,
+  subnormals,
+  outlier,
+  nonfinite,
+  any,
+  count
+};
+
+std::int64_t below(std::int64_t limit, const word_source& next) {
+  return static_cast<std::int64_t>(next() % static_cast<std::uint64_t>(limit));
+}
+
+/// Returns 0, 1, a small size, or a size at most one element beside a multiple of the tile's.
+std::int64_t random_size(std::int64_t tile, std::int64_t max, const word_source& next) {
+  const std::int64_t unit = tile == 0 ? 32 : tile;
+  std::int64_t size = below(2, next);
+  if (below(16, next) != 0) {
+    size = below(3, next) == 0 ? 1 + below(2 * unit + 6, next)
+                               : unit * (1 + below(3, next)) + below(3, next) - 1;
+  }
+  return std::min(std::max<std::int64_t>(size, 0), max);
+}
+
+std::uint64_t code_of(format_id format, double x) {
+  return convert_code(format_id::fp64, format, std::bit_cast<std::uint64_t>(x)).code;
+}
+
+/// Returns a random number whose magnitude lies in the 8 binades below 2^exponent.
+double random_number(int exponent, bool few_bits, const word_source& next) {
+  const double mantissa = few_bits ? static_cast<double>(next() % 32) / 32
+                                   : static_cast<double>(next() >> 11) * 0x1p-53;
+  const double x = std::ldexp(1 + mantissa, exponent - 1 - static_cast<int>(next() % 8));
+  return next() % 2 == 0 ? x : -x;
+}
+
+/// Draws the elements of one tile.
+class tile_source {
+ public:
+  tile_source(const quantizer_under_test& quantizer, const domain_codes& domain, tile_kind kind,
+              const word_source& next)
+      : quantizer_(quantizer), domain_(domain), next_(next), kind_(kind) {
+    const int emax = quantizer.from == format_id::fp16 ? 14 : 120;
+    exponent_ = next() % 2 == 0 ? static_cast<int>(next() % 24) - 12
+                                : static_cast<int>(below(2 * emax, next)) - emax;
+  }
+
+  std::uint64_t element() {
+    const std::uint64_t code = candidate();
+    return domain_.contains(code) ? code : domain_.draw(next_);
+  }
+
+ private:
+  std::uint64_t candidate() {
+    const format_id f = quantizer_.from;
+    switch (kind_) {
+      case tile_kind::zeros: return code_of(f, next_() % 2 == 0 ? 0.0 : -0.0);
+      case tile_kind::subnormals: return next_() % min_normal(f);
+      case tile_kind::any: return domain_.draw(next_);
+      case tile_kind::scaled_ties: return code_of(f, scaled_tie());
+      case tile_kind::nonfinite: {
+        if (next_() % 32 != 0) break;
+        const double special = next_() % 2 == 0 ? HUGE_VAL : NAN;
+        return code_of(f, next_() % 2 == 0 ? special : -special);
+      }
+      case tile_kind::outlier:
+        if (next_() % 64 == 0) return code_of(f, random_number(exponent_ + 12, false, next_));
+        break;
+      default: break;
+    }
+    return code_of(f, random_number(exponent_, kind_ == tile_kind::ties, next_));
+  }
+
+  /// Returns first the tile's amax, and then numbers that the tile's scale brings near a tie of the
+  /// codes. There, scale rules that differ in the last bit give different codes.
+  double scaled_tie() {
+    const format_id to = quantizer_.to;
+    const double max = decode_double(to, max_finite(to));
+    if (amax_ == 0) {  // rounded to the source, as the quantizer sees it
+      const std::uint64_t code =
+          code_of(quantizer_.from, std::abs(random_number(exponent_, false, next_)));
+      amax_ = decode_double(quantizer_.from, code);
+      return amax_;
+    }
+    const std::uint64_t lower = next_() % max_finite(to);
+    const double tie = (decode_double(to, lower) + decode_double(to, lower + 1)) / 2;
+    return (next_() % 2 == 0 ? tie : -tie) * amax_ / max;
+  }
+
+  const quantizer_under_test& quantizer_;
+  const domain_codes& domain_;
+  const word_source& next_;
+  tile_kind kind_;
+  int exponent_;
+  double amax_ = 0;  ///< of a tile of scaled ties; 0 before its first element
+};
+
+/// Returns a part of a matrix.
+code_matrix part(const code_matrix& m, std::int64_t row, std::int64_t col, std::int64_t rows,
+                 std::int64_t cols) {
+  code_matrix p{rows, cols, {}};
+  for (std::int64_t r = row; r < row + rows; ++r) {
+    const auto first = m.codes.begin() + static_cast<std::ptrdiff_t>(r * m.cols + col);
+    p.codes.insert(p.codes.end(), first, first + static_cast<std::ptrdiff_t>(cols));
+  }
+  return p;
+}
+
+std::vector<code_matrix> smaller_matrices(const quantizer_under_test& q, const code_matrix& m) {
+  std::vector<code_matrix> smaller;
+  const matrix_shape tile = tile_extent(m, q.options.tile);
+  for (const std::int64_t rows : {m.rows / 2, m.rows - tile.rows, m.rows - 1}) {
+    if (rows <= 0 || rows >= m.rows) continue;
+    smaller.push_back(part(m, 0, 0, rows, m.cols));
+    smaller.push_back(part(m, m.rows - rows, 0, rows, m.cols));
+  }
+  for (const std::int64_t cols : {m.cols / 2, m.cols - tile.cols, m.cols - 1}) {
+    if (cols <= 0 || cols >= m.cols) continue;
+    smaller.push_back(part(m, 0, 0, m.rows, cols));
+    smaller.push_back(part(m, 0, m.cols - cols, m.rows, cols));
+  }
+  return smaller;
+}
+
+}  // namespace
+
+code_matrix random_matrix(const quantizer_under_test& quantizer, const domain_codes& domain,
+                          std::int64_t max_elements, std::uint64_t number,
+                          const word_source& next) {
+  code_matrix m;
+  m.cols = random_size(quantizer.options.tile.cols, max_elements, next);
+  m.rows = random_size(quantizer.options.tile.rows,
+                       max_elements / std::max<std::int64_t>(m.cols, 1), next);
+  m.codes.resize(static_cast<std::size_t>(m.rows * m.cols));
+  const matrix_shape tile = tile_extent(m, quantizer.options.tile);
+  std::uint64_t kind = number;  // of the first tile; then random
+  for (std::int64_t row = 0; row < m.rows; row += tile.rows) {
+    for (std::int64_t col = 0; col < m.cols; col += tile.cols) {
+      constexpr auto kinds = static_cast<std::uint64_t>(tile_kind::count);
+      tile_source source(quantizer, domain, static_cast<tile_kind>(kind % kinds), next);
+      kind = next();
+      for (std::int64_t r = row; r < std::min(m.rows, row + tile.rows); ++r) {
+        for (std::int64_t c = col; c < std::min(m.cols, col + tile.cols); ++c) {
+          m.codes[static_cast<std::size_t>(r * m.cols + c)] = source.element();
+        }
+      }
+    }
+  }
+  return m;
+}
+
+std::vector<code_matrix> simpler_matrices(const quantizer_under_test& quantizer,
+                                          const domain_codes& domain, const code_matrix& m) {
+  std::vector<code_matrix> simpler = smaller_matrices(quantizer, m);
+  const std::size_t size = m.codes.size();
+  const auto is_plain = [](std::uint64_t code) { return code == 0; };
+  for (std::size_t width = size; width > 0 && domain.contains(0); width /= 2) {
+    if (size / width > 256) break;
+    for (std::size_t first = 0; first < size; first += width) {
+      const auto begin = m.codes.begin() + static_cast<std::ptrdiff_t>(first);
+      const auto end = m.codes.begin() + static_cast<std::ptrdiff_t>(std::min(size, first + width));
+      if (std::all_of(begin, end, is_plain)) continue;
+      code_matrix other = m;
+      std::fill(other.codes.begin() + (begin - m.codes.begin()),
+                other.codes.begin() + (end - m.codes.begin()), 0);
+      simpler.push_back(std::move(other));
+    }
+  }
+  const auto others = std::count_if(m.codes.begin(), m.codes.end(),
+                                    [&](std::uint64_t code) { return !is_plain(code); });
+  for (std::size_t i = 0; i < size && others <= 4; ++i) {
+    if (is_plain(m.codes[i])) continue;
+    for (const std::uint64_t code : support::simpler_codes(quantizer.from, m.codes[i])) {
+      if (!domain.contains(code)) continue;
+      simpler.push_back(m);
+      simpler.back().codes[i] = code;
+    }
+  }
+  return simpler;
+}
+
+}  // namespace samebits::testkit
