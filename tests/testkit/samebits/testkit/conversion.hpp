@@ -64,7 +64,8 @@ class check_result {
   /// Returns true if every result was right and nothing else was written.
   explicit operator bool() const { return message_.empty(); }
   /// Returns an empty text on success. On failure: a description of the error, the fields of input,
-  /// result and expected result, and a command that repeats the case.
+  /// result and expected result, the usual errors that explain all results, and a command that
+  /// repeats the case.
   [[nodiscard]] const std::string& message() const { return message_; }
   /// Returns the number of results compared, up to the end or the first failure; shrinking does not
   /// count.
@@ -103,20 +104,23 @@ struct raw_function {
 /// - Edges of the conversion. Sources of up to 16 bits: every code. fp32 in a deterministic mode:
 ///   two codes around every change of the result, and NaNs of every kind. All others: random edges,
 ///   ties and specials of both formats.
+/// - Stochastic rounding only: codes at the border of the decision for the random bits of their own
+///   index.
 /// - Sizes from 0 to around vector, block and page borders, with both arrays 0 to 16 elements
 ///   behind a 256-byte border, and guards around the output.
 /// - Random batches, by RapidCheck.
 /// - The sweep, if `effort` requests a sweep.
 ///
-/// A failing call is shrunk by running smaller calls: fewer elements, simpler codes, no offsets. An
-/// exception of the function is a failure and ends the check.
+/// A failing call is shrunk by running smaller calls: fewer elements, simpler codes, no offsets.
+/// All results seen are compared with a table of usual errors. The message names the errors that
+/// predict every result. An exception of the function is a failure and ends the check.
 ///
-/// @param conversion  formats, rule and random stream
+/// @param conversion  formats, rule, random stream, NaN policy and domain
 /// @param function  the function under test
 /// @param effort  amount of tests
 /// @returns the number of compared results, and the failure
 /// @throws invalid_argument if the function's element sizes are not those of the formats, if the
-///   effort is out of range, or if random.bits is not in 1..32.
+///   effort is out of range, if random.bits is not in 1..32, or if no code of the domain is found.
 check_result check_raw(const conversion_under_test& conversion, const raw_function& function,
                        const check_effort& effort = {});
 
