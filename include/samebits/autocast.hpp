@@ -12,10 +12,8 @@
 // "FP8 Current Scaling" and Format.HYBRID; arXiv 2209.05433 (FP8 formats for deep learning).
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
 #include <optional>
 #include <string_view>
 
@@ -236,7 +234,10 @@ inline constexpr std::string_view apex_widest[] = {
 
 template <std::size_t Count>
 constexpr bool lists(const std::string_view (&list)[Count], std::string_view operation) {
-  return std::binary_search(std::begin(list), std::end(list), operation);
+  for (const std::string_view name : list) {
+    if (name == operation) return true;
+  }
+  return false;
 }
 
 }  // namespace detail

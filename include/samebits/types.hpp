@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <iosfwd>
 #include <limits>
-#include <ostream>
 #include <string>
 
 #include "numerics/arithmetic/arithmetic.hpp"
