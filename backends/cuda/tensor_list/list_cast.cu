@@ -8,7 +8,6 @@
 #include <span>
 #include <type_traits>
 
-#include "backends/cuda/convert/convert_select.cuh"
 #include "backends/cuda/tensor_list/list.hpp"
 #include "backends/cuda/tensor_list/list_any.cuh"
 
@@ -46,6 +45,15 @@ std::optional<format_pair> common_formats(std::span<const list_row> from,
   return common;
 }
 
+/// Enqueues the conversion with the widths of both formats as constants. Returns false without a
+/// launch for formats of other widths than 8, 16 and 32 bits.
+bool launch_general_cast(const conversion& what, const cast_lists& lists, cudaStream_t stream) {
+  return with_general_op(what, [&](const auto& op) {
+    launch_cast(cast_alike_kernel<std::decay_t<decltype(op)>>, lists, stream, op);
+    return true;
+  });
+}
+
 cast_lists lists_of(const backends::cast_call& call) {
   const bool draws = call.rule.round == rounding::stochastic;
   const bool has_pitch = draws && call.random.pitch.has_value();
@@ -63,13 +71,9 @@ void enqueue_cast(const backends::cast_call& call, arithmetic by, void* stream) 
   if (by == arithmetic::hardware && supports_native_cast(call.rule)) {
     return launch_native_cast(lists, alike, call.rule.on_overflow, on);
   }
-  const auto launch = [&](const auto& op) {
-    launch_cast(cast_alike_kernel<std::decay_t<decltype(op)>>, lists, on, op);
-    return true;
-  };
   if (alike) {
     const conversion what{alike->from, alike->to, call.rule, call.random};
-    if (with_fixed_op(what, launch) || with_general_op(what, launch)) return;
+    if (launch_fixed_cast(what, lists, on) || launch_general_cast(what, lists, on)) return;
   }
   launch_cast(cast_any_kernel, lists, on, call.rule, source_of(call.random));
 }

@@ -14,6 +14,7 @@
 #include "backends/cuda/common/error.hpp"
 #include "backends/cuda/common/launch_kernel.hpp"
 #include "backends/cuda/convert/convert_ops.cuh"
+#include "backends/cuda/convert/convert_select.cuh"
 #include "backends/cuda/tensor_list/list_launch.cuh"
 #include "numerics/tensor_list/list.hpp"
 
@@ -169,5 +170,9 @@ bool supports_native_cast(const cast_rule& rule);
 /// share, or nothing.
 void launch_native_cast(const cast_lists& lists, std::optional<format_pair> alike,
                         overflow on_overflow, cudaStream_t stream);
+/// Enqueues the conversion of lists in which every pair of tensors has the formats of `what`, with
+/// formats and rounding mode as constants. Returns false without a launch if with_fixed_op() has no
+/// op for `what`.
+bool launch_fixed_cast(const conversion& what, const cast_lists& lists, cudaStream_t stream);
 
 }  // namespace samebits::cuda

@@ -12,15 +12,12 @@
 
 #include "backends/api/list_checks.hpp"
 #include "backends/api/view_checks.hpp"
-#include "backends/cuda/common/allocation.hpp"
 #include "backends/cuda/common/cuda.hpp"
 #include "backends/cuda/common/error.hpp"
 #include "backends/cuda/common/launch_kernel.hpp"
 #include "backends/cuda/common/runtime.hpp"
-#include "backends/cuda/instructions/hardware.cuh"
 #include "backends/cuda/tensor_list/list.hpp"
-#include "backends/cuda/training/scaler_kernels.cuh"
-#include "backends/cuda/training/shard_memory.cuh"
+#include "backends/cuda/training/device_scaler_memory.cuh"
 #include "backends/dispatch/access.hpp"
 #include "backends/dispatch/device_scope.hpp"
 #include "backends/loss_scaler/checks.hpp"
@@ -39,10 +36,6 @@ namespace {
 
 /// Bytes rounded up to a multiple of 256.
 std::size_t padded(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
-
-/// The state type of a policy's settings.
-template <class Settings>
-using state_of = decltype(initial_state(std::declval<const std::remove_cvref_t<Settings>&>()));
 
 /// Hash of the policy's name and settings.
 std::uint32_t fingerprint_of(const scaling_settings& settings) {
@@ -95,53 +88,6 @@ void check_layout(const shard_layout& shards, const tensor_list& gradients) {
 }
 
 }  // namespace
-
-/// What a device_loss_scaler owns: its list, settings, device memory and report ring.
-struct device_loss_scaler::memory {
-  tensor_list list;
-  scaling_settings settings;
-  double max_norm = 0;
-  std::uint32_t fingerprint = 0;  ///< hash of the settings
-  bool agreed = false;            ///< agree() was called since the last decide()
-  std::uint32_t capacity = 0;
-  int device_number = 0;  ///< device of the scaler's memory
-  cuda::arithmetic by = cuda::arithmetic::hardware;
-  cuda::list_layout shape = cuda::list_layout::any;
-  cuda::allocation device, host;
-  cuda::inspection_memory inspection = {};
-  cuda::scaler_words* words = nullptr;
-  std::byte* resident = nullptr;  ///< the policy's resident_scaler, in device memory
-  numerics::report_slot* ring = nullptr;
-  std::optional<backends::report_reader> reader;
-  std::optional<shard_layout> layout;  ///< if gradients are sharded over ranks
-  std::optional<cuda::shard_memory> shards;
-
-  /// Makes the scaler's device current until the end of the scope. Throws for a stream of another
-  /// device.
-  [[nodiscard]] backends::device_scope scope(
-      void* stream, backends::completion ends = backends::completion::enqueued) const {
-    return backends::device_scope(memory_space::device, device_number, stream, ends);
-  }
-  /// Sends this rank's message to all ranks: its observation and the partial sums of its shards.
-  void agree_on_shards(communicator& ranks);
-
-  [[nodiscard]] cuda::decision_task task() const {
-    return {inspection.tensors, list.size(), words, ring, capacity, max_norm};
-  }
-
-  /// Calls f(settings, resident scaler, arithmetic) with the loss-scaling policy's types and the
-  /// backend's Arithmetic policy.
-  template <class Function>
-  void visit(const Function& f) const {
-    std::visit(
-        [&](const auto& s) {
-          using state_type = cuda::state_of<std::remove_cvref_t<decltype(s)>>;
-          auto* const at = reinterpret_cast<numerics::resident_scaler<state_type>*>(resident);
-          cuda::with_arithmetic(by, [&](auto policy) { f(s, at, policy); });
-        },
-        settings);
-  }
-};
 
 device_loss_scaler::device_loss_scaler(tensor_list gradients, const scaling_settings& settings,
                                        const device_scaler_options& options)
@@ -241,31 +187,6 @@ void device_loss_scaler::inspect(void* stream) {
           m.by, stream);
 }
 
-void device_loss_scaler::memory::agree_on_shards(communicator& ranks) {
-  if (ranks.rank() != layout->rank() || ranks.size() != layout->ranks()) {
-    throw invalid_argument(
-        "ranks: is rank " + std::to_string(ranks.rank()) + " of " + std::to_string(ranks.size()) +
-        ", options.shards were laid out for rank " + std::to_string(layout->rank()) + " of " +
-        std::to_string(layout->ranks()));
-  }
-  const cuda::shard_tables& t = shards->tables();
-  constexpr std::uint64_t small_of_block = cuda::partial_sum_threads / 32, max_blocks = 1024;
-  const std::uint64_t wanted = std::max(
-      {std::uint64_t{1}, t.wide_count, (t.own_count + small_of_block - 1) / small_of_block});
-  visit([&](const auto& of, const auto* resident, auto arithmetic) {
-    cuda::launch_kernel(
-        "kernel of the message to other ranks",
-        cuda::shard_message_kernel<decltype(arithmetic), cuda::state_of<decltype(of)>>,
-        static_cast<unsigned>(std::min(wanted, max_blocks)), cuda::partial_sum_threads, 0,
-        static_cast<cudaStream_t>(ranks.stream()), inspection.partial_statistics, t, fingerprint,
-        resident, task());
-  });
-  const std::size_t bytes = layout->message_bytes();
-  ranks.all_gather(
-      {reinterpret_cast<const std::byte*>(t.sent), bytes},
-      {reinterpret_cast<std::byte*>(t.received), bytes * static_cast<std::size_t>(ranks.size())});
-}
-
 void device_loss_scaler::agree(communicator& ranks) {
   if (ranks.space() != memory_space::device) {
     throw invalid_argument("ranks: must work on device memory");
@@ -296,19 +217,17 @@ void device_loss_scaler::decide(void* stream) {
   const auto who = m.agreed ? cuda::observer::all_ranks : cuda::observer::this_rank;
   const backends::device_scope scope = m.scope(stream);
   const auto on = static_cast<cudaStream_t>(stream);
+  if (m.shards) {
+    m.decide_on_shards(on);
+    m.agreed = false;
+    return;
+  }
   m.visit([&](const auto& settings, auto* resident, auto arithmetic) {
     using settings_type = std::remove_cvref_t<decltype(settings)>;
     using state_type = cuda::state_of<settings_type>;
-    if (m.shards) {
-      cuda::launch_kernel(
-          "decide kernel",
-          cuda::decide_shards_kernel<decltype(arithmetic), settings_type, state_type>, 1,
-          cuda::total_threads, 0, on, settings, resident, m.task(), m.shards->tables());
-    } else {
-      cuda::launch_kernel("decide kernel",
-                          cuda::decide_kernel<decltype(arithmetic), settings_type, state_type>, 1,
-                          cuda::total_threads, 0, on, settings, resident, m.task(), who);
-    }
+    cuda::launch_kernel("decide kernel",
+                        cuda::decide_kernel<decltype(arithmetic), settings_type, state_type>, 1,
+                        cuda::total_threads, 0, on, settings, resident, m.task(), who);
   });
   m.agreed = false;
 }
