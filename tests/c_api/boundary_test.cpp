@@ -150,8 +150,11 @@ TEST(CBoundary, InitWritesTheDefaultsOfTheMacros) {
 // --- other statuses ----------------------------------------------------------------------------
 
 TEST(CBoundary, AMatrixThatNoMemoryHolds) {
+#if defined(__SANITIZE_ADDRESS__)
+  GTEST_SKIP() << "AddressSanitizer ends the process at an allocation of this size";
+#endif
   const float x = 1.0f;
-  samebits_view a = samebits_dense_view(SAMEBITS_FORMAT_FP32, &x, 1, int64_t{1} << 40);
+  samebits_view a = samebits_dense_view(SAMEBITS_FORMAT_FP32, &x, 1, int64_t{1} << 50);
   a.col_stride = 0;
   samebits_view b = a;
   b.rows = a.cols;
@@ -159,9 +162,8 @@ TEST(CBoundary, AMatrixThatNoMemoryHolds) {
   b.row_stride = 0;
   float y = 0;
   const samebits_view d = samebits_dense_view(SAMEBITS_FORMAT_FP32, &y, 1, 1);
-  const samebits_status status = samebits_matmul(&a, &b, &d, nullptr, nullptr, nullptr);
-  EXPECT_TRUE(status == SAMEBITS_NO_MEMORY || status == SAMEBITS_INTERNAL_ERROR)
-      << samebits_last_error();
+  EXPECT_REFUSED(samebits_matmul(&a, &b, &d, nullptr, nullptr, nullptr), SAMEBITS_NO_MEMORY,
+                 "out of memory");
 }
 
 void throw_error(void*, const samebits_backend*) { throw std::runtime_error("of the caller"); }
