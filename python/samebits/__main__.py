@@ -1,0 +1,68 @@
+"""``python -m samebits``: what is installed, which backends run, and why one does not."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import time
+
+from samebits import __version__, _core, backends, self_test, set_num_threads, verify
+from samebits.errors import Error
+
+
+def _module_line(name: str, without: str) -> str:
+    """Return whether a module is installed, without importing it."""
+    if importlib.util.find_spec(name) is None:
+        return f"{name} not installed: {without}"
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return f"{name} {version(name)} found"
+    except PackageNotFoundError:
+        return f"{name} found"
+
+
+def report() -> bool:
+    """Print the report; return whether every self-test passed."""
+    print(f"samebits {__version__}   build: CPU{' and CUDA' if _core.has_cuda else ''}")
+    passed = True
+    for b in backends():
+        state = "default" if b.default else "runs"
+        if not b.supported:
+            state = f"does not run: {b.why_not}"
+        print(f"  {b.name:<14} {b.memory:<7} {state}")
+        if not b.supported:
+            continue
+        try:
+            for check in self_test(b.name):
+                if not check.passed:
+                    passed = False
+                    print(f"    self-test {check.check}: {check.detail}")
+        except Error as error:
+            passed = False
+            print(f"    self-test: {error}")
+    print("self-test: every check passed" if passed else "self-test: FAILED, see above")
+    print(_module_line("ml_dtypes", "bf16, FP8, FP6 and FP4 arrays are returned as integer codes"))
+    print(_module_line("torch", "torch tensors are not needed"))
+    return passed
+
+
+def main() -> int:
+    """Run the command; ``--verify`` also compares every backend with the reference."""
+    arguments = sys.argv[1:]
+    if arguments not in ([], ["--verify"]):
+        print("usage: python -m samebits [--verify]", file=sys.stderr)
+        return 2
+    passed = report()
+    if arguments:
+        set_num_threads(0)
+        start = time.perf_counter()
+        for entry in verify():
+            passed = passed and entry.differed == 0
+            print(f"  {entry.backend:<14} {entry.what}: {entry.differed} of {entry.compared} differ")
+        print(f"verified in {time.perf_counter() - start:.1f} s")
+    return 0 if passed else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,142 @@
+"""What the core asks Python about an argument: refusals, foreign arrays, scalars and buffers."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+from samebits import _core
+from samebits.errors import InvalidArgument
+from samebits.formats import INDEX, NAMES, NOT_FORMATS, array_attribute, dtype_of, format_index
+
+__all__ = ["format_index"]  # the core asks for it here
+
+#: What every function takes, for messages.
+_TAKEN = "a NumPy or ml_dtypes array, an object with __dlpack__, or one with a buffer"
+
+
+def _describe(value: Any) -> str:
+    """Return what an argument is: its dtype if it has one, else its type."""
+    dtype = getattr(value, "dtype", None)
+    return f"dtype {dtype}" if dtype is not None else f"a {type(value).__name__}"
+
+
+def refuse(why: str, value: Any, name: str, format_index: int) -> NoReturn:
+    """Raise the error that names an argument, what it is, and what to pass instead."""
+    what = _describe(value)
+    dtype_name = getattr(getattr(value, "dtype", None), "name", "")
+    if dtype_name in NOT_FORMATS:
+        raise InvalidArgument(f"{name}: {dtype_name} is {NOT_FORMATS[dtype_name]}")
+    if not getattr(getattr(value, "dtype", None), "isnative", True):
+        why = "byte order"
+    if why == "codes":
+        raise InvalidArgument(
+            f"{name}: {what} holds codes of any format; say which by format=, or pass "
+            f"{name}.astype(np.float32) if these are numbers"
+        )
+    if why == "format":
+        wanted = NAMES[format_index]
+        bits = 8 * _core.format_bytes(format_index)
+        raise InvalidArgument(
+            f"{name}: {what} cannot hold {wanted}; pass {name}.view(np.uint{bits}) of its codes, "
+            f"or an array of dtype {wanted}"
+        )
+    if why == "byte order":
+        raise InvalidArgument(
+            f"{name}: {what} is not in this machine's byte order; pass "
+            f"{name}.astype({name}.dtype.newbyteorder('='))"
+        )
+    if why == "read-only":
+        raise InvalidArgument(f"{name}: the array is read-only; pass a writable one")
+    if why == "strides":
+        raise InvalidArgument(
+            f"{name}: the strides are no multiple of the element size, as in a field of records; "
+            f"pass np.ascontiguousarray({name})"
+        )
+    if why == "device":
+        raise InvalidArgument(f"{name}: the array lies neither in host nor in CUDA memory")
+    if why == "dims":
+        raise InvalidArgument(f"{name}: the array has more than 64 axes")
+    if why == "no data":
+        raise InvalidArgument(f"{name}: the tensor has no data, as fake and meta tensors")
+    raise InvalidArgument(
+        f"{name}: {what} is no format of samebits; formats are {', '.join(NAMES)}; pass "
+        f"{name}.astype(np.float32), or codes as unsigned integers with format="
+    )
+
+
+def is_scalar(value: Any) -> bool:
+    """Return whether a value is a scalar of NumPy or ml_dtypes."""
+    return isinstance(value, np.generic)
+
+
+def adopt(value: Any, name: str) -> npt.NDArray[Any]:
+    """Return a NumPy array over a buffer, or of a NumPy scalar."""
+    if is_scalar(value):
+        return np.asarray(value)
+    if isinstance(value, (str, int, float, complex, list, tuple)):
+        raise TypeError(
+            f"{name}: a {type(value).__name__} is no array; pass np.asarray({name}, np.float32)"
+        )
+    try:
+        return np.asarray(memoryview(value))
+    except (TypeError, ValueError):
+        raise TypeError(f"{name}: {_TAKEN} is expected; got a {type(value).__name__}") from None
+
+
+def dlpack_capsule(value: Any, stream: int, name: str) -> Any:
+    """Return the DLPack capsule of an object; refuse what its library refuses, in its words."""
+    if type(value).__module__.partition(".")[0] == "torch":
+        check_torch(value, name)
+        value = value.detach()
+    kind = int(value.__dlpack_device__()[0])
+    arguments = {"stream": stream or 1} if kind == 2 else {}
+    try:
+        try:
+            return value.__dlpack__(max_version=(1, 3), **arguments)
+        except TypeError:
+            return value.__dlpack__(**arguments)
+    except (BufferError, RuntimeError, ValueError, TypeError) as error:
+        raise InvalidArgument(
+            f"{name}: {type(value).__name__} refuses __dlpack__: {error}"
+        ) from error
+
+
+def check_torch(tensor: Any, name: str) -> None:
+    """Refuse a torch tensor whose memory does not hold its values."""
+    if tensor.is_conj():
+        raise InvalidArgument(
+            f"{name}: a torch tensor with the conjugate bit set; pass {name}.resolve_conj()"
+        )
+    if tensor.is_neg():
+        raise InvalidArgument(
+            f"{name}: a torch tensor with the negative bit set; pass {name}.resolve_neg()"
+        )
+
+
+def empty_like(like: Any, shape: tuple[int, ...], format_index: int) -> Any:
+    """Return a new C-contiguous array in a format, of the kind of `like`."""
+    name = NAMES[format_index]
+    if isinstance(like, np.ndarray) or not hasattr(like, "__dlpack__"):
+        return np.empty(shape, dtype_of(name))
+    attribute = array_attribute(name)
+    code = f"uint{8 * _core.format_bytes(format_index)}"
+    if type(like).__module__.partition(".")[0] == "torch":
+        torch = sys.modules["torch"]
+        dtype = getattr(torch, attribute, None) or getattr(torch, code)
+        return torch.empty(shape, dtype=dtype, device=like.device)
+    if not hasattr(like, "__array_namespace__"):
+        if int(like.__dlpack_device__()[0]) == 1:
+            return np.empty(shape, dtype_of(name))
+        raise InvalidArgument(
+            f"out: cannot make an array like {type(like).__name__}; pass out="
+        )
+    namespace = like.__array_namespace__()
+    dtype = getattr(namespace, attribute, None) or getattr(namespace, code)
+    return namespace.empty(shape, dtype=dtype, device=like.device)
+
+
+_core.register_numpy(np.ndarray, np.empty, sys.modules[__name__], INDEX)

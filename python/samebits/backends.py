@@ -1,0 +1,131 @@
+"""Backends, threads and self-tests."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from samebits import _core
+from samebits.errors import InvalidArgument
+
+__all__ = [
+    "Backend",
+    "SelfTest",
+    "backends",
+    "get_num_threads",
+    "initialize",
+    "self_test",
+    "set_num_threads",
+]
+
+
+@dataclass(frozen=True)
+class Backend:
+    """A compiled backend.
+
+    Attributes
+    ----------
+    name, description : str
+    memory : str
+        host or device.
+    supported : bool
+        Whether this machine can run it.
+    default : bool
+        Whether calls without ``backend=`` use it for arrays in its memory.
+    why_not : str
+        Why this machine cannot run it; empty if it can.
+    """
+
+    name: str
+    description: str
+    memory: str
+    supported: bool
+    default: bool
+    why_not: str
+
+
+@dataclass(frozen=True)
+class SelfTest:
+    """Result of one check: does a backend compute in IEEE 754 steps?
+
+    Attributes
+    ----------
+    backend, check : str
+    passed : bool
+    detail : str
+        What was seen, what it means and what to do; empty if passed.
+    """
+
+    backend: str
+    check: str
+    passed: bool
+    detail: str
+
+
+def backends() -> tuple[Backend, ...]:
+    """Return the compiled backends.
+
+    The first call looks for a CUDA device if the build has CUDA.
+
+    Examples
+    --------
+    >>> import samebits as sb
+    >>> sb.backends()[0].name
+    'reference'
+    """
+    return tuple(Backend(*row) for row in _core.backends())
+
+
+def self_test(backend: str | None = None) -> tuple[SelfTest, ...]:
+    """Run the self-test of a backend, or of every backend that can run here.
+
+    Failed checks are results, not errors. Waits for the device.
+
+    Examples
+    --------
+    >>> import samebits as sb
+    >>> all(t.passed for t in sb.self_test("reference"))
+    True
+    """
+    return tuple(SelfTest(*row) for row in _core.self_test(backend))
+
+
+def initialize(backend: str | None = None) -> None:
+    """Run the self-test and remember that it passed.
+
+    Call it before capturing a CUDA graph, where the self-test cannot run.
+
+    Raises
+    ------
+    EnvironmentCheckFailed
+        A check failed; the message names each.
+    """
+    _core.initialize(backend)
+
+
+def set_num_threads(threads: int | None) -> None:
+    """Set the number of CPU threads of calls without ``threads=``.
+
+    Results do not depend on it.
+
+    Parameters
+    ----------
+    threads : int or None
+        0: one per hardware thread. None, as at the start: 1 up to 2^16 elements, else one per
+        hardware thread.
+    """
+    if threads is not None and threads < 0:
+        raise InvalidArgument(f"threads: 0, a positive number or None is expected; got {threads}")
+    _core.set_num_threads(-1 if threads is None else threads)
+
+
+def get_num_threads() -> int | None:
+    """Return what `set_num_threads` set last.
+
+    Examples
+    --------
+    >>> import samebits as sb
+    >>> sb.get_num_threads() is None
+    True
+    """
+    threads = _core.get_num_threads()
+    return None if threads < 0 else threads

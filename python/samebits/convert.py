@@ -1,0 +1,125 @@
+"""Conversion of arrays between formats."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from samebits import _core
+from samebits._core import convert_default
+from samebits.rules import STOCHASTIC, optional_format, random_of, rule_of, stream_handle
+
+__all__ = ["convert"]
+
+
+if TYPE_CHECKING:
+    from typing_extensions import TypedDict, Unpack
+
+    class Options(TypedDict, total=False):
+        """Keyword arguments of `convert`."""
+
+        format: object
+        rounding: str
+        overflow: str
+        nan: str
+        seed: int
+        random_stream: int
+        offset: int
+        pitch: int | None
+        random_bits: int
+        out: Any
+        threads: int | None
+        backend: str | None
+        stream: Any
+
+
+def convert(x: Any, to: object, **options: Unpack[Options]) -> Any:
+    """Convert every element of an array to a format, each rounded once.
+
+    The result depends on the elements and the options alone: every backend, thread count, stride
+    and alignment returns the same bits.
+
+    Parameters
+    ----------
+    x : array [...]
+        NumPy or ml_dtypes array, or an object with ``__dlpack__``, of any shape and strides.
+    to : str or dtype
+        The format of the result.
+    format : str or dtype, optional
+        The format of `x` if its dtype does not say it: codes in unsigned integers, or TF32 numbers
+        in float32.
+    rounding : str
+        nearest_even, nearest_away, toward_zero, upward, downward, to_odd or stochastic.
+    overflow : str
+        ieee, saturate or saturate_finite.
+    nan : str
+        canonical or preserve_sign.
+    seed, random_stream, offset, pitch, random_bits : int
+        Random bits of stochastic rounding. The element with index i in C order uses the random bits
+        of index offset + i. With a pitch, element (r, c) of a matrix uses offset + r * pitch + c.
+    out : array [...], optional
+        Receives the result: of the shape of `x`, of dtype `to` (or unsigned integers of its width).
+        It may be `x` itself if the element sizes are equal.
+    threads : int, optional
+        CPU threads; 0: one per hardware thread. The default is `set_num_threads`.
+    backend : str, optional
+        One of `backends`.
+    stream : int or object with ``__cuda_stream__``, optional
+        CUDA stream, for arrays in device memory.
+
+    Returns
+    -------
+    array [...]
+        `out`, or a new C-contiguous array of the caller's kind. Formats that the kind has no dtype
+        for are returned as codes in unsigned integers.
+
+    Raises
+    ------
+    InvalidArgument
+        An argument was refused; nothing was written.
+    TypeError
+        An argument has a wrong type.
+    Unsupported
+        This machine or build lacks the backend.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import samebits as sb
+    >>> x = np.array([1.0, 0.1, 500.0, 1e-9], np.float32)
+    >>> sb.convert(x, "fp16")
+    array([1.e+00, 1.e-01, 5.e+02, 0.e+00], dtype=float16)
+    >>> y = sb.convert(x, "e4m3", overflow="saturate")
+    >>> sb.convert(y, "fp32").tolist()
+    [1.0, 0.1015625, 448.0, 0.0]
+    """
+    if options:
+        return _convert(x, to, **options)
+    return convert_default(x, to)
+
+
+def _convert(
+    x: Any,
+    to: object,
+    *,
+    format: object = None,
+    rounding: str = "nearest_even",
+    overflow: str = "ieee",
+    nan: str = "canonical",
+    seed: int = 0,
+    random_stream: int = 0,
+    offset: int = 0,
+    pitch: int | None = None,
+    random_bits: int = 32,
+    out: Any = None,
+    threads: int | None = None,
+    backend: str | None = None,
+    stream: Any = None,
+) -> Any:
+    """Convert with options. Python fills in keyword-only defaults one by one, which takes longer
+    than the whole call without options."""
+    rule = rule_of(rounding, overflow, nan)
+    random = None
+    if rule & 255 == STOCHASTIC:
+        random = random_of(seed, random_stream, offset, pitch, random_bits)
+    return _core.convert(x, to, rule, optional_format(format), random, out, threads, backend,
+                         None if stream is None else stream_handle(stream))

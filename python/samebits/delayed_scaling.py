@@ -1,0 +1,79 @@
+"""Delayed scaling: the scale of a tensor is computed from the amaxes of earlier steps."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from samebits import _core
+from samebits.errors import InvalidArgument
+from samebits.formats import choose, format_index
+
+__all__ = ["DelayedScaling"]
+
+_CHOICES: Final[dict[str, int]] = {n: i for i, n in enumerate(_core.names("history_choice"))}
+_ZERO_STEPS: Final[dict[str, int]] = {n: i for i, n in enumerate(_core.names("zero_step"))}
+
+
+class DelayedScaling:
+    """Scales of one tensor, from the amaxes of its earlier steps.
+
+    Parameters
+    ----------
+    length : int
+        Steps in the history.
+    to : str or dtype
+        Format of the codes: e4m3 or e5m2.
+    margin : int
+        Binades left free, -64 .. 64.
+    choice : str
+        maximum or most_recent: the amax of the history that decides.
+    zero_step : str
+        skip or roll: whether a step of zeros leaves history and scales as they are.
+
+    Attributes
+    ----------
+    history : array [length] of float32
+        Amaxes; history[0] is that of this step. With several processes, replace it by the maximum
+        over all of them before `update`.
+    inverse_scale, scale : float
+        For ``quantize(..., inverse_scales=)``, and its reciprocal.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import samebits as sb
+    >>> state = sb.DelayedScaling(4)
+    >>> q = sb.quantize(np.float32([[3.5]]), "TE_DELAYED", inverse_scales=state.inverse_scales,
+    ...                 statistics=True)
+    >>> state.observe(q.statistics.amax)
+    >>> state.update()
+    >>> state.inverse_scale
+    128.0
+    """
+
+    def __init__(self, length: int = 1024, *, to: object = "e4m3", margin: int = 0,
+                 choice: str = "maximum", zero_step: str = "skip") -> None:
+        if length < 1:
+            raise InvalidArgument(f"length: a positive number is expected; got {length}")
+        self.history: npt.NDArray[np.float32] = np.zeros(length, np.float32)
+        self.inverse_scale = 1.0
+        self.scale = 1.0
+        self._settings = (format_index(to, "to"), margin, choose("choice", choice, _CHOICES),
+                          choose("zero_step", zero_step, _ZERO_STEPS))
+
+    @property
+    def inverse_scales(self) -> npt.NDArray[np.float32]:
+        """The inverse scale as an array [1, 1]."""
+        return np.full((1, 1), self.inverse_scale, np.float32)
+
+    def observe(self, amax: float) -> None:
+        """Record an amax of this step; a NaN is larger than all numbers."""
+        _core.delayed_observe(self.history, amax)
+
+    def update(self) -> None:
+        """End the step: compute the scales of the next one and advance the history."""
+        self.inverse_scale, self.scale = _core.delayed_update(
+            self.inverse_scale, self.scale, self.history, *self._settings)

@@ -1,0 +1,240 @@
+"""The loss scaler: training code calls it between the backward pass and the optimizer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from samebits import _core
+from samebits.formats import choose
+from samebits.rules import stream_handle
+from samebits.tensors import InspectReport, UnscaleReport, named, unscale_report
+
+__all__ = ["LossScaler", "StepDecision"]
+
+_POLICY_NAMES: Final[tuple[str, ...]] = tuple(_core.names("scaling_policy"))
+_POLICIES: Final[dict[str, int]] = {n: i for i, n in enumerate(_POLICY_NAMES)}
+
+
+@dataclass(frozen=True)
+class StepDecision:
+    """What a policy decided on one step.
+
+    Attributes
+    ----------
+    applied : bool
+        Whether the optimizer could step.
+    cause : str
+        none, or the cause of the skipped step: nonfinite, overflow, nan, loss, unscaled or
+        ranks_differ.
+    change : str
+        What became of the scale: kept, grown, backed_off or at_minimum.
+    stop : bool
+        Whether the policy ends the run.
+    """
+
+    applied: bool
+    cause: str
+    change: str
+    stop: bool
+
+
+def _text(value: object) -> str:
+    """Return a setting's value as the library reads it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+class LossScaler:
+    """A loss scale that adapts to the gradients.
+
+    Between two `update` calls each optimizer calls `unscale` or `observe`, then `step`; any other
+    order raises `CallOrderError`. Optimizers that share a scaler are distinguished by name.
+    Several threads may use one scaler; their calls take turns.
+
+    Parameters
+    ----------
+    policy : str
+        native, torch, apex, apex_amp, megatron or deepspeed: whose rule and defaults.
+    **settings
+        Settings that differ from the policy's defaults, such as ``growth_interval=1000``;
+        docs/loss_scaling.md lists them.
+
+    Raises
+    ------
+    InvalidArgument
+        The policy has no such setting, or not this value. The message lists the settings.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import samebits as sb
+    >>> scaler = sb.LossScaler("torch", init_scale=1024)
+    >>> scaler.scale(0.5)
+    512.0
+    >>> gradients = {"w": np.float32([1024, 2048])}
+    >>> scaler.unscale(gradients).nonfinite
+    0
+    >>> scaler.step(lambda: print("stepped with", gradients["w"]))
+    stepped with [1. 2.]
+    True
+    >>> scaler.update().change
+    'kept'
+    """
+
+    def __init__(self, policy: str = "native", **settings: object) -> None:
+        self._core = _core.LossScaler(choose("policy", policy, _POLICIES),
+                                      [(name, _text(value)) for name, value in settings.items()])
+
+    @property
+    def policy(self) -> str:
+        """The policy's name."""
+        return _POLICY_NAMES[self._core.policy()]
+
+    def scale(self, loss: float) -> float:
+        """Return loss * scale, rounded to fp32. A loss that is not finite is remembered."""
+        return self._core.scale(loss)
+
+    def unscale(self, gradients: Any, optimizer: str = "", *, threads: int | None = None,
+                backend: str | None = None, stream: Any = None) -> UnscaleReport:
+        """Unscale gradients in place, and record whether the optimizer may step.
+
+        Waits for the device.
+
+        Parameters
+        ----------
+        gradients : array, list of arrays, or dict of str to array
+            In fp32, fp16 or bf16; written.
+        optimizer : str
+            Name of the optimizer.
+        threads, backend, stream
+            As in `convert`.
+
+        Raises
+        ------
+        IncompleteWrite, CudaError
+            Some gradients may be unscaled: call `discard` and compute the gradients again.
+        """
+        arrays, names = named(gradients, "gradients")
+        return unscale_report(self._core.unscale(arrays, names, optimizer, threads, backend,
+                                                 stream_handle(stream)), names)
+
+    def observe(self, seen: InspectReport | None = None, *, nonfinite: bool = False,
+                loss_nonfinite: bool = False, unscaled_nonfinite: bool = False,
+                amax_bits: int = 0xFFFFFFFF, optimizer: str = "") -> None:
+        """Record an observation of scaled gradients, for callers who unscale themselves.
+
+        Parameters
+        ----------
+        seen : InspectReport, optional
+            Of the scaled gradients; replaces `nonfinite` and `amax_bits`.
+        nonfinite, loss_nonfinite, unscaled_nonfinite : bool
+            Whether a scaled gradient, the loss, or an unscaled gradient was NaN or Inf.
+        amax_bits : int
+            Largest magnitude as binary32 bits; FFFFFFFF: not measured.
+        optimizer : str
+            Name of the optimizer.
+        """
+        if seen is not None:
+            nonfinite, amax_bits = seen.first_bad is not None, seen.total.amax_bits
+        self._core.observe(nonfinite, loss_nonfinite, unscaled_nonfinite, amax_bits, optimizer)
+
+    def discard(self, optimizer: str = "") -> None:
+        """Tell the scaler that gradients were thrown away after an `unscale` that failed."""
+        self._core.discard(optimizer)
+
+    def step(self, run: Callable[[], object] | None = None, optimizer: str = "") -> bool:
+        """Call ``run()``, unless this optimizer's gradients were not finite.
+
+        Returns whether the step is applied. An exception of ``run()`` passes through, and the call
+        may then be repeated. Without `run`, the caller steps if the result is True.
+        """
+        return self._core.step(run, optimizer)
+
+    def update(self) -> StepDecision:
+        """End the iteration: the policy sets the next scale.
+
+        Raises
+        ------
+        ScaleExhausted
+            The policy ends the run. The scaler is ready for the next iteration nevertheless.
+        """
+        return StepDecision(*self._core.update())
+
+    def get_scale(self) -> float:
+        """Return the current scale."""
+        return self._core.get_scale()
+
+    def inverse_scale(self) -> float:
+        """Return 1 / scale, rounded to fp32."""
+        return self._core.inverse_scale()
+
+    def updates(self) -> int:
+        """Return the number of `update` calls so far."""
+        return self._core.updates()
+
+    def applied_steps(self, optimizer: str = "") -> int:
+        """Return the number of applied steps of an optimizer."""
+        return self._core.applied_steps(optimizer)
+
+    def save(self) -> str:
+        """Return settings, state and counts as text for a checkpoint.
+
+        Raises
+        ------
+        CallOrderError
+            Called between `scale` or `unscale` and `update`.
+        """
+        return self._core.save()
+
+    @classmethod
+    def load(cls, text: str) -> LossScaler:
+        """Return a scaler from the text of `save`; it continues with the same bits.
+
+        Examples
+        --------
+        >>> import samebits as sb
+        >>> sb.LossScaler.load(sb.LossScaler("megatron").save()).get_scale()
+        4294967296.0
+        """
+        scaler = cls.__new__(cls)
+        scaler._core = _core.LossScaler(text)
+        return scaler
+
+    def state_dict(self, policy: str | None = None) -> dict[str, float]:
+        """Return the state with the keys of another library.
+
+        Parameters
+        ----------
+        policy : str, optional
+            The library; by default this scaler's own policy, or torch for a native scaler.
+
+        Examples
+        --------
+        >>> import samebits as sb
+        >>> sb.LossScaler("torch").state_dict()["scale"]
+        65536.0
+        """
+        if policy is None:
+            policy = "torch" if self.policy == "native" else self.policy
+        return dict(self._core.export_state(choose("policy", policy, _POLICIES)))
+
+    def load_state_dict(self, state: Mapping[str, float], policy: str | None = None) -> None:
+        """Continue from another library's state_dict; docs/loss_scaling.md lists the keys.
+
+        Parameters
+        ----------
+        state : mapping
+            Keys and numbers of the library.
+        policy : str, optional
+            The library, as in `state_dict`.
+        """
+        if policy is None:
+            policy = "torch" if self.policy == "native" else self.policy
+        self._core.import_state(choose("policy", policy, _POLICIES), list(state.items()))
+
+    def __repr__(self) -> str:
+        return f"LossScaler({self.policy!r}, scale={self.get_scale():g})"
+
+    def __reduce__(self) -> tuple[Callable[[str], LossScaler], tuple[str]]:
+        return LossScaler.load, (self.save(),)

@@ -1,0 +1,351 @@
+"""Quantization into 8-bit codes with one scale per tile."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from samebits import _core
+from samebits.arrays import empty_like
+from samebits.errors import InvalidArgument
+from samebits.formats import INDEX, NAMES, choose, format_index
+from samebits.recipes import Recipe, recipe_of
+from samebits.rules import STOCHASTIC, optional_format, random_of, rule_of, stream_handle
+from samebits.safetensors import read_safetensors, write_safetensors
+
+__all__ = ["QuantizedTensor", "Statistics", "dequantize", "load_quantized", "quantize"]
+
+SCALE_RULES: Final[dict[str, int]] = {n: i for i, n in enumerate(_core.names("scale_rule"))}
+NONFINITE: Final[dict[str, int]] = {n: i for i, n in enumerate(_core.names("nonfinite"))}
+SCALE_OVERFLOW: Final[dict[str, int]] = {n: i for i, n in enumerate(_core.names("scale_overflow"))}
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """Statistics of a quantized matrix.
+
+    Attributes
+    ----------
+    elements, zeros, nan, inf : int
+        Elements of the input: all, zeros of either sign, NaN, Inf.
+    underflowed : int
+        Finite elements other than zero that became zero.
+    saturated : int
+        Finite elements beyond the largest code.
+    amax, min_nonzero : float
+        Largest magnitude; smallest finite magnitude above zero.
+    signal, noise : float
+        Sums of x^2 and of (x - dequantized)^2; the ratio in decibels is
+        10 * log10(signal / noise).
+    """
+
+    elements: int
+    zeros: int
+    nan: int
+    inf: int
+    underflowed: int
+    saturated: int
+    amax: float
+    min_nonzero: float
+    signal: float
+    noise: float
+
+
+@dataclass
+class QuantizedTensor:
+    """Codes, scales and the rules that made them.
+
+    Attributes
+    ----------
+    codes : array [...]
+        E4M3 or E5M2 codes, of the shape of the input.
+    scales : array [tile rows, tile columns]
+        Dequantization scales: a value is about code * scale.
+    recipe : Recipe
+        The rules.
+    format : str
+        Format of the codes.
+    codes_transposed, scales_transposed : array or None
+        The transpose, if it was asked for.
+    statistics : Statistics or None
+        Statistics, if they were asked for.
+    """
+
+    codes: Any
+    scales: Any
+    recipe: Recipe
+    format: str
+    codes_transposed: Any = None
+    scales_transposed: Any = None
+    statistics: Statistics | None = None
+
+    def dequantize(
+        self, to: object = "fp32", *, out: Any = None, threads: int | None = None,
+        backend: str | None = None, stream: Any = None,
+    ) -> Any:
+        """Return the values: code * scale, rounded once to fp32 and once to `to`.
+
+        Parameters
+        ----------
+        to : str or dtype
+            fp32, fp16 or bf16.
+        out : array [...], optional
+            Receives the values.
+        threads, backend, stream
+            As in `convert`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import samebits as sb
+        >>> x = np.array([[1.0, -2.0, 3.5, 0.0]], np.float32)
+        >>> sb.quantize(x, "TE_CURRENT").dequantize()
+        array([[ 1. , -2. ,  3.5,  0. ]], dtype=float32)
+        """
+        return dequantize(self.codes, self.scales, to, tile=self.recipe.tile, format=self.format,
+                          scale_format=self.recipe.scale_format, out=out, threads=threads,
+                          backend=backend, stream=stream)
+
+    @property
+    def transposed(self) -> QuantizedTensor:
+        """The transposed tensor, if ``quantize(..., transposed=True)`` made it."""
+        if self.codes_transposed is None:
+            raise InvalidArgument("transposed: pass transposed=True to quantize()")
+        rows, cols = self.recipe.tile
+        return QuantizedTensor(self.codes_transposed, self.scales_transposed,
+                               replace(self.recipe, name="", tile=(cols, rows)), self.format,
+                               self.codes, self.scales, self.statistics)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write codes, scales and rules into a .safetensors file; NumPy arrays alone."""
+        r = self.recipe
+        rules = {
+            "samebits.recipe": r.name, "samebits.tile": f"{r.tile[0]} {r.tile[1]}",
+            "samebits.scale": r.scale, "samebits.eps": float(r.eps).hex(),
+            "samebits.upper_bound": float(r.upper_bound).hex(),
+            "samebits.nonfinite": r.nonfinite, "samebits.scale_overflow": r.scale_overflow,
+            "samebits.overflow": r.overflow, "samebits.source": r.source,
+        }
+        tensors = {"scales": (self.scales, r.scale_format), "codes": (self.codes, self.format)}
+        if self.codes_transposed is not None:
+            tensors["scales_transposed"] = (self.scales_transposed, r.scale_format)
+            tensors["codes_transposed"] = (self.codes_transposed, self.format)
+        write_safetensors(path, {k: v for k, v in tensors.items() if v[0] is not None}, rules)
+
+
+def load_quantized(path: str | os.PathLike[str]) -> QuantizedTensor:
+    """Read a file that `QuantizedTensor.save` wrote.
+
+    Raises
+    ------
+    InvalidArgument
+        The file is no .safetensors file, or holds no quantized tensor.
+    """
+    tensors, rules = read_safetensors(path)
+    for name in ("codes", "scales"):
+        if name not in tensors:
+            raise InvalidArgument(f"{os.fspath(path)}: no tensor {name!r}; found "
+                                  f"{', '.join(tensors) or 'none'}")
+    try:
+        tile = tuple(int(n) for n in rules["samebits.tile"].split())
+        recipe = Recipe(
+            tile=(tile[0], tile[1]), scale=rules["samebits.scale"],
+            eps=float.fromhex(rules["samebits.eps"]),
+            upper_bound=float.fromhex(rules["samebits.upper_bound"]),
+            nonfinite=rules["samebits.nonfinite"],
+            scale_overflow=rules["samebits.scale_overflow"], overflow=rules["samebits.overflow"],
+            scale_format=tensors["scales"][1], source=rules["samebits.source"],
+        )
+    except (KeyError, ValueError, IndexError) as error:
+        raise InvalidArgument(f"{os.fspath(path)}: no rules of samebits: {error}") from None
+    name = rules.get("samebits.recipe", "")
+    if name:
+        recipe = replace(recipe_of(name), **{
+            field: getattr(recipe, field)
+            for field in ("tile", "scale", "eps", "upper_bound", "nonfinite", "scale_overflow",
+                          "overflow", "scale_format", "source")
+        })
+    transposed = tensors.get("codes_transposed", (None, ""))[0]
+    return QuantizedTensor(tensors["codes"][0], tensors["scales"][0], recipe, tensors["codes"][1],
+                           transposed, tensors.get("scales_transposed", (None, ""))[0])
+
+
+def quantize(
+    x: Any,
+    recipe: Recipe | str | None = None,
+    *,
+    to: object = "e4m3",
+    tile: tuple[int, int] | None = None,
+    scale: str | None = None,
+    eps: float | None = None,
+    upper_bound: float | None = None,
+    nonfinite: str | None = None,
+    scale_overflow: str | None = None,
+    scale_format: object = None,
+    rounding: str = "nearest_even",
+    overflow: str | None = None,
+    nan: str = "canonical",
+    inverse_scales: Any = None,
+    transposed: bool = False,
+    statistics: bool = False,
+    seed: int = 0,
+    random_stream: int = 0,
+    offset: int = 0,
+    pitch: int | None = None,
+    random_bits: int = 32,
+    format: object = None,
+    out: QuantizedTensor | None = None,
+    threads: int | None = None,
+    backend: str | None = None,
+    stream: Any = None,
+) -> QuantizedTensor:
+    """Quantize a matrix tile by tile into E4M3 or E5M2 codes with one scale per tile.
+
+    Parameters
+    ----------
+    x : array [..., cols]
+        In fp32, fp16 or bf16. The leading axes are taken as one axis of rows.
+    recipe : str or Recipe, optional
+        One of `recipes`. Without it: the rules of ``Recipe()``. Each option below, if given,
+        replaces the recipe's own.
+    to : str or dtype
+        Format of the codes: e4m3 or e5m2.
+    tile, scale, eps, upper_bound, nonfinite, scale_overflow, scale_format, overflow
+        Rules; see `Recipe`.
+    rounding : str
+        nearest_even or stochastic.
+    nan : str
+        canonical or preserve_sign.
+    inverse_scales : array [tile rows, tile columns] of fp32, optional
+        Given inverse scales, as delayed scaling has them: codes are x * inverse scale.
+    transposed : bool
+        Whether to make the transposed codes and scales too.
+    statistics : bool
+        Whether to compute `Statistics` in the same pass. Waits for the device.
+    seed, random_stream, offset, pitch, random_bits : int
+        Random bits of stochastic rounding, as in `convert`.
+    format : str or dtype, optional
+        The format of `x` if its dtype does not say it.
+    out : QuantizedTensor, optional
+        Its arrays receive the result: the return value of an earlier call on the same shape.
+    threads, backend, stream
+        As in `convert`.
+
+    Returns
+    -------
+    QuantizedTensor
+
+    Raises
+    ------
+    InvalidArgument
+        An argument was refused; nothing was written.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import samebits as sb
+    >>> x = np.linspace(-4, 4, 512, dtype=np.float32).reshape(2, 256)
+    >>> q = sb.quantize(x, tile=(1, 128), scale="te")
+    >>> q.codes.shape, q.scales.shape
+    ((2, 256), (2, 2))
+    """
+    given: dict[str, Any] = {"tile": tile, "scale": scale, "eps": eps, "upper_bound": upper_bound,
+             "nonfinite": nonfinite, "scale_overflow": scale_overflow, "overflow": overflow}
+    rules = replace(Recipe() if recipe is None else recipe_of(recipe),
+                    **{k: v for k, v in given.items() if v is not None})
+    if scale_format is not None:
+        rules = replace(rules, scale_format=NAMES[format_index(scale_format, "scale_format")])
+    if rules.source == "delayed" and inverse_scales is None:
+        raise InvalidArgument(f"recipe: {rules.name} needs inverse_scales=, from earlier steps")
+    codes_format = format_index(to, "to")
+    result = out or _outputs(x, format, rules, codes_format, transposed)
+    rule = rule_of(rounding, rules.overflow, nan)
+    figures: Any = _core.quantize(
+        x, optional_format(format),
+        (result.codes, result.scales, result.codes_transposed, result.scales_transposed),
+        codes_format, INDEX[rules.scale_format], options_of(rules, rule),
+        random_of(seed, random_stream, offset, pitch, random_bits)
+        if rule & 255 == STOCHASTIC else None,
+        inverse_scales, statistics, threads, backend, stream_handle(stream),
+    )
+    result.recipe = rules
+    result.format = NAMES[codes_format]
+    result.statistics = Statistics(*figures) if figures is not None else None
+    return result
+
+
+def options_of(
+    rules: Recipe, rule: int
+) -> tuple[int, int, int, float, float, int, int, int]:
+    """Return the rules as the core takes them."""
+    rows, cols = rules.tile
+    return (rows, cols, choose("scale", rules.scale, SCALE_RULES), rules.eps, rules.upper_bound,
+            choose("nonfinite", rules.nonfinite, NONFINITE), rule,
+            choose("scale_overflow", rules.scale_overflow, SCALE_OVERFLOW))
+
+
+def _outputs(
+    x: Any, format: object, rules: Recipe, codes_format: int, transposed: bool
+) -> QuantizedTensor:
+    """Return new arrays for the results, of the kind of `x`."""
+    shape, _ = _core.describe(x, "x", optional_format(format))
+    cols = shape[-1] if shape else 1
+    rows = 1
+    for size in shape[:-1]:
+        rows *= size
+    tile_rows, tile_cols = _core.scales_shape(rows, cols, *rules.tile)
+    scale_format = INDEX[rules.scale_format]
+    result = QuantizedTensor(empty_like(x, shape, codes_format),
+                             empty_like(x, (tile_rows, tile_cols), scale_format), rules, "")
+    if transposed:
+        result.codes_transposed = empty_like(x, (cols, rows), codes_format)
+        result.scales_transposed = empty_like(x, (tile_cols, tile_rows), scale_format)
+    return result
+
+
+def dequantize(
+    codes: Any,
+    scales: Any,
+    to: object = "fp32",
+    *,
+    tile: tuple[int, int] = (1, 128),
+    format: object = None,
+    scale_format: object = None,
+    out: Any = None,
+    threads: int | None = None,
+    backend: str | None = None,
+    stream: Any = None,
+) -> Any:
+    """Dequantize codes: code * scale, rounded to fp32 and then to `to`.
+
+    Parameters
+    ----------
+    codes : array [..., cols]
+        E4M3 or E5M2 codes.
+    scales : array [tile rows, tile columns]
+        Dequantization scales in fp32 or e8m0.
+    to : str or dtype
+        fp32, fp16 or bf16.
+    tile : (int, int)
+        The tile of `quantize`.
+    format, scale_format : str or dtype, optional
+        The formats of `codes` and `scales` if their dtypes do not say them.
+    out : array [..., cols], optional
+        Receives the values.
+    threads, backend, stream
+        As in `convert`.
+
+    Returns
+    -------
+    array [..., cols]
+        `out`, or a new array of the kind of `codes`.
+    """
+    index = format_index(to, "to")
+    code_index = optional_format(format)
+    if out is None:
+        shape, _ = _core.describe(codes, "codes", code_index)
+        out = empty_like(codes, shape, index)
+    _core.dequantize(codes, code_index, scales, optional_format(scale_format), tile[0], tile[1],
+                     out, index, threads, backend, stream_handle(stream))
+    return out

@@ -1,0 +1,108 @@
+"""Recipes: the quantization rules of other libraries, by name."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from samebits import _core
+from samebits.formats import nearest_first
+from samebits.errors import InvalidArgument
+
+__all__ = ["Recipe", "recipes"]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Everything besides the input that determines codes and scales.
+
+    Attributes
+    ----------
+    name : str
+        Name of the preset; empty for rules of one's own.
+    tile : (int, int)
+        Rows and columns that share a scale. 0 is the whole extent: (1, 0) is a scale per row,
+        (0, 1) per column, (0, 0) per tensor. Others are 1 x G, G x 1 or G x G with G one of 16, 32,
+        64, 128, 256.
+    scale : str
+        Scale rule: te, div, rcp, pow2, dg_cuda, dg_tile, sgl_v2, te_pow2, mx_floor, mx_ceil,
+        mx_even or mx_rceil.
+    eps, upper_bound : float
+        Bounds of a tile's amax.
+    nonfinite : str
+        What NaN and Inf do to a tile's scale: te, skip_nonfinite, skip_nan or propagate.
+    scale_overflow : str
+        What the rules te and te_pow2 do where the inverse scale overflows: flt_max or input_max.
+    overflow : str
+        Overflow of the codes: saturate, ieee or saturate_finite.
+    scale_format : str
+        fp32 or e8m0.
+    source : str
+        current: scales from the tensor itself. delayed: the caller passes ``inverse_scales=``.
+    reproduces, version : str
+        The calls whose bits this preset has, and the version of the library that was read.
+    exceptions : str
+        Cases in which equal bits are not claimed.
+    evidence, evidence_nonfinite : str
+        "library output": compared with the library's own output; "unverified": read in its source.
+    """
+
+    name: str = ""
+    tile: tuple[int, int] = (1, 128)
+    scale: str = "te"
+    eps: float = 0.0
+    upper_bound: float = math.inf
+    nonfinite: str = "te"
+    scale_overflow: str = "flt_max"
+    overflow: str = "saturate"
+    scale_format: str = "fp32"
+    source: str = "current"
+    reproduces: str = ""
+    version: str = ""
+    exceptions: str = ""
+    evidence: str = "unverified"
+    evidence_nonfinite: str = "unverified"
+
+
+class _Recipes(Mapping[str, Recipe]):
+    """The presets by name."""
+
+    def __init__(self) -> None:
+        self._presets = {row["name"]: Recipe(**row) for row in _core.recipes()}
+
+    def __getitem__(self, name: str) -> Recipe:
+        found = self._presets.get(name)
+        if found is None:
+            found = self._presets.get(name.upper()) if isinstance(name, str) else None
+        if found is None:
+            raise KeyError(
+                f"recipe: {name!r} is not one of {nearest_first(str(name).upper(), self._presets)}"
+            )
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._presets)
+
+    def __len__(self) -> int:
+        return len(self._presets)
+
+
+#: The presets by name, a mapping.
+#:
+#: >>> import samebits as sb
+#: >>> sb.recipes["TE_CURRENT"].tile
+#: (0, 0)
+recipes = _Recipes()
+
+
+def recipe_of(recipe: Recipe | str) -> Recipe:
+    """Return a recipe given by name or as it is."""
+    if isinstance(recipe, Recipe):
+        return recipe
+    if not isinstance(recipe, str):
+        raise TypeError(f"recipe: a name or a Recipe is expected; got a {type(recipe).__name__}")
+    try:
+        return recipes[recipe]
+    except KeyError as error:
+        raise InvalidArgument(str(error.args[0])) from None

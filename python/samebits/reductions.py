@@ -1,0 +1,119 @@
+"""Reductions in a fixed order of steps: the same bits for every backend, thread count and stride."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final, cast
+
+from samebits import _core
+from samebits.formats import choose
+from samebits.rules import optional_format, stream_handle
+
+__all__ = ["ElementCounts", "amax", "counts", "dot", "sum", "sum_of_squares"]
+
+_PRECISIONS: Final[dict[str, int]] = {n: i for i, n in enumerate(_core.names("accumulation"))}
+_ORDERS: Final[dict[str, int]] = {n: i for i, n in enumerate(_core.names("sum_order"))}
+
+
+@dataclass(frozen=True)
+class ElementCounts:
+    """Numbers of elements of each kind; subnormal in the array's own format."""
+
+    elements: int
+    nan: int
+    inf: int
+    zeros: int
+    subnormals: int
+
+
+def _reduce(what: str, x: Any, format: object, threads: int | None, backend: str | None,
+            stream: Any) -> Any:
+    return _core.reduce(what, x, optional_format(format), threads, backend, stream_handle(stream))
+
+
+def amax(x: Any, *, format: object = None, threads: int | None = None,
+         backend: str | None = None, stream: Any = None) -> float:
+    """Return the largest magnitude; NaN if any element is NaN, 0 for an empty array.
+
+    Parameters
+    ----------
+    x : array [...]
+        In fp32, fp16, bf16, e4m3 or e5m2.
+    format, threads, backend, stream
+        As in `convert`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import samebits as sb
+    >>> sb.amax(np.float32([1, -3, 2]))
+    3.0
+    """
+    return cast(float, _reduce("amax", x, format, threads, backend, stream))
+
+
+def sum(x: Any, *, format: object = None, threads: int | None = None,
+        backend: str | None = None, stream: Any = None) -> float:
+    """Return the sum of the elements in binary64: neighbours are added pair by pair.
+
+    Parameters are those of `amax`; elements are counted in C order.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import samebits as sb
+    >>> sb.sum(np.float32([1, 2, 3]))
+    6.0
+    """
+    return cast(float, _reduce("sum", x, format, threads, backend, stream))
+
+
+def sum_of_squares(x: Any, *, format: object = None, threads: int | None = None,
+                   backend: str | None = None, stream: Any = None) -> float:
+    """Return the sum of the squares in binary64, in the order of `sum`.
+
+    Parameters are those of `amax`.
+    """
+    return cast(float, _reduce("sum_of_squares", x, format, threads, backend, stream))
+
+
+def counts(x: Any, *, format: object = None, threads: int | None = None,
+           backend: str | None = None, stream: Any = None) -> ElementCounts:
+    """Count the elements that are NaN, infinite, zero and subnormal.
+
+    Parameters are those of `amax`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import samebits as sb
+    >>> sb.counts(np.float16([1, 0, np.inf, 1e-7])).subnormals
+    1
+    """
+    return ElementCounts(*_reduce("counts", x, format, threads, backend, stream))
+
+
+def dot(x: Any, y: Any, *, precision: str = "fp64", order: str = "tree", format: object = None,
+        threads: int | None = None, backend: str | None = None, stream: Any = None) -> float:
+    """Return the sum of the products x * y.
+
+    Parameters
+    ----------
+    x, y : array [...]
+        Two arrays of one shape, in fp32, fp16, bf16, e4m3 or e5m2.
+    precision : str
+        fp64 or fp32: each product and each sum is rounded to it.
+    order : str
+        tree, as `sum`, or sequential.
+    format, threads, backend, stream
+        As in `convert`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import samebits as sb
+    >>> sb.dot(np.float32([1, 2]), np.float32([3, 4]))
+    11.0
+    """
+    return _core.dot(x, y, optional_format(format), choose("precision", precision, _PRECISIONS),
+                     choose("order", order, _ORDERS), threads, backend, stream_handle(stream))

@@ -1,0 +1,68 @@
+"""Names of rounding modes and policies, and the arguments that several functions share."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from samebits import _core
+from samebits.errors import InvalidArgument
+from samebits.formats import choose, format_index
+
+ROUNDINGS: Final[dict[str, int]] = {n: i for i, n in enumerate(_core.names("rounding"))}
+OVERFLOWS: Final[dict[str, int]] = {n: i for i, n in enumerate(_core.names("overflow"))}
+NAN_POLICIES: Final[dict[str, int]] = {n: i for i, n in enumerate(_core.names("nan_policy"))}
+STOCHASTIC: Final[int] = ROUNDINGS["stochastic"]
+
+#: The three names of a rule -> rounding | overflow << 8 | nan << 16, as the core takes them.
+RULES: Final[dict[tuple[str, str, str], int]] = {
+    (r, o, n): ri | oi << 8 | ni << 16
+    for r, ri in ROUNDINGS.items()
+    for o, oi in OVERFLOWS.items()
+    for n, ni in NAN_POLICIES.items()
+}
+
+
+def rule_of(rounding: str, overflow: str, nan: str) -> int:
+    """Return the rule of three names; refuse an unknown one with the list of the right ones."""
+    rule = RULES.get((rounding, overflow, nan))
+    if rule is not None:
+        return rule
+    return (
+        choose("rounding", rounding, ROUNDINGS)
+        | choose("overflow", overflow, OVERFLOWS) << 8
+        | choose("nan", nan, NAN_POLICIES) << 16
+    )
+
+
+def random_of(
+    seed: int, random_stream: int, offset: int, pitch: int | None, random_bits: int
+) -> tuple[int, int, int, int, int]:
+    """Return the random stream as the core takes it; a pitch of -1 means none."""
+    for name, value in (("seed", seed), ("random_stream", random_stream), ("offset", offset)):
+        if not 0 <= value < 2**64:
+            raise InvalidArgument(f"{name}: an integer of 0 .. 2^64 - 1 is expected; got {value}")
+    if not 1 <= random_bits <= 32:
+        raise InvalidArgument(f"random_bits: 1 .. 32 is expected; got {random_bits}")
+    if pitch is not None and not 0 <= pitch < 2**63:
+        raise InvalidArgument(f"pitch: an integer of 0 .. 2^63 - 1 is expected; got {pitch}")
+    return seed, random_stream, offset, -1 if pitch is None else pitch, random_bits
+
+
+def optional_format(name: object, argument: str = "format") -> int:
+    """Return the number of a format, or -1 for None."""
+    return -1 if name is None else format_index(name, argument)
+
+
+def stream_handle(stream: Any) -> int:
+    """Return a CUDA stream given as a number or as an object with ``__cuda_stream__``."""
+    if stream is None:
+        return 0
+    if isinstance(stream, int):
+        return stream
+    protocol = getattr(stream, "__cuda_stream__", None)
+    if protocol is None:
+        raise TypeError(
+            "stream: an integer (cudaStream_t) or an object with __cuda_stream__ is expected; "
+            f"got a {type(stream).__name__}"
+        )
+    return int((protocol() if callable(protocol) else protocol)[1])

@@ -1,0 +1,83 @@
+"""Reads and writes .safetensors files of NumPy arrays, with the 8-bit formats that NumPy lacks."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Mapping
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from samebits.errors import InvalidArgument
+from samebits.formats import dtype_of
+
+#: Formats and their names in a file. FP4 and FP6 are packed there, so they are left out.
+_IN_FILE: Final[dict[str, str]] = {
+    "fp64": "F64", "fp32": "F32", "fp16": "F16", "bf16": "BF16", "e4m3": "F8_E4M3",
+    "e5m2": "F8_E5M2", "e4m3fnuz": "F8_E4M3FNUZ", "e5m2fnuz": "F8_E5M2FNUZ", "e8m0": "F8_E8M0",
+}
+_FROM_FILE: Final[dict[str, str]] = {file: name for name, file in _IN_FILE.items()}
+
+
+def write_safetensors(
+    path: str | os.PathLike[str],
+    tensors: Mapping[str, tuple[npt.NDArray[Any], str]],
+    metadata: Mapping[str, str],
+) -> None:
+    """Write arrays, each with its format, and a table of texts."""
+    header: dict[str, Any] = {"__metadata__": dict(metadata)}
+    parts = []
+    end = 0
+    for name, (array, format_name) in tensors.items():
+        if not isinstance(array, np.ndarray):
+            raise TypeError(f"{name}: NumPy arrays can be saved; got a {type(array).__name__}")
+        if format_name not in _IN_FILE:
+            raise InvalidArgument(f"{name}: a .safetensors file has no unpacked {format_name}")
+        data = array.tobytes()
+        header[name] = {"dtype": _IN_FILE[format_name], "shape": list(array.shape),
+                        "data_offsets": [end, end + len(data)]}
+        end += len(data)
+        parts.append(data)
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    with open(path, "wb") as file:
+        file.write(len(text).to_bytes(8, "little") + text)
+        file.writelines(parts)
+
+
+def read_safetensors(
+    path: str | os.PathLike[str],
+) -> tuple[dict[str, tuple[npt.NDArray[Any], str]], dict[str, str]]:
+    """Return the arrays with their formats, and the table of texts."""
+    with open(path, "rb") as file:
+        data = file.read()
+    try:
+        length = int.from_bytes(data[:8], "little")
+        if len(data) < 8 or length > len(data) - 8:
+            raise ValueError("the header is cut off")
+        header = json.loads(data[8 : 8 + length])
+        metadata = header.pop("__metadata__", {})
+        body = memoryview(data)[8 + length :]
+        tensors = {name: _tensor(body, name, entry) for name, entry in header.items()}
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InvalidArgument(f"{os.fspath(path)}: no .safetensors file: {error}") from None
+    return tensors, {str(k): str(v) for k, v in metadata.items()}
+
+
+def _tensor(
+    body: memoryview, name: str, entry: Mapping[str, Any]
+) -> tuple[npt.NDArray[Any], str]:
+    """Return one array of a file, copied out of it."""
+    format_name = _FROM_FILE.get(entry["dtype"])
+    if format_name is None:
+        raise ValueError(f"{name}: dtype {entry['dtype']} is no unpacked format of samebits")
+    begin, end = entry["data_offsets"]
+    shape = tuple(int(n) for n in entry["shape"])
+    dtype = dtype_of(format_name)
+    if not 0 <= begin <= end <= len(body) or end - begin != dtype.itemsize * math.prod(shape):
+        raise ValueError(f"{name}: the data is cut off")
+    codes = np.frombuffer(body[begin:end], np.uint8).copy()
+    return codes.view(dtype).reshape(shape), format_name

@@ -1,0 +1,376 @@
+"""Operations on lists of tensors: inspect, unscale, scale, clip, accumulate, cast."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from samebits import _core
+from samebits.arrays import empty_like
+from samebits.errors import InvalidArgument
+from samebits.formats import format_index
+from samebits.losses import ConversionLoss, conversion_loss
+from samebits.rules import STOCHASTIC, optional_format, random_of, rule_of, stream_handle
+
+__all__ = [
+    "ClipReport",
+    "InspectReport",
+    "TensorStatistics",
+    "UnscaleReport",
+    "accumulate",
+    "axpby",
+    "cast",
+    "clip",
+    "inspect",
+    "l2norm",
+    "scale",
+    "unscale",
+]
+
+
+def _value_of_bits(bits: int) -> float:
+    """Return the value of binary32 bits."""
+    return float(struct.unpack("<f", struct.pack("<I", bits))[0])
+
+
+def named(tensors: Any, argument: str = "tensors") -> tuple[list[Any], list[str]]:
+    """Return the arrays of an argument and their names.
+
+    An argument is one array, a sequence of arrays, or a mapping from names to arrays.
+    """
+    if isinstance(tensors, Mapping):
+        return list(tensors.values()), [str(name) for name in tensors]
+    if isinstance(tensors, (list, tuple)):
+        return list(tensors), [str(i) for i in range(len(tensors))]
+    if hasattr(tensors, "__dlpack__") or hasattr(tensors, "__array_struct__"):
+        return [tensors], ["0"]
+    raise TypeError(f"{argument}: an array, a list of arrays or a dict of arrays is expected; "
+                    f"got a {type(tensors).__name__}")
+
+
+@dataclass(frozen=True)
+class TensorStatistics:
+    """Statistics of one tensor, or of all of a list.
+
+    Attributes
+    ----------
+    elements, nan, inf : int
+    zeros, subnormals : int
+        0 if ``distribution=False``.
+    amax : float
+        Largest magnitude; NaN if any element is NaN.
+    amax_bits : int
+        The same as binary32 bits.
+    squares, norm : float
+        Sum of the squares in binary64, in the order of `sum`; its square root, the L2 norm.
+    """
+
+    elements: int
+    nan: int
+    inf: int
+    zeros: int
+    subnormals: int
+    amax_bits: int
+    squares: float
+    norm: float
+
+    @property
+    def amax(self) -> float:
+        """Largest magnitude."""
+        return _value_of_bits(self.amax_bits)
+
+
+@dataclass(frozen=True)
+class InspectReport:
+    """What `inspect` saw.
+
+    Attributes
+    ----------
+    total : TensorStatistics
+        Of all tensors together.
+    tensors : dict of str to TensorStatistics
+        Of each tensor, by name; by position for a sequence.
+    first_bad : str or None
+        Name of the first tensor with NaN or Inf.
+    exponents : list of int
+        256 counts by the exponent field of the elements' fp32 values.
+    """
+
+    total: TensorStatistics
+    tensors: dict[str, TensorStatistics]
+    first_bad: str | None
+    exponents: list[int]
+    _arrays: list[Any] = field(repr=False, compare=False)
+    _format: object = field(repr=False, compare=False)
+
+    def to(self, format: object, *, rounding: str = "nearest_even",
+           overflow: str = "saturate") -> ConversionLoss:
+        """Return what a conversion of the inspected arrays to a format would lose.
+
+        Reads the arrays again, as they are now.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import samebits as sb
+        >>> print(sb.inspect(np.float32([1, 1e-9, 1e9])).to("e4m3"))
+        to e4m3: 3 elements, 1 underflow to 0, 1 overflow, SQNR 0.0 dB
+        """
+        return conversion_loss(self._arrays, format, self._format, rounding, overflow)
+
+    def __str__(self) -> str:
+        t = self.total
+        return (f"{t.elements} elements in {len(self.tensors)} tensors: {t.nan} NaN, {t.inf} Inf, "
+                f"{t.zeros} zeros, {t.subnormals} subnormal, amax {t.amax:.6g}, "
+                f"norm {t.norm:.6g}")
+
+
+@dataclass(frozen=True)
+class UnscaleReport:
+    """What `unscale` saw.
+
+    Attributes
+    ----------
+    elements : int
+    nonfinite : int
+        NaN or Inf before unscaling.
+    overflowed : int
+        Finite before unscaling, not after.
+    first_bad : str or None
+        Name of the first tensor with such elements.
+    amax_bits : int
+        Largest magnitude before unscaling, as binary32 bits.
+    """
+
+    elements: int
+    nonfinite: int
+    overflowed: int
+    first_bad: str | None
+    amax_bits: int
+
+    @property
+    def amax(self) -> float:
+        """Largest magnitude before unscaling."""
+        return _value_of_bits(self.amax_bits)
+
+
+def unscale_report(row: Sequence[int], names: Sequence[str]) -> UnscaleReport:
+    """Return the report of the core's row."""
+    elements, nonfinite, overflowed, first_bad, amax_bits = row
+    return UnscaleReport(elements, nonfinite, overflowed,
+                         names[first_bad] if first_bad >= 0 else None, amax_bits)
+
+
+@dataclass(frozen=True)
+class ClipReport:
+    """Norm of all tensors together before `clip`, and the factor that they were multiplied by."""
+
+    norm: float
+    factor: float
+
+
+def inspect(tensors: Any, *, format: object = None, distribution: bool = True,
+            threads: int | None = None, backend: str | None = None,
+            stream: Any = None) -> InspectReport:
+    """Read every element once: count NaN, Inf, zeros and subnormals; find amax and norm.
+
+    Waits for the device.
+
+    Parameters
+    ----------
+    tensors : array, list of arrays, or dict of str to array
+        In fp32, fp16 or bf16.
+    format : str or dtype, optional
+        The format of arrays whose dtype does not say it.
+    distribution : bool
+        Whether to count zeros, subnormals and exponents besides NaN and Inf.
+    threads, backend, stream
+        As in `convert`.
+
+    Returns
+    -------
+    InspectReport
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import samebits as sb
+    >>> report = sb.inspect({"w": np.float32([3, 4]), "b": np.float32([0, np.inf])})
+    >>> report.total.inf, report.first_bad, report.tensors["w"].norm
+    (1, 'b', 5.0)
+    """
+    arrays, names = named(tensors)
+    total, each, first_bad, exponents = _core.inspect(
+        arrays, names, optional_format(format), distribution, threads, backend,
+        stream_handle(stream))
+    return InspectReport(
+        TensorStatistics(*total),
+        {name: TensorStatistics(*row) for name, row in zip(names, each, strict=True)},
+        names[first_bad] if first_bad >= 0 else None, exponents, arrays, format)
+
+
+def l2norm(tensors: Any, *, format: object = None, threads: int | None = None,
+           backend: str | None = None, stream: Any = None) -> tuple[float, dict[str, float]]:
+    """Return the L2 norm of all tensors together, and of each by name.
+
+    Parameters are those of `inspect`. Waits for the device.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import samebits as sb
+    >>> sb.l2norm([np.float32([3]), np.float32([4])])
+    (5.0, {'0': 3.0, '1': 4.0})
+    """
+    arrays, names = named(tensors)
+    total, each = _core.l2norm(arrays, names, optional_format(format), threads, backend,
+                               stream_handle(stream))
+    return total, dict(zip(names, each, strict=True))
+
+
+def unscale(tensors: Any, inverse_scale: float, *, format: object = None,
+            threads: int | None = None, backend: str | None = None,
+            stream: Any = None) -> UnscaleReport:
+    """Multiply tensors by `inverse_scale` in place, and report NaN, Inf and amax from before.
+
+    Waits for the device.
+
+    Parameters
+    ----------
+    tensors : array, list of arrays, or dict of str to array
+        In fp32, fp16 or bf16; written.
+    inverse_scale : float
+        Rounded to fp32; not negative, not NaN.
+    format, threads, backend, stream
+        As in `inspect`.
+    """
+    arrays, names = named(tensors)
+    return unscale_report(_core.unscale(arrays, names, optional_format(format), inverse_scale,
+                                        threads, backend, stream_handle(stream)), names)
+
+
+def scale(tensors: Any, factor: float, *, format: object = None, threads: int | None = None,
+          backend: str | None = None, stream: Any = None) -> None:
+    """Multiply tensors by `factor`, rounded to fp32, in place; no report.
+
+    Parameters are those of `unscale`.
+    """
+    arrays, names = named(tensors)
+    _core.scale(arrays, names, optional_format(format), factor, threads, backend,
+                stream_handle(stream))
+
+
+def clip(tensors: Any, max_norm: float, *, format: object = None, threads: int | None = None,
+         backend: str | None = None, stream: Any = None) -> ClipReport:
+    """Scale tensors in place so that their common L2 norm is at most `max_norm`.
+
+    Writes nothing if the norm is small enough or not finite. Waits for the device. Parameters are
+    those of `unscale`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import samebits as sb
+    >>> g = np.float32([3, 4])
+    >>> sb.clip(g, 1.0).norm
+    5.0
+    """
+    arrays, names = named(tensors)
+    norm, factor = _core.clip(arrays, names, optional_format(format), max_norm, threads, backend,
+                              stream_handle(stream))
+    return ClipReport(norm, factor)
+
+
+def _pair(first: Any, second: Any, name: str) -> tuple[list[Any], list[Any], list[str]]:
+    """Return two arguments of one length, and the names of the first."""
+    arrays, names = named(first)
+    if isinstance(first, Mapping) and isinstance(second, Mapping):
+        if set(first) != set(second):
+            raise InvalidArgument(f"{name}: its names are not those of the first argument")
+        return arrays, [second[key] for key in first], names
+    others, _ = named(second, name)
+    if len(others) != len(arrays):
+        raise InvalidArgument(f"{name}: {len(arrays)} tensors are expected; got {len(others)}")
+    return arrays, others, names
+
+
+def accumulate(acc: Any, gradients: Any, *, scales: Any = None, format: object = None,
+               threads: int | None = None, backend: str | None = None,
+               stream: Any = None) -> None:
+    """Add gradients to sums in place: acc = acc + gradient * scale, tensor by tensor.
+
+    Parameters
+    ----------
+    acc : array, list of arrays, or dict of str to array
+        Sums in fp32, fp16 or bf16; written.
+    gradients : as `acc`
+        In fp32, fp16, bf16, e4m3 or e5m2, of the shapes of `acc`.
+    scales : array [tensors] of fp32, optional
+        One factor for each tensor.
+    format : str or dtype, optional
+        The format of gradients whose dtype does not say it.
+    threads, backend, stream
+        As in `convert`.
+    """
+    sums, terms, names = _pair(acc, gradients, "gradients")
+    _core.accumulate(sums, terms, names, optional_format(format), scales, threads, backend,
+                     stream_handle(stream))
+
+
+def axpby(a: float, x: Any, b: float, y: Any, out: Any, *, threads: int | None = None,
+          backend: str | None = None, stream: Any = None) -> None:
+    """Write a * x + b * y into `out`, tensor by tensor; products and sum are rounded to fp32.
+
+    Parameters
+    ----------
+    a, b : float
+        Factors, rounded to fp32.
+    x, y, out : array, list of arrays, or dict of str to array
+        In fp32, fp16 or bf16, of the same shapes. `out` may be `x` or `y`.
+    threads, backend, stream
+        As in `convert`.
+    """
+    left, right, names = _pair(x, y, "y")
+    _, into, _ = _pair(x, out, "out")
+    _core.axpby(a, left, b, right, into, names, threads, backend, stream_handle(stream))
+
+
+def cast(tensors: Any, to: object, *, format: object = None, rounding: str = "nearest_even",
+         overflow: str = "ieee", nan: str = "canonical", seed: int = 0, random_stream: int = 0,
+         random_bits: int = 32, out: Any = None, threads: int | None = None,
+         backend: str | None = None, stream: Any = None) -> Any:
+    """Convert a list of tensors in one call; tensor i uses the random stream random_stream + i.
+
+    Parameters
+    ----------
+    tensors : array, list of arrays, or dict of str to array
+        In fp32, fp16, bf16, e4m3 or e5m2.
+    to : str or dtype
+        One of these formats.
+    out : as `tensors`, optional
+        Receives the results.
+    format, rounding, overflow, nan, seed, random_stream, random_bits, threads, backend, stream
+        As in `convert`.
+
+    Returns
+    -------
+    list of arrays, or dict of str to array
+    """
+    index = format_index(to, "to")
+    rule = rule_of(rounding, overflow, nan)
+    arrays, names = named(tensors)
+    number = optional_format(format)
+    if out is None:
+        results = [empty_like(x, _core.describe(x, name, number)[0], index)
+                   for x, name in zip(arrays, names, strict=True)]
+    else:
+        _, results, _ = _pair(tensors, out, "out")
+    random = random_of(seed, random_stream, 0, None, random_bits)
+    _core.cast(arrays, number, results, index, names, rule,
+               random if rule & 255 == STOCHASTIC else None, threads, backend,
+               stream_handle(stream))
+    if isinstance(tensors, Mapping):
+        return dict(zip(names, results, strict=True))
+    return results

@@ -1,0 +1,61 @@
+"""Verification: compares every backend with the reference, bit for bit, on this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from samebits import _core
+from samebits.formats import choose
+
+__all__ = ["Verification", "verify"]
+
+_EXTENTS: Final[dict[str, int]] = {n: i for i, n in enumerate(_core.names("verify_extent"))}
+
+
+@dataclass(frozen=True)
+class Verification:
+    """One comparison of one backend.
+
+    Attributes
+    ----------
+    backend, what : str
+        The backend and what was compared; "skipped: " and the reason if it cannot run.
+    compared, differed : int
+        Numbers of results.
+    first_difference : str
+        Input, result, expected one and rule; empty if none differed.
+    """
+
+    backend: str
+    what: str
+    compared: int
+    differed: int
+    first_difference: str
+
+
+def verify(backend: str | None = None, *, extent: str = "quick", threads: int = 0,
+           on_result: Callable[[Verification], object] | None = None) -> list[Verification]:
+    """Compare backends with the reference bit for bit.
+
+    Takes seconds to minutes. Waits for the device and needs some 300 MB of its memory.
+
+    Parameters
+    ----------
+    backend : str, optional
+        The only backend to compare; by default all but the reference.
+    extent : str
+        quick (some 10^9 results for each backend) or exhaustive (6 * 10^11).
+    threads : int
+        CPU threads; 0: one per hardware thread.
+    on_result : callable, optional
+        Called with each entry as soon as it is complete.
+    """
+    def each(row: tuple[Any, ...]) -> None:
+        if on_result is not None:
+            on_result(Verification(*row))
+
+    rows = _core.verify(backend, choose("extent", extent, _EXTENTS), threads,
+                        each if on_result is not None else None)
+    return [Verification(*row) for row in rows]

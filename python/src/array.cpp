@@ -1,0 +1,269 @@
+// Arrays that Python passes: NumPy's array structure, else a DLPack capsule.
+#include "array.hpp"
+
+#include "dlpack.hpp"
+#include "errors.hpp"
+#include "samebits/c/samebits.h"
+
+namespace samebits::python {
+namespace {
+
+// The structure behind __array_struct__ (NumPy, "The array interface protocol", version 3).
+struct numpy_array_struct {
+  int two;
+  int dims;
+  char kind;
+  int item_bytes;
+  int flags;
+  std::intptr_t* shape;
+  std::intptr_t* strides;  // in bytes
+  void* data;
+  PyObject* descr;
+};
+constexpr int flag_native = 0x200;
+constexpr int flag_writable = 0x400;
+
+// A dtype and the format of its elements, or -1 for unsigned integers, which hold codes of any
+// format of their width.
+struct dtype_entry {
+  PyObject* dtype = nullptr;
+  std::int32_t format = -1;
+  std::int64_t bytes = 0;
+};
+
+// Filled by samebits.formats at import and never changed afterwards. The objects live as long as
+// the interpreter.
+struct dtype_table {
+  dtype_entry rows[32];
+  int count = 0;
+  PyObject* ndarray = nullptr;  // the type numpy.ndarray
+  PyObject* empty = nullptr;    // the function numpy.empty
+  PyObject* dtype_of[32] = {};  // by format: the dtype of results
+  PyObject* helper = nullptr;   // the module samebits.arrays
+  PyObject* formats = nullptr;  // samebits.formats.INDEX: the number of each name
+  PyObject* dtype_text = nullptr;  // interned names of attributes
+  PyObject* struct_text = nullptr;
+  PyObject* shape_text = nullptr;
+};
+dtype_table table;
+
+const dtype_entry* find_dtype(PyObject* dtype) {
+  for (int i = 0; i < table.count; ++i) {
+    if (table.rows[i].dtype == dtype) return &table.rows[i];
+  }
+  for (int i = 0; i < table.count; ++i) {  // equal but not identical, as after unpickling
+    const int equal = PyObject_RichCompareBool(table.rows[i].dtype, dtype, Py_EQ);
+    if (equal > 0) return &table.rows[i];
+    if (equal < 0) PyErr_Clear();
+  }
+  return nullptr;
+}
+
+// Raises the error of samebits.arrays that names the argument, what it is, and the remedy.
+[[noreturn]] void refuse(const char* why, nb::handle object, const argument& what) {
+  nb::handle(table.helper).attr("refuse")(why, object, what.name, what.format);
+  raise_internal("samebits.arrays.refuse returned");
+}
+
+std::int64_t bytes_of(std::int32_t format) {
+  static const auto sizes = [] {
+    struct {
+      std::int64_t bytes[SAMEBITS_FORMAT_COUNT];
+    } t = {};
+    for (int i = 0; i < SAMEBITS_FORMAT_COUNT; ++i) {
+      samebits_format_info info;
+      if (samebits_get_format_info(i, &info) == SAMEBITS_OK) t.bytes[i] = info.storage_bits / 8;
+    }
+    return t;
+  }();
+  return sizes.bytes[format];
+}
+
+// The format of the elements: the dtype's own, or the one that the caller named.
+std::int32_t format_for(nb::handle object, const dtype_entry& row, const argument& what) {
+  if (what.format < 0) {
+    if (row.format < 0) refuse("codes", object, what);
+    return row.format;
+  }
+  const bool own = row.format == what.format;
+  const bool codes = row.format < 0 && row.bytes == bytes_of(what.format);
+  const bool tf32 = row.format == SAMEBITS_FORMAT_FP32 && what.format == SAMEBITS_FORMAT_TF32;
+  if (!own && !codes && !tf32) refuse("format", object, what);
+  return what.format;
+}
+
+// Reads where a NumPy array lies. a.format and a.bytes are set.
+void read_layout(nb::handle object, const argument& what, array& a) {
+  a.owner = object.attr(nb::handle(table.struct_text));
+  const auto* s =
+      static_cast<const numpy_array_struct*>(PyCapsule_GetPointer(a.owner.ptr(), nullptr));
+  if (s == nullptr) throw nb::python_error();
+  if ((s->flags & flag_native) == 0) refuse("byte order", object, what);
+  a.memory = SAMEBITS_MEMORY_HOST;
+  a.writable = (s->flags & flag_writable) != 0;
+  if (what.needs == access::write && !a.writable) refuse("read-only", object, what);
+  a.data = static_cast<char*>(s->data);
+  a.dims = s->dims;
+  for (int i = 0; i < s->dims; ++i) {
+    a.shape[i] = s->shape[i];
+    if (s->strides[i] % a.bytes != 0 && s->shape[i] > 1) refuse("strides", object, what);
+    a.strides[i] = s->strides[i] / a.bytes;
+  }
+}
+
+array numpy_array(nb::handle object, const argument& what) {
+  const nb::object dtype = object.attr(nb::handle(table.dtype_text));
+  const dtype_entry* row = find_dtype(dtype.ptr());
+  if (row == nullptr) refuse("dtype", object, what);
+  array a;
+  a.format = format_for(object, *row, what);
+  a.bytes = row->bytes;
+  read_layout(object, what, a);
+  return a;
+}
+
+// The format of a DLPack element type, or -1.
+std::int32_t format_of(const dl_data_type& type) {
+  if (type.lanes != 1) return -1;
+  switch (type.code) {
+    case dl_code::real:
+      return type.bits == 64   ? SAMEBITS_FORMAT_FP64
+             : type.bits == 32 ? SAMEBITS_FORMAT_FP32
+             : type.bits == 16 ? SAMEBITS_FORMAT_FP16
+                               : -1;
+    case dl_code::bfloat: return type.bits == 16 ? SAMEBITS_FORMAT_BF16 : -1;
+    case dl_code::e4m3fn: return SAMEBITS_FORMAT_E4M3;
+    case dl_code::e4m3fnuz: return SAMEBITS_FORMAT_E4M3FNUZ;
+    case dl_code::e5m2: return SAMEBITS_FORMAT_E5M2;
+    case dl_code::e5m2fnuz: return SAMEBITS_FORMAT_E5M2FNUZ;
+    case dl_code::e8m0fnu: return SAMEBITS_FORMAT_E8M0;
+    default: return -1;
+  }
+}
+
+// Codes in unsigned bytes or words: the row that format_for() reads.
+dtype_entry entry_of(const dl_data_type& type) {
+  const bool codes = type.code == dl_code::unsigned_integer && type.lanes == 1;
+  return {nullptr, codes ? -1 : format_of(type), type.bits / 8};
+}
+
+array dlpack_array(nb::handle object, const argument& what) {
+  dlpack_tensor imported = import_dlpack(object, what.stream, table.helper, what.name);
+  const dl_tensor& t = *imported.tensor;
+  const dtype_entry row = entry_of(t.type);
+  const bool codes = t.type.code == dl_code::unsigned_integer && t.type.lanes == 1;
+  if (row.format < 0 && !codes) refuse("dtype", object, what);
+  array a;
+  a.format = format_for(object, row, what);
+  a.bytes = row.bytes;
+  if (t.device.type == dl_device::cpu || t.device.type == dl_device::cuda_host) {
+    a.memory = SAMEBITS_MEMORY_HOST;
+  } else if (t.device.type == dl_device::cuda) {
+    a.memory = SAMEBITS_MEMORY_DEVICE;
+  } else {
+    refuse("device", object, what);
+  }
+  a.writable = !imported.read_only;
+  if (what.needs == access::write && !a.writable) refuse("read-only", object, what);
+  if (t.dims > max_dims) refuse("dims", object, what);
+  a.data = static_cast<char*>(t.data) + t.byte_offset;
+  a.dims = t.dims;
+  std::int64_t dense = 1;
+  for (int i = t.dims - 1; i >= 0; --i) {
+    a.shape[i] = t.shape[i];
+    a.strides[i] = t.strides != nullptr ? t.strides[i] : dense;
+    dense *= t.shape[i];
+  }
+  if (t.data == nullptr && a.size() > 0) refuse("no data", object, what);
+  a.owner = std::move(imported.capsule);
+  return a;
+}
+
+bool is_numpy(nb::handle object) {
+  return reinterpret_cast<PyObject*>(Py_TYPE(object.ptr())) == table.ndarray;
+}
+
+}  // namespace
+
+array array_of(nb::handle object, const argument& what) {
+  if (is_numpy(object)) return numpy_array(object, what);
+  const int numpy = PyObject_IsInstance(object.ptr(), table.ndarray);
+  if (numpy < 0) throw nb::python_error();
+  if (numpy > 0) return numpy_array(object, what);
+  if (nb::hasattr(object, "__dlpack__") &&
+      !nb::cast<bool>(nb::handle(table.helper).attr("is_scalar")(object))) {
+    return dlpack_array(object, what);
+  }
+  // Scalars of NumPy and objects with a buffer become arrays of NumPy, without a copy of a buffer.
+  const nb::object adopted = nb::handle(table.helper).attr("adopt")(object, what.name);
+  array a = numpy_array(adopted, what);
+  a.owner = nb::make_tuple(a.owner, adopted);
+  return a;
+}
+
+nb::object empty_like(nb::handle like, nb::handle shape, std::int32_t format) {
+  if (is_numpy(like)) return nb::handle(table.empty)(shape, nb::handle(table.dtype_of[format]));
+  return nb::handle(table.helper).attr("empty_like")(like, shape, format);
+}
+
+output new_output(nb::handle like, const array& in, std::int32_t format) {
+  const argument what = {.name = "out", .needs = access::write, .format = format};
+  if (!is_numpy(like)) {
+    nb::object made = empty_like(like, shape_of(in), format);
+    array a = array_of(made, what);
+    return {std::move(made), std::move(a)};
+  }
+  const nb::object shape = like.attr(nb::handle(table.shape_text));
+  output out;
+  out.object = nb::handle(table.empty)(shape, nb::handle(table.dtype_of[format]));
+  out.a.format = format;
+  out.a.bytes = bytes_of(format);
+  read_layout(out.object, what, out.a);
+  return out;
+}
+
+std::int32_t format_named(nb::handle name, const char* argument_name) {
+  if (PyUnicode_Check(name.ptr())) {
+    PyObject* const found = PyDict_GetItem(table.formats, name.ptr());  // borrowed
+    if (found != nullptr) return static_cast<std::int32_t>(PyLong_AsLong(found));
+  }
+  return nb::cast<std::int32_t>(nb::handle(table.helper).attr("format_index")(name, argument_name));
+}
+
+nb::tuple shape_of(const array& a) {
+  nb::list sizes;
+  for (int i = 0; i < a.dims; ++i) sizes.append(a.shape[i]);
+  return nb::tuple(sizes);
+}
+
+void bind_arrays(nb::module_& m) {
+  m.def(
+      "register_numpy",
+      [](nb::object ndarray, nb::object empty, nb::object helper, nb::dict formats) {
+        table.ndarray = ndarray.release().ptr();
+        table.empty = empty.release().ptr();
+        table.helper = helper.release().ptr();
+        table.formats = formats.release().ptr();
+        table.dtype_text = PyUnicode_InternFromString("dtype");
+        table.struct_text = PyUnicode_InternFromString("__array_struct__");
+        table.shape_text = PyUnicode_InternFromString("shape");
+      },
+      nb::arg("ndarray"), nb::arg("empty"), nb::arg("helper"), nb::arg("formats"),
+      "Gives the core numpy.ndarray, numpy.empty, the module of refusals, and the formats by "
+      "name.");
+  m.def(
+      "register_dtype",
+      [](nb::object dtype, int format, std::int64_t bytes, bool of_results) {
+        if (table.count >= 32) raise_internal("the table of dtypes is full");
+        table.rows[table.count++] = {dtype.inc_ref().ptr(), format, bytes};
+        if (of_results && format >= 0) table.dtype_of[format] = dtype.inc_ref().ptr();
+      },
+      nb::arg("dtype"), nb::arg("format"), nb::arg("bytes"), nb::arg("of_results"),
+      "Adds a dtype to the table; format -1 marks unsigned integers, which hold codes.");
+  m.def(
+      "register_result",
+      [](int format, nb::object dtype) { table.dtype_of[format] = dtype.inc_ref().ptr(); },
+      nb::arg("format"), nb::arg("dtype"), "Sets the dtype of a format's results.");
+}
+
+}  // namespace samebits::python

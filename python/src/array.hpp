@@ -1,0 +1,76 @@
+// Arrays that Python passes: NumPy arrays and objects with __dlpack__, without a copy.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <cstdint>
+
+namespace samebits::python {
+
+namespace nb = nanobind;
+
+inline constexpr int max_dims = 64;  // NumPy's own limit
+
+/// Where an array's elements lie. Lives on the stack of one call.
+struct array {
+  char* data = nullptr;  ///< element [0, ..., 0]
+  int dims = 0;
+  std::int64_t shape[max_dims];
+  std::int64_t strides[max_dims];  ///< in elements; may be 0 or negative
+  std::int32_t format = 0;         ///< a samebits_format
+  std::int64_t bytes = 0;          ///< of one element
+  std::int32_t memory = 0;         ///< a samebits_memory
+  bool writable = false;
+  nb::object owner;  ///< keeps the memory until the call is done
+
+  [[nodiscard]] std::int64_t size() const {
+    std::int64_t n = 1;
+    for (int i = 0; i < dims; ++i) n *= shape[i];
+    return n;
+  }
+};
+
+enum class access : std::uint8_t { read, write };
+
+/// What a call needs to know about an argument besides the object itself.
+struct argument {
+  const char* name;  ///< in error messages
+  access needs = access::read;
+  std::int32_t format = -1;  ///< of integer codes and of tf32; -1: the dtype says it
+  void* stream = nullptr;    ///< of device memory: the producer waits on it
+};
+
+/// Describes an array. Nothing is copied.
+///
+/// @throws TypeError or samebits.InvalidArgument, naming the argument and the remedy, for an object
+///   that is not an array, a dtype that is no format, a byte order that is not the machine's,
+///   strides that are no multiple of the element, or a read-only array that would be written.
+array array_of(nb::handle object, const argument& what);
+
+/// Returns a new C-contiguous array of the caller's kind.
+///
+/// @param like  the argument whose kind is wanted
+/// @param shape  a tuple
+nb::object empty_like(nb::handle like, nb::handle shape, std::int32_t format);
+
+/// A new array and where it lies.
+struct output {
+  nb::object object;
+  array a;
+};
+
+/// Makes a C-contiguous array of the kind of `like` and of the shape of `in`.
+output new_output(nb::handle like, const array& in, std::int32_t format);
+
+/// Returns the format with a name, or of a dtype.
+///
+/// @throws samebits.InvalidArgument, naming the argument and listing the formats.
+std::int32_t format_named(nb::handle name, const char* argument_name);
+
+/// Returns the shape of an array as a tuple.
+nb::tuple shape_of(const array& a);
+
+/// Adds the functions through which samebits.formats fills the table of dtypes.
+void bind_arrays(nb::module_& m);
+
+}  // namespace samebits::python

@@ -1,0 +1,105 @@
+// Executors, rules and views of calls.
+#include "call.hpp"
+
+#include <atomic>
+
+namespace samebits::python {
+namespace {
+
+std::atomic<int> default_threads = -1;  // -1: by the number of elements
+constexpr std::int64_t elements_per_call_of_one_thread = 1 << 16;
+
+std::string shape_text(int dims, const std::int64_t* shape) {
+  std::string text = "[";
+  for (int i = 0; i < dims; ++i) text += (i > 0 ? ", " : "") + std::to_string(shape[i]);
+  return text + "]";
+}
+
+}  // namespace
+
+samebits_executor executor_of(nb::handle threads, nb::handle backend, nb::handle stream,
+                              std::int64_t elements) {
+  samebits_executor e = SAMEBITS_EXECUTOR_INIT;
+  if (!threads.is_none()) {
+    e.threads = nb::cast<std::int32_t>(threads);
+  } else {
+    const int chosen = default_threads.load(std::memory_order_relaxed);
+    e.threads = chosen >= 0 ? chosen : elements > elements_per_call_of_one_thread ? 0 : 1;
+  }
+  e.backend = text_of(backend, "backend");
+  e.stream = stream_of(stream);
+  return e;
+}
+
+void* stream_of(nb::handle stream) {
+  if (stream.is_none()) return nullptr;
+  return reinterpret_cast<void*>(nb::cast<std::uintptr_t>(stream));
+}
+
+std::int32_t format_of(nb::handle format) {
+  return format.is_none() ? -1 : nb::cast<std::int32_t>(format);
+}
+
+const char* text_of(nb::handle text, const char* name) {
+  if (text.is_none()) return nullptr;
+  if (!PyUnicode_Check(text.ptr())) raise_type(std::string(name) + ": a string is expected");
+  const char* const bytes = PyUnicode_AsUTF8AndSize(text.ptr(), nullptr);
+  if (bytes == nullptr) throw nb::python_error();
+  return bytes;
+}
+
+samebits_random_stream random_of(nb::handle random) {
+  samebits_random_stream r = SAMEBITS_RANDOM_STREAM_INIT;
+  if (random.is_none()) return r;
+  r.seed = nb::cast<std::uint64_t>(random[0]);
+  r.stream = nb::cast<std::uint64_t>(random[1]);
+  r.offset = nb::cast<std::uint64_t>(random[2]);
+  const auto pitch = nb::cast<std::int64_t>(random[3]);
+  r.has_pitch = pitch >= 0 ? 1 : 0;
+  r.pitch = pitch >= 0 ? static_cast<std::uint64_t>(pitch) : 0;
+  r.bits = nb::cast<std::int32_t>(random[4]);
+  return r;
+}
+
+samebits_view view_of(const operand& of) {
+  const matrix m = matrix_of(of);
+  return {of.a->data, m.rows, m.cols, m.row_stride, m.col_stride, of.a->format, of.a->memory};
+}
+
+samebits_view view_of(const slices& s, int i, const array& a, const std::int64_t* offsets) {
+  return {a.data + offsets[i] * a.bytes,
+          s.rows,
+          s.cols,
+          s.row_strides[i],
+          s.col_strides[i],
+          a.format,
+          a.memory};
+}
+
+void check_shape(const operand& of, int dims, const std::int64_t* shape) {
+  bool equal = of.a->dims == dims;
+  for (int i = 0; equal && i < dims; ++i) equal = of.a->shape[i] == shape[i];
+  if (equal) return;
+  raise_invalid(std::string(of.name) + ": shape " + shape_text(dims, shape) + " is expected; got " +
+                shape_text(of.a->dims, of.a->shape));
+}
+
+void bind_calls(nb::module_& m) {
+  m.def(
+      "set_num_threads", [](int threads) { default_threads = threads; }, nb::arg("threads"),
+      "Sets the threads of calls without threads=; -1: by the number of elements.");
+  m.def(
+      "get_num_threads", [] { return default_threads.load(); }, "Returns set_num_threads()'s.");
+  m.def("get_mxcsr", &get_mxcsr, "Returns the SSE control register. For tests.");
+  m.def("set_mxcsr", &set_mxcsr, nb::arg("value"), "Sets the SSE control register. For tests.");
+  m.def(
+      "describe",
+      [](nb::handle x, const char* name, int format) {
+        const array a = array_of(x, {.name = name, .format = format});
+        return nb::make_tuple(shape_of(a), a.format);
+      },
+      nb::arg("x"), nb::arg("name"), nb::arg("format"),
+      "Returns shape and format number of an array.");
+}
+
+}  // namespace samebits::python

@@ -1,0 +1,67 @@
+// DLPack 1.3: the structures that a capsule of __dlpack__ holds, and its import.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <cstdint>
+
+namespace samebits::python {
+
+namespace nb = nanobind;
+
+// Values of DLPack's enums (dlpack.h 1.3).
+namespace dl_code {
+enum : std::uint8_t {
+  unsigned_integer = 1,
+  real = 2,
+  bfloat = 4,
+  e4m3fn = 10,
+  e4m3fnuz = 11,
+  e5m2 = 12,
+  e5m2fnuz = 13,
+  e8m0fnu = 14,
+};
+}
+namespace dl_device {
+enum : std::int32_t { cpu = 1, cuda = 2, cuda_host = 3 };
+}
+
+struct dl_device_id {
+  std::int32_t type;
+  std::int32_t id;
+};
+
+struct dl_data_type {
+  std::uint8_t code;
+  std::uint8_t bits;
+  std::uint16_t lanes;
+};
+
+struct dl_tensor {
+  void* data;
+  dl_device_id device;
+  std::int32_t dims;
+  dl_data_type type;
+  std::int64_t* shape;
+  std::int64_t* strides;  // in elements; null: C-contiguous
+  std::uint64_t byte_offset;
+};
+
+/// A tensor and the capsule that keeps its memory.
+struct dlpack_tensor {
+  const dl_tensor* tensor;
+  bool read_only;
+  nb::object capsule;
+};
+
+/// Asks an object for its tensor. The capsule stays unconsumed: the producer's destructor runs when
+/// the capsule goes.
+///
+/// @param object  has __dlpack__
+/// @param stream  of device memory: the stream that the call will use
+/// @param helper  the module samebits.arrays
+/// @param name  of the argument, in messages
+/// @throws samebits.InvalidArgument with the producer's words if it refuses.
+dlpack_tensor import_dlpack(nb::handle object, void* stream, nb::handle helper, const char* name);
+
+}  // namespace samebits::python

@@ -1,0 +1,21 @@
+// The module samebits._core.
+#include "call.hpp"
+
+NB_MODULE(_core, m) {
+  namespace python = samebits::python;
+  m.doc() = "Core of samebits: functions that samebits/*.py calls. Not for users.";
+  m.attr("version") = samebits_version_text();
+  m.attr("has_cuda") = samebits_has_cuda() != 0;
+  python::bind_arrays(m);
+  python::bind_calls(m);
+  python::bind_formats(m);
+  python::bind_convert(m);
+  python::bind_arithmetic(m);
+  python::bind_reductions(m);
+  python::bind_quantize(m);
+  python::bind_tensor_list(m);
+  python::bind_loss_scaler(m);
+  python::bind_matmul(m);
+  python::bind_backends(m);
+  python::bind_autocast(m);
+}
