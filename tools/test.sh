@@ -22,12 +22,16 @@ done
 
 tools/setup.sh test
 
-# NumPy and ml_dtypes are witnesses of the conversions; they live in a folder of their own.
+# NumPy and ml_dtypes are witnesses of the conversions; nanobind builds the Python package, pytest
+# and mypy test it. They live in a folder of their own.
 if [[ ! -x .venv/bin/python ]]; then
   python3 -m venv .venv
 fi
 if ! .venv/bin/python -c 'import numpy, ml_dtypes' 2>/dev/null; then
   .venv/bin/python -m pip install --quiet --disable-pip-version-check -r tests/witness/requirements.txt
+fi
+if ! .venv/bin/python -c 'import hypothesis, mypy, nanobind, nanobind_backend, pytest' 2>/dev/null; then
+  .venv/bin/python -m pip install --quiet --disable-pip-version-check -r python/requirements-test.txt
 fi
 export SAMEBITS_PYTHON="$PWD/.venv/bin/python"
 

@@ -1,0 +1,132 @@
+"""Refusals: the class, the argument's name, and the remedy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import samebits as sb
+
+X = np.ones((2, 128), np.float32)
+
+
+def read_only() -> np.ndarray:
+    a = np.zeros((2, 128), np.float16)
+    a.flags.writeable = False
+    return a
+
+
+@pytest.mark.parametrize(
+    ("call", "kind", "text"),
+    [
+        (lambda: sb.convert(X, "fb16"), sb.InvalidArgument, r"to: 'fb16' is not one of fp16, bf16"),
+        (lambda: sb.convert(X, "float8_e4m3"), sb.InvalidArgument, "float8_e4m3fn"),
+        (lambda: sb.convert(X, 3), TypeError, "to: a name, a NumPy dtype"),
+        (lambda: sb.convert(X, np.int32), sb.InvalidArgument, "dtype int32 is not a format"),
+        (lambda: sb.convert(X, "bf16", rounding="nearest"), sb.InvalidArgument,
+         "rounding: 'nearest' is not one of nearest_even"),
+        (lambda: sb.convert(X, "bf16", overflow="clip"), sb.InvalidArgument, "overflow: 'clip'"),
+        (lambda: sb.convert(X, "bf16", nan=3), TypeError, "nan: a string is expected"),
+        (lambda: sb.convert(X, "bf16", roundng="to_odd"), TypeError, "roundng"),
+        (lambda: sb.convert([1.0], "bf16"), TypeError, r"x: a list is no array; pass np.asarray"),
+        (lambda: sb.convert(1.0, "bf16"), TypeError, r"x: a float is no array"),
+        (lambda: sb.convert(object(), "bf16"), TypeError, "x: a NumPy or ml_dtypes array"),
+        (lambda: sb.convert(None, "bf16"), TypeError, "x: "),
+        (lambda: sb.convert(X.astype(">f4"), "bf16"), sb.InvalidArgument, "byte order"),
+        (lambda: sb.convert(X.view("u4"), "bf16"), sb.InvalidArgument, "say which by format="),
+        (lambda: sb.convert(X, "bf16", format="fp16"), sb.InvalidArgument, "cannot hold fp16"),
+        (lambda: sb.convert(X.astype("i4"), "bf16"), sb.InvalidArgument, r"x.astype\(np.float32\)"),
+        (lambda: sb.convert(X > 0, "bf16"), sb.InvalidArgument, "dtype bool"),
+        (lambda: sb.convert(X, "fp16", out=read_only()), sb.InvalidArgument, "out: .* read-only"),
+        (lambda: sb.convert(X, "fp16", out=np.zeros(3, np.float16)), sb.InvalidArgument,
+         r"out: shape \[2, 128\] is expected; got \[3\]"),
+        (lambda: sb.convert(X, "fp16", out=X), sb.InvalidArgument, "out: dtype float32 cannot"),
+        (lambda: sb.convert(X, "fp16", backend="gpu"), sb.InvalidArgument, "'gpu' is unknown"),
+        (lambda: sb.convert(X, "fp16", threads=-1), sb.InvalidArgument, "thread"),
+        (lambda: sb.convert(X, "bf16", rounding="stochastic", random_bits=0), sb.InvalidArgument,
+         "random_bits: 1 .. 32"),
+        (lambda: sb.convert(X, "bf16", rounding="stochastic", seed=-1), sb.InvalidArgument,
+         "seed: "),
+        (lambda: sb.finfo("fp12"), sb.InvalidArgument, "name: 'fp12'"),
+        (lambda: sb.quantize(X, "TE_CURENT"), sb.InvalidArgument, "one of TE_CURRENT"),
+        (lambda: sb.quantize(X, tile=(3, 3)), sb.InvalidArgument, "tile"),
+        (lambda: sb.quantize(X, scale="tee"), sb.InvalidArgument, "scale: 'tee'"),
+        (lambda: sb.quantize(X, "TE_DELAYED"), sb.InvalidArgument, "inverse_scales"),
+        (lambda: sb.quantize(X, to="fp16"), sb.InvalidArgument, "e4m3"),
+        (lambda: sb.quantize(X).transposed, sb.InvalidArgument, "transposed=True"),
+        (lambda: sb.matmul(X, X), sb.InvalidArgument, "."),
+        (lambda: sb.matmul(X[0], X), sb.InvalidArgument, "two axes"),
+        (lambda: sb.matmul(X, X.T, unit="hoper"), sb.InvalidArgument, "unit: 'hoper'"),
+        (lambda: sb.matmul(X, X.T, unit="hopper_fp8"), sb.Unsupported, "."),
+        (lambda: sb.inspect(3), TypeError, "tensors: an array, a list"),
+        (lambda: sb.inspect([X, X[0].astype("i4")]), sb.InvalidArgument, r"tensors\[1\]"),
+        (lambda: sb.accumulate([X], [X, X]), sb.InvalidArgument, "gradients: 1 tensors"),
+        (lambda: sb.LossScaler("torhc"), sb.InvalidArgument, "policy: 'torhc' is not one of torch"),
+        (lambda: sb.LossScaler("torch", grow=1), sb.InvalidArgument, "'grow' is not a setting"),
+        (lambda: sb.LossScaler().step(), sb.CallOrderError, "."),
+        (lambda: sb.LossScaler.load("nonsense"), sb.InvalidArgument, "."),
+        (lambda: sb.set_num_threads(-3), sb.InvalidArgument, "threads: "),
+        (lambda: sb.add(X, X.astype(np.float16)), sb.InvalidArgument, "to: "),
+        (lambda: sb.add(X, X[:, :3]), sb.InvalidArgument, "b: its shape does not broadcast"),
+    ],
+)
+def test_refusal(call: Any, kind: type[Exception], text: str) -> None:
+    with pytest.raises(kind, match=text):
+        call()
+
+
+def test_classes() -> None:
+    assert issubclass(sb.InvalidArgument, ValueError)
+    assert issubclass(sb.Unsupported, NotImplementedError)
+    assert issubclass(sb.CudaError, RuntimeError)
+    assert sb.CudaError("text", 2).code == 2
+
+
+def test_fields_of_records_are_refused() -> None:
+    records = np.zeros(4, np.dtype([("a", "u1"), ("b", "f4")]))
+    with pytest.raises(sb.InvalidArgument, match="x: the strides .*ascontiguousarray"):
+        sb.convert(records["b"], "bf16")
+
+
+def test_dtypes_that_are_no_formats() -> None:
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    for name in ("float8_e4m3", "float8_e3m4", "float8_e4m3b11fnuz"):
+        with pytest.raises(sb.InvalidArgument, match=f"x: {name} is"):
+            sb.convert(np.zeros(3, getattr(ml_dtypes, name)), "fp32")
+
+
+class TorchTensor:
+    """Stands for a torch tensor: torch itself is not needed by the tests."""
+
+    def __init__(self, conj: bool = False, neg: bool = False) -> None:
+        self.bits = (conj, neg)
+
+    def is_conj(self) -> bool:
+        return self.bits[0]
+
+    def is_neg(self) -> bool:
+        return self.bits[1]
+
+    def __dlpack__(self, **options: Any) -> Any:
+        raise AssertionError("asked in spite of the bit")
+
+
+TorchTensor.__module__ = "torch"
+
+
+def test_torch_tensors_with_lazy_bits() -> None:
+    with pytest.raises(sb.InvalidArgument, match=r"x: .*conjugate bit.* x\.resolve_conj\(\)"):
+        sb.convert(TorchTensor(conj=True), "bf16")
+    with pytest.raises(sb.InvalidArgument, match=r"x: .*negative bit.* x\.resolve_neg\(\)"):
+        sb.convert(TorchTensor(neg=True), "bf16")
+
+
+def test_torch_dtypes_by_name() -> None:
+    class dtype:
+        def __str__(self) -> str:
+            return "torch.bfloat16"
+
+    dtype.__module__ = "torch"
+    assert sb.format_name(dtype()) == "bf16"

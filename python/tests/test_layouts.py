@@ -1,0 +1,161 @@
+"""dtype x container x layout: every cell passes or is a named refusal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import samebits as sb
+
+FORMATS = sb.formats()
+
+
+def dense(name: str, shape: tuple[int, ...]) -> np.ndarray:
+    """Return an array of codes that are all different, without NaN."""
+    info = sb.finfo(name)
+    step = np.arange(int(np.prod(shape)), dtype=np.uint64) % (1 << min(info.bits - 2, 12))
+    dtype = f"u{info.storage_bits // 8}"
+    padding = np.uint64(13 if name == "tf32" else 0)
+    return (step << padding).astype(dtype).reshape(shape)
+
+
+class Dlpack:
+    """An object with __dlpack__ alone."""
+
+    def __init__(self, array: np.ndarray) -> None:
+        self.array = array
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.array.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.array.__dlpack_device__()
+
+
+class OldDlpack(Dlpack):
+    """As before DLPack 1.0: no max_version."""
+
+    def __dlpack__(self, stream: Any = None) -> Any:
+        return self.array.__dlpack__()
+
+
+def typed(codes: np.ndarray, name: str) -> np.ndarray:
+    dtype = sb.dtype_of(name)
+    return codes if dtype.kind == "u" else codes.view(dtype)
+
+
+CONTAINERS: dict[str, Callable[[np.ndarray, str], Any]] = {
+    "dtype": typed,
+    "codes": lambda codes, name: codes,
+    "dlpack": lambda codes, name: Dlpack(codes),
+    "old dlpack": lambda codes, name: OldDlpack(codes),
+    "memoryview": lambda codes, name: memoryview(codes),
+    "subclass": lambda codes, name: codes.view(np.matrix) if codes.ndim == 2 else codes,
+}
+
+
+def unaligned(name: str) -> np.ndarray:
+    codes = dense(name, (3, 8))
+    raw = np.zeros(codes.nbytes + 1, np.uint8)[1:]
+    raw[:] = codes.view(np.uint8).reshape(-1)
+    return raw.view(codes.dtype).reshape(codes.shape)
+
+
+LAYOUTS: dict[str, Callable[[str], np.ndarray]] = {
+    "contiguous": lambda n: dense(n, (3, 8)),
+    "1-d": lambda n: dense(n, (24,)),
+    "3-d": lambda n: dense(n, (2, 3, 4)),
+    "strided": lambda n: dense(n, (6, 16))[::2, ::2],
+    "transposed": lambda n: dense(n, (8, 3)).T,
+    "3-d transposed": lambda n: dense(n, (4, 3, 2)).transpose(1, 2, 0),
+    "3-d strided": lambda n: dense(n, (4, 6, 8))[::2, ::3, ::2],
+    "broadcast": lambda n: np.broadcast_to(dense(n, (8,)), (3, 8)),
+    "0-d": lambda n: dense(n, (1,)).reshape(()),
+    "empty": lambda n: dense(n, (0, 8)),
+    "empty 3-d": lambda n: dense(n, (2, 0, 8)),
+    "unaligned": unaligned,
+    "negative rows": lambda n: dense(n, (3, 8))[::-1],
+    "negative first axis": lambda n: dense(n, (2, 3, 4))[::-1],
+}
+
+
+def expected(codes: np.ndarray, name: str) -> np.ndarray:
+    """Return the conversion of a plain copy."""
+    plain = np.ascontiguousarray(codes).reshape(-1)
+    return sb.convert(plain, "fp64", format=name).reshape(codes.shape)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("container", CONTAINERS)
+@pytest.mark.parametrize("name", FORMATS)
+def test_cell(name: str, container: str, layout: str) -> None:
+    codes = LAYOUTS[layout](name)
+    given = CONTAINERS[container](codes, name)
+    if container == "old dlpack" and not codes.flags.writeable:  # NumPy itself refuses
+        with pytest.raises(sb.InvalidArgument, match="x: OldDlpack refuses __dlpack__: .*readonly"):
+            sb.convert(given, "fp64", format=name)
+        return
+    got = sb.convert(given, "fp64", format=name)
+    assert isinstance(got, np.ndarray)
+    assert got.flags.c_contiguous and got.shape == codes.shape
+    assert np.array_equal(got, expected(codes, name))
+    read_only = codes.view()
+    read_only.flags.writeable = False
+    assert np.array_equal(sb.convert(CONTAINERS["dtype"](read_only, name), "fp64", format=name),
+                          got)
+
+
+@pytest.mark.parametrize("layout", [k for k in LAYOUTS if k != "broadcast"])
+@pytest.mark.parametrize("name", FORMATS)
+def test_out_in_every_layout(name: str, layout: str) -> None:
+    out = LAYOUTS[layout](name)
+    x = np.arange(out.size, dtype=np.float32).reshape(out.shape) / 8
+    assert sb.convert(x, name, out=out, overflow="saturate") is out
+    plain = sb.convert(np.ascontiguousarray(x).reshape(-1), name, overflow="saturate")
+    assert np.array_equal(out.reshape(-1), plain.view(out.dtype))
+
+
+def test_negative_last_axis_is_refused_by_name() -> None:
+    x = np.ones((2, 4), np.float32)
+    with pytest.raises(sb.InvalidArgument, match=r"x: the last axis .* np\.ascontiguousarray\(x\)"):
+        sb.convert(x[:, ::-1], "bf16")
+
+
+def test_stochastic_indices_are_flat_in_every_layout() -> None:
+    x = np.random.default_rng(0).standard_normal((3, 4, 5), dtype=np.float32)
+    plain = sb.convert(x.reshape(-1).copy(), "bf16", rounding="stochastic", seed=3)
+    wanted = plain.view(np.uint16).reshape(x.shape)
+    for view in (x, np.asfortranarray(x), x[:, ::-1][:, ::-1], np.repeat(x, 2, 1)[:, ::2],
+                 np.ascontiguousarray(x[::-1])[::-1]):
+        got = sb.convert(view, "bf16", rounding="stochastic", seed=3)
+        assert np.array_equal(got.view(np.uint16), wanted)
+
+
+def test_scalars_of_numpy_are_0d_arrays() -> None:
+    assert sb.convert(np.float32(1.5), "fp16") == np.float16(1.5)
+    assert sb.convert(np.float32(1.5), "fp16").shape == ()
+
+
+def test_in_place() -> None:
+    x = np.float32([1.00001, 2, 3])
+    assert sb.convert(x, "tf32", out=x) is x
+    assert x[0] == 1.0
+
+
+def test_partial_overlap_is_refused() -> None:
+    memory = np.zeros((4, 5, 6), np.float32)
+    x, out = memory[:3, ::2, ::2], memory[1:, ::2, ::2]
+    with pytest.raises(sb.InvalidArgument, match="share memory|overlap"):
+        sb.convert(x, "fp32", out=out)
+
+
+def test_quantize_takes_leading_axes_as_rows() -> None:
+    x = np.random.default_rng(0).standard_normal((2, 3, 128), dtype=np.float32)
+    q, p = sb.quantize(x), sb.quantize(x.reshape(6, 128))
+    assert q.codes.shape == x.shape and q.scales.shape == (6, 1)
+    assert np.array_equal(q.codes.view(np.uint8).reshape(6, 128), p.codes.view(np.uint8))
+    with pytest.raises(sb.InvalidArgument, match="x: the leading axes .*ascontiguousarray"):
+        sb.quantize(x.transpose(1, 0, 2))

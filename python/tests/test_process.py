@@ -1,0 +1,182 @@
+"""The package in a process: imports, threads, floating-point environment, command line, types."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import samebits as sb
+from samebits import _core
+
+PACKAGE = Path(sb.__file__).parent
+
+
+def run(code: str, *options: str) -> subprocess.CompletedProcess[str]:
+    """Run Python code in a new process."""
+    return subprocess.run([sys.executable, *options, "-c", code], capture_output=True, text=True,
+                          env={**os.environ, "PYTHONPATH": str(PACKAGE.parent)}, check=False)
+
+
+def test_import_needs_neither_torch_nor_ml_dtypes() -> None:
+    done = run("""
+import sys
+sys.modules["ml_dtypes"] = sys.modules["torch"] = None  # importing them fails
+import numpy as np
+import samebits as sb
+y = sb.convert(np.float32([1, 2]), "bf16")
+assert y.dtype == np.uint16 and y.tolist() == [0x3F80, 0x4000], y
+assert sb.convert(y, "fp32", format="bf16").tolist() == [1, 2]
+q = sb.quantize(np.ones((2, 256), np.float32), "TE_CURRENT")
+assert q.codes.dtype == np.uint8 and (q.dequantize() == 1).all()
+q.save("/dev/null")
+try:
+    sb.convert(y, "fp32")
+except sb.InvalidArgument as error:
+    assert "format=" in str(error)
+else:
+    raise AssertionError
+""")
+    assert done.returncode == 0, done.stderr
+
+
+def test_import_makes_no_cuda_call() -> None:
+    done = run("import samebits; print([l for l in open('/proc/self/maps') if 'libcuda' in l])")
+    assert done.stdout.strip() == "[]", done.stdout + done.stderr
+
+
+def test_the_stub_and_the_marker_of_types_are_installed() -> None:
+    assert (PACKAGE / "py.typed").exists()
+    assert "def convert_default" in (PACKAGE / "_core.pyi").read_text()
+
+
+def test_version() -> None:
+    assert sb.__version__ == _core.version
+    assert all(hasattr(sb, name) for name in sb.__all__)
+
+
+def test_command_line() -> None:
+    done = subprocess.run([sys.executable, "-m", "samebits"], capture_output=True, text=True,
+                          env={**os.environ, "PYTHONPATH": str(PACKAGE.parent)}, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(f"samebits {sb.__version__}")
+    assert "reference" in done.stdout and "self-test: every check passed" in done.stdout
+    assert "ml_dtypes" in done.stdout
+
+
+def test_threads() -> None:
+    x = np.random.default_rng(0).standard_normal(50_000, dtype=np.float32)
+    want = sb.convert(x, "e4m3", rounding="stochastic", seed=5).view(np.uint8)
+    rows = sb.quantize(x.reshape(-1, 100), tile=(1, 0)).scales
+    wrong: list[str] = []
+    scaler = sb.LossScaler("torch")
+
+    def work() -> None:
+        for _ in range(20):
+            got = sb.convert(x, "e4m3", rounding="stochastic", seed=5)
+            if not np.array_equal(got.view(np.uint8), want):
+                wrong.append("convert")
+            if not np.array_equal(sb.quantize(x.reshape(-1, 100), tile=(1, 0)).scales, rows):
+                wrong.append("quantize")
+            scaler.scale(1.0)
+            try:
+                sb.convert(x, "nothing")
+            except sb.InvalidArgument as error:
+                if "'nothing'" not in str(error):
+                    wrong.append("error")
+
+    workers = [threading.Thread(target=work) for _ in range(8)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert wrong == []
+
+
+def test_the_gil_is_released() -> None:
+    x = np.zeros(20_000_000, np.float32)
+    out = np.empty(x.size, np.float16)
+    done = threading.Event()
+    turns = 0
+
+    def convert() -> None:
+        for _ in range(5):
+            sb.convert(x, "fp16", out=out, threads=1, backend="reference")
+        done.set()
+
+    worker = threading.Thread(target=convert)
+    worker.start()
+    while not done.wait(0.001):
+        turns += 1
+    worker.join()
+    assert turns > 10  # this thread ran during the calls, which take much longer than 10 ms
+
+
+def test_num_threads() -> None:
+    sb.set_num_threads(2)
+    assert sb.get_num_threads() == 2
+    sb.set_num_threads(None)
+    assert sb.get_num_threads() is None
+
+
+@pytest.mark.parametrize("mode", [0x8040, 0x6000])  # FTZ and DAZ; rounding toward zero
+def test_other_floating_point_modes_do_not_matter(mode: int) -> None:
+    before = _core.get_mxcsr()
+    if before == 0:
+        pytest.skip("no SSE control register on this processor")
+    big = np.random.default_rng(0).standard_normal((4, 128), dtype=np.float32)
+    x = big * np.float32(1e-40)  # subnormal
+
+    def results() -> list[bytes]:
+        q = sb.quantize(big, "TE_CURRENT", statistics=True)
+        r = sb.inspect([x, big])
+        return [sb.convert(x, "bf16").tobytes(), q.codes.tobytes(), q.scales.tobytes(),
+                sb.multiply(x, big).value.tobytes(), repr(r.total).encode(),
+                repr(q.statistics).encode(), repr(sb.dot(x, big)).encode(),
+                sb.matmul(x, big.T, sum="ieee_fp32").tobytes()]
+
+    want = results()
+    _core.set_mxcsr(0x1F80 | mode)
+    try:
+        got = results()
+        kept = _core.get_mxcsr() & 0xFFC0
+    finally:
+        _core.set_mxcsr(before)
+    assert got == want
+    assert kept == (0x1F80 | mode) & 0xFFC0  # the caller's mode is put back
+
+
+SAMPLE = '''
+import numpy as np
+import samebits as sb
+
+x = np.zeros((4, 128), np.float32)
+y = sb.convert(x, "e4m3", overflow="saturate")
+q: sb.QuantizedTensor = sb.quantize(x, "TE_CURRENT")
+largest: float = sb.finfo("e4m3").max
+report: sb.InspectReport = sb.inspect({"w": x})
+flag: bool = sb.add(x, x, to="bf16").flags.inexact
+scaler = sb.LossScaler("torch", init_scale=1024)
+applied: bool = scaler.step(lambda: None)
+wrong: int = sb.finfo("e4m3").name  # type: ignore[assignment]
+sb.convert(x, "e4m3", roundng="to_odd")  # type: ignore[call-arg]
+'''
+
+
+def test_types(tmp_path: Path) -> None:
+    (tmp_path / "sample.py").write_text(SAMPLE)
+    config = tmp_path / "mypy.ini"
+    config.write_text("[mypy]\nstrict = True\nwarn_unused_ignores = True\n"
+                      "[mypy-samebits._core]\ndisallow_any_generics = False\n")
+    installed = "site-packages" in PACKAGE.parts  # where mypy looks by itself
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--config-file", str(config), "--cache-dir",
+         str(tmp_path / "cache"), "-m", "sample", "-p", "samebits"],
+        cwd=tmp_path, env={**os.environ, "MYPYPATH": "" if installed else str(PACKAGE.parent)},
+        capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# Builds sdist and wheel of the Python package, checks both, and tests the wheel where nothing else is.
+#   tools/check_wheel.sh [options of pip wheel, such as -C cmake.define.SAMEBITS_CUDA=OFF]
+# Fetches build tools and the packages of python/requirements-test.txt.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+python3 -m venv "$work/tools"
+"$work/tools/bin/pip" install --quiet --disable-pip-version-check build auditwheel abi3audit \
+  check-wheel-contents
+"$work/tools/bin/python" -m build --quiet --sdist --outdir "$work/dist" .
+"$work/tools/bin/pip" wheel --quiet --disable-pip-version-check --no-deps --wheel-dir "$work/dist" \
+  "$@" "$work"/dist/samebits-*.tar.gz
+ls -l "$work/dist"
+
+wheel=("$work"/dist/samebits-*.whl)
+"$work/tools/bin/auditwheel" show "${wheel[0]}"
+"$work/tools/bin/abi3audit" --strict "${wheel[0]}"
+"$work/tools/bin/check-wheel-contents" "${wheel[0]}"
+
+python3 -m venv "$work/user"
+"$work/user/bin/pip" install --quiet --disable-pip-version-check "${wheel[0]}"
+cd "$work"
+"$work/user/bin/python" -m samebits
+"$work/user/bin/pip" install --quiet --disable-pip-version-check -r "$OLDPWD/python/requirements-test.txt" \
+  -r "$OLDPWD/tests/witness/requirements.txt"
+"$work/user/bin/python" -B -m pytest -q -p no:cacheprovider "$OLDPWD/python/tests"
