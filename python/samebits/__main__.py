@@ -59,7 +59,8 @@ def main() -> int:
         start = time.perf_counter()
         for entry in verify():
             passed = passed and entry.differed == 0
-            print(f"  {entry.backend:<14} {entry.what}: {entry.differed} of {entry.compared} differ")
+            result = f"{entry.differed} of {entry.compared} differ"
+            print(f"  {entry.backend:<14} {entry.what}: {result}")
         print(f"verified in {time.perf_counter() - start:.1f} s")
     return 0 if passed else 1
 

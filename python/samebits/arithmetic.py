@@ -1,7 +1,7 @@
 """IEEE 754 arithmetic on arrays: each result is rounded once into the format asked for.
 
-Every operation takes arrays in fp32, fp16, bf16, e4m3 or e5m2, each of which may have another format;
-their shapes broadcast. Every operation has these keyword arguments and returns a `Result`:
+Operands are arrays in fp32, fp16, bf16, e4m3 or e5m2; each may have another format. Their shapes
+broadcast. Every operation has these keyword arguments and returns a `Result`:
 
 to : str or dtype, optional
     Format of the result, one of these five; by default that of the operands.

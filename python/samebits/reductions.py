@@ -1,4 +1,4 @@
-"""Reductions in a fixed order of steps: the same bits for every backend, thread count and stride."""
+"""Reductions in a fixed order: the same bits for every backend, thread count and stride."""
 
 from __future__ import annotations
 

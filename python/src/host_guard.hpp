@@ -25,8 +25,8 @@ inline void set_mxcsr([[maybe_unused]] unsigned value) {
 
 /// Sets the thread's SSE control register to its default, and puts the old value back at the end.
 ///
-/// Other extensions set flush-to-zero, denormals-are-zero or another rounding for the whole process:
-/// builds with -ffast-math, torch.set_flush_denormal(True). Library threads inherit the register of
+/// Other code sets flush-to-zero or denormals-are-zero in the process: extensions built with
+/// -ffast-math, torch.set_flush_denormal(True). Library threads inherit the register of
 /// the thread that starts them.
 class host_guard {
  public:

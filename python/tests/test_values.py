@@ -23,7 +23,7 @@ def same(a: np.ndarray, b: np.ndarray) -> bool:
     return a.shape == b.shape and np.array_equal(bits(a), bits(b))
 
 
-# --- formats ---------------------------------------------------------------------------------------
+# --- formats ------------------------------------------------------------------------------------
 @pytest.mark.parametrize("name", ["fp64", "fp32", "fp16"])
 def test_finfo_is_numpys(name: str) -> None:
     ours, numpys = sb.finfo(name), np.finfo(sb.dtype_of(name))
@@ -49,7 +49,7 @@ def test_every_name_of_a_format() -> None:
     assert sb.format_name(np.dtype(ml_dtypes.float4_e2m1fn)) == "e2m1"
 
 
-# --- convert ---------------------------------------------------------------------------------------
+# --- convert ------------------------------------------------------------------------------------
 def test_options() -> None:
     x = np.float32([1.0 + 2**-9, 1e9, np.inf, np.nan, -np.nan])
     assert sb.convert(x, "bf16", rounding="upward").astype("f4")[0] == 1 + 2**-7
@@ -92,7 +92,7 @@ def test_stochastic_rounding_uses_its_bits() -> None:
     assert np.array_equal(other[0][1:], other[2][:-1])
 
 
-# --- arithmetic ------------------------------------------------------------------------------------
+# --- arithmetic ---------------------------------------------------------------------------------
 @pytest.mark.parametrize(("ours", "numpys"), [
     (sb.add, np.add), (sb.subtract, np.subtract), (sb.multiply, np.multiply),
     (sb.divide, np.divide), (sb.minimum, np.minimum), (sb.maximum, np.maximum),
@@ -139,7 +139,7 @@ def test_result_format() -> None:
     assert np.array_equal(out, wide)
 
 
-# --- reductions ------------------------------------------------------------------------------------
+# --- reductions ---------------------------------------------------------------------------------
 def test_reductions() -> None:
     y = np.float32(RNG.integers(-100, 100, (7, 9)))
     assert sb.sum(y) == y.sum(dtype="f8") and sb.amax(y) == np.abs(y).max()
@@ -149,7 +149,7 @@ def test_reductions() -> None:
     assert (c.elements, c.nan, c.inf, c.zeros, c.subnormals) == (6, 1, 1, 2, 1)
 
 
-# --- quantize --------------------------------------------------------------------------------------
+# --- quantize -----------------------------------------------------------------------------------
 def test_te_current() -> None:
     q = sb.quantize(X, "TE_CURRENT", statistics=True)
     amax = np.abs(X).max()
@@ -219,7 +219,7 @@ def test_delayed_scaling() -> None:
     assert state.inverse_scale == 64.0
 
 
-# --- tensor lists ----------------------------------------------------------------------------------
+# --- tensor lists -------------------------------------------------------------------------------
 def test_inspect() -> None:
     tensors = {"w": X.copy(), "b": np.float16([0, 1e-7, np.inf, np.nan])}
     r = sb.inspect(tensors)
@@ -259,7 +259,7 @@ def test_in_place_operations() -> None:
     assert half.dtype == np.float16 and np.array_equal(half, [5, 8])
 
 
-# --- loss scaler -----------------------------------------------------------------------------------
+# --- loss scaler --------------------------------------------------------------------------------
 @pytest.mark.parametrize("policy", ["native", "torch", "apex", "apex_amp", "megatron", "deepspeed"])
 def test_every_policy(policy: str) -> None:
     scaler = sb.LossScaler(policy)
@@ -308,7 +308,7 @@ def test_the_end_of_a_run() -> None:
             scaler.update()
 
 
-# --- products --------------------------------------------------------------------------------------
+# --- products -----------------------------------------------------------------------------------
 def test_exact_product() -> None:
     a = np.float32(RNG.integers(-8, 8, (5, 64)))
     b = np.float32(RNG.integers(-8, 8, (64, 3)))
@@ -339,7 +339,7 @@ def test_tensor_core_of_quantized_tensors() -> None:
     assert p.error.count == 256 and p.error.noise >= 0
 
 
-# --- autocast, backends ----------------------------------------------------------------------------
+# --- autocast, backends -------------------------------------------------------------------------
 def test_autocast() -> None:
     assert sb.autocast_rule("conv2d") == "low_precision" and sb.autocast_rule("exp") == "fp32"
     assert sb.autocast_rule("no_such_operation") == "as_given"

@@ -6,7 +6,8 @@ if(DEFINED ENV{SAMEBITS_PYTHON})
 else()
   find_program(Python_EXECUTABLE python3)
 endif()
-execute_process(COMMAND "${Python_EXECUTABLE}" -c "import mypy, nanobind, nanobind_backend, numpy, pytest"
+execute_process(COMMAND "${Python_EXECUTABLE}" -c
+                        "import mypy, nanobind, nanobind_backend, numpy, pytest"
                 RESULT_VARIABLE samebits_python_lacks OUTPUT_QUIET ERROR_QUIET)
 if(samebits_python_lacks)
   message(STATUS "samebits: Python package left out: ${Python_EXECUTABLE} lacks a package of "
