@@ -1,0 +1,16 @@
+"""Property tests of your own kernels: conversions, quantizers and reductions.
+
+    from samebits.testing import check_conversion
+
+    def test_my_cast():
+        check_conversion(my_cast, "fp32", "e4m3", overflow="saturate")
+
+The Hypothesis strategies are in `samebits.testing.strategies`; nothing else needs Hypothesis.
+"""
+
+from samebits.testing.conversions import check_conversion
+from samebits.testing.quantizers import check_quantize
+from samebits.testing.runs import Layout
+from samebits.testing.same_bits import assert_same_bits
+
+__all__ = ["Layout", "assert_same_bits", "check_conversion", "check_quantize"]

@@ -1,0 +1,273 @@
+"""The usual errors of quantizers: one table, compared with all calls seen.
+
+The explanation is the first errors in the table that give every code and every scale of every call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from samebits.testing.explain import Explanation
+from samebits.testing.model import Rule, convert_codes
+from samebits.testing.number_formats import FORMATS, Codes, Format, is_nan, is_subnormal
+from samebits.testing.quantize_model import (NONFINITE, POWER_OF_TWO_RULES, SCALE_RULES, Floats,
+                                             Quantized, QuantizeRule, Variations, per_element,
+                                             quantize_model)
+
+
+@dataclass(frozen=True)
+class QuantizeCall:
+    """One call: input [rows, cols], the function's results, the right results."""
+
+    x: Floats
+    got: Quantized
+    expected: Quantized
+
+
+QuantizeGuess = Callable[[QuantizeCall, QuantizeRule], "Quantized | None"]
+
+
+@dataclass(frozen=True)
+class QuantizeCandidate:
+    """A usual error: its name, a sentence that completes "looks like: ...", and what it gives.
+
+    `only_alone` says that the error is not named if an error before it in the table fits.
+    """
+
+    name: str
+    sentence: str
+    result: QuantizeGuess
+    only_alone: bool = False
+
+
+def same_codes(got: Codes, expected: Codes, f: Format, any_nan: bool) -> np.typing.NDArray[np.bool_]:
+    """Return which codes are right."""
+    equal = got == expected
+    return equal | (is_nan(got, f) & is_nan(expected, f)) if any_nan else equal
+
+
+def same_result(got: Quantized, expected: Quantized, rule: QuantizeRule, any_nan: bool) -> bool:
+    """Return whether all codes and scales are right."""
+    return got.scales.shape == expected.scales.shape and bool(
+        same_codes(got.scales, expected.scales, FORMATS[rule.scale_format], any_nan).all()
+        and same_codes(got.codes, expected.codes, rule.to, any_nan).all())
+
+
+def _rule(**changes: object) -> QuantizeGuess:
+    """Return the guess of a rule with other fields."""
+    def result(call: QuantizeCall, rule: QuantizeRule) -> Quantized | None:
+        other = rule.but(**changes)
+        if other == rule:
+            return None
+        if other.scale_format == "e8m0" and other.scale not in POWER_OF_TWO_RULES:
+            return None
+        return quantize_model(call.x, other)
+    return result
+
+
+def _varied(change: Variations) -> QuantizeGuess:
+    """Return the guess of a changed step."""
+    return lambda call, rule: quantize_model(call.x, rule, change)
+
+
+def _scales_of(other: Callable[[QuantizeRule], QuantizeRule | None]) -> QuantizeGuess:
+    """Return the guess of codes and scales of another rule, made from the rule tested."""
+    def result(call: QuantizeCall, rule: QuantizeRule) -> Quantized | None:
+        changed = other(rule)
+        return None if changed is None or changed == rule else quantize_model(call.x, changed)
+    return result
+
+
+def _scale_rules() -> Iterator[QuantizeCandidate]:
+    for name in SCALE_RULES:
+        yield QuantizeCandidate(f"scale_{name}", f"scale rule {name} instead of {{scale}}",
+                                _rule(scale=name))
+    for name in SCALE_RULES:
+        yield QuantizeCandidate(f"elements_{name}", f"scales by {{scale}}, but elements scaled as "
+                                f"{name} does", _element_rule(name), only_alone=True)
+    yield QuantizeCandidate("scale_inverse", "the inverse scale is stored instead of the "
+                            "dequantization scale", _varied(Variations(stored=_inverse)))
+    yield QuantizeCandidate("scale_pow2_up", "the stored scale is rounded up to a power of two",
+                            _varied(Variations(stored=_power_above)))
+    yield QuantizeCandidate("scale_pow2_down", "the stored scale is rounded down to a power of two",
+                            _varied(Variations(stored=_power_below)))
+
+
+def _element_rule(name: str) -> QuantizeGuess:
+    def result(call: QuantizeCall, rule: QuantizeRule) -> Quantized | None:
+        if name == rule.scale:
+            return None
+        return quantize_model(call.x, rule, Variations(element_rule=name))
+    return result
+
+
+def _inverse(s: Floats, factor: Floats) -> Floats:
+    return np.float32(1) / s
+
+
+def _power_above(s: Floats, factor: Floats) -> Floats:
+    mantissa, exponent = np.frexp(s)
+    power = np.ldexp(np.float32(1), exponent - (mantissa == 0.5))
+    return np.where(np.isfinite(s), power, s).astype(np.float32)
+
+
+def _power_below(s: Floats, factor: Floats) -> Floats:
+    power = np.ldexp(np.float32(1), np.frexp(s)[1] - 1)
+    return np.where(np.isfinite(s), power, s).astype(np.float32)
+
+
+def _amaxes() -> Iterator[QuantizeCandidate]:
+    yield QuantizeCandidate("eps_missing", "eps is missing: the amax has no lower bound",
+                            _rule(eps=0.0))
+    for eps in (1e-4, 1e-5, 1e-6, 1e-8, 1e-10, 1e-12):
+        yield QuantizeCandidate(f"eps_{eps:g}", f"eps is {eps:g} instead of {{eps}}",
+                                _rule(eps=eps))
+    yield QuantizeCandidate("upper_bound_missing", "the upper bound of the amax is missing",
+                            _rule(upper_bound=float("inf")))
+    for name in NONFINITE:
+        yield QuantizeCandidate(f"nonfinite_{name}", f"NaN and Inf in a tile treated as by {name} "
+                                "instead of {nonfinite}", _rule(nonfinite=name))
+    yield QuantizeCandidate("amax_signed", "the maximum of the elements instead of their magnitudes",
+                            _varied(Variations(amax=lambda x: np.maximum(x, np.float32(0)))))
+    yield QuantizeCandidate("other_largest", "the scale is made for 240, the largest number of "
+                            "e4m3fnuz", _varied(Variations(largest=240.0)))
+    for other in ("flt_max", "input_max"):
+        yield QuantizeCandidate(f"scale_overflow_{other}", f"an infinite inverse scale becomes "
+                                f"{other} instead of {{scale_overflow}}",
+                                _rule(scale_overflow=other))
+    yield QuantizeCandidate("zeros_scale_0", "the scale of a tile of zeros is 0 instead of 1",
+                            _zeros_scale)
+
+
+def _zeros_scale(call: QuantizeCall, rule: QuantizeRule) -> Quantized | None:
+    if rule.scale_format != "fp32":
+        return None
+    at = np.zeros(call.expected.scales.shape, np.bool_)
+    nonzero = (call.x != 0) & ~np.isnan(call.x)
+    rows, cols = np.nonzero(nonzero)
+    tile = [t or max(n, 1) for n, t in zip(call.x.shape, rule.tile)]
+    at[rows // tile[0], cols // tile[1]] = True
+    zero = ~at & (call.expected.scales == np.uint64(0x3F800000))
+    return Quantized(call.expected.codes, np.where(zero, np.uint64(0), call.expected.scales))
+
+
+def _tiles() -> Iterator[QuantizeCandidate]:
+    def tiled(change: Callable[[int, int], tuple[int, int]]) -> QuantizeGuess:
+        return _scales_of(lambda rule: rule.but(tile=change(*rule.tile)))
+    yield QuantizeCandidate("tile_transposed", "the tile transposed: rows and columns exchanged",
+                            tiled(lambda r, c: (c, r)))
+    for name, sentence, change in (
+            ("tile_half", "tiles of half the size", lambda r, c: (max(r // 2, 1), max(c // 2, 1))),
+            ("tile_double", "tiles of double the size",
+             lambda r, c: (2 * r if r > 1 else r, 2 * c if c > 1 else c))):
+        yield QuantizeCandidate(name, sentence, _amax_of_tile(change))
+    yield QuantizeCandidate("amax_of_row", "the amax of the whole row instead of the tile",
+                            _amax_of_tile(lambda r, c: (r, 0)))
+    yield QuantizeCandidate("amax_of_tensor", "the amax of the whole tensor instead of the tile",
+                            _amax_of_tile(lambda r, c: (0, 0)))
+    yield QuantizeCandidate("cut_tiles", "tiles that are cut at the right or bottom edge are wrong",
+                            _cut_tiles, only_alone=True)
+
+
+def _amax_of_tile(change: Callable[[int, int], tuple[int, int]]) -> QuantizeGuess:
+    """Return the guess that a tile's scale comes from another tile around it or within it."""
+    def result(call: QuantizeCall, rule: QuantizeRule) -> Quantized | None:
+        other = change(*rule.tile)
+        if other == rule.tile or not call.x.size:
+            return None if other == rule.tile else call.expected
+        wide = quantize_model(call.x, rule.but(tile=other))
+        at = [np.minimum(np.arange(n) * (t or 1), size - 1) for n, t, size in
+              zip(call.expected.scales.shape, rule.tile, call.x.shape)]
+        scales = per_element(wide.scales, call.x.shape, other)[np.ix_(*at)]
+        return Quantized(wide.codes, scales)
+    return result
+
+
+def _cut_tiles(call: QuantizeCall, rule: QuantizeRule) -> Quantized | None:
+    if call.x.size == 0:
+        return call.expected
+    cut = np.zeros(call.expected.scales.shape, np.bool_)
+    for axis, (n, t) in enumerate(zip(call.x.shape, rule.tile)):
+        if t and n % t:
+            cut[(slice(None),) * axis + (-1,)] = True
+    elements = per_element(cut, call.x.shape, rule.tile)
+    return Quantized(np.where(elements, call.got.codes, call.expected.codes),
+                     np.where(cut, call.got.scales, call.expected.scales))
+
+
+def _casts() -> Iterator[QuantizeCandidate]:
+    for rounding, words in (("nearest_away", "codes with ties away from zero instead of to even"),
+                            ("toward_zero", "codes rounded toward zero (truncated)")):
+        yield QuantizeCandidate(f"codes_{rounding}", words, _rule(rounding=rounding))
+    for overflow, words in (("ieee", "codes not saturated: NaN or Inf on overflow"),
+                            ("saturate", "codes saturated on overflow"),
+                            ("saturate_finite", "finite codes saturated and Inf kept")):
+        yield QuantizeCandidate(f"codes_{overflow}", words, _rule(overflow=overflow))
+    yield QuantizeCandidate("codes_flushed", "subnormal codes flushed to zero", _flushed)
+    yield QuantizeCandidate("scaled_exactly", "the scaled element is not rounded to fp32 before the "
+                            "cast", _varied(Variations(scaled=_exact)))
+    for middle in ("bf16", "fp16"):
+        yield QuantizeCandidate(f"twice_{middle}", f"the scaled element is rounded to {middle} "
+                                "before the cast", _varied(Variations(scaled=_through(middle))))
+
+
+def _flushed(call: QuantizeCall, rule: QuantizeRule) -> Quantized:
+    small = is_subnormal(call.expected.codes, rule.to)
+    zero = call.expected.codes & np.uint64(rule.to.sign)
+    return Quantized(np.where(small, zero, call.expected.codes), call.expected.scales)
+
+
+def _exact(x: Floats, by: Floats, divides: bool) -> Codes:
+    wide = x.astype(np.float64)
+    return (wide / by if divides else wide * by).view(np.uint64)
+
+
+def _through(middle: str) -> Callable[[Floats, Floats, bool], Codes]:
+    def scaled(x: Floats, by: Floats, divides: bool) -> Codes:
+        y = (x / by if divides else x * by).view(np.uint32).astype(np.uint64)
+        first = convert_codes(y, Rule(FORMATS["fp32"], FORMATS[middle]))
+        return convert_codes(first, Rule(FORMATS[middle], FORMATS["fp64"]))
+    return scaled
+
+
+def quantize_candidates() -> list[QuantizeCandidate]:
+    """Return the table of usual errors, in the order in which they are named."""
+    return [*_scale_rules(), *_amaxes(), *_tiles(), *_casts()]
+
+
+def explain_quantize(calls: list[QuantizeCall], rule: QuantizeRule, any_nan: bool) -> Explanation:
+    """Return the usual errors that give every code and scale of all calls."""
+    wrong = [c for c in calls if not same_result(c.got, c.expected, rule, any_nan)]
+    wrong.sort(key=lambda c: c.x.size)
+    ordered = wrong + [c for c in calls if not any(c is w for w in wrong)]
+    found: list[QuantizeCandidate] = []
+    for candidate in quantize_candidates():
+        if candidate.only_alone and found:
+            continue
+        if _fits(candidate, ordered, rule, any_nan):
+            found.append(candidate)
+    words = {"scale": rule.scale, "eps": f"{rule.eps:g}", "nonfinite": rule.nonfinite,
+             "scale_overflow": rule.scale_overflow}
+    return Explanation(tuple(c.name for c in found),
+                       tuple(c.sentence.format(**words) for c in found),
+                       sum(c.x.size + c.got.scales.size for c in calls),
+                       sum(_wrong_results(c, rule, any_nan) for c in wrong))
+
+
+def _fits(candidate: QuantizeCandidate, calls: list[QuantizeCall], rule: QuantizeRule,
+          any_nan: bool) -> bool:
+    for call in calls:
+        result = candidate.result(call, rule)
+        if result is None or not same_result(call.got, result, rule, any_nan):
+            return False
+    return True
+
+
+def _wrong_results(call: QuantizeCall, rule: QuantizeRule, any_nan: bool) -> int:
+    scale_format = FORMATS[rule.scale_format]
+    codes = same_codes(call.got.codes, call.expected.codes, rule.to, any_nan)
+    scales = same_codes(call.got.scales, call.expected.scales, scale_format, any_nan)
+    return int((~codes).sum() + (~scales).sum())

@@ -1,0 +1,111 @@
+"""Matrices that quantizers get wrong: cut tiles, zeros, NaN and Inf, ties, tiny and huge amaxes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from samebits.testing.model import Rule, convert_codes
+from samebits.testing.number_formats import FORMATS, Format, array_of, values
+from samebits.testing.quantize_model import (Floats, QuantizeRule, per_element, quantize_model,
+                                             scales_shape)
+
+_MAX_ELEMENTS = 1 << 16
+_WHOLE = 96  # columns of the first matrices if a tile has no width of its own
+
+
+def shapes(tile: tuple[int, int]) -> list[tuple[int, int]]:
+    """Return shapes around the borders of tiles, small ones first."""
+    rows, cols = (_around(tile[0], 3), _around(tile[1], _WHOLE))
+    found = [(r, c) for r in rows for c in cols if r * c <= _MAX_ELEMENTS]
+    return sorted(found, key=lambda s: s[0] * s[1])
+
+
+def _around(size: int, whole: int) -> list[int]:
+    n = size or whole
+    return sorted({1, 2, n - 1, n, n + 1, 2 * n, 2 * n + n // 2 + 1} - {0})
+
+
+def to_source(x: Floats, source: Format) -> Floats:
+    """Return numbers rounded toward zero to the source format, as fp32."""
+    if source.name == "fp32":
+        return x
+    codes = x.view(np.uint32).astype(np.uint64)
+    narrow = convert_codes(codes, Rule(FORMATS["fp32"], source, "toward_zero"))
+    with np.errstate(all="ignore"):
+        return values(narrow, source).astype(np.float32)
+
+
+def source_array(x: Floats, source: Format) -> np.typing.NDArray[np.generic]:
+    """Return numbers of the source format, held as fp32, in the source's dtype."""
+    codes = x.view(np.uint32).astype(np.uint64)
+    return array_of(convert_codes(codes, Rule(FORMATS["fp32"], source, nan="preserve_sign")), source)
+
+
+def matrix(shape: tuple[int, int], rule: QuantizeRule, rng: np.random.Generator) -> Floats:
+    """Return a matrix whose tiles are of different kinds, as fp32 numbers of the source format."""
+    kinds = _kinds(shape, rule, rng)
+    of_tiles = rng.integers(0, len(kinds), scales_shape(shape, rule.tile))
+    chosen = per_element(of_tiles, shape, rule.tile)
+    x = np.choose(chosen, kinds).astype(np.float32)
+    return to_source(x, rule.source)
+
+
+def _kinds(shape: tuple[int, int], rule: QuantizeRule,
+           rng: np.random.Generator) -> list[np.typing.NDArray[np.float64]]:
+    """Return a matrix of each kind."""
+    tiles = scales_shape(shape, rule.tile)
+
+    def power(low: int, high: int) -> np.typing.NDArray[np.float64]:
+        """Return a power of two for each tile."""
+        exponents = rng.integers(low, high, tiles, endpoint=True)
+        return per_element(np.ldexp(1.0, exponents), shape, rule.tile)
+
+    normal = rng.standard_normal(shape)
+    short = np.round(normal * 64) / 64  # few bits: scaled elements are often ties
+    one_place = np.zeros(shape)
+    one_place[rng.integers(shape[0], size=3), rng.integers(shape[1], size=3)] = 1.5
+    special = rng.choice(np.array([0.0, -0.0, 1.0, -3.0, np.nan, np.inf, -np.inf]), shape,
+                         p=[0.3, 0.1, 0.3, 0.2, 0.06, 0.02, 0.02])
+    nan_only = np.where(rng.random(shape) < 0.05, np.nan, normal)
+    eps = rule.eps or 1e-12
+    wide = np.ldexp(normal, rng.integers(-30, 0, shape, endpoint=True))
+    zeros = np.where(rng.random(shape) < 0.5, 0.0, -0.0)
+    return [normal * power(-20, 20), short * power(-8, 8), _ties(shape, rule, rng, np.ones(tiles)),
+            _ties(shape, rule, rng, rng.uniform(1, 2, tiles)), _ties(shape, rule, rng, None),
+            wide * power(-4, 4), zeros, one_place * power(-30, 30), special, nan_only,
+            normal * power(-148, -120), normal * eps, np.clip(normal, -2, 2) * 2.0**126]
+
+
+def _ties(shape: tuple[int, int], rule: QuantizeRule, rng: np.random.Generator,
+          factors: np.typing.NDArray[np.float64] | None) -> np.typing.NDArray[np.float64]:
+    """Return elements that are midpoints of codes once they are scaled.
+
+    The amax of each tile is the largest code times a power of two times a factor of the tile; without
+    factors it is a number of few bits.
+    """
+    numbers = values(np.arange(rule.to.max_magnitude + 1, dtype=np.uint64), rule.to)
+    tiles = scales_shape(shape, rule.tile)
+    if factors is None:
+        amax = rng.integers(1, 256, tiles) / 16.0
+    else:
+        amax = np.ldexp(numbers[-1] * factors, rng.integers(-20, 20, tiles, endpoint=True))
+    first = np.ix_(*(np.arange(0, n, t or n) for n, t in zip(shape, rule.tile)))
+    x = np.zeros(shape, np.float32)
+    x[first] = amax
+    scales = quantize_model(to_source(x, rule.source), rule).scales
+    s = per_element(values(scales, FORMATS[rule.scale_format]), shape, rule.tile)
+    middle = (numbers[:-1] + numbers[1:]) / 2
+    ties = rng.choice(middle, shape) * rng.choice(np.array([-1.0, 1.0]), shape) * s
+    ties[first] = x[first]
+    return ties
+
+
+def matrices(rule: QuantizeRule, chosen: list[tuple[int, int]], examples: int,
+             rng: np.random.Generator) -> Iterator[Floats]:
+    """Yield the matrices of all calls: each shape once, then `examples` more of random shapes."""
+    for shape in chosen:
+        yield matrix(shape, rule, rng)
+    for _ in range(examples):
+        yield matrix(chosen[int(rng.integers(len(chosen)))], rule, rng)

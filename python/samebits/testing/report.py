@@ -1,0 +1,178 @@
+"""The text of a failed check: rule, input, results, explanation, and a line that repeats the case."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from samebits.testing.explain import Explanation
+from samebits.testing.model import Rule, convert_codes, is_tie, locate, overflows
+from samebits.testing.number_formats import (Codes, Format, decode, is_inf, is_nan, is_subnormal,
+                                             is_zero, values)
+from samebits.testing.random_words import random_words
+from samebits.testing.runs import Layout, Seen, indices
+
+_MAX_RUNS = 64  # runs of equal codes that a repeat line shows
+
+
+def code_text(code: int, f: Format) -> str:
+    """Return a code with its value.
+
+    Examples
+    --------
+    >>> from samebits.testing.number_formats import FORMATS
+    >>> code_text(0x3A800000, FORMATS["fp32"]), code_text(0xFF, FORMATS["e4m3"])
+    ('0x3A800000 = 2^-10', '0xFF = NaN')
+    """
+    return f"0x{code:0{f.storage_bits // 4}X} = {value_text(code, f)}"
+
+
+def value_text(code: int, f: Format) -> str:
+    """Return the value of a code: a power of two, or a short decimal text."""
+    one = np.array([code], np.uint64)
+    if is_nan(one, f)[0]:
+        return "NaN"
+    x = float(values(one, f)[0])
+    sign = "-" if math.copysign(1.0, x) < 0 else ""
+    if math.isinf(x):
+        return sign + "Inf"
+    if x == 0:
+        return sign + "0"
+    mantissa, exponent = math.frexp(abs(x))
+    if mantissa == 0.5 and not -2 <= exponent - 1 <= 9:
+        return f"{sign}2^{exponent - 1}"
+    text = repr(x) if f.mantissa_bits > 23 else str(np.float32(x))
+    return text[:-2] if text.endswith(".0") else text
+
+
+def rule_text(rule: Rule) -> str:
+    """Return formats and policies in one line."""
+    text = f"{rule.source.name} -> {rule.target.name}, {rule.rounding}, {rule.overflow}"
+    return text if rule.nan == "any" else f"{text}, {rule.nan} NaN"
+
+
+def count_text(wrong: int, total: int) -> str:
+    """Return "k of n elements are wrong"."""
+    elements = "element" if total == 1 else "elements"
+    return f"{wrong} of {total} {elements} {'is' if wrong == 1 else 'are'} wrong"
+
+
+def _neighbours(codes: Codes, rule: Rule) -> tuple[str, str]:
+    """Return the two numbers of the target between which a number lies, the lower first."""
+    saturated = rule.but(overflow="saturate")
+    found = [convert_codes(codes, saturated.but(rounding=r)) for r in ("downward", "upward")]
+    low, high = (value_text(int(c[0]), rule.target) for c in found)
+    return low, high
+
+
+def input_note(code: int, rule: Rule, position: int) -> str:
+    """Return what is special about an input: tie, subnormal, overflow, or its neighbours."""
+    codes = np.array([code], np.uint64)
+    if is_nan(codes, rule.source)[0] or is_inf(codes, rule.source)[0]:
+        return ""
+    if is_zero(codes, rule.source)[0]:
+        return ""
+    notes = []
+    if is_subnormal(codes, rule.source)[0]:
+        notes.append(f"subnormal in {rule.source.name}")
+    at = indices(rule, np.array([position], np.int64))
+    if overflows(codes, rule, at)[0]:
+        largest = rule.target.max_magnitude << rule.target.unused_low_bits
+        notes.append(f"beyond the largest finite number {value_text(largest, rule.target)}")
+    elif locate(decode(codes, rule.source), rule.target).inexact[0]:
+        low, high = _neighbours(codes, rule)
+        kind = "a tie between" if is_tie(codes, rule.source, rule.target)[0] else "between"
+        notes.append(f"{kind} {low} and {high}")
+    return ", ".join(notes)
+
+
+def _random_line(code: int, rule: Rule, position: int) -> list[str]:
+    if rule.rounding != "stochastic":
+        return []
+    at, k = indices(rule, np.array([position], np.int64)), rule.random_bits
+    word = int(random_words(rule.seed, rule.random_stream, at, k)[0])
+    step = locate(decode(np.array([code], np.uint64), rule.source), rule.target)
+    v = int(step.fraction(k)[0])
+    relation = ">=" if v + word >= 1 << k else "<"
+    return [f"  random    R = 0x{word:X} of K = {k} bits (seed {rule.seed}, index {int(at[0])}); "
+            f"v * 2^K = 0x{v:X}, so v * 2^K + R {relation} 2^K"]
+
+
+def array_text(codes: Codes, f: Format) -> str | None:
+    """Return a Python expression of an array of codes; None if it would be too long.
+
+    Examples
+    --------
+    >>> from samebits.testing.number_formats import FORMATS
+    >>> array_text(np.array([1, 1, 1, 1, 1, 2], np.uint64), FORMATS["e4m3"])
+    'np.repeat(np.array([0x01, 0x02], "u1"), [5, 1])'
+    """
+    digits = f.storage_bits // 4
+    starts = np.flatnonzero(np.concatenate([[True], codes[1:] != codes[:-1]]))
+    if codes.size == 0:
+        return f'np.array([], "u{f.storage_bits // 8}")'
+    if starts.size > _MAX_RUNS:
+        return None
+    short = starts.size * 2 < codes.size
+    shown = codes[starts] if short else codes
+    listed = ", ".join(f"0x{c:0{digits}X}" for c in shown.tolist())
+    array = f'np.array([{listed}], "u{f.storage_bits // 8}")'
+    if not short:
+        return array
+    lengths = np.diff(np.concatenate([starts, [codes.size]])).tolist()
+    return f"np.repeat({array}, {lengths})"
+
+
+def repeat_line(call: str, codes: Codes, source: Format, layout: Layout) -> str:
+    """Return the line that repeats a call on the same codes."""
+    array = array_text(codes, source)
+    if array is None:
+        return f"  repeat:   {call})"
+    where = "" if layout == Layout() else f", layouts=[{layout}]"
+    return f"  repeat:   {call}, only={array}{where})"
+
+
+def failure_text(rule: Rule, smallest: Seen, layout: Layout, why: Explanation, call: str) -> str:
+    """Return the text of a failed conversion.
+
+    Parameters
+    ----------
+    rule : Rule
+        The rule tested.
+    smallest : Seen
+        The smallest failing call.
+    layout : Layout
+        The memory of this call's input.
+    why : Explanation
+        Errors that give all results seen.
+    call : str
+        The check's own call, without its closing parenthesis.
+    """
+    i = int(np.argmax(smallest.wrong))
+    code, got, expected = (int(a[i]) for a in (smallest.codes, smallest.got, smallest.expected))
+    note = input_note(code, rule, i)
+    results = (code_text(code, rule.source), code_text(got, rule.target))
+    width = max(len(r) for r in results) + 3
+    wanted = code_text(expected, rule.target)
+    if rule.nan == "any" and wanted.endswith("NaN"):
+        wanted += " or another NaN"
+    lines = [f"{rule_text(rule)}: {count_text(int(smallest.wrong.sum()), smallest.codes.size)} "
+             "(smallest case found)"]
+    if smallest.codes.size > 1:
+        lines.append(f"  element   {i} of a call of {smallest.codes.size} elements")
+    lines += [f"  input     {results[0]:{width}}{note}".rstrip(), *_random_line(code, rule, i),
+              f"  got       {results[1]:{width}}expected {wanted}", f"  {why.text}",
+              repeat_line(call, smallest.codes, rule.source, layout)]
+    return "\n".join(lines)
+
+
+def arguments_text(arguments: Sequence[tuple[str, object, object]]) -> str:
+    """Return the keyword arguments, (name, value, default), that differ from their defaults."""
+    return "".join(f", {name}={_literal(value)}" for name, value, default in arguments
+                   if value != default)
+
+
+def _literal(value: object) -> str:
+    return f'"{value}"' if isinstance(value, str) else repr(value)

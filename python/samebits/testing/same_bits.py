@@ -1,0 +1,69 @@
+"""Comparison of arrays bit for bit: `assert_same_bits`."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from samebits.testing.number_formats import codes_of, format_named, is_nan
+from samebits.testing.report import code_text, count_text
+
+_SHOWN = 5  # wrong elements in a text
+
+
+def assert_same_bits(got: npt.ArrayLike, expected: npt.ArrayLike, format: object = None, *,
+                     nan: str = "canonical") -> None:
+    """Compare two arrays of codes bit for bit: −0 differs from +0, and NaNs by their payloads.
+
+    Parameters
+    ----------
+    got, expected : array [...]
+        Arrays of the same shape: NumPy or ml_dtypes arrays of a format, or unsigned integers of its
+        codes.
+    format : str or dtype, optional
+        The format, if the dtypes of the arrays do not say it.
+    nan : str
+        "any": all NaN codes count as the same. "canonical": they do not.
+
+    Raises
+    ------
+    AssertionError
+        The arrays differ. The text shows the first differences with their values.
+
+    Examples
+    --------
+    >>> assert_same_bits(np.float32([1, 2]), np.float32([1, 2]))
+    >>> assert_same_bits(np.float32([0.0]), np.float32([-0.0]))
+    Traceback (most recent call last):
+    ...
+    AssertionError: fp32: 1 of 1 element is wrong
+      [0]   got 0x00000000 = 0   expected 0x80000000 = -0
+    """
+    got_array, expected_array = np.asarray(got), np.asarray(expected)
+    f = format_named(_format_of(got_array, expected_array) if format is None else format)
+    if got_array.shape != expected_array.shape:
+        raise AssertionError(f"{f.name}: got shape {got_array.shape}, expected "
+                             f"{expected_array.shape}")
+    got_codes, expected_codes = (codes_of(np.ascontiguousarray(a), f).reshape(got_array.shape)
+                                 for a in (got_array, expected_array))
+    wrong = got_codes != expected_codes
+    if nan == "any":
+        wrong &= ~(is_nan(got_codes, f) & is_nan(expected_codes, f))
+    if not wrong.any():
+        return
+    lines = [f"{f.name}: {count_text(int(wrong.sum()), wrong.size)}"]
+    for at in np.argwhere(wrong)[:_SHOWN].tolist():
+        place = tuple(at)
+        lines.append(f"  {at}   got {code_text(int(got_codes[place]), f)}   "
+                     f"expected {code_text(int(expected_codes[place]), f)}")
+    if wrong.sum() > _SHOWN:
+        lines.append(f"  and {wrong.sum() - _SHOWN} more")
+    raise AssertionError("\n".join(lines))
+
+
+def _format_of(*arrays: npt.NDArray[np.generic]) -> object:
+    """Return the first dtype that is a format; unsigned integers are not."""
+    for array in arrays:
+        if array.dtype.kind != "u":
+            return array.dtype
+    raise ValueError('format: the arrays hold codes; pass their format, for example format="bf16"')
