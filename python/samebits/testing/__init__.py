@@ -10,7 +10,8 @@ The Hypothesis strategies are in `samebits.testing.strategies`; nothing else nee
 
 from samebits.testing.conversions import check_conversion
 from samebits.testing.quantizers import check_quantize
+from samebits.testing.reductions import check_reduction
 from samebits.testing.runs import Layout
 from samebits.testing.same_bits import assert_same_bits
 
-__all__ = ["Layout", "assert_same_bits", "check_conversion", "check_quantize"]
+__all__ = ["Layout", "assert_same_bits", "check_conversion", "check_quantize", "check_reduction"]

@@ -122,6 +122,8 @@ def _power_below(s: Floats, factor: Floats) -> Floats:
 def _amaxes() -> Iterator[QuantizeCandidate]:
     yield QuantizeCandidate("eps_missing", "eps is missing: the amax has no lower bound",
                             _rule(eps=0.0))
+    yield QuantizeCandidate("eps_missing_plain", "eps is missing, and the scale of a tile of zeros "
+                            "is computed as of any other", _without_eps)
     for eps in (1e-4, 1e-5, 1e-6, 1e-8, 1e-10, 1e-12):
         yield QuantizeCandidate(f"eps_{eps:g}", f"eps is {eps:g} instead of {{eps}}",
                                 _rule(eps=eps))
@@ -140,6 +142,12 @@ def _amaxes() -> Iterator[QuantizeCandidate]:
                                 _rule(scale_overflow=other))
     yield QuantizeCandidate("zeros_scale_0", "the scale of a tile of zeros is 0 instead of 1",
                             _zeros_scale)
+
+
+def _without_eps(call: QuantizeCall, rule: QuantizeRule) -> Quantized | None:
+    if rule.scale_format != "fp32" or not call.x.size:
+        return None
+    return quantize_model(call.x, rule.but(eps=0.0), Variations(plain_formulas=True))
 
 
 def _zeros_scale(call: QuantizeCall, rule: QuantizeRule) -> Quantized | None:

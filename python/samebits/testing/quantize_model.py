@@ -63,6 +63,7 @@ class Variations:
     stored: Callable[[Floats, Floats], Floats] | None = None  # stored scale from s and S
     scaled: Callable[[Floats, Floats, bool], Codes] | None = None  # fp64 codes of y
     codes: Callable[[Codes], Codes] | None = None  # of the codes
+    plain_formulas: bool = False  # no special case for an amax of 0 and for scales below 2^-126
 
 
 @dataclass(frozen=True)
@@ -148,7 +149,8 @@ def _mx_field(scale: str, a: Floats, largest: np.float32, to: Format) -> npt.NDA
     return np.where(words < 0x7F800000, found, 254)
 
 
-def _scales(a: Floats, rule: QuantizeRule, largest: np.float32) -> tuple[Floats, Floats]:
+def _scales(a: Floats, rule: QuantizeRule, largest: np.float32,
+            smallest: np.float32 = _MIN_NORMAL) -> tuple[Floats, Floats]:
     """Return s and the number that elements are multiplied (under "div": divided) by."""
     scale = rule.scale
     if scale.startswith("mx_"):
@@ -169,7 +171,7 @@ def _scales(a: Floats, rule: QuantizeRule, largest: np.float32) -> tuple[Floats,
     if scale == "pow2":
         e = np.clip(_field_above(t), 1, 254)
         return _power_of_two(e), _power_of_two(254 - e)
-    s = np.where(t < _MIN_NORMAL, _MIN_NORMAL, t)
+    s = np.where(t < smallest, smallest, t)
     if scale == "div":
         return s, s
     if scale in ("dg_tile", "sgl_v2"):
@@ -178,10 +180,12 @@ def _scales(a: Floats, rule: QuantizeRule, largest: np.float32) -> tuple[Floats,
     return s, _ONE / s
 
 
-def _tile_scales(x: Floats, rule: QuantizeRule,
-                 largest: np.float32) -> tuple[Floats, Floats, npt.NDArray[np.bool_]]:
+def _tile_scales(x: Floats, rule: QuantizeRule, largest: np.float32,
+                 plain: bool) -> tuple[Floats, Floats, npt.NDArray[np.bool_]]:
     """Return stored scales, factors, and which tiles have amax 0."""
     a, unit = _amax(x, rule)
+    if plain:
+        return *_scales(a, rule, largest, np.float32(0)), unit & False
     zeros = a == 0
     s, factor = _scales(np.where(unit | zeros, _ONE, a), rule, largest)
     if rule.scale.startswith("mx_") and rule.nonfinite == "propagate":
@@ -223,11 +227,11 @@ def quantize_model(x: Floats, rule: QuantizeRule, change: Variations = Variation
     largest = np.float32(top if change.largest is None else change.largest)
     with np.errstate(all="ignore"):
         judged = x if change.amax is None else change.amax(x)
-        s, factor, zeros = _tile_scales(judged, rule, largest)
+        s, factor, zeros = _tile_scales(judged, rule, largest, change.plain_formulas)
         divides = rule.scale == "div"
         if change.element_rule is not None:
             other = rule.but(scale=change.element_rule)
-            factor, divides = _tile_scales(judged, other, largest)[1], other.scale == "div"
+            factor, divides = _tile_scales(judged, other, largest, False)[1], other.scale == "div"
         by = per_element(factor, x.shape, rule.tile)
         stored = s if change.stored is None else change.stored(s, factor)
         if change.scaled is not None:

@@ -1,0 +1,252 @@
+"""Property tests of a reduction kernel: `check_reduction`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from samebits.testing import inputs
+from samebits.testing.conversions import Predicate, refuse_device
+from samebits.testing.explain import Explanation
+from samebits.testing.number_formats import (FORMATS, Codes, Format, array_of, codes_of,
+                                             format_named, is_nan, values)
+from samebits.testing.report import arguments_text, array_text, code_text
+from samebits.testing.runs import CallFailed, name_of
+from samebits.testing.sums import REDUCTIONS, Reduce
+
+_SIZES = (*range(34), *(n + d for n in (64, 128, 256, 512, 1024, 4096) for d in (-1, 0, 1)))
+_MAX_STEPS = 500  # calls that shrink a failure
+
+
+def check_reduction(
+    fn: Callable[..., Any],
+    reduction: str,
+    source: object = "fp32",
+    *,
+    nan: str = "any",
+    only: npt.ArrayLike | None = None,
+    where: Predicate | None = None,
+    examples: int = 64,
+    examples_seed: int = 0,
+    device: str | None = None,
+) -> None:
+    """Compare the results of a reduction kernel with the library's, bit for bit.
+
+    The arrays have 0 to 4097 elements; sums that depend on their order, NaN, Inf, zeros, subnormal
+    and huge elements.
+
+    Parameters
+    ----------
+    fn : callable
+        Called as ``fn(x)`` with a one-dimensional array [n]; returns a number or an array of one.
+    reduction : str
+        sum: binary64 sum over the tree of the contract. sum_of_squares: the same of RN64(x * x).
+        amax: largest magnitude in fp32, NaN if any element is NaN.
+    source : str or dtype
+        Format of `x`.
+    nan : str
+        "any": any NaN is right where NaN is expected. "canonical": only the canonical one.
+    only : array of codes [n], optional
+        Makes one call, on exactly these codes.
+    where : callable, optional
+        Predicate of arrays in the source's dtype, for example ``np.isfinite``.
+    examples : int
+        Number of random arrays beside one of each size.
+    examples_seed : int
+        Seed of the inputs.
+    device : None
+        NumPy arrays. "cuda" is reserved.
+
+    Raises
+    ------
+    AssertionError
+        A result is wrong.
+    ValueError
+        The reduction or the format is unknown.
+    NotImplementedError
+        `device` is not None.
+
+    Examples
+    --------
+    >>> check_reduction(lambda x: np.max(np.abs(x), initial=np.float32(0)), "amax")
+    """
+    refuse_device(device)
+    if reduction not in REDUCTIONS:
+        raise ValueError(f"reduction: unknown name {reduction!r}; use one of "
+                         f"{', '.join(REDUCTIONS)}")
+    test = _ReductionTest(fn, reduction, format_named(source), nan == "any", where)
+    if only is not None:
+        calls = iter([codes_of(np.atleast_1d(np.asarray(only)), test.source)])
+    else:
+        calls = test.calls(examples, np.random.default_rng(examples_seed))
+    test.check(calls, arguments_text([("source", test.source.name, "fp32"), ("nan", nan, "any")]))
+
+
+class _ReductionTest:
+    """Calls a reduction, judges and shrinks its results."""
+
+    def __init__(self, fn: Callable[..., Any], name: str, source: Format, any_nan: bool,
+                 where: Predicate | None) -> None:
+        self.fn, self.name, self.source = fn, name, source
+        self.any_nan, self.where = any_nan, where
+        self.reduction = REDUCTIONS[name]
+        self.result = FORMATS[self.reduction.result]
+
+    def calls(self, examples: int, rng: np.random.Generator) -> Iterator[Codes]:
+        """Yield the codes of all calls."""
+        sizes = [*_SIZES, *rng.integers(1, 2048, examples).tolist()]
+        for number, size in enumerate(sizes):
+            codes = self.content(number % 4, size, rng)
+            if self.where is not None:
+                codes = codes[np.asarray(self.where(array_of(codes, self.source)), np.bool_)]
+            yield codes
+
+    def content(self, kind: int, size: int, rng: np.random.Generator) -> Codes:
+        """Return codes: of any kind, finite of any size, within 2^40, or so with some NaN and Inf."""
+        f = self.source
+        if kind == 0:
+            return inputs.random_codes(f, f, size, rng)
+        top = f.max_magnitude
+        finite = rng.integers(0, top, size, np.uint64, endpoint=True)
+        if kind > 1:
+            low = max((f.bias - 20) << f.mantissa_bits, 0)
+            finite = rng.integers(low, min((f.bias + 20) << f.mantissa_bits, top), size, np.uint64)
+        codes = finite << np.uint64(f.unused_low_bits)
+        codes |= rng.integers(0, 2, size, np.uint64) * np.uint64(f.sign)
+        if kind == 3:
+            special = rng.choice(inputs.special_codes(f), size)
+            codes = np.where(rng.random(size) < 2.0 / max(size, 1), special, codes)
+        return codes
+
+    def call(self, codes: Codes) -> int:
+        """Call the function and return the code of its result.
+
+        Raises
+        ------
+        CallFailed
+            If the function raises or returns something else than a number.
+        """
+        x = array_of(codes, self.source)
+        name = name_of(self.fn)
+        try:
+            with np.errstate(all="ignore"):
+                result = np.asarray(self.fn(x))
+        except Exception as error:
+            raise CallFailed(f"{name} raised {type(error).__name__}: {error}\n"
+                             f"  in a call with {codes.size} elements") from error
+        if result.size != 1 or result.dtype.kind not in "fiu":
+            raise CallFailed(f"{name} returned {result.dtype} of shape {result.shape}; expected one "
+                             f"number of {self.result.name}")
+        if result.dtype == self.result.code_dtype:
+            return int(result.reshape(1)[0])
+        with np.errstate(all="ignore"):
+            wide = result.reshape(1).astype(np.float64)
+        return self.code_of(wide)
+
+    def code_of(self, number: npt.NDArray[np.float64]) -> int:
+        """Return the code of a number in the result's format; another number than its own is kept
+        apart by a code outside the format."""
+        with np.errstate(all="ignore"):
+            narrow = number.astype(self.result.dtype)
+        if not np.isnan(number[0]) and narrow[0] != number[0]:
+            return 1 << self.result.storage_bits
+        return int(narrow.view(self.result.code_dtype)[0])
+
+    def by(self, reduce: Reduce, codes: Codes) -> int:
+        with np.errstate(all="ignore"):
+            result = np.array([reduce(values(codes, self.source))])
+        code = self.code_of(result)
+        return self.result.canonical_nan if self.is_nan(code) else code
+
+    def is_nan(self, code: int) -> bool:
+        return code >> self.result.storage_bits == 0 and bool(
+            is_nan(np.array([code], np.uint64), self.result)[0])
+
+    def same(self, got: int, expected: int) -> bool:
+        return got == expected or (self.any_nan and self.is_nan(got) and self.is_nan(expected))
+
+    def check(self, calls: Iterator[Codes], options: str) -> None:
+        head = f'check_reduction({name_of(self.fn)}, "{self.name}"{options}'
+        seen = []
+        for codes in calls:
+            try:
+                got = self.call(codes)
+            except CallFailed as error:
+                raise AssertionError(f"{self.title()}: {error}\n{self.repeat(head, codes)}"
+                                     ) from error
+            seen.append((codes, got, self.by(self.reduction.reduce, codes)))
+        wrong = [codes for codes, got, expected in seen if not self.same(got, expected)]
+        if wrong:
+            why = self.explain(seen, len(wrong))
+            raise AssertionError(self.text(self.shrink(min(wrong, key=lambda c: c.size)), why, head))
+
+    def title(self) -> str:
+        return f"{self.name} of {self.source.name}, result in {self.result.name}"
+
+    def explain(self, seen: list[tuple[Codes, int, int]], wrong: int) -> Explanation:
+        """Return the usual errors that give all results."""
+        found = [error for error in self.reduction.errors
+                 if all(self.same(got, self.by(error.reduce, codes)) for codes, got, _ in seen)]
+        return Explanation(tuple(e.name for e in found), tuple(e.sentence for e in found),
+                           len(seen), wrong)
+
+    def shrink(self, codes: Codes) -> Codes:
+        """Return fewer and simpler codes whose result is still wrong."""
+        steps = 0
+
+        def fails(tried: Codes) -> bool:
+            nonlocal steps
+            steps += 1
+            if steps > _MAX_STEPS:
+                return False
+            if self.where is not None and not np.all(self.where(array_of(tried, self.source))):
+                return False
+            try:
+                return not self.same(self.call(tried), self.by(self.reduction.reduce, tried))
+            except CallFailed:
+                return False
+
+        found = True
+        while found:
+            tried = next((c for c in self.simpler(codes) if fails(c)), None)
+            found = tried is not None
+            codes = codes if tried is None else tried
+        return codes
+
+    def simpler(self, codes: Codes) -> list[Codes]:
+        n, one = codes.size, np.uint64(self.source.bias << self.source.mantissa_bits
+                                       << self.source.unused_low_bits)
+        parts = [codes[:n // 2], codes[n // 2:], codes[1:], codes[:-1]] if n else []
+        for start in range(0, n, max(n // 16, 1)):
+            plain = codes.copy()
+            plain[start:start + max(n // 16, 1)] = one
+            parts.append(plain)
+        if n <= 16:
+            for i in range(n):
+                short = codes.copy()
+                kept = ~np.uint64((1 << (self.source.mantissa_bits // 2)) - 1)
+                short[i] &= kept
+                parts.append(short)
+        return [p for p in parts if p.size < n or (p != codes).any()]
+
+    def repeat(self, head: str, codes: Codes) -> str:
+        array = array_text(codes, self.source)
+        return f"  repeat:   {head}" + (f", only={array})" if array else ")")
+
+    def text(self, codes: Codes, why: Explanation, head: str) -> str:
+        got, expected = self.call(codes), self.by(self.reduction.reduce, codes)
+        shown = ", ".join(code_text(int(c), self.source) for c in codes[:4])
+        more = f", and {codes.size - 4} more" if codes.size > 4 else ""
+        return "\n".join([
+            f"{self.title()}: the result of {codes.size} elements is wrong (smallest case found)",
+            f"  input     [{shown}{more}]",
+            f"  got       {self.result_text(got)}   expected {self.result_text(expected)}",
+            f"  {why.text}", self.repeat(head, codes)])
+
+    def result_text(self, code: int) -> str:
+        if code >> self.result.storage_bits:
+            return f"a number that {self.result.name} does not have"
+        return code_text(code, self.result)

@@ -1,0 +1,177 @@
+"""Tests of `samebits.testing.check_conversion`: planted errors, right kernels, texts, refusals."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from planted_kernels import PLANTED, STOCHASTIC, Planted, saturating_e4m3, stochastic, to_bf16
+from samebits.testing import Layout, check_conversion
+
+SEEDS = range(10)
+
+
+def failure(kernel: Any, *args: Any, **options: Any) -> str:
+    """Return the text of a check that must fail."""
+    with pytest.raises(AssertionError) as caught:
+        check_conversion(kernel, *args, **options)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("planted", PLANTED, ids=lambda p: p.name)
+def test_planted_error_is_found_shrunk_and_named(planted: Planted) -> None:
+    for seed in SEEDS:
+        text = failure(planted.kernel, "fp32", planted.target, examples=2, examples_seed=seed,
+                       **planted.options)
+        lines = text.splitlines()
+        assert "looks like: " in text and planted.says in text, text
+        assert "(smallest case found)" in lines[0]
+        size = int(lines[0].split(" of ")[1].split()[0])
+        largest = {"next_element": 3, "first_1024": 1025, "K_15": 4, "K_17": 4}
+        assert size <= largest.get(planted.name, 1), text
+
+
+@pytest.mark.parametrize("planted", PLANTED, ids=lambda p: p.name)
+def test_repeat_line_fails_with_the_same_case(planted: Planted) -> None:
+    text = failure(planted.kernel, "fp32", planted.target, examples=1, **planted.options)
+    line = text.splitlines()[-1].replace("  repeat:   ", "")
+    name = getattr(planted.kernel, "__name__", "kernel")
+    scope = {"check_conversion": check_conversion, "np": np, name: planted.kernel,
+             "Layout": Layout}
+    with pytest.raises(AssertionError) as again:
+        eval(line, scope)
+    cut = text.splitlines()
+    assert str(again.value).splitlines()[-4:-2] == cut[-4:-2]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_right_kernels_pass(seed: int) -> None:
+    check_conversion(to_bf16, "fp32", "bf16", examples=4, examples_seed=seed)
+    check_conversion(saturating_e4m3, "fp32", "e4m3", overflow="saturate", examples=4,
+                     examples_seed=seed)
+    check_conversion(stochastic(), "fp32", "bf16", examples=4, examples_seed=seed, **STOCHASTIC)
+
+
+@pytest.mark.parametrize(("source", "target"), [
+    ("fp64", "fp32"), ("fp32", "fp16"), ("fp16", "e5m2"), ("bf16", "e4m3"),
+    ("bf16", "e4m3fnuz"), ("e4m3", "fp32"), ("fp32", "e5m2fnuz")])
+def test_right_kernels_of_other_formats_pass(source: str, target: str) -> None:
+    dtypes = {"fp64": np.float64, "fp32": np.float32, "fp16": np.float16, "bf16": ml_dtypes.bfloat16,
+              "e4m3": ml_dtypes.float8_e4m3fn, "e5m2": ml_dtypes.float8_e5m2,
+              "e4m3fnuz": ml_dtypes.float8_e4m3fnuz, "e5m2fnuz": ml_dtypes.float8_e5m2fnuz}
+    check_conversion(lambda x: x.astype(dtypes[target]), source, target, examples=2)
+
+
+def test_codes_as_results_and_out_arguments() -> None:
+    def codes(x: Any) -> Any:
+        return x.astype(ml_dtypes.bfloat16).view(np.uint16)
+
+    def fills(x: Any, out: Any) -> None:
+        out[...] = x.astype(ml_dtypes.bfloat16)
+
+    def writes_beside(x: Any, out: Any) -> None:
+        fills(x, out)
+        np.lib.stride_tricks.as_strided(out, (out.size + 1,))[-1] = 0
+
+    check_conversion(codes, "fp32", "bf16", examples=1)
+    check_conversion(fills, "fp32", "bf16", examples=1, fills_out=True)
+    text = failure(writes_beside, "fp32", "bf16", examples=1, fills_out=True)
+    assert "writes_beside wrote beside its output in a call with 0 elements" in text
+
+
+def test_unwritten_elements_are_named_where_the_output_was_filled() -> None:
+    def skips(x: Any, out: Any) -> None:
+        written = np.arange(x.size) % 5 != 4
+        out[written] = x.astype(ml_dtypes.bfloat16)[written]
+
+    text = failure(skips, "fp32", "bf16", examples=1, fills_out=True)
+    assert "looks like: some elements are not written" in text
+
+
+def test_domain_is_neither_generated_nor_judged() -> None:
+    def no_nan(x: Any) -> Any:
+        assert np.isfinite(x).all()
+        return x.astype(ml_dtypes.bfloat16)
+
+    check_conversion(no_nan, "fp32", "bf16", where=np.isfinite, examples=2)
+    with pytest.raises(ValueError, match="where: no input satisfies"):
+        check_conversion(no_nan, "fp32", "bf16", where=lambda x: np.zeros(x.shape, bool))
+
+
+def test_unknown_error_is_called_unknown() -> None:
+    def one_is_two(x: Any) -> Any:
+        y = x.astype(ml_dtypes.bfloat16)
+        y[y == 1] = 2
+        return y
+
+    text = failure(one_is_two, "fp32", "bf16", examples=2)
+    assert "looks like: none of the usual errors (none fits all" in text
+    assert "0x3F800000 = 1" in text
+
+
+def test_ml_dtypes_rounds_fp64_twice() -> None:
+    text = failure(to_bf16, "fp64", "bf16", examples=2)
+    assert "looks like: rounded twice: to fp32, then to bf16 (fits all" in text
+
+
+def test_exceptions_and_wrong_results_are_reported() -> None:
+    def refuses(x: Any) -> Any:
+        if x.size % 8:
+            raise ValueError("n must be a multiple of 8")
+        return x.astype(ml_dtypes.bfloat16)
+
+    def writes_input(x: Any) -> Any:
+        x[...] = 0
+        return x.astype(ml_dtypes.bfloat16)
+
+    text = failure(refuses, "fp32", "bf16")
+    assert "refuses raised ValueError: n must be a multiple of 8\n  in a call with 1 element" in text
+    assert 'check_conversion(refuses, "fp32", "bf16", only=np.array([0x' in text
+    assert "writes_input changed its input" in failure(writes_input, "fp32", "bf16")
+    assert "returned shape ()" in failure(lambda x: np.float32(0), "fp32", "bf16")
+    assert "returned list" in failure(lambda x: [0], "fp32", "bf16")
+    assert "expected an array of bfloat16 or of uint16 codes for bf16, got float32" in failure(
+        lambda x: x, "fp32", "bf16")
+
+
+def test_layouts() -> None:
+    def contiguous_only(x: Any) -> Any:
+        y = np.lib.stride_tricks.as_strided(x, (x.size,), (4,)).astype(ml_dtypes.bfloat16)
+        return y
+
+    def aligned_only(x: Any) -> Any:
+        y = x.astype(ml_dtypes.bfloat16)
+        return y if x.ctypes.data % 16 == 0 else np.zeros_like(y)
+
+    check_conversion(contiguous_only, "fp32", "bf16", examples=1)
+    text = failure(contiguous_only, "fp32", "bf16", examples=1, layouts=[Layout(step=2)])
+    assert "layouts=[Layout(offset=0, step=2)]" in text
+    text = failure(aligned_only, "fp32", "bf16", examples=1)
+    assert "layouts=[Layout(offset=" in text
+    check_conversion(aligned_only, "fp32", "bf16", examples=1, layouts=[Layout(), Layout(4)])
+
+
+def test_refusals() -> None:
+    with pytest.raises(NotImplementedError, match="device: 'cuda' needs the PyTorch layer"):
+        check_conversion(to_bf16, "fp32", "bf16", device="cuda")
+    with pytest.raises(ValueError, match="unknown format 'bf17'; use one of bf16"):
+        check_conversion(to_bf16, "fp32", "bf17")
+    with pytest.raises(ValueError, match="rounding: unknown name 'nearest'; use one of nearest_even"):
+        check_conversion(to_bf16, "fp32", "bf16", rounding="nearest")  # type: ignore[arg-type]
+
+
+def test_inputs_depend_on_the_seed_alone() -> None:
+    def recorded(seed: int) -> list[bytes]:
+        found: list[bytes] = []
+
+        def kernel(x: Any) -> Any:
+            found.append(x.tobytes())
+            return x.astype(ml_dtypes.bfloat16)
+
+        check_conversion(kernel, "fp32", "bf16", examples=2, examples_seed=seed)
+        return found
+
+    assert recorded(1) == recorded(1) != recorded(2)

@@ -1,0 +1,82 @@
+"""Tests of `samebits.testing.check_quantize`: planted errors, a right kernel, texts, refusals."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from planted_quantizers import OPTIONS, PLANTED, quantizer
+from samebits.testing import check_quantize
+
+SEEDS = range(10)
+SHAPES = [(1, 1), (2, 128), (3, 129), (5, 300)]
+
+
+def failure(kernel: Any, **options: Any) -> str:
+    """Return the text of a check that must fail."""
+    with pytest.raises(AssertionError) as caught:
+        check_quantize(kernel, **{**OPTIONS, **options})
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("says", PLANTED)
+def test_planted_error_is_found_shrunk_and_named(says: str) -> None:
+    for seed in SEEDS:
+        text = failure(PLANTED[says], shapes=SHAPES, examples=12, examples_seed=seed)
+        assert "looks like: " in text and says in text, text
+        assert "(smallest case found)" in text
+        elements = int(text.split(" of ")[1].split(" codes")[0])
+        assert elements <= 16, text
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_right_kernel_passes(seed: int) -> None:
+    check_quantize(quantizer(), examples=4, examples_seed=seed, **OPTIONS)
+
+
+def test_repeat_line_fails_with_the_same_case() -> None:
+    text = failure(PLANTED["eps is missing"], shapes=SHAPES)
+    line = text.splitlines()[-1].replace("  repeat:   ", "")
+    scope = {"check_quantize": check_quantize, "np": np, "kernel": PLANTED["eps is missing"]}
+    with pytest.raises(AssertionError) as again:
+        eval(line, scope)
+    assert str(again.value).splitlines()[:4] == text.splitlines()[:4]
+
+
+def test_text_of_a_wrong_code() -> None:
+    x = np.array([0x43E00000, 0x3F880000], "u4").reshape(1, 2)  # 448, 1.0625: a tie
+    text = failure(PLANTED["codes rounded toward zero"], only=x + np.array([0, 0x40000], "u4"))
+    assert text.splitlines()[1:4] == [
+        "  element   (0, 1): 0x3F8C0000 = 1.09375",
+        "  scale     0x3F800000 = 1; x / scale = 0x3F8C0000 = 1.09375, between 1 and 1.125",
+        "  got       0x38 = 1   expected 0x39 = 1.125"]
+
+
+def test_wrong_results_are_reported() -> None:
+    right = quantizer()
+
+    def raises(x: Any) -> Any:
+        if x.shape[1] % 128:
+            raise ValueError("whole tiles only")
+        return right(x)
+
+    assert "raises raised ValueError: whole tiles only\n  in a call with shape (1, 1)" in failure(
+        raises, shapes=SHAPES)
+    check_quantize(raises, shapes=[(2, 256)], **OPTIONS)
+    assert "returned codes of shape (1, 1, 1) for x of shape (1, 1); expected (1, 1)" in failure(
+        lambda x: (right(x)[0][None], right(x)[1]), shapes=SHAPES)
+    assert "expected (codes, scales)" in failure(lambda x: right(x)[0], shapes=SHAPES)
+    assert "scales: expected an array of float32" in failure(
+        lambda x: (right(x)[0], right(x)[1].astype(np.float64)), shapes=SHAPES)
+
+
+def test_domain_and_refusals() -> None:
+    def finite_only(x: Any) -> Any:
+        assert np.isfinite(x).all()
+        return quantizer()(x)
+
+    check_quantize(finite_only, where=np.isfinite, examples=4, **OPTIONS)
+    with pytest.raises(NotImplementedError, match="device: 'cuda'"):
+        check_quantize(quantizer(), device="cuda")

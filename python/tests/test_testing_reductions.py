@@ -1,0 +1,83 @@
+"""Tests of `samebits.testing.check_reduction` and `assert_same_bits`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from samebits.testing import assert_same_bits, check_reduction
+from samebits.testing.sums import amax, sum_of_squares, tree_sum
+
+SEEDS = range(10)
+
+
+def wide(x: Any) -> Any:
+    return x.astype(np.float64)
+
+
+def sequential(x: Any) -> float:
+    return float(np.add.accumulate(wide(x))[-1]) if x.size else 0.0
+
+
+PLANTED: list[tuple[str, str, Callable[[Any], Any]]] = [
+    ("sum", "added one after the other instead of over the tree", sequential),
+    ("sum", "added by NumPy's own sum", lambda x: np.sum(wide(x))),
+    ("sum", "added by NumPy's own sum in fp32", lambda x: np.float64(np.sum(x))),
+    ("sum", "the right sum rounded to fp32", lambda x: np.float32(tree_sum(wide(x)))),
+    ("sum", "the last n mod 8 elements are missing",
+     lambda x: tree_sum(wide(x[:x.size // 8 * 8]))),
+    ("sum_of_squares", "added one after the other instead of over the tree",
+     lambda x: sequential(wide(x) * wide(x))),
+    ("amax", "the maximum of the elements instead of their magnitudes",
+     lambda x: np.max(x, initial=-np.inf) if x.size else np.float32(0)),
+    ("amax", "NaN is dropped", lambda x: np.float32(np.fmax.reduce(np.abs(x), initial=0))),
+    ("amax", "elements after the first 1024 are missing", lambda x: np.float32(amax(wide(x[:1024])))),
+]
+
+
+@pytest.mark.parametrize(("reduction", "says", "kernel"), PLANTED,
+                         ids=[f"{p[0]}-{p[1].replace(' ', '_')}" for p in PLANTED])
+def test_planted_error_is_found_and_named(reduction: str, says: str,
+                                          kernel: Callable[[Any], Any]) -> None:
+    for seed in SEEDS:
+        with pytest.raises(AssertionError) as caught:
+            check_reduction(kernel, reduction, examples=12, examples_seed=seed)
+        text = str(caught.value)
+        assert says in text.split("looks like: ")[1], text
+        assert "(smallest case found)" in text and "  repeat:   check_reduction(" in text
+
+
+@pytest.mark.parametrize("source", ["fp32", "fp16", "bf16", "e4m3", "e5m2"])
+def test_right_kernels_pass(source: str) -> None:
+    check_reduction(lambda x: tree_sum(wide(x)), "sum", source, examples=8)
+    check_reduction(lambda x: sum_of_squares(wide(x)), "sum_of_squares", source, examples=8)
+    check_reduction(lambda x: np.float32(amax(wide(x))), "amax", source, examples=8)
+
+
+def test_reduction_refusals() -> None:
+    with pytest.raises(ValueError, match="reduction: unknown name 'mean'; use one of sum"):
+        check_reduction(np.mean, "mean")
+    with pytest.raises(AssertionError, match="returned float32 of shape"):
+        check_reduction(lambda x: np.zeros(2, np.float32), "amax")
+    with pytest.raises(NotImplementedError, match="device: 'cuda'"):
+        check_reduction(np.max, "amax", device="cuda")
+
+
+def test_assert_same_bits() -> None:
+    nans = np.array([0x7FC00000, 0x3F800000], np.uint32)
+    assert_same_bits(nans, nans, "fp32")
+    with pytest.raises(AssertionError, match=r"fp32: 1 of 2 elements is wrong\n  \[0\]   got 0x7F"):
+        assert_same_bits(nans, nans | np.uint32(0x80000000) * np.uint32([1, 0]), "fp32")
+    assert_same_bits(nans, nans | np.uint32([1, 0]), "fp32", nan="any")
+    with pytest.raises(AssertionError, match="expected 0x8000 = -0"):
+        assert_same_bits(np.zeros(3, ml_dtypes.bfloat16), -np.zeros(3, ml_dtypes.bfloat16))
+    with pytest.raises(AssertionError, match=r"got shape \(2,\), expected \(3,\)"):
+        assert_same_bits(np.zeros(2), np.zeros(3))
+    with pytest.raises(ValueError, match="format: the arrays hold codes"):
+        assert_same_bits(nans, nans)
+    with pytest.raises(AssertionError, match="and 5 more"):
+        assert_same_bits(np.zeros(10), np.ones(10))

@@ -1,0 +1,76 @@
+"""Tests of the Hypothesis strategies: what they generate, and how it shrinks."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, find, given, settings
+
+from samebits.testing.model import is_tie
+from samebits.testing.number_formats import FORMATS, is_inf, is_nan, is_subnormal
+from samebits.testing.strategies import arrays, codes
+
+FP32, BF16, E4M3 = FORMATS["fp32"], FORMATS["bf16"], FORMATS["e4m3"]
+QUICK = settings(max_examples=300, database=None, derandomize=True, deadline=None,
+                 suppress_health_check=list(HealthCheck))
+
+
+def one(code: int) -> Any:
+    return np.array([code], np.uint64)
+
+
+@pytest.mark.parametrize("wanted", [
+    lambda c: is_nan(one(c), FP32)[0],
+    lambda c: is_inf(one(c), FP32)[0],
+    lambda c: is_subnormal(one(c), FP32)[0],
+    lambda c: is_tie(one(c), FP32, E4M3)[0],
+    lambda c: is_tie(one(c - 1), FP32, E4M3)[0] if c else False,
+    lambda c: c == 0x80000000,
+], ids=["nan", "inf", "subnormal", "tie", "above_tie", "negative_zero"])
+def test_codes_have_what_kernels_get_wrong(wanted: Any) -> None:
+    find(codes("fp32", to="e4m3"), wanted, settings=QUICK)
+
+
+def test_codes_shrink_to_one() -> None:
+    assert find(codes("bf16", to="e4m3"), lambda code: True, settings=QUICK) == 0x3F80
+
+
+def test_arrays_have_all_layouts() -> None:
+    seen: set[str] = set()
+
+    @QUICK
+    @given(arrays("bf16", to="e4m3"))
+    def collect(x: Any) -> None:
+        assert x.dtype == ml_dtypes.bfloat16 and x.size <= 257
+        seen.add("empty" if x.size == 0 else f"{x.ndim}d")
+        if x.size and not x.flags.c_contiguous:
+            seen.add("strided")
+        if any(step < 0 for step in x.strides):
+            seen.add("negative")
+
+    collect()
+    assert seen == {"empty", "1d", "2d", "strided", "negative"}
+
+
+def test_arrays_shrink() -> None:
+    x = find(arrays("fp32"), lambda a: np.isnan(a).any(), settings=QUICK)
+    assert x.size <= 2 and x.flags.c_contiguous
+
+
+def test_contiguous_arrays() -> None:
+    @QUICK
+    @given(arrays("fp32", contiguous=True, max_dims=1))
+    def check(x: Any) -> None:
+        assert x.ndim == 1 and x.flags.c_contiguous
+
+    check()
+
+
+def test_only_the_strategies_import_hypothesis() -> None:
+    code = "import sys, samebits.testing; sys.exit('hypothesis' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
