@@ -124,7 +124,9 @@ def check_conversion(
     if not seen.wrong.any():
         return
     why = explain(seen, rule)
-    smallest, layout = smallest_failure(runner, seen, domain.allows)
+    smallest, layout = seen, layouts[0]
+    if only is None:
+        smallest, layout = smallest_failure(runner, seen, domain.allows)
     raise AssertionError(failure_text(rule, smallest, layout, why, call))
 
 

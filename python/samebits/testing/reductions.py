@@ -13,6 +13,7 @@ from samebits.testing.conversions import Predicate, refuse_device
 from samebits.testing.explain import Explanation
 from samebits.testing.number_formats import (FORMATS, Codes, Format, array_of, codes_of,
                                              format_named, is_nan, values)
+from samebits.testing.reference import reduced
 from samebits.testing.report import arguments_text, array_text, code_text
 from samebits.testing.runs import CallFailed, name_of
 from samebits.testing.sums import REDUCTIONS, Reduce
@@ -82,7 +83,8 @@ def check_reduction(
         calls = iter([codes_of(np.atleast_1d(np.asarray(only)), test.source)])
     else:
         calls = test.calls(examples, np.random.default_rng(examples_seed))
-    test.check(calls, arguments_text([("source", test.source.name, "fp32"), ("nan", nan, "any")]))
+    options = arguments_text([("source", test.source.name, "fp32"), ("nan", nan, "any")])
+    test.check(calls, options, shrinks=only is None)
 
 
 class _ReductionTest:
@@ -155,6 +157,10 @@ class _ReductionTest:
             return 1 << self.result.storage_bits
         return int(narrow.view(self.result.code_dtype)[0])
 
+    def right(self, codes: Codes) -> int:
+        """Return the code of the right result."""
+        return self.code_of(np.array([reduced(self.name, codes, self.source)]))
+
     def by(self, reduce: Reduce, codes: Codes) -> int:
         with np.errstate(all="ignore"):
             result = np.array([reduce(values(codes, self.source))])
@@ -168,7 +174,7 @@ class _ReductionTest:
     def same(self, got: int, expected: int) -> bool:
         return got == expected or (self.any_nan and self.is_nan(got) and self.is_nan(expected))
 
-    def check(self, calls: Iterator[Codes], options: str) -> None:
+    def check(self, calls: Iterator[Codes], options: str, *, shrinks: bool) -> None:
         head = f'check_reduction({name_of(self.fn)}, "{self.name}"{options}'
         seen = []
         for codes in calls:
@@ -177,11 +183,13 @@ class _ReductionTest:
             except CallFailed as error:
                 raise AssertionError(f"{self.title()}: {error}\n{self.repeat(head, codes)}"
                                      ) from error
-            seen.append((codes, got, self.by(self.reduction.reduce, codes)))
+            seen.append((codes, got, self.right(codes)))
         wrong = [codes for codes, got, expected in seen if not self.same(got, expected)]
         if wrong:
             why = self.explain(seen, len(wrong))
-            raise AssertionError(self.text(self.shrink(min(wrong, key=lambda c: c.size)), why, head))
+            smallest = min(wrong, key=lambda c: c.size)
+            raise AssertionError(self.text(self.shrink(smallest) if shrinks else smallest, why,
+                                           head))
 
     def title(self) -> str:
         return f"{self.name} of {self.source.name}, result in {self.result.name}"
@@ -205,7 +213,7 @@ class _ReductionTest:
             if self.where is not None and not np.all(self.where(array_of(tried, self.source))):
                 return False
             try:
-                return not self.same(self.call(tried), self.by(self.reduction.reduce, tried))
+                return not self.same(self.call(tried), self.right(tried))
             except CallFailed:
                 return False
 
@@ -237,7 +245,7 @@ class _ReductionTest:
         return f"  repeat:   {head}" + (f", only={array})" if array else ")")
 
     def text(self, codes: Codes, why: Explanation, head: str) -> str:
-        got, expected = self.call(codes), self.by(self.reduction.reduce, codes)
+        got, expected = self.call(codes), self.right(codes)
         shown = ", ".join(code_text(int(c), self.source) for c in codes[:4])
         more = f", and {codes.size - 4} more" if codes.size > 4 else ""
         return "\n".join([

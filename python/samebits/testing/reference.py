@@ -1,27 +1,58 @@
-"""Right results: those of the library itself."""
+"""The right results: what samebits itself returns."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from samebits.testing.model import Rule, convert_codes
-from samebits.testing.number_formats import Codes
-from samebits.testing.quantize_model import Floats, Quantized, QuantizeRule, quantize_model
-from samebits.testing.runs import indices
+from samebits.convert import convert
+from samebits.quantize import quantize
+from samebits.recipes import Recipe, recipe_of
+from samebits.reductions import amax, sum, sum_of_squares
+from samebits.testing.model import Rule
+from samebits.testing.number_formats import FORMATS, Codes, Format, array_of
+from samebits.testing.quantize_model import Quantized, QuantizeRule
+
+_REDUCTIONS = {"sum": sum, "sum_of_squares": sum_of_squares, "amax": amax}
 
 
-def converted(codes: Codes, rule: Rule, position: Any) -> Codes:
-    """Return the right results of elements at these positions of their calls."""
-    return convert_codes(codes, rule, indices(rule, position))
+def converted(codes: Codes, rule: Rule) -> Codes:
+    """Return the right results of one call: the element at position i has index offset + i."""
+    source, target = rule.source, rule.target
+    result = convert(
+        codes.astype(source.code_dtype), target.name, format=source.name, rounding=rule.rounding,
+        overflow=rule.overflow, nan="canonical" if rule.nan == "any" else rule.nan, seed=rule.seed,
+        random_stream=rule.random_stream, offset=rule.offset, random_bits=rule.random_bits)
+    return np.asarray(result).view(target.code_dtype).astype(np.uint64)
 
 
-def recipe_rule(recipe: Any, **options: Any) -> QuantizeRule:
-    """Return the rules of a recipe, some of them replaced."""
-    return QuantizeRule(**options)
+def recipe_rule(recipe: Recipe | str | None, **options: Any) -> QuantizeRule:
+    """Return the rules of a recipe, some of them replaced.
+
+    Raises
+    ------
+    InvalidArgument
+        No recipe has this name.
+    """
+    rules = replace(Recipe() if recipe is None else recipe_of(recipe), **options)
+    fields = ("tile", "scale", "eps", "upper_bound", "nonfinite", "scale_overflow", "overflow",
+              "scale_format")
+    return QuantizeRule(**{field: getattr(rules, field) for field in fields})
 
 
-def quantized(x: Floats, rule: QuantizeRule) -> Quantized:
-    """Return the right codes and scales of a matrix."""
-    return quantize_model(x, rule)
+def quantized(x: Any, rule: QuantizeRule) -> Quantized:
+    """Return the right codes and scales of a matrix in the source's dtype."""
+    result = quantize(
+        x, to=rule.to.name, tile=rule.tile, scale=rule.scale, eps=rule.eps,
+        upper_bound=rule.upper_bound, nonfinite=rule.nonfinite, scale_overflow=rule.scale_overflow,
+        overflow=rule.overflow, scale_format=rule.scale_format, rounding=rule.rounding)
+    scale_dtype = FORMATS[rule.scale_format].code_dtype
+    return Quantized(np.asarray(result.codes).view(np.uint8).astype(np.uint64),
+                     np.asarray(result.scales).view(scale_dtype).astype(np.uint64))
+
+
+def reduced(reduction: str, codes: Codes, source: Format) -> float:
+    """Return the right result of a reduction."""
+    return _REDUCTIONS[reduction](array_of(codes, source), format=source.name)

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from samebits.testing.model import Rule, convert_codes
+from samebits.testing.model import Rule
 from samebits.testing.number_formats import Codes, Integers, Mask, array_of, codes_of, is_nan
+from samebits.testing.reference import converted
 
 Array = np.typing.NDArray[Any]
 Kernel = Callable[..., Any]
@@ -75,11 +76,6 @@ def same(got: Codes, expected: Codes, rule: Rule) -> Mask:
 def indices(rule: Rule, position: Integers) -> Codes:
     """Return the random index of elements by their positions."""
     return np.uint64(rule.offset & (2**64 - 1)) + position.astype(np.uint64)
-
-
-def expected_codes(codes: Codes, rule: Rule, position: Integers) -> Codes:
-    """Return the right results of elements at these positions of their calls."""
-    return convert_codes(codes, rule, indices(rule, position))
 
 
 @dataclass
@@ -162,7 +158,10 @@ class Runner:
         sizes = np.array([c.size for c, _ in calls], np.int64)
         count = np.repeat(sizes, sizes)
         position = np.concatenate([np.arange(n, dtype=np.int64) for n in sizes])
-        expected = expected_codes(codes, self.rule, position)
+        if self.rule.rounding == "stochastic":  # random bits follow the position in the call
+            expected = np.concatenate([converted(c, self.rule) for c, _ in calls])
+        else:
+            expected = converted(codes, self.rule)
         wrong = ~same(got, expected, self.rule)
         return Seen(codes, got, expected, position, count, wrong)
 
