@@ -138,7 +138,9 @@ def border_codes(rule: Rule, count: int, rng: np.random.Generator) -> Codes:
     field = (exponent + source.bias).astype(np.uint64)
     codes = (field << np.uint64(source.mantissa_bits)) | mantissa
     codes = codes << np.uint64(source.unused_low_bits)
-    return codes | rng.integers(0, 1, count, np.uint64, endpoint=True) * np.uint64(source.sign)
+    signs = rng.integers(0, 1, count, np.uint64, endpoint=True) * np.uint64(source.sign)
+    found: Codes = (codes | signs).astype(np.uint64)
+    return found
 
 
 def _common_exponents(source: Format, target: Format) -> tuple[int, int]:
@@ -154,4 +156,5 @@ def _scaled(needed: Codes, bits: int, discarded: Codes) -> Codes:
     down = np.where(wide > discarded, wide - np.minimum(wide, discarded), np.uint64(0))
     up = np.where(wide < discarded, discarded - np.minimum(wide, discarded), np.uint64(0))
     scaled = ((needed + ((np.uint64(1) << down) - np.uint64(1))) >> down) << up
-    return np.minimum(scaled, (np.uint64(1) << discarded) - np.uint64(1))
+    found: Codes = np.minimum(scaled, (np.uint64(1) << discarded) - np.uint64(1))
+    return found

@@ -70,7 +70,8 @@ class GridStep:
 
     @property
     def inexact(self) -> Mask:
-        return self.rest != 0
+        found: Mask = self.rest != 0
+        return found
 
     @property
     def compared_with_half(self) -> np.typing.NDArray[np.int8]:
@@ -91,7 +92,8 @@ def is_tie(codes: Codes, source: Format, target: Format) -> Mask:
     """Return which codes lie halfway between two neighbouring numbers of the target."""
     d = decode(codes, source)
     step = locate(d, target)
-    return step.inexact & (step.compared_with_half == 0)
+    found: Mask = step.inexact & (step.compared_with_half == 0)
+    return found
 
 
 def _bit_length(x: Codes) -> np.typing.NDArray[np.int64]:
@@ -117,8 +119,9 @@ def locate(d: Decoded, target: Format) -> GridStep:
 def _away(rule: Rule, step: GridStep, negative: Mask, odd: Mask, words: Codes | None) -> Mask:
     """Return which numbers are rounded away from zero (the table of contract §3)."""
     half = step.compared_with_half
+    away: Mask = (half > 0) | ((half == 0) & odd & step.inexact)
     if rule.rounding == "nearest_even":
-        return (half > 0) | ((half == 0) & odd & step.inexact)
+        return away
     if rule.rounding == "nearest_away":
         return (half >= 0) & step.inexact
     if rule.rounding == "upward":
@@ -217,7 +220,8 @@ def overflows(codes: Codes, rule: Rule, index: Codes | None = None) -> Mask:
     d = decode(codes, rule.source)
     magnitude = _round_finite(d, rule, _words(codes, rule, index, None))
     too_large = magnitude > np.uint64(rule.target.max_magnitude)
-    return d.inf | (~d.nan & (d.significand != 0) & too_large)
+    found: Mask = d.inf | (~d.nan & (d.significand != 0) & too_large)
+    return found
 
 
 def _with_signs(magnitude: Codes, nan: Mask, d: Decoded, rule: Rule) -> Codes:
@@ -226,7 +230,7 @@ def _with_signs(magnitude: Codes, nan: Mask, d: Decoded, rule: Rule) -> Codes:
     if target.nan == "negative_zero":
         sign = np.where(magnitude == 0, np.uint64(0), sign)
     codes = (magnitude << np.uint64(target.unused_low_bits)) | sign
-    nan_sign = np.uint64(0)
+    nan_sign = np.zeros_like(codes)
     if rule.nan == "preserve_sign" and target.nan in ("ieee", "top"):
         nan_sign = sign
     return np.where(nan, np.uint64(target.canonical_nan) | nan_sign, codes)

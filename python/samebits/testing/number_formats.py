@@ -146,7 +146,8 @@ def dtype_of(f: Format) -> np.dtype[Any]:
         import ml_dtypes
     except ImportError:
         return f.code_dtype
-    return np.dtype(getattr(ml_dtypes, f.dtype))
+    found: np.dtype[Any] = np.dtype(getattr(ml_dtypes, f.dtype))
+    return found
 
 
 @dataclass(frozen=True)
@@ -175,24 +176,27 @@ def is_nan(codes: Codes, f: Format) -> Mask:
     """
     if f.nan == "none":
         return np.zeros(codes.shape, np.bool_)
-    if f.nan == "negative_zero":
-        return (codes & np.uint64(0xFF)) == np.uint64(f.sign)
     first_nan = f.max_magnitude + (2 if f.has_inf else 1)
-    return magnitudes(codes, f) >= np.uint64(first_nan)
+    found: Mask = magnitudes(codes, f) >= np.uint64(first_nan)
+    if f.nan == "negative_zero":
+        found = (codes & np.uint64(0xFF)) == np.uint64(f.sign)
+    return found
 
 
 def is_inf(codes: Codes, f: Format) -> Mask:
     """Return which codes are infinite."""
     if not f.has_inf:
         return np.zeros(codes.shape, np.bool_)
-    return magnitudes(codes, f) == np.uint64(f.max_magnitude + 1)
+    found: Mask = magnitudes(codes, f) == np.uint64(f.max_magnitude + 1)
+    return found
 
 
 def is_zero(codes: Codes, f: Format) -> Mask:
     """Return which codes are +0 or −0."""
     if not f.sign_bits:
         return np.zeros(codes.shape, np.bool_)
-    return (magnitudes(codes, f) == 0) & ~is_nan(codes, f)
+    found: Mask = (magnitudes(codes, f) == 0) & ~is_nan(codes, f)
+    return found
 
 
 def is_subnormal(codes: Codes, f: Format) -> Mask:
@@ -200,7 +204,8 @@ def is_subnormal(codes: Codes, f: Format) -> Mask:
     if not f.sign_bits:
         return np.zeros(codes.shape, np.bool_)
     m = magnitudes(codes, f)
-    return (m != 0) & (m < np.uint64(1 << f.mantissa_bits))
+    found: Mask = (m != 0) & (m < np.uint64(1 << f.mantissa_bits))
+    return found
 
 
 def decode(codes: Codes, f: Format) -> Decoded:

@@ -45,8 +45,10 @@ class QuantizeCandidate:
 
 def same_codes(got: Codes, expected: Codes, f: Format, any_nan: bool) -> np.typing.NDArray[np.bool_]:
     """Return which codes are right."""
-    equal = got == expected
-    return equal | (is_nan(got, f) & is_nan(expected, f)) if any_nan else equal
+    equal: np.typing.NDArray[np.bool_] = got == expected
+    if any_nan:
+        equal |= is_nan(got, f) & is_nan(expected, f)
+    return equal
 
 
 def same_result(got: Quantized, expected: Quantized, rule: QuantizeRule, any_nan: bool) -> bool:

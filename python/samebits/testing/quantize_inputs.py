@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -10,6 +10,8 @@ from samebits.testing.model import Rule, convert_codes
 from samebits.testing.number_formats import FORMATS, Format, array_of, values
 from samebits.testing.quantize_model import (Floats, QuantizeRule, per_element, quantize_model,
                                              scales_shape)
+
+Doubles = np.typing.NDArray[np.float64]
 
 _MAX_ELEMENTS = 1 << 16
 _WHOLE = 96  # columns of the first matrices if a tile has no width of its own
@@ -48,38 +50,53 @@ def matrix(shape: tuple[int, int], rule: QuantizeRule, rng: np.random.Generator)
     kinds = _kinds(shape, rule, rng)
     of_tiles = rng.integers(0, len(kinds), scales_shape(shape, rule.tile))
     chosen = per_element(of_tiles, shape, rule.tile)
-    x = np.choose(chosen, kinds).astype(np.float32)
+    x = np.zeros(shape, np.float32)
+    for kind in np.unique(of_tiles).tolist():
+        x = np.where(chosen == kind, kinds[kind](), x).astype(np.float32)
     return to_source(x, rule.source)
 
 
 def _kinds(shape: tuple[int, int], rule: QuantizeRule,
-           rng: np.random.Generator) -> list[np.typing.NDArray[np.float64]]:
-    """Return a matrix of each kind."""
+           rng: np.random.Generator) -> list[Callable[[], Doubles]]:
+    """Return functions that return a matrix of one kind."""
     tiles = scales_shape(shape, rule.tile)
-
-    def power(low: int, high: int) -> np.typing.NDArray[np.float64]:
-        """Return a power of two for each tile."""
-        exponents = rng.integers(low, high, tiles, endpoint=True)
-        return per_element(np.ldexp(1.0, exponents), shape, rule.tile)
-
-    normal = rng.standard_normal(shape)
-    short = np.round(normal * 64) / 64  # few bits: scaled elements are often ties
-    one_place = np.zeros(shape)
-    one_place[rng.integers(shape[0], size=3), rng.integers(shape[1], size=3)] = 1.5
-    special = rng.choice(np.array([0.0, -0.0, 1.0, -3.0, np.nan, np.inf, -np.inf]), shape,
-                         p=[0.3, 0.1, 0.3, 0.2, 0.06, 0.02, 0.02])
-    nan_only = np.where(rng.random(shape) < 0.05, np.nan, normal)
     eps = rule.eps or 1e-12
-    wide = np.ldexp(normal, rng.integers(-30, 0, shape, endpoint=True))
-    zeros = np.where(rng.random(shape) < 0.5, 0.0, -0.0)
-    return [normal * power(-20, 20), short * power(-8, 8), _ties(shape, rule, rng, np.ones(tiles)),
-            _ties(shape, rule, rng, rng.uniform(1, 2, tiles)), _ties(shape, rule, rng, None),
-            wide * power(-4, 4), zeros, one_place * power(-30, 30), special, nan_only,
-            normal * power(-148, -120), normal * eps, np.clip(normal, -2, 2) * 2.0**126]
+
+    def normal(low: int = 0, high: int = 0) -> Doubles:
+        """Return normally distributed elements times a power of two for each tile."""
+        exponents = rng.integers(low, high, tiles, endpoint=True)
+        powers = per_element(np.ldexp(1.0, exponents), shape, rule.tile)
+        x: Doubles = rng.standard_normal(shape) * powers
+        return x
+
+    def one_element() -> Doubles:
+        x = np.zeros(shape)
+        x[rng.integers(shape[0], size=3), rng.integers(shape[1], size=3)] = 1.5 * normal(-30, 30)[0, 0]
+        return x
+
+    def special() -> Doubles:
+        numbers = np.array([0.0, -0.0, 1.0, -3.0, np.nan, np.inf, -np.inf])
+        return rng.choice(numbers, shape, p=[0.3, 0.1, 0.3, 0.2, 0.06, 0.02, 0.02])
+
+    def zeros() -> Doubles:
+        return np.where(rng.random(shape) < 0.5, 0.0, -0.0)
+
+    return [
+        lambda: normal(-20, 20),
+        lambda: np.round(normal() * 64) / 64,  # few bits: scaled elements are often ties
+        lambda: _ties(shape, rule, rng, np.ones(tiles)),
+        lambda: _ties(shape, rule, rng, rng.uniform(1, 2, tiles)),
+        lambda: _ties(shape, rule, rng, None),
+        lambda: np.ldexp(normal(-4, 4), rng.integers(-30, 0, shape, endpoint=True)),
+        zeros, one_element, special,
+        lambda: np.where(rng.random(shape) < 0.05, np.nan, normal()),
+        lambda: normal(-148, -120),
+        lambda: normal() * eps,
+        lambda: np.clip(normal(), -2, 2) * 2.0**126]
 
 
 def _ties(shape: tuple[int, int], rule: QuantizeRule, rng: np.random.Generator,
-          factors: np.typing.NDArray[np.float64] | None) -> np.typing.NDArray[np.float64]:
+          factors: Doubles | None) -> Doubles:
     """Return elements that are midpoints of codes once they are scaled.
 
     The amax of each tile is the largest code times a power of two times a factor of the tile; without
@@ -97,7 +114,7 @@ def _ties(shape: tuple[int, int], rule: QuantizeRule, rng: np.random.Generator,
     scales = quantize_model(to_source(x, rule.source), rule).scales
     s = per_element(values(scales, FORMATS[rule.scale_format]), shape, rule.tile)
     middle = (numbers[:-1] + numbers[1:]) / 2
-    ties = rng.choice(middle, shape) * rng.choice(np.array([-1.0, 1.0]), shape) * s
+    ties: Doubles = rng.choice(middle, shape) * rng.choice(np.array([-1.0, 1.0]), shape) * s
     ties[first] = x[first]
     return ties
 

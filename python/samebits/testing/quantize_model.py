@@ -118,7 +118,7 @@ def _amax(x: Floats, rule: QuantizeRule) -> tuple[Floats, npt.NDArray[np.bool_]]
     unit = counted == 0
     if rule.nonfinite == "te":
         unit = unit | (a == _INF)
-    low, high = _bits(np.float32([rule.eps, rule.upper_bound]))
+    low, high = _bits(np.array([rule.eps, rule.upper_bound], np.float32))
     bounded = np.minimum(np.maximum(a, low), high)
     return np.where(a > _INF, a, bounded).astype(np.uint32).view(np.float32), unit
 
@@ -130,7 +130,8 @@ def _power_of_two(exponent_field: npt.NDArray[np.int64]) -> Floats:
 def _field_above(t: Floats) -> npt.NDArray[np.int64]:
     """Return the exponent field, plus one if t is not a power of two."""
     words = _bits(t).astype(np.int64)
-    return (words >> 23) + ((words & 0x7FFFFF) != 0)
+    found: npt.NDArray[np.int64] = (words >> 23) + ((words & 0x7FFFFF) != 0)
+    return found
 
 
 def _mx_field(scale: str, a: Floats, largest: np.float32, to: Format) -> npt.NDArray[np.int64]:
@@ -166,18 +167,18 @@ def _scales(a: Floats, rule: QuantizeRule, largest: np.float32,
         if scale == "te_pow2":
             cut = (_bits(factor) & np.uint32(0xFF800000)).view(np.float32)
             factor = np.where(np.isnan(factor), factor, cut)
-        return _ONE / factor, factor
+        return (_ONE / factor).astype(np.float32), factor.astype(np.float32)
     t = a * (_ONE / largest) if scale in ("dg_cuda", "sgl_v2") else a / largest
     if scale == "pow2":
         e = np.clip(_field_above(t), 1, 254)
         return _power_of_two(e), _power_of_two(254 - e)
-    s = np.where(t < smallest, smallest, t)
+    s: Floats = np.where(t < smallest, smallest, t).astype(np.float32)
     if scale == "div":
         return s, s
     if scale in ("dg_tile", "sgl_v2"):
         most = np.float32(2.0**126)
         return s, np.where(inverse > most, most, inverse)
-    return s, _ONE / s
+    return s, (_ONE / s).astype(np.float32)
 
 
 def _tile_scales(x: Floats, rule: QuantizeRule, largest: np.float32,

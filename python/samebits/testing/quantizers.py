@@ -224,10 +224,11 @@ class _QuantizeTest:
     def simpler(self, x: Floats) -> list[Floats]:
         """Return simpler matrices: fewer rows and columns, more zeros, simpler numbers."""
         rows, cols = x.shape
-        found = [x[:rows // 2], x[rows // 2:], x[:, :cols // 2], x[:, cols // 2:], x[1:], x[:-1],
+        used = x != 0  # NaN too
+        found = [x[used.any(1)], x[:, used.any(0)], x[:rows // 2], x[rows // 2:], x[:, :cols // 2], x[:, cols // 2:], x[1:], x[:-1],
                  x[:, 1:], x[:, :-1]]
         found = [np.ascontiguousarray(y) for y in found if 0 < y.size < x.size]
-        places = np.flatnonzero(x != 0)  # NaN too
+        places = np.flatnonzero(used)
         parts = 1
         while parts <= min(len(places), 16):
             for part in np.array_split(places, parts):
@@ -235,7 +236,7 @@ class _QuantizeTest:
             parts *= 2
         if len(places) <= 16:
             for i in places.tolist():
-                found += [_with(x, np.array([i]), np.float32([v])) for v in
+                found += [_with(x, np.array([i]), np.array([v], np.float32)) for v in
                           _simpler_numbers(x.flat[i], self.rule.source.mantissa_bits)]
         return [y for y in found if y.shape != x.shape or y.tobytes() != x.tobytes()]
 

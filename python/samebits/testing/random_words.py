@@ -36,7 +36,8 @@ def random_fields(seed: int, stream: int, index: Codes, width: int) -> Codes:
     words = np.stack(_philox(index // per_block, stream, seed))
     bit = (index % per_block) * np.uint64(width)
     word = np.take_along_axis(words, (bit >> np.uint64(5)).astype(np.int64)[None], 0)[0]
-    return (word >> (bit & np.uint64(31))) & np.uint64((1 << width) - 1)
+    found: Codes = (word >> (bit & np.uint64(31))) & np.uint64((1 << width) - 1)
+    return found
 
 
 def random_words(seed: int, stream: int, index: Codes, bits: int) -> Codes:

@@ -67,7 +67,7 @@ class Seen:
 
 def same(got: Codes, expected: Codes, rule: Rule) -> Mask:
     """Return which results are right: the same bits, or with nan "any" both NaN."""
-    equal = got == expected
+    equal: Mask = got == expected
     if rule.nan == "any":
         equal |= is_nan(got, rule.target) & is_nan(expected, rule.target)
     return equal

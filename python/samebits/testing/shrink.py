@@ -10,7 +10,7 @@ from samebits.testing.number_formats import Codes, Format, Integers, Mask, magni
 from samebits.testing.runs import CallFailed, Layout, Runner, Seen
 
 _TRIES = 24  # single codes, and calls, that are tried first
-_MAX_STEPS = 400  # further calls
+_MAX_STEPS = 120  # further calls
 _FEW = 64  # elements of a call whose codes are made simpler
 
 
@@ -23,7 +23,8 @@ def complexity(codes: Codes, f: Format) -> Integers:
         bits += ((fraction >> np.uint64(i)) & np.uint64(1)).astype(np.int64)
     exponent = (m >> np.uint64(f.mantissa_bits)).astype(np.int64)
     other = (codes != m << np.uint64(f.unused_low_bits)).astype(np.int64)
-    return bits * 4096 + np.abs(exponent - f.bias) * 2 + other
+    found: Integers = bits * 4096 + np.abs(exponent - f.bias) * 2 + other
+    return found
 
 
 def simpler_codes(code: int, f: Format) -> list[int]:
@@ -128,6 +129,8 @@ class _Shrinker:
         """Replace codes by simpler ones while the call still fails; return its results."""
         if len(codes) > 1:
             codes = self.plain_others(codes)
+        elif self.runner.rule.rounding != "stochastic":
+            codes = self.simplest_alone(codes)
         limit = self.steps + _MAX_STEPS
         for i in range(min(len(codes), _FEW)):
             found = True
@@ -139,6 +142,19 @@ class _Shrinker:
                         codes, found = changed, True
                         break
         return self.runner.try_codes(np.array(codes, np.uint64), self.layout)
+
+    def simplest_alone(self, codes: list[int]) -> list[int]:
+        """Replace the only code by simpler ones; all of them are tried in one call."""
+        found = True
+        while found:
+            simpler = self.allowed_simpler(codes[0])
+            result = self.result(simpler) if simpler else None
+            if result is None:
+                break
+            wrong = [c for c, bad in zip(simpler, result.wrong.tolist()) if bad]
+            found = bool(wrong) and self.fails(wrong[:1])
+            codes = wrong[:1] if found else codes
+        return codes
 
     def allowed_simpler(self, code: int) -> list[int]:
         simpler = simpler_codes(code, self.source)

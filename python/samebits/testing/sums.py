@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -63,10 +64,18 @@ def _halves(x: Doubles) -> float:
     return float(x[0]) if x.size else 0.0
 
 
-def _lanes(x: Doubles, lanes: int) -> float:
+def _lanes(lanes: int, x: Doubles) -> float:
     """Return the sum of `lanes` partial sums, of the elements i, i + lanes, ..."""
     padded = np.concatenate([x, np.zeros(-x.size % lanes)]).reshape(-1, lanes)
     return _sequential(np.add.accumulate(padded)[-1]) if x.size else 0.0
+
+
+def _without_tail(reduce: Reduce, width: int, x: Doubles) -> float:
+    return reduce(x[:x.size - x.size % width])
+
+
+def _of_first(reduce: Reduce, count: int, x: Doubles) -> float:
+    return reduce(x[:count])
 
 
 def _finite(x: Doubles) -> Doubles:
@@ -95,10 +104,10 @@ def _of_elements(reduce: Reduce, square: bool) -> list[ReductionError]:
         ReductionError("last_missing", "the last element is missing", lambda x: reduce(x[:-1]))]
     for width in (2, 4, 8, 16, 32, 64, 128, 256, 512, 1024):
         found.append(ReductionError(f"tail_{width}", f"the last n mod {width} elements are missing",
-                                    lambda x, w=width: reduce(x[:x.size - x.size % w])))
+                                    partial(_without_tail, reduce, width)))
     for count in (1024, 512, 256, 128, 64, 32):
         found.append(ReductionError(f"first_{count}", f"elements after the first {count} are missing",
-                                    lambda x, c=count: reduce(x[:c])))
+                                    partial(_of_first, reduce, count)))
     if not square:
         found.append(ReductionError("squares", "squares are added instead of the elements",
                                     lambda x: reduce(x * x)))
@@ -124,8 +133,7 @@ def _orders(square: bool) -> list[ReductionError]:
              of("added over the tree from the last element to the first", "tree_reversed",
                 lambda x: tree_sum(x[::-1]))]
     return found + [of(f"added in {lanes} lanes, then the lanes one after the other",
-                       f"lanes_{lanes}", lambda x, n=lanes: _lanes(x, n))
-                    for lanes in (2, 4, 8, 16, 32)]
+                       f"lanes_{lanes}", partial(_lanes, lanes)) for lanes in (2, 4, 8, 16, 32)]
 
 
 def sum_of_squares(x: Doubles) -> float:

@@ -28,7 +28,8 @@ def _by_rule(seen: Seen, rule: Rule) -> Codes:
 
 
 def _negative(codes: Codes, f: Format) -> Mask:
-    return (codes & np.uint64(f.sign)) != 0
+    found: Mask = (codes & np.uint64(f.sign)) != 0
+    return found
 
 
 # ---- Roundings and overflow ----
@@ -105,7 +106,8 @@ def below_normal(seen: Seen, rule: Rule) -> Mask:
     """Return which inputs are not 0 and below the target's smallest normal number."""
     smallest = np.array([1 << rule.target.mantissa_bits << rule.target.unused_low_bits], np.uint64)
     x = np.abs(values(seen.codes, rule.source))
-    return (x > 0) & (x < values(smallest, rule.target)[0])
+    found: Mask = (x > 0) & (x < values(smallest, rule.target)[0])
+    return found
 
 
 def flushed(which: Flushed, *, signed: bool) -> Guess:
