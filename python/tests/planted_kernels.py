@@ -1,4 +1,4 @@
-"""Conversion kernels in NumPy with one planted error each, and what the test kit must say of them."""
+"""Conversion kernels in NumPy with one planted error each, and what the kit must say of them."""
 
 from __future__ import annotations
 
@@ -132,7 +132,8 @@ SATURATE = {"overflow": "saturate"}
 PLANTED = [
     Planted("ties_away", ties_away, "bf16", "ties away from zero instead of to even"),
     Planted("ties_toward_zero", ties_toward_zero, "bf16", "ties toward zero instead of to even"),
-    Planted("truncation", truncation, "bf16", "rounded toward zero (truncated) instead of to nearest"),
+    Planted("truncation", truncation, "bf16",
+            "rounded toward zero (truncated) instead of to nearest even"),
     Planted("nan_as_number", nan_as_number, "bf16", "a NaN is rounded like a number"),
     Planted("nan_lost", nan_lost, "bf16", "a NaN becomes 0"),
     Planted("other_nan", to_bf16, "bf16", "another NaN code", {"nan": "canonical"}),
@@ -143,14 +144,15 @@ PLANTED = [
     Planted("through_bf16", through_bf16, "e4m3", "rounded twice: to bf16, then to e4m3", SATURATE),
     Planted("not_saturated", not_saturated, "e4m3", "NaN on overflow instead of: saturated",
             SATURATE),
-    Planted("saturated", saturated_bf16, "bf16", "saturated to the largest finite number on overflow "
-            "instead of: Inf on overflow"),
+    Planted("saturated", saturated_bf16, "bf16",
+            "saturated to the largest finite number on overflow instead of: Inf on overflow"),
     Planted("inf_kept", inf_kept, "e4m3", "finite numbers saturated and Inf kept", SATURATE),
     Planted("negative_zero_lost", negative_zero_lost, "bf16", "-0 lost: an input of -0 becomes +0"),
     Planted("sign_lost", sign_lost, "bf16", "the sign is lost"),
     Planted("next_element", next_element, "bf16", "out[i] comes from in[i + 1]"),
     Planted("tail_of_8", tail_of_8, "bf16", "tail not written: the last n mod 8 elements"),
-    Planted("first_1024", first_1024, "bf16", "tail not written: the elements after the first 1024"),
+    Planted("first_1024", first_1024, "bf16",
+            "tail not written: the elements after the first 1024"),
     Planted("K_15", stochastic(bits=15), "bf16", "K = 15 random bits instead of 16", STOCHASTIC),
     Planted("K_17", stochastic(bits=17), "bf16", "K = 17 random bits instead of 16", STOCHASTIC),
     Planted("index_plus_1", stochastic(index=1), "bf16", "random index too large by one",

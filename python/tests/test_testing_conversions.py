@@ -59,8 +59,9 @@ def test_right_kernels_pass(seed: int) -> None:
     ("fp64", "fp32"), ("fp32", "fp16"), ("fp16", "e5m2"), ("bf16", "e4m3"),
     ("bf16", "e4m3fnuz"), ("e4m3", "fp32"), ("fp32", "e5m2fnuz")])
 def test_right_kernels_of_other_formats_pass(source: str, target: str) -> None:
-    dtypes = {"fp64": np.float64, "fp32": np.float32, "fp16": np.float16, "bf16": ml_dtypes.bfloat16,
-              "e4m3": ml_dtypes.float8_e4m3fn, "e5m2": ml_dtypes.float8_e5m2,
+    dtypes = {"fp64": np.float64, "fp32": np.float32, "fp16": np.float16,
+              "bf16": ml_dtypes.bfloat16, "e4m3": ml_dtypes.float8_e4m3fn,
+              "e5m2": ml_dtypes.float8_e5m2,
               "e4m3fnuz": ml_dtypes.float8_e4m3fnuz, "e5m2fnuz": ml_dtypes.float8_e5m2fnuz}
     check_conversion(lambda x: x.astype(dtypes[target]), source, target, examples=2)
 
@@ -128,7 +129,8 @@ def test_exceptions_and_wrong_results_are_reported() -> None:
         return x.astype(ml_dtypes.bfloat16)
 
     text = failure(refuses, "fp32", "bf16")
-    assert "refuses raised ValueError: n must be a multiple of 8\n  in a call with 1 element" in text
+    assert "refuses raised ValueError: n must be a multiple of 8" in text
+    assert "\n  in a call with 1 element\n" in text
     assert 'check_conversion(refuses, "fp32", "bf16", only=np.array([0x' in text
     assert "writes_input changed its input" in failure(writes_input, "fp32", "bf16")
     assert "returned shape ()" in failure(lambda x: np.float32(0), "fp32", "bf16")
@@ -159,7 +161,7 @@ def test_refusals() -> None:
         check_conversion(to_bf16, "fp32", "bf16", device="cuda")
     with pytest.raises(ValueError, match="unknown format 'bf17'; use one of bf16"):
         check_conversion(to_bf16, "fp32", "bf17")
-    with pytest.raises(ValueError, match="rounding: unknown name 'nearest'; use one of nearest_even"):
+    with pytest.raises(ValueError, match="rounding: unknown name 'nearest'; use one of"):
         check_conversion(to_bf16, "fp32", "bf16", rounding="nearest")  # type: ignore[arg-type]
 
 

@@ -35,7 +35,8 @@ PLANTED: list[tuple[str, str, Callable[[Any], Any]]] = [
     ("amax", "the maximum of the elements instead of their magnitudes",
      lambda x: np.max(x, initial=-np.inf) if x.size else np.float32(0)),
     ("amax", "NaN is dropped", lambda x: np.float32(amax(wide(x[~np.isnan(x)])))),
-    ("amax", "elements after the first 1024 are missing", lambda x: np.float32(amax(wide(x[:1024])))),
+    ("amax", "elements after the first 1024 are missing",
+     lambda x: np.float32(amax(wide(x[:1024])))),
 ]
 
 

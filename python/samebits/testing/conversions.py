@@ -55,9 +55,10 @@ def check_conversion(
     Parameters
     ----------
     fn : callable
-        Called as ``fn(x)`` with a one-dimensional array [n]; returns the converted array [n]. Arrays
-        are in the formats' NumPy or ml_dtypes dtypes; without ml_dtypes, and if `fn` prefers so for
-        its results, in unsigned integers of their codes.
+        Called as ``fn(x)`` with a one-dimensional array [n]; returns the converted array [n].
+        `x` is in the NumPy or ml_dtypes dtype of `source`. Without ml_dtypes, bf16 and formats of 8
+        bits are unsigned integers. The result may be in the dtype of `target` or in unsigned
+        integers.
     source, target : str or dtype
         Formats of `x` and of the results.
     rounding : str

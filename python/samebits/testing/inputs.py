@@ -101,7 +101,7 @@ def random_codes(source: Format, target: Format, count: int, rng: np.random.Gene
 
 
 def hard_codes(source: Format, target: Format, count: int, rng: np.random.Generator) -> Codes:
-    """Return the codes of the first call: every code of up to 16 bits, else edges and random ones."""
+    """Return codes of a large call: every code of up to 16 bits, else edges and random codes."""
     if source.storage_bits <= 16:
         return every_code(source)
     edges = edge_codes(source, target)
@@ -111,9 +111,9 @@ def hard_codes(source: Format, target: Format, count: int, rng: np.random.Genera
 def border_codes(rule: Rule, count: int, rng: np.random.Generator) -> Codes:
     """Return codes whose stochastic rounding is barely up or barely not, each for its own index.
 
-    The element at position i has ⌊v · 2^K⌋ equal to 2^K − R or one less, where R are the random bits
-    of index ``offset + i``: a wrong R, one bit of it included, changes results. Where the source
-    has fewer than K bits to discard, v is the nearest fraction that it has.
+    The element at position i has ⌊v · 2^K⌋ equal to 2^K − R or one less. R are the random bits of
+    index ``offset + i``. So one wrong bit of R changes results. Where the source has fewer than K
+    bits to discard, v is the nearest fraction that the source has.
 
     Returns an empty array if the source has no bits to discard.
     """

@@ -12,7 +12,7 @@ import numpy as np
 
 from samebits.testing.explain import Explanation
 from samebits.testing.model import Rule, convert_codes
-from samebits.testing.number_formats import FORMATS, Codes, Format, is_nan, is_subnormal
+from samebits.testing.number_formats import FORMATS, Codes, Format, Mask, is_nan, is_subnormal
 from samebits.testing.quantize_model import (NONFINITE, POWER_OF_TWO_RULES, SCALE_RULES, Floats,
                                              Quantized, QuantizeRule, Variations, per_element,
                                              quantize_model)
@@ -43,9 +43,9 @@ class QuantizeCandidate:
     only_alone: bool = False
 
 
-def same_codes(got: Codes, expected: Codes, f: Format, any_nan: bool) -> np.typing.NDArray[np.bool_]:
+def same_codes(got: Codes, expected: Codes, f: Format, any_nan: bool) -> Mask:
     """Return which codes are right."""
-    equal: np.typing.NDArray[np.bool_] = got == expected
+    equal: Mask = got == expected
     if any_nan:
         equal |= is_nan(got, f) & is_nan(expected, f)
     return equal
@@ -134,7 +134,8 @@ def _amaxes() -> Iterator[QuantizeCandidate]:
     for name in NONFINITE:
         yield QuantizeCandidate(f"nonfinite_{name}", f"NaN and Inf in a tile treated as by {name} "
                                 "instead of {nonfinite}", _rule(nonfinite=name))
-    yield QuantizeCandidate("amax_signed", "the maximum of the elements instead of their magnitudes",
+    yield QuantizeCandidate("amax_signed",
+                            "the maximum of the elements instead of their magnitudes",
                             _varied(Variations(amax=lambda x: np.maximum(x, np.float32(0)))))
     yield QuantizeCandidate("other_largest", "the scale is made for 240, the largest number of "
                             "e4m3fnuz", _varied(Variations(largest=240.0)))
@@ -217,8 +218,9 @@ def _casts() -> Iterator[QuantizeCandidate]:
                             ("saturate_finite", "finite codes saturated and Inf kept")):
         yield QuantizeCandidate(f"codes_{overflow}", words, _rule(overflow=overflow))
     yield QuantizeCandidate("codes_flushed", "subnormal codes flushed to zero", _flushed)
-    yield QuantizeCandidate("scaled_exactly", "the scaled element is not rounded to fp32 before the "
-                            "cast", _varied(Variations(scaled=_exact)))
+    yield QuantizeCandidate("scaled_exactly",
+                            "the scaled element is not rounded to fp32 before the cast",
+                            _varied(Variations(scaled=_exact)))
     for middle in ("bf16", "fp16"):
         yield QuantizeCandidate(f"twice_{middle}", f"the scaled element is rounded to {middle} "
                                 "before the cast", _varied(Variations(scaled=_through(middle))))

@@ -42,7 +42,8 @@ def to_source(x: Floats, source: Format) -> Floats:
 def source_array(x: Floats, source: Format) -> np.typing.NDArray[np.generic]:
     """Return numbers of the source format, held as fp32, in the source's dtype."""
     codes = x.view(np.uint32).astype(np.uint64)
-    return array_of(convert_codes(codes, Rule(FORMATS["fp32"], source, nan="preserve_sign")), source)
+    rule = Rule(FORMATS["fp32"], source, nan="preserve_sign")
+    return array_of(convert_codes(codes, rule), source)
 
 
 def matrix(shape: tuple[int, int], rule: QuantizeRule, rng: np.random.Generator) -> Floats:
@@ -71,7 +72,8 @@ def _kinds(shape: tuple[int, int], rule: QuantizeRule,
 
     def one_element() -> Doubles:
         x = np.zeros(shape)
-        x[rng.integers(shape[0], size=3), rng.integers(shape[1], size=3)] = 1.5 * normal(-30, 30)[0, 0]
+        number = np.ldexp(1.5, rng.integers(-30, 30))
+        x[rng.integers(shape[0], size=3), rng.integers(shape[1], size=3)] = number
         return x
 
     def special() -> Doubles:
@@ -99,8 +101,8 @@ def _ties(shape: tuple[int, int], rule: QuantizeRule, rng: np.random.Generator,
           factors: Doubles | None) -> Doubles:
     """Return elements that are midpoints of codes once they are scaled.
 
-    The amax of each tile is the largest code times a power of two times a factor of the tile; without
-    factors it is a number of few bits.
+    The amax of each tile is the largest code times a power of two times a factor of the tile.
+    Without factors the amax is a number of few bits.
     """
     numbers = values(np.arange(rule.to.max_magnitude + 1, dtype=np.uint64), rule.to)
     tiles = scales_shape(shape, rule.tile)

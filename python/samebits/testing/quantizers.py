@@ -47,8 +47,8 @@ def check_quantize(
 ) -> None:
     """Compare all codes and scales of a quantizer with `samebits.quantize`.
 
-    The matrices have tiles that are cut at the edges, tiles of zeros, NaN and Inf, elements that lie
-    on ties once they are scaled, and amaxes around eps, subnormal and near the largest number.
+    The matrices have tiles that are cut at the edges, tiles of zeros, NaN and Inf, elements that
+    lie on ties once they are scaled, and amaxes around eps, subnormal and near the largest number.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def check_quantize(
                "scale_format": scale_format}
     given = {k: v for k, v in options.items() if v is not None}
     rule = recipe_rule(recipe, **given).but(source=format_named(source), to=format_named(to))
-    test = _QuantizeTest(fn, rule, nan == "any")
+    test = _QuantizeTest(fn, rule, nan == "any", _recipe_name(recipe) if recipe else "")
     rng = np.random.default_rng(examples_seed)
     if only is not None:
         codes = codes_of(np.atleast_2d(np.asarray(only)), rule.source)
@@ -135,8 +135,9 @@ def _allowed(x: Floats, rule: QuantizeRule, where: Predicate | None,
 class _QuantizeTest:
     """Calls a quantizer, judges and shrinks its results."""
 
-    def __init__(self, fn: Callable[..., Any], rule: QuantizeRule, any_nan: bool) -> None:
-        self.fn, self.rule, self.any_nan = fn, rule, any_nan
+    def __init__(self, fn: Callable[..., Any], rule: QuantizeRule, any_nan: bool,
+                 recipe: str) -> None:
+        self.fn, self.rule, self.any_nan, self.recipe = fn, rule, any_nan, recipe
 
     def check(self, inputs: list[Floats], call: str, where: Predicate | None, *,
               shrinks: bool) -> None:
@@ -225,8 +226,8 @@ class _QuantizeTest:
         """Return simpler matrices: fewer rows and columns, more zeros, simpler numbers."""
         rows, cols = x.shape
         used = x != 0  # NaN too
-        found = [x[used.any(1)], x[:, used.any(0)], x[:rows // 2], x[rows // 2:], x[:, :cols // 2], x[:, cols // 2:], x[1:], x[:-1],
-                 x[:, 1:], x[:, :-1]]
+        found = [x[used.any(1)], x[:, used.any(0)], x[:rows // 2], x[rows // 2:],
+                 x[:, :cols // 2], x[:, cols // 2:], x[1:], x[:-1], x[:, 1:], x[:, :-1]]
         found = [np.ascontiguousarray(y) for y in found if 0 < y.size < x.size]
         places = np.flatnonzero(used)
         parts = 1
@@ -245,7 +246,8 @@ class _QuantizeTest:
     def rule_text(self) -> str:
         r = self.rule
         rows, cols = r.tile
-        text = f"{r.source.name} -> {r.to.name}, tile ({rows}, {cols}), scale {r.scale}"
+        text = f"{self.recipe}, " if self.recipe else ""
+        text += f"{r.source.name} -> {r.to.name}, tile ({rows}, {cols}), scale {r.scale}"
         text += f", eps {r.eps:g}" if r.eps else ""
         return text + (f", scales in {r.scale_format}" if r.scale_format != "fp32" else "")
 
@@ -277,7 +279,8 @@ class _QuantizeTest:
         part = call.x[i * tile[0]:(i + 1) * tile[0], j * tile[1]:(j + 1) * tile[1]]
         magnitudes = part.view(np.uint32) & np.uint32(0x7FFFFFFF)
         amax = code_text(int(magnitudes.max()), FORMATS["fp32"])
-        return [f"  tile      ({i}, {j}) of {part.shape[0]} x {part.shape[1]} elements, amax {amax}",
+        size = f"{part.shape[0]} x {part.shape[1]} elements"
+        return [f"  tile      ({i}, {j}) of {size}, amax {amax}",
                 f"  scale     {code_text(int(call.got.scales[i, j]), f)}   "
                 f"expected {code_text(int(call.expected.scales[i, j]), f)}"]
 

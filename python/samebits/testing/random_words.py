@@ -1,4 +1,4 @@
-"""The random bits of stochastic rounding: Philox4x32-10 by element index (contract §3), in NumPy."""
+"""The random bits of stochastic rounding: Philox4x32-10 by element index, by contract §3."""
 
 from __future__ import annotations
 
@@ -51,4 +51,5 @@ def random_words(seed: int, stream: int, index: Codes, bits: int) -> Codes:
     '0x70bb'
     """
     width = field_width(bits)
-    return random_fields(seed, stream, np.asarray(index, np.uint64), width) >> np.uint64(width - bits)
+    fields = random_fields(seed, stream, np.asarray(index, np.uint64), width)
+    return fields >> np.uint64(width - bits)

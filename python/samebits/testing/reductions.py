@@ -107,7 +107,7 @@ class _ReductionTest:
             yield codes
 
     def content(self, kind: int, size: int, rng: np.random.Generator) -> Codes:
-        """Return codes: of any kind, finite of any size, within 2^40, or so with some NaN and Inf."""
+        """Return codes: any (kind 0), finite (1), within 2^±20 (2), so with some NaN and Inf (3)."""
         f = self.source
         if kind == 0:
             return inputs.random_codes(f, f, size, rng)
@@ -140,8 +140,8 @@ class _ReductionTest:
             raise CallFailed(f"{name} raised {type(error).__name__}: {error}\n"
                              f"  in a call with {codes.size} elements") from error
         if result.size != 1 or result.dtype.kind not in "fiu":
-            raise CallFailed(f"{name} returned {result.dtype} of shape {result.shape}; expected one "
-                             f"number of {self.result.name}")
+            raise CallFailed(f"{name} returned {result.dtype} of shape {result.shape}; "
+                             f"expected one number of {self.result.name}")
         if result.dtype == self.result.code_dtype:
             return int(result.reshape(1)[0])
         with np.errstate(all="ignore"):

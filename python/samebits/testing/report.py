@@ -1,4 +1,4 @@
-"""The text of a failed check: rule, input, results, explanation, and a line that repeats the case."""
+"""The text of a failed check: rule, input, results, explanation, and a line that repeats it."""
 
 from __future__ import annotations
 

@@ -132,7 +132,8 @@ class Runner:
 
     def _checked(self, result: Any, size: int) -> Codes:
         if not isinstance(result, (np.ndarray, np.generic)):
-            raise CallFailed(f"{self.name} returned {type(result).__name__}; expected a NumPy array")
+            raise CallFailed(f"{self.name} returned {type(result).__name__}; "
+                             "expected a NumPy array")
         array = np.asarray(result)
         if array.shape != (size,):
             raise CallFailed(f"{self.name} returned shape {array.shape}; expected ({size},)")

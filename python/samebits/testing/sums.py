@@ -99,14 +99,16 @@ def _of_elements(reduce: Reduce, square: bool) -> list[ReductionError]:
     """Return errors in which elements a reduction takes."""
     found = [
         ReductionError("nan_dropped", "NaN is dropped", lambda x: reduce(_not_nan(x))),
-        ReductionError("nonfinite_dropped", "NaN and Inf are dropped", lambda x: reduce(_finite(x))),
+        ReductionError("nonfinite_dropped", "NaN and Inf are dropped",
+                       lambda x: reduce(_finite(x))),
         ReductionError("first_missing", "the first element is missing", lambda x: reduce(x[1:])),
         ReductionError("last_missing", "the last element is missing", lambda x: reduce(x[:-1]))]
     for width in (2, 4, 8, 16, 32, 64, 128, 256, 512, 1024):
         found.append(ReductionError(f"tail_{width}", f"the last n mod {width} elements are missing",
                                     partial(_without_tail, reduce, width)))
     for count in (1024, 512, 256, 128, 64, 32):
-        found.append(ReductionError(f"first_{count}", f"elements after the first {count} are missing",
+        found.append(ReductionError(f"first_{count}",
+                                    f"elements after the first {count} are missing",
                                     partial(_of_first, reduce, count)))
     if not square:
         found.append(ReductionError("squares", "squares are added instead of the elements",
