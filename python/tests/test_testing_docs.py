@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
-import importlib
-import pkgutil
 import runpy
 from pathlib import Path
 from typing import Any
@@ -12,14 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-import samebits.testing
 from samebits.testing import check_conversion, check_quantize, check_reduction
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "python_testing.md").read_text(encoding="utf-8")
 EXAMPLE = ROOT / "examples" / "python" / "prove_your_kernel.py"
-MODULES = sorted(m.name for m in pkgutil.iter_modules(samebits.testing.__path__,
-                                                      "samebits.testing."))
 
 
 def blocks(language: str) -> list[str]:
@@ -56,8 +50,3 @@ def test_texts_are_real(example: dict[str, Any]) -> None:
         with pytest.raises(AssertionError) as caught:
             call()
         assert str(caught.value) == text.rstrip("\n")
-
-
-@pytest.mark.parametrize("module", MODULES)
-def test_doctests(module: str) -> None:
-    assert doctest.testmod(importlib.import_module(module)).failed == 0
