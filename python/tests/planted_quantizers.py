@@ -77,6 +77,17 @@ def last_tile_missing(x: Any) -> Any:
     return codes, scales
 
 
+def scales_of_next_tile(x: Any) -> Any:
+    codes, scales = quantizer()(x)
+    return codes, np.roll(scales.ravel(), -1).reshape(scales.shape)
+
+
+def zeros_unscaled(x: Any) -> Any:
+    codes, scales = quantizer()(x)
+    zeros = np.abs(tiles_of(x, 128)).max(axis=2) == 0
+    return codes, np.where(zeros, ONE, scales)
+
+
 def by_inverse_scale(x: Any) -> Any:
     tiles = tiles_of(x, 128)
     amax = np.maximum(np.max(np.abs(tiles), axis=2), np.float32(1e-4))
@@ -91,14 +102,16 @@ PLANTED = {
         scale=lambda a, m: a * (ONE / m), scaled=lambda t, s: t * (ONE / s)),
     "scale rule rcp instead of div": quantizer(scaled=lambda t, s: t * (ONE / s)),
     "scale rule te instead of div": by_inverse_scale,
-    "the inverse scale is stored": quantizer(stored=lambda s: ONE / s),
+    "scales stored as their inverse (S instead of s)": quantizer(stored=lambda s: ONE / s),
     "rounded up to a power of two": quantizer(stored=lambda s: pow2(s, ONE)),
-    "eps is missing": quantizer(eps=0),
+    "eps missing": quantizer(eps=0),
     "eps is 1e-12 instead of 0.0001": quantizer(eps=1e-12),
     "the maximum of the elements instead of their magnitudes": quantizer(
         amax=lambda t: np.max(t, axis=2)),
     "the scale is made for 240": quantizer(largest=240),
-    "tiles that are cut at the right or bottom edge are wrong": last_tile_missing,
+    "only tiles cut off at the edge of the matrix are wrong": last_tile_missing,
+    "scales of the next tile": scales_of_next_tile,
+    "only tiles of zeros are wrong": zeros_unscaled,
     "codes rounded toward zero": quantizer(cast=truncated),
     "subnormal codes flushed to zero": quantizer(cast=flushed),
     "the scaled element is rounded to bf16 before the cast": quantizer(cast=by_bf16),

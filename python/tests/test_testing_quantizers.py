@@ -37,9 +37,9 @@ def test_right_kernel_passes(seed: int) -> None:
 
 
 def test_repeat_line_fails_with_the_same_case() -> None:
-    text = failure(PLANTED["eps is missing"], shapes=SHAPES)
+    text = failure(PLANTED["eps missing"], shapes=SHAPES)
     line = text.splitlines()[-1].replace("  repeat:   ", "")
-    scope = {"check_quantize": check_quantize, "np": np, "kernel": PLANTED["eps is missing"]}
+    scope = {"check_quantize": check_quantize, "np": np, "kernel": PLANTED["eps missing"]}
     with pytest.raises(AssertionError) as again:
         eval(line, scope)
     assert str(again.value).splitlines()[:4] == text.splitlines()[:4]

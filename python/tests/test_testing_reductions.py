@@ -60,7 +60,7 @@ def test_right_kernels_pass(source: str) -> None:
 
 
 def test_reduction_refusals() -> None:
-    with pytest.raises(ValueError, match="reduction: unknown name 'mean'; use one of sum"):
+    with pytest.raises(ValueError, match="reduction: 'mean' is not one of"):
         check_reduction(np.mean, "mean")
     with pytest.raises(AssertionError, match="returned float32 of shape"):
         check_reduction(lambda x: np.zeros(2, np.float32), "amax")

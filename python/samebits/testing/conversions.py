@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from samebits.errors import InvalidArgument, Unsupported
 from samebits.testing import inputs
 from samebits.testing.explain import explain
 from samebits.testing.model import NanPolicy, Overflow, Rounding, Rule
@@ -93,9 +94,9 @@ def check_conversion(
     AssertionError
         A result is wrong. The text shows the smallest failing case, the usual error that gives all
         results seen, and a line that repeats the case.
-    ValueError
+    InvalidArgument
         A name is unknown, or no input satisfies `where`.
-    NotImplementedError
+    Unsupported
         `device` is not None.
 
     Examples
@@ -134,8 +135,8 @@ def check_conversion(
 def refuse_device(device: str | None) -> None:
     """Refuse devices other than the CPU by name."""
     if device is not None:
-        raise NotImplementedError(f"device: {device!r} needs the PyTorch layer of samebits, which "
-                                  "does not exist yet; leave device out and pass NumPy arrays")
+        raise Unsupported(f"device: {device!r} needs the PyTorch layer of samebits, which does not "
+                          "exist yet; leave device out and test a kernel on NumPy arrays")
 
 
 def _call_text(runner: Runner) -> str:
@@ -174,7 +175,7 @@ class _Domain:
         codes = inputs.hard_codes(self.rule.source, self.rule.target, _FIRST_CALL, rng)
         spare = codes[self.allows(codes)]
         if spare.size == 0:
-            raise ValueError("where: no input satisfies the predicate")
+            raise InvalidArgument("where: no input satisfies the predicate")
         return spare
 
 

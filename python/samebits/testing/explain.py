@@ -157,8 +157,8 @@ def _random(rule: Rule) -> Iterator[Candidate]:
          words(lambda r, k: r - np.minimum(r, np.uint64(1)))),
         ("random_complement", "rounded away where R < v * 2^K: the random bits are complemented",
          words(lambda r, k: np.uint64((1 << k) - 1) - r)),
-        ("random_low_bits", "the low K bits of the random word instead of the high ones",
-         errors.low_bits_of_field)]
+        *(("random_low_bits", "the low K bits of the random word instead of the high ones",
+           errors.low_bits_of_field(width)) for width in (8, 16, 32))]
     for name, sentence, guess in rows:
         yield Candidate(name, sentence, guess)
 
@@ -189,8 +189,8 @@ def _other_formats(rule: Rule) -> Iterator[Candidate]:
 
 def candidates(rule: Rule) -> list[Candidate]:
     """Return the table of usual errors for a rule, in the order in which they are named."""
-    return [*_roundings(rule), *_overflows(rule), *_subnormals(), *_double_roundings(rule),
-            *_nans(), *_signs(), *(_random(rule) if rule.rounding == "stochastic" else ()),
+    return [*(_random(rule) if rule.rounding == "stochastic" else ()), *_roundings(rule),
+            *_overflows(rule), *_subnormals(), *_double_roundings(rule), *_nans(), *_signs(),
             *_positions(), *_other_formats(rule)]
 
 

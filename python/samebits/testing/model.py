@@ -12,6 +12,8 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from samebits.errors import InvalidArgument
+from samebits.formats import nearest_first
 from samebits.testing.number_formats import Codes, Decoded, Format, Mask, decode
 from samebits.testing.random_words import random_words
 
@@ -43,7 +45,7 @@ class Rule:
         _check_name("overflow", self.overflow, get_args(Overflow))
         _check_name("nan", self.nan, get_args(NanPolicy))
         if not 1 <= self.random_bits <= 32:
-            raise ValueError(f"random_bits: must be in 1..32, got {self.random_bits}")
+            raise InvalidArgument(f"random_bits: 1 .. 32 is expected; got {self.random_bits}")
 
     def but(self, **changes: object) -> Rule:
         """Return this rule with some fields changed."""
@@ -52,7 +54,7 @@ class Rule:
 
 def _check_name(what: str, name: str, names: tuple[str, ...]) -> None:
     if name not in names:
-        raise ValueError(f"{what}: unknown name {name!r}; use one of {', '.join(names)}")
+        raise InvalidArgument(f"{what}: {name!r} is not one of {nearest_first(name, names)}")
 
 
 @dataclass(frozen=True)

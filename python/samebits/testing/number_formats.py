@@ -6,12 +6,13 @@ compared with. All functions are pure and work on arrays of codes (``uint64``).
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+
+from samebits.formats import format_name
 
 Codes = npt.NDArray[np.uint64]
 Integers = npt.NDArray[np.int64]
@@ -102,40 +103,23 @@ FORMATS: dict[str, Format] = {f.name: f for f in (
     _row("e8m0", (0, 8, 0), 127, "top", 8, "float8_e8m0fnu"),
 )}
 
-_BY_DTYPE = {f.dtype: f for f in FORMATS.values() if f.name != "tf32"}
-
 
 def format_named(name: object) -> Format:
     """Return the format of a name or of a dtype.
 
     Raises
     ------
-    ValueError
-        If no format has this name. The message lists the names.
+    InvalidArgument
+        No format has this name. The message lists the names.
 
     Examples
     --------
-    >>> format_named("bf16").mantissa_bits
+    >>> format_named("bfloat16").mantissa_bits
     7
     >>> format_named(np.float32).name
     'fp32'
     """
-    if isinstance(name, Format):
-        return name
-    text = name if isinstance(name, str) else _dtype_name(name)
-    found = FORMATS.get(text) or _BY_DTYPE.get(text)
-    if found is None:
-        near = difflib.get_close_matches(text, list(FORMATS), 3, 0.4)
-        others = [n for n in FORMATS if n not in near]
-        raise ValueError(f"format: unknown format {name!r}; use one of {', '.join(near + others)}")
-    return found
-
-
-def _dtype_name(name: object) -> str:
-    try:
-        return np.dtype(name).name  # type: ignore[call-overload, no-any-return]
-    except TypeError:
-        return str(name)
+    return name if isinstance(name, Format) else FORMATS[format_name(name)]
 
 
 def dtype_of(f: Format) -> np.dtype[Any]:

@@ -15,7 +15,7 @@ from samebits.testing.model import Rule, convert_codes
 from samebits.testing.number_formats import FORMATS, Codes, Format, Mask, is_nan, is_subnormal
 from samebits.testing.quantize_model import (NONFINITE, POWER_OF_TWO_RULES, SCALE_RULES, Floats,
                                              Quantized, QuantizeRule, Variations, per_element,
-                                             quantize_model)
+                                             quantize_model, tile_maximum)
 
 
 @dataclass(frozen=True)
@@ -90,8 +90,8 @@ def _scale_rules() -> Iterator[QuantizeCandidate]:
     for name in SCALE_RULES:
         yield QuantizeCandidate(f"elements_{name}", f"scales by {{scale}}, but elements scaled as "
                                 f"{name} does", _element_rule(name), only_alone=True)
-    yield QuantizeCandidate("scale_inverse", "the inverse scale is stored instead of the "
-                            "dequantization scale", _varied(Variations(stored=_inverse)))
+    yield QuantizeCandidate("scale_inverse", "scales stored as their inverse (S instead of s)",
+                            _varied(Variations(stored=_inverse)))
     yield QuantizeCandidate("scale_pow2_up", "the stored scale is rounded up to a power of two",
                             _varied(Variations(stored=_power_above)))
     yield QuantizeCandidate("scale_pow2_down", "the stored scale is rounded down to a power of two",
@@ -122,26 +122,26 @@ def _power_below(s: Floats, factor: Floats) -> Floats:
 
 
 def _amaxes() -> Iterator[QuantizeCandidate]:
-    yield QuantizeCandidate("eps_missing", "eps is missing: the amax has no lower bound",
+    yield QuantizeCandidate("eps_missing", "eps missing: small amaxes are not raised",
                             _rule(eps=0.0))
-    yield QuantizeCandidate("eps_missing_plain", "eps is missing, and the scale of a tile of zeros "
-                            "is computed as of any other", _without_eps)
+    yield QuantizeCandidate("eps_missing_plain", "eps missing, and the scale of a tile of zeros "
+                            "is computed like any other", _without_eps)
     for eps in (1e-4, 1e-5, 1e-6, 1e-8, 1e-10, 1e-12):
         yield QuantizeCandidate(f"eps_{eps:g}", f"eps is {eps:g} instead of {{eps}}",
                                 _rule(eps=eps))
-    yield QuantizeCandidate("upper_bound_missing", "the upper bound of the amax is missing",
+    yield QuantizeCandidate("upper_bound_missing", "upper bound of the amax missing",
                             _rule(upper_bound=float("inf")))
     for name in NONFINITE:
-        yield QuantizeCandidate(f"nonfinite_{name}", f"NaN and Inf in a tile treated as by {name} "
-                                "instead of {nonfinite}", _rule(nonfinite=name))
+        yield QuantizeCandidate(f"nonfinite_{name}", f"NaN and Inf in a tile as under nonfinite "
+                                f"{name} instead of {{nonfinite}}", _rule(nonfinite=name))
     yield QuantizeCandidate("amax_signed",
                             "the maximum of the elements instead of their magnitudes",
                             _varied(Variations(amax=lambda x: np.maximum(x, np.float32(0)))))
     yield QuantizeCandidate("other_largest", "the scale is made for 240, the largest number of "
                             "e4m3fnuz", _varied(Variations(largest=240.0)))
     for other in ("flt_max", "input_max"):
-        yield QuantizeCandidate(f"scale_overflow_{other}", f"an infinite inverse scale becomes "
-                                f"{other} instead of {{scale_overflow}}",
+        yield QuantizeCandidate(f"scale_overflow_{other}", f"an infinite S replaced as under "
+                                f"scale_overflow {other}",
                                 _rule(scale_overflow=other))
     yield QuantizeCandidate("zeros_scale_0", "the scale of a tile of zeros is 0 instead of 1",
                             _zeros_scale)
@@ -179,8 +179,6 @@ def _tiles() -> Iterator[QuantizeCandidate]:
                             _amax_of_tile(lambda r, c: (r, 0)))
     yield QuantizeCandidate("amax_of_tensor", "the amax of the whole tensor instead of the tile",
                             _amax_of_tile(lambda r, c: (0, 0)))
-    yield QuantizeCandidate("cut_tiles", "tiles that are cut at the right or bottom edge are wrong",
-                            _cut_tiles, only_alone=True)
 
 
 def _amax_of_tile(change: Callable[[int, int], tuple[int, int]]) -> QuantizeGuess:
@@ -197,16 +195,71 @@ def _amax_of_tile(change: Callable[[int, int], tuple[int, int]]) -> QuantizeGues
     return result
 
 
-def _cut_tiles(call: QuantizeCall, rule: QuantizeRule) -> Quantized | None:
-    if call.x.size == 0:
-        return call.expected
+def _scale_places() -> Iterator[QuantizeCandidate]:
+    yield QuantizeCandidate("scales_transposed", "scales stored column by column: the matrix of "
+                            "scales is transposed", _transposed_scales)
+    yield QuantizeCandidate("scales_next", "scales of the next tile", _moved_scales(1))
+    yield QuantizeCandidate("scales_before", "scales of the tile before", _moved_scales(-1))
+
+
+def _transposed_scales(call: QuantizeCall, rule: QuantizeRule) -> Quantized:
+    scales = call.expected.scales
+    return Quantized(call.expected.codes, scales.T.reshape(scales.shape))
+
+
+def _moved_scales(by: int) -> QuantizeGuess:
+    """Return the guess of right codes with scales of neighbouring tiles."""
+    def result(call: QuantizeCall, rule: QuantizeRule) -> Quantized | None:
+        expected, got = call.expected.scales.ravel(), call.got.scales.ravel()
+        if expected.size < 2:
+            return call.expected
+        moved = np.roll(expected, -by)
+        end = -1 if by > 0 else 0
+        moved[end] = got[end]
+        return Quantized(call.expected.codes, moved.reshape(call.expected.scales.shape))
+    return result
+
+
+def _affected_tiles() -> Iterator[QuantizeCandidate]:
+    rows: tuple[tuple[str, str, AffectedTiles], ...] = (
+        ("zero_tiles", "only tiles of zeros are wrong", _zero_tiles),
+        ("cut_tiles", "only tiles cut off at the edge of the matrix are wrong", _cut_tiles),
+        ("nonfinite_tiles", "only tiles with NaN or Inf are wrong", _nonfinite_tiles))
+    for name, sentence, affected in rows:
+        yield QuantizeCandidate(name, sentence, _wrong_where(affected), only_alone=True)
+
+
+AffectedTiles = Callable[[QuantizeCall, QuantizeRule], Mask]
+
+
+def _zero_tiles(call: QuantizeCall, rule: QuantizeRule) -> Mask:
+    found: Mask = tile_maximum(call.x.view(np.uint32) << np.uint32(1), rule.tile) == 0
+    return found
+
+
+def _nonfinite_tiles(call: QuantizeCall, rule: QuantizeRule) -> Mask:
+    found: Mask = tile_maximum((~np.isfinite(call.x)).astype(np.uint32), rule.tile) != 0
+    return found
+
+
+def _cut_tiles(call: QuantizeCall, rule: QuantizeRule) -> Mask:
     cut = np.zeros(call.expected.scales.shape, np.bool_)
     for axis, (n, t) in enumerate(zip(call.x.shape, rule.tile)):
         if t and n % t:
             cut[(slice(None),) * axis + (-1,)] = True
-    elements = per_element(cut, call.x.shape, rule.tile)
-    return Quantized(np.where(elements, call.got.codes, call.expected.codes),
-                     np.where(cut, call.got.scales, call.expected.scales))
+    return cut
+
+
+def _wrong_where(affected: AffectedTiles) -> QuantizeGuess:
+    """Return the guess that some tiles may have any codes and scales, and all others are right."""
+    def result(call: QuantizeCall, rule: QuantizeRule) -> Quantized:
+        if call.x.size == 0:
+            return call.expected
+        tiles = affected(call, rule)
+        elements = per_element(tiles, call.x.shape, rule.tile)
+        return Quantized(np.where(elements, call.got.codes, call.expected.codes),
+                         np.where(tiles, call.got.scales, call.expected.scales))
+    return result
 
 
 def _casts() -> Iterator[QuantizeCandidate]:
@@ -247,7 +300,8 @@ def _through(middle: str) -> Callable[[Floats, Floats, bool], Codes]:
 
 def quantize_candidates() -> list[QuantizeCandidate]:
     """Return the table of usual errors, in the order in which they are named."""
-    return [*_scale_rules(), *_amaxes(), *_tiles(), *_casts()]
+    return [*_scale_rules(), *_amaxes(), *_tiles(), *_casts(), *_scale_places(),
+            *_affected_tiles()]
 
 
 def explain_quantize(calls: list[QuantizeCall], rule: QuantizeRule, any_nan: bool) -> Explanation:

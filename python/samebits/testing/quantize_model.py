@@ -95,7 +95,7 @@ def per_element(of_tiles: npt.NDArray[Any], shape: tuple[int, ...],
     return of_tiles[np.ix_(*at)]
 
 
-def _maximum(words: Words, tile: tuple[int, int]) -> Words:
+def tile_maximum(words: Words, tile: tuple[int, int]) -> Words:
     """Return the largest word of each tile."""
     for axis, (n, t) in enumerate(zip(words.shape, tile)):
         words = np.maximum.reduceat(words, np.arange(0, n, t or n), axis)
@@ -113,8 +113,8 @@ def _amax(x: Floats, rule: QuantizeRule) -> tuple[Floats, npt.NDArray[np.bool_]]
     left_out = nan & (rule.nonfinite != "propagate")
     if rule.nonfinite == "skip_nonfinite":
         left_out = left_out | inf
-    counted = _maximum(np.where(left_out, np.uint32(0), np.uint32(1)), rule.tile)
-    a = _maximum(np.where(left_out, np.uint32(0), np.minimum(words, _NAN)), rule.tile)
+    counted = tile_maximum(np.where(left_out, np.uint32(0), np.uint32(1)), rule.tile)
+    a = tile_maximum(np.where(left_out, np.uint32(0), np.minimum(words, _NAN)), rule.tile)
     unit = counted == 0
     if rule.nonfinite == "te":
         unit = unit | (a == _INF)

@@ -82,7 +82,9 @@ def check_quantize(
     AssertionError
         A code or scale is wrong. The text shows the smallest failing matrix that was found, the
         usual error that gives all results seen, and a line that repeats the case.
-    NotImplementedError
+    InvalidArgument
+        A name is unknown.
+    Unsupported
         `device` is not None.
 
     Examples

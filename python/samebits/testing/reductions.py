@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from samebits.errors import InvalidArgument
+from samebits.formats import nearest_first
 from samebits.testing import inputs
 from samebits.testing.conversions import Predicate, refuse_device
 from samebits.testing.explain import Explanation
@@ -65,9 +67,9 @@ def check_reduction(
     ------
     AssertionError
         A result is wrong.
-    ValueError
-        The reduction or the format is unknown.
-    NotImplementedError
+    InvalidArgument
+        The reduction or the format is unknown, or the format cannot be reduced.
+    Unsupported
         `device` is not None.
 
     Examples
@@ -76,8 +78,8 @@ def check_reduction(
     """
     refuse_device(device)
     if reduction not in REDUCTIONS:
-        raise ValueError(f"reduction: unknown name {reduction!r}; use one of "
-                         f"{', '.join(REDUCTIONS)}")
+        raise InvalidArgument(f"reduction: {reduction!r} is not one of "
+                              f"{nearest_first(reduction, REDUCTIONS)}")
     test = _ReductionTest(fn, reduction, format_named(source), nan == "any", where)
     if only is not None:
         calls = iter([codes_of(np.atleast_1d(np.asarray(only)), test.source)])

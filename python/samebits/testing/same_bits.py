@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from samebits.errors import InvalidArgument
 from samebits.testing.number_formats import codes_of, format_named, is_nan
 from samebits.testing.report import code_text, count_text
 
@@ -29,6 +30,10 @@ def assert_same_bits(got: npt.ArrayLike, expected: npt.ArrayLike, format: object
     ------
     AssertionError
         The arrays differ. The text shows the first differences with their values.
+    InvalidArgument
+        The format is unknown, or needed and absent.
+    TypeError
+        An array is in another dtype than the format's.
 
     Examples
     --------
@@ -66,4 +71,4 @@ def _format_of(*arrays: npt.NDArray[np.generic]) -> object:
     for array in arrays:
         if array.dtype.kind != "u":
             return array.dtype
-    raise ValueError('format: the arrays hold codes; pass their format, for example format="bf16"')
+    raise InvalidArgument('format: the arrays hold codes; pass their format, for example format="bf16"')

@@ -14,7 +14,7 @@ from samebits.testing.model import (NanPolicy, Overflow, Rounding, Rule, convert
                                     overflows)
 from samebits.testing.number_formats import (FORMATS, Codes, Format, Mask, is_nan, is_subnormal,
                                              is_zero, magnitudes, values)
-from samebits.testing.random_words import field_width, random_fields, random_words
+from samebits.testing.random_words import random_fields, random_words
 from samebits.testing.runs import GUARD, Seen, indices
 
 Guess = Callable[[Seen, Rule], "Codes | None"]
@@ -262,13 +262,16 @@ def random_words_as(change: Callable[[Codes, int], Codes]) -> Guess:
     return codes
 
 
-def low_bits_of_field(seen: Seen, rule: Rule) -> Codes | None:
-    bits, width = rule.random_bits, field_width(rule.random_bits)
-    if rule.rounding != "stochastic" or bits == width:
-        return None
-    index = indices(rule, seen.position)
-    fields = random_fields(rule.seed, rule.random_stream, index, width)
-    return convert_codes(seen.codes, rule, index, fields & np.uint64((1 << bits) - 1))
+def low_bits_of_field(width: int) -> Guess:
+    """Return the guess of the low K bits of a field of `width` bits."""
+    def codes(seen: Seen, rule: Rule) -> Codes | None:
+        bits = rule.random_bits
+        if rule.rounding != "stochastic" or bits >= width:
+            return None
+        index = indices(rule, seen.position)
+        fields = random_fields(rule.seed, rule.random_stream, index, width)
+        return convert_codes(seen.codes, rule, index, fields & np.uint64((1 << bits) - 1))
+    return codes
 
 
 # ---- Positions and memory ----
