@@ -119,10 +119,10 @@ def first_1024(x: Any) -> Any:
     return y
 
 
-def stochastic(*, bits: int = 16, index: int = 0) -> Kernel:
+def stochastic(*, bits: int = 16, index: int = 0, seed: int = 7) -> Kernel:
     """Return a kernel fp32 -> bf16 with K = `bits` and every index too large by `index`."""
     def kernel(x: Any) -> Any:
-        rule = Rule(FORMATS["fp32"], FORMATS["bf16"], "stochastic", seed=7, random_bits=bits)
+        rule = Rule(FORMATS["fp32"], FORMATS["bf16"], "stochastic", seed=seed, random_bits=bits)
         at = np.arange(x.size, dtype=np.uint64) + np.uint64(index)
         return convert_codes(x.view(np.uint32).astype(np.uint64), rule, at).astype(np.uint16)
     return kernel

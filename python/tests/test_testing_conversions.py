@@ -50,6 +50,14 @@ def test_repeat_line_fails_with_the_same_case(planted: Planted) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
+def test_one_random_bit_is_found_with_every_seed(seed: int) -> None:
+    rule: dict[str, Any] = {"rounding": "stochastic", "seed": seed, "random_bits": 12}
+    for bits in (11, 13):
+        text = failure(stochastic(bits=bits, seed=seed), "fp32", "bf16", examples=1, **rule)
+        assert f"looks like: K = {bits} random bits instead of 12" in text
+
+
+@pytest.mark.parametrize("seed", SEEDS)
 def test_right_kernels_pass(seed: int) -> None:
     check_conversion(to_bf16, "fp32", "bf16", examples=4, examples_seed=seed)
     check_conversion(saturating_e4m3, "fp32", "e4m3", overflow="saturate", examples=4,

@@ -111,9 +111,10 @@ def hard_codes(source: Format, target: Format, count: int, rng: np.random.Genera
 def border_codes(rule: Rule, count: int, rng: np.random.Generator) -> Codes:
     """Return codes whose stochastic rounding is barely up or barely not, each for its own index.
 
-    The element at position i has ⌊v · 2^K⌋ equal to 2^K − R or one less. R are the random bits of
-    index ``offset + i``. So one wrong bit of R changes results. Where the source has fewer than K
-    bits to discard, v is the nearest fraction that the source has.
+    R are the random bits of index ``offset + i`` of the element at position i. Its ⌊v · 2^K⌋ is
+    2^K − R, or one less with bits of v set behind the K-th. So one bit too few or too many in R
+    changes results. Where the source has fewer than K bits to discard, v is the nearest fraction
+    that the source has.
 
     Returns an empty array if the source has no bits to discard.
     """
@@ -124,7 +125,8 @@ def border_codes(rule: Rule, count: int, rng: np.random.Generator) -> Codes:
     k = rule.random_bits
     index = np.uint64(rule.offset & (2**64 - 1)) + np.arange(count, dtype=np.uint64)
     needed = np.uint64(1 << k) - random_words(rule.seed, rule.random_stream, index, k)
-    needed = needed - (rng.random(count) < 0.4).astype(np.uint64)  # one less: barely not
+    barely_not = rng.random(count) < 0.5
+    needed = needed - barely_not.astype(np.uint64)
     lowest, highest = _common_exponents(source, target)
     below = rng.integers(0, target.mantissa_bits, count, np.int64, endpoint=True)
     below = np.where((rng.random(count) < 0.7) | (lowest - below < 1 - source.bias), 0, below)
@@ -132,6 +134,8 @@ def border_codes(rule: Rule, count: int, rng: np.random.Generator) -> Codes:
                         rng.integers(lowest, highest, count, np.int64, endpoint=True))
     discarded = (spare + below).astype(np.uint64)
     fraction = _scaled(needed, k, discarded)
+    behind = (np.uint64(1) << (discarded - np.minimum(discarded, np.uint64(k)))) - np.uint64(1)
+    fraction |= np.where(barely_not & (rng.random(count) < 0.8), behind, np.uint64(0))
     quotient = rng.integers(0, (1 << target.mantissa_bits) - 1, count, np.uint64, endpoint=True)
     mantissa = (quotient >> below.astype(np.uint64) << discarded) + fraction
     mantissa &= np.uint64((1 << source.mantissa_bits) - 1)
