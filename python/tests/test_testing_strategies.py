@@ -16,7 +16,7 @@ from samebits.testing.number_formats import FORMATS, is_inf, is_nan, is_subnorma
 from samebits.testing.strategies import arrays, codes
 
 FP32, BF16, E4M3 = FORMATS["fp32"], FORMATS["bf16"], FORMATS["e4m3"]
-QUICK = settings(max_examples=300, database=None, derandomize=True, deadline=None,
+QUICK = settings(max_examples=150, database=None, derandomize=True, deadline=None,
                  suppress_health_check=list(HealthCheck))
 
 
