@@ -30,15 +30,15 @@ void add_options(table& rows, std::string sentence, const quantizer_under_test& 
 }
 
 void add_scale_rules(table& rows, const quantizer_under_test& q) {
-  for (int i = 0; i < scale_math_count; ++i) {
+  for (int i = 0; i < scale_rule_count; ++i) {
     quantizer_under_test other = q;
-    other.options.math = static_cast<scale_math>(i);
+    other.options.rule = static_cast<scale_rule>(i);
     const bool fits_format =
-        q.scale_format == format_id::fp32 || is_power_of_two(other.options.math);
-    if (other.options.math == q.options.math || !fits_format) continue;
+        q.scale_format == format_id::fp32 || is_power_of_two(other.options.rule);
+    if (other.options.rule == q.options.rule || !fits_format) continue;
     add_options(rows,
-                "scale rule " + std::string(name(other.options.math)) + " instead of " +
-                    std::string(name(q.options.math)),
+                "scale rule " + std::string(name(other.options.rule)) + " instead of " +
+                    std::string(name(q.options.rule)),
                 other);
   }
 }

@@ -81,10 +81,10 @@ quantize_runner::quantize_runner(const quantizer_under_test& quantizer,
   require_element_size("in", function.in_bytes, quantizer.from);
   require_element_size("codes", function.code_bytes, quantizer.to);
   require_element_size("scales", function.scale_bytes, quantizer.scale_format);
-  if (quantizer.options.multipliers.data != nullptr ||
+  if (quantizer.options.inverse_scales.data != nullptr ||
       quantizer.options.skip_if_nonzero != nullptr || !quantizer.options.workspace.empty()) {
     throw invalid_argument(
-        "quantizer.options: multipliers, skip_if_nonzero and workspace must be empty");
+        "quantizer.options: inverse_scales, skip_if_nonzero and workspace must be empty");
   }
   static_cast<void>(quantized_by(quantizer, {}));  // throws for options that quantize() refuses
 }

@@ -39,14 +39,14 @@ std::string random_text(const support::conversion_case& c) {
 
 /// Returns where the input lies between two codes of the target; nothing if it is a code itself.
 std::string neighbours_text(const support::conversion_case& c) {
-  const oracle::exact_value x = oracle::decode(support::judge_of(c.from), c.input);
+  const oracle::exact_value x = oracle::decode(support::oracle_of(c.from), c.input);
   if (x.kind != oracle::value_kind::finite) return {};
-  const support::grid_step step = support::locate(support::judge_of(c.to), x);
-  const std::uint64_t most = support::judge_of(c.to).max_finite;
-  if (step.lower == step.upper || step.upper > most) return {};
-  const bool minus = x.negative && support::judge_of(c.to).sign_bits == 1;
+  const support::grid_step step = support::locate(support::oracle_of(c.to), x);
+  const std::uint64_t max = support::oracle_of(c.to).max_finite;
+  if (step.lower == step.upper || step.upper > max) return {};
+  const bool minus = x.negative && support::oracle_of(c.to).sign_bits == 1;
   const std::uint64_t sign =
-      minus ? std::uint64_t{1} << (support::judge_of(c.to).code_bits - 1) : 0;
+      minus ? std::uint64_t{1} << (support::oracle_of(c.to).code_bits - 1) : 0;
   const std::string lower = short_code_text(c.to, step.lower == 0 ? 0 : step.lower | sign);
   const std::string between = lower + " and " + short_code_text(c.to, step.upper | sign);
   if (c.rule.round == rounding::stochastic) {

@@ -14,14 +14,14 @@ std::uint32_t element(const quantizer_under_test& q, const code_matrix& in, std:
   return static_cast<std::uint32_t>(convert_code(q.from, format_id::fp32, in.codes[i]).code);
 }
 
-numerics::scale_rule rule_of(const quantizer_under_test& q) {
+numerics::scale_settings settings_of(const quantizer_under_test& q) {
   const quantize_options& o = q.options;
-  numerics::scale_rule rule{o.math, o.on_nonfinite, std::bit_cast<std::uint32_t>(o.eps),
-                            std::bit_cast<std::uint32_t>(o.upper_bound)};
+  numerics::scale_settings settings{o.rule, o.on_nonfinite, std::bit_cast<std::uint32_t>(o.eps),
+                                    std::bit_cast<std::uint32_t>(o.upper_bound)};
   if (o.on_scale_overflow == scale_overflow::input_max) {
-    rule.largest_factor = numerics::largest_value(spec_of(q.from));
+    settings.largest_factor = numerics::largest_value(spec_of(q.from));
   }
-  return rule;
+  return settings;
 }
 
 }  // namespace
@@ -37,26 +37,26 @@ std::vector<std::int32_t> tile_amaxes(const quantizer_under_test& quantizer,
                                       const code_matrix& in) {
   const matrix_shape scales = scales_shape(in.rows, in.cols, quantizer.options.tile);
   std::vector<std::int32_t> amaxes(static_cast<std::size_t>(scales.rows * scales.cols),
-                                   numerics::nothing_counted);
+                                   numerics::no_amax);
   for (std::size_t i = 0; i < in.codes.size(); ++i) {
     std::int32_t& amax = amaxes[tile_of(quantizer, in, i)];
-    amax = numerics::joined(
-        amax, numerics::counted(quantizer.options.on_nonfinite, element(quantizer, in, i)));
+    amax = numerics::combined(amax, numerics::amax_contribution(quantizer.options.on_nonfinite,
+                                                                element(quantizer, in, i)));
   }
   return amaxes;
 }
 
 std::vector<std::uint64_t> scaled_elements(const quantizer_under_test& quantizer,
                                            const code_matrix& in) {
-  const numerics::scale_rule rule = rule_of(quantizer);
+  const numerics::scale_settings settings = settings_of(quantizer);
   std::vector<numerics::tile_scale> scales;
   for (const std::int32_t amax : tile_amaxes(quantizer, in)) {
-    scales.push_back(numerics::scale_of(spec_of(quantizer.to), rule, amax));
+    scales.push_back(numerics::scale_of(spec_of(quantizer.to), settings, amax));
   }
   std::vector<std::uint64_t> scaled;
   for (std::size_t i = 0; i < in.codes.size(); ++i) {
-    scaled.push_back(
-        numerics::scaled(rule.math, scales[tile_of(quantizer, in, i)], element(quantizer, in, i)));
+    scaled.push_back(numerics::scaled(settings.rule, scales[tile_of(quantizer, in, i)],
+                                      element(quantizer, in, i)));
   }
   return scaled;
 }

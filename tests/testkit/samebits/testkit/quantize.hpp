@@ -30,7 +30,7 @@ namespace samebits::testkit {
 struct quantizer_under_test {
   format_id from = format_id::fp32;  ///< fp32, fp16 or bf16
   format_id to = format_id::e4m3;    ///< e4m3 or e5m2
-  /// options.multipliers, skip_if_nonzero and workspace must be empty.
+  /// options.inverse_scales, skip_if_nonzero and workspace must be empty.
   quantize_options options = {};
   format_id scale_format = format_id::fp32;  ///< fp32 or e8m0
   nan_result nan = nan_result::any;          ///< of codes and of scales
