@@ -8,7 +8,7 @@
 //   samebits::quantize(samebits::view_of(x.data(), tokens, width),
 //                      {.codes = samebits::view_of(codes.data(), tokens, width),
 //                       .scales = samebits::view_of(scales.data(), tile_rows, tile_cols)},
-//                      {.tile = tile, .math = samebits::scale_rule::div, .eps = 1e-4f});
+//                      {.tile = tile, .rule = samebits::scale_rule::div, .eps = 1e-4f});
 #pragma once
 
 #include <array>
