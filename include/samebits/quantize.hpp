@@ -4,7 +4,7 @@
 //   const samebits::tile_shape tile = {1, 128};
 //   const auto [tile_rows, tile_cols] = samebits::scales_shape(tokens, width, tile);
 //   std::vector<samebits::e4m3> codes(x.size());
-//   std::vector<float> scales(tile_rows * tile_cols);
+//   std::vector<float> scales(static_cast<std::size_t>(tile_rows * tile_cols));
 //   samebits::quantize(samebits::view_of(x.data(), tokens, width),
 //                      {.codes = samebits::view_of(codes.data(), tokens, width),
 //                       .scales = samebits::view_of(scales.data(), tile_rows, tile_cols)},
