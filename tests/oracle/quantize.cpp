@@ -130,7 +130,7 @@ quantized quantize(const format& from, const format& to, std::span<const std::ui
                   scale_grid.rows * scale_grid.columns);
   }
   const scale_rule by = rule.inverse_scales.empty() ? rule.scale.rule : scale_rule::te;
-  const bool has_e8m0 = by == scale_rule::pow2 || by >= scale_rule::te_pow2;
+  const bool has_e8m0 = scales_are_powers_of_two(by);
   std::vector<tile_scale> scales;
   quantized result;
   for (std::uint64_t i = 0; i < scale_grid.rows; ++i) {

@@ -148,7 +148,10 @@ tile_scale mx_scale(scale_rule rule, const format& to, std::uint32_t m, std::uin
           power_of_two_code(static_cast<std::uint32_t>(127 - k))};
 }
 
-bool is_mx(scale_rule rule) { return rule >= scale_rule::mx_floor && rule <= scale_rule::mx_rceil; }
+bool is_mx(scale_rule rule) {
+  return rule == scale_rule::mx_floor || rule == scale_rule::mx_ceil ||
+         rule == scale_rule::mx_even || rule == scale_rule::mx_rceil;
+}
 
 /// max(a, eps), min(a, upper bound); a NaN passes.
 std::uint32_t bounded(const scale_settings& settings, std::uint32_t a) {
@@ -196,10 +199,27 @@ tile_scale scale_of_tile(const scale_settings& settings, const format& to,
   return scale_of_amax(settings.rule, to, a, settings.infinite_factor);
 }
 
+bool scales_are_powers_of_two(scale_rule rule) {
+  switch (rule) {
+    case scale_rule::pow2:
+    case scale_rule::te_pow2:
+    case scale_rule::mx_floor:
+    case scale_rule::mx_ceil:
+    case scale_rule::mx_even:
+    case scale_rule::mx_rceil: return true;
+    case scale_rule::te:
+    case scale_rule::div:
+    case scale_rule::rcp:
+    case scale_rule::dg_cuda:
+    case scale_rule::dg_tile:
+    case scale_rule::sgl_v2: return false;
+  }
+  throw std::invalid_argument("oracle: no such scale rule");
+}
+
 std::uint8_t e8m0_of_tile(const scale_settings& settings, const format& to,
                           std::span<const std::uint32_t> elements) {
-  if (!is_mx(settings.rule) && settings.rule != scale_rule::pow2 &&
-      settings.rule != scale_rule::te_pow2) {
+  if (!scales_are_powers_of_two(settings.rule)) {
     throw std::invalid_argument("oracle: settings.rule has scales that are no powers of two");
   }
   const tile_scale scale = scale_of_tile(settings, to, elements);

@@ -71,6 +71,9 @@ tile_scale scale_of_amax(scale_rule rule, const format& to, std::uint32_t a,
 tile_scale scale_of_tile(const scale_settings& settings, const format& to,
                          std::span<const std::uint32_t> elements);
 
+/// Whether every scale of the rule is a power of two.
+bool scales_are_powers_of_two(scale_rule rule);
+
 /// What an e8m0 scale output holds for that tile: 00 where a = 0, else the code of s. The rule's
 /// scales are powers of two; throws std::invalid_argument for another.
 std::uint8_t e8m0_of_tile(const scale_settings& settings, const format& to,
