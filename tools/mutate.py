@@ -4,13 +4,13 @@
 usage: tools/mutate.py BUILD [--each N] [--seed S] [--files NAME ...] [--jobs N] [--least PERCENT]
 
 Each mutant is one change of one operator, number, condition or statement in a copy of numerics/. The
-tests that judge its header (JUDGES below) are compiled with that copy, linked with libraries and
+tests of its header (TESTS below) are compiled with that copy, linked with libraries and
 tests of BUILD, a built tree, and run. A mutant is killed if a test fails, crashes or does not end,
 or if a static_assert fails; a mutant that does not compile otherwise is not counted. Mutants that
 change no result, and why, are listed in tests/mutation/equivalent.txt and left out.
 
-Which mutants are drawn depends on the seed and on their own text: a change of one line of a header
-leaves the draw of all other lines as it was.
+Which mutants are chosen depends on the seed and on their own text: a change of one line of a header
+leaves the choice of all other lines as it was.
 
 Prints every survivor and a table of headers. The exit status is 1 if fewer than PERCENT of the
 counted mutants were killed, and 2 if a test fails without a change.
@@ -39,55 +39,55 @@ ENVIRONMENT = {"GTEST_FAIL_FAST": "1", "RC_PARAMS": "seed=1 max_success=101 nosh
 
 
 @dataclasses.dataclass(frozen=True)
-class Judge:
-    """One program that judges headers."""
+class HeaderTest:
+    """One test program of some headers."""
     headers: str  # names without suffix
     compiled: list  # sources compiled with the changed copy; paths in the repository
     built: list = ()  # test sources whose object files are taken from the build
     runs: list = ("",)  # command lines' arguments; {cases} is the file of mutation_cases
 
-# A mutant meets the judges of its header in this order, until one kills it.
-JUDGES = [
-    Judge("add arithmetic classify compare convert decode divide encode integral layout multiply "
+# A mutant meets the tests of its header in this order, until one kills it.
+TESTS = [
+    HeaderTest("add arithmetic classify compare convert decode divide encode integral layout multiply "
           "number random round square_root word", ["tests/mutation/killer.cpp"], runs=["{cases}"]),
-    Judge("binary32 by_definition", ["tests/unit/binary32_test.cpp"]),
-    Judge("binary64", ["tests/unit/binary64_test.cpp"]),
-    Judge("accumulate", ["tests/unit/accumulate_test.cpp"]),
-    Judge("accumulate", ["tests/exhaustive/accumulate_sweep.cpp"], runs=["60000"]),
-    Judge("element_counts", ["tests/unit/element_counts_test.cpp"]),
-    Judge("statistics", ["tests/unit/quantize_statistics_test.cpp"]),
-    Judge("scale tile", ["tests/unit/scale_test.cpp"]),
-    Judge("scale tile", ["backends/reference/quantize.cpp"],
+    HeaderTest("binary32 by_definition", ["tests/unit/binary32_test.cpp"]),
+    HeaderTest("binary64", ["tests/unit/binary64_test.cpp"]),
+    HeaderTest("accumulate", ["tests/unit/accumulate_test.cpp"]),
+    HeaderTest("accumulate", ["tests/exhaustive/accumulate_sweep.cpp"], runs=["60000"]),
+    HeaderTest("element_counts", ["tests/unit/element_counts_test.cpp"]),
+    HeaderTest("statistics", ["tests/unit/quantize_statistics_test.cpp"]),
+    HeaderTest("scale tile", ["tests/unit/scale_test.cpp"]),
+    HeaderTest("scale tile", ["backends/reference/quantize.cpp"],
           ["tests/property/quantize_property.cpp"]),
-    Judge("dot exact_sum", ["tests/unit/dot_test.cpp"]),
-    Judge("dot exact_sum", ["backends/reference/matmul.cpp"],
+    HeaderTest("dot exact_sum", ["tests/unit/dot_test.cpp"]),
+    HeaderTest("dot exact_sum", ["backends/reference/matmul.cpp"],
           ["tests/property/matmul_property.cpp"]),
-    Judge("big_integer text", ["backends/reference/text.cpp"],
+    HeaderTest("big_integer text", ["backends/reference/text.cpp"],
           ["tests/unit/text_test.cpp", "tests/property/text_property.cpp"]),
-    Judge("loss_scale", ["tests/unit/loss_scale_test.cpp"]),
-    Judge("loss_scale", ["tests/exhaustive/loss_scale_laws.cpp"], runs=["1000"]),
-    Judge("loss_scale_compat", ["tests/exhaustive/loss_scale_traces.cpp"],
+    HeaderTest("loss_scale", ["tests/unit/loss_scale_test.cpp"]),
+    HeaderTest("loss_scale", ["tests/exhaustive/loss_scale_laws.cpp"], runs=["1000"]),
+    HeaderTest("loss_scale_compat", ["tests/exhaustive/loss_scale_traces.cpp"],
           runs=[f"{p} 500" for p in ("torch", "apex", "apex_amp", "megatron", "deepspeed")]),
-    Judge("decide inspect squares", ["tests/unit/decide_test.cpp"]),
-    Judge("inspect squares",
+    HeaderTest("decide inspect squares", ["tests/unit/decide_test.cpp"]),
+    HeaderTest("inspect squares",
           ["backends/reference/list.cpp", "backends/threads/tensor_list.cpp",
            "backends/api/tensor_list_operations.cpp"],
           ["tests/property/list_property.cpp"]),
-    Judge("list", ["tests/unit/tensor_list_test.cpp", "backends/api/tensor_list.cpp",
+    HeaderTest("list", ["tests/unit/tensor_list_test.cpp", "backends/api/tensor_list.cpp",
                    "backends/reference/list.cpp"], ["tests/property/list_property.cpp"]),
-    Judge("list_ops", ["tests/unit/tensor_list_operations_test.cpp", "backends/reference/list.cpp"],
+    HeaderTest("list_ops", ["tests/unit/tensor_list_operations_test.cpp", "backends/reference/list.cpp"],
           ["tests/property/list_property.cpp"]),
-    Judge("agreement", ["tests/unit/agreement_test.cpp", "backends/loss_scaler/agreement.cpp"]),
-    Judge("rank_sum tile", ["tests/unit/rank_sum_test.cpp", "backends/ranks/gradient_reduction.cpp"],
+    HeaderTest("agreement", ["tests/unit/agreement_test.cpp", "backends/loss_scaler/agreement.cpp"]),
+    HeaderTest("rank_sum tile", ["tests/unit/rank_sum_test.cpp", "backends/ranks/gradient_reduction.cpp"],
           ["tests/property/gradient_reduction_property.cpp"]),
-    Judge("report_ring", ["tests/unit/report_ring_test.cpp", "backends/loss_scaler/report_ring.cpp"],
+    HeaderTest("report_ring", ["tests/unit/report_ring_test.cpp", "backends/loss_scaler/report_ring.cpp"],
           runs=["--gtest_filter=-*AtOnce*"]),  # whose threads meet differently in every run
-    Judge("shard_tree sum_tree", ["tests/unit/sum_tree_test.cpp"]),
+    HeaderTest("shard_tree sum_tree", ["tests/unit/sum_tree_test.cpp"]),
 ]
 LIBRARIES = ["tests/tensor_cores/libsamebits_tensor_core_cases.a",
              "tools/tensor_core_probe/libsamebits_tensor_core_probe.a",
              "tests/testkit/libsamebits_testkit.a", "libsamebits_core.a"]
-# What the judges include of others: read once, not for every mutant.
+# What the tests include of others: read once, not for every mutant.
 PRECOMPILED = ["gtest/gtest.h", "algorithm", "bit", "cmath", "cstdint", "functional", "limits",
                "random", "string", "thread", "vector"]
 
@@ -189,7 +189,7 @@ def run(command, folder):
 
 
 class Bench:
-    """Compiles and runs the judges."""
+    """Compiles and runs the tests."""
 
     def __init__(self, build, compiler, scratch):
         self.build, self.compiler, self.scratch = build, compiler, scratch
@@ -223,51 +223,51 @@ class Bench:
             sys.exit(f"{self.build} holds no object file of {source}: build all tests first (tools/test.sh --all)")
         return found[0]
 
-    def verdict(self, judge, folder):
+    def verdict(self, test, folder):
         """"killed", "survived" or "invalid", and by what."""
         # The library's objects hold several sources each: where a changed source stands in one, the
         # linker takes the changed definition, which comes first.
         compiled = run([self.compiler, *self.flags, "-Wl,--allow-multiple-definition", "-include", self.scratch / "precompiled.hpp",
                         f"-I{folder}", f"-I{ROOT}", f"-I{ROOT / 'include'}", f"-I{ROOT / 'tests'}", f"-I{ROOT / 'tools'}",
                         f"-I{ROOT / 'tests' / 'testkit'}",
-                        *(ROOT / source for source in judge.compiled),
-                        *(self.object_of(source) for source in judge.built),
+                        *(ROOT / source for source in test.compiled),
+                        *(self.object_of(source) for source in test.built),
                         *(self.build / library for library in LIBRARIES),
                         "-lrapidcheck", "-lgtest_main", "-lgtest", "-lpthread", "-s",
-                        "-o", "judge"], folder)
+                        "-o", "test"], folder)
         if compiled.returncode != 0:
             error = compiled.stderr
             if "static assertion" in error or "static_assert" in error:
                 return "killed", "static_assert"
             return "invalid", error
-        for arguments in judge.runs:
+        for arguments in test.runs:
             try:
-                done = run(["./judge", *arguments.format(cases=self.cases).split()], folder)
+                done = run(["./test", *arguments.format(cases=self.cases).split()], folder)
             except subprocess.TimeoutExpired:
                 return "killed", "does not end"
             if done.returncode != 0:
                 return "killed", done.stdout + done.stderr
         return "survived", ""
 
-    def judge(self, mutant):
+    def test(self, mutant):
         with tempfile.TemporaryDirectory(dir=self.scratch) as folder:
             self.copy(folder, mutant)
-            for judge in JUDGES:
-                if mutant.header not in judge.headers.split():
+            for test in TESTS:
+                if mutant.header not in test.headers.split():
                     continue
-                verdict, why = self.verdict(judge, folder)
+                verdict, why = self.verdict(test, folder)
                 if verdict != "survived":
                     return verdict, why
         return "survived", ""
 
-    def without_a_change(self, judge):
+    def without_a_change(self, test):
         with tempfile.TemporaryDirectory(dir=self.scratch) as folder:
             self.copy(folder, None)
-            return self.verdict(judge, folder)
+            return self.verdict(test, folder)
 
 
-class Tally:
-    """The mutants of one header, and what became of those that were drawn."""
+class HeaderMutants:
+    """The mutants of one header, and what became of those that were chosen."""
 
     def __init__(self, header, seed, left_out):
         everything = shuffled(mutants_of(header), seed)
@@ -280,38 +280,38 @@ class Tally:
     def counted(self):
         return self.verdicts["killed"] + self.verdicts["survived"]
 
-    def draw(self, wanted):
+    def choose(self, wanted):
         """What is missing of `wanted` counted mutants; with 0 all that are left."""
         missing = wanted - self.counted if wanted else len(self.waiting)
-        drawn, self.waiting = self.waiting[:missing], self.waiting[missing:]
-        return [(self, mutant) for mutant in drawn]
+        chosen, self.waiting = self.waiting[:missing], self.waiting[missing:]
+        return [(self, mutant) for mutant in chosen]
 
 
-def check_judges(bench, pool, headers):
-    judges = [judge for judge in JUDGES if headers & set(judge.headers.split())]
-    for judge, (verdict, why) in zip(judges, pool.map(bench.without_a_change, judges)):
+def check_tests(bench, pool, headers):
+    tests = [test for test in TESTS if headers & set(test.headers.split())]
+    for test, (verdict, why) in zip(tests, pool.map(bench.without_a_change, tests)):
         if verdict != "survived":
-            print(f"{judge.compiled[0]} fails without a change:\n{why}", file=sys.stderr)
+            print(f"{test.compiled[0]} fails without a change:\n{why}", file=sys.stderr)
             sys.exit(2)
 
 
-def judge_all(bench, pool, tallies, each):
+def test_all(bench, pool, headers_mutants, each):
     # Mutants that do not compile are replaced by further ones.
-    while drawn := [pair for tally in tallies for pair in tally.draw(each)]:
-        verdicts = pool.map(lambda pair: bench.judge(pair[1]), drawn)
-        for (tally, mutant), (verdict, _) in zip(drawn, verdicts):
-            tally.verdicts[verdict] += 1
+    while chosen := [pair for of_header in headers_mutants for pair in of_header.choose(each)]:
+        verdicts = pool.map(lambda pair: bench.test(pair[1]), chosen)
+        for (of_header, mutant), (verdict, _) in zip(chosen, verdicts):
+            of_header.verdicts[verdict] += 1
             if verdict == "survived":
                 print(f"survived: {mutant}", flush=True)
 
 
-def show(tallies, seconds):
+def show(headers_mutants, seconds):
     """The table; returns the share of counted mutants that were killed, in percent."""
     print(f"{'header':20}{'mutants':>8}{'equivalent':>12}{'counted':>9}{'killed':>8}")
-    for t in tallies:
+    for t in headers_mutants:
         print(f"{t.header:20}{t.all:8}{t.equivalent:12}{t.counted:9}{t.verdicts['killed']:8}")
-    counted = sum(t.counted for t in tallies)
-    killed = sum(t.verdicts["killed"] for t in tallies)
+    counted = sum(t.counted for t in headers_mutants)
+    killed = sum(t.verdicts["killed"] for t in headers_mutants)
     share = 100 * killed / counted if counted else 100
     print(f"{killed} of {counted} killed, {share:.1f} %; {seconds:.0f} s")
     return share
@@ -331,18 +331,18 @@ def main():
     parser.add_argument("--compiler", default="c++")
     arguments = parser.parse_args()
     left_out = equivalents()
-    tallies = [Tally(header, arguments.seed, left_out) for header in arguments.files]
-    judged = {name for judge in JUDGES for name in judge.headers.split()}
-    for tally in tallies:
-        if tally.all and tally.header not in judged:
-            sys.exit(f"numerics/{tally.header}.hpp has no entry in JUDGES")
+    headers_mutants = [HeaderMutants(header, arguments.seed, left_out) for header in arguments.files]
+    tested = {name for test in TESTS for name in test.headers.split()}
+    for of_header in headers_mutants:
+        if of_header.all and of_header.header not in tested:
+            sys.exit(f"numerics/{of_header.header}.hpp has no entry in TESTS")
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as scratch, \
          concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
         bench = Bench(arguments.build.resolve(), arguments.compiler, pathlib.Path(scratch))
-        check_judges(bench, pool, set(arguments.files))
-        judge_all(bench, pool, tallies, arguments.each)
-    return 0 if show(tallies, time.monotonic() - began) >= arguments.least else 1
+        check_tests(bench, pool, set(arguments.files))
+        test_all(bench, pool, headers_mutants, arguments.each)
+    return 0 if show(headers_mutants, time.monotonic() - began) >= arguments.least else 1
 
 
 if __name__ == "__main__":

@@ -104,11 +104,11 @@ void comparer::compare(const comparison& c, std::span<comparison_result> per_bac
   const convert_call call = call_of(c);
   const std::size_t out_bytes = c.out.bytes(c.to);
   const block whole{0, 0, c.in.rows, c.in.cols};
-  bool judged = false;
+  bool has_expected = false;
   for (std::size_t i = 0; i < subjects_.size(); ++i) {
     if (!subjects_[i].has(call)) continue;
-    if (!judged) judge_call(call, c);
-    judged = true;
+    if (!has_expected) run_reference(call, c);
+    has_expected = true;
     for (const auto blocks : {std::span(&whole, 1), c.blocks}) {
       if (blocks.empty()) continue;
       add(per_backend[i], c,
@@ -126,16 +126,16 @@ convert_call comparer::call_of(const comparison& c) const {
           c.random.pitch.value_or(static_cast<std::uint64_t>(c.in.cols))};
 }
 
-void comparer::judge_call(const convert_call& call, const comparison& c) {
+void comparer::run_reference(const convert_call& call, const comparison& c) {
   // Each call uses a different fill byte, so that no result can come from an element's previous
   // content.
   filling_ = static_cast<unsigned char>(filling_ + 83);
   const std::size_t bytes = c.out.bytes(c.to);
   if (expected_.size() < bytes) expected_.resize(bytes);
   fill_bytes(std::span(expected_).first(bytes), std::byte{filling_}, threads_);
-  convert_call judged = call;
-  judged.out.data = expected_.data() + c.out.shift;
-  reference_->convert.run(judged, {reference_->name, threads_, nullptr});
+  convert_call expected = call;
+  expected.out.data = expected_.data() + c.out.shift;
+  reference_->convert.run(expected, {reference_->name, threads_, nullptr});
 }
 
 void comparer::add(comparison_result& t, const comparison& c,

@@ -71,7 +71,7 @@ class comparer {
 
  private:
   [[nodiscard]] convert_call call_of(const comparison& c) const;
-  void judge_call(const convert_call& call, const comparison& c);
+  void run_reference(const convert_call& call, const comparison& c);
   void add(comparison_result& t, const comparison& c, std::span<const std::byte> got) const;
 
   std::vector<subject> subjects_;

@@ -1,7 +1,7 @@
-// Array arithmetic on CUDA in numbers: spaces of 8 bits whole and drawn operands of every operation
-// against the reference, all pairs of 16 bits and drawn operands by both backends.
+// Array arithmetic on CUDA in numbers: spaces of 8 bits whole and random operands of every operation
+// against the reference, all pairs of 16 bits and random operands by both backends.
 //
-// SAMEBITS_COMPUTE_CASES: how many drawn cases are compared with the reference, by default 10^9.
+// SAMEBITS_COMPUTE_CASES: how many random cases are compared with the reference, by default 10^9.
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 
@@ -321,7 +321,7 @@ TEST(ComputeMany, AllPairsOf16BitsByBothBackends) {
               static_cast<double>(compared));
 }
 
-TEST(ComputeMany, DrawnOperandsByBothBackends) {
+TEST(ComputeMany, RandomOperandsByBothBackends) {
   const auto count = by_effort<std::int64_t>(1 << 27, 1 << 18);
   bench_of_cases cases(count);
   std::uint64_t compared = 0;
@@ -341,11 +341,11 @@ TEST(ComputeMany, DrawnOperandsByBothBackends) {
       }
     }
   }
-  std::printf("drawn, cuda-native and cuda-emulated: %.4g cases, 0 differ\n",
+  std::printf("random, cuda-native and cuda-emulated: %.4g cases, 0 differ\n",
               static_cast<double>(compared));
 }
 
-TEST(ComputeMany, DrawnOperandsByEveryRule) {
+TEST(ComputeMany, RandomOperandsByEveryRule) {
   const char* const asked = std::getenv("SAMEBITS_COMPUTE_CASES");
   const std::uint64_t wanted = asked != nullptr ? std::strtoull(asked, nullptr, 10)
                                                 : by_effort<std::uint64_t>(1'000'000'000, 4 << 20);
@@ -378,7 +378,7 @@ TEST(ComputeMany, DrawnOperandsByEveryRule) {
       }
     }
   }
-  std::printf("drawn, CUDA and the reference: %.4g cases, 0 differ\n",
+  std::printf("random, CUDA and the reference: %.4g cases, 0 differ\n",
               static_cast<double>(compared));
 }
 

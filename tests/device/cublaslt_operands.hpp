@@ -1,4 +1,4 @@
-// Operands of the witnesses of cuBLASLt: drawn numbers, device memory, samples of lines.
+// Operands of the witnesses of cuBLASLt: random numbers, device memory, samples of lines.
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -1,4 +1,4 @@
-// Scaled FP8 products for the witness of cuBLASLt: drawn scales, samples of them, recordings.
+// Scaled FP8 products for the witness of cuBLASLt: random scales, samples of them, recordings.
 #pragma once
 
 #include <algorithm>

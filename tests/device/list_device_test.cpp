@@ -60,7 +60,7 @@ std::string difference(const inspect_report& got, const inspect_report& expected
 
 struct shape {
   std::size_t count;
-  std::int64_t size;  ///< of each tensor; 0: drawn
+  std::int64_t size;  ///< of each tensor; 0: random
 };
 
 TEST_P(ListDevice, InspectsLists) {

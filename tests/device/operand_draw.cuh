@@ -1,4 +1,4 @@
-// Operands of arithmetic drawn on the device: the same numbers for the same seed and index.
+// Random operands of arithmetic, made on the device: the same numbers for the same seed and index.
 #pragma once
 
 #include <cstdint>

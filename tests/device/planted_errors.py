@@ -9,7 +9,7 @@ DIR/build and builds the programs of the properties once, with all errors in the
 of the host backends alone. It fails if a text to change is not there exactly once. `run` runs every
 operation on every backend, each in a process of its own: all must fail, and print a small case and a
 line that repeats it. It takes device_property_test, which needs a GPU, or with --host
-property_operations_test. The reference, which judges, has no error.
+property_operations_test. The reference has no error.
 
 An error that kernels of several operations share is rare, so that it does not hide their own.
 """

@@ -1,4 +1,4 @@
-// The batches of device.quantize_many: what is drawn for each, and how many cover every
+// The batches of device.quantize_many: what is random in each, and how many cover every
 // combination.
 #pragma once
 

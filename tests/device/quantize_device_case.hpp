@@ -1,4 +1,4 @@
-// One drawn case of quantization on device memory: options, shapes, and matrices with gaps.
+// One random case of quantization on device memory: options, shapes, and matrices with gaps.
 #pragma once
 
 #include <cuda_runtime_api.h>

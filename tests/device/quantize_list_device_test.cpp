@@ -61,7 +61,7 @@ class listed_tensor {
     }
     return -1;
   }
-  const quantize_case& drawn() const { return case_; }
+  const quantize_case& chosen() const { return case_; }
 
  private:
   quantize_case case_;
@@ -111,7 +111,7 @@ std::size_t compare_lists(const char* backend, std::uint64_t seed, int lists) {
   for (int n = 0; n < lists; ++n) {
     const auto list = random_list(random);
     if (list.empty()) continue;
-    const quantize_options options = list.front()->drawn().options;
+    const quantize_options options = list.front()->chosen().options;
     std::vector<quantize_item> items;
     for (std::size_t i = 0; i < list.size(); ++i) {
       list[i]->quantize_on_host(options, i);
@@ -122,7 +122,7 @@ std::size_t compare_lists(const char* backend, std::uint64_t seed, int lists) {
     check(cudaDeviceSynchronize(), "quantize a list");
     for (std::size_t i = 0; i < list.size(); ++i) {
       EXPECT_EQ(list[i]->first_difference(), -1)
-          << "tensor " << i << " of list " << n << ": " << describe(list[i]->drawn());
+          << "tensor " << i << " of list " << n << ": " << describe(list[i]->chosen());
     }
     tensors += list.size();
     if (::testing::Test::HasFailure()) break;

@@ -1,4 +1,4 @@
-// Lists of drawn tensors on the host, and copies of them on the device, for tests of tensor lists
+// Lists of random tensors on the host, and copies of them on the device, for tests of tensor lists
 // there.
 #pragma once
 
@@ -26,7 +26,7 @@ enum class content : std::uint8_t { any_bits, finite, zeros };
 /// A list of host tensors, and how to place a copy of it on the device.
 class tensors {
  public:
-  /// `count` matrices of formats drawn from `among`; of `size` elements each, or with size 0 of
+  /// `count` matrices of random formats of `among`; of `size` elements each, or with size 0 of
   /// sizes around the borders of chunks; `odd` ones are strided or unaligned as well.
   tensors(engine& random, std::size_t count, std::vector<format_id> among, std::int64_t size,
           content what, bool odd)

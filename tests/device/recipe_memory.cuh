@@ -1,4 +1,4 @@
-// Device memory for tests of recipes: matrices drawn there, bytes compared there.
+// Device memory for tests of recipes: random matrices made there, bytes compared there.
 #pragma once
 
 #include <cuda_runtime.h>

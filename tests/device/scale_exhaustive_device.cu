@@ -2,7 +2,7 @@
 //
 //   device_scale_exhaustive STRIDE
 //
-// The judge is the definition in integers, on the CPU. Compared with it, by the scale of a tile and
+// The reference is the definition in integers, on the CPU. Compared with it, by the scale of a tile and
 // the code of its largest element: the widest host backend on tiles of one element, cuda-emulated
 // on 1 x 16, cuda-native on 1 x 128; and in a kernel of its own the scale and factor by the GPU's
 // division with those in integers. Amaxes are the codes 0 .. 7FFFFFFF, Inf and NaN among them,
@@ -109,14 +109,14 @@ __global__ void compare_arithmetics(amax_range amaxes, scale_rule rule, found* r
 unsigned blocks_of(std::int64_t count) { return static_cast<unsigned>((count + 255) / 256); }
 
 /// What the amaxes of one slice become by the definition.
-struct judgement {
+struct expected_slice {
   std::vector<std::uint32_t> scales;
   std::vector<std::uint8_t> codes;
 };
 
 template <format_id To>
-void judge_part(const amax_range& amaxes, scale_rule rule, std::int64_t begin, std::int64_t end,
-                judgement& out) {
+void compute_part(const amax_range& amaxes, scale_rule rule, std::int64_t begin, std::int64_t end,
+                  expected_slice& out) {
   constexpr format_spec to = spec_of(To);
   const cast_rule cast = {rounding::nearest_even, overflow::saturate, nan_policy::canonical};
   for (std::int64_t i = begin; i < end; ++i) {
@@ -130,7 +130,8 @@ void judge_part(const amax_range& amaxes, scale_rule rule, std::int64_t begin, s
   }
 }
 
-void judge(const amax_range& amaxes, format_id to, scale_rule rule, judgement& out) {
+void compute_expected(const amax_range& amaxes, format_id to, scale_rule rule,
+                      expected_slice& out) {
   const std::int64_t threads = std::max(1u, std::thread::hardware_concurrency());
   std::vector<std::thread> workers;
   for (std::int64_t t = 0; t < threads; ++t) {
@@ -138,9 +139,9 @@ void judge(const amax_range& amaxes, format_id to, scale_rule rule, judgement& o
       const std::int64_t begin = amaxes.count * t / threads;
       const std::int64_t end = amaxes.count * (t + 1) / threads;
       if (to == format_id::e4m3) {
-        judge_part<format_id::e4m3>(amaxes, rule, begin, end, out);
+        compute_part<format_id::e4m3>(amaxes, rule, begin, end, out);
       } else {
-        judge_part<format_id::e5m2>(amaxes, rule, begin, end, out);
+        compute_part<format_id::e5m2>(amaxes, rule, begin, end, out);
       }
     });
   }
@@ -185,7 +186,7 @@ class sweep {
         const auto rule = static_cast<scale_rule>(m);
         expected_.scales.resize(host_amaxes.size());
         expected_.codes.resize(host_amaxes.size());
-        judge(amaxes, to, rule, expected_);
+        compute_expected(amaxes, to, rule, expected_);
         expected_scales_.upload(expected_.scales);
         expected_codes_.upload(expected_.codes);
         (t++)->add(amaxes.count, on_host(host_amaxes, to, rule));
@@ -283,7 +284,7 @@ class sweep {
   }
 
   std::string host_;
-  judgement expected_;
+  expected_slice expected_;
   device_array<std::uint32_t> matrix_{slice * cols}, scales_{slice}, expected_scales_{slice};
   device_array<std::uint8_t> codes_{slice * cols}, expected_codes_{slice};
   found* found_ = nullptr;

@@ -26,7 +26,7 @@ const int steps = by_effort(300, 6);
 /// Gradients of every rank are its own, or the same on all: what may be clipped.
 enum class spread : std::uint8_t { sharded, replicated };
 
-/// One rank's scenario, drawn the same on host and device: gradients, and whether its loss is NaN.
+/// One rank's random scenario, the same on host and device: gradients, and whether its loss is NaN.
 class scenario {
  public:
   scenario(spread how, int rank)
@@ -53,12 +53,12 @@ std::vector<std::vector<report_fields>> host_reports(const Settings& settings, i
   std::vector<std::vector<report_fields>> reports(static_cast<std::size_t>(n));
   testkit::simulate_ranks(n, [&](communicator& ranks) {
     gradients g;
-    scenario drawn(how, ranks.rank());
+    scenario random_scenario(how, ranks.rank());
     numerics::resident_scaler<decltype(initial_state(settings))> resident = {
         initial_state(settings), 0, 0};
     loss_scaler scaler(settings);
     for (int i = 0; i < steps; ++i) {
-      const bool bad_loss = drawn.draw(g, scale_of(resident.policy));
+      const bool bad_loss = random_scenario.draw(g, scale_of(resident.policy));
       const inspect_report seen = inspect(g.on_host(), {}, {"reference"});
       rank_observation mine = {.seen = seen.observation(), .first_bad = seen.first_bad};
       mine.seen.loss_nonfinite = bad_loss;
@@ -119,10 +119,11 @@ class ScalerRanks : public ::testing::TestWithParam<std::string_view> {
     play_device_ranks(streams_, n, [&](communicator& ranks) {
       const auto stream = static_cast<cudaStream_t>(ranks.stream());
       gradients g;
-      scenario drawn(how, ranks.rank());
+      scenario random_scenario(how, ranks.rank());
       device_loss_scaler scaler(g.on_device(), settings, options(max_norm));
       for (int i = 0; i < steps; ++i) {
-        const bool bad_loss = drawn.draw(g, static_cast<double>(downloaded(scaler.scale())));
+        const bool bad_loss =
+            random_scenario.draw(g, static_cast<double>(downloaded(scaler.scale())));
         check_cuda(cudaStreamSynchronize(nullptr), "gradients to the device");
         scaler.observe_losses(l.of(bad_loss), losses::count, stream);
         scaler.step(ranks);
@@ -179,9 +180,9 @@ TEST_P(ScalerRanks, ScalersThatDifferSkipAndStopOnEveryRank) {
     std::vector<int> differ(3);
     play_device_ranks(streams_, 3, [&](communicator& ranks) {
       gradients g;
-      scenario drawn(how, ranks.rank());
-      (void)drawn.draw(g, 1);
-      g.codes()[0] = 0x3C00;  // finite, whatever was drawn
+      scenario random_scenario(how, ranks.rank());
+      (void)random_scenario.draw(g, 1);
+      g.codes()[0] = 0x3C00;  // finite in every scenario
       device_loss_scaler scaler(g.on_device(), ranks.rank() == 2 ? other : usual,
                                 options(max_norm));
       check_cuda(cudaStreamSynchronize(nullptr), "gradients to the device");
@@ -214,14 +215,14 @@ TEST_P(ScalerRanks, ReplaysOfOneGraphAreTheStepsOfAllRanks) {
   constexpr double inf = std::numeric_limits<double>::infinity();
   std::vector<std::unique_ptr<gradients>> g;
   std::vector<std::unique_ptr<device_loss_scaler>> eager, replayed;
-  std::vector<scenario> drawn;
+  std::vector<scenario> scenarios;
   for (int r = 0; r < n; ++r) {
     g.push_back(std::make_unique<gradients>());
     eager.push_back(
         std::make_unique<device_loss_scaler>(g.back()->on_device(), settings, options(inf)));
     replayed.push_back(
         std::make_unique<device_loss_scaler>(g.back()->on_device(), settings, options(inf)));
-    drawn.emplace_back(spread::sharded, r);
+    scenarios.emplace_back(spread::sharded, r);
   }
   lockstep_ranks ranks(streams_, n);
   const auto step = [&](const auto& scalers) {
@@ -242,7 +243,7 @@ TEST_P(ScalerRanks, ReplaysOfOneGraphAreTheStepsOfAllRanks) {
   int skipped = 0;
   for (int i = 0; i < by_effort(200, 20); ++i) {
     for (std::size_t r = 0; r < n; ++r) {
-      (void)drawn[r].draw(*g[r], static_cast<double>(downloaded(eager[r]->scale())));
+      (void)scenarios[r].draw(*g[r], static_cast<double>(downloaded(eager[r]->scale())));
     }
     check_cuda(cudaDeviceSynchronize(), "gradients to the device");
     step(eager);

@@ -129,8 +129,8 @@ TEST_P(ScalerShards, ClipsOtherNormsThanRanksAlone) {  // or the tests above wou
   int differ = 0;
   play_device_ranks(streams_, 3, [&](communicator& ranks) {
     spread_values values(list);
-    engine drawn(1);
-    values.draw(drawn, 1);
+    engine value_engine(1);
+    values.draw(value_engine, 1);
     const device_shards mine(values.shards(ranks.rank()));
     device_loss_scaler sharded(
         mine.listed(), native_scaling{},
@@ -194,8 +194,8 @@ TEST_P(ScalerShards, NonFiniteElementsOfOneShardStopEveryRank) {
       if (element == list[2].end(where)) continue;
       play_device_ranks(streams_, 3, [&](communicator& ranks) {
         spread_values values(list);
-        engine drawn(2);
-        values.draw(drawn, 1);
+        engine value_engine(2);
+        values.draw(value_engine, 1);
         values.put(2, element, bad);
         const device_shards mine(values.shards(ranks.rank()));
         device_loss_scaler scaler(
@@ -245,8 +245,8 @@ TEST_P(ScalerShards, MultipliesAllShardsByTheSameFactor) {
   engine random(16);
   const spread_list list = random_list(few_sizes, 3, random);
   spread_values whole(list);
-  engine drawn(3);
-  whole.draw(drawn, 1);
+  engine value_engine(3);
+  whole.draw(value_engine, 1);
   const device_shards all(whole.whole());
   device_loss_scaler alone(all.listed(), native_scaling{}, options(0x1p-12));
   ASSERT_TRUE(stepped(alone).applied);

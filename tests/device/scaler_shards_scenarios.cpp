@@ -66,10 +66,10 @@ TEST_P(ScalerShards, ReplaysOfOneGraphAreTheStepsOfAllRanks) {
     check_cuda(cudaGraphGetNodes(graph, nullptr, &nodes), "nodes");
     EXPECT_EQ(nodes, static_cast<std::size_t>(3 * n + n * n));  // three launches, and the exchange
     check_cuda(cudaGraphInstantiate(&exec, graph, 0), "instantiate");
-    engine drawn(4);
+    engine value_engine(4);
     int skipped = 0;
     for (int i = 0; i < by_effort(100, 10); ++i) {
-      values.draw(drawn, static_cast<double>(downloaded(eager.scalers[0]->scale())));
+      values.draw(value_engine, static_cast<double>(downloaded(eager.scalers[0]->scale())));
       for (const auto& s : shards) s->upload();
       eager.step(ranks, streams_);
       streams_.synchronize();
@@ -113,8 +113,8 @@ TEST_P(ScalerShards, ARunSavedOnThreeRanksGoesOnWithEight) {
         scaler.emplace(mine.listed(), c.settings, c.state, how);
       }
       for (int i = from; i < to; ++i) {
-        engine drawn(100 + static_cast<std::uint64_t>(i));
-        values.draw(drawn, 1);
+        engine value_engine(100 + static_cast<std::uint64_t>(i));
+        values.draw(value_engine, 1);
         mine.upload();
         const step_report r = stepped(*scaler, ranks);
         if (ranks.rank() == 0) reports.push_back(without_rank(r));
@@ -139,8 +139,8 @@ TEST_P(ScalerShards, RanksThatClipByOtherNormsSkipAndStop) {
     std::vector<int> count(3);
     play_device_ranks(streams_, 3, [&](communicator& ranks) {
       spread_values values(list);
-      engine drawn(5);
-      values.draw(drawn, 1);
+      engine value_engine(5);
+      values.draw(value_engine, 1);
       const device_shards mine(values.shards(ranks.rank()));
       const bool last = ranks.rank() == 2;
       device_loss_scaler scaler(

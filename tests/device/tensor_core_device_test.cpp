@@ -48,31 +48,31 @@ TEST_P(TensorCore, IsTheModel) {
   EXPECT_EQ(f.differed, 0u) << f.first_difference;
 }
 
-/// Judged by the rule of another unit: what the device reports of differences must be what the
+/// Compared with the rule of another unit: what the device reports of differences must be what the
 /// host finds, and its results those of the row.
-void judge_wrongly(instruction what, tensor_unit own, tensor_unit wrong) {
+void compare_with_wrong_rule(instruction what, tensor_unit own, tensor_unit wrong) {
   const shape s = shape_of(what);
   const auto rule_by = [&](tensor_unit unit) {
     const auto row = find_tensor_row(unit, *tensor_operands_of(s.a, s.b));
     return numerics::accumulate_rule_of(*row, s.a, s.b, s.result, s.products);
   };
   const device& on = *samebits_tensor_core_device();
-  const auto judge = unit_of(what, on.capability());
-  if (!judge || judge->unit != own) GTEST_SKIP() << on.name() << " is no Hopper";
+  const auto found = unit_of(what, on.capability());
+  if (!found || found->unit != own) GTEST_SKIP() << on.name() << " is no Hopper";
   constexpr std::uint32_t tiles = 5;  // each meets each
-  const random_tiles drawn = draw_tiles(what, family::near_one, 1, tiles);
-  const outcome got =
-      on.run({what, rule_by(wrong), tiles, drawn.a.data(), drawn.b.data(), drawn.c.data()});
+  const random_tiles operands = draw_tiles(what, family::near_one, 1, tiles);
+  const outcome got = on.run(
+      {what, rule_by(wrong), tiles, operands.a.data(), operands.b.data(), operands.c.data()});
   std::uint64_t differing = 0;
   for (std::uint32_t tile = 0; tile < tiles; ++tile) {
     for (std::uint32_t partner = 0; partner < tiles; ++partner) {
       for (int r = 0; r < rows_of(what); ++r) {
         for (int c = 0; c < tile_columns; ++c) {
-          const case_codes x = case_at(drawn, what, tile, partner, r, c);
+          const case_codes x = case_at(operands, what, tile, partner, r, c);
           const std::uint32_t by_row = result_of(rule_by(own), x);
           differing += by_row != result_of(rule_by(wrong), x) ? 1u : 0u;
           if (partner == tile) {
-            EXPECT_EQ(got.own[place_of(what, tile, r, c)], by_row);
+            EXPECT_EQ(got.own[result_index(what, tile, r, c)], by_row);
           }
         }
       }
@@ -82,7 +82,7 @@ void judge_wrongly(instruction what, tensor_unit own, tensor_unit wrong) {
   EXPECT_EQ(got.differing, differing);
   EXPECT_EQ(got.first.size(), static_cast<std::size_t>(max_differences));
   for (const difference& d : got.first) {
-    const case_codes x = case_at(drawn, what, d.tile, d.partner, static_cast<int>(d.row),
+    const case_codes x = case_at(operands, what, d.tile, d.partner, static_cast<int>(d.row),
                                  static_cast<int>(d.column));
     EXPECT_EQ(d.got, result_of(rule_by(own), x));
     EXPECT_EQ(d.expected, result_of(rule_by(wrong), x));
@@ -90,10 +90,11 @@ void judge_wrongly(instruction what, tensor_unit own, tensor_unit wrong) {
 }
 
 TEST(TensorCoreDevice, ReportsWhatDiffers) {
-  judge_wrongly(instruction::mma_f16_k16, tensor_unit::hopper_mma_sync, tensor_unit::ampere_mma);
+  compare_with_wrong_rule(instruction::mma_f16_k16, tensor_unit::hopper_mma_sync,
+                          tensor_unit::ampere_mma);
 }
 TEST(TensorCoreDevice, ReportsWhatDiffersOfWarpgroups) {
-  judge_wrongly(instruction::wgmma_e4m3, tensor_unit::hopper_wgmma, tensor_unit::ada_mma);
+  compare_with_wrong_rule(instruction::wgmma_e4m3, tensor_unit::hopper_wgmma, tensor_unit::ada_mma);
 }
 
 INSTANTIATE_TEST_SUITE_P(Instructions, TensorCore,

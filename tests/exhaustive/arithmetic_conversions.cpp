@@ -1,5 +1,5 @@
 // Everything of one operand but sqrt and rint, and comparisons: integers, exponents, neighbours and
-// orders on all codes of 8 and 16 bits and drawn ones of 32, against the exact oracle.
+// orders on all codes of 8 and 16 bits and random ones of 32, against the exact oracle.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -39,7 +39,7 @@ std::uint64_t code_of(T v) {
   }
 }
 
-/// All codes of 8 and 16 bits; of binary32 drawn ones, among them many beside integers' ranges.
+/// All codes of 8 and 16 bits; of binary32 random ones, among them many beside integers' ranges.
 template <class T>
 std::vector<std::uint64_t> codes() {
   std::vector<std::uint64_t> all;

@@ -1,7 +1,7 @@
 // All pairs of 8-bit operands through every binary operation, all codes of 8 and 16 bits through
 // every unary one, by every deterministic rule; values and flags against the exact oracle.
 //
-// The oracle computes each exact result once per pair, and judges each different one once.
+// The oracle computes each exact result once per pair, and rounds each different one once.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -20,9 +20,9 @@ using namespace support;
 
 /// Compares every rule for one set of operands. The exact result is shared by all modes but the one
 /// or ones that it depends on.
-class judged_sweep {
+class oracle_sweep {
  public:
-  judged_sweep(operation op, format_id to) : memo_(to, deterministic_rules()) {
+  oracle_sweep(operation op, format_id to) : memo_(to, deterministic_rules()) {
     case_.op = op;
     case_.to = to;
   }
@@ -31,7 +31,7 @@ class judged_sweep {
   bool run(const operands& x) {
     case_.x = x;
     const bool every_mode = case_.op == operation::rint;
-    const std::vector<oracle::judgement>* expected = nullptr;
+    const std::vector<oracle::rounded_result>* expected = nullptr;
     rounding last{};
     for (std::size_t i = 0; i < memo_.rules().size(); ++i) {
       case_.rule = memo_.rules()[i];
@@ -65,7 +65,7 @@ void expect_all_pairs(format_id a, format_id b, format_id to) {
   std::uint64_t compared = 0;
   for (const operation op : all_operations()) {
     if (operand_count(op) != 2) continue;
-    judged_sweep sweep(op, to);
+    oracle_sweep sweep(op, to);
     for (std::uint64_t i = 0; i < 65536; i += effort_divisor) {
       if (!sweep.run({{a, i >> 8}, {b, i & 255}})) return;
     }
@@ -91,7 +91,7 @@ TEST(ArithmeticUnary, AllCodesIntoEveryFormat) {
       const int bits = spec_of(from).storage_bits;
       if (bits > 16) continue;
       for (const format_id to : arithmetic_formats) {
-        judged_sweep sweep(op, to);
+        oracle_sweep sweep(op, to);
         // Into other formats every third code of 16 bits.
         const std::uint64_t step = (bits == 16 && to != from ? 3 : 1) * effort_divisor;
         for (std::uint64_t code = 0; code >> bits == 0; code += step) {

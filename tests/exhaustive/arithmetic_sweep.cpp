@@ -1,9 +1,9 @@
-// Drawn operands of one operation, or of all, judged in every rounding mode by the exact oracle:
+// Random operands of one operation, or of all, compared in every rounding mode with the exact oracle:
 //
 //   arithmetic_sweep OP|all FORMAT|mixed|all CASES [SEED [THREADS]]
 //
 // CASES sets of operands for each operation and format, each through all six deterministic modes
-// and stochastic rounding, with an overflow and NaN policy drawn anew; "mixed" draws the formats of
+// and stochastic rounding, with an overflow and NaN policy chosen anew; "mixed" draws the formats of
 // operands and destination too. Prints one line per operation and format; the exit status is 1 if
 // any result differs and 2 for a bad command line.
 #include <algorithm>
@@ -45,7 +45,8 @@ struct comparison_counts {
 
 std::mutex printing;
 
-void compare(const arithmetic_case& c, const oracle::judgement& expected, comparison_counts& t) {
+void compare(const arithmetic_case& c, const oracle::rounded_result& expected,
+             comparison_counts& t) {
   const arithmetic_result got = compute(c.op, c.x, c.to, c.rule, c.random);
   ++t.compared;
   for (int bit = 0; bit < 5; ++bit) t.raised[bit] += (expected.flags >> bit) & 1;

@@ -1,6 +1,6 @@
 // Array arithmetic of a 16-bit format on a backend, on all 2^32 pairs or on every N-th first
 // operand, nearest even, ieee and saturate; against the reference backend, whose definition the
-// oracle judges elsewhere (fp16_pairs, arithmetic_sweep):
+// oracle checks elsewhere (fp16_pairs, arithmetic_sweep):
 //
 //   array_pairs add|sub|mul|div fp16|bf16 BACKEND STRIDE [THREADS]
 //

@@ -1,7 +1,7 @@
 // binary32 arithmetic in nearest even against the machine's own:
 //
 //   binary32_machine sqrt STRIDE [THREADS]               every STRIDE-th of the 2^32 codes
-//   binary32_machine add|mul|div|fma CASES [THREADS]     drawn operands
+//   binary32_machine add|mul|div|fma CASES [THREADS]     random operands
 //
 // NaNs are compared as canonical ones; flags are not read, which costs hundreds of cycles. Prints
 // one line; the exit status is 1 if any result differs and 2 for a bad command line. Must be

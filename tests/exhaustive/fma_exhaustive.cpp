@@ -4,7 +4,7 @@
 //   fma_exhaustive e4m3|e5m2 STRIDE
 //
 // The exact result depends on the product and the third operand alone, so pairs of equal product
-// (as a number with its sign, or as the same special) are judged once. Prints one line; the exit
+// (as a number with its sign, or as the same special) are rounded once. Prints one line; the exit
 // status is 1 if any result differs and 2 for a bad command line.
 #include <cstdint>
 #include <cstdio>
@@ -50,8 +50,8 @@ class checker {
   }
 
  private:
-  /// The judgements of one product with every third operand.
-  using row = std::vector<const oracle::judgement*>;
+  /// The expected results of one product with every third operand.
+  using row = std::vector<const oracle::rounded_result*>;
 
   [[nodiscard]] arithmetic_case case_of(std::uint64_t a, std::uint64_t b, std::uint64_t c) const {
     return {.op = operation::fma,
@@ -64,22 +64,22 @@ class checker {
     arithmetic_case product = case_of(a, b, 0);
     product.op = operation::mul;
     const oracle::exact_outcome x = exact_result_of(product);
-    const auto [place, fresh] =
+    const auto [entry, fresh] =
         rows_.try_emplace(std::pair{&products_.at(x), x.value.kind == oracle::value_kind::nan});
     if (fresh) {
       for (std::uint64_t c = 0; c < 256; ++c) {
         arithmetic_case fused = case_of(a, b, c);
         fused.rule.round = rounding::nearest_even;
-        const auto& judged = memo_.at(exact_result_of(fused));
+        const auto& rounded = memo_.at(exact_result_of(fused));
         fused.rule.round = rounding::downward;
-        const auto& judged_downward = memo_.at(exact_result_of(fused));
+        const auto& rounded_downward = memo_.at(exact_result_of(fused));
         for (std::size_t i = 0; i < memo_.rules().size(); ++i) {
           const bool downward = memo_.rules()[i].round == rounding::downward;
-          place->second.push_back(downward ? &judged_downward[i] : &judged[i]);
+          entry->second.push_back(downward ? &rounded_downward[i] : &rounded[i]);
         }
       }
     }
-    return place->second;
+    return entry->second;
   }
 
   void check_pair(std::uint64_t a, std::uint64_t b, comparison_counts& t) {
@@ -91,15 +91,15 @@ class checker {
     for (std::uint64_t c = 0; c < 256; ++c) {
       for (std::size_t i = 0; i < count; ++i) {
         const auto got = fma<Value>(value(a), value(b), value(c), memo_.rules()[i]);
-        const oracle::judgement& judged = *expected[c * count + i];
+        const oracle::rounded_result& wanted = *expected[c * count + i];
         ++t.compared;
-        if (got.value.bits() == judged.code && static_cast<unsigned>(got.raised) == judged.flags) {
+        if (got.value.bits() == wanted.code && static_cast<unsigned>(got.raised) == wanted.flags) {
           continue;
         }
         if (t.differing++ == 0) {
           arithmetic_case failed = case_of(a, b, c);
           failed.rule = memo_.rules()[i];
-          const auto text = same_result(failed, {got.value.bits(), got.raised}, judged);
+          const auto text = same_result(failed, {got.value.bits(), got.raised}, wanted);
           std::printf("%s\n", text.message());
         }
       }

@@ -5,7 +5,7 @@
 //
 // binary64 holds the exact sum and product of any two fp16 numbers. Between two neighbours among
 // the grid points of fp16, the midpoints and a few points around the extremes, code and flags are
-// constant: the oracle judges each such point and interval once per mode. For a fixed first operand
+// constant: the oracle rounds each such point and interval once per mode. For a fixed first operand
 // the exact results of all second ones, in order, then walk along that list. Prints one line per
 // mode; the exit status is 1 if any result differs and 2 for a bad command line.
 #include <algorithm>
@@ -61,31 +61,31 @@ std::vector<double> critical_points() {
   return points;
 }
 
-/// Judgements at the critical points and between them, for one mode.
+/// Expected results at the critical points and between them, for one mode.
 class step_list {
  public:
   step_list(const std::vector<double>& points, rounding mode) : points_(&points) {
     const cast_rule rule{mode};
-    const auto judged = [&](double x) {
+    const auto rounded = [&](double x) {
       return oracle::round_outcome(oracle_format,
                                    {oracle::decode(fp64, std::bit_cast<std::uint64_t>(x))}, rule);
     };
-    between_.push_back(judged(points.front() * 2));
+    between_.push_back(rounded(points.front() * 2));
     for (std::size_t i = 0; i < points.size(); ++i) {
-      at_.push_back(judged(points[i]));
+      at_.push_back(rounded(points[i]));
       const bool last = i + 1 == points.size();
       // Around 0 the two halves differ in sign; a zero itself is not looked up here.
-      between_.push_back(judged(last ? points[i] * 2 : points[i] / 2 + points[i + 1] / 2));
+      between_.push_back(rounded(last ? points[i] * 2 : points[i] / 2 + points[i + 1] / 2));
       if (!last && points[i] < 0 && points[i + 1] > 0) {
         zero_ = i + 1;
-        below_zero_ = judged(points[i] / 2);
-        between_.back() = judged(points[i + 1] / 2);
+        below_zero_ = rounded(points[i] / 2);
+        between_.back() = rounded(points[i + 1] / 2);
       }
     }
   }
 
-  /// The judgement of x != 0; `hint` moves to its place and is best kept from a neighbour of x.
-  [[nodiscard]] const oracle::judgement& look_up(double x, std::size_t& hint) const {
+  /// The expected result for x != 0; `hint` moves to its entry and is best kept from a neighbour of x.
+  [[nodiscard]] const oracle::rounded_result& look_up(double x, std::size_t& hint) const {
     const std::vector<double>& p = *points_;
     while (hint < p.size() && p[hint] < x) ++hint;
     while (hint > 0 && p[hint - 1] >= x) --hint;
@@ -95,10 +95,10 @@ class step_list {
 
  private:
   const std::vector<double>* points_;
-  std::vector<oracle::judgement> at_;
-  std::vector<oracle::judgement> between_;  ///< [i] below point i
+  std::vector<oracle::rounded_result> at_;
+  std::vector<oracle::rounded_result> between_;  ///< [i] below point i
   std::size_t zero_ = 0;
-  oracle::judgement below_zero_{};
+  oracle::rounded_result below_zero_{};
 };
 
 /// What decides where the exact result is no number other than zero.
@@ -144,7 +144,7 @@ class sweep {
       const auto second = fp16::from_bits(b);
       const auto got =
           op_ == operation::add ? add<fp16>(first, second, rule_) : mul<fp16>(first, second, rule_);
-      const oracle::judgement& expected = judgement_of(a, b, hint);
+      const oracle::rounded_result& expected = expected_of(a, b, hint);
       ++t.compared;
       if (got.value.bits() == expected.code &&
           static_cast<unsigned>(got.raised) == expected.flags) {
@@ -166,7 +166,8 @@ class sweep {
             .where = "the fp16 template"};
   }
 
-  const oracle::judgement& judgement_of(std::uint64_t a, std::uint64_t b, std::size_t& hint) const {
+  const oracle::rounded_result& expected_of(std::uint64_t a, std::uint64_t b,
+                                            std::size_t& hint) const {
     const std::size_t x = class_of(a);
     const std::size_t y = class_of(b);
     const double exact = op_ == operation::add ? values_[a] + values_[b] : values_[a] * values_[b];
@@ -177,7 +178,7 @@ class sweep {
   operation op_;
   cast_rule rule_;
   step_list steps_;
-  std::array<std::array<oracle::judgement, 10>, 10> specials_{};
+  std::array<std::array<oracle::rounded_result, 10>, 10> specials_{};
   std::vector<std::uint16_t> codes_;
   std::vector<double> values_;
 };

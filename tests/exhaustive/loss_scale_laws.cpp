@@ -1,4 +1,4 @@
-// Laws of the native loss-scaling policy over drawn settings, states and traces.
+// Laws of the native loss-scaling policy over random settings, states and traces.
 //
 //   loss_scale_laws TRACES [SEED]
 //

@@ -1,8 +1,8 @@
-// Loss scales of other libraries: drawn traces through the policies and the oracle's transcription.
+// Loss scales of other libraries: random traces through the policies and the oracle's transcription.
 //
 //   loss_scale_traces POLICY TRACES [SEED]
 //
-// 200 steps a trace; settings and failures are drawn, numbers with full significands among them.
+// 200 steps a trace; settings and failures are random, numbers with full significands among them.
 // Compares after every step the scale's bits, the counters and whether the step was applied. The
 // exit status is 1 if any differ and 2 for a bad command line.
 #include <bit>
@@ -77,7 +77,7 @@ class failures {
   double edge_;
 };
 
-// A pair of (settings, judge) each; agree() compares what is left after a step.
+// A pair of (settings, oracle) each; agree() compares what is left after a step.
 
 struct torch_pair {
   torch_scaling settings;

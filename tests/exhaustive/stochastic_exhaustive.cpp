@@ -32,7 +32,7 @@ struct outcome {
   std::size_t ups;
 };
 
-outcome judge(format_id to, std::uint64_t input, const cast_rule& rule) {
+outcome outcome_of(format_id to, std::uint64_t input, const cast_rule& rule) {
   const oracle::format& target = oracle_of(to);
   const oracle::exact_value x = oracle::decode(oracle_of(format_id::fp16), input);
   if (x.kind != oracle::value_kind::finite) {
@@ -59,7 +59,7 @@ class stochastic_sweep {
     for (std::uint32_t r = 0; r < words; ++r) {
       got_[r] = convert_code<To, format_id::fp16>(code, rule_, {r, k});
     }
-    const outcome o = judge(To, input, rule_);
+    const outcome o = outcome_of(To, input, rule_);
     const std::size_t kept = words - o.ups;
     std::fill_n(expected_.begin(), kept, static_cast<storage_t<To>>(o.kept));
     std::fill_n(expected_.begin() + static_cast<std::ptrdiff_t>(kept), o.ups,
@@ -121,12 +121,12 @@ TEST(StochasticExhaustive, OtherPoliciesNearMaxAndBeyond) {
   }
 }
 
-/// The expected words above are themselves judged by the oracle's stochastic rounding.
+/// The expected words above are themselves compared with the oracle's stochastic rounding.
 TEST(StochasticExhaustive, TheDecisionIsTheOracles) {
   const cast_rule rule{rounding::stochastic};
   for (const format_id to : {format_id::e4m3, format_id::e5m2}) {
     for (std::uint64_t input = 0; input < 65536; ++input) {
-      const outcome o = judge(to, input, rule);
+      const outcome o = outcome_of(to, input, rule);
       const auto by_oracle = [&](std::size_t r) {
         return oracle::convert(oracle_of(format_id::fp16), oracle_of(to), input, rule,
                                {static_cast<std::uint32_t>(r), k});

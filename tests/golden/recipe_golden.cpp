@@ -241,7 +241,7 @@ TEST_P(recipe_golden, HasTheLibrarysBits) {
   for (const recorded_case& c : r.cases) {
     SCOPED_TRACE(c.name + " " + c.format + " " + c.mode);
     bytes input = input_of(c);
-    ASSERT_EQ(golden::sha256(input), c.input) << "drawn differently than when it was recorded";
+    ASSERT_EQ(golden::sha256(input), c.input) << "not the same input as when it was recorded";
     const answer ours = run(preset->rules, c, std::move(input));
     EXPECT_EQ(golden::sha256(ours.codes), c.codes) << "codes";
     EXPECT_EQ(golden::sha256(ours.scales), c.scales) << "scales";
@@ -303,7 +303,7 @@ TEST_P(recipe_nonfinite, HasTheLibrarysBits) {
   for (const recorded_case& c : r.cases) {
     SCOPED_TRACE(c.format + " " + c.origin);
     bytes input = input_of(c);
-    ASSERT_EQ(golden::sha256(input), c.input) << "drawn differently than when it was recorded";
+    ASSERT_EQ(golden::sha256(input), c.input) << "not the same input as when it was recorded";
     const answer ours = run(preset->rules, c, input);
     bytes codes;
     for (const std::string& row : c.code_rows) {

@@ -1,4 +1,4 @@
-// Repeats the judged cases of a file on numerics/ as it was compiled with: killer CASES. The exit
+// Repeats the cases of a file, with their expected results, on numerics/ as it was compiled with: killer CASES. The exit
 // status is 1 at the first result that differs, 0 if none does.
 #include <cstdint>
 #include <cstdio>
@@ -72,7 +72,7 @@ bool encode_scaled_agrees(const record& r, const format_spec& a, std::int64_t n,
 }
 
 /// The same conversion with all flags: those of a multiplication by 2^0, which records of scale_b
-/// judge. The code of a NaN is the conversion's own.
+/// check. The code of a NaN is the conversion's own.
 bool convert_number_agrees(const record& r, const format_spec& a, const format_spec& to,
                            const cast_rule& rule, std::uint64_t dither) {
   if (!has_arithmetic(a) || !has_arithmetic(to)) return true;

@@ -1,4 +1,4 @@
-// One judged call, as the case writer stores it and the killer repeats it.
+// One call and its expected result, as the case writer stores it and the killer repeats it.
 #pragma once
 
 #include <cstdint>

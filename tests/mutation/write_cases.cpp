@@ -1,4 +1,4 @@
-// Writes judged cases for the mutation killer: write_cases OUT. The oracle is asked here once, so
+// Writes cases and their expected results for the mutation killer: write_cases OUT. The oracle is asked here once, so
 // that a mutant needs neither it nor its headers.
 #include <cstdint>
 #include <cstdio>
@@ -61,7 +61,7 @@ class writer {
 
   void put(const record& r) { std::fwrite(&r, sizeof r, 1, out_); }
 
-  void put(record& r, const oracle::judgement& j) {
+  void put(record& r, const oracle::rounded_result& j) {
     r.expected = j.code;
     r.flags = static_cast<std::uint8_t>(j.flags);
     put(r);
@@ -106,8 +106,8 @@ class writer {
     const random_bits random = draw_random_bits(from, to, r.a, words_);
     const cast_rule rule = any_rule(r, random);
     r.expected = oracle::convert(oracle_of(from), oracle_of(to), r.a, rule, random);
-    const auto flags =
-        judge_flags(oracle_of(to), oracle::decode(oracle_of(from), r.a), rule, random, r.expected);
+    const auto flags = expected_flags_of(oracle_of(to), oracle::decode(oracle_of(from), r.a), rule,
+                                         random, r.expected);
     r.flags = static_cast<std::uint8_t>((flags.inexact ? 1 : 0) | (flags.overflow ? 2 : 0));
     put(r);
   }
@@ -126,11 +126,11 @@ class writer {
     if (next() % 2 == 0 && f == format_id::fp32) {
       r.a = (r.a & 0x80000000u) + ((next() % 70 + 124) << 23) + next() % 5 - 2;
     }
-    const auto judged =
+    const auto exact =
         oracle::to_integer({&oracle_of(f), r.a}, bits, is_signed, rule.round, random);
     const oracle::cpp_int modulus = oracle::cpp_int(1) << bits;
-    r.expected = static_cast<std::uint64_t>((judged.value + modulus) % modulus);
-    r.flags = static_cast<std::uint8_t>(judged.flags);
+    r.expected = static_cast<std::uint64_t>((exact.value + modulus) % modulus);
+    r.flags = static_cast<std::uint8_t>(exact.flags);
     put(r);
 
     r.kind = call::from_integer;
@@ -159,9 +159,9 @@ class writer {
     r.b = static_cast<std::uint32_t>(n);
     put(r, oracle::scale_b({&oracle_of(f), r.a}, n, oracle_of(to), rule, random));
     r.kind = call::log_b;
-    const auto judged = oracle::log_b({&oracle_of(f), r.a});
-    r.expected = static_cast<std::uint32_t>(static_cast<std::int32_t>(judged.value));
-    r.flags = static_cast<std::uint8_t>(judged.flags);
+    const auto exact = oracle::log_b({&oracle_of(f), r.a});
+    r.expected = static_cast<std::uint32_t>(static_cast<std::int32_t>(exact.value));
+    r.flags = static_cast<std::uint8_t>(exact.flags);
     put(r);
   }
 
@@ -175,9 +175,9 @@ class writer {
     r.a = any_code(f, g);
     r.b = any_code(g, f);
     if (f == g && next() % 4 == 0) r.b = r.a;
-    const auto judged = oracle::compare_values({&oracle_of(f), r.a}, {&oracle_of(g), r.b});
-    r.expected = static_cast<std::uint64_t>(judged.order);
-    r.flags = static_cast<std::uint8_t>(judged.flags);
+    const auto exact = oracle::compare_values({&oracle_of(f), r.a}, {&oracle_of(g), r.b});
+    r.expected = static_cast<std::uint64_t>(exact.order);
+    r.flags = static_cast<std::uint8_t>(exact.flags);
     put(r);
     if (f != g) return;
     r.kind = call::total_order;
@@ -230,15 +230,15 @@ class writer {
     put(r);
   }
 
-  /// Codes of more bits: all of 16, drawn ones of more.
+  /// Codes of more bits: all of 16, random ones of more.
   void wide_format(format_id format) {
     const oracle::format& f = oracle_of(format);
     const std::uint64_t low = (std::uint64_t{1} << f.unused_low_bits) - 1;
     for (std::uint64_t i = 0; i < 65536; ++i) {
-      const std::uint64_t drawn = f.code_bits == 16 ? i : any_code(format, format);
-      const std::uint64_t code = drawn & ~low;
-      neighbours(format, code, drawn & low);
-      negated(format, code, drawn & low);
+      const std::uint64_t any = f.code_bits == 16 ? i : any_code(format, format);
+      const std::uint64_t code = any & ~low;
+      neighbours(format, code, any & low);
+      negated(format, code, any & low);
       if (f.code_bits != 16) compared(format, code, any_code(format, format));
     }
   }

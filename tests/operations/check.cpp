@@ -80,18 +80,18 @@ class arena {
         at.push_back(size_);
         size_ += (b.memory.bytes().size() + border - 1) / border * border;
       }
-      places_.push_back(std::move(at));
+      offsets_.push_back(std::move(at));
     }
     block_.assign(size_ + border, strided_buffer::guard);
     for_each_of(cases.size(), [&](std::size_t i) {
       for (std::size_t k = 0; k < cases[i].size(); ++k) {
         const std::vector<std::byte>& bytes = cases[i][k].memory.bytes();
-        std::copy(bytes.begin(), bytes.end(), data() + places_[i][k]);
+        std::copy(bytes.begin(), bytes.end(), data() + offsets_[i][k]);
       }
     });
   }
   arena(const arena& other)
-      : places_(other.places_), block_(other.size_ + border), size_(other.size_) {
+      : offsets_(other.offsets_), block_(other.size_ + border), size_(other.size_) {
     std::copy(other.data(), other.data() + size_, data());
   }
   arena& operator=(const arena&) = delete;
@@ -107,7 +107,7 @@ class arena {
     for (std::size_t k = 0; k < of_case.size(); ++k) {
       strided_buffer& memory = of_case[k].memory;
       matrix_view v = memory.view();
-      v.data = base + places_[i][k] + (static_cast<std::byte*>(v.data) - memory.bytes().data());
+      v.data = base + offsets_[i][k] + (static_cast<std::byte*>(v.data) - memory.bytes().data());
       v.space = space;
       all.push_back(v);
     }
@@ -115,7 +115,7 @@ class arena {
   }
   /// A buffer as it lies here.
   [[nodiscard]] strided_buffer taken(std::size_t i, std::size_t k, strided_buffer like) const {
-    const std::byte* const first = data() + places_[i][k];
+    const std::byte* const first = data() + offsets_[i][k];
     std::copy(first, first + like.bytes().size(), like.bytes().begin());
     return like;
   }
@@ -126,13 +126,13 @@ class arena {
   }
   [[nodiscard]] const std::byte* data() const { return const_cast<arena*>(this)->data(); }
 
-  std::vector<std::vector<std::size_t>> places_;  ///< of each case's buffers
+  std::vector<std::vector<std::size_t>> offsets_;  ///< of each case's buffers
   std::vector<std::byte> block_;
   std::size_t size_ = 0;
 };
 
 /// Element [row, col] of a buffer in words.
-std::string place_text(const case_buffer& b, std::int64_t row, std::int64_t col) {
+std::string position_text(const case_buffer& b, std::int64_t row, std::int64_t col) {
   return b.name + " [" + std::to_string(row) + ", " + std::to_string(col) + "]";
 }
 
@@ -144,7 +144,7 @@ std::string buffer_difference(case_buffer& b, const strided_buffer& got,
   for (std::int64_t row = 0; row < v.rows; ++row) {
     for (std::int64_t col = 0; col < v.cols; ++col) {
       if (got.at(row, col) == expected.at(row, col)) continue;
-      return place_text(b, row, col) + "\n  got      " + code_text(v.format, got.at(row, col)) +
+      return position_text(b, row, col) + "\n  got      " + code_text(v.format, got.at(row, col)) +
              "\n  expected " + code_text(v.format, expected.at(row, col));
     }
   }
@@ -276,14 +276,14 @@ check_report check_operation(const array_operation& op, array_target& target,
   while (report.cases < effort.cases) {
     const auto count =
         static_cast<std::size_t>(std::min<std::uint64_t>(op.batch, effort.cases - report.cases));
-    std::vector<std::unique_ptr<random_case>> drawn(count);
+    std::vector<std::unique_ptr<random_case>> random_cases(count);
     std::vector<buffers> memory(count);
     for_each_of(count, [&](std::size_t i) {
-      drawn[i] = op.draw(effort.seed + report.cases + i);
-      memory[i] = drawn[i]->memory();
+      random_cases[i] = op.draw(effort.seed + report.cases + i);
+      memory[i] = random_cases[i]->memory();
     });
     std::vector<const random_case*> cases;
-    for (const auto& c : drawn) cases.push_back(c.get());
+    for (const auto& c : random_cases) cases.push_back(c.get());
     const outcome found = check.run(cases, memory);
     report.elements += found.elements;
     if (!found.text.empty()) {

@@ -12,7 +12,7 @@ namespace samebits::support {
 
 struct check_effort {
   std::uint64_t cases = 0;
-  std::uint64_t seed = 0;  ///< case i is drawn from seed + i
+  std::uint64_t seed = 0;  ///< case i is made from seed + i
 };
 
 /// What a check showed.

@@ -17,21 +17,21 @@ using spoil_function = std::function<void(const std::vector<matrix_view>& views)
 /// A case whose calls are spoiled afterwards wherever they are not the reference's.
 class spoiled_case final : public random_case {
  public:
-  spoiled_case(std::unique_ptr<random_case> drawn, spoil_function spoil)
-      : drawn_(std::move(drawn)), spoil_(std::move(spoil)) {}
+  spoiled_case(std::unique_ptr<random_case> original, spoil_function spoil)
+      : original_(std::move(original)), spoil_(std::move(spoil)) {}
 
-  [[nodiscard]] std::vector<case_buffer> memory() const override { return drawn_->memory(); }
+  [[nodiscard]] std::vector<case_buffer> memory() const override { return original_->memory(); }
   [[nodiscard]] returned_values call(const call_site& site) const override {
-    returned_values all = drawn_->call(site);
+    returned_values all = original_->call(site);
     if (site.target.backend() == "reference") return all;
     spoil_(site.views);
     return all;
   }
-  [[nodiscard]] std::string text() const override { return drawn_->text(); }
+  [[nodiscard]] std::string text() const override { return original_->text(); }
   [[nodiscard]] std::unique_ptr<random_case> simpler(
       const std::function<bool(const random_case&)>& fails) const override {
     std::unique_ptr<spoiled_case> found;
-    auto next = drawn_->simpler([&](const random_case& c) {
+    auto next = original_->simpler([&](const random_case& c) {
       return fails(
           spoiled_case(std::shared_ptr<const random_case>(&c, [](const auto*) {}), spoil_));
     });
@@ -41,9 +41,9 @@ class spoiled_case final : public random_case {
 
  private:
   spoiled_case(std::shared_ptr<const random_case> borrowed, spoil_function spoil)
-      : drawn_(std::move(borrowed)), spoil_(std::move(spoil)) {}
+      : original_(std::move(borrowed)), spoil_(std::move(spoil)) {}
 
-  std::shared_ptr<const random_case> drawn_;
+  std::shared_ptr<const random_case> original_;
   spoil_function spoil_;
 };
 

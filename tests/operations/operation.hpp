@@ -87,7 +87,7 @@ struct call_site {
   }
 };
 
-/// A drawn case of an operation.
+/// A random case of an operation.
 class random_case {
  public:
   virtual ~random_case() = default;
@@ -117,8 +117,8 @@ struct operation_parts {
 template <class Case>
 class typed_case final : public random_case {
  public:
-  typed_case(rc::Shrinkable<Case> drawn, std::shared_ptr<const operation_parts<Case>> parts)
-      : drawn_(std::move(drawn)), value_(drawn_.value()), parts_(std::move(parts)) {}
+  typed_case(rc::Shrinkable<Case> shrinkable, std::shared_ptr<const operation_parts<Case>> parts)
+      : shrinkable_(std::move(shrinkable)), value_(shrinkable_.value()), parts_(std::move(parts)) {}
 
   [[nodiscard]] std::vector<case_buffer> memory() const override { return parts_->memory(value_); }
   [[nodiscard]] returned_values call(const call_site& site) const override {
@@ -131,7 +131,7 @@ class typed_case final : public random_case {
   }
   [[nodiscard]] std::unique_ptr<random_case> simpler(
       const std::function<bool(const random_case&)>& fails) const override {
-    rc::Seq<rc::Shrinkable<Case>> candidates = drawn_.shrinks();
+    rc::Seq<rc::Shrinkable<Case>> candidates = shrinkable_.shrinks();
     while (auto candidate = candidates.next()) {
       auto other = std::make_unique<typed_case>(std::move(*candidate), parts_);
       if (fails(*other)) return other;
@@ -140,7 +140,7 @@ class typed_case final : public random_case {
   }
 
  private:
-  rc::Shrinkable<Case> drawn_;
+  rc::Shrinkable<Case> shrinkable_;
   Case value_;
   std::shared_ptr<const operation_parts<Case>> parts_;
 };

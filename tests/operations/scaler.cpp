@@ -1,4 +1,4 @@
-// Courses of loss scalers, with all gradients in one place and spread over ranks.
+// Scenarios of loss scalers, with all gradients in one place and spread over ranks.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -99,9 +99,9 @@ strided_buffer random_gradients(format_id format, const array_layout& layout, li
 
 std::vector<case_buffer> memory_of_scenario(const scaler_scenario& c) {
   std::vector<case_buffer> all;
-  const auto add_gradients = [&](const std::string& which, buffer_use use, const auto& drawn) {
+  const auto add_gradients = [&](const std::string& which, buffer_use use, const auto& content_of) {
     for (std::size_t i = 0; i < c.tensors.size(); ++i) {
-      all.push_back({which + " tensor " + std::to_string(i), use, drawn(c.tensors[i], i)});
+      all.push_back({which + " tensor " + std::to_string(i), use, content_of(c.tensors[i], i)});
     }
   };
   add_gradients("gradients", buffer_use::result, [](const scenario_tensor& t, std::size_t) {

@@ -265,7 +265,7 @@ placed_outcome::placed_outcome(const format& to, exact_outcome x) : to_(&to), x_
   on_grid_ = unit_ == unit ? unbounded_ : place_of(in_units(x_.value, unit_));
 }
 
-judgement placed_outcome::by(const cast_rule& rule, const random_bits& bits) const {
+rounded_result placed_outcome::by(const cast_rule& rule, const random_bits& bits) const {
   const format& to = *to_;
   // preserve_sign: neither an invalid operation nor a NaN among several operands has a sign to
   // keep, so this NaN is the positive one; that of an overflow below has the result's sign.
@@ -306,13 +306,13 @@ std::uint64_t placed_outcome::least_away(int k) const {
   return static_cast<std::uint64_t>(limit - cpp_int(on_grid_.rest << k) / on_grid_.whole);
 }
 
-judgement round_outcome(const format& to, const exact_outcome& x, const cast_rule& rule,
-                        const random_bits& bits) {
+rounded_result round_outcome(const format& to, const exact_outcome& x, const cast_rule& rule,
+                             const random_bits& bits) {
   return placed_outcome(to, x).by(rule, bits);
 }
 
-judgement arithmetic(operation op, std::span<const operand> operands, const format& to,
-                     const cast_rule& rule, const random_bits& bits) {
+rounded_result arithmetic(operation op, std::span<const operand> operands, const format& to,
+                          const cast_rule& rule, const random_bits& bits) {
   return round_outcome(to, exact_result(op, operands, rule.round, bits), rule, bits);
 }
 
@@ -337,8 +337,8 @@ bool total_order(const format& f, std::uint64_t a, std::uint64_t b) {
   return key(a) <= key(b);
 }
 
-integer_judgement to_integer(const operand& a, int bits, bool is_signed, rounding mode,
-                             const random_bits& random) {
+integer_result to_integer(const operand& a, int bits, bool is_signed, rounding mode,
+                          const random_bits& random) {
   const cpp_int largest = (cpp_int(1) << (is_signed ? bits - 1 : bits)) - 1;
   const cpp_int minimum = is_signed ? cpp_int(-largest - 1) : cpp_int(0);
   const exact_value x = decode(*a.from, a.code);
@@ -350,13 +350,13 @@ integer_judgement to_integer(const operand& a, int bits, bool is_signed, roundin
   return {value, step.inexact ? flag_inexact : 0};
 }
 
-judgement from_integer(const cpp_int& n, const format& to, const cast_rule& rule,
-                       const random_bits& bits) {
+rounded_result from_integer(const cpp_int& n, const format& to, const cast_rule& rule,
+                            const random_bits& bits) {
   return round_outcome(to, {integer_value(abs(n), n < 0)}, rule, bits);
 }
 
-judgement scale_b(const operand& a, std::int32_t n, const format& to, const cast_rule& rule,
-                  const random_bits& bits) {
+rounded_result scale_b(const operand& a, std::int32_t n, const format& to, const cast_rule& rule,
+                       const random_bits& bits) {
   exact_outcome x{decode(*a.from, a.code)};
   if (is_nan(x.value)) {
     const std::array<operand, 1> one{a};
@@ -368,7 +368,7 @@ judgement scale_b(const operand& a, std::int32_t n, const format& to, const cast
   return round_outcome(to, x, rule, bits);
 }
 
-integer_judgement log_b(const operand& a) {
+integer_result log_b(const operand& a) {
   const exact_value x = decode(*a.from, a.code);
   if (is_nan(x) || is_zero(x)) return {std::numeric_limits<std::int32_t>::min(), flag_invalid};
   if (is_infinite(x)) return {std::numeric_limits<std::int32_t>::max(), flag_invalid};

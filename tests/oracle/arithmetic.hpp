@@ -37,11 +37,11 @@ struct operand {
   std::uint64_t code;
 };
 
-struct judgement {
+struct rounded_result {
   std::uint64_t code;
   unsigned flags;
 
-  friend bool operator==(const judgement&, const judgement&) = default;
+  friend bool operator==(const rounded_result&, const rounded_result&) = default;
 };
 
 /// A result before its rounding. A NaN has no sign. A square root that is not rational is given to
@@ -65,7 +65,7 @@ class placed_outcome {
   placed_outcome(const format& to, exact_outcome x);
 
   /// Rounded once.
-  [[nodiscard]] judgement by(const cast_rule& rule, const random_bits& bits = {}) const;
+  [[nodiscard]] rounded_result by(const cast_rule& rule, const random_bits& bits = {}) const;
 
   /// The least K-bit R with which stochastic rounding goes away from zero (2^K: none does); tests
   /// aim at it and at the one below. 0 where nothing is rounded.
@@ -91,12 +91,12 @@ class placed_outcome {
 };
 
 /// An exact result rounded once into `to`.
-judgement round_outcome(const format& to, const exact_outcome& x, const cast_rule& rule,
-                        const random_bits& bits = {});
+rounded_result round_outcome(const format& to, const exact_outcome& x, const cast_rule& rule,
+                             const random_bits& bits = {});
 
 /// Both.
-judgement arithmetic(operation op, std::span<const operand> operands, const format& to,
-                     const cast_rule& rule, const random_bits& bits = {});
+rounded_result arithmetic(operation op, std::span<const operand> operands, const format& to,
+                          const cast_rule& rule, const random_bits& bits = {});
 
 /// A NaN that signals: of a format with Inf, with the first mantissa bit 0.
 bool is_signaling(const format& f, std::uint64_t code);
@@ -114,23 +114,23 @@ compared compare_values(const operand& a, const operand& b);
 /// totalOrder(a, b): sign-magnitude integer order of two codes of one format.
 bool total_order(const format& f, std::uint64_t a, std::uint64_t b);
 
-struct integer_judgement {
+struct integer_result {
   cpp_int value;
   unsigned flags;
 };
 
 /// To a signed or unsigned integer of `bits` bits.
-integer_judgement to_integer(const operand& a, int bits, bool is_signed, rounding mode,
-                             const random_bits& random = {});
+integer_result to_integer(const operand& a, int bits, bool is_signed, rounding mode,
+                          const random_bits& random = {});
 
-judgement from_integer(const cpp_int& n, const format& to, const cast_rule& rule,
-                       const random_bits& bits = {});
+rounded_result from_integer(const cpp_int& n, const format& to, const cast_rule& rule,
+                            const random_bits& bits = {});
 
 /// x * 2^n.
-judgement scale_b(const operand& a, std::int32_t n, const format& to, const cast_rule& rule,
-                  const random_bits& bits = {});
+rounded_result scale_b(const operand& a, std::int32_t n, const format& to, const cast_rule& rule,
+                       const random_bits& bits = {});
 
 /// The exponent of |x|: 0 and NaN give INT32_MIN, Inf INT32_MAX.
-integer_judgement log_b(const operand& a);
+integer_result log_b(const operand& a);
 
 }  // namespace samebits::oracle

@@ -24,19 +24,20 @@ using testing::random_codes;
 
 constexpr std::uint64_t none = 0;
 
-judgement run(operation op, std::string_view f, std::vector<std::uint64_t> codes,
-              const cast_rule& rule = {}, std::string_view to = "", const random_bits& bits = {}) {
+rounded_result run(operation op, std::string_view f, std::vector<std::uint64_t> codes,
+                   const cast_rule& rule = {}, std::string_view to = "",
+                   const random_bits& bits = {}) {
   std::vector<operand> operands;
   for (const std::uint64_t code : codes) operands.push_back({&format_named(f), code});
   return arithmetic(op, operands, format_named(to.empty() ? f : to), rule, bits);
 }
 
-judgement judged(std::uint64_t code, std::uint64_t flags) {
+rounded_result result(std::uint64_t code, std::uint64_t flags) {
   return {code, static_cast<unsigned>(flags)};
 }
 
-::testing::AssertionResult is(const judgement& got, std::uint64_t code, std::uint64_t flags) {
-  if (got == judged(code, flags)) return ::testing::AssertionSuccess();
+::testing::AssertionResult is(const rounded_result& got, std::uint64_t code, std::uint64_t flags) {
+  if (got == result(code, flags)) return ::testing::AssertionSuccess();
   return ::testing::AssertionFailure() << std::hex << "code " << got.code << " flags " << got.flags;
 }
 
@@ -259,7 +260,7 @@ TEST(OracleArithmetic, HardwareBinary32WithFlags) {
         std::fesetround(FE_TONEAREST);
         if ((code & 0x7FFFFFFF) > 0x7F800000) code = 0x7FFFFFFF;
         const std::array<operand, 2> operands{operand{&fp32, a[i]}, {&fp32, b[i]}};
-        const judgement got =
+        const rounded_result got =
             arithmetic(op, {operands.data(), op == operation::sqrt ? 1u : 2u}, fp32, {mode});
         ASSERT_TRUE(is(got, code, flags))
             << std::hex << a[i] << ' ' << b[i] << " mode " << static_cast<int>(mode) << " machine "

@@ -93,7 +93,7 @@ void compare(scale_rule rule, const format& to, std::uint32_t amax, const tile_s
   }
 }
 
-/// Rationals judge one amax in about `sample`; they take microseconds, the integers nanoseconds.
+/// Rationals check one amax in about `sample`; they take microseconds, the integers nanoseconds.
 comparison_counts sweep(scale_rule rule, const format& to, std::uint64_t stride,
                         std::uint64_t sample) {
   const float m = to.name == "e4m3" ? 448 : 57344;

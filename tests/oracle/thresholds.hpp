@@ -2,7 +2,7 @@
 // §10).
 //
 // In every deterministic mode the result depends on the source magnitude through finitely many
-// jumps. Here they are found once, from the destination's grid, so that a test can judge all 2^32
+// jumps. Here they are found once, from the destination's grid, so that a test can check all 2^32
 // inputs by walking two sorted lists side by side.
 #pragma once
 

@@ -26,7 +26,7 @@ void expect_what_the_oracle_says(const case_space& space, int count) {
     const converted got = convert_code(c.from, c.to, c.input, c.rule, c.random);
     const std::uint64_t expected = expected_code(c);
     require(same_code(c, got.code, expected));
-    const expected_flags flags = judge_flags(
+    const expected_flags flags = expected_flags_of(
         oracle_of(c.to), oracle::decode(oracle_of(c.from), c.input), c.rule, c.random, expected);
     RC_ASSERT(got.inexact == flags.inexact);
     RC_ASSERT(got.overflow == flags.overflow);

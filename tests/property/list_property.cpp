@@ -93,13 +93,13 @@ class owned_tensors {
     for (strided_buffer& b : buffers_) all.push_back({b.view()});
     return tensor_list(all);
   }
-  /// What lies there now is what judge(tensor, element) says, and nothing around it has changed.
-  template <class Judge>
-  void require(const char* what, const Judge& judge) const {
+  /// What lies there now is expected_code(tensor, element), and nothing around it has changed.
+  template <class Expected>
+  void require(const char* what, const Expected& expected_code) const {
     for (std::size_t t = 0; t < size(); ++t) {
       for (std::size_t i = 0; i < codes_[t].size(); ++i) {
         const std::uint64_t got = buffers_[t].load(at(t, static_cast<std::int64_t>(i)));
-        const std::uint64_t expected = judge(t, i);
+        const std::uint64_t expected = expected_code(t, i);
         if (got == expected) continue;
         RC_FAIL(std::string(what) + ": tensor " + std::to_string(t) + " (" +
                 std::string(name(formats_[t])) + ") element " + std::to_string(i) + " is " +

@@ -309,7 +309,7 @@ void expect_oracles_reading(const reading& r) {
   const oracle::exact_value value = r.number.value();
   for (const cast_rule& rule : all_rules()) {
     const std::uint64_t code = oracle::round_exact(f, value, rule, r.random);
-    const auto flags = support::judge_flags(f, value, rule, r.random, code);
+    const auto flags = support::expected_flags_of(f, value, rule, r.random, code);
     const parse_result got = parse(r.to, r.text, rule, r.random);
     if (got == parse_result{true, code, flags.inexact, flags.overflow, 0}) continue;
     RC_FAIL(support::text_of(rule) + ": got " + outcome(got.code, got.inexact, got.overflow) +

@@ -74,20 +74,20 @@ oracle::operation oracle_of(operation op) {
 
 oracle::exact_outcome exact_result_of(const arithmetic_case& c) {
   const auto all = listed(c.x);
-  const std::array<oracle::operand, 3> judged{
+  const std::array<oracle::operand, 3> exact_operands{
       oracle::operand{&oracle_of(all[0].format), all[0].code},
       {&oracle_of(all[1].format), all[1].code},
       {&oracle_of(all[2].format), all[2].code}};
-  return oracle::exact_result(oracle_of(c.op), {judged.data(), count_of(c.op)}, c.rule.round,
-                              c.random);
+  return oracle::exact_result(oracle_of(c.op), {exact_operands.data(), count_of(c.op)},
+                              c.rule.round, c.random);
 }
 
-oracle::judgement expected_result(const arithmetic_case& c) {
+oracle::rounded_result expected_result(const arithmetic_case& c) {
   return oracle::round_outcome(oracle_of(c.to), exact_result_of(c), c.rule, c.random);
 }
 
 ::testing::AssertionResult same_result(const arithmetic_case& c, const arithmetic_result& got,
-                                       const oracle::judgement& expected) {
+                                       const oracle::rounded_result& expected) {
   const auto raised = static_cast<unsigned>(got.raised);
   if (got.code == expected.code && raised == expected.flags) {
     return ::testing::AssertionSuccess();
@@ -114,7 +114,7 @@ std::ostream& operator<<(std::ostream& out, const arithmetic_case& c) {
 outcome_memo::outcome_memo(format_id to, std::vector<cast_rule> rules)
     : to_(&oracle_of(to)), rules_(std::move(rules)) {}
 
-const std::vector<oracle::judgement>& outcome_memo::at(const oracle::exact_outcome& x) {
+const std::vector<oracle::rounded_result>& outcome_memo::at(const oracle::exact_outcome& x) {
   oracle::exact_value v = x.value;
   if (v.numerator != 0) {  // equal numbers, equal keys
     const auto up = static_cast<int>(lsb(v.numerator));
@@ -127,12 +127,12 @@ const std::vector<oracle::judgement>& outcome_memo::at(const oracle::exact_outco
     v.denominator = 1;
   }
   const key k{v.kind, v.negative, x.flags, v.exponent, v.numerator, v.denominator};
-  const auto [place, fresh] = judged_.try_emplace(k);
+  const auto [entry, fresh] = results_.try_emplace(k);
   if (fresh) {
     const oracle::placed_outcome placed(*to_, x);
-    for (const cast_rule& rule : rules_) place->second.push_back(placed.by(rule));
+    for (const cast_rule& rule : rules_) entry->second.push_back(placed.by(rule));
   }
-  return place->second;
+  return entry->second;
 }
 
 namespace {

@@ -1,4 +1,4 @@
-// One operation under test: operands, rule, its judgement by the oracle, and the text of a failure.
+// One operation under test: operands, rule, the oracle's result, and the text of a failure.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -49,31 +49,31 @@ oracle::operation oracle_of(operation op);
 oracle::exact_outcome exact_result_of(const arithmetic_case& c);
 
 /// What must come out.
-oracle::judgement expected_result(const arithmetic_case& c);
+oracle::rounded_result expected_result(const arithmetic_case& c);
 
 /// Success if code and flags are as expected; else operands, got, expected and a C++ call.
 ::testing::AssertionResult same_result(const arithmetic_case& c, const arithmetic_result& got,
-                                       const oracle::judgement& expected);
+                                       const oracle::rounded_result& expected);
 
 /// The case on one line, as RapidCheck shows it.
 std::ostream& operator<<(std::ostream& out, const arithmetic_case& c);
 
-/// Judgements of exact results by a list of deterministic rules, each computed once.
+/// Exact results rounded by a list of deterministic rules, each computed once.
 class outcome_memo {
  public:
   outcome_memo(format_id to, std::vector<cast_rule> rules);
 
-  /// One judgement per rule, in their order. The reference stays valid.
-  const std::vector<oracle::judgement>& at(const oracle::exact_outcome& x);
+  /// One result per rule, in their order. The reference stays valid.
+  const std::vector<oracle::rounded_result>& at(const oracle::exact_outcome& x);
 
   [[nodiscard]] const std::vector<cast_rule>& rules() const { return rules_; }
-  [[nodiscard]] std::size_t size() const { return judged_.size(); }
+  [[nodiscard]] std::size_t size() const { return results_.size(); }
 
  private:
   using key = std::tuple<oracle::value_kind, bool, unsigned, int, oracle::cpp_int, oracle::cpp_int>;
   const oracle::format* to_;
   std::vector<cast_rule> rules_;
-  std::map<key, std::vector<oracle::judgement>> judged_;
+  std::map<key, std::vector<oracle::rounded_result>> results_;
 };
 
 /// Formats of the operands in order.

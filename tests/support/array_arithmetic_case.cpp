@@ -1,4 +1,4 @@
-// Memory, judgement and text of cases of array arithmetic.
+// Memory, comparison and text of cases of array arithmetic.
 #include "support/array_arithmetic_case.hpp"
 
 #include <algorithm>
@@ -13,9 +13,10 @@
 namespace samebits::support {
 namespace {
 
-/// Drawn operands of an operation, made once; a prime number of them, so that no stride falls in
+/// Random operands of an operation, made once; a prime number of them, so that no stride falls in
 /// step with it.
-const std::vector<operands>& drawn(operation op, const operand_formats& from, format_id to) {
+const std::vector<operands>& random_operands(operation op, const operand_formats& from,
+                                             format_id to) {
   static std::map<std::tuple<operation, operand_formats, format_id>, std::vector<operands>> made;
   std::vector<operands>& all = made[{op, from, to}];
   if (all.empty()) {
@@ -175,7 +176,7 @@ compute_memory::compute_memory(const array_arithmetic_case& c)
       out(c.to, c.out),
       each(format_id::e4m3, c.each) {
   const std::vector<operands> own = c.content != 0 ? random_for(c) : std::vector<operands>{};
-  const std::vector<operands>& all = c.content != 0 ? own : drawn(c.op, c.from, c.to);
+  const std::vector<operands>& all = c.content != 0 ? own : random_operands(c.op, c.from, c.to);
   std::size_t next = 0;
   for (std::int64_t row = 0; row < c.out.rows; ++row) {
     for (std::int64_t col = 0; col < c.out.cols; ++col) {
@@ -231,13 +232,13 @@ compute_function computing_on(const std::string& backend) {
   };
 }
 
-oracle::judgement by_definition(const arithmetic_case& c) {
+oracle::rounded_result by_definition(const arithmetic_case& c) {
   const arithmetic_result r = compute(c.op, c.x, c.to, c.rule, c.random);
   return {r.code, static_cast<unsigned>(r.raised)};
 }
 
 ::testing::AssertionResult conforms(const array_arithmetic_case& c, const compute_function& compute,
-                                    const reference_function& judge, const std::string& where) {
+                                    const reference_function& reference, const std::string& where) {
   compute_memory m(c);
   const compute_memory before = m;
   const flags united =
@@ -257,7 +258,7 @@ oracle::judgement by_definition(const arithmetic_case& c) {
   for (std::int64_t row = 0; row < c.out.rows; ++row) {
     for (std::int64_t col = 0; col < c.out.cols; ++col) {
       arithmetic_case e = element_case(c, m.at(c, row, col), row, col);
-      const oracle::judgement expected = judge(e);
+      const oracle::rounded_result expected = reference(e);
       all |= expected.flags;
       const unsigned raised =
           with_flags ? static_cast<unsigned>(m.each.at(row, col)) : expected.flags;

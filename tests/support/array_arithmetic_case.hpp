@@ -1,4 +1,4 @@
-// One call of array arithmetic under test: its memory, and every element judged by a scalar rule.
+// One call of array arithmetic under test: its memory, and every element compared with a scalar rule.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -49,7 +49,7 @@ struct compute_memory {
   strided_buffer out;
   strided_buffer each;
 
-  /// Operands drawn for the operation, repeated over the elements; guards in the results.
+  /// Random operands of the operation, repeated over the elements; guards in the results.
   explicit compute_memory(const array_arithmetic_case& c);
 
   /// Operands of an element.
@@ -74,13 +74,13 @@ using compute_function = std::function<flags(
 compute_function computing_on(const std::string& backend);
 
 /// What an element must be.
-using reference_function = std::function<oracle::judgement(const arithmetic_case& c)>;
+using reference_function = std::function<oracle::rounded_result(const arithmetic_case& c)>;
 
-/// The judgement of the scalar function.
-oracle::judgement by_definition(const arithmetic_case& c);
+/// The result of the scalar function.
+oracle::rounded_result by_definition(const arithmetic_case& c);
 
-/// Runs the case in fresh memory and judges every element, every flag and all guards.
+/// Runs the case in fresh memory and compares every element, every flag and all guards.
 ::testing::AssertionResult conforms(const array_arithmetic_case& c, const compute_function& compute,
-                                    const reference_function& judge, const std::string& where);
+                                    const reference_function& reference, const std::string& where);
 
 }  // namespace samebits::support

@@ -1,4 +1,4 @@
-// One conversion under test: what went in and how, its judgement, and the text of a failure.
+// One conversion under test: what went in and how, the expected result, and the text of a failure.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ struct conversion_case {
   std::uint64_t input = 0;  ///< the source code
   cast_rule rule = {};
   random_bits random = {};                             ///< stochastic only
-  std::optional<random_origin> origin = std::nullopt;  ///< of `random`, where it was drawn
+  std::optional<random_origin> origin = std::nullopt;  ///< of `random`, where it comes from
   std::string where = "convert_code";  ///< which door: a function, or a backend and its threads
 };
 

@@ -11,7 +11,7 @@
 
 namespace samebits::support {
 
-/// Options are drawn one after another, in the same order in each case:
+/// Options are chosen one after another, in the same order in each case:
 ///
 ///   even_draw draws;
 ///   for (...) {
@@ -21,7 +21,7 @@ namespace samebits::support {
 ///   }
 ///   EXPECT_EQ(draws.missing(), "");
 ///
-/// A drawn value is one whose pairs with the case's earlier values are new or, if none is new, have
+/// A chosen value is one whose pairs with the case's earlier values are new or, if none is new, have
 /// occurred least often; chance decides between equals. The sequence is the same in every run.
 class even_draw {
  public:

@@ -1,7 +1,7 @@
 // Generators over bit patterns: codes that hit what conversions get wrong, rules and random bits.
 //
 // RapidCheck's own generators draw hardly any NaN, subnormal or large integer; here a pattern is
-// drawn from one of the families below with equal weight, then shrinks to fewer set mantissa bits,
+// a random one of one of the families below with equal weight, then shrinks to fewer set mantissa bits,
 // exponents nearer to 1 and a plus sign. The draws are plain functions of a source of 64-bit words,
 // so that tests without RapidCheck use them with a standard engine.
 #pragma once
@@ -49,7 +49,7 @@ std::uint64_t draw_number(const word_source& next);
 /// of them ends.
 std::vector<std::uint64_t> simpler_codes(format_id from, std::uint64_t code);
 
-/// What cases are drawn from.
+/// What the formats and modes of a case are chosen from.
 struct case_space {
   std::vector<format_id> from;
   std::vector<format_id> to;

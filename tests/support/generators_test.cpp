@@ -1,4 +1,4 @@
-// Tests of the generators: every family is drawn, and draws what it says. Fixed seeds.
+// Tests of the generators: every family occurs, and makes what it says. Fixed seeds.
 #include "support/generators.hpp"
 
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ class engine_words {
   std::mt19937_64 engine_;
 };
 
-std::vector<std::uint64_t> drawn(code_family family, format_id from, format_id to) {
+std::vector<std::uint64_t> random_codes(code_family family, format_id from, format_id to) {
   engine_words words(7);
   const word_source next = words.source();
   std::vector<std::uint64_t> codes(draws);
@@ -57,7 +57,7 @@ TEST(Generators, UniformCodesFillTheStorageWord) {
   for (const format_id from : all_formats()) {
     const int bits = spec_of(from).storage_bits;
     std::vector<int> set(static_cast<std::size_t>(bits), 0);
-    for (const std::uint64_t code : drawn(code_family::uniform, from, format_id::e4m3)) {
+    for (const std::uint64_t code : random_codes(code_family::uniform, from, format_id::e4m3)) {
       ASSERT_TRUE(bits == 64 || code >> bits == 0);
       for (int i = 0; i < bits; ++i) set[static_cast<std::size_t>(i)] += (code >> i) % 2 == 1;
     }
@@ -70,7 +70,8 @@ TEST(Generators, UniformCodesFillTheStorageWord) {
 
 TEST(Generators, SpecialsOfFp32) {
   std::map<std::string, int> seen;
-  for (const std::uint64_t code : drawn(code_family::special, format_id::fp32, format_id::e4m3)) {
+  for (const std::uint64_t code :
+       random_codes(code_family::special, format_id::fp32, format_id::e4m3)) {
     const std::string sign = code >> 31 != 0 ? "-" : "+";
     const std::uint64_t magnitude = code & 0x7FFFFFFF;
     if (magnitude == 0) ++seen[sign + "zero"];
@@ -99,7 +100,7 @@ TEST(Generators, SpecialsOfEveryFormatIncludeItsNan) {
     int nans = 0;
     int infinities = 0;
     int zeros = 0;
-    for (const std::uint64_t code : drawn(code_family::special, from, format_id::e4m3)) {
+    for (const std::uint64_t code : random_codes(code_family::special, from, format_id::e4m3)) {
       const oracle::exact_value x = oracle::decode(f, code);
       nans += x.kind == oracle::value_kind::nan;
       infinities += x.kind == oracle::value_kind::infinite;
@@ -114,7 +115,7 @@ TEST(Generators, SpecialsOfEveryFormatIncludeItsNan) {
 TEST(Generators, TiesAreTies) {
   for (const auto& [from, to] : finer_pairs) {
     std::set<std::uint64_t> different;
-    for (const std::uint64_t code : drawn(code_family::tie, from, to)) {
+    for (const std::uint64_t code : random_codes(code_family::tie, from, to)) {
       ASSERT_TRUE(is_tie(from, to, code))
           << name(from) << " to " << name(to) << ' ' << code_text(from, code);
       different.insert(code);
@@ -129,7 +130,7 @@ TEST(Generators, NearTiesLieBesideTies) {
   for (const auto& [from, to] : finer_pairs) {
     const std::uint64_t unit = std::uint64_t{1} << oracle_of(from).unused_low_bits;
     int beside = 0;
-    for (const std::uint64_t code : drawn(code_family::near_tie, from, to)) {
+    for (const std::uint64_t code : random_codes(code_family::near_tie, from, to)) {
       const bool near = is_tie(from, to, code + unit) || is_tie(from, to, code - unit) ||
                         is_tie(from, to, code + 2 * unit) || is_tie(from, to, code - 2 * unit);
       beside += near && !is_tie(from, to, code);
@@ -147,7 +148,7 @@ TEST(Generators, EdgesReachBeyondMax) {
     const oracle::cpp_rational minimum =
         oracle::rational_of(oracle::decode(target, target.min_subnormal));
     std::map<std::string, int> seen;
-    for (const std::uint64_t code : drawn(code_family::edge, from, to)) {
+    for (const std::uint64_t code : random_codes(code_family::edge, from, to)) {
       const oracle::exact_value x = oracle::decode(oracle_of(from), code);
       if (x.kind != oracle::value_kind::finite) continue;
       const oracle::cpp_rational magnitude = abs(oracle::rational_of(x));
@@ -174,12 +175,13 @@ TEST(Generators, EdgesReachBeyondMax) {
 
 TEST(Generators, OnGridCodesAreMostlyRepresentableOrOneUlpAway) {
   int exact = 0;
-  for (const std::uint64_t code : drawn(code_family::on_grid, format_id::fp32, format_id::e5m2)) {
+  for (const std::uint64_t code :
+       random_codes(code_family::on_grid, format_id::fp32, format_id::e5m2)) {
     const grid_step step =
         locate(oracle_of(format_id::e5m2), oracle::decode(oracle_of(format_id::fp32), code));
     exact += step.lower == step.upper;
   }
-  EXPECT_GT(exact, draws / 8);  // a fifth is drawn without a distance
+  EXPECT_GT(exact, draws / 8);  // a fifth has no distance
   EXPECT_LT(exact, draws / 3);
 }
 

@@ -65,9 +65,9 @@ std::uint64_t scaled_fraction(const grid_step& step, int k) {
   return static_cast<std::uint64_t>(scaled);
 }
 
-expected_flags judge_flags(const oracle::format& to, const oracle::exact_value& x,
-                           const cast_rule& rule, const random_bits& bits,
-                           std::uint64_t expected_code) {
+expected_flags expected_flags_of(const oracle::format& to, const oracle::exact_value& x,
+                                 const cast_rule& rule, const random_bits& bits,
+                                 std::uint64_t expected_code) {
   if (x.kind != oracle::value_kind::finite) return {false, false};
   const oracle::exact_value result = oracle::decode(to, expected_code);
   const bool inexact = result.kind != oracle::value_kind::finite ||

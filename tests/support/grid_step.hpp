@@ -30,14 +30,14 @@ grid_step locate(const oracle::format& to, const oracle::exact_value& x);
 /// floor(v * 2^k).
 std::uint64_t scaled_fraction(const grid_step& step, int k);
 
-/// What samebits::converted must say beside the code: judged from the code that is right.
+/// What samebits::converted must say beside the code: found from the code that is right.
 struct expected_flags {
   bool inexact;
   bool overflow;
 };
 
-expected_flags judge_flags(const oracle::format& to, const oracle::exact_value& x,
-                           const cast_rule& rule, const random_bits& bits,
-                           std::uint64_t expected_code);
+expected_flags expected_flags_of(const oracle::format& to, const oracle::exact_value& x,
+                                 const cast_rule& rule, const random_bits& bits,
+                                 std::uint64_t expected_code);
 
 }  // namespace samebits::support

@@ -1,4 +1,4 @@
-// Drawn gradient reductions.
+// Random gradient reductions.
 #include "support/reduction_case.hpp"
 
 #include <array>

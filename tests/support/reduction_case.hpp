@@ -1,4 +1,4 @@
-// Drawn gradient reductions: lists of tensors with codes of every rank's own, in memory with
+// Random gradient reductions: lists of tensors with codes of every rank's own, in memory with
 // guards.
 #pragma once
 

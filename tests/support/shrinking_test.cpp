@@ -36,8 +36,8 @@ std::uint64_t shrunk_code(std::uint64_t seed,
   const rc::Gen<std::uint64_t> generator = codes(format_id::fp32, format_id::e4m3);
   rc::Random random(seed);
   for (;;) {
-    rc::Shrinkable<std::uint64_t> drawn = generator(random.split());
-    if (fails(drawn.value())) return shrunk<std::uint64_t>(drawn, fails);
+    rc::Shrinkable<std::uint64_t> random_value = generator(random.split());
+    if (fails(random_value.value())) return shrunk<std::uint64_t>(random_value, fails);
   }
 }
 
@@ -95,9 +95,9 @@ TEST(Shrinking, ArraysShrinkToTheFailingExtent) {
   };
   rc::Random random(9);
   for (int i = 0; i < 50; ++i) {
-    const rc::Shrinkable<array_case> drawn = generator(random.split());
-    if (!fails(drawn.value())) continue;
-    const array_case c = shrunk<array_case>(drawn, fails);
+    const rc::Shrinkable<array_case> random_value = generator(random.split());
+    if (!fails(random_value.value())) continue;
+    const array_case c = shrunk<array_case>(random_value, fails);
     EXPECT_EQ(c.in.rows, 1);
     EXPECT_EQ(c.in.cols, 7);
     EXPECT_EQ(c.in.row_stride, 7);

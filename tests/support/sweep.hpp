@@ -1,4 +1,4 @@
-// Sweeps: array conversion of fp32 codes in order, judged by merging them with an exact step
+// Sweeps: array conversion of fp32 codes in order, checked by merging them with an exact step
 // function.
 //
 // Between two thresholds the right code is constant. So the expected codes of a run of inputs are a

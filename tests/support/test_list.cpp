@@ -57,13 +57,13 @@ test_list::test_list(const list_shape& shape) {
       std::memcpy(bytes_.data() + offset + static_cast<std::size_t>(at * element), &code,
                   static_cast<std::size_t>(element));
     }
-    places_.push_back({offset, {nullptr, format, rows, cols, row_stride, col_stride}});
+    tensors_.push_back({offset, {nullptr, format, rows, cols, row_stride, col_stride}});
   }
 }
 
 tensor_list test_list::listed(std::byte* base, memory_space space) const {
   std::vector<matrix_view> views;
-  for (const place& p : places_) {
+  for (const placed_tensor& p : tensors_) {
     views.push_back(p.view);
     views.back().data = base + p.offset;
     views.back().space = space;

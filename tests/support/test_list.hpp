@@ -28,13 +28,13 @@ float draw_list_factor(const word_source& next);
 /// How a list looks.
 struct list_shape {
   std::size_t tensors = 0;
-  std::int64_t max_elements = 0;   ///< of a tensor; sizes from 0 on are drawn
-  std::vector<format_id> formats;  ///< in turn, from a drawn one on
+  std::int64_t max_elements = 0;   ///< of a tensor; sizes are random, from 0 on
+  std::vector<format_id> formats;  ///< in turn, from a random one on
   list_content content = list_content::ordinary;
   std::uint64_t seed = 0;
 };
 
-/// The tensors' places in the block and its bytes. Lists of equal tensors, max_elements and seed
+/// The tensors' offsets in the block and its bytes. Lists of equal tensors, max_elements and seed
 /// have the same rows and columns, whatever their formats. One tensor in eight has gaps in or
 /// between its rows; nearly none is aligned to more than its elements, every other not even to
 /// those.
@@ -47,11 +47,11 @@ class test_list {
   [[nodiscard]] const std::vector<std::byte>& bytes() const { return bytes_; }
 
  private:
-  struct place {
+  struct placed_tensor {
     std::size_t offset;  ///< bytes
     matrix_view view;    ///< without data
   };
-  std::vector<place> places_;
+  std::vector<placed_tensor> tensors_;
   std::vector<std::byte> bytes_;
 };
 

@@ -1,4 +1,4 @@
-// Matrix products drawn at random: shapes, strides, formats, accumulations, scales and C.
+// Random matrix products: shapes, strides, formats, accumulations, scales and C.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct matmul_sizes {
   int max_depth;
 };
 
-/// Which kinds of accumulation are drawn.
+/// The kinds of accumulation that occur.
 enum class random_kinds : std::uint8_t { all, tensor_cores };
 
 /// A call with its memory. Everything follows from the seed.

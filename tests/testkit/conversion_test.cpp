@@ -182,7 +182,7 @@ TEST(CheckConversion, RandomBatchesFindWhatNoEdgeShows) {
   EXPECT_EQ(result.failure()->size, 1);
 }
 
-TEST(CheckConversion, StochasticKernelsAreJudgedByTheirIndex) {
+TEST(CheckConversion, StochasticKernelsAreComparedByTheirIndex) {
   const conversion_under_test conversion{
       fp32, bf16, {rounding::stochastic}, {.seed = 9, .stream = 2, .offset = 1000, .bits = 16}};
   const auto kernel = [](std::uint64_t shift) {

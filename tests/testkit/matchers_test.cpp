@@ -57,7 +57,7 @@ TEST(SameBits, AFailedAssertionShowsIt) {
                           "expected 0x39 = 0|0111|001 = 0x1.2p+0 = 1.125");
 }
 
-TEST(ConvertedFrom, JudgesByTheOracleAndSaysHowToRepeat) {
+TEST(ConvertedFrom, ComparesWithTheOracleAndSaysHowToRepeat) {
   const std::vector<float> inputs{464.0f, 1.0625f};
   const conversion_under_test conversion{.from = format_id::fp32, .to = format_id::e4m3};
   EXPECT_THAT((std::vector<std::uint8_t>{0x7E, 0x38}), converted_from(inputs, conversion));

@@ -110,7 +110,7 @@ verdict trial_runner::run(const trial& t) {
   if (!v.trouble.empty()) return v;
   guarded_array expected(function_.out_bytes, 0, t.codes.size());
   reference_codes(before.data(), t.codes.size(), expected.elements());
-  return judge(t, {in.codes(), out.codes(), expected.codes(), 0});
+  return compared(t, {in.codes(), out.codes(), expected.codes(), 0});
 }
 
 counterexample trial_runner::wrong_element(const trial& t, const seen_call& results,
@@ -125,7 +125,7 @@ counterexample trial_runner::wrong_element(const trial& t, const seen_call& resu
           t.out_offset};
 }
 
-verdict trial_runner::judge(const trial& t, seen_call results) {
+verdict trial_runner::compared(const trial& t, seen_call results) {
   verdict v;
   for (std::size_t i = 0; i < t.codes.size(); ++i) {
     const bool right =
@@ -135,7 +135,7 @@ verdict trial_runner::judge(const trial& t, seen_call results) {
     const std::uint64_t exact = oracle_code(c);
     if (exact != results.expected[i]) {
       v = {};
-      v.trouble = "cannot be judged: samebits' own reference and oracle disagree: " +
+      v.trouble = "has no expected result: samebits' own reference and oracle disagree: " +
                   std::string(support::same_code(c, results.expected[i], exact).message());
       return v;
     }
@@ -173,10 +173,10 @@ verdict trial_runner::run_sequence(std::uint64_t first, std::uint64_t stride, st
   if (std::memcmp(out.elements(), expected.data(), expected.size()) == 0) return v;
   guarded_array right(function_.out_bytes, 0, count);
   std::memcpy(right.elements(), expected.data(), expected.size());
-  return judge_sequence({in.codes(), out.codes(), right.codes(), 0});
+  return compared_sequence({in.codes(), out.codes(), right.codes(), 0});
 }
 
-verdict trial_runner::judge_sequence(const seen_call& results) {
+verdict trial_runner::compared_sequence(const seen_call& results) {
   verdict v;
   const std::size_t count = results.in.size();
   for (std::size_t i = 0; i < count; ++i) {

@@ -66,8 +66,8 @@ class trial_runner {
   void reference_codes(const void* in, std::size_t count, void* out) const;
   /// Calls the function. Returns the text of its exception, or an empty text.
   std::string call(const raw_call& c) const;
-  verdict judge(const trial& t, seen_call results);
-  verdict judge_sequence(const seen_call& results);
+  verdict compared(const trial& t, seen_call results);
+  verdict compared_sequence(const seen_call& results);
   [[nodiscard]] counterexample wrong_element(const trial& t, const seen_call& results,
                                              std::size_t i) const;
   void keep(seen_call results, bool failed);

@@ -63,7 +63,7 @@ rank_observation merged(const std::vector<rank_observation>& seen) {
   return all;
 }
 
-rank_observation drawn(std::mt19937_64& random) {
+rank_observation random_observation(std::mt19937_64& random) {
   static constexpr std::uint32_t specials[] = {0,          0x80000000, 1,          0x80000001,
                                                0x007FFFFF, 0x3F800000, 0x7F7FFFFF, 0xFF7FFFFF,
                                                0x7F800000, 0xFF800000, 0x7F800001, 0x7FC00000,
@@ -84,7 +84,7 @@ TEST(Agree, IsWhatAllSawOnEveryRank) {
     const int rounds = 2000;
     std::vector<std::vector<rank_observation>> seen(rounds);
     for (auto& round : seen) {
-      for (int r = 0; r < n; ++r) round.push_back(drawn(random));
+      for (int r = 0; r < n; ++r) round.push_back(random_observation(random));
     }
     const auto calls = testkit::simulate_ranks(n, [&](communicator& ranks) {
       for (const auto& round : seen) {

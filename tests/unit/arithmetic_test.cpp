@@ -1,5 +1,5 @@
 // The value interface of arithmetic: what a caller writes, at compile time and at run time, and
-// that its templates compute what compute() does, which the exhaustive tests judge.
+// that its templates compute what compute() does, which the exhaustive tests check.
 #include "samebits/arithmetic.hpp"
 
 #include <gtest/gtest.h>
@@ -169,7 +169,7 @@ static_assert(convert<fp16>(fp16::from_bits(0x7D00)).raised == flags::invalid); 
 static_assert(convert<float>(half(1.5f)).raised == flags::none);
 
 /// Codes as convert_code() gives them, which knows NaNs with signs; flags as scale_b() by 0, which
-/// the oracle judges.
+/// the oracle checks.
 template <class To, class From>
 void expect_conversion_with_flags(std::uint32_t codes, std::uint32_t step) {
   std::mt19937_64 engine(23);
@@ -216,7 +216,7 @@ void expect_operators_round_to_nearest_even() {
   c.where = "the operator";
   const auto expect = [&](operation op, T got) {
     c.op = op;
-    const oracle::judgement expected = expected_result(c);
+    const oracle::rounded_result expected = expected_result(c);
     ASSERT_TRUE(same_result(c, {got.bits(), static_cast<flags>(expected.flags)}, expected));
   };
   for (int i = 0; i < 20000 / static_cast<int>(effort_divisor); ++i) {

@@ -19,7 +19,7 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr std::uint32_t inf_bits = 0x7F800000;
 
 /// What a step saw: mostly finite gradients, all kinds of faults.
-rank_observation drawn(std::mt19937_64& random) {
+rank_observation random_observation(std::mt19937_64& random) {
   rank_observation o;
   o.seen.amax = static_cast<std::uint32_t>(random() % inf_bits);
   switch (random() % 12) {
@@ -43,7 +43,7 @@ void compare_with_host(const Settings& settings, std::uint64_t seed) {
   std::mt19937_64 random(seed);
   int skipped = 0;
   for (std::uint64_t step = 0; step < 3000; ++step) {
-    const rank_observation o = drawn(random);
+    const rank_observation o = random_observation(random);
     const double scale = host.get_scale();
     host.observe(o.seen);
     const bool applied = host.step([] {});

@@ -143,7 +143,7 @@ static_assert(is(with_number(smallest), 1.0f) && is(with_number(-smallest), 1.0f
 static_assert(is(with_number(inf), inf) && is(with_number(-inf), -inf));
 static_assert(is_canonical_nan(with_number(nan)));
 
-TEST(Dot, IsJudgedByTheCompiler) { SUCCEED(); }
+TEST(Dot, IsCheckedByTheCompiler) { SUCCEED(); }
 
 }  // namespace
 }  // namespace samebits::numerics

@@ -23,7 +23,7 @@ constexpr random_stream stream = {.seed = 11, .stream = 7, .offset = 1'000'000'0
 
 /// Codes of numbers around 1, one in 32 of them any pattern at all.
 template <class Storage>
-std::vector<Storage> drawn(const format_spec& format, std::uint64_t seed) {
+std::vector<Storage> random_codes(const format_spec& format, std::uint64_t seed) {
   std::mt19937_64 random(seed);
   std::vector<Storage> codes(elements);
   for (Storage& code : codes) {
@@ -41,7 +41,7 @@ template <class Storage>
 void compare(format_id own, const gradient_reduction& how) {
   const format_spec& format = spec_of(own);
   std::vector<std::vector<Storage>> codes;
-  for (std::uint64_t r = 0; r < rank_count; ++r) codes.push_back(drawn<Storage>(format, r));
+  for (std::uint64_t r = 0; r < rank_count; ++r) codes.push_back(random_codes<Storage>(format, r));
   std::vector<Storage> got;
   testkit::simulate_ranks(rank_count, [&](communicator& ranks) {
     std::vector<Storage> mine = codes[static_cast<std::size_t>(ranks.rank())];

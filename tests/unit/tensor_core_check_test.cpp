@@ -217,7 +217,7 @@ std::vector<tensor_core_result> recorded(tensor_unit unit, tensor_unit as, forma
   return all;
 }
 
-TEST(RecordedResults, OfHopperJudgedAsOthersShowHopper) {
+TEST(RecordedResults, OfHopperComparedWithOthersShowHopper) {
   using enum format_id;
   using enum tensor_unit;
   const auto half =

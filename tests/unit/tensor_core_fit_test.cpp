@@ -41,20 +41,20 @@ std::vector<observation> results_by(const tensor_setting& truth, const shape& s,
 struct subject {
   const char* name;
   shape operands;
-  tensor_unit judge;
+  tensor_unit unit;
   tensor_setting truth;
 };
 
-/// The judge's row, changed.
+/// The row of `unit`, changed.
 template <class Change>
-subject changed(const char* name, const shape& s, tensor_unit judge, const Change& change) {
-  tensor_setting truth = row_setting(judge, s);
+subject changed(const char* name, const shape& s, tensor_unit unit, const Change& change) {
+  tensor_setting truth = row_setting(unit, s);
   change(truth);
-  return {name, s, judge, truth};
+  return {name, s, unit, truth};
 }
 
-subject simulated(const char* name, const shape& s, tensor_unit judge, tensor_unit truth) {
-  return {name, s, judge, row_setting(truth, s)};
+subject simulated(const char* name, const shape& s, tensor_unit unit, tensor_unit truth) {
+  return {name, s, unit, row_setting(truth, s)};
 }
 
 std::vector<subject> subjects() {
@@ -98,7 +98,7 @@ class Fit : public ::testing::TestWithParam<subject> {};
 
 TEST_P(Fit, FindsTheParametersThatMadeTheResults) {
   const subject& s = GetParam();
-  const tensor_setting row = row_setting(s.judge, s.operands);
+  const tensor_setting row = row_setting(s.unit, s.operands);
   const int each = s.operands.products == 32 ? 256 : 512;
   const std::vector<observation> seen = results_by(s.truth, s.operands, each, 7);
   const fit_result found = fit(s.operands, row, seen);

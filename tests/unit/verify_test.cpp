@@ -35,9 +35,9 @@ constexpr effort little{.fp32_stride = 1 << 16,
 
 const backend& reference_backend() { return *compiled().front(); }
 
-results run(const backend& tested, const backend& judge = reference_backend()) {
+results run(const backend& tested, const backend& reference = reference_backend()) {
   const backend* const list[] = {&tested};
-  return run_checks(list, judge, little, 2, {});
+  return run_checks(list, reference, little, 2, {});
 }
 
 template <void (*Spoil)(const convert_call&, element_range)>
@@ -225,9 +225,9 @@ TEST(Verify, EveryHostBackendAndTheReferenceItself) {
   }
 }
 
-results run_quantize(const backend& tested, const backend& judge = reference_backend()) {
+results run_quantize(const backend& tested, const backend& reference = reference_backend()) {
   const backend* const list[] = {&tested};
-  return run_quantize_checks(list, judge, little, 2, {});
+  return run_quantize_checks(list, reference, little, 2, {});
 }
 
 /// A backend that quantizes bf16 to e5m2 as the reference does, and then `Spoil` has its way.
@@ -335,7 +335,7 @@ TEST(VerifyQuantize, EveryHostBackendAndTheReferenceItself) {
       EXPECT_EQ(r.differed, 0u) << r.backend << ", " << r.what << ": " << r.first_difference;
       EXPECT_GT(r.compared, 0u);
     }
-    EXPECT_EQ(all.size(), is_reference ? 6u : 7u);  // whose statistics have no other judge here
+    EXPECT_EQ(all.size(), is_reference ? 6u : 7u);  // whose statistics have no other reference here
   }
 }
 

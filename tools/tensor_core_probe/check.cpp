@@ -78,31 +78,31 @@ class inspection {
   void run_family(family how) {
     const auto rows = static_cast<std::uint64_t>(rows_of(what_));
     const auto tiles = static_cast<std::uint32_t>((options_.cases + rows - 1) / rows);
-    const random_tiles drawn = draw_tiles(what_, how, options_.seed, tiles);
-    const job j = {what_, rule_, tiles, drawn.a.data(), drawn.b.data(), drawn.c.data()};
+    const random_tiles operands = draw_tiles(what_, how, options_.seed, tiles);
+    const job j = {what_, rule_, tiles, operands.a.data(), operands.b.data(), operands.c.data()};
     const outcome got = device_.run(j);
     finding_.compared += compared(j);
     finding_.differed += got.differing;
     for (const difference& d : got.first) {
       const int row = static_cast<int>(d.row);
       const case_codes x =
-          case_at(drawn, what_, d.tile, d.partner, row, static_cast<int>(d.column));
+          case_at(operands, what_, d.tile, d.partner, row, static_cast<int>(d.column));
       seen_.push_back({x, d.got});
       if (!finding_.first_difference.empty()) continue;
       finding_.first_difference =
           difference_text(name(how), d.expected, result_of_case(row_.unit, shape_, x, d.got));
     }
-    keep_cases(drawn, got, tiles);
+    keep_cases(operands, got, tiles);
   }
 
   /// Records the results on the diagonals of tiles, which are the cases themselves: for the search,
   /// and for the caller.
-  void keep_cases(const random_tiles& drawn, const outcome& got, std::uint32_t tiles) {
+  void keep_cases(const random_tiles& operands, const outcome& got, std::uint32_t tiles) {
     constexpr std::uint32_t max_seen = 64;
     for (std::uint32_t t = 0; t < std::min(tiles, max_seen); ++t) {
       for (int r = 0; r < tile_columns; ++r) {
-        const case_codes x = case_at(drawn, what_, t, t, r, r);
-        const std::uint32_t d = got.own[place_of(what_, t, r, r)];
+        const case_codes x = case_at(operands, what_, t, t, r, r);
+        const std::uint32_t d = got.own[result_index(what_, t, r, r)];
         if (t == 0 && r < options_.keep) {
           finding_.kept.push_back(result_of_case(row_.unit, shape_, x, d));
         }
@@ -145,12 +145,12 @@ std::vector<tensor_core_finding> check_tensor_cores(const tensor_core_check_opti
   for (int i = 0; i < instruction_count; ++i) {
     const auto what = static_cast<instruction>(i);
     if (!options.instruction.empty() && options.instruction != name(what)) continue;
-    const auto judge = unit_of(what, capability);
-    if (!judge || (options.unit && *options.unit != judge->unit)) continue;
+    const auto found = unit_of(what, capability);
+    if (!found || (options.unit && *options.unit != found->unit)) continue;
     const shape s = shape_of(what);
-    const auto row = find_tensor_row(judge->unit, *tensor_operands_of(s.a, s.b));
+    const auto row = find_tensor_row(found->unit, *tensor_operands_of(s.a, s.b));
     if (!row) continue;
-    findings.push_back(inspection(on, options, what, *row, judge->listed).run());
+    findings.push_back(inspection(on, options, what, *row, found->listed).run());
     if (options.on_result) options.on_result(findings.back());
   }
   if (findings.empty()) {

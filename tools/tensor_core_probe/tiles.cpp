@@ -40,38 +40,38 @@ void draw_tile(instruction what, family how, std::uint64_t seed, random_tiles& t
 random_tiles draw_tiles(instruction what, family how, std::uint64_t seed, std::uint32_t tiles) {
   const std::size_t n = tiles;
   const auto m = static_cast<std::size_t>(rows_of(what));
-  random_tiles drawn{std::vector<std::uint32_t>(n * m * line_words),
-                     std::vector<std::uint32_t>(n * tile_columns * line_words),
-                     std::vector<std::uint32_t>(n * m * tile_columns)};
+  random_tiles operands{std::vector<std::uint32_t>(n * m * line_words),
+                        std::vector<std::uint32_t>(n * tile_columns * line_words),
+                        std::vector<std::uint32_t>(n * m * tile_columns)};
   const auto workers = static_cast<std::size_t>(thread_count(0));
   for_each_task(static_cast<std::int64_t>(workers), [&](std::int64_t worker) {
     for (auto t = static_cast<std::size_t>(worker); t < n; t += workers) {
       word_stream mixed(seed);
-      draw_tile(what, how, mixed.next() + (static_cast<std::uint64_t>(how) << 32) + t, drawn, t);
+      draw_tile(what, how, mixed.next() + (static_cast<std::uint64_t>(how) << 32) + t, operands, t);
     }
   });
-  return drawn;
+  return operands;
 }
 
-std::size_t place_of(instruction what, std::uint32_t tile, int row, int column) {
+std::size_t result_index(instruction what, std::uint32_t tile, int row, int column) {
   const auto rows = static_cast<std::size_t>(rows_of(what));
   return (tile * rows + static_cast<std::size_t>(row)) * tile_columns +
          static_cast<std::size_t>(column);
 }
 
-case_codes case_at(const random_tiles& drawn, instruction what, std::uint32_t tile,
+case_codes case_at(const random_tiles& operands, instruction what, std::uint32_t tile,
                    std::uint32_t partner, int row, int column) {
   const shape s = shape_of(what);
   const auto rows = static_cast<std::size_t>(rows_of(what));
-  const std::uint32_t* a = &drawn.a[(tile * rows + static_cast<std::size_t>(row)) * line_words];
+  const std::uint32_t* a = &operands.a[(tile * rows + static_cast<std::size_t>(row)) * line_words];
   const std::size_t line = std::size_t{partner} * tile_columns + static_cast<std::size_t>(column);
-  const std::uint32_t* b = &drawn.b[line * line_words];
+  const std::uint32_t* b = &operands.b[line * line_words];
   case_codes x{};
   for (int k = 0; k < s.products; ++k) {
     x.a[static_cast<std::size_t>(k)] = code_of(a, spec_of(s.a).storage_bits, k);
     x.b[static_cast<std::size_t>(k)] = code_of(b, spec_of(s.b).storage_bits, k);
   }
-  x.c = drawn.c[place_of(what, tile, row, column)];
+  x.c = operands.c[result_index(what, tile, row, column)];
   return x;
 }
 

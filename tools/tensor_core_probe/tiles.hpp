@@ -19,10 +19,10 @@ struct random_tiles {
 random_tiles draw_tiles(instruction what, family how, std::uint64_t seed, std::uint32_t tiles);
 
 /// The operands of one result: row of A of `tile`, column of B of `partner`.
-case_codes case_at(const random_tiles& drawn, instruction what, std::uint32_t tile,
+case_codes case_at(const random_tiles& operands, instruction what, std::uint32_t tile,
                    std::uint32_t partner, int row, int column);
 
 /// Index of C, and of the result, at a row and column of a tile.
-std::size_t place_of(instruction what, std::uint32_t tile, int row, int column);
+std::size_t result_index(instruction what, std::uint32_t tile, int row, int column);
 
 }  // namespace samebits::backends::tensor_cores

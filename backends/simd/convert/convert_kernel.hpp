@@ -27,9 +27,10 @@ namespace samebits::simd {
 
 /// Max number of elements per fill of random bits: one Philox batch of 8-bit fields.
 template <class Isa>
-inline constexpr std::int64_t max_drawn = static_cast<std::int64_t>(philox_batch<Isa>) * 16;
+inline constexpr std::int64_t max_random_elements = static_cast<std::int64_t>(philox_batch<Isa>) *
+                                                    16;
 template <class Isa>
-using convert_random = random_chunk<Isa, max_drawn<Isa>>;
+using convert_random = random_chunk<Isa, max_random_elements<Isa>>;
 
 /// Formats and rounding rule, for kernels in which they are not compile-time constants.
 struct convert_rows {
@@ -165,17 +166,17 @@ void convert_span(const convert_rows& rows, const row_span& given, convert_rando
     for (std::int64_t b = 0; b < s.batches; ++b) {
       for (std::int64_t p = 0; p < s.pages; ++p) {
         const std::int64_t first = begin + (p * s.batches + b) * batch;
-        random_reader<Isa> drawn{};
+        random_reader<Isa> reader{};
         if (c.field_width != 0) {
           random.fill(s.index + static_cast<std::uint64_t>(first), batch);
-          drawn = random.reader();
+          reader = random.reader();
         }
         for (std::int64_t i = 0; i < batch; i += unit) {
           const std::byte* from = s.in + (first + i) * in_bytes;
           // The element at this position of the next block.
           if (s.stream) [[likely]]
             prefetch(from + block * in_bytes, unit * in_bytes);
-          convert_unit<Isa>(c, from, s.out + (first + i) * out_bytes, drawn, i, s.stream);
+          convert_unit<Isa>(c, from, s.out + (first + i) * out_bytes, reader, i, s.stream);
         }
       }
     }

@@ -107,12 +107,12 @@ struct scaled_cast {
 /// cast_kernel::function.
 template <class Isa, class Cast, class Field>
 void cast_registers(const cast_terms& terms, const cast_span& given,
-                    const cast_random<Isa>& drawn) {
+                    const cast_random<Isa>& chunk) {
   using word = typename Isa::word;
   constexpr std::int64_t in_bytes = Cast::in_width / 8;
   const cast_span s = given;
   const row_factors f = s.factors;
-  const random_reader<Isa> random = drawn.reader();
+  const random_reader<Isa> random = chunk.reader();
   const Cast c(terms);
   for (std::int64_t i = 0; i < s.units * cast_unit<Isa>; i += cast_unit<Isa>) {
     const std::byte* from = s.in + i * in_bytes;

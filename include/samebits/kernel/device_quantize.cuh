@@ -139,16 +139,16 @@ __device__ __forceinline__ quantized<To, N> codes_of(const float (&x)[N],
   quantized<To, N> q;
   q.scale = __uint_as_float(scale.dequantization_scale);
   auto random = numerics::philox4x32_10(0, 0, 0);
-  std::uint64_t drawn = 0;
+  std::uint64_t random_block = 0;
 #pragma unroll
   for (int i = 0; i < N; ++i) {
     std::uint32_t dither = 0;
     if (stochastic) {
       const std::uint64_t element = index + static_cast<std::uint64_t>(i);
       const std::uint64_t block = element / per_block;
-      if (i == 0 || block != drawn) {
+      if (i == 0 || block != random_block) {
         random = numerics::philox4x32_10(options.seed, options.stream, block);
-        drawn = block;
+        random_block = block;
       }
       dither = numerics::align_random<std::uint32_t>(
           numerics::field_of(random, static_cast<int>(element % per_block), k), k);

@@ -1,4 +1,4 @@
-// Matrices that recipes are recorded on, drawn in integers; inputs.py draws the same bits.
+// Matrices that recipes are recorded on, made in integers; inputs.py makes the same bits.
 #pragma once
 
 #include <algorithm>
@@ -73,7 +73,7 @@ struct draw {
     return std::countr_zero(static_cast<std::uint64_t>(((element >> 24) & 0xFFFFF) | 0x100000));
   }
   [[nodiscard]] constexpr std::int64_t nudge() const { return ((tile >> 40) & 0xFFFFF) % 5 - 2; }
-  [[nodiscard]] constexpr std::int64_t drawn() const {
+  [[nodiscard]] constexpr std::int64_t random_exponent() const {
     return 1 + (tile & 0xFFFF) % top_exponent();
   }
   [[nodiscard]] constexpr std::int64_t kind() const { return ((tile >> 16) & 0xFFF) % 12; }
@@ -99,10 +99,10 @@ constexpr std::int64_t edge_magnitude(const draw& d) {
     case 4: return d.mantissa();
     case 5: return d.led(std::max<std::int64_t>(d.f.special[pick] + d.nudge(), 0));
     case 6: return d.led(d.largest() - (d.nudge() + 2));
-    case 7: return d.led((d.drawn() << d.f.bits) + d.nudge());
+    case 7: return d.led((d.random_exponent() << d.f.bits) + d.nudge());
     case 8: return ((d.tile >> 8) & 0x7FFFFFFF) % (d.largest() + 1);
     case 9: return ((d.element >> 8) & 0x7FFFFFFF) % (d.largest() + 1);
-    case 10: return d.leads ? d.assemble(d.drawn(), d.mantissa()) : 0;
+    case 10: return d.leads ? d.assemble(d.random_exponent(), d.mantissa()) : 0;
     case 11: return d.leads ? small : small >> d.drop();
     default: return 0;
   }
@@ -128,12 +128,14 @@ constexpr std::int64_t nonfinite_magnitude(const draw& d) {
 
 constexpr std::int64_t magnitude(profile p, const draw& d) {
   switch (p) {
-    case profile::spread: return d.falling(d.drawn(), d.mantissa());
+    case profile::spread: return d.falling(d.random_exponent(), d.mantissa());
     case profile::middle: return middle_magnitude(d);
     case profile::ties: {
       const std::int64_t coarse = ~((std::int64_t{1} << (d.f.bits - 4)) - 1);
-      const std::int64_t near_448 = (d.drawn() << d.f.bits) | (std::int64_t{3} << (d.f.bits - 2));
-      return d.leads ? near_448 + d.nudge() : d.falling(d.drawn() - 1, d.mantissa() & coarse);
+      const std::int64_t near_448 =
+          (d.random_exponent() << d.f.bits) | (std::int64_t{3} << (d.f.bits - 2));
+      return d.leads ? near_448 + d.nudge()
+                     : d.falling(d.random_exponent() - 1, d.mantissa() & coarse);
     }
     case profile::nonfinite: return nonfinite_magnitude(d);
     case profile::edges: break;

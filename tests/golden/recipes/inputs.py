@@ -1,4 +1,4 @@
-# Matrices that recipes are recorded on, drawn in integers; inputs.hpp draws the same bits.
+# Matrices that recipes are recorded on, made in integers; inputs.hpp makes the same bits.
 #
 # An element is a sign and a magnitude, both from splitmix64 words: one for the element, one for its
 # tile. All PROFILES yield finite numbers alone; the profile "nonfinite" has tiles with NaN of any
@@ -45,7 +45,7 @@ def magnitudes(profile, fields, element, tile, leads):
     drop = trailing_zeros(((element >> 24) & 0xFFFFF) | 0x100000)
     lone_zero = ((element >> 48) & 63) == 0
     nudge = ((tile >> 40) & 0xFFFFF) % 5 - 2
-    drawn = 1 + (tile & 0xFFFF) % largest_exponent
+    random_exponent = 1 + (tile & 0xFFFF) % largest_exponent
 
     def falling(top, m):
         return numpy.where(lone_zero, 0, assemble(top - drop, m, bits))
@@ -54,14 +54,14 @@ def magnitudes(profile, fields, element, tile, leads):
         return numpy.where(leads, leader, falling((leader >> bits) - 1, mantissa))
 
     if profile == "spread":
-        return falling(drawn, mantissa)
+        return falling(random_exponent, mantissa)
     if profile == "middle":
         bias = (1 << (exponent_bits - 1)) - 1
         return falling(bias - 10 + (tile & 0xFFFF) % 21, mantissa)
     if profile == "ties":
-        leader = ((drawn << bits) | (3 << (bits - 2))) + nudge
+        leader = ((random_exponent << bits) | (3 << (bits - 2))) + nudge
         coarse = mantissa & ~((1 << (bits - 4)) - 1)
-        return numpy.where(leads, leader, falling(drawn - 1, coarse))
+        return numpy.where(leads, leader, falling(random_exponent - 1, coarse))
     if profile == "nonfinite":
         infinite = numpy.full_like(element, (largest_exponent + 1) << bits)
         nan = infinite | mantissa | 1
@@ -85,10 +85,10 @@ def magnitudes(profile, fields, element, tile, leads):
          mantissa,
          led(near),
          led(largest - (nudge + 2)),
-         led((drawn << bits) + nudge),
+         led((random_exponent << bits) + nudge),
          ((tile >> 8) & 0x7FFFFFFF) % (largest + 1) + zero,
          ((element >> 8) & 0x7FFFFFFF) % (largest + 1),
-         numpy.where(leads, assemble(drawn, mantissa, bits), 0),
+         numpy.where(leads, assemble(random_exponent, mantissa, bits), 0),
          numpy.where(leads, small, small >> drop)],
         zero)
 

@@ -63,7 +63,7 @@ def cases_of(preset, nonfinite=False, sample=SAMPLE):
     tile, formats, modes, tails, _ = PRESETS[preset]
     if nonfinite:
         return recordings.nonfinite_cases(formats, (tile[0] or 1, tile[1]), modes[0])
-    # A row or a tensor is drawn as one tile.
+    # A row or a tensor is made as one tile.
     return recordings.cases(formats, (tile[0] or 1, tile[1]), modes, sample, tails,
                             CLEARED.get(preset, ""))
 

@@ -39,7 +39,7 @@ def sample_tensors(path):
 
 
 def cases(formats, tile, modes, sample, tails=False, cleared=""):
-    """At least 10^7 drawn elements and the sample. `tile` with 0 for the whole length; `cleared` is
+    """At least 10^7 random elements and the sample. `tile` with 0 for the whole length; `cleared` is
     what an origin says of rows without a claim."""
     rows = -(-10_500_000 // (len(formats) * len(inputs.PROFILES) * 1024 * 128)) * 128
     seed = 1

@@ -127,10 +127,10 @@ int main(int argc, char** argv) {
   for (void** p : {&b.a, &b.b, &b.c, &b.out}) check(cudaMalloc(p, b.bytes), "memory");
   check(cudaMalloc(&b.workspace, b.bytes / 64), "memory");
   check(cudaMalloc(&b.result, 256), "memory");
-  std::uint64_t drawn = 0;
+  std::uint64_t seed = 0;
   for (void* p : {b.a, b.b, b.c}) {
     fill<<<4096, 256>>>(static_cast<std::uint32_t*>(p), static_cast<std::int64_t>(b.bytes) / 4,
-                        drawn++);
+                        seed++);
   }
   check(cudaDeviceSynchronize(), "fill");
   std::vector<work> list = all_work(b);

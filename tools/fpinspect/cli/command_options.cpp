@@ -234,7 +234,7 @@ void command_line::add_verify() {
   option("--cases", verify_.cases, "Of each of 20 families; a case makes 128 results");
   option("--seed", verify_.seed, "Of the operands");
   option("--record", verify_.record, "Write some of the results to this file");
-  option("--results", verify_.results, "Judge a file that --record wrote, without a GPU");
+  option("--results", verify_.results, "Check a file that --record wrote, without a GPU");
   exclude(command, "--tensor-cores", {"--backend", "--exhaustive", "--threads"});
   need(
       command, {"--unit", "--instruction", "--cases", "--seed", "--record", "--results"},

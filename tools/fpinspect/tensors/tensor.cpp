@@ -35,21 +35,23 @@ using reader = samebits::tensor_file::tensor_file;
 
 /// Whether statistics for a target format are meaningful: it needs a sign and a zero, and must be
 /// narrower than fp64.
-bool is_judged(format_id format) { return format != format_id::fp64 && format != format_id::e8m0; }
+bool has_statistics(format_id format) {
+  return format != format_id::fp64 && format != format_id::e8m0;
+}
 
-std::vector<format_id> formats_to_judge(const tensor_arguments& arguments) {
+std::vector<format_id> target_formats(const tensor_arguments& arguments) {
   std::vector<format_id> formats = format_list_argument("--to", arguments.to);
   for (const format_id format : formats) {
-    if (is_judged(format)) continue;
+    if (has_statistics(format)) continue;
     throw usage_error("--to: " + std::string(samebits::name(format)) +
-                      " is not a format to judge a tensor by");
+                      " is not a target format of `tensor`");
   }
   if (!formats.empty()) return formats;
   if (!arguments.view.json && !arguments.all_formats) {
     return {format_id::fp16, format_id::bf16, format_id::e4m3, format_id::e5m2};
   }
   for (int i = 0; i < samebits::format_count; ++i) {
-    if (is_judged(samebits::format_at(i))) formats.push_back(samebits::format_at(i));
+    if (has_statistics(samebits::format_at(i))) formats.push_back(samebits::format_at(i));
   }
   return formats;
 }
@@ -335,7 +337,7 @@ void write_text(const reader& file, const std::vector<shown_tensor>& tensors,
 
 void run_tensor(const tensor_arguments& arguments, output& out) {
   const terminal term(arguments.view);
-  const std::vector<format_id> formats = formats_to_judge(arguments);
+  const std::vector<format_id> formats = target_formats(arguments);
   samebits::executor executor = backend_argument("");
   executor.threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   const tensor_location where = locate(arguments.file);

@@ -63,7 +63,7 @@ std::string_view require_object(std::string_view header) {
 }
 
 // Checks one entry alone. Its offset still counts from the start of the data.
-tensor_info judge(safetensors_entry&& entry) {
+tensor_info checked(safetensors_entry&& entry) {
   const std::string where = "tensor " + quote(entry.name) + ": ";
   tensor_size size;
   try {
@@ -116,7 +116,7 @@ safetensors_header parse_safetensors(std::span<const std::byte> file,
   safetensors_header result;
   result.metadata = std::move(json.metadata);
   result.tensors.reserve(json.entries.size());
-  for (safetensors_entry& entry : json.entries) result.tensors.push_back(judge(std::move(entry)));
+  for (safetensors_entry& entry : json.entries) result.tensors.push_back(checked(std::move(entry)));
 
   // Empty tensors share their offset with the next tensor and are sorted before it.
   std::stable_sort(result.tensors.begin(), result.tensors.end(),
