@@ -34,7 +34,7 @@ DEVICE_ERRORS = [
     # Compute: the pitch of random indices; a repeated operand behind the last whole pack.
     ("cuda/arithmetic/arithmetic.cu", "t.index + row * t.pitch + col", "t.index + row * t.cols + col"),
     ("cuda/arithmetic/words_kernel.cuh", "(t.in[k].repeated ? 0 : col * width)", "col * width"),
-    # Reduction: +0 in the place of leaves that are not there; one of the lanes of bytes.
+    # Reduction: +0 instead of inputs that are not there; one of the lanes of bytes.
     ("cuda/reductions/reduction_parts.cuh", "return -Number{0};", "return Number{0};"),
     ("cuda/reductions/native.cu", "word >> 8 & keep * 0x10001u", "word >> 16 & keep * 0x10001u"),
     # Quantize: counts of half of the threads; random words for K = 9 to 16; zeros as underflowed.
@@ -51,7 +51,7 @@ DEVICE_ERRORS = [
      "scales + list.tiles.first[tensor & ~1u];"),
     ("cuda/quantize/tiles/list_tiles_kernel.cuh", "&list.scales[list.tensor_of_block[blockIdx.x]]",
      "&list.scales[list.tensor_of_block[blockIdx.x] & ~1u]"),
-    # Inspect: the least normal number as a subnormal one.
+    # Inspect: the smallest normal number as a subnormal one.
     ("cuda/tensor_list/list_inspect.cuh", "m != 0 && m < minimum ?", "m != 0 && m <= minimum ?"),
     # L2Norm: the last element of a whole chunk; a last group of up to 16 elements.
     ("cuda/tensor_list/list_inspect.cuh", "if (at < c.count) {", "if (at < c.count && at != 4095) {"),
@@ -68,7 +68,7 @@ DEVICE_ERRORS = [
      "__float_as_uint(call.scales[c.tensor & ~1u])"),
     # Axpby: an element of the turn before; the other factor behind the last whole vector.
     ("cuda/tensor_list/list_elementwise.cu", "y.load(i)));", "y.load(i < 64 ? i : i - 32)));"),
-    ("cuda/tensor_list/list_elementwise.cu", "b, load_value<F>(y + at)));", "a, load_value<F>(y + at)));"),
+    ("cuda/tensor_list/list_elementwise.cu", "load_value<F>(x + at), b,", "load_value<F>(x + at), a,"),
     # Cast: the stream of the first tensor behind the last whole pack; the policy of mixed lists.
     ("cuda/tensor_list/list_cast.cuh", "index + static_cast<std::uint64_t>(i), tensor);",
      "index + static_cast<std::uint64_t>(i), 0);"),
