@@ -20,13 +20,13 @@ int current_device_number() {
   return runtime != nullptr ? runtime->current_device() : no_device;
 }
 
-void device_finder::refuse(const address_place& place, const std::string& name) const {
-  if (place.what == address_place::kind::host) {
+void device_finder::refuse(const address_memory& memory, const std::string& name) const {
+  if (memory.what == address_memory::kind::host) {
     throw invalid_argument(name +
                            ": must be device memory, got an address of host memory; pass memory of "
                            "cudaMalloc, or a view without on_device()");
   }
-  throw invalid_argument(name + ": lies on device " + std::to_string(place.device) +
+  throw invalid_argument(name + ": lies on device " + std::to_string(memory.device) +
                          ", arguments before it on device " + std::to_string(found_) +
                          "; all memory of a call must lie on one device");
 }

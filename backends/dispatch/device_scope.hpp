@@ -10,7 +10,7 @@
 namespace samebits::backends {
 
 /// The devices that can access an address.
-struct address_place {
+struct address_memory {
   enum class kind : std::uint8_t {
     device,  ///< memory of one device
     shared,  ///< managed or page-locked memory, accessible to every device
@@ -25,7 +25,7 @@ struct device_runtime {
   bool (*is_available)();  ///< whether there is a driver and a GPU
   int (*current_device)();
   void (*make_current)(int device);
-  address_place (*place_of)(const void* address);
+  address_memory (*memory_of)(const void* address);
   /// The device of a stream (cudaStream_t). Returns no_device for a default stream, which every
   /// device has, for a stream in capture, and if the runtime is too old to tell.
   int (*device_of_stream)(void* stream);
@@ -59,16 +59,16 @@ class device_finder {
   template <class Name>
   void add(const void* address, const Name& name) {
     if (runtime_ == nullptr || address == nullptr) return;
-    const address_place place = runtime_->place_of(address);
-    if (place.what == address_place::kind::shared) return;
-    if (place.what == address_place::kind::device) {
-      if (found_ == no_device) found_ = place.device;
-      if (found_ == place.device) return;
+    const address_memory memory = runtime_->memory_of(address);
+    if (memory.what == address_memory::kind::shared) return;
+    if (memory.what == address_memory::kind::device) {
+      if (found_ == no_device) found_ = memory.device;
+      if (found_ == memory.device) return;
     }
     if constexpr (requires { name(); }) {
-      refuse(place, name());
+      refuse(memory, name());
     } else {
-      refuse(place, std::string(name));
+      refuse(memory, std::string(name));
     }
   }
 
@@ -76,14 +76,14 @@ class device_finder {
   void add_device(int device, const char* name) {
     if (runtime_ == nullptr || device == no_device) return;
     if (found_ == no_device) found_ = device;
-    if (found_ != device) refuse({address_place::kind::device, device}, name);
+    if (found_ != device) refuse({address_memory::kind::device, device}, name);
   }
 
   /// The device found; no_device if all memory is shared or none was added.
   [[nodiscard]] int device() const { return found_; }
 
  private:
-  [[noreturn]] void refuse(const address_place& place, const std::string& name) const;
+  [[noreturn]] void refuse(const address_memory& memory, const std::string& name) const;
 
   const device_runtime* runtime_;
   int found_ = no_device;

@@ -166,7 +166,7 @@ sharing sharing_of(const const_matrix_view& a, const const_matrix_view& b, std::
   wide low = y.base - x.base - (x.size - 1);
   wide high = y.base - x.base + (y.size - 1);
   multiples terms = x.starts;
-  for (const multiple& m : y.starts.span()) {  // counted from the last: -k becomes most - k
+  for (const multiple& m : y.starts.span()) {  // counted from the last: -k becomes maximum - k
     low += m.reach();
     high += m.reach();
     terms.add(m);

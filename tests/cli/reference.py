@@ -19,7 +19,7 @@ class Format:
         exponent_bits, self.mantissa_bits, bias, self.special = FORMATS[name]
         self.sign = 1 << (exponent_bits + self.mantissa_bits)
         removed = {"ieee": 1 << self.mantissa_bits, "fn": 1}.get(self.special, 0)
-        self.values = []  # of the positive codes, ascending: a code is its value's place
+        self.values = []  # of the positive codes, ascending: a code is its value's index
         for code in range(self.sign - removed):
             exponent, mantissa = divmod(code, 1 << self.mantissa_bits)
             whole = mantissa + ((1 << self.mantissa_bits) if exponent else 0)

@@ -55,7 +55,7 @@ class QuantizeSuite : public ::testing::TestWithParam<quantize_target> {
     return codes;
   }
 
-  /// Input memory of a case, starting at another place of the content with each.
+  /// Input memory of a case, starting at another element of the content with each.
   static strided_buffer filled(const quantize_case& c) {
     strided_buffer in(c.from, c.in);
     const auto& codes = content_of(c.from, c.to);

@@ -117,13 +117,13 @@ TEST_P(QuantizeSuite, StridedAndUnalignedViews) {
         draws.fix("tile", t, std::size(tiles));
         draws.fix("input", in, readable.size());
         draws.fix("codes", codes, writable.size());
-        const std::size_t across = draws.draw("scales", writable.size());
-        const std::size_t down = draws.draw("transposed scales", writable.size());
+        const std::size_t scales_layout = draws.draw("scales", writable.size());
+        const std::size_t transposed_layout = draws.draw("transposed scales", writable.size());
         quantize_case c = random_case(rows, cols, tiles[t], 13);
         c.in = readable[in];
         c.codes = writable[codes];
-        c.scales = layouts(scales.rows, scales.cols)[across];
-        c.scales_transposed = layouts(scales.cols, scales.rows)[down];
+        c.scales = layouts(scales.rows, scales.cols)[scales_layout];
+        c.scales_transposed = layouts(scales.cols, scales.rows)[transposed_layout];
         expect_conforms(c, wanted::codes | wanted::scales | wanted::scales_transposed);
         if (HasFatalFailure()) return;
       }

@@ -35,7 +35,7 @@ class counter_random {
     return x ^ (x >> 31);
   }
   SAMEBITS_HD std::uint64_t below(std::uint64_t n) { return next() % n; }
-  /// A number in [2^least, 2^(most + 1)) with a full significand.
+  /// A number in [2^minimum, 2^(maximum + 1)) with a full significand.
   SAMEBITS_HD double number(int minimum, int maximum) {
     const std::uint64_t field = static_cast<std::uint64_t>(1023 + minimum) +
                                 below(static_cast<std::uint64_t>(maximum - minimum + 1));

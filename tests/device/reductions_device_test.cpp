@@ -106,20 +106,20 @@ void expect_same(const matrix& x, const matrix& y, const std::string& what) {
   }
 }
 
-// The largest magnitude in each place: in whole vectors of 16 bytes and behind the last one.
+// The largest magnitude at each position: in whole vectors of 16 bytes and behind the last one.
 TEST(DeviceReductions, AmaxInEveryPlace) {
   for (const format_id f : formats) {
     const auto code = [&](float value) {
       return convert_code(format_id::fp32, f, std::bit_cast<std::uint32_t>(value)).code;
     };
     for (std::int64_t n = 1; n <= 35; ++n) {
-      for (std::int64_t place = 0; place < n; ++place) {
+      for (std::int64_t position = 0; position < n; ++position) {
         strided_buffer host(f, {1, n, n, 1, 0});
         for (std::int64_t i = 0; i < n; ++i) host.store(i, code(1.0f));
-        host.store(place, code(-2.0f));
+        host.store(position, code(-2.0f));
         const guarded_copy memory(host.view());
         ASSERT_EQ(amax(memory.placed(host.view()), {"cuda-native"}), 2.0f)
-            << name(f) << ", element " << place << " of " << n;
+            << name(f) << ", element " << position << " of " << n;
       }
     }
   }
@@ -195,7 +195,7 @@ TEST(DeviceReductions, NothingIsZero) {
 }
 
 TEST(DeviceReductions, SeveralLevelsOfJoining) {
-  // 4096 chunks are joined by one block; beyond 2^24 elements there is a level more.
+  // One block combines 4096 chunks; beyond 2^24 elements there is a level more.
   thinned_cases cases(7);
   for (const format_id f : formats) {
     for (const std::int64_t n : {(std::int64_t{1} << 24) + 4097, std::int64_t{1} << 24,
@@ -274,8 +274,7 @@ TEST(DeviceReductions, ArgumentsAreNamed) {
       },
       "result: ");
   const std::span four(static_cast<std::byte*>(few.data()), 4);
-  expect_refused([&] { enqueue_sum(x.device(), result, four); },
-                 "workspace: needs 8 bytes, got 4");
+  expect_refused([&] { enqueue_sum(x.device(), result, four); }, "workspace: needs 8 bytes, got 4");
   expect_refused([&] { sum(x.device(), {"reference"}); }, "backend 'reference' works on host");
   expect_refused([&] { sum(x.host(), on_stream(nullptr, "cuda-native")); },
                  "backend 'cuda-native' works on device");

@@ -14,7 +14,7 @@ TOPS = ("backends/", "docs/", "examples/", "include/", "numerics/", "python/", "
         "samebits/")
 QUOTED = re.compile(r"`([a-z_./0-9]+)`")
 LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
-PLACES = ("", "include", "tests/testkit")  # where a name may begin
+ROOTS = ("", "include", "tests/testkit")  # where a name may begin
 INSTALLED = ("samebits/testkit/internal/",)
 
 
@@ -24,7 +24,7 @@ def missing(root):
     for page in pages:
         for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1):
             for name in QUOTED.findall(line):
-                if name.startswith(TOPS) and name not in INSTALLED and not any((root / p / name).exists() for p in PLACES):
+                if name.startswith(TOPS) and name not in INSTALLED and not any((root / p / name).exists() for p in ROOTS):
                     yield f"{page.relative_to(root)}:{number}: no {name}"
             for name in LINK.findall(line):
                 if not (page.parent / name).exists():

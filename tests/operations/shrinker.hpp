@@ -74,13 +74,13 @@ class shrinker {
     const matrix_view v = memory_[k].memory.view();
     return static_cast<std::size_t>(v.rows * v.cols);
   }
-  [[nodiscard]] std::int64_t place(std::size_t k, std::size_t i) {
+  [[nodiscard]] std::int64_t offset_of(std::size_t k, std::size_t i) {
     const matrix_view v = memory_[k].memory.view();
     const auto at = static_cast<std::int64_t>(i);
     return at / v.cols * v.row_stride + at % v.cols * v.col_stride;
   }
   [[nodiscard]] std::uint64_t code(std::size_t k, std::size_t i) {
-    return memory_[k].memory.load(place(k, i));
+    return memory_[k].memory.load(offset_of(k, i));
   }
 
   /// Zeros in elements [begin, end), or in as many of them as fail on.
@@ -89,7 +89,7 @@ class shrinker {
     buffers other = memory_;
     for (std::size_t i = begin; i < end; ++i) {
       zeros = zeros && code(k, i) == 0;
-      other[k].memory.store(place(k, i), 0);
+      other[k].memory.store(offset_of(k, i), 0);
     }
     if (zeros) return;
     if (fails(*case_, other)) {
@@ -107,7 +107,7 @@ class shrinker {
         simpler = false;
         for (const std::uint64_t candidate : simpler_codes(format, code(k, i))) {
           buffers other = memory_;
-          other[k].memory.store(place(k, i), candidate);
+          other[k].memory.store(offset_of(k, i), candidate);
           if (!fails(*case_, other)) continue;
           memory_ = std::move(other);
           simpler = true;

@@ -13,7 +13,7 @@
 namespace samebits::oracle {
 namespace {
 
-using place = placed_outcome::place;
+using grid_position = placed_outcome::grid_position;
 
 exact_value nan_value() {
   exact_value x;
@@ -42,10 +42,10 @@ exact_value negated(exact_value x) {
 }
 
 /// A fraction as q + rest / whole with 0 <= rest < whole.
-place place_of(const fraction& x) {
-  place p;
-  divide_qr(x.up, x.down, p.q, p.rest);
-  p.whole = x.down;
+grid_position grid_position_of(const fraction& x) {
+  grid_position p;
+  divide_qr(x.numerator, x.denominator, p.q, p.rest);
+  p.whole = x.denominator;
   p.to_half = p.rest == 0 ? -1 : cpp_int(p.rest * 2).compare(p.whole);
   p.exact = p.rest == 0;
   p.odd = bit_test(p.q, 0);
@@ -53,7 +53,7 @@ place place_of(const fraction& x) {
 }
 
 /// Whether contract §3 goes away from zero, to q + 1.
-bool goes_away(const place& p, rounding mode, bool negative, const random_bits& bits) {
+bool goes_away(const grid_position& p, rounding mode, bool negative, const random_bits& bits) {
   if (p.exact) return false;
   switch (mode) {
     case rounding::nearest_even: return p.to_half > 0 || (p.to_half == 0 && p.odd);
@@ -76,7 +76,7 @@ struct integer_step {
 /// The non-negative fraction rounded to an integer as contract §3 rounds to the grid.
 integer_step round_fraction(const fraction& x, rounding mode, bool negative,
                             const random_bits& bits) {
-  const place p = place_of(x);
+  const grid_position p = grid_position_of(x);
   return {goes_away(p, mode, negative, bits) ? cpp_int(p.q + 1) : p.q, !p.exact};
 }
 
@@ -94,8 +94,8 @@ exact_outcome sum(const exact_value& a, const exact_value& b, rounding mode) {
   if (is_infinite(a)) return {a};
   if (is_infinite(b)) return {b};
   const int unit = std::min(a.exponent, b.exponent);
-  cpp_int x = in_units(a, unit).up;
-  cpp_int y = in_units(b, unit).up;
+  cpp_int x = in_units(a, unit).numerator;
+  cpp_int y = in_units(b, unit).numerator;
   if (a.negative) x = -x;
   if (b.negative) y = -y;
   const cpp_int total = x + y;
@@ -148,8 +148,8 @@ exact_outcome remainder(const exact_value& x, const exact_value& y) {
   if (is_infinite(y)) return {x};
   if (is_zero(x)) return {x};
   const int unit = std::min(x.exponent, y.exponent);
-  const cpp_int a = in_units(x, unit).up;
-  const cpp_int b = in_units(y, unit).up;
+  const cpp_int a = in_units(x, unit).numerator;
+  const cpp_int b = in_units(y, unit).numerator;
   const cpp_int n = round_fraction({a, b}, rounding::nearest_even, false, {}).q;
   const cpp_int rest = a - n * b;
   // Signs: |x| - n|y| has the sign of the result where x is positive; a zero keeps x's.
@@ -261,8 +261,8 @@ placed_outcome::placed_outcome(const format& to, exact_outcome x) : to_(&to), x_
   binade_ = exponent_of(x_.value);
   const int unit = binade_ - to.mantissa_bits;
   unit_ = std::max(unit, to.min_subnormal_exponent);
-  unbounded_ = place_of(in_units(x_.value, unit));
-  on_grid_ = unit_ == unit ? unbounded_ : place_of(in_units(x_.value, unit_));
+  unbounded_ = grid_position_of(in_units(x_.value, unit));
+  on_grid_ = unit_ == unit ? unbounded_ : grid_position_of(in_units(x_.value, unit_));
 }
 
 rounded_result placed_outcome::by(const cast_rule& rule, const random_bits& bits) const {
@@ -281,7 +281,7 @@ rounded_result placed_outcome::by(const cast_rule& rule, const random_bits& bits
   }
   if (is_zero(x_.value)) return {with_sign(to, negative, 0), x_.flags};
 
-  const auto step = [&](const place& p) {
+  const auto step = [&](const grid_position& p) {
     return static_cast<std::uint64_t>(p.q) + (goes_away(p, rule.round, negative, bits) ? 1 : 0);
   };
   const std::uint64_t binade_size = std::uint64_t{1} << to.mantissa_bits;
@@ -300,7 +300,7 @@ rounded_result placed_outcome::by(const cast_rule& rule, const random_bits& bits
   return {code, x_.flags | flag_inexact | (tiny ? flag_underflow : 0)};
 }
 
-std::uint64_t placed_outcome::least_away(int k) const {
+std::uint64_t placed_outcome::smallest_away(int k) const {
   if (on_grid_.exact) return 0;
   const cpp_int limit = cpp_int(1) << k;
   return static_cast<std::uint64_t>(limit - cpp_int(on_grid_.rest << k) / on_grid_.whole);

@@ -67,12 +67,12 @@ class placed_outcome {
   /// Rounded once.
   [[nodiscard]] rounded_result by(const cast_rule& rule, const random_bits& bits = {}) const;
 
-  /// The least K-bit R with which stochastic rounding goes away from zero (2^K: none does); tests
+  /// The smallest K-bit R with which stochastic rounding goes away from zero (2^K: none does); tests
   /// aim at it and at the one below. 0 where nothing is rounded.
-  [[nodiscard]] std::uint64_t least_away(int k) const;
+  [[nodiscard]] std::uint64_t smallest_away(int k) const;
 
   /// q + rest / whole units.
-  struct place {
+  struct grid_position {
     cpp_int q;
     cpp_int rest;
     cpp_int whole;
@@ -84,10 +84,10 @@ class placed_outcome {
  private:
   const format* to_;
   exact_outcome x_;
-  int binade_ = 0;   ///< of |x|: floor(log2)
-  int unit_ = 0;     ///< spacing of the grid around x, as a power of two
-  place on_grid_;    ///< in that unit
-  place unbounded_;  ///< in the spacing that an unbounded exponent would give
+  int binade_ = 0;           ///< of |x|: floor(log2)
+  int unit_ = 0;             ///< spacing of the grid around x, as a power of two
+  grid_position on_grid_;    ///< in that unit
+  grid_position unbounded_;  ///< in the spacing that an unbounded exponent would give
 };
 
 /// An exact result rounded once into `to`.

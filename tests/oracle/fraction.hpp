@@ -15,8 +15,8 @@ inline bool is_zero(const exact_value& x) {
 
 /// numerator * 2^exponent over denominator as one fraction.
 struct fraction {
-  cpp_int up;
-  cpp_int down;
+  cpp_int numerator;
+  cpp_int denominator;
 };
 
 /// |x| / 2^unit.
@@ -31,7 +31,7 @@ inline int compare_magnitudes(const exact_value& a, const exact_value& b) {
   const int unit = std::min(a.exponent, b.exponent);
   const fraction x = in_units(a, unit);
   const fraction y = in_units(b, unit);
-  return cpp_int(x.up * y.down).compare(cpp_int(y.up * x.down));
+  return cpp_int(x.numerator * y.denominator).compare(cpp_int(y.numerator * x.denominator));
 }
 
 /// a <=> b for values that are not NaN; -0 equals +0.
@@ -51,7 +51,7 @@ inline int compare_numbers(const exact_value& a, const exact_value& b) {
 inline int exponent_of(const exact_value& x) {
   int k = static_cast<int>(msb(x.numerator)) - static_cast<int>(msb(x.denominator)) + x.exponent;
   const fraction f = in_units(x, k);
-  if (f.up < f.down) --k;
+  if (f.numerator < f.denominator) --k;
   return k;
 }
 

@@ -55,10 +55,10 @@ grid tiles_of(const tiling& t) {
 std::vector<std::uint32_t> elements_of(const std::vector<std::uint32_t>& x, const tiling& t,
                                        std::uint64_t i, std::uint64_t j) {
   std::vector<std::uint32_t> elements;
-  const std::uint64_t top = i * t.tile_rows;
-  const std::uint64_t left = j * t.tile_columns;
-  for (std::uint64_t r = top; r < t.rows && r - top < t.tile_rows; ++r) {
-    for (std::uint64_t c = left; c < t.columns && c - left < t.tile_columns; ++c) {
+  const std::uint64_t first_row = i * t.tile_rows;
+  const std::uint64_t first_column = j * t.tile_columns;
+  for (std::uint64_t r = first_row; r < t.rows && r - first_row < t.tile_rows; ++r) {
+    for (std::uint64_t c = first_column; c < t.columns && c - first_column < t.tile_columns; ++c) {
       elements.push_back(x[r * t.columns + c]);
     }
   }

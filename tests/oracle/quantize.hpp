@@ -38,7 +38,7 @@ struct quantize_rule {
   /// Read by rounding::stochastic alone; element (r, c) of the source draws at index
   /// offset + r * pitch + c for both outputs.
   random_stream random;
-  /// Not empty: S of each tile, row-major binary32 codes, in the place of the rule.
+  /// Not empty: S of each tile, row-major binary32 codes, instead of those of the rule.
   std::vector<std::uint32_t> inverse_scales = {};
 };
 

@@ -49,7 +49,7 @@ struct magnitudes {
 
 /// The number of the least magnitude at or beyond the threshold, or source.count(); `from` is a
 /// number known not to be beyond it.
-std::uint64_t least_beyond(const magnitudes& source, std::uint64_t from, const threshold& t) {
+std::uint64_t smallest_beyond(const magnitudes& source, std::uint64_t from, const threshold& t) {
   std::uint64_t low = from;
   std::uint64_t high = source.count();
   while (low < high) {
@@ -88,8 +88,8 @@ std::vector<step> steps_of_sign(const format& from, const format& to, const cast
     const bool at_max = i + 1 == grid.count();
     // Beyond max the grid goes on by one more ulp, which stands for every overflow.
     const dyadic upper = at_max ? dyadic{lower.significand + 1, lower.exponent} : grid.value(i + 1);
-    number = least_beyond(source, number,
-                          threshold_between(lower, upper, rule.round, rounds_as_negative));
+    number = smallest_beyond(source, number,
+                             threshold_between(lower, upper, rule.round, rounds_as_negative));
     if (number < source.count()) {
       append(
           steps, source.code(number),

@@ -226,7 +226,8 @@ random_bits draw_random_at(const oracle::placed_outcome& placed, const word_sour
   random_bits random = draw_random(next);
   if (next() % 2 == 0) return random;
   const std::uint64_t limit = std::uint64_t{1} << random.count;
-  random.value = static_cast<std::uint32_t>((placed.least_away(random.count) - next() % 2) % limit);
+  random.value =
+      static_cast<std::uint32_t>((placed.smallest_away(random.count) - next() % 2) % limit);
   return random;
 }
 

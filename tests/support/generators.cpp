@@ -104,10 +104,10 @@ std::uint64_t draw_edge(const oracle::format& from, const oracle::format& to,
                           next);
 }
 
-enum class place : std::uint8_t { midpoint, lower_end };
+enum class step_point : std::uint8_t { midpoint, lower_end };
 
 /// A value beside two neighbouring magnitudes of the destination, among them max and one beyond.
-std::uint64_t draw_on_step(const oracle::format& from, const oracle::format& to, place where,
+std::uint64_t draw_on_step(const oracle::format& from, const oracle::format& to, step_point where,
                            int ulps, const word_source& next) {
   const std::uint64_t unit = std::uint64_t{1} << to.unused_low_bits;
   std::uint64_t number = below(to.max_finite / unit + 1, next);
@@ -117,7 +117,8 @@ std::uint64_t draw_on_step(const oracle::format& from, const oracle::format& to,
   const oracle::dyadic upper = number * unit == to.max_finite
                                    ? oracle::dyadic{lower.significand + 1, lower.exponent}
                                    : oracle::decode_magnitude(to, (number + 1) * unit);
-  const oracle::dyadic target = where == place::midpoint ? oracle::midpoint(lower, upper) : lower;
+  const oracle::dyadic target =
+      where == step_point::midpoint ? oracle::midpoint(lower, upper) : lower;
   return with_random_sign(from, moved(from, nearest_magnitude(from, target), ulps), next);
 }
 
@@ -161,14 +162,15 @@ std::uint64_t draw_code(code_family family, format_id from, format_id to, const 
     case code_family::uniform: return next() >> (64 - source.storage_bits);
     case code_family::special: return draw_special(source, next);
     case code_family::edge: return draw_edge(source, target, next);
-    case code_family::tie: return draw_on_step(source, target, place::midpoint, 0, next);
+    case code_family::tie: return draw_on_step(source, target, step_point::midpoint, 0, next);
     case code_family::near_tie: {
       const int ulps = 1 + static_cast<int>(below(2, next));
-      return draw_on_step(source, target, place::midpoint, next() % 2 == 0 ? ulps : -ulps, next);
+      return draw_on_step(source, target, step_point::midpoint, next() % 2 == 0 ? ulps : -ulps,
+                          next);
     }
     case code_family::on_grid:
-      return draw_on_step(source, target, place::lower_end, static_cast<int>(below(5, next)) - 2,
-                          next);
+      return draw_on_step(source, target, step_point::lower_end,
+                          static_cast<int>(below(5, next)) - 2, next);
   }
   throw std::invalid_argument("support::draw_code: family is not a code_family value");
 }

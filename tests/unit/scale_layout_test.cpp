@@ -1,4 +1,4 @@
-// Scale layouts: against enumerations in memory order, hand-worked places, round trips, refusals.
+// Scale layouts: against enumerations in memory order, hand-worked coordinates, round trips, refusals.
 #include "samebits/scale_layout.hpp"
 
 #include <gtest/gtest.h>
@@ -45,21 +45,21 @@ static_assert(layout_offset(scale_layout::row_padded, 5, 3, 2, 0) == 2 * 4 * 4);
 static_assert(layout_bytes(scale_layout::padded_4x128, 3, 130) == 4 * 256);
 static_assert(layout_bytes(scale_layout::padded_128x4, 0, 7) == 0);
 
-struct place {
+struct coordinate {
   std::int64_t row, col;
 };
 
-/// The places of a layout in the order in which they lie in memory, by loops over the axes that the
+/// The coordinates of a layout in the order in which they lie in memory, by loops over the axes that the
 /// header's table names, outermost first: no offset is computed.
-std::vector<place> in_memory_order(scale_layout layout, std::int64_t rows, std::int64_t cols) {
+std::vector<coordinate> in_memory_order(scale_layout layout, std::int64_t rows, std::int64_t cols) {
   const auto up = [](std::int64_t n, std::int64_t to) {
     while (n % to != 0) ++n;
     return n;
   };
-  std::vector<place> places;
+  std::vector<coordinate> coordinates;
   const auto rows_first = [&](std::int64_t r, std::int64_t c) {
     for (std::int64_t i = 0; i < r; ++i) {
-      for (std::int64_t k = 0; k < c; ++k) places.push_back({i, k});
+      for (std::int64_t k = 0; k < c; ++k) coordinates.push_back({i, k});
     }
   };
   switch (layout) {
@@ -69,13 +69,13 @@ std::vector<place> in_memory_order(scale_layout layout, std::int64_t rows, std::
     case scale_layout::padded_4x128: rows_first(up(rows, 4), up(cols, 128)); break;
     case scale_layout::column_major:
       for (std::int64_t k = 0; k < cols; ++k) {
-        for (std::int64_t i = 0; i < up(rows, 4); ++i) places.push_back({i, k});
+        for (std::int64_t i = 0; i < up(rows, 4); ++i) coordinates.push_back({i, k});
       }
       break;
     case scale_layout::packed_ue8m0:
       for (std::int64_t word = 0; word < up(cols, 4); word += 4) {
         for (std::int64_t i = 0; i < up(rows, 4); ++i) {
-          for (std::int64_t byte = 0; byte < 4; ++byte) places.push_back({i, word + byte});
+          for (std::int64_t byte = 0; byte < 4; ++byte) coordinates.push_back({i, word + byte});
         }
       }
       break;
@@ -85,14 +85,14 @@ std::vector<place> in_memory_order(scale_layout layout, std::int64_t rows, std::
           for (std::int64_t line = 0; line < 32; ++line) {
             for (std::int64_t quarter = 0; quarter < 4; ++quarter) {
               for (std::int64_t c = 0; c < 4; ++c)
-                places.push_back({i + quarter * 32 + line, k + c});
+                coordinates.push_back({i + quarter * 32 + line, k + c});
             }
           }
         }
       }
       break;
   }
-  return places;
+  return coordinates;
 }
 
 /// Any power of two, NaN among them, by row and column.
@@ -105,11 +105,11 @@ TEST(ScaleLayout, LiesInMemoryAsTheAxesSay) {
   for (const scale_layout layout : layouts) {
     for (const auto& [rows, cols] : std::vector<std::pair<std::int64_t, std::int64_t>>{
              {1, 1}, {5, 6}, {128, 4}, {129, 5}, {300, 33}, {3, 131}, {0, 4}, {7, 0}}) {
-      const std::vector<place> places = in_memory_order(layout, rows, cols);
+      const std::vector<coordinate> coordinates = in_memory_order(layout, rows, cols);
       const auto width = static_cast<std::size_t>(storage_bytes(layout_format(layout)));
       if (rows != 0 && cols != 0) {
         ASSERT_EQ(layout_bytes(layout, rows, cols),
-                  static_cast<std::int64_t>(places.size() * width));
+                  static_cast<std::int64_t>(coordinates.size() * width));
       }
       std::vector<float> values;
       for (std::int64_t r = 0; r < rows; ++r) {
@@ -124,9 +124,10 @@ TEST(ScaleLayout, LiesInMemoryAsTheAxesSay) {
             arrange_scales(view_of(values.data(), rows, cols), layout, out, {.padding = padding});
         EXPECT_EQ(report, (scale_layout_report{.scales = values.size()}));
         for (std::size_t i = 0; i * width < out.size(); ++i) {
-          const bool inside = places[i].row < rows && places[i].col < cols;
+          const bool inside = coordinates[i].row < rows && coordinates[i].col < cols;
           const std::uint32_t pad = padding == scale_padding::one ? 0x3F800000u : 0u;
-          const std::uint32_t bits = inside ? scale_at(places[i].row, places[i].col) : pad;
+          const std::uint32_t bits =
+              inside ? scale_at(coordinates[i].row, coordinates[i].col) : pad;
           const std::uint32_t expected = width == 4 ? bits : bits >> 23;
           std::uint32_t got = 0;
           std::memcpy(&got, out.data() + i * width, width);
@@ -211,7 +212,8 @@ TEST(ScaleLayout, RefusedArguments) {
   const_matrix_view wrong = v;
   wrong.format = format_id::fp16;
   expect_refused(wrong, out, "scales: format must be one of fp32, e8m0, got fp16", swizzled);
-  expect_refused(v, out, "layout: must be a value of samebits::scale_layout, got 7", static_cast<scale_layout>(7));
+  expect_refused(v, out, "layout: must be a value of samebits::scale_layout, got 7",
+                 static_cast<scale_layout>(7));
   expect_refused(v, std::as_writable_bytes(std::span(scales)), "out: overlaps scales",
                  scale_layout::row_major);
   // what is written lies apart from itself; what is read need not

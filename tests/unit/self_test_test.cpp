@@ -108,7 +108,7 @@ class FakeDevice : public ::testing::Test {
   const backends::device_runtime runtime_ = {.is_available = [] { return true; },
                                              .current_device = [] { return device; },
                                              .make_current = nullptr,
-                                             .place_of = nullptr,
+                                             .memory_of = nullptr,
                                              .device_of_stream = nullptr,
                                              .is_capturing = [](void*) { return capturing; }};
   backends::backend backend_ = {.name = "fake",

@@ -145,7 +145,7 @@ class drawing {
     for (int k = 0; k < i_.products; ++k) product(k);
     out_.c = c;
   }
-  int place() { return words_.below(i_.products); }
+  int random_product() { return words_.below(i_.products); }
 
   std::uint32_t sparse(coder& f) { return words_.below(2) == 0 ? f.zero() : f.at(around(2)); }
   std::uint32_t tiny(coder& f) {
@@ -171,8 +171,8 @@ class drawing {
     fill([&](int k) { set(k, a_.at(low / 2), b_.at(low - low / 2)); },
          words_.below(2) == 0 ? c_.zero() : c_.at(low));
     for (int pairs = 1 + words_.below(3); pairs > 0; --pairs) {
-      const int x = place();
-      const int y = place();
+      const int x = random_product();
+      const int y = random_product();
       const auto a = a_.at(around(3));
       const auto b = b_.at(around(3));
       set(x, a, b);
@@ -194,7 +194,7 @@ class drawing {
     if (words_.below(2) == 0) {
       out_.c = c_.plain(top);
     } else {
-      set(place(), a_.plain(top / 2), b_.plain(top - top / 2));
+      set(random_product(), a_.plain(top / 2), b_.plain(top - top / 2));
     }
   }
   /// 1 + half of a last bit +- something below, for results of 10, 13 and 23 bits.
@@ -203,7 +203,7 @@ class drawing {
     const int half = -last[static_cast<std::size_t>(words_.below(3))] - 1;
     fill([&](int k) { set(k, a_.zero(), b_.at(0)); }, c_.zero());
     const auto product = [&](int e) {
-      set(place(), a_.power(e / 2, words_.below(2) == 1), b_.power(e - e / 2, false));
+      set(random_product(), a_.power(e / 2, words_.below(2) == 1), b_.power(e - e / 2, false));
     };
     product(half);
     if (words_.below(2) == 0) product(half - 1 - words_.below(3));
@@ -220,7 +220,9 @@ class drawing {
     const int last = wide ? -149 : -25;  // half of the last bit, for rounding to nearest
     const int lowest = wide ? -166 : -54;
     fill([&](int k) { set(k, a_.zero(), b_.zero()); }, c_.zero());
-    const auto product = [&](int e) { set(place(), a_.small(e / 2), b_.small(e - e / 2)); };
+    const auto product = [&](int e) {
+      set(random_product(), a_.small(e / 2), b_.small(e - e / 2));
+    };
     product(last + words_.below(3));
     for (int more = 1 + words_.below(3); more > 0; --more) product(lowest + words_.below(15));
   }
@@ -242,7 +244,7 @@ class drawing {
     const int distance = words_.below(41);
     const bool negative = words_.below(2) == 1;
     fill([&](int k) { set(k, a_.zero(), b_.at(0)); }, c_.zero());
-    const int one = place();
+    const int one = random_product();
     const int other = (one + 1 + words_.below(i_.products - 1)) % i_.products;
     const bool by_c = words_.below(2) == 0;
     if (by_c) {
@@ -253,7 +255,7 @@ class drawing {
     if (words_.below(2) == 0) {  // -T
       set(by_c ? one : other, a_.power(top / 2, !negative), b_.power(top - top / 2, false));
     }
-    int small = place();
+    int small = random_product();
     while (small == one || small == other) small = (small + 1) % i_.products;
     const int low = top - distance;
     const auto a = a_.small(low / 2);
@@ -266,7 +268,7 @@ class drawing {
   void grouping() {
     const int top = std::min({a_.maximum() + b_.maximum(), c_.maximum(), 15 + words_.below(11)});
     fill([&](int k) { set(k, sparse(a_), sparse(b_)); }, sparse(c_));
-    const int one = place();
+    const int one = random_product();
     const int other = (one + 1 + words_.below(i_.products - 1)) % i_.products;
     const bool negative = words_.below(2) == 1;
     if (words_.below(3) == 0) {
@@ -280,7 +282,7 @@ class drawing {
   /// product; and small products at every distance below.
   void subnormal_by_great() {
     fill([&](int k) { set(k, a_.zero(), b_.zero()); }, c_.zero());
-    const int one = place();
+    const int one = random_product();
     const int other = (one + 1 + words_.below(i_.products - 1)) % i_.products;
     const bool first = words_.below(2) == 0;  // the subnormal is in A
     coder& low = first ? a_ : b_;
@@ -295,7 +297,7 @@ class drawing {
     put(one, subnormal, normal);
     if (words_.below(2) == 0) put(other, low.negated(subnormal), normal);
     for (int more = 1 + words_.below(2); more > 0; --more) {
-      int small = place();
+      int small = random_product();
       while (small == one || small == other) small = (small + 1) % i_.products;
       const int e = low.minimum() + great - words_.below(36);
       set(small, a_.small(e / 2), b_.small(e - e / 2));
@@ -313,7 +315,7 @@ class drawing {
         signs == 0 ? c_.zero() : c_.zero(signs == 1));
     const int lowest = i_.result == format_id::fp32 ? -150 : -26;
     const int e = lowest - words_.below(6);
-    if (words_.below(2) == 0) set(place(), a_.small(e / 2), b_.small(e - e / 2));
+    if (words_.below(2) == 0) set(random_product(), a_.small(e / 2), b_.small(e - e / 2));
   }
 
   const shape& i_;

@@ -40,8 +40,8 @@ bool reaches_host_memory(int device) {
 }
 
 /// Which devices can work on an address.
-backends::address_place place_of(const void* address) {
-  using kind = backends::address_place::kind;
+backends::address_memory memory_of(const void* address) {
+  using kind = backends::address_memory::kind;
   cudaPointerAttributes attributes;
   check(cudaPointerGetAttributes(&attributes, address), "attributes of an address");
   switch (attributes.type) {
@@ -137,7 +137,7 @@ const backends::device_runtime runtime = {
     .is_available = is_available,
     .current_device = current_device,
     .make_current = make_current,
-    .place_of = place_of,
+    .memory_of = memory_of,
     .device_of_stream = device_of_stream,
     .is_capturing = is_capturing,
 };

@@ -22,11 +22,11 @@ __global__ void __launch_bounds__(cast_threads, cast_residents)
                     const __grid_constant__ random_source random,
                     const __grid_constant__ cast_lists lists) {
   const cast_chunk c = cast_chunk::of_block(lists);
-  const any_codes in{c.from, c.place.first}, out{c.to, c.place.first};
+  const any_codes in{c.from, c.range.first}, out{c.to, c.range.first};
 #pragma unroll 1
-  for (std::int64_t i = threadIdx.x; i < c.place.count; i += cast_threads) {
+  for (std::int64_t i = threadIdx.x; i < c.range.count; i += cast_threads) {
     const std::uint32_t dither = rule.round == rounding::stochastic
-                                     ? dither_of(random, c.index(lists, i), c.place.tensor)
+                                     ? dither_of(random, c.index(lists, i), c.range.tensor)
                                      : 0;
     out.store(
         i, numerics::convert<std::uint32_t>(in.format, out.format, rule, in.load(i), dither).code);

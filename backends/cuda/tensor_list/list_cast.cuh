@@ -39,7 +39,7 @@ struct cast_lists {
 /// A chunk of the input and output tensor.
 struct cast_chunk {
   numerics::list_row from, to;
-  numerics::list_chunk place;
+  numerics::list_chunk range;
 
   /// The chunk of this block.
   __device__ __forceinline__ static cast_chunk of_block(const cast_lists& lists) {
@@ -56,7 +56,7 @@ struct cast_chunk {
   }
   /// Random index of element i of the chunk.
   __device__ __forceinline__ std::uint64_t index(const cast_lists& lists, std::int64_t i) const {
-    const std::int64_t at = place.first + i;
+    const std::int64_t at = range.first + i;
     if (is_one_row(lists)) return lists.offset + static_cast<std::uint64_t>(at);
     return lists.offset + static_cast<std::uint64_t>(at / to.cols) * lists.pitch +
            static_cast<std::uint64_t>(at % to.cols);
@@ -112,8 +112,8 @@ __device__ __forceinline__ void cast_each(const Op& op, const cast_lists& lists,
   using in_code = typename samebits::detail::storage_of<Op::in_bits>::type;
   using out_code = typename samebits::detail::storage_of<Op::out_bits>::type;
 #pragma unroll 1
-  for (std::int64_t i = threadIdx.x; i < chunk.place.count; i += cast_threads) {
-    const std::int64_t at = chunk.place.first + i;
+  for (std::int64_t i = threadIdx.x; i < chunk.range.count; i += cast_threads) {
+    const std::int64_t at = chunk.range.first + i;
     const std::byte* const in = static_cast<const std::byte*>(chunk.from.data) +
                                 numerics::offset_of(chunk.from, at) * (Op::in_bits / 8);
     std::byte* const out = static_cast<std::byte*>(chunk.to.data) +
@@ -121,7 +121,7 @@ __device__ __forceinline__ void cast_each(const Op& op, const cast_lists& lists,
     const auto code = static_cast<in_code>(load_code(in, Op::in_bits / 8));
     out_code result;
     op.one(reinterpret_cast<const std::byte*>(&code), reinterpret_cast<std::byte*>(&result),
-           chunk.index(lists, i), chunk.place.tensor);
+           chunk.index(lists, i), chunk.range.tensor);
     store_code(out, Op::out_bits / 8, result);
   }
 }
@@ -136,10 +136,10 @@ __device__ __forceinline__ void cast_by(const Op& op, const cast_lists& lists,
       index % Op::index_multiple != 0) {
     return cast_each(op, lists, c);
   }
-  cast_packs(op, c.place.tensor,
-             static_cast<const std::byte*>(c.from.data) + c.place.first * (Op::in_bits / 8),
-             static_cast<std::byte*>(c.to.data) + c.place.first * (Op::out_bits / 8),
-             static_cast<int>(c.place.count), index);
+  cast_packs(op, c.range.tensor,
+             static_cast<const std::byte*>(c.from.data) + c.range.first * (Op::in_bits / 8),
+             static_cast<std::byte*>(c.to.data) + c.range.first * (Op::out_bits / 8),
+             static_cast<int>(c.range.count), index);
 }
 
 /// Converts lists in which every pair of tensors has the op's formats or widths. One block per

@@ -14,8 +14,8 @@ namespace {
 constexpr int first_wgmma = backends::tensor_cores::mma_count;
 constexpr int rows = backends::tensor_cores::rows_of(static_cast<instruction>(first_wgmma));
 
-/// Word of shared memory that holds a word of a line.
-__device__ int place_of(int line, int word) {
+/// Index in shared memory of a word of a line.
+__device__ int word_index(int line, int word) {
   return line / 8 * 64 + word / 4 * 32 + line % 8 * 4 + word % 4;
 }
 
@@ -41,11 +41,11 @@ __global__ void __launch_bounds__(128) wgmma_kernel(device_job j) {
     const uint2 of = tiles_of(j, p);
     __syncthreads();
     for (int i = thread; i < rows * line_words; i += 128) {
-      a_tile[place_of(i / line_words, i % line_words)] =
+      a_tile[word_index(i / line_words, i % line_words)] =
           j.a[static_cast<std::size_t>(of.x) * rows * line_words + i];
     }
     if (thread < tile_columns * line_words) {
-      b_tile[place_of(thread / line_words, thread % line_words)] =
+      b_tile[word_index(thread / line_words, thread % line_words)] =
           j.b[static_cast<std::size_t>(of.y) * tile_columns * line_words + thread];
     }
 #if SAMEBITS_HAS_WGMMA
@@ -58,7 +58,7 @@ __global__ void __launch_bounds__(128) wgmma_kernel(device_job j) {
       execute<Which>::run(d, f);
     } else {
       for (int i = 0; i < 4; ++i) {
-        f.a[i] = a_tile[place_of(row + 8 * (i % 2), thread % 4 + 4 * (i / 2))];
+        f.a[i] = a_tile[word_index(row + 8 * (i % 2), thread % 4 + 4 * (i / 2))];
       }
       execute<Which>::run_registers(d, f);
     }

@@ -149,9 +149,9 @@ struct stochastic_cast {
   }
   /// A random integer of at most 16 bits as a fraction of ulp, in units of the binade. The top byte
   /// of `bits` is 4B: read as binary32, bits is 2^23 plus the integer.
-  template <int Place>
+  template <int Bits>
   __device__ __forceinline__ static float fraction(std::uint32_t bits) {
-    constexpr float unit = power(-Place - mantissa);
+    constexpr float unit = power(-Bits - mantissa);
     return __fmaf_rn(__uint_as_float(bits), unit, -8388608.0f * unit);
   }
   /// Stochastic rounding of any finite y, as binary32 bits, by the FP adder.
