@@ -110,7 +110,7 @@ Number tree_of(Number* partial_sum, std::int64_t count) {
   return partial_sum[0];
 }
 
-/// The tree over all elements; leaves(first, count, out) writes the inputs of one chunk. A partial
+/// The tree over all elements; inputs(first, count, out) writes the inputs of one chunk. A partial
 /// last chunk has no neighbour and moves up unchanged. The chunks' roots are therefore the inputs
 /// of the upper part of the tree.
 template <class Number, class Inputs>

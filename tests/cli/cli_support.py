@@ -136,9 +136,9 @@ def hexadecimal(raw, bytes_each=1):
     return [raw[i:i + bytes_each][::-1].hex() for i in range(0, len(raw), bytes_each)]
 
 
-def tree_sum(leaves):
+def tree_sum(inputs):
     """Neighbours are added level by level; a lone last one passes up (contract, section 6)."""
-    level = list(leaves)
+    level = list(inputs)
     while len(level) > 1:
         pairs = [level[i] + level[i + 1] for i in range(0, len(level) - 1, 2)]
         level = pairs + level[len(level) & ~1:]

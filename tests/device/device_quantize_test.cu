@@ -53,7 +53,7 @@ __global__ void quantize_rows(matrix m, device::tile_options options) {
   if (threadIdx.x % Width == 0) m.scales[tile] = q.scale;
 }
 
-/// Tiles of 16 x 16, a block of four warps each: the parts joined through shared memory.
+/// Tiles of 16 x 16, a block of four warps each: the parts combined through shared memory.
 template <format_id To>
 __global__ void quantize_square_tiles(matrix m, device::tile_options options) {
   __shared__ int amaxes[4];

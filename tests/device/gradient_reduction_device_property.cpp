@@ -171,20 +171,20 @@ TEST_P(ReductionOnDevice, MessagesOfTheHostAreStaged) {
 
 TEST_P(ReductionOnDevice, ScalersAndShardsWorkOverDeviceMemory) {
   std::mt19937_64 random(3);
-  std::vector<double> leaves(5 * chunk_inputs + 17);
-  for (double& x : leaves) x = static_cast<double>(random() % 1000) * 0x1p-7 - 3.3;
+  std::vector<double> inputs(5 * chunk_inputs + 17);
+  for (double& x : inputs) x = static_cast<double>(random() % 1000) * 0x1p-7 - 3.3;
   tree_sum whole;
-  whole.add_squares(leaves);
+  whole.add_squares(inputs);
   for (const int n : {1, 2, 3, 5}) {
     play_device_ranks(streams_, n, [&](communicator& ranks) {
       const std::size_t chunks = 6;
       const auto cut = [&](int rank) {
         const std::size_t at =
             chunks * static_cast<std::size_t>(rank) / static_cast<std::size_t>(n);
-        return std::min(at * chunk_inputs, leaves.size());
+        return std::min(at * chunk_inputs, inputs.size());
       };
       tree_part part(cut(ranks.rank()));
-      const std::span<const double> all(leaves);
+      const std::span<const double> all(inputs);
       part.add_squares(all.subspan(cut(ranks.rank()), cut(ranks.rank() + 1) - cut(ranks.rank())));
       const sharded_sums sums = sum_shards(ranks, {&part, 1});
       EXPECT_EQ(std::bit_cast<std::uint64_t>(sums.of_tensors[0]),

@@ -1,4 +1,4 @@
-// How the decision of a scaler over shards puts nodes together: tensors of up to 71 slots, by both
+// How the decision of a scaler over shards combines partial sums: tensors of up to 71 slots, by both
 // arithmetics, against the tree level by level.
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>

@@ -50,10 +50,10 @@ inline bool contains(const std::string& text, std::string_view part) {
 /// Every member of tree_sum that computes must throw and leave the sum as it was.
 inline std::string tree_sum_refusal() {
   tree_sum sum;
-  const double leaves[] = {1.0, 2.0};
-  const std::string why = refusal([&] { sum.add(leaves); });
+  const double inputs[] = {1.0, 2.0};
+  const std::string why = refusal([&] { sum.add(inputs); });
   EXPECT_FALSE(refusal([&] { sum.add(1.0); }).empty());
-  EXPECT_FALSE(refusal([&] { sum.add_squares(leaves); }).empty());
+  EXPECT_FALSE(refusal([&] { sum.add_squares(inputs); }).empty());
   EXPECT_FALSE(refusal([&] { (void)sum.value(); }).empty());
   EXPECT_FALSE(refusal([&] { sum.add_partial_sum(3, 1.0); }).empty());
   EXPECT_EQ(sum.count(), 0u);
@@ -62,8 +62,8 @@ inline std::string tree_sum_refusal() {
 
 inline void expect_tree_sum_works() {
   tree_sum sum;
-  const double leaves[] = {1.0, 0x1p-1074, -1.0};  // the tree: (1 + 2^-1074) - 1
-  sum.add(leaves);
+  const double inputs[] = {1.0, 0x1p-1074, -1.0};  // the tree: (1 + 2^-1074) - 1
+  sum.add(inputs);
   EXPECT_EQ(sum.value(), 0.0);
   sum.add(3.0);  // now (1 + 2^-1074) + (-1 + 3)
   EXPECT_EQ(sum.value(), 3.0);

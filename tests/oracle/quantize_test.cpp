@@ -301,7 +301,7 @@ TEST(OracleQuantize, Statistics) {
   EXPECT_EQ(s.signal_energy, std::bit_cast<std::uint64_t>(1200993.0));
 }
 
-// s = 1, v = 2^-27, v^2 = 2^-54 = u/4 with u = 2^-52. Leaves of the signal of {1, NaN, v, v, v, v,
+// s = 1, v = 2^-27, v^2 = 2^-54 = u/4 with u = 2^-52. Inputs of the signal of {1, NaN, v, v, v, v,
 // v}:
 // ((1+0) + (v^2+v^2)) + ((v^2+v^2) + v^2) = (1 + u/2 -> 1) + 3u/4 -> 1 + u. Without the NaN's place
 // it would be ((1+v^2) + 2v^2) + 2v^2 -> 1. The errors of {17, ...} are the same numbers.

@@ -77,9 +77,9 @@ TEST(OracleElementary, HardwareBinary64) {
 TEST(OracleSumTree, ShapeIsFixed) {
   const double u = 0x1p-53;
   const auto sum = [](const std::vector<double>& x) {
-    std::vector<std::uint64_t> leaves;
-    for (const double leaf : x) leaves.push_back(code64(leaf));
-    return std::bit_cast<double>(sum_tree(leaves));
+    std::vector<std::uint64_t> inputs;
+    for (const double input : x) inputs.push_back(code64(input));
+    return std::bit_cast<double>(sum_tree(inputs));
   };
   EXPECT_EQ(sum_tree({}), 0u);
   EXPECT_EQ(sum_tree({code64(-0.0)}), code64(-0.0));
@@ -106,7 +106,7 @@ TEST(OracleScale, TinyAmax) {
 
 // a = 0x1.cp-119 gives M / a = 2^127 and a / M = 2^-127; a = 0x1.cp-118 the first that nothing
 // moves.
-TEST(OracleScale, TinyAmaxOfTheFurtherMaths) {
+TEST(OracleScale, TinyAmaxOfTheFurtherRules) {
   const tile_scale minimum{0x00800000, 0x7E800000};
   for (const scale_rule rule : {scale_rule::dg_cuda, scale_rule::dg_tile, scale_rule::sgl_v2}) {
     for (const std::uint32_t a : {0x00000001u, code(0x1.cp-119f), code(0x1.cp-118f)}) {
@@ -187,7 +187,7 @@ TEST(OracleScale, MxBytes) {
 
 // 1/448 = 2^-9 * 8/7 is no binary32 number, so products with it and quotients round apart; what is
 // the same step has the same bits in every scale rule.
-TEST(OracleScale, ReciprocalAndQuotientAreDifferentMaths) {
+TEST(OracleScale, ReciprocalAndQuotientAreDifferentRules) {
   int products = 0;
   int inverses = 0;
   for (std::uint32_t a = 0x3F800000; a < 0x3F800000 + 1000; ++a) {

@@ -1,4 +1,4 @@
-// The fixed binary64 sum of contract §6, every node an exact sum rounded once.
+// The fixed binary64 sum of contract §6, every partial sum an exact sum rounded once.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 namespace samebits::oracle {
 
 /// The code of the root over fp64 codes in index order: level by level, neighbours 2j and 2j+1
-/// become RN64(a + b), a lone last node passes up unchanged. Empty: +0.
-std::uint64_t sum_tree(std::vector<std::uint64_t> leaves);
+/// become RN64(a + b), a lone last partial sum passes up unchanged. Empty: +0.
+std::uint64_t sum_tree(std::vector<std::uint64_t> inputs);
 
 }  // namespace samebits::oracle

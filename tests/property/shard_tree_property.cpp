@@ -1,4 +1,4 @@
-// The step of a scaler over shards, as its kernels take it: nodes of any cut, laid out by
+// The step of a scaler over shards, as its kernels take it: partial sums of any cut, laid out by
 // shard_layout and put together by slots, against the tree level by level and against sum_shards().
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
@@ -96,7 +96,7 @@ tensor_list list_of(const std::vector<random_tensor>& tensors, std::size_t rank,
   return tensor_list(views);
 }
 
-/// What a rank sends: the values of its nodes, by the definition.
+/// What a rank sends: the values of its partial sums, by the definition.
 std::vector<std::uint64_t> message_of(const shard_layout& layout,
                                       const std::vector<random_tensor>& tensors) {
   const backends::shard_data& d = backends::data_of(layout);
@@ -121,7 +121,7 @@ std::vector<std::uint64_t> message_of(const shard_layout& layout,
 }
 
 /// What a rank makes of all messages.
-double joined(const shard_layout& layout, const std::vector<std::uint64_t>& received) {
+double combined(const shard_layout& layout, const std::vector<std::uint64_t>& received) {
   const backends::shard_data& d = backends::data_of(layout);
   const auto add = [](std::uint64_t a, std::uint64_t b) { return numerics::add_squares(a, b); };
   const auto value_at = [&](std::uint64_t word) { return received[word]; };
@@ -138,7 +138,7 @@ double joined(const shard_layout& layout, const std::vector<std::uint64_t>& rece
   return std::bit_cast<double>(total.value());
 }
 
-/// The sum by the ranks' parts on the host; the last chunk's node stands for its elements.
+/// The sum by the ranks' parts on the host; the last partial sum stands for its elements.
 double summed_on_host(communicator& ranks, const std::vector<random_tensor>& tensors) {
   std::vector<tree_part> parts;
   for (const random_tensor& t : tensors) {
@@ -182,7 +182,7 @@ TEST(ShardTreeProperty, AnyCutGivesTheNormAndFactorOfOnePlace) {
       const std::vector<std::uint64_t> sent = message_of(layout, tensors);
       std::vector<std::uint64_t> received(sent.size() * n);
       ranks.all_gather(std::as_bytes(std::span(sent)), std::as_writable_bytes(std::span(received)));
-      got[r] = joined(layout, received);
+      got[r] = combined(layout, received);
       bytes[r] = layout.message_bytes();
       on_host[r] = summed_on_host(ranks, tensors);
     });
@@ -202,13 +202,13 @@ TEST(ShardTreeProperty, AnyCutGivesTheNormAndFactorOfOnePlace) {
   });
 }
 
-TEST(ShardTreeProperty, SendsAtMostTwoNodesForEachLevelOfASharedSlot) {
-  support::expect_holds("few nodes", 2000, [] {
+TEST(ShardTreeProperty, SendsAtMostTwoPartialSumsForEachLevelOfASharedSlot) {
+  support::expect_holds("few partial sums", 2000, [] {
     std::mt19937_64 random(*rc::gen::arbitrary<std::uint64_t>());
     const std::uint64_t begin = random() % 5000, end = begin + 1 + random() % 5000;
     const auto what =
         random() % 2 == 0 ? numerics::part_end::of_tensor : numerics::part_end::before_others;
-    std::uint64_t next = begin, nodes = 0, whole_slots = 0;
+    std::uint64_t next = begin, partial_sums = 0, whole_slots = 0;
     numerics::for_each_shard_sum(
         begin, end, what, [&](std::uint64_t chunk, std::uint64_t chunks, int level) {
           RC_ASSERT(chunk == next && chunk % (std::uint64_t{1} << level) == 0);
@@ -216,11 +216,11 @@ TEST(ShardTreeProperty, SendsAtMostTwoNodesForEachLevelOfASharedSlot) {
                     (chunks < std::uint64_t{1} << level && chunk + chunks == end &&
                      what == numerics::part_end::of_tensor));
           next += chunks;
-          ++nodes;
+          ++partial_sums;
           whole_slots += level == numerics::slot_level ? 1 : 0;
         });
     RC_ASSERT(next == end);
-    RC_ASSERT(nodes - whole_slots <= 2u * numerics::slot_level);
+    RC_ASSERT(partial_sums - whole_slots <= 2u * numerics::slot_level);
   });
 }
 

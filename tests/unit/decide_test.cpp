@@ -205,9 +205,9 @@ static_assert(numerics::add_squares(inf64, one64) == inf64);
 static_assert(numerics::add_squares(one64, inf64) == inf64);
 static_assert(numerics::add_squares(nan64, one64) == nan64);
 static_assert(numerics::add_squares(one64, 0xFFF8000000000000u) == nan64);
-constexpr std::uint64_t sum_of(std::initializer_list<std::uint64_t> leaves) {
+constexpr std::uint64_t sum_of(std::initializer_list<std::uint64_t> inputs) {
   numerics::square_sum sum;
-  for (const std::uint64_t leaf : leaves) sum.add(leaf);
+  for (const std::uint64_t input : inputs) sum.add(input);
   return sum.value();
 }
 static_assert(sum_of({}) == 0 && sum_of({one64}) == one64 && sum_of({inf64}) == inf64);

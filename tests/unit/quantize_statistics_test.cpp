@@ -1,4 +1,4 @@
-// What each element counts as in the statistics of a quantization, and how counts are joined.
+// What each element counts as in the statistics of a quantization, and how counts are combined.
 #include "numerics/quantize/statistics.hpp"
 
 #include <gtest/gtest.h>

@@ -87,12 +87,12 @@ TEST(Reductions, SumsAreTheOraclesTree) {
                                      {1, 4097},
                                      {7, 1801}}) {
       matrix m(f, rows, cols, 3, rows % 2 + 1);
-      const std::vector<std::uint64_t> leaves = as_fp64(m);
-      std::vector<std::uint64_t> squares = leaves;
+      const std::vector<std::uint64_t> inputs = as_fp64(m);
+      std::vector<std::uint64_t> squares = inputs;
       for (std::uint64_t& x : squares) {
         x = step(oracle::operation::mul, format_id::fp64, x, x);
       }
-      const std::uint64_t expected = oracle::sum_tree(leaves);
+      const std::uint64_t expected = oracle::sum_tree(inputs);
       const std::uint64_t expected_squares = oracle::sum_tree(squares);
       for (const int threads : {1, 0, 2, 3}) {
         EXPECT_EQ(bits(sum(m.memory.view(), {{}, threads})), expected) << name(f) << cols;

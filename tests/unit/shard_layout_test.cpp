@@ -66,12 +66,12 @@ std::size_t values_sent(const std::vector<held>& of) {
 
 TEST(ShardLayout, SendsTheLargestNodes) {
   constexpr std::int64_t chunk = 4096;
-  // a part that others follow: four chunks are one node, three of them two
+  // a part that others follow: four chunks are one partial sum, three of them two
   EXPECT_EQ(values_sent({{{0, 0}, {4 * chunk, 0}}, {{4 * chunk, 0}, {1, 0}}}), 1u);
   EXPECT_EQ(values_sent({{{0, 0}, {3 * chunk, 0}}, {{3 * chunk, 0}, {1, 0}}}), 2u);
   // [1, 8) is 1, [2, 4) and [4, 8)
   EXPECT_EQ(values_sent({{{chunk, 0}, {7 * chunk, 0}}, {{0, 0}, {chunk, 0}}}), 3u);
-  // what no rank has fills a slot up: 1000 chunks are one node, 1025 are two
+  // what no rank has fills a slot up: 1000 chunks are one partial sum, 1025 are two
   EXPECT_EQ(values_sent({{{0, 0}, {1000 * chunk - 1, 0}}}), 1u);
   EXPECT_EQ(values_sent({{{0, 0}, {1024 * chunk, 0}}}), 1u);
   EXPECT_EQ(values_sent({{{0, 0}, {1024 * chunk + 1, 0}}}), 2u);

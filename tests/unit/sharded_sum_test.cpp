@@ -60,7 +60,7 @@ TEST(TreeSum, NodesStandForTheirLeaves) {
   for (int trial = 0; trial < 300; ++trial) {
     tree_sum sum;
     while (sum.count() < x.size()) {
-      // The largest node that may stand here, or a smaller one.
+      // The largest partial sum that may stand here, or a smaller one.
       const std::uint64_t left = x.size() - sum.count();
       int level = sum.count() == 0 ? 11 : std::min(11, std::countr_zero(sum.count()));
       while ((std::uint64_t{1} << level) > left) --level;
@@ -86,7 +86,7 @@ TEST(TreeSum, NodesThatStandNowhereAreRefused) {
   tree_sum large;
   large.add_partial_sum(62, 1.0);
   large.add_partial_sum(62, 1.0);
-  EXPECT_THROW(large.add_partial_sum(0, 1.0), invalid_argument);  // 2^63 leaves are the most
+  EXPECT_THROW(large.add_partial_sum(0, 1.0), invalid_argument);  // 2^63 inputs are the most
   EXPECT_EQ(large.value(), 2.0);
 }
 

@@ -91,11 +91,11 @@ constexpr partial_sum of_three() {
 static_assert(of_three() == add(add(7, 8), 9) && scenario{}.root() == 0);
 static_assert(chunk_elements == 4096);
 
-/// The nodes of parts, as they lie in a message each.
+/// The partial sums of parts, as they lie in a message each.
 struct sent {
   std::vector<received_sum> partial_sums;
   std::vector<partial_sum> values;
-  std::vector<std::uint64_t> chunk;  ///< the first one of each node
+  std::vector<std::uint64_t> chunk;  ///< the first one of each partial sum
 };
 
 sent parts_of(const std::vector<partial_sum>& chunks, const std::vector<std::uint64_t>& borders) {
@@ -111,7 +111,7 @@ sent parts_of(const std::vector<partial_sum>& chunks, const std::vector<std::uin
           EXPECT_LE(n, std::uint64_t{1} << level);
           EXPECT_EQ(at % (std::uint64_t{1} << level), 0u);
           EXPECT_TRUE(last || n == std::uint64_t{1} << level);
-          const std::uint64_t above = std::uint64_t{2} << level;  // the next larger node
+          const std::uint64_t above = std::uint64_t{2} << level;  // the next larger partial sum
           EXPECT_TRUE(level == slot_level || at % above != 0 ||
                       (!last && at + above > borders[p + 1]));
           next = at + n;

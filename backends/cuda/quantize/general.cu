@@ -66,7 +66,7 @@ __global__ void __launch_bounds__(block_threads)
 constexpr unsigned part_elements = 1024;  // elements whose partial sums shared memory holds at once
 
 /// Rounds every element by the scale of its tile. One block per chunk of consecutive elements. If
-/// parts.nodes is not null, also writes each chunk's partial sum and counts.
+/// parts.partial_sums is not null, also writes each chunk's partial sum and counts.
 template <class Arithmetic>
 __global__ void __launch_bounds__(block_threads)
     chunks_kernel(const quantize_task t, const numerics::tile_scale* const scales,

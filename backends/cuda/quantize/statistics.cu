@@ -65,7 +65,7 @@ __device__ __forceinline__ combined_part combine_part(const statistics_parts& fr
   }
   combine_neighbours<of_thread>(up);
   all.sums = combined_lanes(up[0], 32);
-  __syncthreads();  // before nodes[] is written again
+  __syncthreads();  // before partial_sums[] is written again
   if (threadIdx.x % 32 == 0) partial_sums[threadIdx.x / 32] = all.sums;
   __syncthreads();
   all.sums = combined_lanes(partial_sums[threadIdx.x % warps], warps);

@@ -51,11 +51,11 @@ __device__ __forceinline__ quantize_sums combined_lanes(quantize_sums sums, int 
   return sums;
 }
 
-/// Combines n partial sums in shared memory, n at most Most, into nodes[0]. A last partial sum
+/// Combines n partial sums in shared memory, n at most Max, into partial_sums[0]. A last partial sum
 /// without a neighbour passes up unchanged. All threads of the block must call.
-template <unsigned Most>
+template <unsigned Max>
 __device__ void combine_partial_sums(quantize_sums* partial_sums, unsigned n) {
-  constexpr unsigned of_thread = (Most / 2 + block_threads - 1) / block_threads;
+  constexpr unsigned of_thread = (Max / 2 + block_threads - 1) / block_threads;
   while (n > 1) {
     const unsigned next = (n + 1) / 2;
     quantize_sums up[of_thread];

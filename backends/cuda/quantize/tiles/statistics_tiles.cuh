@@ -19,7 +19,7 @@ namespace samebits::cuda {
 /// - no transposed codes
 ///
 /// Block b writes its counts to parts.counts[b]. The partial sum of row r in block column c goes to
-/// parts.nodes[r * t.col_blocks + c].
+/// parts.partial_sums[r * t.col_blocks + c].
 void launch_statistics_tiles(const tile_task& t, format_id from, format_id to,
                              const statistics_parts& parts, cudaStream_t stream);
 
