@@ -57,7 +57,7 @@ part() {
     touch "$logs/failed"
     tail -n 40 "$logs/$name" >&2
   fi
-  printf '| %s | %s | %s | %d s |\n' "$name" "$verdict" "$(figures "$logs/$name")" \
+  printf '| %s | %s | %s | %d s |\n' "$name" "$verdict" "$(results_of "$logs/$name")" \
     $((SECONDS - begin)) >> "$logs/table"
 }
 
@@ -69,8 +69,8 @@ part_beside() {
   part "$@" &
 }
 
-# The figures of a program's output: GoogleTest's count, verify's sums, the sanitizer's errors.
-figures() {
+# The results of a program's output: GoogleTest's count, verify's sums, the sanitizer's errors.
+results_of() {
   awk '
     /^\[  PASSED  \]/ { tests += $4 }
     /^ERROR SUMMARY|^=+ ERROR SUMMARY|^=+ RACECHECK SUMMARY/ {
@@ -177,7 +177,7 @@ result_line() {
   echo
   echo "$(date -u +%Y-%m-%d), commit ${SAMEBITS_COMMIT:-$(git rev-parse --short HEAD 2>/dev/null || echo unknown)}, $(nproc) CPU cores$( ((quick)) && echo ", quick")${only:+, parts \`$only\`}."
   echo
-  echo "| part | verdict | figures | time |"
+  echo "| part | verdict | results | time |"
   echo "|---|---|---|---|"
   cat "$logs/table"
   for backend in cuda-native cuda-emulated; do

@@ -1,4 +1,4 @@
-# Every figure of `tensor` and every code of `convert` on the sample, against NumPy and ml_dtypes.
+# Every statistic of `tensor` and every code of `convert` on the sample, against NumPy and ml_dtypes.
 #
 # Run by SAMEBITS_PYTHON where that is set and the plain interpreter lacks them; skipped otherwise.
 import math
@@ -46,11 +46,11 @@ def smallest_normal(name):
     return 2.0**-126 if name == "tf32" else float(ml_dtypes.finfo(TARGETS[name]).smallest_normal)
 
 
-def tree_sum(leaves):
-    while len(leaves) > 1:
-        even = len(leaves) & ~1
-        leaves = np.concatenate([leaves[0:even:2] + leaves[1:even:2], leaves[even:]])
-    return float(leaves[0]) if len(leaves) else 0.0
+def tree_sum(sums):
+    while len(sums) > 1:
+        even = len(sums) & ~1
+        sums = np.concatenate([sums[0:even:2] + sums[1:even:2], sums[even:]])
+    return float(sums[0]) if len(sums) else 0.0
 
 
 def effect(name, exact):
@@ -67,7 +67,7 @@ def effect(name, exact):
     noise = tree_sum(np.where(paired, (x - y) * (x - y), 0.0))
     saturated = np.where(overflow, np.copysign(largest_of(name), x), y)
     both = np.isfinite(x) & np.isfinite(saturated)
-    figures = {"underflow": int((some & (y == 0)).sum()),
+    statistics = {"underflow": int((some & (y == 0)).sum()),
                "subnormal": int((some & (y != 0) & (np.abs(y) < smallest_normal(name))).sum()),
                "overflow": int(overflow.sum()),
                "to_inf": int((np.isfinite(x) & np.isinf(y)).sum()),
@@ -77,7 +77,7 @@ def effect(name, exact):
                "signal": signal, "noise": noise,
                "saturated_signal": tree_sum(np.where(both, x * x, 0.0)),
                "saturated_noise": tree_sum(np.where(both, (x - saturated) * (x - saturated), 0.0))}
-    return {**figures, **cli_support.ratios(figures, x.size)}
+    return {**statistics, **cli_support.ratios(statistics, x.size)}
 
 
 def elements(dtype, shape, raw):
@@ -90,7 +90,7 @@ class AgainstNumPy(cli_support.CliTest):
         cls.sample = os.environ.get("SAMEBITS_SAMPLE", cli_support.SAMPLE)
         cls.tensors = cli_support.read_safetensors(cls.sample)
 
-    def test_figures(self):
+    def test_statistics(self):
         shown = self.ok_json("tensor", self.sample)["tensors"]
         self.assertEqual({t["name"] for t in shown}, set(self.tensors))
         for tensor in shown:

@@ -1,4 +1,4 @@
-# Every code, scale and figure of `quantize` on the sample, against NumPy's float32 steps and
+# Every code, scale and statistic of `quantize` on the sample, against NumPy's float32 steps and
 # ml_dtypes' casts.
 #
 # Run by SAMEBITS_PYTHON where that is set and the plain interpreter lacks them; skipped otherwise.
@@ -24,45 +24,45 @@ TARGETS = {"e4m3": (ml_dtypes.float8_e4m3fn, np.float32(448)),
            "e5m2": (ml_dtypes.float8_e5m2, np.float32(57344))}
 ONE = np.float32(1)
 FLT_MAX = np.finfo(np.float32).max
-LEAST = np.finfo(np.float32).tiny
+SMALLEST_NORMAL = np.finfo(np.float32).tiny
 FIRST = ["te", "div", "rcp", "pow2"]
 FURTHER = ["dg_cuda", "dg_tile", "sgl_v2", "te_pow2", "mx_floor", "mx_ceil", "mx_even", "mx_rceil"]
 
 
-def mx_exponent(math, largest, a):
+def mx_exponent(rule, largest, a):
     """k of s = 2^k."""
-    if math == "mx_rceil":
+    if rule == "mx_rceil":
         fraction, exponent = np.frexp(a / largest)
         return int(exponent) - (1 if fraction == 0.5 else 0) if fraction else -127
     fraction, exponent = np.frexp(a)  # 0.5 <= fraction < 1
     exponent = int(exponent) - 1
-    if math == "mx_ceil" and fraction != 0.5:
+    if rule == "mx_ceil" and fraction != 0.5:
         exponent += 1
-    if math == "mx_even":
+    if rule == "mx_even":
         steps = np.float32(16 if largest == 448 else 8)
         exponent += 1 if np.rint(fraction * steps) == steps else 0
     return exponent - (8 if largest == 448 else 15)
 
 
-def scale(math, largest, a):
+def scale(rule, largest, a):
     """(s, scaled elements of x) for a finite amax a > 0."""
-    if math in ("te", "te_pow2"):
+    if rule in ("te", "te_pow2"):
         factor = min(largest / a, FLT_MAX)
-        if math == "te_pow2":
+        if rule == "te_pow2":
             factor = np.ldexp(ONE, int(np.frexp(factor)[1]) - 1)
         return ONE / factor, lambda x: x * factor
-    if math.startswith("mx_"):
-        k = min(max(mx_exponent(math, largest, a), -127), 127)
+    if rule.startswith("mx_"):
+        k = min(max(mx_exponent(rule, largest, a), -127), 127)
         r = np.ldexp(ONE, -k)
         return np.ldexp(ONE, k), lambda x: x * r
-    s = max(a * (ONE / largest) if math in ("dg_cuda", "sgl_v2") else a / largest, LEAST)
-    if math in ("dg_tile", "sgl_v2"):
-        inverse = min(largest / a, ONE / LEAST)
+    s = max(a * (ONE / largest) if rule in ("dg_cuda", "sgl_v2") else a / largest, SMALLEST_NORMAL)
+    if rule in ("dg_tile", "sgl_v2"):
+        inverse = min(largest / a, ONE / SMALLEST_NORMAL)
         return s, lambda x: x * inverse
-    if math == "pow2":
+    if rule == "pow2":
         fraction, exponent = np.frexp(s)  # 0.5 <= fraction < 1
         s = np.ldexp(ONE, int(exponent) - (1 if fraction == 0.5 else 0))
-    if math == "div":
+    if rule == "div":
         return s, lambda x: x / s
     r = ONE / s
     return s, lambda x: x * r
@@ -76,14 +76,14 @@ def cast(y, to):
     return np.clip(y, -largest, largest).astype(target), int(beyond.sum())
 
 
-def tree_sum(leaves):
-    while len(leaves) > 1:
-        even = len(leaves) & ~1
-        leaves = np.concatenate([leaves[0:even:2] + leaves[1:even:2], leaves[even:]])
-    return float(leaves[0]) if len(leaves) else 0.0
+def tree_sum(sums):
+    while len(sums) > 1:
+        even = len(sums) & ~1
+        sums = np.concatenate([sums[0:even:2] + sums[1:even:2], sums[even:]])
+    return float(sums[0]) if len(sums) else 0.0
 
 
-def quantize(x, block, math, to, eps):
+def quantize(x, block, rule, to, eps):
     rows, cols = block[0] or x.shape[0], block[1] or x.shape[1]
     shape = -(-x.shape[0] // rows), -(-x.shape[1] // cols)
     codes = np.zeros(x.shape, TARGETS[to][0])
@@ -94,7 +94,7 @@ def quantize(x, block, math, to, eps):
         for c in range(shape[1]):
             at = np.s_[r * rows:(r + 1) * rows, c * cols:(c + 1) * cols]
             a = max(np.abs(x[at]).max(), np.float32(eps))
-            s, scaled = (ONE, lambda e: e) if a == 0 else scale(math, TARGETS[to][1], a)
+            s, scaled = (ONE, lambda e: e) if a == 0 else scale(rule, TARGETS[to][1], a)
             codes[at], beyond = cast(scaled(x[at]), to)
             saturated += beyond
             scales[r, c] = s
@@ -103,13 +103,13 @@ def quantize(x, block, math, to, eps):
 
 
 class AgainstNumPy(cli_support.CliTest):
-    def check(self, source, x, block, math, to, eps):
+    def check(self, source, x, block, rule, to, eps):
         target = self.path("o.safetensors")
-        document = self.ok_json("quantize", source, target, "--to", to, "--scale-rule", math, "--block",
+        document = self.ok_json("quantize", source, target, "--to", to, "--scale-rule", rule, "--block",
                                 f"{block[0]}x{block[1]}", "--eps", repr(eps), "--transposed")
         written = cli_support.read_safetensors(target)
-        codes, scales, restored, saturated = quantize(x, block, math, to, eps)
-        where = (source, block, math, to, eps)
+        codes, scales, restored, saturated = quantize(x, block, rule, to, eps)
+        where = (source, block, rule, to, eps)
         for name, expected in [("codes", codes), ("codes_t", codes.T), ("scales", scales),
                                ("scales_t", scales.T)]:
             self.assertEqual(written[name][1], list(expected.shape), where)
@@ -134,9 +134,9 @@ class AgainstNumPy(cli_support.CliTest):
             x = np.frombuffer(raw, SOURCES[dtype]).astype(np.float32)
             x = x.reshape(-1, shape[-1])
             for block in [(1, 128), (128, 128), (32, 1), (0, 0)]:
-                for math in FIRST + (FURTHER if block == (1, 128) else []):
+                for rule in FIRST + (FURTHER if block == (1, 128) else []):
                     to, eps = ("e5m2", 1e-4) if block == (32, 1) else ("e4m3", 0.0)
-                    self.check(f"{cli_support.SAMPLE}#{name}", x, block, math, to, eps)
+                    self.check(f"{cli_support.SAMPLE}#{name}", x, block, rule, to, eps)
 
     def test_tails_and_wide_ranges(self):
         random = np.random.default_rng(3)
@@ -149,9 +149,9 @@ class AgainstNumPy(cli_support.CliTest):
         source = self.path("x.npy")
         np.save(source, x)
         for block in [(1, 16), (16, 1), (64, 64), (1, 0), (0, 1)]:
-            for math in FIRST + FURTHER:
+            for rule in FIRST + FURTHER:
                 for to in TARGETS:
-                    self.check(source, x, block, math, to, 0.0)
+                    self.check(source, x, block, rule, to, 0.0)
 
 
 if __name__ == "__main__":

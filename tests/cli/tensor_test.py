@@ -22,32 +22,32 @@ ALL_FORMATS = ["fp32", "tf32", "fp16", "bf16", "e4m3", "e5m2", "e3m2", "e2m3", "
 def effect(name, values):
     """What `tensor` says of a format, by way of the reference."""
     to = reference.format_named(name)
-    figures = {"underflow": 0, "subnormal": 0, "overflow": 0, "to_inf": 0, "to_nan": 0, "to_max": 0,
+    statistics = {"underflow": 0, "subnormal": 0, "overflow": 0, "to_inf": 0, "to_nan": 0, "to_max": 0,
                "changed": 0}
     signal, noise, saturated_signal, saturated_noise = [], [], [], []
     for x in values:
         code, overflowed = reference.convert(name, x)
         y = to.value(code)
-        figures["to_inf"] += math.isfinite(x) and math.isinf(y)
-        figures["to_nan"] += not math.isnan(x) and math.isnan(y)
-        figures["to_max"] += not math.isfinite(x) and math.isfinite(y)
-        figures["changed"] += x != y and not (math.isnan(x) and math.isnan(y))
+        statistics["to_inf"] += math.isfinite(x) and math.isinf(y)
+        statistics["to_nan"] += not math.isnan(x) and math.isnan(y)
+        statistics["to_max"] += not math.isfinite(x) and math.isfinite(y)
+        statistics["changed"] += x != y and not (math.isnan(x) and math.isnan(y))
         most = math.copysign(float(to.values[to.max_code]), x)
         saturated = most if overflowed and math.isfinite(x) else y
         both = math.isfinite(x) and math.isfinite(saturated)
         saturated_signal.append(x * x if both else 0.0)
         saturated_noise.append((x - saturated) * (x - saturated) if both else 0.0)
-        figures["overflow"] += overflowed
+        statistics["overflow"] += overflowed
         if math.isfinite(x) and x != 0:
-            figures["underflow"] += y == 0
-            figures["subnormal"] += y != 0 and abs(y) < to.min_normal
+            statistics["underflow"] += y == 0
+            statistics["subnormal"] += y != 0 and abs(y) < to.min_normal
         paired = math.isfinite(x) and math.isfinite(y)
         signal.append(x * x if paired else 0.0)
         noise.append((x - y) * (x - y) if paired else 0.0)
-    figures["signal"], figures["noise"] = tree_sum(signal), tree_sum(noise)
-    figures["saturated_signal"] = tree_sum(saturated_signal)
-    figures["saturated_noise"] = tree_sum(saturated_noise)
-    return {**figures, **cli_support.ratios(figures, len(values))}
+    statistics["signal"], statistics["noise"] = tree_sum(signal), tree_sum(noise)
+    statistics["saturated_signal"] = tree_sum(saturated_signal)
+    statistics["saturated_noise"] = tree_sum(saturated_noise)
+    return {**statistics, **cli_support.ratios(statistics, len(values))}
 
 
 def loss_scale(amax):
@@ -58,7 +58,7 @@ def loss_scale(amax):
     return k
 
 
-def figures(values):
+def statistics(values):
     finite = [abs(x) for x in values if math.isfinite(x)]
     nonzero = [x for x in finite if x != 0]
     exponents = {}
@@ -78,13 +78,13 @@ class Tensor(cli_support.CliTest):
         return self.ok_json("tensor", path, *arguments)["tensors"]
 
     def check(self, tensor, values):
-        expected = figures(values)
+        expected = statistics(values)
         self.assertEqual({key: tensor[key] for key in expected}, expected)
         self.assertEqual(list(tensor["formats"]), ALL_FORMATS)
         for name in reference.FORMATS:
             self.assertEqual(tensor["formats"][name], effect(name, values), name)
 
-    def test_figures(self):
+    def test_statistics(self):
         generator = random.Random(1)
         edges = [448.0, 464.0, 465.0, 61439.0, 61440.0, 65504.0, 65519.0, 65520.0, 57344.0, 240.0,
                  248.0, 6.0, 7.0, 7.5, 7.75, 28.0, 30.0, 3e38, 2.0**-24, 2.0**-25, 2.0**-14,
@@ -119,7 +119,7 @@ class Tensor(cli_support.CliTest):
             "saturated_noise": noise}})
         self.assertEqual(tensor["name"], "")
 
-    def test_exact_and_missing_figures(self):
+    def test_exact_and_missing_statistics(self):
         path = write_safetensors(self.path("m.safetensors"), [
             ("exact", "F16", (2,), struct.pack("<2e", 1, -2)), ("none", "F32", (0, 3), b""),
             ("zeros", "F32", (2,), floats(0, -0.0)), ("nan", "BF16", (1,), b"\xc0\x7f"),

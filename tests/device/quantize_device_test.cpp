@@ -27,11 +27,11 @@ TEST_P(QuantizeDevice, EqualsTheReference) {
   for (int n = 0; n < cases; ++n) {
     const quantize_case c = random_case(random);
     std::vector<std::byte> in = random_memory(random, c.in);
-    const std::vector<const placed*> places{&c.codes, &c.scales, &c.codes_transposed,
-                                            &c.scales_transposed};
+    const std::vector<const placed*> outputs{&c.codes, &c.scales, &c.codes_transposed,
+                                             &c.scales_transposed};
     std::vector<std::vector<std::byte>> expected, got;
     std::vector<std::byte*> host;
-    for (const placed* p : places) expected.emplace_back(p->bytes(), std::byte{0x55});
+    for (const placed* p : outputs) expected.emplace_back(p->bytes(), std::byte{0x55});
     expected.emplace_back(sizeof(quantize_statistics), std::byte{0x55});
     got = expected;
     for (auto& memory : expected) host.push_back(memory.data());
@@ -96,8 +96,8 @@ TEST_P(QuantizeDevice, ManyElements) {
   std::vector<e4m3> expected(count), got(count);
   std::vector<float> expected_scales(count / 128), got_scales(count / 128);
   device_block codes(expected.size()), scales(expected_scales.size() * 4);
-  quantize_statistics counted, got_counted;
-  device_block statistics(sizeof counted);
+  quantize_statistics expected_statistics, got_statistics;
+  device_block statistics(sizeof expected_statistics);
   const_matrix_view from = view_of_codes(format_id::bf16, in.data(), rows, cols);
   const_matrix_view device_from = on_device(from);
   device_from.data = device_in.data();
@@ -109,7 +109,7 @@ TEST_P(QuantizeDevice, ManyElements) {
       quantize(from,
                {.codes = view_of(expected.data(), rows, cols),
                 .scales = view_of(expected_scales.data(), rows, cols / 128),
-                .statistics = &counted},
+                .statistics = &expected_statistics},
                options, find_executor("reference", 0));
       matrix_view device_codes = on_device(view_of(got.data(), rows, cols));
       matrix_view device_scales = on_device(view_of(got_scales.data(), rows, cols / 128));
@@ -129,8 +129,9 @@ TEST_P(QuantizeDevice, ManyElements) {
       check(cudaDeviceSynchronize(), "quantize");
       std::vector<e4m3> again(got.size());
       codes.download(again.data());
-      statistics.download(&got_counted);
-      EXPECT_TRUE(got_counted == counted) << "scale rule " << static_cast<int>(rule) << ", K " << k;
+      statistics.download(&got_statistics);
+      EXPECT_TRUE(got_statistics == expected_statistics)
+          << "scale rule " << static_cast<int>(rule) << ", K " << k;
       ASSERT_EQ(std::memcmp(again.data(), expected.data(), again.size()), 0);
     }
   }
@@ -149,11 +150,11 @@ TEST_P(QuantizeDevice, CountsZerosAndInGraphs) {
       for (const bool own_workspace : {false, true}) {
         const placed p{from, rows, cols, cols};
         const auto bytes = static_cast<std::size_t>(rows * cols * storage_bytes(from));
-        device_block in(bytes), codes(rows * cols), counted(sizeof(quantize_statistics));
+        device_block in(bytes), codes(rows * cols), statistics(sizeof(quantize_statistics));
         const matrix_view device_in = p.at(in.data(), memory_space::device);
         quantize_outputs to{
             .codes = {codes.data(), format_id::e4m3, rows, cols, cols, 1, memory_space::device},
-            .statistics = reinterpret_cast<quantize_statistics*>(counted.data())};
+            .statistics = reinterpret_cast<quantize_statistics*>(statistics.data())};
         quantize_options options{.tile = tile};
         const std::size_t needed = quantize_workspace(device_in, to, options, where);
         const device_block memory(needed);
@@ -176,7 +177,7 @@ TEST_P(QuantizeDevice, CountsZerosAndInGraphs) {
           check(cudaGraphLaunch(exec, stream), "replay");
           check(cudaStreamSynchronize(stream), "synchronize");
           quantize_statistics got, expected;
-          counted.download(&got);
+          statistics.download(&got);
           std::vector<e4m3> scratch(rows * cols);
           quantize_options plain{.tile = tile};
           quantize(p.at(data.data(), memory_space::host),

@@ -214,11 +214,11 @@ TEST_P(QuantizeListDevice, IsCapturedAndSkippedByTheFlag) {
 }
 
 TEST_P(QuantizeListDevice, RefusesStatisticsByName) {
-  device_block in(64), codes(32), counted(sizeof(quantize_statistics));
+  device_block in(64), codes(32), statistics(sizeof(quantize_statistics));
   const quantize_item item{
       .in = {in.data(), format_id::bf16, 1, 32, 32, 1, memory_space::device},
       .outputs = {.codes = {codes.data(), format_id::e4m3, 1, 32, 32, 1, memory_space::device},
-                  .statistics = reinterpret_cast<quantize_statistics*>(counted.data())}};
+                  .statistics = reinterpret_cast<quantize_statistics*>(statistics.data())}};
   EXPECT_THROW(quantize_list({item}, quantize_options{}), invalid_argument);
   EXPECT_NO_THROW(quantize(quantize_list(), on_stream(nullptr, GetParam())));
 }

@@ -164,7 +164,7 @@ std::string difference_of_returned(const returned_values& got, const returned_va
     const auto text = [](std::uint64_t value) {
       return std::to_string(value) + " or " + code_text(format_id::fp64, value);
     };
-    return std::string("returned ") + expected[i].what + ", figure " + std::to_string(i) +
+    return std::string("returned ") + expected[i].what + ", value " + std::to_string(i) +
            "\n  got      " + text(got[i].value) + "\n  expected " + text(expected[i].value);
   }
   return {};

@@ -1,4 +1,4 @@
-// Quantization against the oracle: every code, every scale, every figure, and back.
+// Quantization against the oracle: every code, every scale, all statistics, and back.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 

@@ -31,11 +31,11 @@ using numerics::tensor_tables;
 /// because list_blocks() bounds the elements that a block reads.
 template <inspect_counts Counts>
 struct block_exponents {
-  static constexpr bool counted = Counts == inspect_counts::distribution;
-  unsigned buckets[counted ? numerics::exponent_buckets : 1];
+  static constexpr bool with_distribution = Counts == inspect_counts::distribution;
+  unsigned buckets[with_distribution ? numerics::exponent_buckets : 1];
 
   __device__ __forceinline__ void clear() {
-    if constexpr (counted) {
+    if constexpr (with_distribution) {
       static_assert(list_threads == numerics::exponent_buckets);
       buckets[threadIdx.x] = 0;
       __syncthreads();
@@ -43,7 +43,7 @@ struct block_exponents {
   }
   /// Adds the block's histogram to `exponents`. All threads of the block must call.
   __device__ __forceinline__ void add_to(std::uint64_t* exponents) {
-    if constexpr (counted) {
+    if constexpr (with_distribution) {
       __syncthreads();
       const unsigned long long seen = buckets[threadIdx.x];
       if (seen != 0) {

@@ -100,8 +100,8 @@ class large_tensors {
       for (std::uint64_t i = threadIdx.x; i < span_chunks && first + i < list_.chunks;
            i += tensor_threads) {
         const std::uint32_t t = list_.row_of_chunk[first + i];
-        const std::uint64_t place = first + i - list_.rows[t].first_chunk;
-        if (place % span_chunks == 0 && chunks_of(list_, t) > few_chunks) {
+        const std::uint64_t chunk_of_tensor = first + i - list_.rows[t].first_chunk;
+        if (chunk_of_tensor % span_chunks == 0 && chunks_of(list_, t) > few_chunks) {
           s_.spans[atomicAdd(&s_.found, 1u)] = first + i;
         }
       }
@@ -148,12 +148,12 @@ class large_tensors {
     __syncthreads();
   }
 
-  /// Combines the statistics figures_at(0) to figures_at(count - 1); the result is in thread 0.
+  /// Combines the statistics statistics_at(0) to statistics_at(count - 1); the result is in thread 0.
   template <class At>
-  __device__ combined_statistics combined(std::uint64_t count, const At& figures_at) {
+  __device__ combined_statistics combined(std::uint64_t count, const StatisticsAt& statistics_at) {
     combined_statistics own = {};
     const auto sum = tree::sum(count, s_.scratch, [&](std::uint64_t i) {
-      const combined_statistics f = figures_at(i);
+      const combined_statistics f = statistics_at(i);
       own.combine(f);
       return Arithmetic::from_bits(f.squares);
     });

@@ -15,7 +15,7 @@ namespace samebits::cuda {
 struct combined_statistics {
   std::uint64_t count, nan, inf, zeros, subnormals;
   std::uint32_t amax;
-  std::uint64_t squares;  ///< binary64 bits; join() leaves it alone
+  std::uint64_t squares;  ///< binary64 bits; combined() leaves it alone
 
   __device__ __forceinline__ void combine(const combined_statistics& other) {
     count += other.count;

@@ -84,11 +84,11 @@ SAMEBITS_INLINE numerics::tile_amax amax_from(Source, nonfinite policy, std::uin
   }
   if (maximum > inf || (maximum == inf && policy == nonfinite::skip_nonfinite)) {
     const std::uint32_t limit = policy == nonfinite::skip_nonfinite ? inf - 1 : inf;
-    typename Isa::word counted = 0u;
+    typename Isa::word largest = 0u;
     visit([&](const std::byte* p, std::int64_t count) __attribute__((always_inline)) {
-      counted = largest_amax_code<Isa, width>(counted, p, count, limit);
+      largest = largest_amax_code<Isa, width>(largest, p, count, limit);
     });
-    maximum = Isa::largest(counted);
+    maximum = Isa::largest(largest);
     if (maximum == 0) return numerics::no_amax;
     --maximum;
   }
