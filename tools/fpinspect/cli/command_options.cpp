@@ -58,7 +58,7 @@ void command_line::add_quantize() {
   };
   option("--block", quantize_.block, "Tile: 1xG, Gx1, GxG (G 16 to 256), row, column or tensor");
   option("--scale-rule", quantize_.scale, "Scale rules: te, div, rcp, pow2, ...");
-  option("--eps", quantize_.eps, "Least amax of a tile");
+  option("--eps", quantize_.eps, "Minimum amax of a tile");
   option("--upper-bound", quantize_.upper_bound, "Largest amax of a tile (default: none)");
   option("--nonfinite", quantize_.nonfinite, "te, skip_nonfinite, skip_nan or propagate");
   command->add_option("--recipe", quantize_.recipe, "A preset of `recipes` in their place");

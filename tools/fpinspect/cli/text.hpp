@@ -27,14 +27,14 @@ std::string shortest(double number);
 /// "64, 256"
 std::string comma_separated(std::span<const std::uint64_t> numbers);
 
-inline void append(std::string& text, std::string_view piece) { text += piece; }
+inline void append(std::string& text, std::string_view part) { text += part; }
 inline void append(std::string& text, std::integral auto number) { text += std::to_string(number); }
 
 /// Concatenates strings and integers.
-template <class... Pieces>
-std::string cat(const Pieces&... pieces) {
+template <class... Parts>
+std::string cat(const Parts&... parts) {
   std::string text;
-  (append(text, pieces), ...);
+  (append(text, parts), ...);
   return text;
 }
 

@@ -47,7 +47,7 @@ constexpr std::array<named_flag, 5> named_flags{{{flags::invalid, "invalid"},
                                                  {flags::underflow, "underflow"},
                                                  {flags::inexact, "inexact"}}};
 
-/// An operand: a number of the command line, or a file. Codes are in the plan's format.
+/// An operand: a number of the command line, or a file. Codes are in the task's format.
 struct arith_operand {
   std::string text;
   std::uint64_t code = 0;             ///< code of a number
@@ -56,7 +56,7 @@ struct arith_operand {
   std::uint64_t rounded = 0;          ///< files: number of elements that rounding changed
 };
 
-struct arith_plan {
+struct arith_task {
   operation op = operation::add;
   format_id from = format_id::fp32;
   format_id to = format_id::fp32;
@@ -104,60 +104,60 @@ arith_operand operand_argument(std::string_view which, const std::string& text,
   return operand;
 }
 
-arith_plan plan_of(const arith_arguments& arguments) {
-  arith_plan plan;
-  plan.op = operation_argument(arguments.op);
-  plan.from = arithmetic_format_argument("--format", arguments.format);
-  plan.to =
-      arguments.dest.empty() ? plan.from : arithmetic_format_argument("--dest", arguments.dest);
-  plan.rule = rule_argument(arguments.rule);
-  const auto wanted = static_cast<std::size_t>(samebits::operand_count(plan.op));
+arith_task task_of(const arith_arguments& arguments) {
+  arith_task task;
+  task.op = operation_argument(arguments.op);
+  task.from = arithmetic_format_argument("--format", arguments.format);
+  task.to =
+      arguments.dest.empty() ? task.from : arithmetic_format_argument("--dest", arguments.dest);
+  task.rule = rule_argument(arguments.rule);
+  const auto wanted = static_cast<std::size_t>(samebits::operand_count(task.op));
   if (arguments.operands.size() != wanted) {
-    throw usage_error(cat(samebits::name(plan.op), " takes ", wanted,
+    throw usage_error(cat(samebits::name(task.op), " takes ", wanted,
                           wanted == 1 ? " operand, got " : " operands, got ",
                           arguments.operands.size()));
   }
   std::string_view first;
   for (std::size_t i = 0; i < wanted; ++i) {
-    plan.operands.push_back(
-        operand_argument(operand_names[i], arguments.operands[i], arguments.from, plan.from));
-    const auto& file = plan.operands.back().file;
+    task.operands.push_back(
+        operand_argument(operand_names[i], arguments.operands[i], arguments.from, task.from));
+    const auto& file = task.operands.back().file;
     if (!file) continue;
     if (first.empty()) {
       first = operand_names[i];
-      plan.shape = file->info.shape;
-      plan.count = file->info.count;
-    } else if (plan.shape != file->info.shape) {
+      task.shape = file->info.shape;
+      task.count = file->info.count;
+    } else if (task.shape != file->info.shape) {
       throw usage_error(cat(operand_names[i], ": its shape [", comma_separated(file->info.shape),
-                            "] is not that of ", first, ", [", comma_separated(plan.shape), "]"));
+                            "] is not that of ", first, ", [", comma_separated(task.shape), "]"));
     }
   }
   if (!first.empty() && arguments.out.empty()) {
     throw usage_error(
         "--out: needed for the results of files; name a file, or - for standard output");
   }
-  const auto& all = plan.operands;
+  const auto& all = task.operands;
   if (!arguments.from.empty() && std::none_of(all.begin(), all.end(), [](const arith_operand& o) {
         return o.file && holds_integers(o.file->info);
       })) {
     throw usage_error("--from: no operand is a file of integers; leave it out");
   }
-  return plan;
+  return task;
 }
 
 /// Result number `index`. Its random bits are those of index offset + index.
-samebits::arithmetic_result arith_result(const arith_plan& plan,
+samebits::arithmetic_result arith_result(const arith_task& task,
                                          const std::array<std::uint64_t, 3>& codes,
                                          std::uint64_t index) {
-  const samebits::random_stream& stream = plan.rule.random;
+  const samebits::random_stream& stream = task.rule.random;
   samebits::random_bits random{0, stream.bits};
-  if (plan.rule.round == samebits::rounding::stochastic) {
+  if (task.rule.round == samebits::rounding::stochastic) {
     random.value =
         samebits::random_word(stream.seed, stream.stream, stream.offset + index, stream.bits);
   }
   return samebits::compute(
-      plan.op, {{plan.from, codes[0]}, {plan.from, codes[1]}, {plan.from, codes[2]}}, plan.to,
-      {plan.rule.round, plan.rule.on_overflow, plan.rule.on_nan}, random);
+      task.op, {{task.from, codes[0]}, {task.from, codes[1]}, {task.from, codes[2]}}, task.to,
+      {task.rule.round, task.rule.on_overflow, task.rule.on_nan}, random);
 }
 
 std::uint64_t load_code(const std::byte* from, std::size_t bytes) {
@@ -171,7 +171,7 @@ void store_code(std::byte* to, std::size_t bytes, std::uint64_t code) {
 }
 
 /// Reads the codes of elements [first, first + count). Floating-point elements of another format
-/// are rounded to the plan's format.
+/// are rounded to the task's format.
 void read_operand(arith_operand& operand, format_id format, std::uint64_t first,
                   std::span<std::uint64_t> codes) {
   if (!operand.file) return std::fill(codes.begin(), codes.end(), operand.code);
@@ -195,21 +195,21 @@ struct arith_elements {
   std::array<std::uint64_t, named_flags.size()> raised{};
 };
 
-arith_elements all_elements(arith_plan& plan) {
+arith_elements all_elements(arith_task& task) {
   constexpr std::uint64_t chunk = 1 << 16;
-  const auto bytes = static_cast<std::size_t>(samebits::storage_bytes(plan.to));
+  const auto bytes = static_cast<std::size_t>(samebits::storage_bytes(task.to));
   arith_elements result;
-  result.codes.resize(plan.count * bytes);
-  result.flag_bytes.resize(plan.count);
+  result.codes.resize(task.count * bytes);
+  result.flag_bytes.resize(task.count);
   std::array<std::vector<std::uint64_t>, 3> codes;
-  for (std::uint64_t first = 0; first < plan.count; first += chunk) {
-    const auto size = static_cast<std::size_t>(std::min(chunk, plan.count - first));
+  for (std::uint64_t first = 0; first < task.count; first += chunk) {
+    const auto size = static_cast<std::size_t>(std::min(chunk, task.count - first));
     for (std::size_t k = 0; k < 3; ++k) {
       codes[k].resize(size);
-      if (k < plan.operands.size()) read_operand(plan.operands[k], plan.from, first, codes[k]);
+      if (k < task.operands.size()) read_operand(task.operands[k], task.from, first, codes[k]);
     }
     for (std::size_t i = 0; i < size; ++i) {
-      const auto r = arith_result(plan, {codes[0][i], codes[1][i], codes[2][i]}, first + i);
+      const auto r = arith_result(task, {codes[0][i], codes[1][i], codes[2][i]}, first + i);
       store_code(result.codes.data() + (first + i) * bytes, bytes, r.code);
       result.flag_bytes[first + i] = static_cast<std::byte>(r.raised);
       for (std::size_t f = 0; f < named_flags.size(); ++f) {
@@ -235,11 +235,11 @@ struct arith_targets {
   std::optional<tensor_target> flags;
 };
 
-void write_files(const arith_targets& targets, const arith_plan& plan,
+void write_files(const arith_targets& targets, const arith_task& task,
                  const arith_elements& elements, output& out) {
-  if (targets.out) targets.out->write("result", plan.to, plan.shape, elements.codes, out);
+  if (targets.out) targets.out->write("result", task.to, task.shape, elements.codes, out);
   if (targets.flags) {
-    targets.flags->write("flags", dtype::u8, plan.shape, elements.flag_bytes, out);
+    targets.flags->write("flags", dtype::u8, task.shape, elements.flag_bytes, out);
   }
 }
 
@@ -251,20 +251,20 @@ std::vector<std::string_view> names_of(flags raised) {
   return names;
 }
 
-void begin_json(json_writer& json, const arith_plan& plan) {
+void begin_json(json_writer& json, const arith_task& task) {
   json.begin_object();
   json.member("schema", 1);
-  json.member("op", samebits::name(plan.op));
-  json.member("format", samebits::name(plan.from));
-  json.member("dest", samebits::name(plan.to));
-  json.member("round", samebits::name(plan.rule.round));
-  json.member("overflow", samebits::name(plan.rule.on_overflow));
-  json.member("nan", samebits::name(plan.rule.on_nan));
-  if (plan.rule.round == samebits::rounding::stochastic) {
-    json.member("seed", plan.rule.random.seed);
-    json.member("stream", plan.rule.random.stream);
-    json.member("offset", plan.rule.random.offset);
-    json.member("random_bits", plan.rule.random.bits);
+  json.member("op", samebits::name(task.op));
+  json.member("format", samebits::name(task.from));
+  json.member("dest", samebits::name(task.to));
+  json.member("round", samebits::name(task.rule.round));
+  json.member("overflow", samebits::name(task.rule.on_overflow));
+  json.member("nan", samebits::name(task.rule.on_nan));
+  if (task.rule.round == samebits::rounding::stochastic) {
+    json.member("seed", task.rule.random.seed);
+    json.member("stream", task.rule.random.stream);
+    json.member("offset", task.rule.random.offset);
+    json.member("random_bits", task.rule.random.bits);
   }
 }
 
@@ -274,22 +274,22 @@ void write_code_members(json_writer& json, format_id format, std::uint64_t code)
   json.member("number", finite_value(format, code));
 }
 
-void write_json(const arith_plan& plan, const samebits::arithmetic_result& result, output& out) {
+void write_json(const arith_task& task, const samebits::arithmetic_result& result, output& out) {
   json_writer json;
-  begin_json(json, plan);
+  begin_json(json, task);
   json.key("operands");
   json.begin_array();
-  for (const arith_operand& operand : plan.operands) {
+  for (const arith_operand& operand : task.operands) {
     json.begin_object(json_writer::layout::one_line);
     json.member("input", operand.text);
-    write_code_members(json, plan.from, operand.code);
+    write_code_members(json, task.from, operand.code);
     json.member("inexact", operand.inexact);
     json.end_object();
   }
   json.end_array();
   json.key("result");
   json.begin_object(json_writer::layout::one_line);
-  write_code_members(json, plan.to, result.code);
+  write_code_members(json, task.to, result.code);
   json.key("flags");
   json.begin_array(json_writer::layout::one_line);
   for (const std::string_view flag : names_of(result.raised)) json.value(flag);
@@ -299,23 +299,23 @@ void write_json(const arith_plan& plan, const samebits::arithmetic_result& resul
   out.write(json.document());
 }
 
-void write_json(const arith_arguments& arguments, const arith_plan& plan,
+void write_json(const arith_arguments& arguments, const arith_task& task,
                 const arith_elements& elements, output& out) {
   json_writer json;
-  begin_json(json, plan);
+  begin_json(json, task);
   json.key("operands");
   json.begin_array();
-  for (const arith_operand& operand : plan.operands) {
+  for (const arith_operand& operand : task.operands) {
     json.begin_object(json_writer::layout::one_line);
     json.member("input", operand.text);
-    json.member("rounded", operand.file ? operand.rounded : operand.inexact ? plan.count : 0);
+    json.member("rounded", operand.file ? operand.rounded : operand.inexact ? task.count : 0);
     json.end_object();
   }
   json.end_array();
   json.member("output", arguments.out);
   if (!arguments.flags.empty()) json.member("flags_output", arguments.flags);
-  json.member("count", plan.count);
-  json.member("shape", std::span<const std::uint64_t>(plan.shape));
+  json.member("count", task.count);
+  json.member("shape", std::span<const std::uint64_t>(task.shape));
   json.key("raised");
   json.begin_object(json_writer::layout::one_line);
   for (std::size_t f = 0; f < named_flags.size(); ++f) {
@@ -326,7 +326,7 @@ void write_json(const arith_arguments& arguments, const arith_plan& plan,
   out.write(json.document());
 }
 
-void write_table(const arith_plan& plan, const samebits::arithmetic_result& result,
+void write_table(const arith_task& task, const samebits::arithmetic_result& result,
                  const terminal& term, output& out) {
   const auto line = [&](std::string_view label, format_id format, std::uint64_t code,
                         const std::string& note) {
@@ -336,36 +336,36 @@ void write_table(const arith_plan& plan, const samebits::arithmetic_result& resu
     text.erase(text.find_last_not_of(' ') + 1);
     out.write(text + "\n");
   };
-  for (std::size_t i = 0; i < plan.operands.size(); ++i) {
-    const arith_operand& operand = plan.operands[i];
+  for (std::size_t i = 0; i < task.operands.size(); ++i) {
+    const arith_operand& operand = task.operands[i];
     const std::string note =
         operand.inexact ? "rounded from " + samebits::tensor_file::escape(operand.text, 60) : "";
-    line(operand_names[i], plan.from, operand.code, note);
+    line(operand_names[i], task.from, operand.code, note);
   }
   std::string raised;
   for (const std::string_view flag : names_of(result.raised)) {
     raised += cat(raised.empty() ? "" : ", ", flag);
   }
   const bool only_inexact = result.raised == flags::inexact;
-  line(samebits::name(plan.op), plan.to, result.code,
+  line(samebits::name(task.op), task.to, result.code,
        raised.empty() ? "no flags"
                       : term.painted(only_inexact ? paint::caution : paint::bad, raised));
 }
 
-std::string notes(const tensor_target& target, const arith_plan& plan,
+std::string notes(const tensor_target& target, const arith_task& task,
                   const arith_elements& elements) {
   std::string text;
-  for (std::size_t i = 0; i < plan.operands.size(); ++i) {
-    const arith_operand& operand = plan.operands[i];
-    if (!operand.file || operand.file->format() == plan.from) continue;
-    text += cat(operand_names[i], ": ", operand.rounded, " of ", plan.count, " elements of ",
+  for (std::size_t i = 0; i < task.operands.size(); ++i) {
+    const arith_operand& operand = task.operands[i];
+    if (!operand.file || operand.file->format() == task.from) continue;
+    text += cat(operand_names[i], ": ", operand.rounded, " of ", task.count, " elements of ",
                 type_text(operand.file->info, operand.file->how), " were inexact in ",
-                samebits::name(plan.from), "\n");
+                samebits::name(task.from), "\n");
   }
-  text += cat(target.shown(), ": ", plan.count, " elements [", comma_separated(plan.shape), "], ",
-              samebits::name(plan.op), " of ", samebits::name(plan.from), " -> ",
-              samebits::name(plan.to), " (", samebits::name(plan.rule.round), ", ",
-              samebits::name(plan.rule.on_overflow), ", ", samebits::name(plan.rule.on_nan), ");");
+  text += cat(target.shown(), ": ", task.count, " elements [", comma_separated(task.shape), "], ",
+              samebits::name(task.op), " of ", samebits::name(task.from), " -> ",
+              samebits::name(task.to), " (", samebits::name(task.rule.round), ", ",
+              samebits::name(task.rule.on_overflow), ", ", samebits::name(task.rule.on_nan), ");");
   for (std::size_t f = 0; f < named_flags.size(); ++f) {
     text += cat(f == 0 ? " " : ", ", elements.raised[f], " ", named_flags[f].name);
   }
@@ -377,22 +377,22 @@ std::string notes(const tensor_target& target, const arith_plan& plan,
 void run_arith(const arith_arguments& arguments, output& out) {
   const terminal term(arguments.view);
   const arith_targets targets(arguments);
-  arith_plan plan = plan_of(arguments);
+  arith_task task = task_of(arguments);
   const bool files =
-      std::any_of(plan.operands.begin(), plan.operands.end(),
+      std::any_of(task.operands.begin(), task.operands.end(),
                   [](const arith_operand& operand) { return operand.file.has_value(); });
-  const arith_elements elements = all_elements(plan);
-  write_files(targets, plan, elements, out);
+  const arith_elements elements = all_elements(task);
+  write_files(targets, task, elements, out);
   if (files) {
-    if (arguments.view.json) return write_json(arguments, plan, elements, out);
-    static_cast<void>(std::fputs(notes(*targets.out, plan, elements).c_str(), stderr));
+    if (arguments.view.json) return write_json(arguments, task, elements, out);
+    static_cast<void>(std::fputs(notes(*targets.out, task, elements).c_str(), stderr));
     return;
   }
   const samebits::arithmetic_result result{load_code(elements.codes.data(), elements.codes.size()),
                                            static_cast<flags>(elements.flag_bytes.front())};
-  if (arguments.view.json) return write_json(plan, result, out);
+  if (arguments.view.json) return write_json(task, result, out);
   output report(targets.take_standard_output() ? STDERR_FILENO : STDOUT_FILENO);
-  write_table(plan, result, term, report);
+  write_table(task, result, term, report);
   report.flush();
 }
 

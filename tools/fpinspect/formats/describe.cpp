@@ -36,7 +36,7 @@ std::uint64_t significant_bits(samebits::format_id format, std::uint64_t code) {
   return code & (all << padding);
 }
 
-std::string code_fields::joined() const {
+std::string code_fields::separated() const {
   std::string text = sign;
   for (const std::string& field : {exponent, mantissa}) {
     if (field.empty()) continue;

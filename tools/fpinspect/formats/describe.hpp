@@ -22,7 +22,7 @@ struct code_fields {
   std::string mantissa;
 
   /// "0|1111|110"
-  [[nodiscard]] std::string joined() const;
+  [[nodiscard]] std::string separated() const;
 };
 code_fields fields_of(samebits::format_id format, std::uint64_t code);
 

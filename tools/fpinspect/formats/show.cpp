@@ -141,7 +141,7 @@ void write_text(const shown_code& shown, const std::string& text, const terminal
       term.painted(paint::heading, cat(samebits::name(format), " ", code_text(format, code))) +
       "\n");
   line("input", cat(samebits::tensor_file::escape(text), " (", input_text(shown), ")"));
-  line("bits", fields_of(format, code).joined());
+  line("bits", fields_of(format, code).separated());
   line("class", class_text(samebits::classify(format, code)));
   line("shortest", samebits::to_shortest(format, code));
   line("exact", samebits::to_exact_decimal(format, code));

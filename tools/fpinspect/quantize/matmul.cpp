@@ -110,10 +110,10 @@ matrix_product product_of(const matmul_arguments& arguments) {
   const auto operands = samebits::tensor_operands_of(p.a_format, p.b_format);
   p.source = samebits::find_tensor_row(unit, *operands)->source;
 
-  const stored b_stored = arguments.trans_b ? stored::transposed : stored::as_is;
+  const file_layout b_layout = arguments.trans_b ? file_layout::transposed : file_layout::as_is;
   const product_operand a("A", arguments.a, "--from-a", arguments.from_a, p.a_format,
-                          stored::as_is);
-  const product_operand b("B", arguments.b, "--from-b", arguments.from_b, p.b_format, b_stored);
+                          file_layout::as_is);
+  const product_operand b("B", arguments.b, "--from-b", arguments.from_b, p.b_format, b_layout);
   const auto note = [&](const char* which, const char* option, const product_operand& x) {
     if (!x.holds_integer_values()) return;
     p.integers += cat("note: the integers of ", which, " are values; ", option,
@@ -129,9 +129,9 @@ matrix_product product_of(const matmul_arguments& arguments) {
                           arguments.trans_b ? "" : "; --trans-b takes B as [N, K]"));
   }
   p.values_given = a.was_rounded() || b.was_rounded();
-  const product_scales a_scales("--scale-a", arguments.scale_a, operand_side::a, stored::as_is,
+  const product_scales a_scales("--scale-a", arguments.scale_a, operand_side::a, file_layout::as_is,
                                 a.codes());
-  const product_scales b_scales("--scale-b", arguments.scale_b, operand_side::b, b_stored,
+  const product_scales b_scales("--scale-b", arguments.scale_b, operand_side::b, b_layout,
                                 b.codes());
   const samebits::matmul_options options = {a_scales.scales(), b_scales.scales()};
   p.d.resize(static_cast<std::size_t>(p.rows * p.cols));

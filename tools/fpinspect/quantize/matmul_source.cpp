@@ -22,7 +22,7 @@ using samebits::format_id;
 using samebits::tile_shape;
 
 const_matrix_view turned_if(stored how, const const_matrix_view& v) {
-  return how == stored::transposed ? samebits::transposed(v) : v;
+  return how == file_layout::transposed ? samebits::transposed(v) : v;
 }
 
 /// Parses a complete text as a positive decimal number; returns false for any other text.
@@ -49,7 +49,7 @@ bool find_scale_tile(const samebits::matrix_shape& scales, const const_matrix_vi
 
 product_operand::product_operand(std::string_view which, const std::string& input,
                                  std::string_view option, const std::string& from, format_id format,
-                                 stored how)
+                                 file_layout how)
     : source_(open_source(which, input, option, from)) {
   const auto& info = source_.info;
   if (info.shape.size() != 2) {
@@ -79,7 +79,7 @@ product_operand::product_operand(std::string_view which, const std::string& inpu
 }
 
 product_scales::product_scales(std::string_view option, const std::string& text, operand_side side,
-                               stored how, const const_matrix_view& operand) {
+                               file_layout how, const const_matrix_view& operand) {
   if (text.empty()) return;
   float number = 0;
   if (parse_scale(text, number)) {
@@ -96,7 +96,7 @@ product_scales::product_scales(std::string_view option, const std::string& text,
   values_.resize(info.count);
   source.read(0, info.count, reinterpret_cast<std::byte*>(values_.data()));
   const const_matrix_view as_stored = turned_if(how, operand);
-  const bool k_last = (side == operand_side::a) == (how == stored::as_is);
+  const bool k_last = (side == operand_side::a) == (how == file_layout::as_is);
   const auto extent = [&](std::size_t i) { return static_cast<std::int64_t>(info.shape[i]); };
   const auto count = static_cast<std::int64_t>(info.count);
   const bool flat = info.shape.size() < 2;  // one scale per row or column
@@ -113,7 +113,7 @@ product_scales::product_scales(std::string_view option, const std::string& text,
   const const_matrix_view view =
       samebits::view_of(static_cast<const float*>(values_.data()), shape.rows, shape.cols);
   scales_ = {turned_if(how, view),
-             how == stored::transposed ? tile_shape{tile.cols, tile.rows} : tile};
+             how == file_layout::transposed ? tile_shape{tile.cols, tile.rows} : tile};
 }
 
 }  // namespace fpinspect

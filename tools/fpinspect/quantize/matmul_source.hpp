@@ -14,7 +14,7 @@
 namespace fpinspect {
 
 /// Whether the file stores the operand as it is or transposed.
-enum class stored : std::uint8_t { as_is, transposed };
+enum class file_layout : std::uint8_t { as_is, transposed };
 
 /// One operand of a product.
 class product_operand {
@@ -26,7 +26,7 @@ class product_operand {
   /// @throws usage_error  if the tensor does not have two dimensions, or for fp64
   /// @note Also throws as open_source() does.
   product_operand(std::string_view which, const std::string& input, std::string_view option,
-                  const std::string& from, samebits::format_id format, stored how);
+                  const std::string& from, samebits::format_id format, file_layout how);
 
   [[nodiscard]] const samebits::const_matrix_view& codes() const { return codes_; }
   /// The values from which the codes were rounded; the codes themselves if they were given.
@@ -53,8 +53,8 @@ class product_scales {
   /// @param operand  [M, K] or [K, N]; the scale tensor is in the operand's storage order
   /// @throws usage_error  for invalid scales; the message names `option`
   /// @throws file_error  if the file cannot be read
-  product_scales(std::string_view option, const std::string& text, operand_side side, stored how,
-                 const samebits::const_matrix_view& operand);
+  product_scales(std::string_view option, const std::string& text, operand_side side,
+                 file_layout how, const samebits::const_matrix_view& operand);
 
   [[nodiscard]] const samebits::operand_scales& scales() const { return scales_; }
 
