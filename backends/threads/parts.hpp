@@ -1,4 +1,4 @@
-// Pieces: splits a range of elements into one contiguous chunk per thread.
+// Parts: splits a range of elements into one contiguous chunk per thread.
 #pragma once
 
 #include <algorithm>

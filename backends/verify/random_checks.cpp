@@ -35,7 +35,7 @@ random_stream random_stream_at(std::uint64_t i, int bits) {
   return r;
 }
 
-/// Splits one row at uneven positions; no piece is a multiple of a vector or block size.
+/// Splits one row at uneven positions; no part is a multiple of a vector or block size.
 std::vector<block> uneven_parts(std::int64_t cols) {
   std::vector<block> parts;
   std::int64_t step = 1;
@@ -116,7 +116,7 @@ void check_stochastic(comparer& backends, const effort& much,
                       const std::function<void(const heading&)>& done) {
   std::vector<heading> headings;
   for (const int bits : bit_counts) {
-    headings.push_back(stochastic_heading(backends, "in one call and in uneven pieces",
+    headings.push_back(stochastic_heading(backends, "in one call and in uneven parts",
                                           "stochastic with K = " + std::to_string(bits)));
   }
   const auto cols = static_cast<std::int64_t>(much.stochastic);

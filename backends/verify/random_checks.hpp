@@ -7,7 +7,7 @@
 
 namespace samebits::backends::verification {
 
-/// For each number of random bits, checks calls on whole rows, calls split into uneven pieces, and
+/// For each number of random bits, checks calls on whole rows, calls split into uneven parts, and
 /// column shards of a larger tensor.
 void check_stochastic(comparer& backends, const effort& much,
                       const std::function<void(const heading&)>& done);

@@ -40,7 +40,7 @@ struct delayed_settings {
   zero_step on_zero = zero_step::skip;
 };
 
-/// Scales of a tensor: the inverse scale S (multiplier) and the dequantization scale s = RN(1 / S).
+/// Scales of a tensor: the inverse scale S and the dequantization scale s = RN(1 / S).
 struct delayed_scale {
   float inverse_scale = 1.0f;
   float scale = 1.0f;

@@ -100,7 +100,7 @@ class float_value {
   template <operation Op>
   SAMEBITS_INLINE static constexpr float_value rounded(float_value a, float_value b) {
     constexpr format_spec spec = spec_of(F);
-    static_assert(numerics::has_arithmetic(spec), "arithmetic serves fp16, bf16, e4m3 and e5m2");
+    static_assert(numerics::has_arithmetic(spec), "arithmetic supports fp16, bf16, e4m3 and e5m2");
     const numerics::input x{spec, a.bits_};
     const numerics::input y{spec, b.bits_};
     return from_bits(

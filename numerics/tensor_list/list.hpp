@@ -1,4 +1,4 @@
-// Plan: the tables that let host loops and kernels find the tensors of a tensor list.
+// The tables that let host loops and kernels find the tensors of a tensor list.
 //
 // The work is split into chunks of up to 4096 elements, which are level 12 of the sum tree. Tensor
 // t has ceil(count / 4096) chunks; an empty tensor has none. Chunks are numbered consecutively in

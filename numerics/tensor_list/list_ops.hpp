@@ -1,4 +1,4 @@
-// Plan operations: the element-wise operations on tensor lists, from codes to a code, as binary32
+// The element-wise operations on tensor lists, from codes to a code, as binary32
 // operations in a fixed order.
 //
 // Every binary32 operation rounds to nearest even. The result is rounded once more into the

@@ -208,7 +208,7 @@ TEST_P(ArrayArithmeticSuite, Threads) {
 }
 
 TEST_P(ArrayArithmeticSuite, TheFlagsOfOneElementAreReturned) {
-  // Among numbers that raise nothing one that raises all it can, wherever a thread's piece ends.
+  // Among numbers that raise nothing one that raises all it can, wherever a thread's part ends.
   constexpr std::int64_t size = 70001;
   std::vector<fp16> ones(static_cast<std::size_t>(size), fp16(1.0f));
   std::vector<fp16> out(ones.size());

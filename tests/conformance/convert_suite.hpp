@@ -141,7 +141,7 @@ class ConvertSuite : public ::testing::TestWithParam<convert_target> {
     return codes;
   }
 
-  /// Pairs that backends serve with kernels of their own, and some that they do not.
+  /// Pairs that backends support with kernels of their own, and some that they do not.
   static std::vector<std::pair<format_id, format_id>> kernel_pairs() {
     using enum format_id;
     return {{fp32, fp16}, {fp32, bf16}, {fp32, e4m3}, {fp32, e5m2}, {bf16, e4m3},

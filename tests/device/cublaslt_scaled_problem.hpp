@@ -81,7 +81,7 @@ inline random_scales draw_scales(tiling tiles, std::int64_t lines, std::int64_t 
   const std::int64_t lines_of_tile = tiles == tiling::whole           ? lines
                                      : tiles == tiling::square_of_128 ? 128
                                                                       : 1;
-  // single lines: [tile of K][line]; squares: [tile of lines][tile of K, in fours]
+  // single lines: [tile of K][line]; square tiles: [tile of lines][tile of K, in fours]
   const bool square = tiles == tiling::square_of_128;
   const std::int64_t groups = (lines + lines_of_tile - 1) / lines_of_tile;
   const std::int64_t stride = square ? (s.along + 3) / 4 * 4 : groups;

@@ -100,7 +100,7 @@ TEST_P(ListDevice, InspectsEachFormatAtEverySize) {
 }
 
 /// Tensors of more chunks than one block joins, one after another and next to small ones, so that
-/// their pieces begin anywhere; twice, as what blocks count is left behind by the first call.
+/// their chunks begin anywhere; twice, as what blocks count is left behind by the first call.
 TEST_P(ListDevice, CombinesTheSpansOfLargeTensors) {
   engine random(12);
   constexpr std::int64_t chunk = 4096;
@@ -129,7 +129,7 @@ TEST_P(ListDevice, CombinesTheSpansOfLargeTensors) {
     const tensor_list host{std::span<const matrix_view>(here_views)};
     const tensor_list copy{std::span<const matrix_view>(there_views)};
     for (const bool bad : {false, true}) {
-      if (bad) {  // in the last piece of the last large tensor
+      if (bad) {  // in the last chunk of the last large tensor
         std::memset(static_cast<std::byte*>(here_views[sizes.size() - 3].data) +
                         (sizes[sizes.size() - 3] - 1) * width,
                     0xFF, static_cast<std::size_t>(width));

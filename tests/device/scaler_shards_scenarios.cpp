@@ -1,4 +1,4 @@
-// Courses of the loss scaler of a GPU over shards: graphs, resumption on other ranks, ranks that
+// Scenarios of the loss scaler of a GPU over shards: graphs, resumption on other ranks, ranks that
 // differ, calls that are refused.
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>

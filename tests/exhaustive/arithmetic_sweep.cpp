@@ -29,7 +29,7 @@ namespace {
 
 using namespace support;
 
-struct plan {
+struct sweep_settings {
   std::vector<operation> operations;
   std::vector<std::optional<format_id>> formats;  ///< nothing: mixed
   std::uint64_t cases = 0;
@@ -95,7 +95,8 @@ comparison_counts run(operation op, const std::optional<format_id>& format, std:
   return t;
 }
 
-comparison_counts run_threads(operation op, const std::optional<format_id>& format, const plan& p) {
+comparison_counts run_threads(operation op, const std::optional<format_id>& format,
+                              const sweep_settings& p) {
   std::vector<comparison_counts> parts(p.threads);
   std::vector<std::thread> threads;
   for (unsigned i = 0; i < p.threads; ++i) {
@@ -117,9 +118,9 @@ comparison_counts run_threads(operation op, const std::optional<format_id>& form
   return sum;
 }
 
-std::optional<plan> plan_of(int argc, char** argv) {
+std::optional<sweep_settings> settings_of(int argc, char** argv) {
   if (argc < 4 || argc > 6) return std::nullopt;
-  plan p;
+  sweep_settings p;
   const std::string op = argv[1];
   const std::string format = argv[2];
   if (op == "all") {
@@ -145,7 +146,7 @@ std::optional<plan> plan_of(int argc, char** argv) {
   return p;
 }
 
-int main_of(const plan& p) {
+int main_of(const sweep_settings& p) {
   comparison_counts sum;
   for (const operation op : p.operations) {
     for (const auto& format : p.formats) {
@@ -172,7 +173,7 @@ int main_of(const plan& p) {
 }  // namespace samebits
 
 int main(int argc, char** argv) {
-  const auto p = samebits::plan_of(argc, argv);
+  const auto p = samebits::settings_of(argc, argv);
   if (!p) {
     std::fprintf(stderr,
                  "usage: arithmetic_sweep OP|all FORMAT|mixed|all CASES [SEED [THREADS]]\n");

@@ -16,9 +16,9 @@ namespace {
 constexpr std::int64_t period = 16'777'213;  // a prime
 constexpr std::int64_t count = (std::int64_t{1} << 31) + 4'099;
 
-/// Pieces of one period each are converted by the reference for comparison.
-void expect_equal_pieces(const std::vector<bf16>& in, const std::vector<e4m3>& out,
-                         const convert_options& options, const std::string& backend) {
+/// Spans of one period each are converted by the reference for comparison.
+void expect_equal_spans(const std::vector<bf16>& in, const std::vector<e4m3>& out,
+                        const convert_options& options, const std::string& backend) {
   std::vector<e4m3> expected(period);
   for (std::int64_t at = 0; at < count; at += period) {
     const std::int64_t n = std::min(period, count - at);
@@ -46,7 +46,7 @@ TEST(ConvertHuge, MoreThan2To31Elements) {
       std::memset(static_cast<void*>(out.data()), 0x55, out.size());
       convert(view_of(in.data(), 1, count), view_of(out.data(), 1, count), options,
               find_executor(backend, 0));
-      expect_equal_pieces(in, out, options, backend);
+      expect_equal_spans(in, out, options, backend);
       if (HasFatalFailure()) return;
     }
   }

@@ -26,7 +26,7 @@ TEST(Autocast, ApexListsSayTheSame) {
 }
 
 template <class... Lists>
-std::vector<std::string_view> joined(const Lists&... lists) {
+std::vector<std::string_view> combined(const Lists&... lists) {
   std::vector<std::string_view> all;
   (all.insert(all.end(), std::begin(lists), std::end(lists)), ...);
   return all;
@@ -35,7 +35,7 @@ std::vector<std::string_view> joined(const Lists&... lists) {
 TEST(Autocast, ListsAreSortedAndDisjoint) {
   const auto check = [](const auto&... lists) {
     EXPECT_TRUE((std::is_sorted(std::begin(lists), std::end(lists)) && ...));
-    std::vector<std::string_view> all = joined(lists...);
+    std::vector<std::string_view> all = combined(lists...);
     std::sort(all.begin(), all.end());
     EXPECT_EQ(std::adjacent_find(all.begin(), all.end()), all.end());
     EXPECT_EQ(std::count(all.begin(), all.end(), "binary_cross_entropy"), 0);

@@ -1,4 +1,4 @@
-# Records golden traces by running PyTorch's GradScaler; its kernel needs a GPU (--device cpu runs
+# Records traces by running PyTorch's GradScaler; its kernel needs a GPU (--device cpu runs
 # the CPU one).
 #
 #   python3 tests/golden/make_torch_traces.py --out tests/golden/loss_scale/torch.trace

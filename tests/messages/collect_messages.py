@@ -20,7 +20,7 @@ TOKEN = re.compile(r'//[^\n]*|/\*.*?\*/|R"\((?P<raw>.*?)\)"|"(?P<text>(?:\\.|[^"
 
 
 def end_of(source, opening):
-    """The place behind the bracket that closes the one at `opening`."""
+    """The index behind the bracket that closes the one at `opening`."""
     depth, at = 0, opening
     while at < len(source):
         token = TOKEN.match(source, at)
@@ -38,16 +38,16 @@ def end_of(source, opening):
 def text_of(arguments):
     """Literals as they are, everything between them as {expression}."""
     text, at = "", 0
-    pieces = []
+    parts = []
     if arguments.startswith("cat("):  # its arguments stand one behind the other
         arguments = arguments[len("cat("):-1]
     for token in TOKEN.finditer(arguments):
         if token["text"] is None and token["raw"] is None:
             continue
-        pieces.append((arguments[at:token.start()], token["raw"] or token["text"] or ""))
+        parts.append((arguments[at:token.start()], token["raw"] or token["text"] or ""))
         at = token.end()
-    pieces.append((arguments[at:], ""))
-    for code, literal in pieces:
+    parts.append((arguments[at:], ""))
+    for code, literal in parts:
         code = re.sub(r"//[^\n]*", "", code)
         code = re.sub(r"\s+", " ", code).strip(" +,")
         code = re.sub(r"std::(?:string|to_string)\(((?:[^()]|\([^()]*\))*)\)", r"\1", code)

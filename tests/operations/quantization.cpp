@@ -52,7 +52,7 @@ std::ostream& operator<<(std::ostream& out, const quantization& c) {
   return out;
 }
 
-/// Shapes that the kernels of a GPU take in one piece: rows of whole vectors, several tiles and
+/// Shapes that the kernels of a GPU convert in one pass: rows of whole vectors, several tiles and
 /// block tiles each way, and rows that take a block several turns.
 matrix_shape draw_large_shape(const word_source& next) {
   switch (below(8, next)) {

@@ -1,4 +1,4 @@
-// Scenarios of loss scalers, with all gradients in one place and spread over ranks.
+// Scenarios of loss scalers, with all gradients on one rank and spread over ranks.
 #include <algorithm>
 #include <bit>
 #include <cmath>

@@ -1,4 +1,4 @@
-// Random courses of loss scalers, and simpler courses than a failing one.
+// Random scenarios of loss scalers, and simpler scenarios than a failing one.
 #include "operations/scaler_cases.hpp"
 
 #include <algorithm>

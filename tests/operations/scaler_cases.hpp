@@ -1,4 +1,4 @@
-// Random courses of loss scalers, and simpler courses than a failing one.
+// Random scenarios of loss scalers, and simpler scenarios than a failing one.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,12 @@ inline std::int64_t below(std::int64_t limit, const word_source& next) {
   return static_cast<std::int64_t>(next() % static_cast<std::uint64_t>(limit));
 }
 
-/// A scenario with all gradients in one place.
+/// A scenario with all gradients on one rank.
 scaler_scenario draw_scenario(const word_source& next);
 /// A scenario with gradients spread over ranks.
 scaler_scenario draw_sharded(const word_source& next);
 
-/// Simpler courses than c, each by one change.
+/// Simpler scenarios than c, each by one change.
 std::vector<scaler_scenario> simpler_scenarios(const scaler_scenario& c);
 
 }  // namespace samebits::support

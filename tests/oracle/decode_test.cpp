@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "oracle/exact.hpp"
-#include "oracle/golden_values.hpp"
+#include "oracle/recorded_values.hpp"
 #include "oracle/test_support.hpp"
 
 namespace samebits::oracle {
@@ -78,11 +78,11 @@ TEST(OracleDecode, MaxFiniteOfTheContract) {
 }
 
 TEST(OracleDecode, SmallFormatsEqualMlDtypes) {
-  expect_values("e2m1", golden::e2m1);
-  expect_values("e2m3", golden::e2m3);
-  expect_values("e3m2", golden::e3m2);
-  expect_values("e4m3", golden::e4m3);
-  expect_values("e5m2", golden::e5m2);
+  expect_values("e2m1", recorded::e2m1);
+  expect_values("e2m3", recorded::e2m3);
+  expect_values("e3m2", recorded::e3m2);
+  expect_values("e4m3", recorded::e4m3);
+  expect_values("e5m2", recorded::e5m2);
 }
 
 TEST(OracleDecode, RelatedFormatsAgree) {

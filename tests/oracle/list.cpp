@@ -16,7 +16,7 @@ const format& fp64() { return format_named("fp64"); }
 
 std::uint64_t value32(const format& f, std::uint64_t code) { return convert(f, fp32(), code, {}); }
 
-std::uint64_t stored(const format& to, std::uint64_t fp32_code) {
+std::uint64_t rounded(const format& to, std::uint64_t fp32_code) {
   return convert(fp32(), to, fp32_code, {});
 }
 
@@ -44,20 +44,20 @@ inspected inspect(const format& f, const std::vector<std::uint64_t>& codes) {
 }
 
 std::uint64_t scaled(const format& f, std::uint64_t x, std::uint32_t factor) {
-  return stored(f, multiply(fp32(), value32(f, x), factor));
+  return rounded(f, multiply(fp32(), value32(f, x), factor));
 }
 
 std::uint64_t accumulated(const format& acc_format, std::uint64_t acc, const format& x_format,
                           std::uint64_t x, std::uint32_t scale) {
   const std::uint64_t product = multiply(fp32(), value32(x_format, x), scale);
-  return stored(acc_format, add(fp32(), value32(acc_format, acc), product));
+  return rounded(acc_format, add(fp32(), value32(acc_format, acc), product));
 }
 
 std::uint64_t combined(const format& out, std::uint32_t a, const format& x_format, std::uint64_t x,
                        std::uint32_t b, const format& y_format, std::uint64_t y) {
   const std::uint64_t left = multiply(fp32(), a, value32(x_format, x));
   const std::uint64_t right = multiply(fp32(), b, value32(y_format, y));
-  return stored(out, add(fp32(), left, right));
+  return rounded(out, add(fp32(), left, right));
 }
 
 std::uint32_t clip_factor(std::uint64_t norm, std::uint64_t max_norm) {

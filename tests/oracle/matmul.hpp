@@ -11,7 +11,7 @@
 namespace samebits::oracle {
 
 /// What has one scale: the operand, a line along K, 128 of a line, 128 lines by 128.
-enum class scale_tiles { whole, lines, lines_by_128, squares };
+enum class scale_tiles { whole, lines, lines_by_128, square_tiles };
 
 /// A row of A, a column of B, and how their product becomes an element of D. Names are those that
 /// samebits gives to kinds, orders and units.

@@ -3,7 +3,7 @@
 
 #include <array>
 
-namespace samebits::oracle::golden {
+namespace samebits::oracle::recorded {
 
 inline constexpr std::array<double, 8> e2m1 = {0, 0.5, 1, 1.5, 2, 3, 4, 6};
 
@@ -52,4 +52,4 @@ inline constexpr std::array<double, 124> e5m2 = {
     0x1p13,  0x1.4p13,  0x1.8p13,  0x1.cp13,  0x1p14,  0x1.4p14,  0x1.8p14,  0x1.cp14,
     0x1p15,  0x1.4p15,  0x1.8p15,  0x1.cp15};
 
-}  // namespace samebits::oracle::golden
+}  // namespace samebits::oracle::recorded

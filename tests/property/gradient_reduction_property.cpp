@@ -1,5 +1,5 @@
 // reduce_gradients() against a transcription in exact arithmetic: any ranks, lists, formats and
-// wire.
+// communication dtype.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
@@ -47,7 +47,7 @@ oracle::tile_scale scale_of(const reduction_case& c, const reduction_tensor& t) 
   return oracle::scale_of_tile(settings, support::oracle_of(c.how.communication), all);
 }
 
-/// What one element must become; `position` is its place in the list.
+/// What one element must become; `position` is its index in the list.
 std::uint64_t expected(const reduction_case& c, const reduction_tensor& t,
                        const oracle::tile_scale* scale, std::size_t i, std::uint64_t position) {
   const oracle::format& own = support::oracle_of(t.format);

@@ -22,7 +22,7 @@ const oracle::format& format_of(format_id f) { return oracle::format_named(name(
 oracle::scale_tiles tiles_of(std::int64_t high, std::int64_t deep) {
   using enum oracle::scale_tiles;
   if (high == 0) return whole;
-  if (high == 128) return squares;
+  if (high == 128) return square_tiles;
   return deep == 128 ? lines_by_128 : lines;
 }
 

@@ -243,12 +243,12 @@ TEST(QuantizeLaws, RequantizationKeepsTheValues) {
     quantize_result kept(again);
     for (std::int64_t row = 0; row < c.scales.rows; ++row) {
       for (std::int64_t col = 0; col < c.scales.cols; ++col) {
-        const std::uint64_t stored =
+        const std::uint64_t scale =
             convert_code(c.scale_format, format_id::fp32, q.scales.at(row, col)).code;
         const std::uint32_t inverse = std::bit_cast<std::uint32_t>(
-            1 / std::bit_cast<float>(static_cast<std::uint32_t>(stored)));
+            1 / std::bit_cast<float>(static_cast<std::uint32_t>(scale)));
         inverse_scales.store(row * c.scales.row_stride + col * c.scales.col_stride, inverse);
-        kept.scales.store(row * c.scales.row_stride + col * c.scales.col_stride, stored);
+        kept.scales.store(row * c.scales.row_stride + col * c.scales.col_stride, scale);
       }
     }
     again.options.inverse_scales = inverse_scales.view();

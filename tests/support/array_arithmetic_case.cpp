@@ -49,7 +49,7 @@ void make_dense(array_arithmetic_case& c) {
   c.out = c.each = dense;
 }
 
-/// One format in half of the cases, since kernels serve those, as they serve dense arrays and
+/// One format in half of the cases, since kernels support those, as they support dense arrays and
 /// operands that are one number.
 array_arithmetic_case draw_case(const word_source& next) {
   array_arithmetic_case c;

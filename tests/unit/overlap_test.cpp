@@ -152,7 +152,7 @@ std::string refused(const std::vector<list_tensor>& tensors) {
   return "";
 }
 
-TEST(Overlap, OfTensorsInAPlan) {
+TEST(Overlap, OfTensorsInAList) {
   std::vector<float> a(40);
   const auto part = [&](std::int64_t first, std::int64_t rows, std::int64_t cols,
                         std::int64_t row_stride) {

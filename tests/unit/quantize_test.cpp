@@ -99,7 +99,7 @@ TEST(Quantize, TilesAndTails) {
   EXPECT_EQ(columns[16], 2);
 }
 
-TEST(Quantize, MathsDifferInTheLastBitsOfScalesAndInCodes) {
+TEST(Quantize, RulesDifferInTheLastBitsOfScalesAndInCodes) {
   // 448 / 0.3 and its reciprocal are not 0.3 / 448; bits from exact arithmetic.
   const auto scale_bits = [](scale_rule rule, float a) {
     const result r = quantize_rows({a}, 1, {.rule = rule});

@@ -123,7 +123,7 @@ TEST_P(Fit, FindsTheParametersThatMadeTheResults) {
               open_parameters(found.exact).c_str());
 }
 
-INSTANTIATE_TEST_SUITE_P(Played, Fit, ::testing::ValuesIn(subjects()),
+INSTANTIATE_TEST_SUITE_P(Simulated, Fit, ::testing::ValuesIn(subjects()),
                          [](const auto& i) { return std::string(i.param.name); });
 
 TEST(FitOfNothingKnown, ReportsTheBest) {

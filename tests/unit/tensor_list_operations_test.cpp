@@ -1,4 +1,4 @@
-// Operations over tensor lists: figures worked by hand, laws, and what is refused.
+// Operations over tensor lists: results worked by hand, laws, and what is refused.
 #include "samebits/tensor_list.hpp"
 
 #include <gtest/gtest.h>
@@ -101,7 +101,7 @@ TEST(ListOps, ObservationsAreWhatTheScalerTakes) {
   EXPECT_EQ(inspect(list).observation().amax, 0x7FFFFFFFu);
 }
 
-TEST(ListOps, TheScalerUnscalesAPlan) {
+TEST(ListOps, TheScalerUnscalesAList) {
   std::vector<float> gradient = {65536, 131072};
   const tensor_list list({{view_of(gradient)}});
   loss_scaler scaler;

@@ -28,7 +28,7 @@ bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-TEST(TensorPlan, DescribesItsTensors) {
+TEST(TensorList, DescribesItsTensors) {
   std::vector<float> a(6);
   std::vector<fp16> b(3);
   std::vector<e4m3> c(2);
@@ -58,7 +58,7 @@ constexpr std::int64_t offset_of_seven(std::int64_t row_stride, std::int64_t col
 static_assert(offset_of_seven(0, 0, true) == 7);  // a dense tensor is walked without its strides
 static_assert(offset_of_seven(10, -2, false) == 18);
 
-TEST(TensorPlan, EmptyOnes) {
+TEST(TensorList, EmptyOnes) {
   const tensor_list none;
   EXPECT_EQ(none.size(), 0u);
   EXPECT_EQ(none.elements(), 0u);
@@ -70,7 +70,7 @@ TEST(TensorPlan, EmptyOnes) {
   EXPECT_EQ(backends::data_of(of_nothing).tables().chunks, 0u);
 }
 
-TEST(TensorPlan, ChunksAreNumberedThrough) {
+TEST(TensorList, ChunksAreNumberedThrough) {
   const std::vector<std::size_t> counts = {0, 1, 4095, 4096, 4097, 0, 12288, 12289, 0, 5};
   std::vector<std::vector<float>> memory(counts.begin(), counts.end());
   std::vector<matrix_view> views;
@@ -91,7 +91,7 @@ TEST(TensorPlan, ChunksAreNumberedThrough) {
   EXPECT_EQ(chunk, tables.chunks);
 }
 
-TEST(TensorPlan, SizesAre64Bit) {
+TEST(TensorList, SizesAre64Bit) {
   // Addresses alone: nothing is read. 2^33 + 5 elements and one more tensor behind them.
   const auto address = [](std::uintptr_t a) { return reinterpret_cast<void*>(a); };
   constexpr std::int64_t many = (std::int64_t{1} << 33) + 5;
@@ -110,7 +110,7 @@ TEST(TensorPlan, SizesAre64Bit) {
   EXPECT_EQ(numerics::chunk_at(tables, tables.chunks - 1).tensor, 1u);
 }
 
-TEST(TensorPlan, FindsElementsInAnyStrides) {
+TEST(TensorList, FindsElementsInAnyStrides) {
   std::vector<std::uint16_t> memory(100);
   const auto check = [&](std::int64_t rows, std::int64_t cols, std::int64_t row_stride,
                          std::int64_t col_stride, bool dense) {
@@ -134,7 +134,7 @@ TEST(TensorPlan, FindsElementsInAnyStrides) {
   check(1, 1, 0, 0, true);
 }
 
-TEST(TensorPlan, RefusesByName) {
+TEST(TensorList, RefusesByName) {
   std::vector<float> a(4), b(4);
   std::vector<double> wide(2);
   const list_tensor good = {view_of(a), "a"};
@@ -158,7 +158,7 @@ TEST(TensorPlan, RefusesByName) {
   EXPECT_EQ(refused({good, {view_of(b), "b"}}), "");
 }
 
-TEST(TensorPlan, RefusesSharedMemory) {
+TEST(TensorList, RefusesSharedMemory) {
   std::vector<float> a(8), b(8);
   const list_tensor tied[] = {{view_of(a), "in"}, {view_of(b)}, {view_of(a), "out"}};
   EXPECT_TRUE(contains(refused({tied[0], tied[1], tied[2]}),
@@ -173,7 +173,7 @@ TEST(TensorPlan, RefusesSharedMemory) {
 }
 
 /// Its tables lie where the tensors do; this program has no backend that could put them there.
-TEST(TensorPlan, NeedsADeviceForTensorsOnIt) {
+TEST(TensorList, NeedsADeviceForTensorsOnIt) {
   std::vector<float> a(4);  // an address is enough: nothing is read
   EXPECT_THROW(tensor_list(std::vector<list_tensor>{{on_device(view_of(a))}}), unsupported);
 }

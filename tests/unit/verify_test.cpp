@@ -112,7 +112,7 @@ TEST(Verify, FindsWrongTailsOfStochasticCalls) {
       [](const convert_call& call) { return call.rule.round == rounding::stochastic; }));
   EXPECT_EQ(entry(all, "stochastic with K = 8").differed, 0u);
   const auto& found = entry(all, "stochastic with K = 13");
-  EXPECT_GT(found.differed, 14u);  // 14 pairs, whole and in pieces
+  EXPECT_GT(found.differed, 14u);  // 14 pairs, whole and in parts
   EXPECT_NE(found.first_difference.find("stochastic"), std::string::npos);
   EXPECT_NE(found.first_difference.find("K = 13"), std::string::npos);
   EXPECT_GT(entry(all, "column shards").differed, 0u);

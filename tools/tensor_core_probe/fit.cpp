@@ -97,7 +97,7 @@ class refuter {
 /// All settings that reproduce every observation, in grid order, and the number of settings tested.
 std::pair<std::vector<tensor_setting>, std::uint64_t> exact_settings(const setting_grid& all,
                                                                      const seen_results& seen) {
-  constexpr std::uint64_t piece = 8192;
+  constexpr std::uint64_t chunk = 8192;
   const std::uint64_t size = all.size();
   std::atomic<std::uint64_t> next = 0;
   std::atomic<std::uint64_t> tried = 0;
@@ -105,9 +105,9 @@ std::pair<std::vector<tensor_setting>, std::uint64_t> exact_settings(const setti
   std::vector<std::uint64_t> found;
   const auto work = [&] {
     refuter asked(seen);
-    for (std::uint64_t begin = 0; (begin = next.fetch_add(piece)) < size;) {
+    for (std::uint64_t begin = 0; (begin = next.fetch_add(chunk)) < size;) {
       std::uint64_t count = 0;
-      for (std::uint64_t i = begin; i < std::min(begin + piece, size); ++i) {
+      for (std::uint64_t i = begin; i < std::min(begin + chunk, size); ++i) {
         const tensor_setting s = all.at(i);
         if (!all.is_distinct(s)) continue;
         ++count;

@@ -105,7 +105,7 @@ void unpack(const std::byte* data, unsigned bits, std::uint64_t first, std::uint
   }
 }
 
-bool stored_in_c_order(const tensor_info& info) {
+bool is_in_c_order(const tensor_info& info) {
   return info.order == element_order::c || info.shape.size() <= 1;
 }
 
@@ -117,7 +117,7 @@ void require_consistent(const tensor_info& info) {
   if (size.count != info.count || size.bytes != info.bytes) {
     throw std::out_of_range("info.count and info.bytes must agree with info.shape and info.type");
   }
-  if (spec_of(info.type).bits < 8 && !stored_in_c_order(info)) {
+  if (spec_of(info.type).bits < 8 && !is_in_c_order(info)) {
     throw std::out_of_range("info.order must be c for packed elements");
   }
 }
@@ -142,7 +142,7 @@ void read_codes(std::span<const std::byte> file, const tensor_info& info, std::u
   const dtype_spec spec = spec_of(info.type);
   if (spec.bits < 8) {
     unpack(data, static_cast<unsigned>(spec.bits), first, count, out);
-  } else if (stored_in_c_order(info)) {
+  } else if (is_in_c_order(info)) {
     const auto element_bytes = static_cast<std::size_t>(code_bytes(info.type));
     copy_run({data + first * element_bytes, element_bytes, count, element_bytes},
              spec.component_bytes, info.bytes_order, out);
@@ -159,7 +159,7 @@ std::optional<std::span<const std::byte>> view_codes(std::span<const std::byte> 
   const bool native = info.bytes_order == byte_order::little || spec.component_bytes == 1;
   const auto address = reinterpret_cast<std::uintptr_t>(data.data());
   const bool aligned = address % static_cast<std::uintptr_t>(spec.component_bytes) == 0;
-  if (spec.bits < 8 || !native || !aligned || !stored_in_c_order(info)) return std::nullopt;
+  if (spec.bits < 8 || !native || !aligned || !is_in_c_order(info)) return std::nullopt;
   return data;
 }
 

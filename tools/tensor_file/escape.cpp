@@ -29,19 +29,19 @@ void append_hex(std::string& out, std::string_view bytes) {
 // Escapes text. Characters in `marked` get a backslash.
 std::string escape_but(std::string_view text, std::size_t limit, std::string_view marked) {
   std::string out;
-  std::string piece;
+  std::string escaped;
   for (std::size_t at = 0; at < text.size();) {
     const utf8_character c = decode_utf8(text, at);
     const std::string_view source = text.substr(at, c.length == 0 ? 1 : c.length);
-    piece.clear();
+    escaped.clear();
     if (c.length == 0 || !is_printable(c.value)) {
-      append_hex(piece, source);
+      append_hex(escaped, source);
     } else {
-      if (source.size() == 1 && marked.find(source[0]) != std::string_view::npos) piece += '\\';
-      piece += source;
+      if (source.size() == 1 && marked.find(source[0]) != std::string_view::npos) escaped += '\\';
+      escaped += source;
     }
-    if (out.size() + piece.size() > limit) return out + "...";
-    out += piece;
+    if (out.size() + escaped.size() > limit) return out + "...";
+    out += escaped;
     at += source.size();
   }
   return out;

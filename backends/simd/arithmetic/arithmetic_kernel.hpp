@@ -82,7 +82,7 @@ compute_kernel kernel_of_operation(format_id format, overflow policy) {
   }
 }
 
-/// The kernel of a call that takes() accepts.
+/// The kernel of a call that supports() accepts.
 template <class Registers>
 compute_kernel kernel_of(const backends::compute_call& call) {
   const format_id format = call.out.format;

@@ -107,7 +107,7 @@ struct compute_walk {
   }
 };
 
-/// Computes a range of a call that takes() accepts.
+/// Computes a range of a call that supports() accepts.
 template <class Registers>
 void compute(const backends::compute_call& call, backends::element_range range) {
   const std::int64_t width = spec_of(call.out.format).storage_bits / 8;

@@ -145,8 +145,8 @@ void inspect(const tensor_tables& list, element_range chunks, inspect_counts cou
 }
 
 bool is_finite_in(const format_spec& f, std::uint32_t word) {
-  const std::uint32_t stored = numerics::rounded_code(f, word);
-  return numerics::binary32::magnitude(numerics::decode<std::uint32_t>(f, stored)) <
+  const std::uint32_t code = numerics::rounded_code(f, word);
+  return numerics::binary32::magnitude(numerics::decode<std::uint32_t>(f, code)) <
          numerics::binary32::inf;
 }
 

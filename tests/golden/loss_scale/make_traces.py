@@ -1,4 +1,4 @@
-# Records golden traces by running the files of Megatron, DeepSpeed and Apex themselves.
+# Records traces by running the files of Megatron, DeepSpeed and Apex themselves.
 #
 #   python3 make_traces.py megatron  GRAD_SCALER.py             --commit C --out megatron.trace
 #   python3 make_traces.py deepspeed LOSS_SCALER.py             --commit C --out deepspeed.trace

@@ -53,8 +53,8 @@ def cases(formats, tile, modes, sample, tails=False, cleared=""):
                     origin = f"{profile}:{tile[0] or 1}x{tile[1] or c}:{seed}{cleared}"
                     yield Case(f"{profile}{label}", mode, f, r, c, origin)
                     seed += 1
-            for name, stored, r, c, offset in sample_tensors(sample):
-                if stored == f:
+            for name, sample_format, r, c, offset in sample_tensors(sample):
+                if sample_format == f:
                     of_sample = "whole" if mode == "rows" else mode
                     yield Case(name, of_sample, f, r, c, f"sample:{name}:{offset}")
 

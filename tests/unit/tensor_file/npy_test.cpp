@@ -131,7 +131,7 @@ std::string header_of(dtype type, byte_order bytes_order, element_order order,
   return text + ")}\n";
 }
 
-// Any type, order, endianness and shape, read in pieces, against one byte at a time.
+// Any type, order, endianness and shape, read in parts, against one byte at a time.
 TEST(Npy, AnyLayoutReadsAsDefined) {
   std::vector<dtype> types;
   for (int i = 0; i < dtype_count; ++i) {
