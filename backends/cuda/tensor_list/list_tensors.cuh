@@ -150,7 +150,7 @@ class large_tensors {
 
   /// Combines the statistics statistics_at(0) to statistics_at(count - 1); the result is in thread 0.
   template <class At>
-  __device__ combined_statistics combined(std::uint64_t count, const StatisticsAt& statistics_at) {
+  __device__ combined_statistics combined(std::uint64_t count, const At& statistics_at) {
     combined_statistics own = {};
     const auto sum = tree::sum(count, s_.scratch, [&](std::uint64_t i) {
       const combined_statistics f = statistics_at(i);
