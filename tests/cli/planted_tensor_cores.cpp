@@ -11,10 +11,11 @@ namespace samebits::backends::tensor_cores {
 namespace {
 
 outcome run_planted(const job& j) {
-  if (j.what != instruction::mma_f16_k16) return support::play(j, j.rule);
+  if (j.what != instruction::mma_f16_k16) return support::simulated_outcome(j, j.rule);
   const shape s = shape_of(j.what);
   const auto row = find_tensor_row(tensor_unit::ampere_mma, tensor_operands::binary16);
-  return support::play(j, numerics::accumulate_rule_of(*row, s.a, s.b, s.result, s.products));
+  return support::simulated_outcome(
+      j, numerics::accumulate_rule_of(*row, s.a, s.b, s.result, s.products));
 }
 
 constexpr device planted = {[] { return std::string(); },

@@ -157,8 +157,8 @@ void device_streams::synchronize() const {
   }
 }
 
-void play_device_ranks(const device_streams& streams, int count,
-                       const std::function<void(communicator&)>& body) {
+void simulate_device_ranks(const device_streams& streams, int count,
+                           const std::function<void(communicator&)>& body) {
   if (count > max_device_ranks) throw std::logic_error("more ranks than streams");
   testkit::simulate_ranks(count, [&](communicator& host) {
     device_rank self(streams, host);

@@ -41,8 +41,8 @@ class device_streams {
 
 /// Runs body(ranks) for each of `count` ranks on a thread of its own, as testkit::simulate_ranks
 /// does, on device memory; waits for the streams in the end. Throws what that throws.
-void play_device_ranks(const device_streams& streams, int count,
-                       const std::function<void(communicator&)>& body);
+void simulate_device_ranks(const device_streams& streams, int count,
+                           const std::function<void(communicator&)>& body);
 
 /// Ranks of one thread, which calls all_reduce_max or all_gather for rank 0, 1, ... in turn: all
 /// are done on the streams once the last has been called. Nothing else; with it all ranks' steps

@@ -54,8 +54,8 @@ class device_target final : public array_target {
     check_cuda(cudaMemcpyAsync(to.data, from.data, bytes, cudaMemcpyDeviceToDevice, stream_),
                "copy on the device");
   }
-  void play(int count, const std::function<void(communicator&)>& body) const override {
-    play_device_ranks(streams_, count, body);
+  void simulate_ranks(int count, const std::function<void(communicator&)>& body) const override {
+    simulate_device_ranks(streams_, count, body);
   }
 
  private:

@@ -37,7 +37,7 @@ class ReductionOnDevice : public ::testing::TestWithParam<std::string_view> {
   std::vector<reduction_image> reduced_on_device(reduction_case c) const {
     c.how.backend = GetParam();
     std::vector<reduction_image> images(static_cast<std::size_t>(c.ranks));
-    play_device_ranks(streams_, c.ranks, [&](communicator& ranks) {
+    simulate_device_ranks(streams_, c.ranks, [&](communicator& ranks) {
       std::vector<reduction_buffer> buffers;
       for (const reduction_tensor& t : c.tensors) buffers.emplace_back(t, ranks.rank());
       std::vector<std::unique_ptr<guarded_copy>> copies;
@@ -110,7 +110,7 @@ TEST_P(ReductionOnDevice, EveryCommunicationDtypeAndScaleRuleHasTheBitsOfTheHost
 TEST_P(ReductionOnDevice, RefusalsReachEveryRank) {
   std::vector<std::uint16_t> codes(100);
   std::array<int, 3> thrown = {};
-  play_device_ranks(streams_, 3, [&](communicator& ranks) {
+  simulate_device_ranks(streams_, 3, [&](communicator& ranks) {
     const guarded_copy copy(codes.data(), codes.size() * 2);
     check_cuda(cudaStreamSynchronize(nullptr), "gradients to the device");
     // Rank 1 hands in the host's.
@@ -152,7 +152,7 @@ TEST_P(ReductionOnDevice, MessagesOfTheHostAreStaged) {
         const auto all = agree(ranks, random_observation(seed, ranks.rank()));
         if (ranks.rank() == 0) expected = all;
       });
-      play_device_ranks(streams_, n, [&](communicator& ranks) {
+      simulate_device_ranks(streams_, n, [&](communicator& ranks) {
         const auto got = agree(ranks, random_observation(seed, ranks.rank()));
         EXPECT_EQ(got.seen.nonfinite, expected.seen.nonfinite);
         EXPECT_EQ(got.seen.loss_nonfinite, expected.seen.loss_nonfinite);
@@ -176,7 +176,7 @@ TEST_P(ReductionOnDevice, ScalersAndShardsWorkOverDeviceMemory) {
   tree_sum whole;
   whole.add_squares(inputs);
   for (const int n : {1, 2, 3, 5}) {
-    play_device_ranks(streams_, n, [&](communicator& ranks) {
+    simulate_device_ranks(streams_, n, [&](communicator& ranks) {
       const std::size_t chunks = 6;
       const auto cut = [&](int rank) {
         const std::size_t at =

@@ -116,7 +116,7 @@ class ScalerRanks : public ::testing::TestWithParam<std::string_view> {
     const auto expected = host_reports(settings, n, how, max_norm);
     ASSERT_FALSE(HasFailure());
     const losses l;
-    play_device_ranks(streams_, n, [&](communicator& ranks) {
+    simulate_device_ranks(streams_, n, [&](communicator& ranks) {
       const auto stream = static_cast<cudaStream_t>(ranks.stream());
       gradients g;
       scenario random_scenario(how, ranks.rank());
@@ -178,7 +178,7 @@ TEST_P(ScalerRanks, ScalersThatDifferSkipAndStopOnEveryRank) {
   const auto run = [&](const native_scaling& usual, const native_scaling& other, double max_norm,
                        spread how) {
     std::vector<int> differ(3);
-    play_device_ranks(streams_, 3, [&](communicator& ranks) {
+    simulate_device_ranks(streams_, 3, [&](communicator& ranks) {
       gradients g;
       scenario random_scenario(how, ranks.rank());
       (void)random_scenario.draw(g, 1);

@@ -77,7 +77,7 @@ int compared_steps(std::string_view backend, const device_streams& streams,
       clipped += wanted.applied && wanted.norm > c.max_norm ? 1 : 0;
     }
   }
-  play_device_ranks(streams, n, [&](communicator& ranks) {
+  simulate_device_ranks(streams, n, [&](communicator& ranks) {
     spread_values values(list);
     engine random(c.seed);
     const device_shards mine(values.shards(ranks.rank()));
@@ -127,7 +127,7 @@ TEST_P(ScalerShards, ClipsOtherNormsThanRanksAlone) {  // or the tests above wou
   engine random(12);
   const spread_list list = random_list(few_sizes, 3, random);
   int differ = 0;
-  play_device_ranks(streams_, 3, [&](communicator& ranks) {
+  simulate_device_ranks(streams_, 3, [&](communicator& ranks) {
     spread_values values(list);
     engine value_engine(1);
     values.draw(value_engine, 1);
@@ -172,7 +172,7 @@ TEST_P(ScalerShards, RanksWithoutElements) {
                       spread_tensor{format_id::fp32, {0, 0, 9, 9}, 0}};
   (void)compared_steps(GetParam(), streams_, native_scaling{}, list, {3, 0x1p-12, 6});
   list = {spread_tensor{format_id::fp16, {0, 0, 0}, 0}};
-  play_device_ranks(streams_, 2, [&](communicator& ranks) {
+  simulate_device_ranks(streams_, 2, [&](communicator& ranks) {
     spread_values values(list);
     const device_shards mine(values.shards(ranks.rank()));
     device_loss_scaler scaler(
@@ -192,7 +192,7 @@ TEST_P(ScalerShards, NonFiniteElementsOfOneShardStopEveryRank) {
     for (int where = 0; where < 3; ++where) {
       const std::size_t element = list[2].begin(where);
       if (element == list[2].end(where)) continue;
-      play_device_ranks(streams_, 3, [&](communicator& ranks) {
+      simulate_device_ranks(streams_, 3, [&](communicator& ranks) {
         spread_values values(list);
         engine value_engine(2);
         values.draw(value_engine, 1);
@@ -222,7 +222,7 @@ TEST_P(ScalerShards, ALossOfOneRankExplainsTheStepToAll) {
   const spread_list list = random_list(few_sizes, 3, random);
   const float values_of_loss[] = {1.0f, std::numeric_limits<float>::quiet_NaN()};
   const guarded_copy loss(values_of_loss, sizeof(values_of_loss));
-  play_device_ranks(streams_, 3, [&](communicator& ranks) {
+  simulate_device_ranks(streams_, 3, [&](communicator& ranks) {
     spread_values values(list);
     values.fill(2, 7);
     values.put(2, 0, 0x7C00);
@@ -253,7 +253,7 @@ TEST_P(ScalerShards, MultipliesAllShardsByTheSameFactor) {
   alone.apply(all.listed(), nullptr);
   check_cuda(cudaStreamSynchronize(nullptr), "apply");
   all.copy_back();
-  play_device_ranks(streams_, 3, [&](communicator& ranks) {
+  simulate_device_ranks(streams_, 3, [&](communicator& ranks) {
     spread_values values(list);
     engine again(3);
     values.draw(again, 1);

@@ -100,7 +100,7 @@ TEST_P(ScalerShards, ARunSavedOnThreeRanksGoesOnWithEight) {
     const spread_list list = random_list(few_sizes, n, random);
     std::vector<std::string> texts(static_cast<std::size_t>(n));
     std::vector<report_fields> reports;
-    play_device_ranks(streams_, n, [&](communicator& ranks) {
+    simulate_device_ranks(streams_, n, [&](communicator& ranks) {
       spread_values values(list);
       const device_shards mine(values.shards(ranks.rank()));
       const auto how =
@@ -137,7 +137,7 @@ TEST_P(ScalerShards, RanksThatClipByOtherNormsSkipAndStop) {
   const spread_list list = random_list(few_sizes, 3, random);
   const auto differ = [&](const native_scaling& other, double max_norm) {
     std::vector<int> count(3);
-    play_device_ranks(streams_, 3, [&](communicator& ranks) {
+    simulate_device_ranks(streams_, 3, [&](communicator& ranks) {
       spread_values values(list);
       engine value_engine(5);
       values.draw(value_engine, 1);

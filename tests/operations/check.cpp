@@ -60,7 +60,7 @@ class host_memory final : public array_target {
   void copy(const matrix_view& to, const matrix_view& from) const override {
     std::memcpy(to.data, from.data, spanned_bytes(to));
   }
-  void play(int count, const std::function<void(communicator&)>& body) const override {
+  void simulate_ranks(int count, const std::function<void(communicator&)>& body) const override {
     testkit::simulate_ranks(count, body);
   }
 

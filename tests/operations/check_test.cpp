@@ -58,7 +58,7 @@ class planted_target final : public array_target {
     work(memory.data());
   }
   void copy(const matrix_view&, const matrix_view&) const override {}
-  void play(int, const std::function<void(communicator&)>&) const override {}
+  void simulate_ranks(int, const std::function<void(communicator&)>&) const override {}
 };
 
 check_report checked(array_operation op, const spoil_function& spoil, const check_effort& effort) {

@@ -111,7 +111,7 @@ std::vector<case_buffer> memory_of_ranks(const reduction_case& c) {
 }
 
 returned_values reduce_ranks(const reduction_case& c, const call_site& site) {
-  site.target.play(c.ranks, [&](communicator& ranks) {
+  site.target.simulate_ranks(c.ranks, [&](communicator& ranks) {
     gradient_reduction how = c.how;
     if (site.on_device()) how.backend = site.target.backend();
     const std::size_t tensors = c.tensors.size();

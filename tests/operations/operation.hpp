@@ -68,7 +68,7 @@ class array_target {
   /// Copies what a view spans to a view of the same layout, in the order of the calls.
   virtual void copy(const matrix_view& to, const matrix_view& from) const = 0;
   /// Runs body(ranks) for each of `count` ranks that work on this memory.
-  virtual void play(int count, const std::function<void(communicator&)>& body) const = 0;
+  virtual void simulate_ranks(int count, const std::function<void(communicator&)>& body) const = 0;
 };
 
 /// A host backend.

@@ -234,7 +234,7 @@ returned_values shards_on_host(const scaler_scenario& c, const call_site& site,
 
 returned_values sharded_on_host(const scaler_scenario& c, const call_site& site) {
   std::vector<returned_values> of_ranks(static_cast<std::size_t>(c.ranks));
-  site.target.play(c.ranks, [&](communicator& ranks) {
+  site.target.simulate_ranks(c.ranks, [&](communicator& ranks) {
     of_ranks[static_cast<std::size_t>(ranks.rank())] = shards_on_host(c, site, ranks);
   });
   returned_values all;

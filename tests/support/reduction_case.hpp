@@ -59,11 +59,11 @@ struct reduction_buffer {
 /// The memory of a rank's tensors after the call.
 using reduction_image = std::vector<std::vector<std::byte>>;
 
-/// Those of all ranks, on host memory; play is testkit::simulate_ranks.
-template <class Play>
-std::vector<reduction_image> reduced_on_host(const reduction_case& c, const Play& play) {
+/// Those of all ranks, on host memory; `simulate` is testkit::simulate_ranks.
+template <class Simulate>
+std::vector<reduction_image> reduced_on_host(const reduction_case& c, const Simulate& simulate) {
   std::vector<reduction_image> images(static_cast<std::size_t>(c.ranks));
-  play(c.ranks, [&](communicator& ranks) {
+  simulate(c.ranks, [&](communicator& ranks) {
     std::vector<reduction_buffer> buffers;
     for (const reduction_tensor& t : c.tensors) buffers.emplace_back(t, ranks.rank());
     std::vector<matrix_view> views;

@@ -10,8 +10,8 @@
 namespace samebits::support {
 
 /// What backends::tensor_cores::device::run returns of a GPU whose instruction is `truth`.
-inline backends::tensor_cores::outcome play(const backends::tensor_cores::job& j,
-                                            const numerics::accumulate_rule& truth) {
+inline backends::tensor_cores::outcome simulated_outcome(const backends::tensor_cores::job& j,
+                                                         const numerics::accumulate_rule& truth) {
   using namespace backends::tensor_cores;
   const auto rows = static_cast<std::size_t>(rows_of(j.what));
   const auto codes = [](const std::uint32_t* line, const format_spec& f, int count, auto& to) {

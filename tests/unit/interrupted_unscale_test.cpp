@@ -1,5 +1,5 @@
 // Calls that fail after they began to write: what they throw, and that a loss scaler does not go on
-// from there. A backend of this program plays a GPU that fails.
+// from there. A backend of this program simulates a GPU that fails.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -31,7 +31,7 @@ simulated_gpu gpu;
 
 outcome run_simulated(const job& j) {
   const backends::tensor_cores::shape s = shape_of(j.what);
-  outcome out = support::play(
+  outcome out = support::simulated_outcome(
       j, backends::tensor_cores::rule_of(s, gpu.truth(backends::tensor_cores::setting_of(j.rule))));
   if (gpu.slips) {
     ++out.differing;
