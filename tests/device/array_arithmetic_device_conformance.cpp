@@ -22,8 +22,8 @@
 namespace samebits::support {
 namespace {
 
-std::atomic<std::uint64_t> calls_served = 0;
-std::atomic<std::uint64_t> native_calls_served = 0;
+std::atomic<std::uint64_t> compared_calls = 0;
+std::atomic<std::uint64_t> compared_native_calls = 0;
 
 matrix_view as_view(const flags_view& each, const matrix_view& out) {
   return {each.data, format_id::e4m3, out.rows, out.cols, each.row_stride, each.col_stride};
@@ -106,8 +106,8 @@ flags compute_by_default(operation op, const array_operands& in, const matrix_vi
     compute(op, call.in(), call.out(), options, where);
   }
   call.copy_back();
-  ++calls_served;
-  if (native) ++native_calls_served;
+  ++compared_calls;
+  if (native) ++compared_native_calls;
   return raised;
 }
 
@@ -123,7 +123,7 @@ flags compute_by_definition(operation op, const array_operands& in, const matrix
     compute(op, call.in(), call.out(), options, where);
   }
   call.copy_back();
-  ++calls_served;
+  ++compared_calls;
   return raised;
 }
 
@@ -140,16 +140,16 @@ TEST(DeviceConformance, ThisMachineRunsEveryBackend) {
 }
 
 /// A whole run must have computed, not skipped.
-class served_calls : public ::testing::Environment {
+class enough_calls : public ::testing::Environment {
  public:
   void TearDown() override {
     const auto& run = *::testing::UnitTest::GetInstance();
     if (run.test_to_run_count() != run.total_test_count() || smallest_effort()) return;
-    EXPECT_GT(calls_served, 50'000u);
-    EXPECT_GT(native_calls_served, 10'000u);
+    EXPECT_GT(compared_calls, 50'000u);
+    EXPECT_GT(compared_native_calls, 10'000u);
   }
 };
-const auto* const environment = ::testing::AddGlobalTestEnvironment(new served_calls);
+const auto* const environment = ::testing::AddGlobalTestEnvironment(new enough_calls);
 
 /// Arrays of bf16 and their sums with flags on the host.
 struct sums {

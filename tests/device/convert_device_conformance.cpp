@@ -58,8 +58,8 @@ class device_copy {
   std::byte* data_ = nullptr;
 };
 
-std::atomic<std::uint64_t> calls_served = 0;
-std::atomic<std::uint64_t> native_calls_served = 0;
+std::atomic<std::uint64_t> compared_calls = 0;
+std::atomic<std::uint64_t> compared_native_calls = 0;
 
 void convert_on_device(const std::string& backend, const const_matrix_view& in,
                        const matrix_view& out, const convert_options& options) {
@@ -73,8 +73,8 @@ void convert_on_device(const std::string& backend, const const_matrix_view& in,
   convert(device_in, device_out, options, on_stream(nullptr, backend));
   check(cudaDeviceSynchronize(), "the conversion");
   to.copy_back();
-  ++calls_served;
-  if (backend == "cuda-native") ++native_calls_served;
+  ++compared_calls;
+  if (backend == "cuda-native") ++compared_native_calls;
 }
 
 std::vector<convert_target> device_targets() {
@@ -103,16 +103,16 @@ TEST(DeviceConformance, ThisMachineRunsEveryBackend) {
 }
 
 /// A whole run must have converted, not skipped: on each backend, the partial one too.
-class served_calls : public ::testing::Environment {
+class enough_calls : public ::testing::Environment {
  public:
   void TearDown() override {
     const auto& run = *::testing::UnitTest::GetInstance();
     if (run.test_to_run_count() != run.total_test_count() || smallest_effort()) return;
-    EXPECT_GT(calls_served, 10'000u);
-    EXPECT_GT(native_calls_served, 1'000u);
+    EXPECT_GT(compared_calls, 10'000u);
+    EXPECT_GT(compared_native_calls, 1'000u);
   }
 };
-const auto* const environment = ::testing::AddGlobalTestEnvironment(new served_calls);
+const auto* const environment = ::testing::AddGlobalTestEnvironment(new enough_calls);
 
 TEST(DeviceConvert, NativeRefusesByNameWhatItLacks) {
   void* const nothing = nullptr;

@@ -13,7 +13,7 @@
 namespace samebits::support {
 namespace {
 
-std::atomic<std::uint64_t> calls_served = 0;
+std::atomic<std::uint64_t> compared_calls = 0;
 
 /// Quantizes a case of host memory on the device.
 void quantize_on_device(const std::string& backend, const const_matrix_view& in,
@@ -40,7 +40,7 @@ void quantize_on_device(const std::string& backend, const const_matrix_view& in,
        {&codes, &scales, &codes_transposed, &scales_transposed, &statistics}) {
     copy->copy_back();
   }
-  ++calls_served;
+  ++compared_calls;
 }
 
 std::vector<quantize_target> device_quantizers() {
@@ -70,15 +70,15 @@ TEST(DeviceQuantizeConformance, ThisMachineRunsEveryBackend) {
 }
 
 /// A whole run must have quantized, not skipped.
-class served_quantizations : public ::testing::Environment {
+class enough_calls : public ::testing::Environment {
  public:
   void TearDown() override {
     const auto& run = *::testing::UnitTest::GetInstance();
     if (run.test_to_run_count() != run.total_test_count() || smallest_effort()) return;
-    EXPECT_GT(calls_served, 10'000u);
+    EXPECT_GT(compared_calls, 10'000u);
   }
 };
-const auto* const environment = ::testing::AddGlobalTestEnvironment(new served_quantizations);
+const auto* const environment = ::testing::AddGlobalTestEnvironment(new enough_calls);
 
 }  // namespace
 }  // namespace samebits::support
