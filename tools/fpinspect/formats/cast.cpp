@@ -33,7 +33,7 @@ struct cast_result {
 };
 
 /// The values and how to cast them. If `from` is set, the values are codes.
-struct cast_plan {
+struct cast_task {
   std::vector<std::string> values;
   std::vector<format_id> to;
   std::optional<format_id> from;
@@ -42,44 +42,44 @@ struct cast_plan {
 
 /// In `cast 1.5 --to fp16 e4m3` the parser leaves e4m3 among the values. Format names among the
 /// values belong to --to.
-cast_plan plan_of(const cast_arguments& arguments) {
-  cast_plan plan;
+cast_task task_of(const cast_arguments& arguments) {
+  cast_task task;
   std::vector<std::string> to = arguments.to;
   for (const std::string& value : arguments.values) {
     const bool is_name = !to.empty() && samebits::find_format(value).has_value();
-    (is_name ? to : plan.values).push_back(value);
+    (is_name ? to : task.values).push_back(value);
   }
-  if (plan.values.empty()) throw usage_error("VALUE is required");
-  plan.to = format_list_argument("--to", to);
+  if (task.values.empty()) throw usage_error("VALUE is required");
+  task.to = format_list_argument("--to", to);
   for (int i = 0; to.empty() && i < samebits::format_count; ++i) {
-    plan.to.push_back(samebits::format_at(i));
+    task.to.push_back(samebits::format_at(i));
   }
-  if (!arguments.from.empty()) plan.from = format_argument("--from", arguments.from);
-  plan.rule = rule_argument(arguments.rule);
-  return plan;
+  if (!arguments.from.empty()) task.from = format_argument("--from", arguments.from);
+  task.rule = rule_argument(arguments.rule);
+  return task;
 }
 
 /// Casts value number `index`. With stochastic rounding, `index` is also its index in the random
 /// stream.
-std::vector<cast_result> cast_value(const cast_plan& plan, std::size_t index) {
-  const std::string& text = plan.values[index];
-  const samebits::random_stream& stream = plan.rule.random;
+std::vector<cast_result> cast_value(const cast_task& task, std::size_t index) {
+  const std::string& text = task.values[index];
+  const samebits::random_stream& stream = task.rule.random;
   const samebits::random_bits random{
       samebits::random_word(stream.seed, stream.stream, stream.offset + index, stream.bits),
       stream.bits};
-  const samebits::cast_rule rule{plan.rule.round, plan.rule.on_overflow, plan.rule.on_nan};
+  const samebits::cast_rule rule{task.rule.round, task.rule.on_overflow, task.rule.on_nan};
   std::vector<cast_result> results;
-  for (const format_id to : plan.to) {
+  for (const format_id to : task.to) {
     samebits::converted result{};
     source_class source{};
-    if (plan.from) {
-      const auto code = code_argument(*plan.from, text);
+    if (task.from) {
+      const auto code = code_argument(*task.from, text);
       if (!code) {
         throw usage_error("VALUE: " + samebits::tensor_file::quote(text) +
                           " is not a 0xCODE, which --from asks for");
       }
-      source = class_of_code(*plan.from, *code);
-      result = samebits::convert_code(*plan.from, to, *code, rule, random);
+      source = class_of_code(*task.from, *code);
+      result = samebits::convert_code(*task.from, to, *code, rule, random);
     } else {
       const samebits::parse_result parsed = samebits::parse(to, text, rule, random);
       if (!parsed.ok) {
@@ -96,22 +96,22 @@ std::vector<cast_result> cast_value(const cast_plan& plan, std::size_t index) {
   return results;
 }
 
-void write_json(const cast_plan& plan, output& out) {
+void write_json(const cast_task& task, output& out) {
   json_writer json;
   json.begin_object();
   json.member("schema", 1);
-  json.member("round", samebits::name(plan.rule.round));
-  json.member("overflow", samebits::name(plan.rule.on_overflow));
-  json.member("nan", samebits::name(plan.rule.on_nan));
+  json.member("round", samebits::name(task.rule.round));
+  json.member("overflow", samebits::name(task.rule.on_overflow));
+  json.member("nan", samebits::name(task.rule.on_nan));
   json.key("casts");
   json.begin_array();
-  for (std::size_t i = 0; i < plan.values.size(); ++i) {
+  for (std::size_t i = 0; i < task.values.size(); ++i) {
     json.begin_object();
-    json.member("input", plan.values[i]);
-    if (plan.from) json.member("from", samebits::name(*plan.from));
+    json.member("input", task.values[i]);
+    if (task.from) json.member("from", samebits::name(*task.from));
     json.key("results");
     json.begin_array();
-    for (const cast_result& result : cast_value(plan, i)) {
+    for (const cast_result& result : cast_value(task, i)) {
       json.begin_object(json_writer::layout::one_line);
       json.member("format", samebits::name(result.format));
       json.member("code", code_text(result.format, result.code));
@@ -143,13 +143,13 @@ std::string row(std::string_view format, std::string_view code, std::string_view
   return cat(left(format, 10), left(code, 20), left(value, 26), what, "\n");
 }
 
-void write_table(const cast_plan& plan, const terminal& term, output& out) {
-  for (std::size_t i = 0; i < plan.values.size(); ++i) {
-    const std::vector<cast_result> results = cast_value(plan, i);
-    const std::string from = plan.from ? cat(samebits::name(*plan.from), " ") : "";
+void write_table(const cast_task& task, const terminal& term, output& out) {
+  for (std::size_t i = 0; i < task.values.size(); ++i) {
+    const std::vector<cast_result> results = cast_value(task, i);
+    const std::string from = task.from ? cat(samebits::name(*task.from), " ") : "";
     out.write(i == 0 ? "" : "\n");
     out.write(cat(
-        term.painted(paint::heading, from + samebits::tensor_file::escape(plan.values[i])), "\n"));
+        term.painted(paint::heading, from + samebits::tensor_file::escape(task.values[i])), "\n"));
     out.write(row("format", "code", "value", "what happened"));
     for (const cast_result& result : results) {
       const bool exact_subnormal = result.what == outcome::subnormal && !result.inexact;
@@ -165,11 +165,11 @@ void write_table(const cast_plan& plan, const terminal& term, output& out) {
 
 void run_cast(const cast_arguments& arguments, output& out) {
   const terminal term(arguments.view);
-  const cast_plan plan = plan_of(arguments);
+  const cast_task task = task_of(arguments);
   if (arguments.view.json) {
-    write_json(plan, out);
+    write_json(task, out);
   } else {
-    write_table(plan, term, out);
+    write_table(task, term, out);
   }
 }
 

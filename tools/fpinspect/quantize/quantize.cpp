@@ -47,17 +47,17 @@ struct quantization {
   bool transposed = false;
 };
 
-void set_outputs(const quantize_arguments& arguments, quantization& plan) {
-  plan.transposed = arguments.transposed;  // --transposed excludes --outputs
+void set_outputs(const quantize_arguments& arguments, quantization& task) {
+  task.transposed = arguments.transposed;  // --transposed excludes --outputs
   if (arguments.outputs.empty()) return;
-  plan.row = false;
+  task.row = false;
   for (const std::string& output : arguments.outputs) {
     if (output == "row") {
-      plan.row = true;
+      task.row = true;
     } else if (output == "col") {
-      plan.column = true;
+      task.column = true;
     } else if (output == "transposed") {
-      plan.transposed = true;
+      task.transposed = true;
     } else {
       throw usage_error("--outputs: " + samebits::tensor_file::quote(output) +
                         " is not one of row, col, transposed");
@@ -66,17 +66,17 @@ void set_outputs(const quantize_arguments& arguments, quantization& plan) {
 }
 
 quantization quantization_of(const quantize_arguments& arguments) {
-  quantization plan;
+  quantization task;
   if (arguments.to.empty() && arguments.recipe.empty()) {
     throw usage_error("--to is required: e4m3 or e5m2");
   }
-  if (!arguments.to.empty()) plan.to = code_format_argument("--to", arguments.to);
+  if (!arguments.to.empty()) task.to = code_format_argument("--to", arguments.to);
   const samebits::convert_options rule = rule_argument(arguments.rule);
-  samebits::quantize_options& o = plan.options;
+  samebits::quantize_options& o = task.options;
   if (!arguments.recipe.empty()) {
-    plan.preset = &recipe_argument("--recipe", arguments.recipe);
-    o = options_of(plan.preset->rules);
-    plan.scale_format = plan.preset->rules.scale_format;
+    task.preset = &recipe_argument("--recipe", arguments.recipe);
+    o = options_of(task.preset->rules);
+    task.scale_format = task.preset->rules.scale_format;
   } else {
     o.tile = tile_argument("--block", arguments.block);
     o.rule = scale_rule_argument("--scale-rule", arguments.scale);
@@ -96,16 +96,16 @@ quantization quantization_of(const quantize_arguments& arguments) {
   }
   o.on_nan = rule.on_nan;
   o.random = rule.random;
-  plan.where = quantizing_backend_argument(arguments.backend);
-  set_outputs(arguments, plan);
-  return plan;
+  task.where = quantizing_backend_argument(arguments.backend);
+  set_outputs(arguments, task);
+  return task;
 }
 
 matrix_shape turned(const matrix_shape& s) { return {s.cols, s.rows}; }
 
 /// The metadata of the file, for `dequantize`, `diff` and users.
-std::vector<std::pair<std::string, std::string>> metadata_of(const quantization& plan) {
-  const samebits::quantize_options& o = plan.options;
+std::vector<std::pair<std::string, std::string>> metadata_of(const quantization& task) {
+  const samebits::quantize_options& o = task.options;
   std::vector<std::pair<std::string, std::string>> all = {
       {"samebits.block", block_text(o.tile)},
       {"samebits.scale_rule", std::string(samebits::name(o.rule))},
@@ -114,67 +114,67 @@ std::vector<std::pair<std::string, std::string>> metadata_of(const quantization&
            shortest(static_cast<double>(o.upper_bound)), ", ", samebits::name(o.on_nonfinite), ", ",
            samebits::name(o.on_scale_overflow), ", ", samebits::name(o.round), ", ",
            samebits::name(o.on_overflow), ", ", samebits::name(o.on_nan), ", ",
-           plan.preset == nullptr ? "current" : samebits::name(plan.preset->rules.source),
+           task.preset == nullptr ? "current" : samebits::name(task.preset->rules.source),
            " scales")}};
-  if (plan.preset != nullptr) all.emplace_back("samebits.recipe", std::string(plan.preset->name));
+  if (task.preset != nullptr) all.emplace_back("samebits.recipe", std::string(task.preset->name));
   return all;
 }
 
 /// Codes and scales of one tile shape: of the source, or of its transpose if transposed.
 struct output_pair {
-  output_pair(const quantization& plan, const matrix_shape& shape, const matrix_shape& tiles)
-      : codes(plan.to, shape), scales(plan.scale_format, tiles) {}
+  output_pair(const quantization& task, const matrix_shape& shape, const matrix_shape& tiles)
+      : codes(task.to, shape), scales(task.scale_format, tiles) {}
 
   owned_matrix codes;
   owned_matrix scales;
 };
 
 /// Quantizes the tensor and writes OUT.
-quantize_statistics run(const source_tensor& source, const quantization& plan,
+quantize_statistics run(const source_tensor& source, const quantization& task,
                         const tensor_target& target, output& out) {
   const source_matrix in = matrix_of(source.file, source.info, source.how);
   const matrix_shape shape = {in.view.rows, in.view.cols};
   const matrix_shape none = {};
   const float fresh = 1.0f;  // S in the first step of a delayed recipe
-  samebits::quantize_options options = plan.options;
-  if (plan.preset != nullptr && plan.preset->rules.source == samebits::scale_source::delayed) {
+  samebits::quantize_options options = task.options;
+  if (task.preset != nullptr && task.preset->rules.source == samebits::scale_source::delayed) {
     options.inverse_scales = samebits::view_of_codes(format_id::fp32, &fresh, 1, 1);
   }
   quantize_statistics statistics;
   const matrix_shape tiles = samebits::scales_shape(shape.rows, shape.cols, options.tile);
-  output_pair row(plan, shape, tiles);
-  output_pair turned_one(plan, plan.transposed ? turned(shape) : none,
-                         plan.transposed ? turned(tiles) : none);
+  output_pair row(task, shape, tiles);
+  output_pair turned_one(task, task.transposed ? turned(shape) : none,
+                         task.transposed ? turned(tiles) : none);
   samebits::quantize_outputs outputs = {.codes = row.codes.view(), .scales = row.scales.view()};
-  if (plan.transposed) {
+  if (task.transposed) {
     outputs.codes_transposed = turned_one.codes.view();
     outputs.scales_transposed = turned_one.scales.view();
   }
   outputs.statistics = &statistics;
   if (tiles.rows * tiles.cols == 0) options.inverse_scales = {};
-  samebits::quantize(in.view, outputs, options, plan.where);
+  samebits::quantize(in.view, outputs, options, task.where);
 
   options.tile = {options.tile.cols, options.tile.rows};
   const matrix_shape column_tiles = samebits::scales_shape(shape.rows, shape.cols, options.tile);
-  output_pair column(plan, plan.column ? shape : none, plan.column ? column_tiles : none);
-  if (plan.column) {
+  output_pair column(task, task.column ? shape : none, task.column ? column_tiles : none);
+  if (task.column) {
     samebits::quantize(in.view, {.codes = column.codes.view(), .scales = column.scales.view()},
-                       options, plan.where);
+                       options, task.where);
   }
 
   std::vector<named_tensor> tensors;
-  if (plan.row) tensors.push_back(row.scales.tensor("scales"));
-  if (plan.column) tensors.push_back(column.scales.tensor("scales_col"));
-  if (plan.transposed) tensors.push_back(turned_one.scales.tensor("scales_t"));
-  if (plan.row) tensors.push_back(row.codes.tensor("codes"));
-  if (plan.column) tensors.push_back(column.codes.tensor("codes_col"));
-  if (plan.transposed) tensors.push_back(turned_one.codes.tensor("codes_t"));
-  target.write(tensors, metadata_of(plan), out);
+  if (task.row) tensors.push_back(row.scales.tensor("scales"));
+  if (task.column) tensors.push_back(column.scales.tensor("scales_col"));
+  if (task.transposed) tensors.push_back(turned_one.scales.tensor("scales_t"));
+  if (task.row) tensors.push_back(row.codes.tensor("codes"));
+  if (task.column) tensors.push_back(column.codes.tensor("codes_col"));
+  if (task.transposed) tensors.push_back(turned_one.codes.tensor("codes_t"));
+  target.write(tensors, metadata_of(task), out);
   return statistics;
 }
 
-bool is_saturating(const quantization& plan) {
-  return plan.options.on_overflow != samebits::overflow::ieee;
+bool is_saturating(const quantization& task) {
+  return task.options.on_overflow != samebits::overflow::ieee;
 }
 
 void write_shape(json_writer& json, std::string_view name, std::int64_t rows, std::int64_t cols) {
@@ -184,8 +184,8 @@ void write_shape(json_writer& json, std::string_view name, std::int64_t rows, st
 }
 
 void write_json(const quantize_arguments& arguments, const source_tensor& source,
-                const quantization& plan, const quantize_statistics& s, output& out) {
-  const samebits::quantize_options& o = plan.options;
+                const quantization& task, const quantize_statistics& s, output& out) {
+  const samebits::quantize_options& o = task.options;
   const matrix_shape shape = matrix_of(source.info);
   const matrix_shape tiles = samebits::scales_shape(shape.rows, shape.cols, o.tile);
   json_writer json;
@@ -194,12 +194,12 @@ void write_json(const quantize_arguments& arguments, const source_tensor& source
   json.member("input", arguments.input);
   json.member("output", arguments.output);
   json.member("from", type_text(source.info, source.how));
-  json.member("to", samebits::name(plan.to));
+  json.member("to", samebits::name(task.to));
   json.key("recipe");  // null: options instead of a recipe
-  if (plan.preset == nullptr) {
+  if (task.preset == nullptr) {
     json.value(std::nullopt);
   } else {
-    json.value(plan.preset->name);
+    json.value(task.preset->name);
   }
   write_shape(json, "block", o.tile.rows, o.tile.cols);
   json.member("scale_rule", samebits::name(o.rule));
@@ -215,19 +215,19 @@ void write_json(const quantize_arguments& arguments, const source_tensor& source
     json.member("offset", o.random.offset);
     json.member("random_bits", o.random.bits);
   }
-  json.member("row", plan.row);
-  json.member("column", plan.column);
-  json.member("transposed", plan.transposed);
-  json.member("scale_format", samebits::name(plan.scale_format));
+  json.member("row", task.row);
+  json.member("column", task.column);
+  json.member("transposed", task.transposed);
+  json.member("scale_format", samebits::name(task.scale_format));
   json.key("backend");  // null: the call chooses the backend
-  if (plan.where.backend.empty()) {
+  if (task.where.backend.empty()) {
     json.value(std::nullopt);
   } else {
-    json.value(plan.where.backend);
+    json.value(task.where.backend);
   }
   write_shape(json, "codes_shape", shape.rows, shape.cols);
   write_shape(json, "scales_shape", tiles.rows, tiles.cols);
-  const sqnr ratio = sqnr_of(s, is_saturating(plan));
+  const sqnr ratio = sqnr_of(s, is_saturating(task));
   json.member("sqnr_db", ratio.db);
   json.member("sqnr_note", ratio.note());
   json.member("underflowed", s.underflowed);
@@ -254,32 +254,32 @@ std::string share(std::uint64_t part, std::uint64_t all) {
 }
 
 void write_report(const tensor_target& target, const source_tensor& source,
-                  const quantization& plan, const quantize_statistics& s, output& out) {
-  const samebits::quantize_options& o = plan.options;
+                  const quantization& task, const quantize_statistics& s, output& out) {
+  const samebits::quantize_options& o = task.options;
   const matrix_shape shape = matrix_of(source.info);
   const matrix_shape tiles = samebits::scales_shape(shape.rows, shape.cols, o.tile);
   const auto size = [](const char* name, const matrix_shape& m) {
     return cat(name, " [", m.rows, ", ", m.cols, "]");
   };
-  std::string line = cat(target.shown(), ": ", size("codes", shape), " ", samebits::name(plan.to),
-                         ", ", size("scales", tiles), " ", samebits::name(plan.scale_format));
-  if (plan.column) {
+  std::string line = cat(target.shown(), ": ", size("codes", shape), " ", samebits::name(task.to),
+                         ", ", size("scales", tiles), " ", samebits::name(task.scale_format));
+  if (task.column) {
     line += cat(", ", size("codes_col", shape), ", ",
                 size("scales_col",
                      samebits::scales_shape(shape.rows, shape.cols, {o.tile.cols, o.tile.rows})));
   }
-  if (plan.transposed) {
+  if (task.transposed) {
     line += cat(", ", size("codes_t", turned(shape)), ", ", size("scales_t", turned(tiles)));
   }
   out.write(line + "\n");
-  if (plan.preset != nullptr) {
-    out.write(cat("  recipe ", plan.preset->name, ", ", samebits::name(plan.preset->verified),
+  if (task.preset != nullptr) {
+    out.write(cat("  recipe ", task.preset->name, ", ", samebits::name(task.preset->verified),
                   " against the library\n"));
   }
   out.write(cat("  from ", type_text(source.info, source.how), ", block ", block_text(o.tile), ", ",
                 samebits::name(o.rule), ", ", samebits::name(o.round), ", ",
                 samebits::name(o.on_overflow), "\n"));
-  const sqnr ratio = sqnr_of(s, is_saturating(plan));
+  const sqnr ratio = sqnr_of(s, is_saturating(task));
   const std::string why = ratio.reason.empty() ? "" : cat(" (", ratio.reason, ")");
   out.write(cat("  SQNR ", ratio.text(), why, "   underflowed ", share(s.underflowed, s.elements),
                 "   saturated ", share(s.saturated, s.elements), "\n"));
@@ -292,22 +292,22 @@ void write_report(const tensor_target& target, const source_tensor& source,
 }  // namespace
 
 void run_quantize(const quantize_arguments& arguments, output& out) {
-  const quantization plan = quantization_of(arguments);
+  const quantization task = quantization_of(arguments);
   const tensor_target target("OUT", arguments.output, container::safetensors);
   if (target.kind() != container::safetensors) {
     throw usage_error("OUT: codes and scales are several tensors, which only .safetensors holds");
   }
   const source_tensor source = open_source("IN", arguments.input, "--from", arguments.from);
   require_quantizable(source.format(), arguments.input);
-  const quantize_statistics statistics = run(source, plan, target, out);
+  const quantize_statistics statistics = run(source, task, target, out);
   if (arguments.view.json) {
-    write_json(arguments, source, plan, statistics, out);
+    write_json(arguments, source, task, statistics, out);
   } else if (target.is_standard_output()) {
     output report(STDERR_FILENO);
-    write_report(target, source, plan, statistics, report);
+    write_report(target, source, task, statistics, report);
     report.flush();
   } else {
-    write_report(target, source, plan, statistics, out);
+    write_report(target, source, task, statistics, out);
   }
 }
 
