@@ -22,7 +22,7 @@ wide gcd_of(wide a, wide b) {
   return a;
 }
 
-/// The multiples x * stride for each x in [0, most]; both are positive.
+/// The multiples x * stride for each x in [0, maximum]; both are positive.
 struct multiple {
   wide stride;
   wide maximum;

@@ -177,14 +177,14 @@ Number dot_in(const const_matrix_view& x, const const_matrix_view& y, sum_order 
 
 float amax_of(const const_matrix_view& in, int threads) {
   // Magnitude codes of one format have the order of their values, with NaN above all.
-  std::mutex joining;
+  std::mutex combining;
   std::uint32_t largest = 0;
   for_each_codes(
       in, threads, [&]<format_id F>(fixed_format<F>, const auto* codes, std::int64_t count) {
         constexpr auto keep = static_cast<std::uint32_t>(numerics::magnitude_mask(spec_of(F)));
         std::uint32_t maximum = 0;
         for (std::int64_t i = 0; i < count; ++i) maximum = std::max(maximum, codes[i] & keep);
-        const std::scoped_lock lock(joining);
+        const std::scoped_lock lock(combining);
         largest = std::max(largest, maximum);
       });
   return std::bit_cast<float>(
@@ -192,13 +192,13 @@ float amax_of(const const_matrix_view& in, int threads) {
 }
 
 element_counts counts_of(const const_matrix_view& in, int threads) {
-  std::mutex joining;
+  std::mutex combining;
   element_counts all;
   for_each_codes(in, threads,
                  [&]<format_id F>(fixed_format<F>, const auto* codes, std::int64_t count) {
                    numerics::code_counts part;
                    for (std::int64_t i = 0; i < count; ++i) part.add(spec_of(F), codes[i]);
-                   const std::scoped_lock lock(joining);
+                   const std::scoped_lock lock(combining);
                    all.elements += static_cast<std::uint64_t>(count);
                    all.nan += part.nan;
                    all.inf += part.inf;

@@ -88,13 +88,13 @@ void inspect_on_threads(const list_kernels& kernels, const inspect_call& call,
   inspect_report& report = *call.report;
   report = {};
   std::vector<numerics::chunk_statistics> partial_statistics(list.row_of_chunk.size());
-  std::mutex joining;
+  std::mutex combining;
   for_each_chunk_range(list.tables(), list.elements, where, [&](element_range chunks) {
     std::array<std::uint64_t, numerics::exponent_buckets> exponents = {};
     kernels.inspect(list.tables(), chunks, call.counts, partial_statistics.data(),
                     exponents.data());
     if (call.counts != inspect_counts::distribution) return;
-    const std::scoped_lock lock(joining);
+    const std::scoped_lock lock(combining);
     for (std::size_t i = 0; i < exponents.size(); ++i) report.exponents[i] += exponents[i];
   });
   report.tensors.reserve(list.rows.size());

@@ -51,7 +51,7 @@ SAMEBITS_INLINE constexpr outcome compute(const input& a, const input& b, const 
     constexpr bool minimum = Op == operation::min || Op == operation::min_num;
     constexpr bool win = Op == operation::min || Op == operation::max;
     return choose(a.format, a.code, b.format, b.code, to, rule, dither,
-                  minimum ? extremum::minimum : extremum::greatest,
+                  minimum ? extremum::minimum : extremum::maximum,
                   win ? nan_operands::win : nan_operands::lose);
   }
 }

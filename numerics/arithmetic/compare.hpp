@@ -47,7 +47,7 @@ SAMEBITS_INLINE constexpr ordered compare_numbers(const format_spec& a_format, s
   return {x<y, x == y, x> y, flags::none};
 }
 
-enum class extremum : std::uint8_t { minimum, greatest };
+enum class extremum : std::uint8_t { minimum, maximum };
 enum class nan_operands : std::uint8_t {
   win,   ///< minimum, maximum: a NaN operand gives NaN
   lose,  ///< minimumNumber, maximumNumber: the other operand; NaN if both are NaN

@@ -94,7 +94,7 @@ TEST(RandomVectors, ArrayConversionUsesTheseBits) {
   }
 }
 
-/// The same for 32 bits: below e4m3's least value 2^-9 an fp64 has bits to spare.
+/// The same for 32 bits: below e4m3's smallest value 2^-9 an fp64 has bits to spare.
 TEST(RandomVectors, ArrayConversionUsesAll32Bits) {
   for (const index_vector& v : vectors) {
     if (v.k != 32) continue;

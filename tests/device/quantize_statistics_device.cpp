@@ -102,9 +102,9 @@ void expect_same(const const_matrix_view& in, format_id to, const quantize_optio
                       << n.underflowed << " for " << d.underflowed << ", saturated " << n.saturated
                       << " for " << d.saturated << ", NaN " << n.nan << " for " << d.nan << ", Inf "
                       << n.inf << " for " << d.inf << ", amax " << n.amax << " for " << d.amax
-                      << ", least " << n.min_nonzero << " for " << d.min_nonzero << ", signal "
-                      << n.signal << " for " << d.signal << ", noise " << n.noise << " for "
-                      << d.noise;
+                      << ", min_nonzero " << n.min_nonzero << " for " << d.min_nonzero
+                      << ", signal " << n.signal << " for " << d.signal << ", noise " << n.noise
+                      << " for " << d.noise;
 }
 
 class QuantizeCounted : public testing::TestWithParam<format_id> {

@@ -24,10 +24,10 @@ class ladder {
     });
   }
 
-  /// What contract §5 says lies above: the next value; above the greatest Inf, else NaN, else
+  /// What contract §5 says lies above: the next value; above the largest Inf, else NaN, else
   /// itself. Nothing lies above Inf, and a NaN gives the canonical one.
   [[nodiscard]] std::uint64_t above(std::uint64_t code) const { return beside(code, +1); }
-  /// And below; e8m0's least value stays.
+  /// And below; e8m0's smallest value stays.
   [[nodiscard]] std::uint64_t below(std::uint64_t code) const { return beside(code, -1); }
 
  private:

@@ -45,7 +45,7 @@ struct format {
   std::uint64_t max_finite;
   std::uint64_t min_normal;
   int min_normal_exponent;
-  std::uint64_t min_subnormal;  ///< e8m0 has no subnormals and repeats its least value, code 00
+  std::uint64_t min_subnormal;  ///< e8m0 has no subnormals and repeats its smallest value, code 00
   int min_subnormal_exponent;
   zeros zero;
   std::optional<std::uint64_t> infinity;

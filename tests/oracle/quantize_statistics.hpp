@@ -12,7 +12,7 @@ namespace samebits::oracle {
 /// Over all elements of a matrix, none of the padding. Magnitudes are binary32 codes.
 struct quantize_statistics {
   std::uint32_t amax = 0;         ///< §6: any NaN gives 7FFFFFFF, else any Inf 7F800000; empty 0
-  std::uint32_t min_nonzero = 0;  ///< least magnitude of the finite non-zero elements; 0 if none
+  std::uint32_t min_nonzero = 0;  ///< smallest magnitude of the finite non-zero elements; 0 if none
   std::uint64_t zeros = 0;        ///< elements ±0
   std::uint64_t underflowed = 0;  ///< finite non-zero elements of code ±0
   /// Finite elements with |y| > max finite, whose code is ±max finite. Counts a y one ulp beyond

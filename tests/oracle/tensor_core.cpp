@@ -13,7 +13,7 @@
 namespace samebits::oracle {
 namespace {
 
-/// Every number here is a whole multiple of 2^least: 2^-133 squared is the smallest product of
+/// Every number here is a whole multiple of 2^minimum: 2^-133 squared is the smallest product of
 /// bf16, 2^-136 squared that of tf32, and cuts fall no lower than 2^-320.
 constexpr int minimum = -400;
 
@@ -24,7 +24,7 @@ using number = boost::multiprecision::number<boost::multiprecision::cpp_int_back
 struct operand {
   value_kind kind;
   bool negative;
-  number value;  ///< in units of 2^least for sums so far; significand for factors
+  number value;  ///< in units of 2^minimum for sums so far; significand for factors
   int scale;     ///< of a factor: value * 2^scale
   int exponent;
 };
@@ -40,7 +40,7 @@ operand operand_of(const format& f, std::uint32_t code, bool through_fp16) {
 }
 
 struct term {
-  number value;  ///< signed, in units of 2^least
+  number value;  ///< signed, in units of 2^minimum
   int exponent;
 };
 
@@ -85,7 +85,7 @@ struct terms {
   }
 };
 
-/// 2^exponent in units of 2^least.
+/// 2^exponent in units of 2^minimum.
 number power(int exponent) { return number(1) << (exponent - minimum); }
 
 /// The signed integer number of `unit`s in x: the nearest one, even at ties, or that toward zero.

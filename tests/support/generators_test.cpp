@@ -78,18 +78,18 @@ TEST(Generators, SpecialsOfFp32) {
     if (magnitude == 0x7F800000) ++seen[sign + "inf"];
     if (magnitude > 0x7FC00000) ++seen[sign + "quiet NaN with payload"];
     if (magnitude > 0x7F800000 && magnitude < 0x7FC00000) ++seen[sign + "signalling NaN"];
-    if (magnitude == 0x7F800001) ++seen["least NaN"];
+    if (magnitude == 0x7F800001) ++seen["smallest NaN"];
     if (magnitude == 0x7FFFFFFF) ++seen[sign + "NaN of all ones"];
     if (magnitude == 0x7F7FFFFF) ++seen["max finite"];
     if (magnitude > 0 && magnitude < 0x00800000) ++seen[sign + "subnormal"];
-    if (magnitude == 1) ++seen["least subnormal"];
+    if (magnitude == 1) ++seen["smallest subnormal"];
   }
   for (const char* kind : {"+zero", "-zero", "+inf", "-inf", "+quiet NaN with payload",
                            "-quiet NaN with payload", "+signalling NaN", "-signalling NaN",
                            "+NaN of all ones", "-NaN of all ones", "+subnormal", "-subnormal"}) {
     EXPECT_GT(seen[kind], draws / 50) << kind;
   }
-  for (const char* kind : {"least NaN", "max finite", "least subnormal"}) {
+  for (const char* kind : {"smallest NaN", "max finite", "smallest subnormal"}) {
     EXPECT_GT(seen[kind], draws / 400) << kind;
   }
 }
@@ -157,7 +157,7 @@ TEST(Generators, EdgesReachBeyondMax) {
       if (magnitude > max && step.lower == target.max_finite) ++seen["between max and beyond"];
       if (step.lower > target.max_finite) ++seen["beyond"];
       if (step.lower == target.max_finite && 2 * step.part == step.whole) ++seen["tie at max"];
-      if (magnitude == minimum) ++seen["least"];
+      if (magnitude == minimum) ++seen["smallest"];
       if (2 * magnitude == minimum) ++seen["half of the least"];
       if (2 * magnitude < minimum && magnitude != 0) ++seen["below half of the least"];
       if (2 * magnitude > minimum && magnitude < minimum) ++seen["above half of the least"];

@@ -51,7 +51,9 @@ class coder {
   std::uint32_t subnormal() { return put(mantissa()); }
   std::uint32_t zero() { return put(0); }
   [[nodiscard]] std::uint32_t zero(bool negative) const { return put(0, negative); }
-  std::uint32_t greatest() { return put(static_cast<std::uint32_t>(numerics::max_finite(f_))); }
+  std::uint32_t largest_finite() {
+    return put(static_cast<std::uint32_t>(numerics::max_finite(f_)));
+  }
   std::uint32_t infinity() { return put(static_cast<std::uint32_t>(numerics::infinite_code(f_))); }
   [[nodiscard]] std::uint32_t negated(std::uint32_t code) const {
     return code ^ static_cast<std::uint32_t>(numerics::sign_mask(f_) << f_.padding_bits);
@@ -229,7 +231,7 @@ class drawing {
   void zero_by_huge() {
     fill(
         [&](int k) {
-          if (words_.below(2) == 0) return set(k, a_.zero(), b_.greatest());
+          if (words_.below(2) == 0) return set(k, a_.zero(), b_.largest_finite());
           const int e = -words_.below(40);
           set(k, a_.at(e / 2), b_.at(e - e / 2));
         },

@@ -32,11 +32,11 @@ void store_scale(const matrix_view& v, std::uint32_t scale) {
 /// Quantizes a matrix with one scale, split among threads.
 void quantize_whole(const quantize_kernel& kernel, const quantize_call& call, int threads) {
   const std::int64_t elements = call.in.rows * call.in.cols;
-  std::mutex joining;
+  std::mutex combining;
   numerics::tile_amax amax = numerics::no_amax;
   for_each_part(elements, threads, [&](element_range range) {
     const numerics::tile_amax part = kernel.amax(call, range);
-    const std::scoped_lock lock(joining);
+    const std::scoped_lock lock(combining);
     amax = numerics::combined(amax, part);
   });
   const numerics::tile_scale scale = numerics::scale_of(spec_of(call.to), call.scale, amax);

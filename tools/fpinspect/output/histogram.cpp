@@ -31,15 +31,15 @@ struct axis {
 
 axis axis_of(const std::map<int, std::uint64_t>& counts, int width) {
   const int minimum = counts.begin()->first;
-  const int greatest = counts.rbegin()->first;
+  const int maximum = counts.rbegin()->first;
   const int room = width - margin_width;
   const auto floor_to = [](int exponent, int step) {
     return exponent - ((exponent % step) + step) % step;
   };
   int step = 1;
-  while ((floor_to(greatest, step) - floor_to(minimum, step)) / step + 1 > room) step *= 2;
+  while ((floor_to(maximum, step) - floor_to(minimum, step)) / step + 1 > room) step *= 2;
   const int first = floor_to(minimum, step);
-  const int columns = (floor_to(greatest, step) - first) / step + 1;
+  const int columns = (floor_to(maximum, step) - first) / step + 1;
   return {first, step, columns, std::clamp(room / columns, 1, 3)};
 }
 
@@ -141,15 +141,15 @@ std::string marked(band what, int times, const terminal& term) {
 struct format_range {
   int minimum;  ///< exponent of the smallest positive value
   int min_normal;
-  int greatest;  ///< exponent of max finite
+  int maximum;  ///< exponent of max finite
 
   explicit format_range(format_id format)
       : minimum(exponent_at(format, samebits::min_positive(format))),
         min_normal(exponent_at(format, samebits::min_normal(format))),
-        greatest(exponent_at(format, samebits::max_finite(format))) {}
+        maximum(exponent_at(format, samebits::max_finite(format))) {}
 
   [[nodiscard]] band binade(int exponent) const {
-    if (exponent < minimum || exponent > greatest) return band::outside;
+    if (exponent < minimum || exponent > maximum) return band::outside;
     return exponent < min_normal ? band::subnormal : band::normal;
   }
   [[nodiscard]] band column(const axis& x, int column) const {
