@@ -39,7 +39,7 @@ ENVIRONMENT = {"GTEST_FAIL_FAST": "1", "RC_PARAMS": "seed=1 max_success=101 nosh
 
 
 @dataclasses.dataclass(frozen=True)
-class HeaderTest:
+class Test:
     """One test program of some headers."""
     headers: str  # names without suffix
     compiled: list  # sources compiled with the changed copy; paths in the repository
@@ -48,41 +48,41 @@ class HeaderTest:
 
 # A mutant meets the tests of its header in this order, until one kills it.
 TESTS = [
-    HeaderTest("add arithmetic classify compare convert decode divide encode integral layout multiply "
+    Test("add arithmetic classify compare convert decode divide encode integral layout multiply "
           "number random round square_root word", ["tests/mutation/killer.cpp"], runs=["{cases}"]),
-    HeaderTest("binary32 by_definition", ["tests/unit/binary32_test.cpp"]),
-    HeaderTest("binary64", ["tests/unit/binary64_test.cpp"]),
-    HeaderTest("accumulate", ["tests/unit/accumulate_test.cpp"]),
-    HeaderTest("accumulate", ["tests/exhaustive/accumulate_sweep.cpp"], runs=["60000"]),
-    HeaderTest("element_counts", ["tests/unit/element_counts_test.cpp"]),
-    HeaderTest("statistics", ["tests/unit/quantize_statistics_test.cpp"]),
-    HeaderTest("scale tile", ["tests/unit/scale_test.cpp"]),
-    HeaderTest("scale tile", ["backends/reference/quantize.cpp"],
+    Test("binary32 by_definition", ["tests/unit/binary32_test.cpp"]),
+    Test("binary64", ["tests/unit/binary64_test.cpp"]),
+    Test("accumulate", ["tests/unit/accumulate_test.cpp"]),
+    Test("accumulate", ["tests/exhaustive/accumulate_sweep.cpp"], runs=["60000"]),
+    Test("element_counts", ["tests/unit/element_counts_test.cpp"]),
+    Test("statistics", ["tests/unit/quantize_statistics_test.cpp"]),
+    Test("scale tile", ["tests/unit/scale_test.cpp"]),
+    Test("scale tile", ["backends/reference/quantize.cpp"],
           ["tests/property/quantize_property.cpp"]),
-    HeaderTest("dot exact_sum", ["tests/unit/dot_test.cpp"]),
-    HeaderTest("dot exact_sum", ["backends/reference/matmul.cpp"],
+    Test("dot exact_sum", ["tests/unit/dot_test.cpp"]),
+    Test("dot exact_sum", ["backends/reference/matmul.cpp"],
           ["tests/property/matmul_property.cpp"]),
-    HeaderTest("big_integer text", ["backends/reference/text.cpp"],
+    Test("big_integer text", ["backends/reference/text.cpp"],
           ["tests/unit/text_test.cpp", "tests/property/text_property.cpp"]),
-    HeaderTest("loss_scale", ["tests/unit/loss_scale_test.cpp"]),
-    HeaderTest("loss_scale", ["tests/exhaustive/loss_scale_laws.cpp"], runs=["1000"]),
-    HeaderTest("loss_scale_compat", ["tests/exhaustive/loss_scale_traces.cpp"],
+    Test("loss_scale", ["tests/unit/loss_scale_test.cpp"]),
+    Test("loss_scale", ["tests/exhaustive/loss_scale_laws.cpp"], runs=["1000"]),
+    Test("loss_scale_compat", ["tests/exhaustive/loss_scale_traces.cpp"],
           runs=[f"{p} 500" for p in ("torch", "apex", "apex_amp", "megatron", "deepspeed")]),
-    HeaderTest("decide inspect squares", ["tests/unit/decide_test.cpp"]),
-    HeaderTest("inspect squares",
+    Test("decide inspect squares", ["tests/unit/decide_test.cpp"]),
+    Test("inspect squares",
           ["backends/reference/list.cpp", "backends/threads/tensor_list.cpp",
            "backends/api/tensor_list_operations.cpp"],
           ["tests/property/list_property.cpp"]),
-    HeaderTest("list", ["tests/unit/tensor_list_test.cpp", "backends/api/tensor_list.cpp",
+    Test("list", ["tests/unit/tensor_list_test.cpp", "backends/api/tensor_list.cpp",
                    "backends/reference/list.cpp"], ["tests/property/list_property.cpp"]),
-    HeaderTest("list_ops", ["tests/unit/tensor_list_operations_test.cpp", "backends/reference/list.cpp"],
+    Test("list_ops", ["tests/unit/tensor_list_operations_test.cpp", "backends/reference/list.cpp"],
           ["tests/property/list_property.cpp"]),
-    HeaderTest("agreement", ["tests/unit/agreement_test.cpp", "backends/loss_scaler/agreement.cpp"]),
-    HeaderTest("rank_sum tile", ["tests/unit/rank_sum_test.cpp", "backends/ranks/gradient_reduction.cpp"],
+    Test("agreement", ["tests/unit/agreement_test.cpp", "backends/loss_scaler/agreement.cpp"]),
+    Test("rank_sum tile", ["tests/unit/rank_sum_test.cpp", "backends/ranks/gradient_reduction.cpp"],
           ["tests/property/gradient_reduction_property.cpp"]),
-    HeaderTest("report_ring", ["tests/unit/report_ring_test.cpp", "backends/loss_scaler/report_ring.cpp"],
+    Test("report_ring", ["tests/unit/report_ring_test.cpp", "backends/loss_scaler/report_ring.cpp"],
           runs=["--gtest_filter=-*AtOnce*"]),  # whose threads meet differently in every run
-    HeaderTest("shard_tree sum_tree", ["tests/unit/sum_tree_test.cpp"]),
+    Test("shard_tree sum_tree", ["tests/unit/sum_tree_test.cpp"]),
 ]
 LIBRARIES = ["tests/tensor_cores/libsamebits_tensor_core_cases.a",
              "tools/tensor_core_probe/libsamebits_tensor_core_probe.a",
@@ -295,9 +295,9 @@ def check_tests(bench, pool, headers):
             sys.exit(2)
 
 
-def test_all(bench, pool, headers_mutants, each):
+def test_all(bench, pool, by_header, each):
     # Mutants that do not compile are replaced by further ones.
-    while chosen := [pair for of_header in headers_mutants for pair in of_header.choose(each)]:
+    while chosen := [pair for of_header in by_header for pair in of_header.choose(each)]:
         verdicts = pool.map(lambda pair: bench.test(pair[1]), chosen)
         for (of_header, mutant), (verdict, _) in zip(chosen, verdicts):
             of_header.verdicts[verdict] += 1
@@ -305,13 +305,13 @@ def test_all(bench, pool, headers_mutants, each):
                 print(f"survived: {mutant}", flush=True)
 
 
-def show(headers_mutants, seconds):
+def show(by_header, seconds):
     """The table; returns the share of counted mutants that were killed, in percent."""
     print(f"{'header':20}{'mutants':>8}{'equivalent':>12}{'counted':>9}{'killed':>8}")
-    for t in headers_mutants:
+    for t in by_header:
         print(f"{t.header:20}{t.all:8}{t.equivalent:12}{t.counted:9}{t.verdicts['killed']:8}")
-    counted = sum(t.counted for t in headers_mutants)
-    killed = sum(t.verdicts["killed"] for t in headers_mutants)
+    counted = sum(t.counted for t in by_header)
+    killed = sum(t.verdicts["killed"] for t in by_header)
     share = 100 * killed / counted if counted else 100
     print(f"{killed} of {counted} killed, {share:.1f} %; {seconds:.0f} s")
     return share
@@ -331,9 +331,9 @@ def main():
     parser.add_argument("--compiler", default="c++")
     arguments = parser.parse_args()
     left_out = equivalents()
-    headers_mutants = [HeaderMutants(header, arguments.seed, left_out) for header in arguments.files]
+    by_header = [HeaderMutants(header, arguments.seed, left_out) for header in arguments.files]
     tested = {name for test in TESTS for name in test.headers.split()}
-    for of_header in headers_mutants:
+    for of_header in by_header:
         if of_header.all and of_header.header not in tested:
             sys.exit(f"numerics/{of_header.header}.hpp has no entry in TESTS")
     began = time.monotonic()
@@ -341,8 +341,8 @@ def main():
          concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
         bench = Bench(arguments.build.resolve(), arguments.compiler, pathlib.Path(scratch))
         check_tests(bench, pool, set(arguments.files))
-        test_all(bench, pool, headers_mutants, arguments.each)
-    return 0 if show(headers_mutants, time.monotonic() - began) >= arguments.least else 1
+        test_all(bench, pool, by_header, arguments.each)
+    return 0 if show(by_header, time.monotonic() - began) >= arguments.least else 1
 
 
 if __name__ == "__main__":

@@ -55,10 +55,10 @@ struct received_sum {
   std::uint32_t reserved = 0;
 };
 
-/// Combines the partial sums partial_sums[0 .. count) to the partial sum of their slot, an aligned group
-/// of 1024 chunks. The partial sums must be in chunk order and without gaps. They must cover the
-/// slot from its first chunk to its last chunk or the tensor's last chunk. value_at(word) returns
-/// the value of one partial sum.
+/// Combines the partial sums partial_sums[0 .. count) to the partial sum of their slot, an aligned
+/// group of 1024 chunks. The partial sums must be in chunk order and without gaps. They must cover
+/// the slot from its first chunk to its last chunk or the tensor's last chunk. value_at(word)
+/// returns the value of one partial sum.
 template <class Partial, class ValueAt, class Add>
 SAMEBITS_HD constexpr Partial slot_sum(const received_sum* partial_sums, std::uint64_t count,
                                        const ValueAt& value_at, const Add& add) {

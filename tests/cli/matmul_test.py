@@ -1,4 +1,5 @@
-# `fpinspect matmul` and `units`: products compared with a model in exact fractions, errors, refusals.
+# `fpinspect matmul` and `units`: products compared with a model in exact fractions, errors,
+# refusals.
 import math
 import random
 import struct

@@ -1,4 +1,5 @@
-# Every statistic of `tensor` and every code of `convert` on the sample, against NumPy and ml_dtypes.
+# Every statistic of `tensor` and every code of `convert` on the sample, against NumPy and
+# ml_dtypes.
 #
 # Run by SAMEBITS_PYTHON where that is set and the plain interpreter lacks them; skipped otherwise.
 import math

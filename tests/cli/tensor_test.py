@@ -22,8 +22,8 @@ ALL_FORMATS = ["fp32", "tf32", "fp16", "bf16", "e4m3", "e5m2", "e3m2", "e2m3", "
 def effect(name, values):
     """What `tensor` says of a format, by way of the reference."""
     to = reference.format_named(name)
-    statistics = {"underflow": 0, "subnormal": 0, "overflow": 0, "to_inf": 0, "to_nan": 0, "to_max": 0,
-               "changed": 0}
+    statistics = {"underflow": 0, "subnormal": 0, "overflow": 0, "to_inf": 0, "to_nan": 0,
+                  "to_max": 0, "changed": 0}
     signal, noise, saturated_signal, saturated_noise = [], [], [], []
     for x in values:
         code, overflowed = reference.convert(name, x)
@@ -112,7 +112,8 @@ class Tensor(cli_support.CliTest):
         signal = tree_sum([x * x for x in values])
         noise = tree_sum([(x - y) * (x - y) for x, y in zip(values, rounded)])
         self.assertEqual(tensor["formats"], {"fp32": {
-            "underflow": 0, "subnormal": 0, "overflow": 0, "to_inf": 0, "to_nan": 0, "to_max": 0,
+            "underflow": 0, "subnormal": 0, "overflow": 0, "to_inf": 0, "to_nan": 0,
+                  "to_max": 0,
             "changed": sum(x != y for x, y in zip(values, rounded)),
             "sqnr_db": sqnr_db(signal, noise), "sqnr_note": None, "signal": signal, "noise": noise,
             "saturated_sqnr_db": sqnr_db(signal, noise), "saturated_signal": signal,

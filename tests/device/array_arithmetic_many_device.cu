@@ -1,5 +1,5 @@
-// Array arithmetic on CUDA in numbers: spaces of 8 bits whole and random operands of every operation
-// against the reference, all pairs of 16 bits and random operands by both backends.
+// Array arithmetic on CUDA in numbers: spaces of 8 bits whole and random operands of every
+// operation against the reference, all pairs of 16 bits and random operands by both backends.
 //
 // SAMEBITS_COMPUTE_CASES: how many random cases are compared with the reference, by default 10^9.
 #include <cuda_runtime.h>

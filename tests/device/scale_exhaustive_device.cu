@@ -2,12 +2,12 @@
 //
 //   device_scale_exhaustive STRIDE
 //
-// The reference is the definition in integers, on the CPU. Compared with it, by the scale of a tile and
-// the code of its largest element: the widest host backend on tiles of one element, cuda-emulated
-// on 1 x 16, cuda-native on 1 x 128; and in a kernel of its own the scale and factor by the GPU's
-// division with those in integers. Amaxes are the codes 0 .. 7FFFFFFF, Inf and NaN among them,
-// under nonfinite::propagate, so that each reaches the formulas. Prints a line for each; the exit
-// status is 1 if any differ and 2 for a bad command line or a device that fails.
+// The reference is the definition in integers, on the CPU. Compared with it, by the scale of a tile
+// and the code of its largest element: the widest host backend on tiles of one element,
+// cuda-emulated on 1 x 16, cuda-native on 1 x 128; and in a kernel of its own the scale and factor
+// by the GPU's division with those in integers. Amaxes are the codes 0 .. 7FFFFFFF, Inf and NaN
+// among them, under nonfinite::propagate, so that each reaches the formulas. Prints a line for
+// each; the exit status is 1 if any differ and 2 for a bad command line or a device that fails.
 #include <cuda_runtime.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// How the decision of a scaler over shards combines partial sums: tensors of up to 71 slots, by both
-// arithmetics, against the tree level by level.
+// How the decision of a scaler over shards combines partial sums: tensors of up to 71 slots, by
+// both arithmetics, against the tree level by level.
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 

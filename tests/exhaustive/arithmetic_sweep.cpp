@@ -1,11 +1,12 @@
-// Random operands of one operation, or of all, compared in every rounding mode with the exact oracle:
+// Random operands of one operation, or of all, compared in every rounding mode with the exact
+// oracle:
 //
 //   arithmetic_sweep OP|all FORMAT|mixed|all CASES [SEED [THREADS]]
 //
 // CASES sets of operands for each operation and format, each through all six deterministic modes
-// and stochastic rounding, with an overflow and NaN policy chosen anew; "mixed" draws the formats of
-// operands and destination too. Prints one line per operation and format; the exit status is 1 if
-// any result differs and 2 for a bad command line.
+// and stochastic rounding, with an overflow and NaN policy chosen anew; "mixed" draws the formats
+// of operands and destination too. Prints one line per operation and format; the exit status is 1
+// if any result differs and 2 for a bad command line.
 #include <algorithm>
 #include <atomic>
 #include <cstdint>

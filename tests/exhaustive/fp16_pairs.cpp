@@ -84,7 +84,8 @@ class step_list {
     }
   }
 
-  /// The expected result for x != 0; `hint` moves to its entry and is best kept from a neighbour of x.
+  /// The expected result for x != 0; `hint` moves to its entry and is best kept from a neighbour of
+  /// x.
   [[nodiscard]] const oracle::rounded_result& look_up(double x, std::size_t& hint) const {
     const std::vector<double>& p = *points_;
     while (hint < p.size() && p[hint] < x) ++hint;

@@ -1,4 +1,5 @@
-// Loss scales of other libraries: random traces through the policies and the oracle's transcription.
+// Loss scales of other libraries: random traces through the policies and the oracle's
+// transcription.
 //
 //   loss_scale_traces POLICY TRACES [SEED]
 //

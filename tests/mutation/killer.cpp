@@ -1,5 +1,5 @@
-// Repeats the cases of a file, with their expected results, on numerics/ as it was compiled with: killer CASES. The exit
-// status is 1 at the first result that differs, 0 if none does.
+// Repeats the cases of a file, with their expected results, on numerics/ as it was compiled with:
+// killer CASES. The exit status is 1 at the first result that differs, 0 if none does.
 #include <cstdint>
 #include <cstdio>
 #include <vector>

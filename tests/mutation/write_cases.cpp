@@ -1,5 +1,5 @@
-// Writes cases and their expected results for the mutation killer: write_cases OUT. The oracle is asked here once, so
-// that a mutant needs neither it nor its headers.
+// Writes cases and their expected results for the mutation killer: write_cases OUT. The oracle is
+// asked here once, so that a mutant needs neither it nor its headers.
 #include <cstdint>
 #include <cstdio>
 #include <random>

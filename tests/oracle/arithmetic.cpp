@@ -285,7 +285,8 @@ rounded_result placed_outcome::by(const cast_rule& rule, const random_bits& bits
     return static_cast<std::uint64_t>(p.q) + (goes_away(p, rule.round, negative, bits) ? 1 : 0);
   };
   const std::uint64_t binade_size = std::uint64_t{1} << to.mantissa_bits;
-  // Codes of the grid from its smallest unit up: binade_size of them per unit, the subnormals first.
+  // Codes of the grid from its smallest unit up: binade_size of them per unit, the subnormals
+  // first.
   const auto units = static_cast<std::uint64_t>(unit_ - to.min_subnormal_exponent);
   const std::uint64_t magnitude = units * binade_size + step(on_grid_);
   if (magnitude > to.max_finite) {

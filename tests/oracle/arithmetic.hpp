@@ -67,8 +67,8 @@ class placed_outcome {
   /// Rounded once.
   [[nodiscard]] rounded_result by(const cast_rule& rule, const random_bits& bits = {}) const;
 
-  /// The smallest K-bit R with which stochastic rounding goes away from zero (2^K: none does); tests
-  /// aim at it and at the one below. 0 where nothing is rounded.
+  /// The smallest K-bit R with which stochastic rounding goes away from zero (2^K: none does);
+  /// tests aim at it and at the one below. 0 where nothing is rounded.
   [[nodiscard]] std::uint64_t smallest_away(int k) const;
 
   /// q + rest / whole units.

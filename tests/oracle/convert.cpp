@@ -67,8 +67,8 @@ bool goes_away_from_zero(const position& p, rounding mode, bool negative, const 
 }
 
 /// The magnitude code of a grid point that is not beyond max finite. In e8m0, which has no zero,
-/// both 0 and its smallest value are code 00: so |x| <= 2^-127 gives 00 in every mode, as contract §4
-/// says.
+/// both 0 and its smallest value are code 00: so |x| <= 2^-127 gives 00 in every mode, as contract
+/// §4 says.
 std::uint64_t encode_magnitude(const format& to, dyadic point) {
   const std::uint64_t one = std::uint64_t{1} << to.mantissa_bits;
   if (point.significand == 2 * one) {

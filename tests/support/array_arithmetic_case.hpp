@@ -1,4 +1,5 @@
-// One call of array arithmetic under test: its memory, and every element compared with a scalar rule.
+// One call of array arithmetic under test: its memory, and every element compared with a scalar
+// rule.
 #pragma once
 
 #include <gtest/gtest.h>

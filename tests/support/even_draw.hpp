@@ -21,8 +21,8 @@ namespace samebits::support {
 ///   }
 ///   EXPECT_EQ(draws.missing(), "");
 ///
-/// A chosen value is one whose pairs with the case's earlier values are new or, if none is new, have
-/// occurred least often; chance decides between equals. The sequence is the same in every run.
+/// A chosen value is one whose pairs with the case's earlier values are new or, if none is new,
+/// have occurred least often; chance decides between equals. The sequence is the same in every run.
 class even_draw {
  public:
   /// Begins the next case.

@@ -1,9 +1,9 @@
 // Generators over bit patterns: codes that hit what conversions get wrong, rules and random bits.
 //
 // RapidCheck's own generators draw hardly any NaN, subnormal or large integer; here a pattern is
-// a random one of one of the families below with equal weight, then shrinks to fewer set mantissa bits,
-// exponents nearer to 1 and a plus sign. The draws are plain functions of a source of 64-bit words,
-// so that tests without RapidCheck use them with a standard engine.
+// a random one of one of the families below with equal weight, then shrinks to fewer set mantissa
+// bits, exponents nearer to 1 and a plus sign. The draws are plain functions of a source of 64-bit
+// words, so that tests without RapidCheck use them with a standard engine.
 #pragma once
 
 #include <rapidcheck.h>

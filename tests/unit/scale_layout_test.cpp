@@ -1,4 +1,5 @@
-// Scale layouts: against enumerations in memory order, hand-worked coordinates, round trips, refusals.
+// Scale layouts: against enumerations in memory order, hand-worked coordinates, round trips,
+// refusals.
 #include "samebits/scale_layout.hpp"
 
 #include <gtest/gtest.h>
@@ -49,8 +50,8 @@ struct coordinate {
   std::int64_t row, col;
 };
 
-/// The coordinates of a layout in the order in which they lie in memory, by loops over the axes that the
-/// header's table names, outermost first: no offset is computed.
+/// The coordinates of a layout in the order in which they lie in memory, by loops over the axes
+/// that the header's table names, outermost first: no offset is computed.
 std::vector<coordinate> in_memory_order(scale_layout layout, std::int64_t rows, std::int64_t cols) {
   const auto up = [](std::int64_t n, std::int64_t to) {
     while (n % to != 0) ++n;

@@ -51,8 +51,8 @@ __device__ __forceinline__ quantize_sums combined_lanes(quantize_sums sums, int 
   return sums;
 }
 
-/// Combines n partial sums in shared memory, n at most Max, into partial_sums[0]. A last partial sum
-/// without a neighbour passes up unchanged. All threads of the block must call.
+/// Combines n partial sums in shared memory, n at most Max, into partial_sums[0]. A last partial
+/// sum without a neighbour passes up unchanged. All threads of the block must call.
 template <unsigned Max>
 __device__ void combine_partial_sums(quantize_sums* partial_sums, unsigned n) {
   constexpr unsigned of_thread = (Max / 2 + block_threads - 1) / block_threads;

@@ -148,7 +148,8 @@ class large_tensors {
     __syncthreads();
   }
 
-  /// Combines the statistics statistics_at(0) to statistics_at(count - 1); the result is in thread 0.
+  /// Combines the statistics statistics_at(0) to statistics_at(count - 1); the result is in thread
+  /// 0.
   template <class At>
   __device__ combined_statistics combined(std::uint64_t count, const At& statistics_at) {
     combined_statistics own = {};

@@ -22,7 +22,7 @@ HISTORY = 16
 NEAR = 44
 LISTED = 4096  # elements up to which a case's answers are listed
 BITS = {"fp32": numpy.uint32, "bf16": numpy.uint16, "fp16": numpy.uint16}
-STORED = {"F32": "fp32", "BF16": "bf16", "F16": "fp16"}
+FORMAT_OF_DTYPE = {"F32": "fp32", "BF16": "bf16", "F16": "fp16"}
 
 Case = collections.namedtuple("Case", "name mode format rows cols origin")
 
@@ -33,14 +33,14 @@ def sample_tensors(path):
         size = struct.unpack("<Q", file.read(8))[0]
         heading = json.loads(file.read(size))
     for name, entry in sorted(heading.items()):
-        if entry.get("dtype") in STORED:
+        if entry.get("dtype") in FORMAT_OF_DTYPE:
             shape = entry["shape"] if len(entry["shape"]) == 2 else [1] + entry["shape"]
-            yield name, STORED[entry["dtype"]], *shape, 8 + size + entry["data_offsets"][0]
+            yield name, FORMAT_OF_DTYPE[entry["dtype"]], *shape, 8 + size + entry["data_offsets"][0]
 
 
 def cases(formats, tile, modes, sample, tails=False, cleared=""):
-    """At least 10^7 random elements and the sample. `tile` with 0 for the whole length; `cleared` is
-    what an origin says of rows without a claim."""
+    """At least 10^7 random elements and the sample. `tile` with 0 for the whole length; `cleared`
+    is what an origin says of rows without a claim."""
     rows = -(-10_500_000 // (len(formats) * len(inputs.PROFILES) * 1024 * 128)) * 128
     seed = 1
     for mode in modes:

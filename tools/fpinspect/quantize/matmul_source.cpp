@@ -21,7 +21,7 @@ using samebits::const_matrix_view;
 using samebits::format_id;
 using samebits::tile_shape;
 
-const_matrix_view turned_if(stored how, const const_matrix_view& v) {
+const_matrix_view transposed_if(file_layout how, const const_matrix_view& v) {
   return how == file_layout::transposed ? samebits::transposed(v) : v;
 }
 
@@ -74,8 +74,8 @@ product_operand::product_operand(std::string_view which, const std::string& inpu
     samebits::convert(values_, out);
     codes_ = out;
   }
-  values_ = turned_if(how, values_);
-  codes_ = turned_if(how, codes_);
+  values_ = transposed_if(how, values_);
+  codes_ = transposed_if(how, codes_);
 }
 
 product_scales::product_scales(std::string_view option, const std::string& text, operand_side side,
@@ -95,7 +95,7 @@ product_scales::product_scales(std::string_view option, const std::string& text,
   }
   values_.resize(info.count);
   source.read(0, info.count, reinterpret_cast<std::byte*>(values_.data()));
-  const const_matrix_view as_stored = turned_if(how, operand);
+  const const_matrix_view as_stored = transposed_if(how, operand);
   const bool k_last = (side == operand_side::a) == (how == file_layout::as_is);
   const auto extent = [&](std::size_t i) { return static_cast<std::int64_t>(info.shape[i]); };
   const auto count = static_cast<std::int64_t>(info.count);
@@ -112,7 +112,7 @@ product_scales::product_scales(std::string_view option, const std::string& text,
   }
   const const_matrix_view view =
       samebits::view_of(static_cast<const float*>(values_.data()), shape.rows, shape.cols);
-  scales_ = {turned_if(how, view),
+  scales_ = {transposed_if(how, view),
              how == file_layout::transposed ? tile_shape{tile.cols, tile.rows} : tile};
 }
 

@@ -101,7 +101,7 @@ quantization quantization_of(const quantize_arguments& arguments) {
   return task;
 }
 
-matrix_shape turned(const matrix_shape& s) { return {s.cols, s.rows}; }
+matrix_shape transposed_shape(const matrix_shape& s) { return {s.cols, s.rows}; }
 
 /// The metadata of the file, for `dequantize`, `diff` and users.
 std::vector<std::pair<std::string, std::string>> metadata_of(const quantization& task) {
@@ -143,12 +143,12 @@ quantize_statistics run(const source_tensor& source, const quantization& task,
   quantize_statistics statistics;
   const matrix_shape tiles = samebits::scales_shape(shape.rows, shape.cols, options.tile);
   output_pair row(task, shape, tiles);
-  output_pair turned_one(task, task.transposed ? turned(shape) : none,
-                         task.transposed ? turned(tiles) : none);
+  output_pair transposed_outputs(task, task.transposed ? transposed_shape(shape) : none,
+                                 task.transposed ? transposed_shape(tiles) : none);
   samebits::quantize_outputs outputs = {.codes = row.codes.view(), .scales = row.scales.view()};
   if (task.transposed) {
-    outputs.codes_transposed = turned_one.codes.view();
-    outputs.scales_transposed = turned_one.scales.view();
+    outputs.codes_transposed = transposed_outputs.codes.view();
+    outputs.scales_transposed = transposed_outputs.scales.view();
   }
   outputs.statistics = &statistics;
   if (tiles.rows * tiles.cols == 0) options.inverse_scales = {};
@@ -165,10 +165,10 @@ quantize_statistics run(const source_tensor& source, const quantization& task,
   std::vector<named_tensor> tensors;
   if (task.row) tensors.push_back(row.scales.tensor("scales"));
   if (task.column) tensors.push_back(column.scales.tensor("scales_col"));
-  if (task.transposed) tensors.push_back(turned_one.scales.tensor("scales_t"));
+  if (task.transposed) tensors.push_back(transposed_outputs.scales.tensor("scales_t"));
   if (task.row) tensors.push_back(row.codes.tensor("codes"));
   if (task.column) tensors.push_back(column.codes.tensor("codes_col"));
-  if (task.transposed) tensors.push_back(turned_one.codes.tensor("codes_t"));
+  if (task.transposed) tensors.push_back(transposed_outputs.codes.tensor("codes_t"));
   target.write(tensors, metadata_of(task), out);
   return statistics;
 }
@@ -269,7 +269,8 @@ void write_report(const tensor_target& target, const source_tensor& source,
                      samebits::scales_shape(shape.rows, shape.cols, {o.tile.cols, o.tile.rows})));
   }
   if (task.transposed) {
-    line += cat(", ", size("codes_t", turned(shape)), ", ", size("scales_t", turned(tiles)));
+    line += cat(", ", size("codes_t", transposed_shape(shape)), ", ",
+                size("scales_t", transposed_shape(tiles)));
   }
   out.write(line + "\n");
   if (task.preset != nullptr) {
