@@ -2,6 +2,8 @@
 #include "backends/c_api/arguments.hpp"
 
 #include <cstring>
+#include <optional>
+#include <string>
 
 #include "backends/c_api/options.hpp"
 #include "samebits/error.hpp"

@@ -2,6 +2,7 @@
 #include "samebits/delayed_scaling.hpp"
 
 #include <span>
+#include <string>
 
 #include "backends/c_api/arguments.hpp"
 #include "backends/c_api/guarded.hpp"

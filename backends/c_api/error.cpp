@@ -1,6 +1,7 @@
 // Errors of the C interface: the status of each exception, and the message of each thread.
 #include "samebits/error.hpp"
 
+#include <cstdint>
 #include <exception>
 #include <new>
 #include <string>

@@ -1,6 +1,9 @@
 // Handles of the C interface that several files use.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+
 #include "samebits/c/loss_scaler.h"
 #include "samebits/c/tensor_list.h"
 #include "samebits/loss_scaler.hpp"

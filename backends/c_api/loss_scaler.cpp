@@ -2,6 +2,8 @@
 #include "samebits/loss_scaler.hpp"
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>

@@ -2,6 +2,7 @@
 #include "samebits/matmul.hpp"
 
 #include <algorithm>
+#include <optional>
 
 #include "backends/c_api/arguments.hpp"
 #include "backends/c_api/guarded.hpp"

@@ -2,6 +2,8 @@
 #include "backends/c_api/options.hpp"
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <string>
 

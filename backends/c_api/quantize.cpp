@@ -1,6 +1,8 @@
 // Quantization and dequantization through the C interface.
 #include "samebits/quantize.hpp"
 
+#include <cstddef>
+
 #include "backends/c_api/arguments.hpp"
 #include "backends/c_api/guarded.hpp"
 #include "backends/c_api/options.hpp"

@@ -1,6 +1,7 @@
 // Lists of tensors to quantize through the C interface.
 #include "samebits/quantize_list.hpp"
 
+#include <string>
 #include <utility>
 #include <vector>
 

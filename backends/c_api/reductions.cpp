@@ -1,6 +1,9 @@
 // Reductions through the C interface.
 #include "samebits/reductions.hpp"
 
+#include <cstddef>
+#include <span>
+
 #include "backends/c_api/arguments.hpp"
 #include "backends/c_api/guarded.hpp"
 #include "backends/c_api/options.hpp"

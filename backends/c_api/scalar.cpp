@@ -1,6 +1,7 @@
 // Functions of the C interface on single codes: properties, conversion, neighbours, text.
 #include "samebits/scalar.hpp"
 
+#include <cstdint>
 #include <string>
 
 #include "backends/c_api/arguments.hpp"

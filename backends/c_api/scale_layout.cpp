@@ -1,7 +1,9 @@
 // Scale layouts through the C interface.
 #include "samebits/scale_layout.hpp"
 
+#include <cstddef>
 #include <span>
+#include <string>
 
 #include "backends/c_api/arguments.hpp"
 #include "backends/c_api/guarded.hpp"

@@ -1,6 +1,7 @@
 // The C interface on device memory against the C++ functions on the host, bit for bit.
 #include <cuda_runtime_api.h>
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
