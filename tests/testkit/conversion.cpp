@@ -51,7 +51,8 @@ class stage_codes {
 
   [[nodiscard]] const domain_codes& domain() const { return domain_; }
 
-  [[nodiscard]] std::vector<std::uint64_t> random_codes(std::uint64_t seed, std::size_t count) const {
+  [[nodiscard]] std::vector<std::uint64_t> random_codes(std::uint64_t seed,
+                                                        std::size_t count) const {
     std::mt19937_64 engine(seed);
     std::vector<std::uint64_t> codes(count);
     for (std::uint64_t& code : codes) code = domain_.draw([&engine] { return engine(); });
@@ -158,12 +159,12 @@ class stages {
   std::optional<check_result> sweep() {
     const std::uint64_t stride = effort_.sweep_stride;
     if (stride == 0) return std::nullopt;
-    constexpr std::uint64_t piece = std::uint64_t{1} << 22;
+    constexpr std::uint64_t part = std::uint64_t{1} << 22;
     for (std::uint64_t first = 0; first < fp32_codes;) {
       const std::uint64_t left = (fp32_codes - first - 1) / stride + 1;
-      const auto count = static_cast<std::size_t>(std::min(left, piece));
+      const auto count = static_cast<std::size_t>(std::min(left, part));
       if (auto failed = sweep_piece(first, stride, count)) return failed;
-      if (left <= piece) break;
+      if (left <= part) break;
       first += count * stride;
     }
     return std::nullopt;
@@ -225,24 +226,24 @@ class stages {
   }
 
   trial random_trial(rc::Random& random) const {
-    const auto most = static_cast<std::uint64_t>(effort_.batch_size);
-    const auto count = static_cast<std::size_t>(1 + random.next() % most);
+    const auto maximum = static_cast<std::uint64_t>(effort_.batch_size);
+    const auto count = static_cast<std::size_t>(1 + random.next() % maximum);
     const std::uint64_t offsets = random.next();
     return {codes_.random_codes(random.next(), count), static_cast<int>(offsets % 17),
             static_cast<int>((offsets >> 32) % 17)};
   }
 
   static std::vector<trial> pieces_of(const std::vector<std::uint64_t>& codes) {
-    constexpr std::size_t piece = std::size_t{1} << 16;
-    std::vector<trial> pieces;
-    for (std::size_t first = 0; first < codes.size(); first += piece) {
-      const std::size_t last = std::min(codes.size(), first + piece);
-      pieces.push_back({{codes.begin() + static_cast<std::ptrdiff_t>(first),
-                         codes.begin() + static_cast<std::ptrdiff_t>(last)},
-                        0,
-                        0});
+    constexpr std::size_t part = std::size_t{1} << 16;
+    std::vector<trial> parts;
+    for (std::size_t first = 0; first < codes.size(); first += part) {
+      const std::size_t last = std::min(codes.size(), first + part);
+      parts.push_back({{codes.begin() + static_cast<std::ptrdiff_t>(first),
+                        codes.begin() + static_cast<std::ptrdiff_t>(last)},
+                       0,
+                       0});
     }
-    return pieces;
+    return parts;
   }
 
   static std::vector<std::uint64_t> sequence(std::uint64_t first, std::uint64_t stride,

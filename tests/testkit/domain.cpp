@@ -24,8 +24,8 @@ std::uint64_t code_of(format_id format, double x, rounding round) {
 
 /// Returns a random code: half of them likely to reveal errors, the others with a uniform code
 /// between the codes of the domain's two bounds.
-std::uint64_t drawn_code(const input_domain& domain, format_id from, format_id to,
-                         const support::word_source& next) {
+std::uint64_t random_code(const input_domain& domain, format_id from, format_id to,
+                          const support::word_source& next) {
   if (next() % 2 == 0) {
     const auto family = static_cast<support::code_family>(next() % support::code_family_count);
     return support::draw_code(family, from, to, next);
@@ -75,7 +75,7 @@ domain_codes::domain_codes(const input_domain& domain, format_id from, format_id
   }
   std::mt19937_64 engine(1);
   for (int tries = 0; tries < 64 * pool_size && pool_.size() < pool_size; ++tries) {
-    const std::uint64_t code = drawn_code(domain_, from_, to_, [&] { return engine(); });
+    const std::uint64_t code = random_code(domain_, from_, to_, [&] { return engine(); });
     if (contains(code)) pool_.push_back(code);
   }
   if (pool_.empty()) {
@@ -90,7 +90,7 @@ std::uint64_t domain_codes::draw(const support::word_source& next) const {
     return support::draw_code(family, from_, to_, next);
   }
   for (int tries = 0; tries < 8 && domain_.codes.empty(); ++tries) {
-    const std::uint64_t code = drawn_code(domain_, from_, to_, next);
+    const std::uint64_t code = random_code(domain_, from_, to_, next);
     if (contains(code)) return code;
   }
   return pool_[next() % pool_.size()];

@@ -1,4 +1,4 @@
-// Tests of restricted input domains: no other input is generated or judged.
+// Tests of restricted input domains: no other input is generated or compared.
 #include "samebits/testkit/domain.hpp"
 
 #include <gtest/gtest.h>

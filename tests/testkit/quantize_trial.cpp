@@ -107,7 +107,7 @@ quantize_verdict quantize_runner::run(const code_matrix& in) {
   }
   if (!v.trouble.empty()) return v;
   seen_quantize_call call{in, {codes.codes(), scales.codes()}, quantized_by(quantizer_, in)};
-  v = judge(call);
+  v = compared(call);
   if (v.failed() || seen_elements_ < max_seen) {
     seen_elements_ += in.codes.size();
     seen_.push_back(std::move(call));
@@ -115,7 +115,7 @@ quantize_verdict quantize_runner::run(const code_matrix& in) {
   return v;
 }
 
-quantize_verdict quantize_runner::judge(const seen_quantize_call& call) {
+quantize_verdict quantize_runner::compared(const seen_quantize_call& call) {
   quantize_verdict v;
   const quantizer_under_test& q = quantizer_;
   const matrix_shape tile = tile_extent(call.in, q.options.tile);

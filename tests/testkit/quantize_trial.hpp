@@ -66,7 +66,7 @@ class quantize_runner {
  private:
   static constexpr std::size_t max_seen = std::size_t{1} << 21;  // elements
 
-  quantize_verdict judge(const seen_quantize_call& call);
+  quantize_verdict compared(const seen_quantize_call& call);
 
   quantizer_under_test quantizer_;
   raw_quantizer function_;

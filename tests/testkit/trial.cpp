@@ -22,9 +22,9 @@ std::size_t width(format_id f) { return static_cast<std::size_t>(storage_bytes(f
 /// Returns the results from some elements before `i` to many behind.
 seen_call part_of(const seen_call& all, std::size_t i) {
   constexpr std::size_t before = 256;
-  constexpr std::size_t most = std::size_t{1} << 16;
+  constexpr std::size_t maximum = std::size_t{1} << 16;
   const std::size_t first = i - std::min(i, before);
-  const std::size_t last = std::min(all.in.size(), first + most);
+  const std::size_t last = std::min(all.in.size(), first + maximum);
   const auto cut = [&](const std::vector<std::uint64_t>& codes) {
     return std::vector<std::uint64_t>(codes.begin() + static_cast<std::ptrdiff_t>(first),
                                       codes.begin() + static_cast<std::ptrdiff_t>(last));
