@@ -1,4 +1,4 @@
-// Laws between conversions. They need no oracle for results, so they also judge the oracle.
+// Laws between conversions. They need no oracle for results, so they also test the oracle.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
