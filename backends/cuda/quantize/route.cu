@@ -66,7 +66,7 @@ bool only_the_definition(const quantize_call& call) {
 }
 
 /// Vectors of 8 elements that hold a row.
-std::uint64_t strips_of(std::int64_t cols) {
+std::uint64_t vectors_of(std::int64_t cols) {
   return unsigned_of((cols + vector_length - 1) / vector_length);
 }
 
@@ -76,7 +76,7 @@ std::uint64_t strips_of(std::int64_t cols) {
 int lanes_of(const quantize_call& call) {
   if (!one_row_tiles(call) || call.outputs.codes_transposed.data != nullptr) return 4;
   const int tile = log2_of(call.grid.tile_cols);
-  const int whole_row = std::bit_width(strips_of(call.in.cols) - 1);
+  const int whole_row = std::bit_width(vectors_of(call.in.cols) - 1);
   const int sector = call.scale_format == format_id::e8m0 ? std::min(tile + 2, 8) : tile;
   return std::clamp(whole_row, std::max(4, tile - 3), std::max(4, sector));
 }
@@ -131,7 +131,7 @@ tile_task task_of(const quantize_call& call, int lanes) {
 /// 8 elements. A longer row goes through the registers of a whole block in several spans.
 int row_lanes_of(const quantize_call& call) {
   constexpr int minimum = 2;
-  const auto vectors = strips_of(call.in.cols);
+  const auto vectors = vectors_of(call.in.cols);
   const int threads = std::bit_width((vectors + vectors_per_thread - 1) / vectors_per_thread - 1);
   return std::clamp(threads, minimum, std::countr_zero(unsigned_of(block_threads)));
 }
