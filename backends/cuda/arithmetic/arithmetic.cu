@@ -14,6 +14,7 @@
 #include "backends/cuda/common/launch_kernel.hpp"
 #include "backends/cuda/common/workspace.hpp"
 #include "backends/cuda/convert/convert_ops.cuh"
+#include "backends/cuda/instructions/warp.cuh"
 #include "backends/self_test/self_test.hpp"
 #include "numerics/arithmetic/arithmetic.hpp"
 
@@ -100,7 +101,7 @@ __global__ void __launch_bounds__(block_threads) definition_kernel(const compute
     raised |= result.raised;
   }
   if (t.raised == nullptr) return;
-  const unsigned of_warp = __reduce_or_sync(0xFFFFFFFFu, static_cast<unsigned>(raised));
+  const unsigned of_warp = __reduce_or_sync(all_lanes, static_cast<unsigned>(raised));
   if (threadIdx.x % 32 == 0 && of_warp != 0) atomicOr(t.raised, of_warp);
 }
 

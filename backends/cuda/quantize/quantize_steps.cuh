@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "backends/cuda/instructions/warp.cuh"
 #include "backends/cuda/quantize/quantize_task.cuh"
 #include "backends/cuda/quantize/statistics.cuh"
 #include "backends/cuda/quantize/tuning.hpp"
@@ -35,7 +36,7 @@ __device__ inline tile_amax amax_of_span(const quantize_task& t, std::uint64_t t
     amax = numerics::combined(
         amax, numerics::amax_contribution(t.scale.on_nonfinite, t.element(row, col)));
   });
-  return __reduce_max_sync(0xFFFFFFFFu, amax);
+  return __reduce_max_sync(all_lanes, amax);
 }
 
 /// One warp quantizes one tile. All lanes must call. The elements are read again for rounding, then

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "backends/cuda/common/launch.cuh"
+#include "backends/cuda/instructions/warp.cuh"
 #include "numerics/quantize/statistics.hpp"
 #include "samebits/core/config.hpp"
 #include "samebits/quantize.hpp"
@@ -40,8 +41,8 @@ __device__ __forceinline__ void combine_neighbours(Sums* n) {
 
 /// The value held by the lane whose number differs in the bit `apart`.
 __device__ __forceinline__ quantize_sums of_lane(const quantize_sums& sums, int apart) {
-  return {__shfl_xor_sync(0xFFFFFFFFu, sums.signal, apart),
-          __shfl_xor_sync(0xFFFFFFFFu, sums.noise, apart)};
+  return {__shfl_xor_sync(all_lanes, sums.signal, apart),
+          __shfl_xor_sync(all_lanes, sums.noise, apart)};
 }
 
 /// Combines the partial sums of `lanes` neighbouring lanes, a power of two, in lane order. Every
@@ -80,7 +81,7 @@ __device__ void combine_partial_sums(quantize_sums* partial_sums, unsigned n) {
 
 /// The value held by the lane whose number differs in the bit `apart`.
 __device__ __forceinline__ quantize_counts of_lane(const quantize_counts& c, int apart) {
-  const auto other = [apart](auto n) { return __shfl_xor_sync(0xFFFFFFFFu, n, apart); };
+  const auto other = [apart](auto n) { return __shfl_xor_sync(all_lanes, n, apart); };
   return {other(c.zeros),     other(c.nan),  other(c.inf),        other(c.underflowed),
           other(c.saturated), other(c.amax), other(c.min_nonzero)};
 }

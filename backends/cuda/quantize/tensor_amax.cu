@@ -3,6 +3,7 @@
 // One block per 128 x 128 block tile (or as many elements in longer rows). Each thread reduces 8
 // rows of 8 elements, then each warp, then the block, which adds its amax by one atomic maximum.
 #include "backends/cuda/common/launch_kernel.hpp"
+#include "backends/cuda/instructions/warp.cuh"
 #include "backends/cuda/quantize/tensor_amax.cuh"
 
 #include "backends/cuda/quantize/tiles/block_tile.cuh"
@@ -32,12 +33,12 @@ __device__ __forceinline__ void combine_block(const tile_task& t, unsigned block
   if (!finite) maximum = maxima(x, t, at.row, at.col).of_all();
   tile_amax mine = numerics::no_amax;
   if (at.count > 0) mine = tile_maximum{maximum, !finite, finite}.template amax<From>();
-  mine = __reduce_max_sync(0xFFFFFFFFu, mine);
+  mine = __reduce_max_sync(all_lanes, mine);
   if (threadIdx.x % 32 == 0) memory.of_warp[threadIdx.x / 32] = mine;
   __syncthreads();
   if (threadIdx.x >= 32) return;
   constexpr unsigned warps = block_threads / 32;
-  mine = __reduce_max_sync(0xFFFFFFFFu, memory.of_warp[threadIdx.x % warps]);
+  mine = __reduce_max_sync(all_lanes, memory.of_warp[threadIdx.x % warps]);
   if (threadIdx.x == 0) atomicMax(amax, mine);
 }
 

@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "backends/cuda/instructions/warp.cuh"
 #include "backends/cuda/quantize/tiles/tile_codes.cuh"
 
 namespace samebits::cuda {
@@ -94,7 +95,7 @@ __device__ __forceinline__ void combine_maxima(const tile_task& t, const block_c
 #pragma unroll
     for (int c = 0; c < vector_length; ++c) {
       const std::uint32_t code = mine.maximum.code(c);
-      const std::uint32_t maximum = max(code, __shfl_xor_sync(0xFFFFFFFFu, code, 16));
+      const std::uint32_t maximum = max(code, __shfl_xor_sync(all_lanes, code, 16));
       if (threadIdx.x % 32 < 16) atomicMax(&tiles[at.tile + c], maximum);
     }
   } else {

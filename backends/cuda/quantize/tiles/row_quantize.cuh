@@ -8,6 +8,7 @@
 
 #include <cstdint>
 
+#include "backends/cuda/instructions/warp.cuh"
 #include "backends/cuda/quantize/tiles/row_tiles.cuh"
 #include "backends/cuda/quantize/tiles/tile_codes.cuh"
 #include "backends/cuda/quantize/tiles/vector_cast.cuh"
@@ -103,11 +104,11 @@ __device__ __forceinline__ std::uint32_t of_row(const row_coordinates& at, std::
                                                 row_memory& memory) {
   if (at.lanes < 5) {
     for (int apart = 1 << at.lanes >> 1; apart > 0; apart >>= 1) {
-      mine = max(mine, __shfl_xor_sync(0xFFFFFFFFu, mine, apart));
+      mine = max(mine, __shfl_xor_sync(all_lanes, mine, apart));
     }
     return mine;
   }
-  mine = __reduce_max_sync(0xFFFFFFFFu, mine);
+  mine = __reduce_max_sync(all_lanes, mine);
   if (at.lanes == 5) return mine;
   const unsigned warp = threadIdx.x / 32;
   if (threadIdx.x % 32 == 0) memory.maxima[warp] = mine;

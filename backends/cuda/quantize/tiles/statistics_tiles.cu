@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "backends/cuda/common/launch_kernel.hpp"
+#include "backends/cuda/instructions/warp.cuh"
 #include "backends/cuda/quantize/tiles/block_quantize.cuh"
 #include "backends/cuda/quantize/tiles/block_tiles.cuh"
 #include "backends/cuda/quantize/tiles/statistics_tiles.cuh"
@@ -85,7 +86,7 @@ struct block_counts {
   /// must call.
   template <format_id From>
   __device__ __forceinline__ void add(const finite_counts<From>& c, std::uint32_t maximum) {
-    if (__any_sync(0xFFFFFFFFu, c.zero_codes != 0)) {
+    if (__any_sync(all_lanes, c.zero_codes != 0)) {
       add(zeros, c.zeros);
       add(underflowed, c.zero_codes - c.zeros);
     }
@@ -105,12 +106,12 @@ struct block_counts {
 
  private:
   __device__ __forceinline__ static void add(std::uint32_t& to, std::uint32_t own) {
-    const std::uint32_t all = __reduce_add_sync(0xFFFFFFFFu, own);
+    const std::uint32_t all = __reduce_add_sync(all_lanes, own);
     if (threadIdx.x % 32 == 0 && all != 0) atomicAdd(&to, all);
   }
   __device__ __forceinline__ void raise(std::uint32_t maximum, std::uint32_t minimum) {
-    maximum = __reduce_max_sync(0xFFFFFFFFu, maximum);
-    minimum = __reduce_min_sync(0xFFFFFFFFu, minimum);
+    maximum = __reduce_max_sync(all_lanes, maximum);
+    minimum = __reduce_min_sync(all_lanes, minimum);
     if (threadIdx.x % 32 != 0) return;
     atomicMax(&amax, maximum);
     atomicMin(&min_nonzero, minimum);

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 
+#include "backends/cuda/instructions/warp.cuh"
 #include "backends/cuda/quantize/tiles/tile_task.cuh"
 #include "numerics/bits/decode.hpp"
 #include "numerics/quantize/tile.hpp"
@@ -121,7 +122,7 @@ struct row_maxima {
     for (int apart = 1 << log2 >> 1; apart > 0; apart >>= 1) {
 #pragma unroll
       for (std::uint32_t& word : w) {
-        const std::uint32_t other = __shfl_xor_sync(0xFFFFFFFFu, word, apart);
+        const std::uint32_t other = __shfl_xor_sync(all_lanes, word, apart);
         word = paired ? __vmaxu2(word, other) : max(word, other);
       }
     }

@@ -11,6 +11,7 @@
 #include <cstdint>
 
 #include "backends/cuda/instructions/fp8.cuh"
+#include "backends/cuda/instructions/warp.cuh"
 #include "backends/cuda/quantize/tiles/tile_codes.cuh"
 #include "numerics/bits/random.hpp"
 
@@ -128,8 +129,11 @@ struct stochastic_cast {
     for (; e < 0; ++e) p /= 2;
     return p;
   }
-  /// Field `at` of a word as an integer, or'ed with `high`, of which only the top byte may be
-  /// nonzero.
+  /// Field `at` of a word as an integer. If Field is 32: half `at` of the word, 16 bits; 0 is the low
+  /// half.
+  ///
+  /// @param high number that is or'ed into the result; only its top byte may be nonzero. Pass 0 for
+  ///   the field alone, or 2^23 as binary32 for fraction().
   __device__ __forceinline__ static std::uint32_t field_at(std::uint32_t word, int at,
                                                            std::uint32_t high) {
     if constexpr (Field == 8) return __byte_perm(word, high, 0x7440u | (at & 3));
@@ -249,7 +253,7 @@ class vector_words {
       for (int k = 0; k < 2; ++k) {
         const std::uint32_t mine = choose(block.word[k], block.word[2 + k]);
         const std::uint32_t got =
-            __shfl_xor_sync(0xFFFFFFFFu, choose(block.word[2 + k], block.word[k]), 1);
+            __shfl_xor_sync(all_lanes, choose(block.word[2 + k], block.word[k]), 1);
         w[0][k] = choose(mine, got) & keep_;
         w[1][k] = choose(got, mine) & keep_;
       }
