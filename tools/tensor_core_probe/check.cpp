@@ -9,8 +9,8 @@
 #include "tensor_core_probe/instructions.hpp"
 #include "tensor_core_probe/tiles.hpp"
 
-// Defined in samebits::tensor_cores, whose link options pull the symbol in; null in a program
-// without that library.
+// Defined in the CMake target samebits_tensor_core_gpu, whose link options pull the symbol in; null
+// in a program without that library.
 extern "C" [[gnu::weak]] const samebits::backends::tensor_cores::device*
 samebits_tensor_core_device();
 
@@ -22,9 +22,8 @@ using namespace backends::tensor_cores;
 const device& usable_device() {
   if (samebits_tensor_core_device == nullptr) {
     throw unsupported(
-        "tensor cores cannot be asked: this program is linked without samebits::tensor_cores, "
-        "which "
-        "needs a build with CUDA");
+        "tensor cores cannot be asked: this program is linked without "
+        "samebits_tensor_core_gpu, which needs a build with CUDA");
   }
   const device& d = *samebits_tensor_core_device();
   if (const std::string reason = d.why_unsupported(); !reason.empty()) {

@@ -122,7 +122,8 @@ struct tensor_core_gpu {
 /// Returns the name and compute capability of the current CUDA device.
 ///
 /// @throws unsupported if there is no GPU
-/// @throws unsupported if the program is linked without samebits::tensor_cores
+/// @throws unsupported if the program is linked without the CMake target
+///   samebits_tensor_core_gpu, which needs a build with CUDA
 tensor_core_gpu current_tensor_core_gpu();
 
 /// The names of all instructions that check_tensor_cores() knows.

@@ -34,7 +34,7 @@ struct fit_result {
 ///   fraction bits    10 to 23 of fp32 results
 ///   round            toward zero, to nearest even
 ///   floor            none, and from the result's minimum exponent down to 11 below it
-///   place of the sum, order of products, subnormal operands: all
+///   place of the sum, order of products, subnormal operands: all values of each
 ///
 /// A combination is dropped at the first observation that refutes it. If all are refuted, the
 /// search improves the settings of every row one parameter at a time.
