@@ -149,7 +149,8 @@ std::shared_ptr<const list_data> make_tensor_list(std::vector<list_tensor> tenso
     list->device = device_of(*list, which);
     const device_scope on(list->space, list->device, nullptr);
     copy_to_device(*list);
-    // The device that holds the tables.
+    // No address belongs to one device (managed memory, or no elements). The tables are on the
+    // current device.
     if (list->device == no_device) list->device = current_device_number();
   }
   return list;

@@ -33,7 +33,7 @@ struct compute_call {
 
 /// Whether the processor's own arithmetic gives the bits of this call. Requires one format, nearest
 /// even and no flags. proved(op, format) tells whether an operation passed its proof
-/// (docs/decisions/0021 and 0026).
+/// (docs/decisions/0021-arithmetic-by-the-processor.md and 0026-arithmetic-by-the-gpu.md).
 template <class Proved>
 bool is_proved_equal(const compute_call& call, const Proved& proved) {
   if (call.report == flag_report::wanted) return false;

@@ -18,7 +18,7 @@ namespace samebits {
 
 // Rules of the three writers:
 // - Bits of `code` beyond the format's own are ignored.
-// - Infinities are "inf" and "-inf". A NaN is "nan", or "-nan" if the format's NaN has a sign.
+// - Infinities are "inf" and "-inf". A NaN is "nan", or "-nan" if its code is negative.
 // - A negative zero is "-0" if the format has one.
 // - Each text reads back as the same code under the default cast_rule, but for a NaN with a payload
 //   or sign.

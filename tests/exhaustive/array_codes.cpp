@@ -1,6 +1,6 @@
 // Array arithmetic on every backend for all operands of small formats, against the definition: all
 // pairs of 8-bit codes, all triples of fma, all 16-bit codes of unary operations. These comparisons
-// are part of the proof in docs/decisions/0021.
+// are part of the proof in docs/decisions/0021-arithmetic-by-the-processor.md.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Queries of the CUDA runtime: devices, the memory that an address belongs to, streams, and the
-// architecture of the kernels that the current device runs.
+// Queries of the CUDA runtime: the current device, the devices that reach an address, the device and
+// the capture of a stream, and the architecture of the kernels that the current device runs.
 #include "backends/cuda/common/runtime.hpp"
 
 #include <cuda_runtime.h>

@@ -1,5 +1,5 @@
-// Arithmetic rule: the operations that the processor's own arithmetic computes, as proved in
-// docs/decisions/0021.
+// Arithmetic rule: the calls that the processor's instructions compute instead of the integer
+// definition. docs/decisions/0021-arithmetic-by-the-processor.md proves that the bits are equal.
 #pragma once
 
 #include <cstdint>

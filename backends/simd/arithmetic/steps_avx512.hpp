@@ -1,8 +1,8 @@
 // Arithmetic on AVX-512: converts codes to binary32 lanes and back, and computes with explicit
 // rounding.
 //
-// docs/decisions/0021 proves that the results equal the definition's. Everything here is a template
-// or inlined; see convert_kernel.hpp.
+// docs/decisions/0021-arithmetic-by-the-processor.md proves that the results equal the definition's.
+// Everything here is a template or inlined; see convert_kernel.hpp.
 #pragma once
 
 #include <immintrin.h>

@@ -4,7 +4,8 @@
 // One translation unit per instruction set includes this file. Two rules keep code for one
 // instruction set from being called on a machine without it:
 // - Every template here has the Isa among its arguments.
-// - All other functions used here are always inlined or have internal linkage.
+// - All other functions used here are always inlined or have internal linkage. No function of the
+//   standard library is called, because the linker keeps one copy of it for the whole program.
 //
 // A kernel contains only one loop, because its code is repeated for every kind. convert_walk.hpp
 // has the code that all kinds share.

@@ -1,4 +1,5 @@
-// Random bits of consecutive elements in SIMD lanes.
+// Random bits of consecutive elements: random_chunk generates them into memory, random_reader loads
+// them into SIMD lanes.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +12,8 @@
 
 namespace samebits::simd {
 
-/// A view of generated random bits for a kernel's loop. It is separate from random_chunk, which
-/// stores in the loop might modify as far as a compiler can tell.
+/// A view of generated random bits for a kernel's loop. random_reader is a class of its own because
+/// the compiler must assume that stores in the loop modify a random_chunk.
 template <class Isa>
 struct random_reader {
   const std::byte* fields;  ///< first byte of element 0's field
@@ -26,8 +27,7 @@ struct random_reader {
   }
 };
 
-/// The random bits of up to Elements consecutive elements. Stored as raw fields in memory and
-/// loaded to lanes.
+/// The random bits of up to Elements consecutive elements, as raw Philox fields in memory.
 template <class Isa, std::int64_t Elements>
 struct random_chunk {
   numerics::philox_keys keys;

@@ -60,7 +60,13 @@ class step_positions {
   const int* order_;
 };
 
-/// Packs one step of one row: exponents, significands, signs. lanes(p) decodes position p.
+/// Packs one step of one row; lanes(p) decodes position p.
+///
+/// - Wide lanes: one position per word; first all significands, then all exponents, then all signs.
+/// - Narrow lanes: two positions per word; first all exponents, then all significands, then all
+///   signs.
+///
+/// @returns 1 if any of the step's codes is NaN or Inf, else 0
 template <class Lanes>
 std::uint32_t pack_row_step(const matmul_steps& steps, std::uint32_t* words, const Lanes& lanes) {
   const int group = steps.group;

@@ -1,8 +1,10 @@
 // SIMD quantization: amax, scales and codes of blocks of tiles, compiled once per instruction set.
 //
-// One translation unit per instruction set includes this file, under the rules of
-// convert_kernel.hpp: every template has Isa among its arguments, and no standard library function
-// is called.
+// One translation unit per instruction set includes this file. Two rules keep code for one
+// instruction set from being called on a machine without it:
+// - Every template here has the Isa among its arguments.
+// - All other functions used here are always inlined or have internal linkage. No function of the
+//   standard library is called, because the linker keeps one copy of it for the whole program.
 //
 // Each block is read twice: from memory for its amaxes, then from the caches for its codes.
 #pragma once

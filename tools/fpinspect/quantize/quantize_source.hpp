@@ -33,7 +33,7 @@ struct source_matrix {
 source_matrix matrix_of(const samebits::tensor_file::tensor_file& file,
                         const samebits::tensor_file::tensor_info& info, const element_reading& how);
 
-/// A matrix of codes in memory, to be written to a file.
+/// A matrix in memory, to be written to a file: codes of elements, or scales.
 struct owned_matrix {
   owned_matrix(samebits::format_id f, const samebits::matrix_shape& s)
       : format(f),
