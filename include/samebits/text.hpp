@@ -18,7 +18,8 @@ namespace samebits {
 
 // Rules of the three writers:
 // - Bits of `code` beyond the format's own are ignored.
-// - Infinities are "inf" and "-inf". A NaN is "nan", or "-nan" if its code is negative.
+// - Infinities are "inf" and "-inf". A NaN is "nan", or "-nan" if its sign bit
+//   is set. Formats whose only NaN has no sign (fnuz, e8m0) give "nan".
 // - A negative zero is "-0" if the format has one.
 // - Each text reads back as the same code under the default cast_rule, but for a NaN with a payload
 //   or sign.
