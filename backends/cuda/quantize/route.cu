@@ -73,7 +73,7 @@ std::uint64_t vectors_of(std::int64_t cols) {
 /// log2 of the threads along a row of the block tile: 4, except for 1 x G tiles without transposed
 /// codes. There a row segment is long enough for its scales to fill a sector of 32 bytes, within at
 /// most 2048 columns.
-int lanes_of(const quantize_call& call) {
+int log2_lanes_of(const quantize_call& call) {
   if (!one_row_tiles(call) || call.outputs.codes_transposed.data != nullptr) return 4;
   const int tile = log2_of(call.grid.tile_cols);
   const int whole_row = std::bit_width(vectors_of(call.in.cols) - 1);
@@ -81,8 +81,8 @@ int lanes_of(const quantize_call& call) {
   return std::clamp(whole_row, std::max(4, tile - 3), std::max(4, sector));
 }
 
-/// The launch parameters of a call whose block tiles have 2^lanes threads along a row.
-tile_task task_of(const quantize_call& call, int lanes) {
+/// The launch parameters of a call whose block tiles have 2^log2_lanes threads along a row.
+tile_task task_of(const quantize_call& call, int log2_lanes) {
   const const_matrix_view& in = call.in;
   const quantize_outputs& o = call.outputs;
   const std::int64_t in_row = in.rows > 1 ? in.row_stride * storage_bytes(in.format) : 0;
@@ -111,8 +111,8 @@ tile_task task_of(const quantize_call& call, int lanes) {
   t.cols = static_cast<std::uint32_t>(in.cols);
   t.tile_rows = log2_of(call.grid.tile_rows);
   t.tile_cols = log2_of(call.grid.tile_cols);
-  t.lanes = lanes;
-  const auto block_cols = unsigned_of(std::int64_t{vector_length} << t.lanes);
+  t.log2_lanes = log2_lanes;
+  const auto block_cols = unsigned_of(std::int64_t{vector_length} << t.log2_lanes);
   t.col_blocks = static_cast<std::uint32_t>((unsigned_of(in.cols) + block_cols - 1) / block_cols);
   t.aligned = aligned(in.data, in_row, 16) && aligned(o.codes.data, codes_row, 8) &&
               in.cols % vector_length == 0;
@@ -129,7 +129,7 @@ tile_task task_of(const quantize_call& call, int lanes) {
 
 /// log2 of the threads that share one row. Each thread holds at most vectors_per_thread vectors of
 /// 8 elements. A longer row goes through the registers of a whole block in several spans.
-int row_lanes_of(const quantize_call& call) {
+int log2_row_lanes_of(const quantize_call& call) {
   constexpr int minimum = 2;
   const auto vectors = vectors_of(call.in.cols);
   const int threads = std::bit_width((vectors + vectors_per_thread - 1) / vectors_per_thread - 1);
@@ -169,10 +169,10 @@ bool fits_grid(std::uint64_t blocks) { return blocks <= 0x7FFFFFFF; }
 /// log2 of the vectors of 8 elements along a row of the block tile, chosen so that the width of the
 /// block tile divides the row length; 0 if no supported width does. Each row segment in a block
 /// tile is then a complete subtree of the sums.
-int statistics_lanes(const quantize_call& call) {
+int log2_statistics_lanes(const quantize_call& call) {
   const int dividing = std::countr_zero(unsigned_of(call.in.cols)) - log2_of(vector_length);
   const int minimum = one_row_tiles(call) ? std::max(4, log2_of(call.grid.tile_cols) - 3) : 4;
-  return dividing < minimum ? 0 : std::clamp(dividing, minimum, lanes_of(call));
+  return dividing < minimum ? 0 : std::clamp(dividing, minimum, log2_lanes_of(call));
 }
 
 /// Partial sums of a launch with statistics: one per row of each block tile.
@@ -185,7 +185,7 @@ std::optional<tile_task> block_task(const quantize_call& call) {
       !supports_views(call)) {
     return {};
   }
-  const tile_task t = task_of(call, lanes_of(call));
+  const tile_task t = task_of(call, log2_lanes_of(call));
   if (t.codes_transposed != nullptr && t.tile_cols > 7) return {};
   if (!fits_grid(block_count(t))) return {};
   return t;
@@ -198,7 +198,7 @@ std::optional<tile_task> row_task(const quantize_call& call) {
       o.codes_transposed.data != nullptr || !supports_views(call)) {
     return {};
   }
-  tile_task t = task_of(call, row_lanes_of(call));
+  tile_task t = task_of(call, log2_row_lanes_of(call));
   t.by_definition |= call.cast.round != rounding::nearest_even;
   if (!fits_grid(row_block_count(t))) return {};
   return t;
@@ -217,7 +217,7 @@ std::optional<tile_task> one_scale_task(const quantize_call& call) {
 
 std::optional<tile_task> statistics_task(const quantize_call& call) {
   if (is_empty(call) || call.outputs.statistics == nullptr || !supports_tile(call) ||
-      call.grid.tile_cols == 1 || !supports_views(call) || statistics_lanes(call) == 0) {
+      call.grid.tile_cols == 1 || !supports_views(call) || log2_statistics_lanes(call) == 0) {
     return {};
   }
   if (call.outputs.codes_transposed.data != nullptr || call.inverse_scales.data != nullptr ||
@@ -226,7 +226,7 @@ std::optional<tile_task> statistics_task(const quantize_call& call) {
       !numerics::bounds_elements(call.scale.rule)) {
     return {};
   }
-  const tile_task t = task_of(call, statistics_lanes(call));
+  const tile_task t = task_of(call, log2_statistics_lanes(call));
   if (!t.aligned || t.by_definition || !fits_grid(block_count(t))) return {};
   return t;
 }

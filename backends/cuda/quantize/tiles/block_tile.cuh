@@ -3,8 +3,8 @@
 // thread. The scale factor of a tile is the binary32 number by which the kernel multiplies or
 // divides the elements of the tile.
 //
-// A block of 256 threads holds 16384 elements, 8 rows of 8 elements per thread. 2^lanes threads lie
-// along a row. Example of lanes = 4, a block tile of 128 x 128 elements:
+// A block of 256 threads holds 16384 elements, 8 rows of 8 elements per thread. 2^log2_lanes
+// threads lie along a row. Example of log2_lanes = 4, a block tile of 128 x 128 elements:
 //
 //                lane 0     lane 1   ...   lane 15
 //     columns    0..7       8..15          120..127
@@ -51,7 +51,7 @@ inline constexpr int max_tiles =
 /// The coordinates of a thread. The thread holds `rows_a_thread` vectors below one another, the
 /// first at (row, col) of the matrix.
 ///
-/// - lane, line: coordinates of the thread in its block tile; 2^t.lanes lanes per line
+/// - lane, line: coordinates of the thread in its block tile; 2^t.log2_lanes lanes per line
 /// - block_row, block_col: the first element of the block tile
 /// - tiles_per_row: tiles along a row of the block tile
 /// - tile: number of the tile that holds the thread's first element, in row-major order
@@ -64,13 +64,13 @@ struct block_coordinates {
 
   __device__ __forceinline__ block_coordinates(const tile_task& t, unsigned row_block,
                                                unsigned col_block)
-      : lane(threadIdx.x & ((1u << t.lanes) - 1)),
-        line(threadIdx.x >> t.lanes),
-        block_row(std::uint64_t{row_block} * (block_threads * rows_a_thread >> t.lanes)),
+      : lane(threadIdx.x & ((1u << t.log2_lanes) - 1)),
+        line(threadIdx.x >> t.log2_lanes),
+        block_row(std::uint64_t{row_block} * (block_threads * rows_a_thread >> t.log2_lanes)),
         row(block_row + line * rows_a_thread),
-        block_col((col_block << t.lanes) * vector_length),
+        block_col((col_block << t.log2_lanes) * vector_length),
         col(block_col + lane * vector_length),
-        tiles_per_row((1u << t.lanes) * vector_length >> t.tile_cols),
+        tiles_per_row((1u << t.log2_lanes) * vector_length >> t.tile_cols),
         tile((line * rows_a_thread >> t.tile_rows) * tiles_per_row +
              (lane * vector_length >> t.tile_cols)),
         count(col >= t.cols || row >= t.rows
@@ -99,9 +99,9 @@ __device__ __forceinline__ void combine_maxima(const tile_task& t, const block_c
       if (threadIdx.x % 32 < 16) atomicMax(&tiles[at.tile + c], maximum);
     }
   } else {
-    const int lanes = t.tile_cols - 3;  // log2 of the lanes of a tile
-    mine.combine_lanes(lanes);
-    if ((at.lane & ((1u << lanes) - 1)) != 0) return;
+    const int log2_tile_lanes = t.tile_cols - 3;
+    mine.combine_lanes(log2_tile_lanes);
+    if ((at.lane & ((1u << log2_tile_lanes) - 1)) != 0) return;
     if constexpr (Shape == shape::rows) {
 #pragma unroll
       for (int i = 0; i < rows_a_thread; ++i) {

@@ -10,7 +10,7 @@
 namespace samebits::cuda {
 
 std::uint64_t block_count(const tile_task& t) {
-  const auto rows = static_cast<std::uint64_t>(block_threads * rows_a_thread >> t.lanes);
+  const auto rows = static_cast<std::uint64_t>(block_threads * rows_a_thread >> t.log2_lanes);
   return (t.rows + rows - 1) / rows * t.col_blocks;
 }
 

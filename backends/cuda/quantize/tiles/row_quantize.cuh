@@ -20,26 +20,26 @@ struct row_memory {
   std::uint32_t maxima[block_threads / 32];
 };
 
-/// The coordinates of a thread: `lane` of the 2^lanes threads that share row `row`. inside: the row
-/// lies in the matrix.
+/// The coordinates of a thread: `lane` of the 2^log2_lanes threads that share row `row`. inside:
+/// the row lies in the matrix.
 struct row_coordinates {
   unsigned lane;
-  int lanes;
+  int log2_lanes;
   std::uint64_t row;
   bool inside;
 
   __device__ __forceinline__ row_coordinates(const tile_task& t, unsigned block)
-      : lane(threadIdx.x & ((1u << t.lanes) - 1)),
-        lanes(t.lanes),
-        row(std::uint64_t{block} * (block_threads >> t.lanes) + (threadIdx.x >> t.lanes)),
+      : lane(threadIdx.x & ((1u << t.log2_lanes) - 1)),
+        log2_lanes(t.log2_lanes),
+        row(std::uint64_t{block} * (block_threads >> t.log2_lanes) + (threadIdx.x >> t.log2_lanes)),
         inside(row < t.rows) {}
   /// Columns of a span: the elements of a row that its threads hold at once.
   [[nodiscard]] __device__ __forceinline__ std::uint32_t part() const {
-    return static_cast<std::uint32_t>(vectors_per_thread * vector_length) << lanes;
+    return static_cast<std::uint32_t>(vectors_per_thread * vector_length) << log2_lanes;
   }
   /// The first column of the thread's vector i in the span that begins at column `first`.
   [[nodiscard]] __device__ __forceinline__ std::uint32_t col(std::uint32_t first, int i) const {
-    return first + ((static_cast<std::uint32_t>(i) << lanes) + lane) * vector_length;
+    return first + ((static_cast<std::uint32_t>(i) << log2_lanes) + lane) * vector_length;
   }
 };
 
@@ -83,7 +83,7 @@ __device__ __forceinline__ std::uint32_t largest_code(
   }
 }
 
-/// The maximum amax_code() of every 2^lanes-th element of the row. Supports any alignment.
+/// The maximum amax_code() of every 2^log2_lanes-th element of the row. Supports any alignment.
 template <format_id From>
 __device__ __forceinline__ std::uint32_t largest_amax_code(const tile_task& t,
                                                            const row_coordinates& at) {
@@ -91,7 +91,7 @@ __device__ __forceinline__ std::uint32_t largest_amax_code(const tile_task& t,
   std::uint32_t maximum = 0;
   if (!at.inside) return maximum;
 #pragma unroll 1
-  for (std::uint32_t col = at.lane; col < t.cols; col += 1u << at.lanes) {
+  for (std::uint32_t col = at.lane; col < t.cols; col += 1u << at.log2_lanes) {
     const std::uint32_t code = load_element<From>(t, at.row, col) & magnitude;
     maximum = max(maximum, amax_code<From>(t, code, at.row, col));
   }
@@ -102,18 +102,18 @@ __device__ __forceinline__ std::uint32_t largest_amax_code(const tile_task& t,
 /// second call, all threads must have passed a barrier since the first.
 __device__ __forceinline__ std::uint32_t of_row(const row_coordinates& at, std::uint32_t mine,
                                                 row_memory& memory) {
-  if (at.lanes < 5) {
-    for (int apart = 1 << at.lanes >> 1; apart > 0; apart >>= 1) {
+  if (at.log2_lanes < 5) {
+    for (int apart = 1 << at.log2_lanes >> 1; apart > 0; apart >>= 1) {
       mine = max(mine, __shfl_xor_sync(all_lanes, mine, apart));
     }
     return mine;
   }
   mine = __reduce_max_sync(all_lanes, mine);
-  if (at.lanes == 5) return mine;
+  if (at.log2_lanes == 5) return mine;
   const unsigned warp = threadIdx.x / 32;
   if (threadIdx.x % 32 == 0) memory.maxima[warp] = mine;
   __syncthreads();
-  const unsigned warps = 1u << (at.lanes - 5), first = warp & ~(warps - 1);
+  const unsigned warps = 1u << (at.log2_lanes - 5), first = warp & ~(warps - 1);
   for (unsigned i = 0; i < warps; ++i) mine = max(mine, memory.maxima[first + i]);
   return mine;
 }
@@ -125,7 +125,7 @@ __device__ __forceinline__ void store_defined_row(const tile_task& t, const row_
   std::byte* const to = t.codes + at.row * t.codes_row_bytes;
 #pragma unroll 1
   for (std::uint32_t col = at.lane * vector_length; col < t.cols;
-       col += static_cast<unsigned>(vector_length) << at.lanes) {
+       col += static_cast<unsigned>(vector_length) << at.log2_lanes) {
     const uint2 codes = defined_vector<From, To>(t, &factor, 0, at.row, col);
     store_codes<access::elements>(to + col, t.cols - col, codes);
   }

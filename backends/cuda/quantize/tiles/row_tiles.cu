@@ -38,7 +38,7 @@ void launch(const tile_task& t, cudaStream_t stream) {
 }  // namespace
 
 std::uint64_t row_block_count(const tile_task& t) {
-  const auto rows = static_cast<std::uint64_t>(block_threads >> t.lanes);
+  const auto rows = static_cast<std::uint64_t>(block_threads >> t.log2_lanes);
   return (t.rows + rows - 1) / rows;
 }
 

@@ -9,8 +9,8 @@
 
 namespace samebits::cuda {
 
-/// Blocks of a launch. t.lanes, from 2 to 8, is log2 of the threads that share a row: the smallest
-/// number whose registers hold the row, or 8 for longer rows.
+/// Blocks of a launch. t.log2_lanes, from 2 to 8, is log2 of the threads that share a row: the
+/// smallest number whose registers hold the row, or 8 for longer rows.
 std::uint64_t row_block_count(const tile_task& t);
 
 /// Enqueues the quantization of a matrix with one scale per row.

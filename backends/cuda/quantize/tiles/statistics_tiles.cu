@@ -19,14 +19,14 @@
 namespace samebits::cuda {
 namespace {
 
-/// t.lanes; a constant where tiles have several rows.
+/// t.log2_lanes; a constant where tiles have several rows.
 template <shape Shape>
-__device__ __forceinline__ int lanes_of_row(const tile_task& t) {
-  return Shape == shape::rows ? t.lanes : 4;
+__device__ __forceinline__ int log2_lanes_of_row(const tile_task& t) {
+  return Shape == shape::rows ? t.log2_lanes : 4;
 }
 
-/// Partial sums of the vectors of a block tile in shared memory, 2^lanes vectors per row. Vector n
-/// is in row n / 2^lanes of the block tile.
+/// Partial sums of the vectors of a block tile in shared memory, 2^log2_lanes vectors per row.
+/// Vector n is in row n / 2^log2_lanes of the block tile.
 ///
 /// Writers: each thread has the vectors of 8 rows in one lane column. Readers: each thread sums 8
 /// neighbouring vectors of one row. Vector n lies in slot n ^ (n / 8 % 8): the threads of a warp,
@@ -37,8 +37,8 @@ struct vector_sums {
   /// The slots of the thread's rows, one row after the other.
   class rows {
    public:
-    __device__ __forceinline__ rows(const block_coordinates& at, int lanes)
-        : vector_(((at.line * rows_a_thread) << lanes) + at.lane), step_(1u << lanes) {}
+    __device__ __forceinline__ rows(const block_coordinates& at, int log2_lanes)
+        : vector_(((at.line * rows_a_thread) << log2_lanes) + at.lane), step_(1u << log2_lanes) {}
     __device__ __forceinline__ void store(vector_sums& sums, const quantize_sums& of_row) {
       sums.of_vector[slot(vector_)] = of_row;
       vector_ += step_;
@@ -68,7 +68,7 @@ template <shape Shape>
 __device__ __forceinline__ void store_row_sums(const tile_task& t, const block_coordinates& at,
                                                unsigned col_block, const vector_sums& sums,
                                                const statistics_parts& parts) {
-  const int log2_threads = lanes_of_row<Shape>(t) - 3;  // threads that share a row
+  const int log2_threads = log2_lanes_of_row<Shape>(t) - 3;  // threads that share a row
   const quantize_sums of_row = combined_lanes(sums.of_eight(), 1 << log2_threads);
   const std::uint64_t row = at.block_row + (threadIdx.x >> log2_threads);
   if ((threadIdx.x & ((1u << log2_threads) - 1)) == 0 && row < t.rows) {
@@ -128,7 +128,7 @@ __device__ __forceinline__ void encode_and_count(const tile_task& t, const block
                                                  block_counts& of_block) {
   finite_counts<From> counts;
   code_rows<access::vectors> rows(t, at);
-  vector_sums::rows sum_rows(at, lanes_of_row<Shape>(t));
+  vector_sums::rows sum_rows(at, log2_lanes_of_row<Shape>(t));
   tile_factor factor = factors.of_row(0).factor;
 #pragma unroll
   for (int i = 0; i < rows_a_thread; i += 2) {  // one test for zeros covers two rows
@@ -161,7 +161,7 @@ __device__ __noinline__ void define_and_count(const tile_task& t, unsigned block
   const unsigned step = Shape == shape::rows ? at.tiles_per_row : 0;
   quantize_counts counts;
   code_rows<access::vectors> rows(t, at);
-  vector_sums::rows sum_rows(at, lanes_of_row<Shape>(t));
+  vector_sums::rows sum_rows(at, log2_lanes_of_row<Shape>(t));
 #pragma unroll 1
   for (int i = 0; i < rows_a_thread; ++i) {
     coded_vector vector_i{};

@@ -37,7 +37,7 @@ struct tile_task {
   std::uint64_t rows;
   std::uint32_t cols;
   std::uint32_t col_blocks;  ///< block tiles along a row of the matrix
-  int lanes;                 ///< log2 of the threads of a block along a row
+  int log2_lanes;            ///< log2 of the threads of a block along a row
   int tile_rows, tile_cols;  ///< log2 of the tile size
   bool aligned;              ///< input rows start at 16 bytes and code rows at 8, cols % 8 == 0
   bool aligned_transposed;   ///< rows of transposed codes start at 16 bytes
