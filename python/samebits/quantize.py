@@ -261,7 +261,7 @@ def quantize(
     codes_format = format_index(to, "to")
     result = out or _outputs(x, format, rules, codes_format, transposed)
     rule = rule_of(rounding, rules.overflow, nan)
-    figures: Any = _core.quantize(
+    found: Any = _core.quantize(
         x, optional_format(format),
         (result.codes, result.scales, result.codes_transposed, result.scales_transposed),
         codes_format, INDEX[rules.scale_format], options_of(rules, rule),
@@ -271,7 +271,7 @@ def quantize(
     )
     result.recipe = rules
     result.format = NAMES[codes_format]
-    result.statistics = Statistics(*figures) if figures is not None else None
+    result.statistics = Statistics(*found) if found is not None else None
     return result
 
 

@@ -52,7 +52,7 @@ nb::object quantize(nb::handle x, int format, nb::tuple out, int to, int scale_f
   const optional_view scales_t(out[3], "out.scales_transposed", scale_format, access::write, s);
   const optional_view inverse(inverse_scales, "inverse_scales", SAMEBITS_FORMAT_FP32, access::read,
                               s);
-  samebits_quantize_statistics figures = {};
+  samebits_quantize_statistics found = {};
   if (statistics && in.memory == SAMEBITS_MEMORY_DEVICE) {
     raise_invalid("statistics: they need host memory; pass statistics=False for device arrays");
   }
@@ -61,13 +61,13 @@ nb::object quantize(nb::handle x, int format, nb::tuple out, int to, int scale_f
   outputs.scales = scales.get();
   outputs.codes_transposed = codes_t.get();
   outputs.scales_transposed = scales_t.get();
-  outputs.statistics = statistics ? &figures : nullptr;
+  outputs.statistics = statistics ? &found : nullptr;
   samebits_quantize_options options = options_of(rules);
   options.random = random_of(random);
   options.inverse_scales = inverse.get();
   const samebits_executor where = executor_of(threads, backend, stream, in.size());
   run(in.size(), [&] { return samebits_quantize(&from, &outputs, &options, &where); });
-  return statistics ? tuple_of(figures) : nb::none();
+  return statistics ? tuple_of(found) : nb::none();
 }
 
 void dequantize(nb::handle codes, int format, nb::handle scales, int scale_format,

@@ -99,9 +99,9 @@ TEST_P(CDevice, Reductions) {
   float largest = 0;
   ASSERT_OK(samebits_amax(&x.c, &largest, &where));
   EXPECT_EQ(largest, amax(m.cpp()));
-  samebits_element_counts counted = {};
-  ASSERT_OK(samebits_counts(&x.c, &counted, &where));
-  EXPECT_TRUE(same_bytes(counted, counts(m.cpp())));
+  samebits_element_counts found = {};
+  ASSERT_OK(samebits_counts(&x.c, &found, &where));
+  EXPECT_TRUE(same_bytes(found, counts(m.cpp())));
   size_t bytes = 0;
   ASSERT_OK(samebits_reduction_workspace(&x.c, &bytes, &where));
   std::vector<std::uint8_t> memory(bytes + 16);
