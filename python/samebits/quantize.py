@@ -222,7 +222,7 @@ def quantize(
     transposed : bool
         Whether to make the transposed codes and scales too.
     statistics : bool
-        Whether to compute `Statistics` in the same pass. Waits for the device.
+        Whether to compute `Statistics` in the same pass; host arrays only.
     seed, random_stream, offset, pitch, random_bits : int
         Random bits of stochastic rounding, as in `convert`.
     format : str or dtype, optional
