@@ -47,7 +47,7 @@ typedef struct samebits_compute_options {
   { (uint32_t)sizeof(samebits_compute_options), 0, 0, 0, SAMEBITS_RANDOM_STREAM_INIT }
 SAMEBITS_C_API samebits_status samebits_compute_options_init(samebits_compute_options* options);
 
-/* Destination of the flags byte of each element: a matrix of the shape of `out`, in its memory. */
+/* Receives one flags byte per element: a matrix of the shape of `out`, in the memory of `out`. */
 typedef struct samebits_flags_view {
   uint8_t* data;
   int64_t row_stride; /* in bytes */

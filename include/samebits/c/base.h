@@ -10,8 +10,8 @@
 #else
 #define SAMEBITS_C_API
 #endif
-/* The function keeps the pointer parameter and does not read what it points to, so that GCC does
- * not warn about an array that is filled later. */
+/* Marks a function that stores the pointer passed as this parameter number and does not read the
+ * memory behind the pointer. Without the mark, GCC warns about arrays that are filled later. */
 #if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 11
 #define SAMEBITS_C_KEEPS(parameter) __attribute__((access(none, parameter)))
 #else
@@ -51,8 +51,8 @@ SAMEBITS_C_API int32_t samebits_last_cuda_error(void);
 
 /* --- version -------------------------------------------------------------------------------- */
 
-/* Version of this interface. A library serves callers that were compiled with its own number. The
- * number changes only if a function or struct is removed or changes its meaning. */
+/* Version of this interface. A library supports callers that were compiled with the same number.
+ * The number changes only if a function or struct is removed or changes its meaning. */
 #define SAMEBITS_C_INTERFACE 1
 
 /* Returns the SAMEBITS_C_INTERFACE that the library was compiled with. */
@@ -152,9 +152,9 @@ SAMEBITS_C_API samebits_view samebits_dense_view(int32_t format, const void* dat
 
 /* --- option structs -------------------------------------------------------------------------- */
 
-/* Every option struct begins with its size, as the caller was compiled with it. A null pointer
- * to an option struct means its defaults. Later versions of the library append fields:
- * - A shorter struct of an older caller has the defaults for the fields that it lacks.
+/* Every option struct begins with struct_size, the size of the struct in the caller's version. A
+ * null pointer to an option struct means the defaults. Later versions of the library append fields:
+ * - The fields that a shorter struct of an older caller lacks have their defaults.
  * - A longer struct of a newer caller is refused if a byte that the library does not know is not 0.
  * Structs without struct_size never change.
  *
@@ -184,7 +184,7 @@ SAMEBITS_C_API samebits_status samebits_executor_init(samebits_executor* executo
 typedef struct samebits_backend {
   const char* name;
   const char* description;
-  const char* why_unsupported; /* a few words; "" if supported */
+  const char* why_unsupported; /* the reason in a few words; "" if supported */
   int32_t memory;              /* samebits_memory of the views that the backend works on */
   int32_t supported;           /* 1: this machine can run the backend */
   int32_t is_default;          /* 1: used for views of its memory when a call names no backend */

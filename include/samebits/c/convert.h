@@ -24,8 +24,9 @@ SAMEBITS_C_API samebits_status samebits_convert_options_init(samebits_convert_op
 /* Converts every element of `in` into the format of `out`, between any two formats.
  *
  * The result depends on the inputs and options alone, not on the executor, strides or alignment.
- * With stochastic rounding a block can be converted alone with the bits it has in the whole matrix:
- * set random.offset to the index of its first element, and random.pitch to the matrix's pitch.
+ * With stochastic rounding, one block of a matrix can be converted alone and gets the bits that a
+ * conversion of the whole matrix gives: set random.offset to the index of the first element of the
+ * block, and random.pitch to the pitch of the whole matrix.
  *
  * @param in  [rows, cols], any format, host or device memory
  * @param out  [rows, cols], any format, in the memory of `in`. `in` and `out` may be the same

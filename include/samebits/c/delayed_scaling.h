@@ -9,15 +9,15 @@
 extern "C" {
 #endif
 
-/* The amax that decides. */
+/* The amax of the history that determines the next scale. */
 typedef int32_t samebits_history_choice;
 enum { SAMEBITS_HISTORY_CHOICE_MAXIMUM = 0, SAMEBITS_HISTORY_CHOICE_MOST_RECENT = 1 };
 
-/* An update whose history[0] is 0, as after a tensor of zeros. */
+/* Effect of samebits_delayed_update() if history[0] is 0, as after a tensor of zeros. */
 typedef int32_t samebits_zero_step;
 enum {
-  SAMEBITS_ZERO_STEP_SKIP = 0, /* history and scales stay: TransformerEngine's fused update */
-  SAMEBITS_ZERO_STEP_ROLL = 1  /* runs as for any other amax: the unfused update */
+  SAMEBITS_ZERO_STEP_SKIP = 0, /* history and scales stay: Transformer Engine's fused update */
+  SAMEBITS_ZERO_STEP_ROLL = 1  /* as for any other amax: Transformer Engine's unfused update */
 };
 
 /* Settings of delayed scaling. */
@@ -40,8 +40,8 @@ typedef struct samebits_delayed_scale {
 #define SAMEBITS_DELAYED_SCALE_INIT \
   { 1.0f, 1.0f }
 
-/* Records an amax of this step: history[0] becomes the larger of the two; a NaN is larger than all
- * numbers.
+/* Records an amax of this step: history[0] = max(history[0], amax). A NaN counts as larger than
+ * every number.
  *
  * @param history  [count] amaxes in host memory
  * @param amax  as in samebits_quantize_statistics */

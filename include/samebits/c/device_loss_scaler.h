@@ -19,7 +19,7 @@ typedef struct samebits_step_report {
   double scale;           /* scale during the step, before its update */
   double norm;            /* of the unscaled gradients; NaN if not computed */
   int64_t first_bad;      /* position of the first bad tensor; -1: none */
-  int64_t bad_rank;       /* the rank to blame; -1: none */
+  int64_t bad_rank;       /* first rank with a bad loss or gradient; -1: none */
   float grad_mul;         /* 1 / scale, times the clip factor; 0 if the step is skipped */
   uint32_t amax_bits;     /* of the scaled gradients, as binary32 bits */
   int32_t exponent;       /* floor(log2(scale)) */
@@ -44,8 +44,9 @@ samebits_device_scaler_options_init(samebits_device_scaler_options* options);
 /* A loss scaler in device memory, for one list of gradients. The scaler keeps the description of
  * the list, so the handle of the list may be destroyed; the tensors must stay where they are.
  *
- * `stream` is a cudaStream_t. The calls that have one enqueue and return, unless their comment says
- * that they wait. They can be captured into a CUDA graph; the scaler must outlive the graph.
+ * `stream` is a cudaStream_t. Functions with the parameter `stream` enqueue their work and return,
+ * unless their comment says that they wait. Functions that do not wait can be captured into a CUDA
+ * graph; the scaler must outlive the graph.
  *
  * In a library without CUDA every function returns SAMEBITS_UNSUPPORTED. */
 typedef struct samebits_device_loss_scaler samebits_device_loss_scaler;
@@ -77,18 +78,19 @@ samebits_device_loss_scaler_scale(const samebits_device_loss_scaler* scaler, con
 /* Writes the address of the last decision in device memory. */
 SAMEBITS_C_API samebits_status samebits_device_loss_scaler_decision(
     const samebits_device_loss_scaler* scaler, const samebits_step_report** decision);
-/* Reads losses before they are scaled.
+/* Reads losses before they are scaled, and remembers until the decision whether any loss is NaN or
+ * Inf.
  *
  * @param losses  [count] in fp32, device memory */
 SAMEBITS_C_API samebits_status samebits_device_loss_scaler_observe_losses(
     samebits_device_loss_scaler* scaler, const float* losses, int64_t count, void* stream);
-/* Reads all gradients once. */
+/* Reads all gradients once, and records NaN, Inf and amax for the decision. */
 SAMEBITS_C_API samebits_status
 samebits_device_loss_scaler_inspect(samebits_device_loss_scaler* scaler, void* stream);
 /* Decides the step, sets the next scale, and leaves a report. */
 SAMEBITS_C_API samebits_status
 samebits_device_loss_scaler_decide(samebits_device_loss_scaler* scaler, void* stream);
-/* Inspects and decides. */
+/* Calls samebits_device_loss_scaler_inspect(), then samebits_device_loss_scaler_decide(). */
 SAMEBITS_C_API samebits_status samebits_device_loss_scaler_step(samebits_device_loss_scaler* scaler,
                                                                 void* stream);
 /* Multiplies every tensor of a list by grad_mul of the decision, unless the step is skipped. */
@@ -105,9 +107,9 @@ SAMEBITS_C_API samebits_status samebits_device_loss_scaler_poll(samebits_device_
 SAMEBITS_C_API samebits_status
 samebits_device_loss_scaler_lost(const samebits_device_loss_scaler* scaler, uint64_t* lost);
 
-/* State after all work on a stream. */
+/* State of a device loss scaler. */
 typedef struct samebits_device_scaler_state {
-  uint64_t steps;         /* decided so far */
+  uint64_t steps;         /* steps that were decided */
   uint64_t applied_steps; /* steps that were applied */
   double scale;           /* scale of the coming step */
 } samebits_device_scaler_state;

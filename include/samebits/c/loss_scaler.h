@@ -27,7 +27,7 @@ enum {
   SAMEBITS_STEP_CAUSE_NONFINITE = 1,   /* a scaled gradient was Inf or NaN, unknown which */
   SAMEBITS_STEP_CAUSE_OVERFLOW = 2,    /* the max magnitude of the scaled gradients was Inf */
   SAMEBITS_STEP_CAUSE_NAN = 3,         /* a scaled gradient was NaN */
-  SAMEBITS_STEP_CAUSE_LOSS = 4,        /* nonfinite, and so was the loss before scaling */
+  SAMEBITS_STEP_CAUSE_LOSS = 4,        /* gradients, and the loss before scaling: Inf or NaN */
   SAMEBITS_STEP_CAUSE_UNSCALED = 5,    /* native: finite gradients that overflow when unscaled */
   SAMEBITS_STEP_CAUSE_RANKS_DIFFER = 6 /* the ranks' scalers differed */
 };
@@ -38,7 +38,7 @@ enum {
   SAMEBITS_SCALE_CHANGE_KEPT = 0,
   SAMEBITS_SCALE_CHANGE_GROWN = 1,
   SAMEBITS_SCALE_CHANGE_BACKED_OFF = 2,
-  SAMEBITS_SCALE_CHANGE_AT_MINIMUM = 3 /* at the lower bound: would have backed off */
+  SAMEBITS_SCALE_CHANGE_AT_MINIMUM = 3 /* not backed off: already at the lower bound */
 };
 
 /* A setting of a policy by name and value, such as {"growth_interval", "1000"}.
@@ -128,7 +128,7 @@ typedef int32_t (*samebits_step_function)(void* user);
 
 /* Calls run(user), unless this optimizer's gradients were not finite.
  *
- * @param run  the optimizer; null: the caller reads *applied and steps by itself
+ * @param run  the optimizer; null: the caller runs the optimizer itself if *applied is 1
  * @param applied  receives 1 if the step is applied, 0 if it is skipped; may be null
  * @returns SAMEBITS_CALLBACK_FAILED if run() does not return 0; the call may then be repeated */
 SAMEBITS_C_API samebits_status samebits_loss_scaler_step(samebits_loss_scaler* scaler,
@@ -161,7 +161,8 @@ SAMEBITS_C_API samebits_status samebits_loss_scaler_applied_steps(
 
 /* Writes settings, state and counts as text for a checkpoint. scalar.h says how text is returned.
  *
- * @returns SAMEBITS_CALL_ORDER_ERROR between scale, unscale and update */
+ * @returns SAMEBITS_CALL_ORDER_ERROR if no update has followed the last unscale, observe or loss that
+ *   is not finite */
 SAMEBITS_C_API samebits_status samebits_loss_scaler_save(const samebits_loss_scaler* scaler,
                                                          char* buffer, size_t size, size_t* length);
 /* Writes policy, settings and present state as text, at any time: the line "loss_scaler", policy

@@ -72,8 +72,8 @@ typedef struct samebits_quantize_options {
   const samebits_view* inverse_scales;
   /* Null, or a word in the memory of the views. If the word is not 0, nothing is written. */
   const uint32_t* skip_if_nonzero;
-  /* Memory for the call alone until its work is done: samebits_quantize_workspace() bytes or more,
-   * in the memory of the views, aligned to 16. Null: from the stream's memory pool. */
+  /* Scratch memory that only this call uses until its work is done: samebits_quantize_workspace()
+   * bytes or more, in the memory of the views, aligned to 16. Null: the stream's memory pool. */
   void* workspace;
   size_t workspace_bytes; /* 0 for a null workspace */
 } samebits_quantize_options;
@@ -100,8 +100,8 @@ typedef struct samebits_quantize_statistics {
   double noise;         /* sum of (x - x')^2, x' the dequantized element */
 } samebits_quantize_statistics;
 
-/* Outputs of samebits_quantize(), in the memory of the input. A null pointer, and a view without
- * data, is not written. */
+/* Outputs of samebits_quantize(), in the memory of the input. An output that is null, or a view
+ * without data, is not written. */
 typedef struct samebits_quantize_outputs {
   uint32_t struct_size;
   uint32_t reserved;           /* 0 */

@@ -27,7 +27,8 @@ typedef struct samebits_quantize_list samebits_quantize_list;
 /* Creates a list with options. With stochastic rounding, tensor i uses the random stream
  * options->random.stream + i.
  *
- * @param items  [count]; copied. All inputs have one format, all codes, and all scales.
+ * @param items  [count]; copied. All inputs have the same format; so have all codes, and so
+ *   have all scales.
  * @param options  without workspace and inverse scales; null: the defaults
  * @param list  receives the list; the caller destroys it
  * @returns

@@ -55,7 +55,7 @@ SAMEBITS_C_API samebits_status samebits_counts(const samebits_view* in,
                                                samebits_element_counts* result,
                                                const samebits_executor* where);
 /* Writes the sum of the elements in binary64, over a fixed tree in which neighbours are added
- * pairwise. A NaN is 7FFFFFFFFFFFFFFF. */
+ * pairwise. If the sum is NaN, its code is 7FFFFFFFFFFFFFFF. */
 SAMEBITS_C_API samebits_status samebits_sum(const samebits_view* in, double* result,
                                             const samebits_executor* where);
 /* Writes the sum of the squares, each rounded to binary64, over the tree of samebits_sum(). */
@@ -70,8 +70,8 @@ SAMEBITS_C_API samebits_status samebits_dot(const samebits_view* x, const samebi
  * into a CUDA graph.
  *
  * @param result  device memory, aligned as its type requires
- * @param workspace  device memory for the call alone until its work is done, aligned to 16; null:
- *   the stream's memory pool provides it
+ * @param workspace  device memory that only this call uses until its work is done, aligned to 16;
+ *   null: memory from the stream's memory pool
  * @param workspace_bytes  samebits_reduction_workspace() or more; 0 for a null workspace */
 
 /* Writes the bytes of workspace that a sum or dot product of a matrix of this shape needs. */

@@ -85,7 +85,7 @@ enum {
   SAMEBITS_OVERFLOW_SATURATE_FINITE = 2 /* max finite for finite x; Inf as ieee */
 };
 
-/* Result of a NaN. */
+/* Result where the input is NaN. */
 typedef int32_t samebits_nan_policy;
 enum {
   SAMEBITS_NAN_POLICY_CANONICAL = 0,    /* the positive canonical NaN */
@@ -148,7 +148,7 @@ enum {
   SAMEBITS_NUMBER_CLASS_NAN = 4
 };
 
-/* Class, sign, sign bit and neighbours of a code. */
+/* Class, sign bit and neighbours of a code. */
 typedef struct samebits_code_info {
   int32_t number_class; /* samebits_number_class */
   int32_t negative;     /* the sign bit; 0 in e8m0 and for the NaN of fnuz formats */
@@ -156,11 +156,11 @@ typedef struct samebits_code_info {
   uint64_t next_down; /* code of the next value below */
 } samebits_code_info;
 
-/* Writes class, sign and neighbours of a code. */
+/* Writes class, sign bit and neighbours of a code. */
 SAMEBITS_C_API samebits_status samebits_get_code_info(int32_t format, uint64_t code,
                                                       samebits_code_info* info);
 
-/* Writes the K random bits of one element: those that array functions use at this index.
+/* Writes the K random bits of one element: the bits that array functions use at this index.
  *
  * @param bits  K, in 1..32
  * @param value  receives the bits, below 2^K */

@@ -47,8 +47,8 @@ samebits_scale_layout_options_init(samebits_scale_layout_options* options);
 typedef struct samebits_scale_layout_report {
   uint64_t scales;     /* without the padding */
   uint64_t unpackable; /* scales that a byte cannot hold */
-  int64_t first_row;   /* of the first unpackable one in row-major order, or -1 */
-  int64_t first_col;
+  int64_t first_row;   /* row of the first unpackable scale in row-major order, or -1 */
+  int64_t first_col;   /* column of this scale, or -1 */
 } samebits_scale_layout_report;
 
 /* Writes the bytes of a matrix of scales [rows, cols] in a layout, padding included.

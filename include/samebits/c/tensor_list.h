@@ -47,7 +47,7 @@ SAMEBITS_C_API samebits_status samebits_tensor_list_size(const samebits_tensor_l
  * Errors: SAMEBITS_INVALID_ARGUMENT before anything is written, SAMEBITS_UNSUPPORTED,
  * SAMEBITS_ENVIRONMENT_ERROR, SAMEBITS_CUDA_ERROR, SAMEBITS_INCOMPLETE_WRITE. */
 
-/* Counts of samebits_tensor_list_inspect(). */
+/* The kinds of elements that samebits_tensor_list_inspect() counts. */
 typedef int32_t samebits_inspect_counts;
 enum {
   SAMEBITS_INSPECT_COUNTS_NONFINITE = 0,   /* NaN and Inf */
@@ -104,8 +104,8 @@ typedef struct samebits_unscale_report {
   uint64_t elements;
   uint64_t nonfinite;  /* Inf or NaN before unscaling */
   uint64_t overflowed; /* finite before unscaling, not after */
-  int64_t first_bad;   /* position of the first tensor with such elements, or -1 */
-  uint32_t amax_bits;  /* of the elements before unscaling, as binary32 bits */
+  int64_t first_bad;   /* position of the first tensor with either kind, or -1 */
+  uint32_t amax_bits;  /* max magnitude before unscaling, as binary32 bits */
   uint32_t reserved;   /* 0 */
 } samebits_unscale_report;
 
@@ -125,7 +125,8 @@ SAMEBITS_C_API samebits_status samebits_tensor_list_scale(const samebits_tensor_
 /* Computes out = a * x + b * y, tensor by tensor: both products and the sum are rounded to
  * binary32.
  *
- * @param out  shapes of x; a tensor of out may be the tensor of x or y at the same position */
+ * @param out  tensors with the shapes of x; a tensor of out may be the tensor of x or y at the same
+ *   position */
 SAMEBITS_C_API samebits_status samebits_tensor_list_axpby(float a, const samebits_tensor_list* x,
                                                           float b, const samebits_tensor_list* y,
                                                           const samebits_tensor_list* out,
@@ -146,7 +147,7 @@ SAMEBITS_C_API samebits_status samebits_tensor_list_accumulate(
     const samebits_executor* where);
 
 /* Writes the factor that brings a list with this norm down to max_norm: min(1, max_norm / (norm +
- * 1e-6)), rounded; 0 for an infinite norm, NaN for a NaN. */
+ * 1e-6)), rounded; 0 for an infinite norm, NaN for a NaN norm. */
 SAMEBITS_C_API samebits_status samebits_clip_factor(double norm, double max_norm, float* factor);
 /* Multiplies all tensors by samebits_clip_factor() of their common norm. Writes no element if the
  * factor is 1 or the norm is not finite.
