@@ -27,7 +27,7 @@ cast_rule rule_of(std::int32_t round, std::int32_t on_overflow, std::int32_t on_
           .on_nan = enumerator<nan_policy>(on_nan, "nan_policy")};
 }
 
-/// Returns convert_options or compute_options from the C struct with these fields.
+/// Returns `To`, convert_options or compute_options, from the C struct with the same fields.
 template <class To, class From>
 To array_options(const From& o) {
   const cast_rule rule = rule_of(o.rounding, o.overflow, o.nan_policy);

@@ -14,36 +14,36 @@
 
 namespace samebits::c_api {
 
-/// Throws that the argument is null.
+/// Throws invalid_argument: `which` must not be null.
 [[noreturn]] void refuse_null(const char* which);
 
-/// Returns what a pointer points to.
+/// Returns *pointer. Throws invalid_argument for a null pointer.
 template <class T>
 T& required(T* pointer, const char* which) {
   if (pointer == nullptr) refuse_null(which);
   return *pointer;
 }
 
-/// Checks that an array of `count` elements has data.
+/// Throws invalid_argument if an array of count > 0 elements is null.
 template <class T>
 void check_array(const T* data, std::size_t count, const char* which) {
   if (data == nullptr && count != 0) refuse_null(which);
 }
 
-/// Writes a result if the caller asked for the result.
+/// Writes *to = from, unless `to` is null.
 template <class To, class From>
 void write(To* to, const From& from) {
   if (to != nullptr) *to = from;
 }
 
-/// Returns a text; empty for null.
+/// Returns a C string as a view; null gives an empty view.
 std::string_view text(const char* text);
 
-/// Writes a text as the functions of the C interface return text.
+/// Writes a text into the caller's buffer by the rules of include/samebits/c/scalar.h.
 void write_text(std::string_view text, char* buffer, std::size_t size, std::size_t* length);
 
 matrix_view view(const samebits_view* view, const char* which);
-/// Returns a view; without data for null.
+/// Returns the C++ view of a C view; null gives a view without data.
 matrix_view optional_view(const samebits_view* view, const char* which);
 
 tile_shape tile(const samebits_tile& tile);

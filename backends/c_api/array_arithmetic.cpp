@@ -17,7 +17,8 @@ samebits::operation operation_of(int32_t op) {
   return api::enumerator<samebits::operation>(op, "op");
 }
 
-/// Operands that the operation has must not be null; all others are ignored.
+/// Returns the C++ operands. Throws invalid_argument if an operand that the operation needs is
+/// null. Ignores operands that the operation does not have.
 samebits::array_operands operands_of(samebits::operation op, const samebits_view* a,
                                      const samebits_view* b, const samebits_view* c) {
   samebits::array_operands in = {.a = api::view(a, "a")};

@@ -1,4 +1,4 @@
-// The loss scaler of a GPU through the C interface, in libraries with CUDA.
+// The device loss scaler through the C interface, in libraries with CUDA.
 #include "samebits/device_loss_scaler.hpp"
 
 #include <optional>

@@ -1,5 +1,5 @@
-// The loss scaler of a GPU through the C interface, in libraries without CUDA: every call is
-// unsupported.
+// The device loss scaler through the C interface, in libraries without CUDA: every function returns
+// SAMEBITS_UNSUPPORTED.
 #include "backends/c_api/guarded.hpp"
 #include "samebits/c/device_loss_scaler.h"
 #include "samebits/error.hpp"

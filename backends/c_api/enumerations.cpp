@@ -51,14 +51,14 @@ constexpr const char* addend_names[] = {"last", "first"};
 constexpr const char* verify_extent_names[] = {"quick", "exhaustive"};
 constexpr const char* training_precision_names[] = {"mixed_fp16", "mixed_bf16", "mixed_fp8"};
 
-/// An enumeration with a list of names.
+/// The entry of an enumeration whose names are in an array.
 template <const auto& Names>
 constexpr enumeration listed(const char* type) {
   return {type, static_cast<int>(std::size(Names)),
           [](int value) { return std::string_view(Names[value]); }};
 }
 
-/// An enumeration that a C++ function name() names.
+/// The entry of an enumeration whose names the C++ function name() returns.
 template <class Enum>
 constexpr enumeration named(const char* type, int count) {
   return {type, count, [](int value) { return name(static_cast<Enum>(value)); }};

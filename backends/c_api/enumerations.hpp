@@ -1,4 +1,4 @@
-// Enumerations of the C interface: which one belongs to each C++ enumeration, and range checks.
+// The C enumeration of each C++ enumeration, and range checks of enumerators.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@ namespace samebits::c_api {
 /// Returns whether `value` is an enumerator.
 bool is_enumerator(samebits_enumeration enumeration, std::int32_t value);
 
-/// Throws invalid_argument unless `value` is an enumerator. `which` and `field`, joined, name the
-/// argument in the message.
+/// Throws invalid_argument unless `value` is an enumerator. The message names
+/// the argument: `which` followed by `field`.
 void check_enumerator(samebits_enumeration enumeration, std::int32_t value, const char* which,
                       const char* field = "");
 

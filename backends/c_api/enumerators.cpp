@@ -166,7 +166,7 @@ static_assert(is(SAMEBITS_FLAG_INEXACT, flags::inexact));
 static_assert(SAMEBITS_FORMAT_COUNT == format_count);
 static_assert(SAMEBITS_AMAX_UNKNOWN == amax_unknown);
 
-// Every C++ enumerator has its C enumerator: the last one is the last one in C too.
+// The last C++ enumerator is also the last C enumerator, so every C++ enumerator exists in C.
 static_assert(SAMEBITS_FORMAT_E8M0 + 1 == format_count);
 static_assert(SAMEBITS_ROUNDING_STOCHASTIC + 1 == rounding_count);
 static_assert(SAMEBITS_OVERFLOW_SATURATE_FINITE + 1 == overflow_count);

@@ -79,7 +79,7 @@ samebits_status record_current() {
 samebits_status record_error() noexcept {
   try {
     return record_current();
-  } catch (...) {  // only a std::string of a message can throw
+  } catch (...) {  // copying the message may throw std::bad_alloc
     last.cuda = 0;
     last.message = "out of memory while an error was reported";
     return SAMEBITS_NO_MEMORY;

@@ -7,7 +7,7 @@
 
 namespace samebits::c_api {
 
-/// A function of the caller reported a failure.
+/// Thrown if a function of the caller, such as the optimizer of a step, reports a failure.
 class callback_failed : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;

@@ -18,11 +18,11 @@ namespace samebits::c_api {
 /// Returns the C++ list of a handle. Throws invalid_argument for null.
 const tensor_list& list_of(const samebits_tensor_list* list, const char* which);
 
-/// Returns an unscale report as the C interface writes it.
+/// Returns the C struct of an unscale report.
 samebits_unscale_report report_of(const unscale_report& report);
 
-/// Returns the settings of a policy. Throws invalid_argument for a policy, name or value that is
-/// not allowed.
+/// Returns the settings of a policy: the defaults, changed by `settings`. Throws invalid_argument
+/// for a policy, name or value that is not allowed.
 scaling_settings settings_of(std::int32_t policy, const samebits_setting* settings,
                              std::size_t count);
 

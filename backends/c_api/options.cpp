@@ -14,7 +14,8 @@
 namespace samebits::c_api {
 namespace {
 
-// No option struct of any version is larger. The limit refuses a struct that was not initialized.
+// Every version's option structs are smaller. A larger struct_size means that the caller did not
+// initialize the struct.
 constexpr std::uint32_t max_size = 4096;
 
 /// Reads struct_size, the first field of every option struct.

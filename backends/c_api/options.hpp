@@ -1,4 +1,4 @@
-// Option structs of the C interface: defaults, and structs of older and newer callers.
+// Option structs of the C interface: their defaults, and structs of older and newer callers.
 #pragma once
 
 #include <cstddef>
@@ -73,16 +73,17 @@ inline samebits_verify_options defaults() {
 /// Copies the first struct_size bytes of a caller's struct over `options`, which has the defaults
 /// and `size` bytes.
 ///
-/// @throws invalid_argument if struct_size is no size, or if a byte behind `size` is not 0.
+/// @throws invalid_argument if struct_size is below 4 or too large, or if a byte behind `size` is
+///   not 0.
 void copy_given(void* options, std::size_t size, const void* given, const char* which);
 
 /// Writes `size` bytes of `options` into as many bytes as the struct_size of `to` says. Bytes
 /// behind `size` become 0, and struct_size stays.
 ///
-/// @throws invalid_argument if `to` is null or struct_size is no size.
+/// @throws invalid_argument if `to` is null, or if struct_size is below 4 or too large.
 void write_given(void* to, const void* options, std::size_t size, const char* which);
 
-/// Returns an option struct with all fields of this version. Null: the defaults.
+/// Returns a caller's option struct with all fields of this version; null gives the defaults.
 template <class Options>
 Options read(const Options* given, const char* which) {
   static_assert(std::is_trivially_copyable_v<Options> && offsetof(Options, struct_size) == 0);

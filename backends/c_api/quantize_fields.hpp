@@ -1,4 +1,4 @@
-// Quantization of the C interface as C++ values: options, outputs and recipes.
+// Converts the C structs of quantization to C++ values: options, outputs and recipes.
 #pragma once
 
 #include "samebits/c/recipe.h"

@@ -39,7 +39,7 @@ std::vector<samebits::quantize_item> items_of(const samebits_quantize_item* item
   return all;
 }
 
-/// Creates a list by a rule: quantize_options or a recipe.
+/// Creates a list. `Rule` is quantize_options or recipe.
 template <class Rule>
 samebits_quantize_list* new_list(const samebits_quantize_item* items, size_t count,
                                  const Rule& rule) {

@@ -47,7 +47,8 @@ std::vector<samebits::list_tensor> tensors_of(const samebits_list_tensor* tensor
   return all;
 }
 
-/// Requires that a caller's array for one result per tensor is null or has the size of the list.
+/// Throws invalid_argument unless the caller's array of one result per tensor is null or has one
+/// element per tensor of the list.
 template <class T>
 void check_results(const samebits::tensor_list& list, const T* results, size_t count) {
   api::check_array(results, count, "tensors");

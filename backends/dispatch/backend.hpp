@@ -30,13 +30,14 @@ struct axpby_call;
 struct accumulate_call;
 struct cast_call;
 
-/// Elements [begin, end) of a view in row-major order.
+/// The elements [begin, end) of a view, counted in row-major order.
 struct element_range {
   std::int64_t begin;
   std::int64_t end;
 };
 
-/// A checked conversion of a matrix that is not empty. pitch is resolved.
+/// A conversion of a matrix that is not empty, with checked arguments. `pitch` is the pitch of the
+/// random bits: random.pitch, or the column count if the caller gave no pitch.
 struct convert_call {
   const_matrix_view in;
   matrix_view out;
@@ -56,8 +57,8 @@ struct device_memory {
   void (*synchronize)();  ///< waits for all enqueued work and reports its errors
 };
 
-/// One operation of a backend. Host and device backends fill in the same three functions. `Call` is
-/// a checked call and says where its results go.
+/// One operation of a backend. Host and device backends fill in the same three functions. `Call`
+/// has the checked arguments of one call, and the memory that receives the results.
 template <class Call>
 struct operation_entry {
   /// Whether the backend supports this call; otherwise the call is refused by name. Null: supports
@@ -84,13 +85,13 @@ struct operation_entry {
 struct backend {
   std::string_view name;
   std::string_view description;
-  memory_space space;  ///< the memory that it works on
+  memory_space space;  ///< memory of the views that the backend works on
   /// Empty if this machine can run the backend; otherwise the reason in a few words.
   std::string (*why_unsupported)();
-  /// The self-test of the backend's arithmetic. Device backends call require_tested() in run(), but
-  /// for conversions convert() calls it. Host backends call require_tested() only before code that
-  /// depends on the process: on its build flags or its control register. Null: there is no
-  /// self-test.
+  /// The self-test of the backend's arithmetic. Device backends call require_tested() in run();
+  /// for conversions, convert() calls require_tested() instead. Host backends call
+  /// require_tested() only before code that depends on the process: on its build flags or its
+  /// control register. Null: there is no self-test.
   self_test_entry* self_test = nullptr;
 
   // Operations.
@@ -122,13 +123,15 @@ std::span<const backend* const> compiled();
 /// The compiled backend of this name. Throws as find_executor does.
 const backend& by_name(std::string_view name);
 
-/// The backend for views in `space`: the one that the executor names. Without a name, the
-/// environment's backend if it works in this memory. Otherwise the last supported backend that has
-/// the call. Throws as find_executor does.
+/// The backend for views in `space`:
+/// - the backend that the executor names;
+/// - without a name, the backend that SAMEBITS_BACKEND names, if it works in this memory;
+/// - otherwise the last supported backend of this memory for which has(backend) is true.
+/// Throws as find_executor does.
 const backend& resolve(const executor& where, memory_space space,
                        const std::function<bool(const backend&)>& has);
-/// The backend for a conversion. Throws if it does not work in this memory or does not support the
-/// conversion.
+/// The backend for a conversion. Throws if the backend that the executor names does not work in
+/// this memory or does not support the conversion.
 const backend& converting_backend(const executor& where, const convert_call& call);
 
 }  // namespace samebits::backends

@@ -11,14 +11,15 @@
 
 namespace samebits::backends {
 
-/// Converts by ranges.
+/// Converts a matrix: several threads call Convert, each for its own range of elements.
 template <void (*Convert)(const convert_call&, element_range)>
 void convert_on_threads(const convert_call& call, const executor& where) {
   for_each_part(call.in.rows * call.in.cols, where.threads,
                 [&](element_range range) { Convert(call, range); });
 }
 
-/// Computes by ranges. Compute returns the flags of its range, or none if no report is wanted.
+/// Computes array arithmetic: several threads call Compute, each for its own range of elements.
+/// Compute returns the flags of its range, or no flags if the call wants no report.
 template <flags (*Compute)(const compute_call&, element_range)>
 void compute_on_threads(const compute_call& call, const executor& where) {
   std::atomic<std::uint8_t> raised = 0;

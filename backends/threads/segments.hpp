@@ -1,4 +1,4 @@
-// Runs: splits a range of elements into segments of one row each.
+// Segments: splits a range of elements into segments of one row each.
 #pragma once
 
 #include <cstddef>

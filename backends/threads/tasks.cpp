@@ -56,7 +56,7 @@ void run_tasks(std::int64_t count, const std::function<void(std::int64_t)>& task
     }
     if (count > 0) run(0);
     for (; next < count; ++next) run(next);
-  }  // joins the threads
+  }  // the destructors of the threads join them
   failure.rethrow();
 }
 

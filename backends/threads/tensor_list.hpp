@@ -13,7 +13,7 @@ void scale_on_threads(const list_kernels& kernels, const scale_call& call, const
 void axpby_on_threads(const list_kernels& kernels, const axpby_call& call, const executor& where);
 void accumulate_on_threads(const list_kernels& kernels, const accumulate_call& call,
                            const executor& where);
-/// Converts the elements of each chunk by `convert`, which converts a range of one tensor.
+/// Converts every tensor of a list. Calls convert(call, range) for the elements of each chunk.
 void cast_on_threads(void (*convert)(const convert_call&, element_range), const cast_call& call,
                      const executor& where);
 
