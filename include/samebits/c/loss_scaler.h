@@ -161,8 +161,8 @@ SAMEBITS_C_API samebits_status samebits_loss_scaler_applied_steps(
 
 /* Writes settings, state and counts as text for a checkpoint. scalar.h says how text is returned.
  *
- * @returns SAMEBITS_CALL_ORDER_ERROR if no update has followed the last unscale, observe or loss that
- *   is not finite */
+ * @returns SAMEBITS_CALL_ORDER_ERROR if no update has followed the last unscale, the last observe,
+ *   or the last loss that was not finite */
 SAMEBITS_C_API samebits_status samebits_loss_scaler_save(const samebits_loss_scaler* scaler,
                                                          char* buffer, size_t size, size_t* length);
 /* Writes policy, settings and present state as text, at any time: the line "loss_scaler", policy
