@@ -11,7 +11,7 @@ array([  1.,   1., 448.], dtype=float32)
 
 from __future__ import annotations
 
-import samebits.arrays  # gives the core what it needs of NumPy
+import samebits.arrays  # registers NumPy's types and functions with samebits._core
 from samebits._core import version as __version__
 from samebits.arithmetic import (
     Flags,

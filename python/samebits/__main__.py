@@ -1,4 +1,4 @@
-"""``python -m samebits``: what is installed, which backends run, and why one does not."""
+"""``python -m samebits`` prints what is installed, which backends run, and why others do not."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ from samebits.errors import Error
 
 
 def _module_line(name: str, without: str) -> str:
-    """Return whether a module is installed, without importing it."""
+    """Return a line that says whether a module is installed; does not import the module.
+
+    `without` says what is different if the module is missing.
+    """
     if importlib.util.find_spec(name) is None:
         return f"{name} not installed: {without}"
     from importlib.metadata import PackageNotFoundError, version

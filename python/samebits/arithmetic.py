@@ -1,10 +1,11 @@
-"""IEEE 754 arithmetic on arrays: each result is rounded once into the format asked for.
+"""IEEE 754 arithmetic on arrays: each result is rounded once into the format `to`.
 
-Operands are arrays in fp32, fp16, bf16, e4m3 or e5m2; each may have another format. Their shapes
+Operands are arrays in fp32, fp16, bf16, e4m3 or e5m2; their formats may differ. Their shapes
 broadcast. Every operation has these keyword arguments and returns a `Result`:
 
 to : str or dtype, optional
-    Format of the result, one of these five; by default that of the operands.
+    Format of the result: fp32, fp16, bf16, e4m3 or e5m2. By default the format of the operands;
+    required if the operands have different formats.
 format, rounding, overflow, nan, seed, random_stream, offset, random_bits, out
     As in `convert`. Stochastic rounding uses the index of the element in the result.
 each_flags : bool
@@ -90,7 +91,7 @@ class Result:
     Attributes
     ----------
     value : array [...]
-        The results, in the format asked for.
+        The results, in the format `to`.
     flags : Flags
         The flags that any element raised.
     each : array [...] of uint8, or None
@@ -121,7 +122,7 @@ def _compute(
     backend: str | None = None,
     stream: Any = None,
 ) -> Result:
-    """Compute an operation; the functions below have its options."""
+    """Compute an operation by its name; the public functions pass their options on."""
     rule = rule_of(rounding, overflow, nan)
     each = None
     if each_flags:
@@ -187,20 +188,20 @@ def rint(a: Any, **options: Unpack[Options]) -> Result:
 
 
 def minimum(a: Any, b: Any, **options: Unpack[Options]) -> Result:
-    """Return the smaller operand; NaN if either one is NaN."""
+    """Return the smaller operand; NaN if either operand is NaN."""
     return _compute("min", (a, b), **options)
 
 
 def maximum(a: Any, b: Any, **options: Unpack[Options]) -> Result:
-    """Return the larger operand; NaN if either one is NaN."""
+    """Return the larger operand; NaN if either operand is NaN."""
     return _compute("max", (a, b), **options)
 
 
 def fmin(a: Any, b: Any, **options: Unpack[Options]) -> Result:
-    """Return the smaller operand; if one is NaN, the other one."""
+    """Return the smaller operand; if one operand is NaN, return the other operand."""
     return _compute("min_num", (a, b), **options)
 
 
 def fmax(a: Any, b: Any, **options: Unpack[Options]) -> Result:
-    """Return the larger operand; if one is NaN, the other one."""
+    """Return the larger operand; if one operand is NaN, return the other operand."""
     return _compute("max_num", (a, b), **options)

@@ -1,4 +1,4 @@
-"""What the core asks Python about an argument: refusals, foreign arrays, scalars and buffers."""
+"""Functions that samebits._core calls: error messages, arrays of other libraries, new arrays."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from samebits import _core
 from samebits.errors import InvalidArgument
 from samebits.formats import INDEX, NAMES, NOT_FORMATS, array_attribute, dtype_of, format_index
 
-__all__ = ["format_index"]  # the core asks for it here
+__all__ = ["format_index"]  # samebits._core looks format_index up in this module
 
-#: What every function takes, for messages.
+#: The arguments that functions support, for error messages.
 _TAKEN = "a NumPy or ml_dtypes array, an object with __dlpack__, or one with a buffer"
 
 
@@ -25,7 +25,11 @@ def _describe(value: Any) -> str:
 
 
 def refuse(why: str, value: Any, name: str, format_index: int) -> NoReturn:
-    """Raise the error that names an argument, what it is, and what to pass instead."""
+    """Raise InvalidArgument: the message names the argument, what it is, and what to pass instead.
+
+    `why` is one of "codes", "format", "byte order", "read-only", "strides", "device", "dims",
+    "no data" and "dtype".
+    """
     what = _describe(value)
     dtype_name = getattr(getattr(value, "dtype", None), "name", "")
     if dtype_name in NOT_FORMATS:
@@ -74,7 +78,7 @@ def is_scalar(value: Any) -> bool:
 
 
 def adopt(value: Any, name: str) -> npt.NDArray[Any]:
-    """Return a NumPy array over a buffer, or of a NumPy scalar."""
+    """Return a NumPy array that shares the memory of a buffer, or that holds a NumPy scalar."""
     if is_scalar(value):
         return np.asarray(value)
     if isinstance(value, (str, int, float, complex, list, tuple)):
@@ -88,7 +92,10 @@ def adopt(value: Any, name: str) -> npt.NDArray[Any]:
 
 
 def dlpack_capsule(value: Any, stream: int, name: str) -> Any:
-    """Return the DLPack capsule of an object; refuse what its library refuses, in its words."""
+    """Return the DLPack capsule of an object.
+
+    If the object's library refuses, raise InvalidArgument with the message of that library.
+    """
     if type(value).__module__.partition(".")[0] == "torch":
         check_torch(value, name)
         value = value.detach()
@@ -106,7 +113,7 @@ def dlpack_capsule(value: Any, stream: int, name: str) -> Any:
 
 
 def check_torch(tensor: Any, name: str) -> None:
-    """Refuse a torch tensor whose memory does not hold its values."""
+    """Refuse a torch tensor with the conjugate or negative bit: its memory lacks that operation."""
     if tensor.is_conj():
         raise InvalidArgument(
             f"{name}: a torch tensor with the conjugate bit set; pass {name}.resolve_conj()"
@@ -118,7 +125,7 @@ def check_torch(tensor: Any, name: str) -> None:
 
 
 def empty_like(like: Any, shape: tuple[int, ...], format_index: int) -> Any:
-    """Return a new C-contiguous array in a format, of the kind of `like`."""
+    """Return a new C-contiguous array in a format, of the same library and device as `like`."""
     name = NAMES[format_index]
     if isinstance(like, np.ndarray) or not hasattr(like, "__dlpack__"):
         return np.empty(shape, dtype_of(name))

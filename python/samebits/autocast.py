@@ -17,7 +17,7 @@ _PRECISIONS: Final[dict[str, int]] = {
 
 @dataclass(frozen=True)
 class OperationFormats:
-    """Formats of an operation: of its operands, of the incoming gradient, of its result."""
+    """Formats of an operation's operands, of its incoming gradient, and of its result."""
 
     operands: str
     gradients: str

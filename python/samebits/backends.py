@@ -28,11 +28,11 @@ class Backend:
     memory : str
         host or device.
     supported : bool
-        Whether this machine can run it.
+        Whether this machine can run the backend.
     default : bool
         Whether calls without ``backend=`` use it for arrays in its memory.
     why_not : str
-        Why this machine cannot run it; empty if it can.
+        Why this machine cannot run the backend; empty if `supported`.
     """
 
     name: str
@@ -52,7 +52,7 @@ class SelfTest:
     backend, check : str
     passed : bool
     detail : str
-        What was seen, what it means and what to do; empty if passed.
+        What the check observed, what that means, and what to do; empty if `passed`.
     """
 
     backend: str
@@ -90,14 +90,14 @@ def self_test(backend: str | None = None) -> tuple[SelfTest, ...]:
 
 
 def initialize(backend: str | None = None) -> None:
-    """Run the self-test and remember that it passed.
+    """Run the self-test of a backend, or of every backend that can run here; remember the success.
 
-    Call it before capturing a CUDA graph, where the self-test cannot run.
+    Call `initialize` before capturing a CUDA graph: the self-test cannot run during a capture.
 
     Raises
     ------
     EnvironmentCheckFailed
-        A check failed; the message names each.
+        At least one check failed; the message names every failed check.
     """
     _core.initialize(backend)
 
@@ -105,13 +105,13 @@ def initialize(backend: str | None = None) -> None:
 def set_num_threads(threads: int | None) -> None:
     """Set the number of CPU threads of calls without ``threads=``.
 
-    Results do not depend on it.
+    Results do not depend on the number of threads.
 
     Parameters
     ----------
     threads : int or None
-        0: one per hardware thread. None, as at the start: 1 up to 2^16 elements, else one per
-        hardware thread.
+        0: one per hardware thread. None, the initial setting: one thread up to 2^16 elements,
+        else one per hardware thread.
     """
     if threads is not None and threads < 0:
         raise InvalidArgument(f"threads: 0, a positive number or None is expected; got {threads}")
@@ -119,7 +119,7 @@ def set_num_threads(threads: int | None) -> None:
 
 
 def get_num_threads() -> int | None:
-    """Return what `set_num_threads` set last.
+    """Return the number that `set_num_threads` set last; None at the start.
 
     Examples
     --------

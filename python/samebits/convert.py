@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def convert(x: Any, to: object, **options: Unpack[Options]) -> Any:
-    """Convert every element of an array to a format, each rounded once.
+    """Convert every element of an array to a format; each element is rounded once.
 
     The result depends on the elements and the options alone: every backend, thread count, stride
     and alignment returns the same bits.
@@ -57,20 +57,20 @@ def convert(x: Any, to: object, **options: Unpack[Options]) -> Any:
         Random bits of stochastic rounding. The element with index i in C order uses the random bits
         of index offset + i. With a pitch, element (r, c) of a matrix uses offset + r * pitch + c.
     out : array [...], optional
-        Receives the result: of the shape of `x`, of dtype `to` (or unsigned integers of its width).
-        It may be `x` itself if the element sizes are equal.
+        Receives the result. It has the shape of `x`, and the dtype of `to` or unsigned integers of
+        the same width. `out` may be `x` itself if the element sizes are equal.
     threads : int, optional
-        CPU threads; 0: one per hardware thread. The default is `set_num_threads`.
+        CPU threads; 0: one per hardware thread. By default the number of `set_num_threads`.
     backend : str, optional
-        One of `backends`.
+        Name of one of `backends`.
     stream : int or object with ``__cuda_stream__``, optional
         CUDA stream, for arrays in device memory.
 
     Returns
     -------
     array [...]
-        `out`, or a new C-contiguous array of the caller's kind. Formats that the kind has no dtype
-        for are returned as codes in unsigned integers.
+        `out`, or a new C-contiguous array of the same library and device as `x`. If that library
+        has no dtype for the format, the result holds codes in unsigned integers.
 
     Raises
     ------
@@ -115,8 +115,11 @@ def _convert(
     backend: str | None = None,
     stream: Any = None,
 ) -> Any:
-    """Convert with options. Python fills in keyword-only defaults one by one, which takes longer
-    than the whole call without options."""
+    """Convert with options.
+
+    `convert` itself has no keyword-only defaults: filling them in would take Python longer than a
+    whole call without options.
+    """
     rule = rule_of(rounding, overflow, nan)
     random = None
     if rule & 255 == STOCHASTIC:

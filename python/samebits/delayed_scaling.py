@@ -27,19 +27,20 @@ class DelayedScaling:
     to : str or dtype
         Format of the codes: e4m3 or e5m2.
     margin : int
-        Binades left free, -64 .. 64.
+        Number of binades between the scaled amax and the largest code, -64 .. 64.
     choice : str
-        maximum or most_recent: the amax of the history that decides.
+        maximum or most_recent: the amax of the history that determines the next scale.
     zero_step : str
-        skip or roll: whether a step of zeros leaves history and scales as they are.
+        skip: a step of zeros leaves history and scales unchanged. roll: it updates them.
 
     Attributes
     ----------
     history : array [length] of float32
-        Amaxes; history[0] is that of this step. With several processes, replace it by the maximum
-        over all of them before `update`.
+        Amaxes; history[0] is the amax of this step. With several processes, first replace
+        history[0] on each by the maximum over all of them, then call `update`.
     inverse_scale, scale : float
-        For ``quantize(..., inverse_scales=)``, and its reciprocal.
+        Inverse scale, for ``quantize(..., inverse_scales=)``; dequantization scale, which is its
+        reciprocal rounded to fp32.
 
     Examples
     --------

@@ -67,10 +67,10 @@ class CudaError(Error, RuntimeError):
 
 
 class InternalError(Error, RuntimeError):
-    """A mistake in samebits itself; please report it."""
+    """An error in samebits itself; please report it."""
 
 
-#: By the status codes of the C functions (include/samebits/c/base.h).
+#: The exception class of each status code of the C functions (include/samebits/c/base.h).
 _FOR_STATUS: dict[int, type[BaseException]] = {
     1: InvalidArgument,
     2: Unsupported,
@@ -85,5 +85,5 @@ _FOR_STATUS: dict[int, type[BaseException]] = {
 
 
 def for_status(status: int) -> type[BaseException]:
-    """Return the class of a status code of the C functions."""
+    """Return the exception class of a status code of the C functions."""
     return _FOR_STATUS.get(status, InternalError)

@@ -33,7 +33,7 @@ _ML_DTYPES: Final[dict[str, str]] = {
 _NUMPY: Final[dict[str, str]] = {"fp64": "float64", "fp32": "float32", "tf32": "float32",
                                  "fp16": "float16"}
 
-#: dtypes of ml_dtypes that no format of samebits has, and what their users may have meant.
+#: dtypes of ml_dtypes that are no formats of samebits, and what to say about them in errors.
 NOT_FORMATS: Final[dict[str, str]] = {
     "float8_e4m3": "the IEEE format with infinities; samebits has e4m3 (float8_e4m3fn)",
     "float8_e3m4": "no format of samebits",
@@ -42,7 +42,7 @@ NOT_FORMATS: Final[dict[str, str]] = {
 
 
 def nearest_first(name: str, known: Iterable[str]) -> str:
-    """Return the known names as one line, those most like `name` first."""
+    """Return the known names as one line; names similar to `name` come first."""
     names = list(known)
     folded = {n.lower(): n for n in names}
     close = [folded[n] for n in difflib.get_close_matches(name.lower(), folded, 3, 0.4)]
@@ -50,7 +50,7 @@ def nearest_first(name: str, known: Iterable[str]) -> str:
 
 
 def choose(argument: str, name: object, known: dict[str, int]) -> int:
-    """Return the number of a name; refuse another name with the list of the right ones."""
+    """Return the number of a name; for an unknown name, raise an error that lists all names."""
     if isinstance(name, str):
         number = known.get(name)
         if number is None:
@@ -65,7 +65,7 @@ def choose(argument: str, name: object, known: dict[str, int]) -> int:
 
 
 def _dtypes() -> dict[str, np.dtype[Any]]:
-    """Return the dtype of each format that this process has one for."""
+    """Return the dtypes of formats that NumPy, or ml_dtypes if installed, has."""
     found = {name: np.dtype(numpy) for name, numpy in _NUMPY.items()}
     try:
         import ml_dtypes
@@ -88,7 +88,7 @@ _BY_DTYPE: Final[dict[np.dtype[Any], str]] = {
 
 
 def _register() -> None:
-    """Give the core its table of dtypes."""
+    """Register the dtypes of all formats with samebits._core."""
     for name, index in INDEX.items():
         bytes_each = _core.format_bytes(index)
         dtype = _DTYPES.get(name)
@@ -199,7 +199,7 @@ def formats() -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class FloatInfo:
-    """Properties of a format, in the words of `numpy.finfo`.
+    """Properties of a format; names shared with `numpy.finfo` mean the same.
 
     Attributes
     ----------
@@ -214,7 +214,8 @@ class FloatInfo:
     max : float
         Largest finite value.
     smallest_normal, smallest_subnormal : float
-        Smallest positive values; equal where the format has no subnormals.
+        Smallest positive normal and smallest positive value; equal for formats without
+        subnormals.
     eps : float
         Distance from 1 to the next larger value.
     has_inf, has_nan : bool

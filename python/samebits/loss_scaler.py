@@ -29,7 +29,7 @@ class StepDecision:
         none, or the cause of the skipped step: nonfinite, overflow, nan, loss, unscaled or
         ranks_differ.
     change : str
-        What became of the scale: kept, grown, backed_off or at_minimum.
+        Effect on the scale: kept, grown, backed_off or at_minimum (already at its lower bound).
     stop : bool
         Whether the policy ends the run.
     """
@@ -55,7 +55,8 @@ class LossScaler:
     Parameters
     ----------
     policy : str
-        native, torch, apex, apex_amp, megatron or deepspeed: whose rule and defaults.
+        native, torch, apex, apex_amp, megatron or deepspeed: the library whose rule and defaults
+        are used.
     **settings
         Settings that differ from the policy's defaults, such as ``growth_interval=1000``;
         docs/loss_scaling.md lists them.
@@ -63,7 +64,7 @@ class LossScaler:
     Raises
     ------
     InvalidArgument
-        The policy has no such setting, or not this value. The message lists the settings.
+        The policy has no such setting, or does not allow the value. The message lists the settings.
 
     Examples
     --------
@@ -92,7 +93,7 @@ class LossScaler:
         return _POLICY_NAMES[self._core.policy()]
 
     def scale(self, loss: float) -> float:
-        """Return loss * scale, rounded to fp32. A loss that is not finite is remembered."""
+        """Return loss * scale, rounded to fp32. Remembers a non-finite loss until `update`."""
         return self._core.scale(loss)
 
     def unscale(self, gradients: Any, optimizer: str = "", *, threads: int | None = None,
@@ -127,9 +128,10 @@ class LossScaler:
         Parameters
         ----------
         seen : InspectReport, optional
-            Of the scaled gradients; replaces `nonfinite` and `amax_bits`.
+            Result of `inspect` on the scaled gradients; replaces `nonfinite` and `amax_bits`.
         nonfinite, loss_nonfinite, unscaled_nonfinite : bool
-            Whether a scaled gradient, the loss, or an unscaled gradient was NaN or Inf.
+            Whether a scaled gradient was NaN or Inf; the loss before scaling was; unscaling made a
+            finite gradient Inf.
         amax_bits : int
             Largest magnitude as binary32 bits; FFFFFFFF: not measured.
         optimizer : str
@@ -140,7 +142,7 @@ class LossScaler:
         self._core.observe(nonfinite, loss_nonfinite, unscaled_nonfinite, amax_bits, optimizer)
 
     def discard(self, optimizer: str = "") -> None:
-        """Tell the scaler that gradients were thrown away after an `unscale` that failed."""
+        """Tell the scaler that the gradients were thrown away after a failed `unscale`."""
         self._core.discard(optimizer)
 
     def step(self, run: Callable[[], object] | None = None, optimizer: str = "") -> bool:
@@ -183,13 +185,13 @@ class LossScaler:
         Raises
         ------
         CallOrderError
-            Called between `scale` or `unscale` and `update`.
+            Called after `unscale`, `observe` or a loss that is not finite, before `update`.
         """
         return self._core.save()
 
     @classmethod
     def load(cls, text: str) -> LossScaler:
-        """Return a scaler from the text of `save`; it continues with the same bits.
+        """Return a scaler from the text of `save`. The scaler continues with the same bits.
 
         Examples
         --------

@@ -27,11 +27,12 @@ class ConversionLoss:
     format : str
         The format converted to.
     elements, nonfinite : int
-        Elements; NaN and Inf among them, which count nowhere else.
+        Number of elements; number of NaN and Inf among them. No other field counts NaN and Inf.
     underflowed : int
         Finite elements other than zero that become zero.
     overflowed : int
-        Finite elements beyond the largest finite value that become it, Inf or NaN.
+        Finite elements beyond the format's largest finite value; they become this value, Inf or
+        NaN.
     inexact : int
         Finite elements whose value changes.
     signal, noise : float
@@ -61,7 +62,7 @@ class ConversionLoss:
 
 def conversion_loss(arrays: list[Any], to: object, format: object, rounding: str,
                     overflow: str) -> ConversionLoss:
-    """Return what the conversion of host arrays loses together; values are compared in fp64."""
+    """Return what the conversion of all arrays together loses. The arrays are in host memory."""
     name = NAMES[format_index(to, "format")]
     largest = finfo(name).max
     elements = nonfinite = underflowed = overflowed = inexact = 0

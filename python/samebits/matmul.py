@@ -21,7 +21,7 @@ _ADDENDS: Final[dict[str, int]] = {n: i for i, n in enumerate(_core.names("adden
 _UNITS: Final[dict[str, int]] = {
     n.replace("-", "_"): i for i, n in enumerate(_core.names("tensor_unit"))
 }
-#: Units by what people call them: (unit, elements of K between promotions).
+#: Common names of units, with the unit and the number of elements of K between promotions.
 _NICKNAMES: Final[dict[str, tuple[str, int]]] = {
     "hopper_fp8": ("hopper_wgmma", 128),
     "hopper_fp8_fast": ("hopper_wgmma", 0),
@@ -30,18 +30,20 @@ _NICKNAMES: Final[dict[str, tuple[str, int]]] = {
 
 @dataclass(frozen=True)
 class ProductError:
-    """Errors of a product against the exact one, in binary64.
+    """Errors of a product against the exact product, in binary64.
 
     Attributes
     ----------
     count, nonfinite, unequal : int
-        Elements; those that are not finite, which count nowhere else; those that differ.
+        Number of elements; of elements whose result or exact value is not finite, which no other
+        field counts; of elements that differ.
     mean, max : float
-        Of the magnitude of the error.
+        Mean and maximum of |error|.
     signal, noise : float
         Sums of exact^2 and of error^2.
     rounding_noise, accumulation_noise : float
-        The part of the noise that the result's format explains; that of the accumulation.
+        The part of the noise that rounding to the result's format explains; the noise of the
+        accumulation.
     octaves : list of int
         octaves[i] counts 2^-(i+1) <= \\|error\\| / \\|exact\\| < 2^-i.
     """
@@ -66,10 +68,10 @@ class Prediction:
     ----------
     value : array [M, N]
     evidence : str
-        hardware: reproduces results measured on a GPU by samebits; published: by others;
-        literature: as described by others.
+        hardware: the model reproduces results that samebits measured on a GPU. published: it
+        reproduces results of GPUs that others published. literature: others describe it.
     error : ProductError
-        Against the exact product.
+        Error of `value` against the exact product.
     """
 
     value: Any
@@ -79,7 +81,7 @@ class Prediction:
 
 def _accumulator(sum: str | None, unit: str | None, order: str, promotion: int | None,
                  result: object, products: int) -> tuple[int, int, int, int, int, int]:
-    """Return the accumulator as the core takes it."""
+    """Return the accumulator as samebits._core expects it: (kind, order, unit, promotion, ...)."""
     if unit is not None:
         if sum is not None:
             raise InvalidArgument("sum: pass sum= or unit=, not both")
@@ -94,7 +96,7 @@ def _accumulator(sum: str | None, unit: str | None, order: str, promotion: int |
 
 def _operand(x: Any, tile: tuple[int, int] | None, scales: Any, format: object, name: str,
              ) -> tuple[Any, int, Any, tuple[int, int], int]:
-    """Return array, format, scales, tile and format of the scales of an operand."""
+    """Return an operand's array, format, scales, tile, and format of the scales."""
     if isinstance(x, QuantizedTensor):
         if scales is not None or tile is not None:
             raise InvalidArgument(f"{name}_scales: a QuantizedTensor brings its own")
@@ -104,7 +106,7 @@ def _operand(x: Any, tile: tuple[int, int] | None, scales: Any, format: object, 
 
 
 def _prepare(a: Any, b: Any, out: object, options: dict[str, Any]) -> tuple[Any, ...]:
-    """Return the arguments of the core's two functions, and the array of the result."""
+    """Return the arguments of _core.matmul and _core.predict; item 4 is the result's array."""
     a, a_format, a_scales, a_tile, a_scale_format = _operand(
         a, options["a_tile"], options["a_scales"], options["a_format"], "a")
     b, b_format, b_scales, b_tile, b_scale_format = _operand(
@@ -156,7 +158,7 @@ def matmul(
     Parameters
     ----------
     a, b : array [M, K] and [K, N], or QuantizedTensor
-        Any format but fp64 and e8m0. Weights [N, K] are passed as ``w.T``, which copies nothing.
+        Any format but fp64 and e8m0. Pass weights [N, K] as ``w.T``, which copies nothing.
     sum : str, optional
         exact (default: each element is rounded once), ieee_fp32 or fp32_per_128.
     unit : str, optional
@@ -166,18 +168,18 @@ def matmul(
     out : str, dtype or array [M, N]
         fp32, fp16, bf16, and fp64 for exact; or an array in one of them, which receives the result.
     order : str
-        Of ieee_fp32: ascending, ascending_fused or tree.
+        Order of the sums of ieee_fp32: ascending, ascending_fused or tree.
     promotion, unit_result, products
-        Of a unit: elements of K between promotions to fp32 (0: none); format of its sums; products
-        for each instruction (0: the widest).
+        For a unit: elements of K between promotions to fp32 (0: none); format of the unit's sums;
+        products per instruction (0: the widest instruction).
     a_scales, a_tile, b_scales, b_tile
         Dequantization scales in fp32 or e8m0, and the tile of one scale in each operand.
     scale_order : str, optional
         Order in which scales are applied; by default cuBLASLt's.
     c : array [M, N], optional
-        Added in fp32, fp16 or bf16.
+        Matrix that is added, in fp32, fp16 or bf16.
     c_enters : str
-        last or first.
+        last: `c` is added after the scales. first: the sum starts from `c`.
     a_format, b_format : str or dtype, optional
         Formats of operands whose dtypes do not say them.
     threads, backend

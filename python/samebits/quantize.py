@@ -34,7 +34,7 @@ class Statistics:
     saturated : int
         Finite elements beyond the largest code.
     amax, min_nonzero : float
-        Largest magnitude; smallest finite magnitude above zero.
+        Largest magnitude, NaN if any element is NaN; smallest finite magnitude above zero, or 0.
     signal, noise : float
         Sums of x^2 and of (x - dequantized)^2; the ratio in decibels is
         10 * log10(signal / noise).
@@ -61,15 +61,15 @@ class QuantizedTensor:
     codes : array [...]
         E4M3 or E5M2 codes, of the shape of the input.
     scales : array [tile rows, tile columns]
-        Dequantization scales: a value is about code * scale.
+        Dequantization scales: code * scale is close to the input.
     recipe : Recipe
-        The rules.
+        The rules that made codes and scales.
     format : str
         Format of the codes.
     codes_transposed, scales_transposed : array or None
-        The transpose, if it was asked for.
+        Codes and scales of the transposed matrix, if ``transposed=True``.
     statistics : Statistics or None
-        Statistics, if they were asked for.
+        Statistics, if ``statistics=True``.
     """
 
     codes: Any
@@ -118,7 +118,7 @@ class QuantizedTensor:
                                self.codes, self.scales, self.statistics)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write codes, scales and rules into a .safetensors file; NumPy arrays alone."""
+        """Write codes, scales and rules into a .safetensors file. Supports NumPy arrays only."""
         r = self.recipe
         rules = {
             "samebits.recipe": r.name, "samebits.tile": f"{r.tile[0]} {r.tile[1]}",
@@ -205,10 +205,10 @@ def quantize(
     Parameters
     ----------
     x : array [..., cols]
-        In fp32, fp16 or bf16. The leading axes are taken as one axis of rows.
+        In fp32, fp16 or bf16. All leading axes together are the rows of the matrix.
     recipe : str or Recipe, optional
-        One of `recipes`. Without it: the rules of ``Recipe()``. Each option below, if given,
-        replaces the recipe's own.
+        Name of one of `recipes`, or a `Recipe`. Default: ``Recipe()``. Each of the options tile,
+        scale, ... replaces the rule of the recipe.
     to : str or dtype
         Format of the codes: e4m3 or e5m2.
     tile, scale, eps, upper_bound, nonfinite, scale_overflow, scale_format, overflow
@@ -218,7 +218,8 @@ def quantize(
     nan : str
         canonical or preserve_sign.
     inverse_scales : array [tile rows, tile columns] of fp32, optional
-        Given inverse scales, as delayed scaling has them: codes are x * inverse scale.
+        Inverse scales to use, such as those of `DelayedScaling`: a code is x * inverse scale,
+        rounded.
     transposed : bool
         Whether to make the transposed codes and scales too.
     statistics : bool
@@ -228,7 +229,7 @@ def quantize(
     format : str or dtype, optional
         The format of `x` if its dtype does not say it.
     out : QuantizedTensor, optional
-        Its arrays receive the result: the return value of an earlier call on the same shape.
+        Result of an earlier call on the same shape. The arrays of `out` receive the new result.
     threads, backend, stream
         As in `convert`.
 
@@ -278,7 +279,7 @@ def quantize(
 def options_of(
     rules: Recipe, rule: int
 ) -> tuple[int, int, int, float, float, int, int, int]:
-    """Return the rules as the core takes them."""
+    """Return the rules as samebits._core expects them."""
     rows, cols = rules.tile
     return (rows, cols, choose("scale", rules.scale, SCALE_RULES), rules.eps, rules.upper_bound,
             choose("nonfinite", rules.nonfinite, NONFINITE), rule,
@@ -288,7 +289,7 @@ def options_of(
 def _outputs(
     x: Any, format: object, rules: Recipe, codes_format: int, transposed: bool
 ) -> QuantizedTensor:
-    """Return new arrays for the results, of the kind of `x`."""
+    """Return new arrays for the results, of the same library and device as `x`."""
     shape, _ = _core.describe(x, "x", optional_format(format))
     cols = shape[-1] if shape else 1
     rows = 1
@@ -339,7 +340,7 @@ def dequantize(
     Returns
     -------
     array [..., cols]
-        `out`, or a new array of the kind of `codes`.
+        `out`, or a new array of the same library and device as `codes`.
     """
     index = format_index(to, "to")
     code_index = optional_format(format)

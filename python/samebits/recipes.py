@@ -20,20 +20,21 @@ class Recipe:
     Attributes
     ----------
     name : str
-        Name of the preset; empty for rules of one's own.
+        Name of the preset; empty for your own rules.
     tile : (int, int)
         Rows and columns that share a scale. 0 is the whole extent: (1, 0) is a scale per row,
-        (0, 1) per column, (0, 0) per tensor. Others are 1 x G, G x 1 or G x G with G one of 16, 32,
-        64, 128, 256.
+        (0, 1) per column, (0, 0) per tensor. All other tiles are 1 x G, G x 1 or G x G with G one
+        of 16, 32, 64, 128, 256.
     scale : str
         Scale rule: te, div, rcp, pow2, dg_cuda, dg_tile, sgl_v2, te_pow2, mx_floor, mx_ceil,
         mx_even or mx_rceil.
     eps, upper_bound : float
         Bounds of a tile's amax.
     nonfinite : str
-        What NaN and Inf do to a tile's scale: te, skip_nonfinite, skip_nan or propagate.
+        Treatment of NaN and Inf in a tile's amax: te, skip_nonfinite, skip_nan or propagate.
     scale_overflow : str
-        What the rules te and te_pow2 do where the inverse scale overflows: flt_max or input_max.
+        Replacement of an inverse scale that overflows: flt_max or input_max. Only the rules te and
+        te_pow2 read it.
     overflow : str
         Overflow of the codes: saturate, ieee or saturate_finite.
     scale_format : str
@@ -41,11 +42,12 @@ class Recipe:
     source : str
         current: scales from the tensor itself. delayed: the caller passes ``inverse_scales=``.
     reproduces, version : str
-        The calls whose bits this preset has, and the version of the library that was read.
+        The calls that this preset reproduces, and the version of the library's source.
     exceptions : str
         Cases in which equal bits are not claimed.
     evidence, evidence_nonfinite : str
-        "library output": compared with the library's own output; "unverified": read in its source.
+        Evidence for finite elements, and for tiles with NaN or Inf. "library output": compared with
+        the library's own output. "unverified": formulas read in the library's source.
     """
 
     name: str = ""
@@ -97,7 +99,7 @@ recipes = _Recipes()
 
 
 def recipe_of(recipe: Recipe | str) -> Recipe:
-    """Return a recipe given by name or as it is."""
+    """Return the recipe with a name; return a `Recipe` unchanged."""
     if isinstance(recipe, Recipe):
         return recipe
     if not isinstance(recipe, str):

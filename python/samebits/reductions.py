@@ -17,7 +17,7 @@ _ORDERS: Final[dict[str, int]] = {n: i for i, n in enumerate(_core.names("sum_or
 
 @dataclass(frozen=True)
 class ElementCounts:
-    """Numbers of elements of each kind; subnormal in the array's own format."""
+    """Numbers of elements: all, NaN, Inf, zeros, and subnormal in the array's own format."""
 
     elements: int
     nan: int
@@ -54,9 +54,9 @@ def amax(x: Any, *, format: object = None, threads: int | None = None,
 
 def sum(x: Any, *, format: object = None, threads: int | None = None,
         backend: str | None = None, stream: Any = None) -> float:
-    """Return the sum of the elements in binary64: neighbours are added pair by pair.
+    """Return the sum of the elements in binary64, over a fixed tree: neighbours are added pairwise.
 
-    Parameters are those of `amax`; elements are counted in C order.
+    Parameters are those of `amax`. The tree takes the elements in C order.
 
     Examples
     --------
@@ -102,9 +102,9 @@ def dot(x: Any, y: Any, *, precision: str = "fp64", order: str = "tree", format:
     x, y : array [...]
         Two arrays of one shape, in fp32, fp16, bf16, e4m3 or e5m2.
     precision : str
-        fp64 or fp32: each product and each sum is rounded to it.
+        fp64 or fp32: each product and each sum is rounded to this format.
     order : str
-        tree, as `sum`, or sequential.
+        tree: the tree of `sum`. sequential: ((p0 + p1) + p2) + ..., on one thread.
     format, threads, backend, stream
         As in `convert`.
 

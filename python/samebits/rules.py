@@ -13,7 +13,7 @@ OVERFLOWS: Final[dict[str, int]] = {n: i for i, n in enumerate(_core.names("over
 NAN_POLICIES: Final[dict[str, int]] = {n: i for i, n in enumerate(_core.names("nan_policy"))}
 STOCHASTIC: Final[int] = ROUNDINGS["stochastic"]
 
-#: The three names of a rule -> rounding | overflow << 8 | nan << 16, as the core takes them.
+#: Names of (rounding, overflow, nan) -> rounding | overflow << 8 | nan << 16 for samebits._core.
 RULES: Final[dict[tuple[str, str, str], int]] = {
     (r, o, n): ri | oi << 8 | ni << 16
     for r, ri in ROUNDINGS.items()
@@ -23,7 +23,7 @@ RULES: Final[dict[tuple[str, str, str], int]] = {
 
 
 def rule_of(rounding: str, overflow: str, nan: str) -> int:
-    """Return the rule of three names; refuse an unknown one with the list of the right ones."""
+    """Return the number of a rule, as in `RULES`; for an unknown name, raise InvalidArgument."""
     rule = RULES.get((rounding, overflow, nan))
     if rule is not None:
         return rule
@@ -37,7 +37,7 @@ def rule_of(rounding: str, overflow: str, nan: str) -> int:
 def random_of(
     seed: int, random_stream: int, offset: int, pitch: int | None, random_bits: int
 ) -> tuple[int, int, int, int, int]:
-    """Return the random stream as the core takes it; a pitch of -1 means none."""
+    """Return the random stream as samebits._core expects it; a pitch of -1 means no pitch."""
     for name, value in (("seed", seed), ("random_stream", random_stream), ("offset", offset)):
         if not 0 <= value < 2**64:
             raise InvalidArgument(f"{name}: an integer of 0 .. 2^64 - 1 is expected; got {value}")
@@ -54,7 +54,7 @@ def optional_format(name: object, argument: str = "format") -> int:
 
 
 def stream_handle(stream: Any) -> int:
-    """Return a CUDA stream given as a number or as an object with ``__cuda_stream__``."""
+    """Return a stream as a number. `stream` is a number or an object with ``__cuda_stream__``."""
     if stream is None:
         return 0
     if isinstance(stream, int):

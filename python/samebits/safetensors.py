@@ -14,7 +14,7 @@ import numpy.typing as npt
 from samebits.errors import InvalidArgument
 from samebits.formats import dtype_of
 
-#: Formats and their names in a file. FP4 and FP6 are packed there, so they are left out.
+#: Names of formats in a .safetensors file. FP4 and FP6 are missing: a file packs their codes.
 _IN_FILE: Final[dict[str, str]] = {
     "fp64": "F64", "fp32": "F32", "fp16": "F16", "bf16": "BF16", "e4m3": "F8_E4M3",
     "e5m2": "F8_E5M2", "e4m3fnuz": "F8_E4M3FNUZ", "e5m2fnuz": "F8_E5M2FNUZ", "e8m0": "F8_E8M0",
@@ -27,7 +27,7 @@ def write_safetensors(
     tensors: Mapping[str, tuple[npt.NDArray[Any], str]],
     metadata: Mapping[str, str],
 ) -> None:
-    """Write arrays, each with its format, and a table of texts."""
+    """Write a file of arrays, each with its format, and a metadata table of texts."""
     header: dict[str, Any] = {"__metadata__": dict(metadata)}
     parts = []
     end = 0
@@ -51,7 +51,7 @@ def write_safetensors(
 def read_safetensors(
     path: str | os.PathLike[str],
 ) -> tuple[dict[str, tuple[npt.NDArray[Any], str]], dict[str, str]]:
-    """Return the arrays with their formats, and the table of texts."""
+    """Return the arrays of a file with their formats, and its metadata table of texts."""
     with open(path, "rb") as file:
         data = file.read()
     try:

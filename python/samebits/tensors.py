@@ -52,7 +52,7 @@ def named(tensors: Any, argument: str = "tensors") -> tuple[list[Any], list[str]
 
 @dataclass(frozen=True)
 class TensorStatistics:
-    """Statistics of one tensor, or of all of a list.
+    """Statistics of one tensor, or of all tensors of a list.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ class TensorStatistics:
     amax : float
         Largest magnitude; NaN if any element is NaN.
     amax_bits : int
-        The same as binary32 bits.
+        `amax` as binary32 bits.
     squares, norm : float
         Sum of the squares in binary64, in the order of `sum`; its square root, the L2 norm.
     """
@@ -84,18 +84,19 @@ class TensorStatistics:
 
 @dataclass(frozen=True)
 class InspectReport:
-    """What `inspect` saw.
+    """Statistics that `inspect` returns.
 
     Attributes
     ----------
     total : TensorStatistics
-        Of all tensors together.
+        Statistics of all tensors together.
     tensors : dict of str to TensorStatistics
-        Of each tensor, by name; by position for a sequence.
+        Statistics of each tensor. Tensors of a sequence have their positions as names.
     first_bad : str or None
         Name of the first tensor with NaN or Inf.
     exponents : list of int
-        256 counts by the exponent field of the elements' fp32 values.
+        exponents[f] is the number of elements whose fp32 value has the exponent field f, 0 .. 255;
+        all 0 if ``distribution=False``.
     """
 
     total: TensorStatistics
@@ -129,7 +130,7 @@ class InspectReport:
 
 @dataclass(frozen=True)
 class UnscaleReport:
-    """What `unscale` saw.
+    """Report of `unscale`.
 
     Attributes
     ----------
@@ -137,9 +138,9 @@ class UnscaleReport:
     nonfinite : int
         NaN or Inf before unscaling.
     overflowed : int
-        Finite before unscaling, not after.
+        Finite before unscaling, not finite after.
     first_bad : str or None
-        Name of the first tensor with such elements.
+        Name of the first tensor with nonfinite or overflowed elements.
     amax_bits : int
         Largest magnitude before unscaling, as binary32 bits.
     """
@@ -157,7 +158,7 @@ class UnscaleReport:
 
 
 def unscale_report(row: Sequence[int], names: Sequence[str]) -> UnscaleReport:
-    """Return the report of the core's row."""
+    """Return a report from the tuple of samebits._core."""
     elements, nonfinite, overflowed, first_bad, amax_bits = row
     return UnscaleReport(elements, nonfinite, overflowed,
                          names[first_bad] if first_bad >= 0 else None, amax_bits)
@@ -165,7 +166,7 @@ def unscale_report(row: Sequence[int], names: Sequence[str]) -> UnscaleReport:
 
 @dataclass(frozen=True)
 class ClipReport:
-    """Norm of all tensors together before `clip`, and the factor that they were multiplied by."""
+    """Norm of all tensors together before `clip`, and the factor that multiplied the tensors."""
 
     norm: float
     factor: float
@@ -242,7 +243,7 @@ def unscale(tensors: Any, inverse_scale: float, *, format: object = None,
     tensors : array, list of arrays, or dict of str to array
         In fp32, fp16 or bf16; written.
     inverse_scale : float
-        Rounded to fp32; not negative, not NaN.
+        Factor, rounded to fp32; not negative, not NaN.
     format, threads, backend, stream
         As in `inspect`.
     """
@@ -266,8 +267,8 @@ def clip(tensors: Any, max_norm: float, *, format: object = None, threads: int |
          backend: str | None = None, stream: Any = None) -> ClipReport:
     """Scale tensors in place so that their common L2 norm is at most `max_norm`.
 
-    Writes nothing if the norm is small enough or not finite. Waits for the device. Parameters are
-    those of `unscale`.
+    Writes no element if the factor is 1 or the norm is not finite. Waits for the device.
+    Parameters are those of `unscale`.
 
     Examples
     --------
@@ -284,7 +285,7 @@ def clip(tensors: Any, max_norm: float, *, format: object = None, threads: int |
 
 
 def _pair(first: Any, second: Any, name: str) -> tuple[list[Any], list[Any], list[str]]:
-    """Return two arguments of one length, and the names of the first."""
+    """Return the arrays of two arguments in the same order, and the names of the first argument."""
     arrays, names = named(first)
     if isinstance(first, Mapping) and isinstance(second, Mapping):
         if set(first) != set(second):
@@ -348,7 +349,7 @@ def cast(tensors: Any, to: object, *, format: object = None, rounding: str = "ne
     tensors : array, list of arrays, or dict of str to array
         In fp32, fp16, bf16, e4m3 or e5m2.
     to : str or dtype
-        One of these formats.
+        Format of the results: fp32, fp16, bf16, e4m3 or e5m2.
     out : as `tensors`, optional
         Receives the results.
     format, rounding, overflow, nan, seed, random_stream, random_bits, threads, backend, stream

@@ -21,11 +21,12 @@ class Verification:
     Attributes
     ----------
     backend, what : str
-        The backend and what was compared; "skipped: " and the reason if it cannot run.
+        The backend, and what was compared. For a backend that cannot run here, `what` is
+        "skipped: " and the reason.
     compared, differed : int
-        Numbers of results.
+        Number of results compared; number of these that differ, plus 1 for writes outside a view.
     first_difference : str
-        Input, result, expected one and rule; empty if none differed.
+        Input, result, expected result and rule; empty if no result differed.
     """
 
     backend: str
@@ -46,7 +47,7 @@ def verify(backend: str | None = None, *, extent: str = "quick", threads: int = 
     backend : str, optional
         The only backend to compare; by default all but the reference.
     extent : str
-        quick (some 10^9 results for each backend) or exhaustive (6 * 10^11).
+        quick: some 10^9 results for each backend. exhaustive: some 6 * 10^11.
     threads : int
         CPU threads; 0: one per hardware thread.
     on_result : callable, optional
