@@ -50,7 +50,7 @@ nb::tuple tuple_of(const common_shape& s) {
   return nb::tuple(sizes);
 }
 
-// One call of the library on matrices.
+// Calls the library once, on one matrix of the slices.
 std::int32_t compute_slice(int op, const computation& c, int operands, bool each, const slices& s,
                            const std::int64_t* offsets, const samebits_compute_options& options,
                            bool with_flags, std::uint32_t& raised, const samebits_executor& where) {
@@ -97,7 +97,7 @@ nb::tuple compute(int op, nb::tuple inputs, int format, int to, int packed_rule,
   const array& target = c.add(array_of(result, written), "out");
   check_shape({&target, "out"}, shape.dims, shape.sizes);
   if (!each.is_none()) {
-    // A flags byte is described as an E8M0 code: one byte, without a copy.
+    // Flags bytes are described as E8M0 codes, which are also one byte, so that nothing is copied.
     const argument bytes = {
         .name = "flags_out", .needs = access::write, .format = SAMEBITS_FORMAT_E8M0};
     const array& flags = c.add(array_of(each, bytes), "flags_out");

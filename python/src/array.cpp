@@ -1,4 +1,4 @@
-// Arrays that Python passes: NumPy's array structure, else a DLPack capsule.
+// Arrays that Python passes: reads NumPy's array structure or a DLPack capsule.
 #include "array.hpp"
 
 #include "dlpack.hpp"
@@ -23,8 +23,8 @@ struct numpy_array_struct {
 constexpr int flag_native = 0x200;
 constexpr int flag_writable = 0x400;
 
-// A dtype and the format of its elements, or -1 for unsigned integers, which hold codes of any
-// format of their width.
+// A dtype and the format of its elements. The format is -1 for unsigned integers, which hold codes
+// of any format of their width.
 struct dtype_entry {
   PyObject* dtype = nullptr;
   std::int32_t format = -1;
@@ -51,7 +51,7 @@ const dtype_entry* find_dtype(PyObject* dtype) {
   for (int i = 0; i < table.count; ++i) {
     if (table.rows[i].dtype == dtype) return &table.rows[i];
   }
-  for (int i = 0; i < table.count; ++i) {  // equal but not identical, as after unpickling
+  for (int i = 0; i < table.count; ++i) {  // an unpickled dtype is equal, but another object
     const int equal = PyObject_RichCompareBool(table.rows[i].dtype, dtype, Py_EQ);
     if (equal > 0) return &table.rows[i];
     if (equal < 0) PyErr_Clear();
@@ -79,7 +79,7 @@ std::int64_t bytes_of(std::int32_t format) {
   return sizes.bytes[format];
 }
 
-// The format of the elements: the dtype's own, or the one that the caller named.
+// The format of the elements: the dtype's own format, or the format that the caller named.
 std::int32_t format_for(nb::handle object, const dtype_entry& row, const argument& what) {
   if (what.format < 0) {
     if (row.format < 0) refuse("codes", object, what);
@@ -92,7 +92,7 @@ std::int32_t format_for(nb::handle object, const dtype_entry& row, const argumen
   return what.format;
 }
 
-// Reads where a NumPy array lies. a.format and a.bytes are set.
+// Reads address, shape and strides of a NumPy array into `a`. a.bytes must be set.
 void read_layout(nb::handle object, const argument& what, array& a) {
   a.owner = object.attr(nb::handle(table.struct_text));
   const auto* s =
@@ -141,7 +141,7 @@ std::int32_t format_of(const dl_data_type& type) {
   }
 }
 
-// Codes in unsigned bytes or words: the row that format_for() reads.
+// The entry of a DLPack element type, for format_for(): a format, or unsigned integers.
 dtype_entry entry_of(const dl_data_type& type) {
   const bool codes = type.code == dl_code::unsigned_integer && type.lanes == 1;
   return {nullptr, codes ? -1 : format_of(type), type.bits / 8};
@@ -194,7 +194,7 @@ array array_of(nb::handle object, const argument& what) {
       !nb::cast<bool>(nb::handle(table.helper).attr("is_scalar")(object))) {
     return dlpack_array(object, what);
   }
-  // Scalars of NumPy and objects with a buffer become arrays of NumPy, without a copy of a buffer.
+  // Scalars of NumPy and objects with a buffer become NumPy arrays. A buffer is not copied.
   const nb::object adopted = nb::handle(table.helper).attr("adopt")(object, what.name);
   array a = numpy_array(adopted, what);
   a.owner = nb::make_tuple(a.owner, adopted);

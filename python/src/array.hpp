@@ -11,17 +11,17 @@ namespace nb = nanobind;
 
 inline constexpr int max_dims = 64;  // NumPy's own limit
 
-/// Where an array's elements lie. Lives on the stack of one call.
+/// Address, shape, strides and format of an array. Used only during one call.
 struct array {
   char* data = nullptr;  ///< element [0, ..., 0]
   int dims = 0;
   std::int64_t shape[max_dims];
   std::int64_t strides[max_dims];  ///< in elements; may be 0 or negative
   std::int32_t format = 0;         ///< a samebits_format
-  std::int64_t bytes = 0;          ///< of one element
+  std::int64_t bytes = 0;          ///< size of one element
   std::int32_t memory = 0;         ///< a samebits_memory
   bool writable = false;
-  nb::object owner;  ///< keeps the memory until the call is done
+  nb::object owner;  ///< keeps the memory alive until the call is done
 
   [[nodiscard]] std::int64_t size() const {
     std::int64_t n = 1;
@@ -36,8 +36,8 @@ enum class access : std::uint8_t { read, write };
 struct argument {
   const char* name;  ///< in error messages
   access needs = access::read;
-  std::int32_t format = -1;  ///< of integer codes and of tf32; -1: the dtype says it
-  void* stream = nullptr;    ///< of device memory: the producer waits on it
+  std::int32_t format = -1;  ///< format of integer codes and of tf32; -1: the dtype's own format
+  void* stream = nullptr;    ///< for device memory: the stream on which the call reads the array
 };
 
 /// Describes an array. Nothing is copied.
@@ -47,22 +47,22 @@ struct argument {
 ///   strides that are no multiple of the element, or a read-only array that would be written.
 array array_of(nb::handle object, const argument& what);
 
-/// Returns a new C-contiguous array of the caller's kind.
+/// Returns a new C-contiguous array.
 ///
-/// @param like  the argument whose kind is wanted
+/// @param like  the array has the same library and device as this argument
 /// @param shape  a tuple
 nb::object empty_like(nb::handle like, nb::handle shape, std::int32_t format);
 
-/// A new array and where it lies.
+/// A new array: the Python object, and its address, shape and format.
 struct output {
   nb::object object;
   array a;
 };
 
-/// Makes a C-contiguous array of the kind of `like` and of the shape of `in`.
+/// Makes a C-contiguous array with the library and device of `like` and the shape of `in`.
 output new_output(nb::handle like, const array& in, std::int32_t format);
 
-/// Returns the format with a name, or of a dtype.
+/// Returns the format of a name or dtype.
 ///
 /// @throws samebits.InvalidArgument, naming the argument and listing the formats.
 std::int32_t format_named(nb::handle name, const char* argument_name);

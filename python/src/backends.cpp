@@ -32,7 +32,7 @@ nb::list self_test(nb::handle backend) {
   return result;
 }
 
-// Where verify() puts its entries. The library calls back without the GIL.
+// Receives the entries of verify(). The library calls back without the GIL.
 struct verification_list {
   nb::list entries;
   nb::handle on_result;

@@ -1,4 +1,4 @@
-// What every call of the library needs: executor, rule, random stream, views, status.
+// Turns Python arguments into the C structs of a call: executor, rule, random stream, views.
 #pragma once
 
 #include <nanobind/stl/string.h>
@@ -16,10 +16,10 @@ namespace samebits::python {
 
 /// Returns the executor of a call.
 ///
-/// @param threads  a number or None: the number of set_num_threads()
+/// @param threads  a number, or None for the number of set_num_threads()
 /// @param backend  a name or None
 /// @param stream  a cudaStream_t as a number, or None
-/// @param elements  of the call: few elements take one thread
+/// @param elements  number of elements; by default a call on few elements uses one thread
 samebits_executor executor_of(nb::handle threads, nb::handle backend, nb::handle stream,
                               std::int64_t elements);
 
@@ -45,10 +45,11 @@ struct rule {
 /// Returns the random stream of (seed, stream, offset, pitch or -1, bits); the default for None.
 samebits_random_stream random_of(nb::handle random);
 
-/// Arrays with fewer elements keep the GIL: releasing it would take longer than their call.
+/// Calls on fewer elements keep the GIL: releasing the GIL would take longer than the call.
 inline constexpr std::int64_t elements_without_release = 4096;
 
-/// Makes a call of the library in IEEE 754 arithmetic, without the GIL, and raises its error.
+/// Calls the library with IEEE 754 settings of the processor, and raises the error of the call.
+/// Releases the GIL for calls on many elements.
 template <class Call>
 void run(std::int64_t elements, Call&& call) {
   std::int32_t status = SAMEBITS_OK;
@@ -63,7 +64,7 @@ void run(std::int64_t elements, Call&& call) {
   check(status);
 }
 
-/// Makes a call that may wait or take long.
+/// Calls the library without the GIL, for calls that may wait or take long.
 template <class Call>
 void run(Call&& call) {
   run(elements_without_release, call);
@@ -72,13 +73,14 @@ void run(Call&& call) {
 /// Returns the view of a whole array as [leading axes, last axis].
 samebits_view view_of(const operand& of);
 
-/// Returns the view of one matrix of slices.
+/// Returns the view of array `i` on one matrix of `s`; `offsets` come from slices::for_each().
 samebits_view view_of(const slices& s, int i, const array& a, const std::int64_t* offsets);
 
-/// Refuses an array whose shape is not the expected one, naming both.
+/// Raises InvalidArgument unless the array has the expected shape [dims]. The message names both
+/// shapes.
 void check_shape(const operand& of, int dims, const std::int64_t* shape);
 
-// The functions of each file, added to the module.
+// Each function adds the functions of one file to the module.
 void bind_calls(nb::module_& m);
 void bind_formats(nb::module_& m);
 void bind_convert(nb::module_& m);

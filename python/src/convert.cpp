@@ -1,4 +1,4 @@
-// convert(): the shortest way from a NumPy array to the library, since small arrays are common.
+// convert(). Calls on small arrays are common, so convert() does little besides the library call.
 #include "call.hpp"
 
 namespace samebits::python {
@@ -32,12 +32,12 @@ void convert_slices(const array& in, const array& out, samebits_convert_options&
 void convert_array(const array& in, const array& out, samebits_convert_options& options,
                    const samebits_executor& where) {
   if (options.random.has_pitch == 0) return convert_slices(in, out, options, where);
-  const samebits_view from = view_of({&in, "x"});  // rows and columns as the caller sees them
+  const samebits_view from = view_of({&in, "x"});  // [leading axes, last axis], for the random bits
   const samebits_view to = view_of({&out, "out"});
   run(in.size(), [&] { return samebits_convert(&from, &to, &options, &where); });
 }
 
-// The shortest way: a new array, no option.
+// convert() without options, into a new array.
 nb::object convert_default(nb::handle x, nb::handle to) {
   const std::int32_t format = format_named(to, "to");
   const array in = array_of(x, {.name = "x"});

@@ -47,21 +47,21 @@ struct dl_tensor {
   std::uint64_t byte_offset;
 };
 
-/// A tensor and the capsule that keeps its memory.
+/// A tensor and the capsule that keeps its memory alive.
 struct dlpack_tensor {
   const dl_tensor* tensor;
   bool read_only;
   nb::object capsule;
 };
 
-/// Asks an object for its tensor. The capsule stays unconsumed: the producer's destructor runs when
-/// the capsule goes.
+/// Asks an object for its tensor. The capsule is not marked as used, so its destructor frees the
+/// tensor when the capsule is destroyed.
 ///
 /// @param object  has __dlpack__
-/// @param stream  of device memory: the stream that the call will use
+/// @param stream  for device memory: the stream on which the call will read the tensor
 /// @param helper  the module samebits.arrays
-/// @param name  of the argument, in messages
-/// @throws samebits.InvalidArgument with the producer's words if it refuses.
+/// @param name  name of the argument in messages
+/// @throws samebits.InvalidArgument with the message of the object's library if it refuses.
 dlpack_tensor import_dlpack(nb::handle object, void* stream, nb::handle helper, const char* name);
 
 }  // namespace samebits::python

@@ -23,7 +23,7 @@ inline void check(std::int32_t status) {
 [[noreturn]] void raise_invalid(const std::string& message);
 /// Raises TypeError.
 [[noreturn]] void raise_type(const std::string& message);
-/// Raises samebits.InternalError: a mistake of the package itself.
+/// Raises samebits.InternalError: an error in the package itself.
 [[noreturn]] void raise_internal(const std::string& message);
 
 }  // namespace samebits::python

@@ -1,4 +1,4 @@
-// Restores IEEE 754 arithmetic for the time of a call.
+// Sets the processor to IEEE 754 arithmetic for the time of a call.
 #pragma once
 
 #if defined(__SSE2__)
@@ -23,7 +23,7 @@ inline void set_mxcsr([[maybe_unused]] unsigned value) {
 #endif
 }
 
-/// Sets the thread's SSE control register to its default, and puts the old value back at the end.
+/// Sets the thread's SSE control register to its default. The destructor restores the old value.
 ///
 /// Other code sets flush-to-zero or denormals-are-zero in the process: extensions built with
 /// -ffast-math, torch.set_flush_denormal(True). Library threads inherit the register of

@@ -8,8 +8,9 @@
 namespace samebits::python {
 namespace {
 
-// Owns a scaler of the library. A recursive mutex serialises the calls of several threads: the
-// optimizer that step() runs may ask for the scale. The GIL is released while a thread waits.
+// Owns a scaler of the library. A mutex serialises the calls of several threads. The mutex is
+// recursive because the optimizer that step() runs may ask for the scale. A thread releases the GIL
+// while it waits for the mutex.
 class scaler {
  public:
   scaler(int policy, nb::list settings) {

@@ -4,7 +4,7 @@
 namespace samebits::python {
 namespace {
 
-// (kind, order, unit, promotion, result format, products)
+// Returns the accumulator of (kind, order, unit, promotion, result format, products).
 samebits_accumulator accumulator_of(nb::tuple a) {
   samebits_accumulator s = SAMEBITS_ACCUMULATOR_INIT;
   s.kind = nb::cast<std::int32_t>(a[0]);
@@ -16,7 +16,7 @@ samebits_accumulator accumulator_of(nb::tuple a) {
   return s;
 }
 
-// An array with exactly two axes, of any strides that are not negative.
+// A view of an array with exactly two axes, of any strides that are not negative.
 struct factor {
   array a;
   samebits_view view = {};
@@ -43,7 +43,7 @@ nb::tuple tuple_of(const samebits_product_error& e) {
                         e.rounding_noise, e.accumulation_noise, octaves);
 }
 
-// Everything of a product besides the accumulator.
+// All arguments of a product except the accumulator.
 struct product {
   factor a, b, d, a_scales, b_scales, c;
   samebits_matmul_options options = SAMEBITS_MATMUL_OPTIONS_INIT;

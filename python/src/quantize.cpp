@@ -4,7 +4,7 @@
 namespace samebits::python {
 namespace {
 
-// An output that may be absent.
+// The view of an output, or null for None.
 struct optional_view {
   array a;
   samebits_view view = {};
@@ -19,7 +19,8 @@ struct optional_view {
   [[nodiscard]] const samebits_view* get() const { return present ? &view : nullptr; }
 };
 
-// (tile rows, tile cols, scale rule, eps, upper bound, nonfinite, rule, scale overflow)
+// Returns the options of the tuple (tile rows, tile cols, scale rule, eps, upper bound, nonfinite,
+// rule, scale overflow).
 samebits_quantize_options options_of(nb::tuple o) {
   samebits_quantize_options options = SAMEBITS_QUANTIZE_OPTIONS_INIT;
   options.tile = {nb::cast<std::int64_t>(o[0]), nb::cast<std::int64_t>(o[1])};
@@ -119,7 +120,7 @@ nb::list recipes() {
   return result;
 }
 
-// The history as dense binary32 numbers that the library advances in place.
+// Describes a history of delayed scaling: dense, writable binary32 numbers in host memory.
 array history_of(nb::handle history) {
   array a = array_of(history, {.name = "history", .needs = access::write});
   const bool dense = a.dims == 1 && (a.shape[0] < 2 || a.strides[0] == 1);

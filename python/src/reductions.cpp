@@ -1,4 +1,4 @@
-// Reductions: one number of an array.
+// Reductions: each returns numbers that describe an array.
 #include "call.hpp"
 
 namespace samebits::python {

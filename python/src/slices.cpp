@@ -1,4 +1,4 @@
-// Merges axes, and finds what cannot be merged.
+// Merges axes of arrays, and refuses arrays whose axes cannot be merged.
 #include "slices.hpp"
 
 #include <string>
@@ -14,7 +14,7 @@ std::int64_t stride_at(const array& a, int dims, int axis) {
   return own < 0 || a.shape[own] == 1 ? 0 : a.strides[own];
 }
 
-// Whether the axis after `axis` can be merged into it: the same step through memory in each array.
+// Whether the axes `outer` and `inner` are one axis in the memory of each array.
 bool merges(const slices& s, int outer, int inner) {
   for (int i = 0; i < s.operands; ++i) {
     if (s.strides[i][inner] < 0) return false;
@@ -96,7 +96,7 @@ matrix matrix_of(const operand& of) {
   const std::int64_t cols = a.shape[a.dims - 1];
   const std::int64_t col_stride = cols > 1 ? a.strides[a.dims - 1] : 1;
   std::int64_t rows = 1;
-  std::int64_t row_stride = 0;  // of no axis yet
+  std::int64_t row_stride = 0;  // no axis has been merged yet
   if (a.size() == 0) {
     for (int i = 0; i + 1 < a.dims; ++i) rows *= a.shape[i];
     return {rows, cols, cols, 1};

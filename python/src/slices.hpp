@@ -1,4 +1,4 @@
-// Cuts arrays of one shape and any number of axes into the matrices that the library takes.
+// Cuts arrays of one shape and any number of axes into matrices, which the C functions work on.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@ inline constexpr int max_operands = 5;
 
 /// A list of matrices [rows, cols] that together hold every element of up to five arrays once.
 ///
-/// Neighbouring axes are merged where they can be in every array. The last two axes that remain are
-/// rows and columns; the others are looped over.
+/// Neighbouring axes are merged into one axis where this is possible in every array. Of the axes
+/// that remain, the last two are rows and columns; for_each() loops over all others.
 struct slices {
   int operands = 0;
   std::int64_t rows = 1;
@@ -23,10 +23,10 @@ struct slices {
   int loops = 0;
   std::int64_t sizes[max_dims];
   std::int64_t strides[max_operands][max_dims];
-  std::int64_t flat_strides[max_dims];  ///< of the element's index in C order
+  std::int64_t flat_strides[max_dims];  ///< steps of the element's index in C order
 
-  /// Calls visit(offsets, flat) for each matrix: the offsets of its first element in each array, in
-  /// elements, and its index in C order.
+  /// Calls visit(offsets, flat) for each matrix. offsets[i] is the offset of the matrix's first
+  /// element in array i, in elements; `flat` is the index of this element in C order.
   template <class Visit>
   void for_each(Visit&& visit) const {
     std::int64_t position[max_dims] = {};
@@ -48,7 +48,7 @@ struct slices {
   }
 };
 
-/// An array and its name in messages. Axes that the array lacks, and axes of size 1, repeat.
+/// An array and its name in messages. Axes that the array lacks, and axes of size 1, broadcast.
 struct operand {
   const array* a;
   const char* name;
@@ -76,7 +76,8 @@ struct matrix {
 ///   merged or a stride is negative.
 matrix matrix_of(const operand& of);
 
-/// Refuses arrays whose memory overlaps in part: loops over matrices write them one by one.
+/// Raises InvalidArgument if `out` overlaps an input in part. A loop over matrices would overwrite
+/// elements of the input that a later matrix reads.
 void check_overlap(const operand& out, const operand* in, int count);
 
 }  // namespace samebits::python

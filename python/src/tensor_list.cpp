@@ -33,7 +33,7 @@ nb::tuple tuple_of(const samebits_tensor_statistics& s) {
                         s.norm);
 }
 
-// Returns (total, statistics of each tensor, first bad, exponents).
+// Returns (total, statistics of each tensor, position of the first bad tensor, exponents).
 nb::tuple inspect(nb::list arrays, nb::list names, int format, bool distribution,
                   nb::handle threads, nb::handle backend, nb::handle stream) {
   const tensor_list list(arrays, names, "tensors", access::read, format, stream_of(stream));

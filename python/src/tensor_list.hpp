@@ -13,9 +13,9 @@ class tensor_list {
  public:
   /// @param arrays  a Python list
   /// @param names  a Python list of str, as long as `arrays`
-  /// @param name  of the argument, in messages
+  /// @param name  name of the argument in messages
   /// @param needs  whether the call writes the arrays
-  /// @param format  of integer codes, or -1
+  /// @param format  format of integer codes and of tf32; -1: the dtype's own format
   tensor_list(nb::list arrays, nb::list names, const char* name, access needs, int format,
               void* stream);
   ~tensor_list() { samebits_tensor_list_destroy(list_); }
@@ -33,7 +33,7 @@ class tensor_list {
   samebits_tensor_list* list_ = nullptr;
 };
 
-/// Returns (elements, nonfinite, overflowed, first bad, amax bits) of a report.
+/// Returns a report as (elements, nonfinite, overflowed, first bad tensor, amax bits).
 nb::tuple tuple_of(const samebits_unscale_report& r);
 
 }  // namespace samebits::python
