@@ -36,11 +36,11 @@ struct dtype_entry {
 struct dtype_table {
   dtype_entry rows[32];
   int count = 0;
-  PyObject* ndarray = nullptr;  // the type numpy.ndarray
-  PyObject* empty = nullptr;    // the function numpy.empty
-  PyObject* dtype_of[32] = {};  // by format: the dtype of results
-  PyObject* helper = nullptr;   // the module samebits.arrays
-  PyObject* formats = nullptr;  // samebits.formats.INDEX: the number of each name
+  PyObject* ndarray = nullptr;     // the type numpy.ndarray
+  PyObject* empty = nullptr;       // the function numpy.empty
+  PyObject* dtype_of[32] = {};     // by format: the dtype of results
+  PyObject* helper = nullptr;      // the module samebits.arrays
+  PyObject* formats = nullptr;     // samebits.formats.INDEX: the number of each name
   PyObject* dtype_text = nullptr;  // interned names of attributes
   PyObject* struct_text = nullptr;
   PyObject* shape_text = nullptr;

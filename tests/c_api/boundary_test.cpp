@@ -32,7 +32,7 @@ TEST(CBoundary, MessagesAreThoseOfCpp) {
 TEST(CBoundary, AViewOutsideItsEnumerations) {
   matrix in(format_id::fp32, 1, 1), out(format_id::fp32, 1, 1);
   samebits_view x = in.c(), y = out.c();
-  x.format = 256 + SAMEBITS_FORMAT_FP32;  // equals fp32 in eight bits
+  x.format = 256 + SAMEBITS_FORMAT_FP32;  // equals fp32 if only eight bits are read
   EXPECT_REFUSED(samebits_convert(&x, &y, nullptr, nullptr), SAMEBITS_INVALID_ARGUMENT,
                  "in.format: must be a value of samebits_format, got 257");
   x = in.c();
@@ -70,13 +70,13 @@ TEST(CBoundary, AnOlderStructHasDefaultsForTheRest) {
     uint32_t struct_size;
     int32_t rounding;
     int32_t overflow;
-    int32_t unread[13];  // as unknown to the caller as to the test
+    int32_t unread[13];  // fields that neither the caller nor this test sets
   } older = {12, SAMEBITS_ROUNDING_NEAREST_EVEN, SAMEBITS_OVERFLOW_SATURATE, {}};
   for (int32_t& word : older.unread) word = -1;
   std::uint8_t code = 0;
   EXPECT_OK(convert_with(&older, code));
   EXPECT_EQ(code, 0x7E);
-  older.struct_size = 8;  // without overflow
+  older.struct_size = 8;  // the struct ends before the field overflow
   EXPECT_OK(convert_with(&older, code));
   EXPECT_EQ(code, 0x7F);
 }

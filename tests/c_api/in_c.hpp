@@ -1,4 +1,4 @@
-// What the tests of the C interface share: views in C, inputs, and checks of a status.
+// Shared by the tests of the C interface: views in C, inputs, and checks of a status.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -69,7 +69,7 @@ bool same_bytes(const A& a, const B& b) {
 #define EXPECT_OK(call) EXPECT_EQ(call, SAMEBITS_OK) << samebits_last_error()
 #define ASSERT_OK(call) ASSERT_EQ(call, SAMEBITS_OK) << samebits_last_error()
 
-/// Expects an error and a part of its message.
+/// Expects a call to return an error whose message contains a text.
 #define EXPECT_REFUSED(call, status, message)                                      \
   do {                                                                             \
     EXPECT_EQ(call, status) << samebits_last_error();                              \

@@ -38,7 +38,7 @@ struct results {
     outputs.statistics = &statistics_in_c;
     return outputs;
   }
-  /// Expects that C has written what C++ has written into `other`.
+  /// Expects that these results, written by C, equal `other`, written by C++.
   void expect(const results& other) const {
     EXPECT_EQ(codes.bytes, other.codes.bytes);
     EXPECT_EQ(scales.bytes, other.scales.bytes);

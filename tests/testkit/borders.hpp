@@ -15,8 +15,8 @@ struct decision_border {
 };
 
 /// Returns the border between the two target codes around `code`, for the random bits of index
-/// random.offset + position. The sign is that of `code`. Nothing if `code` has no finite neighbours
-/// in both formats, or if no code between them is rounded away.
+/// random.offset + position. The border has the sign of `code`. Returns nothing if `code` has no
+/// finite neighbours in both formats, or if no code between them is rounded away.
 std::optional<decision_border> border_beside(const conversion_under_test& conversion,
                                              std::uint64_t position, std::uint64_t code);
 

@@ -35,7 +35,7 @@ std::string instead(rounding got, rounding asked) {
   return "rounded " + text_of(got) + " instead of " + text_of(asked);
 }
 
-/// Adds a rounding twice: once with its own results at overflow, once with the asked ones.
+/// Adds a rounding twice: with its own results at overflow, and with those of the tested rule.
 void add_rounding(table& rows, const std::string& sentence, const decltype(candidate::code)& rule) {
   rows.push_back({sentence, rule});
   rows.push_back({sentence, [rule](const seen_element& e) {

@@ -41,7 +41,7 @@ void check_effort_range(const conversion_under_test& conversion, const check_eff
   }
 }
 
-/// The codes of the stages: all of them lie in the domain of the function.
+/// The codes of the stages. All codes lie in the domain of the function.
 class stage_codes {
  public:
   stage_codes(const trial_runner& runner, std::uint64_t seed)
@@ -92,8 +92,8 @@ class stage_codes {
     return codes;
   }
 
-  /// Returns random codes with one bit inverted: sums of a tie and one small power of two among
-  /// them, which tell two roundings from one.
+  /// Returns random codes with one bit inverted. Some of these codes are a tie plus a small power
+  /// of two: there, two roundings give another result than one rounding.
   [[nodiscard]] std::vector<std::uint64_t> with_one_bit() const {
     const auto bits = static_cast<std::uint64_t>(spec_of(runner_.conversion().from).storage_bits);
     std::vector<std::uint64_t> codes = random_codes(seed_ + 2, many / 4);
@@ -207,7 +207,8 @@ class stages {
     return {compared, failure_text(runner_, smallest, why, how), smallest.errors.wrong};
   }
 
-  /// Runs calls of every kind, whether they fail or not: more results tell similar errors apart.
+  /// Runs calls of every kind, whether they fail or not. The further results distinguish similar
+  /// errors.
   void see_more() {
     std::vector<trial> calls = pieces_of(codes_.with_one_bit());
     const auto add = [&](const std::vector<std::uint64_t>& codes) {
@@ -257,7 +258,7 @@ class stages {
   check_effort effort_;
   std::uint64_t seed_;
   stage_codes codes_;
-  bool edges_are_right_ = false;  // then their results have been seen
+  bool edges_are_right_ = false;  // then see_more() does not repeat the edges
   bool borders_are_right_ = false;
 };
 

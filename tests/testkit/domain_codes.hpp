@@ -10,11 +10,11 @@
 
 namespace samebits::testkit {
 
-/// Draws codes of a domain that are likely to reveal errors of a conversion.
+/// Generates codes of a domain that are likely to reveal errors of a conversion.
 class domain_codes {
  public:
-  /// @throws invalid_argument if the domain lists a code outside of itself, or if it contains none
-  ///   of many random codes.
+  /// @throws invalid_argument if domain.codes has a code that another member of the domain
+  ///   excludes, or if the domain contains none of many random codes.
   domain_codes(const input_domain& domain, format_id from, format_id to);
 
   [[nodiscard]] bool contains(std::uint64_t code) const {

@@ -31,8 +31,9 @@ struct seen_element {
   std::size_t i;
 };
 
-/// One usual error. `code` returns the code that a function with this error writes to the element;
-/// nothing where the error leaves the element undefined, for example a neighbour beyond the end.
+/// One usual error. `code` returns the code that a function with this error writes to the element.
+/// `code` returns nothing where the error leaves the element undefined, for example if the error
+/// reads a neighbour beyond the end.
 struct candidate {
   std::string sentence;  ///< completes "looks like: ..."
   std::function<std::optional<std::uint64_t>(const seen_element&)> code;

@@ -1,5 +1,5 @@
-// Tests of explanations: each planted error is found with ten seeds, shrunk, and named; right
-// kernels pass, whatever NaN they return.
+// Tests of explanations: each planted error is found with ten seeds, shrunk, and named;
+// correct kernels pass, whatever NaN they return.
 #include <gtest/gtest.h>
 
 #include <bit>

@@ -14,7 +14,7 @@ inline constexpr std::byte guard{0xA5};     ///< content of guards, and of outpu
 inline constexpr std::size_t border = 256;  ///< bytes; also the size of each guard
 
 /// Memory that starts at a 256-byte border: guards, `offset` + `count` elements, guards. The last
-/// `count` elements are the array; the elements before are guards too.
+/// `count` elements are the array; the elements before the array are guards too.
 class guarded_array {
  public:
   guarded_array(std::size_t element_bytes, int offset, std::size_t count)

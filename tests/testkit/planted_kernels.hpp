@@ -1,4 +1,4 @@
-// Kernels of the kit's own tests: right ones, and ones with a planted error.
+// Kernels of the kit's own tests: correct kernels, and kernels with a planted error.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +27,7 @@ inline std::uint64_t right(const conversion_under_test& c, const codes& in, std:
   return convert_code(c.from, c.to, in[i], c.rule, random_of(c, i, c.random.bits)).code;
 }
 
-/// Returns a kernel with another rule.
+/// Returns a kernel that converts by another rule than the tested one.
 inline planted_element other_rule(const cast_rule& rule) {
   return [rule](const conversion_under_test& c, const codes& in, std::size_t i) {
     return convert_code(c.from, c.to, in[i], rule).code;

@@ -64,7 +64,7 @@ std::string count_text(const quantize_verdict& v, const seen_quantize_call& call
          std::to_string(call.expected.codes.size()) + " codes are wrong (smallest case found)";
 }
 
-/// Returns the place and the value of the wrong element.
+/// Returns the position and the value of the wrong element.
 std::string wrong_text(const quantizer_under_test& q, const quantize_counterexample& w,
                        const seen_quantize_call& call) {
   const bool is_scale = w.part == quantized_part::scale;
@@ -152,7 +152,8 @@ class quantize_stages {
             v.wrong};
   }
 
-  /// Runs further matrices, whether they fail or not: more results tell similar errors apart.
+  /// Runs further matrices, whether they fail or not. The further results distinguish similar
+  /// errors.
   void see_more(int number) {
     for (int more = 1; more <= more_matrices; ++more) {
       if (!runner_.run(matrix(number + more)).thrown.empty()) return;

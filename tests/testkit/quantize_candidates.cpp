@@ -116,7 +116,8 @@ std::uint64_t inverse_of(format_id format, std::uint64_t scale) {
   return convert_code(format_id::fp32, format, std::bit_cast<std::uint32_t>(1.0f / s)).code;
 }
 
-/// Adds scales moved by `by` tiles. A single tile has no neighbour, so the call does not tell.
+/// Adds scales moved by `by` tiles. A call with a single tile is not compared: it has no
+/// neighbouring tile.
 void add_neighbour_scales(table& rows, const char* sentence, std::ptrdiff_t by) {
   rows.push_back({sentence, [by](const seen_quantize_call& call) -> std::optional<quantized_codes> {
                     const auto count = static_cast<std::ptrdiff_t>(call.expected.scales.size());
@@ -136,7 +137,7 @@ void add_scale_places(table& rows, const quantizer_under_test& q) {
   add_scales(rows, "scales stored as their inverse (S instead of s)",
              [format](const seen_quantize_call& call, std::size_t i) {
                const std::uint64_t got = call.got.scales[i];
-               const std::uint64_t s = call.expected.scales[i];  // maybe itself a reciprocal
+               const std::uint64_t s = call.expected.scales[i];  // may itself be a reciprocal
                return inverse_of(format, got) == s ? got : inverse_of(format, s);
              });
   const tile_shape tile = q.options.tile;
@@ -199,7 +200,7 @@ std::vector<bool> cut_tiles(const quantizer_under_test& q, const code_matrix& in
 }
 
 void add_affected_tiles(table& rows, const quantizer_under_test& q) {
-  quantizer_under_test seeing = q;  // its amaxes show every NaN and Inf
+  quantizer_under_test seeing = q;  // with its options, amaxes show every NaN and Inf
   seeing.options.on_nonfinite = nonfinite::propagate;
   add_tiles_where(rows, q, "only tiles of zeros are wrong",
                   [seeing](const seen_quantize_call& call) {

@@ -33,7 +33,8 @@ bool is_predicted(const quantizer_under_test& q, const seen_quantize_call& call,
   return true;
 }
 
-/// Returns whether an error predicts all calls; `wrong` lists the failing ones, compared first.
+/// Returns whether an error predicts all calls. `wrong` lists the failing calls, which are compared
+/// first.
 bool fits(const quantize_candidate& error, const quantizer_under_test& q,
           const std::vector<seen_quantize_call>& calls, const std::vector<std::size_t>& wrong) {
   std::size_t predicted = 0;

@@ -12,15 +12,16 @@
 
 namespace samebits::testkit {
 
-/// One usual error of quantizers. `result` returns what a quantizer with this error writes; nothing
-/// where the call does not tell. A prediction with fewer scales leaves the others undefined.
+/// One usual error of quantizers. `result` returns what a quantizer with this error writes, or
+/// nothing for a call that cannot show the error. If the result has fewer scales than the call, the
+/// error leaves the remaining scales undefined.
 struct quantize_candidate {
   std::string sentence;  ///< completes "looks like: ..."
   std::function<std::optional<quantized_codes>(const seen_quantize_call&)> result;
 };
 
-/// Returns the table of errors for a quantizer: other options, other places of scales, and parts of
-/// the matrix outside of which all is right. Errors of the cast alone are rows of candidates().
+/// Returns the table of errors for a quantizer: other options, scales at other positions, and
+/// errors in one part of the matrix only. Errors of the cast alone are rows of candidates().
 std::vector<quantize_candidate> quantize_candidates(const quantizer_under_test& quantizer);
 
 /// Compares all results with both tables. If every scale is right, the codes are explained as

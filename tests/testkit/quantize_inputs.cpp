@@ -29,7 +29,7 @@ std::int64_t below(std::int64_t limit, const word_source& next) {
   return static_cast<std::int64_t>(next() % static_cast<std::uint64_t>(limit));
 }
 
-/// Returns 0, 1, a small size, or a size at most one element beside a multiple of the tile's.
+/// Returns 0, 1, a small size, or a size that differs by at most 1 from a multiple of the tile's.
 std::int64_t random_size(std::int64_t tile, std::int64_t max, const word_source& next) {
   const std::int64_t unit = tile == 0 ? 32 : tile;
   std::int64_t size = below(2, next);
@@ -52,7 +52,7 @@ double random_number(int exponent, bool few_bits, const word_source& next) {
   return next() % 2 == 0 ? x : -x;
 }
 
-/// Draws the elements of one tile.
+/// Generates the elements of one tile.
 class tile_source {
  public:
   tile_source(const quantizer_under_test& quantizer, const domain_codes& domain, tile_kind kind,
@@ -110,7 +110,7 @@ class tile_source {
   const word_source& next_;
   tile_kind kind_;
   int exponent_;
-  double amax_ = 0;  ///< of a tile of scaled ties; 0 before its first element
+  double amax_ = 0;  ///< amax of a tile of scaled ties; 0 before the first element
 };
 
 /// Returns a part of a matrix.
@@ -151,7 +151,7 @@ code_matrix random_matrix(const quantizer_under_test& quantizer, const domain_co
                        max_elements / std::max<std::int64_t>(m.cols, 1), next);
   m.codes.resize(static_cast<std::size_t>(m.rows * m.cols));
   const matrix_shape tile = tile_extent(m, quantizer.options.tile);
-  std::uint64_t kind = number;  // of the first tile; then random
+  std::uint64_t kind = number;  // kind of the first tile; random for all others
   for (std::int64_t row = 0; row < m.rows; row += tile.rows) {
     for (std::int64_t col = 0; col < m.cols; col += tile.cols) {
       constexpr auto kinds = static_cast<std::uint64_t>(tile_kind::count);

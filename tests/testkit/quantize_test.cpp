@@ -1,4 +1,4 @@
-// Tests of check_quantize: right quantizers pass; each planted error is found with ten seeds,
+// Tests of check_quantize: correct quantizers pass; each planted error is found with ten seeds,
 // shrunk, and named.
 #include "samebits/testkit/quantize.hpp"
 
@@ -39,7 +39,8 @@ struct arrays {
   scale_span scales;
 };
 
-/// Quantizes with some options into arrays that may have room for fewer scales.
+/// Quantizes with some options. `a` may have fewer scales than the options give; all others are
+/// dropped.
 void quantize_into(const arrays& a, const quantize_options& options) {
   const matrix_shape s = scales_shape(a.rows, a.cols, options.tile);
   std::vector<float> scales(static_cast<std::size_t>(s.rows * s.cols));
@@ -68,7 +69,7 @@ std::function<void(const arrays&, const quantize_options&)> with(Change change) 
   };
 }
 
-/// Returns a quantizer that changes right scales and codes afterwards.
+/// Returns a quantizer that computes right scales and codes and then changes them.
 template <class Change>
 std::function<void(const arrays&, const quantize_options&)> then(Change change) {
   return [change](const arrays& a, const quantize_options& options) {
@@ -77,7 +78,8 @@ std::function<void(const arrays&, const quantize_options&)> then(Change change) 
   };
 }
 
-/// Casts scaled elements by another rule: for TE_CURRENT, which has one scale for a matrix.
+/// Returns a quantizer that casts scaled elements by another rule. For TE_CURRENT, which has one
+/// scale for a matrix.
 std::function<void(const arrays&, const quantize_options&)> casting(const cast_rule& rule) {
   return then([rule](const arrays& a, const quantize_options&) {
     float amax = 0;

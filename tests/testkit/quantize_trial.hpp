@@ -31,7 +31,7 @@ struct seen_quantize_call {
   quantized_codes expected;
 };
 
-/// Rows and columns of one tile of a matrix, in elements; the extent 0 is replaced by the matrix's.
+/// Rows and columns of one tile of a matrix, in elements. 0 becomes the extent of the matrix.
 matrix_shape tile_extent(const code_matrix& in, const tile_shape& tile);
 
 /// Returns what samebits::quantize() gives on backend "reference".
@@ -58,7 +58,7 @@ class quantize_runner {
 
   [[nodiscard]] const quantizer_under_test& quantizer() const { return quantizer_; }
   [[nodiscard]] std::uint64_t compared() const { return compared_; }
-  /// Returns all calls so far whose results were compared, up to some number of elements.
+  /// Returns the calls so far whose results were compared; at most max_seen elements.
   [[nodiscard]] const std::vector<seen_quantize_call>& seen() const { return seen_; }
 
   quantize_verdict run(const code_matrix& in);

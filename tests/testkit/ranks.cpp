@@ -16,8 +16,8 @@
 namespace samebits::testkit {
 namespace {
 
-/// Ends a rank after another rank ended or failed. The other rank, or the meeting, reports the
-/// reason.
+/// Thrown in a rank to end it after another rank ended or failed. That rank, or the meeting,
+/// reports the reason.
 struct rank_abandoned {};
 
 /// Arguments of one rank of an operation.

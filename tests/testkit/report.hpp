@@ -12,7 +12,7 @@ namespace samebits::testkit {
 /// Returns the text of a failure: what was wrong in the smallest failing call, the errors that
 /// explain all results, and how to repeat the case.
 ///
-/// @param runner  has run the call
+/// @param runner  the runner that ran the call
 /// @param failed  the smallest failing call
 /// @param why  shown only if an element is wrong
 /// @param how  which stage found the failure, and after how many results

@@ -12,7 +12,7 @@
 namespace samebits::testkit {
 namespace {
 
-constexpr std::size_t first_positions = 32;  // at which a stochastic error is looked for again
+constexpr std::size_t first_positions = 32;  // positions tried for a stochastic error
 
 std::vector<trial> without_offsets(const trial& t) {
   std::vector<trial> simpler;
@@ -21,8 +21,8 @@ std::vector<trial> without_offsets(const trial& t) {
   return simpler;
 }
 
-/// Returns the wrong element alone. Under stochastic rounding the element has other random bits
-/// there, so short calls follow that end with a code at the border of its own decision.
+/// Returns a call of the wrong element alone. For stochastic rounding, position 0 has other random
+/// bits, so short calls follow that end with a code at the border of its own decision.
 std::vector<trial> short_trials(const conversion_under_test& c, std::uint64_t wrong) {
   std::vector<trial> trials{{{wrong}, 0, 0}};
   if (c.rule.round != rounding::stochastic) return trials;
@@ -82,7 +82,7 @@ failing_trial shrunk(trial_runner& runner, const domain_codes& domain, failing_t
     for (const trial& t : short_trials(runner.conversion(), found.errors.wrong->input)) {
       if (t.codes.size() < found.call.codes.size() && replaces(t)) break;
     }
-    trial cut = found.call;  // behind the wrong element
+    trial cut = found.call;  // without the elements after the wrong one
     cut.codes.resize(static_cast<std::size_t>(found.errors.wrong->position) + 1);
     if (cut.codes.size() < found.call.codes.size()) replaces(cut);
   }

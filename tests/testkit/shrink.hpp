@@ -17,9 +17,9 @@ struct failing_trial {
   verdict errors;
 };
 
-/// Runs smaller and simpler calls as long as they fail, and returns the last failing one. Calls
-/// contain only codes of the domain. A trial whose function threw is returned as it is: a call that
-/// throws may not be repeatable.
+/// Runs smaller and simpler calls as long as they fail, and returns the last call that failed.
+/// Calls contain only codes of the domain. If the function threw, `found` is returned unchanged: a
+/// call that throws may not be repeatable.
 failing_trial shrunk(trial_runner& runner, const domain_codes& domain, failing_trial found);
 
 }  // namespace samebits::testkit

@@ -19,7 +19,7 @@ namespace {
 
 std::size_t width(format_id f) { return static_cast<std::size_t>(storage_bytes(f)); }
 
-/// Returns the results from some elements before `i` to many behind.
+/// Returns a part of a call: some elements before element `i`, and many after it.
 seen_call part_of(const seen_call& all, std::size_t i) {
   constexpr std::size_t before = 256;
   constexpr std::size_t maximum = std::size_t{1} << 16;

@@ -43,7 +43,7 @@ struct check_effort {
   std::uint64_t seed = 0;  ///< of the random codes; 0: RC_PARAMS="seed=N" if set, else a new seed
 };
 
-/// The smallest failing call that was found, and its first wrong element.
+/// The first wrong element of the smallest failing call that was found.
 struct counterexample {
   std::uint64_t input = 0;  ///< code of the source format
   std::uint64_t got = 0;

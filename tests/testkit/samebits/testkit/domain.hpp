@@ -31,7 +31,7 @@ struct input_domain {
   [[nodiscard]] bool contains(format_id format, std::uint64_t code) const;
 };
 
-/// What counts as right where the expected result is a NaN.
+/// The codes that are right where the expected result is a NaN.
 enum class nan_result : std::uint8_t {
   any,      ///< every NaN code of the format
   by_rule,  ///< only the code that the rule's nan_policy gives

@@ -80,7 +80,8 @@ class quantize_check_result {
   [[nodiscard]] const std::string& message() const { return message_; }
   /// Returns the number of codes and scales compared, up to the end or the first failure.
   [[nodiscard]] std::uint64_t compared() const { return compared_; }
-  /// Returns what is wrong; empty on success, and if the quantizer threw or wrote elsewhere.
+  /// Returns the wrong scale or code; empty on success, and if the quantizer threw or wrote
+  /// elsewhere.
   [[nodiscard]] const std::optional<quantize_counterexample>& failure() const { return failure_; }
 
  private:
