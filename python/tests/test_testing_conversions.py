@@ -102,7 +102,7 @@ def test_unwritten_elements_are_named_where_the_output_was_filled() -> None:
     assert "looks like: some elements are not written" in text
 
 
-def test_domain_is_neither_generated_nor_judged() -> None:
+def test_inputs_outside_the_domain_are_neither_generated_nor_compared() -> None:
     def no_nan(x: Any) -> Any:
         assert np.isfinite(x).all()
         return x.astype(ml_dtypes.bfloat16)

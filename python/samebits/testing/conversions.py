@@ -22,7 +22,7 @@ Predicate = Callable[[npt.NDArray[Any]], npt.NDArray[np.bool_]]
 LAYOUTS: tuple[Layout, ...] = tuple(Layout(offset) for offset in (0, 1, 2, 3, 4, 7, 8, 16))
 
 _SIZES = (*range(34), *(n + d for n in (64, 128, 256, 512, 1024, 2048, 4096) for d in (-1, 0, 1)))
-_FIRST_CALL = 1 << 15  # random codes beside the edges
+_FIRST_CALL = 1 << 15  # number of random codes besides the edges
 _MAX_RANDOM = 4096  # elements of a random call
 _BORDER_SIZES = (1, 2, 3, 5, 8, 13, 21, 34, 1024, 4096)
 
@@ -50,8 +50,8 @@ def check_conversion(
     """Compare every result of a conversion kernel with samebits, on inputs that kernels get wrong.
 
     The kernel is called with zeros, subnormals, Inf, NaNs, ties and their neighbours, exponent
-    edges, random codes, 0 to 4097 elements, and arrays that start beside 64-byte borders. All calls
-    are made before anything is reported, so that the explanation knows all results.
+    edges, random codes, 0 to 4097 elements, and arrays that start beside 64-byte borders. The check
+    reports nothing before the last call, so that the explanation uses the results of all calls.
 
     Parameters
     ----------
@@ -67,8 +67,8 @@ def check_conversion(
     overflow : str
         ieee, saturate or saturate_finite.
     nan : str
-        What is right where NaN is expected: any NaN code, the canonical NaN, or with
-        "preserve_sign" the canonical NaN with the sign of the input.
+        Right results where NaN is expected. "any": every NaN code. "canonical": the canonical NaN.
+        "preserve_sign": the canonical NaN with the sign of the input.
     seed, random_stream, offset, random_bits : int
         Random bits of stochastic rounding: the element at position i of every call has the index
         ``offset + i``. Half of the inputs lie at the border of the decision for their own index.
@@ -76,10 +76,10 @@ def check_conversion(
         Makes one call, on exactly these codes. The repeat line of a failure uses it.
     where : callable, optional
         Predicate of arrays in the source's dtype, for example ``np.isfinite``. Other inputs are
-        neither generated nor judged.
+        neither generated nor compared.
     layouts : sequence of Layout
         Memory of the inputs. By default all inputs are contiguous; add ``Layout(step=2)`` for a
-        kernel that takes strides.
+        kernel that supports strides.
     examples : int
         Number of random calls.
     examples_seed : int
@@ -87,7 +87,7 @@ def check_conversion(
     fills_out : bool
         `fn` is called as ``fn(x, out)``. Writing beside `out` is a failure.
     device : None
-        NumPy arrays. "cuda" is reserved.
+        Must be None: the kernel gets NumPy arrays. "cuda" is reserved.
 
     Raises
     ------
@@ -140,7 +140,7 @@ def refuse_device(device: str | None) -> None:
 
 
 def _call_text(runner: Runner) -> str:
-    """Return the check's call with its options, without closing parenthesis."""
+    """Return the text of the check's call with its options, without the closing parenthesis."""
     rule, default = runner.rule, Rule(runner.rule.source, runner.rule.target)
     fields = ("rounding", "overflow", "nan", "seed", "random_stream", "offset", "random_bits")
     options = [(field, getattr(rule, field), getattr(default, field)) for field in fields]
@@ -156,15 +156,15 @@ class _Domain:
         self.rule, self.where = rule, where
 
     def allows(self, codes: Codes) -> Mask:
-        """Return which codes are inputs."""
+        """Return for each code whether it is an input of the domain."""
         if self.where is None:
             return np.ones(codes.shape, np.bool_)
         return np.asarray(self.where(array_of(codes, self.rule.source)), np.bool_)
 
     def restrict(self, codes: Codes, rng: np.random.Generator) -> Codes:
-        """Replace codes that are no inputs by others of the same call that are."""
+        """Replace codes outside the domain by codes of the domain, if possible of the same call."""
         allowed = self.allows(codes)
-        if allowed.all():  # also without elements
+        if allowed.all():  # true for an empty array too
             return codes
         spare = codes[allowed]
         if spare.size == 0:
@@ -199,6 +199,6 @@ def _calls(rule: Rule, domain: _Domain, layouts: Sequence[Layout], examples: int
 
 def _cut(rule: Rule, domain: _Domain, sizes: Sequence[int],
          rng: np.random.Generator) -> list[Codes]:
-    """Return random codes for calls of these sizes."""
+    """Yield random codes of the domain for calls of these sizes."""
     pool = domain.restrict(inputs.random_codes(rule.source, rule.target, sum(sizes), rng), rng)
     return np.split(pool, np.cumsum(sizes))[:-1]

@@ -1,7 +1,7 @@
 """Explanation of wrong conversions: one table of usual errors, compared with all results seen.
 
 A usual error explains a failure if a kernel with this error would have returned every result seen,
-right and wrong ones. The C++ test kit has the same table.
+right and wrong ones. The C++ test kit has a table of the same errors.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ _ROUNDINGS: dict[Rounding, str] = {
 
 @dataclass(frozen=True)
 class Candidate:
-    """A usual error: its name, a sentence that completes "looks like: ...", and what it gives.
+    """A usual error: its name, a sentence that completes "looks like: ...", and its results.
 
-    Of candidates with the same name, variants of one error, only the first that fits is named.
+    Candidates with the same name are variants of one error; only the first that fits is named.
     `whole_calls` says that `codes` needs all elements of a call, not a sample.
     """
 
@@ -205,7 +205,7 @@ class Explanation:
 
     @property
     def text(self) -> str:
-        """The line of a failure text: "looks like: ..."."""
+        """Line of the failure text that begins with "looks like: "."""
         evidence = f"all {self.results} results seen, {self.wrong} wrong"
         if not self.sentences:
             return f"looks like: none of the usual errors (none fits {evidence})"

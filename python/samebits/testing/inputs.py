@@ -35,7 +35,7 @@ def special_codes(f: Format) -> Codes:
 
 
 def _grid(target: Format) -> tuple[Format, int]:
-    """Return a format with one more bit than `target`, and what to add to magnitudes in it.
+    """Return a format with one more mantissa bit than `target`, and an offset for its magnitudes.
 
     Magnitude 2m of the wider format is magnitude m of `target`, and 2m + 1 the midpoint above it.
     """
@@ -48,15 +48,15 @@ def _grid(target: Format) -> tuple[Format, int]:
 
 
 def is_finer(source: Format, target: Format) -> bool:
-    """Return whether the target's midpoints can be numbers of the source."""
+    """Return whether the source has enough bits for midpoints between numbers of the target."""
     return target.mantissa_bits < source.mantissa_bits and target.magnitude_bits <= 60
 
 
 def grid_codes(source: Format, target: Format, magnitudes: Codes) -> Codes:
     """Return source codes at the given target magnitudes and at the midpoints above them.
 
-    Numbers that the source lacks are replaced by the next one toward zero. A magnitude one above
-    the largest finite one is the number that would follow it.
+    Numbers that the source lacks are replaced by the next number toward zero. The magnitude after
+    the largest finite one stands for the number that would follow with unbounded exponent.
     """
     wider, extra = _grid(target)
     halves = np.uint64(2) * (magnitudes + np.uint64(extra))

@@ -1,6 +1,7 @@
 """What a conversion returns: rounding of exact integers by contract §2 to §4, in NumPy.
 
-`explain` changes one step of this model at a time and looks for the change that a kernel makes.
+`explain` changes one step of this model at a time and looks for the change that gives the kernel's
+results.
 The model and `samebits.convert` share no code; a test compares them.
 """
 
@@ -59,7 +60,7 @@ def _check_name(what: str, name: str, names: tuple[str, ...]) -> None:
 
 @dataclass(frozen=True)
 class GridStep:
-    """Where exact numbers lie on a target's grid.
+    """Positions of exact numbers between the numbers of a target format.
 
     A number is (quotient + v) · 2^spacing without its sign, v in [0, 1). v = rest / 2^shift; where
     v has more than 62 bits, the last bit of rest stands for all bits after it.

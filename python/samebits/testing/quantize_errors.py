@@ -1,4 +1,4 @@
-"""The usual errors of quantizers: one table, compared with all calls seen.
+"""The usual errors of quantizers: one table, compared with all calls that the check has made.
 
 The explanation is the first errors in the table that give every code and every scale of every call.
 """
@@ -27,14 +27,15 @@ class QuantizeCall:
     expected: Quantized
 
 
+#: What a quantizer with one usual error returns for a call; None where the error makes no sense.
 QuantizeGuess = Callable[[QuantizeCall, QuantizeRule], "Quantized | None"]
 
 
 @dataclass(frozen=True)
 class QuantizeCandidate:
-    """A usual error: its name, a sentence that completes "looks like: ...", and what it gives.
+    """A usual error: its name, a sentence that completes "looks like: ...", and its results.
 
-    `only_alone` says that the error is not named if an error before it in the table fits.
+    An error with `only_alone` is not named if an earlier error of the table fits.
     """
 
     name: str

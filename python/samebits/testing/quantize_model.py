@@ -227,12 +227,13 @@ def quantize_model(x: Floats, rule: QuantizeRule, change: Variations = Variation
     top = values(np.array([rule.to.max_magnitude], np.uint64), rule.to)[0]
     largest = np.float32(top if change.largest is None else change.largest)
     with np.errstate(all="ignore"):
-        judged = x if change.amax is None else change.amax(x)
-        s, factor, zeros = _tile_scales(judged, rule, largest, change.plain_formulas)
+        amax_inputs = x if change.amax is None else change.amax(x)
+        s, factor, zeros = _tile_scales(amax_inputs, rule, largest, change.plain_formulas)
         divides = rule.scale == "div"
         if change.element_rule is not None:
             other = rule.but(scale=change.element_rule)
-            factor, divides = _tile_scales(judged, other, largest, False)[1], other.scale == "div"
+            factor = _tile_scales(amax_inputs, other, largest, False)[1]
+            divides = other.scale == "div"
         by = per_element(factor, x.shape, rule.tile)
         stored = s if change.stored is None else change.stored(s, factor)
         if change.scaled is not None:

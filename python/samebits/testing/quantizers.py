@@ -61,9 +61,9 @@ def check_quantize(
     source, to : str or dtype
         Format of `x`: fp32, fp16 or bf16. Format of the codes: e4m3 or e5m2.
     tile, scale, eps, upper_bound, nonfinite, scale_overflow, overflow, scale_format
-        As in `samebits.quantize`: each replaces the recipe's own.
+        As in `samebits.quantize`: each replaces the rule of the recipe.
     nan : str
-        "any": any NaN is right where NaN is expected. "canonical": only the canonical one.
+        "any": any NaN is right where NaN is expected. "canonical": only the canonical NaN.
     only : array of codes [rows, cols], optional
         Makes one call, on exactly this matrix of source codes.
     where : callable, optional
@@ -75,7 +75,7 @@ def check_quantize(
     examples_seed : int
         Seed of the inputs.
     device : None
-        NumPy arrays. "cuda" is reserved.
+        Must be None: the quantizer gets NumPy arrays. "cuda" is reserved.
 
     Raises
     ------
@@ -124,7 +124,7 @@ def _recipe_name(recipe: Any) -> str:
 
 def _allowed(x: Floats, rule: QuantizeRule, where: Predicate | None,
              rng: np.random.Generator) -> Floats:
-    """Replace elements that are no inputs by zeros or by others of the matrix."""
+    """Replace elements outside the domain by other elements of the matrix, or by random numbers."""
     if where is None:
         return x
     allowed = np.asarray(where(source_array(x, rule.source)), np.bool_)
@@ -135,7 +135,7 @@ def _allowed(x: Floats, rule: QuantizeRule, where: Predicate | None,
 
 
 class _QuantizeTest:
-    """Calls a quantizer, judges and shrinks its results."""
+    """Calls a quantizer, compares its results, and shrinks a failure."""
 
     def __init__(self, fn: Callable[..., Any], rule: QuantizeRule, any_nan: bool,
                  recipe: str) -> None:

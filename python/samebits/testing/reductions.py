@@ -38,8 +38,8 @@ def check_reduction(
 ) -> None:
     """Compare the results of a reduction kernel with the library's, bit for bit.
 
-    The arrays have 0 to 4097 elements; sums that depend on their order, NaN, Inf, zeros, subnormal
-    and huge elements.
+    The arrays have 0 to 4097 elements, among them NaN, Inf, zeros, subnormal and huge elements.
+    Some sums have other bits if the elements are added in another order.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def check_reduction(
     source : str or dtype
         Format of `x`.
     nan : str
-        "any": any NaN is right where NaN is expected. "canonical": only the canonical one.
+        "any": any NaN is right where NaN is expected. "canonical": only the canonical NaN.
     only : array of codes [n], optional
         Makes one call, on exactly these codes.
     where : callable, optional
@@ -61,7 +61,7 @@ def check_reduction(
     examples_seed : int
         Seed of the inputs.
     device : None
-        NumPy arrays. "cuda" is reserved.
+        Must be None: the kernel gets NumPy arrays. "cuda" is reserved.
 
     Raises
     ------
@@ -90,7 +90,7 @@ def check_reduction(
 
 
 class _ReductionTest:
-    """Calls a reduction, judges and shrinks its results."""
+    """Calls a reduction, compares its results, and shrinks a failure."""
 
     def __init__(self, fn: Callable[..., Any], name: str, source: Format, any_nan: bool,
                  where: Predicate | None) -> None:
@@ -131,7 +131,7 @@ class _ReductionTest:
         Raises
         ------
         CallFailed
-            If the function raises or returns something else than a number.
+            If the function raises or does not return a number.
         """
         x = array_of(codes, self.source)
         name = name_of(self.fn)

@@ -66,7 +66,7 @@ class Seen:
 
 
 def same(got: Codes, expected: Codes, rule: Rule) -> Mask:
-    """Return which results are right: the same bits, or with nan "any" both NaN."""
+    """Return for each result whether it is right: equal bits, or both NaN if rule.nan is "any"."""
     equal: Mask = got == expected
     if rule.nan == "any":
         equal |= is_nan(got, rule.target) & is_nan(expected, rule.target)
@@ -150,10 +150,10 @@ class Runner:
 
     def seen(self) -> Seen:
         """Return the results of all observed calls."""
-        return self.judged(self._calls)
+        return self.compared(self._calls)
 
-    def judged(self, calls: list[tuple[Codes, Codes]]) -> Seen:
-        """Compare the results of calls, pairs of input codes and result codes."""
+    def compared(self, calls: list[tuple[Codes, Codes]]) -> Seen:
+        """Return results and right results of calls; a call is (input codes, result codes)."""
         codes = np.concatenate([c for c, _ in calls])
         got = np.concatenate([g for _, g in calls])
         sizes = np.array([c.size for c, _ in calls], np.int64)
@@ -168,7 +168,7 @@ class Runner:
 
     def try_codes(self, codes: Codes, layout: Layout = Layout()) -> Seen:
         """Call the function once more, without keeping the results."""
-        return self.judged([(codes, self.call(codes, layout))])
+        return self.compared([(codes, self.call(codes, layout))])
 
 
 def _elements(count: int) -> str:

@@ -1,4 +1,4 @@
-"""Reduction of a failure to a smaller one: fewer elements, then simpler codes."""
+"""Shrinks a failing call: fewer elements, then simpler codes."""
 
 from __future__ import annotations
 
@@ -184,6 +184,6 @@ def _starts(seen: Seen) -> list[tuple[int, int]]:
 
 
 def _first_failing(seen: Seen) -> Seen:
-    """Return the call with the first wrong element: no call failed again."""
+    """Return the recorded call with the first wrong element, if no further call failed again."""
     start, size = next((s, n) for s, n in _starts(seen) if seen.wrong[s:s + n].any())
     return seen.take(slice(start, start + size))

@@ -122,7 +122,7 @@ def arrays(
 
 
 def _strided(draw: st.DrawFn, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return the same elements at random strides and offset, amid other bytes."""
+    """Return an array of the same elements with random strides and offset, amid other bytes."""
     steps = [draw(st.sampled_from([1, 1, 2, 3, -1, -2])) for _ in array.shape]
     offset = draw(st.integers(0, 3))
     if offset == 0 and all(step == 1 for step in steps):

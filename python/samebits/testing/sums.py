@@ -88,7 +88,7 @@ def _not_nan(x: Doubles) -> Doubles:
 
 @dataclass(frozen=True)
 class ReductionError:
-    """A usual error: its name, a sentence that completes "looks like: ...", and what it gives."""
+    """A usual error: its name, a sentence that completes "looks like: ...", and its result."""
 
     name: str
     sentence: str
@@ -96,7 +96,7 @@ class ReductionError:
 
 
 def _of_elements(reduce: Reduce, square: bool) -> list[ReductionError]:
-    """Return errors in which elements a reduction takes."""
+    """Return errors of reductions that omit or change elements."""
     found = [
         ReductionError("nan_dropped", "NaN is dropped", lambda x: reduce(_not_nan(x))),
         ReductionError("nonfinite_dropped", "NaN and Inf are dropped",
@@ -155,7 +155,7 @@ def _amax_errors() -> list[ReductionError]:
 
 @dataclass(frozen=True)
 class Reduction:
-    """A reduction: what is right, its result's format, and its usual errors."""
+    """A reduction: its right result, the format of the result, and its usual errors."""
 
     reduce: Reduce
     result: str

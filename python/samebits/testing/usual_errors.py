@@ -17,6 +17,7 @@ from samebits.testing.number_formats import (FORMATS, Codes, Format, Mask, is_na
 from samebits.testing.random_words import random_fields, random_words
 from samebits.testing.runs import GUARD, Seen, indices
 
+#: The codes that a kernel with one usual error returns; None where the error makes no sense.
 Guess = Callable[[Seen, Rule], "Codes | None"]
 
 _FEW = 32  # elements: errors of position are not guessed from fewer
@@ -35,7 +36,7 @@ def _negative(codes: Codes, f: Format) -> Mask:
 # ---- Roundings and overflow ----
 
 def _with_own_overflow(guess: Guess) -> tuple[Guess, Guess]:
-    """Return a rounding with its own results at overflow, and with those of the rule tested."""
+    """Return two guesses: a rounding with its own overflow results, and with those of the rule."""
     def asked(seen: Seen, rule: Rule) -> Codes | None:
         codes = guess(seen, rule)
         if codes is None:
@@ -103,7 +104,7 @@ def subnormal_either(seen: Seen, rule: Rule) -> Mask:
 
 
 def below_normal(seen: Seen, rule: Rule) -> Mask:
-    """Return which inputs are not 0 and below the target's smallest normal number."""
+    """Return for each input whether it is not 0 and below the target's smallest normal number."""
     smallest = np.array([1 << rule.target.mantissa_bits << rule.target.unused_low_bits], np.uint64)
     x = np.abs(values(seen.codes, rule.source))
     found: Mask = (x > 0) & (x < values(smallest, rule.target)[0])
@@ -214,7 +215,7 @@ def sign_lost(seen: Seen, rule: Rule) -> Codes:
 # ---- Random bits ----
 
 def random_index(position: Callable[[Seen], Codes], **changes: int) -> Guess:
-    """Return the guess of random bits by other positions, or with fields of the rule changed."""
+    """Return the guess that random bits are those of other positions, or of a changed rule."""
     def codes(seen: Seen, rule: Rule) -> Codes | None:
         if rule.rounding != "stochastic" or (
                 changes and all(getattr(rule, k) == v for k, v in changes.items())):
@@ -242,7 +243,7 @@ def first_position(seen: Seen) -> Codes:
 
 
 def random_bits_off(by: int) -> Guess:
-    """Return the guess of another number of random bits."""
+    """Return the guess that K, the number of random bits, is larger by `by`."""
     def codes(seen: Seen, rule: Rule) -> Codes | None:
         bits = rule.random_bits + by
         if rule.rounding != "stochastic" or not 1 <= bits <= 32:
@@ -290,7 +291,7 @@ def element(source: Callable[[Seen], "np.typing.NDArray[np.int64]"]) -> Guess:
 
 
 def not_written(seen: Seen, rule: Rule) -> Codes:
-    """Results that still have what the output had before, where the test kit filled the output."""
+    """Guess that elements are not written: they still have the test kit's fill bytes."""
     every_byte = np.full(1, GUARD * 0x0101010101010101, np.uint64)
     before = every_byte & np.uint64((1 << rule.target.storage_bits) - 1)
     return np.where(seen.got == before, seen.got, seen.expected)
