@@ -150,10 +150,13 @@ def test_lists_and_reductions(name: str, backend: str) -> None:
         assert np.array_equal(bits(x), bits(y))
 
 
-def test_device_calls_run_on_the_current_stream() -> None:
-    x = torch.randn(1 << 20, device="cuda")
+def test_device_calls_run_on_the_given_stream() -> None:
+    x = torch.zeros(1 << 20, device="cuda")
+    torch.cuda.synchronize()
     side = torch.cuda.Stream()
     with torch.cuda.stream(side):
+        torch.cuda._sleep(100_000_000)  # clock cycles: a call on another stream would read zeros
+        x.normal_()
         y = sb.convert(x, "bf16", stream=side)
     side.synchronize()
     assert np.array_equal(bits(y), bits(sb.convert(x.cpu().numpy(), "bf16")))
