@@ -65,7 +65,7 @@ def refuse(why: str, value: Any, name: str, format_index: int) -> NoReturn:
     if why == "dims":
         raise InvalidArgument(f"{name}: the array has more than 64 axes")
     if why == "no data":
-        raise InvalidArgument(f"{name}: the tensor has no data, as fake and meta tensors")
+        raise InvalidArgument(f"{name}: the tensor has no data; fake and meta tensors have none")
     raise InvalidArgument(
         f"{name}: {what} is no format of samebits; formats are {', '.join(NAMES)}; pass "
         f"{name}.astype(np.float32), or codes as unsigned integers with format="

@@ -99,7 +99,8 @@ def _operand(x: Any, tile: tuple[int, int] | None, scales: Any, format: object, 
     """Return an operand's array, format, scales, tile, and format of the scales."""
     if isinstance(x, QuantizedTensor):
         if scales is not None or tile is not None:
-            raise InvalidArgument(f"{name}_scales: a QuantizedTensor brings its own")
+            raise InvalidArgument(f"{name}_scales, {name}_tile: a QuantizedTensor has its own; "
+                                  "pass neither")
         return (x.codes, INDEX[x.format], x.scales, x.recipe.tile, INDEX[x.recipe.scale_format])
     number = optional_format(format)
     return x, number, scales, tile or (0, 0), -1

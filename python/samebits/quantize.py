@@ -158,7 +158,8 @@ def load_quantized(path: str | os.PathLike[str]) -> QuantizedTensor:
             scale_format=tensors["scales"][1], source=rules["samebits.source"],
         )
     except (KeyError, ValueError, IndexError) as error:
-        raise InvalidArgument(f"{os.fspath(path)}: no rules of samebits: {error}") from None
+        raise InvalidArgument(f"{os.fspath(path)}: the metadata has no valid quantization rules: "
+                              f"{error}") from None
     name = rules.get("samebits.recipe", "")
     if name:
         recipe = replace(recipe_of(name), **{

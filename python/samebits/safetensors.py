@@ -35,7 +35,7 @@ def write_safetensors(
         if not isinstance(array, np.ndarray):
             raise TypeError(f"{name}: NumPy arrays can be saved; got a {type(array).__name__}")
         if format_name not in _IN_FILE:
-            raise InvalidArgument(f"{name}: a .safetensors file has no unpacked {format_name}")
+            raise InvalidArgument(f"{name}: .safetensors files cannot hold {format_name} codes")
         data = array.tobytes()
         header[name] = {"dtype": _IN_FILE[format_name], "shape": list(array.shape),
                         "data_offsets": [end, end + len(data)]}
@@ -73,7 +73,7 @@ def _tensor(
     """Return one array of a file, copied out of it."""
     format_name = _FROM_FILE.get(entry["dtype"])
     if format_name is None:
-        raise ValueError(f"{name}: dtype {entry['dtype']} is no unpacked format of samebits")
+        raise ValueError(f"{name}: dtype {entry['dtype']} is not a format that samebits reads")
     begin, end = entry["data_offsets"]
     shape = tuple(int(n) for n in entry["shape"])
     dtype = dtype_of(format_name)

@@ -109,7 +109,10 @@ class _ReductionTest:
             yield codes
 
     def content(self, kind: int, size: int, rng: np.random.Generator) -> Codes:
-        """Return codes: any (kind 0), finite (1), within 2^±20 (2), so with some NaN and Inf (3)."""
+        """Return random codes of a kind.
+
+        0: any codes. 1: finite. 2: magnitudes in 2^±20. 3: as 2, with some special codes.
+        """
         f = self.source
         if kind == 0:
             return inputs.random_codes(f, f, size, rng)
@@ -151,8 +154,10 @@ class _ReductionTest:
         return self.code_of(wide)
 
     def code_of(self, number: npt.NDArray[np.float64]) -> int:
-        """Return the code of a number in the result's format; another number than its own is kept
-        apart by a code outside the format."""
+        """Return the code of a number in the result's format.
+
+        A number that the format lacks gets a code outside the format, which equals no right code.
+        """
         with np.errstate(all="ignore"):
             narrow = number.astype(self.result.dtype)
         if not np.isnan(number[0]) and narrow[0] != number[0]:

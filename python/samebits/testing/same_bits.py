@@ -71,4 +71,5 @@ def _format_of(*arrays: npt.NDArray[np.generic]) -> object:
     for array in arrays:
         if array.dtype.kind != "u":
             return array.dtype
-    raise InvalidArgument('format: the arrays hold codes; pass their format, for example format="bf16"')
+    raise InvalidArgument(
+        'format: the arrays hold codes; pass their format, for example format="bf16"')
