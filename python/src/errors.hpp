@@ -10,8 +10,8 @@ namespace samebits::python {
 
 namespace nb = nanobind;
 
-/// Raises the exception of a status, with the message of samebits_last_error(). The caller holds the
-/// GIL.
+/// Raises the exception of a status, with the message of samebits_last_error(). The GIL must be
+/// held.
 [[noreturn]] void raise_status(std::int32_t status);
 
 /// Raises the exception of a status unless it is success. The GIL must be held.
