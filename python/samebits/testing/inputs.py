@@ -111,10 +111,11 @@ def hard_codes(source: Format, target: Format, count: int, rng: np.random.Genera
 def border_codes(rule: Rule, count: int, rng: np.random.Generator) -> Codes:
     """Return codes whose stochastic rounding is barely up or barely not, each for its own index.
 
-    R are the random bits of index ``offset + i`` of the element at position i. Its ⌊v · 2^K⌋ is
-    2^K − R, or one less with bits of v set behind the K-th. So one bit too few or too many in R
-    changes results. Where the source has fewer than K bits to discard, v is the nearest fraction
-    that the source has.
+    An element with the fraction v rounds away from zero if ⌊v · 2^K⌋ + R >= 2^K. R are the K random
+    bits of index ``offset + i`` for the element at position i. A returned code has
+    ⌊v · 2^K⌋ = 2^K − R, or one less with further bits of v set. So a kernel with one random bit too
+    few or too many gives other results. If the source has fewer than K bits below the target's last
+    bit, v is the nearest fraction that the source has.
 
     Returns an empty array if the source has no bits to discard.
     """
