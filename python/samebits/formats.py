@@ -33,16 +33,17 @@ _ML_DTYPES: Final[dict[str, str]] = {
 _NUMPY: Final[dict[str, str]] = {"fp64": "float64", "fp32": "float32", "tf32": "float32",
                                  "fp16": "float16"}
 
-#: dtypes of ml_dtypes that are no formats of samebits, and what to say about them in errors.
+#: Names that are no format of samebits, and what their users may have meant.
 NOT_FORMATS: Final[dict[str, str]] = {
     "float8_e4m3": "the IEEE format with infinities; samebits has e4m3 (float8_e4m3fn)",
     "float8_e3m4": "no format of samebits",
+    "f4": "float32 in NumPy, but FP4 in .safetensors; pass 'fp32' or 'e2m1'",
     "float8_e4m3b11fnuz": "bias 11; samebits has e4m3fnuz (float8_e4m3fnuz)",
 }
 
 
 def nearest_first(name: str, known: Iterable[str]) -> str:
-    """Return the known names as one line; names similar to `name` come first."""
+    """Return the known names as one line, those most like `name` first."""
     names = list(known)
     folded = {n.lower(): n for n in names}
     close = [folded[n] for n in difflib.get_close_matches(name.lower(), folded, 3, 0.4)]
@@ -50,7 +51,7 @@ def nearest_first(name: str, known: Iterable[str]) -> str:
 
 
 def choose(argument: str, name: object, known: dict[str, int]) -> int:
-    """Return the number of a name; for an unknown name, raise an error that lists all names."""
+    """Return the number of a name; refuse another name with the list of the right ones."""
     if isinstance(name, str):
         number = known.get(name)
         if number is None:
@@ -65,7 +66,7 @@ def choose(argument: str, name: object, known: dict[str, int]) -> int:
 
 
 def _dtypes() -> dict[str, np.dtype[Any]]:
-    """Return the dtypes of formats that NumPy, or ml_dtypes if installed, has."""
+    """Return the dtype of each format that this process has one for."""
     found = {name: np.dtype(numpy) for name, numpy in _NUMPY.items()}
     try:
         import ml_dtypes
@@ -88,7 +89,7 @@ _BY_DTYPE: Final[dict[np.dtype[Any], str]] = {
 
 
 def _register() -> None:
-    """Register the dtypes of all formats with samebits._core."""
+    """Give the core its table of dtypes."""
     for name, index in INDEX.items():
         bytes_each = _core.format_bytes(index)
         dtype = _DTYPES.get(name)
@@ -109,19 +110,22 @@ def format_index(name: object, argument: str = "format") -> int:
     """Return the C number of a format given by name, dtype or scalar type."""
     if isinstance(name, str):
         index = INDEX.get(name)
-        if index is None:
-            index = _core.find_format(name)
-        if index >= 0:
+        if index is not None:
             return index
         plain = name.rpartition(".")[2]
         if plain in NOT_FORMATS:
             raise InvalidArgument(f"{argument}: {name!r} is {NOT_FORMATS[plain]}")
+        index = _core.find_format(name) if name.isascii() and name.isprintable() else -1
+        if index >= 0:
+            return index
         raise InvalidArgument(
             f"{argument}: {name!r} is not one of {nearest_first(plain, NAMES)}"
         )
     if type(name).__module__ == "torch":  # a torch.dtype: its name says the format
         return format_index(str(name), argument)
     try:
+        if name is None:  # np.dtype(None) is float64
+            raise TypeError
         dtype = np.dtype(name)  # type: ignore[call-overload]
     except TypeError:
         raise TypeError(
@@ -199,7 +203,7 @@ def formats() -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class FloatInfo:
-    """Properties of a format; names shared with `numpy.finfo` mean the same.
+    """Properties of a format, in the words of `numpy.finfo`.
 
     Attributes
     ----------
@@ -214,8 +218,7 @@ class FloatInfo:
     max : float
         Largest finite value.
     smallest_normal, smallest_subnormal : float
-        Smallest positive normal and smallest positive value; equal for formats without
-        subnormals.
+        Smallest positive values; equal where the format has no subnormals.
     eps : float
         Distance from 1 to the next larger value.
     has_inf, has_nan : bool
