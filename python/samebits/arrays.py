@@ -54,7 +54,8 @@ def refuse(why: str, value: Any, name: str, format_index: int) -> NoReturn:
             f"{name}.astype({name}.dtype.newbyteorder('='))"
         )
     if why == "read-only":
-        raise InvalidArgument(f"{name}: the array is read-only; pass a writable one")
+        raise InvalidArgument(f"{name}: a read-only array or a scalar cannot be written; pass a "
+                              "writable array")
     if why == "strides":
         raise InvalidArgument(
             f"{name}: the strides are no multiple of the element size, as in a field of records; "
@@ -78,13 +79,17 @@ def is_scalar(value: Any) -> bool:
 
 
 def adopt(value: Any, name: str) -> npt.NDArray[Any]:
-    """Return a NumPy array that shares the memory of a buffer, or that holds a NumPy scalar."""
+    """Return a NumPy array that shares the memory of a buffer, or a read-only one that holds a
+    NumPy scalar."""
     if is_scalar(value):
-        return np.asarray(value)
+        copy = np.asarray(value)
+        copy.flags.writeable = False  # a result would be lost in the copy
+        return copy
     if isinstance(value, (str, int, float, complex, list, tuple)):
-        raise TypeError(
-            f"{name}: a {type(value).__name__} is no array; pass np.asarray({name}, np.float32)"
-        )
+        kind = type(value).__name__
+        raise TypeError(f"{name}: {'an' if kind == 'int' else 'a'} {kind} is no array; pass "
+                        + ("a NumPy array, which receives the result" if name.startswith("out")
+                           else f"np.asarray({name}, np.float32)"))
     try:
         return np.asarray(memoryview(value))
     except (TypeError, ValueError):

@@ -364,7 +364,7 @@ def cast(tensors: Any, to: object, *, format: object = None, rounding: str = "ne
     arrays, names = named(tensors)
     number = optional_format(format)
     if out is None:
-        results = [empty_like(x, _core.describe(x, name, number)[0], index)
+        results = [empty_like(x, _core.describe(x, f"tensors[{name}]", number)[0], index)
                    for x, name in zip(arrays, names, strict=True)]
     else:
         _, results, _ = _pair(tensors, out, "out")

@@ -33,3 +33,20 @@ def test_f4_is_refused() -> None:
 def test_names_with_odd_characters_are_refused(name: str) -> None:
     with pytest.raises(sb.InvalidArgument, match="is not one of"):
         sb.finfo(name)
+
+
+@pytest.mark.parametrize("call", [
+    lambda s: sb.convert(np.float32(1), "fp32", out=s), lambda s: sb.add(X[0, 0], X[0, 0], out=s),
+    lambda s: sb.unscale([s], 0.5), lambda s: sb.scale({"w": s}, 2.0), lambda s: sb.clip(s, 0.1),
+    lambda s: sb.LossScaler().unscale([s])])
+def test_scalars_are_not_written(call: Any) -> None:
+    """A NumPy scalar is copied into an array, so a result written there would be lost."""
+    with pytest.raises(sb.InvalidArgument, match="a scalar cannot be written; pass a"):
+        call(np.float32(3))
+
+
+def test_messages_about_results_and_lists() -> None:
+    with pytest.raises(TypeError, match="out: a list is no array; pass a NumPy array, which rec"):
+        sb.convert(X, "fp16", out=[1.0])
+    with pytest.raises(TypeError, match=r"tensors\[1\]: an int is no array"):
+        sb.cast([X, 1], "bf16")
