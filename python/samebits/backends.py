@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from samebits import _core
 from samebits.errors import InvalidArgument
+from samebits.rules import integer
 
 __all__ = [
     "Backend",
@@ -113,8 +114,8 @@ def set_num_threads(threads: int | None) -> None:
         0: one per hardware thread. None, the initial setting: one thread up to 2^16 elements,
         else one per hardware thread.
     """
-    if threads is not None and threads < 0:
-        raise InvalidArgument(f"threads: 0, a positive number or None is expected; got {threads}")
+    if threads is not None and not 0 <= integer(threads, "threads") < 2**31:
+        raise InvalidArgument(f"threads: 0 .. 2^31 - 1 or None is expected; got {threads}")
     _core.set_num_threads(-1 if threads is None else threads)
 
 

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from samebits import _core
 from samebits.errors import InvalidArgument
 from samebits.formats import choose, format_index
+from samebits.rules import integer, number
 
 __all__ = ["DelayedScaling"]
 
@@ -57,8 +58,10 @@ class DelayedScaling:
 
     def __init__(self, length: int = 1024, *, to: object = "e4m3", margin: int = 0,
                  choice: str = "maximum", zero_step: str = "skip") -> None:
-        if length < 1:
+        if integer(length, "length") < 1:
             raise InvalidArgument(f"length: a positive number is expected; got {length}")
+        if not -64 <= integer(margin, "margin") <= 64:
+            raise InvalidArgument(f"margin: -64 .. 64 is expected; got {margin}")
         self.history: npt.NDArray[np.float32] = np.zeros(length, np.float32)
         self.inverse_scale = 1.0
         self.scale = 1.0
@@ -72,7 +75,7 @@ class DelayedScaling:
 
     def observe(self, amax: float) -> None:
         """Record an amax of this step; a NaN is larger than all numbers."""
-        _core.delayed_observe(self.history, amax)
+        _core.delayed_observe(self.history, number(amax, "amax"))
 
     def update(self) -> None:
         """End the step: compute the scales of the next one and advance the history."""

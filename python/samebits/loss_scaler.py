@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from samebits import _core
+from samebits.errors import InvalidArgument
 from samebits.formats import choose
-from samebits.rules import stream_handle
+from samebits.rules import integer, number, stream_handle
 from samebits.tensors import InspectReport, UnscaleReport, named, unscale_report
 
 __all__ = ["LossScaler", "StepDecision"]
@@ -93,8 +94,8 @@ class LossScaler:
         return _POLICY_NAMES[self._core.policy()]
 
     def scale(self, loss: float) -> float:
-        """Return loss * scale, rounded to fp32. Remembers a non-finite loss until `update`."""
-        return self._core.scale(loss)
+        """Return loss * scale, rounded to fp32. A loss that is not finite is remembered."""
+        return self._core.scale(number(loss, "loss"))
 
     def unscale(self, gradients: Any, optimizer: str = "", *, threads: int | None = None,
                 backend: str | None = None, stream: Any = None) -> UnscaleReport:
@@ -138,8 +139,16 @@ class LossScaler:
             Name of the optimizer.
         """
         if seen is not None:
+            if not isinstance(seen, InspectReport):
+                raise TypeError(
+                    f"seen: the InspectReport of inspect() is expected; got a {type(seen).__name__}"
+                )
             nonfinite, amax_bits = seen.first_bad is not None, seen.total.amax_bits
-        self._core.observe(nonfinite, loss_nonfinite, unscaled_nonfinite, amax_bits, optimizer)
+        amax_bits = integer(amax_bits, "amax_bits")
+        if not 0 <= amax_bits < 2**32:
+            raise InvalidArgument(f"amax_bits: 0 .. 2^32 - 1 is expected; got {amax_bits}")
+        self._core.observe(bool(nonfinite), bool(loss_nonfinite), bool(unscaled_nonfinite),
+                           amax_bits, optimizer)
 
     def discard(self, optimizer: str = "") -> None:
         """Tell the scaler that the gradients were thrown away after a failed `unscale`."""
@@ -199,6 +208,8 @@ class LossScaler:
         >>> sb.LossScaler.load(sb.LossScaler("megatron").save()).get_scale()
         4294967296.0
         """
+        if not isinstance(text, str):
+            raise TypeError(f"text: the text of save() is expected; got a {type(text).__name__}")
         scaler = cls.__new__(cls)
         scaler._core = _core.LossScaler(text)
         return scaler
@@ -233,10 +244,14 @@ class LossScaler:
         """
         if policy is None:
             policy = "torch" if self.policy == "native" else self.policy
-        self._core.import_state(choose("policy", policy, _POLICIES), list(state.items()))
+        if not isinstance(state, Mapping):
+            raise TypeError(f"state: a mapping is expected; got a {type(state).__name__}")
+        self._core.import_state(choose("policy", policy, _POLICIES),
+                                [(key, number(value, f"state[{key!r}]"))
+                                 for key, value in state.items()])
 
     def __repr__(self) -> str:
         return f"LossScaler({self.policy!r}, scale={self.get_scale():g})"
 
     def __reduce__(self) -> tuple[Callable[[str], LossScaler], tuple[str]]:
-        return LossScaler.load, (self.save(),)
+        return type(self).load, (self.save(),)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any, Final
 
 from samebits import _core
@@ -37,7 +38,12 @@ def rule_of(rounding: str, overflow: str, nan: str) -> int:
 def random_of(
     seed: int, random_stream: int, offset: int, pitch: int | None, random_bits: int
 ) -> tuple[int, int, int, int, int]:
-    """Return the random stream as samebits._core expects it; a pitch of -1 means no pitch."""
+    """Return the random stream as the core takes it; a pitch of -1 means none."""
+    seed, random_stream, offset, random_bits = (
+        integer(value, name)
+        for value, name in ((seed, "seed"), (random_stream, "random_stream"), (offset, "offset"),
+                            (random_bits, "random_bits")))
+    pitch = None if pitch is None else integer(pitch, "pitch")
     for name, value in (("seed", seed), ("random_stream", random_stream), ("offset", offset)):
         if not 0 <= value < 2**64:
             raise InvalidArgument(f"{name}: an integer of 0 .. 2^64 - 1 is expected; got {value}")
@@ -46,6 +52,23 @@ def random_of(
     if pitch is not None and not 0 <= pitch < 2**63:
         raise InvalidArgument(f"pitch: an integer of 0 .. 2^63 - 1 is expected; got {pitch}")
     return seed, random_stream, offset, -1 if pitch is None else pitch, random_bits
+
+
+def integer(value: Any, argument: str) -> int:
+    """Return an argument that is an integer of Python, NumPy or another library."""
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise TypeError(f"{argument}: an integer is expected; got {value!r}") from None
+
+
+def number(value: Any, argument: str) -> float:
+    """Return an argument that is one number: of Python, or with one element of NumPy or torch."""
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        kind = type(value).__name__
+        raise TypeError(f"{argument}: a number is expected; got a {kind}") from None
 
 
 def optional_format(name: object, argument: str = "format") -> int:
@@ -58,6 +81,8 @@ def stream_handle(stream: Any) -> int:
     if stream is None:
         return 0
     if isinstance(stream, int):
+        if not 0 <= stream < 2**64:
+            raise InvalidArgument(f"stream: a cudaStream_t is expected; got {stream}")
         return stream
     protocol = getattr(stream, "__cuda_stream__", None)
     if protocol is None:

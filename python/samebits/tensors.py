@@ -12,7 +12,14 @@ from samebits.arrays import empty_like
 from samebits.errors import InvalidArgument
 from samebits.formats import format_index
 from samebits.losses import ConversionLoss, conversion_loss
-from samebits.rules import STOCHASTIC, optional_format, random_of, rule_of, stream_handle
+from samebits.rules import (
+    STOCHASTIC,
+    number,
+    optional_format,
+    random_of,
+    rule_of,
+    stream_handle,
+)
 
 __all__ = [
     "ClipReport",
@@ -248,8 +255,9 @@ def unscale(tensors: Any, inverse_scale: float, *, format: object = None,
         As in `inspect`.
     """
     arrays, names = named(tensors)
-    return unscale_report(_core.unscale(arrays, names, optional_format(format), inverse_scale,
-                                        threads, backend, stream_handle(stream)), names)
+    return unscale_report(_core.unscale(arrays, names, optional_format(format),
+                                        number(inverse_scale, "inverse_scale"), threads, backend,
+                                        stream_handle(stream)), names)
 
 
 def scale(tensors: Any, factor: float, *, format: object = None, threads: int | None = None,
@@ -259,8 +267,8 @@ def scale(tensors: Any, factor: float, *, format: object = None, threads: int | 
     Parameters are those of `unscale`.
     """
     arrays, names = named(tensors)
-    _core.scale(arrays, names, optional_format(format), factor, threads, backend,
-                stream_handle(stream))
+    _core.scale(arrays, names, optional_format(format), number(factor, "factor"), threads,
+                backend, stream_handle(stream))
 
 
 def clip(tensors: Any, max_norm: float, *, format: object = None, threads: int | None = None,
@@ -279,8 +287,8 @@ def clip(tensors: Any, max_norm: float, *, format: object = None, threads: int |
     5.0
     """
     arrays, names = named(tensors)
-    norm, factor = _core.clip(arrays, names, optional_format(format), max_norm, threads, backend,
-                              stream_handle(stream))
+    norm, factor = _core.clip(arrays, names, optional_format(format), number(max_norm, "max_norm"),
+                              threads, backend, stream_handle(stream))
     return ClipReport(norm, factor)
 
 
@@ -335,7 +343,7 @@ def axpby(a: float, x: Any, b: float, y: Any, out: Any, *, threads: int | None =
     """
     left, right, names = _pair(x, y, "y")
     _, into, _ = _pair(x, out, "out")
-    _core.axpby(a, left, b, right, into, names, threads, backend, stream_handle(stream))
+    _core.axpby(number(a, "a"), left, number(b, "b"), right, into, names, threads, backend, stream_handle(stream))
 
 
 def cast(tensors: Any, to: object, *, format: object = None, rounding: str = "nearest_even",
@@ -362,14 +370,14 @@ def cast(tensors: Any, to: object, *, format: object = None, rounding: str = "ne
     index = format_index(to, "to")
     rule = rule_of(rounding, overflow, nan)
     arrays, names = named(tensors)
-    number = optional_format(format)
+    format_number = optional_format(format)
     if out is None:
-        results = [empty_like(x, _core.describe(x, f"tensors[{name}]", number)[0], index)
+        results = [empty_like(x, _core.describe(x, f"tensors[{name}]", format_number)[0], index)
                    for x, name in zip(arrays, names, strict=True)]
     else:
         _, results, _ = _pair(tensors, out, "out")
     random = random_of(seed, random_stream, 0, None, random_bits)
-    _core.cast(arrays, number, results, index, names, rule,
+    _core.cast(arrays, format_number, results, index, names, rule,
                random if rule & 255 == STOCHASTIC else None, threads, backend,
                stream_handle(stream))
     if isinstance(tensors, Mapping):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy as np
@@ -50,3 +51,58 @@ def test_messages_about_results_and_lists() -> None:
         sb.convert(X, "fp16", out=[1.0])
     with pytest.raises(TypeError, match=r"tensors\[1\]: an int is no array"):
         sb.cast([X, 1], "bf16")
+
+
+@pytest.mark.parametrize("name", ["seed", "random_stream", "offset", "random_bits", "pitch"])
+@pytest.mark.parametrize("value", [1.5, "2", float("nan"), [1]])
+def test_random_streams_take_integers(name: str, value: Any) -> None:
+    with pytest.raises(TypeError, match=f"{name}: an integer is expected"):
+        sb.convert(X, "bf16", rounding="stochastic", **{name: value})
+
+
+@pytest.mark.parametrize("stream", [-1, 2**64])
+def test_streams_out_of_range(stream: int) -> None:
+    with pytest.raises(sb.InvalidArgument, match="stream: a cudaStream_t is expected"):
+        sb.amax(X, stream=stream)
+
+
+@pytest.mark.parametrize(("call", "text"), [
+    (lambda v: sb.unscale([X.copy()], v), "inverse_scale"), (lambda v: sb.clip(X.copy(), v), "max"),
+    (lambda v: sb.scale(X.copy(), v), "factor"), (lambda v: sb.LossScaler().scale(v), "loss"),
+    (lambda v: sb.axpby(v, [X], 1, [X], [X.copy()]), "a"),
+    (lambda v: sb.DelayedScaling(2).observe(v), "amax"),
+    (lambda v: sb.LossScaler("torch").load_state_dict({"scale": v}), "state")])
+@pytest.mark.parametrize("value", [None, "x", [1.0]])
+def test_factors_are_numbers(call: Any, text: str, value: Any) -> None:
+    with pytest.raises(TypeError, match=f"^{text}.*: a number is expected"):
+        call(value)
+
+
+@pytest.mark.parametrize(("call", "kind", "text"), [
+    (lambda: sb.LossScaler().observe("w"), TypeError, "seen: the InspectReport of inspect"),
+    (lambda: sb.LossScaler().observe(amax_bits=2**32), sb.InvalidArgument, "amax_bits: 0 .."),
+    (lambda: sb.LossScaler().load_state_dict([1]), TypeError, "state: a mapping is expected"),
+    (lambda: sb.LossScaler.load(b"x"), TypeError, "text: the text of save"),
+    (lambda: sb.DelayedScaling(1.5), TypeError, "length: an integer is expected"),
+    (lambda: sb.DelayedScaling(margin=65), sb.InvalidArgument, "margin: -64 .. 64"),
+    (lambda: sb.set_num_threads(1.5), TypeError, "threads: an integer is expected"),
+    (lambda: sb.set_num_threads(2**31), sb.InvalidArgument, "threads: 0 .. ")])
+def test_state_and_settings(call: Any, kind: type[Exception], text: str) -> None:
+    with pytest.raises(kind, match=text):
+        call()
+
+
+def test_numpy_booleans_are_observed() -> None:
+    """np.isinf(g).any() is a NumPy boolean."""
+    scaler = sb.LossScaler("torch", init_scale=1024)
+    scaler.observe(nonfinite=np.isinf(np.float32([np.inf])).any())
+    assert not scaler.step()
+    assert scaler.update().change == "backed_off"
+
+
+class _Scaler(sb.LossScaler):
+    """A subclass."""
+
+
+def test_copies_of_a_subclass_are_of_the_subclass() -> None:
+    assert type(copy.deepcopy(_Scaler("torch"))) is _Scaler
