@@ -128,6 +128,11 @@ def stochastic(*, bits: int = 16, index: int = 0, seed: int = 7) -> Kernel:
     return kernel
 
 
+def nan_as_in_ml_dtypes(x: Any) -> Any:
+    with np.errstate(invalid="ignore"):
+        return x.astype(ml_dtypes.float4_e2m1fn)
+
+
 SATURATE = {"overflow": "saturate"}
 PLANTED = [
     Planted("ties_away", ties_away, "bf16", "ties away from zero instead of to even"),
@@ -136,6 +141,8 @@ PLANTED = [
             "rounded toward zero (truncated) instead of to nearest even"),
     Planted("nan_as_number", nan_as_number, "bf16", "a NaN is rounded like a number"),
     Planted("nan_lost", nan_lost, "bf16", "a NaN becomes 0"),
+    Planted("nan_as_in_ml_dtypes", nan_as_in_ml_dtypes, "e2m1",
+            "a NaN becomes 0 of the opposite sign"),
     Planted("other_nan", to_bf16, "bf16", "another NaN code", {"nan": "canonical"}),
     Planted("inputs_flushed", inputs_flushed, "bf16", "subnormal inputs flushed to zero"),
     Planted("results_flushed", results_flushed, "e4m3", "subnormal results flushed to zero",

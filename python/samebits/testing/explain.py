@@ -120,7 +120,9 @@ def _nans() -> Iterator[Candidate]:
         ("nan_is_signed_largest", "a NaN becomes the largest finite number with its sign",
          errors.nan_is_largest("own")),
         ("nan_is_inf", "a NaN becomes Inf", errors.nan_is_inf),
-        ("nan_is_zero", "a NaN becomes 0", errors.nan_is_zero))
+        ("nan_is_zero", "a NaN becomes 0", errors.nan_is_zero),
+        ("nan_is_zero_of_other_sign", "a NaN becomes 0 of the opposite sign, as in ml_dtypes",
+         errors.nan_is_zero_of_other_sign))
     for name, sentence, guess in rows:
         yield Candidate(name, sentence, errors.of_nan(guess))
     yield Candidate("bits_truncated", "low bits cut off, also those of a NaN",

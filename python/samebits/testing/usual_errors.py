@@ -198,6 +198,11 @@ def nan_is_zero(seen: Seen, rule: Rule) -> Codes:
     return np.zeros_like(seen.codes)
 
 
+def nan_is_zero_of_other_sign(seen: Seen, rule: Rule) -> Codes:
+    negative = _negative(seen.codes, rule.source)
+    return np.where(negative, np.uint64(0), np.uint64(rule.target.sign))
+
+
 def negative_zero_input_lost(seen: Seen, rule: Rule) -> Codes:
     return np.where(is_zero(seen.codes, rule.source), np.uint64(0), seen.expected)
 
