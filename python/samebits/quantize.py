@@ -10,8 +10,16 @@ from samebits import _core
 from samebits.arrays import empty_like
 from samebits.errors import InvalidArgument
 from samebits.formats import INDEX, NAMES, choose, format_index
-from samebits.recipes import Recipe, recipe_of
-from samebits.rules import STOCHASTIC, optional_format, random_of, rule_of, stream_handle
+from samebits.recipes import Recipe, recipe_of, recipes
+from samebits.rules import (
+    STOCHASTIC,
+    integer,
+    number,
+    optional_format,
+    random_of,
+    rule_of,
+    stream_handle,
+)
 from samebits.safetensors import read_safetensors, write_safetensors
 
 __all__ = ["QuantizedTensor", "Statistics", "dequantize", "load_quantized", "quantize"]
@@ -52,7 +60,7 @@ class Statistics:
     noise: float
 
 
-@dataclass
+@dataclass(eq=False)
 class QuantizedTensor:
     """Codes, scales and the rules that made them.
 
@@ -148,20 +156,20 @@ def load_quantized(path: str | os.PathLike[str]) -> QuantizedTensor:
             raise InvalidArgument(f"{os.fspath(path)}: no tensor {name!r}; found "
                                   f"{', '.join(tensors) or 'none'}")
     try:
-        tile = tuple(int(n) for n in rules["samebits.tile"].split())
+        rows, cols = rules["samebits.tile"].split()
         recipe = Recipe(
-            tile=(tile[0], tile[1]), scale=rules["samebits.scale"],
+            tile=(int(rows), int(cols)), scale=rules["samebits.scale"],
             eps=float.fromhex(rules["samebits.eps"]),
             upper_bound=float.fromhex(rules["samebits.upper_bound"]),
             nonfinite=rules["samebits.nonfinite"],
             scale_overflow=rules["samebits.scale_overflow"], overflow=rules["samebits.overflow"],
             scale_format=tensors["scales"][1], source=rules["samebits.source"],
         )
-    except (KeyError, ValueError, IndexError) as error:
-        raise InvalidArgument(f"{os.fspath(path)}: the metadata has no valid quantization rules: "
-                              f"{error}") from None
+        options_of(recipe, rule_of("nearest_even", recipe.overflow, "canonical"))  # checks names
+    except (KeyError, ValueError) as error:
+        raise InvalidArgument(f"{os.fspath(path)}: no rules of samebits: {error}") from None
     name = rules.get("samebits.recipe", "")
-    if name:
+    if name in recipes:  # not one of a later version
         recipe = replace(recipe_of(name), **{
             field: getattr(recipe, field)
             for field in ("tile", "scale", "eps", "upper_bound", "nonfinite", "scale_overflow",
@@ -252,6 +260,10 @@ def quantize(
     >>> q.codes.shape, q.scales.shape
     ((2, 256), (2, 2))
     """
+    if out is not None and not isinstance(out, QuantizedTensor):
+        raise TypeError(f"out: a QuantizedTensor is expected; got a {type(out).__name__}")
+    if out is not None and transposed and out.codes_transposed is None:
+        raise InvalidArgument("transposed: `out` was made without transposed=True")
     given: dict[str, Any] = {"tile": tile, "scale": scale, "eps": eps, "upper_bound": upper_bound,
              "nonfinite": nonfinite, "scale_overflow": scale_overflow, "overflow": overflow}
     rules = replace(Recipe() if recipe is None else recipe_of(recipe),
@@ -277,12 +289,20 @@ def quantize(
     return result
 
 
+def tile_of(tile: Any) -> tuple[int, int]:
+    """Return a tile given as two integers."""
+    if not isinstance(tile, (tuple, list)) or len(tile) != 2:
+        raise TypeError(f"tile: rows and columns are expected, such as (1, 128); got {tile!r}")
+    return integer(tile[0], "tile"), integer(tile[1], "tile")
+
+
 def options_of(
     rules: Recipe, rule: int
 ) -> tuple[int, int, int, float, float, int, int, int]:
-    """Return the rules as samebits._core expects them."""
-    rows, cols = rules.tile
-    return (rows, cols, choose("scale", rules.scale, SCALE_RULES), rules.eps, rules.upper_bound,
+    """Return the rules as the core takes them."""
+    rows, cols = tile_of(rules.tile)
+    return (rows, cols, choose("scale", rules.scale, SCALE_RULES), number(rules.eps, "eps"),
+            number(rules.upper_bound, "upper_bound"),
             choose("nonfinite", rules.nonfinite, NONFINITE), rule,
             choose("scale_overflow", rules.scale_overflow, SCALE_OVERFLOW))
 
@@ -296,7 +316,7 @@ def _outputs(
     rows = 1
     for size in shape[:-1]:
         rows *= size
-    tile_rows, tile_cols = _core.scales_shape(rows, cols, *rules.tile)
+    tile_rows, tile_cols = _core.scales_shape(rows, cols, *tile_of(rules.tile))
     scale_format = INDEX[rules.scale_format]
     result = QuantizedTensor(empty_like(x, shape, codes_format),
                              empty_like(x, (tile_rows, tile_cols), scale_format), rules, "")
@@ -343,11 +363,12 @@ def dequantize(
     array [..., cols]
         `out`, or a new array of the same library and device as `codes`.
     """
+    tile_rows, tile_cols = tile_of(tile)
     index = format_index(to, "to")
     code_index = optional_format(format)
     if out is None:
         shape, _ = _core.describe(codes, "codes", code_index)
         out = empty_like(codes, shape, index)
-    _core.dequantize(codes, code_index, scales, optional_format(scale_format), tile[0], tile[1],
-                     out, index, threads, backend, stream_handle(stream))
+    _core.dequantize(codes, code_index, scales, optional_format(scale_format), tile_rows,
+                     tile_cols, out, index, threads, backend, stream_handle(stream))
     return out

@@ -35,7 +35,9 @@ def write_safetensors(
         if not isinstance(array, np.ndarray):
             raise TypeError(f"{name}: NumPy arrays can be saved; got a {type(array).__name__}")
         if format_name not in _IN_FILE:
-            raise InvalidArgument(f"{name}: .safetensors files cannot hold {format_name} codes")
+            raise InvalidArgument(f"{name}: a .safetensors file has no unpacked {format_name}")
+        if array.dtype.itemsize != dtype_of(format_name).itemsize:
+            raise InvalidArgument(f"{name}: dtype {array.dtype} does not hold {format_name}")
         data = array.tobytes()
         header[name] = {"dtype": _IN_FILE[format_name], "shape": list(array.shape),
                         "data_offsets": [end, end + len(data)]}
@@ -59,12 +61,15 @@ def read_safetensors(
         if len(data) < 8 or length > len(data) - 8:
             raise ValueError("the header is cut off")
         header = json.loads(data[8 : 8 + length])
+        if not isinstance(header, dict):
+            raise ValueError("the header is no JSON object")
         metadata = header.pop("__metadata__", {})
+        rules = {str(k): str(v) for k, v in metadata.items()}
         body = memoryview(data)[8 + length :]
         tensors = {name: _tensor(body, name, entry) for name, entry in header.items()}
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise InvalidArgument(f"{os.fspath(path)}: no .safetensors file: {error}") from None
-    return tensors, {str(k): str(v) for k, v in metadata.items()}
+    return tensors, rules
 
 
 def _tensor(
@@ -75,7 +80,9 @@ def _tensor(
     if format_name is None:
         raise ValueError(f"{name}: dtype {entry['dtype']} is not a format that samebits reads")
     begin, end = entry["data_offsets"]
-    shape = tuple(int(n) for n in entry["shape"])
+    shape = tuple(entry["shape"])
+    if not all(type(n) is int and n >= 0 for n in shape):
+        raise ValueError(f"{name}: the shape {entry['shape']} is no list of sizes")
     dtype = dtype_of(format_name)
     if not 0 <= begin <= end <= len(body) or end - begin != dtype.itemsize * math.prod(shape):
         raise ValueError(f"{name}: the data is cut off")
