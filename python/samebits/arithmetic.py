@@ -23,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from samebits import _core
+from samebits.errors import InvalidArgument
 from samebits.rules import STOCHASTIC, optional_format, random_of, rule_of, stream_handle
 
 __all__ = [
@@ -84,7 +85,7 @@ class Flags:
         return cls(*(bool(bits & 1 << i) for i in range(5)))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Result:
     """Result of an operation.
 
@@ -128,7 +129,11 @@ def _compute(
     if each_flags:
         shapes = [_core.describe(x, n, optional_format(format))[0]
                   for x, n in zip(operands, "abc", strict=False)]
-        each = np.empty(np.broadcast_shapes(*shapes), np.uint8)
+        try:
+            each = np.empty(np.broadcast_shapes(*shapes), np.uint8)
+        except ValueError:
+            raise InvalidArgument("the shapes of the operands do not broadcast: "
+                                  + ", ".join(map(str, shapes))) from None
     value, raised = _core.compute(
         _OPERATIONS[operation], operands, optional_format(format), optional_format(to, "to"), rule,
         random_of(seed, random_stream, offset, None, random_bits)

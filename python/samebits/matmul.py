@@ -60,7 +60,7 @@ class ProductError:
     octaves: list[int]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Prediction:
     """A product as a tensor core computes it.
 
@@ -232,6 +232,8 @@ def predict(a: Any, b: Any, unit: str, *, out: Any = "fp32", **options: Any) -> 
     unknown = set(options) - set(defaults)
     if unknown:
         raise TypeError(f"predict() has no argument {sorted(unknown)[0]!r}")
+    if unit is None:
+        raise TypeError(f"unit: a tensor core is expected, one of {', '.join(_UNITS)}")
     arguments = _prepare(a, b, out, defaults | options)
     evidence, error = _core.predict(*arguments)
     return Prediction(arguments[4], evidence, ProductError(*error))

@@ -89,6 +89,9 @@ class _Recipes(Mapping[str, Recipe]):
     def __len__(self) -> int:
         return len(self._presets)
 
+    def __repr__(self) -> str:
+        return f"<recipes: {', '.join(self._presets)}>"
+
 
 #: The presets by name, a mapping.
 #:

@@ -65,6 +65,8 @@ def integer(value: Any, argument: str) -> int:
 def number(value: Any, argument: str) -> float:
     """Return an argument that is one number: of Python, or with one element of NumPy or torch."""
     try:
+        if isinstance(value, (str, bytes)):  # float() reads them
+            raise TypeError
         return float(value)
     except (TypeError, ValueError):
         kind = type(value).__name__

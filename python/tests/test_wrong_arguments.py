@@ -106,3 +106,34 @@ class _Scaler(sb.LossScaler):
 
 def test_copies_of_a_subclass_are_of_the_subclass() -> None:
     assert type(copy.deepcopy(_Scaler("torch"))) is _Scaler
+
+
+@pytest.mark.parametrize("tile", [128, (1,), "1x128", (1.0, 128.0), (1, 2, 3)])
+def test_tiles(tile: Any) -> None:
+    q = sb.quantize(X)
+    for call in (lambda: sb.quantize(X, tile=tile), lambda: sb.quantize(X, sb.Recipe(tile=tile)),
+                 lambda: sb.dequantize(q.codes, q.scales, tile=tile)):
+        with pytest.raises(TypeError, match="tile: (rows and columns are|an integer is) expected"):
+            call()
+
+
+@pytest.mark.parametrize(("call", "kind", "text"), [
+    (lambda: sb.quantize(X, out=X), TypeError, "out: a QuantizedTensor is expected"),
+    (lambda: sb.quantize(X, out=sb.quantize(X), transposed=True), sb.InvalidArgument,
+     "transposed: .out. was made without"),
+    (lambda: sb.quantize(X, eps="1"), TypeError, "eps: a number is expected"),
+    (lambda: sb.add(X, np.ones(3, np.float32), each_flags=True), sb.InvalidArgument,
+     r"do not broadcast: \(4, 4\), \(3,\)"),
+    (lambda: sb.convert(X, "bf16", roundng="x"), TypeError, r"^convert\(\) got an unexpected"),
+    (lambda: sb.predict(X, X, None), TypeError, "unit: a tensor core is expected, one of volta")])
+def test_options_of_quantize_and_arithmetic(call: Any, kind: type[Exception], text: str) -> None:
+    with pytest.raises(kind, match=text):
+        call()
+
+
+def test_results_with_arrays_compare_by_identity() -> None:
+    """Comparing their arrays has no single truth value."""
+    q, r = sb.quantize(X), sb.add(X, X)
+    assert q == q and q != sb.quantize(X)
+    assert r == r and r != sb.add(X, X)
+    assert len({q, r}) == 2
