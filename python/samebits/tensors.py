@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import struct
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -39,7 +39,12 @@ __all__ = [
 
 def _value_of_bits(bits: int) -> float:
     """Return the value of binary32 bits."""
-    return float(struct.unpack("<f", struct.pack("<I", bits))[0])
+    exponent, mantissa = bits >> 23 & 0xFF, bits & 0x7FFFFF
+    if exponent == 255:
+        return math.nan if mantissa else math.inf
+    if exponent == 0:  # converting a float would flush it where the process flushes subnormals
+        return math.ldexp(mantissa, -149)
+    return math.ldexp(mantissa | 1 << 23, exponent - 150)
 
 
 def named(tensors: Any, argument: str = "tensors") -> tuple[list[Any], list[str]]:

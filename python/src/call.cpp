@@ -21,7 +21,7 @@ samebits_executor executor_of(nb::handle threads, nb::handle backend, nb::handle
                               std::int64_t elements) {
   samebits_executor e = SAMEBITS_EXECUTOR_INIT;
   if (!threads.is_none()) {
-    e.threads = nb::cast<std::int32_t>(threads);
+    if (!nb::try_cast(threads, e.threads)) raise_type("threads: a 32-bit integer is expected");
   } else {
     const int chosen = default_threads.load(std::memory_order_relaxed);
     e.threads = chosen >= 0 ? chosen : elements > elements_per_call_of_one_thread ? 0 : 1;
@@ -33,7 +33,9 @@ samebits_executor executor_of(nb::handle threads, nb::handle backend, nb::handle
 
 void* stream_of(nb::handle stream) {
   if (stream.is_none()) return nullptr;
-  return reinterpret_cast<void*>(nb::cast<std::uintptr_t>(stream));
+  std::uintptr_t handle = 0;
+  if (!nb::try_cast(stream, handle)) raise_type("stream: an unsigned 64-bit integer is expected");
+  return reinterpret_cast<void*>(handle);
 }
 
 std::int32_t format_of(nb::handle format) {
@@ -98,7 +100,7 @@ void bind_calls(nb::module_& m) {
         const array a = array_of(x, {.name = name, .format = format});
         return nb::make_tuple(shape_of(a), a.format);
       },
-      nb::arg("x"), nb::arg("name"), nb::arg("format"),
+      nb::arg("x").none(), nb::arg("name"), nb::arg("format"),
       "Returns shape and format number of an array.");
 }
 

@@ -74,11 +74,11 @@ nb::object convert(nb::handle x, nb::handle to, int packed_rule, int format, nb:
 }  // namespace
 
 void bind_convert(nb::module_& m) {
-  m.def("convert_default", &convert_default, nb::arg("x"), nb::arg("to"),
+  m.def("convert_default", &convert_default, nb::arg("x").none(), nb::arg("to").none(),
         "Converts an array into a new one, to nearest even.");
-  m.def("convert", &convert, nb::arg("x").none(), nb::arg("to"), nb::arg("rule"), nb::arg("format"),
-        nb::arg("random").none(), nb::arg("out").none(), nb::arg("threads").none(),
-        nb::arg("backend").none(), nb::arg("stream").none(),
+  m.def("convert", &convert, nb::arg("x").none(), nb::arg("to").none(), nb::arg("rule"),
+        nb::arg("format"), nb::arg("random").none(), nb::arg("out").none(),
+        nb::arg("threads").none(), nb::arg("backend").none(), nb::arg("stream").none(),
         "Converts an array; samebits.convert() describes the arguments.");
 }
 

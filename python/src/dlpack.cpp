@@ -37,7 +37,7 @@ dlpack_tensor import_dlpack(nb::handle object, void* stream, nb::handle helper, 
     const auto* m = static_cast<const dl_managed*>(PyCapsule_GetPointer(capsule.ptr(), "dltensor"));
     return {&m->tensor, false, std::move(capsule)};
   }
-  raise_internal("__dlpack__ did not return a DLPack capsule");
+  raise_type(std::string(name) + ": __dlpack__ did not return an unused DLPack capsule");
 }
 
 }  // namespace samebits::python

@@ -47,10 +47,15 @@ class scaler {
   std::recursive_mutex mutex_;
 };
 
-float scale(scaler& s, float loss) {
+// Numbers are Python's binary64: conversions from and to binary32 need the guard, since subnormals
+// of binary32 are flushed outside. The Python number is made before the guard ends.
+nb::object scale(scaler& s, double loss) {
+  const host_guard guard;
   float scaled = 0;
-  s.locked([&](samebits_loss_scaler* l) { return samebits_loss_scaler_scale(l, loss, &scaled); });
-  return scaled;
+  s.locked([&](samebits_loss_scaler* l) {
+    return samebits_loss_scaler_scale(l, static_cast<float>(loss), &scaled);
+  });
+  return nb::cast(scaled);
 }
 
 nb::tuple unscale(scaler& s, nb::list arrays, nb::list names, const char* optimizer,
@@ -122,6 +127,11 @@ Value get(scaler& s, std::int32_t (*call)(const samebits_loss_scaler*, Value*)) 
   return value;
 }
 
+nb::object inverse_scale(scaler& s) {
+  const host_guard guard;
+  return nb::cast(get(s, samebits_loss_scaler_inverse_scale));
+}
+
 nb::str text(scaler& s,
              std::int32_t (*call)(const samebits_loss_scaler*, char*, std::size_t, std::size_t*)) {
   std::string buffer;
@@ -189,7 +199,7 @@ void bind_loss_scaler(nb::module_& m) {
       .def("update", &update, "Returns (apply, cause, change, stop).")
       .def("policy", [](scaler& s) { return get(s, samebits_loss_scaler_policy); })
       .def("get_scale", [](scaler& s) { return get(s, samebits_loss_scaler_get_scale); })
-      .def("inverse_scale", [](scaler& s) { return get(s, samebits_loss_scaler_inverse_scale); })
+      .def("inverse_scale", &inverse_scale)
       .def("updates", [](scaler& s) { return get(s, samebits_loss_scaler_updates); })
       .def(
           "applied_steps",

@@ -22,6 +22,7 @@ struct optional_view {
 // Returns the options of the tuple (tile rows, tile cols, scale rule, eps, upper bound, nonfinite,
 // rule, scale overflow).
 samebits_quantize_options options_of(nb::tuple o) {
+  const host_guard guard;  // a subnormal eps stays one as a float
   samebits_quantize_options options = SAMEBITS_QUANTIZE_OPTIONS_INIT;
   options.tile = {nb::cast<std::int64_t>(o[0]), nb::cast<std::int64_t>(o[1])};
   options.rule = nb::cast<std::int32_t>(o[2]);
@@ -37,6 +38,7 @@ samebits_quantize_options options_of(nb::tuple o) {
 }
 
 nb::object tuple_of(const samebits_quantize_statistics& s) {
+  const host_guard guard;  // a subnormal float stays one as a Python number
   return nb::make_tuple(s.elements, s.zeros, s.nan, s.inf, s.underflowed, s.saturated, s.amax,
                         s.min_nonzero, s.signal, s.noise);
 }
@@ -130,16 +132,18 @@ array history_of(nb::handle history) {
   return a;
 }
 
-void delayed_observe(nb::handle history, float amax) {
+void delayed_observe(nb::handle history, double amax) {
+  const host_guard guard;
   const array h = history_of(history);
   check(samebits_delayed_observe(reinterpret_cast<float*>(h.data),
-                                 static_cast<std::size_t>(h.shape[0]), amax));
+                                 static_cast<std::size_t>(h.shape[0]), static_cast<float>(amax)));
 }
 
-nb::tuple delayed_update(float inverse_scale, float scale, nb::handle history, int format,
+nb::tuple delayed_update(double inverse_scale, double scale, nb::handle history, int format,
                          int margin, int choice, int zero_step) {
   const array h = history_of(history);
-  samebits_delayed_scale state = {inverse_scale, scale};
+  const host_guard guard;
+  samebits_delayed_scale state = {static_cast<float>(inverse_scale), static_cast<float>(scale)};
   samebits_delayed_settings settings = SAMEBITS_DELAYED_SETTINGS_INIT;
   settings.format = format;
   settings.margin = margin;
@@ -164,15 +168,15 @@ void bind_quantize(nb::module_& m) {
       },
       nb::arg("rows"), nb::arg("cols"), nb::arg("tile_rows"), nb::arg("tile_cols"),
       "Returns the rows and columns of the scales.");
-  m.def("quantize", &quantize, nb::arg("x"), nb::arg("format"), nb::arg("out"), nb::arg("to"),
-        nb::arg("scale_format"), nb::arg("rules"), nb::arg("random").none(),
+  m.def("quantize", &quantize, nb::arg("x").none(), nb::arg("format"), nb::arg("out"),
+        nb::arg("to"), nb::arg("scale_format"), nb::arg("rules"), nb::arg("random").none(),
         nb::arg("inverse_scales").none(), nb::arg("statistics"), nb::arg("threads").none(),
         nb::arg("backend").none(), nb::arg("stream").none(),
         "Quantizes an array; returns the fields of samebits.Statistics or None.");
-  m.def("dequantize", &dequantize, nb::arg("codes"), nb::arg("format"), nb::arg("scales"),
-        nb::arg("scale_format"), nb::arg("tile_rows"), nb::arg("tile_cols"), nb::arg("out"),
-        nb::arg("to"), nb::arg("threads").none(), nb::arg("backend").none(),
-        nb::arg("stream").none(), "Dequantizes codes into an array.");
+  m.def("dequantize", &dequantize, nb::arg("codes").none(), nb::arg("format"),
+        nb::arg("scales").none(), nb::arg("scale_format"), nb::arg("tile_rows"),
+        nb::arg("tile_cols"), nb::arg("out"), nb::arg("to"), nb::arg("threads").none(),
+        nb::arg("backend").none(), nb::arg("stream").none(), "Dequantizes codes into an array.");
   m.def("recipes", &recipes, "Returns the fields of each samebits.Recipe preset.");
   m.def("delayed_observe", &delayed_observe, nb::arg("history"), nb::arg("amax"),
         "Records an amax in history[0].");

@@ -26,6 +26,7 @@ Result reduce(std::int32_t (*call)(const samebits_view*, Result*, const samebits
 }
 
 nb::object reduce_by_name(const std::string& what, const input& in) {
+  const host_guard guard;  // a subnormal float stays one as a Python number
   if (what == "amax") return nb::cast(reduce<float>(samebits_amax, in));
   if (what == "sum") return nb::cast(reduce<double>(samebits_sum, in));
   if (what == "sum_of_squares") return nb::cast(reduce<double>(samebits_sum_of_squares, in));
@@ -55,12 +56,13 @@ void bind_reductions(nb::module_& m) {
          nb::handle stream) {
         return reduce_by_name(what, input(x, "x", format, threads, backend, stream));
       },
-      nb::arg("what"), nb::arg("x"), nb::arg("format"), nb::arg("threads").none(),
+      nb::arg("what"), nb::arg("x").none(), nb::arg("format"), nb::arg("threads").none(),
       nb::arg("backend").none(), nb::arg("stream").none(),
       "Returns amax, sum, sum_of_squares or counts of an array.");
-  m.def("dot", &dot, nb::arg("x"), nb::arg("y"), nb::arg("format"), nb::arg("precision"),
-        nb::arg("order"), nb::arg("threads").none(), nb::arg("backend").none(),
-        nb::arg("stream").none(), "Returns the dot product of two arrays.");
+  m.def("dot", &dot, nb::arg("x").none(), nb::arg("y").none(), nb::arg("format"),
+        nb::arg("precision"), nb::arg("order"), nb::arg("threads").none(),
+        nb::arg("backend").none(), nb::arg("stream").none(),
+        "Returns the dot product of two arrays.");
 }
 
 }  // namespace samebits::python

@@ -67,21 +67,24 @@ nb::tuple l2norm(nb::list arrays, nb::list names, int format, nb::handle threads
   return nb::make_tuple(total, norms);
 }
 
-nb::tuple unscale(nb::list arrays, nb::list names, int format, float inverse_scale,
+nb::tuple unscale(nb::list arrays, nb::list names, int format, double inverse_scale,
                   nb::handle threads, nb::handle backend, nb::handle stream) {
   const tensor_list list(arrays, names, "tensors", access::write, format, stream_of(stream));
   const samebits_executor where = executor_of(threads, backend, stream, list.elements());
   samebits_unscale_report report = {};
-  run(list.elements(),
-      [&] { return samebits_tensor_list_unscale(list.get(), inverse_scale, &report, &where); });
+  run(list.elements(), [&] {
+    return samebits_tensor_list_unscale(list.get(), static_cast<float>(inverse_scale), &report,
+                                        &where);
+  });
   return python::tuple_of(report);
 }
 
-void scale(nb::list arrays, nb::list names, int format, float factor, nb::handle threads,
+void scale(nb::list arrays, nb::list names, int format, double factor, nb::handle threads,
            nb::handle backend, nb::handle stream) {
   const tensor_list list(arrays, names, "tensors", access::write, format, stream_of(stream));
   const samebits_executor where = executor_of(threads, backend, stream, list.elements());
-  run(list.elements(), [&] { return samebits_tensor_list_scale(list.get(), factor, &where); });
+  run(list.elements(),
+      [&] { return samebits_tensor_list_scale(list.get(), static_cast<float>(factor), &where); });
 }
 
 nb::tuple clip(nb::list arrays, nb::list names, int format, double max_norm, nb::handle threads,
@@ -92,6 +95,7 @@ nb::tuple clip(nb::list arrays, nb::list names, int format, double max_norm, nb:
   float factor = 1;
   run(list.elements(),
       [&] { return samebits_tensor_list_clip(list.get(), max_norm, &norm, &factor, &where); });
+  const host_guard guard;  // a subnormal factor stays one as a Python number
   return nb::make_tuple(norm, factor);
 }
 
@@ -116,7 +120,7 @@ void accumulate(nb::list sums, nb::list arrays, nb::list names, int format, nb::
       [&] { return samebits_tensor_list_accumulate(acc.get(), gradients.get(), each, &where); });
 }
 
-void axpby(float a, nb::list x, float b, nb::list y, nb::list out, nb::list names,
+void axpby(double a, nb::list x, double b, nb::list y, nb::list out, nb::list names,
            nb::handle threads, nb::handle backend, nb::handle stream) {
   void* const s = stream_of(stream);
   const tensor_list left(x, names, "x", access::read, -1, s);
@@ -124,7 +128,8 @@ void axpby(float a, nb::list x, float b, nb::list y, nb::list out, nb::list name
   const tensor_list into(out, names, "out", access::write, -1, s);
   const samebits_executor where = executor_of(threads, backend, stream, into.elements());
   run(into.elements(), [&] {
-    return samebits_tensor_list_axpby(a, left.get(), b, right.get(), into.get(), &where);
+    return samebits_tensor_list_axpby(static_cast<float>(a), left.get(), static_cast<float>(b),
+                                      right.get(), into.get(), &where);
   });
 }
 

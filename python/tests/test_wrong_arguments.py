@@ -137,3 +137,37 @@ def test_results_with_arrays_compare_by_identity() -> None:
     assert q == q and q != sb.quantize(X)
     assert r == r and r != sb.add(X, X)
     assert len({q, r}) == 2
+
+
+@pytest.mark.parametrize(("call", "text"), [
+    (lambda: sb.convert(None, "bf16"), "x: a NumPy"), (lambda: sb.convert(X, None), "to: a name"),
+    (lambda: sb.sum(None), "x: a NumPy"), (lambda: sb.dot(X, None), "y: a NumPy"),
+    (lambda: sb.quantize(None), "x: a NumPy"), (lambda: sb.dequantize(None, X), "codes: a NumPy"),
+    (lambda: sb.dequantize(sb.quantize(X).codes, None), "scales: a NumPy"),
+    (lambda: sb.matmul(X, None), "b: a NumPy")])
+def test_none_is_no_array(call: Any, text: str) -> None:
+    with pytest.raises(TypeError, match=text):
+        call()
+
+
+@pytest.mark.parametrize("threads", [1.5, "2", 2**31, [1], float("nan")])
+def test_threads_are_integers(threads: Any) -> None:
+    for call in (lambda: sb.convert(X, "bf16", threads=threads),
+                 lambda: sb.quantize(X, threads=threads), lambda: sb.sum(X, threads=threads)):
+        with pytest.raises(TypeError, match="threads: a 32-bit integer is expected"):
+            call()
+
+
+class _NoCapsule:
+    """An array whose __dlpack__ returns something else."""
+
+    def __dlpack__(self, **_: Any) -> int:
+        return 5
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 1, 0
+
+
+def test_dlpack_without_a_capsule() -> None:
+    with pytest.raises(TypeError, match="x: __dlpack__ did not return an unused DLPack capsule"):
+        sb.convert(_NoCapsule(), "bf16")
