@@ -158,16 +158,16 @@ TEST(Generators, EdgesReachBeyondMax) {
       if (step.lower > target.max_finite) ++seen["beyond"];
       if (step.lower == target.max_finite && 2 * step.part == step.whole) ++seen["tie at max"];
       if (magnitude == minimum) ++seen["smallest"];
-      if (2 * magnitude == minimum) ++seen["half of the least"];
-      if (2 * magnitude < minimum && magnitude != 0) ++seen["below half of the least"];
-      if (2 * magnitude > minimum && magnitude < minimum) ++seen["above half of the least"];
+      if (2 * magnitude == minimum) ++seen["half of the smallest"];
+      if (2 * magnitude < minimum && magnitude != 0) ++seen["below half of the smallest"];
+      if (2 * magnitude > minimum && magnitude < minimum) ++seen["above half of the smallest"];
       if (magnitude == oracle::rational_of(oracle::decode(target, target.min_normal))) {
         ++seen["min normal"];
       }
     }
-    for (const char* kind :
-         {"max", "between max and beyond", "beyond", "tie at max", "least", "half of the least",
-          "below half of the least", "above half of the least", "min normal"}) {
+    for (const char* kind : {"max", "between max and beyond", "beyond", "tie at max", "smallest",
+                             "half of the smallest", "below half of the smallest",
+                             "above half of the smallest", "min normal"}) {
       EXPECT_GT(seen[kind], draws / 400) << kind << ' ' << name(from) << " to " << name(to);
     }
   }
