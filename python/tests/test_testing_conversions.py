@@ -10,6 +10,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import samebits as sb
 from planted_kernels import PLANTED, STOCHASTIC, Planted, saturating_e4m3, stochastic, to_bf16
 from samebits.testing import Layout, check_conversion
 
@@ -203,3 +204,9 @@ def test_inputs_depend_on_the_seed_alone() -> None:
         return found
 
     assert recorded(1) == recorded(1) != recorded(2)
+
+
+@pytest.mark.parametrize("options", [{"layouts": []}, {"examples": -1}])
+def test_no_calls_at_all_are_refused(options: dict[str, Any]) -> None:
+    with pytest.raises(sb.InvalidArgument, match=next(iter(options)) + ": "):
+        check_conversion(to_bf16, "fp32", "bf16", **options)

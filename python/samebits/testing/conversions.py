@@ -105,6 +105,10 @@ def check_conversion(
     >>> check_conversion(lambda x: x.astype(ml_dtypes.bfloat16), "fp32", "bf16")
     """
     refuse_device(device)
+    if not layouts:
+        raise InvalidArgument("layouts: at least one Layout is expected")
+    if examples < 0:
+        raise InvalidArgument(f"examples: 0 or a positive number is expected; got {examples}")
     rule = Rule(format_named(source), format_named(target), rounding, overflow, nan, seed,
                 random_stream, offset, random_bits)
     runner = Runner(fn, rule, fills_out)
