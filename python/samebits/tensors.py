@@ -348,7 +348,8 @@ def axpby(a: float, x: Any, b: float, y: Any, out: Any, *, threads: int | None =
     """
     left, right, names = _pair(x, y, "y")
     _, into, _ = _pair(x, out, "out")
-    _core.axpby(number(a, "a"), left, number(b, "b"), right, into, names, threads, backend, stream_handle(stream))
+    _core.axpby(number(a, "a"), left, number(b, "b"), right, into, names, threads,
+                backend, stream_handle(stream))
 
 
 def cast(tensors: Any, to: object, *, format: object = None, rounding: str = "nearest_even",

@@ -1,6 +1,8 @@
 // Merges axes of arrays, and refuses arrays whose axes cannot be merged.
 #include "slices.hpp"
 
+#include <algorithm>
+#include <cstdlib>
 #include <string>
 
 #include "errors.hpp"
@@ -143,7 +145,33 @@ bool same_elements(const array& a, const array& b) {
 
 }  // namespace
 
+namespace {
+
+// Whether the elements of an array surely lie at distinct addresses: each stride steps over all
+// axes with smaller strides. Slices, transposes and reversed axes of an ordinary array do so.
+bool elements_are_distinct(const array& a) {
+  if (a.size() == 0) return true;
+  int order[max_dims];
+  int axes = 0;
+  for (int i = 0; i < a.dims; ++i) {
+    if (a.shape[i] > 1) order[axes++] = i;
+  }
+  const auto step = [&](int axis) { return std::abs(a.strides[axis]); };
+  std::sort(order, order + axes, [&](int i, int j) { return step(i) < step(j); });
+  std::int64_t reach = 0;  // of the axes so far, in elements
+  for (int i = 0; i < axes; ++i) {
+    if (step(order[i]) <= reach) return false;
+    reach += (a.shape[order[i]] - 1) * step(order[i]);
+  }
+  return true;
+}
+
+}  // namespace
+
 void check_overlap(const operand& out, const operand* in, int count) {
+  if (!elements_are_distinct(*out.a)) {
+    raise_invalid(std::string(out.name) + ": elements share memory; pass an ordinary array");
+  }
   const extent o = extent_of(*out.a);
   for (int i = 0; i < count; ++i) {
     const extent e = extent_of(*in[i].a);

@@ -76,8 +76,8 @@ struct matrix {
 ///   merged or a stride is negative.
 matrix matrix_of(const operand& of);
 
-/// Raises InvalidArgument if `out` overlaps an input in part. A loop over matrices would overwrite
-/// elements of the input that a later matrix reads.
+/// Refuses a result whose elements share memory, and arrays whose memory overlaps in part: loops
+/// over matrices write them one by one.
 void check_overlap(const operand& out, const operand* in, int count);
 
 }  // namespace samebits::python

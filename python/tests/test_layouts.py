@@ -159,3 +159,13 @@ def test_quantize_takes_leading_axes_as_rows() -> None:
     assert np.array_equal(q.codes.view(np.uint8).reshape(6, 128), p.codes.view(np.uint8))
     with pytest.raises(sb.InvalidArgument, match="x: the leading axes .*ascontiguousarray"):
         sb.quantize(x.transpose(1, 0, 2))
+
+
+def test_results_whose_matrices_overlap_are_refused() -> None:
+    """Each matrix of this array is dense; neighbouring matrices share elements."""
+    x = np.ones((3, 2, 2), np.float32)
+    out = np.lib.stride_tricks.as_strided(np.zeros(40, np.float32), x.shape, (4, 12, 4))
+    with pytest.raises(sb.InvalidArgument, match="out: elements share memory"):
+        sb.convert(x, "fp32", out=out)
+    with pytest.raises(sb.InvalidArgument, match="out: elements share memory"):
+        sb.add(x, x, out=out)
