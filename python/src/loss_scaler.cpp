@@ -49,13 +49,13 @@ class scaler {
 
 // Numbers are Python's binary64: conversions from and to binary32 need the guard, since subnormals
 // of binary32 are flushed outside. The Python number is made before the guard ends.
-nb::object scale(scaler& s, double loss) {
+nb::float_ scale(scaler& s, double loss) {
   const host_guard guard;
   float scaled = 0;
   s.locked([&](samebits_loss_scaler* l) {
     return samebits_loss_scaler_scale(l, static_cast<float>(loss), &scaled);
   });
-  return nb::cast(scaled);
+  return nb::float_(scaled);
 }
 
 nb::tuple unscale(scaler& s, nb::list arrays, nb::list names, const char* optimizer,
@@ -127,9 +127,9 @@ Value get(scaler& s, std::int32_t (*call)(const samebits_loss_scaler*, Value*)) 
   return value;
 }
 
-nb::object inverse_scale(scaler& s) {
+nb::float_ inverse_scale(scaler& s) {
   const host_guard guard;
-  return nb::cast(get(s, samebits_loss_scaler_inverse_scale));
+  return nb::float_(get(s, samebits_loss_scaler_inverse_scale));
 }
 
 nb::str text(scaler& s,
