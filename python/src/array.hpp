@@ -32,7 +32,7 @@ struct array {
 
 enum class access : std::uint8_t { read, write };
 
-/// What a call needs to know about an argument besides the object itself.
+/// How a call uses an argument: its name in errors, access, format and stream.
 struct argument {
   const char* name;  ///< in error messages
   access needs = access::read;

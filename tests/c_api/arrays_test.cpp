@@ -184,14 +184,8 @@ TEST(CArrays, EnqueuedCallsRefuseHostMemory) {
   EXPECT_REFUSED(samebits_enqueue_compute_with_flags(SAMEBITS_OPERATION_RINT, &x, nullptr, nullptr,
                                                      &y, nullptr, nullptr, &raised, nullptr),
                  SAMEBITS_INVALID_ARGUMENT, device);
-  try {
-    const std::size_t expected = reduction_workspace(m.cpp());
-    EXPECT_OK(samebits_reduction_workspace(&x, &bytes, nullptr));
-    EXPECT_EQ(bytes, expected);
-  } catch (const invalid_argument& error) {
-    EXPECT_REFUSED(samebits_reduction_workspace(&x, &bytes, nullptr), SAMEBITS_INVALID_ARGUMENT,
-                   error.what());
-  }
+  EXPECT_REFUSED(samebits_reduction_workspace(&x, &bytes, nullptr), SAMEBITS_INVALID_ARGUMENT,
+                 device);
 }
 
 }  // namespace

@@ -1,9 +1,10 @@
 // Generators over bit patterns: codes that hit what conversions get wrong, rules and random bits.
 //
-// RapidCheck's own generators draw hardly any NaN, subnormal or large integer; here a pattern is
-// a random one of one of the families below with equal weight, then shrinks to fewer set mantissa
-// bits, exponents nearer to 1 and a plus sign. The draws are plain functions of a source of 64-bit
-// words, so that tests without RapidCheck use them with a standard engine.
+// RapidCheck's own generators give hardly any NaN, subnormal or large integer. These generators
+// choose one of the families below, each with the same probability, and then a random code of that
+// family. Codes shrink toward fewer set mantissa bits, exponents nearer to 1 and a plus sign. The
+// draw_... functions read a source of 64-bit words, so tests without RapidCheck can use them with a
+// standard engine.
 #pragma once
 
 #include <rapidcheck.h>

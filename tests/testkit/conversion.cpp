@@ -55,7 +55,7 @@ class stage_codes {
                                                         std::size_t count) const {
     std::mt19937_64 engine(seed);
     std::vector<std::uint64_t> codes(count);
-    for (std::uint64_t& code : codes) code = domain_.draw([&engine] { return engine(); });
+    for (std::uint64_t& code : codes) code = domain_.any_code([&engine] { return engine(); });
     return codes;
   }
 
@@ -119,13 +119,13 @@ class stages {
         codes_(runner, seed_) {}
 
   std::optional<check_result> edges() {
-    auto failed = attempt_pieces(codes_.edges(), "the edges of the conversion");
+    auto failed = attempt_parts(codes_.edges(), "the edges of the conversion");
     edges_are_right_ = !failed;
     return failed;
   }
 
   std::optional<check_result> borders() {
-    auto failed = attempt_pieces(codes_.borders(), "the borders of stochastic decisions");
+    auto failed = attempt_parts(codes_.borders(), "the borders of stochastic decisions");
     borders_are_right_ = !failed;
     return failed;
   }
@@ -177,9 +177,9 @@ class stages {
     return failure({t, v}, stage);
   }
 
-  std::optional<check_result> attempt_pieces(const std::vector<std::uint64_t>& codes,
-                                             const std::string& stage) {
-    for (const trial& t : pieces_of(codes)) {
+  std::optional<check_result> attempt_parts(const std::vector<std::uint64_t>& codes,
+                                            const std::string& stage) {
+    for (const trial& t : parts_of(codes)) {
       if (auto failed = attempt(t, stage)) return failed;
     }
     return std::nullopt;
@@ -210,9 +210,9 @@ class stages {
   /// Runs calls of every kind, whether they fail or not. The further results distinguish similar
   /// errors.
   void see_more() {
-    std::vector<trial> calls = pieces_of(codes_.with_one_bit());
+    std::vector<trial> calls = parts_of(codes_.with_one_bit());
     const auto add = [&](const std::vector<std::uint64_t>& codes) {
-      for (trial& t : pieces_of(codes)) calls.push_back(std::move(t));
+      for (trial& t : parts_of(codes)) calls.push_back(std::move(t));
     };
     if (!borders_are_right_) add(codes_.borders());
     if (!edges_are_right_) add(codes_.edges());
@@ -234,7 +234,7 @@ class stages {
             static_cast<int>((offsets >> 32) % 17)};
   }
 
-  static std::vector<trial> pieces_of(const std::vector<std::uint64_t>& codes) {
+  static std::vector<trial> parts_of(const std::vector<std::uint64_t>& codes) {
     constexpr std::size_t part = std::size_t{1} << 16;
     std::vector<trial> parts;
     for (std::size_t first = 0; first < codes.size(); first += part) {

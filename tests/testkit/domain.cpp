@@ -84,7 +84,7 @@ domain_codes::domain_codes(const input_domain& domain, format_id from, format_id
   }
 }
 
-std::uint64_t domain_codes::draw(const support::word_source& next) const {
+std::uint64_t domain_codes::any_code(const support::word_source& next) const {
   if (everything_) {
     const auto family = static_cast<support::code_family>(next() % support::code_family_count);
     return support::draw_code(family, from_, to_, next);

@@ -21,7 +21,7 @@ class domain_codes {
     return everything_ || domain_.contains(from_, code);
   }
   /// Returns a random code of the domain.
-  std::uint64_t draw(const support::word_source& next) const;
+  std::uint64_t any_code(const support::word_source& next) const;
   /// Returns the codes that lie in the domain, in order.
   [[nodiscard]] std::vector<std::uint64_t> kept(const std::vector<std::uint64_t>& codes) const;
   /// Returns the codes that the user listed; empty if the user listed none.

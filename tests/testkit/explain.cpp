@@ -11,15 +11,15 @@ namespace {
 constexpr std::size_t max_named = 3;  // sentences in one text
 
 /// Position of an element: number of the call, number of the element.
-struct place {
+struct element_position {
   std::size_t call;
   std::size_t element;
 };
 
 /// Returns the positions of all wrong elements.
-std::vector<place> wrong_places(const conversion_under_test& conversion,
-                                const std::vector<seen_call>& calls) {
-  std::vector<place> wrong;
+std::vector<element_position> wrong_elements(const conversion_under_test& conversion,
+                                             const std::vector<seen_call>& calls) {
+  std::vector<element_position> wrong;
   for (std::size_t k = 0; k < calls.size(); ++k) {
     for (std::size_t i = 0; i < calls[k].in.size(); ++i) {
       if (!is_right(conversion.to, conversion.nan, calls[k].got[i], calls[k].expected[i])) {
@@ -33,9 +33,9 @@ std::vector<place> wrong_places(const conversion_under_test& conversion,
 /// Returns whether an error predicts all wrong results, at least one of them with a code, and then
 /// all other results.
 bool fits(const candidate& error, const conversion_under_test& conversion,
-          const std::vector<seen_call>& calls, const std::vector<place>& wrong) {
+          const std::vector<seen_call>& calls, const std::vector<element_position>& wrong) {
   std::size_t predicted = 0;
-  for (const place& p : wrong) {
+  for (const element_position& p : wrong) {
     const seen_call& call = calls[p.call];
     const auto code = error.code({conversion, call, p.element});
     if (!code) continue;
@@ -62,7 +62,7 @@ bool is_right(format_id to, nan_result nan, std::uint64_t got, std::uint64_t exp
 explanation explain(const conversion_under_test& conversion, const std::vector<seen_call>& calls) {
   explanation result;
   for (const seen_call& call : calls) result.results += call.in.size();
-  const std::vector<place> wrong = wrong_places(conversion, calls);
+  const std::vector<element_position> wrong = wrong_elements(conversion, calls);
   result.wrong = wrong.size();
   for (const candidate& error : candidates(conversion)) {
     const auto end = result.sentences.end();

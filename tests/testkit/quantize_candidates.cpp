@@ -132,7 +132,7 @@ void add_neighbour_scales(table& rows, const char* sentence, std::ptrdiff_t by) 
                   }});
 }
 
-void add_scale_places(table& rows, const quantizer_under_test& q) {
+void add_wrong_scales(table& rows, const quantizer_under_test& q) {
   const format_id format = q.scale_format;
   add_scales(rows, "scales stored as their inverse (S instead of s)",
              [format](const seen_quantize_call& call, std::size_t i) {
@@ -222,7 +222,7 @@ std::vector<quantize_candidate> quantize_candidates(const quantizer_under_test& 
   add_scale_rules(rows, quantizer);
   add_tiles(rows, quantizer);
   add_policies(rows, quantizer);
-  add_scale_places(rows, quantizer);
+  add_wrong_scales(rows, quantizer);
   add_affected_tiles(rows, quantizer);
   return rows;
 }

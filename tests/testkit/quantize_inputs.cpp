@@ -65,7 +65,7 @@ class tile_source {
 
   std::uint64_t element() {
     const std::uint64_t code = candidate();
-    return domain_.contains(code) ? code : domain_.draw(next_);
+    return domain_.contains(code) ? code : domain_.any_code(next_);
   }
 
  private:
@@ -74,7 +74,7 @@ class tile_source {
     switch (kind_) {
       case tile_kind::zeros: return code_of(f, next_() % 2 == 0 ? 0.0 : -0.0);
       case tile_kind::subnormals: return next_() % min_normal(f);
-      case tile_kind::any: return domain_.draw(next_);
+      case tile_kind::any: return domain_.any_code(next_);
       case tile_kind::scaled_ties: return code_of(f, scaled_tie());
       case tile_kind::nonfinite: {
         if (next_() % 32 != 0) break;

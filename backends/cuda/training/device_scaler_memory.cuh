@@ -1,4 +1,4 @@
-// What a device_loss_scaler owns, shared by the files that define its members.
+// device_loss_scaler::memory, shared by the two files that define the scaler's member functions.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -29,7 +29,7 @@ using state_of = decltype(initial_state(std::declval<const std::remove_cvref_t<S
 
 }  // namespace cuda
 
-/// What a device_loss_scaler owns: its list, settings, device memory and report ring.
+/// The list, settings, device memory and report ring of a device_loss_scaler.
 struct device_loss_scaler::memory {
   tensor_list list;
   scaling_settings settings;
