@@ -1,0 +1,1 @@
+"""The library on PyTorch tensors: CPU and CUDA, on the current stream, without a copy."""

@@ -1,0 +1,42 @@
+"""Tests of samebits.torch run on the CPU, and on a GPU where there is one.
+
+They need torch. Without torch or a GPU they are skipped, with the reason. SAMEBITS_REQUIRE_TORCH=1
+and SAMEBITS_REQUIRE_GPU=1 make that a failure.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import pytest
+
+try:
+    import torch
+except ImportError:
+    if os.environ.get("SAMEBITS_REQUIRE_TORCH") == "1":
+        raise
+    collect_ignore_glob = ["test_*.py"]
+
+
+def _require_gpu() -> None:
+    if torch.cuda.is_available():
+        return
+    if os.environ.get("SAMEBITS_REQUIRE_GPU") == "1":
+        pytest.fail("SAMEBITS_REQUIRE_GPU=1, but torch finds no GPU")
+    pytest.skip("torch finds no GPU")
+
+
+@pytest.fixture(params=["cpu", "cuda"])
+def device(request: Any) -> str:
+    """The device of a test's tensors."""
+    if request.param == "cuda":
+        _require_gpu()
+    return str(request.param)
+
+
+@pytest.fixture
+def cuda() -> str:
+    """The device of tests that need a GPU."""
+    _require_gpu()
+    return "cuda"
