@@ -24,6 +24,12 @@ def _describe(value: Any) -> str:
     return f"dtype {dtype}" if dtype is not None else f"a {type(value).__name__}"
 
 
+def _as_fp32(value: Any, name: str) -> str:
+    """Return what to type for an array in fp32."""
+    is_torch = type(value).__module__.partition(".")[0] == "torch"
+    return f"{name}.to(torch.float32)" if is_torch else f"{name}.astype(np.float32)"
+
+
 def refuse(why: str, value: Any, name: str, format_index: int) -> NoReturn:
     """Raise InvalidArgument: the message names the argument, what it is, and what to pass instead.
 
@@ -39,7 +45,7 @@ def refuse(why: str, value: Any, name: str, format_index: int) -> NoReturn:
     if why == "codes":
         raise InvalidArgument(
             f"{name}: {what} holds codes of any format; say which by format=, or pass "
-            f"{name}.astype(np.float32) if these are numbers"
+            f"{_as_fp32(value, name)} if these are numbers"
         )
     if why == "format":
         wanted = NAMES[format_index]
@@ -69,7 +75,7 @@ def refuse(why: str, value: Any, name: str, format_index: int) -> NoReturn:
         raise InvalidArgument(f"{name}: the tensor has no data; fake and meta tensors have none")
     raise InvalidArgument(
         f"{name}: {what} is no format of samebits; formats are {', '.join(NAMES)}; pass "
-        f"{name}.astype(np.float32), or codes as unsigned integers with format="
+        f"{_as_fp32(value, name)}, or codes as unsigned integers with format="
     )
 
 
@@ -117,8 +123,34 @@ def dlpack_capsule(value: Any, stream: int, name: str) -> Any:
         ) from error
 
 
+def _is_wrapper(type_: type[Any]) -> bool:
+    """Return whether tensors of a type, such as DTensor and FakeTensor, wrap other tensors."""
+    tensor = getattr(sys.modules.get("torch"), "Tensor", None)
+    dispatch = getattr(type_, "__torch_dispatch__", None)
+    return tensor is not None and dispatch is not tensor.__torch_dispatch__
+
+
+def exchange_capsule(type_: type[Any]) -> Any:
+    """Return the DLPack exchange table of a type of torch tensors with memory of their own, else
+    None."""
+    tensor = getattr(sys.modules.get("torch"), "Tensor", None)
+    if tensor is None or not issubclass(type_, tensor) or _is_wrapper(type_):
+        return None
+    return getattr(type_, "__dlpack_c_exchange_api__", None)
+
+
+def mark_written(tensors: Any) -> None:
+    """Raise the version of torch tensors, so that autograd notices values that were overwritten."""
+    torch = sys.modules.get("torch")
+    if torch is None:
+        return
+    many = tensors if isinstance(tensors, list) else [tensors]
+    torch.autograd.graph.increment_version(
+        [t for t in many if isinstance(t, torch.Tensor) and not t.is_inference()])
+
+
 def check_torch(tensor: Any, name: str) -> None:
-    """Refuse a torch tensor with the conjugate or negative bit: its memory lacks that operation."""
+    """Refuse a torch tensor whose memory does not hold its elements, and say what to pass."""
     if tensor.is_conj():
         raise InvalidArgument(
             f"{name}: a torch tensor with the conjugate bit set; pass {name}.resolve_conj()"
@@ -127,6 +159,14 @@ def check_torch(tensor: Any, name: str) -> None:
         raise InvalidArgument(
             f"{name}: a torch tensor with the negative bit set; pass {name}.resolve_neg()"
         )
+    if str(getattr(tensor, "layout", "torch.strided")) != "torch.strided":
+        raise InvalidArgument(f"{name}: a sparse torch tensor; pass {name}.to_dense()")
+    if getattr(tensor, "is_meta", False):
+        raise InvalidArgument(f"{name}: a torch tensor on the device meta has no data")
+    if _is_wrapper(type(tensor)):
+        kind = type(tensor).__name__
+        remedy = f"; pass {name}.to_local()" if hasattr(tensor, "to_local") else ""
+        raise InvalidArgument(f"{name}: a {kind} wraps other tensors and has no memory{remedy}")
 
 
 def empty_like(like: Any, shape: tuple[int, ...], format_index: int) -> Any:

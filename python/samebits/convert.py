@@ -125,7 +125,7 @@ def _convert(
     if rule & 255 == STOCHASTIC:
         random = random_of(seed, random_stream, offset, pitch, random_bits)
     return _core.convert(x, to, rule, optional_format(format), random, out, threads, backend,
-                         None if stream is None else stream_handle(stream))
+                         stream_handle(stream))
 
 
 _convert.__qualname__ = "convert"  # Python's messages about keyword arguments name the function

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from samebits import _core
-from samebits.arrays import empty_like
 from samebits.errors import InvalidArgument
 from samebits.formats import INDEX, choose, format_index
 from samebits.quantize import QuantizedTensor
@@ -118,7 +117,7 @@ def _prepare(a: Any, b: Any, out: object, options: dict[str, Any]) -> tuple[Any,
         raise InvalidArgument(f"a, b: arrays with two axes are expected; got {shape_a}, {shape_b}")
     if isinstance(out, str) or not hasattr(out, "dtype") or isinstance(out, type):
         to = format_index(out, "out")
-        value = empty_like(a, (shape_a[0], shape_b[1]), to)
+        value = _core.empty_like(a, (shape_a[0], shape_b[1]), to)
     else:
         value, to = out, _core.describe(out, "out", -1)[1]
     order = options["scale_order"]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from samebits import _core
-from samebits.arrays import empty_like
+from samebits.arrays import mark_written
 from samebits.errors import InvalidArgument
 from samebits.formats import INDEX, NAMES, choose, format_index
 from samebits.recipes import Recipe, recipe_of, recipes
@@ -273,7 +273,11 @@ def quantize(
     if rules.source == "delayed" and inverse_scales is None:
         raise InvalidArgument(f"recipe: {rules.name} needs inverse_scales=, from earlier steps")
     codes_format = format_index(to, "to")
-    result = out or _outputs(x, format, rules, codes_format, transposed)
+    if out is None:
+        result = _outputs(x, format, rules, codes_format, transposed)
+    else:
+        result = out
+        mark_written([out.codes, out.scales, out.codes_transposed, out.scales_transposed])
     rule = rule_of(rounding, rules.overflow, nan)
     found: Any = _core.quantize(
         x, optional_format(format),
@@ -318,11 +322,11 @@ def _outputs(
         rows *= size
     tile_rows, tile_cols = _core.scales_shape(rows, cols, *tile_of(rules.tile))
     scale_format = INDEX[rules.scale_format]
-    result = QuantizedTensor(empty_like(x, shape, codes_format),
-                             empty_like(x, (tile_rows, tile_cols), scale_format), rules, "")
+    result = QuantizedTensor(_core.empty_like(x, shape, codes_format),
+                             _core.empty_like(x, (tile_rows, tile_cols), scale_format), rules, "")
     if transposed:
-        result.codes_transposed = empty_like(x, (cols, rows), codes_format)
-        result.scales_transposed = empty_like(x, (tile_cols, tile_rows), scale_format)
+        result.codes_transposed = _core.empty_like(x, (cols, rows), codes_format)
+        result.scales_transposed = _core.empty_like(x, (tile_cols, tile_rows), scale_format)
     return result
 
 
@@ -368,7 +372,9 @@ def dequantize(
     code_index = optional_format(format)
     if out is None:
         shape, _ = _core.describe(codes, "codes", code_index)
-        out = empty_like(codes, shape, index)
+        out = _core.empty_like(codes, shape, index)
+    else:
+        mark_written(out)
     _core.dequantize(codes, code_index, scales, optional_format(scale_format), tile_rows,
                      tile_cols, out, index, threads, backend, stream_handle(stream))
     return out

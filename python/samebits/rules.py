@@ -78,10 +78,11 @@ def optional_format(name: object, argument: str = "format") -> int:
     return -1 if name is None else format_index(name, argument)
 
 
-def stream_handle(stream: Any) -> int:
-    """Return a stream as a number. `stream` is a number or an object with ``__cuda_stream__``."""
+def stream_handle(stream: Any) -> int | None:
+    """Return a stream as a number. `stream` is a number, an object with ``__cuda_stream__``, or
+    None, which stays None."""
     if stream is None:
-        return 0
+        return None
     if isinstance(stream, int):
         if not 0 <= stream < 2**64:
             raise InvalidArgument(f"stream: a cudaStream_t is expected; got {stream}")

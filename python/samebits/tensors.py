@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from samebits import _core
-from samebits.arrays import empty_like
 from samebits.errors import InvalidArgument
 from samebits.formats import format_index
 from samebits.losses import ConversionLoss, conversion_loss
@@ -378,7 +377,7 @@ def cast(tensors: Any, to: object, *, format: object = None, rounding: str = "ne
     arrays, names = named(tensors)
     format_number = optional_format(format)
     if out is None:
-        results = [empty_like(x, _core.describe(x, f"tensors[{name}]", format_number)[0], index)
+        results = [_core.empty_like(x, _core.describe(x, f"tensors[{name}]", format_number)[0], index)
                    for x, name in zip(arrays, names, strict=True)]
     else:
         _, results, _ = _pair(tensors, out, "out")

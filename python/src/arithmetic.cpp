@@ -96,6 +96,7 @@ nb::tuple compute(int op, nb::tuple inputs, int format, int to, int packed_rule,
       .name = "out", .needs = access::write, .format = to, .stream = cuda_stream};
   const array& target = c.add(array_of(result, written), "out");
   check_shape({&target, "out"}, shape.dims, shape.sizes);
+  if (!out.is_none() && target.library != nullptr) mark_written(out);
   if (!each.is_none()) {
     // Flags bytes are described as E8M0 codes, which are also one byte, so that nothing is copied.
     const argument bytes = {
@@ -113,7 +114,7 @@ nb::tuple compute(int op, nb::tuple inputs, int format, int to, int packed_rule,
   options.nan_policy = r.nan_policy;
   options.random = random_of(random);
   const std::uint64_t first = options.random.offset;
-  const samebits_executor where = executor_of(threads, backend, stream, target.size());
+  const samebits_executor where = executor_of(threads, backend, stream, target, target.size());
   std::uint32_t raised = 0;
   run(target.size(), [&] {
     std::int32_t status = SAMEBITS_OK;

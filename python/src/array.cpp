@@ -44,6 +44,7 @@ struct dtype_table {
   PyObject* dtype_text = nullptr;  // interned names of attributes
   PyObject* struct_text = nullptr;
   PyObject* shape_text = nullptr;
+  PyObject* is_neg_text = nullptr;
 };
 dtype_table table;
 
@@ -141,15 +142,32 @@ std::int32_t format_of(const dl_data_type& type) {
   }
 }
 
+// The DLPack element type of new tensors: unsigned integers for formats that torch lacks.
+dl_data_type type_of(std::int32_t format) {
+  const auto bits = static_cast<std::uint8_t>(8 * bytes_of(format));
+  switch (format) {
+    case SAMEBITS_FORMAT_FP64:
+    case SAMEBITS_FORMAT_FP32:
+    case SAMEBITS_FORMAT_TF32:
+    case SAMEBITS_FORMAT_FP16: return {dl_code::real, bits, 1};
+    case SAMEBITS_FORMAT_BF16: return {dl_code::bfloat, bits, 1};
+    case SAMEBITS_FORMAT_E4M3: return {dl_code::e4m3fn, bits, 1};
+    case SAMEBITS_FORMAT_E4M3FNUZ: return {dl_code::e4m3fnuz, bits, 1};
+    case SAMEBITS_FORMAT_E5M2: return {dl_code::e5m2, bits, 1};
+    case SAMEBITS_FORMAT_E5M2FNUZ: return {dl_code::e5m2fnuz, bits, 1};
+    case SAMEBITS_FORMAT_E8M0: return {dl_code::e8m0fnu, bits, 1};
+    default: return {dl_code::unsigned_integer, bits, 1};
+  }
+}
+
 // The entry of a DLPack element type, for format_for(): a format, or unsigned integers.
 dtype_entry entry_of(const dl_data_type& type) {
   const bool codes = type.code == dl_code::unsigned_integer && type.lanes == 1;
   return {nullptr, codes ? -1 : format_of(type), type.bits / 8};
 }
 
-array dlpack_array(nb::handle object, const argument& what) {
-  dlpack_tensor imported = import_dlpack(object, what.stream, table.helper, what.name);
-  const dl_tensor& t = *imported.tensor;
+// Describes a tensor of DLPack. a.owner is not set.
+array array_of_dlpack(nb::handle object, const argument& what, const dl_tensor& t, bool read_only) {
   const dtype_entry row = entry_of(t.type);
   const bool codes = t.type.code == dl_code::unsigned_integer && t.type.lanes == 1;
   if (row.format < 0 && !codes) refuse("dtype", object, what);
@@ -163,7 +181,7 @@ array dlpack_array(nb::handle object, const argument& what) {
   } else {
     refuse("device", object, what);
   }
-  a.writable = !imported.read_only;
+  a.writable = !read_only;
   if (what.needs == access::write && !a.writable) refuse("read-only", object, what);
   if (t.dims > max_dims) refuse("dims", object, what);
   a.data = static_cast<char*>(t.data) + t.byte_offset;
@@ -175,8 +193,40 @@ array dlpack_array(nb::handle object, const argument& what) {
     dense *= t.shape[i];
   }
   if (t.data == nullptr && a.size() > 0) refuse("no data", object, what);
+  return a;
+}
+
+array dlpack_array(nb::handle object, const argument& what) {
+  dlpack_tensor imported = import_dlpack(object, what.stream, table.helper, what.name);
+  array a = array_of_dlpack(object, what, *imported.tensor, imported.read_only);
   a.owner = std::move(imported.capsule);
   return a;
+}
+
+// Describes a torch tensor. Raises the error of samebits.arrays if torch cannot describe it.
+dl_tensor describe_torch(nb::handle object, const exchange_table& library, const argument& what) {
+  try {
+    return describe_tensor(library, object);
+  } catch (nb::python_error&) {
+    nb::handle(table.helper).attr("check_torch")(object, what.name);
+    throw;
+  }
+}
+
+array torch_array(nb::handle object, const exchange_table& library, const argument& what) {
+  if (object.attr(nb::handle(table.is_neg_text))().ptr() == Py_True) {
+    nb::handle(table.helper).attr("check_torch")(object, what.name);
+  }
+  const dl_tensor t = describe_torch(object, library, what);
+  array a = array_of_dlpack(object, what, t, false);
+  a.library = &library;
+  a.device = t.device;
+  return a;
+}
+
+nb::object new_torch_tensor(const array& like, int dims, const std::int64_t* shape,
+                            std::int32_t format) {
+  return new_tensor(*like.library, dims, shape, type_of(format), like.device);
 }
 
 bool is_numpy(nb::handle object) {
@@ -187,6 +237,9 @@ bool is_numpy(nb::handle object) {
 
 array array_of(nb::handle object, const argument& what) {
   if (is_numpy(object)) return numpy_array(object, what);
+  if (const exchange_table* const library = exchange_table_of(object, table.helper)) {
+    return torch_array(object, *library, what);
+  }
   const int numpy = PyObject_IsInstance(object.ptr(), table.ndarray);
   if (numpy < 0) throw nb::python_error();
   if (numpy > 0) return numpy_array(object, what);
@@ -203,11 +256,26 @@ array array_of(nb::handle object, const argument& what) {
 
 nb::object empty_like(nb::handle like, nb::handle shape, std::int32_t format) {
   if (is_numpy(like)) return nb::handle(table.empty)(shape, nb::handle(table.dtype_of[format]));
+  if (const exchange_table* const library = exchange_table_of(like, table.helper)) {
+    array a;
+    a.library = library;
+    a.device = describe_tensor(*library, like).device;
+    std::int64_t sizes[max_dims];
+    const int dims = static_cast<int>(nb::len(shape));
+    if (dims > max_dims) refuse("dims", like, {.name = "out"});
+    for (int i = 0; i < dims; ++i) sizes[i] = nb::cast<std::int64_t>(shape[i]);
+    return new_torch_tensor(a, dims, sizes, format);
+  }
   return nb::handle(table.helper).attr("empty_like")(like, shape, format);
 }
 
 output new_output(nb::handle like, const array& in, std::int32_t format) {
   const argument what = {.name = "out", .needs = access::write, .format = format};
+  if (in.library != nullptr) {
+    nb::object made = new_torch_tensor(in, in.dims, in.shape, format);
+    array a = torch_array(made, *in.library, what);
+    return {std::move(made), std::move(a)};
+  }
   if (!is_numpy(like)) {
     nb::object made = empty_like(like, shape_of(in), format);
     array a = array_of(made, what);
@@ -221,6 +289,8 @@ output new_output(nb::handle like, const array& in, std::int32_t format) {
   read_layout(out.object, what, out.a);
   return out;
 }
+
+void mark_written(nb::handle tensors) { nb::handle(table.helper).attr("mark_written")(tensors); }
 
 std::int32_t format_named(nb::handle name, const char* argument_name) {
   if (PyUnicode_Check(name.ptr())) {
@@ -247,10 +317,13 @@ void bind_arrays(nb::module_& m) {
         table.dtype_text = PyUnicode_InternFromString("dtype");
         table.struct_text = PyUnicode_InternFromString("__array_struct__");
         table.shape_text = PyUnicode_InternFromString("shape");
+        table.is_neg_text = PyUnicode_InternFromString("is_neg");
       },
       nb::arg("ndarray"), nb::arg("empty"), nb::arg("helper"), nb::arg("formats"),
       "Gives the core numpy.ndarray, numpy.empty, the module of refusals, and the formats by "
       "name.");
+  m.def("empty_like", &empty_like, nb::arg("like").none(), nb::arg("shape"), nb::arg("format"),
+        "Returns a new array of the library and device of `like`.");
   m.def(
       "register_dtype",
       [](nb::object dtype, int format, std::int64_t bytes, bool of_results) {

@@ -5,6 +5,8 @@
 
 #include <cstdint>
 
+#include "exchange.hpp"
+
 namespace samebits::python {
 
 namespace nb = nanobind;
@@ -21,7 +23,9 @@ struct array {
   std::int64_t bytes = 0;          ///< size of one element
   std::int32_t memory = 0;         ///< a samebits_memory
   bool writable = false;
-  nb::object owner;  ///< keeps the memory alive until the call is done
+  const exchange_table* library = nullptr;  ///< of a torch tensor; else null
+  dl_device_id device = {};                 ///< of a torch tensor
+  nb::object owner;                         ///< keeps the memory alive until the call is done
 
   [[nodiscard]] std::int64_t size() const {
     std::int64_t n = 1;
@@ -52,6 +56,9 @@ array array_of(nb::handle object, const argument& what);
 /// @param like  the array has the same library and device as this argument
 /// @param shape  a tuple
 nb::object empty_like(nb::handle like, nb::handle shape, std::int32_t format);
+
+/// Tells torch's autograd that a call writes a torch tensor, or the torch tensors of a list.
+void mark_written(nb::handle tensors);
 
 /// A new array: the Python object, and its address, shape and format.
 struct output {

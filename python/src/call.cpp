@@ -18,7 +18,7 @@ std::string shape_text(int dims, const std::int64_t* shape) {
 }  // namespace
 
 samebits_executor executor_of(nb::handle threads, nb::handle backend, nb::handle stream,
-                              std::int64_t elements) {
+                              const array& on, std::int64_t elements) {
   samebits_executor e = SAMEBITS_EXECUTOR_INIT;
   if (!threads.is_none()) {
     if (!nb::try_cast(threads, e.threads)) raise_type("threads: a 32-bit integer is expected");
@@ -27,7 +27,9 @@ samebits_executor executor_of(nb::handle threads, nb::handle backend, nb::handle
     e.threads = chosen >= 0 ? chosen : elements > elements_per_call_of_one_thread ? 0 : 1;
   }
   e.backend = text_of(backend, "backend");
-  e.stream = stream_of(stream);
+  const bool on_torch = on.library != nullptr && on.memory == SAMEBITS_MEMORY_DEVICE;
+  e.stream =
+      stream.is_none() && on_torch ? current_stream(*on.library, on.device) : stream_of(stream);
   return e;
 }
 

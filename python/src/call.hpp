@@ -18,10 +18,12 @@ namespace samebits::python {
 ///
 /// @param threads  a number, or None for the number of set_num_threads()
 /// @param backend  a name or None
-/// @param stream  a cudaStream_t as a number, or None
+/// @param stream  a cudaStream_t as a number; None: torch's current stream for torch tensors, else
+///   the default stream
+/// @param on  array whose library and device say which stream is current
 /// @param elements  number of elements; by default a call on few elements uses one thread
 samebits_executor executor_of(nb::handle threads, nb::handle backend, nb::handle stream,
-                              std::int64_t elements);
+                              const array& on, std::int64_t elements);
 
 /// The stream of a call as a pointer.
 void* stream_of(nb::handle stream);

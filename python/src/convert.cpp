@@ -43,7 +43,7 @@ nb::object convert_default(nb::handle x, nb::handle to) {
   const array in = array_of(x, {.name = "x"});
   const output out = new_output(x, in, format);
   samebits_convert_options options = SAMEBITS_CONVERT_OPTIONS_INIT;
-  convert_array(in, out.a, options, executor_of(nb::none(), nb::none(), nb::none(), in.size()));
+  convert_array(in, out.a, options, executor_of(nb::none(), nb::none(), nb::none(), in, in.size()));
   return out.object;
 }
 
@@ -60,6 +60,7 @@ nb::object convert(nb::handle x, nb::handle to, int packed_rule, int format, nb:
         .name = "out", .needs = access::write, .format = to_format, .stream = cuda_stream};
     target = {nb::borrow(out), array_of(out, what)};
     check_shape({&target.a, "out"}, in.dims, in.shape);
+    if (target.a.library != nullptr) mark_written(out);
   }
   const rule r(packed_rule);
   samebits_convert_options options = SAMEBITS_CONVERT_OPTIONS_INIT;
@@ -67,7 +68,7 @@ nb::object convert(nb::handle x, nb::handle to, int packed_rule, int format, nb:
   options.overflow = r.overflow;
   options.nan_policy = r.nan_policy;
   options.random = random_of(random);
-  convert_array(in, target.a, options, executor_of(threads, backend, stream, in.size()));
+  convert_array(in, target.a, options, executor_of(threads, backend, stream, in, in.size()));
   return target.object;
 }
 

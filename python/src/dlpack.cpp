@@ -12,14 +12,6 @@ struct dl_managed {  // before DLPack 1.0: capsule "dltensor"
   void (*deleter)(dl_managed*);
 };
 
-struct dl_managed_versioned {  // capsule "dltensor_versioned"
-  std::uint32_t major;
-  std::uint32_t minor;
-  void* context;
-  void (*deleter)(dl_managed_versioned*);
-  std::uint64_t flags;
-  dl_tensor tensor;
-};
 constexpr std::uint64_t flag_read_only = 1;
 
 }  // namespace

@@ -47,6 +47,15 @@ struct dl_tensor {
   std::uint64_t byte_offset;
 };
 
+struct dl_managed_versioned {  // capsule "dltensor_versioned"
+  std::uint32_t major;
+  std::uint32_t minor;
+  void* context;
+  void (*deleter)(dl_managed_versioned*);
+  std::uint64_t flags;
+  dl_tensor tensor;
+};
+
 /// A tensor and the capsule that keeps its memory alive.
 struct dlpack_tensor {
   const dl_tensor* tensor;

@@ -61,7 +61,8 @@ nb::float_ scale(scaler& s, double loss) {
 nb::tuple unscale(scaler& s, nb::list arrays, nb::list names, const char* optimizer,
                   nb::handle threads, nb::handle backend, nb::handle stream) {
   const tensor_list list(arrays, names, "gradients", access::write, -1, stream_of(stream));
-  const samebits_executor where = executor_of(threads, backend, stream, list.elements());
+  const samebits_executor where =
+      executor_of(threads, backend, stream, list.first(), list.elements());
   samebits_unscale_report report = {};
   s.locked([&](samebits_loss_scaler* l) {
     return samebits_loss_scaler_unscale(l, list.get(), optimizer, &report, &where);

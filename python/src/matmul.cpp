@@ -71,7 +71,7 @@ void matmul(nb::handle a, int a_format, nb::handle b, int b_format, nb::handle o
   const product p(a, a_format, b, b_format, out, to, scales);
   const samebits_accumulator sum = accumulator_of(accumulator);
   const samebits_executor where =
-      executor_of(threads, backend, nb::none(), p.d.a.size() * p.a.view.cols);
+      executor_of(threads, backend, nb::none(), p.a.a, p.d.a.size() * p.a.view.cols);
   run([&] { return samebits_matmul(&p.a.view, &p.b.view, &p.d.view, &sum, &p.options, &where); });
 }
 
@@ -80,7 +80,7 @@ nb::tuple predict(nb::handle a, int a_format, nb::handle b, int b_format, nb::ha
   const product p(a, a_format, b, b_format, out, to, scales);
   const samebits_accumulator sum = accumulator_of(accumulator);
   const samebits_executor where =
-      executor_of(threads, backend, nb::none(), p.d.a.size() * p.a.view.cols);
+      executor_of(threads, backend, nb::none(), p.a.a, p.d.a.size() * p.a.view.cols);
   std::int32_t evidence = 0;
   samebits_product_error error = {};
   run([&] {

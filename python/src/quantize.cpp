@@ -68,7 +68,7 @@ nb::object quantize(nb::handle x, int format, nb::tuple out, int to, int scale_f
   samebits_quantize_options options = options_of(rules);
   options.random = random_of(random);
   options.inverse_scales = inverse.get();
-  const samebits_executor where = executor_of(threads, backend, stream, in.size());
+  const samebits_executor where = executor_of(threads, backend, stream, in, in.size());
   run(in.size(), [&] { return samebits_quantize(&from, &outputs, &options, &where); });
   return statistics ? tuple_of(found) : nb::none();
 }
@@ -86,7 +86,7 @@ void dequantize(nb::handle codes, int format, nb::handle scales, int scale_forma
   const samebits_view scale = view_of({&by, "scales"});
   const samebits_view into = view_of({&target, "out"});
   const samebits_tile tile = {tile_rows, tile_cols};
-  const samebits_executor where = executor_of(threads, backend, stream, in.size());
+  const samebits_executor where = executor_of(threads, backend, stream, in, in.size());
   run(in.size(), [&] { return samebits_dequantize(&from, &scale, &into, &tile, &where); });
 }
 

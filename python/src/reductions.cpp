@@ -14,7 +14,7 @@ struct input {
         nb::handle stream)
       : a(array_of(x, {.name = name, .format = format, .stream = stream_of(stream)})),
         view(view_of({&a, name})),
-        where(executor_of(threads, backend, stream, a.size())) {}
+        where(executor_of(threads, backend, stream, a, a.size())) {}
 };
 
 template <class Result>

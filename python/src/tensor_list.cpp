@@ -20,6 +20,12 @@ tensor_list::tensor_list(nb::list arrays, nb::list names, const char* name, acce
     tensors.push_back({view_of({&a, label.c_str()}), names_.back().c_str(), 0, 0});
   }
   check(samebits_tensor_list_create(tensors.data(), tensors.size(), &list_));
+  if (needs == access::write && first().library != nullptr) mark_written(arrays);
+}
+
+const array& tensor_list::first() const {
+  static const array none = {};
+  return arrays_.empty() ? none : arrays_.front();
 }
 
 nb::tuple tuple_of(const samebits_unscale_report& r) {
@@ -37,7 +43,8 @@ nb::tuple tuple_of(const samebits_tensor_statistics& s) {
 nb::tuple inspect(nb::list arrays, nb::list names, int format, bool distribution,
                   nb::handle threads, nb::handle backend, nb::handle stream) {
   const tensor_list list(arrays, names, "tensors", access::read, format, stream_of(stream));
-  const samebits_executor where = executor_of(threads, backend, stream, list.elements());
+  const samebits_executor where =
+      executor_of(threads, backend, stream, list.first(), list.elements());
   samebits_inspect_report report = {};
   std::vector<samebits_tensor_statistics> each(list.size());
   const int counts =
@@ -56,7 +63,8 @@ nb::tuple inspect(nb::list arrays, nb::list names, int format, bool distribution
 nb::tuple l2norm(nb::list arrays, nb::list names, int format, nb::handle threads,
                  nb::handle backend, nb::handle stream) {
   const tensor_list list(arrays, names, "tensors", access::read, format, stream_of(stream));
-  const samebits_executor where = executor_of(threads, backend, stream, list.elements());
+  const samebits_executor where =
+      executor_of(threads, backend, stream, list.first(), list.elements());
   double total = 0;
   std::vector<double> each(list.size());
   run(list.elements(), [&] {
@@ -70,7 +78,8 @@ nb::tuple l2norm(nb::list arrays, nb::list names, int format, nb::handle threads
 nb::tuple unscale(nb::list arrays, nb::list names, int format, double inverse_scale,
                   nb::handle threads, nb::handle backend, nb::handle stream) {
   const tensor_list list(arrays, names, "tensors", access::write, format, stream_of(stream));
-  const samebits_executor where = executor_of(threads, backend, stream, list.elements());
+  const samebits_executor where =
+      executor_of(threads, backend, stream, list.first(), list.elements());
   samebits_unscale_report report = {};
   run(list.elements(), [&] {
     return samebits_tensor_list_unscale(list.get(), static_cast<float>(inverse_scale), &report,
@@ -82,7 +91,8 @@ nb::tuple unscale(nb::list arrays, nb::list names, int format, double inverse_sc
 void scale(nb::list arrays, nb::list names, int format, double factor, nb::handle threads,
            nb::handle backend, nb::handle stream) {
   const tensor_list list(arrays, names, "tensors", access::write, format, stream_of(stream));
-  const samebits_executor where = executor_of(threads, backend, stream, list.elements());
+  const samebits_executor where =
+      executor_of(threads, backend, stream, list.first(), list.elements());
   run(list.elements(),
       [&] { return samebits_tensor_list_scale(list.get(), static_cast<float>(factor), &where); });
 }
@@ -90,7 +100,8 @@ void scale(nb::list arrays, nb::list names, int format, double factor, nb::handl
 nb::tuple clip(nb::list arrays, nb::list names, int format, double max_norm, nb::handle threads,
                nb::handle backend, nb::handle stream) {
   const tensor_list list(arrays, names, "tensors", access::write, format, stream_of(stream));
-  const samebits_executor where = executor_of(threads, backend, stream, list.elements());
+  const samebits_executor where =
+      executor_of(threads, backend, stream, list.first(), list.elements());
   double norm = 0;
   float factor = 1;
   run(list.elements(),
@@ -115,7 +126,8 @@ void accumulate(nb::list sums, nb::list arrays, nb::list names, int format, nb::
     }
     each = reinterpret_cast<const float*>(factors.data);
   }
-  const samebits_executor where = executor_of(threads, backend, stream, acc.elements());
+  const samebits_executor where =
+      executor_of(threads, backend, stream, acc.first(), acc.elements());
   run(acc.elements(),
       [&] { return samebits_tensor_list_accumulate(acc.get(), gradients.get(), each, &where); });
 }
@@ -126,7 +138,8 @@ void axpby(double a, nb::list x, double b, nb::list y, nb::list out, nb::list na
   const tensor_list left(x, names, "x", access::read, -1, s);
   const tensor_list right(y, names, "y", access::read, -1, s);
   const tensor_list into(out, names, "out", access::write, -1, s);
-  const samebits_executor where = executor_of(threads, backend, stream, into.elements());
+  const samebits_executor where =
+      executor_of(threads, backend, stream, into.first(), into.elements());
   run(into.elements(), [&] {
     return samebits_tensor_list_axpby(static_cast<float>(a), left.get(), static_cast<float>(b),
                                       right.get(), into.get(), &where);
@@ -144,7 +157,7 @@ void cast(nb::list from, int format, nb::list to, int to_format, nb::list names,
   options.overflow = r.overflow;
   options.nan_policy = r.nan_policy;
   options.random = random_of(random);
-  const samebits_executor where = executor_of(threads, backend, stream, in.elements());
+  const samebits_executor where = executor_of(threads, backend, stream, in.first(), in.elements());
   run(in.elements(),
       [&] { return samebits_tensor_list_cast(in.get(), out.get(), &options, &where); });
 }

@@ -24,6 +24,8 @@ class tensor_list {
 
   [[nodiscard]] const samebits_tensor_list* get() const { return list_; }
   [[nodiscard]] std::size_t size() const { return arrays_.size(); }
+  /// Returns the first array; of an empty list an array of NumPy without elements.
+  [[nodiscard]] const array& first() const;
   [[nodiscard]] std::int64_t elements() const { return elements_; }
 
  private:
