@@ -264,12 +264,9 @@ def quantize(
         raise TypeError(f"out: a QuantizedTensor is expected; got a {type(out).__name__}")
     if out is not None and transposed and out.codes_transposed is None:
         raise InvalidArgument("transposed: `out` was made without transposed=True")
-    given: dict[str, Any] = {"tile": tile, "scale": scale, "eps": eps, "upper_bound": upper_bound,
-             "nonfinite": nonfinite, "scale_overflow": scale_overflow, "overflow": overflow}
-    rules = replace(Recipe() if recipe is None else recipe_of(recipe),
-                    **{k: v for k, v in given.items() if v is not None})
-    if scale_format is not None:
-        rules = replace(rules, scale_format=NAMES[format_index(scale_format, "scale_format")])
+    rules = rules_of(recipe, tile=tile, scale=scale, eps=eps, upper_bound=upper_bound,
+                     nonfinite=nonfinite, scale_overflow=scale_overflow,
+                     scale_format=scale_format, overflow=overflow)
     if rules.source == "delayed" and inverse_scales is None:
         raise InvalidArgument(f"recipe: {rules.name} needs inverse_scales=, from earlier steps")
     codes_format = format_index(to, "to")
@@ -291,6 +288,15 @@ def quantize(
     result.format = NAMES[codes_format]
     result.statistics = Statistics(*found) if found is not None else None
     return result
+
+
+def rules_of(recipe: Recipe | str | None, **given: Any) -> Recipe:
+    """Return the rules of a recipe, with those replaced that are given and not None."""
+    rules = Recipe() if recipe is None else recipe_of(recipe)
+    changed = {name: value for name, value in given.items() if value is not None}
+    if "scale_format" in changed:
+        changed["scale_format"] = NAMES[format_index(changed["scale_format"], "scale_format")]
+    return replace(rules, **changed)
 
 
 def tile_of(tile: Any) -> tuple[int, int]:

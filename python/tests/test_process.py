@@ -170,9 +170,7 @@ sb.convert(x, "e4m3", roundng="to_odd")  # type: ignore[call-arg]
 
 def test_types(tmp_path: Path) -> None:
     (tmp_path / "sample.py").write_text(SAMPLE)
-    config = tmp_path / "mypy.ini"
-    config.write_text("[mypy]\nstrict = True\nwarn_unused_ignores = True\n"
-                      "[mypy-samebits._core]\ndisallow_any_generics = False\n")
+    config = Path(__file__).resolve().parents[2] / "pyproject.toml"
     installed = "site-packages" in PACKAGE.parts  # where mypy looks by itself
     done = subprocess.run(
         [sys.executable, "-m", "mypy", "--config-file", str(config), "--cache-dir",

@@ -1,1 +1,26 @@
-"""The library on PyTorch tensors: CPU and CUDA, on the current stream, without a copy."""
+"""The library on PyTorch tensors: CPU and CUDA, on the current stream, without a copy.
+
+Examples
+--------
+>>> import torch
+>>> import samebits.torch as sbt
+>>> x = torch.tensor([1.0, 1.06, 1000.0])
+>>> sbt.convert(x, "e4m3", overflow="saturate")
+tensor([  1.,   1., 448.], dtype=torch.float8_e4m3fn)
+"""
+
+from __future__ import annotations
+
+from samebits.torch.convert import convert
+from samebits.torch.quantize import QuantizedTensor, dequantize, fake_quantize, quantize
+from samebits.torch.tensors import from_numpy, to_numpy
+
+__all__ = [
+    "QuantizedTensor",
+    "convert",
+    "dequantize",
+    "fake_quantize",
+    "from_numpy",
+    "quantize",
+    "to_numpy",
+]

@@ -1,0 +1,141 @@
+"""convert() on torch tensors: an operator for torch.compile, and gradients."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+import samebits
+from samebits.errors import InvalidArgument
+from samebits.formats import NAMES, format_index
+from samebits.torch.tensors import is_dtensor, needs_gradient, needs_operator, torch_dtype
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from samebits.convert import Options
+
+__all__ = ["convert"]
+
+# The version is part of the name: torch.compile keeps compiled calls of an operator by its name.
+_NAME = "samebits::convert_v1"
+torch.library.define(
+    _NAME,
+    "(Tensor x, str to, str? format, str rounding, str overflow, str nan, int seed, "
+    "int random_stream, int offset, int? pitch, int random_bits) -> Tensor",
+)
+
+
+@torch.library.impl(_NAME, ("CPU", "CUDA"))
+def _run(x: torch.Tensor, to: str, format: str | None, rounding: str, overflow: str, nan: str,
+         seed: int, random_stream: int, offset: int, pitch: int | None,
+         random_bits: int) -> torch.Tensor:
+    result: torch.Tensor = samebits.convert(
+        x, to, format=format, rounding=rounding, overflow=overflow, nan=nan, seed=seed,
+        random_stream=random_stream, offset=offset, pitch=pitch, random_bits=random_bits)
+    return result
+
+
+@torch.library.register_fake(_NAME)
+def _shape(x: torch.Tensor, to: str, *_options: object) -> torch.Tensor:
+    return torch.empty(x.shape, dtype=torch_dtype(format_index(to, "to")), device=x.device)
+
+
+def _remember_dtype(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
+    ctx.dtype = inputs[0].dtype
+
+
+def _pass_through(ctx: Any, gradient: torch.Tensor) -> tuple[Any, ...]:
+    return (convert(gradient, ctx.dtype), *[None] * 10)
+
+
+torch.library.register_autograd(_NAME, _pass_through, setup_context=_remember_dtype)
+
+
+class _Convert(torch.autograd.Function):
+    """The gradient of a call that is not compiled."""
+
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor, to: object, options: dict[str, Any]) -> Any:
+        ctx.dtype = x.dtype
+        return samebits.convert(x, to, **options)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        return convert(gradients[0], ctx.dtype), None, None
+
+
+def convert(x: torch.Tensor, to: object, **options: Unpack[Options]) -> torch.Tensor:
+    """Convert every element of a tensor to a format; each element is rounded once.
+
+    The bits are those of `samebits.convert`, on CPU and GPU. The gradient passes straight through:
+    it is the result's gradient, rounded to nearest even into the dtype of `x`.
+
+    Parameters
+    ----------
+    x : torch.Tensor [...]
+        On the CPU or a GPU, of any strides. A DTensor is converted shard by shard.
+    to : str or dtype
+        The format of the result: a name or a torch dtype.
+    **options
+        Those of `samebits.convert`. With `out=` nothing is recorded for autograd.
+
+    Returns
+    -------
+    torch.Tensor [...]
+        C-contiguous, on the device of `x`, computed on torch's current stream.
+
+    Raises
+    ------
+    InvalidArgument
+        An argument was refused; nothing was written.
+
+    Examples
+    --------
+    >>> import torch
+    >>> import samebits.torch as sbt
+    >>> x = torch.tensor([1.0, 0.1, 500.0], requires_grad=True)
+    >>> y = sbt.convert(x, "e4m3", overflow="saturate")
+    >>> y.dtype, sbt.convert(y, "fp32").tolist()
+    (torch.float8_e4m3fn, [1.0, 0.1015625, 448.0])
+    >>> sbt.convert(x, "bf16").sum().backward()
+    >>> x.grad.tolist()
+    [1.0, 1.0, 1.0]
+    """
+    if is_dtensor(x):
+        return _convert_shard(x, to, options)
+    if options.get("out") is not None:
+        return samebits.convert(x, to, **options)
+    if needs_operator(x):
+        return _call_operator(x, to, options)
+    if needs_gradient(x) and torch_dtype(format_index(to, "to")).is_floating_point:
+        return _Convert.apply(x, to, options)  # type: ignore[no-untyped-call]
+    return samebits.convert(x, to, **options)
+
+
+def _call_operator(x: torch.Tensor, to: object, options: Any) -> torch.Tensor:
+    for name in ("threads", "backend", "stream"):
+        if options.get(name) is not None:
+            raise InvalidArgument(f"{name}: not supported by compiled calls; leave it out")
+    format = options.get("format")
+    return torch.ops.samebits.convert_v1(
+        x, _name(to), None if format is None else _name(format),
+        options.get("rounding", "nearest_even"), options.get("overflow", "ieee"),
+        options.get("nan", "canonical"), options.get("seed", 0), options.get("random_stream", 0),
+        options.get("offset", 0), options.get("pitch"), options.get("random_bits", 32))
+
+
+@torch.compiler.assume_constant_result
+def _name(format: object) -> str:
+    return NAMES[format_index(format, "to")]
+
+
+def _convert_shard(x: Any, to: object, options: Any) -> Any:
+    if options.get("rounding") == "stochastic" or options.get("out") is not None:
+        raise InvalidArgument("x: a DTensor is converted without `out` and without stochastic "
+                              "rounding; pass x.to_local() and the shard's offset=")
+    local = convert(x.to_local(), to, **options)
+    whole = torch.empty(x.shape, device="meta")
+    return torch.distributed.tensor.DTensor.from_local(
+        local, x.device_mesh, x.placements, shape=x.shape, stride=whole.stride(), run_check=False)

@@ -1,0 +1,310 @@
+"""quantize() and dequantize() on torch tensors: operators for torch.compile, and gradients."""
+
+from __future__ import annotations
+
+import functools
+import json
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import torch
+
+import samebits
+from samebits.formats import INDEX, NAMES, format_index
+from samebits.quantize import rules_of, tile_of
+from samebits.recipes import Recipe
+from samebits.torch.convert import convert
+from samebits.torch.tensors import needs_gradient, needs_operator, torch_dtype
+
+__all__ = ["QuantizedTensor", "dequantize", "fake_quantize", "quantize"]
+
+# The version is part of the name: torch.compile keeps compiled calls of an operator by its name.
+_QUANTIZE = "samebits::quantize_v1"
+_QUANTIZE_BOTH = "samebits::quantize_both_v1"  # also the transposed matrix
+_DEQUANTIZE = "samebits::dequantize_v1"
+_ARGUMENTS = ("(Tensor x, Tensor? inverse_scales, str rules, str to, str? format, str rounding, "
+              "str nan, int seed, int random_stream, int offset, int? pitch, int random_bits)")
+torch.library.define(_QUANTIZE, f"{_ARGUMENTS} -> (Tensor codes, Tensor scales)")
+torch.library.define(_QUANTIZE_BOTH, f"{_ARGUMENTS} -> (Tensor codes, Tensor scales, "
+                     "Tensor codes_transposed, Tensor scales_transposed)")
+torch.library.define(
+    _DEQUANTIZE, "(Tensor codes, Tensor scales, str to, int tile_rows, int tile_cols, "
+    "str? format, str? scale_format) -> Tensor")
+
+_OPTIONS = ("format", "rounding", "nan", "seed", "random_stream", "offset", "pitch", "random_bits")
+_DEFAULTS = (None, "nearest_even", "canonical", 0, 0, 0, None, 32)
+
+
+def _text_of(rules: Recipe) -> str:
+    """Return the rules of a recipe as one constant of a compiled call."""
+    return json.dumps(asdict(rules))
+
+
+@functools.lru_cache(maxsize=256)
+def _rules_of_text(text: str) -> Recipe:
+    values = json.loads(text)
+    return Recipe(**{**values, "tile": tuple(values["tile"])})
+
+
+def _call(transposed: bool, x: torch.Tensor, inverse_scales: torch.Tensor | None, rules: str,
+          to: str, *options: Any) -> samebits.QuantizedTensor:
+    return samebits.quantize(x, _rules_of_text(rules), to=to, inverse_scales=inverse_scales,
+                             transposed=transposed, **dict(zip(_OPTIONS, options, strict=True)))
+
+
+@torch.library.impl(_QUANTIZE, ("CPU", "CUDA"))
+def _run(x: torch.Tensor, *arguments: Any) -> tuple[torch.Tensor, torch.Tensor]:
+    q = _call(False, x, *arguments)
+    return q.codes, q.scales
+
+
+@torch.library.impl(_QUANTIZE_BOTH, ("CPU", "CUDA"))
+def _run_both(x: torch.Tensor, *arguments: Any) -> tuple[torch.Tensor, ...]:
+    q = _call(True, x, *arguments)
+    return q.codes, q.scales, q.codes_transposed, q.scales_transposed
+
+
+@torch.library.register_fake(_QUANTIZE)
+def _shapes(x: torch.Tensor, inverse_scales: object, rules: str, to: str,
+            *_options: object) -> tuple[torch.Tensor, torch.Tensor]:
+    recipe = _rules_of_text(rules)
+    rows, cols = _matrix_of(x)
+    scale_dtype = torch_dtype(INDEX[recipe.scale_format])
+    return (torch.empty(x.shape, dtype=torch_dtype(INDEX[to]), device=x.device),
+            torch.empty(_scales_shape(rows, cols, recipe.tile), dtype=scale_dtype,
+                        device=x.device))
+
+
+@torch.library.register_fake(_QUANTIZE_BOTH)
+def _shapes_both(x: torch.Tensor, inverse_scales: object, rules: str, to: str,
+                 *options: object) -> tuple[torch.Tensor, ...]:
+    codes, scales = _shapes(x, inverse_scales, rules, to, *options)
+    rows, cols = _matrix_of(x)
+    return codes, scales, codes.new_empty(cols, rows), scales.new_empty(scales.shape[::-1])
+
+
+@torch.library.impl(_DEQUANTIZE, ("CPU", "CUDA"))
+def _run_dequantize(codes: torch.Tensor, scales: torch.Tensor, to: str, tile_rows: int,
+                    tile_cols: int, format: str | None, scale_format: str | None) -> torch.Tensor:
+    result: torch.Tensor = samebits.dequantize(
+        codes, scales, to, tile=(tile_rows, tile_cols), format=format, scale_format=scale_format)
+    return result
+
+
+@torch.library.register_fake(_DEQUANTIZE)
+def _shape_dequantized(codes: torch.Tensor, scales: object, to: str,
+                       *_options: object) -> torch.Tensor:
+    return torch.empty(codes.shape, dtype=torch_dtype(INDEX[to]), device=codes.device)
+
+
+def _matrix_of(x: torch.Tensor) -> tuple[int, int]:
+    cols = x.shape[-1] if x.dim() else 1
+    rows = 1
+    for size in x.shape[:-1]:
+        rows *= size
+    return rows, cols
+
+
+def _scales_shape(rows: int, cols: int, tile: tuple[int, int]) -> tuple[int, int]:
+    """Return the shape of the scales, also for sizes that torch.compile leaves open."""
+    def tiles(size: int, tile_size: int) -> int:
+        return 1 if tile_size == 0 else (size + tile_size - 1) // tile_size
+    return tiles(rows, tile[0]), tiles(cols, tile[1])
+
+
+@dataclass(eq=False)
+class QuantizedTensor(samebits.QuantizedTensor):
+    """A `samebits.QuantizedTensor` of torch tensors, whose `dequantize` passes gradients.
+
+    Attributes
+    ----------
+    source : torch.Tensor [...] or None
+        Stands for the quantized tensor in autograd: of its shape, with the memory of one element.
+    """
+
+    source: torch.Tensor | None = None
+
+    def dequantize(
+        self, to: object = "fp32", *, out: Any = None, threads: int | None = None,
+        backend: str | None = None, stream: Any = None,
+    ) -> Any:
+        """Return the values, as `samebits.QuantizedTensor.dequantize` does.
+
+        The gradient passes straight through quantization and dequantization, in the dtype of the
+        tensor that was quantized.
+        """
+        if out is not None or threads is not None or backend is not None or stream is not None:
+            return super().dequantize(to, out=out, threads=threads, backend=backend, stream=stream)
+        values = dequantize(self.codes, self.scales, to, tile=self.recipe.tile, format=self.format,
+                            scale_format=self.recipe.scale_format)
+        if self.source is None:
+            return values
+        return _Restored.apply(self.source, values)  # type: ignore[no-untyped-call]
+
+
+class _Source(torch.autograd.Function):
+    """Returns a tensor of the shape of `x` with the memory of one element."""
+
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+        return x.new_zeros(()).expand(x.shape)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        return gradients[0]
+
+
+class _Restored(torch.autograd.Function):
+    """Returns the dequantized values; the gradient goes to the quantized tensor's source."""
+
+    @staticmethod
+    def forward(ctx: Any, source: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
+        ctx.dtype = source.dtype
+        return values.view_as(values)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        return convert(gradients[0], ctx.dtype), None
+
+
+def quantize(x: torch.Tensor, recipe: Recipe | str | None = None,
+             **options: Any) -> QuantizedTensor:
+    """Quantize a matrix tile by tile into E4M3 or E5M2 codes with one scale per tile.
+
+    Codes and scales are those of `samebits.quantize`, on CPU and GPU, bit for bit.
+
+    Parameters
+    ----------
+    x : torch.Tensor [..., cols]
+        In fp32, fp16 or bf16. All leading axes together are the rows of the matrix.
+    recipe : str or Recipe, optional
+        Name of one of `samebits.recipes`, or a `samebits.Recipe`.
+    **options
+        Those of `samebits.quantize`. Compiled calls do not support `out`, `statistics`, `threads`,
+        `backend` and `stream`.
+
+    Returns
+    -------
+    QuantizedTensor
+        Its tensors lie on the device of `x`. `dequantize()` passes the gradient straight through,
+        to `x`; codes and scales have none.
+
+    Raises
+    ------
+    InvalidArgument
+        An argument was refused; nothing was written.
+
+    Examples
+    --------
+    >>> import torch
+    >>> import samebits.torch as sbt
+    >>> x = torch.tensor([[1.0, -2.0, 3.5, 0.0]], requires_grad=True)
+    >>> q = sbt.quantize(x, "TE_CURRENT")
+    >>> q.codes.dtype, q.scales.shape
+    (torch.float8_e4m3fn, torch.Size([1, 1]))
+    >>> q.dequantize().sum().backward()
+    >>> x.grad.tolist()
+    [[1.0, 1.0, 1.0, 1.0]]
+    """
+    if needs_operator(x):
+        made = _call_operator(x, recipe, options)
+    else:
+        q = samebits.quantize(x, recipe, **options)
+        made = QuantizedTensor(q.codes, q.scales, q.recipe, q.format, q.codes_transposed,
+                               q.scales_transposed, q.statistics)
+    if needs_gradient(x):
+        made.source = _Source.apply(x)  # type: ignore[no-untyped-call]
+    return made
+
+
+def _call_operator(x: torch.Tensor, recipe: Recipe | str | None,
+                   options: dict[str, Any]) -> QuantizedTensor:
+    left = dict(options)
+    transposed = left.pop("transposed", False)
+    inverse_scales = left.pop("inverse_scales", None)
+    to = _format_name(left.pop("to", "e4m3"))
+    if left.get("format") is not None:
+        left["format"] = _format_name(left["format"])
+    values = [left.pop(name, default) for name, default in zip(_OPTIONS, _DEFAULTS, strict=True)]
+    rules = _rules_text(recipe, tuple(sorted(left.items())))
+    arguments = (x.detach(), inverse_scales, rules, to, *values)
+    if transposed:
+        codes, scales, codes_t, scales_t = torch.ops.samebits.quantize_both_v1(*arguments)
+    else:
+        codes, scales = torch.ops.samebits.quantize_v1(*arguments)
+        codes_t = scales_t = None
+    return QuantizedTensor(codes, scales, _recipe_of_text(rules), to, codes_t, scales_t)
+
+
+@torch.compiler.assume_constant_result
+def _format_name(format: object) -> str:
+    return NAMES[format_index(format, "to")]
+
+
+@torch.compiler.assume_constant_result
+def _rules_text(recipe: Recipe | str | None, rules: tuple[tuple[str, Any], ...]) -> str:
+    return _text_of(rules_of(recipe, **dict(rules)))
+
+
+@torch.compiler.assume_constant_result
+def _recipe_of_text(text: str) -> Recipe:
+    return _rules_of_text(text)
+
+
+def dequantize(
+    codes: torch.Tensor, scales: torch.Tensor, to: object = "fp32", *,
+    tile: tuple[int, int] = (1, 128), format: object = None, scale_format: object = None,
+) -> torch.Tensor:
+    """Dequantize codes: code * scale, rounded to fp32 and then to `to`.
+
+    Parameters
+    ----------
+    codes : torch.Tensor [..., cols]
+        E4M3 or E5M2 codes.
+    scales : torch.Tensor [tile rows, tile columns]
+        Dequantization scales in fp32 or e8m0.
+    to : str or dtype
+        fp32, fp16 or bf16.
+    tile : (int, int)
+        The tile of `quantize`.
+    format, scale_format : str or dtype, optional
+        The formats of `codes` and `scales` if their dtypes do not say them.
+
+    Examples
+    --------
+    >>> import torch
+    >>> import samebits.torch as sbt
+    >>> q = sbt.quantize(torch.tensor([[1.0, -2.0]]), tile=(1, 128), scale="te")
+    >>> sbt.dequantize(q.codes, q.scales, torch.bfloat16)
+    tensor([[ 1., -2.]], dtype=torch.bfloat16)
+    """
+    if not needs_operator(codes):
+        return samebits.dequantize(
+            codes, scales, to, tile=tile, format=format, scale_format=scale_format)
+    return torch.ops.samebits.dequantize_v1(
+        codes, scales, _format_name(to), *tile_of(tile),
+        None if format is None else _format_name(format),
+        None if scale_format is None else _format_name(scale_format))
+
+
+def fake_quantize(x: torch.Tensor, recipe: Recipe | str | None = None,
+                  **options: Any) -> torch.Tensor:
+    """Quantize and dequantize: the values that training in FP8 sees, in the dtype of `x`.
+
+    The gradient passes straight through.
+
+    Parameters
+    ----------
+    x : torch.Tensor [..., cols]
+        In fp32, fp16 or bf16.
+    recipe, **options
+        As in `quantize`.
+
+    Examples
+    --------
+    >>> import torch
+    >>> import samebits.torch as sbt
+    >>> sbt.fake_quantize(torch.tensor([[1.0, 1.3, 448.0]]), "TE_CURRENT")
+    tensor([[  1.0000,   1.2500, 448.0000]])
+    """
+    return quantize(x, recipe, **options).dequantize(x.dtype)

@@ -1,0 +1,109 @@
+"""Torch tensors: which path a call takes, shards of DTensors, and NumPy arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from samebits.arrays import check_torch
+from samebits.errors import InvalidArgument
+from samebits.formats import NAMES, dtype_of, format_index
+
+__all__ = ["from_numpy", "to_numpy"]
+
+_PLAIN = (torch.Tensor, torch.nn.Parameter)
+_MODES = torch._C._len_torch_dispatch_stack
+
+
+def needs_operator(x: Any) -> bool:
+    """Return whether a call must go through its registered operator.
+
+    torch.compile, dispatch modes such as FakeTensorMode, and wrappers of tensors see operators
+    only. All other calls go to the library directly, which is faster.
+    """
+    return torch.compiler.is_compiling() or type(x) not in _PLAIN or _MODES() > 0
+
+
+def needs_gradient(x: torch.Tensor) -> bool:
+    """Return whether autograd must record a call on `x`."""
+    return x.requires_grad and torch.is_grad_enabled()
+
+
+def is_dtensor(x: Any) -> bool:
+    """Return whether `x` is a shard of a distributed tensor."""
+    return torch.distributed.is_available() and isinstance(x, torch.distributed.tensor.DTensor)
+
+
+def torch_dtype(format_number: int) -> torch.dtype:
+    """Return the dtype of results in a format: unsigned integers for formats that torch lacks."""
+    name = NAMES[format_number]
+    known = {"fp64": torch.float64, "fp32": torch.float32, "tf32": torch.float32,
+             "fp16": torch.float16, "bf16": torch.bfloat16, "e4m3": torch.float8_e4m3fn,
+             "e5m2": torch.float8_e5m2, "e4m3fnuz": torch.float8_e4m3fnuz,
+             "e5m2fnuz": torch.float8_e5m2fnuz, "e8m0": torch.float8_e8m0fnu}
+    return known.get(name, torch.uint8)
+
+
+def to_numpy(x: torch.Tensor) -> np.ndarray[Any, Any]:
+    """Return a CPU tensor as a NumPy array that shares its memory, bf16 and FP8 included.
+
+    Parameters
+    ----------
+    x : torch.Tensor [...]
+        In host memory, of any strides.
+
+    Returns
+    -------
+    numpy.ndarray [...]
+        Of NumPy's or ml_dtypes' dtype. Without ml_dtypes: unsigned integers that hold the codes.
+
+    Raises
+    ------
+    InvalidArgument
+        The tensor lies on a GPU, or its memory does not hold its elements.
+
+    Examples
+    --------
+    >>> import torch
+    >>> import samebits.torch as sbt
+    >>> sbt.to_numpy(torch.tensor([1.0, -2.5], dtype=torch.bfloat16))
+    array([1, -2.5], dtype=bfloat16)
+    """
+    check_torch(x, "x")
+    x = x.detach()
+    if x.device.type != "cpu":
+        raise InvalidArgument(f"x: a tensor on {x.device}; pass x.cpu()")
+    if not (x.dtype.is_floating_point and x.dtype.itemsize <= 2 and x.dtype != torch.float16):
+        return x.numpy()
+    codes = x.view(torch.uint8 if x.dtype.itemsize == 1 else torch.uint16).numpy()
+    return codes.view(dtype_of(x.dtype))
+
+
+def from_numpy(x: np.ndarray[Any, Any]) -> torch.Tensor:
+    """Return a NumPy array as a CPU tensor that shares its memory, bf16 and FP8 included.
+
+    Parameters
+    ----------
+    x : numpy.ndarray [...]
+        Of a dtype of NumPy or ml_dtypes that torch has; strides are not negative. A read-only array
+        is not copied: do not write to its tensor.
+
+    Examples
+    --------
+    >>> import ml_dtypes, numpy as np
+    >>> import samebits.torch as sbt
+    >>> sbt.from_numpy(np.array([1.0, 448.0], ml_dtypes.float8_e4m3fn))
+    tensor([  1., 448.], dtype=torch.float8_e4m3fn)
+    """
+    if not isinstance(x, np.ndarray):
+        raise TypeError(f"x: a NumPy array is expected; got a {type(x).__name__}")
+    if x.dtype.kind in "biuc" or x.dtype.name in ("float16", "float32", "float64"):
+        return torch.from_numpy(x)
+    dtype = torch_dtype(format_index(x.dtype, "x"))
+    if dtype == torch.uint8:
+        raise InvalidArgument(f"x: torch has no dtype for {x.dtype}; pass x.view(np.uint8), the "
+                              "codes")
+    codes = torch.from_numpy(x.view(f"u{x.dtype.itemsize}"))
+    return codes.view(dtype)

@@ -1,0 +1,183 @@
+"""Torch tensors as arguments and results: layouts, devices, streams, graphs and refusals."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import samebits as sb
+import samebits.torch as sbt
+from tensors import DTYPES, bits, numbers, on_cpu, random_codes, same
+
+FORMATS = [*DTYPES, "tf32", "e3m2", "e2m3", "e2m1"]
+
+
+@pytest.mark.parametrize("to", FORMATS)
+@pytest.mark.parametrize("source", ["fp32", "bf16", "e4m3"])
+def test_every_format(device: str, source: str, to: str) -> None:
+    x = random_codes(source, (37, 53), device)
+    got = sb.convert(x, to)
+    assert got.device == x.device
+    if to in DTYPES:
+        assert same(got, on_cpu(x, to))
+    else:
+        expected = sb.convert(sbt.to_numpy(x.cpu()), to)
+        assert torch.equal(bits(got).flatten().view(torch.uint8),
+                           torch.from_numpy(np.ascontiguousarray(expected).view(np.uint8).ravel()))
+
+
+LAYOUTS = {
+    "transposed": lambda x: x.T,
+    "every second row": lambda x: x[::2],
+    "every second column": lambda x: x[:, 1::2],
+    "one column": lambda x: x[:, 3],
+    "expanded": lambda x: x[:, :1].expand(-1, 9),
+    "three axes": lambda x: x.view(4, 8, 16).permute(2, 0, 1),
+    "scalar": lambda x: x[0, 0],
+    "empty": lambda x: x[:0],
+    "one row of many": lambda x: x[5:6],
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("rounding", ["nearest_even", "stochastic"])
+def test_layouts(device: str, layout: str, rounding: str) -> None:
+    x = LAYOUTS[layout](numbers("fp32", (32, 16), device))
+    assert same(sb.convert(x, "bf16", rounding=rounding, seed=5),
+                on_cpu(x, "bf16", rounding=rounding, seed=5))
+
+
+def test_parameters_and_inference_tensors(device: str) -> None:
+    p = torch.nn.Parameter(numbers("fp32", (8, 8), device))
+    assert same(sb.convert(p, "bf16"), on_cpu(p, "bf16"))
+    with torch.inference_mode():
+        y = torch.empty(8, 8, dtype=torch.bfloat16, device=device)
+        sb.convert(p, "bf16", out=y)
+        assert same(y, on_cpu(p, "bf16"))
+
+
+def test_autograd_notices_what_a_call_overwrote(device: str) -> None:
+    w = torch.ones(4, device=device, requires_grad=True)
+    x = torch.ones(4, device=device)
+    y = w * x
+    sb.convert(torch.zeros(4, device=device), "fp32", out=x)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.sum().backward()
+    y = w * x
+    sb.scale([x], 2.0)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.sum().backward()
+
+
+def test_tensors_whose_memory_is_not_their_elements(device: str) -> None:
+    z = torch.randn(4, dtype=torch.complex64, device=device)
+    refused: list[tuple[Any, str]] = [
+        (z.conj().imag, r"x: a torch tensor with the negative bit set; pass x.resolve_neg\(\)"),
+        (torch.eye(3, device=device).to_sparse(), r"sparse torch tensor; pass x.to_dense\(\)"),
+        (torch.empty(3, device="meta"), "on the device meta has no data"),
+    ]
+    for x, message in refused:
+        with pytest.raises(sb.InvalidArgument, match=message):
+            sb.convert(x, "bf16")
+    with torch._subclasses.FakeTensorMode():
+        fake = torch.empty(3)
+    with pytest.raises(sb.InvalidArgument, match="a FakeTensor wraps other tensors"):
+        sb.convert(fake, "bf16")
+
+
+def test_results_that_overlap_are_refused(device: str) -> None:
+    out = torch.zeros(1, 5, device=device).expand(3, 5)
+    with pytest.raises(sb.InvalidArgument, match="out"):
+        sb.convert(torch.ones(3, 5, device=device), "fp32", out=out)
+
+
+def test_numpy_and_back() -> None:
+    for dtype in DTYPES.values():
+        x = torch.arange(6, dtype=torch.float32).reshape(2, 3).to(dtype)
+        a = sbt.to_numpy(x)
+        assert a.shape == (2, 3) and a.__array_interface__["data"][0] == x.data_ptr()
+        assert same(sbt.from_numpy(a), x)
+    x = torch.ones(4, 6, dtype=torch.bfloat16).T[::2]
+    assert sbt.to_numpy(x).strides == (4, 12)
+    with pytest.raises(sb.InvalidArgument, match="torch has no dtype"):
+        sbt.from_numpy(sb.convert(np.ones(3, np.float32), "e3m2"))
+    with pytest.raises(TypeError, match="a NumPy array is expected; got a list"):
+        sbt.from_numpy([1.0])  # type: ignore[arg-type]
+
+
+def test_a_gpu_tensor_is_not_copied_silently(cuda: str) -> None:
+    with pytest.raises(sb.InvalidArgument, match=r"pass x.cpu\(\)"):
+        sbt.to_numpy(torch.ones(3, device=cuda))
+    with pytest.raises(sb.InvalidArgument):
+        sb.convert(torch.ones(3, device=cuda), "bf16", out=np.empty(3, np.uint16), format="fp32")
+
+
+def test_side_stream(cuda: str) -> None:
+    x = torch.zeros(1 << 20, device=cuda)
+    side = torch.cuda.Stream()
+    torch.cuda.synchronize()
+    with torch.cuda.stream(side):
+        torch.cuda._sleep(100_000_000)  # clock cycles: a call on another stream would read zeros
+        x.fill_(3.0)
+        y = sb.convert(x, "bf16")
+        q = sb.quantize(x.view(1024, 1024), "TE_CURRENT")
+    side.synchronize()
+    assert bool((y == 3.0).all()) and bool((q.dequantize() == 3.0).all())
+
+
+def test_graph_replay(cuda: str) -> None:
+    sb.initialize("cuda-native")
+    x = numbers("fp32", (256, 256), cuda)
+    static = torch.zeros_like(x)
+    sb.quantize(static, "TE_CURRENT", transposed=True)
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        y = sbt.convert(static, "e4m3", overflow="saturate")
+        q = sbt.quantize(static, "TE_CURRENT", transposed=True)
+        back = q.dequantize("bf16")
+    for seed in range(3):
+        x = numbers("fp32", (256, 256), cuda, seed)
+        static.copy_(x)
+        graph.replay()
+        eager = sb.quantize(x, "TE_CURRENT", transposed=True)
+        assert same(y, on_cpu(x, "e4m3", overflow="saturate"))
+        assert same(q.codes, eager.codes) and same(q.scales, eager.scales)
+        assert same(q.codes_transposed, eager.codes_transposed)
+        assert same(back, eager.dequantize("bf16"))
+
+
+def test_second_device(cuda: str) -> None:
+    if torch.cuda.device_count() < 2:
+        pytest.skip("needs two GPUs")
+    x = numbers("fp32", (64, 128), "cuda:1")
+    assert torch.cuda.current_device() == 0
+    y = sb.convert(x, "bf16")
+    q = sb.quantize(x, "TE_CURRENT")
+    assert y.device == q.codes.device == x.device and torch.cuda.current_device() == 0
+    assert same(y, on_cpu(x, "bf16"))
+    assert same(q.codes, sb.quantize(x.cpu(), "TE_CURRENT").codes)
+    with torch.cuda.device(1):
+        assert same(sb.convert(x, "bf16"), y)
+    with pytest.raises((sb.InvalidArgument, sb.Unsupported)):
+        sb.convert(x, "bf16", out=torch.empty(64, 128, dtype=torch.bfloat16, device="cuda:0"))
+
+
+RECIPES = [name for name, r in sb.recipes.items() if r.source == "current"]
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+@pytest.mark.parametrize("source", ["fp32", "bf16"])
+def test_quantize_by_every_recipe(device: str, recipe: str, source: str) -> None:
+    x = numbers(source, (96, 320), device)
+    got = sb.quantize(x, recipe, transposed=True)
+    expected = sb.quantize(sbt.to_numpy(x.cpu()), recipe, transposed=True)
+    for name in ("codes", "scales", "codes_transposed", "scales_transposed"):
+        assert same(getattr(got, name), sbt.from_numpy(getattr(expected, name))), name
+    for to in ("fp32", "fp16", "bf16"):
+        assert same(got.dequantize(to), sbt.from_numpy(expected.dequantize(to)))
+        assert same(got.transposed.dequantize(to),
+                    sbt.from_numpy(expected.transposed.dequantize(to)))
