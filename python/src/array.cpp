@@ -8,20 +8,22 @@
 namespace samebits::python {
 namespace {
 
-// The structure behind __array_struct__ (NumPy, "The array interface protocol", version 3).
-struct numpy_array_struct {
-  int two;
+// The first fields of an array object: PyArrayObject_fields of NumPy's ndarraytypes.h, whose inline
+// functions read them in every extension built for NumPy 2.
+struct numpy_object {
+  PyObject_HEAD char* data;
   int dims;
-  char kind;
-  int item_bytes;
-  int flags;
   std::intptr_t* shape;
   std::intptr_t* strides;  // in bytes
-  void* data;
-  PyObject* descr;
+  PyObject* base;
+  PyObject* dtype;
+  int flags;
 };
-constexpr int flag_native = 0x200;
 constexpr int flag_writable = 0x400;
+
+const numpy_object& fields_of(nb::handle array) {
+  return *reinterpret_cast<const numpy_object*>(array.ptr());
+}
 
 // A dtype and the format of its elements. The format is -1 for unsigned integers, which hold codes
 // of any format of their width.
@@ -36,15 +38,12 @@ struct dtype_entry {
 struct dtype_table {
   dtype_entry rows[32];
   int count = 0;
-  PyObject* ndarray = nullptr;     // the type numpy.ndarray
-  PyObject* empty = nullptr;       // the function numpy.empty
-  PyObject* dtype_of[32] = {};     // by format: the dtype of results
-  PyObject* helper = nullptr;      // the module samebits.arrays
-  PyObject* formats = nullptr;     // samebits.formats.INDEX: the number of each name
-  PyObject* dtype_text = nullptr;  // interned names of attributes
-  PyObject* struct_text = nullptr;
-  PyObject* shape_text = nullptr;
-  PyObject* is_neg_text = nullptr;
+  PyObject* ndarray = nullptr;      // the type numpy.ndarray
+  PyObject* empty = nullptr;        // the function numpy.empty
+  PyObject* dtype_of[32] = {};      // by format: the dtype of results
+  PyObject* helper = nullptr;       // the module samebits.arrays
+  PyObject* formats = nullptr;      // samebits.formats.INDEX: the number of each name
+  PyObject* is_neg_text = nullptr;  // the interned name of an attribute
 };
 dtype_table table;
 
@@ -95,26 +94,22 @@ std::int32_t format_for(nb::handle object, const dtype_entry& row, const argumen
 
 // Reads address, shape and strides of a NumPy array into `a`. a.bytes must be set.
 void read_layout(nb::handle object, const argument& what, array& a) {
-  a.owner = object.attr(nb::handle(table.struct_text));
-  const auto* s =
-      static_cast<const numpy_array_struct*>(PyCapsule_GetPointer(a.owner.ptr(), nullptr));
-  if (s == nullptr) throw nb::python_error();
-  if ((s->flags & flag_native) == 0) refuse("byte order", object, what);
+  const numpy_object& s = fields_of(object);
+  a.owner = nb::borrow(object);
   a.memory = SAMEBITS_MEMORY_HOST;
-  a.writable = (s->flags & flag_writable) != 0;
+  a.writable = (s.flags & flag_writable) != 0;
   if (what.needs == access::write && !a.writable) refuse("read-only", object, what);
-  a.data = static_cast<char*>(s->data);
-  a.dims = s->dims;
-  for (int i = 0; i < s->dims; ++i) {
-    a.shape[i] = s->shape[i];
-    if (s->strides[i] % a.bytes != 0 && s->shape[i] > 1) refuse("strides", object, what);
-    a.strides[i] = s->strides[i] / a.bytes;
+  a.data = s.data;
+  a.dims = s.dims;
+  for (int i = 0; i < s.dims; ++i) {
+    a.shape[i] = s.shape[i];
+    if (s.strides[i] % a.bytes != 0 && s.shape[i] > 1) refuse("strides", object, what);
+    a.strides[i] = s.strides[i] / a.bytes;
   }
 }
 
 array numpy_array(nb::handle object, const argument& what) {
-  const nb::object dtype = object.attr(nb::handle(table.dtype_text));
-  const dtype_entry* row = find_dtype(dtype.ptr());
+  const dtype_entry* row = find_dtype(fields_of(object).dtype);
   if (row == nullptr) refuse("dtype", object, what);
   array a;
   a.format = format_for(object, *row, what);
@@ -281,9 +276,8 @@ output new_output(nb::handle like, const array& in, std::int32_t format) {
     array a = array_of(made, what);
     return {std::move(made), std::move(a)};
   }
-  const nb::object shape = like.attr(nb::handle(table.shape_text));
   output out;
-  out.object = nb::handle(table.empty)(shape, nb::handle(table.dtype_of[format]));
+  out.object = nb::handle(table.empty)(shape_of(in), nb::handle(table.dtype_of[format]));
   out.a.format = format;
   out.a.bytes = bytes_of(format);
   read_layout(out.object, what, out.a);
@@ -301,22 +295,37 @@ std::int32_t format_named(nb::handle name, const char* argument_name) {
 }
 
 nb::tuple shape_of(const array& a) {
-  nb::list sizes;
-  for (int i = 0; i < a.dims; ++i) sizes.append(a.shape[i]);
-  return nb::tuple(sizes);
+  nb::object sizes = nb::steal(PyTuple_New(a.dims));
+  for (int i = 0; i < a.dims; ++i) {
+    PyTuple_SetItem(sizes.ptr(), i, PyLong_FromLongLong(a.shape[i]));
+  }
+  return nb::borrow<nb::tuple>(sizes);
 }
+
+namespace {
+
+// Refuses a NumPy whose array objects are laid out otherwise than numpy_object.
+void check_numpy_layout(nb::handle empty) {
+  const nb::object sample = empty(nb::make_tuple(3, 5));
+  const numpy_object& s = fields_of(sample);
+  const auto address = nb::cast<std::uintptr_t>(sample.attr("__array_interface__")["data"][0]);
+  const bool known = reinterpret_cast<std::uintptr_t>(s.data) == address && s.dims == 2 &&
+                     s.shape[0] == 3 && s.shape[1] == 5 && s.strides[0] == 40 &&
+                     s.strides[1] == 8 && sample.attr("dtype").ptr() == s.dtype;
+  if (!known) raise_internal("this version of NumPy lays its arrays out in another way");
+}
+
+}  // namespace
 
 void bind_arrays(nb::module_& m) {
   m.def(
       "register_numpy",
       [](nb::object ndarray, nb::object empty, nb::object helper, nb::dict formats) {
+        check_numpy_layout(empty);
         table.ndarray = ndarray.release().ptr();
         table.empty = empty.release().ptr();
         table.helper = helper.release().ptr();
         table.formats = formats.release().ptr();
-        table.dtype_text = PyUnicode_InternFromString("dtype");
-        table.struct_text = PyUnicode_InternFromString("__array_struct__");
-        table.shape_text = PyUnicode_InternFromString("shape");
         table.is_neg_text = PyUnicode_InternFromString("is_neg");
       },
       nb::arg("ndarray"), nb::arg("empty"), nb::arg("helper"), nb::arg("formats"),
