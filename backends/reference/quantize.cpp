@@ -45,13 +45,6 @@ std::uint32_t element_of_view(const const_matrix_view& v, std::int64_t row, std:
   return numerics::decode<std::uint32_t>(spec_of(v.format), code);
 }
 
-/// An fp32 or e8m0 scale as binary32 bits.
-std::uint32_t scale_at(const const_matrix_view& v, std::int64_t row, std::int64_t col) {
-  const std::uint32_t code = v.format == format_id::e8m0 ? load<std::uint8_t>(v, row, col)
-                                                         : load<std::uint32_t>(v, row, col);
-  return numerics::decode<std::uint32_t>(spec_of(v.format), code);
-}
-
 /// Calls f(row, col, number) for elements [begin, end) of a matrix in row-major order. `number`
 /// counts from 0.
 template <class Function>
@@ -198,6 +191,12 @@ void reference_quantize(const quantize_call& call, const executor& where) {
       },
       elements_worth_a_thread / chunk);
   if (counts) *call.outputs.statistics = total(partial_statistics);
+}
+
+std::uint32_t scale_at(const const_matrix_view& v, std::int64_t row, std::int64_t col) {
+  const std::uint32_t code = v.format == format_id::e8m0 ? load<std::uint8_t>(v, row, col)
+                                                         : load<std::uint32_t>(v, row, col);
+  return numerics::decode<std::uint32_t>(spec_of(v.format), code);
 }
 
 void reference_dequantize(const dequantize_call& call, const executor& where) {

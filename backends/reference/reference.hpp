@@ -16,6 +16,8 @@ void reference_convert(const convert_call& call, element_range range);
 flags reference_compute(const compute_call& call, element_range range);
 void reference_quantize(const quantize_call& call, const executor& where);
 void reference_dequantize(const dequantize_call& call, const executor& where);
+/// An fp32 or e8m0 scale as binary32 bits.
+std::uint32_t scale_at(const const_matrix_view& scales, std::int64_t row, std::int64_t col);
 void reference_matmul(const matmul_call& call, const executor& where);
 /// Reductions of every host backend.
 void host_reduce(const reduction_call& call, const executor& where);

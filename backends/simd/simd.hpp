@@ -77,6 +77,8 @@ flags avx2_compute_or_reference(const compute_call& call, element_range range);
 flags avx512_compute_or_reference(const compute_call& call, element_range range);
 void avx2_quantize(const quantize_call& call, const executor& where);
 void avx512_quantize(const quantize_call& call, const executor& where);
+void avx2_dequantize(const dequantize_call& call, const executor& where);
+void avx512_dequantize(const dequantize_call& call, const executor& where);
 void avx2_matmul(const matmul_call& call, const executor& where);
 void avx512_matmul(const matmul_call& call, const executor& where);
 
