@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -12,7 +13,6 @@ from samebits.errors import InvalidArgument
 from samebits.formats import INDEX, NAMES, choose, format_index
 from samebits.recipes import Recipe, recipe_of, recipes
 from samebits.rules import (
-    STOCHASTIC,
     integer,
     number,
     optional_format,
@@ -264,30 +264,43 @@ def quantize(
         raise TypeError(f"out: a QuantizedTensor is expected; got a {type(out).__name__}")
     if out is not None and transposed and out.codes_transposed is None:
         raise InvalidArgument("transposed: `out` was made without transposed=True")
-    rules = rules_of(recipe, tile=tile, scale=scale, eps=eps, upper_bound=upper_bound,
-                     nonfinite=nonfinite, scale_overflow=scale_overflow,
-                     scale_format=scale_format, overflow=overflow)
+    rules, core_rules = _rules(
+        recipe, tuple(tile) if isinstance(tile, list) else tile, scale, eps, upper_bound,
+        nonfinite, scale_overflow, scale_format, rounding, overflow, nan)
     if rules.source == "delayed" and inverse_scales is None:
         raise InvalidArgument(f"recipe: {rules.name} needs inverse_scales=, from earlier steps")
     codes_format = format_index(to, "to")
-    if out is None:
-        result = _outputs(x, format, rules, codes_format, transposed)
-    else:
-        result = out
-        mark_written([out.codes, out.scales, out.codes_transposed, out.scales_transposed])
-    rule = rule_of(rounding, rules.overflow, nan)
-    found: Any = _core.quantize(
-        x, optional_format(format),
-        (result.codes, result.scales, result.codes_transposed, result.scales_transposed),
-        codes_format, INDEX[rules.scale_format], options_of(rules, rule),
+    earlier = None
+    if out is not None:
+        earlier = (out.codes, out.scales, out.codes_transposed, out.scales_transposed)
+        mark_written(list(earlier))
+    *arrays, found = _core.quantize(
+        x, optional_format(format), earlier, transposed, codes_format, INDEX[rules.scale_format],
+        core_rules,
         random_of(seed, random_stream, offset, pitch, random_bits)
-        if rule & 255 == STOCHASTIC else None,
+        if rounding == "stochastic" else None,
         inverse_scales, statistics, threads, backend, stream_handle(stream),
     )
-    result.recipe = rules
+    result = QuantizedTensor(arrays[0], arrays[1], rules, "", arrays[2], arrays[3])
+    if out is not None:
+        result = out
+        result.recipe = rules
     result.format = NAMES[codes_format]
     result.statistics = Statistics(*found) if found is not None else None
     return result
+
+
+@functools.lru_cache(maxsize=256)
+def _rules(
+    recipe: Recipe | str | None, tile: Any, scale: str | None, eps: float | None,
+    upper_bound: float | None, nonfinite: str | None, scale_overflow: str | None,
+    scale_format: object, rounding: str, overflow: str | None, nan: str,
+) -> tuple[Recipe, tuple[int, int, int, float, float, int, int, int]]:
+    """Return the rules of a call, and these rules as the core takes them."""
+    rules = rules_of(recipe, tile=tile, scale=scale, eps=eps, upper_bound=upper_bound,
+                     nonfinite=nonfinite, scale_overflow=scale_overflow,
+                     scale_format=scale_format, overflow=overflow)
+    return rules, options_of(rules, rule_of(rounding, rules.overflow, nan))
 
 
 def rules_of(recipe: Recipe | str | None, **given: Any) -> Recipe:
@@ -315,25 +328,6 @@ def options_of(
             number(rules.upper_bound, "upper_bound"),
             choose("nonfinite", rules.nonfinite, NONFINITE), rule,
             choose("scale_overflow", rules.scale_overflow, SCALE_OVERFLOW))
-
-
-def _outputs(
-    x: Any, format: object, rules: Recipe, codes_format: int, transposed: bool
-) -> QuantizedTensor:
-    """Return new arrays for the results, of the same library and device as `x`."""
-    shape, _ = _core.describe(x, "x", optional_format(format))
-    cols = shape[-1] if shape else 1
-    rows = 1
-    for size in shape[:-1]:
-        rows *= size
-    tile_rows, tile_cols = _core.scales_shape(rows, cols, *tile_of(rules.tile))
-    scale_format = INDEX[rules.scale_format]
-    result = QuantizedTensor(_core.empty_like(x, shape, codes_format),
-                             _core.empty_like(x, (tile_rows, tile_cols), scale_format), rules, "")
-    if transposed:
-        result.codes_transposed = _core.empty_like(x, (cols, rows), codes_format)
-        result.scales_transposed = _core.empty_like(x, (tile_cols, tile_rows), scale_format)
-    return result
 
 
 def dequantize(
@@ -373,14 +367,6 @@ def dequantize(
     array [..., cols]
         `out`, or a new array of the same library and device as `codes`.
     """
-    tile_rows, tile_cols = tile_of(tile)
-    index = format_index(to, "to")
-    code_index = optional_format(format)
-    if out is None:
-        shape, _ = _core.describe(codes, "codes", code_index)
-        out = _core.empty_like(codes, shape, index)
-    else:
-        mark_written(out)
-    _core.dequantize(codes, code_index, scales, optional_format(scale_format), tile_rows,
-                     tile_cols, out, index, threads, backend, stream_handle(stream))
-    return out
+    return _core.dequantize(codes, optional_format(format), scales, optional_format(scale_format),
+                            *tile_of(tile), out, format_index(to, "to"), threads, backend,
+                            stream_handle(stream))

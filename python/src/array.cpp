@@ -264,20 +264,21 @@ nb::object empty_like(nb::handle like, nb::handle shape, std::int32_t format) {
   return nb::handle(table.helper).attr("empty_like")(like, shape, format);
 }
 
-output new_output(nb::handle like, const array& in, std::int32_t format) {
+output new_output(nb::handle like, const array& in, int dims, const std::int64_t* shape,
+                  std::int32_t format) {
   const argument what = {.name = "out", .needs = access::write, .format = format};
   if (in.library != nullptr) {
-    nb::object made = new_torch_tensor(in, in.dims, in.shape, format);
+    nb::object made = new_torch_tensor(in, dims, shape, format);
     array a = torch_array(made, *in.library, what);
     return {std::move(made), std::move(a)};
   }
   if (!is_numpy(like)) {
-    nb::object made = empty_like(like, shape_of(in), format);
+    nb::object made = empty_like(like, shape_of(dims, shape), format);
     array a = array_of(made, what);
     return {std::move(made), std::move(a)};
   }
   output out;
-  out.object = nb::handle(table.empty)(shape_of(in), nb::handle(table.dtype_of[format]));
+  out.object = nb::handle(table.empty)(shape_of(dims, shape), nb::handle(table.dtype_of[format]));
   out.a.format = format;
   out.a.bytes = bytes_of(format);
   read_layout(out.object, what, out.a);
@@ -294,10 +295,10 @@ std::int32_t format_named(nb::handle name, const char* argument_name) {
   return nb::cast<std::int32_t>(nb::handle(table.helper).attr("format_index")(name, argument_name));
 }
 
-nb::tuple shape_of(const array& a) {
-  nb::object sizes = nb::steal(PyTuple_New(a.dims));
-  for (int i = 0; i < a.dims; ++i) {
-    PyTuple_SetItem(sizes.ptr(), i, PyLong_FromLongLong(a.shape[i]));
+nb::tuple shape_of(int dims, const std::int64_t* shape) {
+  nb::object sizes = nb::steal(PyTuple_New(dims));
+  for (int i = 0; i < dims; ++i) {
+    PyTuple_SetItem(sizes.ptr(), i, PyLong_FromLongLong(shape[i]));
   }
   return nb::borrow<nb::tuple>(sizes);
 }

@@ -66,16 +66,26 @@ struct output {
   array a;
 };
 
+/// Makes a C-contiguous array with the library and device of `like`.
+///
+/// @param in  array_of(like)
+/// @param shape  [dims]
+output new_output(nb::handle like, const array& in, int dims, const std::int64_t* shape,
+                  std::int32_t format);
 /// Makes a C-contiguous array with the library and device of `like` and the shape of `in`.
-output new_output(nb::handle like, const array& in, std::int32_t format);
+inline output new_output(nb::handle like, const array& in, std::int32_t format) {
+  return new_output(like, in, in.dims, in.shape, format);
+}
 
 /// Returns the format of a name or dtype.
 ///
 /// @throws samebits.InvalidArgument, naming the argument and listing the formats.
 std::int32_t format_named(nb::handle name, const char* argument_name);
 
+/// Returns a shape [dims] as a tuple.
+nb::tuple shape_of(int dims, const std::int64_t* shape);
 /// Returns the shape of an array as a tuple.
-nb::tuple shape_of(const array& a);
+inline nb::tuple shape_of(const array& a) { return shape_of(a.dims, a.shape); }
 
 /// Adds the functions through which samebits.formats fills the table of dtypes.
 void bind_arrays(nb::module_& m);

@@ -4,19 +4,80 @@
 namespace samebits::python {
 namespace {
 
-// The view of an output, or null for None.
-struct optional_view {
-  array a;
+// A result or an optional argument, and its view.
+struct operand_view {
+  output owner;
   samebits_view view = {};
-  bool present = false;
 
-  optional_view(nb::handle object, const char* name, int format, access needs, void* stream) {
-    if (object.is_none()) return;
-    a = array_of(object, {.name = name, .needs = needs, .format = format, .stream = stream});
-    view = view_of({&a, name});
-    present = true;
+  /// Null for None.
+  [[nodiscard]] const samebits_view* get() const {
+    return owner.object.is_valid() ? &view : nullptr;
   }
-  [[nodiscard]] const samebits_view* get() const { return present ? &view : nullptr; }
+};
+
+operand_view view_of(nb::handle object, const argument& what) {
+  operand_view v;
+  if (object.is_none()) return v;
+  v.owner = {nb::borrow(object), array_of(object, what)};
+  v.view = python::view_of({&v.owner.a, what.name});
+  return v;
+}
+
+// The arrays of the results of quantize(): those of an earlier call, or new ones.
+class quantized_arrays {
+ public:
+  // `out` is None or (codes, scales, transposed codes or None, transposed scales or None).
+  quantized_arrays(nb::handle x, const array& in, const samebits_view& matrix, nb::handle out,
+                   bool transposed, samebits_tile tile, int to, int scale_format, void* stream) {
+    if (!out.is_none()) {
+      const auto given = [&](int i, const char* name, int format) {
+        return view_of(out[i],
+                       {.name = name, .needs = access::write, .format = format, .stream = stream});
+      };
+      codes_ = given(0, "out.codes", to);
+      scales_ = given(1, "out.scales", scale_format);
+      codes_transposed_ = given(2, "out.codes_transposed", to);
+      scales_transposed_ = given(3, "out.scales_transposed", scale_format);
+      return;
+    }
+    std::int64_t rows = 0;
+    std::int64_t cols = 0;
+    check(samebits_scales_shape(matrix.rows, matrix.cols, &tile, &rows, &cols));
+    const auto make = [&](int dims, const std::int64_t* shape, int format) {
+      operand_view v;
+      v.owner = new_output(x, in, dims, shape, format);
+      v.view = python::view_of({&v.owner.a, "out"});
+      return v;
+    };
+    const std::int64_t scales[] = {rows, cols};
+    codes_ = make(in.dims, in.shape, to);
+    scales_ = make(2, scales, scale_format);
+    if (!transposed) return;
+    const std::int64_t codes_t[] = {matrix.cols, matrix.rows};
+    const std::int64_t scales_t[] = {cols, rows};
+    codes_transposed_ = make(2, codes_t, to);
+    scales_transposed_ = make(2, scales_t, scale_format);
+  }
+
+  [[nodiscard]] samebits_quantize_outputs outputs() const {
+    samebits_quantize_outputs o = SAMEBITS_QUANTIZE_OUTPUTS_INIT;
+    o.codes = codes_.get();
+    o.scales = scales_.get();
+    o.codes_transposed = codes_transposed_.get();
+    o.scales_transposed = scales_transposed_.get();
+    return o;
+  }
+  // Returns (codes, scales, transposed codes or None, transposed scales or None, statistics).
+  [[nodiscard]] nb::tuple objects(nb::object statistics) const {
+    const auto object = [](const operand_view& v) {
+      return v.owner.object.is_valid() ? v.owner.object : nb::none();
+    };
+    return nb::make_tuple(object(codes_), object(scales_), object(codes_transposed_),
+                          object(scales_transposed_), statistics);
+  }
+
+ private:
+  operand_view codes_, scales_, codes_transposed_, scales_transposed_;
 };
 
 // Returns the options of the tuple (tile rows, tile cols, scale rule, eps, upper bound, nonfinite,
@@ -43,51 +104,51 @@ nb::object tuple_of(const samebits_quantize_statistics& s) {
                         s.min_nonzero, s.signal, s.noise);
 }
 
-nb::object quantize(nb::handle x, int format, nb::tuple out, int to, int scale_format,
-                    nb::tuple rules, nb::handle random, nb::handle inverse_scales, bool statistics,
-                    nb::handle threads, nb::handle backend, nb::handle stream) {
+nb::tuple quantize(nb::handle x, int format, nb::handle out, bool transposed, int to,
+                   int scale_format, nb::tuple rules, nb::handle random, nb::handle inverse_scales,
+                   bool statistics, nb::handle threads, nb::handle backend, nb::handle stream) {
   void* const s = stream_of(stream);
   const array in = array_of(x, {.name = "x", .format = format, .stream = s});
-  const samebits_view from = view_of({&in, "x"});
-  const optional_view codes(out[0], "out.codes", to, access::write, s);
-  const optional_view scales(out[1], "out.scales", scale_format, access::write, s);
-  const optional_view codes_t(out[2], "out.codes_transposed", to, access::write, s);
-  const optional_view scales_t(out[3], "out.scales_transposed", scale_format, access::write, s);
-  const optional_view inverse(inverse_scales, "inverse_scales", SAMEBITS_FORMAT_FP32, access::read,
-                              s);
-  samebits_quantize_statistics found = {};
+  const samebits_view from = python::view_of({&in, "x"});
+  samebits_quantize_options options = options_of(rules);
+  const operand_view inverse = view_of(
+      inverse_scales, {.name = "inverse_scales", .format = SAMEBITS_FORMAT_FP32, .stream = s});
   if (statistics && in.memory == SAMEBITS_MEMORY_DEVICE) {
     raise_invalid("statistics: they need host memory; pass statistics=False for device arrays");
   }
-  samebits_quantize_outputs outputs = SAMEBITS_QUANTIZE_OUTPUTS_INIT;
-  outputs.codes = codes.get();
-  outputs.scales = scales.get();
-  outputs.codes_transposed = codes_t.get();
-  outputs.scales_transposed = scales_t.get();
+  const quantized_arrays results(x, in, from, out, transposed, options.tile, to, scale_format, s);
+  samebits_quantize_statistics found = {};
+  samebits_quantize_outputs outputs = results.outputs();
   outputs.statistics = statistics ? &found : nullptr;
-  samebits_quantize_options options = options_of(rules);
   options.random = random_of(random);
   options.inverse_scales = inverse.get();
   const samebits_executor where = executor_of(threads, backend, stream, in, in.size());
   run(in.size(), [&] { return samebits_quantize(&from, &outputs, &options, &where); });
-  return statistics ? tuple_of(found) : nb::none();
+  return results.objects(statistics ? tuple_of(found) : nb::none());
 }
 
-void dequantize(nb::handle codes, int format, nb::handle scales, int scale_format,
-                std::int64_t tile_rows, std::int64_t tile_cols, nb::handle out, int to,
-                nb::handle threads, nb::handle backend, nb::handle stream) {
+nb::object dequantize(nb::handle codes, int format, nb::handle scales, int scale_format,
+                      std::int64_t tile_rows, std::int64_t tile_cols, nb::handle out, int to,
+                      nb::handle threads, nb::handle backend, nb::handle stream) {
   void* const s = stream_of(stream);
   const array in = array_of(codes, {.name = "codes", .format = format, .stream = s});
   const array by = array_of(scales, {.name = "scales", .format = scale_format, .stream = s});
-  const array target =
-      array_of(out, {.name = "out", .needs = access::write, .format = to, .stream = s});
-  check_shape({&target, "out"}, in.dims, in.shape);
-  const samebits_view from = view_of({&in, "codes"});
-  const samebits_view scale = view_of({&by, "scales"});
-  const samebits_view into = view_of({&target, "out"});
+  output target;
+  if (out.is_none()) {
+    target = new_output(codes, in, to);
+  } else {
+    const argument what = {.name = "out", .needs = access::write, .format = to, .stream = s};
+    target = {nb::borrow(out), array_of(out, what)};
+    check_shape({&target.a, "out"}, in.dims, in.shape);
+    if (target.a.library != nullptr) mark_written(out);
+  }
+  const samebits_view from = python::view_of({&in, "codes"});
+  const samebits_view scale = python::view_of({&by, "scales"});
+  const samebits_view into = python::view_of({&target.a, "out"});
   const samebits_tile tile = {tile_rows, tile_cols};
   const samebits_executor where = executor_of(threads, backend, stream, in, in.size());
   run(in.size(), [&] { return samebits_dequantize(&from, &scale, &into, &tile, &where); });
+  return target.object;
 }
 
 nb::dict dict_of(const samebits_recipe_preset& p) {
@@ -157,26 +218,16 @@ nb::tuple delayed_update(double inverse_scale, double scale, nb::handle history,
 }  // namespace
 
 void bind_quantize(nb::module_& m) {
-  m.def(
-      "scales_shape",
-      [](std::int64_t rows, std::int64_t cols, std::int64_t tile_rows, std::int64_t tile_cols) {
-        const samebits_tile tile = {tile_rows, tile_cols};
-        std::int64_t r = 0;
-        std::int64_t c = 0;
-        check(samebits_scales_shape(rows, cols, &tile, &r, &c));
-        return nb::make_tuple(r, c);
-      },
-      nb::arg("rows"), nb::arg("cols"), nb::arg("tile_rows"), nb::arg("tile_cols"),
-      "Returns the rows and columns of the scales.");
-  m.def("quantize", &quantize, nb::arg("x").none(), nb::arg("format"), nb::arg("out"),
-        nb::arg("to"), nb::arg("scale_format"), nb::arg("rules"), nb::arg("random").none(),
-        nb::arg("inverse_scales").none(), nb::arg("statistics"), nb::arg("threads").none(),
-        nb::arg("backend").none(), nb::arg("stream").none(),
-        "Quantizes an array; returns the fields of samebits.Statistics or None.");
+  m.def("quantize", &quantize, nb::arg("x").none(), nb::arg("format"), nb::arg("out").none(),
+        nb::arg("transposed"), nb::arg("to"), nb::arg("scale_format"), nb::arg("rules"),
+        nb::arg("random").none(), nb::arg("inverse_scales").none(), nb::arg("statistics"),
+        nb::arg("threads").none(), nb::arg("backend").none(), nb::arg("stream").none(),
+        "Quantizes an array; returns codes, scales, both transposed or None, and the fields of "
+        "samebits.Statistics or None.");
   m.def("dequantize", &dequantize, nb::arg("codes").none(), nb::arg("format"),
         nb::arg("scales").none(), nb::arg("scale_format"), nb::arg("tile_rows"),
-        nb::arg("tile_cols"), nb::arg("out"), nb::arg("to"), nb::arg("threads").none(),
-        nb::arg("backend").none(), nb::arg("stream").none(), "Dequantizes codes into an array.");
+        nb::arg("tile_cols"), nb::arg("out").none(), nb::arg("to"), nb::arg("threads").none(),
+        nb::arg("backend").none(), nb::arg("stream").none(), "Dequantizes codes.");
   m.def("recipes", &recipes, "Returns the fields of each samebits.Recipe preset.");
   m.def("delayed_observe", &delayed_observe, nb::arg("history"), nb::arg("amax"),
         "Records an amax in history[0].");
