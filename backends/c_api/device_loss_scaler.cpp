@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "backends/c_api/arguments.hpp"
+#include "backends/c_api/callback_ranks.hpp"
 #include "backends/c_api/guarded.hpp"
 #include "backends/c_api/handles.hpp"
 #include "backends/c_api/options.hpp"
@@ -28,7 +29,10 @@ const samebits::device_loss_scaler& scaler_of(const samebits_device_loss_scaler*
 
 samebits::device_scaler_options options_of(const samebits_device_scaler_options* options) {
   const samebits_device_scaler_options o = api::read(options, "options");
-  return {.max_norm = o.max_norm, .reports = o.reports, .backend = api::text(o.backend)};
+  samebits::device_scaler_options all = {
+      .max_norm = o.max_norm, .reports = o.reports, .backend = api::text(o.backend)};
+  if (o.shards != nullptr) all.shards = o.shards->layout;
+  return all;
 }
 
 samebits_step_report report_of(const samebits::step_report& r) {
@@ -101,6 +105,14 @@ samebits_status samebits_device_loss_scaler_inspect(samebits_device_loss_scaler*
   return api::guarded([&] { scaler_of(scaler).inspect(stream); });
 }
 
+samebits_status samebits_device_loss_scaler_agree(samebits_device_loss_scaler* scaler,
+                                                  const samebits_communicator* ranks) {
+  return api::guarded([&] {
+    api::callback_ranks with(ranks);
+    scaler_of(scaler).agree(with);
+  });
+}
+
 samebits_status samebits_device_loss_scaler_decide(samebits_device_loss_scaler* scaler,
                                                    void* stream) {
   return api::guarded([&] { scaler_of(scaler).decide(stream); });
@@ -109,6 +121,14 @@ samebits_status samebits_device_loss_scaler_decide(samebits_device_loss_scaler* 
 samebits_status samebits_device_loss_scaler_step(samebits_device_loss_scaler* scaler,
                                                  void* stream) {
   return api::guarded([&] { scaler_of(scaler).step(stream); });
+}
+
+samebits_status samebits_device_loss_scaler_step_on_ranks(samebits_device_loss_scaler* scaler,
+                                                          const samebits_communicator* ranks) {
+  return api::guarded([&] {
+    api::callback_ranks with(ranks);
+    scaler_of(scaler).step(with);
+  });
 }
 
 samebits_status samebits_device_loss_scaler_apply(samebits_device_loss_scaler* scaler,

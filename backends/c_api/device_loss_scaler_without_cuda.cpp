@@ -43,10 +43,18 @@ samebits_status samebits_device_loss_scaler_observe_losses(samebits_device_loss_
 samebits_status samebits_device_loss_scaler_inspect(samebits_device_loss_scaler*, void*) {
   return refuse();
 }
+samebits_status samebits_device_loss_scaler_agree(samebits_device_loss_scaler*,
+                                                  const samebits_communicator*) {
+  return refuse();
+}
 samebits_status samebits_device_loss_scaler_decide(samebits_device_loss_scaler*, void*) {
   return refuse();
 }
 samebits_status samebits_device_loss_scaler_step(samebits_device_loss_scaler*, void*) {
+  return refuse();
+}
+samebits_status samebits_device_loss_scaler_step_on_ranks(samebits_device_loss_scaler*,
+                                                          const samebits_communicator*) {
   return refuse();
 }
 samebits_status samebits_device_loss_scaler_apply(samebits_device_loss_scaler*,

@@ -5,12 +5,22 @@
 #include <cstdint>
 
 #include "samebits/c/loss_scaler.h"
+#include "samebits/c/ranks.h"
 #include "samebits/c/tensor_list.h"
+#include "samebits/distributed.hpp"
 #include "samebits/loss_scaler.hpp"
 #include "samebits/tensor_list.hpp"
 
 struct samebits_tensor_list {
   samebits::tensor_list list;
+};
+
+struct samebits_loss_scaler {
+  samebits::loss_scaler scaler;
+};
+
+struct samebits_shard_layout {
+  samebits::shard_layout layout;
 };
 
 namespace samebits::c_api {

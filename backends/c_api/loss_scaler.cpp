@@ -16,10 +16,6 @@
 #include "samebits/c/loss_scaler.h"
 #include "samebits/error.hpp"
 
-struct samebits_loss_scaler {
-  samebits::loss_scaler scaler;
-};
-
 namespace samebits::c_api {
 
 scaling_settings settings_of(std::int32_t policy, const samebits_setting* settings,

@@ -98,6 +98,12 @@ samebits_status samebits_accumulator_init(samebits_accumulator* accumulator) {
 samebits_status samebits_matmul_options_init(samebits_matmul_options* options) {
   return init(options, "options");
 }
+samebits_status samebits_communicator_init(samebits_communicator* ranks) {
+  return init(ranks, "ranks");
+}
+samebits_status samebits_gradient_reduction_init(samebits_gradient_reduction* options) {
+  return init(options, "options");
+}
 samebits_status samebits_verify_options_init(samebits_verify_options* options) {
   return init(options, "options");
 }

@@ -66,6 +66,14 @@ inline samebits_matmul_options defaults() {
   return SAMEBITS_MATMUL_OPTIONS_INIT;
 }
 template <>
+inline samebits_communicator defaults() {
+  return SAMEBITS_COMMUNICATOR_INIT;
+}
+template <>
+inline samebits_gradient_reduction defaults() {
+  return SAMEBITS_GRADIENT_REDUCTION_INIT;
+}
+template <>
 inline samebits_verify_options defaults() {
   return SAMEBITS_VERIFY_OPTIONS_INIT;
 }

@@ -130,11 +130,12 @@ tree_part::tree_part(std::uint64_t first) : first_(first) {
       std::to_string(first));
 }
 
-void tree_part::add_chunk(double partial_sum) {
-  int level = 0;
-  std::uint64_t chunk = first_ / chunk_inputs + chunks_;
+void tree_part::add_partial_sum(int level, double partial_sum) {
+  std::uint64_t subtree = (first_ / chunk_inputs + chunks_) >> level;
+  chunks_ += std::uint64_t{1} << level;
   // A right subtree whose left neighbour is waiting is combined with it.
-  for (; !levels_.empty() && levels_.back() == level && (chunk & 1) != 0; chunk >>= 1, ++level) {
+  for (; !levels_.empty() && levels_.back() == level && (subtree & 1) != 0;
+       subtree >>= 1, ++level) {
     tree_sum pair;
     pair.add(partial_sums_.back());
     pair.add(partial_sum);
@@ -144,7 +145,6 @@ void tree_part::add_chunk(double partial_sum) {
   }
   partial_sums_.push_back(partial_sum);
   levels_.push_back(level);
-  ++chunks_;
 }
 
 void tree_part::fill_chunk(std::span<const double> values,
@@ -156,7 +156,7 @@ void tree_part::fill_chunk(std::span<const double> values,
     (tail_.*append)(values.first(n));
     values = values.subspan(n);
     if (tail_.count() < chunk_inputs) return;
-    add_chunk(tail_.value());
+    add_partial_sum(0, tail_.value());
     tail_ = tree_sum();
   }
 }
@@ -196,7 +196,22 @@ void tree_part::add_chunks(std::span<const double> partial_sums) {
                            std::to_string(count()));
   }
   backends::require_tested(backends::reference);
-  for (const double partial_sum : partial_sums) add_chunk(partial_sum);
+  for (const double partial_sum : partial_sums) add_partial_sum(0, partial_sum);
+}
+
+void tree_part::add_subtree(std::uint64_t chunks, double value) {
+  if (!std::has_single_bit(chunks) || chunks > std::uint64_t{1} << 49) {
+    throw invalid_argument("chunks: must be a power of two up to 2^49, got " +
+                           std::to_string(chunks));
+  }
+  const std::uint64_t at = first_ + count();
+  if (at % chunk_inputs != 0 || (at / chunk_inputs) % chunks != 0) {
+    throw invalid_argument("chunks: a subtree of " + std::to_string(chunks) +
+                           " chunks begins at a multiple of 4096 * " + std::to_string(chunks) +
+                           " inputs, the part is at " + std::to_string(at));
+  }
+  backends::require_tested(backends::reference);
+  add_partial_sum(std::countr_zero(chunks), value);
 }
 
 std::vector<double> tree_part::subtrees() const {

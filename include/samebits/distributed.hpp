@@ -76,6 +76,14 @@ class tree_part {
   ///
   /// @throws invalid_argument if count() is not a multiple of 4096.
   void add_chunks(std::span<const double> partial_sums);
+  /// Appends `chunks` whole chunks by the value of their subtree: the value() of a tree_sum over
+  /// their inputs alone, as sum_of_squares() computes it on any memory.
+  ///
+  /// @param chunks  a power of two, up to 2^49
+  /// @param value  the sum over the 4096 * chunks inputs
+  /// @throws invalid_argument unless `chunks` is such a power, and first() + count() a multiple of
+  ///   4096 * chunks.
+  void add_subtree(std::uint64_t chunks, double value);
 
   /// Returns the index of the first input.
   [[nodiscard]] std::uint64_t first() const { return first_; }
@@ -90,7 +98,7 @@ class tree_part {
   [[nodiscard]] std::vector<double> subtrees() const;
 
  private:
-  void add_chunk(double partial_sum);
+  void add_partial_sum(int level, double partial_sum);
   void fill_chunk(std::span<const double> values,
                   void (tree_sum::*append)(std::span<const double>));
 

@@ -144,6 +144,24 @@ TEST(TreePart, DoesNotSeeHowItIsFed) {
   EXPECT_EQ(chunks.subtrees(), whole.subtrees());
 }
 
+TEST(TreePart, AppendsSubtreesByTheirValues) {
+  std::mt19937_64 random(9);
+  const auto x = numbers(29 * 4096 + 50, random);
+  const auto inputs = squares(x);
+  tree_part whole(4 * 4096);
+  whole.add(inputs);
+  tree_part subtrees(4 * 4096);
+  std::size_t at = 0;
+  for (const std::size_t chunks : {4, 4, 1, 1, 2, 16, 1}) {
+    const std::size_t end = at + chunks * 4096;
+    subtrees.add_subtree(chunks, level_by_level({inputs.data() + at, inputs.data() + end}));
+    at = end;
+  }
+  subtrees.add(std::span(inputs).subspan(at));
+  EXPECT_EQ(subtrees.count(), whole.count());
+  EXPECT_EQ(subtrees.subtrees(), whole.subtrees());
+}
+
 TEST(TreePart, Refuses) {
   EXPECT_THROW(tree_part(1), invalid_argument);
   EXPECT_THROW(tree_part(4095), invalid_argument);
@@ -152,6 +170,11 @@ TEST(TreePart, Refuses) {
   const double partial_sum = 1;
   part.add({&partial_sum, 1});
   EXPECT_THROW(part.add_chunks({&partial_sum, 1}), invalid_argument);
+  EXPECT_THROW(part.add_subtree(1, 1.0), invalid_argument);  // the last chunk is not full
+  EXPECT_THROW(tree_part(4096).add_subtree(2, 1.0), invalid_argument);
+  EXPECT_THROW(tree_part(4096).add_subtree(0, 1.0), invalid_argument);
+  EXPECT_THROW(tree_part(0).add_subtree(3, 1.0), invalid_argument);
+  EXPECT_THROW(tree_part(0).add_subtree(std::uint64_t{1} << 50, 1.0), invalid_argument);
   std::vector<float> x(4);
   EXPECT_THROW(part.add_squares(on_device(view_of(x))), invalid_argument);
   EXPECT_EQ(part.count(), 1u);

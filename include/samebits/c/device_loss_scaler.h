@@ -6,6 +6,7 @@
 
 #include "samebits/c/base.h"
 #include "samebits/c/loss_scaler.h"
+#include "samebits/c/ranks.h"
 #include "samebits/c/tensor_list.h"
 
 #ifdef __cplusplus
@@ -35,9 +36,11 @@ typedef struct samebits_device_scaler_options {
   uint32_t reports; /* number of reports kept for the host before the oldest is overwritten; >= 1 */
   double max_norm;  /* maximum norm of all unscaled gradients; >= 0; infinite: no clipping */
   const char* backend; /* name of the CUDA backend; null or "": the default */
+  /* Layout of gradients that are spread over ranks. Null: this rank holds whole gradients. */
+  const samebits_shard_layout* shards;
 } samebits_device_scaler_options;
 #define SAMEBITS_DEVICE_SCALER_OPTIONS_INIT \
-  { (uint32_t)sizeof(samebits_device_scaler_options), 256, INFINITY, NULL }
+  { (uint32_t)sizeof(samebits_device_scaler_options), 256, INFINITY, NULL, NULL }
 SAMEBITS_C_API samebits_status
 samebits_device_scaler_options_init(samebits_device_scaler_options* options);
 
@@ -87,12 +90,29 @@ SAMEBITS_C_API samebits_status samebits_device_loss_scaler_observe_losses(
 /* Reads all gradients once, and records NaN, Inf and amax for the decision. */
 SAMEBITS_C_API samebits_status
 samebits_device_loss_scaler_inspect(samebits_device_loss_scaler* scaler, void* stream);
-/* Decides the step, sets the next scale, and leaves a report. */
+/* Combines this rank's observation, losses included, with those of all ranks; the next
+ * samebits_device_loss_scaler_decide() uses the result. Call it on every rank between inspect and
+ * decide if gradients or losses are spread over ranks.
+ *
+ * If the ranks' scalers, norms or shard layouts differ, every rank skips the step and reports the
+ * cause ranks_differ.
+ *
+ * @param ranks  communicator on device memory; works on its stream
+ * @returns SAMEBITS_INVALID_ARGUMENT for a communicator on host memory or another rank than that of
+ *   options->shards; SAMEBITS_CALLBACK_FAILED */
+SAMEBITS_C_API samebits_status samebits_device_loss_scaler_agree(
+    samebits_device_loss_scaler* scaler, const samebits_communicator* ranks);
+/* Decides the step, sets the next scale, and leaves a report.
+ *
+ * @returns SAMEBITS_CALL_ORDER_ERROR for sharded gradients without agree */
 SAMEBITS_C_API samebits_status
 samebits_device_loss_scaler_decide(samebits_device_loss_scaler* scaler, void* stream);
 /* Calls samebits_device_loss_scaler_inspect(), then samebits_device_loss_scaler_decide(). */
 SAMEBITS_C_API samebits_status samebits_device_loss_scaler_step(samebits_device_loss_scaler* scaler,
                                                                 void* stream);
+/* Calls inspect, agree and decide on the stream of a communicator. */
+SAMEBITS_C_API samebits_status samebits_device_loss_scaler_step_on_ranks(
+    samebits_device_loss_scaler* scaler, const samebits_communicator* ranks);
 /* Multiplies every tensor of a list by grad_mul of the decision, unless the step is skipped. */
 SAMEBITS_C_API samebits_status samebits_device_loss_scaler_apply(
     samebits_device_loss_scaler* scaler, const samebits_tensor_list* tensors, void* stream);

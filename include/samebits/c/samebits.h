@@ -31,6 +31,7 @@
 #include "samebits/c/matmul.h"
 #include "samebits/c/quantize.h"
 #include "samebits/c/quantize_list.h"
+#include "samebits/c/ranks.h"
 #include "samebits/c/recipe.h"
 #include "samebits/c/reductions.h"
 #include "samebits/c/scalar.h"
