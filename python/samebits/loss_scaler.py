@@ -9,6 +9,8 @@ from typing import Any, Final
 from samebits import _core
 from samebits.errors import InvalidArgument
 from samebits.formats import choose
+from samebits.ranks.agreement import RankObservation, agree
+from samebits.ranks.communicator import Communicator
 from samebits.rules import integer, number, stream_handle
 from samebits.tensors import InspectReport, UnscaleReport, named, unscale_report
 
@@ -149,6 +151,40 @@ class LossScaler:
             raise InvalidArgument(f"amax_bits: 0 .. 2^32 - 1 is expected; got {amax_bits}")
         self._core.observe(bool(nonfinite), bool(loss_nonfinite), bool(unscaled_nonfinite),
                            amax_bits, optimizer)
+
+    def agree(self, ranks: Communicator, optimizer: str = "") -> RankObservation:
+        """Combine an optimizer's observation, losses included, with those of all ranks.
+
+        Call it on every rank between `unscale` or `observe` and `step`. Afterwards the scalers of
+        all ranks take the same decisions. Waits for the other ranks.
+
+        Parameters
+        ----------
+        ranks : samebits.ranks.Communicator
+        optimizer : str
+            Name of the optimizer.
+
+        Returns
+        -------
+        RankObservation
+            What all ranks observed together.
+
+        Raises
+        ------
+        RankError
+            Raised on every rank if the ranks' scalers have different settings or states.
+        CallOrderError
+            Neither `unscale` nor `observe` was called before.
+
+        Examples
+        --------
+        >>> import samebits as sb
+        >>> scaler = sb.LossScaler()
+        >>> scaler.observe(nonfinite=True)
+        >>> scaler.agree(sb.ranks.SingleRank()).bad_rank
+        0
+        """
+        return agree(self._core, ranks, optimizer)
 
     def discard(self, optimizer: str = "") -> None:
         """Tell the scaler that the gradients were thrown away after a failed `unscale`."""

@@ -1,51 +1,27 @@
 // The host's loss scaler as a Python class.
+#include "loss_scaler.hpp"
+
 #include <exception>
-#include <mutex>
 #include <vector>
 
 #include "tensor_list.hpp"
 
 namespace samebits::python {
+
+scaler::scaler(int policy, nb::list settings) {
+  std::vector<std::string> texts;
+  for (nb::handle pair : settings) {
+    texts.push_back(nb::cast<std::string>(nb::str(pair[0])));
+    texts.push_back(nb::cast<std::string>(nb::str(pair[1])));
+  }
+  std::vector<samebits_setting> each;
+  for (std::size_t i = 0; i < texts.size(); i += 2) {
+    each.push_back({texts[i].c_str(), texts[i + 1].c_str()});
+  }
+  check(samebits_loss_scaler_create(policy, each.data(), each.size(), &scaler_));
+}
+
 namespace {
-
-// Owns a scaler of the library. A mutex serialises the calls of several threads. The mutex is
-// recursive because the optimizer that step() runs may ask for the scale. A thread releases the GIL
-// while it waits for the mutex.
-class scaler {
- public:
-  scaler(int policy, nb::list settings) {
-    std::vector<std::string> texts;
-    for (nb::handle pair : settings) {
-      texts.push_back(nb::cast<std::string>(nb::str(pair[0])));
-      texts.push_back(nb::cast<std::string>(nb::str(pair[1])));
-    }
-    std::vector<samebits_setting> each;
-    for (std::size_t i = 0; i < texts.size(); i += 2) {
-      each.push_back({texts[i].c_str(), texts[i + 1].c_str()});
-    }
-    check(samebits_loss_scaler_create(policy, each.data(), each.size(), &scaler_));
-  }
-  explicit scaler(const char* text) { check(samebits_loss_scaler_load(text, &scaler_)); }
-  ~scaler() { samebits_loss_scaler_destroy(scaler_); }
-  scaler(const scaler&) = delete;
-  scaler& operator=(const scaler&) = delete;
-
-  template <class Call>
-  void locked(Call&& call) {
-    std::int32_t status = SAMEBITS_OK;
-    {
-      const nb::gil_scoped_release release;
-      const std::scoped_lock lock(mutex_);
-      const host_guard guard;
-      status = call(scaler_);
-    }
-    check(status);
-  }
-
- private:
-  samebits_loss_scaler* scaler_ = nullptr;
-  std::recursive_mutex mutex_;
-};
 
 // Numbers are Python's binary64: conversions from and to binary32 need the guard, since subnormals
 // of binary32 are flushed outside. The Python number is made before the guard ends.

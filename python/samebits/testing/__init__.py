@@ -5,13 +5,24 @@
     def test_my_cast():
         check_conversion(my_cast, "fp32", "e4m3", overflow="saturate")
 
+`simulate_ranks` runs code that uses a communicator on several ranks in one process.
+
 The Hypothesis strategies are in `samebits.testing.strategies`; nothing else needs Hypothesis.
 """
 
 from samebits.testing.conversions import check_conversion
 from samebits.testing.quantizers import check_quantize
+from samebits.testing.ranks import RankCallsDiffer, simulate_ranks
 from samebits.testing.reductions import check_reduction
 from samebits.testing.runs import Layout
 from samebits.testing.same_bits import assert_same_bits
 
-__all__ = ["Layout", "assert_same_bits", "check_conversion", "check_quantize", "check_reduction"]
+__all__ = [
+    "Layout",
+    "RankCallsDiffer",
+    "assert_same_bits",
+    "check_conversion",
+    "check_quantize",
+    "check_reduction",
+    "simulate_ranks",
+]

@@ -13,14 +13,18 @@ from __future__ import annotations
 
 from samebits.torch.convert import convert
 from samebits.torch.quantize import QuantizedTensor, dequantize, fake_quantize, quantize
+from samebits.torch.ranks import ProcessGroup, norm_of_shards, reduce_gradients
 from samebits.torch.tensors import from_numpy, to_numpy
 
 __all__ = [
+    "ProcessGroup",
     "QuantizedTensor",
     "convert",
     "dequantize",
     "fake_quantize",
     "from_numpy",
+    "norm_of_shards",
     "quantize",
+    "reduce_gradients",
     "to_numpy",
 ]

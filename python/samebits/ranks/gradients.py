@@ -1,0 +1,89 @@
+"""Sums of gradients over ranks, in a fixed order of steps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from samebits import _core
+from samebits.errors import InvalidArgument
+from samebits.formats import choose, format_index
+from samebits.quantize import SCALE_RULES
+from samebits.ranks.communicator import Communicator, fields
+from samebits.rules import ROUNDINGS, STOCHASTIC, integer, number, random_of
+from samebits.tensors import named
+
+__all__ = ["reduce_gradients"]
+
+
+def reduce_gradients(ranks: Communicator, gradients: Any, *, communication: object = "bf16",
+                     factor: float = 1.0, scale: str = "pow2", rounding: str = "nearest_even",
+                     seed: int = 0, random_stream: int = 0, offset: int = 0, random_bits: int = 32,
+                     elements_at_once: int = 1 << 22, backend: str | None = None) -> None:
+    """Replace the gradients on every rank by their sum over all ranks, in a fixed order of steps.
+
+    Every rank gets the same bits, on any network. Each rank rounds its gradients once into the
+    communication dtype; sums are added in fp32, in the order of ranks.
+
+    Parameters
+    ----------
+    ranks : Communicator
+        Every rank calls the function.
+    gradients : array, list of arrays, or dict of str to array
+        In fp32, fp16 or bf16, in the communicator's memory; written. Every rank lists the same
+        shapes and formats in the same order.
+    communication : str or dtype
+        The communication dtype: fp32, fp16, bf16, e4m3 or e5m2. The last two use one scale per
+        tensor for all ranks.
+    factor : float
+        Of the sum: ``1 / ranks.size`` gives the mean.
+    scale : str
+        Scale rule of e4m3 and e5m2.
+    rounding : str
+        Into the communication dtype: nearest_even or stochastic.
+    seed, random_stream, offset, random_bits : int
+        Random bits of stochastic rounding. Rank k uses the stream `random_stream` + k.
+    elements_at_once : int
+        Largest number of elements in one message. Bounds the memory, never changes a bit.
+    backend : str, optional
+        CUDA backend, for gradients in device memory.
+
+    Raises
+    ------
+    InvalidArgument
+        This rank's arguments were refused; the other ranks raise RankError.
+    RankError
+        The ranks' lists or options differ, or another rank refused its arguments. Nothing was
+        written on any rank.
+    IncompleteWrite
+        The communicator failed after some gradients had been replaced.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import samebits.ranks as sbr
+    >>> gradient = np.float32([1.001, -2])
+    >>> sbr.reduce_gradients(sbr.SingleRank(), gradient, communication="bf16")
+    >>> gradient.tolist()
+    [1.0, -2.0]
+    """
+    fields(ranks)
+    try:
+        arrays, names = named(gradients, "gradients")
+        rounding_number = choose("rounding", rounding, ROUNDINGS)
+        random = (random_of(seed, random_stream, offset, None, random_bits)
+                  if rounding_number == STOCHASTIC else None)
+        arguments = (arrays, names, format_index(communication, "communication"),
+                     choose("scale", scale, SCALE_RULES), rounding_number, random,
+                     number(factor, "factor"), integer(elements_at_once, "elements_at_once"))
+    except Exception:
+        _refuse(ranks)
+        raise
+    _core.reduce_gradients(ranks, *arguments, backend)
+
+
+def _refuse(ranks: Communicator) -> None:
+    """Take part in reduce_gradients() with arguments that are refused, so that no rank waits."""
+    try:
+        _core.reduce_gradients(ranks, [None], ["0"], 0, 0, 0, None, 1.0, 1, None)
+    except (InvalidArgument, TypeError):
+        pass

@@ -1,0 +1,420 @@
+"""Several ranks: one sum, one decision and one norm. The ranks are threads, or processes."""
+
+from __future__ import annotations
+
+import multiprocessing
+import threading
+import warnings
+from multiprocessing.connection import Connection
+from typing import Any
+
+import numpy as np
+import pytest
+
+import samebits as sb
+import samebits.ranks as sbr
+from samebits.testing import RankCallsDiffer, simulate_ranks
+
+COUNT = 3
+
+
+def numbers(rank: int, *shape: int) -> np.ndarray[Any, Any]:
+    rng = np.random.default_rng(rank)
+    x = rng.standard_normal(shape) * 2.0 ** rng.integers(-12, 12, shape)
+    return x.astype(np.float32)
+
+
+def outcome(body: Any) -> Any:
+    """Return the result of body(ranks), or the exception that it raised."""
+    def run(ranks: sbr.Communicator) -> Any:
+        try:
+            return body(ranks)
+        except Exception as error:
+            return error
+    return run
+
+
+# --- one sum of gradients -----------------------------------------------------------------------
+
+@pytest.mark.parametrize("communication", ["fp32", "fp16", "bf16"])
+@pytest.mark.parametrize("elements_at_once", [7, 1 << 22])
+def test_sums_in_the_order_of_ranks(communication: str, elements_at_once: int) -> None:
+    factor = np.float32(1 / 3)
+
+    def train(ranks: sbr.Communicator) -> dict[str, Any]:
+        gradients = {"w": numbers(ranks.rank, 5, 17), "b": numbers(10 + ranks.rank, 9)}
+        sbr.reduce_gradients(ranks, gradients, communication=communication, factor=float(factor),
+                             elements_at_once=elements_at_once)
+        return gradients
+
+    results = simulate_ranks(COUNT, train)
+    for name, first, shape in (("w", 0, (5, 17)), ("b", 10, (9,))):
+        sent = [sb.convert(sb.convert(numbers(first + r, *shape), communication), "fp32",
+                           format=communication) for r in range(COUNT)]
+        total = sent[0]
+        for x in sent[1:]:
+            total = total + x
+        for result in results:
+            np.testing.assert_array_equal(result[name], total * factor)
+
+
+@pytest.mark.parametrize("communication", ["e4m3", "e5m2"])
+def test_eight_bits_share_one_scale(communication: str) -> None:
+    def train(ranks: sbr.Communicator) -> Any:
+        gradient = np.float32([1, 2, 448]) * np.float32(ranks.rank + 1)
+        sbr.reduce_gradients(ranks, gradient, communication=communication)
+        return gradient.tolist()
+
+    results = simulate_ranks(2, train)
+    assert results[0] == results[1]
+    assert results[0][:2] == [3, 6]
+
+
+def test_stochastic_rounding_differs_by_rank_and_is_repeatable() -> None:
+    def train(ranks: sbr.Communicator) -> Any:
+        gradient = np.full(1000, 1 + 2.0**-9, np.float32)
+        sbr.reduce_gradients(ranks, gradient, rounding="stochastic", seed=5)
+        return gradient
+
+    first, again = simulate_ranks(2, train), simulate_ranks(2, train)
+    np.testing.assert_array_equal(first[0], first[1])
+    np.testing.assert_array_equal(first[0], again[0])
+    values = set(first[0].tolist())
+    assert len(values) == 3  # both ranks round down, one does, none does
+
+
+def test_ranks_whose_lists_differ() -> None:
+    def train(ranks: sbr.Communicator) -> Any:
+        gradient = np.ones(4 + ranks.rank, np.float32)
+        sbr.reduce_gradients(ranks, gradient)
+
+    for error in simulate_ranks(COUNT, outcome(train)):
+        assert isinstance(error, sb.RankError)
+        assert "differ" in str(error)
+
+
+@pytest.mark.parametrize(("wrong", "kind", "message"), [
+    ({"communication": "e4m4"}, sb.InvalidArgument, "e4m4"),
+    ({"communication": "fp64"}, sb.InvalidArgument, "how.communication"),
+    ({"factor": np.inf}, sb.InvalidArgument, "how.factor"),
+    ({"factor": "2"}, TypeError, "factor"),
+    ({"scale": "x"}, sb.InvalidArgument, "scale"),
+    ({"rounding": "upward"}, sb.InvalidArgument, "how.round"),
+    ({"elements_at_once": 0}, sb.InvalidArgument, "how.elements_at_once"),
+    ({"gradients": [np.int32([1])]}, sb.InvalidArgument, "gradients[0]"),
+    ({"gradients": [np.float64([1])]}, sb.InvalidArgument, "gradients[0]"),
+    ({"gradients": 3}, TypeError, "gradients"),
+    ({"backend": 3}, TypeError, "backend"),
+])
+def test_a_refusal_reaches_every_rank(wrong: dict[str, Any], kind: type[Exception],
+                                      message: str) -> None:
+    gradients = [np.float32([r]) for r in range(COUNT)]
+
+    def train(ranks: sbr.Communicator) -> None:
+        arguments = {"gradients": [gradients[ranks.rank]]}
+        sbr.reduce_gradients(ranks, **(arguments | (wrong if ranks.rank == 1 else {})))
+
+    results = simulate_ranks(COUNT, outcome(train))
+    assert isinstance(results[1], kind)
+    assert message in str(results[1])
+    for r in (0, 2):
+        assert isinstance(results[r], sb.RankError)
+        assert "rank 1 refused" in str(results[r])
+    assert [float(g[0]) for g in gradients] == [0, 1, 2]
+
+
+class _Failing(sbr.SingleRank):
+    """Raises at an operation, counted from 0."""
+
+    def __init__(self, at: int) -> None:
+        self.left = at
+
+    def _count(self) -> None:
+        self.left -= 1
+        if self.left < 0:
+            raise ConnectionError("the network is down")
+
+    def all_reduce_max(self, words: Any) -> None:
+        self._count()
+
+    def all_gather(self, sent: Any, received: Any) -> None:
+        self._count()
+        super().all_gather(sent, received)
+
+    def all_to_all(self, sent: Any, received: Any) -> None:
+        self._count()
+        super().all_to_all(sent, received)
+
+
+def test_an_exception_of_the_communicator_passes_through() -> None:
+    for at in range(3):
+        with pytest.raises(ConnectionError, match="down"):
+            sbr.reduce_gradients(_Failing(at), np.ones(4, np.float32))
+    with pytest.raises(sb.IncompleteWrite) as raised:
+        sbr.reduce_gradients(_Failing(4), np.ones(4, np.float32), elements_at_once=2)
+    assert isinstance(raised.value.__cause__, ConnectionError)
+    scaler = sb.LossScaler()
+    scaler.observe()
+    with pytest.raises(ConnectionError):
+        scaler.agree(_Failing(0))
+    assert scaler.agree(sbr.SingleRank()).bad_rank is None
+
+
+def test_what_is_not_a_communicator() -> None:
+    with pytest.raises(TypeError, match="Communicator is expected"):
+        sbr.reduce_gradients(None, np.ones(1, np.float32))  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="abstract"):
+        sbr.Communicator()  # type: ignore[abstract]
+
+    class Wrong(sbr.SingleRank):
+        @property
+        def size(self) -> int:
+            return 0
+
+    with pytest.raises(sb.InvalidArgument, match="ranks.size"):
+        sbr.reduce_gradients(Wrong(), np.ones(1, np.float32))
+
+
+# --- one decision -------------------------------------------------------------------------------
+
+def test_all_ranks_skip_the_step_of_one() -> None:
+    def train(ranks: sbr.Communicator) -> Any:
+        scaler = sb.LossScaler("torch")
+        seen = []
+        for step in range(4):
+            scaler.scale(float("nan") if (step, ranks.rank) == (2, 1) else 1.0)
+            gradient = np.float32([1, np.inf if (step, ranks.rank) == (1, 2) else 1])
+            scaler.unscale({"w": gradient})
+            everyone = scaler.agree(ranks)
+            applied = scaler.step()
+            seen.append((applied, everyone.bad_rank, everyone.nonfinite, everyone.loss_nonfinite,
+                         everyone.first_bad, scaler.update().change))
+        return seen, scaler.save()
+
+    results = simulate_ranks(COUNT, train)
+    assert results[0] == results[1] == results[2]
+    steps = results[0][0]
+    assert [s[0] for s in steps] == [True, False, True, True]
+    assert steps[1][1:5] == (2, True, False, 0)
+    assert steps[2][1:5] == (1, False, True, None)
+
+
+def test_scalers_that_differ() -> None:
+    def train(ranks: sbr.Communicator) -> None:
+        scaler = sb.LossScaler(init_exponent=10 + (ranks.rank == 2))
+        scaler.observe()
+        scaler.agree(ranks)
+
+    for error in simulate_ranks(COUNT, outcome(train)):
+        assert isinstance(error, sb.RankError)
+        assert "the ranks' scalers differ" in str(error)
+
+
+def test_agreeing_before_looking() -> None:
+    with pytest.raises(sb.CallOrderError, match="unscale"):
+        sb.LossScaler().agree(sbr.SingleRank())
+
+
+# --- one norm -----------------------------------------------------------------------------------
+
+def cut(x: np.ndarray[Any, Any], borders: list[int], rank: int) -> tuple[Any, int]:
+    return x.reshape(-1)[borders[rank]:borders[rank + 1]], borders[rank]
+
+
+def test_norms_are_those_of_one_place_however_the_shards_are_cut() -> None:
+    rng = np.random.default_rng(0)
+    for trial in range(30):
+        count = int(rng.integers(1, 6))
+        sizes = [int(rng.choice([0, 5, 4095, 4096, 4097, 20000, 70000])) for _ in range(4)]
+        tensors = {f"t{i}": numbers(100 * trial + i, n).astype(
+            [np.float32, np.float16][i % 2]) for i, n in enumerate(sizes)}
+        aligned = 4096 if trial % 3 == 0 else 1
+        borders = {name: sorted([0, *(int(b) // aligned * aligned for b in
+                                      rng.integers(0, x.size + 1, count - 1)), x.size])
+                   for name, x in tensors.items()}
+        order = rng.permutation(count)  # shards lie on the ranks in any order
+
+        def norm(ranks: sbr.Communicator, tensors: Any = tensors, borders: Any = borders,
+                 order: Any = order) -> sbr.ShardNorms:
+            own = {n: cut(x, borders[n], order[ranks.rank]) for n, x in tensors.items()}
+            return sbr.norm_of_shards(ranks, {n: x for n, (x, _) in own.items()},
+                                      {n: first for n, (_, first) in own.items()})
+
+        total, each = sb.l2norm(tensors)
+        for result in simulate_ranks(count, norm):
+            assert result == sbr.ShardNorms(total, each)
+
+
+def test_a_shard_of_strides() -> None:
+    x = numbers(0, 128, 96)
+    result = sbr.norm_of_shards(sbr.SingleRank(), x.T, 0)
+    assert result.total == sb.l2norm(np.ascontiguousarray(x.T))[0]
+
+
+@pytest.mark.parametrize(("firsts", "message"), [
+    ([0, 10, 19], "w: the shards overlap: rank 1 ends at 20, rank 2 begins at 19"),
+    ([0, 10, 21], "w: the shards leave a gap: rank 1 ends at 20, rank 2 begins at 21"),
+    ([1, 11, 21], "w: the shards leave a gap: the tensor begins at 0, rank 0 begins at 1"),
+    ([0, 0, 0], "w: the shards overlap"),
+])
+def test_shards_that_do_not_fit(firsts: list[int], message: str) -> None:
+    def norm(ranks: sbr.Communicator) -> None:
+        sbr.norm_of_shards(ranks, {"w": numbers(0, 10)}, [firsts[ranks.rank]])
+
+    for error in simulate_ranks(COUNT, outcome(norm)):
+        assert isinstance(error, sb.RankError)
+        assert message in str(error)
+
+
+@pytest.mark.parametrize(("shards", "first", "kind", "message"), [
+    ([np.float64([1])], [0], sb.InvalidArgument, "shards[0]: fp32, fp16 or bf16"),
+    ([np.int32([1])], [0], sb.InvalidArgument, "shards[0]"),
+    ([np.float32([1])], [0, 1], sb.InvalidArgument, "first"),
+    ([np.float32([1])], [-1], sb.InvalidArgument, "first[0]"),
+    ({"w": np.float32([1])}, {"v": 0}, sb.InvalidArgument, "first"),
+    ([np.float32([1])], [0.5], TypeError, "first[0]"),
+    ([3], [0], TypeError, "shards[0]"),
+])
+def test_a_refused_shard_reaches_every_rank(shards: Any, first: Any, kind: type[Exception],
+                                            message: str) -> None:
+    def norm(ranks: sbr.Communicator) -> None:
+        wrong = ranks.rank == 2
+        sbr.norm_of_shards(ranks, shards if wrong else [numbers(0, 5000)], first if wrong else [0])
+
+    results = simulate_ranks(COUNT, outcome(norm))
+    assert isinstance(results[2], kind)
+    assert message in str(results[2])
+    for r in (0, 1):
+        assert isinstance(results[r], sb.RankError)
+        assert "rank 2 refused" in str(results[r])
+
+
+def test_lists_of_different_lengths() -> None:
+    def norm(ranks: sbr.Communicator) -> None:
+        sbr.norm_of_shards(ranks, [numbers(0, 0)] * (1 + ranks.rank), [0] * (1 + ranks.rank))
+
+    for error in simulate_ranks(2, outcome(norm)):
+        assert isinstance(error, sb.RankError)
+        assert "between 1 and 2 tensors" in str(error)
+
+
+# --- simulated ranks ----------------------------------------------------------------------------
+
+def test_calls_that_do_not_match_are_told() -> None:
+    def sizes(ranks: sbr.Communicator) -> None:
+        sent = np.zeros(1 + ranks.rank, np.uint8)
+        ranks.all_gather(sent, np.zeros(2 * sent.size, np.uint8))
+
+    with pytest.raises(RankCallsDiffer, match="rank 1 calls all_gather with 2 bytes"):
+        simulate_ranks(2, sizes)
+
+    def ends(ranks: sbr.Communicator) -> None:
+        if ranks.rank == 0:
+            ranks.all_reduce_max(np.zeros(1, np.uint32))
+
+    with pytest.raises(RankCallsDiffer, match="rank 1 has returned"):
+        simulate_ranks(2, ends)
+
+    def raises(ranks: sbr.Communicator) -> None:
+        if ranks.rank == 1:
+            raise ValueError("of the body")
+        ranks.all_reduce_max(np.zeros(1, np.uint32))
+
+    with pytest.raises(ValueError, match="of the body"):
+        simulate_ranks(2, raises)
+
+
+def test_threads_wait_without_the_gil() -> None:
+    """A rank that waits in an operation lets other threads run."""
+    done = threading.Event()
+
+    class Waits(sbr.SingleRank):
+        def all_reduce_max(self, words: Any) -> None:
+            assert done.wait(10)
+
+    thread = threading.Thread(target=lambda: done.set())
+    gradient = np.ones(3, np.float32)
+    thread.start()
+    sbr.reduce_gradients(Waits(), gradient)
+    thread.join()
+
+
+# --- processes ----------------------------------------------------------------------------------
+
+class PipeRanks(sbr.Communicator):
+    """Two ranks, connected by a pipe."""
+
+    def __init__(self, rank: int, pipe: Connection) -> None:
+        self._rank, self._pipe = rank, pipe
+
+    @property
+    def rank(self) -> int:
+        return self._rank
+
+    @property
+    def size(self) -> int:
+        return 2
+
+    def _everyone(self, message: Any) -> list[bytes]:
+        self._pipe.send_bytes(message.tobytes())
+        other = self._pipe.recv_bytes()
+        return [message.tobytes(), other][::1 if self._rank == 0 else -1]
+
+    def all_reduce_max(self, words: Any) -> None:
+        words[:] = np.maximum(*(np.frombuffer(m, np.uint32) for m in self._everyone(words)))
+
+    def all_gather(self, sent: Any, received: Any) -> None:
+        received[:] = np.frombuffer(b"".join(self._everyone(sent)), np.uint8)
+
+    def all_to_all(self, sent: Any, received: Any) -> None:
+        blocks = [np.frombuffer(m, np.uint8).reshape(2, -1)[self._rank]
+                  for m in self._everyone(sent)]
+        received[:] = np.concatenate(blocks)
+
+
+def _train(rank: int, pipe: Connection, results: Connection) -> None:
+    results.send(_train_on(PipeRanks(rank, pipe)))
+
+
+def _train_on(ranks: sbr.Communicator) -> Any:
+    scaler = sb.LossScaler("torch", growth_interval=2)
+    weight = np.zeros(5000, np.float32)
+    skipped = []
+    for step in range(5):
+        gradient = numbers(10 * step + ranks.rank, 5000)
+        gradient *= np.float32(scaler.get_scale() / 65536)
+        if (step, ranks.rank) == (3, 1):
+            gradient[7] = np.inf
+        sbr.reduce_gradients(ranks, gradient, communication="e4m3", factor=0.5)
+        scaler.unscale(gradient)
+        scaler.agree(ranks)
+        if scaler.step():
+            weight -= gradient
+        else:
+            skipped.append(step)
+        scaler.update()
+    half = 2500 * ranks.rank
+    norm = sbr.norm_of_shards(ranks, weight[half:half + 2500], half)
+    return weight.tobytes(), skipped, scaler.save(), norm
+
+
+def test_two_processes_have_the_bits_of_two_threads() -> None:
+    context = multiprocessing.get_context("spawn")
+    left, right = context.Pipe()
+    ends = [context.Pipe(duplex=False) for _ in range(2)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        processes = [context.Process(target=_train, args=(rank, pipe, ends[rank][1]), daemon=True)
+                     for rank, pipe in enumerate((left, right))]
+        for process in processes:
+            process.start()
+    results = []
+    for receiver, _ in ends:
+        assert receiver.poll(60), "a rank did not answer"
+        results.append(receiver.recv())
+    for process in processes:
+        process.join(10)
+    threads = simulate_ranks(2, _train_on)
+    assert results == threads
+    assert results[0] == results[1]
+    assert results[0][1] == [3]
