@@ -12,19 +12,39 @@ tensor([  1.,   1., 448.], dtype=torch.float8_e4m3fn)
 from __future__ import annotations
 
 from samebits.torch.convert import convert
+from samebits.torch.float8_linear import Float8Linear, convert_linears
+from samebits.torch.linear_recipe import LinearRecipe, linear_recipe, linear_recipe_names
+from samebits.torch.precision_map import PrecisionMap, load_precision_map
 from samebits.torch.quantize import QuantizedTensor, dequantize, fake_quantize, quantize
+from samebits.torch.quantized_operand import (
+    QuantizedOperand,
+    quantize_activations,
+    quantize_gradients,
+    quantize_weights,
+)
 from samebits.torch.ranks import ProcessGroup, norm_of_shards, reduce_gradients
 from samebits.torch.tensors import from_numpy, to_numpy
 
 __all__ = [
+    "Float8Linear",
+    "LinearRecipe",
+    "PrecisionMap",
     "ProcessGroup",
+    "QuantizedOperand",
     "QuantizedTensor",
     "convert",
+    "convert_linears",
     "dequantize",
     "fake_quantize",
     "from_numpy",
+    "linear_recipe",
+    "linear_recipe_names",
+    "load_precision_map",
     "norm_of_shards",
     "quantize",
+    "quantize_activations",
+    "quantize_gradients",
+    "quantize_weights",
     "reduce_gradients",
     "to_numpy",
 ]

@@ -1,0 +1,289 @@
+"""Linear layers that multiply in FP8, forward and backward."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from samebits.errors import InvalidArgument
+from samebits.quantize import QuantizedTensor
+from samebits.recipes import Recipe
+from samebits.torch.linear_recipe import LinearRecipe, linear_recipe
+from samebits.torch.precision_map import PrecisionMap
+from samebits.torch.quantized_operand import (
+    quantize_activations,
+    quantize_gradients,
+    quantize_weights,
+)
+from samebits.torch.scaled_product import scaled_product
+
+__all__ = ["Float8Linear", "convert_linears"]
+
+
+def column_sums(x: torch.Tensor) -> torch.Tensor:
+    """Return the float32 sums of the columns of x [rows, cols]: neighbours are added pairwise.
+
+    In each round, rows 0 and 1, rows 2 and 3, ... are added; a last row without a neighbour is
+    kept. Each step is one float32 addition, so the sums are the same on CPU and GPU.
+    """
+    if x.shape[0] == 0:
+        return x.new_zeros(x.shape[1], dtype=torch.float32)
+    sums = x.float()
+    while sums.shape[0] > 1:
+        even = sums.shape[0] // 2 * 2
+        pairs = sums[0:even:2] + sums[1:even:2]
+        sums = pairs if even == sums.shape[0] else torch.cat((pairs, sums[even:]))
+    return sums[0]
+
+
+def _padded(x: torch.Tensor) -> torch.Tensor:
+    """Return x [rows, cols] with rows of zeros up to a multiple of 16, at least 16."""
+    missing = max(-(-x.shape[0] // 16) * 16, 16) - x.shape[0]
+    return torch.nn.functional.pad(x, (0, 0, 0, missing)) if missing else x
+
+
+def _cropped(x: torch.Tensor, rows: int) -> torch.Tensor:
+    """Return the first rows of x; a copy, because autograd refuses later writes to a view."""
+    return x if x.shape[0] == rows else x[:rows].clone()
+
+
+class _Product(torch.autograd.Function):
+    """y = x w^T + bias on quantized operands. Quantization has the derivative of the identity."""
+
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor, w: torch.Tensor, bias: torch.Tensor | None,
+                recipe: LinearRecipe, use_fast_accum: bool, grad_mode: bool) -> torch.Tensor:
+        needs_dx, needs_dw = (grad_mode and needed for needed in ctx.needs_input_grad[:2])
+        xq = quantize_activations(_padded(x), recipe, transposed=needs_dw)
+        wq = quantize_weights(w, recipe, transposed=needs_dx)
+        y = scaled_product(xq.direct, wq.direct, x.dtype, use_fast_accum=use_fast_accum)
+        ctx.recipe = recipe
+        ctx.dtypes = x.dtype, w.dtype, None if bias is None else bias.dtype
+        _keep(ctx, xq.transposed if needs_dw else None, wq.transposed if needs_dx else None)
+        y = _cropped(y, x.shape[0])
+        return y if bias is None else y.add_(bias.to(y.dtype))
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable  # type: ignore[untyped-decorator]
+    def backward(ctx: Any, dy: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+        x, w = _kept(ctx)
+        needs_dx, needs_dw, needs_dbias = ctx.needs_input_grad[:3]
+        x_dtype, w_dtype, bias_dtype = ctx.dtypes
+        dyq = quantize_gradients(_padded(dy), ctx.recipe, direct=needs_dx, transposed=needs_dw)
+        dx = _cropped(scaled_product(dyq.direct, w, x_dtype), dy.shape[0]) if needs_dx else None
+        dw = scaled_product(dyq.transposed, x, w_dtype) if needs_dw else None
+        dbias = column_sums(dy).to(bias_dtype) if needs_dbias else None
+        return dx, dw, dbias, None, None, None
+
+
+def _keep(ctx: Any, *operands: QuantizedTensor | None) -> None:
+    """Let autograd keep codes and scales for the backward pass."""
+    ctx.rules = [q and (q.recipe, q.format) for q in operands]
+    ctx.save_for_backward(*(part for q in operands if q for part in (q.codes, q.scales)))
+
+
+def _kept(ctx: Any) -> list[Any]:
+    """Return what `_keep` was given."""
+    parts = iter(ctx.saved_tensors)
+    return [rules and QuantizedTensor(next(parts), next(parts), *rules) for rules in ctx.rules]
+
+
+@torch._disable_dynamo  # type: ignore[attr-defined]
+def _linear(x: torch.Tensor, w: torch.Tensor, bias: torch.Tensor | None, recipe: LinearRecipe,
+            use_fast_accum: bool) -> torch.Tensor:
+    """Return x w^T + bias. torch.compile leaves its graph here and goes on behind it."""
+    rows = x.reshape(-1, x.shape[-1])
+    y: torch.Tensor = _Product.apply(  # type: ignore[no-untyped-call]
+        rows, w, bias, recipe, use_fast_accum, torch.is_grad_enabled())
+    return y.reshape(*x.shape[:-1], w.shape[0])
+
+
+class Float8Linear(torch.nn.Linear):
+    """A `torch.nn.Linear` whose three products multiply FP8 codes.
+
+    y = x w^T, dx = dy w and dw = dy^T x are products of quantized operands. On a GPU,
+    `torch.nn.functional.scaled_mm` multiplies; on the CPU, `samebits.matmul` does, as cuBLASLt on
+    Hopper. Results on CPU and GPU are equal bit for bit where `LinearRecipe.coverage` says
+    "covered".
+
+    - Parameters stay in their own dtype; they are quantized in each forward pass.
+    - y and dx have the dtype of x, dw that of the weight. Under autocast, x is cast first; weights
+      are quantized from their own values.
+    - The bias is added to y after y was rounded to its dtype: scaled_mm's own addition is not
+      covered, and it refuses float32. The gradient of the bias is a sum of dy in float32, over a
+      fixed tree.
+    - Tokens are padded with rows of zeros to a multiple of 16.
+    - For the backward pass, codes and scales of x and w are kept; x and w themselves are not.
+    - `torch.compile` runs the layer outside its graphs; ``fullgraph=True`` is refused by torch.
+
+    Parameters
+    ----------
+    in_features, out_features : int
+        Multiples of 16.
+    bias : bool
+        Whether there is a bias [out_features].
+    recipe : str, Recipe or LinearRecipe
+        As in `linear_recipe`.
+    use_fast_accum : bool
+        Whether y uses fast accumulation; gradients never do. Recipes with scales along the sum have
+        no fast accumulation.
+    device, dtype
+        As in `torch.nn.Linear`.
+
+    Raises
+    ------
+    InvalidArgument
+        A size is no multiple of 16, the recipe is unknown or has no fast accumulation.
+
+    Examples
+    --------
+    >>> import torch
+    >>> import samebits.torch as sbt
+    >>> layer = sbt.Float8Linear(256, 128, recipe="TE_CURRENT")
+    >>> y = layer(torch.ones(3, 7, 256))
+    >>> y.sum().backward()
+    >>> y.shape, layer.weight.grad.shape
+    (torch.Size([3, 7, 128]), torch.Size([128, 256]))
+    """
+
+    def __init__(self, in_features: int, out_features: int, bias: bool = True, *,
+                 recipe: LinearRecipe | Recipe | str = "TE_CURRENT", use_fast_accum: bool = False,
+                 device: Any = None, dtype: Any = None) -> None:
+        _check_sizes("", in_features, out_features)
+        rules = _check_recipe("", recipe, use_fast_accum)
+        super().__init__(in_features, out_features, bias, device=device, dtype=dtype)
+        self.recipe = rules
+        self.use_fast_accum = use_fast_accum
+
+    @classmethod
+    def from_linear(cls, linear: torch.nn.Linear, recipe: LinearRecipe | Recipe | str, *,
+                    use_fast_accum: bool = False) -> Float8Linear:
+        """Return a layer with the Parameters, hooks and mode of a `torch.nn.Linear`.
+
+        The Parameters are the same objects, so optimizers that hold them stay valid.
+
+        Examples
+        --------
+        >>> import torch
+        >>> import samebits.torch as sbt
+        >>> linear = torch.nn.Linear(64, 32)
+        >>> sbt.Float8Linear.from_linear(linear, "TE_CURRENT").weight is linear.weight
+        True
+        """
+        _check_sizes("", linear.in_features, linear.out_features)
+        rules = _check_recipe("", recipe, use_fast_accum)
+        layer = cls.__new__(cls)
+        layer.__dict__.update(linear.__dict__)
+        for own in ("_parameters", "_buffers", "_modules"):
+            layer.__dict__[own] = linear.__dict__[own].copy()
+        layer.recipe = rules
+        layer.use_fast_accum = use_fast_accum
+        return layer
+
+    def forward(self, input: torch.Tensor) -> torch.Tensor:
+        """Return input w^T + bias.
+
+        Parameters
+        ----------
+        input : tensor [..., in_features]
+            In float32, bfloat16 or float16.
+
+        Returns
+        -------
+        tensor [..., out_features]
+        """
+        kind = input.device.type
+        if torch.is_autocast_enabled(kind):
+            input = input.to(torch.get_autocast_dtype(kind))
+        if input.shape[-1:] != (self.in_features,):
+            raise InvalidArgument(f"input: a tensor [..., {self.in_features}] is expected; got "
+                                  f"{list(input.shape)}")
+        return _linear(input, self.weight, self.bias, self.recipe, self.use_fast_accum)
+
+    def extra_repr(self) -> str:
+        """Return sizes, recipe and accumulation, for ``print(model)``."""
+        fast = ", use_fast_accum=True" if self.use_fast_accum else ""
+        return f"{super().extra_repr()}, recipe={self.recipe.name or self.recipe}{fast}"
+
+
+def _check_sizes(layer: str, in_features: int, out_features: int) -> None:
+    """Refuse sizes that scaled_mm refuses."""
+    for name, size in (("in_features", in_features), ("out_features", out_features)):
+        if size % 16 or size == 0:
+            raise InvalidArgument(
+                f"{layer}{name}: {size} is no positive multiple of 16, which scaled_mm needs; "
+                f"leave the layer out by filter=, or give it {max(-(-size // 16) * 16, 16)}")
+
+
+def _check_recipe(layer: str, recipe: LinearRecipe | Recipe | str,
+                  use_fast_accum: bool) -> LinearRecipe:
+    rules = linear_recipe(recipe)
+    if use_fast_accum and not rules.allows_fast_accumulation:
+        raise InvalidArgument(f"{layer}use_fast_accum: {rules.name or 'the recipe'} has scales "
+                              "along the sum, where cuBLASLt has no fast accumulation; pass False")
+    return rules
+
+
+def convert_linears(model: torch.nn.Module,
+                    recipe: LinearRecipe | Recipe | PrecisionMap | str = "TE_CURRENT",
+                    filter: Callable[[str, torch.nn.Module], bool] | None = None, *,
+                    use_fast_accum: bool = False) -> torch.nn.Module:
+    """Replace the `torch.nn.Linear` layers of a model by `Float8Linear` layers, in place.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+        Its Parameters stay the same objects under the same names: optimizers, checkpoints and hooks
+        stay valid. Call this function before the model is compiled or wrapped by FSDP.
+    recipe : str, Recipe, LinearRecipe or PrecisionMap
+        One recipe for all layers, or a map from names of layers to recipes.
+    filter : function (name, module) -> bool, optional
+        Which layers to replace; by default all.
+    use_fast_accum : bool
+        As in `Float8Linear`.
+
+    Returns
+    -------
+    torch.nn.Module
+        `model`; or a new layer, if `model` itself is a `torch.nn.Linear`.
+
+    Raises
+    ------
+    InvalidArgument
+        A layer cannot be converted; the message names it. No layer was replaced.
+
+    Notes
+    -----
+    Subclasses of `torch.nn.Linear` are left alone: `torch.nn.MultiheadAttention`, for example,
+    reads the weights of such a layer without calling it.
+
+    Examples
+    --------
+    >>> import torch
+    >>> import samebits.torch as sbt
+    >>> model = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.Linear(64, 10))
+    >>> sbt.convert_linears(model, "TE_CURRENT", lambda name, module: module.out_features > 10)
+    Sequential(
+      (0): Float8Linear(in_features=64, out_features=64, bias=True, recipe=TE_CURRENT)
+      (1): Linear(in_features=64, out_features=10, bias=True)
+    )
+    """
+    found = [(name, module) for name, module in model.named_modules(remove_duplicate=False)
+             if type(module) is torch.nn.Linear and (filter is None or filter(name, module))]
+    if isinstance(recipe, PrecisionMap):
+        recipe.check_names([name for name, _ in found])
+    layers: dict[torch.nn.Module, Float8Linear] = {}
+    for name, module in found:
+        rules = recipe.recipe_of(name) if isinstance(recipe, PrecisionMap) else recipe
+        if rules is None or module in layers:
+            continue
+        _check_sizes(f"{name}: " if name else "", module.in_features, module.out_features)
+        _check_recipe(f"{name}: " if name else "", rules, use_fast_accum)
+        layers[module] = Float8Linear.from_linear(module, rules, use_fast_accum=use_fast_accum)
+    for name, module in found:
+        if module in layers and name:
+            parent, _, child = name.rpartition(".")
+            setattr(model.get_submodule(parent), child, layers[module])
+    return layers.get(model, model)
