@@ -274,6 +274,8 @@ def convert_linears(model: torch.nn.Module,
              if type(module) is torch.nn.Linear and (filter is None or filter(name, module))]
     if isinstance(recipe, PrecisionMap):
         recipe.check_names([name for name, _ in found])
+    else:
+        recipe = linear_recipe(recipe)
     layers: dict[torch.nn.Module, Float8Linear] = {}
     for name, module in found:
         rules = recipe.recipe_of(name) if isinstance(recipe, PrecisionMap) else recipe
