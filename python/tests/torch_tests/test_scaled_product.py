@@ -1,4 +1,4 @@
-"""The arguments of scaled_mm, without a GPU: a simulated scaled_mm reads scales as cuBLASLt does."""
+"""The arguments of scaled_mm, without a GPU: a simulated one reads scales as cuBLASLt does."""
 
 from __future__ import annotations
 
