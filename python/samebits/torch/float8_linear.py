@@ -18,6 +18,7 @@ from samebits.torch.quantized_operand import (
     quantize_weights,
 )
 from samebits.torch.scaled_product import scaled_product
+from samebits.torch.tensors import is_dtensor
 
 __all__ = ["Float8Linear", "convert_linears"]
 
@@ -194,6 +195,10 @@ class Float8Linear(torch.nn.Linear):
         -------
         tensor [..., out_features]
         """
+        for name, tensor in (("input", input), ("weight", self.weight)):
+            if is_dtensor(tensor):
+                raise InvalidArgument(f"{name}: a DTensor; a layer that tensor parallelism splits "
+                                      "cannot multiply in FP8; leave it out by filter=")
         kind = input.device.type
         if torch.is_autocast_enabled(kind):
             input = input.to(torch.get_autocast_dtype(kind))

@@ -5,11 +5,13 @@ from __future__ import annotations
 import copy
 import io
 import pickle
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+import torch.distributed as dist
 
 import samebits as sb
 import samebits.torch as sbt
@@ -408,6 +410,45 @@ def test_copies_and_pickles(device: str) -> None:
     for other in (copy.deepcopy(layer), pickle.loads(pickle.dumps(layer)), loaded):
         assert other.weight is not layer.weight and other.recipe == layer.recipe
         assert_same_bits(other(x), layer(x))
+
+
+@pytest.fixture
+def one_rank(device: str) -> Iterator[str]:
+    """A process group of this process alone."""
+    if not dist.is_available():
+        pytest.skip("this torch has no torch.distributed")
+    backend = "nccl" if device == "cuda" else "gloo"
+    dist.init_process_group(backend, store=dist.HashStore(), rank=0, world_size=1)
+    yield device
+    dist.destroy_process_group()
+
+
+def test_fsdp_shards_converted_layers(one_rank: str) -> None:
+    from torch.distributed.fsdp import fully_shard
+
+    case = Case((24, 96, 80), torch.bfloat16)
+    expected = case.run("TE_BLOCK_1D", one_rank)
+    layer = fully_shard(case.layer("TE_BLOCK_1D", one_rank),
+                        mesh=dist.device_mesh.init_device_mesh(one_rank, (1,)))
+    x = case.x.to(one_rank).requires_grad_()
+    y = layer(x)
+    y.backward(case.dy.to(one_rank))
+    assert_same_bits(y, expected["y"])
+    assert_same_bits(x.grad, expected["dx"])  # type: ignore[arg-type]
+    assert_same_bits(layer.weight.grad.full_tensor(), expected["dw"])
+
+
+def test_layers_that_tensor_parallelism_splits_are_refused(one_rank: str) -> None:
+    from torch.distributed.tensor import distribute_tensor
+
+    mesh = dist.device_mesh.init_device_mesh(one_rank, (1,))
+    layer = sbt.Float8Linear(64, 32, device=one_rank)
+    x = torch.ones(3, 64, device=one_rank)
+    with pytest.raises(sb.InvalidArgument, match="input: a DTensor; a layer that tensor paral"):
+        layer(distribute_tensor(x, mesh))
+    layer.weight = torch.nn.Parameter(distribute_tensor(layer.weight, mesh))
+    with pytest.raises(sb.InvalidArgument, match="weight: a DTensor; .* leave it out by filter="):
+        layer(x)
 
 
 def test_training_reduces_the_loss(device: str) -> None:
