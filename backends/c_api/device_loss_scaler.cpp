@@ -35,22 +35,6 @@ samebits::device_scaler_options options_of(const samebits_device_scaler_options*
   return all;
 }
 
-samebits_step_report report_of(const samebits::step_report& r) {
-  return {.step = r.step,
-          .applied_steps = r.applied_steps,
-          .scale = r.scale,
-          .norm = r.norm,
-          .first_bad = r.first_bad,
-          .bad_rank = r.bad_rank,
-          .grad_mul = r.grad_mul,
-          .amax_bits = r.amax_bits,
-          .exponent = r.exponent,
-          .applied = static_cast<uint8_t>(r.applied),
-          .stop = static_cast<uint8_t>(r.stop),
-          .cause = static_cast<uint8_t>(r.cause),
-          .change = static_cast<uint8_t>(r.change)};
-}
-
 }  // namespace
 
 samebits_status samebits_device_loss_scaler_create(const samebits_tensor_list* gradients,
@@ -144,7 +128,7 @@ samebits_status samebits_device_loss_scaler_poll(samebits_device_loss_scaler* sc
     int32_t& found = api::required(arrived, "arrived");
     const std::optional<samebits::step_report> next = scaler_of(scaler).poll();
     found = next ? 1 : 0;
-    if (next) out = report_of(*next);
+    if (next) out = api::report_of(*next);
   });
 }
 

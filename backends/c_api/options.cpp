@@ -92,6 +92,9 @@ samebits_status samebits_step_observation_init(samebits_step_observation* observ
 samebits_status samebits_device_scaler_options_init(samebits_device_scaler_options* options) {
   return init(options, "options");
 }
+samebits_status samebits_unscale_options_init(samebits_unscale_options* options) {
+  return init(options, "options");
+}
 samebits_status samebits_accumulator_init(samebits_accumulator* accumulator) {
   return init(accumulator, "accumulator");
 }

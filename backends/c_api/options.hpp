@@ -58,6 +58,10 @@ inline samebits_device_scaler_options defaults() {
   return SAMEBITS_DEVICE_SCALER_OPTIONS_INIT;
 }
 template <>
+inline samebits_unscale_options defaults() {
+  return SAMEBITS_UNSCALE_OPTIONS_INIT;
+}
+template <>
 inline samebits_accumulator defaults() {
   return SAMEBITS_ACCUMULATOR_INIT;
 }

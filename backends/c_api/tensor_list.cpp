@@ -27,25 +27,25 @@ samebits_unscale_report report_of(const unscale_report& report) {
           .reserved = 0};
 }
 
+std::vector<list_tensor> list_tensors_of(const samebits_list_tensor* tensors, std::size_t count) {
+  check_array(tensors, count, "tensors");
+  std::vector<list_tensor> all;
+  all.reserve(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::string which = "tensors[" + std::to_string(i) + "]";
+    all.push_back({.view = view(&tensors[i].view, which.c_str()),
+                   .name = std::string(text(tensors[i].name)),
+                   .group = tensors[i].group});
+  }
+  return all;
+}
+
 }  // namespace samebits::c_api
 
 namespace api = samebits::c_api;
 using api::list_of;
 
 namespace {
-
-std::vector<samebits::list_tensor> tensors_of(const samebits_list_tensor* tensors, size_t count) {
-  api::check_array(tensors, count, "tensors");
-  std::vector<samebits::list_tensor> all;
-  all.reserve(count);
-  for (size_t i = 0; i < count; ++i) {
-    const std::string which = "tensors[" + std::to_string(i) + "]";
-    all.push_back({.view = api::view(&tensors[i].view, which.c_str()),
-                   .name = std::string(api::text(tensors[i].name)),
-                   .group = tensors[i].group});
-  }
-  return all;
-}
 
 /// Throws invalid_argument unless the caller's array of one result per tensor is null or has one
 /// element per tensor of the list.
@@ -75,7 +75,7 @@ samebits_status samebits_tensor_list_create(const samebits_list_tensor* tensors,
                                             samebits_tensor_list** list) {
   return api::guarded([&] {
     samebits_tensor_list*& out = api::required(list, "list");
-    out = new samebits_tensor_list{samebits::tensor_list(tensors_of(tensors, count))};
+    out = new samebits_tensor_list{samebits::tensor_list(api::list_tensors_of(tensors, count))};
   });
 }
 

@@ -15,6 +15,7 @@ namespace samebits::backends {
 
 struct self_test_entry;        // backends/self_test/self_test.hpp
 struct device_rank_functions;  // backends/ranks/rank_functions.hpp
+struct device_scaler_functions;  // backends/loss_scaler/resident.hpp
 struct device_runtime;         // backends/dispatch/device_scope.hpp
 struct compute_call;           // backends/dispatch/array_arithmetic.hpp
 struct reduction_call;         // backends/dispatch/reductions.hpp
@@ -115,6 +116,7 @@ struct backend {
   /// Builds the tables of a quantize_list in device memory. All device backends share one table
   /// format.
   std::shared_ptr<const void> (*prepare_list)(std::span<const quantize_call> calls) = nullptr;
+  const device_scaler_functions* scaler = nullptr;
 };
 
 /// The compiled backends. Within one memory space the simplest comes first.

@@ -1,6 +1,7 @@
 // Lines of a loss scaler's checkpoint: a policy, its settings and its state, one value a line.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -71,5 +72,9 @@ struct policy_text {
 /// Reads text that policy_lines() wrote. Throws invalid_argument for any other text, and for
 /// settings and states that no scaler can have.
 policy_text read_policy(line_reader& lines, std::string_view heading);
+
+/// The text of loss_scaler::save() for a scaler that has one unnamed optimizer.
+std::string loss_scaler_text(const scaling_settings& settings, const scaling_state& state,
+                             std::uint64_t updates, std::uint64_t applied_steps);
 
 }  // namespace samebits::backends

@@ -112,6 +112,13 @@ void export_native(const native_state& native, Settings& settings,
 
 }  // namespace
 
+std::string backends::loss_scaler_text(const scaling_settings& settings, const scaling_state& state,
+                                       std::uint64_t updates, std::uint64_t applied_steps) {
+  std::string text = policy_lines(heading, settings, state);
+  add_line(text, "updates", updates);
+  return text + "applied " + std::to_string(applied_steps) + " \nend\n";
+}
+
 std::string loss_scaler::save() const {
   if (!between_updates()) {
     throw call_order_error("loss_scaler: save(): called between unscale() and update()");

@@ -16,6 +16,7 @@ NB_MODULE(_core, m) {
   python::bind_tensor_list(m);
   python::bind_loss_scaler(m);
   python::bind_ranks(m);
+  python::bind_resident_scaler(m);
   python::bind_matmul(m);
   python::bind_backends(m);
   python::bind_autocast(m);

@@ -145,6 +145,8 @@ TEST(CBoundary, InitWritesTheDefaultsOfTheMacros) {
   expect_init(samebits_communicator_init, samebits_communicator SAMEBITS_COMMUNICATOR_INIT);
   expect_init(samebits_gradient_reduction_init,
               samebits_gradient_reduction SAMEBITS_GRADIENT_REDUCTION_INIT);
+  expect_init(samebits_unscale_options_init,
+              samebits_unscale_options SAMEBITS_UNSCALE_OPTIONS_INIT);
   expect_init(samebits_accumulator_init, samebits_accumulator SAMEBITS_ACCUMULATOR_INIT);
   expect_init(samebits_matmul_options_init, samebits_matmul_options SAMEBITS_MATMUL_OPTIONS_INIT);
   expect_init(samebits_verify_options_init, samebits_verify_options SAMEBITS_VERIFY_OPTIONS_INIT);

@@ -10,6 +10,7 @@
 #include "backends/cuda/reductions/reductions.hpp"
 #include "backends/cuda/tensor_list/list.hpp"
 #include "backends/cuda/training/gradient_reduction.hpp"
+#include "backends/cuda/training/resident_scaler.hpp"
 #include "backends/self_test/self_test.hpp"
 
 namespace samebits::cuda {
@@ -81,6 +82,7 @@ const backends::backend emulated = {
     .runtime = &runtime,
     .ranks = &emulated_ranks,
     .prepare_list = prepare_list,
+    .scaler = &emulated_scaler,
 };
 
 const backends::backend native = {
@@ -104,6 +106,7 @@ const backends::backend native = {
     .runtime = &runtime,
     .ranks = &native_ranks,
     .prepare_list = prepare_list,
+    .scaler = &native_scaler,
 };
 
 namespace {

@@ -13,6 +13,8 @@ from __future__ import annotations
 
 from samebits.torch.convert import convert
 from samebits.torch.float8_linear import Float8Linear, convert_linears
+from samebits.torch.grad_scaler import GradScaler, GradStep
+from samebits.torch.gradients import clip_grad_norm_, inspect_gradients
 from samebits.torch.linear_recipe import LinearRecipe, linear_recipe, linear_recipe_names
 from samebits.torch.precision_map import PrecisionMap, load_precision_map
 from samebits.torch.quantize import QuantizedTensor, dequantize, fake_quantize, quantize
@@ -27,16 +29,20 @@ from samebits.torch.tensors import from_numpy, to_numpy
 
 __all__ = [
     "Float8Linear",
+    "GradScaler",
+    "GradStep",
     "LinearRecipe",
     "PrecisionMap",
     "ProcessGroup",
     "QuantizedOperand",
     "QuantizedTensor",
+    "clip_grad_norm_",
     "convert",
     "convert_linears",
     "dequantize",
     "fake_quantize",
     "from_numpy",
+    "inspect_gradients",
     "linear_recipe",
     "linear_recipe_names",
     "load_precision_map",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,8 @@ def needs_gradient(x: torch.Tensor) -> bool:
 
 def is_dtensor(x: Any) -> bool:
     """Return whether `x` is a shard of a distributed tensor."""
-    return torch.distributed.is_available() and isinstance(x, torch.distributed.tensor.DTensor)
+    tensors = sys.modules.get("torch.distributed.tensor")  # not loaded: there are none
+    return tensors is not None and isinstance(x, tensors.DTensor)
 
 
 def torch_dtype(format_number: int) -> torch.dtype:

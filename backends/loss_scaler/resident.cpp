@@ -1,0 +1,149 @@
+// Loss scaling in the caller's memory: checks, the work on host memory, and the choice of the
+// device backend.
+#include "backends/loss_scaler/resident.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+#include "backends/api/list_checks.hpp"
+#include "backends/dispatch/access.hpp"
+#include "backends/dispatch/device_scope.hpp"
+#include "backends/loss_scaler/lines.hpp"
+#include "backends/loss_scaler/report_ring.hpp"
+#include "backends/self_test/self_test.hpp"
+#include "samebits/error.hpp"
+
+namespace samebits::backends {
+namespace {
+
+/// Calls f(settings, resident scaler of the policy's type) with the state in host memory.
+template <class Function>
+auto with_resident(const scaling_settings& settings, const Function& f) {
+  return std::visit(
+      [&](const auto& s) {
+        using state = decltype(numerics::initial_state(s));
+        return f(s, numerics::resident_scaler<state>{});
+      },
+      settings);
+}
+
+const backend& device_backend() {
+  return resolve({}, memory_space::device, [](const backend& b) { return b.scaler != nullptr; });
+}
+
+numerics::gradient_report unscaled_on_host(const tensor_list& gradients,
+                                           const numerics::unscale_rule& rule,
+                                           const numerics::scaler_words& words,
+                                           const executor& where) {
+  if (rule.rewrites && !rule.only_clips && rule.max_norm == numerics::binary64::inf) {
+    const unscale_report seen =
+        samebits::unscale(gradients, std::bit_cast<float>(words.inverse), where);
+    return numerics::report_of_unscaling(words, rule, seen.nonfinite, seen.overflowed,
+                                         seen.amax_bits, seen.first_bad);
+  }
+  const inspect_report seen = samebits::inspect(gradients, {}, where);
+  const numerics::gradient_report report = numerics::report_of_inspection(
+      words, rule, std::bit_cast<std::uint64_t>(seen.total.squares), seen.total.amax_bits,
+      seen.first_bad);
+  if (report.writes != 0) samebits::scale(gradients, std::bit_cast<float>(report.factor), where);
+  return report;
+}
+
+}  // namespace
+
+gradient_list::gradient_list(std::vector<list_tensor> tensors) {
+  if (tensors.empty() || tensors.front().view.space == memory_space::host) {
+    host_.emplace(std::move(tensors));
+    check_list(*host_, "gradients", wide_list_formats);
+    described_ = std::shared_ptr<const list_data>(std::shared_ptr<void>(), &data_of(*host_));
+    return;
+  }
+  const auto list = describe_list(std::move(tensors), "gradients");
+  for (std::size_t i = 0; i < list->tensors.size(); ++i) {
+    const format_id f = list->tensors[i].view.format;
+    if (std::ranges::find(wide_list_formats, f) != wide_list_formats.end()) continue;
+    throw invalid_argument(tensor_text(list->tensors[i], i, "gradients") +
+                           ": format must be fp32, fp16 or bf16, got " + std::string(name(f)));
+  }
+  list->device = device_of(*list, "gradients");
+  described_ = list;
+}
+
+std::size_t gradient_list::tables_bytes() const {
+  if (space() == memory_space::host) return 0;
+  return described_->rows_bytes() + described_->row_of_chunk.size() * sizeof(std::uint32_t);
+}
+
+void gradient_list::write_tables(std::byte* to) const {
+  if (space() == memory_space::host) return;
+  std::memcpy(to, described_->rows.data(), described_->rows_bytes());
+  std::memcpy(to + described_->rows_bytes(), described_->row_of_chunk.data(),
+              tables_bytes() - described_->rows_bytes());
+}
+
+std::size_t gradient_list::workspace_bytes() const {
+  return space() == memory_space::host ? 0 : device_backend().scaler->workspace(*described_);
+}
+
+void unscale(const gradient_list& gradients, const numerics::unscale_rule& rule,
+             const unscale_memory& memory, const executor& where) {
+  if (rule.max_norm > numerics::binary64::inf) {
+    throw invalid_argument("options.max_norm: must be a number >= 0");
+  }
+  if (gradients.space() == memory_space::host) {
+    *memory.report = unscaled_on_host(gradients.host(), rule, *memory.words, where);
+    return;
+  }
+  const list_data& list = gradients.described();
+  const device_scope on(memory_space::device, list.device, where.stream);
+  const backend& chosen = device_backend();
+  require_tested(chosen, where.stream);
+  chosen.scaler->unscale(list, rule, memory, where.stream);
+}
+
+void update(const scaling_settings& settings, memory_space space, const update_memory& memory,
+            void* stream) {
+  if (memory.capacity == 0) throw invalid_argument("capacity: must be 1 or more");
+  if (space == memory_space::device) {
+    const device_scope on(memory_space::device, {{memory.state, "state"}}, stream);
+    device_backend().scaler->update(settings, memory, stream);
+    return;
+  }
+  with_resident(settings, [&](const auto& s, auto resident) {
+    std::memcpy(&resident, memory.state, sizeof resident);
+    const step_report report =
+        numerics::end_step(s, resident, *memory.words, memory.reports, memory.count);
+    std::memcpy(memory.state, &resident, sizeof resident);
+    put_report({memory.ring, memory.capacity}, report);
+  });
+}
+
+std::size_t resident_bytes(const scaling_settings& settings) {
+  return with_resident(settings, [](const auto&, auto resident) { return sizeof resident; });
+}
+
+void store_resident(const loss_scaler& from, std::byte* state, numerics::scaler_words* words) {
+  with_resident(from.settings(), [&](const auto&, auto resident) {
+    using type = decltype(resident);
+    resident = type{std::get<decltype(resident.policy)>(from.state()), from.updates(),
+                    from.applied_steps()};
+    std::memset(state, 0, sizeof resident);
+    std::memcpy(state, &resident, sizeof resident);
+    const std::uint64_t scale = numerics::scale_bits(resident.policy);
+    *words = {.scale = numerics::binary64::narrow(scale), .inverse = numerics::inverse_scale(scale)};
+  });
+}
+
+loss_scaler load_resident(const scaling_settings& settings, const std::byte* state) {
+  return with_resident(settings, [&](const auto&, auto resident) {
+    std::memcpy(&resident, state, sizeof resident);
+    return loss_scaler::load(loss_scaler_text(settings, resident.policy, resident.steps,
+                                              resident.applied_steps));
+  });
+}
+
+}  // namespace samebits::backends

@@ -1,0 +1,452 @@
+"""GradScaler: torch.amp.GradScaler with other policies, clipping, and reports by name."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections import defaultdict, deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+import torch
+from torch.amp.grad_scaler import GradScaler as TorchGradScaler
+from torch.amp.grad_scaler import OptState, _refresh_per_optimizer_state
+
+from samebits.errors import InvalidArgument, ScaleExhausted
+from samebits.loss_scaler import LossScaler
+from samebits.torch.gradient_list import GradientReport
+from samebits.torch.optimizer_gradients import Gradients, OptimizerGradients
+from samebits.torch.resident_scaler import ResidentScaler
+from samebits.torch.scale_rules import ScaleRules
+
+__all__ = ["GradScaler", "GradStep"]
+
+
+class _Default(float):
+    """A default value: an argument that is this object was not given."""
+
+
+class _DefaultCount(int):
+    """A default count, as `_Default`."""
+
+
+_INIT_SCALE: Final = _Default(2.0**16)
+_GROWTH_FACTOR: Final = _Default(2.0)
+_BACKOFF_FACTOR: Final = _Default(0.5)
+_GROWTH_INTERVAL: Final = _DefaultCount(2000)
+
+
+@dataclass(frozen=True)
+class GradStep:
+    """What became of one iteration: one `update` of a `GradScaler`.
+
+    Attributes
+    ----------
+    step : int
+        Number of iterations before this one.
+    applied : bool
+        Whether all optimizers stepped.
+    cause : str
+        none, or the cause of the skipped step: nonfinite, overflow, nan, loss or unscaled.
+    change : str
+        Effect on the scale: kept, grown, backed_off or at_minimum.
+    norm : float
+        Norm of the unscaled gradients before clipping; NaN where it was not computed.
+    scale : float
+        Scale of the iteration.
+    first_bad : str or None
+        Name of the first parameter whose gradient is not finite.
+    applied_steps : int
+        Number of applied iterations so far, this one included.
+    stop : bool
+        Whether the policy ends the run.
+    """
+
+    step: int
+    applied: bool
+    cause: str
+    change: str
+    norm: float
+    scale: float
+    first_bad: str | None
+    applied_steps: int
+    stop: bool
+
+
+class GradScaler(TorchGradScaler):
+    """Scales losses, unscales gradients, and skips steps whose gradients are not finite.
+
+    Takes the place of ``torch.amp.GradScaler``: the same arguments, methods and errors. With
+    ``policy="torch"`` scale, skipped steps and parameters are torch's bit for bit. One pass unscales
+    and checks all gradients of an optimizer, in fp32, fp16 and bf16. Nothing waits for the GPU,
+    except in `step` of optimizers that are neither fused nor capturable, as in torch.
+
+    Parameters
+    ----------
+    device, init_scale, growth_factor, backoff_factor, growth_interval, enabled
+        As in torch. Other policies than torch and apex have their own defaults and names for them.
+    policy : str
+        torch, native, apex, apex_amp, megatron or deepspeed: whose rule sets the scale.
+    max_norm : float
+        Clips the unscaled gradients of each optimizer to this norm, in the same passes; inf: does
+        not clip. Any finite number, such as ``sys.float_info.max``, makes reports contain the norm.
+    reports : int
+        Number of iterations whose reports are kept until `reports` reads them.
+    **settings
+        Further settings of the policy, as in `samebits.LossScaler`.
+
+    Notes
+    -----
+    - FP16 gradients are unscaled; torch refuses them. They lose what is below 2^-24.
+    - Policy native learns from losses that are not finite, except in a distributed run, whose
+      ranks would see different losses.
+    - DTensor gradients are unscaled by local shard; all ranks of their mesh skip a step or none.
+      Clip them yourself: ``max_norm`` is refused.
+    - `get_scale`, `state_dict`, `load_state_dict` and ``update(new_scale)`` wait for the GPU.
+    - A whole iteration can be captured into a CUDA graph after one iteration outside. `reports`
+      then has a report of each replay.
+
+    Examples
+    --------
+    >>> import torch
+    >>> import samebits.torch as sbt
+    >>> model = torch.nn.Linear(2, 1)
+    >>> optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    >>> scaler = sbt.GradScaler("cpu", init_scale=1024.0, growth_interval=1)
+    >>> scaler.name_parameters(model)
+    >>> for x in (1.0, float("inf")):
+    ...     optimizer.zero_grad()
+    ...     scaler.scale(model(torch.full((1, 2), x)).sum()).backward()
+    ...     scaler.step(optimizer)
+    ...     scaler.update()
+    >>> for r in scaler.reports():
+    ...     print(r.step, r.applied, r.cause, r.first_bad, r.change, r.scale)
+    0 True none None grown 1024.0
+    1 False overflow weight backed_off 2048.0
+    """
+
+    def __init__(self, device: str = "cuda", init_scale: float = _INIT_SCALE,
+                 growth_factor: float = _GROWTH_FACTOR, backoff_factor: float = _BACKOFF_FACTOR,
+                 growth_interval: int = _GROWTH_INTERVAL, enabled: bool = True, *,
+                 policy: str = "torch", max_norm: float = math.inf, reports: int = 256,
+                 **settings: object) -> None:
+        super().__init__(device, float(init_scale), float(growth_factor), float(backoff_factor),
+                         int(growth_interval), enabled)
+        if not max_norm >= 0:
+            raise InvalidArgument(f"max_norm: a number >= 0 is expected; got {max_norm}")
+        if reports < 1:
+            raise InvalidArgument(f"reports: 1 or more is expected; got {reports}")
+        given = {"init_scale": init_scale, "growth_factor": growth_factor,
+                 "backoff_factor": backoff_factor, "growth_interval": growth_interval}
+        if policy not in ("torch", "apex"):
+            given = {name: value for name, value in given.items()
+                     if not isinstance(value, (_Default, _DefaultCount))}
+        self._rules = ScaleRules(policy, given, settings)
+        self._max_norm = float(max_norm)
+        self._capacity = reports
+        self._mirror()
+        self._forget_tensors()
+
+    def _forget_tensors(self) -> None:
+        """Begin without tensors; the first loss says where they lie."""
+        self._resident: ResidentScaler | None = None
+        self._gradients = OptimizerGradients()
+        self._arrived: deque[GradStep] = deque(maxlen=self._capacity)
+        self._dropped = 0
+
+    def _lazy_init_scale_growth_tracker(self, dev: torch.device) -> None:
+        self._resident = ResidentScaler(self._rules.scaler, dev, self._capacity)
+        self._scale = self._resident.scale
+        self._growth_tracker = self._resident.words[3]  # torch only asks whether there is one
+
+    # --- settings and state -----------------------------------------------------------------
+
+    def _mirror(self) -> None:
+        """Give the attributes of torch's class the values of the rules."""
+        if not self._enabled:
+            return
+        keys = self._rules.torch_keys()
+        self._init_scale = keys["scale"]
+        self._init_growth_tracker = keys["_growth_tracker"]
+        self._growth_factor = keys["growth_factor"]
+        self._backoff_factor = keys["backoff_factor"]
+        self._growth_interval = keys["growth_interval"]
+
+    def _synchronized(self) -> ScaleRules:
+        """Return the rules with the present state; waits for the GPU."""
+        if self._resident is not None:
+            self._resident.fetch(self._rules.scaler)
+        return self._rules
+
+    def _continue(self) -> None:
+        """Continue from the state of the rules. Requires `_synchronized` before."""
+        self._mirror()
+        if self._resident is not None:
+            self._drain()
+            self._resident.store(self._rules.scaler)
+
+    def set_growth_factor(self, new_factor: float) -> None:
+        """Set the factor by which the scale grows; waits for the GPU."""
+        self._synchronized().change("growth_factor", new_factor)
+        self._mirror()
+
+    def set_backoff_factor(self, new_factor: float) -> None:
+        """Set the factor by which the scale backs off; waits for the GPU."""
+        self._synchronized().change("backoff_factor", new_factor)
+        self._mirror()
+
+    def set_growth_interval(self, new_interval: int) -> None:
+        """Set the number of good iterations before the scale grows; waits for the GPU."""
+        self._synchronized().change("growth_interval", new_interval)
+        self._mirror()
+
+    def _get_growth_tracker(self) -> int:
+        return int(self._synchronized().torch_keys()["_growth_tracker"]) if self._enabled else 0
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return torch's five entries, and "samebits": settings, state and counts as text.
+
+        Torch's scaler loads the five entries and ignores the text; `samebits.LossScaler.load` reads
+        the text. Waits for the GPU. Call it after `update`.
+        """
+        if not self._enabled:
+            return {}
+        rules = self._synchronized()
+        return {**rules.torch_keys(), "samebits": rules.scaler.save()}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Continue from a state of this class or of torch's scaler; waits for the GPU.
+
+        A state of this class and policy continues with the same bits. Otherwise the scale and
+        torch's settings are taken, as far as the policy has them.
+        """
+        if not self._enabled:
+            return
+        if len(state_dict) == 0:
+            raise RuntimeError(
+                "The source state dict is empty, possibly because it was saved "
+                "from a disabled instance of GradScaler."
+            )
+        self._synchronized().load(state_dict)
+        self._continue()
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = super().__getstate__()
+        if state is self.__dict__:
+            state = dict(state)
+        for name in ("_resident", "_gradients", "_arrived", "_dropped"):
+            del state[name]
+        state["_rules"] = (self._synchronized().policy, self._rules.scaler.save())
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        policy, text = state["_rules"]
+        self._rules = ScaleRules(policy, {}, {})
+        self._rules.scaler = LossScaler.load(text)
+        self._forget_tensors()
+
+    # --- one iteration ----------------------------------------------------------------------
+
+    def scale(self, outputs: Any) -> Any:
+        """Return outputs times the scale, as torch's method."""
+        scaled = super().scale(outputs)
+        # Ranks would see different losses, and their scales would part.
+        if self._enabled and self._rules.policy == "native" and not _is_distributed():
+            self._watch(outputs)
+        return scaled
+
+    def _watch(self, outputs: Any) -> None:
+        """Remember whether a loss is NaN or Inf: 0 times such a loss is NaN, and NaN stays."""
+        if isinstance(outputs, (list, tuple)):
+            for output in outputs:
+                self._watch(output)
+        elif isinstance(outputs, torch.Tensor) and outputs.numel() and self._resident is not None:
+            loss = outputs.detach()
+            loss = loss.reshape(()) if loss.numel() == 1 else loss.abs().amax()
+            bad_loss = self._resident.words[2]
+            bad_loss.add_(loss.to(device=bad_loss.device, non_blocking=True) * 0)
+
+    def unscale_(self, optimizer: torch.optim.Optimizer) -> None:
+        """Unscale, and clip where ``max_norm`` is finite, the optimizer's gradients in place.
+
+        `step` does it where it was not called. Call it to inspect or change unscaled gradients.
+        """
+        if not self._enabled:
+            return
+        self._check_scale_growth_tracker("unscale_")
+        optimizer_state = self._per_optimizer_states[id(optimizer)]
+        if optimizer_state["stage"] is OptState.UNSCALED:
+            raise RuntimeError(
+                "unscale_() has already been called on this optimizer since the last update()."
+            )
+        if optimizer_state["stage"] is OptState.STEPPED:
+            raise RuntimeError("unscale_() is being called after step().")
+        self._observe(optimizer, optimizer_state, rewrites=True)
+        optimizer_state["stage"] = OptState.UNSCALED
+
+    def _check_inf_per_device(self, optimizer: torch.optim.Optimizer) -> dict[str, Any]:
+        self._check_scale_growth_tracker("_check_inf_per_device")
+        optimizer_state = self._per_optimizer_states[id(optimizer)]
+        self._observe(optimizer, optimizer_state, rewrites=False)
+        found: dict[str, Any] = optimizer_state["found_inf_per_device"]
+        return found
+
+    def step(self, optimizer: torch.optim.Optimizer, *args: Any, **kwargs: Any) -> float | None:
+        """Step the optimizer, unless its gradients are not finite; unscale them before if needed.
+
+        Does not wait for optimizers that take the scale and the decision as tensors (fused or
+        capturable ones of torch). Arguments are passed on.
+        """
+        own = (self._enabled and "closure" not in kwargs
+               and getattr(optimizer, "_step_supports_amp_scaling", False)
+               and "grad_scaler" not in inspect.signature(optimizer.step).parameters)
+        if not own:
+            return super().step(optimizer, *args, **kwargs)
+        self._check_scale_growth_tracker("step")
+        optimizer_state = self._per_optimizer_states[id(optimizer)]
+        if optimizer_state["stage"] is OptState.STEPPED:
+            raise RuntimeError("step() has already been called since the last update().")
+        if optimizer_state["stage"] is OptState.READY:
+            self._check_inf_per_device(optimizer)
+        assert self._scale is not None
+        found = list(optimizer_state["found_inf_per_device"].values())
+        reports = list(optimizer_state.get("reports", {}).values())
+        amp: Any = optimizer  # torch sets these attributes without declaring them
+        given = getattr(optimizer, "grad_scale", None)
+        if optimizer_state["stage"] is OptState.UNSCALED:
+            amp.grad_scale = given
+        else:
+            divisor = reports[0].divisor if len(reports) == 1 else self._scale
+            amp.grad_scale = divisor if given is None else divisor * given
+        amp.found_inf = found[0] if len(found) == 1 else sum(
+            t.to(self._scale.device, non_blocking=True) for t in found)
+        result: float | None = optimizer.step(*args, **kwargs)
+        optimizer_state["stage"] = OptState.STEPPED
+        del amp.grad_scale
+        del amp.found_inf
+        return result
+
+    def update(self, new_scale: float | torch.Tensor | None = None) -> None:
+        """Set the scale of the next iteration: by the policy, or to `new_scale`.
+
+        Raises
+        ------
+        ScaleExhausted
+            The policy ends the run. On CUDA raised by a later `update`, when the report arrives.
+        """
+        if not self._enabled:
+            return
+        self._check_scale_growth_tracker("update")
+        assert self._resident is not None
+        if new_scale is not None:
+            self._set_scale(new_scale)
+        else:
+            reports = [report for state in self._per_optimizer_states.values()
+                       for report in state.get("reports", {}).values()]
+            if not reports:
+                raise AssertionError("No inf checks were recorded prior to update.")
+            self._resident.update(self._rules.scaler, reports)
+        self._resident.begin()
+        self._per_optimizer_states = defaultdict(_refresh_per_optimizer_state)
+        if any(report.stop for report in self._drain()):
+            raise ScaleExhausted(f"policy {self._rules.policy} ends the run: the gradients are not "
+                                 "finite, and the policy lowers the scale no further")
+
+    def _set_scale(self, new_scale: float | torch.Tensor) -> None:
+        if isinstance(new_scale, torch.Tensor):
+            reason = (
+                "new_scale should be a float or a 1-element torch.cuda.FloatTensor or "
+                "torch.FloatTensor with requires_grad=False."
+            )
+            if (new_scale.device.type != self._device or new_scale.numel() != 1
+                    or new_scale.requires_grad):
+                raise AssertionError(reason)
+            new_scale = float(new_scale.item())
+        keys = self._synchronized().torch_keys()
+        self._rules.load({**keys, "scale": float(new_scale)})
+        self._continue()
+
+    def _observe(self, optimizer: torch.optim.Optimizer, optimizer_state: dict[str, Any],
+                 rewrites: bool) -> None:
+        """Unscale or read the gradients of an optimizer, and write a report for each device."""
+        assert self._resident is not None
+        gradients = self._gradients.of(optimizer)
+        if self._max_norm != math.inf:
+            _check_clippable(gradients)
+        reports: dict[torch.device, GradientReport] = {}
+        for device in gradients.devices():
+            reports[device] = self._resident.report(device)
+            gradients.unscale(device, self._resident.words.to(device, non_blocking=True),
+                              reports[device], rewrites=rewrites, max_norm=self._max_norm,
+                              skips_overflow=self._rules.policy == "native")
+        for mesh in gradients.meshes:
+            _combine_over_ranks(mesh, reports)
+        optimizer_state["reports"] = reports
+        optimizer_state["found_inf_per_device"] = {
+            device: report.found_inf for device, report in reports.items()}
+
+    # --- reports ----------------------------------------------------------------------------
+
+    def name_parameters(self, model: torch.nn.Module) -> None:
+        """Let reports name the parameters as ``model.named_parameters()`` does.
+
+        Without it they have the names that the optimizer was given, or are named by group and
+        position, such as "group 0, parameter 3".
+        """
+        self._gradients.name_parameters(model)
+
+    def _drain(self) -> list[GradStep]:
+        """Take over the reports that have arrived; does not wait."""
+        if self._resident is None:
+            return []
+        new = [GradStep(step, applied, cause, change, norm, scale, self._gradients.name(first_bad),
+                        applied_steps, stop)
+               for (step, applied, cause, change, stop, norm, scale, applied_steps, first_bad, _)
+               in self._resident.poll()]
+        self._dropped += max(0, len(self._arrived) + len(new) - self._capacity)
+        self._arrived.extend(new)
+        return new
+
+    def reports(self) -> Iterator[GradStep]:
+        """Iterate over the reports that have arrived and were not read; never waits.
+
+        Reports arrive in order, on CUDA some time after their `update`.
+        """
+        self._drain()
+        while self._arrived:
+            yield self._arrived.popleft()
+
+    def lost_reports(self) -> int:
+        """Return the number of reports that were dropped because nobody read them in time."""
+        self._drain()
+        return self._dropped + (self._resident.lost if self._resident is not None else 0)
+
+
+def _is_distributed() -> bool:
+    return torch.distributed.is_available() and torch.distributed.is_initialized()
+
+
+def _check_clippable(gradients: Gradients) -> None:
+    """Refuse gradients that cannot be clipped by one norm."""
+    remedy = "use max_norm=math.inf and clip between unscale_() and step()"
+    if gradients.meshes:
+        raise InvalidArgument("max_norm: gradients that are DTensor need the norm of all shards; "
+                              + remedy)
+    if gradients.others:
+        dtype = next(iter(next(iter(gradients.others.values()))))
+        raise InvalidArgument(f"max_norm: gradients in {dtype}, or with gaps, are not clipped; "
+                              + remedy)
+    if len(gradients.lists) > 1:
+        raise InvalidArgument("max_norm: the gradients of an optimizer lie on "
+                              f"{', '.join(map(str, gradients.lists))}, but one norm needs one "
+                              "device; use one optimizer for each device")
+
+
+def _combine_over_ranks(mesh: Any, reports: dict[torch.device, GradientReport]) -> None:
+    """Give all ranks of a mesh the findings of all of them."""
+    for report in reports.values():
+        for dim in range(mesh.ndim):
+            torch.distributed.all_reduce(report.flags, torch.distributed.ReduceOp.MAX,
+                                         group=mesh.get_group(dim))

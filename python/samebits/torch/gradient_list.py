@@ -1,0 +1,179 @@
+"""The gradients of an optimizer as one list of the library, which one call works on."""
+
+from __future__ import annotations
+
+import math
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, NamedTuple
+
+import torch
+
+from samebits import _core
+from samebits.errors import InvalidArgument
+
+__all__ = ["GradientLists", "GradientReport", "clear_words", "local", "one_device",
+           "stream_of", "takes"]
+
+_LISTS_KEPT: Final = 4  # of one optimizer whose gradients move between a few addresses
+_DTYPES: Final = (torch.float32, torch.float16, torch.bfloat16)
+
+
+def local(tensor: torch.Tensor) -> torch.Tensor:
+    """Return a tensor itself, or a DTensor's local shard."""
+    to_local = getattr(tensor, "to_local", None)
+    return tensor if to_local is None else to_local()
+
+
+def takes(tensor: torch.Tensor) -> bool:
+    """Whether a list can hold a tensor: in fp32, fp16 or bf16, strided, without gaps."""
+    return (tensor.dtype in _DTYPES and tensor.layout is torch.strided and not tensor.is_neg()
+            and (tensor.is_contiguous()
+                 or bool(torch.ops.aten.is_non_overlapping_and_dense(tensor))))
+
+
+class GradientReport:
+    """What the gradients of one optimizer look like, in the memory of the gradients.
+
+    The attributes are views of one tensor that the library writes.
+
+    Attributes
+    ----------
+    data : Tensor [6] of float64
+        All fields; samebits/c/resident_scaler.h describes them.
+    norm : Tensor [] of float64
+        Norm of the unscaled gradients before clipping; NaN if not computed.
+    found_inf : Tensor [] of float32
+        1 if the optimizer must skip its step, else 0.
+    factor : Tensor [] of float32
+        1 / scale, times the clip factor.
+    divisor : Tensor [] of float32
+        What an optimizer divides scaled gradients by.
+    flags : Tensor [4] of int32
+        Bits of found_inf and amax, and two flags: NaN or Inf, and overflow by unscaling. The
+        maximum over ranks is what all ranks together observed.
+    """
+
+    def __init__(self, data: torch.Tensor) -> None:
+        self.data = data
+        words = data.view(torch.float32)
+        self.norm = data[0]
+        self.found_inf = words[4]
+        self.factor = words[8]
+        self.divisor = words[9]
+        self.flags = data.view(torch.int32)[4:8]
+
+    def clear(self, words: torch.Tensor) -> None:
+        """Report good gradients, for tensors that no list can hold."""
+        self.data.zero_()
+        self.norm.fill_(math.nan)
+        self.data.view(torch.int64)[1].fill_(-1)  # first bad
+        self.factor.copy_(words[1])
+        self.divisor.copy_(words[0])
+
+    def add(self, found_inf: torch.Tensor) -> None:
+        """Add the finding of another check, a flag in float32."""
+        self.found_inf.copy_(torch.maximum(self.found_inf, found_inf))
+        self.flags[2].copy_(torch.maximum(self.flags[2], found_inf.to(torch.int32)))
+
+
+def clear_words(device: torch.device) -> torch.Tensor:
+    """Return the words of a scale of 1: scale, inverse scale, bad loss, stop."""
+    words = torch.ones(4, dtype=torch.float32, device=device)
+    words[2:].zero_()
+    return words
+
+
+def stream_of(device: torch.device) -> int | None:
+    """Return the current stream of a device; None for the CPU."""
+    if device.type != "cuda":
+        return None
+    return int(torch.cuda.current_stream(device).cuda_stream)
+
+
+class _List(NamedTuple):
+    core: _core.Gradients
+    memory: tuple[torch.Tensor, ...]  # tables and workspace on the device; the tables on the host
+    tables: int
+    workspace: int
+
+
+class GradientLists:
+    """Lists of one optimizer's gradients on one device, made when the gradients move.
+
+    A list holds for the addresses of its gradients. Lists that a CUDA graph captures stay as long
+    as this object.
+    """
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._names = list(names)
+        self._kept: OrderedDict[tuple[Any, ...], _List] = OrderedDict()
+        self._captured: dict[tuple[Any, ...], _List] = {}
+        self._spare: torch.Tensor | None = None
+
+    @property
+    def captured(self) -> bool:
+        """Whether a CUDA graph uses a list of this object."""
+        return bool(self._captured)
+
+    def unscale(self, gradients: Sequence[torch.Tensor | None], words: torch.Tensor,
+                report: GradientReport, *, rewrites: bool = True, only_clips: bool = False,
+                skips_overflow: bool = False, max_norm: float, first: int = 0) -> None:
+        """Unscale gradients in place and write the report; on CUDA without waiting."""
+        device = report.data.device
+        stream = stream_of(device)
+        # Work of another stream has its own list, whose tables that stream copied.
+        key = (stream, *[None if g is None else (g.data_ptr(), g.numel(), g.dtype)
+                         for g in gradients])
+        found = self._captured.get(key) or self._kept.get(key)
+        if found is None:
+            found = self._make(key, gradients, device)
+        elif key in self._kept:
+            self._kept.move_to_end(key)
+        found.core.unscale(found.tables, found.workspace, words.data_ptr(), report.data.data_ptr(),
+                           rewrites, only_clips, skips_overflow, max_norm, first, None, stream)
+
+    def _make(self, key: tuple[Any, ...], gradients: Sequence[torch.Tensor | None],
+              device: torch.device) -> _List:
+        core = _core.Gradients([None if g is None else _flat(g) for g in gradients], self._names)
+        tables, workspace = core.sizes()
+        if device.type != "cuda":
+            made = _List(core, (), 0, 0)
+        else:
+            on_host = self._page_locked(tables)
+            core.write_tables(on_host.data_ptr(), tables)
+            on_device = torch.empty(tables, dtype=torch.uint8, device=device)
+            on_device.copy_(on_host[:tables], non_blocking=True)
+            room = torch.empty(workspace, dtype=torch.uint8, device=device)
+            made = _List(core, (on_device, room, on_host), on_device.data_ptr(), room.data_ptr())
+            if torch.cuda.is_current_stream_capturing():
+                self._captured[key] = made
+                return made
+        self._kept[key] = made
+        if len(self._kept) > _LISTS_KEPT:
+            self._kept.popitem(last=False)
+        return made
+
+    def _page_locked(self, size: int) -> torch.Tensor:
+        """Return page-locked memory. A capture cannot allocate it and takes the spare."""
+        spare, self._spare = self._spare, None
+        if spare is None or spare.numel() < size:
+            spare = torch.empty(size, dtype=torch.uint8, pin_memory=True)
+        if not torch.cuda.is_current_stream_capturing():
+            self._spare = torch.empty(size, dtype=torch.uint8, pin_memory=True)
+        return spare
+
+
+def _flat(tensor: torch.Tensor) -> torch.Tensor:
+    """Return the elements of a tensor without gaps as a vector, in the order of memory."""
+    return tensor.detach().as_strided((tensor.numel(),), (1,))
+
+
+def one_device(gradients: Iterable[torch.Tensor], argument: str) -> torch.device:
+    """Return the device of all gradients."""
+    devices = {g.device for g in gradients}
+    if len(devices) != 1:
+        listed = ", ".join(sorted(map(str, devices)))
+        raise InvalidArgument(f"{argument}: the gradients lie on {listed}, but one norm needs one "
+                              "device; call it for the parameters of each device")
+    return devices.pop()

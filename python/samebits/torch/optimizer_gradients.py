@@ -1,0 +1,133 @@
+"""The gradients of optimizers, and the names of their parameters."""
+
+from __future__ import annotations
+
+import weakref
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from samebits.torch.gradient_list import GradientLists, GradientReport, local, takes
+
+__all__ = ["Gradients", "OptimizerGradients"]
+
+
+class _Optimizer:
+    """What is remembered of an optimizer: its first parameter's number, and gradient lists."""
+
+    def __init__(self, first: int, names: list[str]) -> None:
+        self.first = first
+        self.count = len(names)
+        self.lists: defaultdict[torch.device, GradientLists] = defaultdict(
+            lambda: GradientLists(names))
+
+
+@dataclass
+class Gradients:
+    """The gradients of one optimizer now.
+
+    Attributes
+    ----------
+    lists : dict of device to list
+        Gradients in fp32, fp16 and bf16; None for the other parameters.
+    others : dict of device to dict of dtype to list
+        Gradients that no list of the library can hold.
+    meshes : set
+        Meshes over which gradients are sharded.
+    """
+
+    known: _Optimizer
+    lists: dict[torch.device, list[torch.Tensor | None]] = field(default_factory=dict)
+    others: dict[torch.device, dict[torch.dtype, list[torch.Tensor]]] = field(default_factory=dict)
+    meshes: set[Any] = field(default_factory=set)
+
+    def devices(self) -> list[torch.device]:
+        """Return the devices of the gradients."""
+        return list({**self.lists, **self.others})
+
+    def add(self, at: int, grad: torch.Tensor) -> None:
+        """Add the gradient of parameter number `at`."""
+        mesh = getattr(grad, "device_mesh", None)
+        if mesh is not None:
+            self.meshes.add(mesh)
+            grad = local(grad)
+        if takes(grad):
+            self.lists.setdefault(grad.device, [None] * self.known.count)[at] = grad
+        else:
+            self.others.setdefault(grad.device, {}).setdefault(grad.dtype, []).append(grad)
+
+    def unscale(self, device: torch.device, words: torch.Tensor, report: GradientReport, *,
+                rewrites: bool, max_norm: float, skips_overflow: bool) -> None:
+        """Unscale, or only read, the gradients on one device, and write the report."""
+        grads = self.lists.get(device)
+        if grads is None:
+            report.clear(words)
+        else:
+            self.known.lists[device].unscale(
+                grads, words, report, rewrites=rewrites, skips_overflow=skips_overflow,
+                max_norm=max_norm, first=self.known.first)
+        for alike in self.others.get(device, {}).values():
+            flag = torch.zeros((), dtype=torch.float32, device=device)
+            inverse = words[1] if rewrites else torch.ones_like(flag)
+            torch._amp_foreach_non_finite_check_and_unscale_(alike, flag, inverse)
+            report.add(flag)
+
+
+class OptimizerGradients:
+    """Numbers and names of the parameters of all optimizers, and lists of their gradients."""
+
+    def __init__(self) -> None:
+        self._places: list[tuple[int, str]] = []
+        self._names: dict[int, str] = {}
+        self._optimizers: weakref.WeakKeyDictionary[torch.optim.Optimizer, _Optimizer] = (
+            weakref.WeakKeyDictionary())
+
+    def name_parameters(self, model: torch.nn.Module) -> None:
+        """Name parameters as ``model.named_parameters()`` does."""
+        self._names.update((id(p), name) for name, p in model.named_parameters())
+
+    def name(self, number: int) -> str | None:
+        """Return the name of a parameter; None for -1."""
+        if number < 0:
+            return None
+        identity, place = self._places[number]
+        return self._names.get(identity, place)
+
+    def _known(self, optimizer: torch.optim.Optimizer) -> _Optimizer:
+        count = sum(len(group["params"]) for group in optimizer.param_groups)
+        known = self._optimizers.get(optimizer)
+        if known is None or known.count != count:
+            places = []
+            for g, group in enumerate(optimizer.param_groups):
+                names = group.get("param_names")
+                for p, parameter in enumerate(group["params"]):
+                    place = f"group {g}, parameter {p}" if names is None else str(names[p])
+                    places.append((id(parameter), place))
+            known = _Optimizer(len(self._places), [place for _, place in places])
+            self._places += places
+            self._optimizers[optimizer] = known
+        return known
+
+    def of(self, optimizer: torch.optim.Optimizer) -> Gradients:
+        """Return the gradients of an optimizer."""
+        gradients = Gradients(self._known(optimizer))
+        at = -1
+        for group in optimizer.param_groups:
+            for parameter in group["params"]:
+                at += 1
+                if not isinstance(parameter, torch.Tensor):
+                    raise AssertionError(
+                        f"expected param to be torch.Tensor, got {type(parameter).__name__}"
+                    )
+                grad = parameter.grad
+                if grad is None:
+                    continue
+                if grad.is_sparse:
+                    # Duplicate indices of FP16 may overflow when they are added.
+                    if grad.dtype is torch.float16:
+                        grad = parameter.grad = grad.coalesce()
+                    grad = grad._values()
+                gradients.add(at, grad)
+        return gradients

@@ -1,0 +1,131 @@
+"""clip_grad_norm_ and inspect_gradients: the bits of the library's functions on the host."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+import samebits as sb
+import samebits.torch as sbt
+
+SHAPES = ((3, 5), (7,), (), (0,), (2, 3, 4, 5), (70, 100))
+
+
+def gradients(dtype: torch.dtype, device: str, seed: int = 0) -> list[torch.nn.Parameter]:
+    make = torch.Generator().manual_seed(seed)
+    parameters = []
+    for shape in SHAPES:
+        p = torch.nn.Parameter(torch.zeros(shape, dtype=dtype, device=device))
+        p.grad = torch.randn(shape, generator=make).to(device, dtype)
+        parameters.append(p)
+    parameters.append(torch.nn.Parameter(torch.zeros(2, device=device)))  # without a gradient
+    return parameters
+
+
+def on_host(parameters: list[torch.nn.Parameter]) -> list[torch.Tensor]:
+    return [p.grad.detach().clone().cpu() for p in parameters if p.grad is not None]
+
+
+def equal_bits(a: torch.Tensor, b: torch.Tensor) -> bool:
+    kind = {4: torch.int32, 2: torch.int16}[a.element_size()]
+    return torch.equal(a.cpu().contiguous().view(kind), b.cpu().contiguous().view(kind))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("max_norm", [1.0, 1e-6, 1e6, 0.0, math.inf])
+def test_clip_grad_norm(device: str, dtype: torch.dtype, max_norm: float) -> None:
+    parameters = gradients(dtype, device)
+    expected = on_host(parameters)
+    report = sb.clip(expected, max_norm)
+    norm = sbt.clip_grad_norm_(parameters, max_norm)
+    assert norm.dtype == torch.float64 and norm.device == parameters[0].device
+    assert norm.item() == report.norm
+    for got, want in zip(on_host(parameters), expected, strict=True):
+        assert equal_bits(got, want)
+
+
+@pytest.mark.parametrize("bad", [math.inf, math.nan])
+def test_gradients_that_are_not_finite_stay(device: str, bad: float) -> None:
+    parameters = gradients(torch.float32, device)
+    assert parameters[1].grad is not None
+    parameters[1].grad[3] = bad
+    before = on_host(parameters)
+    norm = sbt.clip_grad_norm_(iter(parameters), 1.0)
+    assert norm.item() == bad or math.isnan(bad) and norm.isnan()
+    assert all(equal_bits(a, b) for a, b in zip(before, on_host(parameters), strict=True))
+    with pytest.raises(RuntimeError, match="is non-finite, so it cannot be clipped"):
+        sbt.clip_grad_norm_(parameters, 1.0, error_if_nonfinite=True)
+
+
+def test_one_parameter_and_none(device: str) -> None:
+    (p, *_) = gradients(torch.float32, device)
+    assert sbt.clip_grad_norm_(p, 1.0).item() == sb.l2norm(on_host([p]))[0] or p.grad is not None
+    p.grad = None
+    assert sbt.clip_grad_norm_([p], 1.0).item() == 0.0
+    assert sbt.clip_grad_norm_([], 1.0).item() == 0.0
+
+
+def test_gradients_that_move_and_change(device: str) -> None:
+    for seed in range(8):
+        parameters = gradients(torch.float32, device, seed)
+        expected = on_host(parameters)
+        norm = sbt.clip_grad_norm_(parameters, 2.0)
+        assert norm.item() == sb.clip(expected, 2.0).norm
+        assert all(equal_bits(a, b) for a, b in zip(on_host(parameters), expected, strict=True))
+
+
+def test_other_orders_in_memory(device: str) -> None:
+    """A gradient is read as it lies in memory: the norm is that of the transposed array."""
+    p = torch.nn.Parameter(torch.zeros(40, 30, device=device))
+    p.grad = torch.randn(30, 40, generator=torch.Generator().manual_seed(1)).to(device).t()
+    expected = p.grad.cpu().t().contiguous().clone()
+    report = sb.clip(expected, 1.0)
+    assert sbt.clip_grad_norm_([p], 1.0).item() == report.norm
+    assert equal_bits(p.grad.t(), expected)
+
+
+def test_what_is_refused(device: str) -> None:
+    p = torch.nn.Parameter(torch.zeros(4, dtype=torch.float64, device=device))
+    p.grad = torch.ones_like(p)
+    with pytest.raises(sb.InvalidArgument, match=r"parameters: gradient 0 is torch.float64"):
+        sbt.clip_grad_norm_([p], 1.0)
+    with pytest.raises(sb.InvalidArgument, match=r"norm_type: 2 is expected; got inf"):
+        sbt.clip_grad_norm_([p], 1.0, math.inf)
+    with pytest.raises(sb.InvalidArgument, match=r"max_norm: a number >= 0 is expected"):
+        sbt.clip_grad_norm_([p], -1.0)
+    with pytest.raises(sb.InvalidArgument, match="module: the gradient of weight is torch.float64"):
+        sbt.inspect_gradients([("weight", p)])
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+def test_inspect_gradients(device: str, dtype: torch.dtype) -> None:
+    model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.Linear(8, 2)).to(device, dtype)
+    make = torch.Generator().manual_seed(2)
+    for p in model.parameters():
+        p.grad = torch.randn(p.shape, generator=make).to(device, dtype)
+    model[0].bias.grad = None
+    assert model[1].weight.grad is not None
+    model[1].weight.grad[1, 2] = math.inf
+    report = sbt.inspect_gradients(model)
+    assert list(report.tensors) == ["0.weight", "1.weight", "1.bias"]
+    assert report.first_bad == "1.weight" and report.total.inf == 1
+    expected = sb.inspect({name: p.grad.cpu() for name, p in model.named_parameters()
+                           if p.grad is not None})
+    assert report.total == expected.total and report.tensors == expected.tensors
+    assert report.exponents == expected.exponents
+    assert sum(sbt.inspect_gradients(model, distribution=False).exponents) == 0
+    assert np.isfinite(report.tensors["1.bias"].norm)
+
+
+def test_clipping_does_not_wait(cuda: str) -> None:
+    parameters = gradients(torch.float32, cuda)
+    sbt.clip_grad_norm_(parameters, 1.0)
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        norm = sbt.clip_grad_norm_(parameters, 0.5)
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+    assert norm.item() <= 1.0 + 1e-3
