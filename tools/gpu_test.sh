@@ -9,8 +9,11 @@
 #   --build DIR  programs already built there; default: set up, configure and build the cuda preset
 #   --out FILE   where the summary goes; default build/gpu_test.md
 #
+# The Python parts need torch, pytest, hypothesis and nanobind-backend in python3, and the extension in
+# the build (-DSAMEBITS_PYTHON=ON with that python3); otherwise one line says what is missing.
+#
 # In order: device tests (conformance, properties, self-test, 2^30 quantized elements), the scales of all
-# amaxes (of every 509th with --quick), examples, fpinspect verify, also of tensor cores, every device
+# amaxes (of every 509th with --quick), examples, fpinspect verify, also of tensor cores, the Python tests on CUDA tensors, every device
 # test once more under compute-sanitizer (memcheck, racecheck, initcheck), benchmarks beside a device
 # copy and, if python3 has PyTorch, beside its casts. The last line of the summary, printed too, is the run's
 # line for the table of docs/results/README.md; docs/testing.md says how to commit it.
@@ -77,12 +80,14 @@ results_of() {
       sub(/^=+ /, ""); summary = tolower($0)
     }
     / results compared, / { sums = $0 }
+    /^[0-9]+ passed.* in [0-9.]+s/ { pytests = $0; sub(/ in .*/, "", pytests) }
     /: compared [0-9]+, differing [0-9]+/ {  # lines of all_scales
       split($0, n, /: compared |, differing |, the first/); scales += n[2]; wrong += n[3]
     }
     END {
       text = tests ? tests " tests" : ""
-      if (summary) text = text (text ? ", " : "") summary
+      if (pytests) text = text (text ? ", " : "") pytests
+    if (summary) text = text (text ? ", " : "") summary
       if (scales) text = text (text ? ", " : "") sprintf("%.0f scales, %d differ", scales, wrong)
       if (sums) text = text (text ? ", " : "") sums
       print text
@@ -114,6 +119,18 @@ done
 
 part verify_tensor_cores "$fpinspect" verify --tensor-cores --cases 2048
 
+# Python: samebits on CUDA tensors of torch. A skipped test is a failure, unless it needs two GPUs.
+package=$(realpath "$build/python/package")
+python_needs="import torch, pytest, hypothesis, nanobind_backend, samebits; assert torch.cuda.is_available()"
+if missing=$(PYTHONPATH=$package python3 -c "$python_needs" 2>&1); then
+  for test in python/tests/test_gpu.py python/tests/torch_tests/test_*.py; do
+    part "python_$(basename "$test" .py)" env PYTHONPATH="$package" SAMEBITS_REQUIRE_TORCH=1 \
+      SAMEBITS_REQUIRE_GPU=1 python3 -m pytest -q -p no:cacheprovider --rootdir python "$test"
+  done
+else
+  echo "== Python parts left out: ${missing##*$'\n'}" >&2
+fi
+
 # Every device test under each tool, four at a time; see docs/testing.md. Races are looked for in this
 # project's kernels: the cublaslt programs run the vendor's alone. Tests that cause an error of the CUDA
 # runtime on purpose check its code themselves, so memcheck does not count them.
@@ -140,6 +157,7 @@ if python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null; then
   part torch python3 tools/bench/gpu/torch_bench.py
   part torch_lists python3 tools/bench/gpu/torch_bench.py --lists
   part torch_arithmetic python3 tools/bench/gpu/torch_bench.py --arith
+  part torch_calls env PYTHONPATH="$package" python3 tools/bench/torch_calls.py
   part host_time python3 tools/bench/gpu/torch_bench.py --host-time "$build/tools/bench/gpu/libgpu_host_time.so"
 fi
 
@@ -193,7 +211,7 @@ result_line() {
   echo "## Speed"
   echo
   for speed in copy_and_conversions torch copy_and_lists torch_lists copy_and_arithmetic \
-      torch_arithmetic host_time; do
+      torch_arithmetic torch_calls host_time; do
     [[ -f "$logs/$speed" ]] || continue
     grep -h '^|' "$logs/$speed" || true
     echo

@@ -285,6 +285,11 @@ output new_output(nb::handle like, const array& in, int dims, const std::int64_t
   return out;
 }
 
+nb::object torch_workspace(const array& on, std::size_t bytes) {
+  const auto size = static_cast<std::int64_t>(bytes);
+  return new_tensor(*on.library, 1, &size, {dl_code::unsigned_integer, 8, 1}, on.device);
+}
+
 void mark_written(nb::handle tensors) { nb::handle(table.helper).attr("mark_written")(tensors); }
 
 std::int32_t format_named(nb::handle name, const char* argument_name) {

@@ -57,6 +57,12 @@ array array_of(nb::handle object, const argument& what);
 /// @param shape  a tuple
 nb::object empty_like(nb::handle like, nb::handle shape, std::int32_t format);
 
+/// Returns memory of torch's allocator for one call on torch's current stream.
+///
+/// @param on  a torch tensor in device memory
+/// @param bytes  [bytes] is the shape of the result, in unsigned bytes
+nb::object torch_workspace(const array& on, std::size_t bytes);
+
 /// Tells torch's autograd that a call writes a torch tensor, or the torch tensors of a list.
 void mark_written(nb::handle tensors);
 

@@ -123,6 +123,17 @@ nb::tuple quantize(nb::handle x, int format, nb::handle out, bool transposed, in
   options.random = random_of(random);
   options.inverse_scales = inverse.get();
   const samebits_executor where = executor_of(threads, backend, stream, in, in.size());
+  nb::object scratch;
+  if (in.library != nullptr && in.memory == SAMEBITS_MEMORY_DEVICE && stream.is_none()) {
+    std::size_t bytes = 0;
+    check(samebits_quantize_workspace(&from, &outputs, &options, &bytes, &where));
+    if (bytes > 0) {
+      scratch = torch_workspace(in, bytes);
+      options.workspace_bytes = bytes;
+      options.workspace =
+          array_of(scratch, {.name = "workspace", .format = SAMEBITS_FORMAT_E8M0}).data;
+    }
+  }
   run(in.size(), [&] { return samebits_quantize(&from, &outputs, &options, &where); });
   return results.objects(statistics ? tuple_of(found) : nb::none());
 }
