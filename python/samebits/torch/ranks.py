@@ -31,8 +31,8 @@ class ProcessGroup(Communicator):
     group : torch.distributed.ProcessGroup, optional
         By default the group of all processes.
     device : str or torch.device, optional
-        Where messages are: cpu or cuda. By default cuda if the group uses NCCL for CUDA tensors,
-        else cpu. CUDA messages are on the current device, or on this device if it has an index.
+        Memory of the messages and of the gradients: cpu or cuda. By default cuda if the group uses
+        NCCL for CUDA tensors, else cpu. Without an index, cuda is the current device.
 
     Raises
     ------
@@ -41,11 +41,9 @@ class ProcessGroup(Communicator):
 
     Examples
     --------
-    >>> import tempfile, torch
     >>> import torch.distributed as dist
     >>> import samebits.torch as sbt
-    >>> file = tempfile.NamedTemporaryFile()
-    >>> dist.init_process_group("gloo", init_method=f"file://{file.name}", rank=0, world_size=1)
+    >>> dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
     >>> ranks = sbt.ProcessGroup()
     >>> ranks.rank, ranks.size, ranks.memory
     (0, 1, 'host')
@@ -62,7 +60,8 @@ class ProcessGroup(Communicator):
                                   "its members only")
         backends = _backends(group)
         if device is None:
-            device = "cuda" if backends.get("cuda") == "nccl" else "cpu"
+            on_gpu = backends.get("cuda") == "nccl" and torch.cuda.is_available()
+            device = "cuda" if on_gpu or "cpu" not in backends else "cpu"
         self._device = torch.device(device)
         if self._device.type not in ("cpu", "cuda") or self._device.type not in backends:
             raise InvalidArgument(f"device: {device!r} is not one of the group's devices, "
@@ -101,9 +100,9 @@ class ProcessGroup(Communicator):
 
     def all_reduce_max(self, words: Any) -> None:
         """Replace each word by its maximum: int32 has the order of uint32 with the sign flipped."""
-        signed = self._tensor(words).view(torch.int32)
-        if signed.numel() == 0:
+        if not words.nbytes:
             return
+        signed = self._tensor(words).view(torch.int32)
         signed.bitwise_xor_(_SIGN)
         dist.all_reduce(signed, dist.ReduceOp.MAX, self._group)
         signed.bitwise_xor_(_SIGN)
