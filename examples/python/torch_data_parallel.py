@@ -3,8 +3,8 @@
     python examples/python/torch_data_parallel.py           # two processes
     torchrun --nproc-per-node 8 examples/python/torch_data_parallel.py
 
-Gloo on CPUs, NCCL with a GPU for each process. In one step one sample of rank 1 is corrupt: its loss
-is NaN. All ranks skip this step, and the scale stays, because the loss is to blame and not the
+Gloo on CPUs, NCCL with a GPU for each process. In one step one sample of rank 1 is corrupt: its
+loss is NaN. All ranks skip this step, and the scale stays, because the loss is to blame and not the
 scale. All ranks end with the same bits.
 """
 

@@ -214,6 +214,13 @@ nb::tuple sum_shards(nb::handle ranks, nb::list parts) {
   return nb::make_tuple(total, each);
 }
 
+nb::float_ clip_factor(double norm, double max_norm) {
+  const host_guard guard;  // a subnormal factor stays one as a Python number
+  float factor = 1;
+  check(samebits_clip_factor(norm, max_norm, &factor));
+  return nb::float_(factor);
+}
+
 nb::bytes gather(nb::handle ranks, nb::bytes message) {
   python_ranks with(ranks);
   std::vector<char> received(message.size() * static_cast<std::size_t>(with.size()));
@@ -236,6 +243,8 @@ void bind_ranks(nb::module_& m) {
         "Replaces gradients by their sum over all ranks.");
   m.def("sum_shards", &sum_shards, arg("ranks"), arg("parts"),
         "Returns the sum of squares of all tensors and of each tensor.");
+  m.def("clip_factor", &clip_factor, arg("norm"), arg("max_norm"),
+        "Returns the factor that brings a norm down to max_norm.");
   m.def("gather", &gather, arg("ranks"), arg("message"),
         "Returns the messages of all ranks, one after another.");
 }

@@ -6,10 +6,14 @@
 #include <string_view>
 #include <vector>
 
+#include "c_api/c_ranks.hpp"
 #include "c_api/in_c.hpp"
 #include "device/cuda_backends.hpp"
 #include "device/device_copy.hpp"
+#include "device/device_ranks.hpp"
 #include "samebits/device_loss_scaler.hpp"
+#include "samebits/distributed.hpp"
+#include "samebits/testkit/ranks.hpp"
 
 namespace samebits::in_c {
 namespace {
@@ -199,6 +203,80 @@ TEST_P(CDevice, LossScaler) {
   ASSERT_OK(samebits_device_loss_scaler_load(list, text.c_str(), &options, &scaler));
   samebits_device_loss_scaler_destroy(scaler);
   samebits_tensor_list_destroy(list);
+}
+
+TEST_P(CDevice, GradientsOverRanks) {
+  constexpr int ranks = 3;
+  std::vector<matrix> expected(ranks, matrix(format_id::bf16, 9, 1000));
+  const auto gradient = [](int rank) {
+    return number_matrix(format_id::bf16, 9, 1000, static_cast<std::uint64_t>(rank));
+  };
+  testkit::simulate_ranks(ranks, [&](communicator& r) {
+    matrix& mine = expected[static_cast<std::size_t>(r.rank())];
+    mine = gradient(r.rank());
+    reduce_gradients(r, mine.cpp(), {.communication = format_id::e4m3});
+  });
+  const support::device_streams streams;
+  support::simulate_device_ranks(streams, ranks, [&](communicator& r) {
+    matrix mine = gradient(r.rank());
+    const device_matrix x(mine);
+    const c_ranks in_c(r);
+    samebits_gradient_reduction how = SAMEBITS_GRADIENT_REDUCTION_INIT;
+    how.communication = SAMEBITS_FORMAT_E4M3;
+    how.backend = where.backend;
+    ASSERT_OK(samebits_reduce_gradients(&in_c.c, &x.c, 1, &how));
+    check_cuda(cudaStreamSynchronize(static_cast<cudaStream_t>(r.stream())), "sums");
+    x.copy.copy_back();
+    EXPECT_EQ(mine.bytes, expected[static_cast<std::size_t>(r.rank())].bytes);
+    const auto rank = static_cast<std::uint8_t>(r.rank());
+    std::uint8_t everyone[ranks] = {};
+    ASSERT_OK(samebits_gather_messages(&in_c.c, &rank, 1, everyone));
+    EXPECT_EQ(everyone[2], 2);
+  });
+}
+
+TEST_P(CDevice, LossScalerOverShards) {
+  const support::device_streams streams;
+  support::simulate_device_ranks(streams, 2, [&](communicator& r) {
+    matrix mine = number_matrix(format_id::fp32, 1, 4096, static_cast<std::uint64_t>(r.rank()));
+    const device_matrix x(mine);
+    const samebits_list_tensor tensor = {x.c, "weight", 0, 0};
+    samebits_tensor_list* list = nullptr;
+    ASSERT_OK(samebits_tensor_list_create(&tensor, 1, &list));
+    const std::uint64_t first = 4096 * static_cast<std::uint64_t>(r.rank());
+    const c_ranks in_c(r);
+    samebits_device_scaler_options options = SAMEBITS_DEVICE_SCALER_OPTIONS_INIT;
+    samebits_shard_layout* layout = nullptr;
+    ASSERT_OK(samebits_shard_layout_create(&in_c.c, list, &first, &layout));
+    options.max_norm = 1.0;
+    options.backend = where.backend;
+    options.shards = layout;
+    samebits_device_loss_scaler* scaler = nullptr;
+    ASSERT_OK(samebits_device_loss_scaler_create(list, SAMEBITS_SCALING_POLICY_TORCH, nullptr, 0,
+                                                 &options, &scaler));
+    samebits_shard_layout_destroy(layout);  // the scaler keeps what it needs
+    const tensor_list shards(x.copy.placed(mine.cpp()));
+    device_loss_scaler expected(
+        shards, torch_scaling{},
+        {.max_norm = 1.0, .backend = GetParam(), .shards = shard_layout(r, shards, {&first, 1})});
+    EXPECT_REFUSED(samebits_device_loss_scaler_step(scaler, r.stream()), SAMEBITS_CALL_ORDER_ERROR,
+                   "sharded");
+    expected.step(r);
+    ASSERT_OK(samebits_device_loss_scaler_step_on_ranks(scaler, &in_c.c));
+    check_cuda(cudaStreamSynchronize(static_cast<cudaStream_t>(r.stream())), "step");
+    samebits_step_report report = {};
+    int32_t arrived = 0;
+    ASSERT_OK(samebits_device_loss_scaler_poll(scaler, &report, &arrived));
+    const std::optional<step_report> other = expected.poll();
+    ASSERT_TRUE(arrived == 1 && other);
+    EXPECT_TRUE(same_bytes(report, *other));
+    samebits_communicator on_host = in_c.c;
+    on_host.memory = SAMEBITS_MEMORY_HOST;
+    EXPECT_REFUSED(samebits_device_loss_scaler_agree(scaler, &on_host), SAMEBITS_INVALID_ARGUMENT,
+                   "device memory");
+    samebits_device_loss_scaler_destroy(scaler);
+    samebits_tensor_list_destroy(list);
+  });
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, CDevice, support::cuda_backends(), support::cuda_backend_name);

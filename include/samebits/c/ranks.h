@@ -179,8 +179,8 @@ typedef struct samebits_gradient_reduction {
 SAMEBITS_C_API samebits_status
 samebits_gradient_reduction_init(samebits_gradient_reduction* options);
 
-/* Replaces the gradients on every rank by their sum over all ranks, in a fixed order of steps. Every
- * rank gets the same bits, on any network and any machine.
+/* Replaces the gradients on every rank by their sum over all ranks, in a fixed order of steps.
+ * Every rank gets the same bits, on any network and any machine.
  *
  * @param gradients  [count] matrices in fp32, fp16 or bf16, mixed, in the communicator's memory. No
  *   element is in two matrices. Every rank lists the same shapes and formats in the same order.
@@ -207,7 +207,8 @@ typedef struct samebits_shard_layout samebits_shard_layout;
  * @param first  [number of tensors]; index in gradient i of the first element of the shard, counted
  *   row by row. A multiple of 4096; ignored for a shard without elements.
  * @param layout  receives the layout; the caller destroys it
- * @returns SAMEBITS_RANK_ERROR, on every rank, naming the tensor, if shards overlap or leave a gap */
+ * @returns SAMEBITS_RANK_ERROR, on every rank, naming the tensor, if shards overlap or leave a
+ *   gap */
 SAMEBITS_C_API samebits_status samebits_shard_layout_create(const samebits_communicator* ranks,
                                                             const samebits_tensor_list* shards,
                                                             const uint64_t* first,

@@ -1,8 +1,8 @@
 """Norms of tensors whose elements are spread over ranks, with the bits of the whole tensors.
 
-A sum of squares is a tree over all elements of a tensor (docs/contract.md, section 6). A chunk, 4096
-elements from a multiple of 4096, is a subtree. The rank that holds a chunk's first element owns the
-chunk: the other ranks send it their elements of the chunk, the "head" of their shards.
+A sum of squares is a tree over all elements of a tensor (docs/contract.md, section 6). A chunk,
+4096 elements that begin at a multiple of 4096, is a subtree. The rank that holds a chunk's first
+element owns the chunk. The other ranks send their elements of the chunk: the heads of their shards.
 """
 
 from __future__ import annotations
@@ -306,8 +306,8 @@ def _check_cover(shard: Shard, extents: Sequence[Extent]) -> None:
     for begin, length, r, _ in extents:
         if begin != end:
             what = "overlap" if begin < end else "leave a gap"
-            raise RankError(f"norm_of_shards(): {shard.name}: the shards {what}: {before} {end}, rank "
-                            f"{r} begins at {begin}")
+            raise RankError(f"norm_of_shards(): {shard.name}: the shards {what}: {before} {end}, "
+                            f"rank {r} begins at {begin}")
         end, before = begin + length, f"rank {r} ends at"
     if shard.size not in (None, end):
         raise RankError(f"norm_of_shards(): {shard.name}: the ranks hold {end} of {shard.size} "

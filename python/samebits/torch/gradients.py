@@ -77,7 +77,7 @@ def clip_grad_norm_(parameters: torch.Tensor | Iterable[torch.Tensor], max_norm:
     for i, grad in enumerate(grads):
         if hasattr(grad, "device_mesh"):
             raise InvalidArgument(f"parameters: gradient {i} is a DTensor; the norm of its shards "
-                                  "needs all ranks: samebits.torch.norm_of_shards")
+                                  "needs all ranks: samebits.torch.clip_shards_, norm_of_shards")
         if not takes(grad):
             raise InvalidArgument(f"parameters: gradient {i} is {_kind(grad)}; fp32, fp16 or bf16 "
                                   "without gaps is expected")

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 import torch
 import torch.distributed as dist
 
+from samebits import _core
 from samebits.errors import InvalidArgument
 from samebits.ranks import Communicator, DeviceBuffer, ShardNorms
 from samebits.ranks import reduce_gradients as _reduce_gradients
 from samebits.ranks.shards import Shard, check_shard, norm_of
+from samebits.rules import number
+from samebits.tensors import scale
 from samebits.torch.tensors import is_dtensor
 
-__all__ = ["ProcessGroup", "norm_of_shards", "reduce_gradients"]
+__all__ = ["ProcessGroup", "clip_shards_", "norm_of_shards", "reduce_gradients"]
 
 _SIGN = -(2**31)
 
@@ -178,9 +182,7 @@ def reduce_gradients(parameters: Any, group: Any = None, *, communication: objec
         The ranks' gradients or options differ. Nothing was written on any rank.
     """
     ranks = _ranks(group)
-    gradients: dict[str, Any] = dict(_gradients(parameters))
-    gradients = {name: g.to_local() if is_dtensor(g) else g for name, g in gradients.items()}
-    _reduce_gradients(ranks, gradients, communication=communication,
+    _reduce_gradients(ranks, _local_tensors(_gradients(parameters)), communication=communication,
                       factor=1 / ranks.size if factor is None else factor, **options)
 
 
@@ -217,10 +219,56 @@ def norm_of_shards(parameters: Any, group: Any = None, **options: Any) -> ShardN
     >>> sbt.norm_of_shards([w], samebits.ranks.SingleRank()).total
     5.0
     """
-    ranks = _ranks(group)
-    return norm_of(ranks, lambda: [_shard(name, gradient)
-                                   for name, gradient in _gradients(parameters).items()],
-                   **options)
+    return _norm(_ranks(group), _gradients(parameters), options)
+
+
+def _norm(ranks: Communicator, gradients: dict[str, Any], options: dict[str, Any]) -> ShardNorms:
+    """Return the norm of the gradients of all ranks."""
+    return norm_of(ranks, lambda: [_shard(name, g) for name, g in gradients.items()], **options)
+
+
+def clip_shards_(parameters: Any, max_norm: float, group: Any = None, **options: Any) -> ShardNorms:
+    """Scale the gradients of sharded parameters so that their common L2 norm is at most `max_norm`.
+
+    Takes the place of ``torch.nn.utils.clip_grad_norm_`` with FSDP2. The norm is that of
+    `norm_of_shards`; every element has the bits of `samebits.clip` on the whole gradients.
+
+    Parameters
+    ----------
+    parameters, group, **options
+        As in `norm_of_shards`; the gradients are written.
+    max_norm : float
+        At least 0. Gradients whose norm is NaN or Inf stay as they are.
+
+    Returns
+    -------
+    ShardNorms
+        Norms before clipping.
+
+    Examples
+    --------
+    >>> import torch
+    >>> import samebits.ranks, samebits.torch as sbt
+    >>> w = torch.nn.Parameter(torch.zeros(2))
+    >>> w.grad = torch.tensor([3.0, 4.0])
+    >>> sbt.clip_shards_([w], 1.0, samebits.ranks.SingleRank()).total
+    5.0
+    >>> w.grad
+    tensor([0.6000, 0.8000])
+    """
+    max_norm = number(max_norm, "max_norm")
+    _core.clip_factor(0.0, max_norm)  # refuses max_norm before any message
+    gradients = _gradients(parameters)
+    norms = _norm(_ranks(group), gradients, options)
+    factor = _core.clip_factor(norms.total, max_norm)
+    if factor != 1 and math.isfinite(norms.total):
+        scale(_local_tensors(gradients), factor, **options)
+    return norms
+
+
+def _local_tensors(gradients: dict[str, Any]) -> dict[str, Any]:
+    """Return each gradient, and of a DTensor this rank's part."""
+    return {name: g.to_local() if is_dtensor(g) else g for name, g in gradients.items()}
 
 
 def _shard(name: str, gradient: Any) -> Shard:

@@ -277,12 +277,18 @@ def norm_of_fsdp(device: str) -> Any:
         ).backward()
     result = sbt.norm_of_shards(sharded)
     gradients = {n: p.grad.full_tensor().cpu() for n, p in sharded.named_parameters()}
-    return result.total, result.tensors, gradients
+    clipped = sbt.clip_shards_(sharded.parameters(), 0.5)
+    assert clipped.total == result.total
+    after = {n: p.grad.full_tensor().cpu() for n, p in sharded.named_parameters()}
+    return result.total, result.tensors, gradients, after
 
 
-def test_norm_of_fsdp2_gradients(processes: Processes) -> None:
-    for total, tensors, whole_gradients in processes.results(norm_of_fsdp, processes.device):
-        assert (total, tensors) == sb.l2norm(whole_gradients)
+def test_norm_and_clipping_of_fsdp2_gradients(processes: Processes) -> None:
+    for total, tensors, before, after in processes.results(norm_of_fsdp, processes.device):
+        assert (total, tensors) == sb.l2norm(before)
+        sb.clip(before, 0.5)
+        for name, gradient in before.items():
+            np.testing.assert_array_equal(bits(after[name]).numpy(), bits(gradient).numpy())
 
 
 def norm_of_placements(device: str, what: str) -> Any:
