@@ -311,6 +311,14 @@ def test_no_tokens(device: str) -> None:
     assert layer.bias.grad is not None and not layer.bias.grad.any()
 
 
+def test_inference_mode(device: str) -> None:
+    case = Case((24, 96, 80), torch.bfloat16)
+    layer = case.layer("TE_BLOCK_1D", device)
+    expected = layer(case.x.to(device))
+    with torch.inference_mode():
+        assert_same_bits(layer(case.x.to(device)), expected)
+
+
 def test_results_may_be_written_in_place(device: str) -> None:
     layer = sbt.Float8Linear(64, 32, device=device)
     x = torch.ones((3, 64), device=device, requires_grad=True)
