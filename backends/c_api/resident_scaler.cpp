@@ -187,8 +187,10 @@ samebits_status samebits_resident_update(const samebits_loss_scaler* settings, i
     const samebits::backends::update_memory at = {
         static_cast<std::byte*>(state),
         reinterpret_cast<numerics::scaler_words*>(&api::required(words, "words")),
-        reinterpret_cast<const numerics::gradient_report*>(reports), count,
-        static_cast<numerics::report_slot*>(ring), capacity};
+        reinterpret_cast<const numerics::gradient_report*>(reports),
+        count,
+        static_cast<numerics::report_slot*>(ring),
+        capacity};
     api::check_array(at.state, 1, "state");
     api::check_array(at.ring, 1, "ring");
     if (count == 0) throw samebits::invalid_argument("count: must be 1 or more");

@@ -13,13 +13,13 @@
 
 namespace samebits::backends {
 
-struct self_test_entry;        // backends/self_test/self_test.hpp
-struct device_rank_functions;  // backends/ranks/rank_functions.hpp
+struct self_test_entry;          // backends/self_test/self_test.hpp
+struct device_rank_functions;    // backends/ranks/rank_functions.hpp
 struct device_scaler_functions;  // backends/loss_scaler/resident.hpp
-struct device_runtime;         // backends/dispatch/device_scope.hpp
-struct compute_call;           // backends/dispatch/array_arithmetic.hpp
-struct reduction_call;         // backends/dispatch/reductions.hpp
-struct matmul_call;            // backends/dispatch/matmul.hpp
+struct device_runtime;           // backends/dispatch/device_scope.hpp
+struct compute_call;             // backends/dispatch/array_arithmetic.hpp
+struct reduction_call;           // backends/dispatch/reductions.hpp
+struct matmul_call;              // backends/dispatch/matmul.hpp
 // backends/dispatch/quantize.hpp
 struct quantize_call;
 struct dequantize_call;

@@ -14,7 +14,6 @@
 #include "backends/dispatch/device_scope.hpp"
 #include "backends/loss_scaler/lines.hpp"
 #include "backends/loss_scaler/report_ring.hpp"
-#include "backends/self_test/self_test.hpp"
 #include "samebits/error.hpp"
 
 namespace samebits::backends {
@@ -31,8 +30,11 @@ auto with_resident(const scaling_settings& settings, const Function& f) {
       settings);
 }
 
-const backend& device_backend() {
-  return resolve({}, memory_space::device, [](const backend& b) { return b.scaler != nullptr; });
+const backend& device_backend(const executor& where = {}) {
+  const backend& chosen =
+      resolve(where, memory_space::device, [](const backend& b) { return b.scaler != nullptr; });
+  check_memory(chosen, memory_space::device);
+  return chosen;
 }
 
 numerics::gradient_report unscaled_on_host(const tensor_list& gradients,
@@ -46,9 +48,9 @@ numerics::gradient_report unscaled_on_host(const tensor_list& gradients,
                                          seen.amax_bits, seen.first_bad);
   }
   const inspect_report seen = samebits::inspect(gradients, {}, where);
-  const numerics::gradient_report report = numerics::report_of_inspection(
-      words, rule, std::bit_cast<std::uint64_t>(seen.total.squares), seen.total.amax_bits,
-      seen.first_bad);
+  const numerics::gradient_report report =
+      numerics::report_of_inspection(words, rule, std::bit_cast<std::uint64_t>(seen.total.squares),
+                                     seen.total.amax_bits, seen.first_bad);
   if (report.writes != 0) samebits::scale(gradients, std::bit_cast<float>(report.factor), where);
   return report;
 }
@@ -100,8 +102,7 @@ void unscale(const gradient_list& gradients, const numerics::unscale_rule& rule,
   }
   const list_data& list = gradients.described();
   const device_scope on(memory_space::device, list.device, where.stream);
-  const backend& chosen = device_backend();
-  require_tested(chosen, where.stream);
+  const backend& chosen = device_backend(where);
   chosen.scaler->unscale(list, rule, memory, where.stream);
 }
 
@@ -134,15 +135,16 @@ void store_resident(const loss_scaler& from, std::byte* state, numerics::scaler_
     std::memset(state, 0, sizeof resident);
     std::memcpy(state, &resident, sizeof resident);
     const std::uint64_t scale = numerics::scale_bits(resident.policy);
-    *words = {.scale = numerics::binary64::narrow(scale), .inverse = numerics::inverse_scale(scale)};
+    *words = {.scale = numerics::binary64::narrow(scale),
+              .inverse = numerics::inverse_scale(scale)};
   });
 }
 
 loss_scaler load_resident(const scaling_settings& settings, const std::byte* state) {
   return with_resident(settings, [&](const auto&, auto resident) {
     std::memcpy(&resident, state, sizeof resident);
-    return loss_scaler::load(loss_scaler_text(settings, resident.policy, resident.steps,
-                                              resident.applied_steps));
+    return loss_scaler::load(
+        loss_scaler_text(settings, resident.policy, resident.steps, resident.applied_steps));
   });
 }
 

@@ -20,8 +20,9 @@ namespace samebits::numerics {
 struct scaler_words {
   std::uint32_t scale = binary32::one;    ///< binary32: the factor of the loss
   std::uint32_t inverse = binary32::one;  ///< binary32: RN(1 / scale)
-  std::uint32_t bad_loss = 0;  ///< binary32: not zero if a loss was Inf or NaN since the last update
-  std::uint32_t stop = 0;      ///< 1: the policy ends the run
+  std::uint32_t bad_loss =
+      0;                   ///< binary32: not zero if a loss was Inf or NaN since the last update
+  std::uint32_t stop = 0;  ///< 1: the policy ends the run
 };
 
 /// What one optimizer's gradients look like. Fields are the bits of samebits_gradient_report.
@@ -43,10 +44,10 @@ static_assert(sizeof(scaler_words) == 16 && sizeof(gradient_report) == 48);
 /// How gradients are unscaled.
 struct unscale_rule {
   std::uint64_t max_norm = binary64::inf;  ///< binary64; Inf: no clipping
-  std::int64_t first = 0;         ///< number of the list's first tensor, added to first_bad
-  bool rewrites = true;           ///< the gradients are multiplied; if not, they are only read
-  bool only_clips = false;        ///< gradients whose norm is not finite, or small, stay as they are
-  bool skips_overflow = false;    ///< the policy skips steps whose gradients unscaling overflows
+  std::int64_t first = 0;       ///< number of the list's first tensor, added to first_bad
+  bool rewrites = true;         ///< the gradients are multiplied; if not, they are only read
+  bool only_clips = false;      ///< gradients whose norm is not finite, or small, stay as they are
+  bool skips_overflow = false;  ///< the policy skips steps whose gradients unscaling overflows
 };
 
 /// The report after a pass that only read the gradients: `squares` is the sum of the squares of the
@@ -75,12 +76,9 @@ SAMEBITS_INLINE constexpr gradient_report report_of_inspection(const scaler_word
 
 /// The report after a pass that unscaled the gradients and counted Inf and NaN before and after.
 /// first_bad: the first tensor with either, or -1.
-SAMEBITS_INLINE constexpr gradient_report report_of_unscaling(const scaler_words& words,
-                                                              const unscale_rule& rule,
-                                                              std::uint64_t nonfinite,
-                                                              std::uint64_t overflowed,
-                                                              std::uint32_t amax,
-                                                              std::int64_t first_bad) {
+SAMEBITS_INLINE constexpr gradient_report report_of_unscaling(
+    const scaler_words& words, const unscale_rule& rule, std::uint64_t nonfinite,
+    std::uint64_t overflowed, std::uint32_t amax, std::int64_t first_bad) {
   gradient_report r;
   r.amax = binary32::magnitude(amax);
   r.nonfinite = nonfinite != 0 ? 1 : 0;

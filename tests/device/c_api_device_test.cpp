@@ -1,6 +1,7 @@
 // The C interface on device memory against the C++ functions on the host, bit for bit.
 #include <cuda_runtime_api.h>
 
+#include <cstring>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -277,6 +278,90 @@ TEST_P(CDevice, LossScalerOverShards) {
     samebits_device_loss_scaler_destroy(scaler);
     samebits_tensor_list_destroy(list);
   });
+}
+
+/// Steps of a scaler in device memory, on gradients of two formats: words, reports and gradients
+/// have the bits of the same calls on host memory.
+TEST_P(CDevice, ResidentScaler) {
+  constexpr uint64_t capacity = 8;
+  samebits_loss_scaler* scaler = nullptr;
+  ASSERT_OK(samebits_loss_scaler_create(SAMEBITS_SCALING_POLICY_NATIVE, nullptr, 0, &scaler));
+  size_t bytes = 0;
+  ASSERT_OK(samebits_resident_size(scaler, &bytes));
+  std::vector<std::uint8_t> state(bytes), got_state(bytes);
+  samebits_scaler_words words = {}, got_words = {};
+  ASSERT_OK(samebits_resident_store(scaler, state.data(), bytes, &words));
+  got_state = state;
+  got_words = words;
+  std::vector<std::uint64_t> ring(capacity * SAMEBITS_REPORT_SLOT_BYTES / 8);
+  void* got_ring = nullptr;
+  check_cuda(cudaHostAlloc(&got_ring, ring.size() * 8, cudaHostAllocMapped), "ring");
+  std::memset(got_ring, 0, ring.size() * 8);
+  const guarded_copy state_copy(got_state.data(), bytes), words_copy(&got_words, sizeof words);
+  auto* const device_words = static_cast<samebits_scaler_words*>(words_copy.data());
+  uint64_t next = 0, got_next = 0, lost = 0;
+  for (std::uint64_t step = 0; step < 12; ++step) {
+    matrix a = number_matrix(format_id::fp16, 90, 100, step),
+           b = step == 5 ? random_matrix(format_id::bf16, 7, 9)
+                         : number_matrix(format_id::bf16, 7, 9);
+    matrix got_a = a, got_b = b;
+    const device_matrix x(got_a), y(got_b);
+    const samebits_list_tensor on_host[] = {{a.c(), "a", 0, 0}, {b.c(), "b", 0, 0}};
+    const samebits_list_tensor on_device[] = {{x.c, "a", 0, 0}, {y.c, "b", 0, 0}};
+    samebits_gradients *expected = nullptr, *got = nullptr;
+    ASSERT_OK(samebits_gradients_create(on_host, 2, &expected));
+    ASSERT_OK(samebits_gradients_create(on_device, 2, &got));
+    size_t tables = 0, workspace = 0;
+    ASSERT_OK(samebits_gradients_sizes(got, &tables, &workspace));
+    std::vector<std::uint64_t> table_bytes(tables / 8 + 1), room(workspace / 8 + 32);
+    ASSERT_OK(samebits_gradients_write_tables(got, table_bytes.data(), tables));
+    void *device_tables = nullptr, *device_room = nullptr;
+    check_cuda(cudaMalloc(&device_tables, tables), "tables");
+    check_cuda(cudaMalloc(&device_room, workspace), "workspace");
+    check_cuda(cudaMemcpy(device_tables, table_bytes.data(), tables, cudaMemcpyHostToDevice),
+               "tables");
+    samebits_unscale_options options = SAMEBITS_UNSCALE_OPTIONS_INIT;
+    options.skips_overflow = 1;
+    if (step % 3 == 1) options.max_norm = 1e-4;
+    options.rewrites = step % 3 == 2 ? 0 : 1;
+    samebits_gradient_report report = {}, got_report = {};
+    const guarded_copy report_copy(&got_report, sizeof report);
+    auto* const device_report = static_cast<samebits_gradient_report*>(report_copy.data());
+    ASSERT_OK(
+        samebits_gradients_unscale(expected, nullptr, nullptr, &words, &report, &options, nullptr));
+    ASSERT_OK(samebits_gradients_unscale(got, device_tables, device_room, device_words,
+                                         device_report, &options, &where));
+    ASSERT_OK(samebits_resident_update(scaler, SAMEBITS_MEMORY_HOST, state.data(), &words, &report,
+                                       1, ring.data(), capacity, nullptr));
+    ASSERT_OK(samebits_resident_update(scaler, SAMEBITS_MEMORY_DEVICE, state_copy.data(),
+                                       device_words, device_report, 1, got_ring, capacity,
+                                       where.stream));
+    wait();
+    x.copy.copy_back();
+    y.copy.copy_back();
+    words_copy.copy_back();
+    state_copy.copy_back();
+    report_copy.copy_back();
+    EXPECT_EQ(got_a.bytes, a.bytes);
+    EXPECT_EQ(got_b.bytes, b.bytes);
+    EXPECT_TRUE(same_bytes(got_words, words));
+    EXPECT_TRUE(same_bytes(got_report, report));
+    EXPECT_EQ(got_state, state);
+    samebits_step_report seen = {}, got_seen = {};
+    int32_t arrived = 0, got_arrived = 0;
+    ASSERT_OK(samebits_report_ring_poll(ring.data(), capacity, &next, &lost, &seen, &arrived));
+    ASSERT_OK(
+        samebits_report_ring_poll(got_ring, capacity, &got_next, &lost, &got_seen, &got_arrived));
+    EXPECT_TRUE(arrived == 1 && got_arrived == 1 && same_bytes(got_seen, seen));
+    EXPECT_EQ(seen.applied != 0, step != 5);
+    cudaFree(device_tables);
+    cudaFree(device_room);
+    samebits_gradients_destroy(expected);
+    samebits_gradients_destroy(got);
+  }
+  EXPECT_EQ(lost, 0u);
+  cudaFreeHost(got_ring);
+  samebits_loss_scaler_destroy(scaler);
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, CDevice, support::cuda_backends(), support::cuda_backend_name);

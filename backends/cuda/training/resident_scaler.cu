@@ -15,11 +15,13 @@
 #include <cstdint>
 #include <variant>
 
+#include "backends/cuda/common/cuda.hpp"
 #include "backends/cuda/common/launch_kernel.hpp"
 #include "backends/cuda/instructions/hardware.cuh"
 #include "backends/cuda/tensor_list/list.hpp"
 #include "backends/cuda/tensor_list/list_total.cuh"
 #include "backends/cuda/training/device_report.cuh"
+#include "backends/self_test/self_test.hpp"
 #include "numerics/loss_scale/gradient_report.hpp"
 
 namespace samebits::cuda {
@@ -60,8 +62,7 @@ __global__ void update_kernel(const Settings settings,
                               scaler_words* const words, const gradient_report* const reports,
                               const std::uint64_t count, numerics::report_slot* const ring,
                               const std::uint64_t capacity) {
-  device::put_report(ring, capacity,
-                     numerics::end_step(settings, *scaler, *words, reports, count));
+  device::put_report(ring, capacity, numerics::end_step(settings, *scaler, *words, reports, count));
 }
 
 /// The tables of a list at the caller's address.
@@ -78,6 +79,7 @@ std::size_t workspace_of(const backends::list_data& list) {
 template <arithmetic By>
 void enqueue_unscale(const backends::list_data& list, const unscale_rule& rule,
                      const backends::unscale_memory& memory, void* stream) {
+  backends::require_tested(By == arithmetic::hardware ? native : emulated, stream);
   const auto on = static_cast<cudaStream_t>(stream);
   const tensor_tables tables = tables_at(list, memory.tables);
   scale_factor factor;
@@ -110,10 +112,9 @@ void enqueue_update(const scaling_settings& settings, const backends::update_mem
         using settings_type = std::remove_cvref_t<decltype(s)>;
         using state_type = decltype(numerics::initial_state(s));
         auto* const state = reinterpret_cast<numerics::resident_scaler<state_type>*>(memory.state);
-        launch_kernel("update kernel of the loss scale",
-                      update_kernel<settings_type, state_type>, 1, 1, 0,
-                      static_cast<cudaStream_t>(stream), s, state, memory.words, memory.reports,
-                      memory.count, memory.ring, memory.capacity);
+        launch_kernel("update kernel of the loss scale", update_kernel<settings_type, state_type>,
+                      1, 1, 0, static_cast<cudaStream_t>(stream), s, state, memory.words,
+                      memory.reports, memory.count, memory.ring, memory.capacity);
       },
       settings);
 }

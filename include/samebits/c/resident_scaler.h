@@ -97,8 +97,7 @@ SAMEBITS_C_API samebits_status samebits_unscale_options_init(samebits_unscale_op
  *   memory
  * @param words, report  in the memory of the gradients
  * @param options  null: the defaults
- * @param where  threads, for host memory; stream, for device memory; null: one thread, default
- *   stream
+ * @param where  backend; threads, for host memory; stream, for device memory; null: the defaults
  * @note Device memory: enqueues and returns. */
 SAMEBITS_C_API samebits_status samebits_gradients_unscale(
     const samebits_gradients* gradients, const void* tables, void* workspace,
