@@ -132,6 +132,8 @@ class GradientLists:
             self._kept.move_to_end(key)
         found.core.unscale(found.tables, found.workspace, words.data_ptr(), report.data.data_ptr(),
                            rewrites, only_clips, skips_overflow, max_norm, first, None, stream)
+        if rewrites:
+            torch.autograd.graph.increment_version([g for g in gradients if g is not None])
 
     def _make(self, key: tuple[Any, ...], gradients: Sequence[torch.Tensor | None],
               device: torch.device) -> _List:

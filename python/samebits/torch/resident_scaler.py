@@ -38,7 +38,9 @@ class ResidentScaler:
         state, words = _on_host(scaler)
         self.device = device
         self.words = words.to(device)
-        self.scale = self.words[0]
+        # Autograd saves the scale for the backward pass; writing another word must not change the
+        # version of what it saved.
+        self.scale = self.words.data[0]
         self._state = state.to(device)
         self._capacity = capacity
         self._ring = torch.zeros(capacity * _core.report_slot_bytes, dtype=torch.uint8,
@@ -57,6 +59,7 @@ class ResidentScaler:
         state, words = _on_host(scaler)
         self._state.copy_(state)
         self.words.copy_(words)
+        torch.autograd.graph.increment_version(self.scale)
         self._ring.zero_()
         self._next = scaler.updates()
 
@@ -87,6 +90,7 @@ class ResidentScaler:
             rules._core, self.device.type == "cuda", self._state.data_ptr(),
             self.words.data_ptr(), first, len(reports), self._ring.data_ptr(), self._capacity,
             stream_of(self.device))
+        torch.autograd.graph.increment_version(self.scale)
 
     def poll(self) -> list[Any]:
         """Return the rows of step reports that have arrived; does not wait."""

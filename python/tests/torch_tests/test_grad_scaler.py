@@ -439,6 +439,7 @@ def test_fused_optimizer_gets_scale_and_clip_factor(device: str, max_norm: float
     assert reports[0].norm == norm and [r.applied for r in reports] == [True, False]
 
 
+@pytest.mark.filterwarnings("ignore:Sparse invariant checks")
 def test_unusual_gradients(device: str) -> None:
     """Other dtypes, sparse tensors and other layouts: torch's bits, and found in any of them."""
     def gradients(bad: int | None) -> list[torch.Tensor]:
@@ -549,6 +550,26 @@ def test_state_of_every_policy(device: str, policy: str) -> None:
     from_torch = sbt.GradScaler(device, policy=policy)
     from_torch.load_state_dict({**Scaler(device, 512.0).state_dict(), "_growth_tracker": 1})
     assert from_torch.get_scale() == 512.0
+
+
+@pytest.mark.parametrize("policy", ["torch", "native"])
+def test_autograd_sees_what_is_written(device: str, policy: str) -> None:
+    """As with torch: a backward pass after scale() works, after update() it is refused."""
+    model = _model(device)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    scaler = sbt.GradScaler(device, policy=policy)
+    for _ in range(3):
+        optimizer.zero_grad()
+        first = scaler.scale(model(torch.ones(3, 4, device=device)).sum())
+        second = scaler.scale(model(torch.ones(3, 4, device=device)).sum())
+        (first + second).backward(retain_graph=True)
+        gradients = [p.grad for p in model.parameters() if p.grad is not None]
+        versions = [g._version for g in gradients]
+        scaler.step(optimizer)
+        assert all(g._version > v for g, v in zip(gradients, versions, strict=True))
+        scaler.update()
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            first.backward()
 
 
 def test_lists_of_losses(device: str) -> None:
