@@ -52,7 +52,8 @@ class ResidentScaler:
 
     def fetch(self, scaler: LossScaler) -> None:
         """Write the present state into `scaler`; waits for the device."""
-        _core.resident_load(scaler._core, self._state.cpu().data_ptr())
+        state = self._state.cpu()
+        _core.resident_load(scaler._core, state.data_ptr())
 
     def store(self, scaler: LossScaler) -> None:
         """Continue from the state of `scaler`. Requires a `fetch` before, which waits."""
