@@ -24,7 +24,7 @@ from samebits.torch.quantized_operand import (
     quantize_gradients,
     quantize_weights,
 )
-from samebits.torch.ranks import ProcessGroup, norm_of_shards, reduce_gradients
+from samebits.torch.ranks import ProcessGroup, clip_shards_, norm_of_shards, reduce_gradients
 from samebits.torch.tensors import from_numpy, to_numpy
 
 __all__ = [
@@ -37,6 +37,7 @@ __all__ = [
     "QuantizedOperand",
     "QuantizedTensor",
     "clip_grad_norm_",
+    "clip_shards_",
     "convert",
     "convert_linears",
     "dequantize",
