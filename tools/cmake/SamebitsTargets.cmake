@@ -22,11 +22,11 @@ function(samebits_release_optimisation target optimisation)
     $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Release>>:${optimisation}>)
 endfunction()
 
-# Sources of samebits::core that compile together, as one translation unit: each is short, and most of
-# its time would go into the headers. No local name may stand in two of them.
-function(samebits_core_sources_together group)
-  target_sources(samebits_core PRIVATE ${ARGN})
-  set_source_files_properties(${ARGN} TARGET_DIRECTORY samebits_core PROPERTIES UNITY_GROUP ${group})
+# Sources of a target that compile together, as one translation unit: each is short, and most of its
+# time would go into the headers. No local name may stand in two of them.
+function(samebits_sources_together target group)
+  target_sources(${target} PRIVATE ${ARGN})
+  set_source_files_properties(${ARGN} TARGET_DIRECTORY ${target} PROPERTIES UNITY_GROUP ${group})
 endfunction()
 
 # A test of a program's exit status and output: samebits_add_output_test(NAME LABELS PATTERN PROGRAM
