@@ -11,10 +11,10 @@ The Hypothesis strategies are in `samebits.testing.strategies`; nothing else nee
 """
 
 from samebits.testing.conversions import check_conversion
+from samebits.testing.memory import Layout
 from samebits.testing.quantizers import check_quantize
 from samebits.testing.ranks import RankCallsDiffer, simulate_ranks
 from samebits.testing.reductions import check_reduction
-from samebits.testing.runs import Layout
 from samebits.testing.same_bits import assert_same_bits
 
 __all__ = [

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
-from samebits.errors import InvalidArgument, Unsupported
+from samebits.errors import InvalidArgument
 from samebits.testing import inputs
 from samebits.testing.explain import explain
+from samebits.testing.memory import Layout, Memory, Predicate, memory_on
 from samebits.testing.model import NanPolicy, Overflow, Rounding, Rule
-from samebits.testing.number_formats import Codes, Mask, array_of, codes_of, format_named
+from samebits.testing.number_formats import Codes, Mask, codes_of, format_named
 from samebits.testing.report import arguments_text, failure_text, repeat_line, rule_text
-from samebits.testing.runs import CallFailed, Kernel, Layout, Runner
+from samebits.testing.runs import CallFailed, Kernel, Runner
 from samebits.testing.shrink import smallest_failure
-
-Predicate = Callable[[npt.NDArray[Any]], npt.NDArray[np.bool_]]
 
 LAYOUTS: tuple[Layout, ...] = tuple(Layout(offset) for offset in (0, 1, 2, 3, 4, 7, 8, 16))
 
@@ -45,7 +43,7 @@ def check_conversion(
     examples: int = 64,
     examples_seed: int = 0,
     fills_out: bool = False,
-    device: str | None = None,
+    device: object = None,
 ) -> None:
     """Compare every result of a conversion kernel with samebits, on inputs that kernels get wrong.
 
@@ -86,8 +84,9 @@ def check_conversion(
         Seed of the inputs. The same seed gives the same inputs.
     fills_out : bool
         `fn` is called as ``fn(x, out)``. Writing beside `out` is a failure.
-    device : None
-        Must be None: the kernel gets NumPy arrays. "cuda" is reserved.
+    device : str or torch.device, optional
+        "cuda" or "cpu": the kernel gets and returns torch tensors there; so does `where`, on the
+        CPU. By default they get NumPy arrays.
 
     Raises
     ------
@@ -97,23 +96,23 @@ def check_conversion(
     InvalidArgument
         A name is unknown, or no input satisfies `where`.
     Unsupported
-        `device` is not None.
+        torch is not installed, or does not find the device.
 
     Examples
     --------
     >>> import ml_dtypes
     >>> check_conversion(lambda x: x.astype(ml_dtypes.bfloat16), "fp32", "bf16")
     """
-    refuse_device(device)
+    memory = memory_on(device)
     if not layouts:
         raise InvalidArgument("layouts: at least one Layout is expected")
     if examples < 0:
         raise InvalidArgument(f"examples: 0 or a positive number is expected; got {examples}")
     rule = Rule(format_named(source), format_named(target), rounding, overflow, nan, seed,
                 random_stream, offset, random_bits)
-    runner = Runner(fn, rule, fills_out)
+    runner = Runner(fn, rule, fills_out, memory)
     call = _call_text(runner)
-    domain = _Domain(rule, where)
+    domain = _Domain(rule, where, memory)
     calls: Iterator[tuple[Codes, Layout]]
     if only is not None:
         codes = codes_of(np.atleast_1d(np.asarray(only)), rule.source)
@@ -136,19 +135,12 @@ def check_conversion(
     raise AssertionError(failure_text(rule, smallest, layout, why, call))
 
 
-def refuse_device(device: str | None) -> None:
-    """Refuse devices other than the CPU by name."""
-    if device is not None:
-        raise Unsupported(f"device: {device!r} needs the PyTorch layer of samebits, which does not "
-                          "exist yet; leave device out and test a kernel on NumPy arrays")
-
-
 def _call_text(runner: Runner) -> str:
     """Return the text of the check's call with its options, without the closing parenthesis."""
     rule, default = runner.rule, Rule(runner.rule.source, runner.rule.target)
     fields = ("rounding", "overflow", "nan", "seed", "random_stream", "offset", "random_bits")
     options = [(field, getattr(rule, field), getattr(default, field)) for field in fields]
-    options.append(("fills_out", runner.fills_out, False))
+    options += [("fills_out", runner.fills_out, False), ("device", runner.memory.device, None)]
     return (f'check_conversion({runner.name}, "{rule.source.name}", "{rule.target.name}"'
             + arguments_text(options))
 
@@ -156,14 +148,14 @@ def _call_text(runner: Runner) -> str:
 class _Domain:
     """The inputs that a kernel must support."""
 
-    def __init__(self, rule: Rule, where: Predicate | None) -> None:
-        self.rule, self.where = rule, where
+    def __init__(self, rule: Rule, where: Predicate | None, memory: Memory) -> None:
+        self.rule, self.where, self.memory = rule, where, memory
 
     def allows(self, codes: Codes) -> Mask:
         """Return for each code whether it is an input of the domain."""
         if self.where is None:
             return np.ones(codes.shape, np.bool_)
-        return np.asarray(self.where(array_of(codes, self.rule.source)), np.bool_)
+        return self.memory.allowed(self.where, codes, self.rule.source)
 
     def restrict(self, codes: Codes, rng: np.random.Generator) -> Codes:
         """Replace codes outside the domain by codes of the domain, if possible of the same call."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from samebits.testing.model import Rule, convert_codes
-from samebits.testing.number_formats import FORMATS, Format, array_of, values
+from samebits.testing.number_formats import FORMATS, Codes, Format, values
 from samebits.testing.quantize_model import (Floats, QuantizeRule, per_element, quantize_model,
                                              scales_shape)
 
@@ -39,11 +39,10 @@ def to_source(x: Floats, source: Format) -> Floats:
         return values(narrow, source).astype(np.float32)
 
 
-def source_array(x: Floats, source: Format) -> np.typing.NDArray[np.generic]:
-    """Return numbers of the source format, held as fp32, in the source's dtype."""
+def source_codes(x: Floats, source: Format) -> Codes:
+    """Return the source's codes of numbers of the source format, held as fp32."""
     codes = x.view(np.uint32).astype(np.uint64)
-    rule = Rule(FORMATS["fp32"], source, nan="preserve_sign")
-    return array_of(convert_codes(codes, rule), source)
+    return convert_codes(codes, Rule(FORMATS["fp32"], source, nan="preserve_sign"))
 
 
 def matrix(shape: tuple[int, int], rule: QuantizeRule, rng: np.random.Generator) -> Floats:

@@ -8,17 +8,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from samebits.testing.conversions import Predicate, refuse_device
 from samebits.testing.explain import Explanation
+from samebits.testing.memory import Memory, Predicate, memory_on
 from samebits.testing.model import Rule
-from samebits.testing.number_formats import FORMATS, codes_of, format_named, values
+from samebits.testing.number_formats import (FORMATS, array_of, codes_of, format_named,
+                                             values)
 from samebits.testing.quantize_errors import (QuantizeCall, explain_quantize, same_codes,
                                               same_result)
-from samebits.testing.quantize_inputs import matrices, shapes, source_array, to_source
+from samebits.testing.quantize_inputs import matrices, shapes, source_codes, to_source
 from samebits.testing.quantize_model import Floats, Quantized, QuantizeRule, scales_shape
 from samebits.testing.reference import quantized, recipe_rule
 from samebits.testing.report import arguments_text, array_text, code_text, input_note
-from samebits.testing.runs import CallFailed, name_of
+from samebits.testing.runs import CallFailed, called, checked_codes, name_of
 
 _MAX_STEPS = 300  # calls that shrink a failure
 
@@ -43,7 +44,7 @@ def check_quantize(
     shapes: Sequence[tuple[int, int]] | None = None,
     examples: int = 64,
     examples_seed: int = 0,
-    device: str | None = None,
+    device: object = None,
 ) -> None:
     """Compare all codes and scales of a quantizer with `samebits.quantize`.
 
@@ -74,8 +75,9 @@ def check_quantize(
         Number of random matrices beside one of each shape.
     examples_seed : int
         Seed of the inputs.
-    device : None
-        Must be None: the quantizer gets NumPy arrays. "cuda" is reserved.
+    device : str or torch.device, optional
+        "cuda" or "cpu": the quantizer gets and returns torch tensors there; so does `where`, on the
+        CPU. By default they get NumPy arrays.
 
     Raises
     ------
@@ -85,20 +87,21 @@ def check_quantize(
     InvalidArgument
         A name is unknown.
     Unsupported
-        `device` is not None.
+        torch is not installed, or does not find the device.
 
     Examples
     --------
     >>> import samebits as sb
     >>> check_quantize(lambda x: sb.quantize(x, "TE_CURRENT"), "TE_CURRENT", examples=2)
     """
-    refuse_device(device)
+    memory = memory_on(device)
     options = {"tile": tile, "scale": scale, "eps": eps, "upper_bound": upper_bound,
                "nonfinite": nonfinite, "scale_overflow": scale_overflow, "overflow": overflow,
                "scale_format": scale_format}
     given = {k: v for k, v in options.items() if v is not None}
     rule = recipe_rule(recipe, **given).but(source=format_named(source), to=format_named(to))
-    test = _QuantizeTest(fn, rule, nan == "any", _recipe_name(recipe) if recipe else "")
+    test = _QuantizeTest(fn, rule, nan == "any", _recipe_name(recipe) if recipe else "", memory,
+                         where)
     rng = np.random.default_rng(examples_seed)
     if only is not None:
         codes = codes_of(np.atleast_2d(np.asarray(only)), rule.source)
@@ -106,12 +109,13 @@ def check_quantize(
             inputs = [values(codes, rule.source).astype(np.float32)]
     else:
         chosen = _shapes(rule) if shapes is None else [(int(r), int(c)) for r, c in shapes]
-        inputs = [_allowed(x, rule, where, rng) for x in matrices(rule, chosen, examples, rng)]
+        inputs = [test.allowed(x, rng) for x in matrices(rule, chosen, examples, rng)]
     head = [("source", rule.source.name, "fp32"), ("to", rule.to.name, "e4m3"),
-            *((k, v, None) for k, v in given.items()), ("nan", nan, "any")]
+            *((k, v, None) for k, v in given.items()), ("nan", nan, "any"),
+            ("device", memory.device, None)]
     call = f"check_quantize({name_of(fn)}" + (f', "{_recipe_name(recipe)}"' if recipe else "") + (
         arguments_text(head))
-    test.check(inputs, call, where, shrinks=only is None)
+    test.check(inputs, call, shrinks=only is None)
 
 
 def _shapes(rule: QuantizeRule) -> list[tuple[int, int]]:
@@ -122,27 +126,31 @@ def _recipe_name(recipe: Any) -> str:
     return recipe if isinstance(recipe, str) else str(getattr(recipe, "name", "") or recipe)
 
 
-def _allowed(x: Floats, rule: QuantizeRule, where: Predicate | None,
-             rng: np.random.Generator) -> Floats:
-    """Replace elements outside the domain by other elements of the matrix, or by random numbers."""
-    if where is None:
-        return x
-    allowed = np.asarray(where(source_array(x, rule.source)), np.bool_)
-    spare = x[allowed]
-    if spare.size == 0:
-        spare = to_source(rng.standard_normal(64).astype(np.float32), rule.source)
-    return np.where(allowed, x, rng.choice(spare, x.shape)).astype(np.float32)
-
-
 class _QuantizeTest:
     """Calls a quantizer, compares its results, and shrinks a failure."""
 
     def __init__(self, fn: Callable[..., Any], rule: QuantizeRule, any_nan: bool,
-                 recipe: str) -> None:
+                 recipe: str, memory: Memory, where: Predicate | None) -> None:
         self.fn, self.rule, self.any_nan, self.recipe = fn, rule, any_nan, recipe
+        self.memory, self.where = memory, where
 
-    def check(self, inputs: list[Floats], call: str, where: Predicate | None, *,
-              shrinks: bool) -> None:
+    def in_domain(self, x: Floats) -> npt.NDArray[np.bool_]:
+        """Return which elements satisfy the caller's predicate."""
+        if self.where is None:
+            return np.ones(x.shape, np.bool_)
+        return self.memory.allowed(self.where, source_codes(x, self.rule.source), self.rule.source)
+
+    def allowed(self, x: Floats, rng: np.random.Generator) -> Floats:
+        """Replace elements outside the domain by other elements of x, or by random numbers."""
+        if self.where is None:
+            return x
+        inside = self.in_domain(x)
+        spare = x[inside]
+        if spare.size == 0:
+            spare = to_source(rng.standard_normal(64).astype(np.float32), self.rule.source)
+        return np.where(inside, x, rng.choice(spare, x.shape)).astype(np.float32)
+
+    def check(self, inputs: list[Floats], call: str, *, shrinks: bool) -> None:
         calls = []
         for x in inputs:
             try:
@@ -156,7 +164,7 @@ class _QuantizeTest:
         why = explain_quantize(calls, self.rule, self.any_nan)
         smallest = min(wrong, key=lambda c: c.x.size)
         if shrinks:
-            smallest = self.shrink(smallest, where)
+            smallest = self.shrink(smallest)
         raise AssertionError(self.failure_text(smallest, why, call))
 
     def call(self, x: Floats) -> QuantizeCall:
@@ -167,41 +175,37 @@ class _QuantizeTest:
         CallFailed
             If the function raises, or returns other shapes or dtypes.
         """
-        name = name_of(self.fn)
-        array = source_array(x, self.rule.source)
-        before = array.tobytes()
-        try:
-            with np.errstate(all="ignore"):
-                result = self.fn(array)
-        except Exception as error:
-            raise CallFailed(f"{name} raised {type(error).__name__}: {error}\n"
-                             f"  in a call with shape {x.shape}") from error
-        if array.tobytes() != before:
+        name, source = name_of(self.fn), self.rule.source
+        codes = source_codes(x, source)
+        array = self.memory.place(codes, source)
+
+        def results() -> tuple[Quantized, bool]:
+            got = self.results(name, self.fn(array), x.shape)
+            return got, bool((self.memory.codes(array, source) == codes).all())
+
+        got, unchanged = called(name, f"shape {x.shape}", results)
+        if not unchanged:
             raise CallFailed(f"{name} changed its input")
+        return QuantizeCall(x, got, quantized(array_of(codes, source), self.rule))
+
+    def results(self, name: str, result: Any, shape: tuple[int, ...]) -> Quantized:
+        """Return the codes and scales of the function's result."""
         if hasattr(result, "codes") and hasattr(result, "scales"):
             result = (result.codes, result.scales)
         if not isinstance(result, tuple) or len(result) != 2:
             raise CallFailed(f"{name} returned {type(result).__name__}; expected (codes, scales)")
-        expected_shapes = (x.shape, scales_shape(x.shape, self.rule.tile))
-        formats = (self.rule.to, FORMATS[self.rule.scale_format])
-        got = []
-        for what, part, shape, f in zip(("codes", "scales"), result, expected_shapes, formats):
-            part = np.asarray(part)
-            if part.shape != shape:
-                raise CallFailed(f"{name} returned {what} of shape {part.shape} for x of shape "
-                                 f"{x.shape}; expected {shape}")
-            try:
-                got.append(codes_of(np.ascontiguousarray(part), f))
-            except TypeError as error:
-                raise CallFailed(f"{name}: {what}: {error}") from None
-        return QuantizeCall(x, Quantized(got[0], got[1]), quantized(array, self.rule))
+        parts = (("codes", result[0], shape, self.rule.to),
+                 ("scales", result[1], scales_shape((shape[0], shape[1]), self.rule.tile),
+                  FORMATS[self.rule.scale_format]))
+        return Quantized(*(checked_codes(name, part, expected, f, self.memory, what, shape)
+                           for what, part, expected, f in parts))
 
     def right(self, call: QuantizeCall) -> bool:
         return same_result(call.got, call.expected, self.rule, self.any_nan)
 
     # ---- Shrinking ----
 
-    def shrink(self, failed: QuantizeCall, where: Predicate | None) -> QuantizeCall:
+    def shrink(self, failed: QuantizeCall) -> QuantizeCall:
         """Return a smaller call that fails."""
         steps = 0
 
@@ -210,7 +214,7 @@ class _QuantizeTest:
             steps += 1
             if steps > _MAX_STEPS or x.size == 0:
                 return None
-            if where is not None and not where(source_array(x, self.rule.source)).all():
+            if not self.in_domain(x).all():
                 return None
             try:
                 call = self.call(x)
@@ -255,7 +259,7 @@ class _QuantizeTest:
 
     def repeat(self, call: str, x: Floats) -> str:
         source = self.rule.source
-        codes = codes_of(source_array(x, source), source)
+        codes = source_codes(x, source)
         text = array_text(codes.ravel(), source)
         if text is None:
             return f"  repeat:   {call})"

@@ -11,13 +11,13 @@ import numpy.typing as npt
 from samebits.errors import InvalidArgument
 from samebits.formats import nearest_first
 from samebits.testing import inputs
-from samebits.testing.conversions import Predicate, refuse_device
 from samebits.testing.explain import Explanation
-from samebits.testing.number_formats import (FORMATS, Codes, Format, array_of, codes_of,
+from samebits.testing.memory import Memory, Predicate, memory_on
+from samebits.testing.number_formats import (FORMATS, Codes, Format, codes_of,
                                              format_named, is_nan, values)
 from samebits.testing.reference import reduced
 from samebits.testing.report import arguments_text, array_text, code_text
-from samebits.testing.runs import CallFailed, name_of
+from samebits.testing.runs import CallFailed, called, name_of
 from samebits.testing.sums import REDUCTIONS, Reduce
 
 _SIZES = (*range(34), *(n + d for n in (64, 128, 256, 512, 1024, 4096) for d in (-1, 0, 1)))
@@ -34,7 +34,7 @@ def check_reduction(
     where: Predicate | None = None,
     examples: int = 64,
     examples_seed: int = 0,
-    device: str | None = None,
+    device: object = None,
 ) -> None:
     """Compare the results of a reduction kernel with the library's, bit for bit.
 
@@ -60,8 +60,9 @@ def check_reduction(
         Number of random arrays beside one of each size.
     examples_seed : int
         Seed of the inputs.
-    device : None
-        Must be None: the kernel gets NumPy arrays. "cuda" is reserved.
+    device : str or torch.device, optional
+        "cuda" or "cpu": the kernel gets torch tensors there; so does `where`, on the
+        CPU. By default they get NumPy arrays.
 
     Raises
     ------
@@ -70,22 +71,23 @@ def check_reduction(
     InvalidArgument
         The reduction or the format is unknown, or the format cannot be reduced.
     Unsupported
-        `device` is not None.
+        torch is not installed, or does not find the device.
 
     Examples
     --------
     >>> check_reduction(lambda x: np.max(np.abs(x), initial=np.float32(0)), "amax")
     """
-    refuse_device(device)
+    memory = memory_on(device)
     if reduction not in REDUCTIONS:
         raise InvalidArgument(f"reduction: {reduction!r} is not one of "
                               f"{nearest_first(reduction, REDUCTIONS)}")
-    test = _ReductionTest(fn, reduction, format_named(source), nan == "any", where)
+    test = _ReductionTest(fn, reduction, format_named(source), nan == "any", where, memory)
     if only is not None:
         calls = iter([codes_of(np.atleast_1d(np.asarray(only)), test.source)])
     else:
         calls = test.calls(examples, np.random.default_rng(examples_seed))
-    options = arguments_text([("source", test.source.name, "fp32"), ("nan", nan, "any")])
+    options = arguments_text([("source", test.source.name, "fp32"), ("nan", nan, "any"),
+                              ("device", memory.device, None)])
     test.check(calls, options, shrinks=only is None)
 
 
@@ -93,8 +95,8 @@ class _ReductionTest:
     """Calls a reduction, compares its results, and shrinks a failure."""
 
     def __init__(self, fn: Callable[..., Any], name: str, source: Format, any_nan: bool,
-                 where: Predicate | None) -> None:
-        self.fn, self.name, self.source = fn, name, source
+                 where: Predicate | None, memory: Memory) -> None:
+        self.fn, self.name, self.source, self.memory = fn, name, source, memory
         self.any_nan, self.where = any_nan, where
         self.reduction = REDUCTIONS[name]
         self.result = FORMATS[self.reduction.result]
@@ -105,7 +107,7 @@ class _ReductionTest:
         for number, size in enumerate(sizes):
             codes = self.content(number % 4, size, rng)
             if self.where is not None:
-                codes = codes[np.asarray(self.where(array_of(codes, self.source)), np.bool_)]
+                codes = codes[self.memory.allowed(self.where, codes, self.source)]
             yield codes
 
     def content(self, kind: int, size: int, rng: np.random.Generator) -> Codes:
@@ -136,14 +138,8 @@ class _ReductionTest:
         CallFailed
             If the function raises or does not return a number.
         """
-        x = array_of(codes, self.source)
-        name = name_of(self.fn)
-        try:
-            with np.errstate(all="ignore"):
-                result = np.asarray(self.fn(x))
-        except Exception as error:
-            raise CallFailed(f"{name} raised {type(error).__name__}: {error}\n"
-                             f"  in a call with {codes.size} elements") from error
+        name, x = name_of(self.fn), self.memory.place(codes, self.source)
+        result = called(name, f"{codes.size} elements", lambda: self.memory.number(self.fn(x)))
         if result.size != 1 or result.dtype.kind not in "fiu":
             raise CallFailed(f"{name} returned {result.dtype} of shape {result.shape}; "
                              f"expected one number of {self.result.name}")
@@ -217,7 +213,8 @@ class _ReductionTest:
             steps += 1
             if steps > _MAX_STEPS:
                 return False
-            if self.where is not None and not np.all(self.where(array_of(tried, self.source))):
+            if self.where is not None and not self.memory.allowed(
+                    self.where, tried, self.source).all():
                 return False
             try:
                 return not self.same(self.call(tried), self.right(tried))

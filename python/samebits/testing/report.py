@@ -8,11 +8,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from samebits.testing.explain import Explanation
+from samebits.testing.memory import Layout
 from samebits.testing.model import Rule, convert_codes, is_tie, locate, overflows
 from samebits.testing.number_formats import (Codes, Format, decode, is_inf, is_nan, is_subnormal,
                                              is_zero, values)
 from samebits.testing.random_words import random_words
-from samebits.testing.runs import Layout, Seen, indices
+from samebits.testing.runs import Seen, indices
 
 _MAX_RUNS = 64  # runs of equal codes that a repeat line shows
 

@@ -5,19 +5,16 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
+from samebits.testing.memory import Layout, Memory, NumpyMemory
 from samebits.testing.model import Rule
-from samebits.testing.number_formats import Codes, Integers, Mask, array_of, codes_of, is_nan
+from samebits.testing.number_formats import Codes, Format, Integers, Mask, is_nan
 from samebits.testing.reference import converted
 
-Array = np.typing.NDArray[Any]
 Kernel = Callable[..., Any]
-
-GUARD = 0xA5
-_EDGE = 64
 
 
 class CallFailed(AssertionError):
@@ -30,23 +27,48 @@ def name_of(fn: Kernel) -> str:
     return "..." if name == "<lambda>" else str(name)
 
 
-@dataclass(frozen=True)
-class Layout:
-    """Memory of one call's input: first element after a 64-byte border, and its stride."""
+T = TypeVar("T")
 
-    offset: int = 0
-    step: int = 1
 
-    def place(self, array: Array) -> Array:
-        """Return a copy of a one-dimensional array in this layout."""
-        size = array.dtype.itemsize
-        memory = np.full((self.offset + array.size * abs(self.step) + 1) * size + 64, GUARD,
-                         np.uint8)
-        start = -memory.ctypes.data % 64 + self.offset * size
-        whole = memory[start:start + array.size * abs(self.step) * size].view(array.dtype)
-        placed = whole[::self.step]
-        placed[...] = array
-        return placed
+def called(name: str, which: str, call: Callable[[], T]) -> T:
+    """Return call(); an exception becomes a CallFailed that names the function and the call."""
+    try:
+        with np.errstate(all="ignore"):
+            return call()
+    except CallFailed:
+        raise
+    except Exception as error:
+        raise CallFailed(f"{name} raised {type(error).__name__}: {error}\n"
+                         f"  in a call with {which}") from error
+
+
+def checked_codes(name: str, result: Any, shape: tuple[int, ...], f: Format, memory: Memory,
+                  what: str = "", x_shape: tuple[int, ...] = ()) -> Codes:
+    """Return the codes of a result; `what` names a result of several, for x of shape `x_shape`.
+
+    Raises
+    ------
+    CallFailed
+        The result is of another kind, shape or dtype.
+    """
+    if not memory.holds(result):
+        named = f" as {what}" if what else ""
+        raise CallFailed(f"{name} returned {_kind_of(result)}{named}; expected {memory.kind}")
+    if tuple(result.shape) != shape:
+        of = f"{what} of shape {tuple(result.shape)} for x of shape {x_shape}" if what else (
+            f"shape {tuple(result.shape)}")
+        raise CallFailed(f"{name} returned {of}; expected {shape}")
+    try:
+        return memory.codes(result, f)
+    except TypeError as error:
+        raise CallFailed(f"{name}: " + (f"{what}: " if what else "") + str(error)) from None
+
+
+def _kind_of(result: Any) -> str:
+    """Return the type of a result, and the device of a tensor."""
+    device = getattr(result, "device", None)
+    kind = type(result).__name__
+    return kind if device is None or isinstance(result, np.ndarray) else f"{kind} on {device}"
 
 
 @dataclass(frozen=True)
@@ -88,6 +110,7 @@ class Runner:
     fn: Kernel
     rule: Rule
     fills_out: bool = False
+    memory: Memory = dataclasses.field(default_factory=NumpyMemory)
     layouts: list[Layout] = dataclasses.field(default_factory=list)  # of calls with elements
     _calls: list[tuple[Codes, Codes]] = dataclasses.field(default_factory=list)
 
@@ -104,43 +127,26 @@ class Runner:
             If the function raises, returns another shape or dtype, changes its input or writes
             beside its output.
         """
-        x = layout.place(array_of(codes, self.rule.source))
-        before = x.copy()
-        try:
-            with np.errstate(all="ignore"):
-                result = self._filled(x) if self.fills_out else self.fn(x)
-        except CallFailed:
-            raise
-        except Exception as error:
-            raise CallFailed(f"{self.name} raised {type(error).__name__}: {error}\n"
-                             f"  in a call with {_elements(x.size)}") from error
-        got = self._checked(result, x.size)
-        if before.tobytes() != x.tobytes():
-            raise CallFailed(f"{self.name} changed its input in a call with {_elements(x.size)}")
+        x = self.memory.place(codes, self.rule.source, layout)
+        got, unchanged = called(self.name, _elements(codes.size), lambda: self._results(x, codes))
+        if not unchanged:
+            raise CallFailed(f"{self.name} changed its input in a call with "
+                             f"{_elements(codes.size)}")
         return got
 
-    def _filled(self, x: Array) -> Array:
-        dtype = array_of(np.zeros(0, np.uint64), self.rule.target).dtype
-        memory = np.full((x.size + 2 * _EDGE) * dtype.itemsize, GUARD, np.uint8)
-        edge = _EDGE * dtype.itemsize
-        out = memory[edge:memory.size - edge].view(dtype)
-        self.fn(x, out)
-        if (memory[:edge] != GUARD).any() or (memory[memory.size - edge:] != GUARD).any():
-            raise CallFailed(f"{self.name} wrote beside its output in a call with "
-                             f"{_elements(x.size)}")
-        return out
+    def _results(self, x: Any, codes: Codes) -> tuple[Codes, bool]:
+        """Call the function; return its results and whether its input is unchanged."""
+        result = self._filled(x, codes.size) if self.fills_out else self.fn(x)
+        got = checked_codes(self.name, result, codes.shape, self.rule.target, self.memory)
+        return got, bool((self.memory.codes(x, self.rule.source) == codes).all())
 
-    def _checked(self, result: Any, size: int) -> Codes:
-        if not isinstance(result, (np.ndarray, np.generic)):
-            raise CallFailed(f"{self.name} returned {type(result).__name__}; "
-                             "expected a NumPy array")
-        array = np.asarray(result)
-        if array.shape != (size,):
-            raise CallFailed(f"{self.name} returned shape {array.shape}; expected ({size},)")
-        try:
-            return codes_of(np.ascontiguousarray(array), self.rule.target)
-        except TypeError as error:
-            raise CallFailed(f"{self.name}: {error}") from None
+    def _filled(self, x: Any, size: int) -> Any:
+        out, intact = self.memory.output(size, self.rule.target)
+        self.fn(x, out)
+        if not intact():
+            raise CallFailed(f"{self.name} wrote beside its output in a call with "
+                             f"{_elements(size)}")
+        return out
 
     def observe(self, codes: Codes, layout: Layout = Layout()) -> None:
         """Call the function and keep the results."""

@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from samebits.testing.memory import Layout
 from samebits.testing.number_formats import Codes, Format, Integers, Mask, magnitudes
-from samebits.testing.runs import CallFailed, Layout, Runner, Seen
+from samebits.testing.runs import CallFailed, Runner, Seen
 
 _TRIES = 24  # single codes, and calls, that are tried first
 _MAX_STEPS = 120  # further calls

@@ -10,12 +10,13 @@ from collections.abc import Callable
 
 import numpy as np
 
+from samebits.testing.memory import GUARD
 from samebits.testing.model import (NanPolicy, Overflow, Rounding, Rule, convert_codes, is_tie,
                                     overflows)
 from samebits.testing.number_formats import (FORMATS, Codes, Format, Mask, is_nan, is_subnormal,
                                              is_zero, magnitudes, values)
 from samebits.testing.random_words import random_fields, random_words
-from samebits.testing.runs import GUARD, Seen, indices
+from samebits.testing.runs import Seen, indices
 
 #: The codes that a kernel with one usual error returns; None where the error makes no sense.
 Guess = Callable[[Seen, Rule], "Codes | None"]

@@ -1,0 +1,133 @@
+"""Inputs and results of a function under test: NumPy arrays here, torch tensors in another file.
+
+`memory_on(None)` gives NumPy arrays, `memory_on("cuda")` and `memory_on("cpu")` torch tensors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from samebits.errors import Unsupported
+from samebits.testing.number_formats import Codes, Format, Mask, array_of, codes_of
+
+Array = np.typing.NDArray[Any]
+Predicate = Callable[[Any], Any]
+
+GUARD = 0xA5  # every byte beside inputs and outputs
+EDGE = 64  # elements before and after an output
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Memory of one call's input: first element after a 64-byte border, and its stride."""
+
+    offset: int = 0
+    step: int = 1
+
+    def place(self, array: Array) -> Array:
+        """Return a copy of a one-dimensional array in this layout."""
+        size = array.dtype.itemsize
+        memory = np.full((self.offset + array.size * abs(self.step) + 1) * size + 64, GUARD,
+                         np.uint8)
+        start = -memory.ctypes.data % 64 + self.offset * size
+        whole = memory[start:start + array.size * abs(self.step) * size].view(array.dtype)
+        placed = whole[::self.step]
+        placed[...] = array
+        return placed
+
+
+class Memory(Protocol):
+    """Arrays of one kind on one device.
+
+    Attributes
+    ----------
+    kind : str
+        What a result must be, for messages: "a NumPy array".
+    device : str or None
+        The argument `device` of the checks.
+    """
+
+    kind: str
+    device: str | None
+
+    def place(self, codes: Codes, f: Format, layout: Layout = Layout()) -> Any:
+        """Return codes as an input in the format's dtype. Only 1-D codes may have a layout."""
+
+    def output(self, size: int, f: Format) -> tuple[Any, Callable[[], bool]]:
+        """Return an output of `size` elements, and whether the memory beside it is unchanged."""
+
+    def holds(self, result: Any) -> bool:
+        """Return whether a result is of this kind."""
+
+    def codes(self, array: Any, f: Format) -> Codes:
+        """Return the codes of an array; waits for the device.
+
+        Raises
+        ------
+        TypeError
+            The array has another dtype.
+        """
+
+    def number(self, result: Any) -> Array:
+        """Return a number, or an array of one, as a NumPy array; waits for the device."""
+
+    def allowed(self, where: Predicate, codes: Codes, f: Format) -> Mask:
+        """Return for each code whether it satisfies the caller's predicate."""
+
+
+class NumpyMemory:
+    """NumPy and ml_dtypes arrays."""
+
+    kind = "a NumPy array"
+    device: str | None = None
+
+    def place(self, codes: Codes, f: Format, layout: Layout = Layout()) -> Any:
+        array = array_of(codes, f)
+        return layout.place(array) if array.ndim == 1 else array
+
+    def output(self, size: int, f: Format) -> tuple[Any, Callable[[], bool]]:
+        dtype = array_of(np.zeros(0, np.uint64), f).dtype
+        memory = np.full((size + 2 * EDGE) * dtype.itemsize, GUARD, np.uint8)
+        edge = EDGE * dtype.itemsize
+
+        def intact() -> bool:
+            return bool((memory[:edge] == GUARD).all()
+                        and (memory[memory.size - edge:] == GUARD).all())
+        return memory[edge:memory.size - edge].view(dtype), intact
+
+    def holds(self, result: Any) -> bool:
+        return isinstance(result, (np.ndarray, np.generic))
+
+    def codes(self, array: Any, f: Format) -> Codes:
+        whole = np.asarray(array)
+        return codes_of(np.ascontiguousarray(whole), f).reshape(whole.shape)
+
+    def number(self, result: Any) -> Array:
+        return np.asarray(result)
+
+    def allowed(self, where: Predicate, codes: Codes, f: Format) -> Mask:
+        return np.asarray(where(array_of(codes, f)), np.bool_)
+
+
+def memory_on(device: object) -> Memory:
+    """Return the memory of a check: NumPy arrays without a device, torch tensors with one.
+
+    Raises
+    ------
+    Unsupported
+        torch is not installed, or does not find the device.
+    """
+    if device is None:
+        return NumpyMemory()
+    try:
+        import torch  # noqa: F401
+    except ImportError:
+        raise Unsupported(f"device: {str(device)!r} needs torch, which is not installed; leave "
+                          "device out to test a kernel on NumPy arrays") from None
+    from samebits.testing.torch_tensors import TorchMemory
+
+    return TorchMemory(device)
