@@ -16,8 +16,8 @@ from samebits.tensors import InspectReport, UnscaleReport, named, unscale_report
 
 __all__ = ["LossScaler", "StepDecision"]
 
-_POLICY_NAMES: Final[tuple[str, ...]] = tuple(_core.names("scaling_policy"))
-_POLICIES: Final[dict[str, int]] = {n: i for i, n in enumerate(_POLICY_NAMES)}
+POLICY_NAMES: Final[tuple[str, ...]] = tuple(_core.names("scaling_policy"))
+_POLICIES: Final[dict[str, int]] = {n: i for i, n in enumerate(POLICY_NAMES)}
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class LossScaler:
     @property
     def policy(self) -> str:
         """The policy's name."""
-        return _POLICY_NAMES[self._core.policy()]
+        return POLICY_NAMES[self._core.policy()]
 
     def scale(self, loss: float) -> float:
         """Return loss * scale, rounded to fp32. A loss that is not finite is remembered."""

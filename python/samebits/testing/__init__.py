@@ -1,4 +1,4 @@
-"""Property tests of your own kernels: conversions, quantizers and reductions.
+"""Property tests of your own kernels: conversions, quantizers, reductions, loss scalers.
 
     from samebits.testing import check_conversion
 
@@ -11,6 +11,8 @@ The Hypothesis strategies are in `samebits.testing.strategies`; nothing else nee
 """
 
 from samebits.testing.conversions import check_conversion
+from samebits.testing.loss_scaler_traces import Trace
+from samebits.testing.loss_scalers import check_loss_scaler
 from samebits.testing.memory import Layout
 from samebits.testing.quantizers import check_quantize
 from samebits.testing.ranks import RankCallsDiffer, simulate_ranks
@@ -20,8 +22,10 @@ from samebits.testing.same_bits import assert_same_bits
 __all__ = [
     "Layout",
     "RankCallsDiffer",
+    "Trace",
     "assert_same_bits",
     "check_conversion",
+    "check_loss_scaler",
     "check_quantize",
     "check_reduction",
     "simulate_ranks",

@@ -1,0 +1,169 @@
+"""Tests of `samebits.testing.check_loss_scaler`: planted errors, right scalers, texts, refusals."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+import samebits as sb
+from planted_loss_scalers import PLANTED, Scaler, planted
+from samebits.testing import Trace, check_loss_scaler
+
+SEEDS = range(10)
+
+
+def failure(make_scaler: Any, *args: Any, **options: Any) -> str:
+    """Return the text of a check that must fail."""
+    with pytest.raises(AssertionError) as caught:
+        check_loss_scaler(make_scaler, *args, **options)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("says", PLANTED)
+def test_planted_error_is_found_shrunk_and_named(says: str) -> None:
+    for seed in SEEDS:
+        text = failure(PLANTED[says], examples=48, examples_seed=seed)
+        assert says in text.split("looks like: ")[1], text
+        assert "(smallest run found)" in text
+        steps = int(text.split(" is wrong")[0].split(" of ")[-1])
+        assert steps <= 5, text
+
+
+@pytest.mark.parametrize("says", PLANTED)
+def test_repeat_line_fails_with_the_same_run(says: str) -> None:
+    text = failure(PLANTED[says], examples=64)
+    line = text.splitlines()[-1].replace("  repeat:   ", "")
+    scope = {"check_loss_scaler": check_loss_scaler, "make_scaler": PLANTED[says], "Trace": Trace}
+    with pytest.raises(AssertionError) as again:
+        eval(line, scope)
+    assert str(again.value).splitlines()[:-2] == text.splitlines()[:-2]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_right_scaler_passes(seed: int) -> None:
+    check_loss_scaler(Scaler, examples=32, examples_seed=seed)
+
+
+@pytest.mark.parametrize("policy", ["torch", "apex", "apex_amp", "megatron", "deepspeed", "native"])
+def test_the_librarys_own_scaler_passes(policy: str) -> None:
+    check_loss_scaler(lambda **s: sb.LossScaler(policy, **s), policy, examples=48)
+
+
+@pytest.mark.parametrize("source", ["fp16", "bf16"])
+def test_narrow_gradients(source: str) -> None:
+    check_loss_scaler(lambda **s: sb.LossScaler("torch", **s), source=source, examples=16)
+
+
+def test_the_rule_of_another_library_is_named() -> None:
+    def make_scaler(**settings: Any) -> Any:
+        return sb.LossScaler("apex", hysteresis=2, **settings)
+
+    text = failure(lambda **s: sb.LossScaler("megatron", initial_scale=s.pop("init_scale"), **s),
+                   settings={"init_scale": 65536.0})
+    assert "looks like: the rule of megatron instead of torch" in text
+    assert "looks like: none of the usual errors" in failure(make_scaler)
+    text = failure(lambda **s: sb.LossScaler("torch", **{k: s[k] for k in s if k != "hysteresis"}),
+                   "apex", settings={"hysteresis": 2})
+    assert "policy apex, " in text and "the rule of torch instead of apex" in text
+
+
+def test_errors_of_several_optimizers_are_named() -> None:
+    class TwoOptimizers(sb.LossScaler):
+        def __init__(self, **settings: Any) -> None:
+            super().__init__("torch", **settings)
+
+        def step(self, run: Any = None, optimizer: str = "") -> bool:
+            applied = super().step(run, optimizer)
+            if optimizer == "0":
+                self.first = applied
+            return applied and self.first
+
+    text = failure(TwoOptimizers)
+    assert "gradients with Inf in tensor 0 of optimizer 0" in text or "with NaN in tensor" in text
+    assert "expected: optimizer 0 skipped, optimizer 1 stepped" in text
+
+
+def test_text_shows_the_run() -> None:
+    text = failure(PLANTED["the growth tracker is not reset by a skipped step"],
+                   settings={"growth_factor": 2.0, "backoff_factor": 0.5})
+    lines = text.splitlines()
+    assert lines[0].startswith("policy torch, init_scale 65536, growth_factor 2, backoff_factor ")
+    assert lines[1] == "  step 0    scale 65536, gradients finite: stepped, next scale 65536"
+    assert lines[2].startswith("  step 1    scale 65536, gradients with ")
+    assert lines[2].endswith(" in tensor 0[0]: skipped, next scale 32768")
+    assert lines[3] == ("  step 2    scale 32768, gradients finite, expected: stepped, next scale "
+                        "32768")
+    assert lines[4] == "  got       next scale 65536"
+
+
+def test_text_of_a_wrong_gradient() -> None:
+    text = failure(PLANTED["unscaled by the scale instead of 1 / scale"])
+    lines = text.splitlines()
+    assert lines[2] == "  gradient  tensor 0[0]: 0x3F800000 = 1, scale 65536"
+    assert lines[3] == "  got       0x47800000 = 2^16   expected 0x37800000 = 2^-16"
+
+
+def test_settings_are_fixed() -> None:
+    seen = set()
+
+    class Fixed(Scaler):
+        def __init__(self, **settings: Any) -> None:
+            super().__init__(**settings)
+            seen.add((self.interval, self.growth, float(self.scale)))
+
+    check_loss_scaler(Fixed, settings={"growth_interval": 2, "growth_factor": 4.0}, examples=16)
+    assert {s[:2] for s in seen} == {(2, 4.0)} and len(seen) > 1
+
+
+def test_large_intervals() -> None:
+    short = Trace({"init_scale": 8.0, "growth_factor": 2.0, "backoff_factor": 0.5,
+                   "growth_interval": 2000}, [[[[0x3F800000]]]] * 2001)
+    check_loss_scaler(Scaler, only=short)
+    late = PLANTED["growth one step too late"]
+    text = failure(late, only=short)
+    assert "step 1999 of 2001 is wrong" in text and "  ...       1993 steps before" in text
+
+
+def test_wrong_scalers_are_reported() -> None:
+    def raises(self: Any, gradients: Any) -> bool:
+        if any(np.isnan(g).any() for g in gradients):
+            raise OverflowError("NaN")
+        return nothing(gradients)
+
+    def nothing(gradients: Any) -> bool:
+        return False
+
+    text = failure(planted(__call__=raises))
+    assert "policy torch: make_scaler raised OverflowError: NaN\n  in a call with 1 step\n" in text
+    assert "only=Trace(" in text
+    assert "returned int; expected a scaler with torch's scale, unscale_" in failure(
+        lambda **settings: 3)
+    assert "raised TypeError" in failure(lambda scale: scale)
+
+
+def test_refusals(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(sb.InvalidArgument, match="policy: 'pytorch' is not one of torch"):
+        check_loss_scaler(Scaler, "pytorch")
+    with pytest.raises(sb.InvalidArgument, match="'interval' is not a setting of policy torch"):
+        check_loss_scaler(lambda **s: sb.LossScaler(), settings={"interval": 3}, examples=1)
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(sb.Unsupported, match="device: 'cuda' needs torch"):
+        check_loss_scaler(Scaler, device="cuda")
+
+
+def test_runs_depend_on_the_seed_alone() -> None:
+    def recorded(seed: int) -> list[bytes]:
+        found: list[bytes] = []
+
+        class Recorded(Scaler):
+            def __call__(self, gradients: Any) -> bool:
+                found.extend(g.tobytes() for g in gradients)
+                return super().__call__(gradients)
+
+        check_loss_scaler(Recorded, examples=2, examples_seed=seed)
+        return found
+
+    assert recorded(1) == recorded(1) != recorded(2)
