@@ -1,0 +1,107 @@
+"""docs/findings.md: its programs repeat the findings, and its texts are what they print.
+
+A test that fails after an update of torch may mean that torch has changed: then correct the page.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import samebits as sb
+from samebits.testing import check_conversion
+
+ROOT = Path(__file__).resolve().parents[3]
+PROGRAMS = ROOT / "examples" / "python" / "findings"
+PAGE = (ROOT / "docs" / "findings.md").read_text(encoding="utf-8")
+
+
+def program(name: str) -> dict[str, Any]:
+    return runpy.run_path(str(PROGRAMS / f"{name}.py"))
+
+
+def shown(name: str) -> str:
+    """Return what the page shows of a program's output."""
+    command = f"$ python examples/python/findings/{name}.py\n"
+    blocks = [b.removeprefix("console\n") for b in PAGE.split("```")[1::2]]
+    return next(b.removeprefix(command) for b in blocks if b.startswith(command))
+
+
+def printed(name: str) -> str:
+    text = io.StringIO()
+    with contextlib.redirect_stdout(text):
+        runpy.run_path(str(PROGRAMS / f"{name}.py"), run_name="__main__")
+    return text.getvalue()
+
+
+def test_every_program_is_on_the_page() -> None:
+    for path in PROGRAMS.glob("*.py"):
+        assert f"findings/{path.name}" in PAGE
+
+
+@pytest.mark.parametrize("name", ["negative_bit", "scale_zero", "load_state_dict_casts",
+                                  "recipes_on_extremes"])
+def test_the_page_shows_what_the_program_prints(name: str) -> None:
+    assert printed(name) == shown(name)
+
+
+def test_dlpack_drops_the_negative_bit() -> None:
+    found = program("negative_bit")
+    results = {name: found["attempt"](read) for name, read in found["READERS"].items()}
+    assert results["np.from_dlpack(x)"] == [1.0, 2.0, 3.0]
+    assert results["x.tolist()"] == [-1.0, -2.0, -3.0]
+    with pytest.raises(sb.InvalidArgument, match="negative bit"):
+        sb.convert(found["flagged"](), "fp64")
+
+
+def test_scale_0_makes_parameters_nan() -> None:
+    found = program("scale_zero")
+    scaler = torch.amp.GradScaler("cpu")
+    assert found["bad_steps_until_zero"](scaler) == 166
+    assert found["parameters_after_a_good_step"](scaler).isnan().all()
+
+
+def test_load_state_dict_casts() -> None:
+    before, after = program("load_state_dict_casts")["states_after_a_checkpoint"]()
+    assert after["step"] == before["step"]
+    assert after["master"][0] == after["codes"][0] == "torch.bfloat16"
+
+
+@pytest.mark.parametrize("capability", ["default", "avx2"])
+def test_nan_of_cpu_casts(capability: str) -> None:
+    environment = {**os.environ, "ATEN_CPU_CAPABILITY": capability}
+    text = subprocess.run([sys.executable, str(PROGRAMS / "cpu_cast_nan.py")], check=True,
+                          capture_output=True, text=True, env=environment).stdout
+    if capability == "avx2" and "AVX2" in text:
+        assert text.split("\n", 1)[1] == shown("cpu_cast_nan").split("\n", 1)[1]
+
+
+@pytest.mark.parametrize("target", ["fp16", "bf16", "e4m3"])
+def test_fp64_is_rounded_twice_on_the_cpu(target: str) -> None:
+    dtype = {"fp16": torch.float16, "bf16": torch.bfloat16, "e4m3": torch.float8_e4m3fn}[target]
+    with pytest.raises(AssertionError, match=f"rounded twice: to fp32, then to {target} "):
+        check_conversion(lambda x: x.to(dtype), "fp64", target, device="cpu", examples=2)
+
+
+def test_scales_are_read_in_padded_rows() -> None:
+    found = program("scaled_mm_scales")
+    generator = __import__("numpy").random.default_rng(0)
+    hopper = torch.cuda.is_available() and torch.cuda.get_device_capability() == (9, 0)
+    for depth, multiple_of_four in ((512, True), (640, False)):
+        tiles = depth // 128
+        a, w, a_scales, memory = found["problem"](depth, generator)
+        passed, read = (found["predicted"](a, w, a_scales, found[name](memory, tiles))
+                        for name in ("passed_scales", "read_scales"))
+        assert (found["share"](passed, read) == 0) == multiple_of_four
+        if hopper and torch.__version__.startswith("2.11"):
+            result = found["on_gpu"](a, w, a_scales, memory, tiles)
+            assert found["share"](result, read) == 0
