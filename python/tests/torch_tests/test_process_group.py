@@ -1,6 +1,7 @@
 """Ranks over torch.distributed: gloo on two processes, NCCL on one GPU and on two.
 
-The bits are those of simulated ranks over NumPy arrays.
+The bits are those of simulated ranks over NumPy arrays. Without enough GPUs the tests of NCCL are
+skipped, with the reason; SAMEBITS_REQUIRE_GPUS=2 makes that a failure.
 """
 
 from __future__ import annotations
@@ -36,8 +37,10 @@ def _require_gpus(count: int) -> None:
     found = torch.cuda.device_count()
     if found >= count:
         return
-    if int(os.environ.get("SAMEBITS_REQUIRE_GPUS", "0")) >= count:
-        pytest.fail(f"SAMEBITS_REQUIRE_GPUS is set, but torch finds {found} GPUs")
+    required = max(int(os.environ.get(name, "0"))
+                   for name in ("SAMEBITS_REQUIRE_GPU", "SAMEBITS_REQUIRE_GPUS"))
+    if required >= count:
+        pytest.fail(f"{required} GPUs are required, but torch finds {found}")
     pytest.skip(f"torch finds {found} GPUs, the test needs {count}")
 
 
