@@ -153,6 +153,30 @@ def test_gradients_have_the_bits_of_simulated_ranks(processes: Processes, option
             np.testing.assert_array_equal(result[name], right[name])
 
 
+def reduce_on_a_side_stream() -> Any:
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    ranks = sbt.ProcessGroup()
+    with torch.cuda.stream(stream):
+        assert ranks.stream == stream.cuda_stream
+        x = torch.full((1 << 20,), 1.0, device="cuda")
+        for _ in range(3):
+            x += ranks.rank
+            sbr.reduce_gradients(ranks, x, communication="fp32")
+    stream.synchronize()
+    return x.unique().tolist()
+
+
+def test_calls_run_on_the_current_stream(processes: Processes) -> None:
+    if processes.device != "cuda":
+        pytest.skip("the CPU has no streams")
+    value = 1.0
+    for _ in range(3):
+        value = sum(value + rank for rank in range(processes.size))
+    for found in processes.results(reduce_on_a_side_stream):
+        assert found == [value]
+
+
 def reduce_a_model(device: str) -> Any:
     torch.manual_seed(0)
     model = torch.nn.Linear(8, 3).to(device)
