@@ -28,8 +28,8 @@ class Counting(torch.utils.data.Dataset):  # type: ignore[type-arg]
 def main() -> None:
     on_gpu = torch.cuda.is_available()
     torch.manual_seed(0)
-    model = GPT2LMHeadModel(GPT2Config(vocab_size=32, n_positions=16, n_embd=32, n_layer=2, n_head=2,
-                                       bos_token_id=0, eos_token_id=0))
+    model = GPT2LMHeadModel(GPT2Config(vocab_size=32, n_positions=16, n_embd=32, n_layer=2,
+                                       n_head=2, bos_token_id=0, eos_token_id=0))
     with tempfile.TemporaryDirectory() as folder:
         trainer = Trainer(model=model, train_dataset=Counting(), args=TrainingArguments(
             folder, max_steps=24, per_device_train_batch_size=8, learning_rate=1e-3, fp16=on_gpu,

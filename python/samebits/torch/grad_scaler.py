@@ -6,7 +6,6 @@ import inspect
 import math
 from collections import defaultdict, deque
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, Final
 
 import torch
@@ -15,8 +14,9 @@ from torch.amp.grad_scaler import OptState, _refresh_per_optimizer_state
 
 from samebits.errors import InvalidArgument, ScaleExhausted
 from samebits.loss_scaler import LossScaler
-from samebits.torch.gradient_list import GradientReport
-from samebits.torch.optimizer_gradients import Gradients, OptimizerGradients
+from samebits.torch.grad_step import GradStep, grad_step
+from samebits.torch.gradient_list import GradientReport, moved
+from samebits.torch.optimizer_gradients import OptimizerGradients, combine_over_ranks
 from samebits.torch.resident_scaler import ResidentScaler
 from samebits.torch.scale_rules import ScaleRules
 
@@ -37,50 +37,13 @@ _BACKOFF_FACTOR: Final = _Default(0.5)
 _GROWTH_INTERVAL: Final = _DefaultCount(2000)
 
 
-@dataclass(frozen=True)
-class GradStep:
-    """What became of one iteration: one `update` of a `GradScaler`.
-
-    Attributes
-    ----------
-    step : int
-        Number of iterations before this one.
-    applied : bool
-        Whether all optimizers stepped.
-    cause : str
-        none, or the cause of the skipped step: nonfinite, overflow, nan, loss or unscaled.
-    change : str
-        Effect on the scale: kept, grown, backed_off or at_minimum.
-    norm : float
-        Norm of the unscaled gradients before clipping; NaN where it was not computed.
-    scale : float
-        Scale of the iteration.
-    first_bad : str or None
-        Name of the first parameter whose gradient is not finite.
-    applied_steps : int
-        Number of applied iterations so far, this one included.
-    stop : bool
-        Whether the policy ends the run.
-    """
-
-    step: int
-    applied: bool
-    cause: str
-    change: str
-    norm: float
-    scale: float
-    first_bad: str | None
-    applied_steps: int
-    stop: bool
-
-
 class GradScaler(TorchGradScaler):
     """Scales losses, unscales gradients, and skips steps whose gradients are not finite.
 
     Takes the place of ``torch.amp.GradScaler``: the same arguments, methods and errors. With
-    ``policy="torch"`` scale, skipped steps and parameters are torch's bit for bit. One pass unscales
-    and checks all gradients of an optimizer, in fp32, fp16 and bf16. Nothing waits for the GPU,
-    except in `step` of optimizers that are neither fused nor capturable, as in torch.
+    ``policy="torch"`` scale, skipped steps and parameters are torch's bit for bit. One pass
+    unscales and checks all gradients of an optimizer, in fp32, fp16 and bf16. Nothing waits for the
+    GPU, except in `step` of optimizers that are neither fused nor capturable, as in torch.
 
     Parameters
     ----------
@@ -156,6 +119,9 @@ class GradScaler(TorchGradScaler):
         self._dropped = 0
 
     def _lazy_init_scale_growth_tracker(self, dev: torch.device) -> None:
+        if dev.type not in ("cpu", "cuda"):
+            raise InvalidArgument(f"outputs: a tensor on the CPU or a CUDA device is expected; got "
+                                  f"one on {dev}")
         self._resident = ResidentScaler(self._rules.scaler, dev, self._capacity)
         self._scale = self._resident.scale
         self._growth_tracker = self._resident.words[3]  # torch only asks whether there is one
@@ -266,7 +232,7 @@ class GradScaler(TorchGradScaler):
             loss = outputs.detach()
             loss = loss.reshape(()) if loss.numel() == 1 else loss.abs().amax()
             bad_loss = self._resident.words[2]
-            bad_loss.add_(loss.to(device=bad_loss.device, non_blocking=True) * 0)
+            bad_loss.add_(moved(loss, bad_loss.device) * 0)
 
     def unscale_(self, optimizer: torch.optim.Optimizer) -> None:
         """Unscale, and clip where ``max_norm`` is finite, the optimizer's gradients in place.
@@ -321,7 +287,7 @@ class GradScaler(TorchGradScaler):
             divisor = reports[0].divisor if len(reports) == 1 else self._scale
             amp.grad_scale = divisor if given is None else divisor * given
         amp.found_inf = found[0] if len(found) == 1 else sum(
-            t.to(self._scale.device, non_blocking=True) for t in found)
+            moved(t, self._scale.device) for t in found)
         result: float | None = optimizer.step(*args, **kwargs)
         optimizer_state["stage"] = OptState.STEPPED
         del amp.grad_scale
@@ -374,15 +340,15 @@ class GradScaler(TorchGradScaler):
         assert self._resident is not None
         gradients = self._gradients.of(optimizer)
         if self._max_norm != math.inf:
-            _check_clippable(gradients)
+            gradients.check_one_norm()
         reports: dict[torch.device, GradientReport] = {}
         for device in gradients.devices():
             reports[device] = self._resident.report(device)
-            gradients.unscale(device, self._resident.words.to(device, non_blocking=True),
-                              reports[device], rewrites=rewrites, max_norm=self._max_norm,
+            gradients.unscale(device, moved(self._resident.words, device), reports[device],
+                              rewrites=rewrites, max_norm=self._max_norm,
                               skips_overflow=self._rules.policy == "native")
         for mesh in gradients.meshes:
-            _combine_over_ranks(mesh, reports)
+            combine_over_ranks(mesh, reports.values())
         optimizer_state["reports"] = reports
         optimizer_state["found_inf_per_device"] = {
             device: report.found_inf for device, report in reports.items()}
@@ -401,10 +367,7 @@ class GradScaler(TorchGradScaler):
         """Take over the reports that have arrived; does not wait."""
         if self._resident is None:
             return []
-        new = [GradStep(step, applied, cause, change, norm, scale, self._gradients.name(first_bad),
-                        applied_steps, stop)
-               for (step, applied, cause, change, stop, norm, scale, applied_steps, first_bad, _)
-               in self._resident.poll()]
+        new = [grad_step(row, self._gradients.name) for row in self._resident.poll()]
         self._dropped += max(0, len(self._arrived) + len(new) - self._capacity)
         self._arrived.extend(new)
         return new
@@ -426,27 +389,3 @@ class GradScaler(TorchGradScaler):
 
 def _is_distributed() -> bool:
     return torch.distributed.is_available() and torch.distributed.is_initialized()
-
-
-def _check_clippable(gradients: Gradients) -> None:
-    """Refuse gradients that cannot be clipped by one norm."""
-    remedy = "use max_norm=math.inf and clip between unscale_() and step()"
-    if gradients.meshes:
-        raise InvalidArgument("max_norm: gradients that are DTensor need the norm of all shards; "
-                              + remedy)
-    if gradients.others:
-        dtype = next(iter(next(iter(gradients.others.values()))))
-        raise InvalidArgument(f"max_norm: gradients in {dtype}, or with gaps, are not clipped; "
-                              + remedy)
-    if len(gradients.lists) > 1:
-        raise InvalidArgument("max_norm: the gradients of an optimizer lie on "
-                              f"{', '.join(map(str, gradients.lists))}, but one norm needs one "
-                              "device; use one optimizer for each device")
-
-
-def _combine_over_ranks(mesh: Any, reports: dict[torch.device, GradientReport]) -> None:
-    """Give all ranks of a mesh the findings of all of them."""
-    for report in reports.values():
-        for dim in range(mesh.ndim):
-            torch.distributed.all_reduce(report.flags, torch.distributed.ReduceOp.MAX,
-                                         group=mesh.get_group(dim))

@@ -12,8 +12,8 @@ import torch
 from samebits import _core
 from samebits.errors import InvalidArgument
 
-__all__ = ["GradientLists", "GradientReport", "clear_words", "local", "one_device",
-           "stream_of", "takes"]
+__all__ = ["GradientLists", "GradientReport", "clear_words", "local", "moved",
+           "one_device", "stream_of", "takes"]
 
 _LISTS_KEPT: Final = 4  # of one optimizer whose gradients move between a few addresses
 _DTYPES: Final = (torch.float32, torch.float16, torch.bfloat16)
@@ -23,6 +23,11 @@ def local(tensor: torch.Tensor) -> torch.Tensor:
     """Return a tensor itself, or a DTensor's local shard."""
     to_local = getattr(tensor, "to_local", None)
     return tensor if to_local is None else to_local()
+
+
+def moved(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:
+    """Return a tensor on a device. Waits only for a copy to the CPU, which the CPU reads next."""
+    return tensor.to(device, non_blocking=device.type == "cuda")
 
 
 def takes(tensor: torch.Tensor) -> bool:

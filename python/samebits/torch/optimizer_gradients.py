@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import weakref
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 
+from samebits.errors import InvalidArgument
 from samebits.torch.gradient_list import GradientLists, GradientReport, local, takes
 
-__all__ = ["Gradients", "OptimizerGradients"]
+__all__ = ["Gradients", "OptimizerGradients", "combine_over_ranks"]
 
 
 class _Optimizer:
@@ -57,6 +59,21 @@ class Gradients:
             self.lists.setdefault(grad.device, [None] * self.known.count)[at] = grad
         else:
             self.others.setdefault(grad.device, {}).setdefault(grad.dtype, []).append(grad)
+
+    def check_one_norm(self) -> None:
+        """Refuse gradients that one norm on one device does not cover."""
+        remedy = "use max_norm=math.inf and clip between unscale_() and step()"
+        if self.meshes:
+            raise InvalidArgument("max_norm: gradients that are DTensor need the norm of all "
+                                  "shards; " + remedy)
+        if self.others:
+            dtype = next(iter(next(iter(self.others.values()))))
+            raise InvalidArgument(f"max_norm: gradients in {dtype}, or with gaps, are not clipped; "
+                                  + remedy)
+        if len(self.lists) > 1:
+            raise InvalidArgument("max_norm: the gradients of an optimizer lie on "
+                                  f"{', '.join(map(str, self.lists))}, but one norm needs one "
+                                  "device; use one optimizer for each device")
 
     def unscale(self, device: torch.device, words: torch.Tensor, report: GradientReport, *,
                 rewrites: bool, max_norm: float, skips_overflow: bool) -> None:
@@ -131,3 +148,11 @@ class OptimizerGradients:
                     grad = grad._values()
                 gradients.add(at, grad)
         return gradients
+
+
+def combine_over_ranks(mesh: Any, reports: Iterable[GradientReport]) -> None:
+    """Give all ranks of a mesh the findings of all of them."""
+    for report in reports:
+        for dim in range(mesh.ndim):
+            torch.distributed.all_reduce(report.flags, torch.distributed.ReduceOp.MAX,
+                                         group=mesh.get_group(dim))

@@ -9,7 +9,7 @@ import torch
 
 from samebits import _core
 from samebits.loss_scaler import LossScaler
-from samebits.torch.gradient_list import GradientReport, stream_of
+from samebits.torch.gradient_list import GradientReport, moved, stream_of
 
 __all__ = ["ResidentScaler"]
 
@@ -85,7 +85,7 @@ class ResidentScaler:
         first = self._data.data_ptr()
         if any(r.data.data_ptr() != first + i * step for i, r in enumerate(reports)):
             # Reports of another device, or not in order: bring them together.
-            gathered = torch.stack([r.data.to(self.device, non_blocking=True) for r in reports])
+            gathered = torch.stack([moved(r.data, self.device) for r in reports])
             first = gathered.data_ptr()
         _core.resident_update(
             rules._core, self.device.type == "cuda", self._state.data_ptr(),

@@ -59,7 +59,8 @@ class ScaleRules:
         if own == "init_exponent":
             mantissa, exponent = math.frexp(value)
             if mantissa != 0.5:
-                raise InvalidArgument(f"init_scale: policy native needs a power of two; got {value}")
+                raise InvalidArgument("init_scale: policy native needs a power of two; got "
+                                      f"{value}")
             return own, exponent - 1
         return own, int(value) if name == "growth_interval" else float(value)
 

@@ -44,7 +44,7 @@ class Run:
             "sgd": lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9),
             "adam": lambda p: torch.optim.Adam(p, lr=0.1),
             "fused": lambda p: torch.optim.Adam(p, lr=0.1, fused=True),
-            # With momentum, torch 2.11 leaves memory that it never wrote if the first step is skipped.
+            # With momentum, torch 2.11 reads unwritten memory if the first step is skipped.
             "fused_sgd": lambda p: torch.optim.SGD(p, lr=0.1, fused=True),
         }
         self.optimizers = [classes[kind](g) for g in groups]

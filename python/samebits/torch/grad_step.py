@@ -1,0 +1,52 @@
+"""The report of one iteration of a GradScaler."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["GradStep", "grad_step"]
+
+
+@dataclass(frozen=True)
+class GradStep:
+    """What became of one iteration: one `update` of a `GradScaler`.
+
+    Attributes
+    ----------
+    step : int
+        Number of iterations before this one.
+    applied : bool
+        Whether all optimizers stepped.
+    cause : str
+        none, or the cause of the skipped step: nonfinite, overflow, nan, loss or unscaled.
+    change : str
+        Effect on the scale: kept, grown, backed_off or at_minimum.
+    norm : float
+        Norm of the unscaled gradients before clipping; NaN where it was not computed.
+    scale : float
+        Scale of the iteration.
+    first_bad : str or None
+        Name of the first parameter whose gradient is not finite.
+    applied_steps : int
+        Number of applied iterations so far, this one included.
+    stop : bool
+        Whether the policy ends the run.
+    """
+
+    step: int
+    applied: bool
+    cause: str
+    change: str
+    norm: float
+    scale: float
+    first_bad: str | None
+    applied_steps: int
+    stop: bool
+
+
+def grad_step(row: Sequence[Any], name: Callable[[int], str | None]) -> GradStep:
+    """Return a report from the row of samebits._core, whose parameters have numbers."""
+    step, applied, cause, change, stop, norm, scale, applied_steps, first_bad = row[:9]
+    return GradStep(step, applied, cause, change, norm, scale, name(first_bad), applied_steps, stop)
