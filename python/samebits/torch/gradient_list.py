@@ -12,11 +12,11 @@ import torch
 from samebits import _core
 from samebits.errors import InvalidArgument
 
-__all__ = ["GradientLists", "GradientReport", "clear_words", "local", "moved",
-           "one_device", "stream_of", "takes"]
+__all__ = ["GradientLists", "GradientReport", "clear_words", "is_plain", "local",
+           "moved", "one_device", "stream_of", "takes"]
 
 _LISTS_KEPT: Final = 4  # of one optimizer whose gradients move between a few addresses
-_DTYPES: Final = (torch.float32, torch.float16, torch.bfloat16)
+_DTYPES: Final = frozenset((torch.float32, torch.float16, torch.bfloat16))
 
 
 def local(tensor: torch.Tensor) -> torch.Tensor:
@@ -30,11 +30,17 @@ def moved(tensor: torch.Tensor, device: torch.device) -> torch.Tensor:
     return tensor.to(device, non_blocking=device.type == "cuda")
 
 
+def is_plain(tensor: torch.Tensor) -> bool:
+    """Whether a list can hold a tensor, and the tensor is contiguous."""
+    return (tensor.dtype in _DTYPES and tensor.layout is torch.strided and tensor.is_contiguous()
+            and not tensor.is_neg())
+
+
 def takes(tensor: torch.Tensor) -> bool:
     """Whether a list can hold a tensor: in fp32, fp16 or bf16, strided, without gaps."""
-    return (tensor.dtype in _DTYPES and tensor.layout is torch.strided and not tensor.is_neg()
-            and (tensor.is_contiguous()
-                 or bool(torch.ops.aten.is_non_overlapping_and_dense(tensor))))
+    return is_plain(tensor) or (
+        tensor.dtype in _DTYPES and tensor.layout is torch.strided and not tensor.is_neg()
+        and bool(torch.ops.aten.is_non_overlapping_and_dense(tensor)))
 
 
 class GradientReport:
@@ -101,6 +107,7 @@ class _List(NamedTuple):
     memory: tuple[torch.Tensor, ...]  # tables and workspace on the device; the tables on the host
     tables: int
     workspace: int
+    threads: int  # of the CPU
 
 
 class GradientLists:
@@ -136,7 +143,8 @@ class GradientLists:
         elif key in self._kept:
             self._kept.move_to_end(key)
         found.core.unscale(found.tables, found.workspace, words.data_ptr(), report.data.data_ptr(),
-                           rewrites, only_clips, skips_overflow, max_norm, first, None, stream)
+                           rewrites, only_clips, skips_overflow, max_norm, first, found.threads,
+                           stream)
         if rewrites:
             torch.autograd.graph.increment_version([g for g in gradients if g is not None])
 
@@ -145,14 +153,16 @@ class GradientLists:
         core = _core.Gradients([None if g is None else _flat(g) for g in gradients], self._names)
         tables, workspace = core.sizes()
         if device.type != "cuda":
-            made = _List(core, (), 0, 0)
+            elements = sum(g.numel() for g in gradients if g is not None)
+            made = _List(core, (), 0, 0, torch.get_num_threads() if elements > 2**16 else 1)
         else:
             on_host = self._page_locked(tables)
             core.write_tables(on_host.data_ptr(), tables)
             on_device = torch.empty(tables, dtype=torch.uint8, device=device)
             on_device.copy_(on_host[:tables], non_blocking=True)
             room = torch.empty(workspace, dtype=torch.uint8, device=device)
-            made = _List(core, (on_device, room, on_host), on_device.data_ptr(), room.data_ptr())
+            made = _List(core, (on_device, room, on_host), on_device.data_ptr(), room.data_ptr(),
+                         1)
             if torch.cuda.is_current_stream_capturing():
                 self._captured[key] = made
                 return made

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from samebits.errors import InvalidArgument
-from samebits.torch.gradient_list import GradientLists, GradientReport, local, takes
+from samebits.torch.gradient_list import GradientLists, GradientReport, is_plain, local, takes
 
 __all__ = ["Gradients", "OptimizerGradients", "combine_over_ranks"]
 
@@ -49,8 +49,13 @@ class Gradients:
         """Return the devices of the gradients."""
         return list({**self.lists, **self.others})
 
-    def add(self, at: int, grad: torch.Tensor) -> None:
-        """Add the gradient of parameter number `at`."""
+    def add(self, at: int, parameter: torch.Tensor, grad: torch.Tensor) -> None:
+        """Add the gradient of parameter number `at`, of any kind."""
+        if grad.is_sparse:
+            # Duplicate indices of FP16 may overflow when they are added.
+            if grad.dtype is torch.float16:
+                grad = parameter.grad = grad.coalesce()
+            grad = grad._values()
         mesh = getattr(grad, "device_mesh", None)
         if mesh is not None:
             self.meshes.add(mesh)
@@ -129,7 +134,9 @@ class OptimizerGradients:
 
     def of(self, optimizer: torch.optim.Optimizer) -> Gradients:
         """Return the gradients of an optimizer."""
-        gradients = Gradients(self._known(optimizer))
+        known = self._known(optimizer)
+        gradients = Gradients(known)
+        lists: dict[int, list[torch.Tensor | None]] = {}  # by device index; -1 is the CPU
         at = -1
         for group in optimizer.param_groups:
             for parameter in group["params"]:
@@ -141,12 +148,14 @@ class OptimizerGradients:
                 grad = parameter.grad
                 if grad is None:
                     continue
-                if grad.is_sparse:
-                    # Duplicate indices of FP16 may overflow when they are added.
-                    if grad.dtype is torch.float16:
-                        grad = parameter.grad = grad.coalesce()
-                    grad = grad._values()
-                gradients.add(at, grad)
+                # Most gradients are of this kind; this loop is the host's time of a step.
+                if type(grad) is not torch.Tensor or not is_plain(grad):
+                    gradients.add(at, parameter, grad)
+                    continue
+                index = grad.get_device()
+                if index not in lists:
+                    lists[index] = gradients.lists.setdefault(grad.device, [None] * known.count)
+                lists[index][at] = grad
         return gradients
 
 
