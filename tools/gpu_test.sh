@@ -157,6 +157,7 @@ if python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null; then
   part torch python3 tools/bench/gpu/torch_bench.py
   part torch_lists python3 tools/bench/gpu/torch_bench.py --lists
   part torch_arithmetic python3 tools/bench/gpu/torch_bench.py --arith
+  part grad_scaler env PYTHONPATH="$package" python3 tools/bench/gpu/grad_scaler_bench.py
   part torch_calls env PYTHONPATH="$package" python3 tools/bench/torch_calls.py
   part host_time python3 tools/bench/gpu/torch_bench.py --host-time "$build/tools/bench/gpu/libgpu_host_time.so"
 fi
@@ -211,7 +212,7 @@ result_line() {
   echo "## Speed"
   echo
   for speed in copy_and_conversions torch copy_and_lists torch_lists copy_and_arithmetic \
-      torch_arithmetic torch_calls host_time; do
+      torch_arithmetic grad_scaler torch_calls host_time; do
     [[ -f "$logs/$speed" ]] || continue
     grep -h '^|' "$logs/$speed" || true
     echo

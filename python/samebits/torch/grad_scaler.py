@@ -42,8 +42,8 @@ class GradScaler(TorchGradScaler):
 
     Takes the place of ``torch.amp.GradScaler``: the same arguments, methods and errors. With
     ``policy="torch"`` scale, skipped steps and parameters are torch's bit for bit. One pass
-    unscales and checks all gradients of an optimizer, in fp32, fp16 and bf16. Nothing waits for the
-    GPU, except in `step` of optimizers that are neither fused nor capturable, as in torch.
+    unscales and checks all gradients of an optimizer, in fp32, fp16 and bf16. As in torch, `step`
+    waits for the GPU unless the optimizer is fused; nothing else waits.
 
     Parameters
     ----------
@@ -118,7 +118,8 @@ class GradScaler(TorchGradScaler):
         self._arrived: deque[GradStep] = deque(maxlen=self._capacity)
         self._dropped = 0
 
-    def _lazy_init_scale_growth_tracker(self, dev: torch.device) -> None:
+    def _lazy_init_scale_growth_tracker(self, dev: torch.device | str) -> None:
+        dev = torch.empty(0, device=dev).device  # "cuda" becomes the current device
         if dev.type not in ("cpu", "cuda"):
             raise InvalidArgument(f"outputs: a tensor on the CPU or a CUDA device is expected; got "
                                   f"one on {dev}")
@@ -262,13 +263,15 @@ class GradScaler(TorchGradScaler):
     def step(self, optimizer: torch.optim.Optimizer, *args: Any, **kwargs: Any) -> float | None:
         """Step the optimizer, unless its gradients are not finite; unscale them before if needed.
 
-        Does not wait for optimizers that take the scale and the decision as tensors (fused or
-        capturable ones of torch). Arguments are passed on.
+        Waits for the GPU, unless the optimizer takes the scale and the decision as tensors, as
+        torch's fused ones do. Arguments are passed on.
         """
-        own = (self._enabled and "closure" not in kwargs
-               and getattr(optimizer, "_step_supports_amp_scaling", False)
-               and "grad_scaler" not in inspect.signature(optimizer.step).parameters)
-        if not own:
+        by_tensors = (self._enabled and "closure" not in kwargs
+                      and getattr(optimizer, "_step_supports_amp_scaling", False))
+        if by_tensors and "grad_scaler" in inspect.signature(optimizer.step).parameters:
+            self._check_unscaled(optimizer)
+            by_tensors = False
+        if not by_tensors:
             return super().step(optimizer, *args, **kwargs)
         self._check_scale_growth_tracker("step")
         optimizer_state = self._per_optimizer_states[id(optimizer)]
@@ -293,6 +296,13 @@ class GradScaler(TorchGradScaler):
         del amp.grad_scale
         del amp.found_inf
         return result
+
+    def _check_unscaled(self, optimizer: torch.optim.Optimizer) -> None:
+        """Refuse an optimizer that would divide by the scale itself, and clip nothing."""
+        stage = self._per_optimizer_states[id(optimizer)]["stage"]
+        if self._max_norm != math.inf and stage is OptState.READY:
+            raise InvalidArgument("max_norm: this optimizer asks the scaler for the scale, so its "
+                                  "gradients would not be clipped; call unscale_() before step()")
 
     def update(self, new_scale: float | torch.Tensor | None = None) -> None:
         """Set the scale of the next iteration: by the policy, or to `new_scale`.

@@ -492,6 +492,36 @@ def test_clipping_refuses_what_it_cannot_clip(device: str) -> None:
         scaler.unscale_(torch.optim.SGD([p], lr=0.1))
 
 
+def test_optimizer_that_asks_the_scaler(device: str) -> None:
+    """Older optimizers take the scaler as an argument of step()."""
+    class Asking(torch.optim.SGD):
+        _step_supports_amp_scaling = True
+
+        def step(self, closure: Any = None, *, grad_scaler: Any = None) -> Any:
+            found = grad_scaler._check_inf_per_device(self)
+            if sum(v.item() for v in found.values()) == 0:
+                scale = grad_scaler._get_scale_async()
+                for p in self.param_groups[0]["params"]:
+                    p.data.sub_(p.grad / scale)
+
+    results = []
+    for kind in (sbt.GradScaler, Scaler):
+        p = torch.nn.Parameter(torch.zeros(3, device=device))
+        scaler, optimizer = kind(device, 4.0), Asking([p], lr=1.0)
+        for value in (8.0, math.inf):
+            scaler.scale(torch.ones((), device=device))
+            p.grad = torch.full_like(p, value)
+            with pytest.warns(FutureWarning):
+                scaler.step(optimizer)
+            scaler.update()
+        results.append((p.tolist(), scaler.get_scale()))
+    assert results[0] == results[1] == ([-2.0] * 3, 2.0)
+    clipping = sbt.GradScaler(device, 4.0, max_norm=1.0)
+    clipping.scale(torch.ones((), device=device))
+    with pytest.raises(sb.InvalidArgument, match="max_norm: this optimizer asks the scaler"):
+        clipping.step(optimizer)
+
+
 def test_found_inf_that_the_caller_combines(device: str) -> None:
     """Frameworks reduce found_inf over ranks in place; the scale follows."""
     model = _model(device)
