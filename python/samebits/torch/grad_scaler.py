@@ -6,7 +6,7 @@ import inspect
 import math
 from collections import defaultdict, deque
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any
 
 import torch
 from torch.amp.grad_scaler import GradScaler as TorchGradScaler
@@ -18,23 +18,15 @@ from samebits.torch.grad_step import GradStep, grad_step
 from samebits.torch.gradient_list import GradientReport, moved
 from samebits.torch.optimizer_gradients import OptimizerGradients, combine_over_ranks
 from samebits.torch.resident_scaler import ResidentScaler
-from samebits.torch.scale_rules import ScaleRules
+from samebits.torch.scale_rules import (
+    BACKOFF_FACTOR,
+    GROWTH_FACTOR,
+    GROWTH_INTERVAL,
+    INIT_SCALE,
+    ScaleRules,
+)
 
 __all__ = ["GradScaler", "GradStep"]
-
-
-class _Default(float):
-    """A default value: an argument that is this object was not given."""
-
-
-class _DefaultCount(int):
-    """A default count, as `_Default`."""
-
-
-_INIT_SCALE: Final = _Default(2.0**16)
-_GROWTH_FACTOR: Final = _Default(2.0)
-_BACKOFF_FACTOR: Final = _Default(0.5)
-_GROWTH_INTERVAL: Final = _DefaultCount(2000)
 
 
 class GradScaler(TorchGradScaler):
@@ -89,9 +81,9 @@ class GradScaler(TorchGradScaler):
     1 False overflow weight backed_off 2048.0
     """
 
-    def __init__(self, device: str = "cuda", init_scale: float = _INIT_SCALE,
-                 growth_factor: float = _GROWTH_FACTOR, backoff_factor: float = _BACKOFF_FACTOR,
-                 growth_interval: int = _GROWTH_INTERVAL, enabled: bool = True, *,
+    def __init__(self, device: str = "cuda", init_scale: float = INIT_SCALE,
+                 growth_factor: float = GROWTH_FACTOR, backoff_factor: float = BACKOFF_FACTOR,
+                 growth_interval: int = GROWTH_INTERVAL, enabled: bool = True, *,
                  policy: str = "torch", max_norm: float = math.inf, reports: int = 256,
                  **settings: object) -> None:
         super().__init__(device, float(init_scale), float(growth_factor), float(backoff_factor),
@@ -102,9 +94,6 @@ class GradScaler(TorchGradScaler):
             raise InvalidArgument(f"reports: 1 or more is expected; got {reports}")
         given = {"init_scale": init_scale, "growth_factor": growth_factor,
                  "backoff_factor": backoff_factor, "growth_interval": growth_interval}
-        if policy not in ("torch", "apex"):
-            given = {name: value for name, value in given.items()
-                     if not isinstance(value, (_Default, _DefaultCount))}
         self._rules = ScaleRules(policy, given, settings)
         self._max_norm = float(max_norm)
         self._capacity = reports
@@ -121,8 +110,7 @@ class GradScaler(TorchGradScaler):
     def _lazy_init_scale_growth_tracker(self, dev: torch.device | str) -> None:
         dev = torch.empty(0, device=dev).device  # "cuda" becomes the current device
         if dev.type not in ("cpu", "cuda"):
-            raise InvalidArgument(f"outputs: a tensor on the CPU or a CUDA device is expected; got "
-                                  f"one on {dev}")
+            raise InvalidArgument(f"outputs: a tensor on cpu or cuda is expected; got {dev}")
         self._resident = ResidentScaler(self._rules.scaler, dev, self._capacity)
         self._scale = self._resident.scale
         self._growth_tracker = self._resident.words[3]  # torch only asks whether there is one
@@ -144,7 +132,16 @@ class GradScaler(TorchGradScaler):
         """Return the rules with the present state; waits for the GPU."""
         if self._resident is not None:
             self._resident.fetch(self._rules.scaler)
+            if not self._resident.is_own(self._scale):
+                self._adopt()
         return self._rules
+
+    def _adopt(self) -> None:
+        """Continue with the scale that the caller wrote into `_scale`, as some programs do."""
+        assert self._resident is not None and self._scale is not None
+        scale, self._scale = float(self._scale), self._resident.scale
+        self._rules.load({**self._rules.torch_keys(), "scale": scale})
+        self._continue()
 
     def _continue(self) -> None:
         """Continue from the state of the rules. Requires `_synchronized` before."""
@@ -200,8 +197,6 @@ class GradScaler(TorchGradScaler):
 
     def __getstate__(self) -> dict[str, Any]:
         state = super().__getstate__()
-        if state is self.__dict__:
-            state = dict(state)
         for name in ("_resident", "_gradients", "_arrived", "_dropped"):
             del state[name]
         state["_rules"] = (self._synchronized().policy, self._rules.scaler.save())
@@ -218,6 +213,8 @@ class GradScaler(TorchGradScaler):
 
     def scale(self, outputs: Any) -> Any:
         """Return outputs times the scale, as torch's method."""
+        if self._resident is not None and not self._resident.is_own(self._scale):
+            self._synchronized()
         scaled = super().scale(outputs)
         # Ranks would see different losses, and their scales would part.
         if self._enabled and self._rules.policy == "native" and not _is_distributed():
@@ -284,9 +281,8 @@ class GradScaler(TorchGradScaler):
         reports = list(optimizer_state.get("reports", {}).values())
         amp: Any = optimizer  # torch sets these attributes without declaring them
         given = getattr(optimizer, "grad_scale", None)
-        if optimizer_state["stage"] is OptState.UNSCALED:
-            amp.grad_scale = given
-        else:
+        amp.grad_scale = given
+        if optimizer_state["stage"] is not OptState.UNSCALED:
             divisor = reports[0].divisor if len(reports) == 1 else self._scale
             amp.grad_scale = divisor if given is None else divisor * given
         amp.found_inf = found[0] if len(found) == 1 else sum(
@@ -348,6 +344,8 @@ class GradScaler(TorchGradScaler):
                  rewrites: bool) -> None:
         """Unscale or read the gradients of an optimizer, and write a report for each device."""
         assert self._resident is not None
+        if not self._resident.is_own(self._scale):
+            self._synchronized()
         gradients = self._gradients.of(optimizer)
         if self._max_norm != math.inf:
             gradients.check_one_norm()
@@ -398,4 +396,5 @@ class GradScaler(TorchGradScaler):
 
 
 def _is_distributed() -> bool:
-    return torch.distributed.is_available() and torch.distributed.is_initialized()
+    return (torch.distributed.is_available() and torch.distributed.is_initialized()
+            and torch.distributed.get_world_size() > 1)

@@ -41,6 +41,7 @@ class ResidentScaler:
         # Autograd saves the scale for the backward pass; writing another word must not change the
         # version of what it saved.
         self.scale = self.words.data[0]
+        self._version = self.scale._version
         self._state = state.to(device)
         self._capacity = capacity
         self._ring = torch.zeros(capacity * _core.report_slot_bytes, dtype=torch.uint8,
@@ -60,7 +61,7 @@ class ResidentScaler:
         state, words = _on_host(scaler)
         self._state.copy_(state)
         self.words.copy_(words)
-        torch.autograd.graph.increment_version(self.scale)
+        self._written()
         self._ring.zero_()
         self._next = scaler.updates()
 
@@ -91,7 +92,16 @@ class ResidentScaler:
             rules._core, self.device.type == "cuda", self._state.data_ptr(),
             self.words.data_ptr(), first, len(reports), self._ring.data_ptr(), self._capacity,
             stream_of(self.device))
+        self._written()
+
+    def _written(self) -> None:
+        """Note that the scale changed, for autograd and for `is_own`."""
         torch.autograd.graph.increment_version(self.scale)
+        self._version = self.scale._version
+
+    def is_own(self, scale: torch.Tensor | None) -> bool:
+        """Whether `scale` is the scale of this object, which nobody else has written."""
+        return scale is self.scale and scale._version == self._version
 
     def poll(self) -> list[Any]:
         """Return the rows of step reports that have arrived; does not wait."""

@@ -10,7 +10,21 @@ from samebits.errors import InvalidArgument
 from samebits.formats import choose
 from samebits.loss_scaler import LossScaler
 
-__all__ = ["ScaleRules"]
+__all__ = ["BACKOFF_FACTOR", "GROWTH_FACTOR", "GROWTH_INTERVAL", "INIT_SCALE", "ScaleRules"]
+
+
+class _Default(float):
+    """A default value of torch's constructor: an argument that is this object was not given."""
+
+
+class _DefaultCount(int):
+    """A default count, as `_Default`."""
+
+
+INIT_SCALE: Final = _Default(2.0**16)
+GROWTH_FACTOR: Final = _Default(2.0)
+BACKOFF_FACTOR: Final = _Default(0.5)
+GROWTH_INTERVAL: Final = _DefaultCount(2000)
 
 # What policies call the arguments of torch's constructor, where the names differ.
 _SETTINGS: Final[dict[str, dict[str, str]]] = {
@@ -40,7 +54,8 @@ class ScaleRules:
     policy : str
         A policy of `samebits.LossScaler`.
     given : mapping
-        Settings by the names of the arguments of torch's constructor.
+        Settings by the names of the arguments of torch's constructor. Defaults of torch count only
+        for the policies whose defaults they are, torch and apex.
     settings : mapping
         Settings by the policy's own names.
     """
@@ -50,7 +65,9 @@ class ScaleRules:
         choose("policy", policy, {name: i for i, name in enumerate(_STATE_KEYS)})
         self.policy = policy
         own = dict(settings)
-        own.update(self._own(name, value) for name, value in given.items())
+        own.update(self._own(name, value) for name, value in given.items()
+                   if policy in ("torch", "apex")
+                   or not isinstance(value, (_Default, _DefaultCount)))
         self.scaler = LossScaler(policy, **own)
 
     def _own(self, name: str, value: float) -> tuple[str, float]:

@@ -324,6 +324,35 @@ def test_setters(device: str) -> None:
     assert runs[0] == runs[1]
 
 
+@pytest.mark.parametrize("way", ["in place", "replaced"])
+def test_scale_that_the_caller_writes(device: str, way: str) -> None:
+    """Some programs keep the scale above a minimum by writing the attribute `_scale`."""
+    runs = []
+    for kind in (sbt.GradScaler, Scaler):
+        p = torch.nn.Parameter(torch.zeros(3, device=device))
+        scaler: Any = kind(device, 1024.0, growth_interval=2)
+        optimizer = torch.optim.SGD([p], lr=1.0)
+        scales = []
+        for step in range(8):
+            scaler.scale((p * 3).sum()).backward()
+            if step in (2, 3):
+                assert p.grad is not None
+                p.grad[1] = math.inf
+            scaler.step(optimizer)
+            scaler.update()
+            optimizer.zero_grad()
+            if scaler._scale < 700:
+                if way == "in place":
+                    scaler._scale.fill_(1000.0)
+                else:
+                    scaler._scale = torch.tensor(1000.0).to(scaler._scale)
+            scales.append(scaler.get_scale())
+        state = scaler.state_dict()
+        state.pop("samebits", None)
+        runs.append((scales, p.tolist(), state))
+    assert runs[0] == runs[1] and 1000.0 in runs[0][0]
+
+
 def test_disabled(device: str) -> None:
     model = _model(device)
     scaler = sbt.GradScaler(device, enabled=False)
