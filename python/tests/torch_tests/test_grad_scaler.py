@@ -568,6 +568,26 @@ def test_found_inf_that_the_caller_combines(device: str) -> None:
     assert all(torch.equal(p, b) for p, b in zip(model.parameters(), before, strict=True))
 
 
+def test_gradients_on_the_cpu_and_the_gpu(cuda: str) -> None:
+    places = [torch.nn.Parameter(torch.zeros(3, device=d)) for d in ("cpu", cuda)]
+    scaler, optimizer = sbt.GradScaler(cuda, 4.0), torch.optim.SGD(places, lr=1.0)
+    for bad in (None, 0, 1):
+        scaler.scale(torch.ones((), device=cuda))
+        for p in places:
+            p.grad = torch.full_like(p, 8.0)
+        if bad is not None:
+            places[bad].grad[1] = math.inf  # type: ignore[index]
+        scaler.step(optimizer)
+        scaler.update()
+    assert [p.tolist() for p in places] == [[-2.0] * 3] * 2 and scaler.get_scale() == 1.0
+    reports = _wait_for_reports(scaler, 3)
+    assert [r.first_bad for r in reports] == [None, "group 0, parameter 0", "group 0, parameter 1"]
+    scaler = sbt.GradScaler(cuda, max_norm=1.0)
+    scaler.scale(torch.ones((), device=cuda))
+    with pytest.raises(sb.InvalidArgument, match="one norm needs one device"):
+        scaler.unscale_(optimizer)
+
+
 def test_policy_that_ends_the_run(device: str) -> None:
     scaler = sbt.GradScaler(device, policy="deepspeed", init_scale=2.0, delayed_shift=1)
     model = _model(device)
