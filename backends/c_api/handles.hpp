@@ -9,8 +9,8 @@
 #include "samebits/c/loss_scaler.h"
 #include "samebits/c/ranks.h"
 #include "samebits/c/tensor_list.h"
-#include "samebits/distributed.hpp"
 #include "samebits/core/step_report.hpp"
+#include "samebits/distributed.hpp"
 #include "samebits/loss_scaler.hpp"
 #include "samebits/tensor_list.hpp"
 
