@@ -2,17 +2,35 @@
 
 Each row is a cast on a device and the rule that gives all its results. Where no rule of the
 contract does, the row says what is different. Needs torch; the rows of Triton and of CUDA need a
-GPU. `--smallest` shows the smallest input of each difference as well.
+GPU. With TRITON_INTERPRET=1 the rows of Triton judge its interpreter, on CPU tensors. `--smallest`
+shows the smallest input of each difference as well, `--only NAME` only rows of that name.
 """
 
+import os
 import sys
-from contextlib import suppress
 
 import torch
 
 from samebits.testing import Layout, check_conversion
 
-LAYOUTS = [Layout(offset) for offset in (0, 1, 3, 8)] + [Layout(1, step=2)]
+try:
+    import triton
+    import triton.language as tl
+except ImportError:
+    triton = None
+else:
+    @triton.jit
+    def cast_kernel(x, y, n, TYPE: tl.constexpr, ROUNDING: tl.constexpr, BLOCK: tl.constexpr):
+        """Convert contiguous elements by `.to()`. One program converts BLOCK elements."""
+        at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+        value = tl.load(x + at, mask=at < n)
+        if ROUNDING is None:
+            tl.store(y + at, value.to(TYPE), mask=at < n)
+        else:
+            tl.store(y + at, value.to(TYPE, fp_downcast_rounding=ROUNDING), mask=at < n)
+
+CONTIGUOUS = [Layout(offset) for offset in (0, 1, 3, 8)]
+LAYOUTS = [*CONTIGUOUS, Layout(1, step=2)]
 FORMATS = {"bf16": torch.bfloat16, "fp16": torch.float16, "e4m3": torch.float8_e4m3fn,
            "e5m2": torch.float8_e5m2, "e4m3fnuz": torch.float8_e4m3fnuz,
            "e5m2fnuz": torch.float8_e5m2fnuz, "fp32": torch.float32, "fp64": torch.float64}
@@ -31,7 +49,7 @@ NANS = {"canonical": "the canonical NaN", "preserve_sign": "the canonical NaN wi
 
 def failure(cast, source, target, device, **rule):
     """Return the text of the failed check, or None if every result is right."""
-    layouts = [Layout()] if hasattr(cast, "compiled") else LAYOUTS
+    layouts = getattr(cast, "layouts", LAYOUTS)
     try:
         check_conversion(cast, source, target, device=device, examples=8, layouts=layouts, **rule)
     except AssertionError as error:
@@ -77,39 +95,29 @@ def torch_cast(target):
 
 def compiled_cast(target):
     dtype = FORMATS[target]
+    torch.compiler.reset()
     compiled = torch.compile(lambda x: x.to(dtype), dynamic=True, fullgraph=True)
 
     def cast(x):
         return compiled(x)
 
-    cast.compiled = True  # torch compiles again for each storage offset: one layout is enough
+    cast.layouts = [Layout()]  # torch compiles again for each storage offset
     return cast
 
 
 def triton_cast(target, rounding):
     """Return a cast by `.to()` inside a Triton kernel."""
-    import triton
-    import triton.language as tl
-
-    names = {"e4m3": tl.float8e4nv, "e5m2": tl.float8e5, "bf16": tl.bfloat16, "fp16": tl.float16,
-             "fp32": tl.float32}
-
-    @triton.jit
-    def kernel(x, y, n, TYPE: tl.constexpr, ROUNDING: tl.constexpr, BLOCK: tl.constexpr):
-        at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-        value = tl.load(x + at, mask=at < n)
-        if ROUNDING is None:
-            tl.store(y + at, value.to(TYPE), mask=at < n)
-        else:
-            tl.store(y + at, value.to(TYPE, fp_downcast_rounding=ROUNDING), mask=at < n)
+    dtype = {"e4m3": tl.float8e4nv, "e5m2": tl.float8e5, "bf16": tl.bfloat16, "fp16": tl.float16,
+             "fp32": tl.float32}[target]
 
     def cast(x):
         y = torch.empty(x.shape, dtype=FORMATS[target], device=x.device)
         if x.numel():
             grid = (triton.cdiv(x.numel(), 1024),)
-            kernel[grid](x, y, x.numel(), names[target], rounding, BLOCK=1024)
+            cast_kernel[grid](x, y, x.numel(), dtype, rounding, BLOCK=1024)
         return y
 
+    cast.layouts = CONTIGUOUS
     return cast
 
 
@@ -122,18 +130,22 @@ def rows():
     for device in devices:
         for source, target in [("fp32", "bf16"), ("fp32", "e4m3"), ("fp32", "e5m2")]:
             yield "torch.compile", source, target, device, compiled_cast(target)
-    if torch.cuda.is_available():
+    interpreted = os.environ.get("TRITON_INTERPRET") == "1"
+    if triton and (interpreted or torch.cuda.is_available()):
         for source, target in [(s, t) for s, t in CASTS if "fnuz" not in t and s != "fp64"]:
-            for rounding in (None, "rtne", "rtz")[:1 if target == "fp32" else 3]:
+            narrower = FORMATS[target].itemsize < FORMATS[source].itemsize
+            for rounding in (None, "rtne", "rtz") if narrower else (None,):
                 name = "Triton .to()" + (f" {rounding}" if rounding else "")
-                yield name, source, target, "cuda", triton_cast(target, rounding)
+                device = "cpu" if interpreted else "cuda"
+                yield name, source, target, device, triton_cast(target, rounding)
 
 
 def main():
-    with suppress(ImportError):
-        import triton
-        print(f"torch {torch.__version__}, Triton {triton.__version__}")
+    print(f"torch {torch.__version__}, Triton {triton.__version__ if triton else 'not installed'}")
+    only = sys.argv[sys.argv.index("--only") + 1] if "--only" in sys.argv else ""
     for name, source, target, device, cast in rows():
+        if only not in name:
+            continue
         verdict = judge(cast, source, target, device, "--smallest" in sys.argv)
         print(f"{device:5} {name:18} {source:5} -> {target:9} {verdict}", flush=True)
 

@@ -2,8 +2,8 @@
 
     python examples/python/findings/recipes_on_extremes.py
 
-The other elements of the tile are finite, around 2^-12. docs/quantization.md says which of these results were
-recorded from the library itself, and for which its source was read.
+The other elements of the tile are finite, around 2^-12. docs/quantization.md says which of these
+results were recorded from the library itself, and for which its source was read.
 """
 
 import numpy as np
