@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "fpinspect/cli/arguments.hpp"
@@ -23,8 +24,10 @@
 #include "fpinspect/tensors/source.hpp"
 #include "fpinspect/tensors/tensor_output.hpp"
 #include "samebits/arithmetic.hpp"
+#include "samebits/array_arithmetic.hpp"
 #include "samebits/scalar.hpp"
 #include "samebits/text.hpp"
+#include "samebits/view.hpp"
 #include "tensor_file/escape.hpp"
 
 namespace fpinspect {
@@ -145,21 +148,6 @@ arith_task task_of(const arith_arguments& arguments) {
   return task;
 }
 
-/// Result number `index`. Its random bits are those of index offset + index.
-samebits::arithmetic_result arith_result(const arith_task& task,
-                                         const std::array<std::uint64_t, 3>& codes,
-                                         std::uint64_t index) {
-  const samebits::random_stream& stream = task.rule.random;
-  samebits::random_bits random{0, stream.bits};
-  if (task.rule.round == samebits::rounding::stochastic) {
-    random.value =
-        samebits::random_word(stream.seed, stream.stream, stream.offset + index, stream.bits);
-  }
-  return samebits::compute(
-      task.op, {{task.from, codes[0]}, {task.from, codes[1]}, {task.from, codes[2]}}, task.to,
-      {task.rule.round, task.rule.on_overflow, task.rule.on_nan}, random);
-}
-
 std::uint64_t load_code(const std::byte* from, std::size_t bytes) {
   std::uint64_t code = 0;  // little-endian, like the files
   for (std::size_t i = bytes; i-- > 0;) code = code << 8 | std::to_integer<std::uint64_t>(from[i]);
@@ -170,27 +158,36 @@ void store_code(std::byte* to, std::size_t bytes, std::uint64_t code) {
   for (std::size_t i = 0; i < bytes; ++i) to[i] = static_cast<std::byte>(code >> (8 * i) & 0xFF);
 }
 
-/// Reads the codes of elements [first, first + count). Floating-point elements of another format
-/// are rounded to the task's format.
-void read_operand(arith_operand& operand, format_id format, std::uint64_t first,
-                  std::span<std::uint64_t> codes) {
-  if (!operand.file) return std::fill(codes.begin(), codes.end(), operand.code);
+/// Reads elements [first, first + count) as codes of the task's format. Floating-point elements of
+/// another format are rounded to it.
+std::vector<std::byte> read_operand(arith_operand& operand, format_id format, std::uint64_t first,
+                                    std::size_t count) {
+  const auto bytes = static_cast<std::size_t>(samebits::storage_bytes(format));
+  std::vector<std::byte> codes(count * bytes);
+  if (!operand.file) {
+    for (std::size_t i = 0; i < count; ++i) store_code(&codes[i * bytes], bytes, operand.code);
+    return codes;
+  }
   const source_tensor& source = *operand.file;
-  const auto bytes = static_cast<std::size_t>(samebits::storage_bytes(source.format()));
-  std::vector<std::byte> read(codes.size() * bytes);
-  source.read(first, codes.size(), read.data());
-  for (std::size_t i = 0; i < codes.size(); ++i) {
-    codes[i] = load_code(read.data() + i * bytes, bytes);
-    if (source.format() == format) continue;
-    const samebits::converted rounded = samebits::convert_code(source.format(), format, codes[i]);
-    codes[i] = rounded.code;
+  if (source.format() == format) {
+    source.read(first, count, codes.data());
+    return codes;
+  }
+  const auto read_bytes = static_cast<std::size_t>(samebits::storage_bytes(source.format()));
+  std::vector<std::byte> read(count * read_bytes);
+  source.read(first, count, read.data());
+  for (std::size_t i = 0; i < count; ++i) {
+    const samebits::converted rounded = samebits::convert_code(
+        source.format(), format, load_code(&read[i * read_bytes], read_bytes));
+    store_code(&codes[i * bytes], bytes, rounded.code);
     if (rounded.inexact) ++operand.rounded;
   }
+  return codes;
 }
 
 struct arith_elements {
   std::vector<std::byte> codes;
-  std::vector<std::byte> flag_bytes;
+  std::vector<flags> flags_of_each;
   /// Number of elements that raised each flag.
   std::array<std::uint64_t, named_flags.size()> raised{};
 };
@@ -200,20 +197,27 @@ arith_elements all_elements(arith_task& task) {
   const auto bytes = static_cast<std::size_t>(samebits::storage_bytes(task.to));
   arith_elements result;
   result.codes.resize(task.count * bytes);
-  result.flag_bytes.resize(task.count);
-  std::array<std::vector<std::uint64_t>, 3> codes;
+  result.flags_of_each.resize(task.count);
+  samebits::compute_options options{task.rule.round, task.rule.on_overflow, task.rule.on_nan,
+                                    task.rule.random};
   for (std::uint64_t first = 0; first < task.count; first += chunk) {
     const auto size = static_cast<std::size_t>(std::min(chunk, task.count - first));
-    for (std::size_t k = 0; k < 3; ++k) {
-      codes[k].resize(size);
-      if (k < task.operands.size()) read_operand(task.operands[k], task.from, first, codes[k]);
+    const auto columns = static_cast<std::int64_t>(size);
+    std::array<std::vector<std::byte>, 3> codes;
+    std::array<samebits::const_matrix_view, 3> in;
+    for (std::size_t k = 0; k < task.operands.size(); ++k) {
+      codes[k] = read_operand(task.operands[k], task.from, first, size);
+      in[k] = samebits::view_of_codes(task.from, std::as_const(codes[k]).data(), 1, columns);
     }
-    for (std::size_t i = 0; i < size; ++i) {
-      const auto r = arith_result(task, {codes[0][i], codes[1][i], codes[2][i]}, first + i);
-      store_code(result.codes.data() + (first + i) * bytes, bytes, r.code);
-      result.flag_bytes[first + i] = static_cast<std::byte>(r.raised);
+    options.random.offset = task.rule.random.offset + first;
+    flags* const raised = &result.flags_of_each[first];
+    samebits::compute_with_flags(
+        task.op, {in[0], in[1], in[2]},
+        samebits::view_of_codes(task.to, &result.codes[first * bytes], 1, columns), options,
+        {raised, columns}, {.backend = "reference"});
+    for (const flags each : std::span(raised, size)) {
       for (std::size_t f = 0; f < named_flags.size(); ++f) {
-        if (has(r.raised, named_flags[f].flag)) ++result.raised[f];
+        if (has(each, named_flags[f].flag)) ++result.raised[f];
       }
     }
   }
@@ -239,7 +243,8 @@ void write_files(const arith_targets& targets, const arith_task& task,
                  const arith_elements& elements, output& out) {
   if (targets.out) targets.out->write("result", task.to, task.shape, elements.codes, out);
   if (targets.flags) {
-    targets.flags->write("flags", dtype::u8, task.shape, elements.flag_bytes, out);
+    targets.flags->write("flags", dtype::u8, task.shape,
+                         std::as_bytes(std::span(elements.flags_of_each)), out);
   }
 }
 
@@ -389,7 +394,7 @@ void run_arith(const arith_arguments& arguments, output& out) {
     return;
   }
   const samebits::arithmetic_result result{load_code(elements.codes.data(), elements.codes.size()),
-                                           static_cast<flags>(elements.flag_bytes.front())};
+                                           elements.flags_of_each.front()};
   if (arguments.view.json) return write_json(task, result, out);
   output report(targets.take_standard_output() ? STDERR_FILENO : STDOUT_FILENO);
   write_table(task, result, term, report);
