@@ -485,16 +485,17 @@ def test_unusual_gradients(device: str) -> None:
             normal(2, 3, 4, 5).to(memory_format=torch.channels_last),
             normal(6, 5).t(),
             normal(8, 6)[:, ::2],
-            normal(4, 3, dtype=torch.bfloat16),
             torch.zeros(0, device=device),
         ]
+        if device == "cpu":  # torch's GradScaler refuses bf16 gradients on CUDA
+            dense.append(normal(4, 3, dtype=torch.bfloat16))
         if bad is not None:
             dense[bad][(0,) * dense[bad].ndim] = math.inf
         at = torch.tensor([[0, 2, 0]])
         sparse = torch.sparse_coo_tensor(at, torch.ones(3, 2), (4, 2), check_invariants=True)
         return [*dense, sparse.to(device)]
 
-    for bad in (None, 0, 1, 2, 3, 4, 5):
+    for bad in (None, 0, 1, 2, 3, 4, *([6] if device == "cpu" else [])):
         results = []
         for kind in (sbt.GradScaler, Scaler):
             scaler = kind(device, 1024.0)
