@@ -124,7 +124,7 @@ def memory_on(device: object) -> Memory:
     if device is None:
         return NumpyMemory()
     try:
-        import torch  # noqa: F401
+        from torch import Tensor  # noqa: F401
     except ImportError:
         raise Unsupported(f"device: {str(device)!r} needs torch, which is not installed; leave "
                           "device out to test a kernel on NumPy arrays") from None

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from samebits.testing.model import Rule, convert_codes
-from samebits.testing.number_formats import FORMATS, Codes, Format, values
+from samebits.testing.number_formats import FORMATS, Codes, Format, array_of, values
 from samebits.testing.quantize_model import (Floats, QuantizeRule, per_element, quantize_model,
                                              scales_shape)
 
@@ -43,6 +43,11 @@ def source_codes(x: Floats, source: Format) -> Codes:
     """Return the source's codes of numbers of the source format, held as fp32."""
     codes = x.view(np.uint32).astype(np.uint64)
     return convert_codes(codes, Rule(FORMATS["fp32"], source, nan="preserve_sign"))
+
+
+def source_array(x: Floats, source: Format) -> np.typing.NDArray[np.generic]:
+    """Return numbers of the source format, held as fp32, in the source's dtype."""
+    return array_of(source_codes(x, source), source)
 
 
 def matrix(shape: tuple[int, int], rule: QuantizeRule, rng: np.random.Generator) -> Floats:

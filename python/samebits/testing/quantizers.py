@@ -11,11 +11,10 @@ import numpy.typing as npt
 from samebits.testing.explain import Explanation
 from samebits.testing.memory import Memory, Predicate, memory_on
 from samebits.testing.model import Rule
-from samebits.testing.number_formats import (FORMATS, array_of, codes_of, format_named,
-                                             values)
+from samebits.testing.number_formats import FORMATS, codes_of, format_named, values
 from samebits.testing.quantize_errors import (QuantizeCall, explain_quantize, same_codes,
                                               same_result)
-from samebits.testing.quantize_inputs import matrices, shapes, source_codes, to_source
+from samebits.testing.quantize_inputs import matrices, shapes, source_array, source_codes, to_source
 from samebits.testing.quantize_model import Floats, Quantized, QuantizeRule, scales_shape
 from samebits.testing.reference import quantized, recipe_rule
 from samebits.testing.report import arguments_text, array_text, code_text, input_note
@@ -186,7 +185,7 @@ class _QuantizeTest:
         got, unchanged = called(name, f"shape {x.shape}", results)
         if not unchanged:
             raise CallFailed(f"{name} changed its input")
-        return QuantizeCall(x, got, quantized(array_of(codes, source), self.rule))
+        return QuantizeCall(x, got, quantized(source_array(x, source), self.rule))
 
     def results(self, name: str, result: Any, shape: tuple[int, ...]) -> Quantized:
         """Return the codes and scales of the function's result."""

@@ -13,8 +13,7 @@ from __future__ import annotations
 
 from samebits.torch.convert import convert
 from samebits.torch.float8_linear import Float8Linear, convert_linears
-from samebits.torch.grad_scaler import GradScaler
-from samebits.torch.grad_step import GradStep
+from samebits.torch.grad_scaler import GradScaler, GradStep
 from samebits.torch.gradients import clip_grad_norm_, inspect_gradients
 from samebits.torch.linear_recipe import LinearRecipe, linear_recipe, linear_recipe_names
 from samebits.torch.precision_map import PrecisionMap, load_precision_map

@@ -104,8 +104,21 @@ def test_torchs_own_scaler_passes(device: str) -> None:
     check_loss_scaler(of(device), device=device, examples=48)
 
 
-def test_bf16_gradients(device: str) -> None:
-    check_loss_scaler(of(device, sbt.GradScaler), device=device, source="bf16", examples=16)
+@pytest.mark.parametrize("policy", ["torch", "native", "apex", "apex_amp", "megatron", "deepspeed"])
+def test_the_librarys_own_scaler_passes(policy: str, device: str) -> None:
+    def make_scaler(**settings: Any) -> Any:
+        return sbt.GradScaler(device, policy=policy, **settings)
+
+    check_loss_scaler(make_scaler, policy, device=device, examples=48)
+
+
+@pytest.mark.parametrize("source", ["fp16", "bf16"])
+def test_the_librarys_own_scaler_passes_on_narrow_gradients(source: str, device: str) -> None:
+    check_loss_scaler(lambda **s: sbt.GradScaler(device, **s), device=device,
+                      source=source, examples=16)
+
+
+def test_torchs_own_scaler_on_bf16_gradients(device: str) -> None:
     if device == "cpu":
         check_loss_scaler(of(device), device=device, source="bf16", examples=16)
     else:  # torch's scaler refuses them, and the check says so
