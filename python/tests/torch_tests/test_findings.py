@@ -54,6 +54,11 @@ def test_the_page_shows_what_the_program_prints(name: str) -> None:
     assert printed(name) == shown(name)
 
 
+def test_fused_sgd_starts_with_unwritten_momentum() -> None:
+    shown_on_cpu = shown("fused_sgd_momentum")
+    assert printed("fused_sgd_momentum").startswith(shown_on_cpu)  # a GPU adds two lines
+
+
 def test_dlpack_drops_the_negative_bit() -> None:
     found = program("negative_bit")
     results = {name: found["attempt"](read) for name, read in found["READERS"].items()}
