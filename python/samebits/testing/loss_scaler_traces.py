@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -132,11 +133,17 @@ def _finite(size: int, f: Format, large: bool, rng: np.random.Generator) -> Code
     if large:
         low, high = f.max_magnitude - (3 << f.mantissa_bits), f.max_magnitude
     codes = rng.integers(low, high, size, np.uint64, endpoint=True)
-    special = inputs.special_codes(f)
-    special = special[(special & np.uint64(f.sign - 1)) <= np.uint64(f.max_magnitude)]
-    codes = np.where(rng.random(size) < 0.1, rng.choice(special, size), codes)
+    codes = np.where(rng.random(size) < 0.1, rng.choice(_special(f), size), codes)
     signed: Codes = codes | rng.integers(0, 2, size, np.uint64) * np.uint64(f.sign)
     return signed
+
+
+@cache
+def _special(f: Format) -> Codes:
+    """Return the finite ones of the special codes."""
+    codes = inputs.special_codes(f)
+    found: Codes = codes[(codes & np.uint64(f.sign - 1)) <= np.uint64(f.max_magnitude)]
+    return found
 
 
 def _nonfinite(f: Format, rng: np.random.Generator) -> int:
