@@ -1,4 +1,4 @@
-"""torch.optim.SGD(fused=True) with momentum: if the first step is skipped, momentum is unwritten memory.
+"""torch.optim.SGD(fused=True) with momentum reads unwritten memory if the first step is skipped.
 
     python examples/python/findings/fused_sgd_momentum.py
 
