@@ -97,6 +97,14 @@ def test_fp64_is_rounded_twice_on_the_cpu(target: str) -> None:
         check_conversion(lambda x: x.to(dtype), "fp64", target, device="cpu", examples=2)
 
 
+def test_the_text_about_fp64_is_real() -> None:
+    judging = runpy.run_path(str(ROOT / "examples" / "python" / "judge_torch_casts.py"))
+    verdict = judging["judge"](judging["torch_cast"]("fp16"), "fp64", "fp16", "cpu", smallest=True)
+    lines = verdict.splitlines()
+    assert lines[0] == "DIFFERENT: rounded twice: to fp32, then to fp16"
+    assert PAGE.split("```text\n")[1].split("\n```")[0] == "\n".join(lines[1:5])
+
+
 def test_scales_are_read_in_padded_rows() -> None:
     found = program("scaled_mm_scales")
     generator = __import__("numpy").random.default_rng(0)

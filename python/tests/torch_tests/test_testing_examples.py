@@ -13,6 +13,8 @@ import numpy as np
 import pytest
 import torch
 
+from samebits.testing import check_conversion
+
 ROOT = Path(__file__).resolve().parents[3]
 EXAMPLES = ROOT / "examples" / "python"
 PAGE = (ROOT / "docs" / "python_testing.md").read_text(encoding="utf-8")
@@ -81,3 +83,7 @@ def test_triton_rounds_fp8_twice_on_ada() -> None:
         assert found["instructions"](target, 89) == [
             "cvt.rz.f16.f32", f"cvt.rn.satfinite.{target}x2.f16x2"]
         assert 0.001 < found["share"](target) < 0.01
+        says = rf"looks like: .*rounded twice: to fp16 \(truncated\), then to {target}"
+        with pytest.raises(AssertionError, match=says):
+            check_conversion(lambda x: found["through_fp16"](x, target), "fp32", target,
+                             overflow="saturate", examples=2)
