@@ -152,7 +152,7 @@ TEST(TreePart, AppendsSubtreesByTheirValues) {
   whole.add(inputs);
   tree_part subtrees(4 * 4096);
   std::size_t at = 0;
-  for (const std::size_t chunks : {4, 4, 1, 1, 2, 16, 1}) {
+  for (const std::size_t chunks : {4u, 4u, 1u, 1u, 2u, 16u, 1u}) {
     const std::size_t end = at + chunks * 4096;
     subtrees.add_subtree(chunks, level_by_level({inputs.data() + at, inputs.data() + end}));
     at = end;

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import math
 import os
 import runpy
 import subprocess
@@ -52,6 +53,12 @@ def test_every_program_is_on_the_page() -> None:
                                   "recipes_on_extremes"])
 def test_the_page_shows_what_the_program_prints(name: str) -> None:
     assert printed(name) == shown(name)
+
+
+def test_compiled_casts_saturate(device: str) -> None:
+    for _, number, eager, compiled in program("compiled_fp8_casts")["casts"](device):
+        assert not math.isfinite(eager)
+        assert math.isfinite(compiled) == (device == "cuda"), (device, number)
 
 
 def test_fused_sgd_starts_with_unwritten_momentum() -> None:
