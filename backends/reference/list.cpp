@@ -92,18 +92,27 @@ void scale(const tensor_tables& list, element_range chunks, std::uint32_t factor
   });
 }
 
+/// Decodes the elements of a chunk to binary32 bits.
+void decode_chunk(const list_row& row, const list_chunk& chunk, std::uint32_t* values) {
+  visit_list_format(row.format, [&](auto format) {
+    for (std::int64_t i = 0; i < chunk.count; ++i) {
+      values[i] =
+          numerics::decode<std::uint32_t>(format.spec(), load(format, row, chunk.first + i));
+    }
+  });
+}
+
 void axpby(const axpby_call& call, element_range chunks) {
   for_each_chunk(call.out, chunks, [&](std::int64_t, const list_chunk& chunk) {
     const list_row& out = call.out.rows[chunk.tensor];
-    const list_row& x = call.x.rows[chunk.tensor];
-    const list_row& y = call.y.rows[chunk.tensor];
+    std::uint32_t x[numerics::chunk_elements];
+    std::uint32_t y[numerics::chunk_elements];
+    decode_chunk(call.x.rows[chunk.tensor], chunk, x);
+    decode_chunk(call.y.rows[chunk.tensor], chunk, y);
     visit_list_format(out.format, [&](auto format) {
-      const any_format x_format{spec_of(x.format)};
-      const any_format y_format{spec_of(y.format)};
-      for (std::int64_t i = chunk.first; i < chunk.first + chunk.count; ++i) {
-        store(format, out, i,
-              numerics::combined_code(format.spec(), call.a, x_format.spec(), load(x_format, x, i),
-                                      call.b, y_format.spec(), load(y_format, y, i)));
+      for (std::int64_t i = 0; i < chunk.count; ++i) {
+        const std::uint32_t value = numerics::combined_value(call.a, x[i], call.b, y[i]);
+        store(format, out, chunk.first + i, numerics::rounded_code(format.spec(), value));
       }
     });
   });
@@ -112,17 +121,15 @@ void axpby(const axpby_call& call, element_range chunks) {
 void accumulate(const accumulate_call& call, element_range chunks) {
   for_each_chunk(call.acc, chunks, [&](std::int64_t, const list_chunk& chunk) {
     const list_row& acc = call.acc.rows[chunk.tensor];
-    const list_row& gradient = call.gradients.rows[chunk.tensor];
     const std::uint32_t scale = call.scale_of(chunk.tensor);
+    std::uint32_t gradient[numerics::chunk_elements];
+    decode_chunk(call.gradients.rows[chunk.tensor], chunk, gradient);
     visit_list_format(acc.format, [&](auto format) {
-      visit_list_format(gradient.format, [&](auto gradient_format) {
-        for (std::int64_t i = chunk.first; i < chunk.first + chunk.count; ++i) {
-          store(format, acc, i,
-                numerics::accumulated_code(format.spec(), load(format, acc, i),
-                                           gradient_format.spec(),
-                                           load(gradient_format, gradient, i), scale));
-        }
-      });
+      for (std::int64_t i = 0; i < chunk.count; ++i) {
+        store(format, acc, chunk.first + i,
+              numerics::accumulated_code(format.spec(), load(format, acc, chunk.first + i),
+                                         spec_of(format_id::fp32), gradient[i], scale));
+      }
     });
   });
 }

@@ -81,10 +81,11 @@ void for_each_codes(const const_matrix_view& in, int threads, const Function& f)
   });
 }
 
-/// Loads the values of elements, which binary32 holds exactly.
+/// Loads the values of elements, which binary32 holds exactly. Not inlined: the loops of all formats
+/// would be compiled once more for each caller.
 template <class Number>
-void load_values(const const_matrix_view& v, std::int64_t first, std::int64_t count,
-                 Number* values) {
+[[gnu::noinline]] void load_values(const const_matrix_view& v, std::int64_t first,
+                                   std::int64_t count, Number* values) {
   with_format(v.format, [&]<format_id F>(fixed_format<F>) {
     std::uint32_t codes[chunk_elements];
     load_codes<F>(v, first, count, codes);
