@@ -54,6 +54,8 @@ TESTS = [
     Test("binary64", ["tests/unit/binary64_test.cpp"]),
     Test("accumulate", ["tests/unit/accumulate_test.cpp"]),
     Test("accumulate", ["tests/exhaustive/accumulate_sweep.cpp"], runs=["60000"]),
+    Test("ex2 ex2_table interpolation lg2 lg2_table operand rcp rcp_table rsqrt rsqrt_table sqrt "
+          "sqrt_table squarer subnormals", ["tests/unit/function_units_test.cpp"]),
     Test("element_counts", ["tests/unit/element_counts_test.cpp"]),
     Test("statistics", ["tests/unit/quantize_statistics_test.cpp"]),
     Test("scale tile", ["tests/unit/scale_test.cpp"]),

@@ -1,8 +1,8 @@
 // The function units of the GPU against their model: each instruction's results, as a kernel reads
 // them through PTX, equal those of numerics/hardware/function_units/ on the host and in the kernel.
 //
-// Covers all 2^32 operands; under the smallest effort every 257th. Skipped on GPUs of another compute
-// capability than 9.0, which may have other units.
+// Covers all 2^32 operands; under the smallest effort every 257th. Skipped on GPUs whose compute
+// capability is not 9.0, which may have other units.
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 

@@ -2,9 +2,9 @@
 //
 // Unit of the rows: 2^-18 ulp; an ulp is 2^-23, the last place of results in [1, 2).
 //
-// Origin: H200, CUDA 13.0, 2026-11-22. A program of this project fitted the rows to the
-// instruction's results for one binade of operands per table, 2^23 results; docs/function_units.md describes the
-// fit. The constants `a` are not unique: each is one of those that give the measured results.
+// Origin: H200, CUDA 13.0, 2026-11-22. A program fitted the rows to the instruction's
+// 2^23 results for one binade of operands per table; docs/function_units.md describes the fit. The
+// constants `a` are not unique: each is one of those that give the measured results.
 #pragma once
 
 #include <cstdint>

@@ -1,0 +1,20 @@
+// Function sum: one word for all results of a function of binary32, in any order of operands.
+#pragma once
+
+#include <cstdint>
+
+namespace samebits::support {
+
+/// The sum of f(x) * (2 x + 1) over x = first, first + stride, ... below end, mod 2^64. Both x and
+/// f(x) are binary32 bits. Every factor is odd, so a change of a single result changes the sum.
+template <class Function>
+std::uint64_t function_sum(const Function& f, std::uint64_t stride, std::uint64_t first = 0,
+                           std::uint64_t end = std::uint64_t{1} << 32) {
+  std::uint64_t sum = 0;
+  for (std::uint64_t x = first; x < end; x += stride) {
+    sum += std::uint64_t{f(static_cast<std::uint32_t>(x))} * (2 * x + 1);
+  }
+  return sum;
+}
+
+}  // namespace samebits::support

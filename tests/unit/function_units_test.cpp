@@ -1,0 +1,165 @@
+// numerics/hardware/function_units/: special operands at compile time, sums over every 4099th
+// operand from the program that was compared with the cards, and the polynomial written out anew.
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+
+#include "numerics/hardware/function_units/ex2.hpp"
+#include "numerics/hardware/function_units/lg2.hpp"
+#include "numerics/hardware/function_units/rcp.hpp"
+#include "numerics/hardware/function_units/rsqrt.hpp"
+#include "numerics/hardware/function_units/sqrt.hpp"
+#include "support/function_sum.hpp"
+#include "support/function_units.hpp"
+#include "unit/function_units_oracle.hpp"
+
+namespace samebits::numerics::hopper {
+namespace {
+
+constexpr std::uint32_t inf = 0x7F800000, minus_inf = 0xFF800000, nan = 0x7FFFFFFF;
+constexpr std::uint32_t one = 0x3F800000, minus_zero = 0x80000000;
+
+// NaN: every one gives the same code.
+static_assert(ex2_approx_ftz(0xFF800001) == nan && lg2_approx_ftz(0x7F800001) == nan);
+static_assert(rcp_approx_ftz(0xFFC00000) == nan && rsqrt_approx_ftz(0xFFFFFFFF) == nan);
+static_assert(sqrt_approx_ftz(0x7FC00000) == nan && sqrt_approx(0xFFFFFFFF) == nan);
+static_assert(ex2_approx(0xFF800001) == nan && lg2_approx(0x7F800001) == nan);
+static_assert(rcp_approx(0xFFC00000) == nan && rsqrt_approx(0x7F800001) == nan);
+// Infinities.
+static_assert(ex2_approx_ftz(inf) == inf && ex2_approx_ftz(minus_inf) == 0);
+static_assert(ex2_approx(inf) == inf && ex2_approx(minus_inf) == 0);
+static_assert(lg2_approx_ftz(inf) == inf && lg2_approx_ftz(minus_inf) == nan);
+static_assert(lg2_approx(inf) == inf && lg2_approx(minus_inf) == nan);
+static_assert(rcp_approx_ftz(inf) == 0 && rcp_approx_ftz(minus_inf) == minus_zero);
+static_assert(rcp_approx(inf) == 0 && rcp_approx(minus_inf) == minus_zero);
+static_assert(rsqrt_approx_ftz(inf) == 0 && rsqrt_approx_ftz(minus_inf) == nan);
+static_assert(sqrt_approx_ftz(inf) == inf && sqrt_approx_ftz(minus_inf) == nan);
+// Zeros.
+static_assert(ex2_approx_ftz(0) == one && ex2_approx_ftz(minus_zero) == one);
+static_assert(lg2_approx_ftz(0) == minus_inf && lg2_approx_ftz(minus_zero) == minus_inf);
+static_assert(lg2_approx(0) == minus_inf && lg2_approx(minus_zero) == minus_inf);
+static_assert(rcp_approx_ftz(0) == inf && rcp_approx_ftz(minus_zero) == minus_inf);
+static_assert(rcp_approx(0) == inf && rcp_approx(minus_zero) == minus_inf);
+static_assert(rsqrt_approx_ftz(0) == inf && rsqrt_approx_ftz(minus_zero) == minus_inf);
+static_assert(rsqrt_approx(0) == inf && rsqrt_approx(minus_zero) == minus_inf);
+static_assert(sqrt_approx_ftz(0) == 0 && sqrt_approx_ftz(minus_zero) == minus_zero);
+static_assert(sqrt_approx(0) == 0 && sqrt_approx(minus_zero) == minus_zero);
+// Subnormal operands, flushed: zeros of their sign. 007FFFFF is the largest subnormal.
+static_assert(ex2_approx_ftz(0x807FFFFF) == one && lg2_approx_ftz(0x807FFFFF) == minus_inf);
+static_assert(rcp_approx_ftz(0x807FFFFF) == minus_inf && rcp_approx_ftz(0x007FFFFF) == inf);
+static_assert(rsqrt_approx_ftz(0x007FFFFF) == inf && rsqrt_approx_ftz(0x80000001) == minus_inf);
+static_assert(sqrt_approx_ftz(0x007FFFFF) == 0 && sqrt_approx_ftz(0x80000001) == minus_zero);
+// Subnormal operands, kept: 2^-149, and negative ones.
+static_assert(ex2_approx(0x807FFFFF) == one && lg2_approx(0x00000001) == 0xC3150000);
+static_assert(lg2_approx(0x80000001) == nan && rcp_approx(0x00000001) == inf);
+static_assert(rcp_approx(0x80000001) == minus_inf && rcp_approx(0x00400000) == 0x7F000000);
+static_assert(rsqrt_approx(0x00000001) == 0x64B504F2 && rsqrt_approx(0x80000001) == nan);
+static_assert(sqrt_approx(0x00000001) == 0x1A3504F3 && sqrt_approx(0x80000001) == nan);
+// Subnormal results: 2^-127 and the largest numbers' reciprocals.
+static_assert(ex2_approx_ftz(0xC2FC0000) == 0x00800000 && ex2_approx_ftz(0xC2FC0001) == 0);
+static_assert(ex2_approx(0xC2FC0001) == 0x007FFFD3 && ex2_approx(0xC3150000) == 0x00000001);
+static_assert(rcp_approx_ftz(0x7E800000) == 0x00800000 && rcp_approx_ftz(0x7E800001) == 0);
+static_assert(rcp_approx_ftz(0xFF000000) == minus_zero && rcp_approx(0x7E800001) == 0x007FFFFF);
+static_assert(rcp_approx(0xFF7FFFFF) == 0x80200000);
+// Overflow: 128, 256 and above.
+static_assert(ex2_approx_ftz(0x42FFFFFF) == 0x7F7FFFA8 && ex2_approx_ftz(0x43000000) == inf);
+static_assert(ex2_approx_ftz(0x43800000) == inf && ex2_approx_ftz(0xC3800000) == 0);
+// One and its neighbours, 1/2, pi.
+static_assert(lg2_approx_ftz(one) == 0 && rcp_approx_ftz(one) == one);
+static_assert(rsqrt_approx_ftz(one) == one && sqrt_approx_ftz(one) == one);
+static_assert(ex2_approx_ftz(0x3F800001) == 0x40000001 && ex2_approx_ftz(0x3F7FFFFF) == 0x3FFFFFFF);
+static_assert(lg2_approx_ftz(0x3F800001) == 0x3495F600 && lg2_approx_ftz(0x3F7FFFFF) == 0xB24B4000);
+static_assert(rcp_approx_ftz(0x3F800001) == 0x3F7FFFFE && rcp_approx_ftz(0x3F7FFFFF) == 0x3F800001);
+static_assert(rsqrt_approx_ftz(0x3F7FFFFF) == one && sqrt_approx_ftz(0x3F800001) == one);
+static_assert(ex2_approx_ftz(0x3F000000) == 0x3FB504F3 && ex2_approx_ftz(0xBF000000) == 0x3F3504F2);
+static_assert(ex2_approx_ftz(0x40490FDB) == 0x410D331D && lg2_approx_ftz(0x40490FDB) == 0x3FD3643A);
+static_assert(rcp_approx_ftz(0x40490FDB) == 0x3EA2F983);
+static_assert(rsqrt_approx_ftz(0x40490FDB) == 0x3F106EBA);
+static_assert(sqrt_approx_ftz(0x40490FDB) == 0x3FE2DFC5);
+
+constexpr std::uint32_t bits(float x) { return std::bit_cast<std::uint32_t>(x); }
+
+TEST(FunctionUnits, Ex2OfWholeNumbersIsExact) {
+  for (int n = -126; n <= 127; ++n) {
+    EXPECT_EQ(ex2_approx_ftz(bits(static_cast<float>(n))), bits(std::ldexp(1.0f, n))) << n;
+  }
+  // Below -126 the result is a square, and 2^(n/2) for an odd n is not exact.
+  for (int n = -149; n <= 127; ++n) {
+    const std::uint32_t error = n == -127 ? 1 : 0;
+    EXPECT_EQ(ex2_approx(bits(static_cast<float>(n))), bits(std::ldexp(1.0f, n)) - error) << n;
+  }
+}
+
+/// The table's first constant is 2^-23.2 instead of 0. Truncation removes it from positive results,
+/// and brings negative results one code nearer to zero; -1 comes two codes nearer.
+TEST(FunctionUnits, Lg2OfPowersOfTwoIsExactAboveOneAndNotBelow) {
+  EXPECT_EQ(lg2_approx_ftz(bits(0.5f)), bits(-1.0f) - 2);
+  for (int n = 2; n <= 126; ++n) {
+    EXPECT_EQ(lg2_approx_ftz(bits(std::ldexp(1.0f, -n))), bits(static_cast<float>(-n)) - 1) << n;
+  }
+  for (int n = 0; n <= 127; ++n) {
+    EXPECT_EQ(lg2_approx_ftz(bits(std::ldexp(1.0f, n))), bits(static_cast<float>(n))) << n;
+  }
+}
+
+TEST(FunctionUnits, PowersOfTwoAreExact) {
+  for (int n = -126; n <= 127; ++n) {
+    const std::uint32_t x = bits(std::ldexp(1.0f, n));
+    EXPECT_EQ(rcp_approx(x), bits(std::ldexp(1.0f, -n))) << n;
+    EXPECT_EQ(rcp_approx(x | minus_zero), bits(-std::ldexp(1.0f, -n))) << n;
+    if (n % 2 != 0) continue;
+    EXPECT_EQ(rsqrt_approx_ftz(x), bits(std::ldexp(1.0f, -n / 2))) << n;
+    EXPECT_EQ(sqrt_approx_ftz(x), bits(std::ldexp(1.0f, n / 2))) << n;
+  }
+}
+
+/// Any change of a row changes this sum. The expected values are those of the measured tables.
+template <class Row>
+constexpr std::uint64_t sum_of_rows(const Row& row_of, std::uint32_t rows) {
+  std::uint64_t sum = 0;
+  for (std::uint32_t i = 0; i < rows; ++i) {
+    const unit_row row = row_of(i);
+    for (const std::int64_t value : {row.a, std::int64_t{row.b}, std::int64_t{row.d}}) {
+      sum = sum * 0x9E3779B97F4A7C15u + static_cast<std::uint64_t>(value);
+    }
+  }
+  return sum;
+}
+static_assert(sum_of_rows(ex2_row, 64) == 0xEB4AA836C3E17806);
+static_assert(sum_of_rows(lg2_row, 64) == 0xCED2A8D3B9BE1638);
+static_assert(sum_of_rows(rcp_row, 128) == 0xD75473E093272CD1);
+static_assert(sum_of_rows(rsqrt_even_row, 64) == 0x82BA86FBF650F402);
+static_assert(sum_of_rows(rsqrt_odd_row, 64) == 0xBB8EF9138F48A8C8);
+static_assert(sum_of_rows(sqrt_even_row, 64) == 0xE6CA5B675825033A);
+static_assert(sum_of_rows(sqrt_odd_row, 64) == 0xC143FD606689AA1A);
+
+TEST(FunctionUnits, SquarerAddsThePartialProductsThatCount) {
+  for (std::uint32_t x = 0; x < 1u << 17; ++x) {
+    ASSERT_EQ(truncated_square(x), oracle::square(x, 17)) << x;
+  }
+  for (std::uint32_t x = 0; x < 1u << 16; ++x) {  // rcp's fractions have 16 bits
+    ASSERT_EQ(truncated_square(x << 1), oracle::square(x, 16)) << x;
+  }
+}
+
+TEST(FunctionUnits, ReturnTheOraclesBits) {
+  for (std::uint64_t i = 0; i < std::uint64_t{1} << 32; i += 4099) {
+    const auto x = static_cast<std::uint32_t>(i);
+    ASSERT_EQ(ex2_approx_ftz(x), oracle::ex2(x)) << x;
+    ASSERT_EQ(lg2_approx_ftz(x), oracle::lg2(x)) << x;
+    ASSERT_EQ(rcp_approx_ftz(x), oracle::rcp(x)) << x;
+    ASSERT_EQ(rsqrt_approx_ftz(x), oracle::rsqrt(x)) << x;
+    ASSERT_EQ(sqrt_approx_ftz(x), oracle::sqrt(x)) << x;
+  }
+}
+
+TEST(FunctionUnits, HaveTheSumsOfTheComparedProgram) {
+  for (const support::unit_function& f : support::unit_functions) {
+    EXPECT_EQ(support::function_sum(f.model, 4099), f.sum_4099) << f.name;
+  }
+}
+
+}  // namespace
+}  // namespace samebits::numerics::hopper
