@@ -1,0 +1,59 @@
+// CUDA's functions as this toolkit compiles them against their model: their results in a kernel
+// equal those of numerics/hardware/cuda_functions/ on the host and in the kernel.
+//
+// The model is that of CUDA 13.0. Another toolkit may compile other steps; a difference then says
+// that the function needs a rule of its own.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+
+#include "numerics/hardware/cuda_functions/erf.hpp"
+#include "numerics/hardware/cuda_functions/exp.hpp"
+#include "numerics/hardware/cuda_functions/expm1.hpp"
+#include "numerics/hardware/cuda_functions/log.hpp"
+#include "numerics/hardware/cuda_functions/log1p.hpp"
+#include "numerics/hardware/cuda_functions/rsqrt_function.hpp"
+#include "numerics/hardware/cuda_functions/tanh.hpp"
+#include "samebits/core/config.hpp"
+#include "tests/device/function_comparison.cuh"
+
+namespace samebits {
+namespace {
+
+namespace cuda_13_0 = numerics::cuda_13_0;
+
+// One struct for each function, as function_comparison.cuh describes.
+#define SAMEBITS_TEST_FUNCTION(rule_function, cuda_function)       \
+  struct cuda_function##_of_cuda {                                 \
+    static constexpr const char* text = #cuda_function;            \
+    SAMEBITS_HD static std::uint32_t model(std::uint32_t x) {      \
+      return cuda_13_0::rule_function(x);                          \
+    }                                                              \
+    __device__ static std::uint32_t hardware(std::uint32_t x) {    \
+      return __float_as_uint(::cuda_function(__uint_as_float(x))); \
+    }                                                              \
+  }
+SAMEBITS_TEST_FUNCTION(exp, expf);
+SAMEBITS_TEST_FUNCTION(exp2, exp2f);
+SAMEBITS_TEST_FUNCTION(expm1, expm1f);
+SAMEBITS_TEST_FUNCTION(log, logf);
+SAMEBITS_TEST_FUNCTION(log2, log2f);
+SAMEBITS_TEST_FUNCTION(log1p, log1pf);
+SAMEBITS_TEST_FUNCTION(tanh, tanhf);
+SAMEBITS_TEST_FUNCTION(erf, erff);
+SAMEBITS_TEST_FUNCTION(rsqrt, rsqrtf);
+#undef SAMEBITS_TEST_FUNCTION
+
+template <class Function>
+class CudaFunctions : public testing::Test {};
+
+using functions =
+    testing::Types<expf_of_cuda, exp2f_of_cuda, expm1f_of_cuda, logf_of_cuda, log2f_of_cuda,
+                   log1pf_of_cuda, tanhf_of_cuda, erff_of_cuda, rsqrtf_of_cuda>;
+TYPED_TEST_SUITE(CudaFunctions, functions, function_names);
+
+// On the host a model's steps are integer code, which takes 0.1 us per operand.
+TYPED_TEST(CudaFunctions, ReturnTheModelsBits) { expect_the_models_bits<TypeParam>(61); }
+
+}  // namespace
+}  // namespace samebits
