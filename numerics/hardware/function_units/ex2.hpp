@@ -29,8 +29,8 @@ SAMEBITS_HD constexpr std::uint32_t ex2_approx_ftz(std::uint32_t x) {
   if (binary32::is_nan(x)) return binary32::nan;
   if (exponent_field(x) == 0) return binary32::one;
   if (exponent_field(x) >= 127 + 8) return beyond;
-  // A negative operand is a whole number, or all bits of its magnitude are inverted: -1 - |x| in
-  // units of 2^-23.
+  // A negative operand with a fraction: the unit inverts all bits of the magnitude, which gives
+  // -|x| - 2^-23. Its whole part is rounded down.
   const std::uint32_t magnitude = fixed_point_of(x);
   const bool inverted = negative && (magnitude & fraction_mask) != 0;
   const std::uint32_t fraction = (inverted ? ~magnitude : magnitude) & fraction_mask;

@@ -6,7 +6,7 @@
 #include "numerics/hardware/function_units/squarer.hpp"
 #include "samebits/core/config.hpp"
 
-namespace samebits::numerics {
+namespace samebits::numerics::hopper {
 
 /// Coefficients of one interval, measured. The unit of all three is the table's, a power of two.
 struct unit_row {
@@ -34,4 +34,4 @@ SAMEBITS_INLINE constexpr std::int64_t interpolate(const unit_row& row, std::uin
   return row.a + row.b * std::int64_t{x} + row.d * (square << 2);
 }
 
-}  // namespace samebits::numerics
+}  // namespace samebits::numerics::hopper

@@ -6,7 +6,7 @@
 #include "numerics/arithmetic/binary32.hpp"
 #include "samebits/core/config.hpp"
 
-namespace samebits::numerics {
+namespace samebits::numerics::hopper {
 
 inline constexpr std::uint32_t fraction_mask = 0x007FFFFFu;
 
@@ -25,4 +25,4 @@ SAMEBITS_INLINE constexpr std::uint32_t join(std::uint32_t sign, int field,
          ((static_cast<std::uint32_t>(field) << 23) + static_cast<std::uint32_t>(significand));
 }
 
-}  // namespace samebits::numerics
+}  // namespace samebits::numerics::hopper

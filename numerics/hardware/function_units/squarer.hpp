@@ -15,7 +15,7 @@
 
 #include "samebits/core/config.hpp"
 
-namespace samebits::numerics {
+namespace samebits::numerics::hopper {
 
 /// The truncated square of x / 2^17, in units of 2^-15. Requires x < 2^17.
 SAMEBITS_INLINE constexpr std::uint32_t truncated_square(std::uint32_t x) {
@@ -28,4 +28,4 @@ SAMEBITS_INLINE constexpr std::uint32_t truncated_square(std::uint32_t x) {
   return square;
 }
 
-}  // namespace samebits::numerics
+}  // namespace samebits::numerics::hopper

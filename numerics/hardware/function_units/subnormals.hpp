@@ -11,7 +11,7 @@
 #include "numerics/arithmetic/binary32.hpp"
 #include "samebits/core/config.hpp"
 
-namespace samebits::numerics {
+namespace samebits::numerics::hopper {
 
 /// 2^k as binary32, -126 <= k <= 127.
 SAMEBITS_INLINE constexpr std::uint32_t power_of_two(int k) {
@@ -23,4 +23,4 @@ SAMEBITS_INLINE constexpr bool below_normal(std::uint32_t x) {
   return binary32::magnitude(x) < binary32::min_normal;
 }
 
-}  // namespace samebits::numerics
+}  // namespace samebits::numerics::hopper
