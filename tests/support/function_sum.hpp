@@ -17,4 +17,12 @@ std::uint64_t function_sum(const Function& f, std::uint64_t stride, std::uint64_
   return sum;
 }
 
+/// A function with the sums that its results must have.
+struct summed_function {
+  const char* name;
+  std::uint32_t (*model)(std::uint32_t);
+  std::uint64_t sum;       ///< over all 2^32 operands
+  std::uint64_t sum_4099;  ///< over the operands 0, 4099, 2 * 4099, ...
+};
+
 }  // namespace samebits::support

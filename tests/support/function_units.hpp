@@ -6,24 +6,16 @@
 // in the processor's binary32 arithmetic.
 #pragma once
 
-#include <cstdint>
-
 #include "numerics/hardware/function_units/ex2.hpp"
 #include "numerics/hardware/function_units/lg2.hpp"
 #include "numerics/hardware/function_units/rcp.hpp"
 #include "numerics/hardware/function_units/rsqrt.hpp"
 #include "numerics/hardware/function_units/sqrt.hpp"
+#include "support/function_sum.hpp"
 
 namespace samebits::support {
 
-struct unit_function {
-  const char* name;
-  std::uint32_t (*model)(std::uint32_t);
-  std::uint64_t sum;       ///< over all 2^32 operands
-  std::uint64_t sum_4099;  ///< over the operands 0, 4099, 2 * 4099, ...
-};
-
-inline constexpr unit_function unit_functions[] = {
+inline constexpr summed_function unit_functions[] = {
     {"ex2.approx.ftz.f32", numerics::hopper::ex2_approx_ftz, 0xEBAA7CCFBECA4909,
      0xD3CAE6F7E36DE0E0},
     {"ex2.approx.f32", numerics::hopper::ex2_approx, 0x38548E9475762B69, 0xF284DC67F593E4EB},

@@ -156,7 +156,7 @@ TEST(FunctionUnits, ReturnTheOraclesBits) {
 }
 
 TEST(FunctionUnits, HaveTheSumsOfTheComparedProgram) {
-  for (const support::unit_function& f : support::unit_functions) {
+  for (const support::summed_function& f : support::unit_functions) {
     EXPECT_EQ(support::function_sum(f.model, 4099), f.sum_4099) << f.name;
   }
 }

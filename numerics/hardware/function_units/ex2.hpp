@@ -14,7 +14,7 @@
 
 namespace samebits::numerics::hopper {
 
-/// |x| of 2^-126 <= |x| < 2^8 as a multiple of 2^-23, truncated.
+/// |x| of 2^-126 <= |x| < 2^9 as a multiple of 2^-23, truncated.
 SAMEBITS_INLINE constexpr std::uint32_t fixed_point_of(std::uint32_t x) {
   const std::uint32_t significand = (x & fraction_mask) | binary32::min_normal;
   const int up = exponent_field(x) - 127;
@@ -28,7 +28,7 @@ SAMEBITS_HD constexpr std::uint32_t ex2_approx_ftz(std::uint32_t x) {
   const std::uint32_t beyond = negative ? 0u : binary32::inf;  // of the result's range
   if (binary32::is_nan(x)) return binary32::nan;
   if (exponent_field(x) == 0) return binary32::one;
-  if (exponent_field(x) >= 127 + 8) return beyond;
+  if (exponent_field(x) >= 127 + 9) return beyond;
   // A negative operand with a fraction: the unit inverts all bits of the magnitude, which gives
   // -|x| - 2^-23. Its whole part is rounded down.
   const std::uint32_t magnitude = fixed_point_of(x);
