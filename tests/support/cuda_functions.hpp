@@ -2,8 +2,8 @@
 //
 // The sums come from a program that computes the functions in the processor's binary32 arithmetic
 // and shares no code with the library. PyTorch 2.11 on an H100 and an H200 (CUDA 13.0, 2026-11-22)
-// returned its results: expf on all 2^32 operands, the others on every 16th. There a NaN of any code
-// counted as equal; in the sums a NaN is 7FFFFFFF.
+// returned its results: expf on all 2^32 operands, the others on every 16th. NaNs of
+// different codes counted as equal there; in the sums a NaN is 7FFFFFFF.
 #pragma once
 
 #include "numerics/hardware/cuda_functions/erf.hpp"

@@ -1,6 +1,6 @@
-// numerics/hardware/cuda_functions/: special operands, borders between a function's formulas, and sums
-// over every 4099th operand. Expected results come from the program that support/cuda_functions.hpp
-// describes.
+// numerics/hardware/cuda_functions/: special operands, borders between a function's formulas, and
+// sums over every 4099th operand. Expected results come from the program that
+// support/cuda_functions.hpp describes.
 #include <gtest/gtest.h>
 
 #include <cstddef>
