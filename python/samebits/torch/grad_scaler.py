@@ -81,6 +81,8 @@ class GradScaler(TorchGradScaler):
     1 False overflow weight backed_off 2048.0
     """
 
+    _per_optimizer_states: dict[int, dict[str, Any]]  # torch's
+
     def __init__(self, device: str = "cuda", init_scale: float = INIT_SCALE,
                  growth_factor: float = GROWTH_FACTOR, backoff_factor: float = BACKOFF_FACTOR,
                  growth_interval: int = GROWTH_INTERVAL, enabled: bool = True, *,
@@ -114,8 +116,6 @@ class GradScaler(TorchGradScaler):
         self._resident = ResidentScaler(self._rules.scaler, dev, self._capacity)
         self._scale = self._resident.scale
         self._growth_tracker = self._resident.words[3]  # torch only asks whether there is one
-
-    # --- settings and state -----------------------------------------------------------------
 
     def _mirror(self) -> None:
         """Give the attributes of torch's class the values of the rules."""
@@ -208,8 +208,6 @@ class GradScaler(TorchGradScaler):
         self._rules = ScaleRules(policy, {}, {})
         self._rules.scaler = LossScaler.load(text)
         self._forget_tensors()
-
-    # --- one iteration ----------------------------------------------------------------------
 
     def scale(self, outputs: Any) -> Any:
         """Return outputs times the scale, as torch's method."""
@@ -360,8 +358,6 @@ class GradScaler(TorchGradScaler):
         optimizer_state["reports"] = reports
         optimizer_state["found_inf_per_device"] = {
             device: report.found_inf for device, report in reports.items()}
-
-    # --- reports ----------------------------------------------------------------------------
 
     def name_parameters(self, model: torch.nn.Module) -> None:
         """Let reports name the parameters as ``model.named_parameters()`` does.
