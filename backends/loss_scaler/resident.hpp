@@ -58,8 +58,8 @@ struct unscale_memory {
 void unscale(const gradient_list& gradients, const numerics::unscale_rule& rule,
              const unscale_memory& memory, const executor& where);
 
-/// Memory of one update. All of it lies in the same memory, host or device; the ring lies in host
-/// memory that the device can access.
+/// Memory of one update. State, words and reports lie in one memory, host or device. The ring lies in
+/// host memory; for device memory the device must be able to access it.
 struct update_memory {
   std::byte* state;  ///< numerics::resident_scaler of the policy
   numerics::scaler_words* words;

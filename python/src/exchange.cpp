@@ -86,7 +86,10 @@ nb::object new_tensor(const exchange_table& table, int dims, const std::int64_t*
   };
   dl_managed_versioned* made = nullptr;
   if (table.allocate(&like, &made, &message, set_error) != 0) {
-    PyErr_SetString(PyExc_MemoryError, ("out: " + message).c_str());
+    if (PyErr_Occurred() != nullptr) throw nb::python_error();
+    const bool full = message.find("out of memory") != std::string::npos;
+    const nb::object error = nb::module_::import_("torch").attr("OutOfMemoryError");
+    PyErr_SetString(full ? error.ptr() : PyExc_RuntimeError, ("out: " + message).c_str());
     throw nb::python_error();
   }
   void* object = nullptr;

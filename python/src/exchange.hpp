@@ -1,5 +1,5 @@
-// DLPack 1.3's exchange table, a C interface that torch 2.10 and later offers on its tensor types:
-// tensors without owning them, new tensors, and the current stream. No capsule is made.
+// DLPack 1.3's exchange table, a C interface that torch 2.10 and later offers on its tensor types. It
+// describes tensors without owning them, allocates tensors, and returns the current stream.
 #pragma once
 
 #include "dlpack.hpp"
@@ -24,6 +24,8 @@ dl_tensor describe_tensor(const exchange_table& table, nb::handle object);
 void* current_stream(const exchange_table& table, dl_device_id device);
 
 /// Makes a C-contiguous tensor in memory of the table's library.
+///
+/// @throws torch.OutOfMemoryError or RuntimeError, with torch's message.
 nb::object new_tensor(const exchange_table& table, int dims, const std::int64_t* shape,
                       dl_data_type type, dl_device_id device);
 

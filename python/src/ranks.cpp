@@ -1,4 +1,5 @@
 // Functions over several ranks. The ranks are an object of Python, a samebits.ranks.Communicator.
+#include <algorithm>
 #include <exception>
 #include <vector>
 
@@ -154,7 +155,8 @@ void reduce_gradients(nb::handle ranks, nb::list gradients, nb::list names, int 
       [](const samebits_communicator* c) {
         return samebits_reduce_gradients(c, nullptr, 1, nullptr);
       });
-  if (!all.arrays.empty() && all.arrays[0].library != nullptr) mark_written(gradients);
+  const auto of_torch = [](const array& a) { return a.library != nullptr; };
+  if (std::ranges::any_of(all.arrays, of_torch)) mark_written(gradients);
   with.call([&](const samebits_communicator* c) {
     return samebits_reduce_gradients(c, all.each.data(), all.each.size(), &how);
   });
@@ -223,6 +225,7 @@ nb::float_ clip_factor(double norm, double max_norm) {
 
 nb::bytes gather(nb::handle ranks, nb::bytes message) {
   python_ranks with(ranks);
+  if (with.size() < 1) raise_invalid("ranks: a size of 1 or more is expected");
   std::vector<char> received(message.size() * static_cast<std::size_t>(with.size()));
   with.call([&](const samebits_communicator* c) {
     return samebits_gather_messages(c, message.c_str(), message.size(), received.data());

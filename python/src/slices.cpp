@@ -45,8 +45,11 @@ bool negative_along(const slices& s, int axis) {
   return false;
 }
 
-[[noreturn]] void refuse_layout(const char* name, const char* what) {
-  raise_invalid(std::string(name) + ": " + what + "; pass np.ascontiguousarray(" + name + ")");
+[[noreturn]] void refuse_layout(const operand& of, const char* what) {
+  const std::string name = of.name;
+  const bool torch = of.a->library != nullptr;
+  raise_invalid(name + ": " + what + "; pass " +
+                (torch ? name + ".contiguous()" : "np.ascontiguousarray(" + name + ")"));
 }
 
 }  // namespace
@@ -79,7 +82,7 @@ slices slices_of(int dims, const std::int64_t* shape, const operand* operands, i
     for (int i = 0; i < count; ++i) {
       s.col_strides[i] = s.strides[i][last];
       if (s.col_strides[i] < 0) {
-        refuse_layout(operands[i].name, "the last axis has a negative stride");
+        refuse_layout(operands[i], "the last axis has a negative stride");
       }
       s.row_strides[i] = s.cols * s.col_strides[i];
     }
@@ -108,11 +111,11 @@ matrix matrix_of(const operand& of) {
     if (rows == 1) {
       row_stride = a.strides[i];
     } else if (a.strides[i] != row_stride * rows) {
-      refuse_layout(of.name, "the leading axes are not one axis of rows in memory");
+      refuse_layout(of, "the leading axes are not one axis of rows in memory");
     }
     rows *= a.shape[i];
   }
-  if (col_stride < 0 || row_stride < 0) refuse_layout(of.name, "an axis has a negative stride");
+  if (col_stride < 0 || row_stride < 0) refuse_layout(of, "an axis has a negative stride");
   return {rows, cols, rows == 1 ? cols * col_stride : row_stride, col_stride};
 }
 

@@ -1,6 +1,8 @@
 // Operations on lists of arrays.
 #include "tensor_list.hpp"
 
+#include <algorithm>
+
 namespace samebits::python {
 
 tensor_list::tensor_list(nb::list arrays, nb::list names, const char* name, access needs,
@@ -19,8 +21,9 @@ tensor_list::tensor_list(nb::list arrays, nb::list names, const char* name, acce
     elements_ += a.size();
     tensors.push_back({view_of({&a, label.c_str()}), names_.back().c_str(), 0, 0});
   }
+  const auto of_torch = [](const array& a) { return a.library != nullptr; };
+  if (needs == access::write && std::ranges::any_of(arrays_, of_torch)) mark_written(arrays);
   check(samebits_tensor_list_create(tensors.data(), tensors.size(), &list_));
-  if (needs == access::write && first().library != nullptr) mark_written(arrays);
 }
 
 const array& tensor_list::first() const {

@@ -64,8 +64,9 @@ SAMEBITS_C_API samebits_status samebits_communicator_init(samebits_communicator*
  * - SAMEBITS_CALLBACK_FAILED;
  * - SAMEBITS_UNSUPPORTED for a communicator on device memory if no CUDA backend can run;
  * - SAMEBITS_ENVIRONMENT_ERROR, SAMEBITS_CUDA_ERROR.
- * If one rank refuses its other arguments, the other ranks return SAMEBITS_RANK_ERROR. No rank is
- * left waiting. Nothing is written then. */
+ * If one rank of samebits_sum_shards(), samebits_reduce_gradients() or samebits_shard_layout_create()
+ * refuses its other arguments, the other ranks return SAMEBITS_RANK_ERROR, and nothing is written.
+ * In the other functions a rank that refuses its arguments leaves the other ranks waiting. */
 
 /* Gathers the message of every rank on every rank, from and to host memory. A communicator on
  * device memory gets copies of the messages there. Waits for the other ranks.

@@ -1,6 +1,7 @@
 // ex2: 2^x as Hopper's instructions ex2.approx.ftz.f32 and ex2.approx.f32 return it.
 //
-// Compared with an H100 and an H200 on all 2^32 operands (docs/function_units.md).
+// Compared with an H200 on all 2^32 operands; the tables also with an H100
+// (docs/function_units.md).
 #pragma once
 
 #include <cstdint>
@@ -14,7 +15,7 @@
 
 namespace samebits::numerics::hopper {
 
-/// |x| of 2^-126 <= |x| < 2^9 as a multiple of 2^-23, truncated.
+/// |x| in units of 2^-23, truncated. Requires 2^-126 <= |x| < 2^9.
 SAMEBITS_INLINE constexpr std::uint32_t fixed_point_of(std::uint32_t x) {
   const std::uint32_t significand = (x & fraction_mask) | binary32::min_normal;
   const int up = exponent_field(x) - 127;

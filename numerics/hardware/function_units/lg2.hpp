@@ -1,6 +1,7 @@
 // lg2: log2(x) as Hopper's instructions lg2.approx.ftz.f32 and lg2.approx.f32 return it.
 //
-// Compared with an H100 and an H200 on all 2^32 operands (docs/function_units.md). Of the powers of
+// Compared with an H200 on all 2^32 operands; the tables also with an H100
+// (docs/function_units.md). Of the powers of
 // two only 1 skips the table, whose first constant is slightly above 0. So lg2(2^k) is k, but
 // lg2(2^-k) is above -k: two codes for k = 1, one code for larger k.
 #pragma once

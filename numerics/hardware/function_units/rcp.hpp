@@ -1,6 +1,7 @@
 // rcp: 1 / x as Hopper's instructions rcp.approx.ftz.f32 and rcp.approx.f32 return it.
 //
-// Compared with an H100 and an H200 on all 2^32 operands (docs/function_units.md).
+// Compared with an H200 on all 2^32 operands; the tables also with an H100
+// (docs/function_units.md).
 #pragma once
 
 #include <cstdint>

@@ -27,6 +27,10 @@ torch.library.define(
 )
 
 
+_OPTIONS = ("out", "format", "rounding", "overflow", "nan", "seed", "random_stream", "offset", "pitch",
+            "random_bits")
+
+
 @torch.library.impl(_NAME, ("CPU", "CUDA"))
 def _run(x: torch.Tensor, to: str, format: str | None, rounding: str, overflow: str, nan: str,
          seed: int, random_stream: int, offset: int, pitch: int | None,
@@ -115,9 +119,12 @@ def convert(x: torch.Tensor, to: object, **options: Unpack[Options]) -> torch.Te
 
 
 def _call_operator(x: torch.Tensor, to: object, options: Any) -> torch.Tensor:
-    for name in ("threads", "backend", "stream"):
-        if options.get(name) is not None:
-            raise InvalidArgument(f"{name}: not supported by compiled calls; leave it out")
+    for name in options:
+        if name in ("threads", "backend", "stream"):
+            if options[name] is not None:
+                raise InvalidArgument(f"{name}: not supported by compiled calls; leave it out")
+        elif name not in _OPTIONS:
+            raise TypeError(f"convert() got an unexpected keyword argument {name!r}")
     format = options.get("format")
     return torch.ops.samebits.convert_v1(
         x, _name(to), None if format is None else _name(format),

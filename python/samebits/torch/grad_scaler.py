@@ -35,7 +35,7 @@ class GradScaler(TorchGradScaler):
     Takes the place of ``torch.amp.GradScaler``: the same arguments, methods and errors. With
     ``policy="torch"`` scale, skipped steps and parameters are torch's bit for bit. One pass
     unscales and checks all gradients of an optimizer, in fp32, fp16 and bf16. As in torch, `step`
-    waits for the GPU unless the optimizer is fused; nothing else waits.
+    waits for the GPU unless the optimizer is fused. Besides, only the methods under Notes wait.
 
     Parameters
     ----------
@@ -58,7 +58,8 @@ class GradScaler(TorchGradScaler):
       ranks would see different losses.
     - DTensor gradients are unscaled by local shard; all ranks of their mesh skip a step or none.
       Clip them yourself: ``max_norm`` is refused.
-    - `get_scale`, `state_dict`, `load_state_dict` and ``update(new_scale)`` wait for the GPU.
+    - `get_scale`, `state_dict`, `load_state_dict`, the setters and
+      ``update(new_scale)`` wait for the GPU.
     - A whole iteration can be captured into a CUDA graph after one iteration outside. `reports`
       then has a report of each replay.
 
@@ -182,8 +183,8 @@ class GradScaler(TorchGradScaler):
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Continue from a state of this class or of torch's scaler; waits for the GPU.
 
-        A state of this class and policy continues with the same bits. Otherwise the scale and
-        torch's settings are taken, as far as the policy has them.
+        A state of this class and policy continues with the same bits. Otherwise the scale and, where
+        the policy has one, the growth counter are taken. Only policy torch takes torch's settings.
         """
         if not self._enabled:
             return
@@ -354,10 +355,16 @@ class GradScaler(TorchGradScaler):
                               rewrites=rewrites, max_norm=self._max_norm,
                               skips_overflow=self._rules.policy == "native")
         for mesh in gradients.meshes:
-            combine_over_ranks(mesh, reports.values())
+            combine_over_ranks(mesh, reports, self._report_without_findings)
         optimizer_state["reports"] = reports
         optimizer_state["found_inf_per_device"] = {
             device: report.found_inf for device, report in reports.items()}
+
+    def _report_without_findings(self, device: torch.device) -> GradientReport:
+        assert self._resident is not None
+        report = self._resident.report(device)
+        report.clear(moved(self._resident.words, device))
+        return report
 
     def name_parameters(self, model: torch.nn.Module) -> None:
         """Let reports name the parameters as ``model.named_parameters()`` does.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import OrderedDict
 from collections.abc import Iterable
 from typing import Any, Final
@@ -22,6 +23,7 @@ from samebits.torch.gradient_list import (
 __all__ = ["clip_grad_norm_", "inspect_gradients"]
 
 _KEPT: Final = 8
+_lock = threading.Lock()
 # Lists by the number of their gradients, and the words of a scale of 1 by device.
 _lists: OrderedDict[tuple[torch.device, int], GradientLists] = OrderedDict()
 _words: dict[torch.device, torch.Tensor] = {}
@@ -84,10 +86,13 @@ def clip_grad_norm_(parameters: torch.Tensor | Iterable[torch.Tensor], max_norm:
     if not grads:
         return torch.zeros((), dtype=torch.float64)
     device = one_device(grads, "parameters")
-    if device not in _words:
-        _words[device] = clear_words(device)
+    words = _words.get(device)
+    if words is None:
+        words = clear_words(device)
+        if device.type == "cpu" or not torch.cuda.is_current_stream_capturing():
+            _words[device] = words  # words of a capture are written by its replays only
     report = GradientReport(torch.zeros(6, dtype=torch.float64, device=device))
-    _lists_of(device, len(grads)).unscale(grads, _words[device], report, only_clips=True,
+    _lists_of(device, len(grads)).unscale(grads, words, report, only_clips=True,
                                           max_norm=float(max_norm))
     if error_if_nonfinite and not bool(report.norm.isfinite()):
         raise RuntimeError(
@@ -101,13 +106,14 @@ def clip_grad_norm_(parameters: torch.Tensor | Iterable[torch.Tensor], max_norm:
 def _lists_of(device: torch.device, count: int) -> GradientLists:
     """Return the lists of so many gradients."""
     key = (device, count)
-    if key not in _lists:
-        unused = [k for k, lists in _lists.items() if not lists.captured]
-        if len(unused) >= _KEPT:
-            del _lists[unused[0]]
-        _lists[key] = GradientLists([str(i) for i in range(count)])
-    _lists.move_to_end(key)
-    return _lists[key]
+    with _lock:
+        if key not in _lists:
+            unused = [k for k, lists in _lists.items() if not lists.captured]
+            if len(unused) >= _KEPT:
+                del _lists[unused[0]]
+            _lists[key] = GradientLists([str(i) for i in range(count)])
+        _lists.move_to_end(key)
+        return _lists[key]
 
 
 def _kind(grad: torch.Tensor) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -36,14 +36,15 @@ class Gradients:
         Gradients in fp32, fp16 and bf16; None for the other parameters.
     others : dict of device to dict of dtype to list
         Gradients that no list of the library can hold.
-    meshes : set
-        Meshes over which gradients are sharded.
+    meshes : dict of mesh to None
+        Meshes over which parameters are sharded, in the order of the parameters: all ranks combine
+        their findings in this order.
     """
 
     known: _Optimizer
     lists: dict[torch.device, list[torch.Tensor | None]] = field(default_factory=dict)
     others: dict[torch.device, dict[torch.dtype, list[torch.Tensor]]] = field(default_factory=dict)
-    meshes: set[Any] = field(default_factory=set)
+    meshes: dict[Any, None] = field(default_factory=dict)
 
     def devices(self) -> list[torch.device]:
         """Return the devices of the gradients."""
@@ -58,7 +59,7 @@ class Gradients:
             grad = grad._values()
         mesh = getattr(grad, "device_mesh", None)
         if mesh is not None:
-            self.meshes.add(mesh)
+            self.meshes[mesh] = None
             grad = local(grad)
         if takes(grad):
             self.lists.setdefault(grad.device, [None] * self.known.count)[at] = grad
@@ -147,6 +148,8 @@ class OptimizerGradients:
                     )
                 grad = parameter.grad
                 if grad is None:
+                    if hasattr(parameter, "device_mesh"):  # other ranks may have its gradient
+                        gradients.meshes[parameter.device_mesh] = None
                     continue
                 # Most gradients are of this kind; this loop is the host's time of a step.
                 if type(grad) is not torch.Tensor or not is_plain(grad):
@@ -159,9 +162,16 @@ class OptimizerGradients:
         return gradients
 
 
-def combine_over_ranks(mesh: Any, reports: Iterable[GradientReport]) -> None:
-    """Give all ranks of a mesh the findings of all of them."""
-    for report in reports:
-        for dim in range(mesh.ndim):
+def combine_over_ranks(mesh: Any, reports: dict[torch.device, GradientReport],
+                       new_report: Callable[[torch.device], GradientReport]) -> None:
+    """Give all ranks of a mesh the findings of all of them.
+
+    A rank without a gradient on the mesh's kind of device takes part with a report without findings.
+    """
+    if not any(device.type == mesh.device_type for device in reports):
+        device = torch.empty(0, device=mesh.device_type).device
+        reports[device] = new_report(device)
+    for device, report in reports.items():
+        for dim in range(mesh.ndim if device.type == mesh.device_type else 0):
             torch.distributed.all_reduce(report.flags, torch.distributed.ReduceOp.MAX,
                                          group=mesh.get_group(dim))

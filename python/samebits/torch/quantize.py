@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 import samebits
+from samebits.errors import InvalidArgument
 from samebits.formats import INDEX, NAMES, format_index
 from samebits.quantize import rules_of, tile_of
 from samebits.recipes import Recipe
@@ -131,13 +132,15 @@ class QuantizedTensor(samebits.QuantizedTensor):
         """Return the values, as `samebits.QuantizedTensor.dequantize` does.
 
         The gradient passes straight through quantization and dequantization, in the dtype of the
-        tensor that was quantized.
+        tensor that was quantized. With `out=`, and for `transposed`, autograd records nothing.
         """
         if out is not None or threads is not None or backend is not None or stream is not None:
-            return super().dequantize(to, out=out, threads=threads, backend=backend, stream=stream)
-        values = dequantize(self.codes, self.scales, to, tile=self.recipe.tile, format=self.format,
-                            scale_format=self.recipe.scale_format)
-        if self.source is None:
+            values = super().dequantize(to, out=out, threads=threads, backend=backend,
+                                        stream=stream)
+        else:
+            values = dequantize(self.codes, self.scales, to, tile=self.recipe.tile,
+                                format=self.format, scale_format=self.recipe.scale_format)
+        if self.source is None or out is not None:
             return values
         return _Restored.apply(self.source, values)  # type: ignore[no-untyped-call]
 
@@ -220,6 +223,9 @@ def quantize(x: torch.Tensor, recipe: Recipe | str | None = None,
 def _call_operator(x: torch.Tensor, recipe: Recipe | str | None,
                    options: dict[str, Any]) -> QuantizedTensor:
     left = dict(options)
+    for name in ("out", "statistics", "threads", "backend", "stream"):
+        if left.pop(name, None):
+            raise InvalidArgument(f"{name}: not supported by compiled calls; leave it out")
     transposed = left.pop("transposed", False)
     inverse_scales = left.pop("inverse_scales", None)
     to = _format_name(left.pop("to", "e4m3"))

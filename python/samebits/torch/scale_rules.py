@@ -119,11 +119,12 @@ class ScaleRules:
         """Continue from a state_dict, with the text of this class's state or without."""
         text = state.get("samebits")
         saved = LossScaler.load(text) if text is not None else None
-        # Entries that were changed after the text was written count more than the text.
-        if (saved is not None and saved.policy == self.policy
-                and saved.get_scale() == state["scale"]):
-            self.scaler = saved
-            return
+        if saved is not None and saved.policy == self.policy:
+            before, self.scaler = self.scaler, saved
+            own_keys = self.torch_keys()
+            if all(own_keys[key] == state[key] for key in _TORCH_KEYS):
+                return
+            self.scaler = before  # entries changed after the text was written count more
         entries = {key: float(state[key]) for key in _TORCH_KEYS}
         if self.policy in ("torch", "native"):
             self.scaler.load_state_dict(entries, "torch")

@@ -152,3 +152,15 @@ def test_resume(device: str, way: str) -> None:
             ours.step(plan)
             theirs.step(plan)
             assert same(ours, theirs), f"trace {seed}, step {step} after the resume, {given}"
+
+
+def test_settings_that_were_changed_in_a_state(device: str) -> None:
+    """Entries of a state_dict that somebody edited count, as in torch."""
+    ours, theirs = (kind(device) for kind in (sbt.GradScaler, Scaler))
+    for scaler in (ours, theirs):
+        scaler.scale(torch.ones((), device=device))
+        state = scaler.state_dict()
+        state["growth_interval"], state["growth_factor"] = 7, 4.0
+        scaler.load_state_dict(state)
+    assert ours.get_growth_interval() == theirs.get_growth_interval() == 7
+    assert ours.get_growth_factor() == theirs.get_growth_factor() == 4.0

@@ -21,13 +21,12 @@ def test_the_gradient_passes_straight_through(device: str) -> None:
     x = numbers("bf16", (8, 128), device).requires_grad_()
     weight = numbers("fp32", (8, 128), device, seed=1)
     for call in (lambda: sbt.convert(x, "fp32"),
-                 lambda: sbt.convert(sbt.convert(x, "e5m2"), "fp32"),
                  lambda: sbt.quantize(x, "TE_CURRENT").dequantize("fp32"),
+                 lambda: sbt.quantize(x, "TE_CURRENT").dequantize("fp32", threads=1),
                  lambda: sbt.convert(sbt.fake_quantize(x, "TE_CURRENT"), "fp32")):
         x.grad = None
         (call() * weight).sum().backward()
-        assert x.grad is not None and x.grad.dtype == torch.bfloat16
-    assert same(x.grad, on_cpu(weight, "bf16"))
+        assert x.grad is not None and same(x.grad, on_cpu(weight, "bf16"))
 
 
 def test_the_gradient_of_codes_in_fp8_is_rounded_by_torch_into_fp8(device: str) -> None:
@@ -126,8 +125,11 @@ def test_what_compiled_calls_refuse(device: str) -> None:
         assert sbt.convert(x, "bf16").dtype == torch.bfloat16
         with pytest.raises(sb.InvalidArgument, match="threads: not supported by compiled calls"):
             sbt.convert(x, "bf16", threads=2)
-        with pytest.raises(TypeError, match="statistics"):
+        with pytest.raises(TypeError, match="unexpected keyword argument 'roundin'"):
+            sbt.convert(x, "bf16", roundin="stochastic")  # type: ignore[call-arg]
+        with pytest.raises(sb.InvalidArgument, match="statistics: not supported by compiled"):
             sbt.quantize(x, "TE_CURRENT", statistics=True)
+        assert sbt.quantize(x, "TE_CURRENT", statistics=False).scales.shape == (1, 1)
 
 
 def test_a_distributed_tensor_is_converted_shard_by_shard(device: str) -> None:
