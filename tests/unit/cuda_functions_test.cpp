@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <iterator>
 
+#include "numerics/hardware/cuda_functions/steps.hpp"
 #include "support/cuda_functions.hpp"
 #include "support/function_sum.hpp"
 
@@ -94,6 +95,20 @@ constexpr known_results known[] = {
       0x00906EB9, 0x5F000000}},
 };
 
+// The steps: 0, 1, -2^23; 2.5 and -0; 1 + 2^-24 rounded in two ways; NaN.
+static_assert(ptx::from_int(0) == 0 && ptx::from_int(1) == 0x3F800000);
+static_assert(ptx::from_int(-8388608) == 0xCB000000);
+static_assert(ptx::nearest_whole(0x40200000) == 0x40000000 &&
+              ptx::nearest_whole(0xBE800000) == 0x80000000);
+static_assert(ptx::add(0x3F800001, 0x33800000) == 0x3F800002);
+static_assert(ptx::add_rz(0x3F800001, 0x33800000) == 0x3F800001);
+static_assert(ptx::fma(0x3F800001, 0x3F800000, 0x33800000, rounding::downward) == 0x3F800001);
+static_assert(ptx::saturate(0x7FFFFFFF) == 0 && ptx::saturate(0x80000000) == 0);
+static_assert(ptx::saturate(0x3F7FFFFF) == 0x3F7FFFFF && ptx::saturate(0x7F800000) == 0x3F800000);
+static_assert(!ptx::lt(0x80000000, 0) && ptx::lt(0xBF800000, 0) && ptx::lt(0xC0000000, 0xBF800000));
+static_assert(!ptx::lt(0x7FFFFFFF, 0x3F800000) && !ptx::lt(0x3F800000, 0x7FFFFFFF));
+static_assert(ptx::copysign(0x80000000, 0x3F800000) == 0xBF800000 && ptx::neg(0) == 0x80000000);
+
 // At compile time, too.
 static_assert(exp(0x3F800000) == 0x402DF854 && log(0x3F000000) == 0xBF317218);
 static_assert(tanh(0xFF800000) == 0xBF800000 && erf(0x7F800001) == 0x7FFFFFFF);
@@ -111,6 +126,22 @@ TEST(CudaFunctions, ReturnKnownResults) {
 TEST(CudaFunctions, HaveTheSumsOfTheComparedProgram) {
   for (const support::summed_function& f : support::cuda_functions) {
     EXPECT_EQ(support::function_sum(f.model, 4099), f.sum_4099) << f.name;
+  }
+}
+
+/// Sums over 3F000000, 3F00000D, ... below 3FC00000: dense enough for every bit of a coefficient.
+constexpr std::uint64_t sums_near_one[] = {
+    0xE1116EB160152C19, 0x9484372A4C552309, 0x16DF3DEA7569C3C7,
+    0x81A992EE6C941E7F, 0xA285BD7ACF296D49, 0xAADCBFBF1F748BEF,
+    0xBB9E97EC35FC421D, 0x1412936E76438F10, 0x7297F1757F43FD8A,
+};
+
+TEST(CudaFunctions, HaveTheSumsOfTheComparedProgramNearOne) {
+  static_assert(std::size(sums_near_one) == std::size(support::cuda_functions));
+  for (std::size_t i = 0; i < std::size(sums_near_one); ++i) {
+    const support::summed_function& f = support::cuda_functions[i];
+    EXPECT_EQ(support::function_sum(f.model, 13, 0x3F000000, 0x3FC00000), sums_near_one[i])
+        << f.name;
   }
 }
 
