@@ -21,9 +21,9 @@ namespace samebits::numerics::hopper {
 SAMEBITS_INLINE constexpr std::uint32_t truncated_square(std::uint32_t x) {
   std::uint32_t square = 0;
   for (int i = 1; i <= 7; ++i) {
-    const std::uint32_t leading = 1u << (17 - i);  // the place of x_i
-    const std::uint32_t lower = (x & (leading - 1)) >> (i + 1);
-    square += (x & leading) != 0 ? (1u << (15 - 2 * i)) + lower : 0u;
+    const std::uint32_t bit = (x >> (17 - i)) & 1;  // x_i
+    const std::uint32_t lower = (x & ((1u << (17 - i)) - 1)) >> (i + 1);
+    square += bit * ((1u << (15 - 2 * i)) + lower);
   }
   return square;
 }
