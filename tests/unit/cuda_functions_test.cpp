@@ -109,6 +109,14 @@ static_assert(!ptx::lt(0x80000000, 0) && ptx::lt(0xBF800000, 0) && ptx::lt(0xC00
 static_assert(!ptx::lt(0x7FFFFFFF, 0x3F800000) && !ptx::lt(0x3F800000, 0x7FFFFFFF));
 static_assert(ptx::copysign(0x80000000, 0x3F800000) == 0xBF800000 && ptx::neg(0) == 0x80000000);
 
+// Operands whose results depend on the last bits of the highest coefficients.
+static_assert(log(0x3F2F9664) == 0xBEC10B68 && log(0x3F2AEC5D) == 0xBECED42E);
+static_assert(log(0x3F2ACDEC) == 0xBECF2F66 && log(0x3F2ABD30) == 0xBECF6192);
+static_assert(log2(0x3FB01908) == 0x3EEBA3A5 && log2(0x3FA76296) == 0x3EC62872);
+static_assert(log2(0x3F35DBEF) == 0xBEFC94C6 && log2(0x3F358771) == 0xBEFDEC45);
+static_assert(log1p(0x3E2D3382) == 0x3E20053D && log1p(0x3E5BA6F5) == 0x3E46FFF8);
+static_assert(log1p(0x3DDED145) == 0x3DD38275 && log1p(0x3D9BC76F) == 0x3D962384);
+
 // At compile time, too.
 static_assert(exp(0x3F800000) == 0x402DF854 && log(0x3F000000) == 0xBF317218);
 static_assert(tanh(0xFF800000) == 0xBF800000 && erf(0x7F800001) == 0x7FFFFFFF);
