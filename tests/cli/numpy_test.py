@@ -111,6 +111,26 @@ class AgainstNumPy(cli_support.CliTest):
                 "formats": {name: effect(name, exact) for name in ["tf32", *TARGETS]},
                 "amax_code": tensor["amax_code"], "min_nonzero_code": tensor["min_nonzero_code"]})
 
+    def test_loss_scale(self):
+        """The verdict's scale and its losses, by a search over all scales."""
+        scale = self.ok_json("tensor", self.sample)["verdict"]["fp16_loss_scale"]
+        names = [name for name in self.tensors if name.startswith("grad.")]
+        gradients = np.concatenate([elements(*self.tensors[name]).ravel() for name in names])
+        gradients = gradients[gradients != 0].astype(np.float64)
+        losses = {}
+        with np.errstate(over="ignore", under="ignore"):
+            for k in range(-60, 160):
+                rounded = np.ldexp(gradients, k).astype(np.float16)
+                losses[k] = int((rounded == 0).sum()), int(np.isinf(rounded).sum())
+        self.assertEqual(scale["nonzero"], gradients.size)
+        self.assertEqual(scale["log2"], max(k for k in losses if losses[k][1] == 0))
+        safe = [losses[k][0] for k in losses if losses[k][1] == 0]
+        self.assertEqual(losses[scale["log2"]][0], min(safe))
+        enough = scale["smallest_log2_that_meets_the_need"]
+        self.assertEqual(enough, min(k for k in losses if losses[k][0] * 100 < gradients.size))
+        for loss in [scale["without"], *scale["scales"]]:
+            self.assertEqual((loss["underflow"], loss["overflow"]), losses[loss["log2"]], loss)
+
     def test_codes(self):
         for name, (dtype, shape, raw) in self.tensors.items():
             exact = elements(dtype, shape, raw)

@@ -215,8 +215,6 @@ void command_line::refuse_unexpected() const {
   std::string advice;
   if (app->get_option_no_throw("--to") != nullptr && samebits::find_format(first)) {
     advice = "; a format stands behind --to";
-  } else if (name == "tensor") {
-    advice = "; a tensor is named as FILE#TENSOR";
   }
   throw usage_error(cat(shown, " is one argument too many: ", name, " takes ",
                         known.empty() ? "nothing but options" : known, advice));

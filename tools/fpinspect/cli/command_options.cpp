@@ -110,22 +110,31 @@ void command_line::add_diff() {
 }
 
 void command_line::add_tensor() {
-  CLI::App* command = add("tensor", "Show what formats would do to the tensors of a file");
+  CLI::App* command =
+      add("tensor", "Say which formats suit the tensors of files, and what is lost");
   command->add_flag("--ascii", view_.ascii, "Draw with ASCII characters");
-  command->add_option("FILE", tensor_.file, "FILE.npy, FILE.safetensors or FILE#TENSOR")
+  command->add_option("FILE", tensor_.files, "FILE.npy, FILE.safetensors or FILE#TENSOR")
       ->required();
-  command->add_option("--tensor", tensor_.tensors, "Only this tensor (may be repeated)")
-      ->allow_extra_args(false)
-      ->take_all();
+  const auto repeated = [&](const char* name, std::vector<std::string>& texts,
+                            const char* description) {
+    command->add_option(name, texts, description)->allow_extra_args(false)->take_all();
+  };
+  repeated("--tensor", tensor_.tensors, "Only this tensor, or those of a pattern such as '*.bias'");
+  add_list(command, "--need", tensor_.need,
+           "What a choice must keep: 30dB, 'underflow<1%' (both are the default)");
+  repeated("--role", tensor_.roles,
+           "PATTERN=ROLE: weights, activations, gradients, adam_m, adam_v or other");
+  repeated("--details", tensor_.details, "Chart and formats of the tensors of this pattern");
   add_list(command, "--to", tensor_.to,
            "Formats, separated by commas (default: fp16,bf16,e4m3,e5m2; all with --json)");
   command->add_flag("--all-formats", tensor_.all_formats, "All formats");
   command->add_flag("--recipes", tensor_.recipes, "What recipes would do instead of formats");
   command->add_option("--from", tensor_.from,
                       "Integers are codes of this format (default: values)");
-  exclude(command, "--recipes", {"--to", "--all-formats", "--ascii"});
+  exclude(command, "--recipes",
+          {"--to", "--all-formats", "--ascii", "--need", "--role", "--details"});
   exclude(command, "--to", {"--all-formats"});
-  exclude(command, "--json", {"--ascii"});
+  exclude(command, "--json", {"--ascii", "--details"});
   on_chosen(command, tensor_, run_tensor);
 }
 

@@ -148,8 +148,11 @@ struct verify_arguments {
 
 struct tensor_arguments {
   view_options view;
-  std::string file;
+  std::vector<std::string> files;
   std::vector<std::string> tensors;
+  std::vector<std::string> need;
+  std::vector<std::string> roles;
+  std::vector<std::string> details;
   std::vector<std::string> to;
   std::string from;
   bool all_formats = false;

@@ -47,6 +47,16 @@ std::string general(double number, int digits) {
 
 std::string shortest(double number) { return number_text(number); }
 
+std::string percent(std::uint64_t part, std::uint64_t whole) {
+  if (whole == 0) return "-";
+  if (part == 0) return "0 %";
+  if (part == whole) return "100 %";
+  const double share = 100.0 * static_cast<double>(part) / static_cast<double>(whole);
+  if (share < 0.01) return "< 0.01 %";
+  if (share > 99.99) return "> 99.99 %";
+  return cat(fixed(share, 2), " %");
+}
+
 std::string comma_separated(std::span<const std::uint64_t> numbers) {
   std::string text;
   for (const std::uint64_t number : numbers) {

@@ -24,6 +24,10 @@ std::string general(double number, int digits);
 /// The fewest digits that read back as the same binary64 number.
 std::string shortest(double number);
 
+/// A percentage: "1.50 %". Rounds to 0 or 100 only if the share is exactly 0 or 100; "-" if `whole`
+/// is 0.
+std::string percent(std::uint64_t part, std::uint64_t whole);
+
 /// "64, 256"
 std::string comma_separated(std::span<const std::uint64_t> numbers);
 

@@ -130,8 +130,11 @@ void unmark(verify_arguments& arguments) {
   unmark(arguments.results);
 }
 void unmark(tensor_arguments& arguments) {
-  unmark(arguments.file);
+  unmark(arguments.files);
   unmark(arguments.tensors);
+  unmark(arguments.need);
+  unmark(arguments.roles);
+  unmark(arguments.details);
   unmark(arguments.to);
   unmark(arguments.from);
 }

@@ -21,18 +21,18 @@ using samebits::verification;
 
 bool is_skipped(const verification& entry) { return entry.compared == 0; }
 
-std::string row(std::string_view compared, std::string_view differed, std::string_view backend,
-                std::string_view what) {
+std::string comparison_row(std::string_view compared, std::string_view differed,
+                           std::string_view backend, std::string_view what) {
   return right(compared, 12) + right(differed, 10) + "  " + left(backend, 15) + std::string(what) +
          "\n";
 }
 
 std::string entry_text(const verification& entry, const terminal& term) {
   if (is_skipped(entry)) {
-    return term.painted(paint::caution, row("-", "-", entry.backend, entry.what));
+    return term.painted(paint::caution, comparison_row("-", "-", entry.backend, entry.what));
   }
-  std::string text = row(std::to_string(entry.compared), std::to_string(entry.differed),
-                         entry.backend, entry.what);
+  std::string text = comparison_row(std::to_string(entry.compared), std::to_string(entry.differed),
+                                    entry.backend, entry.what);
   if (entry.differed == 0) return text;
   return term.painted(paint::bad, text + std::string(24, ' ') + entry.first_difference + "\n");
 }
@@ -94,7 +94,8 @@ void run_verify(const verify_arguments& arguments, output& out) {
   if (!arguments.backend.empty()) options.backend = backend_argument(arguments.backend).backend;
   if (arguments.exhaustive) options.extent = samebits::verify_extent::exhaustive;
   if (!arguments.view.json) {
-    out.write(term.painted(paint::heading, row("compared", "differed", "backend", "what")));
+    out.write(
+        term.painted(paint::heading, comparison_row("compared", "differed", "backend", "what")));
     out.flush();
     options.on_result = [&](const verification& entry) {  // entries may be hours apart
       out.write(entry_text(entry, term));

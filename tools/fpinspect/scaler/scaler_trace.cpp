@@ -73,7 +73,7 @@ class csv_reader {
 constexpr int absent = -1;
 
 /// The index of each column.
-struct columns {
+struct trace_columns {
   int step = absent;
   int nonfinite = absent;
   int amax = absent;
@@ -82,11 +82,11 @@ struct columns {
   std::vector<std::string> unknown;
 };
 
-columns columns_of(csv_reader& file) {
+trace_columns columns_of(csv_reader& file) {
   const auto header = file.next();
   if (!header) file.refuse("there is no header");
   const std::vector<std::string_view> names = cells(*header);
-  columns found;
+  trace_columns found;
   found.count = names.size();
   for (std::size_t i = 0; i < names.size(); ++i) {
     int* const column = names[i] == "step"             ? &found.step
@@ -125,7 +125,7 @@ double amax_of(const csv_reader& file, std::string_view text) {
   return amax;
 }
 
-trace_step step_of(const csv_reader& file, const columns& where,
+trace_step step_of(const csv_reader& file, const trace_columns& where,
                    std::span<const std::string_view> row) {
   const auto cell = [&](int column) { return row[static_cast<std::size_t>(column)]; };
   trace_step s;
@@ -241,7 +241,7 @@ constexpr scenario scenarios[] = {
 scaler_trace read_trace(const std::string& path) {
   const std::string text = read_text_file(path);
   csv_reader file(path, text);
-  const columns where = columns_of(file);
+  const trace_columns where = columns_of(file);
   scaler_trace trace;
   trace.kind = where.amax == absent ? trace_kind::open : trace_kind::closed;
   trace.has_loss = where.loss_nonfinite != absent;

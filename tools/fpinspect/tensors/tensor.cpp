@@ -1,11 +1,10 @@
-// `fpinspect tensor`: shows what low-precision formats would do to the tensors of a file.
+// `fpinspect tensor`: which format or recipe for the tensors of files, which loss scale, and what
+// is lost.
 #include <algorithm>
-#include <bit>
-#include <cstdint>
-#include <optional>
+#include <filesystem>
+#include <set>
 #include <span>
 #include <string>
-#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -13,25 +12,24 @@
 #include "fpinspect/cli/commands.hpp"
 #include "fpinspect/cli/error.hpp"
 #include "fpinspect/cli/text.hpp"
-#include "fpinspect/formats/describe.hpp"
-#include "fpinspect/output/histogram.hpp"
 #include "fpinspect/output/json_writer.hpp"
 #include "fpinspect/output/terminal.hpp"
-#include "fpinspect/quantize/sqnr.hpp"
-#include "fpinspect/tensors/source.hpp"
+#include "fpinspect/tensors/selection.hpp"
+#include "fpinspect/tensors/tensor_details.hpp"
+#include "fpinspect/tensors/tensor_json.hpp"
 #include "fpinspect/tensors/tensor_recipes.hpp"
-#include "fpinspect/tensors/tensor_stats.hpp"
+#include "fpinspect/verdict/collect.hpp"
+#include "fpinspect/verdict/glob.hpp"
+#include "fpinspect/verdict/verdict.hpp"
+#include "fpinspect/verdict/verdict_json.hpp"
+#include "fpinspect/verdict/verdict_text.hpp"
 #include "samebits/core/format.hpp"
-#include "samebits/scalar.hpp"
 #include "tensor_file/escape.hpp"
-#include "tensor_file/tensor.hpp"
 
 namespace fpinspect {
 namespace {
 
 using samebits::format_id;
-using samebits::tensor_file::tensor_info;
-using reader = samebits::tensor_file::tensor_file;
 
 /// Whether statistics for a target format are meaningful: it needs a sign and a zero, and must be
 /// narrower than fp64.
@@ -56,281 +54,103 @@ std::vector<format_id> target_formats(const tensor_arguments& arguments) {
   return formats;
 }
 
-/// A tensor of the file and the interpretation of its elements; with a note they are not
-/// interpreted.
-struct shown_tensor {
-  tensor_info info;
-  std::optional<element_reading> how;
-  std::string note;
-};
-
-shown_tensor shown(const reader& file, const tensor_info& info, const std::string& from,
-                   from_scope scope) {
-  shown_tensor tensor = {info, reading_of(info, "--from", from, scope), {}};
-  if (!tensor.how) {
-    tensor.note = "elements are neither floating point nor integers";
-  } else if (tensor.how->integer_values) {
-    if (const auto index = find_inexact_integer(file, info)) {
-      tensor.how = std::nullopt;
-      tensor.note = cat("integer number ", *index, " has more than 53 significant bits");
-    }
-  }
-  return tensor;
+bool matches_any(const std::string& pattern, const std::vector<shown_tensor>& tensors) {
+  return std::any_of(tensors.begin(), tensors.end(), [&](const shown_tensor& tensor) {
+    return matches_glob(pattern, tensor.plain_name());
+  });
 }
 
-std::vector<shown_tensor> tensors_to_show(const reader& file, const tensor_location& where,
-                                          const tensor_arguments& arguments) {
-  std::vector<tensor_info> chosen;
-  if (where.tensor) {
-    chosen.push_back(file.find(*where.tensor));
-  } else if (!arguments.tensors.empty()) {
-    for (const std::string& name : arguments.tensors) chosen.push_back(file.find(name));
-  } else {
-    chosen = file.tensors();
-  }
-  const from_scope scope = chosen.size() == 1 ? from_scope::one_tensor : from_scope::integers;
-  if (!arguments.from.empty() && scope == from_scope::integers &&
-      std::none_of(chosen.begin(), chosen.end(), holds_integers)) {
-    throw usage_error("--from: none of the tensors holds integers; leave it out");
-  }
-  std::vector<shown_tensor> all;
-  for (const tensor_info& info : chosen) all.push_back(shown(file, info, arguments.from, scope));
-  return all;
+/// Refuses patterns of --details and --role that match no tensor.
+void check_patterns(const tensor_arguments& arguments, const std::vector<role_rule>& rules,
+                    const std::vector<shown_tensor>& tensors) {
+  const auto check = [&](const char* option, const std::string& pattern) {
+    if (matches_any(pattern, tensors)) return;
+    throw usage_error(cat(option, ": no tensor matches ", samebits::tensor_file::quote(pattern)));
+  };
+  for (const std::string& pattern : arguments.details) check("--details", pattern);
+  for (const role_rule& rule : rules) check("--role", rule.pattern);
 }
 
-// --- JSON ------------------------------------------------------------------------------------
-
-/// Writes the value and its code in the elements' format, which holds it exactly. Integers have no
-/// code.
-void magnitude(json_writer& json, const std::string& name, const element_reading& how,
-               const std::optional<double>& value) {
-  json.member(name, value);
-  std::optional<std::string> code;
-  if (value && !how.integer_values) {
-    code = code_text(how.format, samebits::convert_code(format_id::fp64, how.format,
-                                                        std::bit_cast<std::uint64_t>(*value))
-                                     .code);
+/// Whether the detailed view of a tensor is shown: it is the only one, --details matches it, or
+/// --to or --all-formats asks for figures without --details.
+bool shows_details(const tensor_arguments& arguments, const shown_tensor& tensor,
+                   std::size_t tensors) {
+  if (arguments.details.empty()) {
+    return tensors == 1 || !arguments.to.empty() || arguments.all_formats;
   }
-  json.member(name + "_code", code);
+  return std::any_of(
+      arguments.details.begin(), arguments.details.end(),
+      [&](const std::string& pattern) { return matches_glob(pattern, tensor.plain_name()); });
 }
 
-void effect_members(json_writer& json, const format_effect& effect, const tensor_stats& stats) {
-  const sqnr ratio = sqnr_of(effect, stats);
-  json.member("underflow", effect.underflow);
-  json.member("subnormal", effect.subnormal);
-  json.member("overflow", effect.overflow);
-  json.member("to_inf", effect.to_inf);
-  json.member("to_nan", effect.to_nan);
-  json.member("to_max", effect.to_max);
-  json.member("changed", effect.changed);
-  json.member("sqnr_db", ratio.db);
-  json.member("sqnr_note", ratio.note());
-  json.member("signal", effect.signal);
-  json.member("noise", effect.noise);
-  json.member("saturated_sqnr_db", sqnr_db(effect.saturated_signal, effect.saturated_noise));
-  json.member("saturated_signal", effect.saturated_signal);
-  json.member("saturated_noise", effect.saturated_noise);
+std::set<std::filesystem::path> paths_of(const std::vector<shown_tensor>& tensors) {
+  std::set<std::filesystem::path> paths;
+  for (const shown_tensor& tensor : tensors) paths.insert(tensor.path);
+  return paths;
 }
 
-void write_format_statistics(json_writer& json, const element_reading& how,
-                             const tensor_stats& stats) {
-  json.member("zeros", stats.zeros);
-  json.member("nan", stats.nan);
-  json.member("inf", stats.inf);
-  magnitude(json, "amax", how, stats.amax);
-  magnitude(json, "min_nonzero", how, stats.min_nonzero);
-  json.key("formats");
-  json.begin_object();
-  for (const format_effect& effect : stats.formats) {
-    json.key(samebits::name(effect.format));
-    json.begin_object(json_writer::layout::one_line);
-    effect_members(json, effect, stats);
-    json.end_object();
+/// The tensors' names in the verdict: FILE#NAME if there are several files. FILE is without its
+/// folder if the names of the files differ.
+std::vector<std::string> names_of(const std::vector<shown_tensor>& tensors) {
+  const std::set<std::filesystem::path> paths = paths_of(tensors);
+  std::set<std::filesystem::path> short_names;
+  for (const std::filesystem::path& path : paths) short_names.insert(path.filename());
+  const bool distinct = short_names.size() == paths.size();
+  std::vector<std::string> names;
+  for (const shown_tensor& tensor : tensors) {
+    const std::string file =
+        samebits::tensor_file::escape_path(distinct ? tensor.path.filename() : tensor.path);
+    const bool qualified = paths.size() > 1 && !tensor.info.name.empty();
+    names.push_back(qualified ? cat(file, "#", tensor.title()) : tensor.title());
   }
-  json.end_object();
-  json.member("fp16_loss_scale_log2", fp16_loss_scale_log2(stats));
-  json.key("exponents");
-  json.begin_object(json_writer::layout::one_line);
-  for (const auto& [exponent, count] : stats.exponents) {
-    json.member(std::to_string(exponent), count);
-  }
-  json.end_object();
+  return names;
 }
 
-void write_no_statistics(json_writer& json, const std::string& note) {
-  for (const char* name : {"zeros", "nan", "inf", "amax", "min_nonzero"}) {
-    json.member(name, std::nullopt);
-  }
-  json.key("formats");
-  json.begin_object();
-  json.end_object();
-  json.member("fp16_loss_scale_log2", std::nullopt);
-  json.member("note", note);
-}
-
-void write_json(const reader& file, const std::vector<shown_tensor>& tensors,
-                tensor_analyser& analyser, output& out) {
+void write_json(const std::vector<shown_tensor>& tensors, const collected& all,
+                std::span<const format_id> formats, const need& wanted, output& out) {
   json_writer json;
   json.begin_object();
   json.member("schema", 1);
+  json.key("verdict");
+  write_verdict_json(json, verdict_on(all.evidence, wanted), all.evidence);
   json.key("tensors");
   json.begin_array();
-  for (const shown_tensor& tensor : tensors) {
-    const tensor_info& info = tensor.info;
-    json.begin_object();
-    json.member("name", info.name);
-    json.member("dtype", samebits::tensor_file::name(info.type));
-    json.member("from", tensor.how ? std::optional(type_text(info, *tensor.how)) : std::nullopt);
-    json.member("shape", std::span<const std::uint64_t>(info.shape));
-    json.member("count", info.count);
-    if (tensor.how) {
-      write_format_statistics(json, *tensor.how, analyser.analyse(file, info, *tensor.how));
-    } else {
-      write_no_statistics(json, tensor.note);
-    }
-    json.end_object();
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    write_tensor_json(json, tensors[i], all.stats[i], formats);
   }
   json.end_array();
   json.end_object();
   out.write(json.document());
 }
 
-// --- terminal --------------------------------------------------------------------------------
-
-/// A percentage. Rounds to 0 or 100 only if the share is exactly 0 or 100.
-std::string percent(std::uint64_t part, std::uint64_t whole) {
-  if (whole == 0) return "-";
-  if (part == 0) return "0 %";
-  if (part == whole) return "100 %";
-  const double share = 100.0 * static_cast<double>(part) / static_cast<double>(whole);
-  if (share < 0.01) return "< 0.01 %";
-  if (share > 99.99) return "> 99.99 %";
-  return cat(fixed(share, 2), " %");
-}
-
-/// The results of destroyed elements: "0, Inf".
-std::string lost_text(const format_effect& effect) {
-  std::string text;
-  const auto add = [&](std::uint64_t count, const char* what) {
-    if (count != 0) text += cat(text.empty() ? "" : ", ", what);
-  };
-  add(effect.underflow, "0");
-  add(effect.to_inf, "Inf");
-  add(effect.to_nan, "NaN");
-  add(effect.to_max, "max");
-  return text;
-}
-
-/// A cell of 10 characters. The dash may have more than one byte.
-std::string sqnr_cell(const std::optional<double>& db, bool exact, const terminal& term) {
-  constexpr std::size_t width = 10;
-  if (db || exact) return right(sqnr{db, exact, {}}.text(), width);
-  return std::string(width - 1, ' ') + (term.characters() == charset::ascii ? "-" : "–");
-}
-
-std::string effect_row(std::string_view format, std::string_view underflow,
-                       std::string_view subnormal, std::string_view overflow,
-                       std::string_view sqnr) {
-  return cat("  ", left(format, 8), "  ", underflow, "  ", subnormal, "  ", overflow, "  ", sqnr,
-             "\n");
-}
-
-void write_effects(const tensor_stats& stats, const terminal& term, output& out) {
-  const auto cell = [](std::string_view text) { return right(text, 10); };
-  const bool any_lost = std::any_of(stats.formats.begin(), stats.formats.end(),
-                                    [](const format_effect& e) { return e.destroyed() != 0; });
-  out.write(term.painted(paint::heading,
-                         effect_row("to", cell("underflow"), cell("subnormal"), cell("overflow"),
-                                    cat(cell("SQNR"), any_lost ? "  saturating  lost to" : ""))));
-  const auto share = [&](std::uint64_t part, paint color) {
-    const std::string text = cell(percent(part, stats.nonzero()));
-    return part == 0 ? text : term.painted(color, text);
-  };
-  for (const format_effect& effect : stats.formats) {
-    const sqnr ratio = sqnr_of(effect, stats);
-    std::string shown = sqnr_cell(ratio.db, ratio.exact, term);
-    if (effect.destroyed() != 0) {
-      const auto saturated = sqnr_db(effect.saturated_signal, effect.saturated_noise);
-      shown += cat("  ", sqnr_cell(saturated, false, term), "  ", lost_text(effect));
-    }
-    out.write(effect_row(samebits::name(effect.format), share(effect.underflow, paint::bad),
-                         share(effect.subnormal, paint::caution),
-                         share(effect.overflow, paint::bad), shown));
+void write_text(const std::vector<shown_tensor>& tensors, const collected& all,
+                std::span<const format_id> formats, const need& wanted,
+                const tensor_arguments& arguments, const terminal& term, output& out) {
+  const std::size_t files = paths_of(tensors).size();
+  const std::string heading =
+      files == 1 ? samebits::tensor_file::escape_path(tensors.front().path) : cat(files, " files");
+  const verdict v = verdict_on(all.evidence, wanted);
+  out.write(verdict_text(v, all.evidence, heading, term) + "\n");
+  if (tensors.size() > 1) out.write(tensor_table(v, all.evidence, term) + "\n");
+  details_writer details(formats, term, out);
+  bool any = false;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    if (!shows_details(arguments, tensors[i], tensors.size())) continue;
+    details.write(tensors[i], all.stats[i]);
+    any = true;
   }
+  if (any) return details.write_legend();
+  out.write("one tensor: --details NAME   all recipes: --recipes   words: docs/fpinspect.md\n");
 }
 
-std::string magnitude_text(const std::optional<double>& value) {
-  return value ? general(*value, 6) : "-";
-}
-
-/// "U8 codes of e4m3", "U8 values", "BF16"
-std::string elements_text(const shown_tensor& tensor) {
-  std::string type(samebits::tensor_file::name(tensor.info.type));
-  if (!tensor.how) return type;
-  if (tensor.how->integer_values) return type + " values";
-  const bool own = samebits::tensor_file::format_of(tensor.info.type).has_value();
-  return own ? type : cat(type, " codes of ", samebits::name(tensor.how->format));
-}
-
-void write_heading(const shown_tensor& tensor, const std::string& shown_name, const terminal& term,
-                   output& out) {
-  out.write(cat(term.painted(paint::heading, shown_name), "  ", elements_text(tensor), " [",
-                comma_separated(tensor.info.shape), "]  ", tensor.info.count, " elements\n"));
-}
-
-void write_statistics(const tensor_stats& stats, std::span<const format_id> formats,
-                      const terminal& term, output& out) {
-  const auto scale = fp16_loss_scale_log2(stats);
-  const auto count = [&](const char* what, std::uint64_t number, paint color) {
-    const std::string text = cat(what, " ", number);
-    return number == 0 ? text : term.painted(color, text);
-  };
-  out.write(cat("  amax ", magnitude_text(stats.amax), "   smallest non-zero ",
-                magnitude_text(stats.min_nonzero), "   fp16 loss scale ",
-                scale ? power_text(*scale) : "-", "\n"));
-  out.write(cat("  zeros ", stats.zeros, " (", percent(stats.zeros, stats.count), ")   ",
-                count("NaN", stats.nan, paint::bad), "   ", count("Inf", stats.inf, paint::bad),
-                "\n"));
-  write_effects(stats, term, out);
-  out.write(histogram(stats.exponents, formats, term));
-}
-
-void write_text(const reader& file, const std::vector<shown_tensor>& tensors,
-                const tensor_location& where, std::span<const format_id> formats,
-                tensor_analyser& analyser, const terminal& term, output& out) {
-  bool any_lost = false;
-  bool any_exact = false;
+void write_recipes(const std::vector<shown_tensor>& tensors, const tensor_arguments& arguments,
+                   const samebits::executor& where, const terminal& term, output& out) {
+  std::vector<recipe_source> sources;
   for (const shown_tensor& tensor : tensors) {
-    const tensor_info& info = tensor.info;
-    const std::string name = info.name.empty() ? samebits::tensor_file::escape_path(where.file)
-                                               : samebits::tensor_file::escape(info.name, 256);
-    write_heading(tensor, name, term, out);
-    if (tensor.how) {
-      const tensor_stats stats = analyser.analyse(file, info, *tensor.how);
-      write_statistics(stats, formats, term, out);
-      for (const format_effect& e : stats.formats) {
-        any_lost = any_lost || e.destroyed() != 0;
-        any_exact = any_exact || sqnr_of(e, stats).exact;
-      }
-    } else {
-      out.write(cat("  ", tensor.note, "\n"));
-    }
-    out.write("\n");
-    out.flush();
+    sources.push_back({tensor.file, tensor.info, tensor.how, tensor.title()});
   }
-  if (tensors.empty()) {
-    out.write("no tensors\n");
-    return;
-  }
-  out.write("shares: of the finite non-zero elements, rounded to nearest even\n");
-  if (any_exact) out.write("exact: no element changed; NaN that stays NaN is unchanged\n");
-  if (any_lost) {
-    out.write(
-        "lost to: what lost elements became; there is no SQNR then, but that of the\n"
-        "conversion that saturates\n");
-  }
-  out.write("chart: elements by power of two, its label the share of the fullest column\n");
-  out.write(histogram_legend(term));
+  if (arguments.view.json) return write_tensor_recipes_json(sources, where, out);
+  write_tensor_recipes(sources, where, term, out);
 }
 
 }  // namespace
@@ -338,25 +158,20 @@ void write_text(const reader& file, const std::vector<shown_tensor>& tensors,
 void run_tensor(const tensor_arguments& arguments, output& out) {
   const terminal term(arguments.view);
   const std::vector<format_id> formats = target_formats(arguments);
+  const need wanted = need_argument(arguments.need);
+  const std::vector<role_rule> rules = role_rules(arguments.roles);
   samebits::executor executor = backend_argument("");
   executor.threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  const tensor_location where = locate(arguments.file);
-  if (where.tensor && !arguments.tensors.empty()) {
-    throw usage_error("--tensor: FILE names a tensor already, behind its #; leave one of them out");
-  }
-  const reader file = reader::open(where.file);
-  const std::vector<shown_tensor> tensors = tensors_to_show(file, where, arguments);
-  if (arguments.recipes) {
-    std::vector<recipe_source> sources;
-    for (const shown_tensor& tensor : tensors) sources.push_back({tensor.info, tensor.how});
-    if (arguments.view.json) return write_tensor_recipes_json(file, sources, executor, out);
-    return write_tensor_recipes(file, sources, where.file, executor, term, out);
-  }
-  tensor_analyser analyser(formats, executor);
+  const std::vector<shown_tensor> tensors = tensors_to_show(arguments);
+  if (arguments.recipes) return write_recipes(tensors, arguments, executor, term, out);
+  check_patterns(arguments, rules, tensors);
+  if (tensors.empty() && !arguments.view.json) return out.write("no tensors\n");
+  const std::vector<std::string> names = names_of(tensors);
+  const collected all = collect(tensors, names, rules, formats, wanted, executor);
   if (arguments.view.json) {
-    write_json(file, tensors, analyser, out);
+    write_json(tensors, all, formats, wanted, out);
   } else {
-    write_text(file, tensors, where, formats, analyser, term, out);
+    write_text(tensors, all, formats, wanted, arguments, term, out);
   }
 }
 

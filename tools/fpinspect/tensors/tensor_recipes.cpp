@@ -8,7 +8,6 @@
 #include "fpinspect/quantize/quantize_source.hpp"
 #include "fpinspect/quantize/sqnr.hpp"
 #include "samebits/recipe.hpp"
-#include "tensor_file/escape.hpp"
 
 namespace fpinspect {
 namespace {
@@ -28,10 +27,10 @@ quantize_statistics statistics_by(const recipe_preset& preset, const source_matr
 /// Calls f(preset, statistics, ratio) for each preset that needs no state. Never calls f for
 /// tensors that cannot be quantized.
 template <class Function>
-void for_each_recipe(const samebits::tensor_file::tensor_file& file, const recipe_source& source,
-                     const samebits::executor& where, const Function& f) {
+void for_each_recipe(const recipe_source& source, const samebits::executor& where,
+                     const Function& f) {
   if (!source.how || !is_quantizable(source.how->format)) return;
-  const source_matrix in = matrix_of(file, source.info, *source.how);
+  const source_matrix in = matrix_of(*source.file, source.info, *source.how);
   for (const recipe_preset& p : samebits::recipe_presets) {
     if (p.rules.source != samebits::scale_source::current) continue;
     const quantize_statistics s = statistics_by(p, in, where);
@@ -46,19 +45,17 @@ std::string recipe_effect(std::string_view name, std::string_view sqnr, std::str
 
 }  // namespace
 
-void write_tensor_recipes(const samebits::tensor_file::tensor_file& file,
-                          std::span<const recipe_source> tensors, const std::filesystem::path& path,
-                          const samebits::executor& where, const terminal& term, output& out) {
+void write_tensor_recipes(std::span<const recipe_source> tensors, const samebits::executor& where,
+                          const terminal& term, output& out) {
   for (const recipe_source& source : tensors) {
     const auto& info = source.info;
-    const std::string name = info.name.empty() ? samebits::tensor_file::escape_path(path)
-                                               : samebits::tensor_file::escape(info.name, 256);
-    out.write(cat(term.painted(paint::heading, name), "  ", samebits::tensor_file::name(info.type),
-                  " [", comma_separated(info.shape), "]\n"));
+    out.write(cat(term.painted(paint::heading, source.title), "  ",
+                  samebits::tensor_file::name(info.type), " [", comma_separated(info.shape),
+                  "]\n"));
     out.write(recipe_effect("recipe", "SQNR", "underflowed", "saturated"));
     bool any = false;
     for_each_recipe(
-        file, source, where,
+        source, where,
         [&](const recipe_preset& p, const quantize_statistics& s, const sqnr& ratio) {
           any = true;
           out.write(recipe_effect(p.name, ratio.text(), cat(s.underflowed), cat(s.saturated)));
@@ -69,8 +66,7 @@ void write_tensor_recipes(const samebits::tensor_file::tensor_file& file,
   out.write("to e4m3; `fpinspect recipes` says which recipes are verified\n");
 }
 
-void write_tensor_recipes_json(const samebits::tensor_file::tensor_file& file,
-                               std::span<const recipe_source> tensors,
+void write_tensor_recipes_json(std::span<const recipe_source> tensors,
                                const samebits::executor& where, output& out) {
   json_writer json;
   json.begin_object();
@@ -85,7 +81,7 @@ void write_tensor_recipes_json(const samebits::tensor_file::tensor_file& file,
     json.key("recipes");
     json.begin_array();
     for_each_recipe(
-        file, source, where,
+        source, where,
         [&](const recipe_preset& p, const quantize_statistics& statistics, const sqnr& ratio) {
           json.begin_object(json_writer::layout::one_line);
           json.member("name", p.name);

@@ -1,9 +1,10 @@
 // `fpinspect tensor --recipes`: shows what each named recipe does to the tensors of a file.
 #pragma once
 
-#include <filesystem>
+#include <memory>
 #include <optional>
 #include <span>
+#include <string>
 
 #include "fpinspect/output/output.hpp"
 #include "fpinspect/output/terminal.hpp"
@@ -15,17 +16,17 @@ namespace fpinspect {
 
 /// A tensor and the interpretation of its elements.
 struct recipe_source {
+  std::shared_ptr<const samebits::tensor_file::tensor_file> file;
   samebits::tensor_file::tensor_info info;
   std::optional<element_reading> how;  ///< nothing if the tensor is not quantized
+  std::string title;                   ///< its name in text
 };
 
 /// Quantizes each tensor to e4m3 by each preset, and writes SQNR, underflow and saturation. Scales
-/// are computed from the tensor itself. `path` names a tensor that has no name.
-void write_tensor_recipes(const samebits::tensor_file::tensor_file& file,
-                          std::span<const recipe_source> tensors, const std::filesystem::path& path,
-                          const samebits::executor& where, const terminal& term, output& out);
-void write_tensor_recipes_json(const samebits::tensor_file::tensor_file& file,
-                               std::span<const recipe_source> tensors,
+/// are computed from the tensor itself.
+void write_tensor_recipes(std::span<const recipe_source> tensors, const samebits::executor& where,
+                          const terminal& term, output& out);
+void write_tensor_recipes_json(std::span<const recipe_source> tensors,
                                const samebits::executor& where, output& out);
 
 }  // namespace fpinspect

@@ -41,13 +41,16 @@ double overflow_start(format_id format) {
 /// Collects the statistics of the elements themselves.
 class range_meter {
  public:
-  explicit range_meter(tensor_stats& stats) : stats_(stats) {}
+  range_meter(tensor_stats& stats, const tensor_info& info)
+      : stats_(stats), channels_(columns_of(info)) {}
 
   void add(std::span<const double> exact) {
-    for (const double x : exact) {
-      const double magnitude = std::fabs(x);
-      if (!std::isfinite(x)) {
-        ++(std::isnan(x) ? stats_.nan : stats_.inf);
+    channels_.add(exact);
+    for (std::size_t i = 0; i < exact.size(); ++i) {
+      const double magnitude = std::fabs(exact[i]);
+      if (!std::isfinite(magnitude)) {
+        ++(std::isnan(magnitude) ? stats_.nan : stats_.inf);
+        if (!stats_.first_nonfinite) stats_.first_nonfinite = done_ + i;
         continue;
       }
       amax_ = std::max(amax_, magnitude);
@@ -56,40 +59,62 @@ class range_meter {
         continue;
       }
       min_ = std::min(min_, magnitude);
-      ++binades_[static_cast<std::size_t>(fast_exponent(magnitude) - subnormal_exponent)];
+      count_binade(magnitude);
     }
+    done_ += exact.size();
   }
 
   void finish() {
     if (stats_.count > stats_.nan + stats_.inf) stats_.amax = amax_;
     if (stats_.nonzero() > 0) stats_.min_nonzero = min_;
     for (std::size_t i = 0; i < binades_.size(); ++i) {
-      if (binades_[i] != 0)
-        stats_.exponents[static_cast<int>(i) + subnormal_exponent] = binades_[i];
+      if (binades_[i].all == 0) continue;
+      const int exponent = static_cast<int>(i) + subnormal_exponent;
+      stats_.exponents[exponent] = binades_[i].all;
+      stats_.magnitudes[exponent] = binades_[i];
     }
+    stats_.outlier = channels_.outlier();
   }
 
  private:
-  /// exponent_of() for positive numbers.
-  static int fast_exponent(double x) {
-    const auto biased = static_cast<int>(std::bit_cast<std::uint64_t>(x) >> 52);
-    return biased != 0 ? biased - 1023 : exponent_of(x);  // slow path for binary64's subnormals
+  static std::size_t columns_of(const tensor_info& info) {
+    constexpr std::uint64_t most = 1 << 20;  // 8 MiB of maxima
+    const bool matrix = info.shape.size() >= 2 && info.shape.back() <= most;
+    return matrix ? static_cast<std::size_t>(info.shape.back()) : 0;
+  }
+
+  void count_binade(double magnitude) {
+    constexpr int fraction_bits = 52;
+    constexpr std::uint64_t top = std::uint64_t{0x7ff} << 41;  // the fraction of 2 - 2^-11
+    auto word = std::bit_cast<std::uint64_t>(magnitude);
+    int exponent = static_cast<int>(word >> fraction_bits) - 1023;
+    if (exponent == -1023) {  // subnormal
+      exponent = exponent_of(magnitude);
+      word = std::bit_cast<std::uint64_t>(std::ldexp(magnitude, -exponent));
+    }
+    const std::uint64_t fraction = word & ((std::uint64_t{1} << fraction_bits) - 1);
+    binade_counts& counts = binades_[static_cast<std::size_t>(exponent - subnormal_exponent)];
+    ++counts.all;
+    counts.powers += fraction == 0 ? 1u : 0u;
+    counts.top += fraction >= top ? 1u : 0u;
   }
 
   static constexpr int subnormal_exponent = -1074;  // exponent of binary64's smallest subnormal
   static constexpr int binade_count = 1024 - subnormal_exponent;
 
   tensor_stats& stats_;
+  channel_meter channels_;
+  std::uint64_t done_ = 0;  ///< elements so far
   double amax_ = 0.0;
   double min_ = std::numeric_limits<double>::infinity();
-  std::array<std::uint64_t, binade_count> binades_{};
+  std::array<binade_counts, binade_count> binades_{};
 };
 
-/// Calls f(codes, values) for the elements, chunk by chunk. `codes` is a matrix of one row in
-/// how.format; `values` are its values, decoded by `values_of`.
+/// Calls f(codes, values) for the elements times 2^scale_log2, chunk by chunk. `codes` is a matrix of
+/// one row, in how.format or, if scaled, in fp64; `values` are its values, decoded by `values_of`.
 template <class Function>
 void for_each_chunk(const reader& file, const tensor_info& info, const element_reading& how,
-                    const decoder& values_of, const Function& f) {
+                    const decoder& values_of, int scale_log2, const Function& f) {
   const auto room = static_cast<std::size_t>(std::min(info.count, chunk));
   std::vector<std::byte> read(room * static_cast<std::size_t>(samebits::storage_bytes(how.format)));
   std::vector<double> exact(room);
@@ -98,8 +123,13 @@ void for_each_chunk(const reader& file, const tensor_info& info, const element_r
     const std::span<double> values(exact.data(), size);
     read_elements(file, info, how, first, size, read.data());
     values_of.decode(read.data(), values);
+    if (scale_log2 != 0) {
+      for (double& x : values) x = std::ldexp(x, scale_log2);
+    }
     const void* codes = read.data();
-    f(samebits::view_of_codes(how.format, codes, 1, static_cast<std::int64_t>(size)),
+    if (scale_log2 != 0) codes = exact.data();
+    const format_id format = scale_log2 != 0 ? format_id::fp64 : how.format;
+    f(samebits::view_of_codes(format, codes, 1, static_cast<std::int64_t>(size)),
       std::span<const double>(values));
   }
 }
@@ -200,14 +230,14 @@ void tensor_analyser::round_into(std::vector<effect_meter>& meters,
 }
 
 tensor_stats tensor_analyser::analyse(const reader& file, const tensor_info& info,
-                                      const element_reading& how) {
+                                      const element_reading& how, int scale_log2) {
   const decoder& values_of = sources_.try_emplace(how.format, how.format).first->second;
   tensor_stats stats;
   stats.count = info.count;
 
   std::vector<effect_meter> meters(targets_.begin(), targets_.end());
-  range_meter range(stats);
-  for_each_chunk(file, info, how, values_of,
+  range_meter range(stats, info);
+  for_each_chunk(file, info, how, values_of, scale_log2,
                  [&](const samebits::const_matrix_view& codes, std::span<const double> exact) {
                    range.add(exact);
                    round_into(meters, codes, exact, samebits::overflow::ieee);
@@ -222,7 +252,7 @@ tensor_stats tensor_analyser::analyse(const reader& file, const tensor_info& inf
     if (effect.to_inf + effect.to_nan != 0) saturating.emplace_back(targets_[i]);
   }
   if (saturating.empty()) return stats;
-  for_each_chunk(file, info, how, values_of,
+  for_each_chunk(file, info, how, values_of, scale_log2,
                  [&](const samebits::const_matrix_view& codes, std::span<const double> exact) {
                    round_into(saturating, codes, exact, samebits::overflow::saturate);
                  });

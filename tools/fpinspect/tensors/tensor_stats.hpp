@@ -14,6 +14,8 @@
 #include "fpinspect/quantize/sqnr.hpp"
 #include "fpinspect/tensors/decoder.hpp"
 #include "fpinspect/tensors/source.hpp"
+#include "fpinspect/verdict/channels.hpp"
+#include "fpinspect/verdict/loss_scale.hpp"
 #include "samebits/backend.hpp"
 #include "samebits/core/format.hpp"
 #include "samebits/core/rounding.hpp"
@@ -48,9 +50,12 @@ struct tensor_stats {
   std::uint64_t zeros = 0;
   std::uint64_t nan = 0;
   std::uint64_t inf = 0;
-  std::optional<double> amax;              ///< largest finite magnitude
-  std::optional<double> min_nonzero;       ///< smallest finite non-zero magnitude
-  std::map<int, std::uint64_t> exponents;  ///< finite non-zero elements by floor(log2(|x|))
+  std::optional<double> amax;                    ///< largest finite magnitude
+  std::optional<double> min_nonzero;             ///< smallest finite non-zero magnitude
+  std::map<int, std::uint64_t> exponents;        ///< finite non-zero elements by floor(log2(|x|))
+  binades magnitudes;                            ///< the same with what decides losses in fp16
+  std::optional<std::uint64_t> first_nonfinite;  ///< index of the first NaN or infinity
+  std::optional<outlier_channel> outlier;        ///< among the columns of the last dimension
   std::vector<format_effect> formats;
 
   /// Number of finite non-zero elements: the base of the shares of underflow, subnormal and
@@ -72,9 +77,11 @@ class tensor_analyser {
 
   /// Reads the elements chunk by chunk: once, and a second time for the formats in which some
   /// overflow.
+  ///
+  /// @param scale_log2  analyses the elements times this power of two, in binary64
   [[nodiscard]] tensor_stats analyse(const samebits::tensor_file::tensor_file& file,
                                      const samebits::tensor_file::tensor_info& info,
-                                     const element_reading& how);
+                                     const element_reading& how, int scale_log2 = 0);
 
  private:
   struct target;

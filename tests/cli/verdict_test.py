@@ -1,0 +1,207 @@
+# The verdict of `fpinspect tensor`: five files made for it, roles, needs and details.
+import os
+import struct
+import subprocess
+
+import cli_support
+from cli_support import SAMPLE, floats, write_npy, write_safetensors
+
+NEED = ["", "Cheapest choice that keeps 30 dB and loses fewer than 1 % of the non-zero",
+        "values in every tensor (--need). Figures: the worst tensor's.", ""]
+
+
+class FiveFiles(cli_support.CliTest):
+    def setUp(self):
+        super().setUp()
+        subprocess.run([os.environ["VERDICT_FILES"], self.folder], check=True, timeout=60)
+
+    def starts(self, name, *expected):
+        """The text of the file begins with its name, the need and these lines."""
+        path = self.path(name + ".safetensors")
+        lines = self.ok("tensor", path).out.splitlines()
+        self.assertTrue(lines[0].startswith(path + ": "), lines[0])
+        self.assertEqual(lines[1:5], NEED)
+        self.assertEqual(lines[5:5 + len(expected)], list(expected))
+        return lines
+
+    def test_healthy_weights(self):
+        self.starts(
+            "healthy",
+            "  weights         3  fp8 e4m3, one scale       31.5 dB       0 % lost     8 bits",
+            "          besides: 1 of rank 0 or 1 as stored",
+            "",
+            "Nothing else needs attention.")
+
+    def test_gradients_that_underflow(self):
+        lines = self.starts(
+            "underflow",
+            "  gradients       2  bf16                      55.6 dB       0 % lost    16 bits",
+            "          not mxfp8 e4m3, 1x32 blocks: 1.26 % lost in grad.deep",
+            "",
+            "Loss scale for fp16 gradients: 2^24   (bf16 gradients need none)",
+            "  none       35.28 % lost",
+            "  2^20      < 0.01 % lost",
+            "  2^22           0 % lost",
+            "  2^23           0 % lost",
+            "  2^24           0 % lost, the largest without overflow",
+            "  2^25           0 % lost, 860 values overflow in grad.head",
+            "  Every scale from 2^13 to 2^24 meets the need.",
+            "",
+            "Look at these",
+            "  grad.deep: fp16 without a loss scale loses 70.57 %",
+            "")
+        rows = [line.split()[0] for line in lines if line.startswith("  grad.")]
+        self.assertEqual(rows[1:], ["grad.deep", "grad.head"])  # the larger loss first
+
+    def test_one_outlier_channel(self):
+        self.starts(
+            "outlier",
+            "  activations     2  mxfp8 e4m3, 1x32 blocks   31.5 dB    0.28 % lost  8.25 bits",
+            "          not fp8 e4m3, 1x128 tiles: 1.14 % lost in act.mlp",
+            "",
+            "Look at these",
+            "  act.mlp: channel 17 is 44769 x the median channel: fp8 e4m3, one scale loses",
+            "    19.25 %; mxfp8 e4m3, 1x32 blocks loses 0.28 %",
+            "")
+
+    def test_checkpoint_of_many_tensors(self):
+        lines = self.starts(
+            "checkpoint",
+            "  weights       250  fp8 e4m3, one scale       31.0 dB       0 % lost     8 bits",
+            "          besides: 125 of rank 0 or 1 as stored",
+            "  gradients     125  fp8 e4m3, one scale       31.1 dB    0.10 % lost     8 bits",
+            "          not fp8 e5m2, one scale: 25.0 dB in grad.layers.37.weight, 124 more",
+            "            fail",
+            "  Adam m        125  bf16                      55.1 dB       0 % lost    16 bits",
+            "",
+            "Loss scale for fp16 gradients: none needed",
+            "  none        0.03 % lost")
+        self.assertIn("500 tensors, 385000 values", lines[0])
+        self.assertEqual(lines[21:23], ["Nothing else needs attention.", ""])
+        self.assertEqual(len(lines), 23 + 2 + 500 + 2)  # a line a tensor, and no details
+
+    def test_nan(self):
+        self.starts(
+            "nan",
+            "  weights         2  fp8 e4m3, one scale       31.4 dB       0 % lost     8 bits",
+            "          besides: 1 with NaN or Inf",
+            "",
+            "Look at these",
+            "  w1.weight: 3 NaN and 1 Inf, first at [17, 254]",
+            "")
+
+    def test_several_files(self):
+        files = [self.path(name + ".safetensors") for name in ("healthy", "nan")]
+        lines = self.ok("tensor", *files).out.splitlines()
+        self.assertEqual(lines[0], "2 files: 5 tensors, 49408 values")
+        self.assertIn("  nan.safetensors#w1.weight: 3 NaN and 1 Inf, first at [17, 254]", lines)
+        document = self.ok_json("tensor", *files)
+        self.assertEqual(len(document["tensors"]), 5)
+        self.assertEqual(self.ok_json("tensor", f"{files[0]}#layers.0.norm.weight", files[1])
+                         ["verdict"]["roles"][0]["tensors"], 3)
+
+    def test_width(self):
+        for name in "healthy", "underflow", "outlier", "nan":
+            for line in self.ok("tensor", self.path(name + ".safetensors")).out.splitlines()[1:]:
+                self.assertLessEqual(len(line), 80)
+
+
+class Options(cli_support.CliTest):
+    def roles(self, *arguments):
+        return {r["role"]: (r["tensors"], r["choice"])
+                for r in self.ok_json("tensor", *arguments)["verdict"]["roles"]}
+
+    def test_need_decides_the_choice(self):
+        weights = lambda need: self.roles(SAMPLE, "--tensor", "weight.fc1", "--need", need)["weights"]
+        self.assertEqual(weights("31dB"), (1, "fp8 e4m3, one scale"))
+        self.assertEqual(weights("40dB"), (1, "bf16"))
+        self.assertEqual(weights("60 dB"), (1, "fp16"))
+        self.assertEqual(weights("99dB,underflow<1%"), (1, "fp32"))
+        # 0.59 % of grad.preactivation.fc1 are lost with one scale, 0.19 % with tiles
+        gradients = lambda need: self.roles(SAMPLE, "--need", need)["gradients"]
+        self.assertEqual(gradients("underflow<0.6%"), (4, "fp8 e4m3, one scale"))
+        self.assertEqual(gradients("underflow<0.2%"), (4, "fp8 e4m3, 1x128 tiles"))
+        self.assertIn("keeps 33.5 dB and loses none of the non-zero", self.ok(
+            "tensor", SAMPLE, "--need", "underflow<0%", "--need", "33.5dB").out)
+
+    def test_figures_are_those_of_quantize(self):
+        (role,) = self.ok_json("tensor", f"{SAMPLE}#weight.fc1")["verdict"]["roles"]
+        recipes = [tried for tried in role["tried"] if tried["recipe"]]
+        self.assertEqual([r["recipe"] for r in recipes], ["TE_CURRENT", "TE_BLOCK_2D", "MXFP8_TE"])
+        for tried in recipes:
+            one = self.ok_json("quantize", f"{SAMPLE}#weight.fc1", self.path("x.safetensors"),
+                               "--recipe", tried["recipe"])
+            self.assertEqual(tried["lowest_sqnr"]["sqnr_db"], one["sqnr_db"])
+            self.assertEqual(tried["lowest_sqnr"]["underflow"], one["underflowed"])
+
+    def test_roles_can_be_set(self):
+        path = write_safetensors(self.path("m.safetensors"), [
+            (name, "F32", (2, 2), floats(1, 2, 3, 4)) for name in ("d_a", "d_b", "c.weight")])
+        count = lambda *arguments: {k: n for k, (n, _) in self.roles(path, *arguments).items()}
+        self.assertEqual(count(), {"weights": 1, "other": 2})
+        self.assertEqual(count("--role", "d_*=gradients"), {"weights": 1, "gradients": 2})
+        self.assertEqual(count("--role", "d_a=adam_v", "--role", "*=activations"),
+                         {"activations": 2, "adam_v": 1})
+        self.fails(2, "tensor", path, "--role", "x*=weights", says=["--role", '"x*"'])
+        self.fails(2, "tensor", path, "--details", "x*", says=["--details", '"x*"'])
+        grads = write_npy(self.path("grad_fc1.npy"), "<f4", (2, 2), floats(1, 2, 3, 4))
+        self.assertEqual(list(self.roles(grads)), ["gradients"])  # the file's name tells
+
+    def test_patterns_choose_tensors(self):
+        names = lambda *arguments: [t["name"] for t in self.ok_json(
+            "tensor", SAMPLE, *arguments)["tensors"]]
+        self.assertEqual(names("--tensor", "*.fc2.*"), ["weight.fc2.bf16"])
+        self.assertEqual(names("--tensor", "grad.bias.fc1", "--tensor", "grad.*"), [
+            "grad.bias.fc1", "grad.preactivation.fc1", "grad.activation.gelu", "grad.weight.fc1"])
+        self.fails(3, "tensor", SAMPLE, "--tensor", "x*", says='"x*"')
+
+    def test_details_are_for_chosen_tensors(self):
+        charts = lambda *arguments: self.ok("tensor", SAMPLE, *arguments).out.count(" fp16 loss scale ")
+        self.assertEqual(charts(), 0)
+        self.assertEqual(charts("--details", "weight.fc1"), 1)
+        self.assertEqual(charts("--details", "grad.*", "--details", "weight.fc1"), 5)
+        self.assertEqual(charts("--tensor", "weight.fc1"), 1)
+        self.assertEqual(charts("--to", "e4m3"), 10)  # figures for formats are asked for
+        self.assertEqual(charts("--to", "e4m3", "--details", "weight.fc1"), 1)
+
+    def test_loss_scale_by_search(self):
+        """Every scale, with Python's own conversion to binary16."""
+        values = [v * 2.0**e for e in range(-40, 4, 3) for v in
+                  (1.0, 1 + 2.0**-20, 65520 / 65536, 65504 / 65536, 1.5, -0.75)]
+        path = write_safetensors(self.path("m.safetensors"), [
+            ("grad.a", "F32", (len(values) // 2,), floats(*values[::2])),
+            ("grad.b", "F32", (len(values) // 2,), floats(*values[1::2])),
+            ("weight", "F32", (1,), floats(1e30))])
+
+        def losses(k):
+            zero = infinite = 0
+            for x in struct.unpack(f"<{len(values)}f", floats(*values)):
+                try:
+                    zero += struct.unpack("<e", struct.pack("<e", x * 2.0**k))[0] == 0
+                except OverflowError:
+                    infinite += 1
+            return zero, infinite
+
+        found = self.ok_json("tensor", path)["verdict"]["fp16_loss_scale"]
+        by_scale = {k: losses(k) for k in range(-60, 61)}
+        self.assertEqual(found["log2"], max(k for k in by_scale if by_scale[k][1] == 0))
+        self.assertEqual((found["nonzero"], found["needed"]), (len(values), True))
+        for loss in [found["without"], *found["scales"]]:
+            self.assertEqual((loss["underflow"], loss["overflow"]), by_scale[loss["log2"]])
+
+    def test_elements_that_are_not_judged(self):
+        path = write_safetensors(self.path("m.safetensors"), [
+            ("i.weight", "I32", (2,), struct.pack("<2i", 1, 2)), ("b", "BOOL", (2,), bytes(2)),
+            ("e.weight", "F8_E4M3", (2,), b"\x38\x39"), ("none", "F32", (0, 3), b""),
+            ("zeros.weight", "F32", (2, 2), bytes(16)), ("d.weight", "F64", (1, 2), bytes(16))])
+        out = self.ok("tensor", path).out
+        self.assertIn("besides: 1 of 8 bits or fewer already; 1 of integers\n", out)
+        self.assertNotIn("Loss scale", out)
+        document = self.ok_json("tensor", path)["verdict"]
+        self.assertEqual([t["judged"] for t in document["tensors"]],
+                         [t["name"] not in ("i.weight", "b", "e.weight")
+                          for t in document["tensors"]])
+
+
+if __name__ == "__main__":
+    cli_support.main()

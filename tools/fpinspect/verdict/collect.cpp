@@ -1,0 +1,145 @@
+// Collects what the verdict needs of tensors: implementation.
+#include "fpinspect/verdict/collect.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "fpinspect/quantize/quantize_source.hpp"
+#include "fpinspect/verdict/verdict.hpp"
+#include "samebits/convert.hpp"
+#include "samebits/recipe.hpp"
+
+namespace fpinspect {
+namespace {
+
+using samebits::format_id;
+
+judged state_of(const shown_tensor& tensor) {
+  constexpr int narrow = 8;
+  if (!tensor.how) return judged::not_numbers;
+  if (tensor.how->integer_values) return judged::integers;
+  const bool is_narrow = samebits::spec_of(tensor.how->format).storage_bits <= narrow;
+  return is_narrow ? judged::narrow_already : judged::yes;
+}
+
+tensor_evidence evidence_of(const shown_tensor& tensor, const std::string& name,
+                            std::span<const role_rule> rules) {
+  tensor_evidence result;
+  result.name = name;
+  result.what = role_of(tensor.plain_name(), rules);
+  result.state = state_of(tensor);
+  result.shape = tensor.info.shape;
+  result.count = tensor.info.count;
+  if (tensor.how) result.bits = samebits::spec_of(tensor.how->format).storage_bits;
+  return result;
+}
+
+void add_statistics(tensor_evidence& to, const tensor_stats& stats) {
+  to.nonzero = stats.nonzero();
+  to.nan = stats.nan;
+  to.inf = stats.inf;
+  to.first_nonfinite = stats.first_nonfinite;
+  to.amax = stats.amax;
+  to.magnitudes = stats.magnitudes;
+  to.outlier = stats.outlier;
+  if (to.state == judged::yes && to.nan + to.inf != 0) to.state = judged::not_finite;
+}
+
+choice_effect effect_of(choice c, const tensor_stats& stats) {
+  const format_id format = spec_of(c).format;
+  const auto found = std::find_if(stats.formats.begin(), stats.formats.end(),
+                                  [&](const format_effect& e) { return e.format == format; });
+  return {c, found->underflow, found->overflow, found->saturated_signal, found->saturated_noise};
+}
+
+/// The elements as a matrix that quantize() takes: fp64 is first rounded to fp32.
+source_matrix quantizable_matrix(const shown_tensor& tensor, const samebits::executor& where) {
+  source_matrix in = matrix_of(*tensor.file, tensor.info, *tensor.how);
+  if (is_quantizable(tensor.how->format)) return in;
+  owned_matrix narrow(format_id::fp32, {in.view.rows, in.view.cols});
+  samebits::convert(in.view, narrow.view(), {}, where);
+  source_matrix result;
+  result.read = std::move(narrow.bytes);
+  result.view = samebits::view_of_codes(
+      format_id::fp32, static_cast<const void*>(result.read.data()), in.view.rows, in.view.cols);
+  return result;
+}
+
+choice_effect recipe_effect(choice c, const samebits::const_matrix_view& in,
+                            const samebits::executor& where) {
+  const choice_spec& spec = spec_of(c);
+  const samebits::recipe_preset* preset = samebits::find_recipe(spec.recipe);
+  owned_matrix codes(spec.format, {in.rows, in.cols});
+  samebits::quantize_statistics s;
+  samebits::quantize(in, {.codes = codes.view(), .statistics = &s}, preset->rules, where);
+  return {c, s.underflowed, 0, s.signal, s.noise};
+}
+
+void add_effects(tensor_evidence& to, const shown_tensor& tensor, const tensor_stats& stats,
+                 const samebits::executor& where) {
+  source_matrix in;
+  if (!to.is_vector()) in = quantizable_matrix(tensor, where);
+  for (const choice c : choices_for(to.what)) {
+    if (stays_as_stored(to, c) || c == choice::fp16_scaled) continue;
+    to.effects.push_back(is_recipe(c) ? recipe_effect(c, in.view, where) : effect_of(c, stats));
+  }
+}
+
+/// What fp16 does to the gradients at the loss scale of all of them.
+void add_scaled_effects(collected& all, std::span<const shown_tensor> tensors, int scale_log2,
+                        const samebits::executor& where) {
+  constexpr std::array only = {format_id::fp16};
+  tensor_analyser analyser(only, where);
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    tensor_evidence& to = all.evidence[i];
+    const bool concerned = to.what == role::gradients && to.state == judged::yes;
+    if (!concerned || stays_as_stored(to, choice::fp16_scaled)) continue;
+    const tensor_stats stats =
+        analyser.analyse(*tensors[i].file, tensors[i].info, *tensors[i].how, scale_log2);
+    to.effects.push_back(effect_of(choice::fp16_scaled, stats));
+  }
+}
+
+/// The formats for the analyser: those of the verdict and those that the user wants to see.
+std::vector<format_id> all_formats(std::span<const shown_tensor> tensors,
+                                   std::span<const format_id> wanted) {
+  std::vector<format_id> formats = {format_id::fp16, format_id::bf16};
+  for (const shown_tensor& tensor : tensors) {
+    if (tensor.how && tensor.how->format == format_id::fp64) formats.push_back(format_id::fp32);
+  }
+  formats.insert(formats.end(), wanted.begin(), wanted.end());
+  std::vector<format_id> once;
+  for (const format_id format : formats) {
+    if (std::find(once.begin(), once.end(), format) == once.end()) once.push_back(format);
+  }
+  return once;
+}
+
+}  // namespace
+
+collected collect(std::span<const shown_tensor> tensors, std::span<const std::string> names,
+                  std::span<const role_rule> rules, std::span<const format_id> formats,
+                  const need& wanted, const samebits::executor& where) {
+  collected all;
+  const std::vector<format_id> targets = all_formats(tensors, formats);
+  tensor_analyser analyser(targets, where);
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const shown_tensor& tensor = tensors[i];
+    tensor_evidence evidence = evidence_of(tensor, names[i], rules);
+    tensor_stats stats;
+    if (tensor.how) {
+      stats = analyser.analyse(*tensor.file, tensor.info, *tensor.how);
+      add_statistics(evidence, stats);
+      if (evidence.state == judged::yes) add_effects(evidence, tensor, stats, where);
+    }
+    all.stats.push_back(std::move(stats));
+    all.evidence.push_back(std::move(evidence));
+  }
+  if (const auto scale = loss_scale_of(all.evidence, wanted)) {
+    add_scaled_effects(all, tensors, scale->best.log2, where);
+  }
+  return all;
+}
+
+}  // namespace fpinspect

@@ -1,0 +1,36 @@
+// What fp16 loses of gradients at each power of two as loss scale, exactly, from counts by binade.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+
+namespace fpinspect {
+
+/// Magnitudes x with 2^e <= x < 2^(e + 1). The three counts decide exactly whether x * 2^k becomes
+/// 0 or infinite in fp16, for every k.
+struct binade_counts {
+  std::uint64_t all = 0;
+  std::uint64_t powers = 0;  ///< x == 2^e: a scaled 2^-25 is a tie and becomes 0
+  std::uint64_t top = 0;     ///< x >= 2^e * (2 - 2^-11): a scaled 65520 becomes infinite
+};
+
+/// Finite non-zero elements by e = floor(log2(|x|)).
+using binades = std::map<int, binade_counts>;
+
+/// Adds the counts of `more`.
+void add(binades& sum, const binades& more);
+
+/// What fp16 loses of the elements times 2^log2, rounded to nearest even.
+struct scale_loss {
+  int log2 = 0;
+  std::uint64_t underflow = 0;  ///< becomes 0
+  std::uint64_t overflow = 0;   ///< becomes infinite
+};
+scale_loss loss_at(const binades& elements, int log2);
+
+/// The largest power of two without overflow, which loses the fewest elements of all scales without
+/// overflow. Nothing if there are no elements.
+std::optional<int> best_scale_log2(const binades& elements);
+
+}  // namespace fpinspect

@@ -1,0 +1,114 @@
+// Roles of tensors in training: implementation.
+#include "fpinspect/verdict/roles.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <optional>
+
+#include "fpinspect/cli/error.hpp"
+#include "fpinspect/cli/text.hpp"
+#include "fpinspect/verdict/glob.hpp"
+
+namespace fpinspect {
+namespace {
+
+constexpr std::array<std::string_view, role_count> names = {"weights", "activations", "gradients",
+                                                            "adam_m",  "adam_v",      "other"};
+constexpr std::array<std::string_view, role_count> titles = {"weights", "activations", "gradients",
+                                                             "Adam m",  "Adam v",      "other"};
+
+std::string lower(std::string_view text) {
+  std::string result(text);
+  for (char& c : result) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return result;
+}
+
+/// The parts between characters that are neither letters nor digits.
+std::vector<std::string> parts_of(std::string_view text) {
+  std::vector<std::string> parts(1);
+  for (const char c : text) {
+    if (std::isalnum(static_cast<unsigned char>(c)) != 0) {
+      parts.back() += c;
+    } else if (!parts.back().empty()) {
+      parts.emplace_back();
+    }
+  }
+  return parts;
+}
+
+template <std::size_t N>
+bool has_part(const std::vector<std::string>& parts, const std::array<std::string_view, N>& words) {
+  return std::any_of(parts.begin(), parts.end(), [&](const std::string& part) {
+    return std::find(words.begin(), words.end(), part) != words.end();
+  });
+}
+
+constexpr std::array<std::string_view, 6> gradient_words = {"grad",      "grads", "gradient",
+                                                            "gradients", "wgrad", "dgrad"};
+constexpr std::array<std::string_view, 4> activation_words = {"act", "acts", "activation",
+                                                              "activations"};
+constexpr std::array<std::string_view, 14> weight_words = {
+    "weight", "weights", "kernel", "bias", "biases", "param",     "params",
+    "wte",    "wpe",     "gamma",  "beta", "embed",  "embedding", "embeddings"};
+constexpr std::array<std::string_view, 11> output_words = {
+    "hidden", "input", "inputs", "output",  "outputs",      "logits",
+    "gelu",   "relu",  "silu",   "softmax", "preactivation"};
+
+std::optional<role> optimizer_role(const std::string& text, const std::vector<std::string>& parts) {
+  const auto contains = [&](const char* word) { return text.find(word) != std::string::npos; };
+  const bool adam = has_part(parts, std::array<std::string_view, 3>{"adam", "adamw", "optimizer"});
+  const bool second = has_part(parts, std::array<std::string_view, 2>{"v", "nu"});
+  const bool first = has_part(parts, std::array<std::string_view, 2>{"m", "mu"});
+  if (contains("exp_avg_sq") || contains("second_moment") || (adam && second)) return role::adam_v;
+  if (contains("exp_avg") || contains("first_moment") || contains("momentum") || (adam && first)) {
+    return role::adam_m;
+  }
+  return std::nullopt;
+}
+
+role role_argument(std::string_view text) {
+  const auto found = std::find(names.begin(), names.end(), lower(text));
+  if (found != names.end()) return static_cast<role>(found - names.begin());
+  throw usage_error(cat("--role: \"", text,
+                        "\" is not a role; there are weights, activations, gradients, adam_m, "
+                        "adam_v and other"));
+}
+
+}  // namespace
+
+std::string_view name(role r) { return names[static_cast<std::size_t>(r)]; }
+std::string_view title(role r) { return titles[static_cast<std::size_t>(r)]; }
+
+role guessed_role(std::string_view tensor_name) {
+  const std::string text = lower(tensor_name);
+  const std::vector<std::string> parts = parts_of(text);
+  if (const auto state = optimizer_role(text, parts)) return *state;
+  if (has_part(parts, std::array<std::string_view, 2>{"scale", "scales"})) return role::other;
+  if (has_part(parts, gradient_words)) return role::gradients;
+  if (has_part(parts, activation_words)) return role::activations;
+  if (has_part(parts, weight_words)) return role::weights;
+  if (has_part(parts, output_words)) return role::activations;
+  return role::other;
+}
+
+std::vector<role_rule> role_rules(const std::vector<std::string>& texts) {
+  std::vector<role_rule> rules;
+  for (const std::string& text : texts) {
+    const std::size_t split = text.rfind('=');
+    if (split == std::string::npos || split == 0) {
+      throw usage_error(cat("--role: \"", text, "\" is not PATTERN=ROLE, such as 'd_*=gradients'"));
+    }
+    rules.push_back({text.substr(0, split), role_argument(text.substr(split + 1))});
+  }
+  return rules;
+}
+
+role role_of(std::string_view tensor_name, std::span<const role_rule> rules) {
+  for (const role_rule& rule : rules) {
+    if (matches_glob(rule.pattern, tensor_name)) return rule.meaning;
+  }
+  return guessed_role(tensor_name);
+}
+
+}  // namespace fpinspect

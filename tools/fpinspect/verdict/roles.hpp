@@ -1,0 +1,37 @@
+// Roles of tensors in training: guessed from their names, or set with --role.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace fpinspect {
+
+/// What a tensor is in training. The verdict lists roles in this order.
+enum class role : std::uint8_t { weights, activations, gradients, adam_m, adam_v, other };
+inline constexpr int role_count = 6;
+
+/// The name on the command line and in JSON: "adam_m".
+std::string_view name(role r);
+/// The name in text: "Adam m".
+std::string_view title(role r);
+
+/// Guesses the role from the parts of a name, such as `grad` in `grad.weight.fc1`. State of the
+/// optimizer is recognised first, then gradients, activations and weights.
+role guessed_role(std::string_view tensor_name);
+
+/// One --role GLOB=ROLE.
+struct role_rule {
+  std::string pattern;
+  role meaning = role::other;
+};
+
+/// @throws usage_error  if a text is not GLOB=ROLE
+std::vector<role_rule> role_rules(const std::vector<std::string>& texts);
+
+/// The role of the first rule that matches, else the guess.
+role role_of(std::string_view tensor_name, std::span<const role_rule> rules);
+
+}  // namespace fpinspect

@@ -1,0 +1,171 @@
+// The verdict on a set of tensors: roles and the order of tensors.
+#include "fpinspect/verdict/verdict.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <tuple>
+
+#include "fpinspect/verdict/findings.hpp"
+
+namespace fpinspect {
+namespace {
+
+/// The SQNR as a number to compare: infinite if no element changed.
+double level(const kept& k) { return k.db.value_or(std::numeric_limits<double>::infinity()); }
+
+double share(std::uint64_t part, std::uint64_t whole) {
+  return whole == 0 ? 0.0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+choice_outcome outcome_of(choice c, std::span<const std::size_t> members,
+                          std::span<const tensor_evidence> tensors, const need& wanted) {
+  choice_outcome result = {.what = c};
+  std::vector<std::pair<std::size_t, kept>> all;
+  for (const std::size_t i : members) {
+    if (tensors[i].state != judged::yes || stays_as_stored(tensors[i], c)) continue;
+    if (const choice_effect* effect = tensors[i].effect(c)) {
+      all.emplace_back(i, kept_by(*effect, tensors[i].nonzero));
+    }
+  }
+  result.tried = all.size();
+  const auto worse = [](const auto& a, const auto& b) {
+    return std::tuple(level(a.second), -share(a.second.underflow, a.second.nonzero), a.first) <
+           std::tuple(level(b.second), -share(b.second.underflow, b.second.nonzero), b.first);
+  };
+  std::sort(all.begin(), all.end(), worse);
+  double most = 0;
+  for (const auto& [i, k] : all) {
+    if (!meets(k, wanted)) result.failed.push_back(i);
+    if (!result.lowest && k.db) result.lowest = i;
+    if (share(k.underflow, k.nonzero) > most) {
+      most = share(k.underflow, k.nonzero);
+      result.lossiest = i;
+    }
+  }
+  return result;
+}
+
+/// The first outcome without failures. Adam's v stays in fp32 unless all of it is stored narrower:
+/// bf16, rounded to nearest, never sees updates below 2^-9 of v.
+std::size_t cheapest(const role_verdict& r) {
+  for (std::size_t k = 0; k + 1 < r.outcomes.size(); ++k) {
+    const bool stalls = r.what == role::adam_v && r.outcomes[k].tried != 0;
+    if (r.outcomes[k].failed.empty() && !stalls) return k;
+  }
+  return r.outcomes.size() - 1;
+}
+
+role_verdict verdict_of(role r, std::span<const tensor_evidence> tensors, const need& wanted) {
+  role_verdict result = {.what = r};
+  bool any_matrix = false;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const tensor_evidence& tensor = tensors[i];
+    if (tensor.what != r) continue;
+    result.tensors.push_back(i);
+    result.values += tensor.count;
+    if (tensor.state != judged::yes) continue;
+    ++result.judged;
+    result.vectors += tensor.is_vector() ? 1u : 0u;
+    any_matrix = any_matrix || !tensor.is_vector();
+  }
+  if (result.judged == 0) return result;
+  for (const choice c : choices_for(r)) {
+    if (is_recipe(c) && !any_matrix) continue;  // nothing to quantize
+    result.outcomes.push_back(outcome_of(c, result.tensors, tensors, wanted));
+  }
+  result.chosen = cheapest(result);
+  return result;
+}
+
+/// The largest share that fp16 without a loss scale or the role's choice loses.
+double largest_loss(const verdict& v, const tensor_evidence& tensor) {
+  const scale_loss fp16 = loss_at(tensor.magnitudes, 0);
+  const double most = share(fp16.underflow + fp16.overflow, tensor.nonzero);
+  const choice_effect* chosen = chosen_effect(v, tensor);
+  return chosen == nullptr ? most : std::max(most, share(chosen->underflow, tensor.nonzero));
+}
+
+}  // namespace
+
+kept kept_by(const choice_effect& effect, std::uint64_t nonzero) {
+  kept result = {{}, effect.underflow, effect.overflow, nonzero};
+  if (effect.noise > 0) {
+    const bool usable = effect.signal > 0 && std::isfinite(effect.signal / effect.noise);
+    result.db = usable ? 10.0 * std::log10(effect.signal / effect.noise) : 0.0;
+  }
+  return result;
+}
+
+bool meets(const kept& k, const need& wanted) {
+  return k.overflow == 0 && level(k) >= wanted.db && wanted.allows(k.underflow, k.nonzero);
+}
+
+bool stays_as_stored(const tensor_evidence& tensor, choice c) {
+  return (is_recipe(c) && tensor.is_vector()) || tensor.bits <= spec_of(c).bits;
+}
+
+bool is_gradient(const tensor_evidence& tensor) {
+  const bool wide = tensor.state == judged::yes || tensor.state == judged::not_finite;
+  return tensor.what == role::gradients && wide;
+}
+
+std::optional<loss_scale_verdict> loss_scale_of(std::span<const tensor_evidence> tensors,
+                                                const need& wanted) {
+  binades all;
+  std::optional<std::size_t> limit;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    if (!is_gradient(tensors[i]) || tensors[i].magnitudes.empty()) continue;
+    add(all, tensors[i].magnitudes);
+    if (!limit || tensors[i].amax > tensors[*limit].amax) limit = i;
+  }
+  const auto best = best_scale_log2(all);
+  if (!best) return std::nullopt;
+  loss_scale_verdict result = {.limit = *limit};
+  for (const auto& [exponent, counts] : all) result.nonzero += counts.all;
+  result.without = loss_at(all, 0);
+  result.best = loss_at(all, *best);
+  for (const int step : {-4, -2, -1, 0, 1}) result.neighbours.push_back(loss_at(all, *best + step));
+  const scale_loss& one = result.without;
+  result.needed = one.overflow != 0 || !wanted.allows(one.underflow, result.nonzero);
+  int low = *best;
+  while (wanted.allows(loss_at(all, low).underflow, result.nonzero)) {
+    result.enough = low--;
+    if (loss_at(all, low).underflow == result.nonzero) break;
+  }
+  return result;
+}
+
+verdict verdict_on(std::span<const tensor_evidence> tensors, const need& wanted) {
+  verdict result = {.wanted = wanted, .loss_scale = loss_scale_of(tensors, wanted)};
+  for (int r = 0; r < role_count; ++r) {
+    role_verdict one = verdict_of(static_cast<role>(r), tensors, wanted);
+    if (!one.tensors.empty()) result.roles.push_back(std::move(one));
+  }
+  result.findings = findings_of(result, tensors);
+  for (std::size_t i = 0; i < tensors.size(); ++i) result.order.push_back(i);
+  std::stable_sort(result.order.begin(), result.order.end(), [&](std::size_t a, std::size_t b) {
+    const auto key = [&](std::size_t i) {
+      return std::pair(tensors[i].nan + tensors[i].inf != 0, largest_loss(result, tensors[i]));
+    };
+    return key(a) > key(b);
+  });
+  return result;
+}
+
+std::optional<choice> choice_of(const verdict& v, const tensor_evidence& tensor) {
+  if (tensor.state != judged::yes) return std::nullopt;
+  for (const role_verdict& r : v.roles) {
+    if (r.what != tensor.what || !r.chosen) continue;
+    const choice c = r.outcomes[*r.chosen].what;
+    if (!stays_as_stored(tensor, c)) return c;
+  }
+  return std::nullopt;
+}
+
+const choice_effect* chosen_effect(const verdict& v, const tensor_evidence& tensor) {
+  const auto c = choice_of(v, tensor);
+  return c ? tensor.effect(*c) : nullptr;
+}
+
+}  // namespace fpinspect
