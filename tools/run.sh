@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds a release of fpinspect and shows what each format does to a real tensor file.
+# Builds a release of fpinspect and judges a real tensor file: formats, loss scale, losses.
 #   tools/run.sh [fpinspect arguments]    default: tensor tests/data/gpt_sample.safetensors
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -52,7 +52,7 @@ void write_role(json_writer& json, const role_verdict& r,
   json.key("tried");
   json.begin_array();
   for (const choice_outcome& outcome : r.outcomes) {
-    json.begin_object();
+    json.begin_object(layout::one_line);
     write_choice(json, outcome.what);
     json.member("tensors", outcome.tried);
     json.member("failed", outcome.failed.size());

@@ -73,7 +73,8 @@ std::string failure_text(const verdict& v, std::span<const tensor_evidence> tens
     text = cat(percent(k.underflow, k.nonzero), " lost in ");
   }
   text += tensors[worst].name;
-  if (outcome.failed.size() > 1) text += cat(", ", outcome.failed.size() - 1, " more fail");
+  const std::size_t others = outcome.failed.size() - 1;
+  if (others != 0) text += cat(", ", others, others == 1 ? " more fails" : " more fail");
   return text;
 }
 
