@@ -189,6 +189,15 @@ class Options(cli_support.CliTest):
         for loss in [found["without"], *found["scales"]]:
             self.assertEqual((loss["underflow"], loss["overflow"]), by_scale[loss["log2"]])
 
+    def test_fp64_beyond_fp32(self):
+        tiny = write_npy(self.path("grad64.npy"), "<f8", (2, 2), struct.pack("<4d", *[1e-300] * 4))
+        self.assertEqual(self.roles(tiny), {"gradients": (1, "fp16, loss scale")})
+        self.assertIn("not bf16: 0.0 dB", self.ok("tensor", tiny).out)
+        huge = write_npy(self.path("w.weight.npy"), "<f8", (2, 2), struct.pack("<4d", 1, 1, 1, 1e300))
+        self.assertEqual(self.roles(huge), {"weights": (1, None)})
+        self.assertIn("as stored: no choice meets the need\n          not fp32: 1 value overflows",
+                      self.ok("tensor", huge).out)
+
     def test_elements_that_are_not_judged(self):
         path = write_safetensors(self.path("m.safetensors"), [
             ("i.weight", "I32", (2,), struct.pack("<2i", 1, 2)), ("b", "BOOL", (2,), bytes(2)),
@@ -199,7 +208,7 @@ class Options(cli_support.CliTest):
         self.assertNotIn("Loss scale", out)
         document = self.ok_json("tensor", path)["verdict"]
         self.assertEqual([t["judged"] for t in document["tensors"]],
-                         [t["name"] not in ("i.weight", "b", "e.weight")
+                         [t["name"] not in ("i.weight", "b", "e.weight", "none")
                           for t in document["tensors"]])
 
 

@@ -17,7 +17,7 @@ using samebits::format_id;
 
 judged state_of(const shown_tensor& tensor) {
   constexpr int narrow = 8;
-  if (!tensor.how) return judged::not_numbers;
+  if (!tensor.how || tensor.info.count == 0) return judged::not_numbers;
   if (tensor.how->integer_values) return judged::integers;
   const bool is_narrow = samebits::spec_of(tensor.how->format).storage_bits <= narrow;
   return is_narrow ? judged::narrow_already : judged::yes;
@@ -83,6 +83,12 @@ void add_effects(tensor_evidence& to, const shown_tensor& tensor, const tensor_s
   for (const choice c : choices_for(to.what)) {
     if (stays_as_stored(to, c) || c == choice::fp16_scaled) continue;
     to.effects.push_back(is_recipe(c) ? recipe_effect(c, in.view, where) : effect_of(c, stats));
+    if (is_recipe(c) && tensor.how->format == format_id::fp64) {  // the way by fp32 counts too
+      const choice_effect first = effect_of(choice::fp32, stats);
+      to.effects.back().underflow += first.underflow;
+      to.effects.back().overflow += first.overflow;
+      to.effects.back().noise += first.noise;
+    }
   }
 }
 

@@ -26,7 +26,7 @@ struct choice_effect {
 /// Why the verdict does not judge a tensor.
 enum class judged : std::uint8_t {
   yes,
-  not_numbers,     ///< booleans, complex numbers, integers that fp64 does not hold
+  not_numbers,     ///< no elements, booleans, complex numbers, integers that fp64 does not hold
   integers,        ///< integer values
   narrow_already,  ///< elements of 8 bits or fewer
   not_finite       ///< NaN or infinities: scaled recipes would measure what they do to these

@@ -56,7 +56,9 @@ std::string finding_text(const finding& f, const verdict& v,
       return cat("fp16 without a loss scale loses ", percent(f.loss.underflow, tensor.nonzero));
     case finding_kind::still_underflows:
       return cat("fp16 still loses ", percent(f.loss.underflow, tensor.nonzero), " at ",
-                 power_text(f.loss.log2), ", which ", tensors[v.loss_scale->limit].name, " limits");
+                 power_text(f.loss.log2), ", the limit set by ",
+                 v.loss_scale->limit == f.tensor ? "its own largest value"
+                                                 : tensors[v.loss_scale->limit].name);
     case finding_kind::needs_more:
       return cat(spec_of(f.cheaper).name, " ", effect_text(tensor, f.cheaper, v.wanted),
                  "; enough for ", f.others, " others of its role");

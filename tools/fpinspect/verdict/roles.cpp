@@ -24,11 +24,11 @@ std::string lower(std::string_view text) {
   return result;
 }
 
-/// The parts between characters that are neither letters nor digits.
+/// The parts between characters that are no letters: "grad", "fc" of "grad.fc1".
 std::vector<std::string> parts_of(std::string_view text) {
   std::vector<std::string> parts(1);
   for (const char c : text) {
-    if (std::isalnum(static_cast<unsigned char>(c)) != 0) {
+    if (std::isalpha(static_cast<unsigned char>(c)) != 0) {
       parts.back() += c;
     } else if (!parts.back().empty()) {
       parts.emplace_back();

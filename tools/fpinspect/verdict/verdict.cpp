@@ -75,6 +75,7 @@ role_verdict verdict_of(role r, std::span<const tensor_evidence> tensors, const 
     result.outcomes.push_back(outcome_of(c, result.tensors, tensors, wanted));
   }
   result.chosen = cheapest(result);
+  result.met = result.outcomes[*result.chosen].failed.empty();
   return result;
 }
 
@@ -90,9 +91,11 @@ double largest_loss(const verdict& v, const tensor_evidence& tensor) {
 
 kept kept_by(const choice_effect& effect, std::uint64_t nonzero) {
   kept result = {{}, effect.underflow, effect.overflow, nonzero};
-  if (effect.noise > 0) {
-    const bool usable = effect.signal > 0 && std::isfinite(effect.signal / effect.noise);
-    result.db = usable ? 10.0 * std::log10(effect.signal / effect.noise) : 0.0;
+  if (effect.noise > 0 || effect.underflow + effect.overflow != 0) {
+    // Squares of tiny elements may all be 0: the ratio is then a bound from below.
+    const double noise = std::max(effect.noise, std::numeric_limits<double>::min());
+    const bool usable = effect.signal > 0 && std::isfinite(effect.signal / noise);
+    result.db = usable ? 10.0 * std::log10(effect.signal / noise) : 0.0;
   }
   return result;
 }
@@ -156,7 +159,7 @@ verdict verdict_on(std::span<const tensor_evidence> tensors, const need& wanted)
 std::optional<choice> choice_of(const verdict& v, const tensor_evidence& tensor) {
   if (tensor.state != judged::yes) return std::nullopt;
   for (const role_verdict& r : v.roles) {
-    if (r.what != tensor.what || !r.chosen) continue;
+    if (r.what != tensor.what || !r.met) continue;
     const choice c = r.outcomes[*r.chosen].what;
     if (!stays_as_stored(tensor, c)) return c;
   }

@@ -44,7 +44,8 @@ struct role_verdict {
   std::size_t vectors = 0;                ///< judged ones of rank 0 and 1
   std::uint64_t values = 0;
   std::vector<choice_outcome> outcomes = {};  ///< in the order of cost
-  std::optional<std::size_t> chosen = {};     ///< index of an outcome; nothing if nothing is judged
+  bool met = false;  ///< whether the choice meets the need; only fp32 may fail, for fp64
+  std::optional<std::size_t> chosen = {};  ///< index of an outcome; nothing if nothing is judged
 };
 
 /// One loss scale for fp16 gradients, all tensors together.

@@ -48,7 +48,7 @@ void write_role(json_writer& json, const role_verdict& r,
   json.member("judged", r.judged);
   json.member("values", r.values);
   json.member("choice",
-              r.chosen ? std::optional(spec_of(r.outcomes[*r.chosen].what).name) : std::nullopt);
+              r.met ? std::optional(spec_of(r.outcomes[*r.chosen].what).name) : std::nullopt);
   json.key("tried");
   json.begin_array();
   for (const choice_outcome& outcome : r.outcomes) {

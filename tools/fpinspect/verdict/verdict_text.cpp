@@ -82,7 +82,7 @@ std::string failure_text(const verdict& v, std::span<const tensor_evidence> tens
 std::string reason(const verdict& v, std::span<const tensor_evidence> tensors,
                    const role_verdict& r, const terminal& term) {
   const std::string_view more = "            ";
-  for (std::size_t k = *r.chosen; k-- > 0;) {
+  for (std::size_t k = *r.chosen + (r.met ? 0 : 1); k-- > 0;) {
     const choice_outcome& cheaper = r.outcomes[k];
     const std::string head = cat(below_choice, "not ", spec_of(cheaper.what).name, ": ");
     if (!cheaper.failed.empty()) {
@@ -121,8 +121,13 @@ std::string role_text(const verdict& v, std::span<const tensor_evidence> tensors
       cat("  ", left(title(r.what), 12), right(cat(r.tensors.size()), 5), "  ");
   if (!r.chosen) return cat(head, "not judged\n", exceptions_text(r, tensors, choice::fp32));
   const choice_outcome& outcome = r.outcomes[*r.chosen];
-  return cat(head, term.painted(paint::heading, left(spec_of(outcome.what).name, 25)),
-             outcome_figures(tensors, outcome), "\n", reason(v, tensors, r, term),
+  const std::string_view name = spec_of(outcome.what).name;
+  std::string chosen = cat(left(name, 25), outcome_figures(tensors, outcome));
+  if (outcome.tried == 0 && outcome.what != choice::fp32) {
+    chosen = cat("as stored, no wider than ", name);
+  }
+  if (!r.met) chosen = "as stored: no choice meets the need";
+  return cat(head, term.painted(paint::heading, chosen), "\n", reason(v, tensors, r, term),
              exceptions_text(r, tensors, outcome.what));
 }
 
@@ -144,8 +149,9 @@ std::string loss_scale_text(const loss_scale_verdict& l, std::span<const tensor_
                overflow_note(loss, l, tensors), best ? ", the largest without overflow" : "", "\n");
   };
   const std::string head = l.needed ? power_text(l.best.log2) : "none needed";
-  std::string text = cat("Loss scale for fp16 gradients: ", term.painted(paint::heading, head),
-                         l.needed ? "   (bf16 gradients need none)\n" : "\n", line("none", l.without));
+  std::string text =
+      cat("Loss scale for fp16 gradients: ", term.painted(paint::heading, head),
+          l.needed ? "   (bf16 gradients need none)\n" : "\n", line("none", l.without));
   for (const scale_loss& loss : l.neighbours) text += line(power_text(loss.log2), loss);
   if (l.enough && *l.enough < l.best.log2) {
     const std::string from = l.needed ? cat("from ", power_text(*l.enough), " to ") : "up to ";
