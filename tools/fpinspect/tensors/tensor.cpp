@@ -167,7 +167,12 @@ void run_tensor(const tensor_arguments& arguments, output& out) {
   check_patterns(arguments, rules, tensors);
   if (tensors.empty() && !arguments.view.json) return out.write("no tensors\n");
   const std::vector<std::string> names = names_of(tensors);
-  const collected all = collect(tensors, names, rules, formats, wanted, executor);
+  const bool details = arguments.view.json ||
+                       std::any_of(tensors.begin(), tensors.end(), [&](const shown_tensor& one) {
+                         return shows_details(arguments, one, tensors.size());
+                       });
+  const auto shown = std::span<const format_id>(formats).first(details ? formats.size() : 0);
+  const collected all = collect(tensors, names, rules, shown, wanted, executor);
   if (arguments.view.json) {
     write_json(tensors, all, formats, wanted, out);
   } else {

@@ -5,6 +5,7 @@
 #include <array>
 #include <string>
 
+#include "fpinspect/output/progress.hpp"
 #include "fpinspect/quantize/quantize_source.hpp"
 #include "fpinspect/verdict/verdict.hpp"
 #include "samebits/convert.hpp"
@@ -130,7 +131,9 @@ collected collect(std::span<const shown_tensor> tensors, std::span<const std::st
   collected all;
   const std::vector<format_id> targets = all_formats(tensors, formats);
   tensor_analyser analyser(targets, where);
+  progress line(tensors.size());
   for (std::size_t i = 0; i < tensors.size(); ++i) {
+    line.show(i);
     const shown_tensor& tensor = tensors[i];
     tensor_evidence evidence = evidence_of(tensor, names[i], rules);
     tensor_stats stats;
