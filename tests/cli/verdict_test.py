@@ -1,4 +1,5 @@
 # The verdict of `fpinspect tensor`: five files made for it, roles, needs and details.
+import json
 import os
 import struct
 import subprocess
@@ -104,6 +105,28 @@ class FiveFiles(cli_support.CliTest):
         for name in "healthy", "underflow", "outlier", "nan":
             for line in self.ok("tensor", self.path(name + ".safetensors")).out.splitlines()[1:]:
                 self.assertLessEqual(len(line), 80)
+
+
+class Shards(cli_support.CliTest):
+    def test_index(self):
+        for name, tensor in ("1.safetensors", "a.weight"), ("2.safetensors", "b.weight"):
+            write_safetensors(self.path(name), [(tensor, "F32", (2, 2), floats(1, 2, 3, 4))])
+        index = self.path("m.safetensors.index.json")
+        with open(index, "w") as file:
+            json.dump({"metadata": {"total_size": 32}, "weight_map": {
+                "b.weight": "2.safetensors", "a.weight": "1.safetensors"}}, file)
+        names = lambda *arguments: [t["name"] for t in self.ok_json("tensor", *arguments)
+                                    ["verdict"]["tensors"]]
+        self.assertEqual(names(index), ["a.weight", "b.weight"])
+        self.assertEqual(names(index + "#b.weight"), ["b.weight"])
+        self.assertEqual(names(index, "--tensor", "b*"), ["b.weight"])
+        self.assertIn(index + ": 2 tensors, 8 values\n", self.ok("tensor", index).out)
+        self.fails(3, "tensor", index + "#c", says='"c"')
+        os.remove(self.path("2.safetensors"))
+        self.fails(3, "tensor", index, says="2.safetensors")
+        with open(index, "w") as file:
+            file.write('{"weight_map": {"a": "../1.safetensors"}}')
+        self.fails(3, "tensor", index, says=[index, '"../1.safetensors"'])
 
 
 class Options(cli_support.CliTest):

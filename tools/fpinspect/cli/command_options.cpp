@@ -113,7 +113,9 @@ void command_line::add_tensor() {
   CLI::App* command =
       add("tensor", "Say which formats suit the tensors of files, and what is lost");
   command->add_flag("--ascii", view_.ascii, "Draw with ASCII characters");
-  command->add_option("FILE", tensor_.files, "FILE.npy, FILE.safetensors or FILE#TENSOR")
+  command
+      ->add_option("FILE", tensor_.files,
+                   "FILE.npy, FILE.safetensors, an index (.index.json) or FILE#TENSOR")
       ->required();
   const auto repeated = [&](const char* name, std::vector<std::string>& texts,
                             const char* description) {

@@ -9,6 +9,7 @@
 #include "fpinspect/verdict/glob.hpp"
 #include "tensor_file/error.hpp"
 #include "tensor_file/escape.hpp"
+#include "tensor_file/safetensors/shard_index.hpp"
 
 namespace fpinspect {
 namespace {
@@ -53,6 +54,32 @@ void add_named(const std::vector<opened_file>& files, const std::string& name,
   if (!any) static_cast<void>(files.front().file->find(name));  // throws and lists the tensors
 }
 
+/// Adds the tensor of FILE#TENSOR.
+void add_exact(const std::vector<opened_file>& files, const tensor_location& where,
+               std::vector<chosen_tensor>& chosen) {
+  const opened_file* any = nullptr;
+  for (const opened_file& opened : files) {
+    if (opened.path != where.file) continue;
+    any = &opened;
+    if (!has_tensor(*opened.file, *where.tensor)) continue;
+    chosen.push_back({opened.file, opened.path, opened.file->find(*where.tensor)});
+    return;
+  }
+  if (any != nullptr) static_cast<void>(any->file->find(*where.tensor));  // throws
+}
+
+/// The files of one FILE. The files of an index count as one file, the index.
+std::vector<opened_file> open_files(const std::filesystem::path& path) {
+  if (!samebits::tensor_file::is_shard_index(path)) {
+    return {{std::make_shared<const reader>(reader::open(path)), path}};
+  }
+  std::vector<opened_file> shards;
+  for (const std::filesystem::path& shard : samebits::tensor_file::read_shard_index(path)) {
+    shards.push_back({std::make_shared<const reader>(reader::open(shard)), path});
+  }
+  return shards;
+}
+
 std::vector<chosen_tensor> choose(const tensor_arguments& arguments) {
   std::vector<opened_file> whole;
   std::vector<chosen_tensor> chosen;
@@ -62,15 +89,15 @@ std::vector<chosen_tensor> choose(const tensor_arguments& arguments) {
       throw usage_error(
           "--tensor: FILE names a tensor already, behind its #; leave one of them out");
     }
-    const auto file = std::make_shared<const reader>(reader::open(where.file));
-    if (where.tensor) {
-      chosen.push_back({file, where.file, file->find(*where.tensor)});
-    } else {
-      whole.push_back({file, where.file});
-      if (!arguments.tensors.empty()) continue;
-      for (const tensor_info& info : file->tensors()) chosen.push_back({file, where.file, info});
+    for (const opened_file& opened : open_files(where.file)) {
+      const auto& [file, path] = opened;
+      whole.push_back(opened);
+      if (where.tensor || !arguments.tensors.empty()) continue;
+      for (const tensor_info& info : file->tensors()) chosen.push_back({file, path, info});
     }
+    if (where.tensor) add_exact(whole, where, chosen);
   }
+  if (whole.empty()) return chosen;
   for (const std::string& name : arguments.tensors) add_named(whole, name, chosen);
   return chosen;
 }

@@ -1,0 +1,122 @@
+// The index of a model in several .safetensors files: a state machine over SAX events.
+#include "tensor_file/safetensors/shard_index.hpp"
+
+#include <cstddef>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "tensor_file/error.hpp"
+#include "tensor_file/escape.hpp"
+#include "tensor_file/files/mapped_file.hpp"
+
+namespace samebits::tensor_file {
+namespace {
+
+[[noreturn]] void malformed_index(const std::string& message) {
+  throw file_error(error_kind::malformed, "index: " + message);
+}
+
+/// Keeps the strings of weight_map and skips everything else.
+class index_handler {
+ public:
+  // The callbacks of nlohmann's SAX interface. They throw instead of returning false.
+  bool null() { return other(); }
+  bool boolean(bool) { return other(); }
+  bool number_integer(nlohmann::json::number_integer_t) { return other(); }
+  bool number_unsigned(nlohmann::json::number_unsigned_t) { return other(); }
+  bool number_float(nlohmann::json::number_float_t, const std::string&) { return other(); }
+  bool binary(nlohmann::json::binary_t&) { return other(); }
+  bool string(const std::string& text) {
+    if (!in_map()) return other();
+    const bool plain = !text.empty() && text != "." && text != ".." &&
+                       text.find_first_of(std::string_view("/\0", 2)) == std::string::npos;
+    if (!plain) malformed_index("weight_map: " + quote(text) + " is not the name of a file");
+    files_.insert(text);
+    return true;
+  }
+  bool key(const std::string& text) {
+    if (depth_ != 1) return true;
+    map_is_next_ = text == "weight_map";
+    if (map_is_next_ && seen_) malformed_index("weight_map occurs twice");
+    return true;
+  }
+  bool start_object(std::size_t) {
+    if (depth_ == 1 && map_is_next_) {
+      map_is_next_ = false;
+      seen_ = inside_ = true;
+      return enter();
+    }
+    if (depth_ != 0) other();
+    return enter();
+  }
+  bool end_object() { return leave(); }
+  bool start_array(std::size_t) {
+    other();
+    return enter();
+  }
+  bool end_array() { return leave(); }
+  static bool parse_error(std::size_t position, const std::string&,
+                          const nlohmann::json::exception&) {
+    malformed_index("not JSON at byte " + std::to_string(position));
+  }
+
+  [[nodiscard]] std::vector<std::string> files() const {
+    if (!seen_) malformed_index("there is no weight_map");
+    return {files_.begin(), files_.end()};
+  }
+
+ private:
+  [[nodiscard]] bool in_map() const { return inside_ && depth_ == 2; }
+
+  /// A value that is neither the map nor a string in it.
+  bool other() const {
+    if (depth_ == 0) malformed_index("expected an object");
+    if (in_map()) malformed_index("weight_map: expected strings");
+    if (depth_ == 1 && map_is_next_) malformed_index("weight_map: expected an object");
+    return true;
+  }
+  bool enter() {
+    constexpr std::size_t deepest = 64;
+    if (++depth_ > deepest) malformed_index("nested too deeply");
+    return true;
+  }
+  bool leave() {
+    if (--depth_ == 1) inside_ = false;
+    return true;
+  }
+
+  std::set<std::string> files_;
+  std::size_t depth_ = 0;
+  bool map_is_next_ = false;  ///< the last key of the outermost object was weight_map
+  bool inside_ = false;       ///< in weight_map
+  bool seen_ = false;
+};
+
+}  // namespace
+
+bool is_shard_index(const std::filesystem::path& path) {
+  return path.filename().string().ends_with(".index.json");
+}
+
+std::vector<std::string> parse_shard_index(std::string_view json) {
+  index_handler handler;
+  nlohmann::json::sax_parse(json.begin(), json.end(), &handler);
+  return handler.files();
+}
+
+std::vector<std::filesystem::path> read_shard_index(const std::filesystem::path& path) {
+  try {
+    const mapped_file file(path);
+    const auto bytes = file.bytes();
+    const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    std::vector<std::filesystem::path> paths;
+    for (const std::string& name : parse_shard_index(text)) {
+      paths.push_back(path.parent_path() / name);
+    }
+    return paths;
+  } catch (const file_error& error) {
+    throw file_error(error.kind(), escape_path(path) + ": " + error.what());
+  }
+}
+
+}  // namespace samebits::tensor_file
