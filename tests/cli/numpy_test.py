@@ -113,7 +113,8 @@ class AgainstNumPy(cli_support.CliTest):
 
     def test_loss_scale(self):
         """The verdict's scale and its losses, by a search over all scales."""
-        scale = self.ok_json("tensor", self.sample)["verdict"]["fp16_loss_scale"]
+        verdict = self.ok_json("tensor", self.sample)["verdict"]
+        scale = verdict["fp16_loss_scale"]
         names = [name for name in self.tensors if name.startswith("grad.")]
         gradients = np.concatenate([elements(*self.tensors[name]).ravel() for name in names])
         gradients = gradients[gradients != 0].astype(np.float64)
@@ -130,6 +131,15 @@ class AgainstNumPy(cli_support.CliTest):
         self.assertEqual(enough, min(k for k in losses if losses[k][0] * 100 < gradients.size))
         for loss in [scale["without"], *scale["scales"]]:
             self.assertEqual((loss["underflow"], loss["overflow"]), losses[loss["log2"]], loss)
+        (role,) = [r for r in verdict["roles"] if r["role"] == "gradients"]
+        (tried,) = [t for t in role["tried"] if t["choice"] == "fp16, loss scale"]
+        lowest = []
+        for name in names:
+            x = np.ldexp(elements(*self.tensors[name]).astype(np.float64), scale["log2"])
+            d = x - x.astype(np.float16).astype(np.float64)
+            lowest.append((10 * math.log10((x * x).sum() / (d * d).sum()), name))
+        self.assertEqual(tried["lowest_sqnr"]["tensor"], min(lowest)[1])
+        self.assertAlmostEqual(tried["lowest_sqnr"]["sqnr_db"], min(lowest)[0], places=9)
 
     def test_codes(self):
         for name, (dtype, shape, raw) in self.tensors.items():

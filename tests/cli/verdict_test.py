@@ -221,6 +221,12 @@ class Options(cli_support.CliTest):
         self.assertIn("as stored: no choice meets the need\n          not fp32: 1 value overflows",
                       self.ok("tensor", huge).out)
 
+    def test_position_of_the_first_nan(self):
+        values = [1.0] * 140000  # more than one chunk
+        values[139999] = values[135001] = float("nan")
+        path = write_npy(self.path("x.npy"), "<f4", (2, 70000), floats(*values))
+        self.assertIn(": 2 NaN, first at [1, 65001]\n", self.ok("tensor", path).out)
+
     def test_elements_that_are_not_judged(self):
         path = write_safetensors(self.path("m.safetensors"), [
             ("i.weight", "I32", (2,), struct.pack("<2i", 1, 2)), ("b", "BOOL", (2,), bytes(2)),
