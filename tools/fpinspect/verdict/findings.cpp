@@ -44,7 +44,7 @@ void add_outliers(const verdict& v, std::span<const tensor_evidence> tensors, co
   }
 }
 
-/// The gradients that lose the most in fp16 at scale 2^log2, if they lose more than the need allows.
+/// The gradients that lose the most in fp16 at scale 2^log2, if that is more than the need allows.
 void add_underflows(const verdict& v, std::span<const tensor_evidence> tensors, int log2,
                     finding_kind kind, collector& found) {
   constexpr std::size_t most = 3;  // a loss scale helps all of them at once
