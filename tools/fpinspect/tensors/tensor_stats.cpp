@@ -111,7 +111,7 @@ class range_meter {
 };
 
 /// Calls f(codes, values) for the elements times 2^scale_log2, chunk by chunk. `codes` is a matrix
-/// of one row, in how.format or, if scaled, in fp64; `values` are its values, decoded by `values_of`.
+/// of one row, in how.format or, if scaled, in fp64; `values` are its values, by `values_of`.
 template <class Function>
 void for_each_chunk(const reader& file, const tensor_info& info, const element_reading& how,
                     const decoder& values_of, int scale_log2, const Function& f) {
