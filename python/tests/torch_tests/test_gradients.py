@@ -130,3 +130,28 @@ def test_clipping_does_not_wait(cuda: str) -> None:
     finally:
         torch.cuda.set_sync_debug_mode("default")
     assert norm.item() <= 1.0 + 1e-3
+
+
+def test_lists_of_a_graph_stay(cuda: str) -> None:
+    """The list of a warm-up on the stream of the capture is the graph's, and is never freed."""
+    p = torch.nn.Parameter(torch.zeros(64, device=cuda))
+    p.grad = torch.ones_like(p)
+    stream = torch.cuda.Stream()
+    with torch.cuda.stream(stream):
+        sbt.clip_grad_norm_([p], 1e9)
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph, stream=stream):
+        norm = sbt.clip_grad_norm_([p], 1e9)
+    others = [torch.nn.Parameter(torch.zeros(64, device=cuda)) for _ in range(8)]
+    with torch.cuda.stream(stream):
+        for other in others:  # more lists than are kept
+            other.grad = torch.ones_like(other)
+            sbt.clip_grad_norm_([other], 1e9)
+    torch.cuda.synchronize()
+    for value in (3.0, 5.0):
+        p.grad.fill_(value)
+        torch.cuda.synchronize()
+        graph.replay()
+        torch.cuda.synchronize()
+        assert norm.item() == 8 * value
