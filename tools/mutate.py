@@ -72,6 +72,7 @@ TESTS = [
     Test("loss_scale_compat", ["tests/exhaustive/loss_scale_traces.cpp"],
           runs=[f"{p} 500" for p in ("torch", "apex", "apex_amp", "megatron", "deepspeed")]),
     Test("decide inspect squares", ["tests/unit/decide_test.cpp"]),
+    Test("gradient_report", ["tests/unit/gradient_report_test.cpp"]),
     Test("inspect squares",
           ["backends/reference/list.cpp", "backends/threads/tensor_list.cpp",
            "backends/api/tensor_list_operations.cpp"],
