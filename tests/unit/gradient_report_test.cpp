@@ -63,6 +63,7 @@ TEST(GradientReport, InspectionOfBadGradients) {
   EXPECT_EQ(of_nan.norm, binary64::nan);
   EXPECT_EQ(of_nan.first_bad, 0);
   EXPECT_EQ(of_nan.writes, 1u);
+  EXPECT_EQ(report_of_inspection(words, {}, bits(1.0), 0, 0).found_inf, bits(1.0f));
   // The sum of the squares overflows, though no gradient is Inf.
   const gradient_report huge = report_of_inspection(words, {}, bits(double{inf}), bits(1.0f), -1);
   EXPECT_EQ(huge.found_inf, bits(1.0f));
