@@ -20,8 +20,8 @@ namespace samebits::numerics {
 struct scaler_words {
   std::uint32_t scale = binary32::one;    ///< binary32: the factor of the loss
   std::uint32_t inverse = binary32::one;  ///< binary32: RN(1 / scale)
-  std::uint32_t bad_loss =
-      0;                   ///< binary32: not zero if a loss was Inf or NaN since the last update
+  /// Binary32: not zero if a loss was Inf or NaN since the last update.
+  std::uint32_t bad_loss = 0;
   std::uint32_t stop = 0;  ///< 1: the policy ends the run
 };
 
@@ -33,10 +33,10 @@ struct gradient_report {
   std::uint32_t amax = 0;              ///< binary32: of the scaled gradients
   std::uint32_t nonfinite = 0;         ///< 1: a scaled gradient was Inf or NaN
   std::uint32_t overflowed = 0;        ///< 1: unscaling made a finite gradient Inf
-  std::uint32_t factor = binary32::one;   ///< binary32: RN(1 / scale) times the clip factor
-  std::uint32_t divisor = binary32::one;  ///< binary32: scale / clip factor, for optimizers
-                                          ///< that divide
-  std::uint32_t writes = 0;               ///< 1: the gradients are multiplied by `factor`
+  std::uint32_t factor = binary32::one;  ///< binary32: RN(1 / scale) times the clip factor
+  /// Binary32: scale / clip factor. Optimizers divide the scaled gradients by it.
+  std::uint32_t divisor = binary32::one;
+  std::uint32_t writes = 0;  ///< 1: the gradients are multiplied by `factor`
   std::uint32_t reserved = 0;
 };
 static_assert(sizeof(scaler_words) == 16 && sizeof(gradient_report) == 48);
@@ -74,8 +74,9 @@ SAMEBITS_INLINE constexpr gradient_report report_of_inspection(const scaler_word
   return r;
 }
 
-/// The report after a pass that unscaled the gradients and counted Inf and NaN before and after.
-/// first_bad: the first tensor with either, or -1.
+/// The report after the gradients were unscaled. `nonfinite` elements were Inf or NaN before;
+/// `overflowed` elements were finite before and not after. first_bad: the first tensor with an
+/// element of either kind, or -1.
 SAMEBITS_INLINE constexpr gradient_report report_of_unscaling(
     const scaler_words& words, const unscale_rule& rule, std::uint64_t nonfinite,
     std::uint64_t overflowed, std::uint32_t amax, std::int64_t first_bad) {

@@ -124,7 +124,7 @@ def test_a_refusal_reaches_every_rank(wrong: dict[str, Any], kind: type[Exceptio
 
 
 class _Failing(sbr.SingleRank):
-    """Raises at an operation, counted from 0."""
+    """A communicator that raises in its operation number `at`; the first one is number 0."""
 
     def __init__(self, at: int) -> None:
         self.left = at

@@ -35,7 +35,7 @@ def reduce_gradients(ranks: Communicator, gradients: Any, *, communication: obje
         The communication dtype: fp32, fp16, bf16, e4m3 or e5m2. The last two use one scale per
         tensor for all ranks.
     factor : float
-        Of the sum: ``1 / ranks.size`` gives the mean.
+        The sum is multiplied by it; ``1 / ranks.size`` gives the mean.
     scale : str
         Scale rule of e4m3 and e5m2.
     rounding : str

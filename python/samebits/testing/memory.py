@@ -46,7 +46,7 @@ class Memory(Protocol):
     Attributes
     ----------
     kind : str
-        What a result must be, for messages: "a NumPy array".
+        The type that messages expect of a result, such as "a NumPy array".
     device : str or None
         The argument `device` of the checks.
     """

@@ -170,7 +170,7 @@ def reduce_gradients(parameters: Any, group: Any = None, *, communication: objec
     communication : str or torch.dtype
         The communication dtype: fp32, fp16, bf16, e4m3 or e5m2.
     factor : float, optional
-        Of the sum; by default 1 / number of ranks.
+        The sum is multiplied by it; by default 1 / number of ranks, which gives the mean.
     **options
         As in `samebits.ranks.reduce_gradients`.
 

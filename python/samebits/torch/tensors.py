@@ -89,8 +89,8 @@ def from_numpy(x: np.ndarray[Any, Any]) -> torch.Tensor:
     Parameters
     ----------
     x : numpy.ndarray [...]
-        Of a dtype of NumPy or ml_dtypes that torch has; strides are not negative. A read-only array
-        is not copied: do not write to its tensor.
+        Its dtype, of NumPy or ml_dtypes, is one that torch has too. Negative strides are refused.
+        A read-only array is not copied: do not write to the returned tensor.
 
     Examples
     --------
