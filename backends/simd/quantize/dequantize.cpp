@@ -1,6 +1,6 @@
-// Dequantization on the SIMD backends, by the kernels of conversions and tensor lists: a piece of a
-// row is converted to binary32, multiplied tile by tile, and converted to the result's format.
-// Compiled without instruction set flags.
+// Dequantization on the SIMD backends, by the kernels of conversions and tensor lists: a
+// segment of a row is converted to binary32, multiplied tile by tile, and converted to the result's
+// format. Compiled without instruction set flags.
 #include <algorithm>
 #include <array>
 
@@ -12,11 +12,12 @@
 namespace samebits::backends {
 namespace {
 
-constexpr std::int64_t piece_elements = 1024;  // binary32 numbers of a piece stay in the L1 cache
+constexpr std::int64_t segment_elements =
+    1024;  // binary32 numbers of a segment stay in the L1 cache
 
 /// `count` elements of a row from (row, col) on, as a matrix with one row.
 template <class View, class Byte>
-View piece_of(View v, Byte* first, std::int64_t row, std::int64_t col, std::int64_t count) {
+View segment_of(View v, Byte* first, std::int64_t row, std::int64_t col, std::int64_t count) {
   const std::int64_t bytes = spec_of(v.format).storage_bits / 8;
   v.data = first + (row * v.row_stride + col * v.col_stride) * bytes;
   v.rows = 1;
@@ -24,7 +25,7 @@ View piece_of(View v, Byte* first, std::int64_t row, std::int64_t col, std::int6
   return v;
 }
 
-/// Multiplies the binary32 numbers of a piece by the scales of their tiles.
+/// Multiplies the binary32 numbers of a segment by the scales of their tiles.
 void rescale(const list_lanes_kernel& lanes, const dequantize_call& call, std::int64_t row,
              std::int64_t col, std::int64_t count, std::uint32_t* values) {
   const tile_grid& g = call.grid;
@@ -44,15 +45,15 @@ void dequantize(const dequantize_call& call, const executor& where) {
   auto* const out = static_cast<std::byte*>(call.out.data);
   for_each_part(call.codes.rows * cols, where.threads, [&](element_range range) {
     const ieee_control_register ieee;
-    std::array<std::uint32_t, piece_elements> values;
+    std::array<std::uint32_t, segment_elements> values;
     for (std::int64_t i = range.begin; i < range.end;) {
       const std::int64_t row = i / cols;
       const std::int64_t col = i % cols;
-      const std::int64_t n = std::min({piece_elements, cols - col, range.end - i});
+      const std::int64_t n = std::min({segment_elements, cols - col, range.end - i});
       const matrix_view between = {values.data(), format_id::fp32, 1, n, n};
-      Convert({piece_of(call.codes, codes, row, col, n), between, {}, {}}, {0, n});
+      Convert({segment_of(call.codes, codes, row, col, n), between, {}, {}}, {0, n});
       rescale(Lanes, call, row, col, n, values.data());
-      Convert({between, piece_of(call.out, out, row, col, n), {}, {}}, {0, n});
+      Convert({between, segment_of(call.out, out, row, col, n), {}, {}}, {0, n});
       i += n;
     }
   });

@@ -19,6 +19,7 @@
 #include "fpinspect/cli/error.hpp"
 #include "fpinspect/cli/text.hpp"
 #include "fpinspect/formats/describe.hpp"
+#include "fpinspect/formats/flag_names.hpp"
 #include "fpinspect/output/json_writer.hpp"
 #include "fpinspect/output/terminal.hpp"
 #include "fpinspect/tensors/source.hpp"
@@ -39,16 +40,6 @@ using samebits::operation;
 using samebits::tensor_file::dtype;
 
 constexpr std::array<std::string_view, 3> operand_names{"A", "B", "C"};
-
-struct named_flag {
-  flags flag;
-  std::string_view name;
-};
-constexpr std::array<named_flag, 5> named_flags{{{flags::invalid, "invalid"},
-                                                 {flags::divide_by_zero, "divide_by_zero"},
-                                                 {flags::overflow, "overflow"},
-                                                 {flags::underflow, "underflow"},
-                                                 {flags::inexact, "inexact"}}};
 
 /// An operand: a number of the command line, or a file. Codes are in the task's format.
 struct arith_operand {
@@ -246,14 +237,6 @@ void write_files(const arith_targets& targets, const arith_task& task,
     targets.flags->write("flags", dtype::u8, task.shape,
                          std::as_bytes(std::span(elements.flags_of_each)), out);
   }
-}
-
-std::vector<std::string_view> names_of(flags raised) {
-  std::vector<std::string_view> names;
-  for (const named_flag& f : named_flags) {
-    if (has(raised, f.flag)) names.push_back(f.name);
-  }
-  return names;
 }
 
 void begin_json(json_writer& json, const arith_task& task) {
