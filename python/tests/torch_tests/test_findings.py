@@ -88,13 +88,13 @@ def test_load_state_dict_casts() -> None:
     assert after["master"][0] == after["codes"][0] == "torch.bfloat16"
 
 
-@pytest.mark.parametrize("capability", ["default", "avx2"])
-def test_nan_of_cpu_casts(capability: str) -> None:
-    environment = {**os.environ, "ATEN_CPU_CAPABILITY": capability}
+def test_nan_of_cpu_casts() -> None:
+    environment = {**os.environ, "ATEN_CPU_CAPABILITY": "avx2"}
     text = subprocess.run([sys.executable, str(PROGRAMS / "cpu_cast_nan.py")], check=True,
                           capture_output=True, text=True, env=environment).stdout
-    if capability == "avx2" and "AVX2" in text:
-        assert text.split("\n", 1)[1] == shown("cpu_cast_nan").split("\n", 1)[1]
+    if "AVX2" not in text:
+        pytest.skip("a processor without AVX2")
+    assert text.split("\n", 1)[1] == shown("cpu_cast_nan").split("\n", 1)[1]
 
 
 @pytest.mark.parametrize("target", ["fp16", "bf16", "e4m3"])

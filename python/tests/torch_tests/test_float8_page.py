@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 import torch
 
 import samebits.torch as sbt
@@ -35,11 +36,12 @@ def test_the_example_prints_what_the_page_shows() -> None:
 
 
 def test_the_example_has_no_difference_on_a_gpu(cuda: str) -> None:
+    if torch.cuda.get_device_capability() != (9, 0):
+        pytest.skip("a GPU of another compute capability than 9.0")
     printed = subprocess.run(
         [sys.executable, str(ROOT / "examples" / "python" / "torch_float8.py")], check=True,
         capture_output=True, text=True).stdout
-    if torch.cuda.get_device_capability() == (9, 0):
-        assert printed.count("\n0 of ") == 2
+    assert printed.count("\n0 of ") == 2
 
 
 def test_the_map_is_read(tmp_path: Path) -> None:

@@ -368,10 +368,18 @@ def test_autograd_sees_what_is_written(device: str, policy: str) -> None:
 
 
 def test_lists_of_losses(device: str) -> None:
-    scaler = sbt.GradScaler(device, 4.0, policy="native")
-    ones = [torch.ones((), device=device), (torch.full((2,), 3.0, device=device),)]
-    assert [float(ones[0] * 4), [12.0, 12.0]] == [
-        float(scaler.scale(ones)[0]), scaler.scale(ones)[1][0].tolist()]
+    for last, cause in ((3.0, "none"), (math.nan, "loss")):
+        scaler = sbt.GradScaler(device, 4.0, policy="native")
+        p = torch.nn.Parameter(torch.zeros(2, device=device))
+        optimizer = torch.optim.SGD([p], lr=0.1)
+        losses = [torch.ones((), device=device), (torch.tensor([3.0, last], device=device),)]
+        scaled = scaler.scale(losses)
+        assert float(scaled[0]) == 4.0 and float(scaled[1][0][0]) == 12.0
+        p.grad = torch.full_like(p, last)
+        scaler.step(optimizer)
+        scaler.update()
+        (report,) = wait_for_reports(scaler, 1)
+        assert report.cause == cause
 
 
 def test_dtensor_gradients_by_local_shard(device: str) -> None:
