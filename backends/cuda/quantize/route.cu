@@ -136,6 +136,26 @@ int log2_row_lanes_of(const quantize_call& call) {
   return std::clamp(threads, minimum, std::countr_zero(unsigned_of(block_threads)));
 }
 
+bool is_dense(const const_matrix_view& v) { return v.rows == 1 || v.row_stride == v.cols; }
+
+/// A call with one scale per matrix, as a call on one row if the matrix is dense and small: the row
+/// kernel is one launch, the kernels of one scale are four.
+quantize_call one_row_call(const quantize_call& call) {
+  const quantize_outputs& o = call.outputs;
+  const std::int64_t elements = call.in.rows * call.in.cols;
+  if (call.grid.rows != 1 || call.grid.cols != 1 || elements > one_row_elements ||
+      !is_dense(call.in) || !is_dense(o.codes) || o.codes_transposed.data != nullptr ||
+      call.cast.round != rounding::nearest_even) {
+    return call;
+  }
+  quantize_call row = call;
+  row.in.rows = row.outputs.codes.rows = 1;
+  row.in.cols = row.outputs.codes.cols = elements;
+  row.grid.tile_rows = 1;
+  row.grid.tile_cols = elements;
+  return row;
+}
+
 /// A call with one scale per matrix, rewritten for the block kernel with 128 x 128 tiles. A dense
 /// matrix of fewer than 128 rows is reshaped to rows of 2048 elements. The call's scale is stored
 /// by another kernel, so the rewritten call stores none.
@@ -145,9 +165,6 @@ quantize_call whole_call(const quantize_call& call) {
   whole.outputs.scales = whole.outputs.scales_transposed = {};
   whole.grid.tile_rows = whole.grid.tile_cols = side;
   const std::int64_t elements = call.in.rows * call.in.cols;
-  const auto is_dense = [&](const const_matrix_view& v) {
-    return v.rows == 1 || v.row_stride == v.cols;
-  };
   if (call.in.rows < side && elements % width == 0 && is_dense(call.in) &&
       is_dense(call.outputs.codes) && call.outputs.codes_transposed.data == nullptr &&
       call.cast.round == rounding::nearest_even) {
@@ -191,7 +208,8 @@ std::optional<tile_task> block_task(const quantize_call& call) {
   return t;
 }
 
-std::optional<tile_task> row_task(const quantize_call& call) {
+std::optional<tile_task> row_task(const quantize_call& original) {
+  const quantize_call call = one_row_call(original);
   const quantize_outputs& o = call.outputs;
   if (is_empty(call) || call.grid.tile_rows != 1 || call.grid.cols != 1 ||
       call.in.cols > longest_row || o.statistics != nullptr || o.codes.data == nullptr ||

@@ -26,6 +26,10 @@ inline constexpr int rows_a_thread = 8;
 /// Vectors of 8 elements that one thread holds in registers where each row has one scale.
 inline constexpr int vectors_per_thread = 8;
 
+/// Elements that one block of 256 threads holds in registers where each row has one scale. A dense
+/// matrix of at most so many elements with one scale is quantized as one row, in one launch.
+inline constexpr std::int64_t one_row_elements = 8 * vectors_per_thread * 256;
+
 /// Columns of the longest row that the row kernel supports. The kernel reads all but the last span
 /// of a row twice if the row does not fit a block's registers, the second time from the caches.
 inline constexpr std::int64_t longest_row = std::int64_t{1} << 18;
