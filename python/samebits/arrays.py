@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 from typing import Any, NoReturn
 
@@ -191,4 +192,10 @@ def empty_like(like: Any, shape: tuple[int, ...], format_index: int) -> Any:
     return namespace.empty(shape, dtype=dtype, device=like.device)
 
 
-_core.register_numpy(np.ndarray, np.empty, sys.modules[__name__], INDEX)
+_core.register_numpy(
+    np.ndarray,
+    importlib.import_module("numpy._core._multiarray_umath")._ARRAY_API,  # as NumPy's import_array()
+    np.dtype(np.float64),
+    sys.modules[__name__],
+    INDEX,
+)

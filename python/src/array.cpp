@@ -3,27 +3,13 @@
 
 #include "dlpack.hpp"
 #include "errors.hpp"
+#include "numpy_object.hpp"
 #include "samebits/c/samebits.h"
 
 namespace samebits::python {
 namespace {
 
-// The first fields of an array object: PyArrayObject_fields of NumPy's ndarraytypes.h, whose inline
-// functions read them in every extension built for NumPy 2.
-struct numpy_object {
-  PyObject_HEAD char* data;
-  int dims;
-  std::intptr_t* shape;
-  std::intptr_t* strides;  // in bytes
-  PyObject* base;
-  PyObject* dtype;
-  int flags;
-};
 constexpr int flag_writable = 0x400;
-
-const numpy_object& fields_of(nb::handle array) {
-  return *reinterpret_cast<const numpy_object*>(array.ptr());
-}
 
 // A dtype and the format of its elements. The format is -1 for unsigned integers, which hold codes
 // of any format of their width.
@@ -39,7 +25,6 @@ struct dtype_table {
   dtype_entry rows[32];
   int count = 0;
   PyObject* ndarray = nullptr;      // the type numpy.ndarray
-  PyObject* empty = nullptr;        // the function numpy.empty
   PyObject* dtype_of[32] = {};      // by format: the dtype of results
   PyObject* helper = nullptr;       // the module samebits.arrays
   PyObject* formats = nullptr;      // samebits.formats.INDEX: the number of each name
@@ -250,15 +235,15 @@ array array_of(nb::handle object, const argument& what) {
 }
 
 nb::object empty_like(nb::handle like, nb::handle shape, std::int32_t format) {
-  if (is_numpy(like)) return nb::handle(table.empty)(shape, nb::handle(table.dtype_of[format]));
+  std::int64_t sizes[max_dims];
+  const int dims = static_cast<int>(nb::len(shape));
+  if (dims > max_dims) refuse("dims", like, {.name = "out"});
+  for (int i = 0; i < dims; ++i) sizes[i] = nb::cast<std::int64_t>(shape[i]);
+  if (is_numpy(like)) return new_numpy_array(dims, sizes, table.dtype_of[format]);
   if (const exchange_table* const library = exchange_table_of(like, table.helper)) {
     array a;
     a.library = library;
     a.device = describe_tensor(*library, like).device;
-    std::int64_t sizes[max_dims];
-    const int dims = static_cast<int>(nb::len(shape));
-    if (dims > max_dims) refuse("dims", like, {.name = "out"});
-    for (int i = 0; i < dims; ++i) sizes[i] = nb::cast<std::int64_t>(shape[i]);
     return new_torch_tensor(a, dims, sizes, format);
   }
   return nb::handle(table.helper).attr("empty_like")(like, shape, format);
@@ -278,7 +263,7 @@ output new_output(nb::handle like, const array& in, int dims, const std::int64_t
     return {std::move(made), std::move(a)};
   }
   output out;
-  out.object = nb::handle(table.empty)(shape_of(dims, shape), nb::handle(table.dtype_of[format]));
+  out.object = new_numpy_array(dims, shape, table.dtype_of[format]);
   out.a.format = format;
   out.a.bytes = bytes_of(format);
   read_layout(out.object, what, out.a);
@@ -308,35 +293,21 @@ nb::tuple shape_of(int dims, const std::int64_t* shape) {
   return nb::borrow<nb::tuple>(sizes);
 }
 
-namespace {
-
-// Refuses a NumPy whose array objects are laid out otherwise than numpy_object.
-void check_numpy_layout(nb::handle empty) {
-  const nb::object sample = empty(nb::make_tuple(3, 5));
-  const numpy_object& s = fields_of(sample);
-  const auto address = nb::cast<std::uintptr_t>(sample.attr("__array_interface__")["data"][0]);
-  const bool known = reinterpret_cast<std::uintptr_t>(s.data) == address && s.dims == 2 &&
-                     s.shape[0] == 3 && s.shape[1] == 5 && s.strides[0] == 40 &&
-                     s.strides[1] == 8 && sample.attr("dtype").ptr() == s.dtype;
-  if (!known) raise_internal("this version of NumPy lays its arrays out in another way");
-}
-
-}  // namespace
-
 void bind_arrays(nb::module_& m) {
   m.def(
       "register_numpy",
-      [](nb::object ndarray, nb::object empty, nb::object helper, nb::dict formats) {
-        check_numpy_layout(empty);
+      [](nb::object ndarray, nb::object functions, nb::object float64, nb::object helper,
+         nb::dict formats) {
+        register_numpy(ndarray, functions, float64);
         table.ndarray = ndarray.release().ptr();
-        table.empty = empty.release().ptr();
         table.helper = helper.release().ptr();
         table.formats = formats.release().ptr();
         table.is_neg_text = PyUnicode_InternFromString("is_neg");
       },
-      nb::arg("ndarray"), nb::arg("empty"), nb::arg("helper"), nb::arg("formats"),
-      "Gives the core numpy.ndarray, numpy.empty, the module of refusals, and the formats by "
-      "name.");
+      nb::arg("ndarray"), nb::arg("functions"), nb::arg("float64"), nb::arg("helper"),
+      nb::arg("formats"),
+      "Gives the core numpy.ndarray, NumPy's table of C functions, the dtype float64, the module "
+      "of refusals, and the formats by name.");
   m.def("empty_like", &empty_like, nb::arg("like").none(), nb::arg("shape"), nb::arg("format"),
         "Returns a new array of the library and device of `like`.");
   m.def(

@@ -55,7 +55,7 @@ struct convert_walk {
         s.pages = streaming::pages;
         s.batches = per_page;
       } else if (left >= batch) {
-        s.batches = left / batch;
+        s.pages = left / batch;  // one batch a page: the inner loop runs over all batches
       } else if (left >= kernel.unit) {
         s.units = left / kernel.unit;
       } else {
