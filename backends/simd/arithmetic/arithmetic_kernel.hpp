@@ -14,22 +14,21 @@
 
 namespace samebits::simd {
 
-/// Arguments of a kernel: contiguous codes of equal width in operands and result. The range has
-/// `blocks` blocks of `pages` parts, each part `part` bytes. A kernel takes one register from each
-/// part of a block in turn, so that several pages are read at once.
+/// Arguments of a kernel: contiguous codes of equal width in operands and result.
 struct arithmetic_span {
   const std::byte* in[backends::max_operands];  ///< unused operands repeat the first one
   std::byte* out;
-  std::int64_t blocks, pages, part;
+  std::int64_t bytes;  ///< of each operand; a multiple of the register size
   bool stream;  ///< results bypass the caches
 };
 
 using compute_kernel = void (*)(const arithmetic_span&);
 
+/// Prefetches the operands that lie streaming::prefetch_bytes behind offset `at`.
 template <int Operands>
 SAMEBITS_INLINE void prefetch_operands(const arithmetic_span& s, std::int64_t at) {
 #pragma GCC unroll 3
-  for (int i = 0; i < Operands; ++i) __builtin_prefetch(s.in[i] + at);
+  for (int i = 0; i < Operands; ++i) __builtin_prefetch(s.in[i] + at + streaming::prefetch_bytes);
 }
 
 template <class Registers, operation Op, format_id F, overflow Policy>
@@ -37,25 +36,19 @@ void compute_registers(const arithmetic_span& given) {
   const arithmetic_span s = given;
   constexpr std::int64_t unit = Registers::register_bytes;
   constexpr int operands = operand_count(Op);
-  const std::int64_t block = s.pages * s.part;
-  for (std::int64_t begin = 0; begin < s.blocks * block; begin += block) {
-    for (std::int64_t done = 0; done < s.part; done += unit) {
-      for (std::int64_t p = 0; p < s.pages; ++p) {
-        const std::int64_t at = begin + p * s.part + done;
-        if (s.stream) prefetch_operands<operands>(s, at + block);
-        const auto a = Registers::template widen<F>(s.in[0] + at);
-        auto b = a;
-        auto c = a;
-        if constexpr (operands > 1) b = Registers::template widen<F>(s.in[1] + at);
-        if constexpr (operands > 2) c = Registers::template widen<F>(s.in[2] + at);
-        const auto result =
-            Registers::template narrow<Op, F, Policy>(Registers::template apply<Op, F>(a, b, c));
-        if (s.stream) {
-          Registers::stream(s.out + at, result);
-        } else {
-          Registers::store(s.out + at, result);
-        }
-      }
+  for (std::int64_t at = 0; at < s.bytes; at += unit) {
+    if (s.stream) prefetch_operands<operands>(s, at);
+    const auto a = Registers::template widen<F>(s.in[0] + at);
+    auto b = a;
+    auto c = a;
+    if constexpr (operands > 1) b = Registers::template widen<F>(s.in[1] + at);
+    if constexpr (operands > 2) c = Registers::template widen<F>(s.in[2] + at);
+    const auto result =
+        Registers::template narrow<Op, F, Policy>(Registers::template apply<Op, F>(a, b, c));
+    if (s.stream) {
+      Registers::stream(s.out + at, result);
+    } else {
+      Registers::store(s.out + at, result);
     }
   }
 }

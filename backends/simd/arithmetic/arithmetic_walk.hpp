@@ -1,4 +1,4 @@
-// SIMD array arithmetic of a call: walks over rows, pages and borders, for any kernel.
+// SIMD array arithmetic of a call: walks over rows and borders, for any kernel.
 // convert_kernel.hpp says what code may be used here.
 #pragma once
 
@@ -23,22 +23,11 @@ struct compute_walk {
 
   /// Computes `bytes` bytes of contiguous codes.
   void contiguous(arithmetic_span s, std::int64_t bytes, bool stream) const {
-    const std::int64_t block = streaming::pages * streaming::page_bytes;
-    if (const std::int64_t blocks = stream ? bytes / block : 0; blocks > 0) {
-      s.blocks = blocks;
-      s.pages = streaming::pages;
-      s.part = streaming::page_bytes;
-      s.stream = true;
-      kernel(s);
-      advance(s, blocks * block);
-      bytes -= blocks * block;
-    }
-    s.blocks = s.pages = 1;
-    s.stream = false;
-    s.part = bytes - bytes % unit;
-    if (s.part > 0) kernel(s);
-    advance(s, s.part);
-    if (bytes > s.part) rest(s, bytes - s.part);
+    s.bytes = bytes - bytes % unit;
+    s.stream = stream;
+    if (s.bytes > 0) kernel(s);
+    advance(s, s.bytes);
+    if (bytes > s.bytes) rest(s, bytes - s.bytes);
   }
 
   /// Computes less than one register, through copies of full registers.
@@ -51,7 +40,8 @@ struct compute_walk {
     }
     std::byte* const out = s.out;
     s.out = out_copy;
-    s.part = unit;
+    s.bytes = unit;
+    s.stream = false;
     kernel(s);
     __builtin_memcpy(out, out_copy, static_cast<std::size_t>(bytes));
   }

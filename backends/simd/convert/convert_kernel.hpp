@@ -39,13 +39,11 @@ struct convert_rows {
   cast_rule rule;
 };
 
-/// Arguments of a kernel: contiguous elements. The range has `blocks` blocks of `pages` groups; a
-/// group has `batches` batches of `units` units. A kernel takes one batch from each group of a
-/// block in turn, so that several pages are read at once.
+/// Arguments of a kernel: contiguous elements, `batches` batches of `units` units.
 struct row_span {
   const std::byte* in;
   std::byte* out;
-  std::int64_t blocks, pages, batches;
+  std::int64_t batches;
   std::int64_t units;   ///< 1 in kernels that never use random bits
   std::uint64_t index;  ///< index of the first element, for its random bits
   bool stream;          ///< results bypass the caches
@@ -147,9 +145,12 @@ SAMEBITS_INLINE void convert_unit(const Conversion& c, const std::byte* in, std:
   }
 }
 
+/// Prefetches the operands of the unit that lies streaming::prefetch_bytes behind `p`.
 SAMEBITS_INLINE void prefetch(const std::byte* p, std::int64_t bytes) {
 #pragma GCC unroll 8
-  for (std::int64_t at = 0; at < bytes; at += 64) __builtin_prefetch(p + at);
+  for (std::int64_t at = 0; at < bytes; at += 64) {
+    __builtin_prefetch(p + streaming::prefetch_bytes + at);
+  }
 }
 
 /// convert_kernel::run.
@@ -162,24 +163,18 @@ void convert_span(const convert_rows& rows, const row_span& given, convert_rando
   const std::int64_t in_bytes = width_of(c.source) / 8;
   const std::int64_t out_bytes = width_of(c.target) / 8;
   const std::int64_t batch = units * unit;
-  const std::int64_t block = s.pages * s.batches * batch;
-  for (std::int64_t begin = 0; begin < s.blocks * block; begin += block) {
-    for (std::int64_t b = 0; b < s.batches; ++b) {
-      for (std::int64_t p = 0; p < s.pages; ++p) {
-        const std::int64_t first = begin + (p * s.batches + b) * batch;
-        random_reader<Isa> reader{};
-        if (c.field_width != 0) {
-          random.fill(s.index + static_cast<std::uint64_t>(first), batch);
-          reader = random.reader();
-        }
-        for (std::int64_t i = 0; i < batch; i += unit) {
-          const std::byte* from = s.in + (first + i) * in_bytes;
-          // The element at this position of the next block.
-          if (s.stream) [[likely]]
-            prefetch(from + block * in_bytes, unit * in_bytes);
-          convert_unit<Isa>(c, from, s.out + (first + i) * out_bytes, reader, i, s.stream);
-        }
-      }
+  const std::int64_t count = s.batches * batch;
+  for (std::int64_t first = 0; first < count; first += batch) {
+    random_reader<Isa> reader{};
+    if (c.field_width != 0) {
+      random.fill(s.index + static_cast<std::uint64_t>(first), batch);
+      reader = random.reader();
+    }
+    for (std::int64_t i = 0; i < batch; i += unit) {
+      const std::byte* from = s.in + (first + i) * in_bytes;
+      if (s.stream) [[likely]]
+        prefetch(from, unit * in_bytes);
+      convert_unit<Isa>(c, from, s.out + (first + i) * out_bytes, reader, i, s.stream);
     }
   }
 }

@@ -1,4 +1,4 @@
-// SIMD conversion of a call: walks over rows, pages and borders, for any kernel. convert_kernel.hpp
+// SIMD conversion of a call: walks over rows and borders, for any kernel. convert_kernel.hpp
 // says what code may be used here.
 #pragma once
 
@@ -42,27 +42,19 @@ struct convert_walk {
   /// Converts contiguous elements in batches of `batch` elements.
   void batches(const std::byte* in, std::byte* out, std::int64_t count, std::uint64_t index,
                std::int64_t batch, bool stream) const {
-    const std::int64_t page = streaming::page_bytes / larger(in_bytes, out_bytes);
-    const std::int64_t per_page = larger(page / batch, 1);
-    const std::int64_t block = streaming::pages * per_page * batch;
     for (std::int64_t done = 0; done < count;) {
       const std::int64_t left = count - done;
       const std::uint64_t at = index + static_cast<std::uint64_t>(done);
-      row_span s{
-          in + done * in_bytes, out + done * out_bytes, 1, 1, 1, batch / kernel.unit, at, stream};
-      if (left >= block) {
-        s.blocks = left / block;
-        s.pages = streaming::pages;
-        s.batches = per_page;
-      } else if (left >= batch) {
-        s.pages = left / batch;  // one batch a page: the inner loop runs over all batches
+      row_span s{in + done * in_bytes, out + done * out_bytes, 1, batch / kernel.unit, at, stream};
+      if (left >= batch) {
+        s.batches = left / batch;
       } else if (left >= kernel.unit) {
         s.units = left / kernel.unit;
       } else {
         return part(s, left);
       }
       kernel.run(rows, s, random);
-      done += s.blocks * s.pages * s.batches * s.units * kernel.unit;
+      done += s.batches * s.units * kernel.unit;
     }
   }
 

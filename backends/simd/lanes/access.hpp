@@ -53,12 +53,11 @@ void copy_codes(std::byte* to, std::int64_t to_step, const std::byte* from, std:
   }
 }
 
-/// Streaming: how a large array passes through the caches. Stores bypass the caches; four pages are
-/// read in turn while the next four are prefetched. Conversion then takes about half the time of a
-/// plain loop, whose hardware prefetch ends at each 4 KiB page (tools/bench, docs/benchmarks.md).
+/// Streaming: how a large array passes through the caches. Stores bypass the caches, and operands
+/// are prefetched one page ahead, because hardware prefetch ends at each 4 KiB page.
 namespace streaming {
 inline constexpr std::int64_t page_bytes = 4096;
-inline constexpr std::int64_t pages = 4;
+inline constexpr std::int64_t prefetch_bytes = page_bytes;
 /// From this many bytes on, read and written together, results bypass the caches. Smaller results
 /// may still be in the caches when they are used next.
 inline constexpr std::int64_t min_bytes = std::int64_t{32} << 20;

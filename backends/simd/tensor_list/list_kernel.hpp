@@ -91,7 +91,7 @@ SAMEBITS_INLINE void whole_chunk_sums(typename Isa::partial_sums* v, const std::
       const std::byte* const p = codes + n * bytes;
 #pragma GCC unroll 4
       for (std::int64_t line = 0; line < bytes; line += 64) {
-        __builtin_prefetch(p + streaming::pages * streaming::page_bytes + line);
+        __builtin_prefetch(p + 4 * streaming::page_bytes + line);
       }
       v[n] = block_sums<Isa, F>(p, maximum);
     }
