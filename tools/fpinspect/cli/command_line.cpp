@@ -36,6 +36,8 @@ command_line::command_line() {
   add_units();
   add_backends();
   add_verify();
+  add_range();
+  add_resolution();
 }
 
 void command_line::run(int argc, char** argv, output& out) {

@@ -1,5 +1,5 @@
-// The parser and the arguments that it fills. Only command_line.cpp and command_options.cpp include
-// this header, because it includes CLI11.
+// The parser and the arguments that it fills. Only command_line.cpp, command_options.cpp and
+// explore_options.cpp include this header, because it includes CLI11.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -92,6 +92,10 @@ class command_line {
   void add_backends();
   void add_verify();
 
+  // explore_options.cpp
+  void add_range();
+  void add_resolution();
+
   CLI::App app_{"What low-precision floating-point formats do to numbers and tensors"};
   view_options view_;
   formats_arguments formats_;
@@ -109,6 +113,8 @@ class command_line {
   units_arguments units_;
   backends_arguments backends_;
   verify_arguments verify_;
+  range_arguments range_;
+  resolution_arguments resolution_;
   std::vector<option_rule> rules_;
   std::function<void(output&)> chosen_;
 };

@@ -23,5 +23,7 @@ void run_backends(const backends_arguments& arguments, output& out);
 void run_verify(const verify_arguments& arguments, output& out);
 /// Runs `verify --tensor-cores`.
 void run_verify_tensor_cores(const verify_arguments& arguments, output& out);
+void run_range(const range_arguments& arguments, output& out);
+void run_resolution(const resolution_arguments& arguments, output& out);
 
 }  // namespace fpinspect

@@ -171,4 +171,18 @@ struct diff_arguments {
   std::string from;
 };
 
+struct range_arguments {
+  view_options view;
+  std::vector<std::string> formats;
+};
+
+struct resolution_arguments {
+  view_options view;
+  std::string format;
+  std::string from;
+  std::string to;
+  std::vector<std::string> at;
+  std::string points = "10000";
+};
+
 }  // namespace fpinspect

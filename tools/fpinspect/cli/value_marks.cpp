@@ -139,6 +139,15 @@ void unmark(tensor_arguments& arguments) {
   unmark(arguments.from);
 }
 
+void unmark(range_arguments& arguments) { unmark(arguments.formats); }
+void unmark(resolution_arguments& arguments) {
+  unmark(arguments.format);
+  unmark(arguments.from);
+  unmark(arguments.to);
+  unmark(arguments.at);
+  unmark(arguments.points);
+}
+
 std::string unmarked_message(std::string text) {
   std::erase(text, value_mark);
   return samebits::tensor_file::escape_message(text);

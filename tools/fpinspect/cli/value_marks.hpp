@@ -28,6 +28,8 @@ void unmark(units_arguments& arguments);
 void unmark(backends_arguments& arguments);
 void unmark(verify_arguments& arguments);
 void unmark(tensor_arguments& arguments);
+void unmark(range_arguments& arguments);
+void unmark(resolution_arguments& arguments);
 
 /// Removes the marks from a message that may quote arguments.
 std::string unmarked_message(std::string text);

@@ -1,0 +1,25 @@
+// The options of the subcommands that explore formats and advise, without reading files.
+#include "fpinspect/cli/command_line.hpp"
+
+namespace fpinspect {
+
+void command_line::add_range() {
+  CLI::App* command = add("range", "Show the ranges of formats on one axis of decades");
+  command->add_flag("--ascii", view_.ascii, "Draw with ASCII characters");
+  command->add_option("FORMAT", range_.formats, "Formats (default: all)")->delimiter(',');
+  exclude(command, "--json", {"--ascii"});
+  on_chosen(command, range_, run_range);
+}
+
+void command_line::add_resolution() {
+  CLI::App* command = add("resolution", "Show the values of a format in an interval [A, B)");
+  command->add_option("FORMAT", resolution_.format, "Name of the format")->required();
+  command->add_option("A", resolution_.from, "Start of the interval (default: 1)");
+  command->add_option("B", resolution_.to, "End of the interval (default: 2)");
+  add_list(command, "--at", resolution_.at, "Numbers whose neighbours and spacing are shown");
+  command->add_option("--points", resolution_.points, "Number of points that are rounded")
+      ->capture_default_str();
+  on_chosen(command, resolution_, run_resolution);
+}
+
+}  // namespace fpinspect

@@ -1,0 +1,13 @@
+// Finite numbers of the command line.
+#pragma once
+
+#include <string_view>
+
+namespace fpinspect {
+
+/// Returns the binary64 value nearest to a finite number.
+/// @throws usage_error  for any other text, for infinities and NaN, and for numbers that binary64
+///   cannot hold
+double number_argument(std::string_view option, std::string_view text);
+
+}  // namespace fpinspect

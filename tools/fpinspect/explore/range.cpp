@@ -1,0 +1,194 @@
+// `fpinspect range`: all formats on one axis of powers of ten.
+#include "fpinspect/explore/range.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <string_view>
+
+#include "fpinspect/cli/arguments.hpp"
+#include "fpinspect/cli/commands.hpp"
+#include "fpinspect/cli/text.hpp"
+#include "fpinspect/formats/describe.hpp"
+#include "fpinspect/output/json_writer.hpp"
+#include "samebits/scalar.hpp"
+
+namespace fpinspect {
+
+decade_range decade_range_of(samebits::format_id format) {
+  const auto log_of = [&](std::uint64_t code) {
+    return std::log10(samebits::decode_double(format, code));
+  };
+  return {format, log_of(samebits::min_positive(format)), log_of(samebits::min_normal(format)),
+          log_of(samebits::max_finite(format))};
+}
+
+decade_axis decade_axis_of(std::span<const decade_range> ranges, int room) {
+  constexpr std::array steps = {0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0};
+  double minimum = 0;
+  double maximum = 0;
+  for (const bool with_fp64 : {false, true}) {
+    bool found = false;
+    for (const decade_range& range : ranges) {
+      if (range.format == samebits::format_id::fp64 && !with_fp64) continue;
+      minimum = found ? std::min(minimum, range.minimum) : range.minimum;
+      maximum = found ? std::max(maximum, range.maximum) : range.maximum;
+      found = true;
+    }
+    if (found) break;
+  }
+  decade_axis axis{};
+  for (const double step : steps) {
+    axis.step = step;
+    axis.first = std::floor(minimum / step) * step;
+    axis.columns = static_cast<int>(std::floor((maximum - axis.first) / step)) + 1;
+    if (axis.columns <= room) break;
+  }
+  return axis;
+}
+
+std::vector<column_band> bands_of(const decade_range& range, const decade_axis& axis) {
+  std::vector<column_band> bands;
+  for (int column = 0; column < axis.columns; ++column) {
+    const double start = axis.start(column);
+    const double end = axis.start(column + 1);
+    const bool subnormal = start < range.min_normal && end > range.minimum;
+    const bool normal = start <= range.maximum && end > range.min_normal;
+    bands.push_back(subnormal && normal ? column_band::both
+                    : subnormal         ? column_band::subnormal
+                    : normal            ? column_band::normal
+                                        : column_band::none);
+  }
+  return bands;
+}
+
+namespace {
+
+struct range_marks {
+  std::array<std::string_view, 4> bands;  ///< indexed by column_band
+  std::string_view before;                ///< the range goes on below the axis
+  std::string_view after;
+  std::string_view tick;
+};
+
+range_marks marks_of(charset characters) {
+  if (characters == charset::unicode) return {{" ", "░", "▒", "█"}, "◀", "▶", "┬"};
+  return {{" ", "-", "+", "#"}, "<", ">", "|"};
+}
+
+paint paint_of_band(column_band band) {
+  return band == column_band::normal ? paint::good : paint::caution;
+}
+
+/// The picture of one format, without trailing spaces.
+std::string range_bar(const decade_range& range, const decade_axis& axis, const terminal& term) {
+  const range_marks marks = marks_of(term.characters());
+  std::vector<column_band> bands = bands_of(range, axis);
+  while (!bands.empty() && bands.back() == column_band::none) bands.pop_back();
+  std::string bar;
+  for (std::size_t i = 0; i < bands.size(); ++i) {
+    const bool goes_on_before = i == 0 && range.minimum < axis.start(0);
+    const bool goes_on_after = i + 1 == bands.size() && range.maximum >= axis.start(axis.columns);
+    const std::string_view mark = goes_on_before  ? marks.before
+                                  : goes_on_after ? marks.after
+                                                  : marks.bands[static_cast<std::size_t>(bands[i])];
+    bar += bands[i] == column_band::none ? " " : term.painted(paint_of_band(bands[i]), mark);
+  }
+  return bar;
+}
+
+constexpr std::size_t margin = 35;  // characters left of the pictures
+
+/// Two lines below the pictures: ticks, and powers of ten.
+std::string axis_foot(const decade_axis& axis, charset characters) {
+  constexpr std::array distances = {1, 2, 5, 10, 20, 50, 100, 200, 500};
+  const auto columns_of = [&](int decades) { return static_cast<int>(decades / axis.step); };
+  int distance = distances.back();
+  for (const int candidate : distances) {
+    if (columns_of(candidate) >= 8) {
+      distance = candidate;
+      break;
+    }
+  }
+  std::string ticks(margin, ' ');
+  std::string labels(margin, ' ');
+  for (int column = 0; column < axis.columns; ++column) {
+    const auto decade = static_cast<int>(std::lround(axis.start(column)));
+    const bool whole = std::fabs(axis.start(column) - decade) < axis.step / 2;
+    const bool tick = whole && decade % distance == 0;
+    ticks += tick ? marks_of(characters).tick : characters == charset::unicode ? "─" : "-";
+    if (!tick) continue;
+    labels.resize(margin + static_cast<std::size_t>(column), ' ');
+    labels += cat("1e", decade);
+  }
+  return ticks + "\n" + labels + "\n";
+}
+
+void write_range_text(std::span<const decade_range> ranges, const terminal& term, output& out) {
+  const decade_axis axis = decade_axis_of(ranges, term.width() - static_cast<int>(margin));
+  const auto cells = [](std::string_view name, const std::string& smallest,
+                        const std::string& largest, const std::string& decades) {
+    return cat(left(name, 9), right(smallest, 8), right(largest, 9), right(decades, 8));
+  };
+  out.write(term.painted(paint::heading, cells("format", "smallest", "largest", "decades")) + "\n");
+  for (const decade_range& range : ranges) {
+    const auto value = [&](std::uint64_t code) {
+      return scientific(samebits::decode_double(range.format, code), 1);
+    };
+    out.write(cells(samebits::name(range.format), value(samebits::min_positive(range.format)),
+                    value(samebits::max_finite(range.format)),
+                    fixed(range.maximum - range.minimum, 1)) +
+              " " + range_bar(range, axis, term) + "\n");
+  }
+  const range_marks marks = marks_of(term.characters());
+  const auto mark = [&](column_band band) {
+    return term.painted(paint_of_band(band), marks.bands[static_cast<std::size_t>(band)]);
+  };
+  out.write(axis_foot(axis, term.characters()));
+  out.write(cat("\n", mark(column_band::normal), " normal  ", mark(column_band::subnormal),
+                " subnormal  ", mark(column_band::both), " both  ", marks.before, " ", marks.after,
+                " goes on  a column: ", shortest(axis.step),
+                axis.step == 1 ? " decade\n" : " decades\n"));
+}
+
+void write_range_json(std::span<const decade_range> ranges, output& out) {
+  json_writer json;
+  json.begin_object();
+  json.member("schema", 1);
+  json.key("formats");
+  json.begin_array();
+  for (const decade_range& range : ranges) {
+    const samebits::format_id format = range.format;
+    json.begin_object(json_writer::layout::one_line);
+    json.member("name", samebits::name(format));
+    json.member("min_positive", samebits::decode_double(format, samebits::min_positive(format)));
+    json.member("min_normal", samebits::decode_double(format, samebits::min_normal(format)));
+    json.member("max", samebits::decode_double(format, samebits::max_finite(format)));
+    json.member("decades", range.maximum - range.minimum);
+    json.member("decades_subnormal", range.min_normal - range.minimum);
+    json.end_object();
+  }
+  json.end_array();
+  json.end_object();
+  out.write(json.document());
+}
+
+}  // namespace
+
+void run_range(const range_arguments& arguments, output& out) {
+  const terminal term(arguments.view);
+  std::vector<samebits::format_id> formats = format_list_argument("FORMAT", arguments.formats);
+  for (int i = 0; formats.size() < samebits::format_count && arguments.formats.empty(); ++i) {
+    formats.push_back(samebits::format_at(i));
+  }
+  std::vector<decade_range> ranges;
+  for (const samebits::format_id format : formats) ranges.push_back(decade_range_of(format));
+  if (arguments.view.json) {
+    write_range_json(ranges, out);
+  } else {
+    write_range_text(ranges, term, out);
+  }
+}
+
+}  // namespace fpinspect
