@@ -1,7 +1,10 @@
 # `fpinspect show`: codes, values, neighbours.
+import math
 import unittest
+from fractions import Fraction
 
 import cli_support
+from reference import FORMATS, format_named, nearest_even
 
 
 class Show(cli_support.CliTest):
@@ -89,6 +92,71 @@ class Show(cli_support.CliTest):
         exact = self.shown("fp64", "0x1")["exact"]
         digits = str(5**1074)  # 2^-1074 = 5^1074 / 10^1074
         self.assertEqual(exact, "0." + digits.rjust(1074, "0"))
+
+    def test_several_formats_and_modes(self):
+        """Against neighbours in lists of all values."""
+        names = list(FORMATS)
+        modes = {
+            "nearest_even": lambda v, q, negative: nearest_even(v, q),
+            "nearest_away": lambda v, q, negative: v >= Fraction(1, 2),
+            "toward_zero": lambda v, q, negative: False,
+            "upward": lambda v, q, negative: not negative,
+            "downward": lambda v, q, negative: negative,
+            "to_odd": lambda v, q, negative: q % 2 == 0,
+        }
+        for x in [0.1, -0.1, 3.7, -2.5, 1.0, 5.0, 2.0**-9, -1e-6]:
+            results = self.shown(",".join(names), str(x), "--round", "all")["results"]
+            for name in names:
+                found = {mode: r["code"] for r in results if r["format"] == name
+                         for mode in r["round"] if mode != "stochastic"}
+                to = format_named(name)
+                if abs(x) > to.values[-1]:
+                    continue
+                for mode, away in modes.items():
+                    code, _ = to.round(x, lambda v, q: away(v, q, x < 0))
+                    self.assertEqual(found[mode], f"0x{code:0{2 if to.sign <= 128 else 4}x}",
+                                     (name, x, mode))
+
+    def test_stochastic_shares_are_exact(self):
+        for name in FORMATS:
+            to = format_named(name)
+            for x in [0.1, 3.7, 2.5, 1.0]:
+                shares = {r["code"]: r["round"]["stochastic"]
+                          for r in self.shown(name, str(x), "--round", "stochastic")["results"]}
+                self.assertEqual(sum(shares.values()), 1.0)
+                words = {}
+                below, _ = to.round(x, lambda v, q: False)
+                step = to.values[below + 1] - to.values[below] if below < to.max_code else 1
+                v = (Fraction(x) - to.values[below]) / step
+                if below == to.max_code:
+                    continue
+                # floor(v 2^32) + R >= 2^32 holds for floor(v 2^32) of the 2^32 words R.
+                words[below + 1] = math.floor(v * 2**32)
+                for code, count in words.items():
+                    text = f"0x{code:0{2 if to.sign <= 128 else 4}x}"
+                    # 0.1, 3.7 of the command line are decimal, and v of them is not that of binary64
+                    self.assertAlmostEqual(shares.get(text, 0.0), count / 2**32, places=9)
+
+    def test_text_of_several(self):
+        self.assertEqual(self.ok("show", "bf16,e4m3", "0.1", "--round", "upward,stochastic").out, (
+            "0.1\n"
+            "format    sign exponent mantissa\n"
+            "bf16         0 01111011 1001101\n"
+            "bf16         0 01111011 1001100\n"
+            "e4m3         0     0011 101\n"
+            "e4m3         0     0011 100\n\n"
+            "format    code                value                   error      rounding\n"
+            "bf16      0x3dcd              0.10009765625           +9.77e-05  upward, stochastic 80 %\n"
+            "bf16      0x3dcc              0.099609375             -0.000391  stochastic 20 %\n"
+            "e4m3      0x1d                0.1015625               +0.00156   upward, stochastic 80 %\n"
+            "e4m3      0x1c                0.09375                 -0.00625   stochastic 20 %\n"))
+
+    def test_errors_of_several(self):
+        for arguments, says in [
+                (["e4m3,e9m9", "1"], "e9m9"), (["e4m3,bf16", "0x3c"], "a code needs one format"),
+                (["e4m3", "0x3c", "--round", "upward"], "a code needs one format"),
+                (["all", "one"], '"one"'), (["e4m3", "1", "--round", "up"], '"up" is not one of all')]:
+            self.fails(2, "show", *arguments, says=says)
 
 
 if __name__ == "__main__":

@@ -13,10 +13,12 @@ void command_line::add_formats() {
 }
 
 void command_line::add_show() {
-  CLI::App* command = add("show", "Show one value of a format");
-  command->add_option("FORMAT", show_.format, "Name of the format")->required();
+  CLI::App* command = add("show", "Show one value of a format, or a number in several formats");
+  command->add_option("FORMAT", show_.format, "Name of the format, names with commas, or all")
+      ->required();
   command->add_option("VALUE|0xCODE", show_.value, "A number, or a code in hexadecimal")
       ->required();
+  add_list(command, "--round", show_.round, "Rounding modes, separated by commas, or all");
   on_chosen(command, show_, run_show);
 }
 

@@ -33,6 +33,7 @@ struct show_arguments {
   view_options view;
   std::string format;
   std::string value;
+  std::vector<std::string> round;
 };
 
 struct cast_arguments {

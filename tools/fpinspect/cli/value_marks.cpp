@@ -56,6 +56,7 @@ void unmark(formats_arguments&) {}
 void unmark(show_arguments& arguments) {
   unmark(arguments.format);
   unmark(arguments.value);
+  unmark(arguments.round);
 }
 void unmark(cast_arguments& arguments) {
   unmark(arguments.rule);

@@ -14,6 +14,7 @@
 #include "fpinspect/explore/number_argument.hpp"
 #include "fpinspect/formats/describe.hpp"
 #include "fpinspect/output/json_writer.hpp"
+#include "fpinspect/output/terminal.hpp"
 #include "samebits/scalar.hpp"
 #include "tensor_file/escape.hpp"
 

@@ -9,6 +9,7 @@
 #include "fpinspect/cli/commands.hpp"
 #include "fpinspect/cli/error.hpp"
 #include "fpinspect/cli/text.hpp"
+#include "fpinspect/explore/show_several.hpp"
 #include "fpinspect/formats/describe.hpp"
 #include "fpinspect/formats/outcome.hpp"
 #include "fpinspect/output/json_writer.hpp"
@@ -155,6 +156,7 @@ void write_text(const shown_code& shown, const std::string& text, const terminal
 }  // namespace
 
 void run_show(const show_arguments& arguments, output& out) {
+  if (shows_several(arguments)) return run_show_several(arguments, out);
   const terminal term(arguments.view);
   const shown_code shown = code_to_show(arguments);
   if (arguments.view.json) {
