@@ -38,6 +38,7 @@ command_line::command_line() {
   add_verify();
   add_range();
   add_resolution();
+  add_memory();
 }
 
 void command_line::run(int argc, char** argv, output& out) {

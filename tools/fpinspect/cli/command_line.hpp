@@ -95,6 +95,7 @@ class command_line {
   // explore_options.cpp
   void add_range();
   void add_resolution();
+  void add_memory();
 
   CLI::App app_{"What low-precision floating-point formats do to numbers and tensors"};
   view_options view_;
@@ -115,6 +116,7 @@ class command_line {
   verify_arguments verify_;
   range_arguments range_;
   resolution_arguments resolution_;
+  memory_arguments memory_;
   std::vector<option_rule> rules_;
   std::function<void(output&)> chosen_;
 };

@@ -22,4 +22,13 @@ void command_line::add_resolution() {
   on_chosen(command, resolution_, run_resolution);
 }
 
+void command_line::add_memory() {
+  CLI::App* command = add("memory", "Show the bytes a parameter of training schemes");
+  command->add_option("SCHEME", memory_.schemes, "Schemes (default: all)")->delimiter(',');
+  command->add_option("--parameters", memory_.parameters, "Number of parameters, such as 7e9");
+  add_list(command, "--activations", memory_.activations,
+           "LAYERS,HIDDEN,HEADS,SEQUENCE,BATCH of a transformer");
+  on_chosen(command, memory_, run_memory);
+}
+
 }  // namespace fpinspect

@@ -186,4 +186,11 @@ struct resolution_arguments {
   std::string points = "10000";
 };
 
+struct memory_arguments {
+  view_options view;
+  std::vector<std::string> schemes;
+  std::string parameters;
+  std::vector<std::string> activations;
+};
+
 }  // namespace fpinspect

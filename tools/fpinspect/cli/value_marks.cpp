@@ -148,6 +148,11 @@ void unmark(resolution_arguments& arguments) {
   unmark(arguments.at);
   unmark(arguments.points);
 }
+void unmark(memory_arguments& arguments) {
+  unmark(arguments.schemes);
+  unmark(arguments.parameters);
+  unmark(arguments.activations);
+}
 
 std::string unmarked_message(std::string text) {
   std::erase(text, value_mark);

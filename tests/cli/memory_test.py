@@ -1,0 +1,68 @@
+# `fpinspect memory`: sums of its table, and the totals that its sources give.
+import unittest
+
+import cli_support
+
+# Bytes a parameter as the sources print them: Ultra-Scale Playbook, MS-AMP, Apex.
+PUBLISHED = {
+    "bf16-fp32": 4 + 4 + 2 + 2 + 4 + 4, "bf16-no-grad-sum": 4 + 2 + 2 + 4 + 4,
+    "transformer-engine": 4 + 4 + 4 + 4, "fp8-lm-o3": 2 + 2 + 1 + 1 + 1 + 2,
+    "nanotron-fp8": 2 + 4 + 1 + 1 + 1 + 1, "ms-amp-o1": 2 + 1 + 4 + 4,
+    "ms-amp-o2": 2 + 1 + 1 + 2, "ms-amp-o3": 1 + 2 + 1 + 1 + 2,
+    "apex-o1": 4 + 4 + 4 + 4, "apex-o2": 2 + 4 + 2 + 4 + 4 + 4, "bf16-only": 4 * 2, "fp32": 4 * 4,
+    "deepseek-v3": 4 + 4 + 1 + 2 + 2 + 2 + 4 / 128**2,
+    # e2m1 along both axes, e4m3 scales of 16 elements
+    "nvfp4": 2 * (0.5 + 1 / 16) + 4 + 2 + 4 + 4 + 4,
+}
+PUBLISHED_SAVINGS = {"transformer-engine": 20, "fp8-lm-o3": 55, "deepseek-v3": 25,
+                     "nanotron-fp8": 50}
+BITS = {"fp32": 32, "fp16": 16, "bf16": 16, "e4m3": 8, "e5m2": 8, "e2m1": 4}
+
+
+class Memory(cli_support.CliTest):
+    def test_published_sums(self):
+        schemes = {s["name"]: s for s in self.ok_json("memory")["schemes"]}
+        self.assertEqual({name: s["bytes_per_parameter"] for name, s in schemes.items()}, PUBLISHED)
+        for name, percent in PUBLISHED_SAVINGS.items():
+            self.assertEqual(round(100 * schemes[name]["saved"]), percent, name)
+
+    def test_parts(self):
+        for scheme in self.ok_json("memory", "--parameters", "7e9")["schemes"]:
+            total = 0
+            for part in filter(None, scheme["parts"].values()):
+                bits = BITS[part["format"]] + part["scale_bits"] / part["scale_elements"]
+                self.assertEqual(part["bytes"], part["copies"] * bits / 8)
+                total += part["bytes"]
+            self.assertEqual(scheme["bytes_per_parameter"], total)
+            self.assertEqual(scheme["total_bytes"], total * 7e9)
+            self.assertNotEqual(scheme["source"], "")
+
+    def test_chosen_schemes_and_activations(self):
+        shown = self.ok_json("memory", "deepseek-v3,fp32", "--activations", "3,8,2,16,5")
+        self.assertEqual([s["name"] for s in shown["schemes"]], ["deepseek-v3", "fp32"])
+        tokens, hidden, layers, heads = 16 * 5, 8, 3, 2
+        self.assertEqual(shown["activations"], {
+            "all": layers * tokens * hidden * (34 + 5 * heads * 16 / hidden),
+            "selective": layers * tokens * hidden * 34, "full": layers * tokens * hidden * 2})
+        self.assertIsNone(self.ok_json("memory")["activations"])
+        self.assertIsNone(self.ok_json("memory")["schemes"][0]["total_bytes"])
+
+    def test_text_fits_80_columns(self):
+        lines = self.ok("memory", "--parameters", "671e9").out.splitlines()
+        table = lines[:lines.index("")]
+        self.assertLessEqual(max(map(len, table)), 80)
+        self.assertEqual(len(table), 1 + len(PUBLISHED))
+        self.assertEqual(table[1].split(), ["bf16-fp32", "bf16", "fp32", "bf16", "fp32", "fp32",
+                                            "fp32", "20", "0", "%", "13420"])
+
+    def test_errors(self):
+        for arguments, says in [
+                (["x"], ['SCHEME: "x" is not one of bf16-fp32']), (["--parameters", "0"], "above 0"),
+                (["--parameters", "7B"], '"7B" is not a finite number'),
+                (["--activations", "1,2,3"], "five numbers"),
+                (["--activations", "1,2,3,4,-5"], '"-5" is not above 0')]:
+            self.fails(2, "memory", *arguments, says=says)
+
+
+if __name__ == "__main__":
+    cli_support.main()
