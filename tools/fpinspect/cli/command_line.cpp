@@ -39,6 +39,7 @@ command_line::command_line() {
   add_range();
   add_resolution();
   add_memory();
+  add_demo();
 }
 
 void command_line::run(int argc, char** argv, output& out) {

@@ -96,6 +96,7 @@ class command_line {
   void add_range();
   void add_resolution();
   void add_memory();
+  void add_demo();
 
   CLI::App app_{"What low-precision floating-point formats do to numbers and tensors"};
   view_options view_;
@@ -117,6 +118,7 @@ class command_line {
   range_arguments range_;
   resolution_arguments resolution_;
   memory_arguments memory_;
+  demo_arguments demo_;
   std::vector<option_rule> rules_;
   std::function<void(output&)> chosen_;
 };

@@ -26,5 +26,6 @@ void run_verify_tensor_cores(const verify_arguments& arguments, output& out);
 void run_range(const range_arguments& arguments, output& out);
 void run_resolution(const resolution_arguments& arguments, output& out);
 void run_memory(const memory_arguments& arguments, output& out);
+void run_demo(const demo_arguments& arguments, output& out);
 
 }  // namespace fpinspect

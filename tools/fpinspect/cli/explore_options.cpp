@@ -31,4 +31,13 @@ void command_line::add_memory() {
   on_chosen(command, memory_, run_memory);
 }
 
+void command_line::add_demo() {
+  CLI::App* command = add("demo", "Show what formats do to a small computation");
+  command
+      ->add_option("NAME", demo_.name,
+                   "tiny-mul, grad-once, repeated-sum, error-growth or layernorm-variance")
+      ->required();
+  on_chosen(command, demo_, run_demo);
+}
+
 }  // namespace fpinspect

@@ -193,4 +193,9 @@ struct memory_arguments {
   std::vector<std::string> activations;
 };
 
+struct demo_arguments {
+  view_options view;
+  std::string name;
+};
+
 }  // namespace fpinspect

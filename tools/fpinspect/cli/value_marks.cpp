@@ -153,6 +153,7 @@ void unmark(memory_arguments& arguments) {
   unmark(arguments.parameters);
   unmark(arguments.activations);
 }
+void unmark(demo_arguments& arguments) { unmark(arguments.name); }
 
 std::string unmarked_message(std::string text) {
   std::erase(text, value_mark);

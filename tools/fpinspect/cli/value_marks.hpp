@@ -31,6 +31,7 @@ void unmark(tensor_arguments& arguments);
 void unmark(range_arguments& arguments);
 void unmark(resolution_arguments& arguments);
 void unmark(memory_arguments& arguments);
+void unmark(demo_arguments& arguments);
 
 /// Removes the marks from a message that may quote arguments.
 std::string unmarked_message(std::string text);
