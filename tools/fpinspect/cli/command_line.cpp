@@ -40,6 +40,7 @@ command_line::command_line() {
   add_resolution();
   add_memory();
   add_demo();
+  add_claims();
 }
 
 void command_line::run(int argc, char** argv, output& out) {

@@ -97,6 +97,7 @@ class command_line {
   void add_resolution();
   void add_memory();
   void add_demo();
+  void add_claims();
 
   CLI::App app_{"What low-precision floating-point formats do to numbers and tensors"};
   view_options view_;
@@ -119,6 +120,7 @@ class command_line {
   resolution_arguments resolution_;
   memory_arguments memory_;
   demo_arguments demo_;
+  claims_arguments claims_;
   std::vector<option_rule> rules_;
   std::function<void(output&)> chosen_;
 };

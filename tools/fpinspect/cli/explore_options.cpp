@@ -40,4 +40,10 @@ void command_line::add_demo() {
   on_chosen(command, demo_, run_demo);
 }
 
+void command_line::add_claims() {
+  CLI::App* command = add("claims", "Refute statements of tutorials by computing them");
+  command->add_option("NAME", claims_.names, "Names of statements (default: all)")->delimiter(',');
+  on_chosen(command, claims_, run_claims);
+}
+
 }  // namespace fpinspect

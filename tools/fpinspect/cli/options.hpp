@@ -198,4 +198,9 @@ struct demo_arguments {
   std::string name;
 };
 
+struct claims_arguments {
+  view_options view;
+  std::vector<std::string> names;
+};
+
 }  // namespace fpinspect

@@ -154,6 +154,7 @@ void unmark(memory_arguments& arguments) {
   unmark(arguments.activations);
 }
 void unmark(demo_arguments& arguments) { unmark(arguments.name); }
+void unmark(claims_arguments& arguments) { unmark(arguments.names); }
 
 std::string unmarked_message(std::string text) {
   std::erase(text, value_mark);
