@@ -41,6 +41,7 @@ command_line::command_line() {
   add_memory();
   add_demo();
   add_claims();
+  add_table();
 }
 
 void command_line::run(int argc, char** argv, output& out) {

@@ -98,6 +98,7 @@ class command_line {
   void add_memory();
   void add_demo();
   void add_claims();
+  void add_table();
 
   CLI::App app_{"What low-precision floating-point formats do to numbers and tensors"};
   view_options view_;
@@ -121,6 +122,7 @@ class command_line {
   memory_arguments memory_;
   demo_arguments demo_;
   claims_arguments claims_;
+  table_arguments table_;
   std::vector<option_rule> rules_;
   std::function<void(output&)> chosen_;
 };

@@ -28,5 +28,6 @@ void run_resolution(const resolution_arguments& arguments, output& out);
 void run_memory(const memory_arguments& arguments, output& out);
 void run_demo(const demo_arguments& arguments, output& out);
 void run_claims(const claims_arguments& arguments, output& out);
+void run_table(const table_arguments& arguments, output& out);
 
 }  // namespace fpinspect

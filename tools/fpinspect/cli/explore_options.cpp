@@ -46,4 +46,17 @@ void command_line::add_claims() {
   on_chosen(command, claims_, run_claims);
 }
 
+void command_line::add_table() {
+  CLI::App* command = add("table", "Compute an operation for all codes of an 8-bit format");
+  command->add_option("FORMAT", table_.format, "e4m3 or e5m2")->required();
+  command
+      ->add_option("OP", table_.op,
+                   "add, sub, mul, div, sqrt, rem, rint, min, max, min_num or max_num")
+      ->required();
+  command->add_flag("--csv", table_.csv, "Write the table: codes in hexadecimal");
+  add_rule(command, table_.rule);
+  exclude(command, "--json", {"--csv"});
+  on_chosen(command, table_, run_table);
+}
+
 }  // namespace fpinspect

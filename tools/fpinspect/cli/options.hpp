@@ -203,4 +203,12 @@ struct claims_arguments {
   std::vector<std::string> names;
 };
 
+struct table_arguments {
+  view_options view;
+  rule_options rule;
+  std::string format;
+  std::string op;
+  bool csv = false;
+};
+
 }  // namespace fpinspect

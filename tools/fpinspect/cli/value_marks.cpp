@@ -155,6 +155,11 @@ void unmark(memory_arguments& arguments) {
 }
 void unmark(demo_arguments& arguments) { unmark(arguments.name); }
 void unmark(claims_arguments& arguments) { unmark(arguments.names); }
+void unmark(table_arguments& arguments) {
+  unmark(arguments.rule);
+  unmark(arguments.format);
+  unmark(arguments.op);
+}
 
 std::string unmarked_message(std::string text) {
   std::erase(text, value_mark);
