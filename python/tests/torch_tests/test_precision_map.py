@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -155,6 +157,21 @@ def test_layers_without_a_match_stay(tmp_path: Path) -> None:
     file = written(tmp_path, {"version": 1, "layers": {"h.[0].mlp.?": "TE_CURRENT"}})
     sbt.convert_linears(model, sbt.load_precision_map(str(file)))
     assert list(converted(model)) == ["h.0.mlp.0", "h.0.mlp.2"]
+
+
+@pytest.mark.skipif("FPINSPECT" not in os.environ, reason="fpinspect is not built")
+@pytest.mark.parametrize(("gpu", "recipe"), [
+    ("ada", "TE_CURRENT"), ("hopper", "TE_BLOCK_1D"), ("blackwell", "MXFP8_TE"), ("ampere", None),
+    ("volta", None), ("other", None)])
+def test_maps_that_fpinspect_advises(tmp_path: Path, gpu: str, recipe: str | None) -> None:
+    file = tmp_path / "map.json"
+    subprocess.run([os.environ["FPINSPECT"], "advise", "--gpu", gpu, "--aim", "fast", "--keep",
+                    "h.0.mlp.0", "--map", str(file)], check=True, capture_output=True)
+    model = Model()
+    sbt.convert_linears(model, sbt.load_precision_map(file))
+    expected = ["h.0.mlp.2", "h.1.mlp.0", "h.1.mlp.2"] if recipe else []
+    assert converted(model) == dict.fromkeys(expected, recipe)
+    model(torch.randn(2, 3, 32)).sum().backward()
 
 
 def test_filter_and_map_together(tmp_path: Path) -> None:

@@ -42,6 +42,7 @@ command_line::command_line() {
   add_demo();
   add_claims();
   add_table();
+  add_advise();
 }
 
 void command_line::run(int argc, char** argv, output& out) {

@@ -99,6 +99,7 @@ class command_line {
   void add_demo();
   void add_claims();
   void add_table();
+  void add_advise();
 
   CLI::App app_{"What low-precision floating-point formats do to numbers and tensors"};
   view_options view_;
@@ -123,6 +124,7 @@ class command_line {
   demo_arguments demo_;
   claims_arguments claims_;
   table_arguments table_;
+  advise_arguments advise_;
   std::vector<option_rule> rules_;
   std::function<void(output&)> chosen_;
 };

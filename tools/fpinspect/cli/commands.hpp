@@ -29,5 +29,6 @@ void run_memory(const memory_arguments& arguments, output& out);
 void run_demo(const demo_arguments& arguments, output& out);
 void run_claims(const claims_arguments& arguments, output& out);
 void run_table(const table_arguments& arguments, output& out);
+void run_advise(const advise_arguments& arguments, output& out);
 
 }  // namespace fpinspect

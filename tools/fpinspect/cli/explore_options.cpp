@@ -59,4 +59,22 @@ void command_line::add_table() {
   on_chosen(command, table_, run_table);
 }
 
+void command_line::add_advise() {
+  CLI::App* command = add("advise", "Advise a precision for a GPU, a task and an aim");
+  command
+      ->add_option("--gpu", advise_.gpu,
+                   "Generation (hopper), GPU (h100), compute capability (9.0) or other")
+      ->required();
+  const auto option = [&](const char* name, std::string& text, const char* description) {
+    command->add_option(name, text, description)->capture_default_str();
+  };
+  option("--task", advise_.task, "training or inference");
+  option("--aim", advise_.aim, "stable, fast or small");
+  command->add_option("--parameters", advise_.parameters, "Number of parameters, such as 7e9");
+  add_list(command, "--keep", advise_.keep, "Patterns of layers that stay unquantized");
+  command->add_option("--map", advise_.map, "Precision map to write: FILE.json, or -");
+  refuse_json_beside(command, "--map", advise_.map);
+  on_chosen(command, advise_, run_advise);
+}
+
 }  // namespace fpinspect

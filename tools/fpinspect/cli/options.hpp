@@ -211,4 +211,14 @@ struct table_arguments {
   bool csv = false;
 };
 
+struct advise_arguments {
+  view_options view;
+  std::string gpu;
+  std::string task = "training";
+  std::string aim = "stable";
+  std::string parameters;
+  std::vector<std::string> keep;
+  std::string map;
+};
+
 }  // namespace fpinspect

@@ -160,6 +160,13 @@ void unmark(table_arguments& arguments) {
   unmark(arguments.format);
   unmark(arguments.op);
 }
+void unmark(advise_arguments& arguments) {
+  for (std::string* text :
+       {&arguments.gpu, &arguments.task, &arguments.aim, &arguments.parameters, &arguments.map}) {
+    unmark(*text);
+  }
+  unmark(arguments.keep);
+}
 
 std::string unmarked_message(std::string text) {
   std::erase(text, value_mark);

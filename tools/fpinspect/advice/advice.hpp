@@ -1,0 +1,91 @@
+// Which precision for which GPU and task: decision guides as data.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace fpinspect {
+
+enum class gpu_generation : std::uint8_t { volta, turing, ampere, ada, hopper, blackwell, other };
+enum class advice_task : std::uint8_t { training, inference };
+/// What matters most.
+enum class advice_aim : std::uint8_t { stable, fast, small };
+
+inline constexpr std::size_t gpu_generation_count = 7;
+
+struct gpu_names {
+  gpu_generation generation;
+  std::string_view name;
+  std::string_view capability;             ///< CUDA's number of the first GPUs; empty: none
+  std::array<std::string_view, 5> others;  ///< other capabilities, and GPUs; empty at the end
+};
+
+std::span<const gpu_names> known_gpus();
+
+/// Returns the generation with this name, capability or GPU, in lower case; or nothing.
+const gpu_names* find_gpu(std::string_view text);
+std::string_view name(advice_task task);
+std::string_view name(advice_aim aim);
+
+/// What is asked.
+struct advice_question {
+  gpu_generation gpu = gpu_generation::other;
+  advice_task task = advice_task::training;
+  advice_aim aim = advice_aim::stable;
+  double parameters = 0;  ///< 0: not known
+};
+
+/// Conditions under which a row applies.
+struct advice_condition {
+  unsigned gpus;         ///< bit i: generation i
+  unsigned tasks;        ///< bit i: task i
+  unsigned aims;         ///< bit i: aim i
+  double from = 0;       ///< least number of parameters
+  double below = 1e300;  ///< number of parameters from which the row does not apply
+};
+
+/// Whether a row applies. An unknown number of parameters meets only conditions without `from` and
+/// `below`.
+bool applies(const advice_condition& when, const advice_question& question);
+
+/// A choice of the products' format. The first row that applies is taken.
+struct precision_choice {
+  advice_condition when;
+  std::string_view format;  ///< fp32, fp16, bf16 or fp8
+  std::string_view recipe;  ///< of FP8 layers; empty for the other formats
+  std::string_view scheme;  ///< of `fpinspect memory`
+  std::string_view advice;
+  std::string_view source;
+};
+
+/// Advice beside the format.
+struct advice_row {
+  advice_condition when;
+  std::string_view formats;  ///< the formats that the row is for, separated by spaces
+  std::string_view topic;
+  std::string_view advice;
+  std::string_view source;
+};
+
+const precision_choice& choose_precision(const advice_question& question);
+/// The rows that apply to the question and the chosen format.
+std::vector<advice_row> advice_for(const advice_question& question, const precision_choice& choice);
+
+/// Patterns of layer names with the precision of each, in the order in which they are tried.
+using precision_map = std::vector<std::pair<std::string, std::string>>;
+
+/// The map for samebits.torch.convert_linears.
+/// @param keep  patterns of layers that stay unquantized besides the usual ones
+precision_map precision_map_of(const precision_choice& choice, std::span<const std::string> keep);
+
+/// The map as a JSON file that samebits.torch.load_precision_map reads.
+std::string precision_map_text(const precision_map& map, std::string_view comment);
+
+}  // namespace fpinspect
