@@ -21,16 +21,16 @@ class Resolution(cli_support.CliTest):
                 inside = [v for v in values if Fraction(start) <= v < Fraction(end)]
                 self.assertEqual(shown["values"], len(inside), (name, start, end))
                 listed = []
-                for span in shown["spans"]:
-                    listed += [Fraction(span["first"]) + i * Fraction(span["spacing"])
-                               for i in range(span["values"])]
-                    self.assertEqual(listed[-1], span["last"])
+                for part in shown["spacings"]:
+                    listed += [Fraction(part["first"]) + i * Fraction(part["spacing"])
+                               for i in range(part["values"])]
+                    self.assertEqual(listed[-1], part["last"])
                 self.assertEqual(listed, inside, (name, start, end))
 
     def test_wide_formats_in_one_to_two(self):
         for name, mantissa in [("fp64", 52), ("fp32", 23), ("tf32", 10), ("e8m0", 0)]:
             shown = self.shown(name, "--points", "1")
-            self.assertEqual((shown["values"], shown["spans"][0]["spacing_log2"]),
+            self.assertEqual((shown["values"], shown["spacings"][0]["spacing_log2"]),
                              (2**mantissa, -mantissa))
 
     def test_largest_exact_integer(self):

@@ -90,15 +90,15 @@ void write_resolution_json(const resolution_task& task, output& out) {
   json.member("to", task.to);
   json.member("values", task.values.count);
   json.member("largest_exact_integer", task.largest_integer);
-  json.key("spans");
+  json.key("spacings");
   json.begin_array();
-  for (const even_values& span : task.values.spans) {
+  for (const even_values& values : task.values.spacings) {
     json.begin_object(json_writer::layout::one_line);
-    json.member("first", span.first);
-    json.member("last", span.last);
-    json.member("values", span.count);
-    json.member("spacing_log2", span.spacing_log2);
-    json.member("spacing", power_of_two(span.spacing_log2));
+    json.member("first", values.first);
+    json.member("last", values.last);
+    json.member("values", values.count);
+    json.member("spacing_log2", values.spacing_log2);
+    json.member("spacing", power_of_two(values.spacing_log2));
     json.end_object();
   }
   json.end_array();
@@ -117,8 +117,8 @@ void write_resolution_json(const resolution_task& task, output& out) {
   out.write(json.document());
 }
 
-std::string span_row(std::string_view first, std::string_view last, std::string_view count,
-                     const std::string& spacing) {
+std::string spacing_row(std::string_view first, std::string_view last, std::string_view count,
+                        const std::string& spacing) {
   return cat("  ", left(first, 13), left(last, 13), right(count, 10), "  ", spacing, "\n");
 }
 
@@ -126,19 +126,19 @@ std::string spacing_text(int exponent) {
   return cat(power_text(exponent), " = ", general(power_of_two(exponent), 6));
 }
 
-void write_spans(const resolution_task& task, output& out) {
+void write_spacings(const resolution_task& task, output& out) {
   constexpr std::size_t shown_at_each_end = 8;
-  const auto& spans = task.values.spans;
-  if (spans.empty()) return;
-  out.write(span_row("from", "to", "values", "spacing"));
-  for (std::size_t i = 0; i < spans.size(); ++i) {
-    if (spans.size() > 2 * shown_at_each_end + 1 && i == shown_at_each_end) {
-      i = spans.size() - shown_at_each_end;
+  const auto& spacings = task.values.spacings;
+  if (spacings.empty()) return;
+  out.write(spacing_row("from", "to", "values", "spacing"));
+  for (std::size_t i = 0; i < spacings.size(); ++i) {
+    if (spacings.size() > 2 * shown_at_each_end + 1 && i == shown_at_each_end) {
+      i = spacings.size() - shown_at_each_end;
       out.write(cat("  ... ", i - shown_at_each_end, " more spacings, all with --json\n"));
     }
-    const even_values& span = spans[i];
-    out.write(span_row(general(span.first, 6), general(span.last, 6), std::to_string(span.count),
-                       spacing_text(span.spacing_log2)));
+    const even_values& values = spacings[i];
+    out.write(spacing_row(general(values.first, 6), general(values.last, 6),
+                          std::to_string(values.count), spacing_text(values.spacing_log2)));
   }
 }
 
@@ -181,7 +181,7 @@ void write_resolution_text(const resolution_task& task, const terminal& term, ou
                                        ", ", shortest(task.to), "): ", task.values.count,
                                        task.values.count == 1 ? " value" : " values")) +
       "\n");
-  write_spans(task, out);
+  write_spacings(task, out);
   write_values(task, out);
   const rounded_points& points = task.points;
   out.write(cat(points.points, " points spread evenly over it become ", points.distinct,

@@ -20,8 +20,8 @@ struct even_values {
 /// The values of a format in an interval [from, to), 0 <= from < to.
 struct interval_values {
   std::uint64_t count = 0;
-  std::uint64_t first_code = 0;    ///< of the smallest value; the codes of the others follow it
-  std::vector<even_values> spans;  ///< all values, by spacing
+  std::uint64_t first_code = 0;       ///< of the smallest value; the codes of the others follow it
+  std::vector<even_values> spacings;  ///< all values, by spacing
 };
 
 /// `from` and `to` are binary64 values.

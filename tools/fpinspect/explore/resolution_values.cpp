@@ -59,12 +59,13 @@ interval_values values_between(format_id format, double from, double to) {
     const double first = samebits::decode_double(format, code_at(format, index));
     const double last = samebits::decode_double(format, code_at(format, stop - 1));
     const int spacing = spacing_at(format, code_at(format, index));
-    auto& spans = values.spans;
-    if (!spans.empty() && spans.back().spacing_log2 == spacing) {  // subnormals, first normals
-      spans.back().last = last;
-      spans.back().count += stop - index;
+    auto& spacings = values.spacings;
+    if (!spacings.empty() &&
+        spacings.back().spacing_log2 == spacing) {  // subnormals, first normals
+      spacings.back().last = last;
+      spacings.back().count += stop - index;
     } else {
-      spans.push_back({first, last, stop - index, spacing});
+      spacings.push_back({first, last, stop - index, spacing});
     }
     index = stop;
   }
