@@ -78,6 +78,7 @@ class Resolution(cli_support.CliTest):
     def test_text(self):
         self.assertEqual(self.ok("resolution", "e5m2", "--at", "3.7,1e9").out, (
             "e5m2 in [1, 2): 4 values\n"
+            "  " + 4 * ("┼" + 17 * "─") + "\n"
             "  from         to               values  spacing\n"
             "  1            1.75                  4  2^-2 = 0.25\n"
             "  values: 1 1.25 1.5 1.75\n"
@@ -87,6 +88,14 @@ class Resolution(cli_support.CliTest):
             "at 3.7: between 3.5 and 4, nearest 3.5; spacing 2^-1 = 0.5\n"
             "at 1e+09: beyond the values of e5m2\n"))
         self.assertIn("... ", self.ok("resolution", "fp32", "0", "1").out)
+
+    def test_number_line(self):
+        """A column is marked if a value lies in it."""
+        for name, start, end in [("e4m3", 0, 9), ("e2m1", 0, 8), ("e3m2", 1, 37)]:
+            line = self.ok("resolution", name, str(start), str(end), "--ascii").out.splitlines()[1]
+            width = Fraction(end - start, 72)
+            columns = {(v - start) // width for v in format_named(name).values if start <= v < end}
+            self.assertEqual(line, "  " + "".join("+" if i in columns else "-" for i in range(72)))
 
     def test_errors(self):
         for arguments, says in [

@@ -77,9 +77,9 @@ constexpr memory_scheme schemes[] = {
     {"nanotron-fp8", "fp8", {{e4m3, bf16, e4m3, fp32, e4m3, e4m3}}, playbook, ""},
     {"nvfp4",
      "nvfp4",
-     {{nvfp4, fp32, bf16, fp32, fp32, fp32}},
+     {{nvfp4, fp32, none, fp32, fp32, fp32}},
      "Pretraining Large Language Models with NVFP4 (arXiv 2509.25149)",
-     "weights of all layers as FP4, along rows and along columns; bf16 gradients are assumed"},
+     "FP4 weights along rows and along columns; the paper keeps some layers in bf16"},
 };
 
 }  // namespace

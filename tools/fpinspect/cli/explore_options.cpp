@@ -19,6 +19,8 @@ void command_line::add_resolution() {
   add_list(command, "--at", resolution_.at, "Numbers whose neighbours and spacing are shown");
   command->add_option("--points", resolution_.points, "Number of points that are rounded")
       ->capture_default_str();
+  command->add_flag("--ascii", view_.ascii, "Draw with ASCII characters");
+  exclude(command, "--json", {"--ascii"});
   on_chosen(command, resolution_, run_resolution);
 }
 

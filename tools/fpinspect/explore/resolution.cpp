@@ -155,6 +155,21 @@ void write_values(const resolution_task& task, output& out) {
   out.write(line + "\n");
 }
 
+/// The interval as a line of columns of equal width, each marked if a value lies in it.
+std::string number_line(const resolution_task& task, charset characters) {
+  constexpr int columns = 72;
+  const std::string_view has_value = characters == charset::unicode ? "┼" : "+";
+  const std::string_view has_none = characters == charset::unicode ? "─" : "-";
+  std::string line = "  ";
+  for (int i = 0; i < columns; ++i) {
+    const auto bound = [&](int column) {
+      return task.from + (task.to - task.from) * column / columns;
+    };
+    line += values_between(task.format, bound(i), bound(i + 1)).count > 0 ? has_value : has_none;
+  }
+  return line + "\n";
+}
+
 void write_spots(const resolution_task& task, output& out) {
   for (const auto& [x, where] : task.spots) {
     if (!where) {
@@ -181,6 +196,7 @@ void write_resolution_text(const resolution_task& task, const terminal& term, ou
                                        ", ", shortest(task.to), "): ", task.values.count,
                                        task.values.count == 1 ? " value" : " values")) +
       "\n");
+  out.write(number_line(task, term.characters()));
   write_spacings(task, out);
   write_values(task, out);
   const rounded_points& points = task.points;
