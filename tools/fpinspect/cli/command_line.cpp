@@ -29,6 +29,7 @@ command_line::command_line() {
   add_dequantize();
   add_recipes();
   add_diff();
+  add_compare();
   add_tensor();
   add_scaler();
   add_arith();

@@ -1,5 +1,5 @@
-// The parser and the arguments that it fills. Only command_line.cpp, command_options.cpp and
-// explore_options.cpp include this header, because it includes CLI11.
+// The parser and the arguments that it fills. Only the files of this folder that define
+// its members include this header, because it includes CLI11.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -84,6 +84,7 @@ class command_line {
   void add_dequantize();
   void add_recipes();
   void add_diff();
+  void add_compare();  // comparing_options.cpp
   void add_tensor();
   void add_scaler();
   void add_arith();
@@ -111,6 +112,7 @@ class command_line {
   dequantize_arguments dequantize_;
   recipes_arguments recipes_;
   diff_arguments diff_;
+  compare_arguments compare_;
   tensor_arguments tensor_;
   scaler_arguments scaler_;
   arith_arguments arith_;

@@ -12,6 +12,7 @@ void run_cast(const cast_arguments& arguments, output& out);
 void run_convert(const convert_arguments& arguments, output& out);
 void run_quantize(const quantize_arguments& arguments, output& out);
 void run_recipes(const recipes_arguments& arguments, output& out);
+void run_compare(const compare_arguments& arguments, output& out);
 void run_diff(const diff_arguments& arguments, output& out);
 void run_dequantize(const dequantize_arguments& arguments, output& out);
 void run_tensor(const tensor_arguments& arguments, output& out);

@@ -221,4 +221,16 @@ struct advise_arguments {
   std::string map;
 };
 
+struct compare_arguments {
+  view_options view;
+  std::string a;
+  std::string b;
+  std::string original;
+  std::vector<std::string> tensors;
+  std::vector<std::string> fail_if;
+  std::string from_a;
+  std::string from_b;
+  std::string from_original;
+};
+
 }  // namespace fpinspect

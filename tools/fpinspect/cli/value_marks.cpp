@@ -95,6 +95,14 @@ void unmark(diff_arguments& arguments) {
     unmark(*text);
   }
 }
+void unmark(compare_arguments& arguments) {
+  for (std::string* text : {&arguments.a, &arguments.b, &arguments.original, &arguments.from_a,
+                            &arguments.from_b, &arguments.from_original}) {
+    unmark(*text);
+  }
+  unmark(arguments.tensors);
+  unmark(arguments.fail_if);
+}
 void unmark(scaler_arguments& arguments) {
   unmark(arguments.set);
   for (std::string* text : {&arguments.policy, &arguments.trace, &arguments.generate,

@@ -21,6 +21,7 @@ void unmark(quantize_arguments& arguments);
 void unmark(dequantize_arguments& arguments);
 void unmark(recipes_arguments& arguments);
 void unmark(diff_arguments& arguments);
+void unmark(compare_arguments& arguments);
 void unmark(scaler_arguments& arguments);
 void unmark(arith_arguments& arguments);
 void unmark(matmul_arguments& arguments);
