@@ -132,11 +132,13 @@ void command_line::add_tensor() {
   add_list(command, "--to", tensor_.to,
            "Formats, separated by commas (default: fp16,bf16,e4m3,e5m2; all with --json)");
   command->add_flag("--all-formats", tensor_.all_formats, "All formats");
+  add_list(command, "--fail-if", tensor_.fail_if,
+           "Exit code 1 if: 'fp16.underflow>1%', 'nan>0', 'weights.bits>8', ...");
   command->add_flag("--recipes", tensor_.recipes, "What recipes would do instead of formats");
   command->add_option("--from", tensor_.from,
                       "Integers are codes of this format (default: values)");
   exclude(command, "--recipes",
-          {"--to", "--all-formats", "--ascii", "--need", "--role", "--details"});
+          {"--to", "--all-formats", "--ascii", "--need", "--role", "--details", "--fail-if"});
   exclude(command, "--to", {"--all-formats"});
   exclude(command, "--json", {"--ascii", "--details"});
   on_chosen(command, tensor_, run_tensor);

@@ -155,6 +155,7 @@ struct tensor_arguments {
   std::vector<std::string> roles;
   std::vector<std::string> details;
   std::vector<std::string> to;
+  std::vector<std::string> fail_if;
   std::string from;
   bool all_formats = false;
   bool recipes = false;

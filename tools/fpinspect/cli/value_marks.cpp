@@ -145,6 +145,7 @@ void unmark(tensor_arguments& arguments) {
   unmark(arguments.roles);
   unmark(arguments.details);
   unmark(arguments.to);
+  unmark(arguments.fail_if);
   unmark(arguments.from);
 }
 

@@ -20,6 +20,7 @@
 #include "fpinspect/tensors/tensor_recipes.hpp"
 #include "fpinspect/verdict/collect.hpp"
 #include "fpinspect/verdict/glob.hpp"
+#include "fpinspect/verdict/tensor_gate.hpp"
 #include "fpinspect/verdict/verdict.hpp"
 #include "fpinspect/verdict/verdict_json.hpp"
 #include "fpinspect/verdict/verdict_text.hpp"
@@ -107,29 +108,30 @@ std::vector<std::string> names_of(const std::vector<shown_tensor>& tensors) {
 }
 
 void write_json(const std::vector<shown_tensor>& tensors, const collected& all,
-                std::span<const format_id> formats, const need& wanted, output& out) {
+                std::span<const format_id> formats, const verdict& v, const gate& conditions,
+                output& out) {
   json_writer json;
   json.begin_object();
   json.member("schema", 1);
   json.key("verdict");
-  write_verdict_json(json, verdict_on(all.evidence, wanted), all.evidence);
+  write_verdict_json(json, v, all.evidence);
   json.key("tensors");
   json.begin_array();
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     write_tensor_json(json, tensors[i], all.stats[i], formats);
   }
   json.end_array();
+  conditions.write_json(json);
   json.end_object();
   out.write(json.document());
 }
 
 void write_text(const std::vector<shown_tensor>& tensors, const collected& all,
-                std::span<const format_id> formats, const need& wanted,
+                std::span<const format_id> formats, const verdict& v,
                 const tensor_arguments& arguments, const terminal& term, output& out) {
   const std::size_t files = paths_of(tensors).size();
   const std::string heading =
       files == 1 ? samebits::tensor_file::escape_path(tensors.front().path) : cat(files, " files");
-  const verdict v = verdict_on(all.evidence, wanted);
   out.write(verdict_text(v, all.evidence, heading, term) + "\n");
   if (tensors.size() > 1) out.write(tensor_table(v, all.evidence, term) + "\n");
   details_writer details(formats, term, out);
@@ -160,6 +162,7 @@ void run_tensor(const tensor_arguments& arguments, output& out) {
   const std::vector<format_id> formats = target_formats(arguments);
   const need wanted = need_argument(arguments.need);
   const std::vector<role_rule> rules = role_rules(arguments.roles);
+  const tensor_gate conditions(arguments.fail_if, format_list_argument("--to", arguments.to));
   samebits::executor executor = backend_argument("");
   executor.threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   const std::vector<shown_tensor> tensors = tensors_to_show(arguments);
@@ -171,13 +174,19 @@ void run_tensor(const tensor_arguments& arguments, output& out) {
                        std::any_of(tensors.begin(), tensors.end(), [&](const shown_tensor& one) {
                          return shows_details(arguments, one, tensors.size());
                        });
-  const auto shown = std::span<const format_id>(formats).first(details ? formats.size() : 0);
-  const collected all = collect(tensors, names, rules, shown, wanted, executor);
+  std::vector<format_id> measured = conditions.formats();
+  if (details) measured.insert(measured.end(), formats.begin(), formats.end());
+  const collected all = collect(tensors, names, rules, measured, wanted, executor);
+  const verdict v = verdict_on(all.evidence, wanted);
+  const gate checked = conditions.checked(all, v);
   if (arguments.view.json) {
-    write_json(tensors, all, formats, wanted, out);
+    write_json(tensors, all, formats, v, checked, out);
   } else {
-    write_text(tensors, all, formats, wanted, arguments, term, out);
+    write_text(tensors, all, formats, v, arguments, term, out);
   }
+  if (checked.is_empty()) return;
+  out.flush();
+  checked.check();
 }
 
 }  // namespace fpinspect
