@@ -8,6 +8,7 @@
 #include "fpinspect/verdict/evidence.hpp"
 #include "fpinspect/verdict/findings.hpp"
 #include "fpinspect/verdict/verdict.hpp"
+#include "fpinspect/verdict/verdict_sentences.hpp"
 
 namespace fpinspect {
 
@@ -20,9 +21,5 @@ std::string verdict_text(const verdict& v, std::span<const tensor_evidence> tens
 /// A line for each tensor in the order of the verdict, below a heading.
 std::string tensor_table(const verdict& v, std::span<const tensor_evidence> tensors,
                          const terminal& term);
-
-/// A finding as a sentence without the tensor's name.
-std::string finding_text(const finding& f, const verdict& v,
-                         std::span<const tensor_evidence> tensors);
 
 }  // namespace fpinspect
