@@ -31,7 +31,7 @@ class CommandLine(cli_support.CliTest):
 
     def test_usage(self):
         names = ("formats, show, cast, convert, quantize, dequantize, recipes, diff, compare, tensor, "
-                 "scaler, arith, matmul, units, backends, verify")
+                 "report, scaler, arith, matmul, units, backends, verify")
         for arguments, says in [
                 (["frobnicate"], ["frobnicate", names]), (["--json"], ["subcommand", names]),
                 (["formats", "x"], ["x", "nothing but options"]),

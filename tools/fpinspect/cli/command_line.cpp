@@ -31,6 +31,7 @@ command_line::command_line() {
   add_diff();
   add_compare();
   add_tensor();
+  add_report();
   add_scaler();
   add_arith();
   add_matmul();

@@ -84,8 +84,9 @@ class command_line {
   void add_dequantize();
   void add_recipes();
   void add_diff();
-  void add_compare();  // comparing_options.cpp
+  void add_compare();  // report_options.cpp
   void add_tensor();
+  void add_report();  // report_options.cpp
   void add_scaler();
   void add_arith();
   void add_matmul();
@@ -114,6 +115,7 @@ class command_line {
   diff_arguments diff_;
   compare_arguments compare_;
   tensor_arguments tensor_;
+  report_arguments report_;
   scaler_arguments scaler_;
   arith_arguments arith_;
   matmul_arguments matmul_;

@@ -234,4 +234,15 @@ struct compare_arguments {
   std::string from_original;
 };
 
+struct report_arguments {
+  view_options view;
+  std::vector<std::string> files;
+  std::vector<std::string> tensors;
+  std::vector<std::string> need;
+  std::vector<std::string> roles;
+  std::string from;
+  std::string out;
+  std::string svg;
+};
+
 }  // namespace fpinspect

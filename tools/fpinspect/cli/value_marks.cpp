@@ -176,6 +176,12 @@ void unmark(advise_arguments& arguments) {
   }
   unmark(arguments.keep);
 }
+void unmark(report_arguments& arguments) {
+  for (auto* texts : {&arguments.files, &arguments.tensors, &arguments.need, &arguments.roles}) {
+    unmark(*texts);
+  }
+  for (std::string* text : {&arguments.from, &arguments.out, &arguments.svg}) unmark(*text);
+}
 
 std::string unmarked_message(std::string text) {
   std::erase(text, value_mark);

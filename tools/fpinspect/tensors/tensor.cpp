@@ -1,8 +1,6 @@
 // `fpinspect tensor`: which format or recipe for the tensors of files, which loss scale, and what
 // is lost.
 #include <algorithm>
-#include <filesystem>
-#include <set>
 #include <span>
 #include <string>
 #include <thread>
@@ -17,6 +15,7 @@
 #include "fpinspect/tensors/selection.hpp"
 #include "fpinspect/tensors/tensor_details.hpp"
 #include "fpinspect/tensors/tensor_json.hpp"
+#include "fpinspect/tensors/tensor_names.hpp"
 #include "fpinspect/tensors/tensor_recipes.hpp"
 #include "fpinspect/verdict/collect.hpp"
 #include "fpinspect/verdict/glob.hpp"
@@ -55,21 +54,11 @@ std::vector<format_id> target_formats(const tensor_arguments& arguments) {
   return formats;
 }
 
-bool matches_any(const std::string& pattern, const std::vector<shown_tensor>& tensors) {
-  return std::any_of(tensors.begin(), tensors.end(), [&](const shown_tensor& tensor) {
-    return matches_glob(pattern, tensor.plain_name());
-  });
-}
-
 /// Refuses patterns of --details and --role that match no tensor.
 void check_patterns(const tensor_arguments& arguments, const std::vector<role_rule>& rules,
                     const std::vector<shown_tensor>& tensors) {
-  const auto check = [&](const char* option, const std::string& pattern) {
-    if (matches_any(pattern, tensors)) return;
-    throw usage_error(cat(option, ": no tensor matches ", samebits::tensor_file::quote(pattern)));
-  };
-  for (const std::string& pattern : arguments.details) check("--details", pattern);
-  for (const role_rule& rule : rules) check("--role", rule.pattern);
+  for (const std::string& pattern : arguments.details) require_match("--details", pattern, tensors);
+  for (const role_rule& rule : rules) require_match("--role", rule.pattern, tensors);
 }
 
 /// Whether the detailed view of a tensor is shown: it is the only one, --details matches it, or
@@ -82,29 +71,6 @@ bool shows_details(const tensor_arguments& arguments, const shown_tensor& tensor
   return std::any_of(
       arguments.details.begin(), arguments.details.end(),
       [&](const std::string& pattern) { return matches_glob(pattern, tensor.plain_name()); });
-}
-
-std::set<std::filesystem::path> paths_of(const std::vector<shown_tensor>& tensors) {
-  std::set<std::filesystem::path> paths;
-  for (const shown_tensor& tensor : tensors) paths.insert(tensor.path);
-  return paths;
-}
-
-/// The tensors' names in the verdict: FILE#NAME if there are several files. FILE is without its
-/// folder if the names of the files differ.
-std::vector<std::string> names_of(const std::vector<shown_tensor>& tensors) {
-  const std::set<std::filesystem::path> paths = paths_of(tensors);
-  std::set<std::filesystem::path> short_names;
-  for (const std::filesystem::path& path : paths) short_names.insert(path.filename());
-  const bool distinct = short_names.size() == paths.size();
-  std::vector<std::string> names;
-  for (const shown_tensor& tensor : tensors) {
-    const std::string file =
-        samebits::tensor_file::escape_path(distinct ? tensor.path.filename() : tensor.path);
-    const bool qualified = paths.size() > 1 && !tensor.info.name.empty();
-    names.push_back(qualified ? cat(file, "#", tensor.title()) : tensor.title());
-  }
-  return names;
 }
 
 void write_json(const std::vector<shown_tensor>& tensors, const collected& all,
@@ -129,10 +95,7 @@ void write_json(const std::vector<shown_tensor>& tensors, const collected& all,
 void write_text(const std::vector<shown_tensor>& tensors, const collected& all,
                 std::span<const format_id> formats, const verdict& v,
                 const tensor_arguments& arguments, const terminal& term, output& out) {
-  const std::size_t files = paths_of(tensors).size();
-  const std::string heading =
-      files == 1 ? samebits::tensor_file::escape_path(tensors.front().path) : cat(files, " files");
-  out.write(verdict_text(v, all.evidence, heading, term) + "\n");
+  out.write(verdict_text(v, all.evidence, heading_of(tensors), term) + "\n");
   if (tensors.size() > 1) out.write(tensor_table(v, all.evidence, term) + "\n");
   details_writer details(formats, term, out);
   bool any = false;
