@@ -71,6 +71,13 @@ class Figures(cli_support.CliTest):
         self.assertEqual(got["sqnr_db"], sqnr_db(got["signal"], got["noise"]))
         self.assertEqual(abs(got["largest"]["a"] - got["largest"]["b"]), got["max_error"])
 
+    def test_differences_late_in_the_tensor(self):
+        a = [1.0] * 70001
+        b = [1.0] * 70000 + [2.0]
+        b[66000] = 1.5
+        got = self.check(a, b)
+        self.assertEqual((got["first"]["index"], got["largest"]["index"]), (66000, 70000))
+
     def test_special_values(self):
         a = [1.0, 0.0, -0.0, NAN, NAN, INF, -INF, INF, 2.0, 1e-45, 5.0, 3.0, -1e-45]
         b = [1.0, -0.0, 0.0, NAN, 1.0, INF, INF, 7.0, NAN, 0.0, -INF, 3.5, 1e-45]
@@ -108,6 +115,13 @@ class Figures(cli_support.CliTest):
         (got,) = self.ok_json("compare", SAMPLE + "#weight.fc1", codes, "--from-b", "bf16")["tensors"]
         self.assertEqual((got["type_a"], got["type_b"], got["max_ulp"]), ("fp32", "bf16", 0))
         self.fails(2, "compare", codes, SAMPLE + "#weight.fc1", "--from-b", "bf16", says="--from-b")
+        # as values, these integers are beyond 53 bits; as codes they are numbers
+        wide = write_npy(self.path("wide.npy"), "<u8", (2,), struct.pack("<2d", 0.1, 0.2))
+        same = write_npy(self.path("same.npy"), "<f8", (2,), struct.pack("<2d", 0.1, 0.2))
+        (got,) = self.ok_json("compare", wide, same, "--from-a", "fp64")["tensors"]
+        self.assertEqual((got["not_compared"], got["bits_differ"]), (None, 0))
+        (got,) = self.ok_json("compare", wide, same)["tensors"]
+        self.assertIn("53 significant bits", got["not_compared"])
 
 
 class Files(cli_support.CliTest):
@@ -194,10 +208,11 @@ class Quantized(cli_support.CliTest):
         self.assertIn("Neither is closer to the original: A in 0, B in 0 of 1 tensor\n", out)
 
     def test_a_value_that_is_not_finite_is_farther(self):
-        files = [write_npy(self.path(f"{name}.npy"), "<f4", (4,), floats(*values))
-                 for name, values in [("a", (1, INF, 3, NAN)), ("b", (9, 2, 3, 4)), ("o", (1, 2, 3, 4))]]
+        files = [write_npy(self.path(f"{name}.npy"), "<f4", (6,), floats(*values))
+                 for name, values in [("a", (1, INF, 3, NAN, 9, NAN)), ("b", (9, 2, 3, 4, NAN, INF)),
+                                      ("o", (1, 2, 3, 4, 5, 6))]]
         (tensor,) = self.ok_json("compare", *files[:2], "--original", files[2])["tensors"]
-        self.assertEqual([tensor["against_original"][k] for k in ("closer_a", "closer_b")], [1, 2])
+        self.assertEqual([tensor["against_original"][k] for k in ("closer_a", "closer_b")], [2, 2])
 
 
 class Conditions(cli_support.CliTest):
