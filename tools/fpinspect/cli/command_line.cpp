@@ -45,6 +45,7 @@ command_line::command_line() {
   add_claims();
   add_table();
   add_advise();
+  add_explorer();
 }
 
 void command_line::run(int argc, char** argv, output& out) {

@@ -86,7 +86,8 @@ class command_line {
   void add_diff();
   void add_compare();  // report_options.cpp
   void add_tensor();
-  void add_report();  // report_options.cpp
+  void add_report();    // report_options.cpp
+  void add_explorer();  // report_options.cpp
   void add_scaler();
   void add_arith();
   void add_matmul();
@@ -116,6 +117,7 @@ class command_line {
   compare_arguments compare_;
   tensor_arguments tensor_;
   report_arguments report_;
+  explorer_arguments explorer_;
   scaler_arguments scaler_;
   arith_arguments arith_;
   matmul_arguments matmul_;

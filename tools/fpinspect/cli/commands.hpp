@@ -15,6 +15,7 @@ void run_recipes(const recipes_arguments& arguments, output& out);
 void run_compare(const compare_arguments& arguments, output& out);
 void run_diff(const diff_arguments& arguments, output& out);
 void run_dequantize(const dequantize_arguments& arguments, output& out);
+void run_explorer(const explorer_arguments& arguments, output& out);
 void run_report(const report_arguments& arguments, output& out);
 void run_tensor(const tensor_arguments& arguments, output& out);
 void run_scaler(const scaler_arguments& arguments, output& out);

@@ -245,4 +245,9 @@ struct report_arguments {
   std::string svg;
 };
 
+struct explorer_arguments {
+  view_options view;
+  std::string out;
+};
+
 }  // namespace fpinspect

@@ -51,4 +51,13 @@ void command_line::add_report() {
   on_chosen(command, report_, run_report);
 }
 
+void command_line::add_explorer() {
+  CLI::App* command = add("explorer", "Write a page on which to try out numbers and their bits");
+  command->add_option("-o,--out", explorer_.out, "FILE.html")->required();
+  refuse(
+      command, [this] { return view_.json; },
+      "--json: explorer writes a page; `fpinspect show` and `cast` have JSON");
+  on_chosen(command, explorer_, run_explorer);
+}
+
 }  // namespace fpinspect

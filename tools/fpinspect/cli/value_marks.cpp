@@ -182,6 +182,7 @@ void unmark(report_arguments& arguments) {
   }
   for (std::string* text : {&arguments.from, &arguments.out, &arguments.svg}) unmark(*text);
 }
+void unmark(explorer_arguments& arguments) { unmark(arguments.out); }
 
 std::string unmarked_message(std::string text) {
   std::erase(text, value_mark);

@@ -37,6 +37,7 @@ void unmark(claims_arguments& arguments);
 void unmark(table_arguments& arguments);
 void unmark(advise_arguments& arguments);
 void unmark(report_arguments& arguments);
+void unmark(explorer_arguments& arguments);
 
 /// Removes the marks from a message that may quote arguments.
 std::string unmarked_message(std::string text);
