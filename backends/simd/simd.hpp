@@ -3,6 +3,7 @@
 
 #include "backends/dispatch/array_arithmetic.hpp"
 #include "backends/dispatch/backend.hpp"
+#include "backends/dispatch/evaluate.hpp"
 #include "backends/dispatch/list.hpp"
 #include "backends/dispatch/matmul.hpp"
 #include "backends/dispatch/quantize.hpp"
@@ -75,6 +76,8 @@ void avx512_compute(const compute_call& call, element_range range);
 // support.
 flags avx2_compute_or_reference(const compute_call& call, element_range range);
 flags avx512_compute_or_reference(const compute_call& call, element_range range);
+/// Functions of arrays; the AVX-512 backend uses the AVX2 kernels, too.
+void simd_evaluate(const evaluate_call& call, element_range range);
 void avx2_quantize(const quantize_call& call, const executor& where);
 void avx512_quantize(const quantize_call& call, const executor& where);
 void avx2_dequantize(const dequantize_call& call, const executor& where);

@@ -1,5 +1,5 @@
-// log: CUDA's logf, log2f, log10f and __logf as nvcc 13.0 compiles them for sm_90, without fast-math
-// flags.
+// log: CUDA's logf, log2f, log10f and __logf as nvcc 13.0 compiles them for sm_90, without
+// fast-math flags.
 //
 // Source: the PTX that nvcc 13.0.88 emits. Only __logf uses a function unit.
 #pragma once

@@ -25,7 +25,8 @@ SAMEBITS_INLINE constexpr std::uint32_t two_over_pi_word(int i) {
   return words[i];
 }
 
-/// An integer below 2^63 as binary64, times pi/2 * 2^-64, as binary32: each rounded to nearest even.
+/// An integer below 2^63 as binary64, times pi/2 * 2^-64, as binary32. Each of the three steps
+/// rounds to nearest even.
 SAMEBITS_HD constexpr std::uint32_t angle_of(std::uint64_t turns) {
   if (turns == 0) return 0;
   const int up = static_cast<int>(leading_zeros(turns));

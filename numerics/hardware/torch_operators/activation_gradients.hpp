@@ -1,8 +1,8 @@
 // Activation gradients: the backward kernels of PyTorch 2.11's activations on CUDA tensors.
 //
 // `grad` is the gradient of the output, `x` the operator's input, `y` its output; all are binary32
-// bits of numbers in the tensor's format. Results are rounded to the format by the caller. Source as
-// in activations.hpp.
+// bits of numbers in the tensor's format. Results are rounded to the format by the caller.
+// activations.hpp names the source.
 #pragma once
 
 #include <cstdint>
