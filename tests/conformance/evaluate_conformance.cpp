@@ -60,11 +60,12 @@ class codes {
 /// Zeros, infinities, NaNs, numbers near borders of formulas; then pseudo-random codes, every second
 /// one of a magnitude between 2^-16 and 2^16.
 std::uint32_t operand(format_id format, std::int64_t i, std::uint64_t seed) {
-  constexpr std::uint32_t special[] = {
-      0x00000000, 0x80000000, 0x7F800000, 0xFF800000, 0x7FC00000, 0xFF800001, 0x00000001,
-      0x807FFFFF, 0x00800000, 0x7F7FFFFF, 0xFF7FFFFF, 0x3F800000, 0xBF800000, 0x40400000,
-      0xC0400000, 0x41A00000, 0x42B17218, 0xC2CFF1B5, 0x47CE4780, 0xC7CE477F, 0x4120E148,
-      0xC2FC0000, 0xC2FC0001, 0x3F19999A, 0x41102CB4, 0x7E800000, 0x7E800001, 0xC0000000};
+  constexpr std::uint32_t special[] = {0x00000000, 0x80000000, 0x7F800000, 0xFF800000, 0x7FC00000,
+                                       0xFF800001, 0x00000001, 0x807FFFFF, 0x00800000, 0x7F7FFFFF,
+                                       0xFF7FFFFF, 0x3F800000, 0xBF800000, 0x40400000, 0xC0400000,
+                                       0x41A00000, 0x42B17218, 0xC2CFF1B5, 0x47CE4780, 0xC7CE477F,
+                                       0x4120E148, 0xC2FC0000, 0xC2FC0001, 0x3F19999A, 0x41102CB4,
+                                       0x7E800000, 0x7E800001, 0xC0000000, 0x3FFFFFFF, 0x3EFFFFFF};
   if (i < static_cast<std::int64_t>(std::size(special))) {
     const std::uint32_t code = special[i];
     return format == format_id::fp32 ? code : numerics::torch_2_11::code_of(format, code);

@@ -186,6 +186,8 @@ static_assert(log(0x3F2ACDEC) == 0xBECF2F66 && log(0x3F2ABD30) == 0xBECF6192);
 static_assert(log2(0x3FB01908) == 0x3EEBA3A5 && log2(0x3FA76296) == 0x3EC62872);
 static_assert(log2(0x3F35DBEF) == 0xBEFC94C6 && log2(0x3F358771) == 0xBEFDEC45);
 static_assert(log1p(0x3E2D3382) == 0x3E20053D && log1p(0x3E5BA6F5) == 0x3E46FFF8);
+// 1 + x just below 3 and 3/2: rounded to nearest instead of toward zero, the exponent would change.
+static_assert(log1p(0x3FFFFFFF) == 0x3F8C9F54 && log1p(0x3EFFFFFF) == 0x3ECF991F);
 static_assert(log1p(0x3DDED145) == 0x3DD38275 && log1p(0x3D9BC76F) == 0x3D962384);
 
 // At compile time, too.

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 
+#include "backends/self_test/build_flags.hpp"
 #include "backends/simd/lanes/lanes_avx2.hpp"
 #include "samebits/core/config.hpp"
 
