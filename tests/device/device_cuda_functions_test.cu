@@ -28,7 +28,7 @@ namespace cuda_13_0 = numerics::cuda_13_0;
 
 // One struct for each function, as function_comparison.cuh describes.
 #define SAMEBITS_TEST_FUNCTION(rule_function, cuda_function)       \
-  struct cuda_function##_of_cuda {                                 \
+  struct rule_function##_of_cuda {                                 \
     static constexpr const char* text = #cuda_function;            \
     SAMEBITS_HD static std::uint32_t model(std::uint32_t x) {      \
       return cuda_13_0::rule_function(x);                          \
@@ -84,9 +84,9 @@ template <class Function>
 class CudaFunctions : public testing::Test {};
 
 using functions =
-    testing::Types<expf_of_cuda, exp2f_of_cuda, expm1f_of_cuda, logf_of_cuda, log2f_of_cuda,
-                   log1pf_of_cuda, tanhf_of_cuda, erff_of_cuda, rsqrtf_of_cuda, log10f_of_cuda,
-                   erfcf_of_cuda, sinf_of_cuda, cosf_of_cuda, __expf_of_cuda, __logf_of_cuda,
+    testing::Types<exp_of_cuda, exp2_of_cuda, expm1_of_cuda, log_of_cuda, log2_of_cuda,
+                   log1p_of_cuda, tanh_of_cuda, erf_of_cuda, rsqrt_of_cuda, log10_of_cuda,
+                   erfc_of_cuda, sin_of_cuda, cos_of_cuda, fast_exp_of_cuda, fast_log_of_cuda,
                    powf_of_cuda, fdividef_of_cuda>;
 TYPED_TEST_SUITE(CudaFunctions, functions, function_names);
 
