@@ -142,6 +142,7 @@ bool is_saturated(const quantize_call& call, const tile_scale* scales, std::int6
   const tile_grid& g = call.grid;
   const tile_scale& scale = scales[row / g.tile_rows * g.cols + col / g.tile_cols];
   const std::uint32_t y = numerics::scaled(call.scale.rule, scale, x);
+  if (binary32::magnitude(y) <= numerics::largest_value(spec_of(call.to))) return false;
   const random_stream& r = call.random;
   const std::uint64_t index =
       r.offset + static_cast<std::uint64_t>(row) * call.pitch + static_cast<std::uint64_t>(col);
