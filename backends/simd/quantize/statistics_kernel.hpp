@@ -35,6 +35,14 @@ struct chunk_pairs {
   alignas(64) std::uint32_t restored[numerics::chunk_elements];
 };
 
+/// The smallest magnitude above zero, from the minimum in each lane of the magnitudes minus 1.
+template <class Isa>
+SAMEBITS_INLINE std::uint32_t min_of(typename Isa::word min_below) {
+  const std::uint32_t below = ~Isa::largest(typename Isa::word(~0u) - min_below);
+  const bool any = below < numerics::binary32::max_finite;
+  return any ? below + 1 : numerics::quantize_counts::none;
+}
+
 /// Counts of one chunk, in lanes.
 template <class Isa>
 struct count_lanes {
@@ -68,51 +76,123 @@ struct count_lanes {
   }
 
   [[nodiscard]] SAMEBITS_INLINE numerics::quantize_counts total() const {
-    const std::uint32_t below = ~Isa::largest(word(~0u) - min_below);
-    const bool any = below < numerics::binary32::max_finite;
-    return {sum_of_lanes<Isa>(zeros),
-            sum_of_lanes<Isa>(nan),
-            sum_of_lanes<Isa>(inf),
-            sum_of_lanes<Isa>(underflowed),
-            sum_of_lanes<Isa>(saturated),
-            numerics::binary32::amax_bits(Isa::largest(amax)),
-            any ? below + 1 : numerics::quantize_counts::none};
+    return {sum_of_lanes<Isa>(zeros),     sum_of_lanes<Isa>(nan),
+            sum_of_lanes<Isa>(inf),       sum_of_lanes<Isa>(underflowed),
+            sum_of_lanes<Isa>(saturated), numerics::binary32::amax_bits(Isa::largest(amax)),
+            min_of<Isa>(min_below)};
+  }
+};
+
+/// binary32 bits of finite 8-bit codes. Other codes give anything.
+template <class Isa, class Target>
+SAMEBITS_INLINE typename Isa::word decode_finite(typename Isa::word code) {
+  using word = typename Isa::word;
+  constexpr format_spec f = Target::spec();
+  constexpr auto rebias = static_cast<std::uint32_t>(127 - f.bias);
+  constexpr auto unit = static_cast<std::uint32_t>(128 - f.bias - f.mantissa_bits) << 23;
+  const word magnitude = code & word(0x7Fu);
+  const word normal =
+      (magnitude << static_cast<std::uint32_t>(23 - f.mantissa_bits)) + word(rebias << 23);
+  const word subnormal = Isa::multiply(Isa::from_integer(magnitude), unit);
+  const word min_normal = std::uint32_t{1} << f.mantissa_bits;
+  return select(magnitude < min_normal, subnormal, normal) | ((code & word(0x80u)) << 24u);
+}
+
+/// The loops over the elements of a chunk.
+template <class Isa, class Source, class Target>
+struct chunk_counter_lanes {
+  using word = typename Isa::word;
+  static constexpr int width = Source::spec().storage_bits;
+
+  const quantized_chunk& c;
+  chunk_pairs& pairs;
+
+  SAMEBITS_INLINE static word words_at(const std::uint32_t* p) {
+    return load<Isa>(fixed_width<32>{}, reinterpret_cast<const std::byte*>(p));
+  }
+  SAMEBITS_INLINE void store_pair(std::int64_t i, word x, word restored) const {
+    store<Isa>(fixed_width<32>{}, reinterpret_cast<std::byte*>(pairs.x + i), x);
+    store<Isa>(fixed_width<32>{}, reinterpret_cast<std::byte*>(pairs.restored + i), restored);
+  }
+  SAMEBITS_INLINE word scaled(std::int64_t i, word x) const {
+    const word factor = words_at(c.factors + i);
+    return c.divide ? Isa::divide(x, factor) : Isa::multiply(x, factor);
+  }
+
+  /// Calls f(i, elements, codes) for the registers of the chunk; returns the number of padding
+  /// elements in the last one: zeros of code 0.
+  template <class Function>
+  SAMEBITS_INLINE std::uint64_t for_registers(const Function& f) const {
+    const auto element = [](word in) __attribute__((always_inline)) {
+      return numerics::decode<word>(Source::spec(), in);
+    };
+    std::int64_t i = 0;
+    for (; i + word::count <= c.count; i += word::count) {
+      f(i, element(load<Isa>(fixed_width<width>{}, c.in + i * (width / 8))),
+        load<Isa>(fixed_width<8>{}, c.codes + i));
+    }
+    const std::int64_t left = c.count - i;
+    if (left == 0) return 0;
+    f(i, element(load_tail<Isa, width>(c.in + i * (width / 8), left, 0)),
+      load_tail<Isa, 8>(c.codes + i, left, 0));
+    return static_cast<std::uint64_t>(word::count - left);
+  }
+
+  /// Counts the elements of a chunk in which all numbers are finite and none saturates. Returns
+  /// whether the chunk is one.
+  bool count_ordinary(numerics::quantize_counts& total) const {
+    const word zero = 0u;
+    const word one = 1u;
+    const word sign_off = ~numerics::binary32::sign_bit;
+    word zeros = 0u, zero_codes = 0u, amax = 0u, scaled_amax = 0u, restored_amax = 0u;
+    word min_below = ~0u;  // as in count_lanes
+    const std::uint64_t padding =
+        for_registers([&](std::int64_t i, word x, word code) __attribute__((always_inline)) {
+          const word m = x & sign_off;
+          zeros = zeros + select(m == zero, one, zero);
+          zero_codes = zero_codes + select((code & word(0x7Fu)) == zero, one, zero);
+          amax = max_word(amax, m);
+          min_below = min_word(min_below, m - one);
+          scaled_amax = max_word(scaled_amax, scaled(i, x) & sign_off);
+          const word restored =
+              Isa::multiply(decode_finite<Isa, Target>(code), words_at(c.scales + i));
+          restored_amax = max_word(restored_amax, restored & sign_off);
+          store_pair(i, x, restored);
+        });
+    const std::uint32_t largest = Isa::largest(max_word(amax, restored_amax));
+    if (largest >= numerics::binary32::inf || Isa::largest(scaled_amax) >= c.overflow_start) {
+      return false;
+    }
+    const std::uint64_t n = sum_of_lanes<Isa>(zeros);
+    total = {};
+    total.zeros = n - padding;
+    total.underflowed = sum_of_lanes<Isa>(zero_codes) - n;  // a zero has a zero code
+    total.amax = Isa::largest(amax);
+    total.min_nonzero = min_of<Isa>(min_below);
+    return true;
+  }
+
+  /// Counts the elements of any chunk.
+  void count_any(numerics::quantize_counts& total) const {
+    count_lanes<Isa> counts;
+    const std::uint64_t padding =
+        for_registers([&](std::int64_t i, word x, word code) __attribute__((always_inline)) {
+          const word restored =
+              Isa::multiply(numerics::decode<word>(Target::spec(), code), words_at(c.scales + i));
+          const word pair = counts.add(x, scaled(i, x), code, restored, c.overflow_start);
+          store_pair(i, x & pair, restored & pair);
+        });
+    total = counts.total();
+    total.zeros -= padding;
   }
 };
 
 /// Counts the elements of a chunk and writes the pairs whose squares are summed.
 template <class Isa, class Source, class Target>
 numerics::quantize_counts count_elements(const quantized_chunk& c, chunk_pairs& pairs) {
-  using word = typename Isa::word;
-  constexpr int width = Source::spec().storage_bits;
-  constexpr fixed_width<32> bits;
-  const auto words_at = [](const std::uint32_t* p) __attribute__((always_inline)) {
-    return load<Isa>(fixed_width<32>{}, reinterpret_cast<const std::byte*>(p));
-  };
-  count_lanes<Isa> counts;
-  const word overflow_start = c.overflow_start;
-  const auto add = [&](std::int64_t i, word in, word code) __attribute__((always_inline)) {
-    const word x = numerics::decode<word>(Source::spec(), in);
-    const word factor = words_at(c.factors + i);
-    const word y = c.divide ? Isa::divide(x, factor) : Isa::multiply(x, factor);
-    const word restored =
-        Isa::multiply(numerics::decode<word>(Target::spec(), code), words_at(c.scales + i));
-    const word pair = counts.add(x, y, code, restored, overflow_start);
-    store<Isa>(bits, reinterpret_cast<std::byte*>(pairs.x + i), x & pair);
-    store<Isa>(bits, reinterpret_cast<std::byte*>(pairs.restored + i), restored & pair);
-  };
-  std::int64_t i = 0;
-  for (; i + word::count <= c.count; i += word::count) {
-    add(i, load<Isa>(fixed_width<width>{}, c.in + i * (width / 8)),
-        load<Isa>(fixed_width<8>{}, c.codes + i));
-  }
-  const std::int64_t left = c.count - i;
-  if (left > 0) {  // padding: zeros of code 0
-    add(i, load_tail<Isa, width>(c.in + i * (width / 8), left, 0),
-        load_tail<Isa, 8>(c.codes + i, left, 0));
-  }
-  numerics::quantize_counts total = counts.total();
-  if (left > 0) total.zeros -= static_cast<std::uint64_t>(word::count - left);
+  const chunk_counter_lanes<Isa, Source, Target> counter{c, pairs};
+  numerics::quantize_counts total;
+  if (!counter.count_ordinary(total)) counter.count_any(total);
   return total;
 }
 

@@ -6,6 +6,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <optional>
 
 #include "fpinspect/tensors/value_bits.hpp"
 #include "samebits/scalar.hpp"
@@ -41,13 +42,22 @@ struct chunk_counts {
   Word underflow = 0, subnormal = 0, overflow = 0, to_inf = 0, to_nan = 0, to_max = 0, changed = 0;
 };
 
+/// A target format's borders as magnitude words of the elements.
 template <class Value>
-chunk_counts<word_of<Value>> count(const target_format& to, std::span<const Value> exact,
+struct target_words {
+  explicit target_words(const target_format& to)
+      : overflow_start(magnitude_word(at_least<Value>(to.overflow_start))),
+        min_normal(magnitude_word(static_cast<Value>(to.min_normal))) {}
+
+  word_of<Value> overflow_start;
+  word_of<Value> min_normal;
+};
+
+template <class Value>
+chunk_counts<word_of<Value>> count(const target_words<Value>& to, std::span<const Value> exact,
                                    std::span<const float> rounded) {
   using word = word_of<Value>;
   constexpr word inf = infinity_word<Value>;
-  const word overflow_start = magnitude_word(at_least<Value>(to.overflow_start));
-  const word min_normal = magnitude_word(static_cast<Value>(to.min_normal));
   chunk_counts<word> n;
   for (std::size_t i = 0; i < exact.size(); ++i) {
     const auto y_value = static_cast<Value>(rounded[i]);
@@ -60,15 +70,38 @@ chunk_counts<word_of<Value>> count(const target_format& to, std::span<const Valu
     const word x_nan = x > inf ? 1 : 0;
     const word y_zero = y == 0 ? 1 : 0;
     n.underflow += some & y_zero;
-    n.subnormal += some & (y_zero ^ 1) & (y < min_normal ? 1 : 0);
-    n.overflow += finite & (x >= overflow_start ? 1 : 0);
+    n.subnormal += some & (y_zero ^ 1) & (y < to.min_normal ? 1 : 0);
+    n.overflow += finite & (x >= to.overflow_start ? 1 : 0);
     n.to_inf += finite & (y == inf ? 1 : 0);
     n.to_nan += (x_nan ^ 1) & y_nan;
     n.to_max += (finite ^ 1) & y_finite;
-    const word both_zero = (x | y) == 0 ? 1 : 0;
-    const word same = std::bit_cast<word>(exact[i]) == std::bit_cast<word>(y_value) ? 1 : 0;
-    n.changed += (same | both_zero | (x_nan & y_nan)) ^ 1;
+    n.changed += ((x == y ? 1 : 0) | (x_nan & y_nan)) ^ 1;  // rounding keeps the sign
   }
+  return n;
+}
+
+/// The counts of a chunk in which nothing overflows and all numbers are finite, before and after.
+/// Nothing for other chunks.
+template <class Value>
+std::optional<chunk_counts<word_of<Value>>> count_ordinary(const target_words<Value>& to,
+                                                           std::span<const Value> exact,
+                                                           std::span<const float> rounded,
+                                                           std::size_t zeros) {
+  using word = word_of<Value>;
+  chunk_counts<word> n;
+  word y_zeros = 0;
+  word below_normal = 0;
+  word largest = 0;
+  for (std::size_t i = 0; i < exact.size(); ++i) {
+    const word y = magnitude_word(static_cast<Value>(rounded[i]));
+    y_zeros += y == 0 ? 1 : 0;
+    below_normal += y < to.min_normal ? 1 : 0;
+    n.changed += magnitude_word(exact[i]) != y ? 1 : 0;
+    largest = std::max(largest, y);
+  }
+  if (largest >= infinity_word<Value>) return std::nullopt;
+  n.underflow = y_zeros - static_cast<word>(zeros);  // zeros stay zeros
+  n.subnormal = below_normal - y_zeros;
   return n;
 }
 
@@ -123,34 +156,58 @@ double effect_meter::root_over(std::size_t size, const Input& input) {
 template <class Value>
 void effect_meter::begin(std::span<const Value> exact) {
   const Value* const x = exact.data();
-  signal_ = root_over(exact.size(),
-                      [x](std::size_t i) { return squared(is_finite(x[i]) ? x[i] : Value{0}); });
+  word_of<Value> zeros = 0;
+  word_of<Value> largest = 0;
+  for (std::size_t i = 0; i < exact.size(); ++i) {
+    const word_of<Value> magnitude = magnitude_word(x[i]);
+    zeros += magnitude == 0 ? 1 : 0;
+    largest = std::max(largest, magnitude);
+  }
+  zeros_ = static_cast<std::size_t>(zeros);
+  largest_ = static_cast<double>(std::bit_cast<Value>(largest));
+  if (std::isfinite(largest_)) {
+    signal_ = root_over(exact.size(), [x](std::size_t i) { return squared(x[i]); });
+  } else {
+    signal_ = root_over(exact.size(),
+                        [x](std::size_t i) { return is_finite(x[i]) ? squared(x[i]) : 0.0; });
+  }
 }
 
 template <class Value>
 format_effect effect_meter::effect(const target_format& to, std::span<const Value> exact,
                                    std::span<const float> rounded) {
-  const auto n = count(to, exact, rounded);
-  const auto of = [](word_of<Value> number) { return static_cast<std::uint64_t>(number); };
-  format_effect result{.format = to.format,
-                       .underflow = of(n.underflow),
-                       .subnormal = of(n.subnormal),
-                       .overflow = of(n.overflow),
-                       .to_inf = of(n.to_inf),
-                       .to_nan = of(n.to_nan),
-                       .to_max = of(n.to_max),
-                       .changed = of(n.changed),
-                       .signal = signal_};
+  const target_words<Value> words(to);
   const Value* const x = exact.data();
   const float* const y = rounded.data();
-  result.noise = root_over(exact.size(), [x, y](std::size_t i) {
-    const bool paired = is_finite(x[i]) && is_finite(y[i]);
-    return squared_difference(paired ? x[i] : Value{0}, paired ? y[i] : 0.0f);
+  std::optional<chunk_counts<word_of<Value>>> n;
+  // false for NaN and infinities
+  if (largest_ < to.overflow_start && largest_ <= std::numeric_limits<double>::max()) {
+    n = count_ordinary(words, exact, rounded, zeros_);
+  }
+  const bool ordinary = n.has_value();
+  if (!ordinary) n = count(words, exact, rounded);
+  const auto of = [](word_of<Value> number) { return static_cast<std::uint64_t>(number); };
+  format_effect result{.format = to.format,
+                       .underflow = of(n->underflow),
+                       .subnormal = of(n->subnormal),
+                       .overflow = of(n->overflow),
+                       .to_inf = of(n->to_inf),
+                       .to_nan = of(n->to_nan),
+                       .to_max = of(n->to_max),
+                       .changed = of(n->changed),
+                       .signal = signal_};
+  if (n->changed == 0) return result;  // no noise, and nothing became Inf or NaN
+  if (ordinary) {
+    result.noise =
+        root_over(exact.size(), [x, y](std::size_t i) { return squared_difference(x[i], y[i]); });
+    return result;
+  }
+  const auto paired = [x, y](std::size_t i) { return is_finite(x[i]) && is_finite(y[i]); };
+  result.noise = root_over(exact.size(), [=](std::size_t i) {
+    return paired(i) ? squared_difference(x[i], y[i]) : 0.0;
   });
-  if (n.to_inf + n.to_nan == 0) return result;
-  result.signal = root_over(exact.size(), [x, y](std::size_t i) {
-    return squared(is_finite(x[i]) && is_finite(y[i]) ? x[i] : Value{0});
-  });
+  result.signal =
+      root_over(exact.size(), [=](std::size_t i) { return paired(i) ? squared(x[i]) : 0.0; });
   return result;
 }
 

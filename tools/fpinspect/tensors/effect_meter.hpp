@@ -50,7 +50,10 @@ class effect_meter {
 
   std::array<double, block> inputs_{};
   std::array<double, block / 2> sums_{};
-  double signal_ = 0;  ///< root over the squares of the finite elements of the chunk
+  // Of the chunk:
+  std::size_t zeros_ = 0;
+  double largest_ = 0;  ///< largest magnitude, with NaN above all numbers
+  double signal_ = 0;   ///< root over the squares of the finite elements
 };
 
 }  // namespace fpinspect

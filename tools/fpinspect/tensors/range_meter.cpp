@@ -11,19 +11,24 @@ template <class Value>
 void range_meter<Value>::count_exponents(std::span<const Value> elements) {
   constexpr word fraction_mask = (word{1} << fields::fraction_bits) - 1;
   constexpr word top = word{0x7ff} << (fields::fraction_bits - 11);  // fraction of 2 - 2^-11
-  const auto place = [](Value x) {
-    const word magnitude = magnitude_word(x);
-    const word fraction = magnitude & fraction_mask;
-    const int kind = (fraction == 0 ? no_fraction : 0) | (fraction >= top ? top_fraction : 0);
-    return kinds * static_cast<std::size_t>(magnitude >> fields::fraction_bits) +
-           static_cast<std::size_t>(kind);
-  };
-  std::size_t i = 0;
-  for (; i + 2 <= elements.size(); i += 2) {
-    ++counts_[0][place(elements[i])];
-    ++counts_[1][place(elements[i + 1])];
+  constexpr std::size_t block = 1024;
+  std::array<word, block> places;  // first all places, in a loop that vectorises
+  while (!elements.empty()) {
+    const std::size_t size = std::min(block, elements.size());
+    for (std::size_t i = 0; i < size; ++i) {
+      const word magnitude = magnitude_word(elements[i]);
+      const word fraction = magnitude & fraction_mask;
+      const word kind = (fraction == 0 ? no_fraction : 0) | (fraction >= top ? top_fraction : 0);
+      places[i] = kinds * (magnitude >> fields::fraction_bits) + kind;
+    }
+    std::size_t i = 0;
+    for (; i + 2 <= size; i += 2) {
+      ++counts_[0][static_cast<std::size_t>(places[i])];
+      ++counts_[1][static_cast<std::size_t>(places[i + 1])];
+    }
+    if (i < size) ++counts_[0][static_cast<std::size_t>(places[i])];
+    elements = elements.subspan(size);
   }
-  if (i < elements.size()) ++counts_[0][place(elements[i])];
 }
 
 template <class Value>
