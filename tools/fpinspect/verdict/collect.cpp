@@ -71,9 +71,9 @@ choice_effect recipe_effect(choice c, const samebits::const_matrix_view& in,
                             const samebits::executor& where) {
   const choice_spec& spec = spec_of(c);
   const samebits::recipe_preset* preset = samebits::find_recipe(spec.recipe);
-  owned_matrix codes(spec.format, {in.rows, in.cols});
   samebits::quantize_statistics s;
-  samebits::quantize(in, {.codes = codes.view(), .statistics = &s}, preset->rules, where);
+  samebits::quantize(in, {.codes = {.format = spec.format}, .statistics = &s}, preset->rules,
+                     where);
   return {c, s.underflowed, 0, s.signal, s.noise};
 }
 
