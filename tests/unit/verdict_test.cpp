@@ -1,6 +1,7 @@
 // The verdict of `fpinspect tensor`, on statistics without files.
 #include "fpinspect/verdict/verdict.hpp"
 #include "fpinspect/verdict/condition.hpp"
+#include "fpinspect/output/progress_text.hpp"
 
 #include <gtest/gtest.h>
 
@@ -188,6 +189,16 @@ TEST(Channels, TheOneThatStandsOut) {
   EXPECT_FALSE(outlier_among(std::vector<double>(16, 1.0)));
   EXPECT_FALSE(outlier_among(std::vector<double>{1, 1, 1, 90}));
   EXPECT_FALSE(outlier_among(std::vector<double>{0, 0, 0, 0, 0, 0, 0, 0, 0, 90}));
+}
+
+// --- progress ----------------------------------------------------------------------------------
+
+TEST(Progress, ShareThroughputAndTimeLeft) {
+  EXPECT_EQ(progress_text(0, 4e9, 1), "0 % of 4.0 GB   0.00 GB/s");
+  EXPECT_EQ(progress_text(0.25, 4e9, 2), "25 % of 4.0 GB   0.50 GB/s   6 s left");
+  EXPECT_EQ(progress_text(0.999, 25e7, 4), "99 % of 250 MB   0.06 GB/s   1 s left");
+  EXPECT_EQ(progress_text(0.01, 4e9, 5), "1 % of 4.0 GB   0.01 GB/s   9 min left");
+  EXPECT_EQ(progress_text(1, 4e9, 5), "100 % of 4.0 GB   0.80 GB/s   0 s left");
 }
 
 // --- decisions ---------------------------------------------------------------------------------

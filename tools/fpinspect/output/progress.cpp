@@ -6,9 +6,12 @@
 #include <string>
 
 #include "fpinspect/cli/text.hpp"
+#include "fpinspect/output/progress_text.hpp"
 
 namespace fpinspect {
 namespace {
+
+using namespace std::chrono_literals;
 
 /// Progress is a courtesy: an error of standard error is ignored.
 void write_to_terminal(const std::string& text) {
@@ -17,20 +20,25 @@ void write_to_terminal(const std::string& text) {
 
 }  // namespace
 
-progress::progress(std::size_t total)
-    : total_(total),
+progress::progress(std::uint64_t bytes, std::uint64_t work)
+    : bytes_(static_cast<double>(bytes)),
+      work_(static_cast<double>(work)),
       terminal_(::isatty(STDERR_FILENO) == 1),
-      start_(std::chrono::steady_clock::now()) {}
+      start_(clock::now()),
+      next_(start_ + 1s) {}
 
 progress::~progress() {
   if (shown_) write_to_terminal("\r\x1b[K");
 }
 
-void progress::show(std::size_t done) {
-  using namespace std::chrono_literals;
-  if (!terminal_ || std::chrono::steady_clock::now() - start_ < 1s) return;
+void progress::add(std::uint64_t work) {
+  done_ += static_cast<double>(work);
+  const clock::time_point now = clock::now();
+  if (!terminal_ || now < next_) return;
+  next_ = now + 200ms;
   shown_ = true;
-  write_to_terminal(cat("\r", done, " of ", total_, " tensors"));
+  const std::chrono::duration<double> seconds = now - start_;
+  write_to_terminal(cat("\r", progress_text(done_ / work_, bytes_, seconds.count()), "\x1b[K"));
 }
 
 }  // namespace fpinspect

@@ -2,27 +2,34 @@
 #pragma once
 
 #include <chrono>
-#include <cstddef>
+#include <cstdint>
 
 namespace fpinspect {
 
-/// Shows "12 of 500 tensors" once a run has taken a second, if standard error is a terminal. The
-/// destructor removes the line.
+/// Shows the share that is done, throughput and the time left once a run has taken a second, if
+/// standard error is a terminal. The destructor removes the line.
 class progress {
  public:
-  explicit progress(std::size_t total);
+  /// @param bytes  of the files that are read
+  /// @param work  of the whole run, in any unit
+  progress(std::uint64_t bytes, std::uint64_t work);
   ~progress();
   progress(const progress&) = delete;
   progress& operator=(const progress&) = delete;
 
-  /// Says that `done` of the tensors are finished.
-  void show(std::size_t done);
+  /// Says that a further part of the work is done.
+  void add(std::uint64_t work);
 
  private:
-  std::size_t total_;
+  using clock = std::chrono::steady_clock;
+
+  double bytes_;
+  double work_;
+  double done_ = 0;
   bool terminal_;
   bool shown_ = false;
-  std::chrono::steady_clock::time_point start_;
+  clock::time_point start_;
+  clock::time_point next_;  ///< no line before this time
 };
 
 }  // namespace fpinspect

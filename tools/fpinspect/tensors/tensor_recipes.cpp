@@ -1,10 +1,14 @@
 // `fpinspect tensor --recipes`: implementation.
 #include "fpinspect/tensors/tensor_recipes.hpp"
 
+#include <cstddef>
+#include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "fpinspect/cli/text.hpp"
 #include "fpinspect/output/json_writer.hpp"
+#include "fpinspect/output/progress.hpp"
 #include "fpinspect/quantize/quantize_source.hpp"
 #include "fpinspect/quantize/sqnr.hpp"
 #include "samebits/recipe.hpp"
@@ -24,18 +28,49 @@ quantize_statistics statistics_by(const recipe_preset& preset, const source_matr
   return statistics;
 }
 
-/// Calls f(preset, statistics, ratio) for each preset that needs no state. Never calls f for
-/// tensors that cannot be quantized.
-template <class Function>
-void for_each_recipe(const recipe_source& source, const samebits::executor& where,
-                     const Function& f) {
-  if (!source.how || !is_quantizable(source.how->format)) return;
-  const source_matrix in = matrix_of(*source.file, source.info, *source.how);
+/// What one preset does to a tensor.
+struct recipe_result {
+  const recipe_preset* preset;
+  quantize_statistics statistics;
+  sqnr ratio;
+};
+
+/// The presets that need no state.
+std::vector<const recipe_preset*> presets_without_state() {
+  std::vector<const recipe_preset*> presets;
   for (const recipe_preset& p : samebits::recipe_presets) {
-    if (p.rules.source != samebits::scale_source::current) continue;
-    const quantize_statistics s = statistics_by(p, in, where);
-    f(p, s, sqnr_of(s, options_of(p.rules).on_overflow != samebits::overflow::ieee));
+    if (p.rules.source == samebits::scale_source::current) presets.push_back(&p);
   }
+  return presets;
+}
+
+bool is_quantized(const recipe_source& source) {
+  return source.how && is_quantizable(source.how->format);
+}
+
+/// The results of all presets without state for each tensor; none for tensors that cannot be
+/// quantized.
+std::vector<std::vector<recipe_result>> results_for(std::span<const recipe_source> tensors,
+                                                    const samebits::executor& where) {
+  const std::vector<const recipe_preset*> presets = presets_without_state();
+  std::uint64_t bytes = 0;
+  for (const recipe_source& source : tensors) {
+    if (is_quantized(source)) bytes += source.info.bytes;
+  }
+  progress line(bytes, bytes * presets.size());
+  std::vector<std::vector<recipe_result>> results(tensors.size());
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const recipe_source& source = tensors[i];
+    if (!is_quantized(source)) continue;
+    const source_matrix in = matrix_of(*source.file, source.info, *source.how);
+    for (const recipe_preset* p : presets) {
+      const quantize_statistics s = statistics_by(*p, in, where);
+      const bool saturates = options_of(p->rules).on_overflow != samebits::overflow::ieee;
+      results[i].push_back({p, s, sqnr_of(s, saturates)});
+      line.add(source.info.bytes);
+    }
+  }
+  return results;
 }
 
 std::string recipe_effect(std::string_view name, std::string_view sqnr, std::string_view under,
@@ -47,20 +82,21 @@ std::string recipe_effect(std::string_view name, std::string_view sqnr, std::str
 
 void write_tensor_recipes(std::span<const recipe_source> tensors, const samebits::executor& where,
                           const terminal& term, output& out) {
-  for (const recipe_source& source : tensors) {
+  const std::vector<std::vector<recipe_result>> results = results_for(tensors, where);
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const recipe_source& source = tensors[i];
     const auto& info = source.info;
     out.write(cat(term.painted(paint::heading, source.title), "  ",
                   samebits::tensor_file::name(info.type), " [", comma_separated(info.shape),
                   "]\n"));
     out.write(recipe_effect("recipe", "SQNR", "underflowed", "saturated"));
-    bool any = false;
-    for_each_recipe(
-        source, where,
-        [&](const recipe_preset& p, const quantize_statistics& s, const sqnr& ratio) {
-          any = true;
-          out.write(recipe_effect(p.name, ratio.text(), cat(s.underflowed), cat(s.saturated)));
-        });
-    if (!any) out.write("  not quantized: fp32, fp16, bf16 and integers of up to 16 bits are\n");
+    for (const recipe_result& r : results[i]) {
+      out.write(recipe_effect(r.preset->name, r.ratio.text(), cat(r.statistics.underflowed),
+                              cat(r.statistics.saturated)));
+    }
+    if (results[i].empty()) {
+      out.write("  not quantized: fp32, fp16, bf16 and integers of up to 16 bits are\n");
+    }
     out.write("\n");
   }
   out.write("to e4m3; `fpinspect recipes` says which recipes are verified\n");
@@ -68,29 +104,28 @@ void write_tensor_recipes(std::span<const recipe_source> tensors, const samebits
 
 void write_tensor_recipes_json(std::span<const recipe_source> tensors,
                                const samebits::executor& where, output& out) {
+  const std::vector<std::vector<recipe_result>> results = results_for(tensors, where);
   json_writer json;
   json.begin_object();
   json.member("schema", 1);
   json.key("tensors");
   json.begin_array();
-  for (const recipe_source& source : tensors) {
-    const auto& info = source.info;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const auto& info = tensors[i].info;
     json.begin_object();
     json.member("name", info.name);
     json.member("shape", std::span<const std::uint64_t>(info.shape));
     json.key("recipes");
     json.begin_array();
-    for_each_recipe(
-        source, where,
-        [&](const recipe_preset& p, const quantize_statistics& statistics, const sqnr& ratio) {
-          json.begin_object(json_writer::layout::one_line);
-          json.member("name", p.name);
-          json.member("sqnr_db", ratio.db);
-          json.member("sqnr_note", ratio.note());
-          json.member("underflowed", statistics.underflowed);
-          json.member("saturated", statistics.saturated);
-          json.end_object();
-        });
+    for (const recipe_result& r : results[i]) {
+      json.begin_object(json_writer::layout::one_line);
+      json.member("name", r.preset->name);
+      json.member("sqnr_db", r.ratio.db);
+      json.member("sqnr_note", r.ratio.note());
+      json.member("underflowed", r.statistics.underflowed);
+      json.member("saturated", r.statistics.saturated);
+      json.end_object();
+    }
     json.end_array();
     json.end_object();
   }

@@ -77,15 +77,37 @@ choice_effect recipe_effect(choice c, const samebits::const_matrix_view& in,
   return {c, s.underflowed, 0, s.signal, s.noise};
 }
 
+/// The choices that are tried on a tensor.
+std::vector<choice> tried_choices(const tensor_evidence& tensor) {
+  std::vector<choice> tried;
+  for (const choice c : choices_for(tensor.what)) {
+    if (!stays_as_stored(tensor, c)) tried.push_back(c);
+  }
+  return tried;
+}
+
+/// The number of passes over a tensor's elements: one for all formats, one for each recipe, and one
+/// for gradients at the loss scale of all of them.
+std::uint64_t passes_over(const tensor_evidence& tensor) {
+  if (tensor.state != judged::yes) return 1;
+  const std::vector<choice> tried = tried_choices(tensor);
+  const auto passes = std::count_if(tried.begin(), tried.end(), [](choice c) {
+    return is_recipe(c) || c == choice::fp16_scaled;
+  });
+  return 1 + static_cast<std::uint64_t>(passes);
+}
+
 void add_effects(tensor_evidence& to, const shown_tensor& tensor, const tensor_stats& stats,
-                 const samebits::executor& where) {
+                 const samebits::executor& where, progress& line) {
   source_matrix in;
   if (!to.is_vector()) in = quantizable_matrix(tensor, where);
-  for (const choice c : choices_for(to.what)) {
-    if (stays_as_stored(to, c) || c == choice::fp16_scaled) continue;
+  for (const choice c : tried_choices(to)) {
+    if (c == choice::fp16_scaled) continue;
     to.effects.push_back(is_recipe(c) ? recipe_effect(c, in.view, where)
                                       : effect_of(c, stats.formats));
-    if (is_recipe(c) && tensor.how->format == format_id::fp64) {  // the way by fp32 counts too
+    if (!is_recipe(c)) continue;
+    line.add(tensor.info.bytes);
+    if (tensor.how->format == format_id::fp64) {  // the way by fp32 counts too
       const choice_effect first = effect_of(choice::fp32, stats.formats);
       to.effects.back().underflow += first.underflow;
       to.effects.back().overflow += first.overflow;
@@ -96,7 +118,7 @@ void add_effects(tensor_evidence& to, const shown_tensor& tensor, const tensor_s
 
 /// What fp16 does to the gradients at the loss scale of all of them.
 void add_scaled_effects(collected& all, std::span<const shown_tensor> tensors, int scale_log2,
-                        const samebits::executor& where) {
+                        const samebits::executor& where, progress& line) {
   constexpr std::array only = {format_id::fp16};
   tensor_analyser analyser(only, where);
   for (std::size_t i = 0; i < tensors.size(); ++i) {
@@ -106,6 +128,7 @@ void add_scaled_effects(collected& all, std::span<const shown_tensor> tensors, i
     to.effects.push_back(effect_of(
         choice::fp16_scaled,
         analyser.scaled_effects(*tensors[i].file, tensors[i].info, *tensors[i].how, scale_log2)));
+    line.add(tensors[i].info.bytes);
   }
 }
 
@@ -132,22 +155,31 @@ collected collect(std::span<const shown_tensor> tensors, std::span<const std::st
   collected all;
   const std::vector<format_id> targets = all_formats(tensors, formats);
   tensor_analyser analyser(targets, where);
-  progress line(tensors.size());
+  std::uint64_t bytes = 0;
+  std::uint64_t work = 0;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
-    line.show(i);
+    all.evidence.push_back(evidence_of(tensors[i], names[i], rules));
+    bytes += tensors[i].info.bytes;
+    work += tensors[i].info.bytes * passes_over(all.evidence.back());
+  }
+  progress line(bytes, work);
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
     const shown_tensor& tensor = tensors[i];
-    tensor_evidence evidence = evidence_of(tensor, names[i], rules);
+    tensor_evidence& evidence = all.evidence[i];
     tensor_stats stats;
     if (tensor.how) {
+      const std::uint64_t passes = passes_over(evidence);
       stats = analyser.analyse(*tensor.file, tensor.info, *tensor.how);
       add_statistics(evidence, stats);
-      if (evidence.state == judged::yes) add_effects(evidence, tensor, stats, where);
+      line.add(tensor.info.bytes * (1 + passes - passes_over(evidence)));
+      if (evidence.state == judged::yes) add_effects(evidence, tensor, stats, where, line);
+    } else {
+      line.add(tensor.info.bytes);
     }
     all.stats.push_back(std::move(stats));
-    all.evidence.push_back(std::move(evidence));
   }
   if (const auto scale = loss_scale_of(all.evidence, wanted)) {
-    add_scaled_effects(all, tensors, scale->best.log2, where);
+    add_scaled_effects(all, tensors, scale->best.log2, where, line);
   }
   return all;
 }
