@@ -97,6 +97,7 @@ quantization quantization_of(const quantize_arguments& arguments) {
   o.on_nan = rule.on_nan;
   o.random = rule.random;
   task.where = quantizing_backend_argument(arguments.backend);
+  task.where.threads = 0;  // all; results do not depend on their number
   set_outputs(arguments, task);
   return task;
 }
