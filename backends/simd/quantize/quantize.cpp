@@ -3,6 +3,7 @@
 #include "backends/dispatch/quantize.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <memory>
 #include <mutex>
@@ -10,6 +11,7 @@
 
 #include "backends/reference/quantize_statistics.hpp"
 #include "backends/reference/reference.hpp"
+#include "backends/self_test/build_flags.hpp"
 #include "backends/self_test/self_test.hpp"
 #include "backends/simd/lanes/control_register.hpp"
 #include "backends/simd/simd.hpp"
@@ -127,31 +129,61 @@ std::uint32_t overflow_start(const quantize_call& call) {
   return start;
 }
 
-/// Whether an element counts as saturated under stochastic rounding.
-bool is_saturated(const quantize_call& call, const tile_scale* scales, std::int64_t element) {
-  const std::int64_t row = element / call.in.cols;
-  const std::int64_t col = element % call.in.cols;
-  const format_spec from = spec_of(call.in.format);
-  const auto bytes = static_cast<std::size_t>(from.storage_bits / 8);
-  std::uint32_t code = 0;
-  std::memcpy(&code,
-              static_cast<const std::byte*>(call.in.data) +
-                  (row * call.in.row_stride + col) * static_cast<std::int64_t>(bytes),
-              bytes);
-  const auto x = numerics::decode<std::uint32_t>(from, code);
-  const tile_grid& g = call.grid;
-  const tile_scale& scale = scales[row / g.tile_rows * g.cols + col / g.tile_cols];
-  const std::uint32_t y = numerics::scaled(call.scale.rule, scale, x);
+/// The processor's multiplication and division; the control register must have its IEEE 754 state.
+/// Any NaN stands for the canonical NaN.
+struct host_hardware {
+  static std::uint32_t product(std::uint32_t a, std::uint32_t b) {
+    return std::bit_cast<std::uint32_t>(std::bit_cast<float>(a) * std::bit_cast<float>(b));
+  }
+  static std::uint32_t quotient(std::uint32_t a, std::uint32_t b) {
+    return std::bit_cast<std::uint32_t>(std::bit_cast<float>(a) / std::bit_cast<float>(b));
+  }
+};
+
+/// Whether an element x, given as binary32 bits, counts as saturated under stochastic rounding.
+bool is_saturated(const quantize_call& call, const tile_scale& scale, std::uint32_t x,
+                  std::uint64_t index) {
+  const std::uint32_t y = numerics::scaled<host_hardware>(call.scale.rule, scale, x);
   if (binary32::magnitude(y) <= numerics::largest_value(spec_of(call.to))) return false;
   const random_stream& r = call.random;
-  const std::uint64_t index =
-      r.offset + static_cast<std::uint64_t>(row) * call.pitch + static_cast<std::uint64_t>(col);
   const auto dither = numerics::align_random<std::uint32_t>(
       numerics::random_word(r.seed, r.stream, index, r.bits), r.bits);
   numerics::quantize_counts counts;
   counts.add({x, y, 0x7F, 0,
               numerics::encode<std::uint32_t>(spec_of(call.to), call.cast, y, dither).overflow});
   return counts.saturated != 0;
+}
+
+/// The number of elements of a range that count as saturated under stochastic rounding.
+std::uint64_t count_saturated(const quantize_call& call, const tile_scale* scales,
+                              element_range range) {
+  const tile_grid& g = call.grid;
+  const format_spec from = spec_of(call.in.format);
+  const auto bytes = static_cast<std::size_t>(from.storage_bits / 8);
+  std::uint64_t saturated = 0;
+  for (std::int64_t i = range.begin; i < range.end;) {  // the part of a row in one tile
+    const std::int64_t row = i / call.in.cols;
+    const std::int64_t col = i % call.in.cols;
+    const std::int64_t count =
+        std::min({range.end - i, call.in.cols - col, g.tile_cols - col % g.tile_cols});
+    const tile_scale& scale = scales[row / g.tile_rows * g.cols + col / g.tile_cols];
+    const std::byte* const p = static_cast<const std::byte*>(call.in.data) +
+                               (row * call.in.row_stride + col) * static_cast<std::int64_t>(bytes);
+    const std::uint64_t index = call.random.offset + static_cast<std::uint64_t>(row) * call.pitch +
+                                static_cast<std::uint64_t>(col);
+    for (std::int64_t k = 0; k < count; ++k) {
+      std::uint32_t code = 0;
+      if (bytes == sizeof code) {
+        std::memcpy(&code, p + k * std::int64_t{sizeof code}, sizeof code);
+      } else {
+        std::memcpy(&code, p + k * 2, 2);
+      }
+      const auto x = numerics::decode<std::uint32_t>(from, code);
+      if (is_saturated(call, scale, x, index + static_cast<std::uint64_t>(k))) ++saturated;
+    }
+    i += count;
+  }
+  return saturated;
 }
 
 /// Quantizes by the chunks of contract §6, after the scales of all tiles are known.
@@ -178,11 +210,8 @@ void quantize_by_chunks(const quantize_kernel& kernel, const quantize_call& call
         for (std::int64_t i = range.begin; i < range.end; ++i) {
           std::uint64_t& saturated = statistics[static_cast<std::size_t>(i)].counts.saturated;
           if (saturated == 0) continue;  // else the number of those that may be saturated
-          saturated = 0;
-          const std::int64_t end = std::min(elements, (i + 1) * chunk_elements);
-          for (std::int64_t element = i * chunk_elements; element < end; ++element) {
-            if (is_saturated(call, scales, element)) ++saturated;
-          }
+          saturated = count_saturated(
+              call, scales, {i * chunk_elements, std::min(elements, (i + 1) * chunk_elements)});
         }
       },
       elements_worth_a_thread / chunk_elements);
