@@ -128,6 +128,8 @@ void command_line::add_tensor() {
            "What a choice must keep: 30dB, 'underflow<1%' (both are the default)");
   repeated("--role", tensor_.roles,
            "PATTERN=ROLE: weights, activations, gradients, adam_m, adam_v or other");
+  command->add_flag("--list", tensor_.list,
+                    "A line for each tensor instead of the verdict, what loses most first");
   repeated("--details", tensor_.details, "Chart and formats of the tensors of this pattern");
   add_list(command, "--to", tensor_.to,
            "Formats, separated by commas (default: fp16,bf16,e4m3,e5m2; all with --json)");
@@ -137,6 +139,8 @@ void command_line::add_tensor() {
                       "Integers are codes of this format (default: values)");
   exclude(command, "--recipes",
           {"--to", "--all-formats", "--ascii", "--need", "--role", "--details"});
+  exclude(command, "--list",
+          {"--json", "--recipes", "--details", "--to", "--all-formats", "--ascii"});
   exclude(command, "--to", {"--all-formats"});
   exclude(command, "--json", {"--ascii", "--details"});
   on_chosen(command, tensor_, run_tensor);

@@ -157,6 +157,7 @@ struct tensor_arguments {
   std::vector<std::string> to;
   std::string from;
   bool all_formats = false;
+  bool list = false;
   bool recipes = false;
 };
 

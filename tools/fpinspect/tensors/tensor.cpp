@@ -130,8 +130,9 @@ void write_text(const std::vector<shown_tensor>& tensors, const collected& all,
   const std::string heading =
       files == 1 ? samebits::tensor_file::escape_path(tensors.front().path) : cat(files, " files");
   const verdict v = verdict_on(all.evidence, wanted);
-  out.write(verdict_text(v, all.evidence, heading, term) + "\n");
-  if (tensors.size() > 1) out.write(tensor_table(v, all.evidence, term) + "\n");
+  out.write(heading_text(all.evidence, heading));
+  if (arguments.list) return out.write(tensor_table(v, all.evidence, term));
+  out.write(verdict_text(v, all.evidence, term) + "\n");
   details_writer details(formats, term, out);
   bool any = false;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
@@ -140,7 +141,7 @@ void write_text(const std::vector<shown_tensor>& tensors, const collected& all,
     any = true;
   }
   if (any) return details.write_legend();
-  out.write("one tensor: --details NAME   all recipes: --recipes   words: docs/fpinspect.md\n");
+  out.write("every tensor: --list   one tensor: --details NAME   all recipes: --recipes\n");
 }
 
 void write_recipes(const std::vector<shown_tensor>& tensors, const tensor_arguments& arguments,
@@ -167,10 +168,11 @@ void run_tensor(const tensor_arguments& arguments, output& out) {
   check_patterns(arguments, rules, tensors);
   if (tensors.empty() && !arguments.view.json) return out.write("no tensors\n");
   const std::vector<std::string> names = names_of(tensors);
-  const bool details = arguments.view.json ||
-                       std::any_of(tensors.begin(), tensors.end(), [&](const shown_tensor& one) {
-                         return shows_details(arguments, one, tensors.size());
-                       });
+  const bool details =
+      !arguments.list &&
+      (arguments.view.json || std::any_of(tensors.begin(), tensors.end(), [&](const auto& one) {
+         return shows_details(arguments, one, tensors.size());
+       }));
   const auto shown = std::span<const format_id>(formats).first(details ? formats.size() : 0);
   const collected all = collect(tensors, names, rules, shown, wanted, executor);
   if (arguments.view.json) {

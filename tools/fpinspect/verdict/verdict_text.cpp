@@ -37,7 +37,7 @@ std::string need_text(const need& wanted) {
                                ? cat("fewer than ", general(wanted.underflow_percent, 4), " %")
                                : "none";
   return cat("Cheapest choice that keeps ", general(wanted.db, 4), " dB and loses ", lost,
-             " of the non-zero\nvalues in every tensor (--need). Figures: the worst tensor's.\n\n");
+             " of the non-zero\nvalues in every tensor (--need). Figures: the worst tensor's.\n");
 }
 
 kept kept_of(std::span<const tensor_evidence> tensors, std::size_t tensor, choice c) {
@@ -152,7 +152,11 @@ std::string loss_scale_text(const loss_scale_verdict& l, std::span<const tensor_
   std::string text =
       cat("Loss scale for fp16 gradients: ", term.painted(paint::heading, head),
           l.needed ? "   (bf16 gradients need none)\n" : "\n", line("none", l.without));
-  for (const scale_loss& loss : l.neighbours) text += line(power_text(loss.log2), loss);
+  for (const scale_loss& loss : l.neighbours) {
+    const int below = l.best.log2 - loss.log2;
+    const bool same = below == 1 && loss.underflow == l.best.underflow;
+    if (below <= 1 && !same) text += line(power_text(loss.log2), loss);
+  }
   if (l.enough && *l.enough < l.best.log2) {
     const std::string from = l.needed ? cat("from ", power_text(*l.enough), " to ") : "up to ";
     text += cat("  Every scale ", from, power_text(l.best.log2), " meets the need.\n");
@@ -160,17 +164,28 @@ std::string loss_scale_text(const loss_scale_verdict& l, std::span<const tensor_
   return text;
 }
 
+std::size_t lines_of(std::string_view text) {
+  return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+}
+
+/// At most as many findings as there is room for, but at least three.
+///
+/// @param room  lines
 std::string findings_text(const verdict& v, std::span<const tensor_evidence> tensors,
-                          const terminal& term) {
-  constexpr std::size_t most = 10;
+                          const terminal& term, std::size_t room) {
+  constexpr std::size_t fewest = 3;
   if (v.findings.empty()) return "Nothing else needs attention.\n";
   std::string text = term.painted(paint::heading, "Look at these") + "\n";
-  for (std::size_t i = 0; i < std::min(most, v.findings.size()); ++i) {
+  for (std::size_t i = 0; i < v.findings.size(); ++i) {
     const finding& f = v.findings[i];
-    text +=
+    const std::string one =
         wrapped(cat("  ", tensors[f.tensor].name, ": ", finding_text(f, v, tensors)), term, "    ");
+    const std::size_t rest = i + 1 < v.findings.size() ? 1 : 0;  // the line "and 7 more"
+    if (i >= fewest && lines_of(text) + lines_of(one) + rest > room) {
+      return cat(text, "  and ", v.findings.size() - i, " more: --json\n");
+    }
+    text += one;
   }
-  if (v.findings.size() > most) text += cat("  and ", v.findings.size() - most, " more\n");
   return text;
 }
 
@@ -195,17 +210,23 @@ std::string tensor_line(const verdict& v, const tensor_evidence& tensor, std::si
 
 }  // namespace
 
-std::string verdict_text(const verdict& v, std::span<const tensor_evidence> tensors,
-                         const std::string& heading, const terminal& term) {
+std::string heading_text(std::span<const tensor_evidence> tensors, const std::string& files) {
   std::uint64_t values = 0;
   for (const tensor_evidence& tensor : tensors) values += tensor.count;
-  std::string text =
-      cat(heading, ": ", tensors.size(), tensors.size() == 1 ? " tensor" : " tensors", ", ", values,
-          values == 1 ? " value\n\n" : " values\n\n", need_text(v.wanted));
+  return cat(files, ": ", tensors.size(), tensors.size() == 1 ? " tensor" : " tensors", ", ",
+             values, values == 1 ? " value\n\n" : " values\n\n");
+}
+
+std::string verdict_text(const verdict& v, std::span<const tensor_evidence> tensors,
+                         const terminal& term) {
+  constexpr std::size_t screen = 24;
+  constexpr std::size_t around = 4;  // the lines of the heading and the last line, with blank lines
+  std::string text = need_text(v.wanted);
   for (const role_verdict& r : v.roles) text += role_text(v, tensors, r, term);
   text += "\n";
   if (v.loss_scale) text += loss_scale_text(*v.loss_scale, tensors, term) + "\n";
-  return text + findings_text(v, tensors, term);
+  const std::size_t used = std::min(screen, lines_of(text) + around);
+  return text + findings_text(v, tensors, term, screen - used);
 }
 
 std::string tensor_table(const verdict& v, std::span<const tensor_evidence> tensors,
