@@ -99,26 +99,36 @@ TEST(TensorFile, ContentGoesBeforeTheName) {
             file_format::safetensors);
 }
 
+// A zip archive whose first member has that name.
+std::string zip_of(std::string_view member) {
+  return "PK\x03\x04" + std::string(22, '\0') + little_endian(member.size(), 2) +
+         std::string(2, '\0') + std::string(member) + "rest";
+}
+
 TEST(TensorFile, TheNameDecidesWhoReportsTheDamage) {
   const scratch_folder folder;
   refuse(folder.write("a.npy", "not it"), "a.npy: byte 0: a .npy file begins with",
          error_kind::malformed);
   refuse(folder.write("a.NPY", ""), "a.NPY: byte 0: a .npy file begins with",
          error_kind::malformed);
+  refuse(folder.write("arrays", zip_of("a.npy")), "does not end with the directory of a zip",
+         error_kind::malformed);
+  refuse(folder.write("arrays.npz", "PK\x05\x06"), "the file ends before the directory of a zip",
+         error_kind::malformed);
+  refuse(folder.write("arrays.NPZ", zip_of("notes.txt")), "does not end with the directory",
+         error_kind::malformed);
+  refuse(folder.write("arrays.npz", "not it"), "the file ends before the directory of a zip",
+         error_kind::malformed);
+  refuse(folder.write("x", "GGUF\3\0\0\0"sv), "the file ends before the end of the number of",
+         error_kind::malformed);
   refuse(folder.write("a.safetensors", ""), "a.safetensors: byte 0: the file has 0 bytes",
          error_kind::malformed);
   refuse(folder.write("b.safetensors", "\x80\x02\0\0\0\0\0\0x"sv), "byte 0: a header of 640 bytes",
          error_kind::malformed);
-  refuse(folder.write("blob", "not it"), "blob: neither a .npy nor a .safetensors file",
+  refuse(folder.write("blob", "not it"), "blob: no .npy, .npz, .safetensors or GGUF file",
          error_kind::unsupported);
-  refuse(folder.write("empty", ""), "empty: neither a .npy nor a .safetensors file",
+  refuse(folder.write("empty", ""), "empty: no .npy, .npz, .safetensors or GGUF file",
          error_kind::unsupported);
-}
-
-// A zip archive whose first member has that name.
-std::string zip_of(std::string_view member) {
-  return "PK\x03\x04" + std::string(22, '\0') + little_endian(member.size(), 2) +
-         std::string(2, '\0') + std::string(member) + "rest";
 }
 
 TEST(TensorFile, OtherFormatsAreRefusedWithAHint) {
@@ -131,14 +141,11 @@ TEST(TensorFile, OtherFormatsAreRefusedWithAHint) {
   refuse(folder.write("model.PTH", "anything"), torch, kind);
   refuse(folder.write("model.bin", "anything"), torch, kind);
   refuse(folder.write("model.safetensors", zip_of("archive/data.pkl")), torch, kind);
-  refuse(folder.write("arrays", zip_of("a.npy")), "an .npz archive", kind);
-  refuse(folder.write("arrays.npz", "PK\x05\x06"), "an .npz archive", kind);
   refuse(folder.write("things", "PK\x05\x06"), "a zip archive", kind);
   refuse(folder.write("things", "PK\x03\x04"), "a zip archive", kind);
   refuse(folder.write("x", "\x80\x02\x8a\nl\xfc\x9c"), "a pickle", kind);
   refuse(folder.write("x", "\x80\x04\x95"), "a pickle", kind);
   refuse(folder.write("x.pkl", "(lp0"), "a pickle", kind);
-  refuse(folder.write("x", "GGUF\3\0\0\0"sv), "a GGUF file", kind);
   refuse(folder.write("x", "\x89HDF\r\n\x1a\n"), "an HDF5 file", kind);
   refuse(folder.write("x.h5", ""), "an HDF5 file", kind);
   refuse(folder.write("a.npy.gz", "\x1f\x8b\x08"), "compressed with gzip", kind);

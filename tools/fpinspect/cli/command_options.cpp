@@ -33,7 +33,7 @@ void command_line::add_cast() {
 
 void command_line::add_convert() {
   CLI::App* command = add("convert", "Round a tensor into a format");
-  command->add_option("IN", convert_.input, "FILE.npy, FILE.safetensors or FILE#TENSOR")
+  command->add_option("IN", convert_.input, "FILE.npy, .npz, .safetensors or .gguf, or FILE#TENSOR")
       ->required();
   command
       ->add_option("OUT", convert_.output, "FILE.npy, FILE.safetensors, or - for standard output")
@@ -50,7 +50,7 @@ void command_line::add_convert() {
 
 void command_line::add_quantize() {
   CLI::App* command = add("quantize", "Write a tensor as 8-bit codes with a scale per tile");
-  command->add_option("IN", quantize_.input, "FILE.npy, FILE.safetensors or FILE#TENSOR")
+  command->add_option("IN", quantize_.input, "FILE.npy, .npz, .safetensors or .gguf, or FILE#TENSOR")
       ->required();
   command->add_option("OUT", quantize_.output, "FILE.safetensors, or - for standard output")
       ->required();
@@ -117,7 +117,7 @@ void command_line::add_tensor() {
   command->add_flag("--ascii", view_.ascii, "Draw with ASCII characters");
   command
       ->add_option("FILE", tensor_.files,
-                   "FILE.npy, FILE.safetensors, an index (.index.json) or FILE#TENSOR")
+                   "FILE.npy, .npz, .safetensors or .gguf, an index (.index.json), or FILE#TENSOR")
       ->required();
   const auto repeated = [&](const char* name, std::vector<std::string>& texts,
                             const char* description) {

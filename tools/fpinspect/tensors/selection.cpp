@@ -105,7 +105,9 @@ std::vector<chosen_tensor> choose(const tensor_arguments& arguments) {
 shown_tensor shown(const chosen_tensor& chosen, const std::string& from, from_scope scope) {
   const auto& [file, path, info] = chosen;
   shown_tensor tensor = {file, path, info, reading_of(info, "--from", from, scope), {}};
-  if (!tensor.how) {
+  if (!info.unread.empty()) {
+    tensor.note = info.unread;
+  } else if (!tensor.how) {
     tensor.note = "elements are neither floating point nor integers";
   } else if (tensor.how->integer_values) {
     if (const auto index = find_inexact_integer(*file, info)) {
@@ -130,8 +132,9 @@ std::string shown_tensor::plain_name() const {
 std::vector<shown_tensor> tensors_to_show(const tensor_arguments& arguments) {
   const std::vector<chosen_tensor> chosen = choose(arguments);
   const from_scope scope = chosen.size() == 1 ? from_scope::one_tensor : from_scope::integers;
-  const bool any_integers = std::any_of(
-      chosen.begin(), chosen.end(), [](const chosen_tensor& c) { return holds_integers(c.info); });
+  const bool any_integers = std::any_of(chosen.begin(), chosen.end(), [](const chosen_tensor& c) {
+    return c.info.unread.empty() && holds_integers(c.info);
+  });
   if (!arguments.from.empty() && scope == from_scope::integers && !any_integers) {
     throw usage_error("--from: none of the tensors holds integers; leave it out");
   }

@@ -91,7 +91,10 @@ tensor_location locate(const std::string& input) {
 
 bool names_a_file(const std::string& input) {
   std::error_code ignored;
-  return input.ends_with(".npy") || input.find(".safetensors") != std::string::npos ||
+  const auto has = [&](const char* extension) {
+    return input.find(extension) != std::string::npos;
+  };
+  return input.ends_with(".npy") || has(".npz") || has(".safetensors") || has(".gguf") ||
          std::filesystem::exists(locate(input).file, ignored);
 }
 
@@ -99,6 +102,7 @@ bool holds_integers(const tensor_info& info) { return integer_bits(info.type).ha
 
 std::optional<element_reading> reading_of(const tensor_info& info, std::string_view option,
                                           std::string_view from, from_scope scope) {
+  if (!info.unread.empty()) return std::nullopt;
   const std::string_view type = samebits::tensor_file::name(info.type);
   const auto own = samebits::tensor_file::format_of(info.type);
   const auto bits = integer_bits(info.type);
@@ -171,6 +175,9 @@ source_tensor open_source(std::string_view which, const std::string& input, std:
   tensor_info info = choose(file, where, which);
   const auto how = reading_of(info, option, from, scope);
   const std::string shown = samebits::tensor_file::escape_path(input);
+  if (!info.unread.empty()) {
+    throw file_error(error_kind::unsupported, cat(shown, ": ", info.unread));
+  }
   if (!how) {
     throw file_error(error_kind::unsupported,
                      cat(shown, ": elements are ", samebits::tensor_file::name(info.type),

@@ -45,7 +45,8 @@ bool holds_integers(const samebits::tensor_file::tensor_info& info);
 
 /// How to read the elements of a tensor. Floating-point elements have the format of their type;
 /// `from` may name only this format. Integers are values, or codes of the format `from`, which must
-/// have the integers' width. Returns nothing for booleans and complex numbers.
+/// have the integers' width. Returns nothing for booleans and complex numbers, and for tensors that
+/// are not read.
 ///
 /// @param option  the name of `from` in errors
 /// @param from  a format's name, or empty

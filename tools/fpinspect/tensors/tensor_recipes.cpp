@@ -49,9 +49,10 @@ void write_tensor_recipes(std::span<const recipe_source> tensors, const samebits
                           const terminal& term, output& out) {
   for (const recipe_source& source : tensors) {
     const auto& info = source.info;
+    const bool read = info.unread.empty();
     out.write(cat(term.painted(paint::heading, source.title), "  ",
-                  samebits::tensor_file::name(info.type), " [", comma_separated(info.shape),
-                  "]\n"));
+                  read ? samebits::tensor_file::name(info.type) : "not read", " [",
+                  comma_separated(info.shape), "]\n"));
     out.write(recipe_effect("recipe", "SQNR", "underflowed", "saturated"));
     bool any = false;
     for_each_recipe(

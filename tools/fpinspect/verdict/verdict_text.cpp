@@ -110,6 +110,7 @@ std::string exceptions_text(const role_verdict& r, std::span<const tensor_eviden
   if (is_recipe(chosen)) add(r.vectors, "of rank 0 or 1 as stored");
   add(count(judged::narrow_already), "of 8 bits or fewer already");
   add(count(judged::integers), "of integers");
+  add(count(judged::not_read), "not read");
   add(count(judged::not_numbers), "without numbers");
   add(count(judged::not_finite), "with NaN or Inf");
   return text.empty() ? text : cat(below_choice, "besides: ", text, "\n");
@@ -196,6 +197,10 @@ std::string table_line(std::string_view name, std::size_t width, std::string_vie
 }
 
 std::string tensor_line(const verdict& v, const tensor_evidence& tensor, std::size_t width) {
+  if (tensor.state == judged::not_read) {
+    return cat("  ", left(tensor.name, width), "  ", left(title(tensor.what), 11),
+               "   not read: ", tensor.unread, "\n");
+  }
   const scale_loss fp16 = loss_at(tensor.magnitudes, 0);
   const std::string share = percent(fp16.underflow + fp16.overflow, tensor.nonzero);
   const auto line = [&](std::string_view db, std::string_view lost) {
