@@ -1,7 +1,6 @@
 # Files that fpinspect reads besides .npy and .safetensors: .npz and GGUF, written here.
 import os
 import struct
-import unittest
 import zipfile
 
 import cli_support

@@ -50,7 +50,8 @@ void command_line::add_convert() {
 
 void command_line::add_quantize() {
   CLI::App* command = add("quantize", "Write a tensor as 8-bit codes with a scale per tile");
-  command->add_option("IN", quantize_.input, "FILE.npy, .npz, .safetensors or .gguf, or FILE#TENSOR")
+  command
+      ->add_option("IN", quantize_.input, "FILE.npy, .npz, .safetensors or .gguf, or FILE#TENSOR")
       ->required();
   command->add_option("OUT", quantize_.output, "FILE.safetensors, or - for standard output")
       ->required();
@@ -134,11 +135,16 @@ void command_line::add_tensor() {
   add_list(command, "--to", tensor_.to,
            "Formats, separated by commas (default: fp16,bf16,e4m3,e5m2; all with --json)");
   command->add_flag("--all-formats", tensor_.all_formats, "All formats");
+  command->add_flag("--stats", tensor_.stats,
+                    "Mean, percentiles, channels and scales instead of the verdict");
   command->add_flag("--recipes", tensor_.recipes, "What recipes would do instead of formats");
   command->add_option("--from", tensor_.from,
                       "Integers are codes of this format (default: values)");
   exclude(command, "--recipes",
           {"--to", "--all-formats", "--ascii", "--need", "--role", "--details"});
+  exclude(
+      command, "--stats",
+      {"--recipes", "--list", "--to", "--all-formats", "--ascii", "--need", "--role", "--details"});
   exclude(command, "--list",
           {"--json", "--recipes", "--details", "--to", "--all-formats", "--ascii"});
   exclude(command, "--to", {"--all-formats"});

@@ -18,6 +18,7 @@
 #include "fpinspect/tensors/tensor_details.hpp"
 #include "fpinspect/tensors/tensor_json.hpp"
 #include "fpinspect/tensors/tensor_recipes.hpp"
+#include "fpinspect/tensors/tensor_statistics.hpp"
 #include "fpinspect/verdict/collect.hpp"
 #include "fpinspect/verdict/glob.hpp"
 #include "fpinspect/verdict/verdict.hpp"
@@ -141,7 +142,7 @@ void write_text(const std::vector<shown_tensor>& tensors, const collected& all,
     any = true;
   }
   if (any) return details.write_legend();
-  out.write("every tensor: --list   one tensor: --details NAME   all recipes: --recipes\n");
+  out.write("more: --list (every tensor), --details NAME (one), --stats, --recipes, --json\n");
 }
 
 void write_recipes(const std::vector<shown_tensor>& tensors, const tensor_arguments& arguments,
@@ -164,6 +165,10 @@ void run_tensor(const tensor_arguments& arguments, output& out) {
   samebits::executor executor = backend_argument("");
   executor.threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   const std::vector<shown_tensor> tensors = tensors_to_show(arguments);
+  if (arguments.stats) {
+    if (arguments.view.json) return write_tensor_statistics_json(tensors, executor, out);
+    return write_tensor_statistics(tensors, executor, term, out);
+  }
   if (arguments.recipes) return write_recipes(tensors, arguments, executor, term, out);
   check_patterns(arguments, rules, tensors);
   if (tensors.empty() && !arguments.view.json) return out.write("no tensors\n");
