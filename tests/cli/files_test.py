@@ -4,7 +4,7 @@ import struct
 import zipfile
 
 import cli_support
-from cli_support import floats, read_npy, write_npy, write_safetensors
+from cli_support import SAMPLE, floats, read_npy, write_npy, write_safetensors
 
 F32, F16, Q4_K, I32, BF16 = 0, 1, 12, 26, 30
 
@@ -34,6 +34,10 @@ def write_gguf(path, tensors, pairs=b"", pair_count=0, version=3):
 class Files(cli_support.CliTest):
     def npy(self, *array, **more):
         with open(write_npy(self.path("member.npy"), *array, **more), "rb") as file:
+            return file.read()
+
+    def sample(self):
+        with open(SAMPLE, "rb") as file:
             return file.read()
 
     def reads_deflated(self):
@@ -137,6 +141,44 @@ class Files(cli_support.CliTest):
                          ("<f4", (2, 2), floats(1, 2.5, -3, 8)))
         self.fails(3, "convert", path + "#blk.0.ffn.weight", self.path("o.npy"), "--to", "fp32",
                    says="blk.0.ffn.weight: elements are quantized in blocks of Q4_K")
+
+    def test_standard_input(self):
+        """From a file and through a pipe, the same as the file by its name."""
+        content = self.sample()
+        named = self.ok_json("tensor", SAMPLE)
+        self.assertEqual(self.ok_json("tensor", "-", input=content), named)
+        with open(SAMPLE, "rb") as file:
+            self.assertEqual(self.ok_json("tensor", "-", stdin=file), named)
+        self.assertTrue(self.ok("tensor", "-", input=content).out.startswith(
+            "standard input: 10 tensors, 123904 values\n"))
+        for name in "-#weight.fc1", "-":
+            arguments = [] if "#" in name else ["--tensor", "weight.fc1"]
+            out = self.ok("tensor", name, *arguments, "--stats", input=content).out
+            self.assertEqual(out, self.ok("tensor", SAMPLE + "#weight.fc1", "--stats").out)
+        target = self.path("o.npy")
+        done = cli_support.run("convert", "-#weight.fc1", target, "--to", "fp32", input=content)
+        self.assertEqual(done.code, 0, done.err)
+        self.assertEqual(read_npy(target), self.convert(SAMPLE + "#weight.fc1", "--to", "fp32"))
+        npy = self.npy("<f4", (2, 2), floats(1, -2, 3, 4))
+        self.assertEqual(self.ok("tensor", "-", "--stats", input=npy).out.splitlines()[0],
+                         "standard input  fp32 [2, 2]  4 elements")
+        self.ok("arith", "add", "-", "1", "--format", "fp32", "--out", target, "--json", input=npy)
+        self.assertEqual(read_npy(target)[2], floats(2, -1, 4, 5))
+
+    def test_standard_input_that_is_refused(self):
+        self.fails(3, "tensor", "-", input=b"", says="standard input: no .npy, .npz, .safetensors")
+        self.fails(3, "tensor", "-", input=b"\x93NUMPY", says="standard input: byte 6")
+        self.fails(3, "tensor", "-#none", input=self.sample(),
+                   says='standard input: no tensor "none"; it has 10')
+        self.fails(2, "arith", "add", "-", "-", "--format", "fp32", input=self.npy(
+            "<f4", (1,), floats(1)), says="standard input can be read only once")
+        folder = os.open(self.folder, os.O_RDONLY)
+        self.fails(3, "tensor", "-", stdin=folder, says="standard input: is a directory")
+        os.close(folder)
+        terminal, other = os.openpty()
+        self.fails(2, "tensor", "-", stdin=other, says="standard input is a terminal")
+        os.close(terminal)
+        os.close(other)
 
     def test_only_blocks(self):
         path = write_gguf(self.path("m.gguf"), [("w", Q4_K, (1, 256), bytes(144))])

@@ -16,16 +16,27 @@ tensor_file tensor_file::open(const std::filesystem::path& path) {
   const std::string shown = escape_path(path);
   try {
     tensor_file opened(mapped_file(path), shown);
-    const std::span<const std::byte> content = opened.file_.bytes();
-    opened.format_ = detect_format(content, path.filename().native());
-    opened.read_header(content);
+    opened.read_header(path.filename().native());
     return opened;
   } catch (const file_error& error) {
     throw file_error(error.kind(), shown + ": " + error.what());
   }
 }
 
-void tensor_file::read_header(std::span<const std::byte> content) {
+tensor_file tensor_file::open(int descriptor, std::string_view shown) {
+  const std::string name(shown);
+  try {
+    tensor_file opened(mapped_file(descriptor), name);
+    opened.read_header({});
+    return opened;
+  } catch (const file_error& error) {
+    throw file_error(error.kind(), name + ": " + error.what());
+  }
+}
+
+void tensor_file::read_header(std::string_view file_name) {
+  const std::span<const std::byte> content = file_.bytes();
+  format_ = detect_format(content, file_name);
   switch (format_) {
     case file_format::npy: tensors_.push_back(parse_npy(content)); break;
     case file_format::npz: {

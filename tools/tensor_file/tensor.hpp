@@ -28,6 +28,12 @@ class tensor_file {
   /// @throws file_error  the message begins with the path
   static tensor_file open(const std::filesystem::path& path);
 
+  /// Reads an open file, which stays open; anything but a regular file is copied into memory. Its
+  /// content alone decides the format.
+  /// @param shown  its name in messages
+  /// @throws file_error  the message begins with `shown`
+  static tensor_file open(int descriptor, std::string_view shown);
+
   [[nodiscard]] file_format format() const noexcept { return format_; }
 
   /// All tensors in the order of their data; in .npz files in that of the directory. A .npy file
@@ -63,7 +69,7 @@ class tensor_file {
  private:
   tensor_file(mapped_file file, std::string path);
 
-  void read_header(std::span<const std::byte> content);
+  void read_header(std::string_view file_name);
   /// What info.offset counts in: the file, or a decompressed member.
   [[nodiscard]] std::span<const std::byte> part_of(const tensor_info& info) const;
 

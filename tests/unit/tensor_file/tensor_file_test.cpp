@@ -1,4 +1,5 @@
 // tensor_file: files on disk, opened, told apart and read.
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -56,6 +57,31 @@ TEST(TensorFile, OpensSafetensors) {
   const std::span<const std::byte> data = file.bytes(bias);
   EXPECT_EQ(std::memcmp(data.data(), "efg", data.size()), 0);
   EXPECT_EQ(data.size(), 3u);
+}
+
+TEST(TensorFile, OpensDescriptors) {
+  const scratch_folder folder;
+  const std::string npy(numpy_files()[0].file);
+  const int regular = ::open(folder.write("a", npy).c_str(), O_RDONLY);
+  int pipe[2] = {};
+  ASSERT_EQ(::pipe(pipe), 0);
+  ASSERT_EQ(::write(pipe[1], npy.data(), npy.size()), static_cast<::ssize_t>(npy.size()));
+  ASSERT_EQ(::close(pipe[1]), 0);
+  for (const int descriptor : {regular, pipe[0]}) {
+    tensor_file opened = tensor_file::open(descriptor, "input");
+    const tensor_file file = std::move(opened);
+    EXPECT_EQ(::close(descriptor), 0);
+    std::string codes(numpy_files()[0].codes.size(), '\0');
+    const tensor_info& info = file.tensors().at(0);
+    file.read_codes(info, 0, info.count, reinterpret_cast<std::byte*>(codes.data()));
+    EXPECT_EQ(codes, numpy_files()[0].codes);
+  }
+  const int empty = ::open("/dev/null", O_RDONLY);
+  expect_refused([&] { tensor_file::open(empty, "input"); }, error_kind::unsupported,
+                 "input: no .npy, .npz, .safetensors or GGUF file");
+  EXPECT_EQ(::close(empty), 0);
+  expect_refused([&] { tensor_file::open(empty, "input"); }, error_kind::unreadable,
+                 "input: cannot be examined");
 }
 
 TEST(TensorFile, StaysUsableWhenMoved) {

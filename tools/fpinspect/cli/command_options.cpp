@@ -117,8 +117,9 @@ void command_line::add_tensor() {
       add("tensor", "Say which formats suit the tensors of files, and what is lost");
   command->add_flag("--ascii", view_.ascii, "Draw with ASCII characters");
   command
-      ->add_option("FILE", tensor_.files,
-                   "FILE.npy, .npz, .safetensors or .gguf, an index (.index.json), or FILE#TENSOR")
+      ->add_option(
+          "FILE", tensor_.files,
+          "FILE.npy, .npz, .safetensors or .gguf, an index (.index.json), FILE#TENSOR, or -")
       ->required();
   const auto repeated = [&](const char* name, std::vector<std::string>& texts,
                             const char* description) {

@@ -71,7 +71,7 @@ void add_exact(const std::vector<opened_file>& files, const tensor_location& whe
 /// The files of one FILE. The files of an index count as one file, the index.
 std::vector<opened_file> open_files(const std::filesystem::path& path) {
   if (!samebits::tensor_file::is_shard_index(path)) {
-    return {{std::make_shared<const reader>(reader::open(path)), path}};
+    return {{std::make_shared<const reader>(open_file(path)), path}};
   }
   std::vector<opened_file> shards;
   for (const std::filesystem::path& shard : samebits::tensor_file::read_shard_index(path)) {
@@ -121,8 +121,7 @@ shown_tensor shown(const chosen_tensor& chosen, const std::string& from, from_sc
 }  // namespace
 
 std::string shown_tensor::title() const {
-  return info.name.empty() ? samebits::tensor_file::escape_path(path)
-                           : samebits::tensor_file::escape(info.name, 256);
+  return info.name.empty() ? shown_path(path) : samebits::tensor_file::escape(info.name, 256);
 }
 
 std::string shown_tensor::plain_name() const {

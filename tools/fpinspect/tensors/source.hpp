@@ -21,11 +21,19 @@ struct tensor_location {
   std::optional<std::string> tensor;
 };
 
+/// Opens a file; - is standard input.
+///
+/// @throws usage_error  if standard input is a terminal, or was read already
+samebits::tensor_file::tensor_file open_file(const std::filesystem::path& path);
+
+/// The path, as messages show it.
+std::string shown_path(const std::filesystem::path& path);
+
 /// Splits at the last #, unless a file has the whole of `input` as its name.
 tensor_location locate(const std::string& input);
 
-/// Whether an argument that is not a number names a file: by its extension, or because the file
-/// exists.
+/// Whether an argument that is not a number names a file: - for standard input, by its extension, or
+/// because the file exists.
 bool names_a_file(const std::string& input);
 
 /// How the elements of a tensor are interpreted: as codes of `format`, or as integer values.

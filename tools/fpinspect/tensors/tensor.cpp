@@ -128,8 +128,7 @@ void write_text(const std::vector<shown_tensor>& tensors, const collected& all,
                 std::span<const format_id> formats, const need& wanted,
                 const tensor_arguments& arguments, const terminal& term, output& out) {
   const std::size_t files = paths_of(tensors).size();
-  const std::string heading =
-      files == 1 ? samebits::tensor_file::escape_path(tensors.front().path) : cat(files, " files");
+  const std::string heading = files == 1 ? shown_path(tensors.front().path) : cat(files, " files");
   const verdict v = verdict_on(all.evidence, wanted);
   out.write(heading_text(all.evidence, heading));
   if (arguments.list) return out.write(tensor_table(v, all.evidence, term));
