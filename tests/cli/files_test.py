@@ -91,7 +91,7 @@ class Files(cli_support.CliTest):
         self.assertIn("other           2  not judged\n          besides: 2 not read\n",
                       self.ok("tensor", path).out)
         listed = self.ok("tensor", path, "--list").out
-        self.assertIn("  readme.txt  other         not read: not a .npy file\n", listed)
+        self.assertIn("     not read         -  other        readme.txt: not a .npy file\n", listed)
         self.assertIn("  not a .npy file\n", self.ok("tensor", path + "#readme.txt").out)
         self.fails(3, "convert", path + "#o", self.path("o.npy"), "--to", "fp32",
                    says=[path + "#o", "Python objects"])
@@ -133,7 +133,7 @@ class Files(cli_support.CliTest):
             self.assertEqual(self.without_names(document),
                              self.without_names(self.ok_json("tensor", same)))
         self.assertIn("besides: 1 not read\n", self.ok("tensor", path).out)
-        self.assertIn("not read: elements are quantized in blocks of Q4_K\n",
+        self.assertIn("  weights      blk.0.ffn.weight: elements are quantized in blocks of Q4_K\n",
                       self.ok("tensor", path, "--list").out)
         self.assertIn("\nblk.0.ffn.weight  not read [2, 256]\n",
                       "\n" + self.ok("tensor", path, "--recipes").out)

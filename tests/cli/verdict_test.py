@@ -57,7 +57,7 @@ class FiveFiles(cli_support.CliTest):
             LAST)
         self.assertEqual(lines[-1], LAST)
         rows = self.listed("underflow")[4:]
-        self.assertEqual([row.split()[0] for row in rows], ["grad.deep", "grad.head"])  # worst first
+        self.assertEqual([row.split()[-1] for row in rows], ["grad.deep", "grad.head"])  # worst first
 
     def test_one_outlier_channel(self):
         self.starts(
@@ -133,6 +133,63 @@ class FiveFiles(cli_support.CliTest):
         for name in "healthy", "underflow", "outlier", "nan":
             for line in self.ok("tensor", self.path(name + ".safetensors")).out.splitlines()[1:]:
                 self.assertLessEqual(len(line), 80)
+
+
+class Lines(cli_support.CliTest):
+    LONG = "model.layers.%d.self_attention.query_key_value.lora_adapter.weight"
+
+    def long_names(self):
+        nan = float("nan")
+        return write_safetensors(self.path("m.safetensors"), [
+            (self.LONG % i, "F32", (2, 2), floats(1, 2, 3, 1e-9)) for i in range(3)] + [
+            ("grad." + self.LONG % i, "F32", (2, 2), floats(1, 2e-9, nan if i else 3, 1e-12))
+            for i in range(3)])
+
+    def test_lines_are_broken_at_the_width(self):
+        for width in 80, 100:
+            out = self.ok("tensor", self.long_names(), env={"COLUMNS": str(width)}).out
+            for line in out.splitlines()[1:]:
+                if len(line) > width:  # a name cannot be broken, but it stands alone
+                    self.assertEqual(len(line.split()), 1, line)
+        narrow = self.ok("tensor", self.long_names(), env={"COLUMNS": "80"}).out
+        self.assertIn(f"\n  grad.{self.LONG % 1}: 1 NaN,\n    first at [1, 0]\n", narrow)
+        wide = self.ok("tensor", self.long_names(), env={"COLUMNS": "300"}).out
+        self.assertIn(f"\n  grad.{self.LONG % 1}: 1 NaN, first at [1, 0]\n", wide)
+
+    def test_columns_of_the_list_stay_in_place(self):
+        lines = self.ok("tensor", self.long_names(), "--list").out.splitlines()
+        self.assertEqual({line.rstrip().rfind("  ") for line in lines[3:]}, {lines[3].rfind("  ")})
+        self.assertEqual(lines[2], lines[2].rstrip())
+
+    def test_plain(self):
+        """The figures of --json, one line a tensor, in the order of --list."""
+        path = self.long_names()
+        order = [line.split()[-1] for line in self.ok("tensor", path, "--list").out.splitlines()[4:]]
+        rows = [line.split("\t") for line in
+                self.ok("tensor", path, "--list", "--plain").out.splitlines()]
+        self.assertEqual([row[0] for row in rows], order)
+        document = self.ok_json("tensor", path)
+        verdicts = {t["name"]: t for t in document["verdict"]["tensors"]}
+        stats = {t["name"]: t for t in document["tensors"]}
+        for name, role, count, lost, choice, db, lost_in_choice in rows:
+            verdict, fp16 = verdicts[name], stats[name]["formats"]["fp16"]
+            nonzero = stats[name]["count"] - stats[name]["zeros"] - stats[name]["nan"]
+            self.assertEqual((role, int(count)), (verdict["role"], 4))
+            self.assertEqual(float(lost), (fp16["underflow"] + fp16["overflow"]) / nonzero)
+            self.assertEqual(choice, verdict["choice"] or "not judged")
+            if verdict["choice"]:
+                self.assertEqual(float(db), verdict["sqnr_db"])
+                self.assertEqual(float(lost_in_choice), verdict["underflow"] / nonzero)
+            else:
+                self.assertEqual((db, lost_in_choice), ("-", "-"))
+        path = write_safetensors(self.path("m.safetensors"), [
+            ("b.bias", "F32", (2,), floats(1, 2)), ("i\t1", "I8", (2,), bytes(2)),
+            ("none", "F32", (0,), b"")])
+        self.assertEqual(self.ok("tensor", path, "--list", "--plain").out,
+                         "b.bias\tweights\t2\t0\tbf16\texact\t0\n"
+                         "i\\x091\tother\t2\t-\tnot judged\t-\t-\n"
+                         "none\tother\t0\t-\tnot judged\t-\t-\n")
+        self.fails(2, "tensor", path, "--plain", says="--plain does nothing without --list")
 
 
 class Shards(cli_support.CliTest):

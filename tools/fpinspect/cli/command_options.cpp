@@ -132,6 +132,8 @@ void command_line::add_tensor() {
            "PATTERN=ROLE: weights, activations, gradients, adam_m, adam_v or other");
   command->add_flag("--list", tensor_.list,
                     "A line for each tensor instead of the verdict, what loses most first");
+  command->add_flag("--plain", tensor_.plain,
+                    "--list for programs: columns separated by tabs, all digits, no heading");
   repeated("--details", tensor_.details, "Chart and formats of the tensors of this pattern");
   add_list(command, "--to", tensor_.to,
            "Formats, separated by commas (default: fp16,bf16,e4m3,e5m2; all with --json)");
@@ -146,6 +148,8 @@ void command_line::add_tensor() {
   exclude(
       command, "--stats",
       {"--recipes", "--list", "--to", "--all-formats", "--ascii", "--need", "--role", "--details"});
+  need(
+      command, {"--plain"}, [this] { return tensor_.list; }, "--list");
   exclude(command, "--list",
           {"--json", "--recipes", "--details", "--to", "--all-formats", "--ascii"});
   exclude(command, "--to", {"--all-formats"});

@@ -158,6 +158,7 @@ struct tensor_arguments {
   std::string from;
   bool all_formats = false;
   bool list = false;
+  bool plain = false;
   bool stats = false;
   bool recipes = false;
 };

@@ -45,7 +45,8 @@ std::vector<std::string> marked_arguments(int argc, char** argv) {
     const std::string text = argv[i];
     if (!values_only && text == "--") {
       values_only = true;
-    } else if (values_only || is_negative_number(text) || is_standard_input(text) || text.starts_with(value_mark)) {
+    } else if (values_only || is_negative_number(text) || is_standard_input(text) ||
+               text.starts_with(value_mark)) {
       arguments.push_back(value_mark + text);
     } else {
       arguments.push_back(text);

@@ -111,7 +111,8 @@ bool names_a_file(const std::string& input) {
   const auto has = [&](const char* extension) {
     return input.find(extension) != std::string::npos;
   };
-  return input == "-" || input.starts_with("-#") || input.ends_with(".npy") || has(".npz") || has(".safetensors") || has(".gguf") ||
+  return input == "-" || input.starts_with("-#") || input.ends_with(".npy") || has(".npz") ||
+         has(".safetensors") || has(".gguf") ||
          std::filesystem::exists(locate(input).file, ignored);
 }
 

@@ -130,6 +130,7 @@ void write_text(const std::vector<shown_tensor>& tensors, const collected& all,
   const std::size_t files = paths_of(tensors).size();
   const std::string heading = files == 1 ? shown_path(tensors.front().path) : cat(files, " files");
   const verdict v = verdict_on(all.evidence, wanted);
+  if (arguments.plain) return out.write(plain_table(v, all.evidence));
   out.write(heading_text(all.evidence, heading));
   if (arguments.list) return out.write(tensor_table(v, all.evidence, term));
   out.write(verdict_text(v, all.evidence, term) + "\n");

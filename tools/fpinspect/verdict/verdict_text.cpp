@@ -12,6 +12,7 @@ namespace fpinspect {
 namespace {
 
 constexpr std::string_view below_choice = "          ";
+constexpr std::string_view more_below = "            ";
 
 /// The text with a newline at the end. Lines that would be too wide are broken at spaces; the
 /// following lines are indented.
@@ -20,8 +21,10 @@ std::string wrapped(std::string_view text, const terminal& term, std::string_vie
   std::string result;
   std::string line(text);
   while (line.size() > width) {
-    const std::size_t space = line.rfind(' ', width);
-    if (space == std::string::npos || space <= indent.size()) break;
+    const std::size_t start = line.find_first_not_of(' ');
+    std::size_t space = line.rfind(' ', width);
+    if (space == std::string::npos || space < start) space = line.find(' ', start);
+    if (space == std::string::npos) break;
     result += cat(line.substr(0, space), "\n");
     line = cat(indent, line.substr(space + 1));
   }
@@ -81,12 +84,11 @@ std::string failure_text(const verdict& v, std::span<const tensor_evidence> tens
 /// The next cheaper choice that fails, and by what.
 std::string reason(const verdict& v, std::span<const tensor_evidence> tensors,
                    const role_verdict& r, const terminal& term) {
-  const std::string_view more = "            ";
   for (std::size_t k = *r.chosen + (r.met ? 0 : 1); k-- > 0;) {
     const choice_outcome& cheaper = r.outcomes[k];
     const std::string head = cat(below_choice, "not ", spec_of(cheaper.what).name, ": ");
     if (!cheaper.failed.empty()) {
-      return wrapped(cat(head, failure_text(v, tensors, cheaper)), term, more);
+      return wrapped(cat(head, failure_text(v, tensors, cheaper)), term, more_below);
     }
     if (r.what == role::adam_v && cheaper.tried != 0) {
       return cat(head, "rounding to nearest drops updates below 2^-9 of v\n");
@@ -97,7 +99,7 @@ std::string reason(const verdict& v, std::span<const tensor_evidence> tensors,
 
 /// Tensors of the role that the choice does not concern.
 std::string exceptions_text(const role_verdict& r, std::span<const tensor_evidence> tensors,
-                            choice chosen) {
+                            choice chosen, const terminal& term) {
   std::string text;
   const auto add = [&](std::size_t count, const char* what) {
     if (count != 0) text += cat(text.empty() ? "" : "; ", count, " ", what);
@@ -113,14 +115,15 @@ std::string exceptions_text(const role_verdict& r, std::span<const tensor_eviden
   add(count(judged::not_read), "not read");
   add(count(judged::not_numbers), "without numbers");
   add(count(judged::not_finite), "with NaN or Inf");
-  return text.empty() ? text : cat(below_choice, "besides: ", text, "\n");
+  if (text.empty()) return text;
+  return wrapped(cat(below_choice, "besides: ", text), term, more_below);
 }
 
 std::string role_text(const verdict& v, std::span<const tensor_evidence> tensors,
                       const role_verdict& r, const terminal& term) {
   const std::string head =
       cat("  ", left(title(r.what), 12), right(cat(r.tensors.size()), 5), "  ");
-  if (!r.chosen) return cat(head, "not judged\n", exceptions_text(r, tensors, choice::fp32));
+  if (!r.chosen) return cat(head, "not judged\n", exceptions_text(r, tensors, choice::fp32, term));
   const choice_outcome& outcome = r.outcomes[*r.chosen];
   const std::string_view name = spec_of(outcome.what).name;
   std::string chosen = cat(left(name, 25), outcome_figures(tensors, outcome));
@@ -129,7 +132,7 @@ std::string role_text(const verdict& v, std::span<const tensor_evidence> tensors
   }
   if (!r.met) chosen = "as stored: no choice meets the need";
   return cat(head, term.painted(paint::heading, chosen), "\n", reason(v, tensors, r, term),
-             exceptions_text(r, tensors, outcome.what));
+             exceptions_text(r, tensors, outcome.what, term));
 }
 
 /// "4 values overflow in lm_head", if any overflow. The tensor that overflows first is named.
@@ -146,8 +149,10 @@ std::string loss_scale_text(const loss_scale_verdict& l, std::span<const tensor_
                             const terminal& term) {
   const auto line = [&](const std::string& name, const scale_loss& loss) {
     const bool best = loss.log2 == l.best.log2 && name != "none";
-    return cat("  ", left(name, 8), right(percent(loss.underflow, l.nonzero), 10), " lost",
-               overflow_note(loss, l, tensors), best ? ", the largest without overflow" : "", "\n");
+    const std::string text =
+        cat("  ", left(name, 8), right(percent(loss.underflow, l.nonzero), 10), " lost",
+            overflow_note(loss, l, tensors), best ? ", the largest without overflow" : "");
+    return wrapped(text, term, "    ");
   };
   const std::string head = l.needed ? power_text(l.best.log2) : "none needed";
   std::string text =
@@ -190,27 +195,46 @@ std::string findings_text(const verdict& v, std::span<const tensor_evidence> ten
   return text;
 }
 
-std::string table_line(std::string_view name, std::size_t width, std::string_view role,
-                       std::string_view fp16, std::string_view db, std::string_view lost) {
-  return cat("  ", left(name, width), "  ", left(role, 11), right(fp16, 10), right(db, 13),
-             right(lost, 10), "\n");
+/// The name is the last column, so that long names leave the others in place.
+std::string table_line(std::string_view fp16, std::string_view db, std::string_view lost,
+                       std::string_view role, std::string_view name) {
+  const std::string figures = cat(right(fp16, 11), right(db, 13), right(lost, 10));
+  return cat(figures, name.empty() ? "" : cat("  ", left(role, 11), "  ", name), "\n");
 }
 
-std::string tensor_line(const verdict& v, const tensor_evidence& tensor, std::size_t width) {
-  if (tensor.state == judged::not_read) {
-    return cat("  ", left(tensor.name, width), "  ", left(title(tensor.what), 11),
-               "   not read: ", tensor.unread, "\n");
-  }
+/// What a tensor loses in fp16 and in the choice of its role.
+struct tensor_losses {
+  std::uint64_t fp16 = 0;                 ///< becomes 0 or infinite
+  const choice_effect* chosen = nullptr;  ///< null: as stored, or not judged
+  bool judged = false;
+};
+
+tensor_losses losses_of(const verdict& v, const tensor_evidence& tensor) {
   const scale_loss fp16 = loss_at(tensor.magnitudes, 0);
-  const std::string share = percent(fp16.underflow + fp16.overflow, tensor.nonzero);
-  const auto line = [&](std::string_view db, std::string_view lost) {
-    return table_line(tensor.name, width, title(tensor.what), share, db, lost);
+  const bool is_judged = tensor.state == judged::yes;
+  return {fp16.underflow + fp16.overflow, is_judged ? chosen_effect(v, tensor) : nullptr,
+          is_judged};
+}
+
+std::string tensor_line(const verdict& v, const tensor_evidence& tensor) {
+  const tensor_losses losses = losses_of(v, tensor);
+  const std::string share = percent(losses.fp16, tensor.nonzero);
+  const auto line = [&](std::string_view db, std::string_view lost, std::string_view name) {
+    return table_line(share, db, lost, title(tensor.what), name);
   };
-  if (tensor.state != judged::yes) return line("not judged", "-");
-  const choice_effect* effect = chosen_effect(v, tensor);
-  if (effect == nullptr) return line("as stored", "0 %");
-  const kept k = kept_by(*effect, tensor.nonzero);
-  return line(db_text(k.db), percent(k.underflow, k.nonzero));
+  if (tensor.state == judged::not_read) {
+    return line("not read", "-", cat(tensor.name, ": ", tensor.unread));
+  }
+  if (!losses.judged) return line("not judged", "-", tensor.name);
+  if (losses.chosen == nullptr) return line("as stored", "0 %", tensor.name);
+  const kept k = kept_by(*losses.chosen, tensor.nonzero);
+  return line(db_text(k.db), percent(k.underflow, k.nonzero), tensor.name);
+}
+
+/// part / whole; "-" if whole is 0.
+std::string fraction_text(std::uint64_t part, std::uint64_t whole) {
+  if (whole == 0) return "-";
+  return shortest(static_cast<double>(part) / static_cast<double>(whole));
 }
 
 }  // namespace
@@ -236,17 +260,30 @@ std::string verdict_text(const verdict& v, std::span<const tensor_evidence> tens
 
 std::string tensor_table(const verdict& v, std::span<const tensor_evidence> tensors,
                          const terminal& term) {
-  constexpr std::size_t widest = 60;
-  std::size_t width = 6;
-  for (const tensor_evidence& tensor : tensors) width = std::max(width, tensor.name.size());
-  width = std::min(width, widest);
-  const auto heading = [&](std::string_view name, std::string_view role, std::string_view fp16,
-                           std::string_view db, std::string_view lost) {
-    return term.painted(paint::heading, table_line(name, width, role, fp16, db, lost));
-  };
-  std::string text = heading("", "", "lost in", "the role's", "lost in") +
-                     heading("tensor", "role", "fp16", "choice", "it");
-  for (const std::size_t i : v.order) text += tensor_line(v, tensors[i], width);
+  std::string text =
+      term.painted(paint::heading, cat(table_line("lost in", "the role's", "lost in", "", ""),
+                                       table_line("fp16", "choice", "it", "role", "tensor")));
+  for (const std::size_t i : v.order) text += tensor_line(v, tensors[i]);
+  return text;
+}
+
+std::string plain_table(const verdict& v, std::span<const tensor_evidence> tensors) {
+  std::string text;
+  for (const std::size_t i : v.order) {
+    const tensor_evidence& tensor = tensors[i];
+    const tensor_losses losses = losses_of(v, tensor);
+    std::string choice = losses.judged ? "as stored" : "not judged";
+    if (tensor.state == judged::not_read) choice = "not read";
+    std::string figures = losses.judged ? "\t-\t0" : "\t-\t-";
+    if (losses.chosen != nullptr) {
+      const kept k = kept_by(*losses.chosen, tensor.nonzero);
+      choice = spec_of(losses.chosen->what).name;
+      figures =
+          cat("\t", k.db ? shortest(*k.db) : "exact", "\t", fraction_text(k.underflow, k.nonzero));
+    }
+    text += cat(tensor.name, "\t", title(tensor.what), "\t", tensor.count, "\t",
+                fraction_text(losses.fp16, tensor.nonzero), "\t", choice, figures, "\n");
+  }
   return text;
 }
 

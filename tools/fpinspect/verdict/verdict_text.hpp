@@ -25,6 +25,10 @@ std::string verdict_text(const verdict& v, std::span<const tensor_evidence> tens
 std::string tensor_table(const verdict& v, std::span<const tensor_evidence> tensors,
                          const terminal& term);
 
+/// The same for programs: no heading, columns separated by tabs, all digits. The columns are name,
+/// role, elements, share lost in fp16, choice, SQNR in dB, share lost in it; - is no figure.
+std::string plain_table(const verdict& v, std::span<const tensor_evidence> tensors);
+
 /// A finding as a sentence without the tensor's name.
 std::string finding_text(const finding& f, const verdict& v,
                          std::span<const tensor_evidence> tensors);
