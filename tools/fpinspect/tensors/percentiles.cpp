@@ -38,10 +38,13 @@ percentile_finder::percentile_finder(samebits::format_id format) : bits_left_(ke
 
 void percentile_finder::regroup() {
   groups_.clear();
+  wanted_.assign(1u << digit_bits, bits_known_ == 0 ? 1 : 0);
   for (const target& t : targets_) {
     const bool there = std::any_of(groups_.begin(), groups_.end(),
                                    [&](const group& g) { return g.prefix == t.prefix; });
-    if (!there) groups_.push_back({t.prefix, std::vector<std::uint64_t>(1u << digit_bits)});
+    if (there) continue;
+    groups_.push_back({t.prefix, std::vector<std::uint64_t>(1u << digit_bits)});
+    if (bits_known_ != 0) wanted_[t.prefix >> (bits_known_ - digit_bits)] = 1;
   }
 }
 
@@ -49,7 +52,9 @@ void percentile_finder::add(std::span<const double> numbers) {
   const int shift = 64 - digit_bits - bits_known_;
   for (const double number : numbers) {
     if (!std::isfinite(number)) continue;
-    const std::uint64_t start = key_of(number) >> shift;
+    const std::uint64_t key = key_of(number);
+    if (wanted_[key >> (64 - digit_bits)] == 0) continue;
+    const std::uint64_t start = key >> shift;
     for (group& g : groups_) {
       if (start >> digit_bits == g.prefix) ++g.counts[start & ((1u << digit_bits) - 1)];
     }

@@ -50,6 +50,7 @@ class percentile_finder {
   int bits_left_;
   int bits_known_ = 0;
   std::vector<group> groups_;
+  std::vector<char> wanted_;  ///< by the first 16 bits of a key: whether a group begins with them
   std::array<target, percentages.size()> targets_{};
 };
 
