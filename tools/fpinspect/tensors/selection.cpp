@@ -41,14 +41,14 @@ void add_named(const std::vector<opened_file>& files, const std::string& name,
     return has_tensor(*opened.file, name);
   });
   bool any = false;
-  for (const auto& [file, path] : files) {
-    for (const tensor_info& info : file->tensors()) {
+  for (const opened_file& opened : files) {
+    for (const tensor_info& info : opened.file->tensors()) {
       const bool match = exact ? info.name == name : is_glob(name) && matches_glob(name, info.name);
       const bool there = std::any_of(chosen.begin(), chosen.end(), [&](const chosen_tensor& c) {
-        return c.file == file && c.info.name == info.name;
+        return c.file == opened.file && c.info.name == info.name;
       });
       any = any || match;
-      if (match && (exact || !there)) chosen.push_back({file, path, info});
+      if (match && (exact || !there)) chosen.push_back({opened.file, opened.path, info});
     }
   }
   if (!any) static_cast<void>(files.front().file->find(name));  // throws and lists the tensors
