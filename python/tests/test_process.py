@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import sysconfig
 import threading
 from pathlib import Path
 
@@ -98,6 +99,40 @@ def test_threads() -> None:
     assert wrong == []
 
 
+@pytest.mark.skipif(not sysconfig.get_config_var("Py_GIL_DISABLED"),
+                    reason="needs a free-threaded Python")
+def test_import_leaves_the_gil_off() -> None:
+    check = "import sys, samebits; sys.exit(sys._is_gil_enabled())"
+    done = subprocess.run([sys.executable, "-c", check],
+                          env={**os.environ, "PYTHONPATH": str(PACKAGE.parent)}, check=False)
+    assert done.returncode == 0
+
+
+def test_threads_on_small_arrays() -> None:
+    """Calls that keep the GIL where there is one: arrays, the setting of threads, one scaler."""
+    x = np.arange(100, dtype=np.float32)
+    want = sb.convert(x, "bf16").tobytes()
+    scaler = sb.LossScaler("torch")
+    state = scaler.save()
+    wrong: list[str] = []
+
+    def work(threads: int) -> None:
+        for _ in range(500):
+            sb.set_num_threads(threads)
+            if sb.convert(x, "bf16").tobytes() != want or sb.sum(x) != 4950:
+                wrong.append("result")
+            if scaler.scale(1.0) != 65536 or scaler.save() != state:
+                wrong.append("scaler")
+
+    workers = [threading.Thread(target=work, args=(1 + i % 2,)) for i in range(8)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    sb.set_num_threads(None)
+    assert wrong == []
+
+
 def test_the_gil_is_released() -> None:
     x = np.zeros(20_000_000, np.float32)
     out = np.empty(x.size, np.float16)
@@ -111,7 +146,7 @@ def test_the_gil_is_released() -> None:
 
     worker = threading.Thread(target=convert)
     worker.start()
-    while not done.wait(0.001):
+    while not done.wait(0.0001):
         turns += 1
     worker.join()
     assert turns > 10  # this thread ran during the calls, which take much longer than 10 ms

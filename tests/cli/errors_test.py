@@ -30,8 +30,8 @@ class CommandLine(cli_support.CliTest):
         self.fails(2, "help", "show", "cast", says="one subcommand")
 
     def test_usage(self):
-        names = ("formats, show, cast, convert, quantize, dequantize, recipes, diff, tensor, "
-                 "scaler, arith, matmul, units, backends, verify")
+        names = ("formats, show, cast, convert, quantize, dequantize, recipes, diff, compare, tensor, "
+                 "report, scaler, arith, matmul, units, backends, verify")
         for arguments, says in [
                 (["frobnicate"], ["frobnicate", names]), (["--json"], ["subcommand", names]),
                 (["formats", "x"], ["x", "nothing but options"]),
@@ -144,6 +144,7 @@ class Contradictions(cli_support.CliTest):
                 (["scaler", "--generate", "drop", "--set", "init_scale=1"], "--set", "--policy"),
                 (["diff", self.x, self.x, "--from", "bf16"], "--from", "--source"),
                 (["diff", f"{self.x}#a", self.x], "A: whole files"),
+                (["compare", self.x, self.x, "--from-original", "bf16"], "--from-original", "--original"),
                 (["arith", "add", "1", "2", "--format", "fp16", "--from", "fp16"], "--from"),
                 (["arith", "add", "1", "2", "--format", "fp16", "--out", self.out, "--flags",
                   self.out], "--out and --flags"),

@@ -326,5 +326,59 @@ class Options(cli_support.CliTest):
                           for t in document["tensors"]])
 
 
+class Conditions(cli_support.CliTest):
+    """--fail-if: the exit code, and the tensor farthest from the limit."""
+
+    def code(self, *conditions, files=(SAMPLE,), options=()):
+        return cli_support.run("tensor", *files, *options, "--fail-if", *conditions)
+
+    def test_figures_of_formats(self):
+        document = self.ok_json("tensor", SAMPLE)
+        shares = {t["name"]: 100 * t["formats"]["fp16"]["underflow"] / (t["count"] - t["zeros"])
+                  for t in document["tensors"]}
+        worst = max(shares, key=shares.get)
+        done = self.code("fp16.underflow>1%")
+        self.assertEqual((done.code, done.err), (1, "fpinspect: --fail-if fp16.underflow>1%: "
+                         f"{sum(s > 1 for s in shares.values())} times, worst {worst} in fp16: "
+                         f"{shares[worst]:.4g} %\n"))
+        self.assertEqual(done.out, self.ok("tensor", SAMPLE).out)  # the report is complete
+        self.assertEqual(self.code(f"fp16.underflow>{max(shares.values()) + 0.01}%").code, 0)
+        self.assertEqual(self.code("bf16.underflow>0").code, 0)
+        self.assertEqual(self.code("bf16.sqnr<55dB").code, 0)
+        self.assertEqual(self.code("bf16.sqnr<57dB").code, 1)
+        self.assertEqual(self.code("e2m1.overflow>0").code, 0)
+
+    def test_a_condition_without_a_format_is_one_on_each_of_to(self):
+        done = self.code("underflow>1%", options=["--to", "bf16,e4m3"])
+        self.assertIn("--fail-if e4m3.underflow>1%: 9 times", done.err)
+        self.assertNotIn("bf16", done.err)
+        # fp16 is measured for the verdict; it is not asked for
+        self.assertEqual(self.code("underflow>1%", options=["--to", "bf16"]).code, 0)
+
+    def test_verdict(self):
+        self.assertEqual(self.code("weights.bits>8").code, 0)
+        self.assertIn("weights: 16\n", self.code("weights.bits>8", options=["--need", "40dB"]).err)
+        self.assertIn("Adam v: 32\n", self.code("bits>8").err)
+        best = self.ok_json("tensor", SAMPLE)["verdict"]["fp16_loss_scale"]["log2"]
+        self.assertEqual(self.code(f"loss-scale<{2**best}").code, 0)
+        self.assertEqual(self.code(f"loss-scale<={2**best}").code, 1)
+
+    def test_nan_and_inf(self):
+        nan, inf = float("nan"), float("inf")
+        path = write_npy(self.path("x.npy"), "<f4", (4,), floats(nan, inf, 1, 2))
+        done = cli_support.run("tensor", path, "--fail-if", "nan>0,inf>25%,inf>=25 %", "--json")
+        self.assertEqual((done.code, done.json()["fail_if"]), (1, [
+            {"condition": "nan>0", "failed": 1, "worst": path, "value": 1},
+            {"condition": "inf>25%", "failed": 0, "worst": None, "value": None},
+            {"condition": "inf>=25%", "failed": 1, "worst": path, "value": 25}]))
+
+    def test_refused(self):
+        for text, *says in [("underflow>1%", "needs a format", "fp16.underflow>1%"),
+                            ("weight.bits>8", "weights, activations"), ("fp99.sqnr<1dB", "fp99"),
+                            ("fp64.sqnr<1dB", "fp64"), ("fp16.nan>0", '"fp16."'), ("max-ulp>1", "bits")]:
+            self.fails(2, "tensor", SAMPLE, "--fail-if", text, says=["--fail-if", *says])
+        self.fails(2, "tensor", SAMPLE, "--recipes", "--fail-if", "nan>0", says="--recipes and --fail-if")
+
+
 if __name__ == "__main__":
     cli_support.main()

@@ -1,5 +1,6 @@
 // The verdict of `fpinspect tensor`, on statistics without files.
 #include "fpinspect/verdict/verdict.hpp"
+#include "fpinspect/verdict/condition.hpp"
 
 #include <gtest/gtest.h>
 
@@ -73,6 +74,36 @@ TEST(Need, Texts) {
        {"30", "dB", "-3dB", "nandB", "underflow<1", "underflow>1%", "1e999dB"}) {
     EXPECT_THROW(need_argument({wrong}), usage_error) << wrong;
   }
+}
+
+TEST(Condition, Parts) {
+  const auto c = parse_condition("fp16.underflow >= 1.5 %");
+  ASSERT_TRUE(c);
+  EXPECT_EQ(c->text, "fp16.underflow>=1.5%");
+  EXPECT_EQ(c->subject, "fp16");
+  EXPECT_EQ(c->figure, "underflow");
+  EXPECT_EQ(c->how, relation::at_least);
+  EXPECT_EQ(c->limit.number, 1.5);
+  EXPECT_EQ(c->limit.unit, "%");
+  for (const char* wrong : {"", "1", "underflow", ">1", ".underflow>1", "underflow>", "a=1", "a>>1",
+                            "a<>1", "a>1x", "a b>-1", "a+b>1", "a>1%2"}) {
+    EXPECT_FALSE(parse_condition(wrong)) << wrong;
+  }
+}
+
+TEST(Condition, Relations) {
+  const auto holds = [](const char* text, double value, double whole) {
+    return parse_condition(text)->holds(value, whole);
+  };
+  EXPECT_TRUE(holds("a>1%", 2, 199));
+  EXPECT_FALSE(holds("a>1%", 2, 200));
+  EXPECT_TRUE(holds("a>=1%", 2, 200));
+  EXPECT_TRUE(holds("a<=1%", 2, 200));
+  EXPECT_FALSE(holds("a<1%", 2, 200));
+  EXPECT_TRUE(holds("a<1%", 2, 201));
+  EXPECT_FALSE(holds("a>0%", 0, 0));
+  EXPECT_TRUE(holds("a>1", 2, 200));
+  EXPECT_FALSE(holds("a>2", 2, 1));
 }
 
 // --- loss scale --------------------------------------------------------------------------------

@@ -29,7 +29,9 @@ command_line::command_line() {
   add_dequantize();
   add_recipes();
   add_diff();
+  add_compare();
   add_tensor();
+  add_report();
   add_scaler();
   add_arith();
   add_matmul();
@@ -43,6 +45,7 @@ command_line::command_line() {
   add_claims();
   add_table();
   add_advise();
+  add_explorer();
 }
 
 void command_line::run(int argc, char** argv, output& out) {

@@ -1,5 +1,5 @@
-// The parser and the arguments that it fills. Only command_line.cpp, command_options.cpp and
-// explore_options.cpp include this header, because it includes CLI11.
+// The parser and the arguments that it fills. Only the files of this folder that define
+// its members include this header, because it includes CLI11.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -84,7 +84,10 @@ class command_line {
   void add_dequantize();
   void add_recipes();
   void add_diff();
+  void add_compare();  // report_options.cpp
   void add_tensor();
+  void add_report();    // report_options.cpp
+  void add_explorer();  // report_options.cpp
   void add_scaler();
   void add_arith();
   void add_matmul();
@@ -111,7 +114,10 @@ class command_line {
   dequantize_arguments dequantize_;
   recipes_arguments recipes_;
   diff_arguments diff_;
+  compare_arguments compare_;
   tensor_arguments tensor_;
+  report_arguments report_;
+  explorer_arguments explorer_;
   scaler_arguments scaler_;
   arith_arguments arith_;
   matmul_arguments matmul_;

@@ -140,14 +140,16 @@ void command_line::add_tensor() {
   command->add_flag("--all-formats", tensor_.all_formats, "All formats");
   command->add_flag("--stats", tensor_.stats,
                     "Mean, percentiles, channels and scales instead of the verdict");
+  add_list(command, "--fail-if", tensor_.fail_if,
+           "Exit code 1 if: 'fp16.underflow>1%', 'nan>0', 'weights.bits>8', ...");
   command->add_flag("--recipes", tensor_.recipes, "What recipes would do instead of formats");
   command->add_option("--from", tensor_.from,
                       "Integers are codes of this format (default: values)");
   exclude(command, "--recipes",
-          {"--to", "--all-formats", "--ascii", "--need", "--role", "--details"});
-  exclude(
-      command, "--stats",
-      {"--recipes", "--list", "--to", "--all-formats", "--ascii", "--need", "--role", "--details"});
+          {"--to", "--all-formats", "--ascii", "--need", "--role", "--details", "--fail-if"});
+  exclude(command, "--stats",
+          {"--recipes", "--list", "--to", "--all-formats", "--ascii", "--need", "--role",
+           "--details", "--fail-if"});
   need(
       command, {"--plain"}, [this] { return tensor_.list; }, "--list");
   exclude(command, "--list",

@@ -155,6 +155,7 @@ struct tensor_arguments {
   std::vector<std::string> roles;
   std::vector<std::string> details;
   std::vector<std::string> to;
+  std::vector<std::string> fail_if;
   std::string from;
   bool all_formats = false;
   bool list = false;
@@ -222,6 +223,34 @@ struct advise_arguments {
   std::string parameters;
   std::vector<std::string> keep;
   std::string map;
+};
+
+struct compare_arguments {
+  view_options view;
+  std::string a;
+  std::string b;
+  std::string original;
+  std::vector<std::string> tensors;
+  std::vector<std::string> fail_if;
+  std::string from_a;
+  std::string from_b;
+  std::string from_original;
+};
+
+struct report_arguments {
+  view_options view;
+  std::vector<std::string> files;
+  std::vector<std::string> tensors;
+  std::vector<std::string> need;
+  std::vector<std::string> roles;
+  std::string from;
+  std::string out;
+  std::string svg;
+};
+
+struct explorer_arguments {
+  view_options view;
+  std::string out;
 };
 
 }  // namespace fpinspect

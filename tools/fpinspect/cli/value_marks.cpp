@@ -98,6 +98,14 @@ void unmark(diff_arguments& arguments) {
     unmark(*text);
   }
 }
+void unmark(compare_arguments& arguments) {
+  for (std::string* text : {&arguments.a, &arguments.b, &arguments.original, &arguments.from_a,
+                            &arguments.from_b, &arguments.from_original}) {
+    unmark(*text);
+  }
+  unmark(arguments.tensors);
+  unmark(arguments.fail_if);
+}
 void unmark(scaler_arguments& arguments) {
   unmark(arguments.set);
   for (std::string* text : {&arguments.policy, &arguments.trace, &arguments.generate,
@@ -140,6 +148,7 @@ void unmark(tensor_arguments& arguments) {
   unmark(arguments.roles);
   unmark(arguments.details);
   unmark(arguments.to);
+  unmark(arguments.fail_if);
   unmark(arguments.from);
 }
 
@@ -170,6 +179,13 @@ void unmark(advise_arguments& arguments) {
   }
   unmark(arguments.keep);
 }
+void unmark(report_arguments& arguments) {
+  for (auto* texts : {&arguments.files, &arguments.tensors, &arguments.need, &arguments.roles}) {
+    unmark(*texts);
+  }
+  for (std::string* text : {&arguments.from, &arguments.out, &arguments.svg}) unmark(*text);
+}
+void unmark(explorer_arguments& arguments) { unmark(arguments.out); }
 
 std::string unmarked_message(std::string text) {
   std::erase(text, value_mark);

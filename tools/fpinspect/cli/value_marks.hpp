@@ -21,6 +21,7 @@ void unmark(quantize_arguments& arguments);
 void unmark(dequantize_arguments& arguments);
 void unmark(recipes_arguments& arguments);
 void unmark(diff_arguments& arguments);
+void unmark(compare_arguments& arguments);
 void unmark(scaler_arguments& arguments);
 void unmark(arith_arguments& arguments);
 void unmark(matmul_arguments& arguments);
@@ -35,6 +36,8 @@ void unmark(demo_arguments& arguments);
 void unmark(claims_arguments& arguments);
 void unmark(table_arguments& arguments);
 void unmark(advise_arguments& arguments);
+void unmark(report_arguments& arguments);
+void unmark(explorer_arguments& arguments);
 
 /// Removes the marks from a message that may quote arguments.
 std::string unmarked_message(std::string text);

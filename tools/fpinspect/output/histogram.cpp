@@ -9,7 +9,7 @@
 
 #include "fpinspect/cli/text.hpp"
 #include "fpinspect/formats/describe.hpp"
-#include "samebits/scalar.hpp"
+#include "fpinspect/output/format_range.hpp"
 
 namespace fpinspect {
 namespace {
@@ -113,8 +113,6 @@ std::string foot(const axis& x, charset characters) {
   return text + labels + "\n";
 }
 
-enum class band : std::uint8_t { outside, subnormal, normal, mixed };
-
 struct band_mark {
   std::string_view unicode;
   std::string_view ascii;
@@ -137,43 +135,23 @@ std::string marked(band what, int times, const terminal& term) {
   return term.painted(mark.color, repeated(unicode ? mark.unicode : mark.ascii, times));
 }
 
-/// The exponent range of a format.
-struct format_range {
-  int minimum;  ///< exponent of the smallest positive value
-  int min_normal;
-  int maximum;  ///< exponent of max finite
-
-  explicit format_range(format_id format)
-      : minimum(exponent_at(format, samebits::min_positive(format))),
-        min_normal(exponent_at(format, samebits::min_normal(format))),
-        maximum(exponent_at(format, samebits::max_finite(format))) {}
-
-  [[nodiscard]] band binade(int exponent) const {
-    if (exponent < minimum || exponent > maximum) return band::outside;
-    return exponent < min_normal ? band::subnormal : band::normal;
+/// The band of all binades of a column.
+band column_band(const format_range& range, const axis& x, int column) {
+  const int first = x.exponent(column);
+  const band start = range.binade(first);
+  for (int i = 1; i < x.step; ++i) {
+    if (range.binade(first + i) != start) return band::mixed;
   }
-  [[nodiscard]] band column(const axis& x, int column) const {
-    const int first = x.exponent(column);
-    const band start = binade(first);
-    for (int i = 1; i < x.step; ++i) {
-      if (binade(first + i) != start) return band::mixed;
-    }
-    return start;
-  }
-
- private:
-  static int exponent_at(format_id format, std::uint64_t code) {
-    return exponent_of(samebits::decode_double(format, code));
-  }
-};
+  return start;
+}
 
 std::string range_line(format_id format, const axis& x, const terminal& term) {
   const format_range range(format);
   std::string line = right(samebits::name(format), 8) + "  ";
   for (int column = 0; column < x.columns;) {
-    const band what = range.column(x, column);
+    const band what = column_band(range, x, column);
     int end = column + 1;
-    while (end < x.columns && range.column(x, end) == what) ++end;
+    while (end < x.columns && column_band(range, x, end) == what) ++end;
     line += marked(what, (end - column) * x.column_width, term);
     column = end;
   }

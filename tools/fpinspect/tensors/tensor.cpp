@@ -1,8 +1,6 @@
 // `fpinspect tensor`: which format or recipe for the tensors of files, which loss scale, and what
 // is lost.
 #include <algorithm>
-#include <filesystem>
-#include <set>
 #include <span>
 #include <string>
 #include <thread>
@@ -17,10 +15,12 @@
 #include "fpinspect/tensors/selection.hpp"
 #include "fpinspect/tensors/tensor_details.hpp"
 #include "fpinspect/tensors/tensor_json.hpp"
+#include "fpinspect/tensors/tensor_names.hpp"
 #include "fpinspect/tensors/tensor_recipes.hpp"
 #include "fpinspect/tensors/tensor_statistics.hpp"
 #include "fpinspect/verdict/collect.hpp"
 #include "fpinspect/verdict/glob.hpp"
+#include "fpinspect/verdict/tensor_gate.hpp"
 #include "fpinspect/verdict/verdict.hpp"
 #include "fpinspect/verdict/verdict_json.hpp"
 #include "fpinspect/verdict/verdict_text.hpp"
@@ -55,21 +55,11 @@ std::vector<format_id> target_formats(const tensor_arguments& arguments) {
   return formats;
 }
 
-bool matches_any(const std::string& pattern, const std::vector<shown_tensor>& tensors) {
-  return std::any_of(tensors.begin(), tensors.end(), [&](const shown_tensor& tensor) {
-    return matches_glob(pattern, tensor.plain_name());
-  });
-}
-
 /// Refuses patterns of --details and --role that match no tensor.
 void check_patterns(const tensor_arguments& arguments, const std::vector<role_rule>& rules,
                     const std::vector<shown_tensor>& tensors) {
-  const auto check = [&](const char* option, const std::string& pattern) {
-    if (matches_any(pattern, tensors)) return;
-    throw usage_error(cat(option, ": no tensor matches ", samebits::tensor_file::quote(pattern)));
-  };
-  for (const std::string& pattern : arguments.details) check("--details", pattern);
-  for (const role_rule& rule : rules) check("--role", rule.pattern);
+  for (const std::string& pattern : arguments.details) require_match("--details", pattern, tensors);
+  for (const role_rule& rule : rules) require_match("--role", rule.pattern, tensors);
 }
 
 /// Whether the detailed view of a tensor is shown: it is the only one, --details matches it, or
@@ -84,54 +74,30 @@ bool shows_details(const tensor_arguments& arguments, const shown_tensor& tensor
       [&](const std::string& pattern) { return matches_glob(pattern, tensor.plain_name()); });
 }
 
-std::set<std::filesystem::path> paths_of(const std::vector<shown_tensor>& tensors) {
-  std::set<std::filesystem::path> paths;
-  for (const shown_tensor& tensor : tensors) paths.insert(tensor.path);
-  return paths;
-}
-
-/// The tensors' names in the verdict: FILE#NAME if there are several files. FILE is without its
-/// folder if the names of the files differ.
-std::vector<std::string> names_of(const std::vector<shown_tensor>& tensors) {
-  const std::set<std::filesystem::path> paths = paths_of(tensors);
-  std::set<std::filesystem::path> short_names;
-  for (const std::filesystem::path& path : paths) short_names.insert(path.filename());
-  const bool distinct = short_names.size() == paths.size();
-  std::vector<std::string> names;
-  for (const shown_tensor& tensor : tensors) {
-    const std::string file =
-        samebits::tensor_file::escape_path(distinct ? tensor.path.filename() : tensor.path);
-    const bool qualified = paths.size() > 1 && !tensor.info.name.empty();
-    names.push_back(qualified ? cat(file, "#", tensor.title()) : tensor.title());
-  }
-  return names;
-}
-
 void write_json(const std::vector<shown_tensor>& tensors, const collected& all,
-                std::span<const format_id> formats, const need& wanted, output& out) {
+                std::span<const format_id> formats, const verdict& v, const gate& conditions,
+                output& out) {
   json_writer json;
   json.begin_object();
   json.member("schema", 1);
   json.key("verdict");
-  write_verdict_json(json, verdict_on(all.evidence, wanted), all.evidence);
+  write_verdict_json(json, v, all.evidence);
   json.key("tensors");
   json.begin_array();
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     write_tensor_json(json, tensors[i], all.stats[i], formats);
   }
   json.end_array();
+  conditions.write_json(json);
   json.end_object();
   out.write(json.document());
 }
 
 void write_text(const std::vector<shown_tensor>& tensors, const collected& all,
-                std::span<const format_id> formats, const need& wanted,
+                std::span<const format_id> formats, const verdict& v,
                 const tensor_arguments& arguments, const terminal& term, output& out) {
-  const std::size_t files = paths_of(tensors).size();
-  const std::string heading = files == 1 ? shown_path(tensors.front().path) : cat(files, " files");
-  const verdict v = verdict_on(all.evidence, wanted);
   if (arguments.plain) return out.write(plain_table(v, all.evidence));
-  out.write(heading_text(all.evidence, heading));
+  out.write(heading_text(all.evidence, heading_of(tensors)));
   if (arguments.list) return out.write(tensor_table(v, all.evidence, term));
   out.write(verdict_text(v, all.evidence, term) + "\n");
   details_writer details(formats, term, out);
@@ -162,6 +128,7 @@ void run_tensor(const tensor_arguments& arguments, output& out) {
   const std::vector<format_id> formats = target_formats(arguments);
   const need wanted = need_argument(arguments.need);
   const std::vector<role_rule> rules = role_rules(arguments.roles);
+  const tensor_gate conditions(arguments.fail_if, format_list_argument("--to", arguments.to));
   samebits::executor executor = backend_argument("");
   executor.threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   const std::vector<shown_tensor> tensors = tensors_to_show(arguments);
@@ -178,13 +145,19 @@ void run_tensor(const tensor_arguments& arguments, output& out) {
       (arguments.view.json || std::any_of(tensors.begin(), tensors.end(), [&](const auto& one) {
          return shows_details(arguments, one, tensors.size());
        }));
-  const auto shown = std::span<const format_id>(formats).first(details ? formats.size() : 0);
-  const collected all = collect(tensors, names, rules, shown, wanted, executor);
+  std::vector<format_id> measured = conditions.formats();
+  if (details) measured.insert(measured.end(), formats.begin(), formats.end());
+  const collected all = collect(tensors, names, rules, measured, wanted, executor);
+  const verdict v = verdict_on(all.evidence, wanted);
+  const gate checked = conditions.checked(all, v);
   if (arguments.view.json) {
-    write_json(tensors, all, formats, wanted, out);
+    write_json(tensors, all, formats, v, checked, out);
   } else {
-    write_text(tensors, all, formats, wanted, arguments, term, out);
+    write_text(tensors, all, formats, v, arguments, term, out);
   }
+  if (checked.is_empty()) return;
+  out.flush();
+  checked.check();
 }
 
 }  // namespace fpinspect

@@ -4,7 +4,7 @@
 
 #include "fpinspect/cli/text.hpp"
 #include "fpinspect/formats/describe.hpp"
-#include "fpinspect/verdict/verdict_text.hpp"
+#include "fpinspect/verdict/verdict_sentences.hpp"
 
 namespace fpinspect {
 namespace {

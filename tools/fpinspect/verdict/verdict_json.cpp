@@ -4,7 +4,7 @@
 #include <array>
 #include <string_view>
 
-#include "fpinspect/verdict/verdict_text.hpp"
+#include "fpinspect/verdict/verdict_sentences.hpp"
 
 namespace fpinspect {
 namespace {

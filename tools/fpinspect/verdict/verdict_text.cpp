@@ -6,13 +6,12 @@
 #include <string_view>
 
 #include "fpinspect/cli/text.hpp"
-#include "fpinspect/formats/describe.hpp"
 
 namespace fpinspect {
 namespace {
 
 constexpr std::string_view below_choice = "          ";
-constexpr std::string_view more_below = "            ";
+constexpr std::string_view below_reason = "            ";
 
 /// The text with a newline at the end. Lines that would be too wide are broken at spaces; the
 /// following lines are indented.
@@ -31,143 +30,49 @@ std::string wrapped(std::string_view text, const terminal& term, std::string_vie
   return cat(result, line, "\n");
 }
 
-std::string db_text(const std::optional<double>& db) {
-  return db ? cat(fixed(*db, 1), " dB") : "exact";
-}
-
 std::string need_text(const need& wanted) {
-  const std::string lost = wanted.underflow_percent > 0
-                               ? cat("fewer than ", general(wanted.underflow_percent, 4), " %")
-                               : "none";
-  return cat("Cheapest choice that keeps ", general(wanted.db, 4), " dB and loses ", lost,
-             " of the non-zero\nvalues in every tensor (--need). Figures: the worst tensor's.\n");
-}
-
-kept kept_of(std::span<const tensor_evidence> tensors, std::size_t tensor, choice c) {
-  return kept_by(*tensors[tensor].effect(c), tensors[tensor].nonzero);
-}
-
-/// "31.5 dB   < 0.01 % lost   8.25 bits": SQNR and losses of the worst tensors.
-std::string outcome_figures(std::span<const tensor_evidence> tensors,
-                            const choice_outcome& outcome) {
-  if (outcome.tried == 0) return "as stored";
-  std::optional<double> db;
-  if (outcome.lowest) db = kept_of(tensors, *outcome.lowest, outcome.what).db;
-  std::string lost = "0 %";
-  if (outcome.lossiest) {
-    const kept k = kept_of(tensors, *outcome.lossiest, outcome.what);
-    lost = percent(k.underflow, k.nonzero);
-  }
-  const std::string bits = cat(general(spec_of(outcome.what).bits, 3), " bits");
-  return cat(right(db_text(db), 8), right(lost, 10), " lost", right(bits, 11));
-}
-
-/// What a choice that fails does to the worst tensor: "3.10 % lost in grad.fc1".
-std::string failure_text(const verdict& v, std::span<const tensor_evidence> tensors,
-                         const choice_outcome& outcome) {
-  const std::size_t worst = outcome.failed.front();
-  const kept k = kept_of(tensors, worst, outcome.what);
-  std::string text;
-  if (k.overflow != 0) {
-    text = cat(k.overflow, k.overflow == 1 ? " value overflows in " : " values overflow in ");
-  } else if (k.db && *k.db < v.wanted.db) {
-    text = cat(db_text(k.db), " in ");
-  } else {
-    text = cat(percent(k.underflow, k.nonzero), " lost in ");
-  }
-  text += tensors[worst].name;
-  const std::size_t others = outcome.failed.size() - 1;
-  if (others != 0) text += cat(", ", others, others == 1 ? " more fails" : " more fail");
-  return text;
-}
-
-/// The next cheaper choice that fails, and by what.
-std::string reason(const verdict& v, std::span<const tensor_evidence> tensors,
-                   const role_verdict& r, const terminal& term) {
-  for (std::size_t k = *r.chosen + (r.met ? 0 : 1); k-- > 0;) {
-    const choice_outcome& cheaper = r.outcomes[k];
-    const std::string head = cat(below_choice, "not ", spec_of(cheaper.what).name, ": ");
-    if (!cheaper.failed.empty()) {
-      return wrapped(cat(head, failure_text(v, tensors, cheaper)), term, more_below);
-    }
-    if (r.what == role::adam_v && cheaper.tried != 0) {
-      return cat(head, "rounding to nearest drops updates below 2^-9 of v\n");
-    }
-  }
-  return {};
-}
-
-/// Tensors of the role that the choice does not concern.
-std::string exceptions_text(const role_verdict& r, std::span<const tensor_evidence> tensors,
-                            choice chosen, const terminal& term) {
-  std::string text;
-  const auto add = [&](std::size_t count, const char* what) {
-    if (count != 0) text += cat(text.empty() ? "" : "; ", count, " ", what);
-  };
-  const auto count = [&](judged state) {
-    return static_cast<std::size_t>(
-        std::count_if(r.tensors.begin(), r.tensors.end(),
-                      [&](std::size_t i) { return tensors[i].state == state; }));
-  };
-  if (is_recipe(chosen)) add(r.vectors, "of rank 0 or 1 as stored");
-  add(count(judged::narrow_already), "of 8 bits or fewer already");
-  add(count(judged::integers), "of integers");
-  add(count(judged::not_read), "not read");
-  add(count(judged::not_numbers), "without numbers");
-  add(count(judged::not_finite), "with NaN or Inf");
-  if (text.empty()) return text;
-  return wrapped(cat(below_choice, "besides: ", text), term, more_below);
+  std::string text = need_sentence(wanted);
+  const std::string_view last = "non-zero ";
+  text[text.find(last) + last.size() - 1] = '\n';
+  return text + "\n";
 }
 
 std::string role_text(const verdict& v, std::span<const tensor_evidence> tensors,
                       const role_verdict& r, const terminal& term) {
-  const std::string head =
-      cat("  ", left(title(r.what), 12), right(cat(r.tensors.size()), 5), "  ");
-  if (!r.chosen) return cat(head, "not judged\n", exceptions_text(r, tensors, choice::fp32, term));
-  const choice_outcome& outcome = r.outcomes[*r.chosen];
-  const std::string_view name = spec_of(outcome.what).name;
-  std::string chosen = cat(left(name, 25), outcome_figures(tensors, outcome));
-  if (outcome.tried == 0 && outcome.what != choice::fp32) {
-    chosen = cat("as stored, no wider than ", name);
+  const role_summary s = summary_of(v, tensors, r);
+  std::string chosen = s.choice;
+  if (!s.stored.empty()) chosen = cat(left(chosen, 25), s.stored);
+  if (!s.bits.empty()) {
+    chosen = cat(left(chosen, 25), right(s.db, 8), right(s.lost, 10), " lost",
+                 right(s.bits + " bits", 11));
   }
-  if (!r.met) chosen = "as stored: no choice meets the need";
-  return cat(head, term.painted(paint::heading, chosen), "\n", reason(v, tensors, r, term),
-             exceptions_text(r, tensors, outcome.what, term));
+  if (r.chosen) chosen = term.painted(paint::heading, chosen);
+  std::string text =
+      cat("  ", left(title(r.what), 12), right(cat(r.tensors.size()), 5), "  ", chosen, "\n");
+  if (!s.reason.empty()) text += wrapped(cat(below_choice, s.reason), term, below_reason);
+  if (!s.besides.empty()) text += wrapped(cat(below_choice, s.besides), term, below_reason);
+  return text;
 }
 
-/// "4 values overflow in lm_head", if any overflow. The tensor that overflows first is named.
-std::string overflow_note(const scale_loss& loss, const loss_scale_verdict& l,
-                          std::span<const tensor_evidence> tensors) {
-  if (loss.overflow == 0) return {};
-  const bool alone = loss_at(tensors[l.limit].magnitudes, loss.log2).overflow == loss.overflow;
-  return cat(", ", loss.overflow,
-             loss.overflow == 1 ? " value overflows in " : " values overflow in ",
-             tensors[l.limit].name, alone ? "" : " and others");
+/// Whether the text has a line for a scale: the best one, twice the best one, and half of it if that
+/// loses more.
+bool is_shown(const loss_scale_verdict& l, const scale_loss& loss) {
+  const int below = l.best.log2 - loss.log2;
+  return below <= 0 || (below == 1 && loss.underflow != l.best.underflow);
 }
 
 std::string loss_scale_text(const loss_scale_verdict& l, std::span<const tensor_evidence> tensors,
                             const terminal& term) {
-  const auto line = [&](const std::string& name, const scale_loss& loss) {
-    const bool best = loss.log2 == l.best.log2 && name != "none";
-    const std::string text =
-        cat("  ", left(name, 8), right(percent(loss.underflow, l.nonzero), 10), " lost",
-            overflow_note(loss, l, tensors), best ? ", the largest without overflow" : "");
-    return wrapped(text, term, "    ");
-  };
-  const std::string head = l.needed ? power_text(l.best.log2) : "none needed";
-  std::string text =
-      cat("Loss scale for fp16 gradients: ", term.painted(paint::heading, head),
-          l.needed ? "   (bf16 gradients need none)\n" : "\n", line("none", l.without));
-  for (const scale_loss& loss : l.neighbours) {
-    const int below = l.best.log2 - loss.log2;
-    const bool same = below == 1 && loss.underflow == l.best.underflow;
-    if (below <= 1 && !same) text += line(power_text(loss.log2), loss);
+  const loss_scale_summary s = summary_of(l, tensors);
+  std::string text = cat("Loss scale for fp16 gradients: ", term.painted(paint::heading, s.head),
+                         l.needed ? "   (bf16 gradients need none)\n" : "\n");
+  for (std::size_t i = 0; i < s.scales.size(); ++i) {
+    if (i != 0 && !is_shown(l, l.neighbours[i - 1])) continue;  // the first one is no scale
+    const scale_summary& one = s.scales[i];
+    text += wrapped(cat("  ", left(one.scale, 8), right(one.lost, 10), " lost", one.note), term,
+                    "    ");
   }
-  if (l.enough && *l.enough < l.best.log2) {
-    const std::string from = l.needed ? cat("from ", power_text(*l.enough), " to ") : "up to ";
-    text += cat("  Every scale ", from, power_text(l.best.log2), " meets the need.\n");
-  }
-  return text;
+  return s.closing.empty() ? text : cat(text, "  ", s.closing, "\n");
 }
 
 std::size_t lines_of(std::string_view text) {

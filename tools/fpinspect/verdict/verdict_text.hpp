@@ -8,6 +8,7 @@
 #include "fpinspect/verdict/evidence.hpp"
 #include "fpinspect/verdict/findings.hpp"
 #include "fpinspect/verdict/verdict.hpp"
+#include "fpinspect/verdict/verdict_sentences.hpp"
 
 namespace fpinspect {
 
@@ -28,9 +29,5 @@ std::string tensor_table(const verdict& v, std::span<const tensor_evidence> tens
 /// The same for programs: no heading, columns separated by tabs, all digits. The columns are name,
 /// role, elements, share lost in fp16, choice, SQNR in dB, share lost in it; - is no figure.
 std::string plain_table(const verdict& v, std::span<const tensor_evidence> tensors);
-
-/// A finding as a sentence without the tensor's name.
-std::string finding_text(const finding& f, const verdict& v,
-                         std::span<const tensor_evidence> tensors);
 
 }  // namespace fpinspect

@@ -1,0 +1,226 @@
+// The comparison of two files: implementation.
+#include "fpinspect/compare/comparison.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <limits>
+
+#include "fpinspect/cli/parallel.hpp"
+#include "fpinspect/cli/text.hpp"
+#include "fpinspect/tensors/decoder.hpp"
+#include "samebits/convert.hpp"
+#include "samebits/view.hpp"
+#include "tensor_file/error.hpp"
+#include "tensor_file/escape.hpp"
+
+namespace fpinspect {
+namespace {
+
+using samebits::format_id;
+
+constexpr std::uint64_t chunk = 1 << 15;  // elements
+
+std::size_t bytes_of(format_id format) {
+  return static_cast<std::size_t>(samebits::storage_bytes(format));
+}
+
+/// Reads a tensor chunk by chunk: codes as stored and values.
+class chunk_reader {
+ public:
+  chunk_reader(const compared_tensor& tensor, const samebits::executor& where)
+      : tensor_(tensor), where_(where), values_of_(tensor.format) {
+    const auto room = static_cast<std::size_t>(std::min(tensor.count, chunk));
+    codes_.resize(room * bytes_of(tensor.format));
+    values_.resize(room);
+    rounded_.resize(room * sizeof(std::uint64_t));
+  }
+
+  void load(std::uint64_t first, std::uint64_t count) {
+    size_ = static_cast<std::size_t>(count);
+    tensor_.read(first, count, codes_.data());
+    values_of_.decode(codes_.data(), std::span(values_).first(size_));
+  }
+
+  [[nodiscard]] format_id format() const { return tensor_.format; }
+  [[nodiscard]] std::span<const double> values() const { return std::span(values_).first(size_); }
+  [[nodiscard]] const std::byte* codes() const { return codes_.data(); }
+
+  /// The elements rounded to nearest even, with saturation. Valid until the next call.
+  const std::byte* rounded_to(format_id to) {
+    if (to == tensor_.format) return codes_.data();
+    const auto cols = static_cast<std::int64_t>(size_);
+    samebits::convert(
+        samebits::view_of_codes(tensor_.format, static_cast<const void*>(codes_.data()), 1, cols),
+        samebits::view_of_codes(to, rounded_.data(), 1, cols),
+        {.on_overflow = samebits::overflow::saturate}, {where_.backend, 1});
+    return rounded_.data();
+  }
+
+ private:
+  const compared_tensor& tensor_;
+  samebits::executor where_;
+  decoder values_of_;
+  std::size_t size_ = 0;
+  std::vector<std::byte> codes_;
+  std::vector<double> values_;
+  std::vector<std::byte> rounded_;
+};
+
+/// Number of codes of the chunk that differ.
+std::uint64_t different_codes(const chunk_reader& a, const chunk_reader& b) {
+  const std::size_t bytes = bytes_of(a.format());
+  std::uint64_t differ = 0;
+  for (std::size_t i = 0; i < a.values().size(); ++i) {
+    differ += std::memcmp(a.codes() + i * bytes, b.codes() + i * bytes, bytes) != 0 ? 1u : 0u;
+  }
+  return differ;
+}
+
+/// The figures of two readers over the same chunks.
+class pair_meter {
+ public:
+  pair_meter(chunk_reader& a, chunk_reader& b)
+      : a_(a), b_(b), format_(coarser(a.format(), b.format())), meter_(format_) {}
+
+  void add() {
+    meter_.add(a_.values(), b_.values(), a_.rounded_to(format_), b_.rounded_to(format_));
+    if (a_.format() == b_.format()) meter_.add_bits(different_codes(a_, b_));
+  }
+  [[nodiscard]] difference_figures result() const { return meter_.result(); }
+
+ private:
+  chunk_reader& a_;
+  chunk_reader& b_;
+  format_id format_;
+  difference_meter meter_;
+};
+
+/// Calls f(first, count) for each chunk of a tensor.
+template <class Function>
+void for_each_range(std::uint64_t count, const Function& f) {
+  for (std::uint64_t first = 0; first < count; first += chunk) {
+    f(first, std::min(chunk, count - first));
+  }
+}
+
+void measure(compared_pair& pair, const samebits::executor& where) {
+  chunk_reader a(*pair.a, where);
+  chunk_reader b(*pair.b, where);
+  if (pair.original == nullptr) {
+    pair_meter meter(a, b);
+    for_each_range(pair.a->count, [&](std::uint64_t first, std::uint64_t count) {
+      a.load(first, count);
+      b.load(first, count);
+      meter.add();
+    });
+    pair.figures = meter.result();
+    return;
+  }
+  chunk_reader original(*pair.original, where);
+  pair_meter with_a(original, a);
+  pair_meter with_b(original, b);
+  original_figures figures;
+  for_each_range(pair.a->count, [&](std::uint64_t first, std::uint64_t count) {
+    original.load(first, count);
+    a.load(first, count);
+    b.load(first, count);
+    with_a.add();
+    with_b.add();
+    figures.closer.add(original.values(), a.values(), b.values());
+  });
+  figures.a = with_a.result();
+  figures.b = with_b.result();
+  pair.against = figures;
+}
+
+/// Whether a quantized matrix may stand for the tensor: its leading dimensions are merged to rows.
+bool same_shape(const compared_tensor& x, const compared_tensor& y) {
+  if (x.shape == y.shape) return true;
+  const bool merged = x.made != nullptr || y.made != nullptr;
+  const std::uint64_t last_x = x.shape.empty() ? 1 : x.shape.back();
+  const std::uint64_t last_y = y.shape.empty() ? 1 : y.shape.back();
+  return merged && x.count == y.count && last_x == last_y;
+}
+
+/// Why two tensors are not compared; empty if they are.
+std::string obstacle(const compared_tensor& x, const compared_tensor& y) {
+  if (!x.note.empty()) return x.note;
+  if (!y.note.empty()) return y.note;
+  if (same_shape(x, y)) return {};
+  return cat("shapes [", comma_separated(x.shape), "] and [", comma_separated(y.shape), "]");
+}
+
+/// The name in text: that of the file for a tensor without a name.
+std::string text_name(const compared_tensor& t, const std::string& input) {
+  return t.name.empty() ? samebits::tensor_file::escape_path(input)
+                        : samebits::tensor_file::escape(t.name, 256);
+}
+
+/// The partner of a tensor: of the same name, or the only one if both files have only one.
+const compared_tensor* partner(const compared_tensor& t, const compared_file& of,
+                               const compared_file& in) {
+  if (of.tensors.size() == 1 && in.tensors.size() == 1) return &in.tensors.front();
+  return in.find(t.name);
+}
+
+double badness(const compared_pair& pair) {
+  const difference_figures& f = pair.against ? pair.against->b : pair.figures;
+  const sqnr ratio = f.ratio();
+  if (ratio.db) return -*ratio.db;
+  return ratio.exact ? -std::numeric_limits<double>::infinity()
+                     : std::numeric_limits<double>::infinity();
+}
+
+}  // namespace
+
+std::vector<const compared_pair*> comparison::different() const {
+  std::vector<const compared_pair*> result;
+  for (const compared_pair& pair : pairs) {
+    const bool equal = !pair.against && pair.figures.differ == 0;
+    if (pair.reason.empty() && !equal) result.push_back(&pair);
+  }
+  std::stable_sort(result.begin(), result.end(),
+                   [](const auto* x, const auto* y) { return badness(*x) > badness(*y); });
+  return result;
+}
+
+comparison compare_files(const compared_file& a, const compared_file& b,
+                         const compared_file* original, const samebits::executor& where) {
+  comparison result;
+  for (const compared_tensor& t : a.tensors) {
+    const compared_tensor* in_b = partner(t, a, b);
+    const compared_tensor* in_original = original == nullptr ? nullptr : partner(t, a, *original);
+    compared_pair pair = {
+        .name = text_name(t, a.input), .a = &t, .b = in_b, .original = in_original};
+    if (in_b == nullptr) {
+      result.only_in_a.push_back(pair.name);
+      continue;
+    }
+    // Values of a quantized file are called so; the partner has the tensor's own name.
+    if (t.made && in_original != nullptr) pair.name = text_name(*in_original, original->input);
+    pair.reason = obstacle(t, *in_b);
+    if (original != nullptr && in_original == nullptr) {
+      pair.reason = "the original has no such tensor";
+    } else if (original != nullptr && pair.reason.empty()) {
+      pair.reason = obstacle(*in_original, t);
+    }
+    result.pairs.push_back(pair);
+  }
+  for (const compared_tensor& t : b.tensors) {
+    if (partner(t, b, a) == nullptr) result.only_in_b.push_back(text_name(t, b.input));
+  }
+  if (result.pairs.empty()) {
+    throw samebits::tensor_file::file_error(
+        samebits::tensor_file::error_kind::no_such_tensor,
+        cat(samebits::tensor_file::escape_path(b.input), ": has no tensor of a name that ",
+            samebits::tensor_file::escape_path(a.input), " has"));
+  }
+  for_each_index(result.pairs.size(), static_cast<std::size_t>(where.threads),
+                 [&](std::size_t i, std::size_t) {
+                   if (result.pairs[i].reason.empty()) measure(result.pairs[i], where);
+                 });
+  return result;
+}
+
+}  // namespace fpinspect

@@ -1,0 +1,86 @@
+// `fpinspect explorer`: writes a page on which numbers and their bits can be tried out.
+#include <string>
+#include <string_view>
+
+#include "fpinspect/cli/commands.hpp"
+#include "fpinspect/cli/error.hpp"
+#include "fpinspect/cli/text.hpp"
+#include "fpinspect/cli/text_file.hpp"
+#include "fpinspect/report/svg.hpp"
+#include "samebits/core/config.hpp"
+#include "samebits/core/rounding.hpp"
+
+namespace fpinspect {
+namespace {
+
+/// The WebAssembly module in hexadecimal digits; empty if it was not built.
+constexpr std::string_view explorer_module =
+#include "explorer_module.inc"
+    ;
+constexpr std::string_view explorer_style =
+#include "fpinspect/explorer/explorer_style.inc"
+    ;
+constexpr std::string_view explorer_script =
+#include "fpinspect/explorer/explorer_script.inc"
+    ;
+
+std::string option_list(std::string_view id, std::string_view label, const std::string& options) {
+  return cat("<label for=\"", id, "\">", label, "</label><select id=\"", id, "\">", options,
+             "</select>\n");
+}
+
+/// The rounding modes except stochastic, which needs random bits.
+std::string rounding_options() {
+  std::string options;
+  for (int i = 0; i < samebits::rounding_count; ++i) {
+    const auto mode = static_cast<samebits::rounding>(i);
+    if (mode == samebits::rounding::stochastic) continue;
+    options += cat("<option value=\"", i, "\">", samebits::name(mode), "</option>");
+  }
+  return options;
+}
+
+std::string overflow_options() {
+  std::string options;
+  for (int i = 0; i < samebits::overflow_count; ++i) {
+    options += cat("<option value=\"", i, "\">", samebits::name(static_cast<samebits::overflow>(i)),
+                   "</option>");
+  }
+  return options;
+}
+
+std::string explorer_page() {
+  return cat(
+      "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
+      "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
+      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+      "style-src 'unsafe-inline'; script-src 'unsafe-inline' 'wasm-unsafe-eval'\">\n"
+      "<meta name=\"color-scheme\" content=\"light dark\">\n"
+      "<title>Bits of a number - fpinspect explorer</title>\n<style>",
+      picture_style(), explorer_style,
+      "</style></head>\n<body>\n<header><h1>Bits of a number</h1>\n"
+      "<p>Type a number, or press a bit to flip it. Each row is the number, rounded once into a "
+      "format.</p></header>\n<main>\n<form id=\"settings\">"
+      "<label for=\"number\">Number</label><input id=\"number\" value=\"0.1\" inputmode=\"text\" "
+      "autocomplete=\"off\" spellcheck=\"false\">\n",
+      option_list("round", "Rounding", rounding_options()),
+      option_list("overflow", "Overflow", overflow_options()),
+      "</form>\n<p id=\"status\" role=\"status\">This page needs JavaScript and WebAssembly.</p>\n"
+      "<div id=\"formats\"></div>\n</main>\n<footer><p>Bits: sign, exponent, mantissa. Numbers are "
+      "read as fp64. The arithmetic is the library's own, compiled to WebAssembly.</p>"
+      "<p>Made by fpinspect ",
+      SAMEBITS_VERSION, ".</p></footer>\n<script id=\"module\" type=\"text/plain\">",
+      explorer_module, "</script>\n<script>", explorer_script, "</script>\n</body></html>\n");
+}
+
+}  // namespace
+
+void run_explorer(const explorer_arguments& arguments, output& out) {
+  if (explorer_module.empty()) {
+    throw backend_error("explorer: not in this build, which had no clang for wasm32-wasi");
+  }
+  if (arguments.out == "-") return out.write(explorer_page());
+  write_text_file(arguments.out, explorer_page());
+}
+
+}  // namespace fpinspect

@@ -1,0 +1,83 @@
+// What fp16 loses of the gradients at each loss scale.
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "fpinspect/cli/text.hpp"
+#include "fpinspect/formats/describe.hpp"
+#include "fpinspect/report/pictures.hpp"
+
+namespace fpinspect {
+namespace {
+
+constexpr double curve_left = 52;
+constexpr double curve_right = picture_width - 12;
+constexpr double curve_top = 26;
+constexpr double curve_bottom = 176;
+constexpr double least_percent = 0.001;
+
+/// 100 % at the top, 0.001 % and less at the bottom, on a logarithmic axis.
+double height_of(double percent_lost) {
+  const double decades = std::log10(100.0 / std::max(percent_lost, least_percent));
+  return curve_top + decades / 5.0 * (curve_bottom - curve_top);
+}
+
+struct scale_axis {
+  int first;
+  int last;
+
+  [[nodiscard]] double x(int log2) const {
+    const double share = static_cast<double>(log2 - first) / static_cast<double>(last - first);
+    return curve_left + share * (curve_right - curve_left);
+  }
+};
+
+std::string curve(const scale_axis& axis, const std::function<double(int)>& percent_at) {
+  std::string data;
+  for (int k = axis.first; k <= axis.last; ++k) {
+    data += cat(k == axis.first ? "M" : "L", coordinate(axis.x(k)), " ",
+                coordinate(height_of(percent_at(k))));
+  }
+  return data;
+}
+
+}  // namespace
+
+svg_picture loss_scale_picture(const binades& all, int best, double need_percent) {
+  std::uint64_t nonzero = 0;
+  for (const auto& [exponent, counts] : all) nonzero += counts.all;
+  const auto share = [&](std::uint64_t count) {
+    return 100.0 * static_cast<double>(count) / static_cast<double>(nonzero);
+  };
+  const scale_axis axis = {std::max(std::min(0, best - 24), best - 60), std::max(0, best) + 6};
+  svg_picture picture(
+      picture_width, 206, "Loss scale for fp16 gradients",
+      cat("Without a scale ", percent(loss_at(all, 0).underflow, nonzero), " become 0; at ",
+          power_text(best), ", the largest scale without overflow, ",
+          percent(loss_at(all, best).underflow, nonzero), "; at ", power_text(best + 2), ", ",
+          percent(loss_at(all, best + 2).overflow, nonzero), " overflow."));
+  for (const double decade : {100.0, 1.0, 0.01}) {
+    const double y = height_of(decade);
+    picture.line("grid", curve_left, y, curve_right, y);
+    picture.text("end", curve_left - 6, y + 4, cat(general(decade, 3), " %"));
+  }
+  picture.text("end", curve_left - 6, curve_bottom + 4, "0");
+  picture.line("axis", curve_left, curve_bottom, curve_right, curve_bottom);
+  for (int k = axis.first; k <= axis.last; ++k) {
+    if (k % 8 != 0) continue;
+    picture.line("axis", axis.x(k), curve_bottom, axis.x(k), curve_bottom + 4);
+    picture.text("middle", axis.x(k), curve_bottom + 16, power_text(k));
+  }
+  if (need_percent > least_percent) {
+    picture.line("mark", curve_left, height_of(need_percent), curve_right, height_of(need_percent));
+  }
+  picture.line("mark", axis.x(best), curve_top, axis.x(best), curve_bottom);
+  picture.path("c1", curve(axis, [&](int k) { return share(loss_at(all, k).underflow); }));
+  picture.path("bad", curve(axis, [&](int k) { return share(loss_at(all, k).overflow); }));
+  picture.text("strong end", axis.x(best) - 5, curve_top + 12, power_text(best));
+  picture.text("strong", curve_left + 4, 14, "become 0");
+  picture.text("strong end", curve_right, 14, "overflow");
+  return picture;
+}
+
+}  // namespace fpinspect

@@ -1,0 +1,38 @@
+// The page of `report`: one HTML file without anything from outside.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "fpinspect/report/tile_map.hpp"
+#include "fpinspect/tensors/tensor_stats.hpp"
+#include "fpinspect/verdict/evidence.hpp"
+#include "fpinspect/verdict/verdict.hpp"
+
+namespace fpinspect {
+
+/// Everything that the page shows.
+struct report_input {
+  std::string heading;  ///< the files
+  std::span<const tensor_evidence> tensors;
+  std::span<const tensor_stats> stats;  ///< of the tensors
+  const verdict* result = nullptr;
+  std::map<std::size_t, tile_map> maps;  ///< of some tensors, by index
+};
+
+/// The tensors with a section of their own, in the order of the verdict: at most 200, so that the
+/// page stays small.
+std::vector<std::size_t> detailed_tensors(const report_input& in);
+
+/// Elements of all tensors by floor(log2(|x|)).
+std::map<int, std::uint64_t> all_exponents(std::span<const tensor_stats> stats);
+
+/// Non-zero elements of all gradients that count for the loss scale.
+binades all_gradients(std::span<const tensor_evidence> tensors);
+
+std::string report_page(const report_input& in);
+
+}  // namespace fpinspect

@@ -1,0 +1,46 @@
+// The pictures of a report. Each is a function of plain figures.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "fpinspect/report/svg.hpp"
+#include "fpinspect/report/tile_map.hpp"
+#include "fpinspect/verdict/loss_scale.hpp"
+#include "samebits/core/format.hpp"
+
+namespace fpinspect {
+
+/// Width of all pictures in their own units. They are readable from 350 pixels on.
+inline constexpr double picture_width = 400;
+
+/// Elements by power of two as columns, with a row for each format: normal, subnormal, outside.
+///
+/// @param counts  number of elements by floor(log2(|x|)); not empty
+svg_picture exponent_picture(const std::string& tensor, const std::map<int, std::uint64_t>& counts,
+                             std::span<const samebits::format_id> formats);
+
+/// What fp16 loses of all gradients at each power of two as loss scale.
+///
+/// @param all  of all gradients; not empty
+/// @param best  the largest loss scale without overflow, as its log2
+/// @param need_percent  the share that may be lost
+svg_picture loss_scale_picture(const binades& all, int best, double need_percent);
+
+/// Significant bits that each format keeps at each magnitude, above the magnitudes of the file.
+///
+/// @param counts  of all tensors, by floor(log2(|x|)); may be empty
+svg_picture resolution_picture(const std::map<int, std::uint64_t>& counts);
+
+/// The amax of each tile, by binades below that of the tensor.
+svg_picture amax_picture(const std::string& tensor, const tile_map& map);
+
+/// The SQNR of each tile under a choice. Nothing if the map has no errors.
+std::optional<svg_picture> error_picture(const std::string& tensor, const tile_map& map,
+                                         std::string_view choice);
+
+}  // namespace fpinspect

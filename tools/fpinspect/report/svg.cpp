@@ -1,0 +1,111 @@
+// A picture as SVG: implementation.
+#include "fpinspect/report/svg.hpp"
+
+#include <cmath>
+#include <cstddef>
+#include <utility>
+
+#include "fpinspect/cli/text.hpp"
+#include "tensor_file/utf8.hpp"
+
+namespace fpinspect {
+namespace {
+
+constexpr std::string_view style =
+#include "fpinspect/report/picture_style.inc"
+    ;
+
+std::string attribute(std::string_view name, double number) {
+  return cat(" ", name, "=\"", coordinate(number), "\"");
+}
+
+}  // namespace
+
+std::string markup_text(std::string_view text) {
+  constexpr std::string_view replacement = "\xef\xbf\xbd";  // U+FFFD
+  std::string result;
+  for (std::size_t at = 0; at < text.size();) {
+    const auto character = samebits::tensor_file::decode_utf8(text, at);
+    const bool control =
+        character.value < 0x20 || (character.value >= 0x7f && character.value < 0xa0);
+    const std::size_t length = character.length == 0 ? 1 : character.length;
+    if (character.length == 0 || control) {
+      result += replacement;
+    } else if (character.value == '&') {
+      result += "&amp;";
+    } else if (character.value == '<') {
+      result += "&lt;";
+    } else if (character.value == '>') {
+      result += "&gt;";
+    } else if (character.value == '"') {
+      result += "&quot;";
+    } else if (character.value == '\'') {
+      result += "&#39;";
+    } else {
+      result += text.substr(at, length);
+    }
+    at += length;
+  }
+  return result;
+}
+
+std::string coordinate(double x) {
+  const double tenths = std::round(x * 10.0);
+  std::string text = shortest(tenths / 10.0);
+  return text == "-0" ? "0" : text;
+}
+
+svg_picture::svg_picture(double width, double height, std::string title, std::string description)
+    : width_(width),
+      height_(height),
+      title_(std::move(title)),
+      description_(std::move(description)) {}
+
+void svg_picture::rect(std::string_view css_class, double x, double y, double width,
+                       double height) {
+  shapes_ += cat("<rect class=\"", css_class, "\"", attribute("x", x), attribute("y", y),
+                 attribute("width", width), attribute("height", height), "/>");
+}
+
+void svg_picture::line(std::string_view css_class, double x1, double y1, double x2, double y2) {
+  shapes_ += cat("<path class=\"", css_class, "\" d=\"M", coordinate(x1), " ", coordinate(y1), "L",
+                 coordinate(x2), " ", coordinate(y2), "\"/>");
+}
+
+void svg_picture::path(std::string_view css_class, std::string_view data) {
+  shapes_ += cat("<path class=\"", css_class, "\" d=\"", data, "\"/>");
+}
+
+void svg_picture::text(std::string_view css_class, double x, double y, std::string_view words) {
+  shapes_ += cat("<text class=\"", css_class, "\"", attribute("x", x), attribute("y", y), ">",
+                 markup_text(words), "</text>");
+}
+
+void svg_picture::begin_group(double x, double y, double scale) {
+  shapes_ += cat("<g transform=\"translate(", coordinate(x), " ", coordinate(y), ")scale(",
+                 general(scale, 6), ")\">");
+}
+
+void svg_picture::end_group() { shapes_ += "</g>"; }
+
+std::string svg_picture::tag(std::string_view more) const {
+  return cat("<svg", more, " viewBox=\"0 0 ", coordinate(width_), " ", coordinate(height_),
+             "\" role=\"img\" aria-label=\"", markup_text(cat(title_, ". ", description_)), "\">");
+}
+
+std::string svg_picture::element() const {
+  return cat(tag(" class=\"picture\""), shapes_, "</svg>\n");
+}
+
+std::string svg_picture::document() const {
+  const std::string more = cat(" xmlns=\"http://www.w3.org/2000/svg\" class=\"picture\"",
+                               attribute("width", 2 * width_), attribute("height", 2 * height_));
+  return cat("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n", tag(more), "<title>",
+             markup_text(title_), "</title><desc>", markup_text(description_), "</desc><style>",
+             style, "</style>", "<rect class=\"paper\" width=\"100%\" height=\"100%\"/>", shapes_,
+             "</svg>\n");
+}
+
+std::string_view picture_style() { return style; }
+
+}  // namespace fpinspect

@@ -1,0 +1,51 @@
+// A picture as SVG: shapes with classes, whose colours are in a style sheet.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace fpinspect {
+
+/// Text for HTML and XML, between tags or in a quoted attribute. Invalid UTF-8 and control
+/// characters become U+FFFD.
+std::string markup_text(std::string_view text);
+
+/// A coordinate with at most one digit after the point.
+std::string coordinate(double x);
+
+/// A picture of fixed size in its own units, which pages scale.
+class svg_picture {
+ public:
+  /// @param title  what the picture shows
+  /// @param description  what a reader who cannot see the picture should know
+  svg_picture(double width, double height, std::string title, std::string description);
+
+  void rect(std::string_view css_class, double x, double y, double width, double height);
+  void line(std::string_view css_class, double x1, double y1, double x2, double y2);
+  /// @param data  the attribute `d`
+  void path(std::string_view css_class, std::string_view data);
+  /// @param css_class  "start", "middle" or "end" says where x is
+  void text(std::string_view css_class, double x, double y, std::string_view words);
+  /// Shapes until end_group() are in units of `scale`, from (x, y).
+  void begin_group(double x, double y, double scale);
+  void end_group();
+
+  /// An element for a page that has picture_style().
+  [[nodiscard]] std::string element() const;
+  /// A file of its own.
+  [[nodiscard]] std::string document() const;
+
+ private:
+  [[nodiscard]] std::string tag(std::string_view more) const;
+
+  double width_;
+  double height_;
+  std::string title_;
+  std::string description_;
+  std::string shapes_;
+};
+
+/// The colours and fonts of pictures, light and dark.
+std::string_view picture_style();
+
+}  // namespace fpinspect
