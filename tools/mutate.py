@@ -56,7 +56,10 @@ TESTS = [
     Test("accumulate", ["tests/exhaustive/accumulate_sweep.cpp"], runs=["60000"]),
     Test("ex2 ex2_table interpolation lg2 lg2_table operand rcp rcp_table rsqrt rsqrt_table sqrt "
           "sqrt_table squarer subnormals", ["tests/unit/function_units_test.cpp"]),
-    Test("erf exp expm1 log log1p rsqrt_function steps tanh", ["tests/unit/cuda_functions_test.cpp"]),
+    Test("erf erfc exp expm1 fast_divide log log1p pow rsqrt_function sin steps tanh two_over_pi",
+         ["tests/unit/cuda_functions_test.cpp"]),
+    Test("activation_gradients activations evaluate function_gradients power tensor_format",
+         ["tests/unit/torch_operators_test.cpp"]),
     Test("element_counts", ["tests/unit/element_counts_test.cpp"]),
     Test("statistics", ["tests/unit/quantize_statistics_test.cpp"]),
     Test("scale tile", ["tests/unit/scale_test.cpp"]),

@@ -1,6 +1,7 @@
 // quantize() and dequantize(): check arguments and choose a backend.
 #include "backends/dispatch/quantize.hpp"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <string>
@@ -93,12 +94,19 @@ void check_outputs(const const_matrix_view& in, const std::array<named_view, 4>&
   }
 }
 
+/// Whether statistics alone are requested: `codes` has a format but no data.
+bool wants_statistics_alone(const const_matrix_view& in, const quantize_outputs& o) {
+  return o.statistics != nullptr && in.space == memory_space::host &&
+         std::find(code_formats.begin(), code_formats.end(), o.codes.format) != code_formats.end();
+}
+
 /// The format of `codes` and `codes_transposed`; both must have equal formats.
 format_id target_of(const const_matrix_view& in, const quantize_outputs& o) {
   const matrix_view& codes = o.codes;
   const matrix_view& transposed = o.codes_transposed;
   if (codes.data == nullptr && transposed.data == nullptr) {
     if (is_empty(in)) return format_id::e4m3;  // empty input: any format will do
+    if (wants_statistics_alone(in, o)) return codes.format;
     throw invalid_argument("outputs: codes or codes_transposed must have data");
   }
   if (codes.data != nullptr && transposed.data != nullptr && codes.format != transposed.format) {

@@ -64,7 +64,7 @@ constexpr enumeration named(const char* type, int count) {
   return {type, count, [](int value) { return name(static_cast<Enum>(value)); }};
 }
 
-constexpr int enumeration_count = SAMEBITS_ENUM_TRAINING_PRECISION + 1;
+constexpr int enumeration_count = SAMEBITS_ENUM_FUNCTION_RULE + 1;
 
 constexpr std::array<enumeration, enumeration_count> make_enumerations() {
   std::array<enumeration, enumeration_count> all;
@@ -108,6 +108,9 @@ constexpr std::array<enumeration, enumeration_count> make_enumerations() {
   all[SAMEBITS_ENUM_AUTOCAST_RULE] = named<autocast_rule>("samebits_autocast_rule", 6);
   all[SAMEBITS_ENUM_TRAINING_PRECISION] =
       listed<training_precision_names>("samebits_training_precision");
+  all[SAMEBITS_ENUM_FUNCTION] = named<function>("samebits_function", function_count);
+  all[SAMEBITS_ENUM_FUNCTION_RULE] =
+      named<function_rule>("samebits_function_rule", function_rule_count);
   return all;
 }
 

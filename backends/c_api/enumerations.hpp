@@ -32,6 +32,10 @@ inline constexpr samebits_enumeration enumeration_of<nan_policy> = SAMEBITS_ENUM
 template <>
 inline constexpr samebits_enumeration enumeration_of<operation> = SAMEBITS_ENUM_OPERATION;
 template <>
+inline constexpr samebits_enumeration enumeration_of<function> = SAMEBITS_ENUM_FUNCTION;
+template <>
+inline constexpr samebits_enumeration enumeration_of<function_rule> = SAMEBITS_ENUM_FUNCTION_RULE;
+template <>
 inline constexpr samebits_enumeration enumeration_of<accumulation> = SAMEBITS_ENUM_ACCUMULATION;
 template <>
 inline constexpr samebits_enumeration enumeration_of<sum_order> = SAMEBITS_ENUM_SUM_ORDER;

@@ -71,6 +71,9 @@ samebits_status samebits_convert_options_init(samebits_convert_options* options)
 samebits_status samebits_compute_options_init(samebits_compute_options* options) {
   return init(options, "options");
 }
+samebits_status samebits_evaluate_options_init(samebits_evaluate_options* options) {
+  return init(options, "options");
+}
 samebits_status samebits_dot_options_init(samebits_dot_options* options) {
   return init(options, "options");
 }

@@ -30,6 +30,10 @@ inline samebits_compute_options defaults() {
   return SAMEBITS_COMPUTE_OPTIONS_INIT;
 }
 template <>
+inline samebits_evaluate_options defaults() {
+  return SAMEBITS_EVALUATE_OPTIONS_INIT;
+}
+template <>
 inline samebits_dot_options defaults() {
   return SAMEBITS_DOT_OPTIONS_INIT;
 }

@@ -18,6 +18,7 @@ struct device_rank_functions;    // backends/ranks/rank_functions.hpp
 struct device_scaler_functions;  // backends/loss_scaler/resident.hpp
 struct device_runtime;           // backends/dispatch/device_scope.hpp
 struct compute_call;             // backends/dispatch/array_arithmetic.hpp
+struct evaluate_call;            // backends/dispatch/evaluate.hpp
 struct reduction_call;           // backends/dispatch/reductions.hpp
 struct matmul_call;              // backends/dispatch/matmul.hpp
 // backends/dispatch/quantize.hpp
@@ -98,6 +99,7 @@ struct backend {
   // Operations.
   operation_entry<convert_call> convert = {};
   operation_entry<compute_call> compute = {};
+  operation_entry<evaluate_call> evaluate = {};
   operation_entry<reduction_call> reduce = {};
   operation_entry<matmul_call> matmul = {};
   operation_entry<quantize_call> quantize = {};

@@ -15,6 +15,7 @@ const backend reference = {
     .self_test = &reference_self_test,
     .convert = {.run = convert_on_threads<reference_convert>},
     .compute = {.run = compute_on_threads<reference_compute>},
+    .evaluate = {.run = evaluate_on_threads<reference_evaluate>},
     .reduce = {.run = host_reduce},
     .matmul = {.run = reference_matmul},
     .quantize = {.run = reference_quantize},

@@ -3,9 +3,11 @@
 
 #include "backends/dispatch/array_arithmetic.hpp"
 #include "backends/dispatch/backend.hpp"
+#include "backends/dispatch/evaluate.hpp"
 #include "backends/dispatch/list.hpp"
 #include "backends/dispatch/matmul.hpp"
 #include "backends/dispatch/quantize.hpp"
+#include "backends/reference/quantize_statistics.hpp"
 #include "backends/self_test/probe_report.hpp"
 
 namespace samebits::backends {
@@ -18,17 +20,32 @@ extern const backend avx512;
 void avx2_convert(const convert_call& call, element_range range);
 void avx512_convert(const convert_call& call, element_range range);
 
-/// Quantization of calls that `is_dense` accepts: contiguous rows of elements and codes, no
-/// transposed codes, no statistics. Several threads call these functions at once. The control
-/// register must have its IEEE 754 state.
+/// What quantize_kernel::chunks needs beside the call.
+struct chunk_task {
+  const numerics::tile_scale* scales;  ///< of all tiles, in row-major order
+  /// Elements count as saturated if they are finite and their scaled magnitude, as binary32 bits, is
+  /// between this number and Inf.
+  std::uint32_t overflow_start;
+  quantize_chunk_statistics* statistics;  ///< of all chunks; null if not wanted
+};
+
+/// Quantization of matrices with contiguous rows of elements. Several threads call these functions
+/// at once. The control register must have its IEEE 754 state.
 struct quantize_kernel {
-  /// Quantizes a range of complete tiles, numbered in row-major order.
+  /// For calls that `is_dense` accepts: contiguous rows of codes, no transposed codes, no
+  /// statistics. Quantizes a range of complete tiles, numbered in row-major order.
   void (*tiles)(const quantize_call& call, element_range tiles);
   /// For a tile that is split among threads: the amax of a range of elements in row-major order
-  /// (amax), and their codes (cast).
+  /// (amax), and their codes (cast, for calls that `is_dense` accepts).
   numerics::tile_amax (*amax)(const quantize_call& call, element_range elements);
   void (*cast)(const quantize_call& call, const numerics::tile_scale& scale,
                element_range elements);
+  /// Writes the scales of a range of tiles to a table of all tiles. Numbers tiles in row-major
+  /// order.
+  void (*scales)(const quantize_call& call, element_range tiles, numerics::tile_scale* table);
+  /// Writes all codes of a range of chunks and their statistics. A chunk is a number of consecutive
+  /// elements in row-major order (numerics::chunk_elements). Does not write scales.
+  void (*chunks)(const quantize_call& call, const chunk_task& task, element_range chunks);
 };
 extern const quantize_kernel avx2_quantize_kernel;
 extern const quantize_kernel avx512_quantize_kernel;
@@ -75,6 +92,8 @@ void avx512_compute(const compute_call& call, element_range range);
 // support.
 flags avx2_compute_or_reference(const compute_call& call, element_range range);
 flags avx512_compute_or_reference(const compute_call& call, element_range range);
+/// Functions of arrays; the AVX-512 backend uses the AVX2 kernels, too.
+void simd_evaluate(const evaluate_call& call, element_range range);
 void avx2_quantize(const quantize_call& call, const executor& where);
 void avx512_quantize(const quantize_call& call, const executor& where);
 void avx2_dequantize(const dequantize_call& call, const executor& where);

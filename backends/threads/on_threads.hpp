@@ -7,6 +7,7 @@
 
 #include "backends/dispatch/array_arithmetic.hpp"
 #include "backends/dispatch/backend.hpp"
+#include "backends/dispatch/evaluate.hpp"
 #include "backends/threads/parts.hpp"
 
 namespace samebits::backends {
@@ -27,6 +28,14 @@ void compute_on_threads(const compute_call& call, const executor& where) {
     raised |= static_cast<std::uint8_t>(Compute(call, range));
   });
   if (call.all != nullptr) *call.all = static_cast<flags>(raised.load());
+}
+
+/// Evaluates a function on a matrix: several threads call Evaluate, each for its own range of
+/// elements.
+template <void (*Evaluate)(const evaluate_call&, element_range)>
+void evaluate_on_threads(const evaluate_call& call, const executor& where) {
+  for_each_part(call.out.rows * call.out.cols, where.threads,
+                [&](element_range range) { Evaluate(call, range); });
 }
 
 }  // namespace samebits::backends

@@ -104,7 +104,9 @@ struct quantize_statistics {
 
 /// Outputs of quantize(). A view without data and a null pointer are not written.
 struct quantize_outputs {
-  matrix_view codes = {};  ///< [rows, cols], e4m3 or e5m2
+  /// [rows, cols], e4m3 or e5m2. In host memory, statistics alone need no codes: set
+  /// codes.format and leave out the data.
+  matrix_view codes = {};
   /// Dequantization scales, scales_shape(rows, cols, tile), in fp32 or e8m0. e8m0 requires a scale
   /// rule whose scales are powers of two. With eps 0, the scale of a tile of zeros is 1 in fp32 and
   /// byte 00 in e8m0.
@@ -131,7 +133,7 @@ struct quantize_outputs {
 ///   - a format, shape, tile or option is not allowed;
 ///   - scales are in e8m0 and the scale rule's scales are not powers of two;
 ///   - the workspace is too small or misaligned;
-///   - neither codes nor transposed codes are requested;
+///   - neither codes nor transposed codes are requested, nor statistics alone;
 ///   - a size or stride is negative;
 ///   - elements of an output share memory, or views overlap;
 ///   - the views lie in different memory, on two devices, or not in the backend's memory;

@@ -12,6 +12,7 @@ array([  1.,   1., 448.], dtype=float32)
 from __future__ import annotations
 
 import samebits.arrays  # registers NumPy's types and functions with samebits._core
+from samebits import functions
 from samebits._core import version as __version__
 from samebits.arithmetic import (
     Flags,
@@ -136,6 +137,7 @@ __all__ = [
     "fmin",
     "format_name",
     "formats",
+    "functions",
     "get_num_threads",
     "initialize",
     "inspect",

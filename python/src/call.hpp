@@ -85,6 +85,7 @@ void check_shape(const operand& of, int dims, const std::int64_t* shape);
 // Each function adds the functions of one file to the module.
 void bind_calls(nb::module_& m);
 void bind_formats(nb::module_& m);
+void bind_functions(nb::module_& m);
 void bind_convert(nb::module_& m);
 void bind_arithmetic(nb::module_& m);
 void bind_reductions(nb::module_& m);

@@ -35,6 +35,8 @@ constexpr enumeration enumerations[] = {
     {"verify_extent", SAMEBITS_ENUM_VERIFY_EXTENT},
     {"autocast_rule", SAMEBITS_ENUM_AUTOCAST_RULE},
     {"training_precision", SAMEBITS_ENUM_TRAINING_PRECISION},
+    {"function", SAMEBITS_ENUM_FUNCTION},
+    {"function_rule", SAMEBITS_ENUM_FUNCTION_RULE},
 };
 
 nb::list names(const char* wanted) {

@@ -11,6 +11,7 @@ NB_MODULE(_core, m) {
   python::bind_formats(m);
   python::bind_convert(m);
   python::bind_arithmetic(m);
+  python::bind_functions(m);
   python::bind_reductions(m);
   python::bind_quantize(m);
   python::bind_tensor_list(m);

@@ -52,6 +52,45 @@ TEST(CArrays, ConvertEveryFormatByEveryRule) {
   }
 }
 
+TEST(CArrays, EvaluateEveryFunction) {
+  for (int f = 0; f < function_count; ++f) {
+    matrix in = random_matrix(format_id::fp32, 3, 341);
+    matrix grad = random_matrix(format_id::fp32, 3, 341);
+    matrix expected(format_id::fp32, 3, 341), got(format_id::fp32, 3, 341);
+    const bool torch = f != static_cast<int>(function::log10) && f < SAMEBITS_FUNCTION_FAST_EXP &&
+                       f != static_cast<int>(function::sin) &&
+                       f != static_cast<int>(function::cos) &&
+                       f != static_cast<int>(function::erfc);
+    evaluate_options options{torch ? function_rule::torch_2_11 : function_rule::cuda_13_0, {}};
+    samebits_evaluate_options o = SAMEBITS_EVALUATE_OPTIONS_INIT;
+    o.rule = static_cast<int>(options.rule);
+    if (has_parameter(function_at(f))) {
+      options.parameter = o.parameter = 0.75;
+      o.has_parameter = 1;
+    }
+    const samebits_view x = in.c(), g = grad.c(), y = got.c();
+    evaluate(function_at(f), in.cpp(), expected.cpp(), options);
+    ASSERT_OK(samebits_evaluate(f, &x, &y, &o, nullptr));
+    EXPECT_EQ(got.bytes, expected.bytes) << name(function_at(f));
+    if (!torch) continue;
+    evaluate_gradient(function_at(f), grad.cpp(), in.cpp(), expected.cpp(), options);
+    ASSERT_OK(samebits_evaluate_gradient(f, &g, &x, &y, &o, nullptr));
+    EXPECT_EQ(got.bytes, expected.bytes) << name(function_at(f));
+  }
+}
+
+TEST(CArrays, EvaluateRefusesWhatItDoesNotHave) {
+  matrix in = random_matrix(format_id::fp32, 1, 5);
+  const samebits_view x = in.c();
+  const samebits_evaluate_options none = SAMEBITS_EVALUATE_OPTIONS_INIT;
+  EXPECT_EQ(samebits_evaluate(SAMEBITS_FUNCTION_EXP, &x, &x, &none, nullptr), SAMEBITS_UNSUPPORTED);
+  EXPECT_EQ(samebits_evaluate(SAMEBITS_FUNCTION_EXP, &x, &x, nullptr, nullptr),
+            SAMEBITS_UNSUPPORTED);
+  EXPECT_EQ(samebits_evaluate(27, &x, &x, &none, nullptr), SAMEBITS_INVALID_ARGUMENT);
+  EXPECT_EQ(samebits_evaluate_gradient(0, nullptr, &x, &x, &none, nullptr),
+            SAMEBITS_INVALID_ARGUMENT);
+}
+
 TEST(CArrays, ConvertAShardWithTheBitsOfTheWhole) {
   matrix in = random_matrix(format_id::fp32, 16, 40);
   matrix whole(format_id::e4m3, 16, 40);

@@ -129,6 +129,8 @@ TEST(CBoundary, InitWritesTheDefaultsOfTheMacros) {
               samebits_convert_options SAMEBITS_CONVERT_OPTIONS_INIT);
   expect_init(samebits_compute_options_init,
               samebits_compute_options SAMEBITS_COMPUTE_OPTIONS_INIT);
+  expect_init(samebits_evaluate_options_init,
+              samebits_evaluate_options SAMEBITS_EVALUATE_OPTIONS_INIT);
   expect_init(samebits_dot_options_init, samebits_dot_options SAMEBITS_DOT_OPTIONS_INIT);
   expect_init(samebits_quantize_options_init,
               samebits_quantize_options SAMEBITS_QUANTIZE_OPTIONS_INIT);

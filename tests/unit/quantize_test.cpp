@@ -45,6 +45,9 @@ result quantize_rows(std::vector<float> x, std::int64_t rows, const quantize_opt
                 .statistics = counts ? &one.statistics : nullptr},
                options, {backend, 1, nullptr});
       if (r.codes.empty()) r = one;
+      if (counts) {
+        EXPECT_EQ(one.statistics, r.statistics) << backend;
+      }
       EXPECT_EQ(one.codes, r.codes) << backend;
       EXPECT_EQ(std::memcmp(one.scales.data(), r.scales.data(), r.scales.size() * sizeof(float)), 0)
           << backend;
@@ -265,6 +268,35 @@ TEST(Quantize, EnergyIsExact) {
   EXPECT_EQ(r.statistics.min_nonzero, 3.0f);
   EXPECT_EQ(r.statistics.amax, 448.0f);
   EXPECT_EQ(quantize_rows({-inf, 3}, 1, {}).statistics.amax, inf);
+}
+
+TEST(Quantize, StatisticsAlone) {
+  constexpr std::int64_t rows = 37, cols = 261;  // three chunks of sums
+  floats x;
+  for (std::int64_t i = 0; i < rows * cols; ++i) {
+    x.push_back(std::ldexp(static_cast<float>(i * 7 % 97 - 48), static_cast<int>(i % 23) - 20));
+  }
+  const const_matrix_view in = view_of(x.data(), rows, cols);
+  for (const std::string& backend : support::supported_backends()) {
+    for (const tile_shape tile : {tile_shape{1, 32}, {32, 32}, {16, 1}, {0, 0}}) {
+      codes all(x.size());
+      quantize_statistics with_codes, alone;
+      const quantize_options options = {
+          .tile = tile, .upper_bound = 0.5f, .round = rounding::stochastic};
+      quantize(in,
+               {.codes = view_of_codes(format_id::e5m2, all.data(), rows, cols),
+                .statistics = &with_codes},
+               options, {backend, 1, nullptr});
+      quantize(in, {.codes = {.format = format_id::e5m2}, .statistics = &alone}, options,
+               {backend, 2, nullptr});
+      EXPECT_EQ(alone, with_codes) << backend;
+      EXPECT_GT(alone.saturated, 0u);
+    }
+    quantize_statistics s;
+    EXPECT_THROW(quantize(in, {.statistics = &s}, {}, {backend, 1, nullptr}), invalid_argument);
+    EXPECT_THROW(quantize(in, {.codes = {.format = format_id::e5m2}}, {}, {backend, 1, nullptr}),
+                 invalid_argument);
+  }
 }
 
 TEST(Quantize, SkipFlag) {

@@ -177,9 +177,11 @@ TEST(Channels, TheOneThatStandsOut) {
   std::vector<double> values(10 * 16, 1.0);
   values[3 * 16 + 5] = -90;
   values[4 * 16 + 6] = NAN;
-  channel_meter meter(16);
-  meter.add(std::span(values).first(37));
-  meter.add(std::span(values).subspan(37));
+  channel_meter<double> meter(16);
+  channel_meter<double> rest(16);
+  rest.add(37, std::span<const double>(values).subspan(37));
+  meter.add(0, std::span<const double>(values).first(37));
+  meter.combine(rest);
   ASSERT_TRUE(meter.outlier());
   EXPECT_EQ(meter.outlier()->channel, 5u);
   EXPECT_EQ(meter.outlier()->ratio, 90);

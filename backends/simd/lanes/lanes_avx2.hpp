@@ -143,6 +143,11 @@ struct isa {
     return _mm256_castps_si256(_mm256_div_ps(_mm256_castsi256_ps(a.v), _mm256_castsi256_ps(b.v)));
   }
 
+  /// binary32 bits of numbers below 2^24; exact.
+  SAMEBITS_INLINE static lanes from_integer(lanes a) {
+    return _mm256_castps_si256(_mm256_cvtepi32_ps(a.v));
+  }
+
   /// The maximum of each pair of 16-bit halves, unsigned.
   SAMEBITS_INLINE static lanes max_halves(lanes a, lanes b) { return _mm256_max_epu16(a.v, b.v); }
   SAMEBITS_INLINE static std::uint32_t largest(lanes a) {

@@ -150,6 +150,11 @@ struct isa {
                                                    _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
   }
 
+  /// binary32 bits of numbers below 2^24; exact.
+  SAMEBITS_INLINE static lanes from_integer(lanes a) {
+    return _mm512_castps_si512(_mm512_cvtepi32_ps(a.v));
+  }
+
   /// The maximum of each pair of 16-bit halves, unsigned.
   SAMEBITS_INLINE static lanes max_halves(lanes a, lanes b) { return _mm512_max_epu16(a.v, b.v); }
   SAMEBITS_INLINE static std::uint32_t largest(lanes a) { return _mm512_reduce_max_epu32(a.v); }

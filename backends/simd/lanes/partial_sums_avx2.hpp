@@ -43,6 +43,11 @@ struct partial_sums_isa {
   SAMEBITS_INLINE static partial_sums sum(partial_sums x, partial_sums y) {
     return _mm256_add_pd(x, y);
   }
+  SAMEBITS_INLINE static partial_sums difference(partial_sums x, partial_sums y) {
+    return _mm256_sub_pd(x, y);
+  }
+  /// x * x, rounded: a difference of two elements may have more than 24 bits.
+  SAMEBITS_INLINE static partial_sums square(partial_sums x) { return _mm256_mul_pd(x, x); }
 
   /// Combines four registers of partial sums to one register, two tree levels up. join(even, odd)
   /// combines the lower level; the upper level is a sum.

@@ -3,21 +3,33 @@
 #include "backends/dispatch/quantize.hpp"
 
 #include <algorithm>
+#include <cstring>
+#include <memory>
 #include <mutex>
+#include <vector>
 
+#include "backends/reference/quantize_statistics.hpp"
 #include "backends/reference/reference.hpp"
+#include "backends/self_test/self_test.hpp"
 #include "backends/simd/lanes/control_register.hpp"
 #include "backends/simd/simd.hpp"
 #include "backends/threads/parts.hpp"
+#include "numerics/bits/decode.hpp"
+#include "numerics/bits/encode.hpp"
+#include "numerics/bits/random.hpp"
 #include "numerics/quantize/scale.hpp"
 #include "numerics/quantize/tile.hpp"
 
 namespace samebits::backends {
 namespace {
 
+namespace binary32 = numerics::binary32;
+using numerics::chunk_elements;
+using numerics::tile_scale;
+
 bool has_contiguous_rows(const const_matrix_view& v) { return v.col_stride == 1 || v.cols <= 1; }
 
-/// Whether the kernels support a call.
+/// Whether blocks of tiles can be quantized in one pass.
 bool is_dense(const quantize_call& call) {
   const quantize_outputs& o = call.outputs;
   return call.scale_format == format_id::fp32 && call.inverse_scales.data == nullptr &&
@@ -25,45 +37,174 @@ bool is_dense(const quantize_call& call) {
          has_contiguous_rows(call.in) && has_contiguous_rows(o.codes);
 }
 
-void store_scale(const matrix_view& v, std::uint32_t scale) {
-  if (v.data != nullptr) __builtin_memcpy(v.data, &scale, sizeof scale);
+std::byte* scale_address(const matrix_view& v, std::int64_t row, std::int64_t col) {
+  const std::int64_t at = row * v.row_stride + col * v.col_stride;
+  return static_cast<std::byte*>(v.data) + at * (spec_of(v.format).storage_bits / 8);
 }
 
-/// Quantizes a matrix with one scale, split among threads.
-void quantize_whole(const quantize_kernel& kernel, const quantize_call& call, int threads) {
-  const std::int64_t elements = call.in.rows * call.in.cols;
+void store_scale(const matrix_view& v, std::int64_t row, std::int64_t col, std::uint32_t scale) {
+  if (v.data == nullptr) return;
+  if (v.format == format_id::e8m0) {
+    *scale_address(v, row, col) = static_cast<std::byte>(numerics::e8m0_of(scale));
+  } else {
+    std::memcpy(scale_address(v, row, col), &scale, sizeof scale);
+  }
+}
+
+/// The scale of a matrix that is one tile, whose elements are split among threads.
+tile_scale scale_of_whole(const quantize_kernel& kernel, const quantize_call& call, int threads) {
   std::mutex combining;
   numerics::tile_amax amax = numerics::no_amax;
-  for_each_part(elements, threads, [&](element_range range) {
+  for_each_part(call.in.rows * call.in.cols, threads, [&](element_range range) {
     const numerics::tile_amax part = kernel.amax(call, range);
     const std::scoped_lock lock(combining);
     amax = numerics::combined(amax, part);
   });
-  const numerics::tile_scale scale = numerics::scale_of(spec_of(call.to), call.scale, amax);
-  store_scale(call.outputs.scales, scale.dequantization_scale);
-  store_scale(call.outputs.scales_transposed, scale.dequantization_scale);
-  for_each_part(elements, threads, [&](element_range range) {
+  return numerics::scale_of(spec_of(call.to), call.scale, amax);
+}
+
+/// Quantizes a matrix with one scale, split among threads.
+void quantize_whole(const quantize_kernel& kernel, const quantize_call& call, int threads) {
+  const tile_scale scale = scale_of_whole(kernel, call, threads);
+  store_scale(call.outputs.scales, 0, 0, scale.dequantization_scale);
+  store_scale(call.outputs.scales_transposed, 0, 0, scale.dequantization_scale);
+  for_each_part(call.in.rows * call.in.cols, threads, [&](element_range range) {
     const ieee_control_register ieee;
     kernel.cast(call, scale, range);
   });
 }
 
-template <const quantize_kernel& Kernel>
-void quantize_or_reference(const quantize_call& call, const executor& where) {
-  if (!is_dense(call)) return reference_quantize(call, where);
-  if (call.skip_if_nonzero != nullptr && *call.skip_if_nonzero != 0) return;
-  const tile_grid& g = call.grid;
-  const std::int64_t tiles = g.rows * g.cols;
-  if (tiles == 0) return;
-  if (tiles == 1) return quantize_whole(Kernel, call, where.threads);
+/// Calls f(range of tiles) on several threads.
+template <class Function>
+void for_each_tiles(const tile_grid& g, int threads, const Function& f) {
   const std::int64_t tile = std::min(g.tile_rows * g.tile_cols, elements_worth_a_thread);
+  for_each_part(g.rows * g.cols, threads, f, elements_worth_a_thread / tile);
+}
+
+/// The scales of the tiles of a range whose inverse scales are given.
+void read_inverse_scales(const quantize_call& call, element_range tiles, tile_scale* table) {
+  const const_matrix_view& v = call.inverse_scales;
+  for (std::int64_t i = tiles.begin; i < tiles.end; ++i) {
+    const std::int64_t at = i / call.grid.cols * v.row_stride + i % call.grid.cols * v.col_stride;
+    std::uint32_t inverse;
+    std::memcpy(&inverse, static_cast<const std::byte*>(v.data) + at * std::int64_t{sizeof inverse},
+                sizeof inverse);
+    table[i] = numerics::scale_of_inverse(inverse);
+  }
+}
+
+/// Computes the scales of all tiles in row-major order and writes the wanted scale outputs.
+void find_scales(const quantize_kernel& kernel, const quantize_call& call, int threads,
+                 tile_scale* table) {
+  const tile_grid& g = call.grid;
+  const bool given = call.inverse_scales.data != nullptr;
+  const bool whole = !given && g.rows * g.cols == 1;
+  if (whole) table[0] = scale_of_whole(kernel, call, threads);
+  for_each_tiles(g, threads, [&](element_range range) {
+    const ieee_control_register ieee;
+    if (given) read_inverse_scales(call, range, table);
+    if (!given && !whole) kernel.scales(call, range, table);
+    for (std::int64_t i = range.begin; i < range.end; ++i) {
+      const std::uint32_t scale = table[i].dequantization_scale;
+      store_scale(call.outputs.scales, i / g.cols, i % g.cols, scale);
+      store_scale(call.outputs.scales_transposed, i % g.cols, i / g.cols, scale);
+    }
+  });
+}
+
+/// The smallest magnitude, as binary32 bits, whose cast overflows. With stochastic rounding: the
+/// smallest whose cast may overflow. Binary search: the order of magnitudes is that of their bits.
+std::uint32_t overflow_start(const quantize_call& call) {
+  const format_spec to = spec_of(call.to);
+  if (call.cast.round == rounding::stochastic) return numerics::largest_value(to) + 1;
+  std::uint32_t below = numerics::largest_value(to);
+  std::uint32_t start = binary32::inf;
+  while (start - below > 1) {
+    const std::uint32_t middle = below + (start - below) / 2;
+    const bool overflow = numerics::encode<std::uint32_t>(to, call.cast, middle, 0).overflow;
+    (overflow ? start : below) = middle;
+  }
+  return start;
+}
+
+/// Whether an element counts as saturated under stochastic rounding.
+bool is_saturated(const quantize_call& call, const tile_scale* scales, std::int64_t element) {
+  const std::int64_t row = element / call.in.cols;
+  const std::int64_t col = element % call.in.cols;
+  const format_spec from = spec_of(call.in.format);
+  const auto bytes = static_cast<std::size_t>(from.storage_bits / 8);
+  std::uint32_t code = 0;
+  std::memcpy(&code,
+              static_cast<const std::byte*>(call.in.data) +
+                  (row * call.in.row_stride + col) * static_cast<std::int64_t>(bytes),
+              bytes);
+  const auto x = numerics::decode<std::uint32_t>(from, code);
+  const tile_grid& g = call.grid;
+  const tile_scale& scale = scales[row / g.tile_rows * g.cols + col / g.tile_cols];
+  const std::uint32_t y = numerics::scaled(call.scale.rule, scale, x);
+  if (binary32::magnitude(y) <= numerics::largest_value(spec_of(call.to))) return false;
+  const random_stream& r = call.random;
+  const std::uint64_t index =
+      r.offset + static_cast<std::uint64_t>(row) * call.pitch + static_cast<std::uint64_t>(col);
+  const auto dither = numerics::align_random<std::uint32_t>(
+      numerics::random_word(r.seed, r.stream, index, r.bits), r.bits);
+  numerics::quantize_counts counts;
+  counts.add({x, y, 0x7F, 0,
+              numerics::encode<std::uint32_t>(spec_of(call.to), call.cast, y, dither).overflow});
+  return counts.saturated != 0;
+}
+
+/// Quantizes by the chunks of contract §6, after the scales of all tiles are known.
+void quantize_by_chunks(const quantize_kernel& kernel, const quantize_call& call, int threads) {
+  const std::int64_t elements = call.in.rows * call.in.cols;
+  const std::int64_t chunks = (elements + chunk_elements - 1) / chunk_elements;
+  const bool counts = call.outputs.statistics != nullptr;
+  std::vector<quantize_chunk_statistics> statistics(counts ? static_cast<std::size_t>(chunks) : 0);
+  std::unique_ptr<tile_scale[]> own;
+  if (call.scale_room == nullptr) {
+    const auto tiles = static_cast<std::size_t>(call.grid.rows * call.grid.cols);
+    own = std::make_unique_for_overwrite<tile_scale[]>(tiles);
+  }
+  tile_scale* const scales = own != nullptr ? own.get() : call.scale_room;
+  find_scales(kernel, call, threads, scales);
+  const chunk_task task = {scales, overflow_start(call), counts ? statistics.data() : nullptr};
+  const bool random = call.cast.round == rounding::stochastic;
   for_each_part(
-      tiles, where.threads,
+      chunks, threads,
       [&](element_range range) {
         const ieee_control_register ieee;
-        Kernel.tiles(call, range);
+        kernel.chunks(call, task, range);
+        if (!counts || !random) return;
+        for (std::int64_t i = range.begin; i < range.end; ++i) {
+          std::uint64_t& saturated = statistics[static_cast<std::size_t>(i)].counts.saturated;
+          if (saturated == 0) continue;  // else the number of those that may be saturated
+          saturated = 0;
+          const std::int64_t end = std::min(elements, (i + 1) * chunk_elements);
+          for (std::int64_t element = i * chunk_elements; element < end; ++element) {
+            if (is_saturated(call, scales, element)) ++saturated;
+          }
+        }
       },
-      elements_worth_a_thread / tile);
+      elements_worth_a_thread / chunk_elements);
+  if (counts) *call.outputs.statistics = total(statistics);
+}
+
+template <const quantize_kernel& Kernel>
+void quantize_or_reference(const quantize_call& call, const executor& where) {
+  if (!has_contiguous_rows(call.in)) return reference_quantize(call, where);
+  if (call.outputs.statistics != nullptr) require_tested(reference);  // total() adds
+  if (call.skip_if_nonzero != nullptr && *call.skip_if_nonzero != 0) return;
+  const std::int64_t tiles = call.grid.rows * call.grid.cols;
+  if (tiles == 0) {
+    if (call.outputs.statistics != nullptr) *call.outputs.statistics = {};
+    return;
+  }
+  if (!is_dense(call)) return quantize_by_chunks(Kernel, call, where.threads);
+  if (tiles == 1) return quantize_whole(Kernel, call, where.threads);
+  for_each_tiles(call.grid, where.threads, [&](element_range range) {
+    const ieee_control_register ieee;
+    Kernel.tiles(call, range);
+  });
 }
 
 }  // namespace

@@ -139,27 +139,57 @@ struct block_pass {
     return load<Isa>(fixed_width<32>{}, reinterpret_cast<const std::byte*>(each));
   }
 
+  /// Computes the scales of the tiles of a block. Calls f(i, scales) for tiles i, i + 1, ..., one per
+  /// lane. Returns whether no element is NaN or Inf. `largest` has space for one number per tile and a
+  /// cast_unit more.
+  template <class Function>
+  SAMEBITS_INLINE bool scales(const tile_block& b, std::uint32_t* largest,
+                              const Function& f) const {
+    magnitudes(b, largest);
+    for (std::int64_t i = b.tiles; i < b.tiles + cast_unit<Isa>; ++i) largest[i] = 0;
+    word maximum = 0u;
+    for (std::int64_t i = 0; i < b.tiles; i += word::count) {
+      const word magnitude =
+          load<Isa>(fixed_width<32>{}, reinterpret_cast<const std::byte*>(largest + i));
+      maximum = max_word(maximum, magnitude);
+      const word amax = amaxes(b, i, magnitude);
+      f(i, numerics::scales_of<hardware<Isa>>(spec_of(call.to), call.scale, amax));
+    }
+    return Isa::largest(maximum) < numerics::inf_code(Source::spec());
+  }
+
   /// Computes amaxes, scales and codes of a block.
   void run(const tile_block& b) const {
     alignas(64) std::uint32_t factors[block::max_tiles + cast_unit<Isa>];
-    magnitudes(b, factors);
-    for (std::int64_t i = b.tiles; i < b.tiles + cast_unit<Isa>; ++i) factors[i] = 0;
-    word maximum = 0u;
-    for (std::int64_t i = 0; i < b.tiles; i += word::count) {
-      auto* const at = reinterpret_cast<std::byte*>(factors + i);
-      const word largest = load<Isa>(fixed_width<32>{}, at);
-      maximum = max_word(maximum, largest);
-      const word amax = amaxes(b, i, largest);
-      const auto scales = numerics::scales_of<hardware<Isa>>(spec_of(call.to), call.scale, amax);
-      store<Isa>(fixed_width<32>{}, at, scales.factor);
-      store_scales(b, i, scales.dequantization_scale);
-    }
+    const bool finite = scales(
+        b, factors,
+        [&](std::int64_t i, const numerics::tile_scales<word>& of) __attribute__((always_inline)) {
+          store<Isa>(fixed_width<32>{}, reinterpret_cast<std::byte*>(factors + i), of.factor);
+          store_scales(b, i, of.dequantization_scale);
+        });
     const bool one = b.tiles == 1;
     const auto tile = static_cast<unsigned long long>(call.grid.tile_cols);
     const bool bounded = call.scale.upper_bound == numerics::binary32::inf &&
-                         numerics::bounds_elements(call.scale.rule) &&
-                         Isa::largest(maximum) < numerics::inf_code(Source::spec());
+                         numerics::bounds_elements(call.scale.rule) && finite;
     cast_rows(b, {factors, one ? 63 : __builtin_ctzll(tile), !one && tile == 1, bounded});
+  }
+
+  /// Writes the scales of a block to a table of all tiles in row-major order.
+  void run_scales(const tile_block& b, numerics::tile_scale* table) const {
+    alignas(64) std::uint32_t largest[block::max_tiles + cast_unit<Isa>];
+    numerics::tile_scale* const to = table + b.tile_row * call.grid.cols + b.tile_col;
+    scales(
+        b, largest,
+        [&](std::int64_t i, const numerics::tile_scales<word>& of) __attribute__((always_inline)) {
+          std::uint32_t dequantization[word::count];
+          std::uint32_t factors[word::count];
+          store<Isa>(fixed_width<32>{}, reinterpret_cast<std::byte*>(dequantization),
+                     of.dequantization_scale);
+          store<Isa>(fixed_width<32>{}, reinterpret_cast<std::byte*>(factors), of.factor);
+          for (std::int64_t k = 0; k < smaller(word::count, b.tiles - i); ++k) {
+            to[i + k] = {dequantization[k], factors[k]};
+          }
+        });
   }
 
   void cast_rows(const tile_block& b, const row_factors& f) const {
@@ -183,8 +213,9 @@ struct block_pass {
     return larger(1, smaller(block::max_tall_tiles, block::total_bytes / bytes / rows / tile_cols));
   }
 
-  /// Quantizes a range of tiles, numbered in row-major order.
-  void tiles(backends::element_range range) const {
+  /// Calls f(block) for the blocks of a range of tiles, numbered in row-major order.
+  template <class Function>
+  SAMEBITS_INLINE void for_blocks(backends::element_range range, const Function& f) const {
     const backends::tile_grid& g = call.grid;
     std::int64_t tile = range.begin;
     while (tile < range.end) {
@@ -196,7 +227,7 @@ struct block_pass {
       b.tiles = smaller(smaller(g.cols - b.tile_col, range.end - tile), block_tiles(b.rows));
       b.col = b.tile_col * g.tile_cols;
       b.cols = smaller(b.tiles * g.tile_cols, call.in.cols - b.col);
-      run(b);
+      f(b);
       tile += b.tiles;
     }
   }
@@ -224,7 +255,18 @@ void with_pass(const backends::quantize_call& call, const Function& f) {
 /// quantize_kernel::tiles.
 template <class Isa>
 void quantize_tiles(const backends::quantize_call& call, backends::element_range tiles) {
-  with_pass<Isa>(call, [&](const auto& pass) { pass.tiles(tiles); });
+  with_pass<Isa>(call, [&](const auto& pass) {
+    pass.for_blocks(tiles, [&](const tile_block& b) { pass.run(b); });
+  });
+}
+
+/// quantize_kernel::scales.
+template <class Isa>
+void scales_of_tiles(const backends::quantize_call& call, backends::element_range tiles,
+                     numerics::tile_scale* table) {
+  with_pass<Isa>(call, [&](const auto& pass) {
+    pass.for_blocks(tiles, [&](const tile_block& b) { pass.run_scales(b, table); });
+  });
 }
 
 /// Calls f(row, first column, columns) for the row segments of a range of elements in row-major

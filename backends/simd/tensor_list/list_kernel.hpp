@@ -13,6 +13,7 @@
 #include "backends/simd/lanes/access.hpp"
 #include "backends/simd/lanes/amax.hpp"
 #include "backends/simd/lanes/hardware.hpp"
+#include "backends/simd/lanes/tree_block.hpp"
 #include "backends/simd/simd.hpp"
 #include "numerics/arithmetic/binary32.hpp"
 #include "numerics/bits/layout.hpp"
@@ -21,10 +22,6 @@
 #include "numerics/tensor_list/list_ops.hpp"
 
 namespace samebits::simd {
-
-/// Number of elements whose squares are combined to one register of partial sums.
-template <class Isa>
-inline constexpr std::int64_t tree_block = std::int64_t{Isa::count} * Isa::count;
 
 /// The partial sums of the squares of a tree_block of elements. Updates `maximum` by its magnitude
 /// codes.
@@ -48,16 +45,6 @@ SAMEBITS_INLINE typename Isa::partial_sums block_sums(const std::byte* p,
   return Isa::fold(
       x, [](partial_sums even, partial_sums odd)
              __attribute__((always_inline)) { return Isa::sum_of_squares(even, odd); });
-}
-
-/// The sum of all lanes.
-template <class Isa>
-SAMEBITS_INLINE std::uint32_t sum_of_lanes(typename Isa::word x) {
-  std::uint32_t lanes[Isa::word::count];
-  store<Isa>(fixed_width<32>{}, reinterpret_cast<std::byte*>(lanes), x);
-  std::uint32_t sum = 0;
-  for (const std::uint32_t n : lanes) sum += n;
-  return sum;
 }
 
 /// Number of elements whose magnitude code is at least `minimum`, which must not be 0.
@@ -120,23 +107,10 @@ backends::list_lanes_kernel::sums inspect_codes(const std::byte* codes, std::int
     __builtin_memcpy(copy, codes + n * block * bytes, static_cast<std::size_t>(left * bytes));
     v[n++] = block_sums<Isa, F>(copy, maximum);
   }
-  while (n > 1) {
-    for (; n % Isa::count != 0; ++n) v[n] = Isa::zero();
-    n /= Isa::count;
-    for (std::int64_t i = 0; i < n; ++i) {
-      v[i] = Isa::fold(
-          v + i * Isa::count, [](partial_sums even, partial_sums odd)
-                                  __attribute__((always_inline)) { return Isa::sum(even, odd); });
-    }
-  }
-  double last[Isa::count] = {};
-  if (n != 0) Isa::store(last, v[0]);
-  for (int width = Isa::count / 2; width > 0; width /= 2) {
-    for (int i = 0; i < width; ++i) last[i] = last[2 * i] + last[2 * i + 1];
-  }
+  const double squares = root_of_chunk<Isa>(v, n);
   if (bytes == 2) maximum = max_word(maximum & word(0xFFFFu), maximum >> 16u);
   backends::list_lanes_kernel::sums found = {Isa::lanes_isa::largest(maximum), 0, 0, 0};
-  __builtin_memcpy(&found.squares, last, sizeof found.squares);
+  __builtin_memcpy(&found.squares, &squares, sizeof found.squares);
   constexpr auto inf = static_cast<std::uint32_t>(numerics::inf_code(spec_of(F)));
   if (found.maximum >= inf) {  // which is rare
     found.nan = count_magnitudes<typename Isa::lanes_isa, F>(codes, count, inf + 1);

@@ -27,6 +27,7 @@
 #include "samebits/c/convert.h"
 #include "samebits/c/delayed_scaling.h"
 #include "samebits/c/device_loss_scaler.h"
+#include "samebits/c/evaluate.h"
 #include "samebits/c/loss_scaler.h"
 #include "samebits/c/matmul.h"
 #include "samebits/c/quantize.h"

@@ -1,4 +1,4 @@
-// exp: CUDA's expf and exp2f as nvcc 13.0 compiles them for sm_90, without fast-math flags.
+// exp: CUDA's expf, exp2f and __expf as nvcc 13.0 compiles them for sm_90, without fast-math flags.
 //
 // Source: the PTX that nvcc 13.0.88 emits.
 #pragma once
@@ -12,18 +12,32 @@
 
 namespace samebits::numerics::cuda_13_0 {
 
+using namespace ptx;  // NOLINT(google-build-using-namespace): steps of any Word
+using hopper::ex2_approx;
+using hopper::ex2_approx_ftz;
+
 /// expf(x) = 2^n * ex2(x * log2(e) - n). n is a whole number near x * log2(e), in -126 .. 126.
-SAMEBITS_HD constexpr std::uint32_t exp(std::uint32_t x) {
-  const std::uint32_t place = ptx::saturate(ptx::fma(x, 0x3BBB989D, 0x3F000000));
+template <class Word = std::uint32_t>
+SAMEBITS_HD constexpr Word exp(operand<Word> x) {
+  const Word place = saturate(fma(x, Word(0x3BBB989D), Word(0x3F000000)));
   // 12582913 + 252 * place: the ulp is 1, so the low bits of this number are n + 127.
-  const std::uint32_t shifted = ptx::fma(place, 0x437C0000, 0x4B400001, rounding::downward);
-  const std::uint32_t n = ptx::add(shifted, 0xCB40007F);
-  const std::uint32_t upper = ptx::fma(x, 0x3FB8AA3B, ptx::neg(n));  // log2(e) in two parts
-  const std::uint32_t exponent = ptx::fma(x, 0x32A57060, upper);
-  return ptx::mul(hopper::ex2_approx_ftz(exponent), shifted << 23);
+  const Word shifted = fma_down(place, Word(0x437C0000), Word(0x4B400001));
+  const Word n = add(shifted, Word(0xCB40007F));
+  const Word upper = fma(x, Word(0x3FB8AA3B), neg(n));  // log2(e) in two parts
+  const Word exponent = fma(x, Word(0x32A57060), upper);
+  return mul(ex2_approx_ftz(exponent), shifted << 23u);
 }
 
 /// exp2f(x) is one instruction.
-SAMEBITS_HD constexpr std::uint32_t exp2(std::uint32_t x) { return hopper::ex2_approx(x); }
+template <class Word = std::uint32_t>
+SAMEBITS_HD constexpr Word exp2(operand<Word> x) {
+  return ex2_approx(x);
+}
+
+/// __expf(x) = ex2(x * log2(e)).
+template <class Word = std::uint32_t>
+SAMEBITS_HD constexpr Word fast_exp(operand<Word> x) {
+  return ex2_approx(mul(x, Word(0x3FB8AA3B)));
+}
 
 }  // namespace samebits::numerics::cuda_13_0

@@ -5,12 +5,19 @@
 
 #include <cstdint>
 
+#include "numerics/hardware/cuda_functions/steps.hpp"
 #include "numerics/hardware/function_units/rsqrt.hpp"
 #include "samebits/core/config.hpp"
 
 namespace samebits::numerics::cuda_13_0 {
 
+using namespace ptx;  // NOLINT(google-build-using-namespace): steps of any Word
+using hopper::rsqrt_approx;
+
 /// rsqrtf(x) is one instruction.
-SAMEBITS_HD constexpr std::uint32_t rsqrt(std::uint32_t x) { return hopper::rsqrt_approx(x); }
+template <class Word = std::uint32_t>
+SAMEBITS_HD constexpr Word rsqrt(operand<Word> x) {
+  return rsqrt_approx(x);
+}
 
 }  // namespace samebits::numerics::cuda_13_0

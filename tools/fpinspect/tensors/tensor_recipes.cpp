@@ -17,10 +17,10 @@ using samebits::recipe_preset;
 
 quantize_statistics statistics_by(const recipe_preset& preset, const source_matrix& in,
                                   const samebits::executor& where) {
-  owned_matrix codes(samebits::format_id::e4m3, {in.view.rows, in.view.cols});
   quantize_statistics statistics;
-  samebits::quantize(in.view, {.codes = codes.view(), .statistics = &statistics}, preset.rules,
-                     where);
+  samebits::quantize(in.view,
+                     {.codes = {.format = samebits::format_id::e4m3}, .statistics = &statistics},
+                     preset.rules, where);
   return statistics;
 }
 

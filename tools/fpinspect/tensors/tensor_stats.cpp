@@ -2,18 +2,16 @@
 #include "fpinspect/tensors/tensor_stats.hpp"
 
 #include <algorithm>
-#include <array>
-#include <bit>
 #include <cmath>
 #include <cstddef>
-#include <limits>
+#include <type_traits>
+#include <utility>
 
 #include "fpinspect/cli/parallel.hpp"
 #include "fpinspect/cli/text.hpp"
-#include "fpinspect/formats/describe.hpp"
+#include "fpinspect/tensors/range_meter.hpp"
 #include "samebits/convert.hpp"
 #include "samebits/reductions.hpp"
-#include "samebits/scalar.hpp"
 #include "samebits/view.hpp"
 
 namespace fpinspect {
@@ -23,248 +21,244 @@ using samebits::format_id;
 using samebits::tensor_file::tensor_info;
 using reader = samebits::tensor_file::tensor_file;
 
-constexpr std::uint64_t chunk = 1 << 17;  // elements: 1 MiB of binary64 stays in the cache
-constexpr std::size_t block = 4096;       // inputs of the sums per call
-
-/// The smallest magnitude that overflows in a format; infinity if none does. Binary search: codes
-/// have the order of magnitudes, and rounding is monotone.
-double overflow_start(format_id format) {
-  std::uint64_t below = 0;
-  auto start = std::bit_cast<std::uint64_t>(std::numeric_limits<double>::infinity());
-  while (start - below > 1) {
-    const std::uint64_t middle = below + (start - below) / 2;
-    (samebits::convert_code(format_id::fp64, format, middle).overflow ? start : below) = middle;
-  }
-  return std::bit_cast<double>(start);
+void convert(format_id from, const void* in, format_id to, void* out, std::size_t count,
+             samebits::overflow policy, std::string_view backend) {
+  const auto cols = static_cast<std::int64_t>(count);
+  samebits::convert(samebits::view_of_codes(from, in, 1, cols),
+                    samebits::view_of_codes(to, out, 1, cols), {.on_overflow = policy},
+                    {backend, 1});
 }
 
-/// Collects the statistics of the elements themselves.
-class range_meter {
- public:
-  range_meter(tensor_stats& stats, const tensor_info& info)
-      : stats_(stats), channels_(columns_of(info)) {}
-
-  void add(std::span<const double> exact) {
-    channels_.add(exact);
-    for (std::size_t i = 0; i < exact.size(); ++i) {
-      const double magnitude = std::fabs(exact[i]);
-      if (!std::isfinite(magnitude)) {
-        ++(std::isnan(magnitude) ? stats_.nan : stats_.inf);
-        if (!stats_.first_nonfinite) stats_.first_nonfinite = done_ + i;
-        continue;
-      }
-      amax_ = std::max(amax_, magnitude);
-      if (magnitude == 0.0) {
-        ++stats_.zeros;
-        continue;
-      }
-      min_ = std::min(min_, magnitude);
-      count_binade(magnitude);
-    }
-    done_ += exact.size();
+/// Replaces float elements by their product with 2^log2. Returns whether all products are exact and
+/// finite.
+bool scale_exactly(std::span<const float> in, int log2, std::span<float> out) {
+  constexpr int largest_factor = 127;
+  if (log2 < 0 || log2 > largest_factor) return false;  // a result may be subnormal and inexact
+  const float factor = std::ldexp(1.0f, log2);
+  bool finite = true;
+  for (std::size_t i = 0; i < in.size(); ++i) {
+    out[i] = in[i] * factor;
+    finite = finite && std::isfinite(out[i]);
   }
+  return finite;
+}
 
-  void finish() {
-    if (stats_.count > stats_.nan + stats_.inf) stats_.amax = amax_;
-    if (stats_.nonzero() > 0) stats_.min_nonzero = min_;
-    for (std::size_t i = 0; i < binades_.size(); ++i) {
-      if (binades_[i].all == 0) continue;
-      const int exponent = static_cast<int>(i) + subnormal_exponent;
-      stats_.exponents[exponent] = binades_[i].all;
-      stats_.magnitudes[exponent] = binades_[i];
-    }
-    stats_.outlier = channels_.outlier();
+std::size_t columns_of(const tensor_info& info) {
+  constexpr std::uint64_t most = 1 << 20;  // 4 MiB of maxima for each thread
+  const bool matrix = info.shape.size() >= 2 && info.shape.back() <= most;
+  return matrix ? static_cast<std::size_t>(info.shape.back()) : 0;
+}
+
+/// The effect of each format on each chunk: [format][chunk].
+using effects_of_chunks = std::vector<std::vector<format_effect>>;
+
+/// Adds the effects of consecutive chunks.
+format_effect sum_of(std::span<const format_effect> chunks, format_id format) {
+  format_effect sum{.format = format};
+  samebits::tree_sum signal;
+  samebits::tree_sum noise;
+  samebits::tree_sum saturated_signal;
+  samebits::tree_sum saturated_noise;
+  for (const format_effect& chunk : chunks) {
+    sum.underflow += chunk.underflow;
+    sum.subnormal += chunk.subnormal;
+    sum.overflow += chunk.overflow;
+    sum.to_inf += chunk.to_inf;
+    sum.to_nan += chunk.to_nan;
+    sum.to_max += chunk.to_max;
+    sum.changed += chunk.changed;
+    signal.add(chunk.signal);  // a chunk is a subtree, and only the last one may be partial
+    noise.add(chunk.noise);
+    saturated_signal.add(chunk.saturated_signal);
+    saturated_noise.add(chunk.saturated_noise);
   }
+  sum.signal = signal.value();
+  sum.noise = noise.value();
+  sum.saturated_signal = saturated_signal.value();
+  sum.saturated_noise = saturated_noise.value();
+  return sum;
+}
 
- private:
-  static std::size_t columns_of(const tensor_info& info) {
-    constexpr std::uint64_t most = 1 << 20;  // 8 MiB of maxima
-    const bool matrix = info.shape.size() >= 2 && info.shape.back() <= most;
-    return matrix ? static_cast<std::size_t>(info.shape.back()) : 0;
+std::vector<format_effect> sums_of(std::span<const target_format> targets,
+                                   const effects_of_chunks& effects) {
+  std::vector<format_effect> sums;
+  for (std::size_t i = 0; i < targets.size(); ++i) {
+    sums.push_back(sum_of(effects[i], targets[i].format));
   }
+  return sums;
+}
 
-  void count_binade(double magnitude) {
-    constexpr int fraction_bits = 52;
-    constexpr std::uint64_t top = std::uint64_t{0x7ff} << 41;  // the fraction of 2 - 2^-11
-    auto word = std::bit_cast<std::uint64_t>(magnitude);
-    int exponent = static_cast<int>(word >> fraction_bits) - 1023;
-    if (exponent == -1023) {  // subnormal
-      exponent = exponent_of(magnitude);
-      word = std::bit_cast<std::uint64_t>(std::ldexp(magnitude, -exponent));
-    }
-    const std::uint64_t fraction = word & ((std::uint64_t{1} << fraction_bits) - 1);
-    binade_counts& counts = binades_[static_cast<std::size_t>(exponent - subnormal_exponent)];
-    ++counts.all;
-    counts.powers += fraction == 0 ? 1u : 0u;
-    counts.top += fraction >= top ? 1u : 0u;
-  }
-
-  static constexpr int subnormal_exponent = -1074;  // exponent of binary64's smallest subnormal
-  static constexpr int binade_count = 1024 - subnormal_exponent;
-
-  tensor_stats& stats_;
-  channel_meter channels_;
-  std::uint64_t done_ = 0;  ///< elements so far
-  double amax_ = 0.0;
-  double min_ = std::numeric_limits<double>::infinity();
-  std::array<binade_counts, binade_count> binades_{};
-};
-
-/// Calls f(codes, values) for the elements times 2^scale_log2, chunk by chunk. `codes` is a matrix
-/// of one row, in how.format or, if scaled, in fp64; `values` are its values, by `values_of`.
-template <class Function>
-void for_each_chunk(const reader& file, const tensor_info& info, const element_reading& how,
-                    const decoder& values_of, int scale_log2, const Function& f) {
-  const auto room = static_cast<std::size_t>(std::min(info.count, chunk));
-  std::vector<std::byte> read(room * static_cast<std::size_t>(samebits::storage_bytes(how.format)));
-  std::vector<double> exact(room);
-  for (std::uint64_t first = 0; first < info.count; first += chunk) {
-    const auto size = static_cast<std::size_t>(std::min(chunk, info.count - first));
-    const std::span<double> values(exact.data(), size);
-    read_elements(file, info, how, first, size, read.data());
-    values_of.decode(read.data(), values);
-    if (scale_log2 != 0) {
-      for (double& x : values) x = std::ldexp(x, scale_log2);
-    }
-    const void* codes = read.data();
-    if (scale_log2 != 0) codes = exact.data();
-    const format_id format = scale_log2 != 0 ? format_id::fp64 : how.format;
-    f(samebits::view_of_codes(format, codes, 1, static_cast<std::int64_t>(size)),
-      std::span<const double>(values));
-  }
+tensor_stats stats_of(element_range range) {
+  tensor_stats stats;
+  stats.zeros = range.zeros;
+  stats.nan = range.nan;
+  stats.inf = range.inf;
+  stats.amax = range.amax;
+  stats.min_nonzero = range.min_nonzero;
+  stats.first_nonfinite = range.first_nonfinite;
+  stats.outlier = range.outlier;
+  for (const auto& [exponent, counts] : range.magnitudes) stats.exponents[exponent] = counts.all;
+  stats.magnitudes = std::move(range.magnitudes);
+  return stats;
 }
 
 }  // namespace
 
-/// A target format, with data that is computed once.
-struct tensor_analyser::target {
-  explicit target(format_id id)
-      : format(id),
-        values(id),
-        overflow_start(fpinspect::overflow_start(id)),
-        min_normal(samebits::decode_double(id, samebits::min_normal(id))) {}
+/// The elements of one tensor times 2^scale_log2.
+struct tensor_analyser::element_source {
+  const reader& file;
+  const tensor_info& info;
+  const element_reading& how;
+  int scale_log2 = 0;
+  std::optional<std::span<const std::byte>> in_place = view_elements(file, info, how);
 
-  format_id format;
-  decoder values;
-  double overflow_start;
-  double min_normal;
+  [[nodiscard]] std::size_t chunks() const {
+    return static_cast<std::size_t>((info.count + effect_chunk - 1) / effect_chunk);
+  }
 };
 
-/// Collects the statistics of one format over the chunks of a tensor.
-class tensor_analyser::effect_meter {
- public:
-  explicit effect_meter(const target& to) : to_(to) { effect_.format = to.format; }
+/// The memory of one thread: one chunk in several forms.
+struct tensor_analyser::worker {
+  explicit worker(std::string_view backend) : backend_(backend) {}
 
-  /// Adds a chunk. `codes` are the values `exact`, rounded to the format.
-  void add(std::span<const double> exact, const std::byte* codes) {
-    const auto bytes = static_cast<std::size_t>(samebits::storage_bytes(to_.format));
-    for (std::size_t first = 0; first < exact.size(); first += block) {
-      const std::size_t size = std::min(block, exact.size() - first);
-      const std::span<double> rounded(rounded_.data(), size);
-      to_.values.decode(codes + first * bytes, rounded);
-      add_block(exact.subspan(first, size), rounded);
+  /// Calls f(elements) with the elements of a chunk as a span of float, or of double if they do not
+  /// all fit float.
+  template <class Function>
+  void with_elements(const element_source& source, std::size_t chunk, const Function& f) {
+    const std::uint64_t first = std::uint64_t{chunk} * effect_chunk;
+    const auto size =
+        static_cast<std::size_t>(std::min<std::uint64_t>(effect_chunk, source.info.count - first));
+    const format_id format = source.how.format;
+    const auto bytes = static_cast<std::size_t>(samebits::storage_bytes(format));
+    const void* codes = source.in_place ? source.in_place->data() + first * bytes : nullptr;
+    if (codes == nullptr) {
+      void* const room = format == format_id::fp64   ? static_cast<void*>(doubles_.data())
+                         : format == format_id::fp32 ? static_cast<void*>(floats_.data())
+                                                     : static_cast<void*>(codes_.data());
+      read_elements(source.file, source.info, source.how, first, size,
+                    static_cast<std::byte*>(room));
+      codes = room;
     }
+    if (format == format_id::fp64) {
+      const std::span<const double> exact(static_cast<const double*>(codes), size);
+      return source.scale_log2 == 0 ? f(exact) : f(scaled(exact, source.scale_log2));
+    }
+    if (format != format_id::fp32) {
+      convert(format, codes, format_id::fp32, floats_.data(), size, samebits::overflow::ieee,
+              backend_);
+      codes = floats_.data();
+    }
+    const std::span<const float> exact(static_cast<const float*>(codes), size);
+    if (source.scale_log2 == 0) return f(exact);
+    const std::span<float> products(products_.data(), size);
+    if (scale_exactly(exact, source.scale_log2, products)) {
+      return f(std::span<const float>(products));
+    }
+    f(scaled(exact, source.scale_log2));
   }
 
-  [[nodiscard]] format_id format() const { return to_.format; }
-
-  [[nodiscard]] format_effect result() const {
-    format_effect effect = effect_;
-    effect.signal = signal_.value();
-    effect.noise = noise_.value();
-    effect.saturated_signal = effect.signal;
-    effect.saturated_noise = effect.noise;
-    return effect;
+  /// The effects of all formats on the elements of a chunk, to effects[format][chunk].
+  template <class Value>
+  void measure(std::span<const target_format> targets, std::span<const Value> exact,
+               std::size_t chunk, effects_of_chunks& effects) {
+    if (!targets.empty()) meter_.begin(exact);
+    for (std::size_t i = 0; i < targets.size(); ++i) {
+      using enum samebits::overflow;
+      format_effect& result = effects[i][chunk];
+      result = meter_.effect(targets[i], exact, rounded(targets[i].format, exact, ieee));
+      result.saturated_signal = result.signal;
+      result.saturated_noise = result.noise;
+      if (result.to_inf + result.to_nan == 0) continue;
+      const format_effect saturated =
+          meter_.effect(targets[i], exact, rounded(targets[i].format, exact, saturate));
+      result.saturated_signal = saturated.signal;
+      result.saturated_noise = saturated.noise;
+    }
   }
 
  private:
-  void add_block(std::span<const double> exact, std::span<const double> rounded) {
-    for (std::size_t i = 0; i < exact.size(); ++i) {
-      const double x = exact[i];
-      const double y = rounded[i];
-      const bool finite = std::isfinite(x);
-      const bool some = finite && x != 0.0;
-      effect_.underflow += some && y == 0.0 ? 1 : 0;
-      effect_.subnormal += some && y != 0.0 && std::fabs(y) < to_.min_normal ? 1 : 0;
-      effect_.overflow += finite && std::fabs(x) >= to_.overflow_start ? 1 : 0;
-      const bool same_nan = std::isnan(x) && std::isnan(y);
-      effect_.to_inf += finite && std::isinf(y) ? 1u : 0u;
-      effect_.to_nan += !std::isnan(x) && std::isnan(y) ? 1u : 0u;
-      effect_.to_max += !finite && std::isfinite(y) ? 1u : 0u;
-      effect_.changed += x != y && !same_nan ? 1u : 0u;
-      const bool paired = finite && std::isfinite(y);
-      const double d = x - y;
-      signal_inputs_[i] = paired ? x * x : 0.0;
-      noise_inputs_[i] = paired ? d * d : 0.0;
+  /// The elements rounded to a format.
+  template <class Value>
+  std::span<const float> rounded(format_id to, std::span<const Value> exact,
+                                 samebits::overflow policy) {
+    constexpr format_id from = sizeof(Value) == sizeof(float) ? format_id::fp32 : format_id::fp64;
+    if constexpr (from == format_id::fp32) {
+      if (to == from) return exact;
     }
-    signal_.add(std::span<const double>(signal_inputs_.data(), exact.size()));
-    noise_.add(std::span<const double>(noise_inputs_.data(), exact.size()));
+    const bool is_float = to == format_id::fp32;
+    void* const codes = is_float ? static_cast<void*>(rounded_.data()) : codes_.data();
+    convert(from, exact.data(), to, codes, exact.size(), policy, backend_);
+    if (!is_float) {
+      convert(to, codes, format_id::fp32, rounded_.data(), exact.size(), samebits::overflow::ieee,
+              backend_);
+    }
+    return std::span<const float>(rounded_).first(exact.size());
   }
 
-  const target& to_;
-  format_effect effect_;
-  samebits::tree_sum signal_;
-  samebits::tree_sum noise_;
-  std::array<double, block> rounded_{};
-  std::array<double, block> signal_inputs_{};
-  std::array<double, block> noise_inputs_{};
+  template <class Value>
+  std::span<const double> scaled(std::span<const Value> in, int log2) {
+    for (std::size_t i = 0; i < in.size(); ++i) {
+      doubles_[i] = std::ldexp(static_cast<double>(in[i]), log2);
+    }
+    return std::span<const double>(doubles_).first(in.size());
+  }
+
+  std::string_view backend_;
+  effect_meter meter_;
+  std::vector<std::byte> codes_ = std::vector<std::byte>(effect_chunk * sizeof(float));
+  std::vector<float> floats_ = std::vector<float>(effect_chunk);
+  std::vector<float> products_ = std::vector<float>(effect_chunk);
+  std::vector<float> rounded_ = std::vector<float>(effect_chunk);
+  std::vector<double> doubles_ = std::vector<double>(effect_chunk);
 };
 
 tensor_analyser::tensor_analyser(std::span<const format_id> formats, samebits::executor where)
-    : targets_(formats.begin(), formats.end()),
-      where_(where),
-      rounded_(static_cast<std::size_t>(where.threads),
-               std::vector<std::byte>(chunk * sizeof(std::uint32_t))) {}
+    : targets_(formats.begin(), formats.end()), where_(where) {
+  for (int i = 0; i < where.threads; ++i)
+    workers_.push_back(std::make_unique<worker>(where.backend));
+}
 
 tensor_analyser::~tensor_analyser() = default;
 
-void tensor_analyser::round_into(std::vector<effect_meter>& meters,
-                                 const samebits::const_matrix_view& source,
-                                 std::span<const double> exact, samebits::overflow policy) {
-  for_each_index(meters.size(), rounded_.size(), [&](std::size_t i, std::size_t worker) {
-    std::byte* out = rounded_[worker].data();
-    samebits::convert(source, samebits::view_of_codes(meters[i].format(), out, 1, source.cols),
-                      {.on_overflow = policy}, {where_.backend, 1});
-    meters[i].add(exact, out);
-  });
+tensor_stats tensor_analyser::analyse(const reader& file, const tensor_info& info,
+                                      const element_reading& how) {
+  const element_source source{file, info, how};
+  return how.format == format_id::fp64 ? analyse_as<double>(source) : analyse_as<float>(source);
 }
 
-tensor_stats tensor_analyser::analyse(const reader& file, const tensor_info& info,
-                                      const element_reading& how, int scale_log2) {
-  const decoder& values_of = sources_.try_emplace(how.format, how.format).first->second;
-  tensor_stats stats;
-  stats.count = info.count;
-
-  std::vector<effect_meter> meters(targets_.begin(), targets_.end());
-  range_meter range(stats, info);
-  for_each_chunk(file, info, how, values_of, scale_log2,
-                 [&](const samebits::const_matrix_view& codes, std::span<const double> exact) {
-                   range.add(exact);
-                   round_into(meters, codes, exact, samebits::overflow::ieee);
-                 });
-  range.finish();
-  for (const effect_meter& meter : meters) stats.formats.push_back(meter.result());
-
-  // Saturation changes the sums only of formats in which some element overflowed.
-  std::vector<effect_meter> saturating;
-  for (std::size_t i = 0; i < targets_.size(); ++i) {
-    const format_effect& effect = stats.formats[i];
-    if (effect.to_inf + effect.to_nan != 0) saturating.emplace_back(targets_[i]);
-  }
-  if (saturating.empty()) return stats;
-  for_each_chunk(file, info, how, values_of, scale_log2,
-                 [&](const samebits::const_matrix_view& codes, std::span<const double> exact) {
-                   round_into(saturating, codes, exact, samebits::overflow::saturate);
-                 });
-  for (const effect_meter& meter : saturating) {
-    const format_effect saturated = meter.result();
-    for (format_effect& effect : stats.formats) {
-      if (effect.format != saturated.format) continue;
-      effect.saturated_signal = saturated.signal;
-      effect.saturated_noise = saturated.noise;
-    }
-  }
+template <class Value>
+tensor_stats tensor_analyser::analyse_as(const element_source& source) {
+  const std::size_t threads = std::clamp<std::size_t>(source.chunks(), 1, workers_.size());
+  std::vector<range_meter<Value>> ranges(threads, range_meter<Value>(columns_of(source.info)));
+  effects_of_chunks effects(targets_.size(), std::vector<format_effect>(source.chunks()));
+  for_each_index(source.chunks(), threads, [&](std::size_t chunk, std::size_t at) {
+    worker& own = *workers_[at];
+    own.with_elements(source, chunk, [&](auto exact) {
+      if constexpr (std::is_same_v<decltype(exact), std::span<const Value>>) {
+        ranges[at].add(std::uint64_t{chunk} * effect_chunk, exact);
+      }
+      own.measure(targets_, exact, chunk, effects);
+    });
+  });
+  for (std::size_t i = 1; i < threads; ++i) ranges[0].combine(ranges[i]);
+  tensor_stats stats = stats_of(ranges[0].result());
+  stats.count = source.info.count;
+  stats.formats = sums_of(targets_, effects);
   return stats;
+}
+
+std::vector<format_effect> tensor_analyser::scaled_effects(const reader& file,
+                                                           const tensor_info& info,
+                                                           const element_reading& how,
+                                                           int scale_log2) {
+  const element_source source{file, info, how, scale_log2};
+  effects_of_chunks effects(targets_.size(), std::vector<format_effect>(source.chunks()));
+  for_each_index(source.chunks(), workers_.size(), [&](std::size_t chunk, std::size_t at) {
+    worker& own = *workers_[at];
+    own.with_elements(source, chunk,
+                      [&](auto exact) { own.measure(targets_, exact, chunk, effects); });
+  });
+  return sums_of(targets_, effects);
 }
 
 sqnr sqnr_of(const format_effect& effect, const tensor_stats& stats) {

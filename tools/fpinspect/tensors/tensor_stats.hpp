@@ -4,45 +4,24 @@
 // (contract §3, §4). Sums use contract §6's tree over the elements in C order.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
 
 #include "fpinspect/quantize/sqnr.hpp"
-#include "fpinspect/tensors/decoder.hpp"
+#include "fpinspect/tensors/effect_meter.hpp"
+#include "fpinspect/tensors/format_effect.hpp"
 #include "fpinspect/tensors/source.hpp"
 #include "fpinspect/verdict/channels.hpp"
 #include "fpinspect/verdict/loss_scale.hpp"
 #include "samebits/backend.hpp"
 #include "samebits/core/format.hpp"
-#include "samebits/core/rounding.hpp"
-#include "samebits/view.hpp"
 #include "tensor_file/tensor.hpp"
 
 namespace fpinspect {
-
-/// The effect of one format on the elements. The members count elements unless they are sums.
-struct format_effect {
-  samebits::format_id format = samebits::format_id::fp32;
-  std::uint64_t underflow = 0;  ///< finite and non-zero, becomes a zero
-  std::uint64_t subnormal = 0;  ///< finite and non-zero, becomes a subnormal
-  std::uint64_t overflow = 0;   ///< finite, rounds to a value beyond max finite
-  std::uint64_t to_inf = 0;     ///< finite, becomes an infinity
-  std::uint64_t to_nan = 0;     ///< a number or an infinity, becomes NaN
-  std::uint64_t to_max = 0;     ///< NaN or an infinity, becomes finite
-  std::uint64_t changed = 0;    ///< becomes a different number; NaN to NaN is no change
-  double signal = 0.0;  ///< sum of RN64(x * x); pairs that are not finite on both sides add +0
-  double noise = 0.0;   ///< sum of RN64(d * d), d = RN64(x - rounded x), over the same pairs
-  /// signal and noise for a conversion with overflow `saturate`.
-  double saturated_signal = 0.0;
-  double saturated_noise = 0.0;
-
-  /// Number of elements that lost their value.
-  [[nodiscard]] std::uint64_t destroyed() const { return underflow + to_inf + to_nan + to_max; }
-};
 
 /// The statistics of one tensor.
 struct tensor_stats {
@@ -75,27 +54,28 @@ class tensor_analyser {
   tensor_analyser(tensor_analyser&&) = delete;
   tensor_analyser& operator=(tensor_analyser&&) = delete;
 
-  /// Reads the elements chunk by chunk: once, and a second time for the formats in which some
-  /// overflow.
-  ///
-  /// @param scale_log2  analyses the elements times this power of two, in binary64
+  /// Reads the elements once, and a second time for the formats in which some overflow. Does not
+  /// copy elements that the file holds in place.
   [[nodiscard]] tensor_stats analyse(const samebits::tensor_file::tensor_file& file,
                                      const samebits::tensor_file::tensor_info& info,
-                                     const element_reading& how, int scale_log2 = 0);
+                                     const element_reading& how);
+
+  /// The effects of the formats on the elements times 2^scale_log2, in binary64.
+  [[nodiscard]] std::vector<format_effect> scaled_effects(
+      const samebits::tensor_file::tensor_file& file,
+      const samebits::tensor_file::tensor_info& info, const element_reading& how, int scale_log2);
 
  private:
-  struct target;
-  class effect_meter;
+  struct element_source;
+  struct worker;
 
-  /// Rounds the elements to the format of each meter and adds them to it. The elements are given as
-  /// codes (`source`) and as their exact values (`exact`).
-  void round_into(std::vector<effect_meter>& meters, const samebits::const_matrix_view& source,
-                  std::span<const double> exact, samebits::overflow policy);
+  /// Value is float, or double for elements of fp64.
+  template <class Value>
+  tensor_stats analyse_as(const element_source& source);
 
-  std::vector<target> targets_;
-  std::map<samebits::format_id, decoder> sources_;  ///< one for each element type seen so far
+  std::vector<target_format> targets_;
   samebits::executor where_;
-  std::vector<std::vector<std::byte>> rounded_;  ///< codes of a chunk, one vector per worker
+  std::vector<std::unique_ptr<worker>> workers_;  ///< one per thread
 };
 
 /// The ratio of a conversion that destroyed no element, else the reason why there is none.

@@ -2,8 +2,7 @@
 #include "fpinspect/verdict/channels.hpp"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
+#include <vector>
 
 namespace fpinspect {
 
@@ -17,21 +16,6 @@ std::optional<outlier_channel> outlier_among(std::span<const double> amaxes) {
   std::nth_element(sorted.begin(), middle, sorted.end());
   if (*middle <= 0 || *largest < stands_out * *middle) return std::nullopt;
   return outlier_channel{static_cast<std::uint64_t>(largest - amaxes.begin()), *largest / *middle};
-}
-
-void channel_meter::add(std::span<const double> elements) {
-  if (amax_.empty()) return;
-  while (!elements.empty()) {
-    const std::size_t size = std::min(elements.size(), amax_.size() - next_);
-    for (std::size_t i = 0; i < size; ++i) {
-      const double magnitude = std::fabs(elements[i]);
-      const bool larger = magnitude > amax_[next_ + i] &&
-                          magnitude <= std::numeric_limits<double>::max();  // finite
-      if (larger) amax_[next_ + i] = magnitude;
-    }
-    next_ = (next_ + size) % amax_.size();
-    elements = elements.subspan(size);
-  }
 }
 
 }  // namespace fpinspect

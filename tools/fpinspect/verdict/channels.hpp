@@ -1,11 +1,15 @@
 // Outlier channels: columns of a matrix whose elements are far larger than those of the others.
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <vector>
+
+#include "fpinspect/tensors/value_bits.hpp"
 
 namespace fpinspect {
 
@@ -19,18 +23,47 @@ struct outlier_channel {
 /// fewer than 8 columns.
 std::optional<outlier_channel> outlier_among(std::span<const double> amaxes);
 
-/// Collects the amax of each column. Elements come in C order, in chunks of any size.
+/// Collects the amax of each column from elements in C order. NaN and infinities do not count.
+/// Value is float or double.
+template <class Value>
 class channel_meter {
  public:
   /// @param columns  size of the last dimension; 0 collects nothing
   explicit channel_meter(std::size_t columns) : amax_(columns) {}
 
-  void add(std::span<const double> elements);
-  [[nodiscard]] std::optional<outlier_channel> outlier() const { return outlier_among(amax_); }
+  /// Adds consecutive elements.
+  /// @param first  index of the first one in the tensor
+  void add(std::uint64_t first, std::span<const Value> elements) {
+    if (amax_.empty()) return;
+    auto column = static_cast<std::size_t>(first % amax_.size());
+    while (!elements.empty()) {
+      const std::size_t size = std::min(elements.size(), amax_.size() - column);
+      for (std::size_t i = 0; i < size; ++i) {
+        const word_of<Value> magnitude = magnitude_word(elements[i]);
+        const word_of<Value> finite = magnitude < infinity_word<Value> ? magnitude : 0;
+        amax_[column + i] = std::max(amax_[column + i], finite);
+      }
+      elements = elements.subspan(size);
+      column = 0;
+    }
+  }
+
+  /// Adds what another meter has collected of other elements of the tensor.
+  void combine(const channel_meter& other) {
+    for (std::size_t i = 0; i < amax_.size(); ++i) amax_[i] = std::max(amax_[i], other.amax_[i]);
+  }
+
+  [[nodiscard]] std::optional<outlier_channel> outlier() const {
+    std::vector<double> amaxes;
+    amaxes.reserve(amax_.size());
+    for (const word_of<Value> word : amax_) {
+      amaxes.push_back(static_cast<double>(std::bit_cast<Value>(word)));
+    }
+    return outlier_among(amaxes);
+  }
 
  private:
-  std::vector<double> amax_;
-  std::size_t next_ = 0;  ///< column of the next element
+  std::vector<word_of<Value>> amax_;  ///< magnitude words
 };
 
 }  // namespace fpinspect

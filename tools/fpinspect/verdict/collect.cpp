@@ -49,9 +49,9 @@ void add_statistics(tensor_evidence& to, const tensor_stats& stats) {
   if (to.state == judged::yes && to.nan + to.inf != 0) to.state = judged::not_finite;
 }
 
-choice_effect effect_of(choice c, const tensor_stats& stats) {
+choice_effect effect_of(choice c, std::span<const format_effect> effects) {
   const format_id format = spec_of(c).format;
-  const auto found = std::find_if(stats.formats.begin(), stats.formats.end(),
+  const auto found = std::find_if(effects.begin(), effects.end(),
                                   [&](const format_effect& e) { return e.format == format; });
   return {c, found->underflow, found->overflow, found->saturated_signal, found->saturated_noise};
 }
@@ -73,9 +73,9 @@ choice_effect recipe_effect(choice c, const samebits::const_matrix_view& in,
                             const samebits::executor& where) {
   const choice_spec& spec = spec_of(c);
   const samebits::recipe_preset* preset = samebits::find_recipe(spec.recipe);
-  owned_matrix codes(spec.format, {in.rows, in.cols});
   samebits::quantize_statistics s;
-  samebits::quantize(in, {.codes = codes.view(), .statistics = &s}, preset->rules, where);
+  samebits::quantize(in, {.codes = {.format = spec.format}, .statistics = &s}, preset->rules,
+                     where);
   return {c, s.underflowed, 0, s.signal, s.noise};
 }
 
@@ -85,9 +85,10 @@ void add_effects(tensor_evidence& to, const shown_tensor& tensor, const tensor_s
   if (!to.is_vector()) in = quantizable_matrix(tensor, where);
   for (const choice c : choices_for(to.what)) {
     if (stays_as_stored(to, c) || c == choice::fp16_scaled) continue;
-    to.effects.push_back(is_recipe(c) ? recipe_effect(c, in.view, where) : effect_of(c, stats));
+    to.effects.push_back(is_recipe(c) ? recipe_effect(c, in.view, where)
+                                      : effect_of(c, stats.formats));
     if (is_recipe(c) && tensor.how->format == format_id::fp64) {  // the way by fp32 counts too
-      const choice_effect first = effect_of(choice::fp32, stats);
+      const choice_effect first = effect_of(choice::fp32, stats.formats);
       to.effects.back().underflow += first.underflow;
       to.effects.back().overflow += first.overflow;
       to.effects.back().noise += first.noise;
@@ -104,9 +105,9 @@ void add_scaled_effects(collected& all, std::span<const shown_tensor> tensors, i
     tensor_evidence& to = all.evidence[i];
     const bool concerned = to.what == role::gradients && to.state == judged::yes;
     if (!concerned || stays_as_stored(to, choice::fp16_scaled)) continue;
-    const tensor_stats stats =
-        analyser.analyse(*tensors[i].file, tensors[i].info, *tensors[i].how, scale_log2);
-    to.effects.push_back(effect_of(choice::fp16_scaled, stats));
+    to.effects.push_back(effect_of(
+        choice::fp16_scaled,
+        analyser.scaled_effects(*tensors[i].file, tensors[i].info, *tensors[i].how, scale_log2)));
   }
 }
 

@@ -10,12 +10,7 @@ constexpr int top_binade = 15;  // 65520 = 2^15 * (2 - 2^-11) is the smallest th
 }  // namespace
 
 void add(binades& sum, const binades& more) {
-  for (const auto& [exponent, counts] : more) {
-    binade_counts& to = sum[exponent];
-    to.all += counts.all;
-    to.powers += counts.powers;
-    to.top += counts.top;
-  }
+  for (const auto& [exponent, counts] : more) sum[exponent].add(counts);
 }
 
 scale_loss loss_at(const binades& elements, int log2) {

@@ -13,6 +13,12 @@ struct binade_counts {
   std::uint64_t all = 0;
   std::uint64_t powers = 0;  ///< x == 2^e: a scaled 2^-25 is a tie and becomes 0
   std::uint64_t top = 0;     ///< x >= 2^e * (2 - 2^-11): a scaled 65520 becomes infinite
+
+  constexpr void add(const binade_counts& more) {
+    all += more.all;
+    powers += more.powers;
+    top += more.top;
+  }
 };
 
 /// Finite non-zero elements by e = floor(log2(|x|)).

@@ -1,0 +1,38 @@
+// Functions of arrays on the SIMD backends: the kernel where the processor has fused multiply-adds,
+// else the reference backend. Compiled without instruction set flags.
+#include "backends/simd/functions/functions.hpp"
+
+#include <cstdint>
+
+#include "backends/dispatch/evaluate.hpp"
+#include "backends/reference/reference.hpp"
+#include "backends/simd/lanes/control_register.hpp"
+#include "backends/simd/simd.hpp"
+#include "numerics/hardware/cuda_functions/two_over_pi.hpp"
+#include "numerics/hardware/function_units/lg2.hpp"
+
+namespace samebits::backends {
+
+void reduce_large_angles(const std::uint32_t* large, const std::uint32_t* x, std::uint32_t* angle,
+                         std::uint32_t* quadrant, int count) {
+  for (int i = 0; i < count; ++i) {
+    if (large[i] == 0) continue;
+    const auto turns = numerics::cuda_13_0::reduce_large_angle(x[i]);
+    angle[i] = turns.angle;
+    quadrant[i] = turns.quadrant;
+  }
+}
+
+void scalar_lg2_approx(std::uint32_t* x, int count) {
+  for (int i = 0; i < count; ++i) x[i] = numerics::hopper::lg2_approx(x[i]);
+}
+
+void simd_evaluate(const evaluate_call& call, element_range range) {
+  if (__builtin_cpu_supports("avx2") == 0 || __builtin_cpu_supports("fma") == 0) {
+    return reference_evaluate(call, range);
+  }
+  const ieee_control_register ieee;
+  evaluate_range(call, range, avx2_evaluate_codes);
+}
+
+}  // namespace samebits::backends

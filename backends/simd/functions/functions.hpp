@@ -1,0 +1,23 @@
+// Functions of arrays on SIMD lanes: the kernel, and the scalar functions that lanes fall back to.
+#pragma once
+
+#include <cstdint>
+
+#include "numerics/hardware/evaluate.hpp"
+
+namespace samebits::backends {
+
+/// Kernel of AVX2 and fused multiply-adds: evaluate_codes of backends/dispatch/evaluate.hpp. The
+/// control register must have its IEEE 754 state.
+void avx2_evaluate_codes(const numerics::function_plan& plan, const std::uint32_t* grad,
+                         std::uint32_t* codes, int count);
+
+// Compiled without instruction set flags.
+
+/// angle[i], quadrant[i] = the quarter turns of x[i], for large[i] != 0.
+void reduce_large_angles(const std::uint32_t* large, const std::uint32_t* x, std::uint32_t* angle,
+                         std::uint32_t* quadrant, int count);
+/// x[i] = lg2.approx.f32 of x[i].
+void scalar_lg2_approx(std::uint32_t* x, int count);
+
+}  // namespace samebits::backends

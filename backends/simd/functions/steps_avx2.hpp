@@ -1,0 +1,69 @@
+// The steps of numerics/hardware/cuda_functions/steps.hpp on AVX2 lanes, with fused multiply-adds.
+//
+// MXCSR must have its IEEE 754 state. A NaN result may have any NaN code. convert_kernel.hpp says
+// what code may be used here.
+#pragma once
+
+#include <immintrin.h>
+
+#include <cstdint>
+
+#include "backends/self_test/build_flags.hpp"
+#include "backends/simd/lanes/lanes_avx2.hpp"
+#include "samebits/core/config.hpp"
+
+namespace samebits::avx2 {
+
+SAMEBITS_INLINE __m256 floats(lanes a) { return _mm256_castsi256_ps(a.v); }
+SAMEBITS_INLINE lanes words(__m256 a) { return _mm256_castps_si256(a); }
+
+SAMEBITS_INLINE lanes fma(lanes a, lanes b, lanes c) {
+  return words(_mm256_fmadd_ps(floats(a), floats(b), floats(c)));
+}
+SAMEBITS_INLINE lanes mul(lanes a, lanes b) { return isa::multiply(a, b); }
+SAMEBITS_INLINE lanes add(lanes a, lanes b) { return isa::add(a, b); }
+SAMEBITS_INLINE lanes div(lanes a, lanes b) { return isa::divide(a, b); }
+SAMEBITS_INLINE lanes sqrt(lanes a) { return words(_mm256_sqrt_ps(floats(a))); }
+SAMEBITS_INLINE lanes neg(lanes a) { return _mm256_xor_si256(a.v, _mm256_set1_epi32(INT32_MIN)); }
+SAMEBITS_INLINE mask lt(lanes a, lanes b) {
+  return {_mm256_castps_si256(_mm256_cmp_ps(floats(a), floats(b), _CMP_LT_OQ))};
+}
+
+/// fma(a, b, c) rounded downward, for sums c .. c + 2^22 in one binade above 2^23: the error of the
+/// rounded sum is a * b - (sum - c), and its sign is exact.
+SAMEBITS_INLINE lanes fma_down(lanes a, lanes b, lanes c) {
+  const lanes sum = fma(a, b, c);
+  const lanes error = fma(a, b, neg(add(sum, neg(c))));
+  return sum - (lanes(lt(error, 0u).v) & lanes(1u));
+}
+
+/// a + b rounded toward zero. The error of a sum rounded to nearest is exact by the TwoSum steps.
+SAMEBITS_INLINE lanes add_rz(lanes a, lanes b) {
+  const lanes sum = add(a, b);
+  const lanes part = add(sum, neg(a));
+  const lanes error = add(add(a, neg(add(sum, neg(part)))), add(b, neg(part)));
+  // The sum is too large in magnitude if the error has the other sign.
+  const mask away = (lt(error, 0u) & lt(0u, sum)) | (lt(0u, error) & lt(sum, 0u));
+  return sum - (lanes(away.v) & lanes(1u));
+}
+
+/// The nearest number in [+0, 1]; +0 for a NaN: the maximum of a NaN and +0 is its second operand.
+SAMEBITS_INLINE lanes saturate(lanes a) {
+  const __m256 low = _mm256_max_ps(floats(a), _mm256_setzero_ps());
+  return words(_mm256_min_ps(low, _mm256_set1_ps(1.0f)));
+}
+
+SAMEBITS_INLINE lanes nearest_whole(lanes a) {
+  return words(_mm256_round_ps(floats(a), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+}
+SAMEBITS_INLINE lanes whole_toward_zero(lanes a) {
+  return words(_mm256_round_ps(floats(a), _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC));
+}
+SAMEBITS_INLINE lanes whole_down(lanes a) {
+  return words(_mm256_round_ps(floats(a), _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC));
+}
+/// Operands of 2^31 or more and NaN give 2^31 instead of 0; no function uses these results.
+SAMEBITS_INLINE lanes to_int(lanes a) { return _mm256_cvttps_epi32(floats(a)); }
+SAMEBITS_INLINE lanes from_int(lanes a) { return words(_mm256_cvtepi32_ps(a.v)); }
+
+}  // namespace samebits::avx2

@@ -1,0 +1,64 @@
+// Functions of arrays: exp, tanh, gelu and others, by a rule that says whose bits they return.
+#pragma once
+
+#include <optional>
+
+#include "samebits/backend.hpp"
+#include "samebits/core/function.hpp"
+#include "samebits/view.hpp"
+
+namespace samebits {
+
+/// Options of evaluate() and evaluate_gradient().
+struct evaluate_options {
+  /// Whose bits the call returns (contract §11). No function follows `exact` yet, so the caller
+  /// names a rule.
+  function_rule rule = function_rule::exact;
+  /// The exponent of pow, which pow requires; the alpha of elu, default 1; the slope of leaky_relu,
+  /// default 0.01. Other functions have no parameter.
+  std::optional<double> parameter = {};
+};
+
+/// Computes out = f(in) for every element, with the bits that the rule names.
+///
+/// function_rule::cuda_13_0 has exp, exp2, expm1, log, log2, log10, log1p, sin, cos, tanh, erf,
+/// erfc, pow, rsqrt, fast_exp and fast_log of fp32 numbers. function_rule::torch_2_11 has all other
+/// functions too, of fp32, fp16 and bf16 numbers, but not log10, sin, cos, erfc, fast_exp and
+/// fast_log. Every NaN result is the canonical NaN of the format.
+///
+/// @param f  the function
+/// @param in  [rows, cols] in fp32, fp16 or bf16, host memory
+/// @param out  the shape and format of `in`. `out` may be the same memory as `in` if the strides
+///   are equal. Otherwise they must not overlap.
+/// @param options  the rule, and the parameter of functions that have one
+/// @param where  backend and threads
+/// @throws invalid_argument, before anything is written, if:
+///   - the function or the rule is none of the enumerators;
+///   - `f` is pow and there is no parameter, or `f` has no parameter and there is one;
+///   - the shapes or formats differ, or a size or stride is negative;
+///   - the data of a non-empty view is null;
+///   - elements of `out` share memory, or views overlap;
+///   - the views lie in different memory or not in the backend's memory;
+///   - the backend's name is unknown.
+/// @throws unsupported if the rule lacks the function in this format, for views of device memory,
+///   or if this machine lacks the backend.
+/// @note Thread-safe. Allocates nothing per element. The result does not depend on the executor.
+///
+///   std::vector<float> x = ..., y(x.size());
+///   samebits::evaluate(samebits::function::gelu_tanh, samebits::view_of(x), samebits::view_of(y),
+///                      {.rule = samebits::function_rule::torch_2_11});
+void evaluate(function f, const const_matrix_view& in, const matrix_view& out,
+              const evaluate_options& options, const executor& where = {});
+
+/// Computes out = grad * f'(in) for every element as PyTorch's backward pass does: the gradient of
+/// `in`, where `grad` is the gradient of f(in). function_rule::torch_2_11 alone has gradients.
+///
+/// @param grad  the shape and format of `in`
+/// @param out  as in evaluate(); may also be the same memory as `grad`
+/// @throws as evaluate() does.
+/// @note Steps that PyTorch does in several kernels are rounded to the format after each kernel.
+void evaluate_gradient(function f, const const_matrix_view& grad, const const_matrix_view& in,
+                       const matrix_view& out, const evaluate_options& options,
+                       const executor& where = {});
+
+}  // namespace samebits

@@ -1,0 +1,258 @@
+"""Functions of arrays with the bits that CUDA or PyTorch returns on a GPU, computed on the CPU.
+
+A rule says whose bits a function returns:
+
+``cuda_13_0``
+    CUDA's expf, tanhf and others as nvcc 13.0 compiles them for Hopper, of fp32 arrays.
+``torch_2_11``
+    PyTorch 2.11's operators on CUDA tensors, of fp32, fp16 and bf16 arrays.
+
+Every function takes these keyword arguments and returns an array with the format of `x`:
+
+rule : str
+    ``cuda_13_0`` or ``torch_2_11``. A rule that lacks the function raises `samebits.Unsupported`.
+out, format, threads, backend
+    As in `samebits.convert`. Arrays must lie in host memory.
+
+Every NaN in a result is the canonical NaN of the format.
+
+Examples
+--------
+>>> import numpy as np
+>>> import samebits
+>>> x = np.float32([-1, 0.5])
+>>> samebits.functions.exp(x, rule="torch_2_11")
+array([0.36787948, 1.6487212 ], dtype=float32)
+>>> samebits.functions.gradient("gelu", np.ones_like(x), x, rule="torch_2_11")
+array([-0.08331548,  0.8674951 ], dtype=float32)
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from samebits import _core
+from samebits.formats import choose
+from samebits.rules import number, optional_format
+
+__all__ = [
+    "cos",
+    "elu",
+    "erf",
+    "erfc",
+    "exp",
+    "exp2",
+    "expm1",
+    "fast_exp",
+    "fast_log",
+    "gelu",
+    "gelu_tanh",
+    "gradient",
+    "hardswish",
+    "leaky_relu",
+    "log",
+    "log10",
+    "log1p",
+    "log2",
+    "mish",
+    "pow",
+    "reciprocal",
+    "relu",
+    "rsqrt",
+    "sigmoid",
+    "silu",
+    "sin",
+    "softplus",
+    "tanh",
+]
+
+if TYPE_CHECKING:
+    from typing_extensions import Required, TypedDict, Unpack
+
+    class Options(TypedDict, total=False):
+        """Keyword arguments of every function."""
+
+        rule: Required[str]
+        out: Any
+        format: object
+        threads: int | None
+        backend: str | None
+
+
+_FUNCTIONS: Final[dict[str, int]] = {n: i for i, n in enumerate(_core.names("function"))}
+_RULES: Final[dict[str, int]] = {n: i for i, n in enumerate(_core.names("function_rule"))}
+
+
+def _evaluate(
+    function: str,
+    x: Any,
+    grad: Any = None,
+    parameter: Any = None,
+    *,
+    rule: str,
+    out: Any = None,
+    format: object = None,
+    threads: int | None = None,
+    backend: str | None = None,
+) -> Any:
+    return _core.evaluate(
+        choose("function", function, _FUNCTIONS), choose("rule", rule, _RULES), x, grad,
+        optional_format(format), None if parameter is None else number(parameter, "parameter"),
+        out, threads, backend,
+    )
+
+
+def gradient(
+    function: str, grad: Any, x: Any, parameter: float | None = None, **options: Unpack[Options]
+) -> Any:
+    """Return the gradient of `x` as PyTorch's backward pass computes it.
+
+    Parameters
+    ----------
+    function : str
+        The name of a function of this module, for example ``"gelu_tanh"``.
+    grad : array [...]
+        The gradient of the function's result.
+    x : array [...]
+        The function's argument, in the shape and format of `grad`.
+    parameter : float, optional
+        The exponent of pow, the alpha of elu or the slope of leaky_relu.
+    **options
+        As in every function; `rule` must be ``torch_2_11``.
+    """
+    return _evaluate(function, x, grad, parameter, **options)
+
+
+def pow(x: Any, exponent: float, **options: Unpack[Options]) -> Any:
+    """Return x^exponent; the exponent is one number."""
+    return _evaluate("pow", x, None, exponent, **options)
+
+
+def elu(x: Any, alpha: float = 1.0, **options: Unpack[Options]) -> Any:
+    """Return x for x > 0, else alpha * (e^x - 1)."""
+    return _evaluate("elu", x, None, alpha, **options)
+
+
+def leaky_relu(x: Any, slope: float = 0.01, **options: Unpack[Options]) -> Any:
+    """Return x for x > 0, else slope * x."""
+    return _evaluate("leaky_relu", x, None, slope, **options)
+
+
+def exp(x: Any, **options: Unpack[Options]) -> Any:
+    """Return e^x."""
+    return _evaluate("exp", x, **options)
+
+
+def exp2(x: Any, **options: Unpack[Options]) -> Any:
+    """Return 2^x."""
+    return _evaluate("exp2", x, **options)
+
+
+def expm1(x: Any, **options: Unpack[Options]) -> Any:
+    """Return e^x - 1."""
+    return _evaluate("expm1", x, **options)
+
+
+def log(x: Any, **options: Unpack[Options]) -> Any:
+    """Return log(x)."""
+    return _evaluate("log", x, **options)
+
+
+def log2(x: Any, **options: Unpack[Options]) -> Any:
+    """Return log2(x)."""
+    return _evaluate("log2", x, **options)
+
+
+def log10(x: Any, **options: Unpack[Options]) -> Any:
+    """Return log10(x)."""
+    return _evaluate("log10", x, **options)
+
+
+def log1p(x: Any, **options: Unpack[Options]) -> Any:
+    """Return log(1 + x)."""
+    return _evaluate("log1p", x, **options)
+
+
+def sin(x: Any, **options: Unpack[Options]) -> Any:
+    """Return sin(x)."""
+    return _evaluate("sin", x, **options)
+
+
+def cos(x: Any, **options: Unpack[Options]) -> Any:
+    """Return cos(x)."""
+    return _evaluate("cos", x, **options)
+
+
+def tanh(x: Any, **options: Unpack[Options]) -> Any:
+    """Return tanh(x)."""
+    return _evaluate("tanh", x, **options)
+
+
+def erf(x: Any, **options: Unpack[Options]) -> Any:
+    """Return erf(x)."""
+    return _evaluate("erf", x, **options)
+
+
+def erfc(x: Any, **options: Unpack[Options]) -> Any:
+    """Return 1 - erf(x)."""
+    return _evaluate("erfc", x, **options)
+
+
+def rsqrt(x: Any, **options: Unpack[Options]) -> Any:
+    """Return 1 / sqrt(x)."""
+    return _evaluate("rsqrt", x, **options)
+
+
+def reciprocal(x: Any, **options: Unpack[Options]) -> Any:
+    """Return 1 / x."""
+    return _evaluate("reciprocal", x, **options)
+
+
+def sigmoid(x: Any, **options: Unpack[Options]) -> Any:
+    """Return 1 / (1 + e^-x)."""
+    return _evaluate("sigmoid", x, **options)
+
+
+def silu(x: Any, **options: Unpack[Options]) -> Any:
+    """Return x * sigmoid(x)."""
+    return _evaluate("silu", x, **options)
+
+
+def gelu(x: Any, **options: Unpack[Options]) -> Any:
+    """Return x * (1 + erf(x / sqrt(2))) / 2."""
+    return _evaluate("gelu", x, **options)
+
+
+def gelu_tanh(x: Any, **options: Unpack[Options]) -> Any:
+    """Return gelu(x) with an approximation of erf by tanh."""
+    return _evaluate("gelu_tanh", x, **options)
+
+
+def softplus(x: Any, **options: Unpack[Options]) -> Any:
+    """Return log(1 + e^x)."""
+    return _evaluate("softplus", x, **options)
+
+
+def relu(x: Any, **options: Unpack[Options]) -> Any:
+    """Return max(x, 0)."""
+    return _evaluate("relu", x, **options)
+
+
+def mish(x: Any, **options: Unpack[Options]) -> Any:
+    """Return x * tanh(softplus(x))."""
+    return _evaluate("mish", x, **options)
+
+
+def hardswish(x: Any, **options: Unpack[Options]) -> Any:
+    """Return x * min(max(x + 3, 0), 6) / 6."""
+    return _evaluate("hardswish", x, **options)
+
+
+def fast_exp(x: Any, **options: Unpack[Options]) -> Any:
+    """Return CUDA's __expf(x)."""
+    return _evaluate("fast_exp", x, **options)
+
+
+def fast_log(x: Any, **options: Unpack[Options]) -> Any:
+    """Return CUDA's __logf(x)."""
+    return _evaluate("fast_log", x, **options)

@@ -1,0 +1,85 @@
+// Functions of arrays, by a rule that says whose bits they return.
+#include "call.hpp"
+
+namespace samebits::python {
+namespace {
+
+constexpr const char* names[] = {"x", "grad", "out"};
+
+// The arrays of one call: x, grad if the gradient is wanted, out.
+struct evaluation {
+  array x;
+  array grad;
+  array out;
+  bool gradient = false;
+
+  [[nodiscard]] slices all() const {
+    operand operands[3] = {{&x, names[0]}};
+    int count = 1;
+    if (gradient) operands[count++] = {&grad, names[1]};
+    operands[count++] = {&out, names[2]};
+    const slices s = slices_of(x.dims, x.shape, operands, count);
+    if (s.loops > 0) check_overlap(operands[count - 1], operands, count - 1);
+    return s;
+  }
+};
+
+std::int32_t evaluate_slice(const evaluation& e, int f, const slices& s,
+                            const std::int64_t* offsets, const samebits_evaluate_options& options,
+                            const samebits_executor& where) {
+  const samebits_view in = view_of(s, 0, e.x, offsets);
+  const samebits_view out = view_of(s, e.gradient ? 2 : 1, e.out, offsets);
+  if (!e.gradient) return samebits_evaluate(f, &in, &out, &options, &where);
+  const samebits_view grad = view_of(s, 1, e.grad, offsets);
+  return samebits_evaluate_gradient(f, &grad, &in, &out, &options, &where);
+}
+
+nb::object evaluate(int f, int rule, nb::handle x, nb::handle grad, int format,
+                    nb::handle parameter, nb::handle out, nb::handle threads, nb::handle backend) {
+  evaluation e;
+  e.x = array_of(x, {.name = "x", .format = format});
+  e.gradient = !grad.is_none();
+  if (e.gradient) {
+    e.grad = array_of(grad, {.name = "grad", .format = format});
+    check_shape({&e.grad, "grad"}, e.x.dims, e.x.shape);
+  }
+  nb::object result;
+  if (out.is_none()) {
+    output fresh = new_output(x, e.x, e.x.format);
+    result = std::move(fresh.object);
+    e.out = std::move(fresh.a);
+  } else {
+    result = nb::borrow(out);
+    const argument written = {.name = "out", .needs = access::write, .format = e.x.format};
+    e.out = array_of(out, written);
+    check_shape({&e.out, "out"}, e.x.dims, e.x.shape);
+    if (e.out.library != nullptr) mark_written(out);
+  }
+  samebits_evaluate_options options = SAMEBITS_EVALUATE_OPTIONS_INIT;
+  options.rule = rule;
+  if (!parameter.is_none()) {
+    options.has_parameter = 1;
+    options.parameter = nb::cast<double>(parameter);
+  }
+  const slices s = e.all();
+  const samebits_executor where = executor_of(threads, backend, nb::none(), e.x, e.x.size());
+  run(e.x.size(), [&] {
+    std::int32_t status = SAMEBITS_OK;
+    s.for_each([&](const std::int64_t* offsets, std::int64_t) {
+      if (status == SAMEBITS_OK) status = evaluate_slice(e, f, s, offsets, options, where);
+    });
+    return status;
+  });
+  return result;
+}
+
+}  // namespace
+
+void bind_functions(nb::module_& m) {
+  m.def("evaluate", &evaluate, nb::arg("function"), nb::arg("rule"), nb::arg("x").none(),
+        nb::arg("grad").none(), nb::arg("format"), nb::arg("parameter").none(),
+        nb::arg("out").none(), nb::arg("threads").none(), nb::arg("backend").none(),
+        "Evaluates a function, or its gradient if `grad` is given.");
+}
+
+}  // namespace samebits::python

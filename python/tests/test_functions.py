@@ -1,0 +1,106 @@
+"""samebits.functions: known results, layouts of arrays, parameters and refusals."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import samebits
+from samebits import functions
+
+TORCH = "torch_2_11"
+CUDA = "cuda_13_0"
+
+
+def codes(x: Any) -> list[str]:
+    return [f"{code:08X}" for code in np.asarray(x, np.float32).view(np.uint32).ravel()]
+
+
+def test_results_are_those_of_the_gpu() -> None:
+    x = np.float32([0.5, 1.0, -np.inf, np.nan])
+    assert codes(functions.exp(x, rule=CUDA)) == ["3FD3094C", "402DF854", "00000000", "7FFFFFFF"]
+    assert codes(functions.tanh(x, rule=TORCH)) == ["3EEC9AA0", "3F42F7D6", "BF800000", "7FFFFFFF"]
+    assert codes(functions.pow(np.float32([-2]), 3, rule=CUDA)) == ["C1000000"]
+
+
+def test_every_function_of_the_library_has_a_python_function() -> None:
+    x = np.float32([0.25])
+    for name in samebits._core.names("function"):
+        call = getattr(functions, name)
+        arguments = (x, 2.0) if name == "pow" else (x,)
+        assert name in functions.__all__
+        results = []
+        for rule in (CUDA, TORCH):
+            try:
+                results.append(call(*arguments, rule=rule))
+            except samebits.Unsupported:
+                pass
+        assert results
+
+
+def test_strides_do_not_change_a_bit() -> None:
+    x = np.linspace(-8, 8, 24 * 36, dtype=np.float32).reshape(24, 36)
+    expected = functions.gelu(x.copy(), rule=TORCH)
+    np.testing.assert_array_equal(functions.gelu(x.T, rule=TORCH), expected.T)
+    np.testing.assert_array_equal(functions.gelu(x[::-3, ::2], rule=TORCH), expected[::-3, ::2])
+    cube = x.reshape(6, 4, 36).transpose(2, 0, 1)
+    np.testing.assert_array_equal(
+        functions.gelu(cube, rule=TORCH), expected.reshape(6, 4, 36).transpose(2, 0, 1))
+    for backend in ("reference", None):
+        np.testing.assert_array_equal(functions.gelu(x, rule=TORCH, backend=backend), expected)
+
+
+def test_out_is_written_and_may_be_the_argument() -> None:
+    x = np.float32([0.5, 1.0])
+    expected = functions.silu(x, rule=TORCH)
+    out = np.zeros_like(x)
+    assert functions.silu(x, rule=TORCH, out=out) is out
+    np.testing.assert_array_equal(out, expected)
+    functions.silu(x, rule=TORCH, out=x)
+    np.testing.assert_array_equal(x, expected)
+
+
+def test_sixteen_bits_are_rounded_once() -> None:
+    x = np.arange(1 << 16, dtype=np.uint16).view(np.float16)
+    wide = functions.sigmoid(x.astype(np.float32), rule=TORCH)
+    with np.errstate(all="ignore"):
+        expected = wide.astype(np.float16)
+    np.testing.assert_array_equal(functions.sigmoid(x, rule=TORCH), expected)
+    bf16 = np.uint16([0x3F00, 0x3F80])
+    result = functions.exp(bf16, rule=TORCH, format="bf16")
+    assert np.asarray(result).view(np.uint16).tolist() == [0x3FD3, 0x402E]
+
+
+def test_gradients() -> None:
+    x = np.float32([-1, 0, 2])
+    grad = np.float32([1, 2, 3])
+    np.testing.assert_array_equal(functions.gradient("relu", grad, x, rule=TORCH), [0, 0, 3])
+    np.testing.assert_array_equal(
+        functions.gradient("leaky_relu", grad, x, 0.25, rule=TORCH), [0.25, 0.5, 3])
+    np.testing.assert_array_equal(functions.gradient("pow", grad, x, 2, rule=TORCH), [-2, 0, 12])
+    np.testing.assert_array_equal(functions.elu(x, 0, rule=TORCH), [0, 0, 2])
+    np.testing.assert_array_equal(functions.leaky_relu(x, 0.5, rule=TORCH), [-0.5, 0, 2])
+
+
+def test_refusals() -> None:
+    x = np.float32([0.5])
+    with pytest.raises(samebits.Unsupported, match="rule cuda_13_0 has no gelu of fp32"):
+        functions.gelu(x, rule=CUDA)
+    with pytest.raises(samebits.Unsupported, match="rule exact has no exp"):
+        functions.exp(x, rule="exact")
+    with pytest.raises(samebits.Unsupported, match="gradient of exp"):
+        functions.gradient("exp", x, x, rule=CUDA)
+    with pytest.raises(samebits.InvalidArgument, match="rule"):
+        functions.exp(x, rule="torch")
+    with pytest.raises(samebits.InvalidArgument, match="function"):
+        functions.gradient("cosh", x, x, rule=TORCH)
+    with pytest.raises(samebits.InvalidArgument, match="pow needs its exponent"):
+        functions.gradient("pow", x, x, rule=TORCH)
+    with pytest.raises(samebits.InvalidArgument, match="grad"):
+        functions.gradient("exp", np.float32([1, 2]), x, rule=TORCH)
+    with pytest.raises(TypeError, match="parameter: a number is expected"):
+        functions.pow(x, "2", rule=TORCH)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="rule"):
+        functions.exp(x)  # type: ignore[call-arg]

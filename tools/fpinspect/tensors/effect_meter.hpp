@@ -1,0 +1,59 @@
+// What one format does to consecutive elements, which are float or double.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "fpinspect/tensors/format_effect.hpp"
+#include "samebits/core/format.hpp"
+
+namespace fpinspect {
+
+/// A target format, with data that is computed once.
+struct target_format {
+  explicit target_format(samebits::format_id id);
+
+  samebits::format_id format;
+  double overflow_start;  ///< the smallest magnitude that overflows; infinity if none does
+  float min_normal;
+};
+
+/// Number of elements of a chunk: a subtree of contract §6's tree.
+inline constexpr std::size_t effect_chunk = std::size_t{1} << 15;
+
+/// Measures the effect of formats on one chunk of elements after another.
+class effect_meter {
+ public:
+  /// Begins a chunk of up to effect_chunk elements.
+  template <class Value>
+  void begin(std::span<const Value> exact);
+
+  /// The effect of a format on the chunk. signal and noise are the roots of the trees over the
+  /// chunk alone; the saturated sums are 0.
+  ///
+  /// @param exact  the elements that were given to begin()
+  /// @param rounded  the elements rounded to the format
+  template <class Value>
+  [[nodiscard]] format_effect effect(const target_format& to, std::span<const Value> exact,
+                                     std::span<const float> rounded);
+
+ private:
+  static constexpr std::size_t block = 4096;  // inputs: 32 KiB stay in the L1 cache
+
+  /// The root of the tree over input(i) >= +0 for i in [0, size).
+  template <class Input>
+  double root_over(std::size_t size, const Input& input);
+  /// The root over inputs_[0, size).
+  double root_of_inputs(std::size_t size);
+
+  std::array<double, block> inputs_{};
+  std::array<double, block / 2> sums_{};
+  // Of the chunk:
+  std::size_t zeros_ = 0;
+  double largest_ = 0;  ///< largest magnitude, with NaN above all numbers
+  double signal_ = 0;   ///< root over the squares of the finite elements
+};
+
+}  // namespace fpinspect
