@@ -4,7 +4,7 @@
 #   tools/setup.sh test    besides these what the tests and benchmarks need
 set -euo pipefail
 
-packages=(g++ cmake ninja-build libcli11-dev nlohmann-json3-dev)
+packages=(g++ cmake ninja-build libcli11-dev nlohmann-json3-dev zlib1g-dev)
 if [[ "${1:-}" == test ]]; then
   packages+=(libboost1.81-dev libgtest-dev libgmock-dev librapidcheck-dev libeigen3-dev
              libbenchmark-dev python3 python3-dev python3-venv

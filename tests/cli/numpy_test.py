@@ -111,6 +111,42 @@ class AgainstNumPy(cli_support.CliTest):
                 "formats": {name: effect(name, exact) for name in ["tf32", *TARGETS]},
                 "amax_code": tensor["amax_code"], "min_nonzero_code": tensor["min_nonzero_code"]})
 
+    def test_distributions(self):
+        """--stats on the sample: sums in the order of the tree, and NumPy's own to 6 digits."""
+        for tensor in self.ok_json("tensor", self.sample, "--stats")["tensors"]:
+            dtype, shape, raw = self.tensors[tensor["name"]]
+            x = elements(dtype, shape, raw).astype(np.float64)
+            flat, got = x.ravel(), tensor["statistics"]
+            magnitudes = np.abs(flat)
+            mean = tree_sum(flat) / flat.size
+            smallest = float(magnitudes[magnitudes > 0].min())
+            ordered = np.sort(flat) + 0.0
+            expected = {
+                "zeros": int((flat == 0).sum()), "nan": 0, "inf": 0, "min": float(flat.min()),
+                "max": float(flat.max()), "amax": float(magnitudes.max()), "min_nonzero": smallest,
+                "dynamic_range_log2": math.log2(magnitudes.max()) - math.log2(smallest),
+                "mean": mean, "std": math.sqrt(tree_sum((flat - mean) * (flat - mean)) / flat.size),
+                "l1_norm": tree_sum(magnitudes), "l2_norm": math.sqrt(tree_sum(flat * flat)),
+                "percentiles": {str(p): float(ordered[-(-flat.size * p // 100) - 1])
+                                for p in (1, 5, 25, 50, 75, 95, 99)}}
+            self.assertEqual({key: got[key] for key in expected}, expected)
+            for key, value in {"mean": flat.mean(), "std": flat.std(),
+                               "l1_norm": np.linalg.norm(flat, 1),
+                               "l2_norm": np.linalg.norm(flat)}.items():
+                self.assertAlmostEqual(got[key] / value, 1, places=9, msg=key)
+            for p, value in got["percentiles"].items():
+                self.assertEqual(value, np.percentile(flat, int(p), method="inverted_cdf"))
+            for key, axis in ("rows", 1), ("columns", 0):
+                if x.ndim < 2:
+                    self.assertIsNone(got[key])
+                    continue
+                amaxes = np.abs(x).max(axis=axis)
+                self.assertEqual(got[key], {
+                    "channels": amaxes.size, "zero": int((amaxes == 0).sum()),
+                    "smallest_amax": float(amaxes[amaxes > 0].min()),
+                    "median_amax": float(np.percentile(amaxes, 50, method="inverted_cdf")),
+                    "largest_amax": float(amaxes.max()), "largest": int(amaxes.argmax())})
+
     def test_loss_scale(self):
         """The verdict's scale and its losses, by a search over all scales."""
         verdict = self.ok_json("tensor", self.sample)["verdict"]
@@ -149,6 +185,34 @@ class AgainstNumPy(cli_support.CliTest):
                 expected = exact.astype(target)
                 self.assertEqual((int(descr[2]), list(got_shape)), (expected.itemsize, shape))
                 self.assertEqual(data, expected.tobytes(), (name, to))
+
+    def test_archives_that_numpy_writes(self):
+        """Every array of savez and savez_compressed is read as NumPy reads it."""
+        random = np.random.default_rng(7)
+        arrays = {"f4": random.standard_normal((64, 48)).astype(np.float32),
+                  "f2": random.standard_normal((5, 7)).astype(np.float16),
+                  "big": random.standard_normal((3, 4)).astype(">f8"),
+                  "fortran": np.asfortranarray(random.standard_normal((6, 5)).astype(np.float32)),
+                  "i2": np.arange(-8, 8, dtype=np.int16), "u1": np.arange(6, dtype=np.uint8),
+                  "scalar": np.float32(0.1), "none": np.zeros((0, 3), np.float32),
+                  "zeros": np.zeros((300, 500), np.float32)}
+        for save in np.savez, np.savez_compressed:
+            path = self.path(save.__name__ + ".npz")
+            save(path, **arrays)
+            tensors = self.ok_json("tensor", path)["tensors"]
+            if tensors[0]["dtype"] is None:
+                self.assertEqual(save, np.savez_compressed)
+                self.assertIn("this build has no zlib", tensors[0]["note"])
+                continue
+            self.assertEqual([t["name"] for t in tensors], list(arrays))
+            for tensor, (name, array) in zip(tensors, arrays.items()):
+                alone = self.path("alone.npy")
+                np.save(alone, array)
+                (expected,) = self.ok_json("tensor", alone)["tensors"]
+                self.assertEqual(tensor, {**expected, "name": name})
+                _, shape, data = self.convert(f"{path}#{name}", "--to", "fp32")
+                expected = array.astype(np.float32).tobytes()
+                self.assertEqual((shape, data), (array.shape, expected), name)
 
     def test_numpy_reads_what_convert_writes(self):
         name, (dtype, shape, raw) = next(iter(self.tensors.items()))

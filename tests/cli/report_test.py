@@ -110,14 +110,14 @@ class Complete(ReportTest):
     def test_the_table_has_the_figures_of_tensor(self):
         page = self.report(SAMPLE)
         table = {row[0]: row for row in page.rows if len(row) == 8}
-        screen = self.ok("tensor", SAMPLE).out.split("\n\n")[-2].splitlines()[2:]
+        screen = self.ok("tensor", SAMPLE, "--list").out.split("\n\n")[1].splitlines()[2:]
         self.assertEqual(len(screen), 10)
         self.assertEqual([row[0] for row in page.rows if len(row) == 8][1:],
-                         [line.split()[0] for line in screen])  # and its order
+                         [line.split()[-1] for line in screen])  # and its order
         for line in screen:
-            name, *figures = re.split(r"  +", line.strip())
+            *figures, role, name = re.split(r"  +", line.strip())
             row = table[name]
-            self.assertEqual([row[1], row[5], row[6], row[7]], figures)
+            self.assertEqual([row[1], *row[5:8]], [role, *figures])
 
     def test_findings_come_first_in_detail(self):
         page = self.report(SAMPLE)

@@ -8,7 +8,10 @@ import cli_support
 from cli_support import SAMPLE, floats, write_npy, write_safetensors
 
 NEED = ["", "Cheapest choice that keeps 30 dB and loses fewer than 1 % of the non-zero",
-        "values in every tensor (--need). Figures: the worst tensor's.", ""]
+        "values in every tensor (--need). Figures: the worst tensor's."]
+
+
+LAST = "more: --list (every tensor), --details NAME (one), --stats, --recipes, --json"
 
 
 class FiveFiles(cli_support.CliTest):
@@ -21,9 +24,12 @@ class FiveFiles(cli_support.CliTest):
         path = self.path(name + ".safetensors")
         lines = self.ok("tensor", path).out.splitlines()
         self.assertTrue(lines[0].startswith(path + ": "), lines[0])
-        self.assertEqual(lines[1:5], NEED)
-        self.assertEqual(lines[5:5 + len(expected)], list(expected))
+        self.assertEqual(lines[1:4], NEED)
+        self.assertEqual(lines[4:4 + len(expected)], list(expected))
         return lines
+
+    def listed(self, name):
+        return self.ok("tensor", self.path(name + ".safetensors"), "--list").out.splitlines()
 
     def test_healthy_weights(self):
         self.starts(
@@ -41,18 +47,17 @@ class FiveFiles(cli_support.CliTest):
             "",
             "Loss scale for fp16 gradients: 2^24   (bf16 gradients need none)",
             "  none       35.28 % lost",
-            "  2^20      < 0.01 % lost",
-            "  2^22           0 % lost",
-            "  2^23           0 % lost",
             "  2^24           0 % lost, the largest without overflow",
             "  2^25           0 % lost, 860 values overflow in grad.head",
             "  Every scale from 2^13 to 2^24 meets the need.",
             "",
             "Look at these",
             "  grad.deep: fp16 without a loss scale loses 70.57 %",
-            "")
-        rows = [line.split()[0] for line in lines if line.startswith("  grad.")]
-        self.assertEqual(rows[1:], ["grad.deep", "grad.head"])  # the larger loss first
+            "",
+            LAST)
+        self.assertEqual(lines[-1], LAST)
+        rows = self.listed("underflow")[4:]
+        self.assertEqual([row.split()[-1] for row in rows], ["grad.deep", "grad.head"])  # worst first
 
     def test_one_outlier_channel(self):
         self.starts(
@@ -78,8 +83,31 @@ class FiveFiles(cli_support.CliTest):
             "Loss scale for fp16 gradients: none needed",
             "  none        0.03 % lost")
         self.assertIn("500 tensors, 385000 values", lines[0])
-        self.assertEqual(lines[21:23], ["Nothing else needs attention.", ""])
-        self.assertEqual(len(lines), 23 + 2 + 500 + 2)  # a line a tensor, and no details
+        self.assertEqual(lines[-3:], ["Nothing else needs attention.", "", LAST])
+        self.assertLessEqual(len(lines), 24)
+        listed = self.listed("checkpoint")
+        self.assertEqual(listed[:2], [lines[0], ""])
+        self.assertEqual(len(listed), 2 + 2 + 500)
+
+    def test_the_screen_has_room_for_the_verdict(self):
+        """Of many tensors that need attention as many are named as fit on 24 lines."""
+        tensors = [(f"layers.{i}.weight", "F32", (2, 2), floats(1, 2, 3, float("nan")))
+                   for i in range(30)]
+        path = write_safetensors(self.path("m.safetensors"), tensors)
+        lines = self.ok("tensor", path).out.splitlines()
+        self.assertEqual(len(lines), 24)
+        named = [line for line in lines if ": 1 NaN, first at [1, 1]" in line]
+        self.assertEqual(lines[-3], f"  and {30 - len(named)} more: --json")
+        self.assertEqual(len(self.ok_json("tensor", path)["verdict"]["findings"]), 30)
+        gradients = [(f"grad.{i}", "F32", (2, 2), floats(1, 1e-9, 1e-30, float("inf")))
+                     for i in range(4)]
+        roles = [(name, "F32", (2, 2), floats(1, 2, 3, 1e-9))
+                 for name in ("act.0", "exp_avg.0", "exp_avg_sq.0", "x.0", "w.weight")]
+        path = write_safetensors(self.path("m.safetensors"), gradients + roles + [
+            ("v.weight", "I32", (1,), bytes(4)), ("u.weight", "F8_E4M3", (1,), bytes(1))])
+        lines = self.ok("tensor", path).out.splitlines()
+        self.assertEqual(sum(": 1 Inf" in line for line in lines), 3)  # at least three
+        self.assertEqual(lines[-3].split(" more")[1], ": --json")
 
     def test_nan(self):
         self.starts(
@@ -105,6 +133,63 @@ class FiveFiles(cli_support.CliTest):
         for name in "healthy", "underflow", "outlier", "nan":
             for line in self.ok("tensor", self.path(name + ".safetensors")).out.splitlines()[1:]:
                 self.assertLessEqual(len(line), 80)
+
+
+class Lines(cli_support.CliTest):
+    LONG = "model.layers.%d.self_attention.query_key_value.lora_adapter.weight"
+
+    def long_names(self):
+        nan = float("nan")
+        return write_safetensors(self.path("m.safetensors"), [
+            (self.LONG % i, "F32", (2, 2), floats(1, 2, 3, 1e-9)) for i in range(3)] + [
+            ("grad." + self.LONG % i, "F32", (2, 2), floats(1, 2e-9, nan if i else 3, 1e-12))
+            for i in range(3)])
+
+    def test_lines_are_broken_at_the_width(self):
+        for width in 80, 100:
+            out = self.ok("tensor", self.long_names(), env={"COLUMNS": str(width)}).out
+            for line in out.splitlines()[1:]:
+                if len(line) > width:  # a name cannot be broken, but it stands alone
+                    self.assertEqual(len(line.split()), 1, line)
+        narrow = self.ok("tensor", self.long_names(), env={"COLUMNS": "80"}).out
+        self.assertIn(f"\n  grad.{self.LONG % 1}: 1 NaN,\n    first at [1, 0]\n", narrow)
+        wide = self.ok("tensor", self.long_names(), env={"COLUMNS": "300"}).out
+        self.assertIn(f"\n  grad.{self.LONG % 1}: 1 NaN, first at [1, 0]\n", wide)
+
+    def test_columns_of_the_list_stay_in_place(self):
+        lines = self.ok("tensor", self.long_names(), "--list").out.splitlines()
+        self.assertEqual({line.rstrip().rfind("  ") for line in lines[3:]}, {lines[3].rfind("  ")})
+        self.assertEqual(lines[2], lines[2].rstrip())
+
+    def test_plain(self):
+        """The figures of --json, one line a tensor, in the order of --list."""
+        path = self.long_names()
+        order = [line.split()[-1] for line in self.ok("tensor", path, "--list").out.splitlines()[4:]]
+        rows = [line.split("\t") for line in
+                self.ok("tensor", path, "--list", "--plain").out.splitlines()]
+        self.assertEqual([row[0] for row in rows], order)
+        document = self.ok_json("tensor", path)
+        verdicts = {t["name"]: t for t in document["verdict"]["tensors"]}
+        stats = {t["name"]: t for t in document["tensors"]}
+        for name, role, count, lost, choice, db, lost_in_choice in rows:
+            verdict, fp16 = verdicts[name], stats[name]["formats"]["fp16"]
+            nonzero = stats[name]["count"] - stats[name]["zeros"] - stats[name]["nan"]
+            self.assertEqual((role, int(count)), (verdict["role"], 4))
+            self.assertEqual(float(lost), (fp16["underflow"] + fp16["overflow"]) / nonzero)
+            self.assertEqual(choice, verdict["choice"] or "not judged")
+            if verdict["choice"]:
+                self.assertEqual(float(db), verdict["sqnr_db"])
+                self.assertEqual(float(lost_in_choice), verdict["underflow"] / nonzero)
+            else:
+                self.assertEqual((db, lost_in_choice), ("-", "-"))
+        path = write_safetensors(self.path("m.safetensors"), [
+            ("b.bias", "F32", (2,), floats(1, 2)), ("i\t1", "I8", (2,), bytes(2)),
+            ("none", "F32", (0,), b"")])
+        self.assertEqual(self.ok("tensor", path, "--list", "--plain").out,
+                         "b.bias\tweights\t2\t0\tbf16\texact\t0\n"
+                         "i\\x091\tother\t2\t-\tnot judged\t-\t-\n"
+                         "none\tother\t0\t-\tnot judged\t-\t-\n")
+        self.fails(2, "tensor", path, "--plain", says="--plain does nothing without --list")
 
 
 class Shards(cli_support.CliTest):

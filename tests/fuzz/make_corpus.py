@@ -7,6 +7,7 @@ Files whose names begin with "crash" were found by fuzzing and are kept; all oth
 import json
 import pathlib
 import struct
+import zlib
 
 HERE = pathlib.Path(__file__).resolve().parent
 
@@ -182,6 +183,152 @@ def safetensors_seeds():
     yield "refused_beyond", struct.pack("<Q", len(whole)) + whole[8:]
 
 
+def stored_block(data, last=1):
+    """A deflate block without compression, the same with every version of zlib."""
+    return struct.pack("<BHH", last, len(data), len(data) ^ 0xFFFF) + data
+
+
+# 64 zero bytes in a block of fixed Huffman codes, as zlib 1.2.13 compresses them.
+ZEROS_PACKED = bytes.fromhex("6360a00c0000")
+
+
+def zip_member(name, data, packed=None, method=None, crc=None, extra=b"", flags=0):
+    """(name, local header and data, the start of the directory entry)"""
+    method = (0 if packed is None else 8) if method is None else method
+    packed = data if packed is None else packed
+    crc = zlib.crc32(data) if crc is None else crc
+    fields = struct.pack("<HHHHHIII", 20, flags, method, 0, 33, crc, len(packed), len(data))
+    local = b"PK\3\4" + fields + struct.pack("<HH", len(name), len(extra)) + name + extra + packed
+    return name, local, b"PK\1\2" + struct.pack("<H", 20) + fields
+
+
+def zip_entry(member, offset, extra=b""):
+    name, _, start = member
+    return start + struct.pack("<HHHHHII", len(name), len(extra), 0, 0, 0, 0, offset) + name + extra
+
+
+def zip_end(entries, size, offset, comment=b""):
+    return b"PK\5\6" + struct.pack("<HHHHIIH", 0, 0, entries, entries, size, offset,
+                                   len(comment)) + comment
+
+
+def zip_file(*members, comment=b""):
+    data, directory = b"", b""
+    for member in members:
+        directory += zip_entry(member, len(data))
+        data += member[1]
+    return data + directory + zip_end(len(members), len(directory), len(data), comment)
+
+
+def npz_seeds():
+    small = npy(padded(npy_dict("<f2", (4,))), ramp(8))
+    fortran = npy(padded(npy_dict(">f4", (2, 3), True)), ramp(24))
+    zeros = npy(padded(npy_dict("<f4", (16,)))) + bytes(64)
+    plain = zip_member(b"a.npy", small)
+    packed = zip_member(b"b.npy", fortran, stored_block(fortran))
+    yield "stored", zip_file(plain)
+    yield "deflated", zip_file(packed)
+    yield "both", zip_file(plain, packed, comment=b"a comment")
+    yield "empty", zip_file()
+    yield "zip64_local", zip_file(zip_member(b"a.npy", small, extra=struct.pack("<HHQQ", 1, 16, 0, 0)))
+    yield "crc", zip_file(zip_member(b"a.npy", small, stored_block(small), crc=1))
+    yield "object", zip_file(zip_member(b"o.npy", npy(npy_dict("|O", (1,)) + "\n", b"x")), plain)
+    yield "other_file", zip_file(zip_member(b"readme.txt", b"text"), plain)
+    yield "encrypted", zip_file(zip_member(b"a.npy", small, flags=1))
+    yield "method", zip_file(zip_member(b"a.npy", small, small, method=14))
+    yield "large", zip_file(zip_member(b"z.npy", zeros, stored_block(zeros[:-64], 0) + ZEROS_PACKED))
+    name, local, start = zip_member(b"a.npy", small)
+    sizes = struct.pack("<HHQQ", 1, 16, len(small), len(small))
+    entry = zip_entry((name, local, start[:18 + 2] + b"\xff" * 8), 0, sizes)
+    end64 = struct.pack("<4sQHHIIQQQQ", b"PK\6\6", 44, 45, 45, 0, 0, 1, 1, len(entry), len(local))
+    locator = struct.pack("<4sIQI", b"PK\6\7", 0, len(local) + len(entry), 1)
+    yield "zip64", local + entry + end64 + locator + zip_end(0xFFFF, 0xFFFFFFFF, 0xFFFFFFFF)
+    overlap = plain[1] + zip_entry(plain, 0) + zip_entry((b"b.npy", b"", plain[2]), 0)
+    yield "refused_overlap", overlap + zip_end(2, len(overlap) - len(plain[1]), len(plain[1]))
+    yield "refused_twice", zip_file(plain, plain)
+    yield "refused_member", zip_file(zip_member(b"a.npy", b"no array"))
+    yield "refused_cut", zip_file(zip_member(b"a.npy", small, stored_block(small)[:20]))
+    yield "refused_claim", zip_file(zip_member(b"a.npy", small * 20, b"\x03\x00"))
+    yield "refused_prefix", b"x" + zip_file(plain)
+    yield "refused_end", zip_file(plain)[:-1]
+    yield "refused_nothing", b""
+
+
+def gguf_text(text):
+    return struct.pack("<Q", len(text)) + text
+
+
+def gguf_tensor(name, kind, shape, offset):
+    return (gguf_text(name) + struct.pack("<I", len(shape)) +
+            b"".join(struct.pack("<Q", extent) for extent in shape) +
+            struct.pack("<IQ", kind, offset))
+
+
+def gguf(infos=(), data=b"", pairs=(), version=3, tensors=None, alignment=32):
+    start = b"GGUF" + struct.pack("<IQQ", version, len(infos) if tensors is None else tensors,
+                                  len(pairs)) + b"".join(pairs) + b"".join(infos)
+    return start + bytes(-len(start) % alignment) + data
+
+
+def gguf_seeds():
+    one = gguf_tensor(b"w", 0, (2, 2), 0)
+    for kind, size in {0: 4, 1: 2, 30: 2, 28: 8, 24: 1, 25: 2, 26: 4, 27: 8, 12: 9, 4711: 1}.items():
+        yield f"type_{kind}", gguf([gguf_tensor(b"t", kind, (4, 2), 0)], ramp(8 * size))
+    yield "version_2", gguf([one], ramp(16), version=2)
+    yield "none", gguf()
+    yield "two", gguf([gguf_tensor(b"b", 24, (3,), 32), one], ramp(35))
+    yield "scalar", gguf([gguf_tensor(b"s", 0, (), 0)], ramp(4))
+    yield "no_elements", gguf([gguf_tensor(b"s", 0, (0, 3), 0)])
+    values = [gguf_text(b"a.b") + struct.pack("<I", kind) + bytes(size)
+              for kind, size in enumerate((1, 1, 2, 2, 4, 4, 4, 1)) if size]
+    values += [gguf_text(b"k") + struct.pack("<I", kind) + bytes(8) for kind in (10, 11, 12)]
+    yield "scalars", gguf([one], ramp(16), values)
+    array = struct.pack("<IIQ", 9, 8, 2) + gguf_text(b"x") + gguf_text(b"")
+    nested = struct.pack("<IIQ", 9, 9, 1) + struct.pack("<IQ", 0, 2) + b"zz"
+    yield "arrays", gguf([one], ramp(16), [gguf_text(b"s") + struct.pack("<I", 8) + gguf_text(b"v"),
+                                           gguf_text(b"a") + array, gguf_text(b"n") + nested])
+    align = gguf_text(b"general.alignment") + struct.pack("<II", 4, 8)
+    yield "alignment", gguf([gguf_tensor(b"t", 24, (3,), 8), gguf_tensor(b"u", 24, (3,), 0)],
+                            ramp(11), [align], alignment=8)
+    yield "refused_alignment", gguf([one], ramp(16), [align[:-4] + bytes(4)])
+    yield "refused_version", gguf(version=1)
+    yield "refused_big_endian", b"GGUF" + struct.pack(">IQQ", 3, 0, 0)
+    yield "refused_twice", gguf([one, one], ramp(16))
+    yield "refused_overlap", gguf([gguf_tensor(b"a", 24, (33,), 0), gguf_tensor(b"b", 24, (1,), 32)],
+                                  ramp(40))
+    yield "refused_short", gguf([one], ramp(15))
+    yield "refused_count", gguf([one], ramp(16), tensors=2)
+    yield "refused_counts", gguf(tensors=1 << 63)
+    yield "refused_offset", gguf([gguf_tensor(b"w", 0, (2, 2), 4)], ramp(20))
+    yield "refused_product", gguf([gguf_tensor(b"w", 0, (1 << 32, 1 << 32), 0)], ramp(16))
+    yield "refused_name", gguf([gguf_tensor(b"\xff", 0, (1,), 0)], ramp(4))
+    yield "refused_array", gguf(pairs=[gguf_text(b"a") + struct.pack("<IIQ", 9, 12, 1 << 61)])
+    yield "refused_nothing", b""
+
+
+def shard_index_seeds():
+    texts = {
+        "two": {"metadata": {"total_size": 32}, "weight_map": {"a": "1.s", "b": "2.s", "c": "1.s"}},
+        "empty": {"weight_map": {}},
+        "other": {"x": [1, -1, 1.5, None, True, {"weight_map": {"y": []}}], "weight_map": {"a": "f"}},
+        "refused_slash": {"weight_map": {"a": "../f"}},
+        "refused_zero": {"weight_map": {"a": "f\0"}},
+        "refused_dots": {"weight_map": {"a": ".."}},
+        "refused_nothing": {"weight_map": {"a": ""}},
+        "refused_number": {"weight_map": {"a": 1}},
+        "refused_nested": {"weight_map": {"a": {"b": "f"}}},
+        "refused_map": {"weight_map": "f"},
+        "refused_no_map": {"metadata": {}},
+    }
+    for name, value in texts.items():
+        yield name, compact(value).encode("utf-8")
+    yield "key_twice", b'{"weight_map":{"a":"f","a":"g"}}'
+    yield "refused_twice", b'{"weight_map":{},"weight_map":{}}'
+    yield "refused_array", b"[]"
+    yield "refused_open", b'{"weight_map":{"a":"f"}'
+    yield "refused_deep", b'{"x":' + b"[" * 100 + b"]" * 100 + b"}"
+
+
 def write(folder, seeds):
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.iterdir():
@@ -194,4 +341,7 @@ def write(folder, seeds):
 
 if __name__ == "__main__":
     write(HERE / "corpus" / "npy", npy_seeds())
+    write(HERE / "corpus" / "npz", npz_seeds())
     write(HERE / "corpus" / "safetensors", safetensors_seeds())
+    write(HERE / "corpus" / "shard_index", shard_index_seeds())
+    write(HERE / "corpus" / "gguf", gguf_seeds())

@@ -15,16 +15,12 @@ using namespace std::string_view_literals;
 constexpr const char* torch_hint =
     "a PyTorch checkpoint, which can run code when loaded; convert it with "
     "safetensors.torch.save_file(torch.load(FILE, weights_only=True), 'out.safetensors')";
-constexpr const char* npz_hint =
-    "an .npz archive; save each array with numpy.save(name, numpy.load(FILE)[name])";
 constexpr const char* zip_hint =
     "a zip archive; unpack .npy files from it, or convert a PyTorch checkpoint with "
     "safetensors.torch.save_file(...)";
 constexpr const char* pickle_hint =
     "a pickle, which can run code when loaded; save arrays with numpy.save or "
     "safetensors.torch.save_file(...)";
-constexpr const char* gguf_hint =
-    "a GGUF file; save its tensors with safetensors.numpy.save_file(...)";
 constexpr const char* hdf5_hint =
     "an HDF5 file; save each data set with numpy.save(name, dataset[...])";
 constexpr const char* gzip_hint = "compressed with gzip; unpack it first";
@@ -38,17 +34,19 @@ struct known {
 };
 
 constexpr known contents[] = {
-    {"GGUF"sv, gguf_hint},       {"\x89HDF\r\n\x1a\n"sv, hdf5_hint},
-    {"\x1f\x8b"sv, gzip_hint},   {"version https://git-lfs"sv, lfs_hint},
-    {"\x80\x02"sv, pickle_hint}, {"\x80\x03"sv, pickle_hint},
-    {"\x80\x04"sv, pickle_hint}, {"\x80\x05"sv, pickle_hint},
+    {"\x89HDF\r\n\x1a\n"sv, hdf5_hint},
+    {"\x1f\x8b"sv, gzip_hint},
+    {"version https://git-lfs"sv, lfs_hint},
+    {"\x80\x02"sv, pickle_hint},
+    {"\x80\x03"sv, pickle_hint},
+    {"\x80\x04"sv, pickle_hint},
+    {"\x80\x05"sv, pickle_hint},
 };
 
 constexpr known names[] = {
-    {".pt", torch_hint},   {".pth", torch_hint}, {".ckpt", torch_hint}, {".bin", torch_hint},
-    {".npz", npz_hint},    {".zip", zip_hint},   {".pkl", pickle_hint}, {".pickle", pickle_hint},
-    {".gguf", gguf_hint},  {".h5", hdf5_hint},   {".hdf5", hdf5_hint},  {".gz", gzip_hint},
-    {".json", index_hint},
+    {".pt", torch_hint},  {".pth", torch_hint},  {".ckpt", torch_hint},    {".bin", torch_hint},
+    {".zip", zip_hint},   {".pkl", pickle_hint}, {".pickle", pickle_hint}, {".h5", hdf5_hint},
+    {".hdf5", hdf5_hint}, {".gz", gzip_hint},    {".json", index_hint},
 };
 
 [[noreturn]] void unsupported(const std::string& message) {
@@ -75,7 +73,7 @@ bool looks_like_safetensors(std::string_view content) {
 
 // The name of a zip archive's first member distinguishes NumPy's archives from PyTorch's [PKWARE
 // APPNOTE §4.3.7: 30 bytes, then the name].
-const char* hint_for_zip(std::string_view content, std::string_view lower_name) {
+file_format format_of_zip(std::string_view content, std::string_view lower_name) {
   constexpr std::size_t name_length_at = 26;
   constexpr std::size_t name_at = 30;
   if (content.size() > name_at) {
@@ -83,13 +81,14 @@ const char* hint_for_zip(std::string_view content, std::string_view lower_name) 
         static_cast<unsigned char>(content[name_length_at]) |
         static_cast<std::size_t>(static_cast<unsigned char>(content[name_length_at + 1])) << 8;
     const std::string_view member = content.substr(name_at, length);
-    if (member.ends_with(".npy")) return npz_hint;
-    if (member.ends_with("data.pkl")) return torch_hint;
+    if (member.ends_with(".npy")) return file_format::npz;
+    if (member.ends_with("data.pkl")) unsupported(torch_hint);
   }
+  if (lower_name.ends_with(".npz")) return file_format::npz;
   for (const known& entry : names) {
-    if (lower_name.ends_with(entry.mark)) return entry.hint;
+    if (lower_name.ends_with(entry.mark)) unsupported(entry.hint);
   }
-  return zip_hint;
+  unsupported(zip_hint);
 }
 
 }  // namespace
@@ -99,8 +98,9 @@ file_format detect_format(std::span<const std::byte> file, std::string_view file
   const std::string lower_name = lower_case(file_name);
   if (content.starts_with("\x93NUMPY")) return file_format::npy;
   if (looks_like_safetensors(content)) return file_format::safetensors;
+  if (content.starts_with("GGUF")) return file_format::gguf;
   if (content.starts_with("PK\x03\x04") || content.starts_with("PK\x05\x06")) {
-    unsupported(hint_for_zip(content, lower_name));
+    return format_of_zip(content, lower_name);
   }
   for (const known& entry : contents) {
     // A mark of two bytes does not outweigh a file name: the bytes may be the length of a damaged
@@ -109,11 +109,13 @@ file_format detect_format(std::span<const std::byte> file, std::string_view file
     if (content.starts_with(entry.mark) && !weak) unsupported(entry.hint);
   }
   if (lower_name.ends_with(".npy")) return file_format::npy;
+  if (lower_name.ends_with(".npz")) return file_format::npz;
   if (lower_name.ends_with(".safetensors")) return file_format::safetensors;
+  if (lower_name.ends_with(".gguf")) return file_format::gguf;
   for (const known& entry : names) {
     if (lower_name.ends_with(entry.mark)) unsupported(entry.hint);
   }
-  unsupported("neither a .npy nor a .safetensors file, by its first bytes and by its name");
+  unsupported("no .npy, .npz, .safetensors or GGUF file, by its first bytes and by its name");
 }
 
 }  // namespace samebits::tensor_file

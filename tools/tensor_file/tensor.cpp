@@ -3,6 +3,7 @@
 
 #include "tensor_file/codes.hpp"
 #include "tensor_file/escape.hpp"
+#include "tensor_file/gguf/gguf.hpp"
 #include "tensor_file/npy/npy.hpp"
 #include "tensor_file/safetensors/safetensors.hpp"
 
@@ -15,18 +16,42 @@ tensor_file tensor_file::open(const std::filesystem::path& path) {
   const std::string shown = escape_path(path);
   try {
     tensor_file opened(mapped_file(path), shown);
-    const std::span<const std::byte> content = opened.file_.bytes();
-    opened.format_ = detect_format(content, path.filename().native());
-    if (opened.format_ == file_format::npy) {
-      opened.tensors_.push_back(parse_npy(content));
-    } else {
-      safetensors_header header = parse_safetensors(content);
-      opened.tensors_ = std::move(header.tensors);
-      opened.metadata_ = std::move(header.metadata);
-    }
+    opened.read_header(path.filename().native());
     return opened;
   } catch (const file_error& error) {
     throw file_error(error.kind(), shown + ": " + error.what());
+  }
+}
+
+tensor_file tensor_file::open(int descriptor, std::string_view shown) {
+  const std::string name(shown);
+  try {
+    tensor_file opened(mapped_file(descriptor), name);
+    opened.read_header({});
+    return opened;
+  } catch (const file_error& error) {
+    throw file_error(error.kind(), name + ": " + error.what());
+  }
+}
+
+void tensor_file::read_header(std::string_view file_name) {
+  const std::span<const std::byte> content = file_.bytes();
+  format_ = detect_format(content, file_name);
+  switch (format_) {
+    case file_format::npy: tensors_.push_back(parse_npy(content)); break;
+    case file_format::npz: {
+      npz_contents contents = parse_npz(content);
+      tensors_ = std::move(contents.tensors);
+      deflated_ = std::make_unique<deflated_members>(std::move(contents.deflated));
+      break;
+    }
+    case file_format::safetensors: {
+      safetensors_header header = parse_safetensors(content);
+      tensors_ = std::move(header.tensors);
+      metadata_ = std::move(header.metadata);
+      break;
+    }
+    case file_format::gguf: tensors_ = parse_gguf(content); break;
   }
 }
 
@@ -45,17 +70,30 @@ const tensor_info& tensor_file::find(std::string_view name) const {
                                                    (tensors_.empty() ? "" : ":") + held);
 }
 
+std::span<const std::byte> tensor_file::part_of(const tensor_info& info) const {
+  if (!info.unread.empty()) {
+    throw file_error(error_kind::unsupported,
+                     path_ + ": tensor " + quote(info.name) + ": " + info.unread);
+  }
+  if (info.part == 0) return file_.bytes();
+  try {
+    return deflated_->bytes(file_.bytes(), info.part - 1);
+  } catch (const file_error& error) {
+    throw file_error(error.kind(), path_ + ": " + error.what());
+  }
+}
+
 std::span<const std::byte> tensor_file::bytes(const tensor_info& info) const {
-  return data_bytes(file_.bytes(), info);
+  return data_bytes(part_of(info), info);
 }
 
 void tensor_file::read_codes(const tensor_info& info, std::uint64_t first, std::uint64_t count,
                              std::byte* out) const {
-  samebits::tensor_file::read_codes(file_.bytes(), info, first, count, out);
+  samebits::tensor_file::read_codes(part_of(info), info, first, count, out);
 }
 
 std::optional<std::span<const std::byte>> tensor_file::view_codes(const tensor_info& info) const {
-  return samebits::tensor_file::view_codes(file_.bytes(), info);
+  return samebits::tensor_file::view_codes(part_of(info), info);
 }
 
 }  // namespace samebits::tensor_file

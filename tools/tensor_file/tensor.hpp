@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -14,6 +15,7 @@
 #include "tensor_file/detect.hpp"
 #include "tensor_file/error.hpp"
 #include "tensor_file/files/mapped_file.hpp"
+#include "tensor_file/npy/npz.hpp"
 #include "tensor_file/tensor_info.hpp"
 
 namespace samebits::tensor_file {
@@ -26,12 +28,19 @@ class tensor_file {
   /// @throws file_error  the message begins with the path
   static tensor_file open(const std::filesystem::path& path);
 
+  /// Reads an open file, which stays open; anything but a regular file is copied into memory. Its
+  /// content alone decides the format.
+  /// @param shown  its name in messages
+  /// @throws file_error  the message begins with `shown`
+  static tensor_file open(int descriptor, std::string_view shown);
+
   [[nodiscard]] file_format format() const noexcept { return format_; }
 
-  /// All tensors in the order of their data. A .npy file has one tensor, with an empty name.
+  /// All tensors in the order of their data; in .npz files in that of the directory. A .npy file
+  /// has one tensor, with an empty name.
   [[nodiscard]] const std::vector<tensor_info>& tensors() const noexcept { return tensors_; }
 
-  /// The pairs of __metadata__, sorted by key; empty for .npy.
+  /// The pairs of __metadata__, sorted by key; empty for other files than .safetensors.
   [[nodiscard]] const std::vector<std::pair<std::string, std::string>>& metadata() const noexcept {
     return metadata_;
   }
@@ -39,6 +48,10 @@ class tensor_file {
   /// Finds a tensor by name.
   /// @throws file_error  (no_such_tensor) with a list of the file's tensors
   [[nodiscard]] const tensor_info& find(std::string_view name) const;
+
+  // The functions below decompress a deflated member of a .npz file when they first read it.
+  // They throw file_error, whose message begins with the path, if that fails, or if the elements
+  // of the tensor are not read (info.unread).
 
   /// The bytes of the tensor as stored in the file; valid for the lifetime of this object.
   [[nodiscard]] std::span<const std::byte> bytes(const tensor_info& info) const;
@@ -56,11 +69,16 @@ class tensor_file {
  private:
   tensor_file(mapped_file file, std::string path);
 
+  void read_header(std::string_view file_name);
+  /// What info.offset counts in: the file, or a decompressed member.
+  [[nodiscard]] std::span<const std::byte> part_of(const tensor_info& info) const;
+
   mapped_file file_;
   std::string path_;  // escaped, for messages
   file_format format_ = file_format::npy;
   std::vector<tensor_info> tensors_;
   std::vector<std::pair<std::string, std::string>> metadata_;
+  std::unique_ptr<deflated_members> deflated_;  // of .npz files
 };
 
 }  // namespace samebits::tensor_file

@@ -1,4 +1,5 @@
 // tensor_file: files on disk, opened, told apart and read.
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -58,6 +59,31 @@ TEST(TensorFile, OpensSafetensors) {
   EXPECT_EQ(data.size(), 3u);
 }
 
+TEST(TensorFile, OpensDescriptors) {
+  const scratch_folder folder;
+  const std::string npy(numpy_files()[0].file);
+  const int regular = ::open(folder.write("a", npy).c_str(), O_RDONLY);
+  int pipe[2] = {};
+  ASSERT_EQ(::pipe(pipe), 0);
+  ASSERT_EQ(::write(pipe[1], npy.data(), npy.size()), static_cast<::ssize_t>(npy.size()));
+  ASSERT_EQ(::close(pipe[1]), 0);
+  for (const int descriptor : {regular, pipe[0]}) {
+    tensor_file opened = tensor_file::open(descriptor, "input");
+    const tensor_file file = std::move(opened);
+    EXPECT_EQ(::close(descriptor), 0);
+    std::string codes(numpy_files()[0].codes.size(), '\0');
+    const tensor_info& info = file.tensors().at(0);
+    file.read_codes(info, 0, info.count, reinterpret_cast<std::byte*>(codes.data()));
+    EXPECT_EQ(codes, numpy_files()[0].codes);
+  }
+  const int empty = ::open("/dev/null", O_RDONLY);
+  expect_refused([&] { tensor_file::open(empty, "input"); }, error_kind::unsupported,
+                 "input: no .npy, .npz, .safetensors or GGUF file");
+  EXPECT_EQ(::close(empty), 0);
+  expect_refused([&] { tensor_file::open(empty, "input"); }, error_kind::unreadable,
+                 "input: cannot be examined");
+}
+
 TEST(TensorFile, StaysUsableWhenMoved) {
   const scratch_folder folder;
   tensor_file first = tensor_file::open(folder.write("m.safetensors", two_tensors));
@@ -99,26 +125,36 @@ TEST(TensorFile, ContentGoesBeforeTheName) {
             file_format::safetensors);
 }
 
+// A zip archive whose first member has that name.
+std::string zip_of(std::string_view member) {
+  return "PK\x03\x04" + std::string(22, '\0') + little_endian(member.size(), 2) +
+         std::string(2, '\0') + std::string(member) + "rest";
+}
+
 TEST(TensorFile, TheNameDecidesWhoReportsTheDamage) {
   const scratch_folder folder;
   refuse(folder.write("a.npy", "not it"), "a.npy: byte 0: a .npy file begins with",
          error_kind::malformed);
   refuse(folder.write("a.NPY", ""), "a.NPY: byte 0: a .npy file begins with",
          error_kind::malformed);
+  refuse(folder.write("arrays", zip_of("a.npy")), "does not end with the directory of a zip",
+         error_kind::malformed);
+  refuse(folder.write("arrays.npz", "PK\x05\x06"), "the file ends before the directory of a zip",
+         error_kind::malformed);
+  refuse(folder.write("arrays.NPZ", zip_of("notes.txt")), "does not end with the directory",
+         error_kind::malformed);
+  refuse(folder.write("arrays.npz", "not it"), "the file ends before the directory of a zip",
+         error_kind::malformed);
+  refuse(folder.write("x", "GGUF\3\0\0\0"sv), "the file ends before the end of the number of",
+         error_kind::malformed);
   refuse(folder.write("a.safetensors", ""), "a.safetensors: byte 0: the file has 0 bytes",
          error_kind::malformed);
   refuse(folder.write("b.safetensors", "\x80\x02\0\0\0\0\0\0x"sv), "byte 0: a header of 640 bytes",
          error_kind::malformed);
-  refuse(folder.write("blob", "not it"), "blob: neither a .npy nor a .safetensors file",
+  refuse(folder.write("blob", "not it"), "blob: no .npy, .npz, .safetensors or GGUF file",
          error_kind::unsupported);
-  refuse(folder.write("empty", ""), "empty: neither a .npy nor a .safetensors file",
+  refuse(folder.write("empty", ""), "empty: no .npy, .npz, .safetensors or GGUF file",
          error_kind::unsupported);
-}
-
-// A zip archive whose first member has that name.
-std::string zip_of(std::string_view member) {
-  return "PK\x03\x04" + std::string(22, '\0') + little_endian(member.size(), 2) +
-         std::string(2, '\0') + std::string(member) + "rest";
 }
 
 TEST(TensorFile, OtherFormatsAreRefusedWithAHint) {
@@ -131,14 +167,11 @@ TEST(TensorFile, OtherFormatsAreRefusedWithAHint) {
   refuse(folder.write("model.PTH", "anything"), torch, kind);
   refuse(folder.write("model.bin", "anything"), torch, kind);
   refuse(folder.write("model.safetensors", zip_of("archive/data.pkl")), torch, kind);
-  refuse(folder.write("arrays", zip_of("a.npy")), "an .npz archive", kind);
-  refuse(folder.write("arrays.npz", "PK\x05\x06"), "an .npz archive", kind);
   refuse(folder.write("things", "PK\x05\x06"), "a zip archive", kind);
   refuse(folder.write("things", "PK\x03\x04"), "a zip archive", kind);
   refuse(folder.write("x", "\x80\x02\x8a\nl\xfc\x9c"), "a pickle", kind);
   refuse(folder.write("x", "\x80\x04\x95"), "a pickle", kind);
   refuse(folder.write("x.pkl", "(lp0"), "a pickle", kind);
-  refuse(folder.write("x", "GGUF\3\0\0\0"sv), "a GGUF file", kind);
   refuse(folder.write("x", "\x89HDF\r\n\x1a\n"), "an HDF5 file", kind);
   refuse(folder.write("x.h5", ""), "an HDF5 file", kind);
   refuse(folder.write("a.npy.gz", "\x1f\x8b\x08"), "compressed with gzip", kind);

@@ -33,7 +33,7 @@ void command_line::add_cast() {
 
 void command_line::add_convert() {
   CLI::App* command = add("convert", "Round a tensor into a format");
-  command->add_option("IN", convert_.input, "FILE.npy, FILE.safetensors or FILE#TENSOR")
+  command->add_option("IN", convert_.input, "FILE.npy, .npz, .safetensors or .gguf, or FILE#TENSOR")
       ->required();
   command
       ->add_option("OUT", convert_.output, "FILE.npy, FILE.safetensors, or - for standard output")
@@ -50,7 +50,8 @@ void command_line::add_convert() {
 
 void command_line::add_quantize() {
   CLI::App* command = add("quantize", "Write a tensor as 8-bit codes with a scale per tile");
-  command->add_option("IN", quantize_.input, "FILE.npy, FILE.safetensors or FILE#TENSOR")
+  command
+      ->add_option("IN", quantize_.input, "FILE.npy, .npz, .safetensors or .gguf, or FILE#TENSOR")
       ->required();
   command->add_option("OUT", quantize_.output, "FILE.safetensors, or - for standard output")
       ->required();
@@ -116,8 +117,9 @@ void command_line::add_tensor() {
       add("tensor", "Say which formats suit the tensors of files, and what is lost");
   command->add_flag("--ascii", view_.ascii, "Draw with ASCII characters");
   command
-      ->add_option("FILE", tensor_.files,
-                   "FILE.npy, FILE.safetensors, an index (.index.json) or FILE#TENSOR")
+      ->add_option(
+          "FILE", tensor_.files,
+          "FILE.npy, .npz, .safetensors or .gguf, an index (.index.json), FILE#TENSOR, or -")
       ->required();
   const auto repeated = [&](const char* name, std::vector<std::string>& texts,
                             const char* description) {
@@ -128,10 +130,16 @@ void command_line::add_tensor() {
            "What a choice must keep: 30dB, 'underflow<1%' (both are the default)");
   repeated("--role", tensor_.roles,
            "PATTERN=ROLE: weights, activations, gradients, adam_m, adam_v or other");
+  command->add_flag("--list", tensor_.list,
+                    "A line for each tensor instead of the verdict, what loses most first");
+  command->add_flag("--plain", tensor_.plain,
+                    "--list for programs: columns separated by tabs, all digits, no heading");
   repeated("--details", tensor_.details, "Chart and formats of the tensors of this pattern");
   add_list(command, "--to", tensor_.to,
            "Formats, separated by commas (default: fp16,bf16,e4m3,e5m2; all with --json)");
   command->add_flag("--all-formats", tensor_.all_formats, "All formats");
+  command->add_flag("--stats", tensor_.stats,
+                    "Mean, percentiles, channels and scales instead of the verdict");
   add_list(command, "--fail-if", tensor_.fail_if,
            "Exit code 1 if: 'fp16.underflow>1%', 'nan>0', 'weights.bits>8', ...");
   command->add_flag("--recipes", tensor_.recipes, "What recipes would do instead of formats");
@@ -139,6 +147,13 @@ void command_line::add_tensor() {
                       "Integers are codes of this format (default: values)");
   exclude(command, "--recipes",
           {"--to", "--all-formats", "--ascii", "--need", "--role", "--details", "--fail-if"});
+  exclude(command, "--stats",
+          {"--recipes", "--list", "--to", "--all-formats", "--ascii", "--need", "--role",
+           "--details", "--fail-if"});
+  need(
+      command, {"--plain"}, [this] { return tensor_.list; }, "--list");
+  exclude(command, "--list",
+          {"--json", "--recipes", "--details", "--to", "--all-formats", "--ascii"});
   exclude(command, "--to", {"--all-formats"});
   exclude(command, "--json", {"--ascii", "--details"});
   on_chosen(command, tensor_, run_tensor);

@@ -158,6 +158,9 @@ struct tensor_arguments {
   std::vector<std::string> fail_if;
   std::string from;
   bool all_formats = false;
+  bool list = false;
+  bool plain = false;
+  bool stats = false;
   bool recipes = false;
 };
 

@@ -13,9 +13,11 @@
 namespace fpinspect {
 namespace {
 
-// CLI11 takes "-inf" and "-.5" for options and fails on "--" inside a subcommand. An argument that
+// CLI11 takes "-inf", "-.5" and "-#weight" for options and fails on "--" inside a subcommand. An argument that
 // is certainly a value is therefore prefixed with this character, with which no option starts.
 constexpr char value_mark = '\x01';
+
+bool is_standard_input(const std::string& text) { return text.starts_with("-#"); }
 
 bool is_negative_number(const std::string& text) {
   return text.starts_with('-') && samebits::parse(samebits::format_id::fp64, text).ok;
@@ -43,7 +45,8 @@ std::vector<std::string> marked_arguments(int argc, char** argv) {
     const std::string text = argv[i];
     if (!values_only && text == "--") {
       values_only = true;
-    } else if (values_only || is_negative_number(text) || text.starts_with(value_mark)) {
+    } else if (values_only || is_negative_number(text) || is_standard_input(text) ||
+               text.starts_with(value_mark)) {
       arguments.push_back(value_mark + text);
     } else {
       arguments.push_back(text);

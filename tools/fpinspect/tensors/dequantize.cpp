@@ -120,7 +120,7 @@ void run_dequantize(const dequantize_arguments& arguments, output& out) {
   const tensor_target target("OUT", arguments.output);
   const samebits::executor executor = quantizing_backend_argument(arguments.backend);
   const tensor_location where = locate(arguments.input);
-  const reader file = reader::open(where.file);
+  const reader file = open_file(where.file);
   const std::string suffix = suffix_of(where);
   const samebits::tile_shape first = tile_of(arguments, file);
   const samebits::tile_shape tile =

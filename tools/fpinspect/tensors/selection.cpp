@@ -41,14 +41,14 @@ void add_named(const std::vector<opened_file>& files, const std::string& name,
     return has_tensor(*opened.file, name);
   });
   bool any = false;
-  for (const auto& [file, path] : files) {
-    for (const tensor_info& info : file->tensors()) {
+  for (const opened_file& opened : files) {
+    for (const tensor_info& info : opened.file->tensors()) {
       const bool match = exact ? info.name == name : is_glob(name) && matches_glob(name, info.name);
       const bool there = std::any_of(chosen.begin(), chosen.end(), [&](const chosen_tensor& c) {
-        return c.file == file && c.info.name == info.name;
+        return c.file == opened.file && c.info.name == info.name;
       });
       any = any || match;
-      if (match && (exact || !there)) chosen.push_back({file, path, info});
+      if (match && (exact || !there)) chosen.push_back({opened.file, opened.path, info});
     }
   }
   if (!any) static_cast<void>(files.front().file->find(name));  // throws and lists the tensors
@@ -71,7 +71,7 @@ void add_exact(const std::vector<opened_file>& files, const tensor_location& whe
 /// The files of one FILE. The files of an index count as one file, the index.
 std::vector<opened_file> open_files(const std::filesystem::path& path) {
   if (!samebits::tensor_file::is_shard_index(path)) {
-    return {{std::make_shared<const reader>(reader::open(path)), path}};
+    return {{std::make_shared<const reader>(open_file(path)), path}};
   }
   std::vector<opened_file> shards;
   for (const std::filesystem::path& shard : samebits::tensor_file::read_shard_index(path)) {
@@ -105,7 +105,9 @@ std::vector<chosen_tensor> choose(const tensor_arguments& arguments) {
 shown_tensor shown(const chosen_tensor& chosen, const std::string& from, from_scope scope) {
   const auto& [file, path, info] = chosen;
   shown_tensor tensor = {file, path, info, reading_of(info, "--from", from, scope), {}};
-  if (!tensor.how) {
+  if (!info.unread.empty()) {
+    tensor.note = info.unread;
+  } else if (!tensor.how) {
     tensor.note = "elements are neither floating point nor integers";
   } else if (tensor.how->integer_values) {
     if (const auto index = find_inexact_integer(*file, info)) {
@@ -119,8 +121,7 @@ shown_tensor shown(const chosen_tensor& chosen, const std::string& from, from_sc
 }  // namespace
 
 std::string shown_tensor::title() const {
-  return info.name.empty() ? samebits::tensor_file::escape_path(path)
-                           : samebits::tensor_file::escape(info.name, 256);
+  return info.name.empty() ? shown_path(path) : samebits::tensor_file::escape(info.name, 256);
 }
 
 std::string shown_tensor::plain_name() const {
@@ -130,8 +131,9 @@ std::string shown_tensor::plain_name() const {
 std::vector<shown_tensor> tensors_to_show(const tensor_arguments& arguments) {
   const std::vector<chosen_tensor> chosen = choose(arguments);
   const from_scope scope = chosen.size() == 1 ? from_scope::one_tensor : from_scope::integers;
-  const bool any_integers = std::any_of(
-      chosen.begin(), chosen.end(), [](const chosen_tensor& c) { return holds_integers(c.info); });
+  const bool any_integers = std::any_of(chosen.begin(), chosen.end(), [](const chosen_tensor& c) {
+    return c.info.unread.empty() && holds_integers(c.info);
+  });
   if (!arguments.from.empty() && scope == from_scope::integers && !any_integers) {
     throw usage_error("--from: none of the tensors holds integers; leave it out");
   }

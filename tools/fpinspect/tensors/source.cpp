@@ -1,6 +1,8 @@
 // Tensors that subcommands read: implementation.
 #include "fpinspect/tensors/source.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -23,8 +25,8 @@ using reader = samebits::tensor_file::tensor_file;
 tensor_info choose(const reader& file, const tensor_location& where, std::string_view which) {
   if (where.tensor) return file.find(*where.tensor);
   if (file.tensors().size() == 1) return file.tensors().front();
-  throw usage_error(cat(which, ": ", samebits::tensor_file::escape_path(where.file), " holds ",
-                        file.tensors().size(), " tensors; name one as FILE#TENSOR"));
+  throw usage_error(cat(which, ": ", shown_path(where.file), " holds ", file.tensors().size(),
+                        " tensors; name one as FILE#TENSOR"));
 }
 
 /// Number of bits of an integer type; nothing for other types.
@@ -82,6 +84,21 @@ void for_each_integer_chunk(const reader& file, const tensor_info& info, std::ui
 
 }  // namespace
 
+samebits::tensor_file::tensor_file open_file(const std::filesystem::path& path) {
+  if (path != "-") return reader::open(path);
+  static bool was_read = false;
+  if (was_read) throw usage_error("-: standard input can be read only once");
+  if (::isatty(STDIN_FILENO) == 1) {
+    throw usage_error("-: standard input is a terminal; redirect a file to it, or name the file");
+  }
+  was_read = true;
+  return reader::open(STDIN_FILENO, shown_path(path));
+}
+
+std::string shown_path(const std::filesystem::path& path) {
+  return path == "-" ? "standard input" : samebits::tensor_file::escape_path(path);
+}
+
 tensor_location locate(const std::string& input) {
   const std::size_t split = input.rfind('#');
   std::error_code ignored;
@@ -91,7 +108,11 @@ tensor_location locate(const std::string& input) {
 
 bool names_a_file(const std::string& input) {
   std::error_code ignored;
-  return input.ends_with(".npy") || input.find(".safetensors") != std::string::npos ||
+  const auto has = [&](const char* extension) {
+    return input.find(extension) != std::string::npos;
+  };
+  return input == "-" || input.starts_with("-#") || input.ends_with(".npy") || has(".npz") ||
+         has(".safetensors") || has(".gguf") ||
          std::filesystem::exists(locate(input).file, ignored);
 }
 
@@ -99,6 +120,7 @@ bool holds_integers(const tensor_info& info) { return integer_bits(info.type).ha
 
 std::optional<element_reading> reading_of(const tensor_info& info, std::string_view option,
                                           std::string_view from, from_scope scope) {
+  if (!info.unread.empty()) return std::nullopt;
   const std::string_view type = samebits::tensor_file::name(info.type);
   const auto own = samebits::tensor_file::format_of(info.type);
   const auto bits = integer_bits(info.type);
@@ -167,10 +189,13 @@ source_tensor open_source(std::string_view which, const std::string& input, std:
   using samebits::tensor_file::error_kind;
   using samebits::tensor_file::file_error;
   const tensor_location where = locate(input);
-  reader file = reader::open(where.file);
+  reader file = open_file(where.file);
   tensor_info info = choose(file, where, which);
   const auto how = reading_of(info, option, from, scope);
   const std::string shown = samebits::tensor_file::escape_path(input);
+  if (!info.unread.empty()) {
+    throw file_error(error_kind::unsupported, cat(shown, ": ", info.unread));
+  }
   if (!how) {
     throw file_error(error_kind::unsupported,
                      cat(shown, ": elements are ", samebits::tensor_file::name(info.type),

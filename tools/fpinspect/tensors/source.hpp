@@ -21,11 +21,19 @@ struct tensor_location {
   std::optional<std::string> tensor;
 };
 
+/// Opens a file; - is standard input.
+///
+/// @throws usage_error  if standard input is a terminal, or was read already
+samebits::tensor_file::tensor_file open_file(const std::filesystem::path& path);
+
+/// The path, as messages show it.
+std::string shown_path(const std::filesystem::path& path);
+
 /// Splits at the last #, unless a file has the whole of `input` as its name.
 tensor_location locate(const std::string& input);
 
-/// Whether an argument that is not a number names a file: by its extension, or because the file
-/// exists.
+/// Whether an argument that is not a number names a file: - for standard input, by its extension, or
+/// because the file exists.
 bool names_a_file(const std::string& input);
 
 /// How the elements of a tensor are interpreted: as codes of `format`, or as integer values.
@@ -45,7 +53,8 @@ bool holds_integers(const samebits::tensor_file::tensor_info& info);
 
 /// How to read the elements of a tensor. Floating-point elements have the format of their type;
 /// `from` may name only this format. Integers are values, or codes of the format `from`, which must
-/// have the integers' width. Returns nothing for booleans and complex numbers.
+/// have the integers' width. Returns nothing for booleans and complex numbers, and for tensors that
+/// are not read.
 ///
 /// @param option  the name of `from` in errors
 /// @param from  a format's name, or empty

@@ -17,6 +17,7 @@
 #include "fpinspect/tensors/tensor_json.hpp"
 #include "fpinspect/tensors/tensor_names.hpp"
 #include "fpinspect/tensors/tensor_recipes.hpp"
+#include "fpinspect/tensors/tensor_statistics.hpp"
 #include "fpinspect/verdict/collect.hpp"
 #include "fpinspect/verdict/glob.hpp"
 #include "fpinspect/verdict/tensor_gate.hpp"
@@ -95,8 +96,10 @@ void write_json(const std::vector<shown_tensor>& tensors, const collected& all,
 void write_text(const std::vector<shown_tensor>& tensors, const collected& all,
                 std::span<const format_id> formats, const verdict& v,
                 const tensor_arguments& arguments, const terminal& term, output& out) {
-  out.write(verdict_text(v, all.evidence, heading_of(tensors), term) + "\n");
-  if (tensors.size() > 1) out.write(tensor_table(v, all.evidence, term) + "\n");
+  if (arguments.plain) return out.write(plain_table(v, all.evidence));
+  out.write(heading_text(all.evidence, heading_of(tensors)));
+  if (arguments.list) return out.write(tensor_table(v, all.evidence, term));
+  out.write(verdict_text(v, all.evidence, term) + "\n");
   details_writer details(formats, term, out);
   bool any = false;
   for (std::size_t i = 0; i < tensors.size(); ++i) {
@@ -105,7 +108,7 @@ void write_text(const std::vector<shown_tensor>& tensors, const collected& all,
     any = true;
   }
   if (any) return details.write_legend();
-  out.write("one tensor: --details NAME   all recipes: --recipes   words: docs/fpinspect.md\n");
+  out.write("more: --list (every tensor), --details NAME (one), --stats, --recipes, --json\n");
 }
 
 void write_recipes(const std::vector<shown_tensor>& tensors, const tensor_arguments& arguments,
@@ -129,14 +132,19 @@ void run_tensor(const tensor_arguments& arguments, output& out) {
   samebits::executor executor = backend_argument("");
   executor.threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   const std::vector<shown_tensor> tensors = tensors_to_show(arguments);
+  if (arguments.stats) {
+    if (arguments.view.json) return write_tensor_statistics_json(tensors, executor, out);
+    return write_tensor_statistics(tensors, executor, term, out);
+  }
   if (arguments.recipes) return write_recipes(tensors, arguments, executor, term, out);
   check_patterns(arguments, rules, tensors);
   if (tensors.empty() && !arguments.view.json) return out.write("no tensors\n");
   const std::vector<std::string> names = names_of(tensors);
-  const bool details = arguments.view.json ||
-                       std::any_of(tensors.begin(), tensors.end(), [&](const shown_tensor& one) {
-                         return shows_details(arguments, one, tensors.size());
-                       });
+  const bool details =
+      !arguments.list &&
+      (arguments.view.json || std::any_of(tensors.begin(), tensors.end(), [&](const auto& one) {
+         return shows_details(arguments, one, tensors.size());
+       }));
   std::vector<format_id> measured = conditions.formats();
   if (details) measured.insert(measured.end(), formats.begin(), formats.end());
   const collected all = collect(tensors, names, rules, measured, wanted, executor);

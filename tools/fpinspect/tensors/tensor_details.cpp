@@ -87,6 +87,7 @@ std::string magnitude_text(const std::optional<double>& value) {
 
 /// "U8 codes of e4m3", "U8 values", "BF16"
 std::string elements_text(const shown_tensor& tensor) {
+  if (!tensor.info.unread.empty()) return "not read";
   std::string type(samebits::tensor_file::name(tensor.info.type));
   if (!tensor.how) return type;
   if (tensor.how->integer_values) return type + " values";

@@ -98,7 +98,8 @@ void write_tensor_json(json_writer& json, const shown_tensor& tensor, const tens
   const tensor_info& info = tensor.info;
   json.begin_object();
   json.member("name", info.name);
-  json.member("dtype", samebits::tensor_file::name(info.type));
+  json.member("dtype", info.unread.empty() ? std::optional(samebits::tensor_file::name(info.type))
+                                           : std::nullopt);
   json.member("from", tensor.how ? std::optional(type_text(info, *tensor.how)) : std::nullopt);
   json.member("shape", std::span<const std::uint64_t>(info.shape));
   json.member("count", info.count);

@@ -40,7 +40,7 @@ std::vector<std::string> names_of(const std::vector<shown_tensor>& tensors) {
 std::string heading_of(const std::vector<shown_tensor>& tensors) {
   const std::size_t files = paths_of(tensors).size();
   if (files != 1) return cat(files, " files");
-  return samebits::tensor_file::escape_path(tensors.front().path);
+  return shown_path(tensors.front().path);
 }
 
 void require_match(const char* option, const std::string& pattern,

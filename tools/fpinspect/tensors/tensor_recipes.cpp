@@ -86,9 +86,10 @@ void write_tensor_recipes(std::span<const recipe_source> tensors, const samebits
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     const recipe_source& source = tensors[i];
     const auto& info = source.info;
+    const bool read = info.unread.empty();
     out.write(cat(term.painted(paint::heading, source.title), "  ",
-                  samebits::tensor_file::name(info.type), " [", comma_separated(info.shape),
-                  "]\n"));
+                  read ? samebits::tensor_file::name(info.type) : "not read", " [",
+                  comma_separated(info.shape), "]\n"));
     out.write(recipe_effect("recipe", "SQNR", "underflowed", "saturated"));
     for (const recipe_result& r : results[i]) {
       out.write(recipe_effect(r.preset->name, r.ratio.text(), cat(r.statistics.underflowed),

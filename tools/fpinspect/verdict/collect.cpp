@@ -18,6 +18,7 @@ using samebits::format_id;
 
 judged state_of(const shown_tensor& tensor) {
   constexpr int narrow = 8;
+  if (!tensor.info.unread.empty()) return judged::not_read;
   if (!tensor.how || tensor.info.count == 0) return judged::not_numbers;
   if (tensor.how->integer_values) return judged::integers;
   const bool is_narrow = samebits::spec_of(tensor.how->format).storage_bits <= narrow;
@@ -30,6 +31,7 @@ tensor_evidence evidence_of(const shown_tensor& tensor, const std::string& name,
   result.name = name;
   result.what = role_of(tensor.plain_name(), rules);
   result.state = state_of(tensor);
+  result.unread = tensor.info.unread;
   result.shape = tensor.info.shape;
   result.count = tensor.info.count;
   if (tensor.how) result.bits = samebits::spec_of(tensor.how->format).storage_bits;

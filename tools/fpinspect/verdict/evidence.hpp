@@ -26,6 +26,7 @@ struct choice_effect {
 /// Why the verdict does not judge a tensor.
 enum class judged : std::uint8_t {
   yes,
+  not_read,        ///< types that the reader of the file does not read, such as blocks of GGUF
   not_numbers,     ///< no elements, booleans, complex numbers, integers that fp64 does not hold
   integers,        ///< integer values
   narrow_already,  ///< elements of 8 bits or fewer
@@ -36,6 +37,7 @@ struct tensor_evidence {
   std::string name;  ///< as it is; the path for a tensor without a name
   role what = role::other;
   judged state = judged::yes;
+  std::string unread;  ///< why the elements are not read
   std::vector<std::uint64_t> shape;
   std::uint64_t count = 0;
   int bits = 32;  ///< of an element as stored

@@ -63,6 +63,7 @@ std::string exceptions_text(const role_verdict& r, std::span<const tensor_eviden
   if (is_recipe(chosen)) add(r.vectors, "of rank 0 or 1 as stored");
   add(count(judged::narrow_already), "of 8 bits or fewer already");
   add(count(judged::integers), "of integers");
+  add(count(judged::not_read), "not read");
   add(count(judged::not_numbers), "without numbers");
   add(count(judged::not_finite), "with NaN or Inf");
   return text.empty() ? text : cat("besides: ", text);
@@ -151,7 +152,7 @@ tensor_summary summary_of(const verdict& v, const tensor_evidence& tensor) {
   result.fp16 = percent(fp16.underflow + fp16.overflow, tensor.nonzero);
   const choice_effect* effect = chosen_effect(v, tensor);
   if (tensor.state != judged::yes) {
-    result.db = "not judged";
+    result.db = tensor.state == judged::not_read ? "not read" : "not judged";
     result.lost = "-";
   } else if (effect == nullptr) {
     result.db = "as stored";

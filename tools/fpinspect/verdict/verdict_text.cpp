@@ -20,8 +20,10 @@ std::string wrapped(std::string_view text, const terminal& term, std::string_vie
   std::string result;
   std::string line(text);
   while (line.size() > width) {
-    const std::size_t space = line.rfind(' ', width);
-    if (space == std::string::npos || space <= indent.size()) break;
+    const std::size_t start = line.find_first_not_of(' ');
+    std::size_t space = line.rfind(' ', width);
+    if (space == std::string::npos || space < start) space = line.find(' ', start);
+    if (space == std::string::npos) break;
     result += cat(line.substr(0, space), "\n");
     line = cat(indent, line.substr(space + 1));
   }
@@ -32,7 +34,7 @@ std::string need_text(const need& wanted) {
   std::string text = need_sentence(wanted);
   const std::string_view last = "non-zero ";
   text[text.find(last) + last.size() - 1] = '\n';
-  return text + "\n\n";
+  return text + "\n";
 }
 
 std::string role_text(const verdict& v, std::span<const tensor_evidence> tensors,
@@ -48,8 +50,15 @@ std::string role_text(const verdict& v, std::span<const tensor_evidence> tensors
   std::string text =
       cat("  ", left(title(r.what), 12), right(cat(r.tensors.size()), 5), "  ", chosen, "\n");
   if (!s.reason.empty()) text += wrapped(cat(below_choice, s.reason), term, below_reason);
-  if (!s.besides.empty()) text += cat(below_choice, s.besides, "\n");
+  if (!s.besides.empty()) text += wrapped(cat(below_choice, s.besides), term, below_reason);
   return text;
+}
+
+/// Whether the text has a line for a scale: the best one, twice the best one, and half of it if that
+/// loses more.
+bool is_shown(const loss_scale_verdict& l, const scale_loss& loss) {
+  const int below = l.best.log2 - loss.log2;
+  return below <= 0 || (below == 1 && loss.underflow != l.best.underflow);
 }
 
 std::string loss_scale_text(const loss_scale_verdict& l, std::span<const tensor_evidence> tensors,
@@ -57,65 +66,129 @@ std::string loss_scale_text(const loss_scale_verdict& l, std::span<const tensor_
   const loss_scale_summary s = summary_of(l, tensors);
   std::string text = cat("Loss scale for fp16 gradients: ", term.painted(paint::heading, s.head),
                          l.needed ? "   (bf16 gradients need none)\n" : "\n");
-  for (const scale_summary& one : s.scales) {
-    text += cat("  ", left(one.scale, 8), right(one.lost, 10), " lost", one.note, "\n");
+  for (std::size_t i = 0; i < s.scales.size(); ++i) {
+    if (i != 0 && !is_shown(l, l.neighbours[i - 1])) continue;  // the first one is no scale
+    const scale_summary& one = s.scales[i];
+    text += wrapped(cat("  ", left(one.scale, 8), right(one.lost, 10), " lost", one.note), term,
+                    "    ");
   }
   return s.closing.empty() ? text : cat(text, "  ", s.closing, "\n");
 }
 
+std::size_t lines_of(std::string_view text) {
+  return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+}
+
+/// At most as many findings as there is room for, but at least three.
+///
+/// @param room  lines
 std::string findings_text(const verdict& v, std::span<const tensor_evidence> tensors,
-                          const terminal& term) {
-  constexpr std::size_t most = 10;
+                          const terminal& term, std::size_t room) {
+  constexpr std::size_t fewest = 3;
   if (v.findings.empty()) return "Nothing else needs attention.\n";
   std::string text = term.painted(paint::heading, "Look at these") + "\n";
-  for (std::size_t i = 0; i < std::min(most, v.findings.size()); ++i) {
+  for (std::size_t i = 0; i < v.findings.size(); ++i) {
     const finding& f = v.findings[i];
-    text +=
+    const std::string one =
         wrapped(cat("  ", tensors[f.tensor].name, ": ", finding_text(f, v, tensors)), term, "    ");
+    const std::size_t rest = i + 1 < v.findings.size() ? 1 : 0;  // the line "and 7 more"
+    if (i >= fewest && lines_of(text) + lines_of(one) + rest > room) {
+      return cat(text, "  and ", v.findings.size() - i, " more: --json\n");
+    }
+    text += one;
   }
-  if (v.findings.size() > most) text += cat("  and ", v.findings.size() - most, " more\n");
   return text;
 }
 
-std::string table_line(std::string_view name, std::size_t width, std::string_view role,
-                       std::string_view fp16, std::string_view db, std::string_view lost) {
-  return cat("  ", left(name, width), "  ", left(role, 11), right(fp16, 10), right(db, 13),
-             right(lost, 10), "\n");
+/// The name is the last column, so that long names leave the others in place.
+std::string table_line(std::string_view fp16, std::string_view db, std::string_view lost,
+                       std::string_view role, std::string_view name) {
+  const std::string figures = cat(right(fp16, 11), right(db, 13), right(lost, 10));
+  return cat(figures, name.empty() ? "" : cat("  ", left(role, 11), "  ", name), "\n");
 }
 
-std::string tensor_line(const verdict& v, const tensor_evidence& tensor, std::size_t width) {
-  const tensor_summary s = summary_of(v, tensor);
-  return table_line(tensor.name, width, title(tensor.what), s.fp16, s.db, s.lost);
+/// What a tensor loses in fp16 and in the choice of its role.
+struct tensor_losses {
+  std::uint64_t fp16 = 0;                 ///< becomes 0 or infinite
+  const choice_effect* chosen = nullptr;  ///< null: as stored, or not judged
+  bool judged = false;
+};
+
+tensor_losses losses_of(const verdict& v, const tensor_evidence& tensor) {
+  const scale_loss fp16 = loss_at(tensor.magnitudes, 0);
+  const bool is_judged = tensor.state == judged::yes;
+  return {fp16.underflow + fp16.overflow, is_judged ? chosen_effect(v, tensor) : nullptr,
+          is_judged};
+}
+
+std::string tensor_line(const verdict& v, const tensor_evidence& tensor) {
+  const tensor_losses losses = losses_of(v, tensor);
+  const std::string share = percent(losses.fp16, tensor.nonzero);
+  const auto line = [&](std::string_view db, std::string_view lost, std::string_view name) {
+    return table_line(share, db, lost, title(tensor.what), name);
+  };
+  if (tensor.state == judged::not_read) {
+    return line("not read", "-", cat(tensor.name, ": ", tensor.unread));
+  }
+  if (!losses.judged) return line("not judged", "-", tensor.name);
+  if (losses.chosen == nullptr) return line("as stored", "0 %", tensor.name);
+  const kept k = kept_by(*losses.chosen, tensor.nonzero);
+  return line(db_text(k.db), percent(k.underflow, k.nonzero), tensor.name);
+}
+
+/// part / whole; "-" if whole is 0.
+std::string fraction_text(std::uint64_t part, std::uint64_t whole) {
+  if (whole == 0) return "-";
+  return shortest(static_cast<double>(part) / static_cast<double>(whole));
 }
 
 }  // namespace
 
-std::string verdict_text(const verdict& v, std::span<const tensor_evidence> tensors,
-                         const std::string& heading, const terminal& term) {
+std::string heading_text(std::span<const tensor_evidence> tensors, const std::string& files) {
   std::uint64_t values = 0;
   for (const tensor_evidence& tensor : tensors) values += tensor.count;
-  std::string text =
-      cat(heading, ": ", tensors.size(), tensors.size() == 1 ? " tensor" : " tensors", ", ", values,
-          values == 1 ? " value\n\n" : " values\n\n", need_text(v.wanted));
+  return cat(files, ": ", tensors.size(), tensors.size() == 1 ? " tensor" : " tensors", ", ",
+             values, values == 1 ? " value\n\n" : " values\n\n");
+}
+
+std::string verdict_text(const verdict& v, std::span<const tensor_evidence> tensors,
+                         const terminal& term) {
+  constexpr std::size_t screen = 24;
+  constexpr std::size_t around = 4;  // the lines of the heading and the last line, with blank lines
+  std::string text = need_text(v.wanted);
   for (const role_verdict& r : v.roles) text += role_text(v, tensors, r, term);
   text += "\n";
   if (v.loss_scale) text += loss_scale_text(*v.loss_scale, tensors, term) + "\n";
-  return text + findings_text(v, tensors, term);
+  const std::size_t used = std::min(screen, lines_of(text) + around);
+  return text + findings_text(v, tensors, term, screen - used);
 }
 
 std::string tensor_table(const verdict& v, std::span<const tensor_evidence> tensors,
                          const terminal& term) {
-  constexpr std::size_t widest = 60;
-  std::size_t width = 6;
-  for (const tensor_evidence& tensor : tensors) width = std::max(width, tensor.name.size());
-  width = std::min(width, widest);
-  const auto heading = [&](std::string_view name, std::string_view role, std::string_view fp16,
-                           std::string_view db, std::string_view lost) {
-    return term.painted(paint::heading, table_line(name, width, role, fp16, db, lost));
-  };
-  std::string text = heading("", "", "lost in", "the role's", "lost in") +
-                     heading("tensor", "role", "fp16", "choice", "it");
-  for (const std::size_t i : v.order) text += tensor_line(v, tensors[i], width);
+  std::string text =
+      term.painted(paint::heading, cat(table_line("lost in", "the role's", "lost in", "", ""),
+                                       table_line("fp16", "choice", "it", "role", "tensor")));
+  for (const std::size_t i : v.order) text += tensor_line(v, tensors[i]);
+  return text;
+}
+
+std::string plain_table(const verdict& v, std::span<const tensor_evidence> tensors) {
+  std::string text;
+  for (const std::size_t i : v.order) {
+    const tensor_evidence& tensor = tensors[i];
+    const tensor_losses losses = losses_of(v, tensor);
+    std::string choice = losses.judged ? "as stored" : "not judged";
+    if (tensor.state == judged::not_read) choice = "not read";
+    std::string figures = losses.judged ? "\t-\t0" : "\t-\t-";
+    if (losses.chosen != nullptr) {
+      const kept k = kept_by(*losses.chosen, tensor.nonzero);
+      choice = spec_of(losses.chosen->what).name;
+      figures =
+          cat("\t", k.db ? shortest(*k.db) : "exact", "\t", fraction_text(k.underflow, k.nonzero));
+    }
+    text += cat(tensor.name, "\t", title(tensor.what), "\t", tensor.count, "\t",
+                fraction_text(losses.fp16, tensor.nonzero), "\t", choice, figures, "\n");
+  }
   return text;
 }
 

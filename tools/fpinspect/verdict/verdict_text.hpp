@@ -12,14 +12,22 @@
 
 namespace fpinspect {
 
-/// The choice for each role, the loss scale, and the tensors that need attention.
+/// The number of tensors and values, and a blank line.
 ///
-/// @param heading  the files, for the first line
+/// @param files  their names
+std::string heading_text(std::span<const tensor_evidence> tensors, const std::string& files);
+
+/// The choice for each role, the loss scale, and the tensors that need attention. With the heading
+/// and the last line it has 24 lines, if three tensors that need attention find room on them.
 std::string verdict_text(const verdict& v, std::span<const tensor_evidence> tensors,
-                         const std::string& heading, const terminal& term);
+                         const terminal& term);
 
 /// A line for each tensor in the order of the verdict, below a heading.
 std::string tensor_table(const verdict& v, std::span<const tensor_evidence> tensors,
                          const terminal& term);
+
+/// The same for programs: no heading, columns separated by tabs, all digits. The columns are name,
+/// role, elements, share lost in fp16, choice, SQNR in dB, share lost in it; - is no figure.
+std::string plain_table(const verdict& v, std::span<const tensor_evidence> tensors);
 
 }  // namespace fpinspect

@@ -5,6 +5,9 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 
@@ -20,6 +23,23 @@ namespace {
                    std::string(what) + ": " + errno_text(code));
 }
 
+/// Reads to the end of the file.
+std::vector<std::byte> read_whole(int descriptor) {
+  constexpr std::size_t least = 1 << 16;
+  std::vector<std::byte> bytes;
+  std::size_t filled = 0;
+  for (;;) {
+    if (filled == bytes.size()) bytes.resize(std::max(least, 2 * filled));
+    const ::ssize_t got = ::read(descriptor, bytes.data() + filled, bytes.size() - filled);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) cannot("cannot be read", errno);
+    if (got == 0) break;
+    filled += static_cast<std::size_t>(got);
+  }
+  bytes.resize(filled);
+  return bytes;
+}
+
 }  // namespace
 
 mapped_file::mapped_file(const std::filesystem::path& path) {
@@ -31,9 +51,23 @@ mapped_file::mapped_file(const std::filesystem::path& path) {
   if (S_ISDIR(status.st_mode)) throw file_error(error_kind::unreadable, "is a directory");
   if (!S_ISREG(status.st_mode)) throw file_error(error_kind::unreadable, "is not a regular file");
 
-  const auto size = static_cast<std::size_t>(status.st_size);
+  map(file.number(), static_cast<std::size_t>(status.st_size));
+}
+
+mapped_file::mapped_file(int descriptor) {
+  struct stat status {};
+  if (::fstat(descriptor, &status) != 0) cannot("cannot be examined", errno);
+  if (S_ISDIR(status.st_mode)) throw file_error(error_kind::unreadable, "is a directory");
+  if (S_ISREG(status.st_mode)) {
+    map(descriptor, static_cast<std::size_t>(status.st_size));
+  } else {
+    copy_ = read_whole(descriptor);
+  }
+}
+
+void mapped_file::map(int descriptor, std::size_t size) {
   if (size == 0) return;  // mmap refuses an empty mapping
-  void* start = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.number(), 0);
+  void* start = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor, 0);
   if (start == MAP_FAILED) cannot("cannot be mapped", errno);
   start_ = start;
   size_ = size;
@@ -44,9 +78,12 @@ mapped_file::~mapped_file() {
 }
 
 mapped_file::mapped_file(mapped_file&& other) noexcept
-    : start_(std::exchange(other.start_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+    : copy_(std::move(other.copy_)),
+      start_(std::exchange(other.start_, nullptr)),
+      size_(std::exchange(other.size_, 0)) {}
 
 mapped_file& mapped_file::operator=(mapped_file&& other) noexcept {
+  std::swap(copy_, other.copy_);
   std::swap(start_, other.start_);
   std::swap(size_, other.size_);
   return *this;

@@ -1,9 +1,10 @@
-// A regular file, mapped read-only for the lifetime of the object.
+// A regular file, mapped read-only for the lifetime of the object, or a copy of a stream.
 #pragma once
 
 #include <cstddef>
 #include <filesystem>
 #include <span>
+#include <vector>
 
 namespace samebits::tensor_file {
 
@@ -14,18 +15,26 @@ class mapped_file {
   /// @throws file_error  `missing` if there is no file, else `unreadable`; the message omits the
   ///   path
   explicit mapped_file(const std::filesystem::path& path);
+  /// An open file, which stays open. A regular file is mapped, anything else is read to its end into
+  /// memory.
+  /// @throws file_error  `unreadable`
+  explicit mapped_file(int descriptor);
   ~mapped_file();
   mapped_file(mapped_file&& other) noexcept;
   mapped_file& operator=(mapped_file&& other) noexcept;
   mapped_file(const mapped_file&) = delete;
   mapped_file& operator=(const mapped_file&) = delete;
 
-  /// Starts at a page boundary; empty for an empty file.
+  /// Aligned to 16 bytes; empty for an empty file.
   [[nodiscard]] std::span<const std::byte> bytes() const noexcept {
+    if (start_ == nullptr) return copy_;
     return {static_cast<const std::byte*>(start_), size_};
   }
 
  private:
+  void map(int descriptor, std::size_t size);
+
+  std::vector<std::byte> copy_;
   void* start_ = nullptr;
   std::size_t size_ = 0;
 };

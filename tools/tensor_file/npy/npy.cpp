@@ -168,14 +168,18 @@ npy_type parse_descr(std::string_view descr) {
 }  // namespace
 
 tensor_info parse_npy(std::span<const std::byte> file) {
-  const npy_header header = find_header(file);
+  return parse_npy_start(file, file.size());
+}
+
+tensor_info parse_npy_start(std::span<const std::byte> start, std::uint64_t file_bytes) {
+  const npy_header header = find_header(start);
   require_text(header);
   npy_dictionary dictionary = read_dictionary(header);
   const npy_type element = parse_descr(*dictionary.descr);
   const tensor_size size = size_of(element.type, *dictionary.shape);
 
   const std::uint64_t offset = header.offset + header.text.size();
-  const std::uint64_t present = file.size() - offset;
+  const std::uint64_t present = file_bytes - offset;
   if (present != size.bytes) {
     malformed("byte " + std::to_string(offset) + ": " + std::to_string(present) +
               " bytes of data where shape and descr need " + std::to_string(size.bytes));

@@ -24,6 +24,11 @@ inline constexpr std::uint64_t max_npy_header_bytes = 10'000;
 /// @throws file_error  (malformed, unsupported)
 tensor_info parse_npy(std::span<const std::byte> file);
 
+/// The same for a file of which only the start is at hand.
+/// @param start  the whole file, or at least max_npy_header_bytes + 12 bytes of it
+/// @param file_bytes  size of the file
+tensor_info parse_npy_start(std::span<const std::byte> start, std::uint64_t file_bytes);
+
 /// The bytes before the data of a .npy file (version 1.0, C order), identical to NumPy's.
 /// @throws std::invalid_argument  as write_npy() does
 std::string npy_start(dtype type, std::span<const std::uint64_t> shape,

@@ -1,0 +1,105 @@
+// NumPy's .npz files: implementation.
+#include "tensor_file/npy/npz.hpp"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "tensor_file/error.hpp"
+#include "tensor_file/escape.hpp"
+#include "tensor_file/npy/npy.hpp"
+#include "tensor_file/zip/inflate.hpp"
+
+namespace samebits::tensor_file {
+namespace {
+
+constexpr std::string_view extension = ".npy";
+
+std::span<const std::byte> packed_data(std::span<const std::byte> file, const zip_member& member) {
+  return file.subspan(member.offset, member.packed_bytes);
+}
+
+// Why a member is not read; empty if it is.
+std::string refusal(const zip_member& member) {
+  if (!member.name.ends_with(extension)) return "not a .npy file";
+  if (member.encrypted) return "encrypted";
+  if (member.method == zip_stored) return {};
+  if (member.method != zip_deflated) {
+    return "compressed by method " + std::to_string(member.method) +
+           ", which is not read; save with numpy.savez";
+  }
+  if (!can_inflate()) return "deflated, and this build has no zlib; save with numpy.savez";
+  return {};
+}
+
+tensor_info parse_deflated(std::span<const std::byte> file, const zip_member& member) {
+  constexpr std::uint64_t longest_start = max_npy_header_bytes + 12;
+  std::vector<std::byte> start(std::min(member.bytes, longest_start));
+  start.resize(inflate_start(packed_data(file, member), start));
+  return parse_npy_start(start, member.bytes);
+}
+
+tensor_info parse_member(std::span<const std::byte> file, const zip_member& member) {
+  tensor_info info;
+  info.unread = refusal(member);
+  if (!info.unread.empty()) return info;
+  try {
+    if (member.method == zip_deflated) return parse_deflated(file, member);
+    info = parse_npy(packed_data(file, member));
+    info.offset += member.offset;
+  } catch (const file_error& error) {
+    if (error.kind() != error_kind::unsupported) {
+      throw file_error(error.kind(), "member " + quote(member.name) + ": " + error.what());
+    }
+    info.unread = error.what();
+  }
+  return info;
+}
+
+}  // namespace
+
+npz_contents parse_npz(std::span<const std::byte> file) {
+  npz_contents contents;
+  for (zip_member& member : parse_zip(file)) {
+    tensor_info info = parse_member(file, member);
+    info.name = member.name;
+    if (info.name.ends_with(extension)) info.name.resize(info.name.size() - extension.size());
+    const bool deflated = info.unread.empty() && member.method == zip_deflated;
+    if (deflated) {
+      contents.deflated.push_back(std::move(member));
+      info.part = contents.deflated.size();
+    }
+    contents.tensors.push_back(std::move(info));
+  }
+  return contents;
+}
+
+deflated_members::deflated_members(std::vector<zip_member> members, std::uint64_t most)
+    : members_(std::move(members)), data_(members_.size()), most_(most) {}
+
+std::span<const std::byte> deflated_members::bytes(std::span<const std::byte> file,
+                                                   std::size_t index) {
+  const std::lock_guard lock(mutex_);
+  const zip_member& member = members_[index];
+  std::unique_ptr<std::byte[]>& data = data_[index];
+  if (data == nullptr) {
+    const std::string where = "member " + quote(member.name) + ": ";
+    if (member.bytes > most_ - kept_) {
+      throw file_error(error_kind::unsupported,
+                       where + "decompressed members would take " +
+                           std::to_string(kept_ + member.bytes) + " bytes of memory, more than " +
+                           std::to_string(most_) + "; save with numpy.savez");
+    }
+    auto inflated = std::make_unique_for_overwrite<std::byte[]>(member.bytes);
+    try {
+      inflate_all(packed_data(file, member), {inflated.get(), member.bytes}, member.crc32);
+    } catch (const file_error& error) {
+      throw file_error(error.kind(), where + error.what());
+    }
+    data = std::move(inflated);
+    kept_ += member.bytes;
+  }
+  return {data.get(), member.bytes};
+}
+
+}  // namespace samebits::tensor_file

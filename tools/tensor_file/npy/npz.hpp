@@ -1,0 +1,58 @@
+// NumPy's .npz files: zip archives with a .npy file for each array.
+//
+// numpy.savez stores the members; their elements are read from the mapped file.
+// numpy.savez_compressed deflates them; a deflated member is decompressed into memory when its
+// elements are first read.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tensor_file/tensor_info.hpp"
+#include "tensor_file/zip/zip_directory.hpp"
+
+namespace samebits::tensor_file {
+
+/// The contents of a checked archive.
+struct npz_contents {
+  /// In the order of the directory. The name is the member's without ".npy". `part` of a tensor in
+  /// a deflated member is 1 + its index in `deflated`; offset then counts in the decompressed data.
+  std::vector<tensor_info> tensors;
+  std::vector<zip_member> deflated;
+};
+
+/// Reads the directory and the .npy header of each member. Members that are not read have `unread`
+/// set: other files than .npy, element types that are not read, encrypted members, other
+/// compression methods than stored and deflated, and deflated members if this build has no zlib.
+/// @throws file_error  (malformed) if the archive or the header of a member breaks a rule
+/// @throws file_error  (unsupported) if the archive has several parts
+npz_contents parse_npz(std::span<const std::byte> file);
+
+/// The deflated members of an archive, decompressed on demand. Several threads may call bytes() at
+/// once.
+class deflated_members {
+ public:
+  /// @param most  bytes of decompressed members kept in memory; they are kept until destruction
+  explicit deflated_members(std::vector<zip_member> members,
+                            std::uint64_t most = std::uint64_t{1} << 32);
+
+  /// The decompressed data of a member.
+  /// @param file  the archive
+  /// @throws file_error  (malformed) if the data does not have the size and CRC-32 of the directory
+  /// @throws file_error  (unsupported) if all members so far would exceed `most`
+  std::span<const std::byte> bytes(std::span<const std::byte> file, std::size_t index);
+
+ private:
+  std::mutex mutex_;
+  std::vector<zip_member> members_;
+  std::vector<std::unique_ptr<std::byte[]>> data_;
+  std::uint64_t most_;
+  std::uint64_t kept_ = 0;
+};
+
+}  // namespace samebits::tensor_file

@@ -1,0 +1,236 @@
+// The members of a zip archive: implementation.
+#include "tensor_file/zip/zip_directory.hpp"
+
+#include <algorithm>
+#include <set>
+#include <string_view>
+
+#include "tensor_file/error.hpp"
+#include "tensor_file/escape.hpp"
+#include "tensor_file/files/little_endian.hpp"
+#include "tensor_file/utf8.hpp"
+
+namespace samebits::tensor_file {
+namespace {
+
+using file_bytes = std::span<const std::byte>;
+
+[[noreturn]] void bad_archive(const std::string& message) {
+  throw file_error(error_kind::malformed, message);
+}
+
+[[noreturn]] void bad_member(const std::string& name, const std::string& message) {
+  bad_archive("member " + quote(name) + ": " + message);
+}
+
+constexpr std::uint32_t local_mark = 0x04034b50;
+constexpr std::uint32_t entry_mark = 0x02014b50;
+constexpr std::uint32_t end_mark = 0x06054b50;
+constexpr std::uint32_t end64_mark = 0x06064b50;
+constexpr std::uint32_t locator_mark = 0x07064b50;
+
+// Sizes of the records without their names and extra fields.
+constexpr std::uint64_t local_bytes = 30;
+constexpr std::uint64_t entry_bytes = 46;
+constexpr std::uint64_t end_bytes = 22;
+constexpr std::uint64_t end64_bytes = 56;
+constexpr std::uint64_t locator_bytes = 20;
+
+constexpr std::uint32_t in_zip64 = 0xffffffff;  // the value is in the ZIP64 extra field
+
+std::string_view text_at(file_bytes file, std::uint64_t at, std::uint64_t size) {
+  return {reinterpret_cast<const char*>(file.data()) + at, size};
+}
+
+// Where the central directory is, and how many entries it has.
+struct directory {
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+  std::uint64_t entries = 0;
+};
+
+// The position of the end record: the last one whose comment ends with the file.
+std::uint64_t find_end_record(file_bytes file) {
+  constexpr std::uint64_t longest_comment = 0xffff;
+  if (file.size() < end_bytes) bad_archive("the file ends before the directory of a zip archive");
+  const std::uint64_t last = file.size() - end_bytes;
+  const std::uint64_t first = last - std::min(last, longest_comment);
+  for (std::uint64_t at = last + 1; at-- > first;) {
+    if (little_endian<std::uint32_t>(file, at) != end_mark) continue;
+    if (little_endian<std::uint16_t>(file, at + 20) == file.size() - at - end_bytes) return at;
+  }
+  bad_archive("the file does not end with the directory of a zip archive");
+}
+
+void require_one_part(std::uint64_t disk, std::uint64_t directory_disk, bool all_entries_here) {
+  if (disk == 0 && directory_disk == 0 && all_entries_here) return;
+  throw file_error(error_kind::unsupported, "a zip archive in several parts");
+}
+
+// A directory must end where its end record begins. An archive inside another file, such as a
+// self-extracting one, is therefore refused.
+directory checked_directory(std::uint64_t offset, std::uint64_t size, std::uint64_t entries,
+                            std::uint64_t end) {
+  if (offset > end || size != end - offset) {
+    bad_archive("the directory of the zip archive is not before its end record");
+  }
+  if (entries > size / entry_bytes) {
+    bad_archive("the directory of the zip archive has no room for " + std::to_string(entries) +
+                " entries");
+  }
+  return {offset, end, entries};
+}
+
+directory find_directory(file_bytes file) {
+  const std::uint64_t at = find_end_record(file);
+  const bool has_locator =
+      at >= locator_bytes && little_endian<std::uint32_t>(file, at - locator_bytes) == locator_mark;
+  if (!has_locator) {
+    const auto here = little_endian<std::uint16_t>(file, at + 8);
+    const auto entries = little_endian<std::uint16_t>(file, at + 10);
+    require_one_part(little_endian<std::uint16_t>(file, at + 4),
+                     little_endian<std::uint16_t>(file, at + 6), here == entries);
+    return checked_directory(little_endian<std::uint32_t>(file, at + 16),
+                             little_endian<std::uint32_t>(file, at + 12), entries, at);
+  }
+  const auto end64 = little_endian<std::uint64_t>(file, at - locator_bytes + 8);
+  const std::uint64_t locator = at - locator_bytes;
+  if (end64 > locator || locator - end64 < end64_bytes ||
+      little_endian<std::uint32_t>(file, end64) != end64_mark) {
+    bad_archive("the zip archive has no ZIP64 end record where its locator says");
+  }
+  const auto here = little_endian<std::uint64_t>(file, end64 + 24);
+  const auto entries = little_endian<std::uint64_t>(file, end64 + 32);
+  require_one_part(little_endian<std::uint32_t>(file, end64 + 16),
+                   little_endian<std::uint32_t>(file, end64 + 20), here == entries);
+  return checked_directory(little_endian<std::uint64_t>(file, end64 + 48),
+                           little_endian<std::uint64_t>(file, end64 + 40), entries, end64);
+}
+
+// An entry of the directory, with the position of the member's local header.
+struct entry {
+  zip_member member;
+  std::uint64_t local = 0;
+};
+
+// Takes the values that an entry leaves to the ZIP64 extra field, in the order of the standard.
+void read_zip64(file_bytes extra, entry& to) {
+  std::uint64_t* const values[] = {&to.member.bytes, &to.member.packed_bytes, &to.local};
+  const auto is_left = [](const std::uint64_t* value) { return *value == in_zip64; };
+  if (std::none_of(std::begin(values), std::end(values), is_left)) return;
+  while (extra.size() >= 4) {
+    const auto id = little_endian<std::uint16_t>(extra, 0);
+    const auto size = little_endian<std::uint16_t>(extra, 2);
+    if (size > extra.size() - 4) break;
+    file_bytes field = extra.subspan(4, size);
+    extra = extra.subspan(4 + std::size_t{size});
+    if (id != 1) continue;
+    for (std::uint64_t* value : values) {
+      if (!is_left(value)) continue;
+      if (field.size() < 8) bad_member(to.member.name, "its ZIP64 extra field is too short");
+      *value = little_endian<std::uint64_t>(field, 0);
+      field = field.subspan(8);
+    }
+    return;
+  }
+  bad_member(to.member.name, "its ZIP64 extra field is missing");
+}
+
+// Reads the entry at `at` and moves `at` behind it.
+entry read_entry(file_bytes file, const directory& where, std::uint64_t& at) {
+  const std::uint64_t room = where.end - at;
+  if (room < entry_bytes || little_endian<std::uint32_t>(file, at) != entry_mark) {
+    bad_archive("byte " + std::to_string(at) + ": expected an entry of the zip directory");
+  }
+  const std::uint64_t name_bytes = little_endian<std::uint16_t>(file, at + 28);
+  const std::uint64_t extra_bytes = little_endian<std::uint16_t>(file, at + 30);
+  const std::uint64_t comment_bytes = little_endian<std::uint16_t>(file, at + 32);
+  if (name_bytes + extra_bytes + comment_bytes > room - entry_bytes) {
+    bad_archive("byte " + std::to_string(at) + ": the entry exceeds the zip directory");
+  }
+  entry result;
+  zip_member& member = result.member;
+  member.name = text_at(file, at + entry_bytes, name_bytes);
+  if (find_invalid_utf8(member.name) != std::string_view::npos) {
+    bad_member(member.name, "its name is not UTF-8");
+  }
+  member.encrypted = (little_endian<std::uint16_t>(file, at + 8) & 1) != 0;
+  member.method = little_endian<std::uint16_t>(file, at + 10);
+  member.crc32 = little_endian<std::uint32_t>(file, at + 16);
+  member.packed_bytes = little_endian<std::uint32_t>(file, at + 20);
+  member.bytes = little_endian<std::uint32_t>(file, at + 24);
+  result.local = little_endian<std::uint32_t>(file, at + 42);
+  read_zip64(file.subspan(at + entry_bytes + name_bytes, extra_bytes), result);
+  at += entry_bytes + name_bytes + extra_bytes + comment_bytes;
+  return result;
+}
+
+// Finds the data behind the local header. The extra field there may differ from the directory's, so
+// only the local header says where the data begins.
+void find_data(file_bytes file, const directory& where, entry& of) {
+  zip_member& member = of.member;
+  if (of.local > where.begin || where.begin - of.local < local_bytes ||
+      little_endian<std::uint32_t>(file, of.local) != local_mark) {
+    bad_member(member.name, "it has no local header where the zip directory says");
+  }
+  const std::uint64_t name_bytes = little_endian<std::uint16_t>(file, of.local + 26);
+  const std::uint64_t extra_bytes = little_endian<std::uint16_t>(file, of.local + 28);
+  const std::uint64_t room = where.begin - of.local - local_bytes;
+  if (name_bytes + extra_bytes > room || member.packed_bytes > room - name_bytes - extra_bytes) {
+    bad_member(member.name, "its data exceeds the file");
+  }
+  member.offset = of.local + local_bytes + name_bytes + extra_bytes;
+  if (text_at(file, of.local + local_bytes, name_bytes) != member.name) {
+    bad_member(member.name, "its local header has another name");
+  }
+  if (little_endian<std::uint16_t>(file, of.local + 8) != member.method) {
+    bad_member(member.name, "its local header has another compression method");
+  }
+}
+
+void require_plausible_size(const zip_member& member) {
+  constexpr std::uint64_t most = 1032;  // deflate: 258 bytes for a match of 2 bits
+  if (member.method == zip_stored && member.bytes != member.packed_bytes) {
+    bad_member(member.name, "it is stored, but its two sizes differ");
+  }
+  if (member.method == zip_deflated && member.bytes / most > member.packed_bytes) {
+    bad_member(member.name, "it claims " + std::to_string(member.bytes) + " bytes, but deflate " +
+                                "cannot pack them into " + std::to_string(member.packed_bytes));
+  }
+}
+
+// Members that share bytes make small archives claim huge contents.
+void require_apart(std::vector<entry> entries) {
+  std::sort(entries.begin(), entries.end(),
+            [](const entry& a, const entry& b) { return a.local < b.local; });
+  for (std::size_t i = 1; i < entries.size(); ++i) {
+    const zip_member& before = entries[i - 1].member;
+    if (before.offset + before.packed_bytes > entries[i].local) {
+      bad_member(entries[i].member.name, "it shares bytes with member " + quote(before.name));
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<zip_member> parse_zip(std::span<const std::byte> file) {
+  const directory where = find_directory(file);
+  std::vector<entry> entries;
+  std::set<std::string> names;
+  std::uint64_t at = where.begin;
+  for (std::uint64_t i = 0; i < where.entries; ++i) {
+    entry one = read_entry(file, where, at);
+    if (!names.insert(one.member.name).second) bad_member(one.member.name, "it occurs twice");
+    find_data(file, where, one);
+    require_plausible_size(one.member);
+    entries.push_back(std::move(one));
+  }
+  if (at != where.end) bad_archive("bytes follow the last entry of the zip directory");
+  require_apart(entries);
+  std::vector<zip_member> members;
+  members.reserve(entries.size());
+  for (entry& one : entries) members.push_back(std::move(one.member));
+  return members;
+}
+
+}  // namespace samebits::tensor_file
