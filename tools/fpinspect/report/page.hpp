@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "fpinspect/report/tile_map.hpp"
-#include "fpinspect/tensors/tensor_stats.hpp"
+#include "fpinspect/tensors/tensor_analyser.hpp"
 #include "fpinspect/verdict/evidence.hpp"
 #include "fpinspect/verdict/verdict.hpp"
 

@@ -7,7 +7,7 @@
 #include "fpinspect/output/output.hpp"
 #include "fpinspect/output/terminal.hpp"
 #include "fpinspect/tensors/selection.hpp"
-#include "fpinspect/tensors/tensor_stats.hpp"
+#include "fpinspect/tensors/tensor_analyser.hpp"
 #include "samebits/core/format.hpp"
 
 namespace fpinspect {

@@ -5,7 +5,7 @@
 
 #include "fpinspect/output/json_writer.hpp"
 #include "fpinspect/tensors/selection.hpp"
-#include "fpinspect/tensors/tensor_stats.hpp"
+#include "fpinspect/tensors/tensor_analyser.hpp"
 #include "samebits/core/format.hpp"
 
 namespace fpinspect {

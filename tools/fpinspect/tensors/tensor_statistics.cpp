@@ -150,13 +150,22 @@ void write_statistics_json(json_writer& json, const statistics& all) {
   json.end_object();
 }
 
+/// Bytes of the tensors that have statistics.
+std::uint64_t bytes_of(std::span<const shown_tensor> tensors) {
+  std::uint64_t bytes = 0;
+  for (const shown_tensor& tensor : tensors) {
+    if (tensor.how) bytes += tensor.info.bytes;
+  }
+  return bytes;
+}
+
 }  // namespace
 
 void write_tensor_statistics(std::span<const shown_tensor> tensors, const samebits::executor& where,
                              const terminal& term, output& out) {
-  progress line(tensors.size());
+  const std::uint64_t bytes = bytes_of(tensors);
+  progress line(bytes, bytes);
   for (std::size_t i = 0; i < tensors.size(); ++i) {
-    line.show(i);
     const shown_tensor& tensor = tensors[i];
     const std::string type = tensor.how ? std::string(type_text(tensor.info, *tensor.how)) : "";
     out.write(cat(i == 0 ? "" : "\n", term.painted(paint::heading, tensor.title()), "  ", type,
@@ -164,6 +173,7 @@ void write_tensor_statistics(std::span<const shown_tensor> tensors, const samebi
                   tensor.info.count, " elements\n"));
     out.write(tensor.how ? statistics_text(statistics_of(tensor, where))
                          : cat("  ", tensor.note, "\n"));
+    if (tensor.how) line.add(tensor.info.bytes);
   }
 }
 
@@ -174,9 +184,9 @@ void write_tensor_statistics_json(std::span<const shown_tensor> tensors,
   json.member("schema", 1);
   json.key("tensors");
   json.begin_array();
-  progress line(tensors.size());
+  const std::uint64_t bytes = bytes_of(tensors);
+  progress line(bytes, bytes);
   for (std::size_t i = 0; i < tensors.size(); ++i) {
-    line.show(i);
     const shown_tensor& tensor = tensors[i];
     json.begin_object();
     json.member("name", tensor.info.name);
@@ -187,6 +197,7 @@ void write_tensor_statistics_json(std::span<const shown_tensor> tensors,
     json.key("statistics");
     if (tensor.how) {
       write_statistics_json(json, statistics_of(tensor, where));
+      line.add(tensor.info.bytes);
     } else {
       json.value(std::nullopt);
     }

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "fpinspect/tensors/selection.hpp"
-#include "fpinspect/tensors/tensor_stats.hpp"
+#include "fpinspect/tensors/tensor_analyser.hpp"
 #include "fpinspect/verdict/evidence.hpp"
 #include "fpinspect/verdict/need.hpp"
 #include "fpinspect/verdict/roles.hpp"

@@ -1,5 +1,5 @@
 // Statistics of one tensor: implementation.
-#include "fpinspect/tensors/tensor_stats.hpp"
+#include "fpinspect/tensors/tensor_analyser.hpp"
 
 #include <algorithm>
 #include <cmath>
