@@ -2,6 +2,7 @@
 #include "backends/dispatch/evaluate.hpp"
 
 #include <bit>
+#include <cfenv>
 #include <cstdint>
 #include <string>
 
@@ -58,6 +59,16 @@ const backend& evaluating_backend(const evaluate_call& call, const executor& whe
   throw unsupported("backend '" + std::string(chosen.name) + "' has no functions of arrays");
 }
 
+/// x - 1 in binary64, to nearest whatever the caller's rounding direction is.
+double minus_one(double x) {
+  const int direction = std::fegetround();
+  std::fesetround(FE_TONEAREST);
+  const volatile double operand = x;  // computed here, not moved beyond the next call
+  const volatile double difference = operand - 1;
+  std::fesetround(direction);
+  return difference;
+}
+
 void run_function(function f, const const_matrix_view* grad, const const_matrix_view& in,
                   const matrix_view& out, const evaluate_options& options, const executor& where) {
   check_value("f", f, function_count, "function");
@@ -71,7 +82,7 @@ void run_function(function f, const const_matrix_view* grad, const const_matrix_
   check_threads(where);
   const evaluate_call call{
       numerics::plan_of(options.rule, f, in.format, std::bit_cast<std::uint64_t>(parameter),
-                        std::bit_cast<std::uint64_t>(parameter - 1)),
+                        std::bit_cast<std::uint64_t>(minus_one(parameter))),
       in, grad == nullptr ? const_matrix_view{} : *grad, out};
   const backend& chosen = evaluating_backend(call, where);
   if (!is_empty(out)) chosen.evaluate.run(call, where);

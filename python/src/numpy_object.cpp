@@ -14,6 +14,9 @@ using new_from_descr = PyObject* (*)(PyTypeObject* type, PyObject* dtype, int di
 // places for all of its version 2.
 constexpr int new_from_descr_place = 94;
 
+// The first function returns the version of the C interface: 0x02000000 for all of version 2.
+using interface_version = unsigned (*)();
+
 // Set at import. The type lives as long as the interpreter.
 PyTypeObject* ndarray_type = nullptr;
 new_from_descr new_array = nullptr;
@@ -23,6 +26,9 @@ new_from_descr new_array = nullptr;
 void register_numpy(nb::handle ndarray, nb::handle functions, nb::handle float64) {
   void** const table = static_cast<void**>(PyCapsule_GetPointer(functions.ptr(), nullptr));
   if (table == nullptr) throw nb::python_error();
+  if (reinterpret_cast<interface_version>(table[0])() >> 24 != 2) {
+    raise_internal("this NumPy's C interface is not that of version 2");
+  }
   ndarray_type = reinterpret_cast<PyTypeObject*>(ndarray.inc_ref().ptr());
   new_array = reinterpret_cast<new_from_descr>(table[new_from_descr_place]);
   const std::int64_t shape[2] = {3, 5};

@@ -255,7 +255,7 @@ class Conditions(cli_support.CliTest):
         fewer = write_safetensors(self.path("c.safetensors"), [("x", "F32", (4,), floats(1, 2, 3, 4))])
         done = self.code("max-ulp>0", files=[self.a, fewer])
         self.assertEqual((done.code, done.err),
-                         (1, "fpinspect: --fail-if: 2 tensors are not compared: y: only in A\n"))
+                         (1, "fpinspect: --fail-if: 2 tensors are not measured: y: only in A\n"))
         self.assertEqual(self.code("max-ulp>0", files=[fewer, self.a]).code, 1)
         self.ok("compare", self.a, fewer)  # without a condition it is only reported
 

@@ -145,6 +145,9 @@ class Complete(ReportTest):
         self.report(SAMPLE)
         self.assertNotIn(os.path.dirname(SAMPLE), self.source)
         self.assertIn("<h1>gpt_sample.safetensors</h1>", self.source)
+        unnamed = write_npy(self.path("x.npy"), "<f4", (2,), b"\0" * 8)
+        self.report(unnamed)
+        self.assertNotIn(self.folder, self.source)
 
     def test_the_same_bytes_each_time(self):
         self.report(SAMPLE)

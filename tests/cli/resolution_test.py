@@ -89,6 +89,11 @@ class Resolution(cli_support.CliTest):
             "at 1e+09: beyond the values of e5m2\n"))
         self.assertIn("... ", self.ok("resolution", "fp32", "0", "1").out)
 
+    def test_number_line_of_a_wide_interval(self):
+        for end in ["1e300", "1.7e308"]:
+            line = self.ok("resolution", "fp64", "0", end, "--ascii").out.splitlines()[1]
+            self.assertEqual(line, "  " + "+" * 72)
+
     def test_number_line(self):
         """A column is marked if a value lies in it."""
         for name, start, end in [("e4m3", 0, 9), ("e2m1", 0, 8), ("e3m2", 1, 37)]:

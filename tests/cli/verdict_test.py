@@ -368,9 +368,20 @@ class Conditions(cli_support.CliTest):
         path = write_npy(self.path("x.npy"), "<f4", (4,), floats(nan, inf, 1, 2))
         done = cli_support.run("tensor", path, "--fail-if", "nan>0,inf>25%,inf>=25 %", "--json")
         self.assertEqual((done.code, done.json()["fail_if"]), (1, [
-            {"condition": "nan>0", "failed": 1, "worst": path, "value": 1},
+            {"condition": "nan>0", "failed": 1, "worst": "x.npy", "value": 1},
             {"condition": "inf>25%", "failed": 0, "worst": None, "value": None},
-            {"condition": "inf>=25%", "failed": 1, "worst": path, "value": 25}]))
+            {"condition": "inf>=25%", "failed": 1, "worst": "x.npy", "value": 25}]))
+
+    def test_a_share_of_nothing_is_0(self):
+        zeros = write_npy(self.path("zeros.npy"), "<f4", (4,), floats(0, 0, 0, 0))
+        self.assertEqual(self.code("fp16.underflow>=1%", files=[zeros]).code, 0)
+        self.assertEqual(self.code("fp16.underflow<1%", files=[zeros]).code, 1)
+
+    def test_tensors_that_are_not_measured_fail(self):
+        truths = write_npy(self.path("truths.npy"), "|b1", (2,), b"\0\1")
+        done = self.code("nan>0", files=[truths])
+        self.assertEqual(done.code, 1)
+        self.assertIn("1 tensor is not measured: truths.npy", done.err)
 
     def test_refused(self):
         for text, *says in [("underflow>1%", "needs a format", "fp16.underflow>1%"),

@@ -4,8 +4,8 @@
 // and shares no code with the library. PyTorch 2.11 on an H100 and an H200 (CUDA 13.0, 2026-11-22)
 // returned its results: expf on all 2^32 operands, the others on every 16th. NaNs of
 // different codes counted as equal there; in the sums a NaN is 7FFFFFFF. From log10f on, the sums
-// come from the PTX of nvcc 13.0.88, translated instruction by instruction to C++; no GPU has been
-// compared.
+// come from the PTX of nvcc 13.0.88, translated instruction by instruction to C++.
+// device_cuda_functions_test compares the library's own results with a GPU's.
 #pragma once
 
 #include "numerics/hardware/cuda_functions/erf.hpp"

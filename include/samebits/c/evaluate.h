@@ -52,7 +52,7 @@ enum {
 typedef struct samebits_evaluate_options {
   uint32_t struct_size;
   int32_t rule;          /* samebits_function_rule; the caller sets it */
-  int32_t has_parameter; /* 0: the default of `parameter` */
+  int32_t has_parameter; /* 0: the default of `parameter`; pow has none */
   int32_t reserved;      /* 0 */
   double parameter;      /* exponent of pow; alpha of elu, default 1; slope of leaky_relu, 0.01 */
 } samebits_evaluate_options;

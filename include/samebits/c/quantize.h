@@ -131,7 +131,8 @@ SAMEBITS_C_API samebits_status samebits_scales_shape(int64_t rows, int64_t cols,
  * @param where  null: one thread, default backend and stream
  * @returns
  *   - SAMEBITS_INVALID_ARGUMENT, before anything is written, for a view, tile, option or workspace
- *     that is not allowed, or if neither codes nor transposed codes are requested;
+ *     that is not allowed, or if neither codes nor transposed codes are requested. Statistics
+ *     alone are allowed in host memory: `codes` then has a format and no data;
  *   - SAMEBITS_UNSUPPORTED if this machine lacks the backend, or the backend cannot quantize;
  *   - SAMEBITS_ENVIRONMENT_ERROR in a process or on a GPU that does not compute in IEEE 754 steps;
  *   - SAMEBITS_CUDA_ERROR.

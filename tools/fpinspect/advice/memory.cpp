@@ -142,7 +142,8 @@ std::string scheme_row(std::string_view scheme, const part_cells& parts, const s
   constexpr std::array<std::size_t, training_part_count> widths = {8, 7, 6, 6, 6, 6};
   std::string line = left(scheme, 19);
   for (std::size_t i = 0; i < parts.size(); ++i) line += left(parts[i], widths[i]);
-  return cat(line, right(bytes, 7), right(less, 6), total.empty() ? "" : right(total, 7), "\n");
+  return cat(line, right(bytes, 7), right(less, 6), total.empty() ? "" : cat(" ", right(total, 6)),
+             "\n");
 }
 
 void write_schemes(const memory_task& task, const terminal& term, output& out) {

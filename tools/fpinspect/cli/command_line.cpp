@@ -7,6 +7,7 @@
 
 #include "fpinspect/cli/error.hpp"
 #include "fpinspect/cli/parse.hpp"
+#include "fpinspect/cli/shell_files.hpp"
 #include "fpinspect/cli/text.hpp"
 #include "samebits/core/config.hpp"
 #include "samebits/core/format.hpp"
@@ -46,6 +47,7 @@ command_line::command_line() {
   add_table();
   add_advise();
   add_explorer();
+  add_shell_files();
 }
 
 void command_line::run(int argc, char** argv, output& out) {
@@ -84,6 +86,22 @@ CLI::App* command_line::add(const char* name, const char* description) {
       command, [=, this] { return is_color("always") && given(command, "--json"); },
       "--color and --json contradict each other: JSON has no colour; leave one of them out");
   return command;
+}
+
+void command_line::add_shell_files() {
+  CLI::App* completion =
+      app_.add_subcommand("completion", "Write the completion script of a shell");
+  completion->add_option("SHELL", shell_, "bash, zsh or fish")->required();
+  completion->callback([this] {
+    chosen_ = [this](output& out) {
+      if (shell_ == "bash") return out.write(bash_completion(app_));
+      if (shell_ == "zsh") return out.write(zsh_completion(app_));
+      if (shell_ == "fish") return out.write(fish_completion(app_));
+      throw usage_error("SHELL: must be one of bash, zsh, fish");
+    };
+  });
+  CLI::App* manual = app_.add_subcommand("manual", "Write the manual page");
+  manual->callback([this] { chosen_ = [this](output& out) { out.write(manual_page(app_)); }; });
 }
 
 CLI::Option* command_line::add_list(CLI::App* command, const char* name,

@@ -39,6 +39,7 @@ class command_line {
   static CLI::Option* add_list(CLI::App* command, const char* name, std::vector<std::string>& list,
                                const char* description);
   void add_rule(CLI::App* command, rule_options& rule);
+  void add_shell_files();
 
   /// Refuses a command line if `broken` returns true.
   void refuse(const CLI::App* command, std::function<bool()> broken, std::string message);
@@ -131,6 +132,7 @@ class command_line {
   claims_arguments claims_;
   table_arguments table_;
   advise_arguments advise_;
+  std::string shell_;
   std::vector<option_rule> rules_;
   std::function<void(output&)> chosen_;
 };

@@ -102,6 +102,11 @@ compared_file open_compared(const std::string& input, const std::vector<std::str
   compared_file result = {.input = input};
   if (whole && !shown.empty()) {
     if (const auto tile = quantized_tile(*shown.front().file)) {
+      if (!names.empty() || !from.empty()) {
+        throw usage_error(cat(names.empty() ? option : "--tensor", ": ",
+                              samebits::tensor_file::escape_path(input),
+                              " holds one quantized tensor; leave it out"));
+      }
       result.tensors.push_back(dequantized(input, *shown.front().file, *tile));
       return result;
     }

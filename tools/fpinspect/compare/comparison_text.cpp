@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <set>
+#include <string>
 #include <string_view>
 
 #include "fpinspect/cli/text.hpp"
@@ -40,8 +42,9 @@ std::string error_text(double error) { return error == 0 ? "0" : scientific(erro
 /// A line of the table of differences.
 std::string line(std::size_t width, std::string_view name,
                  const std::array<std::string, 5>& cells) {
-  return cat("  ", left(name, width), right(cells[0], 10), right(cells[1], 10), right(cells[2], 10),
-             right(cells[3], 10), right(cells[4], 10), "\n");
+  std::string text = cat("  ", left(name, width));
+  for (const std::string& cell : cells) text += cat(" ", right(cell, 9));
+  return text + "\n";
 }
 
 std::string difference_table(const std::vector<const compared_pair*>& pairs, const terminal& term) {
@@ -89,11 +92,13 @@ std::string ulp_histogram(const std::vector<const compared_pair*>& pairs) {
   std::array<std::uint64_t, 65> steps{};
   std::uint64_t all = 0;
   std::string formats;
+  std::set<std::string> seen;
   for (const compared_pair* pair : pairs) {
     for (std::size_t k = 0; k < steps.size(); ++k) steps[k] += pair->figures.steps[k];
     all += pair->figures.paired;
     const std::string name(samebits::name(pair->figures.ulp_format));
-    if (formats.find(name) == std::string::npos) formats += cat(formats.empty() ? "" : ", ", name);
+    if (!seen.insert(name).second) continue;
+    formats += cat(formats.empty() ? "" : ", ", name);
   }
   std::string text = cat("Distance in ulp of ", formats, ", in the tensors that differ\n");
   for (std::size_t k = 0; k < steps.size(); ++k) {

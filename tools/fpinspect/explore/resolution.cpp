@@ -163,7 +163,8 @@ std::string number_line(const resolution_task& task, charset characters) {
   std::string line = "  ";
   for (int i = 0; i < columns; ++i) {
     const auto bound = [&](int column) {
-      return task.from + (task.to - task.from) * column / columns;
+      return column == columns ? task.to
+                               : task.from + (task.to - task.from) * (double{1} * column / columns);
     };
     line += values_between(task.format, bound(i), bound(i + 1)).count > 0 ? has_value : has_none;
   }

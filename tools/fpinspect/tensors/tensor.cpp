@@ -138,7 +138,12 @@ void run_tensor(const tensor_arguments& arguments, output& out) {
   }
   if (arguments.recipes) return write_recipes(tensors, arguments, executor, term, out);
   check_patterns(arguments, rules, tensors);
-  if (tensors.empty() && !arguments.view.json) return out.write("no tensors\n");
+  if (tensors.empty() && !arguments.view.json) {
+    if (!arguments.plain) out.write("no tensors\n");
+    out.flush();
+    if (!arguments.fail_if.empty()) throw check_failed("--fail-if: there are no tensors");
+    return;
+  }
   const std::vector<std::string> names = names_of(tensors);
   const bool details =
       !arguments.list &&
@@ -149,7 +154,10 @@ void run_tensor(const tensor_arguments& arguments, output& out) {
   if (details) measured.insert(measured.end(), formats.begin(), formats.end());
   const collected all = collect(tensors, names, rules, measured, wanted, executor);
   const verdict v = verdict_on(all.evidence, wanted);
-  const gate checked = conditions.checked(all, v);
+  gate checked = conditions.checked(all, v);
+  for (std::size_t i = 0; i < tensors.size(); ++i) {  // conditions hold for measured tensors only
+    if (!tensors[i].how) checked.add_failure(names[i], tensors[i].note);
+  }
   if (arguments.view.json) {
     write_json(tensors, all, formats, v, checked, out);
   } else {

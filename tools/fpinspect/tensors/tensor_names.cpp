@@ -31,8 +31,11 @@ std::vector<std::string> names_of(const std::vector<shown_tensor>& tensors) {
   for (const shown_tensor& tensor : tensors) {
     const std::string file =
         samebits::tensor_file::escape_path(distinct ? tensor.path.filename() : tensor.path);
-    const bool qualified = paths.size() > 1 && !tensor.info.name.empty();
-    names.push_back(qualified ? cat(file, "#", tensor.title()) : tensor.title());
+    if (tensor.info.name.empty()) {
+      names.push_back(file);
+    } else {
+      names.push_back(paths.size() > 1 ? cat(file, "#", tensor.title()) : tensor.title());
+    }
   }
   return names;
 }

@@ -85,7 +85,8 @@ std::optional<condition> parse_condition(std::string_view text) {
 bool condition::holds(double value, double whole) const {
   const bool share = limit.unit == "%";
   const double left_side = share ? 100.0 * value : value;
-  const double right_side = share ? limit.number * whole : limit.number;
+  // Of no elements, a share is 0 %.
+  const double right_side = share ? limit.number * (whole > 0 ? whole : 1) : limit.number;
   switch (how) {
     case relation::less: return left_side < right_side;
     case relation::at_most: return left_side <= right_side;

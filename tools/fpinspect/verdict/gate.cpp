@@ -77,7 +77,7 @@ void gate::check() const {
   }
   if (incomparable_ != 0) {
     add_part(cat("--fail-if: ", incomparable_,
-                 incomparable_ == 1 ? " tensor is not compared: " : " tensors are not compared: ",
+                 incomparable_ == 1 ? " tensor is not measured: " : " tensors are not measured: ",
                  first_incomparable_));
   }
   if (!message.empty()) throw check_failed(message);
