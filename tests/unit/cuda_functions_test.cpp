@@ -285,5 +285,11 @@ TEST(CudaFunctions, OfTwoOperandsHaveTheSumsOfTheComparedProgram) {
   EXPECT_EQ(quotients, 0x6C72FE0A01018C72u);
 }
 
+// Operands at which the next larger constant gives another result.
+TEST(CudaFunctions, UseTheirExactConstants) {
+  EXPECT_EQ(expm1(std::uint32_t{0x4115B844}), 0x463500F1u);
+  EXPECT_EQ(distance_from_even(std::uint32_t{0x4B7FFFFE}), 0u);  // 16777214
+}
+
 }  // namespace
 }  // namespace samebits::numerics::cuda_13_0

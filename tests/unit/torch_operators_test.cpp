@@ -238,5 +238,9 @@ TEST(TorchOperators, BelongToTheirRules) {
   EXPECT_FALSE(has_function(function_rule::cuda_13_0, function::reciprocal, format_id::fp32));
 }
 
+TEST(TorchOperators, KeepTheSmallestPositiveOperand) {
+  EXPECT_EQ(torch_2_11::leaky_relu(std::uint32_t{1}, 0x3C23D70A), 1u);
+}
+
 }  // namespace
 }  // namespace samebits::numerics
