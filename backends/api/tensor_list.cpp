@@ -177,11 +177,12 @@ tensor_list::tensor_list() : tensor_list(std::vector<list_tensor>()) {}
 tensor_list::tensor_list(std::vector<list_tensor> tensors)
     : data_(backends::make_tensor_list(std::move(tensors), "tensors")) {}
 
-std::vector<list_tensor> tensor_list::named(std::span<const matrix_view> tensors) {
+std::shared_ptr<const backends::list_data> tensor_list::describe(
+    std::span<const matrix_view> tensors) {
   std::vector<list_tensor> list;
   list.reserve(tensors.size());
   for (const matrix_view& view : tensors) list.push_back({view});
-  return list;
+  return backends::make_tensor_list(std::move(list), "tensors");
 }
 
 std::size_t tensor_list::size() const { return data_->tensors.size(); }

@@ -15,7 +15,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <span>
 #include <string>
@@ -165,7 +164,7 @@ class loss_scaler {
   template <std::invocable Run>
   bool step(Run&& run, std::string_view optimizer = {}) {
     const bool apply = begin_step(optimizer);
-    if (apply) std::invoke(std::forward<Run>(run));
+    if (apply) std::forward<Run>(run)();
     end_step(optimizer, apply);
     return apply;
   }
@@ -250,7 +249,13 @@ class loss_scaler {
 
   scaling_settings settings_;
   scaling_state state_;
-  std::map<std::string, record, std::less<>> optimizers_;
+  /// Orders names without a std::string for each search; std::less is in a costly header.
+  struct by_name {
+    using is_transparent = void;
+    bool operator()(std::string_view a, std::string_view b) const { return a < b; }
+  };
+
+  std::map<std::string, record, by_name> optimizers_;
   std::uint64_t updates_ = 0;
   bool loss_nonfinite_ = false;
   bool loss_agreed_ = false;  ///< no scale() since the last agree()

@@ -1,4 +1,4 @@
-// Includes every public header but eigen.hpp, device_loss_scaler.hpp and kernel/.
+// Includes every public header but eigen.hpp, device_loss_scaler.hpp, verify.hpp and kernel/.
 #pragma once
 
 #include "samebits/arithmetic.hpp"
@@ -34,5 +34,4 @@
 #include "samebits/tensor_list.hpp"
 #include "samebits/text.hpp"
 #include "samebits/types.hpp"
-#include "samebits/verify.hpp"
 #include "samebits/view.hpp"

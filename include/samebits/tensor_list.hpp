@@ -84,15 +84,15 @@ class tensor_list {
   // NOLINTBEGIN(google-explicit-constructor): callers write the views alone
   /// Constructs a list of one tensor without a name, as in scaler.unscale(view_of(g)). Throws as
   /// the constructor above.
-  tensor_list(const matrix_view& tensor) : tensor_list(std::span(&tensor, 1)) {}
+  tensor_list(const matrix_view& tensor) : data_(describe(std::span(&tensor, 1))) {}
   /// Constructs a list of tensors without names: scaler.unscale({view_of(weights), view_of(bias)}).
   tensor_list(std::initializer_list<matrix_view> tensors)
-      : tensor_list(std::span(tensors.begin(), tensors.size())) {}
+      : data_(describe(std::span(tensors.begin(), tensors.size()))) {}
   /// Constructs a list of tensors without names from a vector, span or array of views.
   template <detail::contiguous Range>
   requires std::same_as<detail::element_of<const Range>, matrix_view> tensor_list(
       const Range& tensors)
-      : tensor_list(named(std::span(tensors))) {}
+      : data_(describe(std::span(tensors))) {}
   // NOLINTEND(google-explicit-constructor)
 
   /// Returns the number of tensors.
@@ -109,7 +109,7 @@ class tensor_list {
  private:
   friend struct backends::access;
 
-  static std::vector<list_tensor> named(std::span<const matrix_view> tensors);
+  static std::shared_ptr<const backends::list_data> describe(std::span<const matrix_view> tensors);
 
   std::shared_ptr<const backends::list_data> data_;
 };

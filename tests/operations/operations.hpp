@@ -4,6 +4,7 @@
 // ask for: dense and aligned memory, and shapes of several tiles.
 #pragma once
 
+#include <functional>
 #include <string_view>
 #include <vector>
 
