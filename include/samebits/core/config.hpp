@@ -26,6 +26,11 @@
 #endif
 
 // Defined while a CUDA compiler compiles device code. Device code cannot read a host array.
+// SAMEBITS_TABLE declares a constant array at namespace scope that functions for host and device
+// read: device code reads a copy in the GPU's memory.
 #if defined(__CUDA_ARCH__)
 #define SAMEBITS_DEVICE_CODE
+#define SAMEBITS_TABLE static __device__ constexpr
+#else
+#define SAMEBITS_TABLE inline constexpr
 #endif
