@@ -7,6 +7,7 @@
 #include <string>
 
 #include "backends/api/view_checks.hpp"
+#include "backends/dispatch/device_scope.hpp"
 #include "samebits/error.hpp"
 
 namespace samebits {
@@ -84,6 +85,10 @@ void run_function(function f, const const_matrix_view* grad, const const_matrix_
       numerics::plan_of(options.rule, f, in.format, std::bit_cast<std::uint64_t>(parameter),
                         std::bit_cast<std::uint64_t>(minus_one(parameter))),
       in, grad == nullptr ? const_matrix_view{} : *grad, out};
+  const device_scope on(
+      out.space,
+      {{address_of(out), "out"}, {address_of(in), "in"}, {address_of(call.grad), "grad"}},
+      where.stream);
   const backend& chosen = evaluating_backend(call, where);
   if (!is_empty(out)) chosen.evaluate.run(call, where);
 }

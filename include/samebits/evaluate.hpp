@@ -27,11 +27,11 @@ struct evaluate_options {
 /// fast_log. Every NaN result is the canonical NaN of the format.
 ///
 /// @param f  the function
-/// @param in  [rows, cols] in fp32, fp16 or bf16, host memory
+/// @param in  [rows, cols] in fp32, fp16 or bf16, host or device memory
 /// @param out  the shape and format of `in`. `out` may be the same memory as `in` if the strides
 ///   are equal. Otherwise they must not overlap.
 /// @param options  the rule, and the parameter of functions that have one
-/// @param where  backend and threads
+/// @param where  backend; threads for host memory, stream for device memory
 /// @throws invalid_argument, before anything is written, if:
 ///   - the function or the rule is none of the enumerators;
 ///   - `f` is pow and there is no parameter, or `f` has no parameter and there is one;
@@ -39,10 +39,16 @@ struct evaluate_options {
 ///   - the data of a non-empty view is null;
 ///   - elements of `out` share memory, or views overlap;
 ///   - the views lie in different memory or not in the backend's memory;
+///   - views of device memory have an address of host memory or of another device;
 ///   - the backend's name is unknown.
-/// @throws unsupported if the rule lacks the function in this format, for views of device memory,
-///   or if this machine lacks the backend.
+/// @throws unsupported if the rule lacks the function in this format, or if this machine lacks the
+///   backend.
+/// @throws environment_error if the device backend's self-test fails.
 /// @note Thread-safe. Allocates nothing per element. The result does not depend on the executor.
+/// @note Device memory: the call is enqueued on `where.stream` and can be captured into a graph.
+///   `cuda-emulated` computes in integers. `cuda-native` uses the GPU's instructions if the GPU has
+///   compute capability 9.0 and its function units return the model's results, else it computes in
+///   integers too. The first call of cuda-native on a device compares these units and waits.
 ///
 ///   std::vector<float> x = ..., y(x.size());
 ///   samebits::evaluate(samebits::function::gelu_tanh, samebits::view_of(x), samebits::view_of(y),

@@ -15,6 +15,7 @@
 #include "samebits/array_arithmetic.hpp"
 #include "samebits/convert.hpp"
 #include "samebits/device_loss_scaler.hpp"
+#include "samebits/evaluate.hpp"
 #include "samebits/quantize.hpp"
 #include "samebits/quantize_list.hpp"
 #include "samebits/reductions.hpp"
@@ -170,6 +171,14 @@ inline std::vector<device_call> device_calls() {
        })},
       {"compute", {&m::y, &m::x}, enqueued, direct([](const m& d, w where) {
          compute(operation::add, {d.values(), d.others()}, d.others(), {}, where);
+       })},
+      {"evaluate", {&m::x, &m::y}, enqueued, direct([](const m& d, w where) {
+         evaluate(function::tanh, d.values(), d.others(), {.rule = function_rule::cuda_13_0},
+                  where);
+       })},
+      {"evaluate_gradient", {&m::x, &m::y}, enqueued, direct([](const m& d, w where) {
+         evaluate_gradient(function::gelu, d.others(), d.values(), d.others(),
+                           {.rule = function_rule::torch_2_11}, where);
        })},
       {"compute_with_flags", {&m::y, &m::x}, awaited, direct([](const m& d, w where) {
          (void)compute_with_flags(operation::mul, {d.values(), d.others()}, d.others(), {}, {},

@@ -5,6 +5,7 @@
 #include "backends/cuda/arithmetic/arithmetic.hpp"
 #include "backends/cuda/common/cuda.hpp"
 #include "backends/cuda/common/runtime.hpp"
+#include "backends/cuda/functions/functions.hpp"
 #include "backends/cuda/quantize/general.hpp"
 #include "backends/cuda/quantize/quantize.hpp"
 #include "backends/cuda/reductions/reductions.hpp"
@@ -68,6 +69,7 @@ const backends::backend emulated = {
     .self_test = &emulated_self_test,
     .convert = {.run = on_stream<launch_emulated>},
     .compute = {.run = tested<emulated, enqueue_compute_emulated>},
+    .evaluate = {.run = tested<emulated, enqueue_evaluate_emulated>},
     .reduce = {.workspace = reduction_bytes, .run = tested<emulated, enqueue_reduction_emulated>},
     .quantize = {.workspace = general_workspace,
                  .run = tested<emulated, enqueue_quantize_emulated>},
@@ -93,6 +95,7 @@ const backends::backend native = {
     .self_test = &native_self_test,
     .convert = {.supports = native_supports, .run = on_stream<launch_native>},
     .compute = {.supports = native_computes, .run = tested<native, enqueue_compute_native>},
+    .evaluate = {.run = tested<native, enqueue_evaluate_native>},
     .reduce = {.workspace = reduction_bytes, .run = tested<native, enqueue_reduction_native>},
     .quantize = {.workspace = workspace_native, .run = tested<native, enqueue_quantize_native>},
     .dequantize = {.run = tested<native, enqueue_dequantize_native>},

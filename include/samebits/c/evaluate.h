@@ -63,13 +63,13 @@ SAMEBITS_C_API samebits_status samebits_evaluate_options_init(samebits_evaluate_
 /* Computes out = f(in) for every element, with the bits that options->rule names.
  *
  * @param f  samebits_function
- * @param in  [rows, cols] in fp32, fp16 or bf16, host memory
+ * @param in  [rows, cols] in fp32, fp16 or bf16, host or device memory
  * @param out  the shape and format of `in`. `out` may be the same memory as `in` if the strides are
  *   equal.
  * @param options  null: the defaults, whose rule no function has
  * @param where  null: one thread, default backend
  * @returns the errors of samebits_convert(); SAMEBITS_UNSUPPORTED also if the rule lacks the
- *   function in this format, and for device views
+ *   function in this format
  * @note Thread-safe. */
 SAMEBITS_C_API samebits_status samebits_evaluate(int32_t f, const samebits_view* in,
                                                  const samebits_view* out,

@@ -1,0 +1,50 @@
+// Functions of arrays by the rules cuda_13_0 and torch_2_11 in integers: one kernel for all
+// functions of a format's width.
+#include <cstdint>
+
+#include "backends/cuda/functions/definition_steps.cuh"
+#include "backends/cuda/functions/function_kernel.cuh"
+#include "backends/cuda/functions/functions.hpp"
+#include "backends/cuda/functions/step_word.cuh"
+#include "numerics/hardware/evaluate.hpp"
+
+namespace samebits::cuda {
+namespace {
+
+/// Op of function_kernel: the function that the plan names.
+template <int Bytes, bool Gradient>
+struct definition_op {
+  static constexpr int bytes = Bytes;
+  static constexpr int count = 1;
+  static constexpr bool gradient = Gradient;
+  numerics::function_plan plan;
+
+  __device__ __forceinline__ std::uint32_t apply(std::uint32_t x,
+                                                 [[maybe_unused]] std::uint32_t grad) const {
+    using word = step_word<definition_steps>;
+    if constexpr (Gradient) {
+      return numerics::evaluate_gradient_code<word>(plan, grad, x).bits;
+    } else {
+      return numerics::evaluate_code<word>(plan, x).bits;
+    }
+  }
+};
+
+template <int Bytes>
+void launch_width(const backends::evaluate_call& call, void* stream) {
+  constexpr const char* what = "cuda-emulated: evaluate";
+  if (call.grad.data == nullptr) {
+    launch_function(what, definition_op<Bytes, false>{call.plan}, call, stream);
+  } else {
+    launch_function(what, definition_op<Bytes, true>{call.plan}, call, stream);
+  }
+}
+
+}  // namespace
+
+void launch_definition_functions(const backends::evaluate_call& call, void* stream) {
+  if (call.plan.format == format_id::fp32) return launch_width<4>(call, stream);
+  launch_width<2>(call, stream);
+}
+
+}  // namespace samebits::cuda

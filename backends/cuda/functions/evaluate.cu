@@ -1,0 +1,47 @@
+// Functions of arrays on the CUDA backends: chooses the kernels of a call by its rule.
+#include "backends/cuda/functions/functions.hpp"
+#include "samebits/core/format.hpp"
+#include "samebits/core/function.hpp"
+
+namespace samebits::cuda {
+namespace {
+
+using backends::evaluate_call;
+using launch = void (*)(const evaluate_call& call, void* stream);
+
+/// The kernels of cuda_13_0 and torch_2_11 by the GPU's instructions.
+launch instruction_functions(const evaluate_call& call) {
+  const bool gradient = call.grad.data != nullptr;
+  switch (call.plan.format) {
+    case format_id::fp16: return gradient ? launch_fp16_gradients : launch_fp16_functions;
+    case format_id::bf16: return gradient ? launch_bf16_gradients : launch_bf16_functions;
+    default: return gradient ? launch_fp32_gradients : launch_fp32_functions;
+  }
+}
+
+enum class by { definition, instructions };
+
+/// The one place where the rule chooses kernels. A rule without them must not reach a backend:
+/// evaluate() refuses it.
+launch kernels_of(const evaluate_call& call, by arithmetic) {
+  switch (call.plan.rule) {
+    case function_rule::exact: break;
+    case function_rule::cuda_13_0:
+    case function_rule::torch_2_11:
+      if (arithmetic == by::instructions && units_hold()) return instruction_functions(call);
+      return launch_definition_functions;
+  }
+  return [](const evaluate_call&, void*) {};
+}
+
+}  // namespace
+
+void enqueue_evaluate_emulated(const evaluate_call& call, void* stream) {
+  kernels_of(call, by::definition)(call, stream);
+}
+
+void enqueue_evaluate_native(const evaluate_call& call, void* stream) {
+  kernels_of(call, by::instructions)(call, stream);
+}
+
+}  // namespace samebits::cuda

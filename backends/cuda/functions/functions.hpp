@@ -1,0 +1,30 @@
+// Functions of arrays on the CUDA backends: entry points, and the kernels that a rule chooses from.
+#pragma once
+
+#include "backends/dispatch/evaluate.hpp"
+
+namespace samebits::cuda {
+
+/// Enqueue a checked, non-empty call on a stream (cudaStream_t), for cuda-emulated and cuda-native.
+void enqueue_evaluate_emulated(const backends::evaluate_call& call, void* stream);
+void enqueue_evaluate_native(const backends::evaluate_call& call, void* stream);
+
+/// The kernels of the rules cuda_13_0 and torch_2_11 in integers, on any GPU.
+void launch_definition_functions(const backends::evaluate_call& call, void* stream);
+
+/// Whether the current device's function units return the model's results, and its loaded kernels
+/// can run them: compute capability 9.0, compiled for it, and no difference in every 1021st of the
+/// 2^32 operands of each instruction. The first call on a device runs these comparisons on a stream
+/// of its own and waits for them.
+bool units_hold();
+
+/// The kernels of the rules cuda_13_0 and torch_2_11 by the GPU's instructions. Require
+/// units_hold(). One translation unit per format and gradient: each has up to 27 kernels.
+void launch_fp32_functions(const backends::evaluate_call& call, void* stream);
+void launch_fp16_functions(const backends::evaluate_call& call, void* stream);
+void launch_bf16_functions(const backends::evaluate_call& call, void* stream);
+void launch_fp32_gradients(const backends::evaluate_call& call, void* stream);
+void launch_fp16_gradients(const backends::evaluate_call& call, void* stream);
+void launch_bf16_gradients(const backends::evaluate_call& call, void* stream);
+
+}  // namespace samebits::cuda
