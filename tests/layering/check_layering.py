@@ -55,7 +55,7 @@ def layer_of(path):
         return "oracle"
     if parts[0] in ("tests", "tools", "examples", "python"):
         return parts[0]
-    if parts[0] in ("tensor_file", "tensor_core_probe", "fpinspect"):
+    if parts[0] in ("tensor_file", "tensor_core_probe", "function_unit_probe", "fpinspect"):
         return "tools"
     if parts[0].startswith("Eigen"):
         return "Eigen"
@@ -97,7 +97,8 @@ def allowed(source, target, source_file, target_name):
     if source in ("tools", "examples"):
         if target == "testkit":
             return source == "examples"
-        if source_file.parts[:2] == ("tools", "tensor_core_probe"):  # it looks behind the library
+        if source_file.parts[:2] in (("tools", "tensor_core_probe"),
+                                     ("tools", "function_unit_probe")):  # look behind the library
             return target not in ("oracle", "tests", "boost")
         return target not in ("numerics", "oracle", "tests", "boost") and \
             not target.startswith("backends/")

@@ -31,6 +31,7 @@ FORBIDDEN = [
     ("backends/verify/a.cpp", '#include "backends/reference/reference.hpp"'),
     ("backends/api/a.cpp", "#include <cuda_runtime.h>"),
     ("tools/tensor_core_probe/a.cpp", '#include "oracle/convert.hpp"'),
+    ("tools/function_unit_probe/a.cpp", '#include "oracle/convert.hpp"'),
 ]
 ALLOWED = [
     ("numerics/a.hpp", '#include "samebits/core/format.hpp"  // float is a word here'),
@@ -48,6 +49,7 @@ ALLOWED = [
     ("backends/dispatch/registry.cpp", '#include "backends/simd/simd.hpp"'),
     ("backends/cuda/common/a.cu", "#include <cuda_runtime.h>"),
     ("tools/tensor_core_probe/a.cpp", '#include "numerics/bits/layout.hpp"'),
+    ("tools/function_unit_probe/a.cpp", '#include "numerics/bits/layout.hpp"'),
     ("tests/testkit/samebits/testkit/a.hpp", '#include "support/generators.hpp"'),
 ]
 

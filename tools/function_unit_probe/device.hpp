@@ -1,0 +1,69 @@
+// The interface between the function unit probe and a GPU. Includes no CUDA header.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace samebits::function_units {
+
+/// Instructions whose results numerics/hardware/function_units/ models, then instructions without
+/// a model. Those of 16 bits compute one number in the low half of a word, or two in both halves.
+enum class instruction : std::uint8_t {
+  ex2_ftz,
+  ex2,
+  lg2_ftz,
+  lg2,
+  rcp_ftz,
+  rcp,
+  rsqrt_ftz,
+  rsqrt,
+  sqrt_ftz,
+  sqrt,
+  // without a model
+  sin_ftz,
+  cos_ftz,
+  tanh,
+  ex2_f16,
+  ex2_f16x2,
+  ex2_ftz_bf16,
+  ex2_ftz_bf16x2,
+  tanh_f16,
+  tanh_f16x2,
+  tanh_bf16,
+  tanh_bf16x2,
+};
+inline constexpr int instruction_count = 21;
+inline constexpr int modelled_count = 10;
+
+/// The instruction's name in PTX, for example "ex2.approx.ftz.f32".
+std::string_view name(instruction what);
+
+/// Results of an instruction that differ from the model's.
+struct comparison {
+  std::uint64_t compared;
+  std::uint64_t differed;
+  std::uint32_t operand;  ///< of one result that differs; binary32 bits
+  std::uint32_t result;   ///< of the GPU
+  std::uint32_t expected;
+};
+
+/// The functions of a GPU. All but why_unsupported() throw cuda_error if the GPU fails.
+struct device {
+  std::string (*why_unsupported)();  ///< empty if there is a GPU that this build has kernels for
+  std::string (*description)();      ///< name, compute capability, CUDA version
+  /// Compares the results of all 2^32 operands with the model. Requires an instruction with one.
+  comparison (*compare)(instruction what);
+  /// The results at these operands.
+  std::vector<std::uint32_t> (*record)(instruction what, std::span<const std::uint32_t> operands);
+};
+
+/// The current GPU.
+///
+/// @throws unsupported if there is none, or if the program is linked without the CMake target
+///   samebits_function_unit_gpu, which needs a build with CUDA
+const device& current_device();
+
+}  // namespace samebits::function_units

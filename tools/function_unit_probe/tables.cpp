@@ -1,0 +1,149 @@
+// The tables of the function units: the bounds that results set, the fit, and the comparison.
+#include "function_unit_probe/tables.hpp"
+
+#include <algorithm>
+#include <cstddef>
+
+#include "numerics/bits/word.hpp"
+#include "numerics/hardware/function_units/ex2_table.hpp"
+#include "numerics/hardware/function_units/lg2_table.hpp"
+#include "numerics/hardware/function_units/rcp_table.hpp"
+#include "numerics/hardware/function_units/rsqrt_table.hpp"
+#include "numerics/hardware/function_units/sqrt_table.hpp"
+
+namespace samebits::function_units {
+namespace {
+
+using namespace numerics::hopper;
+
+constexpr std::uint32_t operands = 1u << 23;  // of a binade
+
+constexpr unit_table all_tables[] = {
+    {"ex2", "ex2", "2^x, x in [i / 64, (i + 1) / 64)", instruction::ex2_ftz, 0x3F800000, 0x40000000,
+     17, 6, false, ex2_row},
+    {"lg2", "lg2", "log2(x), x in 1 + [i / 64, (i + 1) / 64)", instruction::lg2_ftz, 0x3F800000, 0,
+     0, 6, true, lg2_row},
+    {"rcp", "rcp", "1 / x, x in 1 + [i / 128, (i + 1) / 128)", instruction::rcp_ftz, 0x3F800000,
+     0x3F000000, 17, 7, true, rcp_row},
+    {"rsqrt_even", "rsqrt", "1 / sqrt(x), x in 1 + [i / 64, (i + 1) / 64): even exponents",
+     instruction::rsqrt_ftz, 0x3F800000, 0x3F000000, 17, 6, true, rsqrt_even_row},
+    {"rsqrt_odd", "rsqrt", "1 / sqrt(x), x in 2 + [i / 32, (i + 1) / 32): odd exponents",
+     instruction::rsqrt_ftz, 0x40000000, 0x3F000000, 17, 6, false, rsqrt_odd_row},
+    {"sqrt_even", "sqrt", "sqrt(x), x in 1 + [i / 64, (i + 1) / 64): even exponents",
+     instruction::sqrt_ftz, 0x3F800000, 0x3F800000, 18, 6, true, sqrt_even_row},
+    {"sqrt_odd", "sqrt", "sqrt(x), x in 2 + [i / 32, (i + 1) / 32): odd exponents",
+     instruction::sqrt_ftz, 0x40000000, 0x3F800000, 18, 6, false, sqrt_odd_row},
+};
+
+std::vector<std::uint32_t> binade(std::uint32_t first) {
+  std::vector<std::uint32_t> codes(operands);
+  for (std::uint32_t i = 0; i < operands; ++i) codes[i] = first + i;
+  return codes;
+}
+
+/// Bounds of S for results that are floor(S / 2^ulp_bits) above `base`.
+std::vector<bounds> significand_bounds(const unit_table& t,
+                                       std::span<const std::uint32_t> results) {
+  std::vector<bounds> all(results.size());
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const std::int64_t ulps = static_cast<std::int64_t>(results[i]) - t.base;
+    all[i] = {ulps << t.ulp_bits, (ulps + 1) << t.ulp_bits};
+  }
+  return all;
+}
+
+/// Bounds of a magnitude in units of 2^-41 that lg2 truncated to a multiple of 2^-36 and then to 24
+/// significant bits. The result is 0, or has an exponent from -36 to 0.
+bounds logarithm_bounds(std::uint32_t result) {
+  constexpr int unit = 41, kept = 36;
+  const int exponent = static_cast<int>((result >> 23) & 0xFF) - 127;
+  const std::int64_t significand = (result & 0x007FFFFF) | 0x00800000;
+  const int up = exponent - 23 + unit;
+  if ((result << 1) == 0) return {0, 1 << (unit - kept)};
+  const std::int64_t value = up >= 0 ? significand << up : significand >> -up;
+  const std::int64_t step = std::int64_t{1} << std::max(up, unit - kept);
+  return {value, value + step};
+}
+
+/// Bounds of S = log2(x), 1 <= x < 2: from the results at x, which are S, and those at x / 2, which
+/// are S - 1. Together they show S to 2^-36 at both ends of the binade.
+std::vector<bounds> logarithm_bounds(std::span<const std::uint32_t> at_x,
+                                     std::span<const std::uint32_t> at_half_x) {
+  constexpr std::int64_t one = std::int64_t{1} << 41;
+  std::vector<bounds> all(at_x.size());
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const bounds above = logarithm_bounds(at_x[i]);
+    const bounds below = logarithm_bounds(at_half_x[i]);  // of 1 - S
+    const std::int64_t lower = one - below.upper + 1, upper = one - below.lower + 1;
+    // The unit returns 0 for 1 without the table.
+    all[i] = i == 0 ? bounds{lower, upper}
+                    : bounds{std::max(above.lower, lower), std::min(above.upper, upper)};
+  }
+  return all;
+}
+
+std::vector<bounds> bounds_of(const unit_table& t, const recorder& record) {
+  const std::vector<std::uint32_t> results = record(t.what, binade(t.first));
+  if (t.what == instruction::lg2_ftz) {
+    return logarithm_bounds(results, record(t.what, binade(t.first - operands)));
+  }
+  std::vector<bounds> all = significand_bounds(t, results);
+  if (t.first_is_exact) all[0] = no_bounds;
+  return all;
+}
+
+bool is_within(const unit_row& row, const std::optional<row_fit>& fit) {
+  return fit && row.b == fit->b && row.d == fit->d && row.a >= fit->a_min && row.a <= fit->a_max;
+}
+
+}  // namespace
+
+std::span<const unit_table> tables() { return all_tables; }
+
+bool fitted_table::complete() const {
+  return std::all_of(rows.begin(), rows.end(), [](const auto& row) { return row.has_value(); });
+}
+
+fitted_table fit_table(const unit_table& table, const recorder& record) {
+  const std::vector<bounds> all = bounds_of(table, record);
+  const std::size_t row_operands = operands >> table.row_bits;
+  fitted_table fitted{&table, {}, 0};
+  for (std::size_t first = 0; first < operands; first += row_operands) {
+    const auto i = static_cast<std::uint32_t>(fitted.rows.size());
+    fitted.rows.push_back(fit_row(std::span(all).subspan(first, row_operands)));
+    fitted.holding += is_within(table.row(i), fitted.rows.back());
+  }
+  return fitted;
+}
+
+std::string header_text(std::span<const fitted_table> tables, std::string_view origin) {
+  const std::string unit(tables[0].table->unit);
+  const int ulp_bits = tables[0].table->ulp_bits;
+  std::string text = "// " + unit + " table" + (tables.size() > 1 ? "s" : "") + ".\n//\n";
+  text += ulp_bits == 0 ? "// Unit of the rows: 2^-41.\n"
+                        : "// Unit of the rows: 2^-" + std::to_string(ulp_bits) +
+                              " ulp; an ulp is 2^-23, the last place of results in [1, 2).\n";
+  text += "//\n// Origin: " + std::string(origin) +
+          ". function_unit_tables fitted the rows to the instruction's\n"
+          "// 2^23 results for one binade of operands per table; docs/function_units.md describes "
+          "the fit.\n// The constants `a` are not unique: each is one of those that give the "
+          "measured results.\n#pragma once\n\n#include <cstdint>\n\n"
+          "#include \"numerics/hardware/function_units/interpolation.hpp\"\n"
+          "#include \"samebits/core/config.hpp\"\n\nnamespace samebits::numerics::hopper {\n";
+  for (const fitted_table& fitted : tables) {
+    const unit_table& t = *fitted.table;
+    const std::string table_name(t.name);
+    text += "\n/// Row i of " + std::string(t.domain) + ".\nSAMEBITS_TABLE unit_row " + table_name +
+            "_rows[" + std::to_string(fitted.rows.size()) + "] = {\n";
+    for (std::uint32_t i = 0; i < fitted.rows.size(); ++i) {
+      const row_fit& fit = *fitted.rows[i];
+      text += "    {" + std::to_string(fit.a_min) + ", " + std::to_string(fit.b) + ", " +
+              std::to_string(fit.d) + "},\n";
+    }
+    text += "};\nSAMEBITS_INLINE constexpr unit_row " + table_name +
+            "_row(std::uint32_t i) { return " + table_name + "_rows[i]; }\n";
+  }
+  return text + "\n}  // namespace samebits::numerics::hopper\n";
+}
+
+}  // namespace samebits::function_units
