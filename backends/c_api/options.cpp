@@ -74,6 +74,12 @@ samebits_status samebits_compute_options_init(samebits_compute_options* options)
 samebits_status samebits_evaluate_options_init(samebits_evaluate_options* options) {
   return init(options, "options");
 }
+samebits_status samebits_softmax_options_init(samebits_softmax_options* options) {
+  return init(options, "options");
+}
+samebits_status samebits_layer_norm_options_init(samebits_layer_norm_options* options) {
+  return init(options, "options");
+}
 samebits_status samebits_dot_options_init(samebits_dot_options* options) {
   return init(options, "options");
 }

@@ -34,6 +34,14 @@ inline samebits_evaluate_options defaults() {
   return SAMEBITS_EVALUATE_OPTIONS_INIT;
 }
 template <>
+inline samebits_softmax_options defaults() {
+  return SAMEBITS_SOFTMAX_OPTIONS_INIT;
+}
+template <>
+inline samebits_layer_norm_options defaults() {
+  return SAMEBITS_LAYER_NORM_OPTIONS_INIT;
+}
+template <>
 inline samebits_dot_options defaults() {
   return SAMEBITS_DOT_OPTIONS_INIT;
 }

@@ -5,6 +5,7 @@
 #include "backends/dispatch/backend.hpp"
 #include "backends/dispatch/evaluate.hpp"
 #include "backends/dispatch/list.hpp"
+#include "backends/dispatch/row_functions.hpp"
 
 namespace samebits::backends {
 
@@ -21,6 +22,8 @@ void reference_dequantize(const dequantize_call& call, const executor& where);
 /// An fp32 or e8m0 scale as binary32 bits.
 std::uint32_t scale_at(const const_matrix_view& scales, std::int64_t row, std::int64_t col);
 void reference_matmul(const matmul_call& call, const executor& where);
+/// Functions of rows of every host backend.
+void host_row_functions(const row_call& call, const executor& where);
 /// Reductions of every host backend.
 void host_reduce(const reduction_call& call, const executor& where);
 extern const list_kernels reference_list_kernels;

@@ -33,9 +33,19 @@ from typing import TYPE_CHECKING, Any, Final
 
 from samebits import _core
 from samebits.formats import choose
+from samebits.row_functions import (
+    LayerNorm,
+    layer_norm,
+    layer_norm_gradient,
+    log_softmax,
+    log_softmax_gradient,
+    softmax,
+    softmax_gradient,
+)
 from samebits.rules import number, optional_format
 
 __all__ = [
+    "LayerNorm",
     "cos",
     "elu",
     "erf",
@@ -49,11 +59,15 @@ __all__ = [
     "gelu_tanh",
     "gradient",
     "hardswish",
+    "layer_norm",
+    "layer_norm_gradient",
     "leaky_relu",
     "log",
     "log10",
     "log1p",
     "log2",
+    "log_softmax",
+    "log_softmax_gradient",
     "mish",
     "pow",
     "reciprocal",
@@ -62,6 +76,8 @@ __all__ = [
     "sigmoid",
     "silu",
     "sin",
+    "softmax",
+    "softmax_gradient",
     "softplus",
     "tanh",
 ]

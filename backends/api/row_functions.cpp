@@ -1,0 +1,216 @@
+// softmax(), log_softmax(), layer_norm() and their gradients: check arguments and choose a backend.
+#include "backends/dispatch/row_functions.hpp"
+
+#include <bit>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "backends/api/view_checks.hpp"
+#include "numerics/hardware/torch_operators/power.hpp"
+#include "samebits/error.hpp"
+
+namespace samebits {
+namespace backends {
+namespace {
+
+void check_row_rule(function_rule rule, const char* what, format_id format) {
+  check_value("rule", rule, function_rule_count, "function_rule");
+  const bool has_format =
+      format == format_id::fp32 || format == format_id::fp16 || format == format_id::bf16;
+  if (rule == function_rule::torch_2_11 && has_format) return;
+  throw unsupported("rule " + std::string(name(rule)) + " has no " + what + " of " +
+                    std::string(name(format)) + " numbers");
+}
+
+void check_offset(std::int64_t offset) {
+  if (offset >= 0) return;
+  throw invalid_argument("offset: must be at least 0, got " + std::to_string(offset));
+}
+
+/// Checks a view of rows that the call reads beside `out`.
+void check_rows(const const_matrix_view& v, const char* which, const matrix_view& out) {
+  check_view(v, which);
+  if (v.rows != out.rows || v.cols != out.cols) {
+    throw invalid_argument(std::string(which) + ": shape must be that of out, " +
+                           shape_text(out.rows, out.cols) + ", got " + shape_text(v.rows, v.cols));
+  }
+  if (v.format != out.format) {
+    throw invalid_argument(std::string(which) + ": format must be that of out, " +
+                           std::string(name(out.format)) + ", got " + std::string(name(v.format)));
+  }
+  if (v.space != out.space) {
+    throw invalid_argument(std::string(which) +
+                           ": must lie in the same memory as out, host or device");
+  }
+  check_overlap(v, which, out);
+}
+
+struct expected_shape {
+  std::int64_t rows;
+  std::int64_t cols;
+  format_id format;
+};
+
+/// Checks a view [1, cols] or [rows, 1] beside `out`, unless it has no data.
+void check_vector(const const_matrix_view& v, const char* which, const expected_shape& expected,
+                  const matrix_view& out) {
+  if (v.data == nullptr) return;
+  check_view(v, which);
+  if (v.rows != expected.rows || v.cols != expected.cols) {
+    throw invalid_argument(std::string(which) + ": shape must be " +
+                           shape_text(expected.rows, expected.cols) + ", got " +
+                           shape_text(v.rows, v.cols));
+  }
+  if (v.format != expected.format) {
+    throw invalid_argument(std::string(which) + ": format must be " +
+                           std::string(name(expected.format)) + ", got " +
+                           std::string(name(v.format)));
+  }
+  if (v.space != out.space) {
+    throw invalid_argument(std::string(which) +
+                           ": must lie in the same memory as out, host or device");
+  }
+  check_apart(v, which, out, "out");
+}
+
+void check_out(const matrix_view& out) {
+  check_view(out, "out");
+  check_distinct(out, "out");
+}
+
+void run_rows(const row_call& call, const executor& where) {
+  check_threads(where);
+  const auto has = [&](const backend& b) { return b.row_functions.has(call); };
+  const backend& chosen = resolve(where, call.out.space, has);
+  check_memory(chosen, call.out.space);
+  if (!has(chosen)) {
+    throw unsupported("backend '" + std::string(chosen.name) + "' has no functions of rows");
+  }
+  if (!is_empty(call.out)) chosen.row_functions.run(call, where);
+}
+
+void run_softmax(row_function f, const char* what, const const_matrix_view& in,
+                 const matrix_view& out, const softmax_options& options, const executor& where) {
+  check_out(out);
+  check_rows(in, "in", out);
+  check_offset(options.offset);
+  check_row_rule(options.rule, what, out.format);
+  run_rows({.of = f, .offset = options.offset, .in = in, .out = out}, where);
+}
+
+void run_softmax_gradient(row_function f, const char* what, const const_matrix_view& grad,
+                          const const_matrix_view& result, const matrix_view& out,
+                          const softmax_options& options, const executor& where) {
+  check_out(out);
+  check_rows(grad, "grad", out);
+  check_rows(result, "result", out);
+  check_offset(options.offset);
+  check_row_rule(options.rule, what, out.format);
+  const std::int64_t offset = f == row_function::softmax_gradient ? 0 : options.offset;
+  run_rows({.of = f, .offset = offset, .grad = grad, .in = result, .out = out}, where);
+}
+
+/// Checks a result [rows, 1] that layer_norm() writes.
+void check_statistic(const matrix_view& v, const char* which, const matrix_view& out) {
+  if (v.data == nullptr) return;
+  check_vector(v, which, {out.rows, 1, format_id::fp32}, out);
+  check_distinct(v, which);
+}
+
+void check_given(const const_matrix_view& v, const char* which, const matrix_view& out) {
+  if (v.data == nullptr && out.rows > 0) {
+    throw invalid_argument(std::string(which) + ": data must not be null");
+  }
+  check_vector(v, which, {out.rows, 1, format_id::fp32}, out);
+}
+
+std::uint32_t epsilon_of(double epsilon) {
+  return numerics::torch_2_11::narrow(std::bit_cast<std::uint64_t>(epsilon));
+}
+
+}  // namespace
+}  // namespace backends
+
+using backends::row_function;
+
+void softmax(const const_matrix_view& in, const matrix_view& out, const softmax_options& options,
+             const executor& where) {
+  backends::run_softmax(row_function::softmax, "softmax", in, out, options, where);
+}
+
+void log_softmax(const const_matrix_view& in, const matrix_view& out,
+                 const softmax_options& options, const executor& where) {
+  backends::run_softmax(row_function::log_softmax, "log_softmax", in, out, options, where);
+}
+
+void softmax_gradient(const const_matrix_view& grad, const const_matrix_view& result,
+                      const matrix_view& out, const softmax_options& options,
+                      const executor& where) {
+  backends::run_softmax_gradient(row_function::softmax_gradient, "gradient of softmax", grad,
+                                 result, out, options, where);
+}
+
+void log_softmax_gradient(const const_matrix_view& grad, const const_matrix_view& result,
+                          const matrix_view& out, const softmax_options& options,
+                          const executor& where) {
+  backends::run_softmax_gradient(row_function::log_softmax_gradient, "gradient of log_softmax",
+                                 grad, result, out, options, where);
+}
+
+void layer_norm(const const_matrix_view& in, const const_matrix_view& weight,
+                const const_matrix_view& bias, const matrix_view& out, const matrix_view& mean,
+                const matrix_view& rstd, const layer_norm_options& options, const executor& where) {
+  using namespace backends;  // NOLINT(google-build-using-namespace)
+  check_out(out);
+  check_rows(in, "in", out);
+  check_vector(weight, "weight", {1, out.cols, out.format}, out);
+  check_vector(bias, "bias", {1, out.cols, out.format}, out);
+  check_statistic(mean, "mean", out);
+  check_statistic(rstd, "rstd", out);
+  const std::pair<const matrix_view*, const char*> written[] = {{&mean, "mean"}, {&rstd, "rstd"}};
+  for (const auto& [v, which] : written) {
+    if (v->data == nullptr) continue;
+    check_apart(in, "in", *v, which);
+    if (weight.data != nullptr) check_apart(weight, "weight", *v, which);
+    if (bias.data != nullptr) check_apart(bias, "bias", *v, which);
+  }
+  if (mean.data != nullptr && rstd.data != nullptr) check_apart(mean, "mean", rstd, "rstd");
+  check_offset(options.offset);
+  check_row_rule(options.rule, "layer_norm", out.format);
+  run_rows({.of = row_function::layer_norm,
+            .epsilon = epsilon_of(options.epsilon),
+            .offset = options.offset,
+            .in = in,
+            .weight = weight,
+            .bias = bias,
+            .mean = mean,
+            .rstd = rstd,
+            .out = out},
+           where);
+}
+
+void layer_norm_gradient(const const_matrix_view& grad, const const_matrix_view& in,
+                         const const_matrix_view& mean, const const_matrix_view& rstd,
+                         const const_matrix_view& weight, const matrix_view& out,
+                         const layer_norm_options& options, const executor& where) {
+  using namespace backends;  // NOLINT(google-build-using-namespace)
+  check_out(out);
+  check_rows(grad, "grad", out);
+  check_rows(in, "in", out);
+  check_given(mean, "mean", out);
+  check_given(rstd, "rstd", out);
+  check_vector(weight, "weight", {1, out.cols, out.format}, out);
+  check_offset(options.offset);
+  check_row_rule(options.rule, "gradient of layer_norm", out.format);
+  run_rows({.of = row_function::layer_norm_gradient,
+            .grad = grad,
+            .in = in,
+            .weight = weight,
+            .mean = mean,
+            .rstd = rstd,
+            .out = out},
+           where);
+}
+
+}  // namespace samebits

@@ -1,0 +1,261 @@
+"""PyTorch's softmax, log_softmax and LayerNorm on a GPU against samebits.functions with the rule
+torch_2_11, bit for bit.
+
+Widths: about 600 up to 51,000 by default; with SAMEBITS_EXHAUSTIVE=1 every width from 1 to 4096 and
+200 wider ones. The rows of a tensor hold usual numbers, equal numbers, one large number, Inf, NaN and
+others (`rows_of`). Tensors begin at a 16-byte boundary, or `offset` elements behind one. All NaN count
+as equal. Every test prints one line per class of widths. The rule is that of PyTorch 2.11 on Hopper;
+other versions and other GPUs are skipped.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+import torch
+
+from samebits import functions
+
+RULE = "torch_2_11"
+EXHAUSTIVE = os.environ.get("SAMEBITS_EXHAUSTIVE") == "1"
+FORMATS = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
+EPSILON = 1e-5
+BORDERS = (32, 64, 128, 256, 512, 1024, 2048, 4096, 9216, 12256, 12272, 24512, 24544, 32000, 50257,
+           50304)  # the kernels change near most of these widths
+
+
+def widths() -> list[int]:
+    near = {b + d for b in BORDERS for d in (-8, -4, -1, 0, 1, 4, 8)}
+    dense, step, wider = (4096, 1, 200) if EXHAUSTIVE else (256, 37, 24)
+    chosen = near | set(range(1, dense + 1)) | set(range(dense, 4097, step))
+    random = np.random.default_rng(7)
+    for i in range(wider):
+        chosen.add(int(random.integers(4097, 51000)) // (1, 8)[i % 2] * (1, 8)[i % 2])
+    return sorted(chosen)
+
+
+def rows_of(n: int, seed: int) -> npt.NDArray[np.float32]:
+    """Rows of different kinds, [12, n]."""
+    random = np.random.default_rng([seed, n])
+    x = random.standard_normal((12, n)).astype(np.float32) * 3
+    x[1] *= 30
+    x[2] = np.float32(random.standard_normal())
+    x[3] = x[3] / 64 + np.float32(1000)
+    x[4, random.integers(n)] = 60000
+    x[5, random.integers(n)] = -np.inf
+    x[6] *= np.float32(2.0**-20)
+    x[7] = np.where(random.random(n) < 0.5, np.float32(0), np.float32(-0.0))
+    x[8] *= np.exp2(random.integers(-30, 16, n)).astype(np.float32)
+    x[9, random.integers(n)] = np.inf
+    x[10, random.integers(n)] = np.nan
+    x[11] = -np.inf
+    return x
+
+
+def tensor_at(numbers: npt.NDArray[np.float32], format: str, offset: int,
+              device: str) -> torch.Tensor:
+    """A tensor that begins `offset` elements behind a 16-byte boundary."""
+    memory = torch.empty(numbers.size + offset, dtype=FORMATS[format], device=device)
+    memory[offset:] = torch.from_numpy(numbers).reshape(-1).to(device)
+    return memory[offset:].view(*numbers.shape)
+
+
+@dataclass(frozen=True)
+class Case:
+    """The tensors of one width. `y`, `z`, `mean` and `rstd` are PyTorch's own results."""
+
+    x: torch.Tensor
+    grad: torch.Tensor
+    weight: torch.Tensor
+    bias: torch.Tensor
+    offset: int
+
+    @property
+    def n(self) -> int:
+        return self.x.shape[-1]
+
+
+def case_of(n: int, format: str, offset: int, device: str) -> Case:
+    affine = np.random.default_rng(n).standard_normal((2, n)).astype(np.float32)
+    return Case(tensor_at(rows_of(n, 1), format, offset, device),
+                tensor_at(rows_of(n, 2)[:, ::-1].copy(), format, offset, device),
+                tensor_at(affine[0], format, 0, device), tensor_at(affine[1], format, 0, device),
+                offset)
+
+
+Tensors = tuple[torch.Tensor, ...]
+aten = torch.ops.aten
+
+
+@dataclass(frozen=True)
+class Operation:
+    """PyTorch's results, and the model's from tensors on the CPU."""
+
+    name: str
+    torch: Callable[[Case], tuple[Tensors, Tensors]]
+    """Returns the results, and what the model gets beside the case."""
+    model: Callable[[Case, Tensors], Tensors]
+    offsets: tuple[int, ...] = (0, 1, 3)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def softmax(c: Case) -> tuple[Tensors, Tensors]:
+    return (aten._softmax(c.x, -1, False),), ()
+
+
+def log_softmax(c: Case) -> tuple[Tensors, Tensors]:
+    return (aten._log_softmax(c.x, -1, False),), ()
+
+
+def softmax_gradient(c: Case) -> tuple[Tensors, Tensors]:
+    y = aten._softmax(c.x, -1, False)
+    return (aten._softmax_backward_data(c.grad, y, -1, c.x.dtype),), (y,)
+
+
+def log_softmax_gradient(c: Case) -> tuple[Tensors, Tensors]:
+    y = aten._log_softmax(c.x, -1, False)
+    return (aten._log_softmax_backward_data(c.grad, y, -1, c.x.dtype),), (y,)
+
+
+def affine_of(c: Case, kind: str) -> tuple[torch.Tensor | None, torch.Tensor | None]:
+    return c.weight if "weight" in kind else None, c.bias if "bias" in kind else None
+
+
+def layer_norm(kind: str) -> Operation:
+    def by_torch(c: Case) -> tuple[Tensors, Tensors]:
+        return aten.native_layer_norm(c.x, (c.n,), *affine_of(c, kind), EPSILON), ()
+
+    def by_model(c: Case, _: Tensors) -> Tensors:
+        return tuple(functions.layer_norm(c.x, *affine_of(c, kind), epsilon=EPSILON,
+                                          offset=c.offset, rule=RULE, threads=1))
+
+    return Operation(f"layer_norm{kind}", by_torch, by_model, (0, 1))
+
+
+def layer_norm_gradient(kind: str) -> Operation:
+    def by_torch(c: Case) -> tuple[Tensors, Tensors]:
+        weight, bias = affine_of(c, kind)
+        _, mean, rstd = aten.native_layer_norm(c.x, (c.n,), weight, bias, EPSILON)
+        dx, _, _ = aten.native_layer_norm_backward(
+            c.grad, c.x, (c.n,), mean, rstd, weight, bias, (True, False, False))
+        return (dx,), (mean, rstd)
+
+    def by_model(c: Case, given: Tensors) -> Tensors:
+        weight, _ = affine_of(c, kind)
+        return (functions.layer_norm_gradient(c.grad, c.x, *given, weight, rule=RULE, threads=1),)
+
+    return Operation(f"gradient of layer_norm{kind}", by_torch, by_model, (0, 1))
+
+
+OPERATIONS = [
+    Operation("softmax", softmax, lambda c, _: (
+        functions.softmax(c.x, offset=c.offset, rule=RULE, threads=1),)),
+    Operation("log_softmax", log_softmax, lambda c, _: (
+        functions.log_softmax(c.x, offset=c.offset, rule=RULE, threads=1),)),
+    Operation("gradient of softmax", softmax_gradient, lambda c, given: (
+        functions.softmax_gradient(c.grad, *given, rule=RULE, threads=1),)),
+    Operation("gradient of log_softmax", log_softmax_gradient, lambda c, given: (
+        functions.log_softmax_gradient(c.grad, *given, offset=c.offset, rule=RULE, threads=1),)),
+    *(layer_norm(kind) for kind in ("", ", weight", ", bias", ", weight, bias")),
+    *(layer_norm_gradient(kind) for kind in ("", ", weight, bias")),
+]
+
+
+def bits(t: torch.Tensor) -> npt.NDArray[np.int32 | np.int16]:
+    """The codes of a tensor, all NaN alike."""
+    integer = torch.int32 if t.dtype == torch.float32 else torch.int16
+    nan = 0x7FFFFFFF if t.dtype == torch.float32 else 0x7FFF
+    array: npt.NDArray[np.int32 | np.int16] = (
+        t.contiguous().view(integer).masked_fill(t.isnan(), nan).cpu().numpy())
+    return array
+
+
+def first_difference(results: Tensors, models: Tensors) -> str:
+    """What differs in the results of one width, or an empty text."""
+    for number, (result, model) in enumerate(zip(results, models, strict=True)):
+        got, expected = bits(result), bits(model)
+        wrong = np.argwhere(got != expected)
+        if len(wrong) == 0:
+            continue
+        at = tuple(int(i) for i in wrong[0])
+        mask = 0xFFFFFFFF if got.itemsize == 4 else 0xFFFF
+        rows = sorted({int(index[0]) for index in wrong})
+        return (f"result {number}: {len(wrong)} of {got.size} in rows {rows}; first {at}: "
+                f"PyTorch {int(got[at]) & mask:X}, model {int(expected[at]) & mask:X}")
+    return ""
+
+
+def compare(operation: Operation, n: int, format: str, offset: int, device: str) -> str:
+    case = case_of(n, format, offset, device)
+    results, given = operation.torch(case)
+    on_cpu = Case(case.x.cpu(), case.grad.cpu(), case.weight.cpu(), case.bias.cpu(), offset)
+    return first_difference(results, operation.model(on_cpu, tuple(t.cpu() for t in given)))
+
+
+def class_of(n: int, offset: int) -> str:
+    """Widths for which PyTorch uses the same kernel have one class."""
+    upper = next((w for w in (1024, 2048, 9216, 12256, 12272, 24512, 24544) if n <= w), 99999)
+    multiple = next(m for m in (8, 4, 1) if n % m == 0)
+    return f"up to {upper:5}, multiple of {multiple}, offset {offset}"
+
+
+@dataclass
+class Summary:
+    """Compared widths of one class, and what differs."""
+
+    compared: int = 0
+    differences: dict[int, str] = field(default_factory=dict)
+
+
+def cases(operation: Operation) -> Iterator[tuple[int, int]]:
+    for n in widths():
+        for offset in operation.offsets:
+            if offset == 0 or EXHAUSTIVE or n % 5 == 0 or n > 1024:
+                yield n, offset
+
+
+@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("operation", OPERATIONS, ids=str)
+def test_the_gpu_returns_the_rules_bits(operation: Operation, format: str, cuda: str) -> None:
+    if not torch.__version__.startswith("2.11."):
+        pytest.skip(f"the rule is that of PyTorch 2.11, not {torch.__version__}")
+    if torch.cuda.get_device_capability() != (9, 0):
+        pytest.skip("the rule is that of GPUs of compute capability 9.0")
+    chosen = list(cases(operation))
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        texts = pool.map(lambda c: compare(operation, c[0], format, c[1], cuda), chosen)
+        summaries: dict[str, Summary] = {}
+        for (n, offset), text in zip(chosen, texts, strict=True):
+            summary = summaries.setdefault(class_of(n, offset), Summary())
+            summary.compared += 1
+            if text:
+                summary.differences[n] = text
+    report = []
+    for name, summary in sorted(summaries.items()):
+        wrong = summary.differences
+        line = f"{operation} {format}, {name}: {len(wrong)} of {summary.compared} widths differ"
+        print(line)
+        if wrong:
+            report.append(line + "".join(
+                f"\n  width {n}: {text}" for n, text in list(wrong.items())[:2]))
+    assert not report, "\n".join(report)
+
+
+def test_the_comparison_names_a_difference() -> None:
+    """A model against itself does not differ; one changed bit is named. No GPU is needed."""
+    case = case_of(40, "fp32", 1, "cpu")
+    operation = OPERATIONS[0]
+    model = operation.model(case, ())
+    assert case.x.storage_offset() == 1
+    assert first_difference(model, operation.model(case, ())) == ""
+    changed = model[0].clone()
+    changed.view(torch.int32)[6, 7] ^= 1
+    assert "1 of 480 in rows [6]; first (6, 7)" in first_difference((changed,), model)
