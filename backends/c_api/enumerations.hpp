@@ -5,6 +5,7 @@
 
 #include "samebits/c/base.h"
 #include "samebits/samebits.hpp"
+#include "samebits/verify.hpp"
 
 namespace samebits::c_api {
 
