@@ -2,10 +2,11 @@
 
 usage: check_ptx.py NVCC [--write]
 
-Compiles each function to PTX for sm_90 and compares its instructions, with their constants and
-without register numbers, with cuda_functions_ptx.txt beside this file. Prints every instruction that
-changed and exits 1 if there is one: then the function needs a rule of its own. `--write` writes the
-file anew. Needs no GPU.
+Compiles each function to PTX for sm_90 and compares its instructions with cuda_functions_ptx.txt
+beside this file: predicates, opcodes, registers, constants and labels. Registers and labels are
+numbered anew by their first appearance, so that another numbering is no difference. Prints every
+instruction that changed and exits 1 if there is one: then the function needs a rule of its own.
+`--write` writes the file anew. Needs no GPU.
 """
 
 import difflib
@@ -19,7 +20,7 @@ EXPECTED = pathlib.Path(__file__).with_name("cuda_functions_ptx.txt")
 ONE = ("expf exp2f expm1f logf log2f log10f log1pf sinf cosf tanhf erff erfcf rsqrtf __expf "
        "__logf").split()
 TWO = ["powf", "__fdividef"]
-CONSTANT = re.compile(r"(?<![\w%])(0[fd][0-9A-F]+|-?\d+)\b")
+REGISTER = re.compile(r"%([a-z]+)\d+|\$L\w+")
 
 
 def source():
@@ -29,17 +30,32 @@ def source():
             "".join(kernel.format(f, "*p, p[1]") for f in TWO))
 
 
+def renumbered(lines):
+    """The lines with registers and labels numbered by their first appearance, each kind apart."""
+    names = {}
+    counts = {}
+
+    def name(match):
+        kind = match[1] or "L"
+        if match[0] not in names:
+            counts[kind] = counts.get(kind, 0) + 1
+            names[match[0]] = f"{kind}{counts[kind]}"
+        return names[match[0]]
+
+    return [REGISTER.sub(name, line) for line in lines]
+
+
 def instructions(ptx):
-    """Function -> its instructions: opcode and constants. Moves of parameters are left out."""
+    """Function -> its instructions and labels. Declarations and moves of parameters are left out."""
     found = {}
     for name, body in re.findall(r"\.entry k_(\w+)\(.*?\)\n\{(.*?)\n\}", ptx, re.S):
         lines = []
         for line in body.splitlines():
-            match = re.match(r"\s+(?:@!?%p\d+ )?([a-z][\w.]*)\s*(.*);", line)
-            if not match or match[1].startswith(("ld.param", "cvta")):
-                continue
-            lines.append(" ".join([match[1], *CONSTANT.findall(match[2])]))
-        found[name] = lines
+            line = " ".join(line.split())
+            is_code = re.match(r"(@!?%p\d+ )?[a-z][\w.]*( .*)?;$|\$L\w+:$", line)
+            if is_code and not line.startswith(("ld.param", "cvta")):
+                lines.append(line.rstrip(";"))
+        found[name] = renumbered(lines)
     return found
 
 
