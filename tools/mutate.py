@@ -61,6 +61,8 @@ TESTS = [
     Test("activation_gradients activations evaluate function_gradients power tensor_format",
          ["tests/unit/torch_operators_test.cpp"]),
     Test("row_layer_norm row_order row_softmax", ["tests/unit/row_functions_test.cpp"]),
+    Test("compiled_activations evaluate full_divide triton_functions triton_softmax",
+         ["tests/unit/triton_functions_test.cpp"]),
     Test("element_counts", ["tests/unit/element_counts_test.cpp"]),
     Test("statistics", ["tests/unit/quantize_statistics_test.cpp"]),
     Test("scale tile", ["tests/unit/scale_test.cpp"]),

@@ -8,17 +8,20 @@
 
 #include "backends/api/view_checks.hpp"
 #include "numerics/hardware/torch_operators/power.hpp"
+#include "numerics/hardware/torch_operators/row_order.hpp"
 #include "samebits/error.hpp"
 
 namespace samebits {
 namespace backends {
 namespace {
 
-void check_row_rule(function_rule rule, const char* what, format_id format) {
+void check_row_rule(function_rule rule, row_function f, const char* what, format_id format) {
   check_value("rule", rule, function_rule_count, "function_rule");
   const bool has_format =
       format == format_id::fp32 || format == format_id::fp16 || format == format_id::bf16;
-  if (rule == function_rule::torch_2_11 && has_format) return;
+  const bool has_function = rule == function_rule::torch_2_11 ||
+                            (rule == function_rule::triton_3_6 && f == row_function::softmax);
+  if (has_format && has_function) return;
   throw unsupported("rule " + std::string(name(rule)) + " has no " + what + " of " +
                     std::string(name(format)) + " numbers");
 }
@@ -26,6 +29,20 @@ void check_row_rule(function_rule rule, const char* what, format_id format) {
 void check_offset(std::int64_t offset) {
   if (offset >= 0) return;
   throw invalid_argument("offset: must be at least 0, got " + std::to_string(offset));
+}
+
+bool is_power_of_two(int n) { return n > 0 && (n & (n - 1)) == 0; }
+
+void check_block(const softmax_options& options) {
+  const int warps = options.num_warps, elements = options.elements_per_thread;
+  if (!is_power_of_two(warps) || warps > 32) {
+    throw invalid_argument("num_warps: must be a power of two from 1 to 32, got " +
+                           std::to_string(warps));
+  }
+  if (elements != 0 && (!is_power_of_two(elements) || elements > 8)) {
+    throw invalid_argument("elements_per_thread: must be 0, 1, 2, 4 or 8, got " +
+                           std::to_string(elements));
+  }
 }
 
 /// Checks a view of rows that the call reads beside `out`.
@@ -95,8 +112,18 @@ void run_softmax(row_function f, const char* what, const const_matrix_view& in,
   check_out(out);
   check_rows(in, "in", out);
   check_offset(options.offset);
-  check_row_rule(options.rule, what, out.format);
-  run_rows({.of = f, .offset = options.offset, .in = in, .out = out}, where);
+  check_block(options);
+  check_row_rule(options.rule, f, what, out.format);
+  const int elements = options.elements_per_thread;
+  run_rows({.of = f,
+            .rule = options.rule,
+            .offset = options.offset,
+            .num_warps = options.num_warps,
+            .elements_per_thread =
+                elements == 0 ? numerics::torch_2_11::vector_of(out.format) : elements,
+            .in = in,
+            .out = out},
+           where);
 }
 
 void run_softmax_gradient(row_function f, const char* what, const const_matrix_view& grad,
@@ -106,7 +133,8 @@ void run_softmax_gradient(row_function f, const char* what, const const_matrix_v
   check_rows(grad, "grad", out);
   check_rows(result, "result", out);
   check_offset(options.offset);
-  check_row_rule(options.rule, what, out.format);
+  check_block(options);
+  check_row_rule(options.rule, f, what, out.format);
   const std::int64_t offset = f == row_function::softmax_gradient ? 0 : options.offset;
   run_rows({.of = f, .offset = offset, .grad = grad, .in = result, .out = out}, where);
 }
@@ -177,7 +205,7 @@ void layer_norm(const const_matrix_view& in, const const_matrix_view& weight,
   }
   if (mean.data != nullptr && rstd.data != nullptr) check_apart(mean, "mean", rstd, "rstd");
   check_offset(options.offset);
-  check_row_rule(options.rule, "layer_norm", out.format);
+  check_row_rule(options.rule, row_function::layer_norm, "layer_norm", out.format);
   run_rows({.of = row_function::layer_norm,
             .epsilon = epsilon_of(options.epsilon),
             .offset = options.offset,
@@ -202,7 +230,8 @@ void layer_norm_gradient(const const_matrix_view& grad, const const_matrix_view&
   check_given(rstd, "rstd", out);
   check_vector(weight, "weight", {1, out.cols, out.format}, out);
   check_offset(options.offset);
-  check_row_rule(options.rule, "gradient of layer_norm", out.format);
+  check_row_rule(options.rule, row_function::layer_norm_gradient, "gradient of layer_norm",
+                 out.format);
   run_rows({.of = row_function::layer_norm_gradient,
             .grad = grad,
             .in = in,

@@ -12,7 +12,8 @@ namespace {
 
 samebits::softmax_options options_of(const samebits_softmax_options* options) {
   const samebits_softmax_options o = api::read(options, "options");
-  return {api::enumerator<samebits::function_rule>(o.rule, "rule"), o.offset};
+  return {api::enumerator<samebits::function_rule>(o.rule, "rule"), o.offset, o.num_warps,
+          o.elements_per_thread};
 }
 
 samebits::layer_norm_options options_of(const samebits_layer_norm_options* options) {

@@ -17,11 +17,14 @@ enum class row_function : std::uint8_t {
   layer_norm_gradient,
 };
 
-/// A checked call of torch_2_11. Views that the function lacks have no data.
+/// A checked call. Views that the function lacks have no data.
 struct row_call {
   row_function of;
-  std::uint32_t epsilon = 0;  ///< binary32
-  std::int64_t offset = 0;    ///< elements from a 16-byte boundary to the tensor that is added
+  function_rule rule = function_rule::torch_2_11;
+  std::uint32_t epsilon = 0;    ///< binary32
+  std::int64_t offset = 0;      ///< elements from a 16-byte boundary to the tensor that is added
+  int num_warps = 4;            ///< of triton_3_6
+  int elements_per_thread = 4;  ///< of triton_3_6
   const_matrix_view grad = {};
   const_matrix_view in = {};  ///< of softmax's gradients: softmax's result
   const_matrix_view weight = {};

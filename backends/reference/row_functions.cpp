@@ -14,6 +14,7 @@
 #include "numerics/hardware/torch_operators/row_order.hpp"
 #include "numerics/hardware/torch_operators/row_softmax.hpp"
 #include "numerics/hardware/torch_operators/tensor_format.hpp"
+#include "numerics/hardware/triton_functions/triton_softmax.hpp"
 
 namespace samebits::backends {
 namespace {
@@ -97,6 +98,12 @@ class row_worker {
  private:
   /// Replaces grad_ by the gradient if there is one, else in_ by the result.
   void apply(std::int64_t row) const {
+    if (call_.rule == function_rule::triton_3_6) {
+      namespace triton = numerics::triton_3_6;
+      triton::softmax_row(triton::sum_order(n_, call_.num_warps, call_.elements_per_thread), in_,
+                          n_);
+      return;
+    }
     const format_id format = call_.out.format;
     const std::int64_t shift = (call_.offset + row * n_) % torch::vector_of(format);
     const torch::row_order forward = torch::softmax_order(format, n_, shift);

@@ -24,7 +24,9 @@ struct evaluate_options {
 /// function_rule::cuda_13_0 has exp, exp2, expm1, log, log2, log10, log1p, sin, cos, tanh, erf,
 /// erfc, pow, rsqrt, fast_exp and fast_log of fp32 numbers. function_rule::torch_2_11 has all other
 /// functions too, of fp32, fp16 and bf16 numbers, but not log10, sin, cos, erfc, fast_exp and
-/// fast_log. Every NaN result is the canonical NaN of the format.
+/// fast_log. function_rule::triton_3_6 has exp, exp2, log, log2, erf, rsqrt and sigmoid,
+/// function_rule::torch_compile_2_11 sigmoid, silu, gelu and gelu_tanh. Every NaN result is the
+/// canonical NaN of the format.
 ///
 /// @param f  the function
 /// @param in  [rows, cols] in fp32, fp16 or bf16, host or device memory

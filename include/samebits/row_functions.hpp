@@ -12,14 +12,21 @@ namespace samebits {
 
 /// Options of softmax(), log_softmax() and their gradients.
 struct softmax_options {
-  /// Whose bits the call returns (contract §11). function_rule::torch_2_11 alone has functions of
-  /// rows, so the caller names it.
+  /// Whose bits the call returns (contract §11): function_rule::torch_2_11, and for softmax() also
+  /// function_rule::triton_3_6. No function of rows follows `exact` yet.
   function_rule rule = function_rule::exact;
   /// Elements from a 16-byte boundary of the GPU's memory to the tensor's first element, >= 0.
   /// PyTorch allocates tensors at such a boundary, so `offset` is the tensor's storage_offset().
   /// PyTorch adds the elements of wide rows in another order if `offset` is no multiple of the
   /// elements in 16 bytes.
   std::int64_t offset = 0;
+  /// triton_3_6: the kernel's num_warps, a power of two from 1 to 32. The row is one block, of the
+  /// next power of two.
+  int num_warps = 4;
+  /// triton_3_6: consecutive elements that a thread loads, 1, 2, 4 or 8; 0: the elements in 16
+  /// bytes, which Triton chooses for dense rows whose address and width it knows to be multiples
+  /// of 16. In small blocks Triton and this function use fewer.
+  int elements_per_thread = 0;
 };
 
 /// Computes the softmax of every row, e^(x - max) / sum of e^(x - max), with the bits that the rule
@@ -31,7 +38,8 @@ struct softmax_options {
 /// @param options  the rule, and where PyTorch's tensor begins
 /// @param where  backend and threads; threads share the rows
 /// @throws invalid_argument, before anything is written, if:
-///   - the rule is none of the enumerators, or `offset` is negative;
+///   - the rule is none of the enumerators, `offset` is negative, or num_warps or
+///     elements_per_thread has another value than the options list;
 ///   - the shapes or formats differ, or a size or stride is negative;
 ///   - the data of a non-empty view is null;
 ///   - elements of `out` share memory, or views overlap;

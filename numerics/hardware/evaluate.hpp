@@ -18,6 +18,8 @@
 #include "numerics/hardware/torch_operators/function_gradients.hpp"
 #include "numerics/hardware/torch_operators/power.hpp"
 #include "numerics/hardware/torch_operators/tensor_format.hpp"
+#include "numerics/hardware/triton_functions/compiled_activations.hpp"
+#include "numerics/hardware/triton_functions/triton_functions.hpp"
 #include "samebits/core/config.hpp"
 #include "samebits/core/format.hpp"
 #include "samebits/core/function.hpp"
@@ -26,10 +28,19 @@ namespace samebits::numerics {
 
 /// Whether a rule has a function of numbers in this format.
 constexpr bool has_function(function_rule rule, function f, format_id format) {
+  const bool is_tensor =
+      format == format_id::fp32 || format == format_id::fp16 || format == format_id::bf16;
+  if (rule == function_rule::triton_3_6) {
+    return is_tensor && (f == function::exp || f == function::exp2 || f == function::log ||
+                         f == function::log2 || f == function::erf || f == function::rsqrt ||
+                         f == function::sigmoid);
+  }
+  if (rule == function_rule::torch_compile_2_11) {
+    return is_tensor && (f == function::sigmoid || f == function::silu || f == function::gelu ||
+                         f == function::gelu_tanh);
+  }
   if (rule == function_rule::torch_2_11) {
-    if (format != format_id::fp32 && format != format_id::fp16 && format != format_id::bf16) {
-      return false;
-    }
+    if (!is_tensor) return false;
     return f != function::log10 && f != function::sin && f != function::cos &&
            f != function::erfc && f != function::fast_exp && f != function::fast_log;
   }
@@ -60,6 +71,30 @@ SAMEBITS_HD constexpr function_plan plan_of(function_rule rule, function f, form
           torch_2_11::power_of(format, parameter_minus_one)};
 }
 
+/// The function of x by triton_3_6; both are binary32 bits.
+template <class Word>
+SAMEBITS_HD constexpr Word evaluate_triton(function f, Word x) {
+  namespace cuda = cuda_13_0;
+  namespace triton = triton_3_6;
+  if (f == function::exp) return triton::exp<Word>(x);
+  if (f == function::exp2) return triton::exp2<Word>(x);
+  if (f == function::log) return cuda::log<Word>(x);
+  if (f == function::log2) return cuda::log2<Word>(x);
+  if (f == function::erf) return triton::erf<Word>(x);
+  if (f == function::rsqrt) return triton::rsqrt<Word>(x);
+  return triton::sigmoid<Word>(x);
+}
+
+/// The function of x by torch_compile_2_11; both are binary32 bits.
+template <class Word>
+SAMEBITS_HD constexpr Word evaluate_compiled(function f, Word x) {
+  namespace compiled = torch_compile_2_11;
+  if (f == function::silu) return compiled::silu(x);
+  if (f == function::gelu) return compiled::gelu(x);
+  if (f == function::gelu_tanh) return compiled::gelu_tanh(x);
+  return compiled::sigmoid(x);
+}
+
 /// The function of x; both are binary32 bits. The caller rounds the result to the plan's format.
 /// Lanes may return any NaN code.
 template <class Word>
@@ -67,6 +102,8 @@ SAMEBITS_HD constexpr Word evaluate(const function_plan& plan, Word x) {
   namespace cuda = cuda_13_0;
   namespace torch = torch_2_11;
   using ptx::div;
+  if (plan.rule == function_rule::triton_3_6) return evaluate_triton(plan.of, x);
+  if (plan.rule == function_rule::torch_compile_2_11) return evaluate_compiled(plan.of, x);
   switch (plan.of) {
     case function::exp: return cuda::exp<Word>(x);
     case function::exp2: return cuda::exp2<Word>(x);

@@ -6,11 +6,15 @@ A rule says whose bits a function returns:
     CUDA's expf, tanhf and others as nvcc 13.0 compiles them for Hopper, of fp32 arrays.
 ``torch_2_11``
     PyTorch 2.11's operators on CUDA tensors, of fp32, fp16 and bf16 arrays.
+``triton_3_6``
+    Triton 3.6's ``tl.exp`` and others, of fp32, fp16 and bf16 arrays.
+``torch_compile_2_11``
+    Activations in kernels of torch.compile, PyTorch 2.11, of fp32, fp16 and bf16 arrays.
 
 Every function takes these keyword arguments and returns an array with the format of `x`:
 
 rule : str
-    ``cuda_13_0`` or ``torch_2_11``. A rule that lacks the function raises `samebits.Unsupported`.
+    One of these names. A rule that lacks the function raises `samebits.Unsupported`.
 out, format, threads, backend
     As in `samebits.convert`. Arrays must lie in host memory.
 

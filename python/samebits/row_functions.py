@@ -50,8 +50,18 @@ def _split(options: Any) -> tuple[int, tuple[int, Any, int | None, str | None]]:
     return choose("rule", options["rule"], _RULES), _rest(**others)
 
 
-def softmax(x: Any, *, offset: int = 0, **options: Unpack[Options]) -> Any:
+def softmax(
+    x: Any,
+    *,
+    offset: int = 0,
+    num_warps: int = 4,
+    elements_per_thread: int = 0,
+    **options: Unpack[Options],
+) -> Any:
     """Return softmax over the last axis, as ``torch.softmax(x, -1)`` computes it on a GPU.
+
+    The rule ``triton_3_6`` gives the bits of ``tl.softmax`` of rows that are one block, of the next
+    power of two.
 
     Parameters
     ----------
@@ -60,6 +70,10 @@ def softmax(x: Any, *, offset: int = 0, **options: Unpack[Options]) -> Any:
         Elements from a 16-byte boundary of the GPU's memory to the tensor's first element: the
         tensor's ``storage_offset()``. PyTorch adds the elements of rows of more than 9216 in another
         order if the tensor begins elsewhere.
+    num_warps : int
+        Of the Triton kernel; other rules ignore it.
+    elements_per_thread : int
+        Consecutive elements that a thread of the Triton kernel loads: 1, 2, 4 or 8; 0: 16 bytes.
     **options
         As in every function.
 
@@ -71,13 +85,14 @@ def softmax(x: Any, *, offset: int = 0, **options: Unpack[Options]) -> Any:
     array([[0.09003057, 0.24472848, 0.6652409 ]], dtype=float32)
     """
     rule, rest = _split(options)
-    return _core.softmax(False, rule, x, operator.index(offset), *rest)
+    return _core.softmax(False, rule, x, operator.index(offset), operator.index(num_warps),
+                         operator.index(elements_per_thread), *rest)
 
 
 def log_softmax(x: Any, *, offset: int = 0, **options: Unpack[Options]) -> Any:
     """Return the logarithm of softmax; parameters as in `softmax`."""
     rule, rest = _split(options)
-    return _core.softmax(True, rule, x, operator.index(offset), *rest)
+    return _core.softmax(True, rule, x, operator.index(offset), 4, 0, *rest)
 
 
 def softmax_gradient(grad: Any, result: Any, **options: Unpack[Options]) -> Any:

@@ -37,12 +37,15 @@ struct row_arrays {
   }
 };
 
-nb::object softmax(bool logarithm, int rule, nb::handle x, std::int64_t offset, int format,
-                   nb::handle out, nb::handle threads, nb::handle backend) {
+nb::object softmax(bool logarithm, int rule, nb::handle x, std::int64_t offset, int num_warps,
+                   int elements_per_thread, int format, nb::handle out, nb::handle threads,
+                   nb::handle backend) {
   const row_arrays a(x, "x", nb::none(), "", out, format);
   samebits_softmax_options options = SAMEBITS_SOFTMAX_OPTIONS_INIT;
   options.rule = rule;
   options.offset = offset;
+  options.num_warps = num_warps;
+  options.elements_per_thread = elements_per_thread;
   const samebits_executor where =
       executor_of(threads, backend, nb::none(), a.first, a.first.size());
   auto* const call = logarithm ? &samebits_log_softmax : &samebits_softmax;
@@ -164,7 +167,8 @@ nb::object layer_norm_gradient(int rule, nb::handle grad, nb::handle x, nb::hand
 void bind_row_functions(nb::module_& m) {
   using nb::arg;
   m.def("softmax", &softmax, arg("logarithm"), arg("rule"), arg("x").none(), arg("offset"),
-        arg("format"), arg("out").none(), arg("threads").none(), arg("backend").none(),
+        arg("num_warps"), arg("elements_per_thread"), arg("format"), arg("out").none(),
+        arg("threads").none(), arg("backend").none(),
         "Returns softmax or its logarithm over the last axis.");
   m.def("softmax_gradient", &softmax_gradient, arg("logarithm"), arg("rule"), arg("grad").none(),
         arg("result").none(), arg("offset"), arg("format"), arg("out").none(),

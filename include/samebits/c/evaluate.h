@@ -45,7 +45,9 @@ typedef int32_t samebits_function_rule;
 enum {
   SAMEBITS_FUNCTION_RULE_EXACT = 0,     /* the exact value, rounded once; no function has it yet */
   SAMEBITS_FUNCTION_RULE_CUDA_13_0 = 1, /* CUDA's functions, compiled by nvcc 13.0 for Hopper */
-  SAMEBITS_FUNCTION_RULE_TORCH_2_11 = 2 /* the operators of PyTorch 2.11 on CUDA tensors */
+  SAMEBITS_FUNCTION_RULE_TORCH_2_11 = 2, /* the operators of PyTorch 2.11 on CUDA tensors */
+  SAMEBITS_FUNCTION_RULE_TRITON_3_6 = 3, /* functions of Triton 3.6 */
+  SAMEBITS_FUNCTION_RULE_TORCH_COMPILE_2_11 = 4 /* kernels that torch.compile makes, PyTorch 2.11 */
 };
 
 /* Options of samebits_evaluate(). */

@@ -12,11 +12,14 @@ extern "C" {
 /* Options of samebits_softmax(), samebits_log_softmax() and their gradients. */
 typedef struct samebits_softmax_options {
   uint32_t struct_size;
-  int32_t rule;   /* samebits_function_rule; the caller sets it to ..._TORCH_2_11 */
+  int32_t rule;   /* samebits_function_rule; the caller sets it */
   int64_t offset; /* elements from a 16-byte boundary of the GPU's memory to the tensor, >= 0 */
+  /* Of rule ..._TRITON_3_6, which softmax alone has: */
+  int32_t num_warps;           /* of the kernel, a power of two from 1 to 32 */
+  int32_t elements_per_thread; /* that a thread loads together, 1, 2, 4 or 8; 0: 16 bytes */
 } samebits_softmax_options;
 #define SAMEBITS_SOFTMAX_OPTIONS_INIT \
-  { (uint32_t)sizeof(samebits_softmax_options), 0, 0 }
+  { (uint32_t)sizeof(samebits_softmax_options), 0, 0, 4, 0 }
 SAMEBITS_C_API samebits_status samebits_softmax_options_init(samebits_softmax_options* options);
 
 /* Computes the softmax of every row, with the bits that options->rule names.

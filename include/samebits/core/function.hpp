@@ -95,15 +95,20 @@ enum class function_rule : std::uint8_t {
   exact,       ///< the exact value, rounded once; no function follows this rule yet
   cuda_13_0,   ///< CUDA's functions, compiled by nvcc 13.0 for Hopper
   torch_2_11,  ///< the operators of PyTorch 2.11 on CUDA tensors on Hopper
+  triton_3_6,  ///< functions of Triton 3.6 on Hopper
+  /// kernels that torch.compile of PyTorch 2.11 makes with Triton 3.6 on Hopper
+  torch_compile_2_11,
 };
 
-inline constexpr int function_rule_count = 3;
+inline constexpr int function_rule_count = 5;
 
 constexpr std::string_view name(function_rule rule) {
   switch (rule) {
     case function_rule::exact: return "exact";
     case function_rule::cuda_13_0: return "cuda_13_0";
     case function_rule::torch_2_11: return "torch_2_11";
+    case function_rule::triton_3_6: return "triton_3_6";
+    case function_rule::torch_compile_2_11: return "torch_compile_2_11";
   }
   return "?";
 }

@@ -16,16 +16,31 @@ using namespace ptx;  // NOLINT(google-build-using-namespace): steps of any Word
 using hopper::ex2_approx;
 using hopper::ex2_approx_ftz;
 
-/// expf(x) = 2^n * ex2(x * log2(e) - n). n is a whole number near x * log2(e), in -126 .. 126.
+/// e^x = power * scale, not yet multiplied. binary32 bits.
+template <class Word>
+struct exp_factors {
+  Word power;
+  Word scale;  ///< a power of two
+};
+
+/// The factors ex2(x * log2(e) - n) and 2^n, where n is a whole number near x * log2(e), in
+/// -126 .. 126.
 template <class Word = std::uint32_t>
-SAMEBITS_HD constexpr Word exp(operand<Word> x) {
+SAMEBITS_HD constexpr exp_factors<Word> exp_factors_of(operand<Word> x) {
   const Word place = saturate(fma(x, Word(0x3BBB989D), Word(0x3F000000)));
   // 12582913 + 252 * place: the ulp is 1, so the low bits of this number are n + 127.
   const Word shifted = fma_down(place, Word(0x437C0000), Word(0x4B400001));
   const Word n = add(shifted, Word(0xCB40007F));
   const Word upper = fma(x, Word(0x3FB8AA3B), neg(n));  // log2(e) in two parts
   const Word exponent = fma(x, Word(0x32A57060), upper);
-  return mul(ex2_approx_ftz(exponent), shifted << 23u);
+  return {ex2_approx_ftz(exponent), shifted << 23u};
+}
+
+/// expf(x)
+template <class Word = std::uint32_t>
+SAMEBITS_HD constexpr Word exp(operand<Word> x) {
+  const exp_factors<Word> factors = exp_factors_of<Word>(x);
+  return mul(factors.power, factors.scale);
 }
 
 /// exp2f(x) is one instruction.

@@ -1,0 +1,182 @@
+"""Triton's functions and torch.compile's activations on a GPU against samebits.functions with the
+rules triton_3_6 and torch_compile_2_11, bit for bit.
+
+fp32: every 61st of the 2^32 codes by default, all codes with SAMEBITS_EXHAUSTIVE=1. fp16 and bf16: all
+65,536 codes. All NaN count as equal. The rules are those of Triton 3.6 and PyTorch 2.11 on Hopper; other
+versions and other GPUs are skipped.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+import torch
+import torch.nn.functional as F
+
+from samebits import functions
+
+STRIDE = 1 if os.environ.get("SAMEBITS_EXHAUSTIVE") == "1" else 61
+CHUNK = 1 << 24
+FORMATS = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
+
+try:
+    import triton
+    import triton.language as tl
+
+    @triton.jit  # type: ignore[untyped-decorator]
+    def evaluate_kernel(x: Any, y: Any, NAME: tl.constexpr, BLOCK: tl.constexpr) -> None:
+        at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+        v = tl.load(x + at).to(tl.float32)
+        if NAME == "exp":
+            v = tl.exp(v)
+        elif NAME == "exp2":
+            v = tl.exp2(v)
+        elif NAME == "log":
+            v = tl.log(v)
+        elif NAME == "log2":
+            v = tl.log2(v)
+        elif NAME == "erf":
+            v = tl.erf(v)
+        elif NAME == "rsqrt":
+            v = tl.rsqrt(v)
+        else:
+            v = tl.sigmoid(v)
+        tl.store(y + at, v)
+
+    @triton.jit  # type: ignore[untyped-decorator]
+    def softmax_kernel(x: Any, y: Any, n: Any, BLOCK: tl.constexpr) -> None:
+        i = tl.arange(0, BLOCK)
+        at = tl.program_id(0) * BLOCK + i
+        v = tl.load(x + at, mask=i < n, other=float("-inf")).to(tl.float32)
+        tl.store(y + at, tl.softmax(v), mask=i < n)
+
+    TRITON = str(triton.__version__)
+except ImportError:
+    TRITON = "missing"
+
+
+def require(cuda: str) -> None:
+    if not TRITON.startswith("3.6.") or not torch.__version__.startswith("2.11."):
+        pytest.skip(f"the rules are those of PyTorch 2.11 and Triton 3.6, not "
+                    f"{torch.__version__} and {TRITON}")
+    if torch.cuda.get_device_capability() != (9, 0):
+        pytest.skip("the rules are those of GPUs of compute capability 9.0")
+
+
+def codes(format: str, device: str) -> Iterator[torch.Tensor]:
+    """The operands as tensors of at most CHUNK elements, multiples of 1024."""
+    if format != "fp32":
+        yield torch.arange(1 << 16, device=device).to(torch.int16).view(FORMATS[format])
+        return
+    for first in range(0, 1 << 32, CHUNK * STRIDE):
+        numbers = first + STRIDE * torch.arange(CHUNK, device=device, dtype=torch.int64)
+        yield (numbers & 0xFFFFFFFF).to(torch.int32).view(torch.float32)
+
+
+def bits(t: torch.Tensor) -> npt.NDArray[np.int32 | np.int16]:
+    """The codes of a tensor, all NaN alike."""
+    integer = torch.int32 if t.dtype == torch.float32 else torch.int16
+    nan = 0x7FFFFFFF if t.dtype == torch.float32 else 0x7FFF
+    array: npt.NDArray[np.int32 | np.int16] = (
+        t.contiguous().view(integer).masked_fill(t.isnan(), nan).cpu().numpy())
+    return array
+
+
+def different(result: torch.Tensor, model: torch.Tensor, x: torch.Tensor) -> str:
+    """The number of results that differ and the first one, or an empty text."""
+    got, expected = bits(result), bits(model)
+    wrong = np.argwhere(got != expected)
+    if len(wrong) == 0:
+        return ""
+    at = tuple(int(i) for i in wrong[0])
+    mask = 0xFFFFFFFF if got.itemsize == 4 else 0xFFFF
+    return (f"{len(wrong)} of {got.size}; at {at}, x = {x[at].item()!r}: "
+            f"GPU {int(got[at]) & mask:X}, model {int(expected[at]) & mask:X}")
+
+
+def compare(format: str, device: str, gpu: Callable[[torch.Tensor], torch.Tensor],
+            model: Callable[[torch.Tensor], torch.Tensor]) -> list[str]:
+    found = []
+    for x in codes(format, device):
+        on_cpu = x.cpu()
+        text = different(gpu(x), model(on_cpu), on_cpu)
+        if text:
+            found.append(text)
+    return found
+
+
+@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("name", ["exp", "exp2", "log", "log2", "erf", "rsqrt", "sigmoid"])
+def test_triton_returns_the_rules_bits(name: str, format: str, cuda: str) -> None:
+    require(cuda)
+
+    def run(x: torch.Tensor) -> torch.Tensor:
+        y = torch.empty_like(x)
+        evaluate_kernel[(x.numel() // 1024,)](x, y, name, 1024)
+        return y
+
+    found = compare(format, cuda, run, lambda x: getattr(functions, name)(x, rule="triton_3_6"))
+    assert not found, f"{len(found)} chunks differ, first: {found[0]}"
+
+
+ACTIVATIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "gelu": F.gelu,
+    "gelu_tanh": lambda x: F.gelu(x, approximate="tanh"),
+    "silu": F.silu,
+    "sigmoid": torch.sigmoid,
+}
+
+
+@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("name", ACTIVATIONS)
+def test_torch_compile_returns_the_rules_bits(name: str, format: str, cuda: str) -> None:
+    require(cuda)
+    torch._dynamo.reset()
+    compiled = torch.compile(ACTIVATIONS[name])
+    model = getattr(functions, name)
+    found = compare(format, cuda, compiled, lambda x: model(x, rule="torch_compile_2_11"))
+    assert not found, f"{len(found)} chunks differ, first: {found[0]}"
+
+
+def rows_of(n: int, block: int) -> npt.NDArray[np.float32]:
+    """Rows of different kinds, [8, block]; elements from n on are not read."""
+    random = np.random.default_rng(n)
+    x = random.standard_normal((8, block)).astype(np.float32) * 3
+    x[1] *= 30
+    x[2] = 1.5
+    x[3, random.integers(n)] = 60000
+    x[4, random.integers(n)] = -np.inf
+    x[5, random.integers(n)] = np.inf
+    x[6, random.integers(n)] = np.nan
+    return x
+
+
+def softmax_differences(n: int, block: int, warps: int, format: str, device: str) -> str:
+    x = torch.from_numpy(rows_of(n, block)).to(FORMATS[format]).to(device)
+    y = torch.empty_like(x)
+    softmax_kernel[(len(x),)](x, y, n, block, num_warps=warps)
+    on_cpu = x.cpu()[:, :n]
+    model = functions.softmax(on_cpu.contiguous(), rule="triton_3_6", num_warps=warps)
+    text = different(y[:, :n], model, on_cpu)
+    return text and f"n {n}, block {block}, {warps} warps: {text}"
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_softmax_of_triton_returns_the_rules_bits(format: str, cuda: str) -> None:
+    require(cuda)
+    found = []
+    cases = 0
+    for block in (1 << i for i in range(1, 15)):
+        for n in {block, block - 1, block // 2 + 1, block // 2 + block // 4}:
+            if n <= block // 2:
+                continue
+            for warps in (1, 2, 4, 8, 16):
+                cases += 1
+                found.append(softmax_differences(n, block, warps, format, cuda))
+    found = [text for text in found if text]
+    assert not found, "\n".join([f"{len(found)} of {cases} differ", *found[:12]])
