@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 
+#include "backends/api/exact_function.hpp"
 #include "backends/api/view_checks.hpp"
 #include "backends/dispatch/device_scope.hpp"
 #include "samebits/error.hpp"
@@ -35,15 +36,27 @@ void check_function(function f, const const_matrix_view& in, function_rule rule,
                     std::string(name(in.format)) + " numbers");
 }
 
+/// Only the rule `exact` has results in another format than the operand's.
+void check_format(const const_matrix_view& v, const char* which, const matrix_view& out) {
+  if (v.format == out.format) return;
+  throw invalid_argument(std::string(which) + ": format must be that of out, " +
+                         std::string(name(out.format)) + ", got " + std::string(name(v.format)));
+}
+
+/// Only the rule `exact` has another rounding than that of the rule's source.
+void check_plain_rounding(const evaluate_options& options) {
+  const bool plain =
+      options.round == rounding::nearest_even && options.on_overflow == overflow::ieee;
+  if (plain) return;
+  throw invalid_argument("options: rule " + std::string(name(options.rule)) +
+                         " has its own rounding; round and on_overflow are options of rule exact");
+}
+
 void check_argument(const const_matrix_view& v, const char* which, const matrix_view& out) {
   check_view(v, which);
   if (v.rows != out.rows || v.cols != out.cols) {
     throw invalid_argument(std::string(which) + ": shape must be that of out, " +
                            shape_text(out.rows, out.cols) + ", got " + shape_text(v.rows, v.cols));
-  }
-  if (v.format != out.format) {
-    throw invalid_argument(std::string(which) + ": format must be that of out, " +
-                           std::string(name(out.format)) + ", got " + std::string(name(v.format)));
   }
   if (v.space != out.space) {
     throw invalid_argument(std::string(which) +
@@ -79,6 +92,10 @@ void run_function(function f, const const_matrix_view* grad, const const_matrix_
   check_argument(in, "in", out);
   if (grad != nullptr) check_argument(*grad, "grad", out);
   const double parameter = parameter_of(f, options);
+  if (options.rule == function_rule::exact) return run_exact(f, grad, in, out, options, where);
+  check_format(in, "in", out);
+  if (grad != nullptr) check_format(*grad, "grad", out);
+  check_plain_rounding(options);
   check_function(f, in, options.rule, grad != nullptr);
   check_threads(where);
   const evaluate_call call{

@@ -12,8 +12,11 @@ namespace {
 
 samebits::evaluate_options options_of(const samebits_evaluate_options* options) {
   const samebits_evaluate_options o = api::read(options, "options");
-  samebits::evaluate_options result{.rule =
-                                        api::enumerator<samebits::function_rule>(o.rule, "rule")};
+  samebits::evaluate_options result{
+      .rule = api::enumerator<samebits::function_rule>(o.rule, "rule"),
+      .round = api::enumerator<samebits::rounding>(o.rounding, "rounding"),
+      .on_overflow = api::enumerator<samebits::overflow>(o.overflow, "overflow"),
+      .random = api::random(o.random)};
   if (o.has_parameter != 0) result.parameter = o.parameter;
   return result;
 }

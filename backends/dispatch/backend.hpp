@@ -20,6 +20,7 @@ struct device_runtime;           // backends/dispatch/device_scope.hpp
 struct compute_call;             // backends/dispatch/array_arithmetic.hpp
 struct evaluate_call;            // backends/dispatch/evaluate.hpp
 struct row_call;                 // backends/dispatch/row_functions.hpp
+struct exact_call;               // backends/dispatch/exact_function.hpp
 struct reduction_call;           // backends/dispatch/reductions.hpp
 struct matmul_call;              // backends/dispatch/matmul.hpp
 // backends/dispatch/quantize.hpp
@@ -102,6 +103,7 @@ struct backend {
   operation_entry<compute_call> compute = {};
   operation_entry<evaluate_call> evaluate = {};
   operation_entry<row_call> row_functions = {};
+  operation_entry<exact_call> exact = {};
   operation_entry<reduction_call> reduce = {};
   operation_entry<matmul_call> matmul = {};
   operation_entry<quantize_call> quantize = {};

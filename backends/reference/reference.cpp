@@ -17,6 +17,7 @@ const backend reference = {
     .compute = {.run = compute_on_threads<reference_compute>},
     .evaluate = {.run = evaluate_on_threads<reference_evaluate>},
     .row_functions = {.run = host_row_functions},
+    .exact = {.run = exact_on_threads<reference_exact>},
     .reduce = {.run = host_reduce},
     .matmul = {.run = reference_matmul},
     .quantize = {.run = reference_quantize},

@@ -4,6 +4,7 @@
 #include "backends/dispatch/array_arithmetic.hpp"
 #include "backends/dispatch/backend.hpp"
 #include "backends/dispatch/evaluate.hpp"
+#include "backends/dispatch/exact_function.hpp"
 #include "backends/dispatch/list.hpp"
 #include "backends/dispatch/row_functions.hpp"
 
@@ -17,6 +18,7 @@ extern self_test_entry reference_self_test;
 void reference_convert(const convert_call& call, element_range range);
 flags reference_compute(const compute_call& call, element_range range);
 void reference_evaluate(const evaluate_call& call, element_range range);
+void reference_exact(const exact_call& call, element_range range);
 void reference_quantize(const quantize_call& call, const executor& where);
 void reference_dequantize(const dequantize_call& call, const executor& where);
 /// An fp32 or e8m0 scale as binary32 bits.

@@ -4,6 +4,7 @@
 #include "backends/dispatch/array_arithmetic.hpp"
 #include "backends/dispatch/backend.hpp"
 #include "backends/dispatch/evaluate.hpp"
+#include "backends/dispatch/exact_function.hpp"
 #include "backends/dispatch/list.hpp"
 #include "backends/dispatch/matmul.hpp"
 #include "backends/dispatch/quantize.hpp"
@@ -94,6 +95,8 @@ flags avx2_compute_or_reference(const compute_call& call, element_range range);
 flags avx512_compute_or_reference(const compute_call& call, element_range range);
 /// Functions of arrays; the AVX-512 backend uses the AVX2 kernels, too.
 void simd_evaluate(const evaluate_call& call, element_range range);
+void avx2_exact(const exact_call& call, element_range range);
+void avx512_exact(const exact_call& call, element_range range);
 void avx2_quantize(const quantize_call& call, const executor& where);
 void avx512_quantize(const quantize_call& call, const executor& where);
 void avx2_dequantize(const dequantize_call& call, const executor& where);

@@ -8,6 +8,7 @@
 #include "backends/dispatch/array_arithmetic.hpp"
 #include "backends/dispatch/backend.hpp"
 #include "backends/dispatch/evaluate.hpp"
+#include "backends/dispatch/exact_function.hpp"
 #include "backends/threads/parts.hpp"
 
 namespace samebits::backends {
@@ -34,6 +35,13 @@ void compute_on_threads(const compute_call& call, const executor& where) {
 /// elements.
 template <void (*Evaluate)(const evaluate_call&, element_range)>
 void evaluate_on_threads(const evaluate_call& call, const executor& where) {
+  for_each_part(call.out.rows * call.out.cols, where.threads,
+                [&](element_range range) { Evaluate(call, range); });
+}
+
+/// Evaluates a function of the rule `exact` in the same way.
+template <void (*Evaluate)(const exact_call&, element_range)>
+void exact_on_threads(const exact_call& call, const executor& where) {
   for_each_part(call.out.rows * call.out.cols, where.threads,
                 [&](element_range range) { Evaluate(call, range); });
 }

@@ -5,22 +5,30 @@
 
 #include "samebits/backend.hpp"
 #include "samebits/core/function.hpp"
+#include "samebits/core/rounding.hpp"
 #include "samebits/view.hpp"
 
 namespace samebits {
 
 /// Options of evaluate() and evaluate_gradient().
 struct evaluate_options {
-  /// Whose bits the call returns (contract §11). No function follows `exact` yet, so the caller
-  /// names a rule.
+  /// Whose bits the call returns (contract §11 and §12).
   function_rule rule = function_rule::exact;
   /// The exponent of pow, which pow requires; the alpha of elu, default 1; the slope of leaky_relu,
   /// default 0.01. Other functions have no parameter.
   std::optional<double> parameter = {};
+  /// Rounding of the exact value, by rule `exact` alone: to nearest even, or stochastic into fp16,
+  /// bf16, e4m3 and e5m2.
+  rounding round = rounding::nearest_even;
+  overflow on_overflow = overflow::ieee;  ///< rule `exact` alone
+  random_stream random = {};              ///< read only by rounding::stochastic; at most 16 bits
 };
 
 /// Computes out = f(in) for every element, with the bits that the rule names.
 ///
+/// function_rule::exact returns the exact real value of the function, rounded once into the format
+/// of `out`. It has exp, exp2, expm1, log, log2, log1p, tanh, erf, rsqrt, reciprocal, sigmoid, silu,
+/// gelu, gelu_tanh and softplus of fp32, fp16 and bf16 numbers, into fp32, fp16, bf16, e4m3 and e5m2.
 /// function_rule::cuda_13_0 has exp, exp2, expm1, log, log2, log10, log1p, sin, cos, tanh, erf,
 /// erfc, pow, rsqrt, fast_exp and fast_log of fp32 numbers. function_rule::torch_2_11 has all other
 /// functions too, of fp32, fp16 and bf16 numbers, but not log10, sin, cos, erfc, fast_exp and
@@ -30,21 +38,24 @@ struct evaluate_options {
 ///
 /// @param f  the function
 /// @param in  [rows, cols] in fp32, fp16 or bf16, host or device memory
-/// @param out  the shape and format of `in`. `out` may be the same memory as `in` if the strides
-///   are equal. Otherwise they must not overlap.
+/// @param out  the shape of `in`, and the format of `in` unless the rule is `exact`. `out` may be the
+///   same memory as `in` if element sizes and strides are equal. Otherwise they must not overlap.
 /// @param options  the rule, and the parameter of functions that have one
 /// @param where  backend; threads for host memory, stream for device memory
 /// @throws invalid_argument, before anything is written, if:
 ///   - the function or the rule is none of the enumerators;
 ///   - `f` is pow and there is no parameter, or `f` has no parameter and there is one;
-///   - the shapes or formats differ, or a size or stride is negative;
+///   - the shapes differ, the formats differ and the rule is not `exact`, or a size or stride is
+///     negative;
+///   - round or on_overflow is not the default and the rule is not `exact`;
+///   - `round` is stochastic and random.bits is outside 1..16;
 ///   - the data of a non-empty view is null;
 ///   - elements of `out` share memory, or views overlap;
 ///   - the views lie in different memory or not in the backend's memory;
 ///   - views of device memory have an address of host memory or of another device;
 ///   - the backend's name is unknown.
-/// @throws unsupported if the rule lacks the function in this format, or if this machine lacks the
-///   backend.
+/// @throws unsupported if the rule lacks the function in this format or the rounding mode, or if this
+///   machine lacks the backend.
 /// @throws environment_error if the device backend's self-test fails.
 /// @note Thread-safe. Allocates nothing per element. The result does not depend on the executor.
 /// @note Device memory: the call is enqueued on `where.stream` and can be captured into a graph.
@@ -53,20 +64,23 @@ struct evaluate_options {
 ///   integers too. The first call of cuda-native on a device compares these units and waits.
 ///
 ///   std::vector<float> x = ..., y(x.size());
-///   samebits::evaluate(samebits::function::gelu_tanh, samebits::view_of(x), samebits::view_of(y),
-///                      {.rule = samebits::function_rule::torch_2_11});
+///   samebits::evaluate(samebits::function::gelu_tanh, samebits::view_of(x), samebits::view_of(y));
 void evaluate(function f, const const_matrix_view& in, const matrix_view& out,
-              const evaluate_options& options, const executor& where = {});
+              const evaluate_options& options = {}, const executor& where = {});
 
-/// Computes out = grad * f'(in) for every element as PyTorch's backward pass does: the gradient of
-/// `in`, where `grad` is the gradient of f(in). function_rule::torch_2_11 alone has gradients.
+/// Computes out = grad * f'(in) for every element: the gradient of `in`, where `grad` is the gradient
+/// of f(in).
 ///
-/// @param grad  the shape and format of `in`
+/// function_rule::exact has the gradients of silu, gelu and gelu_tanh: the exact value of f'(in),
+/// rounded to fp32, times `grad`, rounded into the format of `out`. function_rule::torch_2_11 returns
+/// the results of PyTorch's backward pass.
+///
+/// @param grad  the shape of `in`, and the format of `in` unless the rule is `exact`
 /// @param out  as in evaluate(); may also be the same memory as `grad`
 /// @throws as evaluate() does.
 /// @note Steps that PyTorch does in several kernels are rounded to the format after each kernel.
 void evaluate_gradient(function f, const const_matrix_view& grad, const const_matrix_view& in,
-                       const matrix_view& out, const evaluate_options& options,
+                       const matrix_view& out, const evaluate_options& options = {},
                        const executor& where = {});
 
 }  // namespace samebits

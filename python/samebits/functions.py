@@ -1,7 +1,11 @@
-"""Functions of arrays with the bits that CUDA or PyTorch returns on a GPU, computed on the CPU.
+"""Functions of arrays: correctly rounded, or with the bits that CUDA or PyTorch returns on a GPU.
 
 A rule says whose bits a function returns:
 
+``exact``
+    The exact real value, rounded once into the format of the result: exp, exp2, expm1, log, log2,
+    log1p, tanh, erf, rsqrt, reciprocal, sigmoid, silu, gelu, gelu_tanh and softplus of fp32, fp16
+    and bf16 arrays; the gradients of silu, gelu and gelu_tanh.
 ``cuda_13_0``
     CUDA's expf, tanhf and others as nvcc 13.0 compiles them for Hopper, of fp32 arrays.
 ``torch_2_11``
@@ -11,10 +15,17 @@ A rule says whose bits a function returns:
 ``torch_compile_2_11``
     Activations in kernels of torch.compile, PyTorch 2.11, of fp32, fp16 and bf16 arrays.
 
-Every function takes these keyword arguments and returns an array with the format of `x`:
+Every function takes these keyword arguments:
 
 rule : str
-    One of these names. A rule that lacks the function raises `samebits.Unsupported`.
+    One of these names; ``exact`` by default. A rule that lacks the function raises
+    `samebits.Unsupported`.
+to : str or dtype
+    The format of the result: fp32, fp16, bf16, e4m3 or e5m2. By default that of `x`, which all
+    rules but ``exact`` require.
+rounding, overflow, seed, random_stream, offset, random_bits
+    As in `samebits.convert`, for rule ``exact``: to nearest even, or stochastic into formats of 16
+    and 8 bits with at most 16 random bits, the default.
 out, format, threads, backend
     As in `samebits.convert`. Arrays must lie in host memory.
 
@@ -25,6 +36,10 @@ Examples
 >>> import numpy as np
 >>> import samebits
 >>> x = np.float32([-1, 0.5])
+>>> samebits.functions.exp(x)
+array([0.36787945, 1.6487212 ], dtype=float32)
+>>> samebits.functions.exp(x, to="fp16")
+array([0.3679, 1.648 ], dtype=float16)
 >>> samebits.functions.exp(x, rule="torch_2_11")
 array([0.36787948, 1.6487212 ], dtype=float32)
 >>> samebits.functions.gradient("gelu", np.ones_like(x), x, rule="torch_2_11")
@@ -46,7 +61,7 @@ from samebits.row_functions import (
     softmax,
     softmax_gradient,
 )
-from samebits.rules import number, optional_format
+from samebits.rules import STOCHASTIC, number, optional_format, random_of, rule_of
 
 __all__ = [
     "LayerNorm",
@@ -87,12 +102,19 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from typing_extensions import Required, TypedDict, Unpack
+    from typing_extensions import TypedDict, Unpack
 
     class Options(TypedDict, total=False):
         """Keyword arguments of every function."""
 
-        rule: Required[str]
+        rule: str
+        to: object
+        rounding: str
+        overflow: str
+        seed: int
+        random_stream: int
+        offset: int
+        random_bits: int
         out: Any
         format: object
         threads: int | None
@@ -109,23 +131,37 @@ def _evaluate(
     grad: Any = None,
     parameter: Any = None,
     *,
-    rule: str,
+    rule: str = "exact",
+    to: object = None,
+    rounding: str = "nearest_even",
+    overflow: str = "ieee",
+    seed: int = 0,
+    random_stream: int = 0,
+    offset: int = 0,
+    random_bits: int = 16,
     out: Any = None,
     format: object = None,
     threads: int | None = None,
     backend: str | None = None,
 ) -> Any:
+    cast = rule_of(rounding, overflow, "canonical")
+    random = None
+    if cast & 255 == STOCHASTIC:
+        random = random_of(seed, random_stream, offset, None, random_bits)
     return _core.evaluate(
         choose("function", function, _FUNCTIONS), choose("rule", rule, _RULES), x, grad,
         optional_format(format), None if parameter is None else number(parameter, "parameter"),
-        out, threads, backend,
+        to, cast, random, out, threads, backend,
     )
 
 
 def gradient(
     function: str, grad: Any, x: Any, parameter: float | None = None, **options: Unpack[Options]
 ) -> Any:
-    """Return the gradient of `x` as PyTorch's backward pass computes it.
+    """Return the gradient of `x`: `grad` times the derivative of the function at `x`.
+
+    Rule ``exact`` rounds the exact derivative to fp32 and its product with `grad` into the result.
+    Rule ``torch_2_11`` returns what PyTorch's backward pass computes.
 
     Parameters
     ----------
@@ -138,7 +174,7 @@ def gradient(
     parameter : float, optional
         The exponent of pow, the alpha of elu or the slope of leaky_relu.
     **options
-        As in every function; `rule` must be ``torch_2_11``.
+        As in every function; `rule` may not be ``cuda_13_0``.
     """
     return _evaluate(function, x, grad, parameter, **options)
 

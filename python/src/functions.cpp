@@ -34,8 +34,10 @@ std::int32_t evaluate_slice(const evaluation& e, int f, const slices& s,
   return samebits_evaluate_gradient(f, &grad, &in, &out, &options, &where);
 }
 
-nb::object evaluate(int f, int rule, nb::handle x, nb::handle grad, int format,
-                    nb::handle parameter, nb::handle out, nb::handle threads, nb::handle backend) {
+// `function_rule` says whose bits, `packed_rule` how they are rounded; `to` is None for x's format.
+nb::object evaluate(int f, int function_rule, nb::handle x, nb::handle grad, int format,
+                    nb::handle parameter, nb::handle to, int packed_rule, nb::handle random,
+                    nb::handle out, nb::handle threads, nb::handle backend) {
   evaluation e;
   e.x = array_of(x, {.name = "x", .format = format});
   e.gradient = !grad.is_none();
@@ -43,30 +45,38 @@ nb::object evaluate(int f, int rule, nb::handle x, nb::handle grad, int format,
     e.grad = array_of(grad, {.name = "grad", .format = format});
     check_shape({&e.grad, "grad"}, e.x.dims, e.x.shape);
   }
+  const std::int32_t to_format = to.is_none() ? e.x.format : format_named(to, "to");
   nb::object result;
   if (out.is_none()) {
-    output fresh = new_output(x, e.x, e.x.format);
+    output fresh = new_output(x, e.x, to_format);
     result = std::move(fresh.object);
     e.out = std::move(fresh.a);
   } else {
     result = nb::borrow(out);
-    const argument written = {.name = "out", .needs = access::write, .format = e.x.format};
+    const argument written = {.name = "out", .needs = access::write, .format = to_format};
     e.out = array_of(out, written);
     check_shape({&e.out, "out"}, e.x.dims, e.x.shape);
     if (e.out.library != nullptr) mark_written(out);
   }
   samebits_evaluate_options options = SAMEBITS_EVALUATE_OPTIONS_INIT;
-  options.rule = rule;
+  options.rule = function_rule;
+  const rule r(packed_rule);
+  options.rounding = r.rounding;
+  options.overflow = r.overflow;
+  options.random = random_of(random);
   if (!parameter.is_none()) {
     options.has_parameter = 1;
     options.parameter = nb::cast<double>(parameter);
   }
   const slices s = e.all();
+  const std::uint64_t first = options.random.offset;
   const samebits_executor where = executor_of(threads, backend, nb::none(), e.x, e.x.size());
   run(e.x.size(), [&] {
     std::int32_t status = SAMEBITS_OK;
-    s.for_each([&](const std::int64_t* offsets, std::int64_t) {
-      if (status == SAMEBITS_OK) status = evaluate_slice(e, f, s, offsets, options, where);
+    s.for_each([&](const std::int64_t* offsets, std::int64_t flat) {
+      if (status != SAMEBITS_OK) return;
+      options.random.offset = first + static_cast<std::uint64_t>(flat);
+      status = evaluate_slice(e, f, s, offsets, options, where);
     });
     return status;
   });
@@ -76,9 +86,10 @@ nb::object evaluate(int f, int rule, nb::handle x, nb::handle grad, int format,
 }  // namespace
 
 void bind_functions(nb::module_& m) {
-  m.def("evaluate", &evaluate, nb::arg("function"), nb::arg("rule"), nb::arg("x").none(),
+  m.def("evaluate", &evaluate, nb::arg("function"), nb::arg("function_rule"), nb::arg("x").none(),
         nb::arg("grad").none(), nb::arg("format"), nb::arg("parameter").none(),
-        nb::arg("out").none(), nb::arg("threads").none(), nb::arg("backend").none(),
+        nb::arg("to").none(), nb::arg("rule"), nb::arg("random").none(), nb::arg("out").none(),
+        nb::arg("threads").none(), nb::arg("backend").none(),
         "Evaluates a function, or its gradient if `grad` is given.");
 }
 

@@ -40,6 +40,31 @@ def test_every_function_of_the_library_has_a_python_function() -> None:
         assert results
 
 
+def test_the_default_is_correctly_rounded() -> None:
+    x = np.float32([0.5, 1.0, -np.inf, np.nan, 0.1])
+    assert codes(functions.exp(x)) == ["3FD3094C", "402DF854", "00000000", "7FFFFFFF", "3F8D763E"]
+    hard = np.float32([float.fromhex("0x1.827a74p-7")])  # next to a tie
+    assert codes(functions.log(hard)) == ["C08E158F"]
+    half = functions.exp(x, to="fp16")
+    assert half.view(np.uint16).tolist() == [0x3E98, 0x4170, 0x0000, 0x7FFF, 0x3C6C]
+    np.testing.assert_array_equal(functions.exp(x, rule="exact"), functions.exp(x))
+    grad = functions.gradient("silu", np.float32([2.0]), np.float32([0.0]))
+    assert grad.tolist() == [1.0]
+
+
+def test_stochastic_rounding_of_a_part_is_that_of_the_whole() -> None:
+    x = np.linspace(-4, 4, 4096, dtype=np.float32)
+    whole = functions.sigmoid(x, to="bf16", rounding="stochastic", seed=3)
+    part = functions.sigmoid(x[1000:], to="bf16", rounding="stochastic", seed=3, offset=1000)
+    np.testing.assert_array_equal(np.asarray(whole)[1000:], np.asarray(part))
+    nearest = functions.sigmoid(x, to="bf16")
+    assert (np.asarray(whole).view(np.uint16) != np.asarray(nearest).view(np.uint16)).any()
+    with pytest.raises(samebits.InvalidArgument, match="must be in 1..16"):
+        functions.sigmoid(x, to="bf16", rounding="stochastic", random_bits=17)
+    with pytest.raises(samebits.Unsupported, match="into fp32 to nearest even"):
+        functions.sigmoid(x, rounding="stochastic")
+
+
 def test_strides_do_not_change_a_bit() -> None:
     x = np.linspace(-8, 8, 24 * 36, dtype=np.float32).reshape(24, 36)
     expected = functions.gelu(x.copy(), rule=TORCH)

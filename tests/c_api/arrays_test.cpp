@@ -61,7 +61,7 @@ TEST(CArrays, EvaluateEveryFunction) {
                        f != static_cast<int>(function::sin) &&
                        f != static_cast<int>(function::cos) &&
                        f != static_cast<int>(function::erfc);
-    evaluate_options options{torch ? function_rule::torch_2_11 : function_rule::cuda_13_0, {}};
+    evaluate_options options{.rule = torch ? function_rule::torch_2_11 : function_rule::cuda_13_0};
     samebits_evaluate_options o = SAMEBITS_EVALUATE_OPTIONS_INIT;
     o.rule = static_cast<int>(options.rule);
     if (has_parameter(function_at(f))) {
@@ -79,12 +79,32 @@ TEST(CArrays, EvaluateEveryFunction) {
   }
 }
 
+TEST(CArrays, EvaluateIsCorrectlyRoundedByDefault) {
+  matrix in = random_matrix(format_id::fp32, 3, 341);
+  matrix expected(format_id::bf16, 3, 341), got(format_id::bf16, 3, 341);
+  const samebits_view x = in.c(), y = got.c();
+  evaluate(function::tanh, in.cpp(), expected.cpp());
+  ASSERT_OK(samebits_evaluate(SAMEBITS_FUNCTION_TANH, &x, &y, nullptr, nullptr));
+  EXPECT_EQ(got.bytes, expected.bytes);
+  samebits_evaluate_options o = SAMEBITS_EVALUATE_OPTIONS_INIT;
+  o.rounding = SAMEBITS_ROUNDING_STOCHASTIC;
+  o.overflow = SAMEBITS_OVERFLOW_SATURATE;
+  o.random.seed = 5;
+  o.random.bits = 12;
+  evaluate(function::exp, in.cpp(), expected.cpp(),
+           {.round = rounding::stochastic,
+            .on_overflow = overflow::saturate,
+            .random = {.seed = 5, .bits = 12}});
+  ASSERT_OK(samebits_evaluate(SAMEBITS_FUNCTION_EXP, &x, &y, &o, nullptr));
+  EXPECT_EQ(got.bytes, expected.bytes);
+}
+
 TEST(CArrays, EvaluateRefusesWhatItDoesNotHave) {
   matrix in = random_matrix(format_id::fp32, 1, 5);
   const samebits_view x = in.c();
   const samebits_evaluate_options none = SAMEBITS_EVALUATE_OPTIONS_INIT;
-  EXPECT_EQ(samebits_evaluate(SAMEBITS_FUNCTION_EXP, &x, &x, &none, nullptr), SAMEBITS_UNSUPPORTED);
-  EXPECT_EQ(samebits_evaluate(SAMEBITS_FUNCTION_EXP, &x, &x, nullptr, nullptr),
+  EXPECT_EQ(samebits_evaluate(SAMEBITS_FUNCTION_SIN, &x, &x, &none, nullptr), SAMEBITS_UNSUPPORTED);
+  EXPECT_EQ(samebits_evaluate(SAMEBITS_FUNCTION_SIN, &x, &x, nullptr, nullptr),
             SAMEBITS_UNSUPPORTED);
   EXPECT_EQ(samebits_evaluate(27, &x, &x, &none, nullptr), SAMEBITS_INVALID_ARGUMENT);
   EXPECT_EQ(samebits_evaluate_gradient(0, nullptr, &x, &x, &none, nullptr),

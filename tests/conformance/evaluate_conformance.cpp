@@ -187,8 +187,13 @@ TEST_F(EvaluateArguments, Function) {
 TEST_F(EvaluateArguments, Rule) {
   options_.rule = static_cast<function_rule>(function_rule_count);
   expect_refused<invalid_argument>("rule: ");
-  options_.rule = function_rule::exact;
-  expect_refused<unsupported>("rule exact has no exp of fp32 numbers");
+}
+TEST_F(EvaluateArguments, RoundingOfOtherRules) {
+  options_.round = rounding::stochastic;
+  expect_refused<invalid_argument>("options: rule cuda_13_0 has its own rounding");
+  options_.round = rounding::nearest_even;
+  options_.on_overflow = overflow::saturate;
+  expect_refused<invalid_argument>("options: rule cuda_13_0 has its own rounding");
 }
 TEST_F(EvaluateArguments, FunctionThatTheRuleLacks) {
   f_ = function::gelu;

@@ -5,6 +5,8 @@
 #include <cstdint>
 
 #include "backends/dispatch/evaluate.hpp"
+#include "backends/dispatch/exact_function.hpp"
+#include "backends/reference/cells.hpp"
 #include "backends/reference/reference.hpp"
 #include "backends/simd/lanes/control_register.hpp"
 #include "backends/simd/simd.hpp"
@@ -33,6 +35,26 @@ void simd_evaluate(const evaluate_call& call, element_range range) {
   }
   const ieee_control_register ieee;
   evaluate_range(call, range, avx2_evaluate_codes);
+}
+
+namespace {
+
+void exact_on_lanes(const exact_call& call, element_range range, exact_codes codes) {
+  random_sequence sequence(call.random);
+  auto random = [&](std::uint64_t index) { return sequence.dither<std::uint64_t>(index); };
+  const ieee_control_register ieee;
+  exact_range(call, range, codes, random);
+}
+
+}  // namespace
+
+void avx2_exact(const exact_call& call, element_range range) {
+  if (__builtin_cpu_supports("fma") == 0) return reference_exact(call, range);
+  exact_on_lanes(call, range, avx2_exact_codes);
+}
+
+void avx512_exact(const exact_call& call, element_range range) {
+  exact_on_lanes(call, range, avx512_exact_codes);
 }
 
 }  // namespace samebits::backends

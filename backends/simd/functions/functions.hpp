@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "backends/dispatch/exact_function.hpp"
 #include "numerics/hardware/evaluate.hpp"
 
 namespace samebits::backends {
@@ -11,6 +12,11 @@ namespace samebits::backends {
 /// control register must have its IEEE 754 state.
 void avx2_evaluate_codes(const numerics::function_plan& plan, const std::uint32_t* grad,
                          std::uint32_t* codes, int count);
+
+/// Kernels of the rule `exact`: exact_codes of backends/dispatch/exact_function.hpp. The control
+/// register must have its IEEE 754 state.
+void avx2_exact_codes(const exact_call& call, exact_chunk& chunk, int count);
+void avx512_exact_codes(const exact_call& call, exact_chunk& chunk, int count);
 
 // Compiled without instruction set flags.
 

@@ -3,6 +3,7 @@
 #define SAMEBITS_C_EVALUATE_H
 
 #include "samebits/c/base.h"
+#include "samebits/c/scalar.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -43,7 +44,7 @@ enum {
 /* Whose bits a function returns. */
 typedef int32_t samebits_function_rule;
 enum {
-  SAMEBITS_FUNCTION_RULE_EXACT = 0,     /* the exact value, rounded once; no function has it yet */
+  SAMEBITS_FUNCTION_RULE_EXACT = 0,     /* the exact value, rounded once */
   SAMEBITS_FUNCTION_RULE_CUDA_13_0 = 1, /* CUDA's functions, compiled by nvcc 13.0 for Hopper */
   SAMEBITS_FUNCTION_RULE_TORCH_2_11 = 2, /* the operators of PyTorch 2.11 on CUDA tensors */
   SAMEBITS_FUNCTION_RULE_TRITON_3_6 = 3, /* functions of Triton 3.6 */
@@ -53,22 +54,27 @@ enum {
 /* Options of samebits_evaluate(). */
 typedef struct samebits_evaluate_options {
   uint32_t struct_size;
-  int32_t rule;          /* samebits_function_rule; the caller sets it */
+  int32_t rule;          /* samebits_function_rule; default: exact */
   int32_t has_parameter; /* 0: the default of `parameter`; pow has none */
   int32_t reserved;      /* 0 */
   double parameter;      /* exponent of pow; alpha of elu, default 1; slope of leaky_relu, 0.01 */
+  /* Options of rule exact alone: */
+  int32_t rounding;              /* samebits_rounding: nearest_even, or stochastic into 16, 8 bits */
+  int32_t overflow;              /* samebits_overflow */
+  samebits_random_stream random; /* read only by stochastic rounding; at most 16 random bits */
 } samebits_evaluate_options;
 #define SAMEBITS_EVALUATE_OPTIONS_INIT \
-  { (uint32_t)sizeof(samebits_evaluate_options), 0, 0, 0, 0.0 }
+  { (uint32_t)sizeof(samebits_evaluate_options), 0, 0, 0, 0.0, 0, 0, SAMEBITS_RANDOM_STREAM_INIT }
 SAMEBITS_C_API samebits_status samebits_evaluate_options_init(samebits_evaluate_options* options);
 
 /* Computes out = f(in) for every element, with the bits that options->rule names.
  *
  * @param f  samebits_function
  * @param in  [rows, cols] in fp32, fp16 or bf16, host or device memory
- * @param out  the shape and format of `in`. `out` may be the same memory as `in` if the strides are
- *   equal.
- * @param options  null: the defaults, whose rule no function has
+ * @param out  the shape of `in`, and the format of `in` unless the rule is exact, which also rounds
+ *   into fp32, fp16, bf16, e4m3 and e5m2. `out` may be the same memory as `in` if element sizes and
+ *   strides are equal.
+ * @param options  null: the defaults, rule exact
  * @param where  null: one thread, default backend
  * @returns the errors of samebits_convert(); SAMEBITS_UNSUPPORTED also if the rule lacks the
  *   function in this format
@@ -78,8 +84,9 @@ SAMEBITS_C_API samebits_status samebits_evaluate(int32_t f, const samebits_view*
                                                  const samebits_evaluate_options* options,
                                                  const samebits_executor* where);
 
-/* Computes out = grad * f'(in) as PyTorch's backward pass does: the gradient of `in`, where `grad`
- * is the gradient of f(in). Arguments and errors as in samebits_evaluate(). */
+/* Computes out = grad * f'(in): the gradient of `in`, where `grad` is the gradient of f(in). Rule exact
+ * rounds f'(in) to fp32 and its product with `grad` into `out`; rule torch_2_11 returns the results of
+ * PyTorch's backward pass. Arguments and errors as in samebits_evaluate(). */
 SAMEBITS_C_API samebits_status samebits_evaluate_gradient(int32_t f, const samebits_view* grad,
                                                           const samebits_view* in,
                                                           const samebits_view* out,

@@ -92,7 +92,7 @@ constexpr bool has_parameter(function f) {
 
 /// Whose bits a function returns.
 enum class function_rule : std::uint8_t {
-  exact,       ///< the exact value, rounded once; no function follows this rule yet
+  exact,       ///< the exact value, rounded once
   cuda_13_0,   ///< CUDA's functions, compiled by nvcc 13.0 for Hopper
   torch_2_11,  ///< the operators of PyTorch 2.11 on CUDA tensors on Hopper
   triton_3_6,  ///< functions of Triton 3.6 on Hopper

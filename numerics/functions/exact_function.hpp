@@ -1,0 +1,216 @@
+// Exact function: every function of the rule `exact` (contract, section 12), with its special
+// values, its gradient, and its rounding into a destination.
+//
+// The binary64 result y of a function f at a binary32 operand stands for f's exact value: y lies on
+// the same side of every tie of the destinations, and reaches the same steps of stochastic rounding
+// with up to 16 random bits. Hence rounding y once rounds the exact value once.
+// docs/decisions/0046-correct-rounding.md proves this, with exact_functions_sweep.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "numerics/bits/encode.hpp"
+#include "numerics/bits/word.hpp"
+#include "numerics/functions/binary64_steps.hpp"
+#include "numerics/functions/exponential.hpp"
+#include "numerics/functions/logarithm.hpp"
+#include "numerics/functions/normal_tail.hpp"
+#include "numerics/functions/sigmoid_gradients.hpp"
+#include "numerics/functions/sigmoids.hpp"
+#include "samebits/core/config.hpp"
+#include "samebits/core/format.hpp"
+#include "samebits/core/function.hpp"
+#include "samebits/core/rounding.hpp"
+
+namespace samebits::numerics::real {
+
+/// The functions of the rule; the gradients of silu, gelu and gelu_tanh are functions of their own.
+enum class exact_function : std::uint8_t {
+  exp,
+  exp2,
+  expm1,
+  log,
+  log2,
+  log1p,
+  tanh,
+  erf,
+  rsqrt,
+  reciprocal,
+  sigmoid,
+  silu,
+  gelu,
+  gelu_tanh,
+  softplus,
+  silu_gradient,
+  gelu_gradient,
+  gelu_tanh_gradient,
+};
+inline constexpr int exact_function_count = 18;
+
+/// The function or its gradient as an exact_function; nothing if the rule lacks it.
+constexpr std::optional<exact_function> find_exact(function f, bool gradient) {
+  if (gradient) {
+    switch (f) {
+      case function::silu: return exact_function::silu_gradient;
+      case function::gelu: return exact_function::gelu_gradient;
+      case function::gelu_tanh: return exact_function::gelu_tanh_gradient;
+      default: return std::nullopt;
+    }
+  }
+  switch (f) {
+    case function::exp: return exact_function::exp;
+    case function::exp2: return exact_function::exp2;
+    case function::expm1: return exact_function::expm1;
+    case function::log: return exact_function::log;
+    case function::log2: return exact_function::log2;
+    case function::log1p: return exact_function::log1p;
+    case function::tanh: return exact_function::tanh;
+    case function::erf: return exact_function::erf;
+    case function::rsqrt: return exact_function::rsqrt;
+    case function::reciprocal: return exact_function::reciprocal;
+    case function::sigmoid: return exact_function::sigmoid;
+    case function::silu: return exact_function::silu;
+    case function::gelu: return exact_function::gelu;
+    case function::gelu_tanh: return exact_function::gelu_tanh;
+    case function::softplus: return exact_function::softplus;
+    default: return std::nullopt;
+  }
+}
+
+/// 1 / sqrt(x); -Inf at -0, as IEEE 754 says.
+template <class Word>
+SAMEBITS_INLINE constexpr Word exact_rsqrt(Word x) {
+  const Word zero = std::uint64_t{0};
+  const Word y = div(Word(one), sqrt(select(lt(zero, x), x, Word(one))));
+  const Word outside = select(magnitude(x) == zero, with_sign(Word(inf), x), Word(nan));
+  return select(lt(zero, x), y, outside);
+}
+
+template <class Word>
+SAMEBITS_INLINE constexpr Word exact_reciprocal(Word x) {
+  const Word zero = std::uint64_t{0};
+  const Word y = div(Word(one), select(magnitude(x) == zero, Word(one), x));
+  return select(magnitude(x) == zero, with_sign(Word(inf), x), y);
+}
+
+/// The function at a finite operand.
+template <exact_function F, class Word>
+SAMEBITS_INLINE constexpr Word finite_value(Word x) {
+  switch (F) {
+    case exact_function::exp: return exact_exp(x);
+    case exact_function::exp2: return exact_exp2(x);
+    case exact_function::expm1: return exact_expm1(x);
+    case exact_function::log: return exact_log(x);
+    case exact_function::log2: return exact_log2(x);
+    case exact_function::log1p: return exact_log1p(x);
+    case exact_function::tanh: return exact_tanh(x);
+    case exact_function::erf: return exact_erf(x);
+    case exact_function::rsqrt: return exact_rsqrt(x);
+    case exact_function::reciprocal: return exact_reciprocal(x);
+    case exact_function::sigmoid: return exact_sigmoid(x);
+    case exact_function::silu: return exact_silu(x);
+    case exact_function::gelu: return exact_gelu(x);
+    case exact_function::gelu_tanh: return exact_gelu_tanh(x);
+    case exact_function::softplus: return exact_softplus(x);
+    case exact_function::silu_gradient: return exact_silu_gradient(x);
+    case exact_function::gelu_gradient: return exact_gelu_gradient(x);
+    case exact_function::gelu_tanh_gradient: return exact_gelu_tanh_gradient(x);
+  }
+  return x;
+}
+
+/// Limits of a function: its values at +Inf and -Inf.
+struct limits {
+  std::uint64_t plus;
+  std::uint64_t minus;
+};
+SAMEBITS_HD constexpr limits limits_of(exact_function f) {
+  constexpr std::uint64_t minus_zero = sign_bit;
+  constexpr std::uint64_t minus_one = one | sign_bit;
+  switch (f) {
+    case exact_function::exp:
+    case exact_function::exp2:
+    case exact_function::softplus: return {inf, 0};
+    case exact_function::expm1: return {inf, minus_one};
+    case exact_function::log:
+    case exact_function::log2:
+    case exact_function::log1p: return {inf, nan};
+    case exact_function::tanh:
+    case exact_function::erf: return {one, minus_one};
+    case exact_function::rsqrt: return {0, nan};
+    case exact_function::reciprocal: return {0, minus_zero};
+    case exact_function::sigmoid: return {one, 0};
+    case exact_function::silu:
+    case exact_function::gelu:
+    case exact_function::gelu_tanh: return {inf, minus_zero};
+    case exact_function::silu_gradient:
+    case exact_function::gelu_gradient:
+    case exact_function::gelu_tanh_gradient: return {one, minus_zero};
+  }
+  return {};
+}
+
+/// The binary64 result of the function at binary64 bits of a binary32 number.
+template <exact_function F, class Word>
+SAMEBITS_INLINE constexpr Word value_at(Word x) {
+  const Word size = magnitude(x);
+  const Word top = inf;
+  constexpr limits at_infinity = limits_of(F);
+  const Word y = finite_value<F>(select(size < top, x, Word(one)));
+  const Word finite = select(x == top, Word(at_infinity.plus),
+                             select(x == Word(inf | sign_bit), Word(at_infinity.minus), y));
+  return select(size > top, Word(nan), finite);
+}
+
+/// Calls use(F) with the function as a constant: use.operator()<F>().
+template <class Use>
+SAMEBITS_INLINE constexpr auto with_function(exact_function f, const Use& use) {
+  switch (f) {
+    case exact_function::exp: return use.template operator()<exact_function::exp>();
+    case exact_function::exp2: return use.template operator()<exact_function::exp2>();
+    case exact_function::expm1: return use.template operator()<exact_function::expm1>();
+    case exact_function::log: return use.template operator()<exact_function::log>();
+    case exact_function::log2: return use.template operator()<exact_function::log2>();
+    case exact_function::log1p: return use.template operator()<exact_function::log1p>();
+    case exact_function::tanh: return use.template operator()<exact_function::tanh>();
+    case exact_function::erf: return use.template operator()<exact_function::erf>();
+    case exact_function::rsqrt: return use.template operator()<exact_function::rsqrt>();
+    case exact_function::reciprocal: return use.template operator()<exact_function::reciprocal>();
+    case exact_function::sigmoid: return use.template operator()<exact_function::sigmoid>();
+    case exact_function::silu: return use.template operator()<exact_function::silu>();
+    case exact_function::gelu: return use.template operator()<exact_function::gelu>();
+    case exact_function::gelu_tanh: return use.template operator()<exact_function::gelu_tanh>();
+    case exact_function::softplus: return use.template operator()<exact_function::softplus>();
+    case exact_function::silu_gradient:
+      return use.template operator()<exact_function::silu_gradient>();
+    case exact_function::gelu_gradient:
+      return use.template operator()<exact_function::gelu_gradient>();
+    case exact_function::gelu_tanh_gradient: break;
+  }
+  return use.template operator()<exact_function::gelu_tanh_gradient>();
+}
+
+/// grad * d, exactly. `grad` has the bits of a binary32 number; d is a derivative rounded to
+/// binary32. Both are binary64 bits; 48 bits hold the product.
+template <class Word>
+SAMEBITS_INLINE constexpr Word gradient_product(Word grad, Word d) {
+  const Word top = inf;
+  const Word zero = std::uint64_t{0};
+  const Word size = magnitude(grad);
+  const Word d_size = magnitude(d);
+  const Word y = mul(select(size < top, grad, zero), select(d_size < top, d, zero));
+  // The sum of two signs has the sign of the product; the carry falls off.
+  const Word sign = (grad & Word(sign_bit)) + (d & Word(sign_bit));
+  const Word infinite = select(d_size == zero, Word(nan), top | sign);
+  return select((size > top) | (d_size > top), Word(nan), select(size == top, infinite, y));
+}
+
+/// The code of a binary64 result in the destination, rounded once.
+template <class Word>
+SAMEBITS_INLINE constexpr Word destination_code(const format_spec& to, const cast_rule& rule,
+                                                Word y, Word dither) {
+  return encode<Word>(to, rule, y, dither).code;
+}
+
+}  // namespace samebits::numerics::real

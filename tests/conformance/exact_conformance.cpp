@@ -1,0 +1,234 @@
+// Functions of rule `exact` on arrays: every host backend against the definition, element by element,
+// for every function, operand format, destination and rounding; and refused arguments.
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "numerics/bits/convert.hpp"
+#include "numerics/bits/decode.hpp"
+#include "numerics/bits/random.hpp"
+#include "numerics/functions/exact_function.hpp"
+#include "samebits/error.hpp"
+#include "samebits/evaluate.hpp"
+#include "samebits/types.hpp"
+#include "support/backends.hpp"
+
+namespace samebits {
+namespace {
+
+namespace real = numerics::real;
+
+constexpr format_id operands[] = {format_id::fp32, format_id::fp16, format_id::bf16};
+constexpr format_id destinations[] = {format_id::fp32, format_id::fp16, format_id::bf16,
+                                      format_id::e4m3, format_id::e5m2};
+constexpr std::int64_t rows = 3, cols = 587;  // no multiple of a vector or a chunk
+
+/// Codes with a gap after each row and, for `step` 2, after each element.
+struct codes {
+  codes(format_id f, std::int64_t s)
+      : format(f), step(s), memory(static_cast<std::size_t>(rows * 600 * s) * size(), 0xA5) {}
+
+  [[nodiscard]] std::size_t size() const {
+    return static_cast<std::size_t>(spec_of(format).storage_bits / 8);
+  }
+  [[nodiscard]] std::size_t at(std::int64_t i) const {
+    return static_cast<std::size_t>(i / cols * 600 * step + i % cols * step) * size();
+  }
+  void set(std::int64_t i, std::uint64_t code) { std::memcpy(&memory[at(i)], &code, size()); }
+  [[nodiscard]] std::uint64_t get(std::int64_t i) const {
+    std::uint64_t code = 0;
+    std::memcpy(&code, &memory[at(i)], size());
+    return code;
+  }
+  [[nodiscard]] matrix_view view() { return {memory.data(), format, rows, cols, 600 * step, step}; }
+
+  format_id format;
+  std::int64_t step;
+  std::vector<std::uint8_t> memory;
+};
+
+/// Pseudo-random codes; every second one has a magnitude between 2^-16 and 2^15. Among the first are
+/// zeros, infinities, NaNs and numbers beyond which results are held.
+std::uint64_t operand(format_id format, std::int64_t i, std::uint64_t seed) {
+  constexpr std::uint32_t special[] = {0x00000000, 0x80000000, 0x7F800000, 0xFF800000, 0x7FC00000,
+                                       0xFF800001, 0x00000001, 0x807FFFFF, 0x7F7FFFFF, 0xFF7FFFFF,
+                                       0x3F800000, 0xBF800000, 0x42B17218, 0xC2D00000, 0x41C80001,
+                                       0x33800000, 0xB3800000, 0x2B800000, 0xAB000000, 0x40A00001,
+                                       0xBFA3A4BA, 0xBF40A14F, 0xBF407569, 0x3A000000};
+  std::uint64_t x =
+      seed * 0x9E3779B97F4A7C15u + static_cast<std::uint64_t>(i) * 0xBF58476D1CE4E5B9u;
+  x = (x ^ (x >> 31)) * 0x94D049BB133111EBu;
+  auto code = static_cast<std::uint32_t>(x >> 32);
+  if (i % 2 == 0) code = (code & 0x807FFFFF) | ((111 + (x & 31)) << 23);
+  if (i < static_cast<std::int64_t>(std::size(special))) code = special[i];
+  return numerics::convert_any(spec_of(format_id::fp32), spec_of(format), cast_rule{}, code, {})
+      .code;
+}
+
+std::uint64_t number(format_id format, std::uint64_t code) {
+  return numerics::decode<std::uint64_t>(spec_of(format), code);
+}
+
+struct settings {
+  function f;
+  bool gradient;
+  format_id from, to;
+  rounding round;
+  overflow on_overflow;
+};
+
+std::uint64_t expected_code(const settings& s, std::uint64_t x, std::uint64_t grad,
+                            std::uint64_t index) {
+  const auto f = *real::find_exact(s.f, s.gradient);
+  std::uint64_t y = real::with_function(
+      f, [&]<real::exact_function F>() { return real::value_at<F>(number(s.from, x)); });
+  if (s.gradient) {
+    const std::uint64_t d =
+        numerics::convert_any(spec_of(format_id::fp64), spec_of(format_id::fp32), {}, y, {}).code;
+    y = real::gradient_product(number(s.from, grad), number(format_id::fp32, d));
+  }
+  const std::uint64_t dither =
+      numerics::align_random<std::uint64_t>(numerics::random_word(7, 3, index, 16), 16);
+  return real::destination_code(spec_of(s.to), {s.round, s.on_overflow}, y, dither);
+}
+
+class ExactSuite : public ::testing::TestWithParam<std::string> {
+ protected:
+  void compare(const settings& s) {
+    codes in(s.from, 1), grad(s.from, 2), out(s.to, s.gradient ? 1 : 2);
+    for (std::int64_t i = 0; i < rows * cols; ++i) {
+      in.set(i, operand(s.from, i, 1));
+      grad.set(i, operand(s.from, rows * cols - 1 - i, 2));
+    }
+    const evaluate_options options{
+        .round = s.round,
+        .on_overflow = s.on_overflow,
+        .random = {.seed = 7, .stream = 3, .offset = 1000, .pitch = 601, .bits = 16}};
+    const executor where{GetParam(), 2};
+    const std::vector<std::uint8_t> before = out.memory;
+    if (s.gradient) {
+      evaluate_gradient(s.f, grad.view(), in.view(), out.view(), options, where);
+    } else {
+      evaluate(s.f, in.view(), out.view(), options, where);
+    }
+    codes expected(s.to, out.step);
+    for (std::int64_t i = 0; i < rows * cols; ++i) {
+      const auto index = static_cast<std::uint64_t>(1000 + i / cols * 601 + i % cols);
+      expected.set(i, expected_code(s, in.get(i), grad.get(i), index));
+      ASSERT_EQ(out.get(i), expected.get(i))
+          << (s.gradient ? "gradient of " : "") << name(s.f) << " " << name(s.from) << " to "
+          << name(s.to) << " " << name(s.round) << std::hex << " of " << in.get(i);
+    }
+    ASSERT_EQ(out.memory, expected.memory) << "something beside the elements was written";
+  }
+};
+
+TEST_P(ExactSuite, HasTheDefinitionsBits) {
+  for (int i = 0; i < function_count; ++i) {
+    for (const bool gradient : {false, true}) {
+      if (!real::find_exact(function_at(i), gradient)) continue;
+      for (const format_id from : operands) {
+        for (const format_id to : destinations) {
+          compare({function_at(i), gradient, from, to, rounding::nearest_even, overflow::ieee});
+          if (from != format_id::fp32) continue;
+          compare({function_at(i), gradient, from, to, rounding::nearest_even, overflow::saturate});
+          if (to == format_id::fp32) continue;
+          compare({function_at(i), gradient, from, to, rounding::stochastic, overflow::ieee});
+        }
+      }
+    }
+  }
+}
+
+TEST_P(ExactSuite, WritesInPlace) {
+  codes x(format_id::bf16, 1);
+  for (std::int64_t i = 0; i < rows * cols; ++i) x.set(i, operand(format_id::bf16, i, 3));
+  codes y = x;
+  evaluate(function::tanh, y.view(), y.view(), {}, {GetParam(), 1});
+  const settings s{function::tanh,         false,         format_id::bf16, format_id::bf16,
+                   rounding::nearest_even, overflow::ieee};
+  for (std::int64_t i = 0; i < rows * cols; ++i) {
+    ASSERT_EQ(y.get(i), expected_code(s, x.get(i), 0, 0));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends, ExactSuite, ::testing::ValuesIn(support::supported_backends()),
+                         [](const auto& backend) { return backend.param; });
+
+class ExactArguments : public ::testing::Test {
+ protected:
+  template <class Error>
+  void expect_refused(const std::string& expected) {
+    try {
+      evaluate(f_, in_, out_, options_);
+      ADD_FAILURE() << "nothing was refused; expected: " << expected;
+    } catch (const Error& e) {
+      EXPECT_NE(std::string(e.what()).find(expected), std::string::npos) << e.what();
+    }
+    for (const float y : results_) ASSERT_EQ(y, 42.0f) << "something was written";
+  }
+
+  std::vector<float> operands_ = std::vector<float>(8, 0.5f);
+  std::vector<float> results_ = std::vector<float>(8, 42.0f);
+  function f_ = function::exp;
+  const_matrix_view in_ = view_of(operands_);
+  matrix_view out_ = view_of(results_);
+  evaluate_options options_;
+};
+
+TEST_F(ExactArguments, TheUnspoiledCallWorks) {
+  evaluate(f_, in_, out_);
+  EXPECT_EQ(std::bit_cast<std::uint32_t>(results_[7]), 0x3FD3094Cu);
+}
+TEST_F(ExactArguments, FunctionThatTheRuleLacks) {
+  f_ = function::sin;
+  expect_refused<unsupported>("rule exact has no sin of fp32 numbers");
+  try {
+    evaluate_gradient(function::exp, in_, in_, out_);
+    ADD_FAILURE();
+  } catch (const unsupported& e) {
+    EXPECT_STREQ(e.what(), "rule exact has no gradient of exp of fp32 numbers");
+  }
+}
+TEST_F(ExactArguments, Formats) {
+  in_.format = format_id::tf32;
+  expect_refused<unsupported>("rule exact has no exp of tf32 numbers");
+  in_.format = format_id::fp32;
+  out_.format = format_id::tf32;
+  expect_refused<unsupported>("rule exact has no exp into tf32 numbers");
+}
+TEST_F(ExactArguments, Rounding) {
+  options_.round = rounding::stochastic;
+  expect_refused<unsupported>("options.round: rule exact rounds into fp32 to nearest even, got");
+  std::vector<bf16> narrow(8);
+  out_ = view_of(narrow);
+  expect_refused<invalid_argument>("options.random.bits must be in 1..16 for functions, got 32");
+  options_.random.bits = 0;
+  expect_refused<invalid_argument>("options.random.bits must be in 1..32, got 0");
+  options_.round = rounding::upward;
+  expect_refused<unsupported>("rule exact rounds into bf16 to nearest even or stochastically, got");
+}
+TEST_F(ExactArguments, Parameter) {
+  options_.parameter = 1.0;
+  expect_refused<invalid_argument>("parameter: exp has no parameter");
+}
+TEST_F(ExactArguments, Shape) {
+  out_.cols = 7;
+  expect_refused<invalid_argument>("in: shape must be that of out, [1, 7]");
+}
+TEST_F(ExactArguments, OutOfAnotherElementSizeMayNotShareMemory) {
+  out_ = {operands_.data(), format_id::bf16, 1, 8, 8, 1};
+  expect_refused<invalid_argument>("out");
+}
+TEST_F(ExactArguments, EmptyViewsAreAllowed) {
+  in_.cols = out_.cols = 0;
+  evaluate(f_, in_, out_);
+}
+
+}  // namespace
+}  // namespace samebits
