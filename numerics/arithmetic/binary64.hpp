@@ -1,9 +1,9 @@
-// Binary64: sum, product, quotient and square root, rounded to nearest even, and conversions from
-// and to binary32, in integers.
+// Binary64: sum, difference, product, quotient, power and square root, rounded to nearest even, and
+// conversions from and to binary32, in integers.
 //
 // The results equal those of IEEE 754 hardware. They do not depend on build flags or on the state
-// of the process. Operands must be >= 0 and not NaN, as loss scales, their factors and sums of
-// squares are. A NaN result is the canonical NaN.
+// of the process. Operands must be >= 0 and not NaN, as loss scales, their factors, sums of squares
+// and hyper-parameters of optimizers are. A NaN result is the canonical NaN.
 #pragma once
 
 #include <cstdint>
@@ -97,6 +97,32 @@ SAMEBITS_INLINE constexpr std::uint64_t add(std::uint64_t a, std::uint64_t b) {
   const std::uint64_t moved = high >> down;
   const bool rest = moved << down != high;
   return round((x.sig << up) + (moved | (rest ? 1 : 0)), x.exponent - up);
+}
+
+/// RN(a - b). Requires a finite a >= b.
+SAMEBITS_INLINE constexpr std::uint64_t subtract(std::uint64_t a, std::uint64_t b) {
+  if (b == 0) return a;
+  if (a == b) return 0;
+  const parts x = split(a);
+  const parts y = split(b);
+  constexpr int up = 9;  // x's sig becomes at least 2^61
+  const int down = x.exponent - y.exponent < 63 ? x.exponent - y.exponent : 63;
+  const std::uint64_t high = y.sig << up;
+  const std::uint64_t moved = high >> down;
+  const bool rest = moved << down != high;
+  const std::uint64_t difference = (x.sig << up) - (moved | (rest ? 1 : 0));  // rounded to odd
+  const int left = static_cast<int>(leading_zeros(difference)) - 2;  // many only if `rest` is false
+  return round(difference << left, x.exponent - up - left);
+}
+
+/// base^exponent by products in a fixed order (binary powering).
+SAMEBITS_INLINE constexpr std::uint64_t power(std::uint64_t base, std::uint64_t exponent) {
+  std::uint64_t result = one;
+  for (std::uint64_t left = exponent; left != 0; left >>= 1) {
+    if ((left & 1) != 0) result = multiply(result, base);
+    if (left != 1) base = multiply(base, base);
+  }
+  return result;
 }
 
 /// RN(sqrt(a)).

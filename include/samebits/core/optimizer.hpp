@@ -43,7 +43,7 @@ constexpr bool has_profile(update_rule rule, update_profile profile) {
 /// of an element is RN(value of the code * scale). Blocks begin at element 0 of the unsharded
 /// parameter. The last block of a parameter may be shorter.
 enum class stored_format : std::uint8_t {
-  none,             ///< there is no such array
+  none,  ///< there is no such array
   fp32,
   bf16,             ///< rounded to nearest even
   fp16,             ///< rounded to nearest even
@@ -122,11 +122,11 @@ struct optimizer_settings {
   double learning_rate = 1e-3;  ///< finite, >= 0
   double beta1 = 0.9;           ///< all rules except sgd; in [0, 1)
   double beta2 = 0.999;         ///< all rules except sgd; in [0, 1)
-  double epsilon = 1e-8;        ///< adamw, adam, lamb; finite, >= 0; not 0 after rounding to binary32
-  double weight_decay = 0;      ///< finite, >= 0
-  double momentum = 0;          ///< sgd; in [0, 1); 0: there is no state
-  double dampening = 0;         ///< sgd; in [0, 1]
-  bool nesterov = false;        ///< sgd; needs momentum > 0 and dampening = 0
+  double epsilon = 1e-8;    ///< adamw, adam, lamb; finite, >= 0; not 0 after rounding to binary32
+  double weight_decay = 0;  ///< finite, >= 0
+  double momentum = 0;      ///< sgd; in [0, 1); 0: there is no state
+  double dampening = 0;     ///< sgd; in [0, 1]
+  bool nesterov = false;    ///< sgd; needs momentum > 0 and dampening = 0
 
   friend constexpr bool operator==(const optimizer_settings&, const optimizer_settings&) = default;
 };
