@@ -33,6 +33,7 @@ struct scale_call;
 struct axpby_call;
 struct accumulate_call;
 struct cast_call;
+struct optimizer_call;           // backends/dispatch/optimizer.hpp
 
 /// The elements [begin, end) of a view, counted in row-major order.
 struct element_range {
@@ -114,6 +115,7 @@ struct backend {
   operation_entry<axpby_call> axpby = {};
   operation_entry<accumulate_call> accumulate = {};
   operation_entry<cast_call> cast = {};
+  operation_entry<optimizer_call> step = {};
 
   // Device backends only.
   const device_memory* memory = nullptr;

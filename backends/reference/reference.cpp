@@ -2,6 +2,7 @@
 #include "backends/reference/reference.hpp"
 
 #include "backends/threads/on_threads.hpp"
+#include "backends/threads/optimizer.hpp"
 #include "backends/threads/quantize_list.hpp"
 #include "backends/threads/tensor_list.hpp"
 
@@ -28,6 +29,7 @@ const backend reference = {
     .axpby = {.run = axpby_on_threads<reference_list_kernels>},
     .accumulate = {.run = accumulate_on_threads<reference_list_kernels>},
     .cast = {.run = cast_on_threads<reference_convert>},
+    .step = {.run = step_on_threads<reference_update_kernels>},
 };
 
 }  // namespace samebits::backends

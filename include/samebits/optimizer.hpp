@@ -3,8 +3,8 @@
 //   // bf16 weights and gradients, fp32 master weights and states
 //   using samebits::stored_format;
 //   const samebits::optimizer_list list({{
-//       .weights = {w.data(), stored_format::bf16},
-//       .gradient = {g.data(), stored_format::bf16},
+//       .weights = {w.data(), stored_format::bf16_nearest},
+//       .gradient = {g.data(), stored_format::bf16_nearest},
 //       .master = {p.data(), stored_format::fp32},
 //       .states = {{{m.data(), stored_format::fp32}, {v.data(), stored_format::fp32}}},
 //       .count = std::int64_t(w.size()),
@@ -53,7 +53,7 @@ struct stored_array {
 /// A contiguous array of codes that a step reads.
 struct gradient_array {
   const void* codes = nullptr;
-  /// fp32, bf16, fp16, e4m3 or e5m2.
+  /// fp32, bf16_nearest, fp16_nearest, e4m3_tensor or e5m2_tensor.
   stored_format format = stored_format::none;
   /// One factor of all elements, in the memory of the tensors; null: 1.
   const float* scale = nullptr;
@@ -69,15 +69,17 @@ struct gradient_array {
 ///
 /// Usual combinations:
 ///
-///   weights            master       low    what it is
-///   fp32                                   plain training
-///   bf16 or fp16                           rounded to nearest: small updates are lost
-///   bf16_stochastic                        small updates are kept on average
-///   bf16 or fp16       fp32                master weights
-///   bf16                            split  master weights, whose upper half are the weights
-///   bf16                            kahan  weights with their rounding error
-///   e4m3_scaled        fp32                FP8 weights of fp32 master weights
-///   e4m3_scaled, bf16  fp16_scaled         weights of 16-bit master weights with scales
+///   weights          master       low    what it is
+///   fp32                                 plain training
+///   bf16_nearest                         small updates are lost
+///   bf16_stochastic                      small updates are kept on average
+///   bf16_nearest     fp32                master weights
+///   bf16_nearest                  split  master weights, whose upper half are the weights
+///   bf16_nearest                  kahan  weights with their rounding error
+///   e4m3_scaled      fp32                FP8 weights of fp32 master weights
+///   e4m3_scaled      fp16_scaled         FP8 weights of 16-bit master weights with scales
+///
+/// fp16 may stand for bf16 except beside `low`, e5m2 for e4m3, and a 16-bit format for e4m3_scaled.
 struct optimizer_tensor {
   stored_array weights = {};
   gradient_array gradient = {};

@@ -45,15 +45,15 @@ constexpr bool has_profile(update_rule rule, update_profile profile) {
 enum class stored_format : std::uint8_t {
   none,  ///< there is no such array
   fp32,
-  bf16,             ///< rounded to nearest even
-  fp16,             ///< rounded to nearest even
-  bf16_stochastic,  ///< rounded stochastically with 16 random bits
-  fp16_stochastic,  ///< rounded stochastically with 16 random bits
+  bf16_nearest,     ///< bf16, rounded to nearest even
+  fp16_nearest,     ///< fp16, rounded to nearest even
+  bf16_stochastic,  ///< bf16, rounded stochastically with 16 random bits
+  fp16_stochastic,  ///< fp16, rounded stochastically with 16 random bits
   fp16_scaled,      ///< fp16, power-of-two scales
   e4m3_scaled,      ///< e4m3, scales by the scale rule te
   e5m2_scaled,      ///< e5m2, scales by the scale rule te
-  e4m3,             ///< gradients only: one scale for the tensor
-  e5m2,             ///< gradients only: one scale for the tensor
+  e4m3_tensor,      ///< gradients only: e4m3, one scale for the tensor
+  e5m2_tensor,      ///< gradients only: e5m2, one scale for the tensor
 };
 inline constexpr int stored_format_count = 11;
 
@@ -75,8 +75,8 @@ constexpr int code_bytes(stored_format f) {
     case stored_format::fp32: return 4;
     case stored_format::e4m3_scaled:
     case stored_format::e5m2_scaled:
-    case stored_format::e4m3:
-    case stored_format::e5m2: return 1;
+    case stored_format::e4m3_tensor:
+    case stored_format::e5m2_tensor: return 1;
     default: return 2;
   }
 }

@@ -1,0 +1,283 @@
+// optimizer_list: checks the tensors of an optimizer and splits them into chunks.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "backends/dispatch/device_scope.hpp"
+#include "backends/dispatch/optimizer.hpp"
+#include "backends/dispatch/overlap.hpp"
+#include "samebits/error.hpp"
+#include "samebits/optimizer.hpp"
+
+namespace samebits {
+namespace backends {
+namespace {
+
+using enum stored_format;
+
+/// One of a tensor's arrays, for checks and messages.
+struct named_array {
+  const char* name;
+  const void* data;
+  std::int64_t bytes;
+  std::size_t alignment;  ///< bytes
+  bool written;
+};
+
+std::string tensor_text(const optimizer_tensor& tensor, std::size_t position) {
+  const std::string text = "tensors[" + std::to_string(position) + "]";
+  return tensor.name.empty() ? text : text + " '" + tensor.name + "'";
+}
+
+std::int64_t blocks_of(const optimizer_tensor& t) { return (t.count + t.block - 1) / t.block; }
+
+/// The arrays of a tensor whose formats are checked.
+std::vector<named_array> arrays_of(const optimizer_tensor& t) {
+  std::vector<named_array> arrays;
+  const auto add = [&](const char* name, const void* data, std::int64_t bytes,
+                       std::size_t alignment, bool written) {
+    arrays.push_back({name, data, bytes, alignment, written});
+  };
+  const auto add_stored = [&](const char* name, const char* scales, const stored_array& a) {
+    if (a.format == none) return;
+    const int bytes = code_bytes(a.format);
+    add(name, a.codes, t.count * bytes, static_cast<std::size_t>(bytes), true);
+    if (has_block_scales(a.format)) add(scales, a.scales, blocks_of(t) * 4, 4, true);
+  };
+  add_stored("weights.codes", "weights.scales", t.weights);
+  add_stored("master.codes", "master.scales", t.master);
+  add_stored("states[0].codes", "states[0].scales", t.states[0]);
+  add_stored("states[1].codes", "states[1].scales", t.states[1]);
+  if (t.low_kind != low_part::none) add("low", t.low, t.count * 2, 2, true);
+  const int bytes = code_bytes(t.gradient.format);
+  add("gradient.codes", t.gradient.codes, t.count * bytes, static_cast<std::size_t>(bytes), false);
+  if (t.gradient.scale != nullptr) add("gradient.scale", t.gradient.scale, 4, 4, false);
+  return arrays;
+}
+
+void require(bool ok, const char* text) {
+  if (!ok) throw invalid_argument(text);
+}
+
+bool is_one_of(stored_format f, std::initializer_list<stored_format> formats) {
+  return std::find(formats.begin(), formats.end(), f) != formats.end();
+}
+
+/// Requires one of the combinations that optimizer_tensor lists.
+void check_combination(const optimizer_tensor& t) {
+  const stored_format w = t.weights.format;
+  if (t.low_kind != low_part::none) {
+    require(w == bf16_nearest && t.master.format == none,
+            "low: needs weights in bf16_nearest and no master weights");
+  } else if (t.master.format == none) {
+    require(is_one_of(w, {fp32, bf16_nearest, fp16_nearest, bf16_stochastic, fp16_stochastic}),
+            "weights.format: without master weights must be fp32, bf16_nearest, fp16_nearest, "
+            "bf16_stochastic or fp16_stochastic");
+  } else {
+    require(t.master.format == fp32 || t.master.format == fp16_scaled,
+            "master.format: must be fp32 or fp16_scaled");
+    require(is_one_of(w, {bf16_nearest, fp16_nearest, e4m3_scaled, e5m2_scaled}),
+            "weights.format: with master weights must be bf16_nearest, fp16_nearest, "
+            "e4m3_scaled or e5m2_scaled");
+  }
+}
+
+void check_formats(const optimizer_tensor& t) {
+  require(static_cast<int>(t.low_kind) < low_part_count, "low_kind: is no low_part");
+  check_combination(t);
+  require(
+      is_one_of(t.gradient.format, {fp32, bf16_nearest, fp16_nearest, e4m3_tensor, e5m2_tensor}),
+      "gradient.format: must be fp32, bf16_nearest, fp16_nearest, e4m3_tensor or e5m2_tensor");
+  for (const stored_array& state : t.states) {
+    require(static_cast<int>(state.format) < stored_format_count && state.format != e4m3_tensor &&
+                state.format != e5m2_tensor,
+            "states: format must be fp32, bf16_nearest, fp16_nearest, bf16_stochastic, "
+            "fp16_stochastic, fp16_scaled, e4m3_scaled or e5m2_scaled");
+  }
+  require(t.states[0].format != none || t.states[1].format == none, "states[1]: needs states[0]");
+}
+
+bool has_scales(const optimizer_tensor& t) {
+  return has_block_scales(t.weights.format) || has_block_scales(t.master.format) ||
+         has_block_scales(t.states[0].format) || has_block_scales(t.states[1].format);
+}
+
+void check_numbers(const optimizer_tensor& t) {
+  require(t.count >= 0, "count: must be at least 0");
+  require(t.block == 128 || t.block == 256, "block: must be 128 or 256");
+  require(t.stream < (1u << stream_tensor_bits), "stream: must be below 2^24");
+  require(!has_scales(t) || t.first_index % t.block == 0,
+          "first_index: must be a multiple of block, because an array has scales");
+}
+
+void check_tensor(const optimizer_tensor& t, std::size_t position) {
+  try {
+    check_formats(t);
+    check_numbers(t);
+    if (t.count == 0) return;
+    for (const named_array& a : arrays_of(t)) {
+      if (a.data == nullptr) throw invalid_argument(std::string(a.name) + ": must not be null");
+      if (reinterpret_cast<std::uintptr_t>(a.data) % a.alignment != 0) {
+        throw invalid_argument(std::string(a.name) + ": must be aligned to " +
+                               std::to_string(a.alignment) + " bytes");
+      }
+    }
+  } catch (const invalid_argument& error) {
+    throw invalid_argument(tensor_text(t, position) + ": " + error.what());
+  }
+}
+
+/// Refuses arrays that share memory, unless both are only read.
+void check_shared_memory(const std::vector<optimizer_tensor>& tensors) {
+  std::vector<extent> extents;
+  std::vector<const char*> names;
+  std::vector<std::size_t> owners;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    if (tensors[i].count == 0) continue;
+    for (const named_array& a : arrays_of(tensors[i])) {
+      const auto begin = reinterpret_cast<std::uintptr_t>(a.data);
+      extents.push_back(
+          {begin, begin + static_cast<std::uintptr_t>(a.bytes), names.size(), a.written});
+      names.push_back(a.name);
+      owners.push_back(i);
+    }
+  }
+  std::sort(extents.begin(), extents.end(), begins_before);
+  for_each_touching_pair(extents, [&](const extent& a, const extent& b) {
+    const auto [first, second] = std::minmax(a.position, b.position);
+    const auto text = [&](std::size_t n) {
+      return tensor_text(tensors[owners[n]], owners[n]) + ": " + names[n];
+    };
+    throw invalid_argument(text(first) + " and " + text(second) + " overlap");
+  });
+}
+
+numerics::update_array array_of(const stored_array& a) {
+  return {static_cast<std::byte*>(a.codes),
+          has_block_scales(a.format) ? reinterpret_cast<std::uint32_t*>(a.scales) : nullptr};
+}
+
+numerics::update_row row_of(const optimizer_tensor& t, std::uint64_t first_chunk) {
+  return {.weights = array_of(t.weights),
+          .master = array_of(t.master),
+          .states = {array_of(t.states[0]), array_of(t.states[1])},
+          .gradient = static_cast<const std::byte*>(t.gradient.codes),
+          .gradient_scale = reinterpret_cast<const std::uint32_t*>(t.gradient.scale),
+          .low = static_cast<std::byte*>(t.low),
+          .count = t.count,
+          .first_index = t.first_index,
+          .first_chunk = first_chunk,
+          .stream = t.stream,
+          .group = t.group,
+          .block = t.block,
+          .weights_format = t.weights.format,
+          .master_format = t.master.format,
+          .state_formats = {t.states[0].format, t.states[1].format},
+          .gradient_format = t.gradient.format,
+          .low_kind = t.low_kind};
+}
+
+/// Whether a torch profile can update a tensor: with bare weights, gradient and states must have
+/// the format of the weights, fp32 or bf16.
+bool suits_torch(const optimizer_tensor& t) {
+  if (t.master.format != none || t.low_kind != low_part::none) return true;
+  if (is_stochastic(t.weights.format)) return true;
+  const stored_format w = t.weights.format;
+  const auto same = [&](stored_format f) { return f == none || f == w; };
+  return w != fp16_nearest && t.gradient.format == w && same(t.states[0].format) &&
+         same(t.states[1].format);
+}
+
+void summarize(std::vector<group_summary>& groups, const optimizer_tensor& t,
+               std::size_t position) {
+  auto found = std::find_if(groups.begin(), groups.end(),
+                            [&](const group_summary& g) { return g.group == t.group; });
+  if (found == groups.end()) {
+    groups.push_back({.group = t.group, .fewest = position});
+    found = groups.end() - 1;
+  }
+  const int states = (t.states[0].format != none ? 1 : 0) + (t.states[1].format != none ? 1 : 0);
+  if (states < found->states) {
+    found->states = states;
+    found->fewest = position;
+  }
+  const auto at = static_cast<std::int64_t>(position);
+  if (found->mixed < 0 && !suits_torch(t)) found->mixed = at;
+  if (found->shard < 0 && t.first_index != 0) found->shard = at;
+}
+
+/// Finds the device of the tensors and copies the tables there, in one allocation.
+void copy_to_device(optimizer_data& list) {
+  device_finder finder(list.space);
+  for (std::size_t i = 0; i < list.tensors.size(); ++i) {
+    if (list.tensors[i].count == 0) continue;
+    for (const named_array& a : arrays_of(list.tensors[i])) {
+      finder.add(a.data, [&] { return tensor_text(list.tensors[i], i) + ": " + a.name; });
+    }
+  }
+  list.device = finder.device();
+  const device_scope on(list.space, list.device, nullptr);
+  if (list.device == no_device) list.device = current_device_number();
+  const device_memory& memory = *resolve({}, memory_space::device, [](const backend& b) {
+                                   return b.memory != nullptr;
+                                 }).memory;
+  const std::size_t chunks_bytes = list.row_of_chunk.size() * sizeof(list.row_of_chunk[0]);
+  if (list.rows.empty()) return;
+  auto* const first = static_cast<std::byte*>(memory.allocate(list.rows_bytes() + chunks_bytes));
+  list.on_device = {first,
+                    [&memory](const std::byte* p) { memory.release(const_cast<std::byte*>(p)); }};
+  memory.upload(first, list.rows.data(), list.rows_bytes());
+  if (chunks_bytes != 0) {
+    memory.upload(first + list.rows_bytes(), list.row_of_chunk.data(), chunks_bytes);
+  }
+}
+
+std::shared_ptr<const optimizer_data> describe(std::vector<optimizer_tensor> tensors,
+                                               memory_space space) {
+  if (tensors.size() > std::numeric_limits<std::uint32_t>::max()) {
+    throw invalid_argument("tensors: must be fewer than 2^32, got " +
+                           std::to_string(tensors.size()));
+  }
+  auto list = std::make_shared<optimizer_data>();
+  list->tensors = std::move(tensors);
+  list->space = space;
+  std::uint64_t chunks = 0;
+  for (std::size_t i = 0; i < list->tensors.size(); ++i) {
+    const optimizer_tensor& t = list->tensors[i];
+    check_tensor(t, i);
+    summarize(list->groups, t, i);
+    list->rows.push_back(row_of(t, chunks));
+    list->elements += static_cast<std::uint64_t>(t.count);
+    const std::uint64_t of_tensor = numerics::chunks_of(t.count);
+    list->row_of_chunk.insert(list->row_of_chunk.end(), of_tensor, static_cast<std::uint32_t>(i));
+    chunks += of_tensor;
+  }
+  check_shared_memory(list->tensors);
+  if (space == memory_space::device) copy_to_device(*list);
+  return list;
+}
+
+}  // namespace
+}  // namespace backends
+
+optimizer_list::optimizer_list() : optimizer_list(std::vector<optimizer_tensor>()) {}
+
+optimizer_list::optimizer_list(std::vector<optimizer_tensor> tensors, memory_space space)
+    : data_(backends::describe(std::move(tensors), space)) {}
+
+std::size_t optimizer_list::size() const { return data_->tensors.size(); }
+
+const optimizer_tensor& optimizer_list::operator[](std::size_t position) const {
+  return data_->tensors[position];
+}
+
+std::uint64_t optimizer_list::elements() const { return data_->elements; }
+
+memory_space optimizer_list::space() const { return data_->space; }
+
+}  // namespace samebits

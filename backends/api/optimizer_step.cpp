@@ -1,0 +1,148 @@
+// optimizer_step(): checks settings against the list, and chooses a backend.
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+
+#include "backends/api/view_checks.hpp"
+#include "backends/dispatch/access.hpp"
+#include "backends/dispatch/device_scope.hpp"
+#include "backends/dispatch/optimizer.hpp"
+#include "numerics/arithmetic/binary32.hpp"
+#include "numerics/arithmetic/binary64.hpp"
+#include "samebits/error.hpp"
+#include "samebits/optimizer.hpp"
+
+namespace samebits {
+namespace {
+
+using backends::group_summary;
+using backends::optimizer_data;
+
+/// Binary64 bits of a number; -0 becomes +0. Bits are compared, because under DAZ a subnormal number
+/// compares equal to zero.
+std::uint64_t magnitude(double x) {
+  return std::bit_cast<std::uint64_t>(x) & ~numerics::binary<std::uint64_t>::sign_bit;
+}
+bool is_negative(double x) { return std::signbit(x) && magnitude(x) != 0; }
+/// Whether x is a number in [0, limit).
+bool is_below(double x, double limit) { return !is_negative(x) && magnitude(x) < magnitude(limit); }
+bool is_finite(double x) { return is_below(x, std::numeric_limits<double>::infinity()); }
+
+void require(bool ok, const char* text) {
+  if (!ok) throw invalid_argument(text);
+}
+
+/// Whether epsilon, rounded to binary32, is above zero: with 0 an element without gradient would
+/// become 0 / 0.
+bool is_epsilon(double x) {
+  return is_finite(x) && numerics::binary64::narrow(magnitude(x)) != 0 &&
+         numerics::binary64::narrow(magnitude(x)) < numerics::binary32::inf;
+}
+
+void check_ranges(const optimizer_settings& s) {
+  require(is_finite(s.learning_rate), "learning_rate: must be a finite number >= 0");
+  require(is_finite(s.weight_decay), "weight_decay: must be a finite number >= 0");
+  if (s.rule == update_rule::sgd) {
+    require(is_below(s.momentum, 1), "momentum: must be in [0, 1)");
+    require(is_below(s.dampening, 1) || magnitude(s.dampening) == magnitude(1.0),
+            "dampening: must be in [0, 1]");
+    require(!s.nesterov || (magnitude(s.momentum) != 0 && magnitude(s.dampening) == 0),
+            "nesterov: needs momentum > 0 and dampening = 0");
+    return;
+  }
+  require(is_below(s.beta1, 1), "beta1: must be in [0, 1)");
+  require(is_below(s.beta2, 1), "beta2: must be in [0, 1)");
+  const auto is_one_in_binary32 = [](double x) {
+    return numerics::binary64::narrow(magnitude(x)) == numerics::binary32::one;
+  };
+  require(!is_one_in_binary32(s.beta1), "beta1: must be below 1 after rounding to binary32");
+  require(!is_one_in_binary32(s.beta2), "beta2: must be below 1 after rounding to binary32");
+  require(s.rule == update_rule::lion || is_epsilon(s.epsilon),
+          "epsilon: must be above 0 and finite after rounding to binary32");
+}
+
+void check_settings(const optimizer_settings& s) {
+  require(static_cast<int>(s.rule) < update_rule_count, "rule: is no update_rule");
+  require(static_cast<int>(s.profile) < update_profile_count, "profile: is no update_profile");
+  require(has_profile(s.rule, s.profile),
+          "profile: the rule has no such profile (see has_profile())");
+  check_ranges(s);
+  require(s.profile != update_profile::torch_foreach || s.rule == update_rule::sgd ||
+              magnitude(s.beta1) > magnitude(0.5),
+          "beta1: must be above 0.5 with profile torch_foreach, because PyTorch takes other steps "
+          "below");
+}
+
+bool is_of_torch(const optimizer_settings& s) {
+  return s.profile == update_profile::torch_foreach || s.profile == update_profile::torch_fused;
+}
+
+/// Requires that the tensors of a group suit its settings.
+void check_group(const optimizer_data& list, const group_summary& group,
+                 const optimizer_settings& s) {
+  const auto refuse = [&](std::size_t position, const std::string& what) {
+    const std::string& name = list.tensors[position].name;
+    throw invalid_argument("tensors[" + std::to_string(position) + "]" +
+                           (name.empty() ? "" : " '" + name + "'") + ": " + what);
+  };
+  if (group.states < state_count(s)) {
+    refuse(group.fewest, "the rule needs " + std::to_string(state_count(s)) + " states, got " +
+                             std::to_string(group.states));
+  }
+  if (is_of_torch(s) && group.mixed >= 0) {
+    refuse(
+        static_cast<std::size_t>(group.mixed),
+        "with a torch profile weights without master or low part must be fp32 or bf16_nearest, and "
+        "gradient and states must have their format");
+  }
+  if (s.rule == update_rule::lamb && group.shard >= 0) {
+    refuse(static_cast<std::size_t>(group.shard),
+           "first_index: must be 0 with rule lamb, which needs whole parameters");
+  }
+}
+
+void check_step(const optimizer_data& list, std::span<const optimizer_settings> groups,
+                const step_input& input) {
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    try {
+      check_settings(groups[i]);
+    } catch (const invalid_argument& error) {
+      throw invalid_argument("groups[" + std::to_string(i) + "]." + error.what());
+    }
+  }
+  for (const group_summary& group : list.groups) {
+    if (group.group >= groups.size()) {
+      throw invalid_argument("groups: must have settings for group " + std::to_string(group.group) +
+                             ", got " + std::to_string(groups.size()) + " groups");
+    }
+    check_group(list, group, groups[group.group]);
+  }
+  if (input.decision != nullptr) return;
+  require(input.applied_steps != 0,
+          "input.applied_steps: must count this step, so it is at least 1");
+  require(!std::isnan(input.grad_mul), "input.grad_mul: must not be NaN");
+}
+
+}  // namespace
+
+void optimizer_step(const optimizer_list& list, std::span<const optimizer_settings> groups,
+                    const step_input& input, const executor& where) {
+  namespace b = backends;
+  const optimizer_data& data = b::data_of(list);
+  check_step(data, groups, input);
+  b::check_threads(where);
+  const b::optimizer_call call{data, groups, input};
+  const auto has = [&](const b::backend& chosen) { return chosen.step.has(call); };
+  const b::device_scope on(data.space, data.device, where.stream);
+  const b::backend& chosen = b::resolve(where, data.space, has);
+  b::check_memory(chosen, data.space);
+  if (!has(chosen)) {
+    throw unsupported("backend '" + std::string(chosen.name) + "' has no optimizer steps");
+  }
+  if (data.elements != 0) chosen.step.run(call, where);
+}
+
+}  // namespace samebits

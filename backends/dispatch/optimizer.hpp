@@ -1,0 +1,101 @@
+// Optimizer steps: the description of an optimizer_list as backends read it, the checked call that a
+// backend receives, and the functions that a host backend supplies.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "backends/dispatch/backend.hpp"
+#include "numerics/update/constants.hpp"
+#include "numerics/update/list.hpp"
+#include "samebits/optimizer.hpp"
+
+namespace samebits::backends {
+
+/// What the tensors of one group have in common.
+struct group_summary {
+  std::uint32_t group = 0;
+  int states = 2;           ///< the smallest number of states that a tensor has
+  std::size_t fewest = 0;   ///< position of the first tensor with that number
+  std::int64_t mixed = -1;  ///< position of the first tensor that no torch profile can update
+  std::int64_t shard = -1;  ///< position of the first tensor with first_index > 0
+};
+
+/// A checked optimizer_list: its tensors and tables.
+struct optimizer_data {
+  std::vector<optimizer_tensor> tensors;
+  std::vector<numerics::update_row> rows;
+  std::vector<std::uint32_t> row_of_chunk;
+  std::vector<group_summary> groups;  ///< in order of first appearance
+  std::uint64_t elements = 0;
+  memory_space space = memory_space::host;
+  int device = -1;  ///< device of the tensors and tables in device memory
+  /// For tensors in device memory: a device copy of `rows`, followed by a copy of row_of_chunk.
+  std::shared_ptr<const std::byte> on_device = {};
+
+  [[nodiscard]] std::size_t rows_bytes() const { return rows.size() * sizeof(rows[0]); }
+  /// The tables, in the memory of the tensors.
+  [[nodiscard]] numerics::update_tables tables() const {
+    if (space == memory_space::host) {
+      return {rows.data(), row_of_chunk.data(), rows.size(), row_of_chunk.size()};
+    }
+    const std::byte* const first = on_device.get();
+    return {reinterpret_cast<const numerics::update_row*>(first),
+            reinterpret_cast<const std::uint32_t*>(first + rows_bytes()), rows.size(),
+            row_of_chunk.size()};
+  }
+};
+
+/// A step with checked arguments, on a list that has elements.
+struct optimizer_call {
+  const optimizer_data& list;
+  std::span<const optimizer_settings> groups;
+  const step_input& input;
+};
+
+/// A segment of a chunk as binary32 words. Arrays may be missing: null.
+struct update_words {
+  std::uint32_t* weights;
+  const std::uint32_t* gradient;
+  std::uint32_t* states[2];
+};
+
+/// A part of an array: `count` elements from element `first` of the tensor on.
+struct stored_part {
+  numerics::update_array array;
+  stored_format format;
+  std::int64_t first;  ///< a multiple of `block`, if the format has block scales
+  std::int64_t count;
+  std::int64_t block;         ///< elements per scale
+  random_stream random = {};  ///< of stochastic formats; its offset is the index of element 0
+};
+
+/// The functions with which a host backend computes steps (backends/threads/optimizer.hpp). Several
+/// threads call them at once.
+struct update_kernels {
+  /// Updates `count` elements in place by the rule and profile of the settings. Rule lamb: only the
+  /// states. `rounds_to` is numerics::step_format() of the tensor.
+  void (*update)(const optimizer_settings& settings, const numerics::update_constants& constants,
+                 stored_format rounds_to, const update_words& words, std::int64_t count);
+  /// Writes the values of a part to words.
+  void (*read)(const stored_part& part, std::uint32_t* words);
+  /// Writes words to a part, with the scales of its blocks.
+  void (*write)(const stored_part& part, const std::uint32_t* words);
+  /// Weights with a low part: 16-bit codes and binary32 words.
+  void (*read_halves)(low_part kind, const std::byte* high, const std::byte* low,
+                      std::uint32_t* words, std::int64_t count);
+  void (*write_halves)(low_part kind, std::byte* high, std::byte* low, const std::uint32_t* words,
+                       std::int64_t count);
+  /// Rule lamb: the directions of elements, and weights moved along them.
+  void (*direction)(const optimizer_settings& settings, const numerics::update_constants& constants,
+                    const update_words& words, std::uint32_t* direction, std::int64_t count);
+  void (*move)(std::uint32_t factor, const std::uint32_t* direction, std::uint32_t* weights,
+               std::int64_t count);
+  /// The sum of the squares of a chunk's words as binary64 bits (contract §6).
+  std::uint64_t (*squares)(const std::uint32_t* words, std::int64_t count);
+};
+
+}  // namespace samebits::backends

@@ -1,0 +1,17 @@
+// Optimizer steps on threads: makes the operation of a host backend (operation_entry::run) from
+// functions that update a segment of elements.
+#pragma once
+
+#include "backends/dispatch/optimizer.hpp"
+
+namespace samebits::backends {
+
+void step_on_threads(const update_kernels& kernels, const optimizer_call& call,
+                     const executor& where);
+
+template <const update_kernels& Kernels>
+void step_on_threads(const optimizer_call& call, const executor& where) {
+  step_on_threads(Kernels, call, where);
+}
+
+}  // namespace samebits::backends
