@@ -37,7 +37,7 @@ struct update_constants {
   bool nesterov = false;
 };
 
-namespace detail {
+namespace update_detail {
 
 /// Binary64 bits of a number >= 0; -0 becomes +0.
 SAMEBITS_INLINE constexpr std::uint64_t magnitude_bits(std::uint64_t x) {
@@ -120,7 +120,7 @@ SAMEBITS_HD constexpr void set_bias_corrections(update_constants& c, const optim
   }
 }
 
-}  // namespace detail
+}  // namespace update_detail
 
 /// The constants of a step.
 ///
@@ -130,21 +130,22 @@ SAMEBITS_HD constexpr void set_bias_corrections(update_constants& c, const optim
 /// @param grad_mul  the factor of gradients, binary32 bits
 SAMEBITS_HD constexpr update_constants constants_of(const optimizer_settings& s, std::uint64_t lr,
                                                     std::uint64_t t, std::uint32_t grad_mul) {
-  const detail::update_numbers x = detail::numbers_of(s, lr);
+  const update_detail::update_numbers x = update_detail::numbers_of(s, lr);
   update_constants c;
   c.grad_mul = grad_mul;
   c.lamb_rate = x.lr;
   c.first_step = t == 1;
   c.nesterov = s.nesterov;
-  detail::set_fixed_constants(c, s, x);
+  update_detail::set_fixed_constants(c, s, x);
   if (s.rule == update_rule::sgd) {
-    c.b1 = binary64::narrow(detail::magnitude_bits(samebits::detail::bits_of(s.momentum)));
-    c.w1 = detail::one_minus(detail::magnitude_bits(samebits::detail::bits_of(s.dampening)));
+    c.b1 = binary64::narrow(update_detail::magnitude_bits(samebits::detail::bits_of(s.momentum)));
+    c.w1 = update_detail::one_minus(
+        update_detail::magnitude_bits(samebits::detail::bits_of(s.dampening)));
   }
   if (s.rule == update_rule::sgd || s.rule == update_rule::lion) {
     c.rate = binary64::narrow(x.lr);
   } else {
-    detail::set_bias_corrections(c, s, x, t);
+    update_detail::set_bias_corrections(c, s, x, t);
   }
   return c;
 }
