@@ -49,6 +49,23 @@ constexpr const char* zero_step_names[] = {"skip", "roll"};
 constexpr const char* inspect_counts_names[] = {"nonfinite", "distribution"};
 constexpr const char* addend_names[] = {"last", "first"};
 constexpr const char* verify_extent_names[] = {"quick", "exhaustive"};
+constexpr const char* update_rule_names[] = {"adamw", "adam", "sgd", "lion", "lamb"};
+constexpr const char* update_profile_names[] = {"strict",      "fma",     "torch_foreach",
+                                                "torch_fused", "apex_te", "lightseq"};
+constexpr const char* stored_format_names[] = {"none",
+                                               "fp32",
+                                               "bf16",
+                                               "fp16",
+                                               "bf16_stochastic",
+                                               "fp16_stochastic",
+                                               "fp16_scaled",
+                                               "e4m3_scaled",
+                                               "e5m2_scaled",
+                                               "e4m3",
+                                               "e5m2"};
+constexpr const char* low_part_names[] = {"none", "split", "kahan"};
+constexpr const char* stream_purpose_names[] = {"caller",       "weights",   "first_state",
+                                                "second_state", "quantizer", "dropout"};
 constexpr const char* training_precision_names[] = {"mixed_fp16", "mixed_bf16", "mixed_fp8"};
 
 /// The entry of an enumeration whose names are in an array.
@@ -64,7 +81,7 @@ constexpr enumeration named(const char* type, int count) {
   return {type, count, [](int value) { return name(static_cast<Enum>(value)); }};
 }
 
-constexpr int enumeration_count = SAMEBITS_ENUM_FUNCTION_RULE + 1;
+constexpr int enumeration_count = SAMEBITS_ENUM_STREAM_PURPOSE + 1;
 
 constexpr std::array<enumeration, enumeration_count> make_enumerations() {
   std::array<enumeration, enumeration_count> all;
@@ -111,6 +128,11 @@ constexpr std::array<enumeration, enumeration_count> make_enumerations() {
   all[SAMEBITS_ENUM_FUNCTION] = named<function>("samebits_function", function_count);
   all[SAMEBITS_ENUM_FUNCTION_RULE] =
       named<function_rule>("samebits_function_rule", function_rule_count);
+  all[SAMEBITS_ENUM_UPDATE_RULE] = listed<update_rule_names>("samebits_update_rule");
+  all[SAMEBITS_ENUM_UPDATE_PROFILE] = listed<update_profile_names>("samebits_update_profile");
+  all[SAMEBITS_ENUM_STORED_FORMAT] = listed<stored_format_names>("samebits_stored_format");
+  all[SAMEBITS_ENUM_LOW_PART] = listed<low_part_names>("samebits_low_part");
+  all[SAMEBITS_ENUM_STREAM_PURPOSE] = listed<stream_purpose_names>("samebits_stream_purpose");
   return all;
 }
 

@@ -78,6 +78,16 @@ inline constexpr samebits_enumeration enumeration_of<verify_extent> = SAMEBITS_E
 template <>
 inline constexpr samebits_enumeration enumeration_of<training_precision> =
     SAMEBITS_ENUM_TRAINING_PRECISION;
+template <>
+inline constexpr samebits_enumeration enumeration_of<update_rule> = SAMEBITS_ENUM_UPDATE_RULE;
+template <>
+inline constexpr samebits_enumeration enumeration_of<update_profile> = SAMEBITS_ENUM_UPDATE_PROFILE;
+template <>
+inline constexpr samebits_enumeration enumeration_of<stored_format> = SAMEBITS_ENUM_STORED_FORMAT;
+template <>
+inline constexpr samebits_enumeration enumeration_of<low_part> = SAMEBITS_ENUM_LOW_PART;
+template <>
+inline constexpr samebits_enumeration enumeration_of<stream_purpose> = SAMEBITS_ENUM_STREAM_PURPOSE;
 
 /// Returns a number as an enumerator of a C++ enumeration.
 ///

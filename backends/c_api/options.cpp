@@ -119,3 +119,9 @@ samebits_status samebits_gradient_reduction_init(samebits_gradient_reduction* op
 samebits_status samebits_verify_options_init(samebits_verify_options* options) {
   return init(options, "options");
 }
+samebits_status samebits_optimizer_settings_init(samebits_optimizer_settings* settings) {
+  return init(settings, "settings");
+}
+samebits_status samebits_step_input_init(samebits_step_input* input) {
+  return init(input, "input");
+}

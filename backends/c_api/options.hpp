@@ -82,6 +82,14 @@ inline samebits_matmul_options defaults() {
   return SAMEBITS_MATMUL_OPTIONS_INIT;
 }
 template <>
+inline samebits_optimizer_settings defaults() {
+  return SAMEBITS_OPTIMIZER_SETTINGS_INIT;
+}
+template <>
+inline samebits_step_input defaults() {
+  return SAMEBITS_STEP_INPUT_INIT;
+}
+template <>
 inline samebits_communicator defaults() {
   return SAMEBITS_COMMUNICATOR_INIT;
 }

@@ -30,6 +30,7 @@
 #include "samebits/c/evaluate.h"
 #include "samebits/c/loss_scaler.h"
 #include "samebits/c/matmul.h"
+#include "samebits/c/optimizer.h"
 #include "samebits/c/quantize.h"
 #include "samebits/c/quantize_list.h"
 #include "samebits/c/ranks.h"

@@ -1,0 +1,147 @@
+// Optimizer steps through the C interface.
+#include "samebits/optimizer.hpp"
+
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "backends/c_api/arguments.hpp"
+#include "backends/c_api/guarded.hpp"
+#include "backends/c_api/options.hpp"
+#include "samebits/c/optimizer.h"
+#include "samebits/error.hpp"
+
+struct samebits_optimizer_list {
+  samebits::optimizer_list list;
+};
+
+namespace api = samebits::c_api;
+
+namespace {
+
+samebits::stored_format format_of(std::int32_t format, const std::string& which) {
+  return api::enumerator<samebits::stored_format>(format, which.c_str(), ".format");
+}
+
+samebits::stored_array array_of(const samebits_stored_array& a, const std::string& which) {
+  return {.codes = a.codes, .format = format_of(a.format, which), .scales = a.scales};
+}
+
+samebits::optimizer_tensor tensor_of(const samebits_optimizer_tensor& t, const std::string& which) {
+  return {.weights = array_of(t.weights, which + ".weights"),
+          .gradient = {.codes = t.gradient.codes,
+                       .format = format_of(t.gradient.format, which + ".gradient"),
+                       .scale = t.gradient.scale},
+          .master = array_of(t.master, which + ".master"),
+          .low = t.low,
+          .low_kind = api::enumerator<samebits::low_part>(t.low_kind, which.c_str(), ".low_kind"),
+          .states = {array_of(t.states[0], which + ".states[0]"),
+                     array_of(t.states[1], which + ".states[1]")},
+          .count = t.count,
+          .first_index = t.first_index,
+          .stream = t.stream,
+          .group = t.group,
+          .block = t.block,
+          .name = std::string(api::text(t.name))};
+}
+
+samebits::optimizer_settings settings_of(const samebits_optimizer_settings* settings,
+                                         const char* which) {
+  const samebits_optimizer_settings s = api::read(settings, which);
+  return {.rule = api::enumerator<samebits::update_rule>(s.rule, which, ".rule"),
+          .profile = api::enumerator<samebits::update_profile>(s.profile, which, ".profile"),
+          .learning_rate = s.learning_rate,
+          .beta1 = s.beta1,
+          .beta2 = s.beta2,
+          .epsilon = s.epsilon,
+          .weight_decay = s.weight_decay,
+          .momentum = s.momentum,
+          .dampening = s.dampening,
+          .nesterov = s.nesterov != 0};
+}
+
+/// The settings of all groups. The elements of the caller's array are as far apart as the size of
+/// the struct in the caller's version.
+std::vector<samebits::optimizer_settings> groups_of(const samebits_optimizer_settings* groups,
+                                                    std::size_t count) {
+  api::check_array(groups, count, "groups");
+  std::vector<samebits::optimizer_settings> all;
+  all.reserve(count);
+  const auto* at = reinterpret_cast<const std::byte*>(groups);
+  for (std::size_t i = 0; i < count; ++i, at += groups->struct_size) {
+    const std::string which = "groups[" + std::to_string(i) + "]";
+    const auto* const group = reinterpret_cast<const samebits_optimizer_settings*>(at);
+    if (group->struct_size != groups->struct_size) {
+      throw samebits::invalid_argument(which + ": struct_size must be that of groups[0]");
+    }
+    all.push_back(settings_of(group, which.c_str()));
+  }
+  return all;
+}
+
+}  // namespace
+
+samebits_status samebits_random_stream_number(int32_t purpose, uint32_t tensor, uint64_t step,
+                                              uint64_t* stream) {
+  return api::guarded([&] {
+    const auto use = api::enumerator<samebits::stream_purpose>(purpose, "purpose");
+    if (tensor >> samebits::stream_tensor_bits != 0) {
+      throw samebits::invalid_argument("tensor: must be below 2^24, got " + std::to_string(tensor));
+    }
+    api::required(stream, "stream") = samebits::random_stream_number(use, tensor, step);
+  });
+}
+
+samebits_status samebits_optimizer_list_create(const samebits_optimizer_tensor* tensors,
+                                               size_t count, int32_t memory,
+                                               samebits_optimizer_list** list) {
+  return api::guarded([&] {
+    const auto space = api::enumerator<samebits::memory_space>(memory, "memory");
+    api::check_array(tensors, count, "tensors");
+    samebits_optimizer_list*& out = api::required(list, "list");
+    std::vector<samebits::optimizer_tensor> all;
+    all.reserve(count);
+    for (std::size_t i = 0; i < count; ++i) {
+      all.push_back(tensor_of(tensors[i], "tensors[" + std::to_string(i) + "]"));
+    }
+    out = new samebits_optimizer_list{samebits::optimizer_list(std::move(all), space)};
+  });
+}
+
+void samebits_optimizer_list_destroy(samebits_optimizer_list* list) { delete list; }
+
+samebits_status samebits_optimizer_list_size(const samebits_optimizer_list* list, size_t* tensors,
+                                             uint64_t* elements) {
+  return api::guarded([&] {
+    const samebits::optimizer_list& all = api::required(list, "list").list;
+    api::write(tensors, all.size());
+    api::write(elements, all.elements());
+  });
+}
+
+samebits_status samebits_optimizer_state_count(const samebits_optimizer_settings* settings,
+                                               int32_t* count) {
+  return api::guarded([&] {
+    api::required(count, "count") = samebits::state_count(settings_of(settings, "settings"));
+  });
+}
+
+samebits_status samebits_optimizer_step(const samebits_optimizer_list* list,
+                                        const samebits_optimizer_settings* groups, size_t count,
+                                        const samebits_step_input* input,
+                                        const samebits_executor* where) {
+  return api::guarded([&] {
+    const samebits::optimizer_list& all = api::required(list, "list").list;
+    const samebits_step_input in = api::read(input, "input");
+    // The structs hold the same bits, so that device code reads either (layout.cpp).
+    const auto* const decision = reinterpret_cast<const samebits::step_report*>(in.decision);
+    samebits::optimizer_step(all, groups_of(groups, count),
+                             {.applied_steps = in.applied_steps,
+                              .grad_mul = in.grad_mul,
+                              .decision = decision,
+                              .learning_rates = in.learning_rates,
+                              .seed = in.seed},
+                             api::where(where));
+  });
+}
