@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <string>
 #include <string_view>
@@ -239,6 +240,15 @@ void copy_to_device(optimizer_data& list) {
 
 std::shared_ptr<const optimizer_data> describe(std::vector<optimizer_tensor> tensors,
                                                memory_space space) {
+  auto list = describe_without_tables(std::move(tensors), space);
+  if (space == memory_space::device) copy_to_device(*list);
+  return list;
+}
+
+}  // namespace
+
+std::shared_ptr<optimizer_data> describe_without_tables(std::vector<optimizer_tensor> tensors,
+                                                        memory_space space) {
   if (tensors.size() > std::numeric_limits<std::uint32_t>::max()) {
     throw invalid_argument("tensors: must be fewer than 2^32, got " +
                            std::to_string(tensors.size()));
@@ -258,11 +268,26 @@ std::shared_ptr<const optimizer_data> describe(std::vector<optimizer_tensor> ten
     chunks += of_tensor;
   }
   check_shared_memory(list->tensors);
-  if (space == memory_space::device) copy_to_device(*list);
+  device_finder first(space);
+  if (list->elements != 0) {
+    const auto of = std::find_if(list->tensors.begin(), list->tensors.end(),
+                                 [](const optimizer_tensor& t) { return t.count != 0; });
+    first.add(of->weights.codes, "tensors");
+  }
+  list->device = first.device();
   return list;
 }
 
-}  // namespace
+void write_tables(const optimizer_data& data, std::byte* to) {
+  const auto write = [&to](const auto& table) {
+    const std::size_t bytes = table.size() * sizeof(table[0]);
+    if (bytes != 0) std::memcpy(to, table.data(), bytes);
+    to += bytes;
+  };
+  write(data.rows);
+  write(data.row_of_chunk);
+}
+
 }  // namespace backends
 
 optimizer_list::optimizer_list() : optimizer_list(std::vector<optimizer_tensor>()) {}

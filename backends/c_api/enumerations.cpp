@@ -54,15 +54,15 @@ constexpr const char* update_profile_names[] = {"strict",      "fma",     "torch
                                                 "torch_fused", "apex_te", "lightseq"};
 constexpr const char* stored_format_names[] = {"none",
                                                "fp32",
-                                               "bf16",
-                                               "fp16",
+                                               "bf16_nearest",
+                                               "fp16_nearest",
                                                "bf16_stochastic",
                                                "fp16_stochastic",
                                                "fp16_scaled",
                                                "e4m3_scaled",
                                                "e5m2_scaled",
-                                               "e4m3",
-                                               "e5m2"};
+                                               "e4m3_tensor",
+                                               "e5m2_tensor"};
 constexpr const char* low_part_names[] = {"none", "split", "kahan"};
 constexpr const char* stream_purpose_names[] = {"caller",       "weights",   "first_state",
                                                 "second_state", "quantizer", "dropout"};

@@ -2,6 +2,7 @@
 #include "samebits/optimizer.hpp"
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -9,11 +10,14 @@
 #include "backends/c_api/arguments.hpp"
 #include "backends/c_api/guarded.hpp"
 #include "backends/c_api/options.hpp"
+#include "backends/optimizer/described_list.hpp"
 #include "samebits/c/optimizer.h"
 #include "samebits/error.hpp"
 
 struct samebits_optimizer_list {
   samebits::optimizer_list list;
+  /// A list whose tables the caller copies to the device; then `list` is a copy of its list.
+  std::optional<samebits::backends::described_list> described = std::nullopt;
 };
 
 namespace api = samebits::c_api;
@@ -80,6 +84,22 @@ std::vector<samebits::optimizer_settings> groups_of(const samebits_optimizer_set
   return all;
 }
 
+std::vector<samebits::optimizer_tensor> tensors_of(const samebits_optimizer_tensor* tensors,
+                                                   std::size_t count) {
+  api::check_array(tensors, count, "tensors");
+  std::vector<samebits::optimizer_tensor> all;
+  all.reserve(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    all.push_back(tensor_of(tensors[i], "tensors[" + std::to_string(i) + "]"));
+  }
+  return all;
+}
+
+/// Bytes of the tables that the caller copies to the device.
+std::size_t tables_bytes(const samebits_optimizer_list& list) {
+  return list.described ? list.described->tables_bytes() : 0;
+}
+
 }  // namespace
 
 samebits_status samebits_random_stream_number(int32_t purpose, uint32_t tensor, uint64_t step,
@@ -98,14 +118,46 @@ samebits_status samebits_optimizer_list_create(const samebits_optimizer_tensor* 
                                                samebits_optimizer_list** list) {
   return api::guarded([&] {
     const auto space = api::enumerator<samebits::memory_space>(memory, "memory");
-    api::check_array(tensors, count, "tensors");
     samebits_optimizer_list*& out = api::required(list, "list");
-    std::vector<samebits::optimizer_tensor> all;
-    all.reserve(count);
-    for (std::size_t i = 0; i < count; ++i) {
-      all.push_back(tensor_of(tensors[i], "tensors[" + std::to_string(i) + "]"));
+    out = new samebits_optimizer_list{samebits::optimizer_list(tensors_of(tensors, count), space)};
+  });
+}
+
+samebits_status samebits_optimizer_list_describe(const samebits_optimizer_tensor* tensors,
+                                                 size_t count, int32_t memory,
+                                                 samebits_optimizer_list** list) {
+  if (memory != SAMEBITS_MEMORY_DEVICE) {
+    return samebits_optimizer_list_create(tensors, count, memory, list);
+  }
+  return api::guarded([&] {
+    samebits_optimizer_list*& out = api::required(list, "list");
+    samebits::backends::described_list described(tensors_of(tensors, count));
+    const samebits::optimizer_list all = described.list();
+    out = new samebits_optimizer_list{all, std::move(described)};
+  });
+}
+
+samebits_status samebits_optimizer_list_tables_size(const samebits_optimizer_list* list,
+                                                    size_t* bytes) {
+  return api::guarded(
+      [&] { api::required(bytes, "bytes") = tables_bytes(api::required(list, "list")); });
+}
+
+samebits_status samebits_optimizer_list_write_tables(samebits_optimizer_list* list, void* tables,
+                                                     size_t size, const void* on_device) {
+  return api::guarded([&] {
+    samebits_optimizer_list& to = api::required(list, "list");
+    const std::size_t bytes = tables_bytes(to);
+    if (size != bytes) {
+      throw samebits::invalid_argument("size: must be " + std::to_string(bytes) + ", got " +
+                                       std::to_string(size));
     }
-    out = new samebits_optimizer_list{samebits::optimizer_list(std::move(all), space)};
+    if (size == 0) return;
+    auto* const into = static_cast<std::byte*>(tables);
+    api::check_array(into, size, "tables");
+    const auto* const copied_to = static_cast<const std::byte*>(on_device);
+    api::check_array(copied_to, size, "on_device");
+    to.described->write_tables(into, copied_to);
   });
 }
 
@@ -132,11 +184,15 @@ samebits_status samebits_optimizer_step(const samebits_optimizer_list* list,
                                         const samebits_step_input* input,
                                         const samebits_executor* where) {
   return api::guarded([&] {
-    const samebits::optimizer_list& all = api::required(list, "list").list;
+    const samebits_optimizer_list& handle = api::required(list, "list");
+    if (handle.described && !handle.described->has_tables()) {
+      throw samebits::invalid_argument(
+          "list: has no tables on the device; call samebits_optimizer_list_write_tables()");
+    }
     const samebits_step_input in = api::read(input, "input");
     // The structs hold the same bits, so that device code reads either (layout.cpp).
     const auto* const decision = reinterpret_cast<const samebits::step_report*>(in.decision);
-    samebits::optimizer_step(all, groups_of(groups, count),
+    samebits::optimizer_step(handle.list, groups_of(groups, count),
                              {.applied_steps = in.applied_steps,
                               .grad_mul = in.grad_mul,
                               .decision = decision,

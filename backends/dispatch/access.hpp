@@ -1,10 +1,19 @@
 // Access for backends to the private data of public classes.
 #pragma once
 
+#include <utility>
+
 namespace samebits::backends {
 
-/// Friend class of tensor_list, quantize_list and shard_layout.
+/// Friend class of tensor_list, quantize_list, optimizer_list and shard_layout.
 struct access {
+  /// Returns an object with this private data.
+  template <class Public, class Data>
+  static Public make(Data data) {
+    Public object;
+    object.data_ = std::move(data);
+    return object;
+  }
   template <class Public>
   static const auto& data(const Public& object) {
     return *object.data_;

@@ -37,6 +37,9 @@ struct optimizer_data {
   std::shared_ptr<const std::byte> on_device = {};
 
   [[nodiscard]] std::size_t rows_bytes() const { return rows.size() * sizeof(rows[0]); }
+  [[nodiscard]] std::size_t tables_bytes() const {
+    return rows_bytes() + row_of_chunk.size() * sizeof(row_of_chunk[0]);
+  }
   /// The tables, in the memory of the tensors.
   [[nodiscard]] numerics::update_tables tables() const {
     if (space == memory_space::host) {
@@ -48,6 +51,14 @@ struct optimizer_data {
             row_of_chunk.size()};
   }
 };
+
+/// Returns the description of a list. In device memory the tables are not copied: the caller writes
+/// them to the device and sets `on_device`. Throws as optimizer_list's constructor does, except that
+/// only the first array is asked for its device.
+std::shared_ptr<optimizer_data> describe_without_tables(std::vector<optimizer_tensor> tensors,
+                                                        memory_space space);
+/// Writes data.tables_bytes() bytes: what `on_device` must point to.
+void write_tables(const optimizer_data& data, std::byte* to);
 
 /// A step with checked arguments, on a list that has elements.
 struct optimizer_call {

@@ -23,7 +23,8 @@ BACKENDS = {
     "verify": {"dispatch", "threads"},
     "reference": {"dispatch", "threads", "self_test"},
     "simd": {"dispatch", "threads", "self_test", "reference"},
-    "c_api": {"loss_scaler", "ranks"},
+    "optimizer": {"dispatch"},
+    "c_api": {"loss_scaler", "optimizer", "ranks"},
     "cuda": {"dispatch", "threads", "self_test", "api", "ranks", "loss_scaler"},
 }
 STANDARD = {"cstdint", "cstddef", "string_view", "optional"}

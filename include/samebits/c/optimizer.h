@@ -1,8 +1,8 @@
 /* Optimizer steps: one call updates the weights and states of a list of tensors.
  *
  *   samebits_optimizer_tensor w = {0};  // bf16 weights and gradients, fp32 master and states
- *   w.weights.codes = codes, w.weights.format = SAMEBITS_STORED_FORMAT_BF16;
- *   w.gradient.codes = gradients, w.gradient.format = SAMEBITS_STORED_FORMAT_BF16;
+ *   w.weights.codes = codes, w.weights.format = SAMEBITS_STORED_FORMAT_BF16_NEAREST;
+ *   w.gradient.codes = gradients, w.gradient.format = SAMEBITS_STORED_FORMAT_BF16_NEAREST;
  *   w.master.codes = master, w.master.format = SAMEBITS_STORED_FORMAT_FP32;
  *   w.states[0].codes = m, w.states[0].format = SAMEBITS_STORED_FORMAT_FP32;
  *   w.states[1].codes = v, w.states[1].format = SAMEBITS_STORED_FORMAT_FP32;
@@ -54,15 +54,15 @@ typedef int32_t samebits_stored_format;
 enum {
   SAMEBITS_STORED_FORMAT_NONE = 0, /* there is no such array */
   SAMEBITS_STORED_FORMAT_FP32 = 1,
-  SAMEBITS_STORED_FORMAT_BF16 = 2, /* rounded to nearest even */
-  SAMEBITS_STORED_FORMAT_FP16 = 3, /* rounded to nearest even */
+  SAMEBITS_STORED_FORMAT_BF16_NEAREST = 2, /* rounded to nearest even */
+  SAMEBITS_STORED_FORMAT_FP16_NEAREST = 3, /* rounded to nearest even */
   SAMEBITS_STORED_FORMAT_BF16_STOCHASTIC = 4,
   SAMEBITS_STORED_FORMAT_FP16_STOCHASTIC = 5,
   SAMEBITS_STORED_FORMAT_FP16_SCALED = 6, /* block scales that are powers of two */
   SAMEBITS_STORED_FORMAT_E4M3_SCALED = 7, /* block scales by the scale rule te */
   SAMEBITS_STORED_FORMAT_E5M2_SCALED = 8, /* block scales by the scale rule te */
-  SAMEBITS_STORED_FORMAT_E4M3 = 9,        /* gradients only: one scale for the tensor */
-  SAMEBITS_STORED_FORMAT_E5M2 = 10        /* gradients only: one scale for the tensor */
+  SAMEBITS_STORED_FORMAT_E4M3_TENSOR = 9, /* gradients only: one scale for the tensor */
+  SAMEBITS_STORED_FORMAT_E5M2_TENSOR = 10 /* gradients only: one scale for the tensor */
 };
 
 /* What an array of 16 bits beside bf16 weights holds. */
@@ -105,7 +105,7 @@ typedef struct samebits_stored_array {
 typedef struct samebits_gradient_array {
   const void* codes;
   const float* scale; /* a factor of all elements, in the memory of the tensors; null: 1 */
-  int32_t format;     /* fp32, bf16, fp16, e4m3 or e5m2 of samebits_stored_format */
+  int32_t format;     /* samebits_stored_format: FP32, ..._NEAREST or ..._TENSOR */
   int32_t reserved;   /* 0 */
 } samebits_gradient_array;
 
@@ -143,6 +143,26 @@ typedef struct samebits_optimizer_list samebits_optimizer_list;
 SAMEBITS_C_API samebits_status
 samebits_optimizer_list_create(const samebits_optimizer_tensor* tensors, size_t count,
                                int32_t memory, samebits_optimizer_list** list);
+/* Creates a list whose tables the caller copies to the device. Enqueues nothing, allocates no device
+ * memory and does not wait. For host memory the list is that of samebits_optimizer_list_create().
+ *
+ * Arguments and errors as in samebits_optimizer_list_create(), except that all arrays in device
+ * memory must lie on the device of the first one. */
+SAMEBITS_C_API samebits_status
+samebits_optimizer_list_describe(const samebits_optimizer_tensor* tensors, size_t count,
+                                 int32_t memory, samebits_optimizer_list** list);
+/* Writes the bytes of the tables of a list of samebits_optimizer_list_describe(); 0 for host
+ * memory. */
+SAMEBITS_C_API samebits_status
+samebits_optimizer_list_tables_size(const samebits_optimizer_list* list, size_t* bytes);
+/* Writes the tables into host memory, and tells the list where the caller copies them. The copy must
+ * be enqueued before the first step on the list.
+ *
+ * @param tables  [size], size as samebits_optimizer_list_tables_size() says
+ * @param on_device  address in device memory, a multiple of 16; must stay valid as long as the list */
+SAMEBITS_C_API samebits_status samebits_optimizer_list_write_tables(samebits_optimizer_list* list,
+                                                                    void* tables, size_t size,
+                                                                    const void* on_device);
 /* Destroys a list. Null is allowed. No list may be destroyed during a CUDA graph capture, nor while
  * a graph exists that uses the list. */
 SAMEBITS_C_API void samebits_optimizer_list_destroy(samebits_optimizer_list* list);
