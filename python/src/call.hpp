@@ -96,6 +96,7 @@ void bind_ranks(nb::module_& m);
 void bind_resident_scaler(nb::module_& m);
 void bind_row_functions(nb::module_& m);
 void bind_matmul(nb::module_& m);
+void bind_optimizer(nb::module_& m);
 void bind_backends(nb::module_& m);
 void bind_autocast(nb::module_& m);
 

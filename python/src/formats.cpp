@@ -37,6 +37,11 @@ constexpr enumeration enumerations[] = {
     {"training_precision", SAMEBITS_ENUM_TRAINING_PRECISION},
     {"function", SAMEBITS_ENUM_FUNCTION},
     {"function_rule", SAMEBITS_ENUM_FUNCTION_RULE},
+    {"update_rule", SAMEBITS_ENUM_UPDATE_RULE},
+    {"update_profile", SAMEBITS_ENUM_UPDATE_PROFILE},
+    {"stored_format", SAMEBITS_ENUM_STORED_FORMAT},
+    {"low_part", SAMEBITS_ENUM_LOW_PART},
+    {"stream_purpose", SAMEBITS_ENUM_STREAM_PURPOSE},
 };
 
 nb::list names(const char* wanted) {
