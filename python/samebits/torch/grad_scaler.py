@@ -284,12 +284,15 @@ class GradScaler(TorchGradScaler):
         if optimizer_state["stage"] is not OptState.UNSCALED:
             divisor = reports[0].divisor if len(reports) == 1 else self._scale
             amp.grad_scale = divisor if given is None else divisor * given
+            if given is None and len(reports) == 1 and getattr(optimizer, "_takes_grad_mul", False):
+                amp.grad_mul = reports[0].factor
         amp.found_inf = found[0] if len(found) == 1 else sum(
             moved(t, self._scale.device) for t in found)
         result: float | None = optimizer.step(*args, **kwargs)
         optimizer_state["stage"] = OptState.STEPPED
         del amp.grad_scale
         del amp.found_inf
+        amp.__dict__.pop("grad_mul", None)
         return result
 
     def _check_unscaled(self, optimizer: torch.optim.Optimizer) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import threading
-from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -12,11 +10,11 @@ import torch
 
 from samebits import _core
 from samebits.errors import InvalidArgument
+from samebits.torch.kept_lists import KeptLists
 
 __all__ = ["GradientLists", "GradientReport", "clear_words", "is_plain", "local",
            "moved", "one_device", "stream_of", "takes"]
 
-_LISTS_KEPT: Final = 4  # of one optimizer whose gradients move between a few addresses
 _DTYPES: Final = frozenset((torch.float32, torch.float16, torch.bfloat16))
 
 
@@ -120,17 +118,12 @@ class GradientLists:
 
     def __init__(self, names: Sequence[str]) -> None:
         self._names = list(names)
-        self._lock = threading.Lock()
-        self._kept: OrderedDict[tuple[Any, ...], _List] = OrderedDict()
-        self._in_graphs: dict[tuple[Any, ...], _List] = {}  # their tables are on the device
-        # Lists made during a capture: only a replay of that graph fills their tables.
-        self._made_by_graphs: list[_List] = []
-        self._spare: torch.Tensor | None = None
+        self._lists: KeptLists[_List] = KeptLists()
 
     @property
     def captured(self) -> bool:
         """Whether a CUDA graph uses a list of this object."""
-        return bool(self._in_graphs or self._made_by_graphs)
+        return self._lists.captured
 
     def unscale(self, gradients: Sequence[torch.Tensor | None], words: torch.Tensor,
                 report: GradientReport, *, rewrites: bool = True, only_clips: bool = False,
@@ -141,31 +134,13 @@ class GradientLists:
         # Work of another stream has its own list, whose tables that stream copied.
         key = (stream, *[None if g is None else (g.data_ptr(), g.numel(), g.dtype)
                          for g in gradients])
-        with self._lock:
-            found = self._find(key, gradients, device)
+        found = self._lists.find(key, device,
+                                 lambda capturing: self._make(gradients, device, capturing))
         found.core.unscale(found.tables, found.workspace, words.data_ptr(), report.data.data_ptr(),
                            rewrites, only_clips, skips_overflow, max_norm, first, found.threads,
                            stream)
         if rewrites:
             torch.autograd.graph.increment_version([g for g in gradients if g is not None])
-
-    def _find(self, key: tuple[Any, ...], gradients: Sequence[torch.Tensor | None],
-              device: torch.device) -> _List:
-        """Return the list of these gradients; a capture keeps it for good."""
-        capturing = device.type == "cuda" and torch.cuda.is_current_stream_capturing()
-        found = self._in_graphs.get(key) or self._kept.pop(key, None)
-        if found is None:
-            found = self._make(gradients, device, capturing)
-            if capturing:
-                self._made_by_graphs.append(found)
-                return found
-        if capturing or key in self._in_graphs:
-            self._in_graphs[key] = found
-            return found
-        self._kept[key] = found  # the last one that was used
-        if len(self._kept) > _LISTS_KEPT:
-            self._kept.popitem(last=False)
-        return found
 
     def _make(self, gradients: Sequence[torch.Tensor | None], device: torch.device,
               capturing: bool) -> _List:
@@ -174,24 +149,12 @@ class GradientLists:
         if device.type != "cuda":
             elements = sum(g.numel() for g in gradients if g is not None)
             return _List(core, (), 0, 0, torch.get_num_threads() if elements > 2**16 else 1)
-        on_host = self._page_locked(tables, capturing)
+        on_host = self._lists.page_locked(tables, capturing)
         core.write_tables(on_host.data_ptr(), tables)
         on_device = torch.empty(tables, dtype=torch.uint8, device=device)
         on_device.copy_(on_host[:tables], non_blocking=True)
         room = torch.empty(workspace, dtype=torch.uint8, device=device)
         return _List(core, (on_device, room, on_host), on_device.data_ptr(), room.data_ptr(), 1)
-
-    def _page_locked(self, size: int, capturing: bool) -> torch.Tensor:
-        """Return page-locked memory. A capture cannot allocate it and takes the spare."""
-        spare, self._spare = self._spare, None
-        if spare is None or spare.numel() < size:
-            if capturing:
-                raise InvalidArgument("gradients: their first call is captured into a CUDA graph; "
-                                      "make one call outside the capture before")
-            spare = torch.empty(size, dtype=torch.uint8, pin_memory=True)
-        if not capturing:
-            self._spare = torch.empty(size, dtype=torch.uint8, pin_memory=True)
-        return spare
 
 
 def _flat(tensor: torch.Tensor) -> torch.Tensor:

@@ -1,0 +1,280 @@
+"""Optimizer steps on NumPy arrays, with the bits of the steps on a GPU.
+
+Every class takes these arguments:
+
+params : array, list of arrays, or dict of str to array
+    Parameters in fp32, bf16 or fp16, C-contiguous; each step changes them in place.
+weights : str
+    How 16-bit parameters are kept. Parameters in fp32 need no mode; only ``fp8_copy`` changes them.
+
+    ``master32``
+        With fp32 master weights.
+    ``direct``
+        Alone, rounded to nearest: small updates are lost.
+    ``stochastic``
+        Alone, rounded stochastically.
+    ``split16``
+        bf16 with 16 more bits, together fp32.
+    ``kahan``
+        bf16 with their rounding error in bf16.
+    ``master16_scaled``
+        With fp16 master weights that have power-of-two scales for blocks.
+    ``fp8_copy``
+        fp32 parameters with a copy in e4m3 that has scales for blocks.
+states : str or sequence of str
+    Format of all states, or of each: fp32, bf16, fp16, bf16_stochastic, fp16_stochastic,
+    fp16_scaled, e4m3 or e5m2. The last three have a scale for each block of elements.
+profile : str
+    Whose operations a step takes: strict, fma, torch_foreach, torch_fused, apex_te or lightseq. See
+    docs/optimizers.md.
+block : int
+    Elements with one scale: 128 or 256.
+seed : int
+    Seed of stochastic rounding.
+maximize : bool
+    Whether a step follows the gradient instead of its opposite.
+
+Examples
+--------
+>>> import numpy as np
+>>> from samebits.optim import AdamW
+>>> w = np.float32([1, 2])
+>>> optimizer = AdamW(w, lr=0.5)
+>>> optimizer.step(np.float32([0.25, -4]))
+>>> w
+array([0.495, 2.49 ], dtype=float32)
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from samebits import _core
+from samebits.errors import InvalidArgument
+from samebits.formats import NAMES, choose, dtype_of
+from samebits.optimizer_layout import (
+    GRADIENTS,
+    PROFILES,
+    STORING,
+    StateArray,
+    layout_of,
+    settings_row,
+    state_keys,
+    storing_row,
+)
+from samebits.rules import integer, number
+from samebits.safetensors import read_safetensors, write_safetensors
+from samebits.tensors import named
+
+__all__ = ["LAMB", "SGD", "Adam", "AdamW", "Lion"]
+
+_VERSION = "1"
+
+
+def _format(array: Any, name: str) -> str:
+    """Return the format of a C-contiguous NumPy array."""
+    if not isinstance(array, np.ndarray):
+        raise TypeError(f"{name}: a NumPy array is expected; got a {type(array).__name__}")
+    if not array.flags.c_contiguous:
+        raise InvalidArgument(f"{name}: a C-contiguous array is expected")
+    return NAMES[_core.describe(array, name, -1)[0]]
+
+
+class _Optimizer:
+    """Parameters, states and the number of applied steps."""
+
+    _rule = ""
+
+    def __init__(self, params: Any, group: dict[str, Any], *, weights: str,
+                 states: str | Sequence[str], profile: str, block: int, seed: int,
+                 maximize: bool) -> None:
+        arrays, self._names = named(params, "params")
+        self._group = {**group, "profile": profile}
+        self._block, self._seed = integer(block, "block"), integer(seed, "seed")
+        self._sign = -1.0 if maximize else 1.0
+        self._steps = 0
+        choose("profile", profile, PROFILES)
+        keys = state_keys(self._rule, self._group)
+        self._params = dict(zip(self._names, arrays, strict=True))
+        self._layouts = {}
+        self.state: dict[str, dict[str, np.ndarray[Any, Any]]] = {}
+        for name, array in self._params.items():
+            label = f"params[{name}]"
+            layout = layout_of(_format(array, label), weights, states, keys)
+            if not array.flags.writeable:
+                raise InvalidArgument(f"{label}: a writable array is expected")
+            self._layouts[name] = layout
+            self.state[name] = {}
+            for state in layout.arrays():
+                self.state[name].update(self._begin(state, array))
+
+    def _begin(self, state: StateArray, parameter: np.ndarray[Any, Any]) -> dict[str, Any]:
+        """Return an array beside a parameter, and its scales, before the first step."""
+        dtype = np.dtype(np.int16) if state.stored == "int16" else dtype_of(state.codes)
+        codes = np.zeros(parameter.shape, dtype)
+        scales = np.ones(-(-parameter.size // self._block), np.float32)
+        if state.begins_as == "parameter":
+            unused = np.zeros(parameter.size, np.float32)
+            row = storing_row(codes.ctypes.data, scales.ctypes.data if state.scale_key else 0,
+                              state.stored, GRADIENTS[_format(parameter, "params")],
+                              unused.ctypes.data, parameter.size, self._block)
+            values = _core.OptimizerTensors([row], [state.key], False)
+            values.with_gradients([parameter.ctypes.data]).step(
+                [STORING], 1, 1.0, 0, 0, 0, None, None, None)
+        return {state.key: codes, **({state.scale_key: scales} if state.scale_key else {})}
+
+    @property
+    def applied_steps(self) -> int:
+        """Number of applied steps."""
+        return self._steps
+
+    def step(self, gradients: Any, *, grad_mul: float = 1.0, applied: bool = True,
+             lr: float | None = None, threads: int | None = None,
+             backend: str | None = None) -> None:
+        """Update all parameters by one step.
+
+        Parameters
+        ----------
+        gradients : as `params`
+            In fp32, bf16 or fp16, C-contiguous, of the parameters' shapes.
+        grad_mul : float
+            Factor of all gradients, rounded to fp32: 1 / loss scale, times the clip factor.
+        applied : bool
+            False: the step is skipped. Nothing changes, and the step does not count.
+        lr : float, optional
+            Learning rate from this step on.
+        threads, backend
+            As in `samebits.convert`.
+        """
+        if lr is not None:
+            self._group["lr"] = number(lr, "lr")
+        arrays, names = named(gradients, "gradients")
+        given = dict(zip(names, arrays, strict=True))
+        if set(given) != set(self._params):
+            raise InvalidArgument("gradients: one for each parameter is expected")
+        rows = []
+        for number_, (name, parameter) in enumerate(self._params.items()):
+            gradient = given[name]
+            kind = _format(gradient, f"gradients[{name}]")
+            if gradient.shape != parameter.shape or kind not in GRADIENTS:
+                raise InvalidArgument(
+                    f"gradients[{name}]: shape {parameter.shape} in fp32, bf16 or fp16 is expected; "
+                    f"got {gradient.shape} in {kind}")
+            rows.append(self._layouts[name].row(
+                parameter.ctypes.data,
+                {key: array.ctypes.data for key, array in self.state[name].items()},
+                (parameter.size, 0, number_, 0, self._block), GRADIENTS[kind]))
+        if not applied:
+            return
+        tensors = _core.OptimizerTensors(rows, self._names, False)
+        listed = tensors.with_gradients([given[name].ctypes.data for name in self._names])
+        listed.step([settings_row(self._rule, self._group, self._group["lr"])], self._steps + 1,
+                    self._sign * number(grad_mul, "grad_mul"), 0, 0, self._seed, threads, backend,
+                    None)
+        self._steps += 1
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write parameters, states and the number of applied steps to a .safetensors file."""
+        tensors = {}
+        for name, parameter in self._params.items():
+            tensors[f"{name}.parameter"] = (parameter, _format(parameter, name))
+            for key, array in self.state[name].items():
+                codes = array.view(np.float16) if array.dtype == np.int16 else array
+                tensors[f"{name}.{key}"] = (codes, _format(codes, key))
+        write_safetensors(path, tensors, {
+            "samebits_optimizer": _VERSION, "rule": self._rule,
+            "applied_steps": str(self._steps), "block": str(self._block)})
+
+    def load(self, path: str | os.PathLike[str]) -> None:
+        """Continue from a file of `save`: all later steps have the bits of an uninterrupted run.
+
+        Rule, block, names, shapes and formats must be those of this object.
+        """
+        tensors, metadata = read_safetensors(path)
+        expected = {"samebits_optimizer": _VERSION, "rule": self._rule, "block": str(self._block)}
+        for key, value in expected.items():
+            if metadata.get(key) != value:
+                raise InvalidArgument(f"{os.fspath(path)}: {key} {value} is expected; got "
+                                      f"{metadata.get(key)}")
+        into = {f"{name}.parameter": parameter for name, parameter in self._params.items()}
+        for name, states in self.state.items():
+            into.update({f"{name}.{key}": array for key, array in states.items()})
+        if set(into) != set(tensors):
+            odd = sorted(set(into) ^ set(tensors))[0]
+            raise InvalidArgument(f"{os.fspath(path)}: {odd} is only in the "
+                                  f"{'file' if odd in tensors else 'optimizer'}")
+        for name, array in into.items():
+            saved = tensors[name][0]
+            if saved.shape != array.shape or saved.dtype.itemsize != array.dtype.itemsize:
+                raise InvalidArgument(f"{os.fspath(path)}: {name}: shape {array.shape} is expected; "
+                                      f"got {saved.shape} in {saved.dtype}")
+        for name, array in into.items():
+            array[...] = tensors[name][0].view(array.dtype)
+        self._steps = int(metadata["applied_steps"])
+
+
+class AdamW(_Optimizer):
+    """Adam with decoupled weight decay."""
+
+    _rule = "adamw"
+
+    def __init__(self, params: Any, lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999),
+                 eps: float = 1e-8, weight_decay: float = 1e-2, *, weights: str = "master32",
+                 states: str | Sequence[str] = "fp32", profile: str = "strict", block: int = 128,
+                 seed: int = 0, maximize: bool = False) -> None:
+        group = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay}
+        super().__init__(params, group, weights=weights, states=states, profile=profile,
+                         block=block, seed=seed, maximize=maximize)
+
+
+class Adam(AdamW):
+    """Adam; weight decay is added to the gradient (L2)."""
+
+    _rule = "adam"
+
+    def __init__(self, params: Any, lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999),
+                 eps: float = 1e-8, weight_decay: float = 0, **options: Any) -> None:
+        super().__init__(params, lr, betas, eps, weight_decay, **options)
+
+
+class LAMB(AdamW):
+    """Adam's direction, scaled by the norms of weights and direction of each tensor."""
+
+    _rule = "lamb"
+
+    def __init__(self, params: Any, lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999),
+                 eps: float = 1e-6, weight_decay: float = 1e-2, **options: Any) -> None:
+        super().__init__(params, lr, betas, eps, weight_decay, **options)
+
+
+class Lion(_Optimizer):
+    """The sign of an average of gradients, with decoupled weight decay."""
+
+    _rule = "lion"
+
+    def __init__(self, params: Any, lr: float = 1e-4, betas: tuple[float, float] = (0.9, 0.99),
+                 weight_decay: float = 0, *, weights: str = "master32",
+                 states: str | Sequence[str] = "fp32", profile: str = "strict", block: int = 128,
+                 seed: int = 0, maximize: bool = False) -> None:
+        group = {"lr": lr, "betas": betas, "weight_decay": weight_decay}
+        super().__init__(params, group, weights=weights, states=states, profile=profile,
+                         block=block, seed=seed, maximize=maximize)
+
+
+class SGD(_Optimizer):
+    """Gradient descent with momentum, dampening and Nesterov's momentum on request."""
+
+    _rule = "sgd"
+
+    def __init__(self, params: Any, lr: float = 1e-3, momentum: float = 0, dampening: float = 0,
+                 weight_decay: float = 0, nesterov: bool = False, *, weights: str = "master32",
+                 states: str | Sequence[str] = "fp32", profile: str = "strict", block: int = 128,
+                 seed: int = 0, maximize: bool = False) -> None:
+        group = {"lr": lr, "momentum": momentum, "dampening": dampening,
+                 "weight_decay": weight_decay, "nesterov": nesterov}
+        super().__init__(params, group, weights=weights, states=states, profile=profile,
+                         block=block, seed=seed, maximize=maximize)

@@ -1,0 +1,207 @@
+"""Optimizer steps: names of rules and formats, and the arrays that a parameter needs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from samebits import _core
+from samebits.errors import InvalidArgument
+from samebits.formats import choose
+
+__all__ = ["Layout", "StateArray", "layout_of", "settings_row", "state_keys", "storing_row"]
+
+RULES: Final[dict[str, int]] = {n: i for i, n in enumerate(_core.names("update_rule"))}
+PROFILES: Final[dict[str, int]] = {n: i for i, n in enumerate(_core.names("update_profile"))}
+STORED: Final[dict[str, int]] = {n: i for i, n in enumerate(_core.names("stored_format"))}
+LOW_PARTS: Final[dict[str, int]] = {n: i for i, n in enumerate(_core.names("low_part"))}
+
+#: How weights are kept: the argument `weights`.
+WEIGHTS: Final[dict[str, int]] = {n: i for i, n in enumerate(
+    ("master32", "direct", "stochastic", "split16", "kahan", "fp8_copy", "master16_scaled"))}
+#: How states are kept: the argument `states`, and the stored format.
+STATES: Final[dict[str, str]] = {
+    "fp32": "fp32", "bf16": "bf16_nearest", "fp16": "fp16_nearest",
+    "bf16_stochastic": "bf16_stochastic", "fp16_stochastic": "fp16_stochastic",
+    "fp16_scaled": "fp16_scaled", "e4m3": "e4m3_scaled", "e5m2": "e5m2_scaled",
+}
+#: The format of the codes of a stored format.
+CODES: Final[dict[str, str]] = {
+    "fp32": "fp32", "bf16_nearest": "bf16", "fp16_nearest": "fp16", "bf16_stochastic": "bf16",
+    "fp16_stochastic": "fp16", "fp16_scaled": "fp16", "e4m3_scaled": "e4m3", "e5m2_scaled": "e5m2",
+}
+SCALED: Final = frozenset(("fp16_scaled", "e4m3_scaled", "e5m2_scaled"))
+#: The stored format of gradients of a format.
+GRADIENTS: Final[dict[str, int]] = {
+    "fp32": STORED["fp32"], "bf16": STORED["bf16_nearest"], "fp16": STORED["fp16_nearest"],
+}
+#: The names of the states of each rule, as PyTorch's optimizers call them.
+STATE_KEYS: Final[dict[str, tuple[str, ...]]] = {
+    "adamw": ("exp_avg", "exp_avg_sq"), "adam": ("exp_avg", "exp_avg_sq"),
+    "lamb": ("exp_avg", "exp_avg_sq"), "lion": ("exp_avg",), "sgd": ("momentum_buffer",),
+}
+
+
+@dataclass(frozen=True)
+class StateArray:
+    """An array beside a parameter.
+
+    Attributes
+    ----------
+    key : str
+        Its name among the states.
+    stored : str
+        Its stored format; "int16" for the low part of split weights.
+    begins_as : str
+        Values before the first step: zero, or parameter (the parameter's values).
+    """
+
+    key: str
+    stored: str
+    begins_as: str = "zero"
+
+    @property
+    def codes(self) -> str:
+        """Format of the codes."""
+        return CODES.get(self.stored, self.stored)
+
+    @property
+    def scale_key(self) -> str | None:
+        """Name of the array of block scales; None in formats without scales."""
+        return self.key + "_scale" if self.stored in SCALED else None
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The arrays of one parameter, by their part in a step.
+
+    The parameter itself takes the part whose array is None: `weights`, or `master` for FP8 copies.
+    """
+
+    weights: StateArray | None
+    weights_stored: str
+    master: StateArray | None
+    master_stored: str
+    states: tuple[StateArray, ...]
+    low: StateArray | None
+    low_kind: str
+
+    def arrays(self) -> list[StateArray]:
+        """Return the arrays beside the parameter."""
+        parts = (self.weights, self.master, *self.states, self.low)
+        return [a for a in parts if a is not None]
+
+    def row(self, parameter: int, address_of: Mapping[str, int], numbers: tuple[int, ...],
+            gradient: int) -> tuple[int, ...]:
+        """Return the row of samebits._core.OptimizerTensors.
+
+        Parameters
+        ----------
+        parameter : int
+            Address of the parameter.
+        address_of : mapping of str to int
+            Address of each array, and of its scales.
+        numbers : tuple
+            Count, first index, stream, group and block.
+        gradient : int
+            Stored format of the gradient.
+        """
+        def part(array: StateArray | None, stored: str) -> tuple[int, int, int]:
+            if stored == "none":
+                return 0, 0, 0
+            if array is None:
+                return parameter, 0, STORED[stored]
+            scales = address_of[array.scale_key] if array.scale_key else 0
+            return address_of[array.key], scales, STORED[stored]
+
+        states = [part(s, s.stored) for s in self.states] + [(0, 0, 0)] * (2 - len(self.states))
+        low = address_of[self.low.key] if self.low else 0
+        return (*part(self.weights, self.weights_stored), *part(self.master, self.master_stored),
+                *states[0], *states[1], low, LOW_PARTS[self.low_kind], gradient, *numbers)
+
+
+def layout_of(parameter: str, weights: str, states: object, keys: tuple[str, ...]) -> Layout:
+    """Return the arrays of a parameter.
+
+    Parameters
+    ----------
+    parameter : str
+        Format of the parameter: fp32, bf16 or fp16.
+    weights : str
+        How 16-bit parameters are kept. Parameters in fp32 need no mode; only ``fp8_copy`` changes
+        them.
+    states : str or sequence of str
+        Format of all states, or of each one.
+    keys : tuple of str
+        Names of the states.
+    """
+    choose("weights", weights, WEIGHTS)
+    each = [states] * len(keys) if isinstance(states, str) else list(states)  # type: ignore[call-overload]
+    if len(each) != len(keys):
+        raise InvalidArgument(f"states: one format or {len(keys)} are expected; got {len(each)}")
+    for name in each:
+        choose("states", name, dict.fromkeys(STATES, 0))
+    arrays = tuple(StateArray(k, STATES[s]) for k, s in zip(keys, each, strict=True))
+    if parameter not in ("fp32", "bf16", "fp16"):
+        raise InvalidArgument(f"parameters: fp32, bf16 or fp16 is expected; got {parameter}")
+    if parameter == "fp32":
+        if weights == "fp8_copy":
+            copy = StateArray("fp8", "e4m3_scaled", "parameter")
+            return Layout(copy, "e4m3_scaled", None, "fp32", arrays, None, "none")
+        return Layout(None, "fp32", None, "none", arrays, None, "none")
+    if weights in ("split16", "kahan"):
+        if parameter != "bf16":
+            raise InvalidArgument(f"weights: {weights} needs parameters in bf16; got {parameter}")
+        low = StateArray("low", "int16" if weights == "split16" else "bf16_nearest")
+        kind = "split" if weights == "split16" else "kahan"
+        return Layout(None, "bf16_nearest", None, "none", arrays, low, kind)
+    if weights == "fp8_copy":
+        raise InvalidArgument(f"weights: fp8_copy needs parameters in fp32; got {parameter}")
+    if weights == "stochastic":
+        return Layout(None, f"{parameter}_stochastic", None, "none", arrays, None, "none")
+    if weights == "direct":
+        return Layout(None, f"{parameter}_nearest", None, "none", arrays, None, "none")
+    stored = "fp32" if weights == "master32" else "fp16_scaled"
+    master = StateArray("master", stored, "parameter")
+    return Layout(None, f"{parameter}_nearest", master, stored, arrays, None, "none")
+
+
+def settings_row(rule: str, group: Mapping[str, Any], learning_rate: float) -> tuple[Any, ...]:
+    """Return the settings of a group of parameters as samebits._core takes them."""
+    beta1, beta2 = group.get("betas", (0.9, 0.999))
+    return (RULES[rule], choose("profile", group["profile"], PROFILES),
+            int(bool(group.get("nesterov", False))), learning_rate, float(beta1), float(beta2),
+            float(group.get("eps", 1e-8)), float(group["weight_decay"]),
+            float(group.get("momentum", 0.0)), float(group.get("dampening", 0.0)))
+
+
+def state_keys(rule: str, group: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the names of a group's states."""
+    count = _core.optimizer_state_count(settings_row(rule, group, 0.0))
+    return STATE_KEYS[rule][:count]
+
+
+def storing_row(codes: int, scales: int, stored: str, gradient: int, unused: int, count: int,
+                block: int) -> tuple[int, ...]:
+    """Return the row of a step that stores values in a format: see `STORING`.
+
+    Parameters
+    ----------
+    codes, scales : int
+        Addresses that receive codes and block scales.
+    stored : str
+        The format.
+    gradient : int
+        Stored format of the values, which are passed as the gradient.
+    unused : int
+        Address of `count` fp32 numbers that the step may change.
+    """
+    none = (0, 0, 0)
+    return (unused, 0, STORED["fp32"], *none, codes, scales, STORED[stored], *none, 0, 0, gradient,
+            count, 0, 0, 0, block)
+
+
+#: Settings of a step that stores the gradient as first state: SGD's first step with momentum.
+STORING: Final[tuple[Any, ...]] = (RULES["sgd"], PROFILES["strict"], 0, 0.0, 0.9, 0.999, 1e-8, 0.0,
+                                   0.5, 0.0)

@@ -1,0 +1,333 @@
+"""Optimizers that keep weights and states in many formats, with the same bits on CPU and GPU.
+
+Each takes the place of the optimizer of ``torch.optim`` with its name, and takes these arguments:
+
+weights, states, profile, block, seed, maximize
+    As in `samebits.optim`. All but `maximize` and `seed` may differ between parameter groups.
+
+Examples
+--------
+>>> import torch
+>>> from samebits.torch.optim import AdamW
+>>> model = torch.nn.Linear(4, 2, dtype=torch.bfloat16)
+>>> optimizer = AdamW(model.parameters(), lr=1e-3, weights="stochastic", states="bf16")
+>>> model(torch.ones(1, 4, dtype=torch.bfloat16)).sum().backward()
+>>> optimizer.step()
+>>> {key: value.dtype for key, value in optimizer.state[model.bias].items()}
+{'exp_avg': torch.bfloat16, 'exp_avg_sq': torch.bfloat16, 'step': torch.int64}
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
+from typing import Any
+
+import torch
+
+from samebits.errors import InvalidArgument
+from samebits.formats import choose
+from samebits.optimizer_layout import PROFILES, SCALED, STATE_KEYS, settings_row, state_keys
+from samebits.torch.gradient_list import local
+from samebits.torch.optimizer_state import begin_state, load_state, parameter_layout, values_of
+from samebits.torch.parameter_batch import ParameterBatch, Slot, StepCount
+
+__all__ = ["LAMB", "SGD", "Adam", "AdamW", "Lion", "Optimizer"]
+
+_OPTIONS = ("weights", "states", "profile", "block", "seed", "maximize")
+
+
+class Optimizer(torch.optim.Optimizer):
+    """What the optimizers of this module share.
+
+    One call of the library updates all parameters on a device. `step` never waits for the GPU, with
+    a GradScaler too, and can be captured into a CUDA graph after one step outside. The state
+    ``step`` counts the applied steps of a parameter.
+    """
+
+    _rule = ""
+    _step_supports_amp_scaling = True
+    _takes_grad_mul = True  # samebits.torch.GradScaler sets `grad_mul`
+
+    def __init__(self, params: Any, defaults: dict[str, Any], *, weights: str,
+                 states: str | Sequence[str], profile: str, block: int, seed: int,
+                 maximize: bool) -> None:
+        choose("profile", profile, PROFILES)
+        self._forget()
+        super().__init__(params, {**defaults, "weights": weights, "states": states,
+                                  "profile": profile, "block": block, "seed": seed,
+                                  "maximize": maximize})
+        for group in self.param_groups:  # refuses settings now rather than in the first step
+            state_keys(self._rule, {**group, "lr": 0.0})
+            for parameter in group["params"]:
+                parameter_layout(parameter, group, self._keys(group))
+
+    def _forget(self) -> None:
+        """Begin without batches: the next step makes them from `state`."""
+        self._batches: list[ParameterBatch] | None = None
+        self._known: list[torch.Tensor] = []
+        self._new: list[tuple[int, int, torch.Tensor]] = []
+        self._rates: dict[torch.device, torch.Tensor] = {}
+
+    def _keys(self, group: dict[str, Any]) -> tuple[str, ...]:
+        return state_keys(self._rule, {**group, "lr": 0.0})
+
+    def _slot(self, number: int, at: int, parameter: torch.Tensor, state: dict[str, Any]) -> Slot:
+        group = self.param_groups[at]
+        layout = parameter_layout(parameter, group, self._keys(group))
+        slot = Slot(parameter, number, at, layout, group["block"], state)
+        sharded = slot.memory.numel() != parameter.numel()
+        if sharded and self._rule == "lamb":
+            raise InvalidArgument("params: LAMB needs whole parameters; got a shard of a DTensor")
+        if slot.first_index < 0:
+            stored = [layout.weights_stored, layout.master_stored, *(s.stored for s in layout.states)]
+            if any(s in SCALED or s.endswith("stochastic") for s in stored):
+                raise InvalidArgument("params: these formats need a DTensor that is sharded along "
+                                      "its first dimension alone")
+            slot.first_index = 0
+        return slot
+
+    def _find_batches(self) -> list[ParameterBatch]:
+        """Return the batches, and note parameters that have none yet."""
+        known = [p for group in self.param_groups for p in group["params"]]
+        if self._batches is not None and len(known) == len(self._known) and not any(
+                map(operator.is_not, known, self._known)):
+            return self._batches
+        places = [(at, p) for at, group in enumerate(self.param_groups) for p in group["params"]]
+        self._new = []
+        alike: dict[tuple[torch.device, int], list[Slot]] = {}
+        for number, (at, parameter) in enumerate(places):
+            state = self.state.get(parameter)
+            if not state:
+                self._new.append((number, at, parameter))
+                continue
+            slot = self._slot(number, at, parameter, state)
+            alike.setdefault((slot.memory.device, int(state["step"])), []).append(slot)
+        self._batches = []
+        for (device, steps), slots in alike.items():
+            count = StepCount(device)
+            count.steps.fill_(steps)
+            self._add(slots, count)
+        self._known = known
+        return self._batches
+
+    def _add(self, slots: list[Slot], count: StepCount) -> None:
+        """Add a batch."""
+        assert self._batches is not None
+        for slot in slots:
+            slot.state["step"] = count.steps
+        self._batches.append(ParameterBatch(slots, count))
+
+    def _begin_new(self) -> None:
+        """Make states and batches of parameters that have a gradient for the first time."""
+        begun: dict[torch.device, list[Slot]] = {}
+        left = []
+        for number, at, parameter in self._new:
+            if parameter.grad is None:
+                left.append((number, at, parameter))
+                continue
+            group = self.param_groups[at]
+            layout = parameter_layout(parameter, group, self._keys(group))
+            state = self.state[parameter]
+            slot = self._slot(number, at, parameter, state)
+            state.update(begin_state(parameter, layout, group["block"]))
+            begun.setdefault(slot.memory.device, []).append(slot)
+        self._new = left
+        for device, slots in begun.items():
+            self._add(slots, StepCount(device))
+
+    def _split(self) -> list[tuple[ParameterBatch, list[torch.Tensor | None]]]:
+        """Return the batches that have gradients, split so that all of their parameters have one."""
+        batches = self._find_batches()
+        if self._new:
+            self._begin_new()
+        work = []
+        for batch in list(batches):
+            gradients = batch.gradients()
+            missing = sum(g is None for g in gradients)
+            if missing == len(gradients):
+                continue
+            if missing:
+                batches.remove(batch)
+                present = [s for s, g in zip(batch.slots, gradients, strict=True) if g is not None]
+                absent = [s for s, g in zip(batch.slots, gradients, strict=True) if g is None]
+                self._add(absent, batch.count)
+                self._add(present, batch.count.split())
+                batch, gradients = batches[-1], [g for g in gradients if g is not None]
+            work.append((batch, gradients))
+        return work
+
+    @torch.compiler.disable  # one call of the library; there is nothing to fuse
+    @torch.no_grad()
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Update all parameters that have a gradient.
+
+        A GradScaler sets the attributes `grad_scale` and `found_inf`; gradients are divided by the
+        first, and the step is skipped if the second is not 0.
+
+        Parameters
+        ----------
+        closure : callable, optional
+            Computes the loss again; called once, before the step.
+        """
+        loss = None
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
+        sign = self._sign()
+        work = self._split()
+        for batch, gradients in work:
+            settings, rates = self._settings(batch.device)
+            batch.count.decide(sign, getattr(self, "found_inf", None),
+                               getattr(self, "grad_scale", None), getattr(self, "grad_mul", None))
+            batch.step(gradients, settings, rates, self.param_groups[0]["seed"])
+            torch.autograd.graph.increment_version([slot.parameter for slot in batch.slots])
+        return loss
+
+    def _sign(self) -> float:
+        signs = {bool(group["maximize"]) for group in self.param_groups}
+        if len(signs) > 1:
+            raise InvalidArgument("maximize: must be the same for all parameter groups")
+        return -1.0 if True in signs else 1.0
+
+    def _settings(self, device: torch.device) -> tuple[list[tuple[Any, ...]], torch.Tensor | None]:
+        """Return the settings of all groups, and the learning rates if one lies on a GPU."""
+        rates = [group["lr"] for group in self.param_groups]
+        on_device = [isinstance(r, torch.Tensor) and r.device.type == "cuda" for r in rates]
+        known = [0.0 if there else float(r) for r, there in zip(rates, on_device, strict=True)]
+        rows = [settings_row(self._rule, group, rate)
+                for group, rate in zip(self.param_groups, known, strict=True)]
+        if not any(on_device):
+            return rows, None
+        array = self._rates.get(device)
+        if array is None or array.numel() != len(rates):
+            array = self._rates[device] = torch.empty(len(rates), device=device)
+        for at, (rate, there) in enumerate(zip(rates, on_device, strict=True)):
+            if there:
+                array[at].copy_(rate.reshape(()))
+            else:
+                array[at].fill_(known[at])
+        return rows, array
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self._forget()
+        for group in self.param_groups:
+            for key in _OPTIONS:
+                group.setdefault(key, self.defaults[key])
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Continue from a state: all later steps have the bits of an uninterrupted run.
+
+        Takes states of this class, of ``torch.optim``, of TransformerEngine's FusedAdam and of
+        torchao's low-bit optimizers. States in another format are rounded to nearest. Waits for the
+        GPU.
+        """
+        super().load_state_dict(state_dict)  # casts states to the dtype of the parameter
+        saved_groups = state_dict["param_groups"]
+        numbers = chain.from_iterable(group["params"] for group in saved_groups)
+        places = [(group, saved, p) for group, saved in zip(self.param_groups, saved_groups,
+                                                            strict=True) for p in group["params"]]
+        for number, (group, saved_group, parameter) in zip(numbers, places, strict=True):
+            saved = state_dict["state"].get(number)
+            if not saved:
+                continue
+            steps = saved.get("step", saved_group.get("step"))
+            if steps is None:
+                raise InvalidArgument("state_dict: the number of steps, 'step', is missing")
+            layout = parameter_layout(parameter, group, self._keys(group))
+            state = load_state(parameter, layout, group["block"], saved)
+            state["step"] = torch.tensor(int(steps))
+            self.state[parameter] = state
+        self._forget()
+
+    def torch_state_dict(self) -> dict[str, Any]:
+        """Return the state as the optimizer of ``torch.optim`` with this name has it: in fp32.
+
+        Master weights and low parts are not in it.
+        """
+        exported = self.state_dict()
+        for group in exported["param_groups"]:
+            for key in _OPTIONS:
+                if key != "maximize":
+                    del group[key]
+        numbers = chain.from_iterable(group["params"] for group in exported["param_groups"])
+        places = [(group, p) for group in self.param_groups for p in group["params"]]
+        state: dict[int, Any] = {}
+        for number, (group, parameter) in zip(numbers, places, strict=True):
+            own = self.state.get(parameter)
+            if not own:
+                continue
+            layout = parameter_layout(parameter, group, self._keys(group))
+            state[number] = {"step": own["step"].to(torch.float32)}
+            state[number].update({a.key: values_of(a, own) for a in layout.states})
+        return {"state": state, "param_groups": exported["param_groups"]}
+
+
+class AdamW(Optimizer):
+    """Adam with decoupled weight decay."""
+
+    _rule = "adamw"
+
+    def __init__(self, params: Iterable[Any], lr: float | torch.Tensor = 1e-3,
+                 betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
+                 weight_decay: float = 1e-2, *, weights: str = "master32",
+                 states: str | Sequence[str] = "fp32", profile: str = "strict", block: int = 128,
+                 seed: int = 0, maximize: bool = False) -> None:
+        defaults = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay}
+        super().__init__(params, defaults, weights=weights, states=states, profile=profile,
+                         block=block, seed=seed, maximize=maximize)
+
+
+class Adam(AdamW):
+    """Adam; weight decay is added to the gradient (L2)."""
+
+    _rule = "adam"
+
+    def __init__(self, params: Iterable[Any], lr: float | torch.Tensor = 1e-3,
+                 betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
+                 weight_decay: float = 0, **options: Any) -> None:
+        super().__init__(params, lr, betas, eps, weight_decay, **options)
+
+
+class LAMB(AdamW):
+    """Adam's direction, scaled by the norms of weights and direction of each parameter."""
+
+    _rule = "lamb"
+
+    def __init__(self, params: Iterable[Any], lr: float | torch.Tensor = 1e-3,
+                 betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-6,
+                 weight_decay: float = 1e-2, **options: Any) -> None:
+        super().__init__(params, lr, betas, eps, weight_decay, **options)
+
+
+class Lion(Optimizer):
+    """The sign of an average of gradients, with decoupled weight decay."""
+
+    _rule = "lion"
+
+    def __init__(self, params: Iterable[Any], lr: float | torch.Tensor = 1e-4,
+                 betas: tuple[float, float] = (0.9, 0.99), weight_decay: float = 0, *,
+                 weights: str = "master32", states: str | Sequence[str] = "fp32",
+                 profile: str = "strict", block: int = 128, seed: int = 0,
+                 maximize: bool = False) -> None:
+        defaults = {"lr": lr, "betas": betas, "weight_decay": weight_decay}
+        super().__init__(params, defaults, weights=weights, states=states, profile=profile,
+                         block=block, seed=seed, maximize=maximize)
+
+
+class SGD(Optimizer):
+    """Gradient descent with momentum, dampening and Nesterov's momentum on request."""
+
+    _rule = "sgd"
+
+    def __init__(self, params: Iterable[Any], lr: float | torch.Tensor = 1e-3, momentum: float = 0,
+                 dampening: float = 0, weight_decay: float = 0, nesterov: bool = False, *,
+                 weights: str = "master32", states: str | Sequence[str] = "fp32",
+                 profile: str = "strict", block: int = 128, seed: int = 0,
+                 maximize: bool = False) -> None:
+        defaults = {"lr": lr, "momentum": momentum, "dampening": dampening,
+                    "weight_decay": weight_decay, "nesterov": nesterov}
+        super().__init__(params, defaults, weights=weights, states=states, profile=profile,
+                         block=block, seed=seed, maximize=maximize)

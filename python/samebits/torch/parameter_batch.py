@@ -1,0 +1,235 @@
+"""Parameters that were stepped equally often, as one list of the library."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+import torch
+
+from samebits import _core
+from samebits.errors import InvalidArgument
+from samebits.optimizer_layout import GRADIENTS, STORING, Layout, storing_row
+from samebits.torch.gradient_list import local, moved, stream_of
+from samebits.torch.kept_lists import KeptLists
+
+__all__ = ["ParameterBatch", "Slot", "StepCount", "store_values"]
+
+FORMATS: Final[dict[torch.dtype, str]] = {
+    torch.float32: "fp32", torch.bfloat16: "bf16", torch.float16: "fp16",
+}
+
+
+class StepCount:
+    """The number of applied steps of some parameters, in their memory, and the coming decision.
+
+    Attributes
+    ----------
+    report : Tensor [64] of uint8
+        A samebits_step_report, of which a step reads three fields.
+    steps : Tensor [] of int64
+        Number of applied steps.
+    """
+
+    def __init__(self, device: torch.device, report: torch.Tensor | None = None) -> None:
+        self.report = (torch.zeros(64, dtype=torch.uint8, device=device) if report is None
+                       else report.clone())
+        self.steps = self.report[8:16].view(torch.int64)[0]
+        self._grad_mul = self.report[48:52].view(torch.float32)[0]
+        self._applied = self.report[60:61].view(torch.bool)[0]
+        # What was written last and need not be written again; None: a tensor said it, or a graph may.
+        self._written_factor: float | None = None
+        self._written_applied = False
+        self._in_graph = False
+
+    def split(self) -> StepCount:
+        """Return a count of its own for some of the parameters."""
+        return StepCount(self.report.device, self.report)
+
+    def decide(self, sign: float, found_inf: torch.Tensor | None, grad_scale: torch.Tensor | None,
+               grad_mul: torch.Tensor | None) -> None:
+        """Write the decision of a step, on CUDA without waiting.
+
+        Parameters
+        ----------
+        sign : float
+            1, or -1 to maximize.
+        found_inf : Tensor [] of float32, optional
+            Not 0: the step is skipped.
+        grad_scale : Tensor [], optional
+            What the gradients must be divided by.
+        grad_mul : Tensor [], optional
+            What the gradients must be multiplied by; wins over `grad_scale`.
+        """
+        device = self.report.device
+        if device.type == "cuda" and torch.cuda.is_current_stream_capturing():
+            self._in_graph = True
+        by_tensor = grad_mul is not None or grad_scale is not None
+        if grad_mul is not None:
+            self._grad_mul.copy_(moved(grad_mul, device).reshape(()))
+        elif grad_scale is not None:
+            torch.reciprocal(moved(grad_scale, device).reshape(()), out=self._grad_mul)
+        elif self._written_factor != sign:
+            self._grad_mul.fill_(sign)
+        if by_tensor and sign < 0:
+            self._grad_mul.neg_()
+        self._written_factor = None if by_tensor or self._in_graph else sign
+        if found_inf is not None:
+            torch.eq(moved(found_inf, device).reshape(()), 0, out=self._applied)
+            self.steps.add_(self._applied)
+        else:
+            if not self._written_applied:
+                self._applied.fill_(True)
+            self.steps.add_(1)
+        self._written_applied = found_inf is None and not self._in_graph
+
+
+class Slot:
+    """One parameter: its memory, formats, states and settings.
+
+    Attributes
+    ----------
+    parameter : Tensor
+    memory : Tensor
+        The parameter without autograd; of a DTensor the local shard.
+    first_index : int
+        Index of the first element in the unsharded parameter.
+    number : int
+        Number of the parameter, for random streams.
+    """
+
+    def __init__(self, parameter: torch.Tensor, number: int, group: int, layout: Layout,
+                 block: int, state: dict[str, Any]) -> None:
+        self.parameter = parameter
+        self.memory = local(parameter.detach())
+        self.first_index = _first_index(parameter)
+        self.number = number
+        self.group = group
+        self.layout = layout
+        self.block = block
+        self.state = state
+
+    def gradient(self) -> torch.Tensor | None:
+        """Return the gradient in the memory order of the parameter, or None."""
+        grad = self.parameter.grad
+        if grad is None:
+            return None
+        if grad.is_sparse:
+            raise InvalidArgument("gradients: sparse gradients are not supported")
+        if type(grad) is not torch.Tensor:
+            grad = local(grad)
+        memory = self.memory
+        if grad.stride() != memory.stride() or grad.device != memory.device or grad.is_neg():
+            grad = torch.empty_like(memory, dtype=grad.dtype).copy_(grad)
+        if grad.dtype not in FORMATS:
+            raise InvalidArgument(f"gradients: float32, bfloat16 or float16 is expected; got "
+                                  f"{grad.dtype}")
+        return grad
+
+    def row(self, gradient: torch.dtype) -> tuple[int, ...]:
+        """Return the parameter's row of samebits._core.OptimizerTensors."""
+        addresses = {key: value.data_ptr() for key, value in self.state.items()
+                     if isinstance(value, torch.Tensor)}
+        numbers = (self.memory.numel(), self.first_index, self.number, self.group, self.block)
+        return self.layout.row(self.memory.data_ptr(), addresses, numbers,
+                               GRADIENTS[FORMATS[gradient]])
+
+
+def _first_index(parameter: torch.Tensor) -> int:
+    """Return the index of the local shard's first element in the whole parameter."""
+    placements = getattr(parameter, "placements", None)
+    if placements is None:
+        return 0
+    from torch.distributed.tensor._utils import compute_local_shape_and_global_offset
+
+    shape, offset = compute_local_shape_and_global_offset(
+        parameter.shape, parameter.device_mesh, placements)  # type: ignore[attr-defined]
+    if any(o != 0 for o in offset[1:]) or tuple(shape[1:]) != tuple(parameter.shape[1:]):
+        return -1  # the shard is no range of elements
+    row = 1
+    for size in parameter.shape[1:]:
+        row *= size
+    return int(offset[0]) * row if offset else 0
+
+
+class _List(NamedTuple):
+    core: _core.OptimizerList
+    memory: tuple[torch.Tensor, ...]  # tables on the device and on the host
+
+
+class ParameterBatch:
+    """Parameters on one device with one count of applied steps."""
+
+    def __init__(self, slots: list[Slot], count: StepCount) -> None:
+        self.slots = slots
+        self.count = count
+        self.device = count.report.device
+        self._places: list[Any] = []
+        self._tensors: _core.OptimizerTensors | None = None
+        self._lists: KeptLists[_List] = KeptLists()
+        self._old_lists: list[KeptLists[_List]] = []  # graphs use them
+        self._threads = 1
+        if self.device.type == "cpu" and sum(s.memory.numel() for s in slots) > 2**16:
+            self._threads = torch.get_num_threads()
+
+    def gradients(self) -> list[torch.Tensor | None]:
+        """Return the gradients of all parameters."""
+        return [slot.gradient() for slot in self.slots]
+
+    def _described(self, gradients: Sequence[torch.Tensor | None]) -> _core.OptimizerTensors:
+        """Return the description of weights and states, made again when they moved."""
+        places = [(slot.parameter.data_ptr(), None if g is None else g.dtype)
+                  for slot, g in zip(self.slots, gradients, strict=True)]
+        if self._tensors is None or places != self._places:
+            for slot in self.slots:
+                slot.memory = local(slot.parameter.detach())
+            rows = [slot.row(torch.float32 if g is None else g.dtype)
+                    for slot, g in zip(self.slots, gradients, strict=True)]
+            names = [f"parameter {slot.number}" for slot in self.slots]
+            self._tensors = _core.OptimizerTensors(rows, names, self.device.type == "cuda")
+            self._places = places
+            if self._lists.captured:
+                self._old_lists.append(self._lists)
+            self._lists = KeptLists()
+        return self._tensors
+
+    def step(self, gradients: Sequence[torch.Tensor | None], settings: list[tuple[Any, ...]],
+             learning_rates: torch.Tensor | None, seed: int) -> None:
+        """Update all parameters that have a gradient."""
+        tensors = self._described(gradients)
+        addresses = [0 if g is None else g.data_ptr() for g in gradients]
+        stream = stream_of(self.device)
+        found = self._lists.find((stream, *addresses), self.device,
+                                 lambda capturing: self._make(tensors, addresses, capturing))
+        found.core.step(settings, 1, 1.0, self.count.report.data_ptr(),
+                        0 if learning_rates is None else learning_rates.data_ptr(), seed,
+                        self._threads, None, stream)
+
+    def _make(self, tensors: _core.OptimizerTensors, addresses: list[int],
+              capturing: bool) -> _List:
+        core = tensors.with_gradients(addresses)
+        size = core.tables_size()
+        if size == 0:
+            return _List(core, ())
+        on_host = self._lists.page_locked(size, capturing)
+        on_device = torch.empty(size, dtype=torch.uint8, device=self.device)
+        core.write_tables(on_host.data_ptr(), size, on_device.data_ptr())
+        on_device.copy_(on_host[:size], non_blocking=True)
+        return _List(core, (on_device, on_host))
+
+
+def store_values(values: torch.Tensor, codes: torch.Tensor, scales: torch.Tensor | None,
+                 stored: str, block: int) -> None:
+    """Write values, in the memory order of `codes`, to an array in a stored format."""
+    unused = torch.zeros(values.numel(), dtype=torch.float32, device=values.device)
+    row = storing_row(codes.data_ptr(), 0 if scales is None else scales.data_ptr(), stored,
+                      GRADIENTS[FORMATS[values.dtype]], unused.data_ptr(), values.numel(), block)
+    tensors = _core.OptimizerTensors([row], ["values"], values.device.type == "cuda")
+    core = tensors.with_gradients([values.data_ptr()])
+    size = core.tables_size()
+    on_device = torch.empty(size, dtype=torch.uint8, device=values.device)
+    if size:
+        on_host = torch.empty(size, dtype=torch.uint8)
+        core.write_tables(on_host.data_ptr(), size, on_device.data_ptr())
+        on_device.copy_(on_host)
+    core.step([STORING], 1, 1.0, 0, 0, 0, 1, None, stream_of(values.device))

@@ -1,0 +1,186 @@
+"""samebits.optim: formulas against NumPy, formats, skipped steps, checkpoints and refusals."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import samebits
+from samebits import optim
+
+BF16 = ml_dtypes.bfloat16
+CLASSES = [optim.AdamW, optim.Adam, optim.SGD, optim.Lion, optim.LAMB]
+
+
+def numbers(count: int, seed: int, dtype: Any = np.float32) -> Any:
+    return np.random.default_rng(seed).normal(size=count).astype(np.float32).astype(dtype)
+
+
+def bits(array: Any) -> Any:
+    return np.asarray(array).view(f"u{array.dtype.itemsize}").tolist()
+
+
+def test_adamw_in_numpy() -> None:
+    f = np.float32
+    w, m, v = numbers(1000, 0), np.zeros(1000, f), np.zeros(1000, f)
+    expected = w.copy()
+    optimizer = optim.AdamW(w, lr=0.01, betas=(0.9, 0.99), weight_decay=0.1)
+    b1, b2 = f(0.9), f(0.99)
+    for step in range(1, 6):
+        g = numbers(1000, step)
+        optimizer.step(g, grad_mul=0.25)
+        g = g * f(0.25)
+        c1, c2 = 1 - np.prod([float(b1)] * step), 1 - np.prod([float(b2)] * step)
+        expected = expected * f(1 - 0.01 * 0.1)
+        m = b1 * m + (1 - b1) * g
+        v = b2 * v + (1 - b2) * (g * g)
+        d = np.sqrt(v) / f(np.sqrt(c2)) + f(1e-8)
+        expected = expected - (f(0.01 / c1) * m) / d
+        assert bits(w) == bits(expected), step
+        assert bits(optimizer.state["0"]["exp_avg"]) == bits(m)
+        assert bits(optimizer.state["0"]["exp_avg_sq"]) == bits(v)
+    assert optimizer.applied_steps == 5
+
+
+def test_sgd_in_numpy() -> None:
+    f = np.float32
+    w = numbers(100, 0)
+    expected, m = w.copy(), np.zeros(100, f)
+    optimizer = optim.SGD(w, lr=0.1, momentum=0.9, weight_decay=0.01, nesterov=True)
+    for step in range(1, 5):
+        g = numbers(100, step)
+        optimizer.step(g)
+        g = g + f(0.01) * expected
+        m = g if step == 1 else f(0.9) * m + g
+        expected = expected - f(0.1) * (g + f(0.9) * m)
+        assert bits(w) == bits(expected), step
+
+
+@pytest.mark.parametrize("kind", CLASSES)
+@pytest.mark.parametrize("weights", ["master32", "direct", "stochastic", "split16", "kahan",
+                                     "master16_scaled", "fp8_copy"])
+@pytest.mark.parametrize("states", ["fp32", "bf16", "bf16_stochastic", "fp16_scaled", "e4m3"])
+def test_every_mode_steps_and_resumes(kind: Any, weights: str, states: str, tmp_path: Path) -> None:
+    def made() -> tuple[Any, Any]:
+        dtype = np.float32 if weights == "fp8_copy" else BF16
+        params = {"w": numbers(300, 0, dtype), "b": numbers(7, 1, dtype)}
+        options = {"momentum": 0.9} if kind is optim.SGD else {}
+        return params, kind(params, lr=0.01, weights=weights, states=states, seed=3, **options)
+
+    def step(params: Any, optimizer: Any, number: int) -> None:
+        optimizer.step({name: numbers(p.size, 10 + number, p.dtype) for name, p in params.items()})
+
+    def everything(params: Any, optimizer: Any) -> Any:
+        arrays = {**params, **{f"{n}.{k}": a for n, s in optimizer.state.items()
+                               for k, a in s.items()}}
+        return {name: bits(array) for name, array in arrays.items()}
+
+    params, optimizer = made()
+    before = everything(params, optimizer)
+    for number in range(2):
+        step(params, optimizer, number)
+    assert everything(params, optimizer)["w"] != before["w"] or weights == "direct"
+    optimizer.save(tmp_path / "state.safetensors")
+    resumed_params, resumed = made()
+    resumed.load(tmp_path / "state.safetensors")
+    for number in range(2, 4):
+        step(params, optimizer, number)
+        step(resumed_params, resumed, number)
+    assert everything(params, optimizer) == everything(resumed_params, resumed)
+    assert resumed.applied_steps == 4
+
+
+def test_masters_are_the_fp32_run() -> None:
+    w32 = numbers(500, 0, BF16).astype(np.float32)
+    runs = {mode: w32.astype(BF16) for mode in ("master32", "split16")}
+    optimizers = {mode: optim.AdamW(w, weights=mode) for mode, w in runs.items()}
+    plain = optim.AdamW(w32)
+    for step in range(5):
+        g = numbers(500, step, BF16)
+        plain.step(g)
+        for optimizer in optimizers.values():
+            optimizer.step(g)
+    master = optimizers["master32"].state["0"]["master"]
+    assert bits(master) == bits(w32)
+    assert bits(runs["master32"]) == bits(w32.astype(BF16))
+    low = optimizers["split16"].state["0"]["low"].astype(np.int64)
+    high = runs["split16"].view(np.uint16).astype(np.int64)
+    joined = ((high - (low < 0)) << 16) + (low & 0xFFFF)
+    assert joined.tolist() == bits(w32)
+
+
+def test_the_fp8_copy_is_that_of_the_weights() -> None:
+    w = numbers(300, 0)
+    optimizer = optim.AdamW(w, weights="fp8_copy")
+    for step in range(3):
+        codes, scales = (optimizer.state["0"][k] for k in ("fp8", "fp8_scale"))
+        for block, scale in enumerate(scales):
+            part = slice(128 * block, 128 * block + 128)
+            s = np.float32(448) / np.abs(w[part]).max()
+            assert scale == 1 / s
+            expected = samebits.convert(w[part] * s, "e4m3", overflow="saturate")
+            assert bits(codes[part]) == bits(expected)
+        optimizer.step(numbers(300, step + 1))
+
+
+def test_a_skipped_step_changes_nothing() -> None:
+    w = numbers(10, 0)
+    optimizer = optim.Adam(w)
+    optimizer.step(np.full(10, np.nan, np.float32), applied=False)
+    assert bits(w) == bits(numbers(10, 0)) and optimizer.applied_steps == 0
+    assert not optimizer.state["0"]["exp_avg"].any()
+
+
+def test_backends_threads_and_the_scale_of_the_gradients_change_no_bit() -> None:
+    results = []
+    for scale, options in ((1.0, {}), (2.0**-20, {"threads": 2}), (2.0**10, {"backend": "reference"})):
+        w = numbers(9000, 0)
+        optimizer = optim.AdamW(w, profile="torch_fused")
+        for step in range(3):
+            optimizer.step(numbers(9000, step + 1) * np.float32(scale), grad_mul=1 / scale, **options)
+        results.append(bits(w))
+    assert results[0] == results[1] == results[2]
+
+
+def test_maximize_follows_the_gradient() -> None:
+    up, down = numbers(10, 0), numbers(10, 0)
+    optim.SGD(up, lr=0.5, maximize=True).step(numbers(10, 1))
+    optim.SGD(down, lr=0.5).step(-numbers(10, 1))
+    assert bits(up) == bits(down)
+
+
+def test_refusals(tmp_path: Path) -> None:
+    w = numbers(4, 0)
+    for message, call in (
+        ("weights: 'master' is not one of", lambda: optim.AdamW(w, weights="master")),
+        ("states: 'e4m2' is not one of", lambda: optim.AdamW(w, states="e4m2")),
+        ("states: one format or 2", lambda: optim.AdamW(w, states=("fp32",) * 3)),
+        ("profile: 'torch' is not one of", lambda: optim.AdamW(w, profile="torch")),
+        ("beta1", lambda: optim.AdamW(w, betas=(1.0, 0.9)).step(w.copy())),
+        ("has no such profile", lambda: optim.Lion(w, profile="apex_te").step(w.copy())),
+        ("C-contiguous", lambda: optim.AdamW(w[::2])),
+        ("split16 needs parameters in bf16", lambda: optim.AdamW(w.astype(np.float16),
+                                                                 weights="split16")),
+        ("fp8_copy needs parameters in fp32", lambda: optim.AdamW(w.astype(BF16),
+                                                                  weights="fp8_copy")),
+        ("params: fp32, bf16 or fp16|parameters: fp32", lambda: optim.AdamW(w.astype(np.float64))),
+        ("gradients: one for each", lambda: optim.AdamW({"w": w}).step({"v": w})),
+        (r"gradients\[0\]: shape", lambda: optim.AdamW(w).step(w[:3].copy())),
+        ("overlap", lambda: optim.AdamW([w, w[:2]]).step([w.copy(), w[:2].copy()])),
+    ):
+        with pytest.raises(samebits.InvalidArgument, match=message):
+            call()
+    with pytest.raises(TypeError, match="a NumPy array"):
+        optim.AdamW([[1.0, 2.0]])
+    path = tmp_path / "s"
+    optim.AdamW(w).save(path)
+    with pytest.raises(samebits.InvalidArgument, match="rule adam is expected; got adamw"):
+        optim.Adam(w).load(path)
+    with pytest.raises(samebits.InvalidArgument, match="only in the file"):
+        optim.AdamW({"a": w}).load(path)
+    with pytest.raises(samebits.InvalidArgument, match="0.parameter: shape"):
+        optim.AdamW(w[:3].copy()).load(path)
