@@ -1,0 +1,184 @@
+"""samebits.torch.optim against PyTorch's optimizers on CUDA tensors, bit for bit.
+
+PyTorch runs on the GPU; this library runs on the GPU and on the CPU, from the same gradients.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+from samebits.torch import optim
+
+SIZES = (5000, 1, 257, 1024, 4099)
+
+
+def bits(t: torch.Tensor) -> torch.Tensor:
+    t = t.detach()
+    return t.view(torch.int32 if t.itemsize == 4 else torch.int16)
+
+
+def differences(ours: list[Any], theirs: list[Any], count: torch.Tensor) -> None:
+    """Add the number of different elements to `count`, without waiting."""
+    for a, b in zip(ours, theirs, strict=True):
+        count += (bits(a).to(b.device) != bits(b)).sum()
+
+
+def states(optimizer: Any, keys: tuple[str, ...]) -> list[torch.Tensor]:
+    params = optimizer.param_groups[0]["params"]
+    found = [optimizer.state[p].get(key) for p in params for key in keys]
+    return [*params, *(t for t in found if t is not None)]
+
+
+SETTINGS: list[tuple[str, dict[str, Any]]] = [
+    ("AdamW", {"lr": 1e-3, "weight_decay": 0.1, "betas": (0.9, 0.95)}),
+    ("AdamW", {"lr": 3e-4, "weight_decay": 0.0, "betas": (0.8, 0.999), "eps": 1e-6}),
+    ("Adam", {"lr": 1e-3, "weight_decay": 0.0}),
+    ("Adam", {"lr": 1e-3, "weight_decay": 0.1, "betas": (0.85, 0.9999)}),
+    ("SGD", {"lr": 1e-2}),
+    ("SGD", {"lr": 1e-2, "momentum": 0.9, "weight_decay": 0.1}),
+    ("SGD", {"lr": 1e-2, "momentum": 0.9, "nesterov": True}),
+    ("SGD", {"lr": 1e-2, "momentum": 0.9, "dampening": 0.3, "weight_decay": 0.01}),
+]
+
+
+@pytest.mark.parametrize("where", ["cuda", "cpu"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=["fp32", "bf16"])
+@pytest.mark.parametrize("kind", ["foreach", "fused"])
+@pytest.mark.parametrize("name,settings", SETTINGS)
+def test_a_thousand_steps(cuda: str, where: str, dtype: torch.dtype, kind: str, name: str,
+                          settings: dict[str, Any]) -> None:
+    make = torch.Generator(cuda).manual_seed(1)
+    values = [torch.randn(n, generator=make, device=cuda).to(dtype) for n in SIZES]
+    theirs_params = [torch.nn.Parameter(v.clone()) for v in values]
+    ours_params = [torch.nn.Parameter(v.to(where, copy=True)) for v in values]
+    theirs = getattr(torch.optim, name)(theirs_params, **settings, **{kind: True})
+    form = "fp32" if dtype is torch.float32 else "bf16"
+    ours = getattr(optim, name)(ours_params, **settings, weights="direct", states=form,
+                                profile=f"torch_{kind}")
+    if kind == "fused":  # without it, fused Adam with L2 has bits that depend on the place
+        theirs.grad_scale = torch.ones((), device=cuda)
+        theirs.found_inf = torch.zeros((), device=cuda)
+    keys = ("momentum_buffer",) if name == "SGD" else ("exp_avg", "exp_avg_sq")
+    wrong = torch.zeros((), dtype=torch.int64, device=cuda)
+    steps = 1000 if where == "cuda" else 200
+    for step in range(steps):
+        for p, q in zip(theirs_params, ours_params, strict=True):
+            gradient = torch.randn(p.shape, generator=make, device=cuda) * 10.0 ** -(step % 7)
+            p.grad = gradient.to(dtype)
+            q.grad = p.grad.to(where, copy=True)
+        theirs.step()
+        ours.step()
+        differences(states(ours, keys), states(theirs, keys), wrong)
+    assert int(wrong) == 0
+
+
+def test_divided_by_the_scale(cuda: str) -> None:
+    """A loss scale that is a power of two: division and product have the same bits."""
+    make = torch.Generator(cuda).manual_seed(2)
+    values = torch.randn(5000, generator=make, device=cuda)
+    a, b = (torch.nn.Parameter(values.clone()) for _ in range(2))
+    theirs = torch.optim.AdamW([a], fused=True)
+    ours = optim.AdamW([b], profile="torch_fused")
+    for scale, bad in ((2.0**16, False), (2.0**15, True), (2.0**-3, False)):
+        for optimizer, p in ((theirs, a), (ours, b)):
+            p.grad = torch.randn(5000, generator=torch.Generator(cuda).manual_seed(3),
+                                 device=cuda) * scale
+            optimizer.grad_scale = torch.tensor(scale, device=cuda)
+            optimizer.found_inf = torch.tensor(float(bad), device=cuda)
+            optimizer.step()
+    assert torch.equal(bits(a), bits(b))
+
+
+def made(params: list[Any]) -> Any:
+    return optim.AdamW(params, lr=0.01, weights="stochastic", states=("bf16", "e4m3"), seed=4)
+
+
+def test_nothing_waits_and_graph_replays_are_eager_steps(cuda: str) -> None:
+    def parts() -> tuple[Any, Any, list[torch.Tensor]]:
+        make = torch.Generator().manual_seed(0)
+        params = [torch.nn.Parameter(torch.randn(n, generator=make).bfloat16().to(cuda))
+                  for n in SIZES]
+        for p in params:
+            p.grad = torch.zeros_like(p)
+        return params, made(params), [p.grad for p in params]
+
+    def step(optimizer: Any, found: torch.Tensor, scale: torch.Tensor) -> None:
+        optimizer.found_inf, optimizer.grad_scale = found, scale
+        optimizer.step()
+
+    make = torch.Generator().manual_seed(1)
+    gradients = [[torch.randn(n, generator=make).bfloat16().to(cuda) for n in SIZES]
+                 for _ in range(12)]
+    eager, captured = parts(), parts()
+    found, scale = torch.zeros((), device=cuda), torch.full((), 8.0, device=cuda)
+    for i, now in enumerate(gradients):
+        torch._foreach_copy_(eager[2], now)
+        found.fill_(float(i % 5 == 4))
+        step(eager[1], found, scale)
+        if i == 1:
+            torch.cuda.set_sync_debug_mode("error")
+    torch.cuda.set_sync_debug_mode("default")
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    found.zero_()
+    with torch.cuda.stream(side):
+        for now in gradients[:2]:
+            torch._foreach_copy_(captured[2], now)
+            step(captured[1], found, scale)
+    torch.cuda.current_stream().wait_stream(side)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        step(captured[1], found, scale)
+    for i, now in list(enumerate(gradients))[2:]:
+        torch._foreach_copy_(captured[2], now)
+        found.fill_(float(i % 5 == 4))
+        graph.replay()
+    for p, q in zip(eager[0], captured[0], strict=True):
+        assert torch.equal(bits(p), bits(q))
+        for key in ("exp_avg", "exp_avg_sq", "exp_avg_sq_scale", "step"):
+            a, b = eager[1].state[p][key], captured[1].state[q][key]
+            assert torch.equal(a.view(torch.uint8) if a.itemsize == 1 else a,
+                               b.view(torch.uint8) if b.itemsize == 1 else b)
+
+
+@pytest.mark.parametrize("scaler", [False, True])
+def test_a_whole_iteration_in_a_graph(cuda: str, scaler: bool) -> None:
+    """Gradients of a graph lie in the graph's own memory."""
+    import samebits.torch as sbt
+
+    def parts() -> tuple[Any, Any, Any]:
+        torch.manual_seed(0)
+        model = torch.nn.Sequential(torch.nn.Linear(8, 300), torch.nn.Linear(300, 4)).to(cuda)
+        return model, optim.AdamW(model.parameters(), lr=0.01), sbt.GradScaler(
+            cuda, 1024.0, growth_interval=3, enabled=scaler)
+
+    def step(model: Any, optimizer: Any, loss_scaler: Any, x: torch.Tensor) -> None:
+        optimizer.zero_grad()
+        loss_scaler.scale(model(x).square().sum()).backward()
+        loss_scaler.step(optimizer)
+        loss_scaler.update()
+
+    inputs = torch.randn(10, 5, 8, generator=torch.Generator().manual_seed(1)).to(cuda)
+    eager, captured = parts(), parts()
+    for x in inputs:
+        step(*eager, x)
+    x = torch.zeros_like(inputs[0])
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        for i in range(3):
+            x.copy_(inputs[i])
+            step(*captured, x)
+    torch.cuda.current_stream().wait_stream(side)
+    graph = torch.cuda.CUDAGraph()
+    captured[1].zero_grad()
+    with torch.cuda.graph(graph):
+        step(*captured, x)
+    for i in range(3, 10):
+        x.copy_(inputs[i])
+        graph.replay()
+    for p, q in zip(eager[0].parameters(), captured[0].parameters(), strict=True):
+        assert torch.equal(bits(p), bits(q))
