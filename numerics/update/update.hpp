@@ -57,7 +57,7 @@ struct update_formula {
 
 /// Calls f with the update_formula of checked settings.
 template <class Function>
-SAMEBITS_HD constexpr void visit_formula(const optimizer_settings& s, const Function& f) {
+constexpr void visit_formula(const optimizer_settings& s, const Function& f) {
   using enum update_profile;
   const auto adam = [&](auto rule) {
     constexpr update_rule r = decltype(rule)::rule;

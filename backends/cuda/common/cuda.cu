@@ -12,6 +12,7 @@
 #include "backends/cuda/tensor_list/list.hpp"
 #include "backends/cuda/training/gradient_reduction.hpp"
 #include "backends/cuda/training/resident_scaler.hpp"
+#include "backends/cuda/update/update.hpp"
 #include "backends/self_test/self_test.hpp"
 
 namespace samebits::cuda {
@@ -80,6 +81,7 @@ const backends::backend emulated = {
     .axpby = {.run = tested_list<emulated, enqueue_axpby>},
     .accumulate = {.run = tested_list<emulated, enqueue_accumulate>},
     .cast = {.run = tested_list<emulated, enqueue_cast>},
+    .step = {.run = tested_list<emulated, enqueue_step>},
     .memory = &memory,
     .runtime = &runtime,
     .ranks = &emulated_ranks,
@@ -105,6 +107,7 @@ const backends::backend native = {
     .axpby = {.run = tested_list<native, enqueue_axpby>},
     .accumulate = {.run = tested_list<native, enqueue_accumulate>},
     .cast = {.run = tested_list<native, enqueue_cast>},
+    .step = {.run = tested_list<native, enqueue_step>},
     .memory = &memory,
     .runtime = &runtime,
     .ranks = &native_ranks,

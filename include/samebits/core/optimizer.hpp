@@ -5,6 +5,8 @@
 
 #include <cstdint>
 
+#include "samebits/core/config.hpp"
+
 namespace samebits {
 
 /// The formula of a step.
@@ -58,18 +60,18 @@ enum class stored_format : std::uint8_t {
 inline constexpr int stored_format_count = 11;
 
 /// Whether an array of this format has one scale for each block.
-constexpr bool has_block_scales(stored_format f) {
+SAMEBITS_HD constexpr bool has_block_scales(stored_format f) {
   return f == stored_format::fp16_scaled || f == stored_format::e4m3_scaled ||
          f == stored_format::e5m2_scaled;
 }
 
 /// Whether an array of this format needs random bits when it is stored.
-constexpr bool is_stochastic(stored_format f) {
+SAMEBITS_HD constexpr bool is_stochastic(stored_format f) {
   return f == stored_format::bf16_stochastic || f == stored_format::fp16_stochastic;
 }
 
 /// Bytes of one code; 0 for none.
-constexpr int code_bytes(stored_format f) {
+SAMEBITS_HD constexpr int code_bytes(stored_format f) {
   switch (f) {
     case stored_format::none: return 0;
     case stored_format::fp32: return 4;
@@ -108,8 +110,8 @@ inline constexpr int stream_tensor_bits = 24;
 ///   bits 63 .. 56  purpose
 ///   bits 55 .. 32  tensor, below 2^24
 ///   bits 31 .. 0   step mod 2^32
-constexpr std::uint64_t random_stream_number(stream_purpose purpose, std::uint32_t tensor,
-                                             std::uint64_t step) {
+SAMEBITS_HD constexpr std::uint64_t random_stream_number(stream_purpose purpose,
+                                                         std::uint32_t tensor, std::uint64_t step) {
   return (static_cast<std::uint64_t>(purpose) << 56) | (std::uint64_t{tensor} << 32) |
          (step & 0xFFFFFFFFu);
 }

@@ -1,0 +1,130 @@
+// Vectors of V neighbouring codes of a tensor's array: loads and stores.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace samebits::cuda {
+
+/// V codes of 1, 2 or 4 bytes, packed from the low bits of word 0 upwards; or V binary32 words.
+template <int V>
+struct code_words {
+  std::uint32_t w[V];
+};
+
+/// Code k of packed codes.
+template <int V>
+__device__ __forceinline__ std::uint32_t packed_code(const code_words<V>& codes, int bytes, int k) {
+  if (bytes == 4) return codes.w[k];
+  if (bytes == 2) return codes.w[k / 2] >> (k % 2 * 16) & 0xFFFFu;
+  return codes.w[k / 4] >> (k % 4 * 8) & 0xFFu;
+}
+
+/// Sets code k of packed codes, after code k - 1.
+template <int V>
+__device__ __forceinline__ void set_packed_code(code_words<V>& codes, int bytes, int k,
+                                                std::uint32_t code) {
+  const int bit = k * bytes % 4 * 8;
+  std::uint32_t& word = codes.w[k * bytes / 4];
+  word = bit == 0 ? code : word | code << bit;
+}
+
+/// Loads codes one by one; the codes from `count` on are 0. Not inlined, to keep its registers out
+/// of the loop over whole vectors.
+template <int V>
+__device__ __noinline__ code_words<V> load_some_codes(const std::byte* p, int bytes, int count) {
+  code_words<V> codes = {};
+#pragma unroll 1
+  for (int k = 0; k < count; ++k) {
+    std::uint32_t code = 0;
+    if (bytes == 4) {
+      code = reinterpret_cast<const std::uint32_t*>(p)[k];
+    } else if (bytes == 2) {
+      code = reinterpret_cast<const std::uint16_t*>(p)[k];
+    } else {
+      code = static_cast<std::uint32_t>(p[k]);
+    }
+    set_packed_code(codes, bytes, k, code);
+  }
+  return codes;
+}
+
+/// Stores the first `count` codes one by one.
+template <int V>
+__device__ __noinline__ void store_some_codes(std::byte* p, int bytes, int count,
+                                              const code_words<V> codes) {
+#pragma unroll 1
+  for (int k = 0; k < count; ++k) {
+    const std::uint32_t code = packed_code(codes, bytes, k);
+    if (bytes == 4) {
+      reinterpret_cast<std::uint32_t*>(p)[k] = code;
+    } else if (bytes == 2) {
+      reinterpret_cast<std::uint16_t*>(p)[k] = static_cast<std::uint16_t>(code);
+    } else {
+      p[k] = static_cast<std::byte>(code);
+    }
+  }
+}
+
+/// Loads whole vectors of Words words; p is aligned to the smaller of 16 bytes and the vector.
+template <int Words, int V>
+__device__ __forceinline__ void load_words(code_words<V>& codes, const std::byte* p) {
+  if constexpr (Words >= 4) {
+#pragma unroll
+    for (int k = 0; k < Words; k += 4) {
+      const uint4 x = __ldcs(reinterpret_cast<const uint4*>(p) + k / 4);
+      codes.w[k] = x.x, codes.w[k + 1] = x.y, codes.w[k + 2] = x.z, codes.w[k + 3] = x.w;
+    }
+  } else if constexpr (Words == 2) {
+    const uint2 x = __ldcs(reinterpret_cast<const uint2*>(p));
+    codes.w[0] = x.x, codes.w[1] = x.y;
+  } else {
+    codes.w[0] = __ldcs(reinterpret_cast<const std::uint32_t*>(p));
+  }
+}
+
+/// Stores whole vectors of Words words; p as for load_words().
+template <int Words, int V>
+__device__ __forceinline__ void store_words(const code_words<V>& codes, std::byte* p) {
+  if constexpr (Words >= 4) {
+#pragma unroll
+    for (int k = 0; k < Words; k += 4) {
+      __stcs(reinterpret_cast<uint4*>(p) + k / 4,
+             make_uint4(codes.w[k], codes.w[k + 1], codes.w[k + 2], codes.w[k + 3]));
+    }
+  } else if constexpr (Words == 2) {
+    __stcs(reinterpret_cast<uint2*>(p), make_uint2(codes.w[0], codes.w[1]));
+  } else {
+    __stcs(reinterpret_cast<std::uint32_t*>(p), codes.w[0]);
+  }
+}
+
+/// Loads V codes. p is aligned to 16 bytes, or to the vector if the vector is smaller.
+template <int V>
+__device__ __forceinline__ code_words<V> load_codes(const std::byte* p, int bytes) {
+  code_words<V> codes = {};
+  if (bytes == 4) {
+    load_words<V>(codes, p);
+  } else if (bytes == 2) {
+    load_words<V / 2>(codes, p);
+  } else {
+    load_words<V / 4>(codes, p);
+  }
+  return codes;
+}
+
+/// Stores V codes; p as for load_codes().
+template <int V>
+__device__ __forceinline__ void store_codes(const code_words<V>& codes, std::byte* p, int bytes) {
+  if (bytes == 4) {
+    store_words<V>(codes, p);
+  } else if (bytes == 2) {
+    store_words<V / 2>(codes, p);
+  } else {
+    store_words<V / 4>(codes, p);
+  }
+}
+
+}  // namespace samebits::cuda

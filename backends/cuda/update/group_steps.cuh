@@ -1,0 +1,66 @@
+// What the kernels of an optimizer step read beside the tensors: the constants of each group.
+//
+// Constants that the host knows are kernel arguments. Constants that depend on a loss scaler's
+// decision or on learning rates in device memory are computed by a kernel of one thread per group.
+#pragma once
+
+#include <cstdint>
+
+#include "numerics/update/constants.hpp"
+#include "numerics/update/list.hpp"
+#include "numerics/update/update.hpp"
+#include "samebits/core/optimizer.hpp"
+
+namespace samebits::cuda {
+
+/// The number of a formula: different for all formulas that visit_formula() knows.
+template <class Formula>
+inline constexpr std::uint8_t formula_number = static_cast<std::uint8_t>(
+    static_cast<int>(Formula::rule) << 4 | static_cast<int>(Formula::profile) << 1 |
+    (Formula::states == 1 ? 1 : 0));
+
+/// One group's part of a step.
+struct group_step {
+  numerics::update_constants constants;
+  std::uint64_t step;    ///< applied steps, this one included
+  std::uint8_t formula;  ///< formula_number
+  bool applied;          ///< false: the step changes no byte
+};
+
+/// Maximum number of groups whose constants are kernel arguments.
+inline constexpr std::uint32_t argument_groups = 8;
+
+/// Two sums of squares of rule lamb, as binary64 bits.
+struct lamb_squares {
+  std::uint64_t weights;
+  std::uint64_t direction;
+};
+
+/// A step as a kernel argument.
+struct update_launch {
+  numerics::update_tables list;
+  std::uint64_t seed;
+  const group_step* in_memory;  ///< [groups] in device memory; null: `given` is used
+  lamb_squares* chunk_squares;  ///< rule lamb: [chunks]
+  std::uint32_t* lamb_factors;  ///< rule lamb: [tensors]
+  group_step given[argument_groups];
+};
+static_assert(sizeof(update_launch) <= 4096, "the limit of kernel arguments");
+
+/// The group's part of a step.
+__device__ __forceinline__ const group_step& group_of(const update_launch& call,
+                                                      std::uint32_t group) {
+  return (call.in_memory == nullptr ? call.given : call.in_memory)[group];
+}
+
+/// Whether a block has work: the step is applied, and the group has the formula.
+template <class Formula>
+__device__ __forceinline__ bool has_work(const group_step& group) {
+  return group.applied && group.formula == formula_number<Formula>;
+}
+
+/// Enqueues one step of all tensors whose groups have this formula.
+template <class Formula, class Arithmetic>
+void launch_update(const update_launch& call, void* stream);
+
+}  // namespace samebits::cuda

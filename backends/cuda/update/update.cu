@@ -1,0 +1,155 @@
+// Optimizer steps on CUDA: constants of the groups, and the launches of each formula.
+#include "backends/cuda/update/update.hpp"
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "backends/cuda/common/launch_kernel.hpp"
+#include "backends/cuda/common/workspace.hpp"
+#include "backends/cuda/update/group_steps.cuh"
+#include "backends/cuda/update/update_arithmetic.cuh"
+#include "samebits/core/step_report.hpp"
+
+namespace samebits::cuda {
+namespace {
+
+/// Groups of one launch of groups_kernel.
+constexpr std::uint32_t groups_per_launch = 32;
+
+/// What groups_kernel gets: settings of some groups, and a step_input's numbers and device pointers.
+struct groups_task {
+  std::uint64_t applied_steps;
+  std::uint32_t grad_mul;
+  std::uint32_t groups;
+  const step_report* decision;  ///< null: applied_steps and grad_mul are used
+  const float* learning_rates;  ///< [groups]; null: those of the settings
+  group_step* out;              ///< [groups]
+  optimizer_settings settings[groups_per_launch];
+  std::uint8_t formulas[groups_per_launch];
+};
+static_assert(sizeof(groups_task) <= 4096, "the limit of kernel arguments");
+
+/// Constants of groups. One thread per group.
+__global__ void groups_kernel(const __grid_constant__ groups_task task) {
+  const unsigned i = threadIdx.x;
+  if (i >= task.groups) return;
+  const step_report* const decision = task.decision;
+  group_step g = {};
+  g.formula = task.formulas[i];
+  g.applied = decision == nullptr || decision->applied;
+  g.step = decision == nullptr ? task.applied_steps : decision->applied_steps;
+  const std::uint32_t grad_mul =
+      decision == nullptr ? task.grad_mul : __float_as_uint(decision->grad_mul);
+  const std::uint64_t lr = task.learning_rates == nullptr
+                               ? samebits::detail::bits_of(task.settings[i].learning_rate)
+                               : numerics::binary64::widen(__float_as_uint(task.learning_rates[i]));
+  if (g.applied) g.constants = numerics::constants_of(task.settings[i], lr, g.step, grad_mul);
+  task.out[i] = g;
+}
+
+std::uint8_t number_of_formula(const optimizer_settings& settings) {
+  std::uint8_t number = 0;
+  numerics::visit_formula(settings,
+                          [&](auto formula) { number = formula_number<decltype(formula)>; });
+  return number;
+}
+
+/// Enqueues the constants of all groups, to device memory.
+void enqueue_groups(const backends::optimizer_call& call, group_step* out, cudaStream_t stream) {
+  const step_input& input = call.input;
+  for (std::size_t first = 0; first < call.groups.size(); first += groups_per_launch) {
+    groups_task task = {};
+    task.applied_steps = input.applied_steps;
+    task.grad_mul = std::bit_cast<std::uint32_t>(input.grad_mul);
+    task.groups = static_cast<std::uint32_t>(
+        std::min<std::size_t>(groups_per_launch, call.groups.size() - first));
+    task.decision = input.decision;
+    task.learning_rates = input.learning_rates == nullptr ? nullptr : input.learning_rates + first;
+    task.out = out + first;
+    for (std::uint32_t i = 0; i < task.groups; ++i) {
+      task.settings[i] = call.groups[first + i];
+      task.formulas[i] = number_of_formula(call.groups[first + i]);
+    }
+    launch_kernel("constants of an optimizer step", groups_kernel, 1, groups_per_launch, 0, stream,
+                  task);
+  }
+}
+
+/// Computes the constants of all groups on the host, as kernel arguments.
+void set_groups(const backends::optimizer_call& call, update_launch& launch) {
+  for (std::size_t i = 0; i < call.groups.size(); ++i) {
+    const optimizer_settings& s = call.groups[i];
+    launch.given[i] = {numerics::constants_of(s, std::bit_cast<std::uint64_t>(s.learning_rate),
+                                              call.input.applied_steps,
+                                              std::bit_cast<std::uint32_t>(call.input.grad_mul)),
+                       call.input.applied_steps, number_of_formula(s), true};
+  }
+}
+
+/// Groups of the list's tensors, one for each formula.
+std::vector<std::uint32_t> groups_of_formulas(const backends::optimizer_call& call) {
+  std::vector<std::uint32_t> groups;
+  std::vector<std::uint8_t> seen;
+  for (const backends::group_summary& g : call.list.groups) {
+    const std::uint8_t number = number_of_formula(call.groups[g.group]);
+    if (std::find(seen.begin(), seen.end(), number) != seen.end()) continue;
+    seen.push_back(number);
+    groups.push_back(g.group);
+  }
+  return groups;
+}
+
+template <class T>
+T* take(std::byte*& memory, std::size_t count) {
+  T* const first = reinterpret_cast<T*>(memory);
+  memory += count * sizeof(T);
+  return first;
+}
+
+}  // namespace
+
+void enqueue_step(const backends::optimizer_call& call, arithmetic by, void* stream) {
+  const auto on = static_cast<cudaStream_t>(stream);
+  const std::vector<std::uint32_t> formulas = groups_of_formulas(call);
+  const bool in_memory = call.input.decision != nullptr || call.input.learning_rates != nullptr ||
+                         call.groups.size() > argument_groups;
+  const bool has_lamb = std::any_of(formulas.begin(), formulas.end(), [&](std::uint32_t g) {
+    return call.groups[g].rule == update_rule::lamb;
+  });
+  update_launch launch = {};
+  launch.list = call.list.tables();
+  launch.seed = call.input.seed;
+  const std::size_t groups = in_memory ? call.groups.size() : 0;
+  const std::size_t chunks = has_lamb ? launch.list.chunks : 0;
+  const std::size_t tensors = has_lamb ? launch.list.tensors : 0;
+  const workspace memory(
+      nullptr,
+      groups * sizeof(group_step) + chunks * sizeof(lamb_squares) + tensors * sizeof(std::uint32_t),
+      on, "memory of an optimizer step");
+  std::byte* free = memory.data();
+  if (in_memory) {
+    group_step* const computed = take<group_step>(free, groups);
+    enqueue_groups(call, computed, on);
+    launch.in_memory = computed;
+  } else {
+    set_groups(call, launch);
+  }
+  launch.chunk_squares = take<lamb_squares>(free, chunks);
+  launch.lamb_factors = take<std::uint32_t>(free, tensors);
+  for (const std::uint32_t g : formulas) {
+    numerics::visit_formula(call.groups[g], [&](auto formula) {
+      if (by == arithmetic::hardware) {
+        launch_update<decltype(formula), update_hardware>(launch, stream);
+      } else {
+        launch_update<decltype(formula), numerics::update_by_definition>(launch, stream);
+      }
+    });
+  }
+}
+
+}  // namespace samebits::cuda

@@ -1,0 +1,203 @@
+// Kernels of optimizer steps. One block per chunk of up to 4096 elements; one thread per vector of
+// neighbouring elements at a time.
+//
+// The formats of a tensor are read at run time. With update_hardware, common combinations of formats
+// have code of their own.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+#include <type_traits>
+
+#include "backends/cuda/update/group_steps.cuh"
+#include "backends/cuda/update/update_arithmetic.cuh"
+#include "backends/cuda/update/update_vector.cuh"
+#include "numerics/tensor_list/list.hpp"
+#include "numerics/update/list.hpp"
+#include "numerics/update/update.hpp"
+#include "samebits/core/optimizer.hpp"
+
+namespace samebits::cuda {
+
+/// Threads of a block.
+inline constexpr int update_threads = 256;
+/// Minimum resident blocks per multiprocessor.
+inline constexpr int update_residents = 4;
+
+/// Rounds to bf16 if `on`: the rounding of torch_foreach.
+template <class Steps>
+struct bf16_rounding {
+  bool on;
+  __device__ __forceinline__ std::uint32_t operator()(std::uint32_t x) const {
+    return on ? Steps::to_bf16(x) : x;
+  }
+};
+
+/// Computes one element.
+template <class Formula, class Steps>
+__device__ __forceinline__ void step_element(const numerics::update_constants& c, bool rounds,
+                                             numerics::update_element<std::uint32_t>& x) {
+  using arithmetic = typename Steps::arithmetic;
+  if constexpr (Formula::profile == update_profile::torch_foreach) {
+    Formula::template apply<arithmetic>(c, x, bf16_rounding<Steps>{rounds});
+  } else {
+    Formula::template apply<arithmetic>(c, x);
+  }
+}
+
+/// Unrolled iterations of a loop over the elements of a vector: code in integers is long.
+template <class Steps>
+inline constexpr int unrolled_elements = is_hardware<typename Steps::arithmetic> ? 8 : 1;
+
+/// Computes the elements of a vector whose codes have been decoded.
+template <class Formula, class Steps, int V, bool Whole>
+__device__ __forceinline__ void step_elements(const numerics::update_constants& c,
+                                              update_vector<Steps, V, Whole>& v) {
+  constexpr int unrolled = unrolled_elements<Steps>;
+  const bool rounds = v.formats.weights == stored_format::bf16_nearest &&
+                      v.formats.master == stored_format::none && v.formats.low == low_part::none;
+#pragma unroll unrolled
+  for (int k = 0; k < V; ++k) {
+    numerics::update_element<std::uint32_t> x = {v.weights.w[k], v.gradient.w[k], 0, 0};
+    if constexpr (Formula::states > 0) x.first = v.states[0].w[k];
+    if constexpr (Formula::states > 1) x.second = v.states[1].w[k];
+    step_element<Formula, Steps>(c, rounds, x);
+    v.weights.w[k] = x.weight;
+    if constexpr (Formula::states > 0) v.states[0].w[k] = x.first;
+    if constexpr (Formula::states > 1) v.states[1].w[k] = x.second;
+  }
+}
+
+/// Conversion of formats that are read at run time.
+template <class Arithmetic>
+using any_stored =
+    std::conditional_t<is_hardware<Arithmetic>, stored_of_any_format, stored_by_definition>;
+
+/// Whether all arrays of a tensor are aligned to 16 bytes.
+__device__ __forceinline__ bool is_aligned(const numerics::update_row& row) {
+  const auto bits = reinterpret_cast<std::uintptr_t>(row.weights.codes) |
+                    reinterpret_cast<std::uintptr_t>(row.master.codes) |
+                    reinterpret_cast<std::uintptr_t>(row.states[0].codes) |
+                    reinterpret_cast<std::uintptr_t>(row.states[1].codes) |
+                    reinterpret_cast<std::uintptr_t>(row.gradient) |
+                    reinterpret_cast<std::uintptr_t>(row.low);
+  return bits % 16 == 0;
+}
+
+/// A chunk of a tensor, and the numbers of its group.
+struct chunk_task {
+  const numerics::update_row& row;
+  const group_step& group;
+  std::uint64_t seed;
+  numerics::list_chunk chunk;
+  bool aligned;
+};
+
+/// Calls f(vector) for the thread's vectors of a chunk, with codes loaded and decoded. All threads
+/// of a block make the same number of calls.
+template <class Steps, int V, bool Whole, int States, class Function>
+__device__ __forceinline__ void for_each_vector(const chunk_task& task, const row_formats& formats,
+                                                const Function& f) {
+  const int count = static_cast<int>(task.chunk.count);
+#pragma unroll 1
+  for (int turn = 0; turn < count; turn += update_threads * V) {
+    const int at = turn + static_cast<int>(threadIdx.x) * V;
+    update_vector<Steps, V, Whole> v(task.row, formats,
+                                     {task.chunk.first + at, min(max(count - at, 0), V),
+                                      task.aligned, task.seed, task.group.step});
+    v.template load<States>();
+    v.template decode<States>();
+    f(v);
+  }
+}
+
+/// Updates a chunk. All threads of a block must call.
+template <class Formula, class Steps, int V, bool Whole>
+__device__ __forceinline__ void step_chunk(const chunk_task& task, const row_formats& formats) {
+  for_each_vector<Steps, V, Whole, Formula::states>(
+      task, formats, [&](update_vector<Steps, V, Whole>& v) {
+        step_elements<Formula>(task.group.constants, v);
+        v.template write_states<Formula::states>();
+        v.write_weights();
+      });
+}
+
+/// One of two formats, the same or of equal width.
+struct either_format {
+  stored_format first, second;
+
+  [[nodiscard]] __device__ __forceinline__ constexpr bool has(stored_format f) const {
+    return f == first || f == second;
+  }
+  /// A format that has(): the compiler sees that there are only two.
+  [[nodiscard]] __device__ __forceinline__ constexpr stored_format known(stored_format f) const {
+    return f == second ? second : first;
+  }
+};
+
+/// Formats that have code of their own, for aligned arrays of whole vectors without low parts and
+/// scales of gradients.
+struct common_formats {
+  either_format weights, gradient, master, states;
+  int elements;  ///< of a thread's vector
+
+  /// Whether a tensor has these formats. States that a rule lacks are ignored.
+  template <int States>
+  [[nodiscard]] __device__ __forceinline__ bool has(const chunk_task& task) const {
+    const numerics::update_row& row = task.row;
+    return task.aligned && task.chunk.count % elements == 0 && weights.has(row.weights_format) &&
+           gradient.has(row.gradient_format) && master.has(row.master_format) &&
+           row.low_kind == low_part::none && row.gradient_scale == nullptr &&
+           (States < 1 || states.has(row.state_formats[0])) &&
+           (States < 2 || states.has(row.state_formats[1]));
+  }
+  /// The formats of a tensor that has them.
+  [[nodiscard]] __device__ __forceinline__ row_formats of(const numerics::update_row& row) const {
+    return {weights.known(row.weights_format),
+            gradient.known(row.gradient_format),
+            master.known(row.master_format),
+            {states.known(row.state_formats[0]), states.known(row.state_formats[1])},
+            low_part::none};
+  }
+};
+
+/// Updates a chunk if it has the formats F.
+template <common_formats F, class Formula>
+__device__ __forceinline__ bool steps_if_common(const chunk_task& task) {
+  if (!F.template has<Formula::states>(task)) return false;
+  step_chunk<Formula, stored_by_instructions, F.elements, true>(task, F.of(task.row));
+  return true;
+}
+
+/// Updates a chunk if its formats have code of their own.
+template <class Formula>
+__device__ __forceinline__ bool steps_common_formats(const chunk_task& task) {
+  using enum stored_format;
+  constexpr either_format is_fp32 = {fp32, fp32}, is_none = {none, none};
+  constexpr either_format is_half = {bf16_nearest, fp16_nearest};
+  constexpr either_format is_bf16 = {bf16_nearest, bf16_stochastic};
+  constexpr either_format is_nearest = {bf16_nearest, bf16_nearest};
+  constexpr either_format is_e4m3 = {e4m3_scaled, e4m3_scaled};
+  return steps_if_common<common_formats{is_fp32, is_fp32, is_none, is_fp32, 4}, Formula>(task) ||
+         steps_if_common<common_formats{is_half, is_half, is_fp32, is_fp32, 4}, Formula>(task) ||
+         steps_if_common<common_formats{is_bf16, is_nearest, is_none, is_bf16, 8}, Formula>(task) ||
+         steps_if_common<common_formats{is_bf16, is_nearest, is_none, is_e4m3, 8}, Formula>(task);
+}
+
+/// Updates the tensors whose groups have this formula. One block per chunk.
+template <class Formula, class Arithmetic>
+__global__ void __launch_bounds__(update_threads, update_residents)
+    update_kernel(const __grid_constant__ update_launch call) {
+  const std::uint32_t tensor = call.list.row_of_chunk[blockIdx.x];
+  const numerics::update_row& row = call.list.rows[tensor];
+  const group_step& group = group_of(call, row.group);
+  if (!has_work<Formula>(group)) return;
+  const chunk_task task = {row, group, call.seed, chunk_at(call.list, blockIdx.x), is_aligned(row)};
+  if constexpr (is_hardware<Arithmetic>) {
+    if (steps_common_formats<Formula>(task)) return;
+  }
+  step_chunk<Formula, any_stored<Arithmetic>, 8, false>(task, formats_of(row));
+}
+
+}  // namespace samebits::cuda
