@@ -1,9 +1,10 @@
 // Reference optimizer steps: one element after another, in integers.
+#include "backends/reference/optimizer.hpp"
+
 #include <algorithm>
 #include <cstring>
 
 #include "backends/dispatch/optimizer.hpp"
-#include "backends/reference/reference.hpp"
 #include "numerics/bits/random.hpp"
 #include "numerics/tensor_list/inspect.hpp"
 #include "numerics/update/stored.hpp"
@@ -107,9 +108,7 @@ numerics::tile_scale scale_of_block(const stored_part& part, const std::uint32_t
   return numerics::block_scale(part.format, amax);
 }
 
-}  // namespace
-
-void reference_read_stored(const stored_part& part, std::uint32_t* words) {
+void read_stored(const stored_part& part, std::uint32_t* words) {
   const int bytes = code_bytes(part.format);
   for (std::int64_t i = 0; i < part.count; ++i) {
     const std::int64_t at = part.first + i;
@@ -119,7 +118,7 @@ void reference_read_stored(const stored_part& part, std::uint32_t* words) {
   }
 }
 
-void reference_write_stored(const stored_part& part, const std::uint32_t* words) {
+void write_stored(const stored_part& part, const std::uint32_t* words) {
   const int bytes = code_bytes(part.format);
   numerics::tile_scale scale = {numerics::binary32::one, numerics::binary32::one};
   for (std::int64_t i = 0; i < part.count; ++i) {
@@ -139,10 +138,12 @@ void reference_write_stored(const stored_part& part, const std::uint32_t* words)
   }
 }
 
+}  // namespace
+
 const update_kernels reference_update_kernels = {
     .update = update,
-    .read = reference_read_stored,
-    .write = reference_write_stored,
+    .read = read_stored,
+    .write = write_stored,
     .read_halves = read_halves,
     .write_halves = write_halves,
     .direction = direction,

@@ -6,7 +6,6 @@
 #include "backends/dispatch/evaluate.hpp"
 #include "backends/dispatch/exact_function.hpp"
 #include "backends/dispatch/list.hpp"
-#include "backends/dispatch/optimizer.hpp"
 #include "backends/dispatch/row_functions.hpp"
 
 namespace samebits::backends {
@@ -30,11 +29,6 @@ void host_row_functions(const row_call& call, const executor& where);
 /// Reductions of every host backend.
 void host_reduce(const reduction_call& call, const executor& where);
 extern const list_kernels reference_list_kernels;
-
-extern const update_kernels reference_update_kernels;
-/// update_kernels::read and update_kernels::write for any format.
-void reference_read_stored(const stored_part& part, std::uint32_t* words);
-void reference_write_stored(const stored_part& part, const std::uint32_t* words);
 
 /// The tensor_core sum of one element of D, as binary32 bits.
 std::uint32_t reference_tensor_core_sum(const matmul_call& call, std::int64_t row,

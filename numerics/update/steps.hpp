@@ -40,11 +40,10 @@ struct update_by_definition : by_definition {
   }
 };
 
-/// x with the other sign.
+/// x with the other sign. The carry of the sum is lost.
 template <class Word>
 SAMEBITS_INLINE constexpr Word negated(Word x) {
-  const Word sign = binary32::sign_bit;
-  return (x & Word(~binary32::sign_bit)) | (sign - (x & sign));
+  return x + Word(binary32::sign_bit);
 }
 
 /// One element of a step, as binary32 bits. `Word` is std::uint32_t or SIMD lanes.

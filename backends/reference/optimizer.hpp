@@ -1,0 +1,12 @@
+// Optimizer steps of the reference backend.
+#pragma once
+
+#include <cstdint>
+
+#include "backends/dispatch/optimizer.hpp"
+
+namespace samebits::backends {
+
+extern const update_kernels reference_update_kernels;
+
+}  // namespace samebits::backends
