@@ -3,6 +3,7 @@
 
 #include "backends/reference/reference.hpp"
 #include "backends/self_test/self_test.hpp"
+#include "backends/simd/update/update.hpp"
 #include "backends/threads/on_threads.hpp"
 #include "backends/threads/quantize_list.hpp"
 #include "backends/threads/tensor_list.hpp"
@@ -57,6 +58,7 @@ const backend avx2 = {
     .axpby = {.run = axpby_on_threads<avx2_list_kernels>},
     .accumulate = {.run = accumulate_on_threads<avx2_list_kernels>},
     .cast = {.run = cast_on_threads<convert_or_reference<avx2_convert>>},
+    .step = {.run = avx2_step},
 };
 
 const backend avx512 = {
@@ -80,6 +82,7 @@ const backend avx512 = {
     .axpby = {.run = axpby_on_threads<avx512_list_kernels>},
     .accumulate = {.run = accumulate_on_threads<avx512_list_kernels>},
     .cast = {.run = cast_on_threads<convert_or_reference<avx512_convert>>},
+    .step = {.run = avx512_step},
 };
 
 }  // namespace samebits::backends

@@ -1,0 +1,229 @@
+// Optimizer steps in SIMD lanes, compiled once per instruction set.
+//
+// One translation unit per instruction set includes this file, under the rules of
+// backends/simd/convert/convert_kernel.hpp: every template has Isa or its Arithmetic among its
+// arguments, and no standard library function is called.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "backends/simd/lanes/access.hpp"
+#include "backends/simd/lanes/amax.hpp"
+#include "backends/simd/update/update.hpp"
+#include "numerics/bits/decode.hpp"
+#include "numerics/bits/encode.hpp"
+#include "numerics/update/stored.hpp"
+#include "numerics/update/update.hpp"
+
+namespace samebits::simd {
+
+/// Loads words from element i on; lanes after the last element are 0.
+template <class Isa>
+SAMEBITS_INLINE typename Isa::word load_words(const std::uint32_t* words, std::int64_t i,
+                                              std::int64_t count) {
+  const auto* const p = reinterpret_cast<const std::byte*>(words + i);
+  if (i + Isa::word::count <= count) [[likely]]
+    return load<Isa>(fixed_width<32>{}, p);
+  return load_tail<Isa, 32>(p, count - i, 0);
+}
+
+/// Stores codes of Width bits from element i on; lanes after the last element are not stored.
+template <class Isa, int Width>
+SAMEBITS_INLINE void store_codes(std::byte* codes, std::int64_t i, std::int64_t count,
+                                 typename Isa::word x) {
+  std::byte* const p = codes + i * (Width / 8);
+  if (i + Isa::word::count <= count) [[likely]]
+    return store<Isa>(fixed_width<Width>{}, p, x);
+  std::byte copy[sizeof(typename Isa::word)];
+  store<Isa>(fixed_width<Width>{}, copy, x);
+  __builtin_memcpy(p, copy, static_cast<std::size_t>(count - i) * (Width / 8));
+}
+template <class Isa>
+SAMEBITS_INLINE void store_words(std::uint32_t* words, std::int64_t i, std::int64_t count,
+                                 typename Isa::word x) {
+  store_codes<Isa, 32>(reinterpret_cast<std::byte*>(words), i, count, x);
+}
+
+/// Loads codes of Width bits from element i on.
+template <class Isa, int Width>
+SAMEBITS_INLINE typename Isa::word load_codes(const std::byte* codes, std::int64_t i,
+                                              std::int64_t count) {
+  const std::byte* const p = codes + i * (Width / 8);
+  if (i + Isa::word::count <= count) [[likely]]
+    return load<Isa>(fixed_width<Width>{}, p);
+  return load_tail<Isa, Width>(p, count - i, 0);
+}
+
+/// Rounds lanes to bf16 and back.
+template <class Isa>
+struct rounded_to_bf16 {
+  SAMEBITS_INLINE typename Isa::word operator()(typename Isa::word x) const {
+    const format_spec f = spec_of(format_id::bf16);
+    const typename Isa::word zero = 0u;
+    return numerics::decode(f, numerics::encode(f, cast_rule{}, x, zero).code);
+  }
+};
+
+/// Updates words by one formula.
+template <class Isa, class Arithmetic, class Formula, class Rounded>
+void update_by(const numerics::update_constants& constants, const backends::update_words& words,
+               std::int64_t count, const Rounded& rounded) {
+  const numerics::update_constants c = constants;
+  const backends::update_words w = words;
+  for (std::int64_t i = 0; i < count; i += Isa::word::count) {
+    numerics::update_element<typename Isa::word> x = {
+        load_words<Isa>(w.weights, i, count), load_words<Isa>(w.gradient, i, count), 0u, 0u};
+    if constexpr (Formula::states > 0) x.first = load_words<Isa>(w.states[0], i, count);
+    if constexpr (Formula::states > 1) x.second = load_words<Isa>(w.states[1], i, count);
+    Formula::template apply<Arithmetic>(c, x, rounded);
+    if constexpr (Formula::rule != update_rule::lamb)
+      store_words<Isa>(w.weights, i, count, x.weight);
+    if constexpr (Formula::states > 0) store_words<Isa>(w.states[0], i, count, x.first);
+    if constexpr (Formula::states > 1) store_words<Isa>(w.states[1], i, count, x.second);
+  }
+}
+
+/// update_kernels::update.
+template <class Isa, class Arithmetic>
+void update_words(const optimizer_settings& settings, const numerics::update_constants& constants,
+                  stored_format rounds_to, const backends::update_words& words,
+                  std::int64_t count) {
+  numerics::visit_formula(settings, [&](auto formula) {
+    using type = decltype(formula);
+    if constexpr (type::profile == update_profile::torch_foreach) {
+      if (rounds_to == stored_format::bf16_nearest) {
+        return update_by<Isa, Arithmetic, type>(constants, words, count, rounded_to_bf16<Isa>{});
+      }
+    }
+    update_by<Isa, Arithmetic, type>(constants, words, count, numerics::not_rounded{});
+  });
+}
+
+/// update_kernels::read_halves.
+template <class Isa, class Arithmetic>
+void read_halves(low_part kind, const std::byte* high, const std::byte* low, std::uint32_t* words,
+                 std::int64_t count) {
+  for (std::int64_t i = 0; i < count; i += Isa::word::count) {
+    const numerics::two_halves<typename Isa::word> x = {load_codes<Isa, 16>(high, i, count),
+                                                        load_codes<Isa, 16>(low, i, count)};
+    store_words<Isa>(words, i, count,
+                     kind == low_part::split ? numerics::joined_weight(x)
+                                             : numerics::compensated_weight<Arithmetic>(x));
+  }
+}
+
+/// update_kernels::write_halves.
+template <class Isa, class Arithmetic>
+void write_halves(low_part kind, std::byte* high, std::byte* low, const std::uint32_t* words,
+                  std::int64_t count) {
+  for (std::int64_t i = 0; i < count; i += Isa::word::count) {
+    const typename Isa::word x = load_words<Isa>(words, i, count);
+    const auto halves =
+        kind == low_part::split ? numerics::split_weight(x) : numerics::kahan_weight<Arithmetic>(x);
+    store_codes<Isa, 16>(high, i, count, halves.high);
+    store_codes<Isa, 16>(low, i, count, halves.low);
+  }
+}
+
+/// update_kernels::direction.
+template <class Isa, class Arithmetic>
+void direction(const optimizer_settings& settings, const numerics::update_constants& constants,
+               const backends::update_words& words, std::uint32_t* out, std::int64_t count) {
+  using enum update_profile;
+  for (std::int64_t i = 0; i < count; i += Isa::word::count) {
+    const numerics::update_element<typename Isa::word> x = {
+        load_words<Isa>(words.weights, i, count), 0u, load_words<Isa>(words.states[0], i, count),
+        load_words<Isa>(words.states[1], i, count)};
+    const typename Isa::word u = settings.profile == strict
+                                     ? numerics::lamb_direction<strict, Arithmetic>(constants, x)
+                                     : numerics::lamb_direction<fma, Arithmetic>(constants, x);
+    store_words<Isa>(out, i, count, u);
+  }
+}
+
+/// update_kernels::move.
+template <class Isa, class Arithmetic>
+void move(std::uint32_t factor, const std::uint32_t* direction, std::uint32_t* weights,
+          std::int64_t count) {
+  for (std::int64_t i = 0; i < count; i += Isa::word::count) {
+    const typename Isa::word moved = numerics::lamb_weight<Arithmetic>(
+        typename Isa::word(factor), load_words<Isa>(direction, i, count),
+        load_words<Isa>(weights, i, count));
+    store_words<Isa>(weights, i, count, Arithmetic::canonical(moved));
+  }
+}
+
+template <class Isa, class Arithmetic, format_id F>
+void rescale_codes(const std::byte* codes, std::uint32_t scale, std::uint32_t* words,
+                   std::int64_t count) {
+  for (std::int64_t i = 0; i < count; i += Isa::word::count) {
+    const typename Isa::word code = load_codes<Isa, spec_of(F).storage_bits>(codes, i, count);
+    store_words<Isa>(words, i, count,
+                     Arithmetic::product(numerics::decode(spec_of(F), code), scale));
+  }
+}
+
+/// update_lanes_kernel::rescale.
+template <class Isa, class Arithmetic>
+void rescale(format_id format, const std::byte* codes, std::uint32_t scale, std::uint32_t* words,
+             std::int64_t count) {
+  using enum format_id;
+  switch (format) {
+    case fp16: return rescale_codes<Isa, Arithmetic, fp16>(codes, scale, words, count);
+    case bf16: return rescale_codes<Isa, Arithmetic, bf16>(codes, scale, words, count);
+    case e4m3: return rescale_codes<Isa, Arithmetic, e4m3>(codes, scale, words, count);
+    case e5m2: return rescale_codes<Isa, Arithmetic, e5m2>(codes, scale, words, count);
+    default: return rescale_codes<Isa, Arithmetic, fp32>(codes, scale, words, count);
+  }
+}
+
+/// update_lanes_kernel::amax.
+template <class Isa>
+std::uint32_t amax_of_words(const std::uint32_t* words, std::int64_t count) {
+  typename Isa::word maximum = 0u;
+  for (std::int64_t i = 0; i < count; i += Isa::word::count) {
+    const typename Isa::word magnitude =
+        load_words<Isa>(words, i, count) & typename Isa::word(~numerics::binary32::sign_bit);
+    maximum = max_word(maximum, magnitude);
+  }
+  return Isa::largest(maximum);
+}
+
+template <class Isa, class Arithmetic, stored_format F>
+void codes_of_words(const std::uint32_t* words, std::uint32_t factor, std::byte* codes,
+                    std::int64_t count) {
+  constexpr format_spec to = spec_of(numerics::codes_format(F));
+  const typename Isa::word zero = 0u;
+  for (std::int64_t i = 0; i < count; i += Isa::word::count) {
+    const typename Isa::word y = Arithmetic::product(load_words<Isa>(words, i, count), factor);
+    store_codes<Isa, to.storage_bits>(codes, i, count,
+                                      numerics::encode(to, numerics::stored_rule(F), y, zero).code);
+  }
+}
+
+/// update_lanes_kernel::scaled_codes.
+template <class Isa, class Arithmetic>
+void scaled_codes(stored_format format, const std::uint32_t* words, std::uint32_t factor,
+                  std::byte* codes, std::int64_t count) {
+  using enum stored_format;
+  switch (format) {
+    case fp16_scaled:
+      return codes_of_words<Isa, Arithmetic, fp16_scaled>(words, factor, codes, count);
+    case e5m2_scaled:
+      return codes_of_words<Isa, Arithmetic, e5m2_scaled>(words, factor, codes, count);
+    default: return codes_of_words<Isa, Arithmetic, e4m3_scaled>(words, factor, codes, count);
+  }
+}
+
+template <class Isa, class Arithmetic>
+inline constexpr backends::update_lanes_kernel update_lanes_of = {update_words<Isa, Arithmetic>,
+                                                                  read_halves<Isa, Arithmetic>,
+                                                                  write_halves<Isa, Arithmetic>,
+                                                                  direction<Isa, Arithmetic>,
+                                                                  move<Isa, Arithmetic>,
+                                                                  rescale<Isa, Arithmetic>,
+                                                                  amax_of_words<Isa>,
+                                                                  scaled_codes<Isa, Arithmetic>};
+
+}  // namespace samebits::simd

@@ -1,0 +1,31 @@
+// The Arithmetic policy of optimizer steps (numerics/update/steps.hpp) on AVX2 lanes with fused
+// multiply-adds. The control register must have its IEEE 754 state.
+#pragma once
+
+#include <immintrin.h>
+
+#include "backends/self_test/build_flags.hpp"
+#include "backends/simd/lanes/lanes_avx2.hpp"
+#include "samebits/core/config.hpp"
+
+namespace samebits::avx2 {
+
+struct update_hardware {
+  using word = lanes;
+  SAMEBITS_INLINE static __m256 number(lanes a) { return _mm256_castsi256_ps(a.v); }
+  SAMEBITS_INLINE static lanes bits(__m256 a) { return _mm256_castps_si256(a); }
+
+  SAMEBITS_INLINE static lanes product(lanes a, lanes b) { return isa::multiply(a, b); }
+  SAMEBITS_INLINE static lanes quotient(lanes a, lanes b) { return isa::divide(a, b); }
+  SAMEBITS_INLINE static lanes sum(lanes a, lanes b) { return isa::add(a, b); }
+  SAMEBITS_INLINE static lanes fused(lanes a, lanes b, lanes c) {
+    return bits(_mm256_fmadd_ps(number(a), number(b), number(c)));
+  }
+  SAMEBITS_INLINE static lanes square_root(lanes a) { return bits(_mm256_sqrt_ps(number(a))); }
+  SAMEBITS_INLINE static lanes canonical(lanes a) {
+    const __m256 is_nan = _mm256_cmp_ps(number(a), number(a), _CMP_UNORD_Q);
+    return bits(_mm256_blendv_ps(number(a), number(lanes(0x7FFFFFFFu)), is_nan));
+  }
+};
+
+}  // namespace samebits::avx2
