@@ -13,19 +13,14 @@ import torch
 def step(count, offset=0, scaler=False):
     """Return the first state of `count` equal elements after one step."""
     device = "cuda"
-    parameter = torch.nn.Parameter(torch.full((count + offset,), 1 / 3, device=device)[offset:])
-    parameter.grad = torch.full((count + offset,), 0.7, device=device)[offset:]
+    parameter = torch.nn.Parameter(torch.full((count + offset,), 0.3, device=device)[offset:])
+    parameter.grad = torch.full((count + offset,), 0.1, device=device)[offset:]
     optimizer = torch.optim.Adam([parameter], weight_decay=0.1, fused=True)
     if scaler:  # the kernel that divides by a loss scale has a fused multiply-add everywhere
         optimizer.grad_scale = torch.ones((), device=device)
         optimizer.found_inf = torch.zeros((), device=device)
     optimizer.step()
     return optimizer.state[parameter]["exp_avg"]
-
-
-def candidates():
-    """Return numbers whose sum depends on the rounding of the product."""
-    return step(4096)
 
 
 def places(state):
