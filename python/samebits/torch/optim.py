@@ -182,7 +182,7 @@ class Optimizer(torch.optim.Optimizer):
             batch.count.decide(sign, getattr(self, "found_inf", None),
                                getattr(self, "grad_scale", None), getattr(self, "grad_mul", None))
             batch.step(gradients, settings, rates, self.param_groups[0]["seed"])
-            torch.autograd.graph.increment_version([slot.parameter for slot in batch.slots])
+            torch.autograd.graph.increment_version(batch.parameters)
         return loss
 
     def _sign(self) -> float:

@@ -10,7 +10,7 @@ import torch
 from samebits import _core
 from samebits.errors import InvalidArgument
 from samebits.optimizer_layout import GRADIENTS, STORING, Layout, storing_row
-from samebits.torch.gradient_list import local, moved, stream_of
+from samebits.torch.gradient_list import is_plain, local, moved, stream_of
 from samebits.torch.kept_lists import KeptLists
 
 __all__ = ["ParameterBatch", "Slot", "StepCount", "store_values"]
@@ -102,6 +102,7 @@ class Slot:
                  block: int, state: dict[str, Any]) -> None:
         self.parameter = parameter
         self.memory = local(parameter.detach())
+        self.contiguous = self.memory.is_contiguous()
         self.first_index = _first_index(parameter)
         self.number = number
         self.group = group
@@ -109,22 +110,17 @@ class Slot:
         self.block = block
         self.state = state
 
-    def gradient(self) -> torch.Tensor | None:
-        """Return the gradient in the memory order of the parameter, or None."""
-        grad = self.parameter.grad
-        if grad is None:
-            return None
-        if grad.is_sparse:
+    def in_order(self, grad: torch.Tensor) -> torch.Tensor:
+        """Return a gradient of any kind in the memory order of the parameter."""
+        if grad.layout is not torch.strided:
             raise InvalidArgument("gradients: sparse gradients are not supported")
-        if type(grad) is not torch.Tensor:
-            grad = local(grad)
-        memory = self.memory
-        if grad.stride() != memory.stride() or grad.device != memory.device or grad.is_neg():
-            grad = torch.empty_like(memory, dtype=grad.dtype).copy_(grad)
+        grad = local(grad)
         if grad.dtype not in FORMATS:
             raise InvalidArgument(f"gradients: float32, bfloat16 or float16 is expected; got "
                                   f"{grad.dtype}")
-        return grad
+        if grad.stride() == self.memory.stride() and not grad.is_neg():
+            return grad
+        return torch.empty_like(self.memory, dtype=grad.dtype).copy_(grad)
 
     def row(self, gradient: torch.dtype) -> tuple[int, ...]:
         """Return the parameter's row of samebits._core.OptimizerTensors."""
@@ -164,7 +160,8 @@ class ParameterBatch:
         self.slots = slots
         self.count = count
         self.device = count.report.device
-        self._places: list[Any] = []
+        self.parameters = [slot.parameter for slot in slots]
+        self._places: Any = None
         self._tensors: _core.OptimizerTensors | None = None
         self._lists: KeptLists[_List] = KeptLists()
         self._old_lists: list[KeptLists[_List]] = []  # graphs use them
@@ -173,16 +170,25 @@ class ParameterBatch:
             self._threads = torch.get_num_threads()
 
     def gradients(self) -> list[torch.Tensor | None]:
-        """Return the gradients of all parameters."""
-        return [slot.gradient() for slot in self.slots]
+        """Return the gradients of all parameters, in the memory order of the parameters."""
+        found: list[torch.Tensor | None] = []
+        for slot, parameter in zip(self.slots, self.parameters, strict=True):
+            grad = parameter.grad
+            # Most gradients are of this kind; this loop is the host's time of a step.
+            if grad is None or (type(grad) is torch.Tensor and is_plain(grad) and slot.contiguous):
+                found.append(grad)
+            else:
+                found.append(slot.in_order(grad))
+        return found
 
     def _described(self, gradients: Sequence[torch.Tensor | None]) -> _core.OptimizerTensors:
         """Return the description of weights and states, made again when they moved."""
-        places = [(slot.parameter.data_ptr(), None if g is None else g.dtype)
-                  for slot, g in zip(self.slots, gradients, strict=True)]
+        places = ([p.data_ptr() for p in self.parameters],
+                  [None if g is None else g.dtype for g in gradients])
         if self._tensors is None or places != self._places:
             for slot in self.slots:
                 slot.memory = local(slot.parameter.detach())
+                slot.contiguous = slot.memory.is_contiguous()
             rows = [slot.row(torch.float32 if g is None else g.dtype)
                     for slot, g in zip(self.slots, gradients, strict=True)]
             names = [f"parameter {slot.number}" for slot in self.slots]
