@@ -1,6 +1,7 @@
 // Values of the C enumerators: each equals the C++ enumerator of the same name.
 #include "samebits/c/samebits.h"
 #include "samebits/samebits.hpp"
+#include "samebits/verify.hpp"
 
 namespace samebits {
 namespace {
