@@ -56,6 +56,9 @@ struct definition_steps {
   SAMEBITS_HD __noinline__ static word rcp_approx_ftz(word a) {
     return numerics::hopper::rcp_approx_ftz(a);
   }
+  SAMEBITS_HD __noinline__ static word rsqrt_approx_ftz(word a) {
+    return numerics::hopper::rsqrt_approx_ftz(a);
+  }
   SAMEBITS_HD __noinline__ static word rsqrt_approx(word a) {
     return numerics::hopper::rsqrt_approx(a);
   }

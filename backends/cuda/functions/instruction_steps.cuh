@@ -66,6 +66,11 @@ struct instruction_steps {
     asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(number(a)));
     return bits(y);
   }
+  SAMEBITS_INLINE static word rsqrt_approx_ftz(word a) {
+    float y;
+    asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(number(a)));
+    return bits(y);
+  }
   SAMEBITS_INLINE static word rsqrt_approx(word a) {
     float y;
     asm("rsqrt.approx.f32 %0, %1;" : "=f"(y) : "f"(number(a)));

@@ -84,6 +84,9 @@ struct step_word {
   SAMEBITS_INLINE friend step_word rcp_approx_ftz(step_word a) {
     return Steps::rcp_approx_ftz(a.bits);
   }
+  SAMEBITS_INLINE friend step_word rsqrt_approx_ftz(step_word a) {
+    return Steps::rsqrt_approx_ftz(a.bits);
+  }
   SAMEBITS_INLINE friend step_word rsqrt_approx(step_word a) { return Steps::rsqrt_approx(a.bits); }
 
   /// The quarter turns of x where `large`, else `small`. Both policies compute them in integers.

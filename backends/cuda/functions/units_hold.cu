@@ -35,6 +35,7 @@ __global__ void compare_kernel() {
     differ |= unit::ex2_approx(x) != model::ex2_approx(x);
     differ |= unit::lg2_approx(x) != model::lg2_approx(x);
     differ |= unit::rcp_approx_ftz(x) != model::rcp_approx_ftz(x);
+    differ |= unit::rsqrt_approx_ftz(x) != model::rsqrt_approx_ftz(x);
     differ |= unit::rsqrt_approx(x) != model::rsqrt_approx(x);
   }
   if (differ) atomicOr(&units_differ, 1u);
