@@ -16,6 +16,7 @@
 #include "samebits/convert.hpp"
 #include "samebits/device_loss_scaler.hpp"
 #include "samebits/evaluate.hpp"
+#include "samebits/optimizer.hpp"
 #include "samebits/quantize.hpp"
 #include "samebits/quantize_list.hpp"
 #include "samebits/reductions.hpp"
@@ -154,6 +155,18 @@ inline std::function<void(const executor&)> prepared_step(const call_memory& d) 
   };
 }
 
+/// A step of SGD: weights x, gradient y.
+inline std::function<void(const executor&)> prepared_update(const call_memory& d) {
+  const optimizer_tensor tensor = {.weights = {d.x, stored_format::fp32},
+                                   .gradient = {d.y, stored_format::fp32},
+                                   .count = call_memory::elements};
+  const optimizer_list list({tensor}, memory_space::device);
+  return [list](const executor& where) {
+    const optimizer_settings sgd = {.rule = update_rule::sgd};
+    optimizer_step(list, {&sgd, 1}, {}, where);
+  };
+}
+
 }  // namespace detail
 
 inline std::vector<device_call> device_calls() {
@@ -235,6 +248,7 @@ inline std::vector<device_call> device_calls() {
       {"cast", {&m::halves, &m::x}, enqueued, over_lists([](p x, p, p halves, w where) {
          cast(x, halves, {}, where);
        })},
+      {"optimizer_step", {&m::x, &m::y}, enqueued, detail::prepared_update},
       {"device_loss_scaler::step", {&m::x}, enqueued, detail::prepared_step},
       {"device_loss_scaler::state", {&m::x}, awaited, detail::prepared_scaler},
   };

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "device/cuda_backends.hpp"
-#include "device/optimizer_case.hpp"
+#include "device/optimizer_buffer.hpp"
 #include "samebits/samebits.hpp"
 #include "support/effort.hpp"
 
