@@ -14,15 +14,19 @@
 // SAMEBITS_HD marks functions that kernels may call; empty without a CUDA compiler.
 // SAMEBITS_INLINE also forces inlining. The definitions in numerics/ have formats and rounding
 // modes as ordinary parameters, and become specialised code only if constants reach them.
+// SAMEBITS_NOINLINE keeps long functions out of kernels that would otherwise have many copies.
 #if defined(__CUDACC__)
 #define SAMEBITS_HD __host__ __device__
 #define SAMEBITS_INLINE __host__ __device__ __forceinline__
+#define SAMEBITS_NOINLINE __host__ __device__ __noinline__
 #elif defined(__GNUC__) || defined(__clang__)
 #define SAMEBITS_HD
 #define SAMEBITS_INLINE [[gnu::always_inline]] inline
+#define SAMEBITS_NOINLINE [[gnu::noinline]]
 #else
 #define SAMEBITS_HD
 #define SAMEBITS_INLINE inline
+#define SAMEBITS_NOINLINE
 #endif
 
 // Defined while a CUDA compiler compiles device code. Device code cannot read a host array.
