@@ -175,4 +175,29 @@ struct step_input {
 void optimizer_step(const optimizer_list& list, std::span<const optimizer_settings> groups,
                     const step_input& input = {}, const executor& where = {});
 
+/// Settings and counters that a checkpoint of an optimizer holds beside the arrays.
+struct optimizer_checkpoint {
+  std::vector<optimizer_settings> groups = {};
+  std::uint64_t applied_steps = 0;  ///< so far
+  std::uint64_t seed = 0;           ///< step_input::seed
+};
+
+/// Returns a checkpoint as bytes: settings and counters, and of each tensor name, sizes, formats,
+/// master weights, low part and states with their scales. Weights and gradients are not in it.
+///
+/// The bytes begin with a version, and do not depend on the memory of the tensors.
+///
+/// @param list  tensors in host or device memory
+/// @throws invalid_argument if the host is not little-endian.
+/// @note Device memory: waits for all work on the device.
+std::vector<std::byte> save(const optimizer_list& list, const optimizer_checkpoint& checkpoint);
+/// Restores the arrays of a list from the bytes of save(), and returns the rest. Steps continue with
+/// the bits of no interruption, if the weights are restored too.
+///
+/// @param list  tensors of the same names, sizes and formats in the same order, in any memory
+/// @throws invalid_argument, before anything is written, if save() did not write the bytes, if their
+///   version is unknown, or if a tensor differs from the saved one (named).
+/// @note Device memory: waits for all work on the device.
+optimizer_checkpoint load_optimizer(const optimizer_list& list, std::span<const std::byte> bytes);
+
 }  // namespace samebits

@@ -168,6 +168,54 @@ TEST(optimizer, resumed_training_has_the_bits_of_uninterrupted_training) {
   EXPECT_EQ(resumed.second, whole.second);
 }
 
+TEST(optimizer, checkpoints_restore_states_settings_and_counters) {
+  bf16_training whole;
+  whole.train(true, low_part::none, 12);
+  bf16_training first;
+  first.train(true, low_part::none, 5);
+  const std::vector<std::byte> bytes =
+      save(optimizer_list({first.tensor(true, low_part::none)}),
+           {.groups = {first.settings}, .applied_steps = first.steps, .seed = 7});
+  bf16_training resumed;
+  resumed.weights = first.weights;
+  const optimizer_checkpoint read =
+      load_optimizer(optimizer_list({resumed.tensor(true, low_part::none)}), bytes);
+  EXPECT_EQ(read.groups, std::vector{first.settings});
+  EXPECT_EQ(read.seed, 7u);
+  resumed.steps = read.applied_steps;
+  resumed.train(true, low_part::none, 7);
+  EXPECT_EQ(resumed.master, whole.master);
+  EXPECT_EQ(resumed.weights, whole.weights);
+}
+
+TEST(optimizer, checkpoints_of_other_tensors_are_refused) {
+  bf16_training training;
+  optimizer_tensor tensor = training.tensor(true, low_part::none);
+  std::vector<std::byte> bytes = save(optimizer_list({tensor}), {.groups = {training.settings}});
+  const auto refused = [](optimizer_tensor t, std::vector<std::byte> from) -> std::string {
+    try {
+      load_optimizer(optimizer_list({t}), from);
+    } catch (const invalid_argument& error) {
+      return error.what();
+    }
+    return "";
+  };
+  tensor.count = 999;
+  EXPECT_EQ(refused(tensor, bytes),
+            "tensors[0] '': sizes, formats, stream or block differ from the saved ones");
+  tensor.count = 1000;
+  tensor.name = "fc2";
+  EXPECT_EQ(refused(tensor, bytes), "tensors[0] 'fc2': the saved tensor is ''");
+  tensor.name = "";
+  bytes.pop_back();
+  EXPECT_EQ(refused(tensor, bytes), "bytes: hold 11999 bytes of arrays, the tensors need 12000");
+  bytes.resize(100);
+  EXPECT_EQ(refused(tensor, bytes), "bytes: end too early");
+  bytes[15] = std::byte{'2'};
+  EXPECT_EQ(refused(tensor, bytes),
+            "bytes: are no checkpoint of an optimizer, or of an unknown version");
+}
+
 TEST(optimizer, decision_gives_step_count_and_gradient_factor) {
   bf16_training by_hand;
   bf16_training by_decision;

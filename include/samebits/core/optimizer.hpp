@@ -31,7 +31,7 @@ enum class update_profile : std::uint8_t {
 inline constexpr int update_profile_count = 6;
 
 /// Whether a rule has a profile.
-constexpr bool has_profile(update_rule rule, update_profile profile) {
+SAMEBITS_HD constexpr bool has_profile(update_rule rule, update_profile profile) {
   if (profile == update_profile::strict || profile == update_profile::fma) return true;
   const bool of_torch =
       profile == update_profile::torch_foreach || profile == update_profile::torch_fused;
@@ -134,7 +134,7 @@ struct optimizer_settings {
 };
 
 /// Number of states that a group's tensors have.
-constexpr int state_count(const optimizer_settings& s) {
+SAMEBITS_HD constexpr int state_count(const optimizer_settings& s) {
   switch (s.rule) {
     case update_rule::sgd: return s.momentum == 0 ? 0 : 1;
     case update_rule::lion: return 1;
