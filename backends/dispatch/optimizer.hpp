@@ -10,7 +10,7 @@
 
 #include "backends/dispatch/backend.hpp"
 #include "numerics/update/constants.hpp"
-#include "numerics/update/list.hpp"
+#include "numerics/update/update_tables.hpp"
 #include "samebits/optimizer.hpp"
 
 namespace samebits::backends {

@@ -12,7 +12,7 @@
 #include "numerics/arithmetic/binary32.hpp"
 #include "numerics/tensor_list/inspect.hpp"
 #include "numerics/update/lamb.hpp"
-#include "numerics/update/list.hpp"
+#include "numerics/update/update_tables.hpp"
 
 namespace samebits::backends {
 namespace {
@@ -216,39 +216,42 @@ void for_each_chunk(const step_task& task, const executor& where, const Function
       std::max<std::int64_t>(elements_worth_a_thread / std::max<std::int64_t>(in_a_chunk, 1), 1));
 }
 
-/// Rule lamb: the factor of each tensor's direction; 0 for tensors of other rules.
-std::vector<std::uint32_t> lamb_factors(const step_task& task,
-                                        std::span<const lamb_squares> chunks) {
+/// Memory of rule lamb's second pass. It is allocated before anything is written.
+struct lamb_memory {
+  std::vector<lamb_squares> squares;   ///< [chunks]
+  std::vector<std::uint32_t> factors;  ///< [tensors]: the factor of the direction
+};
+
+/// Computes the factor of each tensor of rule lamb.
+void find_factors(const step_task& task, lamb_memory& memory) {
   const std::vector<update_row>& rows = task.call.list.rows;
-  std::vector<std::uint32_t> factors(rows.size());
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (task.settings(rows[i]).rule != update_rule::lamb) continue;
     numerics::square_sum weights;
     numerics::square_sum direction;
     for (const lamb_squares& s :
-         chunks.subspan(rows[i].first_chunk, numerics::chunks_of(rows[i].count))) {
+         std::span(memory.squares)
+             .subspan(rows[i].first_chunk, numerics::chunks_of(rows[i].count))) {
       weights.add(s.weights);
       direction.add(s.direction);
     }
-    factors[i] =
+    memory.factors[i] =
         numerics::lamb_factor(task.constants[rows[i].group], numerics::norm_of(weights.value()),
                               numerics::norm_of(direction.value()));
   }
-  return factors;
 }
 
 /// The second pass of rule lamb, for its tensors.
-void move_lamb_weights(const step_task& task, const executor& where) {
-  std::vector<lamb_squares> squares(task.call.list.row_of_chunk.size());
+void move_lamb_weights(const step_task& task, lamb_memory& memory, const executor& where) {
   const auto is_lamb = [&](const update_row& row) {
     return task.settings(row).rule == update_rule::lamb;
   };
   for_each_chunk(task, where, [&](std::size_t n, const update_row& row, const list_chunk& chunk) {
-    if (is_lamb(row)) squares[n] = squares_of_chunk(task, row, chunk);
+    if (is_lamb(row)) memory.squares[n] = squares_of_chunk(task, row, chunk);
   });
-  const std::vector<std::uint32_t> factors = lamb_factors(task, squares);
+  find_factors(task, memory);
   for_each_chunk(task, where, [&](std::size_t, const update_row& row, const list_chunk& chunk) {
-    if (is_lamb(row)) move_chunk(task, row, chunk, factors[chunk.tensor]);
+    if (is_lamb(row)) move_chunk(task, row, chunk, memory.factors[chunk.tensor]);
   });
 }
 
@@ -276,12 +279,17 @@ void step_on_threads(const update_kernels& kernels, const optimizer_call& call,
                      const executor& where) {
   if (call.input.decision != nullptr && !call.input.decision->applied) return;
   const step_task task = task_of(kernels, call);
+  const bool has_lamb = std::any_of(call.groups.begin(), call.groups.end(),
+                                    [](const auto& g) { return g.rule == update_rule::lamb; });
+  lamb_memory memory;
+  if (has_lamb) {
+    memory.squares.resize(call.list.row_of_chunk.size());
+    memory.factors.resize(call.list.rows.size());
+  }
   for_each_chunk(task, where, [&](std::size_t, const update_row& row, const list_chunk& chunk) {
     update_chunk(task, row, chunk);
   });
-  const bool has_lamb = std::any_of(call.groups.begin(), call.groups.end(),
-                                    [](const auto& g) { return g.rule == update_rule::lamb; });
-  if (has_lamb) move_lamb_weights(task, where);
+  if (has_lamb) move_lamb_weights(task, memory, where);
 }
 
 }  // namespace samebits::backends

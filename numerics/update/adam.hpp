@@ -2,7 +2,7 @@
 #pragma once
 
 #include "numerics/update/constants.hpp"
-#include "numerics/update/steps.hpp"
+#include "numerics/update/update_arithmetic.hpp"
 #include "samebits/core/config.hpp"
 #include "samebits/core/optimizer.hpp"
 
@@ -10,7 +10,7 @@ namespace samebits::numerics {
 
 // Template parameters of all rules:
 // - Profile: the operations' order.
-// - Arithmetic: a policy (numerics/update/steps.hpp).
+// - Arithmetic: a policy (numerics/update/update_arithmetic.hpp).
 // - Word: std::uint32_t, or SIMD lanes (numerics/bits/word.hpp).
 
 /// RN(b * old) + w * x, as two roundings or by fma.

@@ -7,7 +7,7 @@
 
 #include "numerics/update/adam.hpp"
 #include "numerics/update/constants.hpp"
-#include "numerics/update/steps.hpp"
+#include "numerics/update/update_arithmetic.hpp"
 #include "samebits/core/config.hpp"
 #include "samebits/core/optimizer.hpp"
 

@@ -10,7 +10,7 @@
 #include "numerics/arithmetic/binary64.hpp"
 #include "numerics/bits/word.hpp"
 #include "numerics/hardware/cuda_functions/pow.hpp"
-#include "numerics/update/steps.hpp"
+#include "numerics/update/update_arithmetic.hpp"
 #include "samebits/core/config.hpp"
 #include "samebits/core/loss_scaling.hpp"
 #include "samebits/core/optimizer.hpp"

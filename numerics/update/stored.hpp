@@ -11,7 +11,7 @@
 #include "numerics/bits/random.hpp"
 #include "numerics/bits/word.hpp"
 #include "numerics/quantize/scale.hpp"
-#include "numerics/update/steps.hpp"
+#include "numerics/update/update_arithmetic.hpp"
 #include "samebits/core/config.hpp"
 #include "samebits/core/format.hpp"
 #include "samebits/core/optimizer.hpp"

@@ -8,7 +8,7 @@
 #include "numerics/update/lamb.hpp"
 #include "numerics/update/lion.hpp"
 #include "numerics/update/sgd.hpp"
-#include "numerics/update/steps.hpp"
+#include "numerics/update/update_arithmetic.hpp"
 #include "samebits/core/config.hpp"
 #include "samebits/core/optimizer.hpp"
 
@@ -55,7 +55,7 @@ struct update_formula {
   }
 };
 
-/// Calls f with the update_formula of checked settings.
+/// Calls f with the update_formula of checked settings. Host only: a launch chooses its kernel.
 template <class Function>
 constexpr void visit_formula(const optimizer_settings& s, const Function& f) {
   using enum update_profile;

@@ -1,4 +1,4 @@
-// Steps: the Arithmetic policy of optimizer steps, in integers.
+// The Arithmetic policy of optimizer steps, in integers, and the element that a step updates.
 //
 // Rules in this folder take a policy as `class Arithmetic`. Its functions are those of
 // numerics/arithmetic/by_definition.hpp (product, quotient, sum) and:

@@ -25,6 +25,9 @@ void expect_equal(std::uint64_t a, std::uint64_t b) {
   ASSERT_EQ(binary64::multiply(a, b), canonical(x * y)) << std::hex << a << " * " << b;
   ASSERT_EQ(binary64::divide(a, b), canonical(x / y)) << std::hex << a << " / " << b;
   ASSERT_EQ(binary64::add(a, b), canonical(x + y)) << std::hex << a << " + " << b;
+  if (a >= b && a != binary64::inf) {
+    ASSERT_EQ(binary64::subtract(a, b), canonical(x - y)) << std::hex << a << " - " << b;
+  }
 }
 
 void expect_root(std::uint64_t a) {
@@ -93,6 +96,25 @@ TEST(Binary64, Roots) {
     const auto square = std::bit_cast<std::uint64_t>(root * root);
     for (const std::uint64_t a : {square, square - 1, square + 1}) expect_root(a % binary64::inf);
   }
+}
+
+TEST(Binary64, PowersAreProductsFromTheLowestBitUp) {
+  std::mt19937_64 generator(4);
+  for (int i = 0; i < 10'000; ++i) {
+    volatile double base = 1 - static_cast<double>(generator() >> 40) * 0x1p-26;
+    const std::uint64_t exponent = generator() >> (generator() % 62);
+    volatile double power = 1;
+    volatile double square = base;
+    for (int bit = 0; bit < 64; ++bit) {
+      if ((exponent >> bit) % 2 == 1) power = power * square;
+      square = square * square;
+    }
+    ASSERT_EQ(binary64::power(std::bit_cast<std::uint64_t>(base), exponent),
+              std::bit_cast<std::uint64_t>(power))
+        << base << " " << exponent;
+  }
+  EXPECT_EQ(binary64::power(binary64::two, 0), binary64::one);
+  EXPECT_EQ(binary64::power(binary64::two, 10), 0x4090000000000000u);
 }
 
 TEST(Binary64, WidenIsExact) {

@@ -1,4 +1,4 @@
-// The Arithmetic policy of optimizer steps (numerics/update/steps.hpp) on AVX2 lanes with fused
+// The Arithmetic policy of optimizer steps (numerics/update/update_arithmetic.hpp) on AVX2 lanes with fused
 // multiply-adds. The control register must have its IEEE 754 state.
 #pragma once
 

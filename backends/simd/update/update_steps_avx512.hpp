@@ -1,4 +1,4 @@
-// The Arithmetic policy of optimizer steps (numerics/update/steps.hpp) on AVX-512 lanes. The control
+// The Arithmetic policy of optimizer steps (numerics/update/update_arithmetic.hpp) on AVX-512 lanes. The control
 // register must have its IEEE 754 state.
 #pragma once
 
