@@ -89,6 +89,12 @@ TESTS = [
                    "backends/reference/list.cpp"], ["tests/property/list_property.cpp"]),
     Test("list_ops", ["tests/unit/tensor_list_operations_test.cpp", "backends/reference/list.cpp"],
           ["tests/property/list_property.cpp"]),
+    Test("constants stored", ["tests/unit/optimizer_test.cpp"]),
+    Test("adam adam_libraries adam_torch constants lamb lion sgd stored update update_arithmetic "
+          "update_tables",
+          ["backends/reference/optimizer.cpp", "backends/threads/optimizer.cpp",
+           "backends/api/optimizer_list.cpp"],
+          ["tests/property/optimizer_property.cpp"]),
     Test("agreement", ["tests/unit/agreement_test.cpp", "backends/loss_scaler/agreement.cpp"]),
     Test("rank_sum tile", ["tests/unit/rank_sum_test.cpp", "backends/ranks/gradient_reduction.cpp"],
           ["tests/property/gradient_reduction_property.cpp"]),
