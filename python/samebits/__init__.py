@@ -12,7 +12,7 @@ array([  1.,   1., 448.], dtype=float32)
 from __future__ import annotations
 
 import samebits.arrays  # registers NumPy's types and functions with samebits._core
-from samebits import functions
+from samebits import functions, optim
 from samebits._core import version as __version__
 from samebits.arithmetic import (
     Flags,
@@ -147,6 +147,7 @@ __all__ = [
     "maximum",
     "minimum",
     "multiply",
+    "optim",
     "predict",
     "quantize",
     "recipes",

@@ -11,6 +11,7 @@ tensor([  1.,   1., 448.], dtype=torch.float8_e4m3fn)
 
 from __future__ import annotations
 
+from samebits.torch import optim
 from samebits.torch.convert import convert
 from samebits.torch.float8_linear import Float8Linear, convert_linears
 from samebits.torch.grad_scaler import GradScaler, GradStep
@@ -48,6 +49,7 @@ __all__ = [
     "linear_recipe_names",
     "load_precision_map",
     "norm_of_shards",
+    "optim",
     "quantize",
     "quantize_activations",
     "quantize_gradients",

@@ -50,7 +50,7 @@ def test_every_program_is_on_the_page() -> None:
 
 
 @pytest.mark.parametrize("name", ["negative_bit", "scale_zero", "load_state_dict_casts",
-                                  "recipes_on_extremes"])
+                                  "recipes_on_extremes", "fused_sgd_on_cpu"])
 def test_the_page_shows_what_the_program_prints(name: str) -> None:
     assert printed(name) == shown(name)
 
@@ -64,6 +64,15 @@ def test_compiled_casts_saturate(device: str) -> None:
 def test_fused_sgd_starts_with_unwritten_momentum() -> None:
     shown_on_cpu = shown("fused_sgd_momentum")
     assert printed("fused_sgd_momentum").startswith(shown_on_cpu)  # a GPU adds two lines
+
+
+def test_fused_adam_rounds_by_place(cuda: str) -> None:
+    step, places = (program("fused_adam_places")[name] for name in ("step", "places"))
+    aligned = places(step(4096))
+    assert len(aligned) == 1024 and bool((aligned % 4 == 0).all())
+    other = places(step(4095))
+    assert bool((other // 512 % 4 == 0).all()) and len(other) > 500
+    assert len(places(step(4096, 0, True))) == 0
 
 
 def test_dlpack_drops_the_negative_bit() -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import math
 import pickle
+import runpy
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -278,6 +280,32 @@ def test_a_learning_rate_tensor(device: str) -> None:
         rate.fill_(0.125)
         expected.param_groups[0]["lr"] = 0.125
     assert all_bits(params, optimizer) == all_bits(plain, expected)
+
+
+@pytest.mark.parametrize("kind", [{"foreach": True}, {"fused": True}, {"foreach": False}],
+                         ids=["foreach", "fused", "for_loop"])
+@pytest.mark.parametrize("settings", [{}, {"momentum": 0.9, "weight_decay": 0.1},
+                                      {"momentum": 0.9, "nesterov": True}])
+def test_sgd_of_torch_on_the_cpu(kind: Any, settings: dict[str, Any]) -> None:
+    params, plain = parameters("cpu"), parameters("cpu")
+    ours = optim.SGD(params, lr=0.01, profile="torch_foreach", **settings)
+    theirs = torch.optim.SGD(plain, lr=0.01, **settings, **kind)
+    for step in range(20):
+        set_gradients(params, step)
+        set_gradients(plain, step)
+        ours.step()
+        theirs.step()
+    # With momentum, PyTorch's fused kernel rounds elements behind the last whole vector otherwise.
+    whole = 16 if "fused" in kind and settings else 1
+    for p, q in zip(params, plain, strict=True):
+        end = p.numel() // whole * whole
+        assert torch.equal(bits(p)[:end], bits(q)[:end])
+
+
+def test_the_example_of_offload(capsys: pytest.CaptureFixture[str]) -> None:
+    example = Path(__file__).parents[3] / "examples" / "python" / "torch_optimizer_offload.py"
+    runpy.run_path(str(example), run_name="__main__")
+    assert capsys.readouterr().out.endswith(": 0 of 15010 weights differ\n")
 
 
 def test_refusals() -> None:
