@@ -2,6 +2,7 @@
 #include "samebits/optimizer.hpp"
 
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -49,7 +50,7 @@ struct memory {
   [[nodiscard]] bool operator==(const memory& other) const {
     return weights.bytes == other.weights.bytes && master.bytes == other.master.bytes &&
            first.bytes == other.first.bytes && second.bytes == other.second.bytes &&
-           scales == other.scales;
+           std::memcmp(scales.data(), other.scales.data(), sizeof(float) * scales.size()) == 0;
   }
 };
 
