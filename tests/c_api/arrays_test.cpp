@@ -99,6 +99,63 @@ TEST(CArrays, EvaluateIsCorrectlyRoundedByDefault) {
   EXPECT_EQ(got.bytes, expected.bytes);
 }
 
+TEST(CArrays, SoftmaxAndItsGradients) {
+  matrix in = number_matrix(format_id::fp32, 3, 9301);
+  matrix grad = number_matrix(format_id::fp32, 3, 9301);
+  matrix expected(format_id::fp32, 3, 9301), got(format_id::fp32, 3, 9301);
+  const softmax_options options{function_rule::torch_2_11, 3, 8, 2};
+  samebits_softmax_options o = SAMEBITS_SOFTMAX_OPTIONS_INIT;
+  o.rule = SAMEBITS_FUNCTION_RULE_TORCH_2_11;
+  o.offset = 3;
+  o.num_warps = 8;
+  o.elements_per_thread = 2;
+  const samebits_view x = in.c(), g = grad.c(), y = got.c();
+  softmax(in.cpp(), expected.cpp(), options);
+  ASSERT_OK(samebits_softmax(&x, &y, &o, nullptr));
+  EXPECT_EQ(got.bytes, expected.bytes);
+  log_softmax(in.cpp(), expected.cpp(), options);
+  ASSERT_OK(samebits_log_softmax(&x, &y, &o, nullptr));
+  EXPECT_EQ(got.bytes, expected.bytes);
+  softmax_gradient(grad.cpp(), in.cpp(), expected.cpp(), options);
+  ASSERT_OK(samebits_softmax_gradient(&g, &x, &y, &o, nullptr));
+  EXPECT_EQ(got.bytes, expected.bytes);
+  log_softmax_gradient(grad.cpp(), in.cpp(), expected.cpp(), options);
+  ASSERT_OK(samebits_log_softmax_gradient(&g, &x, &y, &o, nullptr));
+  EXPECT_EQ(got.bytes, expected.bytes);
+  softmax(in.cpp(), expected.cpp(), {function_rule::triton_3_6, 0, 8, 2});
+  o.rule = SAMEBITS_FUNCTION_RULE_TRITON_3_6;
+  ASSERT_OK(samebits_softmax(&x, &y, &o, nullptr));
+  EXPECT_EQ(got.bytes, expected.bytes);
+  EXPECT_EQ(samebits_softmax(&x, &y, nullptr, nullptr), SAMEBITS_UNSUPPORTED);
+}
+
+TEST(CArrays, LayerNormAndItsGradient) {
+  matrix in = number_matrix(format_id::bf16, 3, 52), grad = number_matrix(format_id::bf16, 3, 52);
+  matrix weight = number_matrix(format_id::bf16, 1, 52),
+         bias = number_matrix(format_id::bf16, 1, 52);
+  matrix expected(format_id::bf16, 3, 52), got(format_id::bf16, 3, 52);
+  matrix mean(format_id::fp32, 3, 1), rstd = mean, c_mean = mean, c_rstd = mean;
+  const layer_norm_options options{function_rule::torch_2_11, 0.25, 1};
+  samebits_layer_norm_options o = SAMEBITS_LAYER_NORM_OPTIONS_INIT;
+  o.rule = SAMEBITS_FUNCTION_RULE_TORCH_2_11;
+  o.epsilon = 0.25;
+  o.offset = 1;
+  const samebits_view x = in.c(), g = grad.c(), w = weight.c(), b = bias.c(), y = got.c();
+  const samebits_view m = c_mean.c(), r = c_rstd.c();
+  layer_norm(in.cpp(), weight.cpp(), bias.cpp(), expected.cpp(), mean.cpp(), rstd.cpp(), options);
+  ASSERT_OK(samebits_layer_norm(&x, &w, &b, &y, &m, &r, &o, nullptr));
+  EXPECT_EQ(got.bytes, expected.bytes);
+  EXPECT_EQ(c_mean.bytes, mean.bytes);
+  EXPECT_EQ(c_rstd.bytes, rstd.bytes);
+  layer_norm_gradient(grad.cpp(), in.cpp(), mean.cpp(), rstd.cpp(), weight.cpp(), expected.cpp(),
+                      options);
+  ASSERT_OK(samebits_layer_norm_gradient(&g, &x, &m, &r, &w, &y, &o, nullptr));
+  EXPECT_EQ(got.bytes, expected.bytes);
+  layer_norm(in.cpp(), {}, {}, expected.cpp(), {}, {}, options);
+  ASSERT_OK(samebits_layer_norm(&x, nullptr, nullptr, &y, nullptr, nullptr, &o, nullptr));
+  EXPECT_EQ(got.bytes, expected.bytes);
+}
+
 TEST(CArrays, EvaluateRefusesWhatItDoesNotHave) {
   matrix in = random_matrix(format_id::fp32, 1, 5);
   const samebits_view x = in.c();

@@ -329,14 +329,17 @@ welford single_moments(const floats& x) {
 }
 
 /// vectorized_layer_norm_kernel() or LayerNormForwardCUDAKernel() for one element.
-float normal(float x, float mean, float rstd, const float* weight, const float* bias,
-             bool vectors) {
+float normal(float x, float mean, float rstd, const float* weight, const float* bias, bool vectors,
+             bool first_of_vector) {
   const float z = rstd * (x - mean);
   if (!vectors) {
     const float h = bias == nullptr ? 0.0f : *bias;
     return weight == nullptr ? std::fma(x - mean, rstd, h) : std::fma(*weight, z, h);
   }
-  if (weight == nullptr) return bias == nullptr ? z : std::fma(x - mean, rstd, *bias);
+  if (weight == nullptr && bias != nullptr) {
+    return first_of_vector ? z + *bias : std::fma(x - mean, rstd, *bias);
+  }
+  if (weight == nullptr) return z;
   return bias == nullptr ? *weight * z : std::fma(*weight, z, *bias);
 }
 
@@ -351,7 +354,7 @@ void compare_layer_norm(format_id format, std::int64_t n, std::int64_t shift, bo
   floats y;
   for (std::size_t i = 0; i < v.size(); ++i) {
     y.push_back(normal(v[i], m.mean, rstd, has_weight ? &g[i] : nullptr, has_bias ? &h[i] : nullptr,
-                       vectors));
+                       vectors, i % 4 == 0));
   }
   row got = x;
   const torch::row_statistics s = torch::layer_norm_row(

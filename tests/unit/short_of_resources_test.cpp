@@ -99,6 +99,16 @@ std::vector<operation_case> elementwise_cases() {
                                 {}, {reinterpret_cast<flags*>(a.codes.data()), cols, 1}, by);
          a.returned = {static_cast<std::uint64_t>(raised)};
        }},
+      {"softmax",
+       [](arrays& a, const executor& by) {
+         softmax(fp32_view(a.x), fp32_view(a.out), {.rule = function_rule::torch_2_11}, by);
+       }},
+      {"layer_norm",
+       [](arrays& a, const executor& by) {
+         const matrix_view y = fp32_view(a.y);
+         layer_norm(fp32_view(a.x), {y.data, y.format, 1, cols}, {y.data, y.format, 1, cols},
+                    fp32_view(a.out), {}, {}, {.rule = function_rule::torch_2_11}, by);
+       }},
       {"reductions",
        [](arrays& a, const executor& by) {
          const element_counts n = counts(fp32_view(a.y), by);

@@ -104,18 +104,22 @@ struct layer_norm_affine {
   const std::uint32_t* bias = nullptr;    ///< n elements, or null
 };
 
-/// The result for one element. The kernel of single elements adds a bias of 0 if there is none.
+/// The result for one element. The kernel of single elements adds a bias of 0 if there is none. In
+/// the kernel that reads vectors, a bias without weight is added by fma, but to the first element of
+/// each vector by a sum: its product is shared with other branches of the machine code.
 SAMEBITS_HD constexpr std::uint32_t layer_norm_element(std::uint32_t x, const row_statistics& s,
                                                        const layer_norm_affine& affine,
                                                        std::int64_t i, bool vectors) {
   const std::uint32_t distance = ptx::sub(x, s.mean);
+  const std::uint32_t normal = ptx::mul(distance, s.rstd);
   const bool adds = affine.bias != nullptr || !vectors;
   const std::uint32_t bias = affine.bias != nullptr ? affine.bias[i] : 0;
-  if (affine.weight == nullptr) {
-    return adds ? ptx::fma(distance, s.rstd, bias) : ptx::mul(distance, s.rstd);
+  if (affine.weight != nullptr) {
+    return adds ? ptx::fma(affine.weight[i], normal, bias) : ptx::mul(affine.weight[i], normal);
   }
-  const std::uint32_t normal = ptx::mul(distance, s.rstd);
-  return adds ? ptx::fma(affine.weight[i], normal, bias) : ptx::mul(affine.weight[i], normal);
+  if (!adds) return normal;
+  const bool fused = !vectors || i % 4 != 0;
+  return fused ? ptx::fma(distance, s.rstd, bias) : ptx::add(normal, bias);
 }
 
 /// x[i] = (x[i] - mean) * rstd * weight[i] + bias[i]; returns mean and rstd.
