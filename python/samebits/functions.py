@@ -26,8 +26,8 @@ to : str or dtype
 rounding, overflow, seed, random_stream, offset, random_bits
     As in `samebits.convert`, for rule ``exact``: to nearest even, or stochastic into formats of 16
     and 8 bits with at most 16 random bits, the default.
-out, format, threads, backend
-    As in `samebits.convert`. Arrays must lie in host memory.
+out, format, threads, backend, stream
+    As in `samebits.convert`. Arrays lie in host memory or in the memory of a GPU.
 
 Every NaN in a result is the canonical NaN of the format.
 
@@ -61,7 +61,7 @@ from samebits.row_functions import (
     softmax,
     softmax_gradient,
 )
-from samebits.rules import STOCHASTIC, number, optional_format, random_of, rule_of
+from samebits.rules import STOCHASTIC, number, optional_format, random_of, rule_of, stream_handle
 
 __all__ = [
     "LayerNorm",
@@ -69,6 +69,7 @@ __all__ = [
     "elu",
     "erf",
     "erfc",
+    "evaluate",
     "exp",
     "exp2",
     "expm1",
@@ -119,6 +120,7 @@ if TYPE_CHECKING:
         format: object
         threads: int | None
         backend: str | None
+        stream: Any
 
 
 _FUNCTIONS: Final[dict[str, int]] = {n: i for i, n in enumerate(_core.names("function"))}
@@ -143,6 +145,7 @@ def _evaluate(
     format: object = None,
     threads: int | None = None,
     backend: str | None = None,
+    stream: Any = None,
 ) -> Any:
     cast = rule_of(rounding, overflow, "canonical")
     random = None
@@ -151,8 +154,27 @@ def _evaluate(
     return _core.evaluate(
         choose("function", function, _FUNCTIONS), choose("rule", rule, _RULES), x, grad,
         optional_format(format), None if parameter is None else number(parameter, "parameter"),
-        to, cast, random, out, threads, backend,
+        to, cast, random, out, threads, backend, stream_handle(stream),
     )
+
+
+def evaluate(
+    function: str, x: Any, parameter: float | None = None, **options: Unpack[Options]
+) -> Any:
+    """Return the function with this name, for example ``"gelu_tanh"``, of every element of `x`.
+
+    Parameters
+    ----------
+    function : str
+        The name of a function of this module.
+    x : array [...]
+        The function's argument.
+    parameter : float, optional
+        The exponent of pow, the alpha of elu or the slope of leaky_relu.
+    **options
+        As in every function.
+    """
+    return _evaluate(function, x, None, parameter, **options)
 
 
 def gradient(

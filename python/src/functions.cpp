@@ -37,12 +37,13 @@ std::int32_t evaluate_slice(const evaluation& e, int f, const slices& s,
 // `function_rule` says whose bits, `packed_rule` how they are rounded; `to` is None for x's format.
 nb::object evaluate(int f, int function_rule, nb::handle x, nb::handle grad, int format,
                     nb::handle parameter, nb::handle to, int packed_rule, nb::handle random,
-                    nb::handle out, nb::handle threads, nb::handle backend) {
+                    nb::handle out, nb::handle threads, nb::handle backend, nb::handle stream) {
+  void* const cuda_stream = stream_of(stream);
   evaluation e;
-  e.x = array_of(x, {.name = "x", .format = format});
+  e.x = array_of(x, {.name = "x", .format = format, .stream = cuda_stream});
   e.gradient = !grad.is_none();
   if (e.gradient) {
-    e.grad = array_of(grad, {.name = "grad", .format = format});
+    e.grad = array_of(grad, {.name = "grad", .format = format, .stream = cuda_stream});
     check_shape({&e.grad, "grad"}, e.x.dims, e.x.shape);
   }
   const std::int32_t to_format = to.is_none() ? e.x.format : format_named(to, "to");
@@ -53,7 +54,8 @@ nb::object evaluate(int f, int function_rule, nb::handle x, nb::handle grad, int
     e.out = std::move(fresh.a);
   } else {
     result = nb::borrow(out);
-    const argument written = {.name = "out", .needs = access::write, .format = to_format};
+    const argument written = {
+        .name = "out", .needs = access::write, .format = to_format, .stream = cuda_stream};
     e.out = array_of(out, written);
     check_shape({&e.out, "out"}, e.x.dims, e.x.shape);
     if (e.out.library != nullptr) mark_written(out);
@@ -70,7 +72,7 @@ nb::object evaluate(int f, int function_rule, nb::handle x, nb::handle grad, int
   }
   const slices s = e.all();
   const std::uint64_t first = options.random.offset;
-  const samebits_executor where = executor_of(threads, backend, nb::none(), e.x, e.x.size());
+  const samebits_executor where = executor_of(threads, backend, stream, e.x, e.x.size());
   run(e.x.size(), [&] {
     std::int32_t status = SAMEBITS_OK;
     s.for_each([&](const std::int64_t* offsets, std::int64_t flat) {
@@ -89,7 +91,7 @@ void bind_functions(nb::module_& m) {
   m.def("evaluate", &evaluate, nb::arg("function"), nb::arg("function_rule"), nb::arg("x").none(),
         nb::arg("grad").none(), nb::arg("format"), nb::arg("parameter").none(),
         nb::arg("to").none(), nb::arg("rule"), nb::arg("random").none(), nb::arg("out").none(),
-        nb::arg("threads").none(), nb::arg("backend").none(),
+        nb::arg("threads").none(), nb::arg("backend").none(), nb::arg("stream").none(),
         "Evaluates a function, or its gradient if `grad` is given.");
 }
 

@@ -1,4 +1,4 @@
-"""Property tests of your own kernels: conversions, quantizers, reductions, loss scalers.
+"""Property tests of your own kernels: conversions, functions, quantizers, reductions, loss scalers.
 
     from samebits.testing import check_conversion
 
@@ -11,6 +11,7 @@ The Hypothesis strategies are in `samebits.testing.strategies`; nothing else nee
 """
 
 from samebits.testing.conversions import check_conversion
+from samebits.testing.functions import check_function
 from samebits.testing.loss_scaler_traces import Trace
 from samebits.testing.loss_scalers import check_loss_scaler
 from samebits.testing.memory import Layout
@@ -25,6 +26,7 @@ __all__ = [
     "Trace",
     "assert_same_bits",
     "check_conversion",
+    "check_function",
     "check_loss_scaler",
     "check_quantize",
     "check_reduction",

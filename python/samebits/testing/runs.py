@@ -165,12 +165,15 @@ class Runner:
         sizes = np.array([c.size for c, _ in calls], np.int64)
         count = np.repeat(sizes, sizes)
         position = np.concatenate([np.arange(n, dtype=np.int64) for n in sizes])
-        if self.rule.rounding == "stochastic":  # random bits follow the position in the call
-            expected = np.concatenate([converted(c, self.rule) for c, _ in calls])
-        else:
-            expected = converted(codes, self.rule)
+        expected = self.expected(calls)
         wrong = ~same(got, expected, self.rule)
         return Seen(codes, got, expected, position, count, wrong)
+
+    def expected(self, calls: list[tuple[Codes, Codes]]) -> Codes:
+        """Return the right results of all calls, one after another."""
+        if self.rule.rounding == "stochastic":  # random bits follow the position in the call
+            return np.concatenate([converted(c, self.rule) for c, _ in calls])
+        return converted(np.concatenate([c for c, _ in calls]), self.rule)
 
     def try_codes(self, codes: Codes, layout: Layout = Layout()) -> Seen:
         """Call the function once more, without keeping the results."""

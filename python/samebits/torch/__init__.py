@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from samebits.torch import optim
 from samebits.torch.convert import convert
+from samebits.torch.evaluate import evaluate
 from samebits.torch.float8_linear import Float8Linear, convert_linears
 from samebits.torch.grad_scaler import GradScaler, GradStep
 from samebits.torch.gradients import clip_grad_norm_, inspect_gradients
@@ -42,6 +43,7 @@ __all__ = [
     "convert",
     "convert_linears",
     "dequantize",
+    "evaluate",
     "fake_quantize",
     "from_numpy",
     "inspect_gradients",

@@ -1,0 +1,116 @@
+"""Functions of samebits.functions on torch tensors: an operator for torch.compile, and gradients."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from samebits import functions
+from samebits.errors import InvalidArgument
+from samebits.torch.tensors import is_dtensor, needs_gradient, needs_operator
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from samebits.functions import Options
+
+__all__ = ["evaluate"]
+
+# The version is part of the name: torch.compile keeps compiled calls of an operator by its name.
+_NAME = "samebits::evaluate_v1"
+_GRADIENT = "samebits::evaluate_gradient_v1"
+torch.library.define(_NAME, "(Tensor x, str function, float? parameter, str rule) -> Tensor")
+torch.library.define(
+    _GRADIENT, "(Tensor grad, Tensor x, str function, float? parameter, str rule) -> Tensor")
+
+
+@torch.library.impl(_NAME, ("CPU", "CUDA"))
+def _run(x: torch.Tensor, function: str, parameter: float | None, rule: str) -> torch.Tensor:
+    result: torch.Tensor = functions.evaluate(function, x, parameter, rule=rule)
+    return result
+
+
+@torch.library.impl(_GRADIENT, ("CPU", "CUDA"))
+def _run_gradient(grad: torch.Tensor, x: torch.Tensor, function: str, parameter: float | None,
+                  rule: str) -> torch.Tensor:
+    result: torch.Tensor = functions.gradient(function, grad, x, parameter, rule=rule)
+    return result
+
+
+@torch.library.register_fake(_NAME)
+def _shape(x: torch.Tensor, *_arguments: object) -> torch.Tensor:
+    return torch.empty(x.shape, dtype=x.dtype, device=x.device)
+
+
+@torch.library.register_fake(_GRADIENT)
+def _gradient_shape(grad: torch.Tensor, x: torch.Tensor, *_arguments: object) -> torch.Tensor:
+    return torch.empty(x.shape, dtype=x.dtype, device=x.device)
+
+
+def _keep(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
+    x, *ctx.arguments = inputs
+    ctx.save_for_backward(x)
+
+
+def _backward(ctx: Any, grad: torch.Tensor) -> tuple[Any, ...]:
+    x, = ctx.saved_tensors
+    return (torch.ops.samebits.evaluate_gradient_v1(grad, x, *ctx.arguments), None, None, None)
+
+
+torch.library.register_autograd(_NAME, _backward, setup_context=_keep)
+
+
+def evaluate(x: torch.Tensor, function: str, parameter: float | None = None,
+             **options: Unpack[Options]) -> torch.Tensor:
+    """Compute a function of every element of a tensor, with the bits that a rule names.
+
+    The bits are those of `samebits.functions`, on CPU and GPU. With the rule ``torch_2_11`` the
+    gradient has the bits of PyTorch's backward pass on a GPU; other rules have no gradient, and
+    their backward pass raises `samebits.Unsupported`.
+
+    Parameters
+    ----------
+    x : torch.Tensor [...]
+        fp32; also fp16 and bf16 if the rule has them. On the CPU or a GPU, of any strides.
+    function : str
+        The name of a function of `samebits.functions`, for example ``"gelu_tanh"``.
+    parameter : float, optional
+        The exponent of pow, the alpha of elu or the slope of leaky_relu.
+    **options
+        Those of `samebits.functions`. With `out=` nothing is recorded for autograd. Calls that
+        autograd records and compiled calls have the option `rule` only.
+
+    Returns
+    -------
+    torch.Tensor [...]
+        C-contiguous, on the device of `x`, computed on torch's current stream.
+
+    Examples
+    --------
+    >>> import torch
+    >>> import samebits.torch as sbt
+    >>> x = torch.tensor([-1.0, 0.5], requires_grad=True)
+    >>> y = sbt.evaluate(x, "silu", rule="torch_2_11")
+    >>> y.detach()
+    tensor([-0.2689,  0.3112])
+    >>> y.sum().backward()
+    >>> x.grad
+    tensor([0.0723, 0.7400])
+    """
+    if is_dtensor(x):
+        raise InvalidArgument("x: a DTensor; pass x.to_local()")
+    if options.get("out") is None and (needs_operator(x) or needs_gradient(x)):
+        return _call_operator(x, function, parameter, options)
+    result: torch.Tensor = functions.evaluate(function, x, parameter, **options)
+    return result
+
+
+def _call_operator(x: torch.Tensor, function: str, parameter: float | None,
+                   options: Any) -> torch.Tensor:
+    for name, value in options.items():
+        if name != "rule" and value is not None:
+            raise InvalidArgument(
+                f"{name}: not supported by calls that are compiled or that autograd records; leave "
+                "it out")
+    return torch.ops.samebits.evaluate_v1(x, function, parameter, options["rule"])
