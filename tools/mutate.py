@@ -56,6 +56,9 @@ TESTS = [
     Test("accumulate", ["tests/exhaustive/accumulate_sweep.cpp"], runs=["60000"]),
     Test("ex2 ex2_table interpolation lg2 lg2_table operand rcp rcp_table rsqrt rsqrt_table sqrt "
           "sqrt_table squarer subnormals", ["tests/unit/function_units_test.cpp"]),
+    Test("half_results interpolation operand sin_table sin_unit squarer tanh_table tanh_unit "
+          "truncated_number", ["tests/unit/function_units_recorded_test.cpp"]),
+    Test("truncated_number", ["tests/unit/function_units_test.cpp"]),
     Test("erf erfc exp expm1 fast_divide log log1p pow rsqrt_function sin steps tanh two_over_pi",
          ["tests/unit/cuda_functions_test.cpp"]),
     Test("binary64_steps exact_function exponential logarithm normal_tail sigmoid_gradients "

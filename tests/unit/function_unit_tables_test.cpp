@@ -110,7 +110,7 @@ TEST(FunctionUnitTables, RecordingsAreSmallAndNamedOnce) {
     bytes += r.count * static_cast<std::size_t>(r.bytes);
     for (const std::string_view other : names) EXPECT_NE(other, r.name);
     names.push_back(r.name);
-    EXPECT_GE(static_cast<int>(r.what), modelled_count);
+    EXPECT_GE(r.what, instruction::sin_ftz);
   }
   EXPECT_LT(bytes, std::size_t{8} << 20);
   const recording pairs{"pairs", instruction::ex2_f16x2, 0xFFFF0000, 0xFFFF0001, 3, 4};

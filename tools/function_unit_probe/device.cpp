@@ -22,6 +22,15 @@ std::string_view name(instruction what) {
   return names[static_cast<std::size_t>(what)];
 }
 
+std::vector<instruction> instructions_of(const device& gpu) {
+  std::vector<instruction> all;
+  for (int i = 0; i < instruction_count; ++i) {
+    const auto what = static_cast<instruction>(i);
+    if (gpu.capability() >= required_capability(what)) all.push_back(what);
+  }
+  return all;
+}
+
 const device& current_device() {
   if (samebits_function_unit_device == nullptr) {
     throw unsupported(

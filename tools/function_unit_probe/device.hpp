@@ -9,8 +9,8 @@
 
 namespace samebits::function_units {
 
-/// Instructions whose results numerics/hardware/function_units/ models, then instructions without
-/// a model. Those of 16 bits compute one number in the low half of a word, or two in both halves.
+/// Instructions whose results numerics/hardware/function_units/ models. Those of 16 bits compute one
+/// number in the low half of a word, or two in both halves.
 enum class instruction : std::uint8_t {
   ex2_ftz,
   ex2,
@@ -22,7 +22,6 @@ enum class instruction : std::uint8_t {
   rsqrt,
   sqrt_ftz,
   sqrt,
-  // without a model
   sin_ftz,
   cos_ftz,
   tanh,
@@ -36,7 +35,21 @@ enum class instruction : std::uint8_t {
   tanh_bf16x2,
 };
 inline constexpr int instruction_count = 21;
-inline constexpr int modelled_count = 10;
+
+/// Bits of an instruction's operand: 16 or 32.
+constexpr int operand_bits(instruction what) {
+  using enum instruction;
+  const bool half =
+      what == ex2_f16 || what == ex2_ftz_bf16 || what == tanh_f16 || what == tanh_bf16;
+  return half ? 16 : 32;
+}
+/// The compute capability from which an instruction exists, as 10 * major + minor.
+constexpr int required_capability(instruction what) {
+  using enum instruction;
+  const bool bf16 =
+      what == ex2_ftz_bf16 || what == ex2_ftz_bf16x2 || what == tanh_bf16 || what == tanh_bf16x2;
+  return bf16 ? 90 : 75;
+}
 
 /// The instruction's name in PTX, for example "ex2.approx.ftz.f32".
 std::string_view name(instruction what);
@@ -45,7 +58,7 @@ std::string_view name(instruction what);
 struct comparison {
   std::uint64_t compared;
   std::uint64_t differed;
-  std::uint32_t operand;  ///< of one result that differs; binary32 bits
+  std::uint32_t operand;  ///< of one result that differs
   std::uint32_t result;   ///< of the GPU
   std::uint32_t expected;
 };
@@ -54,11 +67,15 @@ struct comparison {
 struct device {
   std::string (*why_unsupported)();  ///< empty if there is a GPU that this build has kernels for
   std::string (*description)();      ///< name, compute capability, CUDA version
-  /// Compares the results of all 2^32 operands with the model. Requires an instruction with one.
+  int (*capability)();               ///< compute capability, 10 * major + minor
+  /// Compares the results of all operands with the model: 2^32 or 2^16.
   comparison (*compare)(instruction what);
   /// The results at these operands.
   std::vector<std::uint32_t> (*record)(instruction what, std::span<const std::uint32_t> operands);
 };
+
+/// The instructions that the GPU has.
+std::vector<instruction> instructions_of(const device& gpu);
 
 /// The current GPU.
 ///

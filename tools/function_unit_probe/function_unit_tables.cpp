@@ -5,8 +5,8 @@
 //
 // With a folder it also writes there:
 //   <unit>_table.hpp   the tables found on this GPU, if the units have the model's design
-//   <name>.bin         results of instructions without a model, little-endian; recordings.txt says of
-//                      which operands
+//   <name>.bin         results of sin, cos, tanh and the 16-bit instructions, little-endian;
+//                      recordings.txt says of which operands
 // Exits 0 if the library's tables hold, 1 if they do not, 3 if there is no GPU.
 #include <cstdint>
 #include <cstdio>
@@ -31,11 +31,10 @@ void write_file(const std::filesystem::path& path, std::string_view content) {
   if (!file.flush()) throw std::runtime_error(path.string() + " cannot be written");
 }
 
-/// Compares every modelled instruction with the model; returns whether all results are equal.
+/// Compares every instruction with the model; returns whether all results are equal.
 bool compare_all(const device& gpu) {
   bool equal = true;
-  for (int i = 0; i < modelled_count; ++i) {
-    const auto what = static_cast<instruction>(i);
+  for (const instruction what : instructions_of(gpu)) {
     const comparison c = gpu.compare(what);
     std::printf("%-22s %llu of %llu results differ", std::string(name(what)).c_str(),
                 static_cast<unsigned long long>(c.differed),
@@ -80,6 +79,7 @@ bool fit_all(const device& gpu, const std::filesystem::path& folder) {
 void record_all(const device& gpu, const std::filesystem::path& folder) {
   std::string list;
   for (const recording& r : recordings()) {
+    if (gpu.capability() < required_capability(r.what)) continue;
     const std::vector<std::uint32_t> operands = operands_of(r);
     const std::string file = std::string(r.name) + ".bin";
     write_file(folder / file, bytes_of(gpu.record(r.what, operands), r.bytes));

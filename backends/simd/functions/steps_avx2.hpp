@@ -29,8 +29,8 @@ SAMEBITS_INLINE mask lt(lanes a, lanes b) {
   return {_mm256_castps_si256(_mm256_cmp_ps(floats(a), floats(b), _CMP_LT_OQ))};
 }
 
-/// fma(a, b, c) rounded downward, for sums c .. c + 2^22 in one binade above 2^23: the error of the
-/// rounded sum is a * b - (sum - c), and its sign is exact.
+/// fma(a, b, c) rounded downward. Requires c and the sum in [2^23, 2^24): their difference is exact
+/// then. The error of the sum rounded to nearest is a * b - (sum - c), and its sign is exact.
 SAMEBITS_INLINE lanes fma_down(lanes a, lanes b, lanes c) {
   const lanes sum = fma(a, b, c);
   const lanes error = fma(a, b, neg(add(sum, neg(c))));

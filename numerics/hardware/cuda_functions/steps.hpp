@@ -40,7 +40,7 @@ SAMEBITS_HD constexpr std::uint32_t fma(std::uint32_t a, std::uint32_t b, std::u
       fused_multiply_add(f, a, f, b, f, c, f, cast_rule{round}, 0).code);
 }
 
-/// fma.rm.f32 for sums of at least 2^22 and below 2^24: rounded downward.
+/// fma.rm.f32: rounded downward. Lanes require that c and the sum are in [2^23, 2^24).
 SAMEBITS_HD constexpr std::uint32_t fma_down(std::uint32_t a, std::uint32_t b, std::uint32_t c) {
   return fma(a, b, c, rounding::downward);
 }

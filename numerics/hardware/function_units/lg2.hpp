@@ -9,11 +9,11 @@
 #include <cstdint>
 
 #include "numerics/arithmetic/binary32.hpp"
-#include "numerics/bits/word.hpp"
 #include "numerics/hardware/function_units/interpolation.hpp"
 #include "numerics/hardware/function_units/lg2_table.hpp"
 #include "numerics/hardware/function_units/operand.hpp"
 #include "numerics/hardware/function_units/subnormals.hpp"
+#include "numerics/hardware/function_units/truncated_number.hpp"
 #include "samebits/core/config.hpp"
 
 namespace samebits::numerics::hopper {
@@ -23,10 +23,7 @@ SAMEBITS_INLINE constexpr std::uint32_t truncated_logarithm(std::int64_t sum) {
   const bool negative = sum < 0;
   const auto magnitude = static_cast<std::uint64_t>(negative ? -sum : sum) >> 5;
   if (magnitude == 0) return 0;
-  const int top = 63 - static_cast<int>(leading_zeros(magnitude));  // the place of the leading bit
-  const std::uint64_t significand = top >= 23 ? magnitude >> (top - 23) : magnitude << (23 - top);
-  const auto fraction = static_cast<std::uint32_t>(significand) & fraction_mask;
-  return join(negative ? binary32::sign_bit : 0u, 127 + top - 36, fraction);
+  return truncated_number(negative ? binary32::sign_bit : 0u, magnitude, 36);
 }
 
 /// lg2.approx.ftz.f32. Operand and result are binary32 bits.

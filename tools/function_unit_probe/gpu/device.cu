@@ -11,6 +11,7 @@
 #include "backends/cuda/common/error.hpp"
 #include "function_unit_probe/device.hpp"
 #include "function_unit_probe/gpu/instructions.cuh"
+#include "function_unit_probe/model.hpp"
 
 namespace samebits::cuda {
 namespace {
@@ -47,14 +48,18 @@ std::string why_unsupported() {
   return {};
 }
 
+int capability() {
+  return 10 * attribute(cudaDevAttrComputeCapabilityMajor) +
+         attribute(cudaDevAttrComputeCapabilityMinor);
+}
+
 std::string description() {
   int device = 0;
   cudaDeviceProp properties;
   check(cudaGetDevice(&device), "cudaGetDevice");
   check(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
   return std::string(properties.name) + ", compute capability " +
-         std::to_string(attribute(cudaDevAttrComputeCapabilityMajor)) + "." +
-         std::to_string(attribute(cudaDevAttrComputeCapabilityMinor)) + ", CUDA " +
+         std::to_string(capability() / 10) + "." + std::to_string(capability() % 10) + ", CUDA " +
          std::to_string(CUDART_VERSION / 1000) + "." + std::to_string(CUDART_VERSION / 10 % 100);
 }
 
@@ -83,17 +88,20 @@ struct found {
 template <instruction What>
 struct unit {
   __device__ static std::uint32_t result(std::uint32_t x) { return result_of<What>(x); }
-  SAMEBITS_HD static std::uint32_t model(std::uint32_t x) { return model_of<What>(x); }
+  SAMEBITS_HD static std::uint32_t model(std::uint32_t x) {
+    return function_units::model_of<What>(x);
+  }
+  static constexpr std::uint64_t operands = std::uint64_t{1} << function_units::operand_bits(What);
 };
 
-/// Compares all 2^32 operands with the model. One operand per thread in a grid-stride loop.
+/// Compares all operands with the model. One operand per thread in a grid-stride loop.
 template <class Unit>
 __global__ void compare_kernel(found* all) {
   unsigned int differed = 0;
   std::uint32_t operand = 0;
   const std::uint64_t step = std::uint64_t{gridDim.x} * blockDim.x;
-  for (std::uint64_t i = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x;
-       i < std::uint64_t{1} << 32; i += step) {
+  for (std::uint64_t i = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < Unit::operands;
+       i += step) {
     const auto x = static_cast<std::uint32_t>(i);
     if (Unit::result(x) == Unit::model(x)) continue;
     ++differed;
@@ -136,7 +144,7 @@ comparison compare_one() {
   check(cudaGetLastError(), "compare_kernel");
   found f{};
   check(cudaMemcpy(&f, on_device.data(), sizeof f, cudaMemcpyDeviceToHost), "compare_kernel");
-  comparison c{std::uint64_t{1} << 32, f.differed, f.operand, 0, 0};
+  comparison c{Unit::operands, f.differed, f.operand, 0, 0};
   if (f.differed == 0) return c;
   c.result = record_one<Unit>(std::span(&c.operand, 1))[0];
   c.expected = Unit::model(c.operand);
@@ -149,7 +157,7 @@ comparison compare(instruction what) {
         compare_one<unit<static_cast<instruction>(I)>>...};
     return functions[static_cast<int>(what)]();
   }
-  (std::make_integer_sequence<int, function_units::modelled_count>{});
+  (std::make_integer_sequence<int, function_units::instruction_count>{});
 }
 
 std::vector<std::uint32_t> record(instruction what, std::span<const std::uint32_t> operands) {
@@ -161,7 +169,8 @@ std::vector<std::uint32_t> record(instruction what, std::span<const std::uint32_
   (std::make_integer_sequence<int, function_units::instruction_count>{});
 }
 
-constexpr function_units::device this_device = {why_unsupported, description, compare, record};
+constexpr function_units::device this_device = {why_unsupported, description, capability, compare,
+                                                record};
 
 }  // namespace
 }  // namespace samebits::cuda

@@ -1,15 +1,9 @@
-// The instructions of the function unit probe, one PTX instruction each, and their models.
+// The instructions of the function unit probe, one PTX instruction each.
 #pragma once
 
 #include <cstdint>
 
 #include "function_unit_probe/device.hpp"
-#include "numerics/hardware/function_units/ex2.hpp"
-#include "numerics/hardware/function_units/lg2.hpp"
-#include "numerics/hardware/function_units/rcp.hpp"
-#include "numerics/hardware/function_units/rsqrt.hpp"
-#include "numerics/hardware/function_units/sqrt.hpp"
-#include "samebits/core/config.hpp"
 
 namespace samebits::cuda {
 
@@ -66,23 +60,5 @@ __device__ std::uint32_t result_of(std::uint32_t x) {
 #undef SAMEBITS_F32
 #undef SAMEBITS_B32
 #undef SAMEBITS_B16
-
-/// The model's result of an instruction that has a model; binary32 bits.
-template <function_units::instruction What>
-SAMEBITS_HD std::uint32_t model_of(std::uint32_t x) {
-  using enum function_units::instruction;
-  namespace hopper = numerics::hopper;
-  if constexpr (What == ex2_ftz) return hopper::ex2_approx_ftz(x);
-  if constexpr (What == ex2) return hopper::ex2_approx(x);
-  if constexpr (What == lg2_ftz) return hopper::lg2_approx_ftz(x);
-  if constexpr (What == lg2) return hopper::lg2_approx(x);
-  if constexpr (What == rcp_ftz) return hopper::rcp_approx_ftz(x);
-  if constexpr (What == rcp) return hopper::rcp_approx(x);
-  if constexpr (What == rsqrt_ftz) return hopper::rsqrt_approx_ftz(x);
-  if constexpr (What == rsqrt) return hopper::rsqrt_approx(x);
-  if constexpr (What == sqrt_ftz) return hopper::sqrt_approx_ftz(x);
-  if constexpr (What == sqrt) return hopper::sqrt_approx(x);
-  return 0;
-}
 
 }  // namespace samebits::cuda

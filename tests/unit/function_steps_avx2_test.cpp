@@ -1,0 +1,117 @@
+// The steps of CUDA's functions on AVX2 lanes against their definition, one step at a time.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+
+#include "backends/simd/functions/steps_avx2.hpp"
+#include "numerics/hardware/cuda_functions/steps.hpp"
+
+namespace samebits {
+namespace {
+
+namespace ptx = numerics::ptx;
+using avx2::lanes;
+
+constexpr std::uint32_t nan = 0x7FFFFFFFu;
+
+std::uint32_t first_lane(lanes x) {
+  return static_cast<std::uint32_t>(_mm256_extract_epi32(x.v, 0));
+}
+/// A result with the canonical NaN for every NaN: lanes may return any NaN code.
+std::uint32_t canonical(std::uint32_t x) { return (x & nan) > 0x7F800000u ? nan : x; }
+
+/// Pseudo-random words.
+class generator {
+ public:
+  std::uint32_t operator()() {
+    state_ = state_ * 6364136223846793005u + 1442695040888963407u;
+    return static_cast<std::uint32_t>(state_ >> 32);
+  }
+
+ private:
+  std::uint64_t state_ = 1;
+};
+
+class FunctionStepsAvx2 : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (__builtin_cpu_supports("avx2") == 0 || __builtin_cpu_supports("fma") == 0) {
+      GTEST_SKIP() << "the processor lacks AVX2 or fused multiply-adds";
+    }
+  }
+};
+
+TEST_F(FunctionStepsAvx2, FmaDownInItsBinade) {
+  generator next;
+  int rounded = 0, compared = 0;
+  for (int i = 0; i < 400'000; ++i) {
+    const std::uint32_t c = 0x4B000000u + next() % 0x00800000u;  // [2^23, 2^24)
+    const std::uint32_t a = (next() & 0x80000000u) | (0x3F000000u + next() % 0x01000000u);
+    const std::uint32_t b = 0x35000000u + next() % 0x16000000u;  // up to 2^23
+    const std::uint32_t expected = ptx::fma_down(a, b, c);
+    if (expected < 0x4B000000u || expected >= 0x4B800000u) continue;
+    if (ptx::fma(a, b, c) >= 0x4B800000u) continue;
+    ASSERT_EQ(first_lane(fma_down(lanes(a), lanes(b), lanes(c))), expected)
+        << std::hex << a << " " << b << " " << c;
+    rounded += expected != ptx::fma(a, b, c) ? 1 : 0;
+    ++compared;
+  }
+  EXPECT_GT(compared, 200'000);
+  EXPECT_GT(rounded, 50'000);
+}
+
+TEST_F(FunctionStepsAvx2, FmaDownAtTheEndsOfTheBinade) {
+  constexpr std::uint32_t lowest = 0x4B000000u, largest = 0x4B7FFFFFu, half = 0x3F000000u;
+  constexpr std::uint32_t tiny = 0x00000001u, one = 0x3F800000u;
+  for (const std::uint32_t sign : {0u, 0x80000000u}) {
+    for (const std::uint32_t factor : {tiny, half, one, 0x3EFFFFFFu, 0x3F000001u, 0x33800000u}) {
+      for (const std::uint32_t c : {lowest, lowest + 1, lowest + 2, largest - 1, largest - 2}) {
+        const std::uint32_t expected = ptx::fma_down(sign | one, factor, c);
+        if (expected < lowest) continue;
+        EXPECT_EQ(first_lane(fma_down(lanes(sign | one), lanes(factor), lanes(c))), expected)
+            << std::hex << sign << " " << factor << " " << c;
+      }
+    }
+  }
+}
+
+TEST_F(FunctionStepsAvx2, StepsOfAnyOperands) {
+  generator next;
+  for (int i = 0; i < 400'000; ++i) {
+    const std::uint32_t a = next(), c = next();
+    // Every second b is near a in magnitude, so that sums cancel.
+    const std::uint32_t b = i % 2 == 0 ? next() : a ^ 0x80000000u ^ (next() >> (next() % 32));
+    const auto same = [&](const char* step, lanes got, std::uint32_t expected) {
+      ASSERT_EQ(canonical(first_lane(got)), canonical(expected))
+          << step << std::hex << " " << a << " " << b << " " << c;
+    };
+    const lanes x = a, y = b, z = c;
+    same("fma", fma(x, y, z), ptx::fma(a, b, c));
+    same("mul", mul(x, y), ptx::mul(a, b));
+    same("add", add(x, y), ptx::add(a, b));
+    same("div", div(x, y), ptx::div(a, b));
+    same("sqrt", sqrt(x), ptx::sqrt(a));
+    same("saturate", saturate(x), ptx::saturate(a));
+    same("nearest_whole", nearest_whole(x), ptx::nearest_whole(a));
+    same("whole_toward_zero", whole_toward_zero(x), ptx::whole_toward_zero(a));
+    same("whole_down", whole_down(x), ptx::whole_down(a));
+    same("from_int", from_int(x), ptx::from_int(a));
+    if ((a & 0x7FFFFFFFu) < 0x4F000000u) same("to_int", to_int(x), ptx::to_int(a));
+    EXPECT_EQ(first_lane(lt(x, y).v) != 0, ptx::lt(a, b));
+  }
+}
+
+TEST_F(FunctionStepsAvx2, AddTowardZero) {
+  generator next;
+  for (int i = 0; i < 400'000; ++i) {
+    // Exponents 2^-30 .. 2^30 keep every step of the sum's error normal.
+    const auto number = [&] { return (next() & 0x807FFFFFu) | ((97 + next() % 61) << 23); };
+    const std::uint32_t a = number(), b = number();
+    ASSERT_EQ(first_lane(add_rz(lanes(a), lanes(b))), ptx::add_rz(a, b))
+        << std::hex << a << " " << b;
+  }
+}
+
+}  // namespace
+}  // namespace samebits
