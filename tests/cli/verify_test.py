@@ -169,6 +169,18 @@ class TensorCores(cli_support.CliTest):
                    says="tensor cores cannot be asked: ")
 
 
+class FunctionUnits(cli_support.CliTest):
+    def test_refused(self):
+        for option in ["--backend=avx2", "--exhaustive", "--threads=2", "--tensor-cores"]:
+            self.fails(2, "verify", "--function-units", option, says=option.split("=")[0])
+        self.fails(2, "verify", "--function-units", "--unit", "hopper-wgmma",
+                   says="--tensor-cores")
+
+    def test_no_gpu(self):
+        self.fails(4, "verify", "--function-units", env={"CUDA_VISIBLE_DEVICES": ""},
+                   says="function units cannot be asked: ")
+
+
 @unittest.skipUnless(PLANTED, "needs FPINSPECT_PLANTED")
 class Planted(cli_support.CliTest):
     def setUp(self):
@@ -221,6 +233,28 @@ class Planted(cli_support.CliTest):
         self.assertEqual((found["gpu"], found["compute_capability"]), ("a planted GPU", "9.0"))
         self.assertEqual(found["instructions"][0]["differed"], 0)
         self.fails(4, *arguments, "--unit", "ada-mma", says="nothing to check")
+
+    def test_function_units(self):
+        arguments = ["verify", "--function-units"]
+        result = cli_support.run(*arguments, "--color", "never")
+        self.assertEqual((result.code, result.err),
+                         (1, "fpinspect: verify: 3 results differ\n"))
+        lines = result.out.splitlines()
+        self.assertEqual(lines[0], "a planted GPU")
+        self.assertEqual(lines[1].split(), ["compared", "differed", "instruction"])
+        self.assertEqual(lines[2].split(), ["4294967296", "0", "ex2.approx.ftz.f32"])
+        self.assertEqual(lines[7].split(), ["4294967296", "3", "rcp.approx.f32"])
+        self.assertEqual(lines[8].strip(), "3F800001: GPU 3F7FFFFD, model 3F7FFFFE")
+        self.assertEqual(lines[-1], "function units: 64424640512 results compared, 3 differ")
+        self.assertEqual(len(lines), 2 + 17 + 1 + 2)
+        result = cli_support.run(*arguments, "--json")
+        self.assertEqual(result.code, 1)
+        document = result.json()
+        self.assertEqual((document["schema"], document["gpu"]), (1, "a planted GPU"))
+        self.assertEqual(len(document["instructions"]), 17)
+        self.assertEqual(document["instructions"][5], {
+            "instruction": "rcp.approx.f32", "compared": 2**32, "differed": 3,
+            "first_difference": "3F800001: GPU 3F7FFFFD, model 3F7FFFFE"})
 
     def test_unsupported(self):
         self.fails(4, "verify", "--backend", "absent", says="there is no such machine")

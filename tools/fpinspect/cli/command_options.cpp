@@ -256,6 +256,8 @@ void command_line::add_verify() {
       ->capture_default_str();
   command->add_flag("--tensor-cores", verify_.tensor_cores,
                     "The GPU's tensor cores with their model instead");
+  command->add_flag("--function-units", verify_.function_units,
+                    "The GPU's function units with their model instead");
   const auto option = [&](const char* name, std::string& text, const char* description) {
     command->add_option(name, text, description)->capture_default_str()->group("Tensor cores");
   };
@@ -266,6 +268,8 @@ void command_line::add_verify() {
   option("--record", verify_.record, "Write some of the results to this file");
   option("--results", verify_.results, "Check a file that --record wrote, without a GPU");
   exclude(command, "--tensor-cores", {"--backend", "--exhaustive", "--threads"});
+  exclude(command, "--function-units",
+          {"--backend", "--exhaustive", "--threads", "--tensor-cores"});
   need(
       command, {"--unit", "--instruction", "--cases", "--seed", "--record", "--results"},
       [this] { return verify_.tensor_cores; }, "--tensor-cores");

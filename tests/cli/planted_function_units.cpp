@@ -1,0 +1,27 @@
+// Function units for a copy of fpinspect: a GPU whose rcp.approx.f32 has three wrong results.
+//
+// Defining this function puts them in the place of the CUDA ones.
+#include <string>
+
+#include "function_unit_probe/device.hpp"
+
+namespace samebits::function_units {
+namespace {
+
+comparison compare_planted(instruction what) {
+  const std::uint64_t all = std::uint64_t{1} << operand_bits(what);
+  if (what != instruction::rcp) return {all, 0, 0, 0, 0};
+  return {all, 3, 0x3F800001, 0x3F7FFFFD, 0x3F7FFFFE};
+}
+
+constexpr device planted = {[] { return std::string(); },
+                            [] { return std::string("a planted GPU"); }, [] { return 80; },
+                            compare_planted, nullptr};
+
+}  // namespace
+}  // namespace samebits::function_units
+
+extern "C" const samebits::function_units::device* samebits_function_unit_device();
+const samebits::function_units::device* samebits_function_unit_device() {
+  return &samebits::function_units::planted;
+}
