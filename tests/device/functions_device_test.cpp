@@ -56,7 +56,8 @@ std::vector<std::optional<double>> parameters_of(function f) {
 /// Every function that a rule of the GPU has in this format, and every gradient.
 std::vector<function_case> cases_of(format_id format) {
   std::vector<function_case> cases;
-  for (const function_rule rule : {function_rule::cuda_13_0, function_rule::torch_2_11}) {
+  for (const function_rule rule : {function_rule::cuda_13_0, function_rule::torch_2_11,
+                                   function_rule::triton_3_6, function_rule::torch_compile_2_11}) {
     for (int i = 0; i < function_count; ++i) {
       const function f = function_at(i);
       if (!numerics::has_function(rule, f, format)) continue;
