@@ -142,7 +142,7 @@ class AgainstNumPy(cli_support.CliTest):
                     continue
                 amaxes = np.abs(x).max(axis=axis)
                 self.assertEqual(got[key], {
-                    "channels": amaxes.size, "zero": int((amaxes == 0).sum()),
+                    "channels": amaxes.size, "zero": int((amaxes == 0).sum()), "not_finite": 0,
                     "smallest_amax": float(amaxes[amaxes > 0].min()),
                     "median_amax": float(np.percentile(amaxes, 50, method="inverted_cdf")),
                     "largest_amax": float(amaxes.max()), "largest": int(amaxes.argmax())})

@@ -9,23 +9,44 @@ from cli_support import SAMPLE, floats, read_safetensors, tree_sum, write_npy, w
 PERCENTAGES = [1, 5, 25, 50, 75, 95, 99]
 
 
-def channels(amaxes):
-    nonzero = [a for a in amaxes if a]
-    return {"channels": len(amaxes), "zero": len(amaxes) - len(nonzero),
-            "smallest_amax": min(nonzero, default=0), "largest_amax": max(amaxes),
-            "median_amax": sorted(amaxes)[(len(amaxes) - 1) // 2],
-            "largest": amaxes.index(max(amaxes))}
+def channels(rows):
+    """Of lists of numbers."""
+    amaxes = [max((abs(x) for x in row if math.isfinite(x)), default=None) for row in rows]
+    some = [a for a in amaxes if a is not None]
+    nonzero = [a for a in some if a]
+    return {"channels": len(amaxes), "zero": len(some) - len(nonzero),
+            "not_finite": len(amaxes) - len(some),
+            "smallest_amax": min(nonzero, default=0), "largest_amax": max(some, default=0),
+            "median_amax": sorted(some)[(len(some) - 1) // 2] if some else 0,
+            "largest": amaxes.index(max(some)) if some else 0}
+
+
+def scale_of_sums(finite):
+    """The power of two for sums whose squares could leave the range of binary64."""
+    amax = max(map(abs, finite), default=0)
+    return 0 if amax == 0 or 2.0**-500 <= amax < 2.0**500 else 1 - math.frexp(amax)[1]
+
+
+def unscaled(x, log2):
+    """None if the number is beyond binary64."""
+    try:
+        return math.ldexp(x, -log2)
+    except OverflowError:
+        return None
 
 
 def expected(values, shape):
     """Everything but the scales."""
     finite = [x for x in values if math.isfinite(x)]
     nonzero = [abs(x) for x in finite if x]
-    summed = lambda f: tree_sum([f(x) if math.isfinite(x) else 0.0 for x in values])
+    log2 = scale_of_sums(finite)
+    scaled = lambda x: math.ldexp(x, log2)
+    summed = lambda f: tree_sum([f(scaled(x)) if math.isfinite(x) else 0.0 for x in values])
     result = {"zeros": len(finite) - len(nonzero), "nan": sum(map(math.isnan, values)),
               "inf": sum(map(math.isinf, values)), "min": None, "max": None, "amax": None,
               "min_nonzero": None, "dynamic_range_log2": None, "mean": None, "std": None,
-              "l1_norm": summed(abs), "l2_norm": math.sqrt(summed(lambda x: x * x)),
+              "l1_norm": unscaled(summed(abs), log2),
+              "l2_norm": unscaled(math.sqrt(summed(lambda x: x * x)), log2),
               "percentiles": None, "rows": None, "columns": None}
     if nonzero:
         result["min_nonzero"] = min(nonzero)
@@ -34,15 +55,15 @@ def expected(values, shape):
         mean = summed(lambda x: x) / len(finite)
         ordered = sorted(finite)
         result.update(
-            min=min(finite), max=max(finite), amax=max(map(abs, finite)), mean=mean,
-            std=math.sqrt(summed(lambda x: (x - mean) * (x - mean)) / len(finite)),
+            min=min(finite), max=max(finite), amax=max(map(abs, finite)),
+            mean=math.ldexp(mean, -log2),
+            std=math.ldexp(math.sqrt(summed(lambda x: (x - mean) * (x - mean)) / len(finite)), -log2),
             percentiles={str(p): ordered[max(1, -(-len(finite) * p // 100)) - 1]
                          for p in PERCENTAGES})
     if len(shape) > 1 and values:
         width = shape[-1]
-        size = [abs(x) if math.isfinite(x) else 0.0 for x in values]
-        result["rows"] = channels([max(size[i:i + width]) for i in range(0, len(size), width)])
-        result["columns"] = channels([max(size[i::width]) for i in range(width)])
+        result["rows"] = channels([values[i:i + width] for i in range(0, len(values), width)])
+        result["columns"] = channels([values[i::width] for i in range(width)])
     return result
 
 
@@ -91,6 +112,25 @@ class Stats(cli_support.CliTest):
                 x = math.ldexp(draw.uniform(-1.9, 1.9), draw.randint(low, high))
                 values.append(struct.unpack("<" + code, struct.pack("<" + code, x))[0])
             self.check(values, (60, 50), descr, code)
+
+    def test_fp64_whose_squares_leave_its_range(self):
+        self.check([1e300, -3e299, 0.0, 5e-324], (2, 2), "<f8", "d")
+        self.check([1e-300, -3e-299, 0.0, 5e-324], (2, 2), "<f8", "d")
+        self.check([5e-324, -1.5e-323], (2,), "<f8", "d")
+        self.check([2.0**1023, 2.0**1023, -(2.0**1000)], (3,), "<f8", "d")
+        for edge in 2.0**500, 2.0**-500:
+            for x in edge, math.nextafter(edge, 0):
+                self.check([x, 0.75 * x, -x], (3,), "<f8", "d")
+
+    def test_rows_and_columns_without_finite_values(self):
+        nan = math.nan
+        self.check([nan, nan, nan, 0.0, nan, 0.0, 1.0, nan, -2.0], (3, 3))
+        self.check([nan, nan, math.inf, nan], (2, 2))
+        path = write_npy(self.path("x.npy"), "<f4", (3, 2), floats(nan, nan, 0, 0, 1, nan))
+        self.assertIn("3 rows: amax 1 to 1 (1 x), median 0, max in 2, 1 all 0, "
+                      "1 without a finite value\n", self.ok("tensor", path, "--stats").out)
+        path = write_npy(self.path("x.npy"), "<f4", (2, 2), floats(nan, nan, nan, nan))
+        self.assertIn("2 rows: no finite value\n", self.ok("tensor", path, "--stats").out)
 
     def test_integers(self):
         self.check([5, -7, 0, 32767, -32768, 12], (2, 3), "<i2", "h")

@@ -66,4 +66,8 @@ std::string comma_separated(std::span<const std::uint64_t> numbers) {
   return text;
 }
 
+std::string number_of(std::uint64_t count, std::string_view noun) {
+  return cat(count, " ", noun, count == 1 ? "" : "s");
+}
+
 }  // namespace fpinspect

@@ -34,6 +34,9 @@ std::string comma_separated(std::span<const std::uint64_t> numbers);
 inline void append(std::string& text, std::string_view part) { text += part; }
 inline void append(std::string& text, std::integral auto number) { text += std::to_string(number); }
 
+/// "1 value", "2 values": a count and its noun, whose plural ends in s.
+std::string number_of(std::uint64_t count, std::string_view noun);
+
 /// Concatenates strings and integers.
 template <class... Parts>
 std::string cat(const Parts&... parts) {

@@ -52,14 +52,14 @@ class channel_amaxes {
     const std::uint64_t columns = info.shape.back();
     const std::uint64_t rows = info.count / columns;
     if (columns > most || rows > most) return;
-    rows_.resize(rows);
-    columns_.resize(columns);
+    rows_.assign(rows, -1.0);  // no finite element yet
+    columns_.assign(columns, -1.0);
   }
 
   void add(std::span<const double> values) {
     if (rows_.empty()) return;
     for (const double x : values) {
-      const double magnitude = std::isfinite(x) ? std::fabs(x) : 0.0;
+      const double magnitude = std::isfinite(x) ? std::fabs(x) : -1.0;
       rows_[row_] = std::max(rows_[row_], magnitude);
       columns_[column_] = std::max(columns_[column_], magnitude);
       if (++column_ == columns_.size()) {
@@ -82,8 +82,8 @@ class channel_amaxes {
   std::size_t column_ = 0;
 };
 
-/// Collects counts, extremes and sums in the first pass.
-class first_meter {
+/// Collects counts and extremes, in the first pass.
+class extremes_meter {
  public:
   void add(std::span<const double> values) {
     for (const double x : values) {
@@ -95,22 +95,16 @@ class first_meter {
       zeros_ += x == 0.0 ? 1u : 0u;
       if (x != 0.0) min_nonzero_ = std::min(min_nonzero_, std::fabs(x));
     }
-    add_finite(sum_, values, [](double x) { return x; });
-    add_finite(magnitudes_, values, [](double x) { return std::fabs(x); });
-    add_finite(squares_, values, [](double x) { return x * x; });
   }
 
   void finish(distribution& to) const {
     to.zeros = zeros_;
     to.nan = nan_;
     to.inf = inf_;
-    to.l1_norm = magnitudes_.value();
-    to.l2_norm = std::sqrt(squares_.value());
     if (to.finite() == 0) return;
     to.min = min_ + 0.0;  // a zero is +0
     to.max = max_ + 0.0;
     to.amax = std::max(std::fabs(min_), std::fabs(max_));
-    to.mean = sum_.value() / static_cast<double>(to.finite());
     if (to.finite() > zeros_) to.min_nonzero = min_nonzero_;
   }
 
@@ -121,6 +115,33 @@ class first_meter {
   double min_ = std::numeric_limits<double>::infinity();
   double max_ = -std::numeric_limits<double>::infinity();
   double min_nonzero_ = std::numeric_limits<double>::infinity();
+};
+
+/// Collects sums of the elements times 2^log2.
+class sums_meter {
+ public:
+  explicit sums_meter(int log2) : log2_(log2) {}
+
+  void add(std::span<const double> values) {
+    add_finite(sum_, values, [&](double x) { return scaled(x); });
+    add_finite(magnitudes_, values, [&](double x) { return std::fabs(scaled(x)); });
+    add_finite(squares_, values, [&](double x) { return scaled(x) * scaled(x); });
+  }
+
+  void finish(distribution& to) const {
+    to.l1_norm = std::ldexp(magnitudes_.value(), -log2_);
+    to.l2_norm = std::ldexp(std::sqrt(squares_.value()), -log2_);
+    if (to.finite() != 0) to.mean = std::ldexp(scaled_mean(to), -log2_);
+  }
+
+  [[nodiscard]] double scaled(double x) const { return log2_ == 0 ? x : std::ldexp(x, log2_); }
+  /// The mean times 2^log2.
+  [[nodiscard]] double scaled_mean(const distribution& of) const {
+    return of.finite() == 0 ? 0.0 : sum_.value() / static_cast<double>(of.finite());
+  }
+
+ private:
+  int log2_;
   samebits::tree_sum sum_;
   samebits::tree_sum magnitudes_;
   samebits::tree_sum squares_;
@@ -129,26 +150,36 @@ class first_meter {
 }  // namespace
 
 std::optional<double> channel_range::spread() const {
-  return zero == channels ? std::nullopt : std::optional(largest / smallest);
+  return smallest == 0 ? std::nullopt : std::optional(largest / smallest);
 }
 
 channel_range range_of(std::span<const double> amaxes) {
   channel_range range = {.channels = amaxes.size()};
-  const auto largest = std::max_element(amaxes.begin(), amaxes.end());
-  range.largest = *largest;
-  range.largest_index = static_cast<std::uint64_t>(largest - amaxes.begin());
-  for (const double amax : amaxes) {
-    if (amax == 0) {
-      ++range.zero;
-    } else if (range.smallest == 0 || amax < range.smallest) {
-      range.smallest = amax;
+  std::vector<double> sorted;
+  for (std::size_t i = 0; i < amaxes.size(); ++i) {
+    const double amax = amaxes[i];
+    if (amax < 0) {
+      ++range.not_finite;
+      continue;
+    }
+    sorted.push_back(amax);
+    if (amax == 0) ++range.zero;
+    if (amax != 0 && (range.smallest == 0 || amax < range.smallest)) range.smallest = amax;
+    if (sorted.size() == 1 || amax > range.largest) {
+      range.largest = amax;
+      range.largest_index = i;
     }
   }
-  std::vector<double> sorted(amaxes.begin(), amaxes.end());
+  if (sorted.empty()) return range;
   const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>((sorted.size() - 1) / 2);
   std::nth_element(sorted.begin(), middle, sorted.end());
   range.median = *middle;
   return range;
+}
+
+int sum_log2_for(double amax) {
+  const bool squares_fit = amax == 0 || (amax >= 0x1p-500 && amax < 0x1p500);
+  return squares_fit ? 0 : -std::ilogb(amax);
 }
 
 std::optional<double> distribution::dynamic_range_log2() const {
@@ -160,31 +191,44 @@ distribution distribution_of(const reader& file, const tensor_info& info,
   distribution result;
   result.count = info.count;
   const decoder values_of(how.format);
-  first_meter first;
+  extremes_meter extremes;
+  sums_meter sums(0);
   channel_amaxes channels(info);
-  percentile_finder percentiles(how.format);
+  percentile_finder percentiles(how.format, info.count);
   for_each_chunk(file, info, how, values_of, [&](std::span<const double> values) {
-    first.add(values);
+    extremes.add(values);
+    sums.add(values);
     channels.add(values);
     percentiles.add(values);
   });
-  first.finish(result);
+  extremes.finish(result);
   channels.finish(result);
   percentiles.next_pass();
 
+  const int log2 = sum_log2_for(result.amax.value_or(0));
+  if (log2 != 0) {
+    sums = sums_meter(log2);
+    for_each_chunk(file, info, how, values_of,
+                   [&](std::span<const double> values) { sums.add(values); });
+  }
+  sums.finish(result);
+
   samebits::tree_sum deviations;
-  const double mean = result.mean.value_or(0.0);
+  const double mean = sums.scaled_mean(result);
   for (bool second = true; second || !percentiles.done(); second = false) {
     for_each_chunk(file, info, how, values_of, [&](std::span<const double> values) {
       if (!percentiles.done()) percentiles.add(values);
-      if (second) {
-        add_finite(deviations, values, [&](double x) { return (x - mean) * (x - mean); });
-      }
+      if (!second) return;
+      add_finite(deviations, values, [&](double x) {
+        const double d = sums.scaled(x) - mean;
+        return d * d;
+      });
     });
     if (!percentiles.done()) percentiles.next_pass();
   }
   if (result.mean) {
-    result.std = std::sqrt(deviations.value() / static_cast<double>(result.finite()));
+    const double variance = deviations.value() / static_cast<double>(result.finite());
+    result.std = std::ldexp(std::sqrt(variance), -log2);
   }
   result.percentiles = percentiles.values();
   return result;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstddef>
 #include <numeric>
 
 namespace fpinspect {
@@ -30,10 +31,19 @@ int key_bits(samebits::format_id format) {
   return is_fp64 ? 64 : sign_and_exponent + samebits::spec_of(format).mantissa_bits;
 }
 
+/// The position of a percentile among `all` > 0 sorted numbers, from 0.
+std::uint64_t rank_of(int percentage, std::uint64_t all) {
+  const auto percent = static_cast<std::uint64_t>(percentage);
+  const std::uint64_t whole = all / 100 * percent;  // all * percent / 100 without overflow
+  const std::uint64_t rank = whole + (all % 100 * percent + 99) / 100;
+  return std::max<std::uint64_t>(rank, 1) - 1;
+}
+
 }  // namespace
 
-percentile_finder::percentile_finder(samebits::format_id format) : bits_left_(key_bits(format)) {
-  regroup();
+percentile_finder::percentile_finder(samebits::format_id format, std::uint64_t count)
+    : few_(count <= std::uint64_t{1} << 16), bits_left_(key_bits(format)) {
+  if (!few_) regroup();
 }
 
 void percentile_finder::regroup() {
@@ -49,6 +59,12 @@ void percentile_finder::regroup() {
 }
 
 void percentile_finder::add(std::span<const double> numbers) {
+  if (few_) {
+    for (const double number : numbers) {
+      if (std::isfinite(number)) kept_.push_back(number);
+    }
+    return;
+  }
   const int shift = 64 - digit_bits - bits_known_;
   for (const double number : numbers) {
     if (!std::isfinite(number)) continue;
@@ -69,14 +85,15 @@ void percentile_finder::set_ranks() {
     groups_.clear();
   }
   for (std::size_t i = 0; i < targets_.size(); ++i) {
-    const auto percent = static_cast<std::uint64_t>(percentages[i]);
-    const std::uint64_t whole = all / 100 * percent;  // all * percent / 100 without overflow
-    const std::uint64_t rank = whole + (all % 100 * percent + 99) / 100;
-    targets_[i].rank = std::max<std::uint64_t>(rank, 1) - 1;
+    targets_[i].rank = rank_of(percentages[i], all);
   }
 }
 
 void percentile_finder::next_pass() {
+  if (few_) {
+    bits_left_ = 0;
+    return;
+  }
   if (bits_known_ == 0) set_ranks();
   if (groups_.empty()) return;
   for (target& t : targets_) {
@@ -92,7 +109,23 @@ void percentile_finder::next_pass() {
   regroup();
 }
 
+std::vector<double> percentile_finder::selected() const {
+  std::vector<double> values;
+  if (kept_.empty()) return values;
+  std::vector<double> numbers = kept_;
+  auto first = numbers.begin();  // all numbers before it are no larger than those from it on
+  for (const int percentage : percentages) {
+    const auto at =
+        numbers.begin() + static_cast<std::ptrdiff_t>(rank_of(percentage, numbers.size()));
+    std::nth_element(first, at, numbers.end());
+    values.push_back(*at + 0.0);  // a zero is +0
+    first = at;
+  }
+  return values;
+}
+
 std::vector<double> percentile_finder::values() const {
+  if (few_) return selected();
   std::vector<double> values;
   if (groups_.empty()) return values;
   const int unknown = 64 - bits_known_;

@@ -56,10 +56,15 @@ std::string channel_line(const std::optional<channel_range>& range, std::string_
   if (!range) return {};
   const std::string head = cat("  ", range->channels, " ", range->channels == 1 ? one : several);
   const auto spread = range->spread();
-  if (!spread) return cat(head, ": all 0\n");
+  const std::string empty =
+      range->not_finite == 0 ? "" : cat(", ", range->not_finite, " without a finite value");
+  if (!spread) {
+    return range->zero == 0 ? cat(head, ": no finite value\n") : cat(head, ": all 0", empty, "\n");
+  }
   return cat(head, ": amax ", general(range->smallest, 3), " to ", general(range->largest, 3), " (",
              general(*spread, 3), " x), median ", general(range->median, 3), ", max in ",
-             range->largest_index, range->zero == 0 ? "" : cat(", ", range->zero, " all 0"), "\n");
+             range->largest_index, range->zero == 0 ? "" : cat(", ", range->zero, " all 0"), empty,
+             "\n");
 }
 
 std::string scale_line(const scale_range& range) {
@@ -96,6 +101,7 @@ void write_channels(json_writer& json, const char* name,
   json.begin_object(json_writer::layout::one_line);
   json.member("channels", range->channels);
   json.member("zero", range->zero);
+  json.member("not_finite", range->not_finite);
   json.member("smallest_amax", range->smallest);
   json.member("median_amax", range->median);
   json.member("largest_amax", range->largest);
@@ -170,7 +176,7 @@ void write_tensor_statistics(std::span<const shown_tensor> tensors, const samebi
     const std::string type = tensor.how ? std::string(type_text(tensor.info, *tensor.how)) : "";
     out.write(cat(i == 0 ? "" : "\n", term.painted(paint::heading, tensor.title()), "  ", type,
                   type.empty() ? "[" : " [", comma_separated(tensor.info.shape), "]  ",
-                  tensor.info.count, " elements\n"));
+                  number_of(tensor.info.count, "element"), "\n"));
     out.write(tensor.how ? statistics_text(statistics_of(tensor, where))
                          : cat("  ", tensor.note, "\n"));
     if (tensor.how) line.add(tensor.info.bytes);
