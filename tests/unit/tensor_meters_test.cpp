@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "fpinspect/tensors/effect_meter.hpp"
+#include "fpinspect/tensors/quick_meter.hpp"
 #include "fpinspect/tensors/range_meter.hpp"
 #include "samebits/reductions.hpp"
 #include "samebits/scalar.hpp"
@@ -135,6 +136,66 @@ TYPED_TEST(TensorMeters, NoElements) {
   EXPECT_EQ(range.amax, std::nullopt);
   EXPECT_EQ(range.min_nonzero, std::nullopt);
   EXPECT_TRUE(range.magnitudes.empty());
+}
+
+template <class Value>
+quick_range quick_range_by_definition(std::span<const Value> values) {
+  quick_range range;
+  for (const Value value : values) {
+    const auto x = static_cast<double>(value);
+    if (std::isnan(x)) ++range.nan;
+    if (std::isinf(x)) ++range.inf;
+    if (!std::isfinite(x)) continue;
+    if (x == 0) ++range.zeros;
+    range.min = std::min(range.min, x + 0.0);
+    range.max = std::max(range.max, x + 0.0);
+    if (x != 0) range.min_nonzero = std::min(range.min_nonzero, std::fabs(x));
+  }
+  return range;
+}
+
+std::uint64_t bits(double x) { return std::bit_cast<std::uint64_t>(x); }
+
+/// Equal bits. Sums beyond binary64 may be any NaN: they are computed again, of scaled elements.
+bool equal_sums(double a, double b) {
+  return bits(a) == bits(b) || (std::isnan(a) && std::isnan(b));
+}
+
+TYPED_TEST(TensorMeters, QuickRangeAndSums) {
+  const auto tree = std::make_unique<chunk_tree>();
+  for (const content what : contents) {
+    for (const std::size_t count : {0u, 1u, 15u, 16u, 17u, 4095u, 4097u, 32768u}) {
+      SCOPED_TRACE(testing::Message() << "content " << static_cast<int>(what) << ", " << count);
+      std::vector<TypeParam> values = values_of<TypeParam>(what, count);
+      if (what == content::any_bits && count != 0) {
+        values[count / 2] = -std::numeric_limits<TypeParam>::infinity();
+      }
+      const std::span<const TypeParam> all(values);
+      const quick_range got = quick_range_of(all);
+      const quick_range expected = quick_range_by_definition(all);
+      EXPECT_EQ(got.zeros, expected.zeros);
+      EXPECT_EQ(got.nan, expected.nan);
+      EXPECT_EQ(got.inf, expected.inf);
+      if (got.nan + got.inf < count) {
+        EXPECT_EQ(bits(got.min), bits(expected.min));
+        EXPECT_EQ(bits(got.max), bits(expected.max));
+      }
+      EXPECT_EQ(got.min_nonzero, expected.min_nonzero);
+      for (const int log2 : {0, -3}) {
+        samebits::tree_sum sum;
+        samebits::tree_sum squares;
+        for (const TypeParam value : values) {
+          const bool finite = std::isfinite(value);
+          const double x = finite ? std::ldexp(static_cast<double>(value), log2) : 0.0;
+          sum.add(x);
+          squares.add(x * x);
+        }
+        const quick_sums sums = quick_sums_of(all, got.nan + got.inf == 0, log2, *tree);
+        EXPECT_TRUE(equal_sums(sums.sum, sum.value())) << sums.sum;
+        EXPECT_TRUE(equal_sums(sums.squares, squares.value())) << sums.squares;
+      }
+    }
+  }
 }
 
 /// The value rounded to a format.

@@ -140,6 +140,8 @@ void command_line::add_tensor() {
   command->add_flag("--all-formats", tensor_.all_formats, "All formats");
   command->add_flag("--stats", tensor_.stats,
                     "Mean, percentiles, channels and scales instead of the verdict");
+  command->add_flag("--quick", tensor_.quick,
+                    "Only counts, extremes and means, as fast as the file can be read");
   add_list(command, "--fail-if", tensor_.fail_if,
            "Exit code 1 if: 'fp16.underflow>1%', 'nan>0', 'weights.bits>8', ...");
   command->add_flag("--recipes", tensor_.recipes, "What recipes would do instead of formats");
@@ -150,6 +152,9 @@ void command_line::add_tensor() {
   exclude(command, "--stats",
           {"--recipes", "--list", "--to", "--all-formats", "--ascii", "--need", "--role",
            "--details", "--fail-if"});
+  exclude(command, "--quick",
+          {"--stats", "--recipes", "--list", "--to", "--all-formats", "--ascii", "--need", "--role",
+           "--details"});
   need(
       command, {"--plain"}, [this] { return tensor_.list; }, "--list");
   exclude(command, "--list",

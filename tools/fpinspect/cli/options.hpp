@@ -162,6 +162,7 @@ struct tensor_arguments {
   bool list = false;
   bool plain = false;
   bool stats = false;
+  bool quick = false;
   bool recipes = false;
 };
 

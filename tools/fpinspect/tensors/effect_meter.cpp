@@ -128,31 +128,6 @@ target_format::target_format(format_id id)
       overflow_start(overflow_start_of(id)),
       min_normal(static_cast<float>(samebits::decode_double(id, samebits::min_normal(id)))) {}
 
-double effect_meter::root_of_inputs(std::size_t size) {
-  double* from = inputs_.data();
-  double* to = sums_.data();
-  while (size > 1) {
-    if (size % 2 != 0) from[size++] = 0;  // x + 0 is x
-    size /= 2;
-    for (std::size_t i = 0; i < size; ++i) to[i] = from[2 * i] + from[2 * i + 1];
-    std::swap(from, to);
-  }
-  return size == 0 ? 0.0 : from[0];
-}
-
-template <class Input>
-double effect_meter::root_over(std::size_t size, const Input& input) {
-  std::array<double, effect_chunk / block> roots{};
-  std::size_t blocks = 0;
-  for (std::size_t first = 0; first < size; first += block) {
-    const std::size_t part = std::min(block, size - first);
-    for (std::size_t i = 0; i < part; ++i) inputs_[i] = input(first + i);
-    roots[blocks++] = root_of_inputs(part);
-  }
-  std::copy_n(roots.begin(), blocks, inputs_.begin());
-  return root_of_inputs(blocks);
-}
-
 template <class Value>
 void effect_meter::begin(std::span<const Value> exact) {
   const Value* const x = exact.data();
@@ -166,10 +141,10 @@ void effect_meter::begin(std::span<const Value> exact) {
   zeros_ = static_cast<std::size_t>(zeros);
   largest_ = static_cast<double>(std::bit_cast<Value>(largest));
   if (std::isfinite(largest_)) {
-    signal_ = root_over(exact.size(), [x](std::size_t i) { return squared(x[i]); });
+    signal_ = tree_.root_over(exact.size(), [x](std::size_t i) { return squared(x[i]); });
   } else {
-    signal_ = root_over(exact.size(),
-                        [x](std::size_t i) { return is_finite(x[i]) ? squared(x[i]) : 0.0; });
+    signal_ = tree_.root_over(exact.size(),
+                              [x](std::size_t i) { return is_finite(x[i]) ? squared(x[i]) : 0.0; });
   }
 }
 
@@ -198,16 +173,16 @@ format_effect effect_meter::effect(const target_format& to, std::span<const Valu
                        .signal = signal_};
   if (n->changed == 0) return result;  // no noise, and nothing became Inf or NaN
   if (ordinary) {
-    result.noise =
-        root_over(exact.size(), [x, y](std::size_t i) { return squared_difference(x[i], y[i]); });
+    result.noise = tree_.root_over(
+        exact.size(), [x, y](std::size_t i) { return squared_difference(x[i], y[i]); });
     return result;
   }
   const auto paired = [x, y](std::size_t i) { return is_finite(x[i]) && is_finite(y[i]); };
-  result.noise = root_over(exact.size(), [=](std::size_t i) {
+  result.noise = tree_.root_over(exact.size(), [=](std::size_t i) {
     return paired(i) ? squared_difference(x[i], y[i]) : 0.0;
   });
   result.signal =
-      root_over(exact.size(), [=](std::size_t i) { return paired(i) ? squared(x[i]) : 0.0; });
+      tree_.root_over(exact.size(), [=](std::size_t i) { return paired(i) ? squared(x[i]) : 0.0; });
   return result;
 }
 

@@ -1,11 +1,11 @@
 // What one format does to consecutive elements, which are float or double.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
+#include "fpinspect/tensors/chunk_tree.hpp"
 #include "fpinspect/tensors/format_effect.hpp"
 #include "samebits/core/format.hpp"
 
@@ -20,13 +20,10 @@ struct target_format {
   float min_normal;
 };
 
-/// Number of elements of a chunk: a subtree of contract §6's tree.
-inline constexpr std::size_t effect_chunk = std::size_t{1} << 15;
-
 /// Measures the effect of formats on one chunk of elements after another.
 class effect_meter {
  public:
-  /// Begins a chunk of up to effect_chunk elements.
+  /// Begins a chunk of up to chunk_elements elements.
   template <class Value>
   void begin(std::span<const Value> exact);
 
@@ -40,16 +37,7 @@ class effect_meter {
                                      std::span<const float> rounded);
 
  private:
-  static constexpr std::size_t block = 4096;  // inputs: 32 KiB stay in the L1 cache
-
-  /// The root of the tree over input(i) >= +0 for i in [0, size).
-  template <class Input>
-  double root_over(std::size_t size, const Input& input);
-  /// The root over inputs_[0, size).
-  double root_of_inputs(std::size_t size);
-
-  std::array<double, block> inputs_{};
-  std::array<double, block / 2> sums_{};
+  chunk_tree tree_;
   // Of the chunk:
   std::size_t zeros_ = 0;
   double largest_ = 0;  ///< largest magnitude, with NaN above all numbers

@@ -12,6 +12,7 @@
 #include "fpinspect/cli/text.hpp"
 #include "fpinspect/output/json_writer.hpp"
 #include "fpinspect/output/terminal.hpp"
+#include "fpinspect/tensors/quick_statistics.hpp"
 #include "fpinspect/tensors/selection.hpp"
 #include "fpinspect/tensors/tensor_details.hpp"
 #include "fpinspect/tensors/tensor_json.hpp"
@@ -60,6 +61,19 @@ void check_patterns(const tensor_arguments& arguments, const std::vector<role_ru
                     const std::vector<shown_tensor>& tensors) {
   for (const std::string& pattern : arguments.details) require_match("--details", pattern, tensors);
   for (const role_rule& rule : rules) require_match("--role", rule.pattern, tensors);
+}
+
+/// The best backend here, on all processors.
+samebits::executor all_threads() {
+  samebits::executor where = backend_argument("");
+  where.threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  return where;
+}
+
+/// Without tensors no condition can hold, so a check fails.
+void require_tensors(const tensor_arguments& arguments, const std::vector<shown_tensor>& tensors) {
+  if (arguments.fail_if.empty() || !tensors.empty()) return;
+  throw check_failed("--fail-if: there are no tensors");
 }
 
 /// Whether the detailed view of a tensor is shown: it is the only one, --details matches it, or
@@ -111,6 +125,23 @@ void write_text(const std::vector<shown_tensor>& tensors, const collected& all,
   out.write("more: --list (every tensor), --details NAME (one), --stats, --recipes, --json\n");
 }
 
+void run_quick(const tensor_arguments& arguments, const terminal& term, output& out) {
+  gate conditions(quick_conditions(arguments.fail_if));
+  const samebits::executor where = all_threads();
+  const std::vector<shown_tensor> tensors = tensors_to_show(arguments);
+  const std::vector<std::string> names = names_of(tensors);
+  if (arguments.view.json) {
+    write_quick_statistics_json(tensors, names, conditions, where, out);
+  } else if (tensors.empty()) {
+    out.write("no tensors\n");
+  } else {
+    write_quick_statistics(tensors, names, heading_of(tensors), conditions, where, term, out);
+  }
+  out.flush();
+  require_tensors(arguments, tensors);
+  conditions.check();
+}
+
 void write_recipes(const std::vector<shown_tensor>& tensors, const tensor_arguments& arguments,
                    const samebits::executor& where, const terminal& term, output& out) {
   std::vector<recipe_source> sources;
@@ -125,12 +156,12 @@ void write_recipes(const std::vector<shown_tensor>& tensors, const tensor_argume
 
 void run_tensor(const tensor_arguments& arguments, output& out) {
   const terminal term(arguments.view);
+  if (arguments.quick) return run_quick(arguments, term, out);
   const std::vector<format_id> formats = target_formats(arguments);
   const need wanted = need_argument(arguments.need);
   const std::vector<role_rule> rules = role_rules(arguments.roles);
   const tensor_gate conditions(arguments.fail_if, format_list_argument("--to", arguments.to));
-  samebits::executor executor = backend_argument("");
-  executor.threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  const samebits::executor executor = all_threads();
   const std::vector<shown_tensor> tensors = tensors_to_show(arguments);
   if (arguments.stats) {
     if (arguments.view.json) return write_tensor_statistics_json(tensors, executor, out);
@@ -141,8 +172,7 @@ void run_tensor(const tensor_arguments& arguments, output& out) {
   if (tensors.empty() && !arguments.view.json) {
     if (!arguments.plain) out.write("no tensors\n");
     out.flush();
-    if (!arguments.fail_if.empty()) throw check_failed("--fail-if: there are no tensors");
-    return;
+    return require_tensors(arguments, tensors);
   }
   const std::vector<std::string> names = names_of(tensors);
   const bool details =

@@ -10,9 +10,7 @@
 #include "fpinspect/cli/parallel.hpp"
 #include "fpinspect/cli/text.hpp"
 #include "fpinspect/tensors/range_meter.hpp"
-#include "samebits/convert.hpp"
 #include "samebits/reductions.hpp"
-#include "samebits/view.hpp"
 
 namespace fpinspect {
 namespace {
@@ -20,14 +18,6 @@ namespace {
 using samebits::format_id;
 using samebits::tensor_file::tensor_info;
 using reader = samebits::tensor_file::tensor_file;
-
-void convert(format_id from, const void* in, format_id to, void* out, std::size_t count,
-             samebits::overflow policy, std::string_view backend) {
-  const auto cols = static_cast<std::int64_t>(count);
-  samebits::convert(samebits::view_of_codes(from, in, 1, cols),
-                    samebits::view_of_codes(to, out, 1, cols), {.on_overflow = policy},
-                    {backend, 1});
-}
 
 /// Replaces float elements by their product with 2^log2. Returns whether all products are exact and
 /// finite.
@@ -104,57 +94,22 @@ tensor_stats stats_of(element_range range) {
 
 }  // namespace
 
-/// The elements of one tensor times 2^scale_log2.
-struct tensor_analyser::element_source {
-  const reader& file;
-  const tensor_info& info;
-  const element_reading& how;
-  int scale_log2 = 0;
-  std::optional<std::span<const std::byte>> in_place = view_elements(file, info, how);
-
-  [[nodiscard]] std::size_t chunks() const {
-    return static_cast<std::size_t>((info.count + effect_chunk - 1) / effect_chunk);
-  }
-};
-
 /// The memory of one thread: one chunk in several forms.
 struct tensor_analyser::worker {
-  explicit worker(std::string_view backend) : backend_(backend) {}
+  explicit worker(std::string_view backend) : backend_(backend), reader_(backend) {}
 
-  /// Calls f(elements) with the elements of a chunk as a span of float, or of double if they do not
-  /// all fit float.
+  /// Calls f(elements) with the elements of a chunk times 2^log2, as a span of float, or of double
+  /// if the products do not all fit float.
   template <class Function>
-  void with_elements(const element_source& source, std::size_t chunk, const Function& f) {
-    const std::uint64_t first = std::uint64_t{chunk} * effect_chunk;
-    const auto size =
-        static_cast<std::size_t>(std::min<std::uint64_t>(effect_chunk, source.info.count - first));
-    const format_id format = source.how.format;
-    const auto bytes = static_cast<std::size_t>(samebits::storage_bytes(format));
-    const void* codes = source.in_place ? source.in_place->data() + first * bytes : nullptr;
-    if (codes == nullptr) {
-      void* const room = format == format_id::fp64   ? static_cast<void*>(doubles_.data())
-                         : format == format_id::fp32 ? static_cast<void*>(floats_.data())
-                                                     : static_cast<void*>(codes_.data());
-      read_elements(source.file, source.info, source.how, first, size,
-                    static_cast<std::byte*>(room));
-      codes = room;
-    }
-    if (format == format_id::fp64) {
-      const std::span<const double> exact(static_cast<const double*>(codes), size);
-      return source.scale_log2 == 0 ? f(exact) : f(scaled(exact, source.scale_log2));
-    }
-    if (format != format_id::fp32) {
-      convert(format, codes, format_id::fp32, floats_.data(), size, samebits::overflow::ieee,
-              backend_);
-      codes = floats_.data();
-    }
-    const std::span<const float> exact(static_cast<const float*>(codes), size);
-    if (source.scale_log2 == 0) return f(exact);
-    const std::span<float> products(products_.data(), size);
-    if (scale_exactly(exact, source.scale_log2, products)) {
-      return f(std::span<const float>(products));
-    }
-    f(scaled(exact, source.scale_log2));
+  void with_elements(const element_source& source, int log2, std::size_t chunk, const Function& f) {
+    reader_.with_elements(source, chunk, [&](auto exact) {
+      if (log2 == 0) return f(exact);
+      if constexpr (std::is_same_v<decltype(exact), std::span<const float>>) {
+        const std::span<float> products = std::span(products_).first(exact.size());
+        if (scale_exactly(exact, log2, products)) return f(std::span<const float>(products));
+      }
+      f(scaled(exact, log2));
+    });
   }
 
   /// The effects of all formats on the elements of a chunk, to effects[format][chunk].
@@ -187,10 +142,10 @@ struct tensor_analyser::worker {
     }
     const bool is_float = to == format_id::fp32;
     void* const codes = is_float ? static_cast<void*>(rounded_.data()) : codes_.data();
-    convert(from, exact.data(), to, codes, exact.size(), policy, backend_);
+    convert_codes(from, exact.data(), to, codes, exact.size(), policy, backend_);
     if (!is_float) {
-      convert(to, codes, format_id::fp32, rounded_.data(), exact.size(), samebits::overflow::ieee,
-              backend_);
+      convert_codes(to, codes, format_id::fp32, rounded_.data(), exact.size(),
+                    samebits::overflow::ieee, backend_);
     }
     return std::span<const float>(rounded_).first(exact.size());
   }
@@ -204,12 +159,12 @@ struct tensor_analyser::worker {
   }
 
   std::string_view backend_;
+  chunk_reader reader_;
   effect_meter meter_;
-  std::vector<std::byte> codes_ = std::vector<std::byte>(effect_chunk * sizeof(float));
-  std::vector<float> floats_ = std::vector<float>(effect_chunk);
-  std::vector<float> products_ = std::vector<float>(effect_chunk);
-  std::vector<float> rounded_ = std::vector<float>(effect_chunk);
-  std::vector<double> doubles_ = std::vector<double>(effect_chunk);
+  std::vector<std::byte> codes_ = std::vector<std::byte>(chunk_elements * sizeof(float));
+  std::vector<float> products_ = std::vector<float>(chunk_elements);
+  std::vector<float> rounded_ = std::vector<float>(chunk_elements);
+  std::vector<double> doubles_ = std::vector<double>(chunk_elements);
 };
 
 tensor_analyser::tensor_analyser(std::span<const format_id> formats, samebits::executor where)
@@ -233,9 +188,9 @@ tensor_stats tensor_analyser::analyse_as(const element_source& source) {
   effects_of_chunks effects(targets_.size(), std::vector<format_effect>(source.chunks()));
   for_each_index(source.chunks(), threads, [&](std::size_t chunk, std::size_t at) {
     worker& own = *workers_[at];
-    own.with_elements(source, chunk, [&](auto exact) {
+    own.with_elements(source, 0, chunk, [&](auto exact) {
       if constexpr (std::is_same_v<decltype(exact), std::span<const Value>>) {
-        ranges[at].add(std::uint64_t{chunk} * effect_chunk, exact);
+        ranges[at].add(std::uint64_t{chunk} * chunk_elements, exact);
       }
       own.measure(targets_, exact, chunk, effects);
     });
@@ -251,11 +206,11 @@ std::vector<format_effect> tensor_analyser::scaled_effects(const reader& file,
                                                            const tensor_info& info,
                                                            const element_reading& how,
                                                            int scale_log2) {
-  const element_source source{file, info, how, scale_log2};
+  const element_source source{file, info, how};
   effects_of_chunks effects(targets_.size(), std::vector<format_effect>(source.chunks()));
   for_each_index(source.chunks(), workers_.size(), [&](std::size_t chunk, std::size_t at) {
     worker& own = *workers_[at];
-    own.with_elements(source, chunk,
+    own.with_elements(source, scale_log2, chunk,
                       [&](auto exact) { own.measure(targets_, exact, chunk, effects); });
   });
   return sums_of(targets_, effects);

@@ -13,6 +13,7 @@
 
 #include "fpinspect/quantize/sqnr.hpp"
 #include "fpinspect/tensors/effect_meter.hpp"
+#include "fpinspect/tensors/element_chunks.hpp"
 #include "fpinspect/tensors/format_effect.hpp"
 #include "fpinspect/tensors/source.hpp"
 #include "fpinspect/verdict/channels.hpp"
@@ -66,7 +67,6 @@ class tensor_analyser {
       const samebits::tensor_file::tensor_info& info, const element_reading& how, int scale_log2);
 
  private:
-  struct element_source;
   struct worker;
 
   /// Value is float, or double for elements of fp64.
