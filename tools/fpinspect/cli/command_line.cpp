@@ -72,6 +72,8 @@ void command_line::run(int argc, char** argv, output& out) {
 
 void command_line::add_view(CLI::App* command) {
   command->add_flag("--json", view_.json, "Write JSON");
+  command->add_flag("--json-bits", view_.json_bits,
+                    "With --json: the bits of each binary64 number beside it");
   command->add_option("--color", view_.color, "auto, always or never")->capture_default_str();
 }
 
@@ -85,6 +87,8 @@ CLI::App* command_line::add(const char* name, const char* description) {
   refuse(
       command, [=, this] { return is_color("always") && given(command, "--json"); },
       "--color and --json contradict each other: JSON has no colour; leave one of them out");
+  need(
+      command, {"--json-bits"}, [=, this] { return given(command, "--json"); }, "--json");
   return command;
 }
 

@@ -12,6 +12,7 @@
 #include "fpinspect/cli/commands.hpp"
 #include "fpinspect/cli/options.hpp"
 #include "fpinspect/cli/value_marks.hpp"
+#include "fpinspect/output/json_writer.hpp"
 #include "fpinspect/output/output.hpp"
 
 namespace fpinspect {
@@ -71,6 +72,7 @@ class command_line {
       unmark(arguments);
       chosen_ = [this, &arguments, run_command](output& out) {
         arguments.view = view_;
+        json_writer::write_bits(view_.json_bits);
         run_command(arguments, out);
       };
     });

@@ -10,6 +10,7 @@ namespace fpinspect {
 /// How results are displayed.
 struct view_options {
   bool json = false;
+  bool json_bits = false;
   bool ascii = false;
   std::string color = "auto";
 };

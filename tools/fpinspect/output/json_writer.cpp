@@ -1,10 +1,12 @@
 // JSON writer: implementation.
 #include "fpinspect/output/json_writer.hpp"
 
+#include <bit>
 #include <cmath>
 #include <cstddef>
 
 #include "fpinspect/cli/text.hpp"
+#include "fpinspect/formats/describe.hpp"
 #include "tensor_file/utf8.hpp"
 
 namespace fpinspect {
@@ -67,6 +69,7 @@ void json_writer::end(char bracket) {
 void json_writer::key(std::string_view name) {
   value(name);
   text_ += ": ";
+  last_key_ = name;
   after_key_ = true;
 }
 
@@ -92,11 +95,21 @@ void json_writer::value(std::string_view text) {
 }
 
 void json_writer::value(double number) {
-  if (!std::isfinite(number)) {
+  this->number(std::isfinite(number) ? shortest(number) : "null",
+               std::bit_cast<std::uint64_t>(number));
+}
+
+void json_writer::number(std::string_view text, const std::optional<std::uint64_t>& bits) {
+  const bool is_member = after_key_;
+  scalar(text);
+  if (!with_bits_ || !is_member) return;
+  const std::string name = last_key_ + "_bits";
+  key(name);
+  if (bits) {
+    value(code_text(samebits::format_id::fp64, *bits));
+  } else {
     value(std::nullopt);
-    return;
   }
-  scalar(shortest(number));
 }
 
 void json_writer::value(std::span<const std::uint64_t> numbers) {

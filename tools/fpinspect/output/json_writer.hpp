@@ -21,6 +21,10 @@ class json_writer {
  public:
   enum class layout : std::uint8_t { lines, one_line };
 
+  /// Whether every member with a binary64 number, such as "amax", is followed by a member "amax_bits"
+  /// with the bits of this number: "0x3ff0000000000000". Holds for all documents of the process.
+  static void write_bits(bool on) { with_bits_ = on; }
+
   void begin_object(layout how = layout::lines) { begin('{', how); }
   void begin_array(layout how = layout::lines) { begin('[', how); }
   void end_object() { end('}'); }
@@ -35,7 +39,7 @@ class json_writer {
     value(view);
   }
   /// Writes the shortest decimal that reads back as the same binary64 number; null for NaN and
-  /// infinities.
+  /// infinities. With write_bits(), the bits of a member follow.
   void value(double number);
   template <std::integral Integer>
   void value(Integer number) {
@@ -50,6 +54,8 @@ class json_writer {
   void value(const std::optional<T>& maybe) {
     if (maybe) {
       value(*maybe);
+    } else if constexpr (std::same_as<T, double>) {
+      number("null", std::nullopt);
     } else {
       value(std::nullopt);
     }
@@ -74,10 +80,15 @@ class json_writer {
   void begin(char bracket, layout how);
   void end(char bracket);
   void scalar(std::string_view text);
+  /// Writes a number's text, and its bits if write_bits() is on and the number is a member.
+  void number(std::string_view text, const std::optional<std::uint64_t>& bits);
   void separate();
   void break_line();
 
+  static inline bool with_bits_ = false;
+
   std::string text_;
+  std::string last_key_;
   std::vector<level> levels_;
   bool after_key_ = false;
 };
