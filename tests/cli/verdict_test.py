@@ -388,7 +388,7 @@ class Conditions(cli_support.CliTest):
                             ("weight.bits>8", "weights, activations"), ("fp99.sqnr<1dB", "fp99"),
                             ("fp64.sqnr<1dB", "fp64"), ("fp16.nan>0", '"fp16."'), ("max-ulp>1", "bits")]:
             self.fails(2, "tensor", SAMPLE, "--fail-if", text, says=["--fail-if", *says])
-        self.fails(2, "tensor", SAMPLE, "--recipes", "--fail-if", "nan>0", says="--recipes and --fail-if")
+        self.fails(2, "tensor", SAMPLE, "--stats", "--fail-if", "nan>0", says="--stats and --fail-if")
 
 
 if __name__ == "__main__":

@@ -67,6 +67,8 @@ void command_line::add_quantize() {
   command->add_option("--recipe", quantize_.recipe, "A preset of `recipes` in their place");
   add_list(command, "--outputs", quantize_.outputs, "row, col, transposed (default: row)");
   command->add_flag("--transposed", quantize_.transposed, "Write codes_t and scales_t as well");
+  add_list(command, "--fail-if", quantize_.fail_if,
+           "Exit code 1 if: 'sqnr<30dB', 'underflow>1%', 'saturated>0', 'nan>0', ...");
   command->add_option("--from", quantize_.from,
                       "Integers are codes of this format (default: values)");
   command->add_option("--backend", quantize_.backend, "Where to compute (default: the best here)");
@@ -148,7 +150,7 @@ void command_line::add_tensor() {
   command->add_option("--from", tensor_.from,
                       "Integers are codes of this format (default: values)");
   exclude(command, "--recipes",
-          {"--to", "--all-formats", "--ascii", "--need", "--role", "--details", "--fail-if"});
+          {"--to", "--all-formats", "--ascii", "--need", "--role", "--details"});
   exclude(command, "--stats",
           {"--recipes", "--list", "--to", "--all-formats", "--ascii", "--need", "--role",
            "--details", "--fail-if"});

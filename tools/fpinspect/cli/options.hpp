@@ -71,6 +71,7 @@ struct quantize_arguments {
   std::string backend;
   std::string recipe;
   std::vector<std::string> outputs;
+  std::vector<std::string> fail_if;
   bool transposed = false;
 };
 

@@ -84,6 +84,7 @@ void unmark(quantize_arguments& arguments) {
     unmark(*text);
   }
   unmark(arguments.outputs);
+  unmark(arguments.fail_if);
 }
 void unmark(dequantize_arguments& arguments) {
   for (std::string* text :

@@ -16,6 +16,7 @@
 #include "fpinspect/cli/text.hpp"
 #include "fpinspect/output/json_writer.hpp"
 #include "fpinspect/quantize/quantize_arguments.hpp"
+#include "fpinspect/quantize/quantize_gate.hpp"
 #include "fpinspect/quantize/quantize_source.hpp"
 #include "fpinspect/quantize/sqnr.hpp"
 #include "fpinspect/tensors/source.hpp"
@@ -185,7 +186,8 @@ void write_shape(json_writer& json, std::string_view name, std::int64_t rows, st
 }
 
 void write_json(const quantize_arguments& arguments, const source_tensor& source,
-                const quantization& task, const quantize_statistics& s, output& out) {
+                const quantization& task, const quantize_statistics& s, const gate& conditions,
+                output& out) {
   const samebits::quantize_options& o = task.options;
   const matrix_shape shape = matrix_of(source.info);
   const matrix_shape tiles = samebits::scales_shape(shape.rows, shape.cols, o.tile);
@@ -244,6 +246,7 @@ void write_json(const quantize_arguments& arguments, const source_tensor& source
   json.member("signal", s.signal);
   json.member("noise", s.noise);
   json.end_object();
+  conditions.write_json(json);
   json.end_object();
   out.write(json.document());
 }
@@ -285,8 +288,8 @@ void write_report(const tensor_target& target, const source_tensor& source,
   const std::string why = ratio.reason.empty() ? "" : cat(" (", ratio.reason, ")");
   out.write(cat("  SQNR ", ratio.text(), why, "   underflowed ", share(s.underflowed, s.elements),
                 "   saturated ", share(s.saturated, s.elements), "\n"));
-  out.write(cat("  ", s.elements, " elements   zeros ", share(s.zeros, s.elements), "   NaN ",
-                s.nan, "   Inf ", s.inf, "\n"));
+  out.write(cat("  ", number_of(s.elements, "element"), "   zeros ", share(s.zeros, s.elements),
+                "   NaN ", s.nan, "   Inf ", s.inf, "\n"));
   out.write(cat("  amax ", general(static_cast<double>(s.amax), 6), "   smallest non-zero ",
                 general(static_cast<double>(s.min_nonzero), 6), "\n"));
 }
@@ -295,6 +298,7 @@ void write_report(const tensor_target& target, const source_tensor& source,
 
 void run_quantize(const quantize_arguments& arguments, output& out) {
   const quantization task = quantization_of(arguments);
+  gate conditions = quantize_gate(arguments.fail_if);
   const tensor_target target("OUT", arguments.output, container::safetensors);
   if (target.kind() != container::safetensors) {
     throw usage_error("OUT: codes and scales are several tensors, which only .safetensors holds");
@@ -302,8 +306,12 @@ void run_quantize(const quantize_arguments& arguments, output& out) {
   const source_tensor source = open_source("IN", arguments.input, "--from", arguments.from);
   require_quantizable(source.format(), arguments.input);
   const quantize_statistics statistics = run(source, task, target, out);
+  const std::string& stored = source.info.name.empty() ? arguments.input : source.info.name;
+  const std::string name = samebits::tensor_file::escape(stored, 256);
+  add_quantization(conditions, "", name, statistics, sqnr_of(statistics, is_saturating(task)));
+  add_nonfinite(conditions, name, statistics);
   if (arguments.view.json) {
-    write_json(arguments, source, task, statistics, out);
+    write_json(arguments, source, task, statistics, conditions, out);
   } else if (target.is_standard_output()) {
     output report(STDERR_FILENO);
     write_report(target, source, task, statistics, report);
@@ -311,6 +319,8 @@ void run_quantize(const quantize_arguments& arguments, output& out) {
   } else {
     write_report(target, source, task, statistics, out);
   }
+  out.flush();
+  conditions.check();
 }
 
 }  // namespace fpinspect

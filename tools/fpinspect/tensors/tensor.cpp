@@ -12,6 +12,7 @@
 #include "fpinspect/cli/text.hpp"
 #include "fpinspect/output/json_writer.hpp"
 #include "fpinspect/output/terminal.hpp"
+#include "fpinspect/quantize/quantize_gate.hpp"
 #include "fpinspect/tensors/quick_statistics.hpp"
 #include "fpinspect/tensors/selection.hpp"
 #include "fpinspect/tensors/tensor_details.hpp"
@@ -142,14 +143,24 @@ void run_quick(const tensor_arguments& arguments, const terminal& term, output& 
   conditions.check();
 }
 
-void write_recipes(const std::vector<shown_tensor>& tensors, const tensor_arguments& arguments,
-                   const samebits::executor& where, const terminal& term, output& out) {
+void run_recipes(const tensor_arguments& arguments, const terminal& term, output& out) {
+  gate conditions = recipes_gate(arguments.fail_if);
+  const samebits::executor where = all_threads();
+  const std::vector<shown_tensor> tensors = tensors_to_show(arguments);
+  const std::vector<std::string> names = names_of(tensors);
   std::vector<recipe_source> sources;
-  for (const shown_tensor& tensor : tensors) {
-    sources.push_back({tensor.file, tensor.info, tensor.how, tensor.title()});
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const shown_tensor& tensor = tensors[i];
+    sources.push_back({tensor.file, tensor.info, tensor.how, tensor.title(), names[i]});
   }
-  if (arguments.view.json) return write_tensor_recipes_json(sources, where, out);
-  write_tensor_recipes(sources, where, term, out);
+  if (arguments.view.json) {
+    write_tensor_recipes_json(sources, conditions, where, out);
+  } else {
+    write_tensor_recipes(sources, conditions, where, term, out);
+  }
+  out.flush();
+  require_tensors(arguments, tensors);
+  conditions.check();
 }
 
 }  // namespace
@@ -157,6 +168,7 @@ void write_recipes(const std::vector<shown_tensor>& tensors, const tensor_argume
 void run_tensor(const tensor_arguments& arguments, output& out) {
   const terminal term(arguments.view);
   if (arguments.quick) return run_quick(arguments, term, out);
+  if (arguments.recipes) return run_recipes(arguments, term, out);
   const std::vector<format_id> formats = target_formats(arguments);
   const need wanted = need_argument(arguments.need);
   const std::vector<role_rule> rules = role_rules(arguments.roles);
@@ -167,7 +179,6 @@ void run_tensor(const tensor_arguments& arguments, output& out) {
     if (arguments.view.json) return write_tensor_statistics_json(tensors, executor, out);
     return write_tensor_statistics(tensors, executor, term, out);
   }
-  if (arguments.recipes) return write_recipes(tensors, arguments, executor, term, out);
   check_patterns(arguments, rules, tensors);
   if (tensors.empty() && !arguments.view.json) {
     if (!arguments.plain) out.write("no tensors\n");

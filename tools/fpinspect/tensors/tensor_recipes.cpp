@@ -9,6 +9,7 @@
 #include "fpinspect/cli/text.hpp"
 #include "fpinspect/output/json_writer.hpp"
 #include "fpinspect/output/progress.hpp"
+#include "fpinspect/quantize/quantize_gate.hpp"
 #include "fpinspect/quantize/quantize_source.hpp"
 #include "fpinspect/quantize/sqnr.hpp"
 #include "samebits/recipe.hpp"
@@ -73,6 +74,25 @@ std::vector<std::vector<recipe_result>> results_for(std::span<const recipe_sourc
   return results;
 }
 
+constexpr const char* not_quantized =
+    "not quantized: fp32, fp16, bf16 and integers of up to 16 bits are";
+
+void add_figures(gate& conditions, std::span<const recipe_source> tensors,
+                 const std::vector<std::vector<recipe_result>>& results) {
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    const std::string& name = tensors[i].name;
+    if (results[i].empty()) {
+      conditions.add_failure(name, not_quantized);
+      continue;
+    }
+    add_nonfinite(conditions, name, results[i].front().statistics);
+    for (const recipe_result& r : results[i]) {
+      add_quantization(conditions, r.preset->name, cat(name, " by ", r.preset->name), r.statistics,
+                       r.ratio);
+    }
+  }
+}
+
 std::string recipe_effect(std::string_view name, std::string_view sqnr, std::string_view under,
                           std::string_view saturated) {
   return cat("  ", left(name, 20), right(sqnr, 10), right(under, 14), right(saturated, 12), "\n");
@@ -80,9 +100,10 @@ std::string recipe_effect(std::string_view name, std::string_view sqnr, std::str
 
 }  // namespace
 
-void write_tensor_recipes(std::span<const recipe_source> tensors, const samebits::executor& where,
-                          const terminal& term, output& out) {
+void write_tensor_recipes(std::span<const recipe_source> tensors, gate& conditions,
+                          const samebits::executor& where, const terminal& term, output& out) {
   const std::vector<std::vector<recipe_result>> results = results_for(tensors, where);
+  add_figures(conditions, tensors, results);
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     const recipe_source& source = tensors[i];
     const auto& info = source.info;
@@ -96,16 +117,17 @@ void write_tensor_recipes(std::span<const recipe_source> tensors, const samebits
                               cat(r.statistics.saturated)));
     }
     if (results[i].empty()) {
-      out.write("  not quantized: fp32, fp16, bf16 and integers of up to 16 bits are\n");
+      out.write(cat("  ", not_quantized, "\n"));
     }
     out.write("\n");
   }
   out.write("to e4m3; `fpinspect recipes` says which recipes are verified\n");
 }
 
-void write_tensor_recipes_json(std::span<const recipe_source> tensors,
+void write_tensor_recipes_json(std::span<const recipe_source> tensors, gate& conditions,
                                const samebits::executor& where, output& out) {
   const std::vector<std::vector<recipe_result>> results = results_for(tensors, where);
+  add_figures(conditions, tensors, results);
   json_writer json;
   json.begin_object();
   json.member("schema", 1);
@@ -131,6 +153,7 @@ void write_tensor_recipes_json(std::span<const recipe_source> tensors,
     json.end_object();
   }
   json.end_array();
+  conditions.write_json(json);
   json.end_object();
   out.write(json.document());
 }

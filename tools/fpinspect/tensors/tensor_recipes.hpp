@@ -9,6 +9,7 @@
 #include "fpinspect/output/output.hpp"
 #include "fpinspect/output/terminal.hpp"
 #include "fpinspect/tensors/source.hpp"
+#include "fpinspect/verdict/gate.hpp"
 #include "samebits/backend.hpp"
 #include "tensor_file/tensor.hpp"
 
@@ -20,13 +21,15 @@ struct recipe_source {
   samebits::tensor_file::tensor_info info;
   std::optional<element_reading> how;  ///< nothing if the tensor is not quantized
   std::string title;                   ///< its name in text
+  std::string name;                    ///< its name among the tensors of all files
 };
 
 /// Quantizes each tensor to e4m3 by each preset, and writes SQNR, underflow and saturation. Scales
-/// are computed from the tensor itself.
-void write_tensor_recipes(std::span<const recipe_source> tensors, const samebits::executor& where,
-                          const terminal& term, output& out);
-void write_tensor_recipes_json(std::span<const recipe_source> tensors,
+/// are computed from the tensor itself. Notes the figures for the conditions; tensors that cannot be
+/// quantized fail.
+void write_tensor_recipes(std::span<const recipe_source> tensors, gate& conditions,
+                          const samebits::executor& where, const terminal& term, output& out);
+void write_tensor_recipes_json(std::span<const recipe_source> tensors, gate& conditions,
                                const samebits::executor& where, output& out);
 
 }  // namespace fpinspect
