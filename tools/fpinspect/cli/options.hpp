@@ -248,6 +248,7 @@ struct report_arguments {
   std::vector<std::string> need;
   std::vector<std::string> roles;
   std::string from;
+  std::string loss_scale_trace;
   std::string out;
   std::string svg;
 };

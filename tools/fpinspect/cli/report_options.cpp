@@ -36,8 +36,12 @@ void command_line::add_report() {
     command->add_option(name, texts, description)->allow_extra_args(false)->take_all();
   };
   command->add_option("-o,--out", report_.out, "FILE.html, or FILE.svg with --svg")->required();
-  command->add_option("--svg", report_.svg,
-                      "One picture: loss-scale, resolution; of one tensor: exponents, amax, error");
+  command->add_option(
+      "--svg", report_.svg,
+      "One picture: loss-scale, loss-scale-trace, resolution; of one tensor: exponents, "
+      "amax, error");
+  command->add_option("--loss-scale-trace", report_.loss_scale_trace,
+                      "The loss scale of the training run: CSV with step, scale and applied");
   repeated("--tensor", report_.tensors, "Only this tensor, or those of a pattern such as '*.bias'");
   add_list(command, "--need", report_.need,
            "What a choice must keep: 30dB, 'underflow<1%' (both are the default)");
@@ -48,6 +52,17 @@ void command_line::add_report() {
   refuse(
       command, [this] { return view_.json; },
       "--json: report writes a page; `fpinspect tensor --json` has the same figures");
+  need(
+      command, {"--svg"},
+      [this] { return report_.svg != "loss-scale-trace" || !report_.loss_scale_trace.empty(); },
+      "--loss-scale-trace");
+  refuse(
+      command,
+      [this] {
+        const bool other = !report_.svg.empty() && report_.svg != "loss-scale-trace";
+        return other && !report_.loss_scale_trace.empty();
+      },
+      "--loss-scale-trace does nothing beside --svg of another picture; leave it out");
   on_chosen(command, report_, run_report);
 }
 

@@ -184,7 +184,10 @@ void unmark(report_arguments& arguments) {
   for (auto* texts : {&arguments.files, &arguments.tensors, &arguments.need, &arguments.roles}) {
     unmark(*texts);
   }
-  for (std::string* text : {&arguments.from, &arguments.out, &arguments.svg}) unmark(*text);
+  for (std::string* text :
+       {&arguments.from, &arguments.loss_scale_trace, &arguments.out, &arguments.svg}) {
+    unmark(*text);
+  }
 }
 void unmark(explorer_arguments& arguments) { unmark(arguments.out); }
 

@@ -11,7 +11,7 @@ namespace fpinspect {
 namespace {
 
 constexpr double curve_left = 52;
-constexpr double curve_right = picture_width - 12;
+constexpr double curve_right = picture_width - 18;  // half of the last label hangs over
 constexpr double curve_top = 26;
 constexpr double curve_bottom = 176;
 constexpr double least_percent = 0.001;

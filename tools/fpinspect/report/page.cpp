@@ -99,6 +99,18 @@ std::string loss_scale_part(const report_input& in) {
   return text + "</section>\n";
 }
 
+std::string scale_trace_part(const report_input& in) {
+  if (in.scale_trace.empty()) return {};
+  const auto skipped =
+      static_cast<std::uint64_t>(std::count_if(in.scale_trace.begin(), in.scale_trace.end(),
+                                               [](const scaler_row& row) { return !row.applied; }));
+  return cat("<section><h2>Training run</h2>",
+             in_tag("p", cat(number_of(in.scale_trace.size(), "step"), ", ", skipped, " skipped")),
+             figure_of(scale_trace_picture(in.scale_trace),
+                       "Loss scale in each step. Red: share of the steps that were skipped"),
+             "</section>\n");
+}
+
 /// The tensor's name, as a link if it has a section.
 std::string linked(const report_input& in, std::size_t tensor, std::span<const bool> has_section) {
   const std::string name = markup_text(in.tensors[tensor].name);
@@ -245,10 +257,9 @@ std::string report_page(const report_input& in) {
   for (const tensor_evidence& t : in.tensors) values += t.count;
   std::string page = cat(
       head_of(in.heading + " - fpinspect report"), "<header><h1>", markup_text(in.heading), "</h1>",
-      in_tag("p", cat(in.tensors.size(), in.tensors.size() == 1 ? " tensor, " : " tensors, ",
-                      values, " values")),
-      "</header>\n<main>\n", verdict_part(in), loss_scale_part(in), findings_part(in, sections),
-      tensors_part(in, sections));
+      in_tag("p", cat(number_of(in.tensors.size(), "tensor"), ", ", number_of(values, "value"))),
+      "</header>\n<main>\n", verdict_part(in), loss_scale_part(in), scale_trace_part(in),
+      findings_part(in, sections), tensors_part(in, sections));
   page += cat("<section><h2>Resolution</h2>",
               figure_of(resolution_picture(all_exponents(in.stats)),
                         "Significant bits that a format keeps at each magnitude, without a scale. "

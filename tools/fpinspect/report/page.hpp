@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "fpinspect/report/tile_map.hpp"
+#include "fpinspect/scaler/scaler_plot.hpp"
 #include "fpinspect/tensors/tensor_analyser.hpp"
 #include "fpinspect/verdict/evidence.hpp"
 #include "fpinspect/verdict/verdict.hpp"
@@ -20,7 +21,8 @@ struct report_input {
   std::span<const tensor_evidence> tensors;
   std::span<const tensor_stats> stats;  ///< of the tensors
   const verdict* result = nullptr;
-  std::map<std::size_t, tile_map> maps;  ///< of some tensors, by index
+  std::map<std::size_t, tile_map> maps;          ///< of some tensors, by index
+  std::span<const scaler_row> scale_trace = {};  ///< of the training run; may be empty
 };
 
 /// The tensors with a section of their own, in the order of the verdict: at most 200, so that the

@@ -10,6 +10,7 @@
 
 #include "fpinspect/report/svg.hpp"
 #include "fpinspect/report/tile_map.hpp"
+#include "fpinspect/scaler/scaler_plot.hpp"
 #include "fpinspect/verdict/loss_scale.hpp"
 #include "samebits/core/format.hpp"
 
@@ -30,6 +31,12 @@ svg_picture exponent_picture(const std::string& tensor, const std::map<int, std:
 /// @param best  the largest loss scale without overflow, as its log2
 /// @param need_percent  the share that may be lost
 svg_picture loss_scale_picture(const binades& all, int best, double need_percent);
+
+/// The loss scale over the steps of a training run, on a logarithmic axis, above the share of skipped
+/// steps.
+///
+/// @param rows  consecutive steps, at least one; scales above 0
+svg_picture scale_trace_picture(std::span<const scaler_row> rows);
 
 /// Significant bits that each format keeps at each magnitude, above the magnitudes of the file.
 ///

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "fpinspect/cli/arguments.hpp"
@@ -14,6 +15,7 @@
 #include "fpinspect/cli/text_file.hpp"
 #include "fpinspect/report/page.hpp"
 #include "fpinspect/report/pictures.hpp"
+#include "fpinspect/scaler/scale_trace.hpp"
 #include "fpinspect/tensors/tensor_names.hpp"
 #include "fpinspect/verdict/collect.hpp"
 #include "tensor_file/escape.hpp"
@@ -31,6 +33,7 @@ struct report_source {
   std::vector<shown_tensor> tensors;
   collected all;
   verdict result;
+  std::vector<scaler_row> scale_trace;  ///< of --loss-scale-trace
 };
 
 report_source source_of(const report_arguments& arguments, const need& wanted,
@@ -67,7 +70,8 @@ std::string page_of(const report_source& source, const samebits::executor& where
                      .tensors = source.all.evidence,
                      .stats = source.all.stats,
                      .result = &source.result,
-                     .maps = {}};
+                     .maps = {},
+                     .scale_trace = source.scale_trace};
   for (const std::size_t i : detailed_tensors(in)) {
     if (in.maps.size() == most_maps) break;
     if (auto map = map_of(source, i, where)) in.maps.emplace(i, std::move(*map));
@@ -103,6 +107,7 @@ svg_picture tensor_picture(const report_source& source, const std::string& name,
 
 svg_picture picture_of(const report_source& source, const std::string& name, const need& wanted,
                        const samebits::executor& where) {
+  if (name == "loss-scale-trace") return scale_trace_picture(source.scale_trace);
   if (name == "resolution") return resolution_picture(all_exponents(source.all.stats));
   if (name == "loss-scale") {
     if (!source.result.loss_scale) refuse_picture(name, "there are no gradients; see --role");
@@ -113,11 +118,13 @@ svg_picture picture_of(const report_source& source, const std::string& name, con
 }
 
 void check_picture(const std::string& name) {
-  for (const char* known : {"", "loss-scale", "resolution", "exponents", "amax", "error"}) {
+  for (const char* known :
+       {"", "loss-scale", "loss-scale-trace", "resolution", "exponents", "amax", "error"}) {
     if (name == known) return;
   }
-  throw usage_error(cat("--svg: ", samebits::tensor_file::quote(name),
-                        " is none of loss-scale, resolution, exponents, amax, error"));
+  throw usage_error(
+      cat("--svg: ", samebits::tensor_file::quote(name),
+          " is none of loss-scale, loss-scale-trace, resolution, exponents, amax, error"));
 }
 
 }  // namespace
@@ -127,7 +134,10 @@ void run_report(const report_arguments& arguments, output& out) {
   const need wanted = need_argument(arguments.need);
   samebits::executor where = backend_argument("");
   where.threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  const report_source source = source_of(arguments, wanted, where);
+  std::vector<scaler_row> trace;
+  if (!arguments.loss_scale_trace.empty()) trace = read_scale_trace(arguments.loss_scale_trace);
+  report_source source = source_of(arguments, wanted, where);
+  source.scale_trace = std::move(trace);
   const std::string document = arguments.svg.empty()
                                    ? page_of(source, where)
                                    : picture_of(source, arguments.svg, wanted, where).document();

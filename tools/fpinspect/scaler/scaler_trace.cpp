@@ -13,6 +13,7 @@
 #include "fpinspect/cli/error.hpp"
 #include "fpinspect/cli/text.hpp"
 #include "fpinspect/cli/text_file.hpp"
+#include "fpinspect/scaler/csv.hpp"
 #include "samebits/core/format.hpp"
 #include "samebits/scalar.hpp"
 #include "samebits/text.hpp"
@@ -24,51 +25,6 @@ namespace {
 
 using samebits::tensor_file::error_kind;
 using samebits::tensor_file::file_error;
-
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view blank = " \t\r";
-  const std::size_t first = text.find_first_not_of(blank);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(blank) - first + 1);
-}
-
-std::vector<std::string_view> cells(std::string_view line) {
-  std::vector<std::string_view> all;
-  while (true) {
-    const std::size_t comma = line.find(',');
-    all.push_back(trimmed(line.substr(0, comma)));
-    if (comma == std::string_view::npos) return all;
-    line.remove_prefix(comma + 1);
-  }
-}
-
-/// Reads CSV text line by line.
-class csv_reader {
- public:
-  csv_reader(std::string path, std::string_view text) : path_(std::move(path)), rest_(text) {}
-
-  /// The next line that is not blank.
-  std::optional<std::string_view> next() {
-    while (!rest_.empty()) {
-      const std::size_t end = rest_.find('\n');
-      const std::string_view line = trimmed(rest_.substr(0, end));
-      rest_.remove_prefix(end == std::string_view::npos ? rest_.size() : end + 1);
-      ++number_;
-      if (!line.empty()) return line;
-    }
-    return std::nullopt;
-  }
-
-  [[noreturn]] void refuse(const std::string& why) const {
-    throw file_error(error_kind::malformed, samebits::tensor_file::escape_path(path_) + ", line " +
-                                                std::to_string(number_) + ": " + why);
-  }
-
- private:
-  std::string path_;
-  std::string_view rest_;
-  int number_ = 0;
-};
 
 constexpr int absent = -1;
 
@@ -85,7 +41,7 @@ struct trace_columns {
 trace_columns columns_of(csv_reader& file) {
   const auto header = file.next();
   if (!header) file.refuse("there is no header");
-  const std::vector<std::string_view> names = cells(*header);
+  const std::vector<std::string_view> names = csv_cells(*header);
   trace_columns found;
   found.count = names.size();
   for (std::size_t i = 0; i < names.size(); ++i) {
@@ -108,36 +64,15 @@ trace_columns columns_of(csv_reader& file) {
   return found;
 }
 
-bool flag_of(const csv_reader& file, std::string_view name, std::string_view text) {
-  if (text == "1" || text == "true" || text == "True") return true;
-  if (text != "0" && text != "false" && text != "False") {
-    file.refuse(std::string(name) + ": " + samebits::tensor_file::quote(text) + " is not 0 or 1");
-  }
-  return false;
-}
-
-double amax_of(const csv_reader& file, std::string_view text) {
-  const samebits::parse_result read = samebits::parse(samebits::format_id::fp64, text);
-  const auto amax = std::bit_cast<double>(read.code);
-  if (!read.ok || amax < 0) {
-    file.refuse("amax: " + samebits::tensor_file::quote(text) + " is not a number >= 0");
-  }
-  return amax;
-}
-
 trace_step step_of(const csv_reader& file, const trace_columns& where,
                    std::span<const std::string_view> row) {
   const auto cell = [&](int column) { return row[static_cast<std::size_t>(column)]; };
   trace_step s;
-  const std::string_view number = cell(where.step);
-  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), s.step);
-  if (error != std::errc{} || end != number.data() + number.size()) {
-    file.refuse("step: " + samebits::tensor_file::quote(number) + " is not an integer");
-  }
-  if (where.nonfinite != absent) s.nonfinite = flag_of(file, "nonfinite", cell(where.nonfinite));
-  if (where.amax != absent) s.amax = amax_of(file, cell(where.amax));
+  s.step = integer_cell(file, "step", cell(where.step));
+  if (where.nonfinite != absent) s.nonfinite = flag_cell(file, "nonfinite", cell(where.nonfinite));
+  if (where.amax != absent) s.amax = magnitude_cell(file, "amax", cell(where.amax));
   if (where.loss_nonfinite != absent) {
-    s.loss_nonfinite = flag_of(file, "loss_nonfinite", cell(where.loss_nonfinite));
+    s.loss_nonfinite = flag_cell(file, "loss_nonfinite", cell(where.loss_nonfinite));
   }
   return s;
 }
@@ -247,7 +182,7 @@ scaler_trace read_trace(const std::string& path) {
   trace.has_loss = where.loss_nonfinite != absent;
   trace.unread_columns = where.unknown;
   while (const auto line = file.next()) {
-    const std::vector<std::string_view> row = cells(*line);
+    const std::vector<std::string_view> row = csv_cells(*line);
     if (row.size() != where.count) {
       file.refuse(cat(row.size(), " cells where the header has ", where.count));
     }

@@ -1,0 +1,84 @@
+# `fpinspect report --loss-scale-trace`: the scale of a training run as a picture.
+import re
+import xml.etree.ElementTree
+
+import cli_support
+from cli_support import SAMPLE
+from report_test import SVG, ReportTest
+
+
+class Trace(ReportTest):
+    def trace(self, text):
+        path = self.path("trace.csv")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        return path
+
+    def picture(self, text):
+        out = self.ok("report", SAMPLE, "--svg", "loss-scale-trace", "--loss-scale-trace",
+                      self.trace(text), "-o", "-").out
+        return xml.etree.ElementTree.fromstring(out.encode())
+
+    def test_what_scaler_writes(self):
+        path = self.path("run.csv")
+        self.ok("scaler", "--policy", "torch", "--generate", "accidents", "--steps", "8000", "--out", path)
+        with open(path, encoding="utf-8") as file:
+            rows = [line.split(",") for line in file.read().splitlines()[1:]]
+        skipped = sum(row[2] == "0" for row in rows)
+        page = self.report(SAMPLE, "--loss-scale-trace", path)
+        self.assertIn("Training run", page.text)
+        self.assertIn(f"8000 steps, {skipped} skipped", page.text)
+        (label,) = [a["aria-label"] for a in page.all("svg") if "training run" in a["aria-label"]]
+        first, last = (float.fromhex(rows[i][1]) for i in (0, -1))
+        self.assertIn(f"the scale is {first:g} in the first step and {last:g} in the last", label)
+        self.assertLess(len(self.source), 1 << 20)
+        self.assertNotIn("Training run", self.report(SAMPLE).text)
+
+    def test_steps_of_the_curve(self):
+        picture = self.picture("step,scale,applied\n0,1024,1\n1,0x1p11,1\n2,2048,0\n3,512,True\n")
+        (curve,) = [p.get("d") for p in picture.findall(SVG + "path") if p.get("class") == "c1"]
+        points = re.fullmatch(r"M([\d.]+) ([\d.]+)H([\d.]+)L[\d.]+ ([\d.]+)H([\d.]+)L[\d.]+ ([\d.]+)H[\d.]+"
+                              r"L[\d.]+ ([\d.]+)H([\d.]+)", curve).groups()
+        start, y0, _, y1, _, y2, y3, end = (float(one) for one in points)
+        self.assertEqual((start, end, y1), (52, 388, y2))
+        self.assertAlmostEqual((y3 - y0) / (y0 - y1), 1, places=1)  # 2^9, 2^10 and 2^11
+        (bar,) = [r for r in picture.findall(SVG + "rect") if r.get("class") == "skipped"]
+        self.assertEqual((bar.get("x"), bar.get("width"), bar.get("height")), ("220", "84", "26"))
+
+    def test_columns_of_many_steps(self):
+        steps = "".join(f"{i},{2.0 ** (i % 2)},{int(i % 10 != 0)}\n" for i in range(3360))
+        picture = self.picture("step,scale,applied\n" + steps)
+        bars = [r for r in picture.findall(SVG + "rect") if r.get("class") == "skipped"]
+        self.assertEqual((len(bars), {bar.get("height") for bar in bars}), (336, {"4"}))
+        texts = [t.text for t in picture.findall(SVG + "text")]
+        self.assertIn("step 0", texts)
+        self.assertIn("3359", texts)
+
+    def test_columns_in_any_order_and_a_single_step(self):
+        picture = self.picture("applied , cause,scale,step\r\n1,none,65536,-7\r\n\r\n")
+        self.assertEqual(picture.find(SVG + "desc").text,
+                         "1 step, 0 skipped; the scale is 65536 in the first step and 65536 in the last.")
+
+    def test_refused(self):
+        for text, *says in [("", "line 0", "header"), ("step,scale\n1,1\n", "line 1", "no column applied"),
+                            ("step,scale,applied,scale\n", "column scale stands there twice"),
+                            ("step,scale,applied\n", "no steps"),
+                            ("step,scale,applied\n1,2\n", "line 2", "2 cells under 3 names"),
+                            ("step,scale,applied\nx,2,1\n", "step", '"x"'),
+                            ("step,scale,applied\n1,y,1\n", "scale", '"y"'),
+                            ("step,scale,applied\n1,0,1\n", "above 0"),
+                            ("step,scale,applied\n1,inf,1\n", "finite"),
+                            ("step,scale,applied\n1,2,z\n", "applied", '"z"')]:
+            self.fails(3, "report", SAMPLE, "-o", self.path("x"), "--loss-scale-trace", self.trace(text),
+                       says=["trace.csv", *says])
+        self.fails(3, "report", SAMPLE, "-o", self.path("x"), "--loss-scale-trace", self.path("none.csv"),
+                   says="none.csv")
+        trace = self.trace("step,scale,applied\n1,2,1\n")
+        self.fails(2, "report", SAMPLE, "-o", self.path("x"), "--svg", "loss-scale-trace",
+                   says="--loss-scale-trace")
+        self.fails(2, "report", SAMPLE, "-o", self.path("x"), "--svg", "resolution",
+                   "--loss-scale-trace", trace, says="--loss-scale-trace does nothing")
+
+
+if __name__ == "__main__":
+    cli_support.main()
