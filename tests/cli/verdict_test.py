@@ -11,7 +11,7 @@ NEED = ["", "Cheapest choice that keeps 30 dB and loses fewer than 1 % of the no
         "values in every tensor (--need). Figures: the worst tensor's."]
 
 
-LAST = "more: --list (every tensor), --details NAME (one), --stats, --recipes, --json"
+LAST = "more: --list, --details NAME, --stats, --recipes, --json; fpinspect report FILE"
 
 
 class FiveFiles(cli_support.CliTest):

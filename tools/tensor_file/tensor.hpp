@@ -36,6 +36,9 @@ class tensor_file {
 
   [[nodiscard]] file_format format() const noexcept { return format_; }
 
+  /// The path, escaped for messages.
+  [[nodiscard]] const std::string& shown_path() const noexcept { return path_; }
+
   /// All tensors in the order of their data; in .npz files in that of the directory. A .npy file
   /// has one tensor, with an empty name.
   [[nodiscard]] const std::vector<tensor_info>& tensors() const noexcept { return tensors_; }

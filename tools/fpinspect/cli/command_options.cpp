@@ -33,7 +33,8 @@ void command_line::add_cast() {
 
 void command_line::add_convert() {
   CLI::App* command = add("convert", "Round a tensor into a format");
-  command->add_option("IN", convert_.input, "FILE.npy, .npz, .safetensors or .gguf, or FILE#TENSOR")
+  command
+      ->add_option("IN", convert_.input, "FILE.npy, .npz, .safetensors or .gguf, FILE#TENSOR, or -")
       ->required();
   command
       ->add_option("OUT", convert_.output, "FILE.npy, FILE.safetensors, or - for standard output")
@@ -51,7 +52,8 @@ void command_line::add_convert() {
 void command_line::add_quantize() {
   CLI::App* command = add("quantize", "Write a tensor as 8-bit codes with a scale per tile");
   command
-      ->add_option("IN", quantize_.input, "FILE.npy, .npz, .safetensors or .gguf, or FILE#TENSOR")
+      ->add_option("IN", quantize_.input,
+                   "FILE.npy, .npz, .safetensors or .gguf, FILE#TENSOR, or -")
       ->required();
   command->add_option("OUT", quantize_.output, "FILE.safetensors, or - for standard output")
       ->required();
@@ -107,7 +109,8 @@ void command_line::add_diff() {
   CLI::App* command = add("diff", "Say why two quantizations of a tensor differ");
   command->add_option("A", diff_.first, "A file that quantize wrote")->required();
   command->add_option("B", diff_.second, "Another one of the same tensor")->required();
-  command->add_option("--source", diff_.source, "The tensor: FILE.npy or FILE#TENSOR");
+  command->add_option("--source", diff_.source,
+                      "The tensor: FILE.npy, .npz, .safetensors or .gguf, FILE#TENSOR, or -");
   command->add_option("--from", diff_.from, "Its integers are codes of this format");
   need(
       command, {"--from"}, [this] { return !diff_.source.empty(); }, "--source");
@@ -205,7 +208,9 @@ void command_line::add_arith() {
       ->add_option("OP", arith_.op,
                    "add, sub, mul, div, sqrt, fma, rem, rint, min, max, min_num or max_num")
       ->required();
-  command->add_option("A", arith_.operands, "Operands: numbers, FILE.npy or FILE#TENSOR")
+  command
+      ->add_option("A", arith_.operands,
+                   "Operands: numbers, FILE.npy, .npz, .safetensors or .gguf, FILE#TENSOR, or -")
       ->required();
   command->add_option("--format", arith_.format, "Format of the operands")->required();
   command->add_option("--dest", arith_.dest, "Format of the result (default: that of --format)");
@@ -223,7 +228,10 @@ void command_line::add_arith() {
 
 void command_line::add_matmul() {
   CLI::App* command = add("matmul", "Multiply matrices as a tensor core does");
-  command->add_option("A", matmul_.a, "[M, K]: FILE.npy or FILE#TENSOR")->required();
+  command
+      ->add_option("A", matmul_.a,
+                   "[M, K]: FILE.npy, .npz, .safetensors or .gguf, FILE#TENSOR, or -")
+      ->required();
   command->add_option("B", matmul_.b, "[K, N], the same")->required();
   command->add_option("--format-a", matmul_.format_a, "Format that A is multiplied in")->required();
   command->add_option("--format-b", matmul_.format_b, "The same of B")->required();

@@ -6,8 +6,9 @@ namespace fpinspect {
 void command_line::add_compare() {
   CLI::App* command = add("compare", "Measure how the values of two files differ");
   command
-      ->add_option("A", compare_.a,
-                   "The reference: FILE.npy, FILE.safetensors, an index or FILE#TENSOR")
+      ->add_option(
+          "A", compare_.a,
+          "The reference: FILE.npy, .npz, .safetensors or .gguf, an index, FILE#TENSOR, or -")
       ->required();
   command->add_option("B", compare_.b, "The other one")->required();
   command->add_option("--original", compare_.original,
@@ -28,8 +29,9 @@ void command_line::add_compare() {
 void command_line::add_report() {
   CLI::App* command = add("report", "Write the verdict on files as a page with pictures");
   command
-      ->add_option("FILE", report_.files,
-                   "FILE.npy, FILE.safetensors, an index (.index.json) or FILE#TENSOR")
+      ->add_option(
+          "FILE", report_.files,
+          "FILE.npy, .npz, .safetensors or .gguf, an index (.index.json), FILE#TENSOR, or -")
       ->required();
   const auto repeated = [&](const char* name, std::vector<std::string>& texts,
                             const char* description) {

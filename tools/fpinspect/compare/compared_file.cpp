@@ -40,9 +40,9 @@ compared_tensor tensor_of(shown_tensor shown, std::string_view option, const std
 }
 
 /// The tile that `quantize` wrote into the metadata; nothing for other files.
-std::optional<samebits::tile_shape> quantized_tile(const reader& file) {
+std::optional<samebits::tile_shape> quantized_tile(const std::string& input, const reader& file) {
   for (const auto& [key, text] : file.metadata()) {
-    if (key == "samebits.block") return tile_argument("samebits.block", text);
+    if (key == "samebits.block") return stored_tile(input, text);
   }
   return std::nullopt;
 }
@@ -101,7 +101,7 @@ compared_file open_compared(const std::string& input, const std::vector<std::str
   std::vector<shown_tensor> shown = tensors_to_show(selection);
   compared_file result = {.input = input};
   if (whole && !shown.empty()) {
-    if (const auto tile = quantized_tile(*shown.front().file)) {
+    if (const auto tile = quantized_tile(input, *shown.front().file)) {
       if (!names.empty() || !from.empty()) {
         throw usage_error(cat(names.empty() ? option : "--tensor", ": ",
                               samebits::tensor_file::escape_path(input),

@@ -174,8 +174,8 @@ std::span<const demo> demos() {
   static constexpr demo all[] = {
       {"tiny-mul", "What is 1 * 1e-8?", tiny_mul,
        "1e-8 is below half the smallest subnormal of fp16, e5m2 and e4m3, so it becomes 0."},
-      {"grad-once", "What is the gradient of y = c * sum(w) by w, c = 1e-8 or 1e-4 * 1e-4?",
-       grad_once,
+      {"grad-once",
+       "loss = c * sum(w): what is left of its gradient c, for c = 1e-8 or 1e-4 * 1e-4?", grad_once,
        "A loss scale saves products that are too small, but not a constant that is 0 itself."},
       {"repeated-sum", "Where does a sum stop growing?", repeated_sum,
        "A sum stops when the term is at most half the spacing at the sum: add in fp32."},

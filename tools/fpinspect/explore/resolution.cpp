@@ -192,17 +192,17 @@ void write_spots(const resolution_task& task, output& out) {
 }
 
 void write_resolution_text(const resolution_task& task, const terminal& term, output& out) {
-  out.write(
-      term.painted(paint::heading, cat(samebits::name(task.format), " in [", shortest(task.from),
-                                       ", ", shortest(task.to), "): ", task.values.count,
-                                       task.values.count == 1 ? " value" : " values")) +
-      "\n");
+  out.write(term.painted(paint::heading,
+                         cat(samebits::name(task.format), " in [", shortest(task.from), ", ",
+                             shortest(task.to), "): ", number_of(task.values.count, "value"))) +
+            "\n");
   out.write(number_line(task, term.characters()));
   write_spacings(task, out);
   write_values(task, out);
   const rounded_points& points = task.points;
-  out.write(cat(points.points, " points spread evenly over it become ", points.distinct,
-                " values; error ", general(points.mean_error, 3), " on average, ",
+  out.write(cat(number_of(points.points, "point"), " spread evenly over it ",
+                points.points == 1 ? "becomes " : "become ", number_of(points.distinct, "value"),
+                "; error ", general(points.mean_error, 3), " on average, ",
                 general(points.max_error, 3), " at most\n"));
   out.write(cat("all integers from 1 to ", fixed(task.largest_integer, 0), " are values, ",
                 fixed(task.largest_integer, 0), " + 1 is not\n"));

@@ -120,9 +120,10 @@ std::vector<rounding> modes_of(const std::vector<std::string>& texts) {
 
 std::optional<double> error_of(const rounded_code& result, const std::string& text) {
   const auto value = finite_value(result.format, result.code);
-  const double x =
-      samebits::decode_double(format_id::fp64, samebits::parse(format_id::fp64, text).code);
-  const bool known = value && result.format != format_id::fp64 && x - x == 0;
+  const samebits::parse_result parsed = samebits::parse(format_id::fp64, text);
+  const double x = samebits::decode_double(format_id::fp64, parsed.code);
+  const bool in_range = x - x == 0 && (x != 0 || !parsed.inexact);  // neither beyond fp64 nor below
+  const bool known = value && result.format != format_id::fp64 && in_range;
   return known ? std::optional(*value - x) : std::nullopt;
 }
 

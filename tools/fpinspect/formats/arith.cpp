@@ -346,14 +346,15 @@ std::string notes(const tensor_target& target, const arith_task& task,
   for (std::size_t i = 0; i < task.operands.size(); ++i) {
     const arith_operand& operand = task.operands[i];
     if (!operand.file || operand.file->format() == task.from) continue;
-    text += cat(operand_names[i], ": ", operand.rounded, " of ", task.count, " elements of ",
-                type_text(operand.file->info, operand.file->how), " were inexact in ",
+    text += cat(operand_names[i], ": ", operand.rounded, " of ", number_of(task.count, "element"),
+                " of ", type_text(operand.file->info, operand.file->how), " were inexact in ",
                 samebits::name(task.from), "\n");
   }
-  text += cat(target.shown(), ": ", task.count, " elements [", comma_separated(task.shape), "], ",
-              samebits::name(task.op), " of ", samebits::name(task.from), " -> ",
-              samebits::name(task.to), " (", samebits::name(task.rule.round), ", ",
-              samebits::name(task.rule.on_overflow), ", ", samebits::name(task.rule.on_nan), ");");
+  text +=
+      cat(target.shown(), ": ", number_of(task.count, "element"), " [", comma_separated(task.shape),
+          "], ", samebits::name(task.op), " of ", samebits::name(task.from), " -> ",
+          samebits::name(task.to), " (", samebits::name(task.rule.round), ", ",
+          samebits::name(task.rule.on_overflow), ", ", samebits::name(task.rule.on_nan), ");");
   for (std::size_t f = 0; f < named_flags.size(); ++f) {
     text += cat(f == 0 ? " " : ", ", elements.raised[f], " ", named_flags[f].name);
   }

@@ -11,6 +11,7 @@
 #include "fpinspect/cli/text.hpp"
 #include "samebits/error.hpp"
 #include "samebits/text.hpp"
+#include "tensor_file/error.hpp"
 #include "tensor_file/escape.hpp"
 
 namespace fpinspect {
@@ -84,6 +85,16 @@ samebits::tile_shape tile_argument(std::string_view option, std::string_view tex
   }
   refuse(option, text,
          "is not 1xG, Gx1 or GxG with G in 16, 32, 64, 128, 256, nor row, column or tensor");
+}
+
+samebits::tile_shape stored_tile(const std::string& path, std::string_view text) {
+  try {
+    return tile_argument("samebits.block", text);
+  } catch (const usage_error& error) {
+    throw samebits::tensor_file::file_error(
+        samebits::tensor_file::error_kind::malformed,
+        cat(samebits::tensor_file::escape_path(path), ": ", error.what()));
+  }
 }
 
 std::string block_text(const samebits::tile_shape& tile) {

@@ -22,6 +22,11 @@ samebits::format_id wide_format_argument(std::string_view option, std::string_vi
 /// Parses "1x128", or row, column, tensor.
 samebits::tile_shape tile_argument(std::string_view option, std::string_view text);
 
+/// The tile that the metadata of a file name.
+/// @param path  of the file
+/// @throws file_error  that names the file, for any other text
+samebits::tile_shape stored_tile(const std::string& path, std::string_view text);
+
 /// The text of a tile, in the form that tile_argument() reads.
 std::string block_text(const samebits::tile_shape& tile);
 

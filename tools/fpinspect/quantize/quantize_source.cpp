@@ -34,13 +34,19 @@ void require_quantizable(format_id format, const std::string& input) {
 source_matrix matrix_of(const samebits::tensor_file::tensor_file& file,
                         const samebits::tensor_file::tensor_info& info,
                         const element_reading& how) {
+  const samebits::matrix_shape shape = matrix_of(info);
+  if (shape.rows < 0 || shape.cols < 0) {
+    throw samebits::tensor_file::file_error(
+        samebits::tensor_file::error_kind::unsupported,
+        file.shown_path() + ": tensor " + samebits::tensor_file::quote(info.name) +
+            ": a matrix has fewer than 2^63 rows and columns");
+  }
   source_matrix m;
   const auto direct = view_elements(file, info, how);
   if (!direct) {
     m.read.resize(info.count * static_cast<std::uint64_t>(samebits::storage_bytes(how.format)));
     read_elements(file, info, how, 0, info.count, m.read.data());
   }
-  const samebits::matrix_shape shape = matrix_of(info);
   m.view = samebits::view_of_codes(
       how.format, static_cast<const void*>(direct ? direct->data() : m.read.data()), shape.rows,
       shape.cols);

@@ -30,6 +30,8 @@ struct source_matrix {
   std::vector<std::byte> read;
   samebits::const_matrix_view view;
 };
+/// @throws file_error  if the matrix has 2^63 or more rows or columns, which only a tensor without
+///   elements can have
 source_matrix matrix_of(const samebits::tensor_file::tensor_file& file,
                         const samebits::tensor_file::tensor_info& info, const element_reading& how);
 

@@ -83,9 +83,9 @@ std::string loss_scale_part(const report_input& in) {
   if (!in.result->loss_scale) return {};
   const loss_scale_verdict& l = *in.result->loss_scale;
   const loss_scale_summary s = summary_of(l, in.tensors);
-  std::string text = cat("<section><h2>Loss scale</h2><p>Loss scale for fp16 gradients: <strong>",
-                         markup_text(s.head), "</strong>",
-                         l.needed ? " (bf16 gradients need none)" : "", "</p><ul>");
+  std::string text = cat(
+      "<section><h2>Loss scale</h2><p>Loss scale for fp16 gradients: <strong>", markup_text(s.head),
+      "</strong>", l.needed && l.bf16_holds_all ? " (bf16 gradients need none)" : "", "</p><ul>");
   for (const scale_summary& one : s.scales) {
     text += in_tag("li", cat(one.scale, ": ", one.lost, " lost", one.note));
   }
@@ -187,8 +187,9 @@ std::string section_of(const report_input& in, std::size_t i) {
   const tensor_evidence& t = in.tensors[i];
   std::string text =
       cat("<section class=\"tensor\" id=\"t", i, "\">", in_tag("h3", t.name),
-          in_tag("p class=\"note\"", cat(title(t.what), ", [", comma_separated(t.shape), "], ",
-                                         t.count, " values, ", t.nan, " NaN, ", t.inf, " Inf")),
+          in_tag("p class=\"note\"",
+                 cat(title(t.what), ", [", comma_separated(t.shape), "], ",
+                     number_of(t.count, "value"), ", ", t.nan, " NaN, ", t.inf, " Inf")),
           "<div class=\"pictures\">\n");
   if (!in.stats[i].exponents.empty()) {
     text += figure_of(exponent_picture(t.name, in.stats[i].exponents, formats),

@@ -110,7 +110,7 @@ void write_json(const convert_arguments& arguments, const source_tensor& source,
 
 std::string summary(const tensor_target& target, const source_tensor& source,
                     const conversion& task) {
-  return cat(target.shown(), ": ", source.info.count, " elements [",
+  return cat(target.shown(), ": ", number_of(source.info.count, "element"), " [",
              comma_separated(source.info.shape), "], ", type_text(source.info, source.how), " -> ",
              samebits::name(task.to), " (", samebits::name(task.rule.round), ", ",
              samebits::name(task.rule.on_overflow), ", ", samebits::name(task.rule.on_nan), ")",

@@ -69,7 +69,7 @@ samebits::tile_shape tile_of(const dequantize_arguments& arguments, const reader
   if (!arguments.block.empty()) asked = tile_argument("--block", arguments.block);
   for (const auto& [key, text] : file.metadata()) {
     if (key != "samebits.block") continue;
-    const samebits::tile_shape own = tile_argument("samebits.block", text);
+    const samebits::tile_shape own = stored_tile(arguments.input, text);
     if (asked && *asked != own) {
       throw usage_error(cat("--block: ", block_text(*asked), " contradicts the file, which says ",
                             block_text(own), "; leave --block out"));

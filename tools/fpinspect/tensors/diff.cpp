@@ -39,7 +39,7 @@ struct quantized_file {
   quantized_file(std::string_view which, const std::string& name)
       : path(name), file(samebits::tensor_file::tensor_file::open(whole_file(which, name))) {
     for (const auto& [key, text] : file.metadata()) {
-      if (key == "samebits.block") tile = tile_argument("samebits.block", text);
+      if (key == "samebits.block") tile = stored_tile(path, text);
       if (key == "samebits.rule") stochastic = text.find("stochastic") != std::string::npos;
       if (key.starts_with("samebits.") && key != "samebits.recipe") rules += text + "; ";
     }

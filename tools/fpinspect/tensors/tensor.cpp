@@ -123,7 +123,7 @@ void write_text(const std::vector<shown_tensor>& tensors, const collected& all,
     any = true;
   }
   if (any) return details.write_legend();
-  out.write("more: --list (every tensor), --details NAME (one), --stats, --recipes, --json\n");
+  out.write("more: --list, --details NAME, --stats, --recipes, --json; fpinspect report FILE\n");
 }
 
 void run_quick(const tensor_arguments& arguments, const terminal& term, output& out) {

@@ -97,7 +97,8 @@ std::string elements_text(const shown_tensor& tensor) {
 
 void write_heading(const shown_tensor& tensor, const terminal& term, output& out) {
   out.write(cat(term.painted(paint::heading, tensor.title()), "  ", elements_text(tensor), " [",
-                comma_separated(tensor.info.shape), "]  ", tensor.info.count, " elements\n"));
+                comma_separated(tensor.info.shape), "]  ", number_of(tensor.info.count, "element"),
+                "\n"));
 }
 
 void write_statistics(const tensor_stats& stats, std::span<const format_id> formats,

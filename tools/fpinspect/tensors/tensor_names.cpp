@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <filesystem>
+#include <iterator>
 #include <set>
 
 #include "fpinspect/cli/error.hpp"
@@ -20,17 +21,44 @@ std::set<std::filesystem::path> paths_of(const std::vector<shown_tensor>& tensor
   return paths;
 }
 
+/// The last `parts` parts of a path.
+std::filesystem::path tail_of(const std::filesystem::path& path, std::size_t parts) {
+  std::filesystem::path tail = path.filename();
+  std::filesystem::path folder = path.parent_path();
+  for (std::size_t i = 1; i < parts && folder.has_filename(); ++i) {
+    tail = folder.filename() / tail;
+    folder = folder.parent_path();
+  }
+  return tail;
+}
+
 }  // namespace
 
-std::vector<std::string> names_of(const std::vector<shown_tensor>& tensors) {
+std::map<std::filesystem::path, std::filesystem::path> short_paths_of(
+    const std::vector<shown_tensor>& tensors) {
   const std::set<std::filesystem::path> paths = paths_of(tensors);
-  std::set<std::filesystem::path> short_names;
-  for (const std::filesystem::path& path : paths) short_names.insert(path.filename());
-  const bool distinct = short_names.size() == paths.size();
+  std::size_t longest = 1;
+  for (const std::filesystem::path& path : paths) {
+    longest = std::max(longest, static_cast<std::size_t>(std::distance(path.begin(), path.end())));
+  }
+  for (std::size_t parts = 1; parts < longest; ++parts) {
+    std::map<std::filesystem::path, std::filesystem::path> names;
+    std::set<std::filesystem::path> different;
+    for (const std::filesystem::path& path : paths) {
+      different.insert(names[path] = tail_of(path, parts));
+    }
+    if (different.size() == paths.size()) return names;
+  }
+  std::map<std::filesystem::path, std::filesystem::path> whole;
+  for (const std::filesystem::path& path : paths) whole[path] = path;
+  return whole;
+}
+
+std::vector<std::string> names_of(const std::vector<shown_tensor>& tensors) {
+  const auto paths = short_paths_of(tensors);
   std::vector<std::string> names;
   for (const shown_tensor& tensor : tensors) {
-    const std::string file =
-        samebits::tensor_file::escape_path(distinct ? tensor.path.filename() : tensor.path);
+    const std::string file = samebits::tensor_file::escape_path(paths.at(tensor.path));
     if (tensor.info.name.empty()) {
       names.push_back(file);
     } else {

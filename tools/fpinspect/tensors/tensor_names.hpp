@@ -1,6 +1,8 @@
 // How `tensor` and `report` name files and tensors, and match names.
 #pragma once
 
+#include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -8,8 +10,13 @@
 
 namespace fpinspect {
 
-/// The tensors' names in the verdict: FILE#NAME if there are several files. FILE is without its
-/// folder if the names of the files differ.
+/// The path of each file with as few of its last folders as tell all files apart: none if the names
+/// of the files differ.
+std::map<std::filesystem::path, std::filesystem::path> short_paths_of(
+    const std::vector<shown_tensor>& tensors);
+
+/// The tensors' names in the verdict: FILE#NAME if there are several files, FILE as by
+/// short_paths_of().
 std::vector<std::string> names_of(const std::vector<shown_tensor>& tensors);
 
 /// The path of the only file, or "3 files".

@@ -77,8 +77,9 @@ void tensor_target::require_packable(format_id format, std::uint64_t count) cons
   const dtype type = element_type(format);
   const auto bits = static_cast<std::uint64_t>(samebits::tensor_file::spec_of(type).bits);
   if (count % 8 * bits % 8 == 0) return;
-  throw usage_error(cat(option_, ": ", count, " elements of ", samebits::tensor_file::name(type),
-                        " do not fill whole bytes; a .npy file holds a byte for each"));
+  throw usage_error(cat(option_, ": ", number_of(count, "element"), " of ",
+                        samebits::tensor_file::name(type),
+                        " fill no whole number of bytes; a .npy file holds a byte for each"));
 }
 
 void tensor_target::write(const std::string& name, format_id format,

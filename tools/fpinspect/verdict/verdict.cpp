@@ -125,7 +125,12 @@ std::optional<loss_scale_verdict> loss_scale_of(std::span<const tensor_evidence>
   const auto best = best_scale_log2(all);
   if (!best) return std::nullopt;
   loss_scale_verdict result = {.limit = *limit};
-  for (const auto& [exponent, counts] : all) result.nonzero += counts.all;
+  for (const auto& [exponent, counts] : all) {
+    constexpr int smallest = -133;  // of bf16: 2^-133
+    constexpr int largest = 126;    // 2^128 - 2^119 and more overflow
+    result.nonzero += counts.all;
+    result.bf16_holds_all = result.bf16_holds_all && exponent >= smallest && exponent <= largest;
+  }
   result.without = loss_at(all, 0);
   result.best = loss_at(all, *best);
   for (const int step : {-4, -2, -1, 0, 1}) result.neighbours.push_back(loss_at(all, *best + step));

@@ -57,6 +57,7 @@ struct loss_scale_verdict {
   bool needed = false;                      ///< scale 1 does not meet the need
   std::optional<int> enough = {};           ///< the smallest power of two that meets the need
   std::size_t limit = 0;                    ///< the tensor that overflows first
+  bool bf16_holds_all = true;               ///< all are in [2^-133, 2^127), which bf16 holds
 };
 
 enum class finding_kind : std::uint8_t {

@@ -65,7 +65,7 @@ std::string loss_scale_text(const loss_scale_verdict& l, std::span<const tensor_
                             const terminal& term) {
   const loss_scale_summary s = summary_of(l, tensors);
   std::string text = cat("Loss scale for fp16 gradients: ", term.painted(paint::heading, s.head),
-                         l.needed ? "   (bf16 gradients need none)\n" : "\n");
+                         l.needed && l.bf16_holds_all ? "   (bf16 gradients need none)\n" : "\n");
   for (std::size_t i = 0; i < s.scales.size(); ++i) {
     if (i != 0 && !is_shown(l, l.neighbours[i - 1])) continue;  // the first one is no scale
     const scale_summary& one = s.scales[i];
@@ -147,8 +147,8 @@ std::string fraction_text(std::uint64_t part, std::uint64_t whole) {
 std::string heading_text(std::span<const tensor_evidence> tensors, const std::string& files) {
   std::uint64_t values = 0;
   for (const tensor_evidence& tensor : tensors) values += tensor.count;
-  return cat(files, ": ", tensors.size(), tensors.size() == 1 ? " tensor" : " tensors", ", ",
-             values, values == 1 ? " value\n\n" : " values\n\n");
+  return cat(files, ": ", number_of(tensors.size(), "tensor"), ", ", number_of(values, "value"),
+             "\n\n");
 }
 
 std::string verdict_text(const verdict& v, std::span<const tensor_evidence> tensors,
