@@ -9,7 +9,7 @@
 
 #include "backends/dispatch/backend.hpp"
 #include "backends/dispatch/evaluate.hpp"
-#include "numerics/functions/exact_function.hpp"
+#include "numerics/functions/exact_functions.hpp"
 
 namespace samebits::backends {
 

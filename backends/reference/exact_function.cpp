@@ -6,6 +6,7 @@
 #include "backends/reference/cells.hpp"
 #include "backends/reference/reference.hpp"
 #include "numerics/bits/decode.hpp"
+#include "numerics/functions/exact_function.hpp"
 
 namespace samebits::backends {
 namespace {

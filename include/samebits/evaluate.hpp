@@ -12,7 +12,7 @@ namespace samebits {
 
 /// Options of evaluate() and evaluate_gradient().
 struct evaluate_options {
-  /// Whose bits the call returns (contract §11 and §12).
+  /// Whose bits the call returns (contract §11 and §13).
   function_rule rule = function_rule::exact;
   /// The exponent of pow, which pow requires; the alpha of elu, default 1; the slope of leaky_relu,
   /// default 0.01. Other functions have no parameter.

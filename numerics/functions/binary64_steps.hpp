@@ -159,6 +159,15 @@ SAMEBITS_INLINE constexpr Word away_from_zero(Word x, Word least) {
   return select(magnitude(x) < least, with_sign(least, x), x);
 }
 
+/// y, or `result` if x is `operand`: an operand whose exact value lies closer to a tie or step than
+/// the error of y. The exhaustive sweep finds these operands; result is the exact value rounded to
+/// odd.
+template <class Word>
+SAMEBITS_INLINE constexpr Word exception(Word x, Word y, std::uint64_t operand,
+                                         std::uint64_t result) {
+  return select(x == Word(operand), Word(result), y);
+}
+
 /// The sum y + error rounded to odd: y if it is exact, else that binary64 neighbour of the sum whose
 /// last bit is 1. Later roundings into formats of at most 51 bits then see on which side of a number
 /// or a tie the sum lies. Requires |error| of at most half a unit in the last place of y.

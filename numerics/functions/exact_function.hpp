@@ -1,4 +1,4 @@
-// Exact function: every function of the rule `exact` (contract, section 12), with its special
+// Exact function: every function of the rule `exact` (contract, section 13), with its special
 // values, its gradient, and its rounding into a destination.
 //
 // The binary64 result y of a function f at a binary32 operand stands for f's exact value: y lies on
@@ -8,11 +8,11 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 
 #include "numerics/bits/encode.hpp"
 #include "numerics/bits/word.hpp"
 #include "numerics/functions/binary64_steps.hpp"
+#include "numerics/functions/exact_functions.hpp"
 #include "numerics/functions/exponential.hpp"
 #include "numerics/functions/logarithm.hpp"
 #include "numerics/functions/normal_tail.hpp"
@@ -20,63 +20,9 @@
 #include "numerics/functions/sigmoids.hpp"
 #include "samebits/core/config.hpp"
 #include "samebits/core/format.hpp"
-#include "samebits/core/function.hpp"
 #include "samebits/core/rounding.hpp"
 
 namespace samebits::numerics::real {
-
-/// The functions of the rule; the gradients of silu, gelu and gelu_tanh are functions of their own.
-enum class exact_function : std::uint8_t {
-  exp,
-  exp2,
-  expm1,
-  log,
-  log2,
-  log1p,
-  tanh,
-  erf,
-  rsqrt,
-  reciprocal,
-  sigmoid,
-  silu,
-  gelu,
-  gelu_tanh,
-  softplus,
-  silu_gradient,
-  gelu_gradient,
-  gelu_tanh_gradient,
-};
-inline constexpr int exact_function_count = 18;
-
-/// The function or its gradient as an exact_function; nothing if the rule lacks it.
-constexpr std::optional<exact_function> find_exact(function f, bool gradient) {
-  if (gradient) {
-    switch (f) {
-      case function::silu: return exact_function::silu_gradient;
-      case function::gelu: return exact_function::gelu_gradient;
-      case function::gelu_tanh: return exact_function::gelu_tanh_gradient;
-      default: return std::nullopt;
-    }
-  }
-  switch (f) {
-    case function::exp: return exact_function::exp;
-    case function::exp2: return exact_function::exp2;
-    case function::expm1: return exact_function::expm1;
-    case function::log: return exact_function::log;
-    case function::log2: return exact_function::log2;
-    case function::log1p: return exact_function::log1p;
-    case function::tanh: return exact_function::tanh;
-    case function::erf: return exact_function::erf;
-    case function::rsqrt: return exact_function::rsqrt;
-    case function::reciprocal: return exact_function::reciprocal;
-    case function::sigmoid: return exact_function::sigmoid;
-    case function::silu: return exact_function::silu;
-    case function::gelu: return exact_function::gelu;
-    case function::gelu_tanh: return exact_function::gelu_tanh;
-    case function::softplus: return exact_function::softplus;
-    default: return std::nullopt;
-  }
-}
 
 /// 1 / sqrt(x); -Inf at -0, as IEEE 754 says.
 template <class Word>
@@ -97,27 +43,24 @@ SAMEBITS_INLINE constexpr Word exact_reciprocal(Word x) {
 /// The function at a finite operand.
 template <exact_function F, class Word>
 SAMEBITS_INLINE constexpr Word finite_value(Word x) {
-  switch (F) {
-    case exact_function::exp: return exact_exp(x);
-    case exact_function::exp2: return exact_exp2(x);
-    case exact_function::expm1: return exact_expm1(x);
-    case exact_function::log: return exact_log(x);
-    case exact_function::log2: return exact_log2(x);
-    case exact_function::log1p: return exact_log1p(x);
-    case exact_function::tanh: return exact_tanh(x);
-    case exact_function::erf: return exact_erf(x);
-    case exact_function::rsqrt: return exact_rsqrt(x);
-    case exact_function::reciprocal: return exact_reciprocal(x);
-    case exact_function::sigmoid: return exact_sigmoid(x);
-    case exact_function::silu: return exact_silu(x);
-    case exact_function::gelu: return exact_gelu(x);
-    case exact_function::gelu_tanh: return exact_gelu_tanh(x);
-    case exact_function::softplus: return exact_softplus(x);
-    case exact_function::silu_gradient: return exact_silu_gradient(x);
-    case exact_function::gelu_gradient: return exact_gelu_gradient(x);
-    case exact_function::gelu_tanh_gradient: return exact_gelu_tanh_gradient(x);
-  }
-  return x;
+  if constexpr (F == exact_function::exp) return exact_exp(x);
+  else if constexpr (F == exact_function::exp2) return exact_exp2(x);
+  else if constexpr (F == exact_function::expm1) return exact_expm1(x);
+  else if constexpr (F == exact_function::log) return exact_log(x);
+  else if constexpr (F == exact_function::log2) return exact_log2(x);
+  else if constexpr (F == exact_function::log1p) return exact_log1p(x);
+  else if constexpr (F == exact_function::tanh) return exact_tanh(x);
+  else if constexpr (F == exact_function::erf) return exact_erf(x);
+  else if constexpr (F == exact_function::rsqrt) return exact_rsqrt(x);
+  else if constexpr (F == exact_function::reciprocal) return exact_reciprocal(x);
+  else if constexpr (F == exact_function::sigmoid) return exact_sigmoid(x);
+  else if constexpr (F == exact_function::silu) return exact_silu(x);
+  else if constexpr (F == exact_function::gelu) return exact_gelu(x);
+  else if constexpr (F == exact_function::gelu_tanh) return exact_gelu_tanh(x);
+  else if constexpr (F == exact_function::softplus) return exact_softplus(x);
+  else if constexpr (F == exact_function::silu_gradient) return exact_silu_gradient(x);
+  else if constexpr (F == exact_function::gelu_gradient) return exact_gelu_gradient(x);
+  else return exact_gelu_tanh_gradient(x);
 }
 
 /// Limits of a function: its values at +Inf and -Inf.
@@ -163,9 +106,35 @@ SAMEBITS_INLINE constexpr Word value_at(Word x) {
   return select(size > top, Word(nan), finite);
 }
 
-/// Calls use(F) with the function as a constant: use.operator()<F>().
+/// The binary64 result of a function known at run time.
+template <class Word>
+SAMEBITS_HD constexpr Word value_of_function(exact_function f, Word x) {
+  switch (f) {
+    case exact_function::exp: return value_at<exact_function::exp>(x);
+    case exact_function::exp2: return value_at<exact_function::exp2>(x);
+    case exact_function::expm1: return value_at<exact_function::expm1>(x);
+    case exact_function::log: return value_at<exact_function::log>(x);
+    case exact_function::log2: return value_at<exact_function::log2>(x);
+    case exact_function::log1p: return value_at<exact_function::log1p>(x);
+    case exact_function::tanh: return value_at<exact_function::tanh>(x);
+    case exact_function::erf: return value_at<exact_function::erf>(x);
+    case exact_function::rsqrt: return value_at<exact_function::rsqrt>(x);
+    case exact_function::reciprocal: return value_at<exact_function::reciprocal>(x);
+    case exact_function::sigmoid: return value_at<exact_function::sigmoid>(x);
+    case exact_function::silu: return value_at<exact_function::silu>(x);
+    case exact_function::gelu: return value_at<exact_function::gelu>(x);
+    case exact_function::gelu_tanh: return value_at<exact_function::gelu_tanh>(x);
+    case exact_function::softplus: return value_at<exact_function::softplus>(x);
+    case exact_function::silu_gradient: return value_at<exact_function::silu_gradient>(x);
+    case exact_function::gelu_gradient: return value_at<exact_function::gelu_gradient>(x);
+    case exact_function::gelu_tanh_gradient: break;
+  }
+  return value_at<exact_function::gelu_tanh_gradient>(x);
+}
+
+/// Calls use.operator()<F>(), F the function as a constant. For the host.
 template <class Use>
-SAMEBITS_INLINE constexpr auto with_function(exact_function f, const Use& use) {
+constexpr auto with_function(exact_function f, const Use& use) {
   switch (f) {
     case exact_function::exp: return use.template operator()<exact_function::exp>();
     case exact_function::exp2: return use.template operator()<exact_function::exp2>();

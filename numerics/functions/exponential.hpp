@@ -12,11 +12,12 @@
 
 namespace samebits::numerics::real {
 
-/// 2^k (1 + p), scale = 2^k.
+/// 2^k (1 + p), scale = 2^k, p = r + rest: rest is about r^2 / 2.
 template <class Word>
 struct scaled_power {
   Word scale;
   Word p;
+  Word rest;
 };
 
 /// The value 2^k (1 + p), with one rounding.
@@ -53,20 +54,19 @@ SAMEBITS_INLINE constexpr scaled_power<Word> power_of(Word r, Word low, Word shi
                         bits_of(0x1.a01a012ff465dp-13), bits_of(0x1.6c16c18479ce6p-10),
                         bits_of(0x1.1111111126b32p-7), bits_of(0x1.55555555506b4p-5),
                         bits_of(0x1.55555555554fep-3), bits_of(0x1.000000000000ap-1));
-  const Word p = add(r, fma(mul(q, r), r, low));
-  return {(shifted + Word(std::uint64_t{1023})) << std::uint64_t{52}, p};
+  const Word rest = fma(mul(q, r), r, low);
+  return {(shifted + Word(std::uint64_t{1023})) << std::uint64_t{52}, add(r, rest), rest};
 }
 
-/// e^(x + low) for |x| <= 200 and |low| <= 2^-50; low = 0 costs nothing.
+/// e^(x + low) for |x| <= 200 and |low| <= 2^-45.
 template <class Word>
 SAMEBITS_INLINE constexpr scaled_power<Word> exp_parts(Word x, Word low) {
   const auto k = nearest_whole(x, Word(bits_of(0x1.71547652b82fep+0)));
   const Word minus_k = neg(k.value);
   const Word upper = fma(minus_k, Word(bits_of(0x1.62e42fefap-1)), x);  // exact
-  const Word log2_low = bits_of(0x1.cf79abc9e3b3ap-40);
-  const Word r = fma(minus_k, log2_low, upper);
-  const Word rest = fma(minus_k, log2_low, sub(upper, r));
-  return power_of(r, add(rest, low), k.shifted);
+  const Word lower = fma(minus_k, Word(bits_of(0x1.cf79abc9e3b3ap-40)), low);
+  const Word r = add(upper, lower);
+  return power_of(r, add(sub(upper, r), lower), k.shifted);
 }
 
 /// e^x for |x| <= 200.
@@ -125,14 +125,12 @@ SAMEBITS_INLINE constexpr Word odd_minus_one(const scaled_power<Word>& e) {
   return to_odd(y, fma(e.scale, e.p, sub(rest, y)));
 }
 
-/// e^x - 1. Below 2^-26 it is x + x^2 / 2, where the square is held at 2^-40 of x.
+/// e^x - 1. Below 1/4, where k = 0, it is the sum of x and the rest rounded to odd.
 template <class Word>
 SAMEBITS_INLINE constexpr Word exact_expm1(Word x) {
-  const Word y = odd_minus_one(exp_parts(clamp(x, Word(bits_of(-27.0)), Word(bits_of(89.0)))));
-  const Word half = away_from_zero(mul(x, Word(bits_of(0.5))), Word(bits_of(0x1p-40)));
-  const Word zero = std::uint64_t{0};
-  const Word near = select(magnitude(x) == zero, x, fma(x, half, x));
-  return select(magnitude(x) < Word(bits_of(0x1p-26)), near, y);
+  const auto e = exp_parts(clamp(x, Word(bits_of(-27.0)), Word(bits_of(89.0))));
+  const Word near = select(magnitude(x) == Word(std::uint64_t{0}), x, sum_to_odd(x, e.rest));
+  return select(magnitude(x) < Word(bits_of(0.25)), near, odd_minus_one(e));
 }
 
 /// tanh(x) = m / (m + 2), m = e^2x - 1. Below 2^-14 it is x - x^3 / 3, where the cube is held at
@@ -142,7 +140,8 @@ SAMEBITS_INLINE constexpr Word exact_tanh(Word x) {
   const Word size = magnitude(x);
   const Word inner = select(size < Word(bits_of(10.0)), size, Word(bits_of(10.0)));
   const Word m = minus_one(exp_parts(add(inner, inner)));
-  const Word y = div(m, add(m, Word(bits_of(2.0))));
+  const Word quotient = div(m, add(m, Word(bits_of(2.0))));
+  const Word y = exception(size, quotient, bits_of(0x1.11734p-10), bits_of(0x1.1173397ffffffp-10));
   const Word third =
       max_word(mul(mul(size, size), Word(bits_of(0x1.5555555555555p-2))), Word(bits_of(0x1p-40)));
   const Word near = fma(neg(size), third, size);

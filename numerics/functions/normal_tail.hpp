@@ -52,7 +52,10 @@ SAMEBITS_INLINE constexpr Word exact_erf(Word x) {
   const Word tail =
       mul(value_of(exp_parts(neg(z))), tail_factor(mul(a, Word(bits_of(0x1.6a09e667f3bcdp+0)))));
   const Word far = fma(Word(bits_of(-2.0)), tail, Word(one));
-  return with_sign(select(size < Word(one), mul(a, q), far), x);
+  Word y = select(size < Word(one), mul(a, q), far);
+  y = exception(size, y, bits_of(0x1.c1c3c6p+0), bits_of(0x1.f95c247ffffffp-1));
+  y = exception(size, y, bits_of(0x1.81d5acp-13), bits_of(0x1.b35e270000001p-13));
+  return with_sign(y, x);
 }
 
 }  // namespace samebits::numerics::real

@@ -59,7 +59,9 @@ SAMEBITS_INLINE constexpr Word exact_gelu_tanh_gradient(Word x) {
   const Word slope = fma(Word(bits_of(0x1.b6676bf7450f0p-3)), mul(inner, inner),
                          Word(bits_of(0x1.9884533d43651p+0)));
   const Word e = value_of(exp_parts(neg(v.upper), neg(v.lower)));
-  const Word y = half_at_zero(x, sigmoid_gradient(e, mul(inner, slope)));
+  Word y = half_at_zero(x, sigmoid_gradient(e, mul(inner, slope)));
+  y = exception(x, y, bits_of(0x1.40d932p-25), bits_of(0x1.0000010000001p-1));
+  y = exception(x, y, bits_of(-0x1.40d932p-26), bits_of(0x1.fffffefffffffp-2));
   const two_parts<Word> zero = {bits_of(-0x1.81429f9e97e4dp-1), bits_of(0x1.4f523ed77dbdcp-55)};
   return near_zero(x, zero, y, [](Word w) {
     return horner(w, bits_of(0x1.04936f0ef73dbp-13), bits_of(0x1.14bf895a69517p-12),
@@ -78,8 +80,10 @@ SAMEBITS_INLINE constexpr Word exact_gelu_gradient(Word x) {
   const Word a = gelu_operand(x);
   const Word difference = fma(a, Word(bits_of(-0x1.9884533d43651p-2)), tail_factor(a));
   const Word tail = mul(bell(a), difference);
-  const Word y = half_at_zero(x, select(lt(x, Word(std::uint64_t{0})), tail, sub(Word(one), tail)));
+  Word y = half_at_zero(x, select(lt(x, Word(std::uint64_t{0})), tail, sub(Word(one), tail)));
   const two_parts<Word> zero = {bits_of(-0x1.80ead197f00b4p-1), bits_of(0x1.13e74c58cada8p-56)};
+  y = exception(x, y, bits_of(0x1.40d932p-25), bits_of(0x1.0000010000001p-1));
+  y = exception(x, y, bits_of(-0x1.a1becap-14), bits_of(0x1.ffeb2afffffffp-2));
   return near_zero(x, zero, y, [](Word w) {
     return horner(w, bits_of(0x1.69610924deba8p-14), bits_of(0x1.86c863b66083cp-13),
                   bits_of(-0x1.8680f74e6b6bap-11), bits_of(-0x1.258a6d85633afp-9),

@@ -64,7 +64,7 @@ std::uint64_t operand(format_id format, std::int64_t i, std::uint64_t seed) {
       seed * 0x9E3779B97F4A7C15u + static_cast<std::uint64_t>(i) * 0xBF58476D1CE4E5B9u;
   x = (x ^ (x >> 31)) * 0x94D049BB133111EBu;
   auto code = static_cast<std::uint32_t>(x >> 32);
-  if (i % 2 == 0) code = (code & 0x807FFFFF) | ((111 + (x & 31)) << 23);
+  if (i % 2 == 0) code = (code & 0x807FFFFF) | ((111 + static_cast<std::uint32_t>(x & 31)) << 23);
   if (i < static_cast<std::int64_t>(std::size(special))) code = special[i];
   return numerics::convert_any(spec_of(format_id::fp32), spec_of(format), cast_rule{}, code, {})
       .code;

@@ -45,6 +45,22 @@ void expect_code(const golden& g, std::uint64_t y, format_id to, const cast_rule
       << name(to) << " " << name(rule.round) << " with " << dither;
 }
 
+/// The smallest 16 random bits with which the exact value is rounded away from zero; 2^16: none.
+std::uint64_t first_away(const golden& g, format_id to) {
+  const auto code = [&](std::uint64_t random) {
+    return numerics::encode_scaled(spec_of(to), {rounding::stochastic}, g.negative, g.sig,
+                                   g.exponent, random << 48)
+        .code;
+  };
+  const std::uint64_t toward_zero = code(0);
+  std::uint64_t low = 0, high = 0x10000;
+  while (high - low > 1) {
+    const std::uint64_t middle = (low + high) / 2;
+    (code(middle) == toward_zero ? low : high) = middle;
+  }
+  return high;
+}
+
 TEST(ExactFunctions, RoundTheExactValueOnce) {
   for (const golden& g : golden_values) {
     const std::uint64_t y = value(g.f, wide(g.operand));
@@ -53,9 +69,11 @@ TEST(ExactFunctions, RoundTheExactValueOnce) {
       expect_code(g, y, to, {}, 0);
       expect_code(g, y, to, {rounding::nearest_even, overflow::saturate}, 0);
       if (to == format_id::fp32 || g.f >= exact_function::silu_gradient) continue;
-      // Steps: K random bits decide at multiples of 2^-K of the spacing.
-      for (const std::uint64_t random : {0x0000u, 0x0001u, 0x7FFFu, 0x8000u, 0x8001u, 0xFFFFu}) {
-        expect_code(g, y, to, {rounding::stochastic}, random << 48);
+      // The random bits from which on the result is rounded away, and those before.
+      const std::uint64_t first = first_away(g, to);
+      for (const std::uint64_t random :
+           {std::uint64_t{0}, first - 1, first, std::uint64_t{0xFFFF}}) {
+        if (random < 0x10000) expect_code(g, y, to, {rounding::stochastic}, random << 48);
       }
     }
   }
