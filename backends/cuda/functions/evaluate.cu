@@ -21,8 +21,8 @@ launch instruction_functions(const evaluate_call& call) {
 
 enum class by { definition, instructions };
 
-/// The one place where the rule chooses kernels. A rule without them must not reach a backend:
-/// evaluate() refuses it.
+/// The one place where the rule chooses kernels. Calls of the rule `exact` are exact_calls and do not
+/// come here.
 launch kernels_of(const evaluate_call& call, by arithmetic) {
   switch (call.plan.rule) {
     case function_rule::exact: break;

@@ -2,12 +2,17 @@
 #pragma once
 
 #include "backends/dispatch/evaluate.hpp"
+#include "backends/dispatch/exact_function.hpp"
 
 namespace samebits::cuda {
 
 /// Enqueue a checked, non-empty call on a stream (cudaStream_t), for cuda-emulated and cuda-native.
 void enqueue_evaluate_emulated(const backends::evaluate_call& call, void* stream);
 void enqueue_evaluate_native(const backends::evaluate_call& call, void* stream);
+
+/// The same for calls of the rule `exact`: by binary64 instructions, or in integers.
+void enqueue_exact_emulated(const backends::exact_call& call, void* stream);
+void enqueue_exact_native(const backends::exact_call& call, void* stream);
 
 /// The kernels of the rules cuda_13_0 and torch_2_11 in integers, on any GPU.
 void launch_definition_functions(const backends::evaluate_call& call, void* stream);
