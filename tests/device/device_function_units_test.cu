@@ -8,7 +8,9 @@
 #include "numerics/hardware/function_units/lg2.hpp"
 #include "numerics/hardware/function_units/rcp.hpp"
 #include "numerics/hardware/function_units/rsqrt.hpp"
+#include "numerics/hardware/function_units/sin_unit.hpp"
 #include "numerics/hardware/function_units/sqrt.hpp"
+#include "numerics/hardware/function_units/tanh_unit.hpp"
 #include "samebits/core/config.hpp"
 #include "tests/device/function_comparison.cuh"
 
@@ -38,6 +40,9 @@ SAMEBITS_TEST_INSTRUCTION(rsqrt_approx_ftz, "rsqrt.approx.ftz.f32");
 SAMEBITS_TEST_INSTRUCTION(rsqrt_approx, "rsqrt.approx.f32");
 SAMEBITS_TEST_INSTRUCTION(sqrt_approx_ftz, "sqrt.approx.ftz.f32");
 SAMEBITS_TEST_INSTRUCTION(sqrt_approx, "sqrt.approx.f32");
+SAMEBITS_TEST_INSTRUCTION(sin_approx_ftz, "sin.approx.ftz.f32");
+SAMEBITS_TEST_INSTRUCTION(cos_approx_ftz, "cos.approx.ftz.f32");
+SAMEBITS_TEST_INSTRUCTION(tanh_approx, "tanh.approx.f32");
 #undef SAMEBITS_TEST_INSTRUCTION
 
 template <class Function>
@@ -45,7 +50,8 @@ class FunctionUnits : public testing::Test {};
 
 using instructions =
     testing::Types<ex2_approx_ftz, ex2_approx, lg2_approx_ftz, lg2_approx, rcp_approx_ftz,
-                   rcp_approx, rsqrt_approx_ftz, rsqrt_approx, sqrt_approx_ftz, sqrt_approx>;
+                   rcp_approx, rsqrt_approx_ftz, rsqrt_approx, sqrt_approx_ftz, sqrt_approx,
+                   sin_approx_ftz, cos_approx_ftz, tanh_approx>;
 
 TYPED_TEST_SUITE(FunctionUnits, instructions, function_names);
 
