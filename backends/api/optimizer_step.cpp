@@ -35,6 +35,12 @@ void require(bool ok, const char* text) {
   if (!ok) throw invalid_argument(text);
 }
 
+/// Whether x is 0 or at least 2^-126. A state belongs to every other number, and no processor takes
+/// such a number for 0.
+bool is_zero_or_normal(double x) {
+  return magnitude(x) == 0 || magnitude(x) >= magnitude(0x1p-126);
+}
+
 /// Whether epsilon, rounded to binary32, is above zero: with 0 an element without gradient would
 /// become 0 / 0.
 bool is_epsilon(double x) {
@@ -46,7 +52,8 @@ void check_ranges(const optimizer_settings& s) {
   require(is_finite(s.learning_rate), "learning_rate: must be a finite number >= 0");
   require(is_finite(s.weight_decay), "weight_decay: must be a finite number >= 0");
   if (s.rule == update_rule::sgd) {
-    require(is_below(s.momentum, 1), "momentum: must be in [0, 1)");
+    require(is_below(s.momentum, 1) && is_zero_or_normal(s.momentum),
+            "momentum: must be 0 or in [2^-126, 1)");
     require(is_below(s.dampening, 1) || magnitude(s.dampening) == magnitude(1.0),
             "dampening: must be in [0, 1]");
     require(!s.nesterov || (magnitude(s.momentum) != 0 && magnitude(s.dampening) == 0),

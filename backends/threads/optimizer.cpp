@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "backends/threads/parts.hpp"
-#include "numerics/arithmetic/binary32.hpp"
+#include "numerics/arithmetic/binary64.hpp"
 #include "numerics/tensor_list/inspect.hpp"
 #include "numerics/update/lamb.hpp"
 #include "numerics/update/update_tables.hpp"
@@ -263,12 +263,13 @@ step_task task_of(const update_kernels& kernels, const optimizer_call& call) {
   const float grad_mul = decision == nullptr ? input.grad_mul : decision->grad_mul;
   step_task task{kernels, call, {}, input.seed, step};
   for (std::size_t i = 0; i < call.groups.size(); ++i) {
-    const double lr = input.learning_rates == nullptr
-                          ? call.groups[i].learning_rate
-                          : static_cast<double>(input.learning_rates[i]);
-    task.constants.push_back(numerics::constants_of(call.groups[i],
-                                                    std::bit_cast<std::uint64_t>(lr), step,
-                                                    std::bit_cast<std::uint32_t>(grad_mul)));
+    // Widened in integers: under DAZ the processor would turn a subnormal rate into 0.
+    const std::uint64_t lr =
+        input.learning_rates == nullptr
+            ? std::bit_cast<std::uint64_t>(call.groups[i].learning_rate)
+            : numerics::binary64::widen(std::bit_cast<std::uint32_t>(input.learning_rates[i]));
+    task.constants.push_back(
+        numerics::constants_of(call.groups[i], lr, step, std::bit_cast<std::uint32_t>(grad_mul)));
   }
   return task;
 }

@@ -17,6 +17,7 @@ namespace samebits::numerics {
 template <update_rule Rule, class Arithmetic, class Word, class Rounded>
 SAMEBITS_INLINE constexpr void adam_foreach_step(const update_constants& c, update_element<Word>& x,
                                                  const Rounded& rounded) {
+  x.gradient = rounded(x.gradient);
   if constexpr (Rule == update_rule::adamw) {
     if (c.decays) x.weight = rounded(Arithmetic::product(x.weight, Word(c.keep)));
   } else {

@@ -31,6 +31,7 @@ SAMEBITS_INLINE constexpr void sgd_step(const update_constants& c, update_elemen
                                         const Rounded& rounded) {
   constexpr bool foreach = Profile == update_profile::torch_foreach;
   Word g = x.gradient;
+  if constexpr (foreach) g = rounded(g);
   if (c.decays) {
     g = with_l2<Profile, Arithmetic>(c, g, x.weight);
     if constexpr (foreach) g = rounded(g);

@@ -17,6 +17,7 @@
 #include "numerics/loss_scale/report_ring.hpp"
 #include "samebits/distributed.hpp"
 #include "samebits/loss_scaler.hpp"
+#include "samebits/optimizer.hpp"
 #include "samebits/quantize.hpp"
 #include "samebits/tensor_list.hpp"
 
@@ -74,6 +75,39 @@ TEST_F(ProcessorState, DecisionsHold) {
     const numerics::report_words got = step();
     set(0);
     EXPECT_TRUE(std::ranges::equal(got.word, expected.word)) << bits;
+  }
+}
+
+// Kernels set their own control register, and the rest is integers.
+TEST_F(ProcessorState, OptimizerStepsHold) {
+  struct arrays {
+    std::vector<float> weights = std::vector<float>(100, 0x1.8p-130f);
+    std::vector<float> gradient = std::vector<float>(100, 0x1.1p-140f);
+    std::vector<float> first = std::vector<float>(100, 0x1p-149f);
+    std::vector<float> second = std::vector<float>(100, 0x1.3p-127f);
+    bool operator==(const arrays&) const = default;
+  };
+  const float rate = 0x1p-140f;
+  const auto stepped = [&](const std::string& backend, unsigned bits) {
+    arrays a;
+    const optimizer_list list({{.weights = {a.weights.data(), stored_format::fp32},
+                                .gradient = {a.gradient.data(), stored_format::fp32},
+                                .states = {{{a.first.data(), stored_format::fp32},
+                                            {a.second.data(), stored_format::fp32}}},
+                                .count = 100}});
+    const optimizer_settings lion = {.rule = update_rule::lion, .weight_decay = 1.0};
+    const optimizer_settings adam = {.epsilon = 1e-40, .weight_decay = 0x1p-1060};
+    set(bits);
+    optimizer_step(list, {&lion, 1}, {.learning_rates = &rate}, find_executor(backend));
+    optimizer_step(list, {&adam, 1}, {.learning_rates = &rate}, find_executor(backend));
+    set(0);
+    return a;
+  };
+  const arrays expected = stepped("reference", 0);
+  for (const std::string& backend : supported_backends()) {
+    for (const unsigned bits : {ftz | daz, down, up, zero}) {
+      EXPECT_EQ(stepped(backend, bits), expected) << backend << " " << bits;
+    }
   }
 }
 

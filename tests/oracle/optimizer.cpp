@@ -111,6 +111,7 @@ f32 denominator(const update_settings& s, const update_inputs& in, f32 v) {
 
 updated foreach_adam(const update_settings& s, const update_inputs& in, const updated& x, f32 g,
                      const narrowing& n) {
+  g = n(g);
   f32 p = number(x.weight);
   if (decays(s) && s.rule == update_rule::adamw) p = n(decayed(s, p));
   if (decays(s) && s.rule == update_rule::adam) g = n(fma(rounded(s.weight_decay), p, g));
@@ -172,6 +173,7 @@ updated sgd(const update_settings& s, const update_inputs& in, const updated& x,
   const bool strict = s.profile == update_profile::strict;
   const narrowing n = {foreach ? narrow.to : nullptr};
   const f32 p = number(x.weight);
+  g = n(g);
   if (decays(s)) g = n(with_l2(s, g, p));
   std::uint32_t stored = x.first;
   if (s.momentum != 0) {

@@ -267,6 +267,16 @@ TEST(optimizer, refuses_settings) {
             "groups[0].beta2: must be below 1 after rounding to binary32");
   EXPECT_EQ(refusal([](tensor, settings s, input) { s.epsilon = 1e-60; }),
             "groups[0].epsilon: must be above 0 and finite after rounding to binary32");
+  EXPECT_EQ(refusal([](tensor, settings s, input) {
+              s.rule = update_rule::sgd;
+              s.momentum = 1e-310;
+            }),
+            "groups[0].momentum: must be 0 or in [2^-126, 1)");
+  EXPECT_EQ(refusal([](tensor, settings s, input) {
+              s.rule = update_rule::sgd;
+              s.nesterov = true;
+            }),
+            "groups[0].nesterov: needs momentum > 0 and dampening = 0");
   EXPECT_EQ(refusal([](tensor, settings s, input) { s.learning_rate = -1e-3; }),
             "groups[0].learning_rate: must be a finite number >= 0");
   EXPECT_EQ(refusal([](tensor, settings s, input) {
