@@ -30,6 +30,50 @@ struct group_step {
 /// Maximum number of groups whose constants are kernel arguments.
 inline constexpr std::uint32_t argument_groups = 8;
 
+/// A list of formulas.
+template <class... Formulas>
+struct formula_list {
+  SAMEBITS_HD static constexpr bool has(std::uint8_t number) {
+    return ((number == formula_number<Formulas>) || ...);
+  }
+  /// Calls f(formula) for the formula with this number, if the list has it.
+  template <class Function>
+  static void visit(std::uint8_t number, const Function& f) {
+    (void)((number == formula_number<Formulas> && (f(Formulas{}), true)) || ...);
+  }
+  /// The same in a kernel.
+  template <class Function>
+  __device__ __forceinline__ static void visit_in_kernel(std::uint8_t number, const Function& f) {
+    (void)((number == formula_number<Formulas> && (f(Formulas{}), true)) || ...);
+  }
+};
+
+namespace formulas {
+
+using enum update_profile;
+template <update_profile P>
+using adamw = numerics::update_formula<update_rule::adamw, P>;
+template <update_profile P>
+using adam = numerics::update_formula<update_rule::adam, P>;
+template <update_profile P, bool HasMomentum>
+using sgd = numerics::update_formula<update_rule::sgd, P, HasMomentum>;
+template <update_profile P>
+using lion = numerics::update_formula<update_rule::lion, P>;
+template <update_profile P>
+using lamb = numerics::update_formula<update_rule::lamb, P>;
+
+/// The formulas that update each element alone, without norms.
+using of_elements =
+    formula_list<adamw<strict>, adamw<update_profile::fma>, adamw<torch_foreach>,
+                 adamw<torch_fused>, adamw<apex_te>, adamw<lightseq>, adam<strict>,
+                 adam<update_profile::fma>, adam<torch_foreach>, adam<torch_fused>, adam<apex_te>,
+                 adam<lightseq>, sgd<strict, false>, sgd<update_profile::fma, false>,
+                 sgd<torch_foreach, false>, sgd<strict, true>, sgd<update_profile::fma, true>,
+                 sgd<torch_foreach, true>, lion<strict>, lion<update_profile::fma>>;
+using of_lamb = formula_list<lamb<strict>, lamb<update_profile::fma>>;
+
+}  // namespace formulas
+
 /// Two sums of squares of rule lamb, as binary64 bits.
 struct lamb_squares {
   std::uint64_t weights;
@@ -59,8 +103,17 @@ __device__ __forceinline__ bool has_work(const group_step& group) {
   return group.applied && group.formula == formula_number<Formula>;
 }
 
-/// Enqueues one step of all tensors whose groups have this formula.
+/// Enqueues a step of all tensors whose groups have a formula of formulas::of_elements, by the GPU's
+/// instructions.
+template <class Formula>
+void launch_native_update(const update_launch& call, void* stream);
+
+/// Enqueues a step of all tensors whose groups have any formula of formulas::of_elements, in
+/// integers.
+void launch_emulated_update(const update_launch& call, void* stream);
+
+/// Enqueues a step of all tensors whose groups have a formula of formulas::of_lamb.
 template <class Formula, class Arithmetic>
-void launch_update(const update_launch& call, void* stream);
+void launch_lamb(const update_launch& call, void* stream);
 
 }  // namespace samebits::cuda

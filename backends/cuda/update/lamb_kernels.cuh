@@ -34,14 +34,15 @@ __device__ __forceinline__ std::uint32_t direction_of(const numerics::update_con
 template <class Arithmetic, class Value>
 __device__ __forceinline__ typename Arithmetic::partial_sum squares_of_vector(int count,
                                                                               const Value& value) {
+  constexpr int unrolled = unrolled_elements<any_stored<Arithmetic>>;
   typename Arithmetic::partial_sum s[8];
-#pragma unroll
+#pragma unroll unrolled
   for (int k = 0; k < 8; ++k) {
     s[k] = k < count ? Arithmetic::square(value(k)) : Arithmetic::no_partial_sum();
   }
-#pragma unroll
+#pragma unroll unrolled
   for (int width = 4; width > 0; width /= 2) {
-#pragma unroll
+#pragma unroll unrolled
     for (int k = 0; k < width; ++k) s[k] = Arithmetic::add_partial_sums(s[2 * k], s[2 * k + 1]);
   }
   return s[0];
@@ -96,8 +97,8 @@ __global__ void __launch_bounds__(update_threads)
   if (!has_work<Formula>(group)) return;
   sums.clear();
   int turn = 0;
-  for_each_vector<any_stored<Arithmetic>, 8, false, 2>(
-      {row, group, call.seed, chunk, is_aligned(row)}, formats_of(row),
+  for_each_vector<any_stored<Arithmetic>, 8, false>(
+      {row, group, call.seed, chunk, is_aligned(row)}, formats_of(row), 2,
       [&](lamb_vector<any_stored<Arithmetic>>& v) {
         const code_words<8> weights = v.weights;
         step_elements<Formula>(group.constants, v);
@@ -145,8 +146,8 @@ __global__ void __launch_bounds__(update_threads)
   const group_step& group = group_of(call, row.group);
   if (!has_work<Formula>(group)) return;
   const std::uint32_t factor = call.lamb_factors[chunk.tensor];
-  for_each_vector<any_stored<Arithmetic>, 8, false, 2>(
-      {row, group, call.seed, chunk, is_aligned(row)}, formats_of(row),
+  for_each_vector<any_stored<Arithmetic>, 8, false>(
+      {row, group, call.seed, chunk, is_aligned(row)}, formats_of(row), 2,
       [&](lamb_vector<any_stored<Arithmetic>>& v) {
 #pragma unroll unrolled
         for (int k = 0; k < 8; ++k) {

@@ -91,17 +91,34 @@ void set_groups(const backends::optimizer_call& call, update_launch& launch) {
   }
 }
 
-/// Groups of the list's tensors, one for each formula.
-std::vector<std::uint32_t> groups_of_formulas(const backends::optimizer_call& call) {
-  std::vector<std::uint32_t> groups;
-  std::vector<std::uint8_t> seen;
+/// The numbers of the formulas that the list's tensors need.
+std::vector<std::uint8_t> formulas_of(const backends::optimizer_call& call) {
+  std::vector<std::uint8_t> numbers;
   for (const backends::group_summary& g : call.list.groups) {
-    const std::uint8_t number = number_of_formula(call.groups[g.group]);
-    if (std::find(seen.begin(), seen.end(), number) != seen.end()) continue;
-    seen.push_back(number);
-    groups.push_back(g.group);
+    numbers.push_back(number_of_formula(call.groups[g.group]));
   }
-  return groups;
+  std::sort(numbers.begin(), numbers.end());
+  numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
+  return numbers;
+}
+
+/// Enqueues the update of all tensors, for groups with these formulas.
+void launch_formulas(const std::vector<std::uint8_t>& numbers, const update_launch& launch,
+                     arithmetic by, void* stream) {
+  const bool native = by == arithmetic::hardware;
+  bool emulated = false;
+  for (const std::uint8_t number : numbers) {
+    formulas::of_lamb::visit(number, [&](auto formula) {
+      using f = decltype(formula);
+      if (native) return launch_lamb<f, update_hardware>(launch, stream);
+      launch_lamb<f, numerics::update_by_definition>(launch, stream);
+    });
+    formulas::of_elements::visit(number, [&](auto formula) {
+      if (native) return launch_native_update<decltype(formula)>(launch, stream);
+      emulated = true;
+    });
+  }
+  if (emulated) launch_emulated_update(launch, stream);
 }
 
 template <class T>
@@ -115,12 +132,10 @@ T* take(std::byte*& memory, std::size_t count) {
 
 void enqueue_step(const backends::optimizer_call& call, arithmetic by, void* stream) {
   const auto on = static_cast<cudaStream_t>(stream);
-  const std::vector<std::uint32_t> formulas = groups_of_formulas(call);
+  const std::vector<std::uint8_t> numbers = formulas_of(call);
   const bool in_memory = call.input.decision != nullptr || call.input.learning_rates != nullptr ||
                          call.groups.size() > argument_groups;
-  const bool has_lamb = std::any_of(formulas.begin(), formulas.end(), [&](std::uint32_t g) {
-    return call.groups[g].rule == update_rule::lamb;
-  });
+  const bool has_lamb = std::any_of(numbers.begin(), numbers.end(), formulas::of_lamb::has);
   update_launch launch = {};
   launch.list = call.list.tables();
   launch.seed = call.input.seed;
@@ -141,15 +156,7 @@ void enqueue_step(const backends::optimizer_call& call, arithmetic by, void* str
   }
   launch.chunk_squares = take<lamb_squares>(free, chunks);
   launch.lamb_factors = take<std::uint32_t>(free, tensors);
-  for (const std::uint32_t g : formulas) {
-    numerics::visit_formula(call.groups[g], [&](auto formula) {
-      if (by == arithmetic::hardware) {
-        launch_update<decltype(formula), update_hardware>(launch, stream);
-      } else {
-        launch_update<decltype(formula), numerics::update_by_definition>(launch, stream);
-      }
-    });
-  }
+  launch_formulas(numbers, launch, by, stream);
 }
 
 }  // namespace samebits::cuda

@@ -96,9 +96,9 @@ struct chunk_task {
 
 /// Calls f(vector) for the thread's vectors of a chunk, with codes loaded and decoded. All threads
 /// of a block make the same number of calls.
-template <class Steps, int V, bool Whole, int States, class Function>
+template <class Steps, int V, bool Whole, class Function>
 __device__ __forceinline__ void for_each_vector(const chunk_task& task, const row_formats& formats,
-                                                const Function& f) {
+                                                int states, const Function& f) {
   const int count = static_cast<int>(task.chunk.count);
 #pragma unroll 1
   for (int turn = 0; turn < count; turn += update_threads * V) {
@@ -106,8 +106,8 @@ __device__ __forceinline__ void for_each_vector(const chunk_task& task, const ro
     update_vector<Steps, V, Whole> v(task.row, formats,
                                      {task.chunk.first + at, min(max(count - at, 0), V),
                                       task.aligned, task.seed, task.group.step});
-    v.template load<States>();
-    v.template decode<States>();
+    v.load(states);
+    v.decode(states);
     f(v);
   }
 }
@@ -115,12 +115,12 @@ __device__ __forceinline__ void for_each_vector(const chunk_task& task, const ro
 /// Updates a chunk. All threads of a block must call.
 template <class Formula, class Steps, int V, bool Whole>
 __device__ __forceinline__ void step_chunk(const chunk_task& task, const row_formats& formats) {
-  for_each_vector<Steps, V, Whole, Formula::states>(
-      task, formats, [&](update_vector<Steps, V, Whole>& v) {
-        step_elements<Formula>(task.group.constants, v);
-        v.template write_states<Formula::states>();
-        v.write_weights();
-      });
+  for_each_vector<Steps, V, Whole>(task, formats, Formula::states,
+                                   [&](update_vector<Steps, V, Whole>& v) {
+                                     step_elements<Formula>(task.group.constants, v);
+                                     v.write_states(Formula::states);
+                                     v.write_weights();
+                                   });
 }
 
 /// One of two formats, the same or of equal width.
@@ -185,19 +185,18 @@ __device__ __forceinline__ bool steps_common_formats(const chunk_task& task) {
          steps_if_common<common_formats{is_bf16, is_nearest, is_none, is_e4m3, 8}, Formula>(task);
 }
 
-/// Updates the tensors whose groups have this formula. One block per chunk.
-template <class Formula, class Arithmetic>
+/// Updates the tensors whose groups have this formula, by the GPU's instructions. One block per
+/// chunk.
+template <class Formula>
 __global__ void __launch_bounds__(update_threads, update_residents)
-    update_kernel(const __grid_constant__ update_launch call) {
-  const std::uint32_t tensor = call.list.row_of_chunk[blockIdx.x];
-  const numerics::update_row& row = call.list.rows[tensor];
+    native_update_kernel(const __grid_constant__ update_launch call) {
+  const numerics::list_chunk chunk = chunk_at(call.list, blockIdx.x);
+  const numerics::update_row& row = call.list.rows[chunk.tensor];
   const group_step& group = group_of(call, row.group);
   if (!has_work<Formula>(group)) return;
-  const chunk_task task = {row, group, call.seed, chunk_at(call.list, blockIdx.x), is_aligned(row)};
-  if constexpr (is_hardware<Arithmetic>) {
-    if (steps_common_formats<Formula>(task)) return;
-  }
-  step_chunk<Formula, any_stored<Arithmetic>, 8, false>(task, formats_of(row));
+  const chunk_task task = {row, group, call.seed, chunk, is_aligned(row)};
+  if (steps_common_formats<Formula>(task)) return;
+  step_chunk<Formula, stored_of_any_format, 8, false>(task, formats_of(row));
 }
 
 }  // namespace samebits::cuda

@@ -64,33 +64,35 @@ struct update_vector {
       : row(r), formats(f), place(p) {}
 
   /// Loads codes. The values follow in decode(), so that all loads can be in flight together.
-  template <int States>
-  __device__ __forceinline__ void load() {
+  __device__ __forceinline__ void load(int count_of_states) {
     weights = load_array(has_master() ? row.master.codes : row.weights.codes,
                          has_master() ? formats.master : formats.weights);
     if (formats.low != low_part::none) low = load_array(row.low, stored_format::bf16_nearest);
     gradient = load_array(row.gradient, formats.gradient);
 #pragma unroll
-    for (int i = 0; i < States; ++i) states[i] = load_array(row.states[i].codes, formats.states[i]);
+    for (int i = 0; i < 2; ++i) {
+      if (i < count_of_states) states[i] = load_array(row.states[i].codes, formats.states[i]);
+    }
   }
 
   /// Replaces codes by values.
-  template <int States>
-  __device__ __forceinline__ void decode() {
+  __device__ __forceinline__ void decode(int count_of_states) {
     decode_weights();
     gradient = steps::values(formats.gradient, gradient, scale_at(row.gradient_scale));
 #pragma unroll
-    for (int i = 0; i < States; ++i) {
-      states[i] =
-          steps::values(formats.states[i], states[i], old_scale(row.states[i], formats.states[i]));
+    for (int i = 0; i < 2; ++i) {
+      if (i >= count_of_states) continue;
+      const scale_word scale = old_scale(row.states[i], formats.states[i]);
+      states[i] = steps::values(formats.states[i], states[i], scale);
     }
   }
 
   /// Stores states. All lanes of a warp must call.
-  template <int States>
-  __device__ __forceinline__ void write_states() const {
+  __device__ __forceinline__ void write_states(int count_of_states) const {
 #pragma unroll
-    for (int i = 0; i < States; ++i) write_state(i);
+    for (int i = 0; i < 2; ++i) {
+      if (i < count_of_states) write_state(i);
+    }
   }
 
   /// Stores states and replaces them by the values of the stored codes. All lanes of a warp must
