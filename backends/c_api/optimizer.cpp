@@ -1,6 +1,7 @@
 // Optimizer steps through the C interface.
 #include "samebits/optimizer.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -82,6 +83,21 @@ std::vector<samebits::optimizer_settings> groups_of(const samebits_optimizer_set
     all.push_back(settings_of(group, which.c_str()));
   }
   return all;
+}
+
+samebits_optimizer_settings settings_in_c(const samebits::optimizer_settings& s) {
+  samebits_optimizer_settings c = SAMEBITS_OPTIMIZER_SETTINGS_INIT;
+  c.rule = static_cast<std::int32_t>(s.rule);
+  c.profile = static_cast<std::int32_t>(s.profile);
+  c.nesterov = s.nesterov ? 1 : 0;
+  c.learning_rate = s.learning_rate;
+  c.beta1 = s.beta1;
+  c.beta2 = s.beta2;
+  c.epsilon = s.epsilon;
+  c.weight_decay = s.weight_decay;
+  c.momentum = s.momentum;
+  c.dampening = s.dampening;
+  return c;
 }
 
 std::vector<samebits::optimizer_tensor> tensors_of(const samebits_optimizer_tensor* tensors,
@@ -199,5 +215,50 @@ samebits_status samebits_optimizer_step(const samebits_optimizer_list* list,
                               .learning_rates = in.learning_rates,
                               .seed = in.seed},
                              api::where(where));
+  });
+}
+
+samebits_status samebits_optimizer_list_save(const samebits_optimizer_list* list,
+                                             const samebits_optimizer_settings* groups,
+                                             size_t count, uint64_t applied_steps, uint64_t seed,
+                                             void* bytes, size_t size, size_t* length) {
+  return api::guarded([&] {
+    const samebits::optimizer_list& all = api::required(list, "list").list;
+    size_t& out = api::required(length, "length");
+    auto* const to = static_cast<std::byte*>(bytes);
+    api::check_array(to, size, "bytes");
+    const std::vector<std::byte> saved =
+        samebits::save(all, {groups_of(groups, count), applied_steps, seed});
+    if (size != 0 && size < saved.size()) {
+      throw samebits::invalid_argument("size: must be 0 or at least " +
+                                       std::to_string(saved.size()) + ", got " +
+                                       std::to_string(size));
+    }
+    if (size != 0) std::copy(saved.begin(), saved.end(), to);
+    out = saved.size();
+  });
+}
+
+samebits_status samebits_optimizer_list_load(const samebits_optimizer_list* list, const void* bytes,
+                                             size_t size, uint64_t* applied_steps, uint64_t* seed,
+                                             samebits_optimizer_settings* groups, size_t capacity,
+                                             size_t* count) {
+  return api::guarded([&] {
+    const samebits::optimizer_list& all = api::required(list, "list").list;
+    const auto* const from = static_cast<const std::byte*>(bytes);
+    api::check_array(from, size, "bytes");
+    api::check_array(groups, capacity, "groups");
+    uint64_t& steps = api::required(applied_steps, "applied_steps");
+    uint64_t& of_random_bits = api::required(seed, "seed");
+    const samebits::optimizer_checkpoint saved = samebits::load_optimizer(all, {from, size});
+    auto* at = reinterpret_cast<std::byte*>(groups);
+    for (std::size_t i = 0; i < std::min(capacity, saved.groups.size()); ++i) {
+      api::write_options(reinterpret_cast<samebits_optimizer_settings*>(at),
+                         settings_in_c(saved.groups[i]), "groups");
+      at += groups->struct_size;
+    }
+    steps = saved.applied_steps;
+    of_random_bits = saved.seed;
+    api::write(count, saved.groups.size());
   });
 }

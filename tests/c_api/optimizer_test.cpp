@@ -173,6 +173,40 @@ TEST(COptimizer, SizesStatesAndStreams) {
                  "tensor");
 }
 
+TEST(COptimizer, Checkpoints) {
+  memory m, other;
+  const list_of_one list(m.c()), into(other.c());
+  const samebits_optimizer_settings groups[] = {settings_in_c(0), settings_in_c(2)};
+  const samebits_step_input input = SAMEBITS_STEP_INPUT_INIT;
+  EXPECT_OK(samebits_optimizer_step(list.handle, groups, 2, &input, nullptr));
+  std::size_t length = 0;
+  const auto in_c = [&](void* bytes, std::size_t size) {
+    return samebits_optimizer_list_save(list.handle, groups, 2, 5, 9, bytes, size, &length);
+  };
+  EXPECT_OK(in_c(nullptr, 0));
+  std::vector<std::byte> bytes(length);
+  EXPECT_OK(in_c(bytes.data(), bytes.size()));
+  EXPECT_EQ(bytes,
+            save(optimizer_list({m.cpp()}), {{settings_in_cpp(0), settings_in_cpp(2)}, 5, 9}));
+  EXPECT_REFUSED(in_c(bytes.data(), length - 1), SAMEBITS_INVALID_ARGUMENT, "size");
+
+  std::uint64_t steps = 0, seed = 0;
+  std::size_t count = 0;
+  samebits_optimizer_settings loaded[] = {SAMEBITS_OPTIMIZER_SETTINGS_INIT,
+                                          SAMEBITS_OPTIMIZER_SETTINGS_INIT};
+  EXPECT_OK(samebits_optimizer_list_load(into.handle, bytes.data(), length, &steps, &seed, loaded,
+                                         2, &count));
+  EXPECT_EQ(steps, 5u);
+  EXPECT_EQ(seed, 9u);
+  EXPECT_EQ(count, 2u);
+  EXPECT_TRUE(same_bytes(loaded[0], groups[0]) && same_bytes(loaded[1], groups[1]));
+  other.weights = m.weights;
+  EXPECT_TRUE(m == other);
+  EXPECT_REFUSED(samebits_optimizer_list_load(into.handle, bytes.data(), length - 1, &steps, &seed,
+                                              nullptr, 0, nullptr),
+                 SAMEBITS_INVALID_ARGUMENT, "bytes");
+}
+
 TEST(COptimizer, TablesOfHostLists) {
   memory m;
   const samebits_optimizer_tensor t = m.c();

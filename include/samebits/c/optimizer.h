@@ -225,6 +225,37 @@ SAMEBITS_C_API samebits_status samebits_optimizer_step(const samebits_optimizer_
                                                        const samebits_step_input* input,
                                                        const samebits_executor* where);
 
+/* Writes a checkpoint: settings and counters, and of each tensor name, sizes, formats, master weights,
+ * low part and states with their scales. Weights and gradients are not in it.
+ *
+ * @param groups  [count]
+ * @param applied_steps  so far
+ * @param seed  samebits_step_input.seed
+ * @param bytes  [size], or null with size 0 to ask for the length
+ * @param length  receives the number of bytes of the checkpoint
+ * @returns SAMEBITS_INVALID_ARGUMENT if size is neither 0 nor enough
+ * @note Device memory: waits for all work on the device. */
+SAMEBITS_C_API samebits_status samebits_optimizer_list_save(
+    const samebits_optimizer_list* list, const samebits_optimizer_settings* groups, size_t count,
+    uint64_t applied_steps, uint64_t seed, void* bytes, size_t size, size_t* length);
+/* Restores the arrays of a list from a checkpoint. Steps continue with the bits of no interruption, if
+ * the weights are restored too.
+ *
+ * @param list  tensors of the same names, sizes and formats in the same order, in any memory
+ * @param bytes  [size]
+ * @param applied_steps, seed  receive the saved numbers
+ * @param groups  [capacity], initialized; receives the first `capacity` settings. May be null with
+ *   capacity 0
+ * @param count  receives the number of saved settings; may be null
+ * @returns SAMEBITS_INVALID_ARGUMENT before anything is written, as samebits::load_optimizer() throws
+ *   it
+ * @note Device memory: waits for all work on the device. */
+SAMEBITS_C_API samebits_status samebits_optimizer_list_load(const samebits_optimizer_list* list,
+                                                            const void* bytes, size_t size,
+                                                            uint64_t* applied_steps, uint64_t* seed,
+                                                            samebits_optimizer_settings* groups,
+                                                            size_t capacity, size_t* count);
+
 #ifdef __cplusplus
 }
 #endif

@@ -78,7 +78,8 @@ def test_cpu_and_gpu_have_the_bits_of_the_numpy_form(device: str, kind: Any, wei
 
 @pytest.mark.parametrize("scaler_kind", [torch.amp.GradScaler, sbt.GradScaler])
 @pytest.mark.parametrize("profile", ["strict", "torch_fused", "torch_foreach"])
-def test_grad_scalers(device: str, scaler_kind: Any, profile: str) -> None:
+@pytest.mark.parametrize("unscale", [False, True])
+def test_grad_scalers(device: str, scaler_kind: Any, profile: str, unscale: bool) -> None:
     params, plain = parameters(device), parameters(device)
     optimizer = optim.AdamW(params, profile=profile)
     expected = optim.AdamW(plain, profile=profile)
@@ -91,6 +92,8 @@ def test_grad_scalers(device: str, scaler_kind: Any, profile: str) -> None:
         else:
             set_gradients(plain, step)
             expected.step()
+        if unscale:
+            scaler.unscale_(optimizer)
         scaler.step(optimizer)
         scaler.update()
     assert all_bits(params, optimizer) == all_bits(plain, expected)
@@ -264,6 +267,20 @@ def test_torch_compile_calls_the_step(device: str) -> None:
         set_gradients(params, step)
         set_gradients(plain, step)
         compiled()
+        expected.step()
+    assert all_bits(params, optimizer) == all_bits(plain, expected)
+
+
+def test_schedulers_of_the_learning_rate() -> None:
+    params, plain = parameters("cpu"), parameters("cpu")
+    optimizer, expected = optim.SGD(params, lr=1.0), optim.SGD(plain, lr=1.0)
+    scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 1, gamma=0.5)
+    for step in range(3):
+        set_gradients(params, step)
+        set_gradients(plain, step)
+        optimizer.step()
+        scheduler.step()
+        expected.param_groups[0]["lr"] = 0.5**step
         expected.step()
     assert all_bits(params, optimizer) == all_bits(plain, expected)
 
