@@ -49,7 +49,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -70,9 +70,37 @@ from samebits.rules import integer, number
 from samebits.safetensors import read_safetensors, write_safetensors
 from samebits.tensors import named
 
-__all__ = ["LAMB", "SGD", "Adam", "AdamW", "Lion"]
+__all__ = ["LAMB", "SGD", "Adam", "AdamW", "Lion", "random_stream"]
 
 _VERSION = "1"
+
+
+_PURPOSES: Final[dict[str, int]] = {n: i for i, n in enumerate(_core.names("stream_purpose"))}
+
+
+def random_stream(purpose: str, tensor: int, step: int) -> int:
+    """Return the number of the random stream of one purpose, tensor and step.
+
+    No two of them are equal, so quantizers and dropout share no random bits with optimizer steps of
+    the same seed. Pass the result as ``random_stream=`` of `samebits.convert`, for example.
+
+    Parameters
+    ----------
+    purpose : str
+        quantizer or dropout; weights, first_state and second_state are those of optimizer steps.
+    tensor : int
+        The tensor's number in the model, below 2^24.
+    step : int
+        Number of the step; modulo 2^32.
+
+    Examples
+    --------
+    >>> from samebits.optim import random_stream
+    >>> hex(random_stream("quantizer", 7, 3))
+    '0x400000700000003'
+    """
+    return _core.random_stream_number(choose("purpose", purpose, _PURPOSES),
+                                      integer(tensor, "tensor"), integer(step, "step"))
 
 
 def _format(array: Any, name: str) -> str:

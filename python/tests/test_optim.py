@@ -153,6 +153,22 @@ def test_maximize_follows_the_gradient() -> None:
     assert bits(up) == bits(down)
 
 
+def test_random_streams() -> None:
+    names = samebits._core.names("stream_purpose")
+    streams = {optim.random_stream(name, tensor, step) for name in names
+               for tensor in (0, 1, 2**24 - 1) for step in (0, 1, 2**32 - 1)}
+    assert len(streams) == 9 * len(names)
+    w = numbers(64, 0, BF16)
+    before = w.copy()
+    g = numbers(64, 1, BF16)
+    optim.SGD(w, lr=0.1, weights="stochastic", profile="fma", seed=5).step(g)
+    exact = before.astype(np.float64) - np.float32(0.1).astype(np.float64) * g.astype(np.float64)
+    expected = samebits.convert(exact.astype(np.float32), "bf16", rounding="stochastic",
+                                random_bits=16, seed=5,
+                                random_stream=optim.random_stream("weights", 0, 1))
+    assert bits(w) == bits(expected)
+
+
 def test_refusals(tmp_path: Path) -> None:
     w = numbers(4, 0)
     for message, call in (
@@ -174,6 +190,8 @@ def test_refusals(tmp_path: Path) -> None:
     ):
         with pytest.raises(samebits.InvalidArgument, match=message):
             call()
+    with pytest.raises(samebits.InvalidArgument, match="below 2\\^24"):
+        optim.random_stream("weights", 2**24, 0)
     with pytest.raises(TypeError, match="a NumPy array"):
         optim.AdamW([[1.0, 2.0]])
     path = tmp_path / "s"

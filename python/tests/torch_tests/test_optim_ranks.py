@@ -1,0 +1,74 @@
+"""samebits.torch.optim on parameters that two processes shard: the bits of the whole parameters."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import samebits as sb
+from samebits.torch import optim
+
+distributed: Any = pytest.importorskip("torch.distributed")
+tensors: Any = pytest.importorskip("torch.distributed.tensor")
+
+# 7 rows on two ranks: shards of 4 and 3 rows. A row of 256 elements has whole blocks.
+SHAPES = [(7, 256), (7,), (64, 3)]
+MODES = [("stochastic", "bf16_stochastic"), ("master32", "fp32"), ("split16", "bf16")]
+
+
+def values(step: int) -> list[torch.Tensor]:
+    make = torch.Generator().manual_seed(step)
+    return [torch.randn(shape, generator=make).bfloat16() for shape in SHAPES]
+
+
+def _rank(rank: int, folder: str) -> None:
+    torch.set_num_threads(1)
+    distributed.init_process_group("gloo", rank=rank, world_size=2,
+                                   store=distributed.FileStore(f"{folder}/store", 2))
+    try:
+        mesh = distributed.device_mesh.init_device_mesh("cpu", (2,))
+
+        def shards(whole: list[torch.Tensor], dim: int = 0) -> list[Any]:
+            return [tensors.distribute_tensor(t, mesh, [tensors.Shard(dim)]) for t in whole]
+
+        results = []
+        for weights, states in MODES:
+            params = [torch.nn.Parameter(t) for t in shards(values(0))]
+            optimizer = optim.AdamW(params, lr=0.1, weights=weights, states=states, seed=3)
+            for step in range(1, 4):
+                for p, g in zip(params, shards(values(step)), strict=True):
+                    p.grad = g
+                optimizer.step()
+            results.append([p.full_tensor().detach() for p in params])
+        refusals = []
+        for make, dim in ((lambda p: optim.LAMB(p), 0),
+                          (lambda p: optim.AdamW(p, weights="stochastic"), 1)):
+            params = [torch.nn.Parameter(shards(values(0)[:1], dim)[0])]
+            params[0].grad = shards(values(1)[:1], dim)[0]
+            try:
+                make(params).step()
+            except sb.InvalidArgument as error:
+                refusals.append(str(error))
+        torch.save((results, refusals), f"{folder}/{rank}.pt")
+    finally:
+        distributed.destroy_process_group()
+
+
+def test_shards_have_the_bits_of_the_whole(tmp_path: Path) -> None:
+    torch.multiprocessing.spawn(_rank, (str(tmp_path),), nprocs=2)
+    for rank in range(2):
+        results, refusals = torch.load(tmp_path / f"{rank}.pt")
+        for (weights, states), found in zip(MODES, results, strict=True):
+            params = [torch.nn.Parameter(t) for t in values(0)]
+            optimizer = optim.AdamW(params, lr=0.1, weights=weights, states=states, seed=3)
+            for step in range(1, 4):
+                for p, g in zip(params, values(step), strict=True):
+                    p.grad = g
+                optimizer.step()
+            for p, q in zip(params, found, strict=True):
+                assert torch.equal(p.detach().view(torch.int16), q.view(torch.int16)), weights
+        assert "LAMB needs whole parameters" in refusals[0]
+        assert "sharded along its first dimension" in refusals[1]
