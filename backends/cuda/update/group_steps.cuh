@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "numerics/update/constants.hpp"
-#include "numerics/update/list.hpp"
+#include "numerics/update/update_tables.hpp"
 #include "numerics/update/update.hpp"
 #include "samebits/core/optimizer.hpp"
 

@@ -1,11 +1,11 @@
 // update_hardware: the Arithmetic policy of optimizer steps by the GPU's instructions
-// (numerics/update/steps.hpp).
+// (numerics/update/update_arithmetic.hpp).
 #pragma once
 
 #include <cstdint>
 
 #include "backends/cuda/instructions/hardware.cuh"
-#include "numerics/update/steps.hpp"
+#include "numerics/update/update_arithmetic.hpp"
 #include "samebits/core/config.hpp"
 
 namespace samebits::cuda {

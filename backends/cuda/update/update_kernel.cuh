@@ -14,7 +14,7 @@
 #include "backends/cuda/update/update_arithmetic.cuh"
 #include "backends/cuda/update/update_vector.cuh"
 #include "numerics/tensor_list/list.hpp"
-#include "numerics/update/list.hpp"
+#include "numerics/update/update_tables.hpp"
 #include "numerics/update/update.hpp"
 #include "samebits/core/optimizer.hpp"
 

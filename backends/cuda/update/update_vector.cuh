@@ -11,7 +11,7 @@
 #include "backends/cuda/update/code_words.cuh"
 #include "backends/cuda/update/stored_values.cuh"
 #include "numerics/arithmetic/binary32.hpp"
-#include "numerics/update/list.hpp"
+#include "numerics/update/update_tables.hpp"
 #include "numerics/update/stored.hpp"
 #include "samebits/core/optimizer.hpp"
 
