@@ -16,8 +16,10 @@ struct real_word {
   real_word() = default;
   SAMEBITS_INLINE constexpr real_word(std::uint64_t x)  // NOLINT(google-explicit-constructor)
       : bits(x) {}
-  __device__ __forceinline__ explicit real_word(double x)
-      : bits(static_cast<std::uint64_t>(__double_as_longlong(x))) {}
+  // In the body, since nvcc keeps initializers of device constructors in host code.
+  __device__ __forceinline__ explicit real_word(double x) {
+    bits = static_cast<std::uint64_t>(__double_as_longlong(x));
+  }
   [[nodiscard]] __device__ __forceinline__ double number() const {
     return __longlong_as_double(static_cast<long long>(bits));
   }
