@@ -1,7 +1,6 @@
 // Functions of arrays on the CUDA backends: chooses the kernels of a call by its rule.
 #include "backends/cuda/functions/functions.hpp"
 #include "samebits/core/format.hpp"
-#include "samebits/core/function.hpp"
 
 namespace samebits::cuda {
 namespace {
@@ -9,7 +8,7 @@ namespace {
 using backends::evaluate_call;
 using launch = void (*)(const evaluate_call& call, void* stream);
 
-/// The kernels of cuda_13_0 and torch_2_11 by the GPU's instructions.
+/// The kernels that use the GPU's instructions.
 launch instruction_functions(const evaluate_call& call) {
   const bool gradient = call.grad.data != nullptr;
   switch (call.plan.format) {
@@ -21,17 +20,11 @@ launch instruction_functions(const evaluate_call& call) {
 
 enum class by { definition, instructions };
 
-/// The one place where the rule chooses kernels. Calls of the rule `exact` are exact_calls and do not
-/// come here.
+/// The one place where the kernels of a rule are chosen; all rules that come here share them. Calls
+/// of the rule `exact` are exact_calls and do not come here.
 launch kernels_of(const evaluate_call& call, by arithmetic) {
-  switch (call.plan.rule) {
-    case function_rule::exact: break;
-    case function_rule::cuda_13_0:
-    case function_rule::torch_2_11:
-      if (arithmetic == by::instructions && units_hold()) return instruction_functions(call);
-      return launch_definition_functions;
-  }
-  return [](const evaluate_call&, void*) {};
+  if (arithmetic == by::instructions && units_hold()) return instruction_functions(call);
+  return launch_definition_functions;
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Rule functions: a kernel of the GPU's instructions for every function, format and gradient of the
-// rules cuda_13_0 and torch_2_11, for cuda-native.
+// Rule functions: a kernel of the GPU's instructions for every function, format and gradient of all
+// rules but `exact`, for cuda-native.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +42,8 @@ struct instruction_op {
   }
 };
 
-/// Whether a rule of this file has the function, or its gradient, in a format.
+/// Whether a rule of this file has the function, or its gradient, in a format. The rules of Triton and
+/// torch.compile have no function that torch_2_11 lacks.
 constexpr bool has_kernel(function f, format_id format, bool gradient) {
   using enum function_rule;
   return numerics::has_function(torch_2_11, f, format) ||
