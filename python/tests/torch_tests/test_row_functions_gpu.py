@@ -150,7 +150,9 @@ def layer_norm_gradient(kind: str) -> Operation:
 
     def by_model(c: Case, given: Tensors) -> Tensors:
         weight, _ = affine_of(c, kind)
-        return (functions.layer_norm_gradient(c.grad, c.x, *given, weight, rule=RULE, threads=1),)
+        mean, rstd = given
+        return (functions.layer_norm_gradient(c.grad, c.x, mean, rstd, weight, rule=RULE,
+                                              threads=1),)
 
     return Operation(f"gradient of layer_norm{kind}", by_torch, by_model, (0, 1))
 
