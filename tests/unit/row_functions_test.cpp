@@ -161,8 +161,18 @@ float backward_sum(format_id format, std::int64_t n, std::int64_t shift, const T
   return sequential_sum(thread_sums_between_borders(n, shift, threads, vector, term));
 }
 
-void expect_equal(const floats& expected, const row& got, const char* what, format_id format,
+constexpr std::uint32_t behind_the_row = 0x12345678;
+row guarded(row x) {
+  x.push_back(behind_the_row);
+  return x;
+}
+
+/// Compares a row that guarded() made.
+void expect_equal(const floats& expected, row got, const char* what, format_id format,
                   std::int64_t shift) {
+  ASSERT_EQ(got.back(), behind_the_row) << what;
+  got.pop_back();
+  ASSERT_EQ(expected.size(), got.size());
   for (std::size_t i = 0; i < got.size(); ++i) {
     ASSERT_EQ(bits(expected[i]), got[i])
         << what << " " << name(format) << " n " << got.size() << " shift " << shift << " at " << i;
@@ -180,10 +190,10 @@ void compare_softmax(format_id format, std::int64_t n, std::int64_t shift) {
     y.push_back(expf_of(e - max) / sum);
     z.push_back((e - max) - logf_of(sum));
   }
-  row got = x;
+  row got = guarded(x);
   torch::softmax_row(torch::softmax_order(format, n, shift), got.data(), n);
   expect_equal(y, got, "softmax", format, shift);
-  got = x;
+  got = guarded(x);
   torch::log_softmax_row(torch::softmax_order(format, n, shift), got.data(), n);
   expect_equal(z, got, "log_softmax", format, shift);
 }
@@ -203,11 +213,11 @@ void compare_gradients(format_id format, std::int64_t n, std::int64_t shift) {
     from_softmax.push_back(std::fma(-y[i], sum, product[i]));
     from_log.push_back(std::fma(-expf_of(y[i]), sum_of_grad, g[i]));
   }
-  row got = grad;
+  row got = guarded(grad);
   torch::softmax_gradient_row(torch::softmax_gradient_order(format, n, shift), format,
                               result.data(), got.data(), n);
   expect_equal(from_softmax, got, "gradient of softmax", format, shift);
-  got = grad;
+  got = guarded(grad);
   torch::log_softmax_gradient_row(torch::softmax_gradient_order(format, n, shift), result.data(),
                                   got.data(), n);
   expect_equal(from_log, got, "gradient of log_softmax", format, shift);
@@ -357,7 +367,7 @@ void compare_layer_norm(format_id format, std::int64_t n, std::int64_t shift, bo
     y.push_back(normal(v[i], m.mean, rstd, has_weight ? &g[i] : nullptr, has_bias ? &h[i] : nullptr,
                        vectors, i % 4 == 0));
   }
-  row got = x;
+  row got = guarded(x);
   const torch::row_statistics s = torch::layer_norm_row(
       got.data(), n, {has_weight ? weight.data() : nullptr, has_bias ? bias.data() : nullptr},
       bits(epsilon), torch::has_vectors_of_4(n, shift));
@@ -387,7 +397,7 @@ void compare_layer_norm_gradient(format_id format, std::int64_t n, bool has_weig
     const float z = (v[i] - mean) * rstd, own = count * g[i];
     dx.push_back((std::fma(own, dy[i], -(z * product)) - sum) * (1 / count * rstd));
   }
-  row got = grad;
+  row got = guarded(grad);
   torch::layer_norm_gradient_row(x.data(), {bits(mean), bits(rstd)},
                                  has_weight ? weight.data() : nullptr, got.data(), n);
   expect_equal(dx, got, "gradient of layer_norm", format, 0);

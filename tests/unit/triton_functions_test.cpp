@@ -125,7 +125,8 @@ TEST(TritonFunctions, HaveTheStepsOfTritonsKernels) {
 }
 
 TEST(TritonFunctions, FullDivideScalesItsOperands) {
-  for (const float b : {0x1p126f, 0x1.8p126f, 0x1p127f, 0x1p-126f, 0x1p-127f, 0x1p-149f, 3.0f}) {
+  for (const float b : {0x1p126f, 0x1.000002p126f, 0x1.8p126f, 0x1p127f, 0x1p-126f, 0x1p-127f,
+                        0x1.23456p-127f, 0x1.ffff8p-130f, 0x1p-149f, 3.0f}) {
     for (const float a : {1.0f, 0x1.234568p100f, 0x1.fffffep127f, 0x1.5p-130f, -7.0f}) {
       EXPECT_EQ(triton_3_6::full_divide(bits(a), bits(b)), bits(divide(a, b))) << a << " / " << b;
       EXPECT_EQ(triton_3_6::full_divide(bits(a), bits(-b)), bits(divide(a, -b)));
@@ -185,7 +186,10 @@ TEST(TritonFunctions, SoftmaxAddsInTheOrderOfTritonsKernels) {
             tl_softmax(x, static_cast<std::size_t>(block), static_cast<std::size_t>(warps),
                        static_cast<std::size_t>(vector));
         std::vector<std::uint32_t> got = codes;
+        got.push_back(0x12345678);  // behind the row
         triton_3_6::softmax_row(triton_3_6::sum_order(n, warps, vector), got.data(), n);
+        ASSERT_EQ(got.back(), 0x12345678u);
+        got.pop_back();
         for (std::size_t i = 0; i < got.size(); ++i) {
           ASSERT_EQ(got[i], bits(expected[i])) << n << " " << warps << " " << vector << " " << i;
         }

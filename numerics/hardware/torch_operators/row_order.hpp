@@ -32,13 +32,13 @@ struct row_order {
   int vector = 1;          ///< elements of the body that one thread adds together
   std::int64_t shift = 0;  ///< elements from a 16-byte boundary to the row
   std::int64_t head = 0;   ///< elements of the head
-  std::int64_t body = 0;   ///< elements of the body
+  std::int64_t body = 0;   ///< elements of the body: the rest, or a multiple of vector * threads
 
   /// The thread that adds element i.
   [[nodiscard]] SAMEBITS_HD constexpr int thread_of(std::int64_t i) const {
     if (i < head) return static_cast<int>(i + shift);
     i -= head;
-    return static_cast<int>((i < body ? i / vector : i - body) % threads);
+    return static_cast<int>((i < body ? i / vector : i) % threads);
   }
 };
 
