@@ -73,13 +73,15 @@ const backend& evaluating_backend(const evaluate_call& call, const executor& whe
   throw unsupported("backend '" + std::string(chosen.name) + "' has no functions of arrays");
 }
 
-/// x - 1 in binary64, to nearest whatever the caller's rounding direction is.
+/// x - 1 in binary64, to nearest whatever the caller's rounding direction is. The whole environment
+/// is restored: on x86 a direction in MXCSR alone is invisible to fegetround().
 double minus_one(double x) {
-  const int direction = std::fegetround();
+  std::fenv_t environment;
+  std::fegetenv(&environment);
   std::fesetround(FE_TONEAREST);
   const volatile double operand = x;  // computed here, not moved beyond the next call
   const volatile double difference = operand - 1;
-  std::fesetround(direction);
+  std::fesetenv(&environment);
   return difference;
 }
 

@@ -94,9 +94,10 @@ void check_outputs(const const_matrix_view& in, const std::array<named_view, 4>&
   }
 }
 
-/// Whether statistics alone are requested: `codes` has a format but no data.
+/// Whether statistics alone are requested: `codes` has a format but neither a shape nor data.
 bool wants_statistics_alone(const const_matrix_view& in, const quantize_outputs& o) {
-  return o.statistics != nullptr && in.space == memory_space::host &&
+  return o.statistics != nullptr && in.space == memory_space::host && o.codes.rows == 0 &&
+         o.codes.cols == 0 &&
          std::find(code_formats.begin(), code_formats.end(), o.codes.format) != code_formats.end();
 }
 

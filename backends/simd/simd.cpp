@@ -30,10 +30,23 @@ void convert_or_reference(const convert_call& call, element_range range) {
   (wide ? reference_convert : Convert)(call, range);
 }
 
+/// The probes of a backend's own files, then those of the functions of arrays, which are compiled
+/// with fused multiply-adds.
+template <void (*Probes)(probe_report&)>
+void with_fma_probes(probe_report& report) {
+  Probes(report);
+  if (__builtin_cpu_supports("avx2") == 0 || __builtin_cpu_supports("fma") == 0) return;
+  probe_report more{};
+  fma_probes(more);
+  for (int i = 0; i < probe_count; ++i) {
+    if (report.of[i].bits == 0) report.of[i] = more.of[i];
+  }
+}
+
 // NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): decision 0009
-constinit self_test_entry avx2_self_test = {avx2_probes};
+constinit self_test_entry avx2_self_test = {with_fma_probes<avx2_probes>};
 // NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): decision 0009
-constinit self_test_entry avx512_self_test = {avx512_probes};
+constinit self_test_entry avx512_self_test = {with_fma_probes<avx512_probes>};
 
 }  // namespace
 

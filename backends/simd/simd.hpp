@@ -106,5 +106,7 @@ void avx512_matmul(const matmul_call& call, const executor& where);
 
 void avx2_probes(probe_report& report);
 void avx512_probes(probe_report& report);
+/// Requires a processor with fused multiply-adds.
+void fma_probes(probe_report& report);
 
 }  // namespace samebits::backends

@@ -105,7 +105,7 @@ struct quantize_statistics {
 /// Outputs of quantize(). A view without data and a null pointer are not written.
 struct quantize_outputs {
   /// [rows, cols], e4m3 or e5m2. In host memory, statistics alone need no codes: set
-  /// codes.format and leave out the data.
+  /// codes.format and leave out shape and data.
   matrix_view codes = {};
   /// Dequantization scales, scales_shape(rows, cols, tile), in fp32 or e8m0. e8m0 requires a scale
   /// rule whose scales are powers of two. With eps 0, the scale of a tile of zeros is 1 in fp32 and

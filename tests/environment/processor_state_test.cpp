@@ -16,6 +16,7 @@
 #include "numerics/loss_scale/decide.hpp"
 #include "numerics/loss_scale/report_ring.hpp"
 #include "samebits/distributed.hpp"
+#include "samebits/evaluate.hpp"
 #include "samebits/loss_scaler.hpp"
 #include "samebits/optimizer.hpp"
 #include "samebits/quantize.hpp"
@@ -274,6 +275,43 @@ TEST_F(ProcessorState, ListOperationsHoldOnEveryBackend) {
       const auto got = run(backend);
       set(0);
       EXPECT_TRUE(got == expected) << backend << ", " << bits;
+    }
+  }
+}
+
+// Operands of every magnitude, subnormal ones too. Steps round, and results may be subnormal.
+TEST_F(ProcessorState, FunctionsHoldOnEveryBackend) {
+  std::vector<float> x, grad;
+  for (std::uint32_t i = 0; i < 5'000; ++i) {
+    x.push_back(std::bit_cast<float>(i * 2654435761u));
+    grad.push_back(std::bit_cast<float>((i * 0x9E3779B1u) & 0x80FFFFFFu));  // below 2^-125
+  }
+  const auto run = [&](function f, const std::string& backend) {
+    std::vector<float> y(2 * x.size());
+    evaluate_options options{.rule = function_rule::torch_2_11};
+    if (f == function::pow) options.parameter = 1.0 + 0x1p-52;  // the gradient's exponent: 2^-52
+    const auto part = [&](std::ptrdiff_t first) {
+      return matrix_view{y.data() + first, format_id::fp32, 1, static_cast<std::int64_t>(x.size())};
+    };
+    const executor where = {backend, 2, nullptr};
+    evaluate(f, view_of(x), part(0), options, where);
+    evaluate_gradient(f, view_of(grad), view_of(x), part(std::ssize(x)), options, where);
+    std::vector<std::uint32_t> codes;
+    for (const float result : y) codes.push_back(std::bit_cast<std::uint32_t>(result));
+    return codes;
+  };
+  for (const function f : {function::exp, function::log, function::tanh, function::gelu,
+                           function::rsqrt, function::silu, function::pow, function::expm1}) {
+    const auto expected = run(f, "reference");
+    for (const unsigned bits : {ftz | daz, down, ftz | daz | up, zero}) {
+      for (const std::string& backend : supported_backends()) {
+        set(bits);
+        const auto got = run(f, backend);
+        const unsigned after = _mm_getcsr() & 0xE040u;
+        set(0);
+        EXPECT_TRUE(got == expected) << name(f) << ", " << backend << ", " << bits;
+        EXPECT_EQ(after, bits) << backend;  // the caller's again
+      }
     }
   }
 }

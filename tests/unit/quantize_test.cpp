@@ -294,6 +294,11 @@ TEST(Quantize, StatisticsAlone) {
     }
     quantize_statistics s;
     EXPECT_THROW(quantize(in, {.statistics = &s}, {}, {backend, 1, nullptr}), invalid_argument);
+    // Memory for codes that is missing is no request for statistics alone.
+    const matrix_view no_memory =
+        view_of_codes(format_id::e5m2, static_cast<void*>(nullptr), rows, cols);
+    EXPECT_THROW(quantize(in, {.codes = no_memory, .statistics = &s}, {}, {backend, 1, nullptr}),
+                 invalid_argument);
     EXPECT_THROW(quantize(in, {.codes = {.format = format_id::e5m2}}, {}, {backend, 1, nullptr}),
                  invalid_argument);
   }

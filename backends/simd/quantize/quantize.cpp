@@ -218,10 +218,13 @@ void quantize_by_chunks(const quantize_kernel& kernel, const quantize_call& call
   if (counts) *call.outputs.statistics = total(statistics);
 }
 
-template <const quantize_kernel& Kernel>
+template <const backend& Self, const quantize_kernel& Kernel>
 void quantize_or_reference(const quantize_call& call, const executor& where) {
   if (!has_contiguous_rows(call.in)) return reference_quantize(call, where);
-  if (call.outputs.statistics != nullptr) require_tested(reference);  // total() adds
+  if (call.outputs.statistics != nullptr) {
+    require_tested(reference);  // total() adds
+    require_tested(Self);       // kernels square and add
+  }
   if (call.skip_if_nonzero != nullptr && *call.skip_if_nonzero != 0) return;
   const std::int64_t tiles = call.grid.rows * call.grid.cols;
   if (tiles == 0) {
@@ -239,10 +242,10 @@ void quantize_or_reference(const quantize_call& call, const executor& where) {
 }  // namespace
 
 void avx2_quantize(const quantize_call& call, const executor& where) {
-  quantize_or_reference<avx2_quantize_kernel>(call, where);
+  quantize_or_reference<avx2, avx2_quantize_kernel>(call, where);
 }
 void avx512_quantize(const quantize_call& call, const executor& where) {
-  quantize_or_reference<avx512_quantize_kernel>(call, where);
+  quantize_or_reference<avx512, avx512_quantize_kernel>(call, where);
 }
 
 }  // namespace samebits::backends
