@@ -5,10 +5,13 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
-#include <string>
+#include <initializer_list>
+#include <iterator>
 
 #include "numerics/hardware/function_units/half_results.hpp"
+#include "numerics/hardware/function_units/sin_table.hpp"
 #include "numerics/hardware/function_units/sin_unit.hpp"
+#include "numerics/hardware/function_units/tanh_table.hpp"
 #include "numerics/hardware/function_units/tanh_unit.hpp"
 
 namespace samebits::numerics::hopper {
@@ -73,6 +76,22 @@ std::uint64_t hash_of(const recording& r) {
 TEST(FunctionUnitsRecorded, ModelsReturnTheRecordedResults) {
   for (const recording& r : recordings) EXPECT_EQ(hash_of(r), r.hash) << r.name;
 }
+
+/// Any change of a row changes this sum. The expected values are those of the measured tables.
+template <class Row>
+constexpr std::uint64_t sum_of_rows(const Row& row_of, std::uint32_t rows) {
+  std::uint64_t sum = 0;
+  for (std::uint32_t i = 0; i < rows; ++i) {
+    const unit_row row = row_of(i);
+    for (const std::int64_t value : {row.a, std::int64_t{row.b}, std::int64_t{row.d}}) {
+      sum = sum * 0x9E3779B97F4A7C15u + static_cast<std::uint64_t>(value);
+    }
+  }
+  return sum;
+}
+static_assert(std::size(tanh_rows) == 51 && std::size(sin_rows) == 64);
+static_assert(sum_of_rows(tanh_row, 51) == 0x82B68FA631F283B1);
+static_assert(sum_of_rows(sin_row, 64) == 0xD0A1BC22DEF382B1);
 
 // Results that the recordings contain, one of each kind.
 TEST(FunctionUnitsRecorded, SpecialOperands) {
