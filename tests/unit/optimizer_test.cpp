@@ -52,6 +52,25 @@ TEST(step_constants, decay_above_one_is_negative) {
   EXPECT_EQ(n::constants_of(s, bits(4.0), 1, bits(1.0f)).keep, bits(-1.0f));
 }
 
+TEST(stored, blocks_of_zeros_have_the_scale_one) {
+  for (const stored_format f : {fp16_scaled, e4m3_scaled, e5m2_scaled}) {
+    const n::tile_scale s = n::block_scale(f, 0);
+    EXPECT_EQ(s.dequantization_scale, n::binary32::one);
+    EXPECT_EQ(s.factor, n::binary32::one);
+  }
+}
+
+TEST(stored, fp16_blocks_have_powers_of_two_as_scales) {
+  const auto scale = [](float amax) { return n::block_scale(fp16_scaled, bits(amax)); };
+  EXPECT_EQ(scale(1.5f).dequantization_scale, bits(0x1p-14f));
+  EXPECT_EQ(scale(1.5f).factor, bits(0x1p14f));
+  EXPECT_EQ(scale(0x1p-112f).dequantization_scale, bits(0x1p-126f));
+  EXPECT_EQ(scale(0x1p-111f).dequantization_scale, bits(0x1p-125f));
+  EXPECT_EQ(scale(0x1p-140f).dequantization_scale, bits(0x1p-126f));
+  EXPECT_EQ(scale(0x1p-140f).factor, bits(0x1p126f));
+  EXPECT_EQ(n::block_scale(fp16_scaled, n::binary32::nan).dequantization_scale, bits(0x1p114f));
+}
+
 TEST(stored, split_weights_join_to_the_same_number) {
   for (std::uint64_t x = 0; x < (1u << 31) + (std::uint64_t{1} << 31); x += 65521) {
     const auto word = static_cast<std::uint32_t>(x);
