@@ -39,7 +39,7 @@ struct lane_figures {
       max[i] = x[i] > max[i] ? x[i] : max[i];
       min_nonzero[i] = nonzero < min_nonzero[i] ? nonzero : min_nonzero[i];
       zeros[i] += magnitude == 0 ? 1 : 0;
-      nan[i] += x[i] != x[i] ? 1 : 0;
+      nan[i] += std::isnan(x[i]) ? 1 : 0;
     }
   }
 
