@@ -61,8 +61,8 @@ TESTS = [
     Test("truncated_number", ["tests/unit/function_units_test.cpp"]),
     Test("erf erfc exp expm1 fast_divide log log1p pow rsqrt_function sin steps tanh two_over_pi",
          ["tests/unit/cuda_functions_test.cpp"]),
-    Test("binary64_steps exact_function exact_functions exponential logarithm normal_tail sigmoid_gradients "
-          "sigmoids", ["tests/unit/exact_functions_test.cpp"]),
+    Test("binary64_steps exact_function exact_functions exponential logarithm normal_tail "
+          "sigmoid_gradients sigmoids", ["tests/unit/exact_functions_test.cpp"]),
     Test("activation_gradients activations evaluate function_gradients power tensor_format",
          ["tests/unit/torch_operators_test.cpp"]),
     Test("row_layer_norm row_order row_softmax", ["tests/unit/row_functions_test.cpp"]),

@@ -27,19 +27,20 @@ struct evaluate_options {
 /// Computes out = f(in) for every element, with the bits that the rule names.
 ///
 /// function_rule::exact returns the exact real value of the function, rounded once into the format
-/// of `out`. It has exp, exp2, expm1, log, log2, log1p, tanh, erf, rsqrt, reciprocal, sigmoid, silu,
-/// gelu, gelu_tanh and softplus of fp32, fp16 and bf16 numbers, into fp32, fp16, bf16, e4m3 and e5m2.
-/// function_rule::cuda_13_0 has exp, exp2, expm1, log, log2, log10, log1p, sin, cos, tanh, erf,
-/// erfc, pow, rsqrt, fast_exp and fast_log of fp32 numbers. function_rule::torch_2_11 has all other
-/// functions too, of fp32, fp16 and bf16 numbers, but not log10, sin, cos, erfc, fast_exp and
-/// fast_log. function_rule::triton_3_6 has exp, exp2, log, log2, erf, rsqrt and sigmoid,
-/// function_rule::torch_compile_2_11 sigmoid, silu, gelu and gelu_tanh. Every NaN result is the
-/// canonical NaN of the format.
+/// of `out`. It has exp, exp2, expm1, log, log2, log1p, tanh, erf, rsqrt, reciprocal, sigmoid,
+/// silu, gelu, gelu_tanh and softplus of fp32, fp16 and bf16 numbers, into fp32, fp16, bf16, e4m3
+/// and e5m2. function_rule::cuda_13_0 has exp, exp2, expm1, log, log2, log10, log1p, sin, cos,
+/// tanh, erf, erfc, pow, rsqrt, fast_exp and fast_log of fp32 numbers. function_rule::torch_2_11
+/// has all other functions too, of fp32, fp16 and bf16 numbers, but not log10, sin, cos, erfc,
+/// fast_exp and fast_log. function_rule::triton_3_6 has exp, exp2, log, log2, erf, rsqrt and
+/// sigmoid, function_rule::torch_compile_2_11 sigmoid, silu, gelu and gelu_tanh. Every NaN result
+/// is the canonical NaN of the format.
 ///
 /// @param f  the function
 /// @param in  [rows, cols] in fp32, fp16 or bf16, host or device memory
-/// @param out  the shape of `in`, and the format of `in` unless the rule is `exact`. `out` may be the
-///   same memory as `in` if element sizes and strides are equal. Otherwise they must not overlap.
+/// @param out  the shape of `in`, and the format of `in` unless the rule is `exact`. `out` may be
+///   the same memory as `in` if element sizes and strides are equal. Otherwise they must not
+///   overlap.
 /// @param options  the rule, and the parameter of functions that have one
 /// @param where  backend; threads for host memory, stream for device memory
 /// @throws invalid_argument, before anything is written, if:
@@ -54,8 +55,8 @@ struct evaluate_options {
 ///   - the views lie in different memory or not in the backend's memory;
 ///   - views of device memory have an address of host memory or of another device;
 ///   - the backend's name is unknown.
-/// @throws unsupported if the rule lacks the function in this format or the rounding mode, or if this
-///   machine lacks the backend.
+/// @throws unsupported if the rule lacks the function in this format or the rounding mode, or if
+///   this machine lacks the backend.
 /// @throws environment_error if the device backend's self-test fails.
 /// @note Thread-safe. Allocates nothing per element. The result does not depend on the executor.
 /// @note Device memory: the call is enqueued on `where.stream` and can be captured into a graph.
@@ -68,12 +69,12 @@ struct evaluate_options {
 void evaluate(function f, const const_matrix_view& in, const matrix_view& out,
               const evaluate_options& options = {}, const executor& where = {});
 
-/// Computes out = grad * f'(in) for every element: the gradient of `in`, where `grad` is the gradient
-/// of f(in).
+/// Computes out = grad * f'(in) for every element: the gradient of `in`, where `grad` is the
+/// gradient of f(in).
 ///
 /// function_rule::exact has the gradients of silu, gelu and gelu_tanh: the exact value of f'(in),
-/// rounded to fp32, times `grad`, rounded into the format of `out`. function_rule::torch_2_11 returns
-/// the results of PyTorch's backward pass.
+/// rounded to fp32, times `grad`, rounded into the format of `out`. function_rule::torch_2_11
+/// returns the results of PyTorch's backward pass.
 ///
 /// @param grad  the shape of `in`, and the format of `in` unless the rule is `exact`
 /// @param out  as in evaluate(); may also be the same memory as `grad`

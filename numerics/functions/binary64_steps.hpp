@@ -116,7 +116,7 @@ SAMEBITS_HD constexpr std::uint64_t sub(std::uint64_t a, std::uint64_t b) {
   return fma(a, one, neg(b));
 }
 SAMEBITS_HD constexpr std::uint64_t mul(std::uint64_t a, std::uint64_t b) {
-  return fma(a, b, (a ^ b) & sign_bit);
+  return fma(a, b, sign_bit);  // adding -0 keeps the sign of a zero
 }
 SAMEBITS_HD constexpr std::uint64_t div(std::uint64_t a, std::uint64_t b) {
   return binary64::divide(a & ~sign_bit, b & ~sign_bit) | ((a ^ b) & sign_bit);
@@ -168,9 +168,9 @@ SAMEBITS_INLINE constexpr Word exception(Word x, Word y, std::uint64_t operand,
   return select(x == Word(operand), Word(result), y);
 }
 
-/// The sum y + error rounded to odd: y if it is exact, else that binary64 neighbour of the sum whose
-/// last bit is 1. Later roundings into formats of at most 51 bits then see on which side of a number
-/// or a tie the sum lies. Requires |error| of at most half a unit in the last place of y.
+/// The sum y + error rounded to odd: y if it is exact, else that binary64 neighbour of the sum
+/// whose last bit is 1. Later roundings into formats of at most 51 bits then see on which side of a
+/// number or a tie the sum lies. Requires |error| of at most half a unit in the last place of y.
 template <class Word>
 SAMEBITS_INLINE constexpr Word to_odd(Word y, Word error) {
   const Word bit = std::uint64_t{1};

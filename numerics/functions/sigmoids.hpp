@@ -1,7 +1,8 @@
 // Sigmoids: sigmoid and the activations x sigmoid(v), x Phi(x), in binary64 steps.
 //
-// Near 0 the results lie next to 1/2 or x / 2, for large x next to 1 or x. These are numbers or ties
-// of the destinations. There the distance is held at a size that binary64 shows, with the right sign.
+// Near 0 the results lie next to 1/2 or x / 2, for large x next to 1 or x. These are numbers or
+// ties of the destinations. There the distance is held at a size that binary64 shows, with the
+// right sign.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Functions of rule `exact` on arrays: every host backend against the definition, element by element,
-// for every function, operand format, destination and rounding; and refused arguments.
+// Functions of rule `exact` on arrays: every host backend against the definition, element by
+// element, for every function, operand format, destination and rounding; and refused arguments.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -52,8 +52,8 @@ struct codes {
   std::vector<std::uint8_t> memory;
 };
 
-/// Pseudo-random codes; every second one has a magnitude between 2^-16 and 2^15. Among the first are
-/// zeros, infinities, NaNs and numbers beyond which results are held.
+/// Pseudo-random codes; every second one has a magnitude between 2^-16 and 2^15. Among the first
+/// are zeros, infinities, NaNs and numbers beyond which results are held.
 std::uint64_t operand(format_id format, std::int64_t i, std::uint64_t seed) {
   constexpr std::uint32_t special[] = {0x00000000, 0x80000000, 0x7F800000, 0xFF800000, 0x7FC00000,
                                        0xFF800001, 0x00000001, 0x807FFFFF, 0x7F7FFFFF, 0xFF7FFFFF,

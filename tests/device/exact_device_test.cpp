@@ -1,8 +1,8 @@
-// Functions of rule `exact` on device memory against the CPU, bit for bit: every function, gradient,
-// operand format, destination and rounding on both CUDA backends.
+// Functions of rule `exact` on device memory against the CPU, bit for bit: every function,
+// gradient, operand format, destination and rounding on both CUDA backends.
 //
-// fp16 and bf16: all 65,536 codes. fp32: every 4096th of the 2^32 codes, all of them into fp32 if the
-// environment has SAMEBITS_FUNCTION_OPERANDS=all.
+// fp16 and bf16: all 65,536 codes. fp32: every 4096th of the 2^32 codes, all of them into fp32 if
+// the environment has SAMEBITS_FUNCTION_OPERANDS=all.
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 

@@ -146,7 +146,7 @@ class numbers {
  public:
   double next() {
     const auto sig = static_cast<double>(random_() >> 11 | 1);
-    const double x = std::ldexp(sig, static_cast<int>(random_() % 40u) - 20 - 52);
+    const double x = std::ldexp(sig, static_cast<int>(random_() % 120u) - 60 - 52);
     return (random_() & 1) != 0 ? x : -x;
   }
 

@@ -8,8 +8,8 @@
 
 namespace samebits::cuda {
 
-/// The bits of a binary64 number. Each step is one instruction or CUDA's correctly rounded function;
-/// none can be contracted.
+/// The bits of a binary64 number. Each step is one instruction or CUDA's correctly rounded
+/// function; none can be contracted.
 struct real_word {
   std::uint64_t bits;
 
