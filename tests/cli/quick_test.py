@@ -93,7 +93,7 @@ class Quick(cli_support.CliTest):
          -         -         -         -         -        -         0  c
 
 rms: root of the mean square   smallest: non-zero magnitude
-all of the finite elements
+All figures are those of the finite elements.
 """)
 
     def test_conditions(self):

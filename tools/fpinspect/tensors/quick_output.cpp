@@ -92,7 +92,7 @@ void write_quick_statistics(std::span<const shown_tensor> tensors,
       });
   out.write(
       "\nrms: root of the mean square   smallest: non-zero magnitude\n"
-      "all of the finite elements\n");
+      "All figures are those of the finite elements.\n");
 }
 
 void write_quick_statistics_json(std::span<const shown_tensor> tensors,
