@@ -124,6 +124,13 @@ TEST(TritonFunctions, HaveTheStepsOfTritonsKernels) {
   EXPECT_EQ(compared, 7 + 4);
 }
 
+/// A change of the smallest coefficient's last bit shows in few results.
+TEST(TritonFunctions, ErfHasItsCoefficients) {
+  for (std::uint32_t x = 0x3F8060FE; x < 0x40800000; x += 61) {
+    ASSERT_EQ(triton_3_6::erf(x), bits(tl_erf(number(x)))) << std::hex << x;
+  }
+}
+
 TEST(TritonFunctions, FullDivideScalesItsOperands) {
   for (const float b : {0x1p126f, 0x1.000002p126f, 0x1.8p126f, 0x1p127f, 0x1p-126f, 0x1p-127f,
                         0x1.23456p-127f, 0x1.ffff8p-130f, 0x1p-149f, 3.0f}) {
@@ -133,6 +140,10 @@ TEST(TritonFunctions, FullDivideScalesItsOperands) {
     }
   }
   EXPECT_EQ(bits(divide(1.0f, 0x1p-127f)), bits(0x1p127f));
+  for (std::uint32_t i = 1; i < 2000; ++i) {  // subnormal divisors, quotients near 1
+    const float b = number(i * 4099 % 0x00800000), a = number(i * 7919 % 0x01000000);
+    ASSERT_EQ(triton_3_6::full_divide(bits(a), bits(b)), bits(divide(a, b))) << a << " / " << b;
+  }
 }
 
 /// tl.softmax as its kernel computes it: every thread of the block has its vectors in registers.
@@ -186,9 +197,9 @@ TEST(TritonFunctions, SoftmaxAddsInTheOrderOfTritonsKernels) {
             tl_softmax(x, static_cast<std::size_t>(block), static_cast<std::size_t>(warps),
                        static_cast<std::size_t>(vector));
         std::vector<std::uint32_t> got = codes;
-        got.push_back(0x12345678);  // behind the row
+        got.push_back(0x60123456);  // behind the row; large, so that it would change the sum
         triton_3_6::softmax_row(triton_3_6::sum_order(n, warps, vector), got.data(), n);
-        ASSERT_EQ(got.back(), 0x12345678u);
+        ASSERT_EQ(got.back(), 0x60123456u);
         got.pop_back();
         for (std::size_t i = 0; i < got.size(); ++i) {
           ASSERT_EQ(got[i], bits(expected[i])) << n << " " << warps << " " << vector << " " << i;
