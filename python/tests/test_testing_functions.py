@@ -96,7 +96,7 @@ def test_planted_errors_are_found_and_named(kernel: Any, function: str, rule: st
 
 
 def test_the_text_of_a_failure() -> None:
-    text = failure(one_result, "exp", rule=CUDA, only=np.float32([0.5, 1.0]))
+    text = failure(one_result, "exp", rule=CUDA, only=np.array([0.5, 1.0], np.float32))
     assert text.splitlines() == [
         "exp of fp32 by cuda_13_0: 1 of 2 elements is wrong (smallest case found)",
         "  element   0 of a call of 2 elements",

@@ -21,7 +21,7 @@ def function_codes(f: Format, rng: np.random.Generator) -> Codes:
     numbers from 2^-30 to 2^8 and random codes."""
     if f.storage_bits <= 16:
         return every_code(f)
-    borders = np.float32(_BORDERS).view(np.uint32).astype(np.int64)
+    borders = np.array(_BORDERS, np.float32).view(np.uint32).astype(np.int64)
     near = np.concatenate([borders + ulps for ulps in _ULPS]).astype(np.uint64)
     field = rng.integers(127 - 30, 127 + 8, _RANDOM, np.uint64, endpoint=True)
     fraction = rng.integers(0, (1 << 23) - 1, _RANDOM, np.uint64, endpoint=True)
