@@ -1,8 +1,8 @@
 // Half results: ex2 and tanh as Hopper's instructions for fp16 and bf16 return them.
 //
-// The unit computes the binary32 result and truncates it to the format. Compared with an H100 on
-// all 65,536 codes of each instruction, and of its form for pairs (.f16x2, .bf16x2), which computes
-// both numbers alike.
+// The unit computes the binary32 result and truncates it to the format. Compared with an H200 on
+// all 65,536 codes of each instruction, and on all 2^32 pairs of its form for pairs (.f16x2,
+// .bf16x2), which computes both numbers alike.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,7 @@
 // sin unit: sin(x) and cos(x) as Hopper's instructions sin.approx.ftz.f32 and cos.approx.ftz.f32
 // return them.
 //
-// Compared with an H100 on 459,000 operands of each, all exponents among them
-// (docs/function_units.md). The instructions are a product and a unit: the product is x / (2 pi),
+// Compared with an H200 on all 2^32 operands (docs/function_units.md). The instructions are a product and a unit: the product is x / (2 pi),
 // truncated; the unit takes a number of turns.
 #pragma once
 

@@ -1,7 +1,7 @@
 // tanh unit: tanh(x) as Hopper's instruction tanh.approx.f32 returns it.
 //
-// Compared with an H100 on 459,000 operands, all exponents among them (docs/function_units.md). The
-// instruction has no form with .ftz: a subnormal operand is the result.
+// Compared with an H200 on all 2^32 operands (docs/function_units.md). The instruction has no form
+// with .ftz: a subnormal operand is the result.
 #pragma once
 
 #include <cstdint>
