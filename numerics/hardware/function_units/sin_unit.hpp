@@ -1,8 +1,8 @@
 // sin unit: sin(x) and cos(x) as Hopper's instructions sin.approx.ftz.f32 and cos.approx.ftz.f32
 // return them.
 //
-// Compared with an H200 on all 2^32 operands (docs/function_units.md). The instructions are a product and a unit: the product is x / (2 pi),
-// truncated; the unit takes a number of turns.
+// Compared with an H200 on all 2^32 operands (docs/function_units.md). The instructions are a
+// product and a unit: the product is x / (2 pi), truncated; the unit takes a number of turns.
 #pragma once
 
 #include <cstdint>

@@ -2,7 +2,7 @@
 //
 // Unit of the rows: 2^-40. A binade has one to sixteen rows, of equal width (tanh_unit.hpp).
 //
-// Origin: H100, CUDA 13.0, 2026-11-23. The rows were fitted to 394,000 of the instruction's results,
+// Origin: H100, CUDA 13.0, 2026-11-23. The rows were fitted to 394,000 of the results,
 // at least 272 of each row; docs/function_units.md describes the fit. Only one pair of coefficients
 // b and d with as many zeros at the end gives these results. `a` is the only multiple of a result's
 // ulp that does.
