@@ -230,5 +230,41 @@ class Arith(cli_support.CliTest):
                    says="no.npy")
 
 
+
+class Functions(cli_support.CliTest):
+    def test_text(self):
+        lines = self.ok("arith", "exp", "0.5", "--rule", "cuda_13_0").out.splitlines()
+        self.assertEqual(lines[0].split(), ["A", "fp32", "0x3f000000", "0.5"])
+        self.assertEqual(lines[1].split(), ["exp", "fp32", "0x3fd3094c",
+                                            "1.6487212181091309", "rule",
+                                            "cuda_13_0"])
+        self.assertEqual(lines[2].split(), ["exact", "1.6487212707001281", "error", "-0.441",
+                                            "ulp"])
+        self.assertEqual(len(lines), 3)
+
+    def test_json(self):
+        found = self.ok_json("arith", "gelu_tanh", "1", "--rule", "torch_2_11", "--format", "bf16")
+        self.assertEqual(found, {
+            "schema": 1, "function": "gelu_tanh", "format": "bf16", "rule": "torch_2_11",
+            "input": "1", "operand": "0x3f80", "result": "0x3f57", "value": "0.84",
+            "exact": "0.8411919906082767", "error_ulp": "-0.345"})
+        found = self.ok_json("arith", "pow", "-8", "3", "--rule", "cuda_13_0")
+        self.assertEqual((found["value"], found["error_ulp"]), ("-512", "0.000"))
+        found = self.ok_json("arith", "log", "-1", "--rule", "cuda_13_0")
+        self.assertEqual((found["result"], found["error_ulp"]), ("0x7fffffff", ""))
+
+    def test_refused(self):
+        self.fails(2, "arith", "exp", "1", says="--rule: needed for exp")
+        self.fails(2, "arith", "exp", "1", "--rule", "cuda", says=["--rule", "cuda_13_0"])
+        self.fails(2, "arith", "exp", "1", "2", "--rule", "cuda_13_0", says="takes one number")
+        self.fails(2, "arith", "exp", "x", "--rule", "cuda_13_0", says="is not a number")
+        self.fails(2, "arith", "pow", "1", "x", "--rule", "cuda_13_0", says="parameter")
+        self.fails(2, "arith", "exp", "1", "--rule", "cuda_13_0", "--dest", "fp16", says="--dest")
+        self.fails(2, "arith", "add", "1", "2", "--format", "fp16", "--rule", "cuda_13_0",
+                   says="--rule")
+        self.fails(2, "arith", "add", "1", "2", says="--format is required")
+        self.fails(4, "arith", "gelu", "1", "--rule", "cuda_13_0", says="has no gelu")
+
+
 if __name__ == "__main__":
     cli_support.main()

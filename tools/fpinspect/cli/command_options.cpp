@@ -206,13 +206,17 @@ void command_line::add_arith() {
   CLI::App* command = add("arith", "Compute with numbers of a format");
   command
       ->add_option("OP", arith_.op,
-                   "add, sub, mul, div, sqrt, fma, rem, rint, min, max, min_num or max_num")
+                   "add, sub, mul, div, sqrt, fma, rem, rint, min, max, min_num or max_num; or a "
+                   "function, such as exp or gelu, with --rule")
       ->required();
   command
       ->add_option("A", arith_.operands,
                    "Operands: numbers, FILE.npy, .npz, .safetensors or .gguf, FILE#TENSOR, or -")
       ->required();
-  command->add_option("--format", arith_.format, "Format of the operands")->required();
+  command->add_option("--format", arith_.format,
+                      "Format of the operands; required, but fp32 for functions");
+  command->add_option("--rule", arith_.rule_of_function,
+                      "Whose bits a function returns, such as cuda_13_0 or torch_2_11");
   command->add_option("--dest", arith_.dest, "Format of the result (default: that of --format)");
   command->add_option("--out", arith_.out, "Where results go: FILE.npy, FILE.safetensors or -");
   command->add_option("--flags", arith_.flags, "Where a byte of flags for each goes, the same");

@@ -102,6 +102,7 @@ struct arith_arguments {
   std::string op;
   std::vector<std::string> operands;
   std::string format;
+  std::string rule_of_function;  ///< whose bits a function returns
   std::string dest;
   std::string from;
   std::string out;

@@ -18,6 +18,7 @@
 #include "fpinspect/cli/commands.hpp"
 #include "fpinspect/cli/error.hpp"
 #include "fpinspect/cli/text.hpp"
+#include "fpinspect/formats/arith_function.hpp"
 #include "fpinspect/formats/describe.hpp"
 #include "fpinspect/formats/flag_names.hpp"
 #include "fpinspect/output/json_writer.hpp"
@@ -26,6 +27,7 @@
 #include "fpinspect/tensors/tensor_output.hpp"
 #include "samebits/arithmetic.hpp"
 #include "samebits/array_arithmetic.hpp"
+#include "samebits/core/function.hpp"
 #include "samebits/scalar.hpp"
 #include "samebits/text.hpp"
 #include "samebits/view.hpp"
@@ -364,6 +366,13 @@ std::string notes(const tensor_target& target, const arith_task& task,
 }  // namespace
 
 void run_arith(const arith_arguments& arguments, output& out) {
+  if (const auto function = samebits::find_function(arguments.op)) {
+    return run_arith_function(*function, arguments, out);
+  }
+  if (arguments.format.empty()) throw usage_error("--format is required");
+  if (!arguments.rule_of_function.empty()) {
+    throw usage_error(cat("--rule: only for functions, not for ", arguments.op));
+  }
   const terminal term(arguments.view);
   const arith_targets targets(arguments);
   arith_task task = task_of(arguments);

@@ -1,0 +1,209 @@
+// `fpinspect arith FUNCTION X --rule RULE`: a function of one number by a rule, beside its exact
+// value.
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "fpinspect/cli/arguments.hpp"
+#include "fpinspect/cli/commands.hpp"
+#include "fpinspect/cli/error.hpp"
+#include "fpinspect/cli/text.hpp"
+#include "fpinspect/formats/arith_function.hpp"
+#include "fpinspect/formats/describe.hpp"
+#include "fpinspect/output/json_writer.hpp"
+#include "samebits/evaluate.hpp"
+#include "samebits/scalar.hpp"
+#include "samebits/text.hpp"
+#include "samebits/view.hpp"
+#include "tensor_file/escape.hpp"
+
+namespace fpinspect {
+namespace {
+
+using samebits::format_id;
+using samebits::function;
+using samebits::function_rule;
+using wide = long double;
+
+struct function_task {
+  function of;
+  function_rule rule;
+  format_id format;
+  std::string text;        ///< of the operand
+  std::uint64_t code = 0;  ///< of the operand, in `format`
+  bool inexact = false;    ///< the text was rounded to the code
+  samebits::evaluate_options options;
+};
+
+function_rule rule_named(std::string_view text) {
+  if (const auto rule = samebits::find_function_rule(text)) return *rule;
+  std::string names;
+  for (int i = 0; i < samebits::function_rule_count; ++i) {
+    names += cat(i == 0 ? "" : ", ", name(samebits::function_rule_at(i)));
+  }
+  throw usage_error(cat("--rule: ", samebits::tensor_file::quote(text), " is not one of ", names));
+}
+
+/// A number of the command line in binary64.
+double parameter_argument(std::string_view which, std::string_view text) {
+  const samebits::parse_result parsed = samebits::parse(format_id::fp64, text);
+  if (parsed.ok) return std::bit_cast<double>(parsed.code);
+  throw usage_error(cat(which, ": ", samebits::tensor_file::quote(text), " is not a number"));
+}
+
+function_task task_of(function of, const arith_arguments& arguments) {
+  if (arguments.rule_of_function.empty()) {
+    throw usage_error(cat("--rule: needed for ", name(of), ", for example --rule cuda_13_0"));
+  }
+  for (const auto& [option, text] : {std::pair{"--dest", &arguments.dest},
+                                     {"--from", &arguments.from},
+                                     {"--out", &arguments.out},
+                                     {"--flags", &arguments.flags}}) {
+    if (!text->empty()) throw usage_error(cat(option, ": not for functions; leave it out"));
+  }
+  function_task task{of, rule_named(arguments.rule_of_function), format_id::fp32, {}, 0, false, {}};
+  if (!arguments.format.empty()) task.format = format_argument("--format", arguments.format);
+  task.options.rule = task.rule;
+  const std::size_t most = has_parameter(of) ? 2 : 1;
+  if (arguments.operands.empty() || arguments.operands.size() > most) {
+    throw usage_error(cat(name(of), " takes one number", most == 2 ? " and its parameter" : "",
+                          ", got ", arguments.operands.size(), " operands"));
+  }
+  if (arguments.operands.size() == 2) {
+    task.options.parameter = parameter_argument("parameter", arguments.operands[1]);
+  }
+  task.text = arguments.operands[0];
+  const samebits::parse_result parsed = samebits::parse(task.format, task.text);
+  if (!parsed.ok) {
+    throw usage_error(cat("A: ", samebits::tensor_file::quote(task.text), " is not a number"));
+  }
+  task.code = parsed.code;
+  task.inexact = parsed.inexact;
+  return task;
+}
+
+std::uint64_t result_of(const function_task& task) {
+  std::array<std::byte, 8> in{}, out{};
+  const auto bytes = static_cast<std::size_t>(samebits::storage_bytes(task.format));
+  for (std::size_t i = 0; i < bytes; ++i) in[i] = static_cast<std::byte>(task.code >> (8 * i));
+  const void* const from = in.data();
+  samebits::evaluate(task.of, samebits::view_of_codes(task.format, from, 1, 1),
+                     samebits::view_of_codes(task.format, static_cast<void*>(out.data()), 1, 1),
+                     task.options, {.backend = "reference"});
+  std::uint64_t code = 0;
+  for (std::size_t i = bytes; i-- > 0;) code = code << 8 | std::to_integer<std::uint64_t>(out[i]);
+  return code;
+}
+
+double value_of(format_id format, std::uint64_t code) {
+  return std::bit_cast<double>(samebits::convert_code(format, format_id::fp64, code).code);
+}
+
+wide sigmoid(wide x) { return 1 / (1 + std::exp(-x)); }
+wide softplus(wide x) { return x > 40 ? x : std::log1p(std::exp(x)); }
+
+/// The function's value in long double, whose errors are far below an ulp of the formats.
+wide exact_value(const function_task& task, wide x) {
+  constexpr wide pi = 3.141592653589793238462643383279502884L;
+  const wide p = task.options.parameter.value_or(task.of == function::elu ? 1 : 0.01);
+  switch (task.of) {
+    case function::exp:
+    case function::fast_exp: return std::exp(x);
+    case function::exp2: return std::exp2(x);
+    case function::expm1: return std::expm1(x);
+    case function::log:
+    case function::fast_log: return std::log(x);
+    case function::log2: return std::log2(x);
+    case function::log10: return std::log10(x);
+    case function::log1p: return std::log1p(x);
+    case function::sin: return std::sin(x);
+    case function::cos: return std::cos(x);
+    case function::tanh: return std::tanh(x);
+    case function::erf: return std::erf(x);
+    case function::erfc: return std::erfc(x);
+    case function::pow: return std::pow(x, p);
+    case function::rsqrt: return 1 / std::sqrt(x);
+    case function::reciprocal: return 1 / x;
+    case function::sigmoid: return sigmoid(x);
+    case function::silu: return x * sigmoid(x);
+    case function::gelu: return x * std::erfc(-x / std::sqrt(wide{2})) / 2;
+    case function::gelu_tanh: {
+      const wide inner = std::sqrt(2 / pi) * (x + wide{0.044715L} * x * x * x);
+      return x * sigmoid(2 * inner);  // (1 + tanh(y)) / 2 = sigmoid(2 y)
+    }
+    case function::softplus: return softplus(x);
+    case function::elu: return x > 0 ? x : p * std::expm1(x);
+    case function::relu: return x > 0 ? x : 0;
+    case function::leaky_relu: return x > 0 ? x : p * x;
+    case function::mish: return x * std::tanh(softplus(x));
+    case function::hardswish: return x * std::fmin(std::fmax(x + 3, wide{0}), wide{6}) / 6;
+  }
+  return x;
+}
+
+std::string exact_text(wide value) {
+  if (std::isnan(value)) return "nan";  // without a sign
+  char text[64];
+  std::snprintf(text, sizeof text, "%.17Lg", value);
+  return text;
+}
+
+/// The distance of the result from the exact value in ulp, the spacing of the format at the exact
+/// value; empty for NaN, Inf and 0.
+std::string distance_text(format_id format, double result, wide exact) {
+  if (!std::isfinite(result) || !std::isfinite(exact) || exact == 0) return {};
+  const samebits::format_spec f = samebits::spec_of(format);
+  int exponent = 0;
+  (void)std::frexp(exact, &exponent);
+  const int lowest = 2 - f.bias;  // of the smallest normal number, as frexp() counts
+  const wide ulp = std::ldexp(wide{1}, std::max(exponent, lowest) - 1 - f.mantissa_bits);
+  char text[64];
+  std::snprintf(text, sizeof text, "%.3Lf", (result - exact) / ulp);
+  return text;
+}
+
+}  // namespace
+
+void run_arith_function(function of, const arith_arguments& arguments, output& out) {
+  const function_task task = task_of(of, arguments);
+  const std::uint64_t result = result_of(task);
+  const wide exact = exact_value(task, value_of(task.format, task.code));
+  const std::string distance = distance_text(task.format, value_of(task.format, result), exact);
+  if (arguments.view.json) {
+    json_writer json;
+    json.begin_object();
+    json.member("schema", 1);
+    json.member("function", name(of));
+    json.member("format", name(task.format));
+    json.member("rule", name(task.rule));
+    json.member("input", task.text);
+    json.member("operand", code_text(task.format, task.code));
+    json.member("result", code_text(task.format, result));
+    json.member("value", samebits::to_shortest(task.format, result));
+    json.member("exact", exact_text(exact));
+    json.member("error_ulp", distance);
+    json.end_object();
+    out.write(json.document());
+    return;
+  }
+  const auto line = [&](std::string_view label, std::uint64_t code, const std::string& note) {
+    std::string text =
+        cat(left(label, 11), left(name(task.format), 6), left(code_text(task.format, code), 12),
+            left(value_text(task.format, code), 26), note);
+    text.erase(text.find_last_not_of(' ') + 1);
+    out.write(text + "\n");
+  };
+  line("A", task.code,
+       task.inexact ? "rounded from " + samebits::tensor_file::escape(task.text, 60) : "");
+  line(name(of), result, cat("rule ", name(task.rule)));
+  out.write(cat(left("exact", 29), left(exact_text(exact), 26),
+                distance.empty() ? "" : cat("error ", distance, " ulp"), "\n"));
+}
+
+}  // namespace fpinspect

@@ -1,0 +1,13 @@
+// The part of `fpinspect arith` that evaluates functions.
+#pragma once
+
+#include "fpinspect/cli/options.hpp"
+#include "fpinspect/output/output.hpp"
+#include "samebits/core/function.hpp"
+
+namespace fpinspect {
+
+/// Prints a function of one number by the rule of --rule, and its exact value.
+void run_arith_function(samebits::function of, const arith_arguments& arguments, output& out);
+
+}  // namespace fpinspect
