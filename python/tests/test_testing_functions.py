@@ -76,7 +76,7 @@ def test_the_librarys_own_functions_pass(name: str, rule: str) -> None:
 
 
 @pytest.mark.parametrize("kernel, function, rule, says", [
-    (in_fp64, "exp", CUDA, "looks like: computed in fp64 and rounded once (fits all "),
+    (in_fp64, "exp", CUDA, "computed in fp64 and rounded once (fits all "),
     (wrong_formula, "gelu_tanh", TORCH, "looks like: gelu by rule torch_2_11 (fits all "),
     (flushed_results, "exp", CUDA, "looks like: subnormal results flushed to zeros"),
     (flushed_inputs, "expm1", CUDA, "looks like: subnormal inputs read as zeros"),

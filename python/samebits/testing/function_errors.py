@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import numpy.typing as npt
 
+from samebits import _core
 from samebits.errors import InvalidArgument, Unsupported
 from samebits.testing.function_model import FunctionModel
 from samebits.testing.number_formats import Codes, Mask, array_of, codes_of, is_nan, is_subnormal
@@ -14,7 +15,7 @@ from samebits.testing.runs import Seen
 
 Doubles = npt.NDArray[np.float64]
 
-_RULES = ("cuda_13_0", "torch_2_11", "exact")
+_RULES = tuple(_core.names("function_rule"))
 _RELATED = {"gelu": ("gelu_tanh",), "gelu_tanh": ("gelu",), "exp": ("fast_exp",),
             "log": ("fast_log",), "fast_exp": ("exp",), "fast_log": ("log",)}
 _IN_FP64: dict[str, Callable[[Doubles], Doubles]] = {

@@ -56,7 +56,7 @@ def check_function(
     format : str or dtype
         The format of `x` and of the results: fp32, fp16 or bf16.
     rule : str
-        Whose bits are right: ``"torch_2_11"`` or ``"cuda_13_0"``.
+        Whose bits are right, for example ``"torch_2_11"`` or ``"exact"``; see `samebits.functions`.
     parameter : float, optional
         The exponent of pow, the alpha of elu or the slope of leaky_relu.
     nan : str
@@ -168,7 +168,7 @@ def _call_text(runner: _Runner, nan: str) -> str:
 
 
 def _distances(seen: Seen, f: Format) -> Integers:
-    """Return how many codes lie between results and right results, for wrong ones that are no NaN."""
+    """Return how many codes lie between wrong results and right ones; NaN are left out."""
     def place(codes: Codes) -> Integers:
         size = (codes & np.uint64(f.sign - 1)).astype(np.int64)
         return np.where(codes & np.uint64(f.sign), -size, size)
