@@ -92,7 +92,7 @@ TESTS = [
                    "backends/reference/list.cpp"], ["tests/property/list_property.cpp"]),
     Test("list_ops", ["tests/unit/tensor_list_operations_test.cpp", "backends/reference/list.cpp"],
           ["tests/property/list_property.cpp"]),
-    Test("constants stored", ["tests/unit/optimizer_test.cpp"]),
+    Test("constants lamb lion stored", ["tests/unit/optimizer_test.cpp"]),
     Test("adam adam_libraries adam_torch constants lamb lion sgd stored update update_arithmetic "
           "update_tables",
           ["backends/reference/optimizer.cpp", "backends/threads/optimizer.cpp",

@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "numerics/update/constants.hpp"
+#include "numerics/update/lamb.hpp"
+#include "numerics/update/lion.hpp"
 #include "numerics/update/stored.hpp"
 #include "samebits/error.hpp"
 
@@ -50,6 +52,29 @@ TEST(step_constants, have_the_steps_of_the_contract) {
 TEST(step_constants, decay_above_one_is_negative) {
   const optimizer_settings s = {.learning_rate = 4, .weight_decay = 0.5};
   EXPECT_EQ(n::constants_of(s, bits(4.0), 1, bits(1.0f)).keep, bits(-1.0f));
+}
+
+TEST(rules, lion_moves_by_signs) {
+  EXPECT_EQ(n::sign_of(0u), 0u);
+  EXPECT_EQ(n::sign_of(0x80000000u), 0u);
+  EXPECT_EQ(n::sign_of(1u), bits(1.0f));
+  EXPECT_EQ(n::sign_of(0x80000001u), bits(-1.0f));
+  EXPECT_EQ(n::sign_of(0x7F800000u), bits(1.0f));
+  EXPECT_EQ(n::sign_of(0xFF800000u), bits(-1.0f));
+  EXPECT_EQ(n::sign_of(0xFF800001u), 0xFF800001u);
+}
+
+TEST(rules, lamb_uses_norms_that_are_above_zero_and_finite) {
+  const optimizer_settings s = {.rule = update_rule::lamb};
+  const n::update_constants c = n::constants_of(s, bits(0.5), 1, bits(1.0f));
+  const std::uint64_t inf = n::binary64::inf;
+  EXPECT_EQ(n::lamb_factor(c, bits(3.0), bits(4.0)), bits(0.375f));
+  EXPECT_EQ(n::lamb_factor(c, 0, bits(4.0)), bits(0.5f));
+  EXPECT_EQ(n::lamb_factor(c, bits(3.0), 0), bits(0.5f));
+  EXPECT_EQ(n::lamb_factor(c, inf, bits(4.0)), bits(0.5f));
+  EXPECT_EQ(n::lamb_factor(c, bits(3.0), inf), bits(0.5f));
+  EXPECT_EQ(n::lamb_factor(c, n::binary64::nan, bits(4.0)), bits(0.5f));
+  EXPECT_EQ(n::lamb_factor(c, bits(3.0), n::binary64::nan), bits(0.5f));
 }
 
 TEST(stored, blocks_of_zeros_have_the_scale_one) {
