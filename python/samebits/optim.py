@@ -109,7 +109,8 @@ def _format(array: Any, name: str) -> str:
         raise TypeError(f"{name}: a NumPy array is expected; got a {type(array).__name__}")
     if not array.flags.c_contiguous:
         raise InvalidArgument(f"{name}: a C-contiguous array is expected")
-    return NAMES[_core.describe(array, name, -1)[1]]
+    number_of_format: int = _core.describe(array, name, -1)[1]
+    return NAMES[number_of_format]
 
 
 class _Optimizer:
