@@ -82,9 +82,7 @@ SAMEBITS_INLINE constexpr Word exact_log2(Word x) {
   const Word p = mul(f, factor);
   const Word p_low =
       fma(rest, factor, fma(f, Word(bits_of(0x1.777d0ffda0d24p-56)), fma(f, factor, neg(p))));
-  const Word upper = add(k, p);
-  const Word error = add(sub(k, upper), p);  // exact: |k| > |p| or k = 0
-  return log_domain(x, sum_to_odd(upper, add(error, p_low)));
+  return log_domain(x, sum_to_odd(k, add(p, p_low)));  // |k| > |p| or k = 0
 }
 
 /// log(1 + x). Below 2^-29 it is x - x^2 / 2, where the square is held at 2^-40 of x. From there to
