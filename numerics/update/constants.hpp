@@ -18,23 +18,23 @@
 namespace samebits::numerics {
 
 /// The constants of one group and step, as binary32 bits. The letters are those of contract §12. A
-/// constant that rule or profile do not use is 0.
+/// constant that rule or profile do not use may be any number.
 struct update_constants {
-  std::uint32_t grad_mul = 0;     ///< c
-  std::uint32_t b1 = 0, w1 = 0;   ///< of the first average; for sgd mu and h
-  std::uint32_t b2 = 0, w2 = 0;   ///< of the second average
-  std::uint32_t rate = 0;         ///< a
-  std::uint32_t root = 0;         ///< r
-  std::uint32_t epsilon = 0;      ///< e
-  std::uint32_t l2 = 0;           ///< w
-  std::uint32_t keep = 0;         ///< k
-  std::uint32_t loss = 0;         ///< l
-  std::uint32_t correction1 = 0;  ///< f(c1); for lamb f(1 / c1)
-  std::uint32_t correction2 = 0;  ///< f(c2)
-  std::uint64_t lamb_rate = 0;    ///< lr as binary64 bits, for lamb
-  bool decays = false;            ///< wd is not 0
-  bool first_step = false;        ///< t is 1
-  bool nesterov = false;
+  std::uint32_t grad_mul;     ///< c
+  std::uint32_t b1, w1;       ///< of the first average; for sgd mu and h
+  std::uint32_t b2, w2;       ///< of the second average
+  std::uint32_t rate;         ///< a
+  std::uint32_t root;         ///< r
+  std::uint32_t epsilon;      ///< e
+  std::uint32_t l2;           ///< w
+  std::uint32_t keep;         ///< k
+  std::uint32_t loss;         ///< l
+  std::uint32_t correction1;  ///< f(c1); for lamb f(1 / c1)
+  std::uint32_t correction2;  ///< f(c2)
+  std::uint64_t lamb_rate;    ///< lr as binary64 bits, for lamb
+  bool decays;                ///< wd is not 0
+  bool first_step;            ///< t is 1
+  bool nesterov;
 };
 
 namespace update_detail {
@@ -156,7 +156,7 @@ SAMEBITS_HD constexpr void set_bias_corrections(update_constants& c, const optim
 SAMEBITS_HD constexpr update_constants constants_of(const optimizer_settings& s, std::uint64_t lr,
                                                     std::uint64_t t, std::uint32_t grad_mul) {
   const update_detail::update_numbers x = update_detail::numbers_of(s, lr);
-  update_constants c;
+  update_constants c = {};
   c.grad_mul = grad_mul;
   c.lamb_rate = x.lr;
   c.first_step = t == 1;
