@@ -239,7 +239,7 @@ def test_groups_closures_and_layouts(device: str) -> None:
         loss.backward()
         return loss
 
-    assert float(optimizer.step(closure)) == 2 * 119 * 60
+    assert float(optimizer.step(closure).detach()) == 2 * 119 * 60
     ramp = torch.arange(120.0, device=device).reshape(2, 3, 4, 5)
     assert torch.equal(params[0], 1 - ramp) and torch.equal(params[1], 1 - 0.5 * ramp)
     optimizer.add_param_group({"params": [torch.nn.Parameter(torch.ones(3, device=device))]})
@@ -247,6 +247,30 @@ def test_groups_closures_and_layouts(device: str) -> None:
     last.grad = torch.ones_like(last)
     optimizer.step()
     assert last.tolist() == [0.5] * 3
+
+
+def test_a_gradient_in_another_order_of_memory(device: str) -> None:
+    ramp = torch.arange(24.0, device=device).reshape(1, 2, 3, 4)
+    p = torch.nn.Parameter(torch.zeros_like(ramp).contiguous(memory_format=torch.channels_last))
+    p.grad = ramp.clone()
+    optim.SGD([p], lr=1.0).step()
+    assert torch.equal(p.detach(), -ramp)
+
+
+def test_maximize_with_a_scaler(device: str) -> None:
+    params, plain = parameters(device), parameters(device)
+    optimizer, expected = optim.AdamW(params, maximize=True), optim.AdamW(plain, maximize=True)
+    scaler = sbt.GradScaler(device, init_scale=4.0)
+    scaler.scale(torch.ones((), device=device))
+    set_gradients(params, 0, 4.0)
+    set_gradients(plain, 0)
+    scaler.step(optimizer)
+    expected.step()
+    assert all_bits(params, optimizer) == all_bits(plain, expected)
+    opposite = parameters(device)
+    set_gradients(opposite, 0, -1.0)
+    optim.AdamW(opposite).step()
+    assert all(torch.equal(bits(p), bits(q)) for p, q in zip(params, opposite, strict=True))
 
 
 def test_autograd_notices_the_step() -> None:
