@@ -7,8 +7,8 @@
 #include <cstdint>
 
 #include "numerics/update/constants.hpp"
-#include "numerics/update/update_tables.hpp"
 #include "numerics/update/update.hpp"
+#include "numerics/update/update_tables.hpp"
 #include "samebits/core/optimizer.hpp"
 
 namespace samebits::cuda {

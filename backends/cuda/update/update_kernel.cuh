@@ -14,8 +14,8 @@
 #include "backends/cuda/update/update_arithmetic.cuh"
 #include "backends/cuda/update/update_vector.cuh"
 #include "numerics/tensor_list/list.hpp"
-#include "numerics/update/update_tables.hpp"
 #include "numerics/update/update.hpp"
+#include "numerics/update/update_tables.hpp"
 #include "samebits/core/optimizer.hpp"
 
 namespace samebits::cuda {
@@ -103,9 +103,11 @@ __device__ __forceinline__ void for_each_vector(const chunk_task& task, const ro
 #pragma unroll 1
   for (int turn = 0; turn < count; turn += update_threads * V) {
     const int at = turn + static_cast<int>(threadIdx.x) * V;
-    update_vector<Steps, V, Whole> v(task.row, formats,
-                                     {task.chunk.first + at, min(max(count - at, 0), V),
-                                      task.aligned, task.seed, task.group.step});
+    const int elements = min(max(count - at, 0), V);
+    // All lanes of a warp decide alike: a warp with an incomplete vector has no vector loads.
+    const bool vectors = Whole || (task.aligned && __all_sync(all_lanes, elements == V));
+    update_vector<Steps, V, Whole> v(
+        task.row, formats, {task.chunk.first + at, elements, vectors, task.seed, task.group.step});
     v.load(states);
     v.decode(states);
     f(v);

@@ -11,8 +11,8 @@
 #include "backends/cuda/update/code_words.cuh"
 #include "backends/cuda/update/stored_values.cuh"
 #include "numerics/arithmetic/binary32.hpp"
-#include "numerics/update/update_tables.hpp"
 #include "numerics/update/stored.hpp"
+#include "numerics/update/update_tables.hpp"
 #include "samebits/core/optimizer.hpp"
 
 namespace samebits::cuda {
@@ -39,7 +39,7 @@ __device__ __forceinline__ row_formats formats_of(const numerics::update_row& ro
 struct vector_place {
   std::int64_t first;  ///< the vector's first element
   int count;           ///< elements of the vector that exist: 0 .. V, 0 or V if Whole
-  bool aligned;        ///< all arrays are aligned to 16 bytes
+  bool vectors;        ///< loads and stores are of whole vectors
   std::uint64_t seed;
   std::uint64_t step;
 };
@@ -127,7 +127,7 @@ struct update_vector {
     const int bytes = code_bytes(f);
     const std::byte* const p = codes + place.first * bytes;
     if constexpr (!Whole) {
-      if (!place.aligned || place.count < V) return load_some_codes<V>(p, bytes, place.count);
+      if (!place.vectors) return load_some_codes<V>(p, bytes, place.count);
     }
     return place.count == 0 ? words{} : load_codes<V>(p, bytes);
   }
@@ -136,7 +136,7 @@ struct update_vector {
     const int bytes = code_bytes(f);
     std::byte* const p = codes + place.first * bytes;
     if constexpr (!Whole) {
-      if (!place.aligned || place.count < V) return store_some_codes<V>(p, bytes, place.count, x);
+      if (!place.vectors) return store_some_codes<V>(p, bytes, place.count, x);
     }
     if (place.count != 0) store_codes<V>(x, p, bytes);
   }

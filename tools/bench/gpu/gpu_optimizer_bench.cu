@@ -40,11 +40,13 @@ std::vector<std::int64_t> model_sizes() {
   return sizes;
 }
 
-/// Fills words with random positive codes that are small numbers in every format.
+/// Fills words with random codes of positive numbers around 1/128 in 32- and 16-bit formats, and of
+/// any positive numbers in FP8.
 __global__ void fill(std::uint32_t* words, std::int64_t count) {
   const std::int64_t step = std::int64_t{gridDim.x} * blockDim.x;
   for (std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += step) {
-    words[i] = random_word(3, 0, static_cast<std::uint64_t>(i)) & 0x3BFF3BFFu;
+    const std::uint32_t bits = random_word(3, 0, static_cast<std::uint64_t>(i));
+    words[i] = (bits & 0x017E017Eu) | 0x3C003C00u;
   }
 }
 __global__ void fill_ones(float* words, std::int64_t count) {
