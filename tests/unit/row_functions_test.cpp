@@ -53,9 +53,11 @@ row random_row(format_id format, std::int64_t n, std::uint64_t seed, float centr
 
 /// WARP_SHFL_DOWN within one warp: lane 0 is the result.
 float warp_sum(floats lanes) {
-  for (int offset = 16; offset > 0; offset /= 2) {
+  for (std::size_t offset = 16; offset > 0; offset /= 2) {
     const floats before = lanes;
-    for (int l = 0; l < 32; ++l) lanes[l] = before[l] + before[l + offset < 32 ? l + offset : l];
+    for (std::size_t l = 0; l < 32; ++l) {
+      lanes[l] = before[l] + before[l + offset < 32 ? l + offset : l];
+    }
   }
   return lanes[0];
 }
