@@ -329,6 +329,31 @@ def shard_index_seeds():
     yield "refused_deep", b'{"x":' + b"[" * 100 + b"]" * 100 + b"}"
 
 
+def command_line_seeds():
+    lines = {
+        "show": "show e4m3 0.1 --round toward_zero --json",
+        "show_several": "show fp16,bf16,e5m2 1e-400 nan -0 0x1.8p-3 --plain --ascii",
+        "arith": "arith div 1 3 --format bf16 --round stochastic --seed 5 --random-bits 12",
+        "arith_fma": "arith fma 1e38 10 -inf --overflow saturate --nan canonical",
+        "arith_rule": "arith exp 0.5 --rule cuda_13_0",
+        "cast": "cast fp32 e4m3 448 449 -1e9 --overflow saturate",
+        "range": "range --width 60",
+        "resolution": "resolution fp16 1 2 --json --json-bits",
+        "table": "table e5m2 add",
+        "memory": "memory 1.3B --scheme master32",
+        "advise": "advise training --gpu h100",
+        "completion": "completion fish",
+        "formats": "formats e4m3 --json",
+        "units": "units",
+        "refused_number": "show e4m3 1e",
+        "refused_utf8": "show e4m3 \u00e9\u4e2d",
+        "refused_option": "range --colour always --nothing",
+    }
+    for name, line in lines.items():
+        yield name, line.replace(" ", "\n").encode("utf-8")
+    yield "refused_bytes", b"show\n\xff\xfe\x1b[0m"
+
+
 def write(folder, seeds):
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.iterdir():
@@ -345,3 +370,4 @@ if __name__ == "__main__":
     write(HERE / "corpus" / "safetensors", safetensors_seeds())
     write(HERE / "corpus" / "shard_index", shard_index_seeds())
     write(HERE / "corpus" / "gguf", gguf_seeds())
+    write(HERE / "corpus" / "command_line", command_line_seeds())
