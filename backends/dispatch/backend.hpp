@@ -33,7 +33,7 @@ struct scale_call;
 struct axpby_call;
 struct accumulate_call;
 struct cast_call;
-struct optimizer_call;           // backends/dispatch/optimizer.hpp
+struct optimizer_call;  // backends/dispatch/optimizer.hpp
 
 /// The elements [begin, end) of a view, counted in row-major order.
 struct element_range {
@@ -59,7 +59,8 @@ struct device_memory {
   void (*upload)(void* device, const void* host, std::size_t bytes);
   void (*download)(void* host, const void* device, std::size_t bytes);
   void (*fill)(void* device, std::byte value, std::size_t bytes);
-  void (*synchronize)();  ///< waits for all enqueued work and reports its errors
+  /// Waits for all work enqueued on the current device, on any stream, and reports its errors.
+  void (*synchronize)();
 };
 
 /// One operation of a backend. Host and device backends fill in the same three functions. `Call`

@@ -1,5 +1,5 @@
 // Memory of the current device for callers without a stream: synchronous calls on the default
-// stream.
+// stream. synchronize() waits for all streams.
 #include <cuda_runtime.h>
 
 #include "backends/cuda/common/cuda.hpp"
@@ -34,7 +34,8 @@ void fill(void* device, std::byte value, std::size_t bytes) {
   check(cudaStreamSynchronize(nullptr), "cudaMemset");
 }
 
-void synchronize() { check(cudaStreamSynchronize(nullptr), "work on the device"); }
+// cudaStreamSynchronize(nullptr) does not wait for streams created with cudaStreamNonBlocking.
+void synchronize() { check(cudaDeviceSynchronize(), "work on the device"); }
 
 }  // namespace
 
