@@ -3,10 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "device/cuda_backends.hpp"
@@ -283,6 +285,72 @@ TEST_P(OptimizerDevice, DecisionAndLearningRatesInDeviceMemory) {
         here());
     expect_same(host, device, "step " + std::to_string(i));
   }
+}
+
+/// One launch computes the constants of 32 groups.
+TEST_P(OptimizerDevice, FortyGroupsWithLearningRatesInDeviceMemory) {
+  constexpr std::size_t count = 40;
+  std::array<float, count> rates;
+  std::vector<optimizer_settings> groups;
+  std::vector<tensor_plan> plans;
+  const std::vector<optimizer_settings> all = all_settings();
+  for (std::size_t i = 0; i < count; ++i) {
+    rates[i] = 0.01f + 0.002f * static_cast<float>(i);
+    groups.push_back(all[i % all.size()]);
+    plans.push_back({.mode = {fp32},
+                     .gradient = fp32,
+                     .states = {fp32, fp32},
+                     .count = 300 + 37 * static_cast<std::int64_t>(i),
+                     .group = static_cast<std::uint32_t>(i)});
+  }
+  optimizer_buffer host(plans, 25);
+  const device_bytes device(host.bytes());
+  const optimizer_list on_host(host.tensors_at(host.bytes().data()));
+  const optimizer_list on_gpu(host.tensors_at(device.data()), memory_space::device);
+  const on_device<std::array<float, count>> rates_there(rates);
+  for (const std::uint64_t t : {std::uint64_t{1}, std::uint64_t{2}}) {
+    optimizer_step(on_host, groups, {.applied_steps = t, .learning_rates = rates.data(), .seed = 6},
+                   reference());
+    optimizer_step(on_gpu, groups,
+                   {.applied_steps = t, .learning_rates = rates_there.data()->data(), .seed = 6},
+                   here());
+    expect_same(host, device, "40 groups, step " + std::to_string(t));
+  }
+}
+
+/// The norms of the tensor are sums of the squares of 257 chunks.
+TEST_P(OptimizerDevice, LambOfALargeTensor) {
+  expect_reference({{.mode = {bf16_nearest, fp32},
+                     .gradient = bf16_nearest,
+                     .states = {fp32, fp32},
+                     .count = 256 * 4096 + 5}},
+                   {{.rule = update_rule::lamb, .weight_decay = 0.1}}, 26, "a large tensor");
+}
+
+TEST_P(OptimizerDevice, CheckpointsWaitForNonBlockingStreams) {
+  const optimizer_checkpoint numbers = {.groups = two_groups()};
+  optimizer_buffer host(some_plans(), 27);
+  const device_bytes device(host.bytes());
+  const optimizer_list on_host(host.tensors_at(host.bytes().data()));
+  const optimizer_list on_gpu(host.tensors_at(device.data()), memory_space::device);
+  cudaStream_t stream = nullptr;
+  check_cuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "stream");
+  const auto enqueue_late_step = [&] {
+    const auto sleep = [](void*) { std::this_thread::sleep_for(std::chrono::milliseconds(200)); };
+    check_cuda(cudaLaunchHostFunc(stream, sleep, nullptr), "host function");
+    optimizer_step(on_gpu, numbers.groups, {.seed = 3}, here(stream));
+  };
+  const std::vector<std::byte> before = save(on_host, numbers);
+
+  enqueue_late_step();
+  const std::vector<std::byte> after = save(on_gpu, numbers);
+  optimizer_step(on_host, numbers.groups, {.seed = 3}, reference());
+  EXPECT_TRUE(after == save(on_host, numbers)) << "save() did not wait for the step";
+
+  enqueue_late_step();
+  load_optimizer(on_gpu, before);
+  EXPECT_TRUE(save(on_gpu, numbers) == before) << "load_optimizer() did not wait for the step";
+  cudaStreamDestroy(stream);
 }
 
 TEST_P(OptimizerDevice, AGraphReplaysSteps) {
