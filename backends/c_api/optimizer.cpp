@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -66,21 +68,36 @@ samebits::optimizer_settings settings_of(const samebits_optimizer_settings* sett
           .nesterov = s.nesterov != 0};
 }
 
-/// The settings of all groups. The elements of the caller's array are as far apart as the size of
-/// the struct in the caller's version.
+/// An element of an array of settings. Elements are as far apart as the size of the struct in the
+/// caller's version.
+template <class Settings>  // samebits_optimizer_settings, const or not
+Settings* group_at(Settings* groups, std::size_t i) {
+  using byte = std::conditional_t<std::is_const_v<Settings>, const std::byte, std::byte>;
+  return reinterpret_cast<Settings*>(reinterpret_cast<byte*>(groups) + i * groups->struct_size);
+}
+
+std::string group_text(std::size_t i) { return "groups[" + std::to_string(i) + "]"; }
+
+/// Requires an array of settings whose elements all have one struct_size.
+void check_groups(const samebits_optimizer_settings* groups, std::size_t count) {
+  api::check_array(groups, count, "groups");
+  for (std::size_t i = 0; i < count; ++i) {
+    const samebits_optimizer_settings* const group = group_at(groups, i);
+    api::check_struct_size(group, group_text(i).c_str());
+    if (group->struct_size != groups->struct_size) {
+      throw samebits::invalid_argument(group_text(i) + ": struct_size must be that of groups[0]");
+    }
+  }
+}
+
+/// The settings of all groups.
 std::vector<samebits::optimizer_settings> groups_of(const samebits_optimizer_settings* groups,
                                                     std::size_t count) {
-  api::check_array(groups, count, "groups");
+  check_groups(groups, count);
   std::vector<samebits::optimizer_settings> all;
   all.reserve(count);
-  const auto* at = reinterpret_cast<const std::byte*>(groups);
-  for (std::size_t i = 0; i < count; ++i, at += groups->struct_size) {
-    const std::string which = "groups[" + std::to_string(i) + "]";
-    const auto* const group = reinterpret_cast<const samebits_optimizer_settings*>(at);
-    if (group->struct_size != groups->struct_size) {
-      throw samebits::invalid_argument(which + ": struct_size must be that of groups[0]");
-    }
-    all.push_back(settings_of(group, which.c_str()));
+  for (std::size_t i = 0; i < count; ++i) {
+    all.push_back(settings_of(group_at(groups, i), group_text(i).c_str()));
   }
   return all;
 }
@@ -173,6 +190,9 @@ samebits_status samebits_optimizer_list_write_tables(samebits_optimizer_list* li
     api::check_array(into, size, "tables");
     const auto* const copied_to = static_cast<const std::byte*>(on_device);
     api::check_array(copied_to, size, "on_device");
+    if (reinterpret_cast<std::uintptr_t>(copied_to) % 16 != 0) {
+      throw samebits::invalid_argument("on_device: must be a multiple of 16");
+    }
     to.described->write_tables(into, copied_to);
   });
 }
@@ -247,15 +267,12 @@ samebits_status samebits_optimizer_list_load(const samebits_optimizer_list* list
     const samebits::optimizer_list& all = api::required(list, "list").list;
     const auto* const from = static_cast<const std::byte*>(bytes);
     api::check_array(from, size, "bytes");
-    api::check_array(groups, capacity, "groups");
+    check_groups(groups, capacity);
     uint64_t& steps = api::required(applied_steps, "applied_steps");
     uint64_t& of_random_bits = api::required(seed, "seed");
     const samebits::optimizer_checkpoint saved = samebits::load_optimizer(all, {from, size});
-    auto* at = reinterpret_cast<std::byte*>(groups);
     for (std::size_t i = 0; i < std::min(capacity, saved.groups.size()); ++i) {
-      api::write_options(reinterpret_cast<samebits_optimizer_settings*>(at),
-                         settings_in_c(saved.groups[i]), "groups");
-      at += groups->struct_size;
+      api::write_options(group_at(groups, i), settings_in_c(saved.groups[i]), "groups");
     }
     steps = saved.applied_steps;
     of_random_bits = saved.seed;

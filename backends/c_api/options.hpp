@@ -102,6 +102,9 @@ inline samebits_verify_options defaults() {
   return SAMEBITS_VERIFY_OPTIONS_INIT;
 }
 
+/// Throws invalid_argument if the struct_size of an option struct is below 4 or too large.
+void check_struct_size(const void* given, const char* which);
+
 /// Copies the first struct_size bytes of a caller's struct over `options`, which has the defaults
 /// and `size` bytes.
 ///

@@ -207,6 +207,40 @@ TEST(COptimizer, Checkpoints) {
                  SAMEBITS_INVALID_ARGUMENT, "bytes");
 }
 
+TEST(COptimizer, LoadChecksGroupsBeforeItWrites) {
+  memory saved, other;
+  const memory before = other;
+  const list_of_one list(saved.c()), into(other.c());
+  const samebits_optimizer_settings groups[] = {settings_in_c(0), settings_in_c(2)};
+  const samebits_step_input input = SAMEBITS_STEP_INPUT_INIT;
+  EXPECT_OK(samebits_optimizer_step(list.handle, groups, 2, &input, nullptr));
+  std::size_t length = 0;
+  EXPECT_OK(samebits_optimizer_list_save(list.handle, groups, 2, 5, 9, nullptr, 0, &length));
+  std::vector<std::byte> bytes(length);
+  EXPECT_OK(
+      samebits_optimizer_list_save(list.handle, groups, 2, 5, 9, bytes.data(), length, &length));
+
+  std::uint64_t steps = 77, seed = 78;
+  std::size_t count = 79;
+  samebits_optimizer_settings loaded[] = {settings_in_c(1), settings_in_c(1)};
+  const auto refused = [&](std::size_t position, std::uint32_t size, const char* message) {
+    loaded[position].struct_size = size;
+    EXPECT_REFUSED(samebits_optimizer_list_load(into.handle, bytes.data(), length, &steps, &seed,
+                                                loaded, 2, &count),
+                   SAMEBITS_INVALID_ARGUMENT, message);
+    loaded[position].struct_size = sizeof loaded[position];
+    EXPECT_TRUE(other == before) << message;
+    EXPECT_TRUE(same_bytes(loaded[0], settings_in_c(1))) << message;
+    EXPECT_EQ(steps, 77u);
+    EXPECT_EQ(seed, 78u);
+    EXPECT_EQ(count, 79u);
+  };
+  refused(0, 0, "groups[0]: struct_size");
+  refused(0, 1u << 20, "groups[0]: struct_size");
+  refused(1, 0, "groups[1]: struct_size");
+  refused(1, sizeof loaded[1] - 8, "groups[1]: struct_size must be that of groups[0]");
+}
+
 TEST(COptimizer, TablesOfHostLists) {
   memory m;
   const samebits_optimizer_tensor t = m.c();
