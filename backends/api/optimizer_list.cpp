@@ -21,6 +21,9 @@ namespace {
 
 using enum stored_format;
 
+/// Sizes of arrays in bytes do not overflow up to this count.
+constexpr std::int64_t max_count = std::int64_t{1} << 48;
+
 /// One of a tensor's arrays, for checks and messages.
 struct named_array {
   const char* name;
@@ -88,8 +91,21 @@ void check_combination(const optimizer_tensor& t) {
   }
 }
 
+/// Refuses arrays whose format or kind says that there is no such array.
+void check_missing_arrays(const optimizer_tensor& t) {
+  const auto is_given = [](const stored_array& a) {
+    return a.format == none && (a.codes != nullptr || a.scales != nullptr);
+  };
+  require(t.low_kind != low_part::none || t.low == nullptr,
+          "low: must be null, because low_kind is none");
+  require(!is_given(t.master), "master: must be null, because its format is none");
+  require(!is_given(t.states[0]), "states[0]: must be null, because its format is none");
+  require(!is_given(t.states[1]), "states[1]: must be null, because its format is none");
+}
+
 void check_formats(const optimizer_tensor& t) {
   require(static_cast<int>(t.low_kind) < low_part_count, "low_kind: is no low_part");
+  check_missing_arrays(t);
   check_combination(t);
   require(
       is_one_of(t.gradient.format, {fp32, bf16_nearest, fp16_nearest, e4m3_tensor, e5m2_tensor}),
@@ -110,6 +126,7 @@ bool has_scales(const optimizer_tensor& t) {
 
 void check_numbers(const optimizer_tensor& t) {
   require(t.count >= 0, "count: must be at least 0");
+  require(t.count <= max_count, "count: must be at most 2^48");
   require(t.block == 128 || t.block == 256, "block: must be 128 or 256");
   require(t.stream < (1u << stream_tensor_bits), "stream: must be below 2^24");
   require(!has_scales(t) || t.first_index % t.block == 0,

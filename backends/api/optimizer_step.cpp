@@ -111,6 +111,34 @@ void check_group(const optimizer_data& list, const group_summary& group,
   }
 }
 
+/// Checks learning rates in host memory. Bits are compared, as magnitude() says.
+void check_learning_rates(std::span<const float> rates) {
+  for (std::size_t i = 0; i < rates.size(); ++i) {
+    const std::uint64_t rate = numerics::binary64::widen(std::bit_cast<std::uint32_t>(rates[i]));
+    if (!is_finite(std::bit_cast<double>(rate))) {
+      throw invalid_argument("input.learning_rates[" + std::to_string(i) +
+                             "]: must be a finite number >= 0");
+    }
+  }
+}
+
+/// Checks a step's input. What lies in device memory is not read.
+void check_input(const step_input& input, std::size_t groups, memory_space space) {
+  const bool on_host = space == memory_space::host;
+  if (on_host && input.learning_rates != nullptr) {
+    check_learning_rates({input.learning_rates, groups});
+  }
+  if (input.decision == nullptr) {
+    require(input.applied_steps != 0,
+            "input.applied_steps: must count this step, so it is at least 1");
+    require(!std::isnan(input.grad_mul), "input.grad_mul: must not be NaN");
+  } else if (on_host && input.decision->applied) {
+    require(input.decision->applied_steps != 0,
+            "input.decision.applied_steps: must count this step, so it is at least 1 if the step "
+            "is applied");
+  }
+}
+
 void check_step(const optimizer_data& list, std::span<const optimizer_settings> groups,
                 const step_input& input) {
   for (std::size_t i = 0; i < groups.size(); ++i) {
@@ -127,10 +155,7 @@ void check_step(const optimizer_data& list, std::span<const optimizer_settings> 
     }
     check_group(list, group, groups[group.group]);
   }
-  if (input.decision != nullptr) return;
-  require(input.applied_steps != 0,
-          "input.applied_steps: must count this step, so it is at least 1");
-  require(!std::isnan(input.grad_mul), "input.grad_mul: must not be NaN");
+  check_input(input, groups.size(), list.space);
 }
 
 }  // namespace

@@ -87,7 +87,7 @@ struct optimizer_tensor {
   void* low = nullptr;  ///< 16-bit codes; see low_part
   low_part low_kind = low_part::none;
   std::array<stored_array, 2> states = {};
-  std::int64_t count = 0;         ///< >= 0
+  std::int64_t count = 0;         ///< in [0, 2^48]
   std::uint64_t first_index = 0;  ///< index of element 0 in the unsharded parameter, for shards
   std::uint32_t stream = 0;       ///< the parameter's number in random streams, below 2^24
   std::uint32_t group = 0;        ///< index of its settings
@@ -109,7 +109,9 @@ class optimizer_list {
   /// @param tensors  arrays, sizes, groups
   /// @param space  the memory of all arrays
   /// @throws invalid_argument, naming position and name of the tensor, if:
-  ///   - count is negative, or an array that the tensor needs is null or misaligned for its codes;
+  ///   - count is negative or above 2^48;
+  ///   - an array that the tensor needs is null or misaligned for its codes;
+  ///   - an array is given, and its format or low_kind is none;
   ///   - a format is not one that this array may have;
   ///   - the combination of weights, master and low is not one of the table above;
   ///   - block is neither 128 nor 256;
@@ -143,9 +145,11 @@ struct step_input {
   /// Factor of all gradients: 1 / scale, times the clip factor.
   float grad_mul = 1;
   /// A loss scaler's decision. If not null, its applied_steps and grad_mul are used, and a step that
-  /// is not `applied` changes no byte.
+  /// is not `applied` changes no byte. applied_steps is at least 1 if the step is `applied`.
   const step_report* decision = nullptr;
   /// One learning rate per group, which replaces that of the settings; null: those of the settings.
+  /// Rates are finite and >= 0. Rates in device memory are not checked: other rates give
+  /// unspecified results.
   const float* learning_rates = nullptr;
   /// Seed of the random bits of stochastic formats.
   std::uint64_t seed = 0;
@@ -167,6 +171,8 @@ struct step_input {
 ///   - a tensor's formats do not suit a torch profile (contract §12);
 ///   - beta1 is at most 0.5 with torch_foreach and adamw or adam;
 ///   - applied_steps is 0 or grad_mul is NaN, and there is no decision;
+///   - a decision in host memory is `applied` and has applied_steps 0;
+///   - a learning rate in host memory is NaN, infinite or negative;
 ///   - the rule is lamb, and first_index of a tensor is not 0;
 ///   - threads is negative, or the backend is unknown or of another memory.
 /// @throws unsupported for a backend that this machine lacks or that has no optimizer steps.

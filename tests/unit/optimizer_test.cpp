@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -274,6 +275,12 @@ TEST(optimizer, refuses_tensors) {
   using input = step_input&;
   EXPECT_EQ(refusal([](tensor t, settings, input) { t.count = -1; }),
             "tensors[0] 'fc1': count: must be at least 0");
+  EXPECT_EQ(refusal([](tensor t, settings, input) { t.count = (std::int64_t{1} << 48) + 1; }),
+            "tensors[0] 'fc1': count: must be at most 2^48");
+  EXPECT_EQ(refusal([](tensor t, settings, input) {
+              t.count = std::numeric_limits<std::int64_t>::max();
+            }),
+            "tensors[0] 'fc1': count: must be at most 2^48");
   EXPECT_EQ(refusal([](tensor t, settings, input) { t.weights.codes = nullptr; }),
             "tensors[0] 'fc1': weights.codes: must not be null");
   EXPECT_EQ(refusal([](tensor t, settings, input) {
@@ -299,6 +306,25 @@ TEST(optimizer, refuses_tensors) {
             }),
             "tensors[0] 'fc1': first_index: must be a multiple of block, because an array has "
             "scales");
+}
+
+TEST(optimizer, refuses_arrays_without_a_format) {
+  using tensor = optimizer_tensor&;
+  using settings = optimizer_settings&;
+  using input = step_input&;
+  EXPECT_EQ(refusal([](tensor t, settings, input) { t.low = t.weights.codes; }),
+            "tensors[0] 'fc1': low: must be null, because low_kind is none");
+  EXPECT_EQ(refusal([](tensor t, settings, input) { t.master.format = none; }),
+            "tensors[0] 'fc1': master: must be null, because its format is none");
+  EXPECT_EQ(refusal([](tensor t, settings, input) { t.states[0].format = none; }),
+            "tensors[0] 'fc1': states[0]: must be null, because its format is none");
+  EXPECT_EQ(refusal([](tensor t, settings, input) { t.states[1].format = none; }),
+            "tensors[0] 'fc1': states[1]: must be null, because its format is none");
+  float scale = 1;
+  EXPECT_EQ(refusal([&](tensor t, settings, input) {
+              t.states[1] = {nullptr, none, &scale};
+            }),
+            "tensors[0] 'fc1': states[1]: must be null, because its format is none");
 }
 
 TEST(optimizer, refuses_settings) {
@@ -342,6 +368,52 @@ TEST(optimizer, refuses_settings) {
       "tensors[0] 'fc1': first_index: must be 0 with rule lamb, which needs whole parameters");
   EXPECT_EQ(refusal([](tensor, settings, input i) { i.applied_steps = 0; }),
             "input.applied_steps: must count this step, so it is at least 1");
+}
+
+TEST(optimizer, refuses_learning_rates_in_host_memory) {
+  const float infinity = std::numeric_limits<float>::infinity();
+  for (const float rate :
+       {std::nanf(""), -std::nanf(""), infinity, -infinity, -1e-3f, -0x1p-149f}) {
+    for (const bool decided : {false, true}) {
+      const float rates[] = {0.5f, rate};
+      step_report decision;
+      decision.applied_steps = 1;
+      bf16_training memory;
+      const optimizer_settings groups[] = {memory.settings, memory.settings};
+      try {
+        optimizer_step(optimizer_list({memory.tensor(true, low_part::none)}), groups,
+                       {.decision = decided ? &decision : nullptr, .learning_rates = rates});
+        ADD_FAILURE() << "accepted " << rate;
+      } catch (const invalid_argument& error) {
+        EXPECT_STREQ(error.what(), "input.learning_rates[1]: must be a finite number >= 0");
+      }
+      EXPECT_EQ(memory.master, bf16_training().master);
+    }
+  }
+  for (const float rate : {0.0f, -0.0f, 0x1p-149f, std::numeric_limits<float>::max()}) {
+    EXPECT_EQ(refusal([&](optimizer_tensor&, optimizer_settings&, step_input& i) {
+                i.learning_rates = &rate;
+              }),
+              "");
+  }
+}
+
+TEST(optimizer, refuses_applied_decisions_without_a_step_count) {
+  step_report decision;
+  const auto text = [&] {
+    return refusal(
+        [&](optimizer_tensor&, optimizer_settings&, step_input& i) { i.decision = &decision; });
+  };
+  decision.applied = true;
+  EXPECT_EQ(
+      text(),
+      "input.decision.applied_steps: must count this step, so it is at least 1 if the step is "
+      "applied");
+  decision.applied_steps = 1;
+  EXPECT_EQ(text(), "");
+  decision.applied = false;
+  decision.applied_steps = 0;
+  EXPECT_EQ(text(), "");
 }
 
 TEST(optimizer, torch_profiles_need_one_format) {

@@ -118,7 +118,7 @@ typedef struct samebits_optimizer_tensor {
   samebits_stored_array master;
   samebits_stored_array states[2];
   void* low;            /* 16-bit codes, or null */
-  int64_t count;        /* >= 0 */
+  int64_t count;        /* in [0, 2^48] */
   uint64_t first_index; /* index of element 0 in the unsharded parameter, for shards */
   const char* name;     /* name in messages; null: the position is used */
   int32_t low_kind;     /* samebits_low_part */
@@ -159,7 +159,9 @@ samebits_optimizer_list_tables_size(const samebits_optimizer_list* list, size_t*
  * be enqueued before the first step on the list.
  *
  * @param tables  [size], size as samebits_optimizer_list_tables_size() says
- * @param on_device  address in device memory, a multiple of 16; must stay valid as long as the list */
+ * @param on_device  address in device memory, a multiple of 16; must stay valid as long as the list
+ * @returns SAMEBITS_INVALID_ARGUMENT before anything is written, if size is another one, if an address
+ *   is null, or if on_device is not a multiple of 16 */
 SAMEBITS_C_API samebits_status samebits_optimizer_list_write_tables(samebits_optimizer_list* list,
                                                                     void* tables, size_t size,
                                                                     const void* on_device);
@@ -177,11 +179,11 @@ typedef struct samebits_optimizer_settings {
   int32_t profile;      /* samebits_update_profile */
   int32_t nesterov;     /* 1: SGD with Nesterov's momentum; needs momentum > 0, dampening = 0 */
   double learning_rate; /* finite, >= 0 */
-  double beta1;         /* all rules except sgd; in [0, 1) */
-  double beta2;         /* all rules except sgd; in [0, 1) */
+  double beta1;         /* all rules except sgd; in [0, 1), below 1 after rounding to binary32 */
+  double beta2;         /* all rules except sgd; in [0, 1), below 1 after rounding to binary32 */
   double epsilon;       /* adamw, adam, lamb; finite, >= 0; not 0 after rounding to binary32 */
   double weight_decay;  /* finite, >= 0 */
-  double momentum;      /* sgd; in [0, 1); 0: there is no state */
+  double momentum;      /* sgd; 0 or in [2^-126, 1); 0: there is no state */
   double dampening;     /* sgd; in [0, 1] */
 } samebits_optimizer_settings;
 #define SAMEBITS_OPTIMIZER_SETTINGS_INIT                                         \
@@ -201,10 +203,13 @@ typedef struct samebits_step_input {
   float grad_mul;         /* factor of all gradients: 1 / scale, times the clip factor */
   uint64_t applied_steps; /* steps applied so far, this step included; >= 1 */
   /* A loss scaler's decision. If not null, its applied_steps and grad_mul are used, and a step that
-   * is not `applied` changes no byte. */
+   * is not `applied` changes no byte. applied_steps is at least 1 if the step is `applied`. */
   const samebits_step_report* decision;
-  const float* learning_rates; /* one for each group, replaces that of the settings; may be null */
-  uint64_t seed;               /* of the random bits of stochastic formats */
+  /* One learning rate for each group, which replaces that of the settings; null: those of the
+   * settings. Rates are finite and >= 0. Rates in device memory are not checked: other rates give
+   * unspecified results. */
+  const float* learning_rates;
+  uint64_t seed; /* of the random bits of stochastic formats */
 } samebits_step_input;
 #define SAMEBITS_STEP_INPUT_INIT \
   { (uint32_t)sizeof(samebits_step_input), 1.0f, 1, NULL, NULL, 0 }
@@ -248,7 +253,7 @@ SAMEBITS_C_API samebits_status samebits_optimizer_list_save(
  *   capacity 0
  * @param count  receives the number of saved settings; may be null
  * @returns SAMEBITS_INVALID_ARGUMENT before anything is written, as samebits::load_optimizer() throws
- *   it
+ *   it, or if `groups` are not initialized or differ in struct_size
  * @note Device memory: waits for all work on the device. */
 SAMEBITS_C_API samebits_status samebits_optimizer_list_load(const samebits_optimizer_list* list,
                                                             const void* bytes, size_t size,
