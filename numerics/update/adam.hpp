@@ -13,7 +13,8 @@ namespace samebits::numerics {
 // - Arithmetic: a policy (numerics/update/update_arithmetic.hpp).
 // - Word: std::uint32_t, or SIMD lanes (numerics/bits/word.hpp).
 
-/// RN(b * old) + w * x, as two roundings or by fma.
+/// b * old + w * x. Profile strict: both products and the sum are rounded. Other profiles:
+/// fma(b, old, RN(w * x)).
 template <update_profile Profile, class Arithmetic, class Word>
 SAMEBITS_INLINE constexpr Word averaged(Word b, Word old, Word w, Word x) {
   const Word part = Arithmetic::product(w, x);

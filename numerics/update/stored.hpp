@@ -53,7 +53,8 @@ template <class Arithmetic = by_definition>
 SAMEBITS_INLINE constexpr tile_scale block_scale(stored_format f, std::uint32_t amax) {
   if (f == stored_format::fp16_scaled) {
     if (amax == 0) return {binary32::one, binary32::one};
-    // The largest value lies in [2^14, 2^15) after scaling. Inf and NaN have the field 255.
+    // The largest value lies in [2^14, 2^15) after scaling, or below, if the scale is 2^-126. Inf
+    // and NaN have the field 255.
     const std::uint32_t field = amax >> 23;
     const std::uint32_t e = field > 15 ? field - 14 : 1;
     return power_of_two_scale(e);

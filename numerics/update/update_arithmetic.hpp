@@ -50,7 +50,7 @@ SAMEBITS_INLINE constexpr Word negated(Word x) {
 template <class Word>
 struct update_element {
   Word weight;
-  Word gradient;  ///< already multiplied by grad_mul
+  Word gradient;  ///< a rule gets the gradient's value times grad_mul; update.hpp multiplies
   Word first;     ///< m; unused by rules without states
   Word second;    ///< v; unused by rules with one state
 };

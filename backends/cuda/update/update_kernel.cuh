@@ -104,7 +104,10 @@ __device__ __forceinline__ void for_each_vector(const chunk_task& task, const ro
   for (int turn = 0; turn < count; turn += update_threads * V) {
     const int at = turn + static_cast<int>(threadIdx.x) * V;
     const int elements = min(max(count - at, 0), V);
-    // All lanes of a warp decide alike: a warp with an incomplete vector has no vector loads.
+    // A warp with an incomplete vector loads and stores single elements in all lanes. With vector
+    // loads and stores in its other lanes, one element of a tail kept its old weight on an H200
+    // (SGD, Nesterov, fp32, cuda-native, nvcc 13.0). The element was in a whole vector. The cause was
+    // not found, neither in the source nor in the PTX.
     const bool vectors = Whole || (task.aligned && __all_sync(all_lanes, elements == V));
     update_vector<Steps, V, Whole> v(
         task.row, formats, {task.chunk.first + at, elements, vectors, task.seed, task.group.step});
