@@ -1,4 +1,4 @@
-// Optimizer steps: constants, refusals, laws between weight modes.
+// Optimizer steps: constants, laws between weight modes, checkpoints.
 #include "samebits/optimizer.hpp"
 
 #include <gtest/gtest.h>
@@ -6,8 +6,6 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
-#include <functional>
-#include <limits>
 #include <string>
 #include <vector>
 
@@ -16,6 +14,7 @@
 #include "numerics/update/lion.hpp"
 #include "numerics/update/stored.hpp"
 #include "samebits/error.hpp"
+#include "unit/bf16_training.hpp"
 
 namespace samebits {
 namespace {
@@ -112,38 +111,6 @@ TEST(stored, split_weights_join_to_the_same_number) {
   EXPECT_EQ(n::split_weight<std::uint32_t>(0x7FFFFFFF).high, 0x7FFFu);
   EXPECT_EQ(n::split_weight<std::uint32_t>(0xFFC00000).high, 0x7FFFu);
 }
-
-/// One tensor of an AdamW with bf16 weights, and its steps.
-struct bf16_training {
-  std::vector<std::uint16_t> weights = std::vector<std::uint16_t>(1000, 0x3F80);
-  std::vector<std::uint16_t> low = std::vector<std::uint16_t>(1000);
-  std::vector<float> master = std::vector<float>(1000, 1.0f);
-  std::vector<float> gradient = std::vector<float>(1000);
-  std::vector<float> first = std::vector<float>(1000), second = std::vector<float>(1000);
-  optimizer_settings settings = {.learning_rate = 1e-3, .weight_decay = 0.01};
-  std::uint64_t steps = 0;
-
-  optimizer_tensor tensor(bool has_master, low_part kind) {
-    optimizer_tensor t = {.weights = {weights.data(), bf16_nearest},
-                          .gradient = {gradient.data(), fp32},
-                          .states = {{{first.data(), fp32}, {second.data(), fp32}}},
-                          .count = 1000};
-    if (has_master) t.master = {master.data(), fp32};
-    t.low_kind = kind;
-    if (kind != low_part::none) t.low = low.data();
-    return t;
-  }
-  void train(bool has_master, low_part kind, int count) {
-    const optimizer_list list({tensor(has_master, kind)});
-    for (int i = 0; i < count; ++i) {
-      ++steps;
-      for (std::size_t k = 0; k < gradient.size(); ++k) {
-        gradient[k] = static_cast<float>((steps * 31 + k * 7) % 101) / 50 - 1;
-      }
-      optimizer_step(list, {&settings, 1}, {.applied_steps = steps});
-    }
-  }
-};
 
 TEST(optimizer, split_weights_follow_master_weights) {
   bf16_training with_master;
@@ -251,181 +218,6 @@ TEST(random_streams, of_purposes_tensors_and_steps_differ) {
   EXPECT_EQ(random_stream_number(stream_purpose::weights, 0xFFFFFF, 0xFFFFFFFF),
             0x01FFFFFFFFFFFFFFu);
   EXPECT_EQ(random_stream_number(stream_purpose::caller, 0, std::uint64_t{1} << 32), 0u);
-}
-
-/// The text with which a list or step is refused.
-std::string refusal(
-    const std::function<void(optimizer_tensor&, optimizer_settings&, step_input&)>& change) {
-  bf16_training memory;
-  optimizer_tensor t = memory.tensor(true, low_part::none);
-  t.name = "fc1";
-  step_input input;
-  change(t, memory.settings, input);
-  try {
-    optimizer_step(optimizer_list({t}), {&memory.settings, 1}, input);
-  } catch (const invalid_argument& error) {
-    return error.what();
-  }
-  return "";
-}
-
-TEST(optimizer, refuses_tensors) {
-  using tensor = optimizer_tensor&;
-  using settings = optimizer_settings&;
-  using input = step_input&;
-  EXPECT_EQ(refusal([](tensor t, settings, input) { t.count = -1; }),
-            "tensors[0] 'fc1': count: must be at least 0");
-  EXPECT_EQ(refusal([](tensor t, settings, input) { t.count = (std::int64_t{1} << 48) + 1; }),
-            "tensors[0] 'fc1': count: must be at most 2^48");
-  EXPECT_EQ(refusal([](tensor t, settings, input) {
-              t.count = std::numeric_limits<std::int64_t>::max();
-            }),
-            "tensors[0] 'fc1': count: must be at most 2^48");
-  EXPECT_EQ(refusal([](tensor t, settings, input) { t.weights.codes = nullptr; }),
-            "tensors[0] 'fc1': weights.codes: must not be null");
-  EXPECT_EQ(refusal([](tensor t, settings, input) {
-              t.gradient.codes = static_cast<const std::byte*>(t.gradient.codes) + 1;
-            }),
-            "tensors[0] 'fc1': gradient.codes: must be aligned to 4 bytes");
-  EXPECT_EQ(refusal([](tensor t, settings, input) { t.block = 64; }),
-            "tensors[0] 'fc1': block: must be 128 or 256");
-  EXPECT_EQ(refusal([](tensor t, settings, input) { t.stream = 1u << 24; }),
-            "tensors[0] 'fc1': stream: must be below 2^24");
-  EXPECT_EQ(refusal([](tensor t, settings, input) { t.weights.format = fp32; }),
-            "tensors[0] 'fc1': weights.format: with master weights must be bf16_nearest, "
-            "fp16_nearest, e4m3_scaled or e5m2_scaled");
-  EXPECT_EQ(refusal([](tensor t, settings, input) { t.master.codes = t.states[0].codes; }),
-            "tensors[0] 'fc1': master.codes and tensors[0] 'fc1': states[0].codes overlap");
-  EXPECT_EQ(refusal([](tensor t, settings, input) { t.states[1] = {}; }),
-            "tensors[0] 'fc1': the rule needs 2 states, got 1");
-  EXPECT_EQ(refusal([](tensor t, settings, input) { t.group = 1; }),
-            "groups: must have settings for group 1, got 1 groups");
-  EXPECT_EQ(refusal([](tensor t, settings, input) {
-              t.states[0] = {t.low, e4m3_scaled, reinterpret_cast<float*>(t.low)};
-              t.first_index = 100;
-            }),
-            "tensors[0] 'fc1': first_index: must be a multiple of block, because an array has "
-            "scales");
-}
-
-TEST(optimizer, refuses_arrays_without_a_format) {
-  using tensor = optimizer_tensor&;
-  using settings = optimizer_settings&;
-  using input = step_input&;
-  EXPECT_EQ(refusal([](tensor t, settings, input) { t.low = t.weights.codes; }),
-            "tensors[0] 'fc1': low: must be null, because low_kind is none");
-  EXPECT_EQ(refusal([](tensor t, settings, input) { t.master.format = none; }),
-            "tensors[0] 'fc1': master: must be null, because its format is none");
-  EXPECT_EQ(refusal([](tensor t, settings, input) { t.states[0].format = none; }),
-            "tensors[0] 'fc1': states[0]: must be null, because its format is none");
-  EXPECT_EQ(refusal([](tensor t, settings, input) { t.states[1].format = none; }),
-            "tensors[0] 'fc1': states[1]: must be null, because its format is none");
-  float scale = 1;
-  EXPECT_EQ(refusal([&](tensor t, settings, input) {
-              t.states[1] = {nullptr, none, &scale};
-            }),
-            "tensors[0] 'fc1': states[1]: must be null, because its format is none");
-}
-
-TEST(optimizer, refuses_settings) {
-  using tensor = optimizer_tensor&;
-  using settings = optimizer_settings&;
-  using input = step_input&;
-  EXPECT_EQ(refusal([](tensor, settings s, input) { s.beta1 = 1; }),
-            "groups[0].beta1: must be in [0, 1)");
-  EXPECT_EQ(refusal([](tensor, settings s, input) { s.beta2 = 0.99999999; }),
-            "groups[0].beta2: must be below 1 after rounding to binary32");
-  EXPECT_EQ(refusal([](tensor, settings s, input) { s.epsilon = 1e-60; }),
-            "groups[0].epsilon: must be above 0 and finite after rounding to binary32");
-  EXPECT_EQ(refusal([](tensor, settings s, input) {
-              s.rule = update_rule::sgd;
-              s.momentum = 1e-310;
-            }),
-            "groups[0].momentum: must be 0 or in [2^-126, 1)");
-  EXPECT_EQ(refusal([](tensor, settings s, input) {
-              s.rule = update_rule::sgd;
-              s.nesterov = true;
-            }),
-            "groups[0].nesterov: needs momentum > 0 and dampening = 0");
-  EXPECT_EQ(refusal([](tensor, settings s, input) { s.learning_rate = -1e-3; }),
-            "groups[0].learning_rate: must be a finite number >= 0");
-  EXPECT_EQ(refusal([](tensor, settings s, input) {
-              s.rule = update_rule::lion;
-              s.profile = update_profile::apex_te;
-            }),
-            "groups[0].profile: the rule has no such profile (see has_profile())");
-  EXPECT_EQ(refusal([](tensor, settings s, input) {
-              s.profile = update_profile::torch_foreach;
-              s.beta1 = 0.5;
-            }),
-            "groups[0].beta1: must be above 0.5 with profile torch_foreach, because PyTorch takes "
-            "other steps below");
-  EXPECT_EQ(
-      refusal([](tensor t, settings s, input) {
-        s.rule = update_rule::lamb;
-        t.first_index = 1;
-      }),
-      "tensors[0] 'fc1': first_index: must be 0 with rule lamb, which needs whole parameters");
-  EXPECT_EQ(refusal([](tensor, settings, input i) { i.applied_steps = 0; }),
-            "input.applied_steps: must count this step, so it is at least 1");
-}
-
-TEST(optimizer, refuses_learning_rates_in_host_memory) {
-  const float infinity = std::numeric_limits<float>::infinity();
-  for (const float rate :
-       {std::nanf(""), -std::nanf(""), infinity, -infinity, -1e-3f, -0x1p-149f}) {
-    for (const bool decided : {false, true}) {
-      const float rates[] = {0.5f, rate};
-      step_report decision;
-      decision.applied_steps = 1;
-      bf16_training memory;
-      const optimizer_settings groups[] = {memory.settings, memory.settings};
-      try {
-        optimizer_step(optimizer_list({memory.tensor(true, low_part::none)}), groups,
-                       {.decision = decided ? &decision : nullptr, .learning_rates = rates});
-        ADD_FAILURE() << "accepted " << rate;
-      } catch (const invalid_argument& error) {
-        EXPECT_STREQ(error.what(), "input.learning_rates[1]: must be a finite number >= 0");
-      }
-      EXPECT_EQ(memory.master, bf16_training().master);
-    }
-  }
-  for (const float rate : {0.0f, -0.0f, 0x1p-149f, std::numeric_limits<float>::max()}) {
-    EXPECT_EQ(refusal([&](optimizer_tensor&, optimizer_settings&, step_input& i) {
-                i.learning_rates = &rate;
-              }),
-              "");
-  }
-}
-
-TEST(optimizer, refuses_applied_decisions_without_a_step_count) {
-  step_report decision;
-  const auto text = [&] {
-    return refusal(
-        [&](optimizer_tensor&, optimizer_settings&, step_input& i) { i.decision = &decision; });
-  };
-  decision.applied = true;
-  EXPECT_EQ(
-      text(),
-      "input.decision.applied_steps: must count this step, so it is at least 1 if the step is "
-      "applied");
-  decision.applied_steps = 1;
-  EXPECT_EQ(text(), "");
-  decision.applied = false;
-  decision.applied_steps = 0;
-  EXPECT_EQ(text(), "");
-}
-
-TEST(optimizer, torch_profiles_need_one_format) {
-  std::vector<float> gradient(1000);
-  std::vector<std::uint16_t> weights(1000);
-  std::vector<float> first(1000), second(1000);
-  const optimizer_settings s = {.profile = update_profile::torch_fused};
-  const optimizer_list list({{.weights = {weights.data(), bf16_nearest},
-                              .gradient = {gradient.data(), fp32},
-                              .states = {{{first.data(), fp32}, {second.data(), fp32}}},
-                              .count = 1000}});
-  EXPECT_THROW(optimizer_step(list, {&s, 1}), invalid_argument);
 }
 
 }  // namespace
