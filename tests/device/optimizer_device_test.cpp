@@ -13,6 +13,7 @@
 
 #include "device/cuda_backends.hpp"
 #include "device/optimizer_buffer.hpp"
+#include "device/optimizer_plans.hpp"
 #include "samebits/samebits.hpp"
 #include "support/effort.hpp"
 
@@ -20,71 +21,7 @@ namespace samebits::support {
 namespace {
 
 using enum stored_format;
-
-constexpr weight_mode modes[] = {
-    {fp32},
-    {bf16_nearest},
-    {fp16_nearest},
-    {bf16_stochastic},
-    {fp16_stochastic},
-    {bf16_nearest, fp32},
-    {fp16_nearest, fp32},
-    {e4m3_scaled, fp32},
-    {e5m2_scaled, fp32},
-    {bf16_nearest, fp16_scaled},
-    {fp16_nearest, fp16_scaled},
-    {e4m3_scaled, fp16_scaled},
-    {e5m2_scaled, fp16_scaled},
-    {bf16_nearest, none, low_part::split},
-    {bf16_nearest, none, low_part::kahan},
-};
-constexpr stored_format states[] = {
-    fp32,        bf16_nearest, fp16_nearest, bf16_stochastic, fp16_stochastic,
-    fp16_scaled, e4m3_scaled,  e5m2_scaled};
-constexpr stored_format gradients[] = {fp32, bf16_nearest, fp16_nearest, e4m3_tensor, e5m2_tensor};
-
-/// Settings of every rule and profile.
-std::vector<optimizer_settings> all_settings() {
-  std::vector<optimizer_settings> all;
-  for (int r = 0; r < update_rule_count; ++r) {
-    for (int p = 0; p < update_profile_count; ++p) {
-      optimizer_settings s;
-      s.rule = static_cast<update_rule>(r);
-      s.profile = static_cast<update_profile>(p);
-      if (!has_profile(s.rule, s.profile)) continue;
-      s.learning_rate = 0.01 + 0.003 * p;
-      s.weight_decay = (r + p) % 3 == 0 ? 0 : 0.1;
-      s.beta2 = 0.95;
-      all.push_back(s);
-      if (s.rule != update_rule::sgd) continue;
-      s.momentum = 0.9;
-      s.dampening = 0.25;
-      all.push_back(s);
-      s.dampening = 0;
-      s.nesterov = true;
-      all.push_back(s);
-    }
-  }
-  return all;
-}
-
-bool is_of_torch(const optimizer_settings& s) {
-  return s.profile == update_profile::torch_foreach || s.profile == update_profile::torch_fused;
-}
-
-/// Whether a group with these settings can update the tensor.
-bool suits(const tensor_plan& plan, const optimizer_settings& s) {
-  const bool bare = plan.mode.master == none && plan.mode.low == low_part::none;
-  if (!is_of_torch(s) || !bare) return true;
-  const stored_format w = plan.mode.weights;
-  if (w == bf16_stochastic || w == fp16_stochastic) return true;
-  return w != fp16_nearest && plan.gradient == w && plan.states[0] == w && plan.states[1] == w;
-}
-
-std::string text(const optimizer_settings& s) {
-  return "rule " + std::to_string(static_cast<int>(s.rule)) + ", profile " +
-         std::to_string(static_cast<int>(s.profile)) + ", momentum " + std::to_string(s.momentum);
-}
+using namespace optimizer_plans;
 
 /// Compares a device's bytes with the reference's. Names up to eight places.
 void expect_same(const optimizer_buffer& expected, const device_bytes& device,
