@@ -1,6 +1,7 @@
 // The C interface on device memory against the C++ functions on the host, bit for bit.
 #include <cuda_runtime_api.h>
 
+#include <cstddef>
 #include <cstring>
 #include <optional>
 #include <string>
@@ -363,6 +364,30 @@ TEST_P(CDevice, ResidentScaler) {
   EXPECT_EQ(lost, 0u);
   cudaFreeHost(got_ring);
   samebits_loss_scaler_destroy(scaler);
+}
+
+TEST_P(CDevice, OptimizerTablesMustBeAligned) {
+  matrix weights = number_matrix(format_id::fp32, 1, 64), gradient = weights;
+  const device_matrix w(weights), g(gradient);
+  samebits_optimizer_tensor t = {};
+  t.weights = {w.c.data, nullptr, SAMEBITS_STORED_FORMAT_FP32, 0};
+  t.gradient = {g.c.data, nullptr, SAMEBITS_STORED_FORMAT_FP32, 0};
+  t.count = 64;
+  t.block = 128;
+  samebits_optimizer_list* list = nullptr;
+  ASSERT_OK(samebits_optimizer_list_describe(&t, 1, SAMEBITS_MEMORY_DEVICE, &list));
+  size_t bytes = 0;
+  ASSERT_OK(samebits_optimizer_list_tables_size(list, &bytes));
+  std::vector<std::byte> tables(bytes, std::byte{0x5A});
+  void* on_device = nullptr;
+  check_cuda(cudaMalloc(&on_device, bytes + 8), "tables");
+  EXPECT_REFUSED(samebits_optimizer_list_write_tables(list, tables.data(), bytes,
+                                                      static_cast<std::byte*>(on_device) + 8),
+                 SAMEBITS_INVALID_ARGUMENT, "on_device: must be a multiple of 16");
+  EXPECT_EQ(tables, std::vector<std::byte>(bytes, std::byte{0x5A}));
+  EXPECT_OK(samebits_optimizer_list_write_tables(list, tables.data(), bytes, on_device));
+  samebits_optimizer_list_destroy(list);
+  cudaFree(on_device);
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, CDevice, support::cuda_backends(), support::cuda_backend_name);
