@@ -106,8 +106,8 @@ __device__ __forceinline__ void for_each_vector(const chunk_task& task, const ro
     const int elements = min(max(count - at, 0), V);
     // A warp with an incomplete vector loads and stores single elements in all lanes. With vector
     // loads and stores in its other lanes, one element of a tail kept its old weight on an H200
-    // (SGD, Nesterov, fp32, cuda-native, nvcc 13.0). The element was in a whole vector. The cause was
-    // not found, neither in the source nor in the PTX.
+    // (SGD, Nesterov, fp32, cuda-native, nvcc 13.0). The element was in a whole vector. The cause
+    // was not found, neither in the source nor in the PTX.
     const bool vectors = Whole || (task.aligned && __all_sync(all_lanes, elements == V));
     update_vector<Steps, V, Whole> v(
         task.row, formats, {task.chunk.first + at, elements, vectors, task.seed, task.group.step});

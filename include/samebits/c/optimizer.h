@@ -160,8 +160,8 @@ samebits_optimizer_list_tables_size(const samebits_optimizer_list* list, size_t*
  *
  * @param tables  [size], size as samebits_optimizer_list_tables_size() says
  * @param on_device  address in device memory, a multiple of 16; must stay valid as long as the list
- * @returns SAMEBITS_INVALID_ARGUMENT before anything is written, if size is another one, if an address
- *   is null, or if on_device is not a multiple of 16 */
+ * @returns SAMEBITS_INVALID_ARGUMENT before anything is written, if size is another one, if an
+ *   address is null, or if on_device is not a multiple of 16 */
 SAMEBITS_C_API samebits_status samebits_optimizer_list_write_tables(samebits_optimizer_list* list,
                                                                     void* tables, size_t size,
                                                                     const void* on_device);
