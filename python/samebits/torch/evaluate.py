@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from samebits import functions
-from samebits.errors import InvalidArgument
+from samebits.errors import InvalidArgument, Unsupported
 from samebits.torch.tensors import is_dtensor, needs_gradient, needs_operator
 
 if TYPE_CHECKING:
@@ -66,8 +66,8 @@ def evaluate(x: torch.Tensor, function: str, parameter: float | None = None,
     """Compute a function of every element of a tensor, with the bits that a rule names.
 
     The bits are those of `samebits.functions`, on CPU and GPU. With the rule ``torch_2_11`` the
-    gradient has the bits of PyTorch's backward pass on a GPU; other rules have no gradient, and
-    their backward pass raises `samebits.Unsupported`.
+    gradient has the bits of PyTorch's backward pass on a GPU. Rule ``exact`` has gradients of silu,
+    gelu and gelu_tanh. In all other cases the backward pass raises `samebits.Unsupported`.
 
     Parameters
     ----------
@@ -113,4 +113,4 @@ def _call_operator(x: torch.Tensor, function: str, parameter: float | None,
             raise InvalidArgument(
                 f"{name}: not supported by calls that are compiled or that autograd records; leave "
                 "it out")
-    return torch.ops.samebits.evaluate_v1(x, function, parameter, options["rule"])
+    return torch.ops.samebits.evaluate_v1(x, function, parameter, options.get("rule", "exact"))

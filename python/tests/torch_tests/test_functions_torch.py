@@ -69,6 +69,18 @@ def test_a_gradient_that_repeats_one_number(device: str) -> None:
     assert same(x.grad, functions.gradient("sigmoid", ones, x.detach(), rule=TORCH))
 
 
+def test_the_rule_is_exact_by_default(device: str) -> None:
+    x = numbers("fp32", (5, 7), device).requires_grad_()
+    y = sbt.evaluate(x, "silu")
+    assert same(y, functions.silu(x.detach()))
+    y.sum().backward()
+    assert x.grad is not None
+    ones = torch.ones(5, 7, device=device)
+    assert same(x.grad, functions.gradient("silu", ones, x.detach()))
+    with pytest.raises(samebits.Unsupported, match="rule exact has no gradient of exp"):
+        sbt.evaluate(x, "exp").sum().backward()
+
+
 def test_out_and_no_grad(device: str) -> None:
     x = numbers("fp32", (3, 5), device).requires_grad_()
     expected = functions.exp(x, rule=CUDA)
