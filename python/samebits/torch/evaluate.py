@@ -58,7 +58,12 @@ def _backward(ctx: Any, grad: torch.Tensor) -> tuple[Any, ...]:
     return (torch.ops.samebits.evaluate_gradient_v1(grad, x, *ctx.arguments), None, None, None)
 
 
+def _refuse_second_derivative(ctx: Any, grad: torch.Tensor) -> tuple[Any, ...]:
+    raise Unsupported("samebits.torch.evaluate has no second derivative")
+
+
 torch.library.register_autograd(_NAME, _backward, setup_context=_keep)
+torch.library.register_autograd(_GRADIENT, _refuse_second_derivative)
 
 
 def evaluate(x: torch.Tensor, function: str, parameter: float | None = None,
@@ -68,6 +73,7 @@ def evaluate(x: torch.Tensor, function: str, parameter: float | None = None,
     The bits are those of `samebits.functions`, on CPU and GPU. With the rule ``torch_2_11`` the
     gradient has the bits of PyTorch's backward pass on a GPU. Rule ``exact`` has gradients of silu,
     gelu and gelu_tanh. In all other cases the backward pass raises `samebits.Unsupported`.
+    No rule has second derivatives: their backward pass raises `samebits.Unsupported` too.
 
     Parameters
     ----------

@@ -101,6 +101,16 @@ def test_other_rules_have_no_gradient(device: str) -> None:
         y.sum().backward()
 
 
+def test_second_derivatives_are_refused(device: str) -> None:
+    x = numbers("fp32", (4,), device).requires_grad_()
+    y = sbt.evaluate(x, "silu", rule=TORCH)
+    first, = torch.autograd.grad(y.sum(), x, create_graph=True)
+    ones = torch.ones(4, device=device)
+    assert same(first, functions.gradient("silu", ones, x.detach(), rule=TORCH))
+    with pytest.raises(samebits.Unsupported, match="evaluate has no second derivative"):
+        first.sum().backward()
+
+
 def test_options_that_autograd_would_lose(device: str) -> None:
     x = numbers("fp32", (4,), device).requires_grad_()
     with pytest.raises(samebits.InvalidArgument, match="threads: not supported"):
