@@ -15,7 +15,7 @@ A rule says whose bits a function returns:
 ``torch_compile_2_11``
     Activations in kernels of torch.compile, PyTorch 2.11, of fp32, fp16 and bf16 arrays.
 
-Every function takes these keyword arguments:
+Every function of elements takes these keyword arguments:
 
 rule : str
     One of these names; ``exact`` by default. A rule that lacks the function raises
@@ -28,6 +28,9 @@ rounding, overflow, seed, random_stream, offset, random_bits
     and 8 bits with at most 16 random bits, the default.
 out, format, threads, backend, stream
     As in `samebits.convert`. Arrays lie in host memory or in the memory of a GPU.
+
+softmax, log_softmax, LayerNorm and their gradients are functions of rows. Their options are rule,
+out, format, threads and backend: see their docstrings.
 
 Every NaN in a result is the canonical NaN of the format.
 
@@ -106,7 +109,7 @@ if TYPE_CHECKING:
     from typing_extensions import TypedDict, Unpack
 
     class Options(TypedDict, total=False):
-        """Keyword arguments of every function."""
+        """Keyword arguments of every function of elements."""
 
         rule: str
         to: object
@@ -172,7 +175,7 @@ def evaluate(
     parameter : float, optional
         The exponent of pow, the alpha of elu or the slope of leaky_relu.
     **options
-        As in every function.
+        As in every function of elements.
     """
     return _evaluate(function, x, None, parameter, **options)
 
@@ -192,11 +195,13 @@ def gradient(
     grad : array [...]
         The gradient of the function's result.
     x : array [...]
-        The function's argument, in the shape and format of `grad`.
+        The function's argument, in the shape of `grad`, and in its format unless the rule is
+        ``exact``.
     parameter : float, optional
         The exponent of pow, the alpha of elu or the slope of leaky_relu.
     **options
-        As in every function; `rule` may not be ``cuda_13_0``.
+        As in every function of elements. `rule` is ``torch_2_11``, or ``exact`` for silu, gelu and
+        gelu_tanh.
     """
     return _evaluate(function, x, grad, parameter, **options)
 

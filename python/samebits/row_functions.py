@@ -1,4 +1,7 @@
-"""softmax, log_softmax and LayerNorm over the last axis, as `samebits.functions` offers them."""
+"""softmax, log_softmax and LayerNorm over the last axis, as `samebits.functions` offers them.
+
+All arrays lie in host memory, in fp32, fp16 or bf16.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ if TYPE_CHECKING:
     from typing_extensions import Required, TypedDict, Unpack
 
     class Options(TypedDict, total=False):
-        """Keyword arguments of every function."""
+        """Keyword arguments of every function of rows."""
 
         rule: Required[str]
         out: Any
@@ -75,7 +78,8 @@ def softmax(
     elements_per_thread : int
         Consecutive elements that a thread of the Triton kernel loads: 1, 2, 4 or 8; 0: 16 bytes.
     **options
-        As in every function.
+        `rule` (required): ``torch_2_11`` or ``triton_3_6``. `out`, `format`, `threads` and
+        `backend` as in `samebits.convert`. All arrays lie in host memory.
 
     Examples
     --------
@@ -90,7 +94,10 @@ def softmax(
 
 
 def log_softmax(x: Any, *, offset: int = 0, **options: Unpack[Options]) -> Any:
-    """Return the logarithm of softmax; parameters as in `softmax`."""
+    """Return the logarithm of softmax over the last axis.
+
+    Parameters as in `softmax`. The only rule is ``torch_2_11``.
+    """
     rule, rest = _split(options)
     return _core.softmax(True, rule, x, operator.index(offset), 4, 0, *rest)
 
@@ -105,7 +112,8 @@ def softmax_gradient(grad: Any, result: Any, **options: Unpack[Options]) -> Any:
     result : array [..., cols]
         softmax's result, in the format of `grad`.
     **options
-        As in every function.
+        `rule` (required): ``torch_2_11``. `out`, `format`, `threads` and `backend` as in
+        `samebits.convert`. All arrays lie in host memory.
     """
     rule, rest = _split(options)
     return _core.softmax_gradient(False, rule, grad, result, 0, *rest)
@@ -143,9 +151,11 @@ def layer_norm(
         Added to the variance.
     offset : int
         The storage offset of `x`. PyTorch has another kernel for tensors that do not begin at a
-        multiple of 4 elements.
+        multiple of 4 elements. If `weight` or `bias` is not aligned to 4 elements, any offset that
+        is no multiple of 4, such as 1, gives PyTorch's bits.
     **options
-        As in every function.
+        `rule` (required): ``torch_2_11``. `out`, `format`, `threads` and `backend` as in
+        `samebits.convert`. All arrays lie in host memory.
 
     Returns
     -------
@@ -173,7 +183,8 @@ def layer_norm_gradient(
     weight : array [cols], optional
         In the format of `grad`.
     **options
-        As in every function.
+        `rule` (required): ``torch_2_11``. `out`, `format`, `threads` and `backend` as in
+        `samebits.convert`. All arrays lie in host memory.
     """
     rule, rest = _split(options)
     return _core.layer_norm_gradient(rule, grad, x, mean, rstd, weight, *rest)
