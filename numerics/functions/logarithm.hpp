@@ -14,7 +14,7 @@
 
 namespace samebits::numerics::real {
 
-inline constexpr std::uint64_t log2_upper = bits_of(0x1.62e42fefap-1);  // 38 bits
+inline constexpr std::uint64_t log2_upper = bits_of(0x1.62e42fefap-1);  // 36 bits
 inline constexpr std::uint64_t log2_lower = bits_of(0x1.cf79abc9e3b3ap-40);
 
 /// log(1 + f) - f for 1 / sqrt(2) - 1 <= f <= sqrt(2) - 1; `sum` is f + 2.

@@ -3,9 +3,9 @@
 // Unit of the rows: 2^-39.
 //
 // Origin: H100, CUDA 13.0, 2026-11-23. The rows were fitted to 786,000 results of the instructions
-// sin and cos, at least 800 of each row; docs/function_units.md describes the fit. Only one pair of
-// coefficients b and d with as many zeros at the end gives these results. `a` is the only multiple
-// of 2^-25 that does.
+// sin and cos, at least 800 of each row; docs/function_units.md describes the fit. The coefficients
+// b and d of a row are multiples of powers of two. Among pairs (b, d) that are multiples of these
+// powers of two, only one gives these results. `a` is the only multiple of 2^-25 that does.
 #pragma once
 
 #include <cstdint>

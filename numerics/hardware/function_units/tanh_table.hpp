@@ -3,9 +3,9 @@
 // Unit of the rows: 2^-40. A binade has one to sixteen rows, of equal width (tanh_unit.hpp).
 //
 // Origin: H100, CUDA 13.0, 2026-11-23. The rows were fitted to 394,000 of the results,
-// at least 272 of each row; docs/function_units.md describes the fit. Only one pair of coefficients
-// b and d with as many zeros at the end gives these results. `a` is the only multiple of a result's
-// ulp that does.
+// at least 272 of each row; docs/function_units.md describes the fit. The coefficients b and d of a
+// row are multiples of powers of two. Among pairs (b, d) that are multiples of these powers of two,
+// only one gives these results. `a` is the only multiple of a result's ulp that does.
 #pragma once
 
 #include <cstdint>
