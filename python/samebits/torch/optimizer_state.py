@@ -8,11 +8,9 @@ from typing import Any
 import torch
 
 from samebits.errors import InvalidArgument
-from samebits.formats import INDEX
 from samebits.optimizer_layout import Layout, StateArray, layout_of
 from samebits.torch.gradient_list import local
-from samebits.torch.parameter_batch import FORMATS, store_values
-from samebits.torch.tensors import torch_dtype
+from samebits.torch.parameter_batch import FORMATS, codes_dtype, store_values
 
 __all__ = ["begin_state", "load_state", "parameter_layout", "values_of"]
 
@@ -52,8 +50,7 @@ def begin_state(parameter: torch.Tensor, layout: Layout, block: int) -> dict[str
         raise InvalidArgument("params: a parameter without gaps in memory is expected")
     state: dict[str, Any] = {}
     for array in layout.arrays():
-        dtype = torch.int16 if array.stored == "int16" else torch_dtype(INDEX[array.codes])
-        state[array.key] = torch.zeros_like(memory, dtype=dtype)
+        state[array.key] = torch.zeros_like(memory, dtype=codes_dtype(array))
         if array.scale_key is not None:
             blocks = -(-memory.numel() // block)
             state[array.scale_key] = torch.ones(blocks, dtype=torch.float32, device=memory.device)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
 import torch
 
 from samebits import _core
 from samebits.errors import InvalidArgument
-from samebits.optimizer_layout import GRADIENTS, STORING, Layout, storing_row
+from samebits.formats import INDEX
+from samebits.optimizer_layout import GRADIENTS, STORING, Layout, StateArray, storing_row
 from samebits.torch.gradient_list import is_plain, local, moved, stream_of
 from samebits.torch.kept_lists import KeptLists
+from samebits.torch.tensors import torch_dtype
 
-__all__ = ["ParameterBatch", "Slot", "StepCount", "store_values"]
+__all__ = ["ParameterBatch", "Slot", "StepCount", "codes_dtype", "memory_order", "store_values"]
 
 FORMATS: Final[dict[torch.dtype, str]] = {
     torch.float32: "fp32", torch.bfloat16: "bf16", torch.float16: "fp16",
@@ -109,6 +111,33 @@ class Slot:
         self.layout = layout
         self.block = block
         self.state = state
+        # Keys of the arrays whose addresses a step takes.
+        self.keys = [key for a in layout.arrays() for key in (a.key, a.scale_key) if key is not None]
+
+    def refuse_change(self, now: torch.Tensor) -> None:
+        """Refuse a parameter with other bytes than those that the states were made for."""
+        if (now.device != self.memory.device or now.dtype != self.memory.dtype
+                or now.shape != self.memory.shape or memory_order(now) != memory_order(self.memory)):
+            raise InvalidArgument(
+                f"parameter {self.number}: device, dtype, shape or memory order changed since the "
+                "optimizer's last step; make a new optimizer or load its state again")
+
+    def check_states(self) -> None:
+        """Refuse states that do not fit the parameter."""
+        memory = self.memory
+        for array in self.layout.arrays():
+            fits = is_array(self.state.get(array.key), memory, codes_dtype(array), memory.shape)
+            if fits and memory_order(self.state[array.key]) != memory_order(memory):
+                fits = False
+            if fits and array.scale_key is not None:
+                blocks = torch.Size((-(-memory.numel() // self.block),))
+                scales = self.state.get(array.scale_key)
+                fits = is_array(scales, memory, torch.float32, blocks) and scales.is_contiguous()
+            if not fits:
+                raise InvalidArgument(
+                    f"parameter {self.number}: state {array.key}: {codes_dtype(array)} with the "
+                    "device, shape and memory order of the parameter is expected"
+                    + (", and one float32 scale for each block" if array.scale_key else ""))
 
     def in_order(self, grad: torch.Tensor) -> torch.Tensor:
         """Return a gradient of any kind in the memory order of the parameter."""
@@ -129,6 +158,22 @@ class Slot:
         numbers = (self.memory.numel(), self.first_index, self.number, self.group, self.block)
         return self.layout.row(self.memory.data_ptr(), addresses, numbers,
                                GRADIENTS[FORMATS[gradient]])
+
+
+def codes_dtype(array: StateArray) -> torch.dtype:
+    """Return the dtype of an array beside a parameter."""
+    return torch.int16 if array.stored == "int16" else torch_dtype(INDEX[array.codes])
+
+
+def memory_order(tensor: torch.Tensor) -> list[int]:
+    """Return the strides of all dimensions with more than one element."""
+    return [stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True) if size > 1]
+
+
+def is_array(value: Any, memory: torch.Tensor, dtype: torch.dtype, shape: torch.Size) -> bool:
+    """Whether a state is a tensor of a dtype and shape on the device of the parameter."""
+    return (isinstance(value, torch.Tensor) and value.dtype == dtype and value.shape == shape
+            and value.device == memory.device)
 
 
 def _first_index(parameter: torch.Tensor) -> int:
@@ -161,6 +206,10 @@ class ParameterBatch:
         self.count = count
         self.device = count.report.device
         self.parameters = [slot.parameter for slot in slots]
+        self._sharded = any(hasattr(p, "to_local") for p in self.parameters)
+        self._kinds = self._kinds_of(slot.memory for slot in slots)
+        self._states = [(slot.state, key) for slot in slots for key in slot.keys]
+        self._held: list[torch.Tensor] = []  # keeps the addresses of replaced states from others
         self._places: Any = None
         self._tensors: _core.OptimizerTensors | None = None
         self._lists: KeptLists[_List] = KeptLists()
@@ -169,8 +218,29 @@ class ParameterBatch:
         if self.device.type == "cpu" and sum(s.memory.numel() for s in slots) > 2**16:
             self._threads = torch.get_num_threads()
 
+    @property
+    def captured(self) -> bool:
+        """Whether a CUDA graph uses memory of this object."""
+        return self._lists.captured or bool(self._old_lists)
+
+    @staticmethod
+    def _kinds_of(tensors: Iterable[torch.Tensor]) -> Any:
+        """Return dtypes, shapes and memory orders, to compare."""
+        found = list(tensors)
+        contiguous = [t.is_contiguous() for t in found]
+        strides = [] if all(contiguous) else [t.stride() for t in found]
+        return [t.dtype for t in found], [t.shape for t in found], contiguous, strides
+
+    def _memory(self) -> list[torch.Tensor]:
+        """Return the parameters, of DTensors the local shards."""
+        return [local(p.detach()) for p in self.parameters] if self._sharded else self.parameters
+
     def gradients(self) -> list[torch.Tensor | None]:
         """Return the gradients of all parameters, in the memory order of the parameters."""
+        now = self._memory()
+        if self._kinds_of(now) != self._kinds:
+            for slot, memory in zip(self.slots, now, strict=True):
+                slot.refuse_change(memory)
         found: list[torch.Tensor | None] = []
         for slot, parameter in zip(self.slots, self.parameters, strict=True):
             grad = parameter.grad
@@ -183,12 +253,20 @@ class ParameterBatch:
 
     def _described(self, gradients: Sequence[torch.Tensor | None]) -> _core.OptimizerTensors:
         """Return the description of weights and states, made again when they moved."""
-        places = ([p.data_ptr() for p in self.parameters],
+        now = self._memory()
+        try:
+            states = [state[key].data_ptr() for state, key in self._states]
+        except (KeyError, AttributeError):  # a state is missing or is no tensor
+            states = []
+        places = ([p.data_ptr() for p in now], states,
                   [None if g is None else g.dtype for g in gradients])
         if self._tensors is None or places != self._places:
-            for slot in self.slots:
-                slot.memory = local(slot.parameter.detach())
+            for slot, memory in zip(self.slots, now, strict=True):
+                slot.refuse_change(memory)
+                slot.memory = memory.detach()
                 slot.contiguous = slot.memory.is_contiguous()
+                slot.check_states()
+            self._held = [state[key].detach() for state, key in self._states]
             rows = [slot.row(torch.float32 if g is None else g.dtype)
                     for slot, g in zip(self.slots, gradients, strict=True)]
             names = [f"parameter {slot.number}" for slot in self.slots]
