@@ -61,6 +61,7 @@ from samebits.optimizer_layout import (
     PROFILES,
     STORING,
     StateArray,
+    check_block,
     layout_of,
     settings_row,
     state_keys,
@@ -113,6 +114,17 @@ def _format(array: Any, name: str) -> str:
     return NAMES[number_of_format]
 
 
+def _dtype(state: StateArray) -> np.dtype[Any]:
+    """Return the dtype of an array beside a parameter."""
+    return np.dtype(np.int16) if state.stored == "int16" else dtype_of(state.codes)
+
+
+def _in_file(array: np.ndarray[Any, Any], name: str) -> tuple[np.ndarray[Any, Any], str]:
+    """Return an array and its format in a file of `save`, which has int16 as fp16."""
+    codes = array.view(np.float16) if array.dtype == np.int16 else array
+    return codes, _format(codes, name)
+
+
 class _Optimizer:
     """Parameters, states and the number of applied steps."""
 
@@ -124,6 +136,7 @@ class _Optimizer:
         arrays, self._names = named(params, "params")
         self._group = {**group, "profile": profile}
         self._block, self._seed = integer(block, "block"), integer(seed, "seed")
+        check_block(self._block)
         self._sign = -1.0 if maximize else 1.0
         self._steps = 0
         choose("profile", profile, PROFILES)
@@ -143,8 +156,7 @@ class _Optimizer:
 
     def _begin(self, state: StateArray, parameter: np.ndarray[Any, Any]) -> dict[str, Any]:
         """Return an array beside a parameter, and its scales, before the first step."""
-        dtype = np.dtype(np.int16) if state.stored == "int16" else dtype_of(state.codes)
-        codes = np.zeros(parameter.shape, dtype)
+        codes = np.zeros(parameter.shape, _dtype(state))
         scales = np.ones(-(-parameter.size // self._block), np.float32)
         if state.begins_as == "parameter":
             unused = np.zeros(parameter.size, np.float32)
@@ -179,8 +191,9 @@ class _Optimizer:
         threads, backend
             As in `samebits.convert`.
         """
-        if lr is not None:
-            self._group["lr"] = number(lr, "lr")
+        rate = self._group["lr"] if lr is None else number(lr, "lr")
+        factor = self._sign * number(grad_mul, "grad_mul")
+        settings = settings_row(self._rule, self._group, rate)
         arrays, names = named(gradients, "gradients")
         given = dict(zip(names, arrays, strict=True))
         if set(given) != set(self._params):
@@ -193,35 +206,50 @@ class _Optimizer:
                 raise InvalidArgument(
                     f"gradients[{name}]: shape {parameter.shape} in fp32, bf16 or fp16 is expected; "
                     f"got {gradient.shape} in {kind}")
+            self._check_states(name)
             rows.append(self._layouts[name].row(
                 parameter.ctypes.data,
                 {key: array.ctypes.data for key, array in self.state[name].items()},
                 (parameter.size, 0, number_, 0, self._block), GRADIENTS[kind]))
-        if not applied:
-            return
-        tensors = _core.OptimizerTensors(rows, self._names, False)
-        listed = tensors.with_gradients([given[name].ctypes.data for name in self._names])
-        listed.step([settings_row(self._rule, self._group, self._group["lr"])], self._steps + 1,
-                    self._sign * number(grad_mul, "grad_mul"), 0, 0, self._seed, threads, backend,
-                    None)
-        self._steps += 1
+        names = self._names if applied else []  # a step without tensors checks the settings
+        tensors = _core.OptimizerTensors(rows if applied else [], names, False)
+        listed = tensors.with_gradients([given[name].ctypes.data for name in names])
+        listed.step([settings], self._steps + 1, factor, 0, 0, self._seed, threads, backend, None)
+        self._group["lr"] = rate
+        self._steps += int(applied)
+
+    def _check_states(self, name: str) -> None:
+        """Refuse arrays in `state` that do not fit the parameter."""
+        parameter, states = self._params[name], self.state[name]
+        blocks = -(-parameter.size // self._block)
+        for array in self._layouts[name].arrays():
+            expected = [(array.key, parameter.shape, _dtype(array))]
+            if array.scale_key is not None:
+                expected.append((array.scale_key, (blocks,), np.dtype(np.float32)))
+            for key, shape, dtype in expected:
+                found = states.get(key)
+                if (not isinstance(found, np.ndarray) or found.shape != shape or found.dtype != dtype
+                        or not found.flags.c_contiguous or not found.flags.writeable):
+                    raise InvalidArgument(f"state[{name}][{key}]: a writable, C-contiguous array of "
+                                          f"{dtype} with shape {shape} is expected")
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write parameters, states and the number of applied steps to a .safetensors file."""
+        """Write parameters, states, the number of applied steps and the seed to a .safetensors file."""
         tensors = {}
         for name, parameter in self._params.items():
-            tensors[f"{name}.parameter"] = (parameter, _format(parameter, name))
+            tensors[f"{name}.parameter"] = _in_file(parameter, name)
             for key, array in self.state[name].items():
-                codes = array.view(np.float16) if array.dtype == np.int16 else array
-                tensors[f"{name}.{key}"] = (codes, _format(codes, key))
+                tensors[f"{name}.{key}"] = _in_file(array, key)
         write_safetensors(path, tensors, {
             "samebits_optimizer": _VERSION, "rule": self._rule,
-            "applied_steps": str(self._steps), "block": str(self._block)})
+            "applied_steps": str(self._steps), "block": str(self._block),
+            "seed": str(self._seed)})
 
     def load(self, path: str | os.PathLike[str]) -> None:
         """Continue from a file of `save`: all later steps have the bits of an uninterrupted run.
 
-        Rule, block, names, shapes and formats must be those of this object.
+        Rule, block, names, shapes and formats must be those of this object. Use the same settings;
+        the file has only the seed.
         """
         tensors, metadata = read_safetensors(path)
         expected = {"samebits_optimizer": _VERSION, "rule": self._rule, "block": str(self._block)}
@@ -237,13 +265,16 @@ class _Optimizer:
             raise InvalidArgument(f"{os.fspath(path)}: {odd} is only in the "
                                   f"{'file' if odd in tensors else 'optimizer'}")
         for name, array in into.items():
-            saved = tensors[name][0]
-            if saved.shape != array.shape or saved.dtype.itemsize != array.dtype.itemsize:
-                raise InvalidArgument(f"{os.fspath(path)}: {name}: shape {array.shape} is expected; "
-                                      f"got {saved.shape} in {saved.dtype}")
+            saved, saved_format = tensors[name]
+            expected_format = _in_file(array, name)[1]
+            if saved.shape != array.shape or saved_format != expected_format:
+                raise InvalidArgument(
+                    f"{os.fspath(path)}: {name}: shape {array.shape} in {expected_format} is "
+                    f"expected; got {saved.shape} in {saved_format}")
         for name, array in into.items():
             array[...] = tensors[name][0].view(array.dtype)
         self._steps = int(metadata["applied_steps"])
+        self._seed = int(metadata.get("seed", self._seed))
 
 
 class AdamW(_Optimizer):

@@ -10,7 +10,7 @@ from samebits import _core
 from samebits.errors import InvalidArgument
 from samebits.formats import choose
 
-__all__ = ["Layout", "StateArray", "layout_of", "settings_row", "state_keys", "storing_row"]
+__all__ = ["Layout", "StateArray", "check_block", "layout_of", "settings_row", "state_keys", "storing_row"]
 
 RULES: Final[dict[str, int]] = {n: i for i, n in enumerate(_core.names("update_rule"))}
 PROFILES: Final[dict[str, int]] = {n: i for i, n in enumerate(_core.names("update_profile"))}
@@ -174,6 +174,12 @@ def settings_row(rule: str, group: Mapping[str, Any], learning_rate: float) -> t
             int(bool(group.get("nesterov", False))), learning_rate, float(beta1), float(beta2),
             float(group.get("eps", 1e-8)), float(group["weight_decay"]),
             float(group.get("momentum", 0.0)), float(group.get("dampening", 0.0)))
+
+
+def check_block(block: int) -> None:
+    """Refuse a number of elements with one scale that no step takes."""
+    if block not in (128, 256):
+        raise InvalidArgument(f"block: 128 or 256 is expected; got {block}")
 
 
 def state_keys(rule: str, group: Mapping[str, Any]) -> tuple[str, ...]:

@@ -202,3 +202,71 @@ def test_refusals(tmp_path: Path) -> None:
         optim.AdamW({"a": w}).load(path)
     with pytest.raises(samebits.InvalidArgument, match="0.parameter: shape"):
         optim.AdamW(w[:3].copy()).load(path)
+
+
+def test_states_that_do_not_fit_are_refused() -> None:
+    for key, array in (
+        ("exp_avg", np.zeros(300, BF16)), ("exp_avg", np.zeros(299, np.float32)),
+        ("exp_avg", np.zeros(600, np.float32)[::2]), ("exp_avg", [0.0] * 300),
+        ("exp_avg_sq_scale", np.ones(2, np.float32)), ("exp_avg_sq_scale", np.ones(3)),
+    ):
+        optimizer = optim.AdamW(numbers(300, 0), states=("fp32", "e4m3"))
+        optimizer.state["0"][key] = array  # type: ignore[assignment]
+        with pytest.raises(samebits.InvalidArgument, match=rf"state\[0\]\[{key}\]: a writable"):
+            optimizer.step(numbers(300, 1))
+        del optimizer.state["0"][key]
+        with pytest.raises(samebits.InvalidArgument, match=rf"state\[0\]\[{key}\]: a writable"):
+            optimizer.step(numbers(300, 1))
+    optimizer = optim.AdamW(numbers(300, 0))
+    optimizer.state["0"]["exp_avg"].flags.writeable = False
+    with pytest.raises(samebits.InvalidArgument, match="a writable"):
+        optimizer.step(numbers(300, 1))
+
+
+def test_a_replaced_state_is_the_one_that_is_updated() -> None:
+    optimizer = optim.SGD(numbers(300, 0), momentum=0.5)
+    old, new = optimizer.state["0"]["momentum_buffer"], numbers(300, 2)
+    optimizer.state["0"]["momentum_buffer"] = new
+    optimizer.step(numbers(300, 1))
+    assert not old.any() and bits(new) == bits(numbers(300, 1))
+
+
+@pytest.mark.parametrize("applied", [True, False])
+def test_a_refused_step_changes_no_setting(applied: bool) -> None:
+    w, expected = numbers(10, 0), numbers(10, 0)
+    optimizer, other = optim.SGD(w, lr=0.5), optim.SGD(expected, lr=0.5)
+    for bad in (
+        lambda: optimizer.step(numbers(10, 1), lr=-1, applied=applied),
+        lambda: optimizer.step(numbers(10, 1), lr=float("nan"), applied=applied),
+        lambda: optimizer.step(numbers(9, 1), lr=0.25, applied=applied),
+    ):
+        with pytest.raises(samebits.InvalidArgument):
+            bad()
+    optimizer.step(numbers(10, 1))
+    other.step(numbers(10, 1))
+    assert bits(w) == bits(expected)
+    optimizer.step(numbers(10, 1), lr=0.25, applied=False)  # the rate holds from a skipped step on
+    optimizer.step(numbers(10, 1))
+    other.step(numbers(10, 1), lr=0.25)
+    assert bits(w) == bits(expected)
+
+
+@pytest.mark.parametrize("block", [0, -128, 64])
+def test_a_block_of_another_size_is_refused(block: int) -> None:
+    with pytest.raises(samebits.InvalidArgument, match="block: 128 or 256 is expected"):
+        optim.AdamW(numbers(4, 0), states="e4m3", block=block)
+
+
+def test_a_file_has_formats_and_the_seed(tmp_path: Path) -> None:
+    path = tmp_path / "s"
+    optim.AdamW(numbers(4, 0), states="e4m3").save(path)
+    with pytest.raises(samebits.InvalidArgument, match="in e5m2 is expected; got .* in e4m3"):
+        optim.AdamW(numbers(4, 0), states="e5m2").load(path)
+    runs = [numbers(300, 0, BF16) for _ in range(2)]
+    first, second = (optim.SGD(w, weights="stochastic", seed=s)
+                     for w, s in zip(runs, (5, 6), strict=True))
+    first.save(path)
+    second.load(path)
+    for optimizer in (first, second):
+        optimizer.step(numbers(300, 1, BF16))
+    assert bits(runs[0]) == bits(runs[1])
