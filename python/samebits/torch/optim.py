@@ -28,7 +28,7 @@ import torch
 
 from samebits.errors import InvalidArgument
 from samebits.formats import choose
-from samebits.optimizer_layout import PROFILES, SCALED, STATE_KEYS, settings_row, state_keys
+from samebits.optimizer_layout import PROFILES, SCALED, check_block, settings_row, state_keys
 from samebits.torch.gradient_list import local
 from samebits.torch.optimizer_state import begin_state, load_state, parameter_layout, values_of
 from samebits.torch.parameter_batch import ParameterBatch, Slot, StepCount
@@ -60,11 +60,18 @@ class Optimizer(torch.optim.Optimizer):
                                   "maximize": maximize})
         for group in self.param_groups:  # refuses settings now rather than in the first step
             state_keys(self._rule, {**group, "lr": 0.0})
+            check_block(group["block"])
             for parameter in group["params"]:
                 parameter_layout(parameter, group, self._keys(group))
+        self._common("maximize"), self._common("seed")
 
     def _forget(self) -> None:
         """Begin without batches: the next step makes them from `state`."""
+        captured = [b for b in getattr(self, "_batches", None) or () if b.captured]
+        # Memory of CUDA graphs that were captured from dropped batches.
+        self._in_graphs: list[Any] = [*getattr(self, "_in_graphs", ()), *captured]
+        if self._in_graphs:
+            self._in_graphs += self._rates.values()
         self._batches: list[ParameterBatch] | None = None
         self._known: list[torch.Tensor] = []
         self._new: list[tuple[int, int, torch.Tensor]] = []
@@ -94,8 +101,8 @@ class Optimizer(torch.optim.Optimizer):
         if self._batches is not None and len(known) == len(self._known) and not any(
                 map(operator.is_not, known, self._known)):
             return self._batches
+        self._forget()
         places = [(at, p) for at, group in enumerate(self.param_groups) for p in group["params"]]
-        self._new = []
         alike: dict[tuple[torch.device, int], list[Slot]] = {}
         for number, (at, parameter) in enumerate(places):
             state = self.state.get(parameter)
@@ -149,6 +156,8 @@ class Optimizer(torch.optim.Optimizer):
             if missing == len(gradients):
                 continue
             if missing:
+                if batch.captured:
+                    self._in_graphs.append(batch)
                 batches.remove(batch)
                 present = [s for s, g in zip(batch.slots, gradients, strict=True) if g is not None]
                 absent = [s for s, g in zip(batch.slots, gradients, strict=True) if g is None]
@@ -175,21 +184,22 @@ class Optimizer(torch.optim.Optimizer):
         if closure is not None:
             with torch.enable_grad():
                 loss = closure()
-        sign = self._sign()
+        sign, seed = -1.0 if self._common("maximize") else 1.0, self._common("seed")
         work = self._split()
         for batch, gradients in work:
             settings, rates = self._settings(batch.device)
             batch.count.decide(sign, getattr(self, "found_inf", None),
                                getattr(self, "grad_scale", None), getattr(self, "grad_mul", None))
-            batch.step(gradients, settings, rates, self.param_groups[0]["seed"])
+            batch.step(gradients, settings, rates, seed)
             torch.autograd.graph.increment_version(batch.parameters)
         return loss
 
-    def _sign(self) -> float:
-        signs = {bool(group["maximize"]) for group in self.param_groups}
-        if len(signs) > 1:
-            raise InvalidArgument("maximize: must be the same for all parameter groups")
-        return -1.0 if True in signs else 1.0
+    def _common(self, key: str) -> Any:
+        """Return an option that must be the same for all groups."""
+        values = {group[key] for group in self.param_groups}
+        if len(values) > 1:
+            raise InvalidArgument(f"{key}: must be the same for all parameter groups")
+        return values.pop()
 
     def _settings(self, device: torch.device) -> tuple[list[tuple[Any, ...]], torch.Tensor | None]:
         """Return the settings of all groups, and the learning rates if one lies on a GPU."""
@@ -202,6 +212,8 @@ class Optimizer(torch.optim.Optimizer):
             return rows, None
         array = self._rates.get(device)
         if array is None or array.numel() != len(rates):
+            if array is not None:
+                self._in_graphs.append(array)
             array = self._rates[device] = torch.empty(len(rates), device=device)
         for at, (rate, there) in enumerate(zip(rates, on_device, strict=True)):
             if there:
@@ -221,26 +233,46 @@ class Optimizer(torch.optim.Optimizer):
         """Continue from a state: all later steps have the bits of an uninterrupted run.
 
         Takes states of this class, of ``torch.optim``, of TransformerEngine's FusedAdam and of
-        torchao's low-bit optimizers. States in another format are rounded to nearest. Waits for the
-        GPU.
+        torchao's low-bit optimizers. States in another format are rounded to nearest. Options that
+        the state lacks, such as `weights`, stay. Load the state of the model before. CUDA graphs of a
+        step must be captured anew. Waits for the GPU.
         """
-        super().load_state_dict(state_dict)  # casts states to the dtype of the parameter
         saved_groups = state_dict["param_groups"]
-        numbers = chain.from_iterable(group["params"] for group in saved_groups)
-        places = [(group, saved, p) for group, saved in zip(self.param_groups, saved_groups,
-                                                            strict=True) for p in group["params"]]
-        for number, (group, saved_group, parameter) in zip(numbers, places, strict=True):
-            saved = state_dict["state"].get(number)
-            if not saved:
-                continue
-            steps = saved.get("step", saved_group.get("step"))
-            if steps is None:
-                raise InvalidArgument("state_dict: the number of steps, 'step', is missing")
-            layout = parameter_layout(parameter, group, self._keys(group))
-            state = load_state(parameter, layout, group["block"], saved)
-            state["step"] = torch.tensor(int(steps))
+        if ([len(group["params"]) for group in saved_groups]
+                != [len(group["params"]) for group in self.param_groups]):
+            return super().load_state_dict(state_dict)  # which refuses it
+        groups = [{**group, **saved}  # options that the state lacks stay
+                  for group, saved in zip(self.param_groups, saved_groups, strict=True)]
+        loaded = self._loaded(state_dict["state"], groups)
+        super().load_state_dict({**state_dict, "param_groups": groups})
+        for parameter, state in loaded.items():  # torch has cast the states
             self.state[parameter] = state
         self._forget()
+
+    def _loaded(self, saved_states: dict[Any, Any],
+                groups: list[dict[str, Any]]) -> dict[torch.Tensor, dict[str, Any]]:
+        """Return the states of all parameters from saved states and groups."""
+        loaded: dict[torch.Tensor, dict[str, Any]] = {}
+        for group, own in zip(groups, self.param_groups, strict=True):
+            for number, parameter in zip(group["params"], own["params"], strict=True):
+                loaded[parameter] = {}  # as before the first step
+                saved = saved_states.get(number)
+                if not saved:
+                    continue
+                if group.get("amsgrad") or "max_exp_avg_sq" in saved:
+                    raise InvalidArgument("state_dict: amsgrad is not supported")
+                steps = saved.get("step", group.get("step"))
+                if steps is None and self._rule == "sgd":  # torch.optim.SGD counts no steps
+                    if saved.get("momentum_buffer") is None:
+                        continue
+                    steps = 1
+                if steps is None:
+                    raise InvalidArgument("state_dict: the number of steps, 'step', is missing")
+                layout = parameter_layout(parameter, group, self._keys(group))
+                state = load_state(parameter, layout, group["block"], saved)
+                state["step"] = torch.tensor(int(steps))
+                loaded[parameter] = state
+        return loaded
 
     def torch_state_dict(self) -> dict[str, Any]:
         """Return the state as the optimizer of ``torch.optim`` with this name has it: in fp32.

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
 from samebits.errors import InvalidArgument
 from samebits.optimizer_layout import Layout, StateArray, layout_of
 from samebits.torch.gradient_list import local
-from samebits.torch.parameter_batch import FORMATS, codes_dtype, store_values
+from samebits.torch.parameter_batch import FORMATS, codes_dtype, memory_order, store_values
 
 __all__ = ["begin_state", "load_state", "parameter_layout", "values_of"]
-
-#: Names of a state in TransformerEngine.
-_OTHER_NAMES = {"master": "master_param", "low": "master_param"}
 
 
 def parameter_layout(parameter: torch.Tensor, group: Mapping[str, Any],
@@ -59,41 +56,120 @@ def begin_state(parameter: torch.Tensor, layout: Layout, block: int) -> dict[str
     return state
 
 
+class _Saved(NamedTuple):
+    """A saved array."""
+
+    codes: torch.Tensor
+    scales: torch.Tensor | None
+
+
+def _saved_array(saved: Mapping[str, Any], key: str, shape: torch.Size) -> _Saved | None:
+    """Return an array of a saved state, or None if the state has none."""
+    value = saved.get(key)
+    if value is None:
+        return None
+    value, scales = local(value), saved.get(key + "_scale")
+    if hasattr(value, "codes") and hasattr(value, "scale"):
+        value, scales = value.codes, value.scale
+    if value.shape != shape:
+        raise InvalidArgument(f"state_dict: {key}: shape {tuple(shape)} is expected; "
+                              f"got {tuple(value.shape)}")
+    return _Saved(value, scales)
+
+
+def _own_names(saved: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a state with the names of this library for what TransformerEngine calls master_param."""
+    other = saved.get("master_param")
+    if other is None:
+        return saved
+    return {"low" if local(other).dtype is torch.int16 else "master": other, **saved}
+
+
 def load_state(parameter: torch.Tensor, layout: Layout, block: int,
                saved: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arrays beside a parameter, from a saved state.
 
-    Arrays of the same format are copied bit for bit. Others are rounded to nearest. Takes the
-    layouts of PyTorch, of TransformerEngine's FusedAdam (master_param), and of torchao's low-bit
-    optimizers (tensors with codes and scale).
+    Arrays of the same format and memory order are copied bit for bit. Others are rounded to nearest.
+    Master weights, low parts and the parameter are converted into each other; the parameter must be
+    loaded before. Takes the layouts of PyTorch, of TransformerEngine's FusedAdam (master_param), and
+    of torchao's low-bit optimizers (tensors with codes and scale).
     """
+    memory = local(parameter.detach())
+    saved = _own_names(saved)
     state = begin_state(parameter, layout, block)
     for array in layout.arrays():
-        value = saved.get(array.key)
-        if value is None:
-            value = saved.get(_OTHER_NAMES.get(array.key, ""))
-        if value is None:
-            continue
-        value = local(value)
         codes = state[array.key]
-        scales = saved.get(array.scale_key) if array.scale_key else None
-        if hasattr(value, "codes") and hasattr(value, "scale"):
-            value, scales = value.codes, value.scale
-        if value.shape != codes.shape:
-            raise InvalidArgument(f"state_dict: {array.key}: shape {tuple(codes.shape)} is expected; "
-                                  f"got {tuple(value.shape)}")
-        if value.dtype == codes.dtype and (array.scale_key is None or scales is not None):
-            codes.copy_(value)
+        found = _saved_array(saved, array.key, codes.shape)
+        if found is not None and _same_format(found, codes, array):
+            codes.copy_(found.codes)
             if array.scale_key is not None:
-                _copy_scales(scales, state[array.scale_key], array.key)
-        elif codes.dtype is torch.int16 or not value.dtype.is_floating_point:
-            raise InvalidArgument(f"state_dict: {array.key}: {codes.dtype} is expected; got "
-                                  f"{value.dtype}")
-        else:
-            if scales is not None:
-                value = _decoded(value, scales)
-            _store(value.to(codes.device), array, state, block)
+                _copy_scales(found.scales, state[array.scale_key], array.key)
+        elif array.key in ("master", "low"):
+            weights = _saved_weights(saved, memory)
+            if weights is None:
+                continue  # a state of 16-bit weights alone: the array begins as the parameter
+            if array.key == "low":
+                codes.copy_(_low_part(weights, memory, codes.dtype))
+            else:
+                _store(weights, array, state, block)
+        elif found is not None:
+            _store(_values(found, array.key).to(codes.device), array, state, block)
+        elif array.begins_as != "parameter":
+            raise InvalidArgument(f"state_dict: {array.key}: is missing")
     return state
+
+
+def _same_format(found: _Saved, codes: torch.Tensor, array: StateArray) -> bool:
+    """Whether the codes and scales of a saved array are those of an array of the optimizer."""
+    if found.codes.dtype != codes.dtype or (found.scales is None) != (array.scale_key is None):
+        return False
+    return found.scales is None or memory_order(found.codes) == memory_order(codes)
+
+
+def _values(found: _Saved, key: str) -> torch.Tensor:
+    """Return the values of a saved array."""
+    codes, scales = found
+    if not codes.dtype.is_floating_point:
+        raise InvalidArgument(f"state_dict: {key}: floating-point numbers are expected; got "
+                              f"{codes.dtype}")
+    if scales is None:
+        return codes
+    counts = {-(-codes.numel() // block) for block in (128, 256)}
+    if scales.numel() not in counts or not torch.ops.aten.is_non_overlapping_and_dense(codes):
+        raise InvalidArgument(f"state_dict: {key}: codes without gaps in memory are expected, with "
+                              f"one scale for each block of 128 or 256; got {scales.numel()} scales "
+                              f"for {codes.numel()} codes")
+    return _decoded(codes, scales.to(codes.device))
+
+
+def _saved_weights(saved: Mapping[str, Any], memory: torch.Tensor) -> torch.Tensor | None:
+    """Return the fp32 weights of a saved state: its master, or the parameter with its low part."""
+    master = _saved_array(saved, "master", memory.shape)
+    if master is not None:
+        return _values(master, "master").to(memory.device, torch.float32)
+    found = _saved_array(saved, "low", memory.shape)
+    if found is None:
+        return None
+    low = found.codes.to(memory.device)
+    if memory.dtype is not torch.bfloat16 or low.dtype not in (torch.int16, torch.bfloat16):
+        raise InvalidArgument("state_dict: low: int16 or bfloat16 beside a parameter in bfloat16 is "
+                              f"expected; got {low.dtype} beside {memory.dtype}")
+    if low.dtype is torch.bfloat16:
+        return memory.float() + low.float()
+    return ((memory.view(torch.int16).int() << 16) + low.int()).view(torch.float32)
+
+
+def _low_part(weights: torch.Tensor, memory: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """Return what fp32 weights have beside the parameter: 16 bits as int16, or the error as bf16."""
+    upper = memory.view(torch.int16).long() << 16
+    rest = weights.contiguous().view(torch.int32).long() - upper
+    if bool(((rest.abs() > 2**15) & ~weights.isnan()).any()):
+        raise InvalidArgument("state_dict: master: the parameter is not the master rounded to "
+                              "bfloat16; load the state of the model first")
+    if dtype is torch.int16:
+        return rest.clamp(-(2**15), 2**15 - 1).to(torch.int16)
+    error = (weights - memory.float()).bfloat16()
+    return torch.where(memory.isfinite(), error, torch.zeros_like(error))
 
 
 def _copy_scales(saved: Any, scales: torch.Tensor, key: str) -> None:

@@ -85,3 +85,44 @@ def test_a_replaced_state_that_does_not_fit_is_refused(replaced: dict[str, Any])
     del optimizer.state[p]["exp_avg"]
     with pytest.raises(sb.InvalidArgument, match="parameter 0: state exp_avg"):
         optimizer.step()
+
+
+def test_batches_of_graphs_are_kept() -> None:
+    p, optimizer = stepped((4,), optim.SGD)
+    q = torch.nn.Parameter(torch.ones(4))
+    batches = [optimizer._batches[0]]
+    batches[0]._lists._made_by_graphs.append(None)  # as a capture does
+    optimizer.add_param_group({"params": [q]})
+    q.grad = torch.ones(4)
+    optimizer.step()
+    batches.append(next(b for b in optimizer._batches if b.parameters[0] is p))
+    batches[1]._lists._made_by_graphs.append(None)
+    optimizer.load_state_dict(optimizer.state_dict())
+    optimizer.step()
+    assert len(optimizer._batches[0].parameters) == 1  # of p: q was stepped once less
+    batches.append(optimizer._batches[0])
+    assert [b for b in optimizer._in_graphs if isinstance(b, type(batches[0]))] == batches[:2]
+
+
+def test_a_split_batch_of_a_graph_is_kept() -> None:
+    p, q = (torch.nn.Parameter(torch.ones(4)) for _ in range(2))
+    optimizer = optim.SGD([p, q])
+    p.grad, q.grad = torch.ones(4), torch.ones(4)
+    optimizer.step()
+    batch = optimizer._batches[0]  # type: ignore[index]
+    batch._lists._made_by_graphs.append(None)  # type: ignore[arg-type]  # as a capture does
+    q.grad = None
+    optimizer.step()
+    assert optimizer._in_graphs == [batch]
+
+
+def test_groups_with_different_seeds_are_refused() -> None:
+    p, q = (torch.nn.Parameter(torch.ones(4)) for _ in range(2))
+    with pytest.raises(sb.InvalidArgument, match="seed: must be the same for all"):
+        optim.SGD([{"params": [p], "seed": 1}, {"params": [q]}])
+    optimizer = optim.SGD([p])
+    optimizer.add_param_group({"params": [q], "seed": 1})
+    with pytest.raises(sb.InvalidArgument, match="seed: must be the same for all"):
+        optimizer.step()
+    with pytest.raises(sb.InvalidArgument, match="block: 128 or 256"):
+        optim.AdamW([p], states="e4m3", block=0)

@@ -1,0 +1,150 @@
+"""samebits.torch.optim: states of other optimizers, formats, orders of memory and settings."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import pytest
+import torch
+
+import samebits as sb
+from samebits.torch import optim
+
+
+def numbers(shape: tuple[int, ...], seed: int) -> torch.Tensor:
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
+
+
+def made(shape: tuple[int, ...] = (300,), dtype: torch.dtype = torch.bfloat16,
+         memory: torch.memory_format = torch.contiguous_format, kind: Any = optim.AdamW,
+         **options: Any) -> tuple[torch.nn.Parameter, Any]:
+    p = torch.nn.Parameter(numbers(shape, 0).to(dtype).contiguous(memory_format=memory))
+    return p, kind([p], lr=0.01, **options)
+
+
+def step(p: torch.nn.Parameter, optimizer: Any, seed: int) -> None:
+    p.grad = numbers(tuple(p.shape), seed).to(p.dtype)
+    optimizer.step()
+
+
+@pytest.mark.parametrize("states", ["e4m3", "fp16_scaled"])
+def test_block_scales_into_another_order_of_memory(states: str) -> None:
+    p, saved = made((4, 16, 8, 8), torch.float32, states=states)
+    for seed in (1, 2):
+        step(p, saved, seed)
+    q, loaded = made((4, 16, 8, 8), torch.float32, torch.channels_last, states=states)
+    loaded.load_state_dict(saved.state_dict())
+    expected, values = (o.torch_state_dict()["state"][0]["exp_avg"] for o in (saved, loaded))
+    bound = expected.abs().max() * (2.0**-4 if states == "e4m3" else 2.0**-11)
+    assert float((values - expected).abs().max()) <= float(bound)
+
+
+@pytest.mark.parametrize("into", ["fp32", "fp16"])
+def test_block_scales_into_formats_without(into: str) -> None:
+    p, saved = made(states="fp16_scaled")
+    step(p, saved, 1)
+    q, loaded = made(states=into)
+    loaded.load_state_dict({**saved.state_dict(), "param_groups": [{"params": [0]}]})
+    expected = saved.torch_state_dict()["state"][0]["exp_avg"]
+    values = loaded.torch_state_dict()["state"][0]["exp_avg"]
+    assert torch.allclose(values, expected, rtol=2.0**-11, atol=2.0**-24)
+
+
+def test_states_with_amsgrad_are_refused() -> None:
+    p = torch.nn.Parameter(numbers((30,), 0))
+    theirs = torch.optim.AdamW([p], amsgrad=True)
+    step(p, theirs, 1)
+    q, ours = made((30,), torch.float32)
+    with pytest.raises(sb.InvalidArgument, match="state_dict: amsgrad is not supported"):
+        ours.load_state_dict(theirs.state_dict())
+    step(q, ours, 1)  # a refused state changes nothing
+    r, other = made((30,), torch.float32)
+    step(r, other, 1)
+    assert torch.equal(q, r)
+
+
+def test_options_that_a_state_lacks_stay() -> None:
+    first, second = (torch.nn.Parameter(numbers((300,), 0).bfloat16()) for _ in range(2))
+    ours = optim.AdamW([{"params": [first], "weights": "stochastic", "states": "e4m3"},
+                        {"params": [second], "block": 256}], weights="split16", seed=7)
+    plain = [torch.nn.Parameter(numbers((300,), 0).bfloat16()) for _ in range(2)]
+    theirs = torch.optim.AdamW([{"params": [p]} for p in plain], lr=0.125)
+    for p in plain:
+        p.grad = torch.ones_like(p)
+    theirs.step()
+    ours.load_state_dict(theirs.state_dict())
+    assert [[g[k] for k in ("lr", "weights", "states", "block", "seed")]
+            for g in ours.param_groups] == [[0.125, "stochastic", "e4m3", 128, 7],
+                                            [0.125, "split16", "fp32", 256, 7]]
+    assert ours.state[first]["exp_avg"].dtype is torch.float8_e4m3fn
+    assert ours.state[second]["low"].dtype is torch.int16
+
+
+@pytest.mark.parametrize("momentum", [0.0, 0.9])
+def test_a_state_of_sgd(momentum: float) -> None:
+    p = torch.nn.Parameter(numbers((300,), 0))
+    theirs = torch.optim.SGD([p], lr=0.01, momentum=momentum)
+    step(p, theirs, 1)
+    q, ours = made((300,), torch.float32, kind=optim.SGD, profile="torch_foreach")
+    q.data.copy_(p)
+    ours.load_state_dict(theirs.state_dict())
+    for seed in (2, 3):
+        step(p, theirs, seed)
+        step(q, ours, seed)
+    assert torch.equal(p, q)
+
+
+MODES = ["master32", "split16", "kahan", "master16_scaled", "stochastic"]
+
+
+@pytest.mark.parametrize("before,after", list(product(MODES, MODES)))
+def test_weights_between_modes(before: str, after: str) -> None:
+    p, saved = made(weights=before)
+    for seed in range(1, 6):
+        step(p, saved, seed)
+    q, loaded = made(weights=after)
+    q.data.copy_(p)
+    state = saved.state_dict()
+    state["param_groups"][0]["weights"] = after
+    loaded.load_state_dict(state)
+
+    def weights(parameter: torch.nn.Parameter, optimizer: Any) -> torch.Tensor:
+        state, mode = optimizer.state[parameter], optimizer.param_groups[0]["weights"]
+        bits = parameter.detach().view(torch.int16).int() << 16
+        values = {"split16": lambda: (bits + state["low"]).view(torch.float32),
+                  "kahan": lambda: parameter.detach().float() + state["low"],
+                  "stochastic": lambda: parameter.detach().float(),
+                  "master32": lambda: state["master"],
+                  "master16_scaled": lambda: state["master"].float().reshape(-1)
+                  * state["master_scale"].repeat_interleave(128)[:300]}
+        return values[mode]()
+
+    expected, found = weights(p, saved), weights(q, loaded)
+    error = {"master32": 0.0, "split16": 2.0**-23, "kahan": 2.0**-16, "master16_scaled": 2.0**-11,
+             "stochastic": 2.0**-7}[after]
+    least = 2.0**-9 if after == "master16_scaled" else 0.0  # fp16 with the scale of a block
+    assert bool(((found - expected).abs() <= expected.abs() * error + least * error).all())
+    if before == after:
+        assert torch.equal(found, expected)
+
+
+def test_a_low_part_needs_the_parameter() -> None:
+    p, saved = made(weights="master32")
+    step(p, saved, 1)
+    q, loaded = made(weights="split16")
+    q.data.mul_(2)
+    state = saved.state_dict()
+    state["param_groups"][0]["weights"] = "split16"
+    with pytest.raises(sb.InvalidArgument, match="load the state of the model first"):
+        loaded.load_state_dict(state)
+    assert not loaded.state[q]
+
+
+def test_a_missing_state_is_refused() -> None:
+    p, saved = made(kind=optim.Lion)
+    step(p, saved, 1)
+    q, loaded = made()
+    with pytest.raises(sb.InvalidArgument, match="state_dict: exp_avg_sq: is missing"):
+        loaded.load_state_dict(saved.state_dict())
+    assert not loaded.state[q]
