@@ -234,7 +234,7 @@ class _Optimizer:
                                           f"{dtype} with shape {shape} is expected")
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write parameters, states, the number of applied steps and the seed to a .safetensors file."""
+        """Write parameters, states, applied steps and seed to a .safetensors file."""
         tensors = {}
         for name, parameter in self._params.items():
             tensors[f"{name}.parameter"] = _in_file(parameter, name)

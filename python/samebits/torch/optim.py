@@ -5,6 +5,9 @@ Each takes the place of the optimizer of ``torch.optim`` with its name, and take
 weights, states, profile, block, seed, maximize
     As in `samebits.optim`. All but `maximize` and `seed` may differ between parameter groups.
 
+After the first step, a parameter keeps its device, dtype, shape and memory order. Its memory and the
+tensors in `state` may be replaced.
+
 Examples
 --------
 >>> import torch
@@ -234,8 +237,8 @@ class Optimizer(torch.optim.Optimizer):
 
         Takes states of this class, of ``torch.optim``, of TransformerEngine's FusedAdam and of
         torchao's low-bit optimizers. States in another format are rounded to nearest. Options that
-        the state lacks, such as `weights`, stay. Load the state of the model before. CUDA graphs of a
-        step must be captured anew. Waits for the GPU.
+        the state lacks, such as `weights`, stay. Load the state of the model before. Capture CUDA
+        graphs of a step anew. Waits for the GPU.
         """
         saved_groups = state_dict["param_groups"]
         if ([len(group["params"]) for group in saved_groups]

@@ -78,7 +78,7 @@ def _saved_array(saved: Mapping[str, Any], key: str, shape: torch.Size) -> _Save
 
 
 def _own_names(saved: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a state with the names of this library for what TransformerEngine calls master_param."""
+    """Return a state with this library's name of TransformerEngine's master_param."""
     other = saved.get("master_param")
     if other is None:
         return saved
@@ -89,10 +89,11 @@ def load_state(parameter: torch.Tensor, layout: Layout, block: int,
                saved: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arrays beside a parameter, from a saved state.
 
-    Arrays of the same format and memory order are copied bit for bit. Others are rounded to nearest.
-    Master weights, low parts and the parameter are converted into each other; the parameter must be
-    loaded before. Takes the layouts of PyTorch, of TransformerEngine's FusedAdam (master_param), and
-    of torchao's low-bit optimizers (tensors with codes and scale).
+    Arrays of the same format are copied bit for bit; those with block scales, if the memory order is
+    the same too. Others are rounded to nearest. Master weights and low parts are converted into each
+    other, for which the parameter must have its saved values. Takes the layouts of PyTorch, of
+    TransformerEngine's FusedAdam (master_param), and of torchao's low-bit optimizers (tensors with
+    codes and scale).
     """
     memory = local(parameter.detach())
     saved = _own_names(saved)

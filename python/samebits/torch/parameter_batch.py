@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeGuard
 
 import torch
 
@@ -170,7 +170,8 @@ def memory_order(tensor: torch.Tensor) -> list[int]:
     return [stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True) if size > 1]
 
 
-def is_array(value: Any, memory: torch.Tensor, dtype: torch.dtype, shape: torch.Size) -> bool:
+def is_array(value: Any, memory: torch.Tensor, dtype: torch.dtype, shape: torch.Size) -> TypeGuard[
+        torch.Tensor]:
     """Whether a state is a tensor of a dtype and shape on the device of the parameter."""
     return (isinstance(value, torch.Tensor) and value.dtype == dtype and value.shape == shape
             and value.device == memory.device)
