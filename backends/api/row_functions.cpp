@@ -31,6 +31,10 @@ void check_offset(std::int64_t offset) {
   throw invalid_argument("offset: must be at least 0, got " + std::to_string(offset));
 }
 
+/// What rules use of a checked offset: its remainder by the elements in 16 bytes, 4 or 8. A
+/// remainder leaves room for the elements that a backend adds.
+std::int64_t offset_in_vector(std::int64_t offset) { return offset % 8; }
+
 bool is_power_of_two(int n) { return n > 0 && (n & (n - 1)) == 0; }
 
 void check_block(const softmax_options& options) {
@@ -117,7 +121,7 @@ void run_softmax(row_function f, const char* what, const const_matrix_view& in,
   const int elements = options.elements_per_thread;
   run_rows({.of = f,
             .rule = options.rule,
-            .offset = options.offset,
+            .offset = offset_in_vector(options.offset),
             .num_warps = options.num_warps,
             .elements_per_thread =
                 elements == 0 ? numerics::torch_2_11::vector_of(out.format) : elements,
@@ -135,7 +139,8 @@ void run_softmax_gradient(row_function f, const char* what, const const_matrix_v
   check_offset(options.offset);
   check_block(options);
   check_row_rule(options.rule, f, what, out.format);
-  const std::int64_t offset = f == row_function::softmax_gradient ? 0 : options.offset;
+  const std::int64_t offset =
+      f == row_function::softmax_gradient ? 0 : offset_in_vector(options.offset);
   run_rows({.of = f, .offset = offset, .grad = grad, .in = result, .out = out}, where);
 }
 
@@ -208,7 +213,7 @@ void layer_norm(const const_matrix_view& in, const const_matrix_view& weight,
   check_row_rule(options.rule, row_function::layer_norm, "layer_norm", out.format);
   run_rows({.of = row_function::layer_norm,
             .epsilon = epsilon_of(options.epsilon),
-            .offset = options.offset,
+            .offset = offset_in_vector(options.offset),
             .in = in,
             .weight = weight,
             .bias = bias,

@@ -22,7 +22,7 @@ struct row_call {
   row_function of;
   function_rule rule = function_rule::torch_2_11;
   std::uint32_t epsilon = 0;    ///< binary32
-  std::int64_t offset = 0;      ///< elements from a 16-byte boundary to the tensor that is added
+  std::int64_t offset = 0;      ///< 0..7 elements from a 16-byte boundary to the added tensor
   int num_warps = 4;            ///< of triton_3_6
   int elements_per_thread = 4;  ///< of triton_3_6
   const_matrix_view grad = {};

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -178,6 +179,29 @@ TEST_P(RowFunctionsSuite, LayerNormHasTheDefinitionsBits) {
           ASSERT_EQ(dx.row(r), rounded(format, gradient)) << name(format) << cols << " " << r;
         }
       }
+    }
+  }
+}
+
+TEST_P(RowFunctionsSuite, OnlyTheOffsetsRemainderBy8Matters) {
+  constexpr std::int64_t large = std::numeric_limits<std::int64_t>::max();
+  for (const format_id format : formats) {
+    matrix x = random_matrix(format, 2051, 1, 10), grad = random_matrix(format, 2051, 1, 11);
+    for (const std::int64_t offset : {large, large - 3, large - 7}) {
+      const auto results = [&](std::int64_t o) {
+        const softmax_options options{.rule = function_rule::torch_2_11, .offset = o};
+        matrix y[] = {matrix(format, 2051, 1), matrix(format, 2051, 1), matrix(format, 2051, 1),
+                      matrix(format, 2051, 1)};
+        softmax(x.view(), y[0].view(), options, where());
+        log_softmax(x.view(), y[1].view(), options, where());
+        log_softmax_gradient(grad.view(), y[1].view(), y[2].view(), options, where());
+        layer_norm(x.view(), {}, {}, y[3].view(), {}, {},
+                   {.rule = function_rule::torch_2_11, .offset = o}, where());
+        std::vector<std::uint8_t> bytes;
+        for (const matrix& m : y) bytes.insert(bytes.end(), m.bytes.begin(), m.bytes.end());
+        return bytes;
+      };
+      EXPECT_TRUE(results(offset) == results(offset % 8)) << name(format) << " " << offset;
     }
   }
 }
