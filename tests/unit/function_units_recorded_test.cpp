@@ -5,9 +5,13 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
-#include <initializer_list>
 #include <iterator>
+#include <map>
+#include <string_view>
+#include <utility>
 
+#include "function_unit_probe/model.hpp"
+#include "function_unit_probe/recordings.hpp"
 #include "numerics/hardware/function_units/half_results.hpp"
 #include "numerics/hardware/function_units/sin_table.hpp"
 #include "numerics/hardware/function_units/sin_unit.hpp"
@@ -17,55 +21,39 @@
 namespace samebits::numerics::hopper {
 namespace {
 
-template <std::uint32_t (*Function)(std::uint32_t)>
-std::uint32_t both_halves(std::uint32_t x) {
-  return Function(x & 0xFFFFu) | Function(x >> 16) << 16;
+using function_units::instruction;
+using function_units::recording;
+
+/// FNV-1a of the GPU's results, little-endian, by the recording's name.
+const std::map<std::string_view, std::uint64_t> hashes = {
+    {"tanh_overview", 0xBBC2BD8AD7E4C45F},     {"tanh_at_1_2", 0x95CB0FB79968F985},
+    {"tanh_at_3_4", 0x6C88E91A4BDC7F85},       {"tanh_at_1", 0xBC49F83BB3BD9F65},
+    {"tanh_at_1_8", 0x1EBEA0EAF9F51CC5},       {"tanh_all_exponents", 0xDBC0062FD76E98E4},
+    {"sin_overview", 0x8EB9CC49213F3DF5},      {"cos_overview", 0xA6C71C35D114B8F5},
+    {"sin_at_1", 0x59D304BDC174333F},          {"cos_at_1", 0x36E1751C7766DF71},
+    {"sin_at_1_64", 0xE1908B23A5010C05},       {"cos_at_1_64", 0x68641C6F5A2E78C0},
+    {"sin_all_exponents", 0x3DDD857B22F34D6C}, {"cos_all_exponents", 0x1138321B0B99FF97},
+    {"ex2_f16", 0xBB15247E36918E63},           {"ex2_f16x2", 0x674B5133295C7829},
+    {"ex2_ftz_bf16", 0xD76E7433B30F62F0},      {"ex2_ftz_bf16x2", 0x3AA2E25B0D5FF4A1},
+    {"tanh_f16", 0x773F8C9F3AFB4DA5},          {"tanh_f16x2", 0x6DE85C1D0E5E070D},
+    {"tanh_bf16", 0xE5DE00266BC2E91D},         {"tanh_bf16x2", 0xD05C92892F5F6DF5},
+};
+
+/// The model of an instruction known at run time.
+std::uint32_t (*model_of(instruction what))(std::uint32_t) {
+  return [&]<int... I>(std::integer_sequence<int, I...>) {
+    static constexpr std::uint32_t (*models[])(std::uint32_t) = {
+        function_units::model_of<static_cast<instruction>(I)>...};
+    return models[static_cast<int>(what)];
+  }
+  (std::make_integer_sequence<int, function_units::instruction_count>{});
 }
 
-/// Results at the operands first + i * stride, 0 <= i < count.
-struct recording {
-  const char* name;
-  std::uint32_t (*model)(std::uint32_t);
-  std::uint32_t first, stride, count;
-  int bytes;           ///< of a result
-  std::uint64_t hash;  ///< FNV-1a of the results, little-endian
-};
-
-constexpr std::uint32_t all16 = 1u << 16;
-constexpr auto tanh16 = both_halves<tanh_approx_f16>;
-constexpr auto ex216 = both_halves<ex2_approx_f16>;
-constexpr auto tanh_pair = both_halves<tanh_approx_bf16>;
-constexpr auto ex2_pair = both_halves<ex2_approx_ftz_bf16>;
-
-constexpr recording recordings[] = {
-    {"tanh_overview", tanh_approx, 0x3A000000, 1921, all16, 4, 0xBBC2BD8AD7E4C45F},
-    {"tanh_at_1_2", tanh_approx, 0x3F000000, 1, 2 * all16, 4, 0x95CB0FB79968F985},
-    {"tanh_at_3_4", tanh_approx, 0x3F400000, 1, all16, 4, 0x6C88E91A4BDC7F85},
-    {"tanh_at_1", tanh_approx, 0x3F800000, 1, all16, 4, 0xBC49F83BB3BD9F65},
-    {"tanh_at_1_8", tanh_approx, 0x3E000000, 1, all16, 4, 0x1EBEA0EAF9F51CC5},
-    {"tanh_all_exponents", tanh_approx, 0, 65537, all16, 4, 0xDBC0062FD76E98E4},
-    {"sin_overview", sin_approx_ftz, 0x39800000, 2047, all16, 4, 0x8EB9CC49213F3DF5},
-    {"cos_overview", cos_approx_ftz, 0x39800000, 2047, all16, 4, 0xA6C71C35D114B8F5},
-    {"sin_at_1", sin_approx_ftz, 0x3F800000, 1, 4 * all16, 4, 0x59D304BDC174333F},
-    {"cos_at_1", cos_approx_ftz, 0x3F800000, 1, 4 * all16, 4, 0x36E1751C7766DF71},
-    {"sin_at_1_64", sin_approx_ftz, 0x3C800000, 1, all16, 4, 0xE1908B23A5010C05},
-    {"cos_at_1_64", cos_approx_ftz, 0x3C800000, 1, all16, 4, 0x68641C6F5A2E78C0},
-    {"sin_all_exponents", sin_approx_ftz, 0, 65537, all16, 4, 0x3DDD857B22F34D6C},
-    {"cos_all_exponents", cos_approx_ftz, 0, 65537, all16, 4, 0x1138321B0B99FF97},
-    {"ex2_f16", ex2_approx_f16, 0, 1, all16, 2, 0xBB15247E36918E63},
-    {"ex2_f16x2", ex216, 0xFFFF0000, 0xFFFF0001, all16, 4, 0x674B5133295C7829},
-    {"ex2_ftz_bf16", ex2_approx_ftz_bf16, 0, 1, all16, 2, 0xD76E7433B30F62F0},
-    {"ex2_ftz_bf16x2", ex2_pair, 0xFFFF0000, 0xFFFF0001, all16, 4, 0x3AA2E25B0D5FF4A1},
-    {"tanh_f16", tanh_approx_f16, 0, 1, all16, 2, 0x773F8C9F3AFB4DA5},
-    {"tanh_f16x2", tanh16, 0xFFFF0000, 0xFFFF0001, all16, 4, 0x6DE85C1D0E5E070D},
-    {"tanh_bf16", tanh_approx_bf16, 0, 1, all16, 2, 0xE5DE00266BC2E91D},
-    {"tanh_bf16x2", tanh_pair, 0xFFFF0000, 0xFFFF0001, all16, 4, 0xD05C92892F5F6DF5},
-};
-
 std::uint64_t hash_of(const recording& r) {
+  const auto model = model_of(r.what);
   std::uint64_t hash = 0xCBF29CE484222325;
-  for (std::uint32_t i = 0; i < r.count; ++i) {
-    const std::uint32_t result = r.model(r.first + i * r.stride);
+  for (const std::uint32_t x : function_units::operands_of(r)) {
+    const std::uint32_t result = model(x);
     for (int b = 0; b < r.bytes; ++b) {
       hash = (hash ^ ((result >> (8 * b)) & 0xFF)) * 0x100000001B3;
     }
@@ -74,7 +62,12 @@ std::uint64_t hash_of(const recording& r) {
 }
 
 TEST(FunctionUnitsRecorded, ModelsReturnTheRecordedResults) {
-  for (const recording& r : recordings) EXPECT_EQ(hash_of(r), r.hash) << r.name;
+  ASSERT_EQ(function_units::recordings().size(), hashes.size());
+  for (const recording& r : function_units::recordings()) {
+    const auto expected = hashes.find(r.name);
+    ASSERT_NE(expected, hashes.end()) << r.name;
+    EXPECT_EQ(hash_of(r), expected->second) << r.name;
+  }
 }
 
 /// Any change of a row changes this sum. The expected values are those of the measured tables.
