@@ -120,6 +120,18 @@ TEST(FunctionUnitTables, RecordingsAreSmallAndNamedOnce) {
             "pairs.bin ex2.approx.f16x2 first FFFF0000 stride FFFF0001 count 3 bytes 4");
 }
 
+TEST(FunctionUnitProbe, InstructionsOfBf16NeedCapability90) {
+  device gpu{};
+  gpu.capability = [] { return 89; };
+  const std::vector<instruction> older = instructions_of(gpu);
+  EXPECT_EQ(older.size(), std::size_t{17});
+  for (const instruction what : older) {
+    EXPECT_EQ(name(what).find("bf16"), std::string_view::npos) << name(what);
+  }
+  gpu.capability = [] { return 90; };
+  EXPECT_EQ(instructions_of(gpu).size(), std::size_t{instruction_count});
+}
+
 // This test is linked without the GPU's half.
 TEST(FunctionUnitProbe, AProgramWithoutTheGpusHalfIsRefused) {
   EXPECT_THROW((void)current_device(), unsupported);

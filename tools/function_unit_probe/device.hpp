@@ -9,8 +9,8 @@
 
 namespace samebits::function_units {
 
-/// Instructions whose results numerics/hardware/function_units/ models. Those of 16 bits compute one
-/// number in the low half of a word, or two in both halves.
+/// Instructions whose results numerics/hardware/function_units/ models. Those of 16 bits compute
+/// one number in the low half of a word, or two in both halves.
 enum class instruction : std::uint8_t {
   ex2_ftz,
   ex2,
@@ -67,14 +67,15 @@ struct comparison {
 struct device {
   std::string (*why_unsupported)();  ///< empty if there is a GPU that this build has kernels for
   std::string (*description)();      ///< name, compute capability, CUDA version
-  int (*capability)();               ///< compute capability, 10 * major + minor
+  /// Compute capability of the GPU, or that of the loaded kernels if lower: 10 * major + minor.
+  int (*capability)();
   /// Compares the results of all operands with the model: 2^32 or 2^16.
   comparison (*compare)(instruction what);
   /// The results at these operands.
   std::vector<std::uint32_t> (*record)(instruction what, std::span<const std::uint32_t> operands);
 };
 
-/// The instructions that the GPU has.
+/// The instructions that the GPU and the loaded kernels have.
 std::vector<instruction> instructions_of(const device& gpu);
 
 /// The current GPU.

@@ -2,6 +2,7 @@
 // results with the model.
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -19,7 +20,8 @@ namespace {
 using function_units::comparison;
 using function_units::instruction;
 
-/// An empty kernel: its attributes tell whether this build has kernels for the GPU.
+/// An empty kernel: its attributes tell whether this build has kernels for the GPU, and for which
+/// architecture they were compiled.
 __global__ void function_unit_probe() {}
 
 int attribute(cudaDeviceAttr what) {
@@ -48,9 +50,17 @@ std::string why_unsupported() {
   return {};
 }
 
-int capability() {
+int device_capability() {
   return 10 * attribute(cudaDevAttrComputeCapabilityMajor) +
          attribute(cudaDevAttrComputeCapabilityMinor);
+}
+
+/// Kernels compiled for an older architecture lack the instructions of newer GPUs.
+int capability() {
+  cudaFuncAttributes attributes;
+  check(cudaFuncGetAttributes(&attributes, function_unit_probe), "cudaFuncGetAttributes");
+  // ptxVersion is the __CUDA_ARCH__ that kernels were compiled with, for machine code as well.
+  return std::min(device_capability(), attributes.ptxVersion);
 }
 
 std::string description() {
@@ -58,8 +68,8 @@ std::string description() {
   cudaDeviceProp properties;
   check(cudaGetDevice(&device), "cudaGetDevice");
   check(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
-  return std::string(properties.name) + ", compute capability " +
-         std::to_string(capability() / 10) + "." + std::to_string(capability() % 10) + ", CUDA " +
+  return std::string(properties.name) + ", compute capability " + std::to_string(properties.major) +
+         "." + std::to_string(properties.minor) + ", CUDA " +
          std::to_string(CUDART_VERSION / 1000) + "." + std::to_string(CUDART_VERSION / 10 % 100);
 }
 

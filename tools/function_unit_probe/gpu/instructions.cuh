@@ -28,7 +28,8 @@ namespace samebits::cuda {
   }
 
 /// The result of an instruction at x, both in the instruction's format. Instructions of bf16 need
-/// compute capability 9.0 and return 0 in kernels for older ones.
+/// compute capability 9.0. In kernels compiled for older ones they return 0 and are never called:
+/// capability() in device.cu is at most that of the kernels.
 template <function_units::instruction What>
 __device__ std::uint32_t result_of(std::uint32_t x) {
   using enum function_units::instruction;
