@@ -73,6 +73,27 @@ recorder with_row_5(const Significand& significand) {
   };
 }
 
+/// The header of one table; its coefficients are zeros.
+std::string header_of(std::string_view name) {
+  const unit_table& table = table_of(name);
+  fitted_table fitted{&table, {}, 0};
+  fitted.rows.assign(std::size_t{1} << table.row_bits, row_fit{});
+  return header_text(std::span(&fitted, 1), "a test");
+}
+
+TEST(FunctionUnitTables, HeadersNameTheUnitOfTheirRows) {
+  const auto has = [](std::string_view name, std::string_view line) {
+    return header_of(name).find(line) != std::string::npos;
+  };
+  EXPECT_TRUE(has("ex2", "2^-17 ulp; an ulp is 2^-23, the last place of results in [1, 2).\n"));
+  EXPECT_TRUE(
+      has("sqrt_odd", "2^-18 ulp; an ulp is 2^-23, the last place of results in [1, 2).\n"));
+  for (const std::string_view name : {"rcp", "rsqrt_even", "rsqrt_odd"}) {
+    EXPECT_TRUE(has(name, "2^-17 ulp; an ulp is 2^-24, the last place of results in [1/2, 1).\n"));
+  }
+  EXPECT_TRUE(has("lg2", "// Unit of the rows: 2^-41.\n"));
+}
+
 TEST(FunctionUnitTables, AChangedRowIsFound) {
   hopper::unit_row changed = hopper::rcp_row(5);
   changed.b += 1;

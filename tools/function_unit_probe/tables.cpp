@@ -119,10 +119,13 @@ fitted_table fit_table(const unit_table& table, const recorder& record) {
 std::string header_text(std::span<const fitted_table> tables, std::string_view origin) {
   const std::string unit(tables[0].table->unit);
   const int ulp_bits = tables[0].table->ulp_bits;
+  const bool below_one = tables[0].table->base == 0x3F000000;  // results in [1/2, 1)
+  const std::string ulp = below_one ? "2^-24, the last place of results in [1/2, 1)"
+                                    : "2^-23, the last place of results in [1, 2)";
   std::string text = "// " + unit + " table" + (tables.size() > 1 ? "s" : "") + ".\n//\n";
   text += ulp_bits == 0 ? "// Unit of the rows: 2^-41.\n"
                         : "// Unit of the rows: 2^-" + std::to_string(ulp_bits) +
-                              " ulp; an ulp is 2^-23, the last place of results in [1, 2).\n";
+                              " ulp; an ulp is " + ulp + ".\n";
   text += "//\n// Origin: " + std::string(origin) +
           ". function_unit_tables fitted the rows to the instruction's\n"
           "// 2^23 results for one binade of operands per table; docs/function_units.md describes "
