@@ -59,8 +59,8 @@ class codes {
   std::vector<std::uint8_t> memory_;
 };
 
-/// Zeros, infinities, NaNs, numbers near borders of formulas; then pseudo-random codes, every second
-/// one of a magnitude between 2^-16 and 2^16.
+/// Zeros, infinities, NaNs, numbers near borders of formulas; then pseudo-random codes, every
+/// second one of a magnitude between 2^-16 and 2^16.
 std::uint32_t operand(format_id format, std::int64_t i, std::uint64_t seed) {
   constexpr std::uint32_t special[] = {0x00000000, 0x80000000, 0x7F800000, 0xFF800000, 0x7FC00000,
                                        0xFF800001, 0x00000001, 0x807FFFFF, 0x00800000, 0x7F7FFFFF,

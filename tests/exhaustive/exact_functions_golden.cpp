@@ -1,5 +1,5 @@
-// Writes tests/unit/exact_functions_golden.inc: operands of the functions of rule `exact`, and their
-// exact values by MPFR:
+// Writes tests/unit/exact_functions_golden.inc: operands of the functions of rule `exact`, and
+// their exact values by MPFR:
 //
 //   exact_functions_golden < HARD_OPERANDS > exact_functions_golden.inc
 //

@@ -5,8 +5,8 @@
 
 #include "samebits/error.hpp"
 
-// Defined in the CMake target samebits_function_unit_gpu, whose link options pull the symbol in; null
-// in a program without that library.
+// Defined in the CMake target samebits_function_unit_gpu, whose link options pull the symbol in;
+// null in a program without that library.
 extern "C" [[gnu::weak]] const samebits::function_units::device* samebits_function_unit_device();
 
 namespace samebits::function_units {

@@ -1,5 +1,5 @@
-// function_unit_tables: measures the function units of the GPU in this machine. Compares all results
-// with this library's model, fits the units' tables anew, and writes tables and recordings.
+// function_unit_tables: measures the function units of the current GPU. Compares all results with
+// this library's model, fits the units' tables anew, and writes tables and recordings.
 //
 // usage: function_unit_tables [FOLDER]
 //
@@ -7,7 +7,8 @@
 //   <unit>_table.hpp   the tables found on this GPU, if the units have the model's design
 //   <name>.bin         results of sin, cos, tanh and the 16-bit instructions, little-endian;
 //                      recordings.txt says of which operands
-// Exits 0 if the library's tables hold, 1 if they do not, 3 if there is no GPU.
+// Exits 0 if the library's tables hold, 1 if they do not, 2 on wrong usage, 3 if there is no
+// usable GPU, 4 on a failure such as a file that cannot be written.
 #include <cstdint>
 #include <cstdio>
 #include <exception>

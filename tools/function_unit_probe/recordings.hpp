@@ -1,5 +1,5 @@
-// Recordings: results of the instructions whose tables function_unit_tables does not fit, for fits by
-// hand and for tests.
+// Recordings: results of the instructions whose tables function_unit_tables does not fit, for fits
+// by hand and for tests.
 #pragma once
 
 #include <cstdint>

@@ -51,8 +51,8 @@ struct fitted_table {
 /// Records 2^23 results (lg2: 2^24) and fits every row.
 fitted_table fit_table(const unit_table& table, const recorder& record);
 
-/// Text of a file <unit>_table.hpp with these tables, which must be complete and of one unit. Of each
-/// interval, `a` is the smallest number.
+/// Text of a file <unit>_table.hpp with these tables, which must be complete and of one unit. Of
+/// each interval, `a` is the smallest number.
 ///
 /// @param origin  "H200, CUDA 13.0, 2026-11-22"
 std::string header_text(std::span<const fitted_table> tables, std::string_view origin);

@@ -1,5 +1,5 @@
-// Functions of arrays by all rules but `exact` in integers: one kernel for all functions of a format's
-// width.
+// Functions of arrays by all rules but `exact` in integers: one kernel for all functions of a
+// format's width.
 #include <cstdint>
 
 #include "backends/cuda/functions/definition_steps.cuh"

@@ -73,7 +73,8 @@ struct function_codes {
 /// of a row, in a grid-stride loop.
 ///
 /// Op has bytes (of a code), count, gradient, and apply(codes of in, codes of grad): the codes of
-/// out. Each element is loaded before any element of its thread is stored, so out may be in or grad.
+/// out. Each element is loaded before any element of its thread is stored, so out may be in or
+/// grad.
 template <class Op>
 __global__ void __launch_bounds__(block_threads)
     function_kernel(const Op op, const function_task t) {

@@ -14,7 +14,7 @@ void enqueue_evaluate_native(const backends::evaluate_call& call, void* stream);
 void enqueue_exact_emulated(const backends::exact_call& call, void* stream);
 void enqueue_exact_native(const backends::exact_call& call, void* stream);
 
-/// The kernels of the rules cuda_13_0 and torch_2_11 in integers, on any GPU.
+/// The kernels of all rules but `exact` in integers, on any GPU.
 void launch_definition_functions(const backends::evaluate_call& call, void* stream);
 
 /// Whether the current device's function units return the model's results, and its loaded kernels
@@ -23,8 +23,8 @@ void launch_definition_functions(const backends::evaluate_call& call, void* stre
 /// of its own and waits for them.
 bool units_hold();
 
-/// The kernels of the rules cuda_13_0 and torch_2_11 by the GPU's instructions. Require
-/// units_hold(). One translation unit per format and gradient: each has up to 27 kernels.
+/// The kernels of all rules but `exact` by the GPU's instructions. Require units_hold(). One
+/// translation unit per format and gradient: each has up to 27 kernels.
 void launch_fp32_functions(const backends::evaluate_call& call, void* stream);
 void launch_fp16_functions(const backends::evaluate_call& call, void* stream);
 void launch_bf16_functions(const backends::evaluate_call& call, void* stream);

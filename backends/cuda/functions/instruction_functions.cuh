@@ -16,7 +16,8 @@
 namespace samebits::cuda {
 
 /// Op of function_kernel: one function of one format by the GPU's instructions. Kernels for other
-/// architectures than these instructions' return 0 and are never launched (units_hold.hpp).
+/// architectures than these instructions' return 0 and are never launched (units_hold() in
+/// functions.hpp).
 template <format_id Format, function F, bool Gradient>
 struct instruction_op {
   static constexpr int bytes = Format == format_id::fp32 ? 4 : 2;
@@ -42,8 +43,8 @@ struct instruction_op {
   }
 };
 
-/// Whether a rule of this file has the function, or its gradient, in a format. The rules of Triton and
-/// torch.compile have no function that torch_2_11 lacks.
+/// Whether a rule of this file has the function, or its gradient, in a format. The rules of Triton
+/// and torch.compile have no function that torch_2_11 lacks.
 constexpr bool has_kernel(function f, format_id format, bool gradient) {
   using enum function_rule;
   return numerics::has_function(torch_2_11, f, format) ||

@@ -1,5 +1,5 @@
 // Instruction steps: the steps and function units of step_word by the GPU's instructions, for
-// cuda-native on GPUs whose units were compared with the model (units_hold.hpp).
+// cuda-native on GPUs whose units were compared with the model (units_hold() in functions.hpp).
 #pragma once
 
 #include <cstdint>

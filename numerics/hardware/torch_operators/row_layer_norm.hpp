@@ -105,8 +105,8 @@ struct layer_norm_affine {
 };
 
 /// The result for one element. The kernel of single elements adds a bias of 0 if there is none. In
-/// the kernel that reads vectors, a bias without weight is added by fma, but to the first element of
-/// each vector by a sum: its product is shared with other branches of the machine code.
+/// the kernel that reads vectors, a bias without weight is added by fma, but to the first element
+/// of each vector by a sum: its product is shared with other branches of the machine code.
 SAMEBITS_HD constexpr std::uint32_t layer_norm_element(std::uint32_t x, const row_statistics& s,
                                                        const layer_norm_affine& affine,
                                                        std::int64_t i, bool vectors) {

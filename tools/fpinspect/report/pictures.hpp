@@ -32,8 +32,8 @@ svg_picture exponent_picture(const std::string& tensor, const std::map<int, std:
 /// @param need_percent  the share that may be lost
 svg_picture loss_scale_picture(const binades& all, int best, double need_percent);
 
-/// The loss scale over the steps of a training run, on a logarithmic axis, above the share of skipped
-/// steps.
+/// The loss scale over the steps of a training run, on a logarithmic axis, above the share of
+/// skipped steps.
 ///
 /// @param rows  consecutive steps, at least one; scales above 0
 svg_picture scale_trace_picture(std::span<const scaler_row> rows);
