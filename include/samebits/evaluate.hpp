@@ -60,9 +60,10 @@ struct evaluate_options {
 /// @throws environment_error if the device backend's self-test fails.
 /// @note Thread-safe. Allocates nothing per element. The result does not depend on the executor.
 /// @note Device memory: the call is enqueued on `where.stream` and can be captured into a graph.
-///   `cuda-emulated` computes in integers. `cuda-native` uses the GPU's instructions if the GPU has
-///   compute capability 9.0 and its function units return the model's results, else it computes in
-///   integers too. The first call of cuda-native on a device compares these units and waits.
+///   `cuda-emulated` computes in integers. `cuda-native` uses the GPU's binary64 instructions for
+///   rule `exact`. For the other rules it uses the GPU's function units if the GPU has compute
+///   capability 9.0 and the units return the model's results, else integers. The first such call
+///   on a device compares the units and waits.
 ///
 ///   std::vector<float> x = ..., y(x.size());
 ///   samebits::evaluate(samebits::function::gelu_tanh, samebits::view_of(x), samebits::view_of(y));
