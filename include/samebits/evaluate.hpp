@@ -21,7 +21,7 @@ struct evaluate_options {
   /// bf16, e4m3 and e5m2.
   rounding round = rounding::nearest_even;
   overflow on_overflow = overflow::ieee;  ///< rule `exact` alone
-  random_stream random = {};              ///< read only by rounding::stochastic; at most 16 bits
+  random_stream random = {.bits = 16};    ///< read only by rounding::stochastic; bits in 1..16
 };
 
 /// Computes out = f(in) for every element, with the bits that the rule names.

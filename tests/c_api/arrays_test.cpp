@@ -90,6 +90,12 @@ TEST(CArrays, EvaluateIsCorrectlyRoundedByDefault) {
   o.rounding = SAMEBITS_ROUNDING_STOCHASTIC;
   o.overflow = SAMEBITS_OVERFLOW_SATURATE;
   o.random.seed = 5;
+  evaluate(function::exp, in.cpp(), expected.cpp(),
+           {.round = rounding::stochastic,
+            .on_overflow = overflow::saturate,
+            .random = {.seed = 5, .bits = 16}});
+  ASSERT_OK(samebits_evaluate(SAMEBITS_FUNCTION_EXP, &x, &y, &o, nullptr));
+  EXPECT_EQ(got.bytes, expected.bytes);
   o.random.bits = 12;
   evaluate(function::exp, in.cpp(), expected.cpp(),
            {.round = rounding::stochastic,

@@ -207,11 +207,19 @@ TEST_F(ExactArguments, Rounding) {
   expect_refused<unsupported>("options.round: rule exact rounds into fp32 to nearest even, got");
   std::vector<bf16> narrow(8);
   out_ = view_of(narrow);
+  options_.random.bits = 32;
   expect_refused<invalid_argument>("options.random.bits must be in 1..16 for functions, got 32");
   options_.random.bits = 0;
   expect_refused<invalid_argument>("options.random.bits must be in 1..32, got 0");
   options_.round = rounding::upward;
   expect_refused<unsupported>("rule exact rounds into bf16 to nearest even or stochastically, got");
+}
+TEST_F(ExactArguments, StochasticRoundingHas16BitsByDefault) {
+  std::vector<bf16> by_default(8), with_16_bits(8);
+  options_.round = rounding::stochastic;
+  evaluate(f_, in_, view_of(by_default), options_);
+  evaluate(f_, in_, view_of(with_16_bits), {.round = rounding::stochastic, .random = {.bits = 16}});
+  EXPECT_EQ(std::memcmp(by_default.data(), with_16_bits.data(), 16), 0);
 }
 TEST_F(ExactArguments, Parameter) {
   options_.parameter = 1.0;

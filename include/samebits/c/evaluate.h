@@ -44,8 +44,8 @@ enum {
 /* Whose bits a function returns. */
 typedef int32_t samebits_function_rule;
 enum {
-  SAMEBITS_FUNCTION_RULE_EXACT = 0,     /* the exact value, rounded once */
-  SAMEBITS_FUNCTION_RULE_CUDA_13_0 = 1, /* CUDA's functions, compiled by nvcc 13.0 for Hopper */
+  SAMEBITS_FUNCTION_RULE_EXACT = 0,      /* the exact value, rounded once */
+  SAMEBITS_FUNCTION_RULE_CUDA_13_0 = 1,  /* CUDA's functions, compiled by nvcc 13.0 for Hopper */
   SAMEBITS_FUNCTION_RULE_TORCH_2_11 = 2, /* the operators of PyTorch 2.11 on CUDA tensors */
   SAMEBITS_FUNCTION_RULE_TRITON_3_6 = 3, /* functions of Triton 3.6 */
   SAMEBITS_FUNCTION_RULE_TORCH_COMPILE_2_11 = 4 /* kernels that torch.compile makes, PyTorch 2.11 */
@@ -59,12 +59,14 @@ typedef struct samebits_evaluate_options {
   int32_t reserved;      /* 0 */
   double parameter;      /* exponent of pow; alpha of elu, default 1; slope of leaky_relu, 0.01 */
   /* Options of rule exact alone: */
-  int32_t rounding;              /* samebits_rounding: nearest_even, or stochastic into 16, 8 bits */
-  int32_t overflow;              /* samebits_overflow */
-  samebits_random_stream random; /* read only by stochastic rounding; at most 16 random bits */
+  int32_t rounding; /* samebits_rounding: nearest_even, or stochastic into 16 and 8 bits */
+  int32_t overflow; /* samebits_overflow */
+  samebits_random_stream random; /* read only by stochastic rounding; bits: 16, in 1..16 */
 } samebits_evaluate_options;
-#define SAMEBITS_EVALUATE_OPTIONS_INIT \
-  { (uint32_t)sizeof(samebits_evaluate_options), 0, 0, 0, 0.0, 0, 0, SAMEBITS_RANDOM_STREAM_INIT }
+#define SAMEBITS_EVALUATE_OPTIONS_INIT                                                     \
+  {                                                                                        \
+    (uint32_t)sizeof(samebits_evaluate_options), 0, 0, 0, 0.0, 0, 0, { 0, 0, 0, 0, 0, 16 } \
+  }
 SAMEBITS_C_API samebits_status samebits_evaluate_options_init(samebits_evaluate_options* options);
 
 /* Computes out = f(in) for every element, with the bits that options->rule names.
@@ -84,9 +86,9 @@ SAMEBITS_C_API samebits_status samebits_evaluate(int32_t f, const samebits_view*
                                                  const samebits_evaluate_options* options,
                                                  const samebits_executor* where);
 
-/* Computes out = grad * f'(in): the gradient of `in`, where `grad` is the gradient of f(in). Rule exact
- * rounds f'(in) to fp32 and its product with `grad` into `out`; rule torch_2_11 returns the results of
- * PyTorch's backward pass. Arguments and errors as in samebits_evaluate(). */
+/* Computes out = grad * f'(in): the gradient of `in`, where `grad` is the gradient of f(in). Rule
+ * exact rounds f'(in) to fp32 and its product with `grad` into `out`; rule torch_2_11 returns the
+ * results of PyTorch's backward pass. Arguments and errors as in samebits_evaluate(). */
 SAMEBITS_C_API samebits_status samebits_evaluate_gradient(int32_t f, const samebits_view* grad,
                                                           const samebits_view* in,
                                                           const samebits_view* out,
