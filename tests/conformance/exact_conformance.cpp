@@ -80,6 +80,7 @@ struct settings {
   format_id from, to;
   rounding round;
   overflow on_overflow;
+  format_id grad = from;  // the gradient's format
 };
 
 std::uint64_t expected_code(const settings& s, std::uint64_t x, std::uint64_t grad,
@@ -90,7 +91,7 @@ std::uint64_t expected_code(const settings& s, std::uint64_t x, std::uint64_t gr
   if (s.gradient) {
     const std::uint64_t d =
         numerics::convert_any(spec_of(format_id::fp64), spec_of(format_id::fp32), {}, y, {}).code;
-    y = real::gradient_product(number(s.from, grad), number(format_id::fp32, d));
+    y = real::gradient_product(number(s.grad, grad), number(format_id::fp32, d));
   }
   const std::uint64_t dither =
       numerics::align_random<std::uint64_t>(numerics::random_word(7, 3, index, 16), 16);
@@ -100,10 +101,10 @@ std::uint64_t expected_code(const settings& s, std::uint64_t x, std::uint64_t gr
 class ExactSuite : public ::testing::TestWithParam<std::string> {
  protected:
   void compare(const settings& s) {
-    codes in(s.from, 1), grad(s.from, 2), out(s.to, s.gradient ? 1 : 2);
+    codes in(s.from, 1), grad(s.grad, 2), out(s.to, s.gradient ? 1 : 2);
     for (std::int64_t i = 0; i < rows * cols; ++i) {
       in.set(i, operand(s.from, i, 1));
-      grad.set(i, operand(s.from, rows * cols - 1 - i, 2));
+      grad.set(i, operand(s.grad, rows * cols - 1 - i, 2));
     }
     const evaluate_options options{
         .round = s.round,
@@ -122,7 +123,8 @@ class ExactSuite : public ::testing::TestWithParam<std::string> {
       expected.set(i, expected_code(s, in.get(i), grad.get(i), index));
       ASSERT_EQ(out.get(i), expected.get(i))
           << (s.gradient ? "gradient of " : "") << name(s.f) << " " << name(s.from) << " to "
-          << name(s.to) << " " << name(s.round) << std::hex << " of " << in.get(i);
+          << name(s.to) << " grad " << name(s.grad) << " " << name(s.round) << std::hex << " of "
+          << in.get(i);
     }
     ASSERT_EQ(out.memory, expected.memory) << "something beside the elements was written";
   }
@@ -154,6 +156,39 @@ TEST_P(ExactSuite, WritesInPlace) {
                    rounding::nearest_even, overflow::ieee};
   for (std::int64_t i = 0; i < rows * cols; ++i) {
     ASSERT_EQ(y.get(i), expected_code(s, x.get(i), 0, 0));
+  }
+}
+
+TEST_P(ExactSuite, GradientsOfAnotherFormatHaveTheDefinitionsBits) {
+  for (const function f : {function::silu, function::gelu, function::gelu_tanh}) {
+    for (const format_id from : operands) {
+      for (const format_id grad : operands) {
+        if (grad == from) continue;
+        for (const format_id to : destinations) {
+          compare({f, true, from, to, rounding::nearest_even, overflow::ieee, grad});
+        }
+        compare({f, true, from, format_id::bf16, rounding::stochastic, overflow::ieee, grad});
+      }
+    }
+  }
+}
+
+TEST_P(ExactSuite, WritesGradientsInPlace) {
+  for (const format_id from : operands) {
+    for (const format_id to : operands) {
+      const settings s{function::silu, true, from, to, rounding::nearest_even, overflow::ieee, to};
+      codes x(from, 1), grad(to, 2);
+      for (std::int64_t i = 0; i < rows * cols; ++i) {
+        x.set(i, operand(from, i, 4));
+        grad.set(i, operand(to, rows * cols - 1 - i, 5));
+      }
+      codes expected = grad;
+      for (std::int64_t i = 0; i < rows * cols; ++i) {
+        expected.set(i, expected_code(s, x.get(i), grad.get(i), 0));
+      }
+      evaluate_gradient(s.f, grad.view(), x.view(), grad.view(), {}, {GetParam(), 2});
+      ASSERT_EQ(grad.memory, expected.memory) << name(from) << " " << name(to);
+    }
   }
 }
 
