@@ -6,6 +6,7 @@
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -129,6 +130,137 @@ TEST(ExactFunctions, AllOperandsHaveTheBitsOfTheCpu) {
       }
       compare(c, in, grad, format_id::fp32, "cuda-native");
       if (HasFatalFailure()) return;
+    }
+  }
+}
+
+/// Rows, columns and strides of a view, and the elements before its first one.
+struct layout {
+  std::int64_t rows, cols, row_stride, col_stride, offset;
+};
+constexpr std::int64_t layout_elements = 12'000;  // enough for every layout below
+
+/// The elements of a layout in memory of the host or of the device.
+matrix_view placed_view(void* data, format_id format, const layout& l, memory_space space) {
+  auto* const first = static_cast<std::byte*>(data) +
+                      l.offset * static_cast<std::int64_t>(spec_of(format).storage_bits / 8);
+  return {first, format, l.rows, l.cols, l.row_stride, l.col_stride, space};
+}
+
+/// Pseudo-random codes. Those of fp32 have magnitudes from 2^-7 to 2.
+codes random_codes(format_id format, std::uint32_t seed) {
+  codes x(format, layout_elements);
+  for (std::int64_t i = 0; i < x.elements; ++i) {
+    const std::uint32_t h = (static_cast<std::uint32_t>(i) + seed) * 0x9E3779B1u;
+    x.set(i, format == format_id::fp32 ? ((h & 1) << 31) | (0x3C000000u + (h >> 6)) : h >> 8);
+  }
+  return x;
+}
+
+/// A matrix of the tests of layouts: its memory, and which elements of it a call gets.
+struct placed_codes {
+  codes memory;
+  layout at;
+};
+
+/// Which matrix a call writes.
+enum class result : std::uint8_t { apart, over_in, over_grad };
+
+/// Compares a call on the device with the reference backend: elements, gaps and the bytes around.
+void compare_layouts(const exact_case& c, const placed_codes& in, const placed_codes& grad,
+                     const placed_codes& out, result where, const char* backend) {
+  const auto view_in = [](void* data, const placed_codes& p, memory_space space) {
+    return placed_view(data, p.memory.format, p.at, space);
+  };
+  placed_codes x = in, g = grad, expected = out, y = out, host_x = in, host_g = grad;
+  const auto chosen = [&](placed_codes& a, placed_codes& b, placed_codes& o) -> placed_codes& {
+    if (where == result::apart) return o;
+    return where == result::over_in ? a : b;
+  };
+  const auto on_host = [&](placed_codes& p) {
+    return view_in(p.memory.bytes.data(), p, memory_space::host);
+  };
+  placed_codes& host_out = chosen(host_x, host_g, expected);
+  run(c, on_host(host_x), on_host(host_g), on_host(host_out), {"reference", 1});
+
+  const guarded_copy copy_x(x.memory.view()), copy_g(g.memory.view()), copy_y(y.memory.view());
+  const matrix_view dx = view_in(copy_x.data(), x, memory_space::device);
+  const matrix_view dg = view_in(copy_g.data(), g, memory_space::device);
+  const matrix_view dy = view_in(copy_y.data(), y, memory_space::device);
+  run(c, dx, dg, where == result::apart ? dy : where == result::over_in ? dx : dg, {backend});
+  check_cuda(cudaDeviceSynchronize(), "synchronize");
+  copy_x.copy_back();
+  copy_g.copy_back();
+  copy_y.copy_back();
+  const codes& got = chosen(x, g, y).memory;
+  const layout& l = host_out.at;
+  ASSERT_EQ(got.bytes, host_out.memory.bytes)
+      << backend << (c.gradient ? " gradient, " : " ") << name(in.memory.format) << " to "
+      << name(got.format) << " " << name(c.options.round) << ", [" << l.rows << ", " << l.cols
+      << "] strides " << l.row_stride << ", " << l.col_stride << " offset " << l.offset;
+}
+
+/// The options of both roundings; the random bits have a pitch of their own.
+exact_case silu_case(bool gradient, rounding round) {
+  return {function::silu,
+          gradient,
+          {.round = round,
+           .random = {.seed = 5, .stream = 2, .offset = 11, .pitch = 1'500, .bits = 16}}};
+}
+
+TEST(ExactFunctions, LayoutsAndTailsHaveTheBitsOfTheCpu) {
+  constexpr layout layouts[] = {
+      {1, 1, 1, 1, 0},     {1, 1'027, 1'027, 1, 0}, {1, 1'024, 1'024, 1, 1}, {7, 683, 683, 1, 0},
+      {7, 683, 700, 1, 0}, {7, 680, 700, 1, 0},     {7, 680, 701, 1, 2},     {7, 68, 1'400, 2, 0},
+      {683, 7, 1, 683, 0}, {683, 1, 3, 5, 0},       {2, 3, 5, 1, 4},         {1, 4, 4, 1, 3},
+      {300, 16, 17, 1, 0},
+  };
+  for (const layout& l : layouts) {
+    for (const format_id from : operands) {
+      const placed_codes in{random_codes(from, 1), l}, grad{random_codes(from, 2), l};
+      for (const format_id to : destinations) {
+        const placed_codes out{random_codes(to, 3), l};
+        for (const bool gradient : {false, true}) {
+          for (const rounding round : {rounding::nearest_even, rounding::stochastic}) {
+            if (round == rounding::stochastic && to == format_id::fp32) continue;
+            const exact_case c = silu_case(gradient, round);
+            for (const char* const backend : {"cuda-native", "cuda-emulated"}) {
+              compare_layouts(c, in, grad, out, result::apart, backend);
+              if (HasFatalFailure()) return;
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(ExactFunctions, ViewsOfDifferentLayoutsAndFormatsHaveTheBitsOfTheCpu) {
+  constexpr std::int64_t rows = 33, cols = 65;
+  const placed_codes in{random_codes(format_id::bf16, 1), {rows, cols, 1, rows, 0}};
+  const placed_codes grad{random_codes(format_id::fp32, 2), {rows, cols, 0, 1, 3}};
+  const placed_codes out{random_codes(format_id::fp16, 3), {rows, cols, 70, 1, 1}};
+  for (const rounding round : {rounding::nearest_even, rounding::stochastic}) {
+    for (const char* const backend : {"cuda-native", "cuda-emulated"}) {
+      compare_layouts(silu_case(true, round), in, grad, out, result::apart, backend);
+    }
+  }
+}
+
+TEST(ExactFunctions, InPlaceHasTheBitsOfTheCpu) {
+  for (const layout& l : {layout{7, 683, 683, 1, 0}, layout{7, 683, 700, 1, 1},
+                          layout{68, 7, 1, 150, 0}, layout{1, 1'027, 1'027, 1, 2}}) {
+    for (const format_id format : operands) {
+      const placed_codes x{random_codes(format, 1), l}, grad{random_codes(format, 2), l};
+      for (const char* const backend : {"cuda-native", "cuda-emulated"}) {
+        const auto nearest = rounding::nearest_even;
+        compare_layouts(silu_case(false, nearest), x, grad, x, result::over_in, backend);
+        compare_layouts(silu_case(true, nearest), x, grad, x, result::over_in, backend);
+        compare_layouts(silu_case(true, nearest), x, grad, x, result::over_grad, backend);
+        if (format == format_id::fp32) continue;
+        const auto stochastic = rounding::stochastic;
+        compare_layouts(silu_case(true, stochastic), x, grad, x, result::over_grad, backend);
+      }
     }
   }
 }
