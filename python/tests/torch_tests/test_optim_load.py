@@ -129,6 +129,34 @@ def test_weights_between_modes(before: str, after: str) -> None:
         assert torch.equal(found, expected)
 
 
+def test_a_scaled_master_that_lost_small_weights() -> None:
+    values = torch.full((256,), 2.0**-60).bfloat16()
+    values[0] = 1.0
+    p = torch.nn.Parameter(values)
+    saved = optim.SGD([p], lr=0.0, weights="master16_scaled")
+    step(p, saved, 1)
+    state = saved.state_dict()
+    state["param_groups"][0]["weights"] = "split16"
+    q = torch.nn.Parameter(values.clone())
+    loaded = optim.SGD([q], lr=0.0, weights="split16")
+    loaded.load_state_dict(state)
+    step(q, loaded, 1)
+    assert torch.allclose(q, values, rtol=2.0**-7)
+
+
+def test_a_nan_has_no_low_part() -> None:
+    p, saved = made(weights="master32")
+    step(p, saved, 1)
+    p.grad = torch.full_like(p, float("nan"))
+    saved.step()
+    state = saved.state_dict()
+    state["param_groups"][0]["weights"] = "split16"
+    q, loaded = made(weights="split16")
+    q.data.copy_(p)
+    loaded.load_state_dict(state)
+    assert not loaded.state[q]["low"].any()
+
+
 def test_a_low_part_needs_the_parameter() -> None:
     p, saved = made(weights="master32")
     step(p, saved, 1)
