@@ -1,6 +1,7 @@
 // The kernel of functions of the rule `exact` on lanes of binary64 numbers (`Reals`:
 // reals_avx2.hpp, reals_avx512.hpp; `Isa`: 32-bit words of the same instruction set). Included by
-// one file per instruction set, which defines nothing else. convert_kernel.hpp says what code may be used here.
+// one file per instruction set, which defines nothing else. convert_kernel.hpp says what code may
+// be used here.
 //
 // A chunk passes through memory between the steps: binary32 operands, binary64 results, codes.
 #pragma once

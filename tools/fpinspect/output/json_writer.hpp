@@ -22,7 +22,8 @@ class json_writer {
   enum class layout : std::uint8_t { lines, one_line };
 
   /// Whether every member with a binary64 number, such as "amax", is followed by a member
-  /// "amax_bits" with the bits of this number: "0x3ff0000000000000". Holds for all documents of the process.
+  /// "amax_bits" with the bits of this number: "0x3ff0000000000000". Holds for all documents of the
+  /// process.
   static void write_bits(bool on) { with_bits_ = on; }
 
   void begin_object(layout how = layout::lines) { begin('{', how); }
