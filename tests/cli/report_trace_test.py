@@ -34,6 +34,32 @@ class Trace(ReportTest):
         self.assertLess(len(self.source), 1 << 20)
         self.assertNotIn("Training run", self.report(SAMPLE).text)
 
+    def test_a_scale_that_falls_to_0(self):
+        path = self.path("run.csv")
+        self.ok("scaler", "--policy", "torch", "--generate", "nan_streak", "--steps", "8000", "--out", path)
+        with open(path, encoding="utf-8") as file:
+            rows = [line.split(",") for line in file.read().splitlines()[1:]]
+        zeros = [row[0] for row in rows if float.fromhex(row[1]) == 0]
+        self.assertGreater(len(zeros), 0)
+        page = self.report(SAMPLE, "--loss-scale-trace", path)
+        (label,) = [a["aria-label"] for a in page.all("svg") if "training run" in a["aria-label"]]
+        self.assertTrue(label.endswith(f"in the last; the scale is 0 from step {zeros[0]} on."), label)
+
+    def test_a_scale_of_0_lies_at_the_bottom_of_the_axis(self):
+        def curve(text):
+            picture = self.picture("step,scale,applied\n" + text)
+            (path,) = [p.get("d") for p in picture.findall(SVG + "path") if p.get("class") == "c1"]
+            return path, picture.find(SVG + "desc").text
+        path, text = curve("5,4,1\n6,0,0\n7,0,0\n")
+        self.assertRegex(path, r"L164 150H276L276 150H388$")
+        self.assertEqual(text, "3 steps, 2 skipped; the scale is 4 in the first step and 0 in the "
+                         "last; the scale is 0 from step 6 on.")
+        path, text = curve("5,0,1\n6,0,1\n")
+        self.assertEqual(path, "M52 150H220L220 150H388")
+        self.assertTrue(text.endswith("the scale is 0 from step 5 on."), text)
+        path, text = curve("5,0,1\n6,8,1\n")
+        self.assertTrue(text.endswith("the scale is 0 in the first step and 8 in the last."), text)
+
     def test_steps_of_the_curve(self):
         picture = self.picture("step,scale,applied\n0,1024,1\n1,0x1p11,1\n2,2048,0\n3,512,True\n")
         (curve,) = [p.get("d") for p in picture.findall(SVG + "path") if p.get("class") == "c1"]
@@ -66,7 +92,8 @@ class Trace(ReportTest):
                             ("step,scale,applied\n1,2\n", "line 2", "2 cells under 3 names"),
                             ("step,scale,applied\nx,2,1\n", "step", '"x"'),
                             ("step,scale,applied\n1,y,1\n", "scale", '"y"'),
-                            ("step,scale,applied\n1,0,1\n", "above 0"),
+                            ("step,scale,applied\n1,-1,1\n", "scale", '"-1"'),
+                            ("step,scale,applied\n1,nan,1\n", "finite"),
                             ("step,scale,applied\n1,inf,1\n", "finite"),
                             ("step,scale,applied\n1,2,z\n", "applied", '"z"')]:
             self.fails(3, "report", SAMPLE, "-o", self.path("x"), "--loss-scale-trace", self.trace(text),

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 
 #include "fpinspect/cli/text.hpp"
 #include "fpinspect/formats/describe.hpp"
@@ -20,7 +21,7 @@ constexpr std::size_t most_columns = 336;  // a unit of the picture each
 
 /// Consecutive steps.
 struct trace_column {
-  double lowest = 0;  ///< log2 of the scales
+  double lowest = 0;  ///< log2 of the scales; -Inf for a scale of 0
   double highest = 0;
   std::size_t steps = 0;
   std::size_t skipped = 0;
@@ -41,25 +42,38 @@ std::vector<trace_column> columns_of(std::span<const scaler_row> rows) {
   return columns;
 }
 
-/// The vertical axis: whole powers of two, at least four apart.
+/// The vertical axis: whole powers of two, at least four apart. Scales of 0 lie at its bottom.
 struct log2_axis {
   int bottom;
   int top;
 
   [[nodiscard]] double y(double log2) const {
-    return trace_bottom - (log2 - bottom) / (top - bottom) * (trace_bottom - trace_top);
+    const double above = std::max(log2 - bottom, 0.0);
+    return trace_bottom - above / (top - bottom) * (trace_bottom - trace_top);
   }
 };
 
-log2_axis axis_of(std::span<const trace_column> columns) {
-  double lowest = columns.front().lowest;
-  double highest = columns.front().highest;
-  for (const trace_column& c : columns) {
-    lowest = std::min(lowest, c.lowest);
-    highest = std::max(highest, c.highest);
+/// The axis of the scales above 0; of 1 if there are none.
+log2_axis axis_of(std::span<const scaler_row> rows) {
+  constexpr double none = std::numeric_limits<double>::infinity();
+  double lowest = none;
+  double highest = -none;
+  for (const scaler_row& row : rows) {
+    if (row.scale == 0) continue;
+    lowest = std::min(lowest, std::log2(row.scale));
+    highest = std::max(highest, std::log2(row.scale));
   }
+  if (lowest == none) lowest = highest = 0;
   const int bottom = static_cast<int>(std::floor(lowest)) - 1;
   return {bottom, std::max(static_cast<int>(std::ceil(highest)) + 1, bottom + 4)};
+}
+
+/// The end of the picture's text: from which step to the last one the scale is 0.
+std::string zeros_text(std::span<const scaler_row> rows) {
+  const auto above = std::find_if(rows.rbegin(), rows.rend(),
+                                  [](const scaler_row& row) { return row.scale != 0; });
+  if (above == rows.rbegin()) return ".";
+  return cat("; the scale is 0 from step ", above.base()->step, " on.");
 }
 
 void draw_grid(svg_picture& picture, const log2_axis& axis) {
@@ -74,13 +88,13 @@ void draw_grid(svg_picture& picture, const log2_axis& axis) {
 
 svg_picture scale_trace_picture(std::span<const scaler_row> rows) {
   const std::vector<trace_column> columns = columns_of(rows);
-  const log2_axis axis = axis_of(columns);
+  const log2_axis axis = axis_of(rows);
   const auto skipped = static_cast<std::uint64_t>(
       std::count_if(rows.begin(), rows.end(), [](const scaler_row& row) { return !row.applied; }));
   svg_picture picture(picture_width, 206, "Loss scale of the training run",
                       cat(number_of(rows.size(), "step"), ", ", skipped, " skipped; the scale is ",
                           general(rows.front().scale, 6), " in the first step and ",
-                          general(rows.back().scale, 6), " in the last."));
+                          general(rows.back().scale, 6), " in the last", zeros_text(rows)));
   draw_grid(picture, axis);
   const double width = (trace_right - trace_left) / static_cast<double>(columns.size());
   std::string scales;

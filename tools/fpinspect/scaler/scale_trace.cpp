@@ -50,8 +50,7 @@ std::vector<scaler_row> read_scale_trace(const std::string& path) {
     scaler_row row;
     row.step = integer_cell(file, "step", cells[step]);
     row.scale = magnitude_cell(file, "scale", cells[scale]);
-    if (!std::isfinite(row.scale) || row.scale <= 0)
-      file.refuse("scale: must be above 0 and finite");
+    if (!std::isfinite(row.scale)) file.refuse("scale: must be finite");
     row.applied = flag_cell(file, "applied", cells[applied]);
     rows.push_back(row);
   }
