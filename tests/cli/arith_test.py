@@ -253,7 +253,35 @@ class Functions(cli_support.CliTest):
         found = self.ok_json("arith", "log", "-1", "--rule", "cuda_13_0")
         self.assertEqual((found["result"], found["error_ulp"]), ("0x7fffffff", ""))
 
+    def exact_of(self, function, x, rule="torch_2_11"):
+        return self.ok_json("arith", function, x, "--rule", rule)["exact"]
+
+    def test_exact_values_at_nan_and_minus_infinity(self):
+        self.assertEqual(self.exact_of("relu", "nan"), "nan")
+        self.assertEqual(self.exact_of("relu", "-1"), "0")
+        self.assertEqual(self.exact_of("relu", "2.5"), "2.5")
+        for function in ("silu", "gelu", "gelu_tanh", "mish", "hardswish"):
+            self.assertEqual(self.exact_of(function, "-inf"), "-0", function)
+            self.assertEqual(self.exact_of(function, "nan"), "nan", function)
+        self.assertEqual(self.exact_of("relu", "-inf"), "0")
+        self.assertEqual(self.exact_of("elu", "-inf"), "-1")
+
+    def test_options_of_operations_are_refused(self):
+        for option, value in (("--round", "downward"), ("--round", "stochastic"),
+                              ("--overflow", "saturate"), ("--nan", "preserve_sign")):
+            self.fails(2, "arith", "exp", "1", "--rule", "cuda_13_0", option, value,
+                       says=f"{option}: not for functions; leave it out")
+        for option in ("--seed", "--stream", "--offset", "--random-bits"):
+            self.fails(2, "arith", "exp", "1", "--rule", "cuda_13_0", option, "1", says=option)
+            self.fails(2, "arith", "exp", "1", "--rule", "cuda_13_0", "--round", "stochastic",
+                       option, "1", says="--round: not for functions")
+        self.ok("arith", "exp", "1", "--rule", "cuda_13_0", "--round", "nearest_even")
+
     def test_refused(self):
+        self.fails(2, "arith", "pow", "2", "--rule", "cuda_13_0",
+                   says="pow takes a number and its exponent, got 1 operand")
+        self.fails(2, "arith", "elu", "1", "2", "3", "--rule", "torch_2_11",
+                   says="elu takes one number and its parameter, got 3 operands")
         self.fails(2, "arith", "exp", "1", says="--rule: needed for exp")
         self.fails(2, "arith", "exp", "1", "--rule", "cuda", says=["--rule", "cuda_13_0"])
         self.fails(2, "arith", "exp", "1", "2", "--rule", "cuda_13_0", says="takes one number")

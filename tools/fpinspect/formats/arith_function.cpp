@@ -8,7 +8,7 @@
 #include <cstdio>
 #include <string>
 #include <string_view>
-#include <utility>
+#include <tuple>
 
 #include "fpinspect/cli/arguments.hpp"
 #include "fpinspect/cli/commands.hpp"
@@ -57,24 +57,41 @@ double parameter_argument(std::string_view which, std::string_view text) {
   throw usage_error(cat(which, ": ", samebits::tensor_file::quote(text), " is not a number"));
 }
 
+/// Refuses the options of operations that a function does not use. The command line itself refuses
+/// --seed, --stream, --offset and --random-bits without --round stochastic.
+void refuse_unused(const arith_arguments& arguments) {
+  const rule_options unused;
+  const std::string none;
+  for (const auto& [option, text, without] :
+       {std::tuple{"--dest", &arguments.dest, &none}, std::tuple{"--from", &arguments.from, &none},
+        std::tuple{"--out", &arguments.out, &none}, std::tuple{"--flags", &arguments.flags, &none},
+        std::tuple{"--round", &arguments.rule.round, &unused.round},
+        std::tuple{"--overflow", &arguments.rule.overflow, &unused.overflow},
+        std::tuple{"--nan", &arguments.rule.nan, &unused.nan}}) {
+    if (*text != *without) throw usage_error(cat(option, ": not for functions; leave it out"));
+  }
+}
+
+/// Refuses another number of operands than the function's.
+void check_operand_count(function of, std::size_t count) {
+  const bool needs_parameter = of == function::pow;
+  const std::size_t most = has_parameter(of) ? 2 : 1;
+  if (count <= most && count >= (needs_parameter ? 2 : 1)) return;
+  const std::string got = number_of(count, "operand");
+  if (needs_parameter) throw usage_error(cat("pow takes a number and its exponent, got ", got));
+  throw usage_error(
+      cat(name(of), " takes one number", most == 2 ? " and its parameter" : "", ", got ", got));
+}
+
 function_task task_of(function of, const arith_arguments& arguments) {
   if (arguments.rule_of_function.empty()) {
     throw usage_error(cat("--rule: needed for ", name(of), ", for example --rule cuda_13_0"));
   }
-  for (const auto& [option, text] : {std::pair{"--dest", &arguments.dest},
-                                     {"--from", &arguments.from},
-                                     {"--out", &arguments.out},
-                                     {"--flags", &arguments.flags}}) {
-    if (!text->empty()) throw usage_error(cat(option, ": not for functions; leave it out"));
-  }
+  refuse_unused(arguments);
   function_task task{of, rule_named(arguments.rule_of_function), format_id::fp32, {}, 0, false, {}};
   if (!arguments.format.empty()) task.format = format_argument("--format", arguments.format);
   task.options.rule = task.rule;
-  const std::size_t most = has_parameter(of) ? 2 : 1;
-  if (arguments.operands.empty() || arguments.operands.size() > most) {
-    throw usage_error(cat(name(of), " takes one number", most == 2 ? " and its parameter" : "",
-                          ", got ", arguments.operands.size(), " operands"));
-  }
+  check_operand_count(of, arguments.operands.size());
   if (arguments.operands.size() == 2) {
     task.options.parameter = parameter_argument("parameter", arguments.operands[1]);
   }
@@ -108,8 +125,15 @@ double value_of(format_id format, std::uint64_t code) {
 wide sigmoid(wide x) { return 1 / (1 + std::exp(-x)); }
 wide softplus(wide x) { return x > 40 ? x : std::log1p(std::exp(x)); }
 
+/// The functions whose value tends to -0 as x tends to -infinity. Their formulas are -Inf * 0 there.
+bool vanishes_at_minus_infinity(function of) {
+  return of == function::silu || of == function::gelu || of == function::gelu_tanh ||
+         of == function::mish || of == function::hardswish;
+}
+
 /// The function's value in long double, whose errors are far below an ulp of the formats.
 wide exact_value(const function_task& task, wide x) {
+  if (std::isinf(x) && x < 0 && vanishes_at_minus_infinity(task.of)) return -0.0L;
   constexpr wide pi = 3.141592653589793238462643383279502884L;
   const wide p = task.options.parameter.value_or(task.of == function::elu ? 1 : 0.01);
   switch (task.of) {
@@ -139,7 +163,7 @@ wide exact_value(const function_task& task, wide x) {
     }
     case function::softplus: return softplus(x);
     case function::elu: return x > 0 ? x : p * std::expm1(x);
-    case function::relu: return x > 0 ? x : 0;
+    case function::relu: return x <= 0 ? 0 : x;  // NaN stays NaN
     case function::leaky_relu: return x > 0 ? x : p * x;
     case function::mish: return x * std::tanh(softplus(x));
     case function::hardswish: return x * std::fmin(std::fmax(x + 3, wide{0}), wide{6}) / 6;
