@@ -81,7 +81,8 @@ std::vector<instruction> instructions_of(const device& gpu);
 /// The current GPU.
 ///
 /// @throws unsupported if there is none, or if the program is linked without the CMake target
-///   samebits_function_unit_gpu, which needs a build with CUDA
+///   samebits_function_unit_gpu, which needs a build with CUDA, and with SAMEBITS_DEEP_TESTS if
+///   the build has tests
 const device& current_device();
 
 }  // namespace samebits::function_units
