@@ -42,7 +42,7 @@ Examples
 >>> samebits.functions.exp(x)
 array([0.36787945, 1.6487212 ], dtype=float32)
 >>> samebits.functions.exp(x, to="fp16")
-array([0.3679, 1.648 ], dtype=float16)
+array([0.368, 1.648], dtype=float16)
 >>> samebits.functions.exp(x, rule="torch_2_11")
 array([0.36787948, 1.6487212 ], dtype=float32)
 >>> samebits.functions.gradient("gelu", np.ones_like(x), x, rule="torch_2_11")
