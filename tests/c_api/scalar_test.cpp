@@ -153,7 +153,8 @@ TEST(CScalar, ComputeCodes) {
 }
 
 TEST(CScalar, NamesOfEnumerators) {
-  for (int e = 0; e <= SAMEBITS_ENUM_FUNCTION_RULE; ++e) {
+  constexpr int last = SAMEBITS_ENUM_STREAM_PURPOSE;
+  for (int e = 0; e <= last; ++e) {
     int count = 0;
     for (; samebits_enum_name(e, count) != nullptr; ++count) {
       int32_t value = -1;
@@ -164,7 +165,7 @@ TEST(CScalar, NamesOfEnumerators) {
     EXPECT_EQ(samebits_enum_name(e, -1), nullptr);
   }
   EXPECT_EQ(samebits_enum_name(-1, 0), nullptr);
-  EXPECT_EQ(samebits_enum_name(SAMEBITS_ENUM_FUNCTION_RULE + 1, 0), nullptr);
+  EXPECT_EQ(samebits_enum_name(last + 1, 0), nullptr);
   EXPECT_STREQ(samebits_enum_name(SAMEBITS_ENUM_ROUNDING, SAMEBITS_ROUNDING_TO_ODD), "to_odd");
   EXPECT_STREQ(samebits_enum_name(SAMEBITS_ENUM_STATUS, SAMEBITS_CALLBACK_FAILED),
                "callback_failed");
