@@ -15,7 +15,7 @@
 
 namespace samebits::backends {
 
-/// What the tensors of one group have in common.
+/// Settings that all tensors of one group share.
 struct group_summary {
   std::uint32_t group = 0;
   int states = 2;           ///< the smallest number of states that a tensor has

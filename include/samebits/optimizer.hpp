@@ -62,7 +62,7 @@ struct gradient_array {
 /// One tensor of an optimizer: arrays of `count` elements each, in any order that is the same for
 /// all arrays.
 ///
-/// What the step computes with is, in this order:
+/// The step computes with the first of these weights that the tensor has:
 /// - `master`, if there is one. The step then only writes `weights`.
 /// - `weights` and `low` together, if there is a `low`. `weights` are bf16.
 /// - `weights`.
@@ -138,7 +138,7 @@ class optimizer_list {
   std::shared_ptr<const backends::optimizer_data> data_;
 };
 
-/// What a step gets beside tensors and settings. Pointers are to the memory of the tensors.
+/// Arguments of a step other than tensors and settings. Pointers are to the memory of the tensors.
 struct step_input {
   /// Steps applied so far, this step included; >= 1.
   std::uint64_t applied_steps = 1;

@@ -1,4 +1,4 @@
-// What the kernels of an optimizer step read beside the tensors: the constants of each group.
+// Constants of each group of tensors, which the kernels of an optimizer step read.
 //
 // Constants that the host knows are kernel arguments. Constants that depend on a loss scaler's
 // decision or on learning rates in device memory are computed by a kernel of one thread per group.
