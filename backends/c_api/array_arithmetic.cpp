@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "backends/c_api/arguments.hpp"
-#include "backends/c_api/guarded.hpp"
+#include "backends/c_api/arguments/arguments.hpp"
+#include "backends/c_api/arguments/guarded.hpp"
 #include "samebits/arithmetic.hpp"
 #include "samebits/c/array_arithmetic.h"
 #include "samebits/error.hpp"

@@ -1,8 +1,8 @@
 // Autocast through the C interface.
 #include "samebits/autocast.hpp"
 
-#include "backends/c_api/arguments.hpp"
-#include "backends/c_api/guarded.hpp"
+#include "backends/c_api/arguments/arguments.hpp"
+#include "backends/c_api/arguments/guarded.hpp"
 #include "samebits/c/autocast.h"
 
 namespace api = samebits::c_api;

@@ -2,8 +2,8 @@
 #include <string>
 #include <vector>
 
-#include "backends/c_api/arguments.hpp"
-#include "backends/c_api/guarded.hpp"
+#include "backends/c_api/arguments/arguments.hpp"
+#include "backends/c_api/arguments/guarded.hpp"
 #include "samebits/backend.hpp"
 #include "samebits/c/base.h"
 #include "samebits/core/config.hpp"

@@ -1,8 +1,8 @@
 // Conversion of arrays through the C interface.
 #include "samebits/convert.hpp"
 
-#include "backends/c_api/arguments.hpp"
-#include "backends/c_api/guarded.hpp"
+#include "backends/c_api/arguments/arguments.hpp"
+#include "backends/c_api/arguments/guarded.hpp"
 #include "samebits/c/convert.h"
 
 namespace api = samebits::c_api;

@@ -6,7 +6,7 @@
 #include <new>
 #include <string>
 
-#include "backends/c_api/guarded.hpp"
+#include "backends/c_api/arguments/guarded.hpp"
 
 namespace samebits::c_api {
 namespace {

@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <optional>
 
-#include "backends/c_api/arguments.hpp"
-#include "backends/c_api/guarded.hpp"
-#include "backends/c_api/options.hpp"
+#include "backends/c_api/arguments/arguments.hpp"
+#include "backends/c_api/arguments/guarded.hpp"
+#include "backends/c_api/arguments/options.hpp"
 #include "samebits/c/matmul.h"
 
 namespace api = samebits::c_api;

@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "backends/c_api/arguments.hpp"
-#include "backends/c_api/guarded.hpp"
-#include "backends/c_api/options.hpp"
+#include "backends/c_api/arguments/arguments.hpp"
+#include "backends/c_api/arguments/guarded.hpp"
+#include "backends/c_api/arguments/options.hpp"
 #include "backends/optimizer/described_list.hpp"
 #include "samebits/c/optimizer.h"
 #include "samebits/error.hpp"

@@ -1,9 +1,9 @@
 // Functions of rows through the C interface.
 #include "samebits/row_functions.hpp"
 
-#include "backends/c_api/arguments.hpp"
-#include "backends/c_api/guarded.hpp"
-#include "backends/c_api/options.hpp"
+#include "backends/c_api/arguments/arguments.hpp"
+#include "backends/c_api/arguments/guarded.hpp"
+#include "backends/c_api/arguments/options.hpp"
 #include "samebits/c/row_functions.h"
 
 namespace api = samebits::c_api;

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <string>
 
-#include "backends/c_api/arguments.hpp"
-#include "backends/c_api/guarded.hpp"
+#include "backends/c_api/arguments/arguments.hpp"
+#include "backends/c_api/arguments/guarded.hpp"
 #include "samebits/arithmetic.hpp"
 #include "samebits/c/scalar.h"
 #include "samebits/error.hpp"

@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "backends/c_api/arguments.hpp"
-#include "backends/c_api/guarded.hpp"
-#include "backends/c_api/handles.hpp"
+#include "backends/c_api/arguments/arguments.hpp"
+#include "backends/c_api/arguments/guarded.hpp"
+#include "backends/c_api/arguments/handles.hpp"
 #include "samebits/c/tensor_list.h"
 #include "samebits/error.hpp"
 

@@ -3,9 +3,9 @@
 
 #include <string>
 
-#include "backends/c_api/arguments.hpp"
-#include "backends/c_api/guarded.hpp"
-#include "backends/c_api/options.hpp"
+#include "backends/c_api/arguments/arguments.hpp"
+#include "backends/c_api/arguments/guarded.hpp"
+#include "backends/c_api/arguments/options.hpp"
 #include "samebits/c/verify.h"
 #include "samebits/self_test.hpp"
 

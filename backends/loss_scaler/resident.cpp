@@ -9,7 +9,7 @@
 #include <utility>
 #include <variant>
 
-#include "backends/api/list_checks.hpp"
+#include "backends/api/lists/list_checks.hpp"
 #include "backends/dispatch/access.hpp"
 #include "backends/dispatch/device_scope.hpp"
 #include "backends/loss_scaler/lines.hpp"

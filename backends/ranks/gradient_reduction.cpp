@@ -11,14 +11,14 @@
 #include <string>
 #include <vector>
 
-#include "backends/api/list_checks.hpp"
+#include "backends/api/lists/list_checks.hpp"
 #include "backends/api/view_checks.hpp"
 #include "backends/dispatch/device_scope.hpp"
 #include "backends/dispatch/list.hpp"
 #include "backends/ranks/element_list.hpp"
 #include "backends/ranks/rank_functions.hpp"
 #include "backends/ranks/ranks.hpp"
-#include "backends/reference/rank_sum.hpp"
+#include "backends/reference/reductions/rank_sum.hpp"
 #include "backends/reference/reference.hpp"
 #include "backends/self_test/self_test.hpp"
 #include "numerics/sums/rank_sum.hpp"

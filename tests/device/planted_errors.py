@@ -39,7 +39,7 @@ DEVICE_ERRORS = [
     ("cuda/reductions/native.cu", "word >> 8 & keep * 0x10001u", "word >> 16 & keep * 0x10001u"),
     # Quantize: counts of half of the threads; random words for K = 9 to 16; zeros as underflowed.
     ("cuda/quantize/general.cu", "half > 0; half /= 2", "half > 1; half /= 2"),
-    ("cuda/quantize/tiles/block_tiles_kernel.cuh", "case 16: return launch_cast<From, To, stochastic_cast<To, 16>>",
+    ("cuda/quantize/tiles/block/block_tiles_kernel.cuh", "case 16: return launch_cast<From, To, stochastic_cast<To, 16>>",
      "case 16: return launch_cast<From, To, stochastic_cast<To, 32>>"),
     ("cuda/quantize/tiles/statistics_tiles.cu", "add(underflowed, c.zero_codes - c.zeros);",
      "add(underflowed, c.zero_codes);"),
@@ -49,7 +49,7 @@ DEVICE_ERRORS = [
     # QuantizeList: scales of the tensor before.
     ("cuda/quantize/quantize_list.cu", "scales + list.tiles.first[tensor];",
      "scales + list.tiles.first[tensor & ~1u];"),
-    ("cuda/quantize/tiles/list_tiles_kernel.cuh", "&list.scales[list.tensor_of_block[blockIdx.x]]",
+    ("cuda/quantize/tiles/list/list_tiles_kernel.cuh", "&list.scales[list.tensor_of_block[blockIdx.x]]",
      "&list.scales[list.tensor_of_block[blockIdx.x] & ~1u]"),
     # Inspect: the smallest normal number as a subnormal one.
     ("cuda/tensor_list/list_inspect.cuh", "m != 0 && m < minimum ?", "m != 0 && m <= minimum ?"),

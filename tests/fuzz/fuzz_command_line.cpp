@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "fpinspect/cli/error.hpp"
-#include "fpinspect/cli/parse.hpp"
-#include "fpinspect/cli/value_marks.hpp"
+#include "fpinspect/cli/text/parse.hpp"
+#include "fpinspect/cli/text/value_marks.hpp"
 #include "fpinspect/output/output.hpp"
 #include "invariants.hpp"
 #include "samebits/error.hpp"

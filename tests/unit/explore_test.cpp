@@ -13,7 +13,7 @@
 #include <variant>
 #include <vector>
 
-#include "fpinspect/explore/demos.hpp"
+#include "fpinspect/explore/demos/demos.hpp"
 #include "fpinspect/explore/range.hpp"
 #include "fpinspect/explore/resolution.hpp"
 #include "fpinspect/explore/table.hpp"

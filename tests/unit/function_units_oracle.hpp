@@ -8,11 +8,11 @@
 #include <cmath>
 #include <cstdint>
 
-#include "numerics/hardware/function_units/ex2_table.hpp"
-#include "numerics/hardware/function_units/lg2_table.hpp"
-#include "numerics/hardware/function_units/rcp_table.hpp"
-#include "numerics/hardware/function_units/rsqrt_table.hpp"
-#include "numerics/hardware/function_units/sqrt_table.hpp"
+#include "numerics/hardware/function_units/tables/ex2_table.hpp"
+#include "numerics/hardware/function_units/tables/lg2_table.hpp"
+#include "numerics/hardware/function_units/tables/rcp_table.hpp"
+#include "numerics/hardware/function_units/tables/rsqrt_table.hpp"
+#include "numerics/hardware/function_units/tables/sqrt_table.hpp"
 
 namespace samebits::numerics::hopper::oracle {
 

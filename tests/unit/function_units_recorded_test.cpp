@@ -13,9 +13,9 @@
 #include "function_unit_probe/model.hpp"
 #include "function_unit_probe/recordings.hpp"
 #include "numerics/hardware/function_units/half_results.hpp"
-#include "numerics/hardware/function_units/sin_table.hpp"
 #include "numerics/hardware/function_units/sin_unit.hpp"
-#include "numerics/hardware/function_units/tanh_table.hpp"
+#include "numerics/hardware/function_units/tables/sin_table.hpp"
+#include "numerics/hardware/function_units/tables/tanh_table.hpp"
 #include "numerics/hardware/function_units/tanh_unit.hpp"
 
 namespace samebits::numerics::hopper {

@@ -15,9 +15,9 @@
 #include <span>
 #include <vector>
 
-#include "fpinspect/tensors/effect_meter.hpp"
-#include "fpinspect/tensors/quick_meter.hpp"
-#include "fpinspect/tensors/range_meter.hpp"
+#include "fpinspect/tensors/meters/effect_meter.hpp"
+#include "fpinspect/tensors/meters/quick_meter.hpp"
+#include "fpinspect/tensors/meters/range_meter.hpp"
 #include "samebits/reductions.hpp"
 #include "samebits/scalar.hpp"
 

@@ -1,7 +1,7 @@
 // The verdict of `fpinspect tensor`, on statistics without files.
 #include "fpinspect/verdict/verdict.hpp"
-#include "fpinspect/verdict/condition.hpp"
 #include "fpinspect/output/progress_text.hpp"
+#include "fpinspect/verdict/gate/condition.hpp"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "fpinspect/cli/error.hpp"
-#include "fpinspect/verdict/glob.hpp"
+#include "fpinspect/tensors/source/glob.hpp"
 #include "samebits/scalar.hpp"
 
 namespace fpinspect {

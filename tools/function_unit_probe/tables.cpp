@@ -5,11 +5,11 @@
 #include <cstddef>
 
 #include "numerics/bits/word.hpp"
-#include "numerics/hardware/function_units/ex2_table.hpp"
-#include "numerics/hardware/function_units/lg2_table.hpp"
-#include "numerics/hardware/function_units/rcp_table.hpp"
-#include "numerics/hardware/function_units/rsqrt_table.hpp"
-#include "numerics/hardware/function_units/sqrt_table.hpp"
+#include "numerics/hardware/function_units/tables/ex2_table.hpp"
+#include "numerics/hardware/function_units/tables/lg2_table.hpp"
+#include "numerics/hardware/function_units/tables/rcp_table.hpp"
+#include "numerics/hardware/function_units/tables/rsqrt_table.hpp"
+#include "numerics/hardware/function_units/tables/sqrt_table.hpp"
 
 namespace samebits::function_units {
 namespace {

@@ -9,7 +9,7 @@
 #include "backends/cuda/quantize/quantize.hpp"
 #include "backends/cuda/quantize/route.hpp"
 #include "backends/cuda/quantize/tensor_amax.cuh"
-#include "backends/cuda/quantize/tiles/block_tiles.cuh"
+#include "backends/cuda/quantize/tiles/block/block_tiles.cuh"
 #include "backends/cuda/quantize/tiles/row_tiles.cuh"
 #include "backends/cuda/quantize/tiles/statistics_tiles.cuh"
 #include "backends/self_test/self_test.hpp"

@@ -16,7 +16,7 @@
 #include "backends/cuda/instructions/hardware.cuh"
 #include "backends/cuda/quantize/quantize.hpp"
 #include "backends/cuda/quantize/quantize_steps.cuh"
-#include "backends/cuda/quantize/tiles/list_tiles.cuh"
+#include "backends/cuda/quantize/tiles/list/list_tiles.cuh"
 #include "backends/self_test/self_test.hpp"
 
 namespace samebits::cuda {

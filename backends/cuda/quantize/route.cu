@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "backends/cuda/quantize/statistics.cuh"
-#include "backends/cuda/quantize/tiles/block_tiles.cuh"
+#include "backends/cuda/quantize/tiles/block/block_tiles.cuh"
 #include "backends/cuda/quantize/tiles/row_tiles.cuh"
 #include "backends/cuda/quantize/tuning.hpp"
 

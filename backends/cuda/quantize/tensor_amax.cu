@@ -6,10 +6,10 @@
 #include "backends/cuda/instructions/warp.cuh"
 #include "backends/cuda/quantize/tensor_amax.cuh"
 
-#include "backends/cuda/quantize/tiles/block_tile.cuh"
-#include "backends/cuda/quantize/tiles/block_tiles.cuh"
-#include "backends/cuda/quantize/tiles/list_fetch.cuh"
-#include "backends/cuda/quantize/tiles/list_tiles.cuh"
+#include "backends/cuda/quantize/tiles/block/block_tile.cuh"
+#include "backends/cuda/quantize/tiles/block/block_tiles.cuh"
+#include "backends/cuda/quantize/tiles/list/list_fetch.cuh"
+#include "backends/cuda/quantize/tiles/list/list_tiles.cuh"
 #include "backends/dispatch/visit.hpp"
 
 namespace samebits::cuda {

@@ -10,7 +10,7 @@
 #include <utility>
 #include <variant>
 
-#include "backends/api/list_checks.hpp"
+#include "backends/api/lists/list_checks.hpp"
 #include "backends/api/view_checks.hpp"
 #include "backends/cuda/common/cuda.hpp"
 #include "backends/cuda/common/error.hpp"

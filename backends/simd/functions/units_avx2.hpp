@@ -9,9 +9,9 @@
 #include "backends/simd/functions/steps_avx2.hpp"
 #include "backends/simd/functions/unit_columns.hpp"
 #include "backends/simd/lanes/lanes_avx2.hpp"
-#include "numerics/hardware/function_units/ex2_table.hpp"
-#include "numerics/hardware/function_units/rcp_table.hpp"
-#include "numerics/hardware/function_units/rsqrt_table.hpp"
+#include "numerics/hardware/function_units/tables/ex2_table.hpp"
+#include "numerics/hardware/function_units/tables/rcp_table.hpp"
+#include "numerics/hardware/function_units/tables/rsqrt_table.hpp"
 #include "samebits/core/config.hpp"
 
 namespace samebits::avx2 {

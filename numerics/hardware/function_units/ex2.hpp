@@ -7,10 +7,10 @@
 #include <cstdint>
 
 #include "numerics/arithmetic/binary32.hpp"
-#include "numerics/hardware/function_units/ex2_table.hpp"
 #include "numerics/hardware/function_units/interpolation.hpp"
 #include "numerics/hardware/function_units/operand.hpp"
 #include "numerics/hardware/function_units/subnormals.hpp"
+#include "numerics/hardware/function_units/tables/ex2_table.hpp"
 #include "samebits/core/config.hpp"
 
 namespace samebits::numerics::hopper {

@@ -10,9 +10,9 @@
 
 #include "numerics/arithmetic/binary32.hpp"
 #include "numerics/hardware/function_units/interpolation.hpp"
-#include "numerics/hardware/function_units/lg2_table.hpp"
 #include "numerics/hardware/function_units/operand.hpp"
 #include "numerics/hardware/function_units/subnormals.hpp"
+#include "numerics/hardware/function_units/tables/lg2_table.hpp"
 #include "numerics/hardware/function_units/truncated_number.hpp"
 #include "samebits/core/config.hpp"
 

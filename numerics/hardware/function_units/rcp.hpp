@@ -9,8 +9,8 @@
 #include "numerics/arithmetic/binary32.hpp"
 #include "numerics/hardware/function_units/interpolation.hpp"
 #include "numerics/hardware/function_units/operand.hpp"
-#include "numerics/hardware/function_units/rcp_table.hpp"
 #include "numerics/hardware/function_units/subnormals.hpp"
+#include "numerics/hardware/function_units/tables/rcp_table.hpp"
 #include "samebits/core/config.hpp"
 
 namespace samebits::numerics::hopper {

@@ -11,7 +11,7 @@
 #include "numerics/bits/word.hpp"
 #include "numerics/hardware/function_units/interpolation.hpp"
 #include "numerics/hardware/function_units/operand.hpp"
-#include "numerics/hardware/function_units/sin_table.hpp"
+#include "numerics/hardware/function_units/tables/sin_table.hpp"
 #include "numerics/hardware/function_units/truncated_number.hpp"
 #include "samebits/core/config.hpp"
 

@@ -8,8 +8,8 @@
 #include "numerics/arithmetic/binary32.hpp"
 #include "numerics/hardware/function_units/interpolation.hpp"
 #include "numerics/hardware/function_units/operand.hpp"
-#include "numerics/hardware/function_units/sqrt_table.hpp"
 #include "numerics/hardware/function_units/subnormals.hpp"
+#include "numerics/hardware/function_units/tables/sqrt_table.hpp"
 #include "samebits/core/config.hpp"
 
 namespace samebits::numerics::hopper {

@@ -9,7 +9,7 @@
 #include "numerics/arithmetic/binary32.hpp"
 #include "numerics/hardware/function_units/interpolation.hpp"
 #include "numerics/hardware/function_units/operand.hpp"
-#include "numerics/hardware/function_units/tanh_table.hpp"
+#include "numerics/hardware/function_units/tables/tanh_table.hpp"
 #include "numerics/hardware/function_units/truncated_number.hpp"
 #include "samebits/core/config.hpp"
 

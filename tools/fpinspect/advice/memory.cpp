@@ -9,7 +9,7 @@
 #include "fpinspect/advice/memory_schemes.hpp"
 #include "fpinspect/cli/commands.hpp"
 #include "fpinspect/cli/error.hpp"
-#include "fpinspect/cli/text.hpp"
+#include "fpinspect/cli/text/text.hpp"
 #include "fpinspect/explore/number_argument.hpp"
 #include "fpinspect/output/json_writer.hpp"
 #include "fpinspect/output/terminal.hpp"

@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "fpinspect/cli/error.hpp"
-#include "fpinspect/cli/parse.hpp"
-#include "fpinspect/cli/shell_files.hpp"
-#include "fpinspect/cli/text.hpp"
+#include "fpinspect/cli/help/shell_files.hpp"
+#include "fpinspect/cli/text/parse.hpp"
+#include "fpinspect/cli/text/text.hpp"
 #include "samebits/core/config.hpp"
 #include "samebits/core/format.hpp"
 

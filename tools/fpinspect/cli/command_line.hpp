@@ -11,7 +11,7 @@
 
 #include "fpinspect/cli/commands.hpp"
 #include "fpinspect/cli/options.hpp"
-#include "fpinspect/cli/value_marks.hpp"
+#include "fpinspect/cli/text/value_marks.hpp"
 #include "fpinspect/output/json_writer.hpp"
 #include "fpinspect/output/output.hpp"
 

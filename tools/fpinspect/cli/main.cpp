@@ -8,8 +8,8 @@
 #include <string>
 
 #include "fpinspect/cli/error.hpp"
-#include "fpinspect/cli/parse.hpp"
-#include "fpinspect/cli/value_marks.hpp"
+#include "fpinspect/cli/text/parse.hpp"
+#include "fpinspect/cli/text/value_marks.hpp"
 #include "fpinspect/output/output.hpp"
 #include "samebits/error.hpp"
 #include "tensor_file/error.hpp"

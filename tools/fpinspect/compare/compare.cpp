@@ -8,9 +8,9 @@
 
 #include "fpinspect/cli/arguments.hpp"
 #include "fpinspect/cli/commands.hpp"
-#include "fpinspect/cli/text.hpp"
+#include "fpinspect/cli/text/text.hpp"
 #include "fpinspect/compare/comparison.hpp"
-#include "fpinspect/verdict/gate.hpp"
+#include "fpinspect/verdict/gate/gate.hpp"
 
 namespace fpinspect {
 namespace {

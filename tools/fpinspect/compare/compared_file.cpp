@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "fpinspect/cli/error.hpp"
-#include "fpinspect/cli/text.hpp"
+#include "fpinspect/cli/text/text.hpp"
 #include "fpinspect/quantize/quantize_arguments.hpp"
 #include "fpinspect/quantize/quantize_source.hpp"
 #include "samebits/error.hpp"

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "fpinspect/tensors/selection.hpp"
+#include "fpinspect/tensors/source/selection.hpp"
 #include "samebits/core/format.hpp"
 
 namespace fpinspect {

@@ -7,8 +7,8 @@
 #include <limits>
 
 #include "fpinspect/cli/parallel.hpp"
-#include "fpinspect/cli/text.hpp"
-#include "fpinspect/tensors/decoder.hpp"
+#include "fpinspect/cli/text/text.hpp"
+#include "fpinspect/tensors/source/decoder.hpp"
 #include "samebits/convert.hpp"
 #include "samebits/view.hpp"
 #include "tensor_file/error.hpp"

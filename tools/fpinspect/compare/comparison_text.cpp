@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "fpinspect/cli/text.hpp"
+#include "fpinspect/cli/text/text.hpp"
 #include "fpinspect/compare/comparison.hpp"
 #include "tensor_file/escape.hpp"
 

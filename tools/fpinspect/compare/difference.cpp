@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "fpinspect/cli/text.hpp"
+#include "fpinspect/cli/text/text.hpp"
 
 namespace fpinspect {
 namespace {

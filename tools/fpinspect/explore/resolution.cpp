@@ -10,7 +10,7 @@
 #include "fpinspect/cli/arguments.hpp"
 #include "fpinspect/cli/commands.hpp"
 #include "fpinspect/cli/error.hpp"
-#include "fpinspect/cli/text.hpp"
+#include "fpinspect/cli/text/text.hpp"
 #include "fpinspect/explore/number_argument.hpp"
 #include "fpinspect/formats/describe.hpp"
 #include "fpinspect/output/json_writer.hpp"

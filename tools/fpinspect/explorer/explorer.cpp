@@ -4,8 +4,8 @@
 
 #include "fpinspect/cli/commands.hpp"
 #include "fpinspect/cli/error.hpp"
-#include "fpinspect/cli/text.hpp"
-#include "fpinspect/cli/text_file.hpp"
+#include "fpinspect/cli/text/text.hpp"
+#include "fpinspect/cli/text/text_file.hpp"
 #include "fpinspect/report/svg.hpp"
 #include "samebits/core/config.hpp"
 #include "samebits/core/rounding.hpp"

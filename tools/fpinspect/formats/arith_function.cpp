@@ -13,7 +13,7 @@
 #include "fpinspect/cli/arguments.hpp"
 #include "fpinspect/cli/commands.hpp"
 #include "fpinspect/cli/error.hpp"
-#include "fpinspect/cli/text.hpp"
+#include "fpinspect/cli/text/text.hpp"
 #include "fpinspect/formats/arith_function.hpp"
 #include "fpinspect/formats/describe.hpp"
 #include "fpinspect/output/json_writer.hpp"

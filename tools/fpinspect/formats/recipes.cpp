@@ -3,7 +3,7 @@
 #include <string>
 
 #include "fpinspect/cli/commands.hpp"
-#include "fpinspect/cli/text.hpp"
+#include "fpinspect/cli/text/text.hpp"
 #include "fpinspect/output/json_writer.hpp"
 #include "fpinspect/output/terminal.hpp"
 #include "fpinspect/quantize/quantize_arguments.hpp"

@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "fpinspect/cli/commands.hpp"
-#include "fpinspect/cli/text.hpp"
+#include "fpinspect/cli/text/text.hpp"
 #include "fpinspect/output/json_writer.hpp"
 #include "fpinspect/output/terminal.hpp"
 #include "samebits/core/tensor_unit.hpp"

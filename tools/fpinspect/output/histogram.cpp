@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "fpinspect/cli/text.hpp"
+#include "fpinspect/cli/text/text.hpp"
 #include "fpinspect/formats/describe.hpp"
 #include "fpinspect/output/format_range.hpp"
 

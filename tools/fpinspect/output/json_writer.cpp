@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstddef>
 
-#include "fpinspect/cli/text.hpp"
+#include "fpinspect/cli/text/text.hpp"
 #include "fpinspect/formats/describe.hpp"
 #include "tensor_file/utf8.hpp"
 

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "fpinspect/cli/text.hpp"
+#include "fpinspect/cli/text/text.hpp"
 #include "fpinspect/output/progress_text.hpp"
 
 namespace fpinspect {

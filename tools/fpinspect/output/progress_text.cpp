@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "fpinspect/cli/text.hpp"
+#include "fpinspect/cli/text/text.hpp"
 
 namespace fpinspect {
 namespace {

@@ -9,7 +9,7 @@
 #include <system_error>
 
 #include "fpinspect/cli/error.hpp"
-#include "fpinspect/cli/text.hpp"
+#include "fpinspect/cli/text/text.hpp"
 #include "samebits/convert.hpp"
 #include "samebits/quantize.hpp"
 #include "tensor_file/escape.hpp"

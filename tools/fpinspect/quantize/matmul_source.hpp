@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "fpinspect/tensors/source.hpp"
+#include "fpinspect/tensors/source/source.hpp"
 #include "samebits/core/format.hpp"
 #include "samebits/matmul.hpp"
 #include "samebits/view.hpp"

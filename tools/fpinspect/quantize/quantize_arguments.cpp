@@ -8,7 +8,7 @@
 
 #include "fpinspect/cli/arguments.hpp"
 #include "fpinspect/cli/error.hpp"
-#include "fpinspect/cli/text.hpp"
+#include "fpinspect/cli/text/text.hpp"
 #include "samebits/error.hpp"
 #include "samebits/text.hpp"
 #include "tensor_file/error.hpp"

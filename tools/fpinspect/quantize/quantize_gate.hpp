@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "fpinspect/quantize/sqnr.hpp"
-#include "fpinspect/verdict/gate.hpp"
+#include "fpinspect/verdict/gate/gate.hpp"
 #include "samebits/quantize.hpp"
 
 namespace fpinspect {

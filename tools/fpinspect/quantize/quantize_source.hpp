@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "fpinspect/tensors/source.hpp"
+#include "fpinspect/tensors/source/source.hpp"
 #include "samebits/core/format.hpp"
 #include "samebits/quantize.hpp"
 #include "samebits/view.hpp"

@@ -8,7 +8,7 @@
 
 #include "fpinspect/formats/describe.hpp"
 #include "fpinspect/quantize/quantize_source.hpp"
-#include "fpinspect/tensors/decoder.hpp"
+#include "fpinspect/tensors/source/decoder.hpp"
 #include "samebits/quantize.hpp"
 #include "samebits/recipe.hpp"
 

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <functional>
 
-#include "fpinspect/cli/text.hpp"
+#include "fpinspect/cli/text/text.hpp"
 #include "fpinspect/formats/describe.hpp"
 #include "fpinspect/report/pictures.hpp"
 

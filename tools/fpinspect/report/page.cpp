@@ -6,9 +6,9 @@
 #include <cstddef>
 #include <memory>
 
-#include "fpinspect/cli/text.hpp"
+#include "fpinspect/cli/text/text.hpp"
 #include "fpinspect/report/pictures.hpp"
-#include "fpinspect/verdict/verdict_sentences.hpp"
+#include "fpinspect/verdict/output/verdict_sentences.hpp"
 #include "samebits/core/config.hpp"
 
 namespace fpinspect {

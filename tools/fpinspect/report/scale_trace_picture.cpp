@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <limits>
 
-#include "fpinspect/cli/text.hpp"
+#include "fpinspect/cli/text/text.hpp"
 #include "fpinspect/formats/describe.hpp"
 #include "fpinspect/report/pictures.hpp"
 

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <utility>
 
-#include "fpinspect/cli/text.hpp"
+#include "fpinspect/cli/text/text.hpp"
 #include "tensor_file/utf8.hpp"
 
 namespace fpinspect {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "fpinspect/quantize/quantize_source.hpp"
-#include "fpinspect/tensors/decoder.hpp"
+#include "fpinspect/tensors/source/decoder.hpp"
 #include "samebits/convert.hpp"
 #include "samebits/quantize.hpp"
 #include "samebits/recipe.hpp"

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "fpinspect/tensors/selection.hpp"
+#include "fpinspect/tensors/source/selection.hpp"
 #include "fpinspect/verdict/choices.hpp"
 #include "samebits/backend.hpp"
 

@@ -5,7 +5,7 @@
 #include <limits>
 #include <string_view>
 
-#include "fpinspect/cli/text.hpp"
+#include "fpinspect/cli/text/text.hpp"
 #include "fpinspect/report/pictures.hpp"
 
 namespace fpinspect {

@@ -4,7 +4,7 @@
 #include <bit>
 #include <charconv>
 
-#include "fpinspect/cli/text.hpp"
+#include "fpinspect/cli/text/text.hpp"
 #include "samebits/core/format.hpp"
 #include "samebits/text.hpp"
 #include "tensor_file/error.hpp"

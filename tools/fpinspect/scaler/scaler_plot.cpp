@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "fpinspect/cli/text.hpp"
+#include "fpinspect/cli/text/text.hpp"
 
 namespace fpinspect {
 namespace {

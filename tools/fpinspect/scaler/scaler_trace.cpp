@@ -11,8 +11,8 @@
 #include <span>
 
 #include "fpinspect/cli/error.hpp"
-#include "fpinspect/cli/text.hpp"
-#include "fpinspect/cli/text_file.hpp"
+#include "fpinspect/cli/text/text.hpp"
+#include "fpinspect/cli/text/text_file.hpp"
 #include "fpinspect/scaler/csv.hpp"
 #include "samebits/core/format.hpp"
 #include "samebits/scalar.hpp"

@@ -2,7 +2,7 @@
 #include <array>
 #include <cstddef>
 
-#include "fpinspect/cli/text.hpp"
+#include "fpinspect/cli/text/text.hpp"
 #include "fpinspect/output/json_writer.hpp"
 #include "fpinspect/output/progress.hpp"
 #include "fpinspect/tensors/quick_statistics.hpp"

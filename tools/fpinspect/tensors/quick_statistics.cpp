@@ -6,8 +6,8 @@
 #include <cstddef>
 
 #include "fpinspect/cli/parallel.hpp"
-#include "fpinspect/tensors/distribution.hpp"
-#include "fpinspect/tensors/element_chunks.hpp"
+#include "fpinspect/tensors/meters/distribution.hpp"
+#include "fpinspect/tensors/meters/element_chunks.hpp"
 #include "samebits/reductions.hpp"
 
 namespace fpinspect {

@@ -10,9 +10,9 @@
 
 #include "fpinspect/output/output.hpp"
 #include "fpinspect/output/terminal.hpp"
-#include "fpinspect/tensors/quick_meter.hpp"
-#include "fpinspect/tensors/selection.hpp"
-#include "fpinspect/verdict/gate.hpp"
+#include "fpinspect/tensors/meters/quick_meter.hpp"
+#include "fpinspect/tensors/source/selection.hpp"
+#include "fpinspect/verdict/gate/gate.hpp"
 #include "samebits/backend.hpp"
 
 namespace fpinspect {

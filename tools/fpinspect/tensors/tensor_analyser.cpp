@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "fpinspect/cli/parallel.hpp"
-#include "fpinspect/cli/text.hpp"
-#include "fpinspect/tensors/range_meter.hpp"
+#include "fpinspect/cli/text/text.hpp"
+#include "fpinspect/tensors/meters/range_meter.hpp"
 #include "samebits/reductions.hpp"
 
 namespace fpinspect {

@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "fpinspect/quantize/sqnr.hpp"
-#include "fpinspect/tensors/effect_meter.hpp"
-#include "fpinspect/tensors/element_chunks.hpp"
-#include "fpinspect/tensors/format_effect.hpp"
-#include "fpinspect/tensors/source.hpp"
+#include "fpinspect/tensors/meters/effect_meter.hpp"
+#include "fpinspect/tensors/meters/element_chunks.hpp"
+#include "fpinspect/tensors/meters/format_effect.hpp"
+#include "fpinspect/tensors/source/source.hpp"
 #include "fpinspect/verdict/channels.hpp"
 #include "fpinspect/verdict/loss_scale.hpp"
 #include "samebits/backend.hpp"

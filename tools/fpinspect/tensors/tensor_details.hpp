@@ -6,7 +6,7 @@
 #include "fpinspect/output/json_writer.hpp"
 #include "fpinspect/output/output.hpp"
 #include "fpinspect/output/terminal.hpp"
-#include "fpinspect/tensors/selection.hpp"
+#include "fpinspect/tensors/source/selection.hpp"
 #include "fpinspect/tensors/tensor_analyser.hpp"
 #include "samebits/core/format.hpp"
 

@@ -4,7 +4,7 @@
 #include <span>
 
 #include "fpinspect/output/json_writer.hpp"
-#include "fpinspect/tensors/selection.hpp"
+#include "fpinspect/tensors/source/selection.hpp"
 #include "fpinspect/tensors/tensor_analyser.hpp"
 #include "samebits/core/format.hpp"
 

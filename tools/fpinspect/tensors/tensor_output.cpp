@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "fpinspect/cli/error.hpp"
-#include "fpinspect/cli/text.hpp"
+#include "fpinspect/cli/text/text.hpp"
 #include "tensor_file/codes.hpp"
 #include "tensor_file/escape.hpp"
 #include "tensor_file/npy/npy.hpp"

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "fpinspect/cli/text.hpp"
+#include "fpinspect/cli/text/text.hpp"
 #include "fpinspect/output/json_writer.hpp"
 #include "fpinspect/output/progress.hpp"
 #include "fpinspect/quantize/quantize_gate.hpp"

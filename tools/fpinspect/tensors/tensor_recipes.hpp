@@ -8,8 +8,8 @@
 
 #include "fpinspect/output/output.hpp"
 #include "fpinspect/output/terminal.hpp"
-#include "fpinspect/tensors/source.hpp"
-#include "fpinspect/verdict/gate.hpp"
+#include "fpinspect/tensors/source/source.hpp"
+#include "fpinspect/verdict/gate/gate.hpp"
 #include "samebits/backend.hpp"
 #include "tensor_file/tensor.hpp"
 

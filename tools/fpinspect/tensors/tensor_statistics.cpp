@@ -7,14 +7,14 @@
 #include <string_view>
 #include <vector>
 
-#include "fpinspect/cli/text.hpp"
+#include "fpinspect/cli/text/text.hpp"
 #include "fpinspect/formats/describe.hpp"
 #include "fpinspect/output/json_writer.hpp"
 #include "fpinspect/output/progress.hpp"
 #include "fpinspect/quantize/quantize_source.hpp"
 #include "fpinspect/quantize/scale_range.hpp"
-#include "fpinspect/tensors/distribution.hpp"
-#include "fpinspect/tensors/percentiles.hpp"
+#include "fpinspect/tensors/meters/distribution.hpp"
+#include "fpinspect/tensors/meters/percentiles.hpp"
 
 namespace fpinspect {
 namespace {

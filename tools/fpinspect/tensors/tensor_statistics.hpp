@@ -5,7 +5,7 @@
 
 #include "fpinspect/output/output.hpp"
 #include "fpinspect/output/terminal.hpp"
-#include "fpinspect/tensors/selection.hpp"
+#include "fpinspect/tensors/source/selection.hpp"
 #include "samebits/backend.hpp"
 
 namespace fpinspect {

@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "fpinspect/tensors/value_bits.hpp"
+#include "fpinspect/tensors/source/value_bits.hpp"
 
 namespace fpinspect {
 

@@ -4,10 +4,10 @@
 #include <span>
 #include <vector>
 
-#include "fpinspect/tensors/selection.hpp"
+#include "fpinspect/tensors/source/selection.hpp"
 #include "fpinspect/tensors/tensor_analyser.hpp"
 #include "fpinspect/verdict/evidence.hpp"
-#include "fpinspect/verdict/need.hpp"
+#include "fpinspect/verdict/gate/need.hpp"
 #include "fpinspect/verdict/roles.hpp"
 #include "samebits/backend.hpp"
 #include "samebits/core/format.hpp"

@@ -7,8 +7,8 @@
 #include <optional>
 
 #include "fpinspect/cli/error.hpp"
-#include "fpinspect/cli/text.hpp"
-#include "fpinspect/verdict/glob.hpp"
+#include "fpinspect/cli/text/text.hpp"
+#include "fpinspect/tensors/source/glob.hpp"
 
 namespace fpinspect {
 namespace {

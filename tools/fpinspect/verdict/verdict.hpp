@@ -9,8 +9,8 @@
 
 #include "fpinspect/verdict/choices.hpp"
 #include "fpinspect/verdict/evidence.hpp"
+#include "fpinspect/verdict/gate/need.hpp"
 #include "fpinspect/verdict/loss_scale.hpp"
-#include "fpinspect/verdict/need.hpp"
 #include "fpinspect/verdict/roles.hpp"
 
 namespace fpinspect {

@@ -9,8 +9,8 @@
 
 #include "backends/cuda/common/launch_kernel.hpp"
 #include "backends/cuda/instructions/warp.cuh"
-#include "backends/cuda/quantize/tiles/block_quantize.cuh"
-#include "backends/cuda/quantize/tiles/block_tiles.cuh"
+#include "backends/cuda/quantize/tiles/block/block_quantize.cuh"
+#include "backends/cuda/quantize/tiles/block/block_tiles.cuh"
 #include "backends/cuda/quantize/tiles/statistics_tiles.cuh"
 #include "backends/cuda/quantize/tiles/vector_statistics.cuh"
 #include "backends/cuda/quantize/tuning.hpp"

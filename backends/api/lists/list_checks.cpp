@@ -1,0 +1,178 @@
+// Checks shared by all operations on tensor lists.
+#include "backends/api/lists/list_checks.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "backends/api/view_checks.hpp"
+#include "backends/dispatch/access.hpp"
+#include "backends/dispatch/list.hpp"
+#include "backends/dispatch/overlap.hpp"
+#include "samebits/error.hpp"
+
+namespace samebits::backends {
+namespace {
+
+void check_format(const std::string& tensor, format_id format, std::span<const format_id> among) {
+  if (std::find(among.begin(), among.end(), format) != among.end()) return;
+  std::string names;
+  for (const format_id f : among) {
+    if (f == among.back()) {
+      names += " or ";
+    } else if (!names.empty()) {
+      names += ", ";
+    }
+    names += name(f);
+  }
+  throw invalid_argument(tensor + ": format must be " + names + ", got " +
+                         std::string(name(format)));
+}
+
+std::string text_of(const tensor_list& list, const char* which, std::size_t position) {
+  return tensor_text(list[position], position, which);
+}
+
+bool has_shapes_of(const list_data& out, const list_data& in) {
+  for (std::size_t i = 0; i < out.rows.size(); ++i) {
+    const numerics::list_row& to = out.rows[i];
+    const numerics::list_row& from = in.rows[i];
+    // The table row of an empty tensor does not hold its full shape; compare the views.
+    if (to.count == 0 || to.count != from.count || to.cols != from.cols) {
+      const matrix_view& a = out.tensors[i].view;
+      const matrix_view& b = in.tensors[i].view;
+      if (a.rows != b.rows || a.cols != b.cols) return false;
+    }
+  }
+  return true;
+}
+
+void check_shapes(const tensor_list& out, const char* out_name, const tensor_list& in,
+                  const char* in_name) {
+  if (out.size() != in.size()) {
+    throw invalid_argument(std::string(out_name) + ": must have as many tensors as " + in_name +
+                           ", " + std::to_string(in.size()) + ", got " +
+                           std::to_string(out.size()));
+  }
+  if (has_shapes_of(data_of(out), data_of(in))) return;
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    const matrix_view& to = out[i].view;
+    const matrix_view& from = in[i].view;
+    if (to.rows == from.rows && to.cols == from.cols) continue;
+    throw invalid_argument(text_of(out, out_name, i) + ": shape must be that of " +
+                           text_of(in, in_name, i) + ", " + shape_text(from.rows, from.cols) +
+                           ", got " + shape_text(to.rows, to.cols));
+  }
+}
+
+/// Whether every tensor of `out` has the same elements as the tensor of `in` at its position.
+/// Requires equal shapes.
+bool is_in_place(const list_data& out, const list_data& in) {
+  for (std::size_t i = 0; i < out.tensors.size(); ++i) {
+    if (!are_same_elements(out.tensors[i].view, in.tensors[i].view)) return false;
+  }
+  return true;
+}
+
+/// Whether the memory ranges of the two lists are disjoint.
+bool are_distant(const list_data& a, const list_data& b) {
+  if (a.by_begin.empty() || b.by_begin.empty()) return true;
+  return a.end <= b.by_begin.front().begin || b.end <= a.by_begin.front().begin;
+}
+
+void check_overlap(const tensor_list& out, const char* out_name, const tensor_list& in,
+                   const char* in_name) {
+  if (are_distant(data_of(out), data_of(in))) return;
+  const std::vector<extent>& to = data_of(out).by_begin;
+  std::vector<extent> from = data_of(in).by_begin;
+  for (extent& e : from) e.written = false;
+  std::vector<extent> both(to.size() + from.size());
+  std::merge(to.begin(), to.end(), from.begin(), from.end(), both.begin(), begins_before);
+  std::int64_t steps = steps_of_a_list;
+  for_each_touching_pair(both, [&](const extent& a, const extent& b) {
+    if (a.written == b.written) return;  // both in one list: checked when the list was made
+    const extent& w = a.written ? a : b;
+    const extent& r = a.written ? b : a;
+    const matrix_view& written = out[w.position].view;
+    const matrix_view& read = in[r.position].view;
+    if (w.position == r.position && are_same_elements(written, read)) return;
+    const sharing found = sharing_of(written, read, steps);
+    if (found == sharing::none) return;
+    const std::string which = text_of(out, out_name, w.position) + ": ";
+    const std::string other = text_of(in, in_name, r.position);
+    throw invalid_argument(
+        which + (found == sharing::some
+                     ? "overlaps " + other +
+                           "; they must be disjoint, or the same elements at the same position"
+                     : undecided_overlap(other)));
+  });
+}
+
+void check_space(std::span<const matrix_view> tensors, memory_space space, const char* which) {
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    if (tensors[i].space == space) continue;
+    throw invalid_argument(tensor_text({}, i, which) + ": must lie in " +
+                           (space == memory_space::host ? "host" : "device") + " memory");
+  }
+}
+
+}  // namespace
+
+void check_list(const tensor_list& list, const char* which, std::span<const format_id> among) {
+  std::uint32_t others = data_of(list).formats;
+  for (const format_id f : among) others &= ~(1u << static_cast<int>(f));
+  if (others == 0) return;
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    check_format(text_of(list, which, i), list[i].view.format, among);
+  }
+}
+
+std::shared_ptr<const list_data> checked_list(std::span<const matrix_view> tensors,
+                                              memory_space space, const char* which) {
+  check_space(tensors, space, which);
+  std::vector<list_tensor> copies;
+  copies.reserve(tensors.size());
+  for (const matrix_view& view : tensors) {
+    check_format(tensor_text({}, copies.size(), which), view.format, wide_list_formats);
+    copies.push_back({view});
+  }
+  auto list = describe_list(std::move(copies), which);
+  if (space == memory_space::device) list->device = device_of(*list, which);
+  return list;
+}
+
+void check_written(const tensor_list& out, const char* out_name, const tensor_list& in,
+                   const char* in_name) {
+  if (&data_of(out) == &data_of(in)) return;  // in place, on a list that was already checked
+  check_shapes(out, out_name, in, in_name);
+  if (out.size() == 0) return;
+  if (out.space() != in.space()) {
+    throw invalid_argument(std::string(out_name) + ": must lie in the same memory as " + in_name +
+                           ", host or device");
+  }
+  // If every tensor is written over itself, the check of the list suffices.
+  if (!is_in_place(data_of(out), data_of(in))) check_overlap(out, out_name, in, in_name);
+}
+
+void check_number(float value, const char* which) {
+  if (value != value) throw invalid_argument(std::string(which) + ": must not be NaN");
+}
+
+device_scope scope_of(std::initializer_list<named_list> lists, named_address memory, void* stream,
+                      completion ends) {
+  const memory_space space = lists.begin()->list.space();
+  device_finder finder(space);
+  for (const named_list& p : lists) finder.add_device(data_of(p.list).device, p.name);
+  finder.add(memory.address, memory.name);
+  return device_scope(space, finder.device(), stream, ends);
+}
+
+void check_plan_backend(const backend& chosen, const tensor_list& list, bool has) {
+  if (list.size() != 0) check_memory(chosen, list.space());  // an empty list has no memory to check
+  if (has) return;
+  throw unsupported("backend '" + std::string(chosen.name) +
+                    "' has no operations over lists of tensors");
+}
+
+}  // namespace samebits::backends

@@ -1,0 +1,32 @@
+// Functions of the rule `exact` in integers: one kernel for all functions.
+#include "backends/cuda/functions/exact/exact_kernel.cuh"
+#include "backends/cuda/functions/functions.hpp"
+#include "numerics/arithmetic/binary64.hpp"
+
+namespace samebits::cuda {
+namespace {
+
+namespace real = numerics::real;
+
+/// Op of exact_kernel.
+struct definition_op {
+  real::exact_function f;
+
+  __device__ __forceinline__ std::uint64_t apply(std::uint32_t x) const {
+    return real::value_of_function(f, numerics::binary64::widen(x));
+  }
+  __device__ __forceinline__ std::uint64_t product(std::uint32_t grad, std::uint64_t y) const {
+    const std::uint64_t d =
+        real::destination_code(spec_of(format_id::fp32), cast_rule{}, y, std::uint64_t{0});
+    return real::gradient_product(numerics::binary64::widen(grad),
+                                  numerics::binary64::widen(static_cast<std::uint32_t>(d)));
+  }
+};
+
+}  // namespace
+
+void enqueue_exact_emulated(const backends::exact_call& call, void* stream) {
+  launch_exact("cuda-emulated: evaluate", definition_op{call.f}, call, stream);
+}
+
+}  // namespace samebits::cuda

@@ -1,0 +1,34 @@
+// Functions of the rule `exact` by the GPU's binary64 instructions: one kernel per function.
+#include "backends/cuda/functions/exact/exact_kernel.cuh"
+#include "backends/cuda/functions/exact/real_word.cuh"
+#include "backends/cuda/functions/functions.hpp"
+
+namespace samebits::cuda {
+namespace {
+
+namespace real = numerics::real;
+
+/// Op of exact_kernel.
+template <real::exact_function F>
+struct native_op {
+  __device__ __forceinline__ static real_word widened(std::uint32_t x) {
+    return real_word(static_cast<double>(__uint_as_float(x)));
+  }
+  __device__ __forceinline__ std::uint64_t apply(std::uint32_t x) const {
+    return real::value_at<F>(widened(x)).bits;
+  }
+  __device__ __forceinline__ std::uint64_t product(std::uint32_t grad, std::uint64_t y) const {
+    const real_word d = widened(__float_as_uint(__double2float_rn(real_word(y).number())));
+    return real::gradient_product(widened(grad), d).bits;
+  }
+};
+
+}  // namespace
+
+void enqueue_exact_native(const backends::exact_call& call, void* stream) {
+  real::with_function(call.f, [&]<real::exact_function F>() {
+    launch_exact("cuda-native: evaluate", native_op<F>{}, call, stream);
+  });
+}
+
+}  // namespace samebits::cuda

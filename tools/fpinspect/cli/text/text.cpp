@@ -1,0 +1,73 @@
+// Text formatting: implementation.
+#include "fpinspect/cli/text/text.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+namespace fpinspect {
+namespace {
+
+/// std::to_chars; `notation` are its arguments after the number. The buffer holds the fixed
+/// notation of any number.
+template <class... Notation>
+std::string number_text(double number, Notation... notation) {
+  std::array<char, 400> digits{};
+  const auto end =
+      std::to_chars(digits.data(), digits.data() + digits.size(), number, notation...).ptr;
+  return {digits.data(), end};
+}
+
+std::string fill(std::string_view text, std::size_t width) {
+  std::string spaces(width - std::min(width, text.size()), ' ');
+  return spaces;
+}
+
+}  // namespace
+
+std::string left(std::string_view text, std::size_t width) {
+  return std::string(text) + fill(text, width);
+}
+
+std::string right(std::string_view text, std::size_t width) {
+  return fill(text, width) + std::string(text);
+}
+
+std::string fixed(double number, int decimals) {
+  return number_text(number, std::chars_format::fixed, decimals);
+}
+
+std::string scientific(double number, int decimals) {
+  return number_text(number, std::chars_format::scientific, decimals);
+}
+
+std::string general(double number, int digits) {
+  return number_text(number, std::chars_format::general, digits);
+}
+
+std::string shortest(double number) { return number_text(number); }
+
+std::string percent(std::uint64_t part, std::uint64_t whole) {
+  if (whole == 0) return "-";
+  if (part == 0) return "0 %";
+  if (part == whole) return "100 %";
+  const double share = 100.0 * static_cast<double>(part) / static_cast<double>(whole);
+  if (share < 0.01) return "< 0.01 %";
+  if (share > 99.99) return "> 99.99 %";
+  return cat(fixed(share, 2), " %");
+}
+
+std::string comma_separated(std::span<const std::uint64_t> numbers) {
+  std::string text;
+  for (const std::uint64_t number : numbers) {
+    if (!text.empty()) text += ", ";
+    text += std::to_string(number);
+  }
+  return text;
+}
+
+std::string number_of(std::uint64_t count, std::string_view noun) {
+  return cat(count, " ", noun, count == 1 ? "" : "s");
+}
+
+}  // namespace fpinspect

@@ -1,0 +1,192 @@
+// Small computations that show what a format does to training: implementation.
+#include "fpinspect/explore/demos/demos.hpp"
+
+#include <array>
+#include <cmath>
+#include <cstddef>
+
+#include "fpinspect/cli/text/text.hpp"
+#include "fpinspect/explore/demos/step.hpp"
+#include "fpinspect/formats/flag_names.hpp"
+#include "samebits/array_arithmetic.hpp"
+#include "samebits/reductions.hpp"
+#include "samebits/scalar.hpp"
+
+namespace fpinspect {
+namespace {
+
+using samebits::format_id;
+using samebits::operation;
+
+constexpr std::array training_formats = {format_id::fp32, format_id::bf16, format_id::fp16,
+                                         format_id::e5m2, format_id::e4m3};
+
+std::string format_name(format_id format) { return std::string(samebits::name(format)); }
+
+std::string flags_text(samebits::flags raised) {
+  std::string text;
+  for (const std::string_view name : names_of(raised)) {
+    text += cat(text.empty() ? "" : ", ", name);
+  }
+  return text.empty() ? "none" : text;
+}
+
+}  // namespace
+
+demo_table tiny_mul() {
+  demo_table table{{"format", "a", "b", "a * b", "flags of b"}, {}};
+  for (const format_id format : training_formats) {
+    const number a = rounded(format, 1.0);
+    const number b = rounded(format, 1e-8);
+    // 1e-8 is rounded by a multiplication with 1, which raises the flags of rounding.
+    const step_result rounding = step(
+        operation::mul, format, {rounded(format_id::fp32, 1e-8), rounded(format_id::fp32, 1.0)});
+    const step_result product = step(operation::mul, format, {a, b});
+    table.rows.push_back({format_name(format), value_of(a), value_of(b), value_of(product.result),
+                          flags_text(rounding.raised)});
+  }
+  return table;
+}
+
+demo_table grad_once() {
+  demo_table table{{"format", "factors", "loss scale", "loss", "scaled gradient", "gradient"}, {}};
+  constexpr double weights = 1024;  // all 1
+  for (const format_id format : {format_id::fp32, format_id::bf16, format_id::fp16}) {
+    for (const bool split : {false, true}) {
+      const std::vector<double> factors =
+          split ? std::vector<double>{1e-4, 1e-4} : std::vector<double>{1e-8};
+      for (const double scale : {1.0, 32768.0}) {
+        number loss = rounded(format, weights);
+        number gradient = rounded(format, scale);
+        for (const double factor : factors) {
+          loss = step(operation::mul, format, {loss, rounded(format, factor)}).result;
+          gradient = step(operation::mul, format, {gradient, rounded(format, factor)}).result;
+        }
+        const number unscaled =
+            step(operation::div, format_id::fp32, {gradient, rounded(format_id::fp32, scale)})
+                .result;
+        table.rows.push_back({format_name(format), split ? "1e-4, 1e-4" : "1e-8", scale,
+                              value_of(loss), value_of(gradient), value_of(unscaled)});
+      }
+    }
+  }
+  return table;
+}
+
+demo_table repeated_sum() {
+  demo_table table{{"format", "term", "terms", "sum", "exact", "last change"}, {}};
+  constexpr int terms = 10'000;
+  for (const double value : {1.0, 0.001}) {
+    for (const format_id format : training_formats) {
+      const number term = rounded(format, value);
+      number sum = rounded(format, 0.0);
+      int last_change = 0;
+      for (int i = 1; i <= terms; ++i) {
+        const number next = step(operation::add, format, {sum, term}).result;
+        if (next.code == sum.code) break;  // the next sums are equal too
+        sum = next;
+        last_change = i;
+      }
+      table.rows.push_back({format_name(format), value_of(term), static_cast<double>(terms),
+                            value_of(sum), value_of(term) * terms,
+                            static_cast<double>(last_change)});
+    }
+  }
+  return table;
+}
+
+demo_table error_growth() {
+  demo_table table{{"format", "updates", "exact", "nearest", "stochastic", "rms error"}, {}};
+  constexpr std::size_t runs = 64;
+  constexpr double update = 1e-4;
+  for (const format_id format : {format_id::fp16, format_id::bf16}) {
+    const number one = rounded(format, 1.0);
+    const number term = rounded(format_id::fp32, update);
+    number nearest = one;
+    std::vector<std::uint64_t> weights(runs, one.code);
+    int next_row = 1;
+    for (int i = 1; i <= 10'000; ++i) {
+      nearest = step(operation::add, format, {nearest, term}).result;
+      weights = stochastic_add(format, weights, term, static_cast<std::uint64_t>(i));
+      if (i != next_row) continue;
+      next_row *= 10;
+      const double exact = 1.0 + i * value_of(term);
+      double sum = 0;
+      double squares = 0;
+      for (const std::uint64_t code : weights) {
+        const double weight = value_of({format, code});
+        sum += weight;
+        squares += (weight - exact) * (weight - exact);
+      }
+      table.rows.push_back({format_name(format), static_cast<double>(i), exact, value_of(nearest),
+                            sum / runs, std::sqrt(squares / runs)});
+    }
+  }
+  return table;
+}
+
+variance_case variance_of_case(double mean) {
+  constexpr std::size_t count = 4096;
+  std::vector<float> x(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    const double noise = samebits::random_word(0, 0, i) * 0x1p-31 - 1.0;
+    x[i] = static_cast<float>(value_of(rounded(format_id::fp32, mean + noise)));
+  }
+  constexpr samebits::dot_options in_fp32{.precision = samebits::accumulation::fp32};
+  const std::vector<float> ones(count, 1.0F);
+  const number n = rounded(format_id::fp32, count);
+  const auto fp32_step = [](operation op, number a, number b) {
+    return step(op, format_id::fp32, {a, b}).result;
+  };
+  const auto mean_product = [&](const std::vector<float>& a, const std::vector<float>& b) {
+    const double sum = samebits::dot(samebits::view_of(a), samebits::view_of(b), in_fp32);
+    return fp32_step(operation::div, rounded(format_id::fp32, sum), n);
+  };
+  const number average = mean_product(x, ones);
+  const number average_square = mean_product(x, x);
+  const number one_pass =
+      fp32_step(operation::sub, average_square, fp32_step(operation::mul, average, average));
+  std::vector<float> distances(count);
+  const auto center = static_cast<float>(value_of(average));
+  const samebits::const_matrix_view centers{&center, format_id::fp32, 1, count, 0, 0};
+  samebits::compute(operation::sub, {samebits::view_of(x), centers}, samebits::view_of(distances));
+  const number two_pass = mean_product(distances, distances);
+  const double exact_mean = samebits::sum(samebits::view_of(x)) / count;
+  std::vector<double> squares;
+  for (const float value : x) squares.push_back((value - exact_mean) * (value - exact_mean));
+  samebits::tree_sum exact;
+  exact.add(squares);
+  return {mean, exact.value() / count, value_of(one_pass), value_of(two_pass)};
+}
+
+demo_table layernorm_variance() {
+  demo_table table{{"mean", "variance", "E[x^2]-E[x]^2", "error", "two passes", "error (2)"}, {}};
+  for (const double mean : {0.0, 1.0, 10.0, 100.0, 1000.0, 10000.0}) {
+    const variance_case found = variance_of_case(mean);
+    const auto error = [&](double variance) { return variance / found.exact - 1; };
+    table.rows.push_back({mean, found.exact, found.one_pass, error(found.one_pass), found.two_pass,
+                          error(found.two_pass)});
+  }
+  return table;
+}
+
+std::span<const demo> demos() {
+  static constexpr demo all[] = {
+      {"tiny-mul", "What is 1 * 1e-8?", tiny_mul,
+       "1e-8 is below half the smallest subnormal of fp16, e5m2 and e4m3, so it becomes 0."},
+      {"grad-once",
+       "loss = c * sum(w): what is left of its gradient c, for c = 1e-8 or 1e-4 * 1e-4?", grad_once,
+       "A loss scale saves products that are too small, but not a constant that is 0 itself."},
+      {"repeated-sum", "Where does a sum stop growing?", repeated_sum,
+       "A sum stops when the term is at most half the spacing at the sum: add in fp32."},
+      {"error-growth", "What becomes of a weight of 1 after many updates of 1e-4?", error_growth,
+       "To nearest, updates below half the spacing are lost. Stochastically, the mean of 64\n"
+       "runs stays near the exact weight."},
+      {"layernorm-variance", "Is E[x^2] - E[x]^2 as exact as two passes in fp32?",
+       layernorm_variance,
+       "The difference cancels: with the mean far from 0 the error exceeds the variance."},
+  };
+  return all;
+}
+
+}  // namespace fpinspect

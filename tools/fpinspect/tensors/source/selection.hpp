@@ -1,0 +1,38 @@
+// The tensors that `tensor` reads: from one or many files, all or those that --tensor names.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "fpinspect/cli/options.hpp"
+#include "fpinspect/tensors/source/source.hpp"
+#include "tensor_file/tensor.hpp"
+
+namespace fpinspect {
+
+/// A tensor and the interpretation of its elements; with a note they are not interpreted.
+struct shown_tensor {
+  std::shared_ptr<const samebits::tensor_file::tensor_file> file;
+  std::filesystem::path path;  ///< of the file
+  samebits::tensor_file::tensor_info info;
+  std::optional<element_reading> how;
+  std::string note;
+
+  /// The name, escaped for a terminal; the escaped path for a tensor without a name.
+  [[nodiscard]] std::string title() const;
+  /// The name to guess from and to match: that of the file, without extension, if the tensor has
+  /// none.
+  [[nodiscard]] std::string plain_name() const;
+};
+
+/// Opens the files and chooses the tensors, in the order of the files and of their data, or in that
+/// of --tensor.
+///
+/// @throws usage_error  if --from or --tensor contradicts the files, or a pattern matches nothing
+/// @throws file_error  if a file cannot be read or has no such tensor
+std::vector<shown_tensor> tensors_to_show(const tensor_arguments& arguments);
+
+}  // namespace fpinspect

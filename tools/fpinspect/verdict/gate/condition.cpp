@@ -1,0 +1,122 @@
+// Conditions on figures: implementation.
+#include "fpinspect/verdict/gate/condition.hpp"
+
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstddef>
+#include <utility>
+
+#include "fpinspect/cli/error.hpp"
+#include "fpinspect/cli/text/text.hpp"
+
+namespace fpinspect {
+namespace {
+
+constexpr std::array<std::pair<std::string_view, relation>, 4> relations = {
+    {{"<=", relation::at_most},
+     {">=", relation::at_least},
+     {"<", relation::less},
+     {">", relation::greater}}};
+
+std::string without_spaces(std::string_view text) {
+  std::string packed;
+  for (const char c : text) {
+    if (c != ' ') packed += c;
+  }
+  return packed;
+}
+
+bool is_name(std::string_view text) {
+  for (const char c : text) {
+    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    if (!letter && !(c >= '0' && c <= '9') && c != '-' && c != '_') return false;
+  }
+  return !text.empty();
+}
+
+std::string figure_names(std::span<const figure_spec> figures) {
+  std::string names;
+  for (const figure_spec& f : figures) names += cat(names.empty() ? "" : ", ", f.name);
+  return names;
+}
+
+}  // namespace
+
+std::optional<quantity> parse_quantity(std::string_view text) {
+  const std::string packed = without_spaces(text);
+  quantity result;
+  const char* const last = packed.data() + packed.size();
+  const auto [end, error] = std::from_chars(packed.data(), last, result.number);
+  if (error != std::errc{} || !std::isfinite(result.number) || std::signbit(result.number)) {
+    return std::nullopt;
+  }
+  result.unit.assign(end, last);
+  const bool known = result.unit.empty() || result.unit == "%" || result.unit == "dB";
+  return known ? std::optional(result) : std::nullopt;
+}
+
+std::optional<condition> parse_condition(std::string_view text) {
+  condition result = {.text = without_spaces(text)};
+  const std::string_view all = result.text;
+  const std::size_t at = all.find_first_of("<>");
+  if (at == std::string_view::npos) return std::nullopt;
+  std::string_view rest = all.substr(at);
+  for (const auto& [sign, how] : relations) {
+    if (!rest.starts_with(sign)) continue;
+    result.how = how;
+    rest.remove_prefix(sign.size());
+    break;
+  }
+  const auto limit = parse_quantity(rest);
+  std::string_view name = all.substr(0, at);
+  const std::size_t dot = name.rfind('.');
+  if (dot != std::string_view::npos) {
+    result.subject = name.substr(0, dot);
+    if (result.subject.empty()) return std::nullopt;
+    name.remove_prefix(dot + 1);
+  }
+  if (!limit || !is_name(name)) return std::nullopt;
+  result.figure = name;
+  result.limit = *limit;
+  return result;
+}
+
+bool condition::holds(double value, double whole) const {
+  const bool share = limit.unit == "%";
+  const double left_side = share ? 100.0 * value : value;
+  // Of no elements, a share is 0 %.
+  const double right_side = share ? limit.number * (whole > 0 ? whole : 1) : limit.number;
+  switch (how) {
+    case relation::less: return left_side < right_side;
+    case relation::at_most: return left_side <= right_side;
+    case relation::greater: return left_side > right_side;
+    case relation::at_least: return left_side >= right_side;
+  }
+  return false;
+}
+
+std::vector<condition> conditions_argument(std::string_view option,
+                                           const std::vector<std::string>& texts,
+                                           std::span<const figure_spec> figures) {
+  std::vector<condition> result;
+  for (const std::string& text : texts) {
+    const auto c = parse_condition(text);
+    const figure_spec* known = nullptr;
+    for (const figure_spec& f : figures) {
+      if (c && c->figure == f.name) known = &f;
+    }
+    if (known == nullptr || (!c->limit.unit.empty() && c->limit.unit != known->unit)) {
+      throw usage_error(cat(option, ": \"", text, "\" is not like 'underflow>1%', with one of ",
+                            figure_names(figures)));
+    }
+    if (!c->subject.empty() && !known->has_subject) {
+      throw usage_error(cat(option, ": \"", text, "\": ", known->name,
+                            " is not a figure of a format; leave \"", c->subject, ".\" out"));
+    }
+    result.push_back(*c);
+  }
+  return result;
+}
+
+}  // namespace fpinspect

@@ -1,0 +1,86 @@
+// The conditions of --fail-if: implementation.
+#include "fpinspect/verdict/gate/gate.hpp"
+
+#include <cmath>
+#include <cstddef>
+#include <optional>
+#include <utility>
+
+#include "fpinspect/cli/error.hpp"
+#include "fpinspect/cli/text/text.hpp"
+
+namespace fpinspect {
+namespace {
+
+bool is_upper_limit(relation how) { return how == relation::greater || how == relation::at_least; }
+
+/// A value in the unit of a condition's limit: "31.2 %".
+std::string figure_text(double value, const std::string& unit) {
+  if (std::isinf(value)) return value < 0 ? "no value" : "exact";
+  const bool count = value == std::floor(value) && value < 1e15;
+  return cat(count ? fixed(value, 0) : general(value, 4), unit.empty() ? "" : " ", unit);
+}
+
+}  // namespace
+
+gate::gate(std::vector<condition> conditions)
+    : conditions_(std::move(conditions)), outcomes_(conditions_.size()) {}
+
+void gate::add(std::string_view figure, std::string_view subject, const std::string& tensor,
+               double value, double whole) {
+  for (std::size_t i = 0; i < conditions_.size(); ++i) {
+    const condition& c = conditions_[i];
+    if (c.figure != figure || (!c.subject.empty() && c.subject != subject)) continue;
+    if (!c.holds(value, whole)) continue;
+    double shown = value;
+    if (c.limit.unit == "%") shown = whole > 0 ? 100.0 * value / whole : 0;
+    outcome& o = outcomes_[i];
+    const bool worse = is_upper_limit(c.how) ? shown > o.value : shown < o.value;
+    if (o.failed++ != 0 && !worse) continue;
+    o.worst = tensor;
+    o.value = shown;
+  }
+}
+
+void gate::add_failure(const std::string& tensor, const std::string& reason) {
+  if (conditions_.empty()) return;
+  if (incomparable_++ == 0) first_incomparable_ = cat(tensor, ": ", reason);
+}
+
+void gate::write_json(json_writer& json) const {
+  json.key("fail_if");
+  json.begin_array();
+  for (std::size_t i = 0; i < conditions_.size(); ++i) {
+    const outcome& o = outcomes_[i];
+    const bool any = o.failed != 0;
+    json.begin_object(json_writer::layout::one_line);
+    json.member("condition", conditions_[i].text);
+    json.member("failed", o.failed);
+    json.member("worst", any ? std::optional(o.worst) : std::nullopt);
+    json.member("value", any ? std::optional(o.value) : std::nullopt);
+    json.end_object();
+  }
+  json.end_array();
+}
+
+void gate::check() const {
+  std::string message;
+  const auto add_part = [&](const std::string& part) {
+    message += cat(message.empty() ? "" : "; ", part);
+  };
+  for (std::size_t i = 0; i < conditions_.size(); ++i) {
+    const outcome& o = outcomes_[i];
+    if (o.failed == 0) continue;
+    add_part(cat("--fail-if ", conditions_[i].text, ": ",
+                 o.failed == 1 ? std::string() : cat(o.failed, " times, worst "), o.worst, ": ",
+                 figure_text(o.value, conditions_[i].limit.unit)));
+  }
+  if (incomparable_ != 0) {
+    add_part(cat("--fail-if: ", incomparable_,
+                 incomparable_ == 1 ? " tensor is not measured: " : " tensors are not measured: ",
+                 first_incomparable_));
+  }
+  if (!message.empty()) throw check_failed(message);
+}
+
+}  // namespace fpinspect

@@ -1,0 +1,122 @@
+// --fail-if of `tensor`: implementation.
+#include "fpinspect/verdict/gate/tensor_gate.hpp"
+
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <utility>
+
+#include "fpinspect/cli/arguments.hpp"
+#include "fpinspect/cli/error.hpp"
+#include "fpinspect/cli/text/text.hpp"
+#include "fpinspect/quantize/sqnr.hpp"
+
+namespace fpinspect {
+namespace {
+
+using samebits::format_id;
+
+constexpr std::array tensor_figures = {
+    figure_spec{"underflow", "%", true},
+    figure_spec{"overflow", "%", true},
+    figure_spec{"sqnr", "dB", true},
+    figure_spec{"nan", "%"},
+    figure_spec{"inf", "%"},
+    figure_spec{"bits", "", true},
+    figure_spec{"loss-scale", ""},
+};
+
+bool is_about_a_format(const condition& c) {
+  return c.figure == "underflow" || c.figure == "overflow" || c.figure == "sqnr";
+}
+
+double as_double(std::uint64_t count) { return static_cast<double>(count); }
+
+/// The ratio of a conversion that saturates. Without a ratio every `sqnr<X` holds.
+double level_of(const format_effect& effect) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  if (effect.changed == 0) return infinity;
+  return sqnr_db(effect.saturated_signal, effect.saturated_noise).value_or(-infinity);
+}
+
+void require_role(const condition& c) {
+  std::string names;
+  for (int r = 0; r < role_count; ++r) {
+    const std::string_view known = name(static_cast<role>(r));
+    if (c.subject.empty() || c.subject == known) return;
+    names += cat(names.empty() ? "" : ", ", known);
+  }
+  throw usage_error(cat("--fail-if: \"", c.text, "\": ", c.subject, " is none of ", names));
+}
+
+void add_format(gate& conditions, const std::string& tensor, const tensor_stats& stats,
+                const format_effect& effect) {
+  const std::string_view format = samebits::name(effect.format);
+  const std::string shown = cat(tensor, " in ", format);
+  const double nonzero = as_double(stats.nonzero());
+  conditions.add("underflow", format, shown, as_double(effect.underflow), nonzero);
+  conditions.add("overflow", format, shown, as_double(effect.overflow), nonzero);
+  conditions.add("sqnr", format, shown, level_of(effect));
+}
+
+/// The bits of each role's choice, and the loss scale.
+void add_verdict(gate& conditions, const verdict& v) {
+  for (const role_verdict& r : v.roles) {
+    if (!r.chosen) continue;
+    const double bits =
+        r.met ? spec_of(r.outcomes[*r.chosen].what).bits : std::numeric_limits<double>::infinity();
+    conditions.add("bits", name(r.what), std::string(title(r.what)), bits);
+  }
+  if (v.loss_scale) {
+    conditions.add("loss-scale", "", "gradients", std::ldexp(1.0, v.loss_scale->best.log2));
+  }
+}
+
+}  // namespace
+
+tensor_gate::tensor_gate(const std::vector<std::string>& texts, std::span<const format_id> to) {
+  for (condition& c : conditions_argument("--fail-if", texts, tensor_figures)) {
+    if (c.figure == "bits") require_role(c);
+    if (!is_about_a_format(c)) {
+      conditions_.push_back(std::move(c));
+    } else if (!c.subject.empty()) {
+      add(c, format_argument("--fail-if", c.subject));
+    } else if (to.empty()) {
+      throw usage_error(
+          cat("--fail-if: \"", c.text, "\" needs a format: fp16.", c.text, ", or --to"));
+    } else {
+      for (const format_id format : to) {
+        condition one = c;
+        one.text = cat(samebits::name(format), ".", c.text);
+        add(std::move(one), format);
+      }
+    }
+  }
+}
+
+void tensor_gate::add(condition c, format_id format) {
+  if (format == format_id::fp64 || format == format_id::e8m0) {
+    throw usage_error(
+        cat("--fail-if: ", samebits::name(format), " is not a target format of `tensor`"));
+  }
+  c.subject = samebits::name(format);
+  conditions_.push_back(std::move(c));
+  formats_.push_back(format);
+}
+
+gate tensor_gate::checked(const collected& all, const verdict& v) const {
+  gate result(conditions_);
+  if (conditions_.empty()) return result;
+  for (std::size_t i = 0; i < all.stats.size(); ++i) {
+    const tensor_stats& stats = all.stats[i];
+    const std::string& tensor = all.evidence[i].name;
+    result.add("nan", "", tensor, as_double(stats.nan), as_double(stats.count));
+    result.add("inf", "", tensor, as_double(stats.inf), as_double(stats.count));
+    for (const format_effect& effect : stats.formats) add_format(result, tensor, stats, effect);
+  }
+  add_verdict(result, v);
+  return result;
+}
+
+}  // namespace fpinspect

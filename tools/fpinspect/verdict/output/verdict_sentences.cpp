@@ -1,0 +1,168 @@
+// The verdict as sentences: implementation.
+#include "fpinspect/verdict/output/verdict_sentences.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <string_view>
+
+#include "fpinspect/cli/text/text.hpp"
+#include "fpinspect/formats/describe.hpp"
+
+namespace fpinspect {
+namespace {
+
+kept kept_of(std::span<const tensor_evidence> tensors, std::size_t tensor, choice c) {
+  return kept_by(*tensors[tensor].effect(c), tensors[tensor].nonzero);
+}
+
+/// What a choice that fails does to the worst tensor: "3.10 % lost in grad.fc1".
+std::string failure_text(const verdict& v, std::span<const tensor_evidence> tensors,
+                         const choice_outcome& outcome) {
+  const std::size_t worst = outcome.failed.front();
+  const kept k = kept_of(tensors, worst, outcome.what);
+  std::string text;
+  if (k.overflow != 0) {
+    text = cat(k.overflow, k.overflow == 1 ? " value overflows in " : " values overflow in ");
+  } else if (k.db && *k.db < v.wanted.db) {
+    text = cat(db_text(k.db), " in ");
+  } else {
+    text = cat(percent(k.underflow, k.nonzero), " lost in ");
+  }
+  text += tensors[worst].name;
+  const std::size_t others = outcome.failed.size() - 1;
+  if (others != 0) text += cat(", ", others, others == 1 ? " more fails" : " more fail");
+  return text;
+}
+
+/// The next cheaper choice that fails, and by what.
+std::string reason(const verdict& v, std::span<const tensor_evidence> tensors,
+                   const role_verdict& r) {
+  for (std::size_t k = *r.chosen + (r.met ? 0 : 1); k-- > 0;) {
+    const choice_outcome& cheaper = r.outcomes[k];
+    const std::string head = cat("not ", spec_of(cheaper.what).name, ": ");
+    if (!cheaper.failed.empty()) return cat(head, failure_text(v, tensors, cheaper));
+    if (r.what == role::adam_v && cheaper.tried != 0) {
+      return cat(head, "rounding to nearest drops updates below 2^-9 of v");
+    }
+  }
+  return {};
+}
+
+/// Tensors of the role that the choice does not concern.
+std::string exceptions_text(const role_verdict& r, std::span<const tensor_evidence> tensors,
+                            choice chosen) {
+  std::string text;
+  const auto add = [&](std::size_t count, const char* what) {
+    if (count != 0) text += cat(text.empty() ? "" : "; ", count, " ", what);
+  };
+  const auto count = [&](judged state) {
+    return static_cast<std::size_t>(
+        std::count_if(r.tensors.begin(), r.tensors.end(),
+                      [&](std::size_t i) { return tensors[i].state == state; }));
+  };
+  if (is_recipe(chosen)) add(r.vectors, "of rank 0 or 1 as stored");
+  add(count(judged::narrow_already), "of 8 bits or fewer already");
+  add(count(judged::integers), "of integers");
+  add(count(judged::not_read), "not read");
+  add(count(judged::not_numbers), "without numbers");
+  add(count(judged::not_finite), "with NaN or Inf");
+  return text.empty() ? text : cat("besides: ", text);
+}
+
+/// "4 values overflow in lm_head", if any overflow. The tensor that overflows first is named.
+std::string overflow_note(const scale_loss& loss, const loss_scale_verdict& l,
+                          std::span<const tensor_evidence> tensors) {
+  if (loss.overflow == 0) return {};
+  const bool alone = loss_at(tensors[l.limit].magnitudes, loss.log2).overflow == loss.overflow;
+  return cat(", ", loss.overflow,
+             loss.overflow == 1 ? " value overflows in " : " values overflow in ",
+             tensors[l.limit].name, alone ? "" : " and others");
+}
+
+}  // namespace
+
+std::string need_sentence(const need& wanted) {
+  const std::string lost = wanted.underflow_percent > 0
+                               ? cat("fewer than ", general(wanted.underflow_percent, 4), " %")
+                               : "none";
+  return cat("Cheapest choice that keeps ", general(wanted.db, 4), " dB and loses ", lost,
+             " of the non-zero values in every tensor (--need). Figures: the worst tensor's.");
+}
+
+std::string db_text(const std::optional<double>& db) {
+  return db ? cat(fixed(*db, 1), " dB") : "exact";
+}
+
+role_summary summary_of(const verdict& v, std::span<const tensor_evidence> tensors,
+                        const role_verdict& r) {
+  role_summary result;
+  if (!r.chosen) {
+    result.choice = "not judged";
+    result.besides = exceptions_text(r, tensors, choice::fp32);
+    return result;
+  }
+  const choice_outcome& outcome = r.outcomes[*r.chosen];
+  const std::string_view name = spec_of(outcome.what).name;
+  result.reason = reason(v, tensors, r);
+  result.besides = exceptions_text(r, tensors, outcome.what);
+  if (!r.met) {
+    result.choice = "as stored: no choice meets the need";
+  } else if (outcome.tried == 0 && outcome.what != choice::fp32) {
+    result.choice = cat("as stored, no wider than ", name);
+  } else if (outcome.tried == 0) {
+    result.choice = name;
+    result.stored = "as stored";
+  } else {
+    result.choice = name;
+    std::optional<double> db;
+    if (outcome.lowest) db = kept_of(tensors, *outcome.lowest, outcome.what).db;
+    result.db = db_text(db);
+    result.lost = "0 %";
+    if (outcome.lossiest) {
+      const kept k = kept_of(tensors, *outcome.lossiest, outcome.what);
+      result.lost = percent(k.underflow, k.nonzero);
+    }
+    result.bits = general(spec_of(outcome.what).bits, 3);
+  }
+  return result;
+}
+
+loss_scale_summary summary_of(const loss_scale_verdict& l,
+                              std::span<const tensor_evidence> tensors) {
+  loss_scale_summary result;
+  result.head = l.needed ? power_text(l.best.log2) : "none needed";
+  const auto add = [&](const std::string& scale, const scale_loss& loss) {
+    const bool best = loss.log2 == l.best.log2 && scale != "none";
+    result.scales.push_back(
+        {scale, percent(loss.underflow, l.nonzero),
+         cat(overflow_note(loss, l, tensors), best ? ", the largest without overflow" : "")});
+  };
+  add("none", l.without);
+  for (const scale_loss& loss : l.neighbours) add(power_text(loss.log2), loss);
+  if (l.enough && *l.enough < l.best.log2) {
+    const std::string from = l.needed ? cat("from ", power_text(*l.enough), " to ") : "up to ";
+    result.closing = cat("Every scale ", from, power_text(l.best.log2), " meets the need.");
+  }
+  return result;
+}
+
+tensor_summary summary_of(const verdict& v, const tensor_evidence& tensor) {
+  const scale_loss fp16 = loss_at(tensor.magnitudes, 0);
+  tensor_summary result;
+  result.fp16 = percent(fp16.underflow + fp16.overflow, tensor.nonzero);
+  const choice_effect* effect = chosen_effect(v, tensor);
+  if (tensor.state != judged::yes) {
+    result.db = tensor.state == judged::not_read ? "not read" : "not judged";
+    result.lost = "-";
+  } else if (effect == nullptr) {
+    result.db = "as stored";
+    result.lost = "0 %";
+  } else {
+    const kept k = kept_by(*effect, tensor.nonzero);
+    result.db = db_text(k.db);
+    result.lost = percent(k.underflow, k.nonzero);
+  }
+  return result;
+}
+
+}  // namespace fpinspect
