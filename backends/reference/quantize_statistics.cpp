@@ -51,7 +51,8 @@ quantize_statistics total(std::span<const quantize_chunk_statistics> chunks) {
   all.underflowed = counts.underflowed;
   all.saturated = counts.saturated;
   all.amax = std::bit_cast<float>(counts.amax);
-  if (counts.min_nonzero != counts.none) all.min_nonzero = std::bit_cast<float>(counts.min_nonzero);
+  if (counts.min_nonzero != numerics::quantize_counts::none)
+    all.min_nonzero = std::bit_cast<float>(counts.min_nonzero);
   all.signal = signal.value();
   all.noise = noise.value();
   return all;

@@ -22,7 +22,7 @@ void reference_exact(const exact_call& call, element_range range);
 void reference_quantize(const quantize_call& call, const executor& where);
 void reference_dequantize(const dequantize_call& call, const executor& where);
 /// An fp32 or e8m0 scale as binary32 bits.
-std::uint32_t scale_at(const const_matrix_view& scales, std::int64_t row, std::int64_t col);
+std::uint32_t scale_at(const const_matrix_view& v, std::int64_t row, std::int64_t col);
 void reference_matmul(const matmul_call& call, const executor& where);
 /// Functions of rows of every host backend.
 void host_row_functions(const row_call& call, const executor& where);

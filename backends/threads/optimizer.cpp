@@ -115,7 +115,7 @@ void write_weights(const step_task& task, const segment& s, const std::uint32_t*
 /// The gradient of a segment: in place if it is fp32 without a scale.
 const std::uint32_t* read_gradient(const step_task& task, const segment& s, std::uint32_t* buffer) {
   // Elements are only read.
-  std::byte* const codes = const_cast<std::byte*>(s.row.gradient);
+  auto* const codes = const_cast<std::byte*>(s.row.gradient);
   if (s.row.gradient_format == stored_format::fp32 && s.row.gradient_scale == nullptr) {
     return words_at(codes, s.first);
   }

@@ -34,11 +34,11 @@ std::byte* element_of(const const_matrix_view& v, std::int64_t row, std::int64_t
 std::uint32_t load(const const_matrix_view& v, std::int64_t row, std::int64_t col) {
   const std::byte* const at = element_of(v, row, col);
   if (v.format == format_id::fp32) {
-    std::uint32_t code;
+    std::uint32_t code = 0;
     std::memcpy(&code, at, sizeof code);
     return code;
   }
-  std::uint16_t code;
+  std::uint16_t code = 0;
   std::memcpy(&code, at, sizeof code);
   return torch::value_of<std::uint32_t>(v.format, code);
 }

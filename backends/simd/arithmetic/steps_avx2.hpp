@@ -36,7 +36,8 @@ struct registers {
     constexpr format_spec format = spec_of(F);
     values<F> x;
     for (int i = 0; i < values<F>::words; ++i) {
-      const lanes codes = isa::load<format.storage_bits>(p + i * format.storage_bits);
+      const lanes codes =
+          isa::load<format.storage_bits>(p + std::ptrdiff_t{i} * format.storage_bits);
       x.of[i] = numerics::decode<lanes>(format, codes);
     }
     return x;

@@ -25,9 +25,9 @@ SAMEBITS_INLINE typename Isa::word load(fixed_width<Bits>, const std::byte* p) {
 }
 template <class Isa>
 SAMEBITS_INLINE typename Isa::word load(int width, const std::byte* p) {
-  return width == 8    ? Isa::template load<8>(p)
-         : width == 16 ? Isa::template load<16>(p)
-                       : Isa::template load<32>(p);
+  if (width == 8) return Isa::template load<8>(p);
+  if (width == 16) return Isa::template load<16>(p);
+  return Isa::template load<32>(p);
 }
 template <class Isa, int Bits>
 SAMEBITS_INLINE void store(fixed_width<Bits>, std::byte* p, typename Isa::word x) {

@@ -29,7 +29,7 @@ struct partial_sums_isa {
       if constexpr (F == format_id::bf16) {
         return _mm256_cvtps_pd(_mm_castsi128_ps(_mm_slli_epi32(codes, 16)));
       }
-      const lanes words = numerics::decode<lanes>(spec_of(F), _mm256_castsi128_si256(codes));
+      const auto words = numerics::decode<lanes>(spec_of(F), _mm256_castsi128_si256(codes));
       return _mm256_cvtps_pd(_mm_castsi128_ps(_mm256_castsi256_si128(words.v)));
     }
   }

@@ -1,6 +1,7 @@
 // Matrix products compiled for AVX-512. This file must define nothing else.
 #include <immintrin.h>
 
+#include <cstddef>
 #include <cstdint>
 
 #include "backends/simd/matmul/matmul_kernel.hpp"
@@ -84,7 +85,7 @@ template <int Group>
 SAMEBITS_INLINE void narrow_row(const matmul_step& s, const std::uint32_t* a,
                                 const std::uint32_t* b, std::uint32_t* sums) {
   constexpr int pairs = Group / 2;
-  constexpr int columns = 16;
+  constexpr std::ptrdiff_t columns = 16;
   const auto set = [](int x) { return _mm512_set1_epi32(x); };
   const __m512i c = _mm512_loadu_si512(sums);
   const __m512i c_magnitude = _mm512_and_si512(c, set(0x7FFFFFFF));

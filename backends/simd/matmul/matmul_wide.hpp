@@ -1,6 +1,7 @@
 // A tensor core step on 32-bit lanes, for any instruction set. Each lane holds one column.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "backends/simd/matmul/matmul_kernel.hpp"
@@ -16,7 +17,7 @@ template <class Isa, int Group>
 SAMEBITS_INLINE void wide_row(const matmul_step& s, const std::uint32_t* a, const std::uint32_t* b,
                               std::uint32_t* sums) {
   using lanes = typename Isa::lanes;
-  constexpr int columns = Isa::columns;
+  constexpr std::ptrdiff_t columns = Isa::columns;
   const lanes c = Isa::load(sums);
   const lanes c_field = Isa::shift_right(Isa::bit_and(c, Isa::set(0x7F800000)), 23);
   const lanes c_fraction = Isa::bit_and(c, Isa::set(0x007FFFFF));

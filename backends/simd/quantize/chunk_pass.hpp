@@ -62,7 +62,7 @@ struct chunk_pass {
   }
 
   /// Quantizes elements [first, first + count), and returns them with their codes.
-  quantized_chunk run(std::int64_t first, std::int64_t count) const {
+  [[nodiscard]] quantized_chunk run(std::int64_t first, std::int64_t count) const {
     const matrix_view& codes = call.outputs.codes;
     const matrix_view& transposed = call.outputs.codes_transposed;
     const bool one_row = first % call.in.cols + count <= call.in.cols;

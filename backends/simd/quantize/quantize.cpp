@@ -88,7 +88,7 @@ void read_inverse_scales(const quantize_call& call, element_range tiles, tile_sc
   const const_matrix_view& v = call.inverse_scales;
   for (std::int64_t i = tiles.begin; i < tiles.end; ++i) {
     const std::int64_t at = i / call.grid.cols * v.row_stride + i % call.grid.cols * v.col_stride;
-    std::uint32_t inverse;
+    std::uint32_t inverse = 0;
     std::memcpy(&inverse, static_cast<const std::byte*>(v.data) + at * std::int64_t{sizeof inverse},
                 sizeof inverse);
     table[i] = numerics::scale_of_inverse(inverse);

@@ -80,7 +80,7 @@ struct block_pass {
       for (std::int64_t i = 0; i < tiles; ++i) maximum[i] = word(0u);
       for (std::int64_t r = b.row; r < b.row + b.rows; ++r) {
         for (std::int64_t i = 0; i < tiles; ++i) {
-          std::int64_t col, cols;
+          std::int64_t col = 0, cols = 0;
           columns_of(b, at + i, col, cols);
           maximum[i] = largest_magnitudes<Isa, width>(maximum[i], in(r, col), cols);
         }
@@ -122,13 +122,14 @@ struct block_pass {
   }
 
   /// The amaxes of tiles i, i + 1, ... of a block, from their largest magnitude codes.
-  SAMEBITS_INLINE word amaxes(const tile_block& b, std::int64_t i, word magnitudes) const {
+  [[nodiscard]] SAMEBITS_INLINE word amaxes(const tile_block& b, std::int64_t i,
+                                            word magnitudes) const {
     const word amax = numerics::decode<word>(Source::spec(), magnitudes);
     if (Isa::largest(magnitudes) < numerics::inf_code(Source::spec())) return amax;
     std::uint32_t each[word::count];
     store<Isa>(fixed_width<32>{}, reinterpret_cast<std::byte*>(each), magnitudes);
     for (std::int64_t k = 0; k < smaller(word::count, b.tiles - i); ++k) {
-      std::int64_t col, cols;
+      std::int64_t col = 0, cols = 0;
       columns_of(b, i + k, col, cols);
       each[k] = static_cast<std::uint32_t>(amax_from<Isa>(
           Source{}, call.scale.on_nonfinite,

@@ -114,7 +114,7 @@ struct chunk_counter_lanes {
     store<Isa>(fixed_width<32>{}, reinterpret_cast<std::byte*>(pairs.x + i), x);
     store<Isa>(fixed_width<32>{}, reinterpret_cast<std::byte*>(pairs.restored + i), restored);
   }
-  SAMEBITS_INLINE word scaled(std::int64_t i, word x) const {
+  [[nodiscard]] SAMEBITS_INLINE word scaled(std::int64_t i, word x) const {
     const word factor = words_at(c.factors + i);
     return c.divide ? Isa::divide(x, factor) : Isa::multiply(x, factor);
   }
@@ -122,7 +122,7 @@ struct chunk_counter_lanes {
   /// Calls f(i, elements, codes) for the registers of the chunk; returns the number of padding
   /// elements in the last one: zeros of code 0.
   template <class Function>
-  SAMEBITS_INLINE std::uint64_t for_registers(const Function& f) const {
+  [[nodiscard]] SAMEBITS_INLINE std::uint64_t for_registers(const Function& f) const {
     const auto element = [](word in) __attribute__((always_inline)) {
       return numerics::decode<word>(Source::spec(), in);
     };
@@ -201,7 +201,7 @@ template <class Isa>
 void sum_squares(chunk_pairs& pairs, std::int64_t count, double& signal, double& noise) {
   using partial_sums = typename Isa::partial_sums;
   constexpr std::int64_t block = tree_block<Isa>;
-  constexpr std::size_t blocks = static_cast<std::size_t>(numerics::chunk_elements / block);
+  constexpr auto blocks = static_cast<std::size_t>(numerics::chunk_elements / block);
   partial_sums signals[blocks];
   partial_sums noises[blocks];
   const std::int64_t n = (count + block - 1) / block;
