@@ -18,6 +18,8 @@ struct last_error {
   std::int32_t cuda = 0;
 };
 
+// Read by samebits_last_error().
+// NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables)
 thread_local last_error last;
 
 samebits_status record(samebits_status status, const std::string& message, int cuda = 0) noexcept {

@@ -98,7 +98,7 @@ constexpr delayed_scale updated(const delayed_scale& state, std::span<float> his
                                 const delayed_settings& settings) {
   namespace binary32 = numerics::binary32;
   if (history.empty()) return state;
-  std::uint32_t amax = std::bit_cast<std::uint32_t>(history[0]);
+  auto amax = std::bit_cast<std::uint32_t>(history[0]);
   if (settings.on_zero == zero_step::skip && amax == 0) return state;
   if (settings.choice == history_choice::maximum) {
     amax = 0;

@@ -69,7 +69,7 @@ class index_handler {
   [[nodiscard]] bool in_map() const { return inside_ && depth_ == 2; }
 
   /// A value that is neither the map nor a string in it.
-  bool other() const {
+  [[nodiscard]] bool other() const {
     if (depth_ == 0) malformed_index("expected an object");
     if (in_map()) malformed_index("weight_map: expected strings");
     if (depth_ == 1 && map_is_next_) malformed_index("weight_map: expected an object");
