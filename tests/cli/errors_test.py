@@ -15,7 +15,8 @@ class CommandLine(cli_support.CliTest):
         for arguments in [["--help"], ["-h"], ["show", "--help"], ["tensor", "-h"],
                           ["convert", "--help"], ["cast", "--help"], ["formats", "--help"],
                           ["backends", "--help"], ["verify", "--help"], ["scaler", "--help"],
-                          ["arith", "--help"], ["range", "--help"], ["resolution", "--help"]]:
+                          ["arith", "--help"], ["range", "--help"], ["resolution", "--help"],
+                          ["update", "--help"]]:
             text = self.ok(*arguments).out
             self.assertIn("Usage: fpinspect", text)
             self.assertIn("Exit codes: 0 ok, 1", text)

@@ -8,7 +8,7 @@ from cli_support import SAMPLE, floats, write_npy, write_safetensors
 COMMANDS = [("formats",), ("cast", "0.1", "inf", "nan"), ("show", "e4m3", "0.3"), ("show", "all", "-0.1"),
             ("tensor", SAMPLE), ("tensor", SAMPLE, "--stats"), ("tensor", SAMPLE, "--quick"),
             ("tensor", SAMPLE, "--recipes"), ("recipes",), ("resolution", "fp16"), ("memory",),
-            ("demo", "tiny-mul"), ("arith", "add", "1", "1e-9", "--format", "fp32"),
+            ("demo", "tiny-mul"), ("update", "--steps", "10"), ("arith", "add", "1", "1e-9", "--format", "fp32"),
             ("compare", SAMPLE, SAMPLE), ("units",)]
 
 

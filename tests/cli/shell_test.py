@@ -16,7 +16,7 @@ def subcommands():
 
 def options(command):
     """The long options of a subcommand, from its --help."""
-    return set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", run(command, "--help").out.split("Options:")[1]))
+    return set(re.findall(r"(?<![\w-])--[a-z][a-z0-9-]*", run(command, "--help").out.split("Options:")[1]))
 
 
 class ShellTest(CliTest):
@@ -44,8 +44,8 @@ class ShellTest(CliTest):
         zsh, fish = run("completion", "zsh").out, run("completion", "fish").out
         for name in subcommands():
             block = zsh.split(f"\n  {name}) _arguments")[1].split(";;")[0]
-            self.assertTrue(options(name) <= set(re.findall(r"'(--[a-z-]+)\[", block)), name)
-            own = re.findall(rf"seen_subcommand_from {name}' -l ([a-z-]+)", fish)
+            self.assertTrue(options(name) <= set(re.findall(r"'(--[a-z0-9-]+)\[", block)), name)
+            own = re.findall(rf"seen_subcommand_from {name}' -l ([a-z0-9-]+)", fish)
             self.assertTrue(options(name) <= {f"--{one}" for one in own}, name)
         for shell, script in (("zsh", zsh), ("fish", fish)):
             if shutil.which(shell):
@@ -57,7 +57,7 @@ class ShellTest(CliTest):
         self.assertTrue(page.startswith(".TH FPINSPECT 1 "))
         for name in subcommands():
             section = page.split(f'.SS "fpinspect {name}"\n')[1].split(".SS ")[0]
-            found = {one.replace("\\-", "-") for one in re.findall(r"(?:\\-){2}(?:[a-z]|\\-)+",
+            found = {one.replace("\\-", "-") for one in re.findall(r"(?:\\-){2}(?:[a-z0-9]|\\-)+",
                                                                    section)}
             self.assertTrue(options(name) <= found, name)
         if shutil.which("groff"):

@@ -43,6 +43,7 @@ command_line::command_line() {
   add_resolution();
   add_memory();
   add_demo();
+  add_update();
   add_claims();
   add_table();
   add_advise();

@@ -103,6 +103,7 @@ class command_line {
   void add_resolution();
   void add_memory();
   void add_demo();
+  void add_update();
   void add_claims();
   void add_table();
   void add_advise();
@@ -131,6 +132,7 @@ class command_line {
   resolution_arguments resolution_;
   memory_arguments memory_;
   demo_arguments demo_;
+  update_arguments update_;
   claims_arguments claims_;
   table_arguments table_;
   advise_arguments advise_;

@@ -32,6 +32,7 @@ void run_range(const range_arguments& arguments, output& out);
 void run_resolution(const resolution_arguments& arguments, output& out);
 void run_memory(const memory_arguments& arguments, output& out);
 void run_demo(const demo_arguments& arguments, output& out);
+void run_update(const update_arguments& arguments, output& out);
 void run_claims(const claims_arguments& arguments, output& out);
 void run_table(const table_arguments& arguments, output& out);
 void run_advise(const advise_arguments& arguments, output& out);

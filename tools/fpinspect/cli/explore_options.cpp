@@ -42,6 +42,34 @@ void command_line::add_demo() {
   on_chosen(command, demo_, run_demo);
 }
 
+void command_line::add_update() {
+  CLI::App* command = add("update", "Show a weight under an optimizer, kept in several ways");
+  const auto option = [&](const char* name, std::string& text, const char* description) {
+    command->add_option(name, text, description)->capture_default_str();
+  };
+  option("--rule", update_.rule, "adamw, adam, sgd, lion or lamb");
+  option("--lr", update_.learning_rate, "Learning rate");
+  option("--weight-decay", update_.weight_decay, "Weight decay");
+  option("--beta1", update_.beta1, "Decay of the first state");
+  option("--beta2", update_.beta2, "Decay of the second state");
+  option("--epsilon", update_.epsilon, "Added to the root of the second state");
+  option("--momentum", update_.momentum, "Momentum of sgd");
+  option("--gradient", update_.gradient,
+         "Gradient of every step, or a file with one gradient for each step");
+  option("--start", update_.start, "Weight before the first step");
+  command->add_option("--block-amax", update_.block_amax,
+                      "Largest weight beside it in its block (default: 3 times the start)");
+  option("--steps", update_.steps, "Number of steps");
+  command->add_option("--every", update_.every, "Show every N-th step (default: 1, 2, 5, 10, ...)");
+  option("--seed", update_.seed, "Seed of stochastic rounding");
+  add_list(command, "--modes", update_.modes, "Ways to keep weights (default: all)");
+  const auto is_sgd = [this] { return update_.rule == "sgd"; };
+  need(command, {"--momentum"}, is_sgd, "--rule sgd");
+  const auto has_betas = [this] { return update_.rule != "sgd"; };
+  need(command, {"--beta1", "--beta2", "--epsilon"}, has_betas, "another rule than sgd");
+  on_chosen(command, update_, run_update);
+}
+
 void command_line::add_claims() {
   CLI::App* command = add("claims", "Refute statements of tutorials by computing them");
   command->add_option("NAME", claims_.names, "Names of statements (default: all)")->delimiter(',');

@@ -207,6 +207,24 @@ struct demo_arguments {
   std::string name;
 };
 
+struct update_arguments {
+  view_options view;
+  std::string rule = "adamw";
+  std::string learning_rate = "1e-4";
+  std::string weight_decay = "0";
+  std::string beta1 = "0.9";
+  std::string beta2 = "0.999";
+  std::string epsilon = "1e-8";
+  std::string momentum = "0";
+  std::string gradient = "0.01";
+  std::string start = "1";
+  std::string block_amax;
+  std::string steps = "1000";
+  std::string every;
+  std::string seed = "0";
+  std::vector<std::string> modes;
+};
+
 struct claims_arguments {
   view_options view;
   std::vector<std::string> names;

@@ -167,6 +167,16 @@ void unmark(memory_arguments& arguments) {
   unmark(arguments.activations);
 }
 void unmark(demo_arguments& arguments) { unmark(arguments.name); }
+void unmark(update_arguments& arguments) {
+  for (std::string* text :
+       {&arguments.rule, &arguments.learning_rate, &arguments.weight_decay, &arguments.beta1,
+        &arguments.beta2, &arguments.epsilon, &arguments.momentum, &arguments.gradient,
+        &arguments.start, &arguments.block_amax, &arguments.steps, &arguments.every,
+        &arguments.seed}) {
+    unmark(*text);
+  }
+  unmark(arguments.modes);
+}
 void unmark(claims_arguments& arguments) { unmark(arguments.names); }
 void unmark(table_arguments& arguments) {
   unmark(arguments.rule);

@@ -33,6 +33,7 @@ void unmark(range_arguments& arguments);
 void unmark(resolution_arguments& arguments);
 void unmark(memory_arguments& arguments);
 void unmark(demo_arguments& arguments);
+void unmark(update_arguments& arguments);
 void unmark(claims_arguments& arguments);
 void unmark(table_arguments& arguments);
 void unmark(advise_arguments& arguments);
