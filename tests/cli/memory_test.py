@@ -55,12 +55,60 @@ class Memory(cli_support.CliTest):
         self.assertEqual(table[1].split(), ["bf16-fp32", "bf16", "fp32", "bf16", "fp32", "fp32",
                                             "fp32", "20", "0", "%", "13420"])
 
+    def test_modes_of_an_optimizer(self):
+        """Bytes and scales of arrays of N elements, counted."""
+        modes = {"fp32": ["f4"], "direct": ["f2"], "direct_fp16": ["f2"], "stochastic": ["f2"],
+                 "kahan": ["f2", "f2"], "split16": ["f2", "f2"], "master32": ["f2", "f4"],
+                 "fp8_copy": ["f1*", "f4"], "master16_scaled": ["f1*", "f2*"]}
+        states = {"fp32": "f4", "bf16": "f2", "bf16_stochastic": "f2", "fp16": "f2",
+                  "fp16_stochastic": "f2", "fp16_scaled": "f2*", "e4m3": "f1*", "e5m2": "f1*",
+                  "none": "f0"}
+        gradients = {"fp32": "f4", "bf16": "f2", "fp16": "f2", "e4m3": "f1+", "e5m2": "f1+"}
+        for n, block, rule, number in [(1000, 128, "adamw", 2), (1025, 256, "lion", 1),
+                                       (7, 128, "sgd", 1), (512, 256, "lamb", 2)]:
+            shown = self.ok_json("memory", "--weights", "all", "--states", ",".join(states),
+                                 "--gradients", ",".join(gradients), "--parameters", str(n),
+                                 "--rule", rule, "--block", str(block))["modes"]
+            self.assertEqual([(one["name"], one["states"], one["gradients"]) for one in shown],
+                             [(w, s, g) for w in modes for s in states for g in gradients])
+            for one in shown:
+                arrays = (modes[one["name"]] + [states[one["states"]]] * number +
+                          [gradients[one["gradients"]]])
+                scales = {"*": -(-n // block), "+": 1}
+                self.assertEqual(one["total_bytes"],
+                                 sum(n * int(a[1]) + 4 * scales.get(a[2:], 0) for a in arrays), one)
+                each = sum(int(a[1]) + (4 / block if a[2:] == "*" else 0) for a in arrays)
+                self.assertEqual(one["bytes_per_parameter"], each)
+                self.assertEqual(each, sum(one[part + "_bytes"] for part in
+                                           ("weight", "master", "low", "gradient", "state")))
+        (one,) = self.ok_json("memory", "--weights", "master32")["modes"]
+        self.assertEqual((one["states"], one["gradients"], one["bytes_per_parameter"],
+                          one["total_bytes"]), ("fp32", "bf16", 16, None))
+
+    def test_text_of_modes_fits_80_columns(self):
+        lines = self.ok("memory", "--weights", "all", "--states", "bf16_stochastic,e4m3",
+                        "--parameters", "671e9").out.splitlines()
+        self.assertLessEqual(max(map(len, lines)), 80)
+        self.assertEqual(lines[-5].split(), ["master16_scaled", "e4m3*", "fp16*", "-", "bf16", "e4m3*",
+                                             "7.125", "4780.88"])
+
     def test_errors(self):
         for arguments, says in [
                 (["x"], ['SCHEME: "x" is not one of bf16-fp32']), (["--parameters", "0"], "above 0"),
                 (["--parameters", "7B"], '"7B" is not a finite number'),
                 (["--activations", "1,2,3"], "five numbers"),
                 (["--activations", "1,2,3,4,-5"], '"-5" is not above 0')]:
+            self.fails(2, "memory", *arguments, says=says)
+        for arguments, says in [
+                (["fp32", "--weights", "all"], "--weights and SCHEME"),
+                (["--weights", "all", "--activations", "1,2,3,4,5"], "--weights and --activations"),
+                (["--states", "fp32"], "--states does nothing without --weights"),
+                (["--weights", "x"], '--weights: "x" is not one of fp32, direct'),
+                (["--weights", "all,fp32"], '--weights: "all" is not one of'),
+                (["--weights", "all", "--states", "x"], '--states: "x" is not one of fp32'),
+                (["--weights", "all", "--gradients", "none"], '--gradients: "none" is not'),
+                (["--weights", "all", "--rule", "x"], '--rule: "x" is not one of adamw'),
+                (["--weights", "all", "--block", "192"], "--block")]:
             self.fails(2, "memory", *arguments, says=says)
 
 

@@ -1,4 +1,4 @@
-// `fpinspect memory`: bytes a parameter of training schemes, and totals.
+// `fpinspect memory`: bytes a parameter of training schemes or of an optimizer's arrays, and totals.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "fpinspect/advice/memory_modes.hpp"
 #include "fpinspect/advice/memory_schemes.hpp"
 #include "fpinspect/cli/commands.hpp"
 #include "fpinspect/cli/error.hpp"
@@ -195,6 +196,9 @@ void write_activations(const transformer_shape& shape, output& out) {
 void run_memory(const memory_arguments& arguments, output& out) {
   const terminal term(arguments.view);
   const memory_task task = task_of(arguments);
+  if (!arguments.weights.empty()) {
+    return write_memory_modes(arguments, task.parameters, term, out);
+  }
   if (arguments.view.json) return write_memory_json(task, out);
   write_schemes(task, term, out);
   write_sources(task, out);

@@ -25,11 +25,25 @@ void command_line::add_resolution() {
 }
 
 void command_line::add_memory() {
-  CLI::App* command = add("memory", "Show the bytes a parameter of training schemes");
+  CLI::App* command =
+      add("memory", "Show the bytes a parameter of training schemes and optimizers");
   command->add_option("SCHEME", memory_.schemes, "Schemes (default: all)")->delimiter(',');
   command->add_option("--parameters", memory_.parameters, "Number of parameters, such as 7e9");
   add_list(command, "--activations", memory_.activations,
            "LAYERS,HIDDEN,HEADS,SEQUENCE,BATCH of a transformer");
+  add_list(command, "--weights", memory_.weights,
+           "In place of schemes: how optimizer_step() keeps weights, or all");
+  add_list(command, "--states", memory_.states,
+           "With --weights: formats of states (default: fp32)");
+  add_list(command, "--gradients", memory_.gradients,
+           "With --weights: formats of gradients (default: bf16)");
+  command->add_option("--rule", memory_.rule, "With --weights: adamw, adam, lamb, lion or sgd")
+      ->capture_default_str();
+  command->add_option("--block", memory_.block, "With --weights: elements for each scale")
+      ->capture_default_str();
+  exclude(command, "--weights", {"SCHEME", "--activations"});
+  const auto has_weights = [this] { return !memory_.weights.empty(); };
+  need(command, {"--states", "--gradients", "--rule", "--block"}, has_weights, "--weights");
   on_chosen(command, memory_, run_memory);
 }
 

@@ -200,6 +200,12 @@ struct memory_arguments {
   std::vector<std::string> schemes;
   std::string parameters;
   std::vector<std::string> activations;
+  std::vector<std::string> weights;
+  // The following members are used only with weights.
+  std::vector<std::string> states = {"fp32"};
+  std::vector<std::string> gradients = {"bf16"};
+  std::string rule = "adamw";
+  std::string block = "128";
 };
 
 struct demo_arguments {

@@ -165,6 +165,11 @@ void unmark(memory_arguments& arguments) {
   unmark(arguments.schemes);
   unmark(arguments.parameters);
   unmark(arguments.activations);
+  unmark(arguments.weights);
+  unmark(arguments.states);
+  unmark(arguments.gradients);
+  unmark(arguments.rule);
+  unmark(arguments.block);
 }
 void unmark(demo_arguments& arguments) { unmark(arguments.name); }
 void unmark(update_arguments& arguments) {
