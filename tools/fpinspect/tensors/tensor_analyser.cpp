@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <iterator>
 #include <type_traits>
 #include <utility>
 
@@ -176,29 +177,36 @@ tensor_analyser::tensor_analyser(std::span<const format_id> formats, samebits::e
 tensor_analyser::~tensor_analyser() = default;
 
 tensor_stats tensor_analyser::analyse(const reader& file, const tensor_info& info,
-                                      const element_reading& how) {
+                                      const element_reading& how,
+                                      std::span<const format_id> formats) {
   const element_source source{file, info, how};
-  return how.format == format_id::fp64 ? analyse_as<double>(source) : analyse_as<float>(source);
+  std::vector<target_format> targets;
+  std::copy_if(targets_.begin(), targets_.end(), std::back_inserter(targets), [&](const auto& one) {
+    return std::find(formats.begin(), formats.end(), one.format) != formats.end();
+  });
+  return how.format == format_id::fp64 ? analyse_as<double>(source, targets)
+                                       : analyse_as<float>(source, targets);
 }
 
 template <class Value>
-tensor_stats tensor_analyser::analyse_as(const element_source& source) {
+tensor_stats tensor_analyser::analyse_as(const element_source& source,
+                                         std::span<const target_format> targets) {
   const std::size_t threads = std::clamp<std::size_t>(source.chunks(), 1, workers_.size());
   std::vector<range_meter<Value>> ranges(threads, range_meter<Value>(columns_of(source.info)));
-  effects_of_chunks effects(targets_.size(), std::vector<format_effect>(source.chunks()));
+  effects_of_chunks effects(targets.size(), std::vector<format_effect>(source.chunks()));
   for_each_index(source.chunks(), threads, [&](std::size_t chunk, std::size_t at) {
     worker& own = *workers_[at];
     own.with_elements(source, 0, chunk, [&](auto exact) {
       if constexpr (std::is_same_v<decltype(exact), std::span<const Value>>) {
         ranges[at].add(std::uint64_t{chunk} * chunk_elements, exact);
       }
-      own.measure(targets_, exact, chunk, effects);
+      own.measure(targets, exact, chunk, effects);
     });
   });
   for (std::size_t i = 1; i < threads; ++i) ranges[0].combine(ranges[i]);
   tensor_stats stats = stats_of(ranges[0].result());
   stats.count = source.info.count;
-  stats.formats = sums_of(targets_, effects);
+  stats.formats = sums_of(targets, effects);
   return stats;
 }
 

@@ -57,9 +57,12 @@ class tensor_analyser {
 
   /// Reads the elements once, and a second time for the formats in which some overflow. Does not
   /// copy elements that the file holds in place.
+  ///
+  /// @param formats  the formats whose effects are wanted, among those of the constructor
   [[nodiscard]] tensor_stats analyse(const samebits::tensor_file::tensor_file& file,
                                      const samebits::tensor_file::tensor_info& info,
-                                     const element_reading& how);
+                                     const element_reading& how,
+                                     std::span<const samebits::format_id> formats);
 
   /// The effects of the formats on the elements times 2^scale_log2, in binary64.
   [[nodiscard]] std::vector<format_effect> scaled_effects(
@@ -71,7 +74,7 @@ class tensor_analyser {
 
   /// Value is float, or double for elements of fp64.
   template <class Value>
-  tensor_stats analyse_as(const element_source& source);
+  tensor_stats analyse_as(const element_source& source, std::span<const target_format> targets);
 
   std::vector<target_format> targets_;
   samebits::executor where_;

@@ -135,18 +135,28 @@ void add_scaled_effects(collected& all, std::span<const shown_tensor> tensors, i
 }
 
 /// The formats for the analyser: those of the verdict and those that the user wants to see.
-std::vector<format_id> all_formats(std::span<const shown_tensor> tensors,
-                                   std::span<const format_id> wanted) {
-  std::vector<format_id> formats = {format_id::fp16, format_id::bf16};
-  for (const shown_tensor& tensor : tensors) {
-    if (tensor.how && tensor.how->format == format_id::fp64) formats.push_back(format_id::fp32);
+std::vector<format_id> all_formats(std::span<const format_id> wanted) {
+  std::vector<format_id> formats = {format_id::fp16, format_id::bf16, format_id::fp32};
+  for (const format_id format : wanted) {
+    if (std::find(formats.begin(), formats.end(), format) == formats.end()) {
+      formats.push_back(format);
+    }
   }
-  formats.insert(formats.end(), wanted.begin(), wanted.end());
-  std::vector<format_id> once;
-  for (const format_id format : formats) {
-    if (std::find(once.begin(), once.end(), format) == once.end()) once.push_back(format);
+  return formats;
+}
+
+/// The formats that are measured in a tensor: those that the verdict tries on it, and those that the
+/// user wants to see.
+std::vector<format_id> measured_formats(const tensor_evidence& tensor, const element_reading& how,
+                                        std::span<const format_id> wanted) {
+  std::vector<format_id> formats(wanted.begin(), wanted.end());
+  if (tensor.state != judged::yes) return formats;
+  for (const choice c : tried_choices(tensor)) {
+    if (!is_recipe(c) && c != choice::fp16_scaled) formats.push_back(spec_of(c).format);
   }
-  return once;
+  // Recipes take fp64 by way of fp32.
+  if (how.format == format_id::fp64) formats.push_back(format_id::fp32);
+  return formats;
 }
 
 }  // namespace
@@ -155,7 +165,7 @@ collected collect(std::span<const shown_tensor> tensors, std::span<const std::st
                   std::span<const role_rule> rules, std::span<const format_id> formats,
                   const need& wanted, const samebits::executor& where) {
   collected all;
-  const std::vector<format_id> targets = all_formats(tensors, formats);
+  const std::vector<format_id> targets = all_formats(formats);
   tensor_analyser analyser(targets, where);
   std::uint64_t bytes = 0;
   std::uint64_t work = 0;
@@ -171,7 +181,8 @@ collected collect(std::span<const shown_tensor> tensors, std::span<const std::st
     tensor_stats stats;
     if (tensor.how) {
       const std::uint64_t passes = passes_over(evidence);
-      stats = analyser.analyse(*tensor.file, tensor.info, *tensor.how);
+      stats = analyser.analyse(*tensor.file, tensor.info, *tensor.how,
+                               measured_formats(evidence, *tensor.how, formats));
       add_statistics(evidence, stats);
       line.add(tensor.info.bytes * (1 + passes - passes_over(evidence)));
       if (evidence.state == judged::yes) add_effects(evidence, tensor, stats, where, line);
