@@ -5,8 +5,12 @@ Each takes the place of the optimizer of ``torch.optim`` with its name, and take
 weights, states, profile, block, seed, maximize
     As in `samebits.optim`. All but `maximize` and `seed` may differ between parameter groups.
 
-After the first step, a parameter keeps its device, dtype, shape and memory order. Its memory and the
-tensors in `state` may be replaced.
+Of the other arguments of ``torch.optim``, `capturable` has no effect, and `amsgrad`, `differentiable`,
+`foreach` and `fused` must be false.
+
+After the first step, a parameter keeps its device, dtype, shape and memory order, and a group its
+`weights`, `states` and `block`. A parameter's memory, its dict in `state` and the tensors in the dict
+may be replaced. A parameter whose dict is empty begins anew.
 
 Examples
 --------
@@ -30,15 +34,25 @@ from typing import Any
 import torch
 
 from samebits.errors import InvalidArgument
-from samebits.formats import choose
-from samebits.optimizer_layout import PROFILES, SCALED, check_block, settings_row, state_keys
-from samebits.torch.gradient_list import local
-from samebits.torch.optimizer_state import begin_state, load_state, parameter_layout, values_of
+from samebits.optimizer_layout import SCALED, settings_row, state_keys
+from samebits.torch.optimizer_export import exported_state
+from samebits.torch.optimizer_groups import (
+    OPTIONS,
+    KeptOptions,
+    check_group,
+    kept_options,
+    refuse_changes,
+    refuse_torch_options,
+)
+from samebits.torch.optimizer_state import begin_state, loaded_states, parameter_layout, whole_steps
 from samebits.torch.parameter_batch import ParameterBatch, Slot, StepCount
 
 __all__ = ["LAMB", "SGD", "Adam", "AdamW", "Lion", "Optimizer"]
 
-_OPTIONS = ("weights", "states", "profile", "block", "seed", "maximize")
+
+def _same(now: Sequence[Any], known: Sequence[Any]) -> bool:
+    """Whether two sequences hold the same objects."""
+    return len(now) == len(known) and not any(map(operator.is_not, now, known))
 
 
 class Optimizer(torch.optim.Optimizer):
@@ -53,20 +67,24 @@ class Optimizer(torch.optim.Optimizer):
     _step_supports_amp_scaling = True
     _takes_grad_mul = True  # samebits.torch.GradScaler sets `grad_mul`
 
-    def __init__(self, params: Any, defaults: dict[str, Any], *, weights: str,
-                 states: str | Sequence[str], profile: str, block: int, seed: int,
+    def __init__(self, params: Any, defaults: dict[str, Any], torch_options: dict[str, Any], *,
+                 weights: str, states: str | Sequence[str], profile: str, block: int, seed: int,
                  maximize: bool) -> None:
-        choose("profile", profile, PROFILES)
+        refuse_torch_options(type(self).__name__, torch_options)
         self._forget()
         super().__init__(params, {**defaults, "weights": weights, "states": states,
                                   "profile": profile, "block": block, "seed": seed,
                                   "maximize": maximize})
-        for group in self.param_groups:  # refuses settings now rather than in the first step
-            state_keys(self._rule, {**group, "lr": 0.0})
-            check_block(group["block"])
-            for parameter in group["params"]:
-                parameter_layout(parameter, group, self._keys(group))
         self._common("maximize"), self._common("seed")
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Add a group of parameters; a group that no step could update is refused now."""
+        super().add_param_group(param_group)
+        try:
+            check_group(self._rule, self.param_groups[-1])
+        except Exception:
+            self.param_groups.pop()
+            raise
 
     def _forget(self) -> None:
         """Begin without batches: the next step makes them from `state`."""
@@ -76,7 +94,10 @@ class Optimizer(torch.optim.Optimizer):
         if self._in_graphs:
             self._in_graphs += self._rates.values()
         self._batches: list[ParameterBatch] | None = None
+        # What the batches were made of: parameters, their states, and options of the groups.
         self._known: list[torch.Tensor] = []
+        self._known_states: list[Any] = []
+        self._known_options: list[KeptOptions] = []
         self._new: list[tuple[int, int, torch.Tensor]] = []
         self._rates: dict[torch.device, torch.Tensor] = {}
 
@@ -101,8 +122,10 @@ class Optimizer(torch.optim.Optimizer):
     def _find_batches(self) -> list[ParameterBatch]:
         """Return the batches, and note parameters that have none yet."""
         known = [p for group in self.param_groups for p in group["params"]]
-        if self._batches is not None and len(known) == len(self._known) and not any(
-                map(operator.is_not, known, self._known)):
+        if (self._batches is not None and _same(known, self._known)
+                and _same(self._states_now(), self._known_states)):
+            refuse_changes(self._rule, self.param_groups, self._known_options,
+                           chain.from_iterable(batch.slots for batch in self._batches))
             return self._batches
         self._forget()
         places = [(at, p) for at, group in enumerate(self.param_groups) for p in group["params"]]
@@ -113,14 +136,24 @@ class Optimizer(torch.optim.Optimizer):
                 self._new.append((number, at, parameter))
                 continue
             slot = self._slot(number, at, parameter, state)
-            alike.setdefault((slot.memory.device, int(state["step"])), []).append(slot)
+            steps = whole_steps(state.get("step"), f"parameter {number}: state step")
+            alike.setdefault((slot.memory.device, steps), []).append(slot)
         self._batches = []
         for (device, steps), slots in alike.items():
             count = StepCount(device)
             count.steps.fill_(steps)
             self._add(slots, count)
         self._known = known
+        self._known_options = [kept_options(self._rule, group) for group in self.param_groups]
         return self._batches
+
+    def _states_now(self) -> list[Any]:
+        """Return the states that are not empty, and their counts of steps: replaced ones differ."""
+        states = list(filter(None, self.state.values()))
+        try:
+            return states + list(map(operator.itemgetter("step"), states))
+        except (KeyError, TypeError):  # some are no states of parameters, or lack the count
+            return states + [s.get("step") for s in states if isinstance(s, dict)]
 
     def _add(self, slots: list[Slot], count: StepCount) -> None:
         """Add a batch."""
@@ -128,6 +161,7 @@ class Optimizer(torch.optim.Optimizer):
         for slot in slots:
             slot.state["step"] = count.steps
         self._batches.append(ParameterBatch(slots, count))
+        self._known_states = []  # noted again at the end of _split()
 
     def _begin_new(self) -> None:
         """Make states and batches of parameters that have a gradient for the first time."""
@@ -168,6 +202,8 @@ class Optimizer(torch.optim.Optimizer):
                 self._add(present, batch.count.split())
                 batch, gradients = batches[-1], [g for g in gradients if g is not None]
             work.append((batch, gradients))
+        if not self._known_states:
+            self._known_states = self._states_now()
         return work
 
     @torch.compiler.disable  # one call of the library; there is nothing to fuse
@@ -229,7 +265,7 @@ class Optimizer(torch.optim.Optimizer):
         super().__setstate__(state)
         self._forget()
         for group in self.param_groups:
-            for key in _OPTIONS:
+            for key in OPTIONS:
                 group.setdefault(key, self.defaults[key])
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
@@ -238,66 +274,62 @@ class Optimizer(torch.optim.Optimizer):
         Takes states of this class, of ``torch.optim``, of TransformerEngine's FusedAdam and of
         torchao's low-bit optimizers. States in another format are rounded to nearest. Options that
         the state lacks, such as `weights`, stay. Load the state of the model before. Capture CUDA
-        graphs of a step anew. Waits for the GPU.
+        graphs of a step anew. Waits for the GPU. A state that is refused changes nothing.
         """
-        saved_groups = state_dict["param_groups"]
-        if ([len(group["params"]) for group in saved_groups]
-                != [len(group["params"]) for group in self.param_groups]):
-            return super().load_state_dict(state_dict)  # which refuses it
-        groups = [{**group, **saved}  # options that the state lacks stay
-                  for group, saved in zip(self.param_groups, saved_groups, strict=True)]
-        loaded = self._loaded(state_dict["state"], groups)
-        super().load_state_dict({**state_dict, "param_groups": groups})
-        for parameter, state in loaded.items():  # torch has cast the states
-            self.state[parameter] = state
-        self._forget()
-
-    def _loaded(self, saved_states: dict[Any, Any],
-                groups: list[dict[str, Any]]) -> dict[torch.Tensor, dict[str, Any]]:
-        """Return the states of all parameters from saved states and groups."""
         loaded: dict[torch.Tensor, dict[str, Any]] = {}
-        for group, own in zip(groups, self.param_groups, strict=True):
-            for number, parameter in zip(group["params"], own["params"], strict=True):
-                loaded[parameter] = {}  # as before the first step
-                saved = saved_states.get(number)
-                if not saved:
-                    continue
-                if group.get("amsgrad") or "max_exp_avg_sq" in saved:
-                    raise InvalidArgument("state_dict: amsgrad is not supported")
-                steps = saved.get("step", group.get("step"))
-                if steps is None and self._rule == "sgd":  # torch.optim.SGD counts no steps
-                    if saved.get("momentum_buffer") is None:
-                        continue
-                    steps = 1
-                if steps is None:
-                    raise InvalidArgument("state_dict: the number of steps, 'step', is missing")
-                layout = parameter_layout(parameter, group, self._keys(group))
-                state = load_state(parameter, layout, group["block"], saved)
-                state["step"] = torch.tensor(int(steps))
-                loaded[parameter] = state
-        return loaded
 
-    def torch_state_dict(self) -> dict[str, Any]:
-        """Return the state as the optimizer of ``torch.optim`` with this name has it: in fp32.
+        def prepare(_: Any, saved: dict[str, Any]) -> dict[str, Any] | None:
+            """Make the states. torch would cast them and gets only those of no parameter."""
+            counts = [[len(group["params"]) for group in groups]
+                      for groups in (saved["param_groups"], self.param_groups)]
+            if counts[0] != counts[1]:
+                return None  # torch refuses it
+            groups = [{**group, **found}  # options that the state lacks stay
+                      for group, found in zip(self.param_groups, saved["param_groups"], strict=True)]
+            for group, own in zip(groups, self.param_groups, strict=True):
+                check_group(self._rule, {**group, "params": own["params"]}, "state_dict")
+            loaded.update(loaded_states(self._rule, saved["state"], groups, self.param_groups))
+            numbers = {number for group in groups for number in group["params"]}
+            others = {key: value for key, value in saved["state"].items() if key not in numbers}
+            return {**saved, "state": others, "param_groups": groups}
 
-        Master weights and low parts are not in it.
+        def replace(_: Any) -> None:
+            self.state.update(loaded)
+            self._forget()
+
+        # The last hook before, and the first one after: the caller's hooks see all of it.
+        hooks = [self.register_load_state_dict_pre_hook(prepare),
+                 self.register_load_state_dict_post_hook(replace, prepend=True)]
+        try:
+            super().load_state_dict(state_dict)
+        finally:
+            for hook in hooks:
+                hook.remove()
+
+    def torch_state_dict(self, layout: str = "torch") -> dict[str, Any]:
+        """Return the state as an optimizer of another library has it.
+
+        Parameters
+        ----------
+        layout : str
+            ``torch``
+                The optimizer of ``torch.optim`` with this name: states in fp32. Master weights and
+                low parts are not in it.
+            ``transformer_engine``
+                TransformerEngine's FusedAdam, of AdamW and Adam: states in fp32, master weights in
+                fp32, the low parts of ``split16`` in int16 (`store_param_remainders`).
+            ``torchao``
+                torchao's AdamWFp8 and AdamFp8, of AdamW and Adam; needs torchao. States in e4m3
+                with `block` 256 keep their bits where torchao has blocks: in contiguous parameters
+                of at least 4096 elements, a multiple of 256. Other states are in fp32.
+
+        Raises
+        ------
+        InvalidArgument
+            If the layout has no optimizer of this kind, torchao is missing, or the parameters of a
+            group for TransformerEngine have different numbers of steps.
         """
-        exported = self.state_dict()
-        for group in exported["param_groups"]:
-            for key in _OPTIONS:
-                if key != "maximize":
-                    del group[key]
-        numbers = chain.from_iterable(group["params"] for group in exported["param_groups"])
-        places = [(group, p) for group in self.param_groups for p in group["params"]]
-        state: dict[int, Any] = {}
-        for number, (group, parameter) in zip(numbers, places, strict=True):
-            own = self.state.get(parameter)
-            if not own:
-                continue
-            layout = parameter_layout(parameter, group, self._keys(group))
-            state[number] = {"step": own["step"].to(torch.float32)}
-            state[number].update({a.key: values_of(a, own) for a in layout.states})
-        return {"state": state, "param_groups": exported["param_groups"]}
+        return exported_state(self, self._rule, layout)
 
 
 class AdamW(Optimizer):
@@ -309,10 +341,10 @@ class AdamW(Optimizer):
                  betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
                  weight_decay: float = 1e-2, *, weights: str = "master32",
                  states: str | Sequence[str] = "fp32", profile: str = "strict", block: int = 128,
-                 seed: int = 0, maximize: bool = False) -> None:
+                 seed: int = 0, maximize: bool = False, **torch_options: Any) -> None:
         defaults = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay}
-        super().__init__(params, defaults, weights=weights, states=states, profile=profile,
-                         block=block, seed=seed, maximize=maximize)
+        super().__init__(params, defaults, torch_options, weights=weights, states=states,
+                         profile=profile, block=block, seed=seed, maximize=maximize)
 
 
 class Adam(AdamW):
@@ -346,10 +378,10 @@ class Lion(Optimizer):
                  betas: tuple[float, float] = (0.9, 0.99), weight_decay: float = 0, *,
                  weights: str = "master32", states: str | Sequence[str] = "fp32",
                  profile: str = "strict", block: int = 128, seed: int = 0,
-                 maximize: bool = False) -> None:
+                 maximize: bool = False, **torch_options: Any) -> None:
         defaults = {"lr": lr, "betas": betas, "weight_decay": weight_decay}
-        super().__init__(params, defaults, weights=weights, states=states, profile=profile,
-                         block=block, seed=seed, maximize=maximize)
+        super().__init__(params, defaults, torch_options, weights=weights, states=states,
+                         profile=profile, block=block, seed=seed, maximize=maximize)
 
 
 class SGD(Optimizer):
@@ -361,8 +393,8 @@ class SGD(Optimizer):
                  dampening: float = 0, weight_decay: float = 0, nesterov: bool = False, *,
                  weights: str = "master32", states: str | Sequence[str] = "fp32",
                  profile: str = "strict", block: int = 128, seed: int = 0,
-                 maximize: bool = False) -> None:
+                 maximize: bool = False, **torch_options: Any) -> None:
         defaults = {"lr": lr, "momentum": momentum, "dampening": dampening,
                     "weight_decay": weight_decay, "nesterov": nesterov}
-        super().__init__(params, defaults, weights=weights, states=states, profile=profile,
-                         block=block, seed=seed, maximize=maximize)
+        super().__init__(params, defaults, torch_options, weights=weights, states=states,
+                         profile=profile, block=block, seed=seed, maximize=maximize)

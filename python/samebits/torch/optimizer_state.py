@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import torch
 
 from samebits.errors import InvalidArgument
-from samebits.optimizer_layout import Layout, StateArray, layout_of
+from samebits.optimizer_layout import Layout, StateArray, layout_of, state_keys
 from samebits.torch.gradient_list import local
 from samebits.torch.parameter_batch import FORMATS, codes_dtype, memory_order, store_values
 
-__all__ = ["begin_state", "load_state", "parameter_layout", "values_of"]
+__all__ = ["begin_state", "load_state", "loaded_states", "parameter_layout", "saved_weights",
+           "values_of", "whole_steps"]
 
 
 def parameter_layout(parameter: torch.Tensor, group: Mapping[str, Any],
@@ -56,6 +57,15 @@ def begin_state(parameter: torch.Tensor, layout: Layout, block: int) -> dict[str
     return state
 
 
+def whole_steps(value: Any, what: str) -> int:
+    """Return a number of steps; refuse anything but a whole number from 0 on."""
+    number = value.item() if isinstance(value, torch.Tensor) and value.numel() == 1 else value
+    if not isinstance(number, int | float) or not 0 <= number < 2**63 or number != int(number):
+        raise InvalidArgument(f"{what}: the number of steps, a whole number, is expected; got "
+                              f"{number}")
+    return int(number)
+
+
 class _Saved(NamedTuple):
     """A saved array."""
 
@@ -69,8 +79,11 @@ def _saved_array(saved: Mapping[str, Any], key: str, shape: torch.Size) -> _Save
     if value is None:
         return None
     value, scales = local(value), saved.get(key + "_scale")
-    if hasattr(value, "codes") and hasattr(value, "scale"):
-        value, scales = value.codes, value.scale
+    if hasattr(value, "codes") and hasattr(value, "scale"):  # of torchao
+        if value.codes.dtype.is_floating_point:
+            value, scales = value.codes, value.scale
+        else:  # codes of a table, two of them in a byte in the 4-bit optimizers
+            value, scales = value.dequantize(torch.float32), None
     if value.shape != shape:
         raise InvalidArgument(f"state_dict: {key}: shape {tuple(shape)} is expected; "
                               f"got {tuple(value.shape)}")
@@ -106,7 +119,7 @@ def load_state(parameter: torch.Tensor, layout: Layout, block: int,
             if array.scale_key is not None:
                 _copy_scales(found.scales, state[array.scale_key], array.key)
         elif array.key in ("master", "low"):
-            weights = _saved_weights(saved, memory)
+            weights = saved_weights(saved, memory)
             if weights is None:
                 continue  # a state of 16-bit weights alone: the array begins as the parameter
             if array.key == "low":
@@ -146,7 +159,7 @@ def _values(found: _Saved, key: str) -> torch.Tensor:
     return _decoded(codes, scales.to(codes.device))
 
 
-def _saved_weights(saved: Mapping[str, Any], memory: torch.Tensor) -> torch.Tensor | None:
+def saved_weights(saved: Mapping[str, Any], memory: torch.Tensor) -> torch.Tensor | None:
     """Return the fp32 weights of a saved state: its master, or the parameter with its low part."""
     master = _saved_array(saved, "master", memory.shape)
     if master is not None:
@@ -203,3 +216,41 @@ def values_of(array: StateArray, state: Mapping[str, Any]) -> torch.Tensor:
     if array.scale_key is None:
         return codes.float() if codes.dtype is not torch.float32 else codes.clone()
     return _decoded(codes, state[array.scale_key])
+
+
+def loaded_states(rule: str, saved_states: Mapping[Any, Any], groups: Sequence[Mapping[str, Any]],
+                  own_groups: Sequence[Mapping[str, Any]]) -> dict[torch.Tensor, dict[str, Any]]:
+    """Return the states of all parameters that a saved state has.
+
+    Parameters
+    ----------
+    rule : str
+        The rule of the optimizer.
+    saved_states : mapping
+        States by the numbers of parameters.
+    groups : sequence of mapping
+        Groups with the options that the optimizer gets, and the numbers of parameters.
+    own_groups : sequence of mapping
+        The optimizer's groups, with its parameters.
+    """
+    loaded = {}
+    for group, own in zip(groups, own_groups, strict=True):
+        for number, parameter in zip(group["params"], own["params"], strict=True):
+            saved = saved_states.get(number)
+            if not saved:
+                continue
+            if "max_exp_avg_sq" in saved:
+                raise InvalidArgument("state_dict: amsgrad is not supported")
+            steps = saved.get("step", group.get("step"))
+            if steps is None and rule == "sgd":  # torch.optim.SGD counts no steps
+                if saved.get("momentum_buffer") is None:
+                    continue
+                steps = 1
+            if steps is None:
+                raise InvalidArgument("state_dict: the number of steps, 'step', is missing")
+            steps = whole_steps(steps, "state_dict: step")
+            layout = parameter_layout(parameter, group, state_keys(rule, group))
+            state = load_state(parameter, layout, group["block"], saved)
+            state["step"] = torch.tensor(steps)
+            loaded[parameter] = state
+    return loaded

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
 
@@ -126,3 +127,145 @@ def test_groups_with_different_seeds_are_refused() -> None:
         optimizer.step()
     with pytest.raises(sb.InvalidArgument, match="block: 128 or 256"):
         optim.AdamW([p], states="e4m3", block=0)
+
+
+def both(device: str, **options: Any) -> tuple[torch.nn.Parameter, Any, torch.nn.Parameter, Any]:
+    """Return two parameters with optimizers after the same step, and another gradient."""
+    p, optimizer = stepped((300,), device=device, **options)
+    q, expected = stepped((300,), device=device, **options)
+    p.grad, q.grad = torch.full_like(p, 3.0), torch.full_like(q, 3.0)
+    return p, optimizer, q, expected
+
+
+def assert_same(p: torch.nn.Parameter, optimizer: Any, q: torch.nn.Parameter, expected: Any) -> None:
+    assert torch.equal(p, q)
+    assert optimizer.state[p].keys() == expected.state[q].keys()
+    for key, value in expected.state[q].items():
+        ours = optimizer.state[p][key]
+        assert ours.dtype == value.dtype, key
+        assert torch.equal(ours.reshape(-1).view(torch.uint8), value.reshape(-1).view(torch.uint8))
+
+
+@pytest.mark.parametrize("states", ["fp32", "e4m3"])
+def test_a_replaced_dict_of_states_is_the_one_that_is_updated(device: str, states: str) -> None:
+    p, optimizer, q, expected = both(device, states=states)
+    old = optimizer.state[p]
+    optimizer.state[p] = {key: value.clone() for key, value in old.items()}
+    kept = {key: value.clone() for key, value in old.items()}
+    optimizer.step()
+    expected.step()
+    assert_same(p, optimizer, q, expected)
+    assert int(optimizer.state[p]["step"]) == 2
+    for key, value in kept.items():
+        assert torch.equal(old[key].view(torch.uint8) if value.itemsize == 1 else old[key],
+                           value.view(torch.uint8) if value.itemsize == 1 else value)
+
+
+def test_the_values_of_a_replaced_dict_are_used(device: str) -> None:
+    p, optimizer, q, expected = both(device)
+    loaded = {"exp_avg": torch.full_like(p, 7.0), "exp_avg_sq": torch.full_like(p, 2.0),
+              "step": torch.tensor(41)}
+    saved = expected.state_dict()
+    expected.load_state_dict({**saved, "state": {0: loaded}})
+    optimizer.state[p] = {key: value.clone() for key, value in loaded.items()}
+    for o in (optimizer, expected):
+        o.step()
+        o.step()
+    assert_same(p, optimizer, q, expected)
+    assert int(optimizer.state[p]["step"]) == 43
+
+
+@pytest.mark.parametrize("remove", [
+    lambda o, p: o.state.clear(), lambda o, p: o.state.pop(p), lambda o, p: o.state[p].clear(),
+    lambda o, p: o.state.update({p: {}}), lambda o, p: setattr(o, "state", defaultdict(dict))])
+def test_a_removed_state_begins_again(device: str, remove: Callable[[Any, Any], None]) -> None:
+    p, optimizer, q, _ = both(device)
+    remove(optimizer, p)
+    expected = optim.AdamW([q], lr=0.5)
+    optimizer.step()
+    expected.step()
+    assert_same(p, optimizer, q, expected)
+
+
+def test_a_replaced_count_of_steps_is_used(device: str) -> None:
+    p, optimizer, q, expected = both(device)
+    optimizer.state[p]["step"] = torch.tensor(100.0)
+    state = expected.state_dict()
+    state["state"][0]["step"] = torch.tensor(100)
+    expected.load_state_dict(state)
+    for o in (optimizer, expected):
+        o.step()
+    assert_same(p, optimizer, q, expected)
+    assert int(optimizer.state[p]["step"]) == 101
+
+
+@pytest.mark.parametrize("steps", [None, torch.tensor(-1), 2.5, torch.tensor(float("nan")), "3",
+                                   torch.zeros(2), float("inf")])
+def test_a_count_that_is_no_whole_number_is_refused(steps: Any) -> None:
+    p, optimizer, _, _ = both("cpu")
+    before = p.detach().clone()
+    optimizer.state[p] = {**optimizer.state[p], "step": steps}
+    for _ in range(2):
+        with pytest.raises(sb.InvalidArgument, match="parameter 0: state step: the number of steps"):
+            optimizer.step()
+    assert torch.equal(p, before)
+    optimizer.state[p]["step"] = 1
+    optimizer.step()
+    assert not torch.equal(p, before)
+
+
+def test_a_replaced_dict_of_one_of_two_parameters(device: str) -> None:
+    params = [torch.nn.Parameter(torch.ones(n, device=device)) for n in (5, 300)]
+    alone = [torch.nn.Parameter(torch.ones(n, device=device)) for n in (5, 300)]
+    optimizer, expected = optim.AdamW(params, lr=0.5), [optim.AdamW([p], lr=0.5) for p in alone]
+    for step in range(4):
+        for p, q in zip(params, alone, strict=True):
+            p.grad, q.grad = (torch.full_like(t, 1.0 + step) for t in (p, q))
+        if step == 2:
+            optimizer.state[params[1]] = {}
+            expected[1] = optim.AdamW([alone[1]], lr=0.5)
+        optimizer.step()
+        for o in expected:
+            o.step()
+    assert [int(optimizer.state[p]["step"]) for p in params] == [4, 2]
+    assert all(torch.equal(p, q) for p, q in zip(params, alone, strict=True))
+
+
+def test_states_of_nothing_are_left_alone() -> None:
+    p, optimizer, q, expected = both("cpu")
+    optimizer.state["of the caller"] = 5
+    batches = None
+    for _ in range(3):
+        optimizer.step()
+        expected.step()
+        assert batches is None or optimizer._batches is batches
+        batches = optimizer._batches
+    assert optimizer.state.pop("of the caller") == 5
+    assert_same(p, optimizer, q, expected)
+
+
+@pytest.mark.parametrize("option,value", [("weights", "direct"), ("states", "bf16"), ("block", 256),
+                                          ("states", ("fp32", "bf16"))])
+def test_options_of_the_arrays_stay_after_the_first_step(option: str, value: Any) -> None:
+    p, optimizer = stepped((300,))
+    optimizer.param_groups[0][option] = value
+    before = p.detach().clone()
+    with pytest.raises(sb.InvalidArgument, match="group 0: weights, states and block must stay"):
+        optimizer.step()
+    assert torch.equal(p, before)
+    fresh = torch.nn.Parameter(torch.ones(300))
+    before_a_step = optim.AdamW([fresh])
+    before_a_step.param_groups[0][option] = value
+    fresh.grad = torch.ones(300)
+    before_a_step.step()
+
+
+def test_momentum_may_end_but_not_begin_later() -> None:
+    p, optimizer = stepped((300,), optim.SGD, momentum=0.9)
+    optimizer.param_groups[0]["momentum"] = 0.0
+    optimizer.step()
+    assert bool((p == 0).all())
+    p, optimizer = stepped((300,), optim.SGD)
+    optimizer.param_groups[0]["momentum"] = 0.9
+    with pytest.raises(sb.InvalidArgument, match="momentum cannot begin later"):
+        optimizer.step()

@@ -176,3 +176,69 @@ def test_a_missing_state_is_refused() -> None:
     with pytest.raises(sb.InvalidArgument, match="state_dict: exp_avg_sq: is missing"):
         loaded.load_state_dict(saved.state_dict())
     assert not loaded.state[q]
+
+
+def test_hooks_of_a_load_see_what_is_loaded() -> None:
+    p, optimizer = made()
+    step(p, optimizer, 1)
+    master = optimizer.state[p]["master"].clone()
+    seen = []
+
+    def later(_: Any, state: dict[str, Any]) -> dict[str, Any]:
+        return {**state, "state": {0: {**state["state"][0], "step": torch.tensor(77)}}}
+
+    optimizer.register_load_state_dict_pre_hook(later)
+    optimizer.register_load_state_dict_post_hook(
+        lambda o: seen.append({k: v.clone() for k, v in o.state[p].items()}))
+    for _ in range(2):
+        optimizer.load_state_dict(optimizer.state_dict())
+    assert len(seen) == 2 and all(int(state["step"]) == 77 for state in seen)
+    assert all(torch.equal(state["master"], master) for state in seen)  # torch casts it to bf16
+
+
+@pytest.mark.parametrize("steps", [-5, 2.5, torch.tensor(-1), torch.tensor(float("inf")), "3"])
+def test_a_number_of_steps_that_is_none_is_refused(steps: Any) -> None:
+    p, optimizer = made()
+    step(p, optimizer, 1)
+    state = optimizer.state_dict()
+    saved = {**state, "state": {0: {**state["state"][0], "step": steps}}}
+    with pytest.raises(sb.InvalidArgument, match="state_dict: step: the number of steps"):
+        optimizer.load_state_dict(saved)
+    assert int(optimizer.state[p]["step"]) == 1
+
+
+@pytest.mark.parametrize("options,text", [
+    ({"amsgrad": True}, "state_dict: amsgrad is not supported"),
+    ({"bias_correction": False}, "state_dict: bias_correction=False"),
+    ({"decoupled_weight_decay": False}, "state_dict: decoupled_weight_decay is False; use Adam"),
+    ({"betas": (0.9, 1.5)}, "state_dict: beta2: must be in"), ({"lr": -1.0}, "state_dict: learning")])
+def test_groups_that_no_step_could_update_are_refused(options: dict[str, Any], text: str) -> None:
+    p, optimizer = made()
+    groups = [{**optimizer.state_dict()["param_groups"][0], **options}]
+    with pytest.raises(sb.InvalidArgument, match=text):
+        optimizer.load_state_dict({"state": {}, "param_groups": groups})
+    assert not optimizer.param_groups[0].keys() & {"amsgrad", "bias_correction"}
+    step(p, optimizer, 1)
+
+
+def test_weight_decay_tells_adam_from_adamw() -> None:
+    p = torch.nn.Parameter(numbers((30,), 0))
+    theirs = torch.optim.AdamW([p], weight_decay=0.1)
+    step(p, theirs, 1)
+    q, ours = made((30,), torch.float32, kind=optim.Adam)
+    with pytest.raises(sb.InvalidArgument, match="decoupled_weight_decay is True; use AdamW"):
+        ours.load_state_dict(theirs.state_dict())
+    theirs.param_groups[0]["weight_decay"] = 0.0  # the two rules are the same
+    ours.load_state_dict(theirs.state_dict())
+    assert torch.equal(ours.state[q]["exp_avg"], theirs.state[p]["exp_avg"])
+
+
+def test_what_the_caller_keeps_in_a_state_is_kept() -> None:
+    p, saved = made()
+    step(p, saved, 1)
+    state = saved.state_dict()
+    state["state"]["of the caller"] = [1, 2]
+    q, loaded = made()
+    loaded.load_state_dict(state)
+    step(q, loaded, 2)
+    assert loaded.state["of the caller"] == [1, 2]

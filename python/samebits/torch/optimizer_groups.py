@@ -1,0 +1,128 @@
+"""Options of an optimizer's parameter groups: which ones are refused, and which ones must stay."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+import torch
+
+from samebits import _core
+from samebits.errors import InvalidArgument
+from samebits.formats import choose
+from samebits.optimizer_layout import PROFILES, check_block, settings_row, state_keys
+from samebits.torch.optimizer_state import parameter_layout
+from samebits.torch.parameter_batch import Slot
+
+__all__ = ["OPTIONS", "KeptOptions", "check_group", "kept_options", "refuse_changes",
+           "refuse_torch_options"]
+
+#: The options that the optimizers of ``torch.optim`` lack, and maximize.
+OPTIONS: Final = ("weights", "states", "profile", "block", "seed", "maximize")
+
+# Options of ``torch.optim`` and what to write instead. They are accepted if they ask for nothing.
+_REFUSED: Final[dict[str, str]] = {
+    "amsgrad": "is not supported",
+    "differentiable": "is not supported",
+    "foreach": "is no option here; profile='torch_foreach' takes the steps of foreach=True",
+    "fused": "is no option here; profile='torch_fused' takes the steps of fused=True",
+}
+
+
+def refuse_torch_options(name: str, options: Mapping[str, Any]) -> None:
+    """Refuse arguments of ``torch.optim`` that have no meaning here.
+
+    `capturable` is accepted: every step can be captured into a CUDA graph.
+    """
+    for key, value in options.items():
+        if key != "capturable" and key not in _REFUSED:
+            raise TypeError(f"{name}() got an unexpected keyword argument '{key}'")
+        if key in _REFUSED and value:
+            raise InvalidArgument(f"{key}: {_REFUSED[key]}")
+
+
+def _refuse_other_rules(rule: str, group: Mapping[str, Any], what: str) -> None:
+    """Refuse options of other libraries' groups that stand for another rule."""
+    for key in ("amsgrad", "differentiable"):
+        if group.get(key):
+            raise InvalidArgument(f"{what}: {key} is not supported")
+    if not group.get("bias_correction", True):  # of TransformerEngine and Apex
+        raise InvalidArgument(f"{what}: bias_correction=False is not supported")
+    decoupled = group.get("decoupled_weight_decay")  # of torch.optim: AdamW is Adam with True
+    if (decoupled is not None and rule in ("adamw", "adam") and group["weight_decay"] != 0
+            and bool(decoupled) != (rule == "adamw")):
+        raise InvalidArgument(f"{what}: decoupled_weight_decay is {bool(decoupled)}; use "
+                              f"{'AdamW' if decoupled else 'Adam'}")
+
+
+def check_group(rule: str, group: Mapping[str, Any], what: str = "params") -> None:
+    """Refuse a group that no step could update.
+
+    Parameters
+    ----------
+    rule : str
+        The rule of the optimizer.
+    group : mapping
+        All options of the group, and its parameters.
+    what : str
+        The argument that the group comes from.
+    """
+    _refuse_other_rules(rule, group, what)
+    choose("profile", group["profile"], PROFILES)
+    check_block(group["block"])
+    rate = group["lr"]
+    on_gpu = isinstance(rate, torch.Tensor) and rate.device.type != "cpu"  # reading it would wait
+    settings = settings_row(rule, group, 0.0 if on_gpu else float(rate))
+    try:  # a step of no tensors checks the settings
+        _core.OptimizerTensors([], [], False).with_gradients([]).step(
+            [settings], 1, 1.0, 0, 0, 0, 1, None, 0)
+    except InvalidArgument as error:
+        raise InvalidArgument(str(error).replace("groups[0].", f"{what}: ", 1)) from None
+    keys = state_keys(rule, group)
+    for parameter in group["params"]:
+        parameter_layout(parameter, group, keys)
+
+
+class KeptOptions(NamedTuple):
+    """The options that the arrays beside a group's parameters were made for."""
+
+    weights: str
+    states: object
+    block: int
+    keys: frozenset[str]  # SGD without momentum has none
+
+    def serve(self, now: KeptOptions) -> bool:
+        """Whether the arrays serve a step with the options `now`, which may use fewer states."""
+        return self[:3] == now[:3] and now.keys <= self.keys
+
+
+def kept_options(rule: str, group: Mapping[str, Any]) -> KeptOptions:
+    """Return the options of a group that must stay after the first step."""
+    states = group["states"]
+    return KeptOptions(group["weights"], states if isinstance(states, str) else tuple(states),
+                       group["block"], frozenset(state_keys(rule, group)))
+
+
+def refuse_changes(rule: str, groups: Sequence[Mapping[str, Any]], known: Sequence[KeptOptions],
+                   slots: Iterable[Slot]) -> None:
+    """Refuse groups whose options changed after the first step.
+
+    Parameters
+    ----------
+    rule : str
+        The rule of the optimizer.
+    groups : sequence of mapping
+        The groups now.
+    known : sequence of KeptOptions
+        Their options when the arrays were made.
+    slots : iterable of Slot
+        The parameters with arrays.
+    """
+    changed = [at for at, (group, kept) in enumerate(zip(groups, known, strict=True))
+               if not kept.serve(kept_options(rule, group))]
+    used = {slot.group for slot in slots} if changed else set()
+    if used.intersection(changed):
+        raise InvalidArgument(
+            f"group {min(used.intersection(changed))}: weights, states and block must stay as in "
+            "the first step, and momentum cannot begin later; load the state into a new optimizer "
+            "instead")

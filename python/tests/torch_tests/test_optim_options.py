@@ -1,0 +1,171 @@
+"""samebits.torch.optim: arguments of torch.optim, settings, groups, and odd parameters."""
+
+from __future__ import annotations
+
+import copy
+import io
+import math
+from typing import Any
+
+import pytest
+import torch
+
+import samebits as sb
+from samebits.torch import optim
+
+CLASSES = [optim.AdamW, optim.Adam, optim.SGD, optim.Lion, optim.LAMB]
+
+
+def ones(*shape: int, dtype: torch.dtype = torch.float32, device: str = "cpu") -> torch.nn.Parameter:
+    return torch.nn.Parameter(torch.ones(shape, dtype=dtype, device=device))
+
+
+@pytest.mark.parametrize("kind", CLASSES)
+def test_options_of_torch_that_ask_for_nothing_are_accepted(kind: Any) -> None:
+    optimizer = kind([ones(3)], amsgrad=False, foreach=None, fused=False, differentiable=False,
+                     capturable=True)
+    assert "amsgrad" not in optimizer.param_groups[0]
+
+
+@pytest.mark.parametrize("kind", CLASSES)
+@pytest.mark.parametrize("option,text", [
+    ("amsgrad", "amsgrad: is not supported"), ("differentiable", "differentiable: is not supported"),
+    ("foreach", "foreach: is no option here; profile='torch_foreach'"),
+    ("fused", "fused: is no option here; profile='torch_fused'")])
+def test_options_of_torch_that_are_refused(kind: Any, option: str, text: str) -> None:
+    with pytest.raises(sb.InvalidArgument, match=text):
+        kind([ones(3)], **{option: True})
+
+
+@pytest.mark.parametrize("kind", CLASSES)
+def test_unknown_arguments_are_named(kind: Any) -> None:
+    with pytest.raises(TypeError, match=kind.__name__ + r"\(\) got an unexpected .* 'wieghts'"):
+        kind([ones(3)], wieghts="direct")
+
+
+@pytest.mark.parametrize("kind,settings,text", [
+    (optim.AdamW, {"lr": -1.0}, "learning_rate: must be a finite number >= 0"),
+    (optim.AdamW, {"lr": math.nan}, "learning_rate"),
+    (optim.AdamW, {"lr": torch.tensor(-1.0)}, "learning_rate"),
+    (optim.Adam, {"betas": (1.5, 0.9)}, "beta1: must be in"),
+    (optim.LAMB, {"betas": (0.9, 1.0)}, "beta2: must be in"),
+    (optim.SGD, {"momentum": -1.0}, "momentum: must be 0 or in"),
+    (optim.SGD, {"nesterov": True}, "nesterov: needs momentum > 0"),
+    (optim.AdamW, {"betas": (0.3, 0.9), "profile": "torch_foreach"}, "beta1: must be above 0.5"),
+    (optim.Lion, {"profile": "torch_fused"}, "profile: the rule has no such profile"),
+    (optim.AdamW, {"profile": "torch"}, "profile: 'torch' is not one of"),
+    (optim.AdamW, {"block": 64}, "block: 128 or 256 is expected"),
+    (optim.AdamW, {"amsgrad": True}, "amsgrad is not supported"),
+    (optim.AdamW, {"bias_correction": False}, "bias_correction=False is not supported"),
+    (optim.AdamW, {"decoupled_weight_decay": False}, "decoupled_weight_decay is False; use Adam"),
+])
+def test_a_group_that_no_step_could_update_is_refused_at_once(kind: Any, settings: dict[str, Any],
+                                                             text: str) -> None:
+    with pytest.raises(sb.InvalidArgument, match=text):
+        kind([{"params": [ones(3)], **settings}])
+    first = ones(3)
+    optimizer = kind([first])
+    with pytest.raises(sb.InvalidArgument, match=text):
+        optimizer.add_param_group({"params": [ones(3)], **settings})
+    assert len(optimizer.param_groups) == 1
+    first.grad = torch.ones(3)
+    optimizer.step()  # the refused group has left nothing
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.complex64, torch.float8_e4m3fn])
+def test_a_later_group_of_another_dtype_is_refused_at_once(dtype: torch.dtype) -> None:
+    optimizer = optim.AdamW([ones(3)])
+    with pytest.raises(sb.InvalidArgument, match="float32, bfloat16 or float16 is expected"):
+        optimizer.add_param_group({"params": [torch.nn.Parameter(torch.ones(3).to(dtype))]})
+    assert len(optimizer.param_groups) == 1
+
+
+@pytest.mark.parametrize("kind", CLASSES)
+@pytest.mark.parametrize("weights", ["master32", "direct", "stochastic", "split16", "kahan",
+                                     "master16_scaled", "fp8_copy"])
+@pytest.mark.parametrize("states", ["fp32", "e4m3", "fp16_scaled", "bf16_stochastic"])
+def test_parameters_without_elements(device: str, kind: Any, weights: str, states: str) -> None:
+    dtype = torch.float32 if weights == "fp8_copy" else torch.bfloat16
+    options = {"momentum": 0.9} if kind is optim.SGD else {}
+    results = []
+    for shapes in (((5,),), ((0, 3), (5,), (0,))):
+        params = [ones(*shape, dtype=dtype, device=device) for shape in shapes]
+        optimizer = kind(params, lr=0.1, weights=weights, states=states, **options)
+        for _ in range(2):
+            for p in params:
+                p.grad = torch.ones_like(p)
+            optimizer.step()
+        file = io.BytesIO()
+        torch.save(optimizer.state_dict(), file)
+        file.seek(0)
+        optimizer.load_state_dict(torch.load(file))
+        optimizer.step()
+        optimizer.torch_state_dict()
+        results.append(next(p for p in params if p.numel() == 5))
+    if "stochastic" not in weights + states:  # parameters' numbers choose their random bits
+        assert torch.equal(results[0], results[1])
+    assert bool(results[1].isfinite().all()) and not bool((results[1] == 1).any())
+
+
+@pytest.mark.parametrize("states", ["fp32", "e4m3"])
+def test_a_parameter_of_no_dimension(device: str, states: str) -> None:
+    p, q = (torch.nn.Parameter(torch.tensor(v, device=device)) for v in (1.0, [1.0]))
+    for parameter in (p, q):
+        optimizer = optim.AdamW([parameter], lr=0.5, states=states)
+        for _ in range(2):
+            parameter.grad = torch.ones_like(parameter)
+            optimizer.step()
+            optimizer.load_state_dict(optimizer.state_dict())
+    assert float(p.detach()) == float(q.detach()) != 1.0
+
+
+def test_gradients_that_share_elements(device: str) -> None:
+    p, q = ones(300, device=device), ones(300, device=device)
+    p.grad, q.grad = torch.ones(1, device=device).expand(300), torch.ones(300, device=device)
+    for parameter in (p, q):
+        optim.AdamW([parameter], lr=0.5).step()
+    assert torch.equal(p, q)
+
+
+def test_a_sparse_gradient_changes_no_parameter() -> None:
+    p, q = ones(3), ones(4, 3)
+    optimizer = optim.SGD([p, q], lr=1.0)
+    p.grad = torch.ones(3)
+    q.grad = torch.sparse_coo_tensor([[1]], torch.ones(1, 3), (4, 3), check_invariants=True)
+    with pytest.raises(sb.InvalidArgument, match="sparse gradients are not supported"):
+        optimizer.step()
+    assert bool((p == 1).all()) and bool((q == 1).all())
+    q.grad = torch.ones(4, 3)
+    optimizer.step()
+    assert not p.any() and not q.any()
+    assert int(optimizer.state[p]["step"]) == int(optimizer.state[q]["step"]) == 1
+
+
+def test_betas_that_a_schedule_changes() -> None:
+    p, q = ones(300), ones(300)
+    optimizer, expected = optim.AdamW([p], lr=0.1), optim.AdamW([q], lr=0.1)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 0.1, total_steps=8)
+    for step in range(6):
+        group = optimizer.param_groups[0]
+        expected.param_groups[0].update(lr=group["lr"], betas=group["betas"])
+        for parameter, o in ((p, optimizer), (q, expected)):
+            parameter.grad = torch.full_like(parameter, 1.0 + step)
+            o.step()
+        schedule.step()
+    assert torch.equal(p, q) and optimizer.param_groups[0]["betas"] != (0.9, 0.999)
+
+
+def test_a_copy_has_states_of_its_own() -> None:
+    p = ones(300)
+    optimizer = optim.AdamW([p], lr=0.5)
+    p.grad = torch.ones(300)
+    optimizer.step()
+    copied = copy.deepcopy(optimizer)
+    other = copied.param_groups[0]["params"][0]
+    other.grad = torch.ones(300)
+    before = [p.detach().clone(), *(v.clone() for v in optimizer.state[p].values())]
+    copied.step()
+    now = [p.detach(), *optimizer.state[p].values()]
+    assert all(torch.equal(a, b) for a, b in zip(before, now, strict=True))
+    optimizer.step()
+    assert torch.equal(p, other)
