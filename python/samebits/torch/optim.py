@@ -101,12 +101,9 @@ class Optimizer(torch.optim.Optimizer):
         self._new: list[tuple[int, int, torch.Tensor]] = []
         self._rates: dict[torch.device, torch.Tensor] = {}
 
-    def _keys(self, group: dict[str, Any]) -> tuple[str, ...]:
-        return state_keys(self._rule, {**group, "lr": 0.0})
-
     def _slot(self, number: int, at: int, parameter: torch.Tensor, state: dict[str, Any]) -> Slot:
         group = self.param_groups[at]
-        layout = parameter_layout(parameter, group, self._keys(group))
+        layout = parameter_layout(parameter, group, state_keys(self._rule, group))
         slot = Slot(parameter, number, at, layout, group["block"], state)
         sharded = slot.memory.numel() != parameter.numel()
         if sharded and self._rule == "lamb":
@@ -128,9 +125,9 @@ class Optimizer(torch.optim.Optimizer):
                            chain.from_iterable(batch.slots for batch in self._batches))
             return self._batches
         self._forget()
-        places = [(at, p) for at, group in enumerate(self.param_groups) for p in group["params"]]
         alike: dict[tuple[torch.device, int], list[Slot]] = {}
-        for number, (at, parameter) in enumerate(places):
+        for number, (at, parameter) in enumerate(
+                (at, p) for at, group in enumerate(self.param_groups) for p in group["params"]):
             state = self.state.get(parameter)
             if not state:
                 self._new.append((number, at, parameter))
@@ -172,7 +169,7 @@ class Optimizer(torch.optim.Optimizer):
                 left.append((number, at, parameter))
                 continue
             group = self.param_groups[at]
-            layout = parameter_layout(parameter, group, self._keys(group))
+            layout = parameter_layout(parameter, group, state_keys(self._rule, group))
             state = self.state[parameter]
             slot = self._slot(number, at, parameter, state)
             state.update(begin_state(parameter, layout, group["block"]))
@@ -206,13 +203,13 @@ class Optimizer(torch.optim.Optimizer):
             self._known_states = self._states_now()
         return work
 
-    @torch.compiler.disable  # one call of the library; there is nothing to fuse
+    @torch.compiler.disable  # there is nothing to fuse
     @torch.no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update all parameters that have a gradient.
 
-        A GradScaler sets the attributes `grad_scale` and `found_inf`; gradients are divided by the
-        first, and the step is skipped if the second is not 0.
+        A GradScaler sets the attributes `grad_scale`, by which gradients are divided, and
+        `found_inf`: the step is skipped if it is not 0.
 
         Parameters
         ----------

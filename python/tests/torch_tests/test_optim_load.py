@@ -242,3 +242,30 @@ def test_what_the_caller_keeps_in_a_state_is_kept() -> None:
     loaded.load_state_dict(state)
     step(q, loaded, 2)
     assert loaded.state["of the caller"] == [1, 2]
+
+
+@pytest.mark.parametrize("dtype,states", [(torch.float32, "fp32"), (torch.bfloat16, "bf16"),
+                                          (torch.float16, "fp16"), (torch.bfloat16, "fp32")])
+@pytest.mark.parametrize("name", ["AdamW", "Adam", "SGD"])
+def test_states_of_torch_in_every_format_both_ways(name: str, dtype: torch.dtype,
+                                                   states: str) -> None:
+    options: dict[str, Any] = {"momentum": 0.9} if name == "SGD" else {"weight_decay": 0.0}
+    p = torch.nn.Parameter(numbers((300,), 0).to(dtype))
+    theirs = getattr(torch.optim, name)([p], lr=0.01, **options)
+    for seed in (1, 2):
+        step(p, theirs, seed)
+    q, ours = made((300,), dtype, kind=getattr(optim, name), weights="direct", states=states)
+    ours.load_state_dict(theirs.state_dict())
+    keys = ("momentum_buffer",) if name == "SGD" else ("exp_avg", "exp_avg_sq")
+    for key in keys:
+        value = ours.state[q][key]
+        assert value.dtype is (torch.float32 if states == "fp32" else dtype)
+        assert torch.equal(value, theirs.state[p][key].to(value.dtype))
+    r = torch.nn.Parameter(p.detach().clone())
+    again = getattr(torch.optim, name)([r], lr=0.5)
+    again.load_state_dict(ours.torch_state_dict())
+    for parameter, optimizer in ((p, theirs), (r, again)):
+        step(parameter, optimizer, 3)
+    assert torch.equal(p, r)
+    for key in keys:
+        assert torch.equal(theirs.state[p][key], again.state[r][key])
