@@ -37,7 +37,9 @@ void check_rounding(const evaluate_options& options, format_id to) {
   }
   if (options.random.bits > max_random_bits) {
     throw invalid_argument("options.random.bits must be in 1..16 for functions, got " +
-                           std::to_string(options.random.bits));
+                           std::to_string(options.random.bits) +
+                           "; a random_stream has 32 by default, so write .random = {.seed = ..., "
+                           ".bits = 16}");
   }
 }
 

@@ -21,7 +21,9 @@ struct evaluate_options {
   /// bf16, e4m3 and e5m2.
   rounding round = rounding::nearest_even;
   overflow on_overflow = overflow::ieee;  ///< rule `exact` alone
-  random_stream random = {.bits = 16};    ///< read only by rounding::stochastic; bits in 1..16
+  /// Read only by rounding::stochastic. bits must be in 1..16, but a random_stream has 32 by
+  /// default: beside a seed name them too, as in {.seed = 5, .bits = 16}.
+  random_stream random = {.bits = 16};
 };
 
 /// Computes out = f(in) for every element, with the bits that the rule names.

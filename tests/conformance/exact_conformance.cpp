@@ -242,8 +242,9 @@ TEST_F(ExactArguments, Rounding) {
   expect_refused<unsupported>("options.round: rule exact rounds into fp32 to nearest even, got");
   std::vector<bf16> narrow(8);
   out_ = view_of(narrow);
-  options_.random.bits = 32;
+  options_.random = {.seed = 5};  // which has 32 bits
   expect_refused<invalid_argument>("options.random.bits must be in 1..16 for functions, got 32");
+  expect_refused<invalid_argument>("write .random = {.seed = ..., .bits = 16}");
   options_.random.bits = 0;
   expect_refused<invalid_argument>("options.random.bits must be in 1..32, got 0");
   options_.round = rounding::upward;
