@@ -76,6 +76,14 @@ def test_fused_adam_rounds_by_place(cuda: str) -> None:
     assert len(places(step(4096, 0, True))) == 0
 
 
+def test_fused_sgd_rounds_by_place_with_grad_scale(cuda: str) -> None:
+    step, rounded_twice = (program("fused_sgd_places")[n] for n in ("step", "rounded_twice"))
+    places = rounded_twice(step(4096, 0, True))
+    assert len(places) == 3072 and bool((places % 4 != 3).all())
+    for arguments in ((4096,), (4095, 0, True), (4096, 1, True), (4096, 1)):
+        assert len(rounded_twice(step(*arguments))) == 0, arguments
+
+
 def test_dlpack_drops_the_negative_bit() -> None:
     found = program("negative_bit")
     results = {name: found["attempt"](read) for name, read in found["READERS"].items()}
