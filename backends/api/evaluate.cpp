@@ -1,56 +1,22 @@
-// evaluate() and evaluate_gradient(): check arguments and choose a backend.
-#include "backends/dispatch/evaluate.hpp"
+// evaluate() and evaluate_gradient() of matrices and of tensor lists: check where the arguments
+// lie, and run the calls.
+#include "samebits/evaluate.hpp"
 
-#include <bit>
-#include <cfenv>
-#include <cstdint>
+#include <cstddef>
 #include <string>
+#include <vector>
 
-#include "backends/api/exact_function.hpp"
+#include "backends/api/function_call.hpp"
+#include "backends/api/lists/list_checks.hpp"
 #include "backends/api/view_checks.hpp"
+#include "backends/dispatch/access.hpp"
 #include "backends/dispatch/device_scope.hpp"
+#include "backends/dispatch/list.hpp"
 #include "samebits/error.hpp"
 
 namespace samebits {
 namespace backends {
 namespace {
-
-double parameter_of(function f, const evaluate_options& options) {
-  if (!has_parameter(f)) {
-    if (options.parameter) {
-      throw invalid_argument("parameter: " + std::string(name(f)) + " has no parameter");
-    }
-    return 0;
-  }
-  if (options.parameter) return *options.parameter;
-  if (f == function::pow) throw invalid_argument("parameter: pow needs its exponent");
-  return f == function::elu ? 1 : 0.01;
-}
-
-void check_function(function f, const const_matrix_view& in, function_rule rule, bool gradient) {
-  const bool has = numerics::has_function(rule, f, in.format) &&
-                   (!gradient || rule == function_rule::torch_2_11);
-  if (has) return;
-  throw unsupported("rule " + std::string(name(rule)) + " has no " +
-                    (gradient ? "gradient of " : "") + std::string(name(f)) + " of " +
-                    std::string(name(in.format)) + " numbers");
-}
-
-/// Only the rule `exact` has results in another format than the operand's.
-void check_format(const const_matrix_view& v, const char* which, const matrix_view& out) {
-  if (v.format == out.format) return;
-  throw invalid_argument(std::string(which) + ": format must be that of out, " +
-                         std::string(name(out.format)) + ", got " + std::string(name(v.format)));
-}
-
-/// Only the rule `exact` has another rounding than that of the rule's source.
-void check_plain_rounding(const evaluate_options& options) {
-  const bool plain =
-      options.round == rounding::nearest_even && options.on_overflow == overflow::ieee;
-  if (plain) return;
-  throw invalid_argument("options: rule " + std::string(name(options.rule)) +
-                         " has its own rounding; round and on_overflow are options of rule exact");
-}
 
 void check_argument(const const_matrix_view& v, const char* which, const matrix_view& out) {
   check_view(v, which);
@@ -65,51 +31,62 @@ void check_argument(const const_matrix_view& v, const char* which, const matrix_
   check_overlap(v, which, out);
 }
 
-const backend& evaluating_backend(const evaluate_call& call, const executor& where) {
-  const auto has = [&](const backend& b) { return b.evaluate.has(call); };
-  const backend& chosen = resolve(where, call.out.space, has);
-  check_memory(chosen, call.out.space);
-  if (has(chosen)) return chosen;
-  throw unsupported("backend '" + std::string(chosen.name) + "' has no functions of arrays");
-}
-
-/// x - 1 in binary64, to nearest whatever the caller's rounding direction is. The whole environment
-/// is restored: on x86 a direction in MXCSR alone is invisible to fegetround().
-double minus_one(double x) {
-  std::fenv_t environment;
-  std::fegetenv(&environment);
-  std::fesetround(FE_TONEAREST);
-  const volatile double operand = x;  // computed here, not moved beyond the next call
-  const volatile double difference = operand - 1;
-  std::fesetenv(&environment);
-  return difference;
-}
-
-void run_function(function f, const const_matrix_view* grad, const const_matrix_view& in,
-                  const matrix_view& out, const evaluate_options& options, const executor& where) {
-  check_value("f", f, function_count, "function");
-  check_value("rule", options.rule, function_rule_count, "function_rule");
+/// `grad` is null unless the gradient is wanted.
+void evaluate_matrix(function f, const const_matrix_view* grad, const const_matrix_view& in,
+                     const matrix_view& out, const evaluate_options& options,
+                     const executor& where) {
+  check_function(f, options);
   check_view(out, "out");
   check_distinct(out, "out");
   check_argument(in, "in", out);
   if (grad != nullptr) check_argument(*grad, "grad", out);
-  const double parameter = parameter_of(f, options);
-  if (options.rule == function_rule::exact) return run_exact(f, grad, in, out, options, where);
-  check_format(in, "in", out);
-  if (grad != nullptr) check_format(*grad, "grad", out);
-  check_plain_rounding(options);
-  check_function(f, in, options.rule, grad != nullptr);
+  const function_call call = function_call_of(f, grad, in, out, options);
   check_threads(where);
-  const evaluate_call call{
-      numerics::plan_of(options.rule, f, in.format, std::bit_cast<std::uint64_t>(parameter),
-                        std::bit_cast<std::uint64_t>(minus_one(parameter))),
-      in, grad == nullptr ? const_matrix_view{} : *grad, out};
-  const device_scope on(
-      out.space,
-      {{address_of(out), "out"}, {address_of(in), "in"}, {address_of(call.grad), "grad"}},
-      where.stream);
-  const backend& chosen = evaluating_backend(call, where);
-  if (!is_empty(out)) chosen.evaluate.run(call, where);
+  const device_scope on(out.space,
+                        {{address_of(out), "out"},
+                         {address_of(in), "in"},
+                         {grad == nullptr ? nullptr : address_of(*grad), "grad"}},
+                        where.stream);
+  run_functions({&call, 1}, out.space, where);
+}
+
+void check_formats_of(const tensor_list& list, const char* which, const tensor_list& out) {
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    if (list[i].view.format == out[i].view.format) continue;
+    throw invalid_argument(tensor_text(list[i], i, which) + ": format must be that of " +
+                           tensor_text(out[i], i, "out") + ", " +
+                           std::string(name(out[i].view.format)) + ", got " +
+                           std::string(name(list[i].view.format)));
+  }
+}
+
+void check_list_argument(const tensor_list& list, const char* which, const tensor_list& out,
+                         function_rule rule) {
+  check_list(list, which, wide_list_formats);
+  check_written(out, "out", list, which);
+  if (rule != function_rule::exact) check_formats_of(list, which, out);
+}
+
+/// `grad` is null unless the gradient is wanted.
+void evaluate_list(function f, const tensor_list* grad, const tensor_list& in,
+                   const tensor_list& out, const evaluate_options& options, const executor& where) {
+  check_function(f, options);
+  check_list_argument(in, "in", out, options.rule);
+  if (grad != nullptr) check_list_argument(*grad, "grad", out, options.rule);
+  std::vector<function_call> calls;
+  calls.reserve(out.size());
+  evaluate_options each = options;
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    each.random.stream = options.random.stream + i;
+    const const_matrix_view g = grad == nullptr ? const_matrix_view{} : (*grad)[i].view;
+    calls.push_back(
+        function_call_of(f, grad == nullptr ? nullptr : &g, in[i].view, out[i].view, each));
+  }
+  check_threads(where);
+  const device_scope on =
+      scope_of({{out, "out"}, {in, "in"}, {grad == nullptr ? in : *grad, "grad"}}, {}, where.stream,
+               completion::enqueued);
+  run_functions(calls, out.space(), where);
 }
 
 }  // namespace
@@ -117,13 +94,24 @@ void run_function(function f, const const_matrix_view* grad, const const_matrix_
 
 void evaluate(function f, const const_matrix_view& in, const matrix_view& out,
               const evaluate_options& options, const executor& where) {
-  backends::run_function(f, nullptr, in, out, options, where);
+  backends::evaluate_matrix(f, nullptr, in, out, options, where);
 }
 
 void evaluate_gradient(function f, const const_matrix_view& grad, const const_matrix_view& in,
                        const matrix_view& out, const evaluate_options& options,
                        const executor& where) {
-  backends::run_function(f, &grad, in, out, options, where);
+  backends::evaluate_matrix(f, &grad, in, out, options, where);
+}
+
+void evaluate(function f, const tensor_list& in, const tensor_list& out,
+              const evaluate_options& options, const executor& where) {
+  backends::evaluate_list(f, nullptr, in, out, options, where);
+}
+
+void evaluate_gradient(function f, const tensor_list& grad, const tensor_list& in,
+                       const tensor_list& out, const evaluate_options& options,
+                       const executor& where) {
+  backends::evaluate_list(f, &grad, in, out, options, where);
 }
 
 }  // namespace samebits

@@ -1,11 +1,9 @@
-// evaluate() and evaluate_gradient() by the rule `exact`.
+// Calls of evaluate() and evaluate_gradient() by the rule `exact`: implementation.
 #include "backends/api/exact_function.hpp"
 
 #include <string>
 
 #include "backends/api/view_checks.hpp"
-#include "backends/dispatch/device_scope.hpp"
-#include "backends/dispatch/exact_function.hpp"
 #include "samebits/error.hpp"
 
 namespace samebits::backends {
@@ -27,7 +25,6 @@ bool is_destination(format_id format) {
 }
 
 void check_rounding(const evaluate_options& options, format_id to) {
-  check_rule({options.round, options.on_overflow}, options.random);
   if (options.round == rounding::nearest_even) return;
   if (options.round != rounding::stochastic || to == format_id::fp32) {
     throw unsupported(
@@ -43,38 +40,23 @@ void check_rounding(const evaluate_options& options, format_id to) {
   }
 }
 
-const backend& exact_backend(const exact_call& call, const executor& where) {
-  const auto has = [&](const backend& b) { return b.exact.has(call); };
-  const backend& chosen = resolve(where, call.out.space, has);
-  check_memory(chosen, call.out.space);
-  if (has(chosen)) return chosen;
-  throw unsupported("backend '" + std::string(chosen.name) + "' has no functions of rule exact");
-}
-
 }  // namespace
 
-void run_exact(function f, const const_matrix_view* grad, const const_matrix_view& in,
-               const matrix_view& out, const evaluate_options& options, const executor& where) {
+exact_call exact_call_of(function f, const const_matrix_view* grad, const const_matrix_view& in,
+                         const matrix_view& out, const evaluate_options& options) {
   const bool gradient = grad != nullptr;
   const auto exact = numerics::real::find_exact(f, gradient);
   if (!exact || !is_operand(in.format)) refuse_format(f, gradient, " of ", in.format);
   if (gradient && !is_operand(grad->format)) refuse_format(f, gradient, " of ", grad->format);
   if (!is_destination(out.format)) refuse_format(f, gradient, " into ", out.format);
   check_rounding(options, out.format);
-  check_threads(where);
-  const exact_call call{*exact,
-                        in,
-                        gradient ? *grad : const_matrix_view{},
-                        out,
-                        {options.round, options.on_overflow},
-                        options.random,
-                        options.random.pitch.value_or(static_cast<std::uint64_t>(out.cols))};
-  const device_scope on(
-      out.space,
-      {{address_of(out), "out"}, {address_of(in), "in"}, {address_of(call.grad), "grad"}},
-      where.stream);
-  const backend& chosen = exact_backend(call, where);
-  if (!is_empty(out)) chosen.exact.run(call, where);
+  return {*exact,
+          in,
+          gradient ? *grad : const_matrix_view{},
+          out,
+          {options.round, options.on_overflow},
+          options.random,
+          options.random.pitch.value_or(static_cast<std::uint64_t>(out.cols))};
 }
 
 }  // namespace samebits::backends

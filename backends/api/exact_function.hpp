@@ -1,13 +1,14 @@
-// evaluate() and evaluate_gradient() by the rule `exact`: called after the checks of all rules.
+// Calls of evaluate() and evaluate_gradient() by the rule `exact`: the checks of this rule alone.
 #pragma once
 
-#include "samebits/evaluate.hpp"
+#include "backends/dispatch/exact_function.hpp"
 
 namespace samebits::backends {
 
-/// Checks what only the rule `exact` refuses, chooses a backend and calls it. `grad` is null unless
-/// the gradient is wanted. The views are checked.
-void run_exact(function f, const const_matrix_view* grad, const const_matrix_view& in,
-               const matrix_view& out, const evaluate_options& options, const executor& where);
+/// The call on one matrix, after the checks of what only the rule `exact` refuses: functions,
+/// formats and roundings that the rule lacks. `grad` is null unless the gradient is wanted. The
+/// views are checked.
+exact_call exact_call_of(function f, const const_matrix_view* grad, const const_matrix_view& in,
+                         const matrix_view& out, const evaluate_options& options);
 
 }  // namespace samebits::backends

@@ -1,4 +1,5 @@
-// Functions of arrays: exp, tanh, gelu and others, by a rule that says whose bits they return.
+// Functions of arrays and of tensor lists: exp, tanh, gelu and others, by a rule that says whose
+// bits they return.
 #pragma once
 
 #include <optional>
@@ -6,6 +7,7 @@
 #include "samebits/backend.hpp"
 #include "samebits/core/function.hpp"
 #include "samebits/core/rounding.hpp"
+#include "samebits/tensor_list.hpp"
 #include "samebits/view.hpp"
 
 namespace samebits {
@@ -85,6 +87,42 @@ void evaluate(function f, const const_matrix_view& in, const matrix_view& out,
 /// @note Steps that PyTorch does in several kernels are rounded to the format after each kernel.
 void evaluate_gradient(function f, const const_matrix_view& grad, const const_matrix_view& in,
                        const matrix_view& out, const evaluate_options& options = {},
+                       const executor& where = {});
+
+/// Computes out = f(in) for every element of a list of tensors, tensor by tensor, as evaluate() of
+/// views does.
+///
+/// @param f  the function
+/// @param in  tensors in fp32, fp16 or bf16, host or device memory; formats may differ from tensor
+///   to tensor
+/// @param out  tensors with the rows and columns of `in`, and with its formats unless the rule is
+///   `exact`. A tensor of `out` may be the tensor of `in` at the same position. It overlaps no
+///   other tensor of `in`.
+/// @param options  as of evaluate() of views. With stochastic rounding, tensor i uses the random
+///   stream options.random.stream + i (mod 2^64).
+/// @param where  backend; threads for host memory, stream for device memory
+/// @throws as evaluate() of views does, and invalid_argument, naming the tensor, if the lists
+///   differ in length or lie in different memory. Nothing is written if one tensor is refused.
+/// @note Thread-safe. Threads share the elements of one tensor after another.
+/// @note Device memory: one kernel per tensor is enqueued on `where.stream`. The call can be
+///   captured into a graph, which must not outlive the lists.
+///
+///   const samebits::tensor_list x({{samebits::view_of(a)}, {samebits::view_of(b)}});
+///   const samebits::tensor_list y({{samebits::view_of(c)}, {samebits::view_of(d)}});
+///   samebits::evaluate(samebits::function::silu, x, y);
+void evaluate(function f, const tensor_list& in, const tensor_list& out,
+              const evaluate_options& options = {}, const executor& where = {});
+
+/// Computes out = grad * f'(in) for every element of a list of tensors, tensor by tensor, as
+/// evaluate_gradient() of views does.
+///
+/// @param grad  tensors with the rows and columns of `in`, and with its formats unless the rule is
+///   `exact`
+/// @param out  as in evaluate() of lists; a tensor may also be the tensor of `grad` at the same
+///   position
+/// @throws as evaluate() of lists does.
+void evaluate_gradient(function f, const tensor_list& grad, const tensor_list& in,
+                       const tensor_list& out, const evaluate_options& options = {},
                        const executor& where = {});
 
 }  // namespace samebits

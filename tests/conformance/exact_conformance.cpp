@@ -269,6 +269,14 @@ TEST_F(ExactArguments, OutOfAnotherElementSizeMayNotShareMemory) {
   out_ = {operands_.data(), format_id::bf16, 1, 8, 8, 1};
   expect_refused<invalid_argument>("out");
 }
+TEST_F(ExactArguments, OutMayNotShareAPartOfIn) {
+  std::vector<float> x(9, 42.0f);
+  const const_matrix_view in = view_of(x.data(), 1, 8);
+  EXPECT_THROW(evaluate(f_, in, view_of(x.data() + 1, 1, 8)), invalid_argument);
+  EXPECT_THROW(evaluate_gradient(function::silu, in, out_, view_of(x.data() + 1, 1, 8)),
+               invalid_argument);
+  EXPECT_EQ(x, std::vector<float>(9, 42.0f));
+}
 TEST_F(ExactArguments, EmptyViewsAreAllowed) {
   in_.cols = out_.cols = 0;
   evaluate(f_, in_, out_);

@@ -248,6 +248,15 @@ inline std::vector<device_call> device_calls() {
       {"cast", {&m::halves, &m::x}, enqueued, over_lists([](p x, p, p halves, w where) {
          cast(x, halves, {}, where);
        })},
+      {"evaluate a list", {&m::y, &m::x}, enqueued, over_lists([](p x, p y, p, w where) {
+         evaluate(function::exp, x, y, {}, where);
+       })},
+      {"evaluate_gradient of a list",
+       {&m::y, &m::x},
+       enqueued,
+       over_lists([](p x, p y, p, w where) {
+         evaluate_gradient(function::gelu, y, x, y, {.rule = function_rule::torch_2_11}, where);
+       })},
       {"optimizer_step", {&m::x, &m::y}, enqueued, detail::prepared_update},
       {"device_loss_scaler::step", {&m::x}, enqueued, detail::prepared_step},
       {"device_loss_scaler::state", {&m::x}, awaited, detail::prepared_scaler},

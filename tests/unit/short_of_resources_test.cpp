@@ -199,6 +199,15 @@ std::vector<operation_case> list_cases() {
       {"accumulate",
        [](arrays& a, const executor& by) { accumulate(list_of(a.x), list_of(a.y), {}, by); }},
       {"cast", [](arrays& a, const executor& by) { cast(list_of(a.x), list_of(a.out), {}, by); }},
+      {"evaluate",
+       [](arrays& a, const executor& by) {
+         evaluate(function::exp, list_of(a.x), list_of(a.out), {}, by);
+       }},
+      {"evaluate_gradient",
+       [](arrays& a, const executor& by) {
+         evaluate_gradient(function::gelu, list_of(a.y), list_of(a.small), list_of(a.out),
+                           {.rule = function_rule::torch_2_11}, by);
+       }},
       {"clip",
        [](arrays& a, const executor& by) {
          a.returned = {word(clip(list_of(a.small), 1e-6, by).norm)};
