@@ -1,8 +1,9 @@
-// Functions of arrays through the C interface.
+// Functions of arrays and of tensor lists through the C interface.
 #include "samebits/evaluate.hpp"
 
 #include "backends/c_api/arguments/arguments.hpp"
 #include "backends/c_api/arguments/guarded.hpp"
+#include "backends/c_api/arguments/handles.hpp"
 #include "backends/c_api/arguments/options.hpp"
 #include "samebits/c/evaluate.h"
 
@@ -40,5 +41,27 @@ samebits_status samebits_evaluate_gradient(int32_t f, const samebits_view* grad,
     samebits::evaluate_gradient(api::enumerator<samebits::function>(f, "f"),
                                 api::view(grad, "grad"), api::view(in, "in"), api::view(out, "out"),
                                 options_of(options), api::where(where));
+  });
+}
+
+samebits_status samebits_tensor_list_evaluate(int32_t f, const samebits_tensor_list* in,
+                                              const samebits_tensor_list* out,
+                                              const samebits_evaluate_options* options,
+                                              const samebits_executor* where) {
+  return api::guarded([&] {
+    samebits::evaluate(api::enumerator<samebits::function>(f, "f"), api::list_of(in, "in"),
+                       api::list_of(out, "out"), options_of(options), api::where(where));
+  });
+}
+
+samebits_status samebits_tensor_list_evaluate_gradient(int32_t f, const samebits_tensor_list* grad,
+                                                       const samebits_tensor_list* in,
+                                                       const samebits_tensor_list* out,
+                                                       const samebits_evaluate_options* options,
+                                                       const samebits_executor* where) {
+  return api::guarded([&] {
+    samebits::evaluate_gradient(api::enumerator<samebits::function>(f, "f"),
+                                api::list_of(grad, "grad"), api::list_of(in, "in"),
+                                api::list_of(out, "out"), options_of(options), api::where(where));
   });
 }

@@ -147,6 +147,33 @@ TEST(CTensorList, OperationsOnTwoLists) {
   out.expect_same_bits();
 }
 
+TEST(CTensorList, Functions) {
+  both_lists x(false, 1), grad(true, 10), out(true, 20);
+  evaluate(function::tanh, x.cpp, out.cpp);
+  ASSERT_OK(samebits_tensor_list_evaluate(SAMEBITS_FUNCTION_TANH, x.c, out.c, nullptr, nullptr));
+  out.expect_same_bits();
+  samebits_evaluate_options options = SAMEBITS_EVALUATE_OPTIONS_INIT;
+  options.rule = SAMEBITS_FUNCTION_RULE_TORCH_2_11;
+  options.has_parameter = 1;
+  options.parameter = 1.5;
+  const evaluate_options in_cpp{.rule = function_rule::torch_2_11, .parameter = 1.5};
+  evaluate(function::pow, x.cpp, x.cpp, in_cpp);
+  ASSERT_OK(samebits_tensor_list_evaluate(SAMEBITS_FUNCTION_POW, x.c, x.c, &options, nullptr));
+  x.expect_same_bits();
+  evaluate_gradient(function::pow, grad.cpp, x.cpp, out.cpp, in_cpp);
+  ASSERT_OK(samebits_tensor_list_evaluate_gradient(SAMEBITS_FUNCTION_POW, grad.c, x.c, out.c,
+                                                   &options, nullptr));
+  out.expect_same_bits();
+  EXPECT_REFUSED(
+      samebits_tensor_list_evaluate(SAMEBITS_FUNCTION_TANH, nullptr, out.c, nullptr, nullptr),
+      SAMEBITS_INVALID_ARGUMENT, "in: must not be null");
+  EXPECT_REFUSED(samebits_tensor_list_evaluate_gradient(SAMEBITS_FUNCTION_SILU, nullptr, x.c, out.c,
+                                                        nullptr, nullptr),
+                 SAMEBITS_INVALID_ARGUMENT, "grad: must not be null");
+  EXPECT_REFUSED(samebits_tensor_list_evaluate(SAMEBITS_FUNCTION_SIN, x.c, out.c, nullptr, nullptr),
+                 SAMEBITS_UNSUPPORTED, "rule exact has no sin");
+}
+
 std::string text_of_save(const samebits_loss_scaler* scaler) {
   size_t length = 0;
   EXPECT_OK(samebits_loss_scaler_save(scaler, nullptr, 0, &length));

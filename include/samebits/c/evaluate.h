@@ -1,9 +1,11 @@
-/* Functions of arrays: exp, tanh, gelu and others, by a rule that says whose bits they return. */
+/* Functions of arrays and of tensor lists: exp, tanh, gelu and others, by a rule that says whose
+ * bits they return. */
 #ifndef SAMEBITS_C_EVALUATE_H
 #define SAMEBITS_C_EVALUATE_H
 
 #include "samebits/c/base.h"
 #include "samebits/c/scalar.h"
+#include "samebits/c/tensor_list.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -94,6 +96,28 @@ SAMEBITS_C_API samebits_status samebits_evaluate_gradient(int32_t f, const sameb
                                                           const samebits_view* out,
                                                           const samebits_evaluate_options* options,
                                                           const samebits_executor* where);
+
+/* Computes out = f(in) tensor by tensor, as samebits_evaluate() does.
+ *
+ * @param in  tensors in fp32, fp16 or bf16; formats may differ from tensor to tensor
+ * @param out  tensors with the shapes of `in`, and with its formats unless the rule is exact. A
+ *   tensor of `out` may be the tensor of `in` at the same position.
+ * @param options  as in samebits_evaluate(). With stochastic rounding, tensor i uses the random
+ *   stream options->random.stream + i.
+ * @returns the errors of samebits_evaluate(); nothing is written if one tensor is refused
+ * @note Thread-safe. Device memory: one kernel per tensor is enqueued on where->stream. The call can
+ *   be captured into a CUDA graph, which must not outlive the lists. */
+SAMEBITS_C_API samebits_status samebits_tensor_list_evaluate(
+    int32_t f, const samebits_tensor_list* in, const samebits_tensor_list* out,
+    const samebits_evaluate_options* options, const samebits_executor* where);
+
+/* Computes out = grad * f'(in) tensor by tensor, as samebits_evaluate_gradient() does. Arguments and
+ * errors as in samebits_tensor_list_evaluate(); a tensor of `out` may also be the tensor of `grad`
+ * at the same position. */
+SAMEBITS_C_API samebits_status samebits_tensor_list_evaluate_gradient(
+    int32_t f, const samebits_tensor_list* grad, const samebits_tensor_list* in,
+    const samebits_tensor_list* out, const samebits_evaluate_options* options,
+    const samebits_executor* where);
 
 #ifdef __cplusplus
 }
