@@ -29,6 +29,11 @@ rounding, overflow, seed, random_stream, offset, random_bits
 out, format, threads, backend, stream
     As in `samebits.convert`. Arrays lie in host memory or in the memory of a GPU.
 
+The argument is one array, or a list or dict of arrays. A list gives a list of results, a dict gives
+a dict. `grad` and `out` are then lists or dicts too. Formats may differ from array to array. With
+stochastic rounding, array i uses the random stream random_stream + i. If one array is refused, no
+result is written. A result may be its own argument. Other arrays of a list share no memory.
+
 softmax, log_softmax, LayerNorm and their gradients are functions of rows. Their options are rule,
 out, format, threads and backend: see their docstrings.
 
@@ -47,14 +52,18 @@ array([0.368, 1.648], dtype=float16)
 array([0.36787948, 1.6487212 ], dtype=float32)
 >>> samebits.functions.gradient("gelu", np.ones_like(x), x, rule="torch_2_11")
 array([-0.08331548,  0.8674951 ], dtype=float32)
+>>> samebits.functions.tanh({"a": x, "b": np.float16([1])})
+{'a': array([-0.7615942 ,  0.46211717], dtype=float32), 'b': array([0.7617], dtype=float16)}
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from samebits import _core
 from samebits.formats import choose
+from samebits.list_arguments import named, paired, results_of
 from samebits.row_functions import (
     LayerNorm,
     layer_norm,
@@ -154,11 +163,29 @@ def _evaluate(
     random = None
     if cast & 255 == STOCHASTIC:
         random = random_of(seed, random_stream, offset, None, random_bits)
+    of = choose("function", function, _FUNCTIONS), choose("rule", rule, _RULES)
+    value = None if parameter is None else number(parameter, "parameter")
+    if isinstance(x, (list, tuple, Mapping)):
+        names = named(x)[1]
+        results = _evaluate_list(of, x, grad, out, optional_format(format), optional_format(to, "to"),
+                                 value, cast, random, (threads, backend, stream_handle(stream)))
+        return dict(zip(names, results, strict=True)) if isinstance(x, Mapping) else results
     return _core.evaluate(
-        choose("function", function, _FUNCTIONS), choose("rule", rule, _RULES), x, grad,
-        optional_format(format), None if parameter is None else number(parameter, "parameter"),
-        to, cast, random, out, threads, backend, stream_handle(stream),
+        *of, x, grad, optional_format(format), value, to, cast, random, out, threads, backend,
+        stream_handle(stream),
     )
+
+
+def _evaluate_list(
+    of: tuple[int, int], x: Any, grad: Any, out: Any, format: int, to: int, parameter: float | None,
+    cast: int, random: Any, where: tuple[Any, ...],
+) -> list[Any]:
+    arrays, names = named(x, "x")
+    grads = None if grad is None else paired(x, grad, "grad")[1]
+    results = results_of("x", x, out, format, to)
+    _core.evaluate_list(*of, arrays, grads, format, parameter, results, format if to < 0 else to,
+                        names, cast, random, *where)
+    return results
 
 
 def evaluate(
@@ -170,7 +197,7 @@ def evaluate(
     ----------
     function : str
         The name of a function of this module.
-    x : array [...]
+    x : array [...], list of arrays, or dict of str to array
         The function's argument.
     parameter : float, optional
         The exponent of pow, the alpha of elu or the slope of leaky_relu.
@@ -192,9 +219,9 @@ def gradient(
     ----------
     function : str
         The name of a function of this module, for example ``"gelu_tanh"``.
-    grad : array [...]
+    grad : array [...], list of arrays, or dict of str to array
         The gradient of the function's result.
-    x : array [...]
+    x : as `grad`
         The function's argument, in the shape of `grad`, and in its format unless the rule is
         ``exact``.
     parameter : float, optional

@@ -9,10 +9,11 @@ from typing import Any, Final
 from samebits import _core
 from samebits.errors import InvalidArgument
 from samebits.formats import choose
+from samebits.list_arguments import named
 from samebits.ranks.agreement import RankObservation, agree
 from samebits.ranks.communicator import Communicator
 from samebits.rules import integer, number, stream_handle
-from samebits.tensors import InspectReport, UnscaleReport, named, unscale_report
+from samebits.tensors import InspectReport, UnscaleReport, unscale_report
 
 __all__ = ["LossScaler", "StepDecision"]
 

@@ -56,6 +56,7 @@ import numpy as np
 from samebits import _core
 from samebits.errors import InvalidArgument
 from samebits.formats import NAMES, choose, dtype_of
+from samebits.list_arguments import named
 from samebits.optimizer_layout import (
     GRADIENTS,
     PROFILES,
@@ -69,7 +70,6 @@ from samebits.optimizer_layout import (
 )
 from samebits.rules import integer, number
 from samebits.safetensors import read_safetensors, write_safetensors
-from samebits.tensors import named
 
 __all__ = ["LAMB", "SGD", "Adam", "AdamW", "Lion", "random_stream"]
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from samebits import _core
-from samebits.errors import InvalidArgument
 from samebits.formats import format_index
+from samebits.list_arguments import named, paired, results_of
 from samebits.losses import ConversionLoss, conversion_loss
 from samebits.rules import (
     STOCHASTIC,
@@ -44,21 +44,6 @@ def _value_of_bits(bits: int) -> float:
     if exponent == 0:  # converting a float would flush it where the process flushes subnormals
         return math.ldexp(mantissa, -149)
     return math.ldexp(mantissa | 1 << 23, exponent - 150)
-
-
-def named(tensors: Any, argument: str = "tensors") -> tuple[list[Any], list[str]]:
-    """Return the arrays of an argument and their names.
-
-    An argument is one array, a sequence of arrays, or a mapping from names to arrays.
-    """
-    if isinstance(tensors, Mapping):
-        return list(tensors.values()), [str(name) for name in tensors]
-    if isinstance(tensors, (list, tuple)):
-        return list(tensors), [str(i) for i in range(len(tensors))]
-    if hasattr(tensors, "__dlpack__") or hasattr(tensors, "__array_struct__"):
-        return [tensors], ["0"]
-    raise TypeError(f"{argument}: an array, a list of arrays or a dict of arrays is expected; "
-                    f"got a {type(tensors).__name__}")
 
 
 @dataclass(frozen=True)
@@ -296,19 +281,6 @@ def clip(tensors: Any, max_norm: float, *, format: object = None, threads: int |
     return ClipReport(norm, factor)
 
 
-def _pair(first: Any, second: Any, name: str) -> tuple[list[Any], list[Any], list[str]]:
-    """Return the arrays of two arguments in the same order, and the names of the first argument."""
-    arrays, names = named(first)
-    if isinstance(first, Mapping) and isinstance(second, Mapping):
-        if set(first) != set(second):
-            raise InvalidArgument(f"{name}: its names are not those of the first argument")
-        return arrays, [second[key] for key in first], names
-    others, _ = named(second, name)
-    if len(others) != len(arrays):
-        raise InvalidArgument(f"{name}: {len(arrays)} tensors are expected; got {len(others)}")
-    return arrays, others, names
-
-
 def accumulate(acc: Any, gradients: Any, *, scales: Any = None, format: object = None,
                threads: int | None = None, backend: str | None = None,
                stream: Any = None) -> None:
@@ -327,7 +299,7 @@ def accumulate(acc: Any, gradients: Any, *, scales: Any = None, format: object =
     threads, backend, stream
         As in `convert`.
     """
-    sums, terms, names = _pair(acc, gradients, "gradients")
+    sums, terms, names = paired(acc, gradients, "gradients")
     _core.accumulate(sums, terms, names, optional_format(format), scales, threads, backend,
                      stream_handle(stream))
 
@@ -345,8 +317,8 @@ def axpby(a: float, x: Any, b: float, y: Any, out: Any, *, threads: int | None =
     threads, backend, stream
         As in `convert`.
     """
-    left, right, names = _pair(x, y, "y")
-    _, into, _ = _pair(x, out, "out")
+    left, right, names = paired(x, y, "y")
+    _, into, _ = paired(x, out, "out")
     _core.axpby(number(a, "a"), left, number(b, "b"), right, into, names, threads,
                 backend, stream_handle(stream))
 
@@ -376,11 +348,7 @@ def cast(tensors: Any, to: object, *, format: object = None, rounding: str = "ne
     rule = rule_of(rounding, overflow, nan)
     arrays, names = named(tensors)
     format_number = optional_format(format)
-    if out is None:
-        results = [_core.empty_like(x, _core.describe(x, f"tensors[{name}]", format_number)[0], index)
-                   for x, name in zip(arrays, names, strict=True)]
-    else:
-        _, results, _ = _pair(tensors, out, "out")
+    results = results_of("tensors", tensors, out, format_number, index)
     random = random_of(seed, random_stream, 0, None, random_bits)
     _core.cast(arrays, format_number, results, index, names, rule,
                random if rule & 255 == STOCHASTIC else None, threads, backend,

@@ -1,10 +1,13 @@
-// Functions of arrays, by a rule that says whose bits they return.
+// Functions of arrays and of lists of arrays, by a rule that says whose bits they return.
+#include <optional>
+
 #include "call.hpp"
+#include "tensor_list.hpp"
 
 namespace samebits::python {
 namespace {
 
-constexpr const char* names[] = {"x", "grad", "out"};
+constexpr const char* argument_names[] = {"x", "grad", "out"};
 
 // The arrays of one call: x, grad if the gradient is wanted, out.
 struct evaluation {
@@ -14,10 +17,10 @@ struct evaluation {
   bool gradient = false;
 
   [[nodiscard]] slices all() const {
-    operand operands[3] = {{&x, names[0]}};
+    operand operands[3] = {{&x, argument_names[0]}};
     int count = 1;
-    if (gradient) operands[count++] = {&grad, names[1]};
-    operands[count++] = {&out, names[2]};
+    if (gradient) operands[count++] = {&grad, argument_names[1]};
+    operands[count++] = {&out, argument_names[2]};
     const slices s = slices_of(x.dims, x.shape, operands, count);
     if (s.loops > 0) check_overlap(operands[count - 1], operands, count - 1);
     return s;
@@ -32,6 +35,21 @@ std::int32_t evaluate_slice(const evaluation& e, int f, const slices& s,
   if (!e.gradient) return samebits_evaluate(f, &in, &out, &options, &where);
   const samebits_view grad = view_of(s, 1, e.grad, offsets);
   return samebits_evaluate_gradient(f, &grad, &in, &out, &options, &where);
+}
+
+samebits_evaluate_options options_of(int function_rule, int packed_rule, nb::handle random,
+                                     nb::handle parameter) {
+  samebits_evaluate_options options = SAMEBITS_EVALUATE_OPTIONS_INIT;
+  options.rule = function_rule;
+  const rule r(packed_rule);
+  options.rounding = r.rounding;
+  options.overflow = r.overflow;
+  options.random = random_of(random);
+  if (!parameter.is_none()) {
+    options.has_parameter = 1;
+    options.parameter = nb::cast<double>(parameter);
+  }
+  return options;
 }
 
 // `function_rule` says whose bits, `packed_rule` how they are rounded; `to` is None for x's format.
@@ -60,16 +78,7 @@ nb::object evaluate(int f, int function_rule, nb::handle x, nb::handle grad, int
     check_shape({&e.out, "out"}, e.x.dims, e.x.shape);
     if (e.out.library != nullptr) mark_written(out);
   }
-  samebits_evaluate_options options = SAMEBITS_EVALUATE_OPTIONS_INIT;
-  options.rule = function_rule;
-  const rule r(packed_rule);
-  options.rounding = r.rounding;
-  options.overflow = r.overflow;
-  options.random = random_of(random);
-  if (!parameter.is_none()) {
-    options.has_parameter = 1;
-    options.parameter = nb::cast<double>(parameter);
-  }
+  samebits_evaluate_options options = options_of(function_rule, packed_rule, random, parameter);
   const slices s = e.all();
   const std::uint64_t first = options.random.offset;
   const samebits_executor where = executor_of(threads, backend, stream, e.x, e.x.size());
@@ -85,6 +94,27 @@ nb::object evaluate(int f, int function_rule, nb::handle x, nb::handle grad, int
   return result;
 }
 
+// `format` is that of x and grads, `to` that of out; -1: the dtypes' own formats.
+void evaluate_list(int f, int function_rule, nb::list x, nb::handle grads, int format,
+                   nb::handle parameter, nb::list out, int to, nb::list names, int packed_rule,
+                   nb::handle random, nb::handle threads, nb::handle backend, nb::handle stream) {
+  void* const s = stream_of(stream);
+  const tensor_list in(x, names, "x", access::read, format, s);
+  std::optional<tensor_list> grad;
+  if (!grads.is_none()) {
+    grad.emplace(nb::cast<nb::list>(grads), names, "grad", access::read, format, s);
+  }
+  const tensor_list results(out, names, "out", access::write, to, s);
+  const samebits_evaluate_options options =
+      options_of(function_rule, packed_rule, random, parameter);
+  const samebits_executor where = executor_of(threads, backend, stream, in.first(), in.elements());
+  run(in.elements(), [&] {
+    if (!grad) return samebits_tensor_list_evaluate(f, in.get(), results.get(), &options, &where);
+    return samebits_tensor_list_evaluate_gradient(f, grad->get(), in.get(), results.get(), &options,
+                                                  &where);
+  });
+}
+
 }  // namespace
 
 void bind_functions(nb::module_& m) {
@@ -93,6 +123,11 @@ void bind_functions(nb::module_& m) {
         nb::arg("to").none(), nb::arg("rule"), nb::arg("random").none(), nb::arg("out").none(),
         nb::arg("threads").none(), nb::arg("backend").none(), nb::arg("stream").none(),
         "Evaluates a function, or its gradient if `grad` is given.");
+  m.def("evaluate_list", &evaluate_list, nb::arg("function"), nb::arg("function_rule"),
+        nb::arg("x"), nb::arg("grads").none(), nb::arg("format"), nb::arg("parameter").none(),
+        nb::arg("out"), nb::arg("to"), nb::arg("names"), nb::arg("rule"), nb::arg("random").none(),
+        nb::arg("threads").none(), nb::arg("backend").none(), nb::arg("stream").none(),
+        "Evaluates a function, or its gradient if `grads` are given, tensor by tensor.");
 }
 
 }  // namespace samebits::python

@@ -109,6 +109,62 @@ def test_gradients() -> None:
     np.testing.assert_array_equal(functions.leaky_relu(x, 0.5, rule=TORCH), [-0.5, 0, 2])
 
 
+def test_lists_have_the_results_of_their_arrays() -> None:
+    a = np.linspace(-4, 4, 600, dtype=np.float32).reshape(20, 30)
+    b = np.linspace(-2, 2, 7, dtype=np.float16)
+    none = np.zeros((0, 3), np.float32)
+    for rule in ("exact", TORCH):
+        results = functions.gelu([a.T, b, none], rule=rule)
+        assert [r.dtype for r in results] == [np.float32, np.float16, np.float32]
+        for result, x in zip(results, (a.T, b, none), strict=True):
+            np.testing.assert_array_equal(result, functions.gelu(x, rule=rule))
+    named = functions.exp({"w": a, "b": b}, to="bf16")
+    np.testing.assert_array_equal(np.asarray(named["b"]).view(np.uint16),
+                                  np.asarray(functions.exp(b, to="bf16")).view(np.uint16))
+    grads = functions.gradient("silu", {"b": b, "w": a}, {"w": a, "b": b})
+    np.testing.assert_array_equal(grads["w"], functions.gradient("silu", a, a))
+    np.testing.assert_array_equal(grads["b"], functions.gradient("silu", b, b))
+    assert functions.tanh([]) == []
+    codes = [np.uint16([0x3F00, 0x3F80])]
+    result, = functions.exp(codes, rule=TORCH, format="bf16")
+    assert np.asarray(result).view(np.uint16).tolist() == [0x3FD3, 0x402E]
+
+
+def test_lists_round_each_array_by_a_stream_of_its_own() -> None:
+    x = np.linspace(-4, 4, 4096, dtype=np.float32)
+    options: Any = {"to": "bf16", "rounding": "stochastic", "seed": 3}
+    results = functions.sigmoid([x, x.copy()], random_stream=8, **options)
+    for stream, result in zip((8, 9), results, strict=True):
+        expected = functions.sigmoid(x, random_stream=stream, **options)
+        assert np.asarray(result).tobytes() == np.asarray(expected).tobytes()
+
+
+def test_lists_are_written_in_place_or_not_at_all() -> None:
+    a, b = np.float32([0.5, 1.0]), np.float16([2.0])
+    expected = functions.silu([a, b], rule=TORCH)
+    out = [np.zeros_like(a), np.zeros_like(b)]
+    assert functions.silu([a, b], rule=TORCH, out=out)[0] is out[0]
+    np.testing.assert_array_equal(out[0], expected[0])
+    with pytest.raises(samebits.Unsupported, match="has no exp of fp16"):
+        functions.exp([a, b], rule=CUDA, out=out)
+    np.testing.assert_array_equal(out[0], expected[0])
+    functions.silu({"a": a, "b": b}, rule=TORCH, out={"b": b, "a": a})
+    np.testing.assert_array_equal(a, expected[0])
+    np.testing.assert_array_equal(b, expected[1])
+
+
+def test_refused_lists() -> None:
+    a = np.float32([0.5, 1.0, 2.0])
+    with pytest.raises(samebits.InvalidArgument, match=r"out\[1\] '1': overlaps in\[0\]"):
+        functions.exp([a[:1], a[1:2]], out=[a[2:], a[:1]])
+    with pytest.raises(samebits.InvalidArgument, match="out: 2 tensors are expected; got 1"):
+        functions.exp([a[:1], a[1:]], out=[a[:1]])
+    with pytest.raises(samebits.InvalidArgument, match="grad: its names"):
+        functions.gradient("silu", {"b": a}, {"a": a})
+    with pytest.raises(TypeError, match=r"x\[0\]"):
+        functions.exp([0.5, 1.0])
+
+
 def test_refusals() -> None:
     x = np.float32([0.5])
     with pytest.raises(samebits.Unsupported, match="rule cuda_13_0 has no gelu of fp32"):

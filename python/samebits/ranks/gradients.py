@@ -7,10 +7,10 @@ from typing import Any
 from samebits import _core
 from samebits.errors import InvalidArgument
 from samebits.formats import choose, format_index
+from samebits.list_arguments import named
 from samebits.quantize import SCALE_RULES
 from samebits.ranks.communicator import Communicator, fields
 from samebits.rules import ROUNDINGS, STOCHASTIC, integer, number, random_of
-from samebits.tensors import named
 
 __all__ = ["reduce_gradients"]
 

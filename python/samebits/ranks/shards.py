@@ -21,9 +21,9 @@ from samebits import _core
 from samebits.convert import convert
 from samebits.errors import InvalidArgument, RankError
 from samebits.formats import NAMES
+from samebits.list_arguments import named
 from samebits.ranks.communicator import Communicator, fields
 from samebits.rules import integer, stream_handle
-from samebits.tensors import named
 
 __all__ = ["ShardNorms", "norm_of_shards"]
 

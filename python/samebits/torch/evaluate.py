@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -66,9 +67,9 @@ torch.library.register_autograd(_NAME, _backward, setup_context=_keep)
 torch.library.register_autograd(_GRADIENT, _refuse_second_derivative)
 
 
-def evaluate(x: torch.Tensor, function: str, parameter: float | None = None,
-             **options: Unpack[Options]) -> torch.Tensor:
-    """Compute a function of every element of a tensor, with the bits that a rule names.
+def evaluate(x: Any, function: str, parameter: float | None = None,
+             **options: Unpack[Options]) -> Any:
+    """Compute a function of every element of a tensor, or of each tensor of a list.
 
     The bits are those of `samebits.functions`, on CPU and GPU. With the rule ``torch_2_11`` the
     gradient has the bits of PyTorch's backward pass on a GPU. Rule ``exact`` has gradients of silu,
@@ -77,8 +78,9 @@ def evaluate(x: torch.Tensor, function: str, parameter: float | None = None,
 
     Parameters
     ----------
-    x : torch.Tensor [...]
-        fp32; also fp16 and bf16 if the rule has them. On the CPU or a GPU, of any strides.
+    x : torch.Tensor [...], list of tensors, or dict of str to tensor
+        fp32; also fp16 and bf16 if the rule has them. On the CPU or a GPU, of any strides; those of
+        a list all on one device.
     function : str
         The name of a function of `samebits.functions`, for example ``"gelu_tanh"``.
     parameter : float, optional
@@ -89,7 +91,7 @@ def evaluate(x: torch.Tensor, function: str, parameter: float | None = None,
 
     Returns
     -------
-    torch.Tensor [...]
+    torch.Tensor [...], list of tensors, or dict of str to tensor
         C-contiguous, on the device of `x`, computed on torch's current stream.
 
     Examples
@@ -104,12 +106,18 @@ def evaluate(x: torch.Tensor, function: str, parameter: float | None = None,
     >>> x.grad
     tensor([0.0723, 0.7400])
     """
-    if is_dtensor(x):
+    tensors = list(x.values()) if isinstance(x, Mapping) else x
+    listed = isinstance(tensors, (list, tuple))
+    each = tensors if listed else [x]
+    if any(is_dtensor(t) for t in each):
         raise InvalidArgument("x: a DTensor; pass x.to_local()")
-    if options.get("out") is None and (needs_operator(x) or needs_gradient(x)):
-        return _call_operator(x, function, parameter, options)
-    result: torch.Tensor = functions.evaluate(function, x, parameter, **options)
-    return result
+    if options.get("out") is not None or not any(needs_operator(t) or needs_gradient(t)
+                                                 for t in each):
+        return functions.evaluate(function, x, parameter, **options)
+    results = [_call_operator(t, function, parameter, options) for t in each]
+    if isinstance(x, Mapping):
+        return dict(zip(x, results, strict=True))
+    return results if listed else results[0]
 
 
 def _call_operator(x: torch.Tensor, function: str, parameter: float | None,

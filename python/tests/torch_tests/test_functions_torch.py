@@ -61,6 +61,37 @@ def test_gradients(device: str, dtype: str) -> None:
         assert same(x.grad, expected)
 
 
+def test_lists_have_the_results_of_their_tensors(device: str) -> None:
+    a = numbers("fp32", (5, 7), device)
+    b = numbers("bf16", (300,), device)
+    for rule in ("exact", TORCH):
+        results = sbt.evaluate([a.T, b], "gelu", rule=rule)
+        assert same(results[0], functions.gelu(a.T, rule=rule))
+        assert same(results[1], functions.gelu(b, rule=rule))
+        named = sbt.evaluate({"a": a, "b": b}, "silu", rule=rule)
+        assert list(named) == ["a", "b"] and same(named["b"], functions.silu(b, rule=rule))
+    out = [torch.zeros_like(a), torch.zeros_like(b)]
+    version = out[1]._version
+    assert sbt.evaluate([a, b], "tanh", out=out)[0] is out[0]
+    assert out[1]._version > version
+    assert same(out[1], functions.tanh(b))
+
+
+def test_autograd_records_lists(device: str) -> None:
+    a = numbers("fp32", (5, 7), device).requires_grad_()
+    b = numbers("fp32", (3,), device)
+    results = sbt.evaluate([a, b], "silu")
+    assert results[0].requires_grad and not results[1].requires_grad
+    results[0].backward(torch.ones(5, 7, device=device))
+    assert a.grad is not None
+    ones = torch.ones(5, 7, device=device)
+    assert same(a.grad, functions.gradient("silu", ones, a.detach()))
+    with pytest.raises(samebits.InvalidArgument, match="threads: not supported"):
+        sbt.evaluate({"a": a}, "silu", threads=1)
+    with torch.no_grad():
+        assert not sbt.evaluate([a], "silu")[0].requires_grad
+
+
 def test_a_gradient_that_repeats_one_number(device: str) -> None:
     x = numbers("fp32", (5, 7), device).requires_grad_()
     sbt.evaluate(x, "sigmoid", rule=TORCH).sum().backward()
