@@ -93,8 +93,8 @@ void avx512_compute(const compute_call& call, element_range range);
 // support.
 flags avx2_compute_or_reference(const compute_call& call, element_range range);
 flags avx512_compute_or_reference(const compute_call& call, element_range range);
-/// Functions of arrays; the AVX-512 backend uses the AVX2 kernels, too.
-void simd_evaluate(const evaluate_call& call, element_range range);
+void avx2_evaluate(const evaluate_call& call, element_range range);
+void avx512_evaluate(const evaluate_call& call, element_range range);
 void avx2_exact(const exact_call& call, element_range range);
 void avx512_exact(const exact_call& call, element_range range);
 void avx2_quantize(const quantize_call& call, const executor& where);

@@ -1,5 +1,5 @@
-// Functions of arrays on the SIMD backends: the kernel where the processor has fused multiply-adds,
-// else the reference backend. Compiled without instruction set flags.
+// Functions of arrays on the SIMD backends. On processors with AVX2 but without fused
+// multiply-adds, the reference backend computes them. Compiled without instruction set flags.
 #include "backends/simd/functions/functions.hpp"
 
 #include <cstdint>
@@ -29,12 +29,15 @@ void scalar_lg2_approx(std::uint32_t* x, int count) {
   for (int i = 0; i < count; ++i) x[i] = numerics::hopper::lg2_approx(x[i]);
 }
 
-void simd_evaluate(const evaluate_call& call, element_range range) {
-  if (__builtin_cpu_supports("avx2") == 0 || __builtin_cpu_supports("fma") == 0) {
-    return reference_evaluate(call, range);
-  }
+void avx2_evaluate(const evaluate_call& call, element_range range) {
+  if (__builtin_cpu_supports("fma") == 0) return reference_evaluate(call, range);
   const ieee_control_register ieee;
   evaluate_range(call, range, avx2_evaluate_codes);
+}
+
+void avx512_evaluate(const evaluate_call& call, element_range range) {
+  const ieee_control_register ieee;
+  evaluate_range(call, range, avx512_evaluate_codes);
 }
 
 namespace {

@@ -8,10 +8,12 @@
 
 namespace samebits::backends {
 
-/// Kernel of AVX2 and fused multiply-adds: evaluate_codes of backends/dispatch/evaluate.hpp. The
+/// Kernels: evaluate_codes of backends/dispatch/evaluate.hpp. AVX2 needs fused multiply-adds. The
 /// control register must have its IEEE 754 state.
 void avx2_evaluate_codes(const numerics::function_plan& plan, const std::uint32_t* grad,
                          std::uint32_t* codes, int count);
+void avx512_evaluate_codes(const numerics::function_plan& plan, const std::uint32_t* grad,
+                           std::uint32_t* codes, int count);
 
 /// Kernels of the rule `exact`: exact_codes of backends/dispatch/exact_function.hpp. The control
 /// register must have its IEEE 754 state.

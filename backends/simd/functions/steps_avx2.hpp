@@ -1,4 +1,5 @@
-// The steps of numerics/hardware/cuda_functions/steps.hpp on AVX2 lanes, with fused multiply-adds.
+// The steps of numerics/hardware/cuda_functions/steps.hpp on AVX2 lanes, with fused multiply-adds;
+// and the operations of units.hpp.
 //
 // MXCSR must have its IEEE 754 state. A NaN result may have any NaN code. convert_kernel.hpp says
 // what code may be used here.
@@ -6,6 +7,7 @@
 
 #include <immintrin.h>
 
+#include <cstddef>
 #include <cstdint>
 
 #include "backends/self_test/build_flags.hpp"
@@ -65,5 +67,19 @@ SAMEBITS_INLINE lanes whole_down(lanes a) {
 /// Operands of 2^31 or more and NaN give 2^31 instead of 0; no function uses these results.
 SAMEBITS_INLINE lanes to_int(lanes a) { return _mm256_cvttps_epi32(floats(a)); }
 SAMEBITS_INLINE lanes from_int(lanes a) { return words(_mm256_cvtepi32_ps(a.v)); }
+
+/// table[index] of each lane. Requires index < Rows.
+template <std::size_t Rows>
+SAMEBITS_INLINE lanes gather(const std::int32_t (&table)[Rows], lanes index) {
+  return _mm256_i32gather_epi32(table, index.v, 4);
+}
+/// The low 32 bits of each lane's product.
+SAMEBITS_INLINE lanes product(lanes a, lanes b) { return _mm256_mullo_epi32(a.v, b.v); }
+/// Shifts signed lanes; rounds downward.
+template <int Bits>
+SAMEBITS_INLINE lanes shift_down(lanes a) {
+  return _mm256_srai_epi32(a.v, Bits);
+}
+SAMEBITS_INLINE bool any(mask m) { return _mm256_testz_si256(m.v, m.v) == 0; }
 
 }  // namespace samebits::avx2

@@ -1,23 +1,34 @@
-// The steps of CUDA's functions on AVX2 lanes against their definition, one step at a time.
+// The steps of CUDA's functions on SIMD lanes against their definition, one step at a time. Compiled
+// once for AVX2 and once for AVX-512.
 #include <gtest/gtest.h>
 
 #include <cstdint>
 #include <string>
 
+#if defined(__AVX512F__)
+#include "backends/simd/functions/steps_avx512.hpp"
+#else
 #include "backends/simd/functions/steps_avx2.hpp"
+#endif
 #include "numerics/hardware/cuda_functions/steps.hpp"
 
 namespace samebits {
 namespace {
 
 namespace ptx = numerics::ptx;
-using avx2::lanes;
+#if defined(__AVX512F__)
+using avx512::lanes, avx512::isa;
+bool supported() { return __builtin_cpu_supports("avx512f") != 0; }
+#else
+using avx2::lanes, avx2::isa;
+bool supported() {
+  return __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0;
+}
+#endif
 
 constexpr std::uint32_t nan = 0x7FFFFFFFu;
 
-std::uint32_t first_lane(lanes x) {
-  return static_cast<std::uint32_t>(_mm256_extract_epi32(x.v, 0));
-}
+std::uint32_t first_lane(lanes x) { return isa::largest(x); }  // all lanes are equal
 /// A result with the canonical NaN for every NaN: lanes may return any NaN code.
 std::uint32_t canonical(std::uint32_t x) { return (x & nan) > 0x7F800000u ? nan : x; }
 
@@ -33,16 +44,14 @@ class generator {
   std::uint64_t state_ = 1;
 };
 
-class FunctionStepsAvx2 : public ::testing::Test {
+class FunctionSteps : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (__builtin_cpu_supports("avx2") == 0 || __builtin_cpu_supports("fma") == 0) {
-      GTEST_SKIP() << "the processor lacks AVX2 or fused multiply-adds";
-    }
+    if (!supported()) GTEST_SKIP() << "the processor lacks these instructions";
   }
 };
 
-TEST_F(FunctionStepsAvx2, FmaDownInItsBinade) {
+TEST_F(FunctionSteps, FmaDownInItsBinade) {
   generator next;
   int rounded = 0, compared = 0;
   for (int i = 0; i < 400'000; ++i) {
@@ -61,7 +70,7 @@ TEST_F(FunctionStepsAvx2, FmaDownInItsBinade) {
   EXPECT_GT(rounded, 50'000);
 }
 
-TEST_F(FunctionStepsAvx2, FmaDownAtTheEndsOfTheBinade) {
+TEST_F(FunctionSteps, FmaDownAtTheEndsOfTheBinade) {
   constexpr std::uint32_t lowest = 0x4B000000u, largest = 0x4B7FFFFFu, half = 0x3F000000u;
   constexpr std::uint32_t tiny = 0x00000001u, one = 0x3F800000u;
   for (const std::uint32_t sign : {0u, 0x80000000u}) {
@@ -76,7 +85,7 @@ TEST_F(FunctionStepsAvx2, FmaDownAtTheEndsOfTheBinade) {
   }
 }
 
-TEST_F(FunctionStepsAvx2, StepsOfAnyOperands) {
+TEST_F(FunctionSteps, StepsOfAnyOperands) {
   generator next;
   for (int i = 0; i < 400'000; ++i) {
     const std::uint32_t a = next(), c = next();
@@ -98,11 +107,11 @@ TEST_F(FunctionStepsAvx2, StepsOfAnyOperands) {
     same("whole_down", whole_down(x), ptx::whole_down(a));
     same("from_int", from_int(x), ptx::from_int(a));
     if ((a & 0x7FFFFFFFu) < 0x4F000000u) same("to_int", to_int(x), ptx::to_int(a));
-    EXPECT_EQ(first_lane(lt(x, y).v) != 0, ptx::lt(a, b));
+    EXPECT_EQ(any(lt(x, y)), ptx::lt(a, b));
   }
 }
 
-TEST_F(FunctionStepsAvx2, AddTowardZero) {
+TEST_F(FunctionSteps, AddTowardZero) {
   generator next;
   for (int i = 0; i < 400'000; ++i) {
     // Exponents 2^-30 .. 2^30 keep every step of the sum's error normal.
@@ -110,6 +119,14 @@ TEST_F(FunctionStepsAvx2, AddTowardZero) {
     const std::uint32_t a = number(), b = number();
     ASSERT_EQ(first_lane(add_rz(lanes(a), lanes(b))), ptx::add_rz(a, b))
         << std::hex << a << " " << b;
+  }
+}
+
+TEST_F(FunctionSteps, GathersEveryRow) {
+  std::int32_t table[128];
+  for (std::int32_t i = 0; i < 128; ++i) table[i] = i * i;
+  for (std::uint32_t i = 0; i < 128; ++i) {
+    EXPECT_EQ(first_lane(gather(table, lanes(i))), i * i);
   }
 }
 

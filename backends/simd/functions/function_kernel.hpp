@@ -1,0 +1,73 @@
+// The kernel of functions of arrays on SIMD lanes (`Isa`: steps_avx2.hpp, steps_avx512.hpp).
+// Included by one file per instruction set, which defines nothing else. convert_kernel.hpp says
+// what code may be used here.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "backends/simd/functions/functions.hpp"
+#include "numerics/hardware/cuda_functions/two_over_pi.hpp"
+#include "numerics/hardware/evaluate.hpp"
+#include "samebits/core/config.hpp"
+
+namespace samebits::simd {
+
+using numerics::cuda_13_0::quarter_turns;
+
+/// Lanes in memory.
+template <class Lanes>
+struct alignas(64) words_of_lanes {
+  std::uint32_t word[Lanes::count];
+};
+template <class Isa>
+SAMEBITS_INLINE words_of_lanes<typename Isa::word> stored_words(typename Isa::word x) {
+  words_of_lanes<typename Isa::word> words;
+  Isa::template store<32>(reinterpret_cast<std::byte*>(words.word), x);
+  return words;
+}
+template <class Isa>
+SAMEBITS_INLINE typename Isa::word loaded(const words_of_lanes<typename Isa::word>& words) {
+  return Isa::template load<32>(reinterpret_cast<const std::byte*>(words.word));
+}
+
+/// Large angles are rare in practice: their lanes are computed one by one.
+template <class Isa, class Lanes>
+SAMEBITS_INLINE quarter_turns<Lanes> turns_of_angle(numerics::mask_of<Lanes> large, Lanes x,
+                                                    const quarter_turns<Lanes>& small) {
+  if (!any(large)) return small;
+  const auto chosen = stored_words<Isa>(select(large, Lanes(1u), Lanes(0u)));
+  const auto operands = stored_words<Isa>(x);
+  auto angle = stored_words<Isa>(small.angle);
+  auto quadrant = stored_words<Isa>(small.quadrant);
+  backends::reduce_large_angles(chosen.word, operands.word, angle.word, quadrant.word,
+                                Lanes::count);
+  return {loaded<Isa>(angle), loaded<Isa>(quadrant)};
+}
+
+template <class Isa, class Lanes>
+SAMEBITS_INLINE Lanes lg2_of(Lanes x) {
+  auto words = stored_words<Isa>(x);
+  backends::scalar_lg2_approx(words.word, Lanes::count);
+  return loaded<Isa>(words);
+}
+
+/// evaluate_codes of backends/dispatch/evaluate.hpp.
+template <class Isa>
+SAMEBITS_INLINE void evaluate_codes_of(const numerics::function_plan& plan,
+                                       const std::uint32_t* grad, std::uint32_t* codes, int count) {
+  using lanes = typename Isa::word;
+  for (int i = 0; i < count; i += lanes::count) {
+    auto* const at = reinterpret_cast<std::byte*>(codes + i);
+    lanes y = Isa::template load<32>(at);
+    if (grad == nullptr) {
+      y = numerics::evaluate_code<lanes>(plan, y);
+    } else {
+      const lanes g = Isa::template load<32>(reinterpret_cast<const std::byte*>(grad + i));
+      y = numerics::evaluate_gradient_code<lanes>(plan, g, y);
+    }
+    Isa::template store<32>(at, y);
+  }
+}
+
+}  // namespace samebits::simd

@@ -1,0 +1,33 @@
+// Functions of arrays compiled for AVX-512. This file must define nothing else.
+#include <cstdint>
+
+#include "backends/simd/functions/function_kernel.hpp"
+#include "backends/simd/functions/functions.hpp"
+#include "backends/simd/functions/steps_avx512.hpp"
+#include "backends/simd/functions/units.hpp"
+#include "backends/simd/lanes/lanes_avx512.hpp"
+
+namespace samebits::avx512 {
+
+// Functions find these by the namespace of their operands.
+using simd::ex2_approx;
+using simd::ex2_approx_ftz;
+using simd::rcp_approx_ftz;
+using simd::rsqrt_approx;
+using simd::rsqrt_approx_ftz;
+SAMEBITS_INLINE lanes lg2_approx(lanes x) { return simd::lg2_of<isa>(x); }
+SAMEBITS_INLINE simd::quarter_turns<lanes> reduce_large_angle(
+    mask large, lanes x, const simd::quarter_turns<lanes>& small) {
+  return simd::turns_of_angle<isa>(large, x, small);
+}
+
+}  // namespace samebits::avx512
+
+namespace samebits::backends {
+
+void avx512_evaluate_codes(const numerics::function_plan& plan, const std::uint32_t* grad,
+                           std::uint32_t* codes, int count) {
+  simd::evaluate_codes_of<avx512::isa>(plan, grad, codes, count);
+}
+
+}  // namespace samebits::backends
