@@ -4,6 +4,8 @@
 #include <cstdint>
 
 #include "backends/dispatch/backend.hpp"
+#include "numerics/hardware/torch_operators/row_layer_norm.hpp"
+#include "numerics/hardware/torch_operators/row_order.hpp"
 #include "samebits/row_functions.hpp"
 
 namespace samebits::backends {
@@ -33,5 +35,30 @@ struct row_call {
   const_matrix_view rstd = {};  ///< of layer_norm: written, if there is data
   matrix_view out = {};
 };
+
+/// Words behind the n words of a row that kernels may read and overwrite.
+inline constexpr std::int64_t row_padding = 128;
+
+/// One row of a call. All words are binary32 bits, except as noted.
+struct row_task {
+  row_function of;
+  function_rule rule;
+  format_id format;
+  std::int64_t n;
+  numerics::torch_2_11::row_order order;        ///< of the row's sums, except layer_norm's
+  bool vectors;                                 ///< of layer_norm: has_vectors_of_4()
+  std::uint32_t epsilon;                        ///< of layer_norm
+  const std::uint32_t* weight;                  ///< may be null; padded
+  const std::uint32_t* bias;                    ///< may be null; padded
+  numerics::torch_2_11::row_statistics* norms;  ///< layer_norm writes, its gradient reads
+  /// Codes of the row; of the result, unless the function is a gradient. Padded.
+  std::uint32_t* x;
+  /// Codes of the gradient of the result, then of the row's. Scratch memory of all other functions.
+  /// Padded.
+  std::uint32_t* grad;
+};
+
+/// Computes one row.
+using row_kernel = void (*)(const row_task& task);
 
 }  // namespace samebits::backends

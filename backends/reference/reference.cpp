@@ -18,7 +18,7 @@ const backend reference = {
     .convert = {.run = convert_on_threads<reference_convert>},
     .compute = {.run = compute_on_threads<reference_compute>},
     .evaluate = {.run = evaluate_on_threads<reference_evaluate>},
-    .row_functions = {.run = host_row_functions},
+    .row_functions = {.run = reference_row_functions},
     .exact = {.run = exact_on_threads<reference_exact>},
     .reduce = {.run = host_reduce},
     .matmul = {.run = reference_matmul},

@@ -24,8 +24,12 @@ void reference_dequantize(const dequantize_call& call, const executor& where);
 /// An fp32 or e8m0 scale as binary32 bits.
 std::uint32_t scale_at(const const_matrix_view& v, std::int64_t row, std::int64_t col);
 void reference_matmul(const matmul_call& call, const executor& where);
-/// Functions of rows of every host backend.
-void host_row_functions(const row_call& call, const executor& where);
+/// Functions of rows by a kernel; several threads call it at once. Every thread gets rows of at
+/// least `min_elements` elements, because fewer cost more than a thread saves.
+void rows_on_threads(const row_call& call, const executor& where, row_kernel kernel,
+                     std::int64_t min_elements);
+void reference_row(const row_task& task);
+void reference_row_functions(const row_call& call, const executor& where);
 /// Reductions of every host backend.
 void host_reduce(const reduction_call& call, const executor& where);
 extern const list_kernels reference_list_kernels;

@@ -95,6 +95,8 @@ flags avx2_compute_or_reference(const compute_call& call, element_range range);
 flags avx512_compute_or_reference(const compute_call& call, element_range range);
 void avx2_evaluate(const evaluate_call& call, element_range range);
 void avx512_evaluate(const evaluate_call& call, element_range range);
+void avx2_row_functions(const row_call& call, const executor& where);
+void avx512_row_functions(const row_call& call, const executor& where);
 void avx2_exact(const exact_call& call, element_range range);
 void avx512_exact(const exact_call& call, element_range range);
 void avx2_quantize(const quantize_call& call, const executor& where);

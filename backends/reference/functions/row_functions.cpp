@@ -1,4 +1,5 @@
-// Reference functions of rows: decodes a row, applies the definition, and rounds the results.
+// Functions of rows on host backends: loads the codes of each row and calls a kernel. The reference
+// kernel decodes the codes, applies the definition, and rounds the results.
 #include "backends/dispatch/row_functions.hpp"
 
 #include <algorithm>
@@ -21,14 +22,16 @@ namespace {
 
 namespace torch = numerics::torch_2_11;
 
-/// A thread with fewer elements costs more than it saves.
-constexpr std::int64_t elements_worth_a_thread_of_rows = 1 << 10;
+struct code_row {
+  std::byte* data;
+  std::int64_t step;  ///< bytes from one element to the next
+};
 
-std::byte* element_of(const const_matrix_view& v, std::int64_t row, std::int64_t col) {
+code_row codes_of(const const_matrix_view& v, std::int64_t row) {
   const std::int64_t bytes = spec_of(v.format).storage_bits / 8;
   // The caller stores only to rows of matrix_view.
   auto* const data = static_cast<std::byte*>(const_cast<void*>(v.data));
-  return data + (row * v.row_stride + col * v.col_stride) * bytes;
+  return {data + row * v.row_stride * bytes, v.col_stride * bytes};
 }
 
 std::uint32_t load(const const_matrix_view& v, std::int64_t row, std::int64_t col) {
@@ -41,31 +44,43 @@ std::uint32_t load(const const_matrix_view& v, std::int64_t row, std::int64_t co
   std::uint16_t code = 0;
   std::memcpy(&code, at, sizeof code);
   return torch::value_of<std::uint32_t>(v.format, code);
+template <class Code>
+void load_codes(const code_row& row, std::int64_t n, std::uint32_t* codes) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    Code code;
+    std::memcpy(&code, row.data + i * row.step, sizeof code);
+    codes[i] = code;
+  }
 }
-
-void store(const const_matrix_view& v, std::int64_t row, std::int64_t col, std::uint32_t value) {
-  const std::uint32_t code = torch::code_of(v.format, value);
-  std::byte* const at = element_of(v, row, col);
-  if (v.format == format_id::fp32) {
-    std::memcpy(at, &code, sizeof code);
-  } else {
-    const auto half = static_cast<std::uint16_t>(code);
-    std::memcpy(at, &half, sizeof half);
+template <class Code>
+void store_codes(const code_row& row, std::int64_t n, const std::uint32_t* codes) {
+  for (std::int64_t i = 0; i < n; ++i) {
+    const auto code = static_cast<Code>(codes[i]);
+    std::memcpy(row.data + i * row.step, &code, sizeof code);
   }
 }
 
-/// The binary32 bits of a row; none of a view without data.
-void load_row(const const_matrix_view& v, std::int64_t row, std::uint32_t* x) {
+/// The codes of a row; none of a view without data.
+void load_row(const const_matrix_view& v, std::int64_t row, std::uint32_t* codes) {
   if (v.data == nullptr) return;
-  for (std::int64_t i = 0; i < v.cols; ++i) x[i] = load(v, row, i);
+  if (v.format == format_id::fp32)
+    return load_codes<std::uint32_t>(codes_of(v, row), v.cols, codes);
+  load_codes<std::uint16_t>(codes_of(v, row), v.cols, codes);
+}
+void store_row(const const_matrix_view& v, std::int64_t row, const std::uint32_t* codes) {
+  if (v.data == nullptr) return;
+  if (v.format == format_id::fp32)
+    return store_codes<std::uint32_t>(codes_of(v, row), v.cols, codes);
+  store_codes<std::uint16_t>(codes_of(v, row), v.cols, codes);
 }
 
-/// Weights and biases of LayerNorm; none of a view without data.
+/// Weights and biases of LayerNorm as binary32 bits; none of a view without data.
 class vector_of_words {
  public:
   explicit vector_of_words(const const_matrix_view& v)
-      : words_(v.data == nullptr ? 0 : static_cast<std::size_t>(v.cols)) {
+      : words_(v.data == nullptr ? 0 : static_cast<std::size_t>(v.cols + row_padding)) {
     load_row(v, 0, words_.data());
+    for (std::uint32_t& word : words_) word = torch::value_of(v.format, word);
   }
   [[nodiscard]] const std::uint32_t* data() const {
     return words_.empty() ? nullptr : words_.data();
@@ -75,89 +90,125 @@ class vector_of_words {
   std::vector<std::uint32_t> words_;
 };
 
-/// Computes the rows of one thread in two rows of scratch memory.
+bool is_gradient(row_function f) {
+  return f == row_function::softmax_gradient || f == row_function::log_softmax_gradient ||
+         f == row_function::layer_norm_gradient;
+}
+
+torch::row_order order_of(const row_call& call, std::int64_t row) {
+  const format_id format = call.out.format;
+  const std::int64_t n = call.out.cols;
+  if (call.rule == function_rule::triton_3_6) {
+    return numerics::triton_3_6::sum_order(n, call.num_warps, call.elements_per_thread);
+  }
+  if (call.of == row_function::layer_norm || call.of == row_function::layer_norm_gradient) {
+    return torch::layer_norm_gradient_order(n);
+  }
+  const std::int64_t shift = (call.offset + row * n) % torch::vector_of(format);
+  return is_gradient(call.of) ? torch::softmax_gradient_order(format, n, shift)
+                              : torch::softmax_order(format, n, shift);
+}
+
+/// Computes the rows of one thread in two padded rows of scratch memory.
 class row_worker {
  public:
-  row_worker(const row_call& call, const std::uint32_t* weight, const std::uint32_t* bias,
-             std::uint32_t* scratch)
-      : call_(call),
-        n_(call.out.cols),
-        weight_(weight),
-        bias_(bias),
-        in_(scratch),
-        grad_(scratch + call.out.cols) {}
+  row_worker(const row_call& call, row_kernel kernel, const std::uint32_t* weight,
+             const std::uint32_t* bias, std::uint32_t* scratch)
+      : call_(call), kernel_(kernel), task_{} {
+    task_.of = call.of;
+    task_.rule = call.rule;
+    task_.format = call.out.format;
+    task_.n = call.out.cols;
+    task_.vectors = torch::has_vectors_of_4(call.out.cols, call.offset);
+    task_.epsilon = call.epsilon;
+    task_.weight = weight;
+    task_.bias = bias;
+    task_.x = scratch;
+    task_.grad = scratch + call.out.cols + row_padding;
+  }
 
-  void compute(std::int64_t row) const {
-    load_row(call_.in, row, in_);
-    load_row(call_.grad, row, grad_);
-    apply(row);
-    const std::uint32_t* const result = call_.grad.data != nullptr ? grad_ : in_;
-    for (std::int64_t i = 0; i < n_; ++i) store(call_.out, row, i, result[i]);
+  void compute(std::int64_t row) {
+    torch::row_statistics norms;
+    load_row(call_.in, row, task_.x);
+    load_row(call_.grad, row, task_.grad);
+    if (call_.of == row_function::layer_norm_gradient) {
+      load_row(call_.mean, row, &norms.mean);
+      load_row(call_.rstd, row, &norms.rstd);
+    }
+    task_.order = order_of(call_, row);
+    task_.norms = &norms;
+    kernel_(task_);
+    store_row(call_.out, row, is_gradient(call_.of) ? task_.grad : task_.x);
+    if (call_.of != row_function::layer_norm) return;
+    store_row(call_.mean, row, &norms.mean);
+    store_row(call_.rstd, row, &norms.rstd);
   }
 
  private:
-  /// Replaces grad_ by the gradient if there is one, else in_ by the result.
-  void apply(std::int64_t row) const {
-    if (call_.rule == function_rule::triton_3_6) {
-      namespace triton = numerics::triton_3_6;
-      triton::softmax_row(triton::sum_order(n_, call_.num_warps, call_.elements_per_thread), in_,
-                          n_);
-      return;
-    }
-    const format_id format = call_.out.format;
-    const std::int64_t shift = (call_.offset + row * n_) % torch::vector_of(format);
-    const torch::row_order forward = torch::softmax_order(format, n_, shift);
-    const torch::row_order backward = torch::softmax_gradient_order(format, n_, shift);
-    switch (call_.of) {
-      case row_function::softmax: torch::softmax_row(forward, in_, n_); break;
-      case row_function::log_softmax: torch::log_softmax_row(forward, in_, n_); break;
-      case row_function::softmax_gradient:
-        torch::softmax_gradient_row(backward, format, in_, grad_, n_);
-        break;
-      case row_function::log_softmax_gradient:
-        torch::log_softmax_gradient_row(backward, in_, grad_, n_);
-        break;
-      case row_function::layer_norm: layer_norm_of(row); break;
-      case row_function::layer_norm_gradient:
-        torch::layer_norm_gradient_row(in_, {load(call_.mean, row, 0), load(call_.rstd, row, 0)},
-                                       weight_, grad_, n_);
-        break;
-    }
-  }
-
-  void layer_norm_of(std::int64_t row) const {
-    const bool vectors = torch::has_vectors_of_4(n_, call_.offset);
-    const torch::row_statistics s =
-        torch::layer_norm_row(in_, n_, {weight_, bias_}, call_.epsilon, vectors);
-    if (call_.mean.data != nullptr) store(call_.mean, row, 0, s.mean);
-    if (call_.rstd.data != nullptr) store(call_.rstd, row, 0, s.rstd);
-  }
-
   const row_call& call_;
-  std::int64_t n_;
-  const std::uint32_t* weight_;
-  const std::uint32_t* bias_;
-  std::uint32_t* in_;
-  std::uint32_t* grad_;
+  row_kernel kernel_;
+  row_task task_;
 };
+
+void decode(const row_task& task, std::uint32_t* codes) {
+  for (std::int64_t i = 0; i < task.n; ++i) codes[i] = torch::value_of(task.format, codes[i]);
+}
 
 }  // namespace
 
-void host_row_functions(const row_call& call, const executor& where) {
+void reference_row(const row_task& task) {
+  const std::int64_t n = task.n;
+  decode(task, task.x);
+  if (is_gradient(task.of)) decode(task, task.grad);
+  switch (task.of) {
+    case row_function::softmax:
+      if (task.rule == function_rule::triton_3_6) {
+        numerics::triton_3_6::softmax_row(task.order, task.x, n);
+      } else {
+        torch::softmax_row(task.order, task.x, n);
+      }
+      break;
+    case row_function::log_softmax: torch::log_softmax_row(task.order, task.x, n); break;
+    case row_function::softmax_gradient:
+      torch::softmax_gradient_row(task.order, task.format, task.x, task.grad, n);
+      break;
+    case row_function::log_softmax_gradient:
+      torch::log_softmax_gradient_row(task.order, task.x, task.grad, n);
+      break;
+    case row_function::layer_norm:
+      *task.norms =
+          torch::layer_norm_row(task.x, n, {task.weight, task.bias}, task.epsilon, task.vectors);
+      break;
+    case row_function::layer_norm_gradient:
+      torch::layer_norm_gradient_row(task.x, *task.norms, task.weight, task.grad, n);
+      break;
+  }
+  std::uint32_t* const y = is_gradient(task.of) ? task.grad : task.x;
+  for (std::int64_t i = 0; i < n; ++i) y[i] = torch::code_of(task.format, y[i]);
+}
+
+void rows_on_threads(const row_call& call, const executor& where, row_kernel kernel,
+                     std::int64_t min_elements) {
   const std::int64_t rows = call.out.rows;
   const std::int64_t cols = call.out.cols;
-  const std::int64_t min_rows = std::max<std::int64_t>(elements_worth_a_thread_of_rows / cols, 1);
+  const std::int64_t min_rows = std::max<std::int64_t>(min_elements / cols, 1);
   const std::int64_t parts =
       std::clamp<std::int64_t>(rows / min_rows, 1, thread_count(where.threads));
   // All memory is allocated before the first element is written.
   const vector_of_words weight(call.weight);
   const vector_of_words bias(call.bias);
-  std::vector<std::uint32_t> scratch(static_cast<std::size_t>(2 * parts * cols));
+  const std::int64_t scratch_of_part = 2 * (cols + row_padding);
+  std::vector<std::uint32_t> scratch(static_cast<std::size_t>(parts * scratch_of_part));
   for_each_task(parts, [&](std::int64_t i) {
-    const row_worker worker(call, weight.data(), bias.data(), scratch.data() + 2 * i * cols);
+    row_worker worker(call, kernel, weight.data(), bias.data(),
+                      scratch.data() + i * scratch_of_part);
     const element_range range = part_of(rows, parts, i);
     for (std::int64_t row = range.begin; row < range.end; ++row) worker.compute(row);
   });
+}
+
+void reference_row_functions(const row_call& call, const executor& where) {
+  rows_on_threads(call, where, reference_row, 1 << 10);
 }
 
 }  // namespace samebits::backends

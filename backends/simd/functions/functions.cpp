@@ -1,4 +1,4 @@
-// Functions of arrays on the SIMD backends. On processors with AVX2 but without fused
+// Functions of arrays and of rows on the SIMD backends. On processors with AVX2 but without fused
 // multiply-adds, the reference backend computes them. Compiled without instruction set flags.
 #include "backends/simd/functions/functions.hpp"
 
@@ -6,10 +6,12 @@
 
 #include "backends/dispatch/evaluate.hpp"
 #include "backends/dispatch/exact_function.hpp"
+#include "backends/dispatch/row_functions.hpp"
 #include "backends/reference/cells.hpp"
 #include "backends/reference/reference.hpp"
 #include "backends/simd/lanes/control_register.hpp"
 #include "backends/simd/simd.hpp"
+#include "backends/threads/parts.hpp"
 #include "numerics/hardware/cuda_functions/two_over_pi.hpp"
 #include "numerics/hardware/function_units/lg2.hpp"
 
@@ -38,6 +40,25 @@ void avx2_evaluate(const evaluate_call& call, element_range range) {
 void avx512_evaluate(const evaluate_call& call, element_range range) {
   const ieee_control_register ieee;
   evaluate_range(call, range, avx512_evaluate_codes);
+}
+
+namespace {
+
+template <row_kernel Kernel>
+void with_ieee_control_register(const row_task& task) {
+  const ieee_control_register ieee;
+  Kernel(task);
+}
+
+}  // namespace
+
+void avx2_row_functions(const row_call& call, const executor& where) {
+  if (__builtin_cpu_supports("fma") == 0) return reference_row_functions(call, where);
+  rows_on_threads(call, where, with_ieee_control_register<avx2_row>, elements_worth_a_thread);
+}
+
+void avx512_row_functions(const row_call& call, const executor& where) {
+  rows_on_threads(call, where, with_ieee_control_register<avx512_row>, elements_worth_a_thread);
 }
 
 namespace {

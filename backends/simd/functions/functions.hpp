@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "backends/dispatch/exact_function.hpp"
+#include "backends/dispatch/row_functions.hpp"
 #include "numerics/hardware/evaluate.hpp"
 
 namespace samebits::backends {
@@ -19,6 +20,11 @@ void avx512_evaluate_codes(const numerics::function_plan& plan, const std::uint3
 /// register must have its IEEE 754 state.
 void avx2_exact_codes(const exact_call& call, exact_chunk& chunk, int count);
 void avx512_exact_codes(const exact_call& call, exact_chunk& chunk, int count);
+
+/// Kernels of functions of rows: row_kernel of backends/dispatch/row_functions.hpp. AVX2 needs fused
+/// multiply-adds. The control register must have its IEEE 754 state.
+void avx2_row(const row_task& task);
+void avx512_row(const row_task& task);
 
 // Compiled without instruction set flags.
 

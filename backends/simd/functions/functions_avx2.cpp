@@ -3,18 +3,12 @@
 
 #include "backends/simd/functions/function_kernel.hpp"
 #include "backends/simd/functions/functions.hpp"
-#include "backends/simd/functions/steps_avx2.hpp"
-#include "backends/simd/functions/units.hpp"
+#include "backends/simd/functions/units_avx2.hpp"
 #include "backends/simd/lanes/lanes_avx2.hpp"
 
 namespace samebits::avx2 {
 
-// Functions find these by the namespace of their operands.
-using simd::ex2_approx;
-using simd::ex2_approx_ftz;
-using simd::rcp_approx_ftz;
-using simd::rsqrt_approx;
-using simd::rsqrt_approx_ftz;
+// CUDA's functions find these by the namespace of their operands.
 SAMEBITS_INLINE lanes lg2_approx(lanes x) { return simd::lg2_of<isa>(x); }
 SAMEBITS_INLINE simd::quarter_turns<lanes> reduce_large_angle(
     mask large, lanes x, const simd::quarter_turns<lanes>& small) {

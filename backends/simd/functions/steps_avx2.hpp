@@ -73,6 +73,10 @@ template <std::size_t Rows>
 SAMEBITS_INLINE lanes gather(const std::int32_t (&table)[Rows], lanes index) {
   return _mm256_i32gather_epi32(table, index.v, 4);
 }
+/// p[index] of each lane.
+SAMEBITS_INLINE lanes gather(const std::uint32_t* p, lanes index) {
+  return _mm256_i32gather_epi32(reinterpret_cast<const int*>(p), index.v, 4);
+}
 /// The low 32 bits of each lane's product.
 SAMEBITS_INLINE lanes product(lanes a, lanes b) { return _mm256_mullo_epi32(a.v, b.v); }
 /// Shifts signed lanes; rounds downward.

@@ -72,6 +72,10 @@ SAMEBITS_INLINE lanes gather(const std::int32_t (&table)[Rows], lanes index) {
   }
   return found;
 }
+/// p[index] of each lane.
+SAMEBITS_INLINE lanes gather(const std::uint32_t* p, lanes index) {
+  return _mm512_i32gather_epi32(index.v, p, 4);
+}
 /// The low 32 bits of each lane's product.
 SAMEBITS_INLINE lanes product(lanes a, lanes b) { return _mm512_mullo_epi32(a.v, b.v); }
 /// Shifts signed lanes; rounds downward.

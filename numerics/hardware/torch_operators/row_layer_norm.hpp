@@ -17,11 +17,14 @@
 
 namespace samebits::numerics::torch_2_11 {
 
+using namespace ptx;  // NOLINT(google-build-using-namespace): steps of any Word
+
 /// Mean and sum of squared distances from the mean of `count` elements; binary32 bits.
+template <class Word = std::uint32_t>
 struct moments {
-  std::uint32_t mean = 0;
-  std::uint32_t squares = 0;
-  std::uint32_t count = 0;
+  Word mean = 0u;
+  Word squares = 0u;
+  Word count = 0u;
 };
 
 /// The result's mean, and 1 / sqrt(variance + epsilon).
@@ -41,61 +44,71 @@ inline constexpr int layer_norm_threads = 128;
 inline constexpr int scalar_layer_norm_threads = 512;
 
 /// The moments with one more element, by the kernel that reads vectors.
-SAMEBITS_HD constexpr moments with_element(const moments& m, std::uint32_t x) {
-  const std::uint32_t delta = ptx::sub(x, m.mean);
-  const std::uint32_t count = ptx::add(m.count, binary32::one);
-  const std::uint32_t mean = ptx::fma(delta, ptx::div(binary32::one, count), m.mean);
-  return {mean, ptx::fma(delta, ptx::sub(x, mean), m.squares), count};
+template <class Word>
+SAMEBITS_HD constexpr moments<Word> with_element(const moments<Word>& m, operand<Word> x) {
+  const Word delta = sub(x, m.mean);
+  const Word count = add(m.count, Word(binary32::one));
+  const Word mean = fma(delta, div(Word(binary32::one), count), m.mean);
+  return {mean, fma(delta, sub(x, mean), m.squares), count};
 }
 
-/// The moments of both, by the kernel that reads vectors.
-SAMEBITS_HD constexpr moments together(const moments& b, const moments& a) {
-  const std::uint32_t delta = ptx::sub(b.mean, a.mean);
-  const std::uint32_t count = ptx::add(a.count, b.count);
-  if (count == 0) return {};
-  const std::uint32_t factor = ptx::div(binary32::one, count);
-  const std::uint32_t share_a = ptx::mul(a.count, factor);
-  const std::uint32_t share_b = ptx::mul(b.count, factor);
-  const std::uint32_t mean = ptx::fma(share_a, a.mean, ptx::mul(share_b, b.mean));
-  const std::uint32_t between = ptx::mul(ptx::mul(delta, delta), a.count);
-  return {mean, ptx::fma(between, share_b, ptx::add(a.squares, b.squares)), count};
+/// The moments of both, by the kernel that reads vectors. None if neither has elements.
+template <class Word>
+SAMEBITS_HD constexpr moments<Word> together(const moments<Word>& b, const moments<Word>& a) {
+  const Word zero = 0u;
+  const Word delta = sub(b.mean, a.mean);
+  const Word count = add(a.count, b.count);
+  const Word factor = div(Word(binary32::one), count);
+  const Word share_a = mul(a.count, factor);
+  const Word share_b = mul(b.count, factor);
+  const Word mean = fma(share_a, a.mean, mul(share_b, b.mean));
+  const Word between = mul(mul(delta, delta), a.count);
+  const Word squares = fma(between, share_b, add(a.squares, b.squares));
+  const mask_of<Word> none = count == zero;
+  return {select(none, zero, mean), select(none, zero, squares), count};
 }
 
 /// The same by the kernel that reads single elements.
-SAMEBITS_HD constexpr moments with_single_element(const moments& m, std::uint32_t x) {
-  const std::uint32_t delta = ptx::sub(x, m.mean);
-  const std::uint32_t count = ptx::add(m.count, binary32::one);
-  const std::uint32_t mean = ptx::add(m.mean, ptx::div(delta, count));
-  return {mean, ptx::fma(delta, ptx::sub(x, mean), m.squares), count};
+template <class Word>
+SAMEBITS_HD constexpr moments<Word> with_single_element(const moments<Word>& m, operand<Word> x) {
+  const Word delta = sub(x, m.mean);
+  const Word count = add(m.count, Word(binary32::one));
+  const Word mean = add(m.mean, div(delta, count));
+  return {mean, fma(delta, sub(x, mean), m.squares), count};
 }
-SAMEBITS_HD constexpr moments together_of_singles(const moments& a, const moments& b) {
-  if (a.count == 0) return b;
-  if (b.count == 0) return a;
-  const std::uint32_t delta = ptx::sub(b.mean, a.mean);
-  const std::uint32_t count = ptx::add(a.count, b.count);
-  const std::uint32_t share_b = ptx::div(b.count, count);
-  const std::uint32_t mean = ptx::fma(delta, share_b, a.mean);
-  const std::uint32_t between = ptx::mul(ptx::mul(delta, delta), a.count);
-  return {mean, ptx::fma(between, share_b, ptx::add(a.squares, b.squares)), count};
+template <class Word>
+SAMEBITS_HD constexpr moments<Word> together_of_singles(const moments<Word>& a,
+                                                        const moments<Word>& b) {
+  const Word zero = 0u;
+  const Word delta = sub(b.mean, a.mean);
+  const Word count = add(a.count, b.count);
+  const Word share_b = div(b.count, count);
+  const Word mean = fma(delta, share_b, a.mean);
+  const Word between = mul(mul(delta, delta), a.count);
+  const Word squares = fma(between, share_b, add(a.squares, b.squares));
+  const mask_of<Word> only_a = b.count == zero;
+  const mask_of<Word> only_b = a.count == zero;
+  return {select(only_b, b.mean, select(only_a, a.mean, mean)),
+          select(only_b, b.squares, select(only_a, a.squares, squares)), count};
 }
 
 /// Moments of a row; `vectors` as has_vectors_of_4() says.
-SAMEBITS_HD constexpr moments row_moments(const std::uint32_t* x, std::int64_t n, bool vectors) {
-  moments threads[scalar_layer_norm_threads] = {};
+SAMEBITS_HD constexpr moments<> row_moments(const std::uint32_t* x, std::int64_t n, bool vectors) {
+  moments<> threads[scalar_layer_norm_threads] = {};
   if (!vectors) {
     for (std::int64_t i = 0; i < n; ++i) {
-      moments& m = threads[i % scalar_layer_norm_threads];
+      moments<>& m = threads[i % scalar_layer_norm_threads];
       m = with_single_element(m, x[i]);
     }
-    return fold_warps(threads, scalar_layer_norm_threads, warp_lanes, moments{},
-                      together_of_singles);
+    return fold_warps(threads, scalar_layer_norm_threads, warp_lanes, moments<>{},
+                      together_of_singles<std::uint32_t>);
   }
   for (std::int64_t i = 0; i < n; ++i) {
-    moments& m = threads[i / 4 % layer_norm_threads];
+    moments<>& m = threads[i / 4 % layer_norm_threads];
     m = with_element(m, x[i]);
   }
-  return fold_warps(threads, layer_norm_threads, layer_norm_threads / warp_lanes, moments{},
-                    together);
+  return fold_warps(threads, layer_norm_threads, layer_norm_threads / warp_lanes, moments<>{},
+                    together<std::uint32_t>);
 }
 
 /// A layer norm's element: x, weight and bias are binary32 bits.
@@ -104,41 +117,99 @@ struct layer_norm_affine {
   const std::uint32_t* bias = nullptr;    ///< n elements, or null
 };
 
+/// The weight and the bias of one element, or of all lanes.
+template <class Word>
+struct element_affine {
+  bool has_weight;
+  bool has_bias;
+  Word weight;
+  Word bias;
+};
+
 /// The result for one element. The kernel of single elements adds a bias of 0 if there is none. In
 /// the kernel that reads vectors, a bias without weight is added by fma, but to the first element
 /// of each vector by a sum: its product is shared with other branches of the machine code.
-SAMEBITS_HD constexpr std::uint32_t layer_norm_element(std::uint32_t x, const row_statistics& s,
-                                                       const layer_norm_affine& affine,
-                                                       std::int64_t i, bool vectors) {
-  const std::uint32_t distance = ptx::sub(x, s.mean);
-  const std::uint32_t normal = ptx::mul(distance, s.rstd);
-  const bool adds = affine.bias != nullptr || !vectors;
-  const std::uint32_t bias = affine.bias != nullptr ? affine.bias[i] : 0;
-  if (affine.weight != nullptr) {
-    return adds ? ptx::fma(affine.weight[i], normal, bias) : ptx::mul(affine.weight[i], normal);
+/// @param first_of_vector  whether the element's index is a multiple of 4
+template <class Word>
+SAMEBITS_HD constexpr Word layer_norm_element(operand<Word> x, Word mean, operand<Word> rstd,
+                                              const element_affine<Word>& affine,
+                                              mask_of<Word> first_of_vector, bool vectors) {
+  const Word distance = sub(x, mean);
+  const Word normal = mul(distance, rstd);
+  const bool adds = affine.has_bias || !vectors;
+  const Word bias = affine.has_bias ? affine.bias : Word(0u);
+  if (affine.has_weight) {
+    return adds ? fma(affine.weight, normal, bias) : mul(affine.weight, normal);
   }
   if (!adds) return normal;
-  const bool fused = !vectors || i % 4 != 0;
-  return fused ? ptx::fma(distance, s.rstd, bias) : ptx::add(normal, bias);
+  const Word fused = fma(distance, rstd, bias);
+  return vectors ? select(first_of_vector, add(normal, bias), fused) : fused;
+}
+
+/// 1 / sqrt(variance + epsilon) of a row with these moments.
+template <class Word>
+SAMEBITS_HD constexpr Word rstd_of(const moments<Word>& m, operand<Word> epsilon) {
+  return cuda_13_0::rsqrt<Word>(add(div(m.squares, m.count), epsilon));
 }
 
 /// x[i] = (x[i] - mean) * rstd * weight[i] + bias[i]; returns mean and rstd.
 SAMEBITS_HD constexpr row_statistics layer_norm_row(std::uint32_t* x, std::int64_t n,
                                                     const layer_norm_affine& affine,
                                                     std::uint32_t epsilon, bool vectors) {
-  const moments m = row_moments(x, n, vectors);
-  const std::uint32_t variance = ptx::div(m.squares, m.count);
-  const row_statistics s{m.mean, cuda_13_0::rsqrt(ptx::add(variance, epsilon))};
-  for (std::int64_t i = 0; i < n; ++i) x[i] = layer_norm_element(x[i], s, affine, i, vectors);
+  const moments<> m = row_moments(x, n, vectors);
+  const row_statistics s{m.mean, rstd_of(m, epsilon)};
+  const bool has_weight = affine.weight != nullptr, has_bias = affine.bias != nullptr;
+  for (std::int64_t i = 0; i < n; ++i) {
+    const element_affine<std::uint32_t> own{has_weight, has_bias, has_weight ? affine.weight[i] : 0,
+                                            has_bias ? affine.bias[i] : 0};
+    x[i] = layer_norm_element<std::uint32_t>(x[i], s.mean, s.rstd, own, i % 4 == 0, vectors);
+  }
   return s;
+}
+
+/// The order in which the gradient's kernel adds a row of n elements.
+SAMEBITS_HD constexpr row_order layer_norm_gradient_order(std::int64_t n) {
+  row_order order{layer_norm_threads, thread_sums::warps, 4};
+  order.body = n;
+  return order;
+}
+
+/// One element's part of the sum of products: `weighted` is the gradient times the weight.
+template <class Word>
+SAMEBITS_HD constexpr Word with_product(Word total, operand<Word> weighted, operand<Word> x,
+                                        operand<Word> mean, operand<Word> rstd) {
+  return fma(mul(weighted, sub<Word>(x, mean)), rstd, total);
+}
+
+/// What all elements of a row's gradient use.
+template <class Word>
+struct gradient_sums {
+  Word mean;
+  Word rstd;
+  Word count;
+  Word sum;      ///< of the gradients times the weights
+  Word product;  ///< of the same times the normal numbers
+  Word factor;   ///< gradient_factor()
+};
+template <class Word>
+SAMEBITS_HD constexpr Word gradient_factor(Word count, operand<Word> rstd) {
+  return mul(div(Word(binary32::one), count), rstd);
+}
+template <class Word>
+SAMEBITS_HD constexpr Word layer_norm_gradient_element(operand<Word> x, operand<Word> grad,
+                                                       operand<Word> weight,
+                                                       const gradient_sums<Word>& s) {
+  const Word normal = mul(sub<Word>(x, s.mean), s.rstd);
+  const Word own = mul(s.count, weight);
+  const Word rest = fma(own, grad, neg(mul(normal, s.product)));
+  return mul(sub(rest, s.sum), s.factor);
 }
 
 /// grad[i] = the gradient of x[i], where grad[i] is that of the result. `weight` may be null: ones.
 SAMEBITS_HD constexpr void layer_norm_gradient_row(const std::uint32_t* x, const row_statistics& s,
                                                    const std::uint32_t* weight, std::uint32_t* grad,
                                                    std::int64_t n) {
-  row_order order{layer_norm_threads, thread_sums::warps, 4};
-  order.body = n;
+  const row_order order = layer_norm_gradient_order(n);
   const auto weight_at = [&](std::int64_t i) {
     return weight == nullptr ? binary32::one : weight[i];
   };
@@ -147,16 +218,13 @@ SAMEBITS_HD constexpr void layer_norm_gradient_row(const std::uint32_t* x, const
   std::uint32_t products[max_threads] = {};
   for (std::int64_t i = 0; i < n; ++i) {
     std::uint32_t& total = products[order.thread_of(i)];
-    total = ptx::fma(ptx::mul(weighted(i), ptx::sub(x[i], s.mean)), s.rstd, total);
+    total = with_product(total, weighted(i), x[i], s.mean, s.rstd);
   }
-  const std::uint32_t product = combined(order, products);
   const std::uint32_t count = ptx::from_int(static_cast<std::uint32_t>(n));
-  const std::uint32_t factor = ptx::mul(ptx::div(binary32::one, count), s.rstd);
+  const gradient_sums<std::uint32_t> sums{
+      s.mean, s.rstd, count, sum, combined(order, products), gradient_factor(count, s.rstd)};
   for (std::int64_t i = 0; i < n; ++i) {
-    const std::uint32_t normal = ptx::mul(ptx::sub(x[i], s.mean), s.rstd);
-    const std::uint32_t own = ptx::mul(count, weight_at(i));
-    const std::uint32_t rest = ptx::fma(own, grad[i], ptx::neg(ptx::mul(normal, product)));
-    grad[i] = ptx::mul(ptx::sub(rest, sum), factor);
+    grad[i] = layer_norm_gradient_element<std::uint32_t>(x[i], grad[i], weight_at(i), sums);
   }
 }
 

@@ -1,0 +1,231 @@
+// The kernel of functions of rows on SIMD lanes (`Isa`: units_avx2.hpp, units_avx512.hpp): the steps
+// of numerics/hardware/torch_operators/row_softmax.hpp and row_layer_norm.hpp. Included by one file
+// per instruction set, which defines nothing else. convert_kernel.hpp says what code may be used
+// here.
+//
+// Loops over a row also compute up to 15 words behind the row.
+#pragma once
+
+#include <cstdint>
+
+#include "backends/dispatch/row_functions.hpp"
+#include "backends/simd/functions/row_sums.hpp"
+#include "numerics/arithmetic/binary32.hpp"
+#include "numerics/hardware/cuda_functions/exp.hpp"
+#include "numerics/hardware/cuda_functions/log.hpp"
+#include "numerics/hardware/cuda_functions/steps.hpp"
+#include "numerics/hardware/torch_operators/row_layer_norm.hpp"
+#include "numerics/hardware/torch_operators/tensor_format.hpp"
+#include "numerics/hardware/triton_functions/full_divide.hpp"
+#include "numerics/hardware/triton_functions/triton_functions.hpp"
+#include "samebits/core/config.hpp"
+
+namespace samebits::simd {
+
+namespace ptx = numerics::ptx;
+namespace triton = numerics::triton_3_6;
+namespace binary32 = numerics::binary32;
+using backends::row_function;
+using backends::row_task;
+
+/// y[i] = f(x[i]) for i < n.
+template <class Isa, class Function>
+SAMEBITS_INLINE void transform(const std::uint32_t* x, std::uint32_t* y, std::int64_t n,
+                               const Function& f) {
+  for (std::int64_t i = 0; i < n; i += Isa::word::count) store<Isa>(y + i, f(load<Isa>(x + i)));
+}
+/// y[i] = f(x[i], y[i]) for i < n.
+template <class Isa, class Function>
+SAMEBITS_INLINE void combine_rows(const std::uint32_t* x, std::uint32_t* y, std::int64_t n,
+                                  const Function& f) {
+  for (std::int64_t i = 0; i < n; i += Isa::word::count) {
+    store<Isa>(y + i, f(load<Isa>(x + i), load<Isa>(y + i)));
+  }
+}
+
+/// As torch::row_max(), in all lanes. If the largest numbers are zeros of both signs, the result may
+/// be any of them: then exp(x - max) is the same, and the logarithm of the sum is not 0.
+template <class Isa>
+SAMEBITS_INLINE typename Isa::word row_max(std::uint32_t* x, std::int64_t n) {
+  using lanes = typename Isa::word;
+  constexpr std::uint32_t lowest = binary32::sign_bit | binary32::inf;
+  for (std::int64_t i = n; i < n + lane_padding; ++i) x[i] = lowest;
+  const auto larger = [](lanes a, lanes b) { return select(lt(a, b), b, a); };
+  lanes largest = lowest;
+  for (std::int64_t i = 0; i < n; i += lanes::count) largest = larger(largest, load<Isa>(x + i));
+  std::uint32_t of_lanes[2 * lane_padding] = {};
+  store<Isa>(of_lanes, largest);
+  for (int step = lanes::count / 2; step > 0; step /= 2) {
+    store<Isa>(of_lanes, larger(load<Isa>(of_lanes), load<Isa>(of_lanes + step)));
+  }
+  return of_lanes[0];
+}
+
+template <class Isa>
+SAMEBITS_INLINE void softmax_row(const row_task& task) {
+  using lanes = typename Isa::word;
+  const lanes max = row_max<Isa>(task.x, task.n);
+  transform<Isa>(task.x, task.x, task.n,
+                 [&](lanes x) { return numerics::cuda_13_0::exp<lanes>(ptx::sub(x, max)); });
+  const lanes sum = row_sum<Isa>(task.order, task.n, task.x);
+  transform<Isa>(task.x, task.x, task.n, [&](lanes x) { return div(x, sum); });
+}
+
+template <class Isa>
+SAMEBITS_INLINE void triton_softmax_row(const row_task& task) {
+  using lanes = typename Isa::word;
+  const lanes max = row_max<Isa>(task.x, task.n);
+  transform<Isa>(task.x, task.x, task.n,
+                 [&](lanes x) { return triton::exp<lanes>(ptx::sub(x, max)); });
+  const lanes sum = row_sum<Isa>(task.order, task.n, task.x);
+  transform<Isa>(task.x, task.x, task.n,
+                 [&](lanes x) { return triton::full_divide<lanes>(x, sum); });
+}
+
+template <class Isa>
+SAMEBITS_INLINE void log_softmax_row(const row_task& task) {
+  using lanes = typename Isa::word;
+  const lanes max = row_max<Isa>(task.x, task.n);
+  transform<Isa>(task.x, task.x, task.n, [&](lanes x) { return ptx::sub(x, max); });
+  transform<Isa>(task.x, task.grad, task.n,
+                 [](lanes x) { return numerics::cuda_13_0::exp<lanes>(x); });
+  const lanes sum = row_sum<Isa>(task.order, task.n, task.grad);
+  const lanes logarithm = numerics::cuda_13_0::log<lanes>(sum);
+  transform<Isa>(task.x, task.x, task.n, [&](lanes x) { return ptx::sub(x, logarithm); });
+}
+
+template <class Isa>
+SAMEBITS_INLINE void softmax_gradient_row(const row_task& task) {
+  using lanes = typename Isa::word;
+  combine_rows<Isa>(task.x, task.grad, task.n, [&](lanes y, lanes grad) {
+    return torch::stored<lanes>(task.format, mul(grad, y));
+  });
+  const lanes sum = row_sum<Isa>(task.order, task.n, task.grad);
+  combine_rows<Isa>(task.x, task.grad, task.n,
+                    [&](lanes y, lanes grad) { return fma(neg(y), sum, grad); });
+}
+
+template <class Isa>
+SAMEBITS_INLINE void log_softmax_gradient_row(const row_task& task) {
+  using lanes = typename Isa::word;
+  const lanes sum = row_sum<Isa>(task.order, task.n, task.grad);
+  combine_rows<Isa>(task.x, task.grad, task.n, [&](lanes y, lanes grad) {
+    return fma(neg(numerics::cuda_13_0::exp<lanes>(y)), sum, grad);
+  });
+}
+
+/// As torch::row_moments(), in thread 0 of the returned threads.
+template <class Isa>
+SAMEBITS_INLINE thread_moments<Isa> row_moments(const std::uint32_t* x, std::int64_t n,
+                                                bool vectors) {
+  using lanes = typename Isa::word;
+  using moments = torch::moments<lanes>;
+  thread_moments<Isa> threads;
+  if (!vectors) {
+    const torch::row_order order{torch::scalar_layer_norm_threads};
+    const auto one_more = [&](const moments& m, const row_step& step, std::int64_t t) {
+      return torch::with_single_element<lanes>(m, elements<Isa>(x, step, t));
+    };
+    add_elements<Isa>(order, n, threads, one_more);
+    const auto both = [](const moments& a, const moments& b) {
+      return torch::together_of_singles<lanes>(a, b);
+    };
+    return fold_warps<Isa>(threads, order.threads, torch::warp_lanes, both);
+  }
+  torch::row_order order{torch::layer_norm_threads, torch::thread_sums::warps, 4};
+  order.body = n;
+  const auto one_more = [&](const moments& m, const row_step& step, std::int64_t t) {
+    return torch::with_element<lanes>(m, elements<Isa>(x, step, t));
+  };
+  add_elements<Isa>(order, n, threads, one_more);
+  const auto both = [](const moments& a, const moments& b) { return torch::together<lanes>(a, b); };
+  return fold_warps<Isa>(threads, order.threads, order.threads / torch::warp_lanes, both);
+}
+
+template <class Isa>
+SAMEBITS_INLINE typename Isa::word load_or_zero(const std::uint32_t* x, std::int64_t i) {
+  return x != nullptr ? load<Isa>(x + i) : typename Isa::word(0u);
+}
+
+template <class Isa>
+SAMEBITS_INLINE void layer_norm_row(const row_task& task) {
+  using lanes = typename Isa::word;
+  const thread_moments<Isa> of_threads = row_moments<Isa>(task.x, task.n, task.vectors);
+  const torch::moments<lanes> m{of_threads.mean[0], of_threads.squares[0], of_threads.count[0]};
+  const lanes rstd = torch::rstd_of<lanes>(m, lanes(task.epsilon));
+  const auto first_of_vector = (load<Isa>(first_numbers) & lanes(3u)) == lanes(0u);
+  for (std::int64_t i = 0; i < task.n; i += lanes::count) {
+    const torch::element_affine<lanes> own{task.weight != nullptr, task.bias != nullptr,
+                                           load_or_zero<Isa>(task.weight, i),
+                                           load_or_zero<Isa>(task.bias, i)};
+    store<Isa>(task.x + i, torch::layer_norm_element<lanes>(load<Isa>(task.x + i), m.mean, rstd,
+                                                            own, first_of_vector, task.vectors));
+  }
+  std::uint32_t word[lane_padding];
+  store<Isa>(word, torch::code_of<lanes>(format_id::fp32, m.mean));
+  task.norms->mean = word[0];
+  store<Isa>(word, torch::code_of<lanes>(format_id::fp32, rstd));
+  task.norms->rstd = word[0];
+}
+
+template <class Isa>
+SAMEBITS_INLINE void layer_norm_gradient_row(const row_task& task) {
+  using lanes = typename Isa::word;
+  const lanes mean = task.norms->mean, rstd = task.norms->rstd;
+  const auto weight_at = [&](const row_step& step, std::int64_t t) {
+    return task.weight != nullptr ? elements<Isa>(task.weight, step, t) : lanes(binary32::one);
+  };
+  thread_words<Isa> sums, products;
+  add_elements<Isa>(task.order, task.n, sums, [&](lanes sum, const row_step& step, std::int64_t t) {
+    return add(sum, mul(elements<Isa>(task.grad, step, t), weight_at(step, t)));
+  });
+  add_elements<Isa>(
+      task.order, task.n, products, [&](lanes sum, const row_step& step, std::int64_t t) {
+        const lanes weighted = mul(elements<Isa>(task.grad, step, t), weight_at(step, t));
+        return torch::with_product<lanes>(sum, weighted, elements<Isa>(task.x, step, t), mean,
+                                          rstd);
+      });
+  const lanes count = from_int(lanes(static_cast<std::uint32_t>(task.n)));
+  const torch::gradient_sums<lanes> of_row{mean,
+                                           rstd,
+                                           count,
+                                           combined<Isa>(task.order, sums),
+                                           combined<Isa>(task.order, products),
+                                           torch::gradient_factor<lanes>(count, rstd)};
+  for (std::int64_t i = 0; i < task.n; i += lanes::count) {
+    const lanes weight = task.weight != nullptr ? load<Isa>(task.weight + i) : lanes(binary32::one);
+    store<Isa>(task.grad + i, torch::layer_norm_gradient_element<lanes>(
+                                  load<Isa>(task.x + i), load<Isa>(task.grad + i), weight, of_row));
+  }
+}
+
+/// row_kernel of backends/dispatch/row_functions.hpp.
+template <class Isa>
+SAMEBITS_INLINE void row_of(const row_task& task) {
+  using lanes = typename Isa::word;
+  const auto decode = [&](lanes code) { return torch::value_of<lanes>(task.format, code); };
+  const auto encode = [&](lanes value) { return torch::code_of<lanes>(task.format, value); };
+  const bool is_gradient = task.of == row_function::softmax_gradient ||
+                           task.of == row_function::log_softmax_gradient ||
+                           task.of == row_function::layer_norm_gradient;
+  transform<Isa>(task.x, task.x, task.n, decode);
+  if (is_gradient) transform<Isa>(task.grad, task.grad, task.n, decode);
+  switch (task.of) {
+    case row_function::softmax:
+      if (task.rule == function_rule::triton_3_6) {
+        triton_softmax_row<Isa>(task);
+      } else {
+        softmax_row<Isa>(task);
+      }
+      break;
+    case row_function::log_softmax: log_softmax_row<Isa>(task); break;
+    case row_function::softmax_gradient: softmax_gradient_row<Isa>(task); break;
+    case row_function::log_softmax_gradient: log_softmax_gradient_row<Isa>(task); break;
+    case row_function::layer_norm: layer_norm_row<Isa>(task); break;
+    case row_function::layer_norm_gradient: layer_norm_gradient_row<Isa>(task); break;
+  }
+  std::uint32_t* const y = is_gradient ? task.grad : task.x;
+  transform<Isa>(y, y, task.n, encode);
+}
+
+}  // namespace samebits::simd
