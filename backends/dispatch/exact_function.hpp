@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include "backends/dispatch/backend.hpp"
 #include "backends/dispatch/evaluate.hpp"
@@ -31,33 +32,48 @@ struct exact_chunk {
   alignas(64) std::uint32_t x[size] = {};       ///< codes of `in`; kernels may change them
   alignas(64) std::uint32_t grad[size] = {};    ///< codes of `grad`; kernels may change them
   alignas(64) std::uint64_t dither[size] = {};  ///< random bits at the top of the word
-  alignas(64) std::uint64_t y[size] = {};       ///< codes of `out`
+  alignas(64) std::uint64_t y[size] = {};       ///< results before their rounding: the kernel's
+  alignas(64) std::uint32_t codes[size] = {};   ///< codes of `out`
 };
 
-/// Computes chunk.y for `count` elements.
+/// Computes chunk.codes for `count` elements.
 using exact_codes = void (*)(const exact_call& call, exact_chunk& chunk, int count);
+
+/// Calls copy(step) with the bytes from one element to the next. They are a constant for neighbours
+/// in memory, so that the compiler can use vectors.
+template <class Code, class Copy>
+void copy_elements(const element_row& row, const Copy& copy) {
+  constexpr std::int64_t dense = sizeof(Code);
+  if (row.step == dense) return copy(std::integral_constant<std::int64_t, dense>{});
+  copy(row.step);
+}
 
 inline void load_words(const const_matrix_view& v, std::int64_t row, std::int64_t col, int count,
                        std::uint32_t* words) {
   const element_row from = row_of(v, row, col);
-  const auto load = [&]<class Code>(Code code) {
-    for (int i = 0; i < count; ++i) {
-      std::memcpy(&code, from.data + i * from.step, sizeof code);
-      words[i] = code;
-    }
+  const auto load = [&]<class Code>(Code) {
+    copy_elements<Code>(from, [&](auto step) {
+      for (int i = 0; i < count; ++i) {
+        Code code;
+        std::memcpy(&code, from.data + i * step, sizeof code);
+        words[i] = code;
+      }
+    });
   };
   if (v.format == format_id::fp32) return load(std::uint32_t{});
   load(std::uint16_t{});
 }
 
 inline void store_words(const matrix_view& v, std::int64_t row, std::int64_t col, int count,
-                        const std::uint64_t* words) {
+                        const std::uint32_t* words) {
   const element_row to = row_of(v, row, col);
-  const auto store = [&]<class Code>(Code code) {
-    for (int i = 0; i < count; ++i) {
-      code = static_cast<Code>(words[i]);
-      std::memcpy(to.data + i * to.step, &code, sizeof code);
-    }
+  const auto store = [&]<class Code>(Code) {
+    copy_elements<Code>(to, [&](auto step) {
+      for (int i = 0; i < count; ++i) {
+        const auto code = static_cast<Code>(words[i]);
+        std::memcpy(to.data + i * step, &code, sizeof code);
+      }
+    });
   };
   switch (spec_of(v.format).storage_bits) {
     case 8: return store(std::uint8_t{});
@@ -87,7 +103,7 @@ void exact_range(const exact_call& call, element_range range, exact_codes codes,
       }
     }
     codes(call, chunk, count);
-    store_words(call.out, row, col, count, chunk.y);
+    store_words(call.out, row, col, count, chunk.codes);
     at += count;
   }
 }

@@ -26,7 +26,8 @@ void reference_codes(const exact_call& call, exact_chunk& chunk, int count) {
             real::destination_code(spec_of(format_id::fp32), cast_rule{}, y, std::uint64_t{0})));
         y = real::gradient_product(number_of(call.grad.format, chunk.grad[i]), d);
       }
-      chunk.y[i] = real::destination_code(spec_of(call.out.format), call.rule, y, chunk.dither[i]);
+      chunk.codes[i] = static_cast<std::uint32_t>(
+          real::destination_code(spec_of(call.out.format), call.rule, y, chunk.dither[i]));
     }
   });
 }

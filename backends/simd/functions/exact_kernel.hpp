@@ -3,7 +3,7 @@
 // one file per instruction set, which defines nothing else. convert_kernel.hpp says what code may
 // be used here.
 //
-// A chunk passes through memory between the steps: binary32 operands, binary64 results, codes.
+// A chunk passes through memory between the steps: binary32 operands, binary64 numbers, codes.
 #pragma once
 
 #include <cstddef>
@@ -11,12 +11,15 @@
 
 #include "backends/dispatch/exact_function.hpp"
 #include "numerics/bits/decode.hpp"
+#include "numerics/bits/encode.hpp"
 #include "numerics/functions/exact_function.hpp"
+#include "numerics/functions/fast_values.hpp"
 #include "samebits/core/config.hpp"
 
 namespace samebits::simd {
 
 namespace real = numerics::real;
+using backends::exact_chunk;
 
 /// Replaces codes of fp16 and bf16 by binary32 bits.
 template <class Isa>
@@ -42,67 +45,122 @@ SAMEBITS_INLINE void multiply_gradients(const std::uint32_t* grad, std::uint64_t
   }
 }
 
-/// Replaces binary64 results by codes of fp32, rounded to nearest even by the processor.
-template <class Reals>
-SAMEBITS_INLINE void round_to_binary32(std::uint64_t* y, int count) {
-  const Reals nan = std::uint64_t{0x7FFFFFFF};
+/// Stores the binary64 results of the definition.
+template <class Reals, real::exact_function F>
+SAMEBITS_NOINLINE void define(const std::uint32_t* x, std::uint64_t* y, int count) {
   for (int i = 0; i < count; i += Reals::count) {
-    const Reals code = Reals::binary32_bits(Reals::load_bits(y + i));
-    Reals::store_bits(y + i, select((code & nan) > Reals(std::uint64_t{0x7F800000}), nan, code));
+    Reals::store_bits(y + i, real::value_at<F>(Reals::load_binary32(x + i)));
   }
 }
 
-/// Replaces binary64 results by codes of a format.
-template <class Reals, format_id To, rounding Mode>
-SAMEBITS_INLINE void round_to(overflow on_overflow, const std::uint64_t* dither, std::uint64_t* y,
-                              int count) {
-  const cast_rule rule{Mode, on_overflow, nan_policy::canonical};
+/// Stores binary64 numbers that round to nearest like the exact results: fast values, and results
+/// of the definition for a vector in which a fast value is not decided.
+template <class Reals, real::exact_function F>
+SAMEBITS_NOINLINE void define_to_nearest(const std::uint32_t* x, std::uint64_t* y, int count) {
   for (int i = 0; i < count; i += Reals::count) {
-    const Reals value = Reals::load_bits(y + i);
-    const Reals random =
-        Mode == rounding::stochastic ? Reals::load_bits(dither + i) : Reals(std::uint64_t{0});
-    Reals::store_bits(y + i, real::destination_code<Reals>(spec_of(To), rule, value, random));
+    const Reals operand = Reals::load_binary32(x + i);
+    const Reals fast = real::fast_value<F>(operand);
+    Reals::store_bits(y + i, fast);
+    if (any(!(real::is_fast_operand<F>(operand) & real::is_decided(fast)))) [[unlikely]] {
+      define<Reals, F>(x + i, y + i, Reals::count);
+    }
   }
 }
-template <class Reals, format_id To>
-SAMEBITS_INLINE void round_to(const cast_rule& rule, const std::uint64_t* dither, std::uint64_t* y,
-                              int count) {
-  if (rule.round == rounding::stochastic) {
-    round_to<Reals, To, rounding::stochastic>(rule.on_overflow, dither, y, count);
-  } else {
-    round_to<Reals, To, rounding::nearest_even>(rule.on_overflow, dither, y, count);
+
+/// Stores codes of fp32, rounded to nearest even by the processor.
+template <class Reals>
+SAMEBITS_INLINE void round_to_binary32(const std::uint64_t* y, std::uint32_t* codes, int count) {
+  const Reals nan = std::uint64_t{0x7FFFFFFF};
+  for (int i = 0; i < count; i += Reals::count) {
+    const Reals code = Reals::binary32_bits(Reals::load_bits(y + i));
+    const Reals canonical = select((code & nan) > Reals(std::uint64_t{0x7F800000}), nan, code);
+    Reals::store_words(codes + i, canonical);
   }
+}
+
+/// Stores codes of fp32, rounded to odd. Rounding them to nearest into a format of at most 22 bits
+/// rounds y. A NaN may have any NaN code.
+template <class Reals>
+SAMEBITS_INLINE void round_to_odd(const std::uint64_t* y, std::uint32_t* codes, int count) {
+  const Reals bit = std::uint64_t{1};
+  for (int i = 0; i < count; i += Reals::count) {
+    const Reals value = Reals::load_bits(y + i);
+    const Reals code = Reals::binary32_bits(value);
+    const Reals rounded = Reals::through_binary32(value);
+    const Reals down = select(real::magnitude(rounded) > real::magnitude(value), code - bit, code);
+    Reals::store_words(codes + i, select(rounded == value, code, down | bit));
+  }
+}
+
+/// Stores codes of a format, rounded to nearest even through `codes`.
+template <class Isa, class Reals, format_id To>
+SAMEBITS_INLINE void round_to_nearest(overflow on_overflow, const std::uint64_t* y,
+                                      std::uint32_t* codes, int count) {
+  using lanes = typename Isa::word;
+  const cast_rule rule{rounding::nearest_even, on_overflow, nan_policy::canonical};
+  round_to_odd<Reals>(y, codes, count);
+  for (int i = 0; i < count; i += lanes::count) {
+    auto* const at = reinterpret_cast<std::byte*>(codes + i);
+    const lanes wide = Isa::template load<32>(at);
+    Isa::template store<32>(at, numerics::encode<lanes>(spec_of(To), rule, wide, 0u).code);
+  }
+}
+
+/// Stores codes of a format, rounded from binary64.
+template <class Reals, format_id To, rounding Mode>
+SAMEBITS_INLINE void round_once(overflow on_overflow, exact_chunk& chunk, int count) {
+  const cast_rule rule{Mode, on_overflow, nan_policy::canonical};
+  for (int i = 0; i < count; i += Reals::count) {
+    const Reals value = Reals::load_bits(chunk.y + i);
+    const Reals random =
+        Mode == rounding::stochastic ? Reals::load_bits(chunk.dither + i) : Reals(std::uint64_t{0});
+    Reals::store_words(chunk.codes + i,
+                       real::destination_code<Reals>(spec_of(To), rule, value, random));
+  }
+}
+
+template <class Isa, class Reals, format_id To>
+SAMEBITS_INLINE void round_to(const cast_rule& rule, exact_chunk& chunk, int count) {
+  if (rule.round == rounding::stochastic) {
+    round_once<Reals, To, rounding::stochastic>(rule.on_overflow, chunk, count);
+  } else {
+    round_to_nearest<Isa, Reals, To>(rule.on_overflow, chunk.y, chunk.codes, count);
+  }
+}
+
+/// Computes chunk.y, from which rounding gives the results of the call.
+template <class Reals>
+SAMEBITS_INLINE void compute(const backends::exact_call& call, exact_chunk& chunk, int count) {
+  const bool to_nearest = call.rule.round == rounding::nearest_even && call.grad.data == nullptr;
+  real::with_function(call.f, [&]<real::exact_function F>() {
+    if constexpr (real::has_fast_value(F)) {
+      if (to_nearest) return define_to_nearest<Reals, F>(chunk.x, chunk.y, count);
+    }
+    define<Reals, F>(chunk.x, chunk.y, count);
+  });
 }
 
 /// exact_codes of backends/dispatch/exact_function.hpp.
 template <class Isa, class Reals>
-SAMEBITS_INLINE void exact_codes_of(const backends::exact_call& call, backends::exact_chunk& chunk,
+SAMEBITS_INLINE void exact_codes_of(const backends::exact_call& call, exact_chunk& chunk,
                                     int count) {
-  std::uint64_t* const y = chunk.y;
   widen_codes<Isa>(call.in.format, chunk.x, count);
-  real::with_function(call.f, [&]<real::exact_function F>() {
-    for (int i = 0; i < count; i += Reals::count) {
-      Reals::store_bits(y + i, real::value_at<F>(Reals::load_binary32(chunk.x + i)));
-    }
-  });
+  compute<Reals>(call, chunk, count);
   if (call.grad.data != nullptr) {
     widen_codes<Isa>(call.grad.format, chunk.grad, count);
-    multiply_gradients<Reals>(chunk.grad, y, count);
+    multiply_gradients<Reals>(chunk.grad, chunk.y, count);
   }
   switch (call.out.format) {
-    case format_id::fp16:
-      return round_to<Reals, format_id::fp16>(call.rule, chunk.dither, y, count);
-    case format_id::bf16:
-      return round_to<Reals, format_id::bf16>(call.rule, chunk.dither, y, count);
-    case format_id::e4m3:
-      return round_to<Reals, format_id::e4m3>(call.rule, chunk.dither, y, count);
-    case format_id::e5m2:
-      return round_to<Reals, format_id::e5m2>(call.rule, chunk.dither, y, count);
+    case format_id::fp16: return round_to<Isa, Reals, format_id::fp16>(call.rule, chunk, count);
+    case format_id::bf16: return round_to<Isa, Reals, format_id::bf16>(call.rule, chunk, count);
+    case format_id::e4m3: return round_to<Isa, Reals, format_id::e4m3>(call.rule, chunk, count);
+    case format_id::e5m2: return round_to<Isa, Reals, format_id::e5m2>(call.rule, chunk, count);
     default: break;
   }
-  if (call.rule.on_overflow == overflow::ieee) return round_to_binary32<Reals>(y, count);
-  round_to<Reals, format_id::fp32, rounding::nearest_even>(call.rule.on_overflow, chunk.dither, y,
-                                                           count);
+  if (call.rule.on_overflow == overflow::ieee) {
+    return round_to_binary32<Reals>(chunk.y, chunk.codes, count);
+  }
+  round_once<Reals, format_id::fp32, rounding::nearest_even>(call.rule.on_overflow, chunk, count);
 }
 
 }  // namespace samebits::simd

@@ -27,6 +27,9 @@ SAMEBITS_INLINE real_mask operator!(real_mask a) {
   return {_mm256_xor_si256(a.v, _mm256_set1_epi64x(-1))};
 }
 
+/// Whether any lane is set.
+SAMEBITS_INLINE bool any(real_mask m) { return _mm256_movemask_epi8(m.v) != 0; }
+
 /// The bits of four binary64 numbers, one per lane.
 struct reals {
   __m256i v;
@@ -59,6 +62,12 @@ struct reals {
   }
   SAMEBITS_INLINE static void store_bits(std::uint64_t* p, reals a) {
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), a.v);
+  }
+  /// Stores the low 32 bits of each lane, one per word.
+  SAMEBITS_INLINE static void store_words(std::uint32_t* p, reals a) {
+    const __m256i order = _mm256_setr_epi32(0, 2, 4, 6, 0, 2, 4, 6);
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(p),
+                     _mm256_castsi256_si128(_mm256_permutevar8x32_epi32(a.v, order)));
   }
 };
 SAMEBITS_INLINE __m256d numbers(reals a) { return _mm256_castsi256_pd(a.v); }

@@ -24,6 +24,9 @@ SAMEBITS_INLINE real_mask operator|(real_mask a, real_mask b) {
 }
 SAMEBITS_INLINE real_mask operator!(real_mask a) { return {static_cast<__mmask8>(~a.bits)}; }
 
+/// Whether any lane is set.
+SAMEBITS_INLINE bool any(real_mask m) { return m.bits != 0; }
+
 /// The bits of eight binary64 numbers, one per lane.
 struct reals {
   __m512i v;
@@ -53,6 +56,10 @@ struct reals {
   }
   SAMEBITS_INLINE static reals load_bits(const std::uint64_t* p) { return _mm512_loadu_si512(p); }
   SAMEBITS_INLINE static void store_bits(std::uint64_t* p, reals a) { _mm512_storeu_si512(p, a.v); }
+  /// Stores the low 32 bits of each lane, one per word.
+  SAMEBITS_INLINE static void store_words(std::uint32_t* p, reals a) {
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_cvtepi64_epi32(a.v));
+  }
 };
 SAMEBITS_INLINE __m512d numbers(reals a) { return _mm512_castsi512_pd(a.v); }
 

@@ -1,0 +1,118 @@
+// Compares the fast values of the rule `exact` with the definition, on all 2^32 operands:
+//
+//   fast_values_sweep FUNCTION|all [THREADS] [FIRST_BLOCK BLOCKS_STEP]
+//
+// A decided fast value must lie between the same two neighbouring numbers of 25 significant bits as
+// the definition's result, and on neither. No rounding to nearest then tells one from the other,
+// because all ties of the destinations have at most 25 significant bits. Or both lie beyond all
+// destinations: they are at least 2^128, or below 2^-150, in magnitude.
+//
+// Prints one line per function; exits 1 if a decided fast value differs.
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "backends/simd/functions/reals_avx2.hpp"
+#include "numerics/functions/exact_function.hpp"
+#include "numerics/functions/fast_values.hpp"
+#include "samebits/evaluate.hpp"
+
+namespace samebits {
+namespace {
+
+namespace real = numerics::real;
+using avx2::reals;
+using real::exact_function;
+
+constexpr std::uint64_t block_size = 1 << 16;
+
+struct tally {
+  std::uint64_t undecided = 0, differing = 0;
+};
+
+/// Number of lanes set.
+std::uint64_t count_of(avx2::real_mask m) {
+  return static_cast<std::uint64_t>(
+      __builtin_popcount(static_cast<unsigned>(_mm256_movemask_pd(_mm256_castsi256_pd(m.v)))));
+}
+
+/// Whether both numbers have one sign and lie beyond the largest or smallest numbers of fp32.
+avx2::real_mask are_beyond(reals a, reals b) {
+  const reals size_a = real::magnitude(a), size_b = real::magnitude(b);
+  const reals huge = real::bits_of(0x1p128), tiny = real::bits_of(0x1p-150);
+  const avx2::real_mask one_sign = (a >> std::uint64_t{63}) == (b >> std::uint64_t{63});
+  const avx2::real_mask large = !((size_a < huge) | (size_b < huge));
+  return one_sign & (large | ((size_a < tiny) & (size_b < tiny)));
+}
+
+template <exact_function F>
+void compare_block(std::uint32_t first, tally& t) {
+  constexpr std::uint64_t grid = 28;  // bits below the last of 25
+  for (std::uint32_t i = 0; i < block_size; i += reals::count) {
+    const std::array<std::uint32_t, 4> x = {first + i, first + i + 1, first + i + 2, first + i + 3};
+    const reals operand = reals::load_binary32(x.data());
+    const reals fast = real::fast_value<F>(operand);
+    const reals defined = real::value_at<F>(operand);
+    const avx2::real_mask decided = real::is_fast_operand<F>(operand) & real::is_decided(fast);
+    const avx2::real_mask on_grid = (defined & reals((1u << grid) - 1)) == reals(std::uint64_t{0});
+    const avx2::real_mask same = ((fast >> grid) == (defined >> grid)) & !on_grid;
+    const avx2::real_mask beyond = are_beyond(fast, defined);
+    t.undecided += reals::count - count_of(decided);
+    t.differing += count_of(decided & !(same | beyond));
+  }
+}
+
+template <exact_function F>
+bool run(std::string_view label, unsigned threads, unsigned first_block, unsigned step) {
+  std::vector<tally> parts(threads);
+  std::vector<std::thread> running;
+  for (unsigned i = 0; i < threads; ++i) {
+    running.emplace_back([&parts, i, threads, first_block, step] {
+      for (std::uint64_t block = first_block + i * step; block < 65536; block += step * threads) {
+        compare_block<F>(static_cast<std::uint32_t>(block * block_size), parts[i]);
+      }
+    });
+  }
+  tally t;
+  for (unsigned i = 0; i < threads; ++i) {
+    running[i].join();
+    t.undecided += parts[i].undecided;
+    t.differing += parts[i].differing;
+  }
+  std::printf("%-10s undecided: %llu, differing: %llu\n", std::string(label).c_str(),
+              static_cast<unsigned long long>(t.undecided),
+              static_cast<unsigned long long>(t.differing));
+  std::fflush(stdout);
+  return t.differing == 0;
+}
+
+}  // namespace
+}  // namespace samebits
+
+int main(int argc, char** argv) {
+  using namespace samebits;
+  const std::string which = argc > 1 ? argv[1] : "all";
+  const auto number = [&](int i, unsigned otherwise) {
+    return argc > i ? static_cast<unsigned>(std::strtoul(argv[i], nullptr, 10)) : otherwise;
+  };
+  const unsigned threads = std::max(1u, number(2, 1)), step = std::max(1u, number(4, 1));
+  bool good = true;
+  for (int i = 0; i < function_count; ++i) {
+    const auto f = real::find_exact(function_at(i), false);
+    const std::string_view label = name(function_at(i));
+    if (!f || (which != "all" && which != label)) continue;
+    real::with_function(*f, [&]<exact_function F>() {
+      if constexpr (real::has_fast_value(F)) {
+        good = run<F>(label, threads, number(3, 0), step) && good;
+      }
+    });
+  }
+  std::printf("%s\n", good ? "PASSED" : "FAILED");
+  return good ? 0 : 1;
+}
