@@ -94,8 +94,9 @@ TESTS = [
     Test("list_ops", ["tests/unit/tensor_list_operations_test.cpp", "backends/reference/list.cpp"],
           ["tests/property/list_property.cpp"]),
     Test("constants lamb lion stored", ["tests/unit/optimizer_test.cpp"]),
-    Test("adam adam_libraries adam_torch constants lamb lion sgd stored update update_arithmetic "
-          "update_tables",
+    Test("dynamic_codes", ["tests/unit/dynamic_codes_test.cpp"]),
+    Test("adam adam_libraries adam_torch constants dynamic_codes lamb lion sgd stored update "
+          "update_arithmetic update_tables",
           ["backends/reference/optimizer.cpp", "backends/threads/optimizer.cpp",
            "backends/api/optimizer/optimizer_list.cpp"],
           ["tests/property/optimizer_property.cpp"]),

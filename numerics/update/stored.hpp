@@ -11,6 +11,7 @@
 #include "numerics/bits/random.hpp"
 #include "numerics/bits/word.hpp"
 #include "numerics/quantize/scale.hpp"
+#include "numerics/update/dynamic_codes.hpp"
 #include "numerics/update/update_arithmetic.hpp"
 #include "samebits/core/config.hpp"
 #include "samebits/core/format.hpp"
@@ -22,7 +23,7 @@ namespace samebits::numerics {
 /// Random bits of stochastic formats.
 inline constexpr int update_random_bits = 16;
 
-/// The format of the codes.
+/// The format of the codes, which are no indices of a table.
 SAMEBITS_INLINE constexpr format_id codes_format(stored_format f) {
   switch (f) {
     case stored_format::bf16_nearest:
@@ -59,6 +60,10 @@ SAMEBITS_INLINE constexpr tile_scale block_scale(stored_format f, std::uint32_t 
     const std::uint32_t e = field > 15 ? field - 14 : 1;
     return power_of_two_scale(e);
   }
+  if (is_dynamic(f)) {
+    const std::uint32_t s = raised(amax);
+    return {s, Arithmetic::quotient(binary32::one, s)};
+  }
   scale_settings settings;
   settings.rule = scale_rule::te;
   settings.on_nonfinite = nonfinite::propagate;
@@ -69,6 +74,7 @@ SAMEBITS_INLINE constexpr tile_scale block_scale(stored_format f, std::uint32_t 
 template <class Arithmetic = by_definition>
 SAMEBITS_INLINE constexpr std::uint32_t stored_value(stored_format f, std::uint32_t code,
                                                      std::uint32_t scale) {
+  if (is_dynamic(f)) return Arithmetic::product(dynamic_table_of(f).values[code & 0xFFu], scale);
   return rescaled<Arithmetic>(spec_of(codes_format(f)), code, scale);
 }
 
@@ -78,6 +84,12 @@ template <class Arithmetic = by_definition>
 SAMEBITS_INLINE constexpr std::uint32_t stored_code(stored_format f, std::uint32_t value,
                                                     std::uint32_t factor, std::uint32_t random) {
   const auto dither = align_random<std::uint32_t>(random, update_random_bits);
+  if (is_dynamic(f)) {
+    const dynamic_table& table = dynamic_table_of(f);
+    const auto border = [&](std::uint32_t i) { return table.borders[i]; };
+    return dynamic_code(border, Arithmetic::product(value, factor));
+  }
+  const std::uint32_t dither = align_random<std::uint32_t>(random, update_random_bits);
   return encode<std::uint32_t>(spec_of(codes_format(f)), stored_rule(f),
                                Arithmetic::product(value, factor), dither)
       .code;

@@ -88,9 +88,8 @@ std::vector<tensor_plan> plans_of(const optimizer_settings& s, stored_format gra
 TEST_P(OptimizerDevice, EveryFormat) {
   int variant = 0;
   for (const optimizer_settings& s : all_settings()) {
-    for (int i = 0; i < static_cast<int>(std::size(states)); ++i) {
-      // Second states take the formats in another order.
-      const stored_format second = variant % 2 == 0 ? states[i] : states[(i * 3 + 1) % 8];
+    for (std::size_t i = 0; i < std::size(states); ++i) {
+      const stored_format second = second_state(i, variant);
       const stored_format gradient = gradients[static_cast<std::size_t>(variant) % 5];
       const std::vector<tensor_plan> plans = plans_of(s, gradient, states[i], second, variant);
       const auto seed = static_cast<std::uint32_t>(++variant);
@@ -115,7 +114,8 @@ TEST_P(OptimizerDevice, UsualFormats) {
                {{bf16_stochastic}, bf16_nearest, bf16_nearest},
                {{bf16_stochastic}, bf16_nearest, bf16_stochastic},
                {{bf16_nearest}, bf16_nearest, e4m3_scaled},
-               {{bf16_stochastic}, bf16_nearest, e4m3_scaled}};
+               {{bf16_stochastic}, bf16_nearest, e4m3_scaled},
+               {{bf16_nearest}, bf16_nearest, dynamic8_signed}};
   std::uint32_t seed = 1000;
   for (const optimizer_settings& s : all_settings()) {
     std::vector<tensor_plan> plans;
@@ -183,11 +183,11 @@ TEST_P(OptimizerDevice, NoTensors) {
 /// Tensors of some modes, for the tests below.
 std::vector<tensor_plan> some_plans() {
   std::vector<tensor_plan> plans;
-  for (int i = 0; i < 15; ++i) {
+  for (std::size_t i = 0; i < std::size(modes); ++i) {
     plans.push_back({.mode = modes[i],
                      .gradient = bf16_nearest,
-                     .states = {states[i % 8], states[(i + 3) % 8]},
-                     .count = 3000 + i,
+                     .states = {states[i % std::size(states)], second_state(i + 3)},
+                     .count = static_cast<std::int64_t>(3000 + i),
                      .group = static_cast<std::uint32_t>(i % 2)});
   }
   return plans;

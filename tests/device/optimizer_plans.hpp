@@ -1,6 +1,8 @@
 // Formats and settings of the tests of optimizer steps on GPUs.
 #pragma once
 
+#include <cstddef>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -29,10 +31,16 @@ inline constexpr weight_mode modes[] = {
     {bf16_nearest, none, low_part::split},
     {bf16_nearest, none, low_part::kahan},
 };
-/// Formats of states.
+/// Formats of first states.
 inline constexpr stored_format states[] = {
     fp32,        bf16_nearest, fp16_nearest, bf16_stochastic, fp16_stochastic,
-    fp16_scaled, e4m3_scaled,  e5m2_scaled};
+    fp16_scaled, e4m3_scaled,  e5m2_scaled,  dynamic8_signed};
+/// The format of second states beside a first state: the same, or for odd variants another one.
+inline constexpr stored_format second_state(std::size_t first, int variant = 0) {
+  constexpr std::size_t count = std::size(states);
+  const stored_format f = states[variant % 2 == 0 ? first % count : (first * 2 + 1) % count];
+  return f == dynamic8_signed ? dynamic8_unsigned : f;
+}
 /// Formats of gradients.
 inline constexpr stored_format gradients[] = {fp32, bf16_nearest, fp16_nearest, e4m3_tensor,
                                               e5m2_tensor};

@@ -7,6 +7,7 @@
 #include "oracle/arithmetic.hpp"
 #include "oracle/convert.hpp"
 #include "oracle/elementary.hpp"
+#include "oracle/exact.hpp"
 #include "oracle/scale.hpp"
 #include "oracle/sum_tree.hpp"
 
@@ -308,6 +309,83 @@ scaled_block stored_block(const format& codes, const std::vector<std::uint32_t>&
   for (const std::uint32_t x : values) {
     block.codes.push_back(
         static_cast<std::uint32_t>(convert(fp32(), codes, (f32{x} * factor).code, rule)));
+  }
+  return block;
+}
+
+namespace {
+
+f32 nearest(const cpp_rational& x) { return number(round_exact(fp32(), exact_from(x), {})); }
+
+/// Border j of n parts of [0.1, 1].
+f32 part_border(int j, int n) {
+  const f32 tenth = nearest(cpp_rational(1, 10));
+  const f32 step = (one - tenth) / nearest(n);
+  return j < (n + 1) / 2 ? fma(step, nearest(j), tenth) : fma(-step, nearest(n - j), one);
+}
+
+/// Dynamic 8-bit codes: the numbers, and the middles between them.
+struct dynamic_table {
+  std::vector<f32> numbers = {{0}};
+  std::vector<cpp_rational> middles;
+
+  explicit dynamic_table(bool is_signed) {
+    add_positive(is_signed ? 1 : 2);
+    if (is_signed) {
+      for (std::size_t k = 1; k < 128; ++k) numbers.insert(numbers.begin(), -numbers[2 * k - 1]);
+    }
+    for (std::size_t i = 0; i < 255; ++i) {
+      const f32 middle = (numbers[i] + numbers[i + 1]) / (one + one);
+      middles.push_back(rational_of(decode(fp32(), middle.code)));
+    }
+  }
+
+ private:
+  /// The positive numbers; the lowest decade has `parts`.
+  void add_positive(int parts) {
+    for (int tens = 1'000'000; tens != 0; tens /= 10, parts *= 2) {
+      for (int j = 0; j < parts; ++j) {
+        const f32 mean = (part_border(j, parts) + part_border(j + 1, parts)) / (one + one);
+        numbers.push_back(nearest(cpp_rational(1, tens)) * mean);
+      }
+    }
+    numbers.push_back(one);
+  }
+};
+
+const dynamic_table& table_of(bool is_signed) {
+  static const dynamic_table tables[2] = {dynamic_table(false), dynamic_table(true)};
+  return tables[is_signed ? 1 : 0];
+}
+
+/// The nearest code by the rounded middles, ties to the even code; a negative number keeps its sign.
+std::uint32_t dynamic_code(bool is_signed, f32 y) {
+  const exact_value exact = decode(fp32(), y.code);
+  if (exact.kind == value_kind::nan) return 255;
+  if (exact.kind == value_kind::infinite) return exact.negative ? 0 : 255;
+  const cpp_rational value = rational_of(exact);
+  const std::vector<cpp_rational>& middles = table_of(is_signed).middles;
+  const auto at = std::lower_bound(middles.begin(), middles.end(), value);
+  auto code = static_cast<std::uint32_t>(at - middles.begin());
+  if (at != middles.end() && *at == value && code % 2 == 1) ++code;
+  return is_signed && value < 0 ? std::min<std::uint32_t>(code, 126) : code;
+}
+
+}  // namespace
+
+std::uint32_t dynamic_value(bool is_signed, std::uint32_t code) {
+  return table_of(is_signed).numbers[code].code;
+}
+
+scaled_block dynamic_block(bool is_signed, const std::vector<std::uint32_t>& values) {
+  scaled_block block;
+  block.scale = 0x00800000u;
+  for (const std::uint32_t x : values) {
+    block.scale = std::max(block.scale, canonical(x) & 0x7FFFFFFFu);
+  }
+  const f32 factor = one / f32{block.scale};
+  for (const std::uint32_t x : values) {
+    block.codes.push_back(dynamic_code(is_signed, f32{x} * factor));
   }
   return block;
 }

@@ -70,4 +70,9 @@ struct scaled_block {
 /// `codes` is e4m3, e5m2 or fp16; the scale of fp16 is a power of two.
 scaled_block stored_block(const format& codes, const std::vector<std::uint32_t>& values);
 
+/// The number of a dynamic 8-bit code, as a binary32 code.
+std::uint32_t dynamic_value(bool is_signed, std::uint32_t code);
+/// A block of dynamic 8-bit codes.
+scaled_block dynamic_block(bool is_signed, const std::vector<std::uint32_t>& values);
+
 }  // namespace samebits::oracle

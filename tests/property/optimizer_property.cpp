@@ -42,7 +42,12 @@ const oracle::format& codes_of(stored_format f) {
   }
 }
 
+bool is_signed(stored_format f) { return f == stored_format::dynamic8_signed; }
+
 std::uint32_t value_of(const array_memory& a, std::int64_t i, std::uint32_t scale) {
+  if (is_dynamic(a.format)) {
+    return oracle::multiply32(oracle::dynamic_value(is_signed(a.format), a.code(i)), scale);
+  }
   const auto wide = static_cast<std::uint32_t>(
       oracle::convert(codes_of(a.format), oracle::format_named("fp32"), a.code(i), {}));
   return oracle::multiply32(wide, scale);
@@ -70,7 +75,10 @@ void store(array_memory& a, const tensor_memory& t, const words& values, std::ui
       const auto at = [&](std::size_t i) {
         return values.begin() + static_cast<std::ptrdiff_t>(i);
       };
-      const oracle::scaled_block block = oracle::stored_block(to, words(at(first), at(end)));
+      const words in_block(at(first), at(end));
+      const oracle::scaled_block block = is_dynamic(a.format)
+                                             ? oracle::dynamic_block(is_signed(a.format), in_block)
+                                             : oracle::stored_block(to, in_block);
       a.scales[first / t.block] = std::bit_cast<float>(block.scale);
       for (std::size_t i = first; i < end; ++i) put(i, block.codes[i - first]);
     }

@@ -1,8 +1,10 @@
-// Bias corrections of PyTorch's fused optimizers, against recordings of a GPU.
+// Bias corrections of PyTorch's fused optimizers and dynamic 8-bit codes of bitsandbytes, against
+// recordings.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <fstream>
 #include <set>
@@ -13,6 +15,7 @@
 #include "numerics/arithmetic/binary32.hpp"
 #include "numerics/arithmetic/binary64.hpp"
 #include "numerics/update/constants.hpp"
+#include "numerics/update/dynamic_codes.hpp"
 
 namespace samebits {
 namespace {
@@ -58,6 +61,35 @@ TEST(step_constants, fused_bias_corrections_equal_recordings_of_a_gpu) {
           << beta << " " << step;
     }
   }
+}
+
+/// Recorded from create_dynamic_map() of bitsandbytes 0.50.2 with PyTorch 2.11.0 on the processors
+/// that the columns name.
+TEST(dynamic_codes, tables_equal_recordings_of_bitsandbytes) {
+  std::ifstream file(SAMEBITS_DYNAMIC_MAPS);
+  ASSERT_TRUE(file) << SAMEBITS_DYNAMIC_MAPS;
+  std::string line;
+  std::getline(file, line);
+  std::size_t rows = 0;
+  int other_signed = 0;
+  int other_unsigned = 0;
+  while (std::getline(file, line)) {
+    std::replace(line.begin(), line.end(), ',', ' ');
+    std::istringstream columns(line);
+    std::size_t index = 0;
+    std::uint32_t with[2] = {};
+    std::uint32_t without[2] = {};
+    columns >> index >> std::hex >> with[0] >> with[1] >> without[0] >> without[1];
+    ASSERT_TRUE(columns) << line;
+    ASSERT_EQ(index, rows++);
+    EXPECT_EQ(n::dynamic_signed_table.values[index], with[0]) << line;
+    EXPECT_EQ(n::dynamic_unsigned_table.values[index], with[1]) << line;
+    other_signed += with[0] != without[0] ? 1 : 0;
+    other_unsigned += with[1] != without[1] ? 1 : 0;
+  }
+  EXPECT_EQ(rows, 256u);
+  EXPECT_EQ(other_signed, 42);
+  EXPECT_EQ(other_unsigned, 31);
 }
 
 }  // namespace

@@ -62,7 +62,9 @@ constexpr const char* stored_format_names[] = {"none",
                                                "e4m3_scaled",
                                                "e5m2_scaled",
                                                "e4m3_tensor",
-                                               "e5m2_tensor"};
+                                               "e5m2_tensor",
+                                               "dynamic8_signed",
+                                               "dynamic8_unsigned"};
 constexpr const char* low_part_names[] = {"none", "split", "kahan"};
 constexpr const char* stream_purpose_names[] = {"caller",       "weights",   "first_state",
                                                 "second_state", "quantizer", "dropout"};

@@ -213,6 +213,8 @@ static_assert(is(SAMEBITS_STORED_FORMAT_E4M3_SCALED, stored_format::e4m3_scaled)
 static_assert(is(SAMEBITS_STORED_FORMAT_E5M2_SCALED, stored_format::e5m2_scaled));
 static_assert(is(SAMEBITS_STORED_FORMAT_E4M3_TENSOR, stored_format::e4m3_tensor));
 static_assert(is(SAMEBITS_STORED_FORMAT_E5M2_TENSOR, stored_format::e5m2_tensor));
+static_assert(is(SAMEBITS_STORED_FORMAT_DYNAMIC8_SIGNED, stored_format::dynamic8_signed));
+static_assert(is(SAMEBITS_STORED_FORMAT_DYNAMIC8_UNSIGNED, stored_format::dynamic8_unsigned));
 static_assert(is(SAMEBITS_LOW_PART_NONE, low_part::none));
 static_assert(is(SAMEBITS_LOW_PART_SPLIT, low_part::split));
 static_assert(is(SAMEBITS_LOW_PART_KAHAN, low_part::kahan));
@@ -249,7 +251,7 @@ static_assert(SAMEBITS_FP32_ORDER_TREE + 1 == fp32_order_count);
 static_assert(SAMEBITS_SCALE_ORDER_B_THEN_A_FUSED + 1 == scale_order_count);
 static_assert(SAMEBITS_UPDATE_RULE_LAMB + 1 == update_rule_count);
 static_assert(SAMEBITS_UPDATE_PROFILE_LIGHTSEQ + 1 == update_profile_count);
-static_assert(SAMEBITS_STORED_FORMAT_E5M2_TENSOR + 1 == stored_format_count);
+static_assert(SAMEBITS_STORED_FORMAT_DYNAMIC8_UNSIGNED + 1 == stored_format_count);
 static_assert(SAMEBITS_LOW_PART_KAHAN + 1 == low_part_count);
 static_assert(SAMEBITS_ADDEND_FIRST + 1 == addend_count);
 static_assert(SAMEBITS_TENSOR_UNIT_BLACKWELL_RTX_MMA + 1 == tensor_unit_count);

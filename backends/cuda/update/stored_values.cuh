@@ -7,6 +7,7 @@
 #include "backends/cuda/instructions/fp8.cuh"
 #include "backends/cuda/instructions/halves.cuh"
 #include "backends/cuda/update/code_words.cuh"
+#include "backends/cuda/update/dynamic_codes.cuh"
 #include "backends/cuda/update/update_arithmetic.cuh"
 #include "numerics/bits/random.hpp"
 #include "numerics/update/stored.hpp"
@@ -147,6 +148,7 @@ struct stored_by_instructions {
   template <int V>
   __device__ __forceinline__ static code_words<V> values(stored_format f, const code_words<V>& x,
                                                          const scale_word& by) {
+    if (is_dynamic(f)) return dynamic_values(f, x, by.scale);
     const code_words<V> y = decoded(f, x);
     return by.exists ? multiplied(y, by.scale) : y;
   }
@@ -163,6 +165,8 @@ struct stored_by_instructions {
       case stored_format::fp16_scaled: return halves<format_id::fp16>(multiplied(x, factor));
       case stored_format::e4m3_scaled: return bytes<format_id::e4m3>(multiplied(x, factor));
       case stored_format::e5m2_scaled: return bytes<format_id::e5m2>(multiplied(x, factor));
+      case stored_format::dynamic8_signed:
+      case stored_format::dynamic8_unsigned: return dynamic_codes(f, x, factor);
       default: return x;
     }
   }

@@ -48,13 +48,12 @@ convert_call conversion_of(const stored_part& part, const void* in, format_id fr
 template <const update_lanes_kernel& Kernel>
 void read(const stored_part& part, std::uint32_t* words) {
   const ieee_control_register ieee;
-  const format_id format = numerics::codes_format(part.format);
   if (part.array.scales == nullptr) {
-    return Kernel.rescale(format, codes_at(part, part.first), numerics::binary32::one, words,
+    return Kernel.rescale(part.format, codes_at(part, part.first), numerics::binary32::one, words,
                           part.count);
   }
   for_each_block(part, [&](std::int64_t block, std::int64_t first, std::int64_t count) {
-    Kernel.rescale(format, codes_at(part, part.first + first), part.array.scales[block],
+    Kernel.rescale(part.format, codes_at(part, part.first + first), part.array.scales[block],
                    words + first, count);
   });
 }

@@ -18,7 +18,7 @@ struct update_lanes_kernel {
   decltype(update_kernels::direction) direction;
   decltype(update_kernels::move) move;
   /// words[i] = RN(value of codes[i] * scale)
-  void (*rescale)(format_id format, const std::byte* codes, std::uint32_t scale,
+  void (*rescale)(stored_format format, const std::byte* codes, std::uint32_t scale,
                   std::uint32_t* words, std::int64_t count);
   /// The largest magnitude.
   std::uint32_t (*amax)(const std::uint32_t* words, std::int64_t count);

@@ -13,6 +13,7 @@
 #include "backends/simd/update/update.hpp"
 #include "numerics/bits/decode.hpp"
 #include "numerics/bits/encode.hpp"
+#include "numerics/update/dynamic_codes.hpp"
 #include "numerics/update/stored.hpp"
 #include "numerics/update/update.hpp"
 
@@ -164,12 +165,26 @@ void rescale_codes(const std::byte* codes, std::uint32_t scale, std::uint32_t* w
   }
 }
 
+/// rescale() for dynamic codes.
+template <class Isa, class Arithmetic>
+void rescale_dynamic(const numerics::dynamic_table& table, const std::byte* codes,
+                     std::uint32_t scale, std::uint32_t* words, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; i += Isa::word::count) {
+    const auto value = Arithmetic::entries(table.values, load_codes<Isa, 8>(codes, i, count));
+    store_words<Isa>(words, i, count, Arithmetic::product(value, scale));
+  }
+}
+
 /// update_lanes_kernel::rescale.
 template <class Isa, class Arithmetic>
-void rescale(format_id format, const std::byte* codes, std::uint32_t scale, std::uint32_t* words,
-             std::int64_t count) {
+void rescale(stored_format format, const std::byte* codes, std::uint32_t scale,
+             std::uint32_t* words, std::int64_t count) {
   using enum format_id;
-  switch (format) {
+  if (is_dynamic(format)) {
+    const numerics::dynamic_table& table = numerics::dynamic_table_of(format);
+    return rescale_dynamic<Isa, Arithmetic>(table, codes, scale, words, count);
+  }
+  switch (numerics::codes_format(format)) {
     case fp16: return rescale_codes<Isa, Arithmetic, fp16>(codes, scale, words, count);
     case bf16: return rescale_codes<Isa, Arithmetic, bf16>(codes, scale, words, count);
     case e4m3: return rescale_codes<Isa, Arithmetic, e4m3>(codes, scale, words, count);
@@ -202,11 +217,27 @@ void codes_of_words(const std::uint32_t* words, std::uint32_t factor, std::byte*
   }
 }
 
+/// scaled_codes() for dynamic codes.
+template <class Isa, class Arithmetic>
+void dynamic_codes_of_words(const numerics::dynamic_table& table, const std::uint32_t* words,
+                            std::uint32_t factor, std::byte* codes, std::int64_t count) {
+  using word = typename Isa::word;
+  const auto border = [&](word i) { return Arithmetic::entries(table.borders, i); };
+  for (std::int64_t i = 0; i < count; i += Isa::word::count) {
+    const word y = Arithmetic::product(load_words<Isa>(words, i, count), factor);
+    store_codes<Isa, 8>(codes, i, count, numerics::dynamic_code(border, y));
+  }
+}
+
 /// update_lanes_kernel::scaled_codes.
 template <class Isa, class Arithmetic>
 void scaled_codes(stored_format format, const std::uint32_t* words, std::uint32_t factor,
                   std::byte* codes, std::int64_t count) {
   using enum stored_format;
+  if (is_dynamic(format)) {
+    const numerics::dynamic_table& table = numerics::dynamic_table_of(format);
+    return dynamic_codes_of_words<Isa, Arithmetic>(table, words, factor, codes, count);
+  }
   switch (format) {
     case fp16_scaled:
       return codes_of_words<Isa, Arithmetic, fp16_scaled>(words, factor, codes, count);

@@ -4,6 +4,8 @@
 
 #include <immintrin.h>
 
+#include <cstdint>
+
 #include "backends/self_test/build_flags.hpp"
 #include "backends/simd/lanes/lanes_avx2.hpp"
 #include "samebits/core/config.hpp"
@@ -22,6 +24,10 @@ struct update_hardware {
     return bits(_mm256_fmadd_ps(number(a), number(b), number(c)));
   }
   SAMEBITS_INLINE static lanes square_root(lanes a) { return bits(_mm256_sqrt_ps(number(a))); }
+  /// The entries of a table at each lane's index.
+  SAMEBITS_INLINE static lanes entries(const std::uint32_t* table, lanes index) {
+    return _mm256_i32gather_epi32(reinterpret_cast<const int*>(table), index.v, 4);
+  }
   SAMEBITS_INLINE static lanes canonical(lanes a) {
     const __m256 is_nan = _mm256_cmp_ps(number(a), number(a), _CMP_UNORD_Q);
     return bits(_mm256_blendv_ps(number(a), number(lanes(0x7FFFFFFFu)), is_nan));

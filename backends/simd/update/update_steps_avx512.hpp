@@ -4,6 +4,8 @@
 
 #include <immintrin.h>
 
+#include <cstdint>
+
 #include "backends/self_test/build_flags.hpp"
 #include "backends/simd/lanes/lanes_avx512.hpp"
 #include "samebits/core/config.hpp"
@@ -22,6 +24,10 @@ struct update_hardware {
     return bits(_mm512_fmadd_ps(number(a), number(b), number(c)));
   }
   SAMEBITS_INLINE static lanes square_root(lanes a) { return bits(_mm512_sqrt_ps(number(a))); }
+  /// The entries of a table at each lane's index.
+  SAMEBITS_INLINE static lanes entries(const std::uint32_t* table, lanes index) {
+    return _mm512_i32gather_epi32(index.v, table, 4);
+  }
   SAMEBITS_INLINE static lanes canonical(lanes a) {
     const __mmask16 is_nan = _mm512_cmp_ps_mask(number(a), number(a), _CMP_UNORD_Q);
     return _mm512_mask_mov_epi32(a.v, is_nan, lanes(0x7FFFFFFFu).v);

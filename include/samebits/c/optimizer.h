@@ -62,7 +62,11 @@ enum {
   SAMEBITS_STORED_FORMAT_E4M3_SCALED = 7, /* block scales by the scale rule te */
   SAMEBITS_STORED_FORMAT_E5M2_SCALED = 8, /* block scales by the scale rule te */
   SAMEBITS_STORED_FORMAT_E4M3_TENSOR = 9, /* gradients only: one scale for the tensor */
-  SAMEBITS_STORED_FORMAT_E5M2_TENSOR = 10 /* gradients only: one scale for the tensor */
+  SAMEBITS_STORED_FORMAT_E5M2_TENSOR = 10, /* gradients only: one scale for the tensor */
+  /* States only: bitsandbytes' dynamic 8-bit codes with block scales by amax. Code 0 is not the
+   * number 0: states begin with scales of 0. */
+  SAMEBITS_STORED_FORMAT_DYNAMIC8_SIGNED = 11,
+  SAMEBITS_STORED_FORMAT_DYNAMIC8_UNSIGNED = 12 /* second states only: no negative numbers */
 };
 
 /* What an array of 16 bits beside bf16 weights holds. */

@@ -56,13 +56,28 @@ enum class stored_format : std::uint8_t {
   e5m2_scaled,      ///< e5m2, scales by the scale rule te
   e4m3_tensor,      ///< gradients only: e4m3, one scale for the tensor
   e5m2_tensor,      ///< gradients only: e5m2, one scale for the tensor
+  /// States only: bitsandbytes' dynamic 8-bit codes with scales by amax. Code 0 is not the number 0:
+  /// states begin with scales of 0.
+  dynamic8_signed,
+  dynamic8_unsigned,  ///< second states only: the same without negative numbers
 };
-inline constexpr int stored_format_count = 11;
+inline constexpr int stored_format_count = 13;
 
 /// Whether an array of this format has one scale for each block.
 SAMEBITS_HD constexpr bool has_block_scales(stored_format f) {
-  return f == stored_format::fp16_scaled || f == stored_format::e4m3_scaled ||
-         f == stored_format::e5m2_scaled;
+  switch (f) {
+    case stored_format::fp16_scaled:
+    case stored_format::e4m3_scaled:
+    case stored_format::e5m2_scaled:
+    case stored_format::dynamic8_signed:
+    case stored_format::dynamic8_unsigned: return true;
+    default: return false;
+  }
+}
+
+/// Whether the codes of this format are indices of a table of numbers.
+SAMEBITS_HD constexpr bool is_dynamic(stored_format f) {
+  return f == stored_format::dynamic8_signed || f == stored_format::dynamic8_unsigned;
 }
 
 /// Whether an array of this format needs random bits when it is stored.
@@ -78,7 +93,9 @@ SAMEBITS_HD constexpr int code_bytes(stored_format f) {
     case stored_format::e4m3_scaled:
     case stored_format::e5m2_scaled:
     case stored_format::e4m3_tensor:
-    case stored_format::e5m2_tensor: return 1;
+    case stored_format::e5m2_tensor:
+    case stored_format::dynamic8_signed:
+    case stored_format::dynamic8_unsigned: return 1;
     default: return 2;
   }
 }

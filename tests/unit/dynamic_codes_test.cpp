@@ -1,0 +1,143 @@
+// Dynamic 8-bit codes of optimizer states: codes, blocks, refusals.
+#include "numerics/update/dynamic_codes.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "numerics/update/stored.hpp"
+#include "samebits/error.hpp"
+#include "samebits/optimizer.hpp"
+#include "unit/bf16_training.hpp"
+
+namespace samebits {
+namespace {
+
+namespace n = numerics;
+using enum stored_format;
+
+std::uint32_t bits(float x) { return std::bit_cast<std::uint32_t>(x); }
+float number(std::uint32_t x) { return std::bit_cast<float>(x); }
+
+std::uint32_t code(stored_format f, std::uint32_t x) {
+  return n::stored_code(f, x, n::binary32::one, 0);
+}
+
+TEST(dynamic_codes, numbers_of_the_tables_have_their_own_codes) {
+  for (const stored_format f : {dynamic8_signed, dynamic8_unsigned}) {
+    for (std::uint32_t i = 0; i < 256; ++i) {
+      EXPECT_EQ(code(f, n::dynamic_table_of(f).values[i]), i);
+      EXPECT_EQ(n::stored_value(f, i, bits(2.0f)),
+                bits(2 * number(n::dynamic_table_of(f).values[i])));
+    }
+  }
+}
+
+TEST(dynamic_codes, ties_go_to_even_codes) {
+  for (const stored_format f : {dynamic8_signed, dynamic8_unsigned}) {
+    const auto& values = n::dynamic_table_of(f).values;
+    for (std::uint32_t i = 0; i < 255; ++i) {
+      if (f == dynamic8_signed && i == 126) continue;
+      const std::uint32_t middle = bits((number(values[i]) + number(values[i + 1])) * 0.5f);
+      const std::uint32_t outward = middle + 1, inward = middle - 1;
+      const bool negative = middle >= n::binary32::sign_bit;
+      EXPECT_EQ(code(f, middle), i + i % 2) << i;
+      EXPECT_EQ(code(f, negative ? inward : outward), i + 1) << i;
+      EXPECT_EQ(code(f, negative ? outward : inward), i) << i;
+    }
+  }
+}
+
+TEST(dynamic_codes, negative_numbers_keep_their_sign) {
+  EXPECT_EQ(code(dynamic8_signed, 0), 127u);
+  EXPECT_EQ(code(dynamic8_signed, 0x80000000u), 127u);
+  EXPECT_EQ(code(dynamic8_signed, 1), 127u);
+  EXPECT_EQ(code(dynamic8_signed, 0x80000001u), 126u);
+  EXPECT_EQ(code(dynamic8_unsigned, 0x80000001u), 0u);
+  EXPECT_EQ(code(dynamic8_unsigned, bits(-1.0f)), 0u);
+}
+
+TEST(dynamic_codes, special_numbers) {
+  for (const stored_format f : {dynamic8_signed, dynamic8_unsigned}) {
+    for (const std::uint32_t nan : {0x7F800001u, 0x7FFFFFFFu, 0xFF800001u, 0xFFFFFFFFu}) {
+      EXPECT_EQ(code(f, nan), 255u);
+      const auto border = [&](std::uint32_t i) { return n::dynamic_table_of(f).borders[i]; };
+      EXPECT_EQ(n::dynamic_code(border, nan), 255u);
+    }
+    EXPECT_EQ(code(f, n::binary32::inf), 255u);
+    EXPECT_EQ(code(f, 0xFF800000u), 0u);
+    EXPECT_EQ(code(f, bits(3.0f)), 255u);
+    EXPECT_EQ(code(f, bits(-3.0f)), 0u);
+  }
+}
+
+TEST(dynamic_codes, scale_is_amax_raised_to_the_smallest_normal_number) {
+  const auto scale = [](std::uint32_t amax) { return n::block_scale(dynamic8_signed, amax); };
+  EXPECT_EQ(scale(bits(3.0f)).dequantization_scale, bits(3.0f));
+  EXPECT_EQ(scale(bits(3.0f)).factor, bits(1.0f / 3.0f));
+  EXPECT_EQ(scale(0).dequantization_scale, bits(0x1p-126f));
+  EXPECT_EQ(scale(0x007FFFFFu).factor, bits(0x1p126f));
+  EXPECT_EQ(scale(n::binary32::inf).dequantization_scale, n::binary32::inf);
+  EXPECT_EQ(scale(n::binary32::inf).factor, 0u);
+  EXPECT_EQ(scale(n::binary32::nan).dequantization_scale, n::binary32::nan);
+}
+
+/// A block of zeros with scales of zeros, and one step: states of the first gradient.
+TEST(dynamic_codes, first_step_from_scales_of_zeros) {
+  bf16_training training;
+  std::vector<std::uint8_t> codes[2] = {std::vector<std::uint8_t>(1000),
+                                        std::vector<std::uint8_t>(1000)};
+  std::vector<float> scales[2] = {std::vector<float>(4), std::vector<float>(4)};
+  std::fill(training.gradient.begin(), training.gradient.end(), 2.0f);
+  optimizer_tensor t = training.tensor(true, low_part::none);
+  t.block = 256;
+  t.states = {{{codes[0].data(), dynamic8_signed, scales[0].data()},
+               {codes[1].data(), dynamic8_unsigned, scales[1].data()}}};
+  optimizer_step(optimizer_list({t}), {&training.settings, 1}, {});
+  EXPECT_EQ(codes[0], std::vector<std::uint8_t>(1000, 255));
+  EXPECT_EQ(codes[1], std::vector<std::uint8_t>(1000, 255));
+  EXPECT_EQ(scales[0], std::vector<float>(4, (1 - 0.9f) * 2));
+  EXPECT_EQ(scales[1], std::vector<float>(4, (1 - 0.999f) * 4));
+}
+
+TEST(dynamic_codes, refusals) {
+  const auto refusal = [](auto change) -> std::string {
+    bf16_training memory;
+    std::vector<std::uint8_t> codes(1000);
+    std::vector<float> scales(8);
+    optimizer_tensor t = memory.tensor(true, low_part::none);
+    change(t, codes.data(), scales.data());
+    try {
+      const optimizer_list list({t});
+    } catch (const invalid_argument& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(refusal([](optimizer_tensor& t, std::uint8_t* codes, float* scales) {
+              t.states[0] = {codes, dynamic8_unsigned, scales};
+            }),
+            "tensors[0]: states[0]: format must not be dynamic8_unsigned, because first states "
+            "have signs");
+  EXPECT_EQ(refusal([](optimizer_tensor& t, std::uint8_t* codes, float* scales) {
+              t.weights = {codes, dynamic8_signed, scales};
+            }),
+            "tensors[0]: weights.format: with master weights must be bf16_nearest, "
+            "fp16_nearest, e4m3_scaled or e5m2_scaled");
+  EXPECT_EQ(refusal([](optimizer_tensor& t, std::uint8_t* codes, float*) {
+              t.gradient = {codes, dynamic8_signed};
+            }),
+            "tensors[0]: gradient.format: must be fp32, bf16_nearest, fp16_nearest, e4m3_tensor "
+            "or e5m2_tensor");
+  EXPECT_EQ(refusal([](optimizer_tensor& t, std::uint8_t* codes, float* scales) {
+              t.states[1] = {codes, dynamic8_signed, scales};
+            }),
+            "");
+}
+
+}  // namespace
+}  // namespace samebits
