@@ -23,7 +23,8 @@ weights : str
         fp32 parameters with a copy in e4m3 that has scales for blocks.
 states : str or sequence of str
     Format of all states, or of each: fp32, bf16, fp16, bf16_stochastic, fp16_stochastic,
-    fp16_scaled, e4m3 or e5m2. The last three have a scale for each block of elements.
+    fp16_scaled, e4m3, e5m2 or dynamic8. The last four have a scale for each block of elements;
+    dynamic8 has the 8-bit codes of bitsandbytes' optimizers.
 profile : str
     Whose operations a step takes: strict, fma, torch_foreach, torch_fused, apex_te or lightseq. See
     docs/optimizers.md.
@@ -74,6 +75,8 @@ from samebits.safetensors import read_safetensors, write_safetensors
 __all__ = ["LAMB", "SGD", "Adam", "AdamW", "Lion", "random_stream"]
 
 _VERSION = "1"
+#: Dtypes of arrays that are no formats, and formats of the same size for them in a file of `save`.
+_AS_FORMAT: Final[dict[str, str]] = {"int16": "fp16", "uint8": "e8m0"}
 
 
 _PURPOSES: Final[dict[str, int]] = {n: i for i, n in enumerate(_core.names("stream_purpose"))}
@@ -116,12 +119,13 @@ def _format(array: Any, name: str) -> str:
 
 def _dtype(state: StateArray) -> np.dtype[Any]:
     """Return the dtype of an array beside a parameter."""
-    return np.dtype(np.int16) if state.stored == "int16" else dtype_of(state.codes)
+    return np.dtype(state.codes) if state.codes in _AS_FORMAT else dtype_of(state.codes)
 
 
 def _in_file(array: np.ndarray[Any, Any], name: str) -> tuple[np.ndarray[Any, Any], str]:
-    """Return an array and its format in a file of `save`, which has int16 as fp16."""
-    codes = array.view(np.float16) if array.dtype == np.int16 else array
+    """Return an array and its format in a file of `save`, which has other dtypes as formats."""
+    other = _AS_FORMAT.get(array.dtype.name)
+    codes = array if other is None else array.view(dtype_of(other))
     return codes, _format(codes, name)
 
 
@@ -157,7 +161,7 @@ class _Optimizer:
     def _begin(self, state: StateArray, parameter: np.ndarray[Any, Any]) -> dict[str, Any]:
         """Return an array beside a parameter, and its scales, before the first step."""
         codes = np.zeros(parameter.shape, _dtype(state))
-        scales = np.ones(-(-parameter.size // self._block), np.float32)
+        scales = np.zeros(-(-parameter.size // self._block), np.float32)
         if state.begins_as == "parameter":
             unused = np.zeros(parameter.size, np.float32)
             row = storing_row(codes.ctypes.data, scales.ctypes.data if state.scale_key else 0,

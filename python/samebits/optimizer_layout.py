@@ -20,18 +20,23 @@ LOW_PARTS: Final[dict[str, int]] = {n: i for i, n in enumerate(_core.names("low_
 #: How weights are kept: the argument `weights`.
 WEIGHTS: Final[dict[str, int]] = {n: i for i, n in enumerate(
     ("master32", "direct", "stochastic", "split16", "kahan", "fp8_copy", "master16_scaled"))}
-#: How states are kept: the argument `states`, and the stored format.
+#: How states are kept: the argument `states`, and the stored format of states with signs.
 STATES: Final[dict[str, str]] = {
     "fp32": "fp32", "bf16": "bf16_nearest", "fp16": "fp16_nearest",
     "bf16_stochastic": "bf16_stochastic", "fp16_stochastic": "fp16_stochastic",
     "fp16_scaled": "fp16_scaled", "e4m3": "e4m3_scaled", "e5m2": "e5m2_scaled",
+    "dynamic8": "dynamic8_signed",
 }
 #: The format of the codes of a stored format.
 CODES: Final[dict[str, str]] = {
     "fp32": "fp32", "bf16_nearest": "bf16", "fp16_nearest": "fp16", "bf16_stochastic": "bf16",
     "fp16_stochastic": "fp16", "fp16_scaled": "fp16", "e4m3_scaled": "e4m3", "e5m2_scaled": "e5m2",
+    "dynamic8_signed": "uint8", "dynamic8_unsigned": "uint8",
 }
-SCALED: Final = frozenset(("fp16_scaled", "e4m3_scaled", "e5m2_scaled"))
+SCALED: Final = frozenset(("fp16_scaled", "e4m3_scaled", "e5m2_scaled", "dynamic8_signed",
+                           "dynamic8_unsigned"))
+#: States that are never negative.
+UNSIGNED: Final = frozenset(("exp_avg_sq",))
 #: The stored format of gradients of a format.
 GRADIENTS: Final[dict[str, int]] = {
     "fp32": STORED["fp32"], "bf16": STORED["bf16_nearest"], "fp16": STORED["fp16_nearest"],
@@ -63,7 +68,7 @@ class StateArray:
 
     @property
     def codes(self) -> str:
-        """Format of the codes."""
+        """Format of the codes; "int16" and "uint8" are no formats, but dtypes."""
         return CODES.get(self.stored, self.stored)
 
     @property
@@ -121,6 +126,11 @@ class Layout:
                 *states[0], *states[1], low, LOW_PARTS[self.low_kind], gradient, *numbers)
 
 
+def _stored(states: str, key: str) -> str:
+    """Return the stored format of a state."""
+    return "dynamic8_unsigned" if states == "dynamic8" and key in UNSIGNED else STATES[states]
+
+
 def layout_of(parameter: str, weights: str, states: object, keys: tuple[str, ...]) -> Layout:
     """Return the arrays of a parameter.
 
@@ -142,7 +152,7 @@ def layout_of(parameter: str, weights: str, states: object, keys: tuple[str, ...
         raise InvalidArgument(f"states: one format or {len(keys)} are expected; got {len(each)}")
     for name in each:
         choose("states", name, dict.fromkeys(STATES, 0))
-    arrays = tuple(StateArray(k, STATES[s]) for k, s in zip(keys, each, strict=True))
+    arrays = tuple(StateArray(k, _stored(s, k)) for k, s in zip(keys, each, strict=True))
     if parameter not in ("fp32", "bf16", "fp16"):
         raise InvalidArgument(f"parameters: fp32, bf16 or fp16 is expected; got {parameter}")
     if parameter == "fp32":

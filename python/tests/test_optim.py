@@ -11,6 +11,7 @@ import pytest
 
 import samebits
 from samebits import optim
+from samebits.dynamic_codes import dynamic_values
 
 BF16 = ml_dtypes.bfloat16
 CLASSES = [optim.AdamW, optim.Adam, optim.SGD, optim.Lion, optim.LAMB]
@@ -63,7 +64,8 @@ def test_sgd_in_numpy() -> None:
 @pytest.mark.parametrize("kind", CLASSES)
 @pytest.mark.parametrize("weights", ["master32", "direct", "stochastic", "split16", "kahan",
                                      "master16_scaled", "fp8_copy"])
-@pytest.mark.parametrize("states", ["fp32", "bf16", "bf16_stochastic", "fp16_scaled", "e4m3"])
+@pytest.mark.parametrize("states", ["fp32", "bf16", "bf16_stochastic", "fp16_scaled", "e4m3",
+                                    "dynamic8"])
 def test_every_mode_steps_and_resumes(kind: Any, weights: str, states: str, tmp_path: Path) -> None:
     def made() -> tuple[Any, Any]:
         dtype = np.float32 if weights == "fp8_copy" else BF16
@@ -125,6 +127,39 @@ def test_the_fp8_copy_is_that_of_the_weights() -> None:
             expected = samebits.convert(w[part] * s, "e4m3", overflow="saturate")
             assert bits(codes[part]) == bits(expected)
         optimizer.step(numbers(300, step + 1))
+
+
+def test_dynamic_values_are_those_of_bitsandbytes() -> None:
+    maps = Path(__file__).resolve().parents[2] / "tests/golden/optimizer/bitsandbytes_dynamic_maps.csv"
+    rows = [line.split(",") for line in maps.read_text().splitlines()[1:]]
+    for column, signed in ((1, True), (2, False)):
+        assert bits(dynamic_values(signed)) == [int(row[column], 16) for row in rows]
+
+
+def test_dynamic_states_have_the_nearest_codes() -> None:
+    f = np.float32
+    w = numbers(600, 0)
+    optimizer = optim.AdamW(w, states="dynamic8", block=256)
+    gradient = numbers(600, 1)
+    optimizer.step(gradient)
+    state = optimizer.state["0"]
+    b1, b2 = f(0.9), f(0.999)
+    moments = {"exp_avg": (1 - b1) * gradient, "exp_avg_sq": (1 - b2) * (gradient * gradient)}
+    for key, exact in moments.items():
+        table = dynamic_values(key == "exp_avg")
+        middles = (table[:-1] + table[1:]) / f(2)
+        for block, scale in enumerate(state[key + "_scale"]):
+            part = slice(256 * block, 256 * block + 256)
+            assert scale == np.abs(exact[part]).max()
+            codes = np.searchsorted(middles, exact[part] * (1 / scale))
+            assert state[key][part].tolist() == codes.tolist()
+
+
+def test_dynamic_states_are_not_loaded_as_fp8(tmp_path: Path) -> None:
+    path = tmp_path / "state.safetensors"
+    optim.AdamW(numbers(10, 0), states="dynamic8").save(path)
+    with pytest.raises(samebits.InvalidArgument, match="in e4m3 is expected; got"):
+        optim.AdamW(numbers(10, 0), states="e4m3").load(path)
 
 
 def test_a_skipped_step_changes_nothing() -> None:

@@ -119,11 +119,6 @@ TEST(dynamic_codes, refusals) {
     return "";
   };
   EXPECT_EQ(refusal([](optimizer_tensor& t, std::uint8_t* codes, float* scales) {
-              t.states[0] = {codes, dynamic8_unsigned, scales};
-            }),
-            "tensors[0]: states[0]: format must not be dynamic8_unsigned, because first states "
-            "have signs");
-  EXPECT_EQ(refusal([](optimizer_tensor& t, std::uint8_t* codes, float* scales) {
               t.weights = {codes, dynamic8_signed, scales};
             }),
             "tensors[0]: weights.format: with master weights must be bf16_nearest, "
@@ -134,9 +129,10 @@ TEST(dynamic_codes, refusals) {
             "tensors[0]: gradient.format: must be fp32, bf16_nearest, fp16_nearest, e4m3_tensor "
             "or e5m2_tensor");
   EXPECT_EQ(refusal([](optimizer_tensor& t, std::uint8_t* codes, float* scales) {
-              t.states[1] = {codes, dynamic8_signed, scales};
+              t.states[1] = {codes, dynamic8_unsigned, scales};
+              t.first_index = 1;
             }),
-            "");
+            "tensors[0]: first_index: must be a multiple of block, because an array has scales");
 }
 
 }  // namespace

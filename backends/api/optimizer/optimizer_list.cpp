@@ -117,8 +117,6 @@ void check_formats(const optimizer_tensor& t) {
             "fp16_stochastic, fp16_scaled, e4m3_scaled, e5m2_scaled, dynamic8_signed or "
             "dynamic8_unsigned");
   }
-  require(t.states[0].format != dynamic8_unsigned,
-          "states[0]: format must not be dynamic8_unsigned, because first states have signs");
   require(t.states[0].format != none || t.states[1].format == none, "states[1]: needs states[0]");
 }
 

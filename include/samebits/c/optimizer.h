@@ -66,7 +66,7 @@ enum {
   /* States only: bitsandbytes' dynamic 8-bit codes with block scales by amax. Code 0 is not the
    * number 0: states begin with scales of 0. */
   SAMEBITS_STORED_FORMAT_DYNAMIC8_SIGNED = 11,
-  SAMEBITS_STORED_FORMAT_DYNAMIC8_UNSIGNED = 12 /* second states only: no negative numbers */
+  SAMEBITS_STORED_FORMAT_DYNAMIC8_UNSIGNED = 12 /* for states that are never negative: v */
 };
 
 /* What an array of 16 bits beside bf16 weights holds. */

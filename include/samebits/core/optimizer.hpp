@@ -59,7 +59,7 @@ enum class stored_format : std::uint8_t {
   /// States only: bitsandbytes' dynamic 8-bit codes with scales by amax. Code 0 is not the number 0:
   /// states begin with scales of 0.
   dynamic8_signed,
-  dynamic8_unsigned,  ///< second states only: the same without negative numbers
+  dynamic8_unsigned,  ///< the same for states that are never negative: v
 };
 inline constexpr int stored_format_count = 13;
 

@@ -7,8 +7,10 @@ from typing import Any, NamedTuple
 
 import torch
 
+from samebits.dynamic_codes import dynamic_values
 from samebits.errors import InvalidArgument
 from samebits.optimizer_layout import Layout, StateArray, layout_of, state_keys
+from samebits.optimizer_layout import UNSIGNED, Layout, StateArray, layout_of
 from samebits.torch.gradient_list import local
 from samebits.torch.parameter_batch import FORMATS, codes_dtype, memory_order, store_values
 
@@ -51,7 +53,8 @@ def begin_state(parameter: torch.Tensor, layout: Layout, block: int) -> dict[str
         state[array.key] = torch.zeros_like(memory, dtype=codes_dtype(array))
         if array.scale_key is not None:
             blocks = -(-memory.numel() // block)
-            state[array.scale_key] = torch.ones(blocks, dtype=torch.float32, device=memory.device)
+            state[array.scale_key] = torch.zeros(blocks, dtype=torch.float32,
+                                                 device=memory.device)
         if array.begins_as == "parameter":
             _store(memory, array, state, block)
     return state
@@ -90,8 +93,12 @@ def _saved_array(saved: Mapping[str, Any], key: str, shape: torch.Size) -> _Save
     return _Saved(value, scales)
 
 
-def _own_names(saved: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a state with this library's name of TransformerEngine's master_param."""
+def _own_names(saved: Mapping[str, Any], layout: Layout) -> Mapping[str, Any]:
+    """Return a state with this library's names of TransformerEngine's and bitsandbytes' arrays."""
+    for array, theirs, scales in zip(layout.states, ("state1", "state2"), ("absmax1", "absmax2"),
+                                     strict=False):
+        if theirs in saved:
+            saved = {array.key: saved[theirs], array.key + "_scale": saved.get(scales), **saved}
     other = saved.get("master_param")
     if other is None:
         return saved
@@ -105,11 +112,11 @@ def load_state(parameter: torch.Tensor, layout: Layout, block: int,
     Arrays of the same format are copied bit for bit; those with block scales, if the memory order is
     the same too. Others are rounded to nearest. Master weights and low parts are converted into each
     other, for which the parameter must have its saved values. Takes the layouts of PyTorch, of
-    TransformerEngine's FusedAdam (master_param), and of torchao's low-bit optimizers (tensors with
-    codes and scale).
+    TransformerEngine's FusedAdam (master_param), of bitsandbytes' 8-bit optimizers (state1, absmax1,
+    ...), and of torchao's FP8 and 8-bit optimizers (tensors with codes and scale).
     """
     memory = local(parameter.detach())
-    saved = _own_names(saved)
+    saved = _own_names(saved, layout)
     state = begin_state(parameter, layout, block)
     for array in layout.arrays():
         codes = state[array.key]
@@ -146,7 +153,7 @@ def _same_format(found: _Saved, codes: torch.Tensor, array: StateArray) -> bool:
 def _values(found: _Saved, key: str) -> torch.Tensor:
     """Return the values of a saved array."""
     codes, scales = found
-    if not codes.dtype.is_floating_point:
+    if not codes.dtype.is_floating_point and (codes.dtype is not torch.uint8 or scales is None):
         raise InvalidArgument(f"state_dict: {key}: floating-point numbers are expected; got "
                               f"{codes.dtype}")
     if scales is None:
@@ -156,7 +163,7 @@ def _values(found: _Saved, key: str) -> torch.Tensor:
         raise InvalidArgument(f"state_dict: {key}: codes without gaps in memory are expected, with "
                               f"one scale for each block of 128 or 256; got {scales.numel()} scales "
                               f"for {codes.numel()} codes")
-    return _decoded(codes, scales.to(codes.device))
+    return _decoded(codes, scales.to(codes.device), key)
 
 
 def saved_weights(saved: Mapping[str, Any], memory: torch.Tensor) -> torch.Tensor | None:
@@ -201,9 +208,14 @@ def _copy_scales(saved: Any, scales: torch.Tensor, key: str) -> None:
     scales.copy_(saved.reshape(scales.shape))
 
 
-def _decoded(codes: torch.Tensor, scales: torch.Tensor) -> torch.Tensor:
+def _decoded(codes: torch.Tensor, scales: torch.Tensor, key: str) -> torch.Tensor:
     """Return the values of codes with block scales, in fp32; blocks follow the order of memory."""
-    flat = codes.as_strided((codes.numel(),), (1,)).float()
+    flat = codes.as_strided((codes.numel(),), (1,))
+    if codes.dtype is torch.uint8:
+        table = torch.from_numpy(dynamic_values(key not in UNSIGNED)).to(codes.device)
+        flat = table[flat.int()]
+    else:
+        flat = flat.float()
     block = -(-flat.numel() // max(scales.numel(), 1))
     block = 128 if block <= 128 else 256
     values = flat * scales.reshape(-1).repeat_interleave(block)[: flat.numel()]
@@ -254,3 +266,4 @@ def loaded_states(rule: str, saved_states: Mapping[Any, Any], groups: Sequence[M
             state["step"] = torch.tensor(steps)
             loaded[parameter] = state
     return loaded
+    return _decoded(codes, state[array.scale_key], array.key)

@@ -162,7 +162,8 @@ class Slot:
 
 def codes_dtype(array: StateArray) -> torch.dtype:
     """Return the dtype of an array beside a parameter."""
-    return torch.int16 if array.stored == "int16" else torch_dtype(INDEX[array.codes])
+    other = {"int16": torch.int16, "uint8": torch.uint8}.get(array.codes)
+    return other or torch_dtype(INDEX[array.codes])
 
 
 def memory_order(tensor: torch.Tensor) -> list[int]:

@@ -16,6 +16,7 @@ import torch
 import samebits as sb
 import samebits.torch as sbt
 from samebits import optim as numpy_optim
+from samebits.dynamic_codes import dynamic_values
 from samebits.torch import optim
 
 CLASSES = [optim.AdamW, optim.Adam, optim.SGD, optim.Lion, optim.LAMB]
@@ -120,7 +121,7 @@ def test_clipping_in_the_scaler(device: str) -> None:
 
 
 @pytest.mark.parametrize("weights", MODES)
-@pytest.mark.parametrize("states", ["fp32", "bf16", "fp16_scaled", "e5m2"])
+@pytest.mark.parametrize("states", ["fp32", "bf16", "fp16_scaled", "e5m2", "dynamic8"])
 def test_resumed_is_uninterrupted(device: str, weights: str, states: str, tmp_path: Any) -> None:
     dtype = torch.float32 if weights == "fp8_copy" else torch.bfloat16
     params = parameters(device, dtype)
@@ -206,6 +207,33 @@ def test_states_of_transformer_engine_and_torchao(device: str) -> None:
     assert state["exp_avg_scale"].tolist() == [0.5, 2.0]
     with pytest.raises(sb.InvalidArgument, match="4 scales are expected"):
         optim.AdamW(p, weights="stochastic", states="e4m3", block=128).load_state_dict(ao)
+
+
+def test_states_of_8_bit_optimizers(device: str) -> None:
+    p = parameters(device, torch.bfloat16, sizes=(512,))
+    group = {"params": [0], "lr": 0.1, "betas": (0.8, 0.9), "eps": 1e-6, "weight_decay": 0.0}
+    first, second = (torch.randint(0, 256, (512,), dtype=torch.uint8) for _ in range(2))
+    scales = torch.tensor([0.5, 2.0])
+    bitsandbytes = {"step": 4, "state1": first, "absmax1": scales, "qmap1": torch.zeros(256),
+                    "state2": second, "absmax2": scales * 2, "qmap2": torch.zeros(256)}
+    torchao = {"step": torch.tensor(4.0), "exp_avg": SimpleNamespace(codes=first, scale=scales),
+               "exp_avg_sq": SimpleNamespace(codes=second, scale=scales * 2)}
+    values = torch.from_numpy(dynamic_values(signed=True))[first.int()]
+    for saved in (bitsandbytes, torchao):
+        ours = optim.AdamW(p, weights="stochastic", states="dynamic8", block=256)
+        ours.load_state_dict({"state": {0: saved}, "param_groups": [group]})
+        state = ours.state[p[0]]
+        assert torch.equal(state["exp_avg"].cpu(), first) and int(state["step"]) == 4
+        assert torch.equal(state["exp_avg_sq"].cpu(), second)
+        assert state["exp_avg_scale"].tolist() == [0.5, 2.0]
+        assert state["exp_avg_sq_scale"].tolist() == [1.0, 4.0]
+        wide = optim.AdamW(p, weights="stochastic", states="fp32")
+        wide.load_state_dict({"state": {0: saved}, "param_groups": [group]})
+        expected = values * scales.repeat_interleave(256)
+        assert torch.equal(wide.state[p[0]]["exp_avg"].cpu(), expected)
+        assert float(wide.state[p[0]]["exp_avg_sq"].min()) >= 0
+        exported = ours.torch_state_dict()["state"][0]["exp_avg"]
+        assert torch.equal(exported.cpu(), expected)
 
 
 def test_parameters_whose_gradients_begin_later_have_their_own_count(device: str) -> None:
