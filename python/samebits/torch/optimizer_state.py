@@ -95,6 +95,7 @@ def _saved_array(saved: Mapping[str, Any], key: str, shape: torch.Size) -> _Save
 
 def _own_names(saved: Mapping[str, Any], layout: Layout) -> Mapping[str, Any]:
     """Return a state with this library's names of TransformerEngine's and bitsandbytes' arrays."""
+    saved = {**saved, **saved.get("__bnb_optimizer_quant_state__", {})}
     for array, theirs, scales in zip(layout.states, ("state1", "state2"), ("absmax1", "absmax2"),
                                      strict=False):
         if theirs in saved:

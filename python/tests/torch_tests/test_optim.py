@@ -214,12 +214,14 @@ def test_states_of_8_bit_optimizers(device: str) -> None:
     group = {"params": [0], "lr": 0.1, "betas": (0.8, 0.9), "eps": 1e-6, "weight_decay": 0.0}
     first, second = (torch.randint(0, 256, (512,), dtype=torch.uint8) for _ in range(2))
     scales = torch.tensor([0.5, 2.0])
-    bitsandbytes = {"step": 4, "state1": first, "absmax1": scales, "qmap1": torch.zeros(256),
-                    "state2": second, "absmax2": scales * 2, "qmap2": torch.zeros(256)}
+    arrays = {"state1": first, "absmax1": scales, "qmap1": torch.zeros(256),
+              "state2": second, "absmax2": scales * 2, "qmap2": torch.zeros(256)}
+    live = {"step": 4, **arrays}  # as in bitsandbytes' optimizer.state
+    bitsandbytes = {"step": 4, "__bnb_optimizer_quant_state__": arrays}
     torchao = {"step": torch.tensor(4.0), "exp_avg": SimpleNamespace(codes=first, scale=scales),
                "exp_avg_sq": SimpleNamespace(codes=second, scale=scales * 2)}
     values = torch.from_numpy(dynamic_values(signed=True))[first.int()]
-    for saved in (bitsandbytes, torchao):
+    for saved in (live, bitsandbytes, torchao):
         ours = optim.AdamW(p, weights="stochastic", states="dynamic8", block=256)
         ours.load_state_dict({"state": {0: saved}, "param_groups": [group]})
         state = ours.state[p[0]]
