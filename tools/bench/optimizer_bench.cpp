@@ -40,6 +40,8 @@ constexpr std::array layouts = {
            low_part::none},
     layout{"bf16 weights, e4m3 states", bf16_nearest, bf16_nearest, none, e4m3_scaled,
            low_part::none},
+    layout{"bf16 weights, dynamic8 states", bf16_nearest, bf16_nearest, none, dynamic8_signed,
+           low_part::none},
 };
 
 /// Bytes that a step reads and writes for each element, without scales.

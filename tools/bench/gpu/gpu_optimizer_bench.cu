@@ -165,6 +165,8 @@ void add_all(bench_steps& b) {
   const storage all_stochastic = {"bf16, weights and states stochastic", bf16_stochastic,
                                   bf16_nearest, none, bf16_stochastic};
   const storage bytes = {"bf16, e4m3 states", bf16_nearest, bf16_nearest, none, e4m3_scaled};
+  const storage dynamic = {"bf16, dynamic8 states", bf16_nearest, bf16_nearest, none,
+                           dynamic8_signed};
   const storage split = {
       "bf16 split16, fp32 states", bf16_nearest, bf16_nearest, none, fp32, low_part::split};
   const storage kahan = {
@@ -178,6 +180,7 @@ void add_all(bench_steps& b) {
     if (p == torch_foreach || p == torch_fused) continue;
     b.add(bytes, b.model, {.profile = p});
     b.add(bytes, b.model, {.profile = p}, 256);
+    b.add(dynamic, b.model, {.profile = p}, 256);
   }
   for (const storage& s : {split, kahan}) b.add(s, b.model, {.profile = fma});
   b.add({"fp32 gradient, fp32 master, bf16 copy", bf16_nearest, fp32, fp32, fp32}, b.model,
