@@ -14,6 +14,12 @@ void enqueue_evaluate_native(const backends::evaluate_call& call, void* stream);
 void enqueue_exact_emulated(const backends::exact_call& call, void* stream);
 void enqueue_exact_native(const backends::exact_call& call, void* stream);
 
+/// Enqueue a call of the rule `exact` by faster kernels with the same results, for cuda-native: a
+/// table of all operands of 16 bits, or approximations with a rounding test. Return false if the
+/// kernels do not serve the call.
+bool launch_exact_table(const backends::exact_call& call, void* stream);
+bool launch_approximation(const backends::exact_call& call, void* stream);
+
 /// The kernels of all rules but `exact` in integers, on any GPU.
 void launch_definition_functions(const backends::evaluate_call& call, void* stream);
 

@@ -172,12 +172,16 @@ inline exact_task exact_task_of(const backends::exact_call& call) {
   return t;
 }
 
+/// Blocks for one thread per group of elements, in a grid-stride loop beyond 2^20 blocks.
+inline unsigned exact_blocks(const exact_task& t) {
+  const std::uint64_t blocks = (t.rows * t.groups_in_row + block_threads - 1) / block_threads;
+  return static_cast<unsigned>(std::min<std::uint64_t>(blocks, 1u << 20));
+}
+
 template <class Op>
 void launch_exact(const char* what, const Op& op, const backends::exact_call& call, void* stream) {
   const exact_task t = exact_task_of(call);
-  const std::uint64_t blocks = (t.rows * t.groups_in_row + block_threads - 1) / block_threads;
-  launch_kernel(what, exact_kernel<Op>,
-                static_cast<unsigned>(std::min<std::uint64_t>(blocks, 1u << 20)), block_threads, 0,
+  launch_kernel(what, exact_kernel<Op>, exact_blocks(t), block_threads, 0,
                 static_cast<cudaStream_t>(stream), op, t);
 }
 

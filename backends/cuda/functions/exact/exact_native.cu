@@ -1,4 +1,4 @@
-// Functions of the rule `exact` by the GPU's binary64 instructions: one kernel per function.
+// Functions of the rule `exact` by the GPU's binary64 instructions: chooses the kernel of a call.
 #include "backends/cuda/functions/exact/exact_kernel.cuh"
 #include "backends/cuda/functions/exact/real_word.cuh"
 #include "backends/cuda/functions/functions.hpp"
@@ -26,6 +26,7 @@ struct native_op {
 }  // namespace
 
 void enqueue_exact_native(const backends::exact_call& call, void* stream) {
+  if (launch_exact_table(call, stream) || launch_approximation(call, stream)) return;
   real::with_function(call.f, [&]<real::exact_function F>() {
     launch_exact("cuda-native: evaluate", native_op<F>{}, call, stream);
   });
