@@ -34,20 +34,10 @@ code_row codes_of(const const_matrix_view& v, std::int64_t row) {
   return {data + row * v.row_stride * bytes, v.col_stride * bytes};
 }
 
-std::uint32_t load(const const_matrix_view& v, std::int64_t row, std::int64_t col) {
-  const std::byte* const at = element_of(v, row, col);
-  if (v.format == format_id::fp32) {
-    std::uint32_t code = 0;
-    std::memcpy(&code, at, sizeof code);
-    return code;
-  }
-  std::uint16_t code = 0;
-  std::memcpy(&code, at, sizeof code);
-  return torch::value_of<std::uint32_t>(v.format, code);
 template <class Code>
 void load_codes(const code_row& row, std::int64_t n, std::uint32_t* codes) {
   for (std::int64_t i = 0; i < n; ++i) {
-    Code code;
+    Code code = 0;
     std::memcpy(&code, row.data + i * row.step, sizeof code);
     codes[i] = code;
   }

@@ -9,8 +9,7 @@ import torch
 
 from samebits.dynamic_codes import dynamic_values
 from samebits.errors import InvalidArgument
-from samebits.optimizer_layout import Layout, StateArray, layout_of, state_keys
-from samebits.optimizer_layout import UNSIGNED, Layout, StateArray, layout_of
+from samebits.optimizer_layout import UNSIGNED, Layout, StateArray, layout_of, state_keys
 from samebits.torch.gradient_list import local
 from samebits.torch.parameter_batch import FORMATS, codes_dtype, memory_order, store_values
 
@@ -83,9 +82,9 @@ def _saved_array(saved: Mapping[str, Any], key: str, shape: torch.Size) -> _Save
         return None
     value, scales = local(value), saved.get(key + "_scale")
     if hasattr(value, "codes") and hasattr(value, "scale"):  # of torchao
-        if value.codes.dtype.is_floating_point:
+        if value.codes.shape == shape:
             value, scales = value.codes, value.scale
-        else:  # codes of a table, two of them in a byte in the 4-bit optimizers
+        else:  # the 4-bit optimizers have two codes in a byte
             value, scales = value.dequantize(torch.float32), None
     if value.shape != shape:
         raise InvalidArgument(f"state_dict: {key}: shape {tuple(shape)} is expected; "
@@ -228,7 +227,7 @@ def values_of(array: StateArray, state: Mapping[str, Any]) -> torch.Tensor:
     codes: torch.Tensor = state[array.key]
     if array.scale_key is None:
         return codes.float() if codes.dtype is not torch.float32 else codes.clone()
-    return _decoded(codes, state[array.scale_key])
+    return _decoded(codes, state[array.scale_key], array.key)
 
 
 def loaded_states(rule: str, saved_states: Mapping[Any, Any], groups: Sequence[Mapping[str, Any]],
@@ -267,4 +266,3 @@ def loaded_states(rule: str, saved_states: Mapping[Any, Any], groups: Sequence[M
             state["step"] = torch.tensor(steps)
             loaded[parameter] = state
     return loaded
-    return _decoded(codes, state[array.scale_key], array.key)
