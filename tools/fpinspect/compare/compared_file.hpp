@@ -23,8 +23,8 @@ struct compared_tensor {
   std::string type;       ///< of the elements in text: "bf16", "U8"
   std::string note = {};  ///< why the elements have no values; empty if they have
 
-  /// Reads elements [first, first + count) as codes of the format.
-  void read(std::uint64_t first, std::uint64_t count, std::byte* out) const;
+  /// Reads elements [first, first + elements) as codes of the format.
+  void read(std::uint64_t first, std::uint64_t elements, std::byte* out) const;
 
   std::optional<shown_tensor> stored = {};            ///< the tensor in its file
   std::shared_ptr<std::vector<std::byte>> made = {};  ///< else: codes * scales in fp32

@@ -86,6 +86,7 @@ class json_writer {
   void separate();
   void break_line();
 
+  // An option of the whole program. NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables)
   static inline bool with_bits_ = false;
 
   std::string text_;

@@ -192,8 +192,7 @@ void write_tensor_statistics_json(std::span<const shown_tensor> tensors,
   json.begin_array();
   const std::uint64_t bytes = bytes_of(tensors);
   progress line(bytes, bytes);
-  for (std::size_t i = 0; i < tensors.size(); ++i) {
-    const shown_tensor& tensor = tensors[i];
+  for (const shown_tensor& tensor : tensors) {
     json.begin_object();
     json.member("name", tensor.info.name);
     json.member("from",

@@ -42,7 +42,7 @@ std::string first_difference(const units::comparison& c) {
 }
 
 std::string finding_text(const unit_finding& f, const terminal& term) {
-  const std::string text =
+  std::string text =
       unit_row(std::to_string(f.found.compared), std::to_string(f.found.differed), f.instruction);
   if (f.found.differed == 0) return text;
   return term.painted(paint::bad, cat(text, std::string(26, ' '), first_difference(f.found), "\n"));
