@@ -57,17 +57,20 @@ void range_meter<Value>::add(std::uint64_t first, std::span<const Value> element
         std::find_if(elements.begin(), elements.end(), [](Value x) { return !std::isfinite(x); });
     first_nonfinite_ = first + static_cast<std::uint64_t>(found - elements.begin());
   }
+  // Two loops over maxima: GCC does not vectorise their union, nor a loop over minima above 0.
   word largest = 0;
-  word smallest = std::numeric_limits<word>::max();
   for (const Value x : elements) {
     const word magnitude = magnitude_word(x);
-    const word finite = magnitude < infinity_word<Value> ? magnitude : 0;
-    const word nonzero = magnitude != 0 ? magnitude : std::numeric_limits<word>::max();
-    largest = std::max(largest, finite);
-    smallest = std::min(smallest, nonzero);
+    largest = std::max(largest, magnitude < infinity_word<Value> ? magnitude : 0);
   }
   largest_ = std::max(largest_, largest);
-  smallest_ = std::min(smallest_, smallest);
+  constexpr word top = std::numeric_limits<word>::max();
+  word below_top = 0;  // the distance of the smallest magnitude above 0
+  for (const Value x : elements) {
+    const word magnitude = magnitude_word(x);
+    below_top = std::max(below_top, magnitude != 0 ? top - magnitude : 0);
+  }
+  smallest_ = std::min(smallest_, top - below_top);
   channels_.add(first, elements);
 }
 
