@@ -75,7 +75,7 @@ class Trace(ReportTest):
         steps = "".join(f"{i},{2.0 ** (i % 2)},{int(i % 10 != 0)}\n" for i in range(3360))
         picture = self.picture("step,scale,applied\n" + steps)
         bars = [r for r in picture.findall(SVG + "rect") if r.get("class") == "skipped"]
-        self.assertEqual((len(bars), {bar.get("height") for bar in bars}), (336, {"4"}))
+        self.assertEqual((len(bars), {bar.get("height") for bar in bars}), (336, {"6"}))
         texts = [t.text for t in picture.findall(SVG + "text")]
         self.assertIn("step 0", texts)
         self.assertIn("3359", texts)

@@ -91,7 +91,7 @@ svg_picture scale_trace_picture(std::span<const scaler_row> rows) {
   const log2_axis axis = axis_of(rows);
   const auto skipped = static_cast<std::uint64_t>(
       std::count_if(rows.begin(), rows.end(), [](const scaler_row& row) { return !row.applied; }));
-  svg_picture picture(picture_width, 206, "Loss scale of the training run",
+  svg_picture picture(picture_width, 222, "Loss scale of the training run",
                       cat(number_of(rows.size(), "step"), ", ", skipped, " skipped; the scale is ",
                           general(rows.front().scale, 6), " in the first step and ",
                           general(rows.back().scale, 6), " in the last", zeros_text(rows)));
@@ -107,8 +107,8 @@ svg_picture scale_trace_picture(std::span<const scaler_row> rows) {
     scales += cat("H", coordinate(x + width));
     if (c.skipped == 0) continue;
     const double share = static_cast<double>(c.skipped) / static_cast<double>(c.steps);
-    const double height = std::max(4.0, share * (skips_bottom - skips_top));
-    picture.rect("skipped", x, skips_bottom - height, std::max(width, 1.0), height);
+    const double height = std::max(6.0, share * (skips_bottom - skips_top));
+    picture.rect("skipped", x, skips_bottom - height, std::max(width, 2.0), height);
   }
   picture.path("c1", scales);
   picture.line("axis", trace_left, skips_bottom, trace_right, skips_bottom);
