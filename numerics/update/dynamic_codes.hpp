@@ -13,19 +13,26 @@
 
 namespace samebits::numerics {
 
+/// A bin is a range of numbers of one sign that holds at most one border: numbers with equal upper
+/// 16 bits. The first bin of a sign begins at 0, and the last one ends at Inf.
+inline constexpr std::uint32_t dynamic_first_bin = 104 << 7;  ///< the upper bits of 2^-23
+inline constexpr std::uint32_t dynamic_last_bin = 127 << 7;   ///< the upper bits of 1
+inline constexpr std::uint32_t dynamic_bins = dynamic_last_bin - dynamic_first_bin + 1;
+
 /// The numbers of the codes, and the borders between them.
 struct dynamic_table {
   std::uint32_t values[256];   ///< binary32 bits
-  std::uint32_t borders[255];  ///< order_key() of the largest number whose code is at most i
+  std::uint32_t borders[256];  ///< order_key() of the largest number whose code is at most i
+  /// The smallest code of each bin, positive numbers first. SIMD lanes read words of 4 bytes.
+  std::uint8_t starts[2 * dynamic_bins + 3];
 };
 
-/// Unsigned integers in the order of binary32 numbers; -0 is below +0, and every NaN above +Inf.
+/// Unsigned integers in the order of binary32 numbers; -0 is below +0, and the canonical NaN above
+/// +Inf.
 template <class Word>
 SAMEBITS_INLINE constexpr Word order_key(Word x) {
   const Word sign = binary32::sign_bit;
-  const Word highest = 0xFFFFFFFFu;
-  const Word key = select(x >= sign, highest - x, x + sign);
-  return select((x & Word(~binary32::sign_bit)) > Word(binary32::inf), highest, key);
+  return select(x >= sign, Word(0xFFFFFFFFu) - x, x + sign);
 }
 
 namespace dynamic_detail {
@@ -40,10 +47,28 @@ constexpr std::uint32_t border(std::uint32_t i, std::uint32_t below, std::uint32
   return order_key(middle) - i % 2;
 }
 
+/// The lowest key of a bin.
+constexpr std::uint32_t lowest_key(bool negative, std::uint32_t bin) {
+  const std::uint32_t end = (dynamic_first_bin + bin + 1) << 16;
+  if (negative) {
+    const std::uint32_t largest = bin == dynamic_bins - 1 ? binary32::inf : end - 1;
+    return order_key(binary32::sign_bit | largest);
+  }
+  return order_key(bin == 0 ? 0 : end - 0x10000u);
+}
+
 constexpr dynamic_table table_of(const std::uint32_t (&values)[256]) {
   dynamic_table table = {};
   for (std::uint32_t i = 0; i < 256; ++i) table.values[i] = values[i];
   for (std::uint32_t i = 0; i < 255; ++i) table.borders[i] = border(i, values[i], values[i + 1]);
+  table.borders[255] = 0xFFFFFFFFu;
+  std::uint8_t code = 0;
+  for (std::uint32_t k = 0; k < 2 * dynamic_bins; ++k) {  // in the order of keys
+    const bool negative = k < dynamic_bins;
+    const std::uint32_t bin = negative ? dynamic_bins - 1 - k : k - dynamic_bins;
+    while (table.borders[code] < lowest_key(negative, bin)) ++code;
+    table.starts[negative ? dynamic_bins + bin : bin] = code;
+  }
   return table;
 }
 
@@ -62,18 +87,29 @@ SAMEBITS_INLINE constexpr const dynamic_table& dynamic_table_of(stored_format f)
 
 /// The code of a binary32 number: how many borders are below it. A NaN has code 255.
 ///
-/// border(i) returns borders[i] of a table; for SIMD lanes, of each lane's index.
+/// start(i) and border(i) return starts[i] and borders[i] of a table; for SIMD lanes, of each lane's
+/// index.
 ///
 /// Source: the codes are those of quantize_2D() in bitsandbytes' kernels.cu, followed by its
 /// correction of signs, for every number but -0, whose code there is 126.
-template <class Word, class Border>
-SAMEBITS_INLINE constexpr Word dynamic_code(const Border& border, Word x) {
-  const Word key = order_key(x);
-  Word code = 0u;
-  for (std::uint32_t step = 128; step != 0; step /= 2) {
-    code = code + select(border(code + Word(step - 1)) < key, Word(step), Word(0u));
-  }
-  return code;
+template <class Word, class Start, class Border>
+SAMEBITS_INLINE constexpr Word dynamic_code(const Start& start, const Border& border, Word x) {
+  const Word sign = binary32::sign_bit;
+  const Word zero = 0u;
+  const mask_of<Word> is_nan = (x & Word(~binary32::sign_bit)) > Word(binary32::inf);
+  const Word number = select(is_nan, Word(binary32::nan), x);
+  const Word upper = (number & Word(~binary32::sign_bit)) >> 16u;
+  const Word bin = min_word(max_word(upper, Word(dynamic_first_bin)), Word(dynamic_last_bin));
+  const Word of_sign = select(number >= sign, Word(dynamic_bins), zero);
+  const Word code = start((bin - Word(dynamic_first_bin)) + of_sign);
+  return code + select(border(code) < order_key(number), Word(1u), zero);
+}
+
+/// dynamic_code() of one number.
+SAMEBITS_INLINE constexpr std::uint32_t dynamic_code(const dynamic_table& table, std::uint32_t x) {
+  const auto start = [&](std::uint32_t i) -> std::uint32_t { return table.starts[i]; };
+  const auto border = [&](std::uint32_t i) { return table.borders[i]; };
+  return dynamic_code(start, border, x);
 }
 
 }  // namespace samebits::numerics

@@ -89,6 +89,8 @@ SAMEBITS_INLINE constexpr std::uint32_t stored_code(stored_format f, std::uint32
     return dynamic_code(border, Arithmetic::product(value, factor));
   }
   const auto dither = align_random<std::uint32_t>(random, update_random_bits);
+  if (is_dynamic(f)) return dynamic_code(dynamic_table_of(f), Arithmetic::product(value, factor));
+  const std::uint32_t dither = align_random<std::uint32_t>(random, update_random_bits);
   return encode<std::uint32_t>(spec_of(codes_format(f)), stored_rule(f),
                                Arithmetic::product(value, factor), dither)
       .code;

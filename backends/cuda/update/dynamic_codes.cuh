@@ -24,27 +24,17 @@ __device__ __forceinline__ code_words<V> dynamic_values(stored_format f, const c
   return y;
 }
 
-/// The packed codes of values. The elements take each step of the search together, so that their
-/// loads from the table overlap.
+/// The packed codes of values.
 template <int V>
 __device__ __forceinline__ code_words<V> dynamic_codes(stored_format f, const code_words<V>& x,
                                                        std::uint32_t factor) {
   const numerics::dynamic_table& table = numerics::dynamic_table_of(f);
-  std::uint32_t key[V], code[V] = {};
-#pragma unroll
-  for (int k = 0; k < V; ++k) {
-    key[k] = numerics::order_key(update_hardware::product(x.w[k], factor));
-  }
-#pragma unroll
-  for (std::uint32_t step = 128; step != 0; step /= 2) {
-#pragma unroll
-    for (int k = 0; k < V; ++k) {
-      if (table.borders[code[k] + step - 1] < key[k]) code[k] += step;
-    }
-  }
   code_words<V> y = {};
 #pragma unroll
-  for (int k = 0; k < V; ++k) set_packed_code(y, 1, k, code[k]);
+  for (int k = 0; k < V; ++k) {
+    set_packed_code(y, 1, k,
+                    numerics::dynamic_code(table, update_hardware::product(x.w[k], factor)));
+  }
   return y;
 }
 

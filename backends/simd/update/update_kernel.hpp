@@ -222,10 +222,11 @@ template <class Isa, class Arithmetic>
 void dynamic_codes_of_words(const numerics::dynamic_table& table, const std::uint32_t* words,
                             std::uint32_t factor, std::byte* codes, std::int64_t count) {
   using word = typename Isa::word;
+  const auto start = [&](word i) { return Arithmetic::entries(table.starts, i); };
   const auto border = [&](word i) { return Arithmetic::entries(table.borders, i); };
   for (std::int64_t i = 0; i < count; i += Isa::word::count) {
     const word y = Arithmetic::product(load_words<Isa>(words, i, count), factor);
-    store_codes<Isa, 8>(codes, i, count, numerics::dynamic_code(border, y));
+    store_codes<Isa, 8>(codes, i, count, numerics::dynamic_code(start, border, y));
   }
 }
 

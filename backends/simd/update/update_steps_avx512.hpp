@@ -28,6 +28,10 @@ struct update_hardware {
   SAMEBITS_INLINE static lanes entries(const std::uint32_t* table, lanes index) {
     return _mm512_i32gather_epi32(index.v, table, 4);
   }
+  /// The same of a table of bytes that has three bytes more than entries.
+  SAMEBITS_INLINE static lanes entries(const std::uint8_t* table, lanes index) {
+    return lanes(_mm512_i32gather_epi32(index.v, table, 1)) & lanes(0xFFu);
+  }
   SAMEBITS_INLINE static lanes canonical(lanes a) {
     const __mmask16 is_nan = _mm512_cmp_ps_mask(number(a), number(a), _CMP_UNORD_Q);
     return _mm512_mask_mov_epi32(a.v, is_nan, lanes(0x7FFFFFFFu).v);
