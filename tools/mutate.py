@@ -94,7 +94,7 @@ TESTS = [
     Test("list_ops", ["tests/unit/tensor_list_operations_test.cpp", "backends/reference/list.cpp"],
           ["tests/property/list_property.cpp"]),
     Test("constants lamb lion stored", ["tests/unit/optimizer_test.cpp"]),
-    Test("dynamic_codes", ["tests/unit/dynamic_codes_test.cpp"]),
+    Test("dynamic_codes dynamic_values", ["tests/unit/dynamic_codes_test.cpp"]),
     Test("adam adam_libraries adam_torch constants dynamic_codes lamb lion sgd stored update "
           "update_arithmetic update_tables",
           ["backends/reference/optimizer.cpp", "backends/threads/optimizer.cpp",

@@ -75,8 +75,7 @@ constexpr dynamic_table table_of(const std::uint32_t (&values)[256]) {
 }  // namespace dynamic_detail
 
 /// For first states.
-SAMEBITS_TABLE dynamic_table dynamic_signed_table =
-    dynamic_detail::table_of(dynamic_signed_values);
+SAMEBITS_TABLE dynamic_table dynamic_signed_table = dynamic_detail::table_of(dynamic_signed_values);
 /// For second states, which are not negative.
 SAMEBITS_TABLE dynamic_table dynamic_unsigned_table =
     dynamic_detail::table_of(dynamic_unsigned_values);

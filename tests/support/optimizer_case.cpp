@@ -87,8 +87,7 @@ tensor_memory draw_tensor(random_words& next, tensor_formats formats, std::int64
   for (stored_format& f : states) {
     if (any)
       f = one_of(next, {fp32, bf16_nearest, fp16_nearest, bf16_stochastic, fp16_stochastic,
-                        fp16_scaled, e4m3_scaled, e5m2_scaled, dynamic8_signed,
-                        dynamic8_unsigned});
+                        fp16_scaled, e4m3_scaled, e5m2_scaled, dynamic8_signed, dynamic8_unsigned});
   }
   const bool bare = t.master.format == none && t.low_kind == low_part::none;
   if (is_of_torch(s) && bare) {  // one format for all arrays

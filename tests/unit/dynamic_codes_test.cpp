@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -25,6 +27,35 @@ float number(std::uint32_t x) { return std::bit_cast<float>(x); }
 
 std::uint32_t code(stored_format f, std::uint32_t x) {
   return n::stored_code(f, x, n::binary32::one, 0);
+}
+
+/// Border j of n equal parts of [0.1, 1] (contract §12).
+float part_border(int j, int n) {
+  const float step = (1 - 0.1f) / static_cast<float>(n);
+  return j < (n + 1) / 2 ? std::fma(step, static_cast<float>(j), 0.1f)
+                         : std::fma(-step, static_cast<float>(n - j), 1.0f);
+}
+
+TEST(dynamic_codes, tables_have_the_stated_numbers) {
+  for (const bool is_signed : {true, false}) {
+    const stored_format f = is_signed ? dynamic8_signed : dynamic8_unsigned;
+    const auto& values = n::dynamic_table_of(f).values;
+    std::size_t code = is_signed ? 127 : 0;
+    EXPECT_EQ(values[code], 0u);
+    int parts = is_signed ? 1 : 2;
+    for (const float power : {1e-6f, 1e-5f, 1e-4f, 1e-3f, 1e-2f, 1e-1f, 1.0f}) {
+      for (int j = 0; j < parts; ++j) {
+        const float x = power * ((part_border(j, parts) + part_border(j + 1, parts)) / 2);
+        EXPECT_EQ(values[++code], bits(x)) << code;
+        if (is_signed) {
+          EXPECT_EQ(values[254 - code], bits(-x)) << code;
+        }
+      }
+      parts *= 2;
+    }
+    EXPECT_EQ(++code, 255u);
+    EXPECT_EQ(values[code], bits(1.0f));
+  }
 }
 
 TEST(dynamic_codes, numbers_of_the_tables_have_their_own_codes) {

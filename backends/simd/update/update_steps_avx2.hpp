@@ -30,7 +30,8 @@ struct update_hardware {
   }
   /// The same of a table of bytes that has three bytes more than entries.
   SAMEBITS_INLINE static lanes entries(const std::uint8_t* table, lanes index) {
-    return lanes(_mm256_i32gather_epi32(reinterpret_cast<const int*>(table), index.v, 1)) & lanes(0xFFu);
+    return lanes(_mm256_i32gather_epi32(reinterpret_cast<const int*>(table), index.v, 1)) &
+           lanes(0xFFu);
   }
   SAMEBITS_INLINE static lanes canonical(lanes a) {
     const __m256 is_nan = _mm256_cmp_ps(number(a), number(a), _CMP_UNORD_Q);

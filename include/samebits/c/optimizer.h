@@ -58,10 +58,10 @@ enum {
   SAMEBITS_STORED_FORMAT_FP16_NEAREST = 3, /* rounded to nearest even */
   SAMEBITS_STORED_FORMAT_BF16_STOCHASTIC = 4,
   SAMEBITS_STORED_FORMAT_FP16_STOCHASTIC = 5,
-  SAMEBITS_STORED_FORMAT_FP16_SCALED = 6, /* block scales that are powers of two */
-  SAMEBITS_STORED_FORMAT_E4M3_SCALED = 7, /* block scales by the scale rule te */
-  SAMEBITS_STORED_FORMAT_E5M2_SCALED = 8, /* block scales by the scale rule te */
-  SAMEBITS_STORED_FORMAT_E4M3_TENSOR = 9, /* gradients only: one scale for the tensor */
+  SAMEBITS_STORED_FORMAT_FP16_SCALED = 6,  /* block scales that are powers of two */
+  SAMEBITS_STORED_FORMAT_E4M3_SCALED = 7,  /* block scales by the scale rule te */
+  SAMEBITS_STORED_FORMAT_E5M2_SCALED = 8,  /* block scales by the scale rule te */
+  SAMEBITS_STORED_FORMAT_E4M3_TENSOR = 9,  /* gradients only: one scale for the tensor */
   SAMEBITS_STORED_FORMAT_E5M2_TENSOR = 10, /* gradients only: one scale for the tensor */
   /* States only: bitsandbytes' dynamic 8-bit codes with block scales by amax. Code 0 is not the
    * number 0: states begin with scales of 0. */
