@@ -96,6 +96,7 @@ class Optimizer(torch.optim.Optimizer):
         self._batches: list[ParameterBatch] | None = None
         # What the batches were made of: parameters, their states, and options of the groups.
         self._known: list[torch.Tensor] = []
+        self._sizes: list[int] = []  # of the groups
         self._known_states: list[Any] = []
         self._known_options: list[KeptOptions] = []
         self._new: list[tuple[int, int, torch.Tensor]] = []
@@ -119,7 +120,8 @@ class Optimizer(torch.optim.Optimizer):
     def _find_batches(self) -> list[ParameterBatch]:
         """Return the batches, and note parameters that have none yet."""
         known = [p for group in self.param_groups for p in group["params"]]
-        if (self._batches is not None and _same(known, self._known)
+        sizes = [len(group["params"]) for group in self.param_groups]
+        if (self._batches is not None and _same(known, self._known) and sizes == self._sizes
                 and _same(self._states_now(), self._known_states)):
             refuse_changes(self._rule, self.param_groups, self._known_options,
                            chain.from_iterable(batch.slots for batch in self._batches))
@@ -140,7 +142,7 @@ class Optimizer(torch.optim.Optimizer):
             count = StepCount(device)
             count.steps.fill_(steps)
             self._add(slots, count)
-        self._known = known
+        self._known, self._sizes = known, sizes
         self._known_options = [kept_options(self._rule, group) for group in self.param_groups]
         return self._batches
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -10,9 +11,16 @@ import torch
 from samebits import _core
 from samebits.errors import InvalidArgument
 from samebits.formats import choose
-from samebits.optimizer_layout import PROFILES, check_block, settings_row, state_keys
+from samebits.optimizer_layout import (
+    GRADIENTS,
+    PROFILES,
+    Layout,
+    check_block,
+    settings_row,
+    state_keys,
+)
 from samebits.torch.optimizer_state import parameter_layout
-from samebits.torch.parameter_batch import Slot
+from samebits.torch.parameter_batch import FORMATS, Slot
 
 __all__ = ["OPTIONS", "KeptOptions", "check_group", "kept_options", "refuse_changes",
            "refuse_torch_options"]
@@ -73,14 +81,21 @@ def check_group(rule: str, group: Mapping[str, Any], what: str = "params") -> No
     rate = group["lr"]
     on_gpu = isinstance(rate, torch.Tensor) and rate.device.type != "cpu"  # reading it would wait
     settings = settings_row(rule, group, 0.0 if on_gpu else float(rate))
-    try:  # a step of no tensors checks the settings
-        _core.OptimizerTensors([], [], False).with_gradients([]).step(
+    keys = state_keys(rule, group)
+    layouts = {p.dtype: parameter_layout(p, group, keys) for p in group["params"]}
+    rows = [_empty_row(layout, dtype, group["block"]) for dtype, layout in layouts.items()]
+    try:  # a step of tensors without elements checks settings and formats
+        _core.OptimizerTensors(rows, [""] * len(rows), False).with_gradients([0] * len(rows)).step(
             [settings], 1, 1.0, 0, 0, 0, 1, None, 0)
     except InvalidArgument as error:
-        raise InvalidArgument(str(error).replace("groups[0].", f"{what}: ", 1)) from None
-    keys = state_keys(rule, group)
-    for parameter in group["params"]:
-        parameter_layout(parameter, group, keys)
+        place = re.compile(r"^(groups|tensors)\[\d+\][.:]? ?")
+        raise InvalidArgument(f"{what}: " + place.sub("", str(error))) from None
+
+
+def _empty_row(layout: Layout, dtype: torch.dtype, block: int) -> tuple[int, ...]:
+    """Return the row of a tensor without elements, with a gradient in the parameter's format."""
+    addresses = {key: 0 for a in layout.arrays() for key in (a.key, a.scale_key) if key is not None}
+    return layout.row(0, addresses, (0, 0, 0, 0, block), GRADIENTS[FORMATS[dtype]])
 
 
 class KeptOptions(NamedTuple):

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import torch
+from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
 from samebits.dynamic_codes import dynamic_values
 from samebits.errors import InvalidArgument
@@ -45,6 +46,9 @@ def _store(values: torch.Tensor, array: StateArray, state: dict[str, Any], block
 def begin_state(parameter: torch.Tensor, layout: Layout, block: int) -> dict[str, Any]:
     """Return the arrays beside a parameter before its first step."""
     memory = local(parameter.detach())
+    if memory.device.type not in ("cpu", "cuda") or is_traceable_wrapper_subclass(memory):
+        raise InvalidArgument("params: tensors in the memory of the CPU or of CUDA are expected; got "
+                              f"{type(memory).__name__} on {memory.device}")
     if not torch.ops.aten.is_non_overlapping_and_dense(memory):
         raise InvalidArgument("params: a parameter without gaps in memory is expected")
     state: dict[str, Any] = {}

@@ -169,3 +169,112 @@ def test_a_copy_has_states_of_its_own() -> None:
     assert all(torch.equal(a, b) for a, b in zip(before, now, strict=True))
     optimizer.step()
     assert torch.equal(p, other)
+
+
+@pytest.mark.parametrize("dtype,options", [
+    (torch.bfloat16, {"weights": "direct", "profile": "torch_fused"}),
+    (torch.bfloat16, {"weights": "direct", "states": ("bf16", "fp32"), "profile": "torch_foreach"}),
+    (torch.float16, {"weights": "direct", "states": "fp16", "profile": "torch_fused"}),
+    (torch.float32, {"states": "bf16", "profile": "torch_foreach"})])
+def test_formats_that_a_profile_lacks_are_refused_at_once(dtype: torch.dtype,
+                                                         options: dict[str, Any]) -> None:
+    with pytest.raises(sb.InvalidArgument, match="^params: with a torch profile"):
+        optim.AdamW([ones(3, dtype=dtype)], **options)
+
+
+def test_parameters_without_memory_are_refused() -> None:
+    p = torch.nn.Parameter(torch.ones(3, device="meta"))
+    optimizer = optim.AdamW([p])
+    p.grad = torch.ones(3, device="meta")
+    with pytest.raises(sb.InvalidArgument, match="memory of the CPU or of CUDA .* on meta"):
+        optimizer.step()
+    materialized = torch.nn.Parameter(torch.ones(3))
+    optimizer.param_groups[0]["params"][0] = materialized
+    materialized.grad = torch.ones(3)
+    optimizer.step()
+    assert not bool((materialized == 1).any())
+
+
+def test_parameters_that_share_memory_are_refused() -> None:
+    memory = torch.ones(8)
+    params = [torch.nn.Parameter(memory), torch.nn.Parameter(memory[4:])]
+    optimizer = optim.SGD(params, lr=1.0)
+    for p in params:
+        p.grad = torch.ones_like(p)
+    with pytest.raises(sb.InvalidArgument, match="'parameter 0': .* 'parameter 1': .* overlap"):
+        optimizer.step()
+    assert bool((memory == 1).all())
+
+
+def test_groups_that_are_arranged_anew() -> None:
+    params = [ones(3) for _ in range(3)]
+    optimizer = optim.SGD([{"params": params[:1], "lr": 1.0}, {"params": params[1:], "lr": 0.25}])
+    for p in params:
+        p.grad = torch.ones(3)
+    optimizer.step()
+    first, second = optimizer.param_groups
+    first["params"], second["params"] = params[:2], params[2:]  # the order is the same
+    optimizer.step()
+    assert [float(p[0]) for p in params] == [-1.0, -0.25, 0.5]
+    optimizer.param_groups.append({**second, "params": []})
+    optimizer.step()
+    optimizer.param_groups.reverse()
+    optimizer.step()
+    assert [float(p[0]) for p in params] == [-3.0, -2.25, 0.0]
+    assert all(int(optimizer.state[p]["step"]) == 4 for p in params)
+
+
+def test_gradients_of_a_graph_and_with_a_negative_bit() -> None:
+    p = torch.nn.Parameter(torch.full((3,), 2.0))
+    optimizer = optim.SGD([p], lr=1.0)
+    (p**2).sum().backward(create_graph=True)  # the gradient requires one itself
+    optimizer.step()
+    assert bool((p == -2).all())
+    p.grad = torch.complex(torch.zeros(3), torch.ones(3)).conj().imag
+    assert p.grad.is_neg()
+    optimizer.step()
+    assert bool((p == -1).all())
+
+
+@pytest.mark.parametrize("found_inf", [0.0, 1.0, 2.0])
+def test_scales_and_flags_of_other_shapes_and_dtypes(device: str, found_inf: float) -> None:
+    """Flags of two devices may be summed, so 2 means a skipped step too."""
+    p = ones(3, device=device)
+    optimizer = optim.SGD([p], lr=1.0)
+    optimizer.grad_scale = torch.tensor([4.0], dtype=torch.float64, device=device)
+    optimizer.found_inf = torch.tensor([found_inf], device=device)
+    p.grad = torch.full((3,), 2.0, device=device)
+    optimizer.step()
+    assert p.tolist() == ([0.5] * 3 if found_inf == 0 else [1.0] * 3)
+    assert int(optimizer.state[p]["step"]) == int(found_inf == 0)
+
+
+def test_a_compiled_iteration(device: str) -> None:
+    results = []
+    for decorate in (lambda f: f, torch.compile(backend="eager")):
+        p = torch.nn.Parameter(torch.arange(5.0, device=device))
+        optimizer = optim.AdamW([p], lr=0.1)
+
+        @decorate
+        def iteration(x: torch.Tensor, p: Any = p, optimizer: Any = optimizer) -> None:
+            optimizer.zero_grad()
+            (p * x).square().sum().backward()
+            optimizer.step()
+
+        for step in range(3):
+            iteration(torch.full((5,), 1.0 + step, device=device))
+        results.append(p)
+        assert int(optimizer.state[p]["step"]) == 3
+    assert torch.equal(results[0], results[1])
+
+
+def test_named_parameters() -> None:
+    model = torch.nn.Linear(3, 2)
+    optimizer = optim.AdamW(model.named_parameters())
+    model(torch.ones(1, 3)).sum().backward()
+    optimizer.step()
+    saved = optimizer.state_dict()
+    assert saved["param_groups"][0]["param_names"] == ["weight", "bias"]
+    other = optim.AdamW(model.named_parameters())
+    other.load_state_dict(saved)
+    assert torch.equal(other.state[model.bias]["exp_avg"], optimizer.state[model.bias]["exp_avg"])

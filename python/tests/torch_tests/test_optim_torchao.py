@@ -185,3 +185,12 @@ def test_blocks_that_do_not_fit() -> None:
     params, theirs = stepped("AdamWFp8", torch.float32, "cpu")
     with pytest.raises(sb.InvalidArgument, match="exp_avg: 64 scales are expected"):
         imported(params, theirs, states="e4m3", block=128)
+
+
+def test_quantized_parameters_are_refused() -> None:
+    blocks = subclass_fp8.OptimStateFp8.zeros((512,), 256, dtype=torch.float32)
+    p = torch.nn.Parameter(blocks, requires_grad=False)
+    optimizer = optim.AdamW([p])
+    p.grad = torch.ones(512)
+    with pytest.raises(sb.InvalidArgument, match="memory of the CPU or of CUDA .* OptimStateFp8"):
+        optimizer.step()
