@@ -21,7 +21,7 @@ subclass_fp8 = pytest.importorskip("torchao.optim.subclass_fp8",
 
 KEYS = ("exp_avg", "exp_avg_sq")
 # torchao has blocks in the first alone: others are small, or no multiple of 256.
-SHAPES = ((64, 128), (100,), (4097,))
+SHAPES = ((64, 128), (100,), (4099,))
 DTYPES = [torch.float32, torch.bfloat16]
 
 
@@ -134,6 +134,26 @@ def test_torchao_goes_on_from_an_exported_state(device: str, dtype: torch.dtype)
         assert torch.equal(bits(theirs.state[p][key].scale), bits(again.state[q][key].scale))
     assert all(s.grad is not None and not torch.equal(s, r)
                for s, r in zip(own_params(again), own_params(ours), strict=True))
+
+
+def test_torchao_takes_a_state_that_began_here(device: str) -> None:
+    params = [torch.nn.Parameter(random(s, i).to(device)) for i, s in enumerate(SHAPES)]
+    ours = optim.AdamW(params, lr=0.01, states="e4m3", block=256)
+    set_gradients(params, 1)
+    ours.step()
+    exported = ours.torch_state_dict("torchao")
+    kinds = [type(exported["state"][i]["exp_avg"]) for i in range(3)]
+    assert kinds == [subclass_fp8.OptimStateFp8, torch.Tensor, torch.Tensor]
+    again = torchao_optim.AdamWFp8(copies(params), lr=0.5)
+    again.load_state_dict(exported)
+    values = ours.torch_state_dict()["state"]
+    for i, q in enumerate(own_params(again)):
+        assert float(again.state[q]["step"]) == 1.0
+        for key in KEYS:
+            assert torch.equal(bits(numbers(again.state[q][key])), bits(values[i][key]))
+    set_gradients(own_params(again), 2)
+    again.step()
+    assert all(float(again.state[q]["step"]) == 2.0 for q in own_params(again))
 
 
 def blocks_of_the_contract(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
