@@ -2,10 +2,10 @@
 //
 //   function_bench [BACKEND]
 //
-// Prints, for each function: nanoseconds an element of fp32 into fp32 and into bf16, those of the C
-// library's scalar function, and how many of 2^20 results of the C library and of the rules cuda_13_0
-// and torch_2_11 are not correctly rounded. Operands are spread evenly over the binades from 2^-12
-// to 2^4, of both signs where the function has them.
+// Prints, for each function: nanoseconds an element of fp32 into fp32 and into bf16, of 2^20 elements
+// of bf16 into bf16, and of the C library's scalar function; and how many of 2^20 results of the C
+// library and of the rules cuda_13_0 and torch_2_11 are not correctly rounded. Operands are spread
+// evenly over the binades from 2^-12 to 2^4, of both signs where the function has them.
 #include <algorithm>
 #include <bit>
 #include <chrono>
@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "samebits/convert.hpp"
 #include "samebits/error.hpp"
 #include "samebits/evaluate.hpp"
 #include "samebits/types.hpp"
@@ -55,15 +56,15 @@ std::vector<float> operands(std::size_t count, bool positive) {
   return x;
 }
 
-/// Nanoseconds an element: the best of 100 runs over 2048 elements.
+/// Nanoseconds an element: the best of 100 runs over `count` elements.
 template <class Run>
-double time_of(const Run& run) {
+double time_of(const Run& run, std::size_t count = 2048) {
   double best = 1e9;
   for (int i = 0; i < 100; ++i) {
     const auto start = std::chrono::steady_clock::now();
     run();
     const std::chrono::duration<double, std::nano> taken = std::chrono::steady_clock::now() - start;
-    best = std::min(best, taken.count() / 2048);
+    best = std::min(best, taken.count() / static_cast<double>(count));
   }
   return best;
 }
@@ -86,6 +87,10 @@ void print(const row& r, const samebits::executor& where) {
   double library_time = 0;
   const std::vector<float> many = operands(1 << 20, r.positive);
   std::vector<float> exact(many.size()), other(many.size());
+  std::vector<samebits::bf16> many_narrow(many.size()), results(many.size());
+  samebits::convert(view_of(many), view_of(many_narrow), {}, where);
+  const double long_time = time_of(
+      [&] { evaluate(r.f, view_of(many_narrow), view_of(results), {}, where); }, many.size());
   evaluate(r.f, view_of(many), view_of(exact), {}, where);
   std::string library = "-";
   if (r.library != nullptr) {
@@ -102,16 +107,17 @@ void print(const row& r, const samebits::executor& where) {
     } catch (const samebits::unsupported&) {  // the rule lacks the function
     }
   }
-  std::printf("%-11s %8.2f %8.2f %8.2f %10s %10s %10s\n", std::string(name(r.f)).c_str(), wide_time,
-              narrow_time, library_time, library.c_str(), of_rule[0].c_str(), of_rule[1].c_str());
+  std::printf("%-11s %8.2f %8.2f %8.2f %8.2f %10s %10s %10s\n", std::string(name(r.f)).c_str(),
+              wide_time, narrow_time, long_time, library_time, library.c_str(), of_rule[0].c_str(),
+              of_rule[1].c_str());
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   const samebits::executor where{argc > 1 ? argv[1] : "", 1};
-  std::printf("            nanoseconds an element      not correctly rounded, of 2^20\n");
-  std::printf("               fp32     bf16  library    library  cuda_13_0 torch_2_11\n");
+  std::printf("            nanoseconds an element               not correctly rounded, of 2^20\n");
+  std::printf("               fp32  to bf16     bf16  library    library  cuda_13_0 torch_2_11\n");
   for (const row& r : rows) print(r, where);
   return 0;
 }

@@ -9,6 +9,7 @@
 #include "backends/dispatch/row_functions.hpp"
 #include "backends/reference/cells.hpp"
 #include "backends/reference/reference.hpp"
+#include "backends/simd/functions/result_table.hpp"
 #include "backends/simd/lanes/control_register.hpp"
 #include "backends/simd/simd.hpp"
 #include "backends/threads/parts.hpp"
@@ -67,6 +68,7 @@ void exact_on_lanes(const exact_call& call, element_range range, exact_codes cod
   random_sequence sequence(call.random);
   auto random = [&](std::uint64_t index) { return sequence.dither<std::uint64_t>(index); };
   const ieee_control_register ieee;
+  if (is_for_table(call, range) && exact_by_table(call, range, codes)) return;
   exact_range(call, range, codes, random);
 }
 
